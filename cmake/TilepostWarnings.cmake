@@ -1,0 +1,11 @@
+# tilepost_warnings: private to every target of this project.
+add_library(tilepost_warnings INTERFACE)
+set(tilepost_cxx_warnings -Wall -Wextra -Wshadow -Wnon-virtual-dtor)
+if(TILEPOST_WERROR)
+  list(APPEND tilepost_cxx_warnings -Werror)
+endif()
+list(JOIN tilepost_cxx_warnings "," tilepost_host_warnings)
+target_compile_options(tilepost_warnings INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:${tilepost_cxx_warnings}>
+  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall>
+  $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${TILEPOST_WERROR}>>:-Werror=all-warnings>)

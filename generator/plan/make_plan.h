@@ -1,0 +1,26 @@
+// From Spec to Plan, one per architecture, each verified.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "generator/diagnostics.h"
+#include "generator/plan/plan.h"
+
+namespace tilepost {
+
+// Plans every architecture of the spec. Reports all it cannot serve; empty if there was an error.
+std::vector<Plan> make_plans(const Spec& spec, Diagnostics& diagnostics);
+
+// Checks every invariant of design §4 on a finished plan without using the code that built it: the
+// map is a bijection, groups are contiguous, targets are what the kernel posts, every byte is sent
+// once and lands once. Returns what is wrong, nothing if all holds.
+std::vector<std::string> verify_plan(const Plan& plan);
+
+// `<name>.plan.json`: all plans of one program.
+std::string plans_to_json(const std::vector<Plan>& plans);
+
+// `tilepost explain`: tiles, waves, groups, bytes, SM budget, a timeline.
+std::string explain_plan(const Plan& plan);
+
+}  // namespace tilepost

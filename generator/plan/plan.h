@@ -1,0 +1,73 @@
+// The plan: every number decided. The emitter and the weaver only print what stands here.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "generator/spec/spec.h"
+#include "tilepost/tile_map.h"
+
+namespace tilepost {
+
+enum class LaunchKind { tma, pointers, host };
+
+// The chosen kernel with every number it is specialised to.
+struct KernelPlan {
+  std::string name;      // "gemm_sm90"
+  std::string file;      // template: "gemm_sm90.cu"
+  std::string function;  // "gemm_sm90"
+  LaunchKind launch = LaunchKind::tma;
+  std::map<std::string, std::string> tunables;  // name -> literal as it goes into the source
+  int tile_m = 0, tile_n = 0, tile_k = 0;       // elements
+  int stages = 0;                               // pipeline depth
+  int cluster = 1;                              // CTAs
+  int threads = 0;                              // per CTA
+  int ctas_per_sm = 1;
+  int64_t shared_bytes = 0;  // dynamic, per CTA
+  int signals_per_tile = 1;
+};
+
+// What the schedule is expected to take on the machine the planner knows (docs/architecture.md),
+// µs.
+struct Prediction {
+  double gemm = 0;                       // the whole GEMM on its SMs
+  double total = 0;                      // until the last collective ends
+  double sequence = 0;                   // GEMM on all SMs, then one collective
+  std::vector<double> group_ready;       // when each group's tiles are done
+  std::vector<double> collective_start;  // per group
+  std::vector<double> collective_end;    // per group
+};
+
+// One architecture's plan. Pure data: the same Spec gives the same Plan, byte for byte.
+struct Plan {
+  std::string name;
+  Pattern pattern = Pattern::gemm_all_reduce;
+  Arch arch = Arch::host;
+  int ranks = 1;
+  int64_t m = 0, n = 0, k = 0;
+  ElementType input = ElementType::bf16, output = ElementType::bf16;
+  OutputLayout layout = OutputLayout::panel;  // never automatic
+  Transport transport = Transport::nccl;      // never automatic
+  Wait wait = Wait::poll;                     // never automatic
+  Consumer consumer = Consumer::none;
+  KernelPlan kernel;
+
+  int sms = 0;        // of the GPU planned for
+  int gemm_ctas = 0;  // grid; gemm_ctas / ctas_per_sm + comm_ctas + 1 <= sms when overlapping
+  int comm_ctas = 0;
+  int waves = 0;                 // ceil(positions / gemm_ctas)
+  std::vector<int> group_waves;  // as asked or chosen, sums to waves
+  std::vector<int32_t> cuts;     // tilepost_map_t::cuts
+  int band = 1;                  // tilepost_map_t::band
+  TileMap map;
+  uint64_t map_hash = 0;
+  Prediction prediction;
+  std::vector<std::string> reasons;  // why the planner chose what it chose, one line each
+};
+
+// The recipe of the plan's tile map; points into `plan`.
+tilepost_map_t map_of(const Plan& plan);
+
+}  // namespace tilepost

@@ -1,0 +1,76 @@
+// The spec: what the user wrote, each value with its place in the file. Format 1, docs/spec.md.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "llvm/Support/SMLoc.h"
+
+namespace tilepost {
+
+// A value and where it stands; the range is invalid where a default was taken.
+template <class T>
+struct Located {
+  T value{};
+  llvm::SMRange where;
+  bool given() const { return where.isValid(); }
+};
+
+enum class Pattern { gemm_all_reduce };
+enum class ElementType { bf16, f16 };
+enum class GemmLayout { tn };
+enum class Arch { sm_80, sm_86, sm_89, sm_90a, host };
+enum class OutputLayout { automatic, panel, tile };
+enum class Transport {
+  automatic,
+  nccl,
+  none
+};  // host target: nccl means the in-process collective
+enum class Wait { automatic, poll, stream };
+enum class Consumer { none, unpermute };
+
+// The spelling in the spec, "sm_90a" say.
+const char* name_of(Pattern value);
+const char* name_of(ElementType value);
+const char* name_of(GemmLayout value);
+const char* name_of(Arch value);
+const char* name_of(OutputLayout value);
+const char* name_of(Transport value);
+const char* name_of(Wait value);
+const char* name_of(Consumer value);
+
+struct GemmSpec {
+  Located<int64_t> m, n, k;  // elements; k on each rank
+  Located<ElementType> a, b, out;
+  Located<GemmLayout> layout;
+  llvm::SMRange where;
+};
+
+// Absent fields are the planner's to choose.
+struct ScheduleSpec {
+  std::optional<Located<std::vector<int64_t>>> tile;  // [rows, columns]
+  std::optional<Located<int64_t>> stages;
+  std::optional<Located<int64_t>> cluster;
+  std::optional<Located<std::vector<int64_t>>> groups;  // in waves
+  std::optional<Located<int64_t>> comm_sms;             // CTAs for the collective
+  std::optional<Located<int64_t>> sms;                  // SMs of the GPU planned for
+  Located<OutputLayout> layout;
+  Located<Wait> wait;
+  llvm::SMRange where;
+};
+
+struct Spec {
+  std::string path;  // as given on the command line
+  Located<std::string> name;
+  Located<Pattern> pattern;
+  Located<int64_t> ranks;
+  GemmSpec gemm;
+  Located<std::vector<Arch>> archs;  // `arch: sm_90a` or `arch: [sm_80, sm_90a]`
+  ScheduleSpec schedule;
+  Located<Transport> transport;
+  Located<Consumer> consumer;
+};
+
+}  // namespace tilepost

@@ -1,0 +1,33 @@
+// From kernel source and plan to specialised kernel source.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "generator/diagnostics.h"
+
+namespace tilepost {
+
+struct WeaveRequest {
+  std::string file;                             // what messages call the source: "gemm_sm90.cu"
+  std::string source;                           // its text
+  std::string function;                         // the kernel to keep
+  std::map<std::string, std::string> tunables;  // name -> literal
+  std::vector<std::string> keep;  // further namespace-scope names to keep ("kThreads")
+  std::string view_type;          // type of the view parameter: "View"
+  bool cuda = true;               // a .cu file; else C++
+  std::string arch_guard;         // macro that must be non-zero for the kernel's body, or empty
+};
+
+struct WovenKernel {
+  std::vector<std::string>
+      includes;      // as spelled: "<tilepost/device/ptx_sm90.cuh>"; sorted, no mark.cuh
+  std::string body;  // what goes inside the generated namespace
+};
+
+// Weaves. Reports every refusal at its place in `source` and returns nothing if there was one.
+std::optional<WovenKernel> weave(const WeaveRequest& request, Diagnostics& diagnostics);
+
+}  // namespace tilepost

@@ -1,0 +1,154 @@
+// The plan as generated code states it and the runtime executes it: plain C structures.
+//
+// A generated file defines one tilepost_program_t with one tilepost_plan_t per architecture.
+// Nothing here is computed at run time except the tile table, which both sides build from `map`
+// with the same code (tile_map.h) and compare by hash.
+#ifndef TILEPOST_PLAN_H
+#define TILEPOST_PLAN_H
+
+#include <stdint.h>
+
+#include "tilepost/version.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Element types of A, B and the output.
+typedef enum tilepost_dtype {
+  TILEPOST_BF16 = 0,
+  TILEPOST_F16 = 1,
+} tilepost_dtype_t;
+
+typedef enum tilepost_pattern {
+  TILEPOST_GEMM_ALL_REDUCE = 0,
+} tilepost_pattern_t;
+
+// Where a finished tile goes.
+typedef enum tilepost_layout {
+  TILEPOST_PANEL = 0,  // row-major output; a group is a band of whole rows
+  TILEPOST_TILE = 1,   // one column of tile_m x tile_n tiles in slot order
+} tilepost_layout_t;
+
+typedef enum tilepost_transport {
+  TILEPOST_TRANSPORT_NONE = 0,  // the whole GEMM, then one collective
+  TILEPOST_TRANSPORT_NCCL = 1,  // a stock NCCL collective per group
+  TILEPOST_TRANSPORT_HOST = 2,  // threads of one process
+} tilepost_transport_t;
+
+// How the communication stream waits for a group's counter.
+typedef enum tilepost_wait {
+  TILEPOST_WAIT_POLL = 0,    // a one-warp kernel polls
+  TILEPOST_WAIT_STREAM = 1,  // cuStreamWaitValue32
+} tilepost_wait_t;
+
+// What happens to the tile layout after the collective.
+typedef enum tilepost_consumer {
+  TILEPOST_CONSUMER_NONE = 0,       // the output stays in the plan's layout
+  TILEPOST_CONSUMER_UNPERMUTE = 1,  // a pass per group writes the output row-major
+} tilepost_consumer_t;
+
+// One position of the schedule. Sixteen bytes, read by the kernel in one load.
+typedef struct tilepost_tile {
+  int32_t m;      // tile row
+  int32_t n;      // tile column
+  int32_t row;    // first row of the destination: of the row-major output (panel), or slot * tile_m
+                  // (tile); -1 for a padding tile, which is computed and not stored
+  int32_t group;  // whose counter the tile raises
+} tilepost_tile_t;
+
+// A group: consecutive schedule positions whose destination is one contiguous block.
+typedef struct tilepost_group {
+  int32_t first_tile;  // first schedule position
+  int32_t num_tiles;   // positions, padding included
+  uint32_t target;     // what one run adds to the group's counter
+  int64_t offset;      // first element of the block in the send buffer
+  int64_t count;       // elements of the block
+} tilepost_group_t;
+
+// Everything the tile table follows from.
+typedef struct tilepost_map {
+  int64_t m, n;            // output shape, elements
+  int32_t tile_m, tile_n;  // elements
+  int32_t cluster;  // CTAs that share a tile column: consecutive positions, consecutive tile rows
+  int32_t band;     // tile rows swept together inside a group, for reuse in L2
+  int32_t signals_per_tile;  // how often the kernel raises the counter for one position
+  tilepost_layout_t layout;
+  int32_t num_groups;
+  const int32_t*
+      cuts;  // [num_groups] end of each group: in tile rows (panel) or in positions (tile)
+} tilepost_map_t;
+
+// How the kernel takes its arguments; before the view, which is always last:
+typedef enum tilepost_launch {
+  TILEPOST_LAUNCH_TMA = 0,       // CUtensorMap a, b, c by value; tilepost_shape_t
+  TILEPOST_LAUNCH_POINTERS = 1,  // const T* a, const T* b, T* c; tilepost_shape_t
+  TILEPOST_LAUNCH_HOST = 2,      // tilepost_host_kernel_t
+} tilepost_launch_t;
+
+// C[m, n] = A[m, k] * B[n, k]^T, all row-major with the given leading dimensions (elements).
+typedef struct tilepost_shape {
+  int32_t m, n, k;
+  int32_t lda, ldb, ldc;
+} tilepost_shape_t;
+
+// What a woven kernel gets besides its own arguments.
+typedef struct tilepost_view {
+  const tilepost_tile_t* tiles;  // [num_tiles] the schedule
+  const int32_t* positions;      // [tiles_m * tiles_n] schedule position of tile m * tiles_n + n
+  uint32_t* counters;            // one per group, TILEPOST_COUNTER_STRIDE apart
+  int32_t num_tiles;
+  int32_t tiles_n;
+} tilepost_view_t;
+
+// Counters are 128 bytes apart, so that no two share a cache line.
+#define TILEPOST_COUNTER_STRIDE 32
+
+// A host kernel computes the positions worker, worker + workers, … of the view's schedule.
+typedef void (*tilepost_host_kernel_t)(const void* a, const void* b, void* c,
+                                       tilepost_shape_t shape, int worker, int workers,
+                                       tilepost_view_t view);
+
+typedef struct tilepost_kernel {
+  const char* name;  // of the template or the user's function
+  tilepost_launch_t launch;
+  const void* function;                  // the __global__ function; null on the host target
+  tilepost_host_kernel_t host_function;  // null on a GPU
+  int32_t arch;                          // 80, 86, 89, 90; 0 on the host target
+  int32_t tile_k;                        // elements of K per pipeline stage (TMA box)
+  int32_t threads;                       // per CTA
+  int32_t shared_bytes;                  // dynamic shared memory per CTA
+  int32_t ctas_per_sm;
+} tilepost_kernel_t;
+
+// One plan: one kernel on one architecture.
+typedef struct tilepost_plan {
+  tilepost_pattern_t pattern;
+  int32_t ranks;
+  int64_t k;  // on each rank; m and n are in map
+  tilepost_dtype_t input, output;
+  tilepost_map_t map;
+  uint64_t map_hash;  // tile_map.h: hash of the tile table the planner verified
+  int32_t sms;        // SMs of the GPU planned for
+  int32_t gemm_ctas;  // grid of the GEMM
+  int32_t comm_ctas;  // upper bound given to NCCL
+  tilepost_transport_t transport;
+  tilepost_wait_t wait;
+  tilepost_consumer_t consumer;
+  const tilepost_group_t* groups;  // [map.num_groups]
+  tilepost_kernel_t kernel;
+} tilepost_plan_t;
+
+// What one generated file defines.
+typedef struct tilepost_program {
+  uint32_t abi_version;  // TILEPOST_ABI_VERSION it was generated for
+  const char* name;
+  int32_t num_plans;
+  const tilepost_plan_t* plans;
+} tilepost_program_t;
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif
+
+#endif  // TILEPOST_PLAN_H

@@ -1,0 +1,124 @@
+// The runtime's C interface.
+//
+// Every call returns a result; the text of the last failure on the calling thread is
+// tilepost_last_error(). No call prints, throws, aborts or exits. One process per GPU and one
+// process with a thread per GPU both work; a tilepost_comm_t and its operations belong to one rank
+// and are used by one thread at a time.
+#ifndef TILEPOST_TILEPOST_H
+#define TILEPOST_TILEPOST_H
+
+#include <stddef.h>
+
+#include "tilepost/plan.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct CUstream_st;  // cudaStream_t
+struct ncclComm;     // ncclComm_t
+
+typedef enum tilepost_result {
+  TILEPOST_OK = 0,
+  TILEPOST_IN_PROGRESS = 1,       // status only: a run has not finished yet
+  TILEPOST_INVALID_ARGUMENT = 2,  // null or misaligned pointer, wrong stream, wrong size
+  TILEPOST_UNSUPPORTED = 3,       // this device, driver or plan cannot serve it
+  TILEPOST_OUT_OF_MEMORY = 4,
+  TILEPOST_CUDA_ERROR = 5,
+  TILEPOST_NCCL_ERROR = 6,
+  TILEPOST_TIMEOUT = 7,  // a deadline passed; the communicator was aborted
+  TILEPOST_ABORTED = 8,  // the communicator was aborted earlier; make a new one
+  TILEPOST_INTERNAL_ERROR = 9,
+} tilepost_result_t;
+
+// The name of a result, "TILEPOST_TIMEOUT" say. Never null.
+const char* tilepost_result_name(tilepost_result_t result);
+
+// What went wrong in the last call on this thread that did not return TILEPOST_OK, with values and
+// bounds. Valid until this thread's next call. Never null.
+const char* tilepost_last_error(void);
+
+typedef struct tilepost_comm* tilepost_comm_t;
+typedef struct tilepost_op* tilepost_op_t;
+
+// ---- Communicators
+// ---------------------------------------------------------------------------------
+
+// Enough bytes for an ncclUniqueId.
+typedef struct tilepost_unique_id {
+  char bytes[128];
+} tilepost_unique_id_t;
+
+// For rank 0, which sends it to the others by any means (MPI_Bcast, a file, a store).
+tilepost_result_t tilepost_get_unique_id(tilepost_unique_id_t* id);
+
+// A communicator of `world` ranks on the current device. Collective: returns when all ranks have
+// called.
+tilepost_result_t tilepost_comm_init(const tilepost_unique_id_t* id, int rank, int world,
+                                     tilepost_comm_t* comm);
+
+// Uses the caller's communicator on the current device. tilepost splits communicators of its own
+// from it, with the CTA budget of each plan, and never issues a collective on the caller's.
+// Collective: every rank of `nccl` calls it. The caller keeps ownership and destroys it after
+// tilepost's.
+tilepost_result_t tilepost_comm_adopt(struct ncclComm* nccl, tilepost_comm_t* comm);
+
+// The host target: `world` ranks in this process, comms[rank] for each. 1 <= world <= 64.
+tilepost_result_t tilepost_comm_create_host(int world, tilepost_comm_t* comms);
+
+// Its operations must have been destroyed. Null is allowed.
+tilepost_result_t tilepost_comm_destroy(tilepost_comm_t comm);
+
+// ---- Operations
+// ------------------------------------------------------------------------------------
+
+typedef struct tilepost_options {
+  size_t struct_size;       // sizeof(tilepost_options_t): lets the structure grow
+  double deadline_seconds;  // for every wait of a run; 0 = no deadline
+  int host_workers;         // host target: threads per rank that compute tiles; 0 = 2
+} tilepost_options_t;
+
+// struct_size set, a deadline of 60 s.
+tilepost_options_t tilepost_default_options(void);
+
+// Allocates all that runs need, loads every kernel, makes the NCCL communicator of the plan and
+// warms it up. Collective: every rank calls it, in the same order. `options` may be null. The
+// program must outlive the operation.
+tilepost_result_t tilepost_op_create(tilepost_comm_t comm, const tilepost_program_t* program,
+                                     const tilepost_options_t* options, tilepost_op_t* op);
+
+// Starts one run: out = sum over ranks of a * b^T. Asynchronous in `stream`, allocates nothing, may
+// be captured into a CUDA graph. a is [m, k], b is [n, k], out is [m, n] row-major, or, where the
+// plan keeps the tile layout, tilepost_op_info's out_elements in slot order. Pointers are device
+// pointers, 16-byte aligned, of the communicator's device; `stream` is a stream of that device. On
+// the host target pointers are host pointers and `stream` is null. Collective: every rank calls it,
+// in the same order.
+tilepost_result_t tilepost_op_run(tilepost_op_t op, const void* a, const void* b, void* out,
+                                  struct CUstream_st* stream);
+
+// TILEPOST_OK when all runs so far have finished, TILEPOST_IN_PROGRESS, or the error that ended
+// one.
+tilepost_result_t tilepost_op_status(tilepost_op_t op);
+
+// Waits for all runs so far; ends within the deadline.
+tilepost_result_t tilepost_op_synchronize(tilepost_op_t op);
+
+typedef struct tilepost_op_info {
+  const tilepost_plan_t* plan;  // the plan chosen for this device
+  int32_t rank;
+  int64_t out_elements;  // elements of out that a run writes
+  int64_t device_bytes;  // what the operation allocated: tables, counters, staging
+  const int32_t* rows;   // tile layout kept: for tile m * tiles_n + n, the destination row (device
+                         // memory; host memory on the host target); null otherwise
+} tilepost_op_info_t;
+
+tilepost_result_t tilepost_op_get_info(tilepost_op_t op, tilepost_op_info_t* info);
+
+// Waits for its runs (within the deadline) and frees everything. Null is allowed.
+tilepost_result_t tilepost_op_destroy(tilepost_op_t op);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif
+
+#endif  // TILEPOST_TILEPOST_H

@@ -1,0 +1,115 @@
+// The C entry points that are the same for every target: check, dispatch, let no exception out.
+#include <new>
+
+#include "runtime/core/error.h"
+#include "runtime/core/object.h"
+
+namespace {
+
+using tilepost::fail;
+
+constexpr double kDefaultDeadlineSeconds = 60;
+constexpr double kMaxDeadlineSeconds = 86400;
+
+// Runs `body`, turning what it throws into a result.
+template <class Body>
+tilepost_result_t guarded(const char* call, Body body) {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return fail(TILEPOST_OUT_OF_MEMORY, "%s: out of host memory", call);
+  } catch (const std::exception& error) {
+    return fail(TILEPOST_INTERNAL_ERROR, "%s: %s", call, error.what());
+  }
+}
+
+tilepost_result_t null_argument(const char* call, const char* name) {
+  return fail(TILEPOST_INVALID_ARGUMENT, "%s: %s is null", call, name);
+}
+
+tilepost_result_t check_options(const char* call, const tilepost_options_t& options) {
+  if (options.struct_size != sizeof(tilepost_options_t))
+    return fail(
+        TILEPOST_INVALID_ARGUMENT,
+        "%s: options.struct_size is %zu, expected %zu; start from tilepost_default_options()", call,
+        options.struct_size, sizeof(tilepost_options_t));
+  if (!(options.deadline_seconds >= 0 && options.deadline_seconds <= kMaxDeadlineSeconds))
+    return fail(TILEPOST_INVALID_ARGUMENT,
+                "%s: options.deadline_seconds must be from 0 to %g, got %g", call,
+                kMaxDeadlineSeconds, options.deadline_seconds);
+  if (options.host_workers < 0 || options.host_workers > 256)
+    return fail(TILEPOST_INVALID_ARGUMENT, "%s: options.host_workers must be from 0 to 256, got %d",
+                call, options.host_workers);
+  return TILEPOST_OK;
+}
+
+}  // namespace
+
+extern "C" {
+
+tilepost_options_t tilepost_default_options(void) {
+  return {sizeof(tilepost_options_t), kDefaultDeadlineSeconds, 0};
+}
+
+tilepost_result_t tilepost_comm_destroy(tilepost_comm_t comm) {
+  return guarded(__func__, [&] {
+    delete comm;
+    return TILEPOST_OK;
+  });
+}
+
+tilepost_result_t tilepost_op_create(tilepost_comm_t comm, const tilepost_program_t* program,
+                                     const tilepost_options_t* options, tilepost_op_t* op) {
+  const char* call = __func__;
+  if (op == nullptr) return null_argument(call, "op");
+  *op = nullptr;
+  if (comm == nullptr) return null_argument(call, "comm");
+  if (program == nullptr) return null_argument(call, "program");
+  if (program->abi_version != TILEPOST_ABI_VERSION)
+    return fail(TILEPOST_INVALID_ARGUMENT,
+                "%s: program '%s' was generated for ABI %u, this runtime has ABI %u; regenerate it",
+                call, program->name, program->abi_version, TILEPOST_ABI_VERSION);
+  const tilepost_options_t chosen = options ? *options : tilepost_default_options();
+  if (const auto result = check_options(call, chosen); result != TILEPOST_OK) return result;
+  return guarded(call, [&] {
+    std::unique_ptr<tilepost_op> made;
+    const tilepost_result_t result = comm->create_op(*program, chosen, made);
+    if (result == TILEPOST_OK) *op = made.release();
+    return result;
+  });
+}
+
+tilepost_result_t tilepost_op_run(tilepost_op_t op, const void* a, const void* b, void* out,
+                                  CUstream_st* stream) {
+  const char* call = __func__;
+  if (op == nullptr) return null_argument(call, "op");
+  if (a == nullptr) return null_argument(call, "a");
+  if (b == nullptr) return null_argument(call, "b");
+  if (out == nullptr) return null_argument(call, "out");
+  return guarded(call, [&] { return op->run(a, b, out, stream); });
+}
+
+tilepost_result_t tilepost_op_status(tilepost_op_t op) {
+  if (op == nullptr) return null_argument(__func__, "op");
+  return guarded(__func__, [&] { return op->status(); });
+}
+
+tilepost_result_t tilepost_op_synchronize(tilepost_op_t op) {
+  if (op == nullptr) return null_argument(__func__, "op");
+  return guarded(__func__, [&] { return op->synchronize(); });
+}
+
+tilepost_result_t tilepost_op_get_info(tilepost_op_t op, tilepost_op_info_t* info) {
+  if (op == nullptr) return null_argument(__func__, "op");
+  if (info == nullptr) return null_argument(__func__, "info");
+  return guarded(__func__, [&] { return op->get_info(*info); });
+}
+
+tilepost_result_t tilepost_op_destroy(tilepost_op_t op) {
+  return guarded(__func__, [&] {
+    delete op;
+    return TILEPOST_OK;
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,28 @@
+// What the C handles point to: one interface, implemented by the CUDA and the host target.
+#pragma once
+
+#include <memory>
+
+#include "tilepost/tilepost.h"
+
+// One rank of a communicator.
+struct tilepost_comm {
+  virtual ~tilepost_comm() = default;
+
+  // Makes an operation; arguments are non-null, program's ABI version is right and options
+  // complete.
+  virtual tilepost_result_t create_op(const tilepost_program_t& program,
+                                      const tilepost_options_t& options,
+                                      std::unique_ptr<tilepost_op>& op) = 0;
+};
+
+// One operation on one rank. Destruction waits for the runs, within the deadline.
+struct tilepost_op {
+  virtual ~tilepost_op() = default;
+
+  // Pointers have been checked to be non-null; alignment and device are the target's business.
+  virtual tilepost_result_t run(const void* a, const void* b, void* out, CUstream_st* stream) = 0;
+  virtual tilepost_result_t status() = 0;
+  virtual tilepost_result_t synchronize() = 0;
+  virtual tilepost_result_t get_info(tilepost_op_info_t& info) = 0;
+};
