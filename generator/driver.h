@@ -1,0 +1,27 @@
+// The pipeline: Spec -> Plan -> Weave -> Emit, stopping after the first stage that reports an error.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "generator/diagnostics.h"
+#include "generator/emit/emit.h"
+#include "generator/plan/plan.h"
+#include "generator/spec/read_spec.h"
+
+namespace tilepost {
+
+struct Input {
+  std::string path;  // as given; what messages call the spec
+  std::string text;
+  std::vector<Override> overrides;
+};
+
+// Reads and plans.
+std::vector<Plan> plan_input(const Input& input, Diagnostics& diagnostics);
+
+// The whole pipeline; empty if there was an error.
+std::vector<OutputFile> generate(const Input& input, Diagnostics& diagnostics);
+
+}  // namespace tilepost

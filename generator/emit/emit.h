@@ -1,0 +1,22 @@
+// From plans to files, in memory.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "generator/diagnostics.h"
+#include "generator/plan/plan.h"
+
+namespace tilepost {
+
+struct OutputFile {
+  std::string name;  // "attn_out.cu"
+  std::string text;
+};
+
+// `<name>.cu` (or `.cpp` for the host target), `<name>.h`, `<name>.plan.json`. Weaves each plan's
+// kernel; returns nothing if the weaver refused one. `spec_name` is the spec's file name without folder.
+std::vector<OutputFile> emit(const std::vector<Plan>& plans, llvm::StringRef spec_name,
+                             Diagnostics& diagnostics);
+
+}  // namespace tilepost
