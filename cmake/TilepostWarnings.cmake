@@ -1,6 +1,10 @@
 # tilepost_warnings: private to every target of this project.
 add_library(tilepost_warnings INTERFACE)
 set(tilepost_cxx_warnings -Wall -Wextra -Wshadow -Wnon-virtual-dtor)
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  # False alarms on std::string, GCC bug 105651.
+  list(APPEND tilepost_cxx_warnings -Wno-restrict -Wno-stringop-overflow)
+endif()
 if(TILEPOST_WERROR)
   list(APPEND tilepost_cxx_warnings -Werror)
 endif()

@@ -114,6 +114,11 @@ typedef struct tilepost_op_info {
 
 tilepost_result_t tilepost_op_get_info(tilepost_op_t op, tilepost_op_info_t* info);
 
+// What is not as planned but no error, one line each: NCCL_* variables that override the plan's
+// communication budget, a GPU of another size than the plan's. Empty when there is nothing to say,
+// or when op is null. Valid as long as the operation. Never null.
+const char* tilepost_op_warnings(tilepost_op_t op);
+
 // Waits for its runs (within the deadline) and frees everything. Null is allowed.
 tilepost_result_t tilepost_op_destroy(tilepost_op_t op);
 

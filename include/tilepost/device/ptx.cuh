@@ -1,0 +1,74 @@
+// PTX that every architecture since sm_80 has: addresses, counters between kernels, clocks.
+//
+// These wrappers and their neighbours ptx_sm80.cuh, ptx_sm90.cuh and wgmma.cuh are the only inline
+// PTX of tilepost. Each is one instruction, named for what it does; where it takes part in ordering
+// memory, the comment names the rule of the PTX ISA it relies on. docs/memory-model.md puts the
+// rules together.
+#ifndef TILEPOST_DEVICE_PTX_CUH
+#define TILEPOST_DEVICE_PTX_CUH
+
+#include <cstdint>
+
+namespace tilepost::ptx {
+
+// The 32-bit address of shared memory, which the instructions of this folder take.
+__device__ __forceinline__ uint32_t shared_address(const void* pointer) {
+  return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
+}
+
+// Adds `value` to a counter that other kernels, copy engines and other GPUs wait for. A release
+// operation of system scope (PTX ISA 8.8, Release and Acquire Patterns): what this thread has
+// stored or observed before is visible to whoever acquires the new value (8.9.5, Causality Order).
+//
+// .sys, not .gpu: NCCL's kernels run in another memory synchronization domain, and ordering between
+// domains needs system scope even on one GPU (CUDA C++ Programming Guide, Memory Synchronization
+// Domains).
+__device__ __forceinline__ void red_release_sys(uint32_t* counter, uint32_t value) {
+  asm volatile("red.release.sys.global.add.u32 [%0], %1;" ::"l"(counter), "r"(value) : "memory");
+}
+
+// Reads a counter without ordering anything: for polling.
+__device__ __forceinline__ uint32_t load_relaxed_sys(const uint32_t* counter) {
+  uint32_t value;
+  asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(counter) : "memory");
+  return value;
+}
+
+// Reads a counter as an acquire operation: everything released by the additions whose result it
+// reads, and by earlier ones of the same chain, is visible afterwards. Read-modify-writes continue
+// the chain (PTX ISA 8.9.4, Memory synchronization; 8.9.2, Observation Order), so one load that
+// sees the target has acquired every tile of a group.
+__device__ __forceinline__ uint32_t load_acquire_sys(const uint32_t* counter) {
+  uint32_t value;
+  asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(counter) : "memory");
+  return value;
+}
+
+// Sixteen bytes that nobody writes while the kernel runs (ld.global.nc), in one load. `source` is
+// aligned to sixteen bytes.
+struct Quad {
+  int x, y, z, w;
+};
+__device__ __forceinline__ Quad load_readonly(const void* source) {
+  Quad quad;
+  asm volatile("ld.global.nc.v4.s32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(quad.x), "=r"(quad.y), "=r"(quad.z), "=r"(quad.w)
+               : "l"(source));
+  return quad;
+}
+
+// Nanoseconds since an arbitrary start, the same on all SMs; ticks in steps of up to 1 us.
+__device__ __forceinline__ uint64_t global_time_ns() {
+  uint64_t time;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(time)::"memory");
+  return time;
+}
+
+// Suspends the thread for somewhere between 0 and twice `ns` nanoseconds; at most 1 ms.
+__device__ __forceinline__ void sleep_ns(uint32_t ns) {
+  asm volatile("nanosleep.u32 %0;" ::"r"(ns) : "memory");
+}
+
+}  // namespace tilepost::ptx
+
+#endif  // TILEPOST_DEVICE_PTX_CUH

@@ -1,0 +1,80 @@
+// PTX of sm_80 and later: asynchronous copies to shared memory, fragments, the warp-wide mma.
+#ifndef TILEPOST_DEVICE_PTX_SM80_CUH
+#define TILEPOST_DEVICE_PTX_SM80_CUH
+
+#include <cstdint>
+
+#include "tilepost/mark.cuh"
+
+namespace tilepost::ptx {
+
+// ---- Asynchronous copies (PTX ISA, cp.async)
+
+// Copies kBytes (16, 8 or 4) from global to shared memory where `valid`, else writes zeros and does
+// not touch `source`. Both are aligned to kBytes. Sixteen bytes bypass L1, smaller copies cannot.
+template <int kBytes>
+__device__ __forceinline__ void copy_async(uint32_t destination, const void* source, bool valid) {
+  static_assert(kBytes == 16 || kBytes == 8 || kBytes == 4);
+  const int source_bytes = valid ? kBytes : 0;
+  if constexpr (kBytes == 16)
+    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(destination),
+                 "l"(source), "r"(source_bytes)
+                 : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], %2, %3;" ::"r"(destination),
+                 "l"(source), "n"(kBytes), "r"(source_bytes)
+                 : "memory");
+}
+
+// Ends the thread's current group of copies, which may be empty.
+__device__ __forceinline__ void commit_copies() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+// Waits until all but the newest kPending groups of this thread have arrived; a barrier then shows
+// them to the block.
+template <int kPending>
+__device__ __forceinline__ void wait_copies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
+}
+
+// Sixteen bytes from registers to shared memory.
+__device__ __forceinline__ void store_shared(uint32_t destination, const uint32_t (&words)[4]) {
+  asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(destination), "r"(words[0]),
+               "r"(words[1]), "r"(words[2]), "r"(words[3])
+               : "memory");
+}
+
+// ---- Fragments
+
+// Loads four 8 x 8 matrices of 16-bit elements; lane l gives the address of row l % 8 of matrix
+// l / 8, and receives of each matrix the two elements 2 (l % 4) of row l / 4.
+__device__ __forceinline__ void load_matrices(uint32_t (&matrices)[4], uint32_t row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(matrices[0]), "=r"(matrices[1]), "=r"(matrices[2]), "=r"(matrices[3])
+               : "r"(row)
+               : "memory");
+}
+
+// sum[16, 8] += a[16, 16] * b[16, 8] by one warp. Lane l holds rows l / 4 and l / 4 + 8 and columns
+// 2 (l % 4) of the sum in {sum[0], sum[1]} and {sum[2], sum[3]}.
+template <DType kType>
+__device__ __forceinline__ void mma_16x8x16(float (&sum)[4], const uint32_t (&a)[4], uint32_t b0,
+                                            uint32_t b1) {
+  if constexpr (kType == DType::bf16)
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+  else
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+}  // namespace tilepost::ptx
+
+#endif  // TILEPOST_DEVICE_PTX_SM80_CUH

@@ -1,0 +1,182 @@
+// PTX of sm_90a: mbarriers, the tensor memory accelerator (TMA), clusters, registers per warpgroup.
+// The matrix instructions are in wgmma.cuh. Addresses of shared memory are 32-bit
+// (ptx::shared_address).
+#ifndef TILEPOST_DEVICE_PTX_SM90_CUH
+#define TILEPOST_DEVICE_PTX_SM90_CUH
+
+#include <cuda.h>
+
+#include <cstdint>
+
+namespace tilepost::ptx {
+
+// ---- mbarriers (PTX ISA, Parallel Synchronization: mbarrier)
+
+// One thread, before any other operation on the barrier. A phase completes after `arrivals`
+// arrivals and all expected bytes.
+__device__ __forceinline__ void init_barrier(uint32_t barrier, uint32_t arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+}
+
+// Makes the calling thread's init_barrier visible to the cluster and to TMA; followed by
+// cluster_sync or __syncthreads.
+__device__ __forceinline__ void fence_barrier_init() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+// Arrives, and lets the phase wait for `bytes` more bytes of TMA loads.
+__device__ __forceinline__ void arrive_expecting(uint32_t barrier, uint32_t bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
+               : "memory");
+}
+
+// Arrives at a barrier of this CTA: a release operation of CTA scope.
+__device__ __forceinline__ void arrive(uint32_t barrier) {
+  asm volatile("mbarrier.arrive.release.cta.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+
+// Arrives at the same barrier in CTA `rank` of the cluster. Without .release.cluster, which would
+// put a GPU-wide memory barrier into every step of the main loop (ptxas 13.0: MEMBAR.ALL.GPU): the
+// arrival hands back a stage that was only read, by wgmma, which has been waited for, and what is
+// written into it next comes from TMA and is awaited by its own barrier.
+__device__ __forceinline__ void arrive_remote(uint32_t barrier, uint32_t rank) {
+  asm volatile(
+      "{\n"
+      ".reg .b32 remote;\n"
+      "mapa.shared::cluster.u32 remote, %0, %1;\n"
+      "mbarrier.arrive.shared::cluster.b64 _, [remote];\n"
+      "}" ::"r"(barrier),
+      "r"(rank)
+      : "memory");
+}
+
+// Waits until the phase of the given parity has completed: an acquire operation of CTA scope. Right
+// after init_barrier, parity 1 counts as completed and parity 0 does not.
+__device__ __forceinline__ void wait_barrier(uint32_t barrier, uint32_t parity) {
+  asm volatile(
+      "{\n"
+      ".reg .pred done;\n"
+      "again:\n"
+      "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+      "@!done bra again;\n"
+      "}" ::"r"(barrier),
+      "r"(parity)
+      : "memory");
+}
+
+// ---- TMA (PTX ISA, cp.async.bulk.tensor and its completion)
+
+__device__ __forceinline__ void prefetch_tensor_map(const CUtensorMap* map) {
+  asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
+}
+
+// Loads the map's box at (x, y) into shared memory and counts its bytes on `barrier`. Elements
+// outside the tensor become zero and count too.
+__device__ __forceinline__ void load_box(uint32_t destination, const CUtensorMap* map,
+                                         uint32_t barrier, int x, int y) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
+      "[%0], [%1, {%3, %4}], [%2];" ::"r"(destination),
+      "l"(map), "r"(barrier), "r"(x), "r"(y)
+      : "memory");
+}
+
+// The same into every CTA of the cluster whose bit is set in `ranks`, at the same addresses; each
+// counts the bytes on its own barrier.
+__device__ __forceinline__ void load_box_multicast(uint32_t destination, const CUtensorMap* map,
+                                                   uint32_t barrier, int x, int y, uint16_t ranks) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
+      ".multicast::cluster [%0], [%1, {%3, %4}], [%2], %5;" ::"r"(destination),
+      "l"(map), "r"(barrier), "r"(x), "r"(y), "h"(ranks)
+      : "memory");
+}
+
+// Stores a box from shared memory at (x, y), as part of the thread's next bulk group. Elements
+// outside the tensor are not written.
+__device__ __forceinline__ void store_box(const CUtensorMap* map, uint32_t source, int x, int y) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%2, %3}], [%1];" ::"l"(map),
+      "r"(source), "r"(x), "r"(y)
+      : "memory");
+}
+
+// Ends the thread's current bulk group, which may be empty.
+__device__ __forceinline__ void commit_bulk() {
+  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+
+// Waits until all but the newest kPending of the thread's bulk groups have read their sources:
+// shared memory may be reused. Says nothing of the writes.
+template <int kPending>
+__device__ __forceinline__ void wait_bulk_read() {
+  asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(kPending) : "memory");
+}
+
+// Waits until they are complete: the writes are made and visible to this thread, in the generic
+// proxy too, since completion includes a fence from the async proxy (PTX ISA, Async proxy).
+template <int kPending>
+__device__ __forceinline__ void wait_bulk() {
+  asm volatile("cp.async.bulk.wait_group %0;" ::"n"(kPending) : "memory");
+}
+
+// Orders the thread's earlier accesses to shared memory before later ones by TMA: between writing a
+// panel and the arrival that lets another thread store it (PTX ISA 8.6, Proxies).
+__device__ __forceinline__ void fence_shared_to_async() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+// ---- Clusters and launch
+
+// This CTA's rank in its cluster.
+__device__ __forceinline__ uint32_t cluster_rank() {
+  uint32_t rank;
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+}
+
+// A barrier of all threads of the cluster that orders their memory accesses.
+__device__ __forceinline__ void cluster_sync() {
+  asm volatile(
+      "barrier.cluster.arrive.release.aligned;\n"
+      "barrier.cluster.wait.acquire.aligned;" ::
+          : "memory");
+}
+
+// Waits for the kernels this one depends on, where it was launched to overlap their end
+// (programmatic dependent launch); otherwise does nothing. Before the thread's first access to
+// memory that they use.
+__device__ __forceinline__ void wait_for_previous_kernels() {
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+}
+
+// ---- Registers (PTX ISA, setmaxnreg): all four warps of a warpgroup
+
+// Gives registers back, so that each thread keeps kRegisters.
+template <int kRegisters>
+__device__ __forceinline__ void shrink_registers() {
+  static_assert(kRegisters >= 24 && kRegisters <= 256 && kRegisters % 8 == 0);
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));
+}
+
+// Takes registers, waiting until the CTA has enough of them free.
+template <int kRegisters>
+__device__ __forceinline__ void grow_registers() {
+  static_assert(kRegisters >= 24 && kRegisters <= 256 && kRegisters % 8 == 0);
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kRegisters));
+}
+
+// ---- Fragments to shared memory
+
+// Stores four 8 x 8 matrices of 16-bit elements; lane l gives the address of row l % 8 of matrix
+// l / 8, and holds of each matrix the two elements 2 (l % 4) of row l / 4.
+__device__ __forceinline__ void store_matrices(uint32_t row, uint32_t m0, uint32_t m1, uint32_t m2,
+                                               uint32_t m3) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row),
+               "r"(m0), "r"(m1), "r"(m2), "r"(m3)
+               : "memory");
+}
+
+}  // namespace tilepost::ptx
+
+#endif  // TILEPOST_DEVICE_PTX_SM90_CUH

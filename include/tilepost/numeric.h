@@ -1,0 +1,99 @@
+// The 16-bit floating-point types as plain structs, with exact conversions to and from float.
+//
+// Host code (the host target's kernels and collective, tests, the verify program) uses these where
+// CUDA code uses __nv_bfloat16 and __half: no compiler support is needed and every platform rounds
+// alike. float to 16 bits rounds to nearest, ties to even; overflow gives infinity; NaN stays NaN,
+// made quiet, with its sign and the upper bits of its payload (IEEE 754-2019, 4.3.1 and 6.2.3).
+#ifndef TILEPOST_NUMERIC_H
+#define TILEPOST_NUMERIC_H
+
+#include <cstdint>
+
+#include "tilepost/mark.cuh"
+
+namespace tilepost {
+
+// bfloat16: sign, 8 exponent bits, 7 mantissa bits; the upper half of a float.
+struct Bf16 {
+  uint16_t bits;
+};
+
+// IEEE 754 binary16: sign, 5 exponent bits, 10 mantissa bits.
+struct F16 {
+  uint16_t bits;
+};
+
+// The host type of a DType: HostElement<DType::bf16> is Bf16.
+template <DType>
+struct HostElementOf;
+template <>
+struct HostElementOf<DType::bf16> {
+  using Type = Bf16;
+};
+template <>
+struct HostElementOf<DType::f16> {
+  using Type = F16;
+};
+template <DType kType>
+using HostElement = typename HostElementOf<kType>::Type;
+
+// Exact.
+TILEPOST_INLINE constexpr float to_float(Bf16 value) {
+  return __builtin_bit_cast(float, static_cast<uint32_t>(value.bits) << 16);
+}
+
+// Exact. A subnormal is its mantissa times 2^-24, which is a normal float.
+TILEPOST_INLINE constexpr float to_float(F16 value) {
+  const uint32_t sign = static_cast<uint32_t>(value.bits & 0x8000u) << 16;
+  const uint32_t magnitude = value.bits & 0x7fffu;
+  uint32_t bits = (magnitude << 13) + ((127u - 15u) << 23);
+  if (magnitude >= 0x7c00u) bits = (magnitude << 13) | 0x7f800000u;
+  if (magnitude < 0x0400u)
+    bits = __builtin_bit_cast(uint32_t, static_cast<float>(static_cast<int>(magnitude)) * 0x1p-24f);
+  return __builtin_bit_cast(float, sign | bits);
+}
+
+// Adding just under half of the last place kept, and the last bit kept itself, carries exactly when
+// rounding to nearest even rounds up; a carry out of the mantissa is the next exponent, or
+// infinity.
+TILEPOST_INLINE constexpr Bf16 to_bf16(float value) {
+  const uint32_t bits = __builtin_bit_cast(uint32_t, value);
+  if ((bits & 0x7fffffffu) > 0x7f800000u)
+    return Bf16{static_cast<uint16_t>((bits >> 16) | 0x0040u)};
+  return Bf16{static_cast<uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16)};
+}
+
+TILEPOST_INLINE constexpr F16 to_f16(float value) {
+  const uint32_t bits = __builtin_bit_cast(uint32_t, value);
+  const uint32_t sign = (bits >> 16) & 0x8000u;
+  const uint32_t magnitude = bits & 0x7fffffffu;
+  uint32_t half = 0;
+  if (magnitude > 0x7f800000u) {
+    half = 0x7e00u | ((magnitude >> 13) & 0x03ffu);
+  } else if (magnitude >= 0x477ff000u) {  // 65520, the tie between 65504 and what would be 65536
+    half = 0x7c00u;
+  } else if (magnitude >= 0x38800000u) {  // 2^-14, the least normal number
+    half = (magnitude + 0x0fffu + ((magnitude >> 13) & 1u) - ((127u - 15u) << 23)) >> 13;
+  } else {
+    // The last place of 0.5f is 2^-24, that of the subnormals: the addition rounds for us.
+    const float rounded = __builtin_bit_cast(float, magnitude) + 0.5f;
+    half = __builtin_bit_cast(uint32_t, rounded) - 0x3f000000u;
+  }
+  return F16{static_cast<uint16_t>(sign | half)};
+}
+
+// The conversion chosen by type: from_float<Bf16>(x).
+template <class T>
+TILEPOST_INLINE constexpr T from_float(float value);
+template <>
+TILEPOST_INLINE constexpr Bf16 from_float<Bf16>(float value) {
+  return to_bf16(value);
+}
+template <>
+TILEPOST_INLINE constexpr F16 from_float<F16>(float value) {
+  return to_f16(value);
+}
+
+}  // namespace tilepost
+
+#endif  // TILEPOST_NUMERIC_H

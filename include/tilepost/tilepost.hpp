@@ -1,0 +1,111 @@
+// The runtime's C++ interface: owners around the C handles of tilepost.h, nothing more.
+//
+// No call throws. Each returns a Status, which must be looked at and which carries the error's
+// text, so that it can be passed on between threads. Comm and Op are move-only and release what
+// they own when they go; destroy an Op before its Comm.
+#ifndef TILEPOST_TILEPOST_HPP
+#define TILEPOST_TILEPOST_HPP
+
+#include <string>
+#include <utility>
+
+#include "tilepost/tilepost.h"
+
+namespace tilepost {
+
+// A result and, unless it is TILEPOST_OK or TILEPOST_IN_PROGRESS, what went wrong.
+class [[nodiscard]] Status {
+ public:
+  Status() = default;
+  // Takes the text from this thread's last error.
+  explicit Status(tilepost_result_t result) : result_(result) {
+    if (!ok() && !in_progress()) text_ = tilepost_last_error();
+  }
+
+  bool ok() const { return result_ == TILEPOST_OK; }
+  bool in_progress() const { return result_ == TILEPOST_IN_PROGRESS; }
+  explicit operator bool() const { return ok(); }
+  tilepost_result_t result() const { return result_; }
+  const char* name() const { return tilepost_result_name(result_); }
+  const std::string& text() const { return text_; }
+
+ private:
+  tilepost_result_t result_ = TILEPOST_OK;
+  std::string text_;
+};
+
+// One rank of a communicator. Empty until one of the makers has filled it.
+class Comm {
+ public:
+  Comm() = default;
+  Comm(Comm&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  Comm& operator=(Comm&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~Comm() { tilepost_comm_destroy(handle_); }
+
+  // tilepost_comm_init: collective, on the current device.
+  static Status init(const tilepost_unique_id_t& id, int rank, int world, Comm& comm) {
+    Comm made;
+    const Status status(tilepost_comm_init(&id, rank, world, &made.handle_));
+    if (status) comm = std::move(made);
+    return status;
+  }
+
+  // tilepost_comm_adopt: collective, on the current device; the caller keeps `nccl`.
+  static Status adopt(ncclComm* nccl, Comm& comm) {
+    Comm made;
+    const Status status(tilepost_comm_adopt(nccl, &made.handle_));
+    if (status) comm = std::move(made);
+    return status;
+  }
+
+  tilepost_comm_t get() const { return handle_; }
+  explicit operator bool() const { return handle_ != nullptr; }
+
+ private:
+  tilepost_comm_t handle_ = nullptr;
+};
+
+// One operation. Empty until create() has filled it; the calls of an empty one return
+// TILEPOST_INVALID_ARGUMENT.
+class Op {
+ public:
+  Op() = default;
+  Op(Op&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  Op& operator=(Op&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  // Waits for its runs, within the deadline.
+  ~Op() { tilepost_op_destroy(handle_); }
+
+  // tilepost_op_create: collective. `program` is what the generated <name>_program() returns.
+  static Status create(const Comm& comm, const tilepost_program_t* program, Op& op,
+                       const tilepost_options_t& options = tilepost_default_options()) {
+    Op made;
+    const Status status(tilepost_op_create(comm.get(), program, &options, &made.handle_));
+    if (status) op = std::move(made);
+    return status;
+  }
+
+  // tilepost_op_run: out = sum over ranks of a * b^T, asynchronous in `stream`.
+  Status run(const void* a, const void* b, void* out, CUstream_st* stream) {
+    return Status(tilepost_op_run(handle_, a, b, out, stream));
+  }
+  Status status() { return Status(tilepost_op_status(handle_)); }
+  Status synchronize() { return Status(tilepost_op_synchronize(handle_)); }
+  Status get_info(tilepost_op_info_t& info) { return Status(tilepost_op_get_info(handle_, &info)); }
+  const char* warnings() const { return tilepost_op_warnings(handle_); }
+
+  tilepost_op_t get() const { return handle_; }
+  explicit operator bool() const { return handle_ != nullptr; }
+
+ private:
+  tilepost_op_t handle_ = nullptr;
+};
+
+}  // namespace tilepost
+
+#endif  // TILEPOST_TILEPOST_HPP

@@ -1,0 +1,90 @@
+// The host target's kernel: C[m, n] = A[m, k] * B[n, k]^T, 16-bit elements, fp32 accumulation.
+//
+// It shows the whole road where there is no GPU, so it is written to be obviously right: every
+// element is summed in fp32 with k in order and rounded once. Each worker computes the positions
+// worker, worker + workers, … of the schedule. Operands are widened to fp32 one panel of kTileK
+// columns at a time, B transposed, so that the innermost loop runs along n without a stride.
+#include <tilepost/numeric.h>
+#include <tilepost/plan.h>
+#include <tilepost/mark.cuh>
+
+constexpr int kTileM = tilepost::tunable("TILE_M", 64);
+constexpr int kTileN = tilepost::tunable("TILE_N", 64);
+constexpr int kBand = tilepost::tunable("BAND", 8);
+constexpr tilepost::DType kElement = tilepost::tunable("ELEMENT", tilepost::DType::bf16);
+constexpr int kTileK = 64;
+
+using Element = tilepost::HostElement<kElement>;
+
+// One worker's memory: the operands of the current panel and the tile's sums.
+struct Workspace {
+  float a[kTileM][kTileK];
+  float b[kTileK][kTileN];
+  float sum[kTileM][kTileN];
+};
+
+inline int smaller(int x, int y) {
+  return x < y ? x : y;
+}
+
+// Widens rows x depth elements of A from `source` on.
+inline void load_a(Workspace& work, const Element* source, int ld, int rows, int depth) {
+  for (int row = 0; row < rows; ++row)
+    for (int k = 0; k < depth; ++k)
+      work.a[row][k] = tilepost::to_float(source[static_cast<long long>(row) * ld + k]);
+}
+
+// Widens and transposes cols x depth elements of B; columns beyond `cols` become zero.
+inline void load_b(Workspace& work, const Element* source, int ld, int cols, int depth) {
+  for (int col = 0; col < kTileN; ++col)
+    for (int k = 0; k < depth; ++k)
+      work.b[k][col] =
+          col < cols ? tilepost::to_float(source[static_cast<long long>(col) * ld + k]) : 0.0f;
+}
+
+// sum += a * b over one panel. Two products of k at a time would change the order of additions, so
+// the loop over k stays as it is and the loop over columns is the one to vectorise.
+inline void multiply_panel(Workspace& work, int rows, int depth) {
+  for (int row = 0; row < rows; ++row)
+    for (int k = 0; k < depth; ++k) {
+      const float a = work.a[row][k];
+      for (int col = 0; col < kTileN; ++col) work.sum[row][col] += a * work.b[k][col];
+    }
+}
+
+// The sums of one tile, of which rows x cols elements lie inside the output.
+inline void compute_tile(Workspace& work, const Element* a, const Element* b,
+                         const tilepost_shape_t& shape, int rows, int cols) {
+  for (int row = 0; row < rows; ++row)
+    for (int col = 0; col < kTileN; ++col) work.sum[row][col] = 0.0f;
+  for (int k = 0; k < shape.k; k += kTileK) {
+    const int depth = smaller(kTileK, shape.k - k);
+    load_a(work, a + k, shape.lda, rows, depth);
+    load_b(work, b + k, shape.ldb, cols, depth);
+    multiply_panel(work, rows, depth);
+  }
+}
+
+void gemm_host(const void* a, const void* b, void* c, tilepost_shape_t shape, int worker,
+               int workers) {
+  const tilepost::TileGrid grid{
+      (shape.m + kTileM - 1) / kTileM, (shape.n + kTileN - 1) / kTileN, kTileM, kTileN, 1, kBand};
+  Workspace work;
+  for (int position = worker; position < tilepost::num_tiles(grid); position += workers) {
+    const tilepost::Tile tile = tilepost::tile(grid, position);
+    if (!tile.is_padding()) {
+      const int rows = smaller(kTileM, shape.m - tile.m * kTileM);
+      const int cols = smaller(kTileN, shape.n - tile.n * kTileN);
+      compute_tile(
+          work,
+          static_cast<const Element*>(a) + static_cast<long long>(tile.m) * kTileM * shape.lda,
+          static_cast<const Element*>(b) + static_cast<long long>(tile.n) * kTileN * shape.ldb,
+          shape, rows, cols);
+      for (int row = 0; row < rows; ++row)
+        for (int col = 0; col < cols; ++col)
+          tilepost::out(static_cast<Element*>(c), grid, tile, row, col, shape.ldc) =
+              tilepost::from_float<Element>(work.sum[row][col]);
+    }
+    tilepost::tile_done(tile, tilepost::BlockStores{});
+  }
+}
