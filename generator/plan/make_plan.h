@@ -12,8 +12,8 @@ namespace tilepost {
 // Plans every architecture of the spec. Reports all it cannot serve; empty if there was an error.
 std::vector<Plan> make_plans(const Spec& spec, Diagnostics& diagnostics);
 
-// The same plan on the host target: same tiles, groups, counters and steps, computed by gemm_host on
-// threads and reduced in process.
+// The same plan on the host target: same tiles, groups, counters and steps, computed by gemm_host
+// on threads and reduced in process.
 Plan host_twin(const Plan& plan);
 
 // Checks every invariant of design §4 on a finished plan without using the code that built it: the

@@ -1,0 +1,32 @@
+#include "generator/plan/budget.h"
+
+#include <algorithm>
+
+namespace tilepost {
+namespace {
+
+// A cluster of 4 fits only where a processing cluster of SMs has four left: of 132 SMs, 30 clusters
+// are resident at once (measured on an H200), and more would run as a second round.
+int resident_sms(const ArchInfo& arch, int sms, int cluster) {
+  return cluster == 4 && arch.arch == Arch::sm_90a ? sms * 120 / 132 : sms;
+}
+
+}  // namespace
+
+int gemm_grid(const ArchInfo& arch, int sms, int comm_ctas, bool overlap, int cluster,
+              int ctas_per_sm, int64_t positions) {
+  const int left = overlap ? sms - comm_ctas - 1 : sms;
+  const int64_t ctas = int64_t{std::min(left, resident_sms(arch, sms, cluster))} * ctas_per_sm;
+  return static_cast<int>(std::max<int64_t>(std::min(ctas, positions), 0) / cluster * cluster);
+}
+
+std::vector<int> comm_cta_choices(Arch arch, int sms) {
+  if (arch == Arch::host) return {1};
+  std::vector<int> choices;
+  for (const int ctas : {8, 12, 16, 20, 24})
+    if (2 * ctas <= sms) choices.push_back(ctas);
+  if (choices.empty()) choices.push_back(std::max(1, sms / 4));
+  return choices;
+}
+
+}  // namespace tilepost

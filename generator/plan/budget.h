@@ -1,0 +1,22 @@
+// How the SMs are shared between the GEMM, the collective and the waiter.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "generator/plan/arch.h"
+#include "generator/spec/spec.h"
+
+namespace tilepost {
+
+// The grid of the GEMM: the largest multiple of the cluster that leaves `comm_ctas` SMs to the
+// collective and one to the waiter (none of them without overlap), no larger than the schedule has
+// positions. 0 if not even one cluster fits.
+int gemm_grid(const ArchInfo& arch, int sms, int comm_ctas, bool overlap, int cluster,
+              int ctas_per_sm, int64_t positions);
+
+// The CTA counts to try for the collective where the spec leaves them open: those of the machine
+// profile that leave the GEMM at least half the SMs, or a quarter of a smaller GPU.
+std::vector<int> comm_cta_choices(Arch arch, int sms);
+
+}  // namespace tilepost

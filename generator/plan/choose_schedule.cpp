@@ -1,0 +1,228 @@
+// The pass that chooses kernel, transport, SM budget and groups together: predicts every
+// combination the spec leaves open and takes the one that ends first.
+#include <algorithm>
+#include <optional>
+
+#include "generator/plan/candidates.h"
+#include "generator/plan/predict.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+
+namespace tilepost {
+namespace {
+
+constexpr double kSlack = 0.01;  // less than the model's error
+
+std::string tile_of(const KernelChoice& kernel) {
+  return llvm::formatv("{0}x{1}, cluster {2}, {3} stages", kernel.config.tile_m,
+                       kernel.config.tile_n, kernel.request.cluster, kernel.config.stages);
+}
+
+std::string us(double value) {
+  return llvm::formatv("{0:F0} us", value);
+}
+
+// What the spec's 'groups' ask for; nothing if it leaves them open.
+std::optional<std::vector<int>> asked_groups(const Spec& spec) {
+  if (!spec.schedule.groups) return std::nullopt;
+  std::vector<int> waves;
+  for (const int64_t value : spec.schedule.groups->value)
+    waves.push_back(static_cast<int>(std::clamp<int64_t>(value, 0, 1 << 24)));
+  return waves;
+}
+
+// ---- Errors
+
+bool no_room(Draft& draft) {
+  const ScheduleSpec& schedule = draft.spec.schedule;
+  const int cluster = draft.kernels.back().request.cluster;
+  const int sms = draft.plan.sms;
+  if (schedule.comm_sms)
+    draft.diagnostics.error(
+        schedule.comm_sms->where,
+        llvm::formatv("comm_sms '{0}' leaves the GEMM no room on {1} SMs: with 1 SM for the waiter "
+                      "and {2} for a cluster at most {3}",
+                      schedule.comm_sms->value, sms, cluster, std::max(0, sms - 1 - cluster)));
+  else
+    draft.diagnostics.error(
+        schedule.sms ? schedule.sms->where : draft.spec.archs.where,
+        llvm::formatv("{0} SMs are too few: overlap needs {1} for a cluster, 1 for the collective "
+                      "and 1 for the waiter; use more or 'transport: none'",
+                      sms, cluster));
+  return false;
+}
+
+bool groups_do_not_fit(Draft& draft, const std::vector<int>& groups, const Candidate& open) {
+  const TileCover cover = draft.cover(*open.kernel);
+  const llvm::SMRange where = draft.spec.schedule.groups->where;
+  const std::string tiles = llvm::formatv("{0} tiles of {1}x{2} on {3} CTAs", cover.positions(),
+                                          cover.tile_m, cover.tile_n, open.gemm_ctas);
+  if (total_waves(groups) != open.waves)
+    draft.diagnostics.error(
+        where, llvm::formatv("groups sum to {0} waves, but {1} take {2} on {3}; make them sum to "
+                             "{2} or set 'tile' and 'comm_sms' to match",
+                             total_waves(groups), tiles, open.waves, name_of(draft.plan.arch)));
+  else
+    draft.diagnostics.error(
+        where, llvm::formatv("{0} groups, but {1} have only {2} row panels of {3} rows on {4}; ask "
+                             "for fewer groups or 'layout: tile'",
+                             groups.size(), tiles, cover.clusters_m(),
+                             int64_t{cover.tile_m} * cover.cluster, name_of(draft.plan.arch)));
+  return false;
+}
+
+bool check_wishes(Draft& draft, const std::optional<std::vector<int>>& groups) {
+  const Spec& spec = draft.spec;
+  if (spec.schedule.comm_sms && spec.schedule.comm_sms->value < 1 &&
+      spec.transport.value != Transport::none) {
+    draft.diagnostics.error(spec.schedule.comm_sms->where,
+                            llvm::formatv("comm_sms is '{0}', a collective needs at least 1",
+                                          spec.schedule.comm_sms->value));
+    return false;
+  }
+  if (!groups) return true;
+  if (groups->empty() || llvm::any_of(*groups, [](int waves) { return waves < 1; })) {
+    draft.diagnostics.error(
+        spec.schedule.groups->where,
+        "every group needs at least 1 wave, and there must be at least 1 group");
+    return false;
+  }
+  if (spec.transport.value != Transport::none || groups->size() == 1) return true;
+  draft.diagnostics.error(
+      spec.schedule.groups->where,
+      llvm::formatv("{0} groups, but transport 'none' sends everything at once; remove 'groups' or "
+                    "use 'transport: nccl'",
+                    groups->size()));
+  return false;
+}
+
+// ---- Reasons
+
+// "128x192 ends at 846 us" for each other tile, best first, at most three.
+std::string runners_up(const std::vector<Candidate>& candidates, const Candidate& chosen) {
+  std::vector<const Candidate*> others;
+  for (const KernelChoice* kernel = nullptr; const Candidate& candidate : candidates) {
+    if (candidate.kernel == chosen.kernel) continue;
+    if (candidate.kernel != kernel)
+      others.push_back(&candidate);
+    else if (candidate.end < others.back()->end)
+      others.back() = &candidate;
+    kernel = candidate.kernel;
+  }
+  llvm::sort(others, [](const Candidate* a, const Candidate* b) {
+    return a->end != b->end ? a->end < b->end : a < b;  // all in one vector
+  });
+  std::string text;
+  for (size_t i = 0; i < others.size() && i < 3; ++i)
+    text += (i ? "; " : "") + tile_of(*others[i]->kernel) + ": " + us(others[i]->end);
+  return text;
+}
+
+void explain_overlap(Draft& draft, const std::vector<Candidate>& candidates,
+                     const Candidate& chosen, bool comm_open) {
+  const std::string others = runners_up(candidates, chosen);
+  if (!others.empty())
+    draft.because("tile " + tile_of(*chosen.kernel) + ": " + us(chosen.end) + "; next " + others);
+  if (draft.spec.schedule.wait.value == Wait::automatic)
+    draft.because(
+        llvm::formatv("wait poll: a collective starts {0:F1} us after its group is done, "
+                      "{1:F0} us with wait stream",
+                      wait_us(Wait::poll), wait_us(Wait::stream)));
+  if (!comm_open) return;
+  std::string text;
+  for (const Candidate& candidate : candidates)
+    if (candidate.kernel == chosen.kernel)
+      text += (text.empty() ? "" : ", ") + std::to_string(candidate.comm_ctas) + ": " +
+              us(candidate.end);
+  draft.because("comm_sms " + std::to_string(chosen.comm_ctas) + " (" + text + ")");
+}
+
+void explain_choice(Draft& draft, const std::vector<Candidate>& overlap,
+                    const std::vector<Candidate>& sequence, const Candidate& chosen) {
+  const ScheduleSpec& schedule = draft.spec.schedule;
+  if (draft.plan.arch == Arch::host) return;
+  const Candidate* with = best(overlap);
+  const Candidate* without = best(sequence);
+  if (with && without)
+    draft.because(llvm::formatv(
+        "transport {0}: {1} predicted with overlap, {2} for the GEMM on all SMs, then "
+        "one collective{3}",
+        name_of(chosen.transport), us(with->end), us(without->end),
+        draft.spec.transport.value == Transport::automatic ? "" : " (as asked)"));
+  if (chosen.transport != Transport::none)
+    explain_overlap(draft, overlap, chosen, !schedule.comm_sms);
+  else if (const std::string others = runners_up(sequence, chosen); !others.empty())
+    draft.because("tile " + tile_of(*chosen.kernel) + ": " + us(chosen.end) + "; next " + others);
+  if (schedule.groups && chosen.transport != Transport::none) draft.because("groups as asked");
+  if (chosen.transport == Transport::none && schedule.comm_sms)
+    draft.because("comm_sms does not apply: without overlap the collective has the whole GPU");
+  if (draft.plan.arch != Arch::sm_90a)
+    draft.because(
+        llvm::formatv("no machine profile for {0}: GEMM scaled from the tensor peak, "
+                      "collectives as on {1}",
+                      name_of(draft.plan.arch), h200_nvlink_profile().name));
+}
+
+void explain_groups(Draft& draft, const Candidate& finest, const Candidate& chosen) {
+  std::string text = llvm::formatv("groups {0}: the fewest that end within {1:F0}% of the best",
+                                   chosen.cuts.size(), 100 * kSlack);
+  if (finest.cuts.size() != chosen.cuts.size())
+    text += llvm::formatv(" ({0} groups end at {1}, {2} at {3})", finest.cuts.size(),
+                          us(finest.end), chosen.cuts.size(), us(chosen.end));
+  draft.because(text);
+}
+
+void take(Plan& plan, const Candidate& chosen) {
+  plan.kernel = make_kernel(chosen.kernel->config, chosen.kernel->request);
+  plan.band = chosen.kernel->request.band;
+  plan.transport = chosen.transport;
+  plan.comm_ctas = chosen.comm_ctas;
+  plan.gemm_ctas = chosen.gemm_ctas;
+  plan.waves = static_cast<int>(chosen.waves);
+  plan.group_waves = chosen.group_waves;
+  plan.cuts = chosen.cuts;
+}
+
+}  // namespace
+
+bool choose_schedule(Draft& draft) {
+  const Spec& spec = draft.spec;
+  const std::optional<std::vector<int>> groups = asked_groups(spec);
+  if (!check_wishes(draft, groups)) return false;
+  const Transport wish = spec.transport.value;
+  // Groups and a budget for the collective ask for overlap.
+  const bool must_overlap = wish == Transport::nccl ||
+                            (wish == Transport::automatic &&
+                             (groups || spec.schedule.comm_sms || draft.plan.arch == Arch::host));
+  const std::vector<Candidate> sequence = in_sequence(draft);
+  std::vector<Candidate> overlap;
+  if (wish != Transport::none) {
+    overlap = overlapped(draft, std::nullopt);
+    if (overlap.empty() && must_overlap) return no_room(draft);
+    if (groups) {
+      const std::vector<Candidate> open = std::move(overlap);
+      overlap = overlapped(draft, groups);
+      if (overlap.empty()) return groups_do_not_fit(draft, *groups, *best(open));
+    }
+  }
+  const Candidate* with = best(overlap);
+  const Candidate* without = best(sequence);
+  if (!with && !without) return no_room(draft);
+  const bool use_overlap = with && (must_overlap || !without || with->end < without->end);
+  Candidate chosen = use_overlap ? *with : *without;
+  if (groups && chosen.transport == Transport::none && total_waves(*groups) != chosen.waves)
+    return groups_do_not_fit(draft, *groups, chosen);
+  explain_choice(draft, overlap, sequence, chosen);
+  if (use_overlap && !groups && draft.plan.arch != Arch::host) {
+    const Candidate finest = chosen;
+    merge_groups(draft, kSlack, chosen);
+    explain_groups(draft, finest, chosen);
+  }
+  take(draft.plan, chosen);
+
+  const Candidate& baseline = without ? *without : chosen;
+  draft.plan.prediction.sequence = baseline.end;
+  return true;
+}
+
+}  // namespace tilepost

@@ -1,0 +1,185 @@
+// `tilepost explain`: the plan for a reader.
+#include <algorithm>
+
+#include "generator/plan/arch.h"
+#include "generator/plan/make_plan.h"
+#include "generator/plan/profile.h"
+#include "generator/plan/timeline.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace tilepost {
+namespace {
+
+using llvm::formatv;
+
+constexpr int kLabel = 13;
+constexpr double kMib = 1 << 20;
+constexpr int64_t kElementBytes = 2;
+
+double mib(int64_t elements) {
+  return static_cast<double>(elements * kElementBytes) / kMib;
+}
+
+// Columns as wide as their widest cell, numbers to the right.
+class Table {
+ public:
+  explicit Table(std::vector<std::string> header) { add(std::move(header)); }
+  void add(std::vector<std::string> cells) {
+    widths_.resize(std::max(widths_.size(), cells.size()), 0);
+    for (size_t i = 0; i < cells.size(); ++i) widths_[i] = std::max(widths_[i], cells[i].size());
+    rows_.push_back(std::move(cells));
+  }
+  void print(llvm::raw_ostream& out) const {
+    for (const std::vector<std::string>& cells : rows_) {
+      for (size_t i = 0; i < cells.size(); ++i)
+        out.indent(static_cast<unsigned>(2 + widths_[i] - cells[i].size())) << cells[i];
+      out << "\n";
+    }
+  }
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+  std::vector<size_t> widths_;
+};
+
+void line(llvm::raw_ostream& out, llvm::StringRef label, const std::string& text) {
+  out << label;
+  out.indent(static_cast<unsigned>(kLabel - label.size())) << text << "\n";
+}
+
+void print_problem(llvm::raw_ostream& out, const Plan& plan) {
+  const double flops = 2.0 * static_cast<double>(plan.m) * plan.n * plan.k;
+  line(out, "problem",
+       formatv("C[{0}, {1}] = sum over {2} ranks of A[{0}, {3}] * B[{1}, {3}]^T, {4}", plan.m,
+               plan.n, plan.ranks, plan.k, name_of(plan.input)));
+  line(out, "",
+       formatv("{0:F1} GFLOP and {1:F1} MiB of output on each rank", flops / 1e9,
+               mib(plan.m * plan.n)));
+}
+
+void print_kernel(llvm::raw_ostream& out, const Plan& plan) {
+  const KernelPlan& kernel = plan.kernel;
+  if (plan.arch == Arch::host)
+    return line(out, "kernel",
+                formatv("{0}: tile {1}x{2}, cluster {3}", kernel.name, kernel.tile_m, kernel.tile_n,
+                        kernel.cluster));
+  const int64_t bound = arch_info(plan.arch).shared_per_block;
+  line(out, "kernel",
+       formatv("{0}: tile {1}x{2}x{3}, {4} stages, cluster {5}, {6} threads", kernel.name,
+               kernel.tile_m, kernel.tile_n, kernel.tile_k, kernel.stages, kernel.cluster,
+               kernel.threads));
+  line(out, "",
+       formatv("{0} of {1} bytes of shared memory ({2:F0}%), {3} per SM", kernel.shared_bytes,
+               bound, 100.0 * static_cast<double>(kernel.shared_bytes) / static_cast<double>(bound),
+               kernel.ctas_per_sm == 1 ? "1 CTA" : formatv("{0} CTAs", kernel.ctas_per_sm).str()));
+}
+
+void print_budget(llvm::raw_ostream& out, const Plan& plan) {
+  const int gemm = (plan.gemm_ctas + plan.kernel.ctas_per_sm - 1) / plan.kernel.ctas_per_sm;
+  const bool overlap = plan.transport != Transport::none;
+  const int waiter = overlap ? 1 : 0;
+  const int idle = plan.sms - gemm - plan.comm_ctas - waiter;
+  std::string text = formatv("{0} = {1} GEMM", plan.sms, gemm);
+  if (overlap) text += formatv(" + {0} collective + 1 waiter", plan.comm_ctas);
+  if (idle > 0) text += formatv(" + {0} idle", idle);
+  line(out, plan.arch == Arch::host ? "workers" : "SMs", text);
+}
+
+void print_schedule(llvm::raw_ostream& out, const Plan& plan) {
+  const int64_t rows = (plan.m + plan.kernel.tile_m - 1) / plan.kernel.tile_m;
+  const int64_t columns = (plan.n + plan.kernel.tile_n - 1) / plan.kernel.tile_n;
+  const int64_t positions = static_cast<int64_t>(plan.map.tiles.size());
+  const int64_t slots = int64_t{plan.waves} * plan.gemm_ctas;
+  const int64_t last = positions - int64_t{plan.waves - 1} * plan.gemm_ctas;
+  std::string padding;
+  if (positions != rows * columns) padding = formatv(" + {0} padding", positions - rows * columns);
+  line(out, "tiles",
+       formatv("{0} x {1} = {2}{3}, bands of {4} tile rows", rows, columns, rows * columns, padding,
+               plan.band));
+  line(out, "waves",
+       formatv("{0} of {1} CTAs, the last with {2}; {3:F1}% of the CTAs' time has a tile",
+               plan.waves, plan.gemm_ctas, last,
+               100.0 * static_cast<double>(positions) / static_cast<double>(slots)));
+  line(out, "layout", formatv("{0}, consumer {1}", name_of(plan.layout), name_of(plan.consumer)));
+  line(out, "transport",
+       plan.transport == Transport::none
+           ? std::string("none: the GEMM, then one collective")
+           : formatv("{0}, CTAs at most {1}, wait {2}", name_of(plan.transport), plan.comm_ctas,
+                     name_of(plan.wait))
+                 .str());
+}
+
+// The output rows of a panel group, the slots of a tile group.
+std::string range_of(const Plan& plan, const tilepost_group_t& group) {
+  const int64_t unit = plan.layout == OutputLayout::panel
+                           ? plan.n
+                           : int64_t{plan.kernel.tile_m} * plan.kernel.tile_n;
+  return formatv("{0}-{1}", group.offset / unit, (group.offset + group.count) / unit - 1);
+}
+
+void print_groups(llvm::raw_ostream& out, const Plan& plan) {
+  const Prediction& prediction = plan.prediction;
+  const bool timed = !prediction.group_ready.empty();
+  std::vector<std::string> header = {"group", "waves",
+                                     "tiles", plan.layout == OutputLayout::panel ? "rows" : "slots",
+                                     "MiB",   "target"};
+  if (timed) header.insert(header.end(), {"ready us", "start us", "end us", "GB/s"});
+  Table table(std::move(header));
+  for (size_t g = 0; g < plan.map.groups.size(); ++g) {
+    const tilepost_group_t& group = plan.map.groups[g];
+    std::vector<std::string> cells = {
+        std::to_string(g),     std::to_string(plan.group_waves[g]), std::to_string(group.num_tiles),
+        range_of(plan, group), formatv("{0:F2}", mib(group.count)), std::to_string(group.target)};
+    if (timed) {
+      const double start = prediction.collective_start[g], end = prediction.collective_end[g];
+      const double rate =
+          end > start ? static_cast<double>(group.count * kElementBytes) * 1e-3 / (end - start) : 0;
+      cells.push_back(formatv("{0:F1}", prediction.group_ready[g]));
+      cells.push_back(formatv("{0:F1}", start));
+      cells.push_back(formatv("{0:F1}", end));
+      cells.push_back(formatv("{0:F0}", rate));
+    }
+    table.add(std::move(cells));
+  }
+  table.print(out);
+}
+
+void print_prediction(llvm::raw_ostream& out, const Plan& plan) {
+  const Prediction& prediction = plan.prediction;
+  if (prediction.group_ready.empty())
+    return line(out, "prediction", "none: the host target is for correctness, not for speed");
+  const double flops = 2.0 * static_cast<double>(plan.m) * plan.n * plan.k;
+  line(
+      out, "prediction",
+      formatv("{0:F0} us in all; GEMM {1:F0} us ({2:F0} TFLOP/s), {3:F0} us of collectives exposed",
+              prediction.total, prediction.gemm, flops / prediction.gemm * 1e-6,
+              prediction.total - prediction.gemm));
+  line(out, "",
+       formatv("{0:F0} us for the GEMM on all SMs, then one collective: {1:F2}x",
+               prediction.sequence, prediction.sequence / prediction.total));
+  line(out, "", formatv("machine profile: {0}", h200_nvlink_profile().name));
+}
+
+}  // namespace
+
+std::string explain_plan(const Plan& plan) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  const std::string title =
+      formatv("{0}: {1} on {2}", plan.name, name_of(plan.pattern), name_of(plan.arch));
+  out << title << "\n" << std::string(title.size(), '=') << "\n";
+  print_problem(out, plan);
+  print_kernel(out, plan);
+  print_budget(out, plan);
+  print_schedule(out, plan);
+  print_prediction(out, plan);
+  out << "\n";
+  print_groups(out, plan);
+  if (const std::string timeline = draw_timeline(plan); !timeline.empty()) out << "\n" << timeline;
+  if (!plan.reasons.empty()) out << "\nwhy\n";
+  for (const std::string& reason : plan.reasons) out << "  " << reason << "\n";
+  return out.str();
+}
+
+}  // namespace tilepost

@@ -1,0 +1,23 @@
+#include "generator/plan/kernels.h"
+#include "generator/plan/make_plan.h"
+
+namespace tilepost {
+
+Plan host_twin(const Plan& plan) {
+  Plan twin = plan;
+  KernelRequest request;
+  request.element = plan.input;
+  request.cluster = plan.kernel.cluster;  // keeps the padding and the order of the tiles
+  request.band = plan.band;
+  twin.arch = Arch::host;
+  twin.kernel = make_kernel(host_config(plan.kernel.tile_m, plan.kernel.tile_n), request);
+  twin.kernel.ctas_per_sm = plan.kernel.ctas_per_sm;  // the budget's waves stay as planned
+  twin.map = build_tile_map(map_of(twin));            // gemm_host raises its counters differently
+  twin.map_hash = hash_tile_map(twin.map);
+  twin.prediction = {};
+  if (plan.arch != Arch::host)
+    twin.reasons = {std::string("the plan for ") + name_of(plan.arch) + ", computed on the host"};
+  return twin;
+}
+
+}  // namespace tilepost

@@ -1,0 +1,170 @@
+// `<name>.plan.json`: the plans as JSON, keys in a fixed order, written for reading and for diff.
+#include "generator/plan/make_plan.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace tilepost {
+namespace {
+
+using llvm::json::OStream;
+
+// A tenth of a microsecond is more than the model can promise.
+std::string tenths(double us) {
+  return llvm::formatv("{0:F1}", us);
+}
+
+// An array on one line.
+template <class T>
+void row(OStream& json, const std::vector<T>& values) {
+  std::string text;
+  for (const T& value : values)
+    text += (text.empty() ? "[" : ", ") + llvm::formatv("{0}", value).str();
+  json.rawValue(text.empty() ? "[]" : text + "]");
+}
+
+void write_problem(OStream& json, const Plan& plan) {
+  json.attribute("pattern", name_of(plan.pattern));
+  json.attribute("arch", name_of(plan.arch));
+  json.attribute("ranks", plan.ranks);
+  json.attribute("m", plan.m);
+  json.attribute("n", plan.n);
+  json.attribute("k", plan.k);
+  json.attribute("input", name_of(plan.input));
+  json.attribute("output", name_of(plan.output));
+  json.attribute("layout", name_of(plan.layout));
+  json.attribute("transport", name_of(plan.transport));
+  json.attribute("wait", name_of(plan.wait));
+  json.attribute("consumer", name_of(plan.consumer));
+}
+
+void write_kernel(OStream& json, const KernelPlan& kernel) {
+  json.attributeBegin("kernel");
+  json.objectBegin();
+  json.attribute("name", kernel.name);
+  json.attribute("file", kernel.file);
+  json.attributeBegin("tile");
+  row(json, std::vector<int>{kernel.tile_m, kernel.tile_n, kernel.tile_k});
+  json.attributeEnd();
+  json.attribute("stages", kernel.stages);
+  json.attribute("cluster", kernel.cluster);
+  json.attribute("threads", kernel.threads);
+  json.attribute("ctas_per_sm", kernel.ctas_per_sm);
+  json.attribute("shared_bytes", kernel.shared_bytes);
+  json.attribute("signals_per_tile", kernel.signals_per_tile);
+  json.attributeObject("tunables", [&] {
+    for (const auto& [name, value] : kernel.tunables) json.attribute(name, value);
+  });
+  json.objectEnd();
+  json.attributeEnd();
+}
+
+void write_budget(OStream& json, const Plan& plan) {
+  json.attributeObject("budget", [&] {
+    json.attribute("sms", plan.sms);
+    json.attribute("gemm_ctas", plan.gemm_ctas);
+    json.attribute("comm_ctas", plan.comm_ctas);
+    json.attribute("waves", plan.waves);
+  });
+}
+
+void write_groups(OStream& json, const Plan& plan) {
+  const auto list = [&](const char* key, const auto& values) {
+    json.attributeBegin(key);
+    row(json, values);
+    json.attributeEnd();
+  };
+  json.attribute("band", plan.band);
+  list("group_waves", plan.group_waves);
+  list("cuts", plan.cuts);
+  json.attributeArray("groups", [&] {
+    for (const tilepost_group_t& group : plan.map.groups)
+      json.rawValue(llvm::formatv("{{ \"first_tile\": {0}, \"num_tiles\": {1}, \"target\": {2}, "
+                                  "\"offset\": {3}, \"count\": {4} }",
+                                  group.first_tile, group.num_tiles, group.target, group.offset,
+                                  group.count)
+                        .str());
+  });
+  json.attribute("send_elements", plan.map.send_elements);
+}
+
+void write_prediction(OStream& json, const Prediction& prediction) {
+  const auto list = [&](const char* key, const std::vector<double>& values) {
+    std::vector<std::string> texts;
+    for (const double value : values) texts.push_back(tenths(value));
+    json.attributeBegin(key);
+    row(json, texts);
+    json.attributeEnd();
+  };
+  const auto number = [&](const char* key, double value) {
+    json.attributeBegin(key);
+    json.rawValue(tenths(value));
+    json.attributeEnd();
+  };
+  json.attributeObject("prediction_us", [&] {
+    number("gemm", prediction.gemm);
+    number("total", prediction.total);
+    number("sequence", prediction.sequence);
+    list("group_ready", prediction.group_ready);
+    list("collective_start", prediction.collective_start);
+    list("collective_end", prediction.collective_end);
+  });
+}
+
+// The schedule as runs of positions that go down one tile column: from `position` on, `count` tiles
+// (m, n), (m + 1, n), … stored from `row` on, or not at all where row is -1.
+void write_tiles(OStream& json, const Plan& plan) {
+  json.attributeBegin("tile_columns");
+  json.rawValue("[\"position\", \"count\", \"m\", \"n\", \"row\", \"group\"]");
+  json.attributeEnd();
+  const std::vector<tilepost_tile_t>& tiles = plan.map.tiles;
+  const auto continues = [&](size_t t) {
+    const tilepost_tile_t &tile = tiles[t], &last = tiles[t - 1];
+    const int32_t next_row = last.row < 0 ? -1 : last.row + plan.kernel.tile_m;
+    return tile.n == last.n && tile.m == last.m + 1 && tile.group == last.group &&
+           tile.row == next_row;
+  };
+  json.attributeArray("tiles", [&] {
+    for (size_t first = 0, end; first < tiles.size(); first = end) {
+      for (end = first + 1; end < tiles.size() && continues(end);) ++end;
+      const tilepost_tile_t& tile = tiles[first];
+      json.rawValue(llvm::formatv("[{0}, {1}, {2}, {3}, {4}, {5}]", first, end - first, tile.m,
+                                  tile.n, tile.row, tile.group)
+                        .str());
+    }
+  });
+}
+
+void write_plan(OStream& json, const Plan& plan) {
+  json.object([&] {
+    write_problem(json, plan);
+    write_kernel(json, plan.kernel);
+    write_budget(json, plan);
+    write_groups(json, plan);
+    json.attribute("map_hash", llvm::formatv("0x{0:x-16}", plan.map_hash).str());
+    write_prediction(json, plan.prediction);
+    json.attributeArray("reasons", [&] {
+      for (const std::string& reason : plan.reasons) json.value(reason);
+    });
+    write_tiles(json, plan);
+  });
+}
+
+}  // namespace
+
+std::string plans_to_json(const std::vector<Plan>& plans) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  OStream json(out, 2);
+  json.object([&] {
+    json.attribute("tilepost", 1);
+    json.attribute("name", plans.empty() ? "" : plans.front().name);
+    json.attributeArray("plans", [&] {
+      for (const Plan& plan : plans) write_plan(json, plan);
+    });
+  });
+  out << "\n";
+  return out.str();
+}
+
+}  // namespace tilepost

@@ -1,0 +1,49 @@
+// What a schedule takes: a few closed formulas over a machine profile, microseconds throughout.
+//
+// The model ranks schedules; it does not promise times. It has no noise in it: the same question
+// gets the same answer.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "generator/plan/kernels.h"
+#include "generator/plan/plan.h"
+#include "generator/plan/profile.h"
+
+namespace tilepost {
+
+// The GEMM as the model sees it: every CTA computes one tile in every wave.
+struct GemmModel {
+  double start = 0;  // before the first wave
+  double tile = 0;   // one wave
+
+  // When the first `positions` positions are done on a grid of `ctas`.
+  double ready(int64_t positions, int ctas) const {
+    return start + static_cast<double>((positions + ctas - 1) / ctas) * tile;
+  }
+};
+
+// `beside_collective`: collectives run on other SMs meanwhile.
+GemmModel model_gemm(Arch arch, const KernelConfig& config, const KernelRequest& request, int64_t k,
+                     bool beside_collective);
+
+// One collective as the model sees it.
+struct CollectiveModel {
+  double latency = 0;
+  double per_byte = 0;
+
+  double time(int64_t bytes) const { return latency + static_cast<double>(bytes) * per_byte; }
+};
+
+// A ring AllReduce on `ctas` CTAs per rank. `beside_gemm`: a GEMM runs meanwhile.
+CollectiveModel model_all_reduce(int ranks, int ctas, bool beside_gemm);
+
+// From a counter's last raise to the start of the collective that waits for it.
+double wait_us(Wait wait);
+
+// The timeline of a finished plan: groups become ready in schedule order, each collective starts
+// when its group is ready and the one before has ended. `sequence` is the caller's to fill.
+Prediction predict(const Plan& plan, const GemmModel& gemm);
+
+}  // namespace tilepost

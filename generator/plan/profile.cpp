@@ -1,0 +1,45 @@
+#include "generator/plan/profile.h"
+
+#include <cstddef>
+
+namespace tilepost {
+
+const MachineProfile& h200_nvlink_profile() {
+  static const MachineProfile profile = {
+      "4 x H200, NVLink",
+      // Clock from each kernel's time and its counted cycles at 8192^3: 1.56 GHz for 128x256, 1.51
+      // for 128x192, 1.43 for 128x128.
+      1.95,
+      33.3,
+      0.95,
+      0.62,
+      0.98,
+      1.01,
+      {{1, 0.3}, {2, 0.55}, {4, 0.8}, {8, 1.0}},
+      4.0,
+      1.05,
+      4,
+      // From 128 MiB: 2053, 1062, 790, 657 and 612 us with 4, 8, 12, 16 and 24 CTAs, less 31 us.
+      // 8, 32 and 128 MiB with 24 CTAs lie on one line through 31 us.
+      {{1, 63.2}, {2, 31.6}, {4, 15.8}, {8, 8.05}, {12, 5.93}, {16, 4.89}, {24, 4.54}},
+      {{1, 0}, {2, 20}, {4, 31}, {8, 53}},
+      // 24 CTAs, 128 MiB: two ranks take 470 us and send 128 MiB each, four take 612 and send 192.
+      {{2, 3.52}, {4, 3.03}},
+      1.07,
+      24,
+      3.6,
+  };
+  return profile;
+}
+
+double interpolate(const std::vector<ProfilePoint>& points, double x) {
+  if (x <= points.front().x) return points.front().y;
+  for (size_t i = 1; i < points.size(); ++i) {
+    if (x > points[i].x) continue;
+    const double part = (x - points[i - 1].x) / (points[i].x - points[i - 1].x);
+    return points[i - 1].y + part * (points[i].y - points[i - 1].y);
+  }
+  return points.back().y;
+}
+
+}  // namespace tilepost

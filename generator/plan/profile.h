@@ -1,0 +1,44 @@
+// The machine the planner predicts for: every measured constant of the model in one place, so that
+// a profile of another machine can take this one's.
+#pragma once
+
+#include <vector>
+
+namespace tilepost {
+
+// One row of a table: y at x, interpolated linearly, held constant outside.
+struct ProfilePoint {
+  double x, y;
+};
+
+struct MachineProfile {
+  const char* name;
+
+  // ---- GEMM
+  // A tensor-bound kernel runs at the power limit: the clock falls with the bytes moved into shared
+  // memory per flop, clock = clock_base - clock_slope * (tile_m + tile_n) / (tile_m * tile_n) GHz.
+  double clock_base, clock_slope;
+  double sustained;             // long runs against cool bursts
+  double mma_sync;              // mma.sync against wgmma, of the tensor peak
+  double cluster_1, cluster_4;  // rate against a cluster of 2, whose operands are multicast
+  std::vector<ProfilePoint> load_vector;  // rate against elements per asynchronous copy
+  double start_us;                        // launch, pipeline fill and drain
+  double beside_collective;  // GEMM time next to a collective on other SMs, against alone
+
+  // ---- Ring AllReduce over `all_reduce_ranks` ranks: latency + bytes * us_per_mib(CTAs)
+  int all_reduce_ranks;
+  std::vector<ProfilePoint> us_per_mib;       // against CTAs
+  std::vector<ProfilePoint> latency_us;       // against ranks, the cost of one more collective
+  std::vector<ProfilePoint> wire_us_per_mib;  // floor per MiB that a rank sends, against ranks
+  double beside_gemm;                         // collective time next to a GEMM, against alone
+  int default_ctas;                           // what NCCL takes when it may choose
+  double wait_us;  // from the counter's last raise to the collective's start
+};
+
+// Four H200 (132 SMs, NV18), CUDA 13.0, NCCL 2.28, bf16.
+const MachineProfile& h200_nvlink_profile();
+
+// Linear between points, constant outside. `points` is sorted by x and not empty.
+double interpolate(const std::vector<ProfilePoint>& points, double x);
+
+}  // namespace tilepost

@@ -1,0 +1,214 @@
+// The pass that lists the kernels which can serve a spec on one architecture, or says why none can.
+#include <algorithm>
+
+#include "generator/plan/draft.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+
+namespace tilepost {
+namespace {
+
+// Elements of a row of length `elements` that one 16-, 8-, 4- or 2-byte access may move, given rows
+// that start on 16 bytes only if the length allows it.
+int vector_of(int64_t elements) {
+  for (const int vector : {8, 4, 2})
+    if (elements % vector == 0) return vector;
+  return 1;
+}
+
+// Why TMA cannot address the operands, "" if it can: strides must be multiples of 16 bytes (CUDA
+// driver API, cuTensorMapEncodeTiled).
+std::string no_tma(const Plan& plan) {
+  if (plan.k % 8 != 0) return llvm::formatv("gemm_sm90 needs K a multiple of 8, not {0}", plan.k);
+  if (plan.layout == OutputLayout::panel && plan.n % 8 != 0)
+    return llvm::formatv("gemm_sm90 needs N a multiple of 8 in the panel layout, not {0}", plan.n);
+  return "";
+}
+
+std::string tile_name(int64_t tile_m, int64_t tile_n) {
+  return llvm::formatv("{0}x{1}", tile_m, tile_n);
+}
+
+// "128x256 (3 or 4 stages), 256x128 (4 stages)".
+std::string list_tiles(const std::vector<KernelConfig>& configs) {
+  std::vector<std::pair<std::string, std::string>> tiles;  // name, stages
+  for (const KernelConfig& config : configs) {
+    const std::string name = tile_name(config.tile_m, config.tile_n);
+    const std::string stages = std::to_string(config.stages);
+    auto it = llvm::find_if(tiles, [&](const auto& tile) { return tile.first == name; });
+    if (it == tiles.end())
+      tiles.emplace_back(name, stages);
+    else
+      it->second += " or " + stages;
+  }
+  std::string text;
+  for (const auto& [name, stages] : tiles)
+    text += (text.empty() ? "" : ", ") + name + " (" + stages + " stages)";
+  return text;
+}
+
+// Host: any tile; 64x64 by default, no larger than the output needs in powers of two.
+KernelConfig host_tile(const Draft& draft) {
+  const auto& tile = draft.spec.schedule.tile;
+  if (tile) return host_config(static_cast<int>(tile->value[0]), static_cast<int>(tile->value[1]));
+  const auto clip = [](int64_t extent) {
+    int size = 1;
+    while (size < extent && size < 64) size *= 2;
+    return size;
+  };
+  return host_config(clip(draft.plan.m), clip(draft.plan.n));
+}
+
+// The clusters to try: as asked, or those the kernel profits from.
+bool clusters(Draft& draft, bool tma, const std::string& why_not_tma, std::vector<int>& out) {
+  const auto& asked = draft.spec.schedule.cluster;
+  const Arch arch = draft.plan.arch;
+  if (!asked) {
+    out = tma ? std::vector<int>{2, 1} : std::vector<int>{1};
+    return true;
+  }
+  out = {static_cast<int>(asked->value)};
+  const bool any = tma || arch == Arch::host;
+  if (any ? llvm::is_contained({1, 2, 4}, asked->value) : asked->value == 1) return true;
+  if (any)
+    draft.diagnostics.error(
+        asked->where, llvm::formatv("cluster '{0}' is not available; use 1, 2 or 4", asked->value));
+  else
+    draft.diagnostics.error(
+        asked->where,
+        llvm::formatv("cluster '{0}' is not available on {1}: {2}; use 1", asked->value,
+                      name_of(arch), why_not_tma.empty() ? "clusters need sm_90a" : why_not_tma));
+  return false;
+}
+
+// Keeps the rows of the tile asked for.
+bool filter_tile(Draft& draft, const std::string& why_not_tma, std::vector<KernelConfig>& configs) {
+  const auto& tile = draft.spec.schedule.tile;
+  if (!tile) return true;
+  const std::string available = list_tiles(configs);
+  llvm::erase_if(configs, [&](const KernelConfig& config) {
+    return config.tile_m != tile->value[0] || config.tile_n != tile->value[1];
+  });
+  if (!configs.empty()) return true;
+  const bool tma = draft.plan.arch == Arch::sm_90a && why_not_tma.empty();
+  draft.diagnostics.error(
+      tile->where,
+      llvm::formatv("tile '{0}' is not available on {1}{2}; choose one of {3}{4}",
+                    tile_name(tile->value[0], tile->value[1]), name_of(draft.plan.arch),
+                    why_not_tma.empty() ? "" : " (" + why_not_tma + ")", available,
+                    tma ? ", each with a cluster of 1, 2 or 4" : ""));
+  return false;
+}
+
+// Gives the rows the stages asked for and keeps those that fit into shared memory.
+bool apply_stages(Draft& draft, std::vector<KernelConfig>& configs) {
+  const auto& asked = draft.spec.schedule.stages;
+  if (!asked) return true;
+  constexpr int64_t kMinStages = 2;  // one is filled while the other is read
+  if (asked->value < kMinStages) {
+    draft.diagnostics.error(
+        asked->where,
+        llvm::formatv("stages is '{0}', a pipeline needs at least {1}", asked->value, kMinStages));
+    return false;
+  }
+  const int64_t bound = arch_info(draft.plan.arch).shared_per_block;
+  const int stages = static_cast<int>(std::min<int64_t>(asked->value, 1 << 16));
+  int64_t least = INT64_MAX;
+  std::string tile;
+  for (KernelConfig& config : configs) {
+    config.stages = stages;
+    if (shared_bytes(config) >= least) continue;
+    least = shared_bytes(config);
+    tile = tile_name(config.tile_m, config.tile_n);
+  }
+  const ArchInfo& arch = arch_info(draft.plan.arch);
+  llvm::erase_if(configs, [&](const KernelConfig& config) {
+    return shared_bytes(config) > bound ||
+           (shared_bytes(config) + arch.shared_reserved) * config.ctas_per_sm > arch.shared_per_sm;
+  });
+  if (!configs.empty()) return true;
+  draft.diagnostics.error(
+      asked->where,
+      llvm::formatv(
+          "{0} stages of tile {1} need {2} bytes of shared memory, {3} has {4} per block; "
+          "ask for fewer stages or a smaller 'tile'",
+          asked->value, tile, least, name_of(draft.plan.arch), bound));
+  return false;
+}
+
+// Positions are 32-bit in the kernel, and the table of them lies in device memory.
+bool fits_table(Draft& draft) {
+  constexpr int64_t kMaxPositions = 1 << 24;
+  const KernelChoice* largest = nullptr;
+  int64_t least = INT64_MAX;
+  for (const KernelChoice& kernel : draft.kernels) {
+    const TileCover cover = draft.cover(kernel);
+    if (cover.positions() >= least) continue;
+    least = cover.positions();
+    largest = &kernel;
+  }
+  const auto too_large = [&](const KernelChoice& kernel) {
+    const TileCover cover = draft.cover(kernel);
+    const bool slots = draft.plan.layout == OutputLayout::tile;
+    const int64_t rows = slots ? cover.positions() * cover.tile_m : cover.m;
+    return cover.positions() > kMaxPositions || rows > INT32_MAX;
+  };
+  std::vector<KernelChoice> kept = draft.kernels;
+  llvm::erase_if(kept, too_large);
+  if (kept.empty()) {
+    const llvm::SMRange where =
+        draft.spec.schedule.tile ? draft.spec.schedule.tile->where : draft.spec.gemm.where;
+    draft.diagnostics.error(
+        where,
+        llvm::formatv("an output of {0}x{1} has {2} tiles of {3}, the bound is {4} tiles and "
+                      "{5} rows of tiles in slot order; use larger tiles",
+                      draft.plan.m, draft.plan.n, least,
+                      tile_name(largest->config.tile_m, largest->config.tile_n), kMaxPositions,
+                      INT32_MAX));
+    return false;
+  }
+  draft.kernels = std::move(kept);
+  return true;
+}
+
+// The rows of the catalogue for the architecture, and why not gemm_sm90's on sm_90a.
+std::vector<KernelConfig> catalogue(Draft& draft, const std::string& why_not_tma) {
+  const Arch arch = draft.plan.arch;
+  if (arch == Arch::host) return {host_tile(draft)};
+  if (arch == Arch::sm_90a && why_not_tma.empty()) return sm90_configs();
+  return sm80_configs(arch);
+}
+
+}  // namespace
+
+bool select_kernels(Draft& draft) {
+  const Plan& plan = draft.plan;
+  const bool host = plan.arch == Arch::host;
+  const std::string why_not_tma = plan.arch == Arch::sm_90a ? no_tma(plan) : "";
+  const bool tma = plan.arch == Arch::sm_90a && why_not_tma.empty();
+  std::vector<KernelConfig> configs = catalogue(draft, why_not_tma);
+  std::vector<int> cluster_choices;
+  // All three report before any of them stops the planning.
+  const bool cluster_ok = clusters(draft, tma, why_not_tma, cluster_choices);
+  const bool tile_ok = host || filter_tile(draft, why_not_tma, configs);
+  const bool stages_ok = host || !tile_ok || apply_stages(draft, configs);
+  if (!cluster_ok || !tile_ok || !stages_ok) return false;
+
+  if (!why_not_tma.empty()) draft.because("kernel gemm_sm80 compiled for sm_90a: " + why_not_tma);
+  if (host && draft.spec.schedule.stages)
+    draft.because("stages do not apply: gemm_host has no pipeline");
+  KernelRequest request;
+  request.element = plan.input;
+  request.load_vector = vector_of(plan.k);
+  request.store_vector = plan.layout == OutputLayout::panel ? vector_of(plan.n) : 8;
+  for (const KernelConfig& config : configs) {
+    for (const int cluster : cluster_choices) {
+      request.cluster = cluster;
+      request.band = band_of(config, cluster, plan.m);
+      draft.kernels.push_back({config, request});
+    }
+  }
+  return fits_table(draft);
+}
+
+}  // namespace tilepost

@@ -1,0 +1,98 @@
+// Specs and plans built in code, for tests of the planner.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "generator/diagnostics.h"
+#include "generator/plan/make_plan.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace tilepost::test {
+
+// A spec as the reader would return it for a file that gives only what is required. Places are
+// invalid, so messages come without source lines.
+inline Spec make_spec(int64_t m, int64_t n, int64_t k, Arch arch = Arch::sm_90a) {
+  Spec spec;
+  spec.name.value = "attn_out";
+  spec.pattern.value = Pattern::gemm_all_reduce;
+  spec.ranks.value = 4;
+  spec.gemm.m.value = m;
+  spec.gemm.n.value = n;
+  spec.gemm.k.value = k;
+  spec.archs.value = {arch};
+  spec.transport.value = Transport::automatic;
+  spec.consumer.value = Consumer::none;
+  return spec;
+}
+
+template <class T>
+Located<T> wish(T value) {
+  return {value, {}};
+}
+
+// What planning a spec gives and says.
+struct Planned {
+  std::vector<Plan> plans;
+  std::string messages;
+  int errors = 0;
+};
+
+inline Planned plan(const Spec& spec) {
+  Planned result;
+  llvm::raw_string_ostream stream(result.messages);
+  {
+    Diagnostics diagnostics(stream);
+    result.plans = make_plans(spec, diagnostics);
+    result.errors = diagnostics.errors();
+  }
+  stream.flush();
+  return result;
+}
+
+// A plan whose every choice is the test's own: a host kernel, a grid of `gemm_ctas`, groups that
+// end at `cuts`.
+struct SmallPlan {
+  int64_t m = 1, n = 1;
+  int tile_m = 1, tile_n = 1;
+  int cluster = 1, band = 1, signals = 1;
+  int gemm_ctas = 1;
+  int ranks = 2;
+  OutputLayout layout = OutputLayout::panel;
+  std::vector<int32_t> cuts;
+};
+
+// Fills in `plan`, reusing its memory.
+inline void build_plan(const SmallPlan& small, Plan& plan) {
+  plan.name = "small";
+  plan.arch = Arch::host;
+  plan.ranks = small.ranks;
+  plan.m = small.m;
+  plan.n = small.n;
+  plan.k = 8;
+  plan.layout = small.layout;
+  plan.transport = Transport::nccl;
+  plan.kernel.tile_m = small.tile_m;
+  plan.kernel.tile_n = small.tile_n;
+  plan.kernel.cluster = small.cluster;
+  plan.kernel.signals_per_tile = small.signals;
+  plan.band = small.band;
+  plan.cuts = small.cuts;
+  plan.gemm_ctas = small.gemm_ctas;
+  plan.comm_ctas = 1;
+  plan.sms = small.gemm_ctas + 2;
+  plan.map = build_tile_map(map_of(plan));
+  plan.map_hash = hash_tile_map(plan.map);
+  plan.waves = static_cast<int>((plan.map.tiles.size() + plan.gemm_ctas - 1) / plan.gemm_ctas);
+  plan.group_waves.assign(plan.cuts.size(), 0);
+  plan.group_waves.back() = plan.waves;
+}
+
+inline Plan build_plan(const SmallPlan& small) {
+  Plan plan;
+  build_plan(small, plan);
+  return plan;
+}
+
+}  // namespace tilepost::test

@@ -1,0 +1,88 @@
+// The catalogue: every row fits its architecture, sizes are what the kernels declare.
+#include "generator/plan/kernels.h"
+#include "tests/catch.h"
+
+namespace tilepost {
+namespace {
+
+void require_fits(const KernelConfig& config, const ArchInfo& arch) {
+  INFO(config.kernel << " " << config.tile_m << "x" << config.tile_n << " on "
+                     << name_of(arch.arch));
+  REQUIRE(shared_bytes(config) <= arch.shared_per_block);
+  REQUIRE((shared_bytes(config) + arch.shared_reserved) * config.ctas_per_sm <= arch.shared_per_sm);
+  REQUIRE(threads(config) * config.ctas_per_sm <= arch.threads_per_sm);
+  // Accumulators alone: fp32 sums of the tile in registers.
+  REQUIRE(config.tile_m * config.tile_n * config.ctas_per_sm < arch.registers_per_sm);
+}
+
+TEST_CASE("every configuration fits its architecture") {
+  for (const KernelConfig& config : sm90_configs()) require_fits(config, arch_info(Arch::sm_90a));
+  for (const Arch arch : {Arch::sm_80, Arch::sm_86, Arch::sm_89, Arch::sm_90a})
+    for (const KernelConfig& config : sm80_configs(arch)) require_fits(config, arch_info(arch));
+}
+
+TEST_CASE("shared memory is what the kernels' layouts need") {
+  REQUIRE(shared_bytes(sm90_configs()[0]) == 3 * 384 * 64 * 2 + 65536 + 1024);  // 128x256, 4 panels
+  REQUIRE(shared_bytes(sm90_configs()[1]) == 230400);
+  REQUIRE(shared_bytes(sm80_configs(Arch::sm_80)[0]) == 3 * 384 * 64 * 2);
+  // The staged tile is larger than the pipeline here: 64 x 136 x 2 against 2 x 96 x 16 x 2.
+  KernelConfig config = sm80_configs(Arch::sm_80)[3];
+  config.stages = 2;
+  config.tile_k = 16;
+  REQUIRE(shared_bytes(config) == 64 * 136 * 2);
+}
+
+TEST_CASE("a kernel carries every tunable of its template") {
+  KernelRequest request;
+  request.cluster = 2;
+  request.band = 16;
+  request.element = ElementType::f16;
+  const KernelPlan sm90 = make_kernel(sm90_configs()[0], request);
+  REQUIRE(sm90.tunables == std::map<std::string, std::string>{{"TILE_M", "128"},
+                                                              {"TILE_N", "256"},
+                                                              {"STAGES", "3"},
+                                                              {"PANELS", "4"},
+                                                              {"CLUSTER", "2"},
+                                                              {"BAND", "16"},
+                                                              {"ELEMENT", "tilepost::DType::f16"}});
+  REQUIRE(sm90.threads == 384);
+  REQUIRE(sm90.signals_per_tile == 2);
+  REQUIRE(sm90.launch == LaunchKind::tma);
+
+  request.load_vector = 2;
+  request.store_vector = 4;
+  request.element = ElementType::bf16;
+  const KernelPlan sm80 = make_kernel(sm80_configs(Arch::sm_86)[1], request);
+  REQUIRE(sm80.tunables ==
+          std::map<std::string, std::string>{{"TILE_M", "128"},
+                                             {"TILE_N", "128"},
+                                             {"TILE_K", "32"},
+                                             {"STAGES", "3"},
+                                             {"WARP_M", "64"},
+                                             {"WARP_N", "64"},
+                                             {"CTAS_PER_SM", "2"},
+                                             {"LOAD_VECTOR", "2"},
+                                             {"STORE_VECTOR", "4"},
+                                             {"BAND", "16"},
+                                             {"ELEMENT", "tilepost::DType::bf16"}});
+  REQUIRE(sm80.threads == 128);
+  REQUIRE(sm80.signals_per_tile == 1);
+
+  const KernelPlan host = make_kernel(host_config(32, 48), request);
+  REQUIRE(host.file == "gemm_host.cpp");
+  REQUIRE(host.tunables ==
+          std::map<std::string, std::string>{{"TILE_M", "32"},
+                                             {"TILE_N", "48"},
+                                             {"BAND", "16"},
+                                             {"ELEMENT", "tilepost::DType::bf16"}});
+}
+
+TEST_CASE("a band is a multiple of the cluster and no more than the output needs") {
+  REQUIRE(band_of(sm90_configs()[0], 2, 8192) == 16);
+  REQUIRE(band_of(sm90_configs()[2], 2, 8192) == 8);
+  REQUIRE(band_of(sm90_configs()[0], 4, 129) == 4);
+  REQUIRE(band_of(sm90_configs()[0], 1, 1) == 1);
+}
+
+}  // namespace
+}  // namespace tilepost
