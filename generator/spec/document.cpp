@@ -1,0 +1,207 @@
+#include "generator/spec/document.h"
+
+#include "generator/spec/text.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/YAMLParser.h"
+
+namespace tilepost {
+namespace {
+
+using llvm::StringRef;
+namespace yaml = llvm::yaml;
+
+// A complaint of LLVM's scanner or parser. Only the first counts, the rest follow from it.
+struct SyntaxError {
+  bool found = false;
+  llvm::SMLoc where;
+  std::string message;
+};
+
+void keep_first(const llvm::SMDiagnostic& diagnostic, void* context) {
+  auto& error = *static_cast<SyntaxError*>(context);
+  if (error.found) return;
+  StringRef message = diagnostic.getMessage();
+  message = message.rtrim("!.");
+  error = {true, diagnostic.getLoc(), message.str()};
+  if (message.size() > 1 && llvm::isUpper(message[0]) && llvm::isLower(message[1]))
+    error.message[0] = llvm::toLower(message[0]);
+}
+
+class TreeBuilder {
+ public:
+  TreeBuilder(StringRef text, yaml::Stream& stream, Diagnostics& diagnostics)
+      : text_(text), stream_(stream), diagnostics_(diagnostics) {}
+
+  // Converts `node` and what is below it.
+  Value build(yaml::Node* node, int depth) {
+    Value value;
+    if (node == nullptr || stopped()) return value;
+    value.where = place_of(*node);
+    check_decoration(*node);
+    if (auto* scalar = llvm::dyn_cast<yaml::ScalarNode>(node)) {
+      fill_scalar(*scalar, value);
+    } else if (auto* sequence = llvm::dyn_cast<yaml::SequenceNode>(node)) {
+      value.kind = Value::Kind::sequence;
+      if (enter(*node, depth)) fill_sequence(*sequence, value, depth);
+    } else if (auto* mapping = llvm::dyn_cast<yaml::MappingNode>(node)) {
+      value.kind = Value::Kind::mapping;
+      if (enter(*node, depth)) fill_mapping(*mapping, value, depth);
+    } else if (llvm::isa<yaml::AliasNode>(node)) {
+      diagnostics_.error(value.where, "aliases are not supported; write the value out");
+    } else if (llvm::isa<yaml::BlockScalarNode>(node)) {
+      diagnostics_.error(value.where,
+                         "block scalars ('|', '>') are not supported; write the value on one line");
+    }
+    return value;
+  }
+
+  // True if nothing more can be read: an abandoned node must not be advanced past, the parser would
+  // descend into it without a limit.
+  bool stopped() const { return abandoned_ || stream_.failed(); }
+
+ private:
+  // Where a node stands. The parser gives an alias and a flow collection the place of the token
+  // after the one that opens them.
+  llvm::SMRange place_of(const yaml::Node& node) const {
+    if (const auto* alias = llvm::dyn_cast<yaml::AliasNode>(&node))
+      return range_of(alias->getName());
+    const llvm::SMRange range = node.getSourceRange();
+    if (!range.isValid() || !llvm::isa<yaml::MappingNode, yaml::SequenceNode>(node)) return range;
+    const char* start = range.Start.getPointer();
+    const StringRef before =
+        text_.take_front(static_cast<size_t>(start - text_.begin())).rtrim(' ');
+    const bool is_flow = before.ends_with("[") || before.ends_with("{");
+    return is_flow ? range_of(before.take_back(1)) : range;
+  }
+
+  void abandon(llvm::SMRange where, const llvm::Twine& message) {
+    diagnostics_.error(where, message);
+    abandoned_ = true;
+  }
+
+  bool enter(const yaml::Node& node, int depth) {
+    if (depth < kMaxDepth) return true;
+    abandon(place_of(node),
+            "nested more than " + llvm::Twine(kMaxDepth) + " levels deep, a spec needs 3");
+    return false;
+  }
+
+  // Looking for a key among many costs quadratic time; no spec has many.
+  bool has_room(size_t entries, llvm::SMRange where) {
+    if (entries < kMaxEntries) return true;
+    abandon(where, "more than " + llvm::Twine(kMaxEntries) + " entries in one list or mapping");
+    return false;
+  }
+
+  void check_decoration(const yaml::Node& node) {
+    if (!node.getAnchor().empty()) {
+      diagnostics_.error(range_of(node.getAnchor()),
+                         "anchors are not supported; write the value out where it is needed");
+    }
+    if (!node.getRawTag().empty())
+      diagnostics_.error(range_of(node.getRawTag()), "tags are not supported; remove the tag");
+  }
+
+  static void fill_scalar(const yaml::ScalarNode& scalar, Value& value) {
+    llvm::SmallString<64> storage;
+    value.kind = Value::Kind::scalar;
+    value.text = scalar.getValue(storage).str();
+    const StringRef raw = scalar.getRawValue();
+    value.quoted = raw.starts_with("\"") || raw.starts_with("'");
+    const bool null_word = llvm::is_contained(
+        {StringRef("null"), StringRef("Null"), StringRef("NULL"), StringRef("~"), StringRef("")},
+        StringRef(value.text));
+    if (!value.quoted && null_word) value.kind = Value::Kind::null;
+  }
+
+  void fill_sequence(yaml::SequenceNode& sequence, Value& value, int depth) {
+    for (auto item = sequence.begin(); item != sequence.end(); ++item) {
+      if (!has_room(value.items.size(), place_of(*item))) return;
+      value.items.push_back(build(&*item, depth + 1));
+      if (stopped()) return;
+    }
+  }
+
+  void fill_mapping(yaml::MappingNode& mapping, Value& value, int depth) {
+    for (auto pair = mapping.begin(); pair != mapping.end(); ++pair) {
+      yaml::Node* key = pair->getKey();
+      if (stopped()) return;
+      auto* word = llvm::dyn_cast_or_null<yaml::ScalarNode>(key);
+      if (word == nullptr) {
+        const bool placed = key != nullptr && key->getSourceRange().isValid();
+        abandon(placed ? place_of(*key) : value.where, "a key must be a word followed by ': '");
+        return;
+      }
+      Entry entry;
+      entry.where = word->getSourceRange();
+      check_decoration(*word);
+      llvm::SmallString<32> storage;
+      entry.key = word->getValue(storage).str();
+      entry.value = build(pair->getValue(), depth + 1);
+      if (!entry.value.where.isValid()) entry.value.where = entry.where;
+      if (stopped() || !has_room(value.entries.size(), entry.where)) return;
+      add(std::move(entry), value);
+    }
+  }
+
+  void add(Entry entry, Value& mapping) {
+    if (const Entry* first = mapping.find(entry.key)) {
+      diagnostics_.error(entry.where, quote(entry.key) + " is given twice");
+      diagnostics_.note(first->where, "first given here");
+      return;
+    }
+    mapping.entries.push_back(std::move(entry));
+  }
+
+  StringRef text_;
+  yaml::Stream& stream_;
+  Diagnostics& diagnostics_;
+  bool abandoned_ = false;
+};
+
+}  // namespace
+
+const Entry* Value::find(StringRef key) const {
+  for (const Entry& entry : entries)
+    if (entry.key == key) return &entry;
+  return nullptr;
+}
+
+Entry* Value::find(StringRef key) {
+  return const_cast<Entry*>(static_cast<const Value*>(this)->find(key));
+}
+
+std::optional<Value> parse_document(StringRef text, Diagnostics& diagnostics) {
+  Value value;
+  value.where = range_of(text);
+  if (text.trim().empty()) return value;
+  // A private source manager catches the parser's messages; locations point into the same text.
+  llvm::SourceMgr sources;
+  SyntaxError syntax;
+  sources.setDiagHandler(keep_first, &syntax);
+  yaml::Stream stream(text, sources, /*ShowColors=*/false);
+  TreeBuilder builder(text, stream, diagnostics);
+  const int errors = diagnostics.errors();
+
+  auto document = stream.begin();
+  if (document != stream.end()) {
+    value = builder.build(document->getRoot(), 0);
+    if (!value.where.isValid()) value.where = range_of(text);
+    if (!builder.stopped() && ++document != stream.end() && !stream.failed()) {
+      const yaml::Node* rest = document->getRoot();
+      const bool placed = rest != nullptr && rest->getSourceRange().isValid();
+      if (!stream.failed())
+        diagnostics.error(placed ? rest->getSourceRange() : value.where,
+                          "unexpected text after the end of the spec");
+    }
+  }
+  if (stream.failed()) {
+    const llvm::SMRange where =
+        syntax.where.isValid() ? llvm::SMRange(syntax.where, syntax.where) : range_of(text);
+    diagnostics.error(where, "not valid YAML" + (syntax.found ? ": " + syntax.message : ""));
+  }
+  if (diagnostics.errors() != errors) return std::nullopt;
+  return value;
+}
+
+}  // namespace tilepost

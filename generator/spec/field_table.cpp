@@ -1,0 +1,287 @@
+// The rows of the table. A bound stands here and nowhere else.
+#include "generator/spec/fields.h"
+
+#include <limits>
+
+namespace tilepost {
+namespace {
+
+using llvm::StringRef;
+
+constexpr int64_t kMaxSize = std::numeric_limits<int32_t>::max();  // tilepost_shape_t holds int32
+constexpr int64_t kMaxWaves = int64_t{1} << 20;                    // 1024 groups of it fit an int
+constexpr int64_t kClusters[] = {1, 2, 4};
+
+constexpr StringRef kLaterPatterns[] = {"gemm_reduce_scatter", "gemm_all_to_all", "all_gather_gemm",
+                                        "gemm"};
+constexpr StringRef kLaterInputs[] = {"e4m3"};
+constexpr StringRef kLaterOutputs[] = {"f32"};
+constexpr StringRef kLaterLayouts[] = {"nn"};
+constexpr StringRef kLaterEpilogues[] = {"scale", "bias"};
+constexpr StringRef kLaterTransports[] = {"nccl_symmetric", "copy_engine", "peer"};
+constexpr StringRef kLaterConsumers[] = {"rms_norm", "residual_rms_norm"};
+constexpr StringRef kNonlinear[] = {"gelu", "silu", "relu", "sigmoid", "tanh", "softmax"};
+constexpr Spelling kBuiltin[] = {{"builtin", 0}};
+
+template <class E>
+E choice_of(const Reading& reading) {
+  return static_cast<E>(reading.choices.front());
+}
+
+void store_archs(Spec& spec, const Reading& reading) {
+  spec.archs.where = reading.where;
+  for (const int value : reading.choices) spec.archs.value.push_back(static_cast<Arch>(value));
+}
+
+const Field kFields[] = {
+    {.path = "tilepost",
+     .kind = FieldKind::integer,
+     .required = true,
+     .min = 1,
+     .max = 1,
+     .description = "version of the spec format"},
+    {.path = "name",
+     .kind = FieldKind::identifier,
+     .required = true,
+     .description = "prefix of symbols, namespace and file name of the generated code",
+     .store =
+         [](Spec& s, const Reading& r) {
+           s.name = {r.text, r.where};
+         }},
+    {.path = "pattern",
+     .kind = FieldKind::word,
+     .required = true,
+     .choices = spellings<Pattern>(),
+     .later = kLaterPatterns,
+     .description = "the computation and its communication",
+     .store =
+         [](Spec& s, const Reading& r) {
+           s.pattern = {choice_of<Pattern>(r), r.where};
+         }},
+    {.path = "ranks",
+     .kind = FieldKind::integer,
+     .required = true,
+     .min = 1,
+     .max = 64,
+     .description = "ranks of the communicator",
+     .store =
+         [](Spec& s, const Reading& r) {
+           s.ranks = {r.integer, r.where};
+         }},
+    {.path = "gemm",
+     .kind = FieldKind::section,
+     .required = true,
+     .description = "out[m,n] = A[m,k] * B[n,k]^T on each rank",
+     .store = [](Spec& s, const Reading& r) { s.gemm.where = r.where; }},
+    {.path = "gemm.m",
+     .kind = FieldKind::integer,
+     .required = true,
+     .min = 1,
+     .max = kMaxSize,
+     .later_mapping = "a run-time m, '{max: …}'",
+     .description = "rows of A and of the output",
+     .store =
+         [](Spec& s, const Reading& r) {
+           s.gemm.m = {r.integer, r.where};
+         }},
+    {.path = "gemm.n",
+     .kind = FieldKind::integer,
+     .required = true,
+     .min = 1,
+     .max = kMaxSize,
+     .description = "rows of B and columns of the output",
+     .store =
+         [](Spec& s, const Reading& r) {
+           s.gemm.n = {r.integer, r.where};
+         }},
+    {.path = "gemm.k",
+     .kind = FieldKind::integer,
+     .required = true,
+     .min = 1,
+     .max = kMaxSize,
+     .description = "columns of A and B on each rank",
+     .store =
+         [](Spec& s, const Reading& r) {
+           s.gemm.k = {r.integer, r.where};
+         }},
+    {.path = "gemm.a",
+     .kind = FieldKind::word,
+     .required = true,
+     .choices = spellings<ElementType>(),
+     .later = kLaterInputs,
+     .description = "element type of A",
+     .store =
+         [](Spec& s, const Reading& r) {
+           s.gemm.a = {choice_of<ElementType>(r), r.where};
+         }},
+    {.path = "gemm.b",
+     .kind = FieldKind::word,
+     .choices = spellings<ElementType>(),
+     .later = kLaterInputs,
+     .same_as = "gemm.a",
+     .description = "element type of B, equal to that of A",
+     .store =
+         [](Spec& s, const Reading& r) {
+           s.gemm.b = {choice_of<ElementType>(r), r.where};
+         }},
+    {.path = "gemm.out",
+     .kind = FieldKind::word,
+     .choices = spellings<ElementType>(),
+     .later = kLaterOutputs,
+     .same_as = "gemm.a",
+     .description = "element type of the output, equal to that of A; sums are kept in fp32",
+     .store =
+         [](Spec& s, const Reading& r) {
+           s.gemm.out = {choice_of<ElementType>(r), r.where};
+         }},
+    {.path = "gemm.layout",
+     .kind = FieldKind::word,
+     .choices = spellings<GemmLayout>(),
+     .later = kLaterLayouts,
+     .default_text = "tn",
+     .description = "tn: A [m,k] and B [n,k], both row-major",
+     .store =
+         [](Spec& s, const Reading& r) {
+           s.gemm.layout = {choice_of<GemmLayout>(r), r.where};
+         }},
+    {.path = "gemm.epilogue",
+     .kind = FieldKind::epilogue,
+     .later = kLaterEpilogues,
+     .default_text = "[]",
+     .description = "operations on the output before the collective; none in this version"},
+    {.path = "arch",
+     .kind = FieldKind::words,
+     .required = true,
+     .choices = spellings<Arch>(),
+     .description = "what to generate for: one or several GPU architectures, or the host target",
+     .store = store_archs},
+    {.path = "schedule",
+     .kind = FieldKind::section,
+     .default_text = "auto",
+     .description = "how the tiles are computed and sent; the planner chooses what is not given",
+     .store = [](Spec& s, const Reading& r) { s.schedule.where = r.where; }},
+    {.path = "schedule.tile",
+     .kind = FieldKind::integers,
+     .min = 16,
+     .max = 512,
+     .min_items = 2,
+     .max_items = 2,
+     .default_text = "auto",
+     .description = "rows and columns of a tile",
+     .store =
+         [](Spec& s, const Reading& r) {
+           s.schedule.tile = {r.integers, r.where};
+         }},
+    {.path = "schedule.stages",
+     .kind = FieldKind::integer,
+     .min = 2,
+     .max = 8,
+     .default_text = "auto",
+     .description = "depth of the pipeline over k",
+     .store =
+         [](Spec& s, const Reading& r) {
+           s.schedule.stages = {r.integer, r.where};
+         }},
+    {.path = "schedule.cluster",
+     .kind = FieldKind::integer,
+     .min = 1,
+     .max = 4,
+     .values = kClusters,
+     .default_text = "auto",
+     .description = "CTAs of a cluster, which share the tiles of B by multicast",
+     .store =
+         [](Spec& s, const Reading& r) {
+           s.schedule.cluster = {r.integer, r.where};
+         }},
+    {.path = "schedule.layout",
+     .kind = FieldKind::word,
+     .choices = spellings<OutputLayout>(),
+     .default_text = "auto",
+     .description = "where finished tiles go: row panels of a row-major output, or tiles in slot "
+                    "order",
+     .store =
+         [](Spec& s, const Reading& r) {
+           s.schedule.layout = {choice_of<OutputLayout>(r), r.where};
+         }},
+    {.path = "schedule.groups",
+     .kind = FieldKind::integers,
+     .min = 1,
+     .max = kMaxWaves,
+     .min_items = 1,
+     .max_items = 1024,
+     .default_text = "auto",
+     .description = "waves in each group; a group is sent by one collective",
+     .store =
+         [](Spec& s, const Reading& r) {
+           s.schedule.groups = {r.integers, r.where};
+         }},
+    {.path = "schedule.comm_sms",
+     .kind = FieldKind::integer,
+     .min = 1,
+     .max = 64,
+     .default_text = "auto",
+     .description = "SMs kept free for the collective: its greatest number of CTAs",
+     .store =
+         [](Spec& s, const Reading& r) {
+           s.schedule.comm_sms = {r.integer, r.where};
+         }},
+    {.path = "schedule.sms",
+     .kind = FieldKind::integer,
+     .min = 2,
+     .max = 1024,
+     .default_text = "auto",
+     .description = "SMs of the GPU planned for; host target: worker threads",
+     .store =
+         [](Spec& s, const Reading& r) {
+           s.schedule.sms = {r.integer, r.where};
+         }},
+    {.path = "schedule.wait",
+     .kind = FieldKind::word,
+     .choices = spellings<Wait>(),
+     .default_text = "auto",
+     .description = "how the communication stream waits for a group: a polling kernel or a stream "
+                    "memory operation",
+     .store =
+         [](Spec& s, const Reading& r) {
+           s.schedule.wait = {choice_of<Wait>(r), r.where};
+         }},
+    {.path = "transport",
+     .kind = FieldKind::word,
+     .choices = spellings<Transport>(),
+     .later = kLaterTransports,
+     .default_text = "auto",
+     .description = "nccl: one collective per group beside the GEMM; none: the GEMM, then one "
+                    "collective",
+     .store =
+         [](Spec& s, const Reading& r) {
+           s.transport = {choice_of<Transport>(r), r.where};
+         }},
+    {.path = "consumer",
+     .kind = FieldKind::word,
+     .choices = spellings<Consumer>(),
+     .later = kLaterConsumers,
+     .default_text = "none",
+     .description = "what follows the collective; unpermute makes tiles row-major",
+     .store =
+         [](Spec& s, const Reading& r) {
+           s.consumer = {choice_of<Consumer>(r), r.where};
+         }},
+    {.path = "kernel",
+     .kind = FieldKind::word,
+     .choices = kBuiltin,
+     .later_mapping = "a kernel of your own, '{file: …}'",
+     .default_text = "builtin",
+     .description = "the GEMM kernel that is woven"},
+};
+
+}  // namespace
+
+llvm::ArrayRef<Field> fields() {
+  return kFields;
+}
+
+llvm::ArrayRef<StringRef> nonlinear_operations() {
+  return kNonlinear;
+}
+
+}  // namespace tilepost

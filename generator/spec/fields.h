@@ -1,0 +1,73 @@
+// The table of all fields of format 1. The reader, the overrides, the JSON Schema and the test of
+// docs/spec.md go through it, so that they cannot disagree. A new field is one row here.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "generator/spec/names.h"
+#include "generator/spec/spec.h"
+
+namespace tilepost {
+
+enum class FieldKind {
+  section,     // a mapping of fields "path.…"
+  integer,     // one whole number
+  integers,    // a list of whole numbers
+  word,        // one of choices
+  words,       // one of choices, or a list of them
+  identifier,  // identifier.h
+  epilogue,    // a list of operations; empty in this version
+};
+
+// A value as read, before it is stored: what the field's kind says.
+struct Reading {
+  int64_t integer = 0;
+  std::vector<int64_t> integers;
+  std::vector<int> choices;  // values of the spellings; one for a word
+  std::string text;
+  llvm::SMRange where;
+};
+
+struct Field {
+  llvm::StringRef path = {};  // dotted: "gemm.m"
+  FieldKind kind = FieldKind::integer;
+  bool required = false;
+  int64_t min = 0, max = 0;               // of each number
+  llvm::ArrayRef<int64_t> values = {};    // if not empty, the only numbers allowed
+  size_t min_items = 0, max_items = 0;    // of a list
+  llvm::ArrayRef<Spelling> choices = {};  // of words
+  // What format 1 has and this version does not support: words, and what a mapping here means.
+  llvm::ArrayRef<llvm::StringRef> later = {};
+  llvm::StringRef later_mapping = {};
+  llvm::StringRef default_text = {};  // as the user would write it; "auto": absent
+  llvm::StringRef same_as = {};       // the default is the value of this field
+  llvm::StringRef description = {};   // for the schema
+  void (*store)(Spec&, const Reading&) = nullptr;
+
+  llvm::StringRef section() const;  // "gemm", or "" at the top
+  llvm::StringRef leaf() const;     // "m"
+  // The word auto is accepted and leaves the choice to the planner, whatever the kind.
+  bool accepts_auto() const { return default_text == "auto"; }
+};
+
+// All fields, a section before what is in it, in the order of docs/spec.md.
+llvm::ArrayRef<Field> fields();
+
+// The field of this dotted path, or null.
+const Field* find_field(llvm::StringRef path);
+
+// What the field takes, as messages and docs/spec.md say it: "a whole number from 1 to 64".
+std::string expectation(const Field& field);
+
+// ", did you mean 'groups'?" for a key that is no field of `section`: of its neighbours, or the
+// whole path where the key belongs elsewhere. "" if none is near.
+std::string suggest_key(llvm::StringRef section, llvm::StringRef key);
+
+// The same for a dotted path.
+std::string suggest_path(llvm::StringRef path);
+
+// Non-linear operations, which no epilogue may apply before a sum over ranks.
+llvm::ArrayRef<llvm::StringRef> nonlinear_operations();
+
+}  // namespace tilepost

@@ -1,0 +1,132 @@
+#include "generator/spec/guard.h"
+
+#include "generator/spec/text.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/ConvertUTF.h"
+
+namespace tilepost {
+namespace {
+
+using llvm::StringRef;
+
+// True if all bytes are UTF-8 without control characters other than tab and the line's end.
+bool check_bytes(StringRef text, Diagnostics& diagnostics) {
+  for (size_t i = 0; i < text.size();) {
+    const auto* first = reinterpret_cast<const llvm::UTF8*>(text.data()) + i;
+    const size_t length = llvm::getNumBytesForUTF8(*first);
+    const std::string hex = {'0', 'x', llvm::hexdigit(*first >> 4), llvm::hexdigit(*first & 15)};
+    if (length > text.size() - i || !llvm::isLegalUTF8Sequence(first, first + length)) {
+      diagnostics.error(range_of(text.substr(i, 1)),
+                        "byte " + hex + " is not valid UTF-8; save the spec as UTF-8");
+      return false;
+    }
+    const bool line_end = *first == '\n' || text.substr(i).starts_with("\r\n");
+    if ((*first < 0x20 && *first != '\t' && !line_end) || *first == 0x7f) {
+      diagnostics.error(range_of(text.substr(i, 1)),
+                        "control character " + hex + " is not allowed");
+      return false;
+    }
+    i += length;
+  }
+  return true;
+}
+
+// Follows a file line by line and refuses what is not one plain YAML document.
+class LineChecker {
+ public:
+  explicit LineChecker(Diagnostics& diagnostics) : diagnostics_(diagnostics) {}
+
+  bool check(StringRef line) {
+    if (line.size() > kMaxLineBytes) {
+      return refuse(line.substr(kMaxLineBytes, 1), "the line has " + llvm::Twine(line.size()) +
+                                                       " bytes, at most " +
+                                                       llvm::Twine(kMaxLineBytes) + " are allowed");
+    }
+    const StringRef content = line.ltrim(' ');
+    if (content.starts_with("\t"))
+      return refuse(content.take_front(1), "a tab in the indentation; YAML indents with spaces");
+    if (content.trim().empty() || content.starts_with("#")) return true;
+    if (is_marker(line, "---")) {
+      if (has_content_ || started_) return refuse_second(line);
+      started_ = true;
+      has_content_ = !line.drop_front(3).trim().empty() && line.drop_front(3).trim()[0] != '#';
+      return true;
+    }
+    if (ended_) return refuse_second(line);
+    if (is_marker(line, "...")) {
+      ended_ = true;
+      return true;
+    }
+    if (!has_content_ && line.starts_with("%"))
+      return refuse(line, "YAML directives are not supported; a spec starts with 'tilepost: 1'");
+    has_content_ = true;
+    return true;
+  }
+
+  bool has_content() const { return has_content_; }
+
+ private:
+  static bool is_marker(StringRef line, StringRef marker) {
+    return line.consume_front(marker) && (line.empty() || line[0] == ' ' || line[0] == '\t');
+  }
+
+  bool refuse(StringRef where, const llvm::Twine& message) {
+    diagnostics_.error(range_of(where), message);
+    return false;
+  }
+
+  bool refuse_second(StringRef line) {
+    return refuse(line, "a second document starts here; a spec is one YAML document");
+  }
+
+  Diagnostics& diagnostics_;
+  bool started_ = false;      // by '---'
+  bool ended_ = false;        // by '...'
+  bool has_content_ = false;  // something other than markers and comments
+};
+
+}  // namespace
+
+bool guard_file(StringRef text, Diagnostics& diagnostics) {
+  if (text.size() > kMaxSpecBytes) {
+    diagnostics.error(range_of(text.take_front(0)),
+                      "the spec has " + llvm::Twine(text.size()) + " bytes, at most " +
+                          llvm::Twine(kMaxSpecBytes) + " are allowed");
+    return false;
+  }
+  if (!check_bytes(text, diagnostics)) return false;
+  LineChecker checker(diagnostics);
+  StringRef rest = text;
+  rest.consume_front("\xef\xbb\xbf");  // byte order mark
+  while (!rest.empty()) {
+    const auto [line, tail] = rest.split('\n');
+    if (!checker.check(line.rtrim('\r'))) return false;
+    rest = tail;
+  }
+  if (checker.has_content()) return true;
+  diagnostics.error(range_of(text.take_front(0)),
+                    "the spec is empty; it starts with 'tilepost: 1' (docs/spec.md)");
+  return false;
+}
+
+bool guard_value(StringRef text, Diagnostics& diagnostics) {
+  if (text.size() > kMaxLineBytes) {
+    diagnostics.error(range_of(text.substr(kMaxLineBytes, 1)),
+                      "the value has " + llvm::Twine(text.size()) + " bytes, at most " +
+                          llvm::Twine(kMaxLineBytes) + " are allowed");
+    return false;
+  }
+  if (!check_bytes(text, diagnostics)) return false;
+  if (const size_t end = text.find_first_of("\r\n"); end != StringRef::npos) {
+    diagnostics.error(range_of(text.substr(end, 1)), "an override is one line");
+    return false;
+  }
+  const StringRef word = text.ltrim(" \t");
+  if (word.starts_with("---") || word.starts_with("...") || word.starts_with("%")) {
+    diagnostics.error(range_of(text), "YAML markers and directives are not values");
+    return false;
+  }
+  return true;
+}
+
+}  // namespace tilepost

@@ -1,0 +1,23 @@
+// The guard: what is refused before a YAML parser sees the text.
+//
+// LLVM's scanner and parser trust their input: a very long line costs them quadratic time, bytes
+// that are not UTF-8 pass through inside quotes, tabs and later documents give misleading errors or
+// none. The guard makes each of these one precise error. Depth, aliases and tags are left to
+// document.h, which knows strings and comments from structure.
+#pragma once
+
+#include "generator/diagnostics.h"
+
+namespace tilepost {
+
+inline constexpr size_t kMaxSpecBytes = size_t{1} << 20;
+inline constexpr size_t kMaxLineBytes = 4096;
+
+// Checks a whole spec file. `text` must point into a source of `diagnostics`. Reports the first
+// fault and returns false if there is one.
+bool guard_file(llvm::StringRef text, Diagnostics& diagnostics);
+
+// Checks the value of an override: one line, may be blank.
+bool guard_value(llvm::StringRef text, Diagnostics& diagnostics);
+
+}  // namespace tilepost

@@ -1,0 +1,75 @@
+#include "generator/spec/names.h"
+
+#include "llvm/Support/ErrorHandling.h"
+
+namespace tilepost {
+namespace {
+
+template <class E>
+constexpr Spelling spell(llvm::StringRef text, E value) {
+  return {text, static_cast<int>(value)};
+}
+
+constexpr Spelling kPatterns[] = {spell("gemm_all_reduce", Pattern::gemm_all_reduce)};
+constexpr Spelling kElementTypes[] = {spell("bf16", ElementType::bf16),
+                                      spell("f16", ElementType::f16)};
+constexpr Spelling kGemmLayouts[] = {spell("tn", GemmLayout::tn)};
+constexpr Spelling kArchs[] = {spell("sm_80", Arch::sm_80), spell("sm_86", Arch::sm_86),
+                               spell("sm_89", Arch::sm_89), spell("sm_90a", Arch::sm_90a),
+                               spell("host", Arch::host)};
+constexpr Spelling kOutputLayouts[] = {spell("auto", OutputLayout::automatic),
+                                       spell("panel", OutputLayout::panel),
+                                       spell("tile", OutputLayout::tile)};
+constexpr Spelling kTransports[] = {spell("auto", Transport::automatic),
+                                    spell("nccl", Transport::nccl), spell("none", Transport::none)};
+constexpr Spelling kWaits[] = {spell("auto", Wait::automatic), spell("poll", Wait::poll),
+                               spell("stream", Wait::stream)};
+constexpr Spelling kConsumers[] = {spell("none", Consumer::none),
+                                   spell("unpermute", Consumer::unpermute)};
+
+template <class E>
+const char* find_name(E value) {
+  for (const Spelling& spelling : spellings<E>())
+    if (spelling.value == static_cast<int>(value)) return spelling.text.data();
+  llvm_unreachable("an enumerator without a spelling");
+}
+
+}  // namespace
+
+// clang-format off
+template <> llvm::ArrayRef<Spelling> spellings<Pattern>() { return kPatterns; }
+template <> llvm::ArrayRef<Spelling> spellings<ElementType>() { return kElementTypes; }
+template <> llvm::ArrayRef<Spelling> spellings<GemmLayout>() { return kGemmLayouts; }
+template <> llvm::ArrayRef<Spelling> spellings<Arch>() { return kArchs; }
+template <> llvm::ArrayRef<Spelling> spellings<OutputLayout>() { return kOutputLayouts; }
+template <> llvm::ArrayRef<Spelling> spellings<Transport>() { return kTransports; }
+template <> llvm::ArrayRef<Spelling> spellings<Wait>() { return kWaits; }
+template <> llvm::ArrayRef<Spelling> spellings<Consumer>() { return kConsumers; }
+// clang-format on
+
+const char* name_of(Pattern value) {
+  return find_name(value);
+}
+const char* name_of(ElementType value) {
+  return find_name(value);
+}
+const char* name_of(GemmLayout value) {
+  return find_name(value);
+}
+const char* name_of(Arch value) {
+  return find_name(value);
+}
+const char* name_of(OutputLayout value) {
+  return find_name(value);
+}
+const char* name_of(Transport value) {
+  return find_name(value);
+}
+const char* name_of(Wait value) {
+  return find_name(value);
+}
+const char* name_of(Consumer value) {
+  return find_name(value);
+}
+
+}  // namespace tilepost

@@ -1,0 +1,219 @@
+#include "generator/spec/read_field.h"
+
+#include <optional>
+
+#include "generator/spec/identifier.h"
+#include "generator/spec/text.h"
+#include "llvm/ADT/StringExtras.h"
+
+namespace tilepost {
+namespace {
+
+using llvm::StringRef;
+
+// The number a plain scalar spells: decimal, no leading zeros (octal to some readers of YAML).
+std::optional<int64_t> parse_integer(const Value& value) {
+  const StringRef digits = StringRef(value.text).drop_while([](char c) { return c == '-'; });
+  int64_t number = 0;
+  if (value.kind != Value::Kind::scalar || value.quoted || digits.empty() ||
+      (digits.size() > 1 && digits[0] == '0') || StringRef(value.text).getAsInteger(10, number))
+    return std::nullopt;
+  return number;
+}
+
+const Spelling* find_spelling(const Field& field, StringRef text) {
+  for (const Spelling& choice : field.choices)
+    if (choice.text == text) return &choice;
+  return nullptr;
+}
+
+class FieldReader {
+ public:
+  FieldReader(const Field& field, Diagnostics& diagnostics)
+      : field_(field), diagnostics_(diagnostics) {}
+
+  // Fills `reading`; false if the value is refused, with the reason reported.
+  bool read(const Value& value, Reading& reading) {
+    reading.where = value.where;
+    if (value.kind == Value::Kind::mapping && !field_.later_mapping.empty())
+      return refuse_later(value, field_.later_mapping.str());
+    switch (field_.kind) {
+      case FieldKind::section:
+        break;
+      case FieldKind::integer:
+        return read_integer(value, reading.integer);
+      case FieldKind::integers:
+        return read_integers(value, reading);
+      case FieldKind::word:
+        return read_word(value, reading);
+      case FieldKind::words:
+        return read_words(value, reading);
+      case FieldKind::identifier:
+        return read_identifier(value, reading);
+      case FieldKind::epilogue:
+        return read_epilogue(value);
+    }
+    return true;
+  }
+
+ private:
+  bool refuse(const Value& value, const std::string& hint = "") {
+    diagnostics_.error(value.where, field_.path + " must be " + expectation(field_) + "; got " +
+                                        describe(value) + hint);
+    return false;
+  }
+
+  bool refuse_later(const Value& value, const std::string& what) {
+    diagnostics_.error(value.where,
+                       field_.path + ": " + what +
+                           " is not supported by this version; supported: " + expectation(field_));
+    return false;
+  }
+
+  bool in_range(int64_t number) const {
+    return number >= field_.min && number <= field_.max &&
+           (field_.values.empty() || llvm::is_contained(field_.values, number));
+  }
+
+  bool read_integer(const Value& value, int64_t& out) {
+    const std::optional<int64_t> number = parse_integer(value);
+    if (!number || !in_range(*number)) return refuse(value);
+    out = *number;
+    return true;
+  }
+
+  bool read_integers(const Value& value, Reading& reading) {
+    if (value.kind != Value::Kind::sequence) return refuse(value);
+    const size_t count = value.items.size();
+    if (count < field_.min_items || count > field_.max_items) {
+      diagnostics_.error(value.where, field_.path + " must be " + expectation(field_) +
+                                          "; got a list of " + llvm::Twine(count));
+      return false;
+    }
+    bool ok = true;
+    for (const Value& item : value.items) {
+      const std::optional<int64_t> number = parse_integer(item);
+      if (number && in_range(*number))
+        reading.integers.push_back(*number);
+      else
+        ok = refuse_item(item);
+    }
+    return ok;
+  }
+
+  bool refuse_item(const Value& item) {
+    diagnostics_.error(item.where, "every number of " + field_.path + " must be from " +
+                                       llvm::Twine(field_.min) + " to " + llvm::Twine(field_.max) +
+                                       "; got " + describe(item));
+    return false;
+  }
+
+  bool read_word(const Value& value, Reading& reading) {
+    if (value.kind != Value::Kind::scalar) return refuse(value);
+    const Spelling* choice = find_spelling(field_, value.text);
+    if (choice == nullptr) return refuse_word(value);
+    reading.choices.push_back(choice->value);
+    return true;
+  }
+
+  bool refuse_word(const Value& value) {
+    if (llvm::is_contained(field_.later, StringRef(value.text)))
+      return refuse_later(value, quote(value.text));
+    std::vector<StringRef> texts;
+    for (const Spelling& choice : field_.choices) texts.push_back(choice.text);
+    return refuse(value, did_you_mean(value.text, texts));
+  }
+
+  bool read_words(const Value& value, Reading& reading) {
+    if (value.kind != Value::Kind::sequence) return read_word(value, reading);
+    if (value.items.empty()) {
+      diagnostics_.error(value.where,
+                         field_.path + " must be " + expectation(field_) + "; got an empty list");
+      return false;
+    }
+    bool ok = true;
+    for (const Value& item : value.items) {
+      Reading one;
+      if (!read_word(item, one)) {
+        ok = false;
+      } else if (llvm::is_contained(reading.choices, one.choices.front())) {
+        diagnostics_.error(item.where, field_.path + " lists " + quote(item.text) + " twice");
+        ok = false;
+      } else {
+        reading.choices.push_back(one.choices.front());
+      }
+    }
+    return ok;
+  }
+
+  bool read_identifier(const Value& value, Reading& reading) {
+    if (value.kind != Value::Kind::scalar) return refuse(value);
+    if (const std::string reason = why_not_a_name(value.text); !reason.empty()) {
+      diagnostics_.error(value.where, field_.path + " must be " + expectation(field_) + "; " +
+                                          quote(value.text) + " " + reason);
+      return false;
+    }
+    reading.text = value.text;
+    return true;
+  }
+
+  bool read_epilogue(const Value& value) {
+    if (value.kind != Value::Kind::sequence) return refuse(value);
+    for (const Value& item : value.items) refuse_operation(item);
+    return value.items.empty();
+  }
+
+  void refuse_operation(const Value& item) {
+    // `- gelu` and `- gelu: {…}` both name the operation.
+    const bool named = item.kind == Value::Kind::mapping && item.entries.size() == 1;
+    const StringRef word = named ? StringRef(item.entries[0].key) : StringRef(item.text);
+    if (llvm::is_contained(nonlinear_operations(), word)) {
+      diagnostics_.error(item.where, field_.path + ": " + quote(word) +
+                                         " before a sum over ranks gives a wrong result, because " +
+                                         word + "(x) + " + word + "(y) != " + word +
+                                         "(x + y); apply it to the output of the collective");
+    } else if (llvm::is_contained(field_.later, word)) {
+      refuse_later(item, quote(word));
+    } else {
+      refuse(item);
+    }
+  }
+
+  const Field& field_;
+  Diagnostics& diagnostics_;
+};
+
+}  // namespace
+
+std::string describe(const Value& value) {
+  switch (value.kind) {
+    case Value::Kind::null:
+      return "nothing";
+    case Value::Kind::sequence:
+      return "a list";
+    case Value::Kind::mapping:
+      return "a mapping";
+    case Value::Kind::scalar:
+      break;
+  }
+  return (value.quoted ? "the string " : "") + quote(value.text);
+}
+
+void read_field(const Field& field, const Value& value, Spec& spec, Diagnostics& diagnostics) {
+  const bool is_auto = value.kind == Value::Kind::scalar && value.text == "auto";
+  if (is_auto && field.accepts_auto() && field.kind != FieldKind::word) return;
+  Reading reading;
+  FieldReader reader(field, diagnostics);
+  if (reader.read(value, reading) && field.store != nullptr) field.store(spec, reading);
+}
+
+void store_default(const Field& field, Spec& spec) {
+  if (field.kind != FieldKind::word || field.store == nullptr) return;
+  const Spelling* choice = find_spelling(field, field.default_text);
+  if (choice == nullptr) return;
+  Reading reading;
+  reading.choices.push_back(choice->value);
+  field.store(spec, reading);
+}
+
+}  // namespace tilepost

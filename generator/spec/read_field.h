@@ -1,0 +1,18 @@
+// One value of the tree becomes one field of the Spec, checked against its row of the table.
+#pragma once
+
+#include "generator/spec/document.h"
+#include "generator/spec/fields.h"
+
+namespace tilepost {
+
+// Checks `value` against `field` and stores it; reports what is wrong. Not for sections.
+void read_field(const Field& field, const Value& value, Spec& spec, Diagnostics& diagnostics);
+
+// Stores the default of a field that was not given, if it has one that is not the planner's.
+void store_default(const Field& field, Spec& spec);
+
+// The value as messages call it: "'bf15'", "a list", "nothing".
+std::string describe(const Value& value);
+
+}  // namespace tilepost

@@ -1,0 +1,64 @@
+#include "generator/spec/rules.h"
+
+#include <algorithm>
+
+#include "generator/spec/text.h"
+
+namespace tilepost {
+namespace {
+
+void follow_a(const GemmSpec& gemm, Located<ElementType>& type, const char* path,
+              const char* reason, Diagnostics& diagnostics) {
+  if (!gemm.a.given()) return;
+  if (!type.given()) {
+    type.value = gemm.a.value;
+  } else if (type.value != gemm.a.value) {
+    diagnostics.error(type.where, path + llvm::Twine(" must equal gemm.a, ") +
+                                      quote(name_of(gemm.a.value)) + "; got " +
+                                      quote(name_of(type.value)) + ", but " + reason);
+    diagnostics.note(gemm.a.where, "gemm.a is given here");
+  }
+}
+
+void check_product(const Located<int64_t>& x, const Located<int64_t>& y, const char* what,
+                   Diagnostics& diagnostics) {
+  if (x.value <= 0 || y.value <= 0 || x.value < kMaxElements / y.value) return;
+  if (x.value * y.value < kMaxElements) return;  // both fit 31 bits: no overflow
+  diagnostics.error(x.where, llvm::Twine(what) + " must have fewer than 2^46 elements; got " +
+                                 llvm::Twine(x.value) + " * " + llvm::Twine(y.value));
+  diagnostics.note(y.where, "the other factor is given here");
+}
+
+void check_archs(const Located<std::vector<Arch>>& archs, Diagnostics& diagnostics) {
+  const auto host = std::find(archs.value.begin(), archs.value.end(), Arch::host);
+  if (host == archs.value.end() || archs.value.size() == 1) return;
+  diagnostics.error(archs.where,
+                    "arch cannot mix 'host' with GPU architectures: one is compiled by a C++ "
+                    "compiler, the other by nvcc; write two specs, or generate twice with --arch");
+}
+
+void check_consumer(const Spec& spec, Diagnostics& diagnostics) {
+  if (spec.consumer.value != Consumer::unpermute ||
+      spec.schedule.layout.value != OutputLayout::panel)
+    return;
+  diagnostics.error(spec.consumer.where,
+                    "consumer 'unpermute' needs schedule.layout 'tile'; the output of layout "
+                    "'panel' is row-major already, so consumer must be 'none'");
+  diagnostics.note(spec.schedule.layout.where, "schedule.layout is given here");
+}
+
+}  // namespace
+
+void apply_rules(Spec& spec, Diagnostics& diagnostics) {
+  GemmSpec& gemm = spec.gemm;
+  follow_a(gemm, gemm.b, "gemm.b", "the tensor cores multiply two inputs of one type", diagnostics);
+  follow_a(gemm, gemm.out, "gemm.out", "the kernels round their sums to the input type",
+           diagnostics);
+  check_product(gemm.m, gemm.n, "the output, gemm.m * gemm.n,", diagnostics);
+  check_product(gemm.m, gemm.k, "A, gemm.m * gemm.k,", diagnostics);
+  check_product(gemm.n, gemm.k, "B, gemm.n * gemm.k,", diagnostics);
+  check_archs(spec.archs, diagnostics);
+  check_consumer(spec, diagnostics);
+}
+
+}  // namespace tilepost

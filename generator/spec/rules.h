@@ -1,0 +1,17 @@
+// Rules between fields: what no single row of the table can say.
+#pragma once
+
+#include "generator/diagnostics.h"
+#include "generator/spec/spec.h"
+
+namespace tilepost {
+
+// Products of two of m, n, k stay below this many elements, so that no offset in bytes, padding
+// included, comes near 2^63 and no tile index leaves 32 bits.
+inline constexpr int64_t kMaxElements = int64_t{1} << 46;
+
+// Fills the defaults that follow another field (gemm.b and gemm.out are as gemm.a) and reports
+// every contradiction. Fields that were refused are absent and cause no further error.
+void apply_rules(Spec& spec, Diagnostics& diagnostics);
+
+}  // namespace tilepost

@@ -1,0 +1,107 @@
+// The JSON Schema of format 1, made from the table of fields.
+#include "generator/spec/fields.h"
+#include "generator/spec/identifier.h"
+#include "generator/spec/read_spec.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+
+namespace tilepost {
+namespace {
+
+namespace json = llvm::json;
+
+json::Object integer_schema(const Field& field) {
+  if (field.min == field.max) return json::Object{{"const", field.min}};
+  if (field.values.empty())
+    return json::Object{{"type", "integer"}, {"minimum", field.min}, {"maximum", field.max}};
+  return json::Object{{"enum", json::Array(field.values)}};
+}
+
+json::Object word_schema(const Field& field) {
+  json::Array texts;
+  for (const Spelling& choice : field.choices) texts.push_back(choice.text);
+  return json::Object{{"enum", std::move(texts)}};
+}
+
+// One word or a list without repetition, in which host stands alone.
+json::Object words_schema(const Field& field) {
+  json::Object no_host{{"not", json::Object{{"contains", json::Object{{"const", "host"}}}}}};
+  json::Object list{{"type", "array"},
+                    {"items", word_schema(field)},
+                    {"minItems", 1},
+                    {"uniqueItems", true},
+                    {"anyOf", json::Array{json::Object{{"maxItems", 1}}, std::move(no_host)}}};
+  return json::Object{{"anyOf", json::Array{word_schema(field), std::move(list)}}};
+}
+
+json::Object identifier_schema() {
+  json::Object reserved{{"enum", json::Array(reserved_names())}};
+  json::Object prefixed{{"pattern", ("^" + kReservedPrefix).str()}};
+  json::Object taken{{"anyOf", json::Array{std::move(reserved), std::move(prefixed)}}};
+  return json::Object{{"type", "string"},
+                      {"maxLength", static_cast<int64_t>(kMaxNameLength)},
+                      {"pattern", kNamePattern},
+                      {"not", std::move(taken)}};
+}
+
+json::Object section_schema(llvm::StringRef section);
+
+json::Object value_schema(const Field& field) {
+  switch (field.kind) {
+    case FieldKind::section:
+      return section_schema(field.path);
+    case FieldKind::integer:
+      return integer_schema(field);
+    case FieldKind::integers:
+      return json::Object{{"type", "array"},
+                          {"items", integer_schema(field)},
+                          {"minItems", static_cast<int64_t>(field.min_items)},
+                          {"maxItems", static_cast<int64_t>(field.max_items)}};
+    case FieldKind::word:
+      return word_schema(field);
+    case FieldKind::words:
+      return words_schema(field);
+    case FieldKind::identifier:
+      return identifier_schema();
+    case FieldKind::epilogue:
+      break;
+  }
+  return json::Object{{"type", "array"}, {"maxItems", 0}};
+}
+
+json::Object field_schema(const Field& field) {
+  json::Object schema = value_schema(field);
+  if (field.accepts_auto() && field.kind != FieldKind::word)
+    schema =
+        json::Object{{"anyOf", json::Array{json::Object{{"const", "auto"}}, std::move(schema)}}};
+  std::string description = field.description.str();
+  if (!field.same_as.empty()) description += "; default: as " + field.same_as.str();
+  if (!field.default_text.empty()) description += "; default: " + field.default_text.str();
+  schema["description"] = description;
+  return schema;
+}
+
+json::Object section_schema(llvm::StringRef section) {
+  json::Object properties;
+  json::Array required;
+  for (const Field& field : fields()) {
+    if (field.section() != section) continue;
+    properties[field.leaf()] = field_schema(field);
+    if (field.required) required.push_back(field.leaf());
+  }
+  json::Object schema{
+      {"type", "object"}, {"properties", std::move(properties)}, {"additionalProperties", false}};
+  if (!required.empty()) schema["required"] = std::move(required);
+  return schema;
+}
+
+}  // namespace
+
+std::string spec_json_schema() {
+  json::Object schema = section_schema("");
+  schema["$schema"] = "https://json-schema.org/draft/2020-12/schema";
+  schema["title"] = "tilepost spec, format 1";
+  return llvm::formatv("{0:2}\n", json::Value(std::move(schema))).str();
+}
+
+}  // namespace tilepost

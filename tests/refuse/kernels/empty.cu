@@ -1,0 +1,1 @@
+// expect: error: empty.cu: there is no function 'gemm'

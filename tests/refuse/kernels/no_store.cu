@@ -1,0 +1,6 @@
+#include <tilepost/mark.cuh>
+__global__ void gemm(float* c) {
+  *c = 1;
+  tilepost::tile_done({}, tilepost::BlockStores{});
+}
+// expect: 2:17: error: kernel 'gemm' reaches no tilepost::out and no tilepost::out_coord: nothing says where it stores its output; mark the stores

@@ -1,0 +1,55 @@
+// A spec read in memory, with what was reported.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "generator/spec/read_spec.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+namespace tilepost::test {
+
+struct Outcome {
+  std::optional<Spec> spec;  // its ranges are dangling; values only
+  std::string log;
+  int errors = 0;
+};
+
+inline Outcome read(llvm::StringRef text, const std::vector<Override>& overrides = {}) {
+  Outcome outcome;
+  llvm::raw_string_ostream stream(outcome.log);
+  {
+    Diagnostics diagnostics(stream);
+    outcome.spec = read_spec("spec.yaml", text, overrides, diagnostics);
+    outcome.errors = diagnostics.errors();
+  }
+  return outcome;
+}
+
+// A spec that is accepted; `schedule` and more may be appended.
+inline constexpr llvm::StringLiteral kMinimal =
+    "tilepost: 1\n"
+    "name: small\n"
+    "pattern: gemm_all_reduce\n"
+    "ranks: 4\n"
+    "gemm: {m: 129, n: 64, k: 7, a: bf16}\n"
+    "arch: sm_90a\n";
+
+// The minimal spec with `key`'s line replaced.
+inline std::string with_line(llvm::StringRef key, llvm::StringRef line) {
+  std::string out;
+  llvm::SmallVector<llvm::StringRef> lines;
+  kMinimal.split(lines, '\n', -1, false);
+  for (const llvm::StringRef old : lines)
+    out += (old.starts_with(key.str() + ":") ? line : old).str() + "\n";
+  return out;
+}
+
+// A file of the repository.
+inline std::string read_file(const std::string& path) {
+  auto buffer = llvm::MemoryBuffer::getFile(std::string(TILEPOST_SOURCE_DIR "/") + path);
+  return buffer ? (*buffer)->getBuffer().str() : "";
+}
+
+}  // namespace tilepost::test

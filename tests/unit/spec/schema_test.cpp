@@ -1,0 +1,191 @@
+// Holds the schema to the reader: the same documents, told apart alike.
+#include <random>
+
+#include "generator/spec/fields.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "tests/catch.h"
+#include "tests/unit/spec/fixture.h"
+#include "tests/unit/spec/json_schema.h"
+
+namespace {
+
+using namespace tilepost;
+namespace json = llvm::json;
+using json::Array;
+using json::Object;
+
+json::Value schema() {
+  llvm::Expected<json::Value> parsed = json::parse(spec_json_schema());
+  REQUIRE(static_cast<bool>(parsed));
+  return std::move(*parsed);
+}
+
+Object minimal() {
+  return Object{{"tilepost", 1},
+                {"name", "small"},
+                {"pattern", "gemm_all_reduce"},
+                {"ranks", 4},
+                {"gemm", Object{{"m", 129}, {"n", 64}, {"k", 7}, {"a", "bf16"}}},
+                {"arch", "sm_90a"}};
+}
+
+// JSON is YAML; printed on several lines for the bound on a line's length.
+test::Outcome read_json(const Object& document) {
+  return test::read(llvm::formatv("{0:1}", json::Value(Object(document))).str());
+}
+
+void put(Object& document, const Field& field, json::Value value) {
+  Object* mapping = &document;
+  if (!field.section().empty()) {
+    if (document.getObject(field.section()) == nullptr) document[field.section()] = Object{};
+    mapping = document.getObject(field.section());
+  }
+  (*mapping)[field.leaf()] = std::move(value);
+}
+
+// Values at and around every edge of the field, right and wrong, and of all types.
+std::vector<json::Value> candidates(const Field& field) {
+  std::vector<json::Value> values = {nullptr,
+                                     true,
+                                     1.5,
+                                     -1,
+                                     0,
+                                     1,
+                                     2,
+                                     3,
+                                     1LL << 40,
+                                     "",
+                                     "auto",
+                                     "x",
+                                     "1",
+                                     "none",
+                                     Array{},
+                                     Array{"x"},
+                                     Array{nullptr},
+                                     Object{},
+                                     Object{{"max", 4}},
+                                     Object{{"file", "a.cu"}},
+                                     "Auto",
+                                     "AUTO"};
+  for (const int64_t number :
+       {field.min - 1, field.min, field.min + 1, field.max - 1, field.max, field.max + 1}) {
+    values.push_back(number);
+    values.push_back(std::to_string(number));
+    for (const size_t count : {field.min_items, field.max_items, field.max_items + 1}) {
+      values.push_back(Array(std::vector<int64_t>(count, number)));
+      if (count > 0) values.push_back(Array(std::vector<int64_t>(count - 1, number)));
+    }
+  }
+  std::vector<std::string> words = {
+      "gelu", "name", "class", "a__b", "_a", "a_", std::string(65, 'a')};
+  for (const Spelling& choice : field.choices) {
+    words.push_back(choice.text.str());
+    words.push_back(choice.text.upper());
+    words.push_back(choice.text.str() + "x");
+    for (const Spelling& other : field.choices) values.push_back(Array{choice.text, other.text});
+  }
+  for (const llvm::StringRef word : field.later) words.push_back(word.str());
+  for (const std::string& word : words) {
+    values.push_back(word);
+    values.push_back(Array{word});
+  }
+  return values;
+}
+
+// Refused by a rule between fields, which the schema does not state.
+bool refused_by_rule(const std::string& log) {
+  for (const char* words :
+       {"must equal gemm.a", "fewer than 2^46 elements", "needs schedule.layout"})
+    if (log.find(words) != std::string::npos) return true;
+  return false;
+}
+
+// True if the reader accepts; checks that the schema says the same.
+bool agree(const Object& document) {
+  static const json::Value kSchema = schema();
+  const test::Outcome outcome = read_json(document);
+  const std::string reason = test::mismatch(Object(document), *kSchema.getAsObject());
+  if (!refused_by_rule(outcome.log) && outcome.spec.has_value() != reason.empty()) {
+    CAPTURE(llvm::formatv("{0}", json::Value(Object(document))).str(), outcome.log, reason);
+    CHECK(outcome.spec.has_value() == reason.empty());
+  }
+  return outcome.spec.has_value();
+}
+
+}  // namespace
+
+TEST_CASE("the schema and the reader agree on every value of every field") {
+  CHECK(agree(minimal()));
+  for (const Field& field : fields()) {
+    int accepted = 0;
+    int refused = 0;
+    for (const json::Value& value : candidates(field)) {
+      Object document = minimal();
+      put(document, field, value);
+      (agree(document) ? accepted : refused) += 1;
+    }
+    CAPTURE(field.path.str());
+    CHECK((accepted > 0 || field.kind == FieldKind::section));
+    CHECK(refused > 0);
+  }
+}
+
+TEST_CASE("the schema and the reader agree on random documents") {
+  std::mt19937 random(1);
+  const auto below = [&](size_t bound) { return random() % bound; };
+  int accepted = 0;
+  constexpr int kDocuments = 5000;
+  for (int i = 0; i < kDocuments; ++i) {
+    Object document = minimal();
+    for (size_t changes = below(4) + 1; changes > 0; --changes) {
+      const Field& field = fields()[below(fields().size())];
+      const std::vector<json::Value> values = candidates(field);
+      const json::Value& value = values[below(values.size())];
+      if (below(8) == 0) {
+        document.erase(field.path);
+      } else if (document.getObject(field.section()) != nullptr || !document.get(field.section())) {
+        put(document, field, value);
+      }
+    }
+    accepted += agree(document) ? 1 : 0;
+  }
+  CHECK(accepted > kDocuments / 50);
+  CHECK(accepted < kDocuments / 2);
+}
+
+TEST_CASE("the schema and the reader know the same keys") {
+  const json::Value root = schema();
+  const Object* properties = root.getAsObject()->getObject("properties");
+  size_t count = 0;
+  for (const Field& field : fields()) {
+    const Object* level = properties;
+    if (field.section() == "gemm")
+      level = properties->getObject("gemm")->getObject("properties");
+    else if (field.section() == "schedule")
+      level = (*properties->getObject("schedule")->getArray("anyOf"))[1].getAsObject()->getObject(
+          "properties");
+    CAPTURE(field.path.str());
+    const Object* property = level->getObject(field.leaf());
+    REQUIRE(property != nullptr);
+    CHECK(property->getString("description")->contains(field.description));
+    ++count;
+  }
+  const auto size_of = [](const json::Value& level) {
+    return level.getAsObject()->getObject("properties")->size();
+  };
+  const Object* schedule = properties->getObject("schedule");
+  CHECK(size_of(root) + size_of(Object(*properties->getObject("gemm"))) +
+            size_of((*schedule->getArray("anyOf"))[1]) ==
+        count);
+  Object unknown = minimal();
+  unknown["other"] = 1;
+  CHECK_FALSE(agree(unknown));
+  Object inside = minimal();
+  (*inside.getObject("gemm"))["other"] = 1;
+  CHECK_FALSE(agree(inside));
+}
+
+TEST_CASE("the schema is the same on every call") {
+  CHECK(spec_json_schema() == spec_json_schema());
+  CHECK(llvm::StringRef(spec_json_schema()).ends_with("}\n"));
+}
