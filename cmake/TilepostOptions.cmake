@@ -1,6 +1,15 @@
 # What to build. Defaults: everything here, only the libraries and the tool inside another project.
-option(TILEPOST_BUILD_GENERATOR "Build the generator (needs LLVM/Clang 19)" ON)
+set(tilepost_GENERATOR_EXECUTABLE "" CACHE FILEPATH
+    "A ready tilepost program to generate with; the generator is then not built")
+set(tilepost_build_generator ON)
+if(tilepost_GENERATOR_EXECUTABLE)
+  set(tilepost_build_generator OFF)
+endif()
+option(TILEPOST_BUILD_GENERATOR "Build the generator (needs LLVM/Clang 19)"
+       ${tilepost_build_generator})
 option(TILEPOST_BUILD_TESTS "Build the tests (needs Catch2)" ${PROJECT_IS_TOP_LEVEL})
+option(TILEPOST_BUILD_EXAMPLES "Build the examples as part of this project" OFF)
+option(TILEPOST_INSTALL "Make the install target and the CMake package" ${PROJECT_IS_TOP_LEVEL})
 option(TILEPOST_STATIC_LLVM "Link LLVM and Clang statically: one portable generator binary" OFF)
 option(TILEPOST_WERROR "Treat warnings as errors" OFF)
 
@@ -24,6 +33,11 @@ if(NOT TILEPOST_WITH_CUDA STREQUAL OFF)
       set(CMAKE_CUDA_ARCHITECTURES 80 90a)
     endif()
     enable_language(CUDA)
+    # CMake 3.25 does not know that nvcc has had C++20 since 12.0.
+    if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+      set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+      set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+    endif()
     set(CMAKE_CUDA_STANDARD 20)
     set(CMAKE_CUDA_STANDARD_REQUIRED ON)
     find_package(CUDAToolkit 12.8 REQUIRED)

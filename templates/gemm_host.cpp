@@ -69,7 +69,7 @@ void gemm_host(const void* a, const void* b, void* c, tilepost_shape_t shape, in
                int workers) {
   const tilepost::TileGrid grid{
       (shape.m + kTileM - 1) / kTileM, (shape.n + kTileN - 1) / kTileN, kTileM, kTileN, 1, kBand};
-  Workspace work;
+  Workspace work{};
   for (int position = worker; position < tilepost::num_tiles(grid); position += workers) {
     const tilepost::Tile tile = tilepost::tile(grid, position);
     if (!tile.is_padding()) {

@@ -105,6 +105,10 @@ tilepost_result_t tilepost_op_get_info(tilepost_op_t op, tilepost_op_info_t* inf
   return guarded(__func__, [&] { return op->get_info(*info); });
 }
 
+const char* tilepost_op_warnings(tilepost_op_t op) {
+  return op == nullptr ? "" : op->warnings();
+}
+
 tilepost_result_t tilepost_op_destroy(tilepost_op_t op) {
   return guarded(__func__, [&] {
     delete op;

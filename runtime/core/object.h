@@ -25,4 +25,7 @@ struct tilepost_op {
   virtual tilepost_result_t status() = 0;
   virtual tilepost_result_t synchronize() = 0;
   virtual tilepost_result_t get_info(tilepost_op_info_t& info) = 0;
+
+  // One line per warning; lives as long as the operation.
+  virtual const char* warnings() { return ""; }
 };

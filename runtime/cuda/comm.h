@@ -1,0 +1,84 @@
+// One rank's communicator: the caller's or our own NCCL communicator, and the child communicators
+// that operations use.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "runtime/core/object.h"
+#include "runtime/cuda/check.h"
+
+namespace tilepost::cuda {
+
+// What all operations of a communicator share: set when one of them has aborted.
+using AbortedFlag = std::shared_ptr<std::atomic<bool>>;
+
+// A child communicator. Collectives are issued on it by the thread that runs operations, and it is
+// aborted by a watchdog: NCCL wants only one thread inside a communicator, so both lock.
+class ChildComm {
+ public:
+  explicit ChildComm(AbortedFlag aborted) : aborted_(std::move(aborted)) {}
+  ChildComm(const ChildComm&) = delete;
+  ChildComm& operator=(const ChildComm&) = delete;
+  ~ChildComm();
+
+  // Splits off all ranks of `parent`, with at most `max_ctas` CTAs, or NCCL's defaults for 0.
+  // Collective. Waits for a parent that is in non-blocking mode.
+  tilepost_result_t split_from(ncclComm_t parent, int rank, int max_ctas);
+
+  // In-place sum over all ranks. TILEPOST_ABORTED after abort().
+  tilepost_result_t all_reduce(void* buffer, int64_t count, tilepost_dtype_t type,
+                               cudaStream_t stream);
+
+  // TILEPOST_OK, or the error that NCCL met in the background.
+  tilepost_result_t check_async();
+
+  // Ends its collectives, also those that hang on the device, and marks the whole communicator
+  // aborted. May be called from any thread, more than once.
+  void abort();
+
+  const AbortedFlag& aborted() const { return aborted_; }
+
+ private:
+  bool lock_or_revoke(std::unique_lock<std::timed_mutex>& lock);
+
+  std::timed_mutex mutex_;
+  ncclComm_t comm_ = nullptr;
+  AbortedFlag aborted_;
+  std::atomic<bool> abort_begun_ = false;
+};
+
+class CudaComm final : public tilepost_comm {
+ public:
+  CudaComm() = default;
+  CudaComm(const CudaComm&) = delete;
+  CudaComm& operator=(const CudaComm&) = delete;
+  ~CudaComm() override;
+
+  // One of the two, once. Both bind the communicator to the current device.
+  tilepost_result_t init(const tilepost_unique_id_t& id, int rank, int world);
+  tilepost_result_t adopt(ncclComm_t nccl);
+
+  tilepost_result_t create_op(const tilepost_program_t& program, const tilepost_options_t& options,
+                              std::unique_ptr<tilepost_op>& op) override;
+
+  // The child with this CTA budget, made on first use. Collective when it has to be made.
+  tilepost_result_t child(int max_ctas, std::shared_ptr<ChildComm>& child);
+
+  int device() const { return device_; }
+  int rank() const { return rank_; }
+  int world() const { return world_; }
+  bool is_aborted() const { return aborted_->load(); }
+  const AbortedFlag& aborted() const { return aborted_; }
+
+ private:
+  int device_ = 0, rank_ = 0, world_ = 0;
+  ncclComm_t nccl_ = nullptr;
+  bool owned_ = false;
+  AbortedFlag aborted_ = std::make_shared<std::atomic<bool>>(false);
+  std::map<int, std::shared_ptr<ChildComm>> children_;  // by CTA budget
+};
+
+}  // namespace tilepost::cuda

@@ -1,0 +1,54 @@
+// The C entry points that make communicators of this target.
+#include <cstring>
+#include <memory>
+#include <new>
+
+#include "runtime/cuda/comm.h"
+
+namespace {
+
+using tilepost::fail;
+using tilepost::cuda::CudaComm;
+
+// Makes a communicator by `start` and hands it out only when that succeeds.
+template <class Start>
+tilepost_result_t make_comm(const char* call, tilepost_comm_t* comm, Start start) {
+  if (comm == nullptr) return fail(TILEPOST_INVALID_ARGUMENT, "%s: comm is null", call);
+  *comm = nullptr;
+  try {
+    auto made = std::make_unique<CudaComm>();
+    TILEPOST_TRY(start(*made));
+    *comm = made.release();
+    return TILEPOST_OK;
+  } catch (const std::bad_alloc&) {
+    return fail(TILEPOST_OUT_OF_MEMORY, "%s: out of host memory", call);
+  }
+}
+
+}  // namespace
+
+extern "C" {
+
+tilepost_result_t tilepost_get_unique_id(tilepost_unique_id_t* id) {
+  if (id == nullptr) return fail(TILEPOST_INVALID_ARGUMENT, "%s: id is null", __func__);
+  ncclUniqueId nccl_id;
+  TILEPOST_NCCL(ncclGetUniqueId(&nccl_id));
+  std::memset(id, 0, sizeof *id);
+  std::memcpy(id->bytes, &nccl_id, sizeof nccl_id);
+  return TILEPOST_OK;
+}
+
+tilepost_result_t tilepost_comm_init(const tilepost_unique_id_t* id, int rank, int world,
+                                     tilepost_comm_t* comm) {
+  if (comm != nullptr) *comm = nullptr;
+  if (id == nullptr) return fail(TILEPOST_INVALID_ARGUMENT, "%s: id is null", __func__);
+  return make_comm(__func__, comm, [&](CudaComm& made) { return made.init(*id, rank, world); });
+}
+
+tilepost_result_t tilepost_comm_adopt(ncclComm* nccl, tilepost_comm_t* comm) {
+  if (comm != nullptr) *comm = nullptr;
+  if (nccl == nullptr) return fail(TILEPOST_INVALID_ARGUMENT, "%s: nccl is null", __func__);
+  return make_comm(__func__, comm, [&](CudaComm& made) { return made.adopt(nccl); });
+}
+
+}  // extern "C"

@@ -1,0 +1,43 @@
+#include "runtime/cuda/environment.h"
+
+#include <cstdlib>
+
+namespace tilepost::cuda {
+namespace {
+
+struct Variable {
+  const char* name;
+  const char* effect;
+};
+
+// NCCL documentation, "Environment Variables".
+constexpr Variable kOverrides[] = {
+    {"NCCL_MAX_CTAS", "sets how many SMs NCCL may take"},
+    {"NCCL_MIN_CTAS", "sets how many SMs NCCL takes at least"},
+    {"NCCL_MAX_NCHANNELS", "sets how many SMs NCCL may take"},
+    {"NCCL_MIN_NCHANNELS", "sets how many SMs NCCL takes at least"},
+    {"NCCL_CGA_CLUSTER_SIZE",
+     "lets NCCL ask for clusters of SMs, which may be free only when the "
+     "GEMM ends"},
+    {"NCCL_CTA_POLICY", "changes how NCCL chooses its SMs"},
+    {"NCCL_NTHREADS", "changes the size of NCCL's CTAs"},
+    {"NCCL_ALGO", "fixes NCCL's algorithm"},
+    {"NCCL_PROTO", "fixes NCCL's protocol"},
+    {"CUDA_LAUNCH_BLOCKING", "runs one kernel at a time, so that nothing overlaps"},
+};
+
+}  // namespace
+
+std::string environment_warnings(const tilepost_plan_t& plan) {
+  std::string text;
+  for (const Variable& variable : kOverrides) {
+    const char* value = std::getenv(variable.name);
+    if (value == nullptr || *value == '\0') continue;
+    text += std::string(variable.name) + "=" + value + " overrides the plan (" +
+            std::to_string(plan.comm_ctas) + " communication CTAs, cluster size 1): it " +
+            variable.effect + "\n";
+  }
+  return text;
+}
+
+}  // namespace tilepost::cuda

@@ -1,0 +1,14 @@
+// Environment variables that overrule a plan: NCCL gives its environment precedence over the
+// configuration a communicator is made with. Found out, not fought: reported as warnings.
+#pragma once
+
+#include <string>
+
+#include "tilepost/plan.h"
+
+namespace tilepost::cuda {
+
+// One line per variable that is set and changes what the plan decided; empty when there is none.
+std::string environment_warnings(const tilepost_plan_t& plan);
+
+}  // namespace tilepost::cuda

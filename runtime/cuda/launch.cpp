@@ -1,0 +1,87 @@
+#include "runtime/cuda/launch.h"
+
+namespace tilepost::cuda {
+namespace {
+
+// A launch configuration and the attribute it points to.
+struct Launch {
+  cudaLaunchAttribute cluster{};
+  cudaLaunchConfig_t config{};
+
+  Launch(const tilepost_plan_t& plan, cudaStream_t stream) {
+    config.gridDim = dim3(plan.gemm_ctas);
+    config.blockDim = dim3(plan.kernel.threads);
+    config.dynamicSmemBytes = plan.kernel.shared_bytes;
+    config.stream = stream;
+    // In the plan of a kernel without clusters the word only orders the tiles.
+    if (plan.kernel.launch != TILEPOST_LAUNCH_TMA || plan.map.cluster == 1) return;
+    cluster.id = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim = {static_cast<unsigned>(plan.map.cluster), 1, 1};
+    config.attrs = &cluster;
+    config.numAttrs = 1;
+  }
+  Launch(const Launch&) = delete;
+  Launch& operator=(const Launch&) = delete;
+};
+
+tilepost_result_t count_resident(const tilepost_plan_t& plan, const DeviceInfo& device,
+                                 int& resident) {
+  const Launch launch(plan, nullptr);
+  if (launch.config.numAttrs > 0) {
+    int clusters = 0;
+    TILEPOST_CUDA(cudaOccupancyMaxActiveClusters(&clusters, plan.kernel.function, &launch.config));
+    resident = clusters * plan.map.cluster;
+  } else {
+    int per_sm = 0;
+    TILEPOST_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+        &per_sm, plan.kernel.function, plan.kernel.threads, plan.kernel.shared_bytes));
+    resident = per_sm * device.sms;
+  }
+  return TILEPOST_OK;
+}
+
+tilepost_shape_t shape_of(const tilepost_plan_t& plan) {
+  const auto m = static_cast<int32_t>(plan.map.m);
+  const auto n = static_cast<int32_t>(plan.map.n);
+  const auto k = static_cast<int32_t>(plan.k);
+  return {m, n, k, k, k, plan.map.layout == TILEPOST_PANEL ? n : plan.map.tile_n};
+}
+
+}  // namespace
+
+tilepost_result_t prepare_kernel(const tilepost_plan_t& plan, const DeviceInfo& device) {
+  const tilepost_kernel_t& kernel = plan.kernel;
+  cudaFuncAttributes attributes{};
+  TILEPOST_CUDA(cudaFuncGetAttributes(&attributes, kernel.function));
+  if (kernel.threads > attributes.maxThreadsPerBlock)
+    return fail(TILEPOST_UNSUPPORTED, "kernel '%s' is planned with %d threads, it can have %d",
+                kernel.name, kernel.threads, attributes.maxThreadsPerBlock);
+  TILEPOST_CUDA(cudaFuncSetAttribute(kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                     kernel.shared_bytes));
+  int resident = 0;
+  TILEPOST_TRY(count_resident(plan, device, resident));
+  if (resident < plan.gemm_ctas)
+    return fail(
+        TILEPOST_UNSUPPORTED,
+        "kernel '%s' is planned with %d CTAs at once, %s holds %d; generate it for this GPU",
+        kernel.name, plan.gemm_ctas, device.name.c_str(), resident);
+  return TILEPOST_OK;
+}
+
+tilepost_result_t launch_gemm(const tilepost_plan_t& plan, const GemmArguments& arguments,
+                              cudaStream_t stream) {
+  const Launch launch(plan, stream);
+  GemmArguments values = arguments;
+  tilepost_shape_t shape = shape_of(plan);
+  if (plan.kernel.launch == TILEPOST_LAUNCH_TMA) {
+    TensorMaps maps = *arguments.maps;
+    void* list[] = {&maps.a, &maps.b, &maps.c, &shape, &values.view};
+    TILEPOST_CUDA(cudaLaunchKernelExC(&launch.config, plan.kernel.function, list));
+  } else {
+    void* list[] = {&values.a, &values.b, &values.c, &shape, &values.view};
+    TILEPOST_CUDA(cudaLaunchKernelExC(&launch.config, plan.kernel.function, list));
+  }
+  return TILEPOST_OK;
+}
+
+}  // namespace tilepost::cuda

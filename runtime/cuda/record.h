@@ -1,0 +1,59 @@
+// The page of pinned host memory that the device and the watchdog share.
+//
+// The device reports: which group it has come to, a wait whose deadline passed, replays of captured
+// graphs begun and ended. The host says one thing: stop waiting. Every word has one writer. Device
+// code writes with .sys scope; the host reads through the accessors below.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tilepost::cuda {
+
+// Eager runs count epochs and never reset their counters; captured runs reset theirs. So each has
+// counters and a record of its own, and the two can be mixed.
+enum Bank : int { kEager = 0, kCaptured = 1, kBanks = 2 };
+
+// A wait that gave up, one per group and bank.
+struct WaitRecord {
+  uint32_t timed_out;
+  uint32_t counter;  // what the counter read
+  uint32_t epoch;    // of the run
+};
+
+struct alignas(128) Record {
+  uint32_t abort;             // host: waiters return at once
+  uint32_t progress[kBanks];  // device: waits passed, see progress_word()
+  uint32_t replays_begun;     // device
+  uint32_t replays_ended;     // device
+};
+
+// Bytes of a record and its groups' wait records, which follow it: [bank][group].
+constexpr size_t record_bytes(int num_groups) {
+  return sizeof(Record) + sizeof(WaitRecord) * kBanks * static_cast<size_t>(num_groups);
+}
+inline WaitRecord* wait_records(Record* record, Bank bank, int num_groups) {
+  return reinterpret_cast<WaitRecord*>(record + 1) + bank * static_cast<ptrdiff_t>(num_groups);
+}
+
+// The progress word after the wait for `group` in run number `epoch` (1 for a captured run): it
+// counts waits passed, modulo 2^32.
+constexpr uint32_t progress_word(uint32_t epoch, int num_groups, int group) {
+  return (epoch - 1) * static_cast<uint32_t>(num_groups) + static_cast<uint32_t>(group) + 1;
+}
+
+// Waits passed in run `epoch`, from 0 to num_groups.
+constexpr int groups_passed(uint32_t progress, uint32_t epoch, int num_groups) {
+  const auto passed =
+      static_cast<int32_t>(progress - (epoch - 1) * static_cast<uint32_t>(num_groups));
+  return passed < 0 ? 0 : passed > num_groups ? num_groups : passed;
+}
+
+inline uint32_t load(const uint32_t& word) {
+  return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
+}
+inline void store(uint32_t& word, uint32_t value) {
+  __atomic_store_n(&word, value, __ATOMIC_RELEASE);
+}
+
+}  // namespace tilepost::cuda

@@ -1,0 +1,78 @@
+// What the thread that issues runs and the threads that watch them share, and the two things that
+// watching does: see how far the runs are, and end them when they cannot end themselves.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/cuda/counter_access.h"
+#include "runtime/cuda/failure.h"
+#include "runtime/cuda/record.h"
+#include "runtime/cuda/tracker.h"
+#include "runtime/cuda/transport.h"
+
+namespace tilepost::cuda {
+
+class RunState {
+ public:
+  // Set up once, in create().
+  int device = 0, rank = 0;
+  double deadline_seconds = 0;    // 0 = none
+  bool stream_waits = false;      // streams wait for counters: cuStreamWaitValue32
+  std::vector<uint32_t> targets;  // per group
+  DeviceMemory counters;          // [bank][group * TILEPOST_COUNTER_STRIDE]
+  PinnedMemory record_memory;
+  CounterAccess access;
+  std::unique_ptr<Transport> transport;
+  AbortedFlag comm_aborted;
+
+  RunTracker tracker;
+  Failure failure;
+  std::atomic<uint64_t> runs = 0;      // eager runs issued; the last one's epoch is this mod 2^32
+  std::atomic<bool> captured = false;  // a run was captured: replays can begin at any time
+
+  int num_groups() const { return static_cast<int>(targets.size()); }
+  Record* record() const { return static_cast<Record*>(record_memory.get()); }
+  size_t counter_words() const {
+    return targets.size() * static_cast<size_t>(TILEPOST_COUNTER_STRIDE);
+  }
+  uint32_t* bank(Bank which) const {
+    return static_cast<uint32_t*>(counters.get()) + which * counter_words();
+  }
+
+  // TILEPOST_OK when nothing is in flight, TILEPOST_IN_PROGRESS, or the error that ended a run.
+  // Ends the runs when it finds that one has missed its deadline or that CUDA or NCCL has failed.
+  // Called by any thread.
+  tilepost_result_t observe();
+
+  // Records the failure, lets all waiters go and aborts the communicator. Only the first caller's
+  // reason counts. Called by any thread.
+  void abort(tilepost_result_t result, const std::string& reason);
+
+ private:
+  using Clock = RunTracker::Clock;
+  struct InFlight {
+    Bank bank;
+    uint64_t run;  // 1 for a replay
+    Clock::time_point since;
+  };
+
+  tilepost_result_t find_in_flight(bool& busy, std::optional<InFlight>& started);
+  void find_replay(std::optional<InFlight>& started);
+  bool is_late(const InFlight& run) const;
+  std::string explain_late(const InFlight& run);
+  std::string explain_given_up();
+  std::string explain(Bank which, uint64_t run, int passed, std::vector<uint32_t> seen) const;
+  void release_waits();
+
+  std::mutex observe_mutex_;
+  uint32_t replay_seen_ = 0;  // the replay whose start was seen last, and when
+  Clock::time_point replay_since_;
+  std::once_flag abort_once_;
+};
+
+}  // namespace tilepost::cuda

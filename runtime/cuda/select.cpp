@@ -1,0 +1,85 @@
+#include "runtime/cuda/select.h"
+
+#include "runtime/cuda/check.h"
+
+namespace tilepost::cuda {
+namespace {
+
+std::string arch_name(int arch) {
+  return arch == 90 ? "sm_90a" : "sm_" + std::to_string(arch);
+}
+
+std::string list_archs(const tilepost_program_t& program) {
+  std::string text;
+  for (int i = 0; i < program.num_plans; ++i) {
+    const tilepost_kernel_t& kernel = program.plans[i].kernel;
+    if (!text.empty()) text += ", ";
+    text += kernel.launch == TILEPOST_LAUNCH_HOST ? "host" : arch_name(kernel.arch);
+  }
+  return text.empty() ? "nothing" : text;
+}
+
+tilepost_result_t check_shape(const tilepost_program_t& program, const tilepost_plan_t& plan) {
+  const tilepost_map_t& map = plan.map;
+  const bool sane = map.m > 0 && map.n > 0 && plan.k > 0 && map.tile_m > 0 && map.tile_n > 0 &&
+                    map.cluster > 0 && map.num_groups > 0 && map.cuts != nullptr &&
+                    plan.groups != nullptr && plan.gemm_ctas > 0 &&
+                    plan.gemm_ctas % map.cluster == 0 && plan.kernel.ctas_per_sm > 0 &&
+                    plan.kernel.threads > 0 && plan.kernel.function != nullptr;
+  if (sane) return TILEPOST_OK;
+  return fail(TILEPOST_INVALID_ARGUMENT,
+              "program '%s': its plan for %s is incomplete; regenerate it", program.name,
+              arch_name(plan.kernel.arch).c_str());
+}
+
+}  // namespace
+
+bool serves(int arch, int sm) {
+  return arch == 90 ? sm == 90 : arch / 10 == sm / 10 && arch <= sm;
+}
+
+tilepost_result_t select_plan(const tilepost_program_t& program, const DeviceInfo& device,
+                              const tilepost_plan_t*& plan) {
+  plan = nullptr;
+  for (int i = 0; i < program.num_plans; ++i) {
+    const tilepost_plan_t& candidate = program.plans[i];
+    if (candidate.kernel.launch == TILEPOST_LAUNCH_HOST) continue;
+    if (!serves(candidate.kernel.arch, device.sm)) continue;
+    if (plan == nullptr || candidate.kernel.arch > plan->kernel.arch) plan = &candidate;
+  }
+  if (plan != nullptr) return TILEPOST_OK;
+  return fail(TILEPOST_UNSUPPORTED,
+              "program '%s' was generated for %s, %s is sm_%d; generate it with that arch",
+              program.name, list_archs(program).c_str(), device.name.c_str(), device.sm);
+}
+
+tilepost_result_t check_plan(const tilepost_program_t& program, const tilepost_plan_t& plan,
+                             const DeviceInfo& device, int world) {
+  TILEPOST_TRY(check_shape(program, plan));
+  if (plan.ranks != world)
+    return fail(TILEPOST_INVALID_ARGUMENT,
+                "program '%s' was generated for %d ranks, the communicator has %d", program.name,
+                plan.ranks, world);
+  const bool overlaps = plan.transport != TILEPOST_TRANSPORT_NONE;
+  const int gemm_sms = (plan.gemm_ctas + plan.kernel.ctas_per_sm - 1) / plan.kernel.ctas_per_sm;
+  const int needed = gemm_sms + (overlaps ? plan.comm_ctas + 1 : 0);
+  if (needed > device.sms)
+    return fail(TILEPOST_UNSUPPORTED,
+                "program '%s' needs %d SMs (%d for the GEMM, %d for communication and the waiter), "
+                "%s has %d; generate it for this GPU",
+                program.name, needed, gemm_sms, needed - gemm_sms, device.name.c_str(), device.sms);
+  if (plan.kernel.shared_bytes > device.max_shared_bytes)
+    return fail(TILEPOST_UNSUPPORTED,
+                "kernel '%s' needs %d bytes of shared memory, %s gives a CTA at most %d",
+                plan.kernel.name, plan.kernel.shared_bytes, device.name.c_str(),
+                device.max_shared_bytes);
+  return TILEPOST_OK;
+}
+
+std::string plan_warnings(const tilepost_plan_t& plan, const DeviceInfo& device) {
+  if (plan.sms == device.sms) return {};
+  return "the plan was made for " + std::to_string(plan.sms) + " SMs, " + device.name + " has " +
+         std::to_string(device.sms) + ": it runs, but not at its best\n";
+}
+
+}  // namespace tilepost::cuda

@@ -1,0 +1,58 @@
+#include "runtime/cuda/timeout.h"
+
+#include <cstdio>
+
+namespace tilepost::cuda {
+namespace {
+
+std::string in_seconds(double seconds) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g s", seconds);
+  return text;
+}
+
+std::string group_name(const TimeoutFacts& facts, size_t group) {
+  return "group " + std::to_string(group + 1) + " of " + std::to_string(facts.targets.size());
+}
+
+// The first group from `first` on whose tiles are not all there, or the number of groups.
+size_t first_incomplete(const TimeoutFacts& facts, size_t first) {
+  size_t group = first;
+  while (group < facts.arrived.size() && facts.arrived[group] >= facts.targets[group]) ++group;
+  return group;
+}
+
+std::string missing_rank(const TimeoutFacts& facts) {
+  return std::string("its tiles were ready but the ") + facts.collective +
+         " did not finish: a rank did not arrive";
+}
+
+std::string missing_tiles(const TimeoutFacts& facts, size_t group) {
+  return "its tiles were not: counter " + std::to_string(facts.arrived[group]) + " of " +
+         std::to_string(facts.targets[group]) + "; the GEMM has stopped or is still waiting to run";
+}
+
+std::string what_is_missing(const TimeoutFacts& facts) {
+  const auto passed = static_cast<size_t>(facts.passed);
+  const std::string late = " not finished after " + in_seconds(facts.seconds) + ": ";
+  if (!facts.arrived.empty()) {
+    const size_t group = first_incomplete(facts, passed);
+    // Groups are waited for in order, so only the next one can hold up the stream.
+    if (group < facts.targets.size() && (group == passed || !facts.overlaps))
+      return group_name(facts, group) + late + missing_tiles(facts, group);
+  }
+  if (!facts.overlaps) return "all groups" + late + missing_rank(facts);
+  if (passed > 0) return group_name(facts, passed - 1) + late + missing_rank(facts);
+  if (facts.arrived.empty())
+    return group_name(facts, 0) + late + "its counter could not be read either";
+  return group_name(facts, 0) + late +
+         "its tiles were ready but the communication stream has not come to it";
+}
+
+}  // namespace
+
+std::string explain_timeout(const TimeoutFacts& facts) {
+  return "rank " + std::to_string(facts.rank) + ": " + facts.run + ": " + what_is_missing(facts);
+}
+
+}  // namespace tilepost::cuda

@@ -1,0 +1,26 @@
+// What a run that missed its deadline was waiting for, in words. Pure: facts in, text out.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tilepost/plan.h"
+
+namespace tilepost::cuda {
+
+struct TimeoutFacts {
+  int rank = 0;
+  std::string run;     // "run 7"
+  double seconds = 0;  // the deadline
+  const char* collective = "";
+  bool overlaps = true;  // false: no group is waited for, one collective follows the GEMM
+  int passed = 0;        // groups whose wait is over
+  std::vector<uint32_t> targets;
+  std::vector<uint32_t> arrived;  // signals of this run per group; empty when they cannot be read
+};
+
+// "rank 1: run 7: group 2 of 5 …"; tells a GEMM that stopped from a rank that did not arrive.
+std::string explain_timeout(const TimeoutFacts& facts);
+
+}  // namespace tilepost::cuda

@@ -1,0 +1,36 @@
+// Waiting for a group's counter on the communication stream, and the small kernels around it.
+//
+// The polling kernel is one warp of one CTA: the plan keeps an SM free for it. The stream waiter
+// (cuStreamWaitValue32, in op_run.cpp) takes no SM but answers later and has no deadline of its
+// own: there the watchdog's is the only one.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "runtime/cuda/record.h"
+
+namespace tilepost::cuda {
+
+struct WaitArguments {
+  const uint32_t* counter;
+  uint32_t target;       // wait until the counter has reached it (epoch.h)
+  uint32_t epoch;        // of the run, for the record
+  uint64_t deadline_ns;  // 0 = none
+  Record* record;
+  WaitRecord* on_timeout;
+  uint32_t* progress;  // gets `progress_value` when the wait is over
+  uint32_t progress_value;
+};
+
+// Loads the kernels below, so that none has to be loaded while something waits.
+cudaError_t preload_wait_kernels();
+
+// Ends when the counter has reached the target, the deadline has passed or the host says abort. The
+// work that follows in the stream sees everything that was stored before the counter was raised.
+cudaError_t launch_wait(const WaitArguments& arguments, cudaStream_t stream);
+
+// A captured run begins or ends: counts it, and sets back its progress.
+cudaError_t launch_replay_begin(Record* record, cudaStream_t stream);
+cudaError_t launch_replay_end(Record* record, cudaStream_t stream);
+
+}  // namespace tilepost::cuda

@@ -1,0 +1,57 @@
+#include "runtime/host/comm.h"
+
+#include <new>
+#include <system_error>
+
+#include "runtime/core/error.h"
+#include "runtime/host/check.h"
+#include "runtime/host/op.h"
+
+namespace tilepost {
+namespace {
+
+constexpr int kDefaultWorkers = 2;
+
+}  // namespace
+
+tilepost_result_t HostComm::create_op(const tilepost_program_t& program,
+                                      const tilepost_options_t& options,
+                                      std::unique_ptr<tilepost_op>& op) {
+  if (group_->aborted())
+    return fail(TILEPOST_ABORTED, "the communicator was aborted; make a new one: %s",
+                group_->failure_text());
+  HostPlan plan{};
+  if (const auto result = check_host_program(program, group_->world(), plan); result != TILEPOST_OK)
+    return result;
+  const int workers = options.host_workers > 0 ? options.host_workers : kDefaultWorkers;
+  auto made = std::make_unique<HostOp>(group_, rank_, program.name, std::move(plan), workers,
+                                       options.deadline_seconds);
+  try {
+    made->start();
+  } catch (const std::system_error& error) {
+    return fail(TILEPOST_OUT_OF_MEMORY, "cannot start %d threads for rank %d of '%s': %s",
+                workers + 1, rank_, program.name, error.what());
+  }
+  op = std::move(made);
+  return TILEPOST_OK;
+}
+
+}  // namespace tilepost
+
+tilepost_result_t tilepost_comm_create_host(int world, tilepost_comm_t* comms) {
+  using tilepost::fail;
+  if (comms == nullptr) return fail(TILEPOST_INVALID_ARGUMENT, "%s: comms is null", __func__);
+  if (world < 1 || world > tilepost::kMaxHostRanks)
+    return fail(TILEPOST_INVALID_ARGUMENT, "%s: world must be from 1 to %d, got %d", __func__,
+                tilepost::kMaxHostRanks, world);
+  try {
+    const auto group = std::make_shared<tilepost::HostGroup>(world);
+    std::vector<std::unique_ptr<tilepost::HostComm>> made;
+    for (int rank = 0; rank < world; ++rank)
+      made.push_back(std::make_unique<tilepost::HostComm>(group, rank));
+    for (int rank = 0; rank < world; ++rank) comms[rank] = made[rank].release();
+    return TILEPOST_OK;
+  } catch (const std::bad_alloc&) {
+    return fail(TILEPOST_OUT_OF_MEMORY, "%s: out of host memory", __func__);
+  }
+}

@@ -1,0 +1,137 @@
+#include "runtime/host/group.h"
+
+#include <thread>
+
+namespace tilepost {
+namespace {
+
+constexpr int kYields = 200;
+constexpr std::chrono::microseconds kPollInterval{50};
+
+// "rank 1, run 7 of 'attn_out', group 2" or "groups 0 to 3".
+std::string name_step(int rank, const HostStep& step) {
+  std::string name = "rank " + std::to_string(rank) + ", run " + std::to_string(step.run) +
+                     " of '" + step.program + "', ";
+  if (step.end_group - step.first_group == 1)
+    return name + "group " + std::to_string(step.first_group);
+  return name + "groups " + std::to_string(step.first_group) + " to " +
+         std::to_string(step.end_group - 1);
+}
+
+}  // namespace
+
+HostGroup::HostGroup(int world) : world_(world), members_(world), buffers_(world, nullptr) {}
+
+bool HostGroup::wait_signal(int rank, const HostStep& step, const HostSignal& signal,
+                            double seconds) {
+  if (signal.reached()) return !aborted();
+  const Deadline deadline(seconds);
+  {
+    const std::lock_guard lock(mutex_);
+    members_[rank].signal = &signal;
+  }
+  // The kernel only adds to the counter and wakes nobody, so this polls: politely, because the
+  // workers may need the core.
+  int polls = 0;
+  while (!signal.reached() && !aborted() && !deadline.passed()) {
+    if (++polls < kYields)
+      std::this_thread::yield();
+    else
+      std::this_thread::sleep_for(kPollInterval);
+  }
+  const std::lock_guard lock(mutex_);
+  members_[rank].signal = nullptr;
+  if (!signal.reached() && !aborted()) {
+    const std::string text =
+        name_step(rank, step) + ": the counter of group " + std::to_string(signal.group) +
+        " stands at " + std::to_string(signal.count()) + ", target " +
+        std::to_string(signal.target) + ", after " + deadline.text() + "; a tile was not signalled";
+    abort_locked(TILEPOST_TIMEOUT, text);
+  }
+  return !aborted();
+}
+
+bool HostGroup::begin_collective(int rank, const HostStep& step, void* buffer, double seconds) {
+  const Deadline deadline(seconds);
+  std::unique_lock lock(mutex_);
+  buffers_[rank] = buffer;
+  if (!meet(rank, step, deadline, lock) || aborted()) return false;
+  inside_.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+bool HostGroup::end_collective(int rank, const HostStep& step, double seconds) {
+  const Deadline deadline(seconds);
+  std::unique_lock lock(mutex_);
+  inside_.fetch_sub(1, std::memory_order_release);
+  if (aborted()) wake_streams();  // they wait for ended()
+  return meet(rank, step, deadline, lock);
+}
+
+// Counts this rank in and waits for the others. Requires mutex_.
+bool HostGroup::meet(int rank, const HostStep& step, const Deadline& deadline,
+                     std::unique_lock<std::mutex>& lock) {
+  if (aborted()) return false;
+  const uint64_t meeting = ++members_[rank].meetings;
+  members_[rank].step = step;
+  for (int other = 0; other < world_; ++other) {
+    if (members_[other].meetings != meeting || members_[other].step.same_as(step)) continue;
+    const std::string text = name_step(rank, step) + ": does not match " +
+                             name_step(other, members_[other].step) +
+                             "; every rank must run the same operations in the same order";
+    abort_locked(TILEPOST_INVALID_ARGUMENT, text);
+    return false;
+  }
+  if (++arrived_ == world_) {
+    arrived_ = 0;
+    ++meetings_;
+    changed_.notify_all();
+    return true;
+  }
+  const auto complete = [&] { return meetings_ >= meeting; };
+  if (!deadline.wait(changed_, lock, [&] { return complete() || aborted(); }))
+    report_absent(rank, step, deadline);
+  return complete();
+}
+
+// Aborts with the ranks that are missing from this rank's meeting, and what the first one that is
+// known to wait for something waits for: that is nearest to the cause. Requires mutex_.
+void HostGroup::report_absent(int rank, const HostStep& step, const Deadline& deadline) {
+  std::string absent, detail;
+  for (int other = 0; other < world_; ++other) {
+    if (members_[other].meetings >= members_[rank].meetings) continue;
+    absent += (absent.empty() ? "" : ", ") + std::to_string(other);
+    const HostSignal* signal = members_[other].signal;
+    if (signal != nullptr && detail.empty())
+      detail = " (rank " + std::to_string(other) + " waits for the counter of group " +
+               std::to_string(signal->group) + ": it stands at " + std::to_string(signal->count()) +
+               ", target " + std::to_string(signal->target) + ")";
+  }
+  const bool one = absent.find(',') == std::string::npos;
+  const std::string text = name_step(rank, step) + ": " + (one ? "rank " : "ranks ") + absent +
+                           " did not arrive at the collective within " + deadline.text() + detail;
+  abort_locked(TILEPOST_TIMEOUT, text);
+}
+
+void HostGroup::abort(tilepost_result_t result, const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  abort_locked(result, text);
+}
+
+void HostGroup::abort_locked(tilepost_result_t result, const std::string& text) {
+  if (aborted()) return;
+  failure_ = result;
+  text_ = text;
+  aborted_.store(true, std::memory_order_release);
+  changed_.notify_all();
+  wake_streams();
+}
+
+void HostGroup::wake_streams() {
+  for (Member& member : members_) {
+    const std::lock_guard lock(member.stream.mutex);
+    member.stream.changed.notify_all();
+  }
+}
+
+}  // namespace tilepost

@@ -1,0 +1,111 @@
+// What the ranks of a host communicator share: the place where they meet, the order of each rank's
+// runs, and the failure that ended the communicator.
+//
+// Every communicator handle and every operation holds a reference, so they may be destroyed in any
+// order and on any thread.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "runtime/host/deadline.h"
+#include "tilepost/tilepost.h"
+
+namespace tilepost {
+
+constexpr int kMaxHostRanks = 64;
+
+// The order of one rank's runs, over all its operations: the host target's only stream. A run takes
+// the ticket `issued` when it is posted and starts when `completed` has reached it.
+struct HostStream {
+  std::mutex mutex;                 // also guards the queues of the rank's operations
+  std::condition_variable changed;  // posted, finished, worker returned, stopped, aborted
+  uint64_t issued = 0;
+  uint64_t completed = 0;
+  uint64_t operations = 0;  // created so far
+};
+
+// One step of one run on one rank, as it appears in messages and as the ranks compare it.
+struct HostStep {
+  const char* program;
+  uint64_t operation;  // how many were created before it on this rank
+  uint64_t map_hash;
+  uint64_t run;  // from 1
+  int first_group, end_group;
+
+  bool same_as(const HostStep& other) const {
+    return operation == other.operation && map_hash == other.map_hash && run == other.run &&
+           first_group == other.first_group && end_group == other.end_group;
+  }
+};
+
+// A group's counter that a rank waits for. `base` is where this run started counting.
+struct HostSignal {
+  const uint32_t* counter;
+  uint32_t base;
+  uint32_t target;
+  int group;
+
+  uint32_t count() const { return __atomic_load_n(counter, __ATOMIC_ACQUIRE) - base; }
+  // Signed, so that it holds across the wrap of the counter.
+  bool reached() const { return static_cast<int32_t>(count() - target) >= 0; }
+};
+
+class HostGroup {
+ public:
+  explicit HostGroup(int world);
+
+  int world() const { return world_; }
+  HostStream& stream(int rank) { return members_[rank].stream; }
+
+  // Waits for one group's tiles on this rank. False: the communicator was aborted, by this wait if
+  // its deadline passed.
+  bool wait_signal(int rank, const HostStep& step, const HostSignal& signal, double seconds);
+
+  // Waits until every rank has brought its buffer for the same step; all may then read and write
+  // buffers() until they call end_collective. False as above.
+  bool begin_collective(int rank, const HostStep& step, void* buffer, double seconds);
+  bool end_collective(int rank, const HostStep& step, double seconds);
+  void* const* buffers() const { return buffers_.data(); }
+
+  // Ends the communicator: every wait on every rank returns. Only the first failure is kept.
+  void abort(tilepost_result_t result, const std::string& text);
+  bool aborted() const { return aborted_.load(std::memory_order_acquire); }
+  // Aborted, and no rank touches another's buffers any more.
+  bool ended() const { return aborted() && inside_.load(std::memory_order_acquire) == 0; }
+  // The failure; requires aborted().
+  tilepost_result_t failure() const { return failure_; }
+  const char* failure_text() const { return text_.c_str(); }
+
+ private:
+  struct Member {
+    HostStream stream;
+    uint64_t meetings = 0;               // arrivals so far
+    HostStep step{};                     // the last one it arrived with
+    const HostSignal* signal = nullptr;  // what it waits for
+  };
+
+  bool meet(int rank, const HostStep& step, const Deadline& deadline,
+            std::unique_lock<std::mutex>& lock);
+  void report_absent(int rank, const HostStep& step, const Deadline& deadline);
+  void abort_locked(tilepost_result_t result, const std::string& text);
+  void wake_streams();
+
+  const int world_;
+  std::mutex mutex_;                 // guards all below but the atomics; taken before a stream's
+  std::condition_variable changed_;  // a meeting is complete, or aborted
+  std::vector<Member> members_;
+  std::vector<void*> buffers_;
+  int arrived_ = 0;
+  uint64_t meetings_ = 0;  // complete ones
+  std::atomic<int> inside_{0};
+  std::atomic<bool> aborted_{false};
+  tilepost_result_t failure_ = TILEPOST_OK;
+  std::string text_;
+};
+
+}  // namespace tilepost

@@ -1,0 +1,122 @@
+#include "runtime/host/op.h"
+
+#include "runtime/core/error.h"
+
+namespace tilepost {
+namespace {
+
+// Runs that may wait for their turn; posting another one waits for a free place.
+constexpr size_t kQueueLength = 256;
+
+// The destination row of every tile, for a consumer that reads slots.
+std::vector<int32_t> destination_rows(const TileMap& map) {
+  std::vector<int32_t> rows;
+  rows.reserve(map.positions.size());
+  for (const int32_t position : map.positions) rows.push_back(map.tiles[position].row);
+  return rows;
+}
+
+}  // namespace
+
+HostOp::HostOp(std::shared_ptr<HostGroup> group, int rank, const char* name, HostPlan plan,
+               int workers, double deadline_seconds)
+    : group_(std::move(group)),
+      rank_(rank),
+      name_(name),
+      plan_(*plan.plan),
+      map_(std::move(plan.map)),
+      deadline_seconds_(deadline_seconds),
+      num_workers_(workers),
+      counters_(map_.groups.size() * TILEPOST_COUNTER_STRIDE, 0),
+      stream_(group_->stream(rank)),
+      queue_(kQueueLength) {
+  if (plan_.consumer == TILEPOST_CONSUMER_UNPERMUTE)
+    staging_.assign(map_.send_elements, 0);
+  else if (plan_.map.layout == TILEPOST_TILE)
+    rows_ = destination_rows(map_);
+  const int num_groups = plan_.map.num_groups;
+  if (plan_.transport == TILEPOST_TRANSPORT_NONE)
+    steps_.push_back({0, num_groups, 0, map_.send_elements});
+  else
+    for (int g = 0; g < num_groups; ++g)
+      steps_.push_back({g, g + 1, map_.groups[g].offset, map_.groups[g].count});
+  const std::lock_guard lock(stream_.mutex);
+  operation_ = stream_.operations++;
+}
+
+HostOp::~HostOp() {
+  {
+    std::unique_lock lock(stream_.mutex);
+    stream_.changed.wait(lock, [&] { return idle() || group_->ended(); });
+    stop_ = true;
+    stream_.changed.notify_all();
+  }
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void HostOp::start() {
+  threads_.reserve(num_workers_ + 1);
+  for (int worker = 0; worker < num_workers_; ++worker)
+    threads_.emplace_back(&HostOp::work, this, worker);
+  threads_.emplace_back(&HostOp::communicate, this);
+}
+
+tilepost_result_t HostOp::run(const void* a, const void* b, void* out, CUstream_st* stream) {
+  if (stream != nullptr)
+    return fail(TILEPOST_INVALID_ARGUMENT,
+                "tilepost_op_run: stream must be null on the host target");
+  const struct {
+    const char* name;
+    const void* pointer;
+  } pointers[] = {{"a", a}, {"b", b}, {"out", out}};
+  for (const auto& [name, pointer] : pointers)
+    if (reinterpret_cast<uintptr_t>(pointer) % sizeof(uint16_t) != 0)
+      return fail(TILEPOST_INVALID_ARGUMENT,
+                  "tilepost_op_run: %s is at %p, it must be aligned to %zu bytes", name, pointer,
+                  sizeof(uint16_t));
+  std::unique_lock lock(stream_.mutex);
+  stream_.changed.wait(lock,
+                       [&] { return posted_ - finished_ < kQueueLength || group_->aborted(); });
+  if (group_->aborted())
+    return fail(TILEPOST_ABORTED, "the communicator was aborted; make a new one: %s",
+                group_->failure_text());
+  ++posted_;
+  queue_[posted_ % kQueueLength] = {stream_.issued++, a, b, out};
+  stream_.changed.notify_all();
+  return TILEPOST_OK;
+}
+
+// Requires idle() or an ended group: the error of an operation that still had runs is what ended
+// them; the others learn that the communicator is gone.
+tilepost_result_t HostOp::result() const {
+  if (!group_->aborted()) return TILEPOST_OK;
+  if (!idle()) return fail(group_->failure(), "%s", group_->failure_text());
+  return fail(TILEPOST_ABORTED, "the communicator was aborted; make a new one: %s",
+              group_->failure_text());
+}
+
+tilepost_result_t HostOp::status() {
+  const std::lock_guard lock(stream_.mutex);
+  return idle() || group_->ended() ? result() : TILEPOST_IN_PROGRESS;
+}
+
+tilepost_result_t HostOp::synchronize() {
+  std::unique_lock lock(stream_.mutex);
+  stream_.changed.wait(lock, [&] { return idle() || group_->ended(); });
+  return result();
+}
+
+tilepost_result_t HostOp::get_info(tilepost_op_info_t& info) {
+  const bool slots = !rows_.empty();
+  info.plan = &plan_;
+  info.rank = rank_;
+  info.out_elements = slots ? map_.send_elements : plan_.map.m * plan_.map.n;
+  info.device_bytes = static_cast<int64_t>(
+      map_.tiles.size() * sizeof(tilepost_tile_t) +
+      (map_.positions.size() + counters_.size() + rows_.size()) * sizeof(int32_t) +
+      staging_.size() * sizeof(uint16_t));
+  info.rows = slots ? rows_.data() : nullptr;
+  return TILEPOST_OK;
+}
+
+}  // namespace tilepost

@@ -1,0 +1,96 @@
+// A rank that never comes: the others end with an error that names rank and group, within the
+// deadline, and the process goes on with a new communicator.
+//
+//   dead_rank [program …] [--deadline 3] [--ahead 200]
+//
+// First with one run outstanding, then with so many that CUDA's launch queue fills up.
+#include <chrono>
+
+#include "tests/gpu/checker.h"
+
+using namespace gpu_test;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr double kSlack = 10;  // seconds past the deadline: reading counters, aborting, freeing
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+tilepost_options_t options_with(double deadline) {
+  tilepost_options_t options = tilepost_default_options();
+  options.deadline_seconds = deadline;
+  return options;
+}
+
+// Puts runs on the stream until one is refused or `ahead` are there, then waits for the error.
+void expect_timeout(Checker& checker, tilepost::Op& op, int rank, double deadline, int ahead) {
+  const auto begin = Clock::now();
+  for (int i = 0; i < ahead; ++i) {
+    const tilepost::Status status = checker.run_set(op, 0);
+    if (status) continue;
+    EXPECT(status.result() == TILEPOST_ABORTED, status.text());
+    break;
+  }
+  const tilepost::Status status = op.synchronize();
+  const double elapsed = seconds_since(begin);
+  std::printf("# rank %d after %.2f s: %s: %s\n", rank, elapsed, status.name(),
+              status.text().c_str());
+  EXPECT(status.result() == TILEPOST_TIMEOUT, status.text());
+  const std::string name = "rank " + std::to_string(rank) + ": run ";
+  EXPECT(status.text().find(name) == 0, status.text());
+  EXPECT(status.text().find("group") != std::string::npos, status.text());
+  EXPECT(status.text().find("did not arrive") != std::string::npos, status.text());
+  EXPECT(elapsed < deadline + kSlack, std::to_string(elapsed) + " s");
+  EXPECT(checker.run_set(op, 0).result() == TILEPOST_ABORTED, "a run after the error");
+}
+
+void test_missing(Ranks& ranks, int rank, const tilepost_program_t& program, double deadline,
+                  int ahead) {
+  const bool missing = rank == ranks.world() - 1;
+  tilepost::Comm comm;
+  TILEPOST_OK_(tilepost::Comm::init(ranks.new_id(rank), rank, ranks.world(), comm));
+  {
+    tilepost::Op op;
+    TILEPOST_OK_(tilepost::Op::create(comm, &program, op, options_with(deadline)));
+    Checker checker(program, op, rank, 1);
+    checker.run_and_check(op, 1);
+    ranks.barrier();
+    if (!missing) expect_timeout(checker, op, rank, deadline, ahead);
+    ranks.barrier();
+    const auto begin = Clock::now();
+    op = tilepost::Op();
+    EXPECT(seconds_since(begin) < kSlack, "destroying took too long");
+  }
+  comm = tilepost::Comm();
+}
+
+void test_recovery(Ranks& ranks, int rank, const tilepost_program_t& program) {
+  tilepost::Comm comm;
+  TILEPOST_OK_(tilepost::Comm::init(ranks.new_id(rank), rank, ranks.world(), comm));
+  tilepost::Op op;
+  TILEPOST_OK_(tilepost::Op::create(comm, &program, op));
+  Checker checker(program, op, rank, 1);
+  for (uint32_t seed = 10; seed < 20; ++seed) checker.run_and_check(op, seed);
+  ranks.barrier();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Arguments arguments(argc, argv);
+  const double deadline = arguments.number("deadline", 3);
+  const int ahead = static_cast<int>(arguments.number("ahead", 200));
+  return run_programs(arguments, [&](const tilepost_program_t& program) {
+    Ranks ranks(plan_of(program).ranks);
+    if (ranks.world() < 2) return;
+    ranks.run([&](int rank) {
+      test_missing(ranks, rank, program, deadline, 1);
+      test_recovery(ranks, rank, program);
+      test_missing(ranks, rank, program, deadline, ahead);
+      test_recovery(ranks, rank, program);
+    });
+  });
+}

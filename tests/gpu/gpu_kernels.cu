@@ -1,0 +1,168 @@
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include "tests/gpu/gpu_kernels.h"
+
+namespace gpu_test {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kBlocks = 1024;
+constexpr int kTile = 16;
+constexpr float kExact = 256;         // bf16 has 8 bits of significand
+constexpr double kMaxVariance = 400;  // of an output element: 256 is far out in its tail
+constexpr long long kGateClocks = 30'000'000'000;
+
+__device__ uint32_t scramble(uint64_t x) {
+  x ^= x >> 33;
+  x *= 0xff51afd7ed558ccdull;
+  x ^= x >> 33;
+  x *= 0xc4ceb9fe1a85ec53ull;
+  return static_cast<uint32_t>(x >> 32);
+}
+
+__device__ float value(const __nv_bfloat16& x) {
+  return __bfloat162float(x);
+}
+__device__ float value(const __half& x) {
+  return __half2float(x);
+}
+
+template <class T>
+__global__ void fill_kernel(T* data, int64_t count, uint32_t threshold, uint64_t key) {
+  const int64_t step = int64_t{gridDim.x} * blockDim.x;
+  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) {
+    const uint32_t random = scramble(key + static_cast<uint64_t>(i));
+    const float sign = random & 1 ? 1.f : -1.f;
+    data[i] = static_cast<T>(random >> 1 < threshold ? sign : 0.f);
+  }
+}
+
+template <class T>
+__global__ void product_kernel(const T* a, const T* b, float* sum, Shape shape) {
+  __shared__ float a_tile[kTile][kTile + 1], b_tile[kTile][kTile + 1];
+  const int row = blockIdx.y * kTile + threadIdx.y, column = blockIdx.x * kTile + threadIdx.x;
+  const int b_row = blockIdx.x * kTile + threadIdx.y;
+  float total = 0;
+  for (int k0 = 0; k0 < shape.k; k0 += kTile) {
+    const int k = k0 + threadIdx.x;
+    const bool inside = k < shape.k;
+    a_tile[threadIdx.y][threadIdx.x] =
+        inside && row < shape.m ? value(a[int64_t{row} * shape.k + k]) : 0.f;
+    b_tile[threadIdx.y][threadIdx.x] =
+        inside && b_row < shape.n ? value(b[int64_t{b_row} * shape.k + k]) : 0.f;
+    __syncthreads();
+    for (int i = 0; i < kTile; ++i) total += a_tile[threadIdx.y][i] * b_tile[threadIdx.x][i];
+    __syncthreads();
+  }
+  if (row < shape.m && column < shape.n) sum[int64_t{row} * shape.n + column] += total;
+}
+
+__device__ int64_t place_of(const Place& place, int row, int column, int n) {
+  if (place.rows == nullptr) return int64_t{row} * n + column;
+  const int columns = (n + place.tile_n - 1) / place.tile_n;
+  const int first = place.rows[row / place.tile_m * columns + column / place.tile_n];
+  return int64_t{first + row % place.tile_m} * place.tile_n + column % place.tile_n;
+}
+
+__device__ float value(const float& x) {
+  return x;
+}
+
+template <class T, class Expected>
+__global__ void compare_kernel(const T* out, Place place, const Expected* expected, Shape shape,
+                               unsigned long long* mismatches) {
+  const int64_t count = int64_t{shape.m} * shape.n, step = int64_t{gridDim.x} * blockDim.x;
+  unsigned long long wrong = 0;
+  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) {
+    const int row = static_cast<int>(i / shape.n), column = static_cast<int>(i % shape.n);
+    const float want = value(expected[i]);
+    const float got = value(out[place_of(place, row, column, shape.n)]);
+    // Written so that a NaN on either side counts.
+    if (!(got == want) || !(fabsf(want) <= kExact)) ++wrong;
+  }
+  if (wrong != 0) atomicAdd(mismatches, wrong);
+}
+
+__global__ void gate_kernel(const uint32_t* word, uint32_t wanted) {
+  const long long begin = clock64();
+  while (static_cast<int32_t>(*static_cast<const volatile uint32_t*>(word) - wanted) < 0 &&
+         clock64() - begin < kGateClocks)
+    __nanosleep(200);
+}
+
+template <class Body>
+void with_type(tilepost_dtype_t type, Body body) {
+  if (type == TILEPOST_BF16)
+    body(__nv_bfloat16{});
+  else
+    body(__half{});
+}
+
+uint32_t threshold_for(const Shape& shape) {
+  const double terms = static_cast<double>(shape.k) * shape.ranks;
+  double share = sqrt(kMaxVariance / terms);
+  if (share > 0.5) share = 0.5;
+  return static_cast<uint32_t>(share * 2147483648.0);
+}
+
+}  // namespace
+
+void fill(void* data, int64_t count, tilepost_dtype_t type, const Shape& shape, uint32_t seed,
+          int rank, int matrix, cudaStream_t stream) {
+  const uint64_t key =
+      (uint64_t{seed} << 32 | static_cast<uint32_t>(rank * 2 + matrix)) * 0x9e3779b97f4a7c15ull;
+  with_type(type, [&]<class T>(T) {
+    fill_kernel<<<kBlocks, kThreads, 0, stream>>>(static_cast<T*>(data), count,
+                                                  threshold_for(shape), key);
+  });
+}
+
+void add_product(const void* a, const void* b, float* sum, tilepost_dtype_t type,
+                 const Shape& shape, cudaStream_t stream) {
+  const dim3 block(kTile, kTile);
+  const dim3 grid((shape.n + kTile - 1) / kTile, (shape.m + kTile - 1) / kTile);
+  with_type(type, [&]<class T>(T) {
+    product_kernel<<<grid, block, 0, stream>>>(static_cast<const T*>(a), static_cast<const T*>(b),
+                                               sum, shape);
+  });
+}
+
+void compare(const void* out, const Place& place, const float* expected, tilepost_dtype_t type,
+             const Shape& shape, unsigned long long* mismatches, cudaStream_t stream) {
+  with_type(type, [&]<class T>(T) {
+    compare_kernel<<<kBlocks, kThreads, 0, stream>>>(static_cast<const T*>(out), place, expected,
+                                                     shape, mismatches);
+  });
+}
+
+void compare(const void* out, const Place& place, const void* expected, tilepost_dtype_t type,
+             const Shape& shape, unsigned long long* mismatches, cudaStream_t stream) {
+  with_type(type, [&]<class T>(T) {
+    compare_kernel<<<kBlocks, kThreads, 0, stream>>>(
+        static_cast<const T*>(out), place, static_cast<const T*>(expected), shape, mismatches);
+  });
+}
+
+void gate(const uint32_t* word, uint32_t value, cudaStream_t stream) {
+  gate_kernel<<<1, 1, 0, stream>>>(word, value);
+}
+
+void preload() {
+  cudaFuncAttributes attributes;
+  const auto load = [&](auto* kernel) {
+    cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel));
+  };
+  load(gate_kernel);
+  with_type(TILEPOST_BF16, [&]<class T>(T) {
+    load(fill_kernel<T>), load(product_kernel<T>);
+    load(compare_kernel<T, float>), load(compare_kernel<T, T>);
+  });
+  with_type(TILEPOST_F16, [&]<class T>(T) {
+    load(fill_kernel<T>), load(product_kernel<T>);
+    load(compare_kernel<T, float>), load(compare_kernel<T, T>);
+  });
+}
+
+}  // namespace gpu_test

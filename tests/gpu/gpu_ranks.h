@@ -1,0 +1,183 @@
+// One process, one thread per GPU: what the GPU tests have in common.
+//
+// A failed check prints where and why and ends the process with 1: the other ranks' threads may be
+// in a collective, from which there is no way back.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <barrier>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/gpu/gpu_kernels.h"
+#include "tests/gpu/registry.h"
+#include "tilepost/tilepost.hpp"
+
+namespace gpu_test {
+
+constexpr int kSkipped = 77;  // what CTest and automake take for 'skipped'
+
+[[noreturn]] inline void die(const char* file, int line, const std::string& text) {
+  std::fprintf(stderr, "%s:%d: FAIL: %s\n", file, line, text.c_str());
+  std::fflush(nullptr);
+  std::_Exit(1);
+}
+
+#define EXPECT(condition, text)                                                                   \
+  do {                                                                                            \
+    if (!(condition)) ::gpu_test::die(__FILE__, __LINE__, std::string(#condition ": ") + (text)); \
+  } while (false)
+
+#define CUDA_OK(call)                                                                             \
+  do {                                                                                            \
+    if (const cudaError_t error_ = (call); error_ != cudaSuccess)                                 \
+      ::gpu_test::die(__FILE__, __LINE__, std::string(#call " → ") + cudaGetErrorString(error_)); \
+  } while (false)
+
+#define TILEPOST_OK_(call)                                                                \
+  do {                                                                                    \
+    if (const tilepost::Status status_ = (call); !status_)                                \
+      ::gpu_test::die(__FILE__, __LINE__,                                                 \
+                      std::string(#call " → ") + status_.name() + ": " + status_.text()); \
+  } while (false)
+
+// What the ranks of one group of threads share.
+class Ranks {
+ public:
+  explicit Ranks(int world) : world_(world), barrier_(world) {}
+
+  int world() const { return world_; }
+  void barrier() { barrier_.arrive_and_wait(); }
+
+  // A new unique id, the same on all ranks. Every rank calls it.
+  tilepost_unique_id_t new_id(int rank) {
+    barrier();
+    if (rank == 0) TILEPOST_OK_(tilepost::Status(tilepost_get_unique_id(&id_)));
+    barrier();
+    return id_;
+  }
+
+  // Runs body(rank) on a thread per rank, with device `rank` current.
+  void run(const std::function<void(int)>& body) {
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < world_; ++rank)
+      threads.emplace_back([&body, rank] {
+        CUDA_OK(cudaSetDevice(rank));
+        preload();
+        body(rank);
+      });
+    for (std::thread& thread : threads) thread.join();
+  }
+
+ private:
+  int world_;
+  std::barrier<> barrier_;
+  tilepost_unique_id_t id_{};
+};
+
+inline int num_gpus() {
+  int count = 0;
+  return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
+}
+
+// The plan that describes the program's problem: all of its plans share shape and types.
+inline const tilepost_plan_t& plan_of(const tilepost_program_t& program) {
+  return program.plans[0];
+}
+
+inline Shape shape_of(const tilepost_program_t& program) {
+  const tilepost_plan_t& plan = plan_of(program);
+  return {static_cast<int>(plan.map.m), static_cast<int>(plan.map.n), static_cast<int>(plan.k),
+          plan.ranks};
+}
+
+// Command line: [program …] [--name value …]; programs that need more GPUs than there are get
+// skipped, visibly.
+class Arguments {
+ public:
+  Arguments(int argc, char** argv) {
+    for (int i = 1; i < argc; ++i) {
+      if (std::strncmp(argv[i], "--", 2) != 0)
+        names_.emplace_back(argv[i]);
+      else if (i + 1 < argc)
+        options_.emplace_back(argv[i] + 2, argv[i + 1]), ++i;
+    }
+  }
+
+  double number(const char* name, double fallback) const {
+    for (const auto& [option, value] : options_)
+      if (option == name) return std::atof(value.c_str());
+    return fallback;
+  }
+
+  std::vector<const tilepost_program_t*> programs() const {
+    std::vector<const tilepost_program_t*> chosen;
+    for (int i = 0; i < kNumPrograms; ++i) {
+      const tilepost_program_t* program = kPrograms[i];
+      if (!wanted(program->name)) continue;
+      if (plan_of(*program).ranks > num_gpus())
+        std::printf("SKIP %s: needs %d GPUs, found %d\n", program->name, plan_of(*program).ranks,
+                    num_gpus());
+      else
+        chosen.push_back(program);
+    }
+    return chosen;
+  }
+
+ private:
+  bool wanted(const std::string& name) const {
+    for (const std::string& given : names_)
+      if (given == name) return true;
+    return names_.empty();
+  }
+
+  std::vector<std::string> names_;
+  std::vector<std::pair<std::string, std::string>> options_;
+};
+
+// Runs `test` on each chosen program; the exit code of the test program.
+inline int run_programs(const Arguments& arguments,
+                        const std::function<void(const tilepost_program_t&)>& test) {
+  const auto programs = arguments.programs();
+  for (const tilepost_program_t* program : programs) {
+    test(*program);
+    std::printf("PASS %s\n", program->name);
+    std::fflush(stdout);
+  }
+  if (programs.empty()) std::printf("SKIP: no program to run\n");
+  return programs.empty() ? kSkipped : 0;
+}
+
+// One rank's device memory and stream, released together.
+class Device {
+ public:
+  Device() { CUDA_OK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+  ~Device() {
+    for (void* pointer : pointers_) cudaFree(pointer);
+    cudaStreamDestroy(stream_);
+  }
+
+  template <class T = void>
+  T* allocate(int64_t bytes) {
+    void* pointer = nullptr;
+    CUDA_OK(cudaMalloc(&pointer, static_cast<size_t>(bytes)));
+    pointers_.push_back(pointer);
+    return static_cast<T*>(pointer);
+  }
+  cudaStream_t stream() const { return stream_; }
+  void synchronize() const { CUDA_OK(cudaStreamSynchronize(stream_)); }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+  std::vector<void*> pointers_;
+};
+
+}  // namespace gpu_test

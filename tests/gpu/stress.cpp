@@ -1,0 +1,170 @@
+// Correctness and staying power of generated programs on real GPUs.
+//
+//   stress [program …] [--runs 1000] [--cycles 50]
+//
+// Every run has new random operands and is compared, element by element and exactly, with a
+// reference that shares no code with the product.
+#include <nccl.h>
+
+#include <algorithm>
+
+#include "tests/gpu/checker.h"
+
+using namespace gpu_test;
+
+namespace {
+
+constexpr int kSets = 4;
+constexpr size_t kLeakBytes = size_t{8} << 20;  // CUDA hands memory out in blocks of 2 MiB
+
+struct Rank {
+  tilepost::Comm comm;
+  tilepost::Op op;
+};
+
+void make(Ranks& ranks, int rank, const tilepost_program_t& program, Rank& made) {
+  TILEPOST_OK_(tilepost::Comm::init(ranks.new_id(rank), rank, ranks.world(), made.comm));
+  TILEPOST_OK_(tilepost::Op::create(made.comm, &program, made.op));
+}
+
+void test_back_to_back(const tilepost_program_t& program, tilepost::Op& op, int rank, int runs) {
+  Checker checker(program, op, rank, kSets);
+  for (int first = 0; first < runs; first += kSets) {
+    for (int i = 0; i < kSets; ++i) checker.fill_set(i, first + i);
+    for (int i = 0; i < kSets; ++i) TILEPOST_OK_(checker.run_set(op, i));
+    for (int i = 0; i < kSets; ++i) checker.check_set(i, first + i);
+  }
+  const auto wrong = checker.mismatches();
+  EXPECT(wrong == 0, std::to_string(wrong) + " wrong elements in " + std::to_string(runs) +
+                         " runs, rank " + std::to_string(rank));
+  TILEPOST_OK_(op.synchronize());
+}
+
+// Replays a captured run, with eager ones in between.
+void test_graph(const tilepost_program_t& program, tilepost::Op& op, int rank, int replays) {
+  Checker checker(program, op, rank, 2);
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t executable = nullptr;
+  CUDA_OK(cudaStreamBeginCapture(checker.stream(), cudaStreamCaptureModeThreadLocal));
+  TILEPOST_OK_(checker.run_set(op, 0));
+  CUDA_OK(cudaStreamEndCapture(checker.stream(), &graph));
+  CUDA_OK(cudaGraphInstantiate(&executable, graph, 0));
+  for (int i = 0; i < replays; ++i) {
+    const auto seed = static_cast<uint32_t>(1000000 + 2 * i);
+    checker.fill_set(0, seed);
+    checker.fill_set(1, seed + 1);
+    CUDA_OK(cudaGraphLaunch(executable, checker.stream()));
+    if (i % 3 == 0) TILEPOST_OK_(checker.run_set(op, 1));
+    checker.check_set(0, seed);
+    if (i % 3 == 0) checker.check_set(1, seed + 1);
+  }
+  EXPECT(checker.mismatches() == 0, "a replayed graph, or an eager run between replays");
+  TILEPOST_OK_(op.synchronize());
+  CUDA_OK(cudaGraphExecDestroy(executable));
+  CUDA_OK(cudaGraphDestroy(graph));
+}
+
+void expect_refused(const tilepost::Status& status, const char* words) {
+  EXPECT(status.result() == TILEPOST_INVALID_ARGUMENT, status.name());
+  EXPECT(status.text().find(words) != std::string::npos, status.text());
+}
+
+void test_arguments(const tilepost_program_t& program, tilepost::Op& op, int rank) {
+  Checker checker(program, op, rank, 1);
+  const auto& set = checker.set(0);
+  cudaStream_t stream = checker.stream();
+  const auto* past = static_cast<const char*>(set.a) + 2;
+  expect_refused(op.run(nullptr, set.b, set.out, stream), "a is null");
+  expect_refused(op.run(past, set.b, set.out, stream), "multiple of 16");
+  void* pageable = std::aligned_alloc(64, 64);
+  expect_refused(op.run(set.a, pageable, set.out, stream), "device memory");
+  std::free(pageable);
+  const int other = (rank + 1) % num_gpus();
+  cudaStream_t far = nullptr;
+  CUDA_OK(cudaSetDevice(other));
+  CUDA_OK(cudaStreamCreate(&far));
+  CUDA_OK(cudaSetDevice(rank));
+  if (other != rank)
+    expect_refused(op.run(set.a, set.b, set.out, far), "the stream belongs to device");
+  CUDA_OK(cudaStreamDestroy(far));
+  int current = -1;
+  CUDA_OK(cudaGetDevice(&current));
+  EXPECT(current == rank, "the current device was changed");
+  checker.run_and_check(op, 77);
+}
+
+// The caller's communicator, which stays usable.
+void test_adopt(Ranks& ranks, int rank, const tilepost_program_t& program) {
+  const tilepost_unique_id_t id = ranks.new_id(rank);
+  ncclUniqueId nccl_id;
+  std::memcpy(&nccl_id, id.bytes, sizeof nccl_id);
+  ncclComm_t nccl = nullptr;
+  EXPECT(ncclCommInitRank(&nccl, ranks.world(), nccl_id, rank) == ncclSuccess, "");
+  {
+    Rank made;
+    TILEPOST_OK_(tilepost::Comm::adopt(nccl, made.comm));
+    TILEPOST_OK_(tilepost::Op::create(made.comm, &program, made.op));
+    Checker checker(program, made.op, rank, 1);
+    for (uint32_t seed = 500; seed < 510; ++seed) checker.run_and_check(made.op, seed);
+  }
+  Device device;
+  auto* word = device.allocate<float>(sizeof(float));
+  CUDA_OK(cudaMemsetAsync(word, 0, sizeof(float), device.stream()));
+  EXPECT(ncclAllReduce(word, word, 1, ncclFloat, ncclSum, nccl, device.stream()) == ncclSuccess,
+         "");
+  device.synchronize();
+  EXPECT(ncclCommDestroy(nccl) == ncclSuccess, "");
+}
+
+size_t free_bytes() {
+  size_t available = 0, total = 0;
+  CUDA_OK(cudaDeviceSynchronize());
+  CUDA_OK(cudaMemGetInfo(&available, &total));
+  return available;
+}
+
+void test_leaks(Ranks& ranks, int rank, const tilepost_program_t& program, int cycles) {
+  size_t before = 0;
+  for (int i = 0; i < cycles + 2; ++i) {
+    {
+      Rank made;
+      make(ranks, rank, program, made);
+      Checker checker(program, made.op, rank, 1);
+      checker.run_and_check(made.op, 9000 + i);
+      ranks.barrier();
+    }
+    ranks.barrier();  // NCCL frees a process's communicators when the last of them goes
+    if (i == 1) before = free_bytes();  // what stays after the first rounds is CUDA's and NCCL's
+  }
+  const size_t after = free_bytes();
+  const size_t lost = before > after ? before - after : 0;
+  EXPECT(lost <= kLeakBytes, std::to_string(lost) + " bytes lost in " + std::to_string(cycles) +
+                                 " cycles, rank " + std::to_string(rank));
+}
+
+void test_program(const tilepost_program_t& program, int runs, int cycles) {
+  Ranks ranks(plan_of(program).ranks);
+  ranks.run([&](int rank) {
+    {
+      Rank made;
+      make(ranks, rank, program, made);
+      if (rank == 0 && *made.op.warnings() != '\0') std::printf("# %s", made.op.warnings());
+      test_back_to_back(program, made.op, rank, runs);
+      test_graph(program, made.op, rank, std::min(runs, 100));
+      test_arguments(program, made.op, rank);
+      ranks.barrier();
+    }
+    test_adopt(ranks, rank, program);
+    test_leaks(ranks, rank, program, cycles);
+  });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Arguments arguments(argc, argv);
+  const int runs = static_cast<int>(arguments.number("runs", 1000));
+  const int cycles = static_cast<int>(arguments.number("cycles", 50));
+  return run_programs(
+      arguments, [&](const tilepost_program_t& program) { test_program(program, runs, cycles); });
+}

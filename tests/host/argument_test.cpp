@@ -1,0 +1,117 @@
+// Arguments and plans that the host target refuses, each with its value and its bound.
+#include <cstdint>
+#include <functional>
+
+#include "tests/catch.h"
+#include "tests/host/problem.h"
+
+TEST_CASE("communicators of an impossible size are refused") {
+  tilepost_comm_t comms[65] = {};
+  const int world = GENERATE(-1, 0, 65);
+  CHECK(tilepost_comm_create_host(world, comms) == TILEPOST_INVALID_ARGUMENT);
+  CHECK_THAT(tilepost_last_error(), Catch::Contains("from 1 to 64, got " + std::to_string(world)));
+  CHECK(comms[0] == nullptr);
+  CHECK(tilepost_comm_create_host(1, nullptr) == TILEPOST_INVALID_ARGUMENT);
+  REQUIRE(tilepost_comm_create_host(64, comms) == TILEPOST_OK);
+  for (const tilepost_comm_t comm : comms) CHECK(tilepost_comm_destroy(comm) == TILEPOST_OK);
+}
+
+TEST_CASE("pointers and streams are checked") {
+  Problem problem;
+  problem.ranks = 1;
+  std::mt19937_64 random(1);
+  Data data(problem, false, random);
+  const Program program(problem);
+  const Comms comms(1);
+  const Ops ops(comms, program.get(), 1);
+  void* const good = data.out[0].data();
+  void* const odd = static_cast<char*>(good) + 1;
+  auto* const stream = reinterpret_cast<CUstream_st*>(good);
+  const struct {
+    const void *a, *b;
+    void* out;
+    CUstream_st* stream;
+    const char* message;
+  } calls[] = {{nullptr, good, good, nullptr, "a is null"},
+               {good, nullptr, good, nullptr, "b is null"},
+               {good, good, nullptr, nullptr, "out is null"},
+               {odd, good, good, nullptr, "a is at"},
+               {good, odd, good, nullptr, "b is at"},
+               {good, good, odd, nullptr, "aligned to 2 bytes"},
+               {good, good, good, stream, "stream must be null"}};
+  for (const auto& call : calls) {
+    CHECK(tilepost_op_run(ops[0], call.a, call.b, call.out, call.stream) ==
+          TILEPOST_INVALID_ARGUMENT);
+    CHECK_THAT(tilepost_last_error(), Catch::Contains(call.message));
+  }
+  CHECK(tilepost_op_status(ops[0]) == TILEPOST_OK);
+  data.run(ops);
+  CHECK(tilepost_op_synchronize(ops[0]) == TILEPOST_OK);
+  CHECK(data.compare(program) == "");
+}
+
+TEST_CASE("plans that this target cannot run are refused") {
+  Problem problem;
+  const struct {
+    const char* message;
+    tilepost_result_t result;
+    std::function<void(Program&)> spoil;
+  } cases[] = {
+      {"no plan for the host target", TILEPOST_UNSUPPORTED,
+       [](Program& p) { p.plan().kernel.launch = TILEPOST_LAUNCH_TMA; }},
+      {"no plan for the host target", TILEPOST_UNSUPPORTED,
+       [](Program& p) { p.edit().num_plans = 0; }},
+      {"does not know transport 1", TILEPOST_UNSUPPORTED,
+       [](Program& p) { p.plan().transport = TILEPOST_TRANSPORT_NCCL; }},
+      {"does not know pattern 9", TILEPOST_UNSUPPORTED,
+       [](Program& p) { p.plan().pattern = static_cast<tilepost_pattern_t>(9); }},
+      {"got types 0 and 1", TILEPOST_UNSUPPORTED,
+       [](Program& p) { p.plan().output = TILEPOST_F16; }},
+      {"does not know consumer 1 for layout 0", TILEPOST_UNSUPPORTED,
+       [](Program& p) { p.plan().consumer = TILEPOST_CONSUMER_UNPERMUTE; }},
+      {"does not know layout 7", TILEPOST_UNSUPPORTED,
+       [](Program& p) { p.plan().map.layout = static_cast<tilepost_layout_t>(7); }},
+      {"no host kernel", TILEPOST_INVALID_ARGUMENT,
+       [](Program& p) { p.plan().kernel.host_function = nullptr; }},
+      {"planned for 3 ranks, the communicator has 2", TILEPOST_INVALID_ARGUMENT,
+       [](Program& p) { p.plan().ranks = 3; }},
+      {"k is 0", TILEPOST_INVALID_ARGUMENT, [](Program& p) { p.plan().k = 0; }},
+      {"m is -5", TILEPOST_INVALID_ARGUMENT, [](Program& p) { p.plan().map.m = -5; }},
+      {"band is 0", TILEPOST_INVALID_ARGUMENT, [](Program& p) { p.plan().map.band = 0; }},
+      {"fewer than 2^31 tiles", TILEPOST_INVALID_ARGUMENT,
+       [](Program& p) { p.plan().map.m = p.plan().map.n = INT32_MAX; }},
+      {"no cuts", TILEPOST_INVALID_ARGUMENT, [](Program& p) { p.plan().map.cuts = nullptr; }},
+      {"group cut is 0", TILEPOST_INVALID_ARGUMENT, [](Program& p) { p.cuts()[0] = 0; }},
+      {"last group ends at 3, the schedule at 4", TILEPOST_INVALID_ARGUMENT,
+       [](Program& p) { p.cuts()[2] = 3; }},
+      {"the plan says", TILEPOST_INVALID_ARGUMENT, [](Program& p) { ++p.plan().map_hash; }},
+      {"group 1 of the plan", TILEPOST_INVALID_ARGUMENT,
+       [](Program& p) { ++p.groups()[1].target; }},
+      {"generated for ABI 0", TILEPOST_INVALID_ARGUMENT,
+       [](Program& p) { p.edit().abi_version = 0; }}};
+  const Comms comms(2);
+  for (const auto& spoilt : cases) {
+    Program program(problem);
+    spoilt.spoil(program);
+    tilepost_op_t op = nullptr;
+    INFO(spoilt.message);
+    CHECK(tilepost_op_create(comms[0], &program.get(), nullptr, &op) == spoilt.result);
+    CHECK_THAT(tilepost_last_error(), Catch::Contains(spoilt.message));
+    CHECK(op == nullptr);
+  }
+}
+
+TEST_CASE("options are checked") {
+  const Problem problem;
+  const Program program(problem);
+  const Comms comms(2);
+  tilepost_op_t op = nullptr;
+  tilepost_options_t options = tilepost_default_options();
+  options.host_workers = 257;
+  CHECK(tilepost_op_create(comms[0], &program.get(), &options, &op) == TILEPOST_INVALID_ARGUMENT);
+  CHECK_THAT(tilepost_last_error(), Catch::Contains("from 0 to 256, got 257"));
+  options = tilepost_default_options();
+  options.deadline_seconds = -1;
+  CHECK(tilepost_op_create(comms[0], &program.get(), &options, &op) == TILEPOST_INVALID_ARGUMENT);
+  CHECK(op == nullptr);
+}

@@ -1,0 +1,106 @@
+// bf16 and f16 against arithmetic on double: every pattern, and millions of floats.
+#include "tilepost/numeric.h"
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "tests/catch.h"
+#include "tests/host/reference.h"
+
+namespace {
+
+using tilepost::Bf16;
+using tilepost::F16;
+
+template <class T>
+struct Traits;
+template <>
+struct Traits<Bf16> {
+  static constexpr tilepost_dtype_t kType = TILEPOST_BF16;
+  static constexpr uint16_t kQuiet = 0x0040;
+};
+template <>
+struct Traits<F16> {
+  static constexpr tilepost_dtype_t kType = TILEPOST_F16;
+  static constexpr uint16_t kQuiet = 0x0200;
+};
+
+// Whether from_float agrees with the reference on the float with these bits.
+template <class T>
+bool rounds_right(uint32_t bits) {
+  const float value = std::bit_cast<float>(bits);
+  const uint16_t got = tilepost::from_float<T>(value).bits;
+  if (!std::isnan(value)) return got == reference::encode(Traits<T>::kType, value);
+  const bool same_sign = (got & 0x8000) == (bits >> 16 & 0x8000);
+  return same_sign && std::isnan(reference::decode(Traits<T>::kType, got)) &&
+         (got & Traits<T>::kQuiet) != 0;
+}
+
+}  // namespace
+
+static_assert(sizeof(Bf16) == 2 && sizeof(F16) == 2);
+static_assert(tilepost::to_bf16(1.0f).bits == 0x3f80);
+static_assert(tilepost::to_f16(1.0f).bits == 0x3c00);
+static_assert(std::is_same_v<tilepost::HostElement<tilepost::DType::bf16>, Bf16>);
+static_assert(std::is_same_v<tilepost::HostElement<tilepost::DType::f16>, F16>);
+
+TEMPLATE_TEST_CASE("every 16-bit pattern widens exactly and comes back", "", Bf16, F16) {
+  int wrong = 0;
+  for (uint32_t pattern = 0; pattern <= 0xffff; ++pattern) {
+    const TestType element{static_cast<uint16_t>(pattern)};
+    const float wide = tilepost::to_float(element);
+    const double expected = reference::decode(Traits<TestType>::kType, element.bits);
+    const uint16_t back = tilepost::from_float<TestType>(wide).bits;
+    if (std::isnan(expected))
+      wrong += !std::isnan(wide) || back != (pattern | Traits<TestType>::kQuiet);
+    else
+      wrong += wide != expected || std::signbit(wide) != std::signbit(expected) || back != pattern;
+  }
+  CHECK(wrong == 0);
+}
+
+TEMPLATE_TEST_CASE("floats round to nearest even: boundaries", "", Bf16, F16) {
+  int wrong = 0;
+  // Every 16-bit number, the midpoint to the next one, and the floats beside both.
+  for (uint32_t pattern = 0; pattern <= 0xffff; ++pattern) {
+    const float wide = tilepost::to_float(TestType{static_cast<uint16_t>(pattern)});
+    const float next = tilepost::to_float(TestType{static_cast<uint16_t>(pattern + 1)});
+    for (const float centre : {wide, std::midpoint(wide, next)})
+      for (int step = -2; step <= 2; ++step)
+        wrong += !rounds_right<TestType>(std::bit_cast<uint32_t>(centre) + step);
+  }
+  const float limits[] = {std::numeric_limits<float>::max(),
+                          std::numeric_limits<float>::min(),
+                          std::numeric_limits<float>::denorm_min(),
+                          std::numeric_limits<float>::infinity(),
+                          65519.996f,
+                          65520.0f,
+                          65504.0f,
+                          0x1p-14f,
+                          0x1.ffcp-15f,
+                          0x1.ffep-15f,
+                          0x1p-24f,
+                          0x1p-25f,
+                          0x1.000002p-25f};
+  for (const float limit : limits)
+    for (int step = -2; step <= 2; ++step) {
+      wrong += !rounds_right<TestType>(std::bit_cast<uint32_t>(limit) + step);
+      wrong += !rounds_right<TestType>(std::bit_cast<uint32_t>(-limit) + step);
+    }
+  CHECK(wrong == 0);
+}
+
+TEMPLATE_TEST_CASE("floats round to nearest even: random", "", Bf16, F16) {
+  constexpr int kFloats = 10'000'000;
+  std::mt19937 random(20240607);
+  int wrong = 0;
+  for (int i = 0; i < kFloats; ++i) wrong += !rounds_right<TestType>(random());
+  // Patterns uniform over all floats rarely meet f16's range: as many again inside it.
+  for (int i = 0; i < kFloats; ++i) {
+    const uint32_t bits = random();
+    const uint32_t exponent = 127 - 27 + (bits >> 23 & 0xff) % 45;
+    wrong += !rounds_right<TestType>((bits & 0x807fffff) | exponent << 23);
+  }
+  CHECK(wrong == 0);
+}

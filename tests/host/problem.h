@@ -1,0 +1,92 @@
+// A GEMM + AllReduce on the host target, from plan to comparison, for the tests of this folder.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/host/hand_woven.h"
+#include "tests/host/reference.h"
+#include "tilepost/tile_map.h"
+#include "tilepost/tilepost.h"
+
+// What is run. Tiles are kTileM x kTileN.
+struct Problem {
+  static constexpr int kTileM = 16, kTileN = 8;
+
+  int64_t m = 64, n = 64, k = 32;
+  int ranks = 2;
+  tilepost_dtype_t type = TILEPOST_BF16;
+  tilepost_layout_t layout = TILEPOST_PANEL;
+  tilepost_consumer_t consumer = TILEPOST_CONSUMER_NONE;
+  tilepost_transport_t transport = TILEPOST_TRANSPORT_HOST;
+  int cluster = 1;
+  int band = 2;
+  int groups = 3;  // at most; fewer where the output has fewer rows or positions
+  hand_woven::Fault fault = hand_woven::Fault::none;
+};
+
+// A program with one host plan, with everything it points to.
+class Program {
+ public:
+  explicit Program(const Problem& problem);
+  Program(const Program&) = delete;
+
+  const tilepost_program_t& get() const { return program_; }
+  tilepost_program_t& edit() { return program_; }
+  tilepost_plan_t& plan() { return plan_; }
+  std::vector<tilepost_group_t>& groups() { return map_.groups; }
+  std::vector<int32_t>& cuts() { return cuts_; }
+  const tilepost::TileMap& map() const { return map_; }
+
+ private:
+  std::vector<int32_t> cuts_;
+  tilepost::TileMap map_;
+  tilepost_plan_t plan_{};
+  tilepost_program_t program_{};
+};
+
+// The ranks' communicators; destroys what is left of them.
+class Comms {
+ public:
+  explicit Comms(int world);
+  ~Comms();
+  Comms(const Comms&) = delete;
+  tilepost_comm_t operator[](int rank) const { return comms_[rank]; }
+
+ private:
+  std::vector<tilepost_comm_t> comms_;
+};
+
+// One operation per rank; requires creation to succeed.
+class Ops {
+ public:
+  Ops(const Comms& comms, const tilepost_program_t& program, int ranks, double deadline = 60,
+      int workers = 2);
+  ~Ops();
+  Ops(const Ops&) = delete;
+  tilepost_op_t operator[](int rank) const { return ops_[rank]; }
+
+ private:
+  std::vector<tilepost_op_t> ops_;
+};
+
+// One run's data on all ranks, and what must come out.
+struct Data {
+  Data(const Problem& problem, bool integers, std::mt19937_64& random);
+
+  // Posts the run on all ranks, or on one.
+  void run(const Ops& ops);
+  tilepost_result_t run(const Ops& ops, int rank);
+  // What is wrong with the outputs, or nothing. `program` gives the place of every element.
+  std::string compare(const Program& program) const;
+
+  Problem problem;
+  std::vector<reference::Matrix> a, b, out;
+  reference::Matrix expected;
+};
+
+// Creates, runs once on every rank, synchronises and compares; "" if all is well, else the failed
+// call's error or the first wrong element.
+std::string run_and_compare(const Problem& problem, bool integers, uint64_t seed,
+                            double deadline = 60);

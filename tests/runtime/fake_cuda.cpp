@@ -1,0 +1,333 @@
+// The CUDA runtime's entry points that the CUDA target uses, and the driver's it looks up.
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+#include "tests/runtime/fakes.h"
+
+namespace fakes {
+namespace {
+
+std::vector<std::unique_ptr<Stream>> user_streams;
+Stream legacy{"legacy"};
+
+cudaError_t checked(const std::string& line, cudaError_t error = cudaErrorUnknown) {
+  return call(line) ? error : cudaSuccess;
+}
+
+std::string name_of(cudaStream_t stream) {
+  return stream_of(stream).name;
+}
+
+Event& event_of(cudaEvent_t event) {
+  return *reinterpret_cast<Event*>(event);
+}
+
+CUresult encode_tiled(CUtensorMap*, CUtensorMapDataType, cuuint32_t, void*, const cuuint64_t*,
+                      const cuuint64_t*, const cuuint32_t* box, const cuuint32_t*,
+                      CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion,
+                      CUtensorMapFloatOOBfill) {
+  const bool bad = world().tensor_maps_fail || box[0] > 256 || box[1] > 256;
+  return call("encode") || bad ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+CUresult wait_value(CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned) {
+  if (call("cuStreamWaitValue32 " + name_of(stream))) return CUDA_ERROR_UNKNOWN;
+  const std::lock_guard lock(world().mutex);
+  const auto* counter = reinterpret_cast<const uint32_t*>(address);
+  const auto reached = [=] { return static_cast<int32_t>(*counter - value) >= 0; };
+  if (!reached()) stream_of(stream).hang = {true, reached};
+  return CUDA_SUCCESS;
+}
+
+CUresult write_value(CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned) {
+  if (call("cuStreamWriteValue32 " + name_of(stream))) return CUDA_ERROR_UNKNOWN;
+  if (!stream_of(stream).hang.holds()) *reinterpret_cast<uint32_t*>(address) = value;
+  return CUDA_SUCCESS;
+}
+
+// The view is a GEMM's last argument; both kinds have five.
+void post_tiles(void** arguments) {
+  const auto& view = *static_cast<const tilepost_view_t*>(arguments[4]);
+  World& w = world();
+  std::map<int, uint32_t> signals;
+  for (int i = 0; i < view.num_tiles; ++i) signals[view.tiles[i].group] += w.signals_per_tile;
+  for (const auto& [group, count] : signals)
+    view.counters[group * TILEPOST_COUNTER_STRIDE] += count * w.gemm_posts_percent / 100;
+}
+
+}  // namespace
+
+World& world() {
+  static std::unique_ptr<World> instance = std::make_unique<World>();
+  return *instance;
+}
+
+int& current_device() {
+  static thread_local int device = 0;
+  return device;
+}
+
+void reset() {
+  World& w = world();
+  const std::lock_guard lock(w.mutex);
+  w.num_devices = 2, w.compute_major = 9, w.compute_minor = 0, w.sms = 132;
+  w.max_shared_bytes = 232448, w.blocks_per_sm = 1, w.max_threads = 1024;
+  w.has_driver = true, w.tensor_maps_fail = false;
+  w.comm_ranks = 2, w.comm_rank = 1, w.comm_device = 0, w.async_error = 0;
+  w.fail_at = 0, w.collectives_hang = false, w.gemm_posts_percent = 100, w.waits_give_up = false;
+  w.failed_call.clear();
+  w.signals_per_tile = 2;
+  current_device() = 0, w.aborted_comms = 0, w.max_ctas = 0, w.cluster_size = 0;
+  w.host_pointers.clear();
+  w.reset_calls();
+  user_streams.clear();
+  legacy = {"legacy"};
+}
+
+bool call(const std::string& line) {
+  World& w = world();
+  const std::lock_guard lock(w.mutex);
+  w.log.push_back(line);
+  if (++w.calls != w.fail_at) return false;
+  w.failed_call = line;
+  return true;
+}
+
+CUstream_st* user_stream(const std::string& name, int device) {
+  user_streams.push_back(std::make_unique<Stream>(Stream{name, device}));
+  return reinterpret_cast<CUstream_st*>(user_streams.back().get());
+}
+
+Stream& stream_of(CUstream_st* handle) {
+  return handle == nullptr ? legacy : *reinterpret_cast<Stream*>(handle);
+}
+
+void release_all() {
+  World& w = world();
+  const std::lock_guard lock(w.mutex);
+  const auto release = [](Hang& hang) {
+    if (!hang.over) hang.stuck = false;
+  };
+  for (Event* event : w.events) release(event->hang);
+  for (Stream* stream : w.streams) release(stream->hang);
+  for (const auto& stream : user_streams) release(stream->hang);
+  release(legacy.hang);
+}
+
+}  // namespace fakes
+
+using namespace fakes;
+
+extern "C" {
+
+const char* cudaGetErrorName(cudaError_t) {
+  return "cudaErrorFake";
+}
+const char* cudaGetErrorString(cudaError_t) {
+  return "injected";
+}
+cudaError_t cudaGetLastError() {
+  return cudaSuccess;
+}
+cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode*) {
+  return cudaSuccess;
+}
+
+cudaError_t cudaGetDevice(int* device) {
+  *device = current_device();
+  return checked("cudaGetDevice");
+}
+cudaError_t cudaSetDevice(int device) {
+  const cudaError_t error = checked("cudaSetDevice");
+  if (error == cudaSuccess) current_device() = device;
+  return error;
+}
+cudaError_t cudaDeviceGetPCIBusId(char* text, int size, int) {
+  std::strncpy(text, "0000:01:00.0", static_cast<size_t>(size));
+  return checked("cudaDeviceGetPCIBusId");
+}
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
+  const World& w = world();
+  if (attribute == cudaDevAttrComputeCapabilityMajor) *value = w.compute_major;
+  if (attribute == cudaDevAttrComputeCapabilityMinor) *value = w.compute_minor;
+  if (attribute == cudaDevAttrMultiProcessorCount) *value = w.sms;
+  if (attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin) *value = w.max_shared_bytes;
+  return checked("cudaDeviceGetAttribute");
+}
+cudaError_t cudaDeviceGetStreamPriorityRange(int* lowest, int* highest) {
+  *lowest = 0, *highest = -5;
+  return checked("cudaDeviceGetStreamPriorityRange");
+}
+
+cudaError_t cudaMalloc(void** pointer, size_t bytes) {
+  if (checked("cudaMalloc")) return cudaErrorMemoryAllocation;
+  *pointer = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  ++world().live_allocations;
+  return cudaSuccess;
+}
+cudaError_t cudaFree(void* pointer) {
+  std::free(pointer);
+  --world().live_allocations;
+  return cudaSuccess;
+}
+cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned) {
+  if (checked("cudaHostAlloc")) return cudaErrorMemoryAllocation;
+  *pointer = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  ++world().live_pinned;
+  return cudaSuccess;
+}
+cudaError_t cudaFreeHost(void* pointer) {
+  std::free(pointer);
+  --world().live_pinned;
+  return cudaSuccess;
+}
+cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind) {
+  std::memcpy(to, from, bytes);
+  return checked("cudaMemcpy");
+}
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind,
+                            cudaStream_t stream) {
+  std::memcpy(to, from, bytes);
+  return checked("cudaMemcpyAsync " + name_of(stream));
+}
+cudaError_t cudaMemsetAsync(void* pointer, int value, size_t bytes, cudaStream_t stream) {
+  std::memset(pointer, value, bytes);
+  return checked("cudaMemsetAsync " + name_of(stream));
+}
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
+  const World& w = world();
+  const auto host = w.host_pointers.find(pointer);
+  attributes->type = cudaMemoryTypeDevice;
+  attributes->device = current_device();
+  if (host != w.host_pointers.end()) {
+    attributes->type = host->second < 0 ? cudaMemoryTypeUnregistered : cudaMemoryTypeDevice;
+    attributes->device = host->second;
+  }
+  return checked("cudaPointerGetAttributes");
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority) {
+  World& w = world();
+  if (checked(std::string("cudaStreamCreate") + (flags == cudaStreamNonBlocking ? "" : " BLOCKS") +
+              (priority == -5 ? " high" : " low")))
+    return cudaErrorUnknown;
+  const std::lock_guard lock(w.mutex);
+  auto* made = new Stream{"own" + std::to_string(w.live_streams), current_device()};
+  w.streams.insert(made);
+  ++w.live_streams;
+  *stream = reinterpret_cast<cudaStream_t>(made);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  World& w = world();
+  const std::lock_guard lock(w.mutex);
+  w.streams.erase(&stream_of(stream));
+  delete &stream_of(stream);
+  --w.live_streams;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  const cudaError_t error = checked("cudaStreamQuery " + name_of(stream));
+  if (error != cudaSuccess) return error;
+  return stream_of(stream).hang.holds() ? cudaErrorNotReady : cudaSuccess;
+}
+cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device) {
+  *device = stream_of(stream).device;
+  const cudaError_t error = checked("cudaStreamGetDevice");
+  return error == cudaSuccess && stream_of(stream).capturing ? cudaErrorStreamCaptureUnsupported
+                                                             : error;
+}
+cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long* id) {
+  *id = reinterpret_cast<uintptr_t>(&stream_of(stream));
+  return checked("cudaStreamGetId");
+}
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
+  *status =
+      stream_of(stream).capturing ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+  return checked("cudaStreamIsCapturing");
+}
+// A stream that waits for a captured event joins the capture; a capture cannot wait for work
+// outside of it.
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  Stream& s = stream_of(stream);
+  if (s.capturing && !event_of(event).captured) return cudaErrorStreamCaptureIsolation;
+  if (event_of(event).hang.holds()) s.hang = event_of(event).hang;
+  s.capturing |= event_of(event).captured;
+  return checked("cudaStreamWaitEvent " + s.name);
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  if (checked("cudaEventCreate")) return cudaErrorUnknown;
+  auto* made = new Event;
+  World& w = world();
+  const std::lock_guard lock(w.mutex);
+  w.events.insert(made);
+  ++w.live_events;
+  *event = reinterpret_cast<cudaEvent_t>(made);
+  return cudaSuccess;
+}
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  World& w = world();
+  const std::lock_guard lock(w.mutex);
+  w.events.erase(&event_of(event));
+  delete &event_of(event);
+  --w.live_events;
+  return cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  const std::lock_guard lock(world().mutex);
+  event_of(event) = {stream_of(stream).hang, stream_of(stream).capturing};
+  return checked("cudaEventRecord " + name_of(stream));
+}
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  const std::lock_guard lock(world().mutex);
+  if (event_of(event).captured) return cudaErrorCapturedEvent;
+  const cudaError_t error = checked("cudaEventQuery");
+  if (error != cudaSuccess) return error;
+  return event_of(event).hang.holds() ? cudaErrorNotReady : cudaSuccess;
+}
+
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*) {
+  attributes->maxThreadsPerBlock = world().max_threads;
+  return checked("cudaFuncGetAttributes");
+}
+cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute, int) {
+  return checked("cudaFuncSetAttribute");
+}
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void*, int, size_t) {
+  *blocks = world().blocks_per_sm;
+  return checked("cudaOccupancyMaxActiveBlocksPerMultiprocessor");
+}
+cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void*,
+                                           const cudaLaunchConfig_t* config) {
+  const int size = static_cast<int>(config->attrs[0].val.clusterDim.x);
+  *clusters = world().blocks_per_sm * world().sms / size;
+  return checked("cudaOccupancyMaxActiveClusters");
+}
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void*, void** arguments) {
+  const std::lock_guard lock(world().mutex);
+  const cudaError_t error =
+      checked("gemm " + name_of(config->stream) + " x" + std::to_string(config->gridDim.x) +
+              (config->numAttrs ? " clusters" : ""));
+  if (error == cudaSuccess) post_tiles(arguments);
+  return error;
+}
+
+cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** function, unsigned,
+                                             unsigned long long,
+                                             cudaDriverEntryPointQueryResult* result) {
+  if (checked(name)) return cudaErrorUnknown;
+  if (!world().has_driver) return cudaErrorInsufficientDriver;  // outputs stay as they were
+  *result = cudaDriverEntryPointSuccess;
+  const std::string wanted = name;
+  if (wanted == "cuTensorMapEncodeTiled") *function = reinterpret_cast<void*>(encode_tiled);
+  if (wanted == "cuStreamWaitValue32") *function = reinterpret_cast<void*>(wait_value);
+  if (wanted == "cuStreamWriteValue32") *function = reinterpret_cast<void*>(write_value);
+  return cudaSuccess;
+}
+
+}  // extern "C"

@@ -1,0 +1,102 @@
+// Stand-ins for CUDA, NCCL and the runtime's kernels, linked instead of the real ones, so that the
+// CUDA target's host code runs where there is no GPU.
+//
+// Time does not pass: what is put on a stream is done at once, unless something on it hangs. Device
+// memory is host memory. A launched GEMM raises the counters that its tiles name; a wait looks at
+// its counter. Every call is logged, counted and can be made to fail.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tilepost/tilepost.h"
+
+namespace fakes {
+
+// Work that hangs: a collective until release_all(), a wait until `over` says so.
+struct Hang {
+  bool stuck = false;
+  std::function<bool()> over;
+
+  bool holds() const { return stuck && !(over && over()); }
+};
+
+// The work on a fake stream is done, or behind something that hangs.
+struct Stream {
+  std::string name;
+  int device = 0;
+  Hang hang{};
+  bool capturing = false;
+};
+struct Event {
+  Hang hang{};
+  bool captured = false;
+};
+
+struct World {
+  std::recursive_mutex mutex;  // the watchdog calls too
+
+  // The machine.
+  int num_devices = 2;
+  int compute_major = 9, compute_minor = 0;
+  int sms = 132;
+  int max_shared_bytes = 232448;
+  int blocks_per_sm = 1;
+  int max_threads = 1024;
+  bool has_driver = true;
+  bool tensor_maps_fail = false;
+
+  // NCCL: what the adopted communicator says of itself.
+  int comm_ranks = 2, comm_rank = 1, comm_device = 0;
+  int async_error = 0;  // ncclResult_t
+
+  // What goes wrong.
+  int fail_at = 0;                // the call to fail, counted from 1 since reset_calls(); 0 = none
+  bool collectives_hang = false;  // as when a rank does not arrive
+  uint32_t gemm_posts_percent = 100;  // how much of each group's signals the GEMM posts
+  bool waits_give_up = false;         // polling waits report a timeout at once
+
+  // What happened.
+  int calls = 0;
+  std::string failed_call;
+  std::vector<std::string> log;
+  int live_allocations = 0, live_pinned = 0, live_streams = 0, live_events = 0, live_comms = 0;
+  int aborted_comms = 0;
+  int max_ctas = 0, cluster_size = 0;  // of the last split
+  uint32_t signals_per_tile = 2;
+  std::set<Event*> events;
+  std::set<Stream*> streams;
+  std::map<const void*, int> host_pointers;  // pointers that are not device memory
+
+  void reset_calls() {
+    calls = 0;
+    log.clear();
+  }
+  int live() const {
+    return live_allocations + live_pinned + live_streams + live_events + live_comms;
+  }
+};
+
+// The one world; reset() makes it new.
+World& world();
+void reset();
+
+// Of the calling thread.
+int& current_device();
+
+// Logs `line` and counts a fallible call; true when this one is to fail.
+bool call(const std::string& line);
+
+// A stream of the caller's, not counted as live.
+CUstream_st* user_stream(const std::string& name, int device = 0);
+Stream& stream_of(CUstream_st* handle);
+
+// Lets collectives that hang end, as aborting them does.
+void release_all();
+
+}  // namespace fakes

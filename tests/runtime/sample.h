@@ -1,0 +1,104 @@
+// A program made by hand, and an operation on it, for tests against the fakes.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tests/runtime/fakes.h"
+#include "tilepost/tile_map.h"
+#include "tilepost/tilepost.h"
+
+namespace sample {
+
+inline void kernel() {}  // its address stands for the __global__ function's
+
+// 4 x 2 tiles of 128 x 128 in two groups, for 2 ranks on sm_90a; edit, then finish().
+struct Program {
+  std::vector<int32_t> cuts{2, 4};
+  tilepost::TileMap map;
+  tilepost_plan_t plan{};
+  tilepost_program_t program{};
+
+  Program() {
+    plan.pattern = TILEPOST_GEMM_ALL_REDUCE;
+    plan.ranks = 2;
+    plan.k = 256;
+    plan.input = plan.output = TILEPOST_BF16;
+    plan.map = {512, 256, 128, 128, 2, 2, 2, TILEPOST_PANEL, 0, nullptr};
+    plan.sms = 132;
+    plan.gemm_ctas = 8;
+    plan.comm_ctas = 16;
+    plan.transport = TILEPOST_TRANSPORT_NCCL;
+    plan.wait = TILEPOST_WAIT_POLL;
+    plan.consumer = TILEPOST_CONSUMER_NONE;
+    plan.kernel = {"gemm_sm90",
+                   TILEPOST_LAUNCH_TMA,
+                   reinterpret_cast<const void*>(&kernel),
+                   nullptr,
+                   90,
+                   64,
+                   384,
+                   200000,
+                   1};
+    finish();
+  }
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  void finish() {
+    plan.map.num_groups = static_cast<int32_t>(cuts.size());
+    plan.map.cuts = cuts.data();
+    map = tilepost::build_tile_map(plan.map);
+    plan.map_hash = tilepost::hash_tile_map(map);
+    plan.groups = map.groups.data();
+    program = {TILEPOST_ABI_VERSION, "sample", 1, &plan};
+  }
+
+  void use_tiles(tilepost_consumer_t consumer) {
+    plan.map.layout = TILEPOST_TILE;
+    plan.consumer = consumer;
+    cuts = {3, 8};
+    finish();
+  }
+
+  void use_sm80() {
+    plan.kernel.launch = TILEPOST_LAUNCH_POINTERS;
+    plan.kernel.arch = 80;
+    plan.map.cluster = 1;
+    plan.map.signals_per_tile = 1;
+    fakes::world().signals_per_tile = 1;
+    fakes::world().compute_major = 8;
+    finish();
+  }
+};
+
+// A communicator and an operation that are released in the right order. Without a deadline no
+// watchdog runs, and calls come in a fixed order.
+struct Setup {
+  tilepost_comm_t comm = nullptr;
+  tilepost_op_t op = nullptr;
+
+  Setup() = default;
+  Setup(const Setup&) = delete;
+  Setup& operator=(const Setup&) = delete;
+  ~Setup() {
+    tilepost_op_destroy(op);
+    tilepost_comm_destroy(comm);
+  }
+
+  tilepost_result_t create(const Program& program, double deadline_seconds = 0) {
+    tilepost_unique_id_t id{};
+    if (const auto result = tilepost_comm_init(&id, 1, 2, &comm); result != TILEPOST_OK)
+      return result;
+    tilepost_options_t options = tilepost_default_options();
+    options.deadline_seconds = deadline_seconds;
+    return tilepost_op_create(comm, &program.program, &options, &op);
+  }
+};
+
+// Device pointers: never read, only looked at.
+inline void* pointer(uintptr_t n) {
+  return reinterpret_cast<void*>(0x10000 * n);
+}
+
+}  // namespace sample

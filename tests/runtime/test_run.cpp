@@ -1,0 +1,264 @@
+// Running: the order of what is put on the streams, epochs, captured runs, arguments, and what is
+// left after a failure at any call.
+#include <algorithm>
+
+#include "tests/catch.h"
+#include "tests/runtime/sample.h"
+
+using Catch::Matchers::Contains;
+using fakes::world;
+using sample::pointer;
+using sample::Program;
+using sample::Setup;
+
+namespace {
+
+CUstream_st* make_user() {
+  return fakes::user_stream("user");
+}
+
+tilepost_result_t run(const Setup& setup, CUstream_st* stream) {
+  return tilepost_op_run(setup.op, pointer(1), pointer(2), pointer(3), stream);
+}
+
+// The calls of one run that put something on a stream.
+std::vector<std::string> enqueued() {
+  std::vector<std::string> lines;
+  for (const std::string& line : world().log)
+    for (const char* kind : {"cudaEventRecord", "cudaStreamWaitEvent", "gemm", "wait ", "allreduce",
+                             "unpermute", "replay", "cudaMemset", "cuStream"})
+      if (line.rfind(kind, 0) == 0) {
+        lines.push_back(line);
+        break;
+      }
+  return lines;
+}
+
+using Lines = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("the GEMM goes out before whatever waits for it, and the caller's stream joins last") {
+  fakes::reset();
+  Program program;
+  Setup setup;
+  REQUIRE(setup.create(program) == TILEPOST_OK);
+  CUstream_st* user = make_user();
+  for (const auto& [wait0, wait1] :
+       {std::pair{"wait own0 8", "wait own0 8"}, std::pair{"wait own0 16", "wait own0 16"},
+        std::pair{"wait own0 24", "wait own0 24"}}) {
+    world().reset_calls();
+    REQUIRE(run(setup, user) == TILEPOST_OK);
+    CHECK(enqueued() == Lines{"cudaEventRecord user", "cudaStreamWaitEvent own0",
+                              "gemm user x8 clusters", wait0, "allreduce own0 65536", wait1,
+                              "allreduce own0 65536", "cudaEventRecord own0",
+                              "cudaStreamWaitEvent user"});
+  }
+  CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_OK);
+}
+
+TEST_CASE("the stream waiter waits for the value and reports progress") {
+  fakes::reset();
+  Program program;
+  program.plan.wait = TILEPOST_WAIT_STREAM;
+  Setup setup;
+  REQUIRE(setup.create(program) == TILEPOST_OK);
+  world().reset_calls();
+  CUstream_st* user = make_user();
+  REQUIRE(run(setup, user) == TILEPOST_OK);
+  CHECK(enqueued() ==
+        Lines{"cudaEventRecord user", "cudaStreamWaitEvent own0", "gemm user x8 clusters",
+              "cuStreamWaitValue32 own0", "cuStreamWriteValue32 own0", "allreduce own0 65536",
+              "cuStreamWaitValue32 own0", "cuStreamWriteValue32 own0", "allreduce own0 65536",
+              "cudaEventRecord own0", "cudaStreamWaitEvent user"});
+}
+
+TEST_CASE("without overlap one collective follows the GEMM in the caller's stream") {
+  fakes::reset();
+  Program program;
+  program.plan.transport = TILEPOST_TRANSPORT_NONE;
+  Setup setup;
+  REQUIRE(setup.create(program) == TILEPOST_OK);
+  world().reset_calls();
+  REQUIRE(run(setup, make_user()) == TILEPOST_OK);
+  CHECK(enqueued() == Lines{"cudaEventRecord user", "gemm user x8 clusters",
+                            "allreduce user 131072", "cudaEventRecord user"});
+}
+
+TEST_CASE("a group in tile layout is put in place after its collective") {
+  fakes::reset();
+  Program program;
+  program.use_tiles(TILEPOST_CONSUMER_UNPERMUTE);
+  Setup setup;
+  REQUIRE(setup.create(program) == TILEPOST_OK);
+  world().reset_calls();
+  REQUIRE(run(setup, make_user()) == TILEPOST_OK);
+  CHECK(enqueued() == Lines{"cudaEventRecord user", "cudaStreamWaitEvent own0",
+                            "gemm user x8 clusters", "wait own0 6", "allreduce own0 49152",
+                            "unpermute own0 0+3", "wait own0 10", "allreduce own0 81920",
+                            "unpermute own0 3+5", "cudaEventRecord own0",
+                            "cudaStreamWaitEvent user"});
+}
+
+TEST_CASE("a captured run resets its own counters and always polls for the same targets") {
+  fakes::reset();
+  Program program;
+  program.plan.wait = GENERATE(TILEPOST_WAIT_POLL, TILEPOST_WAIT_STREAM);
+  Setup setup;
+  REQUIRE(setup.create(program) == TILEPOST_OK);
+  CUstream_st* user = make_user();
+  for (int round = 0; round < 3; ++round) {
+    CAPTURE(round);
+    REQUIRE(run(setup, user) == TILEPOST_OK);  // eager ones in between
+    world().reset_calls();
+    fakes::stream_of(user).capturing = true;
+    REQUIRE(run(setup, user) == TILEPOST_OK);
+    CHECK(enqueued() == Lines{"cudaMemsetAsync user", "cudaEventRecord user",
+                              "cudaStreamWaitEvent own0", "gemm user x8 clusters",
+                              "replay_begin own0", "wait own0 8", "allreduce own0 65536",
+                              "wait own0 8", "allreduce own0 65536", "replay_end own0",
+                              "cudaEventRecord own0", "cudaStreamWaitEvent user"});
+    fakes::stream_of(user).capturing = false;
+    for (fakes::Stream* stream : world().streams) stream->capturing = false;
+    CHECK(tilepost_op_status(setup.op) == TILEPOST_OK);
+  }
+}
+
+TEST_CASE("a run in another stream waits for the last one") {
+  fakes::reset();
+  Program program;
+  Setup setup;
+  REQUIRE(setup.create(program) == TILEPOST_OK);
+  REQUIRE(run(setup, make_user()) == TILEPOST_OK);
+  world().reset_calls();
+  REQUIRE(run(setup, fakes::user_stream("other")) == TILEPOST_OK);
+  CHECK(enqueued().front() == "cudaStreamWaitEvent other");
+  world().reset_calls();
+  REQUIRE(run(setup, nullptr) == TILEPOST_OK);  // the legacy default stream is one like any other
+  CHECK(enqueued().front() == "cudaStreamWaitEvent legacy");
+}
+
+TEST_CASE("a run makes nothing") {
+  fakes::reset();
+  Program program;
+  Setup setup;
+  REQUIRE(setup.create(program) == TILEPOST_OK);
+  const int live = world().live();
+  CUstream_st* user = make_user();
+  for (uintptr_t i = 1; i < 200; ++i)
+    REQUIRE(tilepost_op_run(setup.op, pointer(i), pointer(2 * i), pointer(3 * i), user) ==
+            TILEPOST_OK);
+  CHECK(world().live() == live);
+  CHECK(std::count(world().log.begin(), world().log.end(), "gemm user x8 clusters") == 199);
+}
+
+TEST_CASE("tensor maps are made once for the pointers in use") {
+  fakes::reset();
+  Program program;
+  Setup setup;
+  REQUIRE(setup.create(program) == TILEPOST_OK);
+  CUstream_st* user = make_user();
+  const auto encoded = [&] { return std::count(world().log.begin(), world().log.end(), "encode"); };
+  REQUIRE(run(setup, user) == TILEPOST_OK);
+  REQUIRE(run(setup, user) == TILEPOST_OK);
+  CHECK(encoded() == 3);
+  REQUIRE(tilepost_op_run(setup.op, pointer(1), pointer(2), pointer(4), user) == TILEPOST_OK);
+  CHECK(encoded() == 6);
+}
+
+TEST_CASE("wrong arguments are refused and change nothing") {
+  fakes::reset();
+  Program program;
+  Setup setup;
+  REQUIRE(setup.create(program) == TILEPOST_OK);
+  CUstream_st* user = make_user();
+  const auto refused = [&](const void* a, const void* b, void* out, CUstream_st* stream) {
+    world().reset_calls();
+    CHECK(tilepost_op_run(setup.op, a, b, out, stream) == TILEPOST_INVALID_ARGUMENT);
+    CHECK(enqueued().empty());
+    return std::string(tilepost_last_error());
+  };
+  const auto misaligned = [](int by) { return static_cast<char*>(pointer(5)) + by; };
+  CHECK_THAT(refused(nullptr, pointer(2), pointer(3), user), Contains("a is null"));
+  CHECK_THAT(refused(pointer(1), nullptr, pointer(3), user), Contains("b is null"));
+  CHECK_THAT(refused(pointer(1), pointer(2), nullptr, user), Contains("out is null"));
+  CHECK_THAT(refused(misaligned(2), pointer(2), pointer(3), user),
+             Contains("a must be a multiple of 16 bytes, got 0x50002, which is 2 bytes past one"));
+  CHECK_THAT(refused(pointer(1), misaligned(8), pointer(3), user),
+             Contains("b must be a multiple"));
+  CHECK_THAT(refused(pointer(1), pointer(2), misaligned(15), user), Contains("which is 15 bytes"));
+  world().host_pointers = {{pointer(6), -1}, {pointer(7), 1}};
+  CHECK_THAT(refused(pointer(6), pointer(2), pointer(3), user),
+             Contains("a must be device memory"));
+  CHECK_THAT(refused(pointer(1), pointer(2), pointer(7), user),
+             Contains("out must be memory of the communicator's device 0, got memory of device 1"));
+  CHECK_THAT(refused(pointer(1), pointer(2), pointer(3), fakes::user_stream("far", 1)),
+             Contains("the stream belongs to device 1, the communicator to device 0"));
+  CHECK(tilepost_op_run(nullptr, pointer(1), pointer(2), pointer(3), user) ==
+        TILEPOST_INVALID_ARGUMENT);
+  CHECK(run(setup, user) == TILEPOST_OK);
+}
+
+TEST_CASE("the caller's device is current again after every call") {
+  fakes::reset();
+  Program program;
+  Setup setup;
+  REQUIRE(setup.create(program) == TILEPOST_OK);
+  fakes::current_device() = 1;
+  world().host_pointers = {{pointer(1), 0}, {pointer(2), 0}, {pointer(3), 0}};
+  CHECK(run(setup, make_user()) == TILEPOST_OK);
+  CHECK(fakes::current_device() == 1);
+  CHECK(tilepost_op_status(setup.op) == TILEPOST_OK);
+  CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_OK);
+  CHECK(fakes::current_device() == 1);
+  tilepost_op_destroy(setup.op);
+  setup.op = nullptr;
+  CHECK(fakes::current_device() == 1);
+  fakes::current_device() = 0;
+}
+
+TEST_CASE("every call of run can fail: before the GEMM without effect, after it for good") {
+  const bool capture = GENERATE(false, true);
+  int calls = 0;
+  for (int n = 0; n <= calls; ++n) {
+    fakes::reset();
+    {
+      Program program;
+      program.use_tiles(TILEPOST_CONSUMER_UNPERMUTE);
+      Setup setup;
+      REQUIRE(setup.create(program) == TILEPOST_OK);
+      CUstream_st* user = make_user();
+      fakes::stream_of(user).capturing = capture;
+      world().reset_calls();
+      world().fail_at = n;
+      const auto result = run(setup, user);
+      const std::string text = tilepost_last_error();
+      if (n == 0) calls = world().calls;
+      INFO("call " << n << ": " << world().failed_call << ": " << text);
+      CHECK((result == TILEPOST_OK) == world().failed_call.empty());
+      const auto lines = enqueued();
+      const bool launched = std::count(lines.begin(), lines.end(), "gemm user x8 clusters") > 0 &&
+                            world().failed_call != "gemm user x8 clusters";
+      const bool broken = result != TILEPOST_OK && launched && !capture;
+      world().fail_at = 0;
+      CHECK(tilepost_op_status(setup.op) == (broken ? result : TILEPOST_OK));
+      CHECK(world().aborted_comms == (broken ? 1 : 0));
+      fakes::stream_of(user).capturing = false;
+      for (fakes::Stream* stream : world().streams) stream->capturing = false;
+      CHECK(run(setup, user) == (broken ? TILEPOST_ABORTED : TILEPOST_OK));
+      if (broken) CHECK_THAT(tilepost_last_error(), Contains("make a new one"));
+    }
+    REQUIRE(world().live() == 0);
+  }
+  CHECK(calls > 15);
+}
+
+TEST_CASE("more runs than events wait for the oldest") {
+  fakes::reset();
+  Program program;
+  Setup setup;
+  REQUIRE(setup.create(program) == TILEPOST_OK);
+  CUstream_st* user = make_user();
+  for (int i = 0; i < 500; ++i) REQUIRE(run(setup, user) == TILEPOST_OK);
+  CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_OK);
+}
