@@ -3,7 +3,7 @@ add_library(tilepost_warnings INTERFACE)
 set(tilepost_cxx_warnings -Wall -Wextra -Wshadow -Wnon-virtual-dtor)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # False alarms on std::string, GCC bug 105651.
-  list(APPEND tilepost_cxx_warnings -Wno-restrict -Wno-stringop-overflow)
+  list(APPEND tilepost_cxx_warnings -Wno-restrict -Wno-stringop-overflow -Wno-array-bounds)
 endif()
 if(TILEPOST_WERROR)
   list(APPEND tilepost_cxx_warnings -Werror)

@@ -1,4 +1,5 @@
-// The pipeline: Spec -> Plan -> Weave -> Emit, stopping after the first stage that reports an error.
+// The pipeline: Spec -> Plan -> Weave -> Emit, stopping after the first stage that reports an
+// error.
 #pragma once
 
 #include <optional>

@@ -15,7 +15,8 @@ struct OutputFile {
 };
 
 // `<name>.cu` (or `.cpp` for the host target), `<name>.h`, `<name>.plan.json`. Weaves each plan's
-// kernel; returns nothing if the weaver refused one. `spec_name` is the spec's file name without folder.
+// kernel; returns nothing if the weaver refused one. `spec_name` is the spec's file name without
+// folder.
 std::vector<OutputFile> emit(const std::vector<Plan>& plans, llvm::StringRef spec_name,
                              Diagnostics& diagnostics);
 

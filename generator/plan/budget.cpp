@@ -20,12 +20,14 @@ int gemm_grid(const ArchInfo& arch, int sms, int comm_ctas, bool overlap, int cl
   return static_cast<int>(std::max<int64_t>(std::min(ctas, positions), 0) / cluster * cluster);
 }
 
-std::vector<int> comm_cta_choices(Arch arch, int sms) {
-  if (arch == Arch::host) return {1};
-  std::vector<int> choices;
+std::vector<CommChoice> comm_choices(Arch arch, int sms) {
+  if (arch == Arch::host) return {{1, 1}};
+  std::vector<CommChoice> choices;
   for (const int ctas : {8, 12, 16, 20, 24})
-    if (2 * ctas <= sms) choices.push_back(ctas);
-  if (choices.empty()) choices.push_back(std::max(1, sms / 4));
+    if (2 * ctas <= sms) choices.push_back({ctas, 1});
+  for (const int ctas : {16, 24, 32})
+    if (2 * ctas <= sms) choices.push_back({ctas, 2});
+  if (choices.empty()) choices.push_back({std::max(1, sms / 4), 1});
   return choices;
 }
 

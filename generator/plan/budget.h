@@ -15,8 +15,14 @@ namespace tilepost {
 int gemm_grid(const ArchInfo& arch, int sms, int comm_ctas, bool overlap, int cluster,
               int ctas_per_sm, int64_t positions);
 
-// The CTA counts to try for the collective where the spec leaves them open: those of the machine
-// profile that leave the GEMM at least half the SMs, or a quarter of a smaller GPU.
-std::vector<int> comm_cta_choices(Arch arch, int sms);
+// CTAs for the collectives and the lanes that share them.
+struct CommChoice {
+  int ctas, lanes;
+};
+
+// What to try for the collectives where the spec leaves it open: the CTA counts of the machine
+// profile that leave the GEMM at least half the SMs, or a quarter of a smaller GPU; two lanes where
+// each gets at least 8, and up to 32 CTAs then: a single ring is not faster with more than 24.
+std::vector<CommChoice> comm_choices(Arch arch, int sms);
 
 }  // namespace tilepost

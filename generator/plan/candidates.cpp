@@ -6,6 +6,7 @@
 
 #include "generator/plan/budget.h"
 #include "generator/plan/predict.h"
+#include "llvm/ADT/STLExtras.h"
 
 namespace tilepost {
 namespace {
@@ -14,14 +15,15 @@ constexpr int64_t kElementBytes = 2;
 
 // Kernel and SM budget, no groups yet; nothing if the GEMM gets no SM.
 std::optional<Candidate> begin(const Draft& draft, const KernelChoice& kernel, Transport transport,
-                               int comm_ctas) {
+                               CommChoice comm) {
   const TileCover cover = draft.cover(kernel);
   Candidate candidate;
   candidate.kernel = &kernel;
   candidate.transport = transport;
-  candidate.comm_ctas = comm_ctas;
+  candidate.comm_ctas = comm.ctas;
+  candidate.comm_lanes = comm.lanes;
   candidate.gemm_ctas =
-      gemm_grid(arch_info(draft.plan.arch), draft.plan.sms, comm_ctas, transport != Transport::none,
+      gemm_grid(arch_info(draft.plan.arch), draft.plan.sms, comm.ctas, transport != Transport::none,
                 kernel.request.cluster, kernel.config.ctas_per_sm, cover.positions());
   if (candidate.gemm_ctas == 0) return std::nullopt;
   candidate.waves = cover.waves(candidate.gemm_ctas);
@@ -77,6 +79,7 @@ void choose_groups(const Draft& draft, const GemmModel& gemm, const CollectiveMo
     return take_choice(problem, {host_groups(problem.points.size()), 0}, candidate);
   const auto cost = [&](int before, int end) { return problem.cost(before, end); };
   take_choice(problem, best_cuts(problem.ready, cost), candidate);
+  candidate.end += collective.tail;
 }
 
 // Where a position of the schedule lies in the send buffer, for groups the user cut.
@@ -106,6 +109,27 @@ void take_groups(const Draft& draft, const std::vector<int>& waves, const GemmMo
                     collective.time((elements - before) * kElementBytes);
     before = elements;
   }
+  candidate.end += collective.tail;
+}
+
+// What the spec leaves open of the collectives' budget.
+std::vector<CommChoice> open_choices(const Draft& draft) {
+  const ScheduleSpec& schedule = draft.spec.schedule;
+  std::vector<CommChoice> choices = comm_choices(draft.plan.arch, draft.plan.sms);
+  if (schedule.comm_sms) {
+    const int ctas = static_cast<int>(std::min<int64_t>(schedule.comm_sms->value, INT32_MAX / 2));
+    choices = {{ctas, 1}};
+    if (ctas >= 16 && draft.plan.arch != Arch::host) choices.push_back({ctas, 2});
+  }
+  if (!schedule.lanes) return choices;
+  const int lanes = static_cast<int>(schedule.lanes->value);
+  if (draft.plan.arch == Arch::host) return choices;
+  std::vector<CommChoice> asked;
+  for (const CommChoice& choice : choices)
+    if (choice.ctas >= lanes &&
+        llvm::none_of(asked, [&](const CommChoice& other) { return other.ctas == choice.ctas; }))
+      asked.push_back({choice.ctas, lanes});
+  return asked;
 }
 
 }  // namespace
@@ -117,16 +141,14 @@ int64_t total_waves(const std::vector<int>& groups) {
 std::vector<Candidate> overlapped(const Draft& draft,
                                   const std::optional<std::vector<int>>& groups) {
   const Plan& plan = draft.plan;
-  std::vector<int> comm = comm_cta_choices(plan.arch, plan.sms);
-  if (const auto& asked = draft.spec.schedule.comm_sms)
-    comm = {static_cast<int>(std::min<int64_t>(asked->value, INT32_MAX / 2))};
+  const std::vector<CommChoice> choices = open_choices(draft);
   std::vector<Candidate> candidates;
   for (const KernelChoice& kernel : draft.kernels) {
     const GemmModel gemm = model_gemm(plan.arch, kernel.config, kernel.request, plan.k, true);
-    for (const int ctas : comm) {
-      std::optional<Candidate> candidate = begin(draft, kernel, Transport::nccl, ctas);
+    for (const CommChoice& comm : choices) {
+      std::optional<Candidate> candidate = begin(draft, kernel, Transport::nccl, comm);
       if (!candidate) continue;
-      const CollectiveModel collective = model_all_reduce(plan.ranks, ctas, true);
+      const CollectiveModel collective = model_all_reduce(plan.ranks, comm.ctas, comm.lanes, true);
       if (!groups) {
         choose_groups(draft, gemm, collective, *candidate);
       } else {
@@ -144,20 +166,24 @@ std::vector<Candidate> overlapped(const Draft& draft,
 void merge_groups(const Draft& draft, double slack, Candidate& candidate) {
   const Plan& plan = draft.plan;
   const KernelChoice& kernel = *candidate.kernel;
+  const CollectiveModel collective =
+      model_all_reduce(plan.ranks, candidate.comm_ctas, candidate.comm_lanes, true);
   const CutProblem problem(draft,
                            model_gemm(plan.arch, kernel.config, kernel.request, plan.k, true),
-                           model_all_reduce(plan.ranks, candidate.comm_ctas, true), candidate);
+                           collective, candidate);
   const auto cost = [&](int before, int end) { return problem.cost(before, end); };
-  take_choice(problem, fewest_cuts(problem.ready, cost, candidate.end * (1 + slack)), candidate);
+  const double deadline = candidate.end * (1 + slack) - collective.tail;
+  take_choice(problem, fewest_cuts(problem.ready, cost, deadline), candidate);
+  candidate.end += collective.tail;
 }
 
 std::vector<Candidate> in_sequence(const Draft& draft) {
   const Plan& plan = draft.plan;
   const CollectiveModel collective =
-      model_all_reduce(plan.ranks, h200_nvlink_profile().default_ctas, false);
+      model_all_reduce(plan.ranks, h200_nvlink_profile().default_ctas, 1, false);
   std::vector<Candidate> candidates;
   for (const KernelChoice& kernel : draft.kernels) {
-    std::optional<Candidate> candidate = begin(draft, kernel, Transport::none, 0);
+    std::optional<Candidate> candidate = begin(draft, kernel, Transport::none, {0, 1});
     if (!candidate) continue;
     const TileCover cover = draft.cover(kernel);
     const GemmModel gemm = model_gemm(plan.arch, kernel.config, kernel.request, plan.k, false);

@@ -14,6 +14,7 @@ struct Candidate {
   const KernelChoice* kernel = nullptr;
   Transport transport = Transport::nccl;
   int comm_ctas = 0;
+  int comm_lanes = 1;
   int gemm_ctas = 0;
   int64_t waves = 0;
   std::vector<int> group_waves;

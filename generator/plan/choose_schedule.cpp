@@ -98,6 +98,14 @@ bool check_wishes(Draft& draft, const std::optional<std::vector<int>>& groups) {
 
 // ---- Reasons
 
+// "24", or "32 in 2 lanes".
+std::string budget_of(const Candidate& candidate) {
+  const std::string ctas = std::to_string(candidate.comm_ctas);
+  return candidate.comm_lanes == 1
+             ? ctas
+             : ctas + " in " + std::to_string(candidate.comm_lanes) + " lanes";
+}
+
 // "128x192 ends at 846 us" for each other tile, best first, at most three.
 std::string runners_up(const std::vector<Candidate>& candidates, const Candidate& chosen) {
   std::vector<const Candidate*> others;
@@ -132,9 +140,8 @@ void explain_overlap(Draft& draft, const std::vector<Candidate>& candidates,
   std::string text;
   for (const Candidate& candidate : candidates)
     if (candidate.kernel == chosen.kernel)
-      text += (text.empty() ? "" : ", ") + std::to_string(candidate.comm_ctas) + ": " +
-              us(candidate.end);
-  draft.because("comm_sms " + std::to_string(chosen.comm_ctas) + " (" + text + ")");
+      text += (text.empty() ? "" : ", ") + budget_of(candidate) + ": " + us(candidate.end);
+  draft.because("comm_sms " + budget_of(chosen) + " (" + text + ")");
 }
 
 void explain_choice(Draft& draft, const std::vector<Candidate>& overlap,
@@ -177,6 +184,7 @@ void take(Plan& plan, const Candidate& chosen) {
   plan.band = chosen.kernel->request.band;
   plan.transport = chosen.transport;
   plan.comm_ctas = chosen.comm_ctas;
+  plan.comm_lanes = chosen.comm_lanes;
   plan.gemm_ctas = chosen.gemm_ctas;
   plan.waves = static_cast<int>(chosen.waves);
   plan.group_waves = chosen.group_waves;

@@ -105,7 +105,8 @@ void print_schedule(llvm::raw_ostream& out, const Plan& plan) {
   line(out, "transport",
        plan.transport == Transport::none
            ? std::string("none: the GEMM, then one collective")
-           : formatv("{0}, CTAs at most {1}, wait {2}", name_of(plan.transport), plan.comm_ctas,
+           : formatv("{0}, CTAs at most {1} in {2} lane{3}, wait {4}", name_of(plan.transport),
+                     plan.comm_ctas, plan.comm_lanes, plan.comm_lanes == 1 ? "" : "s",
                      name_of(plan.wait))
                  .str());
 }

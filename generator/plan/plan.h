@@ -54,10 +54,11 @@ struct Plan {
   Consumer consumer = Consumer::none;
   KernelPlan kernel;
 
-  int sms = 0;        // of the GPU planned for
-  int gemm_ctas = 0;  // grid; gemm_ctas / ctas_per_sm + comm_ctas + 1 <= sms when overlapping
-  int comm_ctas = 0;
-  int waves = 0;                 // ceil(positions / gemm_ctas)
+  int sms = 0;         // of the GPU planned for
+  int gemm_ctas = 0;   // grid; gemm_ctas / ctas_per_sm + comm_ctas + 1 <= sms when overlapping
+  int comm_ctas = 0;   // over all lanes
+  int comm_lanes = 1;  // communicators that take turns at the groups; their collectives overlap
+  int waves = 0;       // ceil(positions / gemm_ctas)
   std::vector<int> group_waves;  // as asked or chosen, sums to waves
   std::vector<int32_t> cuts;     // tilepost_map_t::cuts
   int band = 1;                  // tilepost_map_t::band

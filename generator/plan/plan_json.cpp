@@ -64,6 +64,7 @@ void write_budget(OStream& json, const Plan& plan) {
     json.attribute("sms", plan.sms);
     json.attribute("gemm_ctas", plan.gemm_ctas);
     json.attribute("comm_ctas", plan.comm_ctas);
+    json.attribute("comm_lanes", plan.comm_lanes);
     json.attribute("waves", plan.waves);
   });
 }

@@ -32,18 +32,21 @@ GemmModel model_gemm(Arch arch, const KernelConfig& config, const KernelRequest&
 struct CollectiveModel {
   double latency = 0;
   double per_byte = 0;
+  double tail = 0;  // of the last collective, which no other lane hides
 
   double time(int64_t bytes) const { return latency + static_cast<double>(bytes) * per_byte; }
 };
 
-// A ring AllReduce on `ctas` CTAs per rank. `beside_gemm`: a GEMM runs meanwhile.
-CollectiveModel model_all_reduce(int ranks, int ctas, bool beside_gemm);
+// Ring AllReduces on `ctas` CTAs per rank, `lanes` of them overlapping: the links are shared, the
+// latency of one hides behind the others. `beside_gemm`: a GEMM runs meanwhile.
+CollectiveModel model_all_reduce(int ranks, int ctas, int lanes, bool beside_gemm);
 
 // From a counter's last raise to the start of the collective that waits for it.
 double wait_us(Wait wait);
 
 // The timeline of a finished plan: groups become ready in schedule order, each collective starts
-// when its group is ready and the one before has ended. `sequence` is the caller's to fill.
+// when its group is ready and its lane is free, and the links serve one after the other. `sequence`
+// is the caller's to fill.
 Prediction predict(const Plan& plan, const GemmModel& gemm);
 
 }  // namespace tilepost

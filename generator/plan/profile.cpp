@@ -22,12 +22,15 @@ const MachineProfile& h200_nvlink_profile() {
       // From 128 MiB: 2053, 1062, 790, 657 and 612 us with 4, 8, 12, 16 and 24 CTAs, less 31 us.
       // 8, 32 and 128 MiB with 24 CTAs lie on one line through 31 us.
       {{1, 63.2}, {2, 31.6}, {4, 15.8}, {8, 8.05}, {12, 5.93}, {16, 4.89}, {24, 4.54}},
-      {{1, 0}, {2, 20}, {4, 31}, {8, 53}},
+      {{1, 0}, {2, 24}, {4, 36}, {8, 60}},
       // 24 CTAs, 128 MiB: two ranks take 470 us and send 128 MiB each, four take 612 and send 192.
       {{2, 3.52}, {4, 3.03}},
       1.07,
+      // Two lanes, 128 MiB, K = 2048: 24 CTAs 818 us, 32 CTAs 769 us in all, one lane of 24 862 us.
+      0.75,
       24,
-      3.6,
+      // From the end of one collective to the start of the next 7.5, of which the poll takes 3.6.
+      7.5,
   };
   return profile;
 }

@@ -31,8 +31,9 @@ struct MachineProfile {
   std::vector<ProfilePoint> latency_us;       // against ranks, the cost of one more collective
   std::vector<ProfilePoint> wire_us_per_mib;  // floor per MiB that a rank sends, against ranks
   double beside_gemm;                         // collective time next to a GEMM, against alone
-  int default_ctas;                           // what NCCL takes when it may choose
-  double wait_us;  // from the counter's last raise to the collective's start
+  double lane_share;  // of two lanes' CTAs that are busy on average: one fills or drains its ring
+  int default_ctas;   // what NCCL takes when it may choose
+  double wait_us;     // from the counter's last raise to the collective's start
 };
 
 // Four H200 (132 SMs, NV18), CUDA 13.0, NCCL 2.28, bf16.

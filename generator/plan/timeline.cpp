@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -69,19 +70,21 @@ std::string draw_timeline(const Plan& plan) {
   const Prediction& prediction = plan.prediction;
   if (prediction.group_ready.empty() || prediction.total <= 0) return "";
   const Axis axis(prediction.total);
-  std::string gemm, collective;
+  std::string gemm;
+  std::vector<std::string> lanes(plan.comm_lanes);
   double before = 0;
   for (size_t g = 0; g < prediction.group_ready.size(); ++g) {
     axis.fill(gemm, before, prediction.group_ready[g], letter(g));
     before = prediction.group_ready[g];
     if (prediction.collective_end[g] > prediction.collective_start[g])
-      axis.fill(collective, prediction.collective_start[g], prediction.collective_end[g],
-                letter(g));
+      axis.fill(lanes[g % lanes.size()], prediction.collective_start[g],
+                prediction.collective_end[g], letter(g));
   }
-  return std::string(llvm::formatv("timeline, {0} us a column, groups by their digit\n",
-                                   llvm::format("%g", axis.column()))) +
-         axis.ruler(prediction.total) + lane_line("GEMM", gemm) +
-         lane_line("AllReduce", collective);
+  std::string text = llvm::formatv("timeline, {0} us a column, groups by their digit\n",
+                                   llvm::format("%g", axis.column()));
+  text += axis.ruler(prediction.total) + lane_line("GEMM", gemm);
+  for (const std::string& lane : lanes) text += lane_line("AllReduce", lane);
+  return text;
 }
 
 }  // namespace tilepost

@@ -162,7 +162,8 @@ void check_budget(const Plan& plan, Findings& findings) {
                   plan.comm_ctas, plan.cuts.size()));
     if (gemm_sms > plan.sms)
       findings.add(formatv("the GEMM needs {0} SMs of {1}", gemm_sms, plan.sms));
-  } else if (plan.comm_ctas < 1 || int64_t{gemm_sms} + plan.comm_ctas + 1 > plan.sms) {
+  } else if (plan.comm_lanes < 1 || plan.comm_ctas < plan.comm_lanes ||
+             int64_t{gemm_sms} + plan.comm_ctas + 1 > plan.sms) {
     findings.add(formatv("GEMM on {0} SMs, collective on {1} and the waiter on 1 do not fit on {2}",
                          gemm_sms, plan.comm_ctas, plan.sms));
   }

@@ -225,6 +225,16 @@ const Field kFields[] = {
          [](Spec& s, const Reading& r) {
            s.schedule.comm_sms = {r.integer, r.where};
          }},
+    {.path = "schedule.lanes",
+     .kind = FieldKind::integer,
+     .min = 1,
+     .max = 2,
+     .default_text = "auto",
+     .description = "communicators that take turns at the groups, so that collectives overlap",
+     .store =
+         [](Spec& s, const Reading& r) {
+           s.schedule.lanes = {r.integer, r.where};
+         }},
     {.path = "schedule.sms",
      .kind = FieldKind::integer,
      .min = 2,

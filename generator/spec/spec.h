@@ -54,7 +54,8 @@ struct ScheduleSpec {
   std::optional<Located<int64_t>> stages;
   std::optional<Located<int64_t>> cluster;
   std::optional<Located<std::vector<int64_t>>> groups;  // in waves
-  std::optional<Located<int64_t>> comm_sms;             // CTAs for the collective
+  std::optional<Located<int64_t>> comm_sms;             // CTAs for the collectives
+  std::optional<Located<int64_t>> lanes;                // collectives that may overlap
   std::optional<Located<int64_t>> sms;                  // SMs of the GPU planned for
   Located<OutputLayout> layout;
   Located<Wait> wait;

@@ -128,10 +128,11 @@ typedef struct tilepost_plan {
   int64_t k;  // on each rank; m and n are in map
   tilepost_dtype_t input, output;
   tilepost_map_t map;
-  uint64_t map_hash;  // tile_map.h: hash of the tile table the planner verified
-  int32_t sms;        // SMs of the GPU planned for
-  int32_t gemm_ctas;  // grid of the GEMM
-  int32_t comm_ctas;  // upper bound given to NCCL
+  uint64_t map_hash;   // tile_map.h: hash of the tile table the planner verified
+  int32_t sms;         // SMs of the GPU planned for
+  int32_t gemm_ctas;   // grid of the GEMM
+  int32_t comm_ctas;   // upper bound given to NCCL, over all lanes
+  int32_t comm_lanes;  // communicators that take turns at the groups, each on a stream of its own
   tilepost_transport_t transport;
   tilepost_wait_t wait;
   tilepost_consumer_t consumer;

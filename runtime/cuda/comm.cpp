@@ -50,8 +50,8 @@ tilepost_result_t CudaComm::adopt(ncclComm_t nccl) {
   return TILEPOST_OK;
 }
 
-tilepost_result_t CudaComm::child(int max_ctas, std::shared_ptr<ChildComm>& child) {
-  std::shared_ptr<ChildComm>& entry = children_[max_ctas];
+tilepost_result_t CudaComm::child(int max_ctas, int lane, std::shared_ptr<ChildComm>& child) {
+  std::shared_ptr<ChildComm>& entry = children_[{max_ctas, lane}];
   if (!entry) {
     auto fresh = std::make_shared<ChildComm>(aborted_);
     TILEPOST_TRY(fresh->split_from(nccl_, rank_, max_ctas));

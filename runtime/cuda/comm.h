@@ -64,8 +64,9 @@ class CudaComm final : public tilepost_comm {
   tilepost_result_t create_op(const tilepost_program_t& program, const tilepost_options_t& options,
                               std::unique_ptr<tilepost_op>& op) override;
 
-  // The child with this CTA budget, made on first use. Collective when it has to be made.
-  tilepost_result_t child(int max_ctas, std::shared_ptr<ChildComm>& child);
+  // The child with this CTA budget for this lane, made on first use. Collective when it has to be
+  // made.
+  tilepost_result_t child(int max_ctas, int lane, std::shared_ptr<ChildComm>& child);
 
   int device() const { return device_; }
   int rank() const { return rank_; }
@@ -78,7 +79,7 @@ class CudaComm final : public tilepost_comm {
   ncclComm_t nccl_ = nullptr;
   bool owned_ = false;
   AbortedFlag aborted_ = std::make_shared<std::atomic<bool>>(false);
-  std::map<int, std::shared_ptr<ChildComm>> children_;  // by CTA budget
+  std::map<std::pair<int, int>, std::shared_ptr<ChildComm>> children_;  // by CTA budget and lane
 };
 
 }  // namespace tilepost::cuda

@@ -41,7 +41,7 @@ class CudaOp final : public tilepost_op {
     Bank bank;
     uint32_t epoch;     // 1 for a captured run, whose counters start from zero
     cudaStream_t user;  // has the GEMM
-    cudaStream_t comm;  // has the waits and collectives; the same when nothing overlaps
+    cudaStream_t comm;  // lane 0: waits and collectives; the same when nothing overlaps
     cudaEvent_t begin, end;
     const void* a;
     const void* b;
@@ -64,12 +64,17 @@ class CudaOp final : public tilepost_op {
   tilepost_result_t follow_last_run(cudaStream_t stream);
   tilepost_result_t start(const Run& run);
   tilepost_result_t communicate(const Run& run);
+  tilepost_result_t fork_lanes(const Run& run);
+  tilepost_result_t join_lanes(const Run& run);
+  // The run as lane `lane` sees it: its own stream.
+  Run on_lane(const Run& run, int lane) const;
   tilepost_result_t wait_for_group(const Run& run, int group);
   tilepost_result_t poll_for_group(const Run& run, int group);
   tilepost_result_t wait_on_stream(const Run& run, int group);
   tilepost_result_t consume(const Run& run, const tilepost_group_t& block);
   tilepost_result_t join(const Run& run);
 
+  int num_lanes() const { return 1 + static_cast<int>(more_lanes_.size()); }
   bool unpermutes() const { return plan_->consumer == TILEPOST_CONSUMER_UNPERMUTE; }
   void* send_buffer(void* out) const { return unpermutes() ? staging_.get() : out; }
   int64_t send_bytes() const { return schedule_.map.send_elements * int64_t{sizeof(uint16_t)}; }
@@ -84,6 +89,8 @@ class CudaOp final : public tilepost_op {
   std::vector<tilepost_group_t> blocks_;  // the groups, or all of the output when nothing overlaps
   TensorMapCache tensor_maps_;
   Stream comm_stream_;
+  std::vector<Stream> more_lanes_;       // the streams of lane 1 on
+  std::vector<Event> lane_ends_;         // [bank * more_lanes_.size() + lane - 1]
   Event captured_begin_, captured_end_;  // events that were captured cannot be queried any more
   RunState state_;
   Watchdog watchdog_;

@@ -69,6 +69,10 @@ tilepost_result_t CudaOp::make_streams() {
   // The highest priority lets a collective's CTAs go before those of other work that waits for an
   // SM. It takes none from the GEMM, which keeps its SMs until it ends.
   TILEPOST_TRY(make_stream(comm_stream_, true));
+  if (state_.transport->overlaps()) more_lanes_.resize(std::max(1, plan_->comm_lanes) - 1);
+  for (Stream& lane : more_lanes_) TILEPOST_TRY(make_stream(lane, true));
+  lane_ends_.resize(kBanks * more_lanes_.size());
+  for (Event& end : lane_ends_) TILEPOST_TRY(make_event(end));
   TILEPOST_TRY(make_event(captured_begin_));
   TILEPOST_TRY(make_event(captured_end_));
   return state_.tracker.create();
@@ -97,13 +101,15 @@ tilepost_result_t CudaOp::warm_up() {
 tilepost_result_t CudaOp::warm_up_with(void* buffer) {
   const Run run{kEager,  0,       nullptr, comm_stream_.get(), nullptr, nullptr,
                 nullptr, nullptr, nullptr};
-  std::set<int64_t> seen;
-  for (const tilepost_group_t& block : blocks_) {
-    if (!seen.insert(block.count).second) continue;
+  std::set<std::pair<int, int64_t>> seen;
+  for (size_t i = 0; i < blocks_.size(); ++i) {
+    const tilepost_group_t& block = blocks_[i];
+    const int lane = static_cast<int>(i) % num_lanes();
+    if (!seen.insert({lane, block.count}).second) continue;
     // Epoch 0 waits for nothing, but tries the waiters out.
     if (state_.transport->overlaps()) TILEPOST_TRY(poll_for_group(run, 0));
     if (state_.stream_waits) TILEPOST_TRY(wait_on_stream(run, 0));
-    TILEPOST_TRY(state_.transport->communicate(buffer, block, comm_stream_.get()));
+    TILEPOST_TRY(state_.transport->communicate(buffer, block, lane, comm_stream_.get()));
   }
   return finish_warm_up();
 }

@@ -165,16 +165,41 @@ tilepost_result_t CudaOp::start(const Run& run) {
   arguments.view.num_tiles = static_cast<int32_t>(schedule_.map.tiles.size());
   arguments.view.tiles_n = tiles_n(plan_->map);
   TILEPOST_CUDA(cudaEventRecord(run.begin, run.user));
-  if (run.comm != run.user) TILEPOST_CUDA(cudaStreamWaitEvent(run.comm, run.begin, 0));
+  TILEPOST_TRY(fork_lanes(run));
   return launch_gemm(*plan_, arguments, run.user);
 }
 
+// Groups take turns at the lanes. Within a lane they follow each other; the lanes overlap.
 tilepost_result_t CudaOp::communicate(const Run& run) {
   void* buffer = send_buffer(run.out);
   for (size_t i = 0; i < blocks_.size(); ++i) {
-    if (run.comm != run.user) TILEPOST_TRY(wait_for_group(run, static_cast<int>(i)));
-    TILEPOST_TRY(state_.transport->communicate(buffer, blocks_[i], run.comm));
-    if (unpermutes()) TILEPOST_TRY(consume(run, blocks_[i]));
+    const int lane = static_cast<int>(i) % num_lanes();
+    const Run mine = on_lane(run, lane);
+    if (run.comm != run.user) TILEPOST_TRY(wait_for_group(mine, static_cast<int>(i)));
+    TILEPOST_TRY(state_.transport->communicate(buffer, blocks_[i], lane, mine.comm));
+    if (unpermutes()) TILEPOST_TRY(consume(mine, blocks_[i]));
+  }
+  return join_lanes(run);
+}
+
+CudaOp::Run CudaOp::on_lane(const Run& run, int lane) const {
+  Run mine = run;
+  if (lane > 0) mine.comm = more_lanes_[lane - 1].get();
+  return mine;
+}
+
+tilepost_result_t CudaOp::fork_lanes(const Run& run) {
+  if (run.comm != run.user) TILEPOST_CUDA(cudaStreamWaitEvent(run.comm, run.begin, 0));
+  for (const Stream& lane : more_lanes_)
+    TILEPOST_CUDA(cudaStreamWaitEvent(lane.get(), run.begin, 0));
+  return TILEPOST_OK;
+}
+
+tilepost_result_t CudaOp::join_lanes(const Run& run) {
+  for (size_t i = 0; i < more_lanes_.size(); ++i) {
+    const Event& end = lane_ends_[run.bank * more_lanes_.size() + i];
+    TILEPOST_CUDA(cudaEventRecord(end.get(), more_lanes_[i].get()));
+    TILEPOST_CUDA(cudaStreamWaitEvent(run.comm, end.get(), 0));
   }
   return TILEPOST_OK;
 }
@@ -198,8 +223,7 @@ tilepost_result_t CudaOp::poll_for_group(const Run& run, int group) {
   return TILEPOST_OK;
 }
 
-// GEQ compares by signed distance, as epoch.h does. The write reports progress; the barrier that it
-// would otherwise imply has nothing to order.
+// GEQ compares by signed distance, as epoch.h does. The write reports progress.
 tilepost_result_t CudaOp::wait_on_stream(const Run& run, int group) {
   const auto address = [](const uint32_t* word) { return reinterpret_cast<CUdeviceptr>(word); };
   const uint32_t* counter = state_.bank(run.bank) + group * TILEPOST_COUNTER_STRIDE;
@@ -208,7 +232,7 @@ tilepost_result_t CudaOp::wait_on_stream(const Run& run, int group) {
                                        CU_STREAM_WAIT_VALUE_GEQ));
   TILEPOST_DRIVER(driver_.write_value32(run.comm, address(&state_.record()->progress[run.bank]),
                                         progress_word(run.epoch, state_.num_groups(), group),
-                                        CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER));
+                                        CU_STREAM_WRITE_VALUE_DEFAULT));
   return TILEPOST_OK;
 }
 

@@ -35,7 +35,7 @@ tilepost_result_t check_shape(const tilepost_program_t& program, const tilepost_
 }  // namespace
 
 bool serves(int arch, int sm) {
-  return arch == 90 ? sm == 90 : arch / 10 == sm / 10 && arch <= sm;
+  return arch == 90 ? sm == 90 : arch <= sm;
 }
 
 tilepost_result_t select_plan(const tilepost_program_t& program, const DeviceInfo& device,

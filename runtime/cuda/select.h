@@ -13,7 +13,9 @@
 
 namespace tilepost::cuda {
 
-// True when code for `arch` runs on compute capability `sm`.
+// True when a kernel for `arch` runs on compute capability `sm`: sm_90a's instructions exist on 9.0
+// only (CUDA C++ Programming Guide, "Feature Availability"), the others' on every later GPU.
+// Whether the program holds code for the device is found out when its kernel is loaded.
 bool serves(int arch, int sm);
 
 // The best plan for the device; TILEPOST_UNSUPPORTED names what the program has and the device is.

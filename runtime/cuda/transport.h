@@ -19,9 +19,10 @@ class Transport {
   // What the collective is called in error messages.
   virtual const char* collective() const = 0;
 
-  // Enqueues the collective for elements [offset, offset + count) of `buffer`, in place. May be
-  // captured. Allocates nothing once warm_up has seen the count.
-  virtual tilepost_result_t communicate(void* buffer, const tilepost_group_t& block,
+  // Enqueues the collective for elements [offset, offset + count) of `buffer`, in place, on the
+  // communicator of `lane`. May be captured. Allocates nothing once warm_up has seen lane and
+  // count.
+  virtual tilepost_result_t communicate(void* buffer, const tilepost_group_t& block, int lane,
                                         cudaStream_t stream) = 0;
 
   // TILEPOST_OK, or what went wrong in the background. Called by the watchdog.

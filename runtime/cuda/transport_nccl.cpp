@@ -1,4 +1,10 @@
 // Transport 'nccl': a stock NCCL collective per group, on the SMs that the plan leaves free.
+//
+// With two lanes consecutive groups go to two communicators, whose collectives overlap: while one
+// fills or drains its ring, the other has the links. Every rank issues them in the same order, and
+// the plan leaves SMs for both, so that neither waits for the other's.
+#include <algorithm>
+
 #include "runtime/cuda/nccl_collective.h"
 
 namespace tilepost::cuda {
@@ -14,9 +20,11 @@ class NcclTransport final : public NcclCollective {
 
 tilepost_result_t make_nccl_transport(CudaComm& comm, const tilepost_plan_t& plan,
                                       std::unique_ptr<Transport>& transport) {
-  std::shared_ptr<ChildComm> child;
-  TILEPOST_TRY(comm.child(plan.comm_ctas, child));
-  transport = std::make_unique<NcclTransport>(std::move(child), plan);
+  const int num_lanes = std::max(1, plan.comm_lanes);
+  std::vector<std::shared_ptr<ChildComm>> lanes(num_lanes);
+  for (int lane = 0; lane < num_lanes; ++lane)
+    TILEPOST_TRY(comm.child(plan.comm_ctas / num_lanes, lane, lanes[lane]));
+  transport = std::make_unique<NcclTransport>(std::move(lanes), plan);
   return TILEPOST_OK;
 }
 

@@ -14,9 +14,9 @@ class NoneTransport final : public NcclCollective {
 
 tilepost_result_t make_none_transport(CudaComm& comm, const tilepost_plan_t& plan,
                                       std::unique_ptr<Transport>& transport) {
-  std::shared_ptr<ChildComm> child;
-  TILEPOST_TRY(comm.child(0, child));
-  transport = std::make_unique<NoneTransport>(std::move(child), plan);
+  std::vector<std::shared_ptr<ChildComm>> lanes(1);
+  TILEPOST_TRY(comm.child(0, 0, lanes[0]));
+  transport = std::make_unique<NoneTransport>(std::move(lanes), plan);
   return TILEPOST_OK;
 }
 

@@ -47,6 +47,7 @@ tilepost_result_t tilepost_comm_create_host(int world, tilepost_comm_t* comms) {
   try {
     const auto group = std::make_shared<tilepost::HostGroup>(world);
     std::vector<std::unique_ptr<tilepost::HostComm>> made;
+    made.reserve(world);
     for (int rank = 0; rank < world; ++rank)
       made.push_back(std::make_unique<tilepost::HostComm>(group, rank));
     for (int rank = 0; rank < world; ++rank) comms[rank] = made[rank].release();

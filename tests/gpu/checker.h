@@ -32,6 +32,13 @@ class Checker {
     CUDA_OK(cudaMemsetAsync(s.out, 0xff, out_bytes_, stream()));
   }
 
+  // Operands to time on.
+  void fill_set_normal(int set, uint32_t seed) {
+    const Set& s = sets_[set];
+    fill_normal(s.a, a_count(), plan_.input, seed, rank_, 0, stream());
+    fill_normal(s.b, b_count(), plan_.input, seed, rank_, 1, stream());
+  }
+
   tilepost::Status run_set(tilepost::Op& op, int set) {
     return op.run(sets_[set].a, sets_[set].b, sets_[set].out, stream());
   }
@@ -61,9 +68,9 @@ class Checker {
     fill_set(0, seed);
     TILEPOST_OK_(run_set(op, 0));
     check_set(0, seed);
+    TILEPOST_OK_(op.synchronize());
     EXPECT(mismatches() == 0, std::to_string(mismatches()) + " wrong elements, seed " +
                                   std::to_string(seed) + ", rank " + std::to_string(rank_));
-    TILEPOST_OK_(op.synchronize());
   }
 
   struct Set {

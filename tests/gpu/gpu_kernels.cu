@@ -39,6 +39,18 @@ __global__ void fill_kernel(T* data, int64_t count, uint32_t threshold, uint64_t
   }
 }
 
+// Box and Muller: two uniform numbers make a normal one.
+template <class T>
+__global__ void normal_kernel(T* data, int64_t count, uint64_t key) {
+  const int64_t step = int64_t{gridDim.x} * blockDim.x;
+  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) {
+    const uint64_t place = 2 * static_cast<uint64_t>(i);
+    const float u = (static_cast<float>(scramble(key + place)) + 1) * 0x1p-32f;
+    const float angle = static_cast<float>(scramble(key + place + 1)) * 0x1p-32f;
+    data[i] = static_cast<T>(sqrtf(-2 * logf(u)) * cospif(2 * angle));
+  }
+}
+
 template <class T>
 __global__ void product_kernel(const T* a, const T* b, float* sum, Shape shape) {
   __shared__ float a_tile[kTile][kTile + 1], b_tile[kTile][kTile + 1];
@@ -107,15 +119,25 @@ uint32_t threshold_for(const Shape& shape) {
   return static_cast<uint32_t>(share * 2147483648.0);
 }
 
+uint64_t key_of(uint32_t seed, int rank, int matrix) {
+  return (uint64_t{seed} << 32 | static_cast<uint32_t>(rank * 2 + matrix)) * 0x9e3779b97f4a7c15ull;
+}
+
 }  // namespace
 
 void fill(void* data, int64_t count, tilepost_dtype_t type, const Shape& shape, uint32_t seed,
           int rank, int matrix, cudaStream_t stream) {
-  const uint64_t key =
-      (uint64_t{seed} << 32 | static_cast<uint32_t>(rank * 2 + matrix)) * 0x9e3779b97f4a7c15ull;
   with_type(type, [&]<class T>(T) {
     fill_kernel<<<kBlocks, kThreads, 0, stream>>>(static_cast<T*>(data), count,
-                                                  threshold_for(shape), key);
+                                                  threshold_for(shape), key_of(seed, rank, matrix));
+  });
+}
+
+void fill_normal(void* data, int64_t count, tilepost_dtype_t type, uint32_t seed, int rank,
+                 int matrix, cudaStream_t stream) {
+  with_type(type, [&]<class T>(T) {
+    normal_kernel<<<kBlocks, kThreads, 0, stream>>>(static_cast<T*>(data), count,
+                                                    key_of(seed, rank, matrix));
   });
 }
 
@@ -156,11 +178,11 @@ void preload() {
   };
   load(gate_kernel);
   with_type(TILEPOST_BF16, [&]<class T>(T) {
-    load(fill_kernel<T>), load(product_kernel<T>);
+    load(fill_kernel<T>), load(normal_kernel<T>), load(product_kernel<T>);
     load(compare_kernel<T, float>), load(compare_kernel<T, T>);
   });
   with_type(TILEPOST_F16, [&]<class T>(T) {
-    load(fill_kernel<T>), load(product_kernel<T>);
+    load(fill_kernel<T>), load(normal_kernel<T>), load(product_kernel<T>);
     load(compare_kernel<T, float>), load(compare_kernel<T, T>);
   });
 }

@@ -22,6 +22,11 @@ struct Shape {
 void fill(void* data, int64_t count, tilepost_dtype_t type, const Shape& shape, uint32_t seed,
           int rank, int matrix, cudaStream_t stream);
 
+// Normal numbers: what to time on. Small integers and zeros draw less power and let the GPU clock
+// higher than real data does.
+void fill_normal(void* data, int64_t count, tilepost_dtype_t type, uint32_t seed, int rank,
+                 int matrix, cudaStream_t stream);
+
 // sum[m, n] += a[m, k] * b[n, k]^T in float, by a plain tiled kernel on the ordinary cores.
 void add_product(const void* a, const void* b, float* sum, tilepost_dtype_t type,
                  const Shape& shape, cudaStream_t stream);

@@ -27,8 +27,15 @@ void make(Ranks& ranks, int rank, const tilepost_program_t& program, Rank& made)
   TILEPOST_OK_(tilepost::Op::create(made.comm, &program, made.op));
 }
 
-void test_back_to_back(const tilepost_program_t& program, tilepost::Op& op, int rank, int runs) {
+// Memory is allocated and freed while no rank has a run in flight: with peer access between the
+// GPUs of one process, cudaMalloc and cudaFree on one may wait for the others, whose collectives
+// wait for this rank. So every test begins with a barrier after its Checker and ends with one
+// before.
+
+void test_back_to_back(Ranks& ranks, const tilepost_program_t& program, tilepost::Op& op, int rank,
+                       int runs) {
   Checker checker(program, op, rank, kSets);
+  ranks.barrier();
   for (int first = 0; first < runs; first += kSets) {
     for (int i = 0; i < kSets; ++i) checker.fill_set(i, first + i);
     for (int i = 0; i < kSets; ++i) TILEPOST_OK_(checker.run_set(op, i));
@@ -38,11 +45,14 @@ void test_back_to_back(const tilepost_program_t& program, tilepost::Op& op, int 
   EXPECT(wrong == 0, std::to_string(wrong) + " wrong elements in " + std::to_string(runs) +
                          " runs, rank " + std::to_string(rank));
   TILEPOST_OK_(op.synchronize());
+  ranks.barrier();
 }
 
 // Replays a captured run, with eager ones in between.
-void test_graph(const tilepost_program_t& program, tilepost::Op& op, int rank, int replays) {
+void test_graph(Ranks& ranks, const tilepost_program_t& program, tilepost::Op& op, int rank,
+                int replays) {
   Checker checker(program, op, rank, 2);
+  ranks.barrier();
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t executable = nullptr;
   CUDA_OK(cudaStreamBeginCapture(checker.stream(), cudaStreamCaptureModeThreadLocal));
@@ -60,6 +70,7 @@ void test_graph(const tilepost_program_t& program, tilepost::Op& op, int rank, i
   }
   EXPECT(checker.mismatches() == 0, "a replayed graph, or an eager run between replays");
   TILEPOST_OK_(op.synchronize());
+  ranks.barrier();
   CUDA_OK(cudaGraphExecDestroy(executable));
   CUDA_OK(cudaGraphDestroy(graph));
 }
@@ -69,7 +80,7 @@ void expect_refused(const tilepost::Status& status, const char* words) {
   EXPECT(status.text().find(words) != std::string::npos, status.text());
 }
 
-void test_arguments(const tilepost_program_t& program, tilepost::Op& op, int rank) {
+void test_arguments(Ranks& ranks, const tilepost_program_t& program, tilepost::Op& op, int rank) {
   Checker checker(program, op, rank, 1);
   const auto& set = checker.set(0);
   cudaStream_t stream = checker.stream();
@@ -90,7 +101,9 @@ void test_arguments(const tilepost_program_t& program, tilepost::Op& op, int ran
   int current = -1;
   CUDA_OK(cudaGetDevice(&current));
   EXPECT(current == rank, "the current device was changed");
+  ranks.barrier();
   checker.run_and_check(op, 77);
+  ranks.barrier();
 }
 
 // The caller's communicator, which stays usable.
@@ -105,7 +118,9 @@ void test_adopt(Ranks& ranks, int rank, const tilepost_program_t& program) {
     TILEPOST_OK_(tilepost::Comm::adopt(nccl, made.comm));
     TILEPOST_OK_(tilepost::Op::create(made.comm, &program, made.op));
     Checker checker(program, made.op, rank, 1);
+    ranks.barrier();
     for (uint32_t seed = 500; seed < 510; ++seed) checker.run_and_check(made.op, seed);
+    ranks.barrier();
   }
   Device device;
   auto* word = device.allocate<float>(sizeof(float));
@@ -130,6 +145,7 @@ void test_leaks(Ranks& ranks, int rank, const tilepost_program_t& program, int c
       Rank made;
       make(ranks, rank, program, made);
       Checker checker(program, made.op, rank, 1);
+      ranks.barrier();
       checker.run_and_check(made.op, 9000 + i);
       ranks.barrier();
     }
@@ -149,9 +165,9 @@ void test_program(const tilepost_program_t& program, int runs, int cycles) {
       Rank made;
       make(ranks, rank, program, made);
       if (rank == 0 && *made.op.warnings() != '\0') std::printf("# %s", made.op.warnings());
-      test_back_to_back(program, made.op, rank, runs);
-      test_graph(program, made.op, rank, std::min(runs, 100));
-      test_arguments(program, made.op, rank);
+      test_back_to_back(ranks, program, made.op, rank, runs);
+      test_graph(ranks, program, made.op, rank, std::min(runs, 100));
+      test_arguments(ranks, program, made.op, rank);
       ranks.barrier();
     }
     test_adopt(ranks, rank, program);

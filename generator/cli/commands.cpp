@@ -1,0 +1,114 @@
+#include "generator/cli/commands.h"
+
+#include "generator/cli/files.h"
+#include "generator/diagnostics.h"
+#include "generator/driver.h"
+#include "generator/plan/make_plan.h"
+#include "generator/verify/verify.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Process.h"
+
+namespace tilepost {
+namespace {
+
+// Reads every spec of the command line; empty with the reason reported if one cannot be read.
+std::vector<Input> read_inputs(const Options& options, Diagnostics& diagnostics) {
+  std::vector<Input> inputs;
+  for (const std::string& path : options.specs)
+    if (std::optional<std::string> text = read_text(path, diagnostics))
+      inputs.push_back({path, std::move(*text), options.overrides});
+  return diagnostics.ok() ? inputs : std::vector<Input>{};
+}
+
+int generate_command(const Options& options, Diagnostics& diagnostics) {
+  const std::vector<Input> inputs = read_inputs(options, diagnostics);
+  if (inputs.empty()) return kExitIo;
+  const std::vector<OutputFile> files = generate(inputs.front(), diagnostics);
+  if (files.empty()) return kExitRejected;
+  if (options.dry_run) {
+    for (const OutputFile& file : files) {
+      llvm::SmallString<256> path(options.output_dir);
+      llvm::sys::path::append(path, file.name);
+      llvm::outs() << path << "\n";
+    }
+    return kExitOk;
+  }
+  if (!write_files(options.output_dir, files, diagnostics)) return kExitIo;
+  if (!options.depfile.empty()) {
+    const llvm::StringRef parent = llvm::sys::path::parent_path(options.depfile);
+    const OutputFile rule =
+        make_depfile(options.output_dir, files, inputs.front().path, options.depfile);
+    if (!write_files(parent.empty() ? "." : parent.str(), {rule}, diagnostics)) return kExitIo;
+  }
+  return kExitOk;
+}
+
+int check_command(const Options& options, Diagnostics& diagnostics) {
+  const std::vector<Input> inputs = read_inputs(options, diagnostics);
+  if (inputs.empty()) return kExitIo;
+  for (const Input& input : inputs) generate(input, diagnostics);
+  return diagnostics.ok() ? kExitOk : kExitRejected;
+}
+
+int explain_command(const Options& options, Diagnostics& diagnostics) {
+  const std::vector<Input> inputs = read_inputs(options, diagnostics);
+  if (inputs.empty()) return kExitIo;
+  const std::vector<Plan> plans = plan_input(inputs.front(), diagnostics);
+  if (plans.empty()) return kExitRejected;
+  for (const Plan& plan : plans) llvm::outs() << explain_plan(plan);
+  return kExitOk;
+}
+
+int verify_command(const Options& options, Diagnostics& diagnostics) {
+  const std::vector<Input> inputs = read_inputs(options, diagnostics);
+  if (inputs.empty()) return kExitIo;
+  VerifyOptions verify_options;
+  verify_options.target = options.target == "cuda"   ? VerifyTarget::cuda
+                          : options.target == "host" ? VerifyTarget::host
+                                                     : VerifyTarget::automatic;
+  for (const Override& sweep : options.sweeps) {
+    Sweep values{sweep.path, {}};
+    // Commas inside [] belong to a list value: schedule.tile=[64,64],[128,64].
+    int depth = 0;
+    std::string value;
+    for (const char c : sweep.value + ",") {
+      depth += (c == '[') - (c == ']');
+      if (c != ',' || depth > 0) {
+        value += c;
+      } else {
+        values.values.push_back(value);
+        value.clear();
+      }
+    }
+    verify_options.sweeps.push_back(values);
+  }
+  verify_options.seed = options.seed;
+  verify_options.runs = options.runs;
+  verify_options.keep_dir = options.keep_dir;
+  verify_options.jobs = options.jobs;
+  return verify(inputs, verify_options, llvm::outs(), diagnostics);
+}
+
+}  // namespace
+
+int run_command(const Options& options) {
+  Diagnostics diagnostics(llvm::errs(), llvm::sys::Process::StandardErrHasColors());
+  switch (options.verb) {
+    case Verb::generate:
+      return generate_command(options, diagnostics);
+    case Verb::check:
+      return check_command(options, diagnostics);
+    case Verb::explain:
+      return explain_command(options, diagnostics);
+    case Verb::verify:
+      return verify_command(options, diagnostics);
+    case Verb::list:
+      return run_list(options.list_what);
+    case Verb::schema:
+      llvm::outs() << spec_json_schema();
+      return kExitOk;
+  }
+  llvm_unreachable("verb");
+}
+
+}  // namespace tilepost

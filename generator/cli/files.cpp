@@ -1,0 +1,128 @@
+#include "generator/cli/files.h"
+
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Process.h"
+
+namespace tilepost {
+namespace {
+
+namespace fs = llvm::sys::fs;
+
+constexpr uint64_t kMaxInputBytes = 16u << 20;
+
+// A file written under a temporary name, not yet in its place.
+struct Pending {
+  std::string temporary, final;
+};
+
+bool same_contents(llvm::StringRef path, llvm::StringRef text) {
+  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false,
+                                            /*RequiresNullTerminator=*/false);
+  return buffer && (*buffer)->getBuffer() == text;
+}
+
+std::optional<Pending> write_temporary(llvm::StringRef path, llvm::StringRef text,
+                                       Diagnostics& diagnostics) {
+  int descriptor = -1;
+  llvm::SmallString<256> temporary;
+  if (const auto error = fs::createUniqueFile(path + ".%%%%%%.tmp", descriptor, temporary,
+                                              fs::OF_None, fs::all_read | fs::all_write)) {
+    diagnostics.error("cannot write '" + path + "': " + error.message());
+    return std::nullopt;
+  }
+  llvm::raw_fd_ostream out(descriptor, /*shouldClose=*/true);
+  out << text;
+  out.close();
+  if (out.has_error()) {
+    diagnostics.error("cannot write '" + path + "': " + out.error().message());
+    out.clear_error();
+    fs::remove(temporary);
+    return std::nullopt;
+  }
+  return Pending{temporary.str().str(), path.str()};
+}
+
+}  // namespace
+
+std::optional<std::string> read_text(const std::string& path, Diagnostics& diagnostics) {
+  fs::file_status status;
+  if (path != "-" && !fs::status(path, status) && fs::is_directory(status)) {
+    diagnostics.error("cannot read '" + path + "': it is a folder");
+    return std::nullopt;
+  }
+  uint64_t bytes = 0;
+  if (path != "-" && !fs::file_size(path, bytes) && bytes > kMaxInputBytes) {
+    diagnostics.error("cannot read '" + path + "': " + llvm::Twine(bytes) +
+                      " bytes, a spec has at most 1048576");
+    return std::nullopt;
+  }
+  auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(path, /*IsText=*/false);
+  if (!buffer) {
+    diagnostics.error("cannot read '" + path + "': " + buffer.getError().message());
+    return std::nullopt;
+  }
+  return (*buffer)->getBuffer().str();
+}
+
+bool write_files(const std::string& dir, const std::vector<OutputFile>& files,
+                 Diagnostics& diagnostics) {
+  if (const auto error = fs::create_directories(dir)) {
+    diagnostics.error("cannot create folder '" + dir + "': " + error.message());
+    return false;
+  }
+  std::vector<Pending> pending;
+  bool ok = true;
+  for (const OutputFile& file : files) {
+    llvm::SmallString<256> path(dir);
+    llvm::sys::path::append(path, file.name);
+    llvm::sys::path::remove_dots(path);
+    if (same_contents(path, file.text)) continue;
+    if (fs::is_directory(path)) {
+      diagnostics.error("cannot write '" + path + "': it is a folder");
+      ok = false;
+    } else if (auto written = write_temporary(path, file.text, diagnostics)) {
+      pending.push_back(*written);
+    } else {
+      ok = false;
+    }
+    if (!ok) break;
+  }
+  for (const Pending& file : pending) {
+    if (!ok) {
+      fs::remove(file.temporary);
+    } else if (const auto error = fs::rename(file.temporary, file.final)) {
+      diagnostics.error("cannot write '" + file.final + "': " + error.message());
+      fs::remove(file.temporary);
+      ok = false;
+    }
+  }
+  return ok;
+}
+
+OutputFile make_depfile(const std::string& dir, const std::vector<OutputFile>& files,
+                        const std::string& spec, const std::string& depfile) {
+  const auto escaped = [](llvm::StringRef path) {
+    std::string text;
+    for (const char c : path) {
+      if (c == ' ' || c == '#') text += '\\';
+      if (c == '$') text += '$';
+      text += c;
+    }
+    return text;
+  };
+  std::string text;
+  for (const OutputFile& file : files) {
+    llvm::SmallString<256> path(dir);
+    llvm::sys::path::append(path, file.name);
+    llvm::sys::path::remove_dots(path);
+    text += escaped(path) + " ";
+  }
+  text.back() = ':';
+  text += " " + escaped(spec) + "\n";
+  return {llvm::sys::path::filename(depfile).str(), text};
+}
+
+}  // namespace tilepost

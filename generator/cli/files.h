@@ -1,0 +1,25 @@
+// Reading specs and writing results: all or nothing, and only what changed.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "generator/emit/emit.h"
+
+namespace tilepost {
+
+// The text of a file, or of standard input for "-". Reports why not.
+std::optional<std::string> read_text(const std::string& path, Diagnostics& diagnostics);
+
+// Writes every file into `dir`, which is created if missing. A file whose bytes would not change is
+// left alone, so that nothing is rebuilt. Each file is written beside its place and then renamed,
+// after all could be written; on an error none is changed. Reports why not.
+bool write_files(const std::string& dir, const std::vector<OutputFile>& files,
+                 Diagnostics& diagnostics);
+
+// A Makefile rule: every output in `dir` depends on `spec`.
+OutputFile make_depfile(const std::string& dir, const std::vector<OutputFile>& files,
+                        const std::string& spec, const std::string& depfile);
+
+}  // namespace tilepost

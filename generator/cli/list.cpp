@@ -1,0 +1,83 @@
+// `tilepost list`: what this version supports, from the tables that decide it.
+#include "generator/cli/commands.h"
+#include "generator/diagnostics.h"
+#include "generator/plan/arch.h"
+#include "generator/plan/kernels.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+
+namespace tilepost {
+namespace {
+
+void list_patterns(llvm::raw_ostream& out) {
+  out << name_of(Pattern::gemm_all_reduce) << "   out = sum over ranks of A * B^T, on every rank\n";
+}
+
+void list_archs(llvm::raw_ostream& out) {
+  for (const Arch arch : {Arch::sm_80, Arch::sm_86, Arch::sm_89, Arch::sm_90a, Arch::host}) {
+    const ArchInfo& info = arch_info(arch);
+    out << llvm::formatv("{0,-8}", name_of(arch));
+    if (arch == Arch::host)
+      out << "threads of one process; correctness, not speed\n";
+    else
+      out << llvm::formatv("planned for {0} SMs, {1} bytes of shared memory per block\n",
+                           info.default_sms, info.shared_per_block);
+  }
+}
+
+void list_configs(llvm::raw_ostream& out, llvm::StringRef archs,
+                  const std::vector<KernelConfig>& configs) {
+  for (const KernelConfig& config : configs)
+    out << llvm::formatv("{0,-12}{1,-10}tile {2}x{3}x{4}, {5} stages, {6} threads, {7} bytes\n",
+                         config.kernel, archs, config.tile_m, config.tile_n, config.tile_k,
+                         config.stages, threads(config), shared_bytes(config));
+}
+
+void list_kernels(llvm::raw_ostream& out) {
+  list_configs(out, "sm_90a", sm90_configs());
+  list_configs(out, "sm_80", sm80_configs(Arch::sm_80));
+  list_configs(out, "sm_86", sm80_configs(Arch::sm_86));
+  list_configs(out, "sm_89", sm80_configs(Arch::sm_89));
+  out << "gemm_host   host      any tile\n";
+}
+
+void list_transports(llvm::raw_ostream& out) {
+  out << "nccl   a stock NCCL collective per group; in process on the host target\n"
+         "none   the whole GEMM, then one collective\n"
+         "auto   whichever the planner predicts to be faster\n";
+}
+
+void list_flags(llvm::raw_ostream& out) {
+  for (const FlagInfo& flag : all_flags())
+    out << llvm::formatv("{0,-10}{1,-12}{2}\n", flag.verb, flag.flag, flag.help);
+}
+
+struct Section {
+  llvm::StringRef name;
+  void (*print)(llvm::raw_ostream& out);
+};
+const Section kSections[] = {{"patterns", list_patterns},
+                             {"archs", list_archs},
+                             {"kernels", list_kernels},
+                             {"transports", list_transports},
+                             {"flags", list_flags}};
+
+}  // namespace
+
+int run_list(const std::string& what) {
+  std::vector<llvm::StringRef> names;
+  for (const Section& section : kSections) names.push_back(section.name);
+  if (!what.empty() && !llvm::is_contained(names, what)) {
+    llvm::errs() << "tilepost: error: nothing to list called '" << what << "'"
+                 << did_you_mean(what, names) << "\n";
+    return kExitUsage;
+  }
+  for (const Section& section : kSections) {
+    if (!what.empty() && what != section.name) continue;
+    if (what.empty()) llvm::outs() << "# " << section.name << "\n";
+    section.print(llvm::outs());
+  }
+  return kExitOk;
+}
+
+}  // namespace tilepost

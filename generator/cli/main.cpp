@@ -1,0 +1,25 @@
+// The tool's entry point: parse, run, and turn a crash into a report.
+#include <exception>
+
+#include "generator/cli/commands.h"
+#include "llvm/Support/raw_ostream.h"
+#include "tilepost/version.h"
+
+int main(int argc, char** argv) {
+  try {
+    tilepost::Options options;
+    if (!tilepost::parse_options(argc, argv, options)) return tilepost::kExitUsage;
+    const int code = tilepost::run_command(options);
+    llvm::outs().flush();
+    if (llvm::outs().has_error()) {
+      llvm::outs().clear_error();
+      llvm::errs() << "tilepost: error: cannot write to standard output\n";
+      return tilepost::kExitIo;
+    }
+    return code;
+  } catch (const std::exception& error) {
+    llvm::errs() << "tilepost: internal error: " << error.what() << " (version "
+                 << TILEPOST_VERSION_STRING << "); please report it with the spec\n";
+    return tilepost::kExitBug;
+  }
+}

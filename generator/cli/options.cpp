@@ -1,0 +1,167 @@
+#include "generator/cli/options.h"
+
+#include "generator/diagnostics.h"
+#include "llvm/Support/CommandLine.h"
+#include "tilepost/version.h"
+
+namespace tilepost {
+namespace {
+
+namespace cl = llvm::cl;
+
+cl::SubCommand generate_verb("generate",
+                             "Write <name>.cu (or .cpp), <name>.h and <name>.plan.json");
+cl::SubCommand check_verb("check", "Read, plan and verify specs; write nothing");
+cl::SubCommand explain_verb("explain", "Print the plan: tiles, waves, groups, SM budget, timeline");
+cl::SubCommand verify_verb("verify",
+                           "Generate, compile, run on all ranks, compare with a reference");
+cl::SubCommand list_verb("list", "List what this version supports");
+cl::SubCommand schema_verb("schema", "Print a JSON Schema of the spec, for editors");
+
+cl::list<std::string> specs(cl::Positional, cl::desc("<spec.yaml>..."), cl::sub(generate_verb),
+                            cl::sub(check_verb), cl::sub(explain_verb), cl::sub(verify_verb));
+cl::list<std::string> defines("D", cl::Prefix, cl::value_desc("path=value"),
+                              cl::desc("Override a field of the spec, -D gemm.m=4096"),
+                              cl::sub(generate_verb), cl::sub(check_verb), cl::sub(explain_verb),
+                              cl::sub(verify_verb));
+cl::opt<std::string> arch("arch", cl::value_desc("a,b"), cl::desc("Override arch: sm_80,sm_90a"),
+                          cl::sub(generate_verb), cl::sub(check_verb), cl::sub(explain_verb),
+                          cl::sub(verify_verb));
+cl::opt<std::string> name("name", cl::value_desc("identifier"),
+                          cl::desc("Override name: symbol prefix and file name"),
+                          cl::sub(generate_verb), cl::sub(check_verb), cl::sub(explain_verb),
+                          cl::sub(verify_verb));
+cl::opt<std::string> output_dir("o", cl::value_desc("dir"), cl::init("."),
+                                cl::desc("Folder to write to, created if missing"),
+                                cl::sub(generate_verb));
+cl::opt<std::string> depfile("depfile", cl::value_desc("file"),
+                             cl::desc("Also write a Makefile dependency file"),
+                             cl::sub(generate_verb));
+cl::opt<bool> dry_run("dry-run", cl::desc("Print the files that would be written, one a line"),
+                      cl::sub(generate_verb));
+cl::opt<std::string> target("target", cl::value_desc("auto|cuda|host"), cl::init("auto"),
+                            cl::desc("Where to run: auto takes GPUs if there are enough"),
+                            cl::sub(verify_verb));
+cl::list<std::string> sweeps("sweep", cl::value_desc("path=v1,v2,..."),
+                             cl::desc("Verify every value; several sweeps multiply"),
+                             cl::sub(verify_verb));
+cl::opt<uint64_t> seed("seed", cl::value_desc("n"), cl::init(1),
+                       cl::desc("Seed of the random data"), cl::sub(verify_verb));
+cl::opt<int> runs("runs", cl::value_desc("n"), cl::init(3),
+                  cl::desc("Runs per check, each with fresh data"), cl::sub(verify_verb));
+cl::opt<std::string> keep("keep", cl::value_desc("dir"),
+                          cl::desc("Keep the generated project in this folder"),
+                          cl::sub(verify_verb));
+cl::opt<int> jobs("jobs", cl::value_desc("n"), cl::init(0),
+                  cl::desc("Compilers at a time; 0 is one per core"), cl::sub(verify_verb));
+cl::opt<std::string> list_what(cl::Positional,
+                               cl::desc("[patterns|archs|kernels|transports|flags]"),
+                               cl::sub(list_verb));
+
+struct VerbInfo {
+  cl::SubCommand* command;
+  Verb verb;
+};
+const VerbInfo kVerbs[] = {{&generate_verb, Verb::generate}, {&check_verb, Verb::check},
+                           {&explain_verb, Verb::explain},   {&verify_verb, Verb::verify},
+                           {&list_verb, Verb::list},         {&schema_verb, Verb::schema}};
+
+bool usage_error(const llvm::Twine& message) {
+  llvm::errs() << "tilepost: error: " << message << "; see tilepost --help\n";
+  return false;
+}
+
+// Splits "path=value".
+bool split_assignment(llvm::StringRef flag, llvm::StringRef text, std::vector<Override>& out) {
+  const auto [path, value] = text.split('=');
+  if (path.empty() || path.size() == text.size())
+    return usage_error(flag + " takes path=value, got '" + text + "'");
+  out.push_back({path.str(), value.str()});
+  return true;
+}
+
+bool collect(Options& options) {
+  for (const std::string& text : defines)
+    if (!split_assignment("-D", text, options.overrides)) return false;
+  if (!arch.empty()) {
+    const bool several = llvm::StringRef(arch).contains(',');
+    options.overrides.push_back({"arch", several ? "[" + arch + "]" : std::string(arch)});
+  }
+  if (!name.empty()) options.overrides.push_back({"name", name});
+  for (const std::string& text : sweeps)
+    if (!split_assignment("--sweep", text, options.sweeps)) return false;
+  options.specs.assign(specs.begin(), specs.end());
+  options.output_dir = output_dir;
+  options.depfile = depfile;
+  options.dry_run = dry_run;
+  options.list_what = list_what;
+  options.target = target;
+  options.seed = seed;
+  options.runs = runs;
+  options.keep_dir = keep;
+  options.jobs = jobs;
+  return true;
+}
+
+bool check(const Options& options) {
+  const bool takes_spec = options.verb != Verb::list && options.verb != Verb::schema;
+  if (takes_spec && options.specs.empty()) return usage_error("no spec given");
+  if ((options.verb == Verb::generate || options.verb == Verb::explain) && options.specs.size() > 1)
+    return usage_error("one spec at a time, got " + llvm::Twine(options.specs.size()));
+  if (options.target != "auto" && options.target != "cuda" && options.target != "host")
+    return usage_error("--target is auto, cuda or host, got '" + llvm::Twine(options.target) + "'");
+  if (options.runs < 1)
+    return usage_error("--runs must be at least 1, got " + llvm::Twine(options.runs));
+  if (options.jobs < 0)
+    return usage_error("--jobs must not be negative, got " + llvm::Twine(options.jobs));
+  return true;
+}
+
+constexpr const char* kOverview =
+    "tilepost: a GEMM and its communication, overlapped tile by tile\n\n"
+    "  tilepost generate attn_out.yaml -o build/generated\n"
+    "  tilepost explain attn_out.yaml -D gemm.m=4096\n"
+    "  tilepost verify attn_out.yaml\n";
+
+}  // namespace
+
+bool parse_options(int argc, char** argv, Options& options) {
+  cl::SetVersionPrinter([](llvm::raw_ostream& out) {
+    out << "tilepost " << TILEPOST_VERSION_STRING << " (spec format 1, ABI " << TILEPOST_ABI_VERSION
+        << ")\n";
+  });
+  if (argc > 1 && argv[1][0] != '-') {
+    std::vector<llvm::StringRef> verbs;
+    for (const VerbInfo& info : kVerbs) verbs.push_back(info.command->getName());
+    if (!llvm::is_contained(verbs, llvm::StringRef(argv[1])))
+      return usage_error("unknown command '" + llvm::Twine(argv[1]) + "'" +
+                         did_you_mean(argv[1], verbs));
+  }
+  if (!cl::ParseCommandLineOptions(argc, argv, kOverview, &llvm::errs())) return false;
+  for (const VerbInfo& info : kVerbs)
+    if (*info.command) {
+      options.verb = info.verb;
+      return collect(options) && check(options);
+    }
+  return usage_error("no command given");
+}
+
+std::vector<FlagInfo> all_flags() {
+  std::vector<FlagInfo> flags;
+  for (const VerbInfo& info : kVerbs) {
+    std::vector<FlagInfo> of_verb;
+    for (const auto& entry : info.command->OptionsMap) {
+      const cl::Option& option = *entry.second;
+      if (option.getOptionHiddenFlag() != cl::NotHidden || option.ArgStr.starts_with("help"))
+        continue;
+      const std::string dashes = option.ArgStr.size() == 1 ? "-" : "--";
+      of_verb.push_back(
+          {info.command->getName().str(), dashes + option.ArgStr.str(), option.HelpStr.str()});
+    }
+    llvm::sort(of_verb, [](const FlagInfo& x, const FlagInfo& y) { return x.flag < y.flag; });
+    flags.insert(flags.end(), of_verb.begin(), of_verb.end());
+  }
+  return flags;
+}
+
+}  // namespace tilepost

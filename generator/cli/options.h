@@ -1,0 +1,40 @@
+// The command line: verbs and flags, declared once. `tilepost list flags` and --help print them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "generator/spec/read_spec.h"
+
+namespace tilepost {
+
+enum class Verb { generate, check, explain, verify, list, schema };
+
+struct Options {
+  Verb verb = Verb::check;
+  std::vector<std::string> specs;   // files; "-" is standard input
+  std::vector<Override> overrides;  // -D, then --arch and --name
+  std::string output_dir = ".";     // generate -o
+  std::string depfile;              // generate --depfile
+  bool dry_run = false;             // generate --dry-run
+  std::string list_what;            // list: patterns, archs, kernels, transports, flags; empty: all
+  std::string target = "auto";      // verify --target
+  std::vector<Override> sweeps;     // verify --sweep; value is "v1,v2,…"
+  uint64_t seed = 1;                // verify --seed
+  int runs = 3;                     // verify --runs
+  std::string keep_dir;             // verify --keep
+  int jobs = 0;                     // verify --jobs; 0 = one per core
+};
+
+// Parses the command line. On a mistake prints it to standard error and returns false: exit code 2.
+// --help and --version print and exit 0.
+bool parse_options(int argc, char** argv, Options& options);
+
+// One flag as `list flags` prints it.
+struct FlagInfo {
+  std::string verb, flag, help;
+};
+std::vector<FlagInfo> all_flags();
+
+}  // namespace tilepost

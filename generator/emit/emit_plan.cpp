@@ -1,0 +1,153 @@
+#include "generator/emit/parts.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Twine.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/FormatVariadic.h"
+
+namespace tilepost {
+namespace {
+
+const char* c_name(ElementType type) {
+  switch (type) {
+    case ElementType::bf16:
+      return "TILEPOST_BF16";
+    case ElementType::f16:
+      return "TILEPOST_F16";
+  }
+  llvm_unreachable("element type");
+}
+
+const char* c_name(Transport transport, Arch arch) {
+  if (transport == Transport::none) return "TILEPOST_TRANSPORT_NONE";
+  return arch == Arch::host ? "TILEPOST_TRANSPORT_HOST" : "TILEPOST_TRANSPORT_NCCL";
+}
+
+const char* c_name(LaunchKind launch) {
+  switch (launch) {
+    case LaunchKind::tma:
+      return "TILEPOST_LAUNCH_TMA";
+    case LaunchKind::pointers:
+      return "TILEPOST_LAUNCH_POINTERS";
+    case LaunchKind::host:
+      return "TILEPOST_LAUNCH_HOST";
+  }
+  llvm_unreachable("launch kind");
+}
+
+int arch_number(Arch arch) {
+  switch (arch) {
+    case Arch::sm_80:
+      return 80;
+    case Arch::sm_86:
+      return 86;
+    case Arch::sm_89:
+      return 89;
+    case Arch::sm_90a:
+      return 90;
+    case Arch::host:
+      return 0;
+  }
+  llvm_unreachable("arch");
+}
+
+// `  plan.<field> = <value>;  // <meaning>`, the comments in one column where they fit.
+class Fields {
+ public:
+  explicit Fields(llvm::raw_ostream& out) : out_(out) {}
+  void set(const llvm::Twine& field, const llvm::Twine& value, llvm::StringRef meaning = "") {
+    const std::string line = ("  plan." + field + " = " + value + ";").str();
+    out_ << line;
+    if (!meaning.empty())
+      out_.indent(line.size() < kComment ? kComment - line.size() : 2) << "// " << meaning;
+    out_ << "\n";
+  }
+
+ private:
+  static constexpr size_t kComment = 48;
+  llvm::raw_ostream& out_;
+};
+
+void emit_groups(llvm::raw_ostream& out, const Plan& plan) {
+  out << "// Where each group ends, in "
+      << (plan.layout == OutputLayout::panel ? "tile rows" : "schedule positions") << ".\n"
+      << "const int32_t kCuts[] = {";
+  llvm::interleaveComma(plan.cuts, out);
+  out << "};\n\n// first tile, tiles, counter target of one run, first element, elements\n"
+      << "const tilepost_group_t kGroups[] = {\n";
+  for (const tilepost_group_t& group : plan.map.groups)
+    out << llvm::formatv("    {{{0}, {1}, {2}, {3}, {4}},  // {5} MiB\n", group.first_tile,
+                         group.num_tiles, group.target, group.offset, group.count,
+                         llvm::format("%.1f", static_cast<double>(group.count) * 2 / (1 << 20)));
+  out << "};\n\n";
+}
+
+void set_map(Fields& fields, const Plan& plan) {
+  const KernelPlan& kernel = plan.kernel;
+  fields.set("map.m", llvm::Twine(plan.m));
+  fields.set("map.n", llvm::Twine(plan.n));
+  fields.set("map.tile_m", llvm::Twine(kernel.tile_m));
+  fields.set("map.tile_n", llvm::Twine(kernel.tile_n));
+  fields.set("map.cluster", llvm::Twine(kernel.cluster), "CTAs that share a tile column");
+  fields.set("map.band", llvm::Twine(plan.band), "tile rows swept together");
+  fields.set("map.signals_per_tile", llvm::Twine(kernel.signals_per_tile));
+  fields.set("map.layout", plan.layout == OutputLayout::panel ? "TILEPOST_PANEL" : "TILEPOST_TILE");
+  fields.set("map.num_groups", llvm::Twine(plan.map.groups.size()));
+  fields.set("map.cuts", "kCuts");
+  fields.set("map_hash", "0x" + llvm::Twine::utohexstr(plan.map_hash) + "u",
+             "of the schedule that was verified");
+}
+
+void set_kernel(Fields& fields, const Plan& plan) {
+  const KernelPlan& kernel = plan.kernel;
+  fields.set("kernel.name", "\"" + kernel.name + "\"");
+  fields.set("kernel.launch", c_name(kernel.launch));
+  if (kernel.launch == LaunchKind::host)
+    fields.set("kernel.host_function", "&call_kernel");
+  else
+    fields.set("kernel.function", "reinterpret_cast<const void*>(&" + kernel.function + ")");
+  fields.set("kernel.arch", llvm::Twine(arch_number(plan.arch)));
+  fields.set("kernel.tile_k", llvm::Twine(kernel.tile_k), "elements of K per stage");
+  fields.set("kernel.threads", llvm::Twine(kernel.threads), "per CTA");
+  fields.set("kernel.shared_bytes", llvm::Twine(kernel.shared_bytes), "per CTA");
+  fields.set("kernel.ctas_per_sm", llvm::Twine(kernel.ctas_per_sm));
+}
+
+// The runtime's function type knows no layout, so its view is a plain tilepost_view_t.
+void emit_host_entry(llvm::raw_ostream& out, const Plan& plan) {
+  out << "// The kernel as the runtime calls it.\n"
+         "void call_kernel(const void* a, const void* b, void* c, tilepost_shape_t shape, int "
+         "worker,\n"
+         "                 int workers, tilepost_view_t view) {\n  "
+      << plan.kernel.function << "(a, b, c, shape, worker, workers, View{view});\n}\n\n";
+}
+
+}  // namespace
+
+std::string emit_plan(const Plan& plan) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  emit_groups(out, plan);
+  if (plan.kernel.launch == LaunchKind::host) emit_host_entry(out, plan);
+  out << "tilepost_plan_t make_plan() {\n  tilepost_plan_t plan = {};\n";
+  Fields fields(out);
+  fields.set("pattern", "TILEPOST_GEMM_ALL_REDUCE");
+  fields.set("ranks", llvm::Twine(plan.ranks));
+  fields.set("k", llvm::Twine(plan.k));
+  fields.set("input", c_name(plan.input));
+  fields.set("output", c_name(plan.output));
+  set_map(fields, plan);
+  fields.set("sms", llvm::Twine(plan.sms), "of the device planned for");
+  fields.set("gemm_ctas", llvm::Twine(plan.gemm_ctas), "grid of the GEMM");
+  fields.set("comm_ctas", llvm::Twine(plan.comm_ctas), "at most, for the collectives");
+  fields.set("comm_lanes", llvm::Twine(plan.comm_lanes), "collectives that may overlap");
+  fields.set("transport", c_name(plan.transport, plan.arch));
+  fields.set("wait", plan.wait == Wait::stream ? "TILEPOST_WAIT_STREAM" : "TILEPOST_WAIT_POLL");
+  fields.set("consumer", plan.consumer == Consumer::unpermute ? "TILEPOST_CONSUMER_UNPERMUTE"
+                                                              : "TILEPOST_CONSUMER_NONE");
+  fields.set("groups", "kGroups");
+  set_kernel(fields, plan);
+  out << "  return plan;\n}\n";
+  return text;
+}
+
+}  // namespace tilepost

@@ -1,0 +1,39 @@
+// The parts a generated program is put together from; each prints the plan and decides nothing.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "generator/diagnostics.h"
+#include "generator/plan/plan.h"
+#include "generator/weave/weave.h"
+
+namespace tilepost {
+
+// What all files of one program share.
+struct Program {
+  const std::vector<Plan>& plans;  // not empty
+  std::string spec_name;           // "attn_out.yaml"
+  std::string plan_hash;           // of the plan's JSON, 16 hex digits
+
+  const Plan& first() const { return plans.front(); }
+  const std::string& name() const { return plans.front().name; }
+  bool host() const { return plans.front().arch == Arch::host; }
+};
+
+// "attn_out::sm_90a": where one plan's code lives.
+std::string namespace_of(const Plan& plan);
+
+// The comment every generated file starts with: by what, from what, what it computes.
+std::string provenance(const Program& program);
+
+// `<name>.h`.
+std::string emit_header(const Program& program);
+
+// `<name>.cu` or `<name>.cpp`, given each plan's woven kernel.
+std::string emit_source(const Program& program, const std::vector<WovenKernel>& kernels);
+
+// make_plan() of one plan: the C structures of tilepost/plan.h, every number with its meaning.
+std::string emit_plan(const Plan& plan);
+
+}  // namespace tilepost

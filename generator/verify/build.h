@@ -1,0 +1,49 @@
+// Writes a harness's sources into the working folder and says how to compile it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "generator/verify/commands.h"
+#include "generator/verify/machine.h"
+#include "generator/verify/programs.h"
+#include "generator/verify/work_dir.h"
+
+namespace tilepost {
+
+// Compile commands, independent of each other, then the link command.
+struct BuildPlan {
+  std::vector<Command> compile;
+  Command link;
+  std::string harness;  // the program they make
+};
+
+// A harness for the host target.
+BuildPlan plan_host_build(const std::vector<VerifyProgram>& programs, const std::string& compiler,
+                          const WorkDir& dir);
+
+// A harness for GPUs of compute capability `sm`.
+BuildPlan plan_cuda_build(const std::vector<VerifyProgram>& programs, const CudaTools& tools,
+                          int sm, const WorkDir& dir);
+
+// Whether a plan for `arch` runs on compute capability `sm`, as the runtime chooses plans
+// (runtime/cuda/select.h): sm_90a on 9.0 only, the others on every later GPU.
+bool serves_gpu(Arch arch, int sm);
+
+// The name of a source's object file: "runtime/core/api.cpp" gives "obj/runtime_core_api.cpp.o".
+std::string object_name(llvm::StringRef source);
+
+// Paths of the sources (.cpp, .cu) that lie directly in one of the folders.
+std::vector<std::string> sources_in(const std::vector<std::string>& folders);
+
+// Translation units that are several sources in one, because what a small source costs is mostly
+// the headers it reads: the harness's own C++ sources, and on the host many programs in each.
+struct Unit {
+  std::string name;  // "unit_3.cpp"
+  std::string text;
+};
+inline constexpr size_t kProgramsPerUnit = 40;
+Unit harness_unit(bool cuda);
+std::vector<Unit> program_units(const std::vector<VerifyProgram>& programs);
+
+}  // namespace tilepost

@@ -1,0 +1,27 @@
+// Runs compiler commands side by side.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "generator/diagnostics.h"
+#include "generator/verify/progress.h"
+
+namespace tilepost {
+
+struct Command {
+  std::vector<std::string> argv;
+  std::string log;     // file that takes its output
+  double seconds = 0;  // deadline
+};
+
+// Runs at most `jobs` at a time; 0: one per core. At the first that fails, exceeds its deadline or
+// cannot start, stops the others, shows its output and reports it. False then, and when
+// interrupted.
+bool run_commands(const std::vector<Command>& commands, int jobs, const std::string& what,
+                  Progress& progress, Diagnostics& diagnostics);
+
+// The commands as a shell script that can be run by hand in the working folder.
+std::string shell_script(const std::vector<Command>& commands);
+
+}  // namespace tilepost

@@ -1,0 +1,123 @@
+#include "generator/verify/machine.h"
+
+#include <cstdlib>
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/DynamicLibrary.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Program.h"
+
+namespace tilepost {
+namespace {
+
+std::string joined(llvm::StringRef folder, llvm::StringRef file) {
+  llvm::SmallString<256> path(folder);
+  llvm::sys::path::append(path, file);
+  return path.str().str();
+}
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+std::optional<std::string> find_program(const std::string& name) {
+  const auto found = llvm::sys::findProgramByName(name);
+  return found && llvm::sys::fs::can_execute(*found) ? std::optional(*found) : std::nullopt;
+}
+
+// The first of the folders that holds the first of the files that any holds.
+std::string find_file(const std::vector<std::string>& folders,
+                      const std::vector<std::string>& files) {
+  for (const std::string& file : files)
+    for (const std::string& folder : folders)
+      if (const std::string path = joined(folder, file); llvm::sys::fs::exists(path)) return path;
+  return "";
+}
+
+// `bin/nvcc` may be a link out of the toolkit; its target's neighbours are the toolkit's.
+std::string toolkit_root(const std::string& nvcc) {
+  llvm::SmallString<256> real;
+  if (llvm::sys::fs::real_path(nvcc, real)) real = nvcc;
+  return llvm::sys::path::parent_path(llvm::sys::path::parent_path(real)).str();
+}
+
+template <class Function>
+Function* driver_call(llvm::sys::DynamicLibrary& driver, const char* name) {
+  return reinterpret_cast<Function*>(driver.getAddressOfSymbol(name));
+}
+
+}  // namespace
+
+// Signatures and numbers: CUDA Driver API, cuInit, cuDeviceGetCount, cuDeviceGetAttribute,
+// CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR.
+Gpus find_gpus() {
+  constexpr int kMajor = 75, kMinor = 76;
+  std::string error;
+  auto driver = llvm::sys::DynamicLibrary::getPermanentLibrary("libcuda.so.1", &error);
+  if (!driver.isValid()) return {0, 0, "no driver: libcuda.so.1 cannot be loaded"};
+  const auto init = driver_call<int(unsigned)>(driver, "cuInit");
+  const auto get_count = driver_call<int(int*)>(driver, "cuDeviceGetCount");
+  const auto get_attribute = driver_call<int(int*, int, int)>(driver, "cuDeviceGetAttribute");
+  if (!init || !get_count || !get_attribute)
+    return {0, 0, "libcuda.so.1 is not the CUDA driver's library"};
+  if (const int result = init(0); result != 0)
+    return {0, 0, "cuInit failed with CUDA error " + std::to_string(result)};
+  Gpus gpus;
+  int major = 0, minor = 0;
+  if (get_count(&gpus.count) != 0 || gpus.count == 0) return {0, 0, "the driver shows none"};
+  if (get_attribute(&major, kMajor, 0) != 0 || get_attribute(&minor, kMinor, 0) != 0)
+    return {0, 0, "the driver does not tell their compute capability"};
+  gpus.sm = 10 * major + minor;
+  return gpus;
+}
+
+std::optional<std::string> find_host_compiler(std::string& looked_for) {
+  if (const std::string chosen = environment("CXX"); !chosen.empty()) {
+    looked_for = "'" + chosen + "' (from CXX)";
+    return find_program(chosen);
+  }
+  looked_for = "c++, g++, clang++ in PATH; set CXX";
+  for (const char* name : {"c++", "g++", "clang++"})
+    if (const auto found = find_program(name)) return found;
+  return std::nullopt;
+}
+
+std::optional<CudaTools> find_cuda_tools(std::string& missing) {
+  CudaTools tools;
+  const std::string chosen = environment("CUDACXX");
+  if (!chosen.empty()) {
+    tools.nvcc = find_program(chosen).value_or("");
+    missing = "nvcc: looked for '" + chosen + "' (from CUDACXX)";
+  } else {
+    const char* usual = "/usr/local/cuda/bin/nvcc";
+    tools.nvcc =
+        find_program("nvcc").value_or(llvm::sys::fs::can_execute(usual) ? std::string(usual) : "");
+    missing = "nvcc: looked in PATH and /usr/local/cuda/bin; set CUDACXX";
+  }
+  if (tools.nvcc.empty()) return std::nullopt;
+
+  const std::string toolkit = toolkit_root(tools.nvcc);
+  std::vector<std::string> roots;
+  for (const std::string& root : {environment("NCCL_ROOT"), environment("NCCL_HOME"), toolkit,
+                                  std::string("/usr/local"), std::string("/usr")})
+    if (!root.empty()) roots.push_back(root);
+  std::vector<std::string> includes, libraries;
+  for (const std::string& root : roots) {
+    includes.push_back(joined(root, "include"));
+    for (const char* folder : {"lib", "lib64", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu"})
+      libraries.push_back(joined(root, folder));
+  }
+  tools.cuda_include = joined(toolkit, "include");
+  tools.nccl_include = llvm::sys::path::parent_path(find_file(includes, {"nccl.h"})).str();
+  tools.nccl_library = find_file(libraries, {"libnccl.so", "libnccl.so.2"});
+  if (!tools.nccl_include.empty() && !tools.nccl_library.empty()) return tools;
+  missing = "NCCL's " + std::string(tools.nccl_include.empty() ? "nccl.h" : "libnccl.so") +
+            ": looked under " + llvm::join(roots, ", ") + "; set NCCL_ROOT";
+  return std::nullopt;
+}
+
+}  // namespace tilepost

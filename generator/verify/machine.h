@@ -1,0 +1,34 @@
+// What this machine offers: GPUs, compilers, NCCL. Nothing of CUDA is linked.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tilepost {
+
+struct Gpus {
+  int count = 0;
+  int sm = 0;          // compute capability of the first, 90 say
+  std::string reason;  // why count is 0, "no driver (libcuda.so.1 cannot be loaded)" say
+};
+
+// The GPUs visible to this process (CUDA_VISIBLE_DEVICES applies), by asking the driver.
+Gpus find_gpus();
+
+// $CXX, else c++, g++, clang++. Or nothing, with what was looked for in `looked_for`.
+std::optional<std::string> find_host_compiler(std::string& looked_for);
+
+// The CUDA Toolkit and NCCL as the compiler needs them.
+struct CudaTools {
+  std::string nvcc;
+  std::string cuda_include;  // folder of cuda_runtime_api.h
+  std::string nccl_include;  // folder of nccl.h
+  std::string nccl_library;  // the file
+};
+
+// nvcc: $CUDACXX, PATH, /usr/local/cuda/bin. NCCL: $NCCL_ROOT, $NCCL_HOME, the toolkit, the system.
+// Or nothing, with what is missing and where it was looked for in `missing`.
+std::optional<CudaTools> find_cuda_tools(std::string& missing);
+
+}  // namespace tilepost

@@ -1,0 +1,82 @@
+#include "generator/verify/output_reader.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <thread>
+
+#include "generator/verify/process.h"
+
+namespace tilepost {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr int kPollMilliseconds = 100;
+
+void take_line(llvm::StringRef line, HarnessResult& result, llvm::raw_ostream& out,
+               Progress& progress) {
+  const bool passed = line.starts_with("ok "), failed = line.starts_with("FAIL ");
+  if (!passed && !failed) return;
+  result.passed += passed;
+  result.failed += failed;
+  result.last_line = line.str();
+  progress.clear();
+  out << line << "\n";
+  out.flush();
+}
+
+// Reads until the end of the pipe; false if silent for too long or interrupted.
+bool read_lines(int pipe, double idle_seconds, HarnessResult& result, llvm::raw_ostream& out,
+                Progress& progress) {
+  LineSplitter lines;
+  char buffer[4096];
+  Clock::time_point last = Clock::now();
+  while (true) {
+    if (interrupted()) {
+      result.end = "interrupted";
+      return false;
+    }
+    pollfd ready{pipe, POLLIN, 0};
+    if (poll(&ready, 1, kPollMilliseconds) <= 0) {
+      const std::chrono::duration<double> silence = Clock::now() - last;
+      if (silence.count() < idle_seconds) continue;
+      result.end = "no sign of life for " + std::to_string(static_cast<int>(idle_seconds)) + " s";
+      return false;
+    }
+    const ssize_t bytes = read(pipe, buffer, sizeof buffer);
+    if (bytes < 0 && errno == EINTR) continue;
+    if (bytes <= 0) return true;
+    last = Clock::now();
+    lines.add(llvm::StringRef(buffer, bytes),
+              [&](llvm::StringRef line) { take_line(line, result, out, progress); });
+  }
+}
+
+}  // namespace
+
+HarnessResult run_harness(const std::vector<std::string>& argv, double idle_seconds,
+                          llvm::raw_ostream& out, Progress& progress) {
+  HarnessResult result;
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) {
+    result.end = std::string("no pipe: ") + strerror(errno);
+    return result;
+  }
+  Process process;
+  const bool started = process.start(argv, ends[1], STDERR_FILENO, result.end);
+  close(ends[1]);
+  const bool read = started && read_lines(ends[0], idle_seconds, result, out, progress);
+  close(ends[0]);
+  if (!started || !read) return result;
+  while (!process.ended() && !interrupted())
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  result.end = process.status_text();
+  result.exit_status = process.exit_status();
+  result.ended = result.exit_status == 0 || result.exit_status == 1;
+  return result;
+}
+
+}  // namespace tilepost

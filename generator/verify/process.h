@@ -1,0 +1,50 @@
+// Child processes that can be stopped: each leads a process group of its own, so that a compiler's
+// or harness's own children end with it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+namespace tilepost {
+
+// True once the user has asked to stop (Ctrl-C, SIGTERM) while a guard lives. Everything that waits
+// for a child looks here.
+class InterruptGuard {
+ public:
+  InterruptGuard();
+  ~InterruptGuard();
+  InterruptGuard(const InterruptGuard&) = delete;
+  InterruptGuard& operator=(const InterruptGuard&) = delete;
+};
+bool interrupted();
+
+class Process {
+ public:
+  Process() = default;
+  ~Process() { kill(); }
+  Process(Process&& other) noexcept;
+  Process& operator=(Process&& other) noexcept;
+
+  // Starts argv[0], looked up in PATH if it has no slash, with standard output and standard error
+  // going to the given descriptors. False, with the system's words in `error`, if it cannot start.
+  bool start(const std::vector<std::string>& argv, int out, int err, std::string& error);
+
+  // True when it has ended; then status() says how.
+  bool ended();
+
+  // 0: exit status 0. Otherwise "exit status 1" or "signal 11 (Segmentation fault)".
+  bool succeeded() const { return status_ == 0; }
+  int exit_status() const;  // -1: killed by a signal
+  std::string status_text() const;
+
+  // Ends it and its group; waits for it.
+  void kill();
+
+ private:
+  pid_t pid_ = -1;
+  int status_ = -1;
+};
+
+}  // namespace tilepost

@@ -1,0 +1,31 @@
+// How far long work has come, on standard error: one rewritten line on a terminal, else a line
+// every few seconds.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "llvm/ADT/Twine.h"
+
+namespace tilepost {
+
+class Progress {
+ public:
+  Progress();
+  ~Progress() { clear(); }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  // "tilepost: compiling 12/30"
+  void update(const llvm::Twine& what, size_t done, size_t total);
+
+  // Removes the line from a terminal, before other output.
+  void clear();
+
+ private:
+  const bool terminal_;
+  bool shown_ = false;
+  std::chrono::steady_clock::time_point last_;
+};
+
+}  // namespace tilepost

@@ -1,0 +1,19 @@
+// Fills the working folder with all that the compiler will read.
+#pragma once
+
+#include <vector>
+
+#include "generator/verify/programs.h"
+#include "generator/verify/progress.h"
+#include "generator/verify/work_dir.h"
+
+namespace tilepost {
+
+enum class SourcesResult { written, rejected, not_written };
+
+// Writes the runtime, the public headers, the harness, the generated programs and the registry.
+// Rejected: the weaver refused a program or the user interrupted. The reason has been reported.
+SourcesResult write_sources(const std::vector<VerifyProgram>& programs, bool cuda,
+                            const WorkDir& dir, Progress& progress, Diagnostics& diagnostics);
+
+}  // namespace tilepost

@@ -1,0 +1,22 @@
+// From specs and sweeps to the list of cases to verify.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "generator/verify/verify.h"
+
+namespace tilepost {
+
+// One spec with one combination of swept values appended to its overrides.
+struct Case {
+  Input input;
+  std::string varied;  // "ranks=2, gemm.m=7": empty without sweeps
+  std::string hidden;  // those of them that a line of the report does not show anyway
+};
+
+// Every input with every combination, the last sweep varying fastest. A sweep without values gives
+// no case.
+std::vector<Case> expand(const std::vector<Input>& inputs, const std::vector<Sweep>& sweeps);
+
+}  // namespace tilepost

@@ -1,0 +1,65 @@
+#include "generator/verify/target.h"
+
+#include <algorithm>
+
+#include "generator/verify/build.h"
+
+namespace tilepost {
+namespace {
+
+int max_ranks(const std::vector<VerifyProgram>& programs) {
+  int ranks = 0;
+  for (const VerifyProgram& program : programs)
+    ranks = std::max(ranks, program.plans.front().ranks);
+  return ranks;
+}
+
+// Why the programs cannot run on this machine's GPUs, or "". Fills in `choice` on the way.
+std::string obstacle(const std::vector<VerifyProgram>& programs, TargetChoice& choice) {
+  for (const VerifyProgram& program : programs)
+    if (program.plans.front().arch == Arch::host) return "the spec's arch is 'host'";
+  const Gpus gpus = find_gpus();
+  if (const int wanted = max_ranks(programs); gpus.count < wanted)
+    return "this machine has " + std::to_string(gpus.count) + (gpus.count == 1 ? " GPU" : " GPUs") +
+           (gpus.reason.empty() ? "" : " (" + gpus.reason + ")") + ", the spec wants " +
+           std::to_string(wanted);
+  for (const VerifyProgram& program : programs) {
+    const auto served = [&](const Plan& plan) { return serves_gpu(plan.arch, gpus.sm); };
+    if (std::none_of(program.plans.begin(), program.plans.end(), served))
+      return "this machine's GPUs are sm_" + std::to_string(gpus.sm) + ", '" + program.name +
+             "' is planned for " + name_of(program.plans.front().arch);
+  }
+  std::string missing;
+  const std::optional<CudaTools> tools = find_cuda_tools(missing);
+  if (!tools) return "there is no " + missing;
+  choice.sm = gpus.sm;
+  choice.tools = *tools;
+  return "";
+}
+
+}  // namespace
+
+std::optional<TargetChoice> choose_target(const std::vector<VerifyProgram>& programs,
+                                          VerifyTarget target, llvm::raw_ostream& out,
+                                          Diagnostics& diagnostics) {
+  TargetChoice choice;
+  if (target != VerifyTarget::host) {
+    const std::string reason = obstacle(programs, choice);
+    choice.cuda = reason.empty();
+    if (choice.cuda) return choice;
+    if (target == VerifyTarget::cuda) {
+      diagnostics.error("cannot verify on GPUs: " + reason);
+      return std::nullopt;
+    }
+    out << "host target: " << reason << "\n";
+  }
+  std::string looked_for;
+  if (const auto compiler = find_host_compiler(looked_for)) {
+    choice.compiler = *compiler;
+    return choice;
+  }
+  diagnostics.error("there is no C++ compiler: looked for " + looked_for);
+  return std::nullopt;
+}
+
+}  // namespace tilepost

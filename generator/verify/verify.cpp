@@ -1,0 +1,128 @@
+#include "generator/verify/verify.h"
+
+#include <chrono>
+
+#include "generator/verify/build.h"
+#include "generator/verify/output_reader.h"
+#include "generator/verify/process.h"
+#include "generator/verify/sources.h"
+#include "generator/verify/target.h"
+#include "llvm/Support/FormatVariadic.h"
+
+namespace tilepost {
+namespace {
+
+// runtime/verify/check_program.cpp: exact and random.
+constexpr int kChecksPerProgram = 2;
+
+constexpr int kPassed = 0, kFailed = 1, kNotWritten = 3;
+
+std::string count_of(int64_t count, const char* what) {
+  return (llvm::Twine(count) + " " + what + (count == 1 ? "" : "s")).str();
+}
+
+// More than the harness's own patience: see runtime/verify/check_program.cpp.
+double idle_seconds(const std::vector<VerifyProgram>& programs) {
+  double products = 0;
+  for (const VerifyProgram& program : programs) {
+    const Plan& plan = program.plans.front();
+    products = std::max(products, static_cast<double>(plan.m) * plan.n * plan.k * plan.ranks);
+  }
+  return 300 + products / 2e7;
+}
+
+// The last line; true: everything was checked and passed. `seconds` is what it all took.
+bool summarise(const HarnessResult& result, const std::vector<VerifyProgram>& programs,
+               const VerifyOptions& options, double seconds, llvm::raw_ostream& out) {
+  const auto count = static_cast<int64_t>(programs.size());
+  const int64_t expected = count * kChecksPerProgram;
+  const int64_t made = result.passed + result.failed;
+  const bool passed = result.ended && result.exit_status == 0 && result.passed == expected;
+  if (!result.ended)
+    out << "FAIL: the harness ended early with " << result.end << " after "
+        << count_of(made, "check") << (made > 0 ? ", the last of them: " : "") << result.last_line;
+  else if (result.failed > 0)
+    out << "FAIL: " << count_of(result.failed, "check") << " of " << made << " failed, "
+        << count_of(count, "plan");
+  else if (!passed)
+    out << "FAIL: the harness ended with " << result.end << " after " << count_of(made, "check")
+        << " instead of " << expected;
+  else
+    out << "PASS: " << count_of(count, "plan") << ", "
+        << count_of(count * (options.runs + 1), "run");
+  out << ", seed " << options.seed << llvm::formatv(", {0:F1} s\n", seconds);
+  return passed;
+}
+
+// Compiles the harness. On failure a temporary folder is kept and named.
+bool build(const BuildPlan& plan, int jobs, WorkDir& dir, Progress& progress,
+           Diagnostics& diagnostics) {
+  if (run_commands(plan.compile, jobs, "compiling", progress, diagnostics) &&
+      run_commands({plan.link}, 1, "linking", progress, diagnostics))
+    return true;
+  if (!interrupted() && dir.temporary()) {
+    dir.keep();
+    diagnostics.note({}, "the sources are in " + dir.path());
+  }
+  return false;
+}
+
+// Plans, generates and compiles into `dir`; the harness's path, or "" and the exit code.
+std::string make_harness(const std::vector<VerifyProgram>& programs, const TargetChoice& target,
+                         int jobs, WorkDir& dir, Progress& progress, Diagnostics& diagnostics,
+                         int& exit_code) {
+  const SourcesResult sources =
+      dir.ok() ? write_sources(programs, target.cuda, dir, progress, diagnostics)
+               : SourcesResult::not_written;
+  exit_code = sources == SourcesResult::not_written ? kNotWritten : kFailed;
+  if (sources != SourcesResult::written) return "";
+  const BuildPlan plan = target.cuda ? plan_cuda_build(programs, target.tools, target.sm, dir)
+                                     : plan_host_build(programs, target.compiler, dir);
+  std::vector<Command> commands = plan.compile;
+  commands.push_back(plan.link);
+  if (!dir.write("build.sh", shell_script(commands), diagnostics)) {
+    exit_code = kNotWritten;
+    return "";
+  }
+  return build(plan, jobs, dir, progress, diagnostics) ? plan.harness : "";
+}
+
+}  // namespace
+
+int verify(const std::vector<Input>& inputs, const VerifyOptions& options, llvm::raw_ostream& out,
+           Diagnostics& diagnostics) {
+  const auto start = std::chrono::steady_clock::now();
+  const InterruptGuard guard;
+  Progress progress;
+  std::vector<VerifyProgram> programs =
+      plan_cases(expand(inputs, options.sweeps), progress, diagnostics);
+  if (programs.empty()) {
+    if (diagnostics.ok() && !interrupted()) diagnostics.error("there is nothing to verify");
+    return kFailed;
+  }
+  const std::optional<TargetChoice> target =
+      choose_target(programs, options.target, out, diagnostics);
+  if (!target) return kFailed;
+  if (!target->cuda) programs = on_host(programs);
+  make_names_unique(programs);
+
+  WorkDir dir(options.keep_dir, diagnostics);
+  int exit_code = kFailed;
+  const std::string harness =
+      make_harness(programs, *target, options.jobs, dir, progress, diagnostics, exit_code);
+  if (harness.empty()) return exit_code;
+
+  progress.clear();
+  const HarnessResult result = run_harness(
+      {harness, "--seed", std::to_string(options.seed), "--runs", std::to_string(options.runs)},
+      idle_seconds(programs), out, progress);
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  const bool passed = summarise(result, programs, options, elapsed.count(), out);
+  if (!passed && dir.temporary() && !interrupted()) dir.keep();
+  if (!passed && !dir.temporary())
+    out << "sources and harness are in " << dir.path()
+        << ": 'sh build.sh' compiles, './harness --only NAME' runs one program\n";
+  return passed ? kPassed : kFailed;
+}
+
+}  // namespace tilepost

@@ -1,0 +1,39 @@
+// `tilepost verify`: generate, compile, run on random data, compare with an independent reference.
+//
+// The checks themselves are in runtime/verify/: a harness that the tool carries as source, compiles
+// with this machine's compiler together with the runtime and the generated programs, and runs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "generator/driver.h"
+
+namespace tilepost {
+
+enum class VerifyTarget { automatic, cuda, host };
+
+// `--sweep gemm.m=1,7,64`.
+struct Sweep {
+  std::string path;                 // dotted field name
+  std::vector<std::string> values;  // each parsed as the field is
+};
+
+struct VerifyOptions {
+  VerifyTarget target = VerifyTarget::automatic;
+  std::vector<Sweep> sweeps;  // the Cartesian product of all, for every spec
+  uint64_t seed = 1;          // of the random data
+  int runs = 3;               // of the exact check, back to back
+  std::string keep_dir;       // where to leave sources and harness; empty: a temporary folder
+  int jobs = 0;               // compilers at a time; 0: one per core
+};
+
+// Verifies every input under every combination of the sweeps. Prints a line per check and a last
+// line "PASS: …" or "FAIL: …" to `out`, progress to standard error. Returns the exit code: 0 all
+// checks passed, 1 a spec was rejected, something needed is missing or a check failed, 3 the
+// working folder could not be written.
+int verify(const std::vector<Input>& inputs, const VerifyOptions& options, llvm::raw_ostream& out,
+           Diagnostics& diagnostics);
+
+}  // namespace tilepost

@@ -1,0 +1,51 @@
+#include "generator/verify/work_dir.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+namespace tilepost {
+namespace fs = llvm::sys::fs;
+
+WorkDir::WorkDir(const std::string& keep_dir, Diagnostics& diagnostics) {
+  llvm::SmallString<256> path(keep_dir);
+  std::error_code error;
+  if (keep_dir.empty()) {
+    error = fs::createUniqueDirectory("tilepost-verify", path);
+    temporary_ = !error;
+  } else {
+    error = fs::create_directories(path);
+    if (!error) error = fs::make_absolute(path);
+  }
+  if (error)
+    diagnostics.error("cannot make folder '" + path + "': " + error.message());
+  else
+    path_ = path.str().str();
+}
+
+WorkDir::~WorkDir() {
+  if (temporary_) fs::remove_directories(path_);
+}
+
+std::string WorkDir::path(llvm::StringRef file) const {
+  llvm::SmallString<256> path(path_);
+  llvm::sys::path::append(path, file);
+  return path.str().str();
+}
+
+bool WorkDir::write(llvm::StringRef file, llvm::StringRef text, Diagnostics& diagnostics) const {
+  const std::string path = this->path(file);
+  std::error_code error = fs::create_directories(llvm::sys::path::parent_path(path));
+  if (!error) {
+    llvm::raw_fd_ostream stream(path, error);
+    if (!error) {
+      stream << text;
+      stream.close();
+      error = stream.error();
+      stream.clear_error();
+    }
+  }
+  if (error) diagnostics.error("cannot write '" + path + "': " + error.message());
+  return !error;
+}
+
+}  // namespace tilepost

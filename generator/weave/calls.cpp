@@ -1,0 +1,196 @@
+#include "generator/weave/calls.h"
+
+#include "clang/AST/DeclTemplate.h"
+#include "clang/AST/RecursiveASTVisitor.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/StringSwitch.h"
+
+namespace tilepost {
+namespace {
+
+using clang::dyn_cast;
+using clang::isa;
+
+const clang::FunctionDecl* function_of(const clang::NamedDecl* decl) {
+  decl = decl->getUnderlyingDecl();
+  if (const auto* found = dyn_cast<clang::FunctionTemplateDecl>(decl)) {
+    return found->getTemplatedDecl();
+  }
+  return dyn_cast<clang::FunctionDecl>(decl);
+}
+
+class Visitor : public clang::RecursiveASTVisitor<Visitor> {
+ public:
+  using Base = clang::RecursiveASTVisitor<Visitor>;
+  std::vector<Reference> references;
+
+  bool shouldVisitTemplateInstantiations() const { return true; }
+
+  bool TraverseDecl(clang::Decl* decl) {
+    const auto* function = decl ? dyn_cast<clang::FunctionDecl>(decl) : nullptr;
+    const auto* parameter = decl ? dyn_cast<clang::ParmVarDecl>(decl) : nullptr;
+    Scope outer = scope_;
+    if (function) scope_ = {function, {}, false};
+    if (parameter) scope_.default_argument = true;
+    const bool go_on = Base::TraverseDecl(decl);
+    scope_ = std::move(outer);
+    return go_on;
+  }
+
+  bool TraverseLambdaExpr(clang::LambdaExpr* lambda) {
+    scope_.lambdas.push_back(lambda);
+    const bool go_on = Base::TraverseLambdaExpr(lambda);
+    scope_.lambdas.pop_back();
+    return go_on;
+  }
+
+  bool VisitCallExpr(clang::CallExpr* call) {
+    const clang::Expr* callee = call->getCallee()->IgnoreParenImpCasts();
+    if (add(callee, call)) called_.insert(callee);
+    return true;
+  }
+
+  bool VisitDeclRefExpr(clang::DeclRefExpr* name) { return visit_name(name); }
+  bool VisitUnresolvedLookupExpr(clang::UnresolvedLookupExpr* name) { return visit_name(name); }
+
+ private:
+  bool visit_name(const clang::Expr* name) {
+    if (!called_.contains(name)) add(name, nullptr);
+    return true;
+  }
+
+  bool add(const clang::Expr* name, const clang::CallExpr* call) {
+    Reference reference;
+    if (const auto* resolved = dyn_cast<clang::DeclRefExpr>(name)) {
+      add_target(reference, resolved->getDecl());
+    } else if (const auto* lookup = dyn_cast<clang::UnresolvedLookupExpr>(name)) {
+      for (const clang::NamedDecl* decl : lookup->decls()) add_target(reference, decl);
+    }
+    if (reference.functions.empty() && reference.mark == Mark::none) return false;
+    reference.name = name;
+    reference.call = call;
+    reference.scope = scope_;
+    references.push_back(std::move(reference));
+    return true;
+  }
+
+  void add_target(Reference& reference, const clang::NamedDecl* decl) {
+    if (const Mark mark = mark_of(decl); mark != Mark::none) {
+      reference.mark = mark;
+    } else if (const clang::FunctionDecl* function = function_of(decl)) {
+      reference.functions.push_back(representative(function));
+    }
+  }
+
+  Scope scope_;
+  llvm::DenseSet<const clang::Expr*> called_;
+};
+
+}  // namespace
+
+const char* name_of(Mark mark) {
+  switch (mark) {
+    case Mark::tunable:
+      return "tunable";
+    case Mark::num_tiles:
+      return "num_tiles";
+    case Mark::tile:
+      return "tile";
+    case Mark::out:
+      return "out";
+    case Mark::out_coord:
+      return "out_coord";
+    case Mark::tile_done:
+      return "tile_done";
+    case Mark::none:
+      break;
+  }
+  return "";
+}
+
+Mark mark_named(llvm::StringRef name) {
+  return llvm::StringSwitch<Mark>(name)
+      .Case("tunable", Mark::tunable)
+      .Case("num_tiles", Mark::num_tiles)
+      .Case("tile", Mark::tile)
+      .Case("out", Mark::out)
+      .Case("out_coord", Mark::out_coord)
+      .Case("tile_done", Mark::tile_done)
+      .Default(Mark::none);
+}
+
+Mark mark_of(const clang::NamedDecl* decl) {
+  const clang::FunctionDecl* function = function_of(decl);
+  if (!function || !function->getIdentifier()) return Mark::none;
+  const auto* space = dyn_cast<clang::NamespaceDecl>(function->getDeclContext());
+  if (!space || space->getName() != "tilepost") return Mark::none;
+  if (!space->getParent()->getRedeclContext()->isTranslationUnit()) return Mark::none;
+  return mark_named(function->getName());
+}
+
+const clang::FunctionDecl* representative(const clang::FunctionDecl* function) {
+  if (const auto* primary = function->getPrimaryTemplate()) {
+    while (const auto* member = primary->getInstantiatedFromMemberTemplate()) primary = member;
+    return primary->getTemplatedDecl()->getCanonicalDecl();
+  }
+  if (const auto* pattern = function->getTemplateInstantiationPattern()) function = pattern;
+  return function->getCanonicalDecl();
+}
+
+std::vector<Reference> find_references(const Parsed& parsed) {
+  Visitor visitor;
+  for (clang::Decl* decl : parsed.ast.getTranslationUnitDecl()->decls()) {
+    if (parsed.in_main(decl) || parsed.expanded(decl->getBeginLoc())) visitor.TraverseDecl(decl);
+  }
+  return std::move(visitor.references);
+}
+
+std::optional<CallTokens> find_call_tokens(const Parsed& parsed, const Reference& reference,
+                                           llvm::StringRef what) {
+  const auto refuse = [&](const llvm::Twine& reason) {
+    parsed.error(reference.name->getBeginLoc(), reason);
+    return std::nullopt;
+  };
+  clang::SourceLocation last;
+  clang::SourceLocation last_argument;
+  if (const auto* resolved = dyn_cast<clang::DeclRefExpr>(reference.name)) {
+    last = resolved->getLocation();
+    last_argument = resolved->getRAngleLoc();
+  } else {
+    const auto* lookup = clang::cast<clang::UnresolvedLookupExpr>(reference.name);
+    last = lookup->getNameLoc();
+    last_argument = lookup->getRAngleLoc();
+  }
+  const auto begin = parsed.spelled(reference.name->getBeginLoc());
+  const auto end = parsed.spelled(last);
+  if (!begin || !end) {
+    if (!parsed.expanded(last))
+      return refuse("'" + what +
+                    "' is called from a header; move the "
+                    "call into the kernel's file");
+    return refuse("'" + what +
+                  "' is pasted together by the preprocessor (##) and cannot be "
+                  "rewritten; spell it out");
+  }
+  // Only names and :: may stand in between: else macros supply the parts from different places.
+  const Token* name = parsed.tokens.at(*begin);
+  while (name && name->begin < *end) {
+    const bool part = name->kind == clang::tok::raw_identifier ||
+                      name->kind == clang::tok::coloncolon || name->kind == clang::tok::comment;
+    name = part ? name + 1 : nullptr;
+  }
+  const Token* close = name;
+  if (name && last_argument.isValid()) {
+    const auto angle = parsed.spelled(last_argument);
+    close = angle && *angle > *end ? parsed.tokens.at(*angle) : nullptr;
+  }
+  const Token* open = close ? parsed.tokens.next(close) : nullptr;
+  if (!open || open->kind != clang::tok::l_paren) {
+    return refuse("the call of '" + what +
+                  "' is put together from several macros or "
+                  "parenthesised and cannot be rewritten; write the name and its '(' side by side");
+  }
+  return CallTokens{*begin, name->end, open, last_argument.isValid()};
+}
+
+}  // namespace tilepost

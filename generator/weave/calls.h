@@ -1,0 +1,58 @@
+// The calls of a source: who calls what from where. The ground for folding tunables and for
+// threading the view.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "clang/AST/Expr.h"
+#include "clang/AST/ExprCXX.h"
+#include "generator/weave/parser.h"
+
+namespace tilepost {
+
+// The marks of tilepost/mark.cuh.
+enum class Mark { none, tunable, num_tiles, tile, out, out_coord, tile_done };
+
+// As in the source: "tile_done".
+const char* name_of(Mark mark);
+// The mark that a declaration is, through using-declarations and templates.
+Mark mark_of(const clang::NamedDecl* decl);
+// The mark of that name, or none.
+Mark mark_named(llvm::StringRef name);
+
+// The function that stands for all of its redeclarations, instantiations and specialisations: they
+// share one parameter list.
+const clang::FunctionDecl* representative(const clang::FunctionDecl* function);
+
+// Where in the source an expression stands.
+struct Scope {
+  const clang::FunctionDecl* function = nullptr;  // null at namespace scope
+  std::vector<const clang::LambdaExpr*> lambdas;  // from the function inwards
+  bool default_argument = false;
+};
+
+// A function's or mark's name, called or not.
+struct Reference {
+  const clang::Expr* name = nullptr;      // DeclRefExpr, or UnresolvedLookupExpr in a template
+  const clang::CallExpr* call = nullptr;  // null where its address is taken
+  std::vector<const clang::FunctionDecl*> functions;  // what it may name; representatives
+  Mark mark = Mark::none;
+  Scope scope;
+};
+
+// Every reference from the main file's code, instantiations included.
+std::vector<Reference> find_references(const Parsed& parsed);
+
+// The tokens of a call. `open` is the ( of its arguments.
+struct CallTokens {
+  size_t name_begin, name_end;  // the qualified name, template arguments not included
+  const Token* open;
+  bool has_template_arguments;
+};
+
+// Finds the tokens that spell a call of `what`; refuses where macros take them from several places.
+std::optional<CallTokens> find_call_tokens(const Parsed& parsed, const Reference& reference,
+                                           llvm::StringRef what);
+
+}  // namespace tilepost

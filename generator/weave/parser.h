@@ -1,0 +1,64 @@
+// One parse of a kernel's source with Clang, in memory, without CUDA or any header on disk.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "clang/AST/ASTContext.h"
+#include "clang/Basic/SourceManager.h"
+#include "generator/weave/report.h"
+#include "generator/weave/tokens.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+namespace tilepost {
+
+struct Range {
+  size_t begin, end;  // offsets
+  bool contains(size_t offset) const { return begin <= offset && offset < end; }
+};
+
+// An #include that the preprocessor followed.
+struct Inclusion {
+  size_t at;            // of its #
+  std::string spelled;  // "<cuda_bf16.h>"
+};
+
+// What a pass works on. All offsets are into `text`, the main file of the parse.
+class Parsed {
+ public:
+  Parsed(const Text& source, const Tokens& source_tokens, clang::ASTContext& tree, Report& to)
+      : text(source), tokens(source_tokens), ast(tree), sm(tree.getSourceManager()), report(to) {}
+
+  // Where the token is spelled, also inside a #define; nothing if that is in another file or if the
+  // preprocessor pasted the token together.
+  std::optional<size_t> spelled(clang::SourceLocation where) const;
+  // Where it stands after expansion: for a token from a macro, the macro's use. Nothing if in
+  // another file.
+  std::optional<size_t> expanded(clang::SourceLocation where) const;
+  bool in_main(const clang::Decl* decl) const { return expanded(decl->getLocation()).has_value(); }
+  // The end of the token that the expansion ends with.
+  std::optional<size_t> expanded_end(clang::SourceLocation where) const;
+
+  // Errors point at the spelling; where that is in a macro, a note says what expanded it.
+  void error(clang::SourceLocation where, const llvm::Twine& message) const;
+  void note(clang::SourceLocation where, const llvm::Twine& message) const;
+  void error_at(Range where, const llvm::Twine& message) const;
+
+  const Text& text;
+  const Tokens& tokens;
+  clang::ASTContext& ast;
+  const clang::SourceManager& sm;
+  Report& report;
+  std::vector<Inclusion> inclusions;
+  std::vector<Range> skipped;  // branches of #if not taken; whole lines, directives not included
+
+ private:
+  void say(Report::Kind kind, clang::SourceLocation where, const llvm::Twine& message) const;
+};
+
+// Parses `text` and, if Clang finds no error, hands the tree to `use`. Clang's errors are reported
+// as ours. Returns whether the parse was clean and nothing was reported.
+bool parse(const Text& text, bool cuda, Report& report, llvm::function_ref<void(Parsed&)> use);
+
+}  // namespace tilepost

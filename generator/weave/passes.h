@@ -1,0 +1,48 @@
+// The weaver's passes, in the order they run. Each looks at a finished parse; those that change
+// something return edits of the text that was parsed.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "generator/weave/parser.h"
+#include "generator/weave/pieces.h"
+#include "generator/weave/weave.h"
+
+namespace tilepost {
+
+// Refuses a kernel that is missing, overloaded, of the wrong kind or in the wrong place.
+void check_source(const Parsed& parsed, const WeaveRequest& request);
+
+// Folds every tunable to the plan's literal or to its fallback.
+Edits specialise(const Parsed& parsed, const WeaveRequest& request);
+
+// Replaces an `if` whose condition is a constant by the branch taken.
+Edits prune(const Parsed& parsed);
+
+// Sets `keep` on the pieces that the kernel and request.keep reach.
+void mark_reachable(const Parsed& parsed, const WeaveRequest& request, Pieces& pieces);
+
+// Refuses in what is kept: names that the woven text needs for itself, marks that the preprocessor
+// hides from the parse, inclusions that cannot be hoisted.
+void check_kept(const Parsed& parsed, const WeaveRequest& request, const Pieces& pieces);
+
+// Rewrites the marks in what is kept and hands the view down to them.
+void thread_view(const Parsed& parsed, const WeaveRequest& request, const Pieces& pieces,
+                 Edits& edits);
+
+// Puts the kernel's body between #if guard and #endif, and gives C functions C++ names: several
+// generated kernels must link into one program.
+void wrap_kernel(const Parsed& parsed, const WeaveRequest& request, const Pieces& pieces,
+                 Edits& edits);
+
+// [[maybe_unused]] for variables whose last read pruning took away, or the guard may.
+void quiet_unused(const Parsed& parsed, const WeaveRequest& request, const Pieces& pieces,
+                  Edits& edits);
+
+// The kept pieces with their edits, tidily spaced, and the includes.
+WovenKernel assemble(const Parsed& parsed, const WeaveRequest& request, const Pieces& pieces,
+                     const Edits& edits);
+
+}  // namespace tilepost

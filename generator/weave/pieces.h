@@ -1,0 +1,52 @@
+// A source cut into what can be kept or dropped: declarations with their comments, namespace
+// brackets, preprocessor lines.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "clang/AST/Decl.h"
+#include "generator/weave/parser.h"
+
+namespace tilepost {
+
+struct Piece {
+  enum class Kind {
+    declaration,    // one or more declarations that share their text
+    instantiation,  // an explicit instantiation: never kept, whoever includes the text instantiates
+    open,           // namespace x {, extern "C" {
+    close,          // its }
+    include,
+    define,     // also #undef
+    condition,  // #if and its kind, to #endif
+    pragma,
+    skipped,  // lines of a branch not taken
+    comment,  // the file's head
+  };
+
+  Kind kind;
+  Range code;         // without comments
+  Range text;         // with the comments that go with it; from a token to a token
+  bool blank_before;  // an empty line stands before it
+  std::string name;   // define: the macro; condition: "if", "elif", "else", "endif"
+  std::vector<const clang::Decl*> declarations;
+  int partner = -1;          // open: its close; condition "if": its endif
+  std::vector<int> parents;  // the open pieces and #ifs around it, outermost first
+  bool keep = false;
+};
+
+struct Pieces {
+  std::vector<Piece> all;
+
+  // The declaration piece that holds `offset`, or -1.
+  int at(size_t offset) const;
+  // Whether the text at `offset` is kept.
+  bool kept(size_t offset) const;
+};
+
+Pieces cut_into_pieces(const Parsed& parsed);
+
+// The identifiers in a part of the source, comments and strings excluded.
+std::vector<llvm::StringRef> identifiers(const Parsed& parsed, Range range);
+
+}  // namespace tilepost

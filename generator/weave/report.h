@@ -1,0 +1,41 @@
+// Refusals at their place in the source the user wrote, whatever text a pass was looking at.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "generator/diagnostics.h"
+#include "generator/weave/text.h"
+
+namespace tilepost {
+
+class Report {
+ public:
+  enum class Kind { error, note };
+
+  Report(Diagnostics& diagnostics, llvm::StringRef name, llvm::StringRef source);
+
+  // [begin, end) are offsets in `text`, which descends from the source. The same message at the
+  // same place is said once; a note goes with the message before it.
+  void say(Kind kind, const Text& text, size_t begin, size_t end, const llvm::Twine& message);
+  // At a place in another file, a header say; the file is made known on first use.
+  void say_in(Kind kind, llvm::StringRef name, llvm::StringRef content, size_t begin,
+              const llvm::Twine& message);
+  // About the source as a whole.
+  void error(const llvm::Twine& message);
+
+  bool ok() const { return errors_ == 0; }
+
+ private:
+  void emit(Kind kind, llvm::SMRange where, const llvm::Twine& message);
+
+  Diagnostics& diagnostics_;
+  std::string name_;
+  llvm::StringRef source_;
+  std::map<std::string, llvm::StringRef, std::less<>> headers_;
+  std::set<std::pair<const char*, std::string>> said_;
+  bool muted_ = false;  // the notes of a repeated message
+  int errors_ = 0;
+};
+
+}  // namespace tilepost

@@ -1,0 +1,68 @@
+#include "generator/weave/weave.h"
+
+#include "generator/weave/guard_source.h"
+#include "generator/weave/passes.h"
+#include "llvm/Support/thread.h"
+
+namespace tilepost {
+
+namespace {
+
+// The source with lines that end in \n alone, as the passes count on.
+Text with_plain_lines(const std::string& source) {
+  Edits edits;
+  for (size_t at = 0; (at = source.find("\r\n", at)) != std::string::npos; ++at) {
+    edits.erase(at, at + 1);
+  }
+  return edits.apply(Text(source));
+}
+
+// Three parses: the source as written, with tunables folded, and pruned. Each sees through what the
+// one before made constant.
+std::optional<WovenKernel> weave_text(const WeaveRequest& request, Text text, Report& report) {
+  Edits folded;
+  const bool read = parse(text, request.cuda, report, [&](Parsed& parsed) {
+    check_source(parsed, request);
+    folded = specialise(parsed, request);
+  });
+  if (!read) return std::nullopt;
+  text = folded.apply(text);
+
+  Edits pruned;
+  if (!parse(text, request.cuda, report, [&](Parsed& parsed) { pruned = prune(parsed); })) {
+    return std::nullopt;
+  }
+  text = pruned.apply(text);
+
+  WovenKernel woven;
+  const bool done = parse(text, request.cuda, report, [&](Parsed& parsed) {
+    Pieces pieces = cut_into_pieces(parsed);
+    mark_reachable(parsed, request, pieces);
+    check_kept(parsed, request, pieces);
+    if (!report.ok()) return;
+    Edits edits;
+    thread_view(parsed, request, pieces, edits);
+    wrap_kernel(parsed, request, pieces, edits);
+    quiet_unused(parsed, request, pieces, edits);
+    woven = assemble(parsed, request, pieces, edits);
+  });
+  if (!done) return std::nullopt;
+  return woven;
+}
+
+}  // namespace
+
+std::optional<WovenKernel> weave(const WeaveRequest& request, Diagnostics& diagnostics) {
+  Report report(diagnostics, request.file, request.source);
+  const Text text = with_plain_lines(request.source);
+  guard_source(text, report);
+  if (!report.ok()) return std::nullopt;
+
+  std::optional<WovenKernel> woven;
+  llvm::thread worker(std::optional<unsigned>(kStackBytes),
+                      [&] { woven = weave_text(request, text, report); });
+  worker.join();
+  return woven;
+}
+
+}  // namespace tilepost

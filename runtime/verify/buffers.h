@@ -1,0 +1,39 @@
+// One run's operands and output on one rank, the output poisoned and fenced by canaries.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runtime/verify/world.h"
+
+namespace tilepost::verify {
+
+class RunBuffers {
+ public:
+  RunBuffers(RankDevice& device, const Problem& problem, int64_t out_elements);
+  ~RunBuffers();
+  RunBuffers(const RunBuffers&) = delete;
+  RunBuffers& operator=(const RunBuffers&) = delete;
+
+  // Fresh operands for a run of a rank; the output becomes NaN.
+  void prepare(const Distribution& distribution, uint64_t seed, int run, int rank);
+
+  const void* a() const { return a_; }
+  const void* b() const { return b_; }
+  void* out() const { return static_cast<char*>(out_) + kCanaryBytes; }
+
+  // Copies the output to host memory. Returns which canary was overwritten, or "".
+  std::string fetch(std::vector<uint16_t>& out) const;
+
+ private:
+  static constexpr size_t kCanaryBytes = 256;
+
+  RankDevice& device_;
+  const Problem problem_;
+  const int64_t out_elements_;
+  void* a_ = nullptr;
+  void* b_ = nullptr;
+  void* out_ = nullptr;  // canary, out_elements_, canary
+};
+
+}  // namespace tilepost::verify

@@ -1,0 +1,34 @@
+// Checks one program: runs it on all ranks with fresh data and compares every output.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "runtime/verify/options.h"
+#include "runtime/verify/registry.h"
+#include "runtime/verify/world.h"
+
+namespace tilepost::verify {
+
+// One line of the report.
+struct CheckResult {
+  bool ok = false;
+  std::string text;  // "exact: 8256 elements equal, 3 runs", or what went wrong and where
+};
+
+// "attn_out  host  4 ranks  129x64x7 bf16 panel 3 groups"
+std::string program_label(const Entry& entry, const tilepost_plan_t& plan);
+
+// Seconds that every wait of the program's runs may take.
+double deadline_of(const tilepost_plan_t& plan, const World& world, const HarnessOptions& options);
+
+// The exact check with options.runs runs, then the random check with one. Stops after the first
+// that fails. `seed` is this program's own. `alive(runs)` is called whenever some more runs have
+// been started or compared.
+std::vector<CheckResult> check_program(const tilepost_program_t& program,
+                                       const tilepost_plan_t& plan, World& world,
+                                       const HarnessOptions& options, uint64_t seed,
+                                       const std::function<void(int)>& alive);
+
+}  // namespace tilepost::verify

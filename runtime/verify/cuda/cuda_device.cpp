@@ -1,0 +1,111 @@
+#include "runtime/verify/cuda/cuda_device.h"
+
+#include <memory>
+
+#include "runtime/verify/cuda/kernels.h"
+
+namespace tilepost::verify {
+namespace {
+
+// Device memory of the reference, freed with it.
+template <class T>
+class Scratch {
+ public:
+  explicit Scratch(int64_t count) {
+    void* memory = nullptr;
+    check_cuda(cudaMalloc(&memory, static_cast<size_t>(count) * sizeof(T)), "cudaMalloc");
+    data_ = static_cast<T*>(memory);
+  }
+  ~Scratch() { cudaFree(data_); }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  T* get() const { return data_; }
+
+ private:
+  T* data_ = nullptr;
+};
+
+}  // namespace
+
+void check_cuda(cudaError_t error, const char* call) {
+  if (error == cudaSuccess) return;
+  throw TargetError(std::string(call) + ": " + cudaGetErrorString(error));
+}
+
+CudaDevice::~CudaDevice() {
+  if (stream_ == nullptr) return;
+  cudaSetDevice(device_);
+  cudaStreamDestroy(stream_);
+}
+
+void CudaDevice::enter() {
+  check_cuda(cudaSetDevice(device_), "cudaSetDevice");
+  if (stream_ == nullptr)
+    check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
+}
+
+void* CudaDevice::allocate(size_t bytes) {
+  void* memory = nullptr;
+  check_cuda(cudaMalloc(&memory, bytes), "cudaMalloc");
+  return memory;
+}
+
+void CudaDevice::release(void* memory) {
+  cudaFree(memory);
+}
+
+void CudaDevice::fill_bytes(void* memory, int byte, size_t bytes) {
+  check_cuda(cudaMemsetAsync(memory, byte, bytes, stream_), "cudaMemsetAsync");
+}
+
+void CudaDevice::copy_to_host(void* target, const void* source, size_t bytes) {
+  check_cuda(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToHost, stream_),
+             "cudaMemcpyAsync");
+  check_cuda(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
+}
+
+void CudaDevice::fill_operand(void* data, int64_t count, const Distribution& distribution,
+                              uint64_t stream, tilepost_dtype_t type) {
+  check_cuda(verify::fill_operand(static_cast<uint16_t*>(data), count, distribution, stream, type,
+                                  stream_),
+             "fill_operand");
+}
+
+// Every rank's operands are made here again, one rank after the other.
+void CudaDevice::reference(const ReferenceJob& job) {
+  const Problem& problem = job.problem;
+  const bool exact = job.distribution.kind == DataKind::exact;
+  const int64_t elements = job.num_rows * problem.n;
+  const Scratch<int64_t> rows(job.num_rows);
+  const Scratch<float> a(job.num_rows * problem.k), b(problem.n * problem.k);
+  const Scratch<float> a_norms(job.num_rows), b_norms(problem.n);
+  const Scratch<double> sum(elements);
+  const Scratch<float> bound(elements), narrowed(elements);
+  check_cuda(cudaMemcpyAsync(rows.get(), job.rows, job.num_rows * sizeof(int64_t),
+                             cudaMemcpyHostToDevice, stream_),
+             "cudaMemcpyAsync");
+  fill_bytes(sum.get(), 0, elements * sizeof(double));
+  fill_bytes(bound.get(), 0, elements * sizeof(float));
+  for (int rank = 0; rank < problem.ranks; ++rank) {
+    const uint64_t a_stream = stream_of(job.seed, job.run, rank, Matrix::a);
+    const uint64_t b_stream = stream_of(job.seed, job.run, rank, Matrix::b);
+    check_cuda(fill_rows(a.get(), rows.get(), job.num_rows, problem.k, job.distribution, a_stream,
+                         stream_),
+               "fill_rows");
+    check_cuda(
+        fill_rows(b.get(), nullptr, problem.n, problem.k, job.distribution, b_stream, stream_),
+        "fill_rows");
+    check_cuda(row_norms(a.get(), job.num_rows, problem.k, a_norms.get(), stream_), "row_norms");
+    check_cuda(row_norms(b.get(), problem.n, problem.k, b_norms.get(), stream_), "row_norms");
+    check_cuda(add_products({a.get(), b.get(), a_norms.get(), b_norms.get(), job.num_rows,
+                             problem.n, problem.k, job.weights, sum.get(), bound.get()},
+                            exact, stream_),
+               "add_products");
+  }
+  check_cuda(narrow(sum.get(), narrowed.get(), elements, stream_), "narrow");
+  copy_to_host(job.sum, narrowed.get(), elements * sizeof(float));
+  copy_to_host(job.bound, bound.get(), elements * sizeof(float));
+  for (int64_t i = 0; i < elements; ++i) job.bound[i] += job.weights.absolute;
+}
+
+}  // namespace tilepost::verify

@@ -1,0 +1,78 @@
+// The CUDA target: rank r is GPU r, one thread each, one NCCL communicator.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/cuda/select.h"
+#include "runtime/verify/cuda/cuda_device.h"
+
+namespace tilepost::verify {
+namespace {
+
+class CudaWorld final : public World {
+ public:
+  explicit CudaWorld(int ranks) : comms_(ranks, nullptr) {
+    int count = 0;
+    check_cuda(cudaGetDeviceCount(&count), "cudaGetDeviceCount");
+    if (count < ranks)
+      throw TargetError("the plan wants " + std::to_string(ranks) + " GPUs, this machine has " +
+                        std::to_string(count));
+    int major = 0, minor = 0;
+    check_cuda(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0),
+               "cudaDeviceGetAttribute");
+    check_cuda(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, 0),
+               "cudaDeviceGetAttribute");
+    sm_ = 10 * major + minor;
+    for (int rank = 0; rank < ranks; ++rank) devices_.push_back(std::make_unique<CudaDevice>(rank));
+    check(tilepost_get_unique_id(&id_), "tilepost_get_unique_id");
+  }
+  ~CudaWorld() override {
+    for (size_t rank = 0; rank < comms_.size(); ++rank) {
+      cudaSetDevice(static_cast<int>(rank));
+      tilepost_comm_destroy(comms_[rank]);
+    }
+  }
+
+  int ranks() const override { return static_cast<int>(devices_.size()); }
+  RankDevice& device(int rank) override { return *devices_[rank]; }
+
+  tilepost_comm_t comm(int rank) override {
+    if (comms_[rank] == nullptr)
+      check(tilepost_comm_init(&id_, rank, ranks(), &comms_[rank]), "tilepost_comm_init");
+    return comms_[rank];
+  }
+
+  const tilepost_plan_t& plan_of(const tilepost_program_t& program) const override {
+    const tilepost_plan_t* best = nullptr;
+    for (int i = 0; i < program.num_plans; ++i) {
+      const tilepost_plan_t& plan = program.plans[i];
+      if (cuda::serves(plan.kernel.arch, sm_) &&
+          (best == nullptr || plan.kernel.arch > best->kernel.arch))
+        best = &plan;
+    }
+    if (best == nullptr)
+      throw TargetError("no plan of the program serves GPU 0, which is sm_" + std::to_string(sm_));
+    return *best;
+  }
+
+  double max_reference_products() const override { return 2e12; }
+  double slow_products_per_second() const override { return 1e11; }
+
+ private:
+  std::vector<std::unique_ptr<CudaDevice>> devices_;
+  std::vector<tilepost_comm_t> comms_;
+  tilepost_unique_id_t id_{};
+  int sm_ = 0;
+};
+
+}  // namespace
+
+const char* target_name() {
+  return "cuda";
+}
+
+std::unique_ptr<World> open_world(int ranks) {
+  return std::make_unique<CudaWorld>(ranks);
+}
+
+}  // namespace tilepost::verify

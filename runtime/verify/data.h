@@ -1,0 +1,108 @@
+// Random operands that anybody can make again: every element is a function of its place.
+//
+// An element follows from (seed, run, rank, matrix, index) by a hash, so any rank can regenerate
+// any other's operands, on the host and on a GPU alike, bit for bit. All values are exactly
+// representable in bf16 and f16, so that encoding never rounds. Nothing of the product is used
+// here: what checks must not share what is checked.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "tilepost/plan.h"
+
+#ifdef __CUDACC__
+#define TILEPOST_VERIFY_INLINE __host__ __device__ inline
+#else
+#define TILEPOST_VERIFY_INLINE inline
+#endif
+
+namespace tilepost::verify {
+
+enum class Matrix : uint32_t { a = 0, b = 1 };
+
+enum class DataKind {
+  exact,   // small integers: every sum in any order is exact in the output type
+  random,  // a bell over six binades: every rounding happens
+};
+
+// How elements are drawn. Passed to GPU kernels by value.
+struct Distribution {
+  DataKind kind;
+  int max_value;     // exact: uniform integers of at most this magnitude; 0: {-1, 0, 1} by density
+  uint32_t density;  // exact: probability of a non-zero, times 2^32
+};
+
+// The distribution of a check of `kind` on sums of k products on each of `ranks` ranks.
+//
+Distribution make_distribution(DataKind kind, int64_t k, int ranks, tilepost_dtype_t output);
+
+// The largest n such that all integers up to n in magnitude are exact in the type.
+constexpr int exact_limit(tilepost_dtype_t type) {
+  return type == TILEPOST_BF16 ? 1 << 8 : 1 << 11;
+}
+
+// The finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): every input bit moves every output
+// bit.
+TILEPOST_VERIFY_INLINE uint64_t mix(uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+// Names one matrix of one rank in one run.
+TILEPOST_VERIFY_INLINE uint64_t stream_of(uint64_t seed, int run, int rank, Matrix matrix) {
+  const uint64_t place = static_cast<uint64_t>(run) << 32 | static_cast<uint64_t>(rank) << 8 |
+                         static_cast<uint64_t>(matrix);
+  return mix(mix(seed) + place);
+}
+
+// Element `index` (row-major) of a stream.
+TILEPOST_VERIFY_INLINE float value_at(const Distribution& distribution, uint64_t stream,
+                                      int64_t index) {
+  const uint64_t bits = mix(stream + static_cast<uint64_t>(index) * 0x9e3779b97f4a7c15u);
+  const uint32_t low = static_cast<uint32_t>(bits), high = static_cast<uint32_t>(bits >> 32);
+  if (distribution.kind == DataKind::exact) {
+    if (distribution.max_value == 0)
+      return low < distribution.density ? (high & 1 ? 1.0f : -1.0f) : 0.0f;
+    const uint64_t choices = 2 * static_cast<uint64_t>(distribution.max_value) + 1;
+    return static_cast<float>(static_cast<int>(high * choices >> 32) - distribution.max_value);
+  }
+  // Four bytes summed are near normal; 8 significant bits fit bf16; the exponent takes six values.
+  const int sum =
+      static_cast<int>((low & 255) + (low >> 8 & 255) + (low >> 16 & 255) + (low >> 24));
+  const int binade = static_cast<int>((high & 0xffff) * 6 >> 16);
+  return static_cast<float>((sum - 510) / 2) / static_cast<float>(32 << binade);
+}
+
+// The bits of a value that value_at can return.
+TILEPOST_VERIFY_INLINE uint16_t encode(float value, tilepost_dtype_t type) {
+  uint32_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  if (type == TILEPOST_BF16) return static_cast<uint16_t>(bits >> 16);
+  const uint32_t sign = bits >> 16 & 0x8000;
+  if ((bits & 0x7fffffff) == 0) return static_cast<uint16_t>(sign);
+  const uint32_t exponent = (bits >> 23 & 0xff) - 127 + 15;
+  return static_cast<uint16_t>(sign | exponent << 10 | (bits >> 13 & 0x3ff));
+}
+
+// The value of any bits, NaN and infinities included.
+TILEPOST_VERIFY_INLINE float decode(uint16_t half, tilepost_dtype_t type) {
+  uint32_t bits;
+  if (type == TILEPOST_BF16) {
+    bits = static_cast<uint32_t>(half) << 16;
+  } else {
+    const uint32_t sign = static_cast<uint32_t>(half & 0x8000) << 16;
+    const uint32_t exponent = half >> 10 & 0x1f, fraction = half & 0x3ff;
+    if (exponent == 0) {
+      const float magnitude = static_cast<float>(fraction) / 16777216.0f;
+      return sign ? -magnitude : magnitude;
+    }
+    bits = sign | (exponent == 31 ? 0xffu : exponent - 15 + 127) << 23 | fraction << 13;
+  }
+  float value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+}  // namespace tilepost::verify

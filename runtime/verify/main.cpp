@@ -1,0 +1,100 @@
+// The verify harness: checks every program it was built with and prints a line per check.
+// Lines start with "ok    ", "FAIL  " or, as a sign of life, "# ".
+// Exit status: 0 all checks passed, 1 one failed, 2 command line.
+#include <chrono>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "runtime/verify/check_program.h"
+#include "runtime/verify/watchdog.h"
+
+namespace tilepost::verify {
+namespace {
+
+class Harness {
+ public:
+  explicit Harness(const HarnessOptions& options) : options_(options) {}
+
+  // False: a check failed.
+  bool check_entry(const Entry& entry, int index) {
+    const tilepost_program_t& program = *entry.program();
+    std::string label = entry.name;
+    bool ok = true;
+    try {
+      World& world = world_of(program.plans[0].ranks);
+      const tilepost_plan_t& plan = world.plan_of(program);
+      label = program_label(entry, plan);
+      const double seconds = 4 * deadline_of(plan, world, options_);
+      watchdog_.arm(seconds, "FAIL  " + label + "  no progress for " +
+                                 std::to_string(static_cast<long>(seconds)) +
+                                 " s: the run hangs and its own deadline did not end it");
+      const auto results = check_program(program, plan, world, options_, mix(options_.seed + index),
+                                         [&](int runs) { alive(entry, runs); });
+      for (const CheckResult& result : results) {
+        print(result.ok, label, result.text);
+        ok = ok && result.ok;
+      }
+    } catch (const std::exception& error) {
+      print(false, label, error.what());
+      ok = false;
+    }
+    watchdog_.disarm();
+    // A failure may have aborted the communicators.
+    if (!ok) worlds_.clear();
+    return ok;
+  }
+
+ private:
+  World& world_of(int ranks) {
+    std::unique_ptr<World>& world = worlds_[ranks];
+    if (!world) world = open_world(ranks);
+    return *world;
+  }
+
+  // Also tells who reads the lines that the silence is work.
+  void alive(const Entry& entry, int runs) {
+    watchdog_.alive();
+    const auto now = std::chrono::steady_clock::now();
+    if (now - last_sign_ < std::chrono::seconds(5)) return;
+    last_sign_ = now;
+    std::printf("# %s: run %d\n", entry.name, runs);
+    std::fflush(stdout);
+  }
+
+  static void print(bool ok, const std::string& label, const std::string& text) {
+    std::printf("%s%s  %s\n", ok ? "ok    " : "FAIL  ", label.c_str(), text.c_str());
+    std::fflush(stdout);
+  }
+
+  const HarnessOptions options_;
+  std::map<int, std::unique_ptr<World>> worlds_;
+  Watchdog watchdog_;
+  std::chrono::steady_clock::time_point last_sign_ = std::chrono::steady_clock::now();
+};
+
+int run(const HarnessOptions& options) {
+  const Registry programs = registry();
+  Harness harness(options);
+  int checked = 0, failed = 0;
+  for (int i = 0; i < programs.count; ++i) {
+    if (!options.only.empty() && options.only != programs.entries[i].name) continue;
+    ++checked;
+    failed += !harness.check_entry(programs.entries[i], i);
+  }
+  if (checked == 0) {
+    std::fprintf(stderr, "harness: error: no program is called '%s'\n", options.only.c_str());
+    return 2;
+  }
+  return failed == 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace tilepost::verify
+
+int main(int argc, char** argv) {
+  tilepost::verify::HarnessOptions options;
+  if (!tilepost::verify::parse_harness_options(argc, argv, options)) return 2;
+  return tilepost::verify::run(options);
+}

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Compares what the generator writes for one case with what was accepted.
+# Usage: check.sh <tilepost> <case>
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+tool=$1 case=$2
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+"$tool" generate "$here/$case/spec.yaml" -o "$dir/generated" || exit 1
+"$tool" explain "$here/$case/spec.yaml" >"$dir/generated/explain.txt" || exit 1
+if ! diff -ru "$here/$case/expected" "$dir/generated"; then
+  echo "the output of '$case' changed; if it should have: bash tests/golden/accept.sh <tilepost> $case"
+  exit 1
+fi

@@ -1,0 +1,61 @@
+// Names, the registry, the build's commands.
+#include "generator/verify/programs.h"
+
+#include <set>
+
+#include "generator/verify/build.h"
+#include "tests/catch.h"
+
+using namespace tilepost;
+
+namespace {
+
+VerifyProgram make_program(const std::string& name, const std::string& varied = "") {
+  VerifyProgram program{name, name + ".yaml", varied, {Plan()}};
+  program.plans[0].name = name;
+  return program;
+}
+
+}  // namespace
+
+TEST_CASE("names that occur once stay, others get a number, none collides") {
+  std::vector<VerifyProgram> programs = {make_program("a"), make_program("b"), make_program("a"),
+                                         make_program("a_1"), make_program("a")};
+  make_names_unique(programs);
+  CHECK(programs[0].name == "a_2");
+  CHECK(programs[1].name == "b");
+  CHECK(programs[2].name == "a_3");
+  CHECK(programs[3].name == "a_1");
+  CHECK(programs[4].name == "a_4");
+  for (const VerifyProgram& program : programs) CHECK(program.plans[0].name == program.name);
+}
+
+TEST_CASE("the registry declares and lists every program") {
+  const std::string text =
+      emit_registry({make_program("left"), make_program("right", "schedule.stages=2")});
+  CHECK_THAT(text, Catch::Contains("const tilepost_program_t* left_program(void);"));
+  CHECK_THAT(text, Catch::Contains("{\"right\", \"schedule.stages=2\", right_program},"));
+  CHECK_THAT(text, Catch::Contains("return {kEntries, 2};"));
+}
+
+TEST_CASE("which GPU runs which code") {
+  CHECK(serves_gpu(Arch::sm_90a, 90));
+  CHECK_FALSE(serves_gpu(Arch::sm_90a, 100));
+  CHECK(serves_gpu(Arch::sm_80, 80));
+  CHECK(serves_gpu(Arch::sm_80, 89));
+  CHECK_FALSE(serves_gpu(Arch::sm_89, 86));
+  CHECK(serves_gpu(Arch::sm_80, 90));
+  CHECK_FALSE(serves_gpu(Arch::host, 90));
+}
+
+TEST_CASE("object names are flat and distinct") {
+  CHECK(object_name("runtime/core/api.cpp") == "obj/runtime_core_api.cpp.o");
+  std::set<std::string> names;
+  const std::vector<std::string> sources =
+      sources_in({"runtime/core", "runtime/map", "runtime/host", "runtime/cuda", "runtime/verify",
+                  "runtime/verify/host", "runtime/verify/cuda"});
+  for (const std::string& source : sources) names.insert(object_name(source));
+  CHECK(names.size() == sources.size());
+  CHECK(names.count("obj/runtime_verify_main.cpp.o") == 1);
+  CHECK(names.count("obj/runtime_map_tile_map.cpp.o") == 1);
+}

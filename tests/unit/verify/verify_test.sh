@@ -1,0 +1,131 @@
+#!/bin/bash
+# `tilepost verify` from outside: what passes, what is caught, what is missing, what is left behind.
+# Usage: verify_test.sh <tilepost>
+set -u
+tilepost=$(realpath "$1")
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+export TMPDIR=$dir/tmp
+mkdir -p "$TMPDIR"
+failures=0
+
+# expect <name> <exit code> <words that the output must have>… ; reads $dir/out and $status.
+expect() {
+  local name=$1 wanted=$2 words
+  shift 2
+  if [ "$status" -ne "$wanted" ]; then
+    echo "FAILED: $name: exit code $status, expected $wanted"
+    cat "$dir/out"
+    failures=$((failures + 1))
+    return
+  fi
+  for words in "$@"; do
+    if ! grep -qF -- "$words" "$dir/out"; then
+      echo "FAILED: $name: the output lacks '$words'"
+      cat "$dir/out"
+      failures=$((failures + 1))
+    fi
+  done
+  echo "checked: $name"
+}
+
+run() {
+  timeout 600 "$@" >"$dir/out" 2>&1
+  status=$?
+}
+
+# ---- Specs ------------------------------------------------------------------------------------------
+cat >"$dir/small.yaml" <<'SPEC'
+tilepost: 1
+name: small
+pattern: gemm_all_reduce
+ranks: 2
+gemm: {m: 192, n: 128, k: 70, a: bf16}
+arch: host
+schedule: {layout: panel}
+SPEC
+sed -e 's/name: small/name: on_gpu/' -e 's/arch: host/arch: sm_80/' "$dir/small.yaml" >"$dir/on_gpu.yaml"
+
+# ---- What passes ------------------------------------------------------------------------------------
+run "$tilepost" verify "$dir/small.yaml" --sweep schedule.layout=panel,tile --sweep gemm.a=bf16,f16 \
+  --runs 6 --keep "$dir/kept"
+expect "two sweeps" 0 "small_1  host  2 ranks  192x128x70 bf16 panel" \
+  "small_4  host  2 ranks  192x128x70 f16 tile" "exact: 24576 elements equal, 6 runs" \
+  "PASS: 4 plans, 28 runs, seed 1,"
+if [ "$(grep -c '^ok    small_' "$dir/out")" -ne 8 ]; then
+  echo "FAILED: two sweeps: expected 8 lines"
+  failures=$((failures + 1))
+fi
+
+if [ -z "$(ls /dev/nvidia0 2>/dev/null)" ]; then
+  run "$tilepost" verify "$dir/on_gpu.yaml"
+  expect "a GPU's plan on the host" 0 "host target: this machine has 0 GPUs" "the spec wants 2" "PASS: 1 plan,"
+  run "$tilepost" verify "$dir/on_gpu.yaml" --target cuda
+  expect "no GPU" 1 "error: cannot verify on GPUs: this machine has 0 GPUs"
+fi
+
+# ---- What is missing --------------------------------------------------------------------------------
+run "$tilepost" verify "$dir/small.yaml" --target cuda
+expect "a host spec on GPUs" 1 "error: cannot verify on GPUs: the spec's arch is 'host'"
+run env CXX=/no/such/compiler "$tilepost" verify "$dir/small.yaml"
+expect "no compiler" 1 "error: there is no C++ compiler: looked for '/no/such/compiler' (from CXX)"
+run "$tilepost" verify "$dir/small.yaml" --keep "$dir/small.yaml/below"
+expect "an impossible folder" 3 "error: cannot make folder"
+run "$tilepost" verify "$dir/small.yaml" --sweep ranks=2,0
+expect "a rejected case" 1 "ranks" "note: with ranks=0"
+
+# ---- What is caught: the kept harness, built again with a fault in the woven header -----------------
+header=$dir/kept/include/tilepost/host/woven.h
+cp "$header" "$dir/woven.h"
+tile='  return Tile{entry.m, entry.n, entry.row, entry.group};'
+post='  __atomic_fetch_add(view.counters'
+grep -qF "$tile" "$header" && grep -qF "$post" "$header" || {
+  echo "FAILED: woven.h has changed: adapt this test's faults"
+  failures=$((failures + 1))
+}
+
+# fault <name> <words> <sed arguments>…
+fault() {
+  local name=$1 words=$2
+  shift 2
+  sed "$@" "$dir/woven.h" >"$header"
+  if ! (cd "$dir/kept" && grep -E -- '^set|unit_0|-o .*/harness ' build.sh | sh) >"$dir/out" 2>&1; then
+    echo "FAILED: $name does not compile"
+    tail -20 "$dir/out"
+    failures=$((failures + 1))
+    return
+  fi
+  run "$dir/kept/harness" --deadline 2 --only small_1
+  if [ "$words" = ok ]; then expect "$name" 0 "ok    small_1"; else expect "$name" 1 "FAIL  small_1" "$words"; fi
+}
+
+fault "no fault" ok -e 's/^$//'
+fault "a wrong map" "first difference at" -e "s|^  return Tile{entry.m, entry.n, entry.row.*|  const int last = view.num_tiles - 1;\\
+  const int other = position == 0 ? last : position == last ? 0 : position;\\
+  return Tile{entry.m, entry.n, view.tiles[other].row, entry.group};|"
+fault "a missing signal" "TILEPOST_TIMEOUT" -e "s|^$post|  if (tile.m + tile.n > 0) __atomic_fetch_add(view.counters|"
+fault "a signal before the store" "first difference at" -e 's|^#include "tilepost/layout.h"|#include <unistd.h>\n&|' \
+  -e "s|^$post|  if (tile.m < 0) __atomic_fetch_add(view.counters|" \
+  -e "s|^  return Tile{entry.m, entry.n, entry.row.*|  __atomic_fetch_add(view.counters + int64_t{entry.group} * TILEPOST_COUNTER_STRIDE, 1u, __ATOMIC_RELEASE);\\
+  usleep(20000);\\
+&|"
+
+# ---- What is left behind ----------------------------------------------------------------------------
+if [ -n "$(ls "$TMPDIR")" ]; then
+  echo "FAILED: temporary folders were left: $(ls "$TMPDIR")"
+  failures=$((failures + 1))
+fi
+"$tilepost" verify "$dir/small.yaml" >"$dir/out" 2>&1 &
+tool=$!
+sleep 1
+kill -INT "$tool" 2>/dev/null
+wait "$tool"
+status=$?
+expect "an interrupt" 1
+if [ -n "$(ls "$TMPDIR")" ] || pgrep -f "$TMPDIR" >/dev/null; then
+  echo "FAILED: an interrupt left something behind: $(ls "$TMPDIR") $(pgrep -af "$TMPDIR")"
+  failures=$((failures + 1))
+fi
+
+[ "$failures" -eq 0 ] && echo "PASS: verify from outside"
+exit $((failures > 0))

@@ -1,0 +1,77 @@
+// The bundled kernels take the road that a user's kernel takes.
+#include <chrono>
+#include <iostream>
+
+#include "generator/resources.h"
+#include "tests/unit/weave/weave_kernel.h"
+
+namespace tilepost {
+namespace {
+
+WeaveRequest bundled(const std::string& function, const std::string& extension) {
+  WeaveRequest request;
+  request.file = function + extension;
+  const auto source = find_resource("templates/" + request.file);
+  REQUIRE(source);
+  request.source = source->str();
+  request.function = function;
+  request.view_type = "View";
+  request.cuda = extension == ".cu";
+  if (request.cuda) request.keep = {"kThreads", "kSharedBytes"};
+  return request;
+}
+
+void check_bundled(const WeaveRequest& request) {
+  const auto start = std::chrono::steady_clock::now();
+  const WovenKernel woven = weave_kernel(request);
+  const std::chrono::duration<double, std::milli> elapsed =
+      std::chrono::steady_clock::now() - start;
+  std::cout << request.file << ": woven in " << elapsed.count() << " ms\n";
+
+  CHECK(woven.body.find("tilepost::tunable") == std::string::npos);
+  CHECK(woven.body.find("#include") == std::string::npos);
+  CHECK(woven.body.find("\n\n\n") == std::string::npos);
+  for (const char* mark : {"num_tiles", "tile", "tile_done", "out", "out_coord"}) {
+    CHECK(woven.body.find(std::string("tilepost::") + mark + "(") == std::string::npos);
+  }
+  CHECK(woven.body.find("tilepost::woven::tile_done(view_, ") != std::string::npos);
+  const WovenKernel again = weave_kernel(request);
+  CHECK(again.body == woven.body);
+  CHECK(again.includes == woven.includes);
+}
+
+}  // namespace
+
+TEST_CASE("the host kernel is woven") {
+  for (const char* element : {"tilepost::DType::bf16", "tilepost::DType::f16"}) {
+    WeaveRequest request = bundled("gemm_host", ".cpp");
+    request.tunables = {{"TILE_M", "32"}, {"TILE_N", "16"}, {"BAND", "4"}, {"ELEMENT", element}};
+    check_bundled(request);
+  }
+}
+
+TEST_CASE("the sm_80 kernel is woven for every vector width") {
+  for (const char* vector : {"8", "4", "2", "1"}) {
+    WeaveRequest request = bundled("gemm_sm80", ".cu");
+    request.tunables = {{"LOAD_VECTOR", vector}, {"STORE_VECTOR", vector}, {"TILE_K", "64"}};
+    check_bundled(request);
+  }
+}
+
+TEST_CASE("the sm_90a kernel is woven for every cluster") {
+  for (const char* cluster : {"1", "2", "4"}) {
+    WeaveRequest request = bundled("gemm_sm90", ".cu");
+    request.tunables = {{"CLUSTER", cluster}, {"ELEMENT", "tilepost::DType::f16"}};
+    request.arch_guard = "TILEPOST_ARCH_SM_90A";
+    check_bundled(request);
+  }
+}
+
+TEST_CASE("comments of what is kept are kept") {
+  const WeaveRequest request = bundled("gemm_sm80", ".cu");
+  const std::string body = weave_kernel(request).body;
+  CHECK(body.substr(0, 20) == request.source.substr(0, 20));
+  CHECK(body.find("// Offset of a chunk in a stage's operand.") != std::string::npos);
+}
+
+}  // namespace tilepost
