@@ -22,7 +22,7 @@ struct CommChoice {
 
 // What to try for the collectives where the spec leaves it open: the CTA counts of the machine
 // profile that leave the GEMM at least half the SMs, or a quarter of a smaller GPU; two lanes where
-// each gets at least 8, and up to 32 CTAs then: a single ring is not faster with more than 24.
+// each gets at least 8, and up to 40 CTAs then: a single ring is not faster with more than 24.
 std::vector<CommChoice> comm_choices(Arch arch, int sms);
 
 }  // namespace tilepost

@@ -17,7 +17,9 @@ const MachineProfile& h200_nvlink_profile() {
       1.01,
       {{1, 0.3}, {2, 0.55}, {4, 0.8}, {8, 1.0}},
       4.0,
-      1.05,
+      // On 114 SMs beside collectives 8192 x 8192 x 7168 ends at 1415 us, 1260 alone on 132: fewer
+      // SMs draw less power, and the higher clock pays for the company.
+      1.0,
       4,
       // From 128 MiB: 2053, 1062, 790, 657 and 612 us with 4, 8, 12, 16 and 24 CTAs, less 31 us.
       // 8, 32 and 128 MiB with 24 CTAs lie on one line through 31 us.
@@ -26,8 +28,9 @@ const MachineProfile& h200_nvlink_profile() {
       // 24 CTAs, 128 MiB: two ranks take 470 us and send 128 MiB each, four take 612 and send 192.
       {{2, 3.52}, {4, 3.03}},
       1.07,
-      // Two lanes, 128 MiB, K = 2048: 24 CTAs 818 us, 32 CTAs 769 us in all, one lane of 24 862 us.
-      0.75,
+      // 8192 x 8192 x 2048 in two lanes: 28 CTAs 837 us in all, 32 CTAs 800, 36 CTAs 766; one lane
+      // of 24 CTAs 834. So two lanes of 18 CTAs keep the links as busy as one of 24.
+      0.667,
       24,
       // From the end of one collective to the start of the next 7.5, of which the poll takes 3.6.
       7.5,

@@ -12,6 +12,7 @@ constexpr int kBlocks = 1024;
 constexpr int kTile = 16;
 constexpr float kExact = 256;         // bf16 has 8 bits of significand
 constexpr double kMaxVariance = 400;  // of an output element: 256 is far out in its tail
+constexpr uint16_t kPoison = 0xffff;
 constexpr long long kGateClocks = 30'000'000'000;
 
 __device__ uint32_t scramble(uint64_t x) {
@@ -97,6 +98,18 @@ __global__ void compare_kernel(const T* out, Place place, const Expected* expect
   if (wrong != 0) atomicAdd(mismatches, wrong);
 }
 
+__global__ void bits_kernel(const uint16_t* out, Place place, const uint16_t* expected, Shape shape,
+                            Difference* difference) {
+  const int64_t count = int64_t{shape.m} * shape.n, step = int64_t{gridDim.x} * blockDim.x;
+  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) {
+    const int row = static_cast<int>(i / shape.n), column = static_cast<int>(i % shape.n);
+    const uint16_t want = expected[i], got = out[place_of(place, row, column, shape.n)];
+    if (got == want && want != kPoison) continue;
+    atomicAdd(&difference->count, 1ull);
+    atomicMin(&difference->first, static_cast<unsigned long long>(i));
+  }
+}
+
 __global__ void gate_kernel(const uint32_t* word, uint32_t wanted) {
   const long long begin = clock64();
   while (static_cast<int32_t>(*static_cast<const volatile uint32_t*>(word) - wanted) < 0 &&
@@ -167,6 +180,13 @@ void compare(const void* out, const Place& place, const void* expected, tilepost
   });
 }
 
+void compare_bits(const void* out, const Place& place, const void* expected, const Shape& shape,
+                  Difference* difference, cudaStream_t stream) {
+  bits_kernel<<<kBlocks, kThreads, 0, stream>>>(static_cast<const uint16_t*>(out), place,
+                                                static_cast<const uint16_t*>(expected), shape,
+                                                difference);
+}
+
 void gate(const uint32_t* word, uint32_t value, cudaStream_t stream) {
   gate_kernel<<<1, 1, 0, stream>>>(word, value);
 }
@@ -176,7 +196,7 @@ void preload() {
   const auto load = [&](auto* kernel) {
     cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel));
   };
-  load(gate_kernel);
+  load(gate_kernel), load(bits_kernel);
   with_type(TILEPOST_BF16, [&]<class T>(T) {
     load(fill_kernel<T>), load(normal_kernel<T>), load(product_kernel<T>);
     load(compare_kernel<T, float>), load(compare_kernel<T, T>);

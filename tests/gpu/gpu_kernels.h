@@ -44,6 +44,16 @@ void compare(const void* out, const Place& place, const float* expected, tilepos
 void compare(const void* out, const Place& place, const void* expected, tilepost_dtype_t type,
              const Shape& shape, unsigned long long* mismatches, cudaStream_t stream);
 
+// How many of the output's elements, of 16 bits, differ, and the least row-major index of one.
+struct Difference {
+  unsigned long long count = 0, first = ~0ull;
+};
+
+// Adds to *difference, in device memory, the elements of `out` whose bits are not those of the
+// row-major matrix `expected`. The poison 0xffff, a NaN no kernel computes, differs from itself.
+void compare_bits(const void* out, const Place& place, const void* expected, const Shape& shape,
+                  Difference* difference, cudaStream_t stream);
+
 // Holds the stream until *word, in pinned host memory, has reached `value`, or 20 s have passed.
 void gate(const uint32_t* word, uint32_t value, cudaStream_t stream);
 

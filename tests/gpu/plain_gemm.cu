@@ -9,7 +9,6 @@
 // both without an argument. Every launch has a deadline. Exit code: 0 right, 1 wrong, 77 no GPU of
 // the kind it was built for.
 #include <cublas_v2.h>
-#include <cudaTypedefs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,17 +24,13 @@
 
 #include "tests/gpu/plain_kernels.cuh"
 
+using plain::Kernel, plain::Launch, plain::Operands;
+
 namespace {
 
 constexpr int kDeadlineSeconds = 60;
 
-void check(bool ok, const char* what, const char* why) {
-  if (ok) return;
-  std::printf("FAIL: %s: %s\n", what, why);
-  std::exit(1);
-}
-#define CUDA(call) check((call) == cudaSuccess, #call, cudaGetErrorString(cudaGetLastError()))
-#define CUBLAS(call) check((call) == CUBLAS_STATUS_SUCCESS, #call, "cuBLAS")
+#define CUBLAS(call) plain::check((call) == CUBLAS_STATUS_SUCCESS, #call, "cuBLAS")
 
 // ---- Data and reference
 
@@ -103,74 +98,6 @@ __global__ void count_touched(const uint8_t* p, size_t count, unsigned long long
   for (size_t i = blockIdx.x * size_t{256} + threadIdx.x; i < count; i += gridDim.x * size_t{256})
     if (p[i] != 0xff) atomicAdd(touched, 1ull);
 }
-
-// ---- Launching a template
-
-CUtensorMap make_map(const void* p, bool f16, uint64_t inner, uint64_t outer, uint64_t ld,
-                     uint32_t box_outer) {
-  static PFN_cuTensorMapEncodeTiled_v12000 encode = [] {
-    void* function = nullptr;
-    cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
-    CUDA(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000,
-                                          cudaEnableDefault, &found));
-    check(found == cudaDriverEntryPointSuccess, "cuTensorMapEncodeTiled", "not in this driver");
-    return reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(function);
-  }();
-  CUtensorMap map;
-  const cuuint64_t size[2] = {inner, outer}, stride[1] = {ld * 2};
-  const cuuint32_t box[2] = {64, box_outer}, step[2] = {1, 1};
-  const CUresult result =
-      encode(&map, f16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2,
-             const_cast<void*>(p), size, stride, box, step, CU_TENSOR_MAP_INTERLEAVE_NONE,
-             CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE,
-             CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  check(result == CUDA_SUCCESS, "cuTensorMapEncodeTiled", "rejected");
-  return map;
-}
-
-struct Operands {
-  void *a, *b, *c;
-};
-
-// One kernel on one problem, ready to launch.
-struct Launch {
-  Kernel kernel;
-  tilepost_shape_t shape;
-  Operands operands;
-  CUtensorMap a, b, c;
-  int grid;
-
-  Launch(const Kernel& k, const tilepost_shape_t& s, const Operands& o, int ctas)
-      : kernel(k), shape(s), operands(o) {
-    const int rows = (s.m + k.tile_m - 1) / k.tile_m;
-    const int tiles =
-        (rows + k.cluster - 1) / k.cluster * k.cluster * ((s.n + k.tile_n - 1) / k.tile_n);
-    grid = std::min(std::max(1, ctas / k.cluster) * k.cluster, tiles);
-    if (k.tma) {
-      a = make_map(o.a, k.f16, s.k, s.m, s.lda, k.tile_m);
-      b = make_map(o.b, k.f16, s.k, s.n, s.ldb, k.tile_n / k.cluster);
-      c = make_map(o.c, k.f16, s.n, s.m, s.ldc, 64);
-    }
-    CUDA(cudaFuncSetAttribute(k.function, cudaFuncAttributeMaxDynamicSharedMemorySize, k.shared));
-  }
-
-  void operator()(cudaStream_t stream) {
-    cudaLaunchAttribute attribute;
-    attribute.id = cudaLaunchAttributeClusterDimension;
-    attribute.val.clusterDim.x = kernel.cluster;
-    attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
-    cudaLaunchConfig_t config{};
-    config.gridDim = grid;
-    config.blockDim = kernel.threads;
-    config.dynamicSmemBytes = kernel.shared;
-    config.stream = stream;
-    config.attrs = &attribute;
-    config.numAttrs = kernel.cluster > 1;
-    void* tma[] = {&a, &b, &c, &shape};
-    void* pointers[] = {&operands.a, &operands.b, &operands.c, &shape};
-    CUDA(cudaLaunchKernelExC(&config, kernel.function, kernel.tma ? tma : pointers));
-  }
-};
 
 // ---- Right?
 

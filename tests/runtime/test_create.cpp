@@ -155,7 +155,7 @@ TEST_CASE("a plan that does not fit is refused with the value and the bound") {
   CHECK(world().aborted_comms == 0);
 }
 
-TEST_CASE("architectures: 90 is exact, the others serve their major version upwards") {
+TEST_CASE("architectures: 90 is exact, the others serve every later GPU") {
   using tilepost::cuda::serves;
   CHECK(serves(90, 90));
   CHECK_FALSE(serves(90, 100));
@@ -164,7 +164,8 @@ TEST_CASE("architectures: 90 is exact, the others serve their major version upwa
   CHECK(serves(80, 86));
   CHECK(serves(86, 89));
   CHECK_FALSE(serves(86, 80));
-  CHECK_FALSE(serves(80, 90));
+  CHECK(serves(80, 90));
+  CHECK(serves(89, 100));
 }
 
 TEST_CASE("the highest architecture that serves the device is taken") {

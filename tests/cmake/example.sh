@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# Builds an example as its reader would, against the installed tilepost, and runs it.
+# Usage: example.sh <example>[_cuda]; the CUDA ones are run only where there are GPUs enough.
+. "$(dirname "$0")/common.sh"
+export PATH=$PREFIX/bin:$PATH
+examples=$SOURCE/examples
+
+gpus() { nvidia-smi -L 2>/dev/null | grep -c '^GPU' || true; }
+
+# run_on_gpus <needed> <text> <program>
+run_on_gpus() {
+  if [ "$(gpus)" -ge "$1" ]; then
+    step "run" "$3"
+    says "$2" "$scratch/log"
+  else
+    echo "# built; not run: needs $1 GPUs, this machine has $(gpus)"
+  fi
+}
+
+case $1 in
+  build_time)
+    build "$scratch/tree" -S "$examples/01_build_time" -G Ninja -DCMAKE_PREFIX_PATH="$PREFIX"
+    step "run" "$scratch/tree/build_time"
+    says "512 x 384 summed over 4 ranks, 0 elements wrong" "$scratch/log"
+    ;;
+  build_time_cuda)
+    build "$scratch/tree" -S "$examples/01_build_time" -G Ninja -DCMAKE_PREFIX_PATH="$PREFIX" \
+      "-DARCHS=80;90a"
+    run_on_gpus 4 "summed over 4 GPUs, 0 elements wrong" "$scratch/tree/build_time"
+    ;;
+  command_line)
+    for shape in "512 320 96" "129 65 7"; do
+      # shellcheck disable=SC2086
+      step "run.sh $shape" bash "$examples/02_command_line/run.sh" -o "$scratch/out" $shape
+      says "right on all 4 ranks" "$scratch/log"
+      says "plan: ${shape// / x }, tiles of" "$scratch/log"
+    done
+    ;;
+  command_line_cuda)
+    for arch in 80 90a; do
+      step "run.sh -a $arch" bash "$examples/02_command_line/run.sh" -a "$arch" -o "$scratch/out"
+      [ -x "$scratch/out/proj" ] || fail "no program"
+    done
+    ;;
+  embedded)
+    step "regenerate" bash "$examples/03_embedded/regenerate.sh" "$scratch/generated"
+    diff -ru "$examples/03_embedded/generated" "$scratch/generated" ||
+      fail "the committed sources are stale; run examples/03_embedded/regenerate.sh"
+    # Without the generator: what the package installs besides is enough.
+    mkdir "$scratch/prefix"
+    cp -r "$PREFIX"/include "$PREFIX"/lib* "$scratch/prefix"
+    find "$scratch/prefix" -name 'tilepostGeneratorTargets*' -delete
+    build "$scratch/tree" -S "$examples/03_embedded" -G Ninja -DCMAKE_PREFIX_PATH="$scratch/prefix"
+    step "run" "$scratch/tree/embedded"
+    says "attn_out: 3 steps on 4 ranks, right" "$scratch/log"
+    ;;
+  embedded_cuda)
+    build "$scratch/tree" -S "$examples/03_embedded" -G Ninja -DCMAKE_PREFIX_PATH="$PREFIX" \
+      -DEMBEDDED_CUDA=ON
+    ;;
+  *) fail "no example '$1'" ;;
+esac
+echo PASS

@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# Builds everything with warnings as errors and runs every test that this machine can run; what it
+# cannot is named with the reason. Installs missing packages first. Ends in a line of counts.
+#
+# Usage: bash tests/run.sh [ctest argument…], for example -R 'unit|golden'
+set -euo pipefail
+
+cd "$(dirname "$0")/.."
+jobs=$(nproc)
+tree=build/ci
+passed=0 failed=0 skipped=0
+notes=()
+
+# configure [argument…]: what it says matters only if it fails, or where it says what is left out.
+configure() {
+  mkdir -p build
+  cmake --preset ci "$@" >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
+  grep -E 'tilepost:|Found NCCL|CUDA compiler identification' build/configure.log || true
+}
+
+# run_tests <report> <ctest argument…>: runs tests and adds their numbers up.
+run_tests() {
+  local report=$PWD/$tree/$1.xml name
+  shift
+  ctest --test-dir $tree --output-on-failure --no-tests=ignore --output-junit "$report" "$@" || true
+  count() { sed -n "s/^[[:space:]]*$1=\"\([0-9]*\)\"\$/\1/p" "$report" | head -1; }
+  failed=$((failed + $(count failures)))
+  skipped=$((skipped + $(count skipped)))
+  passed=$((passed + $(count tests) - $(count failures) - $(count skipped)))
+  while IFS= read -r name; do
+    notes+=("$name: its output in $tree/Testing/Temporary/LastTest.log says why")
+  done < <(sed -n 's/.*<testcase name="\([^"]*\)".*status="notrun".*/\1/p' "$report")
+}
+
+# skip <tests> <reason>
+skip() {
+  skipped=$((skipped + $1))
+  notes+=("$2")
+}
+
+# Generates what the GPU tests run, for the GPUs that are here.
+generate_for_gpus() {
+  local ranks=$1 arch=$2 out=$tree/gpu-programs
+  generate() {
+    local name=$1
+    shift
+    $tree/bin/tilepost generate examples/quickstart.yaml --arch "$arch" --name "$name" \
+      -D ranks="$ranks" -o "$out" "$@"
+  }
+  rm -rf "$out"
+  generate panel -D gemm.m=2048 -D gemm.n=2048 -D gemm.k=512 -D 'transport=nccl'
+  generate ragged -D gemm.m=1000 -D gemm.n=1096 -D gemm.k=328 -D 'transport=nccl'
+  generate odd -D gemm.m=129 -D gemm.n=257 -D gemm.k=65 -D 'transport=nccl'
+  generate tiles -D gemm.m=1024 -D gemm.n=2048 -D gemm.k=256 -D schedule.layout=tile
+  generate unpermuted -D gemm.m=1000 -D gemm.n=1096 -D gemm.k=256 -D schedule.layout=tile \
+    -D consumer=unpermute
+  generate sequence -D gemm.m=1024 -D gemm.n=1024 -D gemm.k=256 -D transport=none
+}
+
+echo "== packages"
+bash cmake/install_packages.sh build test
+
+echo "== build"
+configure -UTILEPOST_GENERATED_DIR
+cmake --build --preset ci -j "$jobs"
+
+echo "== tests"
+run_tests cpu -j "$jobs" -LE 'gpu|bench' "$@"
+
+echo "== GPU tests"
+read -r gpus arch < <(bash cmake/find_gpus.sh)
+if [ ! -e $tree/lib/libtilepost_cuda.a ]; then
+  skip 2 "gpu tests and all that needs nvcc: no CUDA Toolkit 12.8 or newer, or no NCCL, here"
+elif [ "$gpus" -lt 2 ]; then
+  skip 2 "gpu tests (stress, dead_rank): two GPUs are needed, this machine has $gpus"
+elif [ "$arch" = - ]; then
+  skip 2 "gpu tests (stress, dead_rank): tilepost does not generate for these GPUs"
+else
+  generate_for_gpus $((gpus >= 4 ? 4 : 2)) "$arch"
+  configure -DTILEPOST_GENERATED_DIR="$PWD/$tree/gpu-programs"
+  cmake --build --preset ci -j "$jobs"
+  run_tests gpu -j 1 -L gpu -LE bench "$@"
+fi
+
+echo
+for note in "${notes[@]}"; do echo "skipped: $note"; done
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
