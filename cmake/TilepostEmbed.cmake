@@ -51,8 +51,7 @@ file(GLOB_RECURSE tilepost_embedded RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEP
   ${PROJECT_SOURCE_DIR}/runtime/*.h ${PROJECT_SOURCE_DIR}/runtime/*.cuh
   ${PROJECT_SOURCE_DIR}/runtime/*.cpp ${PROJECT_SOURCE_DIR}/runtime/*.cu
   ${PROJECT_SOURCE_DIR}/templates/*.h ${PROJECT_SOURCE_DIR}/templates/*.cuh
-  ${PROJECT_SOURCE_DIR}/templates/*.cpp ${PROJECT_SOURCE_DIR}/templates/*.cu
-  ${PROJECT_SOURCE_DIR}/verify/*)
+  ${PROJECT_SOURCE_DIR}/templates/*.cpp ${PROJECT_SOURCE_DIR}/templates/*.cu)
 list(SORT tilepost_embedded)
 
 set(tilepost_embedded_files ${tilepost_embedded})

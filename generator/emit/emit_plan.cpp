@@ -75,9 +75,9 @@ void emit_groups(llvm::raw_ostream& out, const Plan& plan) {
   out << "};\n\n// first tile, tiles, counter target of one run, first element, elements\n"
       << "const tilepost_group_t kGroups[] = {\n";
   for (const tilepost_group_t& group : plan.map.groups)
-    out << llvm::formatv("    {{{0}, {1}, {2}, {3}, {4}},  // {5} MiB\n", group.first_tile,
+    out << llvm::formatv("    {{{0}, {1}, {2}, {3}, {4}},  // {5:F1} KiB\n", group.first_tile,
                          group.num_tiles, group.target, group.offset, group.count,
-                         llvm::format("%.1f", static_cast<double>(group.count) * 2 / (1 << 20)));
+                         static_cast<double>(group.count) * 2 / 1024);
   out << "};\n\n";
 }
 
