@@ -157,12 +157,12 @@ def shown_outputs(text):
 
 
 def outputs(root, tool):
-    """Yields (page, shown, printed): printed is cut to as many lines as are shown."""
+    """Yields (page, shown, printed): printed is cut to as many paragraphs as are shown."""
     for path in markdown_files(root):
         for arguments, shown in shown_outputs(path.read_text(encoding="utf-8")):
             done = subprocess.run([tool, *arguments], cwd=root, capture_output=True, text=True)
-            lines = done.stdout.splitlines()[:shown.count("\n") + 1]
-            yield path, shown, "\n".join(lines).rstrip("\n")
+            paragraphs = done.stdout.split("\n\n")[:shown.count("\n\n") + 1]
+            yield path, shown, "\n\n".join(paragraphs).rstrip("\n")
 
 
 def check_outputs(root, tool):
