@@ -18,6 +18,20 @@ struct Pending {
   std::string temporary, final;
 };
 
+// Reads to the end, or to the bound: a pipe or a device may never end. Returns what went wrong, or
+// "".
+std::string read_bounded(fs::file_t file, std::string& text) {
+  std::vector<char> buffer(1 << 16);
+  for (;;) {
+    llvm::Expected<size_t> bytes = fs::readNativeFile(file, buffer);
+    if (!bytes) return llvm::toString(bytes.takeError());
+    if (*bytes == 0) return "";
+    text.append(buffer.data(), *bytes);
+    if (text.size() > kMaxInputBytes)
+      return "more than " + std::to_string(kMaxInputBytes) + " bytes, a spec has at most 1048576";
+  }
+}
+
 bool same_contents(llvm::StringRef path, llvm::StringRef text) {
   auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false,
                                             /*RequiresNullTerminator=*/false);
@@ -48,23 +62,22 @@ std::optional<Pending> write_temporary(llvm::StringRef path, llvm::StringRef tex
 }  // namespace
 
 std::optional<std::string> read_text(const std::string& path, Diagnostics& diagnostics) {
-  fs::file_status status;
-  if (path != "-" && !fs::status(path, status) && fs::is_directory(status)) {
+  if (path != "-" && fs::is_directory(path)) {
     diagnostics.error("cannot read '" + path + "': it is a folder");
     return std::nullopt;
   }
-  uint64_t bytes = 0;
-  if (path != "-" && !fs::file_size(path, bytes) && bytes > kMaxInputBytes) {
-    diagnostics.error("cannot read '" + path + "': " + llvm::Twine(bytes) +
-                      " bytes, a spec has at most 1048576");
+  llvm::Expected<fs::file_t> file = path == "-" ? llvm::Expected<fs::file_t>(fs::getStdinHandle())
+                                                : fs::openNativeFileForRead(path);
+  if (!file) {
+    diagnostics.error("cannot read '" + path + "': " + llvm::toString(file.takeError()));
     return std::nullopt;
   }
-  auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(path, /*IsText=*/false);
-  if (!buffer) {
-    diagnostics.error("cannot read '" + path + "': " + buffer.getError().message());
-    return std::nullopt;
-  }
-  return (*buffer)->getBuffer().str();
+  std::string text;
+  const std::string problem = read_bounded(*file, text);
+  if (path != "-") fs::closeFile(*file);
+  if (problem.empty()) return text;
+  diagnostics.error("cannot read '" + path + "': " + problem);
+  return std::nullopt;
 }
 
 bool write_files(const std::string& dir, const std::vector<OutputFile>& files,
@@ -79,10 +92,12 @@ bool write_files(const std::string& dir, const std::vector<OutputFile>& files,
     llvm::SmallString<256> path(dir);
     llvm::sys::path::append(path, file.name);
     llvm::sys::path::remove_dots(path);
-    if (same_contents(path, file.text)) continue;
-    if (fs::is_directory(path)) {
-      diagnostics.error("cannot write '" + path + "': it is a folder");
+    // Renaming over a device would replace it, and reading one may never end.
+    if (fs::exists(path) && !fs::is_regular_file(path)) {
+      diagnostics.error("cannot write '" + path + "': it is not a regular file");
       ok = false;
+    } else if (same_contents(path, file.text)) {
+      continue;
     } else if (auto written = write_temporary(path, file.text, diagnostics)) {
       pending.push_back(*written);
     } else {

@@ -83,11 +83,11 @@ bool split_assignment(llvm::StringRef flag, llvm::StringRef text, std::vector<Ov
 bool collect(Options& options) {
   for (const std::string& text : defines)
     if (!split_assignment("-D", text, options.overrides)) return false;
-  if (!arch.empty()) {
+  if (arch.getNumOccurrences() > 0) {
     const bool several = llvm::StringRef(arch).contains(',');
     options.overrides.push_back({"arch", several ? "[" + arch + "]" : std::string(arch)});
   }
-  if (!name.empty()) options.overrides.push_back({"name", name});
+  if (name.getNumOccurrences() > 0) options.overrides.push_back({"name", name});
   for (const std::string& text : sweeps)
     if (!split_assignment("--sweep", text, options.sweeps)) return false;
   options.specs.assign(specs.begin(), specs.end());

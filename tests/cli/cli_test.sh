@@ -39,12 +39,13 @@ expect 0 "" "$tool" --help
 echo "# files"
 expect 3 "cannot read 'none.yaml'" "$tool" generate none.yaml
 expect 3 "it is a folder" "$tool" generate .
+expect 3 "bytes, a spec has at most" "$tool" check /dev/zero
 touch plain_file
 expect 3 "cannot create folder 'plain_file/sub'" "$tool" generate "$specs/ar_sm90.yaml" -o plain_file/sub
 mkdir -p blocked/attn_out.plan.json
-expect 3 "it is a folder" "$tool" generate "$specs/ar_sm90.yaml" --name attn_out -o blocked
+expect 3 "it is not a regular file" "$tool" generate "$specs/ar_sm90.yaml" --name attn_out -o blocked
 [ "$(ls blocked)" = attn_out.plan.json ] || fail "something was half-written: $(ls blocked)"
-expect 3 "No space left" "$tool" generate "$specs/ar_sm90.yaml" --name full --depfile /dev/full -o full_out
+expect 3 "it is not a regular file" "$tool" generate "$specs/ar_sm90.yaml" --name full --depfile /dev/full -o full_out
 
 echo "# names never become paths"
 for name in ../up a/b 'a b' '' 1x 'x;y' int std; do
@@ -81,7 +82,7 @@ expect 0 "" "$tool" generate "$specs/ar_sm90.yaml" --dry-run --name dry -o dry
 echo "# standard input, overrides, several architectures"
 "$tool" check - <"$specs/ar_sm90.yaml" || fail "check -"
 expect 0 "" "$tool" generate "$specs/ar_sm90.yaml" --arch sm_80,sm_90a --name both -o both
-expect 1 "did you mean 'gemm.m'" "$tool" check "$specs/ar_sm90.yaml" -D gem.m=4
+expect 1 "did you mean 'gemm'" "$tool" check "$specs/ar_sm90.yaml" -D gem.m=4
 for verb in explain check; do expect 0 "" "$tool" $verb "$specs/ar_sm90.yaml"; done
 for what in "" patterns archs kernels transports flags; do expect 0 "" "$tool" list $what; done
 expect 2 "did you mean 'flags'" "$tool" list flgs

@@ -113,10 +113,10 @@ const int32_t kCuts[] = {1, 3, 4, 6};
 
 // first tile, tiles, counter target of one run, first element, elements
 const tilepost_group_t kGroups[] = {
-    {0, 4, 4, 0, 16384},  // 0.0 MiB
-    {4, 8, 8, 16384, 32768},  // 0.1 MiB
-    {12, 4, 4, 49152, 16384},  // 0.0 MiB
-    {16, 8, 8, 65536, 32768},  // 0.1 MiB
+    {0, 4, 4, 0, 16384},  // 32.0 KiB
+    {4, 8, 8, 16384, 32768},  // 64.0 KiB
+    {12, 4, 4, 49152, 16384},  // 32.0 KiB
+    {16, 8, 8, 65536, 32768},  // 64.0 KiB
 };
 
 // The kernel as the runtime calls it.
