@@ -54,16 +54,33 @@ expect_matrix() {
   expect MAIN.MEMBAR 0
 }
 
+# specialise <template> NAME=VALUE…: writes kernel.cu, the template with other fallbacks.
+specialise() {
+  local file=$1 setting name
+  shift
+  cp "templates/$file" "$work/kernel.cu"
+  for setting in "$@"; do
+    name=${setting%%=*} setting=${setting#*=}
+    grep -qE "tunable\(\"$name\"," "$work/kernel.cu" || fail "$file has no tunable '$name'"
+    sed -i -E "s/tunable\(\"$name\", [^)]*\)/tunable(\"$name\", $setting)/" "$work/kernel.cu"
+  done
+}
+
+# matrix_instructions: those of kernel.cubin in their order, shapes and types included, registers not.
+# Without cuobjdump only their number.
+matrix_instructions() {
+  if command -v cuobjdump >/dev/null; then
+    cuobjdump --dump-sass "$work/kernel.cubin" | grep -oE '\<(HGMMA|HMMA)[A-Za-z0-9_.]*'
+  else
+    grep -E '^(HGMMA|HMMA) ' "$work/opcodes.txt"
+  fi
+}
+
 case $what in
   template)
     file=$1 arch=$2
     shift 2
-    cp "templates/$file" "$work/kernel.cu"
-    for setting in "$@"; do
-      name=${setting%%=*} setting=${setting#*=}
-      grep -q "tunable(\"$name\"," "$work/kernel.cu" || fail "$file has no tunable '$name'"
-      sed -i -E "s/tunable\(\"$name\", [^)]*\)/tunable(\"$name\", $setting)/" "$work/kernel.cu"
-    done
+    specialise "$file" "$@"
     compile "$work/kernel.cu" "$arch"
     expect_matrix "$work/kernel.cu"
     expect MEMBAR.SYS 0
@@ -77,6 +94,20 @@ case $what in
     # One place that posts: gemm_sm90's two store warps share its code.
     expect MEMBAR.SYS 1
     expect RED 1
+    # Weaving does not touch the main loop: the plain kernel with the same tunables has the same matrix
+    # instructions.
+    matrix_instructions >"$work/woven.txt"
+    mapfile -t tunables < <(python3 -c '
+import json, sys
+plan = json.load(open(sys.argv[1]))["plans"][0]
+print(plan["kernel"]["file"])
+for name, value in plan["kernel"]["tunables"].items():
+    print(f"{name}={value}")' "$work/woven.plan.json")
+    specialise "${tunables[@]}"
+    compile "$work/kernel.cu" "$arch"
+    matrix_instructions >"$work/plain.txt"
+    diff "$work/plain.txt" "$work/woven.txt" || fail "woven and plain differ in matrix instructions"
+    command -v cuobjdump >/dev/null || echo "no cuobjdump here: counted, not compared one by one"
     ;;
   probe)
     compile tests/kernels/probe.cu "$1"
