@@ -66,10 +66,13 @@ specialise() {
   done
 }
 
+# Whether SASS can be read: cuobjdump needs nvdisasm beside it.
+can_disassemble() { cuobjdump --dump-sass "$work/kernel.cubin" >/dev/null 2>&1; }
+
 # matrix_instructions: those of kernel.cubin in their order, shapes and types included, registers not.
-# Without cuobjdump only their number.
+# Where SASS cannot be read only their number.
 matrix_instructions() {
-  if command -v cuobjdump >/dev/null; then
+  if can_disassemble; then
     cuobjdump --dump-sass "$work/kernel.cubin" | grep -oE '\<(HGMMA|HMMA)[A-Za-z0-9_.]*'
   else
     grep -E '^(HGMMA|HMMA) ' "$work/opcodes.txt"
@@ -107,7 +110,7 @@ for name, value in plan["kernel"]["tunables"].items():
     compile "$work/kernel.cu" "$arch"
     matrix_instructions >"$work/plain.txt"
     diff "$work/plain.txt" "$work/woven.txt" || fail "woven and plain differ in matrix instructions"
-    command -v cuobjdump >/dev/null || echo "no cuobjdump here: counted, not compared one by one"
+    can_disassemble || echo "no cuobjdump here: counted, not compared one by one"
     ;;
   probe)
     compile tests/kernels/probe.cu "$1"
