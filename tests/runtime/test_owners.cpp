@@ -3,7 +3,7 @@
 #include "tests/runtime/sample.h"
 #include "tilepost/tilepost.hpp"
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 using fakes::world;
 
 TEST_CASE("owners release what they own, once") {

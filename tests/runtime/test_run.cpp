@@ -5,7 +5,7 @@
 #include "tests/catch.h"
 #include "tests/runtime/sample.h"
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 using fakes::world;
 using sample::pointer;
 using sample::Program;

@@ -7,7 +7,7 @@
 #include "tests/catch.h"
 
 using namespace tilepost::cuda;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 TEST_CASE("epochs agree with arithmetic that does not wrap") {
   std::mt19937_64 random(7);
