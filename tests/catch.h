@@ -8,7 +8,9 @@ using Catch::Approx;
 namespace Catch {
 using Matchers::EndsWith;
 using Matchers::StartsWith;
-inline auto Contains(const std::string& part) { return Matchers::ContainsSubstring(part); }
+inline auto Contains(const std::string& part) {
+  return Matchers::ContainsSubstring(part);
+}
 }  // namespace Catch
 #else
 #include <catch2/catch.hpp>
