@@ -1,9 +1,11 @@
-// The host target's kernel: C[m, n] = A[m, k] * B[n, k]^T, 16-bit elements, fp32 accumulation.
+// The host target's kernel: C[m, n] = A[m, k] * B, fp32 accumulation, B [n, k] or, if NN, [k, n].
 //
 // It shows the whole road where there is no GPU, so it is written to be obviously right: every
-// element is summed in fp32 with k in order and rounded once. Each worker computes the positions
-// worker, worker + workers, … of the schedule. Operands are widened to fp32 one panel of kTileK
-// columns at a time, B transposed, so that the innermost loop runs along n without a stride.
+// element is summed in fp32 with k in order, goes through the epilogue and is rounded once. Each
+// worker computes the positions worker, worker + workers, … of the schedule. Operands are widened
+// to fp32 one panel of kTileK columns at a time, B transposed, so that the innermost loop runs
+// along n without a stride.
+#include <tilepost/host/epilogue.h>
 #include <tilepost/numeric.h>
 #include <tilepost/plan.h>
 #include <tilepost/mark.cuh>
@@ -12,9 +14,13 @@ constexpr int kTileM = tilepost::tunable("TILE_M", 64);
 constexpr int kTileN = tilepost::tunable("TILE_N", 64);
 constexpr int kBand = tilepost::tunable("BAND", 8);
 constexpr tilepost::DType kElement = tilepost::tunable("ELEMENT", tilepost::DType::bf16);
+constexpr tilepost::DType kOutput = tilepost::tunable("OUTPUT", tilepost::DType::bf16);
+constexpr int kEpilogue = tilepost::tunable("EPILOGUE", 0);  // a set of TILEPOST_SCALE …
+constexpr bool kNN = tilepost::tunable("NN", 0);             // B is [k, n]
 constexpr int kTileK = 64;
 
 using Element = tilepost::HostElement<kElement>;
+using Output = tilepost::HostElement<kOutput>;
 
 // One worker's memory: the operands of the current panel and the tile's sums.
 struct Workspace {
@@ -34,12 +40,21 @@ inline void load_a(Workspace& work, const Element* source, int ld, int rows, int
       work.a[row][k] = tilepost::to_float(source[static_cast<long long>(row) * ld + k]);
 }
 
-// Widens and transposes cols x depth elements of B; columns beyond `cols` become zero.
-inline void load_b(Workspace& work, const Element* source, int ld, int cols, int depth) {
+// Element (k, n) of B.
+inline const Element& element_b(const Element* b, int ld, int k, int n) {
+  if constexpr (kNN)
+    return b[static_cast<long long>(k) * ld + n];
+  else
+    return b[static_cast<long long>(n) * ld + k];
+}
+
+// Widens depth x cols elements of B from (first_k, first_n) on; columns beyond `cols` become zero.
+inline void load_b(Workspace& work, const Element* b, int ld, int first_k, int first_n, int cols,
+                   int depth) {
   for (int col = 0; col < kTileN; ++col)
     for (int k = 0; k < depth; ++k)
       work.b[k][col] =
-          col < cols ? tilepost::to_float(source[static_cast<long long>(col) * ld + k]) : 0.0f;
+          col < cols ? tilepost::to_float(element_b(b, ld, first_k + k, first_n + col)) : 0.0f;
 }
 
 // sum += a * b over one panel. Two products of k at a time would change the order of additions, so
@@ -54,19 +69,33 @@ inline void multiply_panel(Workspace& work, int rows, int depth) {
 
 // The sums of one tile, of which rows x cols elements lie inside the output.
 inline void compute_tile(Workspace& work, const Element* a, const Element* b,
-                         const tilepost_shape_t& shape, int rows, int cols) {
+                         const tilepost_shape_t& shape, const tilepost::Tile& tile, int rows,
+                         int cols) {
+  a += static_cast<long long>(tile.m) * kTileM * shape.lda;
   for (int row = 0; row < rows; ++row)
     for (int col = 0; col < kTileN; ++col) work.sum[row][col] = 0.0f;
   for (int k = 0; k < shape.k; k += kTileK) {
     const int depth = smaller(kTileK, shape.k - k);
     load_a(work, a + k, shape.lda, rows, depth);
-    load_b(work, b + k, shape.ldb, cols, depth);
+    load_b(work, b, shape.ldb, k, tile.n * kTileN, cols, depth);
     multiply_panel(work, rows, depth);
   }
 }
 
-void gemm_host(const void* a, const void* b, void* c, tilepost_shape_t shape, int worker,
-               int workers) {
+// Rounds and stores the sums of one tile.
+inline void store_tile(const Workspace& work, Output* c, const tilepost::TileGrid& grid,
+                       const tilepost::Tile& tile, const tilepost_shape_t& shape,
+                       const tilepost_epilogue_t& epilogue, int rows, int cols) {
+  for (int row = 0; row < rows; ++row)
+    for (int col = 0; col < cols; ++col) {
+      const float x = tilepost::epilogue::finish<kEpilogue, kOutput>(
+          epilogue, work.sum[row][col], tile.m * kTileM + row, tile.n * kTileN + col, shape.n);
+      tilepost::out(c, grid, tile, row, col, shape.ldc) = tilepost::from_float<Output>(x);
+    }
+}
+
+void gemm_host(const void* a, const void* b, void* c, tilepost_shape_t shape,
+               tilepost_epilogue_t epilogue, int worker, int workers) {
   const tilepost::TileGrid grid{
       (shape.m + kTileM - 1) / kTileM, (shape.n + kTileN - 1) / kTileN, kTileM, kTileN, 1, kBand};
   Workspace work{};
@@ -75,15 +104,9 @@ void gemm_host(const void* a, const void* b, void* c, tilepost_shape_t shape, in
     if (!tile.is_padding()) {
       const int rows = smaller(kTileM, shape.m - tile.m * kTileM);
       const int cols = smaller(kTileN, shape.n - tile.n * kTileN);
-      compute_tile(
-          work,
-          static_cast<const Element*>(a) + static_cast<long long>(tile.m) * kTileM * shape.lda,
-          static_cast<const Element*>(b) + static_cast<long long>(tile.n) * kTileN * shape.ldb,
-          shape, rows, cols);
-      for (int row = 0; row < rows; ++row)
-        for (int col = 0; col < cols; ++col)
-          tilepost::out(static_cast<Element*>(c), grid, tile, row, col, shape.ldc) =
-              tilepost::from_float<Element>(work.sum[row][col]);
+      compute_tile(work, static_cast<const Element*>(a), static_cast<const Element*>(b), shape,
+                   tile, rows, cols);
+      store_tile(work, static_cast<Output*>(c), grid, tile, shape, epilogue, rows, cols);
     }
     tilepost::tile_done(tile, tilepost::BlockStores{});
   }

@@ -1,70 +1,89 @@
-// Persistent GEMM for sm_80, sm_86, sm_89: C[m, n] = A[m, k] * B[n, k]^T, 16-bit elements, fp32
-// accumulation. Compiled for sm_90a it serves the operands that TMA cannot read.
+// Persistent GEMM for sm_80, sm_86, sm_89: C[m, n] = A[m, k] * B, fp32 accumulation, an epilogue in
+// fp32, rounded once. B is [n, k], or [k, n] with NN. Compiled for sm_90a it serves the operands
+// that TMA cannot read. e4m3 operands need sm_89 or sm_90a.
 //
 // Each CTA walks the schedule: its positions are blockIdx.x, blockIdx.x + gridDim.x, … Operands
 // reach shared memory by asynchronous copies, STAGES - 1 blocks of K ahead; warps read fragments
-// with ldmatrix, one step of K ahead, and multiply with mma. The sums of a tile are rounded, staged
-// in shared memory and stored in whole rows.
+// with ldmatrix, one step of K ahead, and multiply with mma. The sums of a tile are finished,
+// rounded, staged in shared memory and stored in whole rows. Meanwhile the next tile's first blocks
+// are on their way to the stages that the staged tile leaves free.
 //
-// A stage holds rows of TILE_K elements of A, then of B. A row's chunks of 16 bytes are permuted,
-// so that the eight rows of an ldmatrix matrix lie in different banks (swizzle).
+// A stage holds rows of TILE_K elements of A, then of B; with NN rows of TILE_N elements of B. A
+// row's chunks of 16 bytes are permuted, so that the eight rows of an ldmatrix matrix lie in
+// different banks (swizzle).
 //
 // Launch: kThreads threads, kSharedBytes of dynamic shared memory, CTAS_PER_SM CTAs on each SM.
-// k, lda and ldb are multiples of LOAD_VECTOR elements, a and b aligned to as many; n and ldc are
-// multiples of STORE_VECTOR, c aligned to as many. m, n and k are otherwise arbitrary: what lies
-// outside A and B counts as zero, and nothing outside C is written.
+// k and lda are multiples of LOAD_VECTOR elements, a aligned to as many; b and ldb likewise, or
+// with NN n, b and ldb to LOAD_VECTOR_B. n and ldc are multiples of STORE_VECTOR, c aligned to as
+// many. m, n and k are otherwise arbitrary: what lies outside A and B counts as zero, and nothing
+// outside C is written.
 #include <tilepost/plan.h>
 #include <tilepost/device/element.cuh>
+#include <tilepost/device/epilogue.cuh>
 #include <tilepost/device/ptx.cuh>
 #include <tilepost/device/ptx_sm80.cuh>
 #include <tilepost/mark.cuh>
 
 constexpr int kTileM = tilepost::tunable("TILE_M", 128);
 constexpr int kTileN = tilepost::tunable("TILE_N", 128);
-constexpr int kTileK = tilepost::tunable("TILE_K", 32);  // 32 or 64
+constexpr int kTileK = tilepost::tunable("TILE_K", 32);  // elements of 64 or 128 bytes
 constexpr int kStages = tilepost::tunable("STAGES", 4);  // of the load pipeline
 constexpr int kWarpM = tilepost::tunable("WARP_M", 64);  // a warp's part of the tile
 constexpr int kWarpN = tilepost::tunable("WARP_N", 64);
 constexpr int kCtasPerSm = tilepost::tunable("CTAS_PER_SM", 1);
-constexpr int kLoadVector = tilepost::tunable("LOAD_VECTOR", 8);  // elements per load: 8, 4, 2, 1
-constexpr int kStoreVector =
-    tilepost::tunable("STORE_VECTOR", 8);             // elements per store: 8, 4, 2, 1
-constexpr int kBand = tilepost::tunable("BAND", 16);  // tile rows swept together
+// Elements per load: 8, 4, 2, 1, of e4m3 also 16. Of A and B along k, with NN of A only.
+constexpr int kLoadVector = tilepost::tunable("LOAD_VECTOR", 8);
+constexpr int kLoadVectorB = tilepost::tunable("LOAD_VECTOR_B", 8);    // with NN, of B along n
+constexpr int kStoreVector = tilepost::tunable("STORE_VECTOR", 8);     // of C: 8, 4, 2, 1
+constexpr bool kOverlapStore = tilepost::tunable("OVERLAP_STORE", 0);  // stage beside the stages
+constexpr int kBand = tilepost::tunable("BAND", 16);                   // tile rows swept together
 constexpr tilepost::DType kElement = tilepost::tunable("ELEMENT", tilepost::DType::bf16);
+constexpr tilepost::DType kOutput = tilepost::tunable("OUTPUT", tilepost::DType::bf16);
+constexpr int kEpilogue = tilepost::tunable("EPILOGUE", 0);  // a set of TILEPOST_SCALE …
+constexpr bool kNN = tilepost::tunable("NN", 0);             // B is [k, n]
+constexpr bool kPrecise = tilepost::tunable("PRECISE", 0);   // e4m3: add up in fp32 every TILE_K
 
 using Element = tilepost::DeviceElement<kElement>;
+using Output = tilepost::DeviceElement<kOutput>;
 
-constexpr int kStepK = 16;  // of one mma
-constexpr int kSteps = kTileK / kStepK;
-constexpr int kChunk = 8;                 // elements of 16 bytes
-constexpr int kChunks = kTileK / kChunk;  // of a row
-constexpr int kRowBytes = kTileK * 2;
-constexpr int kBytesA = kTileM * kRowBytes;
-constexpr int kBytesB = kTileN * kRowBytes;
+constexpr int kSize = sizeof(Element);
+constexpr int kChunk = 16 / kSize;           // elements of 16 bytes
+constexpr int kSteps = kTileK * kSize / 32;  // mma take 32 bytes of K
+constexpr int kBytesA = kTileM * kTileK * kSize;
+constexpr int kBytesB = kTileN * kTileK * kSize;
 constexpr int kStageBytes = kBytesA + kBytesB;
 
 constexpr int kWarpsM = kTileM / kWarpM;
 constexpr int kThreads = kWarpsM * (kTileN / kWarpN) * 32;
-constexpr int kRowsPerPass = kThreads / kChunks;  // that all threads copy at once, a chunk each
 
 constexpr int kFragmentsM = kWarpM / 16;  // of A per step
 constexpr int kFragmentsN = kWarpN / 16;  // of B per step; each serves two mma
 constexpr int kMmasN = kWarpN / 8;
 
-// The staged tile takes the place of the stages. Sixteen bytes more than a row shift the rows by
-// four banks, so that neither the fragments' stores nor the vectors' loads conflict.
-constexpr int kStagedRow = kTileN + kChunk;
+// The staged tile takes the place of the stages, or one of its own. Sixteen bytes more than a row
+// shift the rows by four banks, so that neither the fragments' stores nor the vectors' loads
+// conflict.
+constexpr int kStagedRow = kTileN + 8;
 constexpr int kPipelineBytes = kStages * kStageBytes;
 constexpr int kStagedBytes = kTileM * kStagedRow * 2;
-constexpr int kSharedBytes = kPipelineBytes > kStagedBytes ? kPipelineBytes : kStagedBytes;
+constexpr int kStagedOffset = kOverlapStore ? kPipelineBytes : 0;
+constexpr int kSharedBytes =
+    kStagedOffset + kStagedBytes > kPipelineBytes ? kStagedOffset + kStagedBytes : kPipelineBytes;
 
-static_assert(kTileK == 32 || kTileK == 64, "TILE_K is 32 or 64");
+// Tiles begin in the first stage that the staged tile leaves free, and load as many blocks as there
+// are such stages before it has been stored.
+constexpr int kCovered = kOverlapStore ? 0 : (kStagedBytes + kStageBytes - 1) / kStageBytes;
+constexpr int kFirstStage = kCovered < kStages ? kCovered : 0;
+constexpr int kEarly = kCovered < kStages ? (kCovered == 0 ? kStages - 1 : kStages - kCovered) : 0;
+
+static_assert(kTileK * kSize == 64 || kTileK * kSize == 128, "rows of 64 or 128 bytes");
 static_assert(kTileM % kWarpM == 0 && kTileN % kWarpN == 0, "warps tile the tile");
-static_assert(kWarpM % 16 == 0 && kWarpN % 16 == 0, "fragments tile the warp's part");
-static_assert(kRowsPerPass % 8 == 0, "a thread's chunks share a place in the swizzle");
-static_assert(kTileM % kRowsPerPass == 0 && kTileN % kRowsPerPass == 0, "passes tile the operands");
+static_assert(kWarpM % 16 == 0, "fragments tile the warp's part");
+static_assert(kWarpN == 16 || kWarpN == 32 || kWarpN == 64 || kWarpN == 128);
 static_assert(kStages >= 2 && kBand >= 1 && kCtasPerSm >= 1);
 static_assert(kCtasPerSm * kSharedBytes <= 232448, "shared memory");
+static_assert(!kNN || kSize == 2, "ldmatrix transposes 16-bit elements only");
+static_assert(!kPrecise || (kSize == 1 && kTileK == 128), "PRECISE: e4m3, every 128 products");
 
 // A vector of C, so that it is loaded and stored by one instruction.
 template <int kElements>
@@ -86,135 +105,215 @@ struct Vector<1> {
   uint16_t x;
 };
 
+// What is loaded through registers: bytes or pairs of them.
+template <int kBytes>
+struct Piece;
+template <>
+struct Piece<2> {
+  uint16_t bits;
+};
+template <>
+struct Piece<1> {
+  uint8_t bits;
+};
+
 using Sums = float[kFragmentsM][kMmasN][4];
 
-// Offset of a chunk in a stage's operand.
-__device__ __forceinline__ int swizzle(int row, int chunk) {
-  const int shift = kChunks == 8 ? row % 8 : row / 2 % 4;
-  return row * kRowBytes + ((chunk ^ shift) << 4);
-}
+// How an operand lies in a stage, and who copies what: all threads copy a chunk each, and again
+// some rows further down.
+template <int kRows, int kColumns>
+struct Staged {
+  static constexpr int kChunks = kColumns / kChunk;  // of a row
+  static constexpr int kRowBytes = kColumns * kSize;
+  static constexpr int kRowsPerPass = kThreads / kChunks;
+  static constexpr int kPasses = kRows / kRowsPerPass;
+  static_assert(kThreads % kChunks == 0 && kRowsPerPass % 8 == 0,
+                "a thread's chunks share a place in the swizzle");
+  static_assert(kRows % kRowsPerPass == 0, "passes tile the operand");
 
-// Copies the eight elements from `source` on, of which the first `valid` exist; the others become
+  static __device__ __forceinline__ int swizzle(int row, int chunk) {
+    const int shift = kChunks == 4 ? row / 2 % 4 : row % 8;
+    return row * kRowBytes + ((chunk ^ shift) << 4);
+  }
+  static __device__ __forceinline__ int row() { return static_cast<int>(threadIdx.x) / kChunks; }
+  static __device__ __forceinline__ int chunk() { return static_cast<int>(threadIdx.x) % kChunks; }
+};
+using StagedA = Staged<kTileM, kTileK>;
+using StagedB = Staged<kNN ? kTileK : kTileN, kNN ? kTileN : kTileK>;
+
+// Copies the chunk from `source` on, of which the first `valid` elements exist; the others become
 // zero.
+template <int kVector>
 __device__ __forceinline__ void load_chunk(uint32_t target, const Element* source, int valid) {
-  if constexpr (kLoadVector == 1) {
+  constexpr int kBytes = kVector * kSize;
+  if constexpr (kBytes < 4) {
     // Asynchronous copies are at least four bytes: through registers.
-    const uint16_t* halves = reinterpret_cast<const uint16_t*>(source);
-    uint32_t words[4];
+    const Piece<kBytes>* pieces = reinterpret_cast<const Piece<kBytes>*>(source);
+    uint32_t words[4] = {};
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const uint32_t low = 2 * i < valid ? halves[2 * i] : 0;
-      const uint32_t high = 2 * i + 1 < valid ? halves[2 * i + 1] : 0;
-      words[i] = low | high << 16;
+    for (int i = 0; i < kChunk / kVector; ++i) {
+      const uint32_t bits = i * kVector < valid ? pieces[i].bits : 0;
+      words[i * kBytes / 4] |= bits << i * kBytes % 4 * 8;
     }
     tilepost::ptx::store_shared(target, words);
   } else {
 #pragma unroll
-    for (int i = 0; i < kChunk; i += kLoadVector)
-      tilepost::ptx::copy_async<2 * kLoadVector>(target + 2 * i, source + i, i < valid);
+    for (int i = 0; i < kChunk; i += kVector)
+      tilepost::ptx::copy_async<kBytes>(target + i * kSize, source + i, i < valid);
   }
 }
 
-// This thread's chunks of one operand: in the first row of each pass, at `column`.
+// This thread's chunks of one operand: in the first row of each pass.
 struct Operand {
   const Element* source;
   long long pass;  // elements from one pass to the next
   int rows;        // that exist from the first one on; may be negative
+  int columns;     // likewise, from the chunk on
 };
 
-__device__ __forceinline__ Operand make_operand(const Element* matrix, int first_row, int rows,
-                                                int ld) {
-  const int row = first_row + static_cast<int>(threadIdx.x) / kChunks;
-  const int column = static_cast<int>(threadIdx.x) % kChunks * kChunk;
+template <class In>
+__device__ __forceinline__ Operand make_operand(const Element* matrix, int rows, int columns,
+                                                int ld, int first_row, int first_column) {
+  const int row = first_row + In::row();
+  const int column = first_column + In::chunk() * kChunk;
   return Operand{matrix + static_cast<long long>(row) * ld + column,
-                 static_cast<long long>(kRowsPerPass) * ld, rows - row};
+                 static_cast<long long>(In::kRowsPerPass) * ld, rows - row, columns - column};
 }
 
-// Loads kRows rows of an operand, `k` elements on, of which `valid` exist from there on. Loads
-// through registers go one pass at a time: there are few registers left.
-template <int kRows>
-__device__ __forceinline__ void load_operand(uint32_t target, const Operand& operand, int k,
-                                             int valid) {
-  constexpr int kUnrolled = kLoadVector == 1 ? 1 : kRows / kRowsPerPass;
+// Loads an operand's part of a stage, `down` rows and `right` elements on. Loads through registers
+// go one pass at a time: there are few registers left.
+template <class In, int kVector>
+__device__ __forceinline__ void load_operand(uint32_t target, const Operand& operand,
+                                             long long offset, int down, int right) {
+  constexpr int kUnrolled = kVector * kSize < 4 ? 1 : In::kPasses;
 #pragma unroll kUnrolled
-  for (int i = 0; i < kRows / kRowsPerPass; ++i)
-    load_chunk(target + i * kRowsPerPass * kRowBytes, operand.source + i * operand.pass + k,
-               i * kRowsPerPass < operand.rows ? valid : 0);
+  for (int i = 0; i < In::kPasses; ++i)
+    load_chunk<kVector>(target + i * In::kRowsPerPass * In::kRowBytes,
+                        operand.source + offset + i * operand.pass,
+                        i * In::kRowsPerPass < operand.rows - down ? operand.columns - right : 0);
 }
 
 // The load pipeline of one tile as this thread sees it.
 struct Loader {
   Operand a, b;
-  uint32_t target;  // this thread's first chunk of A in stage 0
-  int depth;        // elements of K from this thread's column on
+  uint32_t target_a, target_b;  // this thread's first chunks in stage 0
+  int blocks;                   // of K
+  int ldb;
 
   // Starts block `block` of K into `stage`; one group of copies, empty beyond the last block.
-  __device__ __forceinline__ void load(int stage, int block, int blocks) const {
+  __device__ __forceinline__ void load(int stage, int block) const {
     if (block < blocks) {
-      const uint32_t to = target + stage * kStageBytes;
-      load_operand<kTileM>(to, a, block * kTileK, depth - block * kTileK);
-      load_operand<kTileN>(to + kBytesA, b, block * kTileK, depth - block * kTileK);
+      const int k = block * kTileK;
+      load_operand<StagedA, kLoadVector>(target_a + stage * kStageBytes, a, k, 0, k);
+      if constexpr (kNN)
+        load_operand<StagedB, kLoadVectorB>(target_b + stage * kStageBytes, b,
+                                            static_cast<long long>(k) * ldb, k, 0);
+      else
+        load_operand<StagedB, kLoadVector>(target_b + stage * kStageBytes, b, k, 0, k);
     }
     tilepost::ptx::commit_copies();
   }
 };
+
+__device__ __forceinline__ Loader make_loader(uint32_t shared, const Element* a, const Element* b,
+                                              const tilepost_shape_t& shape,
+                                              const tilepost::Tile& tile) {
+  const int m = tile.m * kTileM, n = tile.n * kTileN;
+  return Loader{make_operand<StagedA>(a, shape.m, shape.k, shape.lda, m, 0),
+                kNN ? make_operand<StagedB>(b, shape.k, shape.n, shape.ldb, 0, n)
+                    : make_operand<StagedB>(b, shape.n, shape.k, shape.ldb, n, 0),
+                shared + StagedA::swizzle(StagedA::row(), StagedA::chunk()),
+                shared + kBytesA + StagedB::swizzle(StagedB::row(), StagedB::chunk()),
+                (shape.k + kTileK - 1) / kTileK,
+                shape.ldb};
+}
 
 // One step's fragments of a warp.
 struct Fragments {
   uint32_t a[kFragmentsM][4];
   uint32_t b[kFragmentsN][4];
 
-  // `a_row` and `b_row` are the lane's addresses in its first fragment at step 0 of the stage. The
-  // step changes bits of the address that only the swizzle uses: chunk 2 * step + c is chunk c with
-  // those bits flipped.
+  // `a_row` and `b_row` are the lane's addresses in its first fragment at step 0 of the stage.
+  // Along a row, the step (of B with NN: the fragment) changes bits of the address that only the
+  // swizzle uses: chunk 2 * step + c is chunk c with those bits flipped.
   __device__ __forceinline__ void load(uint32_t a_row, uint32_t b_row, int step) {
 #pragma unroll
     for (int i = 0; i < kFragmentsM; ++i)
-      tilepost::ptx::load_matrices(a[i], (a_row ^ step * 32) + i * 16 * kRowBytes);
+      tilepost::ptx::load_matrices(a[i], (a_row ^ step * 32) + i * 16 * StagedA::kRowBytes);
 #pragma unroll
-    for (int j = 0; j < kFragmentsN; ++j)
-      tilepost::ptx::load_matrices(b[j], (b_row ^ step * 32) + j * 16 * kRowBytes);
+    for (int j = 0; j < kFragmentsN; ++j) {
+      if constexpr (kNN)
+        tilepost::ptx::load_transposed(
+            b[j], (b_row ^ j % 4 * 32) + j / 4 * 128 + step * 16 * StagedB::kRowBytes);
+      else
+        tilepost::ptx::load_matrices(b[j], (b_row ^ step * 32) + j * 16 * StagedB::kRowBytes);
+    }
   }
 
+  // Adds the step's products to the sums, or with kFresh makes them the sums.
+  template <bool kFresh>
   __device__ __forceinline__ void multiply(Sums& sums) const {
 #pragma unroll
     for (int i = 0; i < kFragmentsM; ++i)
 #pragma unroll
       for (int j = 0; j < kMmasN; ++j)
-        tilepost::ptx::mma_16x8x16<kElement>(sums[i][j], a[i], b[j / 2][j % 2 * 2],
-                                             b[j / 2][j % 2 * 2 + 1]);
+        tilepost::ptx::mma_16x8<kElement, kFresh>(sums[i][j], a[i], b[j / 2][j % 2 * 2],
+                                                  b[j / 2][j % 2 * 2 + 1]);
   }
 };
 
-// Multiplies one tile. In the last step of a block the next block's first fragments are read, after
-// all copies of it have arrived; in its first step the stage that the block before used is
-// refilled: its last fragments were read before the barrier in between.
-__device__ __forceinline__ void multiply_tile(uint32_t shared, const Loader& loader, int blocks,
-                                              Sums& sums) {
-  const int lane = threadIdx.x % 32;
-  const int warp = threadIdx.x / 32;
-  // ldmatrix: A's lanes are 16 rows, then the same rows eight columns on; B's are eight rows, the
-  // same rows eight columns on, and the next eight rows likewise.
-  const int a_row = warp % kWarpsM * kWarpM + lane % 16;
-  const int b_row = warp / kWarpsM * kWarpN + lane / 16 * 8 + lane % 8;
-  const uint32_t a_first = shared + swizzle(a_row, lane / 16);
-  const uint32_t b_first = shared + kBytesA + swizzle(b_row, lane / 8 % 2);
+__device__ __forceinline__ void clear(Sums& sums) {
 #pragma unroll
   for (int i = 0; i < kFragmentsM; ++i)
 #pragma unroll
     for (int j = 0; j < kMmasN; ++j)
 #pragma unroll
       for (int e = 0; e < 4; ++e) sums[i][j][e] = 0;
+}
 
+__device__ __forceinline__ void add(Sums& sums, const Sums& more) {
 #pragma unroll
-  for (int stage = 0; stage < kStages - 1; ++stage) loader.load(stage, stage, blocks);
+  for (int i = 0; i < kFragmentsM; ++i)
+#pragma unroll
+    for (int j = 0; j < kMmasN; ++j)
+#pragma unroll
+      for (int e = 0; e < 4; ++e) sums[i][j][e] += more[i][j][e];
+}
+
+// Starts the blocks of a tile from kBegin to kEnd - 1.
+template <int kBegin, int kEnd>
+__device__ __forceinline__ void load_blocks(const Loader& loader) {
+#pragma unroll
+  for (int block = kBegin; block < kEnd; ++block)
+    loader.load((kFirstStage + block) % kStages, block);
+}
+
+// Multiplies one tile, whose first kEarly blocks have been started. In the last step of a block the
+// next block's first fragments are read, after all copies of it have arrived; in its first step the
+// stage that the block before used is refilled: its last fragments were read before the barrier in
+// between.
+__device__ __forceinline__ void multiply_tile(uint32_t shared, const Loader& loader, Sums& sums) {
+  const int lane = threadIdx.x % 32;
+  const int warp = threadIdx.x / 32;
+  // ldmatrix: A's lanes are 16 rows, then the same rows a chunk on; B's are eight rows (of n), the
+  // same rows a chunk on, and the next eight rows likewise. With NN, B's are 16 rows (of k), then
+  // the same rows a chunk (of n) on.
+  const int a_row = warp % kWarpsM * kWarpM + lane % 16;
+  const int b_col = warp / kWarpsM * kWarpN;
+  const uint32_t a_first = shared + StagedA::swizzle(a_row, lane / 16);
+  const uint32_t b_first = shared + kBytesA +
+                           (kNN ? StagedB::swizzle(lane % 16, b_col / kChunk + lane / 16)
+                                : StagedB::swizzle(b_col + lane / 16 * 8 + lane % 8, lane / 8 % 2));
+  clear(sums);
+  load_blocks<kEarly, kStages - 1>(loader);
   tilepost::ptx::wait_copies<kStages - 2>();
   __syncthreads();
   Fragments fragments[2];
-  fragments[0].load(a_first, b_first, 0);
-  int stage = 0;
+  int stage = kFirstStage;
+  fragments[0].load(a_first + stage * kStageBytes, b_first + stage * kStageBytes, 0);
 #pragma unroll 1
-  for (int block = 0; block < blocks; ++block) {
+  for (int block = 0; block < loader.blocks; ++block) {
+    Sums partial;  // PRECISE
 #pragma unroll
     for (int step = 0; step < kSteps; ++step) {
       if (step == kSteps - 1) {
@@ -224,33 +323,57 @@ __device__ __forceinline__ void multiply_tile(uint32_t shared, const Loader& loa
       }
       fragments[(step + 1) % 2].load(a_first + stage * kStageBytes, b_first + stage * kStageBytes,
                                      (step + 1) % kSteps);
-      if (step == 0) loader.load(stage == 0 ? kStages - 1 : stage - 1, block + kStages - 1, blocks);
-      fragments[step % 2].multiply(sums);
+      if (step == 0) loader.load(stage == 0 ? kStages - 1 : stage - 1, block + kStages - 1);
+      if constexpr (!kPrecise)
+        fragments[step % 2].multiply<false>(sums);
+      else if (step == 0)
+        fragments[step % 2].multiply<true>(partial);
+      else
+        fragments[step % 2].multiply<false>(partial);
     }
+    if constexpr (kPrecise) add(sums, partial);
   }
   tilepost::ptx::wait_copies<0>();
-  __syncthreads();  // shared memory is free for the staged tile
+  __syncthreads();  // all stages are free
 }
 
-// Rounds the sums into the staged tile: a lane's pairs of neighbours.
-__device__ __forceinline__ void stage_tile(Element* staged, const Sums& sums) {
+// Finishes and rounds the sums into the staged tile: a lane's pairs of neighbours, column by
+// column, because a column's operands serve all its rows. Elements outside the output are finished
+// with the operands of the last row or column, or not at all; they will not be stored. The branch
+// and the warp's barriers keep the compiler from starting more elements at once than it has
+// registers for.
+__device__ __forceinline__ void stage_tile(Output* staged, const Sums& sums,
+                                           const tilepost_epilogue_t& epilogue,
+                                           const tilepost_shape_t& shape,
+                                           const tilepost::Tile& tile) {
   const int lane = threadIdx.x % 32;
   const int warp = threadIdx.x / 32;
   const int row = warp % kWarpsM * kWarpM + lane / 4;
-  const int col = warp / kWarpsM * kWarpN + lane % 4 * 2;
+  const int first_col = warp / kWarpsM * kWarpN;
 #pragma unroll
-  for (int i = 0; i < kFragmentsM; ++i)
+  for (int j = 0; j < kMmasN; ++j) {
+    const int col = first_col + j * 8 + lane % 4 * 2;
+    if (kEpilogue != 0 && tile.n * kTileN + first_col + j * 8 >= shape.n) break;
 #pragma unroll
-    for (int j = 0; j < kMmasN; ++j) {
-      Element* pair = staged + (row + i * 16) * kStagedRow + col + j * 8;
-      *reinterpret_cast<uint32_t*>(pair) = tilepost::pack<kElement>(sums[i][j][0], sums[i][j][1]);
-      *reinterpret_cast<uint32_t*>(pair + 8 * kStagedRow) =
-          tilepost::pack<kElement>(sums[i][j][2], sums[i][j][3]);
+    for (int i = 0; i < kFragmentsM * 2; ++i) {
+      float low = sums[i / 2][j][i % 2 * 2], high = sums[i / 2][j][i % 2 * 2 + 1];
+      if constexpr (kEpilogue != 0) {
+        const int m = min(tile.m * kTileM + row + i * 8, shape.m - 1);
+        const int n = tile.n * kTileN + col, last = shape.n - 1;
+        low =
+            tilepost::epilogue::finish<kEpilogue, kOutput>(epilogue, low, m, min(n, last), shape.n);
+        high = tilepost::epilogue::finish<kEpilogue, kOutput>(epilogue, high, m, min(n + 1, last),
+                                                              shape.n);
+        if (i % 4 == 3) __syncwarp();
+      }
+      *reinterpret_cast<uint32_t*>(staged + (row + i * 8) * kStagedRow + col) =
+          tilepost::pack<kOutput>(low, high);
     }
+  }
 }
 
 // Stores what lies inside the output: the first `rows` rows and `cols` columns of the tile.
-__device__ __forceinline__ void store_tile(const Element* staged, Element* c,
+__device__ __forceinline__ void store_tile(const Output* staged, Output* c,
                                            const tilepost::TileGrid& grid,
                                            const tilepost::Tile& tile, int rows, int cols,
                                            int ldc) {
@@ -267,31 +390,37 @@ __device__ __forceinline__ void store_tile(const Element* staged, Element* c,
 }
 
 __global__ void __launch_bounds__(kThreads, kCtasPerSm)
-    gemm_sm80(const Element* a, const Element* b, Element* c,
-              const __grid_constant__ tilepost_shape_t shape) {
+    gemm_sm80(const Element* a, const Element* b, Output* c,
+              const __grid_constant__ tilepost_shape_t shape,
+              const __grid_constant__ tilepost_epilogue_t epilogue) {
   extern __shared__ __align__(128) uint8_t gemm_sm80_memory[];
   const uint32_t shared = tilepost::ptx::shared_address(gemm_sm80_memory);
-  Element* staged = reinterpret_cast<Element*>(gemm_sm80_memory);
+  Output* staged = reinterpret_cast<Output*>(gemm_sm80_memory + kStagedOffset);
   const tilepost::TileGrid grid{
       (shape.m + kTileM - 1) / kTileM, (shape.n + kTileN - 1) / kTileN, kTileM, kTileN, 1, kBand};
   const int tiles = tilepost::num_tiles(grid);
-  const int blocks = (shape.k + kTileK - 1) / kTileK;
-  const int row = static_cast<int>(threadIdx.x) / kChunks;
-  const int chunk = static_cast<int>(threadIdx.x) % kChunks;
-  for (int position = blockIdx.x; position < tiles; position += gridDim.x) {
-    const tilepost::Tile tile = tilepost::tile(grid, position);
-    if (!tile.is_padding()) {
-      const Loader loader{make_operand(a, tile.m * kTileM, shape.m, shape.lda),
-                          make_operand(b, tile.n * kTileN, shape.n, shape.ldb),
-                          shared + swizzle(row, chunk), shape.k - chunk * kChunk};
-      Sums sums;
-      multiply_tile(shared, loader, blocks, sums);
-      stage_tile(staged, sums);
-      __syncthreads();
-      store_tile(staged, c, grid, tile, shape.m - tile.m * kTileM, shape.n - tile.n * kTileN,
-                 shape.ldc);
-      __syncthreads();  // the staged tile has been read: the next one's loads may overwrite it
+  int position = blockIdx.x;
+  if (position >= tiles) return;
+  tilepost::Tile tile = tilepost::tile(grid, position);
+  Loader loader = make_loader(shared, a, b, shape, tile);
+  load_blocks<0, kEarly>(loader);
+  while (true) {
+    Sums sums;
+    multiply_tile(shared, loader, sums);
+    const tilepost::Tile done = tile;
+    position += gridDim.x;
+    if (position < tiles) {
+      tile = tilepost::tile(grid, position);
+      loader = make_loader(shared, a, b, shape, tile);
+      load_blocks<0, kEarly>(loader);
     }
-    tilepost::tile_done(tile, tilepost::BlockStores{});
+    stage_tile(staged, sums, epilogue, shape, done);
+    __syncthreads();
+    if (!done.is_padding())
+      store_tile(staged, c, grid, done, shape.m - done.m * kTileM, shape.n - done.n * kTileN,
+                 shape.ldc);
+    tilepost::tile_done(done, tilepost::BlockStores{});
+    if (position >= tiles) break;
+    __syncthreads();  // the staged tile has been read: loads may overwrite it
   }
 }

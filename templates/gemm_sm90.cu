@@ -1,73 +1,101 @@
-// Persistent GEMM for sm_90a: C[m, n] = A[m, k] * B[n, k]^T, 16-bit elements, fp32 accumulation.
+// Persistent GEMM for sm_90a: C[m, n] = A[m, k] * B, fp32 accumulation, operands of 16 bits or
+// e4m3.
 //
-// One CTA per SM walks the schedule: its positions are blockIdx.x, blockIdx.x + gridDim.x, … Three
+// One CTA per SM walks the schedule: its positions are blockIdx.x, blockIdx.x + gridDim.x, … The
 // warpgroups share the work. Warpgroup 0 gives its registers away and moves data: one thread loads
-// operands with TMA, two store finished panels with TMA. Warpgroups 1 and 2, the consumers,
-// multiply the upper and the lower half of each tile. Everybody meets at mbarriers only:
+// operands with TMA, one per consumer stores finished panels with TMA. The other warpgroups, the
+// consumers, multiply. Everybody meets at mbarriers only:
 //
 //   full[stage]    the loads of a stage have landed      loader -> consumers
 //   empty[stage]   a stage has been multiplied           consumers of the whole cluster -> loader
 //   panel_full     a panel of C is in shared memory      consumer -> its store thread
 //   panel_empty    a panel has been read by TMA          store thread -> its consumer
+//   turn           the tensor cores are free             consumer -> the other one (ping-pong)
+//
+// Two ways to share: cooperative, each of the two consumers multiplies one half of every tile;
+// ping-pong, they take turns at whole tiles, so that one rounds and stores while the other
+// multiplies.
 //
 // The CTAs of a cluster work on the same columns: each loads its share of B for all of them.
-// A consumer never waits for global memory and never knows which tile it computes. The thread that
-// issued a tile's stores is the one that can wait for them, so the store threads say tile_done: two
-// signals per tile.
+// A consumer never waits for global memory, and knows which tile it computes only if the epilogue
+// needs that. The thread that issued a tile's stores is the one that can wait for them, so the
+// store threads say tile_done: one signal per tile and consumer that has a part in it.
 //
 // Launch: kThreads threads, kSharedBytes of dynamic shared memory, cluster (CLUSTER, 1, 1), a grid
 // that is a multiple of CLUSTER. Tensor maps, all with the 128-byte swizzle: A {k, m}, box
-// {64, TILE_M}; B {k, n}, box {64, TILE_N / CLUSTER}; C {n, m}, box {64, 64}. TMA fills what lies
-// outside A and B with zeros and does not write outside C, so m, n and k are arbitrary as far as
-// the maps allow: rows of A, B and C start at multiples of 16 bytes.
+// {kTileK, TILE_M}; B {k, n}, box {kTileK, TILE_N / CLUSTER}, or, if NN, {n, k}, box
+// {64, kTileK / CLUSTER}; C {n, m}, box {64, 64}. TMA fills what lies outside A and B with zeros
+// and does not write outside C, so m, n and k are arbitrary as far as the maps allow: rows of A, B
+// and C start at multiples of 16 bytes. With an epilogue n is even.
 #include <tilepost/plan.h>
 #include <tilepost/device/element.cuh>
+#include <tilepost/device/epilogue.cuh>
 #include <tilepost/device/ptx.cuh>
 #include <tilepost/device/ptx_sm90.cuh>
+#include <tilepost/device/ring.cuh>
 #include <tilepost/device/wgmma.cuh>
 #include <tilepost/mark.cuh>
 
-constexpr int kTileM = tilepost::tunable("TILE_M", 128);   // 128 or 256
-constexpr int kTileN = tilepost::tunable("TILE_N", 256);   // 128, 192 or 256
-constexpr int kStages = tilepost::tunable("STAGES", 3);    // of the load pipeline
-constexpr int kPanels = tilepost::tunable("PANELS", 4);    // buffers for C per consumer
-constexpr int kCluster = tilepost::tunable("CLUSTER", 2);  // CTAs that share B: 1, 2 or 4
-constexpr int kBand = tilepost::tunable("BAND", 16);       // tile rows swept together
+constexpr int kTileM = tilepost::tunable("TILE_M", 128);      // 64, 128 or 256
+constexpr int kTileN = tilepost::tunable("TILE_N", 256);      // 128, 192 or 256
+constexpr int kStages = tilepost::tunable("STAGES", 3);       // of the load pipeline
+constexpr int kPanels = tilepost::tunable("PANELS", 4);       // buffers for C per consumer
+constexpr int kCluster = tilepost::tunable("CLUSTER", 2);     // CTAs that share B: 1, 2 or 4
+constexpr int kBand = tilepost::tunable("BAND", 16);          // tile rows swept together
+constexpr bool kPingPong = tilepost::tunable("PINGPONG", 0);  // they take turns at whole tiles
+constexpr bool kNN = tilepost::tunable("NN", 0);              // B is [k, n] row-major, not [n, k]
+constexpr bool kPrecise = tilepost::tunable("PRECISE", 0);    // e4m3: sum in fp32 every stage
+constexpr int kEpilogue = tilepost::tunable("EPILOGUE", 0);   // a set of TILEPOST_SCALE …
 constexpr tilepost::DType kElement = tilepost::tunable("ELEMENT", tilepost::DType::bf16);
+constexpr tilepost::DType kOutput = tilepost::tunable("OUTPUT", tilepost::DType::bf16);
 
-constexpr int kTileK = 64;   // one swizzled row of 128 bytes
-constexpr int kStepK = 16;   // of one wgmma
-constexpr int kBlockM = 64;  // rows of one wgmma
-constexpr int kPanelN = 64;  // columns of a panel: one swizzled row; it has kBlockM rows
-constexpr int kRowBytes = 128;
+constexpr int kRowBytes = 128;  // of an operand in shared memory: one swizzled row
+constexpr int kTileK = kRowBytes / static_cast<int>(sizeof(tilepost::DeviceElement<kElement>));
+constexpr int kSteps = 4;      // wgmmas along a row: 32 bytes each
+constexpr int kConsumers = 2;  // warpgroups that multiply
+constexpr int kBlockM = 64;    // rows of one wgmma
+constexpr int kPanelN = 64;    // columns of a panel: one swizzled row; it has kBlockM rows
+constexpr int kSlabN = 64;     // NN: columns of B in one swizzled row
+constexpr int kDescriptorStep = kNN ? 16 * kRowBytes / 16 : 2;  // of B from one wgmma to the next
 
-constexpr int kConsumers = 2;
-constexpr int kConsumerM = kTileM / kConsumers;
+constexpr int kConsumerM = kPingPong ? kTileM : kTileM / kConsumers;  // rows of a consumer's part
 constexpr int kBlocks = kConsumerM / kBlockM;  // wgmma blocks of a consumer, one below the other
 constexpr int kSums = kTileN / 2;              // registers of a block's sums
-constexpr int kPanelsPerTile = kBlocks * kTileN / kPanelN;  // of a consumer
+
+constexpr int kPanelsAcross = kTileN / kPanelN;
+constexpr int kPanelsPerTile = kBlocks * kPanelsAcross;  // of a consumer
+
+// A cooperative consumer of two blocks rounds and stores the first one's sums while the last
+// products of the second are still being made. (Beside an epilogue ptxas lacks the registers for
+// that; in ping-pong the other consumer has the tensor cores by then.)
+constexpr int kParts = kPingPong || kPrecise || kEpilogue != 0 ? 1 : kBlocks;
+constexpr int kStageReaders = kPingPong ? 1 : kConsumers;  // consumers that multiply a stage
 
 constexpr int kBytesA = kTileM * kRowBytes;
 constexpr int kBytesB = kTileN * kRowBytes;
 constexpr int kPanelBytes = kBlockM * kRowBytes;
 constexpr int kPipelineBytes = kStages * (kBytesA + kBytesB);
-constexpr int kNumBarriers = 2 * kStages + 2 * kConsumers * kPanels;
+constexpr int kNumBarriers = 2 * kStages + 2 * kConsumers * kPanels + kConsumers;
 constexpr int kBarrierBytes = 1024;
 
-constexpr int kThreads = 384;
+constexpr int kThreads = 128 * (1 + kConsumers);
 constexpr int kSharedBytes = kPipelineBytes + kConsumers * kPanels * kPanelBytes + kBarrierBytes;
 
 // 65536 registers for 384 threads: a warpgroup of movers and two of consumers share 504 per thread.
 // 192 sums leave a consumer no room in 232.
-constexpr int kMoverRegisters = kBlocks * kSums >= 192 ? 24 : 40;
+constexpr int kSumsHeld = kBlocks * kSums * (kPrecise ? 2 : 1);
+constexpr int kMoverRegisters = kSumsHeld >= 192 ? 24 : 40;
 constexpr int kConsumerRegisters = (504 - kMoverRegisters) / 2;
 
-static_assert(kTileM == 128 || kTileM == 256, "TILE_M is 128 or 256");
+static_assert(kConsumerM * (kPingPong ? 1 : kConsumers) == kTileM && kConsumerM % kBlockM == 0,
+              "a consumer's part of a tile is whole blocks of 64 rows");
+static_assert(kTileM <= 256, "a TMA box has at most 256 rows");
 static_assert(kTileN == 128 || kTileN == 192 || kTileN == 256, "TILE_N is 128, 192 or 256");
-static_assert(kBlocks * kSums <= 192, "the sums of a tile do not fit the registers");
+static_assert(kSumsHeld <= 192, "the sums of a tile do not fit the registers");
 static_assert(kCluster == 1 || kCluster == 2 || kCluster == 4, "CLUSTER is 1, 2 or 4");
 static_assert(kStages >= 2 && kPanels >= 1 && kBand >= 1 && kBand % kCluster == 0);
 static_assert(kNumBarriers * 8 <= kBarrierBytes && kSharedBytes <= 232448, "shared memory");
+static_assert(!kNN || kElement != tilepost::DType::e4m3, "wgmma reads e4m3 K-major only");
 
 // Where things are in shared memory. Stages and panels are multiples of 1024 bytes, the period of
 // the swizzle.
@@ -87,66 +115,78 @@ struct Shared {
   __device__ uint32_t panel_empty(int consumer, int buffer) const {
     return barrier(2 * kStages + (kConsumers + consumer) * kPanels + buffer);
   }
+  __device__ uint32_t turn(int consumer) const {
+    return barrier(2 * kStages + 2 * kConsumers * kPanels + consumer);
+  }
   __device__ uint32_t barrier(int index) const {
     return base + kSharedBytes - kBarrierBytes + index * 8;
   }
 };
 
-// A position in a ring of buffers and the parity its barrier will have when the wait is over. Who
-// fills starts with parity 1 (a fresh barrier passes for it), who empties with parity 0.
-template <int kSize>
-struct Ring {
-  int index = 0;
-  uint32_t parity;
+// The part of the schedule that a consumer and its store thread work on.
+struct Positions {
+  int first, stride;
 
-  __device__ explicit Ring(uint32_t first_parity) : parity(first_parity) {}
-  __device__ void advance() {
-    if (++index == kSize) {
-      index = 0;
-      parity ^= 1;
-    }
-  }
+  __device__ explicit Positions(int consumer)
+      : first(blockIdx.x + (kPingPong ? consumer * gridDim.x : 0)),
+        stride(kPingPong ? kConsumers * gridDim.x : gridDim.x) {}
 };
 
 // One thread.
 __device__ __forceinline__ void init_barriers(const Shared& shared) {
   for (int stage = 0; stage < kStages; ++stage) {
     tilepost::ptx::init_barrier(shared.full(stage), 1);
-    tilepost::ptx::init_barrier(shared.empty(stage), kConsumers * kCluster);
+    tilepost::ptx::init_barrier(shared.empty(stage), kStageReaders * kCluster);
   }
-  for (int consumer = 0; consumer < kConsumers; ++consumer)
+  for (int consumer = 0; consumer < kConsumers; ++consumer) {
+    tilepost::ptx::init_barrier(shared.turn(consumer), 1);
     for (int buffer = 0; buffer < kPanels; ++buffer) {
       tilepost::ptx::init_barrier(shared.panel_full(consumer, buffer), 4);  // one per warp
       tilepost::ptx::init_barrier(shared.panel_empty(consumer, buffer), 1);
     }
+  }
   tilepost::ptx::fence_barrier_init();
 }
 
-// The loader: one thread. Fills the stages with the operands of one tile after the other.
+// Loads this CTA's share of a block of B for the whole cluster: some of its columns, or, if NN,
+// some of each column's elements of K.
+__device__ __forceinline__ void load_b(uint32_t target, const CUtensorMap* map, uint32_t full,
+                                       int rank, int k, int n) {
+  constexpr int kRows = (kNN ? kTileK : kTileN) / kCluster;  // of the box
+  constexpr uint16_t kAllRanks = (1 << kCluster) - 1;
+  const uint32_t share = target + rank * kRows * kRowBytes;
+#pragma unroll 1  // few registers
+  for (int slab = 0; slab < (kNN ? kTileN / kSlabN : 1); ++slab) {
+    const uint32_t to = share + slab * kTileK * kRowBytes;
+    const int x = kNN ? n + slab * kSlabN : k;
+    const int y = (kNN ? k : n) + rank * kRows;
+    if constexpr (kCluster > 1)
+      tilepost::ptx::load_box_multicast(to, map, full, x, y, kAllRanks);
+    else
+      tilepost::ptx::load_box(to, map, full, x, y);
+  }
+}
+
+// The loader: one thread. Fills the stages with the operands of one tile after the other, from
+// `tile`, the CTA's first, on. It asks for the next tile ahead: the schedule may lie in memory.
 __device__ __forceinline__ void load_tiles(const Shared& shared, const CUtensorMap* map_a,
                                            const CUtensorMap* map_b, const tilepost::TileGrid& grid,
-                                           int tiles, int steps) {
-  constexpr int kShareN = kTileN / kCluster;
-  constexpr int kShareBytes = kBytesB / kCluster;
-  constexpr uint16_t kAllRanks = (1 << kCluster) - 1;
+                                           tilepost::Tile tile, int tiles, int stages) {
   const int rank = kCluster > 1 ? static_cast<int>(tilepost::ptx::cluster_rank()) : 0;
-  Ring<kStages> ring(1);
+  tilepost::Ring<kStages> ring(1);
   tilepost::ptx::wait_for_previous_kernels();
-  for (int position = blockIdx.x; position < tiles; position += gridDim.x) {
-    const tilepost::Tile tile = tilepost::tile(grid, position);
-#pragma unroll 1  // 24 or 40 registers
-    for (int step = 0; step < steps; ++step) {
+  for (int position = blockIdx.x; position < tiles;) {
+    const int m = tile.m, n = tile.n;
+    position += gridDim.x;
+    if (position < tiles) tile = tilepost::tile(grid, position);
+#pragma unroll 1  // few registers
+    for (int k = 0; k < stages * kTileK; k += kTileK) {
       const uint32_t full = shared.full(ring.index);
       tilepost::ptx::wait_barrier(shared.empty(ring.index), ring.parity);
       // A mate's share of B may land before this: the barrier's count of bytes is signed.
       tilepost::ptx::arrive_expecting(full, kBytesA + kBytesB);
-      tilepost::ptx::load_box(shared.a(ring.index), map_a, full, step * kTileK, tile.m * kTileM);
-      if constexpr (kCluster > 1)
-        tilepost::ptx::load_box_multicast(shared.b(ring.index) + rank * kShareBytes, map_b, full,
-                                          step * kTileK, tile.n * kTileN + rank * kShareN,
-                                          kAllRanks);
-      else
-        tilepost::ptx::load_box(shared.b(ring.index), map_b, full, step * kTileK, tile.n * kTileN);
+      tilepost::ptx::load_box(shared.a(ring.index), map_a, full, k, m * kTileM);
+      load_b(shared.b(ring.index), map_b, full, rank, k, n * kTileN);
       ring.advance();
     }
   }
@@ -162,16 +202,18 @@ __device__ __forceinline__ void load_tiles(const Shared& shared, const CUtensorM
 __device__ __forceinline__ void store_tiles(const Shared& shared, const CUtensorMap* map_c,
                                             const tilepost::TileGrid& grid, int tiles,
                                             int consumer) {
-  Ring<kPanels> ring(0);
+  constexpr int kPart = kPingPong ? 0 : kConsumerM;  // from one consumer's rows to the next's
+  const Positions positions(consumer);
+  tilepost::Ring<kPanels> ring(0);
   tilepost::ptx::wait_for_previous_kernels();
-  for (int position = blockIdx.x; position < tiles; position += gridDim.x) {
+  for (int position = positions.first; position < tiles; position += positions.stride) {
     const tilepost::Tile tile = tilepost::tile(grid, position);
     int previous = 0;
     for (int panel = 0; panel < kPanelsPerTile; ++panel) {
       tilepost::ptx::wait_barrier(shared.panel_full(consumer, ring.index), ring.parity);
       if (!tile.is_padding()) {
-        const int row = consumer * kConsumerM + panel % kBlocks * kBlockM;
-        const int col = panel / kBlocks * kPanelN;
+        const int row = consumer * kPart + panel / kPanelsAcross * kBlockM;
+        const int col = panel % kPanelsAcross * kPanelN;
         const tilepost::Coord coord = tilepost::out_coord(grid, tile, row, col);
         tilepost::ptx::store_box(map_c, shared.panel(consumer, ring.index), coord.x, coord.y);
       }
@@ -197,9 +239,11 @@ __device__ __forceinline__ void store_tiles(const Shared& shared, const CUtensor
   tilepost::ptx::wait_bulk<0>();
 }
 
-__device__ __forceinline__ void pin_sums(float (&sums)[kBlocks][kSums]) {
-#pragma unroll
-  for (int block = 0; block < kBlocks; ++block) tilepost::ptx::pin(sums[block]);
+using Sums = float[kBlocks * kSums];  // block by block
+
+// A block's sums, or, with kParts parts, a part's.
+__device__ __forceinline__ float (&sums_of(Sums& sums, int block))[kSums] {
+  return *reinterpret_cast<float(*)[kSums]>(sums + block * kSums);
 }
 
 // One thread of every CTA of the cluster hears that this consumer is done with a stage.
@@ -211,75 +255,199 @@ __device__ __forceinline__ void release_stage(const Shared& shared, int stage, i
   }
 }
 
-// Multiplies the consumer's half of one tile. One stage is still being multiplied while the next is
-// issued; a stage is released when the one after it has been issued.
-__device__ __forceinline__ void multiply_tile(const Shared& shared, Ring<kStages>& ring,
-                                              float (&sums)[kBlocks][kSums], int steps,
-                                              int consumer, int thread) {
+// Starts the multiplication of a stage as kGroups groups, one for all blocks or one for each;
+// `fresh`: these are the first products of the sums.
+template <int kGroups>
+__device__ __forceinline__ void multiply_stage(const Shared& shared, int stage, Sums& sums,
+                                               int consumer, bool fresh) {
+  const int first_row = kPingPong ? 0 : consumer * kConsumerM;
+  tilepost::ptx::pin(sums);
+  tilepost::ptx::wgmma_fence();
+  const uint64_t b = kNN ? tilepost::ptx::matrix_descriptor_n_major(shared.b(stage))
+                         : tilepost::ptx::matrix_descriptor(shared.b(stage));
+#pragma unroll
+  for (int block = 0; block < kBlocks; ++block) {
+    const uint64_t a = tilepost::ptx::matrix_descriptor(shared.a(stage) +
+                                                        (first_row + block * kBlockM) * kRowBytes);
+#pragma unroll
+    for (int step = 0; step < kSteps; ++step)
+      tilepost::ptx::wgmma<kTileN, kElement, kNN>(sums_of(sums, block), a + 2 * step,
+                                                  b + kDescriptorStep * step, !fresh || step != 0);
+    if (kGroups > 1 || block == kBlocks - 1) tilepost::ptx::wgmma_commit();
+  }
+  tilepost::ptx::pin(sums);
+}
+
+// Multiplies a consumer's part of one tile and leaves the products of its last stage under way, as
+// kParts groups. One stage is still being multiplied while the next is issued; a stage is released
+// when the one after it has been issued. Returns the last one.
+__device__ __forceinline__ int multiply_tile(const Shared& shared, tilepost::Ring<kStages>& ring,
+                                             Sums& sums, int stages, int consumer, int thread) {
+  const int whole = kParts == 1 ? stages : stages - 1;
   int previous = -1;
 #pragma unroll 4
-  for (int step = 0; step < steps; ++step) {
+  for (int i = 0; i < whole; ++i) {
     tilepost::ptx::wait_barrier(shared.full(ring.index), ring.parity);
-    pin_sums(sums);
-    tilepost::ptx::wgmma_fence();
-    const uint64_t b = tilepost::ptx::matrix_descriptor(shared.b(ring.index));
-#pragma unroll
-    for (int block = 0; block < kBlocks; ++block) {
-      const uint64_t a = tilepost::ptx::matrix_descriptor(
-          shared.a(ring.index) + (consumer * kConsumerM + block * kBlockM) * kRowBytes);
-#pragma unroll
-      for (int k = 0; k < kTileK / kStepK; ++k)
-        tilepost::ptx::wgmma<kTileN, kElement>(sums[block], a + 2 * k, b + 2 * k, (step | k) != 0);
-    }
-    tilepost::ptx::wgmma_commit();
-    pin_sums(sums);
+    multiply_stage<1>(shared, ring.index, sums, consumer, i == 0);
     tilepost::ptx::wgmma_wait<1>();
     if (previous >= 0) release_stage(shared, previous, thread);
     previous = ring.index;
     ring.advance();
   }
-  tilepost::ptx::wgmma_wait<0>();
-  pin_sums(sums);
-  release_stage(shared, previous, thread);
+  if constexpr (kParts > 1) {
+    tilepost::ptx::wait_barrier(shared.full(ring.index), ring.parity);
+    multiply_stage<kParts>(shared, ring.index, sums, consumer, stages == 1);
+    tilepost::ptx::wgmma_wait<kParts>();
+    if (previous >= 0) release_stage(shared, previous, thread);
+    previous = ring.index;
+    ring.advance();
+  }
+  return previous;
 }
 
-// Rounds the sums and hands them to the store thread panel by panel, in the swizzled form that TMA
-// expects: of a row's eight chunks of 16 bytes, chunk c lies at c ^ (row % 8).
-__device__ __forceinline__ void write_panels(const Shared& shared, Ring<kPanels>& ring,
-                                             const float (&sums)[kBlocks][kSums], int consumer,
-                                             int thread) {
+// The same with the sums of each stage added in fp32: the tensor cores keep about 14 bits of a sum
+// of products of e4m3.
+__device__ __forceinline__ int multiply_tile_precise(const Shared& shared,
+                                                     tilepost::Ring<kStages>& ring, Sums& sums,
+                                                     int stages, int consumer, int thread) {
+  int last = 0;
+#pragma unroll
+  for (int i = 0; i < kBlocks * kSums; ++i) sums[i] = 0;
+#pragma unroll 1
+  for (int stage = 0; stage < stages; ++stage) {
+    Sums products;
+    tilepost::ptx::wait_barrier(shared.full(ring.index), ring.parity);
+    multiply_stage<1>(shared, ring.index, products, consumer, true);
+    tilepost::ptx::wgmma_wait<0>();
+    tilepost::ptx::pin(products);
+    if (stage < stages - 1) release_stage(shared, ring.index, thread);
+    last = ring.index;
+    ring.advance();
+#pragma unroll
+    for (int i = 0; i < kBlocks * kSums; ++i) sums[i] += products[i];
+  }
+  return last;
+}
+
+// Where a thread's sums of a tile lie in the output: the first one's row and column.
+struct Place {
+  int row, col;
+};
+
+// The words of a panel that a thread rounds: for each 16 columns (rows 0-7, 8-15) x (columns 0-7,
+// 8-15) of 16 rows.
+constexpr int kPanelWords = kPanelN / 16 * 4;
+
+// Rounds a thread's sums of a panel, the epilogue applied. What the epilogue reads is loaded a few
+// words ahead, so that the loads overlap and still fit the registers.
+__device__ __forceinline__ void round_panel(uint32_t (&words)[kPanelWords], const float* sums,
+                                            const tilepost_shape_t& shape,
+                                            const tilepost_epilogue_t& epilogue, Place place) {
+  constexpr int kAhead = kEpilogue == 0 ? 1 : 4;
+#pragma unroll
+  for (int first = 0; first < kPanelWords; first += kAhead) {
+    tilepost::epilogue::PairInputs inputs[kAhead] = {};
+    if constexpr (kEpilogue != 0) {
+#pragma unroll
+      for (int i = 0; i < kAhead; ++i) {
+        const int row = place.row + (first + i) % 2 * 8, col = place.col + (first + i) / 2 * 8;
+        if (row < shape.m && col < shape.n)
+          inputs[i] = tilepost::epilogue::load_pair<kEpilogue>(epilogue, row, col, shape.n);
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < kAhead; ++i)
+      words[first + i] = tilepost::epilogue::finish_pair<kEpilogue, kOutput>(
+          sums[2 * (first + i)], sums[2 * (first + i) + 1], inputs[i]);
+  }
+}
+
+// Writes a panel as TMA expects it: of a row's eight chunks of 16 bytes, chunk c lies at
+// c ^ (row % 8).
+__device__ __forceinline__ void write_panel(uint32_t target, const uint32_t (&words)[kPanelWords],
+                                            int thread) {
   const int lane = thread % 32;
   const int row = thread / 32 * 16 + lane % 16;
 #pragma unroll
-  for (int panel = 0; panel < kPanelsPerTile; ++panel) {
-    tilepost::ptx::wait_barrier(shared.panel_empty(consumer, ring.index), ring.parity);
-    const uint32_t target = shared.panel(consumer, ring.index) + row * kRowBytes;
+  for (int i = 0; i < kPanelWords; i += 4) {
+    const int chunk = i / 2 + lane / 16;
+    tilepost::ptx::store_matrices(target + row * kRowBytes + ((chunk ^ (row % 8)) << 4), words[i],
+                                  words[i + 1], words[i + 2], words[i + 3]);
+  }
+}
+
+// Hands the sums to the store thread panel by panel, those of each part as soon as they are made.
+// `place` is that of the thread's first sum.
+__device__ __forceinline__ void write_panels(const Shared& shared, tilepost::Ring<kPanels>& ring,
+                                             Sums& sums, const tilepost_shape_t& shape,
+                                             const tilepost_epilogue_t& epilogue, Place place,
+                                             int stage, int consumer, int thread) {
+  constexpr int kPanelsInPart = kPanelsPerTile / kParts;
 #pragma unroll
-    for (int pair = 0; pair < kPanelN / 16; ++pair) {
-      // (rows 0-7, 8-15) x (columns 0-7, 8-15) of 16 x 16 elements.
-      const float* s = &sums[panel % kBlocks][(panel / kBlocks * kPanelN + pair * 16) / 2];
-      const int chunk = pair * 2 + lane / 16;
-      tilepost::ptx::store_matrices(
-          target + ((chunk ^ (row % 8)) << 4), tilepost::pack<kElement>(s[0], s[1]),
-          tilepost::pack<kElement>(s[2], s[3]), tilepost::pack<kElement>(s[4], s[5]),
-          tilepost::pack<kElement>(s[6], s[7]));
+  for (int panel = 0; panel < kPanelsPerTile; ++panel) {
+    if (panel % kPanelsInPart == 0) {
+      const bool last = panel + kPanelsInPart == kPanelsPerTile;
+      if (last)
+        tilepost::ptx::wgmma_wait<0>();
+      else
+        tilepost::ptx::wgmma_wait<1>();
+      if constexpr (kParts == 1)
+        tilepost::ptx::pin(sums);
+      else
+        tilepost::ptx::pin(sums_of(sums, panel / kPanelsInPart));
+      if (last) release_stage(shared, stage, thread);
     }
+    const int row = panel / kPanelsAcross * kBlockM, col = panel % kPanelsAcross * kPanelN;
+    uint32_t words[kPanelWords];
+    round_panel(words, sums + panel * kPanelN / 2, shape, epilogue,
+                {place.row + row, place.col + col});
+    tilepost::ptx::wait_barrier(shared.panel_empty(consumer, ring.index), ring.parity);
+    write_panel(shared.panel(consumer, ring.index), words, thread);
     tilepost::ptx::fence_shared_to_async();
     __syncwarp();
-    if (lane == 0) tilepost::ptx::arrive(shared.panel_full(consumer, ring.index));
+    if (thread % 32 == 0) tilepost::ptx::arrive(shared.panel_full(consumer, ring.index));
     ring.advance();
   }
 }
 
+// The thread's place in the output; only an epilogue asks for it.
+__device__ __forceinline__ Place place_of(const tilepost::TileGrid& grid, int position,
+                                          int consumer, int thread) {
+  if constexpr (kEpilogue == 0) {
+    return Place{0, 0};
+  } else {
+    const tilepost::Tile tile = tilepost::tile(grid, position);
+    return Place{tile.m * kTileM + (kPingPong ? 0 : consumer * kConsumerM) + thread / 32 * 16 +
+                     thread % 32 / 4,
+                 tile.n * kTileN + thread % 4 * 2};
+  }
+}
+
 // A consumer: 128 threads.
-__device__ __forceinline__ void multiply_tiles(const Shared& shared, int tiles, int steps,
-                                               int consumer, int thread) {
-  Ring<kStages> stages(0);
-  Ring<kPanels> panels(1);
-  float sums[kBlocks][kSums];
-  for (int position = blockIdx.x; position < tiles; position += gridDim.x) {
-    multiply_tile(shared, stages, sums, steps, consumer, thread);
-    write_panels(shared, panels, sums, consumer, thread);
+__device__ __forceinline__ void multiply_tiles(const Shared& shared, const tilepost_shape_t& shape,
+                                               const tilepost_epilogue_t& epilogue,
+                                               const tilepost::TileGrid& grid, int tiles,
+                                               int stages, int consumer, int thread) {
+  const Positions positions(consumer);
+  tilepost::Ring<kStages> ring(0);
+  tilepost::Ring<kPanels> panels(1);
+  tilepost::Ring<1> turns(consumer == 0 ? 1 : 0);
+  Sums sums;
+  if (kPingPong && consumer == 1) ring.skip(stages);
+  for (int position = positions.first; position < tiles; position += positions.stride) {
+    if constexpr (kPingPong) {
+      tilepost::ptx::wait_barrier(shared.turn(consumer), turns.parity);
+      turns.advance();
+    }
+    const int last = kPrecise ? multiply_tile_precise(shared, ring, sums, stages, consumer, thread)
+                              : multiply_tile(shared, ring, sums, stages, consumer, thread);
+    // The other consumer may issue its first stage behind this one's last.
+    if constexpr (kPingPong) {
+      if (thread == 0) tilepost::ptx::arrive(shared.turn(1 - consumer));
+      ring.skip(stages);
+    }
+    write_panels(shared, panels, sums, shape, epilogue, place_of(grid, position, consumer, thread),
+                 last, consumer, thread);
   }
 }
 
@@ -287,7 +455,8 @@ __device__ __forceinline__ void multiply_tiles(const Shared& shared, int tiles, 
 __global__ void __launch_bounds__(kThreads, 1)
     gemm_sm90(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
               const __grid_constant__ CUtensorMap map_c,
-              const __grid_constant__ tilepost_shape_t shape) {
+              const __grid_constant__ tilepost_shape_t shape,
+              const __grid_constant__ tilepost_epilogue_t epilogue) {
   extern __shared__ __align__(1024) uint8_t gemm_sm90_memory[];
   const Shared shared{tilepost::ptx::shared_address(gemm_sm90_memory)};
   const tilepost::TileGrid grid{(shape.m + kTileM - 1) / kTileM,
@@ -297,12 +466,14 @@ __global__ void __launch_bounds__(kThreads, 1)
                                 kCluster,
                                 kBand};
   const int tiles = tilepost::num_tiles(grid);
-  const int steps = (shape.k + kTileK - 1) / kTileK;
+  const int stages = (shape.k + kTileK - 1) / kTileK;  // of a tile
   // The shuffle tells the compiler that the warp's number is the same in all its lanes.
   const int warp = __shfl_sync(0xFFFFFFFF, threadIdx.x / 32, 0);
   const int lane = threadIdx.x % 32;
 
+  tilepost::Tile first{};
   if (threadIdx.x == 0) {
+    if (blockIdx.x < tiles) first = tilepost::tile(grid, blockIdx.x);
     init_barriers(shared);
     tilepost::ptx::prefetch_tensor_map(&map_a);
     tilepost::ptx::prefetch_tensor_map(&map_b);
@@ -315,10 +486,11 @@ __global__ void __launch_bounds__(kThreads, 1)
 
   if (warp < 4) {
     tilepost::ptx::shrink_registers<kMoverRegisters>();
-    if (warp == 0 && lane == 0) load_tiles(shared, &map_a, &map_b, grid, tiles, steps);
-    if ((warp == 1 || warp == 2) && lane == 0) store_tiles(shared, &map_c, grid, tiles, warp - 1);
+    if (warp == 0 && lane == 0) load_tiles(shared, &map_a, &map_b, grid, first, tiles, stages);
+    if (warp >= 1 && warp <= kConsumers && lane == 0)
+      store_tiles(shared, &map_c, grid, tiles, warp - 1);
   } else {
     tilepost::ptx::grow_registers<kConsumerRegisters>();
-    multiply_tiles(shared, tiles, steps, warp / 4 - 1, threadIdx.x % 128);
+    multiply_tiles(shared, shape, epilogue, grid, tiles, stages, warp / 4 - 1, threadIdx.x % 128);
   }
 }

@@ -11,15 +11,6 @@
 namespace tilepost {
 namespace {
 
-// Reads every spec of the command line; empty with the reason reported if one cannot be read.
-std::vector<Input> read_inputs(const Options& options, Diagnostics& diagnostics) {
-  std::vector<Input> inputs;
-  for (const std::string& path : options.specs)
-    if (std::optional<std::string> text = read_text(path, diagnostics))
-      inputs.push_back({path, std::move(*text), options.overrides});
-  return diagnostics.ok() ? inputs : std::vector<Input>{};
-}
-
 int generate_command(const Options& options, Diagnostics& diagnostics) {
   const std::vector<Input> inputs = read_inputs(options, diagnostics);
   if (inputs.empty()) return kExitIo;
@@ -66,6 +57,26 @@ int verify_command(const Options& options, Diagnostics& diagnostics) {
   verify_options.target = options.target == "cuda"   ? VerifyTarget::cuda
                           : options.target == "host" ? VerifyTarget::host
                                                      : VerifyTarget::automatic;
+  verify_options.sweeps = read_sweeps(options);
+  verify_options.seed = options.seed;
+  verify_options.runs = options.runs;
+  verify_options.keep_dir = options.keep_dir;
+  verify_options.jobs = options.jobs;
+  return verify(inputs, verify_options, llvm::outs(), diagnostics);
+}
+
+}  // namespace
+
+std::vector<Input> read_inputs(const Options& options, Diagnostics& diagnostics) {
+  std::vector<Input> inputs;
+  for (const std::string& path : options.specs)
+    if (std::optional<std::string> text = read_text(path, diagnostics))
+      inputs.push_back({path, std::move(*text), options.overrides});
+  return diagnostics.ok() ? inputs : std::vector<Input>{};
+}
+
+std::vector<Sweep> read_sweeps(const Options& options) {
+  std::vector<Sweep> sweeps;
   for (const Override& sweep : options.sweeps) {
     Sweep values{sweep.path, {}};
     // Commas inside [] belong to a list value: schedule.tile=[64,64],[128,64].
@@ -80,16 +91,10 @@ int verify_command(const Options& options, Diagnostics& diagnostics) {
         value.clear();
       }
     }
-    verify_options.sweeps.push_back(values);
+    sweeps.push_back(values);
   }
-  verify_options.seed = options.seed;
-  verify_options.runs = options.runs;
-  verify_options.keep_dir = options.keep_dir;
-  verify_options.jobs = options.jobs;
-  return verify(inputs, verify_options, llvm::outs(), diagnostics);
+  return sweeps;
 }
-
-}  // namespace
 
 int run_command(const Options& options) {
   Diagnostics diagnostics(llvm::errs(), llvm::sys::Process::StandardErrHasColors());
@@ -102,6 +107,8 @@ int run_command(const Options& options) {
       return explain_command(options, diagnostics);
     case Verb::verify:
       return verify_command(options, diagnostics);
+    case Verb::bench:
+      return bench_command(options, diagnostics);
     case Verb::list:
       return run_list(options.list_what);
     case Verb::schema:

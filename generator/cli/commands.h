@@ -2,6 +2,7 @@
 #pragma once
 
 #include "generator/cli/options.h"
+#include "generator/verify/verify.h"
 
 namespace tilepost {
 
@@ -14,6 +15,14 @@ inline constexpr int kExitBug = 70;      // internal error
 
 // Runs the verb and returns the exit code.
 int run_command(const Options& options);
+
+// `tilepost bench`.
+int bench_command(const Options& options, Diagnostics& diagnostics);
+
+// What more than one verb reads from the command line: the specs (empty with the reason reported if
+// one cannot be read) and the sweeps.
+std::vector<Input> read_inputs(const Options& options, Diagnostics& diagnostics);
+std::vector<Sweep> read_sweeps(const Options& options);
 
 // `tilepost list`: patterns, archs, kernels, transports, flags, or all of them.
 int run_list(const std::string& what);

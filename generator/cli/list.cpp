@@ -1,8 +1,10 @@
 // `tilepost list`: what this version supports, from the tables that decide it.
 #include "generator/cli/commands.h"
+#include "generator/cli/list_variants.h"
 #include "generator/diagnostics.h"
 #include "generator/plan/arch.h"
 #include "generator/plan/kernels.h"
+#include "generator/plan/small_kernel.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -10,7 +12,8 @@ namespace tilepost {
 namespace {
 
 void list_patterns(llvm::raw_ostream& out) {
-  out << name_of(Pattern::gemm_all_reduce) << "   out = sum over ranks of A * B^T, on every rank\n";
+  out << name_of(Pattern::gemm_all_reduce) << "   out = sum over ranks of A * B, on every rank\n"
+      << name_of(Pattern::gemm) << "              out = A * B, every rank its own\n";
 }
 
 void list_archs(llvm::raw_ostream& out) {
@@ -26,19 +29,24 @@ void list_archs(llvm::raw_ostream& out) {
 }
 
 void list_configs(llvm::raw_ostream& out, llvm::StringRef archs,
-                  const std::vector<KernelConfig>& configs) {
+                  const std::vector<KernelConfig>& configs,
+                  ElementType element = ElementType::bf16) {
   for (const KernelConfig& config : configs)
-    out << llvm::formatv("{0,-12}{1,-10}tile {2}x{3}x{4}, {5} stages, {6} threads, {7} bytes\n",
-                         config.kernel, archs, config.tile_m, config.tile_n, config.tile_k,
-                         config.stages, threads(config), shared_bytes(config));
+    out << llvm::formatv("{0,-16}{1,-12}tile {2}x{3}x{4}, {5} stages, {6} threads, {7} bytes\n",
+                         config.kernel, archs, config.tile_m, config.tile_n,
+                         tile_k(config, element), config.stages, threads(config),
+                         shared_bytes(config));
 }
 
 void list_kernels(llvm::raw_ostream& out) {
   list_configs(out, "sm_90a", sm90_configs());
+  for (const int64_t m : {16, 128, 256}) list_configs(out, "sm_90a", small_configs(m));
   list_configs(out, "sm_80", sm80_configs(Arch::sm_80));
   list_configs(out, "sm_86", sm80_configs(Arch::sm_86));
   list_configs(out, "sm_89", sm80_configs(Arch::sm_89));
-  out << "gemm_host   host      any tile\n";
+  for (const Accumulate accumulate : {Accumulate::fast, Accumulate::precise})
+    list_configs(out, "sm_89 e4m3", sm80_e4m3_configs(Arch::sm_89, accumulate), ElementType::e4m3);
+  out << "gemm_host       host        any tile\n";
 }
 
 void list_transports(llvm::raw_ostream& out) {
@@ -56,11 +64,12 @@ struct Section {
   llvm::StringRef name;
   void (*print)(llvm::raw_ostream& out);
 };
-const Section kSections[] = {{"patterns", list_patterns},
-                             {"archs", list_archs},
-                             {"kernels", list_kernels},
-                             {"transports", list_transports},
-                             {"flags", list_flags}};
+// What a list of everything leaves out: it is for programs.
+constexpr llvm::StringLiteral kVariants = "variants";
+
+const Section kSections[] = {{"patterns", list_patterns}, {"archs", list_archs},
+                             {"kernels", list_kernels},   {"transports", list_transports},
+                             {"flags", list_flags},       {kVariants, list_variants}};
 
 }  // namespace
 
@@ -73,7 +82,7 @@ int run_list(const std::string& what) {
     return kExitUsage;
   }
   for (const Section& section : kSections) {
-    if (!what.empty() && what != section.name) continue;
+    if (what.empty() ? section.name == kVariants : what != section.name) continue;
     if (what.empty()) llvm::outs() << "# " << section.name << "\n";
     section.print(llvm::outs());
   }

@@ -15,22 +15,24 @@ cl::SubCommand check_verb("check", "Read, plan and verify specs; write nothing")
 cl::SubCommand explain_verb("explain", "Print the plan: tiles, waves, groups, SM budget, timeline");
 cl::SubCommand verify_verb("verify",
                            "Generate, compile, run on all ranks, compare with a reference");
+cl::SubCommand bench_verb("bench", "Measure the plans' GEMMs on this machine beside cuBLASLt");
 cl::SubCommand list_verb("list", "List what this version supports");
 cl::SubCommand schema_verb("schema", "Print a JSON Schema of the spec, for editors");
 
 cl::list<std::string> specs(cl::Positional, cl::desc("<spec.yaml>..."), cl::sub(generate_verb),
-                            cl::sub(check_verb), cl::sub(explain_verb), cl::sub(verify_verb));
+                            cl::sub(check_verb), cl::sub(explain_verb), cl::sub(verify_verb),
+                            cl::sub(bench_verb));
 cl::list<std::string> defines("D", cl::Prefix, cl::value_desc("path=value"),
                               cl::desc("Override a field of the spec, -D gemm.m=4096"),
                               cl::sub(generate_verb), cl::sub(check_verb), cl::sub(explain_verb),
-                              cl::sub(verify_verb));
+                              cl::sub(verify_verb), cl::sub(bench_verb));
 cl::opt<std::string> arch("arch", cl::value_desc("a,b"), cl::desc("Override arch: sm_80,sm_90a"),
                           cl::sub(generate_verb), cl::sub(check_verb), cl::sub(explain_verb),
-                          cl::sub(verify_verb));
+                          cl::sub(verify_verb), cl::sub(bench_verb));
 cl::opt<std::string> name("name", cl::value_desc("identifier"),
                           cl::desc("Override name: symbol prefix and file name"),
                           cl::sub(generate_verb), cl::sub(check_verb), cl::sub(explain_verb),
-                          cl::sub(verify_verb));
+                          cl::sub(verify_verb), cl::sub(bench_verb));
 cl::opt<std::string> output_dir("o", cl::value_desc("dir"), cl::init("."),
                                 cl::desc("Folder to write to, created if missing"),
                                 cl::sub(generate_verb));
@@ -43,17 +45,30 @@ cl::opt<std::string> target("target", cl::value_desc("auto|cuda|host"), cl::init
                             cl::desc("Where to run: auto takes GPUs if there are enough"),
                             cl::sub(verify_verb));
 cl::list<std::string> sweeps("sweep", cl::value_desc("path=v1,v2,..."),
-                             cl::desc("Verify every value; several sweeps multiply"),
-                             cl::sub(verify_verb));
+                             cl::desc("Take every value; several sweeps multiply"),
+                             cl::sub(verify_verb), cl::sub(bench_verb));
 cl::opt<uint64_t> seed("seed", cl::value_desc("n"), cl::init(1),
-                       cl::desc("Seed of the random data"), cl::sub(verify_verb));
+                       cl::desc("Seed of the random data"), cl::sub(verify_verb),
+                       cl::sub(bench_verb));
 cl::opt<int> runs("runs", cl::value_desc("n"), cl::init(3),
                   cl::desc("Runs per check, each with fresh data"), cl::sub(verify_verb));
 cl::opt<std::string> keep("keep", cl::value_desc("dir"),
                           cl::desc("Keep the generated project in this folder"),
-                          cl::sub(verify_verb));
+                          cl::sub(verify_verb), cl::sub(bench_verb));
 cl::opt<int> jobs("jobs", cl::value_desc("n"), cl::init(0),
-                  cl::desc("Compilers at a time; 0 is one per core"), cl::sub(verify_verb));
+                  cl::desc("Compilers at a time; 0 is one per core"), cl::sub(verify_verb),
+                  cl::sub(bench_verb));
+cl::list<std::string> shapes("shape", cl::value_desc("MxNxK"),
+                             cl::desc("Measure at this gemm.m, gemm.n and gemm.k; repeatable"),
+                             cl::sub(bench_verb));
+cl::opt<int> rounds("rounds", cl::value_desc("n"), cl::init(50),
+                    cl::desc("Samples of every variant and mode"), cl::sub(bench_verb));
+cl::opt<std::string> mode("mode", cl::value_desc("cool|sustained|both"), cl::init("both"),
+                          cl::desc("Short bursts on a cool chip, load at the power cap, or both"),
+                          cl::sub(bench_verb));
+cl::opt<std::string> json("json", cl::value_desc("file"),
+                          cl::desc("Also write every sample, summarised, as JSON"),
+                          cl::sub(bench_verb));
 cl::opt<std::string> list_what(cl::Positional,
                                cl::desc("[patterns|archs|kernels|transports|flags]"),
                                cl::sub(list_verb));
@@ -64,7 +79,8 @@ struct VerbInfo {
 };
 const VerbInfo kVerbs[] = {{&generate_verb, Verb::generate}, {&check_verb, Verb::check},
                            {&explain_verb, Verb::explain},   {&verify_verb, Verb::verify},
-                           {&list_verb, Verb::list},         {&schema_verb, Verb::schema}};
+                           {&bench_verb, Verb::bench},       {&list_verb, Verb::list},
+                           {&schema_verb, Verb::schema}};
 
 bool usage_error(const llvm::Twine& message) {
   llvm::errs() << "tilepost: error: " << message << "; see tilepost --help\n";
@@ -90,6 +106,12 @@ bool collect(Options& options) {
   if (name.getNumOccurrences() > 0) options.overrides.push_back({"name", name});
   for (const std::string& text : sweeps)
     if (!split_assignment("--sweep", text, options.sweeps)) return false;
+  for (const std::string& text : shapes)
+    if (!parse_shape(text, options.shapes.emplace_back()))
+      return usage_error("--shape takes MxNxK, three positive numbers, got '" + text + "'");
+  options.rounds = rounds;
+  options.mode = mode;
+  options.json = json;
   options.specs.assign(specs.begin(), specs.end());
   options.output_dir = output_dir;
   options.depfile = depfile;
@@ -112,6 +134,12 @@ bool check(const Options& options) {
     return usage_error("--target is auto, cuda or host, got '" + llvm::Twine(options.target) + "'");
   if (options.runs < 1)
     return usage_error("--runs must be at least 1, got " + llvm::Twine(options.runs));
+  if (options.rounds < 1 || options.rounds > kMaxRounds)
+    return usage_error("--rounds must be from 1 to " + llvm::Twine(kMaxRounds) + ", got " +
+                       llvm::Twine(options.rounds));
+  if (options.mode != "cool" && options.mode != "sustained" && options.mode != "both")
+    return usage_error("--mode is cool, sustained or both, got '" + llvm::Twine(options.mode) +
+                       "'");
   if (options.jobs < 0)
     return usage_error("--jobs must not be negative, got " + llvm::Twine(options.jobs));
   return true;
@@ -121,7 +149,8 @@ constexpr const char* kOverview =
     "tilepost: a GEMM and its communication, overlapped tile by tile\n\n"
     "  tilepost generate attn_out.yaml -o build/generated\n"
     "  tilepost explain attn_out.yaml -D gemm.m=4096\n"
-    "  tilepost verify attn_out.yaml\n";
+    "  tilepost verify attn_out.yaml\n"
+    "  tilepost bench attn_out.yaml\n";
 
 }  // namespace
 

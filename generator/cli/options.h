@@ -5,11 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "generator/bench/bench.h"
 #include "generator/spec/read_spec.h"
 
 namespace tilepost {
 
-enum class Verb { generate, check, explain, verify, list, schema };
+enum class Verb { generate, check, explain, verify, bench, list, schema };
 
 struct Options {
   Verb verb = Verb::check;
@@ -20,11 +21,15 @@ struct Options {
   bool dry_run = false;             // generate --dry-run
   std::string list_what;            // list: patterns, archs, kernels, transports, flags; empty: all
   std::string target = "auto";      // verify --target
-  std::vector<Override> sweeps;     // verify --sweep; value is "v1,v2,…"
-  uint64_t seed = 1;                // verify --seed
+  std::vector<Override> sweeps;     // verify and bench --sweep; value is "v1,v2,…"
+  uint64_t seed = 1;                // verify and bench --seed
   int runs = 3;                     // verify --runs
-  std::string keep_dir;             // verify --keep
-  int jobs = 0;                     // verify --jobs; 0 = one per core
+  std::string keep_dir;             // verify and bench --keep
+  int jobs = 0;                     // verify and bench --jobs; 0 = one per core
+  std::vector<Shape> shapes;        // bench --shape
+  int rounds = 50;                  // bench --rounds
+  std::string mode = "both";        // bench --mode
+  std::string json;                 // bench --json
 };
 
 // Parses the command line. On a mistake prints it to standard error and returns false: exit code 2.

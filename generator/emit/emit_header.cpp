@@ -45,8 +45,8 @@ std::string emit_header(const Program& program) {
       << "#include <tilepost/mark.cuh>\n\n"
       << "namespace " << plan.name << " {\n\n"
       << "inline constexpr int64_t kM = " << plan.m << ";  // rows of A and of the result\n"
-      << "inline constexpr int64_t kN = " << plan.n << ";  // rows of B, columns of the result\n"
-      << "inline constexpr int64_t kK = " << plan.k << ";  // columns of A and B, on each rank\n"
+      << "inline constexpr int64_t kN = " << plan.n << ";  // columns of the result\n"
+      << "inline constexpr int64_t kK = " << plan.k << ";  // products of a sum, on each rank\n"
       << "inline constexpr int kRanks = " << plan.ranks << ";\n";
   if (llvm::all_of(program.plans,
                    [&](const Plan& each) { return out_elements(each) == out_elements(plan); }))

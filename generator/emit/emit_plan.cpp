@@ -13,8 +13,20 @@ const char* c_name(ElementType type) {
       return "TILEPOST_BF16";
     case ElementType::f16:
       return "TILEPOST_F16";
+    case ElementType::e4m3:
+      return "TILEPOST_E4M3";
   }
   llvm_unreachable("element type");
+}
+
+const char* c_name(Pattern pattern) {
+  switch (pattern) {
+    case Pattern::gemm_all_reduce:
+      return "TILEPOST_GEMM_ALL_REDUCE";
+    case Pattern::gemm:
+      return "TILEPOST_GEMM";
+  }
+  llvm_unreachable("pattern");
 }
 
 const char* c_name(Transport transport, Arch arch) {
@@ -48,6 +60,22 @@ int arch_number(Arch arch) {
       return 0;
   }
   llvm_unreachable("arch");
+}
+
+// "TILEPOST_SCALE | TILEPOST_BIAS", "0" for the empty set.
+std::string epilogue_name(int epilogue) {
+  constexpr std::pair<int, const char*> kOperations[] = {
+      {TILEPOST_SCALE, "TILEPOST_SCALE"},
+      {TILEPOST_SCALE_ROWS, "TILEPOST_SCALE_ROWS"},
+      {TILEPOST_SCALE_COLUMNS, "TILEPOST_SCALE_COLUMNS"},
+      {TILEPOST_BIAS, "TILEPOST_BIAS"},
+      {TILEPOST_GELU, "TILEPOST_GELU"},
+      {TILEPOST_SILU, "TILEPOST_SILU"},
+      {TILEPOST_RESIDUAL, "TILEPOST_RESIDUAL"}};
+  std::string text;
+  for (const auto& [bit, name] : kOperations)
+    if ((epilogue & bit) != 0) text += (text.empty() ? "" : " | ") + std::string(name);
+  return text.empty() ? "0" : text;
 }
 
 // `  plan.<field> = <value>;  // <meaning>`, the comments in one column where they fit.
@@ -97,6 +125,17 @@ void set_map(Fields& fields, const Plan& plan) {
              "of the schedule that was verified");
 }
 
+void set_boxes(Fields& fields, const KernelPlan& kernel) {
+  const auto set = [&](const char* field, const tilepost_box_t& box, const char* meaning) {
+    const std::string value =
+        llvm::formatv("{{{0}, {1}, {2}, {3}}", box.columns, box.rows, box.swizzle, box.promote);
+    fields.set(field, value, meaning);
+  };
+  set("kernel.box_a", kernel.box_a, "columns, rows, swizzle, L2 promotion");
+  set("kernel.box_b", kernel.box_b, "");
+  set("kernel.box_c", kernel.box_c, "");
+}
+
 void set_kernel(Fields& fields, const Plan& plan) {
   const KernelPlan& kernel = plan.kernel;
   fields.set("kernel.name", "\"" + kernel.name + "\"");
@@ -107,6 +146,10 @@ void set_kernel(Fields& fields, const Plan& plan) {
     fields.set("kernel.function", "reinterpret_cast<const void*>(&" + kernel.function + ")");
   fields.set("kernel.arch", llvm::Twine(arch_number(plan.arch)));
   fields.set("kernel.tile_k", llvm::Twine(kernel.tile_k), "elements of K per stage");
+  fields.set("kernel.cluster", llvm::Twine(kernel.launch_cluster), "CTAs of a launched cluster");
+  fields.set("kernel.early", kernel.early ? "1" : "0",
+             "may start before the last kernel has ended");
+  if (kernel.launch == LaunchKind::tma) set_boxes(fields, kernel);
   fields.set("kernel.threads", llvm::Twine(kernel.threads), "per CTA");
   fields.set("kernel.shared_bytes", llvm::Twine(kernel.shared_bytes), "per CTA");
   fields.set("kernel.ctas_per_sm", llvm::Twine(kernel.ctas_per_sm));
@@ -115,10 +158,10 @@ void set_kernel(Fields& fields, const Plan& plan) {
 // The runtime's function type knows no layout, so its view is a plain tilepost_view_t.
 void emit_host_entry(llvm::raw_ostream& out, const Plan& plan) {
   out << "// The kernel as the runtime calls it.\n"
-         "void call_kernel(const void* a, const void* b, void* c, tilepost_shape_t shape, int "
-         "worker,\n"
-         "                 int workers, tilepost_view_t view) {\n  "
-      << plan.kernel.function << "(a, b, c, shape, worker, workers, View{view});\n}\n\n";
+         "void call_kernel(const void* a, const void* b, void* c, tilepost_shape_t shape,\n"
+         "                 tilepost_epilogue_t epilogue, int worker, int workers,\n"
+         "                 tilepost_view_t view) {\n  "
+      << plan.kernel.function << "(a, b, c, shape, epilogue, worker, workers, View{view});\n}\n\n";
 }
 
 }  // namespace
@@ -130,11 +173,15 @@ std::string emit_plan(const Plan& plan) {
   if (plan.kernel.launch == LaunchKind::host) emit_host_entry(out, plan);
   out << "tilepost_plan_t make_plan() {\n  tilepost_plan_t plan = {};\n";
   Fields fields(out);
-  fields.set("pattern", "TILEPOST_GEMM_ALL_REDUCE");
+  fields.set("pattern", c_name(plan.pattern));
   fields.set("ranks", llvm::Twine(plan.ranks));
   fields.set("k", llvm::Twine(plan.k));
   fields.set("input", c_name(plan.input));
   fields.set("output", c_name(plan.output));
+  fields.set("operands", plan.operands == GemmLayout::nn ? "TILEPOST_NN" : "TILEPOST_TN");
+  fields.set("accumulate",
+             plan.accumulate == Accumulate::fast ? "TILEPOST_FAST" : "TILEPOST_PRECISE");
+  fields.set("epilogue", epilogue_name(plan.epilogue));
   set_map(fields, plan);
   fields.set("sms", llvm::Twine(plan.sms), "of the device planned for");
   fields.set("gemm_ctas", llvm::Twine(plan.gemm_ctas), "grid of the GEMM");

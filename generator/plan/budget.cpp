@@ -5,19 +5,21 @@
 namespace tilepost {
 namespace {
 
-// A cluster of 4 fits only where a processing cluster of SMs has four left: of 132 SMs, 30 clusters
-// are resident at once (measured on an H200), and more would run as a second round.
+// A cluster fits only where a processing cluster of SMs has as many left: of 132 SMs, 39 clusters
+// of 3, 30 of 4 and 15 of 8 are resident at once (measured on an H200), and more would run as a
+// second round.
 int resident_sms(const ArchInfo& arch, int sms, int cluster) {
-  return cluster == 4 && arch.arch == Arch::sm_90a ? sms * 120 / 132 : sms;
+  if (cluster <= 2 || arch.arch != Arch::sm_90a) return sms;
+  return std::min(sms, arch.default_sms * (cluster == 3 ? 117 : 120) / 132);
 }
 
 }  // namespace
 
 int gemm_grid(const ArchInfo& arch, int sms, int comm_ctas, bool overlap, int cluster,
-              int ctas_per_sm, int64_t positions) {
+              int ctas_per_sm, int64_t wanted) {
   const int left = overlap ? sms - comm_ctas - 1 : sms;
   const int64_t ctas = int64_t{std::min(left, resident_sms(arch, sms, cluster))} * ctas_per_sm;
-  return static_cast<int>(std::max<int64_t>(std::min(ctas, positions), 0) / cluster * cluster);
+  return static_cast<int>(std::max<int64_t>(std::min(ctas, wanted), 0) / cluster * cluster);
 }
 
 std::vector<CommChoice> comm_choices(Arch arch, int sms) {

@@ -10,10 +10,10 @@
 namespace tilepost {
 
 // The grid of the GEMM: the largest multiple of the cluster that leaves `comm_ctas` SMs to the
-// collective and one to the waiter (none of them without overlap), no larger than the schedule has
-// positions. 0 if not even one cluster fits.
+// collective and one to the waiter (none of them without overlap), no larger than the `wanted`
+// CTAs that take all positions at once. 0 if not even one cluster fits.
 int gemm_grid(const ArchInfo& arch, int sms, int comm_ctas, bool overlap, int cluster,
-              int ctas_per_sm, int64_t positions);
+              int ctas_per_sm, int64_t wanted);
 
 // CTAs for the collectives and the lanes that share them.
 struct CommChoice {

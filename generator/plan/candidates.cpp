@@ -22,11 +22,17 @@ std::optional<Candidate> begin(const Draft& draft, const KernelChoice& kernel, T
   candidate.transport = transport;
   candidate.comm_ctas = comm.ctas;
   candidate.comm_lanes = comm.lanes;
-  candidate.gemm_ctas =
-      gemm_grid(arch_info(draft.plan.arch), draft.plan.sms, comm.ctas, transport != Transport::none,
-                kernel.request.cluster, kernel.config.ctas_per_sm, cover.positions());
+  const int split_k = kernel.config.split_k;
+  candidate.gemm_ctas = gemm_grid(arch_info(draft.plan.arch), draft.plan.sms, comm.ctas,
+                                  transport != Transport::none, kernel.request.cluster * split_k,
+                                  kernel.config.ctas_per_sm, cover.positions() * split_k);
   if (candidate.gemm_ctas == 0) return std::nullopt;
-  candidate.waves = cover.waves(candidate.gemm_ctas);
+  candidate.at_once = candidate.gemm_ctas / split_k;
+  candidate.waves = cover.waves(candidate.at_once);
+  // SMs that only shorten the last wave of nobody are left idle: the others clock higher.
+  if (transport == Transport::none)
+    candidate.at_once = static_cast<int>(cover.least_ctas(candidate.waves));
+  candidate.gemm_ctas = candidate.at_once * split_k;
   return candidate;
 }
 
@@ -49,9 +55,9 @@ struct CutProblem {
 
   CutProblem(const Draft& draft, const GemmModel& gemm, const CollectiveModel& model,
              const Candidate& candidate)
-      : points(cut_points(draft.cover(*candidate.kernel), candidate.gemm_ctas)), collective(model) {
+      : points(cut_points(draft.cover(*candidate.kernel), candidate.at_once)), collective(model) {
     for (const CutPoint& point : points)
-      ready.push_back(gemm.ready(point.positions, candidate.gemm_ctas) + wait_us(draft.plan.wait));
+      ready.push_back(gemm.ready(point.positions, candidate.at_once) + wait_us(draft.plan.wait));
   }
   double cost(int before, int end) const {
     const int64_t first = before < 0 ? 0 : points[before].elements;
@@ -100,10 +106,10 @@ void take_groups(const Draft& draft, const std::vector<int>& waves, const GemmMo
                  const CollectiveModel& collective, Candidate& candidate) {
   const TileCover cover = draft.cover(*candidate.kernel);
   candidate.group_waves = waves;
-  candidate.cuts = cuts_of_waves(cover, candidate.gemm_ctas, waves);
+  candidate.cuts = cuts_of_waves(cover, candidate.at_once, waves);
   int64_t before = 0;
   for (const int32_t cut : candidate.cuts) {
-    const double ready = gemm.ready(positions_before(cover, cut), candidate.gemm_ctas);
+    const double ready = gemm.ready(positions_before(cover, cut), candidate.at_once);
     const int64_t elements = elements_before(cover, cut);
     candidate.end = std::max(candidate.end, ready + wait_us(draft.plan.wait)) +
                     collective.time((elements - before) * kElementBytes);
@@ -144,15 +150,17 @@ std::vector<Candidate> overlapped(const Draft& draft,
   const std::vector<CommChoice> choices = open_choices(draft);
   std::vector<Candidate> candidates;
   for (const KernelChoice& kernel : draft.kernels) {
-    const GemmModel gemm = model_gemm(plan.arch, kernel.config, kernel.request, plan.k, true);
+    if (!kernel.config.beside && !draft.spec.schedule.tile) continue;
+    const GemmModel gemm = model_gemm(plan, kernel.config, kernel.request, true);
     for (const CommChoice& comm : choices) {
       std::optional<Candidate> candidate = begin(draft, kernel, Transport::nccl, comm);
       if (!candidate) continue;
-      const CollectiveModel collective = model_all_reduce(plan.ranks, comm.ctas, comm.lanes, true);
+      const CollectiveModel collective =
+          model_collective(plan.pattern, plan.ranks, comm.ctas, comm.lanes, true);
       if (!groups) {
         choose_groups(draft, gemm, collective, *candidate);
       } else {
-        const int64_t most = draft.cover(kernel).max_groups(candidate->gemm_ctas);
+        const int64_t most = draft.cover(kernel).max_groups(candidate->at_once);
         if (total_waves(*groups) != candidate->waves || static_cast<int64_t>(groups->size()) > most)
           continue;
         take_groups(draft, *groups, gemm, collective, *candidate);
@@ -167,10 +175,9 @@ void merge_groups(const Draft& draft, double slack, Candidate& candidate) {
   const Plan& plan = draft.plan;
   const KernelChoice& kernel = *candidate.kernel;
   const CollectiveModel collective =
-      model_all_reduce(plan.ranks, candidate.comm_ctas, candidate.comm_lanes, true);
-  const CutProblem problem(draft,
-                           model_gemm(plan.arch, kernel.config, kernel.request, plan.k, true),
-                           collective, candidate);
+      model_collective(plan.pattern, plan.ranks, candidate.comm_ctas, candidate.comm_lanes, true);
+  const CutProblem problem(draft, model_gemm(plan, kernel.config, kernel.request, true), collective,
+                           candidate);
   const auto cost = [&](int before, int end) { return problem.cost(before, end); };
   const double deadline = candidate.end * (1 + slack) - collective.tail;
   take_choice(problem, fewest_cuts(problem.ready, cost, deadline), candidate);
@@ -180,16 +187,16 @@ void merge_groups(const Draft& draft, double slack, Candidate& candidate) {
 std::vector<Candidate> in_sequence(const Draft& draft) {
   const Plan& plan = draft.plan;
   const CollectiveModel collective =
-      model_all_reduce(plan.ranks, h200_nvlink_profile().default_ctas, 1, false);
+      model_collective(plan.pattern, plan.ranks, h200_nvlink_profile().default_ctas, 1, false);
   std::vector<Candidate> candidates;
   for (const KernelChoice& kernel : draft.kernels) {
     std::optional<Candidate> candidate = begin(draft, kernel, Transport::none, {0, 1});
     if (!candidate) continue;
     const TileCover cover = draft.cover(kernel);
-    const GemmModel gemm = model_gemm(plan.arch, kernel.config, kernel.request, plan.k, false);
+    const GemmModel gemm = model_gemm(plan, kernel.config, kernel.request, false);
     candidate->group_waves = {static_cast<int>(candidate->waves)};
-    candidate->cuts = cuts_of_waves(cover, candidate->gemm_ctas, candidate->group_waves);
-    candidate->end = gemm.ready(cover.positions(), candidate->gemm_ctas) +
+    candidate->cuts = cuts_of_waves(cover, candidate->at_once, candidate->group_waves);
+    candidate->end = gemm.ready(cover.positions(), candidate->at_once) +
                      collective.time(plan.m * plan.n * kElementBytes);
     candidates.push_back(std::move(*candidate));
   }

@@ -16,6 +16,7 @@ struct Candidate {
   int comm_ctas = 0;
   int comm_lanes = 1;
   int gemm_ctas = 0;
+  int at_once = 0;  // positions that they compute at a time
   int64_t waves = 0;
   std::vector<int> group_waves;
   std::vector<int32_t> cuts;
@@ -33,7 +34,7 @@ std::vector<Candidate> overlapped(const Draft& draft,
 // part of the whole) later.
 void merge_groups(const Draft& draft, double slack, Candidate& candidate);
 
-// The whole GEMM on all SMs, then one collective: one candidate per kernel.
+// The whole GEMM on all SMs, then one collective if the pattern has any: one candidate per kernel.
 std::vector<Candidate> in_sequence(const Draft& draft);
 
 // The most preferred of those that end first, to within half a percent; null if there are none.

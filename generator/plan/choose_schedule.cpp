@@ -5,6 +5,7 @@
 
 #include "generator/plan/candidates.h"
 #include "generator/plan/predict.h"
+#include "generator/plan/small_kernel.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -19,8 +20,11 @@ double slack_of(const Candidate& candidate) {
 }
 
 std::string tile_of(const KernelChoice& kernel) {
-  return llvm::formatv("{0}x{1}, cluster {2}, {3} stages", kernel.config.tile_m,
-                       kernel.config.tile_n, kernel.request.cluster, kernel.config.stages);
+  const int split_k = kernel.config.split_k;
+  const std::string split = split_k == 1 ? "" : llvm::formatv(", K over {0} CTAs", split_k).str();
+  return llvm::formatv("{0}x{1}{2}, cluster {3}, {4} stages{5}", kernel.config.tile_m,
+                       kernel.config.tile_n, is_small(kernel.config) ? " swapped" : "",
+                       kernel.request.cluster, kernel.config.stages, split);
 }
 
 std::string us(double value) {
@@ -40,9 +44,15 @@ std::optional<std::vector<int>> asked_groups(const Spec& spec) {
 
 bool no_room(Draft& draft) {
   const ScheduleSpec& schedule = draft.spec.schedule;
-  const int cluster = draft.kernels.back().request.cluster;
+  const KernelChoice& last = draft.kernels.back();
+  const int cluster = last.request.cluster * last.config.split_k;
   const int sms = draft.plan.sms;
-  if (schedule.comm_sms)
+  const llvm::SMRange where = schedule.sms ? schedule.sms->where : draft.spec.archs.where;
+  if (!communicates(draft.plan.pattern))
+    draft.diagnostics.error(where, llvm::formatv("{0} SMs are too few for a cluster of {1}; use "
+                                                 "more or a smaller 'cluster'",
+                                                 sms, cluster));
+  else if (schedule.comm_sms)
     draft.diagnostics.error(
         schedule.comm_sms->where,
         llvm::formatv("comm_sms '{0}' leaves the GEMM no room on {1} SMs: with 1 SM for the waiter "
@@ -50,7 +60,7 @@ bool no_room(Draft& draft) {
                       schedule.comm_sms->value, sms, cluster, std::max(0, sms - 1 - cluster)));
   else
     draft.diagnostics.error(
-        schedule.sms ? schedule.sms->where : draft.spec.archs.where,
+        where,
         llvm::formatv("{0} SMs are too few: overlap needs {1} for a cluster, 1 for the collective "
                       "and 1 for the waiter; use more or 'transport: none'",
                       sms, cluster));
@@ -166,13 +176,15 @@ void explain_choice(Draft& draft, const std::vector<Candidate>& overlap,
   else if (const std::string others = runners_up(sequence, chosen); !others.empty())
     draft.because("tile " + tile_of(*chosen.kernel) + ": " + us(chosen.end) + "; next " + others);
   if (schedule.groups && chosen.transport != Transport::none) draft.because("groups as asked");
+  const bool alone = !communicates(draft.plan.pattern);
   if (chosen.transport == Transport::none && schedule.comm_sms)
-    draft.because("comm_sms does not apply: without overlap the collective has the whole GPU");
-  if (draft.plan.arch != Arch::sm_90a)
     draft.because(
-        llvm::formatv("no machine profile for {0}: GEMM scaled from the tensor peak, "
-                      "collectives as on {1}",
-                      name_of(draft.plan.arch), h200_nvlink_profile().name));
+        alone ? "comm_sms does not apply: pattern gemm does not communicate"
+              : "comm_sms does not apply: without overlap the collective has the whole GPU");
+  if (draft.plan.arch != Arch::sm_90a)
+    draft.because(llvm::formatv(
+        "no machine profile for {0}: GEMM scaled from the tensor peak{1}", name_of(draft.plan.arch),
+        alone ? "" : std::string(", collectives as on ") + h200_nvlink_profile().name));
 }
 
 void explain_groups(Draft& draft, const Candidate& finest, const Candidate& chosen) {
@@ -202,7 +214,7 @@ bool choose_schedule(Draft& draft) {
   const Spec& spec = draft.spec;
   const std::optional<std::vector<int>> groups = asked_groups(spec);
   if (!check_wishes(draft, groups)) return false;
-  const Transport wish = spec.transport.value;
+  const Transport wish = communicates(spec.pattern.value) ? spec.transport.value : Transport::none;
   // Groups and a budget for the collective ask for overlap.
   const bool must_overlap = wish == Transport::nccl ||
                             (wish == Transport::automatic &&

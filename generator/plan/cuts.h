@@ -21,6 +21,10 @@ struct TileCover {
   int64_t clusters_m() const { return (tiles_m() + cluster - 1) / cluster; }
   int64_t positions() const { return clusters_m() * cluster * tiles_n(); }
   int64_t waves(int gemm_ctas) const { return (positions() + gemm_ctas - 1) / gemm_ctas; }
+  // The smallest grid that takes no more waves.
+  int64_t least_ctas(int64_t waves) const {
+    return ((positions() + waves - 1) / waves + cluster - 1) / cluster * cluster;
+  }
 
   // The most groups it can be cut into: panel groups are whole rows of clusters.
   int64_t max_groups(int gemm_ctas) const;

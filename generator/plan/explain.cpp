@@ -5,6 +5,8 @@
 #include "generator/plan/make_plan.h"
 #include "generator/plan/profile.h"
 #include "generator/plan/timeline.h"
+#include "generator/spec/names.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -48,11 +50,28 @@ void line(llvm::raw_ostream& out, llvm::StringRef label, const std::string& text
   out.indent(static_cast<unsigned>(kLabel - label.size())) << text << "\n";
 }
 
+// "scale, bias, gelu"
+std::string epilogue_of(const Plan& plan) {
+  std::vector<llvm::StringRef> names;
+  for (const Spelling& operation : spellings<EpilogueOp>())
+    if ((plan.epilogue & operation.value) != 0) names.push_back(operation.text);
+  return llvm::join(names, ", ");
+}
+
 void print_problem(llvm::raw_ostream& out, const Plan& plan) {
   const double flops = 2.0 * static_cast<double>(plan.m) * plan.n * plan.k;
-  line(out, "problem",
-       formatv("C[{0}, {1}] = sum over {2} ranks of A[{0}, {3}] * B[{1}, {3}]^T, {4}", plan.m,
-               plan.n, plan.ranks, plan.k, name_of(plan.input)));
+  const bool nn = plan.operands == GemmLayout::nn;
+  const std::string product =
+      nn ? formatv("A[{0}, {1}] * B[{1}, {2}]", plan.m, plan.k, plan.n).str()
+         : formatv("A[{0}, {1}] * B[{2}, {1}]^T", plan.m, plan.k, plan.n).str();
+  const std::string where = communicates(plan.pattern)
+                                ? formatv("sum over {0} ranks of ", plan.ranks).str()
+                                : std::string();
+  std::string types = name_of(plan.input);
+  if (plan.input != plan.output)
+    types += formatv(" summed {0}, {1} out", name_of(plan.accumulate), name_of(plan.output));
+  line(out, "problem", formatv("C[{0}, {1}] = {2}{3}, {4}", plan.m, plan.n, where, product, types));
+  if (plan.epilogue != 0) line(out, "", "then " + epilogue_of(plan));
   line(out, "",
        formatv("{0:F1} GFLOP and {1:F1} MiB of output on each rank", flops / 1e9,
                mib(plan.m * plan.n)));
@@ -87,11 +106,14 @@ void print_budget(llvm::raw_ostream& out, const Plan& plan) {
 }
 
 void print_schedule(llvm::raw_ostream& out, const Plan& plan) {
+  const std::string ctas = plan.kernel.split_k == 1
+                               ? std::to_string(plan.gemm_ctas)
+                               : formatv("{0} x {1}", plan.at_once(), plan.kernel.split_k).str();
   const int64_t rows = (plan.m + plan.kernel.tile_m - 1) / plan.kernel.tile_m;
   const int64_t columns = (plan.n + plan.kernel.tile_n - 1) / plan.kernel.tile_n;
   const int64_t positions = static_cast<int64_t>(plan.map.tiles.size());
-  const int64_t slots = int64_t{plan.waves} * plan.gemm_ctas;
-  const int64_t last = positions - int64_t{plan.waves - 1} * plan.gemm_ctas;
+  const int64_t slots = int64_t{plan.waves} * plan.at_once();
+  const int64_t last = positions - int64_t{plan.waves - 1} * plan.at_once();
   std::string padding;
   if (positions != rows * columns) padding = formatv(" + {0} padding", positions - rows * columns);
   line(out, "tiles",
@@ -99,11 +121,12 @@ void print_schedule(llvm::raw_ostream& out, const Plan& plan) {
                plan.band));
   line(out, "waves",
        formatv("{0} of {1} CTAs, the last with {2}; {3:F1}% of the CTAs' time has a tile",
-               plan.waves, plan.gemm_ctas, last,
+               plan.waves, ctas, last,
                100.0 * static_cast<double>(positions) / static_cast<double>(slots)));
   line(out, "layout", formatv("{0}, consumer {1}", name_of(plan.layout), name_of(plan.consumer)));
   line(out, "transport",
-       plan.transport == Transport::none
+       !communicates(plan.pattern) ? std::string("none: every rank keeps its own product")
+       : plan.transport == Transport::none
            ? std::string("none: the GEMM, then one collective")
            : formatv("{0}, CTAs at most {1} in {2} lane{3}, wait {4}", name_of(plan.transport),
                      plan.comm_ctas, plan.comm_lanes, plan.comm_lanes == 1 ? "" : "s",
@@ -125,18 +148,20 @@ void print_groups(llvm::raw_ostream& out, const Plan& plan) {
   std::vector<std::string> header = {"group", "waves",
                                      "tiles", plan.layout == OutputLayout::panel ? "rows" : "slots",
                                      "MiB",   "target"};
-  if (timed) header.insert(header.end(), {"ready us", "start us", "end us", "GB/s"});
+  const bool sent = timed && communicates(plan.pattern);
+  if (timed) header.push_back("ready us");
+  if (sent) header.insert(header.end(), {"start us", "end us", "GB/s"});
   Table table(std::move(header));
   for (size_t g = 0; g < plan.map.groups.size(); ++g) {
     const tilepost_group_t& group = plan.map.groups[g];
     std::vector<std::string> cells = {
         std::to_string(g),     std::to_string(plan.group_waves[g]), std::to_string(group.num_tiles),
         range_of(plan, group), formatv("{0:F2}", mib(group.count)), std::to_string(group.target)};
-    if (timed) {
+    if (timed) cells.push_back(formatv("{0:F1}", prediction.group_ready[g]));
+    if (sent) {
       const double start = prediction.collective_start[g], end = prediction.collective_end[g];
       const double rate =
           end > start ? static_cast<double>(group.count * kElementBytes) * 1e-3 / (end - start) : 0;
-      cells.push_back(formatv("{0:F1}", prediction.group_ready[g]));
       cells.push_back(formatv("{0:F1}", start));
       cells.push_back(formatv("{0:F1}", end));
       cells.push_back(formatv("{0:F0}", rate));
@@ -151,6 +176,12 @@ void print_prediction(llvm::raw_ostream& out, const Plan& plan) {
   if (prediction.group_ready.empty())
     return line(out, "prediction", "none: the host target is for correctness, not for speed");
   const double flops = 2.0 * static_cast<double>(plan.m) * plan.n * plan.k;
+  const std::string profile = formatv("machine profile: {0}", h200_nvlink_profile().name);
+  if (!communicates(plan.pattern)) {
+    line(out, "prediction",
+         formatv("{0:F0} us ({1:F0} TFLOP/s)", prediction.gemm, flops / prediction.gemm * 1e-6));
+    return line(out, "", profile);
+  }
   line(
       out, "prediction",
       formatv("{0:F0} us in all; GEMM {1:F0} us ({2:F0} TFLOP/s), {3:F0} us of collectives exposed",
@@ -159,7 +190,7 @@ void print_prediction(llvm::raw_ostream& out, const Plan& plan) {
   line(out, "",
        formatv("{0:F0} us for the GEMM on all SMs, then one collective: {1:F2}x",
                prediction.sequence, prediction.sequence / prediction.total));
-  line(out, "", formatv("machine profile: {0}", h200_nvlink_profile().name));
+  line(out, "", profile);
 }
 
 }  // namespace

@@ -1,16 +1,16 @@
-#include "generator/plan/kernels.h"
 #include "generator/plan/make_plan.h"
+#include "generator/plan/operands.h"
 
 namespace tilepost {
 
 Plan host_twin(const Plan& plan) {
   Plan twin = plan;
-  KernelRequest request;
-  request.element = plan.input;
+  KernelRequest request = request_for(plan);
   request.cluster = plan.kernel.cluster;  // keeps the padding and the order of the tiles
   request.band = plan.band;
   twin.arch = Arch::host;
   twin.kernel = make_kernel(host_config(plan.kernel.tile_m, plan.kernel.tile_n), request);
+  twin.gemm_ctas = plan.at_once();  // one worker computes a tile, however many CTAs would
   twin.kernel.ctas_per_sm = plan.kernel.ctas_per_sm;  // the budget's waves stay as planned
   twin.map = build_tile_map(map_of(twin));            // gemm_host raises its counters differently
   twin.map_hash = hash_tile_map(twin.map);

@@ -7,6 +7,14 @@
 namespace tilepost {
 namespace {
 
+static_assert(static_cast<int>(EpilogueOp::scale) == TILEPOST_SCALE &&
+              static_cast<int>(EpilogueOp::scale_rows) == TILEPOST_SCALE_ROWS &&
+              static_cast<int>(EpilogueOp::scale_columns) == TILEPOST_SCALE_COLUMNS &&
+              static_cast<int>(EpilogueOp::bias) == TILEPOST_BIAS &&
+              static_cast<int>(EpilogueOp::gelu) == TILEPOST_GELU &&
+              static_cast<int>(EpilogueOp::silu) == TILEPOST_SILU &&
+              static_cast<int>(EpilogueOp::residual) == TILEPOST_RESIDUAL);
+
 bool take_problem(Draft& draft) {
   const Spec& spec = draft.spec;
   Plan& plan = draft.plan;
@@ -18,6 +26,10 @@ bool take_problem(Draft& draft) {
   plan.k = spec.gemm.k.value;
   plan.input = spec.gemm.a.value;
   plan.output = spec.gemm.out.value;
+  plan.operands = spec.gemm.layout.value;
+  plan.accumulate = spec.gemm.accumulate.value;
+  for (const Located<EpilogueOp>& operation : spec.gemm.epilogue)
+    plan.epilogue |= static_cast<int>(operation.value);
   plan.consumer = spec.consumer.value;
   plan.sms = spec.schedule.sms ? static_cast<int>(spec.schedule.sms->value)
                                : arch_info(plan.arch).default_sms;
@@ -37,7 +49,9 @@ bool choose_layout(Draft& draft) {
     return false;
   }
   if (open)
-    draft.because("layout panel: groups of whole rows are contiguous in a row-major output");
+    draft.because(communicates(draft.plan.pattern)
+                      ? "layout panel: groups of whole rows are contiguous in a row-major output"
+                      : "layout panel: the output is row-major");
   return true;
 }
 
@@ -57,15 +71,10 @@ bool order_tiles(Draft& draft) {
 bool predict_schedule(Draft& draft) {
   Plan& plan = draft.plan;
   for (const KernelChoice& kernel : draft.kernels) {
-    const KernelPlan& chosen = plan.kernel;
-    if (kernel.config.tile_m != chosen.tile_m || kernel.config.tile_n != chosen.tile_n ||
-        kernel.config.stages != chosen.stages || kernel.request.cluster != chosen.cluster ||
-        shared_bytes(kernel.config) != chosen.shared_bytes)
-      continue;
+    if (make_kernel(kernel.config, kernel.request).tunables != plan.kernel.tunables) continue;
     const double sequence = plan.prediction.sequence;
     const bool overlap = plan.transport != Transport::none;
-    plan.prediction =
-        predict(plan, model_gemm(plan.arch, kernel.config, kernel.request, plan.k, overlap));
+    plan.prediction = predict(plan, model_gemm(plan, kernel.config, kernel.request, overlap));
     plan.prediction.sequence = sequence;
     break;
   }

@@ -11,6 +11,11 @@
 
 namespace tilepost {
 
+// Whether ranks exchange anything. If not, the plan is one group on all SMs, transport none.
+inline bool communicates(Pattern pattern) {
+  return pattern != Pattern::gemm;
+}
+
 enum class LaunchKind { tma, pointers, host };
 
 // The chosen kernel with every number it is specialised to.
@@ -19,11 +24,15 @@ struct KernelPlan {
   std::string file;      // template: "gemm_sm90.cu"
   std::string function;  // "gemm_sm90"
   LaunchKind launch = LaunchKind::tma;
-  std::map<std::string, std::string> tunables;  // name -> literal as it goes into the source
-  int tile_m = 0, tile_n = 0, tile_k = 0;       // elements
-  int stages = 0;                               // pipeline depth
-  int cluster = 1;                              // CTAs
-  int threads = 0;                              // per CTA
+  std::map<std::string, std::string> tunables;        // name -> literal as it goes into the source
+  int tile_m = 0, tile_n = 0, tile_k = 0;             // elements
+  int stages = 0;                                     // pipeline depth
+  int cluster = 1;                                    // tilepost_map_t::cluster
+  int launch_cluster = 1;                             // CTAs per cluster of the launch
+  int split_k = 1;                                    // CTAs that share the products of a tile
+  bool early = false;                                 // tilepost_kernel_t::early
+  tilepost_box_t box_a = {}, box_b = {}, box_c = {};  // LaunchKind::tma
+  int threads = 0;                                    // per CTA
   int ctas_per_sm = 1;
   int64_t shared_bytes = 0;  // dynamic, per CTA
   int signals_per_tile = 1;
@@ -33,7 +42,7 @@ struct KernelPlan {
 // µs.
 struct Prediction {
   double gemm = 0;                       // the whole GEMM on its SMs
-  double total = 0;                      // until the last collective ends
+  double total = 0;                      // until the last collective, or the GEMM, ends
   double sequence = 0;                   // GEMM on all SMs, then one collective
   std::vector<double> group_ready;       // when each group's tiles are done
   std::vector<double> collective_start;  // per group
@@ -48,6 +57,9 @@ struct Plan {
   int ranks = 1;
   int64_t m = 0, n = 0, k = 0;
   ElementType input = ElementType::bf16, output = ElementType::bf16;
+  GemmLayout operands = GemmLayout::tn;
+  Accumulate accumulate = Accumulate::precise;
+  int epilogue = 0;                           // a set of TILEPOST_SCALE …
   OutputLayout layout = OutputLayout::panel;  // never automatic
   Transport transport = Transport::nccl;      // never automatic
   Wait wait = Wait::poll;                     // never automatic
@@ -58,7 +70,7 @@ struct Plan {
   int gemm_ctas = 0;   // grid; gemm_ctas / ctas_per_sm + comm_ctas + 1 <= sms when overlapping
   int comm_ctas = 0;   // over all lanes
   int comm_lanes = 1;  // communicators that take turns at the groups; their collectives overlap
-  int waves = 0;       // ceil(positions / gemm_ctas)
+  int waves = 0;       // ceil(positions / at_once())
   std::vector<int> group_waves;  // as asked or chosen, sums to waves
   std::vector<int32_t> cuts;     // tilepost_map_t::cuts
   int band = 1;                  // tilepost_map_t::band
@@ -66,6 +78,9 @@ struct Plan {
   uint64_t map_hash = 0;
   Prediction prediction;
   std::vector<std::string> reasons;  // why the planner chose what it chose, one line each
+
+  // Positions of the schedule that are computed at a time.
+  int at_once() const { return gemm_ctas / kernel.split_k; }
 };
 
 // The recipe of the plan's tile map; points into `plan`.

@@ -1,5 +1,6 @@
 // `<name>.plan.json`: the plans as JSON, keys in a fixed order, written for reading and for diff.
 #include "generator/plan/make_plan.h"
+#include "generator/spec/names.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
@@ -32,10 +33,28 @@ void write_problem(OStream& json, const Plan& plan) {
   json.attribute("k", plan.k);
   json.attribute("input", name_of(plan.input));
   json.attribute("output", name_of(plan.output));
+  json.attribute("operands", name_of(plan.operands));
+  json.attribute("accumulate", name_of(plan.accumulate));
+  json.attributeArray("epilogue", [&] {
+    for (const Spelling& operation : spellings<EpilogueOp>())
+      if ((plan.epilogue & operation.value) != 0) json.value(operation.text);
+  });
   json.attribute("layout", name_of(plan.layout));
   json.attribute("transport", name_of(plan.transport));
   json.attribute("wait", name_of(plan.wait));
   json.attribute("consumer", name_of(plan.consumer));
+}
+
+// Columns, rows, swizzle and promotion of each tensor map.
+void write_boxes(OStream& json, const KernelPlan& kernel) {
+  json.attributeObject("boxes", [&] {
+    for (const auto& [name, box] : {std::pair("a", kernel.box_a), std::pair("b", kernel.box_b),
+                                    std::pair("c", kernel.box_c)}) {
+      json.attributeBegin(name);
+      row(json, std::vector<int>{box.columns, box.rows, box.swizzle, box.promote});
+      json.attributeEnd();
+    }
+  });
 }
 
 void write_kernel(OStream& json, const KernelPlan& kernel) {
@@ -48,6 +67,9 @@ void write_kernel(OStream& json, const KernelPlan& kernel) {
   json.attributeEnd();
   json.attribute("stages", kernel.stages);
   json.attribute("cluster", kernel.cluster);
+  json.attribute("launch_cluster", kernel.launch_cluster);
+  json.attribute("split_k", kernel.split_k);
+  if (kernel.launch == LaunchKind::tma) write_boxes(json, kernel);
   json.attribute("threads", kernel.threads);
   json.attribute("ctas_per_sm", kernel.ctas_per_sm);
   json.attribute("shared_bytes", kernel.shared_bytes);

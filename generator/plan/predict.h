@@ -16,16 +16,17 @@ namespace tilepost {
 // The GEMM as the model sees it: every CTA computes one tile in every wave.
 struct GemmModel {
   double start = 0;  // before the first wave
-  double tile = 0;   // one wave
+  double wave = 0;   // one wave on a grid of `reference_ctas`
+  double reference_ctas = 1;
+  double clock_gain = 0;  // a grid of x reference_ctas clocks x^-clock_gain as fast
+  double memory = 0;      // per position, what reading its operands takes all SMs
 
   // When the first `positions` positions are done on a grid of `ctas`.
-  double ready(int64_t positions, int ctas) const {
-    return start + static_cast<double>((positions + ctas - 1) / ctas) * tile;
-  }
+  double ready(int64_t positions, int ctas) const;
 };
 
-// `beside_collective`: collectives run on other SMs meanwhile.
-GemmModel model_gemm(Arch arch, const KernelConfig& config, const KernelRequest& request, int64_t k,
+// The plan's product by one kernel. `beside_collective`: collectives run on other SMs meanwhile.
+GemmModel model_gemm(const Plan& plan, const KernelConfig& config, const KernelRequest& request,
                      bool beside_collective);
 
 // One collective as the model sees it.
@@ -37,9 +38,10 @@ struct CollectiveModel {
   double time(int64_t bytes) const { return latency + static_cast<double>(bytes) * per_byte; }
 };
 
-// Ring AllReduces on `ctas` CTAs per rank, `lanes` of them overlapping: the links are shared, the
-// latency of one hides behind the others. `beside_gemm`: a GEMM runs meanwhile.
-CollectiveModel model_all_reduce(int ranks, int ctas, int lanes, bool beside_gemm);
+// The pattern's collectives: ring AllReduces on `ctas` CTAs per rank, `lanes` of them overlapping:
+// the links are shared, the latency of one hides behind the others. `beside_gemm`: a GEMM runs
+// meanwhile. Nothing takes no time.
+CollectiveModel model_collective(Pattern pattern, int ranks, int ctas, int lanes, bool beside_gemm);
 
 // From a counter's last raise to the start of the collective that waits for it.
 double wait_us(Wait wait);

@@ -7,19 +7,24 @@ namespace tilepost {
 const MachineProfile& h200_nvlink_profile() {
   static const MachineProfile profile = {
       "4 x H200, NVLink",
-      // Clock from each kernel's time and its counted cycles at 8192^3: 1.56 GHz for 128x256, 1.51
-      // for 128x192, 1.43 for 128x128.
-      1.95,
-      33.3,
+      // Fitted, with the rows' clocks and epilogues, to 11 shapes on 104 to 132 SMs, to 1% where
+      // waves are full.
+      128,
+      0.384,
+      46,
+      4.25e6,
       0.95,
       0.62,
       0.98,
-      1.01,
+      1.012,
+      0.954,
+      1.12,
+      1.02,
       {{1, 0.3}, {2, 0.55}, {4, 0.8}, {8, 1.0}},
-      4.0,
-      // On 114 SMs beside collectives 8192 x 8192 x 7168 ends at 1415 us, 1260 alone on 132: fewer
-      // SMs draw less power, and the higher clock pays for the company.
-      1.0,
+      3.9,
+      // On 114 SMs beside collectives 8192 x 8192 x 7168 ends at 1415 us: what fewer SMs save of
+      // the power goes to the collectives.
+      1.017,
       4,
       // From 128 MiB: 2053, 1062, 790, 657 and 612 us with 4, 8, 12, 16 and 24 CTAs, less 31 us.
       // 8, 32 and 128 MiB with 24 CTAs lie on one line through 31 us.

@@ -15,12 +15,17 @@ struct MachineProfile {
   const char* name;
 
   // ---- GEMM
-  // A tensor-bound kernel runs at the power limit: the clock falls with the bytes moved into shared
-  // memory per flop, clock = clock_base - clock_slope * (tile_m + tile_n) / (tile_m * tile_n) GHz.
-  double clock_base, clock_slope;
+  // A tensor-bound kernel runs at the power limit. On x times clock_sms SMs its clock is
+  // x^-clock_gain times that of its row in the catalogue.
+  double clock_sms, clock_gain;
+  double l2_bytes_per_clock;    // that L2 delivers to an SM when all ask
+  double memory_bytes_per_us;   // that memory delivers
   double sustained;             // long runs against cool bursts
   double mma_sync;              // mma.sync against wgmma, of the tensor peak
-  double cluster_1, cluster_4;  // rate against a cluster of 2, whose operands are multicast
+  double cluster_1, cluster_4;  // clock against a cluster of 2: more or fewer reads of L2
+  double e4m3;                  // clock against 16-bit inputs
+  double precise;               // cycles of the main loop against sums in the tensor cores
+  double short_of_stages;       // cycles with three stages against four where rows are unaligned
   std::vector<ProfilePoint> load_vector;  // rate against elements per asynchronous copy
   double start_us;                        // launch, pipeline fill and drain
   double beside_collective;  // GEMM time next to a collective on other SMs, against alone

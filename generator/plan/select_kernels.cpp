@@ -2,28 +2,13 @@
 #include <algorithm>
 
 #include "generator/plan/draft.h"
+#include "generator/plan/operands.h"
+#include "generator/plan/small_kernel.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
 namespace tilepost {
 namespace {
-
-// Elements of a row of length `elements` that one 16-, 8-, 4- or 2-byte access may move, given rows
-// that start on 16 bytes only if the length allows it.
-int vector_of(int64_t elements) {
-  for (const int vector : {8, 4, 2})
-    if (elements % vector == 0) return vector;
-  return 1;
-}
-
-// Why TMA cannot address the operands, "" if it can: strides must be multiples of 16 bytes (CUDA
-// driver API, cuTensorMapEncodeTiled).
-std::string no_tma(const Plan& plan) {
-  if (plan.k % 8 != 0) return llvm::formatv("gemm_sm90 needs K a multiple of 8, not {0}", plan.k);
-  if (plan.layout == OutputLayout::panel && plan.n % 8 != 0)
-    return llvm::formatv("gemm_sm90 needs N a multiple of 8 in the panel layout, not {0}", plan.n);
-  return "";
-}
 
 std::string tile_name(int64_t tile_m, int64_t tile_n) {
   return llvm::formatv("{0}x{1}", tile_m, tile_n);
@@ -64,7 +49,12 @@ bool clusters(Draft& draft, bool tma, const std::string& why_not_tma, std::vecto
   const auto& asked = draft.spec.schedule.cluster;
   const Arch arch = draft.plan.arch;
   if (!asked) {
-    out = tma ? std::vector<int>{2, 1} : std::vector<int>{1};
+    // Beside collectives clusters of 4 find no place: their CTAs sit on single SMs all over the
+    // chip.
+    out = !tma ? std::vector<int>{1}
+          : communicates(draft.plan.pattern) || draft.plan.epilogue != 0
+              ? std::vector<int>{2, 1}
+              : std::vector<int>{2, 4, 1};
     return true;
   }
   out = {static_cast<int>(asked->value)};
@@ -175,34 +165,43 @@ bool fits_table(Draft& draft) {
 std::vector<KernelConfig> catalogue(Draft& draft, const std::string& why_not_tma) {
   const Arch arch = draft.plan.arch;
   if (arch == Arch::host) return {host_tile(draft)};
-  if (arch == Arch::sm_90a && why_not_tma.empty()) return sm90_configs();
-  return sm80_configs(arch);
+  if (arch == Arch::sm_90a && why_not_tma.empty()) {
+    std::vector<KernelConfig> configs = small_configs(draft.plan.m);
+    llvm::append_range(configs, sm90_configs());
+    return configs;
+  }
+  const Plan& plan = draft.plan;
+  return plan.input == ElementType::e4m3 ? sm80_e4m3_configs(arch, plan.accumulate)
+                                         : sm80_configs(arch);
 }
 
 }  // namespace
 
 bool select_kernels(Draft& draft) {
   const Plan& plan = draft.plan;
+  if (const std::string why = why_not_input(plan); !why.empty()) {
+    draft.diagnostics.error(draft.spec.gemm.a.where, why);
+    return false;
+  }
   const bool host = plan.arch == Arch::host;
-  const std::string why_not_tma = plan.arch == Arch::sm_90a ? no_tma(plan) : "";
-  const bool tma = plan.arch == Arch::sm_90a && why_not_tma.empty();
-  std::vector<KernelConfig> configs = catalogue(draft, why_not_tma);
+  const std::string not_tma = plan.arch == Arch::sm_90a ? why_not_tma(plan) : "";
+  const bool tma = plan.arch == Arch::sm_90a && not_tma.empty();
+  std::vector<KernelConfig> configs = catalogue(draft, not_tma);
+  llvm::erase_if(configs, [&](const KernelConfig& config) { return !can_sum(config, plan); });
   std::vector<int> cluster_choices;
   // All three report before any of them stops the planning.
-  const bool cluster_ok = clusters(draft, tma, why_not_tma, cluster_choices);
-  const bool tile_ok = host || filter_tile(draft, why_not_tma, configs);
+  const bool cluster_ok = clusters(draft, tma, not_tma, cluster_choices);
+  const bool tile_ok = host || filter_tile(draft, not_tma, configs);
   const bool stages_ok = host || !tile_ok || apply_stages(draft, configs);
   if (!cluster_ok || !tile_ok || !stages_ok) return false;
 
-  if (!why_not_tma.empty()) draft.because("kernel gemm_sm80 compiled for sm_90a: " + why_not_tma);
+  if (!not_tma.empty()) draft.because("kernel gemm_sm80 compiled for sm_90a: " + not_tma);
   if (host && draft.spec.schedule.stages)
     draft.because("stages do not apply: gemm_host has no pipeline");
-  KernelRequest request;
-  request.element = plan.input;
-  request.load_vector = vector_of(plan.k);
-  request.store_vector = plan.layout == OutputLayout::panel ? vector_of(plan.n) : 8;
+  KernelRequest request = request_for(plan);
   for (const KernelConfig& config : configs) {
     for (const int cluster : cluster_choices) {
+      if (is_small(config) && cluster != 1) continue;  // its clusters share tiles, not columns
       request.cluster = cluster;
       request.band = band_of(config, cluster, plan.m);
       draft.kernels.push_back({config, request});

@@ -71,7 +71,7 @@ std::string draw_timeline(const Plan& plan) {
   if (prediction.group_ready.empty() || prediction.total <= 0) return "";
   const Axis axis(prediction.total);
   std::string gemm;
-  std::vector<std::string> lanes(plan.comm_lanes);
+  std::vector<std::string> lanes(communicates(plan.pattern) ? plan.comm_lanes : 0);
   double before = 0;
   for (size_t g = 0; g < prediction.group_ready.size(); ++g) {
     axis.fill(gemm, before, prediction.group_ready[g], letter(g));

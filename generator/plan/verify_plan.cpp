@@ -6,6 +6,7 @@
 #include "generator/plan/arch.h"
 #include "generator/plan/make_plan.h"
 #include "generator/plan/verify_blocks.h"
+#include "generator/plan/verify_operands.h"
 #include "llvm/Support/FormatVariadic.h"
 
 namespace tilepost {
@@ -25,7 +26,7 @@ bool check_sizes(const Plan& plan, Findings& findings) {
   const KernelPlan& kernel = plan.kernel;
   if (plan.m < 1 || plan.n < 1 || plan.k < 1 || kernel.tile_m < 1 || kernel.tile_n < 1 ||
       kernel.cluster < 1 || kernel.ctas_per_sm < 1 || kernel.signals_per_tile < 1 ||
-      plan.gemm_ctas < 1 || plan.ranks < 1) {
+      kernel.split_k < 1 || plan.gemm_ctas < kernel.split_k || plan.ranks < 1) {
     findings.add("a size is not positive");
     return false;
   }
@@ -82,6 +83,12 @@ void check_clusters(const Plan& plan, Findings& findings) {
     findings.add(formatv("{0} positions are no whole clusters of {1}", tiles.size(), cluster));
   if (plan.gemm_ctas % plan.kernel.cluster != 0)
     findings.add(formatv("a grid of {0} is no whole clusters of {1}", plan.gemm_ctas, cluster));
+  if (plan.kernel.launch_cluster < 1 || plan.gemm_ctas % plan.kernel.launch_cluster != 0)
+    findings.add(formatv("a grid of {0} is no whole launched clusters of {1}", plan.gemm_ctas,
+                         plan.kernel.launch_cluster));
+  if (plan.kernel.launch_cluster % plan.kernel.split_k != 0)
+    findings.add(formatv("the {0} CTAs of a tile are no part of a launched cluster of {1}",
+                         plan.kernel.split_k, plan.kernel.launch_cluster));
   for (size_t t = 0; t < tiles.size() && !findings.full(); ++t) {
     if (t % cluster == 0) continue;
     if (tiles[t].n != tiles[t - 1].n || tiles[t].m != tiles[t - 1].m + 1)
@@ -139,7 +146,7 @@ void check_cuts(const Plan& plan, Findings& findings) {
       findings.add(formatv("group {0} ends at {1}, cut {2} means {3}", g, is, plan.cuts[g], said));
   }
   const int64_t positions = static_cast<int64_t>(plan.map.tiles.size());
-  const int64_t waves = (positions + plan.gemm_ctas - 1) / plan.gemm_ctas;
+  const int64_t waves = (positions + plan.at_once() - 1) / plan.at_once();
   if (plan.waves != waves)
     findings.add(formatv("{0} waves, {1} positions on {2} CTAs take {3}", plan.waves, positions,
                          plan.gemm_ctas, waves));
@@ -167,7 +174,7 @@ void check_budget(const Plan& plan, Findings& findings) {
     findings.add(formatv("GEMM on {0} SMs, collective on {1} and the waiter on 1 do not fit on {2}",
                          gemm_sms, plan.comm_ctas, plan.sms));
   }
-  if (plan.gemm_ctas > static_cast<int64_t>(plan.map.tiles.size()))
+  if (plan.at_once() > static_cast<int64_t>(plan.map.tiles.size()))
     findings.add(formatv("a grid of {0} for {1} positions", plan.gemm_ctas, plan.map.tiles.size()));
   const ArchInfo& arch = arch_info(plan.arch);
   const KernelPlan& kernel = plan.kernel;
@@ -197,6 +204,7 @@ std::vector<std::string> verify_plan(const Plan& plan) {
     verify_blocks(plan, findings);
     check_cuts(plan, findings);
   }
+  verify_operands(plan, findings);
   check_budget(plan, findings);
   if (hash_tile_map(plan.map) != plan.map_hash)
     findings.add(formatv("the tile table hashes to {0:x}, the plan says {1:x}",

@@ -12,15 +12,13 @@ constexpr int64_t kMaxSize = std::numeric_limits<int32_t>::max();  // tilepost_s
 constexpr int64_t kMaxWaves = int64_t{1} << 20;                    // 1024 groups of it fit an int
 constexpr int64_t kClusters[] = {1, 2, 4};
 
-constexpr StringRef kLaterPatterns[] = {"gemm_reduce_scatter", "gemm_all_to_all", "all_gather_gemm",
-                                        "gemm"};
-constexpr StringRef kLaterInputs[] = {"e4m3"};
+constexpr StringRef kLaterPatterns[] = {"gemm_reduce_scatter", "gemm_all_to_all",
+                                        "all_gather_gemm"};
 constexpr StringRef kLaterOutputs[] = {"f32"};
-constexpr StringRef kLaterLayouts[] = {"nn"};
-constexpr StringRef kLaterEpilogues[] = {"scale", "bias"};
 constexpr StringRef kLaterTransports[] = {"nccl_symmetric", "copy_engine", "peer"};
 constexpr StringRef kLaterConsumers[] = {"rms_norm", "residual_rms_norm"};
-constexpr StringRef kNonlinear[] = {"gelu", "silu", "relu", "sigmoid", "tanh", "softmax"};
+constexpr Spelling kOutputTypes[] = {{"bf16", static_cast<int>(ElementType::bf16)},
+                                     {"f16", static_cast<int>(ElementType::f16)}};
 constexpr Spelling kBuiltin[] = {{"builtin", 0}};
 
 template <class E>
@@ -31,6 +29,11 @@ E choice_of(const Reading& reading) {
 void store_archs(Spec& spec, const Reading& reading) {
   spec.archs.where = reading.where;
   for (const int value : reading.choices) spec.archs.value.push_back(static_cast<Arch>(value));
+}
+
+void store_epilogue(Spec& spec, const Reading& reading) {
+  for (size_t i = 0; i < reading.choices.size(); ++i)
+    spec.gemm.epilogue.push_back({static_cast<EpilogueOp>(reading.choices[i]), reading.places[i]});
 }
 
 const Field kFields[] = {
@@ -71,7 +74,7 @@ const Field kFields[] = {
     {.path = "gemm",
      .kind = FieldKind::section,
      .required = true,
-     .description = "out[m,n] = A[m,k] * B[n,k]^T on each rank",
+     .description = "out[m,n] = A[m,k] * B on each rank",
      .store = [](Spec& s, const Reading& r) { s.gemm.where = r.where; }},
     {.path = "gemm.m",
      .kind = FieldKind::integer,
@@ -108,7 +111,6 @@ const Field kFields[] = {
      .kind = FieldKind::word,
      .required = true,
      .choices = spellings<ElementType>(),
-     .later = kLaterInputs,
      .description = "element type of A",
      .store =
          [](Spec& s, const Reading& r) {
@@ -117,7 +119,6 @@ const Field kFields[] = {
     {.path = "gemm.b",
      .kind = FieldKind::word,
      .choices = spellings<ElementType>(),
-     .later = kLaterInputs,
      .same_as = "gemm.a",
      .description = "element type of B, equal to that of A",
      .store =
@@ -126,10 +127,11 @@ const Field kFields[] = {
          }},
     {.path = "gemm.out",
      .kind = FieldKind::word,
-     .choices = spellings<ElementType>(),
+     .choices = kOutputTypes,
      .later = kLaterOutputs,
      .same_as = "gemm.a",
-     .description = "element type of the output, equal to that of A; sums are kept in fp32",
+     .description = "element type of the output, equal to that of A, or for e4m3 either, bf16 "
+                    "unless given",
      .store =
          [](Spec& s, const Reading& r) {
            s.gemm.out = {choice_of<ElementType>(r), r.where};
@@ -137,18 +139,28 @@ const Field kFields[] = {
     {.path = "gemm.layout",
      .kind = FieldKind::word,
      .choices = spellings<GemmLayout>(),
-     .later = kLaterLayouts,
      .default_text = "tn",
-     .description = "tn: A [m,k] and B [n,k], both row-major",
+     .description = "A [m,k] and, tn: B [n,k], nn: B [k,n], all row-major",
      .store =
          [](Spec& s, const Reading& r) {
            s.gemm.layout = {choice_of<GemmLayout>(r), r.where};
          }},
+    {.path = "gemm.accumulate",
+     .kind = FieldKind::word,
+     .choices = spellings<Accumulate>(),
+     .default_text = "precise",
+     .description = "e4m3: sums in fp32 at least every 128 products, or in the tensor cores' "
+                    "accumulator of about 14 bits",
+     .store =
+         [](Spec& s, const Reading& r) {
+           s.gemm.accumulate = {choice_of<Accumulate>(r), r.where};
+         }},
     {.path = "gemm.epilogue",
      .kind = FieldKind::epilogue,
-     .later = kLaterEpilogues,
+     .choices = spellings<EpilogueOp>(),
      .default_text = "[]",
-     .description = "operations on the output before the collective; none in this version"},
+     .description = "operations on the sums of each rank, in this order, before they are rounded",
+     .store = store_epilogue},
     {.path = "arch",
      .kind = FieldKind::words,
      .required = true,
@@ -288,10 +300,6 @@ const Field kFields[] = {
 
 llvm::ArrayRef<Field> fields() {
   return kFields;
-}
-
-llvm::ArrayRef<StringRef> nonlinear_operations() {
-  return kNonlinear;
 }
 
 }  // namespace tilepost

@@ -50,7 +50,9 @@ std::string plain_expectation(const Field& field) {
     case FieldKind::epilogue:
       break;
   }
-  return "the empty list []";
+  std::vector<StringRef> operations;
+  for (const Spelling& choice : field.choices) operations.push_back(choice.text);
+  return "a list of some of " + join(operations);
 }
 
 }  // namespace

@@ -17,14 +17,15 @@ enum class FieldKind {
   word,        // one of choices
   words,       // one of choices, or a list of them
   identifier,  // identifier.h
-  epilogue,    // a list of operations; empty in this version
+  epilogue,    // a list of some of choices
 };
 
 // A value as read, before it is stored: what the field's kind says.
 struct Reading {
   int64_t integer = 0;
   std::vector<int64_t> integers;
-  std::vector<int> choices;  // values of the spellings; one for a word
+  std::vector<int> choices;           // values of the spellings; one for a word
+  std::vector<llvm::SMRange> places;  // epilogue: of each choice
   std::string text;
   llvm::SMRange where;
 };
@@ -66,8 +67,5 @@ std::string suggest_key(llvm::StringRef section, llvm::StringRef key);
 
 // The same for a dotted path.
 std::string suggest_path(llvm::StringRef path);
-
-// Non-linear operations, which no epilogue may apply before a sum over ranks.
-llvm::ArrayRef<llvm::StringRef> nonlinear_operations();
 
 }  // namespace tilepost

@@ -10,10 +10,21 @@ constexpr Spelling spell(llvm::StringRef text, E value) {
   return {text, static_cast<int>(value)};
 }
 
-constexpr Spelling kPatterns[] = {spell("gemm_all_reduce", Pattern::gemm_all_reduce)};
+constexpr Spelling kPatterns[] = {spell("gemm_all_reduce", Pattern::gemm_all_reduce),
+                                  spell("gemm", Pattern::gemm)};
 constexpr Spelling kElementTypes[] = {spell("bf16", ElementType::bf16),
-                                      spell("f16", ElementType::f16)};
-constexpr Spelling kGemmLayouts[] = {spell("tn", GemmLayout::tn)};
+                                      spell("f16", ElementType::f16),
+                                      spell("e4m3", ElementType::e4m3)};
+constexpr Spelling kGemmLayouts[] = {spell("tn", GemmLayout::tn), spell("nn", GemmLayout::nn)};
+constexpr Spelling kAccumulates[] = {spell("precise", Accumulate::precise),
+                                     spell("fast", Accumulate::fast)};
+constexpr Spelling kEpilogueOps[] = {spell("scale", EpilogueOp::scale),
+                                     spell("scale_rows", EpilogueOp::scale_rows),
+                                     spell("scale_columns", EpilogueOp::scale_columns),
+                                     spell("bias", EpilogueOp::bias),
+                                     spell("gelu", EpilogueOp::gelu),
+                                     spell("silu", EpilogueOp::silu),
+                                     spell("residual", EpilogueOp::residual)};
 constexpr Spelling kArchs[] = {spell("sm_80", Arch::sm_80), spell("sm_86", Arch::sm_86),
                                spell("sm_89", Arch::sm_89), spell("sm_90a", Arch::sm_90a),
                                spell("host", Arch::host)};
@@ -40,6 +51,8 @@ const char* find_name(E value) {
 template <> llvm::ArrayRef<Spelling> spellings<Pattern>() { return kPatterns; }
 template <> llvm::ArrayRef<Spelling> spellings<ElementType>() { return kElementTypes; }
 template <> llvm::ArrayRef<Spelling> spellings<GemmLayout>() { return kGemmLayouts; }
+template <> llvm::ArrayRef<Spelling> spellings<Accumulate>() { return kAccumulates; }
+template <> llvm::ArrayRef<Spelling> spellings<EpilogueOp>() { return kEpilogueOps; }
 template <> llvm::ArrayRef<Spelling> spellings<Arch>() { return kArchs; }
 template <> llvm::ArrayRef<Spelling> spellings<OutputLayout>() { return kOutputLayouts; }
 template <> llvm::ArrayRef<Spelling> spellings<Transport>() { return kTransports; }
@@ -54,6 +67,12 @@ const char* name_of(ElementType value) {
   return find_name(value);
 }
 const char* name_of(GemmLayout value) {
+  return find_name(value);
+}
+const char* name_of(Accumulate value) {
+  return find_name(value);
+}
+const char* name_of(EpilogueOp value) {
   return find_name(value);
 }
 const char* name_of(Arch value) {

@@ -51,7 +51,7 @@ class FieldReader {
       case FieldKind::identifier:
         return read_identifier(value, reading);
       case FieldKind::epilogue:
-        return read_epilogue(value);
+        return read_epilogue(value, reading);
     }
     return true;
   }
@@ -134,16 +134,18 @@ class FieldReader {
     bool ok = true;
     for (const Value& item : value.items) {
       Reading one;
-      if (!read_word(item, one)) {
-        ok = false;
-      } else if (llvm::is_contained(reading.choices, one.choices.front())) {
-        diagnostics_.error(item.where, field_.path + " lists " + quote(item.text) + " twice");
-        ok = false;
-      } else {
-        reading.choices.push_back(one.choices.front());
-      }
+      ok = read_word(item, one) && add_choice(item, one, reading) && ok;
     }
     return ok;
+  }
+
+  bool add_choice(const Value& item, const Reading& one, Reading& reading) {
+    if (llvm::is_contained(reading.choices, one.choices.front())) {
+      diagnostics_.error(item.where, field_.path + " lists " + quote(item.text) + " twice");
+      return false;
+    }
+    reading.choices.push_back(one.choices.front());
+    return true;
   }
 
   bool read_identifier(const Value& value, Reading& reading) {
@@ -157,26 +159,19 @@ class FieldReader {
     return true;
   }
 
-  bool read_epilogue(const Value& value) {
+  bool read_epilogue(const Value& value, Reading& reading) {
     if (value.kind != Value::Kind::sequence) return refuse(value);
-    for (const Value& item : value.items) refuse_operation(item);
-    return value.items.empty();
+    bool ok = true;
+    for (const Value& item : value.items) ok = read_operation(item, reading) && ok;
+    return ok;
   }
 
-  void refuse_operation(const Value& item) {
-    // `- gelu` and `- gelu: {…}` both name the operation.
-    const bool named = item.kind == Value::Kind::mapping && item.entries.size() == 1;
-    const StringRef word = named ? StringRef(item.entries[0].key) : StringRef(item.text);
-    if (llvm::is_contained(nonlinear_operations(), word)) {
-      diagnostics_.error(item.where, field_.path + ": " + quote(word) +
-                                         " before a sum over ranks gives a wrong result, because " +
-                                         word + "(x) + " + word + "(y) != " + word +
-                                         "(x + y); apply it to the output of the collective");
-    } else if (llvm::is_contained(field_.later, word)) {
-      refuse_later(item, quote(word));
-    } else {
-      refuse(item);
-    }
+  bool read_operation(const Value& item, Reading& reading) {
+    Reading one;
+    if (!read_word(item, one)) return false;
+    if (!add_choice(item, one, reading)) return false;
+    reading.places.push_back(item.where);
+    return true;
   }
 
   const Field& field_;

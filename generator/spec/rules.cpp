@@ -47,18 +47,52 @@ void check_consumer(const Spec& spec, Diagnostics& diagnostics) {
   diagnostics.note(spec.schedule.layout.where, "schedule.layout is given here");
 }
 
+void check_e4m3(const GemmSpec& gemm, Diagnostics& diagnostics) {
+  if (!gemm.a.given()) return;
+  const bool e4m3 = gemm.a.value == ElementType::e4m3;
+  if (e4m3 && gemm.layout.value == GemmLayout::nn)
+    diagnostics.error(gemm.layout.where,
+                      "gemm.layout 'nn' is not possible with e4m3: the tensor cores read 8-bit "
+                      "operands along k only; use 'tn' and store B as [n,k]");
+  if (!e4m3 && gemm.accumulate.value == Accumulate::fast)
+    diagnostics.error(gemm.accumulate.where,
+                      llvm::Twine("gemm.accumulate 'fast' is for e4m3; sums of ") +
+                          name_of(gemm.a.value) + " are always kept in fp32");
+}
+
+// What has no communication cannot have it arranged. A budget for it is left unused.
+void check_communication(const Spec& spec, Diagnostics& diagnostics) {
+  if (spec.pattern.value != Pattern::gemm) return;
+  if (spec.transport.value == Transport::nccl)
+    diagnostics.error(spec.transport.where,
+                      "transport 'nccl' has nothing to send: pattern 'gemm' does not communicate; "
+                      "use 'auto' or 'none'");
+  const auto& groups = spec.schedule.groups;
+  if (groups && groups->value.size() > 1)
+    diagnostics.error(groups->where,
+                      llvm::Twine(groups->value.size()) +
+                          " groups, but pattern 'gemm' sends nothing; remove schedule.groups");
+}
+
 }  // namespace
 
 void apply_rules(Spec& spec, Diagnostics& diagnostics) {
   GemmSpec& gemm = spec.gemm;
   follow_a(gemm, gemm.b, "gemm.b", "the tensor cores multiply two inputs of one type", diagnostics);
-  follow_a(gemm, gemm.out, "gemm.out", "the kernels round their sums to the input type",
-           diagnostics);
+  if (gemm.a.value == ElementType::e4m3) {
+    if (!gemm.out.given()) gemm.out.value = ElementType::bf16;
+  } else {
+    follow_a(gemm, gemm.out, "gemm.out", "the kernels round their sums to the input type",
+             diagnostics);
+  }
+  check_e4m3(gemm, diagnostics);
   check_product(gemm.m, gemm.n, "the output, gemm.m * gemm.n,", diagnostics);
   check_product(gemm.m, gemm.k, "A, gemm.m * gemm.k,", diagnostics);
   check_product(gemm.n, gemm.k, "B, gemm.n * gemm.k,", diagnostics);
   check_archs(spec.archs, diagnostics);
   check_consumer(spec, diagnostics);
+  check_epilogue(spec, diagnostics);
+  check_communication(spec, diagnostics);
 }
 
 }  // namespace tilepost

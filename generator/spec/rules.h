@@ -14,4 +14,8 @@ inline constexpr int64_t kMaxElements = int64_t{1} << 46;
 // every contradiction. Fields that were refused are absent and cause no further error.
 void apply_rules(Spec& spec, Diagnostics& diagnostics);
 
+// The rules of gemm.epilogue: its order, what excludes what, and what may come before a sum over
+// ranks (epilogue_rules.cpp).
+void check_epilogue(const Spec& spec, Diagnostics& diagnostics);
+
 }  // namespace tilepost

@@ -66,7 +66,7 @@ json::Object value_schema(const Field& field) {
     case FieldKind::epilogue:
       break;
   }
-  return json::Object{{"type", "array"}, {"maxItems", 0}};
+  return json::Object{{"type", "array"}, {"items", word_schema(field)}, {"uniqueItems", true}};
 }
 
 json::Object field_schema(const Field& field) {

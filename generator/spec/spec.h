@@ -18,9 +18,21 @@ struct Located {
   bool given() const { return where.isValid(); }
 };
 
-enum class Pattern { gemm_all_reduce };
-enum class ElementType { bf16, f16 };
-enum class GemmLayout { tn };
+enum class Pattern { gemm_all_reduce, gemm };
+enum class ElementType { bf16, f16, e4m3 };  // e4m3: of A and B only
+enum class GemmLayout { tn, nn };
+enum class Accumulate { precise, fast };
+
+// In the order they are applied; the values are those of tilepost/plan.h (TILEPOST_SCALE …).
+enum class EpilogueOp {
+  scale = 1,
+  scale_rows = 2,
+  scale_columns = 4,
+  bias = 8,
+  gelu = 16,
+  silu = 32,
+  residual = 64
+};
 enum class Arch { sm_80, sm_86, sm_89, sm_90a, host };
 enum class OutputLayout { automatic, panel, tile };
 enum class Transport {
@@ -35,6 +47,8 @@ enum class Consumer { none, unpermute };
 const char* name_of(Pattern value);
 const char* name_of(ElementType value);
 const char* name_of(GemmLayout value);
+const char* name_of(Accumulate value);
+const char* name_of(EpilogueOp value);
 const char* name_of(Arch value);
 const char* name_of(OutputLayout value);
 const char* name_of(Transport value);
@@ -45,6 +59,8 @@ struct GemmSpec {
   Located<int64_t> m, n, k;  // elements; k on each rank
   Located<ElementType> a, b, out;
   Located<GemmLayout> layout;
+  Located<Accumulate> accumulate;
+  std::vector<Located<EpilogueOp>> epilogue;  // in the order they are applied
   llvm::SMRange where;
 };
 

@@ -45,6 +45,14 @@ std::string toolkit_root(const std::string& nvcc) {
   return llvm::sys::path::parent_path(llvm::sys::path::parent_path(real)).str();
 }
 
+std::vector<std::string> library_folders(const std::vector<std::string>& roots) {
+  std::vector<std::string> folders;
+  for (const std::string& root : roots)
+    for (const char* folder : {"lib", "lib64", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu"})
+      folders.push_back(joined(root, folder));
+  return folders;
+}
+
 template <class Function>
 Function* driver_call(llvm::sys::DynamicLibrary& driver, const char* name) {
   return reinterpret_cast<Function*>(driver.getAddressOfSymbol(name));
@@ -105,19 +113,20 @@ std::optional<CudaTools> find_cuda_tools(std::string& missing) {
   for (const std::string& root : {environment("NCCL_ROOT"), environment("NCCL_HOME"), toolkit,
                                   std::string("/usr/local"), std::string("/usr")})
     if (!root.empty()) roots.push_back(root);
-  std::vector<std::string> includes, libraries;
-  for (const std::string& root : roots) {
-    includes.push_back(joined(root, "include"));
-    for (const char* folder : {"lib", "lib64", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu"})
-      libraries.push_back(joined(root, folder));
-  }
+  std::vector<std::string> includes;
+  for (const std::string& root : roots) includes.push_back(joined(root, "include"));
   tools.cuda_include = joined(toolkit, "include");
   tools.nccl_include = llvm::sys::path::parent_path(find_file(includes, {"nccl.h"})).str();
-  tools.nccl_library = find_file(libraries, {"libnccl.so", "libnccl.so.2"});
+  tools.nccl_library = find_file(library_folders(roots), {"libnccl.so", "libnccl.so.2"});
   if (!tools.nccl_include.empty() && !tools.nccl_library.empty()) return tools;
   missing = "NCCL's " + std::string(tools.nccl_include.empty() ? "nccl.h" : "libnccl.so") +
             ": looked under " + llvm::join(roots, ", ") + "; set NCCL_ROOT";
   return std::nullopt;
+}
+
+std::string find_toolkit_library(const CudaTools& tools, const std::string& library) {
+  const std::string root = llvm::sys::path::parent_path(tools.cuda_include).str();
+  return find_file(library_folders({root, "/usr/local/cuda", "/usr"}), {library});
 }
 
 }  // namespace tilepost

@@ -31,4 +31,7 @@ struct CudaTools {
 // Or nothing, with what is missing and where it was looked for in `missing`.
 std::optional<CudaTools> find_cuda_tools(std::string& missing);
 
+// The file of one of the toolkit's libraries, "libcublasLt.so" say, or "".
+std::string find_toolkit_library(const CudaTools& tools, const std::string& library);
+
 }  // namespace tilepost

@@ -29,37 +29,36 @@ void take_line(llvm::StringRef line, HarnessResult& result, llvm::raw_ostream& o
 }
 
 // Reads until the end of the pipe; false if silent for too long or interrupted.
-bool read_lines(int pipe, double idle_seconds, HarnessResult& result, llvm::raw_ostream& out,
-                Progress& progress) {
+bool read_lines(int pipe, double idle_seconds, std::string& end,
+                llvm::function_ref<void(llvm::StringRef)> take) {
   LineSplitter lines;
   char buffer[4096];
   Clock::time_point last = Clock::now();
   while (true) {
     if (interrupted()) {
-      result.end = "interrupted";
+      end = "interrupted";
       return false;
     }
     pollfd ready{pipe, POLLIN, 0};
     if (poll(&ready, 1, kPollMilliseconds) <= 0) {
       const std::chrono::duration<double> silence = Clock::now() - last;
       if (silence.count() < idle_seconds) continue;
-      result.end = "no sign of life for " + std::to_string(static_cast<int>(idle_seconds)) + " s";
+      end = "no sign of life for " + std::to_string(static_cast<int>(idle_seconds)) + " s";
       return false;
     }
     const ssize_t bytes = read(pipe, buffer, sizeof buffer);
     if (bytes < 0 && errno == EINTR) continue;
     if (bytes <= 0) return true;
     last = Clock::now();
-    lines.add(llvm::StringRef(buffer, bytes),
-              [&](llvm::StringRef line) { take_line(line, result, out, progress); });
+    lines.add(llvm::StringRef(buffer, bytes), take);
   }
 }
 
 }  // namespace
 
-HarnessResult run_harness(const std::vector<std::string>& argv, double idle_seconds,
-                          llvm::raw_ostream& out, Progress& progress) {
-  HarnessResult result;
+HarnessEnd run_lines(const std::vector<std::string>& argv, double idle_seconds,
+                     llvm::function_ref<void(llvm::StringRef)> take) {
+  HarnessEnd result;
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) {
     result.end = std::string("no pipe: ") + strerror(errno);
@@ -68,7 +67,7 @@ HarnessResult run_harness(const std::vector<std::string>& argv, double idle_seco
   Process process;
   const bool started = process.start(argv, ends[1], STDERR_FILENO, result.end);
   close(ends[1]);
-  const bool read = started && read_lines(ends[0], idle_seconds, result, out, progress);
+  const bool read = started && read_lines(ends[0], idle_seconds, result.end, take);
   close(ends[0]);
   if (!started || !read) return result;
   while (!process.ended() && !interrupted())
@@ -76,6 +75,15 @@ HarnessResult run_harness(const std::vector<std::string>& argv, double idle_seco
   result.end = process.status_text();
   result.exit_status = process.exit_status();
   result.ended = result.exit_status == 0 || result.exit_status == 1;
+  return result;
+}
+
+HarnessResult run_harness(const std::vector<std::string>& argv, double idle_seconds,
+                          llvm::raw_ostream& out, Progress& progress) {
+  HarnessResult result;
+  const HarnessEnd end = run_lines(
+      argv, idle_seconds, [&](llvm::StringRef line) { take_line(line, result, out, progress); });
+  static_cast<HarnessEnd&>(result) = end;
   return result;
 }
 

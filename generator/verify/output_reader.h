@@ -1,4 +1,4 @@
-// Runs the harness and passes its lines on as they come.
+// Runs a harness and passes its lines on as they come.
 #pragma once
 
 #include <string>
@@ -6,20 +6,30 @@
 
 #include "generator/diagnostics.h"
 #include "generator/verify/progress.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace tilepost {
 
-struct HarnessResult {
-  bool ended = false;     // by itself, with exit status 0 or 1
+// How a harness ended.
+struct HarnessEnd {
+  bool ended = false;    // by itself, with exit status 0 or 1
+  int exit_status = -1;  // where `ended`
+  std::string end;       // in words: "exit status 0", "signal 11 (Segmentation fault)"
+};
+
+struct HarnessResult : HarnessEnd {
   int passed = 0;         // "ok" lines
   int failed = 0;         // "FAIL" lines
   std::string last_line;  // the last of either
-  int exit_status = -1;   // where `ended`
-  std::string end;        // in words: "exit status 0", "signal 11 (Segmentation fault)"
 };
 
-// Runs argv; its lines "ok …" and "FAIL …" go to `out`, "# …" are signs of life. Killed if it shows
-// none for `idle_seconds`, or when interrupted.
+// Runs argv and calls take(line) for every line it prints. Killed if it prints nothing for
+// `idle_seconds`, or when interrupted.
+HarnessEnd run_lines(const std::vector<std::string>& argv, double idle_seconds,
+                     llvm::function_ref<void(llvm::StringRef)> take);
+
+// The harness of `tilepost verify`: its lines "ok …" and "FAIL …" go to `out`, "# …" are signs of
+// life.
 HarnessResult run_harness(const std::vector<std::string>& argv, double idle_seconds,
                           llvm::raw_ostream& out, Progress& progress);
 

@@ -16,6 +16,8 @@ void rename(VerifyProgram& program, const std::string& name) {
   for (Plan& plan : program.plans) plan.name = name;
 }
 
+}  // namespace
+
 std::string literal(llvm::StringRef text) {
   std::string result;
   llvm::raw_string_ostream stream(result);
@@ -24,8 +26,6 @@ std::string literal(llvm::StringRef text) {
   stream << '"';
   return result;
 }
-
-}  // namespace
 
 std::vector<VerifyProgram> plan_cases(const std::vector<Case>& cases, Progress& progress,
                                       Diagnostics& diagnostics) {

@@ -27,6 +27,9 @@ std::vector<VerifyProgram> on_host(const std::vector<VerifyProgram>& programs);
 // Makes the names unique: a name that occurs twice gets "_1", "_2", … .
 void make_names_unique(std::vector<VerifyProgram>& programs);
 
+// A C++ string literal.
+std::string literal(llvm::StringRef text);
+
 // registry.cpp of the harness.
 std::string emit_registry(const std::vector<VerifyProgram>& programs);
 

@@ -11,8 +11,16 @@ namespace tilepost {
 
 enum class SourcesResult { written, rejected, not_written };
 
-// Writes the runtime, the public headers, the harness, the generated programs and the registry.
-// Rejected: the weaver refused a program or the user interrupted. The reason has been reported.
+// Writes what the tool carries: the runtime, the public headers, the harnesses and, if asked for,
+// the templates.
+bool write_resources(bool templates, const WorkDir& dir, Diagnostics& diagnostics);
+
+// Generates the programs into "programs/".
+SourcesResult write_programs(const std::vector<VerifyProgram>& programs, const WorkDir& dir,
+                             Progress& progress, Diagnostics& diagnostics);
+
+// All of a verification: resources, programs, registry. Rejected: the weaver refused a program or
+// the user interrupted. The reason has been reported.
 SourcesResult write_sources(const std::vector<VerifyProgram>& programs, bool cuda,
                             const WorkDir& dir, Progress& progress, Diagnostics& diagnostics);
 

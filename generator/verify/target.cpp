@@ -7,10 +7,12 @@
 namespace tilepost {
 namespace {
 
+// GPUs that the programs need. Ranks that do not communicate need not all be there.
 int max_ranks(const std::vector<VerifyProgram>& programs) {
-  int ranks = 0;
+  int ranks = 1;
   for (const VerifyProgram& program : programs)
-    ranks = std::max(ranks, program.plans.front().ranks);
+    if (const Plan& plan = program.plans.front(); communicates(plan.pattern))
+      ranks = std::max(ranks, plan.ranks);
   return ranks;
 }
 

@@ -24,12 +24,16 @@ std::vector<std::string> sources_in(const std::vector<std::string>& folders) {
   return sources;
 }
 
-Unit harness_unit(bool cuda) {
+Unit harness_unit(const std::vector<std::string>& sources) {
   Unit unit{"unit_harness.cpp", ""};
-  for (const std::string& source :
-       sources_in({"runtime/verify", cuda ? "runtime/verify/cuda" : "runtime/verify/host"}))
+  for (const std::string& source : sources)
     if (llvm::StringRef(source).ends_with(".cpp")) unit.text += "#include \"" + source + "\"\n";
   return unit;
+}
+
+Unit verify_unit(bool cuda) {
+  return harness_unit(
+      sources_in({"runtime/verify", cuda ? "runtime/verify/cuda" : "runtime/verify/host"}));
 }
 
 std::vector<Unit> program_units(const std::vector<VerifyProgram>& programs) {

@@ -54,19 +54,6 @@ bool summarise(const HarnessResult& result, const std::vector<VerifyProgram>& pr
   return passed;
 }
 
-// Compiles the harness. On failure a temporary folder is kept and named.
-bool build(const BuildPlan& plan, int jobs, WorkDir& dir, Progress& progress,
-           Diagnostics& diagnostics) {
-  if (run_commands(plan.compile, jobs, "compiling", progress, diagnostics) &&
-      run_commands({plan.link}, 1, "linking", progress, diagnostics))
-    return true;
-  if (!interrupted() && dir.temporary()) {
-    dir.keep();
-    diagnostics.note({}, "the sources are in " + dir.path());
-  }
-  return false;
-}
-
 // Plans, generates and compiles into `dir`; the harness's path, or "" and the exit code.
 std::string make_harness(const std::vector<VerifyProgram>& programs, const TargetChoice& target,
                          int jobs, WorkDir& dir, Progress& progress, Diagnostics& diagnostics,
@@ -78,13 +65,9 @@ std::string make_harness(const std::vector<VerifyProgram>& programs, const Targe
   if (sources != SourcesResult::written) return "";
   const BuildPlan plan = target.cuda ? plan_cuda_build(programs, target.tools, target.sm, dir)
                                      : plan_host_build(programs, target.compiler, dir);
-  std::vector<Command> commands = plan.compile;
-  commands.push_back(plan.link);
-  if (!dir.write("build.sh", shell_script(commands), diagnostics)) {
-    exit_code = kNotWritten;
-    return "";
-  }
-  return build(plan, jobs, dir, progress, diagnostics) ? plan.harness : "";
+  const BuildResult built = build_harness(plan, jobs, dir, progress, diagnostics);
+  exit_code = built == BuildResult::not_written ? kNotWritten : kFailed;
+  return built == BuildResult::built ? plan.harness : "";
 }
 
 }  // namespace

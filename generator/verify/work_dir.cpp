@@ -10,7 +10,7 @@ WorkDir::WorkDir(const std::string& keep_dir, Diagnostics& diagnostics) {
   llvm::SmallString<256> path(keep_dir);
   std::error_code error;
   if (keep_dir.empty()) {
-    error = fs::createUniqueDirectory("tilepost-verify", path);
+    error = fs::createUniqueDirectory("tilepost", path);
     temporary_ = !error;
   } else {
     error = fs::create_directories(path);

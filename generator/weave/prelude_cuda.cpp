@@ -114,6 +114,7 @@ __host__ __device__ float sqrtf(float);
 __host__ __device__ float fabsf(float);
 __host__ __device__ float fminf(float, float);
 __host__ __device__ float fmaxf(float, float);
+__host__ __device__ float erff(float);
 __host__ __device__ float expf(float);
 __host__ __device__ float tanhf(float);
 __device__ size_t __cvta_generic_to_shared(const void*);

@@ -40,6 +40,7 @@ namespace std {
   constexpr float name(float x) { return x; } constexpr double name(double x) { return x; }
 TILEPOST_MATH1(abs)
 TILEPOST_MATH1(ceil)
+TILEPOST_MATH1(erf)
 TILEPOST_MATH1(exp)
 TILEPOST_MATH1(fabs)
 TILEPOST_MATH1(floor)
@@ -320,6 +321,15 @@ __host__ __device__ unsigned short __bfloat16_as_ushort(__nv_bfloat16);
 __host__ __device__ __nv_bfloat16 __ushort_as_bfloat16(unsigned short);
 )";
 
+constexpr char kCudaFp8[] = R"(#pragma once
+struct __nv_fp8_e4m3 {
+  unsigned char __x;
+  __nv_fp8_e4m3() = default;
+  __host__ __device__ explicit __nv_fp8_e4m3(float);
+  __host__ __device__ explicit operator float() const;
+};
+)";
+
 constexpr char kClimits[] = "#pragma once\n#define INT_MAX __INT_MAX__\n";
 constexpr char kCstdio[] = "#pragma once\nextern \"C\" int printf(const char*, ...);\n";
 
@@ -339,6 +349,7 @@ constexpr VirtualFile kHeaders[] = {
     {"cuda.h", kCuda},
     {"cuda_bf16.h", kCudaBf16},
     {"cuda_fp16.h", kCudaFp16},
+    {"cuda_fp8.h", kCudaFp8},
     {"cuda_runtime.h", kCudaRuntime},
     {"cuda_runtime_api.h", "#include <cuda_runtime.h>\n"},
     {"limits", kLimits},

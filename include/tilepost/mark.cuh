@@ -15,8 +15,8 @@
 
 namespace tilepost {
 
-// Element type of a kernel's operands.
-enum class DType { bf16, f16 };
+// Element type of a kernel's operands; of its output only the 16-bit ones.
+enum class DType { bf16, f16, e4m3 };
 
 // The tiles of one output: how many, how large, and how a plain kernel walks them. `cluster` CTAs
 // with consecutive positions share a tile column and have consecutive tile rows; `band` tile rows

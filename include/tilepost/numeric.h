@@ -1,4 +1,5 @@
-// The 16-bit floating-point types as plain structs, with exact conversions to and from float.
+// The 16- and 8-bit floating-point types as plain structs, with exact conversions to and from
+// float.
 //
 // Host code (the host target's kernels and collective, tests, the verify program) uses these where
 // CUDA code uses __nv_bfloat16 and __half: no compiler support is needed and every platform rounds
@@ -23,6 +24,12 @@ struct F16 {
   uint16_t bits;
 };
 
+// E4M3 of the OCP 8-bit floating point specification: sign, 4 exponent bits with bias 7, 3 mantissa
+// bits; no infinities; all ones is NaN; the largest number is 448. Of inputs only.
+struct E4m3 {
+  uint8_t bits;
+};
+
 // The host type of a DType: HostElement<DType::bf16> is Bf16.
 template <DType>
 struct HostElementOf;
@@ -33,6 +40,10 @@ struct HostElementOf<DType::bf16> {
 template <>
 struct HostElementOf<DType::f16> {
   using Type = F16;
+};
+template <>
+struct HostElementOf<DType::e4m3> {
+  using Type = E4m3;
 };
 template <DType kType>
 using HostElement = typename HostElementOf<kType>::Type;
@@ -50,6 +61,17 @@ TILEPOST_INLINE constexpr float to_float(F16 value) {
   if (magnitude >= 0x7c00u) bits = (magnitude << 13) | 0x7f800000u;
   if (magnitude < 0x0400u)
     bits = __builtin_bit_cast(uint32_t, static_cast<float>(static_cast<int>(magnitude)) * 0x1p-24f);
+  return __builtin_bit_cast(float, sign | bits);
+}
+
+// Exact. A subnormal is its mantissa times 2^-9.
+TILEPOST_INLINE constexpr float to_float(E4m3 value) {
+  const uint32_t sign = static_cast<uint32_t>(value.bits & 0x80u) << 24;
+  const uint32_t magnitude = value.bits & 0x7fu;
+  uint32_t bits = (magnitude << 20) + ((127u - 7u) << 23);
+  if (magnitude == 0x7fu) bits = 0x7fc00000u;
+  if (magnitude < 0x08u)
+    bits = __builtin_bit_cast(uint32_t, static_cast<float>(static_cast<int>(magnitude)) * 0x1p-9f);
   return __builtin_bit_cast(float, sign | bits);
 }
 

@@ -14,15 +14,45 @@
 extern "C" {
 #endif
 
-// Element types of A, B and the output.
+// Element types of A and B; of the output only the 16-bit ones.
 typedef enum tilepost_dtype {
   TILEPOST_BF16 = 0,
   TILEPOST_F16 = 1,
+  TILEPOST_E4M3 = 2,  // 8 bits: 4 exponent, 3 mantissa, no infinities (OCP 8-bit floating point)
 } tilepost_dtype_t;
 
 typedef enum tilepost_pattern {
   TILEPOST_GEMM_ALL_REDUCE = 0,
+  TILEPOST_GEMM = 1,  // no communication: every rank keeps its own product
 } tilepost_pattern_t;
+
+// How B lies in memory; A is [m, k] row-major always.
+typedef enum tilepost_operands {
+  TILEPOST_TN = 0,  // B [n, k] row-major
+  TILEPOST_NN = 1,  // B [k, n] row-major
+} tilepost_operands_t;
+
+// How the products of e4m3 are summed (16-bit inputs are always summed in full fp32).
+typedef enum tilepost_accumulate {
+  TILEPOST_PRECISE = 0,  // in fp32 at least every 128 products
+  TILEPOST_FAST = 1,     // in the tensor cores' accumulator of about 14 bits
+} tilepost_accumulate_t;
+
+// What happens to a sum before it is rounded, a set of these in this order:
+//   x = sum * scale_a[0] * scale_b[0]                 SCALE
+//   x = sum * scale_a[row] * scale_b[column]          SCALE_ROWS, SCALE_COLUMNS
+//   x = x + bias[column]                              BIAS
+//   x = gelu(x) or silu(x)                            GELU (by erf), SILU
+//   x = x + residual[row, column]                     RESIDUAL
+enum {
+  TILEPOST_SCALE = 1,
+  TILEPOST_SCALE_ROWS = 2,
+  TILEPOST_SCALE_COLUMNS = 4,
+  TILEPOST_BIAS = 8,
+  TILEPOST_GELU = 16,
+  TILEPOST_SILU = 32,
+  TILEPOST_RESIDUAL = 64,
+};
 
 // Where a finished tile goes.
 typedef enum tilepost_layout {
@@ -81,16 +111,28 @@ typedef struct tilepost_map {
 
 // How the kernel takes its arguments; before the view, which is always last:
 typedef enum tilepost_launch {
-  TILEPOST_LAUNCH_TMA = 0,       // CUtensorMap a, b, c by value; tilepost_shape_t
-  TILEPOST_LAUNCH_POINTERS = 1,  // const T* a, const T* b, T* c; tilepost_shape_t
+  TILEPOST_LAUNCH_TMA = 0,       // CUtensorMap a, b, c by value; tilepost_shape_t;
+                                 // tilepost_epilogue_t
+  TILEPOST_LAUNCH_POINTERS = 1,  // const T* a, const T* b, C* c; tilepost_shape_t;
+                                 // tilepost_epilogue_t
   TILEPOST_LAUNCH_HOST = 2,      // tilepost_host_kernel_t
 } tilepost_launch_t;
 
-// C[m, n] = A[m, k] * B[n, k]^T, all row-major with the given leading dimensions (elements).
+// C[m, n] = A[m, k] * B, all row-major with the given leading dimensions (elements); B is [n, k] or
+// [k, n] (tilepost_operands_t).
 typedef struct tilepost_shape {
   int32_t m, n, k;
   int32_t lda, ldb, ldc;
 } tilepost_shape_t;
+
+// The epilogue's operands, device pointers (host pointers on the host target). Which are read is
+// fixed by the plan's epilogue; the others may be anything.
+typedef struct tilepost_epilogue {
+  const float* scale_a;  // [1], or [m] with SCALE_ROWS
+  const float* scale_b;  // [1], or [n] with SCALE_COLUMNS
+  const void* bias;      // [n], of the output's type; null adds nothing
+  const void* residual;  // [m, n] row-major, of the output's type
+} tilepost_epilogue_t;
 
 // What a woven kernel gets besides its own arguments.
 typedef struct tilepost_view {
@@ -106,8 +148,16 @@ typedef struct tilepost_view {
 
 // A host kernel computes the positions worker, worker + workers, … of the view's schedule.
 typedef void (*tilepost_host_kernel_t)(const void* a, const void* b, void* c,
-                                       tilepost_shape_t shape, int worker, int workers,
-                                       tilepost_view_t view);
+                                       tilepost_shape_t shape, tilepost_epilogue_t epilogue,
+                                       int worker, int workers, tilepost_view_t view);
+
+// The boxes that a kernel's tensor maps move (CUDA driver API, cuTensorMapEncodeTiled), in elements
+// of the matrix as it lies in memory.
+typedef struct tilepost_box {
+  int32_t columns, rows;
+  int32_t swizzle;  // bytes: 128, or 0 for none
+  int32_t promote;  // bytes that L2 fetches around a miss: 0, 64, 128 or 256
+} tilepost_box_t;
 
 typedef struct tilepost_kernel {
   const char* name;  // of the template or the user's function
@@ -115,9 +165,13 @@ typedef struct tilepost_kernel {
   const void* function;                  // the __global__ function; null on the host target
   tilepost_host_kernel_t host_function;  // null on a GPU
   int32_t arch;                          // 80, 86, 89, 90; 0 on the host target
-  int32_t tile_k;                        // elements of K per pipeline stage (TMA box)
-  int32_t threads;                       // per CTA
-  int32_t shared_bytes;                  // dynamic shared memory per CTA
+  int32_t tile_k;                        // elements of K per pipeline stage
+  int32_t cluster;                       // CTAs per cluster of the launch
+  int32_t early;  // may be launched before the kernel in front of it in the stream has ended, for
+                  // which it waits itself
+  tilepost_box_t box_a, box_b, box_c;  // TILEPOST_LAUNCH_TMA
+  int32_t threads;                     // per CTA
+  int32_t shared_bytes;                // dynamic shared memory per CTA
   int32_t ctas_per_sm;
 } tilepost_kernel_t;
 
@@ -127,6 +181,9 @@ typedef struct tilepost_plan {
   int32_t ranks;
   int64_t k;  // on each rank; m and n are in map
   tilepost_dtype_t input, output;
+  tilepost_operands_t operands;
+  tilepost_accumulate_t accumulate;
+  int32_t epilogue;  // a set of TILEPOST_SCALE …
   tilepost_map_t map;
   uint64_t map_hash;   // tile_map.h: hash of the tile table the planner verified
   int32_t sms;         // SMs of the GPU planned for

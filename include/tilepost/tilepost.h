@@ -83,18 +83,39 @@ tilepost_options_t tilepost_default_options(void);
 
 // Allocates all that runs need, loads every kernel, makes the NCCL communicator of the plan and
 // warms it up. Collective: every rank calls it, in the same order. `options` may be null. The
-// program must outlive the operation.
+// program must outlive the operation. Pattern gemm communicates nothing: its operations are made
+// and run by each rank alone, on a communicator of any size.
 tilepost_result_t tilepost_op_create(tilepost_comm_t comm, const tilepost_program_t* program,
                                      const tilepost_options_t* options, tilepost_op_t* op);
 
-// Starts one run: out = sum over ranks of a * b^T. Asynchronous in `stream`, allocates nothing, may
-// be captured into a CUDA graph. a is [m, k], b is [n, k], out is [m, n] row-major, or, where the
-// plan keeps the tile layout, tilepost_op_info's out_elements in slot order. Pointers are device
-// pointers, 16-byte aligned, of the communicator's device; `stream` is a stream of that device. On
-// the host target pointers are host pointers and `stream` is null. Collective: every rank calls it,
-// in the same order.
+// Starts one run: out = sum over ranks of a * b, or, with pattern gemm, this rank's own product.
+// Asynchronous in `stream`, allocates nothing, may be captured into a CUDA graph. a is [m, k], b is
+// [n, k] (layout tn) or [k, n] (nn), out is [m, n] row-major, or, where the plan keeps the tile
+// layout, tilepost_op_info's out_elements in slot order. Pointers are device pointers, 16-byte
+// aligned, of the communicator's device; `stream` is a stream of that device. On the host target
+// pointers are host pointers and `stream` is null. Collective: every rank calls it, in the same
+// order. For plans whose epilogue needs no operands; the others take tilepost_op_run_with.
 tilepost_result_t tilepost_op_run(tilepost_op_t op, const void* a, const void* b, void* out,
                                   struct CUstream_st* stream);
+
+// What a run reads and writes. Of the epilogue's operands (plan.h: tilepost_epilogue_t) those that
+// the plan's epilogue names must be there, and the others are not looked at. Where ranks are summed
+// the bias is rank 0's, and that of other ranks is not looked at. bias and residual are 16-byte
+// aligned, scales 4-byte aligned, memory as for a and b.
+typedef struct tilepost_run_operands {
+  size_t struct_size;  // sizeof(tilepost_run_operands_t): lets the structure grow
+  const void* a;
+  const void* b;
+  void* out;
+  const float* scale_a;
+  const float* scale_b;
+  const void* bias;
+  const void* residual;
+} tilepost_run_operands_t;
+
+// tilepost_op_run with an epilogue's operands. They must stay as they are until the run has ended.
+tilepost_result_t tilepost_op_run_with(tilepost_op_t op, const tilepost_run_operands_t* operands,
+                                       struct CUstream_st* stream);
 
 // TILEPOST_OK when all runs so far have finished, TILEPOST_IN_PROGRESS, or the error that ended
 // one.

@@ -90,9 +90,14 @@ class Op {
     return status;
   }
 
-  // tilepost_op_run: out = sum over ranks of a * b^T, asynchronous in `stream`.
+  // tilepost_op_run: out = sum over ranks of a * b, asynchronous in `stream`.
   Status run(const void* a, const void* b, void* out, CUstream_st* stream) {
     return Status(tilepost_op_run(handle_, a, b, out, stream));
+  }
+  // tilepost_op_run_with: the same with an epilogue's operands. struct_size is filled in.
+  Status run(tilepost_run_operands_t operands, CUstream_st* stream) {
+    operands.struct_size = sizeof operands;
+    return Status(tilepost_op_run_with(handle_, &operands, stream));
   }
   Status status() { return Status(tilepost_op_status(handle_)); }
   Status synchronize() { return Status(tilepost_op_synchronize(handle_)); }

@@ -43,6 +43,15 @@ tilepost_result_t check_options(const char* call, const tilepost_options_t& opti
   return TILEPOST_OK;
 }
 
+tilepost_result_t run(const char* call, tilepost_op_t op, const tilepost_run_operands_t& operands,
+                      CUstream_st* stream) {
+  if (op == nullptr) return null_argument(call, "op");
+  if (operands.a == nullptr) return null_argument(call, "a");
+  if (operands.b == nullptr) return null_argument(call, "b");
+  if (operands.out == nullptr) return null_argument(call, "out");
+  return guarded(call, [&] { return op->run(operands, stream); });
+}
+
 }  // namespace
 
 extern "C" {
@@ -81,12 +90,23 @@ tilepost_result_t tilepost_op_create(tilepost_comm_t comm, const tilepost_progra
 
 tilepost_result_t tilepost_op_run(tilepost_op_t op, const void* a, const void* b, void* out,
                                   CUstream_st* stream) {
-  const char* call = __func__;
-  if (op == nullptr) return null_argument(call, "op");
-  if (a == nullptr) return null_argument(call, "a");
-  if (b == nullptr) return null_argument(call, "b");
-  if (out == nullptr) return null_argument(call, "out");
-  return guarded(call, [&] { return op->run(a, b, out, stream); });
+  tilepost_run_operands_t operands = {};
+  operands.struct_size = sizeof operands;
+  operands.a = a;
+  operands.b = b;
+  operands.out = out;
+  return run(__func__, op, operands, stream);
+}
+
+tilepost_result_t tilepost_op_run_with(tilepost_op_t op, const tilepost_run_operands_t* operands,
+                                       CUstream_st* stream) {
+  if (operands == nullptr) return null_argument(__func__, "operands");
+  if (operands->struct_size != sizeof *operands)
+    return fail(TILEPOST_INVALID_ARGUMENT,
+                "%s: operands.struct_size is %zu, expected %zu; set it to "
+                "sizeof(tilepost_run_operands_t)",
+                __func__, operands->struct_size, sizeof *operands);
+  return run(__func__, op, *operands, stream);
 }
 
 tilepost_result_t tilepost_op_status(tilepost_op_t op) {

@@ -20,8 +20,9 @@ struct tilepost_comm {
 struct tilepost_op {
   virtual ~tilepost_op() = default;
 
-  // Pointers have been checked to be non-null; alignment and device are the target's business.
-  virtual tilepost_result_t run(const void* a, const void* b, void* out, CUstream_st* stream) = 0;
+  // a, b and out have been checked to be non-null; what the plan asks for besides (operands.h),
+  // alignment and device are the target's business.
+  virtual tilepost_result_t run(const tilepost_run_operands_t& operands, CUstream_st* stream) = 0;
   virtual tilepost_result_t status() = 0;
   virtual tilepost_result_t synchronize() = 0;
   virtual tilepost_result_t get_info(tilepost_op_info_t& info) = 0;

@@ -30,6 +30,7 @@ constexpr Variable kOverrides[] = {
 
 std::string environment_warnings(const tilepost_plan_t& plan) {
   std::string text;
+  if (plan.pattern == TILEPOST_GEMM) return text;
   for (const Variable& variable : kOverrides) {
     const char* value = std::getenv(variable.name);
     if (value == nullptr || *value == '\0') continue;

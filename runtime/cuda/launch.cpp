@@ -3,9 +3,9 @@
 namespace tilepost::cuda {
 namespace {
 
-// A launch configuration and the attribute it points to.
+// A launch configuration and the attributes it points to.
 struct Launch {
-  cudaLaunchAttribute cluster{};
+  cudaLaunchAttribute attributes[2]{};
   cudaLaunchConfig_t config{};
 
   Launch(const tilepost_plan_t& plan, cudaStream_t stream) {
@@ -13,12 +13,18 @@ struct Launch {
     config.blockDim = dim3(plan.kernel.threads);
     config.dynamicSmemBytes = plan.kernel.shared_bytes;
     config.stream = stream;
-    // In the plan of a kernel without clusters the word only orders the tiles.
-    if (plan.kernel.launch != TILEPOST_LAUNCH_TMA || plan.map.cluster == 1) return;
-    cluster.id = cudaLaunchAttributeClusterDimension;
-    cluster.val.clusterDim = {static_cast<unsigned>(plan.map.cluster), 1, 1};
-    config.attrs = &cluster;
-    config.numAttrs = 1;
+    config.attrs = attributes;
+    if (plan.kernel.cluster > 1) {
+      cudaLaunchAttribute& cluster = attributes[config.numAttrs++];
+      cluster.id = cudaLaunchAttributeClusterDimension;
+      cluster.val.clusterDim = {static_cast<unsigned>(plan.kernel.cluster), 1, 1};
+    }
+    // Not beside collectives: it would take their SMs meanwhile.
+    if (plan.kernel.early && plan.pattern == TILEPOST_GEMM) {
+      cudaLaunchAttribute& early = attributes[config.numAttrs++];
+      early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+      early.val.programmaticStreamSerializationAllowed = 1;
+    }
   }
   Launch(const Launch&) = delete;
   Launch& operator=(const Launch&) = delete;
@@ -27,10 +33,10 @@ struct Launch {
 tilepost_result_t count_resident(const tilepost_plan_t& plan, const DeviceInfo& device,
                                  int& resident) {
   const Launch launch(plan, nullptr);
-  if (launch.config.numAttrs > 0) {
+  if (plan.kernel.cluster > 1) {
     int clusters = 0;
     TILEPOST_CUDA(cudaOccupancyMaxActiveClusters(&clusters, plan.kernel.function, &launch.config));
-    resident = clusters * plan.map.cluster;
+    resident = clusters * plan.kernel.cluster;
   } else {
     int per_sm = 0;
     TILEPOST_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
@@ -44,7 +50,8 @@ tilepost_shape_t shape_of(const tilepost_plan_t& plan) {
   const auto m = static_cast<int32_t>(plan.map.m);
   const auto n = static_cast<int32_t>(plan.map.n);
   const auto k = static_cast<int32_t>(plan.k);
-  return {m, n, k, k, k, plan.map.layout == TILEPOST_PANEL ? n : plan.map.tile_n};
+  const int32_t ldb = plan.operands == TILEPOST_NN ? n : k;
+  return {m, n, k, k, ldb, plan.map.layout == TILEPOST_PANEL ? n : plan.map.tile_n};
 }
 
 }  // namespace
@@ -75,10 +82,10 @@ tilepost_result_t launch_gemm(const tilepost_plan_t& plan, const GemmArguments& 
   tilepost_shape_t shape = shape_of(plan);
   if (plan.kernel.launch == TILEPOST_LAUNCH_TMA) {
     TensorMaps maps = *arguments.maps;
-    void* list[] = {&maps.a, &maps.b, &maps.c, &shape, &values.view};
+    void* list[] = {&maps.a, &maps.b, &maps.c, &shape, &values.epilogue, &values.view};
     TILEPOST_CUDA(cudaLaunchKernelExC(&launch.config, plan.kernel.function, list));
   } else {
-    void* list[] = {&values.a, &values.b, &values.c, &shape, &values.view};
+    void* list[] = {&values.a, &values.b, &values.c, &shape, &values.epilogue, &values.view};
     TILEPOST_CUDA(cudaLaunchKernelExC(&launch.config, plan.kernel.function, list));
   }
   return TILEPOST_OK;

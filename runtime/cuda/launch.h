@@ -20,6 +20,7 @@ struct GemmArguments {
   const void* b;
   void* c;                 // the output, or the staging buffer
   const TensorMaps* maps;  // TILEPOST_LAUNCH_TMA only
+  tilepost_epilogue_t epilogue;
   tilepost_view_t view;
 };
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/core/object.h"
+#include "runtime/core/operands.h"
 #include "runtime/cuda/comm.h"
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/driver.h"
@@ -29,7 +30,7 @@ class CudaOp final : public tilepost_op {
   // Once, on the communicator's device. Collective.
   tilepost_result_t create(CudaComm& comm);
 
-  tilepost_result_t run(const void* a, const void* b, void* out, CUstream_st* stream) override;
+  tilepost_result_t run(const tilepost_run_operands_t& operands, CUstream_st* stream) override;
   tilepost_result_t status() override;
   tilepost_result_t synchronize() override;
   tilepost_result_t get_info(tilepost_op_info_t& info) override;
@@ -46,6 +47,7 @@ class CudaOp final : public tilepost_op {
     const void* a;
     const void* b;
     void* out;
+    tilepost_epilogue_t epilogue;
   };
 
   tilepost_result_t allocate(const CudaComm& comm);
@@ -55,9 +57,10 @@ class CudaOp final : public tilepost_op {
   tilepost_result_t warm_up_with(void* buffer);
   tilepost_result_t finish_warm_up();
 
-  tilepost_result_t check_run(const void* a, const void* b, const void* out, cudaStream_t stream,
+  tilepost_result_t check_run(const tilepost_run_operands_t& operands,
+                              const EpilogueOperands& epilogue, cudaStream_t stream,
                               cudaStreamCaptureStatus capture);
-  tilepost_result_t check_pointer(const char* name, const void* pointer);
+  tilepost_result_t check_pointer(const EpilogueOperand& operand);
   tilepost_result_t run_eager(Run& run);
   tilepost_result_t run_captured(Run& run);
   tilepost_result_t wait_for_room();

@@ -88,6 +88,7 @@ tilepost_result_t CudaOp::load_kernels() {
 // Runs every collective of the plan once, so that NCCL has its connections, buffers and kernels
 // before a run needs them: it makes them on first use, by size, and waits for the device then.
 tilepost_result_t CudaOp::warm_up() {
+  if (plan_->pattern == TILEPOST_GEMM) return finish_warm_up();
   if (staging_) return warm_up_with(staging_.get());
   DeviceMemory scratch;
   TILEPOST_TRY(make_device_memory(scratch, send_bytes()));
@@ -99,8 +100,9 @@ tilepost_result_t CudaOp::warm_up() {
 }
 
 tilepost_result_t CudaOp::warm_up_with(void* buffer) {
-  const Run run{kEager,  0,       nullptr, comm_stream_.get(), nullptr, nullptr,
-                nullptr, nullptr, nullptr};
+  Run run{};
+  run.bank = kEager;
+  run.comm = comm_stream_.get();
   std::set<std::pair<int, int64_t>> seen;
   for (size_t i = 0; i < blocks_.size(); ++i) {
     const tilepost_group_t& block = blocks_[i];

@@ -17,7 +17,7 @@
 namespace tilepost::cuda {
 namespace {
 
-constexpr uintptr_t kAlignment = 16;
+constexpr size_t kAlignment = 16;  // of matrices
 constexpr std::chrono::microseconds kRoomPoll{20};
 
 uint64_t nanoseconds(double seconds) {
@@ -26,22 +26,25 @@ uint64_t nanoseconds(double seconds) {
 
 }  // namespace
 
-tilepost_result_t CudaOp::run(const void* a, const void* b, void* out, CUstream_st* stream) {
+tilepost_result_t CudaOp::run(const tilepost_run_operands_t& operands, CUstream_st* stream) {
   if (state_.failure.is_set()) return state_.failure.refuse();
   if (state_.comm_aborted->load())
     return fail(TILEPOST_ABORTED,
                 "the communicator was aborted by another operation; make a new one");
+  const EpilogueOperands epilogue(*plan_, state_.rank, operands);
+  TILEPOST_TRY(epilogue.check());
   DeviceGuard guard;
   TILEPOST_TRY(guard.enter(device_.ordinal));
   cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
   TILEPOST_CUDA(cudaStreamIsCapturing(stream, &capture));
-  TILEPOST_TRY(check_run(a, b, out, stream, capture));
+  TILEPOST_TRY(check_run(operands, epilogue, stream, capture));
   Run run{};
   run.user = stream;
   run.comm = state_.transport->overlaps() ? comm_stream_.get() : stream;
-  run.a = a;
-  run.b = b;
-  run.out = out;
+  run.a = operands.a;
+  run.b = operands.b;
+  run.out = operands.out;
+  run.epilogue = epilogue.for_kernel();
   if (capture == cudaStreamCaptureStatusInvalidated)
     return fail(TILEPOST_INVALID_ARGUMENT,
                 "the stream's capture has been invalidated by an earlier error; end it first");
@@ -49,12 +52,14 @@ tilepost_result_t CudaOp::run(const void* a, const void* b, void* out, CUstream_
 }
 
 // A stream that is being captured may not be asked for its device; the launch will tell.
-tilepost_result_t CudaOp::check_run(const void* a, const void* b, const void* out,
-                                    cudaStream_t stream, cudaStreamCaptureStatus capture) {
+tilepost_result_t CudaOp::check_run(const tilepost_run_operands_t& operands,
+                                    const EpilogueOperands& epilogue, cudaStream_t stream,
+                                    cudaStreamCaptureStatus capture) {
   const CaptureModeGuard relaxed;
-  TILEPOST_TRY(check_pointer("a", a));
-  TILEPOST_TRY(check_pointer("b", b));
-  TILEPOST_TRY(check_pointer("out", out));
+  TILEPOST_TRY(check_pointer({"a", operands.a, kAlignment}));
+  TILEPOST_TRY(check_pointer({"b", operands.b, kAlignment}));
+  TILEPOST_TRY(check_pointer({"out", operands.out, kAlignment}));
+  for (const EpilogueOperand& operand : epilogue.list()) TILEPOST_TRY(check_pointer(operand));
   if (capture != cudaStreamCaptureStatusNone) return TILEPOST_OK;
   int device = -1;
   TILEPOST_CUDA(cudaStreamGetDevice(stream, &device));
@@ -64,15 +69,16 @@ tilepost_result_t CudaOp::check_run(const void* a, const void* b, const void* ou
               device_.ordinal);
 }
 
-tilepost_result_t CudaOp::check_pointer(const char* name, const void* pointer) {
+tilepost_result_t CudaOp::check_pointer(const EpilogueOperand& operand) {
+  const auto& [name, pointer, alignment] = operand;
+  const auto address = reinterpret_cast<uintptr_t>(pointer);
+  if (address % alignment != 0)
+    return fail(TILEPOST_INVALID_ARGUMENT,
+                "%s must be a multiple of %zu bytes, got 0x%" PRIxPTR ", which is %" PRIuPTR
+                " bytes past one",
+                name, alignment, address, address % alignment);
   for (const void* checked : checked_)
     if (checked == pointer) return TILEPOST_OK;
-  const auto address = reinterpret_cast<uintptr_t>(pointer);
-  if (address % kAlignment != 0)
-    return fail(TILEPOST_INVALID_ARGUMENT,
-                "%s must be a multiple of %" PRIuPTR " bytes, got 0x%" PRIxPTR
-                ", which is %" PRIuPTR " bytes past one",
-                name, kAlignment, address, address % kAlignment);
   cudaPointerAttributes attributes{};
   TILEPOST_CUDA(cudaPointerGetAttributes(&attributes, pointer));
   const bool managed = attributes.type == cudaMemoryTypeManaged;
@@ -157,6 +163,7 @@ tilepost_result_t CudaOp::start(const Run& run) {
   arguments.a = run.a;
   arguments.b = run.b;
   arguments.c = send_buffer(run.out);
+  arguments.epilogue = run.epilogue;
   if (plan_->kernel.launch == TILEPOST_LAUNCH_TMA)
     TILEPOST_TRY(tensor_maps_.find(run.a, run.b, arguments.c, arguments.maps));
   arguments.view.tiles = static_cast<const tilepost_tile_t*>(schedule_.tiles.get());

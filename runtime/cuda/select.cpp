@@ -24,7 +24,8 @@ tilepost_result_t check_shape(const tilepost_program_t& program, const tilepost_
   const bool sane = map.m > 0 && map.n > 0 && plan.k > 0 && map.tile_m > 0 && map.tile_n > 0 &&
                     map.cluster > 0 && map.num_groups > 0 && map.cuts != nullptr &&
                     plan.groups != nullptr && plan.gemm_ctas > 0 &&
-                    plan.gemm_ctas % map.cluster == 0 && plan.kernel.ctas_per_sm > 0 &&
+                    plan.gemm_ctas % map.cluster == 0 && plan.kernel.cluster > 0 &&
+                    plan.gemm_ctas % plan.kernel.cluster == 0 && plan.kernel.ctas_per_sm > 0 &&
                     plan.kernel.threads > 0 && plan.kernel.function != nullptr;
   if (sane) return TILEPOST_OK;
   return fail(TILEPOST_INVALID_ARGUMENT,
@@ -56,7 +57,7 @@ tilepost_result_t select_plan(const tilepost_program_t& program, const DeviceInf
 tilepost_result_t check_plan(const tilepost_program_t& program, const tilepost_plan_t& plan,
                              const DeviceInfo& device, int world) {
   TILEPOST_TRY(check_shape(program, plan));
-  if (plan.ranks != world)
+  if (plan.pattern != TILEPOST_GEMM && plan.ranks != world)
     return fail(TILEPOST_INVALID_ARGUMENT,
                 "program '%s' was generated for %d ranks, the communicator has %d", program.name,
                 plan.ranks, world);

@@ -5,36 +5,60 @@
 namespace tilepost::cuda {
 namespace {
 
-constexpr uint32_t kBoxColumns = 64;  // 128 bytes of 16-bit elements: the swizzle's span
-constexpr uint32_t kStoreRows = 64;   // what one store of the kernel covers
-constexpr uint64_t kElementBytes = 2;
-
 struct Matrix {
   const char* name;
   const void* base;
   uint64_t columns, rows;
-  uint32_t box_rows;
+  tilepost_box_t box;
   tilepost_dtype_t type;
 };
 
+// The maps move bytes of e4m3 as they are: only reductions in flight care for the number in them.
+CUtensorMapDataType data_type(tilepost_dtype_t type) {
+  switch (type) {
+    case TILEPOST_BF16:
+      return CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+    case TILEPOST_F16:
+      return CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+    case TILEPOST_E4M3:
+      break;
+  }
+  return CU_TENSOR_MAP_DATA_TYPE_UINT8;
+}
+
+CUtensorMapL2promotion promotion(int32_t bytes) {
+  switch (bytes) {
+    case 64:
+      return CU_TENSOR_MAP_L2_PROMOTION_L2_64B;
+    case 128:
+      return CU_TENSOR_MAP_L2_PROMOTION_L2_128B;
+    case 256:
+      return CU_TENSOR_MAP_L2_PROMOTION_L2_256B;
+    default:
+      return CU_TENSOR_MAP_L2_PROMOTION_NONE;
+  }
+}
+
 tilepost_result_t encode_matrix(const Driver& driver, const Matrix& matrix, CUtensorMap& map) {
+  const cuuint64_t element_bytes = matrix.type == TILEPOST_E4M3 ? 1 : 2;
   const cuuint64_t dims[] = {matrix.columns, matrix.rows};
-  const cuuint64_t strides[] = {matrix.columns * kElementBytes};  // of the outer dimension only
-  const cuuint32_t box[] = {kBoxColumns, matrix.box_rows};
+  const cuuint64_t strides[] = {matrix.columns * element_bytes};  // of the outer dimension only
+  const cuuint32_t box[] = {static_cast<cuuint32_t>(matrix.box.columns),
+                            static_cast<cuuint32_t>(matrix.box.rows)};
   const cuuint32_t element_strides[] = {1, 1};
-  const CUtensorMapDataType type = matrix.type == TILEPOST_BF16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
-                                                                : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
-  const CUresult result = driver.encode_tiled(
-      &map, type, 2, const_cast<void*>(matrix.base), dims, strides, box, element_strides,
-      CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE,
-      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  const CUtensorMapSwizzle swizzle =
+      matrix.box.swizzle == 0 ? CU_TENSOR_MAP_SWIZZLE_NONE : CU_TENSOR_MAP_SWIZZLE_128B;
+  const CUresult result =
+      driver.encode_tiled(&map, data_type(matrix.type), 2, const_cast<void*>(matrix.base), dims,
+                          strides, box, element_strides, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
+                          promotion(matrix.box.promote), CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (result == CUDA_SUCCESS) return TILEPOST_OK;
   return fail(TILEPOST_CUDA_ERROR,
               "cuTensorMapEncodeTiled → error %d for %s: %llu rows of %llu elements at %p, box "
-              "%u x %u (rows must be a multiple of 16 bytes long)",
+              "%d x %d (rows must be a multiple of 16 bytes long)",
               static_cast<int>(result), matrix.name, static_cast<unsigned long long>(matrix.rows),
-              static_cast<unsigned long long>(matrix.columns), matrix.base, matrix.box_rows,
-              kBoxColumns);
+              static_cast<unsigned long long>(matrix.columns), matrix.base, matrix.box.rows,
+              matrix.box.columns);
 }
 
 }  // namespace
@@ -62,21 +86,15 @@ tilepost_result_t TensorMapCache::find(const void* a, const void* b, void* c,
 }
 
 tilepost_result_t TensorMapCache::encode(Entry& entry) const {
-  const tilepost_map_t& map = plan_->map;
+  const tilepost_kernel_t& kernel = plan_->kernel;
+  const auto m = static_cast<uint64_t>(plan_->map.m), n = static_cast<uint64_t>(plan_->map.n);
   const auto k = static_cast<uint64_t>(plan_->k);
-  const uint64_t c_columns = map.layout == TILEPOST_PANEL ? map.n : map.tile_n;
-  const Matrix a{
-      "a",         entry.a, k, static_cast<uint64_t>(map.m), static_cast<uint32_t>(map.tile_m),
-      plan_->input};
-  const Matrix b{"b",
-                 entry.b,
-                 k,
-                 static_cast<uint64_t>(map.n),
-                 static_cast<uint32_t>(map.tile_n / map.cluster),
-                 plan_->input};
-  const Matrix c{"out",      entry.c,
-                 c_columns,  static_cast<uint64_t>(send_elements_) / c_columns,
-                 kStoreRows, plan_->output};
+  const bool nn = plan_->operands == TILEPOST_NN;
+  const uint64_t c_columns = plan_->map.layout == TILEPOST_PANEL ? n : plan_->map.tile_n;
+  const uint64_t c_rows = static_cast<uint64_t>(send_elements_) / c_columns;
+  const Matrix a{"a", entry.a, k, m, kernel.box_a, plan_->input};
+  const Matrix b{"b", entry.b, nn ? n : k, nn ? k : n, kernel.box_b, plan_->input};
+  const Matrix c{"out", entry.c, c_columns, c_rows, kernel.box_c, plan_->output};
   TILEPOST_TRY(encode_matrix(*driver_, a, entry.maps.a));
   TILEPOST_TRY(encode_matrix(*driver_, b, entry.maps.b));
   return encode_matrix(*driver_, c, entry.maps.c);

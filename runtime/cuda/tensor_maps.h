@@ -1,9 +1,8 @@
 // The tensor maps a TMA kernel gets, made on the host and kept for the pointers seen last.
 //
-// Shapes are those the sm_90a kernel is written for: A {K, M} in boxes {64, tile_m}, B {K, N} in
-// boxes {64, tile_n / cluster}, C {N, M} or, in the tile layout, {tile_n, slots * tile_m} in boxes
-// {64, 64}. All with a 128-byte swizzle, so 64 16-bit elements are the widest box (CUDA driver API,
-// cuTensorMapEncodeTiled).
+// A is {k, m} (columns, rows), B {k, n} or, as TILEPOST_NN, {n, k}, C {n, m} or, in the tile
+// layout, {tile_n, slots * tile_m}. Boxes, swizzle and promotion are the kernel's, out of the plan
+// (CUDA driver API, cuTensorMapEncodeTiled).
 #pragma once
 
 #include <array>

@@ -23,6 +23,7 @@ size_t first_incomplete(const TimeoutFacts& facts, size_t first) {
 }
 
 std::string missing_rank(const TimeoutFacts& facts) {
+  if (*facts.collective == '\0') return "its tiles were ready but the run did not end";
   return std::string("its tiles were ready but the ") + facts.collective +
          " did not finish: a rank did not arrive";
 }

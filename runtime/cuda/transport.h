@@ -16,7 +16,7 @@ class Transport {
   // that follows the GEMM in its own stream, and nothing is waited for.
   virtual bool overlaps() const = 0;
 
-  // What the collective is called in error messages.
+  // What the collective is called in error messages; "" if there is none.
   virtual const char* collective() const = 0;
 
   // Enqueues the collective for elements [offset, offset + count) of `buffer`, in place, on the
@@ -33,7 +33,8 @@ class Transport {
   virtual void abort() = 0;
 };
 
-// Collective over the ranks of `comm`. `plan` outlives the transport.
+// Collective over the ranks of `comm`, unless the plan's pattern is gemm. `plan` outlives the
+// transport.
 tilepost_result_t make_transport(CudaComm& comm, const tilepost_plan_t& plan,
                                  std::unique_ptr<Transport>& transport);
 
@@ -42,5 +43,6 @@ tilepost_result_t make_nccl_transport(CudaComm& comm, const tilepost_plan_t& pla
                                       std::unique_ptr<Transport>& transport);
 tilepost_result_t make_none_transport(CudaComm& comm, const tilepost_plan_t& plan,
                                       std::unique_ptr<Transport>& transport);
+std::unique_ptr<Transport> make_local_transport();
 
 }  // namespace tilepost::cuda

@@ -18,19 +18,23 @@ const tilepost_plan_t* find_host_plan(const tilepost_program_t& program) {
 }
 
 tilepost_result_t check_support(const char* name, const tilepost_plan_t& plan) {
-  if (plan.pattern != TILEPOST_GEMM_ALL_REDUCE)
+  const bool alone = plan.pattern == TILEPOST_GEMM;
+  if (!alone && plan.pattern != TILEPOST_GEMM_ALL_REDUCE)
     return fail(TILEPOST_UNSUPPORTED, "'%s': the host target does not know pattern %d", name,
                 static_cast<int>(plan.pattern));
-  if (plan.transport != TILEPOST_TRANSPORT_HOST && plan.transport != TILEPOST_TRANSPORT_NONE)
+  if (plan.transport != TILEPOST_TRANSPORT_NONE &&
+      (alone || plan.transport != TILEPOST_TRANSPORT_HOST))
     return fail(TILEPOST_UNSUPPORTED,
                 "'%s': the host target does not know transport %d; regenerate it with "
                 "'transport: auto' or 'none'",
                 name, static_cast<int>(plan.transport));
-  const bool known = plan.input == TILEPOST_BF16 || plan.input == TILEPOST_F16;
-  if (!known || plan.output != plan.input)
-    return fail(TILEPOST_UNSUPPORTED,
-                "'%s': the host target needs bf16 or f16 in and the same out, got types %d and %d",
-                name, static_cast<int>(plan.input), static_cast<int>(plan.output));
+  const bool known = plan.output == TILEPOST_BF16 || plan.output == TILEPOST_F16;
+  if (!known || (plan.input != plan.output && plan.input != TILEPOST_E4M3))
+    return fail(
+        TILEPOST_UNSUPPORTED,
+        "'%s': the host target needs bf16 or f16 in and the same out, or e4m3 in and one of "
+        "them out, got types %d and %d",
+        name, static_cast<int>(plan.input), static_cast<int>(plan.output));
   const bool panel = plan.map.layout == TILEPOST_PANEL;
   if (!panel && plan.map.layout != TILEPOST_TILE)
     return fail(TILEPOST_UNSUPPORTED, "'%s': the host target does not know layout %d", name,
@@ -120,7 +124,7 @@ tilepost_result_t check_host_program(const tilepost_program_t& program, int worl
   if (const auto result = check_support(program.name, *plan); result != TILEPOST_OK) return result;
   if (plan->kernel.host_function == nullptr)
     return fail(TILEPOST_INVALID_ARGUMENT, "'%s': the plan has no host kernel", program.name);
-  if (plan->ranks != world)
+  if (plan->pattern != TILEPOST_GEMM && plan->ranks != world)
     return fail(TILEPOST_INVALID_ARGUMENT, "'%s' was planned for %d ranks, the communicator has %d",
                 program.name, plan->ranks, world);
   if (const auto result = check_map(program.name, *plan); result != TILEPOST_OK) return result;

@@ -1,6 +1,7 @@
 #include "runtime/host/op.h"
 
 #include "runtime/core/error.h"
+#include "runtime/core/operands.h"
 
 namespace tilepost {
 namespace {
@@ -14,6 +15,13 @@ std::vector<int32_t> destination_rows(const TileMap& map) {
   rows.reserve(map.positions.size());
   for (const int32_t position : map.positions) rows.push_back(map.tiles[position].row);
   return rows;
+}
+
+tilepost_result_t check_alignment(const EpilogueOperand& operand) {
+  if (reinterpret_cast<uintptr_t>(operand.pointer) % operand.alignment == 0) return TILEPOST_OK;
+  return fail(TILEPOST_INVALID_ARGUMENT,
+              "tilepost_op_run: %s is at %p, it must be aligned to %zu bytes", operand.name,
+              operand.pointer, operand.alignment);
 }
 
 }  // namespace
@@ -61,19 +69,19 @@ void HostOp::start() {
   threads_.emplace_back(&HostOp::communicate, this);
 }
 
-tilepost_result_t HostOp::run(const void* a, const void* b, void* out, CUstream_st* stream) {
+tilepost_result_t HostOp::run(const tilepost_run_operands_t& operands, CUstream_st* stream) {
   if (stream != nullptr)
     return fail(TILEPOST_INVALID_ARGUMENT,
                 "tilepost_op_run: stream must be null on the host target");
-  const struct {
-    const char* name;
-    const void* pointer;
-  } pointers[] = {{"a", a}, {"b", b}, {"out", out}};
-  for (const auto& [name, pointer] : pointers)
-    if (reinterpret_cast<uintptr_t>(pointer) % sizeof(uint16_t) != 0)
-      return fail(TILEPOST_INVALID_ARGUMENT,
-                  "tilepost_op_run: %s is at %p, it must be aligned to %zu bytes", name, pointer,
-                  sizeof(uint16_t));
+  const EpilogueOperands epilogue(plan_, rank_, operands);
+  if (const auto result = epilogue.check(); result != TILEPOST_OK) return result;
+  const size_t input = plan_.input == TILEPOST_E4M3 ? 1 : sizeof(uint16_t);
+  const EpilogueOperand pointers[] = {
+      {"a", operands.a, input}, {"b", operands.b, input}, {"out", operands.out, sizeof(uint16_t)}};
+  for (const EpilogueOperand& operand : pointers)
+    if (const auto result = check_alignment(operand); result != TILEPOST_OK) return result;
+  for (const EpilogueOperand& operand : epilogue.list())
+    if (const auto result = check_alignment(operand); result != TILEPOST_OK) return result;
   std::unique_lock lock(stream_.mutex);
   stream_.changed.wait(lock,
                        [&] { return posted_ - finished_ < kQueueLength || group_->aborted(); });
@@ -81,7 +89,8 @@ tilepost_result_t HostOp::run(const void* a, const void* b, void* out, CUstream_
     return fail(TILEPOST_ABORTED, "the communicator was aborted; make a new one: %s",
                 group_->failure_text());
   ++posted_;
-  queue_[posted_ % kQueueLength] = {stream_.issued++, a, b, out};
+  queue_[posted_ % kQueueLength] = {stream_.issued++, operands.a, operands.b, operands.out,
+                                    epilogue.for_kernel()};
   stream_.changed.notify_all();
   return TILEPOST_OK;
 }

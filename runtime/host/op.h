@@ -24,7 +24,7 @@ class HostOp final : public tilepost_op {
   // Starts the threads; throws std::system_error if the system has no more.
   void start();
 
-  tilepost_result_t run(const void* a, const void* b, void* out, CUstream_st* stream) override;
+  tilepost_result_t run(const tilepost_run_operands_t& operands, CUstream_st* stream) override;
   tilepost_result_t status() override;
   tilepost_result_t synchronize() override;
   tilepost_result_t get_info(tilepost_op_info_t& info) override;
@@ -36,6 +36,7 @@ class HostOp final : public tilepost_op {
     const void* a;
     const void* b;
     void* out;
+    tilepost_epilogue_t epilogue;
   };
   // Groups that one collective covers: one, or all where the transport is none.
   struct Step {

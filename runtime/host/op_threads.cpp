@@ -20,13 +20,14 @@ void HostOp::work(int worker) {
   const auto& map = plan_.map;
   const auto n = static_cast<int32_t>(map.n), k = static_cast<int32_t>(plan_.k);
   const int32_t ldc = map.layout == TILEPOST_PANEL ? n : map.tile_n;
-  const tilepost_shape_t shape{static_cast<int32_t>(map.m), n, k, k, k, ldc};
+  const int32_t ldb = plan_.operands == TILEPOST_NN ? n : k;
+  const tilepost_shape_t shape{static_cast<int32_t>(map.m), n, k, k, ldb, ldc};
   const tilepost_view_t view{map_.tiles.data(), map_.positions.data(), counters_.data(),
                              static_cast<int32_t>(map_.tiles.size()), tiles_n(map)};
   Request request;
   for (uint64_t run = 1; next_request(run, request); ++run) {
-    plan_.kernel.host_function(request.a, request.b, send_buffer(request.out), shape, worker,
-                               num_workers_, view);
+    plan_.kernel.host_function(request.a, request.b, send_buffer(request.out), shape,
+                               request.epilogue, worker, num_workers_, view);
     const std::lock_guard lock(stream_.mutex);
     if (++returned_ % num_workers_ == 0) stream_.changed.notify_all();
   }
@@ -52,7 +53,7 @@ bool HostOp::communicate_step(const Step& step, uint64_t run, void* out) {
   for (int g = step.first_group; g < step.end_group; ++g)
     if (!wait_group(place, g, run)) return false;
   void* const send = send_buffer(out);
-  if (plan_.ranks > 1) {
+  if (plan_.pattern != TILEPOST_GEMM && plan_.ranks > 1) {
     if (!group_->begin_collective(rank_, place, send, deadline_seconds_)) return false;
     reduce_share(plan_.output, group_->buffers(), plan_.ranks, rank_, step.offset, step.count);
     if (!group_->end_collective(rank_, place, deadline_seconds_)) return false;

@@ -18,8 +18,8 @@ class RunBuffers {
   // Fresh operands for a run of a rank; the output becomes NaN.
   void prepare(const Distribution& distribution, uint64_t seed, int run, int rank);
 
-  const void* a() const { return a_; }
-  const void* b() const { return b_; }
+  // For tilepost_op_run_with; of the epilogue's operands those that the problem has.
+  tilepost_run_operands_t operands() const;
   void* out() const { return static_cast<char*>(out_) + kCanaryBytes; }
 
   // Copies the output to host memory. Returns which canary was overwritten, or "".
@@ -28,11 +28,19 @@ class RunBuffers {
  private:
   static constexpr size_t kCanaryBytes = 256;
 
+  // Elements of an operand of the problem's epilogue, 0 if it has none.
+  int64_t count_of(Matrix matrix) const;
+  size_t input_bytes() const { return problem_.input == TILEPOST_E4M3 ? 1 : 2; }
+
   RankDevice& device_;
   const Problem problem_;
   const int64_t out_elements_;
   void* a_ = nullptr;
   void* b_ = nullptr;
+  float* scale_a_ = nullptr;
+  float* scale_b_ = nullptr;
+  void* bias_ = nullptr;
+  void* residual_ = nullptr;
   void* out_ = nullptr;  // canary, out_elements_, canary
 };
 

@@ -2,8 +2,8 @@
 //
 // An element follows from (seed, run, rank, matrix, index) by a hash, so any rank can regenerate
 // any other's operands, on the host and on a GPU alike, bit for bit. All values are exactly
-// representable in bf16 and f16, so that encoding never rounds. Nothing of the product is used
-// here: what checks must not share what is checked.
+// representable in their type, so that encoding never rounds. Nothing of the product is used here:
+// what checks must not share what is checked.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace tilepost::verify {
 
-enum class Matrix : uint32_t { a = 0, b = 1 };
+enum class Matrix : uint32_t { a = 0, b = 1, scale_a = 2, scale_b = 3, bias = 4, residual = 5 };
 
 enum class DataKind {
   exact,   // small integers: every sum in any order is exact in the output type
@@ -31,11 +31,21 @@ struct Distribution {
   DataKind kind;
   int max_value;     // exact: uniform integers of at most this magnitude; 0: {-1, 0, 1} by density
   uint32_t density;  // exact: probability of a non-zero, times 2^32
+  int bits = 8;      // random: of the significand, 8 or 4
 };
 
-// The distribution of a check of `kind` on sums of k products on each of `ranks` ranks.
-//
-Distribution make_distribution(DataKind kind, int64_t k, int ranks, tilepost_dtype_t output);
+// The distribution of A and B for a check of `kind` on sums of k products on each of `ranks` ranks
+// that go through `epilogue`, a set of TILEPOST_SCALE ….
+Distribution make_distribution(DataKind kind, int64_t k, int ranks, tilepost_dtype_t output,
+                               tilepost_dtype_t input = TILEPOST_BF16, int epilogue = 0);
+
+// Bias and residual of exact data are integers of at most this magnitude.
+constexpr int kMaxAddend = 4;
+
+// The distribution of bias and residual beside that of A and B.
+TILEPOST_VERIFY_INLINE Distribution addends(const Distribution& distribution) {
+  return {distribution.kind, kMaxAddend, 0, 8};
+}
 
 // The largest n such that all integers up to n in magnitude are exact in the type.
 constexpr int exact_limit(tilepost_dtype_t type) {
@@ -68,25 +78,41 @@ TILEPOST_VERIFY_INLINE float value_at(const Distribution& distribution, uint64_t
     const uint64_t choices = 2 * static_cast<uint64_t>(distribution.max_value) + 1;
     return static_cast<float>(static_cast<int>(high * choices >> 32) - distribution.max_value);
   }
-  // Four bytes summed are near normal; 8 significant bits fit bf16; the exponent takes six values.
+  // Four bytes summed are near normal; the significand fits bf16, or e4m3; the exponent takes six
+  // values.
   const int sum =
       static_cast<int>((low & 255) + (low >> 8 & 255) + (low >> 16 & 255) + (low >> 24));
   const int binade = static_cast<int>((high & 0xffff) * 6 >> 16);
+  if (distribution.bits == 4)
+    return static_cast<float>((sum - 510) / 34) / static_cast<float>(2 << binade);
   return static_cast<float>((sum - 510) / 2) / static_cast<float>(32 << binade);
 }
 
-// The bits of a value that value_at can return.
+// Element `index` of a stream of scales: 1 or 2 in exact data, which moves no bit of a sum, else
+// from 0.5 to 2.
+TILEPOST_VERIFY_INLINE float scale_at(const Distribution& distribution, uint64_t stream,
+                                      int64_t index) {
+  const uint64_t bits = mix(stream + static_cast<uint64_t>(index) * 0x9e3779b97f4a7c15u);
+  if (distribution.kind == DataKind::exact) return bits & 1 ? 2.0f : 1.0f;
+  return static_cast<float>(1024 + (bits >> 1 & 1023)) / (bits & 1 ? 1024.0f : 2048.0f);
+}
+
+// The bits of a value that value_at can return; of e4m3 in the lower byte.
 TILEPOST_VERIFY_INLINE uint16_t encode(float value, tilepost_dtype_t type) {
   uint32_t bits;
   memcpy(&bits, &value, sizeof bits);
   if (type == TILEPOST_BF16) return static_cast<uint16_t>(bits >> 16);
   const uint32_t sign = bits >> 16 & 0x8000;
+  if (type == TILEPOST_E4M3) {
+    const uint32_t small = ((bits >> 23 & 0xff) - 127 + 7) << 3 | (bits >> 20 & 7);
+    return static_cast<uint16_t>(sign >> 8 | ((bits & 0x7fffffff) == 0 ? 0 : small));
+  }
   if ((bits & 0x7fffffff) == 0) return static_cast<uint16_t>(sign);
   const uint32_t exponent = (bits >> 23 & 0xff) - 127 + 15;
   return static_cast<uint16_t>(sign | exponent << 10 | (bits >> 13 & 0x3ff));
 }
 
-// The value of any bits, NaN and infinities included.
+// The value of any bits of an output's type, NaN and infinities included.
 TILEPOST_VERIFY_INLINE float decode(uint16_t half, tilepost_dtype_t type) {
   uint32_t bits;
   if (type == TILEPOST_BF16) {

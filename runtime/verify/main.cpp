@@ -23,7 +23,9 @@ class Harness {
     std::string label = entry.name;
     bool ok = true;
     try {
-      World& world = world_of(program.plans[0].ranks);
+      const tilepost_plan_t& first = program.plans[0];
+      World& world =
+          world_of(first.pattern == TILEPOST_GEMM ? ranks_available(first.ranks) : first.ranks);
       const tilepost_plan_t& plan = world.plan_of(program);
       label = program_label(entry, plan);
       const double seconds = 4 * deadline_of(plan, world, options_);

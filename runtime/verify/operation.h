@@ -36,6 +36,7 @@ class RankOperation {
   World& world_;
   const int rank_;
   tilepost_op_t op_ = nullptr;
+  bool has_epilogue_ = false;
   std::unique_ptr<OutputLayout> layout_;
   std::vector<std::unique_ptr<RunBuffers>> buffers_;
 };

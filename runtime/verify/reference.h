@@ -1,5 +1,5 @@
-// What the output must be: a plain sum over ranks of plain products, and how far rounding may move
-// it.
+// What the output must be: a plain sum of plain products, over ranks where the pattern has it, put
+// through the epilogue; and how far rounding may move it.
 #pragma once
 
 #include <cstdint>
@@ -14,25 +14,48 @@ struct Problem {
   int64_t m, n, k;
   int ranks;
   tilepost_dtype_t input, output;
+  tilepost_pattern_t pattern = TILEPOST_GEMM_ALL_REDUCE;
+  tilepost_operands_t operands = TILEPOST_TN;
+  tilepost_accumulate_t accumulate = TILEPOST_PRECISE;
+  int epilogue = 0;  // a set of TILEPOST_SCALE …
+
+  // Ranks in the sum of one output.
+  int summed() const { return pattern == TILEPOST_GEMM ? 1 : ranks; }
+  // True if exact data gives exact outputs.
+  bool linear() const { return (epilogue & (TILEPOST_GELU | TILEPOST_SILU)) == 0; }
+  // Where element (k, n) of B lies.
+  int64_t b_index(int64_t at_k, int64_t at_n) const {
+    return operands == TILEPOST_NN ? at_k * n + at_n : at_n * k + at_k;
+  }
 };
 
-// What an element's error may be: partial * sum |P_r| + product * sum |a_r| |b_r| + absolute, with
-// P_r rank r's exact partial result and |a_r|, |b_r| the Euclidean norms of its row of A and of B.
+// How A and B are drawn for a check of `kind`.
+Distribution distribution_of(DataKind kind, const Problem& problem);
+
+// What an element's error may be. Rank r's exact sum of products is P_r, with scale and bias v_r;
+// |a_r|, |b_r| are the Euclidean norms of its row of A and column of B. The operations that follow
+// the sum x of the v_r give y.
+//   e = sum (partial |v_r| + scale product |a_r| |b_r| + arithmetic (|scale P_r| + |bias|))
+//   bound = slope e + activation (1 + |x|) + arithmetic |y| + last |y| + absolute
 struct ErrorWeights {
   float partial = 0, product = 0, absolute = 0;
+  float arithmetic = 0, slope = 1, activation = 0, last = 0;
 };
 
-// Zero for exact data. Otherwise the worst case of: fp32 accumulation of k products on each rank,
-// one rounding of each rank's partial result to the output type, and one per hop of the sum.
+// Zero for exact data without gelu and silu. Otherwise the worst case of: accumulation of k
+// products on each rank, the epilogue in fp32, one rounding of each rank's result to the output
+// type, and one per hop of the sum.
 ErrorWeights error_weights(DataKind kind, const Problem& problem);
 
-// A part of the reference: rows[0 .. num_rows) of the output, num_rows * n elements.
+// A part of the reference: rows[0 .. num_rows) of the output, num_rows * n elements, of the sum of
+// ranks first_rank .. end_rank - 1.
 struct ReferenceJob {
   Problem problem;
   Distribution distribution;
   ErrorWeights weights;
   uint64_t seed;
   int run;
+  int first_rank, end_rank;
   const int64_t* rows;
   int64_t num_rows;
   float* sum;    // [num_rows * n] the expected value

@@ -31,9 +31,13 @@ class RankDevice {
   virtual void fill_bytes(void* memory, int byte, size_t bytes) = 0;
   virtual void copy_to_host(void* target, const void* source, size_t bytes) = 0;
 
-  // data[i] = element i of the stream, for i < count.
+  // data[i] = element i of the stream, for i < count; one byte each for e4m3, else two.
   virtual void fill_operand(void* data, int64_t count, const Distribution& distribution,
                             uint64_t stream, tilepost_dtype_t type) = 0;
+
+  // data[i] = scale i of the stream.
+  virtual void fill_scales(float* data, int64_t count, const Distribution& distribution,
+                           uint64_t stream) = 0;
 
   // Computes the expected rows with arithmetic of its own: fp32 or better, a plain sum over ranks.
   virtual void reference(const ReferenceJob& job) = 0;
@@ -60,6 +64,9 @@ class World {
 
 // The word for the lines: "host" or "cuda".
 const char* target_name();
+
+// How many of `ranks` ranks that do not need each other this machine can hold.
+int ranks_available(int ranks);
 
 // Throws TargetError if this machine cannot hold so many ranks.
 std::unique_ptr<World> open_world(int ranks);

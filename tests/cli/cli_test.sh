@@ -84,7 +84,7 @@ echo "# standard input, overrides, several architectures"
 expect 0 "" "$tool" generate "$specs/ar_sm90.yaml" --arch sm_80,sm_90a --name both -o both
 expect 1 "did you mean 'gemm'" "$tool" check "$specs/ar_sm90.yaml" -D gem.m=4
 for verb in explain check; do expect 0 "" "$tool" $verb "$specs/ar_sm90.yaml"; done
-for what in "" patterns archs kernels transports flags; do expect 0 "" "$tool" list $what; done
+for what in "" patterns archs kernels transports flags variants; do expect 0 "" "$tool" list $what; done
 expect 2 "did you mean 'flags'" "$tool" list flgs
 expect 0 "" "$tool" schema
 python3 -m json.tool out >/dev/null || fail "schema is not JSON"

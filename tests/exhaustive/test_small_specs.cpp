@@ -48,6 +48,39 @@ TEST_CASE("every small spec has a plan") {
   std::printf("%d small specs planned\n", plans);
 }
 
+// Every pattern, layout of B and type, where K and N allow TMA and where they do not.
+TEST_CASE("every small GEMM alone has a plan") {
+  int plans = 0;
+  for (const int64_t m : {1, 129, 1000})
+    for (const int64_t n : {1, 7, 64, 1000})
+      for (const int64_t k : {1, 7, 64, 72, 1000})
+        for (const OutputLayout layout : {OutputLayout::panel, OutputLayout::tile})
+          for (const ElementType input : {ElementType::bf16, ElementType::f16, ElementType::e4m3})
+            for (const int variant : {0, 1}) {
+              Spec spec = make_spec(m, n, k);
+              spec.pattern.value = Pattern::gemm;
+              spec.schedule.layout.value = layout;
+              spec.gemm.a.value = spec.gemm.b.value = spec.gemm.out.value = input;
+              spec.archs.value = {Arch::sm_89, Arch::sm_90a, Arch::host};
+              if (input == ElementType::e4m3) {
+                spec.gemm.out.value = ElementType::f16;
+                spec.gemm.accumulate.value = variant ? Accumulate::fast : Accumulate::precise;
+              } else {
+                spec.gemm.layout.value = variant ? GemmLayout::nn : GemmLayout::tn;
+                spec.archs.value.push_back(Arch::sm_80);
+              }
+              const Planned planned = plan(spec);
+              INFO(planned.messages);
+              REQUIRE(planned.plans.size() == spec.archs.value.size());
+              for (const Plan& p : planned.plans) {
+                ++plans;
+                REQUIRE(p.cuts.size() == 1);
+                REQUIRE(verify_plan(host_twin(p)).empty());
+              }
+            }
+  std::printf("%d small GEMMs planned\n", plans);
+}
+
 TEST_CASE("every cluster and SM count has a plan") {
   for (const int64_t cluster : {1, 2, 4})
     for (const int64_t sms : {7, 8, 13, 32, 78, 114, 132})

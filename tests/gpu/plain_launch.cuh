@@ -12,14 +12,13 @@
 //   #undef tunable
 //   const plain::Kernel kKernel = TILEPOST_SM80(sm80_256x128, false);
 //
-// With TILEPOST_TEST_SM90 0, nothing here needs code for sm_90a.
+// Element types are numbers there: 0 bf16, 1 f16, 2 e4m3. With TILEPOST_TEST_SM90 0, nothing here
+// needs code for sm_90a.
 #ifndef TILEPOST_TESTS_GPU_PLAIN_LAUNCH_CUH
 #define TILEPOST_TESTS_GPU_PLAIN_LAUNCH_CUH
 
 #include <cuda.h>
 #include <cudaTypedefs.h>
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -27,9 +26,12 @@
 #include <cstdlib>
 
 #include "tilepost/device/element.cuh"
+#include "tilepost/device/epilogue.cuh"
 #include "tilepost/device/ptx.cuh"
+#include "tilepost/device/ptx_cluster.cuh"
 #include "tilepost/device/ptx_sm80.cuh"
 #include "tilepost/device/ptx_sm90.cuh"
+#include "tilepost/device/ring.cuh"
 #include "tilepost/device/wgmma.cuh"
 #include "tilepost/mark.cuh"
 #include "tilepost/plan.h"
@@ -72,18 +74,40 @@ inline void check(bool ok, const char* what, const char* why) {
 #define CUDA(call) \
   ::plain::check((call) == cudaSuccess, #call, cudaGetErrorString(cudaGetLastError()))
 
+constexpr tilepost_box_t box(int columns, int rows, bool swizzled = true) {
+  return {columns, rows, swizzled ? 128 : 0, 0};
+}
+
 // A template in one configuration.
 struct Kernel {
   const char* name;
   const void* function;
-  bool tma, f16;
   bool timed;
-  int tile_m, tile_n, cluster, ctas_per_sm, threads, shared;
-  int load_vector, store_vector;  // k and n must be multiples
+  tilepost::DType element, output;
+  bool nn;       // B is [k, n]
+  bool precise;  // e4m3: summed in fp32
+  int epilogue;  // a set of TILEPOST_SCALE …
+  int threads, shared;
+  int tile_m, tile_n;
+  bool tma = false;
+  int rows_in_cluster = 1;         // CTAs that take consecutive tile rows
+  int positions = 1, cluster = 1;  // of a cluster: tiles at a time, CTAs
+  int ctas_per_sm = 1;
+  int load_vector, load_vector_b = 8;  // k must be a multiple of one, with nn n of the other
+  int store_vector = 8;                // n must be a multiple
+  tilepost_box_t box_a{}, box_b{}, box_c{};
+
+  bool serves(int n, int k) const {
+    return k % load_vector == 0 && (!nn || n % load_vector_b == 0) && n % store_vector == 0;
+  }
 };
 
-inline CUtensorMap make_map(const void* p, bool f16, uint64_t inner, uint64_t outer, uint64_t ld,
-                            uint32_t box_outer) {
+inline int bytes_of(tilepost::DType type) {
+  return type == tilepost::DType::e4m3 ? 1 : 2;
+}
+
+inline CUtensorMap make_map(const void* p, tilepost::DType type, uint64_t inner, uint64_t outer,
+                            uint64_t ld, const tilepost_box_t& box) {
   static PFN_cuTensorMapEncodeTiled_v12000 encode = [] {
     void* function = nullptr;
     cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
@@ -92,14 +116,19 @@ inline CUtensorMap make_map(const void* p, bool f16, uint64_t inner, uint64_t ou
     check(found == cudaDriverEntryPointSuccess, "cuTensorMapEncodeTiled", "not in this driver");
     return reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(function);
   }();
+  constexpr CUtensorMapDataType kTypes[] = {CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
+                                            CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
+                                            CU_TENSOR_MAP_DATA_TYPE_UINT8};
   CUtensorMap map;
-  const cuuint64_t size[2] = {inner, outer}, stride[1] = {ld * 2};
-  const cuuint32_t box[2] = {64, box_outer}, step[2] = {1, 1};
+  const cuuint64_t size[2] = {inner, outer}, stride[1] = {ld * bytes_of(type)};
+  const cuuint32_t extent[2] = {static_cast<cuuint32_t>(box.columns),
+                                static_cast<cuuint32_t>(box.rows)};
+  const cuuint32_t step[2] = {1, 1};
   const CUresult result =
-      encode(&map, f16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2,
-             const_cast<void*>(p), size, stride, box, step, CU_TENSOR_MAP_INTERLEAVE_NONE,
-             CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE,
-             CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+      encode(&map, kTypes[static_cast<int>(type)], 2, const_cast<void*>(p), size, stride, extent,
+             step, CU_TENSOR_MAP_INTERLEAVE_NONE,
+             box.swizzle == 128 ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_NONE,
+             CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   check(result == CUDA_SUCCESS, "cuTensorMapEncodeTiled", "rejected");
   return map;
 }
@@ -108,24 +137,28 @@ struct Operands {
   void *a, *b, *c;
 };
 
-// One kernel on one problem, ready to launch.
+// One kernel on one problem, ready to launch on at most `ctas` CTAs.
 struct Launch {
   Kernel kernel;
   tilepost_shape_t shape;
+  tilepost_epilogue_t epilogue;
   Operands operands;
   CUtensorMap a, b, c;
   int grid;
 
-  Launch(const Kernel& k, const tilepost_shape_t& s, const Operands& o, int ctas)
-      : kernel(k), shape(s), operands(o) {
+  Launch(const Kernel& k, const tilepost_shape_t& s, const Operands& o, int ctas,
+         const tilepost_epilogue_t& e = {})
+      : kernel(k), shape(s), epilogue(e), operands(o) {
     const int rows = (s.m + k.tile_m - 1) / k.tile_m;
-    const int tiles =
-        (rows + k.cluster - 1) / k.cluster * k.cluster * ((s.n + k.tile_n - 1) / k.tile_n);
-    grid = std::min(std::max(1, ctas / k.cluster) * k.cluster, tiles);
+    const int padded = (rows + k.rows_in_cluster - 1) / k.rows_in_cluster * k.rows_in_cluster;
+    const int tiles = padded * ((s.n + k.tile_n - 1) / k.tile_n);
+    grid = std::min(std::max(1, ctas / k.cluster), (tiles + k.positions - 1) / k.positions) *
+           k.cluster;
     if (k.tma) {
-      a = make_map(o.a, k.f16, s.k, s.m, s.lda, k.tile_m);
-      b = make_map(o.b, k.f16, s.k, s.n, s.ldb, k.tile_n / k.cluster);
-      c = make_map(o.c, k.f16, s.n, s.m, s.ldc, 64);
+      a = make_map(o.a, k.element, s.k, s.m, s.lda, k.box_a);
+      b = k.nn ? make_map(o.b, k.element, s.n, s.k, s.ldb, k.box_b)
+               : make_map(o.b, k.element, s.k, s.n, s.ldb, k.box_b);
+      c = make_map(o.c, k.output, s.n, s.m, s.ldc, k.box_c);
     }
     CUDA(cudaFuncSetAttribute(k.function, cudaFuncAttributeMaxDynamicSharedMemorySize, k.shared));
   }
@@ -142,8 +175,8 @@ struct Launch {
     config.stream = stream;
     config.attrs = &attribute;
     config.numAttrs = kernel.cluster > 1;
-    void* tma[] = {&a, &b, &c, &shape};
-    void* pointers[] = {&operands.a, &operands.b, &operands.c, &shape};
+    void* tma[] = {&a, &b, &c, &shape, &epilogue};
+    void* pointers[] = {&operands.a, &operands.b, &operands.c, &shape, &epilogue};
     CUDA(cudaLaunchKernelExC(&config, kernel.function, kernel.tma ? tma : pointers));
   }
 };
@@ -151,18 +184,28 @@ struct Launch {
 }  // namespace plain
 
 // The plain::Kernel of the template that was included in namespace `space`.
-#define TILEPOST_SM90(space, timed)                                                   \
-  plain::Kernel {                                                                     \
-#space, reinterpret_cast < const void*>(&space::gemm_sm90), true,                 \
-        space::kElement == tilepost::DType::f16, timed, space::kTileM, space::kTileN, \
-        space::kCluster, 1, space::kThreads, space::kSharedBytes, 8, 8                \
+#define TILEPOST_PLAIN(space, template, is_timed)                                                 \
+  .name = #space, .function = reinterpret_cast<const void*>(&space::template), .timed = is_timed, \
+  .element = space::kElement, .output = space::kOutput, .nn = space::kNN,                         \
+  .precise = space::kPrecise, .epilogue = space::kEpilogue, .threads = space::kThreads,           \
+  .shared = space::kSharedBytes, .tile_m = space::kTileM, .tile_n = space::kTileN
+#define TILEPOST_PLAIN_B(space, share)                  \
+  (space::kNN ? plain::box(64, space::kTileK / (share)) \
+              : plain::box(space::kTileK, space::kTileN / (share)))
+#define TILEPOST_SM90(space, is_timed)                                                 \
+  plain::Kernel {                                                                      \
+    TILEPOST_PLAIN(space, gemm_sm90, is_timed),                                        \
+        .tma = true, .rows_in_cluster = space::kCluster, .positions = space::kCluster, \
+        .cluster = space::kCluster, .load_vector = space::kTileK / 8,                  \
+        .box_a = plain::box(space::kTileK, space::kTileM),                             \
+        .box_b = TILEPOST_PLAIN_B(space, space::kCluster),                             \
+        .box_c = plain::box(space::kPanelN, 64, space::kPanelN == 64)                  \
   }
-#define TILEPOST_SM80(space, timed)                                                      \
-  plain::Kernel {                                                                        \
-#space, reinterpret_cast < const void*>(&space::gemm_sm80), false,                   \
-        space::kElement == tilepost::DType::f16, timed, space::kTileM, space::kTileN, 1, \
-        space::kCtasPerSm, space::kThreads, space::kSharedBytes, space::kLoadVector,     \
-        space::kStoreVector                                                              \
+#define TILEPOST_SM80(space, is_timed)                                            \
+  plain::Kernel {                                                                 \
+    TILEPOST_PLAIN(space, gemm_sm80, is_timed),                                   \
+        .ctas_per_sm = space::kCtasPerSm, .load_vector = space::kLoadVector,      \
+        .load_vector_b = space::kLoadVectorB, .store_vector = space::kStoreVector \
   }
 
 #endif  // TILEPOST_TESTS_GPU_PLAIN_LAUNCH_CUH

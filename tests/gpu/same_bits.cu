@@ -19,7 +19,7 @@ namespace sm90_bf16 {
 #include "templates/gemm_sm90.cu"
 }
 #undef CONFIG
-#define CONFIG "ELEMENT=1"
+#define CONFIG "ELEMENT=1 OUTPUT=1"
 namespace sm90_f16 {
 #include "templates/gemm_sm90.cu"
 }
@@ -40,17 +40,17 @@ namespace sm80_bf16_vector1 {
 #include "templates/gemm_sm80.cu"
 }
 #undef CONFIG
-#define CONFIG "ELEMENT=1"
+#define CONFIG "ELEMENT=1 OUTPUT=1"
 namespace sm80_f16 {
 #include "templates/gemm_sm80.cu"
 }
 #undef CONFIG
-#define CONFIG "LOAD_VECTOR=2 STORE_VECTOR=2 ELEMENT=1"
+#define CONFIG "LOAD_VECTOR=2 STORE_VECTOR=2 ELEMENT=1 OUTPUT=1"
 namespace sm80_f16_vector2 {
 #include "templates/gemm_sm80.cu"
 }
 #undef CONFIG
-#define CONFIG "LOAD_VECTOR=1 STORE_VECTOR=1 ELEMENT=1"
+#define CONFIG "LOAD_VECTOR=1 STORE_VECTOR=1 ELEMENT=1 OUTPUT=1"
 namespace sm80_f16_vector1 {
 #include "templates/gemm_sm80.cu"
 }
@@ -79,7 +79,9 @@ const plain::Kernel* find_template(const tilepost_plan_t& plan) {
   const std::string family = plan.kernel.name;
   for (const plain::Kernel& kernel : kTemplates)
     if (family == (kernel.tma ? "gemm_sm90" : "gemm_sm80") &&
-        kernel.f16 == (plan.input == TILEPOST_F16) && plan.k % kernel.load_vector == 0 &&
+        static_cast<int>(kernel.element) == static_cast<int>(plan.input) &&
+        static_cast<int>(kernel.output) == static_cast<int>(plan.output) &&
+        plan.operands == TILEPOST_TN && plan.epilogue == 0 && plan.k % kernel.load_vector == 0 &&
         plan.map.n % kernel.store_vector == 0)
       return &kernel;
   return nullptr;

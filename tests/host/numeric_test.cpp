@@ -1,4 +1,4 @@
-// bf16 and f16 against arithmetic on double: every pattern, and millions of floats.
+// bf16, f16 and e4m3 against arithmetic on double: every pattern, and millions of floats.
 #include "tilepost/numeric.h"
 
 #include <bit>
@@ -58,6 +58,27 @@ TEMPLATE_TEST_CASE("every 16-bit pattern widens exactly and comes back", "", Bf1
       wrong += wide != expected || std::signbit(wide) != std::signbit(expected) || back != pattern;
   }
   CHECK(wrong == 0);
+}
+
+static_assert(sizeof(tilepost::E4m3) == 1);
+static_assert(std::is_same_v<tilepost::HostElement<tilepost::DType::e4m3>, tilepost::E4m3>);
+
+// OCP 8-bit floating point: bias 7, no infinities, NaN where all bits but the sign are ones.
+TEST_CASE("every e4m3 pattern widens exactly") {
+  for (int pattern = 0; pattern <= 0xff; ++pattern) {
+    CAPTURE(pattern);
+    const float wide = tilepost::to_float(tilepost::E4m3{static_cast<uint8_t>(pattern)});
+    const int exponent = pattern >> 3 & 15, fraction = pattern & 7;
+    if ((pattern & 0x7f) == 0x7f) {
+      CHECK(std::isnan(wide));
+      continue;
+    }
+    const double magnitude =
+        exponent == 0 ? std::ldexp(fraction, -9) : std::ldexp(8 + fraction, exponent - 10);
+    CHECK(wide == (pattern & 0x80 ? -magnitude : magnitude));
+    CHECK(std::signbit(wide) == (pattern >= 0x80));
+  }
+  CHECK(tilepost::to_float(tilepost::E4m3{0x7e}) == 448.0f);
 }
 
 TEMPLATE_TEST_CASE("floats round to nearest even: boundaries", "", Bf16, F16) {

@@ -2,8 +2,8 @@
 #include "tests/catch.h"
 #include "tests/host/reference.h"
 
-void gemm_host(const void* a, const void* b, void* c, tilepost_shape_t shape, int worker,
-               int workers);
+void gemm_host(const void* a, const void* b, void* c, tilepost_shape_t shape,
+               tilepost_epilogue_t epilogue, int worker, int workers);
 
 TEST_CASE("the un-woven host kernel is a GEMM, for any number of workers") {
   std::mt19937_64 random(11);
@@ -16,7 +16,7 @@ TEST_CASE("the un-woven host kernel is a GEMM, for any number of workers") {
         reference::Matrix c(static_cast<size_t>(m) * ld, 0x1234);
         const int workers = 1 + (m + n + k) % 5;
         for (int worker = 0; worker < workers; ++worker)
-          gemm_host(a.data(), b.data(), c.data(), {m, n, k, k, k, ld}, worker, workers);
+          gemm_host(a.data(), b.data(), c.data(), {m, n, k, k, k, ld}, {}, worker, workers);
         const auto expected = reference::gemm(TILEPOST_BF16, a, b, m, n, k, false);
         int wrong = 0;
         for (int row = 0; row < m; ++row)

@@ -2,11 +2,14 @@
 # Compiles CUDA sources to machine code and judges what ptxas says and made. No GPU is needed.
 #
 # Usage: compile.sh NVCC OPCODES WORK template FILE ARCH [NAME=VALUE…]   a template, un-woven
-#        compile.sh NVCC OPCODES WORK woven TOOL SPEC ARCH               what the tool makes of a spec
+#        compile.sh NVCC OPCODES WORK batch TOOL PART PARTS              every PARTS-th variant from
+#                                                                        PART on that the tool has
+#        compile.sh NVCC OPCODES WORK woven TOOL SPEC ARCH [ARG…]        what the tool makes of a spec
 #        compile.sh NVCC OPCODES WORK probe ARCH                         the opcode counter itself
 #        compile.sh NVCC OPCODES WORK mutant FILE SED MESSAGE            gemm_sm90 after a bad edit
-# Run in the root. Fails on any warning, spill, stack frame, serialised wgmma (C75xx), and where the
-# instructions are not the expected ones.
+# Run in the root. Fails on any warning, spill, stack frame, serialised wgmma (C75xx), where the
+# instructions are not the expected ones, and if a file takes nvcc more than ten seconds of CPU time.
+# TILEPOST_EPILOGUES: the epilogues to try out in a batch, instead of a choice; "all" for all sets.
 set -euo pipefail
 nvcc=$1 opcodes=$2 work=$3 what=$4
 shift 4
@@ -15,12 +18,18 @@ include=include
 
 fail() { echo "FAIL: $*" >&2; exit 1; }
 
+limit=10000 slowest=0
+
 # compile <source> <arch>: writes kernel.cubin and opcodes.txt.
 compile() {
-  local log=$work/ptxas.txt
-  "$nvcc" -std=c++20 -O3 -I "$include" -I "$work" -cubin -gencode "arch=compute_$2,code=sm_$2" \
-    -Xptxas -v -Xcompiler -Wall -Werror all-warnings "$1" -o "$work/kernel.cubin" \
-    >"$log" 2>&1 || { cat "$log"; fail "nvcc"; }
+  local log=$work/ptxas.txt TIMEFORMAT=%U seconds ms
+  { time "$nvcc" -std=c++20 -O3 -I "$include" -I "$work" -cubin \
+    -gencode "arch=compute_$2,code=sm_$2" -Xptxas -v -Xcompiler -Wall -Werror all-warnings "$1" \
+    -o "$work/kernel.cubin" >"$log" 2>&1; } 2>"$work/time.txt" || { cat "$log"; fail "nvcc"; }
+  seconds=$(tail -1 "$work/time.txt")
+  ms=$((10#${seconds/./}))
+  [ "$ms" -le "$limit" ] || fail "nvcc took $seconds s, more than $((limit / 1000)) s"
+  [ "$ms" -le "$slowest" ] || slowest=$ms
   if grep -E 'C75[0-9][0-9]' "$log"; then fail "ptxas serialised wgmma or ignored setmaxnreg"; fi
   grep -q 'bytes stack frame' "$log" || fail "no -v output from ptxas"
   if grep 'bytes stack frame' "$log" | grep -v '^ *0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads'
@@ -36,22 +45,85 @@ expect() {
   [ "$got" = "$2" ] || fail "$1: $got instructions, expected $2"
 }
 
-# expect_matrix <source>: as many matrix instructions as the configuration means. The step loop of
-# gemm_sm90 may be unrolled any number of times, that of gemm_sm80 is not.
-expect_matrix() {
+# expect_multiple <name> <count>: a multiple of so many, and at least as many.
+expect_multiple() {
   local got
-  value() { sed -n -E "s/^.*[ (]$1 *= *(tilepost::tunable\(\"[A-Z_]*\", )?([0-9]+)\)?;.*/\2/p" "$2"; }
+  got=$(sed -n "s/^$1 //p" "$work/opcodes.txt")
+  [ "$got" -ge "$2" ] && [ $((got % $2)) -eq 0 ] ||
+    fail "$1: $got instructions, expected a multiple of $2"
+}
+
+# expect_matrix <source> <arch>: as many matrix instructions as the configuration means, of the kind
+# that its element type has. Each takes 32 bytes of K. The loops over stages of the wgmma kernels,
+# whose rows have 128 bytes, may be unrolled any number of times, that of gemm_sm80 is not. sm_90a
+# has no mma of e4m3: ptxas makes two of f16.
+expect_matrix() {
+  local kind=H size=2 name count
+  value() {
+    sed -n -E "s/^constexpr [a-z]* $1 *= *(tilepost::tunable\(\"[A-Z_]*\", )?([0-9]+)\)?;.*/\2/p" "$2"
+  }
+  if grep -q 'kElement = .*DType::e4m3' "$1"; then kind=Q size=1; fi
   if grep -q 'gemm_sm90(' "$1"; then
-    expect HMMA 0
-    got=$(sed -n 's/^HGMMA //p' "$work/opcodes.txt")
-    local per_step=$(($(value kTileM "$1") / 128 * 4))
-    [ "$got" -ge $per_step ] && [ $((got % per_step)) -eq 0 ] ||
-      fail "HGMMA: $got instructions, expected a multiple of $per_step"
+    name=${kind}GMMA count=$(($(value kTileM "$1") / (2 - $(value kPingPong "$1")) / 64 * 4))
+  elif grep -q 'gemm_sm90_small(' "$1"; then
+    name=${kind}GMMA count=$(($(value kTileM "$1") <= 64 ? 8 : 4))
   else
-    expect HGMMA 0
-    expect HMMA $(($(value kWarpM "$1") / 16 * $(value kWarpN "$1") / 8 * $(value kTileK "$1") / 16))
+    name=${kind}MMA
+    count=$(($(value kWarpM "$1") / 16 * $(value kWarpN "$1") / 8 * $(value kTileK "$1") * size / 32))
+    if [ "$name $2" = "QMMA 90a" ]; then name=HMMA count=$((2 * count)); fi
   fi
+  for other in HGMMA HMMA QGMMA QMMA; do
+    [ "$other" = "$name" ] || expect "$other" 0
+  done
+  case $name in *GMMA) expect_multiple "$name" "$count" ;; *) expect "$name" "$count" ;; esac
   expect MAIN.MEMBAR 0
+}
+
+# check_template <file> <arch> [NAME=VALUE…]: a variant, un-woven.
+check_template() {
+  local file=$1 arch=$2
+  shift 2
+  specialise "$file" "$@"
+  compile "$work/kernel.cu" "$arch"
+  expect_matrix "$work/kernel.cu" "$arch"
+  expect MEMBAR.SYS 0
+  expect RED 0
+}
+
+# with_more: reads the tool's variants, one a line, and adds to the first of each template,
+# architecture and kind of operands the epilogues and gemm_sm80's narrower vectors. The epilogues are
+# one scale, gelu, silu and residual alone, the linear ones, and everything with either activation.
+# f16 is like bf16 and sm_89 like sm_86: no more of them.
+with_more() {
+  python3 -c '
+import itertools, os, sys
+wanted = os.environ.get("TILEPOST_EPILOGUES", "1 14 16 32 64 94 110")
+if wanted == "all":
+    sets = itertools.product((0, 1, 2, 4, 6), (0, 8), (0, 16, 32), (0, 64))
+    wanted = " ".join(str(sum(s)) for s in sets if sum(s))
+kinds = set()
+for line in dict.fromkeys(sys.stdin):
+    file, arch, *tunables = line.split()
+    values = dict(t.split("=", 1) for t in tunables)
+    def show(**changes):
+        changed = {**values, **changes}
+        print(file, arch, *(f"{name}={value}" for name, value in changed.items()))
+    takes_epilogue = values["EPILOGUE"] == "*"
+    if takes_epilogue:
+        values["EPILOGUE"] = "0"
+    show()
+    if "f16" in values["ELEMENT"].replace("bf16", "") or arch == "89" and "bf16" in values["ELEMENT"]:
+        continue
+    kind = (file, arch, *(values[name] for name in ("ELEMENT", "NN", "PRECISE")))
+    if kind in kinds or not takes_epilogue:
+        continue
+    kinds.add(kind)
+    for epilogue in wanted.split():
+        show(EPILOGUE=epilogue)
+    if file == "gemm_sm80.cu":
+        for vector in 4, 2, 1:
+            show(LOAD_VECTOR=vector, LOAD_VECTOR_B=vector, STORE_VECTOR=vector)
+'
 }
 
 # specialise <template> NAME=VALUE…: writes kernel.cu, the template with other fallbacks.
@@ -61,7 +133,7 @@ specialise() {
   cp "templates/$file" "$work/kernel.cu"
   for setting in "$@"; do
     name=${setting%%=*} setting=${setting#*=}
-    grep -qE "tunable\(\"$name\"," "$work/kernel.cu" || fail "$file has no tunable '$name'"
+    grep -qF "tunable(\"$name\"," "$work/kernel.cu" || fail "$file has no tunable '$name'"
     sed -i -E "s/tunable\(\"$name\", [^)]*\)/tunable(\"$name\", $setting)/" "$work/kernel.cu"
   done
 }
@@ -73,27 +145,43 @@ can_disassemble() { cuobjdump --dump-sass "$work/kernel.cubin" >/dev/null 2>&1; 
 # Where SASS cannot be read only their number.
 matrix_instructions() {
   if can_disassemble; then
-    cuobjdump --dump-sass "$work/kernel.cubin" | grep -oE '\<(HGMMA|HMMA)[A-Za-z0-9_.]*'
+    cuobjdump --dump-sass "$work/kernel.cubin" | grep -oE '\<[HQ]G?MMA[A-Za-z0-9_.]*'
   else
-    grep -E '^(HGMMA|HMMA) ' "$work/opcodes.txt"
+    grep -E '^[HQ]G?MMA ' "$work/opcodes.txt"
   fi
 }
 
 case $what in
   template)
-    file=$1 arch=$2
-    shift 2
-    specialise "$file" "$@"
-    compile "$work/kernel.cu" "$arch"
-    expect_matrix "$work/kernel.cu"
-    expect MEMBAR.SYS 0
-    expect RED 0
+    check_template "$@"
+    ;;
+  batch)
+    tool=$1 part=$2 parts=$3
+    "$tool" list variants >"$work/catalogue.txt"
+    with_more <"$work/catalogue.txt" >"$work/variants.txt"
+    [ -s "$work/variants.txt" ] || fail "the tool lists no variants"
+    wrong=0 count=0
+    while read -r -a variant; do
+      # In a shell of its own, so that one failure does not hide the next variant's.
+      if ! (check_template "${variant[@]}" >"$work/report.txt" && echo "$slowest" >"$work/ms.txt")
+      then
+        echo "FAIL: ${variant[*]}"
+        cat "$work/report.txt"
+        wrong=$((wrong + 1))
+        continue
+      fi
+      count=$((count + 1)) ms=$(cat "$work/ms.txt")
+      if [ "$ms" -gt "$slowest" ]; then slowest=$ms slow=${variant[*]}; fi
+    done < <(awk -v part="$part" -v parts="$parts" 'NR % parts == part' "$work/variants.txt")
+    echo "$count right, $wrong wrong; slowest: $slowest ms of CPU time for ${slow-nothing}"
+    [ "$wrong" -eq 0 ] && [ "$count" -gt 0 ] || fail "$wrong of $((count + wrong)) variants"
     ;;
   woven)
     tool=$1 spec=$2 arch=$3
-    "$tool" generate "$spec" --name woven -o "$work"
+    shift 3
+    "$tool" generate "$spec" "$@" --name woven -o "$work"
     compile "$work/woven.cu" "$arch"
-    expect_matrix "$work/woven.cu"
+    expect_matrix "$work/woven.cu" "$arch"
     # One place that posts: gemm_sm90's two store warps share its code.
     expect MEMBAR.SYS 1
     expect RED 1
@@ -114,8 +202,10 @@ for name, value in plan["kernel"]["tunables"].items():
     ;;
   probe)
     compile tests/kernels/probe.cu "$1"
-    expect HMMA 2
+    expect HMMA "$([ "$1" = 90a ] && echo 4 || echo 2)"
+    expect QMMA "$([ "$1" = 89 ] && echo 1 || echo 0)"
     expect HGMMA "$([ "$1" = 90a ] && echo 1 || echo 0)"
+    expect QGMMA "$([ "$1" = 90a ] && echo 1 || echo 0)"
     expect MEMBAR.GPU 1
     expect MEMBAR.SYS 1
     expect RED 1
@@ -130,7 +220,7 @@ for name, value in plan["kernel"]["tunables"].items():
     before=$(cat "$work/$file")
     sed -i -E "$edit" "$work/$file"
     [ "$before" != "$(cat "$work/$file")" ] || fail "'$edit' changes nothing in $file"
-    if (compile "$work/kernel.cu" 90a && expect_matrix "$work/kernel.cu") 2>"$work/verdict.txt"; then
+    if (compile "$work/kernel.cu" 90a && expect_matrix "$work/kernel.cu" 90a) 2>"$work/verdict.txt"; then
       fail "the checks accept $file after '$edit'"
     fi
     grep "$message" "$work/verdict.txt" || { cat "$work/verdict.txt"; fail "not the expected message"; }

@@ -1,7 +1,8 @@
 // Counts the machine instructions that matter in a cubin's kernels, for checks without a GPU.
 //
 // Usage: opcodes FILE.cubin. Prints one line "NAME COUNT" each, summed over all kernels:
-//   HGMMA, HMMA      warpgroup and warp matrix instructions
+//   HGMMA, HMMA      warpgroup and warp matrix instructions of 16-bit elements
+//   QGMMA, QMMA      likewise of 8-bit floating point
 //   MEMBAR.GPU, .SYS memory barriers of that scope
 //   RED              reductions into global memory
 //   MAIN.MEMBAR      memory barriers of those scopes between the first and last matrix instruction
@@ -20,11 +21,13 @@
 
 namespace {
 
-constexpr uint64_t kHgmma = 0x9f0, kHmma = 0x23c, kMembar = 0x992, kRed = 0x98e;
+constexpr uint64_t kHgmma = 0x9f0, kHmma = 0x23c, kQgmma = 0x9f3, kQmma = 0x27a, kMembar = 0x992,
+                   kRed = 0x98e;
 constexpr uint64_t kScopeGpu = 2, kScopeSys = 3;
 
 struct Counts {
-  int hgmma = 0, hmma = 0, membar_gpu = 0, membar_sys = 0, red = 0, main_membar = 0;
+  int hgmma = 0, hmma = 0, qgmma = 0, qmma = 0, membar_gpu = 0, membar_sys = 0, red = 0,
+      main_membar = 0;
 };
 
 // A value of type T at `offset`, or zero beyond the end.
@@ -35,14 +38,30 @@ T read(const std::vector<char>& file, uint64_t offset) {
   return value;
 }
 
+// The count that a matrix instruction belongs to; null for the others.
+int* matrix_count(uint64_t opcode, Counts& counts) {
+  switch (opcode) {
+    case kHgmma:
+      return &counts.hgmma;
+    case kHmma:
+      return &counts.hmma;
+    case kQgmma:
+      return &counts.qgmma;
+    case kQmma:
+      return &counts.qmma;
+    default:
+      return nullptr;
+  }
+}
+
 void count_kernel(const std::vector<char>& file, uint64_t begin, uint64_t size, Counts& counts) {
   int since_matrix = 0;
   bool seen_matrix = false;
   for (uint64_t at = begin; at + 16 <= begin + size; at += 16) {
     const uint64_t low = read<uint64_t>(file, at), high = read<uint64_t>(file, at + 8);
     const uint64_t opcode = low & 0xfff, scope = high >> 12 & 3;
-    if (opcode == kHgmma || opcode == kHmma) {
-      ++(opcode == kHgmma ? counts.hgmma : counts.hmma);
+    if (int* const matrix = matrix_count(opcode, counts)) {
+      ++*matrix;
       counts.main_membar += since_matrix;
       since_matrix = 0;
       seen_matrix = true;
@@ -89,7 +108,8 @@ int main(int argc, char** argv) {
     std::cerr << argv[1] << " is not an ELF file\n";
     return 1;
   }
-  std::cout << "HGMMA " << counts.hgmma << "\nHMMA " << counts.hmma << "\nMEMBAR.GPU "
-            << counts.membar_gpu << "\nMEMBAR.SYS " << counts.membar_sys << "\nRED " << counts.red
-            << "\nMAIN.MEMBAR " << counts.main_membar << "\n";
+  std::cout << "HGMMA " << counts.hgmma << "\nHMMA " << counts.hmma << "\nQGMMA " << counts.qgmma
+            << "\nQMMA " << counts.qmma << "\nMEMBAR.GPU " << counts.membar_gpu << "\nMEMBAR.SYS "
+            << counts.membar_sys << "\nRED " << counts.red << "\nMAIN.MEMBAR " << counts.main_membar
+            << "\n";
 }

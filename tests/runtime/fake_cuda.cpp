@@ -26,10 +26,15 @@ Event& event_of(cudaEvent_t event) {
   return *reinterpret_cast<Event*>(event);
 }
 
-CUresult encode_tiled(CUtensorMap*, CUtensorMapDataType, cuuint32_t, void*, const cuuint64_t*,
-                      const cuuint64_t*, const cuuint32_t* box, const cuuint32_t*,
-                      CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion,
-                      CUtensorMapFloatOOBfill) {
+CUresult encode_tiled(CUtensorMap*, CUtensorMapDataType type, cuuint32_t, void*,
+                      const cuuint64_t* sizes, const cuuint64_t* strides, const cuuint32_t* box,
+                      const cuuint32_t*, CUtensorMapInterleave, CUtensorMapSwizzle swizzle,
+                      CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill) {
+  const auto by = [](auto x, auto y) { return std::to_string(x) + "x" + std::to_string(y); };
+  world().maps.push_back(by(sizes[0], sizes[1]) + " box " + by(box[0], box[1]) + " stride " +
+                         std::to_string(strides[0]) + " type " + std::to_string(type) +
+                         " swizzle " + std::to_string(swizzle) + " promote " +
+                         std::to_string(promotion));
   const bool bad = world().tensor_maps_fail || box[0] > 256 || box[1] > 256;
   return call("encode") || bad ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
@@ -49,10 +54,12 @@ CUresult write_value(CUstream stream, CUdeviceptr address, cuuint32_t value, uns
   return CUDA_SUCCESS;
 }
 
-// The view is a GEMM's last argument; both kinds have five.
+// The view is a GEMM's last argument; both kinds have six.
 void post_tiles(void** arguments) {
-  const auto& view = *static_cast<const tilepost_view_t*>(arguments[4]);
+  const auto& view = *static_cast<const tilepost_view_t*>(arguments[5]);
   World& w = world();
+  w.shape = *static_cast<const tilepost_shape_t*>(arguments[3]);
+  w.epilogue = *static_cast<const tilepost_epilogue_t*>(arguments[4]);
   std::map<int, uint32_t> signals;
   for (int i = 0; i < view.num_tiles; ++i) signals[view.tiles[i].group] += w.signals_per_tile;
   for (const auto& [group, count] : signals)

@@ -65,6 +65,9 @@ struct World {
   int calls = 0;
   std::string failed_call;
   std::vector<std::string> log;
+  std::vector<std::string> maps;   // tensor maps: "<columns>x<rows> box <columns>x<rows> …"
+  tilepost_shape_t shape{};        // of the last launch
+  tilepost_epilogue_t epilogue{};  // of the last launch
   int live_allocations = 0, live_pinned = 0, live_streams = 0, live_events = 0, live_comms = 0;
   int aborted_comms = 0;
   int max_ctas = 0, cluster_size = 0;  // of the last split

@@ -37,6 +37,11 @@ struct Program {
                    nullptr,
                    90,
                    64,
+                   2,
+                   0,
+                   {64, 128, 128, 0},
+                   {64, 64, 128, 0},
+                   {64, 64, 128, 0},
                    384,
                    200000,
                    1};
@@ -64,7 +69,7 @@ struct Program {
   void use_sm80() {
     plan.kernel.launch = TILEPOST_LAUNCH_POINTERS;
     plan.kernel.arch = 80;
-    plan.map.cluster = 1;
+    plan.map.cluster = plan.kernel.cluster = 1;
     plan.map.signals_per_tile = 1;
     fakes::world().signals_per_tile = 1;
     fakes::world().compute_major = 8;

@@ -91,4 +91,10 @@ TEST_CASE("a timeout names what is missing") {
     facts.arrived = {1024, 1024, 512};
     CHECK_THAT(explain_timeout(facts), Contains("all groups") && Contains("did not arrive"));
   }
+  SECTION("without communication no rank is missed") {
+    facts.overlaps = false;
+    facts.collective = "";
+    facts.arrived = {1024, 1024, 512};
+    CHECK_THAT(explain_timeout(facts), Contains("did not end") && !Contains("arrive"));
+  }
 }

@@ -4,6 +4,7 @@
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_fp8.h>
 
 #include <cstdint>
 
@@ -21,20 +22,45 @@ template <>
 struct DeviceElementOf<DType::f16> {
   using Type = __half;
 };
+template <>
+struct DeviceElementOf<DType::e4m3> {
+  using Type = __nv_fp8_e4m3;
+};
 
-// __nv_bfloat16 or __half.
+// __nv_bfloat16, __half or __nv_fp8_e4m3.
 template <DType kType>
 using DeviceElement = typename DeviceElementOf<kType>::Type;
 
 // Two values rounded to nearest even, `low` in the lower half: two neighbours of a row in one word.
 template <DType kType>
 __device__ __forceinline__ uint32_t pack(float low, float high) {
+  static_assert(kType == DType::bf16 || kType == DType::f16, "outputs have 16 bits");
   uint32_t word;
   if constexpr (kType == DType::bf16)
     asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
   else
     asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
   return word;
+}
+
+// The inverse, exact.
+template <DType kType>
+__device__ __forceinline__ float2 unpack(uint32_t word) {
+  static_assert(kType == DType::bf16 || kType == DType::f16, "outputs have 16 bits");
+  if constexpr (kType == DType::bf16) {
+    return float2{__uint_as_float(word << 16), __uint_as_float(word & 0xFFFF0000)};
+  } else {
+    float low, high;
+    asm("{\n"
+        ".reg .b16 l, h;\n"
+        "mov.b32 {l, h}, %2;\n"
+        "cvt.f32.f16 %0, l;\n"
+        "cvt.f32.f16 %1, h;\n"
+        "}"
+        : "=f"(low), "=f"(high)
+        : "r"(word));
+    return float2{low, high};
+  }
 }
 
 }  // namespace tilepost

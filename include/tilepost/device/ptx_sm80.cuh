@@ -56,23 +56,39 @@ __device__ __forceinline__ void load_matrices(uint32_t (&matrices)[4], uint32_t 
                : "memory");
 }
 
-// sum[16, 8] += a[16, 16] * b[16, 8] by one warp. Lane l holds rows l / 4 and l / 4 + 8 and columns
-// 2 (l % 4) of the sum in {sum[0], sum[1]} and {sum[2], sum[3]}.
-template <DType kType>
-__device__ __forceinline__ void mma_16x8x16(float (&sum)[4], const uint32_t (&a)[4], uint32_t b0,
-                                            uint32_t b1) {
+// Likewise, each matrix transposed: lane l receives the elements 2 (l % 4) of column l / 4.
+__device__ __forceinline__ void load_transposed(uint32_t (&matrices)[4], uint32_t row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(matrices[0]), "=r"(matrices[1]), "=r"(matrices[2]), "=r"(matrices[3])
+               : "r"(row)
+               : "memory");
+}
+
+// sum[16, 8] = a[16, K] * b[K, 8] + start by one warp, where start is the sum or, with kFresh,
+// zero. K is 32 bytes: 16 elements, or 32 of e4m3 (from sm_89 on). Lane l holds rows l / 4 and l /
+// 4 + 8 and columns 2 (l % 4) of the sum in {sum[0], sum[1]} and {sum[2], sum[3]}; of a row of a or
+// a column of b the four bytes 4 (l % 4) and those 16 bytes on.
+template <DType kType, bool kFresh = false>
+__device__ __forceinline__ void mma_16x8(float (&sum)[4], const uint32_t (&a)[4], uint32_t b0,
+                                         uint32_t b1) {
+  float start[4] = {};
+  if constexpr (!kFresh) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) start[i] = sum[i];
+  }
+#define TILEPOST_MMA(shape, type)                                                             \
+  asm volatile("mma.sync.aligned." shape ".row.col.f32." type "." type                        \
+               ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"     \
+               : "=f"(sum[0]), "=f"(sum[1]), "=f"(sum[2]), "=f"(sum[3])                       \
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "f"(start[0]), \
+                 "f"(start[1]), "f"(start[2]), "f"(start[3]))
   if constexpr (kType == DType::bf16)
-    asm volatile(
-        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
-        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+    TILEPOST_MMA("m16n8k16", "bf16");
+  else if constexpr (kType == DType::f16)
+    TILEPOST_MMA("m16n8k16", "f16");
   else
-    asm volatile(
-        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+    TILEPOST_MMA("m16n8k32", "e4m3");
+#undef TILEPOST_MMA
 }
 
 }  // namespace tilepost::ptx

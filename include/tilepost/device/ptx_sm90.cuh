@@ -150,6 +150,13 @@ __device__ __forceinline__ void wait_for_previous_kernels() {
   asm volatile("griddepcontrol.wait;" ::: "memory");
 }
 
+// Lets kernels that were launched to overlap this one's end be placed as its CTAs leave, once every
+// CTA has said so or has left (PTX ISA, griddepcontrol). They wait for all of it in their own
+// wait_for_previous_kernels.
+__device__ __forceinline__ void allow_next_kernels() {
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+}
+
 // ---- Registers (PTX ISA, setmaxnreg): all four warps of a warpgroup
 
 // Gives registers back, so that each thread keeps kRegisters.
@@ -174,6 +181,13 @@ __device__ __forceinline__ void store_matrices(uint32_t row, uint32_t m0, uint32
                                                uint32_t m3) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row),
                "r"(m0), "r"(m1), "r"(m2), "r"(m3)
+               : "memory");
+}
+
+// Stores two of them; lanes 0-15 give the addresses.
+__device__ __forceinline__ void store_matrices(uint32_t row, uint32_t m0, uint32_t m1) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1, %2};" ::"r"(row), "r"(m0),
+               "r"(m1)
                : "memory");
 }
 

@@ -1,10 +1,10 @@
-// Warpgroup matrix multiply of sm_90a: D[64, N] (+)= A[64, 16] * B[16, N], A and B in shared
-// memory.
+// Warpgroup matrix multiply of sm_90a: D[64, N] (+)= A[64, K] * B[K, N], A and B in shared memory,
+// K 16 elements of 16 bits or 32 of 8.
 //
 // A warpgroup holds D in N / 2 fp32 registers per thread: of every eight columns c, the elements
 // (r, c + 2 (l % 4) + {0, 1}) and (r + 8, same), where l is the lane and r = 16 * warp + l / 4.
-// Operands are K-major tiles whose rows are 128 bytes with the 128-byte swizzle, as TMA writes
-// them.
+// Operands are tiles whose rows are 128 bytes with the 128-byte swizzle, as TMA writes them:
+// K-major, or, for 16-bit elements, an A that is M-major or a B that is N-major.
 #ifndef TILEPOST_DEVICE_WGMMA_CUH
 #define TILEPOST_DEVICE_WGMMA_CUH
 
@@ -17,12 +17,27 @@ namespace tilepost::ptx {
 // Describes an operand at `address` (PTX ISA, wgmma, Matrix Descriptor Format): bits 0-13 address /
 // 16, 16-29 leading byte offset / 16 (unused by this layout), 32-45 stride between groups of eight
 // rows / 16 = 1024 / 16, 62-63 swizzle mode, 1 = 128 bytes. Adding 2 moves on by 32 bytes: one step
-// of 16 along K. A tile starts at a multiple of 1024 bytes, a warpgroup's part of it at a multiple
-// of 64 rows.
+// along K, 16 elements of 16 bits or 32 of 8. A tile starts at a multiple of 1024 bytes, a
+// warpgroup's part of it at a multiple of 64 rows.
 __device__ __forceinline__ uint64_t matrix_descriptor(uint32_t address) {
   constexpr uint64_t kLayout = (uint64_t{1} << 16) | (uint64_t{64} << 32) | (uint64_t{1} << 62);
   return kLayout | ((address & 0x3FFFF) >> 4);
 }
+
+// The same for an N-major B of 16-bit elements: slabs of 64 columns, each slab 64 rows of K of 128
+// bytes. The leading byte offset is the distance between slabs, 64 rows; the stride that between
+// groups of eight rows. Adding 128 moves on by sixteen rows, one step along K.
+__device__ __forceinline__ uint64_t matrix_descriptor_n_major(uint32_t address) {
+  constexpr uint64_t kLayout =
+      (uint64_t{64 * 128 / 16} << 16) | (uint64_t{64} << 32) | (uint64_t{1} << 62);
+  return kLayout | ((address & 0x3FFFF) >> 4);
+}
+
+// How far the descriptor of A moves on for one step along K. An M-major A has a row of 64 elements
+// for every k; with one row along M the leading byte offset is not used and the stride is that of a
+// K-major tile, between groups of eight rows, so matrix_descriptor describes it.
+template <bool kMMajor>
+inline constexpr uint64_t kStepOfA = kMMajor ? 16 * 128 / 16 : 2;
 
 // Before the first wgmma, and whenever its registers were touched by other instructions: orders
 // those accesses before the asynchronous ones.
@@ -51,67 +66,124 @@ __device__ __forceinline__ void pin(float (&sums)[kCount]) {
   for (int i = 0; i < kCount; ++i) asm volatile("" : "+f"(sums[i])::"memory");
 }
 
-// Starts d (+)= a * b for descriptors a and b; with `accumulate` false, d is overwritten.
-// Asynchronous: wgmma_commit, then wgmma_wait.
-template <int kN, DType kType>
+// Starts d (+)= a * b for descriptors a and b; with `accumulate` false, d is overwritten. kNMajor:
+// b is N-major; kMMajor: a is M-major. Asynchronous: wgmma_commit, then wgmma_wait.
+template <int kN, DType kType, bool kNMajor, bool kMMajor = false>
 __device__ __forceinline__ void wgmma(float (&d)[kN / 2], uint64_t a, uint64_t b, bool accumulate);
 
-// ---- The instructions: one specialisation per width and type
+// ---- The instructions: one specialisation per width, type and order of the operands
 
 // Operand numbers of the first N / 2 registers, and the registers of the array d.
-#define TILEPOST_WGMMA_D64                                           \
-  "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15"            \
-  ",%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31" \
-  ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47" \
-  ",%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
-#define TILEPOST_WGMMA_D96                                           \
-  TILEPOST_WGMMA_D64                                                 \
-  ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79" \
-  ",%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95"
-#define TILEPOST_WGMMA_D128                                                      \
-  TILEPOST_WGMMA_D96                                                             \
-  ",%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111" \
-  ",%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127"
-#define TILEPOST_WGMMA_R8(i)                                                                  \
-  "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), \
-      "+f"(d[i + 6]), "+f"(d[i + 7])
-#define TILEPOST_WGMMA_R32(i)                                                \
-  TILEPOST_WGMMA_R8(i), TILEPOST_WGMMA_R8(i + 8), TILEPOST_WGMMA_R8(i + 16), \
-      TILEPOST_WGMMA_R8(i + 24)
-#define TILEPOST_WGMMA_R64 TILEPOST_WGMMA_R32(0), TILEPOST_WGMMA_R32(32)
-#define TILEPOST_WGMMA_R96 TILEPOST_WGMMA_R64, TILEPOST_WGMMA_R32(64)
-#define TILEPOST_WGMMA_R128 TILEPOST_WGMMA_R96, TILEPOST_WGMMA_R32(96)
+#define TILEPOST_WGMMA_D4 "%0,%1,%2,%3"
+#define TILEPOST_WGMMA_D8 TILEPOST_WGMMA_D4 ",%4,%5,%6,%7"
+#define TILEPOST_WGMMA_D16 TILEPOST_WGMMA_D8 ",%8,%9,%10,%11,%12,%13,%14,%15"
+#define TILEPOST_WGMMA_D24 TILEPOST_WGMMA_D16 ",%16,%17,%18,%19,%20,%21,%22,%23"
+#define TILEPOST_WGMMA_D32 TILEPOST_WGMMA_D24 ",%24,%25,%26,%27,%28,%29,%30,%31"
+#define TILEPOST_WGMMA_D40 TILEPOST_WGMMA_D32 ",%32,%33,%34,%35,%36,%37,%38,%39"
+#define TILEPOST_WGMMA_D48 TILEPOST_WGMMA_D40 ",%40,%41,%42,%43,%44,%45,%46,%47"
+#define TILEPOST_WGMMA_D56 TILEPOST_WGMMA_D48 ",%48,%49,%50,%51,%52,%53,%54,%55"
+#define TILEPOST_WGMMA_D64 TILEPOST_WGMMA_D56 ",%56,%57,%58,%59,%60,%61,%62,%63"
+#define TILEPOST_WGMMA_D72 TILEPOST_WGMMA_D64 ",%64,%65,%66,%67,%68,%69,%70,%71"
+#define TILEPOST_WGMMA_D80 TILEPOST_WGMMA_D72 ",%72,%73,%74,%75,%76,%77,%78,%79"
+#define TILEPOST_WGMMA_D88 TILEPOST_WGMMA_D80 ",%80,%81,%82,%83,%84,%85,%86,%87"
+#define TILEPOST_WGMMA_D96 TILEPOST_WGMMA_D88 ",%88,%89,%90,%91,%92,%93,%94,%95"
+#define TILEPOST_WGMMA_D104 TILEPOST_WGMMA_D96 ",%96,%97,%98,%99,%100,%101,%102,%103"
+#define TILEPOST_WGMMA_D112 TILEPOST_WGMMA_D104 ",%104,%105,%106,%107,%108,%109,%110,%111"
+#define TILEPOST_WGMMA_D120 TILEPOST_WGMMA_D112 ",%112,%113,%114,%115,%116,%117,%118,%119"
+#define TILEPOST_WGMMA_D128 TILEPOST_WGMMA_D120 ",%120,%121,%122,%123,%124,%125,%126,%127"
+#define TILEPOST_WGMMA_R4(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
+#define TILEPOST_WGMMA_R8(i) TILEPOST_WGMMA_R4(i), TILEPOST_WGMMA_R4(i + 4)
+#define TILEPOST_WGMMA_R16 TILEPOST_WGMMA_R8(0), TILEPOST_WGMMA_R8(8)
+#define TILEPOST_WGMMA_R24 TILEPOST_WGMMA_R16, TILEPOST_WGMMA_R8(16)
+#define TILEPOST_WGMMA_R32 TILEPOST_WGMMA_R24, TILEPOST_WGMMA_R8(24)
+#define TILEPOST_WGMMA_R40 TILEPOST_WGMMA_R32, TILEPOST_WGMMA_R8(32)
+#define TILEPOST_WGMMA_R48 TILEPOST_WGMMA_R40, TILEPOST_WGMMA_R8(40)
+#define TILEPOST_WGMMA_R56 TILEPOST_WGMMA_R48, TILEPOST_WGMMA_R8(48)
+#define TILEPOST_WGMMA_R64 TILEPOST_WGMMA_R56, TILEPOST_WGMMA_R8(56)
+#define TILEPOST_WGMMA_R72 TILEPOST_WGMMA_R64, TILEPOST_WGMMA_R8(64)
+#define TILEPOST_WGMMA_R80 TILEPOST_WGMMA_R72, TILEPOST_WGMMA_R8(72)
+#define TILEPOST_WGMMA_R88 TILEPOST_WGMMA_R80, TILEPOST_WGMMA_R8(80)
+#define TILEPOST_WGMMA_R96 TILEPOST_WGMMA_R88, TILEPOST_WGMMA_R8(88)
+#define TILEPOST_WGMMA_R104 TILEPOST_WGMMA_R96, TILEPOST_WGMMA_R8(96)
+#define TILEPOST_WGMMA_R112 TILEPOST_WGMMA_R104, TILEPOST_WGMMA_R8(104)
+#define TILEPOST_WGMMA_R120 TILEPOST_WGMMA_R112, TILEPOST_WGMMA_R8(112)
+#define TILEPOST_WGMMA_R128 TILEPOST_WGMMA_R120, TILEPOST_WGMMA_R8(120)
 
 // A, B and SCALE are the numbers of the operands that follow the registers. The immediates: both
-// operands times +1, both K-major.
-#define TILEPOST_WGMMA(N, TYPE, REGISTERS, A, B, SCALE, ...)                                      \
+// operands times +1; for 16-bit types also whether A and B are K-major (0) or not (1).
+#define TILEPOST_WGMMA(N, TYPE, N_MAJOR, M_MAJOR, SHAPE, IMMEDIATES, REGISTERS, A, B, SCALE, ...) \
   template <>                                                                                     \
-  __device__ __forceinline__ void wgmma<N, DType::TYPE>(float(&d)[N / 2], uint64_t a, uint64_t b, \
-                                                        bool accumulate) {                        \
+  __device__ __forceinline__ void wgmma<N, DType::TYPE, N_MAJOR, M_MAJOR>(                        \
+      float(&d)[N / 2], uint64_t a, uint64_t b, bool accumulate) {                                \
     asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, " SCALE                                        \
                  ", 0;\n"                                                                         \
-                 "wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." #TYPE "." #TYPE " {" REGISTERS \
-                 "}, " A ", " B ", p, 1, 1, 0, 0;\n}"                                             \
+                 "wgmma.mma_async.sync.aligned.m64n" #N SHAPE " {" REGISTERS "}, " A ", " B       \
+                 ", p, " IMMEDIATES ";\n}"                                                        \
                  : __VA_ARGS__                                                                    \
                  : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)));                            \
   }
+#define TILEPOST_WGMMA_TYPES(N, ...)                                                    \
+  TILEPOST_WGMMA(N, bf16, false, false, "k16.f32.bf16.bf16", "1, 1, 0, 0", __VA_ARGS__) \
+  TILEPOST_WGMMA(N, bf16, true, false, "k16.f32.bf16.bf16", "1, 1, 0, 1", __VA_ARGS__)  \
+  TILEPOST_WGMMA(N, bf16, false, true, "k16.f32.bf16.bf16", "1, 1, 1, 0", __VA_ARGS__)  \
+  TILEPOST_WGMMA(N, f16, false, false, "k16.f32.f16.f16", "1, 1, 0, 0", __VA_ARGS__)    \
+  TILEPOST_WGMMA(N, f16, true, false, "k16.f32.f16.f16", "1, 1, 0, 1", __VA_ARGS__)     \
+  TILEPOST_WGMMA(N, f16, false, true, "k16.f32.f16.f16", "1, 1, 1, 0", __VA_ARGS__)     \
+  TILEPOST_WGMMA(N, e4m3, false, false, "k32.f32.e4m3.e4m3", "1, 1", __VA_ARGS__)
 
-TILEPOST_WGMMA(128, bf16, TILEPOST_WGMMA_D64, "%64", "%65", "%66", TILEPOST_WGMMA_R64)
-TILEPOST_WGMMA(128, f16, TILEPOST_WGMMA_D64, "%64", "%65", "%66", TILEPOST_WGMMA_R64)
-TILEPOST_WGMMA(192, bf16, TILEPOST_WGMMA_D96, "%96", "%97", "%98", TILEPOST_WGMMA_R96)
-TILEPOST_WGMMA(192, f16, TILEPOST_WGMMA_D96, "%96", "%97", "%98", TILEPOST_WGMMA_R96)
-TILEPOST_WGMMA(256, bf16, TILEPOST_WGMMA_D128, "%128", "%129", "%130", TILEPOST_WGMMA_R128)
-TILEPOST_WGMMA(256, f16, TILEPOST_WGMMA_D128, "%128", "%129", "%130", TILEPOST_WGMMA_R128)
+TILEPOST_WGMMA_TYPES(8, TILEPOST_WGMMA_D4, "%4", "%5", "%6", TILEPOST_WGMMA_R4(0))
+TILEPOST_WGMMA_TYPES(16, TILEPOST_WGMMA_D8, "%8", "%9", "%10", TILEPOST_WGMMA_R8(0))
+TILEPOST_WGMMA_TYPES(32, TILEPOST_WGMMA_D16, "%16", "%17", "%18", TILEPOST_WGMMA_R16)
+TILEPOST_WGMMA_TYPES(48, TILEPOST_WGMMA_D24, "%24", "%25", "%26", TILEPOST_WGMMA_R24)
+TILEPOST_WGMMA_TYPES(64, TILEPOST_WGMMA_D32, "%32", "%33", "%34", TILEPOST_WGMMA_R32)
+TILEPOST_WGMMA_TYPES(80, TILEPOST_WGMMA_D40, "%40", "%41", "%42", TILEPOST_WGMMA_R40)
+TILEPOST_WGMMA_TYPES(96, TILEPOST_WGMMA_D48, "%48", "%49", "%50", TILEPOST_WGMMA_R48)
+TILEPOST_WGMMA_TYPES(112, TILEPOST_WGMMA_D56, "%56", "%57", "%58", TILEPOST_WGMMA_R56)
+TILEPOST_WGMMA_TYPES(128, TILEPOST_WGMMA_D64, "%64", "%65", "%66", TILEPOST_WGMMA_R64)
+TILEPOST_WGMMA_TYPES(160, TILEPOST_WGMMA_D80, "%80", "%81", "%82", TILEPOST_WGMMA_R80)
+TILEPOST_WGMMA_TYPES(176, TILEPOST_WGMMA_D88, "%88", "%89", "%90", TILEPOST_WGMMA_R88)
+TILEPOST_WGMMA_TYPES(192, TILEPOST_WGMMA_D96, "%96", "%97", "%98", TILEPOST_WGMMA_R96)
+TILEPOST_WGMMA_TYPES(208, TILEPOST_WGMMA_D104, "%104", "%105", "%106", TILEPOST_WGMMA_R104)
+TILEPOST_WGMMA_TYPES(224, TILEPOST_WGMMA_D112, "%112", "%113", "%114", TILEPOST_WGMMA_R112)
+TILEPOST_WGMMA_TYPES(240, TILEPOST_WGMMA_D120, "%120", "%121", "%122", TILEPOST_WGMMA_R120)
+TILEPOST_WGMMA_TYPES(256, TILEPOST_WGMMA_D128, "%128", "%129", "%130", TILEPOST_WGMMA_R128)
 
-#undef TILEPOST_WGMMA_D64
-#undef TILEPOST_WGMMA_D96
-#undef TILEPOST_WGMMA_D128
-#undef TILEPOST_WGMMA_R8
-#undef TILEPOST_WGMMA_R32
-#undef TILEPOST_WGMMA_R64
-#undef TILEPOST_WGMMA_R96
-#undef TILEPOST_WGMMA_R128
+#undef TILEPOST_WGMMA_TYPES
 #undef TILEPOST_WGMMA
+#undef TILEPOST_WGMMA_R128
+#undef TILEPOST_WGMMA_R120
+#undef TILEPOST_WGMMA_R112
+#undef TILEPOST_WGMMA_R104
+#undef TILEPOST_WGMMA_R96
+#undef TILEPOST_WGMMA_R88
+#undef TILEPOST_WGMMA_R80
+#undef TILEPOST_WGMMA_R72
+#undef TILEPOST_WGMMA_R64
+#undef TILEPOST_WGMMA_R56
+#undef TILEPOST_WGMMA_R48
+#undef TILEPOST_WGMMA_R40
+#undef TILEPOST_WGMMA_R32
+#undef TILEPOST_WGMMA_R24
+#undef TILEPOST_WGMMA_R16
+#undef TILEPOST_WGMMA_R8
+#undef TILEPOST_WGMMA_R4
+#undef TILEPOST_WGMMA_D128
+#undef TILEPOST_WGMMA_D120
+#undef TILEPOST_WGMMA_D112
+#undef TILEPOST_WGMMA_D104
+#undef TILEPOST_WGMMA_D96
+#undef TILEPOST_WGMMA_D88
+#undef TILEPOST_WGMMA_D80
+#undef TILEPOST_WGMMA_D72
+#undef TILEPOST_WGMMA_D64
+#undef TILEPOST_WGMMA_D56
+#undef TILEPOST_WGMMA_D48
+#undef TILEPOST_WGMMA_D40
+#undef TILEPOST_WGMMA_D32
+#undef TILEPOST_WGMMA_D24
+#undef TILEPOST_WGMMA_D16
+#undef TILEPOST_WGMMA_D8
+#undef TILEPOST_WGMMA_D4
 
 }  // namespace tilepost::ptx
 

@@ -66,9 +66,13 @@ void CudaDevice::copy_to_host(void* target, const void* source, size_t bytes) {
 
 void CudaDevice::fill_operand(void* data, int64_t count, const Distribution& distribution,
                               uint64_t stream, tilepost_dtype_t type) {
-  check_cuda(verify::fill_operand(static_cast<uint16_t*>(data), count, distribution, stream, type,
-                                  stream_),
+  check_cuda(verify::fill_operand(data, count, distribution, stream, type, stream_),
              "fill_operand");
+}
+
+void CudaDevice::fill_scales(float* data, int64_t count, const Distribution& distribution,
+                             uint64_t stream) {
+  check_cuda(verify::fill_scales(data, count, distribution, stream, stream_), "fill_scales");
 }
 
 // Every rank's operands are made here again, one rank after the other.
@@ -86,26 +90,28 @@ void CudaDevice::reference(const ReferenceJob& job) {
              "cudaMemcpyAsync");
   fill_bytes(sum.get(), 0, elements * sizeof(double));
   fill_bytes(bound.get(), 0, elements * sizeof(float));
-  for (int rank = 0; rank < problem.ranks; ++rank) {
+  for (int rank = job.first_rank; rank < job.end_rank; ++rank) {
     const uint64_t a_stream = stream_of(job.seed, job.run, rank, Matrix::a);
     const uint64_t b_stream = stream_of(job.seed, job.run, rank, Matrix::b);
     check_cuda(fill_rows(a.get(), rows.get(), job.num_rows, problem.k, job.distribution, a_stream,
                          stream_),
                "fill_rows");
-    check_cuda(
-        fill_rows(b.get(), nullptr, problem.n, problem.k, job.distribution, b_stream, stream_),
-        "fill_rows");
+    check_cuda(fill_columns(b.get(), problem, job.distribution, b_stream, stream_), "fill_columns");
     check_cuda(row_norms(a.get(), job.num_rows, problem.k, a_norms.get(), stream_), "row_norms");
     check_cuda(row_norms(b.get(), problem.n, problem.k, b_norms.get(), stream_), "row_norms");
-    check_cuda(add_products({a.get(), b.get(), a_norms.get(), b_norms.get(), job.num_rows,
-                             problem.n, problem.k, job.weights, sum.get(), bound.get()},
+    check_cuda(add_products({a.get(), b.get(), a_norms.get(), b_norms.get(), rows.get(),
+                             job.num_rows, problem.n, problem.k, job.weights,
+                             epilogue_source(job, rank), sum.get(), bound.get()},
                             exact, stream_),
                "add_products");
   }
-  check_cuda(narrow(sum.get(), narrowed.get(), elements, stream_), "narrow");
+  check_cuda(
+      finish_sums({rows.get(), job.num_rows, problem.n, job.weights,
+                   epilogue_source(job, job.first_rank), sum.get(), bound.get(), narrowed.get()},
+                  stream_),
+      "finish_sums");
   copy_to_host(job.sum, narrowed.get(), elements * sizeof(float));
   copy_to_host(job.bound, bound.get(), elements * sizeof(float));
-  for (int64_t i = 0; i < elements; ++i) job.bound[i] += job.weights.absolute;
 }
 
 }  // namespace tilepost::verify

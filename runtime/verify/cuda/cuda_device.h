@@ -25,6 +25,8 @@ class CudaDevice final : public RankDevice {
   void copy_to_host(void* target, const void* source, size_t bytes) override;
   void fill_operand(void* data, int64_t count, const Distribution& distribution, uint64_t stream,
                     tilepost_dtype_t type) override;
+  void fill_scales(float* data, int64_t count, const Distribution& distribution,
+                   uint64_t stream) override;
   void reference(const ReferenceJob& job) override;
 
  private:

@@ -1,4 +1,5 @@
 // The CUDA target: rank r is GPU r, one thread each, one NCCL communicator.
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -69,6 +70,12 @@ class CudaWorld final : public World {
 
 const char* target_name() {
   return "cuda";
+}
+
+int ranks_available(int ranks) {
+  int count = 0;
+  check_cuda(cudaGetDeviceCount(&count), "cudaGetDeviceCount");
+  return std::max(1, std::min(ranks, count));
 }
 
 std::unique_ptr<World> open_world(int ranks) {

@@ -8,6 +8,7 @@ constexpr int kTile = 32;  // threads along each side of a block of the product
 
 int blocks_for(int64_t count) {
   const int64_t blocks = (count + kThreads - 1) / kThreads;
+  if (blocks < 1) return 1;
   return static_cast<int>(blocks < 1 << 20 ? blocks : 1 << 20);
 }
 
@@ -19,18 +20,34 @@ __device__ int64_t index_step() {
   return static_cast<int64_t>(gridDim.x) * blockDim.x;
 }
 
-__global__ void fill_operand_kernel(uint16_t* data, int64_t count, Distribution distribution,
+__global__ void fill_operand_kernel(void* data, int64_t count, Distribution distribution,
                                     uint64_t stream_id, tilepost_dtype_t type) {
+  for (int64_t i = first_index(); i < count; i += index_step()) {
+    const uint16_t bits = encode(value_at(distribution, stream_id, i), type);
+    if (type == TILEPOST_E4M3)
+      static_cast<uint8_t*>(data)[i] = static_cast<uint8_t>(bits);
+    else
+      static_cast<uint16_t*>(data)[i] = bits;
+  }
+}
+
+__global__ void fill_scales_kernel(float* data, int64_t count, Distribution distribution,
+                                   uint64_t stream_id) {
   for (int64_t i = first_index(); i < count; i += index_step())
-    data[i] = encode(value_at(distribution, stream_id, i), type);
+    data[i] = scale_at(distribution, stream_id, i);
 }
 
 __global__ void fill_rows_kernel(float* values, const int64_t* rows, int64_t num_rows, int64_t k,
                                  Distribution distribution, uint64_t stream_id) {
   for (int64_t i = first_index(); i < num_rows * k; i += index_step()) {
-    const int64_t row = rows != nullptr ? rows[i / k] : i / k;
-    values[i] = value_at(distribution, stream_id, row * k + i % k);
+    values[i] = value_at(distribution, stream_id, rows[i / k] * k + i % k);
   }
+}
+
+__global__ void fill_columns_kernel(float* values, int64_t n, int64_t k, bool nn,
+                                    Distribution distribution, uint64_t stream_id) {
+  for (int64_t i = first_index(); i < n * k; i += index_step())
+    values[i] = value_at(distribution, stream_id, nn ? i % k * n + i / k : i);
 }
 
 __global__ void row_norms_kernel(const float* values, int64_t num_rows, int64_t k, float* norms) {
@@ -59,22 +76,39 @@ __global__ void add_products_kernel(RankProducts p) {
   }
   const int64_t row = first_row + y, col = first_col + x;
   if (row >= p.rows || col >= p.cols) return;
-  p.sum[row * p.cols + col] += static_cast<double>(sum);
-  p.bound[row * p.cols + col] += p.weights.partial * fabsf(static_cast<float>(sum)) +
-                                 p.weights.product * p.a_norms[row] * p.b_norms[col];
+  add_partial(p.epilogue, p.weights, p.output_rows[row], col, static_cast<double>(sum),
+              p.a_norms[row] * p.b_norms[col], p.sum[row * p.cols + col],
+              p.bound[row * p.cols + col]);
 }
 
-__global__ void narrow_kernel(const double* source, float* target, int64_t count) {
-  for (int64_t i = first_index(); i < count; i += index_step())
-    target[i] = static_cast<float>(source[i]);
+__global__ void finish_sums_kernel(FinishSums s) {
+  for (int64_t i = first_index(); i < s.rows * s.cols; i += index_step()) {
+    double sum = s.sum[i];
+    finish(s.epilogue, s.weights, s.output_rows[i / s.cols], i % s.cols, sum, s.bound[i]);
+    s.narrowed[i] = static_cast<float>(sum);
+  }
 }
 
 }  // namespace
 
-cudaError_t fill_operand(uint16_t* data, int64_t count, const Distribution& distribution,
+cudaError_t fill_operand(void* data, int64_t count, const Distribution& distribution,
                          uint64_t stream_id, tilepost_dtype_t type, cudaStream_t stream) {
   fill_operand_kernel<<<blocks_for(count), kThreads, 0, stream>>>(data, count, distribution,
                                                                   stream_id, type);
+  return cudaGetLastError();
+}
+
+cudaError_t fill_scales(float* data, int64_t count, const Distribution& distribution,
+                        uint64_t stream_id, cudaStream_t stream) {
+  fill_scales_kernel<<<blocks_for(count), kThreads, 0, stream>>>(data, count, distribution,
+                                                                 stream_id);
+  return cudaGetLastError();
+}
+
+cudaError_t fill_columns(float* values, const Problem& problem, const Distribution& distribution,
+                         uint64_t stream_id, cudaStream_t stream) {
+  fill_columns_kernel<<<blocks_for(problem.n * problem.k), kThreads, 0, stream>>>(
+      values, problem.n, problem.k, problem.operands == TILEPOST_NN, distribution, stream_id);
   return cudaGetLastError();
 }
 
@@ -102,8 +136,8 @@ cudaError_t add_products(const RankProducts& products, bool exact, cudaStream_t 
   return cudaGetLastError();
 }
 
-cudaError_t narrow(const double* source, float* target, int64_t count, cudaStream_t stream) {
-  narrow_kernel<<<blocks_for(count), kThreads, 0, stream>>>(source, target, count);
+cudaError_t finish_sums(const FinishSums& sums, cudaStream_t stream) {
+  finish_sums_kernel<<<blocks_for(sums.rows * sums.cols), kThreads, 0, stream>>>(sums);
   return cudaGetLastError();
 }
 

@@ -6,32 +6,40 @@
 
 #include <cuda_runtime_api.h>
 
-#include "runtime/verify/reference.h"
+#include "runtime/verify/epilogue.h"
 
 namespace tilepost::verify {
 
 // data[i] = element i of the stream, encoded as `type`.
-cudaError_t fill_operand(uint16_t* data, int64_t count, const Distribution& distribution,
+cudaError_t fill_operand(void* data, int64_t count, const Distribution& distribution,
                          uint64_t stream_id, tilepost_dtype_t type, cudaStream_t stream);
 
-// values[i][0 .. k) = row rows[i] of the matrix; rows may be null: row i.
+// data[i] = scale i of the stream.
+cudaError_t fill_scales(float* data, int64_t count, const Distribution& distribution,
+                        uint64_t stream_id, cudaStream_t stream);
+
+// values[i][0 .. k) = row rows[i] of A.
 cudaError_t fill_rows(float* values, const int64_t* rows, int64_t num_rows, int64_t k,
                       const Distribution& distribution, uint64_t stream_id, cudaStream_t stream);
+
+// values[i][0 .. k) = column i of B, for i < n.
+cudaError_t fill_columns(float* values, const Problem& problem, const Distribution& distribution,
+                         uint64_t stream_id, cudaStream_t stream);
 
 // norms[i] = Euclidean norm of values[i][0 .. k).
 cudaError_t row_norms(const float* values, int64_t num_rows, int64_t k, float* norms,
                       cudaStream_t stream);
 
-// Adds one rank's products: with P = a[i] . b[j],
-//   sum[i][j] += P;  bound[i][j] += weights.partial * |P| + weights.product * a_norms[i] *
-//   b_norms[j]
+// Adds one rank's result: add_partial() of a[i] . b[j] for output row rows[i], column j.
 struct RankProducts {
   const float* a;        // [rows][k]
   const float* b;        // [cols][k]
   const float* a_norms;  // [rows]
   const float* b_norms;  // [cols]
+  const int64_t* output_rows;
   int64_t rows, cols, k;
   ErrorWeights weights;
+  EpilogueSource epilogue;
   double* sum;   // [rows][cols]
   float* bound;  // [rows][cols]
 };
@@ -39,7 +47,16 @@ struct RankProducts {
 // Sums in fp32 where `exact` (every partial sum is an integer below 2^24), else in fp64.
 cudaError_t add_products(const RankProducts& products, bool exact, cudaStream_t stream);
 
-// target[i] = source[i].
-cudaError_t narrow(const double* source, float* target, int64_t count, cudaStream_t stream);
+// finish() of every element; the expected values, rounded to float, go to `narrowed`.
+struct FinishSums {
+  const int64_t* output_rows;  // [rows]
+  int64_t rows, cols;
+  ErrorWeights weights;
+  EpilogueSource epilogue;
+  const double* sum;  // [rows][cols]
+  float* bound;       // [rows][cols]
+  float* narrowed;    // [rows][cols]
+};
+cudaError_t finish_sums(const FinishSums& sums, cudaStream_t stream);
 
 }  // namespace tilepost::verify

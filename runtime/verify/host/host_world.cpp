@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/verify/epilogue.h"
 #include "runtime/verify/world.h"
 
 namespace tilepost::verify {
@@ -14,15 +15,26 @@ namespace {
 constexpr size_t kAlignment = 256;
 
 template <class T>
-std::vector<T> make_rows(const ReferenceJob& job, int rank, Matrix matrix, const int64_t* rows,
-                         int64_t num_rows) {
+std::vector<T> make_a(const ReferenceJob& job, int rank) {
   const int64_t k = job.problem.k;
-  const uint64_t stream = stream_of(job.seed, job.run, rank, matrix);
-  std::vector<T> values(static_cast<size_t>(num_rows * k));
-  for (int64_t i = 0; i < num_rows; ++i)
+  const uint64_t stream = stream_of(job.seed, job.run, rank, Matrix::a);
+  std::vector<T> values(static_cast<size_t>(job.num_rows * k));
+  for (int64_t i = 0; i < job.num_rows; ++i)
     for (int64_t j = 0; j < k; ++j)
-      values[i * k + j] =
-          static_cast<T>(value_at(job.distribution, stream, (rows ? rows[i] : i) * k + j));
+      values[i * k + j] = static_cast<T>(value_at(job.distribution, stream, job.rows[i] * k + j));
+  return values;
+}
+
+// The columns of B as rows of k.
+template <class T>
+std::vector<T> make_b(const ReferenceJob& job, int rank) {
+  const Problem& problem = job.problem;
+  const uint64_t stream = stream_of(job.seed, job.run, rank, Matrix::b);
+  std::vector<T> values(static_cast<size_t>(problem.n * problem.k));
+  for (int64_t i = 0; i < problem.n; ++i)
+    for (int64_t j = 0; j < problem.k; ++j)
+      values[i * problem.k + j] =
+          static_cast<T>(value_at(job.distribution, stream, problem.b_index(j, i)));
   return values;
 }
 
@@ -46,8 +58,9 @@ std::vector<float> norms(const std::vector<T>& values, int64_t rows, int64_t k) 
 template <class T, class Sum>
 void add_rank(const ReferenceJob& job, int rank, std::vector<double>& sum) {
   const Problem& problem = job.problem;
-  const std::vector<T> a = make_rows<T>(job, rank, Matrix::a, job.rows, job.num_rows);
-  const std::vector<T> b = make_rows<T>(job, rank, Matrix::b, nullptr, problem.n);
+  const EpilogueSource epilogue = epilogue_source(job, rank);
+  const std::vector<T> a = make_a<T>(job, rank);
+  const std::vector<T> b = make_b<T>(job, rank);
   std::vector<float> a_norms, b_norms;
   if (job.weights.product != 0) {
     a_norms = norms<T, Sum>(a, job.num_rows, problem.k);
@@ -60,10 +73,9 @@ void add_rank(const ReferenceJob& job, int rank, std::vector<double>& sum) {
       for (int64_t j = j0; j < std::min(problem.n, j0 + block); ++j) {
         const Sum partial = dot<T, Sum>(&a[i * problem.k], &b[j * problem.k], problem.k);
         const int64_t at = i * problem.n + j;
-        sum[at] += static_cast<double>(partial);
-        if (job.weights.product != 0)
-          job.bound[at] += job.weights.partial * std::fabs(static_cast<float>(partial)) +
-                           job.weights.product * a_norms[i] * b_norms[j];
+        const float norms = job.weights.product != 0 ? a_norms[i] * b_norms[j] : 0;
+        add_partial(epilogue, job.weights, job.rows[i], j, static_cast<double>(partial), norms,
+                    sum[at], job.bound[at]);
       }
 }
 
@@ -89,22 +101,34 @@ class HostDevice final : public RankDevice {
 
   void fill_operand(void* data, int64_t count, const Distribution& distribution, uint64_t stream,
                     tilepost_dtype_t type) override {
-    auto* elements = static_cast<uint16_t*>(data);
-    for (int64_t i = 0; i < count; ++i)
-      elements[i] = encode(value_at(distribution, stream, i), type);
+    for (int64_t i = 0; i < count; ++i) {
+      const uint16_t bits = encode(value_at(distribution, stream, i), type);
+      if (type == TILEPOST_E4M3)
+        static_cast<uint8_t*>(data)[i] = static_cast<uint8_t>(bits);
+      else
+        static_cast<uint16_t*>(data)[i] = bits;
+    }
+  }
+  void fill_scales(float* data, int64_t count, const Distribution& distribution,
+                   uint64_t stream) override {
+    for (int64_t i = 0; i < count; ++i) data[i] = scale_at(distribution, stream, i);
   }
 
   // Integers are summed as integers, which is exact and fast; all else in double.
   void reference(const ReferenceJob& job) override {
     std::vector<double> sum(static_cast<size_t>(job.num_rows * job.problem.n), 0.0);
-    std::fill_n(job.bound, sum.size(), job.weights.absolute);
-    for (int rank = 0; rank < job.problem.ranks; ++rank)
+    std::fill_n(job.bound, sum.size(), 0.0f);
+    for (int rank = job.first_rank; rank < job.end_rank; ++rank)
       if (job.distribution.kind == DataKind::exact)
         add_rank<int16_t, int32_t>(job, rank, sum);
       else
         add_rank<double, double>(job, rank, sum);
-    std::transform(sum.begin(), sum.end(), job.sum,
-                   [](double value) { return static_cast<float>(value); });
+    const EpilogueSource epilogue = epilogue_source(job, job.first_rank);
+    for (int64_t at = 0; at < static_cast<int64_t>(sum.size()); ++at) {
+      const int64_t row = job.rows[at / job.problem.n], col = at % job.problem.n;
+      finish(epilogue, job.weights, row, col, sum[at], job.bound[at]);
+      job.sum[at] = static_cast<float>(sum[at]);
+    }
   }
 };
 
@@ -134,6 +158,10 @@ class HostWorld final : public World {
 
 const char* target_name() {
   return "host";
+}
+
+int ranks_available(int ranks) {
+  return ranks;
 }
 
 std::unique_ptr<World> open_world(int ranks) {

@@ -73,6 +73,7 @@ inline void build_plan(const SmallPlan& small, Plan& plan) {
   plan.k = 8;
   plan.layout = small.layout;
   plan.transport = Transport::nccl;
+  plan.kernel.launch = LaunchKind::host;
   plan.kernel.tile_m = small.tile_m;
   plan.kernel.tile_n = small.tile_n;
   plan.kernel.cluster = small.cluster;

@@ -22,8 +22,9 @@ TEST_CASE("every configuration fits its architecture") {
 }
 
 TEST_CASE("shared memory is what the kernels' layouts need") {
-  REQUIRE(shared_bytes(sm90_configs()[0]) == 3 * 384 * 64 * 2 + 65536 + 1024);  // 128x256, 4 panels
-  REQUIRE(shared_bytes(sm90_configs()[1]) == 230400);
+  for (const KernelConfig& config : sm90_configs())  // rows of 128 bytes, panels of 64 x 64
+    REQUIRE(shared_bytes(config) == config.stages * (config.tile_m + config.tile_n) * 128 +
+                                        2 * config.panels * 8192 + 1024);
   REQUIRE(shared_bytes(sm80_configs(Arch::sm_80)[0]) == 3 * 384 * 64 * 2);
   // The staged tile is larger than the pipeline here: 64 x 136 x 2 against 2 x 96 x 16 x 2.
   KernelConfig config = sm80_configs(Arch::sm_80)[3];
@@ -36,7 +37,7 @@ TEST_CASE("a kernel carries every tunable of its template") {
   KernelRequest request;
   request.cluster = 2;
   request.band = 16;
-  request.element = ElementType::f16;
+  request.element = request.output = ElementType::f16;
   const KernelPlan sm90 = make_kernel(sm90_configs()[0], request);
   REQUIRE(sm90.tunables == std::map<std::string, std::string>{{"TILE_M", "128"},
                                                               {"TILE_N", "256"},
@@ -44,37 +45,92 @@ TEST_CASE("a kernel carries every tunable of its template") {
                                                               {"PANELS", "4"},
                                                               {"CLUSTER", "2"},
                                                               {"BAND", "16"},
-                                                              {"ELEMENT", "tilepost::DType::f16"}});
+                                                              {"ELEMENT", "tilepost::DType::f16"},
+                                                              {"OUTPUT", "tilepost::DType::f16"},
+                                                              {"EPILOGUE", "0"},
+                                                              {"NN", "0"},
+                                                              {"PINGPONG", "0"},
+                                                              {"PRECISE", "0"}});
   REQUIRE(sm90.threads == 384);
   REQUIRE(sm90.signals_per_tile == 2);
   REQUIRE(sm90.launch == LaunchKind::tma);
 
   request.load_vector = 2;
+  request.load_vector_b = 4;
   request.store_vector = 4;
-  request.element = ElementType::bf16;
+  request.element = request.output = ElementType::bf16;
+  request.operands = GemmLayout::nn;
+  request.epilogue = TILEPOST_SCALE | TILEPOST_BIAS;
   const KernelPlan sm80 = make_kernel(sm80_configs(Arch::sm_86)[1], request);
-  REQUIRE(sm80.tunables ==
-          std::map<std::string, std::string>{{"TILE_M", "128"},
-                                             {"TILE_N", "128"},
-                                             {"TILE_K", "32"},
-                                             {"STAGES", "3"},
-                                             {"WARP_M", "64"},
-                                             {"WARP_N", "64"},
-                                             {"CTAS_PER_SM", "2"},
-                                             {"LOAD_VECTOR", "2"},
-                                             {"STORE_VECTOR", "4"},
-                                             {"BAND", "16"},
-                                             {"ELEMENT", "tilepost::DType::bf16"}});
+  REQUIRE(sm80.tunables == std::map<std::string, std::string>{{"TILE_M", "128"},
+                                                              {"TILE_N", "128"},
+                                                              {"TILE_K", "32"},
+                                                              {"STAGES", "3"},
+                                                              {"WARP_M", "64"},
+                                                              {"WARP_N", "64"},
+                                                              {"CTAS_PER_SM", "2"},
+                                                              {"LOAD_VECTOR", "2"},
+                                                              {"LOAD_VECTOR_B", "4"},
+                                                              {"STORE_VECTOR", "4"},
+                                                              {"BAND", "16"},
+                                                              {"ELEMENT", "tilepost::DType::bf16"},
+                                                              {"OUTPUT", "tilepost::DType::bf16"},
+                                                              {"EPILOGUE", "9"},
+                                                              {"NN", "1"},
+                                                              {"PRECISE", "0"}});
   REQUIRE(sm80.threads == 128);
   REQUIRE(sm80.signals_per_tile == 1);
 
   const KernelPlan host = make_kernel(host_config(32, 48), request);
   REQUIRE(host.file == "gemm_host.cpp");
-  REQUIRE(host.tunables ==
-          std::map<std::string, std::string>{{"TILE_M", "32"},
-                                             {"TILE_N", "48"},
-                                             {"BAND", "16"},
-                                             {"ELEMENT", "tilepost::DType::bf16"}});
+  REQUIRE(host.tunables == std::map<std::string, std::string>{{"TILE_M", "32"},
+                                                              {"TILE_N", "48"},
+                                                              {"BAND", "16"},
+                                                              {"ELEMENT", "tilepost::DType::bf16"},
+                                                              {"OUTPUT", "tilepost::DType::bf16"},
+                                                              {"EPILOGUE", "9"},
+                                                              {"NN", "1"}});
+  REQUIRE(host.launch_cluster == 1);
+}
+
+bool same(const tilepost_box_t& x, const tilepost_box_t& y) {
+  return x.columns == y.columns && x.rows == y.rows && x.swizzle == y.swizzle &&
+         x.promote == y.promote;
+}
+
+TEST_CASE("gemm_sm90's boxes are what it loads and stores at a time") {
+  KernelRequest request;
+  request.cluster = 4;
+  const KernelConfig config = sm90_configs()[0];
+  const KernelPlan tn = make_kernel(config, request);
+  REQUIRE(same(tn.box_a, {64, config.tile_m, 128, 0}));
+  REQUIRE(same(tn.box_b, {64, config.tile_n / 4, 128, 0}));
+  REQUIRE(same(tn.box_c, {64, 64, 128, 0}));
+  REQUIRE(tn.launch_cluster == 4);
+  request.operands = GemmLayout::nn;
+  const KernelPlan nn = make_kernel(config, request);
+  REQUIRE(same(nn.box_a, tn.box_a));
+  REQUIRE(same(nn.box_b, {64, 16, 128, 0}));
+  request.operands = GemmLayout::tn;
+  request.element = ElementType::e4m3;
+  const KernelPlan e4m3 = make_kernel(config, request);
+  REQUIRE(e4m3.tile_k == 128);
+  REQUIRE(same(e4m3.box_a, {128, config.tile_m, 128, 0}));
+  REQUIRE(same(e4m3.box_b, {128, config.tile_n / 4, 128, 0}));
+  REQUIRE(same(e4m3.box_c, tn.box_c));
+  REQUIRE(e4m3.shared_bytes == tn.shared_bytes);
+  REQUIRE(e4m3.tunables.at("PRECISE") == "1");
+  request.accumulate = Accumulate::fast;
+  REQUIRE(make_kernel(config, request).tunables.at("PRECISE") == "0");
+}
+
+TEST_CASE("consumers that take turns post a tile once") {
+  KernelConfig config = sm90_configs()[0];
+  REQUIRE_FALSE(config.pingpong);
+  REQUIRE(signals_per_tile(config) == 2);
+  config.pingpong = true;
+  REQUIRE(signals_per_tile(config) == 1);
+  REQUIRE(make_kernel(config, {}).tunables.at("PINGPONG") == "1");
 }
 
 TEST_CASE("a band is a multiple of the cluster and no more than the output needs") {

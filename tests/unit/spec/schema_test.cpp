@@ -95,7 +95,9 @@ std::vector<json::Value> candidates(const Field& field) {
 // Refused by a rule between fields, which the schema does not state.
 bool refused_by_rule(const std::string& log) {
   for (const char* words :
-       {"must equal gemm.a", "fewer than 2^46 elements", "needs schedule.layout"})
+       {"must equal gemm.a", "fewer than 2^46 elements", "needs schedule.layout",
+        "is not possible with e4m3", "is for e4m3", "before a sum over ranks", "can be one",
+        "in the kernels; write", "has nothing to send", "sends nothing"})
     if (log.find(words) != std::string::npos) return true;
   return false;
 }

@@ -32,6 +32,37 @@ TEST_CASE("every value survives its encoding") {
           REQUIRE(decode(encode(value, type), type) == value);
 }
 
+TEST_CASE("e4m3 values survive their encoding") {
+  for (const DataKind kind : {DataKind::exact, DataKind::random})
+    for (const int k : {1, 7, 64, 1000})
+      for (const tilepost_dtype_t output : kTypes) {
+        const Distribution data = make_distribution(kind, k, 1, output, TILEPOST_E4M3);
+        for (const float value : draw(data, mix(k), 20000)) {
+          const uint16_t bits = encode(value, TILEPOST_E4M3);
+          REQUIRE(bits <= 0xff);
+          // The definition: bias 7, three bits of fraction.
+          const int exponent = bits >> 3 & 15, fraction = bits & 7;
+          const float magnitude = exponent == 0 ? std::ldexp(float(fraction), -9)
+                                                : std::ldexp(float(8 + fraction), exponent - 10);
+          REQUIRE((bits & 0x80 ? -magnitude : magnitude) == value);
+        }
+      }
+}
+
+TEST_CASE("scales are powers of two in exact data, and all of a range in random data") {
+  const Distribution exact = make_distribution(DataKind::exact, 64, 1, TILEPOST_BF16);
+  const Distribution random = make_distribution(DataKind::random, 64, 1, TILEPOST_BF16);
+  std::set<float> exact_values, random_values;
+  for (int i = 0; i < 60000; ++i) {
+    exact_values.insert(scale_at(exact, 5, i));
+    random_values.insert(scale_at(random, 5, i));
+  }
+  CHECK(exact_values == std::set<float>{1, 2});
+  CHECK(random_values.size() == 2048);
+  CHECK(*random_values.begin() == 0.5f);
+  CHECK(*random_values.rbegin() < 2.0f);
+}
+
 TEST_CASE("decode knows every bit pattern") {
   CHECK(decode(0x3f80, TILEPOST_BF16) == 1.0f);
   CHECK(decode(0xc000, TILEPOST_BF16) == -2.0f);
@@ -97,10 +128,12 @@ TEST_CASE("many products: no sum leaves the exact integers, whatever its order")
     }
 }
 
-// P(Binomial >= 4 mu) <= (e^3 / 4^4)^mu: the claim of distribution.cpp.
-TEST_CASE("the bound on leaving the exact integers is below 1e-70") {
+// P(Binomial >= 4 mu) <= (e^3 / 4^4)^mu: the claims of distribution.cpp.
+TEST_CASE("the bound on leaving the exact integers is below 1e-70, with any epilogue 1e-16") {
   const double mean = exact_limit(TILEPOST_BF16) / 4.0;
   CHECK(mean * std::log10(std::exp(3.0) / 256.0) < -70);
+  const double least = (exact_limit(TILEPOST_BF16) - 2 * kMaxAddend) / 4.0 / 4.0;
+  CHECK(least * std::log10(std::exp(3.0) / 256.0) < -16);
 }
 
 TEST_CASE("exact values are balanced and cover their range") {

@@ -56,11 +56,12 @@ Program make_program(tilepost_layout_t layout) {
 }
 
 // Stores one element beyond the output after all else is done.
-void overrunning_kernel(const void* a, const void* b, void* c, tilepost_shape_t shape, int worker,
-                        int workers, tilepost_view_t view) {
+void overrunning_kernel(const void* a, const void* b, void* c, tilepost_shape_t shape,
+                        tilepost_epilogue_t epilogue, int worker, int workers,
+                        tilepost_view_t view) {
   if (worker == 0) static_cast<uint16_t*>(c)[int64_t{shape.m} * shape.n] = 0;
   hand_woven::kernel<tilepost::Layout::panel, kTileM, kTileN, tilepost::Bf16, Fault::none>(
-      a, b, c, shape, worker, workers, view);
+      a, b, c, shape, epilogue, worker, workers, view);
 }
 
 }  // namespace

@@ -20,16 +20,15 @@ struct Result {
 Result host_reference(const Problem& problem, DataKind kind, std::vector<int64_t> rows) {
   const size_t elements = rows.size() * problem.n;
   Result result{std::vector<float>(elements), std::vector<float>(elements)};
-  open_world(1)->device(0).reference(
-      {problem, make_distribution(kind, problem.k, problem.ranks, problem.output),
-       error_weights(kind, problem), 9, 2, rows.data(), static_cast<int64_t>(rows.size()),
-       result.sum.data(), result.bound.data()});
+  open_world(1)->device(0).reference({problem, distribution_of(kind, problem),
+                                      error_weights(kind, problem), 9, 2, 0, problem.summed(),
+                                      rows.data(), static_cast<int64_t>(rows.size()),
+                                      result.sum.data(), result.bound.data()});
   return result;
 }
 
 double value(const Problem& problem, DataKind kind, int rank, Matrix matrix, int64_t index) {
-  return value_at(make_distribution(kind, problem.k, problem.ranks, problem.output),
-                  stream_of(9, 2, rank, matrix), index);
+  return value_at(distribution_of(kind, problem), stream_of(9, 2, rank, matrix), index);
 }
 
 double partial(const Problem& problem, DataKind kind, int rank, int64_t row, int64_t col) {

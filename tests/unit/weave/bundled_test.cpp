@@ -50,6 +50,37 @@ TEST_CASE("the host kernel is woven") {
   }
 }
 
+TEST_CASE("the host kernel is woven for every type, layout of B and epilogue") {
+  for (const char* epilogue : {"0", "7", "8", "24", "97", "105"})
+    for (const char* nn : {"0", "1"}) {
+      WeaveRequest request = bundled("gemm_host", ".cpp");
+      request.tunables = {{"ELEMENT", "tilepost::DType::e4m3"},
+                          {"OUTPUT", "tilepost::DType::f16"},
+                          {"EPILOGUE", epilogue},
+                          {"NN", nn}};
+      check_bundled(request);
+    }
+}
+
+TEST_CASE("the GPU kernels are woven for every layout of B, type and epilogue") {
+  for (const char* kernel : {"gemm_sm80", "gemm_sm90"})
+    for (const char* epilogue : {"0", "14", "16", "32", "105"}) {
+      WeaveRequest request = bundled(kernel, ".cu");
+      request.tunables = {{"EPILOGUE", epilogue}, {"NN", "1"}, {"OUTPUT", "tilepost::DType::bf16"}};
+      check_bundled(request);
+      request.tunables = {{"EPILOGUE", epilogue},
+                          {"ELEMENT", "tilepost::DType::e4m3"},
+                          {"OUTPUT", "tilepost::DType::f16"},
+                          {"TILE_N", "128"},
+                          {"PRECISE", "1"}};
+      if (llvm::StringRef(kernel) == "gemm_sm80") {
+        request.tunables["TILE_K"] = "128";
+        request.tunables["STAGES"] = "3";
+      }
+      check_bundled(request);
+    }
+}
+
 TEST_CASE("the sm_80 kernel is woven for every vector width") {
   for (const char* vector : {"8", "4", "2", "1"}) {
     WeaveRequest request = bundled("gemm_sm80", ".cu");
@@ -71,7 +102,7 @@ TEST_CASE("comments of what is kept are kept") {
   const WeaveRequest request = bundled("gemm_sm80", ".cu");
   const std::string body = weave_kernel(request).body;
   CHECK(body.substr(0, 20) == request.source.substr(0, 20));
-  CHECK(body.find("// Offset of a chunk in a stage's operand.") != std::string::npos);
+  CHECK(body.find("// One step's fragments of a warp.") != std::string::npos);
 }
 
 }  // namespace tilepost

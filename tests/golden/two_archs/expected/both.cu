@@ -2,19 +2,21 @@
 //   out[1024, 1024] = sum over 4 ranks of A[1024, 1024] * B[1024, 1024]^T, bf16 in, bf16 out
 //   sm_80: gemm_sm80, tile 128x128, 1 wave in 1 group, panel layout
 //   sm_90a: gemm_sm90, tile 128x128, 1 wave in 1 group, panel layout
-//   plan 58a74a24defa25d0
+//   plan b6a4ebf5477f5deb
 #include "both.h"
 
 #include <tilepost/device/arch.h>
 #include <tilepost/device/element.cuh>
+#include <tilepost/device/epilogue.cuh>
 #include <tilepost/device/ptx.cuh>
 #include <tilepost/device/ptx_sm80.cuh>
 #include <tilepost/device/ptx_sm90.cuh>
+#include <tilepost/device/ring.cuh>
 #include <tilepost/device/wgmma.cuh>
 #include <tilepost/device/woven.cuh>
 #include <tilepost/plan.h>
 
-static_assert(TILEPOST_ABI_VERSION == 1, "both was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 2, "both was generated for another tilepost runtime; generate it again");
 
 namespace both::sm_80 {
 
@@ -23,67 +25,82 @@ using View = tilepost::woven::View<tilepost::Layout::panel, 128, 128>;
 
 // ---- The kernel: gemm_sm80.cu, specialised and woven
 
-// Persistent GEMM for sm_80, sm_86, sm_89: C[m, n] = A[m, k] * B[n, k]^T, 16-bit elements, fp32
-// accumulation. Compiled for sm_90a it serves the operands that TMA cannot read.
+// Persistent GEMM for sm_80, sm_86, sm_89: C[m, n] = A[m, k] * B, fp32 accumulation, an epilogue in
+// fp32, rounded once. B is [n, k], or [k, n] with NN. Compiled for sm_90a it serves the operands
+// that TMA cannot read. e4m3 operands need sm_89 or sm_90a.
 //
 // Each CTA walks the schedule: its positions are blockIdx.x, blockIdx.x + gridDim.x, … Operands
 // reach shared memory by asynchronous copies, STAGES - 1 blocks of K ahead; warps read fragments
-// with ldmatrix, one step of K ahead, and multiply with mma. The sums of a tile are rounded, staged
-// in shared memory and stored in whole rows.
+// with ldmatrix, one step of K ahead, and multiply with mma. The sums of a tile are finished,
+// rounded, staged in shared memory and stored in whole rows. Meanwhile the next tile's first blocks
+// are on their way to the stages that the staged tile leaves free.
 //
-// A stage holds rows of TILE_K elements of A, then of B. A row's chunks of 16 bytes are permuted,
-// so that the eight rows of an ldmatrix matrix lie in different banks (swizzle).
+// A stage holds rows of TILE_K elements of A, then of B; with NN rows of TILE_N elements of B. A
+// row's chunks of 16 bytes are permuted, so that the eight rows of an ldmatrix matrix lie in
+// different banks (swizzle).
 //
 // Launch: kThreads threads, kSharedBytes of dynamic shared memory, CTAS_PER_SM CTAs on each SM.
-// k, lda and ldb are multiples of LOAD_VECTOR elements, a and b aligned to as many; n and ldc are
-// multiples of STORE_VECTOR, c aligned to as many. m, n and k are otherwise arbitrary: what lies
-// outside A and B counts as zero, and nothing outside C is written.
+// k and lda are multiples of LOAD_VECTOR elements, a aligned to as many; b and ldb likewise, or
+// with NN n, b and ldb to LOAD_VECTOR_B. n and ldc are multiples of STORE_VECTOR, c aligned to as
+// many. m, n and k are otherwise arbitrary: what lies outside A and B counts as zero, and nothing
+// outside C is written.
 
 constexpr int kTileM = 128;
 constexpr int kTileN = 128;
-constexpr int kTileK = 32;  // 32 or 64
+constexpr int kTileK = 32;  // elements of 64 or 128 bytes
 constexpr int kStages = 4;  // of the load pipeline
 constexpr int kWarpM = 64;  // a warp's part of the tile
 constexpr int kWarpN = 64;
 constexpr int kCtasPerSm = 1;
-constexpr int kLoadVector = 8;   // elements per load: 8, 4, 2, 1
-constexpr int kStoreVector = 8;  // elements per store: 8, 4, 2, 1
-constexpr int kBand = 8;         // tile rows swept together
+// Elements per load: 8, 4, 2, 1, of e4m3 also 16. Of A and B along k, with NN of A only.
+constexpr int kLoadVector = 8;
+constexpr int kStoreVector = 8;    // of C: 8, 4, 2, 1
+constexpr bool kOverlapStore = 0;  // stage beside the stages
+constexpr int kBand = 8;           // tile rows swept together
 constexpr tilepost::DType kElement = tilepost::DType::bf16;
+constexpr tilepost::DType kOutput = tilepost::DType::bf16;
+constexpr bool kNN = 0;  // B is [k, n]
 
 using Element = tilepost::DeviceElement<kElement>;
+using Output = tilepost::DeviceElement<kOutput>;
 
-constexpr int kStepK = 16;  // of one mma
-constexpr int kSteps = kTileK / kStepK;
-constexpr int kChunk = 8;                 // elements of 16 bytes
-constexpr int kChunks = kTileK / kChunk;  // of a row
-constexpr int kRowBytes = kTileK * 2;
-constexpr int kBytesA = kTileM * kRowBytes;
-constexpr int kBytesB = kTileN * kRowBytes;
+constexpr int kSize = sizeof(Element);
+constexpr int kChunk = 16 / kSize;           // elements of 16 bytes
+constexpr int kSteps = kTileK * kSize / 32;  // mma take 32 bytes of K
+constexpr int kBytesA = kTileM * kTileK * kSize;
+constexpr int kBytesB = kTileN * kTileK * kSize;
 constexpr int kStageBytes = kBytesA + kBytesB;
 
 constexpr int kWarpsM = kTileM / kWarpM;
 constexpr int kThreads = kWarpsM * (kTileN / kWarpN) * 32;
-constexpr int kRowsPerPass = kThreads / kChunks;  // that all threads copy at once, a chunk each
 
 constexpr int kFragmentsM = kWarpM / 16;  // of A per step
 constexpr int kFragmentsN = kWarpN / 16;  // of B per step; each serves two mma
 constexpr int kMmasN = kWarpN / 8;
 
-// The staged tile takes the place of the stages. Sixteen bytes more than a row shift the rows by
-// four banks, so that neither the fragments' stores nor the vectors' loads conflict.
-constexpr int kStagedRow = kTileN + kChunk;
+// The staged tile takes the place of the stages, or one of its own. Sixteen bytes more than a row
+// shift the rows by four banks, so that neither the fragments' stores nor the vectors' loads
+// conflict.
+constexpr int kStagedRow = kTileN + 8;
 constexpr int kPipelineBytes = kStages * kStageBytes;
 constexpr int kStagedBytes = kTileM * kStagedRow * 2;
-constexpr int kSharedBytes = kPipelineBytes > kStagedBytes ? kPipelineBytes : kStagedBytes;
+constexpr int kStagedOffset = kOverlapStore ? kPipelineBytes : 0;
+constexpr int kSharedBytes =
+    kStagedOffset + kStagedBytes > kPipelineBytes ? kStagedOffset + kStagedBytes : kPipelineBytes;
 
-static_assert(kTileK == 32 || kTileK == 64, "TILE_K is 32 or 64");
+// Tiles begin in the first stage that the staged tile leaves free, and load as many blocks as there
+// are such stages before it has been stored.
+constexpr int kCovered = kOverlapStore ? 0 : (kStagedBytes + kStageBytes - 1) / kStageBytes;
+constexpr int kFirstStage = kCovered < kStages ? kCovered : 0;
+constexpr int kEarly = kCovered < kStages ? (kCovered == 0 ? kStages - 1 : kStages - kCovered) : 0;
+
+static_assert(kTileK * kSize == 64 || kTileK * kSize == 128, "rows of 64 or 128 bytes");
 static_assert(kTileM % kWarpM == 0 && kTileN % kWarpN == 0, "warps tile the tile");
-static_assert(kWarpM % 16 == 0 && kWarpN % 16 == 0, "fragments tile the warp's part");
-static_assert(kRowsPerPass % 8 == 0, "a thread's chunks share a place in the swizzle");
-static_assert(kTileM % kRowsPerPass == 0 && kTileN % kRowsPerPass == 0, "passes tile the operands");
+static_assert(kWarpM % 16 == 0, "fragments tile the warp's part");
+static_assert(kWarpN == 16 || kWarpN == 32 || kWarpN == 64 || kWarpN == 128);
 static_assert(kStages >= 2 && kBand >= 1 && kCtasPerSm >= 1);
 static_assert(kCtasPerSm * kSharedBytes <= 232448, "shared memory");
+static_assert(!kNN || kSize == 2, "ldmatrix transposes 16-bit elements only");
 
 // A vector of C, so that it is loaded and stored by one instruction.
 template <int kElements>
@@ -105,122 +122,198 @@ struct Vector<1> {
   uint16_t x;
 };
 
+// What is loaded through registers: bytes or pairs of them.
+template <int kBytes>
+struct Piece;
+template <>
+struct Piece<2> {
+  uint16_t bits;
+};
+template <>
+struct Piece<1> {
+  uint8_t bits;
+};
+
 using Sums = float[kFragmentsM][kMmasN][4];
 
-// Offset of a chunk in a stage's operand.
-__device__ __forceinline__ int swizzle(int row, int chunk) {
-  const int shift = kChunks == 8 ? row % 8 : row / 2 % 4;
-  return row * kRowBytes + ((chunk ^ shift) << 4);
-}
+// How an operand lies in a stage, and who copies what: all threads copy a chunk each, and again
+// some rows further down.
+template <int kRows, int kColumns>
+struct Staged {
+  static constexpr int kChunks = kColumns / kChunk;  // of a row
+  static constexpr int kRowBytes = kColumns * kSize;
+  static constexpr int kRowsPerPass = kThreads / kChunks;
+  static constexpr int kPasses = kRows / kRowsPerPass;
+  static_assert(kThreads % kChunks == 0 && kRowsPerPass % 8 == 0,
+                "a thread's chunks share a place in the swizzle");
+  static_assert(kRows % kRowsPerPass == 0, "passes tile the operand");
 
-// Copies the eight elements from `source` on, of which the first `valid` exist; the others become
+  static __device__ __forceinline__ int swizzle(int row, int chunk) {
+    const int shift = kChunks == 4 ? row / 2 % 4 : row % 8;
+    return row * kRowBytes + ((chunk ^ shift) << 4);
+  }
+  static __device__ __forceinline__ int row() { return static_cast<int>(threadIdx.x) / kChunks; }
+  static __device__ __forceinline__ int chunk() { return static_cast<int>(threadIdx.x) % kChunks; }
+};
+using StagedA = Staged<kTileM, kTileK>;
+using StagedB = Staged<kNN ? kTileK : kTileN, kNN ? kTileN : kTileK>;
+
+// Copies the chunk from `source` on, of which the first `valid` elements exist; the others become
 // zero.
+template <int kVector>
 __device__ __forceinline__ void load_chunk(uint32_t target, const Element* source, int valid) {
+  constexpr int kBytes = kVector * kSize;
+  if constexpr (kBytes < 4) {
+    // Asynchronous copies are at least four bytes: through registers.
+    const Piece<kBytes>* pieces = reinterpret_cast<const Piece<kBytes>*>(source);
+    uint32_t words[4] = {};
 #pragma unroll
-  for (int i = 0; i < kChunk; i += kLoadVector)
-    tilepost::ptx::copy_async<2 * kLoadVector>(target + 2 * i, source + i, i < valid);
+    for (int i = 0; i < kChunk / kVector; ++i) {
+      const uint32_t bits = i * kVector < valid ? pieces[i].bits : 0;
+      words[i * kBytes / 4] |= bits << i * kBytes % 4 * 8;
+    }
+    tilepost::ptx::store_shared(target, words);
+  } else {
+#pragma unroll
+    for (int i = 0; i < kChunk; i += kVector)
+      tilepost::ptx::copy_async<kBytes>(target + i * kSize, source + i, i < valid);
+  }
 }
 
-// This thread's chunks of one operand: in the first row of each pass, at `column`.
+// This thread's chunks of one operand: in the first row of each pass.
 struct Operand {
   const Element* source;
   long long pass;  // elements from one pass to the next
   int rows;        // that exist from the first one on; may be negative
+  int columns;     // likewise, from the chunk on
 };
 
-__device__ __forceinline__ Operand make_operand(const Element* matrix, int first_row, int rows,
-                                                int ld) {
-  const int row = first_row + static_cast<int>(threadIdx.x) / kChunks;
-  const int column = static_cast<int>(threadIdx.x) % kChunks * kChunk;
+template <class In>
+__device__ __forceinline__ Operand make_operand(const Element* matrix, int rows, int columns,
+                                                int ld, int first_row, int first_column) {
+  const int row = first_row + In::row();
+  const int column = first_column + In::chunk() * kChunk;
   return Operand{matrix + static_cast<long long>(row) * ld + column,
-                 static_cast<long long>(kRowsPerPass) * ld, rows - row};
+                 static_cast<long long>(In::kRowsPerPass) * ld, rows - row, columns - column};
 }
 
-// Loads kRows rows of an operand, `k` elements on, of which `valid` exist from there on. Loads
-// through registers go one pass at a time: there are few registers left.
-template <int kRows>
-__device__ __forceinline__ void load_operand(uint32_t target, const Operand& operand, int k,
-                                             int valid) {
-  constexpr int kUnrolled = kLoadVector == 1 ? 1 : kRows / kRowsPerPass;
+// Loads an operand's part of a stage, `down` rows and `right` elements on. Loads through registers
+// go one pass at a time: there are few registers left.
+template <class In, int kVector>
+__device__ __forceinline__ void load_operand(uint32_t target, const Operand& operand,
+                                             long long offset, int down, int right) {
+  constexpr int kUnrolled = kVector * kSize < 4 ? 1 : In::kPasses;
 #pragma unroll kUnrolled
-  for (int i = 0; i < kRows / kRowsPerPass; ++i)
-    load_chunk(target + i * kRowsPerPass * kRowBytes, operand.source + i * operand.pass + k,
-               i * kRowsPerPass < operand.rows ? valid : 0);
+  for (int i = 0; i < In::kPasses; ++i)
+    load_chunk<kVector>(target + i * In::kRowsPerPass * In::kRowBytes,
+                        operand.source + offset + i * operand.pass,
+                        i * In::kRowsPerPass < operand.rows - down ? operand.columns - right : 0);
 }
 
 // The load pipeline of one tile as this thread sees it.
 struct Loader {
   Operand a, b;
-  uint32_t target;  // this thread's first chunk of A in stage 0
-  int depth;        // elements of K from this thread's column on
+  uint32_t target_a, target_b;  // this thread's first chunks in stage 0
+  int blocks;                   // of K
+  int ldb;
 
   // Starts block `block` of K into `stage`; one group of copies, empty beyond the last block.
-  __device__ __forceinline__ void load(int stage, int block, int blocks) const {
+  __device__ __forceinline__ void load(int stage, int block) const {
     if (block < blocks) {
-      const uint32_t to = target + stage * kStageBytes;
-      load_operand<kTileM>(to, a, block * kTileK, depth - block * kTileK);
-      load_operand<kTileN>(to + kBytesA, b, block * kTileK, depth - block * kTileK);
+      const int k = block * kTileK;
+      load_operand<StagedA, kLoadVector>(target_a + stage * kStageBytes, a, k, 0, k);
+      load_operand<StagedB, kLoadVector>(target_b + stage * kStageBytes, b, k, 0, k);
     }
     tilepost::ptx::commit_copies();
   }
 };
+
+__device__ __forceinline__ Loader make_loader(uint32_t shared, const Element* a, const Element* b,
+                                              const tilepost_shape_t& shape,
+                                              const tilepost::Tile& tile) {
+  const int m = tile.m * kTileM, n = tile.n * kTileN;
+  return Loader{make_operand<StagedA>(a, shape.m, shape.k, shape.lda, m, 0),
+                kNN ? make_operand<StagedB>(b, shape.k, shape.n, shape.ldb, 0, n)
+                    : make_operand<StagedB>(b, shape.n, shape.k, shape.ldb, n, 0),
+                shared + StagedA::swizzle(StagedA::row(), StagedA::chunk()),
+                shared + kBytesA + StagedB::swizzle(StagedB::row(), StagedB::chunk()),
+                (shape.k + kTileK - 1) / kTileK,
+                shape.ldb};
+}
 
 // One step's fragments of a warp.
 struct Fragments {
   uint32_t a[kFragmentsM][4];
   uint32_t b[kFragmentsN][4];
 
-  // `a_row` and `b_row` are the lane's addresses in its first fragment at step 0 of the stage. The
-  // step changes bits of the address that only the swizzle uses: chunk 2 * step + c is chunk c with
-  // those bits flipped.
+  // `a_row` and `b_row` are the lane's addresses in its first fragment at step 0 of the stage.
+  // Along a row, the step (of B with NN: the fragment) changes bits of the address that only the
+  // swizzle uses: chunk 2 * step + c is chunk c with those bits flipped.
   __device__ __forceinline__ void load(uint32_t a_row, uint32_t b_row, int step) {
 #pragma unroll
     for (int i = 0; i < kFragmentsM; ++i)
-      tilepost::ptx::load_matrices(a[i], (a_row ^ step * 32) + i * 16 * kRowBytes);
+      tilepost::ptx::load_matrices(a[i], (a_row ^ step * 32) + i * 16 * StagedA::kRowBytes);
 #pragma unroll
-    for (int j = 0; j < kFragmentsN; ++j)
-      tilepost::ptx::load_matrices(b[j], (b_row ^ step * 32) + j * 16 * kRowBytes);
+    for (int j = 0; j < kFragmentsN; ++j) {
+      tilepost::ptx::load_matrices(b[j], (b_row ^ step * 32) + j * 16 * StagedB::kRowBytes);
+    }
   }
 
+  // Adds the step's products to the sums, or with kFresh makes them the sums.
+  template <bool kFresh>
   __device__ __forceinline__ void multiply(Sums& sums) const {
 #pragma unroll
     for (int i = 0; i < kFragmentsM; ++i)
 #pragma unroll
       for (int j = 0; j < kMmasN; ++j)
-        tilepost::ptx::mma_16x8x16<kElement>(sums[i][j], a[i], b[j / 2][j % 2 * 2],
-                                             b[j / 2][j % 2 * 2 + 1]);
+        tilepost::ptx::mma_16x8<kElement, kFresh>(sums[i][j], a[i], b[j / 2][j % 2 * 2],
+                                                  b[j / 2][j % 2 * 2 + 1]);
   }
 };
 
-// Multiplies one tile. In the last step of a block the next block's first fragments are read, after
-// all copies of it have arrived; in its first step the stage that the block before used is
-// refilled: its last fragments were read before the barrier in between.
-__device__ __forceinline__ void multiply_tile(uint32_t shared, const Loader& loader, int blocks,
-                                              Sums& sums) {
-  const int lane = threadIdx.x % 32;
-  const int warp = threadIdx.x / 32;
-  // ldmatrix: A's lanes are 16 rows, then the same rows eight columns on; B's are eight rows, the
-  // same rows eight columns on, and the next eight rows likewise.
-  const int a_row = warp % kWarpsM * kWarpM + lane % 16;
-  const int b_row = warp / kWarpsM * kWarpN + lane / 16 * 8 + lane % 8;
-  const uint32_t a_first = shared + swizzle(a_row, lane / 16);
-  const uint32_t b_first = shared + kBytesA + swizzle(b_row, lane / 8 % 2);
+__device__ __forceinline__ void clear(Sums& sums) {
 #pragma unroll
   for (int i = 0; i < kFragmentsM; ++i)
 #pragma unroll
     for (int j = 0; j < kMmasN; ++j)
 #pragma unroll
       for (int e = 0; e < 4; ++e) sums[i][j][e] = 0;
+}
 
+// Starts the blocks of a tile from kBegin to kEnd - 1.
+template <int kBegin, int kEnd>
+__device__ __forceinline__ void load_blocks(const Loader& loader) {
 #pragma unroll
-  for (int stage = 0; stage < kStages - 1; ++stage) loader.load(stage, stage, blocks);
+  for (int block = kBegin; block < kEnd; ++block)
+    loader.load((kFirstStage + block) % kStages, block);
+}
+
+// Multiplies one tile, whose first kEarly blocks have been started. In the last step of a block the
+// next block's first fragments are read, after all copies of it have arrived; in its first step the
+// stage that the block before used is refilled: its last fragments were read before the barrier in
+// between.
+__device__ __forceinline__ void multiply_tile(uint32_t shared, const Loader& loader, Sums& sums) {
+  const int lane = threadIdx.x % 32;
+  const int warp = threadIdx.x / 32;
+  // ldmatrix: A's lanes are 16 rows, then the same rows a chunk on; B's are eight rows (of n), the
+  // same rows a chunk on, and the next eight rows likewise. With NN, B's are 16 rows (of k), then
+  // the same rows a chunk (of n) on.
+  const int a_row = warp % kWarpsM * kWarpM + lane % 16;
+  const int b_col = warp / kWarpsM * kWarpN;
+  const uint32_t a_first = shared + StagedA::swizzle(a_row, lane / 16);
+  const uint32_t b_first = shared + kBytesA +
+                           (kNN ? StagedB::swizzle(lane % 16, b_col / kChunk + lane / 16)
+                                : StagedB::swizzle(b_col + lane / 16 * 8 + lane % 8, lane / 8 % 2));
+  clear(sums);
+  load_blocks<kEarly, kStages - 1>(loader);
   tilepost::ptx::wait_copies<kStages - 2>();
   __syncthreads();
   Fragments fragments[2];
-  fragments[0].load(a_first, b_first, 0);
-  int stage = 0;
+  int stage = kFirstStage;
+  fragments[0].load(a_first + stage * kStageBytes, b_first + stage * kStageBytes, 0);
 #pragma unroll 1
-  for (int block = 0; block < blocks; ++block) {
+  for (int block = 0; block < loader.blocks; ++block) {
+    [[maybe_unused]] Sums partial;  // PRECISE
 #pragma unroll
     for (int step = 0; step < kSteps; ++step) {
       if (step == kSteps - 1) {
@@ -230,33 +323,41 @@ __device__ __forceinline__ void multiply_tile(uint32_t shared, const Loader& loa
       }
       fragments[(step + 1) % 2].load(a_first + stage * kStageBytes, b_first + stage * kStageBytes,
                                      (step + 1) % kSteps);
-      if (step == 0) loader.load(stage == 0 ? kStages - 1 : stage - 1, block + kStages - 1, blocks);
-      fragments[step % 2].multiply(sums);
+      if (step == 0) loader.load(stage == 0 ? kStages - 1 : stage - 1, block + kStages - 1);
+      fragments[step % 2].multiply<false>(sums);
     }
   }
   tilepost::ptx::wait_copies<0>();
-  __syncthreads();  // shared memory is free for the staged tile
+  __syncthreads();  // all stages are free
 }
 
-// Rounds the sums into the staged tile: a lane's pairs of neighbours.
-__device__ __forceinline__ void stage_tile(Element* staged, const Sums& sums) {
+// Finishes and rounds the sums into the staged tile: a lane's pairs of neighbours, column by
+// column, because a column's operands serve all its rows. Elements outside the output are finished
+// with the operands of the last row or column, or not at all; they will not be stored. The branch
+// and the warp's barriers keep the compiler from starting more elements at once than it has
+// registers for.
+__device__ __forceinline__ void stage_tile(Output* staged, const Sums& sums,
+                                           const tilepost_epilogue_t& epilogue,
+                                           const tilepost_shape_t& shape,
+                                           const tilepost::Tile& tile) {
   const int lane = threadIdx.x % 32;
   const int warp = threadIdx.x / 32;
   const int row = warp % kWarpsM * kWarpM + lane / 4;
-  const int col = warp / kWarpsM * kWarpN + lane % 4 * 2;
+  const int first_col = warp / kWarpsM * kWarpN;
 #pragma unroll
-  for (int i = 0; i < kFragmentsM; ++i)
+  for (int j = 0; j < kMmasN; ++j) {
+    const int col = first_col + j * 8 + lane % 4 * 2;
 #pragma unroll
-    for (int j = 0; j < kMmasN; ++j) {
-      Element* pair = staged + (row + i * 16) * kStagedRow + col + j * 8;
-      *reinterpret_cast<uint32_t*>(pair) = tilepost::pack<kElement>(sums[i][j][0], sums[i][j][1]);
-      *reinterpret_cast<uint32_t*>(pair + 8 * kStagedRow) =
-          tilepost::pack<kElement>(sums[i][j][2], sums[i][j][3]);
+    for (int i = 0; i < kFragmentsM * 2; ++i) {
+      float low = sums[i / 2][j][i % 2 * 2], high = sums[i / 2][j][i % 2 * 2 + 1];
+      *reinterpret_cast<uint32_t*>(staged + (row + i * 8) * kStagedRow + col) =
+          tilepost::pack<kOutput>(low, high);
     }
+  }
 }
 
 // Stores what lies inside the output: the first `rows` rows and `cols` columns of the tile.
-__device__ __forceinline__ void store_tile(const View& view_, const Element* staged, Element* c,
+__device__ __forceinline__ void store_tile(const View& view_, const Output* staged, Output* c,
                                            const tilepost::TileGrid& grid,
                                            const tilepost::Tile& tile, int rows, int cols,
                                            int ldc) {
@@ -273,32 +374,39 @@ __device__ __forceinline__ void store_tile(const View& view_, const Element* sta
 }
 
 __global__ void __launch_bounds__(kThreads, kCtasPerSm)
-    gemm_sm80(const Element* a, const Element* b, Element* c,
-              const __grid_constant__ tilepost_shape_t shape, const __grid_constant__ View view_) {
+    gemm_sm80(const Element* a, const Element* b, Output* c,
+              const __grid_constant__ tilepost_shape_t shape,
+              const __grid_constant__ tilepost_epilogue_t epilogue,
+              const __grid_constant__ View view_) {
   extern __shared__ __align__(128) uint8_t gemm_sm80_memory[];
   const uint32_t shared = tilepost::ptx::shared_address(gemm_sm80_memory);
-  Element* staged = reinterpret_cast<Element*>(gemm_sm80_memory);
+  Output* staged = reinterpret_cast<Output*>(gemm_sm80_memory + kStagedOffset);
   const tilepost::TileGrid grid{
       (shape.m + kTileM - 1) / kTileM, (shape.n + kTileN - 1) / kTileN, kTileM, kTileN, 1, kBand};
   const int tiles = tilepost::woven::num_tiles(view_, grid);
-  const int blocks = (shape.k + kTileK - 1) / kTileK;
-  const int row = static_cast<int>(threadIdx.x) / kChunks;
-  const int chunk = static_cast<int>(threadIdx.x) % kChunks;
-  for (int position = blockIdx.x; position < tiles; position += gridDim.x) {
-    const tilepost::Tile tile = tilepost::woven::tile(view_, grid, position);
-    if (!tile.is_padding()) {
-      const Loader loader{make_operand(a, tile.m * kTileM, shape.m, shape.lda),
-                          make_operand(b, tile.n * kTileN, shape.n, shape.ldb),
-                          shared + swizzle(row, chunk), shape.k - chunk * kChunk};
-      Sums sums;
-      multiply_tile(shared, loader, blocks, sums);
-      stage_tile(staged, sums);
-      __syncthreads();
-      store_tile(view_, staged, c, grid, tile, shape.m - tile.m * kTileM, shape.n - tile.n * kTileN,
-                 shape.ldc);
-      __syncthreads();  // the staged tile has been read: the next one's loads may overwrite it
+  int position = blockIdx.x;
+  if (position >= tiles) return;
+  tilepost::Tile tile = tilepost::woven::tile(view_, grid, position);
+  Loader loader = make_loader(shared, a, b, shape, tile);
+  load_blocks<0, kEarly>(loader);
+  while (true) {
+    Sums sums;
+    multiply_tile(shared, loader, sums);
+    const tilepost::Tile done = tile;
+    position += gridDim.x;
+    if (position < tiles) {
+      tile = tilepost::woven::tile(view_, grid, position);
+      loader = make_loader(shared, a, b, shape, tile);
+      load_blocks<0, kEarly>(loader);
     }
-    tilepost::woven::tile_done(view_, tile, tilepost::BlockStores{});
+    stage_tile(staged, sums, epilogue, shape, done);
+    __syncthreads();
+    if (!done.is_padding())
+      store_tile(view_, staged, c, grid, done, shape.m - done.m * kTileM, shape.n - done.n * kTileN,
+                 shape.ldc);
+    tilepost::woven::tile_done(view_, done, tilepost::BlockStores{});
+    if (position >= tiles) break;
+    __syncthreads();  // the staged tile has been read: loads may overwrite it
   }
 }
 
@@ -321,6 +429,9 @@ tilepost_plan_t make_plan() {
   plan.k = 1024;
   plan.input = TILEPOST_BF16;
   plan.output = TILEPOST_BF16;
+  plan.operands = TILEPOST_TN;
+  plan.accumulate = TILEPOST_PRECISE;
+  plan.epilogue = 0;
   plan.map.m = 1024;
   plan.map.n = 1024;
   plan.map.tile_m = 128;
@@ -345,6 +456,8 @@ tilepost_plan_t make_plan() {
   plan.kernel.function = reinterpret_cast<const void*>(&gemm_sm80);
   plan.kernel.arch = 80;
   plan.kernel.tile_k = 32;                      // elements of K per stage
+  plan.kernel.cluster = 1;                      // CTAs of a launched cluster
+  plan.kernel.early = 0;                        // may start before the last kernel has ended
   plan.kernel.threads = 128;                    // per CTA
   plan.kernel.shared_bytes = 65536;             // per CTA
   plan.kernel.ctas_per_sm = 1;
@@ -360,48 +473,70 @@ using View = tilepost::woven::View<tilepost::Layout::panel, 128, 128>;
 
 // ---- The kernel: gemm_sm90.cu, specialised and woven
 
-// Persistent GEMM for sm_90a: C[m, n] = A[m, k] * B[n, k]^T, 16-bit elements, fp32 accumulation.
+// Persistent GEMM for sm_90a: C[m, n] = A[m, k] * B, fp32 accumulation, operands of 16 bits or
+// e4m3.
 //
-// One CTA per SM walks the schedule: its positions are blockIdx.x, blockIdx.x + gridDim.x, … Three
+// One CTA per SM walks the schedule: its positions are blockIdx.x, blockIdx.x + gridDim.x, … The
 // warpgroups share the work. Warpgroup 0 gives its registers away and moves data: one thread loads
-// operands with TMA, two store finished panels with TMA. Warpgroups 1 and 2, the consumers,
-// multiply the upper and the lower half of each tile. Everybody meets at mbarriers only:
+// operands with TMA, one per consumer stores finished panels with TMA. The other warpgroups, the
+// consumers, multiply. Everybody meets at mbarriers only:
 //
 //   full[stage]    the loads of a stage have landed      loader -> consumers
 //   empty[stage]   a stage has been multiplied           consumers of the whole cluster -> loader
 //   panel_full     a panel of C is in shared memory      consumer -> its store thread
 //   panel_empty    a panel has been read by TMA          store thread -> its consumer
+//   turn           the tensor cores are free             consumer -> the other one (ping-pong)
+//
+// Two ways to share: cooperative, each of the two consumers multiplies one half of every tile;
+// ping-pong, they take turns at whole tiles, so that one rounds and stores while the other
+// multiplies.
 //
 // The CTAs of a cluster work on the same columns: each loads its share of B for all of them.
-// A consumer never waits for global memory and never knows which tile it computes. The thread that
-// issued a tile's stores is the one that can wait for them, so the store threads say tile_done: two
-// signals per tile.
+// A consumer never waits for global memory, and knows which tile it computes only if the epilogue
+// needs that. The thread that issued a tile's stores is the one that can wait for them, so the
+// store threads say tile_done: one signal per tile and consumer that has a part in it.
 //
 // Launch: kThreads threads, kSharedBytes of dynamic shared memory, cluster (CLUSTER, 1, 1), a grid
 // that is a multiple of CLUSTER. Tensor maps, all with the 128-byte swizzle: A {k, m}, box
-// {64, TILE_M}; B {k, n}, box {64, TILE_N / CLUSTER}; C {n, m}, box {64, 64}. TMA fills what lies
-// outside A and B with zeros and does not write outside C, so m, n and k are arbitrary as far as
-// the maps allow: rows of A, B and C start at multiples of 16 bytes.
+// {kTileK, TILE_M}; B {k, n}, box {kTileK, TILE_N / CLUSTER}, or, if NN, {n, k}, box
+// {64, kTileK / CLUSTER}; C {n, m}, box {64, 64}. TMA fills what lies outside A and B with zeros
+// and does not write outside C, so m, n and k are arbitrary as far as the maps allow: rows of A, B
+// and C start at multiples of 16 bytes. With an epilogue n is even.
 
-constexpr int kTileM = 128;  // 128 or 256
-constexpr int kTileN = 128;  // 128, 192 or 256
-constexpr int kStages = 5;   // of the load pipeline
-constexpr int kPanels = 2;   // buffers for C per consumer
-constexpr int kCluster = 2;  // CTAs that share B: 1, 2 or 4
-constexpr int kBand = 8;     // tile rows swept together
+constexpr int kTileM = 128;    // 64, 128 or 256
+constexpr int kTileN = 128;    // 128, 192 or 256
+constexpr int kStages = 5;     // of the load pipeline
+constexpr int kPanels = 2;     // buffers for C per consumer
+constexpr int kCluster = 2;    // CTAs that share B: 1, 2 or 4
+constexpr int kBand = 8;       // tile rows swept together
+constexpr bool kPingPong = 0;  // they take turns at whole tiles
+constexpr bool kNN = 0;        // B is [k, n] row-major, not [n, k]
+constexpr bool kPrecise = 0;   // e4m3: sum in fp32 every stage
+constexpr int kEpilogue = 0;   // a set of TILEPOST_SCALE …
 constexpr tilepost::DType kElement = tilepost::DType::bf16;
+constexpr tilepost::DType kOutput = tilepost::DType::bf16;
 
-constexpr int kTileK = 64;   // one swizzled row of 128 bytes
-constexpr int kStepK = 16;   // of one wgmma
-constexpr int kBlockM = 64;  // rows of one wgmma
-constexpr int kPanelN = 64;  // columns of a panel: one swizzled row; it has kBlockM rows
-constexpr int kRowBytes = 128;
+constexpr int kRowBytes = 128;  // of an operand in shared memory: one swizzled row
+constexpr int kTileK = kRowBytes / static_cast<int>(sizeof(tilepost::DeviceElement<kElement>));
+constexpr int kSteps = 4;      // wgmmas along a row: 32 bytes each
+constexpr int kConsumers = 2;  // warpgroups that multiply
+constexpr int kBlockM = 64;    // rows of one wgmma
+constexpr int kPanelN = 64;    // columns of a panel: one swizzled row; it has kBlockM rows
+constexpr int kSlabN = 64;     // NN: columns of B in one swizzled row
+constexpr int kDescriptorStep = kNN ? 16 * kRowBytes / 16 : 2;  // of B from one wgmma to the next
 
-constexpr int kConsumers = 2;
-constexpr int kConsumerM = kTileM / kConsumers;
+constexpr int kConsumerM = kPingPong ? kTileM : kTileM / kConsumers;  // rows of a consumer's part
 constexpr int kBlocks = kConsumerM / kBlockM;  // wgmma blocks of a consumer, one below the other
 constexpr int kSums = kTileN / 2;              // registers of a block's sums
-constexpr int kPanelsPerTile = kBlocks * kTileN / kPanelN;  // of a consumer
+
+constexpr int kPanelsAcross = kTileN / kPanelN;
+constexpr int kPanelsPerTile = kBlocks * kPanelsAcross;  // of a consumer
+
+// A cooperative consumer of two blocks rounds and stores the first one's sums while the last
+// products of the second are still being made. (Beside an epilogue ptxas lacks the registers for
+// that; in ping-pong the other consumer has the tensor cores by then.)
+constexpr int kParts = kPingPong || kPrecise || kEpilogue != 0 ? 1 : kBlocks;
+constexpr int kStageReaders = kPingPong ? 1 : kConsumers;  // consumers that multiply a stage
 
 constexpr int kBytesA = kTileM * kRowBytes;
 constexpr int kBytesB = kTileN * kRowBytes;
@@ -409,19 +544,23 @@ constexpr int kPanelBytes = kBlockM * kRowBytes;
 constexpr int kPipelineBytes = kStages * (kBytesA + kBytesB);
 constexpr int kBarrierBytes = 1024;
 
-constexpr int kThreads = 384;
+constexpr int kThreads = 128 * (1 + kConsumers);
 constexpr int kSharedBytes = kPipelineBytes + kConsumers * kPanels * kPanelBytes + kBarrierBytes;
 
 // 65536 registers for 384 threads: a warpgroup of movers and two of consumers share 504 per thread.
 // 192 sums leave a consumer no room in 232.
-constexpr int kMoverRegisters = kBlocks * kSums >= 192 ? 24 : 40;
+constexpr int kSumsHeld = kBlocks * kSums * (kPrecise ? 2 : 1);
+constexpr int kMoverRegisters = kSumsHeld >= 192 ? 24 : 40;
 [[maybe_unused]] constexpr int kConsumerRegisters = (504 - kMoverRegisters) / 2;
 
-static_assert(kTileM == 128 || kTileM == 256, "TILE_M is 128 or 256");
+static_assert(kConsumerM * (kPingPong ? 1 : kConsumers) == kTileM && kConsumerM % kBlockM == 0,
+              "a consumer's part of a tile is whole blocks of 64 rows");
+static_assert(kTileM <= 256, "a TMA box has at most 256 rows");
 static_assert(kTileN == 128 || kTileN == 192 || kTileN == 256, "TILE_N is 128, 192 or 256");
-static_assert(kBlocks * kSums <= 192, "the sums of a tile do not fit the registers");
+static_assert(kSumsHeld <= 192, "the sums of a tile do not fit the registers");
 static_assert(kCluster == 1 || kCluster == 2 || kCluster == 4, "CLUSTER is 1, 2 or 4");
 static_assert(kStages >= 2 && kPanels >= 1 && kBand >= 1 && kBand % kCluster == 0);
+static_assert(!kNN || kElement != tilepost::DType::e4m3, "wgmma reads e4m3 K-major only");
 
 // Where things are in shared memory. Stages and panels are multiples of 1024 bytes, the period of
 // the swizzle.
@@ -441,62 +580,76 @@ struct Shared {
   __device__ uint32_t panel_empty(int consumer, int buffer) const {
     return barrier(2 * kStages + (kConsumers + consumer) * kPanels + buffer);
   }
+  __device__ uint32_t turn(int consumer) const {
+    return barrier(2 * kStages + 2 * kConsumers * kPanels + consumer);
+  }
   __device__ uint32_t barrier(int index) const {
     return base + kSharedBytes - kBarrierBytes + index * 8;
   }
 };
 
-// A position in a ring of buffers and the parity its barrier will have when the wait is over. Who
-// fills starts with parity 1 (a fresh barrier passes for it), who empties with parity 0.
-template <int kSize>
-struct Ring {
-  int index = 0;
-  uint32_t parity;
+// The part of the schedule that a consumer and its store thread work on.
+struct Positions {
+  int first, stride;
 
-  __device__ explicit Ring(uint32_t first_parity) : parity(first_parity) {}
-  __device__ void advance() {
-    if (++index == kSize) {
-      index = 0;
-      parity ^= 1;
-    }
-  }
+  __device__ explicit Positions(int consumer)
+      : first(blockIdx.x + (kPingPong ? consumer * gridDim.x : 0)),
+        stride(kPingPong ? kConsumers * gridDim.x : gridDim.x) {}
 };
 
 // One thread.
 __device__ __forceinline__ void init_barriers(const Shared& shared) {
   for (int stage = 0; stage < kStages; ++stage) {
     tilepost::ptx::init_barrier(shared.full(stage), 1);
-    tilepost::ptx::init_barrier(shared.empty(stage), kConsumers * kCluster);
+    tilepost::ptx::init_barrier(shared.empty(stage), kStageReaders * kCluster);
   }
-  for (int consumer = 0; consumer < kConsumers; ++consumer)
+  for (int consumer = 0; consumer < kConsumers; ++consumer) {
+    tilepost::ptx::init_barrier(shared.turn(consumer), 1);
     for (int buffer = 0; buffer < kPanels; ++buffer) {
       tilepost::ptx::init_barrier(shared.panel_full(consumer, buffer), 4);  // one per warp
       tilepost::ptx::init_barrier(shared.panel_empty(consumer, buffer), 1);
     }
+  }
   tilepost::ptx::fence_barrier_init();
 }
 
-// The loader: one thread. Fills the stages with the operands of one tile after the other.
+// Loads this CTA's share of a block of B for the whole cluster: some of its columns, or, if NN,
+// some of each column's elements of K.
+__device__ __forceinline__ void load_b(uint32_t target, const CUtensorMap* map, uint32_t full,
+                                       int rank, int k, int n) {
+  constexpr int kRows = (kNN ? kTileK : kTileN) / kCluster;  // of the box
+  constexpr uint16_t kAllRanks = (1 << kCluster) - 1;
+  const uint32_t share = target + rank * kRows * kRowBytes;
+#pragma unroll 1  // few registers
+  for (int slab = 0; slab < (kNN ? kTileN / kSlabN : 1); ++slab) {
+    const uint32_t to = share + slab * kTileK * kRowBytes;
+    const int x = kNN ? n + slab * kSlabN : k;
+    const int y = (kNN ? k : n) + rank * kRows;
+    tilepost::ptx::load_box_multicast(to, map, full, x, y, kAllRanks);
+  }
+}
+
+// The loader: one thread. Fills the stages with the operands of one tile after the other, from
+// `tile`, the CTA's first, on. It asks for the next tile ahead: the schedule may lie in memory.
 __device__ __forceinline__ void load_tiles(const View& view_, const Shared& shared,
                                            const CUtensorMap* map_a, const CUtensorMap* map_b,
-                                           const tilepost::TileGrid& grid, int tiles, int steps) {
-  constexpr int kShareN = kTileN / kCluster;
-  constexpr int kShareBytes = kBytesB / kCluster;
-  constexpr uint16_t kAllRanks = (1 << kCluster) - 1;
+                                           const tilepost::TileGrid& grid, tilepost::Tile tile,
+                                           int tiles, int stages) {
   const int rank = kCluster > 1 ? static_cast<int>(tilepost::ptx::cluster_rank()) : 0;
-  Ring<kStages> ring(1);
+  tilepost::Ring<kStages> ring(1);
   tilepost::ptx::wait_for_previous_kernels();
-  for (int position = blockIdx.x; position < tiles; position += gridDim.x) {
-    const tilepost::Tile tile = tilepost::woven::tile(view_, grid, position);
-#pragma unroll 1  // 24 or 40 registers
-    for (int step = 0; step < steps; ++step) {
+  for (int position = blockIdx.x; position < tiles;) {
+    const int m = tile.m, n = tile.n;
+    position += gridDim.x;
+    if (position < tiles) tile = tilepost::woven::tile(view_, grid, position);
+#pragma unroll 1  // few registers
+    for (int k = 0; k < stages * kTileK; k += kTileK) {
       const uint32_t full = shared.full(ring.index);
       tilepost::ptx::wait_barrier(shared.empty(ring.index), ring.parity);
       // A mate's share of B may land before this: the barrier's count of bytes is signed.
       tilepost::ptx::arrive_expecting(full, kBytesA + kBytesB);
-      tilepost::ptx::load_box(shared.a(ring.index), map_a, full, step * kTileK, tile.m * kTileM);
-      tilepost::ptx::load_box_multicast(shared.b(ring.index) + rank * kShareBytes, map_b, full,
-                                        step * kTileK, tile.n * kTileN + rank * kShareN, kAllRanks);
+      tilepost::ptx::load_box(shared.a(ring.index), map_a, full, k, m * kTileM);
+      load_b(shared.b(ring.index), map_b, full, rank, k, n * kTileN);
       ring.advance();
     }
   }
@@ -512,16 +665,18 @@ __device__ __forceinline__ void store_tiles(const View& view_, const Shared& sha
                                             const CUtensorMap* map_c,
                                             const tilepost::TileGrid& grid, int tiles,
                                             int consumer) {
-  Ring<kPanels> ring(0);
+  constexpr int kPart = kPingPong ? 0 : kConsumerM;  // from one consumer's rows to the next's
+  const Positions positions(consumer);
+  tilepost::Ring<kPanels> ring(0);
   tilepost::ptx::wait_for_previous_kernels();
-  for (int position = blockIdx.x; position < tiles; position += gridDim.x) {
+  for (int position = positions.first; position < tiles; position += positions.stride) {
     const tilepost::Tile tile = tilepost::woven::tile(view_, grid, position);
     int previous = 0;
     for (int panel = 0; panel < kPanelsPerTile; ++panel) {
       tilepost::ptx::wait_barrier(shared.panel_full(consumer, ring.index), ring.parity);
       if (!tile.is_padding()) {
-        const int row = consumer * kConsumerM + panel % kBlocks * kBlockM;
-        const int col = panel / kBlocks * kPanelN;
+        const int row = consumer * kPart + panel / kPanelsAcross * kBlockM;
+        const int col = panel % kPanelsAcross * kPanelN;
         const tilepost::Coord coord = tilepost::woven::out_coord(view_, grid, tile, row, col);
         tilepost::ptx::store_box(map_c, shared.panel(consumer, ring.index), coord.x, coord.y);
       }
@@ -542,9 +697,11 @@ __device__ __forceinline__ void store_tiles(const View& view_, const Shared& sha
   tilepost::ptx::wait_bulk<0>();
 }
 
-__device__ __forceinline__ void pin_sums(float (&sums)[kBlocks][kSums]) {
-#pragma unroll
-  for (int block = 0; block < kBlocks; ++block) tilepost::ptx::pin(sums[block]);
+using Sums = float[kBlocks * kSums];  // block by block
+
+// A block's sums, or, with kParts parts, a part's.
+__device__ __forceinline__ float (&sums_of(Sums& sums, int block))[kSums] {
+  return *reinterpret_cast<float(*)[kSums]>(sums + block * kSums);
 }
 
 // One thread of every CTA of the cluster hears that this consumer is done with a stage.
@@ -552,75 +709,163 @@ __device__ __forceinline__ void release_stage(const Shared& shared, int stage, i
   if (thread < kCluster) tilepost::ptx::arrive_remote(shared.empty(stage), thread);
 }
 
-// Multiplies the consumer's half of one tile. One stage is still being multiplied while the next is
-// issued; a stage is released when the one after it has been issued.
-__device__ __forceinline__ void multiply_tile(const Shared& shared, Ring<kStages>& ring,
-                                              float (&sums)[kBlocks][kSums], int steps,
-                                              int consumer, int thread) {
+// Starts the multiplication of a stage as kGroups groups, one for all blocks or one for each;
+// `fresh`: these are the first products of the sums.
+template <int kGroups>
+__device__ __forceinline__ void multiply_stage(const Shared& shared, int stage, Sums& sums,
+                                               int consumer, bool fresh) {
+  const int first_row = kPingPong ? 0 : consumer * kConsumerM;
+  tilepost::ptx::pin(sums);
+  tilepost::ptx::wgmma_fence();
+  const uint64_t b = kNN ? tilepost::ptx::matrix_descriptor_n_major(shared.b(stage))
+                         : tilepost::ptx::matrix_descriptor(shared.b(stage));
+#pragma unroll
+  for (int block = 0; block < kBlocks; ++block) {
+    const uint64_t a = tilepost::ptx::matrix_descriptor(shared.a(stage) +
+                                                        (first_row + block * kBlockM) * kRowBytes);
+#pragma unroll
+    for (int step = 0; step < kSteps; ++step)
+      tilepost::ptx::wgmma<kTileN, kElement, kNN>(sums_of(sums, block), a + 2 * step,
+                                                  b + kDescriptorStep * step, !fresh || step != 0);
+    if (kGroups > 1 || block == kBlocks - 1) tilepost::ptx::wgmma_commit();
+  }
+  tilepost::ptx::pin(sums);
+}
+
+// Multiplies a consumer's part of one tile and leaves the products of its last stage under way, as
+// kParts groups. One stage is still being multiplied while the next is issued; a stage is released
+// when the one after it has been issued. Returns the last one.
+__device__ __forceinline__ int multiply_tile(const Shared& shared, tilepost::Ring<kStages>& ring,
+                                             Sums& sums, int stages, int consumer, int thread) {
+  const int whole = kParts == 1 ? stages : stages - 1;
   int previous = -1;
 #pragma unroll 4
-  for (int step = 0; step < steps; ++step) {
+  for (int i = 0; i < whole; ++i) {
     tilepost::ptx::wait_barrier(shared.full(ring.index), ring.parity);
-    pin_sums(sums);
-    tilepost::ptx::wgmma_fence();
-    const uint64_t b = tilepost::ptx::matrix_descriptor(shared.b(ring.index));
-#pragma unroll
-    for (int block = 0; block < kBlocks; ++block) {
-      const uint64_t a = tilepost::ptx::matrix_descriptor(
-          shared.a(ring.index) + (consumer * kConsumerM + block * kBlockM) * kRowBytes);
-#pragma unroll
-      for (int k = 0; k < kTileK / kStepK; ++k)
-        tilepost::ptx::wgmma<kTileN, kElement>(sums[block], a + 2 * k, b + 2 * k, (step | k) != 0);
-    }
-    tilepost::ptx::wgmma_commit();
-    pin_sums(sums);
+    multiply_stage<1>(shared, ring.index, sums, consumer, i == 0);
     tilepost::ptx::wgmma_wait<1>();
     if (previous >= 0) release_stage(shared, previous, thread);
     previous = ring.index;
     ring.advance();
   }
-  tilepost::ptx::wgmma_wait<0>();
-  pin_sums(sums);
-  release_stage(shared, previous, thread);
+  return previous;
 }
 
-// Rounds the sums and hands them to the store thread panel by panel, in the swizzled form that TMA
-// expects: of a row's eight chunks of 16 bytes, chunk c lies at c ^ (row % 8).
-__device__ __forceinline__ void write_panels(const Shared& shared, Ring<kPanels>& ring,
-                                             const float (&sums)[kBlocks][kSums], int consumer,
-                                             int thread) {
+// The same with the sums of each stage added in fp32: the tensor cores keep about 14 bits of a sum
+// of products of e4m3.
+__device__ __forceinline__ int multiply_tile_precise(const Shared& shared,
+                                                     tilepost::Ring<kStages>& ring, Sums& sums,
+                                                     int stages, int consumer, int thread) {
+  int last = 0;
+#pragma unroll
+  for (int i = 0; i < kBlocks * kSums; ++i) sums[i] = 0;
+#pragma unroll 1
+  for (int stage = 0; stage < stages; ++stage) {
+    Sums products;
+    tilepost::ptx::wait_barrier(shared.full(ring.index), ring.parity);
+    multiply_stage<1>(shared, ring.index, products, consumer, true);
+    tilepost::ptx::wgmma_wait<0>();
+    tilepost::ptx::pin(products);
+    if (stage < stages - 1) release_stage(shared, ring.index, thread);
+    last = ring.index;
+    ring.advance();
+#pragma unroll
+    for (int i = 0; i < kBlocks * kSums; ++i) sums[i] += products[i];
+  }
+  return last;
+}
+
+// Where a thread's sums of a tile lie in the output: the first one's row and column.
+struct Place {
+  int row, col;
+};
+
+// The words of a panel that a thread rounds: for each 16 columns (rows 0-7, 8-15) x (columns 0-7,
+// 8-15) of 16 rows.
+constexpr int kPanelWords = kPanelN / 16 * 4;
+
+// Rounds a thread's sums of a panel, the epilogue applied. What the epilogue reads is loaded a few
+// words ahead, so that the loads overlap and still fit the registers.
+__device__ __forceinline__ void round_panel(uint32_t (&words)[kPanelWords], const float* sums,
+                                            const tilepost_shape_t& shape,
+                                            const tilepost_epilogue_t& epilogue, Place place) {
+  constexpr int kAhead = kEpilogue == 0 ? 1 : 4;
+#pragma unroll
+  for (int first = 0; first < kPanelWords; first += kAhead) {
+    tilepost::epilogue::PairInputs inputs[kAhead] = {};
+#pragma unroll
+    for (int i = 0; i < kAhead; ++i)
+      words[first + i] = tilepost::epilogue::finish_pair<kEpilogue, kOutput>(
+          sums[2 * (first + i)], sums[2 * (first + i) + 1], inputs[i]);
+  }
+}
+
+// Writes a panel as TMA expects it: of a row's eight chunks of 16 bytes, chunk c lies at
+// c ^ (row % 8).
+__device__ __forceinline__ void write_panel(uint32_t target, const uint32_t (&words)[kPanelWords],
+                                            int thread) {
   const int lane = thread % 32;
   const int row = thread / 32 * 16 + lane % 16;
 #pragma unroll
-  for (int panel = 0; panel < kPanelsPerTile; ++panel) {
-    tilepost::ptx::wait_barrier(shared.panel_empty(consumer, ring.index), ring.parity);
-    const uint32_t target = shared.panel(consumer, ring.index) + row * kRowBytes;
+  for (int i = 0; i < kPanelWords; i += 4) {
+    const int chunk = i / 2 + lane / 16;
+    tilepost::ptx::store_matrices(target + row * kRowBytes + ((chunk ^ (row % 8)) << 4), words[i],
+                                  words[i + 1], words[i + 2], words[i + 3]);
+  }
+}
+
+// Hands the sums to the store thread panel by panel, those of each part as soon as they are made.
+// `place` is that of the thread's first sum.
+__device__ __forceinline__ void write_panels(const Shared& shared, tilepost::Ring<kPanels>& ring,
+                                             Sums& sums, const tilepost_shape_t& shape,
+                                             const tilepost_epilogue_t& epilogue, Place place,
+                                             int stage, int consumer, int thread) {
+  constexpr int kPanelsInPart = kPanelsPerTile / kParts;
 #pragma unroll
-    for (int pair = 0; pair < kPanelN / 16; ++pair) {
-      // (rows 0-7, 8-15) x (columns 0-7, 8-15) of 16 x 16 elements.
-      const float* s = &sums[panel % kBlocks][(panel / kBlocks * kPanelN + pair * 16) / 2];
-      const int chunk = pair * 2 + lane / 16;
-      tilepost::ptx::store_matrices(
-          target + ((chunk ^ (row % 8)) << 4), tilepost::pack<kElement>(s[0], s[1]),
-          tilepost::pack<kElement>(s[2], s[3]), tilepost::pack<kElement>(s[4], s[5]),
-          tilepost::pack<kElement>(s[6], s[7]));
+  for (int panel = 0; panel < kPanelsPerTile; ++panel) {
+    if (panel % kPanelsInPart == 0) {
+      const bool last = panel + kPanelsInPart == kPanelsPerTile;
+      if (last)
+        tilepost::ptx::wgmma_wait<0>();
+      else
+        tilepost::ptx::wgmma_wait<1>();
+      tilepost::ptx::pin(sums);
+      if (last) release_stage(shared, stage, thread);
     }
+    const int row = panel / kPanelsAcross * kBlockM, col = panel % kPanelsAcross * kPanelN;
+    uint32_t words[kPanelWords];
+    round_panel(words, sums + panel * kPanelN / 2, shape, epilogue,
+                {place.row + row, place.col + col});
+    tilepost::ptx::wait_barrier(shared.panel_empty(consumer, ring.index), ring.parity);
+    write_panel(shared.panel(consumer, ring.index), words, thread);
     tilepost::ptx::fence_shared_to_async();
     __syncwarp();
-    if (lane == 0) tilepost::ptx::arrive(shared.panel_full(consumer, ring.index));
+    if (thread % 32 == 0) tilepost::ptx::arrive(shared.panel_full(consumer, ring.index));
     ring.advance();
   }
 }
 
+// The thread's place in the output; only an epilogue asks for it.
+__device__ __forceinline__ Place place_of(const tilepost::TileGrid& grid, int position,
+                                          int consumer, int thread) {
+  return Place{0, 0};
+}
+
 // A consumer: 128 threads.
-__device__ __forceinline__ void multiply_tiles(const Shared& shared, int tiles, int steps,
-                                               int consumer, int thread) {
-  Ring<kStages> stages(0);
-  Ring<kPanels> panels(1);
-  float sums[kBlocks][kSums];
-  for (int position = blockIdx.x; position < tiles; position += gridDim.x) {
-    multiply_tile(shared, stages, sums, steps, consumer, thread);
-    write_panels(shared, panels, sums, consumer, thread);
+__device__ __forceinline__ void multiply_tiles(const Shared& shared, const tilepost_shape_t& shape,
+                                               const tilepost_epilogue_t& epilogue,
+                                               const tilepost::TileGrid& grid, int tiles,
+                                               int stages, int consumer, int thread) {
+  const Positions positions(consumer);
+  tilepost::Ring<kStages> ring(0);
+  tilepost::Ring<kPanels> panels(1);
+  tilepost::Ring<1> turns(consumer == 0 ? 1 : 0);
+  Sums sums;
+  for (int position = positions.first; position < tiles; position += positions.stride) {
+    const int last = kPrecise ? multiply_tile_precise(shared, ring, sums, stages, consumer, thread)
+                              : multiply_tile(shared, ring, sums, stages, consumer, thread);
+    write_panels(shared, panels, sums, shape, epilogue, place_of(grid, position, consumer, thread),
+                 last, consumer, thread);
   }
 }
 
@@ -628,7 +873,9 @@ __device__ __forceinline__ void multiply_tiles(const Shared& shared, int tiles, 
 __global__ void __launch_bounds__(kThreads, 1)
     gemm_sm90(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
               const __grid_constant__ CUtensorMap map_c,
-              const __grid_constant__ tilepost_shape_t shape, const __grid_constant__ View view_) {
+              const __grid_constant__ tilepost_shape_t shape,
+              const __grid_constant__ tilepost_epilogue_t epilogue,
+              const __grid_constant__ View view_) {
 #if TILEPOST_ARCH_SM_90A
   extern __shared__ __align__(1024) uint8_t gemm_sm90_memory[];
   const Shared shared{tilepost::ptx::shared_address(gemm_sm90_memory)};
@@ -639,12 +886,14 @@ __global__ void __launch_bounds__(kThreads, 1)
                                 kCluster,
                                 kBand};
   const int tiles = tilepost::woven::num_tiles(view_, grid);
-  const int steps = (shape.k + kTileK - 1) / kTileK;
+  const int stages = (shape.k + kTileK - 1) / kTileK;  // of a tile
   // The shuffle tells the compiler that the warp's number is the same in all its lanes.
   const int warp = __shfl_sync(0xFFFFFFFF, threadIdx.x / 32, 0);
   const int lane = threadIdx.x % 32;
 
+  tilepost::Tile first{};
   if (threadIdx.x == 0) {
+    if (blockIdx.x < tiles) first = tilepost::woven::tile(view_, grid, blockIdx.x);
     init_barriers(shared);
     tilepost::ptx::prefetch_tensor_map(&map_a);
     tilepost::ptx::prefetch_tensor_map(&map_b);
@@ -654,12 +903,13 @@ __global__ void __launch_bounds__(kThreads, 1)
 
   if (warp < 4) {
     tilepost::ptx::shrink_registers<kMoverRegisters>();
-    if (warp == 0 && lane == 0) load_tiles(view_, shared, &map_a, &map_b, grid, tiles, steps);
-    if ((warp == 1 || warp == 2) && lane == 0)
+    if (warp == 0 && lane == 0)
+      load_tiles(view_, shared, &map_a, &map_b, grid, first, tiles, stages);
+    if (warp >= 1 && warp <= kConsumers && lane == 0)
       store_tiles(view_, shared, &map_c, grid, tiles, warp - 1);
   } else {
     tilepost::ptx::grow_registers<kConsumerRegisters>();
-    multiply_tiles(shared, tiles, steps, warp / 4 - 1, threadIdx.x % 128);
+    multiply_tiles(shared, shape, epilogue, grid, tiles, stages, warp / 4 - 1, threadIdx.x % 128);
   }
 #endif
 }
@@ -683,6 +933,9 @@ tilepost_plan_t make_plan() {
   plan.k = 1024;
   plan.input = TILEPOST_BF16;
   plan.output = TILEPOST_BF16;
+  plan.operands = TILEPOST_TN;
+  plan.accumulate = TILEPOST_PRECISE;
+  plan.epilogue = 0;
   plan.map.m = 1024;
   plan.map.n = 1024;
   plan.map.tile_m = 128;
@@ -707,6 +960,11 @@ tilepost_plan_t make_plan() {
   plan.kernel.function = reinterpret_cast<const void*>(&gemm_sm90);
   plan.kernel.arch = 90;
   plan.kernel.tile_k = 64;                      // elements of K per stage
+  plan.kernel.cluster = 2;                      // CTAs of a launched cluster
+  plan.kernel.early = 0;                        // may start before the last kernel has ended
+  plan.kernel.box_a = {64, 128, 128, 0};        // columns, rows, swizzle, L2 promotion
+  plan.kernel.box_b = {64, 64, 128, 0};
+  plan.kernel.box_c = {64, 64, 128, 0};
   plan.kernel.threads = 384;                    // per CTA
   plan.kernel.shared_bytes = 197632;            // per CTA
   plan.kernel.ctas_per_sm = 1;
@@ -717,6 +975,6 @@ tilepost_plan_t make_plan() {
 
 extern "C" const tilepost_program_t* both_program(void) {
   static const tilepost_plan_t plans[] = {both::sm_80::make_plan(), both::sm_90a::make_plan()};
-  static const tilepost_program_t program = {1, "both", 2, plans};
+  static const tilepost_program_t program = {2, "both", 2, plans};
   return &program;
 }

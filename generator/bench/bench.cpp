@@ -1,0 +1,162 @@
+#include "generator/bench/bench.h"
+
+#include <time.h>
+
+#include <array>
+
+#include "generator/bench/harness.h"
+#include "generator/bench/report.h"
+#include "generator/bench/revision.h"
+#include "generator/verify/output_reader.h"
+#include "generator/verify/process.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace tilepost {
+namespace {
+
+constexpr int kMeasured = 0, kFailed = 1, kNotWritten = 3;
+
+// More than the harness's own patience (runtime/bench/main.cpp).
+constexpr double kIdleSeconds = 120;
+constexpr const char* kModeFlags[] = {"cool", "sustained", "both"};
+
+// Where the measurement will run.
+struct BenchTarget {
+  int sm = 0, gpus = 0;
+  CudaTools tools;
+  std::string cublas_lt;
+};
+
+std::optional<BenchTarget> find_target(Diagnostics& diagnostics) {
+  BenchTarget target;
+  const Gpus gpus = find_gpus();
+  if (gpus.count == 0) {
+    diagnostics.error("cannot measure: this machine has no GPU (" + gpus.reason + ")");
+    return std::nullopt;
+  }
+  target.sm = gpus.sm, target.gpus = gpus.count;
+  std::string missing;
+  const std::optional<CudaTools> tools = find_cuda_tools(missing);
+  if (!tools) {
+    diagnostics.error("cannot measure: there is no " + missing);
+    return std::nullopt;
+  }
+  target.tools = *tools;
+  target.cublas_lt = find_toolkit_library(*tools, "libcublasLt.so");
+  if (!target.cublas_lt.empty()) return target;
+  diagnostics.error("cannot measure: there is no libcublasLt.so beside the toolkit of '" +
+                    tools->nvcc + "'; install cuBLAS");
+  return std::nullopt;
+}
+
+// Leaves every program the one plan that serves the GPU best. False if one has none.
+bool choose_plans(std::vector<VerifyProgram>& programs, int sm, Diagnostics& diagnostics) {
+  for (VerifyProgram& program : programs) {
+    const Plan* plan = chosen_plan(program, sm);
+    if (plan == nullptr)
+      diagnostics.error("cannot measure '" + program.name + "': it is planned for " +
+                        name_of(program.plans.front().arch) + ", this machine's GPUs are sm_" +
+                        llvm::Twine(sm) + "; choose another with --arch");
+    else
+      program.plans = {Plan(*plan)};
+  }
+  return diagnostics.ok();
+}
+
+// What the harness will take, from the lengths it has built in (runtime/bench/timing.h).
+double estimate_seconds(const std::vector<VerifyProgram>& programs, const BenchOptions& options,
+                        int gpus) {
+  const bool cool = options.mode != BenchMode::sustained;
+  const bool sustained = options.mode != BenchMode::cool;
+  const int bursts = 3 * options.rounds;
+  double seconds = 2;
+  for (const VerifyProgram& program : programs) {
+    const Plan& plan = program.plans.front();
+    seconds += 0.5 + (cool ? 0.7 + 0.0115 * bursts : 0) + (sustained ? 2 + 0.02 * bursts : 0);
+    if (plan.ranks > 1 && plan.ranks <= gpus && plan.pattern != Pattern::gemm)
+      seconds += 8 + 0.005 * options.rounds;
+  }
+  return seconds;
+}
+
+std::string now_in_words() {
+  const time_t now = time(nullptr);
+  tm parts{};
+  gmtime_r(&now, &parts);
+  std::array<char, 32> text{};
+  strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text.data();
+}
+
+// Runs the harness, printing every program's rows when it has ended.
+HarnessEnd measure(const std::string& harness, const std::vector<VerifyProgram>& programs,
+                   const BenchContext& context, double seconds, BenchLog& log,
+                   llvm::raw_ostream& out, Progress& progress) {
+  const BenchOptions& options = context.options;
+  const std::vector<std::string> argv = {harness,
+                                         "--seed",
+                                         std::to_string(options.seed),
+                                         "--rounds",
+                                         std::to_string(options.rounds),
+                                         "--mode",
+                                         kModeFlags[static_cast<int>(options.mode)]};
+  size_t done = 0;
+  const HarnessEnd end = run_lines(argv, kIdleSeconds, [&](llvm::StringRef line) {
+    std::string name;
+    const BenchLog::Event event = log.take(line, name);
+    progress.update("measuring " + name, done, programs.size());
+    if (event != BenchLog::Event::machine && event != BenchLog::Event::end) return;
+    progress.clear();
+    if (event == BenchLog::Event::machine) out << table_head(context, log.machine(), seconds);
+    for (const VerifyProgram& program : programs)
+      if (event == BenchLog::Event::end && program.name == name)
+        out << table_rows(program, log.of(name)), ++done;
+    out.flush();
+  });
+  progress.clear();
+  for (const VerifyProgram& program : programs)
+    if (!log.of(program.name).ended) out << table_rows(program, log.of(program.name));
+  out << table_foot(programs, log);
+  if (!end.ended) out << "# FAIL: the harness ended early with " << end.end << "\n";
+  return end;
+}
+
+}  // namespace
+
+int bench(const std::vector<Input>& inputs, const BenchOptions& options, llvm::raw_ostream& out,
+          std::string& json, Diagnostics& diagnostics) {
+  const InterruptGuard guard;
+  Progress progress;
+  std::vector<VerifyProgram> programs =
+      plan_cases(bench_cases(inputs, options), progress, diagnostics);
+  if (programs.empty()) {
+    if (diagnostics.ok() && !interrupted()) diagnostics.error("there is nothing to measure");
+    return kFailed;
+  }
+  const std::optional<BenchTarget> target = find_target(diagnostics);
+  if (!target || !choose_plans(programs, target->sm, diagnostics)) return kFailed;
+  make_names_unique(programs);
+
+  WorkDir dir(options.keep_dir, diagnostics);
+  if (!dir.ok()) return kNotWritten;
+  const BenchHarness harness = make_bench_harness(programs);
+  const SourcesResult sources = write_bench_sources(programs, harness, dir, progress, diagnostics);
+  if (sources != SourcesResult::written)
+    return sources == SourcesResult::not_written ? kNotWritten : kFailed;
+  const BuildPlan plan =
+      plan_bench_build(programs, harness, target->tools, target->cublas_lt, target->sm, dir);
+  const BuildResult built = build_harness(plan, options.jobs, dir, progress, diagnostics);
+  if (built != BuildResult::built) return built == BuildResult::not_written ? kNotWritten : kFailed;
+
+  progress.clear();
+  const BenchContext context{now_in_words(), tool_revision(), options};
+  BenchLog log;
+  const double seconds = estimate_seconds(programs, options, target->gpus);
+  const HarnessEnd end = measure(plan.harness, programs, context, seconds, log, out, progress);
+  json = bench_json(context, programs, log);
+  bool ok = end.ended && end.exit_status == 0;
+  for (const VerifyProgram& program : programs) ok = ok && log.of(program.name).ok();
+  return ok ? kMeasured : kFailed;
+}
+
+}  // namespace tilepost

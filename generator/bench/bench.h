@@ -1,0 +1,47 @@
+// `tilepost bench`: how fast the plans' GEMMs are on this machine, beside cuBLASLt.
+//
+// The measurements themselves are in runtime/bench/: a harness that the tool carries as source,
+// compiles with this machine's compiler together with the runtime, the generated programs and the
+// un-woven templates, and runs once for all points.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "generator/verify/sweep.h"
+
+namespace tilepost {
+
+enum class BenchMode { cool, sustained, both };
+
+// `--shape 4096x4096x4096`: gemm.m, gemm.n and gemm.k together.
+struct Shape {
+  int64_t m = 0, n = 0, k = 0;
+};
+// Reads "MxNxK"; false if it is none.
+bool parse_shape(llvm::StringRef text, Shape& shape);
+
+inline constexpr int kMaxRounds = 100000;
+
+struct BenchOptions {
+  std::vector<Shape> shapes;  // each for every spec; none: the spec's own
+  std::vector<Sweep> sweeps;  // the Cartesian product of all, for every spec and shape
+  BenchMode mode = BenchMode::both;
+  int rounds = 50;
+  uint64_t seed = 1;     // of the random data and orders
+  std::string keep_dir;  // where to leave sources and harness; empty: a temporary folder
+  int jobs = 0;          // compilers at a time; 0: one per core
+};
+
+// Measures every input at every shape and combination of the sweeps. Prints the table to `out` and
+// progress to standard error; `json` becomes the same as JSON, "" if nothing was run. Returns the
+// exit code: 0 all was measured, 1 a spec was rejected, something needed is missing, a result was
+// wrong or a measurement failed, 3 the working folder could not be written.
+int bench(const std::vector<Input>& inputs, const BenchOptions& options, llvm::raw_ostream& out,
+          std::string& json, Diagnostics& diagnostics);
+
+// Every input at every shape and combination of the sweeps.
+std::vector<Case> bench_cases(const std::vector<Input>& inputs, const BenchOptions& options);
+
+}  // namespace tilepost

@@ -1,0 +1,125 @@
+#include "generator/bench/harness.h"
+
+#include <map>
+
+#include "generator/resources.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace tilepost {
+namespace {
+
+// What the plain kernel's text depends on, as text.
+std::string key_of(const Plan& plan) {
+  std::string key = plan.kernel.file + " " + plan.kernel.function + " " + name_of(plan.arch);
+  for (const auto& [name, value] : plan.kernel.tunables) key += " " + name + "=" + value;
+  return key;
+}
+
+// The template's own includes: they must not end up in the namespace that the template goes into.
+std::string includes_of(const std::string& path) {
+  std::string text;
+  llvm::SmallVector<llvm::StringRef> lines;
+  find_resource(path).value_or("").split(lines, '\n');
+  for (const llvm::StringRef line : lines)
+    if (line.starts_with("#include")) text += (line + "\n").str();
+  return text;
+}
+
+// The template, with another meaning of tilepost::tunable.
+std::string plain_text(const Plan& plan, const std::string& name) {
+  const std::string path = "templates/" + plan.kernel.file;
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  out << "// " << plan.kernel.file << ", un-woven, with the numbers of a plan.\n"
+      << includes_of(path) << "\n#include <string_view>\n\n#include \"runtime/bench/registry.h\"\n"
+      << "\nnamespace tilepost {\n\n"
+      << "// The planned number of this name.\ntemplate <class T>\n"
+      << "constexpr T planned(std::string_view name, T fallback) {\n";
+  for (const auto& [tunable, value] : plan.kernel.tunables)
+    out << "  if (name == " << literal(tunable) << ") return static_cast<T>(" << value << ");\n";
+  out << "  return fallback;\n}\n\n}  // namespace tilepost\n\n"
+      << "#define tunable(name, fallback) planned(name, fallback)\nnamespace " << name
+      << "_kernel {\n#include \"" << path << "\"\n}\n#undef tunable\n\n"
+      << "tilepost::bench::PlainKernel " << name << "() {\n  using namespace " << name
+      << "_kernel;\n  return {reinterpret_cast<const void*>(&" << plan.kernel.function
+      << "), kThreads, kSharedBytes};\n}\n";
+  return text;
+}
+
+std::string registry_text(const std::vector<VerifyProgram>& programs, const BenchHarness& harness) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  out << "#include \"runtime/bench/registry.h\"\n\n";
+  for (const VerifyProgram& program : programs)
+    out << "extern \"C\" const tilepost_program_t* " << program.name << "_program(void);\n";
+  for (const PlainSource& plain : harness.plain)
+    out << "tilepost::bench::PlainKernel " << plain.name << "();\n";
+  out << "\nnamespace tilepost::bench {\nnamespace {\n\nconstexpr Entry kEntries[] = {\n";
+  for (size_t i = 0; i < programs.size(); ++i)
+    out << "    {" << literal(programs[i].name) << ", " << programs[i].name << "_program, "
+        << harness.plain[harness.plain_of[i]].name << "},\n";
+  out << "};\n\n}  // namespace\n\nRegistry registry() {\n  return {kEntries, " << programs.size()
+      << "};\n}\n\n}  // namespace tilepost::bench\n";
+  return text;
+}
+
+// What of the verification's harness this one uses.
+std::vector<std::string> harness_sources() {
+  std::vector<std::string> sources = sources_in({"runtime/bench"});
+  for (const char* shared : {"rank_team", "text", "watchdog"})
+    sources.push_back("runtime/verify/" + std::string(shared) + ".cpp");
+  return sources;
+}
+
+}  // namespace
+
+BenchHarness make_bench_harness(const std::vector<VerifyProgram>& programs) {
+  BenchHarness harness;
+  std::map<std::string, size_t> known;
+  for (const VerifyProgram& program : programs) {
+    const Plan& plan = program.plans.front();
+    const auto [found, fresh] = known.emplace(key_of(plan), harness.plain.size());
+    if (fresh) {
+      const std::string name = "plain_" + std::to_string(harness.plain.size());
+      harness.plain.push_back({name, plan.arch, plain_text(plan, name)});
+    }
+    harness.plain_of.push_back(found->second);
+  }
+  return harness;
+}
+
+SourcesResult write_bench_sources(const std::vector<VerifyProgram>& programs,
+                                  const BenchHarness& harness, const WorkDir& dir,
+                                  Progress& progress, Diagnostics& diagnostics) {
+  const Unit unit = harness_unit(harness_sources());
+  if (!write_resources(/*templates=*/true, dir, diagnostics) ||
+      !dir.write("registry.cpp", registry_text(programs, harness), diagnostics) ||
+      !dir.write(unit.name, unit.text, diagnostics))
+    return SourcesResult::not_written;
+  for (const PlainSource& plain : harness.plain)
+    if (!dir.write("programs/" + plain.name + ".cu", plain.text, diagnostics))
+      return SourcesResult::not_written;
+  return write_programs(programs, dir, progress, diagnostics);
+}
+
+// The longest first.
+BuildPlan plan_bench_build(const std::vector<VerifyProgram>& programs, const BenchHarness& harness,
+                           const CudaTools& tools, const std::string& cublas_lt, int sm,
+                           const WorkDir& dir) {
+  CudaBuild build(tools, dir);
+  const std::vector<std::string> own = gpu_code(sm);
+  build.add(harness_unit({}).name, own);
+  for (const PlainSource& plain : harness.plain)
+    build.add("programs/" + plain.name + ".cu", gpu_code(plain.arch, sm));
+  for (const VerifyProgram& program : programs)
+    build.add("programs/" + program.name + ".cu", gpu_code(program.plans.front().arch, sm));
+  for (const std::string& source : harness_sources())
+    if (llvm::StringRef(source).ends_with(".cu")) build.add(source, own);
+  build.add_runtime(sm);
+  build.add("registry.cpp", own);
+  build.link_library(cublas_lt);
+  return build.finish();
+}
+
+}  // namespace tilepost

@@ -1,0 +1,65 @@
+// The harness's records (runtime/bench/record.h), read as they come.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/JSON.h"
+
+namespace tilepost {
+
+// One comparison of an output.
+struct CheckRecord {
+  std::string variant;  // "ours", "plain", "cublaslt", "overlap"
+  std::string against;
+  int64_t elements = 0, wrong = 0;
+};
+
+// All samples of one program in one mode.
+struct ModeSamples {
+  std::string mode;                               // "cool", "sustained", "overlap"
+  std::map<std::string, std::vector<double>> us;  // per variant: microseconds, a value per round
+  std::vector<double> mhz, watts;                 // those that are known
+  int candidates = 0, fastest = -1;               // of cuBLASLt
+  int cublas_sms = 0;                             // that it may use
+  int cublas_operations = 0;                      // of the plan's epilogue that it computes
+};
+
+struct ProgramSamples {
+  std::string program;
+  std::vector<CheckRecord> checks;
+  std::vector<ModeSamples> modes;
+  std::vector<std::string> notes;
+  std::string failure;  // why there is no measurement, or ""
+  bool ended = false;   // the harness came to its end
+
+  // Elements that were wrong, of the worst check.
+  int64_t wrong() const;
+  // Ended, nothing wrong, nothing failed.
+  bool ok() const;
+};
+
+class BenchLog {
+ public:
+  enum class Event { none, machine, begin, sample, end };
+
+  // Takes one line; lines that are no record are left out. Returns what it was about, and in
+  // `program` whom.
+  Event take(llvm::StringRef line, std::string& program);
+
+  const llvm::json::Object& machine() const { return machine_; }
+  // The program's records; empty ones if it has none.
+  const ProgramSamples& of(const std::string& program) const;
+  // Why the harness could not measure anything, or "".
+  const std::string& failure() const { return failure_; }
+
+ private:
+  llvm::json::Object machine_;
+  std::map<std::string, ProgramSamples> programs_;
+  std::string failure_;
+};
+
+}  // namespace tilepost

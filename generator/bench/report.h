@@ -1,0 +1,45 @@
+// What `tilepost bench` shows: a table for people, JSON for programs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "generator/bench/bench.h"
+#include "generator/bench/records.h"
+#include "generator/bench/statistics.h"
+#include "generator/verify/programs.h"
+
+namespace tilepost {
+
+// What stands beside the measurements.
+struct BenchContext {
+  std::string date;      // "2026-11-21T15:04:05Z"
+  std::string revision;  // of the tool's sources, "" if unknown
+  BenchOptions options;
+};
+
+// One ratio of two variants' times: how many times faster `faster` is than `than`.
+struct RatioKind {
+  const char* name;
+  const char* faster;
+  const char* than;
+};
+inline constexpr RatioKind kRatioKinds[] = {{"ours vs cublaslt", "ours", "cublaslt"},
+                                            {"plain vs cublaslt", "plain", "cublaslt"},
+                                            {"signal on vs off", "ours", "plain"},
+                                            {"ours vs sequence", "ours", "sequence"}};
+
+// The paired ratios; empty where one of the variants was not measured.
+std::vector<double> ratios_of(const ModeSamples& samples, const RatioKind& kind);
+
+// The table's lines: its head, once the machine is known; a program's, once it has ended; the
+// geometric means and what failed, at the end.
+std::string table_head(const BenchContext& context, const llvm::json::Object& machine,
+                       double seconds);
+std::string table_rows(const VerifyProgram& program, const ProgramSamples& samples);
+std::string table_foot(const std::vector<VerifyProgram>& programs, const BenchLog& log);
+
+std::string bench_json(const BenchContext& context, const std::vector<VerifyProgram>& programs,
+                       const BenchLog& log);
+
+}  // namespace tilepost

@@ -1,0 +1,32 @@
+#include "generator/bench/bench.h"
+
+#include "generator/cli/commands.h"
+#include "generator/cli/files.h"
+#include "generator/diagnostics.h"
+#include "llvm/Support/Path.h"
+
+namespace tilepost {
+
+int bench_command(const Options& options, Diagnostics& diagnostics) {
+  const std::vector<Input> inputs = read_inputs(options, diagnostics);
+  if (inputs.empty()) return kExitIo;
+  BenchOptions bench_options;
+  bench_options.shapes = options.shapes;
+  bench_options.sweeps = read_sweeps(options);
+  bench_options.mode = options.mode == "cool"        ? BenchMode::cool
+                       : options.mode == "sustained" ? BenchMode::sustained
+                                                     : BenchMode::both;
+  bench_options.rounds = options.rounds;
+  bench_options.seed = options.seed;
+  bench_options.keep_dir = options.keep_dir;
+  bench_options.jobs = options.jobs;
+  std::string json;
+  const int exit_code = bench(inputs, bench_options, llvm::outs(), json, diagnostics);
+  if (options.json.empty() || json.empty()) return exit_code;
+  const llvm::StringRef folder = llvm::sys::path::parent_path(options.json);
+  const OutputFile file{llvm::sys::path::filename(options.json).str(), json};
+  if (!write_files(folder.empty() ? "." : folder.str(), {file}, diagnostics)) return kExitIo;
+  return exit_code;
+}
+
+}  // namespace tilepost

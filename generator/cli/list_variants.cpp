@@ -1,0 +1,103 @@
+#include "generator/cli/list_variants.h"
+
+#include "generator/plan/operands.h"
+#include "generator/plan/small_kernel.h"
+
+namespace tilepost {
+namespace {
+
+llvm::StringRef digits(Arch arch) {
+  return llvm::StringRef(name_of(arch)).drop_front(sizeof("sm_") - 1);
+}
+
+bool takes_epilogue(const KernelConfig& config, Plan plan, int cluster) {
+  plan.epilogue = TILEPOST_BIAS;
+  return cluster < 4 && can_sum(config, plan);
+}
+
+void print(llvm::raw_ostream& out, const KernelConfig& config, const Plan& plan, int cluster) {
+  KernelRequest request = request_for(plan);
+  request.cluster = cluster;
+  request.band = band_of(config, cluster, plan.m);
+  KernelPlan kernel = make_kernel(config, request);
+  if (takes_epilogue(config, plan, cluster)) kernel.tunables["EPILOGUE"] = "*";
+  out << kernel.file << " " << digits(plan.arch);
+  for (const auto& [name, value] : kernel.tunables) out << " " << name << "=" << value;
+  out << "\n";
+}
+
+// A large problem that every vector divides.
+Plan problem(Arch arch, ElementType input) {
+  Plan plan;
+  plan.arch = arch;
+  plan.m = plan.n = plan.k = 8192;
+  plan.input = input;
+  plan.output = input == ElementType::e4m3 ? ElementType::bf16 : input;
+  return plan;
+}
+
+void list_sm90(llvm::raw_ostream& out, const Plan& plan, bool first_only) {
+  for (const KernelConfig& config : sm90_configs()) {
+    if (!can_sum(config, plan)) continue;
+    for (const int cluster : {1, 2, 4}) print(out, config, plan, cluster);
+    if (first_only) return;
+  }
+}
+
+void list_sm80(llvm::raw_ostream& out, const std::vector<KernelConfig>& configs, const Plan& plan,
+               bool first_only) {
+  for (const KernelConfig& config : configs) {
+    print(out, config, plan, 1);
+    if (first_only) return;
+  }
+}
+
+// Of every height all rows; `first_only`: of some heights, one.
+void list_small(llvm::raw_ostream& out, Plan plan, bool first_only) {
+  for (const int64_t m : {8, 16, 32, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256}) {
+    if (first_only && m != 16 && m != 128 && m != 256) continue;
+    plan.m = m;
+    for (const KernelConfig& config : small_configs(m)) {
+      print(out, config, plan, 1);
+      if (first_only) break;
+    }
+  }
+}
+
+// The types of one size give the same code but for a conversion: f16 is tried out on one row.
+void list_16_bit(llvm::raw_ostream& out, Arch arch) {
+  for (const ElementType element : {ElementType::bf16, ElementType::f16})
+    for (const GemmLayout operands : {GemmLayout::tn, GemmLayout::nn}) {
+      Plan plan = problem(arch, element);
+      plan.operands = operands;
+      const bool first_only = element == ElementType::f16;
+      if (arch == Arch::sm_90a) {
+        list_sm90(out, plan, first_only);
+        list_small(out, plan, first_only || operands == GemmLayout::nn);
+      }
+      list_sm80(out, sm80_configs(arch), plan, first_only);
+    }
+}
+
+void list_e4m3(llvm::raw_ostream& out, Arch arch) {
+  for (const Accumulate accumulate : {Accumulate::precise, Accumulate::fast}) {
+    Plan plan = problem(arch, ElementType::e4m3);
+    plan.accumulate = accumulate;
+    if (arch == Arch::sm_90a) {
+      list_sm90(out, plan, false);
+      list_small(out, plan, true);
+    }
+    list_sm80(out, sm80_e4m3_configs(arch, accumulate), plan, false);
+  }
+}
+
+}  // namespace
+
+void list_variants(llvm::raw_ostream& out) {
+  for (const Arch arch : {Arch::sm_80, Arch::sm_86, Arch::sm_89, Arch::sm_90a}) {
+    list_16_bit(out, arch);
+    list_e4m3(out, arch);
+  }
+}
+
+}  // namespace tilepost

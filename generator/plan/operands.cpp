@@ -1,0 +1,76 @@
+#include "generator/plan/operands.h"
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/FormatVariadic.h"
+
+namespace tilepost {
+namespace {
+
+constexpr int kTmaBytes = 16;  // strides are multiples (CUDA driver API, cuTensorMapEncodeTiled)
+
+// Elements of a row of length `elements` that one access of at most 16 bytes may move, given rows
+// that start on 16 bytes only if the length allows it.
+int vector_of(int64_t elements, ElementType type) {
+  for (int vector = 16 / bytes_of(type); vector > 1; vector /= 2)
+    if (elements % vector == 0) return vector;
+  return 1;
+}
+
+}  // namespace
+
+std::string why_not_input(const Plan& plan) {
+  if (plan.input != ElementType::e4m3) return "";
+  if (plan.arch != Arch::sm_80 && plan.arch != Arch::sm_86) return "";
+  return llvm::formatv(
+      "e4m3 is not available on {0}, whose tensor cores multiply 16-bit types; "
+      "use sm_89 or sm_90a, or bf16 or f16",
+      name_of(plan.arch));
+}
+
+std::string why_not_tma(const Plan& plan) {
+  const int along_k = kTmaBytes / bytes_of(plan.input);
+  if (plan.k % along_k != 0)
+    return llvm::formatv("gemm_sm90 needs K a multiple of {0}{1}, not {2}", along_k,
+                         plan.input == ElementType::e4m3 ? " for e4m3" : "", plan.k);
+  const int along_n = kTmaBytes / bytes_of(plan.output);
+  if (plan.n % along_n == 0) return "";
+  if (plan.operands == GemmLayout::nn)
+    return llvm::formatv("gemm_sm90 needs N a multiple of {0} for B of layout nn, not {1}", along_n,
+                         plan.n);
+  if (plan.epilogue != 0 && plan.n % 2 != 0)
+    return llvm::formatv("gemm_sm90 needs an even N for its epilogue, not {0}", plan.n);
+  if (plan.layout == OutputLayout::panel)
+    return llvm::formatv("gemm_sm90 needs N a multiple of {0} in the panel layout, not {1}",
+                         along_n, plan.n);
+  return "";
+}
+
+// Precise sums of e4m3 are kept twice: the tensor cores' own, and those in fp32 that they are added
+// to.
+bool can_sum(const KernelConfig& config, const Plan& plan) {
+  if (plan.epilogue != 0 && !config.epilogue) return false;
+  if (llvm::StringRef(config.kernel) != "gemm_sm90") return true;  // has rows for it
+  constexpr int kMostSums = 192;            // of a thread: gemm_sm90.cu asserts it
+  constexpr int kMostBesideEpilogue = 128;  // what it reads needs registers as well
+  const int rows = config.pingpong ? config.tile_m : config.tile_m / 2;
+  const bool precise = plan.input == ElementType::e4m3 && plan.accumulate == Accumulate::precise;
+  const int sums = rows * config.tile_n / 128 * (precise ? 2 : 1);
+  return sums <= (plan.epilogue == 0 ? kMostSums : kMostBesideEpilogue);
+}
+
+KernelRequest request_for(const Plan& plan) {
+  KernelRequest request;
+  request.element = plan.input;
+  request.output = plan.output;
+  request.operands = plan.operands;
+  request.accumulate = plan.accumulate;
+  request.epilogue = plan.epilogue;
+  request.load_vector = vector_of(plan.k, plan.input);
+  request.load_vector_b =
+      plan.operands == GemmLayout::nn ? vector_of(plan.n, plan.input) : request.load_vector;
+  request.store_vector = plan.layout == OutputLayout::panel ? vector_of(plan.n, plan.output)
+                                                            : vector_of(0, plan.output);
+  return request;
+}
+
+}  // namespace tilepost

@@ -1,0 +1,22 @@
+// What the operands ask of a kernel: their types, how their rows are aligned, the epilogue.
+#pragma once
+
+#include <string>
+
+#include "generator/plan/kernels.h"
+
+namespace tilepost {
+
+// Why the architecture cannot multiply the plan's inputs, "" if it can.
+std::string why_not_input(const Plan& plan);
+
+// Why TMA cannot address the operands, "" if it can.
+std::string why_not_tma(const Plan& plan);
+
+// Whether the configuration can sum the plan's inputs as asked in the registers it has.
+bool can_sum(const KernelConfig& config, const Plan& plan);
+
+// What every kernel for the plan is specialised to; cluster and band are left open.
+KernelRequest request_for(const Plan& plan);
+
+}  // namespace tilepost

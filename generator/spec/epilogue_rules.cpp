@@ -1,0 +1,101 @@
+#include <algorithm>
+
+#include "generator/spec/rules.h"
+#include "generator/spec/text.h"
+
+namespace tilepost {
+namespace {
+
+using Operation = Located<EpilogueOp>;
+
+std::string quoted(EpilogueOp operation) {
+  return quote(name_of(operation));
+}
+
+// The place in the order; operations that exclude each other share one.
+int place_of(EpilogueOp operation) {
+  switch (operation) {
+    case EpilogueOp::scale:
+    case EpilogueOp::scale_rows:
+      return 0;
+    case EpilogueOp::scale_columns:
+      return 1;
+    case EpilogueOp::bias:
+      return 2;
+    case EpilogueOp::gelu:
+    case EpilogueOp::silu:
+      return 3;
+    case EpilogueOp::residual:
+      break;
+  }
+  return 4;
+}
+
+bool excludes(EpilogueOp x, EpilogueOp y) {
+  if (x > y) return excludes(y, x);
+  return (x == EpilogueOp::scale &&
+          (y == EpilogueOp::scale_rows || y == EpilogueOp::scale_columns)) ||
+         (x == EpilogueOp::gelu && y == EpilogueOp::silu);
+}
+
+// "[scale, bias, gelu]"
+std::string in_order(std::vector<Operation> operations) {
+  std::stable_sort(
+      operations.begin(), operations.end(),
+      [](const Operation& x, const Operation& y) { return place_of(x.value) < place_of(y.value); });
+  std::vector<llvm::StringRef> names;
+  for (const Operation& operation : operations) names.push_back(name_of(operation.value));
+  return "[" + join(names) + "]";
+}
+
+// Only the first of each kind of fault: the others tend to be the same one again.
+void check_order(const std::vector<Operation>& operations, Diagnostics& diagnostics) {
+  for (size_t i = 0; i < operations.size(); ++i)
+    for (size_t j = 0; j < i; ++j)
+      if (excludes(operations[j].value, operations[i].value)) {
+        diagnostics.error(operations[i].where,
+                          "gemm.epilogue has both " + quoted(operations[j].value) + " and " +
+                              quoted(operations[i].value) + ", of which there can be one");
+        return;
+      }
+  for (size_t i = 1; i < operations.size(); ++i) {
+    if (place_of(operations[i].value) >= place_of(operations[i - 1].value)) continue;
+    diagnostics.error(operations[i].where, "gemm.epilogue: " + quoted(operations[i].value) +
+                                               " comes before " + quoted(operations[i - 1].value) +
+                                               " in the kernels; write " + in_order(operations));
+    return;
+  }
+}
+
+void check_before_sum(const Operation& operation, int64_t ranks, Diagnostics& diagnostics) {
+  const std::string word = name_of(operation.value);
+  switch (operation.value) {
+    case EpilogueOp::gelu:
+    case EpilogueOp::silu:
+      diagnostics.error(operation.where,
+                        "gemm.epilogue: " + quote(word) +
+                            " before a sum over ranks gives a wrong result, because " + word +
+                            "(x) + " + word + "(y) != " + word +
+                            "(x + y); apply it to the output of the collective");
+      return;
+    case EpilogueOp::residual:
+      diagnostics.error(
+          operation.where,
+          "gemm.epilogue: 'residual' before a sum over ranks is added on every rank, " +
+              llvm::Twine(ranks) + " times in all; add it to the output of the collective");
+      return;
+    default:
+      return;
+  }
+}
+
+}  // namespace
+
+void check_epilogue(const Spec& spec, Diagnostics& diagnostics) {
+  check_order(spec.gemm.epilogue, diagnostics);
+  if (spec.pattern.given() && spec.pattern.value != Pattern::gemm)
+    for (const Operation& operation : spec.gemm.epilogue)
+      check_before_sum(operation, spec.ranks.value, diagnostics);
+}
+
+}  // namespace tilepost

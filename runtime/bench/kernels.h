@@ -1,0 +1,63 @@
+// The harness's own GPU kernels: data, a plain reference, comparison, a gate.
+//
+// Written for being obviously right; nothing of the kernels that are measured is used.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "tilepost/plan.h"
+
+namespace tilepost::bench {
+
+// Operations whose results are not exact.
+inline constexpr int kActivations = TILEPOST_GELU | TILEPOST_SILU;
+
+int bytes_of(tilepost_dtype_t type);
+
+// data[i] = a whole number, a function of seed and i: of at most `max` in magnitude, and not zero
+// with probability `share`.
+void fill_integers(void* data, int64_t count, tilepost_dtype_t type, uint64_t seed, int max,
+                   double share, cudaStream_t stream);
+
+// data[i] = a standard normal number, a function of seed and i.
+void fill_normal(void* data, int64_t count, tilepost_dtype_t type, uint64_t seed,
+                 cudaStream_t stream);
+
+// Where the elements of an output are: row-major, or in slot order.
+struct Place {
+  const int32_t* rows = nullptr;  // [tiles_m * tiles_n] a tile's first row; null: row-major
+  int tile_m = 1, tile_n = 1;
+};
+
+// One product as the kernels got it; device pointers.
+struct Product {
+  const void* a;
+  const void* b;
+  tilepost_epilogue_t epilogue;
+  tilepost_dtype_t input, output;
+  int m, n, k;
+  bool nn;         // B is [k, n]
+  int operations;  // a set of TILEPOST_SCALE …
+};
+
+// Adds to *wrong the elements of the given rows of `out` that are not the product's: sums in fp32,
+// the epilogue, and rounding; where an activation makes inexact numbers, within one unit in the
+// last place. NaN is wrong.
+void count_wrong(const Product& product, const void* out, const Place& place, const int32_t* rows,
+                 int num_rows, unsigned long long* wrong, cudaStream_t stream);
+
+// Adds to *wrong the 16-bit elements of `out` whose bits are not those of the row-major `expected`,
+// and those that are still poison, 0xffff.
+void count_different(const void* out, const Place& place, const void* expected, int m, int n,
+                     unsigned long long* wrong, cudaStream_t stream);
+
+// Holds the stream until *word, in pinned host memory, has reached `value`, or some 20 s have
+// passed.
+void gate(const uint32_t* word, uint32_t value, cudaStream_t stream);
+
+// Loads the gate's kernel, so that it is not loaded while another GPU waits at it.
+void preload_gate();
+
+}  // namespace tilepost::bench

@@ -1,0 +1,18 @@
+// The whole operation on all ranks beside what it replaces: cuBLASLt, then NCCL, in one stream.
+#pragma once
+
+#include "runtime/bench/registry.h"
+#include "runtime/bench/session.h"
+
+namespace tilepost::bench {
+
+// Why the operation cannot be measured from end to end here, or "".
+std::string overlap_obstacle(const tilepost_plan_t& plan, const Machine& machine);
+
+// One thread per GPU. Prints check and sample records of mode "overlap": in every round both
+// variants run once, in a new random order, after L2 has been flushed; all ranks leave a gate
+// together; the time is that of the slowest rank. False, and no times, if a result was wrong.
+// Throws BenchError.
+bool bench_overlap(const Entry& entry, const tilepost_plan_t& plan, const Session& session);
+
+}  // namespace tilepost::bench

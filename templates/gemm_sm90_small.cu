@@ -1,0 +1,500 @@
+// Persistent GEMM for sm_90a and few rows: C[m, n] = A[m, k] * B, fp32 accumulation, operands of 16
+// bits or e4m3. A are up to a few hundred tokens, B the weights, whose way from memory is what the
+// kernel takes its time for.
+//
+// The operands are swapped: a tile of weights, 64 rows per consumer, is the matrix instruction's A,
+// and the tokens are its N, of which it takes as few as 8. So a tile of C arises transposed and is
+// turned on its way through shared memory.
+//
+// Consumer warpgroups, then two warps of movers: the thread that loads operands with TMA and the
+// one that stores C with TMA. They meet at mbarriers:
+//
+//   full[stage]     the loads of a stage have landed        loader -> consumers
+//   empty[stage]    a stage has been multiplied             consumers -> loader
+//   ready           partial sums may be sent                consumers of the cluster -> the same
+//   received[c]     partial sums for consumer c have come   consumers of the mates -> consumer
+//   panel_full[c]   consumer c's part of C is in shared     consumer -> store thread
+//   panels_empty    the panels have been read by TMA        store thread -> consumers
+//
+// The SPLIT_K CTAs of a cluster share its tiles: each sums a range of K, then sends of its partial
+// sums to every mate what that one owns (eight tokens or a multiple). The owner adds them in the
+// order of ranks, so that the result is always the same, and stores: SPLIT_K signals per tile.
+//
+// Launch: kThreads threads, kSharedBytes of dynamic shared memory, cluster (SPLIT_K, 1, 1), a grid
+// that is a multiple of it. Clusters take positions of the schedule one by one. Tensor maps, all
+// with the 128-byte swizzle: A {k, m}, box {kTileK, TILE_M}; B {k, n}, box {kTileK, TILE_N}, or, if
+// NN, {n, k}, box {64, kTileK}; C {n, m}, box {64, kBoxM}. TMA fills what lies outside A and B with
+// zeros and does not write outside C, so m, n and k are arbitrary as far as the maps allow: rows of
+// A, B and C start at multiples of 16 bytes.
+#include <tilepost/plan.h>
+#include <tilepost/device/element.cuh>
+#include <tilepost/device/epilogue.cuh>
+#include <tilepost/device/ptx.cuh>
+#include <tilepost/device/ptx_cluster.cuh>
+#include <tilepost/device/ptx_sm90.cuh>
+#include <tilepost/device/ring.cuh>
+#include <tilepost/device/wgmma.cuh>
+#include <tilepost/mark.cuh>
+
+constexpr int kTileM = tilepost::tunable("TILE_M", 16);      // tokens: 8, or 16 to 128 by 16
+constexpr int kTileN = tilepost::tunable("TILE_N", 64);      // rows of weights: 64 or 128
+constexpr int kStages = tilepost::tunable("STAGES", 10);     // of the load pipeline
+constexpr int kSplitK = tilepost::tunable("SPLIT_K", 1);     // CTAs that share a tile: 1 to 8
+constexpr int kBand = tilepost::tunable("BAND", 16);         // tile rows swept together
+constexpr bool kNN = tilepost::tunable("NN", 0);             // B is [k, n] row-major, not [n, k]
+constexpr bool kPrecise = tilepost::tunable("PRECISE", 0);   // e4m3: sum in fp32 every block of K
+constexpr int kEpilogue = tilepost::tunable("EPILOGUE", 0);  // a set of TILEPOST_SCALE …
+constexpr tilepost::DType kElement = tilepost::tunable("ELEMENT", tilepost::DType::bf16);
+constexpr tilepost::DType kOutput = tilepost::tunable("OUTPUT", tilepost::DType::bf16);
+
+constexpr int kRowBytes = 128;  // of an operand in shared memory: one swizzled row
+constexpr int kTileK = kRowBytes / static_cast<int>(sizeof(tilepost::DeviceElement<kElement>));
+constexpr int kBlocks = kTileM <= 64 ? 2 : 1;  // of kTileK in a stage: a small one costs more waits
+constexpr int kStageK = kBlocks * kTileK;
+constexpr int kSteps = 4;       // wgmmas along a row: 32 bytes each
+constexpr int kConsumerN = 64;  // rows of weights of a consumer; columns of a panel of C
+constexpr int kConsumers = kTileN / kConsumerN;
+constexpr int kSums = kTileM / 2;  // registers of a consumer's sums
+
+// Sums are owned in units of eight tokens: four registers of each thread of a consumer.
+constexpr int kUnitM = 8;
+constexpr int kUnits = kTileM / kUnitM;
+constexpr int kGroup = 4;  // units whose epilogue's inputs are loaded together
+constexpr int kMaxOwned = (kUnits + kSplitK - 1) / kSplitK;
+// Rows of a store of C: all that a CTA owns, if every one owns the same.
+constexpr int kBoxM = kUnits % kSplitK == 0 ? kTileM / kSplitK : kUnitM;
+
+constexpr int kWeightsBytes = kTileN * kRowBytes;  // of a block
+constexpr int kConsumerBytes = kConsumerN * kRowBytes;
+constexpr int kTokensBytes = kTileM * kRowBytes;
+constexpr int kStageBytes = kBlocks * (kWeightsBytes + kTokensBytes);
+constexpr int kPanelBytes = kMaxOwned * kUnitM * kRowBytes;
+constexpr int kUnitBytes = 4 * 4 * 128;  // of partial sums, as the threads hold them
+constexpr int kPartBytes = kMaxOwned * kUnitBytes;
+constexpr int kPipelineBytes = kStages * kStageBytes;
+constexpr int kNumBarriers = 2 * kStages + 2 * kConsumers + 2;
+constexpr int kBarrierBytes = 1024;
+
+constexpr int kConsumerWarps = 4 * kConsumers;
+constexpr int kThreads = 32 * (kConsumerWarps + 2);
+constexpr int kSharedBytes =
+    kPipelineBytes + kConsumers * (kPanelBytes + (kSplitK - 1) * kPartBytes) + kBarrierBytes;
+
+static_assert(kTileM == 8 || (kTileM >= 16 && kTileM <= 128 && kTileM % 16 == 0),
+              "TILE_M is 8 or a multiple of 16 up to 128");
+static_assert(kTileN == 64 || kTileN == 128, "TILE_N is 64 or 128");
+static_assert(kSplitK >= 1 && kSplitK <= 8, "a cluster has at most 8 CTAs");
+static_assert(!kNN || kElement != tilepost::DType::e4m3, "wgmma reads e4m3 K-major only");
+static_assert(kStages >= 2 && kBand >= 1);
+static_assert(kNumBarriers * 8 <= kBarrierBytes && kSharedBytes <= 232448, "shared memory");
+
+// The first unit that the CTA of rank `rank` owns; the next one's first is behind its last.
+__host__ __device__ constexpr int first_unit(int rank) {
+  return rank * kUnits / kSplitK;
+}
+
+// Where things are in shared memory. Stages and panels are multiples of 1024 bytes, the period of
+// the swizzle.
+struct Shared {
+  uint32_t base;
+
+  __device__ uint32_t weights(int stage, int block) const {
+    return base + stage * kStageBytes + block * kWeightsBytes;
+  }
+  __device__ uint32_t tokens(int stage, int block) const {
+    return base + stage * kStageBytes + kBlocks * kWeightsBytes + block * kTokensBytes;
+  }
+  __device__ uint32_t panel(int consumer) const {
+    return base + kPipelineBytes + consumer * kPanelBytes;
+  }
+  // What rank `source` has summed of the units that `owner`, whose memory this is, owns.
+  __device__ uint32_t part(int consumer, int owner, int source) const {
+    const int slot = consumer * (kSplitK - 1) + source - (source > owner ? 1 : 0);
+    return panel(kConsumers) + slot * kPartBytes;
+  }
+  __device__ uint32_t full(int stage) const { return barrier(stage); }
+  __device__ uint32_t empty(int stage) const { return barrier(kStages + stage); }
+  __device__ uint32_t received(int consumer) const { return barrier(2 * kStages + consumer); }
+  __device__ uint32_t panel_full(int consumer) const {
+    return barrier(2 * kStages + kConsumers + consumer);
+  }
+  __device__ uint32_t ready() const { return barrier(2 * kStages + 2 * kConsumers); }
+  __device__ uint32_t panels_empty() const { return barrier(2 * kStages + 2 * kConsumers + 1); }
+  __device__ uint32_t barrier(int i) const { return base + kSharedBytes - kBarrierBytes + i * 8; }
+};
+
+// What of the problem is a CTA's: the positions first, first + stride, … below tiles, and the
+// stages of K from first_stage to last_stage: at least one, if only one behind K's end, all zeros.
+struct Work {
+  int rank;  // in the cluster
+  int first, stride, tiles;
+  int first_stage, last_stage;
+
+  __device__ Work(int rank, int tiles, int k) : rank(rank), tiles(tiles) {
+    first = static_cast<int>(blockIdx.x) / kSplitK;
+    stride = static_cast<int>(gridDim.x) / kSplitK;
+    const int stages = (k + kStageK - 1) / kStageK;
+    first_stage = rank * stages / kSplitK;
+    last_stage = (rank + 1) * stages / kSplitK;
+    if (first_stage == last_stage) last_stage = (first_stage = stages) + 1;
+  }
+};
+
+// One thread.
+__device__ __forceinline__ void init_barriers(const Shared& shared) {
+  for (int stage = 0; stage < kStages; ++stage) {
+    tilepost::ptx::init_barrier(shared.full(stage), 1);
+    tilepost::ptx::init_barrier(shared.empty(stage), kConsumers);
+  }
+  for (int consumer = 0; consumer < kConsumers; ++consumer) {
+    tilepost::ptx::init_barrier(shared.received(consumer), 1);
+    tilepost::ptx::init_barrier(shared.panel_full(consumer), 4);  // one per warp
+  }
+  tilepost::ptx::init_barrier(shared.ready(), kConsumerWarps * kSplitK);
+  tilepost::ptx::init_barrier(shared.panels_empty(), 1);
+  tilepost::ptx::fence_barrier_init();
+}
+
+// Starts the loads of one stage, weights first: they have the longer way.
+__device__ __forceinline__ void load_stage(const Shared& shared, const CUtensorMap* map_a,
+                                           const CUtensorMap* map_b, const tilepost::Tile& tile,
+                                           int stage, int first_k, uint64_t policy) {
+  const uint32_t full = shared.full(stage);
+  tilepost::ptx::arrive_expecting(full, kStageBytes);
+#pragma unroll
+  for (int block = 0; block < kBlocks; ++block) {
+    const int k = first_k + block * kTileK;
+    const uint32_t weights = shared.weights(stage, block);
+    if constexpr (kNN) {
+#pragma unroll
+      for (int consumer = 0; consumer < kConsumers; ++consumer)
+        tilepost::ptx::load_box_hinted(weights + consumer * kConsumerBytes, map_b, full,
+                                       tile.n * kTileN + consumer * kConsumerN, k, policy);
+    } else {
+      tilepost::ptx::load_box_hinted(weights, map_b, full, k, tile.n * kTileN, policy);
+    }
+    tilepost::ptx::load_box(shared.tokens(stage, block), map_a, full, k, tile.m * kTileM);
+  }
+}
+
+// The loader: one thread. Fills the stages with the operands of one tile after the other.
+__device__ __forceinline__ void load_tiles(const Shared& shared, const CUtensorMap* map_a,
+                                           const CUtensorMap* map_b, const tilepost::TileGrid& grid,
+                                           const Work& work) {
+  // Weights must not drive tokens out of L2, unless another tile row comes back for them.
+  const uint64_t policy = grid.tiles_m == 1 ? tilepost::ptx::policy_evict_first()
+                                            : tilepost::ptx::policy_evict_normal();
+  tilepost::Ring<kStages> ring(1);
+  for (int position = work.first; position < work.tiles; position += work.stride) {
+    const tilepost::Tile tile = tilepost::tile(grid, position);
+#pragma unroll 1
+    for (int stage = work.first_stage; stage < work.last_stage; ++stage) {
+      tilepost::ptx::wait_barrier(shared.empty(ring.index), ring.parity);
+      load_stage(shared, map_a, map_b, tile, ring.index, stage * kStageK, policy);
+      ring.advance();
+    }
+  }
+  tilepost::ptx::allow_next_kernels();
+}
+
+// The store thread: one. Stores what the CTA owns of each tile and says when that is complete.
+__device__ __forceinline__ void store_tiles(const Shared& shared, const CUtensorMap* map_c,
+                                            const tilepost::TileGrid& grid, const Work& work) {
+  const int owned = first_unit(work.rank) * kUnitM, behind = first_unit(work.rank + 1) * kUnitM;
+  tilepost::Ring<1> panels(0);
+  for (int position = work.first; position < work.tiles; position += work.stride) {
+    const tilepost::Tile tile = tilepost::tile(grid, position);
+    for (int consumer = 0; consumer < kConsumers; ++consumer) {
+      tilepost::ptx::wait_barrier(shared.panel_full(consumer), panels.parity);
+      if (tile.is_padding()) continue;
+      for (int row = owned; row < behind; row += kBoxM) {
+        const tilepost::Coord coord = tilepost::out_coord(grid, tile, row, consumer * kConsumerN);
+        tilepost::ptx::store_box(map_c, shared.panel(consumer) + (row - owned) * kRowBytes, coord.x,
+                                 coord.y);
+      }
+    }
+    panels.advance();
+    tilepost::ptx::commit_bulk();
+    tilepost::ptx::wait_bulk_read<0>();
+    tilepost::ptx::arrive(shared.panels_empty());
+    tilepost::tile_done(tile, tilepost::BulkStores{});
+  }
+  tilepost::ptx::wait_bulk<0>();
+}
+
+// Starts one block of a stage: sums (+)= weights * tokens.
+__device__ __forceinline__ void multiply_block(const Shared& shared, int stage, int block,
+                                               float (&sums)[kSums], int consumer,
+                                               bool accumulate) {
+  const uint64_t weights =
+      tilepost::ptx::matrix_descriptor(shared.weights(stage, block) + consumer * kConsumerBytes);
+  const uint64_t tokens = tilepost::ptx::matrix_descriptor(shared.tokens(stage, block));
+#pragma unroll
+  for (int k = 0; k < kSteps; ++k)
+    tilepost::ptx::wgmma<kTileM, kElement, false, kNN>(
+        sums, weights + k * tilepost::ptx::kStepOfA<kNN>, tokens + 2 * k, accumulate || k != 0);
+}
+
+// Multiplies the consumer's rows of one tile over the CTA's range of K. One stage is still being
+// multiplied while the next is issued; a stage is released when the one after it has been issued.
+__device__ __forceinline__ void multiply_tile(const Shared& shared, tilepost::Ring<kStages>& ring,
+                                              float (&sums)[kSums], int stages, int consumer,
+                                              int thread) {
+  int previous = -1;
+#pragma unroll 2
+  for (int stage = 0; stage < stages; ++stage) {
+    tilepost::ptx::wait_barrier(shared.full(ring.index), ring.parity);
+    tilepost::ptx::pin(sums);
+    tilepost::ptx::wgmma_fence();
+#pragma unroll
+    for (int block = 0; block < kBlocks; ++block)
+      multiply_block(shared, ring.index, block, sums, consumer, (stage | block) != 0);
+    tilepost::ptx::wgmma_commit();
+    tilepost::ptx::pin(sums);
+    tilepost::ptx::wgmma_wait<1>();
+    if (previous >= 0 && thread == 0) tilepost::ptx::arrive(shared.empty(previous));
+    previous = ring.index;
+    ring.advance();
+  }
+  tilepost::ptx::wgmma_wait<0>();
+  tilepost::ptx::pin(sums);
+  if (thread == 0) tilepost::ptx::arrive(shared.empty(previous));
+}
+
+// The same for e4m3, whose products the tensor cores add with about 14 bits: blocks of 128 products
+// have sums of their own, which are added in fp32.
+__device__ __forceinline__ void multiply_tile_precisely(const Shared& shared,
+                                                        tilepost::Ring<kStages>& ring,
+                                                        float (&sums)[kSums], int stages,
+                                                        int consumer, int thread) {
+  float block_sums[kSums];
+#pragma unroll
+  for (int i = 0; i < kSums; ++i) sums[i] = 0;
+#pragma unroll 1
+  for (int stage = 0; stage < stages; ++stage) {
+    tilepost::ptx::wait_barrier(shared.full(ring.index), ring.parity);
+#pragma unroll
+    for (int block = 0; block < kBlocks; ++block) {
+      tilepost::ptx::pin(block_sums);
+      tilepost::ptx::wgmma_fence();
+      multiply_block(shared, ring.index, block, block_sums, consumer, false);
+      tilepost::ptx::wgmma_commit();
+      tilepost::ptx::pin(block_sums);
+      tilepost::ptx::wgmma_wait<0>();
+      tilepost::ptx::pin(block_sums);
+#pragma unroll
+      for (int i = 0; i < kSums; ++i) sums[i] += block_sums[i];
+    }
+    if (thread == 0) tilepost::ptx::arrive(shared.empty(ring.index));
+    ring.advance();
+  }
+}
+
+// Sends the partial sums of what the mates own: to the same thread there.
+__device__ __forceinline__ void send_parts(const Shared& shared, const float (&sums)[kSums],
+                                           int rank, int consumer, int thread) {
+#pragma unroll
+  for (int owner = 0; owner < kSplitK; ++owner) {
+    if (owner == rank) continue;
+    const uint32_t part =
+        tilepost::ptx::remote_address(shared.part(consumer, owner, rank) + thread * 16, owner);
+    const uint32_t barrier = tilepost::ptx::remote_address(shared.received(consumer), owner);
+#pragma unroll
+    for (int unit = first_unit(owner); unit < first_unit(owner + 1); ++unit) {
+      const float* s = &sums[unit * 4];
+      tilepost::ptx::store_async(part + (unit - first_unit(owner)) * kUnitBytes, barrier, s[0],
+                                 s[1], s[2], s[3]);
+    }
+  }
+}
+
+// Tells the cluster that this warp has read the partial sums it was sent: a release of cluster
+// scope, after __syncwarp has ordered the other lanes' loads (PTX ISA, bar.warp.sync), so that they
+// come before the stores of the mates that acquire it.
+__device__ __forceinline__ void let_parts_come(const Shared& shared, int lane) {
+  __syncwarp();
+  if (lane < kSplitK) tilepost::ptx::arrive_remote_release(shared.ready(), lane);
+}
+
+// Adds up one unit, in the order of ranks, of which `owner` is this CTA's.
+__device__ __forceinline__ void add_parts(const Shared& shared, const float (&sums)[kSums],
+                                          float (&total)[4], int owner, int unit, int consumer,
+                                          int thread) {
+#pragma unroll
+  for (int source = 0; source < kSplitK; ++source) {
+    float part[4];
+    if (source == owner) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) part[i] = sums[unit * 4 + i];
+    } else {
+      tilepost::ptx::load_shared(part, shared.part(consumer, owner, source) +
+                                           (unit - first_unit(owner)) * kUnitBytes + thread * 16);
+    }
+#pragma unroll
+    for (int i = 0; i < 4; ++i) total[i] = source == 0 ? part[i] : total[i] + part[i];
+  }
+}
+
+// What the epilogue reads for a thread's part of some units, ahead of its use: two columns of C, 8
+// apart, and two rows of every unit. Nothing outside the output is read.
+struct Inputs {
+  float column_scale[2], bias[2];
+  float row_scale[kGroup][2];
+  tilepost::DeviceElement<kOutput> residual[kGroup][4];  // as a unit's sums
+
+  __device__ __forceinline__ void load(const tilepost_shape_t& shape,
+                                       const tilepost_epilogue_t& epilogue, int row, int col) {
+    using Element = tilepost::DeviceElement<kOutput>;
+#pragma unroll
+    for (int c = 0; c < 2; ++c) {
+      const int column = min(col + 8 * c, shape.n - 1);
+      column_scale[c] = tilepost::epilogue::column_scale<kEpilogue>(epilogue, column);
+      bias[c] = 0;
+      if constexpr ((kEpilogue & TILEPOST_BIAS) != 0) {
+        if (epilogue.bias != nullptr)
+          bias[c] = static_cast<float>(static_cast<const Element*>(epilogue.bias)[column]);
+      }
+#pragma unroll
+      for (int i = 0; i < kGroup * 2; ++i) {
+        const int line = min(row + i / 2 * kUnitM + i % 2, shape.m - 1);
+        if (c == 0)
+          row_scale[i / 2][i % 2] = tilepost::epilogue::row_scale<kEpilogue>(epilogue, line);
+        if constexpr ((kEpilogue & TILEPOST_RESIDUAL) != 0)
+          residual[i / 2][2 * c + i % 2] = static_cast<const Element*>(
+              epilogue.residual)[static_cast<long long>(line) * shape.n + column];
+      }
+    }
+  }
+
+  // The sums of two rows in column `c` of a unit, finished and rounded.
+  __device__ __forceinline__ uint32_t finish(const float* sums, int unit, int c) const {
+    float x[2];
+#pragma unroll
+    for (int row = 0; row < 2; ++row) {
+      tilepost::epilogue::Inputs inputs{row_scale[unit][row], column_scale[c], bias[c], 0};
+      if constexpr ((kEpilogue & TILEPOST_RESIDUAL) != 0)
+        inputs.residual = static_cast<float>(residual[unit][2 * c + row]);
+      x[row] = tilepost::epilogue::finish<kEpilogue>(sums[2 * c + row], inputs);
+    }
+    return tilepost::pack<kOutput>(x[0], x[1]);
+  }
+};
+
+// Writes what this CTA owns of the consumer's sums into its panel: rows of 64 columns of C, a row
+// per token, in the swizzled form that TMA expects: of a row's eight chunks of 16 bytes, chunk c
+// lies at c ^ (row % 8). A warp has sixteen columns, two chunks. (row, col) is the thread's first
+// element of the output.
+__device__ __forceinline__ void write_panel(const Shared& shared, const float (&sums)[kSums],
+                                            const tilepost_shape_t& shape,
+                                            const tilepost_epilogue_t& epilogue, int row, int col,
+                                            int rank, int consumer, int thread) {
+  const int lane = thread % 32;
+  const int chunk = thread / 32 * 2 + lane / 8 % 2;
+  const uint32_t target = shared.panel(consumer) + lane % 8 * kRowBytes + ((chunk ^ lane % 8) << 4);
+#pragma unroll
+  for (int owner = 0; owner < kSplitK; ++owner) {
+    if (owner != rank) continue;
+    const int first = first_unit(owner), behind = first_unit(owner + 1);
+#pragma unroll
+    for (int group = first; group < behind; group += kGroup) {
+      __syncwarp();  // keeps ptxas from loading for all groups at once, which takes 255 registers
+      Inputs inputs;
+      inputs.load(shape, epilogue, row + (group - first) * kUnitM, col);
+#pragma unroll
+      for (int unit = group; unit < min(group + kGroup, behind); ++unit) {
+        float total[4];
+        add_parts(shared, sums, total, owner, unit, consumer, thread);
+        tilepost::ptx::store_matrices_transposed(target + (unit - first) * kUnitM * kRowBytes,
+                                                 inputs.finish(total, unit - group, 0),
+                                                 inputs.finish(total, unit - group, 1));
+      }
+    }
+  }
+}
+
+// A consumer: 128 threads.
+__device__ __forceinline__ void multiply_tiles(const Shared& shared, const tilepost_shape_t& shape,
+                                               const tilepost_epilogue_t& epilogue,
+                                               const tilepost::TileGrid& grid, const Work& work,
+                                               int consumer, int thread) {
+  const int lane = thread % 32;
+  const int stages = work.last_stage - work.first_stage;
+  tilepost::Ring<kStages> ring(0);
+  tilepost::Ring<1> ready(1), received(0), panels(1);
+  float sums[kSums];
+  for (int position = work.first; position < work.tiles; position += work.stride) {
+    if constexpr (kPrecise)
+      multiply_tile_precisely(shared, ring, sums, stages, consumer, thread);
+    else
+      multiply_tile(shared, ring, sums, stages, consumer, thread);
+    int row = 0, col = 0;
+    if constexpr (kEpilogue != 0) {
+      const tilepost::Tile tile = tilepost::tile(grid, position);
+      row = tile.m * kTileM + first_unit(work.rank) * kUnitM + lane % 4 * 2;
+      col = tile.n * kTileN + consumer * kConsumerN + thread / 32 * 16 + lane / 4;
+    }
+    if constexpr (kSplitK > 1) {
+      tilepost::ptx::wait_barrier_cluster(shared.ready(), ready.parity);
+      ready.advance();
+      send_parts(shared, sums, work.rank, consumer, thread);
+      const int owned = first_unit(work.rank + 1) - first_unit(work.rank);
+      if (thread == 0)
+        tilepost::ptx::arrive_expecting(shared.received(consumer),
+                                        owned * (kSplitK - 1) * kUnitBytes);
+      tilepost::ptx::wait_barrier_cluster(shared.received(consumer), received.parity);
+      received.advance();
+    }
+    tilepost::ptx::wait_barrier(shared.panels_empty(), panels.parity);
+    panels.advance();
+    write_panel(shared, sums, shape, epilogue, row, col, work.rank, consumer, thread);
+    tilepost::ptx::fence_shared_to_async();
+    __syncwarp();
+    if (lane == 0) tilepost::ptx::arrive(shared.panel_full(consumer));
+    // Not after the last tile: then nothing comes that this CTA has not waited for, and it may
+    // leave without waiting for its mates.
+    if constexpr (kSplitK > 1) {
+      if (position + work.stride < work.tiles) let_parts_come(shared, lane);
+    }
+  }
+}
+
+__global__ void __launch_bounds__(kThreads, 1)
+    gemm_sm90_small(const __grid_constant__ CUtensorMap map_a,
+                    const __grid_constant__ CUtensorMap map_b,
+                    const __grid_constant__ CUtensorMap map_c,
+                    const __grid_constant__ tilepost_shape_t shape,
+                    const __grid_constant__ tilepost_epilogue_t epilogue) {
+  extern __shared__ __align__(1024) uint8_t gemm_sm90_small_memory[];
+  const Shared shared{tilepost::ptx::shared_address(gemm_sm90_small_memory)};
+  const tilepost::TileGrid grid{
+      (shape.m + kTileM - 1) / kTileM, (shape.n + kTileN - 1) / kTileN, kTileM, kTileN, 1, kBand};
+  const Work work(kSplitK > 1 ? static_cast<int>(tilepost::ptx::cluster_rank()) : 0,
+                  tilepost::num_tiles(grid), shape.k);
+  // The shuffle tells the compiler that the warp's number is the same in all its lanes.
+  const int warp = __shfl_sync(0xFFFFFFFF, threadIdx.x / 32, 0);
+  const int lane = threadIdx.x % 32;
+
+  if (warp == kConsumerWarps && lane == 0) {
+    tilepost::ptx::prefetch_tensor_map(&map_b);
+    tilepost::ptx::prefetch_tensor_map(&map_a);
+    init_barriers(shared);
+  }
+  __syncthreads();
+  if constexpr (kSplitK > 1) tilepost::ptx::cluster_arrive_relaxed();
+  tilepost::ptx::wait_for_previous_kernels();
+
+  if (warp == kConsumerWarps) {
+    if (lane == 0) load_tiles(shared, &map_a, &map_b, grid, work);
+    __syncwarp();
+    if constexpr (kSplitK > 1) tilepost::ptx::cluster_wait();
+  } else {
+    // Only consumers write to mates, which must have their barriers by then; loads start at once.
+    if constexpr (kSplitK > 1) tilepost::ptx::cluster_wait();
+    if (warp < kConsumerWarps) {
+      multiply_tiles(shared, shape, epilogue, grid, work, warp / 4, threadIdx.x % 128);
+    } else if (lane == 0) {
+      tilepost::ptx::prefetch_tensor_map(&map_c);
+      store_tiles(shared, &map_c, grid, work);
+    }
+  }
+}

@@ -1,0 +1,102 @@
+#!/usr/bin/env bash
+# `tilepost bench` from outside: what it refuses, and, with stand-ins for driver, compiler and harness,
+# what it makes of a harness's records. Usage: bench_test.sh <tilepost>
+set -u
+tool=$(readlink -f "$1")
+shapes=$(cd "$(dirname "$0")/shapes" && pwd)
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+failures=0
+
+# expect CODE 'text in the output' command…
+expect() {
+  local code=$1 text=$2
+  shift 2
+  timeout 60 "$@" >out 2>&1 </dev/null
+  local got=$?
+  if [ "$got" = "$code" ] && { [ -z "$text" ] || grep -qF -- "$text" out; }; then return; fi
+  echo "FAIL: exit $got, expected $code and '$text': ${*//$tool/tilepost}"
+  sed 's/^/  /' out | head -8
+  failures=$((failures + 1))
+}
+
+spec=$shapes/gemm.yaml
+expect 2 "no spec given" "$tool" bench
+expect 2 "--shape takes MxNxK, three positive numbers, got '4096'" "$tool" bench "$spec" --shape 4096
+expect 2 "--mode is cool, sustained or both, got 'hot'" "$tool" bench "$spec" --mode hot
+expect 2 "--rounds must be from 1 to 100000, got 0" "$tool" bench "$spec" --rounds 0
+expect 3 "cannot read 'none.yaml'" "$tool" bench none.yaml
+expect 1 "gemm.k" "$tool" bench "$spec" -D gemm.k=0
+expect 1 "with gemm.k=0" "$tool" bench "$spec" --sweep gemm.k=0
+expect 0 "--shape" "$tool" bench --help
+for file in "$shapes"/*.yaml; do expect 0 "" "$tool" check "$file"; done
+
+if [ -e /dev/nvidia0 ]; then
+  echo "skipped here: what happens without a GPU"
+else
+  expect 1 "error: cannot measure: this machine has no GPU (" "$tool" bench "$spec" --json never.json
+  [ ! -e never.json ] || { echo "FAIL: JSON of nothing"; failures=$((failures + 1)); }
+fi
+
+# ---- Stand-ins: a driver that shows one GPU, a compiler whose harness prints $RECORDS ----------------
+mkdir -p fake/bin fake/include fake/lib
+touch fake/include/nccl.h fake/lib/libnccl.so fake/lib/libcublasLt.so
+cat >fake/driver.c <<'C'
+int cuInit(unsigned flags) { return 0; }
+int cuDeviceGetCount(int* count) { return *count = 1, 0; }
+int cuDeviceGetAttribute(int* value, int attribute, int device) { return *value = attribute == 75 ? 9 : 0, 0; }
+C
+cat >fake/bin/nvcc <<'SH'
+#!/bin/sh
+compile=
+while [ $# -gt 0 ]; do
+  case $1 in
+    -c) compile=yes ;;
+    -o) shift; output=$1 ;;
+  esac
+  shift
+done
+if [ -n "$compile" ]; then
+  : >"$output"
+else
+  printf '#!/bin/sh\necho "$@" >"%s/arguments"\ncat "%s/records"\nexit $(cat "%s/status")\n' \
+    "$RECORDS" "$RECORDS" "$RECORDS" >"$output"
+  chmod +x "$output"
+fi
+SH
+chmod +x fake/bin/nvcc
+if ! cc -shared -fPIC -w -o fake/lib/libcuda.so.1 fake/driver.c; then
+  echo "skipped here: there is no C compiler for the stand-ins"
+  [ "$failures" = 0 ]
+  exit
+fi
+export RECORDS=$dir
+
+# with CODE 'text' <program of the recorded log> <status of the harness> <flag>…
+with() {
+  local code=$1 text=$2 program=$3
+  echo "$4" >status
+  shift 4
+  sed "s/\"$program\"/\"gemm\"/" "$log" >records
+  expect "$code" "$text" env LD_LIBRARY_PATH="$dir/fake/lib" CUDACXX="$dir/fake/bin/nvcc" \
+    NCCL_ROOT="$dir/fake" "$tool" bench "$spec" "$@"
+}
+
+log=$(cd "$(dirname "$shapes")" && pwd)/recorded.log
+with 0 " 0     100.0     1374" fine 0 --rounds 7 --seed 3 --mode cool --json results/bench.json --keep kept
+grep -q -- "--seed 3 --rounds 7 --mode cool" arguments || { echo "FAIL: flags: $(cat arguments)"; failures=1; }
+python3 -m json.tool results/bench.json >/dev/null || { echo "FAIL: JSON"; failures=$((failures + 1)); }
+[ -e kept/programs/plain_0.cu ] && [ -e kept/programs/gemm.cu ] || { echo "FAIL: nothing kept"; failures=1; }
+with 1 "17 of 16384 elements of 'ours' differ from cublaslt" wrong 1
+with 1 "# FAIL: 1 of 1 point not measured" wrong 0
+with 1 "cudaMalloc: out of" broken 1
+with 1 "the harness ended early with exit status 3" hangs 3
+with 1 "no time: the harness ended before" hangs 0
+rm fake/lib/libcublasLt.so
+if [ ! -e /usr/local/cuda/lib64/libcublasLt.so ]; then
+  with 1 "there is no libcublasLt.so" fine 0
+fi
+
+[ "$failures" = 0 ] && echo "PASS" || echo "$failures failures"
+[ "$failures" = 0 ]

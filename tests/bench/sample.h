@@ -1,0 +1,34 @@
+// The recorded log and the programs it is about.
+#pragma once
+
+#include <fstream>
+#include <string>
+
+#include "generator/bench/report.h"
+#include "tests/catch.h"
+
+namespace bench_test {
+
+using namespace tilepost;
+
+inline BenchLog read_log() {
+  std::ifstream file(TILEPOST_BENCH_LOG);
+  BenchLog log;
+  std::string program;
+  for (std::string line; std::getline(file, line);) log.take(line, program);
+  return log;
+}
+
+inline VerifyProgram make_program(const std::string& name) {
+  Plan plan;
+  plan.name = name;
+  plan.arch = Arch::sm_90a;
+  plan.m = 4096, plan.n = 8192, plan.k = 2048;
+  plan.sms = 132, plan.gemm_ctas = 128;
+  plan.kernel.name = "gemm_sm90";
+  plan.kernel.tile_m = 128, plan.kernel.tile_n = 256, plan.kernel.tile_k = 64;
+  plan.kernel.stages = 4;
+  return {name, name + ".yaml", "", {plan}};
+}
+
+}  // namespace bench_test

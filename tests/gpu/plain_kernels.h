@@ -1,0 +1,16 @@
+// The templates in the configurations that plain_gemm.cu checks and times, one file per list, so
+// that they compile in parallel.
+#pragma once
+
+#include <vector>
+
+#include "tests/gpu/plain_launch.cuh"
+
+#ifndef TILEPOST_TEST_SM80_MORE
+#define TILEPOST_TEST_SM80_MORE 1
+#endif
+
+std::vector<plain::Kernel> sm90_kernels();
+std::vector<plain::Kernel> sm90_more_kernels();
+std::vector<plain::Kernel> sm80_kernels();
+std::vector<plain::Kernel> sm80_more_kernels();

@@ -1,0 +1,259 @@
+// Kernels' arguments: tensor maps out of the plan's boxes, shapes, the epilogue's operands; and
+// pattern gemm, which has no communicator.
+#include "tests/catch.h"
+#include "tests/runtime/sample.h"
+
+using Catch::Contains;
+using fakes::world;
+using sample::pointer;
+using sample::Program;
+using sample::Setup;
+
+namespace {
+
+using Lines = std::vector<std::string>;
+
+tilepost_run_operands_t operands() {
+  tilepost_run_operands_t values{};
+  values.struct_size = sizeof values;
+  values.a = pointer(1);
+  values.b = pointer(2);
+  values.out = pointer(3);
+  return values;
+}
+
+tilepost_run_operands_t all_operands() {
+  tilepost_run_operands_t values = operands();
+  values.scale_a = static_cast<const float*>(pointer(4));
+  values.scale_b = static_cast<const float*>(pointer(5));
+  values.bias = pointer(6);
+  values.residual = pointer(7);
+  return values;
+}
+
+tilepost_result_t run(const Setup& setup, const tilepost_run_operands_t& values) {
+  return tilepost_op_run_with(setup.op, &values, fakes::user_stream("user"));
+}
+
+void use_gemm(Program& program, int epilogue = 0) {
+  program.plan.pattern = TILEPOST_GEMM;
+  program.plan.transport = TILEPOST_TRANSPORT_NONE;
+  program.plan.comm_ctas = 0;
+  program.plan.epilogue = epilogue;
+  program.cuts = {4};
+  program.finish();
+}
+
+// The calls whose line starts with one of the words.
+int count_calls(const std::vector<std::string>& words) {
+  int count = 0;
+  for (const std::string& line : world().log)
+    for (const std::string& word : words) count += line.rfind(word, 0) == 0;
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("tensor maps have the plan's boxes, and the operands' sizes and types") {
+  fakes::reset();
+  Program program;  // 512 x 256, k 256, boxes as 64 x 128, 64 x 64, 64 x 64
+  const auto encoded = [&] {
+    Setup setup;
+    REQUIRE(setup.create(program) == TILEPOST_OK);
+    world().maps.clear();
+    REQUIRE(run(setup, operands()) == TILEPOST_OK);
+    return world().maps;
+  };
+  const int bf16 = 9, u8 = 0;  // CU_TENSOR_MAP_DATA_TYPE_…
+  const auto line = [](const std::string& sizes, int bytes, int type, int swizzle, int promote) {
+    return sizes + " stride " + std::to_string(bytes) + " type " + std::to_string(type) +
+           " swizzle " + std::to_string(swizzle) + " promote " + std::to_string(promote);
+  };
+  CHECK(encoded() == Lines{line("256x512 box 64x128", 512, bf16, 3, 0),
+                           line("256x256 box 64x64", 512, bf16, 3, 0),
+                           line("256x512 box 64x64", 512, bf16, 3, 0)});
+  program.plan.k = 128;
+  program.plan.operands = TILEPOST_NN;
+  program.plan.kernel.box_b = {64, 32, 128, 256};
+  program.plan.kernel.box_c.swizzle = 0;
+  CHECK(encoded() == Lines{line("128x512 box 64x128", 256, bf16, 3, 0),
+                           line("256x128 box 64x32", 512, bf16, 3, 3),
+                           line("256x512 box 64x64", 512, bf16, 0, 0)});
+  program.plan.operands = TILEPOST_TN;
+  program.plan.input = TILEPOST_E4M3;
+  program.plan.kernel.box_a = {128, 128, 128, 64};
+  program.plan.kernel.box_b = {128, 64, 128, 128};
+  CHECK(encoded() == Lines{line("128x512 box 128x128", 128, u8, 3, 1),
+                           line("128x256 box 128x64", 128, u8, 3, 2),
+                           line("256x512 box 64x64", 512, bf16, 0, 0)});
+}
+
+TEST_CASE("rows of B are k long, or n long where B is [k, n]") {
+  fakes::reset();
+  Program program;
+  program.plan.k = 128;
+  program.plan.operands = GENERATE(TILEPOST_TN, TILEPOST_NN);
+  Setup setup;
+  REQUIRE(setup.create(program) == TILEPOST_OK);
+  REQUIRE(run(setup, operands()) == TILEPOST_OK);
+  CHECK(world().shape.lda == 128);
+  CHECK(world().shape.ldb == (program.plan.operands == TILEPOST_NN ? 256 : 128));
+  CHECK(world().shape.ldc == 256);
+}
+
+TEST_CASE("pattern gemm makes no communicator and runs the GEMM in the caller's stream only") {
+  fakes::reset();
+  Program program;
+  program.plan.ranks = GENERATE(1, 2, 64);  // whatever the communicator has
+  use_gemm(program);
+  Setup setup;
+  world().reset_calls();
+  REQUIRE(setup.create(program) == TILEPOST_OK);
+  CHECK(count_calls({"ncclCommSplit", "allreduce"}) == 0);
+  world().reset_calls();
+  REQUIRE(run(setup, operands()) == TILEPOST_OK);
+  CHECK(count_calls({"gemm user x8 clusters"}) == 1);
+  CHECK(count_calls({"allreduce", "wait ", "cudaStreamWaitEvent"}) == 0);
+  CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_OK);
+  CHECK(std::string(tilepost_op_warnings(setup.op)).empty());
+}
+
+TEST_CASE("pattern gemm puts slots in place where it is asked to") {
+  fakes::reset();
+  Program program;
+  use_gemm(program);
+  program.use_tiles(TILEPOST_CONSUMER_UNPERMUTE);
+  program.cuts = {8};
+  program.finish();
+  Setup setup;
+  REQUIRE(setup.create(program) == TILEPOST_OK);
+  world().reset_calls();
+  REQUIRE(run(setup, operands()) == TILEPOST_OK);
+  CHECK(count_calls({"unpermute user 0+8"}) == 1);
+}
+
+TEST_CASE("the kernel gets the operands its epilogue reads, and no others") {
+  fakes::reset();
+  const struct {
+    int epilogue;
+    bool scale_a, scale_b, bias, residual;
+  } cases[] = {
+      {0, false, false, false, false},
+      {TILEPOST_SCALE, true, true, false, false},
+      {TILEPOST_SCALE_ROWS, true, false, false, false},
+      {TILEPOST_SCALE_COLUMNS, false, true, false, false},
+      {TILEPOST_BIAS | TILEPOST_GELU, false, false, true, false},
+      {TILEPOST_SILU, false, false, false, false},
+      {TILEPOST_SCALE_ROWS | TILEPOST_SCALE_COLUMNS | TILEPOST_BIAS | TILEPOST_RESIDUAL, true, true,
+       true, true},
+  };
+  for (const auto& expected : cases) {
+    CAPTURE(expected.epilogue);
+    Program program;
+    use_gemm(program, expected.epilogue);
+    Setup setup;
+    REQUIRE(setup.create(program) == TILEPOST_OK);
+    const tilepost_run_operands_t all = all_operands();
+    REQUIRE(run(setup, all) == TILEPOST_OK);
+    const tilepost_epilogue_t got = world().epilogue;
+    CHECK(got.scale_a == (expected.scale_a ? all.scale_a : nullptr));
+    CHECK(got.scale_b == (expected.scale_b ? all.scale_b : nullptr));
+    CHECK(got.bias == (expected.bias ? all.bias : nullptr));
+    CHECK(got.residual == (expected.residual ? all.residual : nullptr));
+  }
+}
+
+TEST_CASE("each missing operand is named, by both calls") {
+  fakes::reset();
+  const struct {
+    int epilogue;
+    const char* name;
+    void (*remove)(tilepost_run_operands_t&);
+  } cases[] = {
+      {TILEPOST_SCALE, "scale_a", [](tilepost_run_operands_t& o) { o.scale_a = nullptr; }},
+      {TILEPOST_SCALE, "scale_b", [](tilepost_run_operands_t& o) { o.scale_b = nullptr; }},
+      {TILEPOST_SCALE_ROWS, "scale_a", [](tilepost_run_operands_t& o) { o.scale_a = nullptr; }},
+      {TILEPOST_SCALE_COLUMNS, "scale_b", [](tilepost_run_operands_t& o) { o.scale_b = nullptr; }},
+      {TILEPOST_BIAS, "bias", [](tilepost_run_operands_t& o) { o.bias = nullptr; }},
+      {TILEPOST_RESIDUAL, "residual", [](tilepost_run_operands_t& o) { o.residual = nullptr; }},
+  };
+  for (const auto& missing : cases) {
+    CAPTURE(missing.name, missing.epilogue);
+    Program program;
+    use_gemm(program, missing.epilogue);
+    Setup setup;
+    REQUIRE(setup.create(program) == TILEPOST_OK);
+    tilepost_run_operands_t values = all_operands();
+    missing.remove(values);
+    world().reset_calls();
+    CHECK(run(setup, values) == TILEPOST_INVALID_ARGUMENT);
+    CHECK_THAT(tilepost_last_error(), Contains(std::string(missing.name) + " is null") &&
+                                          Contains("tilepost_op_run_with"));
+    CHECK(tilepost_op_run(setup.op, pointer(1), pointer(2), pointer(3),
+                          fakes::user_stream("user")) == TILEPOST_INVALID_ARGUMENT);
+    CHECK(count_calls({"gemm"}) == 0);
+  }
+}
+
+TEST_CASE("operands must be aligned device memory of this device") {
+  fakes::reset();
+  Program program;
+  use_gemm(program, TILEPOST_SCALE_ROWS | TILEPOST_BIAS | TILEPOST_RESIDUAL);
+  Setup setup;
+  REQUIRE(setup.create(program) == TILEPOST_OK);
+  const auto moved = [](auto*& target, uintptr_t bytes) {
+    using Pointer = std::remove_reference_t<decltype(target)>;
+    target = reinterpret_cast<Pointer>(reinterpret_cast<uintptr_t>(target) + bytes);
+  };
+  tilepost_run_operands_t values = all_operands();
+  moved(values.scale_a, 4);  // a float's alignment is enough
+  CHECK(run(setup, values) == TILEPOST_OK);
+  moved(values.scale_a, 1);
+  CHECK(run(setup, values) == TILEPOST_INVALID_ARGUMENT);
+  CHECK_THAT(tilepost_last_error(), Contains("scale_a must be a multiple of 4 bytes"));
+  values = all_operands();
+  moved(values.bias, 8);
+  CHECK(run(setup, values) == TILEPOST_INVALID_ARGUMENT);
+  CHECK_THAT(tilepost_last_error(), Contains("bias must be a multiple of 16 bytes"));
+  values = all_operands();
+  moved(values.residual, 2);
+  CHECK(run(setup, values) == TILEPOST_INVALID_ARGUMENT);
+  CHECK_THAT(tilepost_last_error(), Contains("residual must be a multiple of 16 bytes"));
+  values = all_operands();
+  values.bias = pointer(90);
+  world().host_pointers[values.bias] = -1;
+  CHECK(run(setup, values) == TILEPOST_INVALID_ARGUMENT);
+  CHECK_THAT(tilepost_last_error(), Contains("bias must be device memory"));
+  // An address that has served as a scale is still looked at as a bias.
+  values = all_operands();
+  moved(values.scale_a, 4);
+  values.bias = values.scale_a;
+  CHECK(run(setup, values) == TILEPOST_INVALID_ARGUMENT);
+}
+
+TEST_CASE("where ranks are summed the bias is rank 0's") {
+  fakes::reset();
+  Program program;
+  program.plan.epilogue = TILEPOST_SCALE | TILEPOST_BIAS;
+  Setup setup;  // rank 1 of 2
+  REQUIRE(setup.create(program) == TILEPOST_OK);
+  tilepost_run_operands_t values = all_operands();
+  REQUIRE(run(setup, values) == TILEPOST_OK);
+  CHECK(world().epilogue.bias == nullptr);
+  CHECK(world().epilogue.scale_a == values.scale_a);
+  values.bias = nullptr;
+  CHECK(run(setup, values) == TILEPOST_OK);
+}
+
+TEST_CASE("a structure of another size is refused") {
+  fakes::reset();
+  Program program;
+  Setup setup;
+  REQUIRE(setup.create(program) == TILEPOST_OK);
+  tilepost_run_operands_t values = operands();
+  values.struct_size -= 8;
+  CHECK(run(setup, values) == TILEPOST_INVALID_ARGUMENT);
+  CHECK_THAT(tilepost_last_error(), Contains("operands.struct_size is 56, expected 64"));
+  CHECK(tilepost_op_run_with(setup.op, nullptr, nullptr) == TILEPOST_INVALID_ARGUMENT);
+  CHECK_THAT(tilepost_last_error(), Contains("operands is null"));
+}

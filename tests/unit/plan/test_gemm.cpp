@@ -1,0 +1,198 @@
+// Pattern gemm, layouts of B, e4m3 and epilogues: what is planned, what is refused, what a wrong
+// plan is caught for.
+#include "tests/catch.h"
+#include "tests/unit/plan/build_plan.h"
+
+namespace tilepost::test {
+namespace {
+
+Spec gemm_spec(int64_t m, int64_t n, int64_t k, Arch arch = Arch::sm_90a) {
+  Spec spec = make_spec(m, n, k, arch);
+  spec.pattern.value = Pattern::gemm;
+  return spec;
+}
+
+Spec e4m3_spec(int64_t m, int64_t n, int64_t k, Arch arch = Arch::sm_90a) {
+  Spec spec = gemm_spec(m, n, k, arch);
+  spec.gemm.a.value = spec.gemm.b.value = ElementType::e4m3;
+  return spec;
+}
+
+Spec nn_spec(int64_t m, int64_t n, int64_t k, Arch arch = Arch::sm_90a) {
+  Spec spec = gemm_spec(m, n, k, arch);
+  spec.gemm.layout.value = GemmLayout::nn;
+  return spec;
+}
+
+Plan only(const Spec& spec) {
+  const Planned planned = plan(spec);
+  INFO(planned.messages);
+  REQUIRE(planned.errors == 0);
+  REQUIRE(planned.plans.size() == 1);
+  return planned.plans.front();
+}
+
+std::string refusal(const Spec& spec) {
+  const Planned planned = plan(spec);
+  REQUIRE(planned.plans.empty());
+  REQUIRE(planned.messages.find("internal") == std::string::npos);
+  return planned.messages;
+}
+
+bool has_reason(const Plan& plan, const std::string& part) {
+  for (const std::string& reason : plan.reasons)
+    if (reason.find(part) != std::string::npos) return true;
+  return false;
+}
+
+std::string wrong_with(Plan plan) {
+  std::string text;
+  for (const std::string& what : verify_plan(plan)) text += what + "\n";
+  return text;
+}
+
+TEST_CASE("a GEMM alone has all SMs and one group, on every architecture and layout") {
+  for (const Arch arch : {Arch::sm_80, Arch::sm_86, Arch::sm_89, Arch::sm_90a, Arch::host})
+    for (const OutputLayout layout : {OutputLayout::panel, OutputLayout::tile}) {
+      Spec spec = gemm_spec(8192, 8192, 2048, arch);
+      spec.schedule.layout.value = layout;
+      const Plan p = only(spec);
+      INFO(name_of(arch) << " " << name_of(layout));
+      REQUIRE(p.pattern == Pattern::gemm);
+      REQUIRE(p.transport == Transport::none);
+      REQUIRE(p.cuts.size() == 1);
+      REQUIRE(p.comm_ctas == 0);
+      const int64_t positions = static_cast<int64_t>(p.map.tiles.size());
+      const int64_t all = int64_t{p.sms} * p.kernel.ctas_per_sm / p.kernel.cluster;
+      REQUIRE(p.waves == (positions + all * p.kernel.cluster - 1) / (all * p.kernel.cluster));
+      if (arch == Arch::host) continue;
+      REQUIRE(p.prediction.total == p.prediction.gemm);
+      REQUIRE(p.prediction.sequence == p.prediction.gemm);
+    }
+}
+
+TEST_CASE("the SMs of the schedule are the GEMM's") {
+  Spec spec = gemm_spec(8192, 8192, 2048);
+  spec.schedule.sms = wish<int64_t>(120);
+  REQUIRE(only(spec).gemm_ctas == 120);
+  spec.schedule.comm_sms = wish<int64_t>(16);
+  const Plan p = only(spec);
+  REQUIRE(p.gemm_ctas == 120);
+  REQUIRE(has_reason(p, "comm_sms does not apply: pattern gemm does not communicate"));
+}
+
+TEST_CASE("explain and timeline of a GEMM alone speak of no collective") {
+  Spec spec = gemm_spec(8192, 8192, 2048);
+  spec.gemm.epilogue = {wish(EpilogueOp::bias), wish(EpilogueOp::gelu)};
+  const std::string text = explain_plan(only(spec));
+  INFO(text);
+  REQUIRE(text.find("ollective") == std::string::npos);
+  REQUIRE(text.find("AllReduce") == std::string::npos);
+  REQUIRE(text.find("sum over") == std::string::npos);
+  REQUIRE(text.find("then bias, gelu") != std::string::npos);
+  REQUIRE(text.find("none: every rank keeps its own product") != std::string::npos);
+}
+
+TEST_CASE("an epilogue is the set of its operations") {
+  Spec spec = gemm_spec(256, 256, 256);
+  spec.gemm.epilogue = {wish(EpilogueOp::scale_rows), wish(EpilogueOp::bias),
+                        wish(EpilogueOp::residual)};
+  const Plan p = only(spec);
+  REQUIRE(p.epilogue == (TILEPOST_SCALE_ROWS | TILEPOST_BIAS | TILEPOST_RESIDUAL));
+  REQUIRE(p.kernel.tunables.at("EPILOGUE") == std::to_string(p.epilogue));
+  REQUIRE(host_twin(p).kernel.tunables.at("EPILOGUE") == std::to_string(p.epilogue));
+}
+
+TEST_CASE("nn takes TMA where rows of A, B and C are multiples of 16 bytes") {
+  const Plan tma = only(nn_spec(1000, 2000, 1024));
+  REQUIRE(tma.kernel.name == "gemm_sm90");
+  REQUIRE(tma.kernel.tunables.at("NN") == "1");
+  REQUIRE(tma.kernel.box_b.columns == 64);
+  Spec spec = nn_spec(1000, 2001, 1024);
+  REQUIRE(only(spec).kernel.name == "gemm_sm80");
+  REQUIRE(has_reason(only(spec), "N a multiple of 8 for B of layout nn, not 2001"));
+  spec.schedule.layout.value = OutputLayout::tile;  // frees C of the rule, not B
+  REQUIRE(only(spec).kernel.name == "gemm_sm80");
+  spec.gemm.layout.value = GemmLayout::tn;
+  REQUIRE(only(spec).kernel.name == "gemm_sm90");
+  REQUIRE(only(nn_spec(1000, 2000, 1023)).kernel.name == "gemm_sm80");
+}
+
+TEST_CASE("loads of B are as wide as its own rows allow") {
+  const Plan nn = only(nn_spec(100, 2002, 1024, Arch::sm_80));
+  REQUIRE(nn.kernel.tunables.at("LOAD_VECTOR") == "8");
+  REQUIRE(nn.kernel.tunables.at("LOAD_VECTOR_B") == "2");
+  REQUIRE(nn.kernel.tunables.at("STORE_VECTOR") == "2");
+  const Plan tn = only(gemm_spec(100, 2002, 1028, Arch::sm_80));
+  REQUIRE(tn.kernel.tunables.at("LOAD_VECTOR") == "4");
+  REQUIRE(tn.kernel.tunables.at("LOAD_VECTOR_B") == "4");
+  const Plan e4m3 = only(e4m3_spec(100, 2002, 1040, Arch::sm_89));
+  REQUIRE(e4m3.kernel.tunables.at("LOAD_VECTOR") == "16");
+}
+
+TEST_CASE("e4m3 is planned where the tensor cores have it") {
+  for (const Arch arch : {Arch::sm_89, Arch::sm_90a, Arch::host}) {
+    const Plan p = only(e4m3_spec(4096, 4096, 4096, arch));
+    REQUIRE(p.input == ElementType::e4m3);
+    REQUIRE(p.output == ElementType::bf16);
+    REQUIRE(p.kernel.tunables.at("ELEMENT") == "tilepost::DType::e4m3");
+    REQUIRE(p.kernel.tunables.at("OUTPUT") == "tilepost::DType::bf16");
+  }
+  for (const Arch arch : {Arch::sm_80, Arch::sm_86}) {
+    const std::string text = refusal(e4m3_spec(4096, 4096, 4096, arch));
+    INFO(text);
+    REQUIRE(text.find("e4m3 is not available on " + std::string(name_of(arch))) !=
+            std::string::npos);
+  }
+}
+
+TEST_CASE("e4m3 takes TMA where K is a multiple of 16") {
+  REQUIRE(only(e4m3_spec(256, 256, 1040)).kernel.name == "gemm_sm90");
+  const Plan p = only(e4m3_spec(256, 256, 1032));
+  REQUIRE(p.kernel.name == "gemm_sm80");
+  REQUIRE(has_reason(p, "K a multiple of 16 for e4m3, not 1032"));
+  REQUIRE(p.kernel.tunables.at("LOAD_VECTOR") == "8");
+}
+
+TEST_CASE("precise sums of e4m3 leave out what they do not fit") {
+  Spec spec = e4m3_spec(8192, 8192, 8192);
+  REQUIRE(only(spec).kernel.tunables.at("PRECISE") == "1");
+  spec.schedule.tile = wish(std::vector<int64_t>{128, 256});
+  REQUIRE(refusal(spec).find("tile '128x256' is not available on sm_90a") != std::string::npos);
+  spec.gemm.accumulate.value = Accumulate::fast;
+  const Plan fast = only(spec);
+  REQUIRE(fast.kernel.tile_n == 256);
+  REQUIRE(fast.kernel.tunables.at("PRECISE") == "0");
+}
+
+TEST_CASE("caught: operations and types the pattern or the machine does not allow") {
+  Plan p = only(gemm_spec(1000, 2000, 1024));
+  REQUIRE(wrong_with(p) == "");
+  p.pattern = Pattern::gemm_all_reduce;
+  REQUIRE(wrong_with(p) == "");
+  p.epilogue = TILEPOST_GELU;
+  REQUIRE(wrong_with(p).find("before a sum over ranks") != std::string::npos);
+  Plan sends = only(gemm_spec(1000, 2000, 1024));
+  sends.transport = Transport::nccl;
+  REQUIRE(wrong_with(sends).find("nothing to send") != std::string::npos);
+  Plan old = only(gemm_spec(1000, 2000, 1024, Arch::sm_80));
+  old.input = ElementType::e4m3;
+  REQUIRE(wrong_with(old) == "e4m3 on sm_80\n");
+}
+
+TEST_CASE("caught: tensor maps that TMA refuses") {
+  const Plan right = only(gemm_spec(1000, 2000, 1024));
+  const auto caught = [&](void (*mutate)(Plan&)) {
+    Plan mutant = right;
+    mutate(mutant);
+    return !wrong_with(mutant).empty();
+  };
+  REQUIRE(caught([](Plan& p) { p.k = 1023; }));
+  REQUIRE(caught([](Plan& p) { p.kernel.box_a.rows = 257; }));
+  REQUIRE(caught([](Plan& p) { p.kernel.box_b.columns = 72; }));
+  REQUIRE(caught([](Plan& p) { p.kernel.box_c.columns = 0; }));
+  REQUIRE(caught([](Plan& p) { p.kernel.launch_cluster = 5; }));
+}
+
+}  // namespace
+}  // namespace tilepost::test

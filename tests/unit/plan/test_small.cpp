@@ -1,0 +1,141 @@
+// gemm_sm90_small in the catalogue and in plans: what it is offered for, and how its CTAs share
+// tiles.
+#include "generator/plan/small_kernel.h"
+#include "tests/catch.h"
+#include "tests/unit/plan/build_plan.h"
+
+namespace tilepost::test {
+namespace {
+
+Spec small_spec(int64_t m, int64_t n, int64_t k) {
+  Spec spec = make_spec(m, n, k);
+  spec.pattern.value = Pattern::gemm;
+  return spec;
+}
+
+Plan only(const Spec& spec) {
+  const Planned planned = plan(spec);
+  INFO(planned.messages);
+  REQUIRE(planned.plans.size() == 1);
+  return planned.plans.front();
+}
+
+KernelConfig find(const std::vector<KernelConfig>& configs, int tile_n, int split_k) {
+  for (const KernelConfig& config : configs)
+    if (config.tile_n == tile_n && config.split_k == split_k) return config;
+  FAIL("no row of " << tile_n << " columns over " << split_k << " CTAs");
+  return configs.front();
+}
+
+TEST_CASE("every height gets rows that fit, as tall as it needs") {
+  for (int64_t m = 1; m <= kMostSmallRows; ++m) {
+    const std::vector<KernelConfig> configs = small_configs(m);
+    REQUIRE_FALSE(configs.empty());
+    for (const KernelConfig& config : configs) {
+      INFO(m << " rows: " << config.tile_m << "x" << config.tile_n << " over " << config.split_k);
+      REQUIRE((config.tile_m == 8 || (config.tile_m % 16 == 0 && config.tile_m <= 128)));
+      REQUIRE((m + config.tile_m - 1) / config.tile_m == (m <= 128 ? 1 : 2));
+      REQUIRE(config.stages >= 2);
+      REQUIRE(shared_bytes(config) <= arch_info(Arch::sm_90a).shared_per_block);
+    }
+  }
+  REQUIRE(small_configs(kMostSmallRows + 1).empty());
+}
+
+// The numbers of the template for rows that were measured.
+TEST_CASE("stages and shared memory are what the template takes") {
+  const KernelConfig short_tile = find(small_configs(16), 64, 1);
+  REQUIRE(short_tile.tile_m == 16);
+  REQUIRE(short_tile.stages == 10);
+  REQUIRE(shared_bytes(short_tile) == 10 * 2 * 80 * 128 + 16 * 128 + 1024);
+  REQUIRE(threads(short_tile) == 192);
+  const KernelConfig shared_tile = find(small_configs(128), 128, 2);
+  REQUIRE(shared_tile.stages == 5);
+  REQUIRE(shared_bytes(shared_tile) == 5 * 256 * 128 + 2 * (64 * 128 + 8 * 2048) + 1024);
+  REQUIRE(threads(shared_tile) == 320);
+}
+
+TEST_CASE("a row's tunables, boxes and signals") {
+  KernelRequest request;
+  request.element = ElementType::e4m3;
+  const KernelConfig config = find(small_configs(40), 64, 3);  // 48 rows: 6 units, 2 for each CTA
+  const KernelPlan e4m3 = make_kernel(config, request);
+  REQUIRE(e4m3.file == "gemm_sm90_small.cu");
+  REQUIRE(e4m3.launch == LaunchKind::tma);
+  REQUIRE(e4m3.early);
+  REQUIRE(e4m3.cluster == 1);
+  REQUIRE(e4m3.launch_cluster == 3);
+  REQUIRE(e4m3.signals_per_tile == 3);
+  REQUIRE(e4m3.tile_k == 256);
+  REQUIRE(e4m3.box_a.columns == 128);
+  REQUIRE(e4m3.box_a.rows == 48);
+  REQUIRE(e4m3.box_b.rows == 64);
+  REQUIRE(e4m3.box_c.columns == 64);
+  REQUIRE(e4m3.box_c.rows == 16);
+  REQUIRE(e4m3.tunables ==
+          std::map<std::string, std::string>{{"TILE_M", "48"},
+                                             {"TILE_N", "64"},
+                                             {"STAGES", std::to_string(config.stages)},
+                                             {"SPLIT_K", "3"},
+                                             {"BAND", "1"},
+                                             {"ELEMENT", "tilepost::DType::e4m3"},
+                                             {"OUTPUT", "tilepost::DType::bf16"},
+                                             {"EPILOGUE", "0"},
+                                             {"NN", "0"},
+                                             {"PRECISE", "1"}});
+  request.element = ElementType::bf16;
+  request.operands = GemmLayout::nn;
+  const KernelPlan nn = make_kernel(find(small_configs(40), 64, 4), request);
+  REQUIRE(nn.box_b.columns == 64);
+  REQUIRE(nn.box_b.rows == 64);
+  REQUIRE(nn.box_c.rows == 8);  // 6 units over 4 CTAs: one at a time
+}
+
+TEST_CASE("few rows take the kernel made for them, many do not") {
+  REQUIRE(only(small_spec(16, 8192, 8192)).kernel.name == "gemm_sm90_small");
+  REQUIRE(only(small_spec(64, 8192, 8192)).kernel.name == "gemm_sm90_small");
+  REQUIRE(only(small_spec(512, 8192, 8192)).kernel.name == "gemm_sm90");
+  REQUIRE(only(small_spec(16, 8192, 8191)).kernel.name == "gemm_sm80");  // no TMA
+  Spec clusters = small_spec(16, 8192, 8192);
+  clusters.schedule.cluster = wish<int64_t>(2);
+  REQUIRE(only(clusters).kernel.name == "gemm_sm90");
+}
+
+TEST_CASE("too few columns for the SMs: several CTAs share a tile") {
+  const Plan p = only(small_spec(16, 2048, 8192));
+  REQUIRE(p.kernel.split_k > 1);
+  REQUIRE(p.gemm_ctas == p.at_once() * p.kernel.split_k);
+  REQUIRE(p.gemm_ctas <= p.sms);
+  REQUIRE(p.waves == 1);
+  REQUIRE(p.map.groups[0].target == p.map.tiles.size() * p.kernel.split_k);
+  const Plan twin = host_twin(p);
+  REQUIRE(twin.kernel.split_k == 1);
+  REQUIRE(twin.waves == p.waves);
+  REQUIRE(verify_plan(twin).empty());
+}
+
+TEST_CASE("every small problem gets a right plan, in both layouts and patterns") {
+  for (const int64_t m : {1, 7, 8, 9, 33, 64, 65, 100, 128, 129, 200, 255, 256})
+    for (const int64_t n : {8, 64, 200, 2048, 8192})
+      for (const int64_t k : {8, 64, 520, 8192})
+        for (const OutputLayout layout : {OutputLayout::panel, OutputLayout::tile})
+          for (const Pattern pattern : {Pattern::gemm, Pattern::gemm_all_reduce}) {
+            Spec spec = make_spec(m, n, k);
+            spec.pattern.value = pattern;
+            spec.schedule.layout.value = layout;
+            INFO(m << "x" << n << "x" << k << " " << name_of(layout) << " " << name_of(pattern));
+            REQUIRE(verify_plan(host_twin(only(spec))).empty());  // only() has verified the plan
+          }
+}
+
+TEST_CASE("caught: CTAs of a tile that are no cluster, or a grid that splits a tile") {
+  Plan p = only(small_spec(16, 2048, 8192));
+  p.kernel.launch_cluster = p.kernel.split_k + 1;
+  REQUIRE_FALSE(verify_plan(p).empty());
+  p = only(small_spec(16, 2048, 8192));
+  ++p.gemm_ctas;
+  REQUIRE_FALSE(verify_plan(p).empty());
+}
+
+}  // namespace
+}  // namespace tilepost::test
