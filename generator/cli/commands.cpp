@@ -83,7 +83,7 @@ std::vector<Sweep> read_sweeps(const Options& options) {
     int depth = 0;
     std::string value;
     for (const char c : sweep.value + ",") {
-      depth += (c == '[') - (c == ']');
+      depth += (c == '[') - (c == ']');  // balanced: options.cpp has checked it
       if (c != ',' || depth > 0) {
         value += c;
       } else {

@@ -48,8 +48,8 @@ cl::list<std::string> sweeps("sweep", cl::value_desc("path=v1,v2,..."),
                              cl::desc("Take every value; several sweeps multiply"),
                              cl::sub(verify_verb), cl::sub(bench_verb));
 cl::opt<uint64_t> seed("seed", cl::value_desc("n"), cl::init(1),
-                       cl::desc("Seed of the random data"), cl::sub(verify_verb),
-                       cl::sub(bench_verb));
+                       cl::desc("Seed of the random data and, for bench, of the orders"),
+                       cl::sub(verify_verb), cl::sub(bench_verb));
 cl::opt<int> runs("runs", cl::value_desc("n"), cl::init(3),
                   cl::desc("Runs per check, each with fresh data"), cl::sub(verify_verb));
 cl::opt<std::string> keep("keep", cl::value_desc("dir"),
@@ -70,7 +70,7 @@ cl::opt<std::string> json("json", cl::value_desc("file"),
                           cl::desc("Also write every sample, summarised, as JSON"),
                           cl::sub(bench_verb));
 cl::opt<std::string> list_what(cl::Positional,
-                               cl::desc("[patterns|archs|kernels|transports|flags]"),
+                               cl::desc("[patterns|archs|kernels|transports|flags|variants]"),
                                cl::sub(list_verb));
 
 struct VerbInfo {
@@ -96,6 +96,12 @@ bool split_assignment(llvm::StringRef flag, llvm::StringRef text, std::vector<Ov
   return true;
 }
 
+// Values of a sweep may be lists.
+bool balanced(llvm::StringRef text) {
+  if (text.count('[') == text.count(']')) return true;
+  return usage_error("--sweep takes path=value,value…, and a list in brackets, got '" + text + "'");
+}
+
 bool collect(Options& options) {
   for (const std::string& text : defines)
     if (!split_assignment("-D", text, options.overrides)) return false;
@@ -105,7 +111,7 @@ bool collect(Options& options) {
   }
   if (name.getNumOccurrences() > 0) options.overrides.push_back({"name", name});
   for (const std::string& text : sweeps)
-    if (!split_assignment("--sweep", text, options.sweeps)) return false;
+    if (!split_assignment("--sweep", text, options.sweeps) || !balanced(text)) return false;
   for (const std::string& text : shapes)
     if (!parse_shape(text, options.shapes.emplace_back()))
       return usage_error("--shape takes MxNxK, three positive numbers, got '" + text + "'");

@@ -148,9 +148,13 @@ std::vector<Candidate> overlapped(const Draft& draft,
                                   const std::optional<std::vector<int>>& groups) {
   const Plan& plan = draft.plan;
   const std::vector<CommChoice> choices = open_choices(draft);
+  // Rows that were not timed beside collectives serve where nothing else does, and who asks.
+  const bool timed =
+      !draft.spec.schedule.tile &&
+      llvm::any_of(draft.kernels, [](const KernelChoice& kernel) { return kernel.config.beside; });
   std::vector<Candidate> candidates;
   for (const KernelChoice& kernel : draft.kernels) {
-    if (!kernel.config.beside && !draft.spec.schedule.tile) continue;
+    if (!kernel.config.beside && timed) continue;
     const GemmModel gemm = model_gemm(plan, kernel.config, kernel.request, true);
     for (const CommChoice& comm : choices) {
       std::optional<Candidate> candidate = begin(draft, kernel, Transport::nccl, comm);

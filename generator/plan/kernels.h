@@ -22,12 +22,13 @@ struct KernelConfig {
   int panels;          // gemm_sm90: staged 64-column panels of C per consumer warpgroup
   bool pingpong;       // gemm_sm90: the two consumers take turns at whole tiles
   bool beside;         // was timed beside collectives: the planner may overlap it unasked
-  bool epilogue;       // has registers for what an epilogue reads; tests/kernels compiles all such
+  bool epilogue;       // has registers for what an epilogue reads
   int warp_m, warp_n;  // gemm_sm80: a warp's part of the tile
   int ctas_per_sm;
   double efficiency;       // of the tensor peak inside the main loop (profile.h says whence)
   double epilogue_cycles;  // per tile, not hidden behind the next tile's main loop
-  double ghz;              // gemm_sm90: the clock it leaves 128 SMs; 0: the architecture's
+  double ghz;              // gemm_sm90: the clock it leaves 128 SMs; gemm_sm90_small: its clock;
+                           // 0: the architecture's
   int split_k = 1;         // gemm_sm90_small: CTAs that share the products of a tile
 };
 

@@ -18,8 +18,9 @@ struct GemmModel {
   double start = 0;  // before the first wave
   double wave = 0;   // one wave on a grid of `reference_ctas`
   double reference_ctas = 1;
-  double clock_gain = 0;  // a grid of x reference_ctas clocks x^-clock_gain as fast
-  double memory = 0;      // per position, what reading its operands takes all SMs
+  double least_factor = 0;  // of wave: no clock is higher
+  double clock_gain = 0;    // a grid of x reference_ctas clocks x^-clock_gain as fast
+  double memory = 0;        // per position, what reading its operands takes all SMs
 
   // When the first `positions` positions are done on a grid of `ctas`.
   double ready(int64_t positions, int ctas) const;

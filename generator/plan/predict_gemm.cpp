@@ -86,7 +86,8 @@ double ghz(const MachineProfile& profile, const Plan& plan, const KernelConfig& 
 
 double GemmModel::ready(int64_t positions, int ctas) const {
   const auto waves = static_cast<double>((positions + ctas - 1) / ctas);
-  const double computed = waves * wave * std::pow(ctas / reference_ctas, clock_gain);
+  const double factor = std::max(std::pow(ctas / reference_ctas, clock_gain), least_factor);
+  const double computed = waves * wave * factor;
   return start + std::max(computed, static_cast<double>(positions) * memory);
 }
 
@@ -107,8 +108,10 @@ GemmModel model_gemm(const Plan& plan, const KernelConfig& config, const KernelR
   model.reference_ctas = profile.clock_sms * config.ctas_per_sm;
   if (beside_collective)
     model.wave *= profile.beside_collective;
-  else if (is_sm90(config))
+  else if (is_sm90(config)) {
     model.clock_gain = profile.clock_gain;
+    model.least_factor = ghz(profile, plan, config, request) / profile.max_ghz;
+  }
   const TileCover cover{plan.m, plan.n, config.tile_m, config.tile_n, request.cluster, plan.layout};
   const double bytes = (static_cast<double>(plan.m) + static_cast<double>(plan.n)) *
                        static_cast<double>(plan.k) * bytes_of(request.element);

@@ -11,6 +11,7 @@ const MachineProfile& h200_nvlink_profile() {
       // waves are full.
       128,
       0.384,
+      1.95,
       46,
       4.25e6,
       0.95,

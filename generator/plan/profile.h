@@ -18,6 +18,7 @@ struct MachineProfile {
   // A tensor-bound kernel runs at the power limit. On x times clock_sms SMs its clock is
   // x^-clock_gain times that of its row in the catalogue.
   double clock_sms, clock_gain;
+  double max_ghz;
   double l2_bytes_per_clock;    // that L2 delivers to an SM when all ask
   double memory_bytes_per_us;   // that memory delivers
   double sustained;             // long runs against cool bursts

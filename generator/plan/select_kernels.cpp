@@ -23,7 +23,7 @@ std::string list_tiles(const std::vector<KernelConfig>& configs) {
     auto it = llvm::find_if(tiles, [&](const auto& tile) { return tile.first == name; });
     if (it == tiles.end())
       tiles.emplace_back(name, stages);
-    else
+    else if (llvm::StringRef(it->second).rsplit(' ').second != stages)
       it->second += " or " + stages;
   }
   std::string text;
@@ -86,7 +86,7 @@ bool filter_tile(Draft& draft, const std::string& why_not_tma, std::vector<Kerne
       llvm::formatv("tile '{0}' is not available on {1}{2}; choose one of {3}{4}",
                     tile_name(tile->value[0], tile->value[1]), name_of(draft.plan.arch),
                     why_not_tma.empty() ? "" : " (" + why_not_tma + ")", available,
-                    tma ? ", each with a cluster of 1, 2 or 4" : ""));
+                    tma ? ", with a cluster of 1, 2 or 4 where K is not split" : ""));
   return false;
 }
 
@@ -177,6 +177,21 @@ std::vector<KernelConfig> catalogue(Draft& draft, const std::string& why_not_tma
 
 }  // namespace
 
+namespace {
+
+// Only rows of gemm_sm90_small are left, and a cluster was asked for.
+bool no_cluster(Draft& draft) {
+  const auto& cluster = *draft.spec.schedule.cluster;
+  draft.diagnostics.error(
+      cluster.where,
+      llvm::formatv("cluster '{0}' leaves no kernel: with this tile and these stages there is "
+                    "gemm_sm90_small only, whose clusters share K; remove it or use 1",
+                    cluster.value));
+  return false;
+}
+
+}  // namespace
+
 bool select_kernels(Draft& draft) {
   const Plan& plan = draft.plan;
   if (const std::string why = why_not_input(plan); !why.empty()) {
@@ -207,6 +222,7 @@ bool select_kernels(Draft& draft) {
       draft.kernels.push_back({config, request});
     }
   }
+  if (draft.kernels.empty()) return no_cluster(draft);
   return fits_table(draft);
 }
 

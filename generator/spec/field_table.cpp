@@ -8,8 +8,9 @@ namespace {
 
 using llvm::StringRef;
 
-constexpr int64_t kMaxSize = std::numeric_limits<int32_t>::max();  // tilepost_shape_t holds int32
-constexpr int64_t kMaxWaves = int64_t{1} << 20;                    // 1024 groups of it fit an int
+// tilepost_shape_t holds int32, and kernels round up to tiles and stages.
+constexpr int64_t kMaxSize = std::numeric_limits<int32_t>::max() - 1023;
+constexpr int64_t kMaxWaves = int64_t{1} << 20;  // 1024 groups of it fit an int
 constexpr int64_t kClusters[] = {1, 2, 4};
 
 constexpr StringRef kLaterPatterns[] = {"gemm_reduce_scatter", "gemm_all_to_all",

@@ -9,7 +9,17 @@ namespace {
 
 constexpr size_t kWorkspaceBytes = size_t{64} << 20;
 // Parts of a sum are added in fp32, as ours are, not rounded to the output's type in between.
-constexpr uint32_t kReductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+constexpr uint32_t kReductions =
+    CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+
+// Scales of rows and columns came with CUDA 12.9.
+#if CUBLAS_VERSION >= 120900
+constexpr bool kHasVectorScales = true;
+constexpr auto kVectorScales = CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F;
+#else
+constexpr bool kHasVectorScales = false;
+constexpr auto kVectorScales = CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F;
+#endif
 
 cudaDataType_t cuda_type(tilepost_dtype_t type) {
   switch (type) {
@@ -33,6 +43,7 @@ int supported(const Product& product) {
   if ((wanted & TILEPOST_SILU) != 0) return 0;
   if ((wanted & TILEPOST_RESIDUAL) != 0 && (wanted & kActivations) != 0) return 0;
   if (vectors != 0 && (vectors != kVectors || product.input != TILEPOST_E4M3)) return 0;
+  if (vectors != 0 && !kHasVectorScales) return 0;
   return wanted;
 }
 
@@ -82,10 +93,8 @@ void CublasLt::describe(const Product& product, bool fast_accumulation, int sms)
 void CublasLt::describe_epilogue(const Product& product) {
   const tilepost_epilogue_t& operands = product.epilogue;
   if ((operations_ & TILEPOST_SCALE_ROWS) != 0) {
-    set(CUBLASLT_MATMUL_DESC_A_SCALE_MODE,
-        static_cast<int32_t>(CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F));
-    set(CUBLASLT_MATMUL_DESC_B_SCALE_MODE,
-        static_cast<int32_t>(CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F));
+    set(CUBLASLT_MATMUL_DESC_A_SCALE_MODE, static_cast<int32_t>(kVectorScales));
+    set(CUBLASLT_MATMUL_DESC_B_SCALE_MODE, static_cast<int32_t>(kVectorScales));
   }
   if (float8_ && operations_ & (TILEPOST_SCALE | TILEPOST_SCALE_ROWS)) {
     set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, operands.scale_b);
@@ -107,6 +116,8 @@ void CublasLt::find_algorithms() {
   TILEPOST_BENCH_STATUS(
       cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                                            &kWorkspaceBytes, sizeof kWorkspaceBytes));
+  TILEPOST_BENCH_STATUS(cublasLtMatmulPreferenceSetAttribute(
+      preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &kReductions, sizeof kReductions));
   std::array<cublasLtMatmulHeuristicResult_t, kCandidates> found{};
   int count = 0;
   // Says CUBLAS_STATUS_NOT_SUPPORTED where there is none.

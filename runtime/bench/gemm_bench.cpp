@@ -68,9 +68,12 @@ class GemmBench {
     const int burst = timer.warm_up(rest, variants);
     for (int i = 0; i < session_.options.rounds; ++i)
       print_round(mode, i, variants, timer.round(mode, burst, variants));
-    if (timer.host_bound() > kHostBound)
-      note(std::string(mode.name) +
-           ": launching takes as long as computing, the times are the host's");
+    for (const Variant& variant : variants)
+      if (variant.host_bound() > kHostBound)
+        note(std::string(mode.name) + ": launching '" + variant.name +
+             "' takes as long as computing, its times are the host's");
+    if (cublas_.candidates() == 0)
+      note(std::string(mode.name) + ": cuBLASLt has nothing for this product: no reference");
   }
 
   void fill_normal() { operands_.fill_normal(session_.options.seed); }

@@ -53,8 +53,8 @@ double Timer::burst(const Mode& mode, int launches, Variant& variant, Round* sam
   TILEPOST_BENCH_CUDA(cudaEventSynchronize(end_.get()));
   float milliseconds = 0;
   TILEPOST_BENCH_CUDA(cudaEventElapsedTime(&milliseconds, begin_.get(), end_.get()));
-  ++bursts_;
-  slow_ += launching.count() > kHostShare * static_cast<double>(milliseconds);
+  ++variant.bursts;
+  variant.slow += launching.count() > kHostShare * static_cast<double>(milliseconds);
   alive_();
   return static_cast<double>(milliseconds) * 1000 / launches;
 }
@@ -71,7 +71,7 @@ int Timer::warm_up(const Mode& mode, std::vector<Variant>& variants) {
   const auto begin = Clock::now();
   for (size_t i = 0; Milliseconds(Clock::now() - begin).count() < mode.heating_ms; ++i)
     burst(kNow, launches, variants[i % variants.size()], nullptr);
-  bursts_ = slow_ = 0;
+  for (Variant& variant : variants) variant.bursts = variant.slow = 0;
   return launches;
 }
 

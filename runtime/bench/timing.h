@@ -27,7 +27,11 @@ inline constexpr int kWarmups = 20;  // launches of each variant
 struct Variant {
   const char* name;
   std::function<void(int set)> launch;
-  int set = 0;  // of operands, for its next launch
+  int set = 0;               // of operands, for its next launch
+  int bursts = 0, slow = 0;  // of the rounds; those in which launching took as long as computing
+
+  // The share of slow bursts: the times are then the host's.
+  double host_bound() const { return bursts > 0 ? static_cast<double>(slow) / bursts : 0; }
 };
 
 // One round: microseconds per launch of each variant; clock and power while one of them ran.
@@ -48,10 +52,6 @@ class Timer {
 
   Round round(const Mode& mode, int burst, std::vector<Variant>& variants);
 
-  // Of the rounds so far, the share in which launching took as long as computing: the variants'
-  // times are then the host's.
-  double host_bound() const { return bursts_ > 0 ? static_cast<double>(slow_) / bursts_ : 0; }
-
  private:
   double burst(const Mode& mode, int launches, Variant& variant, Round* sampled);
 
@@ -61,7 +61,6 @@ class Timer {
   std::mt19937_64 random_;
   const std::function<void()> alive_;
   cuda::Event begin_, end_;
-  int bursts_ = 0, slow_ = 0;
 };
 
 }  // namespace tilepost::bench

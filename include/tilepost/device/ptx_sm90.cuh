@@ -184,13 +184,6 @@ __device__ __forceinline__ void store_matrices(uint32_t row, uint32_t m0, uint32
                : "memory");
 }
 
-// Stores two of them; lanes 0-15 give the addresses.
-__device__ __forceinline__ void store_matrices(uint32_t row, uint32_t m0, uint32_t m1) {
-  asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1, %2};" ::"r"(row), "r"(m0),
-               "r"(m1)
-               : "memory");
-}
-
 }  // namespace tilepost::ptx
 
 #endif  // TILEPOST_DEVICE_PTX_SM90_CUH

@@ -51,6 +51,37 @@ std::string wrong_with(Plan plan) {
   return text;
 }
 
+TEST_CASE("no GEMM is predicted faster than the tensor cores of its SMs at their highest clock") {
+  constexpr double kFlopsPerClock = 4096, kMostGhz = 1.95;
+  for (const int64_t m : {1, 16, 100, 256, 512, 4096})
+    for (const int64_t n : {8, 128, 512, 8192})
+      for (const int64_t k : {64, 8192, 32768}) {
+        const Plan p = only(gemm_spec(m, n, k));
+        INFO(m << "x" << n << "x" << k << " on " << p.gemm_ctas << " CTAs");
+        const double least =
+            2.0 * static_cast<double>(m * n * k) / (p.gemm_ctas * kFlopsPerClock * kMostGhz * 1000);
+        CHECK(p.prediction.total >= least);
+      }
+}
+
+TEST_CASE("a cluster asked for where only gemm_sm90_small is left is refused") {
+  Spec spec = gemm_spec(16, 2048, 8192);
+  spec.schedule.tile = wish(std::vector<int64_t>{16, 64});
+  CHECK(only(spec).kernel.name == "gemm_sm90_small");
+  spec.schedule.cluster = wish<int64_t>(2);
+  CHECK(refusal(spec).find("cluster '2' leaves no kernel") != std::string::npos);
+}
+
+TEST_CASE("kernels not timed beside collectives overlap only where nothing else does") {
+  Spec spec = make_spec(8192, 8192, 2048);
+  spec.transport.value = Transport::nccl;
+  CHECK(only(spec).kernel.tunables.at("PINGPONG") == "0");
+  spec = make_spec(17, 512, 64);
+  spec.transport.value = Transport::nccl;
+  spec.schedule.stages = wish<int64_t>(8);
+  CHECK(only(spec).kernel.name == "gemm_sm90_small");
+}
+
 TEST_CASE("a GEMM alone has all SMs and one group, on every architecture and layout") {
   for (const Arch arch : {Arch::sm_80, Arch::sm_86, Arch::sm_89, Arch::sm_90a, Arch::host})
     for (const OutputLayout layout : {OutputLayout::panel, OutputLayout::tile}) {

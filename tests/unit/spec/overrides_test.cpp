@@ -64,7 +64,7 @@ TEST_CASE("an override reaches into a schedule that is auto, and can make it aut
 TEST_CASE("an error in an override shows the override") {
   const Outcome outcome = read(kMinimal, {{"gemm.m", "0"}});
   CHECK(outcome.log ==
-        "<command line>:1:11: error: gemm.m must be a whole number from 1 to 2147483647; got '0'\n"
+        "<command line>:1:11: error: gemm.m must be a whole number from 1 to 2147482624; got '0'\n"
         "-D gemm.m=0\n"
         "          ^\n");
 }
