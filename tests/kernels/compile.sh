@@ -115,6 +115,10 @@ for line in dict.fromkeys(sys.stdin):
     if "f16" in values["ELEMENT"].replace("bf16", "") or arch == "89" and "bf16" in values["ELEMENT"]:
         continue
     kind = (file, arch, *(values[name] for name in ("ELEMENT", "NN", "PRECISE")))
+    # The default cluster and the tallest tiles hold the most: the fullest epilogue there too.
+    full = values.get("CLUSTER") == "2" or values.get("SPLIT_K") == "2" and values["TILE_M"] == "128"
+    if takes_epilogue and full:
+        show(EPILOGUE=94)
     if kind in kinds or not takes_epilogue:
         continue
     kinds.add(kind)
