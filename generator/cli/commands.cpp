@@ -26,10 +26,8 @@ int generate_command(const Options& options, Diagnostics& diagnostics) {
   }
   if (!write_files(options.output_dir, files, diagnostics)) return kExitIo;
   if (!options.depfile.empty()) {
-    const llvm::StringRef parent = llvm::sys::path::parent_path(options.depfile);
-    const OutputFile rule =
-        make_depfile(options.output_dir, files, inputs.front().path, options.depfile);
-    if (!write_files(parent.empty() ? "." : parent.str(), {rule}, diagnostics)) return kExitIo;
+    const std::string rule = make_depfile(options.output_dir, files, inputs.front().path);
+    if (!write_file(options.depfile, rule, diagnostics)) return kExitIo;
   }
   return kExitOk;
 }

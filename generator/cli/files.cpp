@@ -59,6 +59,24 @@ std::optional<Pending> write_temporary(llvm::StringRef path, llvm::StringRef tex
   return Pending{temporary.str().str(), path.str()};
 }
 
+bool make_folder(const std::string& dir, Diagnostics& diagnostics) {
+  const auto error = fs::create_directories(dir);
+  if (error) diagnostics.error("cannot create folder '" + dir + "': " + error.message());
+  return !error;
+}
+
+// Renaming over a device would replace it, and reading one may never end.
+bool may_replace(llvm::StringRef path, Diagnostics& diagnostics) {
+  if (!fs::exists(path) || fs::is_regular_file(path)) return true;
+  diagnostics.error("cannot write '" + path + "': it is not a regular file");
+  return false;
+}
+
+std::string folder_of(llvm::StringRef path) {
+  const llvm::StringRef folder = llvm::sys::path::parent_path(path);
+  return folder.empty() ? "." : folder.str();
+}
+
 }  // namespace
 
 std::optional<std::string> read_text(const std::string& path, Diagnostics& diagnostics) {
@@ -82,19 +100,14 @@ std::optional<std::string> read_text(const std::string& path, Diagnostics& diagn
 
 bool write_files(const std::string& dir, const std::vector<OutputFile>& files,
                  Diagnostics& diagnostics) {
-  if (const auto error = fs::create_directories(dir)) {
-    diagnostics.error("cannot create folder '" + dir + "': " + error.message());
-    return false;
-  }
+  if (!make_folder(dir, diagnostics)) return false;
   std::vector<Pending> pending;
   bool ok = true;
   for (const OutputFile& file : files) {
     llvm::SmallString<256> path(dir);
     llvm::sys::path::append(path, file.name);
     llvm::sys::path::remove_dots(path);
-    // Renaming over a device would replace it, and reading one may never end.
-    if (fs::exists(path) && !fs::is_regular_file(path)) {
-      diagnostics.error("cannot write '" + path + "': it is not a regular file");
+    if (!may_replace(path, diagnostics)) {
       ok = false;
     } else if (same_contents(path, file.text)) {
       continue;
@@ -117,8 +130,21 @@ bool write_files(const std::string& dir, const std::vector<OutputFile>& files,
   return ok;
 }
 
-OutputFile make_depfile(const std::string& dir, const std::vector<OutputFile>& files,
-                        const std::string& spec, const std::string& depfile) {
+bool write_file(const std::string& path, const std::string& text, Diagnostics& diagnostics) {
+  const OutputFile file{llvm::sys::path::filename(path).str(), text};
+  return write_files(folder_of(path), {file}, diagnostics);
+}
+
+bool can_write_file(const std::string& path, Diagnostics& diagnostics) {
+  const std::string folder = folder_of(path);
+  if (!make_folder(folder, diagnostics) || !may_replace(path, diagnostics)) return false;
+  const auto error = fs::access(folder, fs::AccessMode::Write);
+  if (error) diagnostics.error("cannot write '" + path + "': " + error.message());
+  return !error;
+}
+
+std::string make_depfile(const std::string& dir, const std::vector<OutputFile>& files,
+                         const std::string& spec) {
   const auto escaped = [](llvm::StringRef path) {
     std::string text;
     for (const char c : path) {
@@ -137,7 +163,7 @@ OutputFile make_depfile(const std::string& dir, const std::vector<OutputFile>& f
   }
   text.back() = ':';
   text += " " + escaped(spec) + "\n";
-  return {llvm::sys::path::filename(depfile).str(), text};
+  return text;
 }
 
 }  // namespace tilepost

@@ -18,8 +18,15 @@ std::optional<std::string> read_text(const std::string& path, Diagnostics& diagn
 bool write_files(const std::string& dir, const std::vector<OutputFile>& files,
                  Diagnostics& diagnostics);
 
+// The same for one file at `path`.
+bool write_file(const std::string& path, const std::string& text, Diagnostics& diagnostics);
+
+// Whether write_file could: asked before long work, whose result would be lost. Creates the folder,
+// leaves the file alone. Reports why not.
+bool can_write_file(const std::string& path, Diagnostics& diagnostics);
+
 // A Makefile rule: every output in `dir` depends on `spec`.
-OutputFile make_depfile(const std::string& dir, const std::vector<OutputFile>& files,
-                        const std::string& spec, const std::string& depfile);
+std::string make_depfile(const std::string& dir, const std::vector<OutputFile>& files,
+                         const std::string& spec);
 
 }  // namespace tilepost

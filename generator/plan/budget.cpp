@@ -10,8 +10,7 @@ namespace {
 // second round.
 int resident_sms(const ArchInfo& arch, int sms, int cluster) {
   if (cluster <= 2 || arch.arch != Arch::sm_90a) return sms;
-  const int fit = cluster == 3 ? 117 : 120;
-  return std::min(sms, std::max(sms, arch.default_sms) * fit / 132);
+  return std::min(sms, cluster == 3 ? 117 : 120);
 }
 
 }  // namespace

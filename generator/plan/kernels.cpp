@@ -63,9 +63,6 @@ KernelConfig sm80(int tile_m, int tile_n, int tile_k, int stages, int warp_m, in
   return config;
 }
 
-bool is_sm90(const KernelConfig& config) {
-  return llvm::StringRef(config.kernel) == "gemm_sm90";
-}
 bool is_host(const KernelConfig& config) {
   return llvm::StringRef(config.kernel) == "gemm_host";
 }
@@ -135,6 +132,10 @@ void add_sm80_tunables(const KernelConfig& config, const KernelRequest& request,
 }
 
 }  // namespace
+
+bool is_sm90(const KernelConfig& config) {
+  return llvm::StringRef(config.kernel) == "gemm_sm90";
+}
 
 const std::vector<KernelConfig>& sm90_configs() {
   static const std::vector<KernelConfig> configs = {

@@ -47,6 +47,9 @@ struct KernelRequest {
   int store_vector = 8;   // stores of the output
 };
 
+// Whether it is a row of gemm_sm90.
+bool is_sm90(const KernelConfig& config);
+
 // gemm_sm90's rows in order of preference.
 const std::vector<KernelConfig>& sm90_configs();
 

@@ -1,6 +1,5 @@
 #include "generator/plan/operands.h"
 
-#include "llvm/ADT/StringRef.h"
 #include "llvm/Support/FormatVariadic.h"
 
 namespace tilepost {
@@ -49,7 +48,7 @@ std::string why_not_tma(const Plan& plan) {
 // to.
 bool can_sum(const KernelConfig& config, const Plan& plan) {
   if (plan.epilogue != 0 && !config.epilogue) return false;
-  if (llvm::StringRef(config.kernel) != "gemm_sm90") return true;  // has rows for it
+  if (!is_sm90(config)) return true;        // has rows for it
   constexpr int kMostSums = 192;            // of a thread: gemm_sm90.cu asserts it
   constexpr int kMostBesideEpilogue = 128;  // what it reads needs registers as well
   const int rows = config.pingpong ? config.tile_m : config.tile_m / 2;

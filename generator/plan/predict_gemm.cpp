@@ -6,7 +6,6 @@
 #include "generator/plan/cuts.h"
 #include "generator/plan/predict.h"
 #include "generator/plan/small_kernel.h"
-#include "llvm/ADT/StringRef.h"
 
 namespace tilepost {
 namespace {
@@ -16,10 +15,6 @@ constexpr int kSector = 32;  // bytes that L2 delivers at least
 // Measured between two and three CTAs of gemm_sm90_small on an H200.
 constexpr double kExchangeUs = 0.55;         // CTAs that share a tile meet and add up
 constexpr double kExchangeUsPerKib = 0.055;  // that each sends
-
-bool is_sm90(const KernelConfig& config) {
-  return llvm::StringRef(config.kernel) == "gemm_sm90";
-}
 
 // Partial sums that a CTA sends to the others of its tile.
 double exchange_us(const KernelConfig& config) {

@@ -175,10 +175,6 @@ std::vector<KernelConfig> catalogue(Draft& draft, const std::string& why_not_tma
                                          : sm80_configs(arch);
 }
 
-}  // namespace
-
-namespace {
-
 // Only rows of gemm_sm90_small are left, and a cluster was asked for.
 bool no_cluster(Draft& draft) {
   const auto& cluster = *draft.spec.schedule.cluster;

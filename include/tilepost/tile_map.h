@@ -27,6 +27,9 @@ int tiles_n(const tilepost_map_t& map);
 // one covering the output, and in the panel layout every cut but the last a multiple of cluster.
 TileMap build_tile_map(const tilepost_map_t& map);
 
+// The destination row of every tile m * tiles_n + n, for who reads slots.
+std::vector<int32_t> destination_rows(const TileMap& tile_map);
+
 // FNV-1a over tiles and groups: equal hashes mean generator and runtime mean the same schedule.
 uint64_t hash_tile_map(const TileMap& tile_map);
 

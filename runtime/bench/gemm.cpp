@@ -13,9 +13,7 @@ Signals::Signals(const char* program, const tilepost_plan_t& plan) : plan_(plan)
   counters_ = allocate(bytes);
   TILEPOST_BENCH_CUDA(cudaMemset(counters_.get(), 0, static_cast<size_t>(bytes)));
   if (plan.map.layout == TILEPOST_PANEL) return;
-  std::vector<int32_t> rows;
-  for (const int32_t position : schedule_.map.positions)
-    rows.push_back(schedule_.map.tiles[position].row);
+  const std::vector<int32_t> rows = destination_rows(schedule_.map);
   rows_ = allocate(static_cast<int64_t>(rows.size() * sizeof(int32_t)));
   TILEPOST_BENCH_CUDA(
       cudaMemcpy(rows_.get(), rows.data(), rows.size() * sizeof(int32_t), cudaMemcpyHostToDevice));

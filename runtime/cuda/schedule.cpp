@@ -28,13 +28,6 @@ tilepost_result_t upload(const std::vector<T>& host, DeviceMemory& device, int64
   return TILEPOST_OK;
 }
 
-std::vector<int32_t> destination_rows(const TileMap& map) {
-  std::vector<int32_t> rows;
-  rows.reserve(map.positions.size());
-  for (const int32_t position : map.positions) rows.push_back(map.tiles[position].row);
-  return rows;
-}
-
 }  // namespace
 
 bool keeps_tile_layout(const tilepost_plan_t& plan) {

@@ -9,14 +9,6 @@ namespace {
 // Runs that may wait for their turn; posting another one waits for a free place.
 constexpr size_t kQueueLength = 256;
 
-// The destination row of every tile, for a consumer that reads slots.
-std::vector<int32_t> destination_rows(const TileMap& map) {
-  std::vector<int32_t> rows;
-  rows.reserve(map.positions.size());
-  for (const int32_t position : map.positions) rows.push_back(map.tiles[position].row);
-  return rows;
-}
-
 tilepost_result_t check_alignment(const EpilogueOperand& operand) {
   if (reinterpret_cast<uintptr_t>(operand.pointer) % operand.alignment == 0) return TILEPOST_OK;
   return fail(TILEPOST_INVALID_ARGUMENT,

@@ -94,6 +94,13 @@ TileMap build_tile_map(const tilepost_map_t& map) {
   return out;
 }
 
+std::vector<int32_t> destination_rows(const TileMap& tile_map) {
+  std::vector<int32_t> rows;
+  rows.reserve(tile_map.positions.size());
+  for (const int32_t position : tile_map.positions) rows.push_back(tile_map.tiles[position].row);
+  return rows;
+}
+
 uint64_t hash_tile_map(const TileMap& tile_map) {
   uint64_t hash = 0xcbf29ce484222325u;
   const auto mix = [&](uint64_t value) {
