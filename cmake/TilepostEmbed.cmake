@@ -50,6 +50,7 @@ file(GLOB_RECURSE tilepost_embedded RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEP
   ${PROJECT_SOURCE_DIR}/include/tilepost/*.cuh
   ${PROJECT_SOURCE_DIR}/runtime/*.h ${PROJECT_SOURCE_DIR}/runtime/*.cuh
   ${PROJECT_SOURCE_DIR}/runtime/*.cpp ${PROJECT_SOURCE_DIR}/runtime/*.cu
+  ${PROJECT_SOURCE_DIR}/runtime/*.py
   ${PROJECT_SOURCE_DIR}/templates/*.h ${PROJECT_SOURCE_DIR}/templates/*.cuh
   ${PROJECT_SOURCE_DIR}/templates/*.cpp ${PROJECT_SOURCE_DIR}/templates/*.cu)
 list(SORT tilepost_embedded)

@@ -71,13 +71,13 @@ inline void multiply_panel(Workspace& work, int rows, int depth) {
 inline void compute_tile(Workspace& work, const Element* a, const Element* b,
                          const tilepost_shape_t& shape, const tilepost::Tile& tile, int rows,
                          int cols) {
-  a += static_cast<long long>(tile.m) * kTileM * shape.lda;
+  a += static_cast<long long>(tile.m) * shape.lda;
   for (int row = 0; row < rows; ++row)
     for (int col = 0; col < kTileN; ++col) work.sum[row][col] = 0.0f;
   for (int k = 0; k < shape.k; k += kTileK) {
     const int depth = smaller(kTileK, shape.k - k);
     load_a(work, a + k, shape.lda, rows, depth);
-    load_b(work, b, shape.ldb, k, tile.n * kTileN, cols, depth);
+    load_b(work, b, shape.ldb, k, tile.n, cols, depth);
     multiply_panel(work, rows, depth);
   }
 }
@@ -89,7 +89,7 @@ inline void store_tile(const Workspace& work, Output* c, const tilepost::TileGri
   for (int row = 0; row < rows; ++row)
     for (int col = 0; col < cols; ++col) {
       const float x = tilepost::epilogue::finish<kEpilogue, kOutput>(
-          epilogue, work.sum[row][col], tile.m * kTileM + row, tile.n * kTileN + col, shape.n);
+          epilogue, work.sum[row][col], tile.m + row, tile.n + col, shape.n);
       tilepost::out(c, grid, tile, row, col, shape.ldc) = tilepost::from_float<Output>(x);
     }
 }
@@ -102,8 +102,9 @@ void gemm_host(const void* a, const void* b, void* c, tilepost_shape_t shape,
   for (int position = worker; position < tilepost::num_tiles(grid); position += workers) {
     const tilepost::Tile tile = tilepost::tile(grid, position);
     if (!tile.is_padding()) {
-      const int rows = smaller(kTileM, shape.m - tile.m * kTileM);
-      const int cols = smaller(kTileN, shape.n - tile.n * kTileN);
+      tilepost::input_ready(tile, tilepost::BlockLoads{});
+      const int rows = smaller(kTileM, shape.m - tile.m);
+      const int cols = smaller(kTileN, shape.n - tile.n);
       compute_tile(work, static_cast<const Element*>(a), static_cast<const Element*>(b), shape,
                    tile, rows, cols);
       store_tile(work, static_cast<Output*>(c), grid, tile, shape, epilogue, rows, cols);

@@ -218,7 +218,7 @@ struct Loader {
 __device__ __forceinline__ Loader make_loader(uint32_t shared, const Element* a, const Element* b,
                                               const tilepost_shape_t& shape,
                                               const tilepost::Tile& tile) {
-  const int m = tile.m * kTileM, n = tile.n * kTileN;
+  const int m = tile.m, n = tile.n;
   return Loader{make_operand<StagedA>(a, shape.m, shape.k, shape.lda, m, 0),
                 kNN ? make_operand<StagedB>(b, shape.k, shape.n, shape.ldb, 0, n)
                     : make_operand<StagedB>(b, shape.n, shape.k, shape.ldb, n, 0),
@@ -353,13 +353,13 @@ __device__ __forceinline__ void stage_tile(Output* staged, const Sums& sums,
 #pragma unroll
   for (int j = 0; j < kMmasN; ++j) {
     const int col = first_col + j * 8 + lane % 4 * 2;
-    if (kEpilogue != 0 && tile.n * kTileN + first_col + j * 8 >= shape.n) break;
+    if (kEpilogue != 0 && tile.n + first_col + j * 8 >= shape.n) break;
 #pragma unroll
     for (int i = 0; i < kFragmentsM * 2; ++i) {
       float low = sums[i / 2][j][i % 2 * 2], high = sums[i / 2][j][i % 2 * 2 + 1];
       if constexpr (kEpilogue != 0) {
-        const int m = min(tile.m * kTileM + row + i * 8, shape.m - 1);
-        const int n = tile.n * kTileN + col, last = shape.n - 1;
+        const int m = min(tile.m + row + i * 8, shape.m - 1);
+        const int n = tile.n + col, last = shape.n - 1;
         low =
             tilepost::epilogue::finish<kEpilogue, kOutput>(epilogue, low, m, min(n, last), shape.n);
         high = tilepost::epilogue::finish<kEpilogue, kOutput>(epilogue, high, m, min(n + 1, last),
@@ -402,6 +402,7 @@ __global__ void __launch_bounds__(kThreads, kCtasPerSm)
   int position = blockIdx.x;
   if (position >= tiles) return;
   tilepost::Tile tile = tilepost::tile(grid, position);
+  tilepost::input_ready(tile, tilepost::BlockLoads{});
   Loader loader = make_loader(shared, a, b, shape, tile);
   load_blocks<0, kEarly>(loader);
   while (true) {
@@ -411,14 +412,14 @@ __global__ void __launch_bounds__(kThreads, kCtasPerSm)
     position += gridDim.x;
     if (position < tiles) {
       tile = tilepost::tile(grid, position);
+      tilepost::input_ready(tile, tilepost::BlockLoads{});
       loader = make_loader(shared, a, b, shape, tile);
       load_blocks<0, kEarly>(loader);
     }
     stage_tile(staged, sums, epilogue, shape, done);
     __syncthreads();
     if (!done.is_padding())
-      store_tile(staged, c, grid, done, shape.m - done.m * kTileM, shape.n - done.n * kTileN,
-                 shape.ldc);
+      store_tile(staged, c, grid, done, shape.m - done.m, shape.n - done.n, shape.ldc);
     tilepost::tile_done(done, tilepost::BlockStores{});
     if (position >= tiles) break;
     __syncthreads();  // the staged tile has been read: loads may overwrite it

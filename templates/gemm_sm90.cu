@@ -30,6 +30,7 @@
 #include <tilepost/plan.h>
 #include <tilepost/device/element.cuh>
 #include <tilepost/device/epilogue.cuh>
+#include <tilepost/device/panel.cuh>
 #include <tilepost/device/ptx.cuh>
 #include <tilepost/device/ptx_sm90.cuh>
 #include <tilepost/device/ring.cuh>
@@ -45,17 +46,18 @@ constexpr int kBand = tilepost::tunable("BAND", 16);          // tile rows swept
 constexpr bool kPingPong = tilepost::tunable("PINGPONG", 0);  // they take turns at whole tiles
 constexpr bool kNN = tilepost::tunable("NN", 0);              // B is [k, n] row-major, not [n, k]
 constexpr bool kPrecise = tilepost::tunable("PRECISE", 0);    // e4m3: sum in fp32 every stage
-constexpr int kEpilogue = tilepost::tunable("EPILOGUE", 0);   // a set of TILEPOST_SCALE …
+constexpr bool kRouted = tilepost::tunable("ROUTED", 0);     // every row goes to a place of its own
+constexpr int kEpilogue = tilepost::tunable("EPILOGUE", 0);  // a set of TILEPOST_SCALE …
 constexpr tilepost::DType kElement = tilepost::tunable("ELEMENT", tilepost::DType::bf16);
 constexpr tilepost::DType kOutput = tilepost::tunable("OUTPUT", tilepost::DType::bf16);
 
 constexpr int kRowBytes = 128;  // of an operand in shared memory: one swizzled row
 constexpr int kTileK = kRowBytes / static_cast<int>(sizeof(tilepost::DeviceElement<kElement>));
-constexpr int kSteps = 4;      // wgmmas along a row: 32 bytes each
-constexpr int kConsumers = 2;  // warpgroups that multiply
-constexpr int kBlockM = 64;    // rows of one wgmma
-constexpr int kPanelN = 64;    // columns of a panel: one swizzled row; it has kBlockM rows
-constexpr int kSlabN = 64;     // NN: columns of B in one swizzled row
+constexpr int kSteps = 4;                           // wgmmas along a row: 32 bytes each
+constexpr int kConsumers = 2;                       // warpgroups that multiply
+constexpr int kBlockM = 64;                         // rows of one wgmma
+constexpr int kPanelN = tilepost::panel::kColumns;  // a panel has kBlockM rows
+constexpr int kSlabN = 64;                          // NN: columns of B in one swizzled row
 constexpr int kDescriptorStep = kNN ? 16 * kRowBytes / 16 : 2;  // of B from one wgmma to the next
 
 constexpr int kConsumerM = kPingPong ? kTileM : kTileM / kConsumers;  // rows of a consumer's part
@@ -73,7 +75,7 @@ constexpr int kStageReaders = kPingPong ? 1 : kConsumers;  // consumers that mul
 
 constexpr int kBytesA = kTileM * kRowBytes;
 constexpr int kBytesB = kTileN * kRowBytes;
-constexpr int kPanelBytes = kBlockM * kRowBytes;
+constexpr int kPanelBytes = tilepost::panel::kBytes;
 constexpr int kPipelineBytes = kStages * (kBytesA + kBytesB);
 constexpr int kNumBarriers = 2 * kStages + 2 * kConsumers * kPanels + kConsumers;
 constexpr int kBarrierBytes = 1024;
@@ -92,6 +94,7 @@ static_assert(kConsumerM * (kPingPong ? 1 : kConsumers) == kTileM && kConsumerM 
 static_assert(kTileM <= 256, "a TMA box has at most 256 rows");
 static_assert(kTileN == 128 || kTileN == 192 || kTileN == 256, "TILE_N is 128, 192 or 256");
 static_assert(kSumsHeld <= 192, "the sums of a tile do not fit the registers");
+static_assert(!kRouted || kSumsHeld <= 128, "192 sums leave movers no registers to route rows");
 static_assert(kCluster == 1 || kCluster == 2 || kCluster == 4, "CLUSTER is 1, 2 or 4");
 static_assert(kStages >= 2 && kPanels >= 1 && kBand >= 1 && kBand % kCluster == 0);
 static_assert(kNumBarriers * 8 <= kBarrierBytes && kSharedBytes <= 232448, "shared memory");
@@ -177,6 +180,7 @@ __device__ __forceinline__ void load_tiles(const Shared& shared, const CUtensorM
   tilepost::ptx::wait_for_previous_kernels();
   for (int position = blockIdx.x; position < tiles;) {
     const int m = tile.m, n = tile.n;
+    tilepost::input_ready(tile, tilepost::BulkLoads{});
     position += gridDim.x;
     if (position < tiles) tile = tilepost::tile(grid, position);
 #pragma unroll 1  // few registers
@@ -185,8 +189,8 @@ __device__ __forceinline__ void load_tiles(const Shared& shared, const CUtensorM
       tilepost::ptx::wait_barrier(shared.empty(ring.index), ring.parity);
       // A mate's share of B may land before this: the barrier's count of bytes is signed.
       tilepost::ptx::arrive_expecting(full, kBytesA + kBytesB);
-      tilepost::ptx::load_box(shared.a(ring.index), map_a, full, k, m * kTileM);
-      load_b(shared.b(ring.index), map_b, full, rank, k, n * kTileN);
+      tilepost::ptx::load_box(shared.a(ring.index), map_a, full, k, m);
+      load_b(shared.b(ring.index), map_b, full, rank, k, n);
       ring.advance();
     }
   }
@@ -237,6 +241,40 @@ __device__ __forceinline__ void store_tiles(const Shared& shared, const CUtensor
     tilepost::tile_done(tile, tilepost::BulkStores{});
   }
   tilepost::ptx::wait_bulk<0>();
+}
+
+// The same where every row has a place of its own: a warp per consumer copies its panels row by
+// row, sixteen bytes a lane.
+__device__ __forceinline__ void route_tiles(const Shared& shared, const tilepost_shape_t& shape,
+                                            void* out, const tilepost::TileGrid& grid, int tiles,
+                                            int consumer, int lane) {
+  constexpr int kPart = kPingPong ? 0 : kConsumerM;
+  constexpr int kChunks = kRowBytes / 16, kChunkN = kPanelN / kChunks;
+  auto* c = static_cast<uint16_t*>(out);
+  const Positions positions(consumer);
+  tilepost::Ring<kPanels> ring(0);
+  tilepost::ptx::wait_for_previous_kernels();
+  for (int position = positions.first; position < tiles; position += positions.stride) {
+    const tilepost::Tile tile = tilepost::tile(grid, position);
+    for (int panel = 0; panel < kPanelsPerTile; ++panel) {
+      tilepost::ptx::wait_barrier(shared.panel_full(consumer, ring.index), ring.parity);
+      const int first_row = consumer * kPart + panel / kPanelsAcross * kBlockM;
+      const int col = panel % kPanelsAcross * kPanelN + lane % kChunks * kChunkN;
+      const bool inside = !tile.is_padding() && tile.n + col < shape.n;
+#pragma unroll 1  // few registers
+      for (int i = lane / kChunks; i < kBlockM; i += 32 / kChunks) {
+        const int row = first_row + i;
+        if (!inside || tile.m + row >= shape.m) continue;
+        const uint4 chunk =
+            tilepost::panel::read(shared.panel(consumer, ring.index), i, lane % kChunks);
+        *reinterpret_cast<uint4*>(&tilepost::out(c, grid, tile, row, col, shape.ldc)) = chunk;
+      }
+      __syncwarp();
+      if (lane == 0) tilepost::ptx::arrive(shared.panel_empty(consumer, ring.index));
+      ring.advance();
+    }
+    tilepost::tile_done(tile, tilepost::WarpStores{});
+  }
 }
 
 using Sums = float[kBlocks * kSums];  // block by block
@@ -329,59 +367,13 @@ __device__ __forceinline__ int multiply_tile_precise(const Shared& shared,
   return last;
 }
 
-// Where a thread's sums of a tile lie in the output: the first one's row and column.
-struct Place {
-  int row, col;
-};
-
-// The words of a panel that a thread rounds: for each 16 columns (rows 0-7, 8-15) x (columns 0-7,
-// 8-15) of 16 rows.
-constexpr int kPanelWords = kPanelN / 16 * 4;
-
-// Rounds a thread's sums of a panel, the epilogue applied. What the epilogue reads is loaded a few
-// words ahead, so that the loads overlap and still fit the registers.
-__device__ __forceinline__ void round_panel(uint32_t (&words)[kPanelWords], const float* sums,
-                                            const tilepost_shape_t& shape,
-                                            const tilepost_epilogue_t& epilogue, Place place) {
-  constexpr int kAhead = kEpilogue == 0 ? 1 : 4;
-#pragma unroll
-  for (int first = 0; first < kPanelWords; first += kAhead) {
-    tilepost::epilogue::PairInputs inputs[kAhead] = {};
-    if constexpr (kEpilogue != 0) {
-#pragma unroll
-      for (int i = 0; i < kAhead; ++i) {
-        const int row = place.row + (first + i) % 2 * 8, col = place.col + (first + i) / 2 * 8;
-        if (row < shape.m && col < shape.n)
-          inputs[i] = tilepost::epilogue::load_pair<kEpilogue>(epilogue, row, col, shape.n);
-      }
-    }
-#pragma unroll
-    for (int i = 0; i < kAhead; ++i)
-      words[first + i] = tilepost::epilogue::finish_pair<kEpilogue, kOutput>(
-          sums[2 * (first + i)], sums[2 * (first + i) + 1], inputs[i]);
-  }
-}
-
-// Writes a panel as TMA expects it: of a row's eight chunks of 16 bytes, chunk c lies at
-// c ^ (row % 8).
-__device__ __forceinline__ void write_panel(uint32_t target, const uint32_t (&words)[kPanelWords],
-                                            int thread) {
-  const int lane = thread % 32;
-  const int row = thread / 32 * 16 + lane % 16;
-#pragma unroll
-  for (int i = 0; i < kPanelWords; i += 4) {
-    const int chunk = i / 2 + lane / 16;
-    tilepost::ptx::store_matrices(target + row * kRowBytes + ((chunk ^ (row % 8)) << 4), words[i],
-                                  words[i + 1], words[i + 2], words[i + 3]);
-  }
-}
-
 // Hands the sums to the store thread panel by panel, those of each part as soon as they are made.
 // `place` is that of the thread's first sum.
 __device__ __forceinline__ void write_panels(const Shared& shared, tilepost::Ring<kPanels>& ring,
                                              Sums& sums, const tilepost_shape_t& shape,
-                                             const tilepost_epilogue_t& epilogue, Place place,
-                                             int stage, int consumer, int thread) {
+                                             const tilepost_epilogue_t& epilogue,
+                                             tilepost::panel::Place place, int stage, int consumer,
+                                             int thread) {
   constexpr int kPanelsInPart = kPanelsPerTile / kParts;
 #pragma unroll
   for (int panel = 0; panel < kPanelsPerTile; ++panel) {
@@ -398,11 +390,11 @@ __device__ __forceinline__ void write_panels(const Shared& shared, tilepost::Rin
       if (last) release_stage(shared, stage, thread);
     }
     const int row = panel / kPanelsAcross * kBlockM, col = panel % kPanelsAcross * kPanelN;
-    uint32_t words[kPanelWords];
-    round_panel(words, sums + panel * kPanelN / 2, shape, epilogue,
-                {place.row + row, place.col + col});
+    tilepost::panel::Words words;
+    tilepost::panel::round<kEpilogue, kOutput>(words, sums + panel * kPanelN / 2, shape, epilogue,
+                                               {place.row + row, place.col + col});
     tilepost::ptx::wait_barrier(shared.panel_empty(consumer, ring.index), ring.parity);
-    write_panel(shared.panel(consumer, ring.index), words, thread);
+    tilepost::panel::write(shared.panel(consumer, ring.index), words, thread);
     tilepost::ptx::fence_shared_to_async();
     __syncwarp();
     if (thread % 32 == 0) tilepost::ptx::arrive(shared.panel_full(consumer, ring.index));
@@ -411,15 +403,14 @@ __device__ __forceinline__ void write_panels(const Shared& shared, tilepost::Rin
 }
 
 // The thread's place in the output; only an epilogue asks for it.
-__device__ __forceinline__ Place place_of(const tilepost::TileGrid& grid, int position,
-                                          int consumer, int thread) {
+__device__ __forceinline__ tilepost::panel::Place place_of(const tilepost::TileGrid& grid,
+                                                           int position, int consumer, int thread) {
   if constexpr (kEpilogue == 0) {
-    return Place{0, 0};
+    return {0, 0};
   } else {
     const tilepost::Tile tile = tilepost::tile(grid, position);
-    return Place{tile.m * kTileM + (kPingPong ? 0 : consumer * kConsumerM) + thread / 32 * 16 +
-                     thread % 32 / 4,
-                 tile.n * kTileN + thread % 4 * 2};
+    return {tile.m + (kPingPong ? 0 : consumer * kConsumerM) + thread / 32 * 16 + thread % 32 / 4,
+            tile.n + thread % 4 * 2};
   }
 }
 
@@ -487,8 +478,12 @@ __global__ void __launch_bounds__(kThreads, 1)
   if (warp < 4) {
     tilepost::ptx::shrink_registers<kMoverRegisters>();
     if (warp == 0 && lane == 0) load_tiles(shared, &map_a, &map_b, grid, first, tiles, stages);
-    if (warp >= 1 && warp <= kConsumers && lane == 0)
-      store_tiles(shared, &map_c, grid, tiles, warp - 1);
+    if (warp >= 1 && warp <= kConsumers) {
+      if constexpr (kRouted)
+        route_tiles(shared, shape, epilogue.out, grid, tiles, warp - 1, lane);
+      else if (lane == 0)
+        store_tiles(shared, &map_c, grid, tiles, warp - 1);
+    }
   } else {
     tilepost::ptx::grow_registers<kConsumerRegisters>();
     multiply_tiles(shared, shape, epilogue, grid, tiles, stages, warp / 4 - 1, threadIdx.x % 128);

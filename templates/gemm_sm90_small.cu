@@ -169,11 +169,11 @@ __device__ __forceinline__ void load_stage(const Shared& shared, const CUtensorM
 #pragma unroll
       for (int consumer = 0; consumer < kConsumers; ++consumer)
         tilepost::ptx::load_box_hinted(weights + consumer * kConsumerBytes, map_b, full,
-                                       tile.n * kTileN + consumer * kConsumerN, k, policy);
+                                       tile.n + consumer * kConsumerN, k, policy);
     } else {
-      tilepost::ptx::load_box_hinted(weights, map_b, full, k, tile.n * kTileN, policy);
+      tilepost::ptx::load_box_hinted(weights, map_b, full, k, tile.n, policy);
     }
-    tilepost::ptx::load_box(shared.tokens(stage, block), map_a, full, k, tile.m * kTileM);
+    tilepost::ptx::load_box(shared.tokens(stage, block), map_a, full, k, tile.m);
   }
 }
 
@@ -430,8 +430,8 @@ __device__ __forceinline__ void multiply_tiles(const Shared& shared, const tilep
     int row = 0, col = 0;
     if constexpr (kEpilogue != 0) {
       const tilepost::Tile tile = tilepost::tile(grid, position);
-      row = tile.m * kTileM + first_unit(work.rank) * kUnitM + lane % 4 * 2;
-      col = tile.n * kTileN + consumer * kConsumerN + thread / 32 * 16 + lane / 4;
+      row = tile.m + first_unit(work.rank) * kUnitM + lane % 4 * 2;
+      col = tile.n + consumer * kConsumerN + thread / 32 * 16 + lane / 4;
     }
     if constexpr (kSplitK > 1) {
       tilepost::ptx::wait_barrier_cluster(shared.ready(), ready.parity);

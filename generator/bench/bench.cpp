@@ -7,6 +7,7 @@
 #include "generator/bench/harness.h"
 #include "generator/bench/report.h"
 #include "generator/bench/revision.h"
+#include "generator/bench/torch.h"
 #include "generator/verify/output_reader.h"
 #include "generator/verify/process.h"
 #include "llvm/Support/raw_ostream.h"
@@ -74,7 +75,7 @@ double estimate_seconds(const std::vector<VerifyProgram>& programs, const BenchO
     const Plan& plan = program.plans.front();
     seconds += 0.5 + (cool ? 0.7 + 0.0115 * bursts : 0) + (sustained ? 2 + 0.02 * bursts : 0);
     if (plan.ranks > 1 && plan.ranks <= gpus && plan.pattern != Pattern::gemm)
-      seconds += 8 + 0.005 * options.rounds;
+      seconds += 10 + 0.05 * options.rounds;
   }
   return seconds;
 }
@@ -149,8 +150,14 @@ int bench(const std::vector<Input>& inputs, const BenchOptions& options, llvm::r
   if (built != BuildResult::built) return built == BuildResult::not_written ? kNotWritten : kFailed;
 
   progress.clear();
-  const BenchContext context{now_in_words(), tool_revision(), options};
+  const bool end_to_end = llvm::any_of(programs, [](const VerifyProgram& program) {
+    return communicates(program.plans.front().pattern);
+  });
+  const BenchContext context{now_in_words(), tool_revision(), options, end_to_end};
   BenchLog log;
+  if (!options.torch.empty())
+    measure_torch(options.torch, options.rounds, options.seed, programs, target->gpus, dir, log,
+                  progress);
   const double seconds = estimate_seconds(programs, options, target->gpus);
   const HarnessEnd end = measure(plan.harness, programs, context, seconds, log, out, progress);
   json = bench_json(context, programs, log);

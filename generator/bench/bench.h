@@ -1,4 +1,5 @@
-// `tilepost bench`: how fast the plans' GEMMs are on this machine, beside cuBLASLt.
+// `tilepost bench`: how fast the plans are on this machine: their GEMMs beside cuBLASLt, operations
+// of several ranks beside cuBLASLt and NCCL in sequence, and beside PyTorch's fused ones.
 //
 // The measurements themselves are in runtime/bench/: a harness that the tool carries as source,
 // compiles with this machine's compiler together with the runtime, the generated programs and the
@@ -30,6 +31,7 @@ struct BenchOptions {
   BenchMode mode = BenchMode::both;
   int rounds = 50;
   uint64_t seed = 1;     // of the random data and orders
+  std::string torch;     // a Python with PyTorch, to measure its fused operations; empty: none
   std::string keep_dir;  // where to leave sources and harness; empty: a temporary folder
   int jobs = 0;          // compilers at a time; 0: one per core
 };

@@ -28,6 +28,7 @@ void write_problem(OStream& json, const VerifyProgram& program, const Plan& plan
   json.attribute("spec", program.spec_name);
   json.attribute("varied", program.varied);
   json.attribute("pattern", name_of(plan.pattern));
+  json.attribute("routing", name_of(plan.routing));
   json.attribute("ranks", plan.ranks);
   json.attribute("m", plan.m);
   json.attribute("n", plan.n);
@@ -57,12 +58,15 @@ void write_plan(OStream& json, const Plan& plan) {
     json.attribute("sms", plan.sms);
     json.attribute("gemm_ctas", plan.gemm_ctas);
     json.attribute("comm_ctas", plan.comm_ctas);
+    json.attribute("comm_lanes", plan.comm_lanes);
     json.attribute("band", plan.band);
     json.attribute("waves", plan.waves);
     json.attributeArray("group_waves", [&] {
       for (const int waves : plan.group_waves) json.value(waves);
     });
     json.attribute("predicted_gemm_us", plan.prediction.gemm);
+    json.attribute("predicted_us", plan.prediction.total);
+    json.attribute("predicted_sequence_us", plan.prediction.sequence);
   });
 }
 
@@ -122,6 +126,7 @@ std::string bench_json(const BenchContext& context, const std::vector<VerifyProg
     json.attribute("date", context.date);
     json.attribute("rounds", context.options.rounds);
     json.attribute("seed", static_cast<int64_t>(context.options.seed));
+    json.attribute("torch", log.torch());
     json.attribute("machine", llvm::json::Object(log.machine()));
     json.attributeArray("points", [&] {
       for (const VerifyProgram& program : programs)

@@ -48,6 +48,12 @@ int64_t ProgramSamples::wrong() const {
   return worst;
 }
 
+const ModeSamples* ProgramSamples::mode(llvm::StringRef name) const {
+  for (const ModeSamples& each : modes)
+    if (each.mode == name) return &each;
+  return nullptr;
+}
+
 bool ProgramSamples::ok() const {
   return ended && failure.empty() && wrong() == 0 && !modes.empty();
 }
@@ -87,6 +93,19 @@ BenchLog::Event BenchLog::take(llvm::StringRef line, std::string& program) {
   }
   samples.ended = samples.ended || kind == "end";
   return kind == "end" ? Event::end : Event::none;
+}
+
+void BenchLog::add_mode(const std::string& program, ModeSamples samples) {
+  programs_[program].modes.push_back(std::move(samples));
+}
+
+void BenchLog::add_note(const std::string& program, const std::string& text) {
+  std::vector<std::string>& notes = programs_[program].notes;
+  if (std::find(notes.begin(), notes.end(), text) == notes.end()) notes.push_back(text);
+}
+
+void BenchLog::set_torch(const std::string& version, const std::string& nccl) {
+  torch_ = version + ", NCCL " + nccl;
 }
 
 const ProgramSamples& BenchLog::of(const std::string& program) const {

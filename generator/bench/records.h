@@ -20,7 +20,7 @@ struct CheckRecord {
 
 // All samples of one program in one mode.
 struct ModeSamples {
-  std::string mode;                               // "cool", "sustained", "overlap"
+  std::string mode;  // "cool", "sustained"; from end to end "overlap", "steady", "torch"
   std::map<std::string, std::vector<double>> us;  // per variant: microseconds, a value per round
   std::vector<double> mhz, watts;                 // those that are known
   int candidates = 0, fastest = -1;               // of cuBLASLt
@@ -38,6 +38,9 @@ struct ProgramSamples {
 
   // Elements that were wrong, of the worst check.
   int64_t wrong() const;
+  // Null if there is none of this name.
+  const ModeSamples* mode(llvm::StringRef name) const;
+  bool has_mode(llvm::StringRef name) const { return mode(name) != nullptr; }
   // Ended, nothing wrong, nothing failed.
   bool ok() const;
 };
@@ -50,7 +53,14 @@ class BenchLog {
   // `program` whom.
   Event take(llvm::StringRef line, std::string& program);
 
+  // What was measured by others than the harness.
+  void add_mode(const std::string& program, ModeSamples samples);
+  void add_note(const std::string& program, const std::string& text);
+  void set_torch(const std::string& version, const std::string& nccl);
+
   const llvm::json::Object& machine() const { return machine_; }
+  // PyTorch's version and its NCCL's, "2.11.0, NCCL 2.28.9" say, or "".
+  const std::string& torch() const { return torch_; }
   // The program's records; empty ones if it has none.
   const ProgramSamples& of(const std::string& program) const;
   // Why the harness could not measure anything, or "".
@@ -59,7 +69,7 @@ class BenchLog {
  private:
   llvm::json::Object machine_;
   std::map<std::string, ProgramSamples> programs_;
-  std::string failure_;
+  std::string failure_, torch_;
 };
 
 }  // namespace tilepost

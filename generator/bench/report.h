@@ -16,6 +16,7 @@ struct BenchContext {
   std::string date;      // "2026-11-21T15:04:05Z"
   std::string revision;  // of the tool's sources, "" if unknown
   BenchOptions options;
+  bool end_to_end = false;  // some operation may be measured on all ranks
 };
 
 // One ratio of two variants' times: how many times faster `faster` is than `than`.
@@ -27,7 +28,8 @@ struct RatioKind {
 inline constexpr RatioKind kRatioKinds[] = {{"ours vs cublaslt", "ours", "cublaslt"},
                                             {"plain vs cublaslt", "plain", "cublaslt"},
                                             {"signal on vs off", "ours", "plain"},
-                                            {"ours vs sequence", "ours", "sequence"}};
+                                            {"ours vs sequence", "ours", "sequence"},
+                                            {"fused vs sequence", "fused", "sequence"}};
 
 // The paired ratios; empty where one of the variants was not measured.
 std::vector<double> ratios_of(const ModeSamples& samples, const RatioKind& kind);
@@ -37,6 +39,10 @@ std::vector<double> ratios_of(const ModeSamples& samples, const RatioKind& kind)
 std::string table_head(const BenchContext& context, const llvm::json::Object& machine,
                        double seconds);
 std::string table_rows(const VerifyProgram& program, const ProgramSamples& samples);
+// Of those rows that are about all ranks: modes "overlap", with what PyTorch has, and "steady".
+std::string overlap_head();
+std::string overlap_row(const VerifyProgram& program, const ProgramSamples& samples,
+                        const ModeSamples& mode);
 std::string table_foot(const std::vector<VerifyProgram>& programs, const BenchLog& log);
 
 std::string bench_json(const BenchContext& context, const std::vector<VerifyProgram>& programs,

@@ -9,8 +9,7 @@
 namespace tilepost {
 namespace {
 
-constexpr RatioKind kAgainstCublas = kRatioKinds[0], kSignal = kRatioKinds[2],
-                    kAgainstSequence = kRatioKinds[3];
+constexpr RatioKind kAgainstCublas = kRatioKinds[0], kSignal = kRatioKinds[2];
 
 std::string text_of(const llvm::json::Object& object, llvm::StringRef key) {
   const llvm::StringRef text = object.getString(key).value_or("");
@@ -68,12 +67,11 @@ const std::vector<double>& times_of(const ModeSamples& samples, const char* vari
 
 std::string mode_row(const VerifyProgram& program, const ModeSamples& samples) {
   const Plan& plan = program.plans.front();
-  const bool overlap = samples.mode == "overlap";
   const std::vector<double> signal = ratios_of(samples, kSignal);
   std::string row = point_columns(program, samples.mode) + llvm::formatv("{0,8}", 0).str() +
                     time_columns(plan, times_of(samples, "ours")) +
-                    time_columns(plan, times_of(samples, overlap ? "sequence" : "cublaslt")) +
-                    ratio_columns(ratios_of(samples, overlap ? kAgainstSequence : kAgainstCublas));
+                    time_columns(plan, times_of(samples, "cublaslt")) +
+                    ratio_columns(ratios_of(samples, kAgainstCublas));
   row += signal.empty() ? llvm::formatv("{0,8}", "-").str()
                         : llvm::formatv("{0,8:F3}", summarise(signal).median).str();
   return row;
@@ -112,13 +110,19 @@ std::string table_head(const BenchContext& context, const llvm::json::Object& ma
                        kModeWords[static_cast<int>(context.options.mode)], context.options.rounds,
                        context.options.seed, in_words(seconds))
       << "# medians; ratio: the reference's time over ours, paired by round, above 1 ours is "
-         "faster; reference: the best of cuBLASLt's candidates, for 'overlap' with NCCL after it\n"
-      << "#\n"
-      << llvm::formatv(
-             "#{0,-9}{1,-20} {2,-18} {3,-20}{4,-16}{5,-14}{6,-6}{7,9}{8,8}{9,10}{10,9}"
-             "{11,10}{12,9}{13,8}{14,14}{15,8}\n",
-             "mode", "name", "m x n x k", "types", "kernel", "tile/stages", "layout", "SMs",
-             "#wrong", "ours us", "TFLOP/s", "ref us", "TFLOP/s", "ratio", "p10-p90", "on/off");
+         "faster; reference: the best of cuBLASLt's candidates\n";
+  if (context.end_to_end)
+    out << "# overlap: from end to end on all ranks, beside cuBLASLt and NCCL in sequence, and "
+           "these alone; steady: the same back to back\n"
+        << "#\n"
+        << overlap_head();
+  else
+    out << "#\n";
+  out << llvm::formatv(
+      "#{0,-9}{1,-20} {2,-18} {3,-20}{4,-16}{5,-14}{6,-6}{7,9}{8,8}{9,10}{10,9}"
+      "{11,10}{12,9}{13,8}{14,14}{15,8}\n",
+      "mode", "name", "m x n x k", "types", "kernel", "tile/stages", "layout", "SMs", "#wrong",
+      "ours us", "TFLOP/s", "ref us", "TFLOP/s", "ratio", "p10-p90", "on/off");
   return text;
 }
 
@@ -129,7 +133,12 @@ std::string table_rows(const VerifyProgram& program, const ProgramSamples& sampl
     text = point_columns(program, "-") + llvm::formatv("{0,8}  ", samples.wrong()).str() +
            refusal(samples) + varied + "\n";
   } else {
-    for (const ModeSamples& mode : samples.modes) text += mode_row(program, mode) + varied + "\n";
+    for (const ModeSamples& mode : samples.modes) {
+      if (mode.mode == "torch") continue;  // columns of another row
+      const bool whole = mode.mode == "overlap" || mode.mode == "steady";
+      text +=
+          (whole ? overlap_row(program, samples, mode) : mode_row(program, mode)) + varied + "\n";
+    }
   }
   const bool other_epilogue = llvm::any_of(samples.modes, [&](const ModeSamples& mode) {
     return mode.candidates > 0 && mode.cublas_operations != program.plans.front().epilogue;
@@ -147,7 +156,7 @@ std::string table_foot(const std::vector<VerifyProgram>& programs, const BenchLo
   out << "#\n";
   size_t failed = 0;
   for (const VerifyProgram& program : programs) failed += !log.of(program.name).ok();
-  for (const char* mode : {"cool", "sustained", "overlap"})
+  for (const char* mode : {"cool", "sustained", "overlap", "steady", "torch"})
     for (const RatioKind& kind : kRatioKinds) {
       std::vector<double> medians;
       for (const VerifyProgram& program : programs) {
@@ -163,6 +172,7 @@ std::string table_foot(const std::vector<VerifyProgram>& programs, const BenchLo
                            *std::min_element(medians.begin(), medians.end()), medians.size(),
                            medians.size() == 1 ? "" : "s");
     }
+  if (!log.torch().empty()) out << "# PyTorch " << log.torch() << "\n";
   if (!log.failure().empty()) out << "# FAIL: " << log.failure() << "\n";
   if (failed > 0)
     out << llvm::formatv("# FAIL: {0} of {1} point{2} not measured\n", failed, programs.size(),

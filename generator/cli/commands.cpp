@@ -58,6 +58,7 @@ int verify_command(const Options& options, Diagnostics& diagnostics) {
   verify_options.sweeps = read_sweeps(options);
   verify_options.seed = options.seed;
   verify_options.runs = options.runs;
+  verify_options.run_rows = options.run_rows;
   verify_options.keep_dir = options.keep_dir;
   verify_options.jobs = options.jobs;
   return verify(inputs, verify_options, llvm::outs(), diagnostics);

@@ -12,8 +12,14 @@ namespace tilepost {
 namespace {
 
 void list_patterns(llvm::raw_ostream& out) {
-  out << name_of(Pattern::gemm_all_reduce) << "   out = sum over ranks of A * B, on every rank\n"
-      << name_of(Pattern::gemm) << "              out = A * B, every rank its own\n";
+  const std::pair<Pattern, const char*> patterns[] = {
+      {Pattern::gemm_all_reduce, "out = sum over ranks of A * B, on every rank"},
+      {Pattern::gemm, "out = A * B, every rank its own"},
+      {Pattern::gemm_reduce_scatter, "out = this rank's rows of the sum over ranks of A * B"},
+      {Pattern::gemm_all_to_all, "out = the rows of all ranks' A * B that are for this rank"},
+      {Pattern::all_gather_gemm, "out = all ranks' rows of A, times B"}};
+  for (const auto& [pattern, meaning] : patterns)
+    out << llvm::formatv("{0,-21}{1}\n", name_of(pattern), meaning);
 }
 
 void list_archs(llvm::raw_ostream& out) {

@@ -52,6 +52,17 @@ void list_sm80(llvm::raw_ostream& out, const std::vector<KernelConfig>& configs,
   }
 }
 
+// Rows that are stored one by one. That tiles wait for their input is a matter of the view, which
+// un-woven kernels do not have.
+void list_routed(llvm::raw_ostream& out, Plan plan, bool first_only) {
+  plan.routing = Routing::rows;
+  for (const KernelConfig& config : sm90_configs()) {
+    if (!can_sum(config, plan) || !can_route(config, plan)) continue;
+    print(out, config, plan, 2);
+    if (first_only) return;
+  }
+}
+
 // Of every height all rows; `first_only`: of some heights, one.
 void list_small(llvm::raw_ostream& out, Plan plan, bool first_only) {
   for (const int64_t m : {8, 16, 32, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256}) {
@@ -73,6 +84,7 @@ void list_16_bit(llvm::raw_ostream& out, Arch arch) {
       const bool first_only = element == ElementType::f16;
       if (arch == Arch::sm_90a) {
         list_sm90(out, plan, first_only);
+        list_routed(out, plan, first_only || operands == GemmLayout::nn);
         list_small(out, plan, first_only || operands == GemmLayout::nn);
       }
       list_sm80(out, sm80_configs(arch), plan, first_only);
@@ -85,6 +97,7 @@ void list_e4m3(llvm::raw_ostream& out, Arch arch) {
     plan.accumulate = accumulate;
     if (arch == Arch::sm_90a) {
       list_sm90(out, plan, false);
+      list_routed(out, plan, true);
       list_small(out, plan, true);
     }
     list_sm80(out, sm80_e4m3_configs(arch, accumulate), plan, false);

@@ -15,7 +15,7 @@ cl::SubCommand check_verb("check", "Read, plan and verify specs; write nothing")
 cl::SubCommand explain_verb("explain", "Print the plan: tiles, waves, groups, SM budget, timeline");
 cl::SubCommand verify_verb("verify",
                            "Generate, compile, run on all ranks, compare with a reference");
-cl::SubCommand bench_verb("bench", "Measure the plans' GEMMs on this machine beside cuBLASLt");
+cl::SubCommand bench_verb("bench", "Measure the plans on this machine beside cuBLASLt and NCCL");
 cl::SubCommand list_verb("list", "List what this version supports");
 cl::SubCommand schema_verb("schema", "Print a JSON Schema of the spec, for editors");
 
@@ -52,6 +52,9 @@ cl::opt<uint64_t> seed("seed", cl::value_desc("n"), cl::init(1),
                        cl::sub(verify_verb), cl::sub(bench_verb));
 cl::opt<int> runs("runs", cl::value_desc("n"), cl::init(3),
                   cl::desc("Runs per check, each with fresh data"), cl::sub(verify_verb));
+cl::list<int64_t> run_rows("m", cl::value_desc("m1,m2,..."), cl::CommaSeparated,
+                           cl::desc("Numbers of rows to go through, of plans for any m"),
+                           cl::sub(verify_verb));
 cl::opt<std::string> keep("keep", cl::value_desc("dir"),
                           cl::desc("Keep the generated project in this folder"),
                           cl::sub(verify_verb), cl::sub(bench_verb));
@@ -69,6 +72,9 @@ cl::opt<std::string> mode("mode", cl::value_desc("cool|sustained|both"), cl::ini
 cl::opt<std::string> json("json", cl::value_desc("file"),
                           cl::desc("Also write every sample, summarised, as JSON"),
                           cl::sub(bench_verb));
+cl::opt<std::string> torch("torch", cl::value_desc("python"),
+                           cl::desc("Also measure PyTorch's fused operations, in this Python"),
+                           cl::sub(bench_verb));
 cl::opt<std::string> list_what(cl::Positional,
                                cl::desc("[patterns|archs|kernels|transports|flags|variants]"),
                                cl::sub(list_verb));
@@ -117,6 +123,7 @@ bool collect(Options& options) {
       return usage_error("--shape takes MxNxK, three positive numbers, got '" + text + "'");
   options.rounds = rounds;
   options.mode = mode;
+  options.torch = torch;
   options.json = json;
   options.specs.assign(specs.begin(), specs.end());
   options.output_dir = output_dir;
@@ -126,6 +133,7 @@ bool collect(Options& options) {
   options.target = target;
   options.seed = seed;
   options.runs = runs;
+  options.run_rows.assign(run_rows.begin(), run_rows.end());
   options.keep_dir = keep;
   options.jobs = jobs;
   return true;

@@ -24,11 +24,13 @@ struct Options {
   std::vector<Override> sweeps;     // verify and bench --sweep; value is "v1,v2,…"
   uint64_t seed = 1;                // verify and bench --seed
   int runs = 3;                     // verify --runs
+  std::vector<int64_t> run_rows;    // verify --m
   std::string keep_dir;             // verify and bench --keep
   int jobs = 0;                     // verify and bench --jobs; 0 = one per core
   std::vector<Shape> shapes;        // bench --shape
   int rounds = 50;                  // bench --rounds
   std::string mode = "both";        // bench --mode
+  std::string torch;                // bench --torch
   std::string json;                 // bench --json
 };
 

@@ -9,24 +9,61 @@ bool keeps_tiles(const Plan& plan) {
   return plan.layout == OutputLayout::tile && plan.consumer == Consumer::none;
 }
 
+// What out has room for on the rank that gets the most; 0 where a route says.
 int64_t out_elements(const Plan& plan) {
-  return keeps_tiles(plan) ? plan.map.send_elements : plan.m * plan.n;
+  const tilepost_map_t map = map_of(plan);
+  const int64_t columns = keeps_tiles(plan) ? int64_t{tiles_n(map)} * map.tile_n : plan.n;
+  switch (plan.pattern) {
+    case Pattern::gemm:
+    case Pattern::gemm_all_reduce:
+    case Pattern::all_gather_gemm:
+      return keeps_tiles(plan) ? plan.map.send_elements : plan.m * plan.n;
+    case Pattern::gemm_reduce_scatter:
+      return share_rows(map) * columns;
+    case Pattern::gemm_all_to_all:
+      return plan.routing == Routing::even ? plan.ranks * share_rows(map) * columns : 0;
+  }
+  llvm_unreachable("pattern");
 }
 
-// What depends on the architecture: where elements lie, for whoever reads the output in slot order.
-// Constants stay inside the function: the kernel's own names share the namespace.
-void emit_inverse(llvm::raw_ostream& out, const Plan& plan) {
+void emit_out_elements(llvm::raw_ostream& out, const Plan& plan, llvm::StringRef meaning) {
+  if (const int64_t elements = out_elements(plan); elements > 0)
+    out << "inline constexpr int64_t kOutElements = " << elements << ";  // " << meaning << "\n";
+}
+
+// Slot order: tiles anywhere in a column of them.
+void emit_slots(llvm::raw_ostream& out, const Plan& plan) {
   const int tile_m = plan.kernel.tile_m;
   const int tile_n = plan.kernel.tile_n;
-  out << "\nnamespace " << namespace_of(plan) << " {\n\n"
-      << "inline constexpr int64_t kOutElements = " << out_elements(plan) << ";  // in slot order\n"
-      << "\n// Where element (row, col) of the result lies in `out`, which stays in slot order. "
+  out << "\n// Where element (row, col) of the result lies in `out`, which stays in slot order. "
          "`rows` is\n// tilepost_op_info_t::rows of the operation.\n"
       << "TILEPOST_INLINE int64_t offset(const int32_t* rows, int row, int col) {\n"
       << "  const int32_t first_row = rows[row / " << tile_m << " * "
       << (plan.n + tile_n - 1) / tile_n << " + col / " << tile_n << "];\n"
       << "  return (int64_t{first_row} + row % " << tile_m << ") * " << tile_n << " + col % "
-      << tile_n << ";\n}\n\n}  // namespace " << namespace_of(plan) << "\n";
+      << tile_n << ";\n}\n";
+}
+
+// Slabs: tile columns one after the other, each with whole rows of its width.
+void emit_slabs(llvm::raw_ostream& out, const Plan& plan) {
+  const int tile_n = plan.kernel.tile_n;
+  out << "\n// Where element (row, col) of a block of `rows` rows lies in it: a slab of " << tile_n
+      << " columns after the\n// other. "
+      << (plan.pattern == Pattern::gemm_reduce_scatter
+              ? "`out` is one block, whose rows are the first rank's on every rank.\n"
+              : "`out` is a block per source rank, of as many rows as come from there.\n")
+      << "TILEPOST_INLINE int64_t offset(int64_t rows, int row, int col) {\n"
+      << "  return (col / " << tile_n << " * rows + row) * " << tile_n << " + col % " << tile_n
+      << ";\n}\n";
+}
+
+// What depends on the architecture: where elements lie, for whoever reads an output that stays in
+// tiles. Constants stay inside the function: the kernel's own names share the namespace.
+void emit_inverse(llvm::raw_ostream& out, const Plan& plan) {
+  out << "\nnamespace " << namespace_of(plan) << " {\n\n";
+  emit_out_elements(out, plan, "as it stays, in tiles");
+  plan.division == Division::columns ? emit_slabs(out, plan) : emit_slots(out, plan);
+  out << "\n}  // namespace " << namespace_of(plan) << "\n";
 }
 
 }  // namespace
@@ -44,14 +81,17 @@ std::string emit_header(const Program& program) {
       << "#ifdef __cplusplus\n}  // extern \"C\"\n\n"
       << "#include <tilepost/mark.cuh>\n\n"
       << "namespace " << plan.name << " {\n\n"
-      << "inline constexpr int64_t kM = " << plan.m << ";  // rows of A and of the result\n"
+      << "inline constexpr int64_t kM = " << plan.m
+      << (plan.any_m ? ";  // most rows of the product\n" : ";  // rows of the product\n")
       << "inline constexpr int64_t kN = " << plan.n << ";  // columns of the result\n"
       << "inline constexpr int64_t kK = " << plan.k << ";  // products of a sum, on each rank\n"
       << "inline constexpr int kRanks = " << plan.ranks << ";\n";
   if (llvm::all_of(program.plans,
                    [&](const Plan& each) { return out_elements(each) == out_elements(plan); }))
-    out << "inline constexpr int64_t kOutElements = " << out_elements(plan)
-        << ";  // what `out` holds\n";
+    emit_out_elements(out, plan,
+                      has_shares(plan.pattern) && plan.pattern != Pattern::all_gather_gemm
+                          ? "what `out` holds at most"
+                          : "what `out` holds");
   out << "\n}  // namespace " << plan.name << "\n";
   for (const Plan& each : program.plans)
     if (keeps_tiles(each)) emit_inverse(out, each);

@@ -1,4 +1,5 @@
 #include "generator/emit/parts.h"
+#include "generator/plan/describe.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/Format.h"
@@ -25,8 +26,54 @@ const char* c_name(Pattern pattern) {
       return "TILEPOST_GEMM_ALL_REDUCE";
     case Pattern::gemm:
       return "TILEPOST_GEMM";
+    case Pattern::gemm_reduce_scatter:
+      return "TILEPOST_GEMM_REDUCE_SCATTER";
+    case Pattern::gemm_all_to_all:
+      return "TILEPOST_GEMM_ALL_TO_ALL";
+    case Pattern::all_gather_gemm:
+      return "TILEPOST_ALL_GATHER_GEMM";
   }
   llvm_unreachable("pattern");
+}
+
+const char* c_name(Routing routing) {
+  switch (routing) {
+    case Routing::even:
+      return "TILEPOST_ROUTING_EVEN";
+    case Routing::splits:
+      return "TILEPOST_ROUTING_SPLITS";
+    case Routing::rows:
+      return "TILEPOST_ROUTING_ROWS";
+  }
+  llvm_unreachable("routing");
+}
+
+const char* c_name(Division division) {
+  switch (division) {
+    case Division::rows:
+      return "TILEPOST_DIVISION_ROWS";
+    case Division::shares:
+      return "TILEPOST_DIVISION_SHARES";
+    case Division::columns:
+      return "TILEPOST_DIVISION_COLUMNS";
+    case Division::arrivals:
+      return "TILEPOST_DIVISION_ARRIVALS";
+  }
+  llvm_unreachable("division");
+}
+
+const char* c_name(Consumer consumer) {
+  switch (consumer) {
+    case Consumer::none:
+      return "TILEPOST_CONSUMER_NONE";
+    case Consumer::unpermute:
+      return "TILEPOST_CONSUMER_UNPERMUTE";
+    case Consumer::rms_norm:
+      return "TILEPOST_CONSUMER_RMS_NORM";
+    case Consumer::residual_rms_norm:
+      return "TILEPOST_CONSUMER_RESIDUAL_RMS_NORM";
+  }
+  llvm_unreachable("consumer");
 }
 
 const char* c_name(Transport transport, Arch arch) {
@@ -95,9 +142,22 @@ class Fields {
   llvm::raw_ostream& out_;
 };
 
+const char* unit_of_cuts(const Plan& plan) {
+  switch (plan.division) {
+    case Division::rows:
+      return plan.layout == OutputLayout::panel ? "tile rows" : "schedule positions";
+    case Division::shares:
+      return "tile rows of every rank's share";
+    case Division::columns:
+      return "tile columns";
+    case Division::arrivals:
+      return "tile rows of the other ranks' shares; the first group is the own share";
+  }
+  llvm_unreachable("division");
+}
+
 void emit_groups(llvm::raw_ostream& out, const Plan& plan) {
-  out << "// Where each group ends, in "
-      << (plan.layout == OutputLayout::panel ? "tile rows" : "schedule positions") << ".\n"
+  out << "// Where each group ends, in " << unit_of_cuts(plan) << ".\n"
       << "const int32_t kCuts[] = {";
   llvm::interleaveComma(plan.cuts, out);
   out << "};\n\n// first tile, tiles, counter target of one run, first element, elements\n"
@@ -119,10 +179,27 @@ void set_map(Fields& fields, const Plan& plan) {
   fields.set("map.band", llvm::Twine(plan.band), "tile rows swept together");
   fields.set("map.signals_per_tile", llvm::Twine(kernel.signals_per_tile));
   fields.set("map.layout", plan.layout == OutputLayout::panel ? "TILEPOST_PANEL" : "TILEPOST_TILE");
+  fields.set("map.division", c_name(plan.division));
+  fields.set("map.ranks", llvm::Twine(map_of(plan).ranks), "shares of the rows");
   fields.set("map.num_groups", llvm::Twine(plan.map.groups.size()));
   fields.set("map.cuts", "kCuts");
   fields.set("map_hash", "0x" + llvm::Twine::utohexstr(plan.map_hash) + "u",
              "of the schedule that was verified");
+}
+
+void set_model(Fields& fields, const tilepost_model_t& model) {
+  fields.set("model.start", number_text(model.start), "us, as all of these");
+  fields.set("model.wave", number_text(model.wave));
+  fields.set("model.read_b", number_text(model.read_b));
+  fields.set("model.read_row", number_text(model.read_row));
+  fields.set("model.wait", number_text(model.wait));
+  fields.set("model.latency", number_text(model.latency));
+  fields.set("model.per_byte", number_text(model.per_byte));
+  fields.set("model.tail", number_text(model.tail));
+  fields.set("model.sequence_wave", number_text(model.sequence_wave));
+  fields.set("model.sequence_latency", number_text(model.sequence_latency));
+  fields.set("model.sequence_per_byte", number_text(model.sequence_per_byte));
+  fields.set("model.sequence_ctas", llvm::Twine(model.sequence_ctas), "grid without overlap");
 }
 
 void set_boxes(Fields& fields, const KernelPlan& kernel) {
@@ -182,6 +259,9 @@ std::string emit_plan(const Plan& plan) {
   fields.set("accumulate",
              plan.accumulate == Accumulate::fast ? "TILEPOST_FAST" : "TILEPOST_PRECISE");
   fields.set("epilogue", epilogue_name(plan.epilogue));
+  fields.set("routing", c_name(plan.routing));
+  fields.set("any_m", plan.any_m ? "1" : "0", plan.any_m ? "every run says its m" : "");
+  if (plan.any_m && plan.model.wave > 0) set_model(fields, plan.model);
   set_map(fields, plan);
   fields.set("sms", llvm::Twine(plan.sms), "of the device planned for");
   fields.set("gemm_ctas", llvm::Twine(plan.gemm_ctas), "grid of the GEMM");
@@ -189,8 +269,7 @@ std::string emit_plan(const Plan& plan) {
   fields.set("comm_lanes", llvm::Twine(plan.comm_lanes), "collectives that may overlap");
   fields.set("transport", c_name(plan.transport, plan.arch));
   fields.set("wait", plan.wait == Wait::stream ? "TILEPOST_WAIT_STREAM" : "TILEPOST_WAIT_POLL");
-  fields.set("consumer", plan.consumer == Consumer::unpermute ? "TILEPOST_CONSUMER_UNPERMUTE"
-                                                              : "TILEPOST_CONSUMER_NONE");
+  fields.set("consumer", c_name(plan.consumer));
   fields.set("groups", "kGroups");
   set_kernel(fields, plan);
   out << "  return plan;\n}\n";

@@ -1,121 +1,102 @@
 #include "generator/plan/candidates.h"
 
 #include <algorithm>
+#include <climits>
 #include <limits>
 #include <numeric>
 
 #include "generator/plan/budget.h"
+#include "generator/plan/cuts.h"
 #include "generator/plan/predict.h"
+#include "generator/plan/small_kernel.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace tilepost {
 namespace {
 
-constexpr int64_t kElementBytes = 2;
-
-// Kernel and SM budget, no groups yet; nothing if the GEMM gets no SM.
+// Kernel and SM budget, no groups and no model yet; nothing if the GEMM gets no SM.
 std::optional<Candidate> begin(const Draft& draft, const KernelChoice& kernel, Transport transport,
                                CommChoice comm) {
-  const TileCover cover = draft.cover(kernel);
   Candidate candidate;
   candidate.kernel = &kernel;
   candidate.transport = transport;
   candidate.comm_ctas = comm.ctas;
   candidate.comm_lanes = comm.lanes;
+  GroupProblem& problem = candidate.problem;
+  problem.map = draft.recipe(kernel, candidate.overlaps());
+  problem.unit_bytes = unit_bytes(draft.plan, division_of(draft.plan, candidate.overlaps()));
   const int split_k = kernel.config.split_k;
-  candidate.gemm_ctas = gemm_grid(arch_info(draft.plan.arch), draft.plan.sms, comm.ctas,
-                                  transport != Transport::none, kernel.request.cluster * split_k,
-                                  kernel.config.ctas_per_sm, cover.positions() * split_k);
+  candidate.gemm_ctas =
+      gemm_grid(arch_info(draft.plan.arch), draft.plan.sms, comm.ctas, candidate.overlaps(),
+                kernel.request.cluster * split_k, kernel.config.ctas_per_sm,
+                schedule_positions(problem.map) * split_k);
   if (candidate.gemm_ctas == 0) return std::nullopt;
-  candidate.at_once = candidate.gemm_ctas / split_k;
-  candidate.waves = cover.waves(candidate.at_once);
+  problem.at_once = candidate.gemm_ctas / split_k;
+  candidate.waves = schedule_waves(problem.map, problem.at_once);
   // SMs that only shorten the last wave of nobody are left idle: the others clock higher.
-  if (transport == Transport::none)
-    candidate.at_once = static_cast<int>(cover.least_ctas(candidate.waves));
-  candidate.gemm_ctas = candidate.at_once * split_k;
+  if (!candidate.overlaps())
+    problem.at_once = static_cast<int>(least_at_once(problem.map, candidate.waves));
+  candidate.gemm_ctas = problem.at_once * split_k;
   return candidate;
 }
 
-// The host target is not timed: one wave, then up to three groups of equal length, so that small
-// problems have groups too.
-std::vector<int> host_groups(size_t points) {
-  if (points <= 1) return {static_cast<int>(points) - 1};
-  std::vector<int> ends = {0};
-  const int rest = static_cast<int>(points) - 1;
-  const int parts = std::min(rest, 3);
-  for (int part = 1; part <= parts; ++part) ends.push_back(rest * part / parts);
-  return ends;
+// What a run in sequence takes, the same kernel on its own grid.
+void model_sequence(const Draft& draft, const Candidate& sequence, tilepost_model_t& model) {
+  const Plan& plan = draft.plan;
+  const KernelChoice& kernel = *sequence.kernel;
+  const GemmModel gemm = model_gemm(plan, kernel.config, kernel.request, false);
+  const CollectiveModel collective =
+      model_collective(plan.pattern, plan.ranks, h200_nvlink_profile().default_ctas, 1, false);
+  model.start = nine_digits(gemm.start);
+  model.read_b = nine_digits(gemm.read_b);
+  model.read_row = nine_digits(gemm.read_row);
+  model.sequence_wave = nine_digits(gemm.wave_on(sequence.problem.at_once));
+  model.sequence_latency = nine_digits(collective.latency);
+  model.sequence_per_byte = nine_digits(collective.per_byte);
+  model.sequence_ctas = sequence.gemm_ctas;
 }
 
-// An overlapped candidate with its cut points and what the programme needs to know of them.
-struct CutProblem {
-  std::vector<CutPoint> points;
-  std::vector<double> ready;
-  CollectiveModel collective;
+void model_overlap(const Draft& draft, const Candidate& candidate, tilepost_model_t& model) {
+  const Plan& plan = draft.plan;
+  const KernelChoice& kernel = *candidate.kernel;
+  const GemmModel gemm = model_gemm(plan, kernel.config, kernel.request, true);
+  const CollectiveModel collective =
+      model_collective(plan.pattern, plan.ranks, candidate.comm_ctas, candidate.comm_lanes, true);
+  const bool gathers = plan.pattern == Pattern::all_gather_gemm;
+  model.wave = nine_digits(gemm.wave_on(candidate.problem.at_once));
+  model.wait = gathers ? h200_nvlink_profile().step_us : wait_us(plan.wait);
+  model.latency = nine_digits(collective.latency);
+  model.per_byte = nine_digits(collective.per_byte);
+  model.tail = gathers ? 0 : nine_digits(collective.tail);
+}
 
-  CutProblem(const Draft& draft, const GemmModel& gemm, const CollectiveModel& model,
-             const Candidate& candidate)
-      : points(cut_points(draft.cover(*candidate.kernel), candidate.at_once)), collective(model) {
-    for (const CutPoint& point : points)
-      ready.push_back(gemm.ready(point.positions, candidate.at_once) + wait_us(draft.plan.wait));
+// The model of an overlapped candidate, which a run with few rows compares with that in sequence.
+void model_both(const Draft& draft, Candidate& candidate) {
+  if (draft.plan.arch == Arch::host) return;  // not timed
+  model_overlap(draft, candidate, candidate.problem.model);
+  if (const auto sequence = begin(draft, *candidate.kernel, Transport::none, {0, 1}))
+    model_sequence(draft, *sequence, candidate.problem.model);
+}
+
+void take(const Groups& groups, Candidate& candidate) {
+  candidate.cuts = groups.cuts;
+  candidate.group_waves = groups.waves;
+  candidate.end = groups.end;
+}
+
+// Takes the groups the user asked for; false if they do not fit.
+bool take_groups(const std::vector<int>& asked, Candidate& candidate) {
+  const GroupProblem& problem = candidate.problem;
+  if (static_cast<int64_t>(asked.size()) > max_groups(problem.map, problem.at_once)) return false;
+  if (problem.map.division == TILEPOST_DIVISION_ARRIVALS) {
+    candidate.cuts = cuts_of_chunks(problem.map, asked);
+  } else {
+    if (total_waves(asked) != candidate.waves) return false;
+    candidate.group_waves = asked;
+    candidate.cuts = cuts_of_waves(problem.map, problem.at_once, asked);
   }
-  double cost(int before, int end) const {
-    const int64_t first = before < 0 ? 0 : points[before].elements;
-    return collective.time((points[end].elements - first) * kElementBytes);
-  }
-};
-
-void take_choice(const CutProblem& problem, const CutChoice& choice, Candidate& candidate) {
-  candidate.cuts.clear();
-  candidate.group_waves.clear();
-  int wave = 0;
-  for (const int end : choice.ends) {
-    candidate.cuts.push_back(problem.points[end].cut);
-    candidate.group_waves.push_back(problem.points[end].wave - wave);
-    wave = problem.points[end].wave;
-  }
-  candidate.end = choice.end;
-}
-
-// Chooses the groups of an overlapped candidate.
-void choose_groups(const Draft& draft, const GemmModel& gemm, const CollectiveModel& collective,
-                   Candidate& candidate) {
-  const CutProblem problem(draft, gemm, collective, candidate);
-  if (draft.plan.arch == Arch::host)
-    return take_choice(problem, {host_groups(problem.points.size()), 0}, candidate);
-  const auto cost = [&](int before, int end) { return problem.cost(before, end); };
-  take_choice(problem, best_cuts(problem.ready, cost), candidate);
-  candidate.end += collective.tail;
-}
-
-// Where a position of the schedule lies in the send buffer, for groups the user cut.
-int64_t elements_before(const TileCover& cover, int32_t cut) {
-  if (cover.layout == OutputLayout::panel)
-    return std::min(int64_t{cut} * cover.tile_m, cover.m) * cover.n;
-  return int64_t{cut} * cover.tile_m * cover.tile_n;
-}
-
-int64_t positions_before(const TileCover& cover, int32_t cut) {
-  if (cover.layout == OutputLayout::tile) return cut;
-  return std::min<int64_t>((int64_t{cut} + cover.cluster - 1) / cover.cluster, cover.clusters_m()) *
-         cover.cluster * cover.tiles_n();
-}
-
-// Takes the groups the user asked for, in waves.
-void take_groups(const Draft& draft, const std::vector<int>& waves, const GemmModel& gemm,
-                 const CollectiveModel& collective, Candidate& candidate) {
-  const TileCover cover = draft.cover(*candidate.kernel);
-  candidate.group_waves = waves;
-  candidate.cuts = cuts_of_waves(cover, candidate.at_once, waves);
-  int64_t before = 0;
-  for (const int32_t cut : candidate.cuts) {
-    const double ready = gemm.ready(positions_before(cover, cut), candidate.at_once);
-    const int64_t elements = elements_before(cover, cut);
-    candidate.end = std::max(candidate.end, ready + wait_us(draft.plan.wait)) +
-                    collective.time((elements - before) * kElementBytes);
-    before = elements;
-  }
-  candidate.end += collective.tail;
+  candidate.end = end_of_groups(problem, candidate.cuts);
+  return true;
 }
 
 // What the spec leaves open of the collectives' budget.
@@ -127,6 +108,9 @@ std::vector<CommChoice> open_choices(const Draft& draft) {
     choices = {{ctas, 1}};
     if (ctas >= 16 && draft.plan.arch != Arch::host) choices.push_back({ctas, 2});
   }
+  // A tile may need rows of an earlier chunk, too.
+  if (draft.plan.pattern == Pattern::all_gather_gemm)
+    llvm::erase_if(choices, [](const CommChoice& choice) { return choice.lanes > 1; });
   if (!schedule.lanes) return choices;
   const int lanes = static_cast<int>(schedule.lanes->value);
   if (draft.plan.arch == Arch::host) return choices;
@@ -146,8 +130,8 @@ int64_t total_waves(const std::vector<int>& groups) {
 
 std::vector<Candidate> overlapped(const Draft& draft,
                                   const std::optional<std::vector<int>>& groups) {
-  const Plan& plan = draft.plan;
   const std::vector<CommChoice> choices = open_choices(draft);
+  const bool waits = division_of(draft.plan, true) == Division::arrivals;
   // Rows that were not timed beside collectives serve where nothing else does, and who asks.
   const bool timed =
       !draft.spec.schedule.tile &&
@@ -155,19 +139,17 @@ std::vector<Candidate> overlapped(const Draft& draft,
   std::vector<Candidate> candidates;
   for (const KernelChoice& kernel : draft.kernels) {
     if (!kernel.config.beside && timed) continue;
-    const GemmModel gemm = model_gemm(plan, kernel.config, kernel.request, true);
+    if (waits && is_small(kernel.config)) continue;  // loads without asking whether A has come
     for (const CommChoice& comm : choices) {
       std::optional<Candidate> candidate = begin(draft, kernel, Transport::nccl, comm);
       if (!candidate) continue;
-      const CollectiveModel collective =
-          model_collective(plan.pattern, plan.ranks, comm.ctas, comm.lanes, true);
-      if (!groups) {
-        choose_groups(draft, gemm, collective, *candidate);
+      model_both(draft, *candidate);
+      if (groups) {
+        if (!take_groups(*groups, *candidate)) continue;
       } else {
-        const int64_t most = draft.cover(kernel).max_groups(candidate->at_once);
-        if (total_waves(*groups) != candidate->waves || static_cast<int64_t>(groups->size()) > most)
-          continue;
-        take_groups(draft, *groups, gemm, collective, *candidate);
+        take(draft.plan.arch == Arch::host ? even_groups(candidate->problem, INT_MAX)
+                                           : best_groups(candidate->problem),
+             *candidate);
       }
       candidates.push_back(std::move(*candidate));
     }
@@ -175,33 +157,25 @@ std::vector<Candidate> overlapped(const Draft& draft,
   return candidates;
 }
 
-void merge_groups(const Draft& draft, double slack, Candidate& candidate) {
-  const Plan& plan = draft.plan;
-  const KernelChoice& kernel = *candidate.kernel;
-  const CollectiveModel collective =
-      model_collective(plan.pattern, plan.ranks, candidate.comm_ctas, candidate.comm_lanes, true);
-  const CutProblem problem(draft, model_gemm(plan, kernel.config, kernel.request, true), collective,
-                           candidate);
-  const auto cost = [&](int before, int end) { return problem.cost(before, end); };
-  const double deadline = candidate.end * (1 + slack) - collective.tail;
-  take_choice(problem, fewest_cuts(problem.ready, cost, deadline), candidate);
-  candidate.end += collective.tail;
+void merge_groups(Candidate& candidate) {
+  take(fewest_groups(candidate.problem, candidate.comm_lanes, INT_MAX), candidate);
 }
 
 std::vector<Candidate> in_sequence(const Draft& draft) {
-  const Plan& plan = draft.plan;
-  const CollectiveModel collective =
-      model_collective(plan.pattern, plan.ranks, h200_nvlink_profile().default_ctas, 1, false);
   std::vector<Candidate> candidates;
   for (const KernelChoice& kernel : draft.kernels) {
     std::optional<Candidate> candidate = begin(draft, kernel, Transport::none, {0, 1});
     if (!candidate) continue;
-    const TileCover cover = draft.cover(kernel);
-    const GemmModel gemm = model_gemm(plan, kernel.config, kernel.request, false);
+    GroupProblem& problem = candidate->problem;
     candidate->group_waves = {static_cast<int>(candidate->waves)};
-    candidate->cuts = cuts_of_waves(cover, candidate->at_once, candidate->group_waves);
-    candidate->end = gemm.ready(cover.positions(), candidate->at_once) +
-                     collective.time(plan.m * plan.n * kElementBytes);
+    candidate->cuts = cuts_of_waves(problem.map, problem.at_once, candidate->group_waves);
+    if (draft.plan.arch != Arch::host) {
+      model_sequence(draft, *candidate, problem.model);
+      GroupProblem overlapping = problem;
+      overlapping.map = draft.recipe(kernel, true);
+      overlapping.unit_bytes = unit_bytes(draft.plan, division_of(draft.plan, true));
+      candidate->end = sequence_us(overlapping, problem.at_once);
+    }
     candidates.push_back(std::move(*candidate));
   }
   return candidates;

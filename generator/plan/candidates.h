@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "generator/plan/draft.h"
+#include "tilepost/groups.h"
 
 namespace tilepost {
 
@@ -16,11 +17,13 @@ struct Candidate {
   int comm_ctas = 0;
   int comm_lanes = 1;
   int gemm_ctas = 0;
-  int at_once = 0;  // positions that they compute at a time
+  GroupProblem problem = {};  // map, positions at a time, model
   int64_t waves = 0;
-  std::vector<int> group_waves;
+  std::vector<int> group_waves;  // empty with Division::arrivals
   std::vector<int32_t> cuts;
   double end = 0;  // predicted, us
+
+  bool overlaps() const { return transport != Transport::none; }
 };
 
 // Waves in all groups.
@@ -30,11 +33,10 @@ int64_t total_waves(const std::vector<int>& groups);
 std::vector<Candidate> overlapped(const Draft& draft,
                                   const std::optional<std::vector<int>>& groups);
 
-// Regroups an overlapped candidate with its best groups into the fewest that end at most `slack` (a
-// part of the whole) later.
-void merge_groups(const Draft& draft, double slack, Candidate& candidate);
+// Regroups an overlapped candidate with its best groups into the fewest that end hardly later.
+void merge_groups(Candidate& candidate);
 
-// The whole GEMM on all SMs, then one collective if the pattern has any: one candidate per kernel.
+// The whole GEMM on all SMs and one collective, if the pattern has any: one candidate per kernel.
 std::vector<Candidate> in_sequence(const Draft& draft);
 
 // The most preferred of those that end first, to within half a percent; null if there are none.

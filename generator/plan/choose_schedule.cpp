@@ -4,6 +4,8 @@
 #include <optional>
 
 #include "generator/plan/candidates.h"
+#include "generator/plan/cuts.h"
+#include "generator/plan/describe.h"
 #include "generator/plan/predict.h"
 #include "generator/plan/small_kernel.h"
 #include "llvm/ADT/STLExtras.h"
@@ -11,13 +13,6 @@
 
 namespace tilepost {
 namespace {
-
-// How much later fewer groups may end, a part of the whole: about the error of the model. One lane
-// next to a GEMM that is the bottleneck may be more idle than that, and the GEMM the faster for it,
-// which the model does not see.
-double slack_of(const Candidate& candidate) {
-  return candidate.comm_lanes > 1 ? 0.01 : 0.03;
-}
 
 std::string tile_of(const KernelChoice& kernel) {
   const int split_k = kernel.config.split_k;
@@ -67,22 +62,41 @@ bool no_room(Draft& draft) {
   return false;
 }
 
+// What the least of a group is in the candidate's division: "row panels of 256 rows".
+std::string unit_name(const tilepost_map_t& map) {
+  switch (map.division) {
+    case TILEPOST_DIVISION_SHARES:
+    case TILEPOST_DIVISION_ARRIVALS:
+      return llvm::formatv("bands of {0} in each rank's share of {1} rows",
+                           cut_after(map, 1).cut * map.tile_m, share_rows(map));
+    case TILEPOST_DIVISION_COLUMNS:
+      return llvm::formatv("tile columns of {0}", map.tile_n);
+    case TILEPOST_DIVISION_ROWS:
+      break;
+  }
+  return llvm::formatv("row panels of {0} rows", int64_t{map.tile_m} * map.cluster);
+}
+
 bool groups_do_not_fit(Draft& draft, const std::vector<int>& groups, const Candidate& open) {
-  const TileCover cover = draft.cover(*open.kernel);
+  const GroupProblem& problem = open.problem;
+  const tilepost_map_t& map = problem.map;
   const llvm::SMRange where = draft.spec.schedule.groups->where;
-  const std::string tiles = llvm::formatv("{0} tiles of {1}x{2} on {3} CTAs", cover.positions(),
-                                          cover.tile_m, cover.tile_n, open.gemm_ctas);
-  if (total_waves(groups) != open.waves)
+  const std::string tiles =
+      llvm::formatv("{0} tiles of {1}x{2} on {3} CTAs", schedule_positions(map), map.tile_m,
+                    map.tile_n, open.gemm_ctas);
+  const bool chunks = map.division == TILEPOST_DIVISION_ARRIVALS;
+  if (!chunks && total_waves(groups) != open.waves)
     draft.diagnostics.error(
         where, llvm::formatv("groups sum to {0} waves, but {1} take {2} on {3}; make them sum to "
                              "{2} or set 'tile' and 'comm_sms' to match",
                              total_waves(groups), tiles, open.waves, name_of(draft.plan.arch)));
   else
     draft.diagnostics.error(
-        where, llvm::formatv("{0} groups, but {1} have only {2} row panels of {3} rows on {4}; ask "
-                             "for fewer groups or 'layout: tile'",
-                             groups.size(), tiles, cover.clusters_m(),
-                             int64_t{cover.tile_m} * cover.cluster, name_of(draft.plan.arch)));
+        where,
+        llvm::formatv(
+            "{0} groups, but {1} have only {2} {3} on {4}; ask for fewer groups{5}", groups.size(),
+            tiles, max_groups(map, problem.at_once), unit_name(map), name_of(draft.plan.arch),
+            chunks || map.division == TILEPOST_DIVISION_COLUMNS ? "" : " or 'layout: tile'"));
   return false;
 }
 
@@ -95,7 +109,21 @@ bool check_wishes(Draft& draft, const std::optional<std::vector<int>>& groups) {
                                           spec.schedule.comm_sms->value));
     return false;
   }
+  const auto& lanes = spec.schedule.lanes;
+  if (lanes && lanes->value > 1 && spec.pattern.value == Pattern::all_gather_gemm) {
+    draft.diagnostics.error(
+        lanes->where, llvm::formatv("lanes is '{0}', but the chunks of all_gather_gemm have to "
+                                    "arrive in order; use 1",
+                                    lanes->value));
+    return false;
+  }
   if (!groups) return true;
+  if (draft.plan.any_m) {
+    draft.diagnostics.error(spec.schedule.groups->where,
+                            "groups are of one m, but with 'm: {max: …}' every run has its own; "
+                            "remove 'groups' or give one m");
+    return false;
+  }
   if (groups->empty() || llvm::any_of(*groups, [](int waves) { return waves < 1; })) {
     draft.diagnostics.error(
         spec.schedule.groups->where,
@@ -146,7 +174,8 @@ void explain_overlap(Draft& draft, const std::vector<Candidate>& candidates,
   const std::string others = runners_up(candidates, chosen);
   if (!others.empty())
     draft.because("tile " + tile_of(*chosen.kernel) + ": " + us(chosen.end) + "; next " + others);
-  if (draft.spec.schedule.wait.value == Wait::automatic)
+  const bool waits = draft.plan.pattern != Pattern::all_gather_gemm;
+  if (waits && draft.spec.schedule.wait.value == Wait::automatic)
     draft.because(
         llvm::formatv("wait poll: a collective starts {0:F1} us after its group is done, "
                       "{1:F0} us with wait stream",
@@ -167,11 +196,10 @@ void explain_choice(Draft& draft, const std::vector<Candidate>& overlap,
   const Candidate* without = best(sequence);
   if (with && without)
     draft.because(llvm::formatv(
-        "transport {0}: {1} predicted with overlap, {2} for the GEMM on all SMs, then "
-        "one collective{3}",
-        name_of(chosen.transport), us(with->end), us(without->end),
+        "transport {0}: {1} predicted with overlap, {2} for {3}{4}", name_of(chosen.transport),
+        us(with->end), us(without->end), sequence_text(draft.plan.pattern),
         draft.spec.transport.value == Transport::automatic ? "" : " (as asked)"));
-  if (chosen.transport != Transport::none)
+  if (chosen.overlaps())
     explain_overlap(draft, overlap, chosen, !schedule.comm_sms);
   else if (const std::string others = runners_up(sequence, chosen); !others.empty())
     draft.because("tile " + tile_of(*chosen.kernel) + ": " + us(chosen.end) + "; next " + others);
@@ -189,7 +217,7 @@ void explain_choice(Draft& draft, const std::vector<Candidate>& overlap,
 
 void explain_groups(Draft& draft, const Candidate& finest, const Candidate& chosen) {
   std::string text = llvm::formatv("groups {0}: the fewest that end within {1:F0}% of the best",
-                                   chosen.cuts.size(), 100 * slack_of(chosen));
+                                   chosen.cuts.size(), 100 * slack_of(chosen.comm_lanes));
   if (finest.cuts.size() != chosen.cuts.size())
     text += llvm::formatv(" ({0} groups end at {1}, {2} at {3})", finest.cuts.size(),
                           us(finest.end), chosen.cuts.size(), us(chosen.end));
@@ -199,6 +227,8 @@ void explain_groups(Draft& draft, const Candidate& finest, const Candidate& chos
 void take(Plan& plan, const Candidate& chosen) {
   plan.kernel = make_kernel(chosen.kernel->config, chosen.kernel->request);
   plan.band = chosen.kernel->request.band;
+  plan.division = division_of(plan, chosen.overlaps());
+  plan.model = chosen.problem.model;
   plan.transport = chosen.transport;
   plan.comm_ctas = chosen.comm_ctas;
   plan.comm_lanes = chosen.comm_lanes;
@@ -233,17 +263,20 @@ bool choose_schedule(Draft& draft) {
   const Candidate* with = best(overlap);
   const Candidate* without = best(sequence);
   if (!with && !without) return no_room(draft);
-  const bool use_overlap = with && (must_overlap || !without || with->end < without->end);
+  const bool use_overlap =
+      with && (must_overlap || !without || overlap_pays(with->end, without->end));
   Candidate chosen = use_overlap ? *with : *without;
   if (groups && chosen.transport == Transport::none && total_waves(*groups) != chosen.waves)
     return groups_do_not_fit(draft, *groups, chosen);
   explain_choice(draft, overlap, sequence, chosen);
   if (use_overlap && !groups && draft.plan.arch != Arch::host) {
     const Candidate finest = chosen;
-    merge_groups(draft, slack_of(chosen), chosen);
+    merge_groups(chosen);
     explain_groups(draft, finest, chosen);
   }
   take(draft.plan, chosen);
+  // Who asks for overlap gets it with few rows too.
+  if (wish == Transport::nccl) draft.plan.model.sequence_ctas = 0;
 
   const Candidate& baseline = without ? *without : chosen;
   draft.plan.prediction.sequence = baseline.end;

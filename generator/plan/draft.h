@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "generator/diagnostics.h"
-#include "generator/plan/cuts.h"
 #include "generator/plan/kernels.h"
 #include "generator/plan/plan.h"
 
@@ -16,6 +15,9 @@ struct KernelChoice {
   KernelRequest request;
 };
 
+// How the schedule of such a plan is divided. `overlap`: groups are sent beside the GEMM.
+Division division_of(const Plan& plan, bool overlap);
+
 struct Draft {
   const Spec& spec;
   Diagnostics& diagnostics;
@@ -23,11 +25,14 @@ struct Draft {
   std::vector<KernelChoice> kernels;  // in order of preference
 
   void because(std::string reason) { plan.reasons.push_back(std::move(reason)); }
-  TileCover cover(const KernelChoice& kernel) const {
-    return {plan.m,     plan.n, kernel.config.tile_m, kernel.config.tile_n, kernel.request.cluster,
-            plan.layout};
-  }
+
+  // The recipe of a map with this kernel, without groups.
+  tilepost_map_t recipe(const KernelChoice& kernel, bool overlap) const;
 };
+
+// Builds the tile map of a plan whose recipe is complete, and counts its waves as the map has them:
+// groups may pad more clusters than a single one, and chunks of arrivals follow rows, not waves.
+void order_tiles(Plan& plan);
 
 // A pass: completes part of the draft; false after it reported an error.
 using Pass = bool (*)(Draft&);

@@ -2,7 +2,9 @@
 #include <algorithm>
 
 #include "generator/plan/arch.h"
+#include "generator/plan/describe.h"
 #include "generator/plan/make_plan.h"
+#include "generator/plan/predict.h"
 #include "generator/plan/profile.h"
 #include "generator/plan/timeline.h"
 #include "generator/spec/names.h"
@@ -19,8 +21,13 @@ constexpr int kLabel = 13;
 constexpr double kMib = 1 << 20;
 constexpr int64_t kElementBytes = 2;
 
-double mib(int64_t elements) {
-  return static_cast<double>(elements * kElementBytes) / kMib;
+double mib(int64_t bytes) {
+  return static_cast<double>(bytes) / kMib;
+}
+
+// Whether what the kernel stores is not what the rank ends with.
+bool stores_apart(const Plan& plan) {
+  return plan.pattern == Pattern::gemm_reduce_scatter || plan.pattern == Pattern::gemm_all_to_all;
 }
 
 // Columns as wide as their widest cell, numbers to the right.
@@ -60,21 +67,16 @@ std::string epilogue_of(const Plan& plan) {
 
 void print_problem(llvm::raw_ostream& out, const Plan& plan) {
   const double flops = 2.0 * static_cast<double>(plan.m) * plan.n * plan.k;
-  const bool nn = plan.operands == GemmLayout::nn;
-  const std::string product =
-      nn ? formatv("A[{0}, {1}] * B[{1}, {2}]", plan.m, plan.k, plan.n).str()
-         : formatv("A[{0}, {1}] * B[{2}, {1}]^T", plan.m, plan.k, plan.n).str();
-  const std::string where = communicates(plan.pattern)
-                                ? formatv("sum over {0} ranks of ", plan.ranks).str()
-                                : std::string();
   std::string types = name_of(plan.input);
   if (plan.input != plan.output)
     types += formatv(" summed {0}, {1} out", name_of(plan.accumulate), name_of(plan.output));
-  line(out, "problem", formatv("C[{0}, {1}] = {2}{3}, {4}", plan.m, plan.n, where, product, types));
+  line(out, "problem", describe_product(plan, "C") + ", " + types);
+  if (plan.any_m)
+    line(out, "", formatv("{0} rows are a bound: every run has an m of its own", plan.m));
   if (plan.epilogue != 0) line(out, "", "then " + epilogue_of(plan));
   line(out, "",
-       formatv("{0:F1} GFLOP and {1:F1} MiB of output on each rank", flops / 1e9,
-               mib(plan.m * plan.n)));
+       formatv("{0:F1} GFLOP and {1:F1} MiB of {2} on each rank", flops / 1e9,
+               mib(plan.m * plan.n * kElementBytes), stores_apart(plan) ? "product" : "output"));
 }
 
 void print_kernel(llvm::raw_ostream& out, const Plan& plan) {
@@ -109,33 +111,71 @@ void print_schedule(llvm::raw_ostream& out, const Plan& plan) {
   const std::string ctas = plan.kernel.split_k == 1
                                ? std::to_string(plan.gemm_ctas)
                                : formatv("{0} x {1}", plan.at_once(), plan.kernel.split_k).str();
-  const int64_t rows = (plan.m + plan.kernel.tile_m - 1) / plan.kernel.tile_m;
   const int64_t columns = (plan.n + plan.kernel.tile_n - 1) / plan.kernel.tile_n;
   const int64_t positions = static_cast<int64_t>(plan.map.tiles.size());
+  const int64_t stored =
+      llvm::count_if(plan.map.tiles, [](const tilepost_tile_t& tile) { return tile.row >= 0; });
   const int64_t slots = int64_t{plan.waves} * plan.at_once();
   const int64_t last = positions - int64_t{plan.waves - 1} * plan.at_once();
   std::string padding;
-  if (positions != rows * columns) padding = formatv(" + {0} padding", positions - rows * columns);
+  if (positions != stored) padding = formatv(" + {0} padding", positions - stored);
   line(out, "tiles",
-       formatv("{0} x {1} = {2}{3}, bands of {4} tile rows", rows, columns, rows * columns, padding,
-               plan.band));
+       formatv("{0} x {1} = {2}{3}, bands of {4} tile rows", stored / columns, columns, stored,
+               padding, plan.band));
   line(out, "waves",
        formatv("{0} of {1} CTAs, the last with {2}; {3:F1}% of the CTAs' time has a tile",
                plan.waves, ctas, last,
                100.0 * static_cast<double>(positions) / static_cast<double>(slots)));
-  line(out, "layout", formatv("{0}, consumer {1}", name_of(plan.layout), name_of(plan.consumer)));
+  const bool rows = plan.division == Division::rows;
+  line(out, "layout",
+       formatv("{0}, {1}consumer {2}", name_of(plan.layout),
+               rows ? "" : std::string("groups of ") + name_of(plan.division) + ", ",
+               name_of(plan.consumer)));
   line(out, "transport",
        !communicates(plan.pattern) ? std::string("none: every rank keeps its own product")
        : plan.transport == Transport::none
-           ? std::string("none: the GEMM, then one collective")
+           ? std::string(plan.pattern == Pattern::all_gather_gemm
+                             ? "none: one collective, then the GEMM"
+                             : "none: the GEMM, then one collective")
            : formatv("{0}, CTAs at most {1} in {2} lane{3}, wait {4}", name_of(plan.transport),
                      plan.comm_ctas, plan.comm_lanes, plan.comm_lanes == 1 ? "" : "s",
                      name_of(plan.wait))
                  .str());
 }
 
-// The output rows of a panel group, the slots of a tile group.
-std::string range_of(const Plan& plan, const tilepost_group_t& group) {
+// What the groups are ranges of.
+const char* range_name(const Plan& plan) {
+  switch (plan.division) {
+    case Division::shares:
+    case Division::arrivals:
+      return "share rows";
+    case Division::columns:
+      return "columns";
+    case Division::rows:
+      break;
+  }
+  return plan.layout == OutputLayout::panel ? "rows" : "slots";
+}
+
+// The range of a group.
+std::string range_of(const Plan& plan, size_t g) {
+  const tilepost_map_t map = map_of(plan);
+  const auto from_cuts = [&](int64_t unit, int64_t most) {
+    const int64_t first = g == 0 ? 0 : map.cuts[g - 1] * unit;
+    return formatv("{0}-{1}", first, std::min(map.cuts[g] * unit, most) - 1).str();
+  };
+  switch (plan.division) {
+    case Division::shares:
+      return from_cuts(map.tile_m, share_rows(map));
+    case Division::arrivals:
+      return g == 0 ? "own" : from_cuts(map.tile_m, share_rows(map));
+    case Division::columns:
+      return from_cuts(map.tile_n, map.n);
+    case Division::rows:
+      break;
+  }
+  const tilepost_group_t& group = plan.map.groups[g];
+  if (plan.pattern == Pattern::all_gather_gemm) return formatv("0-{0}", plan.m - 1);
   const int64_t unit = plan.layout == OutputLayout::panel
                            ? plan.n
                            : int64_t{plan.kernel.tile_m} * plan.kernel.tile_n;
@@ -144,30 +184,50 @@ std::string range_of(const Plan& plan, const tilepost_group_t& group) {
 
 void print_groups(llvm::raw_ostream& out, const Plan& plan) {
   const Prediction& prediction = plan.prediction;
-  const bool timed = !prediction.group_ready.empty();
-  std::vector<std::string> header = {"group", "waves",
-                                     "tiles", plan.layout == OutputLayout::panel ? "rows" : "slots",
-                                     "MiB",   "target"};
-  const bool sent = timed && communicates(plan.pattern);
+  const bool timed = !prediction.group_ready.empty(), sent = communicates(plan.pattern);
+  std::vector<std::string> header = {"group", "waves", "tiles", range_name(plan), "MiB", "target"};
   if (timed) header.push_back("ready us");
-  if (sent) header.insert(header.end(), {"start us", "end us", "GB/s"});
+  if (timed && sent) header.insert(header.end(), {"start us", "end us", "GB/s"});
+  const bool steps = has_shares(plan.pattern);
+  if (steps) header.push_back("on rank 0");
   Table table(std::move(header));
   for (size_t g = 0; g < plan.map.groups.size(); ++g) {
     const tilepost_group_t& group = plan.map.groups[g];
+    const int64_t bytes = bytes_of_group(plan, g);
     std::vector<std::string> cells = {
-        std::to_string(g),     std::to_string(plan.group_waves[g]), std::to_string(group.num_tiles),
-        range_of(plan, group), formatv("{0:F2}", mib(group.count)), std::to_string(group.target)};
+        std::to_string(g), std::to_string(plan.group_waves[g]), std::to_string(group.num_tiles),
+        range_of(plan, g), formatv("{0:F2}", mib(bytes)),       std::to_string(group.target)};
     if (timed) cells.push_back(formatv("{0:F1}", prediction.group_ready[g]));
-    if (sent) {
+    if (timed && sent) {
       const double start = prediction.collective_start[g], end = prediction.collective_end[g];
-      const double rate =
-          end > start ? static_cast<double>(group.count * kElementBytes) * 1e-3 / (end - start) : 0;
+      const double rate = end > start ? static_cast<double>(bytes) * 1e-3 / (end - start) : 0;
       cells.push_back(formatv("{0:F1}", start));
       cells.push_back(formatv("{0:F1}", end));
       cells.push_back(formatv("{0:F0}", rate));
     }
+    if (steps) cells.push_back(count_steps(plan, g));
     table.add(std::move(cells));
   }
+  table.print(out);
+}
+
+// What runs with fewer rows do.
+void print_any_m(llvm::raw_ostream& out, const Plan& plan) {
+  if (!plan.any_m || !communicates(plan.pattern)) return;
+  const bool timed = !plan.prediction.group_ready.empty();
+  std::vector<std::string> header = {"m", "groups", "tiles", "waves"};
+  if (timed) header.push_back("end us");
+  Table table(std::move(header));
+  for (int64_t m = 1; m < plan.m; m *= 4) {
+    const Plan run = plan_of_run(plan, m);
+    std::vector<std::string> cells = {
+        std::to_string(m),
+        run.transport == Transport::none ? "no overlap" : std::to_string(run.cuts.size()),
+        std::to_string(run.map.tiles.size()), std::to_string(run.waves)};
+    if (timed) cells.push_back(formatv("{0:F1}", run.prediction.total));
+    table.add(std::move(cells));
+  }
+  out << "\n";
   table.print(out);
 }
 
@@ -188,8 +248,8 @@ void print_prediction(llvm::raw_ostream& out, const Plan& plan) {
               prediction.total, prediction.gemm, flops / prediction.gemm * 1e-6,
               prediction.total - prediction.gemm));
   line(out, "",
-       formatv("{0:F0} us for the GEMM on all SMs, then one collective: {1:F2}x",
-               prediction.sequence, prediction.sequence / prediction.total));
+       formatv("{0:F0} us for {1}: {2:F2}x", prediction.sequence, sequence_text(plan.pattern),
+               prediction.sequence / prediction.total));
   line(out, "", profile);
 }
 
@@ -208,6 +268,7 @@ std::string explain_plan(const Plan& plan) {
   print_prediction(out, plan);
   out << "\n";
   print_groups(out, plan);
+  print_any_m(out, plan);
   if (const std::string timeline = draw_timeline(plan); !timeline.empty()) out << "\n" << timeline;
   if (!plan.reasons.empty()) out << "\nwhy\n";
   for (const std::string& reason : plan.reasons) out << "  " << reason << "\n";

@@ -11,6 +11,7 @@ Plan host_twin(const Plan& plan) {
   twin.arch = Arch::host;
   twin.kernel = make_kernel(host_config(plan.kernel.tile_m, plan.kernel.tile_n), request);
   twin.gemm_ctas = plan.at_once();  // one worker computes a tile, however many CTAs would
+  twin.model.sequence_ctas = plan.model.sequence_ctas / plan.kernel.split_k;
   twin.kernel.ctas_per_sm = plan.kernel.ctas_per_sm;  // the budget's waves stay as planned
   twin.map = build_tile_map(map_of(twin));            // gemm_host raises its counters differently
   twin.map_hash = hash_tile_map(twin.map);

@@ -100,6 +100,7 @@ void add_sm90_tunables(const KernelConfig& config, const KernelRequest& request,
   plan.tunables["PANELS"] = std::to_string(config.panels);
   plan.tunables["CLUSTER"] = std::to_string(request.cluster);
   plan.tunables["PINGPONG"] = config.pingpong ? "1" : "0";
+  plan.tunables["ROUTED"] = request.routed ? "1" : "0";
   plan.tunables["PRECISE"] = is_precise(request) ? "1" : "0";
 }
 

@@ -41,6 +41,7 @@ struct KernelRequest {
   int epilogue = 0;  // a set of TILEPOST_SCALE …
   int cluster = 1;
   int band = 1;
+  bool routed = false;  // every row goes to a place of its own (Routing::rows)
   // gemm_sm80: elements per access, as many as the starts of rows are aligned to.
   int load_vector = 8;    // copies of A, and of B along K
   int load_vector_b = 8;  // copies of B along N (GemmLayout::nn)

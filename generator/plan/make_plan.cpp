@@ -1,5 +1,8 @@
 #include "generator/plan/make_plan.h"
 
+#include <numeric>
+
+#include "generator/plan/describe.h"
 #include "generator/plan/draft.h"
 #include "generator/plan/predict.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -15,12 +18,32 @@ static_assert(static_cast<int>(EpilogueOp::scale) == TILEPOST_SCALE &&
               static_cast<int>(EpilogueOp::silu) == TILEPOST_SILU &&
               static_cast<int>(EpilogueOp::residual) == TILEPOST_RESIDUAL);
 
+// Of an enumerator that has the value of its C name.
+template <class To, class From>
+constexpr To c_value(From value) {
+  return static_cast<To>(value);
+}
+static_assert(c_value<int>(Pattern::gemm_all_reduce) == TILEPOST_GEMM_ALL_REDUCE &&
+              c_value<int>(Pattern::gemm) == TILEPOST_GEMM &&
+              c_value<int>(Pattern::gemm_reduce_scatter) == TILEPOST_GEMM_REDUCE_SCATTER &&
+              c_value<int>(Pattern::gemm_all_to_all) == TILEPOST_GEMM_ALL_TO_ALL &&
+              c_value<int>(Pattern::all_gather_gemm) == TILEPOST_ALL_GATHER_GEMM &&
+              c_value<int>(Routing::even) == TILEPOST_ROUTING_EVEN &&
+              c_value<int>(Routing::splits) == TILEPOST_ROUTING_SPLITS &&
+              c_value<int>(Routing::rows) == TILEPOST_ROUTING_ROWS &&
+              c_value<int>(Division::rows) == TILEPOST_DIVISION_ROWS &&
+              c_value<int>(Division::shares) == TILEPOST_DIVISION_SHARES &&
+              c_value<int>(Division::columns) == TILEPOST_DIVISION_COLUMNS &&
+              c_value<int>(Division::arrivals) == TILEPOST_DIVISION_ARRIVALS);
+
 bool take_problem(Draft& draft) {
   const Spec& spec = draft.spec;
   Plan& plan = draft.plan;
   plan.name = spec.name.value;
   plan.pattern = spec.pattern.value;
+  plan.routing = spec.routing.value;
   plan.ranks = static_cast<int>(spec.ranks.value);
+  plan.any_m = spec.gemm.any_m;
   plan.m = spec.gemm.m.value;
   plan.n = spec.gemm.n.value;
   plan.k = spec.gemm.k.value;
@@ -40,7 +63,7 @@ bool choose_layout(Draft& draft) {
   const auto& wish = draft.spec.schedule.layout;
   const bool open = wish.value == OutputLayout::automatic;
   draft.plan.layout = open ? OutputLayout::panel : wish.value;
-  if (draft.plan.layout == OutputLayout::panel && draft.plan.consumer != Consumer::none) {
+  if (draft.plan.layout == OutputLayout::panel && draft.plan.consumer == Consumer::unpermute) {
     draft.diagnostics.error(
         draft.spec.consumer.where,
         llvm::formatv("consumer '{0}' needs 'layout: tile': the output of layout 'panel'{1} is "
@@ -48,10 +71,7 @@ bool choose_layout(Draft& draft) {
                       name_of(draft.plan.consumer), open ? ", the default," : ""));
     return false;
   }
-  if (open)
-    draft.because(communicates(draft.plan.pattern)
-                      ? "layout panel: groups of whole rows are contiguous in a row-major output"
-                      : "layout panel: the output is row-major");
+  if (open) draft.because(std::string("layout panel: ") + panel_text(draft.plan.pattern));
   return true;
 }
 
@@ -61,23 +81,15 @@ bool choose_wait(Draft& draft) {
   return true;
 }
 
-bool order_tiles(Draft& draft) {
-  Plan& plan = draft.plan;
-  plan.map = build_tile_map(map_of(plan));
-  plan.map_hash = hash_tile_map(plan.map);
+bool order_draft(Draft& draft) {
+  order_tiles(draft.plan);
   return true;
 }
 
 bool predict_schedule(Draft& draft) {
-  Plan& plan = draft.plan;
-  for (const KernelChoice& kernel : draft.kernels) {
-    if (make_kernel(kernel.config, kernel.request).tunables != plan.kernel.tunables) continue;
-    const double sequence = plan.prediction.sequence;
-    const bool overlap = plan.transport != Transport::none;
-    plan.prediction = predict(plan, model_gemm(plan, kernel.config, kernel.request, overlap));
-    plan.prediction.sequence = sequence;
-    break;
-  }
+  const double sequence = draft.plan.prediction.sequence;
+  draft.plan.prediction = predict(draft.plan);
+  draft.plan.prediction.sequence = sequence;
   return true;
 }
 
@@ -87,7 +99,7 @@ constexpr Pass kPasses[] = {
     choose_wait,       // how groups are waited for
     select_kernels,    // which kernels can serve it
     choose_schedule,   // kernel, transport, SM budget and groups, jointly
-    order_tiles,       // the tile map
+    order_draft,       // the tile map
     predict_schedule,  // the timeline
     verify_draft,      // every invariant, by other code
 };
@@ -102,6 +114,57 @@ bool verify_draft(Draft& draft) {
   return wrong.empty();
 }
 
+Division division_of(const Plan& plan, bool overlap) {
+  switch (plan.pattern) {
+    case Pattern::gemm:
+    case Pattern::gemm_all_reduce:
+      break;
+    case Pattern::gemm_reduce_scatter:
+    case Pattern::gemm_all_to_all:
+      if (plan.layout == OutputLayout::tile) return Division::columns;
+      // Rows that go anywhere have no share before they are routed.
+      if (overlap && plan.routing != Routing::rows) return Division::shares;
+      break;
+    case Pattern::all_gather_gemm:
+      if (overlap) return Division::arrivals;
+      break;
+  }
+  return Division::rows;
+}
+
+tilepost_map_t Draft::recipe(const KernelChoice& kernel, bool overlap) const {
+  tilepost_map_t map = {};
+  map.m = plan.m;
+  map.n = plan.n;
+  map.tile_m = kernel.config.tile_m;
+  map.tile_n = kernel.config.tile_n;
+  map.cluster = kernel.request.cluster;
+  map.band = kernel.request.band;
+  map.signals_per_tile = signals_per_tile(kernel.config);
+  map.layout = plan.layout == OutputLayout::panel ? TILEPOST_PANEL : TILEPOST_TILE;
+  map.division = c_value<tilepost_division_t>(division_of(plan, overlap));
+  map.ranks = has_shares(plan.pattern) ? plan.ranks : 1;
+  return map;
+}
+
+void order_tiles(Plan& plan) {
+  plan.map = build_tile_map(map_of(plan));
+  plan.map_hash = hash_tile_map(plan.map);
+  const auto waves = [&](int64_t positions) {
+    return static_cast<int>((positions + plan.at_once() - 1) / plan.at_once());
+  };
+  plan.waves = waves(static_cast<int64_t>(plan.map.tiles.size()));
+  if (plan.division != Division::arrivals) {
+    const int counted = std::accumulate(plan.group_waves.begin(), plan.group_waves.end(), 0);
+    plan.group_waves.back() += plan.waves - counted;
+    return;
+  }
+  plan.group_waves.clear();
+  for (const tilepost_group_t& group : plan.map.groups)
+    plan.group_waves.push_back(waves(int64_t{group.first_tile} + group.num_tiles) -
+                               waves(group.first_tile));
+}
+
 tilepost_map_t map_of(const Plan& plan) {
   tilepost_map_t map = {};
   map.m = plan.m;
@@ -112,9 +175,20 @@ tilepost_map_t map_of(const Plan& plan) {
   map.band = plan.band;
   map.signals_per_tile = plan.kernel.signals_per_tile;
   map.layout = plan.layout == OutputLayout::panel ? TILEPOST_PANEL : TILEPOST_TILE;
+  map.division = c_value<tilepost_division_t>(plan.division);
+  map.ranks = has_shares(plan.pattern) ? plan.ranks : 1;
   map.num_groups = static_cast<int32_t>(plan.cuts.size());
   map.cuts = plan.cuts.data();
   return map;
+}
+
+Exchange exchange_of(const Plan& plan) {
+  return {c_value<tilepost_pattern_t>(plan.pattern),
+          c_value<tilepost_routing_t>(plan.routing),
+          plan.ranks,
+          plan.k,
+          plan.transport != Transport::none,
+          map_of(plan)};
 }
 
 std::vector<Plan> make_plans(const Spec& spec, Diagnostics& diagnostics) {

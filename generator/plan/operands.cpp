@@ -1,5 +1,6 @@
 #include "generator/plan/operands.h"
 
+#include "generator/plan/small_kernel.h"
 #include "llvm/Support/FormatVariadic.h"
 
 namespace tilepost {
@@ -57,8 +58,13 @@ bool can_sum(const KernelConfig& config, const Plan& plan) {
   return sums <= (plan.epilogue == 0 ? kMostSums : kMostBesideEpilogue);
 }
 
+bool can_route(const KernelConfig& config, const Plan& plan) {
+  return plan.routing != Routing::rows || !(is_small(config) || config.pingpong);
+}
+
 KernelRequest request_for(const Plan& plan) {
   KernelRequest request;
+  request.routed = plan.routing == Routing::rows;
   request.element = plan.input;
   request.output = plan.output;
   request.operands = plan.operands;

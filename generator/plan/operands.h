@@ -16,6 +16,10 @@ std::string why_not_tma(const Plan& plan);
 // Whether the configuration can sum the plan's inputs as asked in the registers it has.
 bool can_sum(const KernelConfig& config, const Plan& plan);
 
+// Whether the configuration can store the plan's rows where they go: routed ones are stored one by
+// one, each by the thread that has it.
+bool can_route(const KernelConfig& config, const Plan& plan);
+
 // What every kernel for the plan is specialised to; cluster and band are left open.
 KernelRequest request_for(const Plan& plan);
 

@@ -7,14 +7,17 @@
 #include <vector>
 
 #include "generator/spec/spec.h"
-#include "tilepost/tile_map.h"
+#include "tilepost/steps.h"
 
 namespace tilepost {
 
-// Whether ranks exchange anything. If not, the plan is one group on all SMs, transport none.
-inline bool communicates(Pattern pattern) {
-  return pattern != Pattern::gemm;
+// Whether every rank has a share of the rows of its own (tilepost_division_t).
+inline bool has_shares(Pattern pattern) {
+  return pattern != Pattern::gemm && pattern != Pattern::gemm_all_reduce;
 }
+
+// How groups divide the schedule; the values are those of tilepost/plan.h.
+enum class Division { rows, shares, columns, arrivals };
 
 enum class LaunchKind { tma, pointers, host };
 
@@ -53,16 +56,19 @@ struct Prediction {
 struct Plan {
   std::string name;
   Pattern pattern = Pattern::gemm_all_reduce;
+  Routing routing = Routing::even;
   Arch arch = Arch::host;
   int ranks = 1;
+  bool any_m = false;  // m is a bound
   int64_t m = 0, n = 0, k = 0;
   ElementType input = ElementType::bf16, output = ElementType::bf16;
   GemmLayout operands = GemmLayout::tn;
   Accumulate accumulate = Accumulate::precise;
   int epilogue = 0;                           // a set of TILEPOST_SCALE …
   OutputLayout layout = OutputLayout::panel;  // never automatic
-  Transport transport = Transport::nccl;      // never automatic
-  Wait wait = Wait::poll;                     // never automatic
+  Division division = Division::rows;
+  Transport transport = Transport::nccl;  // never automatic
+  Wait wait = Wait::poll;                 // never automatic
   Consumer consumer = Consumer::none;
   KernelPlan kernel;
 
@@ -74,8 +80,9 @@ struct Plan {
   std::vector<int> group_waves;  // as asked or chosen, sums to waves
   std::vector<int32_t> cuts;     // tilepost_map_t::cuts
   int band = 1;                  // tilepost_map_t::band
-  TileMap map;
+  TileMap map;                   // of rank 0
   uint64_t map_hash = 0;
+  tilepost_model_t model = {};  // any_m
   Prediction prediction;
   std::vector<std::string> reasons;  // why the planner chose what it chose, one line each
 
@@ -85,5 +92,8 @@ struct Plan {
 
 // The recipe of the plan's tile map; points into `plan`.
 tilepost_map_t map_of(const Plan& plan);
+
+// The problem as far as communication goes; points into `plan`.
+Exchange exchange_of(const Plan& plan);
 
 }  // namespace tilepost

@@ -1,4 +1,5 @@
 // `<name>.plan.json`: the plans as JSON, keys in a fixed order, written for reading and for diff.
+#include "generator/plan/describe.h"
 #include "generator/plan/make_plan.h"
 #include "generator/spec/names.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -28,6 +29,8 @@ void write_problem(OStream& json, const Plan& plan) {
   json.attribute("pattern", name_of(plan.pattern));
   json.attribute("arch", name_of(plan.arch));
   json.attribute("ranks", plan.ranks);
+  json.attribute("routing", name_of(plan.routing));
+  json.attribute("any_m", plan.any_m);
   json.attribute("m", plan.m);
   json.attribute("n", plan.n);
   json.attribute("k", plan.k);
@@ -40,6 +43,7 @@ void write_problem(OStream& json, const Plan& plan) {
       if ((plan.epilogue & operation.value) != 0) json.value(operation.text);
   });
   json.attribute("layout", name_of(plan.layout));
+  json.attribute("division", name_of(plan.division));
   json.attribute("transport", name_of(plan.transport));
   json.attribute("wait", name_of(plan.wait));
   json.attribute("consumer", name_of(plan.consumer));
@@ -111,6 +115,41 @@ void write_groups(OStream& json, const Plan& plan) {
   json.attribute("send_elements", plan.map.send_elements);
 }
 
+// What rank 0 does for each group; nothing for routed rows, whose steps follow from the route.
+void write_steps(OStream& json, const Plan& plan) {
+  json.attributeArray("steps", [&] {
+    for (size_t g = 0; g < plan.map.groups.size(); ++g)
+      json.array([&] {
+        for (const Step& step : planned_steps(plan, g)) json.value(describe_step(step));
+      });
+  });
+}
+
+// What a run with another m chooses its groups by.
+void write_model(OStream& json, const Plan& plan) {
+  if (!plan.any_m || plan.model.wave <= 0) return;  // nothing is timed, or nothing overlaps
+  const tilepost_model_t& model = plan.model;
+  json.attributeObject("model_us", [&] {
+    const auto number = [&](const char* key, double value) {
+      json.attributeBegin(key);
+      json.rawValue(number_text(value));
+      json.attributeEnd();
+    };
+    number("start", model.start);
+    number("wave", model.wave);
+    number("read_b", model.read_b);
+    number("read_row", model.read_row);
+    number("wait", model.wait);
+    number("latency", model.latency);
+    number("per_byte", model.per_byte);
+    number("tail", model.tail);
+    number("sequence_wave", model.sequence_wave);
+    number("sequence_latency", model.sequence_latency);
+    number("sequence_per_byte", model.sequence_per_byte);
+    json.attribute("sequence_ctas", model.sequence_ctas);
+  });
+}
+
 void write_prediction(OStream& json, const Prediction& prediction) {
   const auto list = [&](const char* key, const std::vector<double>& values) {
     std::vector<std::string> texts;
@@ -135,7 +174,7 @@ void write_prediction(OStream& json, const Prediction& prediction) {
 }
 
 // The schedule as runs of positions that go down one tile column: from `position` on, `count` tiles
-// (m, n), (m + 1, n), … stored from `row` on, or not at all where row is -1.
+// that begin at (m, n), (m + tile_m, n), … stored from `row` on, or not at all where row is -1.
 void write_tiles(OStream& json, const Plan& plan) {
   json.attributeBegin("tile_columns");
   json.rawValue("[\"position\", \"count\", \"m\", \"n\", \"row\", \"group\"]");
@@ -144,7 +183,7 @@ void write_tiles(OStream& json, const Plan& plan) {
   const auto continues = [&](size_t t) {
     const tilepost_tile_t &tile = tiles[t], &last = tiles[t - 1];
     const int32_t next_row = last.row < 0 ? -1 : last.row + plan.kernel.tile_m;
-    return tile.n == last.n && tile.m == last.m + 1 && tile.group == last.group &&
+    return tile.n == last.n && tile.m == last.m + plan.kernel.tile_m && tile.group == last.group &&
            tile.row == next_row;
   };
   json.attributeArray("tiles", [&] {
@@ -164,6 +203,8 @@ void write_plan(OStream& json, const Plan& plan) {
     write_kernel(json, plan.kernel);
     write_budget(json, plan);
     write_groups(json, plan);
+    write_steps(json, plan);
+    write_model(json, plan);
     json.attribute("map_hash", llvm::formatv("0x{0:x-16}", plan.map_hash).str());
     write_prediction(json, plan.prediction);
     json.attributeArray("reasons", [&] {

@@ -1,6 +1,10 @@
 #include "generator/plan/predict.h"
 
 #include <algorithm>
+#include <cstdlib>
+
+#include "generator/plan/describe.h"
+#include "tilepost/cuts.h"
 
 namespace tilepost {
 namespace {
@@ -9,48 +13,135 @@ constexpr double kStreamWaitUs = 10;  // cuStreamWaitValue32, measured beside th
 constexpr double kMib = 1 << 20;
 constexpr int64_t kElementBytes = 2;
 
+const CollectiveProfile& collective_of(const MachineProfile& profile, Pattern pattern,
+                                       bool in_chunks) {
+  switch (pattern) {
+    case Pattern::gemm_reduce_scatter:
+      return profile.reduce_scatter;
+    case Pattern::all_gather_gemm:
+      return in_chunks ? profile.all_to_all : profile.all_gather;
+    case Pattern::gemm_all_to_all:
+      return profile.all_to_all;
+    case Pattern::gemm_all_reduce:
+    case Pattern::gemm:
+      break;
+  }
+  return profile.all_reduce;
+}
+
+GroupProblem problem_of(const Plan& plan) {
+  return {map_of(plan), plan.at_once(), unit_bytes(plan, plan.division), plan.model};
+}
+
+// Without overlap: one after the other, each with the whole GPU.
+Prediction predict_sequence(const Plan& plan) {
+  GroupProblem problem = problem_of(plan);
+  const tilepost_model_t model = plan.model;
+  problem.model.wave = model.sequence_wave;
+  const bool gathers = plan.pattern == Pattern::all_gather_gemm;
+  const double computed = computed_us(problem, schedule_positions(problem.map));
+  const double sent = model.sequence_latency +
+                      static_cast<double>(bytes_of_group(plan, 0)) * model.sequence_per_byte;
+  Prediction prediction;
+  prediction.gemm = computed;
+  prediction.total = computed + sent;
+  prediction.group_ready = {gathers ? prediction.total : computed};
+  prediction.collective_start = {gathers ? 0 : computed};
+  prediction.collective_end = {gathers ? sent : prediction.total};
+  return prediction;
+}
+
+// Communication first: a group's tiles start when they have come and the ones before are done.
+Prediction predict_arrivals(const Plan& plan) {
+  const GroupProblem problem = problem_of(plan);
+  const tilepost_model_t& model = plan.model;
+  const std::vector<tilepost_group_t>& groups = plan.map.groups;
+  Prediction prediction;
+  double end = 0;
+  for (size_t g = 0; g < groups.size(); ++g) {
+    const double bytes = static_cast<double>(bytes_of_group(plan, g));
+    prediction.collective_start.push_back(end);
+    end += g == 0 ? model.wait : model.latency + bytes * model.per_byte;
+    prediction.collective_end.push_back(end);
+    double ready = 0;
+    for (size_t h = 0; h <= g; ++h) {
+      const int64_t positions =
+          int64_t{groups[g].first_tile} + groups[g].num_tiles - int64_t{groups[h].first_tile};
+      ready = std::max(ready, prediction.collective_end[h] + computed_us(problem, positions));
+    }
+    prediction.group_ready.push_back(ready);
+  }
+  prediction.gemm = computed_us(problem, static_cast<int64_t>(plan.map.tiles.size()));
+  prediction.total = prediction.group_ready.back();
+  return prediction;
+}
+
 }  // namespace
 
 CollectiveModel model_collective(Pattern pattern, int ranks, int ctas, int lanes,
                                  bool beside_gemm) {
   if (ranks == 1 || !communicates(pattern)) return {};
   const MachineProfile& profile = h200_nvlink_profile();
-  // A ring sends 2 (ranks - 1) / ranks of the data from every rank; CTAs bound what a rank sends
-  // per second, and so does its link.
-  const auto sent = [](double world) { return 2 * (world - 1) / world; };
+  const CollectiveProfile& collective = collective_of(profile, pattern, beside_gemm);
+  // CTAs bound what a rank sends per second, and so does its link.
+  const auto sent = [&](double world) { return collective.sent * (world - 1) / world; };
   const double busy = lanes > 1 ? ctas * profile.lane_share : ctas;
   const double by_ctas =
-      interpolate(profile.us_per_mib, busy) * sent(ranks) / sent(profile.all_reduce_ranks);
-  const double by_wire = interpolate(profile.wire_us_per_mib, ranks) * sent(ranks);
+      interpolate(collective.us_per_mib, busy) * sent(ranks) / sent(profile.collective_ranks);
+  const double by_wire = interpolate(collective.wire_us_per_mib, ranks) * sent(ranks);
   const double factor = beside_gemm ? profile.beside_gemm : 1.0;
-  const double latency = interpolate(profile.latency_us, ranks) * factor;
-  return {latency / lanes, std::max(by_ctas, by_wire) / kMib * factor, latency - latency / lanes};
+  double latency = interpolate(collective.latency_us, ranks) * factor;
+  double per_byte = std::max(by_ctas, by_wire) / kMib * factor;
+  if (pattern == Pattern::all_gather_gemm) {
+    // Small chunks are no quicker than a whole AllGather, and each is followed by its arrival's
+    // post; whole, the copy of the own rows comes first.
+    latency = interpolate(profile.all_gather.latency_us, ranks) * factor + profile.step_us;
+    per_byte += 2.0 / ranks / profile.memory_bytes_per_us;  // own rows are read and written
+  }
+  return {latency / lanes, per_byte, latency - latency / lanes};
 }
 
 double wait_us(Wait wait) {
   return wait == Wait::stream ? kStreamWaitUs : h200_nvlink_profile().wait_us;
 }
 
-Prediction predict(const Plan& plan, const GemmModel& gemm) {
+int64_t unit_bytes(const Plan& plan, Division division) {
+  return division == Division::arrivals ? plan.k * bytes_of(plan.input) : kElementBytes;
+}
+
+double nine_digits(double value) {
+  return std::strtod(number_text(value).c_str(), nullptr);
+}
+
+int64_t bytes_of_group(const Plan& plan, size_t g) {
+  if (plan.pattern != Pattern::all_gather_gemm) return plan.map.groups[g].count * kElementBytes;
+  const tilepost_map_t map = map_of(plan);
+  const int64_t row = plan.k * bytes_of(plan.input), share = share_rows(map);
+  if (plan.division != Division::arrivals) return plan.m * row;
+  if (g == 0) return rows_of_rank(map, 0) * row;
+  const auto rows = [&](size_t at) { return std::min(int64_t{map.cuts[at]} * map.tile_m, share); };
+  return (rows(g) - rows(g - 1)) * map.ranks * row;
+}
+
+Prediction predict(const Plan& plan) {
+  if (plan.arch == Arch::host) return {};
+  if (plan.transport == Transport::none) return predict_sequence(plan);
+  if (plan.division == Division::arrivals) return predict_arrivals(plan);
   Prediction prediction;
-  if (plan.arch == Arch::host) return prediction;
-  const bool overlap = plan.transport != Transport::none;
-  const int ctas = overlap ? plan.comm_ctas : h200_nvlink_profile().default_ctas;
-  const CollectiveModel collective =
-      model_collective(plan.pattern, plan.ranks, ctas, plan.comm_lanes, overlap);
+  const GroupProblem problem = problem_of(plan);
+  const tilepost_model_t& model = plan.model;
   double served = 0;  // when the links are free
-  for (const tilepost_group_t& group : plan.map.groups) {
-    const double ready = gemm.ready(int64_t{group.first_tile} + group.num_tiles, plan.at_once());
-    const double waited = ready + (overlap ? wait_us(plan.wait) : 0.0);
-    const size_t before = prediction.collective_end.size();
+  for (size_t g = 0; g < plan.map.groups.size(); ++g) {
+    const tilepost_group_t& group = plan.map.groups[g];
+    const double ready = computed_us(problem, int64_t{group.first_tile} + group.num_tiles);
+    const double waited = ready + model.wait;
     const size_t lanes = static_cast<size_t>(plan.comm_lanes);
-    const double lane_free = before < lanes ? 0 : prediction.collective_end[before - lanes];
-    const double start = std::max(waited, lane_free);
-    served = std::max(waited, served) + collective.time(group.count * kElementBytes);
-    const double end = served + collective.tail;
+    const double lane_free = g < lanes ? 0 : prediction.collective_end[g - lanes];
+    served = std::max(waited, served) + model.latency +
+             static_cast<double>(bytes_of_group(plan, g)) * model.per_byte;
     prediction.group_ready.push_back(ready);
-    prediction.collective_start.push_back(start);
-    prediction.collective_end.push_back(end);
+    prediction.collective_start.push_back(std::max(waited, lane_free));
+    prediction.collective_end.push_back(served + model.tail);
     prediction.gemm = ready;
   }
   prediction.total = prediction.collective_end.empty() ? 0 : prediction.collective_end.back();

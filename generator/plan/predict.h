@@ -10,6 +10,7 @@
 #include "generator/plan/kernels.h"
 #include "generator/plan/plan.h"
 #include "generator/plan/profile.h"
+#include "tilepost/groups.h"
 
 namespace tilepost {
 
@@ -18,12 +19,12 @@ struct GemmModel {
   double start = 0;  // before the first wave
   double wave = 0;   // one wave on a grid of `reference_ctas`
   double reference_ctas = 1;
-  double least_factor = 0;  // of wave: no clock is higher
-  double clock_gain = 0;    // a grid of x reference_ctas clocks x^-clock_gain as fast
-  double memory = 0;        // per position, what reading its operands takes all SMs
+  double least_factor = 0;          // of wave: no clock is higher
+  double clock_gain = 0;            // a grid of x reference_ctas clocks x^-clock_gain as fast
+  double read_b = 0, read_row = 0;  // tilepost_model_t
 
-  // When the first `positions` positions are done on a grid of `ctas`.
-  double ready(int64_t positions, int ctas) const;
+  // One wave on a grid that computes `at_once` positions.
+  double wave_on(int at_once) const;
 };
 
 // The plan's product by one kernel. `beside_collective`: collectives run on other SMs meanwhile.
@@ -35,21 +36,30 @@ struct CollectiveModel {
   double latency = 0;
   double per_byte = 0;
   double tail = 0;  // of the last collective, which no other lane hides
-
-  double time(int64_t bytes) const { return latency + static_cast<double>(bytes) * per_byte; }
 };
 
-// The pattern's collectives: ring AllReduces on `ctas` CTAs per rank, `lanes` of them overlapping:
-// the links are shared, the latency of one hides behind the others. `beside_gemm`: a GEMM runs
-// meanwhile. Nothing takes no time.
+// The pattern's collectives on `ctas` CTAs per rank, `lanes` of them overlapping: the links are
+// shared, the latency of one hides behind the others. `beside_gemm`: a GEMM runs meanwhile. Nothing
+// takes no time. all_gather_gemm: in chunks beside the GEMM, which are sends and receives, and
+// whole otherwise, the copy of the own rows included.
 CollectiveModel model_collective(Pattern pattern, int ranks, int ctas, int lanes, bool beside_gemm);
 
 // From a counter's last raise to the start of the collective that waits for it.
 double wait_us(Wait wait);
 
-// The timeline of a finished plan: groups become ready in schedule order, each collective starts
-// when its group is ready and its lane is free, and the links serve one after the other. `sequence`
-// is the caller's to fill.
-Prediction predict(const Plan& plan, const GemmModel& gemm);
+// Bytes of what one unit of tilepost::GroupProblem::unit_bytes stands for.
+int64_t unit_bytes(const Plan& plan, Division division);
+
+// A number as it is printed into generated code, 9 digits, so that the runtime's is the planner's.
+double nine_digits(double value);
+
+// Bytes that group `g` of a finished plan sends, or brings in.
+int64_t bytes_of_group(const Plan& plan, size_t g);
+
+// The timeline of a finished plan by plan.model: groups become ready in schedule order, each
+// collective starts when its group is ready and its lane is free, and the links serve one after the
+// other; where communication comes first, tiles wait for their chunk. `sequence` is the caller's to
+// fill.
+Prediction predict(const Plan& plan);
 
 }  // namespace tilepost

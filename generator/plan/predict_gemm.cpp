@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "generator/plan/cuts.h"
 #include "generator/plan/predict.h"
 #include "generator/plan/small_kernel.h"
 
@@ -79,11 +78,8 @@ double ghz(const MachineProfile& profile, const Plan& plan, const KernelConfig& 
 
 }  // namespace
 
-double GemmModel::ready(int64_t positions, int ctas) const {
-  const auto waves = static_cast<double>((positions + ctas - 1) / ctas);
-  const double factor = std::max(std::pow(ctas / reference_ctas, clock_gain), least_factor);
-  const double computed = waves * wave * factor;
-  return start + std::max(computed, static_cast<double>(positions) * memory);
+double GemmModel::wave_on(int at_once) const {
+  return wave * std::max(std::pow(at_once / reference_ctas, clock_gain), least_factor);
 }
 
 GemmModel model_gemm(const Plan& plan, const KernelConfig& config, const KernelRequest& request,
@@ -107,10 +103,9 @@ GemmModel model_gemm(const Plan& plan, const KernelConfig& config, const KernelR
     model.clock_gain = profile.clock_gain;
     model.least_factor = ghz(profile, plan, config, request) / profile.max_ghz;
   }
-  const TileCover cover{plan.m, plan.n, config.tile_m, config.tile_n, request.cluster, plan.layout};
-  const double bytes = (static_cast<double>(plan.m) + static_cast<double>(plan.n)) *
-                       static_cast<double>(plan.k) * bytes_of(request.element);
-  model.memory = bytes / profile.memory_bytes_per_us / static_cast<double>(cover.positions());
+  const double row = static_cast<double>(plan.k) * bytes_of(request.element);
+  model.read_row = row / profile.memory_bytes_per_us;
+  model.read_b = static_cast<double>(plan.n) * model.read_row;
   return model;
 }
 

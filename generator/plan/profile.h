@@ -11,6 +11,15 @@ struct ProfilePoint {
   double x, y;
 };
 
+// One collective: latency + bytes * us_per_mib(CTAs). Bytes are those of the largest buffer on a
+// rank: what is reduced, what is gathered, what is exchanged.
+struct CollectiveProfile {
+  double sent;  // of the bytes, times (ranks - 1) / ranks: what every rank sends
+  std::vector<ProfilePoint> us_per_mib;       // against CTAs, over collective_ranks ranks
+  std::vector<ProfilePoint> latency_us;       // against ranks, the cost of one more collective
+  std::vector<ProfilePoint> wire_us_per_mib;  // floor per MiB that a rank sends, against ranks
+};
+
 struct MachineProfile {
   const char* name;
 
@@ -31,15 +40,14 @@ struct MachineProfile {
   double start_us;                        // launch, pipeline fill and drain
   double beside_collective;  // GEMM time next to a collective on other SMs, against alone
 
-  // ---- Ring AllReduce over `all_reduce_ranks` ranks: latency + bytes * us_per_mib(CTAs)
-  int all_reduce_ranks;
-  std::vector<ProfilePoint> us_per_mib;       // against CTAs
-  std::vector<ProfilePoint> latency_us;       // against ranks, the cost of one more collective
-  std::vector<ProfilePoint> wire_us_per_mib;  // floor per MiB that a rank sends, against ranks
-  double beside_gemm;                         // collective time next to a GEMM, against alone
+  // ---- Collectives
+  CollectiveProfile all_reduce, reduce_scatter, all_gather, all_to_all;
+  int collective_ranks;  // of the tables over CTAs
+  double beside_gemm;    // collective time next to a GEMM, against alone
   double lane_share;  // of two lanes' CTAs that are busy on average: one fills or drains its ring
   int default_ctas;   // what NCCL takes when it may choose
   double wait_us;     // from the counter's last raise to the collective's start
+  double step_us;     // AllGather: a copy or a post between collectives on the stream
 };
 
 // Four H200 (132 SMs, NV18), CUDA 13.0, NCCL 2.28, bf16.

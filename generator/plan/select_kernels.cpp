@@ -6,6 +6,7 @@
 #include "generator/plan/small_kernel.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "tilepost/cuts.h"
 
 namespace tilepost {
 namespace {
@@ -126,22 +127,35 @@ bool apply_stages(Draft& draft, std::vector<KernelConfig>& configs) {
   return false;
 }
 
+// Rows of the buffer where tiles are stored, each as wide as the output or as a tile.
+int64_t stored_rows(const tilepost_map_t& map) {
+  switch (map.division) {
+    case TILEPOST_DIVISION_COLUMNS:
+      return slab_rows(map) * tiles_n(map);
+    case TILEPOST_DIVISION_SHARES:
+      return int64_t{share_tiles(map)} * map.tile_m * map.ranks;
+    case TILEPOST_DIVISION_ROWS:
+    case TILEPOST_DIVISION_ARRIVALS:
+      break;
+  }
+  return map.layout == TILEPOST_TILE ? schedule_positions(map) * map.tile_m : map.m;
+}
+
 // Positions are 32-bit in the kernel, and the table of them lies in device memory.
 bool fits_table(Draft& draft) {
   constexpr int64_t kMaxPositions = 1 << 24;
+  const bool overlap = draft.spec.transport.value != Transport::none;
   const KernelChoice* largest = nullptr;
   int64_t least = INT64_MAX;
   for (const KernelChoice& kernel : draft.kernels) {
-    const TileCover cover = draft.cover(kernel);
-    if (cover.positions() >= least) continue;
-    least = cover.positions();
+    const int64_t positions = schedule_positions(draft.recipe(kernel, overlap));
+    if (positions >= least) continue;
+    least = positions;
     largest = &kernel;
   }
   const auto too_large = [&](const KernelChoice& kernel) {
-    const TileCover cover = draft.cover(kernel);
-    const bool slots = draft.plan.layout == OutputLayout::tile;
-    const int64_t rows = slots ? cover.positions() * cover.tile_m : cover.m;
-    return cover.positions() > kMaxPositions || rows > INT32_MAX;
+    const tilepost_map_t map = draft.recipe(kernel, overlap);
+    return schedule_positions(map) > kMaxPositions || stored_rows(map) > INT32_MAX;
   };
   std::vector<KernelChoice> kept = draft.kernels;
   llvm::erase_if(kept, too_large);
@@ -198,7 +212,9 @@ bool select_kernels(Draft& draft) {
   const std::string not_tma = plan.arch == Arch::sm_90a ? why_not_tma(plan) : "";
   const bool tma = plan.arch == Arch::sm_90a && not_tma.empty();
   std::vector<KernelConfig> configs = catalogue(draft, not_tma);
-  llvm::erase_if(configs, [&](const KernelConfig& config) { return !can_sum(config, plan); });
+  llvm::erase_if(configs, [&](const KernelConfig& config) {
+    return !can_sum(config, plan) || !can_route(config, plan);
+  });
   std::vector<int> cluster_choices;
   // All three report before any of them stops the planning.
   const bool cluster_ok = clusters(draft, tma, not_tma, cluster_choices);

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <vector>
 
+#include "generator/plan/describe.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -11,7 +13,6 @@ namespace tilepost {
 namespace {
 
 constexpr int kColumns = 88;  // at most, beside the margin
-constexpr int kMargin = 13;
 
 // A round number times a power of ten, so that the axis is easy to read.
 double round_step(double least) {
@@ -42,7 +43,7 @@ class Axis {
   }
 
   // Labels every ten columns.
-  std::string ruler(double total) const {
+  std::string ruler(double total, size_t margin) const {
     std::string labels, ticks;
     const int end = at(total);
     for (int column = 0; column <= end + 9; column += 10) {
@@ -51,16 +52,16 @@ class Axis {
       labels += label;
       ticks += column + 10 <= end + 9 ? "|---------" : "|";
     }
-    return std::string(kMargin, ' ') + labels + "\n" + std::string(kMargin, ' ') + ticks + "\n";
+    return std::string(margin, ' ') + labels + "\n" + std::string(margin, ' ') + ticks + "\n";
   }
 
  private:
   double column_;  // us
 };
 
-std::string lane_line(const char* name, const std::string& lane) {
+std::string lane_line(const char* name, const std::string& lane, size_t margin) {
   std::string line = std::string("  ") + name;
-  line.resize(kMargin, ' ');
+  line.resize(margin, ' ');
   return line + lane + "\n";
 }
 
@@ -72,9 +73,12 @@ std::string draw_timeline(const Plan& plan) {
   const Axis axis(prediction.total);
   std::string gemm;
   std::vector<std::string> lanes(communicates(plan.pattern) ? plan.comm_lanes : 0);
+  const bool comes_first = plan.pattern == Pattern::all_gather_gemm;
   double before = 0;
   for (size_t g = 0; g < prediction.group_ready.size(); ++g) {
-    axis.fill(gemm, before, prediction.group_ready[g], letter(g));
+    if (comes_first) before = std::max(before, prediction.collective_end[g]);
+    if (plan.map.groups[g].num_tiles > 0)
+      axis.fill(gemm, before, prediction.group_ready[g], letter(g));
     before = prediction.group_ready[g];
     if (prediction.collective_end[g] > prediction.collective_start[g])
       axis.fill(lanes[g % lanes.size()], prediction.collective_start[g],
@@ -82,8 +86,13 @@ std::string draw_timeline(const Plan& plan) {
   }
   std::string text = llvm::formatv("timeline, {0} us a column, groups by their digit\n",
                                    llvm::format("%g", axis.column()));
-  text += axis.ruler(prediction.total) + lane_line("GEMM", gemm);
-  for (const std::string& lane : lanes) text += lane_line("AllReduce", lane);
+  const size_t margin = std::max<size_t>(13, 4 + std::strlen(collective_name(plan.pattern)));
+  std::string collectives;
+  for (const std::string& lane : lanes)
+    collectives += lane_line(collective_name(plan.pattern), lane, margin);
+  text += axis.ruler(prediction.total, margin);
+  gemm = lane_line("GEMM", gemm, margin);
+  text += comes_first ? collectives + gemm : gemm + collectives;
   return text;
 }
 

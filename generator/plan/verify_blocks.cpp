@@ -1,107 +1,188 @@
-#include "generator/plan/verify_blocks.h"
-
-#include <algorithm>
-#include <vector>
-
+#include "generator/plan/verify_parts.h"
 #include "llvm/Support/FormatVariadic.h"
 
 namespace tilepost {
 namespace {
 
-// Destination rows [row, end) of one tile, in tile column `n`.
+using llvm::formatv;
+
+// Destination rows [row, end) of one tile, in column `n`.
 struct Strip {
   int32_t n;
   int64_t row, end;
   bool operator<(const Strip& other) const { return n != other.n ? n < other.n : row < other.row; }
 };
 
-// Panel layout: a tile writes a rectangle of a row-major matrix of plan.n columns. Tile columns
-// partition the columns, so the group's elements are a block of whole rows exactly if in every tile
-// column the rectangles' rows follow each other from the block's first row to its last.
-void verify_panel_group(const Plan& plan, size_t g, std::vector<Strip>& strips,
-                        Findings& findings) {
-  const tilepost_group_t& group = plan.map.groups[g];
-  const int64_t columns = (plan.n + plan.kernel.tile_n - 1) / plan.kernel.tile_n;
-  if (group.offset % plan.n != 0 || group.count % plan.n != 0) {
-    findings.add(
-        llvm::formatv("group {0} is not a block of whole rows: offset {1}, count {2}, rows "
-                      "of {3}",
-                      g, group.offset, group.count, plan.n));
-    return;
-  }
-  const int64_t first_row = group.offset / plan.n;
-  const int64_t end_row = first_row + group.count / plan.n;
-  strips.clear();
-  for (int32_t t = group.first_tile; t < group.first_tile + group.num_tiles; ++t) {
-    const tilepost_tile_t& tile = plan.map.tiles[t];
-    if (tile.row < 0) continue;
-    // Rows beyond the output are clipped where they are computed, not where they are stored.
-    const int64_t height =
-        std::min<int64_t>(plan.kernel.tile_m, plan.m - int64_t{tile.m} * plan.kernel.tile_m);
-    strips.push_back({tile.n, tile.row, tile.row + height});
-  }
-  std::sort(strips.begin(), strips.end());
-  size_t next = 0;
-  for (int32_t n = 0; n < columns; ++n) {
-    int64_t row = first_row;
-    for (; next < strips.size() && strips[next].n == n; ++next) {
-      if (strips[next].row != row)
-        return findings.add(
-            llvm::formatv("group {0}, tile column {1}: a tile starts at row {2}, "
-                          "expected {3}",
-                          g, n, strips[next].row, row));
-      row = strips[next].end;
-    }
-    if (row != end_row)
-      return findings.add(
-          llvm::formatv("group {0}, tile column {1}: tiles end at row {2}, the "
-                        "block at row {3}",
-                        g, n, row, end_row));
-  }
-}
+class BlockCheck {
+ public:
+  BlockCheck(const Plan& plan, Findings& findings)
+      : plan_(plan), geometry_(plan), findings_(findings) {}
 
-// Tile layout: a tile writes one whole slot of tile_m * tile_n elements.
-void verify_slot_group(const Plan& plan, size_t g, std::vector<int64_t>& slots,
-                       Findings& findings) {
-  const tilepost_group_t& group = plan.map.groups[g];
-  slots.clear();
-  for (int32_t t = group.first_tile; t < group.first_tile + group.num_tiles; ++t)
-    if (plan.map.tiles[t].row >= 0)
-      slots.push_back(int64_t{plan.map.tiles[t].row} * plan.kernel.tile_n);
-  std::sort(slots.begin(), slots.end());
-  int64_t element = group.offset;
-  for (const int64_t slot : slots) {
-    if (slot != element)
-      return findings.add(
-          llvm::formatv("group {0}: a slot starts at element {1}, expected {2}", g, slot, element));
-    element += int64_t{plan.kernel.tile_m} * plan.kernel.tile_n;
+  // Division::rows, panel: rows keep their place. A tile writes a rectangle of a row-major matrix.
+  // Tile columns partition the columns, so the group's elements are a block of whole rows exactly
+  // if in every tile column the rectangles' rows follow each other from the block's first row to
+  // its last.
+  void band(size_t g) {
+    const tilepost_group_t& group = plan_.map.groups[g];
+    if (!whole_rows(g, geometry_.n)) return;
+    const int64_t first_row = group.offset / geometry_.n;
+    const int64_t end_row = first_row + group.count / geometry_.n;
+    strips_.clear();
+    for_tiles(g, [&](size_t t, const tilepost_tile_t& tile) {
+      stays_in_place(t, tile);
+      // Rows beyond the output are clipped where they are computed, not where they are stored.
+      const int64_t height = std::min<int64_t>(geometry_.tile_m, geometry_.m - tile.m);
+      strips_.push_back({tile.n, tile.row, tile.row + height});
+    });
+    std::sort(strips_.begin(), strips_.end());
+    size_t next = 0;
+    for (int64_t n = 0; n < geometry_.n; n += geometry_.tile_n) {
+      int64_t row = first_row;
+      for (; next < strips_.size() && strips_[next].n == n; ++next) {
+        if (strips_[next].row != row) return misplaced(g, n, strips_[next].row, row);
+        row = strips_[next].end;
+      }
+      if (row != end_row)
+        return findings_.add(
+            formatv("group {0}, column {1}: tiles end at row {2}, the block at "
+                    "row {3}",
+                    g, n, row, end_row));
+    }
   }
-  if (element != group.offset + group.count)
-    findings.add(llvm::formatv("group {0}: slots end at element {1}, the block at {2}", g, element,
-                               group.offset + group.count));
+
+  // Division::rows, tile layout: a tile writes one whole slot of tile_m * tile_n elements.
+  void slots(size_t g) {
+    const tilepost_group_t& group = plan_.map.groups[g];
+    std::vector<int64_t> slots;
+    for_tiles(g, [&](size_t, const tilepost_tile_t& tile) {
+      slots.push_back(int64_t{tile.row} * geometry_.tile_n);
+    });
+    std::sort(slots.begin(), slots.end());
+    int64_t element = group.offset;
+    for (const int64_t slot : slots) {
+      if (slot != element)
+        return findings_.add(
+            formatv("group {0}: a slot starts at element {1}, expected {2}", g, slot, element));
+      element += int64_t{geometry_.tile_m} * geometry_.tile_n;
+    }
+    if (element != group.offset + group.count)
+      findings_.add(formatv("group {0}: slots end at element {1}, the block at {2}", g, element,
+                            group.offset + group.count));
+  }
+
+  // Division::shares: the block is an equal part of every share, one after the other, and every
+  // group continues in each share where the one before ended. Together with the bijection nothing
+  // else is needed: a tile's place tells which one it must be.
+  void parts(size_t g) {
+    const tilepost_group_t& group = plan_.map.groups[g];
+    if (!whole_rows(g, geometry_.n * geometry_.shares * geometry_.tile_m)) return;
+    const int64_t part = group.count / geometry_.n / geometry_.shares;
+    const int64_t first_row = group.offset / geometry_.n;
+    const int64_t before = first_row / geometry_.shares;  // rows of each share in earlier groups
+    for_tiles(g, [&](size_t, const tilepost_tile_t& tile) {
+      const int64_t within = tile.m % geometry_.share - before;
+      const int64_t row = first_row + tile.m / geometry_.share * part + within;
+      if (within < 0 || within >= part || tile.row != row) misplaced(g, tile.n, tile.row, row);
+    });
+  }
+
+  // Division::columns: the block is whole slabs, one for each tile column, in which rows keep their
+  // order.
+  void slabs(size_t g) {
+    const tilepost_group_t& group = plan_.map.groups[g];
+    const int64_t slab = plan_.map.send_elements / geometry_.tiles_n;  // elements
+    if (slab % geometry_.tile_n != 0 || slab * geometry_.tiles_n != plan_.map.send_elements ||
+        slab / geometry_.tile_n < geometry_.shares * geometry_.share)
+      return findings_.add(formatv("group {0}: slabs of {1} elements have no room for {2} shares",
+                                   g, slab, geometry_.shares));
+    if (!whole_rows(g, slab)) return;
+    for_tiles(g, [&](size_t, const tilepost_tile_t& tile) {
+      const int64_t column = tile.n / geometry_.tile_n;
+      const int64_t row = column * (slab / geometry_.tile_n) + tile.m;
+      if (column * slab < group.offset || (column + 1) * slab > group.offset + group.count ||
+          tile.m + geometry_.tile_m > slab / geometry_.tile_n || tile.row != row)
+        misplaced(g, tile.n, tile.row, row);
+    });
+  }
+
+  // Division::arrivals: the output is written in place and no block is sent.
+  void no_block(size_t g) {
+    const tilepost_group_t& group = plan_.map.groups[g];
+    if (group.offset != 0 || group.count != 0)
+      findings_.add(formatv("group {0} sends a block, offset {1}, count {2}, after its GEMM", g,
+                            group.offset, group.count));
+    for_tiles(g, [&](size_t t, const tilepost_tile_t& tile) { stays_in_place(t, tile); });
+  }
+
+ private:
+  template <class Visit>
+  void for_tiles(size_t g, Visit visit) {
+    const tilepost_group_t& group = plan_.map.groups[g];
+    for (int32_t i = 0; i < group.num_tiles && !findings_.full(); ++i) {
+      const size_t t = static_cast<size_t>(group.first_tile) + i;
+      if (plan_.map.tiles[t].row >= 0) visit(t, plan_.map.tiles[t]);
+    }
+  }
+
+  bool whole_rows(size_t g, int64_t elements) {
+    const tilepost_group_t& group = plan_.map.groups[g];
+    if (group.offset % elements == 0 && group.count % elements == 0) return true;
+    findings_.add(
+        formatv("group {0} is not a block of whole rows: offset {1}, count {2}, rows of "
+                "{3}",
+                g, group.offset, group.count, elements));
+    return false;
+  }
+
+  void stays_in_place(size_t t, const tilepost_tile_t& tile) {
+    if (tile.row != tile.m)
+      findings_.add(formatv("position {0}: row {1} goes to row {2} of a row-major output", t,
+                            tile.m, tile.row));
+  }
+
+  void misplaced(size_t g, int64_t n, int64_t row, int64_t expected) {
+    findings_.add(formatv("group {0}, column {1}: a tile starts at row {2}, expected {3}", g, n,
+                          row, expected));
+  }
+
+  const Plan& plan_;
+  const Geometry geometry_;
+  Findings& findings_;
+  std::vector<Strip> strips_;
+};
+
+void check_block(const Plan& plan, size_t g, BlockCheck& check) {
+  switch (plan.division) {
+    case Division::rows:
+      return plan.layout == OutputLayout::panel ? check.band(g) : check.slots(g);
+    case Division::shares:
+      return check.parts(g);
+    case Division::columns:
+      return check.slabs(g);
+    case Division::arrivals:
+      return check.no_block(g);
+  }
 }
 
 }  // namespace
 
 void verify_blocks(const Plan& plan, Findings& findings) {
-  std::vector<Strip> strips;
-  std::vector<int64_t> slots;
+  const bool sent = plan.division != Division::arrivals;
+  BlockCheck check(plan, findings);
   int64_t end = 0;
   for (size_t g = 0; g < plan.map.groups.size() && !findings.full(); ++g) {
     const tilepost_group_t& group = plan.map.groups[g];
-    if (group.count <= 0) findings.add(llvm::formatv("group {0} sends nothing", g));
-    if (group.offset != end)
-      findings.add(llvm::formatv("group {0} starts at element {1}, the one before ends at {2}", g,
-                                 group.offset, end));
+    if (sent && group.count <= 0) findings.add(formatv("group {0} sends nothing", g));
+    if (sent && group.offset != end)
+      findings.add(formatv("group {0} starts at element {1}, the one before ends at {2}", g,
+                           group.offset, end));
     end = group.offset + group.count;
-    if (plan.layout == OutputLayout::panel)
-      verify_panel_group(plan, g, strips, findings);
-    else
-      verify_slot_group(plan, g, slots, findings);
+    check_block(plan, g, check);
   }
+  if (!sent) end = plan.m * plan.n;
   if (end != plan.map.send_elements)
-    findings.add(llvm::formatv("groups end at element {0}, the send buffer at {1}", end,
-                               plan.map.send_elements));
+    findings.add(
+        formatv("groups end at element {0}, the send buffer at {1}", end, plan.map.send_elements));
 }
 
 }  // namespace tilepost

@@ -1,4 +1,4 @@
-#include "generator/plan/verify_operands.h"
+#include "generator/plan/verify_parts.h"
 
 #include "llvm/Support/FormatVariadic.h"
 
@@ -10,15 +10,30 @@ using llvm::formatv;
 // What the pattern and the types allow.
 void check_operations(const Plan& plan, Findings& findings) {
   const int nonlinear = TILEPOST_GELU | TILEPOST_SILU | TILEPOST_RESIDUAL;
-  if (communicates(plan.pattern) && (plan.epilogue & nonlinear) != 0)
+  if (reduces(plan.pattern) && (plan.epilogue & nonlinear) != 0)
     findings.add(formatv("epilogue {0:x} before a sum over ranks", plan.epilogue));
   if (!communicates(plan.pattern) && plan.transport != Transport::none)
     findings.add(formatv("transport {0} with nothing to send", name_of(plan.transport)));
+  if (plan.routing != Routing::even && plan.pattern != Pattern::gemm_all_to_all)
+    findings.add(formatv("routing {0} with {1}", name_of(plan.routing), name_of(plan.pattern)));
   if (plan.output == ElementType::e4m3) findings.add("an output of 8 bits");
   if (plan.input != ElementType::e4m3) return;
   if (plan.operands == GemmLayout::nn) findings.add("e4m3 along n");
   if (plan.arch == Arch::sm_80 || plan.arch == Arch::sm_86)
     findings.add(formatv("e4m3 on {0}", name_of(plan.arch)));
+}
+
+// What a consumer can follow.
+void check_consumer(const Plan& plan, Findings& findings) {
+  const bool tiles = plan.layout == OutputLayout::tile;
+  const bool exchanges = plan.pattern == Pattern::gemm_all_to_all;
+  const bool gathers = plan.pattern == Pattern::all_gather_gemm;
+  if (gathers && tiles) findings.add("tiles in slot order, and nothing is sent after the GEMM");
+  const bool unpermutes = plan.consumer == Consumer::unpermute;
+  const bool norms = plan.consumer != Consumer::none && !unpermutes;
+  if ((unpermutes && !tiles) || (norms && (exchanges || gathers)))
+    findings.add(formatv("consumer {0} after {1} in layout {2}", name_of(plan.consumer),
+                         name_of(plan.pattern), name_of(plan.layout)));
 }
 
 // A box of a tensor map and the rows it cuts: CUDA driver API, cuTensorMapEncodeTiled.
@@ -47,6 +62,7 @@ void check_tensor_maps(const Plan& plan, Findings& findings) {
 
 void verify_operands(const Plan& plan, Findings& findings) {
   check_operations(plan, findings);
+  check_consumer(plan, findings);
   check_tensor_maps(plan, findings);
 }
 

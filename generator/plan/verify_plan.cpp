@@ -1,25 +1,16 @@
 // The verifier: every invariant of a plan, checked from what the plan says and not with the code
 // that made it. Linear in the tiles but for one sort per group.
-#include <algorithm>
 #include <numeric>
 
 #include "generator/plan/arch.h"
 #include "generator/plan/make_plan.h"
-#include "generator/plan/verify_blocks.h"
-#include "generator/plan/verify_operands.h"
+#include "generator/plan/verify_parts.h"
 #include "llvm/Support/FormatVariadic.h"
 
 namespace tilepost {
 namespace {
 
 using llvm::formatv;
-
-int64_t rows_of_tiles(const Plan& plan) {
-  return (plan.m + plan.kernel.tile_m - 1) / plan.kernel.tile_m;
-}
-int64_t columns_of_tiles(const Plan& plan) {
-  return (plan.n + plan.kernel.tile_n - 1) / plan.kernel.tile_n;
-}
 
 // Sizes that everything below divides by or indexes with.
 bool check_sizes(const Plan& plan, Findings& findings) {
@@ -30,120 +21,63 @@ bool check_sizes(const Plan& plan, Findings& findings) {
     findings.add("a size is not positive");
     return false;
   }
-  const size_t covered = static_cast<size_t>(rows_of_tiles(plan)) * columns_of_tiles(plan);
-  if (plan.map.positions.size() != covered) {
-    findings.add(formatv("{0} tiles have a position, the output has {1}", plan.map.positions.size(),
-                         covered));
-    return false;
-  }
   return true;
 }
 
-// Every tile of the output has exactly one position, `positions` is the inverse, padding lies
-// outside the output and is not stored.
-void check_bijection(const Plan& plan, Findings& findings) {
-  const int64_t tiles_m = rows_of_tiles(plan), tiles_n = columns_of_tiles(plan);
-  std::vector<bool> seen(plan.map.positions.size());
-  int64_t stored = 0;
-  for (size_t t = 0; t < plan.map.tiles.size() && !findings.full(); ++t) {
-    const tilepost_tile_t& tile = plan.map.tiles[t];
-    const bool inside = tile.m >= 0 && tile.m < tiles_m && tile.n >= 0 && tile.n < tiles_n;
-    if (!inside) {
-      if (tile.row >= 0)
-        findings.add(formatv("position {0}: padding tile ({1}, {2}) is stored at row {3}", t,
-                             tile.m, tile.n, tile.row));
-      continue;
-    }
-    if (tile.row < 0) {
-      findings.add(formatv("position {0}: tile ({1}, {2}) is not stored", t, tile.m, tile.n));
-      continue;
-    }
-    const size_t index = static_cast<size_t>(tile.m) * tiles_n + tile.n;
-    if (seen[index])
-      findings.add(formatv("position {0}: tile ({1}, {2}) comes twice", t, tile.m, tile.n));
-    else
-      ++stored;
-    seen[index] = true;
-    if (plan.map.positions[index] != static_cast<int32_t>(t))
-      findings.add(formatv("tile ({0}, {1}) is at position {2}, the inverse says {3}", tile.m,
-                           tile.n, t, plan.map.positions[index]));
-    if (plan.layout == OutputLayout::panel && tile.row != int64_t{tile.m} * plan.kernel.tile_m)
-      findings.add(formatv("position {0}: tile row {1} goes to row {2} of a row-major output", t,
-                           tile.m, tile.row));
+// The division follows from what is sent and when (docs/architecture.md).
+Division division_for(const Plan& plan) {
+  const bool overlaps = plan.transport != Transport::none;
+  switch (plan.pattern) {
+    case Pattern::gemm:
+    case Pattern::gemm_all_reduce:
+      return Division::rows;
+    case Pattern::all_gather_gemm:
+      return overlaps ? Division::arrivals : Division::rows;
+    case Pattern::gemm_reduce_scatter:
+    case Pattern::gemm_all_to_all:
+      break;
   }
-  if (stored != static_cast<int64_t>(seen.size()))
-    findings.add(formatv("{0} of {1} tiles are stored", stored, seen.size()));
+  if (plan.layout == OutputLayout::tile) return Division::columns;
+  return overlaps && plan.routing != Routing::rows ? Division::shares : Division::rows;
 }
 
-// Cluster-mates, which run at the same time and share B, have one tile column and consecutive rows.
-void check_clusters(const Plan& plan, Findings& findings) {
-  const size_t cluster = static_cast<size_t>(plan.kernel.cluster);
-  const std::vector<tilepost_tile_t>& tiles = plan.map.tiles;
-  if (tiles.size() % cluster != 0)
-    findings.add(formatv("{0} positions are no whole clusters of {1}", tiles.size(), cluster));
-  if (plan.gemm_ctas % plan.kernel.cluster != 0)
-    findings.add(formatv("a grid of {0} is no whole clusters of {1}", plan.gemm_ctas, cluster));
-  if (plan.kernel.launch_cluster < 1 || plan.gemm_ctas % plan.kernel.launch_cluster != 0)
-    findings.add(formatv("a grid of {0} is no whole launched clusters of {1}", plan.gemm_ctas,
-                         plan.kernel.launch_cluster));
-  if (plan.kernel.launch_cluster % plan.kernel.split_k != 0)
-    findings.add(formatv("the {0} CTAs of a tile are no part of a launched cluster of {1}",
-                         plan.kernel.split_k, plan.kernel.launch_cluster));
-  for (size_t t = 0; t < tiles.size() && !findings.full(); ++t) {
-    if (t % cluster == 0) continue;
-    if (tiles[t].n != tiles[t - 1].n || tiles[t].m != tiles[t - 1].m + 1)
-      findings.add(
-          formatv("positions {0} and {1} are cluster-mates but tiles ({2}, {3}) and ({4}, "
-                  "{5}) are not below each other",
-                  t - 1, t, tiles[t - 1].m, tiles[t - 1].n, tiles[t].m, tiles[t].n));
-  }
+bool check_division(const Plan& plan, Findings& findings) {
+  if (plan.division == division_for(plan)) return true;
+  findings.add(formatv("division {0} for {1}, layout {2}, transport {3}, routing {4}",
+                       static_cast<int>(plan.division), name_of(plan.pattern), name_of(plan.layout),
+                       name_of(plan.transport), name_of(plan.routing)));
+  return false;
 }
 
-// Groups partition the schedule; every tile raises its own group's counter, and the target is the
-// sum of what they raise.
-bool check_groups(const Plan& plan, Findings& findings) {
-  const std::vector<tilepost_group_t>& groups = plan.map.groups;
-  if (groups.empty() || groups.size() != plan.cuts.size()) {
-    findings.add(formatv("{0} groups, {1} cuts", groups.size(), plan.cuts.size()));
-    return false;
+// Where the group ends, in what its cut counts, and where the cut says. Arrivals: verify_gather.
+struct CutEnd {
+  int64_t is, said;
+};
+CutEnd end_of(const Plan& plan, size_t g) {
+  const Geometry geometry(plan);
+  const tilepost_group_t& group = plan.map.groups[g];
+  const int64_t cut = plan.cuts[g], end = group.offset + group.count;
+  switch (plan.division) {
+    case Division::shares:
+      return {end, cut * geometry.tile_m * geometry.shares * plan.n};
+    case Division::columns:
+      return {end, cut * (plan.map.send_elements / geometry.tiles_n)};
+    case Division::arrivals:
+      return {0, 0};
+    case Division::rows:
+      break;
   }
-  const int64_t schedule = static_cast<int64_t>(plan.map.tiles.size());
-  int64_t end = 0;
-  for (size_t g = 0; g < groups.size(); ++g) {
-    const tilepost_group_t& group = groups[g];
-    if (group.first_tile != end || group.num_tiles < 1 || end + group.num_tiles > schedule) {
-      findings.add(
-          formatv("group {0} covers positions {1} to {2}, expected to start at {3} and end "
-                  "by {4}",
-                  g, group.first_tile, int64_t{group.first_tile} + group.num_tiles, end, schedule));
-      return false;
-    }
-    end += group.num_tiles;
-    for (int64_t t = group.first_tile; t < end && !findings.full(); ++t)
-      if (plan.map.tiles[t].group != static_cast<int32_t>(g))
-        findings.add(formatv("position {0} of group {1} raises the counter of group {2}", t, g,
-                             plan.map.tiles[t].group));
-    const int64_t raised = int64_t{group.num_tiles} * plan.kernel.signals_per_tile;
-    if (group.target != raised)
-      findings.add(formatv("group {0} waits for {1}, its tiles raise the counter {2} times", g,
-                           group.target, raised));
-  }
-  if (end != schedule) findings.add(formatv("groups end at position {0} of {1}", end, schedule));
-  return end == schedule;
+  if (plan.layout == OutputLayout::tile) return {int64_t{group.first_tile} + group.num_tiles, cut};
+  return {end, std::min(cut * geometry.tile_m, plan.m) * plan.n};
 }
 
 // The cuts say where the groups end, and the groups' waves are the schedule's.
 void check_cuts(const Plan& plan, Findings& findings) {
   for (size_t g = 0; g < plan.cuts.size(); ++g) {
-    const tilepost_group_t& group = plan.map.groups[g];
-    const bool panel = plan.layout == OutputLayout::panel;
-    const int64_t said = panel
-                             ? std::min(int64_t{plan.cuts[g]} * plan.kernel.tile_m, plan.m) * plan.n
-                             : plan.cuts[g];
-    const int64_t is =
-        panel ? group.offset + group.count : int64_t{group.first_tile} + group.num_tiles;
-    if (said != is)
-      findings.add(formatv("group {0} ends at {1}, cut {2} means {3}", g, is, plan.cuts[g], said));
+    const CutEnd end = end_of(plan, g);
+    if (end.is != end.said)
+      findings.add(
+          formatv("group {0} ends at {1}, cut {2} means {3}", g, end.is, plan.cuts[g], end.said));
   }
   const int64_t positions = static_cast<int64_t>(plan.map.tiles.size());
   const int64_t waves = (positions + plan.at_once() - 1) / plan.at_once();
@@ -155,6 +89,18 @@ void check_cuts(const Plan& plan, Findings& findings) {
     findings.add(
         formatv("{0} groups of {1} waves in all, the schedule has {2} groups and {3} waves",
                 plan.group_waves.size(), sum, plan.cuts.size(), waves));
+}
+
+void check_grid(const Plan& plan, Findings& findings) {
+  if (plan.gemm_ctas % plan.kernel.cluster != 0)
+    findings.add(
+        formatv("a grid of {0} is no whole clusters of {1}", plan.gemm_ctas, plan.kernel.cluster));
+  if (plan.kernel.launch_cluster < 1 || plan.gemm_ctas % plan.kernel.launch_cluster != 0)
+    findings.add(formatv("a grid of {0} is no whole launched clusters of {1}", plan.gemm_ctas,
+                         plan.kernel.launch_cluster));
+  if (plan.kernel.launch_cluster % plan.kernel.split_k != 0)
+    findings.add(formatv("the {0} CTAs of a tile are no part of a launched cluster of {1}",
+                         plan.kernel.split_k, plan.kernel.launch_cluster));
 }
 
 // GEMM, collective and waiter run at the same time, so each needs SMs of its own: otherwise one of
@@ -174,6 +120,9 @@ void check_budget(const Plan& plan, Findings& findings) {
     findings.add(formatv("GEMM on {0} SMs, collective on {1} and the waiter on 1 do not fit on {2}",
                          gemm_sms, plan.comm_ctas, plan.sms));
   }
+  // Whoever waits for a group counts on the groups before it.
+  if (plan.division == Division::arrivals && plan.comm_lanes != 1)
+    findings.add(formatv("arrivals in {0} lanes do not come in order", plan.comm_lanes));
   if (plan.at_once() > static_cast<int64_t>(plan.map.tiles.size()))
     findings.add(formatv("a grid of {0} for {1} positions", plan.gemm_ctas, plan.map.tiles.size()));
   const ArchInfo& arch = arch_info(plan.arch);
@@ -193,18 +142,29 @@ void check_budget(const Plan& plan, Findings& findings) {
                          arch.threads_per_sm));
 }
 
+// What no part above could say is right is not followed.
+void check_exchange(const Plan& plan, Findings& findings) {
+  if (!findings.empty() || !communicates(plan.pattern) || !can_follow(plan)) return;
+  TrafficMemory memory;
+  const Traffic traffic = traffic_of(plan, memory);
+  if (plan.pattern == Pattern::all_gather_gemm)
+    verify_gather(plan, traffic, findings);
+  else
+    verify_steps(plan, traffic, findings);
+}
+
 }  // namespace
 
 std::vector<std::string> verify_plan(const Plan& plan) {
   Findings findings;
-  if (!check_sizes(plan, findings)) return findings.take();
-  check_bijection(plan, findings);
-  check_clusters(plan, findings);
-  if (check_groups(plan, findings)) {
+  if (!check_sizes(plan, findings) || !check_division(plan, findings)) return findings.take();
+  if (verify_tiles(plan, plan.map, findings)) {
     verify_blocks(plan, findings);
     check_cuts(plan, findings);
+    check_exchange(plan, findings);
   }
   verify_operands(plan, findings);
+  check_grid(plan, findings);
   check_budget(plan, findings);
   if (hash_tile_map(plan.map) != plan.map_hash)
     findings.add(formatv("the tile table hashes to {0:x}, the plan says {1:x}",

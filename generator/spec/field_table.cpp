@@ -13,11 +13,8 @@ constexpr int64_t kMaxSize = std::numeric_limits<int32_t>::max() - 1023;
 constexpr int64_t kMaxWaves = int64_t{1} << 20;  // 1024 groups of it fit an int
 constexpr int64_t kClusters[] = {1, 2, 4};
 
-constexpr StringRef kLaterPatterns[] = {"gemm_reduce_scatter", "gemm_all_to_all",
-                                        "all_gather_gemm"};
 constexpr StringRef kLaterOutputs[] = {"f32"};
 constexpr StringRef kLaterTransports[] = {"nccl_symmetric", "copy_engine", "peer"};
-constexpr StringRef kLaterConsumers[] = {"rms_norm", "residual_rms_norm"};
 constexpr Spelling kOutputTypes[] = {{"bf16", static_cast<int>(ElementType::bf16)},
                                      {"f16", static_cast<int>(ElementType::f16)}};
 constexpr Spelling kBuiltin[] = {{"builtin", 0}};
@@ -56,11 +53,20 @@ const Field kFields[] = {
      .kind = FieldKind::word,
      .required = true,
      .choices = spellings<Pattern>(),
-     .later = kLaterPatterns,
      .description = "the computation and its communication",
      .store =
          [](Spec& s, const Reading& r) {
            s.pattern = {choice_of<Pattern>(r), r.where};
+         }},
+    {.path = "routing",
+     .kind = FieldKind::word,
+     .choices = spellings<Routing>(),
+     .default_text = "even",
+     .description = "gemm_all_to_all: which rank gets a row; equal parts, counts of consecutive "
+                    "rows, or a rank for every row, the last two said at run time",
+     .store =
+         [](Spec& s, const Reading& r) {
+           s.routing = {choice_of<Routing>(r), r.where};
          }},
     {.path = "ranks",
      .kind = FieldKind::integer,
@@ -78,15 +84,16 @@ const Field kFields[] = {
      .description = "out[m,n] = A[m,k] * B on each rank",
      .store = [](Spec& s, const Reading& r) { s.gemm.where = r.where; }},
     {.path = "gemm.m",
-     .kind = FieldKind::integer,
+     .kind = FieldKind::size,
      .required = true,
      .min = 1,
      .max = kMaxSize,
-     .later_mapping = "a run-time m, '{max: …}'",
-     .description = "rows of A and of the output",
+     .description = "rows of A and of the product, all_gather_gemm: of all ranks together; or the "
+                    "most of them, each run saying how many it has",
      .store =
          [](Spec& s, const Reading& r) {
            s.gemm.m = {r.integer, r.where};
+           s.gemm.any_m = r.bound;
          }},
     {.path = "gemm.n",
      .kind = FieldKind::integer,
@@ -282,9 +289,9 @@ const Field kFields[] = {
     {.path = "consumer",
      .kind = FieldKind::word,
      .choices = spellings<Consumer>(),
-     .later = kLaterConsumers,
      .default_text = "none",
-     .description = "what follows the collective; unpermute makes tiles row-major",
+     .description =
+         "what follows the collective: tiles made row-major, or the rows of the output normalised",
      .store =
          [](Spec& s, const Reading& r) {
            s.consumer = {choice_of<Consumer>(r), r.where};

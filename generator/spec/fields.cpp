@@ -35,6 +35,8 @@ std::string plain_expectation(const Field& field) {
     case FieldKind::integer:
       return field.min == field.max || !field.values.empty() ? numbers(field)
                                                              : "a whole number " + numbers(field);
+    case FieldKind::size:
+      return "a whole number " + numbers(field) + ", or {max: such a number}";
     case FieldKind::integers: {
       std::string count = std::to_string(field.max_items);
       if (field.min_items != field.max_items)

@@ -13,6 +13,7 @@ namespace tilepost {
 enum class FieldKind {
   section,     // a mapping of fields "path.…"
   integer,     // one whole number
+  size,        // one whole number, or {max: number} for one that is known at run time only
   integers,    // a list of whole numbers
   word,        // one of choices
   words,       // one of choices, or a list of them
@@ -23,6 +24,7 @@ enum class FieldKind {
 // A value as read, before it is stored: what the field's kind says.
 struct Reading {
   int64_t integer = 0;
+  bool bound = false;  // size: the number is {max: …}
   std::vector<int64_t> integers;
   std::vector<int> choices;           // values of the spellings; one for a word
   std::vector<llvm::SMRange> places;  // epilogue: of each choice
@@ -54,6 +56,9 @@ struct Field {
 
 // All fields, a section before what is in it, in the order of docs/spec.md.
 llvm::ArrayRef<Field> fields();
+
+// The key of a size's mapping.
+inline constexpr llvm::StringLiteral kMaxKey = "max";
 
 // The field of this dotted path, or null.
 const Field* find_field(llvm::StringRef path);

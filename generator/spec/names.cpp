@@ -11,7 +11,12 @@ constexpr Spelling spell(llvm::StringRef text, E value) {
 }
 
 constexpr Spelling kPatterns[] = {spell("gemm_all_reduce", Pattern::gemm_all_reduce),
-                                  spell("gemm", Pattern::gemm)};
+                                  spell("gemm", Pattern::gemm),
+                                  spell("gemm_reduce_scatter", Pattern::gemm_reduce_scatter),
+                                  spell("gemm_all_to_all", Pattern::gemm_all_to_all),
+                                  spell("all_gather_gemm", Pattern::all_gather_gemm)};
+constexpr Spelling kRoutings[] = {spell("even", Routing::even), spell("splits", Routing::splits),
+                                  spell("rows", Routing::rows)};
 constexpr Spelling kElementTypes[] = {spell("bf16", ElementType::bf16),
                                       spell("f16", ElementType::f16),
                                       spell("e4m3", ElementType::e4m3)};
@@ -35,8 +40,9 @@ constexpr Spelling kTransports[] = {spell("auto", Transport::automatic),
                                     spell("nccl", Transport::nccl), spell("none", Transport::none)};
 constexpr Spelling kWaits[] = {spell("auto", Wait::automatic), spell("poll", Wait::poll),
                                spell("stream", Wait::stream)};
-constexpr Spelling kConsumers[] = {spell("none", Consumer::none),
-                                   spell("unpermute", Consumer::unpermute)};
+constexpr Spelling kConsumers[] = {
+    spell("none", Consumer::none), spell("unpermute", Consumer::unpermute),
+    spell("rms_norm", Consumer::rms_norm), spell("residual_rms_norm", Consumer::residual_rms_norm)};
 
 template <class E>
 const char* find_name(E value) {
@@ -49,6 +55,7 @@ const char* find_name(E value) {
 
 // clang-format off
 template <> llvm::ArrayRef<Spelling> spellings<Pattern>() { return kPatterns; }
+template <> llvm::ArrayRef<Spelling> spellings<Routing>() { return kRoutings; }
 template <> llvm::ArrayRef<Spelling> spellings<ElementType>() { return kElementTypes; }
 template <> llvm::ArrayRef<Spelling> spellings<GemmLayout>() { return kGemmLayouts; }
 template <> llvm::ArrayRef<Spelling> spellings<Accumulate>() { return kAccumulates; }
@@ -61,6 +68,9 @@ template <> llvm::ArrayRef<Spelling> spellings<Consumer>() { return kConsumers; 
 // clang-format on
 
 const char* name_of(Pattern value) {
+  return find_name(value);
+}
+const char* name_of(Routing value) {
   return find_name(value);
 }
 const char* name_of(ElementType value) {

@@ -16,6 +16,28 @@ Entry& entry_of(Value& mapping, StringRef key, llvm::SMRange where) {
   return mapping.entries.back();
 }
 
+// A mapping of one entry.
+Value mapping_of(StringRef key, llvm::SMRange where, Value value) {
+  Value mapping;
+  mapping.kind = Value::Kind::mapping;
+  mapping.where = where;
+  mapping.entries.push_back({key.str(), where, std::move(value)});
+  return mapping;
+}
+
+// What an override's path names: a field, or the bound of a size ("gemm.m.max").
+struct Target {
+  const Field* field = nullptr;
+  bool bound = false;
+};
+Target find_target(StringRef path) {
+  const Field* field = find_field(path);
+  if (field != nullptr || !path.consume_back(("." + kMaxKey).str())) return {field, false};
+  field = find_field(path);
+  if (field == nullptr || field->kind != FieldKind::size) return {};
+  return {field, true};
+}
+
 void put(const Field& field, llvm::SMRange where, Value value, Value& root) {
   Value* mapping = &root;
   if (!field.section().empty()) {
@@ -42,14 +64,16 @@ void apply_overrides(const std::vector<Override>& overrides, Value& root,
         "<command line>", (kFlag + override_.path + "=" + override_.value).str());
     const StringRef path = text.substr(kFlag.size(), override_.path.size());
     const StringRef word = text.drop_front(kFlag.size() + path.size() + 1);
-    const Field* field = find_field(override_.path);
-    if (field == nullptr) {
+    const Target target = find_target(override_.path);
+    if (target.field == nullptr) {
       diagnostics.error(range_of(path), "unknown field " + quote(path) + suggest_path(path));
       continue;
     }
     if (!guard_value(word, diagnostics)) continue;
-    if (std::optional<Value> value = parse_document(word, diagnostics))
-      put(*field, range_of(path), std::move(*value), root);
+    std::optional<Value> value = parse_document(word, diagnostics);
+    if (!value) continue;
+    if (target.bound) *value = mapping_of(kMaxKey, range_of(path), std::move(*value));
+    put(*target.field, range_of(path), std::move(*value), root);
   }
 }
 

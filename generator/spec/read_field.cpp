@@ -42,6 +42,8 @@ class FieldReader {
         break;
       case FieldKind::integer:
         return read_integer(value, reading.integer);
+      case FieldKind::size:
+        return read_size(value, reading);
       case FieldKind::integers:
         return read_integers(value, reading);
       case FieldKind::word:
@@ -80,6 +82,39 @@ class FieldReader {
     if (!number || !in_range(*number)) return refuse(value);
     out = *number;
     return true;
+  }
+
+  bool read_size(const Value& value, Reading& reading) {
+    if (value.kind != Value::Kind::mapping) return read_integer(value, reading.integer);
+    const Value* most = nullptr;
+    bool ok = true;
+    for (const Entry& entry : value.entries) {
+      if (entry.key == kMaxKey) {
+        most = &entry.value;
+        continue;
+      }
+      const std::string hint = did_you_mean(entry.key, {kMaxKey});
+      diagnostics_.error(
+          entry.where,
+          "unknown key " + quote(entry.key) +
+              (hint.empty() ? "; " + field_.path.str() + " has " + kMaxKey.str() : hint));
+      ok = false;
+    }
+    reading.bound = true;
+    if (most == nullptr) return ok && refuse(value, " without " + quote(kMaxKey));
+    return read_bound(*most, reading.integer) && ok;
+  }
+
+  bool read_bound(const Value& value, int64_t& out) {
+    const std::optional<int64_t> number = parse_integer(value);
+    if (number && in_range(*number)) {
+      out = *number;
+      return true;
+    }
+    diagnostics_.error(value.where, field_.path + "." + kMaxKey + " must be a whole number from " +
+                                        llvm::Twine(field_.min) + " to " + llvm::Twine(field_.max) +
+                                        "; got " + describe(value));
+    return false;
   }
 
   bool read_integers(const Value& value, Reading& reading) {

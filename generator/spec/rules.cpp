@@ -37,16 +37,6 @@ void check_archs(const Located<std::vector<Arch>>& archs, Diagnostics& diagnosti
                     "compiler, the other by nvcc; write two specs, or generate twice with --arch");
 }
 
-void check_consumer(const Spec& spec, Diagnostics& diagnostics) {
-  if (spec.consumer.value != Consumer::unpermute ||
-      spec.schedule.layout.value != OutputLayout::panel)
-    return;
-  diagnostics.error(spec.consumer.where,
-                    "consumer 'unpermute' needs schedule.layout 'tile'; the output of layout "
-                    "'panel' is row-major already, so consumer must be 'none'");
-  diagnostics.note(spec.schedule.layout.where, "schedule.layout is given here");
-}
-
 void check_e4m3(const GemmSpec& gemm, Diagnostics& diagnostics) {
   if (!gemm.a.given()) return;
   const bool e4m3 = gemm.a.value == ElementType::e4m3;
@@ -58,20 +48,6 @@ void check_e4m3(const GemmSpec& gemm, Diagnostics& diagnostics) {
     diagnostics.error(gemm.accumulate.where,
                       llvm::Twine("gemm.accumulate 'fast' is for e4m3; sums of ") +
                           name_of(gemm.a.value) + " are always kept in fp32");
-}
-
-// What has no communication cannot have it arranged. A budget for it is left unused.
-void check_communication(const Spec& spec, Diagnostics& diagnostics) {
-  if (spec.pattern.value != Pattern::gemm) return;
-  if (spec.transport.value == Transport::nccl)
-    diagnostics.error(spec.transport.where,
-                      "transport 'nccl' has nothing to send: pattern 'gemm' does not communicate; "
-                      "use 'auto' or 'none'");
-  const auto& groups = spec.schedule.groups;
-  if (groups && groups->value.size() > 1)
-    diagnostics.error(groups->where,
-                      llvm::Twine(groups->value.size()) +
-                          " groups, but pattern 'gemm' sends nothing; remove schedule.groups");
 }
 
 }  // namespace
@@ -90,9 +66,8 @@ void apply_rules(Spec& spec, Diagnostics& diagnostics) {
   check_product(gemm.m, gemm.k, "A, gemm.m * gemm.k,", diagnostics);
   check_product(gemm.n, gemm.k, "B, gemm.n * gemm.k,", diagnostics);
   check_archs(spec.archs, diagnostics);
-  check_consumer(spec, diagnostics);
+  check_pattern(spec, diagnostics);
   check_epilogue(spec, diagnostics);
-  check_communication(spec, diagnostics);
 }
 
 }  // namespace tilepost

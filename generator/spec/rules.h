@@ -18,4 +18,7 @@ void apply_rules(Spec& spec, Diagnostics& diagnostics);
 // ranks (epilogue_rules.cpp).
 void check_epilogue(const Spec& spec, Diagnostics& diagnostics);
 
+// What goes with the pattern: routing, layout, consumer, transport (pattern_rules.cpp).
+void check_pattern(const Spec& spec, Diagnostics& diagnostics);
+
 }  // namespace tilepost

@@ -17,6 +17,14 @@ json::Object integer_schema(const Field& field) {
   return json::Object{{"enum", json::Array(field.values)}};
 }
 
+json::Object size_schema(const Field& field) {
+  json::Object bound{{"type", "object"},
+                     {"properties", json::Object{{kMaxKey, integer_schema(field)}}},
+                     {"required", json::Array{kMaxKey}},
+                     {"additionalProperties", false}};
+  return json::Object{{"anyOf", json::Array{integer_schema(field), std::move(bound)}}};
+}
+
 json::Object word_schema(const Field& field) {
   json::Array texts;
   for (const Spelling& choice : field.choices) texts.push_back(choice.text);
@@ -52,6 +60,8 @@ json::Object value_schema(const Field& field) {
       return section_schema(field.path);
     case FieldKind::integer:
       return integer_schema(field);
+    case FieldKind::size:
+      return size_schema(field);
     case FieldKind::integers:
       return json::Object{{"type", "array"},
                           {"items", integer_schema(field)},

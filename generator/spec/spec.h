@@ -18,7 +18,20 @@ struct Located {
   bool given() const { return where.isValid(); }
 };
 
-enum class Pattern { gemm_all_reduce, gemm };
+// The values are those of tilepost/plan.h.
+enum class Pattern { gemm_all_reduce, gemm, gemm_reduce_scatter, gemm_all_to_all, all_gather_gemm };
+
+// Whether ranks exchange anything. If not, the plan is one group on all SMs, transport none.
+inline bool communicates(Pattern pattern) {
+  return pattern != Pattern::gemm;
+}
+
+// Whether ranks add up what they compute.
+inline bool reduces(Pattern pattern) {
+  return pattern == Pattern::gemm_all_reduce || pattern == Pattern::gemm_reduce_scatter;
+}
+
+enum class Routing { even, splits, rows };
 enum class ElementType { bf16, f16, e4m3 };  // e4m3: of A and B only
 enum class GemmLayout { tn, nn };
 enum class Accumulate { precise, fast };
@@ -41,10 +54,11 @@ enum class Transport {
   none
 };  // host target: nccl means the in-process collective
 enum class Wait { automatic, poll, stream };
-enum class Consumer { none, unpermute };
+enum class Consumer { none, unpermute, rms_norm, residual_rms_norm };
 
 // The spelling in the spec, "sm_90a" say.
 const char* name_of(Pattern value);
+const char* name_of(Routing value);
 const char* name_of(ElementType value);
 const char* name_of(GemmLayout value);
 const char* name_of(Accumulate value);
@@ -57,6 +71,7 @@ const char* name_of(Consumer value);
 
 struct GemmSpec {
   Located<int64_t> m, n, k;  // elements; k on each rank
+  bool any_m = false;        // `m: {max: …}`: m is a bound, every run says its own
   Located<ElementType> a, b, out;
   Located<GemmLayout> layout;
   Located<Accumulate> accumulate;
@@ -82,6 +97,7 @@ struct Spec {
   std::string path;  // as given on the command line
   Located<std::string> name;
   Located<Pattern> pattern;
+  Located<Routing> routing;  // gemm_all_to_all
   Located<int64_t> ranks;
   GemmSpec gemm;
   Located<std::vector<Arch>> archs;  // `arch: sm_90a` or `arch: [sm_80, sm_90a]`

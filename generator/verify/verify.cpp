@@ -31,6 +31,43 @@ double idle_seconds(const std::vector<VerifyProgram>& programs) {
   return 300 + products / 2e7;
 }
 
+// The runs of a plan for any m or with routes are as many as there are of these to go through.
+std::string extent(const std::vector<VerifyProgram>& programs, int runs) {
+  const auto count = static_cast<int64_t>(programs.size());
+  for (const VerifyProgram& program : programs) {
+    const Plan& plan = program.plans.front();
+    if (plan.any_m || plan.routing != Routing::even)
+      return count_of(count * kChecksPerProgram, "check");
+  }
+  return count_of(count * (runs + 1), "run");
+}
+
+// Rows that were asked for must be possible for every plan.
+bool check_rows(const std::vector<VerifyProgram>& programs, const std::vector<int64_t>& rows,
+                Diagnostics& diagnostics) {
+  for (const int64_t m : rows)
+    for (const VerifyProgram& program : programs) {
+      const Plan& plan = program.plans.front();
+      if (plan.any_m && m >= 1 && m <= plan.m) continue;
+      diagnostics.error(
+          plan.any_m ? "--m must be from 1 to the " + llvm::Twine(plan.m) + " rows that '" +
+                           plan.name + "' is for, got " + llvm::Twine(m)
+                     : "--m is for specs with gemm.m '{max: …}'; '" + llvm::Twine(plan.name) +
+                           "' is for " + llvm::Twine(plan.m) + " rows only, got " + llvm::Twine(m));
+      return false;
+    }
+  return true;
+}
+
+std::vector<std::string> harness_command(const std::string& harness, const VerifyOptions& options) {
+  std::vector<std::string> command = {harness, "--seed", std::to_string(options.seed), "--runs",
+                                      std::to_string(options.runs)};
+  std::string rows;
+  for (const int64_t m : options.run_rows) rows += (rows.empty() ? "" : ",") + std::to_string(m);
+  if (!rows.empty()) command.insert(command.end(), {"--m", rows});
+  return command;
+}
+
 // The last line; true: everything was checked and passed. `seconds` is what it all took.
 bool summarise(const HarnessResult& result, const std::vector<VerifyProgram>& programs,
                const VerifyOptions& options, double seconds, llvm::raw_ostream& out) {
@@ -48,8 +85,7 @@ bool summarise(const HarnessResult& result, const std::vector<VerifyProgram>& pr
     out << "FAIL: the harness ended with " << result.end << " after " << count_of(made, "check")
         << " instead of " << expected;
   else
-    out << "PASS: " << count_of(count, "plan") << ", "
-        << count_of(count * (options.runs + 1), "run");
+    out << "PASS: " << count_of(count, "plan") << ", " << extent(programs, options.runs);
   out << ", seed " << options.seed << llvm::formatv(", {0:F1} s\n", seconds);
   return passed;
 }
@@ -83,6 +119,7 @@ int verify(const std::vector<Input>& inputs, const VerifyOptions& options, llvm:
     if (diagnostics.ok() && !interrupted()) diagnostics.error("there is nothing to verify");
     return kFailed;
   }
+  if (!check_rows(programs, options.run_rows, diagnostics)) return kFailed;
   const std::optional<TargetChoice> target =
       choose_target(programs, options.target, out, diagnostics);
   if (!target) return kFailed;
@@ -96,9 +133,8 @@ int verify(const std::vector<Input>& inputs, const VerifyOptions& options, llvm:
   if (harness.empty()) return exit_code;
 
   progress.clear();
-  const HarnessResult result = run_harness(
-      {harness, "--seed", std::to_string(options.seed), "--runs", std::to_string(options.runs)},
-      idle_seconds(programs), out, progress);
+  const HarnessResult result =
+      run_harness(harness_command(harness, options), idle_seconds(programs), out, progress);
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   const bool passed = summarise(result, programs, options, elapsed.count(), out);
   if (!passed && dir.temporary() && !interrupted()) dir.keep();

@@ -22,11 +22,12 @@ struct Sweep {
 
 struct VerifyOptions {
   VerifyTarget target = VerifyTarget::automatic;
-  std::vector<Sweep> sweeps;  // the Cartesian product of all, for every spec
-  uint64_t seed = 1;          // of the random data
-  int runs = 3;               // of the exact check, back to back
-  std::string keep_dir;       // where to leave sources and harness; empty: a temporary folder
-  int jobs = 0;               // compilers at a time; 0: one per core
+  std::vector<Sweep> sweeps;      // the Cartesian product of all, for every spec
+  uint64_t seed = 1;              // of the random data
+  int runs = 3;                   // of the exact check, back to back
+  std::vector<int64_t> run_rows;  // of plans for any m, each a run; empty: the harness's choice
+  std::string keep_dir;           // where to leave sources and harness; empty: a temporary folder
+  int jobs = 0;                   // compilers at a time; 0: one per core
 };
 
 // Verifies every input under every combination of the sweeps. Prints a line per check and a last

@@ -100,6 +100,8 @@ const char* name_of(Mark mark) {
       return "out";
     case Mark::out_coord:
       return "out_coord";
+    case Mark::input_ready:
+      return "input_ready";
     case Mark::tile_done:
       return "tile_done";
     case Mark::none:
@@ -115,6 +117,7 @@ Mark mark_named(llvm::StringRef name) {
       .Case("tile", Mark::tile)
       .Case("out", Mark::out)
       .Case("out_coord", Mark::out_coord)
+      .Case("input_ready", Mark::input_ready)
       .Case("tile_done", Mark::tile_done)
       .Default(Mark::none);
 }

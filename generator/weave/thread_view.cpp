@@ -64,7 +64,13 @@ class Threader {
 
   bool check_marks_present() {
     const bool stores = marks_.count(Mark::out) || marks_.count(Mark::out_coord);
-    if (stores && marks_.count(Mark::tile_done)) return true;
+    const bool reads = !request_.waits || marks_.count(Mark::input_ready);
+    if (stores && reads && marks_.count(Mark::tile_done)) return true;
+    if (!reads) {
+      refuse_kernel(
+          "reaches no tilepost::input_ready: nothing says where it starts to read a tile's rows of "
+          "A, which arrive while it runs; call it before the tile's first load");
+    }
     if (!stores) {
       refuse_kernel(
           "reaches no tilepost::out and no tilepost::out_coord: nothing says where it "

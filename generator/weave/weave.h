@@ -18,6 +18,7 @@ struct WeaveRequest {
   std::vector<std::string> keep;  // further namespace-scope names to keep ("kThreads")
   std::string view_type;          // type of the view parameter: "View"
   bool cuda = true;               // a .cu file; else C++
+  bool waits = false;             // A arrives while the kernel runs: it must mark where it reads it
   std::string arch_guard;         // macro that must be non-zero for the kernel's body, or empty
 };
 

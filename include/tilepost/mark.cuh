@@ -19,16 +19,17 @@ namespace tilepost {
 enum class DType { bf16, f16, e4m3 };
 
 // The tiles of one output: how many, how large, and how a plain kernel walks them. `cluster` CTAs
-// with consecutive positions share a tile column and have consecutive tile rows; `band` tile rows
-// are swept together, so that their operands are still in L2 when the next column needs them.
+// with consecutive positions share a tile column; `band` tile rows are swept together, so that
+// their operands are still in L2 when the next column needs them.
 struct TileGrid {
   int tiles_m, tiles_n;
   int tile_m, tile_n;
   int cluster, band;
 };
 
-// One position of the schedule. `row` is the destination row of the tile's first row, -1 for a
-// padding tile, which exists to fill a cluster: compute it or not, but do not store it.
+// One position of the schedule. `m` and `n` are the first row and column of the product that the
+// tile computes, `row` is the destination row of its first row, -1 for a padding tile, which exists
+// to fill a cluster: compute it or not, but do not store it.
 struct Tile {
   int m, n;
   int row;
@@ -43,7 +44,12 @@ struct Coord {
 
 // Which stores tile_done has to complete.
 struct BlockStores {};  // ordinary stores by all threads of the block; called by all of them
+struct WarpStores {};   // ordinary stores by the lanes of a warp; called by all of them
 struct BulkStores {};   // bulk-group stores issued by the calling thread, which alone calls
+
+// Which loads input_ready has to let wait.
+struct BlockLoads {};  // ordinary and asynchronous copies by all threads of the block; all call
+struct BulkLoads {};   // TMA loads by the calling thread, which alone calls
 
 // A number the plan may choose. The name is a string literal; `fallback` is what un-woven code
 // uses.
@@ -68,13 +74,13 @@ TILEPOST_INLINE Tile tile(const TileGrid& grid, int position) {
   const int column = in_band / height;
   const int m = first_m + in_band % height;
   const int n = band % 2 == 0 ? column : grid.tiles_n - 1 - column;
-  return Tile{m, n, m < grid.tiles_m ? m * grid.tile_m : -1, 0};
+  return Tile{m * grid.tile_m, n * grid.tile_n, m < grid.tiles_m ? m * grid.tile_m : -1, 0};
 }
 
 // The output element (row, col) of a tile; ld is the row length of the row-major output.
 template <class T>
-TILEPOST_INLINE T& out(T* c, const TileGrid& grid, const Tile& tile, int row, int col, int ld) {
-  return c[static_cast<long long>(tile.row + row) * ld + tile.n * grid.tile_n + col];
+TILEPOST_INLINE T& out(T* c, const TileGrid& /*grid*/, const Tile& tile, int row, int col, int ld) {
+  return c[static_cast<long long>(tile.row + row) * ld + tile.n + col];
 }
 
 // The output element (row, col) of the whole output, for kernels that do not take tiles from
@@ -85,13 +91,19 @@ TILEPOST_INLINE T& out(T* c, int row, int col, int ld) {
 }
 
 // The same place for a TMA store whose tensor map covers the output.
-TILEPOST_INLINE Coord out_coord(const TileGrid& grid, const Tile& tile, int row, int col) {
-  return Coord{tile.n * grid.tile_n + col, tile.row + row};
+TILEPOST_INLINE Coord out_coord(const TileGrid& /*grid*/, const Tile& tile, int row, int col) {
+  return Coord{tile.n + col, tile.row + row};
 }
+
+// The tile's rows of A are read from here on. Woven where A arrives while the kernel runs: waits
+// until they have.
+TILEPOST_INLINE void input_ready(const Tile& /*tile*/, BlockLoads) {}
+TILEPOST_INLINE void input_ready(const Tile& /*tile*/, BulkLoads) {}
 
 // Every store of the tile has been issued. Woven: completes them and raises the group's counter,
 // also for a padding tile.
 TILEPOST_INLINE void tile_done(const Tile& /*tile*/, BlockStores) {}
+TILEPOST_INLINE void tile_done(const Tile& /*tile*/, WarpStores) {}
 TILEPOST_INLINE void tile_done(const Tile& /*tile*/, BulkStores) {}
 
 }  // namespace tilepost

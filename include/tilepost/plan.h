@@ -24,7 +24,37 @@ typedef enum tilepost_dtype {
 typedef enum tilepost_pattern {
   TILEPOST_GEMM_ALL_REDUCE = 0,
   TILEPOST_GEMM = 1,  // no communication: every rank keeps its own product
+  TILEPOST_GEMM_REDUCE_SCATTER = 2,
+  TILEPOST_GEMM_ALL_TO_ALL = 3,
+  TILEPOST_ALL_GATHER_GEMM = 4,
 } tilepost_pattern_t;
+
+// Which rank gets a row of the product (TILEPOST_GEMM_ALL_TO_ALL).
+typedef enum tilepost_routing {
+  TILEPOST_ROUTING_EVEN = 0,  // ceil(m / ranks) consecutive rows each, the last ranks what is left
+  TILEPOST_ROUTING_SPLITS = 1,  // consecutive rows, how many is said at run time
+  TILEPOST_ROUTING_ROWS = 2,    // a rank for every row, said at run time
+} tilepost_routing_t;
+
+// How the schedule is divided into groups, and what follows for the place of a tile. A rank's
+// *share* is the rows that are its own: those it ends with (ReduceScatter), gets from each rank
+// (All-to-All) or brings along (AllGather).
+typedef enum tilepost_division {
+  // Rows in their order. Panel: a group is a band of whole rows; tile: a run of slots.
+  TILEPOST_DIVISION_ROWS = 0,
+  // Panel layout: no tile crosses the border of a share, every group has an equal part of every
+  // share, and its block of the send buffer has these parts one after the other, by rank, each
+  // padded to whole tiles.
+  TILEPOST_DIVISION_SHARES = 1,
+  // Tile layout: a group is whole tile columns. A tile column is a slab of whole rows: slot order
+  // goes down the rows.
+  TILEPOST_DIVISION_COLUMNS = 2,
+  // Communication first, panel layout: rows of A arrive in group 0 from this rank's own share, in
+  // group g > 0 from the same part of all the other shares. A tile is in the group that brings the
+  // last of its rows, and waits for that group's counter; those of the next ranks come first. Tiles
+  // may cross the border of a share, and groups may have none.
+  TILEPOST_DIVISION_ARRIVALS = 3,
+} tilepost_division_t;
 
 // How B lies in memory; A is [m, k] row-major always.
 typedef enum tilepost_operands {
@@ -76,37 +106,45 @@ typedef enum tilepost_wait {
 typedef enum tilepost_consumer {
   TILEPOST_CONSUMER_NONE = 0,       // the output stays in the plan's layout
   TILEPOST_CONSUMER_UNPERMUTE = 1,  // a pass per group writes the output row-major
+  TILEPOST_CONSUMER_RMS_NORM = 2,   // out = x * rsqrt(mean(x^2) + epsilon) * weight, by rows
+  TILEPOST_CONSUMER_RESIDUAL_RMS_NORM = 3,  // x + residual is kept, then the same
 } tilepost_consumer_t;
 
 // One position of the schedule. Sixteen bytes, read by the kernel in one load.
 typedef struct tilepost_tile {
-  int32_t m;      // tile row
-  int32_t n;      // tile column
-  int32_t row;    // first row of the destination: of the row-major output (panel), or slot * tile_m
-                  // (tile); -1 for a padding tile, which is computed and not stored
-  int32_t group;  // whose counter the tile raises
+  int32_t m;    // first row: of A, and of the product
+  int32_t n;    // first column of the product
+  int32_t row;  // first row of the destination: of the row-major send buffer (panel), or of the
+                // column of slots (tile); -1 for a padding tile, which is computed and not stored.
+                // With a row map, row r of the tile goes to row + row_map[m + r]
+  int32_t group;  // whose counter the tile raises, or waits for (TILEPOST_DIVISION_ARRIVALS)
 } tilepost_tile_t;
 
 // A group: consecutive schedule positions whose destination is one contiguous block.
 typedef struct tilepost_group {
   int32_t first_tile;  // first schedule position
   int32_t num_tiles;   // positions, padding included
-  uint32_t target;     // what one run adds to the group's counter
+  uint32_t target;     // what one run adds to the group's counter; 0 for a group without tiles,
+                       // which only maps made at run time have
   int64_t offset;      // first element of the block in the send buffer
   int64_t count;       // elements of the block
 } tilepost_group_t;
 
 // Everything the tile table follows from.
 typedef struct tilepost_map {
-  int64_t m, n;            // output shape, elements
-  int32_t tile_m, tile_n;  // elements
-  int32_t cluster;  // CTAs that share a tile column: consecutive positions, consecutive tile rows
-  int32_t band;     // tile rows swept together inside a group, for reuse in L2
+  int64_t m, n;              // output shape, elements
+  int32_t tile_m, tile_n;    // elements
+  int32_t cluster;           // CTAs that share a tile column and a group: consecutive positions
+  int32_t band;              // tile rows swept together inside a group, for reuse in L2
   int32_t signals_per_tile;  // how often the kernel raises the counter for one position
   tilepost_layout_t layout;
+  tilepost_division_t division;
+  int32_t ranks;  // shares of the rows; 1 where ranks do not divide them
   int32_t num_groups;
-  const int32_t*
-      cuts;  // [num_groups] end of each group: in tile rows (panel) or in positions (tile)
+  // [num_groups] end of each group: in tile rows (ROWS, panel), in positions (ROWS, tile), in tile
+  // rows of a share (SHARES), in tile columns (COLUMNS). ARRIVALS: 0 for group 0, which is the
+  // whole own share, then in tile rows of the other shares.
+  const int32_t* cuts;
 } tilepost_map_t;
 
 // How the kernel takes its arguments; before the view, which is always last:
@@ -125,22 +163,28 @@ typedef struct tilepost_shape {
   int32_t lda, ldb, ldc;
 } tilepost_shape_t;
 
-// The epilogue's operands, device pointers (host pointers on the host target). Which are read is
-// fixed by the plan's epilogue; the others may be anything.
+// The epilogue's operands, device pointers (host pointers on the host target). Which of them are
+// read is fixed by the plan's epilogue; the others may be anything.
 typedef struct tilepost_epilogue {
   const float* scale_a;  // [1], or [m] with SCALE_ROWS
   const float* scale_b;  // [1], or [n] with SCALE_COLUMNS
   const void* bias;      // [n], of the output's type; null adds nothing
   const void* residual;  // [m, n] row-major, of the output's type
+  void* out;             // where the kernel stores, for kernels that store without a tensor map
 } tilepost_epilogue_t;
 
 // What a woven kernel gets besides its own arguments.
 typedef struct tilepost_view {
   const tilepost_tile_t* tiles;  // [num_tiles] the schedule
-  const int32_t* positions;      // [tiles_m * tiles_n] schedule position of tile m * tiles_n + n
+  const int32_t* positions;      // [map_tile_rows(map) * tiles_n] schedule position by tile row and
+                                 // column (tile_map.h)
   uint32_t* counters;            // one per group, TILEPOST_COUNTER_STRIDE apart
+  const int32_t* row_map;  // [m] routing rows: what a tile adds to its row for each of its rows
   int32_t num_tiles;
   int32_t tiles_n;
+  int32_t share_rows;   // rows of a share; tile rows start anew with every share
+  int32_t share_tiles;  // tile rows of a share
+  uint32_t ready;       // counter value at which a group's input has arrived (ARRIVALS)
 } tilepost_view_t;
 
 // Counters are 128 bytes apart, so that no two share a cache line.
@@ -175,6 +219,22 @@ typedef struct tilepost_kernel {
   int32_t ctas_per_sm;
 } tilepost_kernel_t;
 
+// What the planner expects of the plan's kernel and collectives, for choosing the groups of another
+// m at run time (groups.h). Microseconds. All 0 where nothing is timed.
+typedef struct tilepost_model {
+  double start;             // before the first wave
+  double wave;              // one wave on gemm_ctas CTAs
+  double read_b, read_row;  // reading B, and a row of A, takes all SMs: no GEMM ends before that
+  double wait;      // from a counter's last raise to the collective's start; ARRIVALS: before the
+                    // first collective
+  double latency;   // of a collective
+  double per_byte;  // of a group's block
+  double tail;      // of the last collective
+  double sequence_wave;                        // one wave on all SMs, nothing beside it
+  double sequence_latency, sequence_per_byte;  // of one collective on the whole GPU
+  int32_t sequence_ctas;  // of the GEMM when nothing runs beside it; 0: every run overlaps
+} tilepost_model_t;
+
 // One plan: one kernel on one architecture.
 typedef struct tilepost_plan {
   tilepost_pattern_t pattern;
@@ -184,8 +244,11 @@ typedef struct tilepost_plan {
   tilepost_operands_t operands;
   tilepost_accumulate_t accumulate;
   int32_t epilogue;  // a set of TILEPOST_SCALE …
+  tilepost_routing_t routing;
+  int32_t any_m;           // 1: map.m is a bound, and every run says its m
+  tilepost_model_t model;  // any_m: what groups are chosen by
   tilepost_map_t map;
-  uint64_t map_hash;   // tile_map.h: hash of the tile table the planner verified
+  uint64_t map_hash;   // tile_map.h: hash of the tile table the planner verified (of rank 0)
   int32_t sms;         // SMs of the GPU planned for
   int32_t gemm_ctas;   // grid of the GEMM
   int32_t comm_ctas;   // upper bound given to NCCL, over all lanes

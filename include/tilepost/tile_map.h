@@ -6,6 +6,7 @@
 #define TILEPOST_TILE_MAP_H
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "tilepost/plan.h"
@@ -13,21 +14,51 @@
 namespace tilepost {
 
 struct TileMap {
-  std::vector<tilepost_tile_t> tiles;    // the schedule
-  std::vector<int32_t> positions;        // [tiles_m * tiles_n] position of tile m * tiles_n + n
+  std::vector<tilepost_tile_t> tiles;  // the schedule
+  std::vector<int32_t> positions;      // [map_tile_rows * tiles_n] position by tile row and column
   std::vector<tilepost_group_t> groups;  // [map.num_groups]
-  int64_t send_elements = 0;             // elements of the send buffer (the output, or all slots)
+  int64_t send_elements = 0;             // elements of the send buffer: where the kernel stores
 };
 
-// Tile rows and columns that cover the output.
+// What else a map may depend on.
+struct MapInputs {
+  int rank = 0;                     // ARRIVALS: whose share is computed first
+  std::span<const int64_t> splits;  // [ranks] SHARES: rows of each share; empty: equal shares
+};
+
+// Tile rows and columns that cover m x n.
 int tiles_m(const tilepost_map_t& map);
 int tiles_n(const tilepost_map_t& map);
 
-// Builds the schedule. Requires a valid map: all sizes positive, cuts strictly increasing, the last
-// one covering the output, and in the panel layout every cut but the last a multiple of cluster.
-TileMap build_tile_map(const tilepost_map_t& map);
+// Rows of an equal share, ceil(m / ranks), and of rank's share, the last ones' what is left.
+int64_t share_rows(const tilepost_map_t& map);
+int64_t rows_of_rank(const tilepost_map_t& map, int rank);
 
-// The destination row of every tile m * tiles_n + n, for who reads slots.
+// Tile rows of an equal share, and of the whole map: with SHARES tile row t of rank r's share is
+// r * share_tiles + t; otherwise rows are cut without regard to shares.
+int share_tiles(const tilepost_map_t& map);
+int map_tile_rows(const tilepost_map_t& map);
+
+// COLUMNS: rows of a slab, room for all shares and for whole tiles.
+int64_t slab_rows(const tilepost_map_t& map);
+
+// SHARES: the tile rows of rank's share that group has. With `splits` the cuts say which part of
+// each share.
+struct SharePart {
+  int64_t first, end;
+};
+SharePart share_part(const tilepost_map_t& map, std::span<const int64_t> splits, int group,
+                     int rank);
+
+// Builds the schedule. Requires a valid map: all sizes positive, cuts strictly increasing
+// (ARRIVALS: from 0), the last one covering the rows, columns or positions it counts, and cuts in
+// tile rows but the last multiples of cluster. Maps with splits have no positions.
+TileMap build_tile_map(const tilepost_map_t& map, const MapInputs& inputs = {});
+
+// Whether the cuts of a map are what build_tile_map requires.
+bool cuts_are_valid(const tilepost_map_t& map);
+
+// The destination row of every tile by tile row and column, for who reads slots.
 std::vector<int32_t> destination_rows(const TileMap& tile_map);
 
 // FNV-1a over tiles and groups: equal hashes mean generator and runtime mean the same schedule.

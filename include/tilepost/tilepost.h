@@ -88,20 +88,31 @@ tilepost_options_t tilepost_default_options(void);
 tilepost_result_t tilepost_op_create(tilepost_comm_t comm, const tilepost_program_t* program,
                                      const tilepost_options_t* options, tilepost_op_t* op);
 
-// Starts one run: out = sum over ranks of a * b, or, with pattern gemm, this rank's own product.
-// Asynchronous in `stream`, allocates nothing, may be captured into a CUDA graph. a is [m, k], b is
-// [n, k] (layout tn) or [k, n] (nn), out is [m, n] row-major, or, where the plan keeps the tile
-// layout, tilepost_op_info's out_elements in slot order. Pointers are device pointers, 16-byte
-// aligned, of the communicator's device; `stream` is a stream of that device. On the host target
-// pointers are host pointers and `stream` is null. Collective: every rank calls it, in the same
-// order. For plans whose epilogue needs no operands; the others take tilepost_op_run_with.
+// Starts one run. Asynchronous in `stream`, allocates nothing after the first run with its number
+// of rows, may be captured into a CUDA graph. Per pattern, with m rows in all, and a rank's share
+// of them ceil(m / ranks) consecutive rows, the last ranks what is left:
+//
+//   gemm                  a [m, k]                    out [m, n]: this rank's own product
+//   gemm_all_reduce       a [m, k]                    out [m, n]: the sum over ranks
+//   gemm_reduce_scatter   a [m, k]                    out [share, n]: this rank's rows of the sum
+//   gemm_all_to_all       a [m, k]                    out [rows, n]: the rows for this rank, by
+//                                                     source rank and then by source row
+//   all_gather_gemm       a [share, k], this rank's   out [m, n]: all ranks' rows times b
+//
+// b is [n, k] (layout tn) or [k, n] (nn). Everything is row-major; where the plan keeps the tile
+// layout, out has tilepost_op_info's out_elements in the order docs/runtime.md describes. Pointers
+// are device pointers, 16-byte aligned, of the communicator's device; `stream` is a stream of that
+// device. On the host target pointers are host pointers and `stream` is null. Collective: every
+// rank calls it, in the same order. For plans that need nothing else; the others take
+// tilepost_op_run_with.
 tilepost_result_t tilepost_op_run(tilepost_op_t op, const void* a, const void* b, void* out,
                                   struct CUstream_st* stream);
 
 // What a run reads and writes. Of the epilogue's operands (plan.h: tilepost_epilogue_t) those that
-// the plan's epilogue names must be there, and the others are not looked at. Where ranks are summed
-// the bias is rank 0's, and that of other ranks is not looked at. bias and residual are 16-byte
-// aligned, scales 4-byte aligned, memory as for a and b.
+// the plan's epilogue names must be there, and the others are not looked at; so with the
+// consumer's. Where ranks are summed the bias is rank 0's, and that of other ranks is not looked
+// at. bias, residual, norm_weight, norm_residual and gathered are 16-byte aligned, scales 4-byte
+// aligned, memory as for a and b.
 typedef struct tilepost_run_operands {
   size_t struct_size;  // sizeof(tilepost_run_operands_t): lets the structure grow
   const void* a;
@@ -111,11 +122,44 @@ typedef struct tilepost_run_operands {
   const float* scale_b;
   const void* bias;
   const void* residual;
+  int64_t m;       // rows of this run, 1 to the plan's m, the same on all ranks; 0: the plan's.
+                   // Another than the plan's needs a plan for any m. Routed: as routed
+  void* gathered;  // all_gather_gemm: [m, k], gets all ranks' a; null: kept by the operation.
+                   // a may be this rank's rows in it already
+  const void* norm_weight;  // [n], of the output's type: consumers rms_norm, residual_rms_norm
+  void* norm_residual;  // [rows, n] of out's rows, of the output's type: residual_rms_norm adds it
+                        // to the product's rows and keeps the sum here
+  float norm_epsilon;   // added to the mean of the squares
 } tilepost_run_operands_t;
 
-// tilepost_op_run with an epilogue's operands. They must stay as they are until the run has ended.
+// tilepost_op_run with more operands. They must stay as they are until the run has ended.
 tilepost_result_t tilepost_op_run_with(tilepost_op_t op, const tilepost_run_operands_t* operands,
                                        struct CUstream_st* stream);
+
+// Where the rows of the following runs go: gemm_all_to_all with routing splits or rows.
+typedef struct tilepost_route {
+  size_t struct_size;     // sizeof(tilepost_route_t)
+  int64_t m;              // this rank's rows, 0 to the plan's m; -1: the plan's. Ranks may
+                          // differ. Another than the plan's needs a plan for any m
+  const int64_t* splits;  // [ranks] routing splits: how many consecutive rows go to each rank;
+                          // they sum to m
+  const int32_t* destinations;  // [m] routing rows: the rank of each row
+} tilepost_route_t;
+
+// What a route means for this rank. The arrays are host memory and live until the next route.
+typedef struct tilepost_arrivals {
+  size_t struct_size;        // sizeof(tilepost_arrivals_t)
+  int64_t rows;              // of out: what all ranks send here
+  const int64_t* rows_from;  // [ranks] how many of them come from each rank, in this order
+  const int64_t* landed;     // [m] for each row of this rank the row of its destination's out
+} tilepost_arrivals_t;
+
+// Sets the route of the runs that follow. Collective: ranks exchange how many rows they send each
+// other. Waits for the runs so far and for the other ranks, within the deadline; not while a stream
+// is being captured. Captured runs are replayed with the route they were captured with, and must
+// not be replayed after another one was set. `arrivals` may be null.
+tilepost_result_t tilepost_op_route(tilepost_op_t op, const tilepost_route_t* route,
+                                    tilepost_arrivals_t* arrivals);
 
 // TILEPOST_OK when all runs so far have finished, TILEPOST_IN_PROGRESS, or the error that ended
 // one.
@@ -127,10 +171,12 @@ tilepost_result_t tilepost_op_synchronize(tilepost_op_t op);
 typedef struct tilepost_op_info {
   const tilepost_plan_t* plan;  // the plan chosen for this device
   int32_t rank;
-  int64_t out_elements;  // elements of out that a run writes
+  int64_t out_elements;  // elements of out that a run with the plan's m writes on this rank;
+                         // routed: with the route set last
   int64_t device_bytes;  // what the operation allocated: tables, counters, staging
-  const int32_t* rows;   // tile layout kept: for tile m * tiles_n + n, the destination row (device
-                         // memory; host memory on the host target); null otherwise
+  const int32_t* rows;   // tile layout kept by gemm and gemm_all_reduce: for tile m * tiles_n + n,
+                        // the destination row (device memory; host memory on the host target); null
+                        // otherwise
 } tilepost_op_info_t;
 
 tilepost_result_t tilepost_op_get_info(tilepost_op_t op, tilepost_op_info_t* info);

@@ -90,14 +90,21 @@ class Op {
     return status;
   }
 
-  // tilepost_op_run: out = sum over ranks of a * b, asynchronous in `stream`.
+  // tilepost_op_run: what tilepost.h says of the plan's pattern, asynchronous in `stream`.
   Status run(const void* a, const void* b, void* out, CUstream_st* stream) {
     return Status(tilepost_op_run(handle_, a, b, out, stream));
   }
-  // tilepost_op_run_with: the same with an epilogue's operands. struct_size is filled in.
+  // tilepost_op_run_with: the same with more operands. struct_size is filled in.
   Status run(tilepost_run_operands_t operands, CUstream_st* stream) {
     operands.struct_size = sizeof operands;
     return Status(tilepost_op_run_with(handle_, &operands, stream));
+  }
+  // tilepost_op_route: where the rows of the following runs go; collective. struct_size is filled
+  // in.
+  Status route(tilepost_route_t route, tilepost_arrivals_t* arrivals = nullptr) {
+    route.struct_size = sizeof route;
+    if (arrivals != nullptr) arrivals->struct_size = sizeof *arrivals;
+    return Status(tilepost_op_route(handle_, &route, arrivals));
   }
   Status status() { return Status(tilepost_op_status(handle_)); }
   Status synchronize() { return Status(tilepost_op_synchronize(handle_)); }

@@ -46,9 +46,7 @@ Checker::Checker(const char* program, const tilepost_plan_t& plan, Operands& ope
       wrong_(allocate(sizeof(unsigned long long))) {
   const std::vector<int32_t> rows = rows_to_check(plan, seed);
   num_rows_ = static_cast<int>(rows.size());
-  rows_ = allocate(num_rows_ * int64_t{sizeof(int32_t)});
-  TILEPOST_BENCH_CUDA(
-      cudaMemcpy(rows_.get(), rows.data(), rows.size() * sizeof(int32_t), cudaMemcpyHostToDevice));
+  rows_ = upload(rows);
   operands_.fill_exact(seed);
 }
 

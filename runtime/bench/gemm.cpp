@@ -1,44 +1,62 @@
 #include "runtime/bench/gemm.h"
 
-#include <memory>
-
 #include "runtime/bench/error.h"
+#include "runtime/bench/route.h"
 
 namespace tilepost::bench {
 
-Signals::Signals(const char* program, const tilepost_plan_t& plan) : plan_(plan) {
-  check_tilepost(cuda::make_schedule(program, plan, schedule_), "make_schedule");
-  const int64_t bytes =
-      int64_t{plan.map.num_groups} * TILEPOST_COUNTER_STRIDE * int64_t{sizeof(uint32_t)};
-  counters_ = allocate(bytes);
-  TILEPOST_BENCH_CUDA(cudaMemset(counters_.get(), 0, static_cast<size_t>(bytes)));
-  if (plan.map.layout == TILEPOST_PANEL) return;
-  const std::vector<int32_t> rows = destination_rows(schedule_.map);
-  rows_ = allocate(static_cast<int64_t>(rows.size() * sizeof(int32_t)));
-  TILEPOST_BENCH_CUDA(
-      cudaMemcpy(rows_.get(), rows.data(), rows.size() * sizeof(int32_t), cudaMemcpyHostToDevice));
+namespace {
+
+// A run of rank 0, of a routed plan up to what ranks would have to tell each other.
+std::unique_ptr<RunMap> run_of(const tilepost_plan_t& plan, uint64_t seed) {
+  if (hash_tile_map(build_tile_map(plan.map)) != plan.map_hash)
+    throw BenchError("generator and runtime build different tile maps");
+  if (!is_routed(plan)) return make_run_map(plan, 0, plan.map.m);
+  const BenchRoute route = route_of(plan, 0, seed);
+  return begin_route(plan, 0, {plan.map.m, plan.map.m, route.splits, route.destinations});
 }
+
+cuda::DeviceMemory make_counters(const tilepost_plan_t& plan) {
+  return upload(
+      std::vector<uint32_t>(static_cast<size_t>(plan.map.num_groups) * TILEPOST_COUNTER_STRIDE));
+}
+
+}  // namespace
+
+Signals::Signals(const tilepost_plan_t& plan, uint64_t seed)
+    : plan_(plan),
+      run_(run_of(plan, seed)),
+      place_(kernel_place(*run_)),
+      tiles_(upload(run_->tiles.tiles)),
+      positions_(upload(run_->tiles.positions)),
+      row_map_(upload(run_->row_map)),
+      counters_(make_counters(plan)) {}
 
 tilepost_view_t Signals::view() const {
-  return {static_cast<const tilepost_tile_t*>(schedule_.tiles.get()),
-          static_cast<const int32_t*>(schedule_.positions.get()),
-          static_cast<uint32_t*>(counters_.get()), static_cast<int32_t>(schedule_.map.tiles.size()),
-          tiles_n(plan_.map)};
+  const bool shares = run_->map().division == TILEPOST_DIVISION_SHARES;
+  tilepost_view_t view{};
+  view.tiles = static_cast<const tilepost_tile_t*>(tiles_.get());
+  view.positions = static_cast<const int32_t*>(positions_.get());
+  view.counters = static_cast<uint32_t*>(counters_.get());
+  view.row_map = static_cast<const int32_t*>(row_map_.get());
+  view.num_tiles = static_cast<int32_t>(run_->tiles.tiles.size());
+  view.tiles_n = tiles_n(run_->map());
+  if (shares) view.share_rows = static_cast<int32_t>(share_rows(run_->map()));
+  if (shares) view.share_tiles = share_tiles(run_->map());
+  return view;
 }
 
-Place Signals::place() const {
-  return {static_cast<const int32_t*>(rows_.get()), plan_.map.tile_m, plan_.map.tile_n};
-}
-
+// Where A arrives, tiles wait for counters and raise none.
 int Signals::count_wrong(uint32_t launches) const {
   std::vector<uint32_t> counters(static_cast<size_t>(plan_.map.num_groups) *
                                  TILEPOST_COUNTER_STRIDE);
   TILEPOST_BENCH_CUDA(cudaMemcpy(counters.data(), counters_.get(),
                                  counters.size() * sizeof(uint32_t), cudaMemcpyDeviceToHost));
+  const bool posts = plan_.map.division != TILEPOST_DIVISION_ARRIVALS;
   int wrong = 0;
   for (int group = 0; group < plan_.map.num_groups; ++group)
-    wrong +=
-        counters[group * TILEPOST_COUNTER_STRIDE] != launches * schedule_.map.groups[group].target;
+    wrong += counters[group * TILEPOST_COUNTER_STRIDE] !=
+             (posts ? launches * run_->tiles.groups[group].target : 0);
   return wrong;
 }
 
@@ -54,6 +72,7 @@ tilepost_plan_t plain_plan(const tilepost_plan_t& plan, const PlainKernel& plain
   tilepost_plan_t result = plan;
   result.kernel.function = plain.function;
   result.map.layout = TILEPOST_PANEL;
+  result.map.division = TILEPOST_DIVISION_ROWS;
   return result;
 }
 
@@ -66,14 +85,20 @@ Gemm::Gemm(const tilepost_plan_t& plan, const cuda::DeviceInfo& device, const Op
   cuda::Driver driver;
   check_tilepost(cuda::load_driver(driver), "load_driver");
   const auto cache = std::make_unique<cuda::TensorMapCache>();
-  cache->init(plan_, driver, out_elements);
+  cache->init(plan_, driver);
   maps_.resize(static_cast<size_t>(operands.count()));
+  const auto m = static_cast<int32_t>(plan.map.m), n = static_cast<int32_t>(plan.map.n);
+  const auto k = static_cast<int32_t>(plan.k);
+  const int32_t length = plan.map.layout == TILEPOST_PANEL ? n : plan.map.tile_n;
+  const tilepost_shape_t shape{m, n, k, k, plan.operands == TILEPOST_NN ? n : k, length};
   for (int i = 0; i < operands.count(); ++i) {
     const OperandSet& set = operands.set(i);
-    arguments_.push_back({set.a, set.b, set.out, &maps_[i], operands.epilogue(i), view});
+    arguments_.push_back(
+        {plan.gemm_ctas, shape, set.a, set.b, set.out, &maps_[i], operands.epilogue(i), view});
     if (plan_.kernel.launch != TILEPOST_LAUNCH_TMA) continue;
     const cuda::TensorMaps* maps = nullptr;
-    check_tilepost(cache->find(set.a, set.b, set.out, maps), "cuTensorMapEncodeTiled");
+    check_tilepost(cache->find({set.a, set.b, set.out, m, out_elements / length}, maps),
+                   "cuTensorMapEncodeTiled");
     maps_[i] = *maps;
   }
 }

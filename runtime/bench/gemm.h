@@ -2,39 +2,42 @@
 // waits for, and the plain one.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "runtime/bench/operands.h"
+#include "runtime/bench/place.h"
 #include "runtime/bench/registry.h"
 #include "runtime/cuda/launch.h"
-#include "runtime/cuda/schedule.h"
 
 namespace tilepost::bench {
 
-// The schedule and the counters of a woven kernel.
+// The schedule and the counters of a woven kernel, as rank 0 has them. Routed plans get the route
+// of route.h; what a kernel waits for has always arrived.
 class Signals {
  public:
-  Signals(const char* program, const tilepost_plan_t& plan);
+  Signals(const tilepost_plan_t& plan, uint64_t seed);
 
   tilepost_view_t view() const;
   // Where the woven kernel puts its output.
-  Place place() const;
+  Place place() const { return place_.place(); }
   // Elements that it writes, padding included.
-  int64_t out_elements() const { return schedule_.map.send_elements; }
+  int64_t out_elements() const { return run_->tiles.send_elements; }
   // How many counters do not read what so many launches must have posted.
   int count_wrong(uint32_t launches) const;
 
  private:
   const tilepost_plan_t& plan_;
-  cuda::Schedule schedule_;
-  cuda::DeviceMemory counters_, rows_;
+  const std::unique_ptr<RunMap> run_;
+  const PlaceTable place_;
+  const cuda::DeviceMemory tiles_, positions_, row_map_, counters_;
 };
 
 // Whether the plain kernel can write a row-major output with the plan's stores: a plan for the tile
 // layout may count on slots whose rows are aligned.
 bool serves_rows(const tilepost_plan_t& plan);
 
-// The plan as the plain kernel serves it: its function, a row-major output.
+// The plan as the plain kernel serves it: its function, a row-major output of whole rows.
 tilepost_plan_t plain_plan(const tilepost_plan_t& plan, const PlainKernel& plain);
 
 // One kernel, ready to be launched on every set of operands.

@@ -22,7 +22,7 @@ class GemmBench {
         plain_plan_(plain_plan(plan, entry.plain())),
         session_(session),
         stream_(make_stream()),
-        signals_(entry.name, plan),
+        signals_(plan, session.options.seed),
         operands_(plan, signals_.out_elements(), stream_.get()),
         woven_(plan, session.machine.device, operands_, signals_.out_elements(), signals_.view()),
         cublas_(operands_.product(0), operands_.scale(), plan.accumulate == TILEPOST_FAST,

@@ -58,8 +58,8 @@ __global__ void normal_kernel(T* data, int64_t count, uint64_t key) {
 __device__ int64_t place_of(const Place& place, int row, int column, int n) {
   if (place.rows == nullptr) return int64_t{row} * n + column;
   const int columns = (n + place.tile_n - 1) / place.tile_n;
-  const int first = place.rows[row / place.tile_m * columns + column / place.tile_n];
-  return int64_t{first + row % place.tile_m} * place.tile_n + column % place.tile_n;
+  const int line = place.rows[int64_t{row} * columns + column / place.tile_n];
+  return int64_t{line} * place.length + (place.length == n ? column : column % place.tile_n);
 }
 
 // The operations as plan.h states them.
@@ -130,6 +130,22 @@ __global__ void different_kernel(const uint16_t* out, Place place, const uint16_
   if (found != 0) atomicAdd(wrong, found);
 }
 
+// A block a row.
+template <class Part>
+__global__ void gather_kernel(const Part* from, const int32_t* rows, int parts, Part* to) {
+  const Part* const source = from + int64_t{rows[blockIdx.x]} * parts;
+  Part* const target = to + int64_t{blockIdx.x} * parts;
+  for (int i = threadIdx.x; i < parts; i += blockDim.x) target[i] = source[i];
+}
+
+template <class Part>
+void launch_gather(const void* from, const int32_t* rows, int count, int n, void* to,
+                   cudaStream_t stream) {
+  const auto parts = static_cast<int>(n * sizeof(uint16_t) / sizeof(Part));
+  gather_kernel<<<count, kThreads, 0, stream>>>(static_cast<const Part*>(from), rows, parts,
+                                                static_cast<Part*>(to));
+}
+
 __global__ void gate_kernel(const uint32_t* word, uint32_t wanted) {
   const long long begin = clock64();
   while (static_cast<int32_t>(*static_cast<const volatile uint32_t*>(word) - wanted) < 0 &&
@@ -198,6 +214,16 @@ void count_different(const void* out, const Place& place, const void* expected, 
   different_kernel<<<kBlocks, kThreads, 0, stream>>>(static_cast<const uint16_t*>(out), place,
                                                      static_cast<const uint16_t*>(expected),
                                                      int64_t{m} * n, n, wrong);
+  TILEPOST_BENCH_CUDA(cudaGetLastError());
+}
+
+void gather_rows(const void* from, const int32_t* rows, int count, int n, void* to,
+                 cudaStream_t stream) {
+  constexpr int kWide = sizeof(uint4) / sizeof(uint16_t);
+  if (n % kWide == 0)
+    launch_gather<uint4>(from, rows, count, n, to, stream);
+  else
+    launch_gather<uint16_t>(from, rows, count, n, to, stream);
   TILEPOST_BENCH_CUDA(cudaGetLastError());
 }
 

@@ -25,10 +25,12 @@ void fill_integers(void* data, int64_t count, tilepost_dtype_t type, uint64_t se
 void fill_normal(void* data, int64_t count, tilepost_dtype_t type, uint64_t seed,
                  cudaStream_t stream);
 
-// Where the elements of an output are: row-major, or in slot order.
+// Where the elements of an output are.
 struct Place {
-  const int32_t* rows = nullptr;  // [tiles_m * tiles_n] a tile's first row; null: row-major
-  int tile_m = 1, tile_n = 1;
+  // [m, tile columns] the row where the elements of a row and tile column lie; null: row-major
+  const int32_t* rows = nullptr;
+  int tile_n = 1;  // columns of a tile
+  int length = 0;  // elements of a row there: n, or tile_n, where a row holds one tile's columns
 };
 
 // One product as the kernels got it; device pointers.
@@ -52,6 +54,10 @@ void count_wrong(const Product& product, const void* out, const Place& place, co
 // and those that are still poison, 0xffff.
 void count_different(const void* out, const Place& place, const void* expected, int m, int n,
                      unsigned long long* wrong, cudaStream_t stream);
+
+// Row i of `to` becomes row rows[i] of `from`; both have `count` rows of n 16-bit elements.
+void gather_rows(const void* from, const int32_t* rows, int count, int n, void* to,
+                 cudaStream_t stream);
 
 // Holds the stream until *word, in pinned host memory, has reached `value`, or some 20 s have
 // passed.

@@ -32,12 +32,6 @@ int64_t count_sets(int64_t bytes) {
 
 }  // namespace
 
-cuda::DeviceMemory allocate(int64_t bytes) {
-  cuda::DeviceMemory memory;
-  check_tilepost(cuda::make_device_memory(memory, static_cast<size_t>(bytes)), "cudaMalloc");
-  return memory;
-}
-
 Operands::Operands(const tilepost_plan_t& plan, int64_t out_elements, cudaStream_t stream)
     : plan_(plan),
       stream_(stream),
@@ -59,12 +53,6 @@ Operands::Operands(const tilepost_plan_t& plan, int64_t out_elements, cudaStream
   make_epilogue();
 }
 
-void Operands::upload(cuda::DeviceMemory& memory, const std::vector<float>& values) {
-  memory = allocate(static_cast<int64_t>(values.size() * sizeof(float)));
-  TILEPOST_BENCH_CUDA(cudaMemcpy(memory.get(), values.data(), values.size() * sizeof(float),
-                                 cudaMemcpyHostToDevice));
-}
-
 // Scales are powers of two, so that they keep exact sums exact.
 void Operands::make_epilogue() {
   const auto powers = [](int64_t count) {
@@ -73,9 +61,10 @@ void Operands::make_epilogue() {
       values[i] = std::ldexp(1.0f, static_cast<int>(i * 7 % 5) - 3);
     return values;
   };
-  if (has(plan_, TILEPOST_SCALE)) upload(scale_a_, {kScaleA}), upload(scale_b_, {kScaleB});
-  if (has(plan_, TILEPOST_SCALE_ROWS)) upload(scale_a_, powers(plan_.map.m));
-  if (has(plan_, TILEPOST_SCALE_COLUMNS)) upload(scale_b_, powers(plan_.map.n));
+  if (has(plan_, TILEPOST_SCALE))
+    scale_a_ = upload<float>({kScaleA}), scale_b_ = upload<float>({kScaleB});
+  if (has(plan_, TILEPOST_SCALE_ROWS)) scale_a_ = upload(powers(plan_.map.m));
+  if (has(plan_, TILEPOST_SCALE_COLUMNS)) scale_b_ = upload(powers(plan_.map.n));
   constexpr uint64_t kBiasSeed = 11, kResidualSeed = 12;
   if (has(plan_, TILEPOST_BIAS)) {
     bias_ = allocate(plan_.map.n * bytes_of(plan_.output));
@@ -108,7 +97,7 @@ void Operands::fill_normal(uint64_t seed) {
 
 tilepost_epilogue_t Operands::epilogue(int set) const {
   return {static_cast<const float*>(scale_a_.get()), static_cast<const float*>(scale_b_.get()),
-          bias_.get(), sets_[set].residual};
+          bias_.get(), sets_[set].residual, sets_[set].out};
 }
 
 Product Operands::product(int set) const {

@@ -5,12 +5,9 @@
 #include <vector>
 
 #include "runtime/bench/kernels.h"
-#include "runtime/cuda/resources.h"
+#include "runtime/bench/memory.h"
 
 namespace tilepost::bench {
-
-// Device memory, freed with it. Throws BenchError.
-cuda::DeviceMemory allocate(int64_t bytes);
 
 struct OperandSet {
   const void* a;
@@ -43,7 +40,6 @@ class Operands {
   static constexpr float kScaleA = 0.5f, kScaleB = 0.25f;
 
   void make_epilogue();
-  void upload(cuda::DeviceMemory& memory, const std::vector<float>& values);
 
   const tilepost_plan_t& plan_;
   const cudaStream_t stream_;

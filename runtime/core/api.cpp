@@ -27,6 +27,13 @@ tilepost_result_t null_argument(const char* call, const char* name) {
   return fail(TILEPOST_INVALID_ARGUMENT, "%s: %s is null", call, name);
 }
 
+tilepost_result_t wrong_size(const char* call, const char* name, size_t size, size_t expected,
+                             const char* type) {
+  return fail(TILEPOST_INVALID_ARGUMENT,
+              "%s: %s.struct_size is %zu, expected %zu; set it to sizeof(%s)", call, name, size,
+              expected, type);
+}
+
 tilepost_result_t check_options(const char* call, const tilepost_options_t& options) {
   if (options.struct_size != sizeof(tilepost_options_t))
     return fail(
@@ -102,11 +109,21 @@ tilepost_result_t tilepost_op_run_with(tilepost_op_t op, const tilepost_run_oper
                                        CUstream_st* stream) {
   if (operands == nullptr) return null_argument(__func__, "operands");
   if (operands->struct_size != sizeof *operands)
-    return fail(TILEPOST_INVALID_ARGUMENT,
-                "%s: operands.struct_size is %zu, expected %zu; set it to "
-                "sizeof(tilepost_run_operands_t)",
-                __func__, operands->struct_size, sizeof *operands);
+    return wrong_size(__func__, "operands", operands->struct_size, sizeof *operands,
+                      "tilepost_run_operands_t");
   return run(__func__, op, *operands, stream);
+}
+
+tilepost_result_t tilepost_op_route(tilepost_op_t op, const tilepost_route_t* route,
+                                    tilepost_arrivals_t* arrivals) {
+  if (op == nullptr) return null_argument(__func__, "op");
+  if (route == nullptr) return null_argument(__func__, "route");
+  if (route->struct_size != sizeof *route)
+    return wrong_size(__func__, "route", route->struct_size, sizeof *route, "tilepost_route_t");
+  if (arrivals != nullptr && arrivals->struct_size != sizeof *arrivals)
+    return wrong_size(__func__, "arrivals", arrivals->struct_size, sizeof *arrivals,
+                      "tilepost_arrivals_t");
+  return guarded(__func__, [&] { return op->route(*route, arrivals); });
 }
 
 tilepost_result_t tilepost_op_status(tilepost_op_t op) {

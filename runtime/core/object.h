@@ -23,6 +23,8 @@ struct tilepost_op {
   // a, b and out have been checked to be non-null; what the plan asks for besides (operands.h),
   // alignment and device are the target's business.
   virtual tilepost_result_t run(const tilepost_run_operands_t& operands, CUstream_st* stream) = 0;
+  // The structures have been checked to be there and of the right size; route.h checks the rest.
+  virtual tilepost_result_t route(const tilepost_route_t& route, tilepost_arrivals_t* arrivals) = 0;
   virtual tilepost_result_t status() = 0;
   virtual tilepost_result_t synchronize() = 0;
   virtual tilepost_result_t get_info(tilepost_op_info_t& info) = 0;

@@ -1,6 +1,10 @@
 #include "runtime/core/operands.h"
 
+#include <cinttypes>
+#include <cmath>
+
 #include "runtime/core/error.h"
+#include "runtime/map/run_map.h"
 
 namespace tilepost {
 namespace {
@@ -16,11 +20,15 @@ void EpilogueOperands::add(const char* name, const T* pointer, size_t alignment,
   kernel_pointer = pointer;
 }
 
+void EpilogueOperands::add_for_consumer(const char* name, const void* pointer) {
+  list_[count_++] = {name, pointer, kVectorAlignment, "consumer"};
+}
+
 // Where ranks are summed, one of them adds the bias.
 EpilogueOperands::EpilogueOperands(const tilepost_plan_t& plan, int rank,
                                    const tilepost_run_operands_t& operands) {
   const int ops = plan.epilogue;
-  const bool adds_bias = plan.pattern == TILEPOST_GEMM || rank == 0;
+  const bool adds_bias = !sums_ranks(plan) || rank == 0;
   if ((ops & (TILEPOST_SCALE | TILEPOST_SCALE_ROWS)) != 0)
     add("scale_a", operands.scale_a, alignof(float), for_kernel_.scale_a);
   if ((ops & (TILEPOST_SCALE | TILEPOST_SCALE_COLUMNS)) != 0)
@@ -29,15 +37,60 @@ EpilogueOperands::EpilogueOperands(const tilepost_plan_t& plan, int rank,
     add("bias", operands.bias, kVectorAlignment, for_kernel_.bias);
   if ((ops & TILEPOST_RESIDUAL) != 0)
     add("residual", operands.residual, kVectorAlignment, for_kernel_.residual);
+  if (normalises(plan)) {
+    add_for_consumer("norm_weight", operands.norm_weight);
+    epsilon_ = operands.norm_epsilon;
+  }
+  if (plan.consumer == TILEPOST_CONSUMER_RESIDUAL_RMS_NORM)
+    add_for_consumer("norm_residual", operands.norm_residual);
+  if (plan.pattern == TILEPOST_ALL_GATHER_GEMM && operands.gathered != nullptr)
+    list_[count_++] = {"gathered", operands.gathered, kVectorAlignment};
 }
 
 tilepost_result_t EpilogueOperands::check() const {
   for (const EpilogueOperand& operand : list())
     if (operand.pointer == nullptr)
       return fail(TILEPOST_INVALID_ARGUMENT,
-                  "%s is null, but the plan's epilogue reads it; pass it to tilepost_op_run_with",
-                  operand.name);
-  return TILEPOST_OK;
+                  "%s is null, but the plan's %s reads it; pass it to tilepost_op_run_with",
+                  operand.name, operand.reader);
+  if (std::isfinite(epsilon_) && epsilon_ >= 0) return TILEPOST_OK;
+  return fail(TILEPOST_INVALID_ARGUMENT, "norm_epsilon must be finite and at least 0, got %g",
+              static_cast<double>(epsilon_));
+}
+
+bool sums_ranks(const tilepost_plan_t& plan) {
+  return plan.pattern == TILEPOST_GEMM_ALL_REDUCE || plan.pattern == TILEPOST_GEMM_REDUCE_SCATTER;
+}
+
+bool normalises(const tilepost_plan_t& plan) {
+  return plan.consumer == TILEPOST_CONSUMER_RMS_NORM ||
+         plan.consumer == TILEPOST_CONSUMER_RESIDUAL_RMS_NORM;
+}
+
+tilepost_result_t rows_of_run(const tilepost_plan_t& plan, int64_t asked, int64_t routed,
+                              int64_t& rows) {
+  rows = asked == 0 ? plan.map.m : asked;
+  if (is_routed(plan)) {
+    if (routed < 0)
+      return fail(TILEPOST_INVALID_ARGUMENT,
+                  "the plan's rows are routed at run time; call tilepost_op_route before the first "
+                  "run");
+    rows = routed;
+    if (asked == 0 || asked == routed) return TILEPOST_OK;
+    return fail(TILEPOST_INVALID_ARGUMENT,
+                "m is %" PRId64 ", the route has %" PRId64 " rows; pass 0, or set another route",
+                asked, routed);
+  }
+  if (rows >= 1 && rows <= plan.map.m && (rows == plan.map.m || plan.any_m != 0))
+    return TILEPOST_OK;
+  if (plan.any_m != 0)
+    return fail(TILEPOST_INVALID_ARGUMENT,
+                "m must be from 1 to %" PRId64 ", or 0 for %" PRId64 ", got %" PRId64, plan.map.m,
+                plan.map.m, asked);
+  return fail(TILEPOST_INVALID_ARGUMENT,
+              "m is %" PRId64 ", the plan is for %" PRId64
+              " rows only; generate it with 'm: {max: …}' for any number of them",
+              asked, plan.map.m);
 }
 
 }  // namespace tilepost

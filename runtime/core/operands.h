@@ -1,4 +1,4 @@
-// What a plan's epilogue takes of a run's operands, the same for every target.
+// What a plan takes of a run's operands besides a, b and out, the same for every target.
 #pragma once
 
 #include <span>
@@ -7,35 +7,50 @@
 
 namespace tilepost {
 
-// One operand of a plan's epilogue.
+// One operand of a plan's epilogue or consumer.
 struct EpilogueOperand {
   const char* name;  // "bias"
   const void* pointer;
   size_t alignment;  // bytes
+  const char* reader = "epilogue";
 };
 
-// The operands that the plan's epilogue reads on this rank.
+// The operands that the plan reads on this rank: its epilogue's, its consumer's, and `gathered` if
+// it was given.
 class EpilogueOperands {
  public:
   EpilogueOperands(const tilepost_plan_t& plan, int rank, const tilepost_run_operands_t& operands);
 
-  // TILEPOST_INVALID_ARGUMENT names the one that is null.
+  // TILEPOST_INVALID_ARGUMENT names the one that is null, or says what is wrong with norm_epsilon.
   tilepost_result_t check() const;
 
   std::span<const EpilogueOperand> list() const { return {list_, count_}; }
 
-  // As the kernel takes them; what the epilogue does not read is null.
+  // As the kernel takes them, but for `out`; what the epilogue does not read is null.
   const tilepost_epilogue_t& for_kernel() const { return for_kernel_; }
 
  private:
-  static constexpr size_t kMost = 4;
+  static constexpr size_t kMost = 8;
 
   template <class T>
   void add(const char* name, const T* pointer, size_t alignment, const T*& kernel_pointer);
+  void add_for_consumer(const char* name, const void* pointer);
 
   EpilogueOperand list_[kMost]{};
   size_t count_ = 0;
   tilepost_epilogue_t for_kernel_{};
+  float epsilon_ = 0;
 };
+
+// Whether ranks add up what they compute.
+bool sums_ranks(const tilepost_plan_t& plan);
+
+// Whether the consumer normalises rows.
+bool normalises(const tilepost_plan_t& plan);
+
+// tilepost_run_operands_t::m: how many rows the run has. `routed`: the rows of the last route, -1
+// before the first one; not looked at unless the plan is routed.
+tilepost_result_t rows_of_run(const tilepost_plan_t& plan, int64_t asked, int64_t routed,
+                              int64_t& rows);
 
 }  // namespace tilepost

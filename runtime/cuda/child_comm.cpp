@@ -13,10 +13,6 @@ constexpr auto kLockPatience = 2s;
 constexpr auto kRevokedPatience = 10s;
 constexpr auto kReadyPoll = 200us;
 
-ncclDataType_t nccl_type(tilepost_dtype_t type) {
-  return type == TILEPOST_BF16 ? ncclBfloat16 : ncclFloat16;
-}
-
 // A communicator in non-blocking mode answers 'in progress' to everything that takes time.
 ncclResult_t wait_ready(ncclComm_t comm, ncclResult_t result) {
   while (result == ncclInProgress) {
@@ -52,14 +48,9 @@ tilepost_result_t ChildComm::split_from(ncclComm_t parent, int rank, int max_cta
   return TILEPOST_OK;
 }
 
-tilepost_result_t ChildComm::all_reduce(void* buffer, int64_t count, tilepost_dtype_t type,
-                                        cudaStream_t stream) {
-  const std::lock_guard lock(mutex_);
-  if (aborted_->load() || comm_ == nullptr)
-    return fail(TILEPOST_ABORTED, "the communicator was aborted; make a new one");
-  TILEPOST_NCCL(ncclAllReduce(buffer, buffer, static_cast<size_t>(count), nccl_type(type), ncclSum,
-                              comm_, stream));
-  return TILEPOST_OK;
+tilepost_result_t ChildComm::check_usable() const {
+  if (!aborted_->load() && comm_ != nullptr) return TILEPOST_OK;
+  return fail(TILEPOST_ABORTED, "the communicator was aborted; make a new one");
 }
 
 tilepost_result_t ChildComm::check_async() {

@@ -28,9 +28,20 @@ class ChildComm {
   // Collective. Waits for a parent that is in non-blocking mode.
   tilepost_result_t split_from(ncclComm_t parent, int rank, int max_ctas);
 
-  // In-place sum over all ranks. TILEPOST_ABORTED after abort().
-  tilepost_result_t all_reduce(void* buffer, int64_t count, tilepost_dtype_t type,
-                               cudaStream_t stream);
+  // Calls body(ncclComm_t), which issues NCCL calls and returns a result, while no other thread is
+  // inside; as one NCCL group if `grouped`. TILEPOST_ABORTED, and no call, after abort().
+  template <class Body>
+  tilepost_result_t issue(bool grouped, Body body) {
+    const std::lock_guard lock(mutex_);
+    TILEPOST_TRY(check_usable());
+    if (!grouped) return body(comm_);
+    TILEPOST_NCCL(ncclGroupStart());
+    const tilepost_result_t issued = body(comm_);
+    // Also after an error: a group that stays open would swallow this thread's next calls.
+    const ncclResult_t ended = ncclGroupEnd();
+    if (issued != TILEPOST_OK || ended == ncclSuccess) return issued;
+    return fail_nccl(TILEPOST_PLACE(ncclGroupEnd()), ended);
+  }
 
   // TILEPOST_OK, or the error that NCCL met in the background.
   tilepost_result_t check_async();
@@ -42,6 +53,7 @@ class ChildComm {
   const AbortedFlag& aborted() const { return aborted_; }
 
  private:
+  tilepost_result_t check_usable() const;
   bool lock_or_revoke(std::unique_lock<std::timed_mutex>& lock);
 
   std::timed_mutex mutex_;

@@ -44,6 +44,7 @@ bool CounterAccess::copy(void* to, const void* from, cudaMemcpyKind kind) {
 }
 
 std::vector<uint32_t> CounterAccess::read(const uint32_t* bank) {
+  const std::lock_guard lock(mutex_);
   if (!copy(mirror_.get(), bank, cudaMemcpyDeviceToHost)) return {};
   std::vector<uint32_t> values(num_groups_);
   for (int g = 0; g < num_groups_; ++g)
@@ -52,6 +53,7 @@ std::vector<uint32_t> CounterAccess::read(const uint32_t* bank) {
 }
 
 void CounterAccess::write(uint32_t* bank, const std::vector<uint32_t>& values) {
+  const std::lock_guard lock(mutex_);
   if (stuck_) return;
   for (int g = 0; g < num_groups_; ++g)
     static_cast<uint32_t*>(mirror_.get())[g * TILEPOST_COUNTER_STRIDE] = values[g];

@@ -1,8 +1,9 @@
 // Reading and writing the counters while the device is stuck: copies on a stream of their own, with
-// a bound on how long they may take.
+// a bound on how long they may take. Any thread may ask.
 #pragma once
 
 #include <cstdint>
+#include <mutex>
 #include <vector>
 
 #include "runtime/cuda/resources.h"
@@ -26,6 +27,7 @@ class CounterAccess {
   bool copy(void* to, const void* from, cudaMemcpyKind kind);
   size_t bytes() const;
 
+  std::mutex mutex_;
   int num_groups_ = 0;
   Stream stream_;
   PinnedMemory mirror_;

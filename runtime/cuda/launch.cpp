@@ -1,5 +1,7 @@
 #include "runtime/cuda/launch.h"
 
+#include <algorithm>
+
 namespace tilepost::cuda {
 namespace {
 
@@ -8,8 +10,8 @@ struct Launch {
   cudaLaunchAttribute attributes[2]{};
   cudaLaunchConfig_t config{};
 
-  Launch(const tilepost_plan_t& plan, cudaStream_t stream) {
-    config.gridDim = dim3(plan.gemm_ctas);
+  Launch(const tilepost_plan_t& plan, int32_t ctas, cudaStream_t stream) {
+    config.gridDim = dim3(ctas);
     config.blockDim = dim3(plan.kernel.threads);
     config.dynamicSmemBytes = plan.kernel.shared_bytes;
     config.stream = stream;
@@ -30,9 +32,14 @@ struct Launch {
   Launch& operator=(const Launch&) = delete;
 };
 
+// The largest grid of any run.
+int32_t most_ctas(const tilepost_plan_t& plan) {
+  return plan.any_m != 0 ? std::max(plan.gemm_ctas, plan.model.sequence_ctas) : plan.gemm_ctas;
+}
+
 tilepost_result_t count_resident(const tilepost_plan_t& plan, const DeviceInfo& device,
                                  int& resident) {
-  const Launch launch(plan, nullptr);
+  const Launch launch(plan, most_ctas(plan), nullptr);
   if (plan.kernel.cluster > 1) {
     int clusters = 0;
     TILEPOST_CUDA(cudaOccupancyMaxActiveClusters(&clusters, plan.kernel.function, &launch.config));
@@ -44,14 +51,6 @@ tilepost_result_t count_resident(const tilepost_plan_t& plan, const DeviceInfo& 
     resident = per_sm * device.sms;
   }
   return TILEPOST_OK;
-}
-
-tilepost_shape_t shape_of(const tilepost_plan_t& plan) {
-  const auto m = static_cast<int32_t>(plan.map.m);
-  const auto n = static_cast<int32_t>(plan.map.n);
-  const auto k = static_cast<int32_t>(plan.k);
-  const int32_t ldb = plan.operands == TILEPOST_NN ? n : k;
-  return {m, n, k, k, ldb, plan.map.layout == TILEPOST_PANEL ? n : plan.map.tile_n};
 }
 
 }  // namespace
@@ -67,25 +66,24 @@ tilepost_result_t prepare_kernel(const tilepost_plan_t& plan, const DeviceInfo& 
                                      kernel.shared_bytes));
   int resident = 0;
   TILEPOST_TRY(count_resident(plan, device, resident));
-  if (resident < plan.gemm_ctas)
+  if (resident < most_ctas(plan))
     return fail(
         TILEPOST_UNSUPPORTED,
         "kernel '%s' is planned with %d CTAs at once, %s holds %d; generate it for this GPU",
-        kernel.name, plan.gemm_ctas, device.name.c_str(), resident);
+        kernel.name, most_ctas(plan), device.name.c_str(), resident);
   return TILEPOST_OK;
 }
 
 tilepost_result_t launch_gemm(const tilepost_plan_t& plan, const GemmArguments& arguments,
                               cudaStream_t stream) {
-  const Launch launch(plan, stream);
+  const Launch launch(plan, arguments.ctas, stream);
   GemmArguments values = arguments;
-  tilepost_shape_t shape = shape_of(plan);
   if (plan.kernel.launch == TILEPOST_LAUNCH_TMA) {
     TensorMaps maps = *arguments.maps;
-    void* list[] = {&maps.a, &maps.b, &maps.c, &shape, &values.epilogue, &values.view};
+    void* list[] = {&maps.a, &maps.b, &maps.c, &values.shape, &values.epilogue, &values.view};
     TILEPOST_CUDA(cudaLaunchKernelExC(&launch.config, plan.kernel.function, list));
   } else {
-    void* list[] = {&values.a, &values.b, &values.c, &shape, &values.epilogue, &values.view};
+    void* list[] = {&values.a, &values.b, &values.c, &values.shape, &values.epilogue, &values.view};
     TILEPOST_CUDA(cudaLaunchKernelExC(&launch.config, plan.kernel.function, list));
   }
   return TILEPOST_OK;

@@ -10,12 +10,14 @@
 namespace tilepost::cuda {
 
 // Loads the kernel (it must be loaded before anything waits for it: CUDA C++ Programming Guide,
-// "Lazy Loading", concurrent execution), gives it its shared memory, and checks that its whole grid
-// can be resident at once.
+// "Lazy Loading", concurrent execution), gives it its shared memory, and checks that its largest
+// grid can be resident as a whole.
 tilepost_result_t prepare_kernel(const tilepost_plan_t& plan, const DeviceInfo& device);
 
 // What one launch takes, besides the plan.
 struct GemmArguments {
+  int32_t ctas;  // grid
+  tilepost_shape_t shape;
   const void* a;
   const void* b;
   void* c;                 // the output, or the staging buffer

@@ -19,10 +19,9 @@ CudaOp::~CudaOp() {
   // Freeing device memory waits for the device, and this one has not come back.
   state_.counters.leak();
   state_.record_memory.leak();
-  staging_.leak();
-  schedule_.tiles.leak();
-  schedule_.positions.leak();
-  schedule_.rows.leak();
+  for (DeviceMemory* memory : {&send_, &received_, &gathered_, &landing_, &exchanged_})
+    memory->leak();
+  maps_.leak();
 }
 
 tilepost_result_t CudaOp::status() {
@@ -40,12 +39,12 @@ tilepost_result_t CudaOp::synchronize() {
 }
 
 tilepost_result_t CudaOp::get_info(tilepost_op_info_t& info) {
-  const tilepost_map_t& map = plan_->map;
+  const DeviceMap& map = *maps_.planned();
   info.plan = plan_;
   info.rank = state_.rank;
-  info.out_elements = keeps_tile_layout(*plan_) ? schedule_.map.send_elements : map.m * map.n;
-  info.device_bytes = schedule_.device_bytes;
-  info.rows = static_cast<const int32_t*>(schedule_.rows.get());
+  info.out_elements = map.run != nullptr ? map.run->sizes.out : 0;
+  info.device_bytes = device_bytes_ + maps_.device_bytes();
+  info.rows = keeps_slots(*plan_) ? map.rows : nullptr;
   return TILEPOST_OK;
 }
 

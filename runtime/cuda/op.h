@@ -1,19 +1,24 @@
 // One operation on one GPU: a program's plan for this device and all that its runs need.
 //
-// op_create.cpp makes it, op_run.cpp runs it, op.cpp has the rest.
+// op_create.cpp makes it, op_warm_up.cpp runs its collectives once, op_check.cpp checks a run's
+// arguments, op_run.cpp puts runs on the streams, op_communicate.cpp has what follows the GEMM (or
+// comes before it), op_route.cpp sets routes, op.cpp has the rest.
 #pragma once
 
 #include <array>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "runtime/core/object.h"
 #include "runtime/core/operands.h"
+#include "runtime/core/route.h"
 #include "runtime/cuda/comm.h"
 #include "runtime/cuda/device.h"
+#include "runtime/cuda/device_map.h"
 #include "runtime/cuda/driver.h"
+#include "runtime/cuda/launch.h"
 #include "runtime/cuda/run_state.h"
-#include "runtime/cuda/schedule.h"
 #include "runtime/cuda/tensor_maps.h"
 #include "runtime/cuda/watchdog.h"
 
@@ -31,6 +36,7 @@ class CudaOp final : public tilepost_op {
   tilepost_result_t create(CudaComm& comm);
 
   tilepost_result_t run(const tilepost_run_operands_t& operands, CUstream_st* stream) override;
+  tilepost_result_t route(const tilepost_route_t& route, tilepost_arrivals_t* arrivals) override;
   tilepost_result_t status() override;
   tilepost_result_t synchronize() override;
   tilepost_result_t get_info(tilepost_op_info_t& info) override;
@@ -40,66 +46,106 @@ class CudaOp final : public tilepost_op {
   // One run, as it is put on the streams.
   struct Run {
     Bank bank;
-    uint32_t epoch;     // 1 for a captured run, whose counters start from zero
+    const DeviceMap* map;
+    const RunFacts* facts;
     cudaStream_t user;  // has the GEMM
     cudaStream_t comm;  // lane 0: waits and collectives; the same when nothing overlaps
     cudaEvent_t begin, end;
-    const void* a;
-    const void* b;
-    void* out;
+    const tilepost_run_operands_t* operands;
     tilepost_epilogue_t epilogue;
+    Buffers buffers;
+
+    const RunMap& plan() const { return *map->run; }
+    bool overlaps() const { return plan().overlaps; }
   };
 
+  // Making.
   tilepost_result_t allocate(const CudaComm& comm);
+  tilepost_result_t allocate_buffers();
+  tilepost_result_t add_buffer(DeviceMemory& memory, int64_t bytes);
   tilepost_result_t make_streams();
   tilepost_result_t load_kernels();
   tilepost_result_t warm_up();
-  tilepost_result_t warm_up_with(void* buffer);
+  tilepost_result_t warm_up_with(void* scratch);
+  tilepost_result_t warm_up_exchange();
   tilepost_result_t finish_warm_up();
+  tilepost_result_t finish_in_time(const std::string& what);
 
+  // Checking a run's arguments.
+  tilepost_result_t check_usable() const;
   tilepost_result_t check_run(const tilepost_run_operands_t& operands,
                               const EpilogueOperands& epilogue, cudaStream_t stream,
                               cudaStreamCaptureStatus capture);
   tilepost_result_t check_pointer(const EpilogueOperand& operand);
-  tilepost_result_t run_eager(Run& run);
+
+  // Putting a run on the streams.
+  tilepost_result_t find_map(const tilepost_run_operands_t& operands, bool capturing,
+                             DeviceMap*& map);
+  tilepost_result_t run_eager(Run& run, DeviceMap& map);
   tilepost_result_t run_captured(Run& run);
+  tilepost_result_t give_up(const Run& run, tilepost_result_t result);
   tilepost_result_t wait_for_room();
   tilepost_result_t follow_last_run(cudaStream_t stream);
+  tilepost_result_t warm_up_map(const Run& run, DeviceMap& map);
   tilepost_result_t start(const Run& run);
+  tilepost_result_t finish(const Run& run);
+  tilepost_result_t find_arguments(const Run& run, GemmArguments& arguments);
+  tilepost_result_t launch(const Run& run);
+  Buffers buffers_of(const tilepost_run_operands_t& operands) const;
+
+  // What comes after the GEMM, or before it.
   tilepost_result_t communicate(const Run& run);
+  tilepost_result_t communicate_group(const Run& run, int group);
   tilepost_result_t fork_lanes(const Run& run);
   tilepost_result_t join_lanes(const Run& run);
-  // The run as lane `lane` sees it: its own stream.
+  tilepost_result_t join(const Run& run);
+  // The run as lane `lane` sees it: its own stream and landing memory.
   Run on_lane(const Run& run, int lane) const;
   tilepost_result_t wait_for_group(const Run& run, int group);
   tilepost_result_t poll_for_group(const Run& run, int group);
   tilepost_result_t wait_on_stream(const Run& run, int group);
-  tilepost_result_t consume(const Run& run, const tilepost_group_t& block);
-  tilepost_result_t join(const Run& run);
+  tilepost_result_t post_arrival(const Run& run, int group);
+  tilepost_result_t unpermute(const Run& run, int group);
+  tilepost_result_t unpermute_slots(const Run& run, const tilepost_group_t& group);
+  tilepost_result_t unpermute_slabs(const Run& run, int group);
+  tilepost_result_t normalise(const Run& run);
 
+  // Routes.
+  tilepost_result_t exchange(std::span<const int64_t> own, std::vector<int64_t>& all);
+  tilepost_result_t set_route(const RouteInputs& inputs);
+
+  // Lanes of a run that overlaps.
   int num_lanes() const { return 1 + static_cast<int>(more_lanes_.size()); }
+  int lane_of(const Run& run, int group) const { return run.overlaps() ? group % num_lanes() : 0; }
+  bool gathers() const { return plan_->pattern == TILEPOST_ALL_GATHER_GEMM; }
   bool unpermutes() const { return plan_->consumer == TILEPOST_CONSUMER_UNPERMUTE; }
-  void* send_buffer(void* out) const { return unpermutes() ? staging_.get() : out; }
-  int64_t send_bytes() const { return schedule_.map.send_elements * int64_t{sizeof(uint16_t)}; }
 
   const tilepost_program_t& program_;
   const tilepost_options_t options_;
   const tilepost_plan_t* plan_ = nullptr;
   DeviceInfo device_;
   Driver driver_;
-  Schedule schedule_;
-  DeviceMemory staging_;                  // slots; only if they are unpermuted into the output
-  std::vector<tilepost_group_t> blocks_;  // the groups, or all of the output when nothing overlaps
+  DeviceMaps maps_;
+  int64_t rows_routed_ = -1;  // of the route set last; -1 before the first one
+  Arrivals arrivals_;
+  int64_t device_bytes_ = 0;
+  RunSizes sizes_;          // what the buffers have, in elements; landing: of a lane
+  DeviceMemory send_;       // where the kernel stores, unless into out
+  DeviceMemory received_;   // what steps receive, where a consumer comes before out
+  DeviceMemory gathered_;   // all_gather_gemm: all rows of A, for runs that bring no memory for it
+  DeviceMemory landing_;    // by lane
+  DeviceMemory exchanged_;  // routed: numbers that ranks tell each other: own, then all
+  PinnedMemory exchange_staging_;
   TensorMapCache tensor_maps_;
   Stream comm_stream_;
   std::vector<Stream> more_lanes_;       // the streams of lane 1 on
-  std::vector<Event> lane_ends_;         // [bank * more_lanes_.size() + lane - 1]
+  std::vector<Event> lane_ends_;         // [bank * num_lanes() + lane]
   Event captured_begin_, captured_end_;  // events that were captured cannot be queried any more
   RunState state_;
   Watchdog watchdog_;
   std::string warnings_;
   unsigned long long last_stream_ = 0;     // cudaStreamGetId of the last eager run's
-  std::array<const void*, 16> checked_{};  // pointers that have passed check_pointer
+  std::array<const void*, 32> checked_{};  // pointers that have passed check_pointer
   int next_checked_ = 0;
 };
 

@@ -2,12 +2,9 @@
 // not: what depends only on the program first, then the communicator, then what can fail on one
 // rank alone, and a bounded wait last.
 #include <algorithm>
-#include <chrono>
-#include <set>
-#include <thread>
 
 #include "runtime/cuda/environment.h"
-#include "runtime/cuda/launch.h"
+#include "runtime/cuda/norm.h"
 #include "runtime/cuda/op.h"
 #include "runtime/cuda/select.h"
 #include "runtime/cuda/unpermute.h"
@@ -16,8 +13,11 @@
 namespace tilepost::cuda {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-constexpr std::chrono::microseconds kWarmUpPoll{100};
+constexpr int64_t kOutputBytes = 2;  // of an element: bf16 and f16
+
+int64_t input_bytes(tilepost_dtype_t type) {
+  return type == TILEPOST_E4M3 ? 1 : 2;
+}
 
 }  // namespace
 
@@ -25,12 +25,14 @@ tilepost_result_t CudaOp::create(CudaComm& comm) {
   TILEPOST_TRY(read_device(comm.device(), device_));
   TILEPOST_TRY(select_plan(program_, device_, plan_));
   TILEPOST_TRY(check_plan(program_, *plan_, device_, comm.world()));
-  TILEPOST_TRY(make_transport(comm, *plan_, state_.transport));
+  TILEPOST_TRY(check_environment(*plan_));
+  TILEPOST_TRY(make_transports(comm, *plan_, state_.transports));
   warnings_ = plan_warnings(*plan_, device_) + environment_warnings(*plan_);
   TILEPOST_TRY(load_driver(driver_));
-  TILEPOST_TRY(make_schedule(program_.name, *plan_, schedule_));
   TILEPOST_TRY(make_streams());
+  TILEPOST_TRY(maps_.create(program_.name, *plan_, comm.rank()));
   TILEPOST_TRY(allocate(comm));
+  TILEPOST_TRY(allocate_buffers());
   TILEPOST_TRY(load_kernels());
   TILEPOST_TRY(warm_up());
   watchdog_.start(state_);
@@ -38,30 +40,46 @@ tilepost_result_t CudaOp::create(CudaComm& comm) {
 }
 
 tilepost_result_t CudaOp::allocate(const CudaComm& comm) {
-  const TileMap& map = schedule_.map;
   state_.device = comm.device();
   state_.rank = comm.rank();
   state_.deadline_seconds = options_.deadline_seconds;
   state_.comm_aborted = comm.aborted();
-  state_.stream_waits = plan_->wait == TILEPOST_WAIT_STREAM;
-  for (const tilepost_group_t& group : map.groups) state_.targets.push_back(group.target);
-  if (state_.transport->overlaps())
-    blocks_ = map.groups;
-  else
-    blocks_ = {{0, static_cast<int32_t>(map.tiles.size()), 0, 0, map.send_elements}};
-  tensor_maps_.init(*plan_, driver_, map.send_elements);
-
+  state_.stream_waits = plan_->wait == TILEPOST_WAIT_STREAM && !gathers();
+  state_.gathers = gathers();
+  state_.collective = collective_name(plan_->pattern);
+  state_.most_groups = plan_->map.num_groups;
+  state_.ledger.create(plan_->map.num_groups, plan_->map.division == TILEPOST_DIVISION_ARRIVALS);
+  tensor_maps_.init(*plan_, driver_);
   const size_t counter_bytes = kBanks * state_.counter_words() * sizeof(uint32_t);
   TILEPOST_TRY(make_device_memory(state_.counters, counter_bytes));
   TILEPOST_CUDA(cudaMemsetAsync(state_.counters.get(), 0, counter_bytes, comm_stream_.get()));
-  schedule_.device_bytes += static_cast<int64_t>(counter_bytes);
-  TILEPOST_TRY(make_pinned_memory(state_.record_memory, record_bytes(state_.num_groups())));
-  TILEPOST_TRY(state_.access.create(state_.num_groups()));
-  if (!unpermutes()) return TILEPOST_OK;
-  // Zeroed, because slots of edge tiles are sent whole and kernels need not fill them.
-  TILEPOST_TRY(make_device_memory(staging_, send_bytes()));
-  TILEPOST_CUDA(cudaMemsetAsync(staging_.get(), 0, send_bytes(), comm_stream_.get()));
-  schedule_.device_bytes += send_bytes();
+  device_bytes_ += static_cast<int64_t>(counter_bytes);
+  TILEPOST_TRY(make_pinned_memory(state_.record_memory, record_bytes(state_.most_groups)));
+  return state_.access.create(state_.most_groups);
+}
+
+// For the largest run: no later one allocates.
+tilepost_result_t CudaOp::allocate_buffers() {
+  const bool one_size = plan_->any_m == 0 && !is_routed(*plan_);
+  sizes_ = one_size ? maps_.planned()->run->sizes : most_sizes(*plan_);
+  if (stores_apart(*plan_)) TILEPOST_TRY(add_buffer(send_, sizes_.send * kOutputBytes));
+  TILEPOST_TRY(add_buffer(received_, sizes_.receive * kOutputBytes));
+  TILEPOST_TRY(add_buffer(landing_, num_lanes() * sizes_.landing * kOutputBytes));
+  if (gathers())
+    TILEPOST_TRY(add_buffer(gathered_, plan_->map.m * plan_->k * input_bytes(plan_->input)));
+  if (!is_routed(*plan_)) return TILEPOST_OK;
+  const size_t numbers =
+      (1 + size_t(plan_->ranks)) * std::max(1, plan_->map.num_groups) * plan_->ranks;
+  TILEPOST_TRY(add_buffer(exchanged_, static_cast<int64_t>(numbers * sizeof(int64_t))));
+  return make_pinned_memory(exchange_staging_, numbers * sizeof(int64_t));
+}
+
+// Zeroed, because parts of edge tiles and of padded shares are sent that kernels need not fill.
+tilepost_result_t CudaOp::add_buffer(DeviceMemory& memory, int64_t bytes) {
+  if (bytes == 0) return TILEPOST_OK;
+  TILEPOST_TRY(make_device_memory(memory, static_cast<size_t>(bytes)));
+  TILEPOST_CUDA(cudaMemsetAsync(memory.get(), 0, static_cast<size_t>(bytes), comm_stream_.get()));
+  device_bytes_ += bytes;
   return TILEPOST_OK;
 }
 
@@ -69,9 +87,11 @@ tilepost_result_t CudaOp::make_streams() {
   // The highest priority lets a collective's CTAs go before those of other work that waits for an
   // SM. It takes none from the GEMM, which keeps its SMs until it ends.
   TILEPOST_TRY(make_stream(comm_stream_, true));
-  if (state_.transport->overlaps()) more_lanes_.resize(std::max(1, plan_->comm_lanes) - 1);
+  // Input arrives in order: a tile whose rows come with two groups waits for the later one only.
+  if (state_.transports.overlapping && !gathers())
+    more_lanes_.resize(std::max(1, plan_->comm_lanes) - 1);
   for (Stream& lane : more_lanes_) TILEPOST_TRY(make_stream(lane, true));
-  lane_ends_.resize(kBanks * more_lanes_.size());
+  lane_ends_.resize(static_cast<size_t>(kBanks) * num_lanes());
   for (Event& end : lane_ends_) TILEPOST_TRY(make_event(end));
   TILEPOST_TRY(make_event(captured_begin_));
   TILEPOST_TRY(make_event(captured_end_));
@@ -82,59 +102,7 @@ tilepost_result_t CudaOp::load_kernels() {
   TILEPOST_TRY(prepare_kernel(*plan_, device_));
   TILEPOST_CUDA(preload_wait_kernels());
   if (unpermutes()) TILEPOST_CUDA(preload_unpermute());
-  return TILEPOST_OK;
-}
-
-// Runs every collective of the plan once, so that NCCL has its connections, buffers and kernels
-// before a run needs them: it makes them on first use, by size, and waits for the device then.
-tilepost_result_t CudaOp::warm_up() {
-  if (plan_->pattern == TILEPOST_GEMM) return finish_warm_up();
-  if (staging_) return warm_up_with(staging_.get());
-  DeviceMemory scratch;
-  TILEPOST_TRY(make_device_memory(scratch, send_bytes()));
-  TILEPOST_CUDA(cudaMemsetAsync(scratch.get(), 0, send_bytes(), comm_stream_.get()));
-  const tilepost_result_t result = warm_up_with(scratch.get());
-  // Freeing it waits for the device, which an unfinished collective may occupy for ever.
-  if (result == TILEPOST_TIMEOUT && !CounterAccess::drain(comm_stream_.get())) scratch.leak();
-  return result;
-}
-
-tilepost_result_t CudaOp::warm_up_with(void* buffer) {
-  Run run{};
-  run.bank = kEager;
-  run.comm = comm_stream_.get();
-  std::set<std::pair<int, int64_t>> seen;
-  for (size_t i = 0; i < blocks_.size(); ++i) {
-    const tilepost_group_t& block = blocks_[i];
-    const int lane = static_cast<int>(i) % num_lanes();
-    if (!seen.insert({lane, block.count}).second) continue;
-    // Epoch 0 waits for nothing, but tries the waiters out.
-    if (state_.transport->overlaps()) TILEPOST_TRY(poll_for_group(run, 0));
-    if (state_.stream_waits) TILEPOST_TRY(wait_on_stream(run, 0));
-    TILEPOST_TRY(state_.transport->communicate(buffer, block, lane, comm_stream_.get()));
-  }
-  return finish_warm_up();
-}
-
-tilepost_result_t CudaOp::finish_warm_up() {
-  const auto begin = Clock::now();
-  for (;;) {
-    const cudaError_t state = cudaStreamQuery(comm_stream_.get());
-    if (state == cudaSuccess) break;
-    if (state != cudaErrorNotReady) TILEPOST_CUDA(state);
-    cudaGetLastError();
-    const std::chrono::duration<double> elapsed = Clock::now() - begin;
-    if (options_.deadline_seconds > 0 && elapsed.count() > options_.deadline_seconds) {
-      state_.transport->abort();
-      return fail(TILEPOST_TIMEOUT,
-                  "rank %d: tilepost_op_create of '%s': the first %s did not finish after %g s: a "
-                  "rank did not arrive, or failed to create the operation",
-                  state_.rank, program_.name, state_.transport->collective(),
-                  options_.deadline_seconds);
-    }
-    std::this_thread::sleep_for(kWarmUpPoll);
-  }
-  store(state_.record()->progress[kEager], 0);
+  if (normalises(*plan_)) TILEPOST_CUDA(preload_norm(plan_->output));
   return TILEPOST_OK;
 }
 

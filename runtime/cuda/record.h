@@ -10,15 +10,20 @@
 
 namespace tilepost::cuda {
 
-// Eager runs count epochs and never reset their counters; captured runs reset theirs. So each has
+// Eager runs never reset their counters; captured runs reset theirs. So each has
 // counters and a record of its own, and the two can be mixed.
 enum Bank : int { kEager = 0, kCaptured = 1, kBanks = 2 };
 
-// A wait that gave up, one per group and bank.
+// A wait that gave up, one per group and bank. The host says what is waited for when it issues the
+// wait, the device adds the rest.
 struct WaitRecord {
-  uint32_t timed_out;
-  uint32_t counter;  // what the counter read
-  uint32_t epoch;    // of the run
+  uint32_t timed_out;  // device
+  uint32_t counter;    // device: what the counter read
+  uint32_t before;     // the counter's sum when the run was issued
+  uint32_t target;     // what the run adds
+  uint32_t groups;     // of the run
+  uint32_t spare;
+  uint64_t run;  // number of the run
 };
 
 struct alignas(128) Record {
@@ -26,6 +31,7 @@ struct alignas(128) Record {
   uint32_t progress[kBanks];  // device: waits passed, see progress_word()
   uint32_t replays_begun;     // device
   uint32_t replays_ended;     // device
+  uint32_t replayed;          // device: which captured run the last replay is of
 };
 
 // Bytes of a record and its groups' wait records, which follow it: [bank][group].
@@ -36,16 +42,15 @@ inline WaitRecord* wait_records(Record* record, Bank bank, int num_groups) {
   return reinterpret_cast<WaitRecord*>(record + 1) + bank * static_cast<ptrdiff_t>(num_groups);
 }
 
-// The progress word after the wait for `group` in run number `epoch` (1 for a captured run): it
-// counts waits passed, modulo 2^32.
-constexpr uint32_t progress_word(uint32_t epoch, int num_groups, int group) {
-  return (epoch - 1) * static_cast<uint32_t>(num_groups) + static_cast<uint32_t>(group) + 1;
+// The progress word counts, modulo 2^32, the groups that the communication stream has come to:
+// waits that are over, or arrivals. `before`: those of all earlier runs, 0 for a captured run.
+constexpr uint32_t progress_word(uint32_t before, int group) {
+  return before + static_cast<uint32_t>(group) + 1;
 }
 
-// Waits passed in run `epoch`, from 0 to num_groups.
-constexpr int groups_passed(uint32_t progress, uint32_t epoch, int num_groups) {
-  const auto passed =
-      static_cast<int32_t>(progress - (epoch - 1) * static_cast<uint32_t>(num_groups));
+// Groups of a run passed, from 0 to num_groups.
+constexpr int groups_passed(uint32_t progress, uint32_t before, int num_groups) {
+  const auto passed = static_cast<int32_t>(progress - before);
   return passed < 0 ? 0 : passed > num_groups ? num_groups : passed;
 }
 

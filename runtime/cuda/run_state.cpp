@@ -1,7 +1,6 @@
 #include "runtime/cuda/run_state.h"
 
 #include "runtime/cuda/epoch.h"
-#include "runtime/cuda/timeout.h"
 
 namespace tilepost::cuda {
 
@@ -12,7 +11,7 @@ tilepost_result_t RunState::observe() {
   bool busy = false;
   std::optional<InFlight> started;
   tilepost_result_t result = find_in_flight(busy, started);
-  if (result == TILEPOST_OK) result = transport->check_async();
+  if (result == TILEPOST_OK) result = transports.check_async();
   if (result != TILEPOST_OK) {
     abort(result, "rank " + std::to_string(rank) + ": " + tilepost_last_error());
   } else if (busy && comm_aborted->load()) {
@@ -46,7 +45,7 @@ void RunState::find_replay(std::optional<InFlight>& started) {
     replay_seen_ = begun;
     replay_since_ = Clock::now();
   }
-  started = InFlight{kCaptured, 1, replay_since_};
+  started = InFlight{kCaptured, load(record()->replayed), replay_since_};
 }
 
 bool RunState::is_late(const InFlight& run) const {
@@ -55,61 +54,67 @@ bool RunState::is_late(const InFlight& run) const {
 }
 
 std::string RunState::explain_late(const InFlight& run) {
-  const int passed = groups_passed(load(record()->progress[run.bank]),
-                                   static_cast<uint32_t>(run.run), num_groups());
-  return explain(run.bank, run.run, transport->overlaps() ? passed : 0,
-                 access.read(bank(run.bank)));
+  const RunFacts issued = run.bank == kEager ? ledger.of_run(run.run)
+                                             : ledger.of_captured(static_cast<size_t>(run.run));
+  TimeoutFacts facts = facts_of(run.bank, issued.number);
+  facts.overlaps = issued.overlaps;
+  facts.groups = issued.groups;
+  if (issued.overlaps)
+    facts.passed =
+        groups_passed(load(record()->progress[run.bank]), issued.progress, issued.groups);
+  facts.targets = issued.targets;
+  facts.arrived = access.read(bank(run.bank));
+  if (!facts.arrived.empty()) facts.arrived.resize(issued.groups);
+  for (size_t g = 0; g < facts.arrived.size(); ++g)
+    facts.arrived[g] = signals_of_run(facts.arrived[g], issued.before[g], issued.targets[g]);
+  return explain_timeout(facts);
 }
 
 // Text for a waiter on the device that has given up by its own clock; empty when none has. The run
 // may have ended since, with a collective over unfinished tiles.
 std::string RunState::explain_given_up() {
   for (const Bank which : {kEager, kCaptured}) {
-    const WaitRecord* waits = wait_records(record(), which, num_groups());
-    for (int g = 0; g < num_groups(); ++g) {
+    const WaitRecord* waits = wait_records(record(), which, most_groups);
+    for (int g = 0; g < most_groups; ++g) {
       if (load(waits[g].timed_out) == 0) continue;
-      std::vector<uint32_t> seen(targets.size());
-      seen[g] = waits[g].counter;
-      return explain(which, waits[g].epoch, g, std::move(seen));
+      const WaitRecord& wait = waits[g];
+      TimeoutFacts facts = facts_of(which, wait.run);
+      facts.groups = static_cast<int>(wait.groups);
+      facts.passed = g;
+      facts.targets.assign(wait.groups, wait.target);
+      facts.arrived.assign(wait.groups, signals_of_run(wait.counter, wait.before, wait.target));
+      return explain_timeout(facts);
     }
   }
   return {};
 }
 
-std::string RunState::explain(Bank which, uint64_t run, int passed,
-                              std::vector<uint32_t> seen) const {
+TimeoutFacts RunState::facts_of(Bank which, uint64_t number) const {
   TimeoutFacts facts;
   facts.rank = rank;
-  facts.run = which == kEager ? "run " + std::to_string(run) : "a replayed run";
+  facts.run = which == kEager ? "run " + std::to_string(number) : "a replayed run";
   facts.seconds = deadline_seconds;
-  facts.collective = transport->collective();
-  facts.overlaps = transport->overlaps();
-  facts.passed = passed;
-  facts.targets = targets;
-  facts.arrived = std::move(seen);
-  for (size_t g = 0; g < facts.arrived.size(); ++g)
-    facts.arrived[g] = signals_of_run(facts.arrived[g], static_cast<uint32_t>(run), targets[g]);
-  return explain_timeout(facts);
+  facts.collective = collective;
+  facts.gathers = gathers;
+  return facts;
 }
 
 void RunState::abort(tilepost_result_t result, const std::string& reason) {
   std::call_once(abort_once_, [&] {
     failure.record(result, reason);
     release_waits();
-    transport->abort();
+    transports.abort();
   });
 }
 
-// Polling waiters look at the word. A stream waits for a value, so give it the one that the last
-// run waits for: earlier runs wait for less.
+// Polling waiters look at the word. A stream, and a GEMM whose input arrives, wait for a value, so
+// give them the one that the last run waits for: earlier runs wait for less. A replay waits for 1.
 void RunState::release_waits() {
   store(record()->abort, 1);
-  if (!stream_waits) return;
-  std::vector<uint32_t> values;
-  values.reserve(targets.size());
-  for (const uint32_t target : targets)
-    values.push_back(epoch_target(static_cast<uint32_t>(runs.load()), target));
-  access.write(bank(kEager), values);
+  if (!stream_waits && !ledger.arrivals()) return;
+  access.write(bank(kEager), ledger.sums());
+  if (ledger.arrivals() && captured)
+    access.write(bank(kCaptured), std::vector<uint32_t>(most_groups, 1));
 }
 
 }  // namespace tilepost::cuda

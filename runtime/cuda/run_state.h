@@ -12,6 +12,8 @@
 #include "runtime/cuda/counter_access.h"
 #include "runtime/cuda/failure.h"
 #include "runtime/cuda/record.h"
+#include "runtime/cuda/run_facts.h"
+#include "runtime/cuda/timeout.h"
 #include "runtime/cuda/tracker.h"
 #include "runtime/cuda/transport.h"
 
@@ -21,24 +23,25 @@ class RunState {
  public:
   // Set up once, in create().
   int device = 0, rank = 0;
-  double deadline_seconds = 0;    // 0 = none
-  bool stream_waits = false;      // streams wait for counters: cuStreamWaitValue32
-  std::vector<uint32_t> targets;  // per group
-  DeviceMemory counters;          // [bank][group * TILEPOST_COUNTER_STRIDE]
+  double deadline_seconds = 0;  // 0 = none
+  bool stream_waits = false;    // streams wait for counters: cuStreamWaitValue32
+  bool gathers = false;         // the collective comes before the GEMM
+  const char* collective = "";
+  int most_groups = 0;    // of any run
+  DeviceMemory counters;  // [bank][group * TILEPOST_COUNTER_STRIDE]
   PinnedMemory record_memory;
   CounterAccess access;
-  std::unique_ptr<Transport> transport;
+  Transports transports;
   AbortedFlag comm_aborted;
 
   RunTracker tracker;
+  RunLedger ledger;
   Failure failure;
-  std::atomic<uint64_t> runs = 0;      // eager runs issued; the last one's epoch is this mod 2^32
   std::atomic<bool> captured = false;  // a run was captured: replays can begin at any time
 
-  int num_groups() const { return static_cast<int>(targets.size()); }
   Record* record() const { return static_cast<Record*>(record_memory.get()); }
   size_t counter_words() const {
-    return targets.size() * static_cast<size_t>(TILEPOST_COUNTER_STRIDE);
+    return most_groups * static_cast<size_t>(TILEPOST_COUNTER_STRIDE);
   }
   uint32_t* bank(Bank which) const {
     return static_cast<uint32_t*>(counters.get()) + which * counter_words();
@@ -53,11 +56,15 @@ class RunState {
   // reason counts. Called by any thread.
   void abort(tilepost_result_t result, const std::string& reason);
 
+  // Lets go whatever waits for a counter, on the device and in streams, up to the last run of the
+  // ledger. Called by abort(), and by who issues a run that abort() came too early for.
+  void release_waits();
+
  private:
   using Clock = RunTracker::Clock;
   struct InFlight {
     Bank bank;
-    uint64_t run;  // 1 for a replay
+    uint64_t run;  // number, or which captured run
     Clock::time_point since;
   };
 
@@ -66,8 +73,7 @@ class RunState {
   bool is_late(const InFlight& run) const;
   std::string explain_late(const InFlight& run);
   std::string explain_given_up();
-  std::string explain(Bank which, uint64_t run, int passed, std::vector<uint32_t> seen) const;
-  void release_waits();
+  TimeoutFacts facts_of(Bank which, uint64_t number) const;
 
   std::mutex observe_mutex_;
   uint32_t replay_seen_ = 0;  // the replay whose start was seen last, and when

@@ -1,6 +1,7 @@
 #include "runtime/cuda/select.h"
 
 #include "runtime/cuda/check.h"
+#include "runtime/cuda/unpermute.h"
 
 namespace tilepost::cuda {
 namespace {
@@ -19,15 +20,39 @@ std::string list_archs(const tilepost_program_t& program) {
   return text.empty() ? "nothing" : text;
 }
 
-tilepost_result_t check_shape(const tilepost_program_t& program, const tilepost_plan_t& plan) {
+// What the runtime divides by, counts with or hands to a kernel.
+bool is_complete(const tilepost_plan_t& plan) {
   const tilepost_map_t& map = plan.map;
-  const bool sane = map.m > 0 && map.n > 0 && plan.k > 0 && map.tile_m > 0 && map.tile_n > 0 &&
-                    map.cluster > 0 && map.num_groups > 0 && map.cuts != nullptr &&
-                    plan.groups != nullptr && plan.gemm_ctas > 0 &&
-                    plan.gemm_ctas % map.cluster == 0 && plan.kernel.cluster > 0 &&
-                    plan.gemm_ctas % plan.kernel.cluster == 0 && plan.kernel.ctas_per_sm > 0 &&
-                    plan.kernel.threads > 0 && plan.kernel.function != nullptr;
-  if (sane) return TILEPOST_OK;
+  const tilepost_kernel_t& kernel = plan.kernel;
+  return map.m > 0 && map.n > 0 && plan.k > 0 && map.tile_m > 0 && map.tile_n > 0 &&
+         map.cluster > 0 && map.num_groups > 0 && map.cuts != nullptr && plan.groups != nullptr &&
+         plan.gemm_ctas > 0 && plan.gemm_ctas % map.cluster == 0 && kernel.cluster > 0 &&
+         plan.gemm_ctas % kernel.cluster == 0 && kernel.ctas_per_sm > 0 && kernel.threads > 0 &&
+         kernel.function != nullptr;
+}
+
+// Ranks are few enough for tables by rank, and the shares are theirs.
+bool ranks_are_sane(const tilepost_plan_t& plan) {
+  return plan.ranks > 0 && plan.ranks <= SlabArguments::kMostSources &&
+         (plan.map.ranks == 1 || plan.map.ranks == plan.ranks);
+}
+
+// Consumers have something to do, and rows to do it with.
+bool consumer_is_sane(const tilepost_plan_t& plan) {
+  switch (plan.consumer) {
+    case TILEPOST_CONSUMER_NONE:
+      return true;
+    case TILEPOST_CONSUMER_UNPERMUTE:
+      return plan.map.layout == TILEPOST_TILE && plan.pattern != TILEPOST_ALL_GATHER_GEMM;
+    case TILEPOST_CONSUMER_RMS_NORM:
+    case TILEPOST_CONSUMER_RESIDUAL_RMS_NORM:
+      return plan.pattern != TILEPOST_GEMM_ALL_TO_ALL && plan.pattern != TILEPOST_ALL_GATHER_GEMM;
+  }
+  return false;
+}
+
+tilepost_result_t check_shape(const tilepost_program_t& program, const tilepost_plan_t& plan) {
+  if (is_complete(plan) && ranks_are_sane(plan) && consumer_is_sane(plan)) return TILEPOST_OK;
   return fail(TILEPOST_INVALID_ARGUMENT,
               "program '%s': its plan for %s is incomplete; regenerate it", program.name,
               arch_name(plan.kernel.arch).c_str());

@@ -63,21 +63,18 @@ tilepost_result_t encode_matrix(const Driver& driver, const Matrix& matrix, CUte
 
 }  // namespace
 
-void TensorMapCache::init(const tilepost_plan_t& plan, const Driver& driver,
-                          int64_t send_elements) {
+void TensorMapCache::init(const tilepost_plan_t& plan, const Driver& driver) {
   plan_ = &plan;
   driver_ = &driver;
-  send_elements_ = send_elements;
 }
 
-tilepost_result_t TensorMapCache::find(const void* a, const void* b, void* c,
-                                       const TensorMaps*& maps) {
+tilepost_result_t TensorMapCache::find(const TensorOperands& operands, const TensorMaps*& maps) {
   for (const Entry& entry : entries_) {
-    if (entry.a != a || entry.b != b || entry.c != c) continue;
+    if (!(entry.operands == operands)) continue;
     maps = &entry.maps;
     return TILEPOST_OK;
   }
-  Entry fresh{a, b, c, {}};
+  Entry fresh{operands, {}};
   TILEPOST_TRY(encode(fresh));
   entries_[next_] = fresh;
   maps = &entries_[next_].maps;
@@ -87,14 +84,15 @@ tilepost_result_t TensorMapCache::find(const void* a, const void* b, void* c,
 
 tilepost_result_t TensorMapCache::encode(Entry& entry) const {
   const tilepost_kernel_t& kernel = plan_->kernel;
-  const auto m = static_cast<uint64_t>(plan_->map.m), n = static_cast<uint64_t>(plan_->map.n);
+  const TensorOperands& of = entry.operands;
+  const auto m = static_cast<uint64_t>(of.m), n = static_cast<uint64_t>(plan_->map.n);
   const auto k = static_cast<uint64_t>(plan_->k);
   const bool nn = plan_->operands == TILEPOST_NN;
   const uint64_t c_columns = plan_->map.layout == TILEPOST_PANEL ? n : plan_->map.tile_n;
-  const uint64_t c_rows = static_cast<uint64_t>(send_elements_) / c_columns;
-  const Matrix a{"a", entry.a, k, m, kernel.box_a, plan_->input};
-  const Matrix b{"b", entry.b, nn ? n : k, nn ? k : n, kernel.box_b, plan_->input};
-  const Matrix c{"out", entry.c, c_columns, c_rows, kernel.box_c, plan_->output};
+  const auto c_rows = static_cast<uint64_t>(of.c_rows);
+  const Matrix a{"a", of.a, k, m, kernel.box_a, plan_->input};
+  const Matrix b{"b", of.b, nn ? n : k, nn ? k : n, kernel.box_b, plan_->input};
+  const Matrix c{"out", of.c, c_columns, c_rows, kernel.box_c, plan_->output};
   TILEPOST_TRY(encode_matrix(*driver_, a, entry.maps.a));
   TILEPOST_TRY(encode_matrix(*driver_, b, entry.maps.b));
   return encode_matrix(*driver_, c, entry.maps.c);

@@ -1,8 +1,8 @@
 // The tensor maps a TMA kernel gets, made on the host and kept for the pointers seen last.
 //
-// A is {k, m} (columns, rows), B {k, n} or, as TILEPOST_NN, {n, k}, C {n, m} or, in the tile
-// layout, {tile_n, slots * tile_m}. Boxes, swizzle and promotion are the kernel's, out of the plan
-// (CUDA driver API, cuTensorMapEncodeTiled).
+// A is {k, m} (columns, rows), B {k, n} or, as TILEPOST_NN, {n, k}, C {n, rows of the send buffer}
+// or, in the tile layout, {tile_n, rows of the column of slots}; m is the run's. Boxes, swizzle and
+// promotion are the kernel's, out of the plan (CUDA driver API, cuTensorMapEncodeTiled).
 #pragma once
 
 #include <array>
@@ -16,21 +16,28 @@ struct TensorMaps {
   CUtensorMap a, b, c;
 };
 
+// What maps are of.
+struct TensorOperands {
+  const void* a = nullptr;
+  const void* b = nullptr;
+  void* c = nullptr;
+  int64_t m = 0;       // rows of a
+  int64_t c_rows = 0;  // rows of c
+  bool operator==(const TensorOperands&) const = default;
+};
+
 // A fixed number of entries, the oldest replaced: nothing is allocated, whatever the caller does.
 class TensorMapCache {
  public:
-  // `send_elements` is the size of the buffer C is written to.
-  void init(const tilepost_plan_t& plan, const Driver& driver, int64_t send_elements);
+  void init(const tilepost_plan_t& plan, const Driver& driver);
 
-  // `maps` stays valid until kEntries other triples have been asked for.
-  tilepost_result_t find(const void* a, const void* b, void* c, const TensorMaps*& maps);
+  // `maps` stays valid until kEntries others have been asked for.
+  tilepost_result_t find(const TensorOperands& operands, const TensorMaps*& maps);
 
  private:
-  static constexpr int kEntries = 32;
+  static constexpr int kEntries = 64;
   struct Entry {
-    const void* a = nullptr;
-    const void* b = nullptr;
-    void* c = nullptr;
+    TensorOperands operands;
     TensorMaps maps;
   };
 
@@ -38,7 +45,6 @@ class TensorMapCache {
 
   const tilepost_plan_t* plan_ = nullptr;
   const Driver* driver_ = nullptr;
-  int64_t send_elements_ = 0;
   std::array<Entry, kEntries> entries_{};
   int next_ = 0;
 };

@@ -12,7 +12,7 @@ std::string in_seconds(double seconds) {
 }
 
 std::string group_name(const TimeoutFacts& facts, size_t group) {
-  return "group " + std::to_string(group + 1) + " of " + std::to_string(facts.targets.size());
+  return "group " + std::to_string(group + 1) + " of " + std::to_string(facts.groups);
 }
 
 // The first group from `first` on whose tiles are not all there, or the number of groups.
@@ -22,10 +22,13 @@ size_t first_incomplete(const TimeoutFacts& facts, size_t first) {
   return group;
 }
 
+std::string collective_missing(const TimeoutFacts& facts) {
+  return std::string("the ") + facts.collective + " did not finish: a rank did not arrive";
+}
+
 std::string missing_rank(const TimeoutFacts& facts) {
   if (*facts.collective == '\0') return "its tiles were ready but the run did not end";
-  return std::string("its tiles were ready but the ") + facts.collective +
-         " did not finish: a rank did not arrive";
+  return "its tiles were ready but " + collective_missing(facts);
 }
 
 std::string missing_tiles(const TimeoutFacts& facts, size_t group) {
@@ -33,9 +36,20 @@ std::string missing_tiles(const TimeoutFacts& facts, size_t group) {
          std::to_string(facts.targets[group]) + "; the GEMM has stopped or is still waiting to run";
 }
 
+// The collective comes before the GEMM: as a whole, or group by group while the GEMM runs.
+std::string what_is_missing_at_first(const TimeoutFacts& facts, const std::string& late) {
+  if (!facts.overlaps)
+    return "all groups" + late + collective_missing(facts) + ", or the GEMM after it has stopped";
+  if (facts.passed < facts.groups)
+    return group_name(facts, static_cast<size_t>(facts.passed)) + late +
+           "its rows have not arrived: " + collective_missing(facts);
+  return "all groups" + late + "their rows have arrived, but the GEMM has stopped";
+}
+
 std::string what_is_missing(const TimeoutFacts& facts) {
   const auto passed = static_cast<size_t>(facts.passed);
   const std::string late = " not finished after " + in_seconds(facts.seconds) + ": ";
+  if (facts.gathers) return what_is_missing_at_first(facts, late);
   if (!facts.arrived.empty()) {
     const size_t group = first_incomplete(facts, passed);
     // Groups are waited for in order, so only the next one can hold up the stream.

@@ -14,9 +14,11 @@ struct TimeoutFacts {
   std::string run;     // "run 7"
   double seconds = 0;  // the deadline
   const char* collective = "";
-  bool overlaps = true;  // false: no group is waited for, one collective follows the GEMM
-  int passed = 0;        // groups whose wait is over
-  std::vector<uint32_t> targets;
+  bool overlaps = true;           // false: no group is waited for, one collective is all there is
+  bool gathers = false;           // the collective comes first: the GEMM waits for it
+  int groups = 0;                 // of the run
+  int passed = 0;                 // groups whose wait is over, or that have arrived
+  std::vector<uint32_t> targets;  // by group; not looked at where the collective comes first
   std::vector<uint32_t> arrived;  // signals of this run per group; empty when they cannot be read
 };
 

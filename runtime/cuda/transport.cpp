@@ -2,22 +2,40 @@
 
 namespace tilepost::cuda {
 
-tilepost_result_t make_transport(CudaComm& comm, const tilepost_plan_t& plan,
-                                 std::unique_ptr<Transport>& transport) {
+tilepost_result_t make_transports(CudaComm& comm, const tilepost_plan_t& plan,
+                                  Transports& transports) {
   if (plan.pattern == TILEPOST_GEMM) {
-    transport = make_local_transport();
+    transports.sequence = make_local_transport();
     return TILEPOST_OK;
   }
   switch (plan.transport) {
     case TILEPOST_TRANSPORT_NCCL:
-      return make_nccl_transport(comm, plan, transport);
+      TILEPOST_TRY(make_nccl_transport(comm, plan, transports.overlapping));
+      if (plan.any_m == 0) return TILEPOST_OK;
+      [[fallthrough]];
     case TILEPOST_TRANSPORT_NONE:
-      return make_none_transport(comm, plan, transport);
+      return make_none_transport(comm, plan, transports.sequence);
     case TILEPOST_TRANSPORT_HOST:
       break;
   }
   return fail(TILEPOST_UNSUPPORTED, "transport %d is not one of the CUDA target's (none, nccl)",
               static_cast<int>(plan.transport));
+}
+
+const char* collective_name(tilepost_pattern_t pattern) {
+  switch (pattern) {
+    case TILEPOST_GEMM:
+      break;
+    case TILEPOST_GEMM_ALL_REDUCE:
+      return "AllReduce";
+    case TILEPOST_GEMM_REDUCE_SCATTER:
+      return "ReduceScatter";
+    case TILEPOST_GEMM_ALL_TO_ALL:
+      return "All-to-All";
+    case TILEPOST_ALL_GATHER_GEMM:
+      return "AllGather";
+  }
+  return "";
 }
 
 }  // namespace tilepost::cuda

@@ -7,11 +7,13 @@ namespace {
 
 class LocalTransport final : public Transport {
  public:
-  bool overlaps() const override { return false; }
-  const char* collective() const override { return ""; }
-  tilepost_result_t communicate(void* /*buffer*/, const tilepost_group_t& /*block*/, int /*lane*/,
-                                cudaStream_t /*stream*/) override {
+  tilepost_result_t communicate(const Buffers& /*buffers*/, std::span<const Step> /*steps*/,
+                                int /*lane*/, cudaStream_t /*stream*/) override {
     return TILEPOST_OK;
+  }
+  tilepost_result_t exchange(const int64_t* /*from*/, int64_t* /*to*/, size_t /*count*/,
+                             cudaStream_t /*stream*/) override {
+    return fail(TILEPOST_INTERNAL_ERROR, "pattern gemm has nobody to exchange numbers with");
   }
   tilepost_result_t check_async() override { return TILEPOST_OK; }
   void abort() override {}

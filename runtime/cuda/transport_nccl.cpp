@@ -1,4 +1,4 @@
-// Transport 'nccl': a stock NCCL collective per group, on the SMs that the plan leaves free.
+// Transport 'nccl': stock NCCL collectives per group, on the SMs that the plan leaves free.
 //
 // With two lanes consecutive groups go to two communicators, whose collectives overlap: while one
 // fills or drains its ring, the other has the links. Every rank issues them in the same order, and
@@ -8,15 +8,6 @@
 #include "runtime/cuda/nccl_collective.h"
 
 namespace tilepost::cuda {
-namespace {
-
-class NcclTransport final : public NcclCollective {
- public:
-  using NcclCollective::NcclCollective;
-  bool overlaps() const override { return true; }
-};
-
-}  // namespace
 
 tilepost_result_t make_nccl_transport(CudaComm& comm, const tilepost_plan_t& plan,
                                       std::unique_ptr<Transport>& transport) {
@@ -24,7 +15,7 @@ tilepost_result_t make_nccl_transport(CudaComm& comm, const tilepost_plan_t& pla
   std::vector<std::shared_ptr<ChildComm>> lanes(num_lanes);
   for (int lane = 0; lane < num_lanes; ++lane)
     TILEPOST_TRY(comm.child(plan.comm_ctas / num_lanes, lane, lanes[lane]));
-  transport = std::make_unique<NcclTransport>(std::move(lanes), plan);
+  transport = std::make_unique<NcclCollective>(std::move(lanes), plan);
   return TILEPOST_OK;
 }
 

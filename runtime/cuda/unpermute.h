@@ -1,5 +1,5 @@
-// From slot order to row-major: what a plan with the tile layout and the consumer 'unpermute' does
-// with each group after its collective.
+// From the tile layout to row-major: what a plan with the consumer 'unpermute' does with each group
+// after its collective.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -8,19 +8,38 @@
 
 namespace tilepost::cuda {
 
+// TILEPOST_DIVISION_ROWS: tiles in slot order.
 struct UnpermuteArguments {
-  const void* slots;             // send buffer: slots of tile_m x tile_n 16-bit elements
+  const void* slots;             // slots of tile_m x tile_n 16-bit elements
   void* out;                     // [m, n] row-major
   const tilepost_tile_t* tiles;  // the schedule, on the device
   int32_t first_tile, num_tiles;
   int32_t m, n, tile_m, tile_n;
 };
 
-// Loads every variant of the kernel.
+// TILEPOST_DIVISION_COLUMNS: slabs of whole rows, a block of them per source rank. A rank's rows of
+// a sum are one source.
+struct SlabArguments {
+  static constexpr int kMostSources = 64;
+
+  const void* slabs;
+  void* out;           // [first_row[sources], n] row-major
+  int32_t first, end;  // tile columns
+  int32_t n, tile_n;
+  int32_t sources;
+  int32_t most_rows;                    // of any source
+  int32_t height;                       // rows of a slab; 0: as many as the source has rows
+  int32_t first_row[kMostSources + 1];  // of out, by source, and the number of rows
+};
+
+// Loads every variant of the kernels.
 cudaError_t preload_unpermute();
 
 // Copies tiles [first_tile, first_tile + num_tiles), padding skipped, edges clipped. Uses the
 // widest accesses that n and tile_n allow; both pointers are 16-byte aligned.
 cudaError_t launch_unpermute(const UnpermuteArguments& arguments, cudaStream_t stream);
+
+// Copies tile columns [first, end) of all sources. Accesses and alignment as above.
+cudaError_t launch_unpermute_slabs(const SlabArguments& arguments, cudaStream_t stream);
 
 }  // namespace tilepost::cuda

@@ -34,8 +34,10 @@ __device__ bool poll(const WaitArguments& args) {
     }
     if (ptx::load_relaxed_sys(&args.record->abort) != 0) return false;
     if (args.deadline_ns == 0 || ptx::global_time_ns() - start < args.deadline_ns) continue;
-    args.on_timeout->counter = ptx::load_relaxed_sys(args.counter);
-    args.on_timeout->epoch = args.epoch;
+    WaitRecord report = args.report;
+    report.timed_out = 0;
+    report.counter = ptx::load_relaxed_sys(args.counter);
+    *args.on_timeout = report;
     publish(&args.on_timeout->timed_out, 1);
     return false;
   }
@@ -55,7 +57,17 @@ __global__ void __launch_bounds__(kThreads)
   publish(args.progress, args.progress_value);
 }
 
-__global__ void replay_begin_kernel(Record* record) {
+// What precedes this kernel in its stream is complete and visible to it (CUDA C++ Programming
+// Guide, Streams), whoever wrote it; the release hands it on, and at .sys scope, because NCCL's
+// kernels ran in another memory synchronisation domain. A plain store of the run's number, not an
+// addition: one thread at a time writes a counter, in the order of the stream.
+__global__ void post_kernel(const __grid_constant__ PostArguments args) {
+  ptx::store_release_sys(args.counter, args.value);
+  publish(args.progress, args.progress_value);
+}
+
+__global__ void replay_begin_kernel(Record* record, uint32_t which) {
+  publish(&record->replayed, which);
   publish(&record->progress[kCaptured], 0);
   publish(&record->replays_begun, record->replays_begun + 1);
 }
@@ -78,6 +90,7 @@ cudaError_t launch(void (*kernel)(Parameters...), int threads, cudaStream_t stre
 
 cudaError_t preload_wait_kernels() {
   const void* const kernels[] = {reinterpret_cast<const void*>(wait_kernel),
+                                 reinterpret_cast<const void*>(post_kernel),
                                  reinterpret_cast<const void*>(replay_begin_kernel),
                                  reinterpret_cast<const void*>(replay_end_kernel)};
   for (const void* kernel : kernels) {
@@ -98,8 +111,12 @@ cudaError_t launch_wait(const WaitArguments& arguments, cudaStream_t stream) {
   return launch(wait_kernel, kThreads, stream, arguments);
 }
 
-cudaError_t launch_replay_begin(Record* record, cudaStream_t stream) {
-  return launch(replay_begin_kernel, 1, stream, record);
+cudaError_t launch_post(const PostArguments& arguments, cudaStream_t stream) {
+  return launch(post_kernel, 1, stream, arguments);
+}
+
+cudaError_t launch_replay_begin(Record* record, uint32_t which, cudaStream_t stream) {
+  return launch(replay_begin_kernel, 1, stream, record, which);
 }
 
 cudaError_t launch_replay_end(Record* record, cudaStream_t stream) {

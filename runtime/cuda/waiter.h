@@ -1,4 +1,5 @@
-// Waiting for a group's counter on the communication stream, and the small kernels around it.
+// Waiting for a group's counter on the communication stream, raising it when a group's input has
+// arrived, and the small kernels around these.
 //
 // The polling kernel is one warp of one CTA: the plan keeps an SM free for it. The stream waiter
 // (cuStreamWaitValue32, in op_run.cpp) takes no SM but answers later and has no deadline of its
@@ -14,11 +15,18 @@ namespace tilepost::cuda {
 struct WaitArguments {
   const uint32_t* counter;
   uint32_t target;       // wait until the counter has reached it (epoch.h)
-  uint32_t epoch;        // of the run, for the record
   uint64_t deadline_ns;  // 0 = none
   Record* record;
-  WaitRecord* on_timeout;
+  WaitRecord* on_timeout;  // gets `report`, completed
+  WaitRecord report;
   uint32_t* progress;  // gets `progress_value` when the wait is over
+  uint32_t progress_value;
+};
+
+struct PostArguments {
+  uint32_t* counter;
+  uint32_t value;
+  uint32_t* progress;  // gets `progress_value`
   uint32_t progress_value;
 };
 
@@ -29,8 +37,12 @@ cudaError_t preload_wait_kernels();
 // work that follows in the stream sees everything that was stored before the counter was raised.
 cudaError_t launch_wait(const WaitArguments& arguments, cudaStream_t stream);
 
-// A captured run begins or ends: counts it, and sets back its progress.
-cudaError_t launch_replay_begin(Record* record, cudaStream_t stream);
+// Stores the counter's new value behind what precedes it in the stream: who acquires it sees all of
+// that.
+cudaError_t launch_post(const PostArguments& arguments, cudaStream_t stream);
+
+// A captured run begins or ends: counts it, says which one it is, and sets back its progress.
+cudaError_t launch_replay_begin(Record* record, uint32_t which, cudaStream_t stream);
 cudaError_t launch_replay_end(Record* record, cudaStream_t stream);
 
 }  // namespace tilepost::cuda

@@ -3,8 +3,11 @@
 #include <cinttypes>
 #include <cstdint>
 #include <limits>
+#include <string>
 
 #include "runtime/core/error.h"
+#include "runtime/core/operands.h"
+#include "tilepost/tile_map.h"
 
 namespace tilepost {
 namespace {
@@ -17,17 +20,61 @@ const tilepost_plan_t* find_host_plan(const tilepost_program_t& program) {
   return nullptr;
 }
 
-tilepost_result_t check_support(const char* name, const tilepost_plan_t& plan) {
+tilepost_result_t unknown(const char* name, const char* what, int value) {
+  return fail(TILEPOST_UNSUPPORTED, "'%s': the host target does not know %s %d", name, what, value);
+}
+
+// Which divisions a pattern's groups may have (plan.h).
+bool division_fits(const tilepost_plan_t& plan) {
+  const bool panel = plan.map.layout == TILEPOST_PANEL;
+  const tilepost_division_t division = plan.map.division;
+  switch (plan.pattern) {
+    case TILEPOST_GEMM:
+    case TILEPOST_GEMM_ALL_REDUCE:
+      return division == TILEPOST_DIVISION_ROWS;
+    case TILEPOST_ALL_GATHER_GEMM:
+      return panel &&
+             (division == TILEPOST_DIVISION_ROWS || division == TILEPOST_DIVISION_ARRIVALS);
+    case TILEPOST_GEMM_REDUCE_SCATTER:
+    case TILEPOST_GEMM_ALL_TO_ALL:
+      break;
+  }
+  if (!panel) return division == TILEPOST_DIVISION_COLUMNS;
+  return division == TILEPOST_DIVISION_ROWS || division == TILEPOST_DIVISION_SHARES;
+}
+
+// Which consumers a pattern's output may have.
+bool consumer_fits(const tilepost_plan_t& plan) {
+  const bool panel = plan.map.layout == TILEPOST_PANEL;
+  switch (plan.consumer) {
+    case TILEPOST_CONSUMER_NONE:
+      return true;
+    case TILEPOST_CONSUMER_UNPERMUTE:
+      return !panel;
+    case TILEPOST_CONSUMER_RMS_NORM:
+    case TILEPOST_CONSUMER_RESIDUAL_RMS_NORM:
+      return plan.pattern == TILEPOST_GEMM || sums_ranks(plan);
+  }
+  return false;
+}
+
+tilepost_result_t check_pattern(const char* name, const tilepost_plan_t& plan) {
+  if (plan.pattern < TILEPOST_GEMM_ALL_REDUCE || plan.pattern > TILEPOST_ALL_GATHER_GEMM)
+    return unknown(name, "pattern", plan.pattern);
   const bool alone = plan.pattern == TILEPOST_GEMM;
-  if (!alone && plan.pattern != TILEPOST_GEMM_ALL_REDUCE)
-    return fail(TILEPOST_UNSUPPORTED, "'%s': the host target does not know pattern %d", name,
-                static_cast<int>(plan.pattern));
   if (plan.transport != TILEPOST_TRANSPORT_NONE &&
       (alone || plan.transport != TILEPOST_TRANSPORT_HOST))
     return fail(TILEPOST_UNSUPPORTED,
                 "'%s': the host target does not know transport %d; regenerate it with "
                 "'transport: auto' or 'none'",
                 name, static_cast<int>(plan.transport));
+  if (plan.routing < TILEPOST_ROUTING_EVEN || plan.routing > TILEPOST_ROUTING_ROWS)
+    return unknown(name, "routing", plan.routing);
+  return TILEPOST_OK;
+}
+
+tilepost_result_t check_support(const char* name, const tilepost_plan_t& plan) {
+  if (const auto result = check_pattern(name, plan); result != TILEPOST_OK) return result;
   const bool known = plan.output == TILEPOST_BF16 || plan.output == TILEPOST_F16;
   if (!known || (plan.input != plan.output && plan.input != TILEPOST_E4M3))
     return fail(
@@ -35,15 +82,18 @@ tilepost_result_t check_support(const char* name, const tilepost_plan_t& plan) {
         "'%s': the host target needs bf16 or f16 in and the same out, or e4m3 in and one of "
         "them out, got types %d and %d",
         name, static_cast<int>(plan.input), static_cast<int>(plan.output));
-  const bool panel = plan.map.layout == TILEPOST_PANEL;
-  if (!panel && plan.map.layout != TILEPOST_TILE)
-    return fail(TILEPOST_UNSUPPORTED, "'%s': the host target does not know layout %d", name,
-                static_cast<int>(plan.map.layout));
-  const bool unpermute = plan.consumer == TILEPOST_CONSUMER_UNPERMUTE;
-  if ((!unpermute && plan.consumer != TILEPOST_CONSUMER_NONE) || (unpermute && panel))
+  if (plan.map.layout != TILEPOST_PANEL && plan.map.layout != TILEPOST_TILE)
+    return unknown(name, "layout", plan.map.layout);
+  if (!division_fits(plan))
     return fail(TILEPOST_UNSUPPORTED,
-                "'%s': the host target does not know consumer %d for layout %d", name,
-                static_cast<int>(plan.consumer), static_cast<int>(plan.map.layout));
+                "'%s': the host target does not know division %d for pattern %d and layout %d",
+                name, static_cast<int>(plan.map.division), static_cast<int>(plan.pattern),
+                static_cast<int>(plan.map.layout));
+  if (!consumer_fits(plan))
+    return fail(TILEPOST_UNSUPPORTED,
+                "'%s': the host target does not know consumer %d for layout %d and pattern %d",
+                name, static_cast<int>(plan.consumer), static_cast<int>(plan.map.layout),
+                static_cast<int>(plan.pattern));
   return TILEPOST_OK;
 }
 
@@ -66,7 +116,8 @@ tilepost_result_t check_map(const char* name, const tilepost_plan_t& plan) {
                {"cluster", map.cluster},
                {"band", map.band},
                {"signals_per_tile", map.signals_per_tile},
-               {"num_groups", map.num_groups}};
+               {"num_groups", map.num_groups},
+               {"ranks", plan.ranks}};
   for (const auto& size : sizes)
     if (size.value < 1 || size.value > kMaxExtent)
       return bad_plan(name, size.what, size.value, "1 to 2147483647");
@@ -75,18 +126,19 @@ tilepost_result_t check_map(const char* name, const tilepost_plan_t& plan) {
   const int64_t columns = (map.n + map.tile_n - 1) / map.tile_n;
   if (padded > kMaxExtent / columns)
     return bad_plan(name, "number of tile rows", padded, "fewer than 2^31 tiles");
+  const bool shares = plan.pattern != TILEPOST_GEMM && plan.pattern != TILEPOST_GEMM_ALL_REDUCE;
+  const int ranks = shares ? plan.ranks : 1;
+  if (map.ranks != ranks)
+    return bad_plan(name, "number of shares", map.ranks, std::to_string(ranks).c_str());
   if (map.cuts == nullptr || plan.groups == nullptr)
     return fail(TILEPOST_INVALID_ARGUMENT, "'%s': the plan has no cuts or no groups", name);
-  const bool panel = map.layout == TILEPOST_PANEL;
-  for (int32_t g = 0, previous = 0; g < map.num_groups; previous = map.cuts[g++])
-    if (map.cuts[g] <= previous ||
-        (panel && g + 1 < map.num_groups && map.cuts[g] % map.cluster != 0))
-      return bad_plan(name, "group cut", map.cuts[g], "increasing cuts on whole clusters");
-  const int64_t end = panel ? rows : padded * columns;
-  if (map.cuts[map.num_groups - 1] != end)
+  if (!cuts_are_valid(map))
     return fail(TILEPOST_INVALID_ARGUMENT,
-                "'%s': the plan's last group ends at %d, the schedule at %" PRId64, name,
-                map.cuts[map.num_groups - 1], end);
+                "'%s': the plan's %d group cuts do not increase up to the end of the schedule on "
+                "whole clusters; regenerate it",
+                name, map.num_groups);
+  if (plan.transport == TILEPOST_TRANSPORT_NONE && map.num_groups != 1)
+    return bad_plan(name, "number of groups", map.num_groups, "1 where nothing overlaps");
   return TILEPOST_OK;
 }
 
@@ -115,7 +167,7 @@ tilepost_result_t check_schedule(const char* name, const tilepost_plan_t& plan,
 }  // namespace
 
 tilepost_result_t check_host_program(const tilepost_program_t& program, int world,
-                                     HostPlan& checked) {
+                                     const tilepost_plan_t*& checked) {
   const tilepost_plan_t* plan = find_host_plan(program);
   if (plan == nullptr)
     return fail(TILEPOST_UNSUPPORTED,
@@ -128,10 +180,10 @@ tilepost_result_t check_host_program(const tilepost_program_t& program, int worl
     return fail(TILEPOST_INVALID_ARGUMENT, "'%s' was planned for %d ranks, the communicator has %d",
                 program.name, plan->ranks, world);
   if (const auto result = check_map(program.name, *plan); result != TILEPOST_OK) return result;
-  TileMap map = build_tile_map(plan->map);
+  const TileMap map = build_tile_map(plan->map);
   if (const auto result = check_schedule(program.name, *plan, map); result != TILEPOST_OK)
     return result;
-  checked = {plan, std::move(map)};
+  checked = plan;
   return TILEPOST_OK;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "tilepost/numeric.h"
 
@@ -10,51 +11,155 @@ namespace {
 
 constexpr int kChunk = 256;
 
+// Copies `count` elements of `bytes` bytes each; to where they are already is allowed.
+void copy(const void* from, int64_t first_read, void* to, int64_t first_written, int64_t count,
+          int bytes) {
+  std::memmove(static_cast<char*>(to) + first_written * bytes,
+               static_cast<const char*>(from) + first_read * bytes,
+               static_cast<size_t>(count) * bytes);
+}
+
+// What ranks add up: one block of each rank's memory, and where the sum goes.
 template <class T>
-void reduce_range(void* const* buffers, int ranks, int64_t begin, int64_t end) {
-  float sum[kChunk];
+struct Sum {
+  std::vector<const T*> terms;
+  std::vector<T*> results;
+  int64_t count;
+};
+
+template <class T>
+void add(const Sum<T>& sum) {
+  float total[kChunk];
   T rounded[kChunk];
-  for (int64_t first = begin; first < end; first += kChunk) {
-    const int length = static_cast<int>(std::min<int64_t>(kChunk, end - first));
-    for (int i = 0; i < length; ++i)
-      sum[i] = to_float(static_cast<const T*>(buffers[0])[first + i]);
-    for (int rank = 1; rank < ranks; ++rank) {
-      const T* term = static_cast<const T*>(buffers[rank]) + first;
-      for (int i = 0; i < length; ++i) sum[i] += to_float(term[i]);
-    }
-    for (int i = 0; i < length; ++i) rounded[i] = from_float<T>(sum[i]);
-    for (int rank = 0; rank < ranks; ++rank)
-      std::memcpy(static_cast<T*>(buffers[rank]) + first, rounded, length * sizeof(T));
+  for (int64_t first = 0; first < sum.count; first += kChunk) {
+    const int length = static_cast<int>(std::min<int64_t>(kChunk, sum.count - first));
+    for (int i = 0; i < length; ++i) total[i] = to_float(sum.terms[0][first + i]);
+    for (size_t rank = 1; rank < sum.terms.size(); ++rank)
+      for (int i = 0; i < length; ++i) total[i] += to_float(sum.terms[rank][first + i]);
+    for (int i = 0; i < length; ++i) rounded[i] = from_float<T>(total[i]);
+    for (T* result : sum.results) std::memcpy(result + first, rounded, length * sizeof(T));
   }
+}
+
+// This rank's part of the block, for everybody. The ranks' parts are disjoint and cover it.
+template <class T>
+void all_reduce(const HostTeam& team, int rank, const Step& step) {
+  const int64_t begin = step.count * rank / team.ranks;
+  const int64_t end = step.count * (rank + 1) / team.ranks;
+  Sum<T> sum{{}, {}, end - begin};
+  for (int other = 0; other < team.ranks; ++other) {
+    T* block = static_cast<T*>(team.buffers[other]->send) + step.from + begin;
+    sum.terms.push_back(block);
+    sum.results.push_back(block);
+  }
+  add(sum);
+}
+
+// This rank's part of everybody's block, as far as it is kept.
+template <class T>
+void reduce_scatter(const HostTeam& team, int rank, size_t index, const Step& step) {
+  Sum<T> sum{{}, {static_cast<T*>(team.buffers[rank]->received) + step.to}, step.keep};
+  for (int other = 0; other < team.ranks; ++other)
+    sum.terms.push_back(static_cast<const T*>(team.buffers[other]->send) +
+                        team.buffers[other]->steps[index].from + rank * step.count);
+  add(sum);
+}
+
+template <class T>
+void reduce(const HostTeam& team, int rank, size_t index, const Step& step) {
+  if (step.kind == StepKind::all_reduce)
+    all_reduce<T>(team, rank, step);
+  else
+    reduce_scatter<T>(team, rank, index, step);
+}
+
+void all_gather(const HostTeam& team, int rank, size_t index, const Step& step) {
+  for (int other = 0; other < team.ranks; ++other) {
+    const Step& theirs = team.buffers[other]->steps[index];
+    if (other != rank)
+      copy(team.buffers[other]->gathered, theirs.from, team.buffers[rank]->gathered, theirs.from,
+           step.count, team.input_bytes);
+  }
+}
+
+// The peer's send that `number` sends of its to this rank come before; null if there is none.
+const Step* find_send(const HostBuffers& peer, StepKind kind, int rank, int number) {
+  for (const Step& step : peer.steps)
+    if (step.kind == kind && step.peer == rank && number-- == 0) return &step;
+  return nullptr;
+}
+
+class Receiver {
+ public:
+  Receiver(const HostTeam& team, int rank)
+      : team_(team), rank_(rank), received_(static_cast<size_t>(team.ranks), 0) {}
+
+  // False: the peer sends nothing or another number of elements.
+  bool receive(const Step& step) {
+    const bool rows = step.kind == StepKind::receive_rows;
+    const HostBuffers& peer = *team_.buffers[step.peer];
+    const HostBuffers& own = *team_.buffers[rank_];
+    const Step* send =
+        find_send(peer, rows ? StepKind::send_rows : StepKind::send, rank_, received_[step.peer]++);
+    if (send == nullptr || send->count != step.count) return false;
+    copy(rows ? peer.gathered : peer.send, send->from, rows ? own.gathered : own.received, step.to,
+         step.count, rows ? team_.input_bytes : static_cast<int>(sizeof(uint16_t)));
+    return true;
+  }
+
+ private:
+  const HostTeam& team_;
+  const int rank_;
+  std::vector<int> received_;  // [ranks] from each, in this group
+};
+
+// Collectives have the same place and size on every rank.
+bool all_have(const HostTeam& team, size_t index, const Step& step) {
+  for (int other = 0; other < team.ranks; ++other) {
+    const std::span<const Step> steps = team.buffers[other]->steps;
+    if (index >= steps.size() || steps[index].kind != step.kind || steps[index].count != step.count)
+      return false;
+  }
+  return true;
+}
+
+bool is_collective(StepKind kind) {
+  return kind == StepKind::all_reduce || kind == StepKind::reduce_scatter ||
+         kind == StepKind::all_gather;
+}
+
+void run_collective(const HostTeam& team, int rank, size_t index, const Step& step) {
+  if (step.kind == StepKind::all_gather)
+    all_gather(team, rank, index, step);
+  else if (team.output == TILEPOST_BF16)
+    reduce<Bf16>(team, rank, index, step);
+  else
+    reduce<F16>(team, rank, index, step);
 }
 
 }  // namespace
 
-void reduce_share(tilepost_dtype_t type, void* const* buffers, int ranks, int rank, int64_t offset,
-                  int64_t count) {
-  const int64_t begin = offset + count * rank / ranks;
-  const int64_t end = offset + count * (rank + 1) / ranks;
-  if (type == TILEPOST_BF16)
-    reduce_range<Bf16>(buffers, ranks, begin, end);
-  else
-    reduce_range<F16>(buffers, ranks, begin, end);
+void copy_own_rows(const HostBuffers& own, int input_bytes) {
+  for (const Step& step : own.steps)
+    if (step.kind == StepKind::own_rows)
+      copy(own.a, step.from, own.gathered, step.to, step.count, input_bytes);
 }
 
-void unpermute_group(const tilepost_map_t& map, const TileMap& tile_map,
-                     const tilepost_group_t& group, const void* slots, void* out) {
-  const auto* source = static_cast<const uint16_t*>(slots);
-  auto* destination = static_cast<uint16_t*>(out);
-  for (int t = group.first_tile; t < group.first_tile + group.num_tiles; ++t) {
-    const tilepost_tile_t& tile = tile_map.tiles[t];
-    if (tile.row < 0) continue;
-    const int64_t first_row = int64_t{tile.m} * map.tile_m;
-    const int64_t first_col = int64_t{tile.n} * map.tile_n;
-    const int64_t rows = std::min<int64_t>(map.tile_m, map.m - first_row);
-    const int64_t cols = std::min<int64_t>(map.tile_n, map.n - first_col);
-    for (int64_t row = 0; row < rows; ++row)
-      std::memcpy(destination + (first_row + row) * map.n + first_col,
-                  source + (tile.row + row) * map.tile_n, cols * sizeof(uint16_t));
+std::string receive_steps(const HostTeam& team, int rank) {
+  const std::span<const Step> steps = team.buffers[rank]->steps;
+  Receiver receiver(team, rank);
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const Step& step = steps[i];
+    if (is_collective(step.kind)) {
+      if (!all_have(team, i, step)) return "the ranks' collectives differ";
+      run_collective(team, rank, i, step);
+    } else if ((step.kind == StepKind::receive || step.kind == StepKind::receive_rows) &&
+               !receiver.receive(step)) {
+      return "rank " + std::to_string(step.peer) + " does not send the " +
+             std::to_string(step.count) + " elements that are expected of it";
+    }
   }
+  return {};
 }
 
 }  // namespace tilepost

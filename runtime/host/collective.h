@@ -1,21 +1,41 @@
-// The in-process collective's arithmetic, and the pass that undoes the tile layout.
+// The in-process collectives: what one rank does for the steps of a group, once all ranks have
+// brought their buffers.
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string>
 
 #include "tilepost/plan.h"
-#include "tilepost/tile_map.h"
+#include "tilepost/steps.h"
 
 namespace tilepost {
 
-// Rank `rank`'s part of an AllReduce of `count` elements from `offset` on: sums its share of the
-// block over the ranks' buffers, in fp32 and in the order of the ranks, rounds once, and writes the
-// sum to every buffer. The ranks' shares are disjoint and cover the block.
-void reduce_share(tilepost_dtype_t type, void* const* buffers, int ranks, int rank, int64_t offset,
-                  int64_t count);
+// What a rank brings to a group's steps; the others read its memory and, for an all_reduce, write
+// it.
+struct HostBuffers {
+  void* send;                   // elements of the output's type
+  void* received;               // the same; what steps receive goes here
+  const void* a;                // all_gather_gemm: this rank's rows
+  void* gathered;               // all_gather_gemm: all ranks' rows
+  std::span<const Step> steps;  // of this group
+};
 
-// Copies a group's tiles from slot order to the row-major output. Elements are two bytes.
-void unpermute_group(const tilepost_map_t& map, const TileMap& tile_map,
-                     const tilepost_group_t& group, const void* slots, void* out);
+// What needs no other rank and must be done before they look: own_rows. `input_bytes`: per element
+// of A.
+void copy_own_rows(const HostBuffers& own, int input_bytes);
+
+// Where the ranks' steps are.
+struct HostTeam {
+  tilepost_dtype_t output;
+  int input_bytes;  // per element of A
+  int ranks;
+  const HostBuffers* const* buffers;  // [ranks]
+};
+
+// Carries out what the group's steps bring to `rank`; every rank does so for itself. Sums are in
+// fp32, in the order of the ranks, and rounded once. Returns what does not match between two ranks'
+// steps, or nothing.
+std::string receive_steps(const HostTeam& team, int rank);
 
 }  // namespace tilepost

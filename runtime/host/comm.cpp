@@ -20,11 +20,11 @@ tilepost_result_t HostComm::create_op(const tilepost_program_t& program,
   if (group_->aborted())
     return fail(TILEPOST_ABORTED, "the communicator was aborted; make a new one: %s",
                 group_->failure_text());
-  HostPlan plan{};
+  const tilepost_plan_t* plan = nullptr;
   if (const auto result = check_host_program(program, group_->world(), plan); result != TILEPOST_OK)
     return result;
   const int workers = options.host_workers > 0 ? options.host_workers : kDefaultWorkers;
-  auto made = std::make_unique<HostOp>(group_, rank_, program.name, std::move(plan), workers,
+  auto made = std::make_unique<HostOp>(group_, rank_, program.name, *plan, workers,
                                        options.deadline_seconds);
   try {
     made->start();

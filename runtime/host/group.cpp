@@ -8,19 +8,18 @@ namespace {
 constexpr int kYields = 200;
 constexpr std::chrono::microseconds kPollInterval{50};
 
-// "rank 1, run 7 of 'attn_out', group 2" or "groups 0 to 3".
-std::string name_step(int rank, const HostStep& step) {
-  std::string name = "rank " + std::to_string(rank) + ", run " + std::to_string(step.run) +
-                     " of '" + step.program + "', ";
-  if (step.end_group - step.first_group == 1)
-    return name + "group " + std::to_string(step.first_group);
-  return name + "groups " + std::to_string(step.first_group) + " to " +
-         std::to_string(step.end_group - 1);
-}
-
 }  // namespace
 
-HostGroup::HostGroup(int world) : world_(world), members_(world), buffers_(world, nullptr) {}
+std::string name_step(int rank, const HostStep& step) {
+  const bool exchange = step.group == HostStep::kExchange;
+  std::string name = "rank " + std::to_string(rank) + (exchange ? ", route " : ", run ") +
+                     std::to_string(step.run) + " of '" + step.program + "'";
+  if (exchange) return name;
+  if (step.says_rows) name += " with m = " + std::to_string(step.rows);
+  return name + ", group " + std::to_string(step.group);
+}
+
+HostGroup::HostGroup(int world) : world_(world), members_(world), brought_(world, nullptr) {}
 
 bool HostGroup::wait_signal(int rank, const HostStep& step, const HostSignal& signal,
                             double seconds) {
@@ -51,10 +50,11 @@ bool HostGroup::wait_signal(int rank, const HostStep& step, const HostSignal& si
   return !aborted();
 }
 
-bool HostGroup::begin_collective(int rank, const HostStep& step, void* buffer, double seconds) {
+bool HostGroup::begin_collective(int rank, const HostStep& step, const void* brought,
+                                 double seconds) {
   const Deadline deadline(seconds);
   std::unique_lock lock(mutex_);
-  buffers_[rank] = buffer;
+  brought_[rank] = brought;
   if (!meet(rank, step, deadline, lock) || aborted()) return false;
   inside_.fetch_add(1, std::memory_order_relaxed);
   return true;

@@ -34,14 +34,21 @@ struct HostStep {
   const char* program;
   uint64_t operation;  // how many were created before it on this rank
   uint64_t map_hash;
-  uint64_t run;  // from 1
-  int first_group, end_group;
+  uint64_t run;    // from 1; of a route, how many there were
+  int64_t rows;    // what ranks agreed on or must agree on: m, or the most rows of a route
+  int group;       // or kExchange
+  bool says_rows;  // in messages: runs of the operation differ in it
+
+  static constexpr int kExchange = -1;  // ranks tell each other about a route
 
   bool same_as(const HostStep& other) const {
     return operation == other.operation && map_hash == other.map_hash && run == other.run &&
-           first_group == other.first_group && end_group == other.end_group;
+           rows == other.rows && group == other.group;
   }
 };
+
+// "rank 1, run 7 of 'attn_out', group 2", "rank 1, route 3 of 'experts'".
+std::string name_step(int rank, const HostStep& step);
 
 // A group's counter that a rank waits for. `base` is where this run started counting.
 struct HostSignal {
@@ -66,11 +73,15 @@ class HostGroup {
   // its deadline passed.
   bool wait_signal(int rank, const HostStep& step, const HostSignal& signal, double seconds);
 
-  // Waits until every rank has brought its buffer for the same step; all may then read and write
-  // buffers() until they call end_collective. False as above.
-  bool begin_collective(int rank, const HostStep& step, void* buffer, double seconds);
+  // Waits until every rank has brought what the others may read and write for the same step; all
+  // may then do so until they call end_collective. False as above.
+  bool begin_collective(int rank, const HostStep& step, const void* brought, double seconds);
   bool end_collective(int rank, const HostStep& step, double seconds);
-  void* const* buffers() const { return buffers_.data(); }
+  // What `rank` has brought; the type is that of all ranks' calls.
+  template <class T>
+  const T& brought(int rank) const {
+    return *static_cast<const T*>(brought_[rank]);
+  }
 
   // Ends the communicator: every wait on every rank returns. Only the first failure is kept.
   void abort(tilepost_result_t result, const std::string& text);
@@ -99,7 +110,7 @@ class HostGroup {
   std::mutex mutex_;                 // guards all below but the atomics; taken before a stream's
   std::condition_variable changed_;  // a meeting is complete, or aborted
   std::vector<Member> members_;
-  std::vector<void*> buffers_;
+  std::vector<const void*> brought_;
   int arrived_ = 0;
   uint64_t meetings_ = 0;  // complete ones
   std::atomic<int> inside_{0};

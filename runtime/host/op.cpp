@@ -16,30 +16,39 @@ tilepost_result_t check_alignment(const EpilogueOperand& operand) {
               operand.pointer, operand.alignment);
 }
 
+// Gemm and gemm_all_reduce leave slots, of which the caller must know which is which.
+bool keeps_slots(const tilepost_plan_t& plan) {
+  return plan.map.layout == TILEPOST_TILE && plan.map.division == TILEPOST_DIVISION_ROWS &&
+         plan.consumer == TILEPOST_CONSUMER_NONE;
+}
+
+int64_t table_bytes(const RunMap& run) {
+  return static_cast<int64_t>(run.tiles.tiles.size() * sizeof(tilepost_tile_t) +
+                              (run.tiles.positions.size() + run.row_map.size()) * sizeof(int32_t));
+}
+
 }  // namespace
 
-HostOp::HostOp(std::shared_ptr<HostGroup> group, int rank, const char* name, HostPlan plan,
-               int workers, double deadline_seconds)
+HostOp::HostOp(std::shared_ptr<HostGroup> group, int rank, const char* name,
+               const tilepost_plan_t& plan, int workers, double deadline_seconds)
     : group_(std::move(group)),
       rank_(rank),
       name_(name),
-      plan_(*plan.plan),
-      map_(std::move(plan.map)),
+      plan_(plan),
       deadline_seconds_(deadline_seconds),
       num_workers_(workers),
-      counters_(map_.groups.size() * TILEPOST_COUNTER_STRIDE, 0),
+      input_bytes_(plan.input == TILEPOST_E4M3 ? 1 : 2),
+      counters_(static_cast<size_t>(plan.map.num_groups) * TILEPOST_COUNTER_STRIDE, 0),
+      reached_(static_cast<size_t>(plan.map.num_groups), 0),
       stream_(group_->stream(rank)),
       queue_(kQueueLength) {
-  if (plan_.consumer == TILEPOST_CONSUMER_UNPERMUTE)
-    staging_.assign(map_.send_elements, 0);
-  else if (plan_.map.layout == TILEPOST_TILE)
-    rows_ = destination_rows(map_);
-  const int num_groups = plan_.map.num_groups;
-  if (plan_.transport == TILEPOST_TRANSPORT_NONE)
-    steps_.push_back({0, num_groups, 0, map_.send_elements});
-  else
-    for (int g = 0; g < num_groups; ++g)
-      steps_.push_back({g, g + 1, map_.groups[g].offset, map_.groups[g].count});
+  const RunSizes most = most_sizes(plan_);
+  if (stores_apart(plan_)) staging_.assign(most.send, 0);
+  received_.assign(most.receive, 0);
+  if (!is_routed(plan_)) {
+    const auto planned = run_map(plan_.map.m);
+    if (keeps_slots(plan_)) rows_ = destination_rows(planned->tiles);
+  }
   const std::lock_guard lock(stream_.mutex);
   operation_ = stream_.operations++;
 }
@@ -61,30 +70,59 @@ void HostOp::start() {
   threads_.emplace_back(&HostOp::communicate, this);
 }
 
+// Made on the first run with so many rows.
+std::shared_ptr<const RunMap> HostOp::run_map(int64_t rows) {
+  if (is_routed(plan_)) return routed_;
+  std::shared_ptr<const RunMap>& run = run_maps_[rows];
+  if (run == nullptr) run = make_run_map(plan_, rank_, rows);
+  return run;
+}
+
+tilepost_result_t HostOp::check(const tilepost_run_operands_t& operands, int64_t& rows) const {
+  const EpilogueOperands more(plan_, rank_, operands);
+  if (const auto result = more.check(); result != TILEPOST_OK) return result;
+  const EpilogueOperand pointers[] = {{"a", operands.a, static_cast<size_t>(input_bytes_)},
+                                      {"b", operands.b, static_cast<size_t>(input_bytes_)},
+                                      {"out", operands.out, sizeof(uint16_t)}};
+  for (const EpilogueOperand& operand : pointers)
+    if (const auto result = check_alignment(operand); result != TILEPOST_OK) return result;
+  for (const EpilogueOperand& operand : more.list())
+    if (const auto result = check_alignment(operand); result != TILEPOST_OK) return result;
+  return rows_of_run(plan_, operands.m, routed_ ? routed_->rows : -1, rows);
+}
+
 tilepost_result_t HostOp::run(const tilepost_run_operands_t& operands, CUstream_st* stream) {
   if (stream != nullptr)
     return fail(TILEPOST_INVALID_ARGUMENT,
                 "tilepost_op_run: stream must be null on the host target");
-  const EpilogueOperands epilogue(plan_, rank_, operands);
-  if (const auto result = epilogue.check(); result != TILEPOST_OK) return result;
-  const size_t input = plan_.input == TILEPOST_E4M3 ? 1 : sizeof(uint16_t);
-  const EpilogueOperand pointers[] = {
-      {"a", operands.a, input}, {"b", operands.b, input}, {"out", operands.out, sizeof(uint16_t)}};
-  for (const EpilogueOperand& operand : pointers)
-    if (const auto result = check_alignment(operand); result != TILEPOST_OK) return result;
-  for (const EpilogueOperand& operand : epilogue.list())
-    if (const auto result = check_alignment(operand); result != TILEPOST_OK) return result;
+  int64_t rows = 0;
+  if (const auto result = check(operands, rows); result != TILEPOST_OK) return result;
+  Request request{};
+  request.operands = operands;
+  request.run = run_map(rows);
+  request.epilogue = EpilogueOperands(plan_, rank_, operands).for_kernel();
+  request.epilogue.out = send_buffer(operands.out);
+  if (gathers() && operands.gathered == nullptr) {
+    if (gathered_.empty())
+      gathered_.assign(static_cast<size_t>(plan_.map.m * plan_.k) * input_bytes_, 0);
+    request.operands.gathered = gathered_.data();
+  }
   std::unique_lock lock(stream_.mutex);
   stream_.changed.wait(lock,
                        [&] { return posted_ - finished_ < kQueueLength || group_->aborted(); });
-  if (group_->aborted())
-    return fail(TILEPOST_ABORTED, "the communicator was aborted; make a new one: %s",
-                group_->failure_text());
+  if (group_->aborted()) return refuse();
+  if (gathers() && request.run->overlaps) ++overlapped_;
+  request.ready = overlapped_;
   ++posted_;
-  queue_[posted_ % kQueueLength] = {stream_.issued++, operands.a, operands.b, operands.out,
-                                    epilogue.for_kernel()};
+  request.ticket = stream_.issued++;
+  queue_[posted_ % kQueueLength] = std::move(request);
   stream_.changed.notify_all();
   return TILEPOST_OK;
+}
+
+tilepost_result_t HostOp::refuse() const {
+  return fail(TILEPOST_ABORTED, "the communicator was aborted; make a new one: %s",
+              group_->failure_text());
 }
 
 // Requires idle() or an ended group: the error of an operation that still had runs is what ended
@@ -92,8 +130,7 @@ tilepost_result_t HostOp::run(const tilepost_run_operands_t& operands, CUstream_
 tilepost_result_t HostOp::result() const {
   if (!group_->aborted()) return TILEPOST_OK;
   if (!idle()) return fail(group_->failure(), "%s", group_->failure_text());
-  return fail(TILEPOST_ABORTED, "the communicator was aborted; make a new one: %s",
-              group_->failure_text());
+  return refuse();
 }
 
 tilepost_result_t HostOp::status() {
@@ -108,15 +145,16 @@ tilepost_result_t HostOp::synchronize() {
 }
 
 tilepost_result_t HostOp::get_info(tilepost_op_info_t& info) {
-  const bool slots = !rows_.empty();
   info.plan = &plan_;
   info.rank = rank_;
-  info.out_elements = slots ? map_.send_elements : plan_.map.m * plan_.map.n;
-  info.device_bytes = static_cast<int64_t>(
-      map_.tiles.size() * sizeof(tilepost_tile_t) +
-      (map_.positions.size() + counters_.size() + rows_.size()) * sizeof(int32_t) +
-      staging_.size() * sizeof(uint16_t));
-  info.rows = slots ? rows_.data() : nullptr;
+  info.out_elements = 0;
+  if (const auto run = run_map(plan_.map.m); run != nullptr) info.out_elements = run->sizes.out;
+  info.device_bytes = static_cast<int64_t>((counters_.size() + rows_.size()) * sizeof(uint32_t) +
+                                           (staging_.size() + received_.size()) * sizeof(uint16_t) +
+                                           gathered_.size());
+  for (const auto& [rows, run] : run_maps_) info.device_bytes += table_bytes(*run);
+  if (routed_ != nullptr) info.device_bytes += table_bytes(*routed_);
+  info.rows = rows_.empty() ? nullptr : rows_.data();
   return TILEPOST_OK;
 }
 

@@ -1,30 +1,36 @@
 // One operation on one rank of the host target.
 //
 // `workers` threads compute tiles; one more thread per operation communicates: it waits for each
-// group's counter and takes part in the group's AllReduce while the workers go on with later
-// groups. Runs queue up; the next one starts when the last one of this rank is complete.
+// group's counter and carries out the group's steps while the workers go on with later groups, or,
+// where A is gathered, carries out the steps and raises the counters that the workers wait for.
+// Runs queue up; the next one starts when the last one of this rank is complete.
 #pragma once
 
+#include <map>
+#include <memory>
 #include <thread>
 #include <vector>
 
 #include "runtime/core/object.h"
-#include "runtime/host/check.h"
+#include "runtime/core/route.h"
+#include "runtime/host/collective.h"
 #include "runtime/host/group.h"
+#include "runtime/map/run_map.h"
 
 namespace tilepost {
 
 class HostOp final : public tilepost_op {
  public:
-  // `name` and plan.plan belong to the program, which outlives the operation.
-  HostOp(std::shared_ptr<HostGroup> group, int rank, const char* name, HostPlan plan, int workers,
-         double deadline_seconds);
+  // `name` and `plan` belong to the program, which outlives the operation.
+  HostOp(std::shared_ptr<HostGroup> group, int rank, const char* name, const tilepost_plan_t& plan,
+         int workers, double deadline_seconds);
   ~HostOp() override;
 
   // Starts the threads; throws std::system_error if the system has no more.
   void start();
 
   tilepost_result_t run(const tilepost_run_operands_t& operands, CUstream_st* stream) override;
+  tilepost_result_t route(const tilepost_route_t& route, tilepost_arrivals_t* arrivals) override;
   tilepost_result_t status() override;
   tilepost_result_t synchronize() override;
   tilepost_result_t get_info(tilepost_op_info_t& info) override;
@@ -32,48 +38,67 @@ class HostOp final : public tilepost_op {
  private:
   // A posted run. Runs count from 1; run r lives in queue_[r % kQueueLength].
   struct Request {
-    uint64_t ticket;
-    const void* a;
-    const void* b;
-    void* out;
-    tilepost_epilogue_t epilogue;
-  };
-  // Groups that one collective covers: one, or all where the transport is none.
-  struct Step {
-    int first_group, end_group;
-    int64_t offset, count;
+    uint64_t ticket = 0;
+    tilepost_run_operands_t operands{};
+    tilepost_epilogue_t epilogue{};
+    std::shared_ptr<const RunMap> run;
+    uint32_t ready = 0;  // tilepost_view_t::ready
   };
 
   // What the operation's threads do (op_threads.cpp).
   void work(int worker);
+  void compute(const Request& request, int worker);
   void communicate();
+  bool communicate_run(uint64_t run, const Request& request);
+  bool carry_out(const HostStep& place, const HostBuffers& own);
   bool next_request(uint64_t run, Request& request);
-  bool communicate_step(const Step& step, uint64_t run, void* out);
-  bool wait_group(const HostStep& place, int group, uint64_t run);
+  bool wait_input(uint64_t run);
+  bool wait_group(const HostStep& place, uint32_t target);
   bool wait_workers(uint64_t run);
+  void announce_input(uint64_t run);
+  void raise(int group, uint32_t value);
+  void release_workers();
+  HostStep place_of(uint64_t run, const RunMap& map, int group) const;
+  HostBuffers buffers_of(const Request& request, int group);
+
+  std::shared_ptr<const RunMap> run_map(int64_t rows);
+  tilepost_result_t check(const tilepost_run_operands_t& operands, int64_t& rows) const;
+  bool wait_for_stream();
+  bool exchange(const HostStep& place, const std::vector<int64_t>& mine, std::vector<int64_t>& all);
+  std::unique_ptr<RunMap> agree_on_route(RouteInputs& inputs);
+  tilepost_result_t refuse() const;
 
   bool idle() const { return finished_ == posted_; }
   tilepost_result_t result() const;
-  void* send_buffer(void* out) { return staging_.empty() ? out : staging_.data(); }
+  bool gathers() const { return plan_.pattern == TILEPOST_ALL_GATHER_GEMM; }
+  void* send_buffer(void* out) { return stores_apart(plan_) ? staging_.data() : out; }
 
   const std::shared_ptr<HostGroup> group_;
   const int rank_;
   const char* const name_;
   const tilepost_plan_t& plan_;
-  const TileMap map_;
   const double deadline_seconds_;
   const int num_workers_;
+  const int input_bytes_;  // per element of A and B
   uint64_t operation_ = 0;
   std::vector<uint32_t> counters_;
-  std::vector<uint16_t> staging_;  // the slots, where a pass makes the output row-major
-  std::vector<int32_t> rows_;      // tilepost_op_info_t::rows
-  std::vector<Step> steps_;
+  std::vector<uint32_t> reached_;   // by group: where its counter stands after the runs so far
+  std::vector<uint16_t> staging_;   // what the kernel stores, if not into out
+  std::vector<uint16_t> received_;  // what a consumer reads, if not the same
+  std::vector<uint8_t> gathered_;   // all ranks' rows of A, where the caller does not want them
+  std::vector<int32_t> rows_;       // tilepost_op_info_t::rows
+  std::map<int64_t, std::shared_ptr<const RunMap>> run_maps_;  // by m; not routed
+  std::shared_ptr<const RunMap> routed_;                       // the last route's
+  Arrivals arrivals_;
+  uint64_t routes_ = 0;
+  uint32_t overlapped_ = 0;  // runs posted whose A arrives while they compute
 
   HostStream& stream_;  // its mutex guards all below
   std::vector<Request> queue_;
   uint64_t posted_ = 0;
   uint64_t finished_ = 0;
-  uint64_t returned_ = 0;  // calls of the kernel that have returned, over all runs
+  uint64_t returned_ = 0;       // calls of the kernel that have returned, over all runs
+  uint64_t gathered_runs_ = 0;  // runs whose A is there
   bool stop_ = false;
   std::vector<std::thread> threads_;
 };

@@ -1,8 +1,15 @@
 // What the threads of an operation do.
-#include "runtime/host/collective.h"
+#include "runtime/host/consumer.h"
 #include "runtime/host/op.h"
 
 namespace tilepost {
+namespace {
+
+// Added to counters that workers wait for when a run is given up: beyond all that they may wait
+// for, and still ahead by signed distance.
+constexpr uint32_t kFarAhead = 1u << 30;
+
+}  // namespace
 
 // Waits until it is run `run`'s turn. False: the operation ends.
 bool HostOp::next_request(uint64_t run, Request& request) {
@@ -17,59 +24,127 @@ bool HostOp::next_request(uint64_t run, Request& request) {
 }
 
 void HostOp::work(int worker) {
-  const auto& map = plan_.map;
-  const auto n = static_cast<int32_t>(map.n), k = static_cast<int32_t>(plan_.k);
-  const int32_t ldc = map.layout == TILEPOST_PANEL ? n : map.tile_n;
-  const int32_t ldb = plan_.operands == TILEPOST_NN ? n : k;
-  const tilepost_shape_t shape{static_cast<int32_t>(map.m), n, k, k, ldb, ldc};
-  const tilepost_view_t view{map_.tiles.data(), map_.positions.data(), counters_.data(),
-                             static_cast<int32_t>(map_.tiles.size()), tiles_n(map)};
   Request request;
   for (uint64_t run = 1; next_request(run, request); ++run) {
-    plan_.kernel.host_function(request.a, request.b, send_buffer(request.out), shape,
-                               request.epilogue, worker, num_workers_, view);
+    if (gathers() && !request.run->overlaps && !wait_input(run)) return;
+    compute(request, worker);
     const std::lock_guard lock(stream_.mutex);
     if (++returned_ % num_workers_ == 0) stream_.changed.notify_all();
   }
 }
 
+void HostOp::compute(const Request& request, int worker) {
+  const RunMap& run = *request.run;
+  tilepost_view_t view{};
+  view.tiles = run.tiles.tiles.data();
+  view.positions = run.tiles.positions.data();
+  view.counters = counters_.data();
+  view.row_map = run.row_map.data();
+  view.num_tiles = static_cast<int32_t>(run.tiles.tiles.size());
+  view.tiles_n = tiles_n(run.map());
+  if (run.map().division == TILEPOST_DIVISION_SHARES) {
+    view.share_rows = static_cast<int32_t>(share_rows(run.map()));
+    view.share_tiles = share_tiles(run.map());
+  }
+  view.ready = request.ready;
+  const void* a = gathers() ? request.operands.gathered : request.operands.a;
+  plan_.kernel.host_function(a, request.operands.b, request.epilogue.out, run.shape,
+                             request.epilogue, worker, num_workers_, view);
+}
+
+// Waits until A is gathered, where the whole GEMM comes after it. False: the communicator was
+// aborted. The communicating thread keeps the deadline.
+bool HostOp::wait_input(uint64_t run) {
+  std::unique_lock lock(stream_.mutex);
+  stream_.changed.wait(lock, [&] { return gathered_runs_ >= run || group_->aborted(); });
+  return gathered_runs_ >= run;
+}
+
+void HostOp::announce_input(uint64_t run) {
+  const std::lock_guard lock(stream_.mutex);
+  gathered_runs_ = run;
+  stream_.changed.notify_all();
+}
+
 void HostOp::communicate() {
   Request request;
-  for (uint64_t run = 1; next_request(run, request); ++run) {
-    for (const Step& step : steps_)
-      if (!communicate_step(step, run, request.out)) return;
-    if (!wait_workers(run)) return;
+  for (uint64_t run = 1; next_request(run, request) && communicate_run(run, request); ++run) {
     const std::lock_guard lock(stream_.mutex);
     finished_ = run;
     ++stream_.completed;
     stream_.changed.notify_all();
   }
+  release_workers();
 }
 
-// Waits for the step's groups, reduces their block and, where asked, makes it row-major. False: the
-// communicator was aborted.
-bool HostOp::communicate_step(const Step& step, uint64_t run, void* out) {
-  const HostStep place{name_, operation_, plan_.map_hash, run, step.first_group, step.end_group};
-  for (int g = step.first_group; g < step.end_group; ++g)
-    if (!wait_group(place, g, run)) return false;
-  void* const send = send_buffer(out);
-  if (plan_.pattern != TILEPOST_GEMM && plan_.ranks > 1) {
-    if (!group_->begin_collective(rank_, place, send, deadline_seconds_)) return false;
-    reduce_share(plan_.output, group_->buffers(), plan_.ranks, rank_, step.offset, step.count);
-    if (!group_->end_collective(rank_, place, deadline_seconds_)) return false;
+// False: the communicator was aborted.
+bool HostOp::communicate_run(uint64_t run, const Request& request) {
+  const RunMap& map = *request.run;
+  for (int g = 0; g < map.num_groups(); ++g) {
+    const HostStep place = place_of(run, map, g);
+    if (!gathers() && !wait_group(place, map.tiles.groups[g].target)) return false;
+    const HostBuffers own = buffers_of(request, g);
+    if (plan_.pattern != TILEPOST_GEMM && !carry_out(place, own)) return false;
+    if (gathers() && map.overlaps) raise(g, request.ready);
   }
-  if (!staging_.empty())
-    for (int g = step.first_group; g < step.end_group; ++g)
-      unpermute_group(plan_.map, map_, map_.groups[g], send, out);
+  if (gathers() && !map.overlaps) announce_input(run);
+  if (!wait_workers(run)) return false;
+  if (plan_.consumer == TILEPOST_CONSUMER_NONE) return true;
+  const tilepost_run_operands_t& operands = request.operands;
+  const bool residual = plan_.consumer == TILEPOST_CONSUMER_RESIDUAL_RMS_NORM;
+  consume({plan_, map, rank_, receives_apart(plan_) ? received_.data() : staging_.data(),
+           operands.norm_weight, residual ? operands.norm_residual : nullptr, operands.norm_epsilon,
+           operands.out});
   return true;
 }
 
-// Counters are never reset: run r of an operation starts at (r - 1) * target, modulo 2^32.
-bool HostOp::wait_group(const HostStep& place, int group, uint64_t run) {
-  const uint32_t target = map_.groups[group].target;
+HostStep HostOp::place_of(uint64_t run, const RunMap& map, int group) const {
+  return {name_, operation_, plan_.map_hash, run, map.most, group, plan_.any_m != 0};
+}
+
+HostBuffers HostOp::buffers_of(const Request& request, int group) {
+  const tilepost_run_operands_t& operands = request.operands;
+  return {request.epilogue.out, receives_apart(plan_) ? received_.data() : operands.out, operands.a,
+          operands.gathered, request.run->steps[group]};
+}
+
+// All ranks meet even where this one neither sends nor receives.
+bool HostOp::carry_out(const HostStep& place, const HostBuffers& own) {
+  copy_own_rows(own, input_bytes_);
+  if (!group_->begin_collective(rank_, place, &own, deadline_seconds_)) return false;
+  std::vector<const HostBuffers*> buffers;
+  for (int rank = 0; rank < plan_.ranks; ++rank)
+    buffers.push_back(&group_->brought<HostBuffers>(rank));
+  const std::string wrong =
+      receive_steps({plan_.output, input_bytes_, plan_.ranks, buffers.data()}, rank_);
+  if (!wrong.empty())
+    group_->abort(TILEPOST_INTERNAL_ERROR, name_step(rank_, place) + ": " + wrong);
+  return group_->end_collective(rank_, place, deadline_seconds_);
+}
+
+// Counters are never reset: a run starts where the targets of those before it have led, modulo
+// 2^32.
+bool HostOp::wait_group(const HostStep& place, uint32_t target) {
+  const int group = place.group;
   const HostSignal signal{counters_.data() + size_t{TILEPOST_COUNTER_STRIDE} * group,
-                          static_cast<uint32_t>(run - 1) * target, target, group};
-  return group_->wait_signal(rank_, place, signal, deadline_seconds_);
+                          reached_[group], target, group};
+  if (!group_->wait_signal(rank_, place, signal, deadline_seconds_)) return false;
+  reached_[group] += target;
+  return true;
+}
+
+// The store is a release operation: the kernel's acquire load that reads it sees the group's rows.
+void HostOp::raise(int group, uint32_t value) {
+  __atomic_store_n(counters_.data() + size_t{TILEPOST_COUNTER_STRIDE} * group, value,
+                   __ATOMIC_RELEASE);
+}
+
+// Nothing will arrive any more: lets workers go that wait for it inside the kernel.
+void HostOp::release_workers() {
+  if (!gathers()) return;
+  const std::lock_guard lock(stream_.mutex);
+  for (size_t group = 0; group < reached_.size(); ++group)
+    raise(static_cast<int>(group), overlapped_ + kFarAhead);
 }
 
 // A run is complete when its workers have returned too: only then may the caller free A and B.

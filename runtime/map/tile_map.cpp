@@ -9,50 +9,65 @@ int ceil_div(int64_t a, int64_t b) {
   return static_cast<int>((a + b - 1) / b);
 }
 
-// Appends the positions of tile rows [first, end) in bands of equal height, swept along n to and
-// fro. Rows are padded to whole clusters; tiles beyond the output become padding (row -1).
-// Destinations and groups are filled in later.
-void append_rows(const tilepost_map_t& map, int first, int end, bool& backwards,
-                 std::vector<tilepost_tile_t>& tiles) {
+// A row of tiles before it is swept: its first row and where that goes, -1 for padding.
+struct TileRow {
+  int64_t m;
+  int64_t row;
+};
+
+// Appends the tiles of `rows` in bands of equal height, swept along n to and fro; what is missing
+// to whole clusters is padded. Requires that groups are numbered as they are appended.
+void append_rows(const tilepost_map_t& map, std::vector<TileRow> rows, bool& backwards,
+                 TileMap& out) {
+  const int group = static_cast<int>(out.groups.size());
   const int columns = tiles_n(map);
-  const int rows = ceil_div(end - first, map.cluster) * map.cluster;
-  const int bands = ceil_div(rows, std::max(map.band, map.cluster));
-  const int height = ceil_div(ceil_div(rows, bands), map.cluster) * map.cluster;
-  for (int m0 = first; m0 < first + rows; m0 += height, backwards = !backwards) {
-    const int m1 = std::min(m0 + height, first + rows);
+  const int count = ceil_div(static_cast<int64_t>(rows.size()), map.cluster) * map.cluster;
+  const int64_t beyond = int64_t{tiles_m(map)} * map.tile_m;
+  while (static_cast<int>(rows.size()) < count) rows.push_back({beyond, -1});
+  const int bands = std::max(1, ceil_div(count, std::max(map.band, map.cluster)));
+  const int height = std::max(1, ceil_div(ceil_div(count, bands), map.cluster) * map.cluster);
+  for (int first = 0; first < count; first += height, backwards = !backwards) {
+    const int end = std::min(first + height, count);
     for (int i = 0; i < columns; ++i) {
       const int n = backwards ? columns - 1 - i : i;
-      for (int m = m0; m < m1; ++m) tiles.push_back({m, n, m < tiles_m(map) ? 0 : -1, 0});
+      for (int t = first; t < end; ++t)
+        out.tiles.push_back({static_cast<int32_t>(rows[t].m), n * map.tile_n,
+                             static_cast<int32_t>(rows[t].row), group});
     }
   }
 }
 
-void build_panels(const tilepost_map_t& map, TileMap& out) {
+// Closes the group that began at `first_tile`.
+void close_group(const tilepost_map_t& map, size_t first_tile, int64_t offset, int64_t count,
+                 TileMap& out) {
+  const auto num_tiles = static_cast<int32_t>(out.tiles.size() - first_tile);
+  out.groups.push_back({static_cast<int32_t>(first_tile), num_tiles,
+                        static_cast<uint32_t>(num_tiles) * map.signals_per_tile, offset, count});
+}
+
+// ROWS, panel.
+void build_bands(const tilepost_map_t& map, TileMap& out) {
   bool backwards = false;
-  int first = 0;
+  int64_t first = 0;
   for (int g = 0; g < map.num_groups; ++g) {
-    const int end = map.cuts[g];
-    const int first_tile = static_cast<int>(out.tiles.size());
-    append_rows(map, first, end, backwards, out.tiles);
-    for (size_t t = first_tile; t < out.tiles.size(); ++t) {
-      tilepost_tile_t& tile = out.tiles[t];
-      if (tile.row >= 0) tile.row = tile.m * map.tile_m;
-      tile.group = g;
-    }
-    const int num_tiles = static_cast<int>(out.tiles.size()) - first_tile;
-    const int64_t first_row = int64_t{first} * map.tile_m;
-    const int64_t end_row = std::min<int64_t>(int64_t{end} * map.tile_m, map.m);
-    out.groups.push_back({first_tile, num_tiles,
-                          static_cast<uint32_t>(num_tiles) * map.signals_per_tile,
-                          first_row * map.n, (end_row - first_row) * map.n});
-    first = end;
+    const size_t first_tile = out.tiles.size();
+    std::vector<TileRow> rows;
+    for (int64_t t = first; t < map.cuts[g]; ++t) rows.push_back({t * map.tile_m, t * map.tile_m});
+    append_rows(map, std::move(rows), backwards, out);
+    const int64_t first_row = std::min(first * map.tile_m, map.m);
+    const int64_t end_row = std::min(int64_t{map.cuts[g]} * map.tile_m, map.m);
+    close_group(map, first_tile, first_row * map.n, (end_row - first_row) * map.n, out);
+    first = map.cuts[g];
   }
   out.send_elements = map.m * map.n;
 }
 
+// ROWS, tile: the positions first, then their slots and groups.
 void build_slots(const tilepost_map_t& map, TileMap& out) {
   bool backwards = false;
-  append_rows(map, 0, tiles_m(map), backwards, out.tiles);
+  std::vector<TileRow> rows;
+  for (int64_t t = 0; t < tiles_m(map); ++t) rows.push_back({t * map.tile_m, 0});
+  append_rows(map, std::move(rows), backwards, out);
   const int64_t slot_elements = int64_t{map.tile_m} * map.tile_n;
   int slot = 0, first = 0;
   for (int g = 0; g < map.num_groups; ++g) {
@@ -71,6 +86,92 @@ void build_slots(const tilepost_map_t& map, TileMap& out) {
   out.send_elements = slot * slot_elements;
 }
 
+void build_shares(const tilepost_map_t& map, std::span<const int64_t> splits, TileMap& out) {
+  bool backwards = false;
+  int64_t send_row = 0;
+  for (int g = 0; g < map.num_groups; ++g) {
+    const size_t first_tile = out.tiles.size();
+    const int64_t first_row = send_row;
+    std::vector<TileRow> rows;
+    int64_t share_begin = 0;
+    for (int rank = 0; rank < map.ranks; ++rank) {
+      const SharePart part = share_part(map, splits, g, rank);
+      const int64_t share = splits.empty() ? rows_of_rank(map, rank) : splits[rank];
+      for (int64_t t = part.first; t < part.end; ++t, send_row += map.tile_m)
+        if (t * map.tile_m < share) rows.push_back({share_begin + t * map.tile_m, send_row});
+      share_begin += share;
+    }
+    append_rows(map, std::move(rows), backwards, out);
+    close_group(map, first_tile, first_row * map.n, (send_row - first_row) * map.n, out);
+  }
+  out.send_elements = send_row * map.n;
+}
+
+void build_columns(const tilepost_map_t& map, TileMap& out) {
+  const int64_t slab = slab_rows(map);
+  const int padded = ceil_div(tiles_m(map), map.cluster) * map.cluster;
+  int first = 0;
+  for (int g = 0; g < map.num_groups; ++g) {
+    const size_t first_tile = out.tiles.size();
+    for (int64_t n = first; n < map.cuts[g]; ++n)
+      for (int64_t t = 0; t < padded; ++t)
+        out.tiles.push_back(
+            {static_cast<int32_t>(t * map.tile_m), static_cast<int32_t>(n * map.tile_n),
+             static_cast<int32_t>(t < tiles_m(map) ? n * slab + t * map.tile_m : -1), g});
+    close_group(map, first_tile, first * slab * map.tile_n,
+                (map.cuts[g] - first) * slab * map.tile_n, out);
+    first = map.cuts[g];
+  }
+  out.send_elements = tiles_n(map) * slab * map.tile_n;
+}
+
+// The group whose arrival brings row `row` of A to `rank`.
+int arrival_of(const tilepost_map_t& map, int rank, int64_t row) {
+  const int64_t share = share_rows(map);
+  if (row / share == rank) return 0;
+  const int64_t tile_row = row % share / map.tile_m;
+  return static_cast<int>(std::upper_bound(map.cuts, map.cuts + map.num_groups, tile_row) -
+                          map.cuts);
+}
+
+void build_arrivals(const tilepost_map_t& map, int rank, TileMap& out) {
+  const int64_t share = share_rows(map);
+  std::vector<std::vector<TileRow>> groups(map.num_groups);
+  // From this rank's share on, round to it again.
+  const int tiles = tiles_m(map);
+  const auto begin = static_cast<int>(std::min<int64_t>(share * rank / map.tile_m, tiles));
+  for (int i = 0; i < tiles; ++i) {
+    const int64_t first = int64_t{(begin + i) % tiles} * map.tile_m;
+    const int64_t last = std::min(first + map.tile_m, map.m) - 1;
+    int group = 0;
+    for (int64_t row = first; row <= last; row = (row / share + 1) * share)
+      group = std::max({group, arrival_of(map, rank, row),
+                        arrival_of(map, rank, std::min(last, (row / share + 1) * share - 1))});
+    groups[group].push_back({first, first});
+  }
+  bool backwards = false;
+  for (int g = 0; g < map.num_groups; ++g) {
+    const size_t first_tile = out.tiles.size();
+    append_rows(map, std::move(groups[g]), backwards, out);
+    close_group(map, first_tile, 0, 0, out);
+    out.groups.back().target = 1;
+  }
+  out.send_elements = map.m * map.n;
+}
+
+void index_positions(const tilepost_map_t& map, TileMap& out) {
+  const int64_t share = share_rows(map), tiles = share_tiles(map);
+  const bool shares = map.division == TILEPOST_DIVISION_SHARES;
+  out.positions.assign(static_cast<size_t>(map_tile_rows(map)) * tiles_n(map), -1);
+  for (size_t t = 0; t < out.tiles.size(); ++t) {
+    const tilepost_tile_t& tile = out.tiles[t];
+    if (tile.row < 0) continue;
+    const int64_t row =
+        shares ? tile.m / share * tiles + tile.m % share / map.tile_m : tile.m / map.tile_m;
+    out.positions[row * tiles_n(map) + tile.n / map.tile_n] = static_cast<int32_t>(t);
+  }
+}
+
 }  // namespace
 
 int tiles_m(const tilepost_map_t& map) {
@@ -80,24 +181,88 @@ int tiles_n(const tilepost_map_t& map) {
   return ceil_div(map.n, map.tile_n);
 }
 
-TileMap build_tile_map(const tilepost_map_t& map) {
+int64_t share_rows(const tilepost_map_t& map) {
+  return ceil_div(map.m, map.ranks);
+}
+int64_t rows_of_rank(const tilepost_map_t& map, int rank) {
+  const int64_t share = share_rows(map);
+  return std::clamp<int64_t>(map.m - rank * share, 0, share);
+}
+
+int share_tiles(const tilepost_map_t& map) {
+  return ceil_div(share_rows(map), map.tile_m);
+}
+int map_tile_rows(const tilepost_map_t& map) {
+  return map.division == TILEPOST_DIVISION_SHARES ? map.ranks * share_tiles(map) : tiles_m(map);
+}
+
+int64_t slab_rows(const tilepost_map_t& map) {
+  return std::max(int64_t{tiles_m(map)} * map.tile_m, map.ranks * share_rows(map));
+}
+
+SharePart share_part(const tilepost_map_t& map, std::span<const int64_t> splits, int group,
+                     int rank) {
+  const int64_t first = group == 0 ? 0 : map.cuts[group - 1];
+  if (splits.empty()) return {first, map.cuts[group]};
+  const int64_t all = map.cuts[map.num_groups - 1];
+  const int64_t tiles = ceil_div(splits[rank], map.tile_m);
+  return {tiles * first / all, tiles * map.cuts[group] / all};
+}
+
+TileMap build_tile_map(const tilepost_map_t& map, const MapInputs& inputs) {
   TileMap out;
-  if (map.layout == TILEPOST_PANEL)
-    build_panels(map, out);
-  else
-    build_slots(map, out);
-  out.positions.assign(static_cast<size_t>(tiles_m(map)) * tiles_n(map), -1);
-  for (size_t t = 0; t < out.tiles.size(); ++t)
-    if (out.tiles[t].row >= 0)
-      out.positions[static_cast<size_t>(out.tiles[t].m) * tiles_n(map) + out.tiles[t].n] =
-          static_cast<int32_t>(t);
+  switch (map.division) {
+    case TILEPOST_DIVISION_ROWS:
+      map.layout == TILEPOST_PANEL ? build_bands(map, out) : build_slots(map, out);
+      break;
+    case TILEPOST_DIVISION_SHARES:
+      build_shares(map, inputs.splits, out);
+      break;
+    case TILEPOST_DIVISION_COLUMNS:
+      build_columns(map, out);
+      break;
+    case TILEPOST_DIVISION_ARRIVALS:
+      build_arrivals(map, inputs.rank, out);
+      break;
+  }
+  if (inputs.splits.empty()) index_positions(map, out);
   return out;
+}
+
+bool cuts_are_valid(const tilepost_map_t& map) {
+  const int64_t rows = tiles_m(map);
+  const int64_t padded = int64_t{ceil_div(rows, map.cluster)} * map.cluster;
+  int64_t previous = 0, end = 0;
+  switch (map.division) {
+    case TILEPOST_DIVISION_ROWS:
+      end = map.layout == TILEPOST_PANEL ? rows : padded * tiles_n(map);
+      break;
+    case TILEPOST_DIVISION_SHARES:
+      end = share_tiles(map);
+      break;
+    case TILEPOST_DIVISION_COLUMNS:
+      end = tiles_n(map);
+      break;
+    case TILEPOST_DIVISION_ARRIVALS:
+      end = share_tiles(map);
+      previous = -1;
+      if (map.num_groups < 2 || map.cuts[0] != 0) return false;
+      break;
+  }
+  const bool whole = map.division == TILEPOST_DIVISION_ROWS && map.layout == TILEPOST_PANEL;
+  for (int g = 0; g < map.num_groups; ++g) {
+    if (map.cuts[g] <= previous) return false;
+    if (whole && g + 1 < map.num_groups && map.cuts[g] % map.cluster != 0) return false;
+    previous = map.cuts[g];
+  }
+  return previous == end;
 }
 
 std::vector<int32_t> destination_rows(const TileMap& tile_map) {
   std::vector<int32_t> rows;
   rows.reserve(tile_map.positions.size());
-  for (const int32_t position : tile_map.positions) rows.push_back(tile_map.tiles[position].row);
+  for (const int32_t position : tile_map.positions)
+    rows.push_back(position < 0 ? -1 : tile_map.tiles[position].row);
   return rows;
 }
 

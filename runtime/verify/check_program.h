@@ -23,7 +23,8 @@ std::string program_label(const Entry& entry, const tilepost_plan_t& plan);
 // Seconds that every wait of the program's runs may take.
 double deadline_of(const tilepost_plan_t& plan, const World& world, const HarnessOptions& options);
 
-// The exact check with options.runs runs, then the random check with one. Stops after the first
+// The exact check with options.runs runs, or as many as there are numbers of rows and routes to go
+// through, then the random check with one or a few. Stops after the first
 // that fails. `seed` is this program's own. `alive(runs)` is called whenever some more runs have
 // been started or compared.
 std::vector<CheckResult> check_program(const tilepost_program_t& program,

@@ -7,15 +7,15 @@
 
 namespace tilepost::verify {
 
-Comparison compare(const Problem& problem, const OutputLayout& layout, const Expected& expected,
-                   const uint16_t* out) {
-  Comparison result;
-  result.elements = static_cast<int64_t>(expected.rows.size()) * problem.n;
-  for (size_t i = 0; i < expected.rows.size(); ++i)
+void compare(const Problem& problem, const Output& out, const Expected& expected, int source,
+             const TileIndex& tiles, Comparison& result) {
+  for (size_t i = 0; i < expected.rows.size(); ++i) {
+    const int64_t row = out.shape.out_row(out.rank, source, expected.rows[i]);
+    if (row < 0) continue;
+    result.elements += problem.n;
     for (int64_t col = 0; col < problem.n; ++col) {
-      const int64_t row = expected.rows[i];
       const int64_t at = static_cast<int64_t>(i) * problem.n + col;
-      const float got = decode(out[layout.offset(row, col)], problem.output);
+      const float got = decode(out.data[out.layout.offset(row, col)], problem.output);
       const double error = std::fabs(static_cast<double>(got) - expected.sum[at]);
       const double bound = expected.bound[at];
       if (error <= bound) {
@@ -23,14 +23,14 @@ Comparison compare(const Problem& problem, const OutputLayout& layout, const Exp
           result.worst_error = error, result.worst_bound = bound;
         continue;
       }
-      const Place place = layout.place(row, col);
+      const Place place = tiles.place(expected.rows[i], col);
       if (result.different++ == 0) {
         result.row = row, result.col = col, result.place = place;
         result.got = got, result.expected = expected.sum[at], result.bound = expected.bound[at];
       }
       result.groups.insert(place.group);
     }
-  return result;
+  }
 }
 
 std::string describe(const Comparison& comparison) {
@@ -43,12 +43,13 @@ std::string describe(const Comparison& comparison) {
              comparison.got, comparison.expected);
   if (comparison.bound > 0) text += format(" within %.3g", comparison.bound);
   return text + format(
-                    "; %lld of %lld differ; tile (%d, %d), position %d, group %d; groups with "
-                    "differences: %s",
+                    "; %lld of %lld differ; tile at (%lld, %lld), position %d, group %d; groups "
+                    "with differences: %s",
                     static_cast<long long>(comparison.different),
-                    static_cast<long long>(comparison.elements), comparison.place.tile_m,
-                    comparison.place.tile_n, comparison.place.position, comparison.place.group,
-                    groups.c_str());
+                    static_cast<long long>(comparison.elements),
+                    static_cast<long long>(comparison.place.first_row),
+                    static_cast<long long>(comparison.place.first_col), comparison.place.position,
+                    comparison.place.group, groups.c_str());
 }
 
 }  // namespace tilepost::verify

@@ -10,7 +10,7 @@
 
 namespace tilepost::verify {
 
-// The reference of one run: every rank's output must equal it.
+// The reference of one run: of the sum over ranks, or of one rank's product.
 struct Expected {
   std::vector<int64_t> rows;  // which rows were computed
   std::vector<float> sum;     // [rows.size() * n]
@@ -18,21 +18,30 @@ struct Expected {
 };
 
 struct Comparison {
-  int64_t elements = 0;   // compared
-  int64_t different = 0;  // of those, beyond their bound or NaN
-  int64_t row = 0, col = 0;
+  int64_t elements = 0;                    // compared
+  int64_t different = 0;                   // of those, beyond their bound or NaN
+  int64_t row = 0, col = 0;                // of out
   float got = 0, expected = 0, bound = 0;  // at (row, col): the first difference in row-major order
   Place place{};                           // of (row, col)
   std::set<int> groups;                    // with differences
   double worst_error = 0, worst_bound = 0;  // of the element with the largest error / bound
 };
 
-// Compares `out` (tilepost_op_info_t::out_elements of `type`, host memory) with the reference.
-// Zeros of either sign are equal: an empty sum has no sign that all accumulators agree on.
-Comparison compare(const Problem& problem, const OutputLayout& layout, const Expected& expected,
-                   const uint16_t* out);
+// A rank's out and what is known of its elements' places.
+struct Output {
+  const uint16_t* data;  // host memory
+  const OutputLayout& layout;
+  const RunShape& shape;
+  int rank;
+};
 
-// "first difference at (64, 0): got 3, expected 5; 12 of 8256 differ; tile (1, 0), position 4,
+// Compares the rows that `source` is responsible for with the reference and adds to `result`.
+// `tiles`: of the source's schedule. Zeros of either sign are equal: an empty sum has no sign that
+// all accumulators agree on.
+void compare(const Problem& problem, const Output& out, const Expected& expected, int source,
+             const TileIndex& tiles, Comparison& result);
+
+// "first difference at (64, 0): got 3, expected 5; 12 of 8256 differ; tile at (64, 0), position 4,
 // group 1; groups with differences: 1, 2"
 std::string describe(const Comparison& comparison);
 

@@ -19,7 +19,16 @@
 
 namespace tilepost::verify {
 
-enum class Matrix : uint32_t { a = 0, b = 1, scale_a = 2, scale_b = 3, bias = 4, residual = 5 };
+enum class Matrix : uint32_t {
+  a = 0,
+  b = 1,
+  scale_a = 2,
+  scale_b = 3,
+  bias = 4,
+  residual = 5,
+  norm_weight = 6,
+  norm_residual = 7
+};
 
 enum class DataKind {
   exact,   // small integers: every sum in any order is exact in the output type
@@ -35,9 +44,10 @@ struct Distribution {
 };
 
 // The distribution of A and B for a check of `kind` on sums of k products on each of `ranks` ranks
-// that go through `epilogue`, a set of TILEPOST_SCALE ….
+// that go through `epilogue`, a set of TILEPOST_SCALE …, after which `more_addends` are added.
 Distribution make_distribution(DataKind kind, int64_t k, int ranks, tilepost_dtype_t output,
-                               tilepost_dtype_t input = TILEPOST_BF16, int epilogue = 0);
+                               tilepost_dtype_t input = TILEPOST_BF16, int epilogue = 0,
+                               int more_addends = 0);
 
 // Bias and residual of exact data are integers of at most this magnitude.
 constexpr int kMaxAddend = 4;

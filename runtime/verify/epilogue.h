@@ -19,10 +19,9 @@ struct EpilogueSource {
 
 inline EpilogueSource epilogue_source(const ReferenceJob& job, int rank) {
   const auto stream = [&](Matrix matrix) { return stream_of(job.seed, job.run, rank, matrix); };
-  return {job.problem.epilogue,    job.problem.pattern == TILEPOST_GEMM || rank == 0,
-          job.problem.n,           job.distribution,
-          stream(Matrix::scale_a), stream(Matrix::scale_b),
-          stream(Matrix::bias),    stream(Matrix::residual)};
+  return {job.problem.epilogue, !job.problem.sums() || rank == 0, job.problem.n,
+          job.distribution,     stream(Matrix::scale_a),          stream(Matrix::scale_b),
+          stream(Matrix::bias), stream(Matrix::residual)};
 }
 
 TILEPOST_VERIFY_INLINE double scale_of(const EpilogueSource& source, int64_t row, int64_t col) {

@@ -2,18 +2,33 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 
 namespace tilepost::verify {
 namespace {
 
 constexpr const char* kUsage =
-    "usage: harness [--seed N] [--runs N] [--deadline SECONDS] [--only NAME]\n";
+    "usage: harness [--seed N] [--runs N] [--m N,N,…] [--deadline SECONDS] [--only NAME]\n";
 
 // Reads a whole number or decimal that fills `text` and lies in [low, high].
 bool read_number(const char* text, double low, double high, double& value) {
   char* end = nullptr;
   value = std::strtod(text, &end);
   return end != text && *end == '\0' && value >= low && value <= high;
+}
+
+// "1,7,64".
+bool read_rows(const char* text, std::vector<int64_t>& rows) {
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+  rows.clear();
+  for (const char* at = text;; ++at) {
+    char* end = nullptr;
+    rows.push_back(std::strtoll(at, &end, 10));
+    if (end == at || rows.back() < 1 || rows.back() > kMost) return false;
+    at = end;
+    if (*at == '\0') return true;
+    if (*at != ',') return false;
+  }
 }
 
 bool apply(const std::string& flag, const char* text, HarnessOptions& options) {
@@ -31,6 +46,7 @@ bool apply(const std::string& flag, const char* text, HarnessOptions& options) {
     options.runs = static_cast<int>(number);
     return true;
   }
+  if (flag == "--m") return read_rows(text, options.m);
   return flag == "--deadline" && read_number(text, 0.1, 86400, options.deadline);
 }
 

@@ -3,14 +3,16 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace tilepost::verify {
 
 struct HarnessOptions {
   uint64_t seed = 1;
-  int runs = 3;         // of the exact check
-  double deadline = 0;  // seconds for every wait; 0: 20 s and what the work may take
-  std::string only;     // name of the one program to check; empty: all
+  int runs = 3;            // of the exact check
+  double deadline = 0;     // seconds for every wait; 0: 20 s and what the work may take
+  std::vector<int64_t> m;  // of the runs of plans for any m; empty: where tiles and shares end
+  std::string only;        // name of the one program to check; empty: all
 };
 
 // Returns false, having printed why, if an argument is wrong.

@@ -35,7 +35,7 @@ double sum_weight(const Problem& problem) {
 
 Distribution distribution_of(DataKind kind, const Problem& problem) {
   return make_distribution(kind, problem.k, problem.summed(), problem.output, problem.input,
-                           problem.epilogue);
+                           problem.epilogue, problem.keeps_sum() ? 1 : 0);
 }
 
 // The sum over ranks: as many roundings to the output type as there are ranks, each of a number of
@@ -46,7 +46,7 @@ Distribution distribution_of(DataKind kind, const Problem& problem) {
 ErrorWeights error_weights(DataKind kind, const Problem& problem) {
   if (kind == DataKind::exact && problem.linear()) return {};
   const bool bf16 = problem.output == TILEPOST_BF16;
-  const bool sums = problem.pattern != TILEPOST_GEMM;
+  const bool sums = problem.sums();
   const double u = bf16 ? std::ldexp(1.0, -8) : std::ldexp(1.0, -11);
   const double growth = std::pow(1 + u, problem.summed());
   ErrorWeights weights;
@@ -61,18 +61,19 @@ ErrorWeights error_weights(DataKind kind, const Problem& problem) {
   return weights;
 }
 
-std::vector<int64_t> rows_to_check(const Problem& problem, double max_products, uint64_t seed) {
+std::vector<int64_t> rows_to_check(const Problem& problem, int64_t total, double max_products,
+                                   uint64_t seed) {
   const double row_products = static_cast<double>(problem.n) * problem.k * problem.ranks;
   const int64_t affordable =
       std::max<int64_t>(2, static_cast<int64_t>(max_products / row_products));
-  std::vector<int64_t> rows(std::min(problem.m, affordable));
-  if (affordable >= problem.m) {
+  std::vector<int64_t> rows(std::min(total, affordable));
+  if (affordable >= total) {
     std::iota(rows.begin(), rows.end(), int64_t{0});
     return rows;
   }
-  std::set<int64_t> sample{0, problem.m - 1};
+  std::set<int64_t> sample{0, total - 1};
   for (uint64_t i = 0; sample.size() < rows.size(); ++i)
-    sample.insert(static_cast<int64_t>(mix(seed ^ mix(i)) % static_cast<uint64_t>(problem.m)));
+    sample.insert(static_cast<int64_t>(mix(seed ^ mix(i)) % static_cast<uint64_t>(total)));
   return {sample.begin(), sample.end()};
 }
 

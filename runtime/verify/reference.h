@@ -18,9 +18,24 @@ struct Problem {
   tilepost_operands_t operands = TILEPOST_TN;
   tilepost_accumulate_t accumulate = TILEPOST_PRECISE;
   int epilogue = 0;  // a set of TILEPOST_SCALE …
+  tilepost_layout_t layout = TILEPOST_PANEL;
+  tilepost_routing_t routing = TILEPOST_ROUTING_EVEN;
+  tilepost_consumer_t consumer = TILEPOST_CONSUMER_NONE;
+  bool any_m = false;  // m is a bound
+  int tile_m = 1, tile_n = 1;
 
+  // Whether ranks are summed; if not, every rank has a product of its own.
+  bool sums() const {
+    return pattern == TILEPOST_GEMM_ALL_REDUCE || pattern == TILEPOST_GEMM_REDUCE_SCATTER;
+  }
   // Ranks in the sum of one output.
-  int summed() const { return pattern == TILEPOST_GEMM ? 1 : ranks; }
+  int summed() const { return sums() ? ranks : 1; }
+  bool routed() const {
+    return pattern == TILEPOST_GEMM_ALL_TO_ALL && routing != TILEPOST_ROUTING_EVEN;
+  }
+  bool normalises() const { return consumer == TILEPOST_CONSUMER_RMS_NORM || keeps_sum(); }
+  // Whether a residual is added before rows are normalised, and the sum kept.
+  bool keeps_sum() const { return consumer == TILEPOST_CONSUMER_RESIDUAL_RMS_NORM; }
   // True if exact data gives exact outputs.
   bool linear() const { return (epilogue & (TILEPOST_GELU | TILEPOST_SILU)) == 0; }
   // Where element (k, n) of B lies.
@@ -58,12 +73,29 @@ struct ReferenceJob {
   int first_rank, end_rank;
   const int64_t* rows;
   int64_t num_rows;
-  float* sum;    // [num_rows * n] the expected value
-  float* bound;  // [num_rows * n] the largest error allowed
+  float* sum;         // [num_rows * n] the expected value
+  float* bound;       // [num_rows * n] the largest error allowed
+  int64_t share = 0;  // all_gather_gemm: row i of A is row i % share of rank i / share
 };
 
-// The rows to check: all of them, or, where m * n * k * ranks exceeds `max_products`, a sorted
-// sample of what that affords: the first, the last and random ones.
-std::vector<int64_t> rows_to_check(const Problem& problem, double max_products, uint64_t seed);
+// The rows to check of `rows`: all of them, or, where rows * n * k * ranks exceeds `max_products`,
+// a sorted sample of what that affords: the first, the last and random ones.
+std::vector<int64_t> rows_to_check(const Problem& problem, int64_t rows, double max_products,
+                                   uint64_t seed);
+
+// Where a row of a matrix comes from, of which every rank has a share or one rank has all.
+struct RowSource {
+  uint64_t seed;
+  int run, rank;
+  int64_t share;  // ReferenceJob::share
+
+  TILEPOST_VERIFY_INLINE uint64_t stream(int64_t row, Matrix matrix = Matrix::a) const {
+    const int from = share == 0 ? rank : static_cast<int>(row / share);
+    return stream_of(seed, run, from, matrix);
+  }
+  TILEPOST_VERIFY_INLINE int64_t row_there(int64_t row) const {
+    return share == 0 ? row : row % share;
+  }
+};
 
 }  // namespace tilepost::verify

@@ -32,6 +32,14 @@ expect 1 "with gemm.k=0" "$tool" bench "$spec" --sweep gemm.k=0
 expect 0 "--shape" "$tool" bench --help
 for file in "$shapes"/*.yaml; do expect 0 "" "$tool" check "$file"; done
 
+# The script by itself, whether there is PyTorch or not.
+script=$(cd "$shapes/../../.." && pwd)/runtime/bench/async_tp.py
+expect 2 "a shape is MxNxK, three positive numbers, got '1x2'" python3 "$script" --ranks 2 --shapes 1x2
+expect 2 "must be a positive number, got '0'" python3 "$script" --ranks 0 --shapes 1x2x3
+expect 2 "--patterns takes gemm_reduce_scatter, all_gather_gemm, got 'gemm'" \
+  python3 "$script" --ranks 2 --shapes 8x8x8 --patterns gemm
+expect 77 "cannot measure: " env CUDA_VISIBLE_DEVICES= python3 "$script" --ranks 2 --shapes 8x8x8
+
 if [ -e /dev/nvidia0 ]; then
   echo "skipped here: what happens without a GPU"
 else
@@ -39,12 +47,13 @@ else
   [ ! -e never.json ] || { echo "FAIL: JSON of nothing"; failures=$((failures + 1)); }
 fi
 
-# ---- Stand-ins: a driver that shows one GPU, a compiler whose harness prints $RECORDS ----------------
+# ---- Stand-ins: a driver that shows $GPUS GPUs, a compiler whose harness prints $RECORDS ----------------
 mkdir -p fake/bin fake/include fake/lib
 touch fake/include/nccl.h fake/lib/libnccl.so fake/lib/libcublasLt.so
 cat >fake/driver.c <<'C'
+#include <stdlib.h>
 int cuInit(unsigned flags) { return 0; }
-int cuDeviceGetCount(int* count) { return *count = 1, 0; }
+int cuDeviceGetCount(int* count) { return *count = atoi(getenv("GPUS")), 0; }
 int cuDeviceGetAttribute(int* value, int attribute, int device) { return *value = attribute == 75 ? 9 : 0, 0; }
 C
 cat >fake/bin/nvcc <<'SH'
@@ -71,14 +80,14 @@ if ! cc -shared -fPIC -w -o fake/lib/libcuda.so.1 fake/driver.c; then
   [ "$failures" = 0 ]
   exit
 fi
-export RECORDS=$dir
+export RECORDS=$dir GPUS=1
 
 # with CODE 'text' <program of the recorded log> <status of the harness> <flag>…
 with() {
   local code=$1 text=$2 program=$3
   echo "$4" >status
   shift 4
-  sed "s/\"$program\"/\"gemm\"/" "$log" >records
+  sed "s/\"$program\"/\"$(basename "$spec" .yaml)\"/" "$log" >records
   expect "$code" "$text" env LD_LIBRARY_PATH="$dir/fake/lib" CUDACXX="$dir/fake/bin/nvcc" \
     NCCL_ROOT="$dir/fake" "$tool" bench "$spec" "$@"
 }
@@ -93,6 +102,28 @@ with 1 "# FAIL: 1 of 1 point not measured" wrong 0
 with 1 "cudaMalloc: out of" broken 1
 with 1 "the harness ended early with exit status 3" hangs 3
 with 1 "no time: the harness ended before" hangs 0
+
+# ---- PyTorch: a stand-in for Python that writes what the script would -------------------------------
+cat >fake/bin/python <<'SH'
+#!/bin/sh
+echo "$@" >"$RECORDS/asked"
+[ -e "$1" ] || { echo "error: no script"; exit 1; }
+while [ "$1" != --json ]; do shift; done
+[ -e "$RECORDS/torch" ] || { echo "cannot measure: no PyTorch here"; exit 77; }
+cp "$RECORDS/torch" "$2"
+SH
+chmod +x fake/bin/python
+plain_spec=$spec spec=$shapes/reduce_scatter.yaml GPUS=4
+echo '{"torch": "2.11.0", "nccl": "2.28.9", "points": [{"pattern": "gemm_reduce_scatter", "m": 8192, "n": 8192,
+  "k": 2048, "wrong": 0, "failure": "", "us": {"fused": [88, 88], "sequence": [110, 110]}}]}' >torch
+with 0 " 88.0    1.250     1.100" ends 0 --torch "$dir/fake/bin/python" --rounds 9
+grep -q -- "--ranks 4 --shapes 8192x8192x2048 --patterns gemm_reduce_scatter --dtype bf16 --rounds 9" asked ||
+  { echo "FAIL: PyTorch's flags: $(cat asked)"; failures=$((failures + 1)); }
+with 0 "# PyTorch 2.11.0, NCCL 2.28.9" ends 0 --torch "$dir/fake/bin/python"
+rm torch
+with 0 "PyTorch: no time: cannot measure: no PyTorch here (exit status 77)" ends 0 --torch "$dir/fake/bin/python"
+with 0 "PyTorch: no time: " ends 0 --torch "$dir/no/python"
+spec=$plain_spec GPUS=1
 rm fake/lib/libcublasLt.so
 if [ ! -e /usr/local/cuda/lib64/libcublasLt.so ]; then
   with 1 "there is no libcublasLt.so" fine 0

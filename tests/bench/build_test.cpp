@@ -21,6 +21,10 @@ const char* const kSpecs[] = {
     "schedule: {layout: tile}\n",
     "name: bytes\npattern: gemm\narch: sm_90a\nranks: 1\n"
     "gemm: {m: 512, n: 512, k: 512, a: e4m3, epilogue: [scale, bias]}\n",
+    "name: routed\npattern: gemm_all_to_all\nrouting: rows\narch: sm_90a\nranks: 4\n"
+    "gemm: {m: 4096, n: 4096, k: 1024, a: bf16}\n",
+    "name: gathered\npattern: all_gather_gemm\narch: sm_90a\nranks: 4\n"
+    "gemm: {m: 8192, n: 4096, k: 4096, a: f16}\n",
     "name: older\npattern: gemm\narch: sm_80\nranks: 1\n"
     "gemm: {m: 1000, n: 1001, k: 77, a: bf16}\n",
 };

@@ -3,7 +3,8 @@
 # Usage: gpu_test.sh <tilepost>; 77 where there is no GPU of compute capability 9.0.
 set -u
 tool=$(readlink -f "$1")
-spec=$(cd "$(dirname "$0")/shapes" && pwd)/gemm.yaml
+shapes=$(cd "$(dirname "$0")/shapes" && pwd)
+spec=$shapes/gemm.yaml
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
@@ -50,6 +51,28 @@ run "$tool" bench "$spec" --shape 512x512x512 --mode cool --rounds 3 \
 run "$tool" bench "$spec" --shape 512x512x512 --mode cool --rounds 3 --sweep gemm.layout=tn,nn \
   --sweep 'gemm.epilogue=[],[bias],[bias, gelu],[silu],[residual],[bias, residual]'
 [ "$status" = 0 ] || fail "epilogues: exit $status"
+
+# From end to end, where two ranks have a GPU each.
+whole() { # rows, spec, flag…
+  local rows=$1 name=$2
+  shift 2
+  run "$tool" bench "$shapes/$name.yaml" -D ranks=2 --mode cool --rounds 3 "$@"
+  [ "$status" = 0 ] || fail "$name $*: exit $status"
+  for mode in overlap steady; do
+    [ "$(grep -c "^$mode " out)" = "$rows" ] || fail "$name $*: not $rows rows of mode $mode"
+  done
+}
+if [ "$(nvidia-smi -L | grep -c '^GPU')" -ge 2 ]; then
+  for name in all_reduce reduce_scatter all_gather; do
+    whole 4 "$name" --shape 1003x1032x520 --shape 2048x2048x512 --sweep transport=none,nccl
+  done
+  whole 6 all_to_all --shape 1003x1032x520 --sweep transport=none,nccl --sweep routing=even,splits,rows
+  for name in all_reduce reduce_scatter all_to_all; do
+    whole 2 "$name" --shape 1003x1032x520 -D schedule.layout=tile --sweep consumer=none,unpermute
+  done
+else
+  echo "skipped here: operations from end to end, for which there are not two GPUs"
+fi
 
 # A wrong kernel, made by hand in the kept project: the woven one stores one tile elsewhere.
 run "$tool" bench "$spec" --shape 512x512x512 --mode cool --rounds 3 --keep kept

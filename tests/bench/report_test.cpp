@@ -72,10 +72,49 @@ TEST_CASE("no speed for a wrong result") {
 }
 
 TEST_CASE("the whole operation beside the sequence") {
-  const std::vector<std::string> overlap = words(rows("ends"), "overlap");
-  REQUIRE(overlap.size() == 17);
-  CHECK(std::vector<std::string>(overlap.begin() + 10, overlap.end()) ==
-        std::vector<std::string>{"80.0", "1718", "100.0", "1374", "1.250", "1.250-1.250", "-"});
+  CHECK(words(rows("ends"), "overlap") ==
+        std::vector<std::string>{
+            "overlap", "ends", "4096x8192x2048", "bf16",        "tn",   "gemm_all_reduce/4",
+            "panel",   "3g",   "128+32/2",       "0",           "80.0", "100.0",
+            "60.0",    "40.0", "1.250",          "1.250-1.250", "90.5", "-",
+            "-",       "-"});
+  const std::vector<std::string> steady = words(rows("ends"), "steady");
+  REQUIRE(steady.size() == 20);
+  CHECK(std::vector<std::string>(steady.begin() + 10, steady.end()) ==
+        std::vector<std::string>{"75.0", "93.8", "-", "-", "1.250", "1.250-1.250", "-", "-", "-",
+                                 "-"});
+}
+
+TEST_CASE("PyTorch stands beside the whole operation, against its own sequence") {
+  BenchLog log = read_log();
+  ModeSamples torch;
+  torch.mode = "torch";
+  torch.us = {{"fused", {88, 88, 92}}, {"sequence", {110, 110, 115}}};
+  log.add_mode("ends", torch);
+  const std::string text = table_rows(make_program("ends"), log.of("ends"));
+  CHECK(words(text, "torch").empty());
+  const std::vector<std::string> overlap = words(text, "overlap"), steady = words(text, "steady");
+  REQUIRE(overlap.size() == 20);
+  // 88 us are 1.25 times as fast as 110 and take 1.1 times as long as our 80.
+  CHECK(std::vector<std::string>(overlap.end() - 3, overlap.end()) ==
+        std::vector<std::string>{"88.0", "1.250", "1.100"});
+  CHECK(steady.back() == "-");
+  CHECK_THAT(table_foot({make_program("ends")}, log),
+             Contains("torch      fused vs sequence  1.250"));
+}
+
+TEST_CASE("the rows of whole operations have a head of their own") {
+  BenchContext context_of_ranks = context();
+  context_of_ranks.end_to_end = true;
+  const std::string head = table_head(context_of_ranks, read_log().machine(), 100);
+  const std::vector<std::string> columns = words(head, "#overlap");
+  CHECK(overlap_head().size() == overlap_row(make_program("ends"), read_log().of("ends"),
+                                             *read_log().of("ends").mode("overlap"))
+                                         .size() +
+                                     1);
+  CHECK_THAT(head, Contains("coll us"));
+  CHECK(table_head(context(), read_log().machine(), 100).find("#overlap") == std::string::npos);
+  CHECK_FALSE(columns.empty());
 }
 
 TEST_CASE("notes follow their row") {

@@ -28,6 +28,10 @@ inline VerifyProgram make_program(const std::string& name) {
   plan.kernel.name = "gemm_sm90";
   plan.kernel.tile_m = 128, plan.kernel.tile_n = 256, plan.kernel.tile_k = 64;
   plan.kernel.stages = 4;
+  plan.ranks = 4;
+  plan.comm_ctas = 32, plan.comm_lanes = 2;
+  plan.cuts = {1, 3, 32};
+  plan.prediction.total = 90.5;
   return {name, name + ".yaml", "", {plan}};
 }
 

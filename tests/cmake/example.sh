@@ -58,6 +58,17 @@ case $1 in
     build "$scratch/tree" -S "$examples/03_embedded" -G Ninja -DCMAKE_PREFIX_PATH="$PREFIX" \
       -DEMBEDDED_CUDA=ON
     ;;
+  mlp)
+    build "$scratch/tree" -S "$examples/04_tensor_parallel_mlp" -G Ninja \
+      -DCMAKE_PREFIX_PATH="$PREFIX"
+    step "run" "$scratch/tree/tensor_parallel_mlp"
+    says "603 tokens, hidden 128, inner 352 on 4 ranks, 0 elements wrong" "$scratch/log"
+    ;;
+  mlp_cuda)
+    build "$scratch/tree" -S "$examples/04_tensor_parallel_mlp" -G Ninja \
+      -DCMAKE_PREFIX_PATH="$PREFIX" "-DARCHS=80;90a"
+    run_on_gpus 4 "on 4 GPUs, 0 elements wrong" "$scratch/tree/tensor_parallel_mlp"
+    ;;
   *) fail "no example '$1'" ;;
 esac
 echo PASS

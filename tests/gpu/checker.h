@@ -1,58 +1,111 @@
-// One rank's operands, output and reference for a program: fill, run, check.
+// One rank's operands, output and reference for a program: choose a case, fill, run, check.
 #pragma once
 
+#include <optional>
+
+#include "tests/gpu/cases.h"
 #include "tests/gpu/gpu_ranks.h"
 
 namespace gpu_test {
 
 class Checker {
  public:
-  // `sets` of operands, so that several runs can be put on the stream back to back.
+  // `sets` of operands, so that several runs can be put on the stream back to back. Sets the case
+  // of seed 0: collective where the plan is routed.
   Checker(const tilepost_program_t& program, tilepost::Op& op, int rank, int sets)
-      : plan_(plan_of(program)), shape_(shape_of(program)), rank_(rank) {
+      : rank_(rank), sets_(sets) {
     tilepost_op_info_t info{};
     TILEPOST_OK_(op.get_info(info));
-    place_ = {info.rows, info.plan->map.tile_m, info.plan->map.tile_n};
-    out_bytes_ = info.out_elements * kElementBytes;
-    for (int i = 0; i < sets; ++i)
-      sets_.push_back({device_.allocate(a_count() * kElementBytes),
-                       device_.allocate(b_count() * kElementBytes), device_.allocate(out_bytes_)});
-    a_ = device_.allocate(a_count() * kElementBytes);
+    plan_ = info.plan;
+    name_ = program.name;
+    slots_ = info.rows;
+    columns_ = (plan_->map.n + plan_->map.tile_n - 1) / plan_->map.tile_n;
+    for (Set& set : sets_) {
+      set.a = device_.allocate(plan_->map.m * plan_->k * kElementBytes);
+      set.b = device_.allocate(b_count() * kElementBytes);
+      set.out = device_.allocate(out_bytes(info));
+    }
+    out_bytes_ = out_bytes(info);
+    a_ = device_.allocate(plan_->map.m * plan_->k * kElementBytes);
     b_ = device_.allocate(b_count() * kElementBytes);
-    sum_ = device_.allocate<float>(sum_bytes());
+    sum_ = device_.allocate<float>(plan_->map.m * plan_->map.n * int64_t{sizeof(float)});
+    rows_ =
+        device_.allocate<int32_t>(int64_t{plan_->ranks} * plan_->map.m * int64_t{sizeof(int32_t)});
     mismatches_ = device_.allocate<unsigned long long>(sizeof *mismatches_);
     CUDA_OK(cudaMemsetAsync(mismatches_, 0, sizeof *mismatches_, stream()));
+    choose(op, 0);
+  }
+
+  // Rows and route of the runs from here on. Waits for the stream. Collective where the plan is
+  // routed.
+  void choose(tilepost::Op& op, uint32_t seed) {
+    case_ = make_case(*plan_, seed);
+    device_.synchronize();
+    rows_first_.assign(1, 0);
+    std::vector<int32_t> rows;
+    for (int source = 0; source < plan_->ranks; ++source) {
+      const std::vector<int32_t> from = rows_between(*plan_, case_, source, rank_);
+      rows.insert(rows.end(), from.begin(), from.end());
+      rows_first_.push_back(static_cast<int64_t>(rows.size()));
+    }
+    CUDA_OK(cudaMemcpy(rows_, rows.data(), rows.size() * sizeof rows[0], cudaMemcpyHostToDevice));
+    if (!is_routed(*plan_)) return;
+    const RankCase& mine = case_[rank_];
+    tilepost_arrivals_t arrivals{};
+    arrivals.struct_size = sizeof arrivals;
+    const tilepost_route_t route{sizeof route, plan_->any_m ? mine.m : -1, mine.splits.data(),
+                                 mine.destinations.data()};
+    TILEPOST_OK_(tilepost::Status(tilepost_op_route(op.get(), &route, &arrivals)));
+    EXPECT(arrivals.rows == rows_first_.back(), std::to_string(arrivals.rows) + " rows announced");
+    check_landed(arrivals);
   }
 
   // New operands for a set, and an output full of NaN.
   void fill_set(int set, uint32_t seed) {
     const Set& s = sets_[set];
-    fill(s.a, a_count(), plan_.input, shape_, seed, rank_, 0, stream());
-    fill(s.b, b_count(), plan_.input, shape_, seed, rank_, 1, stream());
+    fill(s.a, a_rows(rank_) * plan_->k, plan_->input, shape(), seed, rank_, 0, stream());
+    fill(s.b, b_count(), plan_->input, shape(), seed, rank_, 1, stream());
     CUDA_OK(cudaMemsetAsync(s.out, 0xff, out_bytes_, stream()));
   }
 
   // Operands to time on.
   void fill_set_normal(int set, uint32_t seed) {
     const Set& s = sets_[set];
-    fill_normal(s.a, a_count(), plan_.input, seed, rank_, 0, stream());
-    fill_normal(s.b, b_count(), plan_.input, seed, rank_, 1, stream());
+    fill_normal(s.a, a_rows(rank_) * plan_->k, plan_->input, seed, rank_, 0, stream());
+    fill_normal(s.b, b_count(), plan_->input, seed, rank_, 1, stream());
   }
 
   tilepost::Status run_set(tilepost::Op& op, int set) {
-    return op.run(sets_[set].a, sets_[set].b, sets_[set].out, stream());
+    tilepost_run_operands_t operands{};
+    operands.a = sets_[set].a;
+    operands.b = sets_[set].b;
+    operands.out = sets_[set].out;
+    if (plan_->any_m && !is_routed(*plan_)) operands.m = case_[rank_].m;
+    return op.run(operands, stream());
   }
 
-  // Compares the set's output with the sum of all ranks' products, made from the same seed.
+  // Compares the set's output with a product of the same seed that shares no code with the
+  // product's.
   void check_set(int set, uint32_t seed) {
-    CUDA_OK(cudaMemsetAsync(sum_, 0, sum_bytes(), stream()));
-    for (int rank = 0; rank < shape_.ranks; ++rank) {
-      fill(a_, a_count(), plan_.input, shape_, seed, rank, 0, stream());
-      fill(b_, b_count(), plan_.input, shape_, seed, rank, 1, stream());
-      add_product(a_, b_, sum_, plan_.input, shape_, stream());
+    const bool sums = plan_->pattern == TILEPOST_GEMM_ALL_REDUCE ||
+                      plan_->pattern == TILEPOST_GEMM_REDUCE_SCATTER;
+    const bool exchanges = plan_->pattern == TILEPOST_GEMM_ALL_TO_ALL;
+    const Set& s = sets_[set];
+    if (sums) {
+      clear_sum(case_[rank_].m);
+      for (int rank = 0; rank < plan_->ranks; ++rank) add_product_of(rank, seed);
+      compare_rows(s.out, rank_);
+    } else if (exchanges) {
+      for (int source = 0; source < plan_->ranks; ++source) {
+        clear_sum(case_[source].m);
+        add_product_of(source, seed);
+        compare_rows(s.out, source);
+      }
+    } else {
+      clear_sum(case_[rank_].m);
+      add_product_of(rank_, seed);
+      compare_rows(s.out, rank_);
     }
-    compare(sets_[set].out, place_, static_cast<const float*>(sum_), plan_.output, shape_,
-            mismatches_, stream());
   }
 
   // Elements that were wrong so far. Waits for the stream.
@@ -69,8 +122,10 @@ class Checker {
     TILEPOST_OK_(run_set(op, 0));
     check_set(0, seed);
     TILEPOST_OK_(op.synchronize());
-    EXPECT(mismatches() == 0, std::to_string(mismatches()) + " wrong elements, seed " +
-                                  std::to_string(seed) + ", rank " + std::to_string(rank_));
+    EXPECT(mismatches() == 0, std::to_string(mismatches()) + " wrong elements in '" + name_ +
+                                  "', seed " + std::to_string(seed) + ", m " +
+                                  std::to_string(case_[rank_].m) + ", rank " +
+                                  std::to_string(rank_));
   }
 
   struct Set {
@@ -79,25 +134,99 @@ class Checker {
     void* out;
   };
   const Set& set(int i) const { return sets_[i]; }
-  const Place& place() const { return place_; }
+  Place place() const { return {slots_, plan_->map.tile_m, plan_->map.tile_n, 0}; }
+  int64_t rows() const { return case_[rank_].m; }
   cudaStream_t stream() const { return device_.stream(); }
 
  private:
   static constexpr int64_t kElementBytes = 2;
-  int64_t a_count() const { return int64_t{shape_.m} * shape_.k; }
-  int64_t b_count() const { return int64_t{shape_.n} * shape_.k; }
-  int64_t sum_bytes() const { return int64_t{shape_.m} * shape_.n * sizeof(float); }
 
-  const tilepost_plan_t& plan_;
-  const Shape shape_;
+  int64_t b_count() const { return plan_->map.n * plan_->k; }
+  Shape shape(int64_t m = 1) const {
+    return {static_cast<int>(m), static_cast<int>(plan_->map.n), static_cast<int>(plan_->k),
+            plan_->ranks};
+  }
+  bool gathers() const { return plan_->pattern == TILEPOST_ALL_GATHER_GEMM; }
+  bool has_slabs() const {
+    return plan_->map.division == TILEPOST_DIVISION_COLUMNS &&
+           plan_->consumer == TILEPOST_CONSUMER_NONE;
+  }
+  int64_t share() const { return (case_[rank_].m + plan_->ranks - 1) / plan_->ranks; }
+
+  // Rows of A that `rank` brings along.
+  int64_t a_rows(int rank) const {
+    const int64_t m = case_[rank].m;
+    return gathers() ? std::clamp<int64_t>(m - rank * share(), 0, share()) : m;
+  }
+
+  // Room for everything that any case may send here.
+  int64_t out_bytes(const tilepost_op_info_t& info) const {
+    const int64_t rows =
+        plan_->pattern == TILEPOST_GEMM_ALL_TO_ALL ? plan_->ranks * plan_->map.m : plan_->map.m;
+    const int64_t all = (rows + plan_->ranks) * columns_ * plan_->map.tile_n;
+    return std::max(info.out_elements, all) * kElementBytes;
+  }
+
+  void clear_sum(int64_t m) {
+    const size_t bytes = static_cast<size_t>(m * plan_->map.n) * sizeof(float);
+    CUDA_OK(cudaMemsetAsync(sum_, 0, bytes, stream()));
+  }
+
+  // Adds the product that `rank` computes.
+  void add_product_of(int rank, uint32_t seed) {
+    if (case_[rank].m == 0) return;
+    auto* a = static_cast<char*>(a_);
+    for (int source = 0; source < plan_->ranks; ++source) {
+      if (!gathers() && source != rank) continue;
+      fill(a, a_rows(source) * plan_->k, plan_->input, shape(), seed, source, 0, stream());
+      a += a_rows(source) * plan_->k * kElementBytes;
+    }
+    fill(b_, b_count(), plan_->input, shape(), seed, rank, 1, stream());
+    add_product(a_, b_, sum_, plan_->input, shape(case_[rank].m), stream());
+  }
+
+  // Compares the rows of out that come from `source`; where ranks are summed that is any of them.
+  void compare_rows(const void* out, int source) {
+    const int64_t count = rows_first_[source + 1] - rows_first_[source];
+    if (count == 0) return;
+    const bool by_source = plan_->pattern == TILEPOST_GEMM_ALL_TO_ALL;
+    const int64_t first = by_source ? rows_first_[source] : 0;
+    Place where = place();
+    const int64_t width = has_slabs() ? columns_ * plan_->map.tile_n : plan_->map.n;
+    if (has_slabs())
+      where.slab_rows = plan_->pattern == TILEPOST_GEMM_REDUCE_SCATTER ? share() : count;
+    const auto* from = static_cast<const char*>(out) + first * width * kElementBytes;
+    compare_listed(from, where, static_cast<const float*>(sum_), rows_ + rows_first_[source],
+                   plan_->output, shape(count), mismatches_, stream());
+  }
+
+  // landed says for each of this rank's rows which row of its destination's out it is.
+  void check_landed(const tilepost_arrivals_t& arrivals) const {
+    for (int rank = 0; rank < plan_->ranks; ++rank) {
+      int64_t before = 0;
+      for (int source = 0; source < rank_; ++source)
+        before += static_cast<int64_t>(rows_between(*plan_, case_, source, rank).size());
+      for (const int32_t row : rows_between(*plan_, case_, rank_, rank))
+        EXPECT(arrivals.landed[row] == before++, "row " + std::to_string(row));
+      const auto from = static_cast<int64_t>(rows_between(*plan_, case_, rank, rank_).size());
+      EXPECT(arrivals.rows_from[rank] == from, "from rank " + std::to_string(rank));
+    }
+  }
+
+  const tilepost_plan_t* plan_ = nullptr;
+  const char* name_ = "";
   const int rank_;
+  const int32_t* slots_ = nullptr;
+  int64_t columns_ = 1;
   Device device_;
-  Place place_;
+  Case case_;
+  std::vector<int64_t> rows_first_;  // [ranks + 1] of rows_, by source
   int64_t out_bytes_ = 0;
   std::vector<Set> sets_;
   void* a_;
   void* b_;
   float* sum_;
+  int32_t* rows_;  // rows of the product in the order in which they are in out
   unsigned long long* mismatches_;
 };
 

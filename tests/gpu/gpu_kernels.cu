@@ -73,6 +73,8 @@ __global__ void product_kernel(const T* a, const T* b, float* sum, Shape shape) 
 }
 
 __device__ int64_t place_of(const Place& place, int row, int column, int n) {
+  if (place.slab_rows > 0)
+    return (column / place.tile_n * place.slab_rows + row) * place.tile_n + column % place.tile_n;
   if (place.rows == nullptr) return int64_t{row} * n + column;
   const int columns = (n + place.tile_n - 1) / place.tile_n;
   const int first = place.rows[row / place.tile_m * columns + column / place.tile_n];
@@ -84,13 +86,14 @@ __device__ float value(const float& x) {
 }
 
 template <class T, class Expected>
-__global__ void compare_kernel(const T* out, Place place, const Expected* expected, Shape shape,
-                               unsigned long long* mismatches) {
+__global__ void compare_kernel(const T* out, Place place, const Expected* expected,
+                               const int32_t* listed, Shape shape, unsigned long long* mismatches) {
   const int64_t count = int64_t{shape.m} * shape.n, step = int64_t{gridDim.x} * blockDim.x;
   unsigned long long wrong = 0;
   for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) {
     const int row = static_cast<int>(i / shape.n), column = static_cast<int>(i % shape.n);
-    const float want = value(expected[i]);
+    const int64_t from = listed == nullptr ? i : int64_t{listed[row]} * shape.n + column;
+    const float want = value(expected[from]);
     const float got = value(out[place_of(place, row, column, shape.n)]);
     // Written so that a NaN on either side counts.
     if (!(got == want) || !(fabsf(want) <= kExact)) ++wrong;
@@ -168,15 +171,25 @@ void compare(const void* out, const Place& place, const float* expected, tilepos
              const Shape& shape, unsigned long long* mismatches, cudaStream_t stream) {
   with_type(type, [&]<class T>(T) {
     compare_kernel<<<kBlocks, kThreads, 0, stream>>>(static_cast<const T*>(out), place, expected,
-                                                     shape, mismatches);
+                                                     nullptr, shape, mismatches);
   });
 }
 
 void compare(const void* out, const Place& place, const void* expected, tilepost_dtype_t type,
              const Shape& shape, unsigned long long* mismatches, cudaStream_t stream) {
   with_type(type, [&]<class T>(T) {
-    compare_kernel<<<kBlocks, kThreads, 0, stream>>>(
-        static_cast<const T*>(out), place, static_cast<const T*>(expected), shape, mismatches);
+    compare_kernel<<<kBlocks, kThreads, 0, stream>>>(static_cast<const T*>(out), place,
+                                                     static_cast<const T*>(expected), nullptr,
+                                                     shape, mismatches);
+  });
+}
+
+void compare_listed(const void* out, const Place& place, const float* expected,
+                    const int32_t* listed, tilepost_dtype_t type, const Shape& shape,
+                    unsigned long long* mismatches, cudaStream_t stream) {
+  with_type(type, [&]<class T>(T) {
+    compare_kernel<<<kBlocks, kThreads, 0, stream>>>(static_cast<const T*>(out), place, expected,
+                                                     listed, shape, mismatches);
   });
 }
 

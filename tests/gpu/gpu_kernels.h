@@ -31,10 +31,12 @@ void fill_normal(void* data, int64_t count, tilepost_dtype_t type, uint32_t seed
 void add_product(const void* a, const void* b, float* sum, tilepost_dtype_t type,
                  const Shape& shape, cudaStream_t stream);
 
-// Where the elements of an output are: row-major, or in slot order (rows from tilepost_op_info_t).
+// Where the elements of an output are: row-major, in slot order (rows from tilepost_op_info_t), or
+// in a slab of `slab_rows` rows for each tile column.
 struct Place {
   const int32_t* rows = nullptr;
   int tile_m = 1, tile_n = 1;
+  int64_t slab_rows = 0;
 };
 
 // Adds to *mismatches the elements of `out` that differ from `expected`; those are the float sums
@@ -43,6 +45,11 @@ void compare(const void* out, const Place& place, const float* expected, tilepos
              const Shape& shape, unsigned long long* mismatches, cudaStream_t stream);
 void compare(const void* out, const Place& place, const void* expected, tilepost_dtype_t type,
              const Shape& shape, unsigned long long* mismatches, cudaStream_t stream);
+
+// The same where row i of `out` is row listed[i] of `expected`; shape.m rows.
+void compare_listed(const void* out, const Place& place, const float* expected,
+                    const int32_t* listed, tilepost_dtype_t type, const Shape& shape,
+                    unsigned long long* mismatches, cudaStream_t stream);
 
 // How many of the output's elements, of 16 bits, differ, and the least row-major index of one.
 struct Difference {

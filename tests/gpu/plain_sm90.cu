@@ -38,6 +38,11 @@ namespace sm90_256x128_1panel {
 #include "templates/gemm_sm90.cu"
 }
 #undef CONFIG
+#define CONFIG "ROUTED=1"
+namespace sm90_routed {
+#include "templates/gemm_sm90.cu"
+}
+#undef CONFIG
 #define CONFIG "TILE_N=192 STAGES=4 PANELS=3"
 namespace sm90_128x192 {
 #include "templates/gemm_sm90.cu"
@@ -79,7 +84,7 @@ std::vector<plain::Kernel> sm90_kernels() {
       TILEPOST_SM90(sm90_128x256_4stages, true),   TILEPOST_SM90(sm90_256x128, true),
       TILEPOST_SM90(sm90_256x128_1panel, false),   TILEPOST_SM90(sm90_128x192, true),
       TILEPOST_SM90(sm90_128x128, false),          TILEPOST_SM90(sm90_256x192, true),
-      TILEPOST_SM90(sm90_pingpong_128x192, true),  TILEPOST_SM90(sm90_pingpong_128x128, true),
+      TILEPOST_SM90(sm90_routed, false),           TILEPOST_SM90(sm90_pingpong_128x192, true),  TILEPOST_SM90(sm90_pingpong_128x128, true),
   };
 #else
   return {};

@@ -1,9 +1,10 @@
 // Correctness and staying power of generated programs on real GPUs.
 //
-//   stress [program …] [--runs 1000] [--cycles 50]
+//   stress [program …] [--runs 1000] [--cases 100] [--cycles 50]
 //
-// Every run has new random operands and is compared, element by element and exactly, with a
-// reference that shares no code with the product.
+// Runs of programs for any m and of routed ones go through so many cases of rows and routes. Every
+// run has new random operands and is compared, element by element and exactly, with a reference
+// that shares no code with the product.
 #include <nccl.h>
 
 #include <algorithm>
@@ -45,6 +46,29 @@ void test_back_to_back(Ranks& ranks, const tilepost_program_t& program, tilepost
   EXPECT(wrong == 0, std::to_string(wrong) + " wrong elements in " + std::to_string(runs) +
                          " runs, rank " + std::to_string(rank));
   TILEPOST_OK_(op.synchronize());
+  ranks.barrier();
+}
+
+// Rows and routes that change from run to run, and no memory lost to them.
+void test_cases(Ranks& ranks, const tilepost_program_t& program, tilepost::Op& op, int rank,
+                int cases) {
+  const tilepost_plan_t& plan = plan_of(program);
+  if (!plan.any_m && !is_routed(plan)) return;
+  Checker checker(program, op, rank, kSets);
+  ranks.barrier();
+  for (int i = 1; i <= cases; ++i) {
+    // Some rows come again: what was made for them is used again.
+    checker.choose(op, static_cast<uint32_t>(i % 3 == 0 ? i / 3 % 40 : i));
+    for (int set = 0; set < kSets; ++set) checker.fill_set(set, 7000 + i * kSets + set);
+    for (int set = 0; set < kSets; ++set) TILEPOST_OK_(checker.run_set(op, set));
+    for (int set = 0; set < kSets; ++set) checker.check_set(set, 7000 + i * kSets + set);
+    if (i % 100 != 0 && i != cases) continue;
+    const auto wrong = checker.mismatches();
+    EXPECT(wrong == 0, std::to_string(wrong) + " wrong elements by case " + std::to_string(i) +
+                           ", rank " + std::to_string(rank));
+  }
+  TILEPOST_OK_(op.synchronize());
+  checker.choose(op, 0);
   ranks.barrier();
 }
 
@@ -158,7 +182,7 @@ void test_leaks(Ranks& ranks, int rank, const tilepost_program_t& program, int c
                                  " cycles, rank " + std::to_string(rank));
 }
 
-void test_program(const tilepost_program_t& program, int runs, int cycles) {
+void test_program(const tilepost_program_t& program, int runs, int cases, int cycles) {
   Ranks ranks(plan_of(program).ranks);
   ranks.run([&](int rank) {
     {
@@ -166,7 +190,8 @@ void test_program(const tilepost_program_t& program, int runs, int cycles) {
       make(ranks, rank, program, made);
       if (rank == 0 && *made.op.warnings() != '\0') std::printf("# %s", made.op.warnings());
       test_back_to_back(ranks, program, made.op, rank, runs);
-      test_graph(ranks, program, made.op, rank, std::min(runs, 100));
+      test_cases(ranks, program, made.op, rank, cases);
+      test_graph(ranks, program, made.op, rank, runs);
       test_arguments(ranks, program, made.op, rank);
       ranks.barrier();
     }
@@ -180,7 +205,9 @@ void test_program(const tilepost_program_t& program, int runs, int cycles) {
 int main(int argc, char** argv) {
   const Arguments arguments(argc, argv);
   const int runs = static_cast<int>(arguments.number("runs", 1000));
+  const int cases = static_cast<int>(arguments.number("cases", 100));
   const int cycles = static_cast<int>(arguments.number("cycles", 50));
-  return run_programs(
-      arguments, [&](const tilepost_program_t& program) { test_program(program, runs, cycles); });
+  return run_programs(arguments, [&](const tilepost_program_t& program) {
+    test_program(program, runs, cases, cycles);
+  });
 }

@@ -16,30 +16,29 @@ void record_epilogue(const void*, const void*, void*, tilepost_shape_t,
         __ATOMIC_RELEASE);
 }
 
-void make_gemm(Program& program) {
-  program.plan().pattern = TILEPOST_GEMM;
-  program.plan().transport = TILEPOST_TRANSPORT_NONE;
-}
-
 // Operands of one rank; `skew` bytes past an alignment of 16.
 struct Operands {
   alignas(16) uint16_t matrices[3][64 * 64] = {};
   alignas(16) float scales[2][64] = {};
   alignas(16) uint16_t addends[2][64 * 64] = {};
   tilepost_run_operands_t all() {
-    return {sizeof(tilepost_run_operands_t),
-            matrices[0],
-            matrices[1],
-            matrices[2],
-            scales[0],
-            scales[1],
-            addends[0],
-            addends[1]};
+    tilepost_run_operands_t operands{};
+    operands.struct_size = sizeof operands;
+    operands.a = matrices[0];
+    operands.b = matrices[1];
+    operands.out = matrices[2];
+    operands.scale_a = scales[0];
+    operands.scale_b = scales[1];
+    operands.bias = addends[0];
+    operands.residual = addends[1];
+    return operands;
   }
 };
 
 Problem small_problem(int ranks) {
   Problem problem;
+  problem.pattern = TILEPOST_GEMM;
+  problem.transport = TILEPOST_TRANSPORT_NONE;
   problem.ranks = ranks;
   problem.m = problem.n = problem.k = 20;
   return problem;
@@ -55,7 +54,6 @@ TEST_CASE("a rank alone gets its own product, whatever the size of the communica
   std::mt19937_64 random(3);
   Data data(problem, false, random);
   Program program(problem);
-  make_gemm(program);
   program.plan().ranks = GENERATE(1, 3, 64);
   const Comms comms(3);
   tilepost_op_t op = nullptr;
@@ -76,7 +74,6 @@ TEST_CASE("the kernel gets what its epilogue reads") {
                                 TILEPOST_BIAS | TILEPOST_GELU, TILEPOST_RESIDUAL,
                                 TILEPOST_SCALE | TILEPOST_BIAS | TILEPOST_RESIDUAL);
   Program program(small_problem(1));
-  make_gemm(program);
   program.plan().epilogue = epilogue;
   program.plan().kernel.host_function = record_epilogue;
   const Comms comms(1);
@@ -94,7 +91,6 @@ TEST_CASE("the kernel gets what its epilogue reads") {
 
 TEST_CASE("operands that are missing or misaligned are named") {
   Program program(small_problem(1));
-  make_gemm(program);
   program.plan().epilogue =
       TILEPOST_SCALE_ROWS | TILEPOST_SCALE_COLUMNS | TILEPOST_BIAS | TILEPOST_RESIDUAL;
   program.plan().kernel.host_function = record_epilogue;
@@ -134,7 +130,6 @@ TEST_CASE("operands that are missing or misaligned are named") {
 
 TEST_CASE("8-bit inputs need no alignment") {
   Program program(small_problem(1));
-  make_gemm(program);
   program.plan().input = TILEPOST_E4M3;
   program.plan().kernel.host_function = record_epilogue;
   const Comms comms(1);
@@ -147,7 +142,9 @@ TEST_CASE("8-bit inputs need no alignment") {
 }
 
 TEST_CASE("where ranks are summed only rank 0 adds the bias") {
-  Program program(small_problem(2));
+  Problem problem = small_problem(2);
+  problem.pattern = TILEPOST_GEMM_ALL_REDUCE;
+  Program program(problem);
   program.plan().epilogue = TILEPOST_BIAS;
   program.plan().kernel.host_function = record_epilogue;
   const Comms comms(2);

@@ -31,8 +31,8 @@ template <class View, class Element>
 void store_tile(const View& view, Element* c, const tilepost::TileGrid& grid,
                 const tilepost::Tile& tile, const std::vector<float>& sums,
                 const tilepost_shape_t& shape) {
-  for (int row = 0; row < std::min(grid.tile_m, shape.m - tile.m * grid.tile_m); ++row)
-    for (int col = 0; col < std::min(grid.tile_n, shape.n - tile.n * grid.tile_n); ++col)
+  for (int row = 0; row < std::min(grid.tile_m, shape.m - tile.m); ++row)
+    for (int col = 0; col < std::min(grid.tile_n, shape.n - tile.n); ++col)
       tilepost::woven::out(view, c, grid, tile, row, col, shape.ldc) =
           tilepost::from_float<Element>(sums[row * grid.tile_n + col]);
 }
@@ -41,20 +41,21 @@ template <class Element>
 std::vector<float> tile_sums(const Element* a, const Element* b, const tilepost::TileGrid& grid,
                              const tilepost::Tile& tile, const tilepost_shape_t& shape) {
   std::vector<float> sums(grid.tile_m * grid.tile_n);
-  for (int row = 0; row < std::min(grid.tile_m, shape.m - tile.m * grid.tile_m); ++row)
-    for (int col = 0; col < std::min(grid.tile_n, shape.n - tile.n * grid.tile_n); ++col)
+  for (int row = 0; row < std::min(grid.tile_m, shape.m - tile.m); ++row)
+    for (int col = 0; col < std::min(grid.tile_n, shape.n - tile.n); ++col)
       for (int k = 0; k < shape.k; ++k)
         sums[row * grid.tile_n + col] +=
-            tilepost::to_float(a[int64_t{tile.m * grid.tile_m + row} * shape.lda + k]) *
-            tilepost::to_float(b[int64_t{tile.n * grid.tile_n + col} * shape.ldb + k]);
+            tilepost::to_float(a[int64_t{tile.m + row} * shape.lda + k]) *
+            tilepost::to_float(b[int64_t{tile.n + col} * shape.ldb + k]);
   return sums;
 }
 
 // A tilepost_host_kernel_t.
-template <tilepost::Layout kLayout, int kTileM, int kTileN, class Element, Fault kFault>
+template <tilepost::Layout kLayout, int kTileM, int kTileN, class Element, Fault kFault,
+          bool kRouted = false, bool kWaits = false>
 void kernel(const void* a, const void* b, void* c, tilepost_shape_t shape,
             tilepost_epilogue_t /*epilogue*/, int worker, int workers, tilepost_view_t plain_view) {
-  using View = tilepost::woven::View<kLayout, kTileM, kTileN>;
+  using View = tilepost::woven::View<kLayout, kTileM, kTileN, kRouted, kWaits>;
   std::vector<tilepost_tile_t> tiles(plain_view.tiles, plain_view.tiles + plain_view.num_tiles);
   if (kFault == Fault::swapped_rows) {
     std::swap(tiles.front().row, tiles.back().row);
@@ -63,7 +64,7 @@ void kernel(const void* a, const void* b, void* c, tilepost_shape_t shape,
   const View view{plain_view};
   const tilepost::TileGrid grid{
       (shape.m + kTileM - 1) / kTileM, (shape.n + kTileN - 1) / kTileN, kTileM, kTileN, 1, 1};
-  const int last = tilepost::woven::num_tiles(view, grid) - 1;
+  const int last = tilepost::woven::num_tiles(view, grid) - 1;  // -1: no tiles
   for (int position = worker; position <= last; position += workers) {
     const tilepost::Tile tile = tilepost::woven::tile(view, grid, position);
     const bool early = kFault == Fault::early_signal && position == last;
@@ -71,6 +72,7 @@ void kernel(const void* a, const void* b, void* c, tilepost_shape_t shape,
       tilepost::woven::tile_done(view, tile, tilepost::BlockStores{});
       std::this_thread::sleep_for(kSleep);
     }
+    if (!tile.is_padding()) tilepost::woven::input_ready(view, tile, tilepost::BlockLoads{});
     if (!tile.is_padding())
       store_tile(view, static_cast<Element*>(c), grid, tile,
                  tile_sums(static_cast<const Element*>(a), static_cast<const Element*>(b), grid,

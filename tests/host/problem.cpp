@@ -8,6 +8,21 @@ namespace {
 
 using hand_woven::Fault;
 
+bool has_shares(const Problem& problem) {
+  return problem.pattern != TILEPOST_GEMM && problem.pattern != TILEPOST_GEMM_ALL_REDUCE;
+}
+
+// As the planner divides (plan.h).
+tilepost_division_t division_of(const Problem& problem) {
+  const bool overlaps = problem.transport != TILEPOST_TRANSPORT_NONE;
+  if (!has_shares(problem)) return TILEPOST_DIVISION_ROWS;
+  if (problem.pattern == TILEPOST_ALL_GATHER_GEMM)
+    return overlaps ? TILEPOST_DIVISION_ARRIVALS : TILEPOST_DIVISION_ROWS;
+  if (problem.layout == TILEPOST_TILE) return TILEPOST_DIVISION_COLUMNS;
+  return overlaps && problem.routing != TILEPOST_ROUTING_ROWS ? TILEPOST_DIVISION_SHARES
+                                                              : TILEPOST_DIVISION_ROWS;
+}
+
 template <tilepost::Layout kLayout, class Element>
 tilepost_host_kernel_t choose_fault(Fault fault) {
   constexpr int kM = Problem::kTileM, kN = Problem::kTileN;
@@ -26,10 +41,20 @@ tilepost_host_kernel_t choose_fault(Fault fault) {
   return hand_woven::kernel<kLayout, kM, kN, Element, Fault::none>;
 }
 
+template <tilepost::Layout kLayout, class Element>
+tilepost_host_kernel_t choose_kind(const Problem& problem) {
+  constexpr int kM = Problem::kTileM, kN = Problem::kTileN;
+  if (problem.routing == TILEPOST_ROUTING_ROWS)
+    return hand_woven::kernel<kLayout, kM, kN, Element, Fault::none, true, false>;
+  if (division_of(problem) == TILEPOST_DIVISION_ARRIVALS)
+    return hand_woven::kernel<kLayout, kM, kN, Element, Fault::none, false, true>;
+  return choose_fault<kLayout, Element>(problem.fault);
+}
+
 template <tilepost::Layout kLayout>
 tilepost_host_kernel_t choose_type(const Problem& problem) {
-  return problem.type == TILEPOST_BF16 ? choose_fault<kLayout, tilepost::Bf16>(problem.fault)
-                                       : choose_fault<kLayout, tilepost::F16>(problem.fault);
+  return problem.type == TILEPOST_BF16 ? choose_kind<kLayout, tilepost::Bf16>(problem)
+                                       : choose_kind<kLayout, tilepost::F16>(problem);
 }
 
 // Cuts `units` into at most `groups` ranges, all ends but the last multiples of `step`.
@@ -40,6 +65,28 @@ std::vector<int32_t> make_cuts(int units, int groups, int step) {
     if (cut > (cuts.empty() ? 0 : cuts.back())) cuts.push_back(cut);
   }
   cuts.push_back(units);
+  return cuts;
+}
+
+std::vector<int32_t> cuts_of(const Problem& problem, const tilepost_map_t& map) {
+  const int groups = problem.transport == TILEPOST_TRANSPORT_NONE ? 1 : problem.groups;
+  const int rows = tilepost::tiles_m(map);
+  const int padded = (rows + problem.cluster - 1) / problem.cluster * problem.cluster;
+  std::vector<int32_t> cuts;
+  switch (map.division) {
+    case TILEPOST_DIVISION_ROWS:
+      return problem.layout == TILEPOST_PANEL
+                 ? make_cuts(rows, groups, problem.cluster)
+                 : make_cuts(padded * tilepost::tiles_n(map), groups, 1);
+    case TILEPOST_DIVISION_SHARES:
+      return make_cuts(tilepost::share_tiles(map), groups, 1);
+    case TILEPOST_DIVISION_COLUMNS:
+      return make_cuts(tilepost::tiles_n(map), groups, 1);
+    case TILEPOST_DIVISION_ARRIVALS:
+      cuts = make_cuts(tilepost::share_tiles(map), groups, 1);
+      cuts.insert(cuts.begin(), 0);
+      break;
+  }
   return cuts;
 }
 
@@ -59,20 +106,22 @@ Program::Program(const Problem& problem) {
   map.band = problem.band;
   map.signals_per_tile = 1;
   map.layout = problem.layout;
-  const int rows = tilepost::tiles_m(map);
-  const int padded = (rows + problem.cluster - 1) / problem.cluster * problem.cluster;
-  cuts_ = problem.layout == TILEPOST_PANEL
-              ? make_cuts(rows, problem.groups, problem.cluster)
-              : make_cuts(padded * tilepost::tiles_n(map), problem.groups, 1);
+  map.division = division_of(problem);
+  map.ranks = has_shares(problem) ? problem.ranks : 1;
+  cuts_ = cuts_of(problem, map);
   map.num_groups = static_cast<int32_t>(cuts_.size());
   map.cuts = cuts_.data();
   map_ = tilepost::build_tile_map(map);
 
-  plan_.pattern = TILEPOST_GEMM_ALL_REDUCE;
+  plan_.pattern = problem.pattern;
+  plan_.routing = problem.routing;
+  plan_.any_m = problem.any_m;
   plan_.ranks = problem.ranks;
   plan_.k = problem.k;
   plan_.input = plan_.output = problem.type;
   plan_.map = map;
+  plan_.gemm_ctas = 2;
+  plan_.kernel.cluster = problem.cluster;
   plan_.map_hash = tilepost::hash_tile_map(map_);
   plan_.transport = problem.transport;
   plan_.consumer = problem.consumer;

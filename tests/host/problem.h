@@ -1,4 +1,5 @@
-// A GEMM + AllReduce on the host target, from plan to comparison, for the tests of this folder.
+// Programs on the host target made by hand, their operations, and a GEMM + AllReduce from plan to
+// comparison, for the tests of this folder. The other patterns' data: pattern.h.
 #pragma once
 
 #include <memory>
@@ -16,13 +17,16 @@ struct Problem {
 
   int64_t m = 64, n = 64, k = 32;
   int ranks = 2;
+  tilepost_pattern_t pattern = TILEPOST_GEMM_ALL_REDUCE;
+  tilepost_routing_t routing = TILEPOST_ROUTING_EVEN;
+  bool any_m = false;
   tilepost_dtype_t type = TILEPOST_BF16;
   tilepost_layout_t layout = TILEPOST_PANEL;
   tilepost_consumer_t consumer = TILEPOST_CONSUMER_NONE;
   tilepost_transport_t transport = TILEPOST_TRANSPORT_HOST;
   int cluster = 1;
   int band = 2;
-  int groups = 3;  // at most; fewer where the output has fewer rows or positions
+  int groups = 3;  // at most; fewer where there is less to divide, one where nothing overlaps
   hand_woven::Fault fault = hand_woven::Fault::none;
 };
 

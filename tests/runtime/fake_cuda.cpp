@@ -54,12 +54,39 @@ CUresult write_value(CUstream stream, CUdeviceptr address, cuuint32_t value, uns
   return CUDA_SUCCESS;
 }
 
+// Addresses that tests make up are small numbers; nothing lies there.
+bool is_real(const void* pointer) {
+  return reinterpret_cast<uintptr_t>(pointer) >= uintptr_t{1} << 32;
+}
+
+void copy(void* to, const void* from, size_t bytes) {
+  if (is_real(to) && is_real(from)) std::memcpy(to, from, bytes);
+}
+
+// A GEMM that waits until the groups of all its tiles have arrived.
+void wait_for_arrivals(const tilepost_view_t& view, Stream& stream) {
+  std::set<int> groups;
+  for (int i = 0; i < view.num_tiles; ++i) groups.insert(view.tiles[i].group);
+  const auto arrived = [counters = view.counters, ready = view.ready, groups] {
+    for (const int group : groups)
+      if (static_cast<int32_t>(counters[group * TILEPOST_COUNTER_STRIDE] - ready) < 0) return false;
+    return true;
+  };
+  if (world().gemm_stops)
+    stream.hang = {true, {}};
+  else if (!arrived() && !stream.hang.holds())
+    stream.hang = {true, arrived};
+}
+
 // The view is a GEMM's last argument; both kinds have six.
-void post_tiles(void** arguments) {
+void post_tiles(void** arguments, Stream& stream) {
   const auto& view = *static_cast<const tilepost_view_t*>(arguments[5]);
   World& w = world();
+  w.view = view;
   w.shape = *static_cast<const tilepost_shape_t*>(arguments[3]);
   w.epilogue = *static_cast<const tilepost_epilogue_t*>(arguments[4]);
+  w.a = *static_cast<const void**>(arguments[0]);
+  if (w.gemm_waits) return wait_for_arrivals(view, stream);
   std::map<int, uint32_t> signals;
   for (int i = 0; i < view.num_tiles; ++i) signals[view.tiles[i].group] += w.signals_per_tile;
   for (const auto& [group, count] : signals)
@@ -86,6 +113,8 @@ void reset() {
   w.has_driver = true, w.tensor_maps_fail = false;
   w.comm_ranks = 2, w.comm_rank = 1, w.comm_device = 0, w.async_error = 0;
   w.fail_at = 0, w.collectives_hang = false, w.gemm_posts_percent = 100, w.waits_give_up = false;
+  w.gemm_waits = w.gemm_stops = false, w.exchange = nullptr, w.on_gemm = nullptr,
+  w.groups_begun = w.groups_ended = 0;
   w.failed_call.clear();
   w.signals_per_tile = 2;
   current_device() = 0, w.aborted_comms = 0, w.max_ctas = 0, w.cluster_size = 0;
@@ -193,16 +222,19 @@ cudaError_t cudaFreeHost(void* pointer) {
   return cudaSuccess;
 }
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind) {
-  std::memcpy(to, from, bytes);
+  copy(to, from, bytes);
   return checked("cudaMemcpy");
 }
-cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind,
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream) {
-  std::memcpy(to, from, bytes);
-  return checked("cudaMemcpyAsync " + name_of(stream));
+  const std::lock_guard lock(world().mutex);
+  if (!stream_of(stream).hang.holds()) copy(to, from, bytes);
+  if (kind == cudaMemcpyDeviceToDevice) world().copies.push_back({from, to, bytes});
+  return checked("cudaMemcpyAsync " + name_of(stream) +
+                 (kind == cudaMemcpyDeviceToDevice ? " " + std::to_string(bytes) : ""));
 }
 cudaError_t cudaMemsetAsync(void* pointer, int value, size_t bytes, cudaStream_t stream) {
-  std::memset(pointer, value, bytes);
+  if (is_real(pointer)) std::memset(pointer, value, bytes);
   return checked("cudaMemsetAsync " + name_of(stream));
 }
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
@@ -241,6 +273,9 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
   const cudaError_t error = checked("cudaStreamQuery " + name_of(stream));
   if (error != cudaSuccess) return error;
   return stream_of(stream).hang.holds() ? cudaErrorNotReady : cudaSuccess;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  return checked("cudaStreamSynchronize " + name_of(stream));
 }
 cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device) {
   *device = stream_of(stream).device;
@@ -316,11 +351,13 @@ cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void*,
   return checked("cudaOccupancyMaxActiveClusters");
 }
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void*, void** arguments) {
-  const std::lock_guard lock(world().mutex);
+  World& w = world();
+  if (w.on_gemm) w.on_gemm();
+  const std::lock_guard lock(w.mutex);
   const cudaError_t error =
       checked("gemm " + name_of(config->stream) + " x" + std::to_string(config->gridDim.x) +
               (config->numAttrs ? " clusters" : ""));
-  if (error == cudaSuccess) post_tiles(arguments);
+  if (error == cudaSuccess) post_tiles(arguments, stream_of(config->stream));
   return error;
 }
 

@@ -1,6 +1,7 @@
 // NCCL's entry points, and the runtime's own kernels as the host sees them.
 #include <nccl.h>
 
+#include "runtime/cuda/norm.h"
 #include "runtime/cuda/unpermute.h"
 #include "runtime/cuda/waiter.h"
 #include "tests/runtime/fakes.h"
@@ -11,6 +12,21 @@ namespace {
 
 ncclResult_t checked(const std::string& line) {
   return call(line) ? ncclInternalError : ncclSuccess;
+}
+
+thread_local int open_groups = 0;
+
+// A call that moves data: hangs if collectives do.
+ncclResult_t move(const char* name, const void* from, void* to, size_t count, ncclDataType_t type,
+                  int peer, ncclComm_t comm, cudaStream_t stream) {
+  World& w = world();
+  const std::lock_guard lock(w.mutex);
+  Stream& s = stream_of(stream);
+  if (w.collectives_hang && !s.hang.holds()) s.hang = {true, {}};
+  w.nccl.push_back(
+      {name, from, to, count, type, peer, open_groups > 0 ? w.groups_begun : 0, comm, s.name});
+  return checked(std::string(name) + " " + s.name + " " + std::to_string(count) +
+                 (peer >= 0 ? " peer " + std::to_string(peer) : ""));
 }
 
 ncclComm_t make_comm() {
@@ -79,11 +95,46 @@ ncclResult_t ncclCommCuDevice(ncclComm_t, int* device) {
   *device = world().comm_device;
   return checked("ncclCommCuDevice");
 }
-ncclResult_t ncclAllReduce(const void*, void*, size_t count, ncclDataType_t, ncclRedOp_t,
-                           ncclComm_t, cudaStream_t stream) {
-  Stream& s = stream_of(stream);
-  if (world().collectives_hang && !s.hang.holds()) s.hang = {true, {}};
-  return checked("allreduce " + s.name + " " + std::to_string(count));
+ncclResult_t ncclGroupStart() {
+  if (checked("group_start")) return ncclInternalError;
+  ++open_groups;
+  ++world().groups_begun;
+  return ncclSuccess;
+}
+ncclResult_t ncclGroupEnd() {
+  --open_groups;
+  ++world().groups_ended;
+  return checked("group_end");
+}
+ncclResult_t ncclAllReduce(const void* from, void* to, size_t count, ncclDataType_t type,
+                           ncclRedOp_t, ncclComm_t comm, cudaStream_t stream) {
+  return move("allreduce", from, to, count, type, -1, comm, stream);
+}
+ncclResult_t ncclReduceScatter(const void* from, void* to, size_t count, ncclDataType_t type,
+                               ncclRedOp_t, ncclComm_t comm, cudaStream_t stream) {
+  return move("reducescatter", from, to, count, type, -1, comm, stream);
+}
+// Numbers are exchanged at once, rows only on paper.
+ncclResult_t ncclAllGather(const void* from, void* to, size_t count, ncclDataType_t type,
+                           ncclComm_t comm, cudaStream_t stream) {
+  if (type == ncclInt64) {
+    const auto* own = static_cast<const int64_t*>(from);
+    auto* all = static_cast<int64_t*>(to);
+    if (world().exchange)
+      world().exchange(own, all, count);
+    else
+      for (int rank = 0; rank < world().comm_ranks; ++rank)
+        for (size_t i = 0; i < count; ++i) all[rank * count + i] = own[i];
+  }
+  return move("allgather", from, to, count, type, -1, comm, stream);
+}
+ncclResult_t ncclSend(const void* from, size_t count, ncclDataType_t type, int peer,
+                      ncclComm_t comm, cudaStream_t stream) {
+  return move("send", from, nullptr, count, type, peer, comm, stream);
+}
+ncclResult_t ncclRecv(void* to, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                      cudaStream_t stream) {
+  return move("recv", nullptr, to, count, type, peer, comm, stream);
 }
 
 }  // extern "C"
@@ -103,6 +154,9 @@ cudaError_t preload_wait_kernels() {
 cudaError_t preload_unpermute() {
   return launched("preload_unpermute");
 }
+cudaError_t preload_norm(tilepost_dtype_t) {
+  return launched("preload_norm");
+}
 
 cudaError_t launch_wait(const WaitArguments& wait, cudaStream_t stream) {
   const std::lock_guard lock(world().mutex);
@@ -112,14 +166,27 @@ cudaError_t launch_wait(const WaitArguments& wait, cudaStream_t stream) {
   if (static_cast<int32_t>(*wait.counter - wait.target) >= 0) {
     *wait.progress = wait.progress_value;
   } else if (world().waits_give_up) {
-    *wait.on_timeout = {1, *wait.counter, wait.epoch};
+    *wait.on_timeout = wait.report;
+    wait.on_timeout->counter = *wait.counter;
+    wait.on_timeout->timed_out = 1;
   } else {
     s.hang = {true, [word = &wait.record->abort] { return load(*word) != 0; }};
   }
   return cudaSuccess;
 }
 
-cudaError_t launch_replay_begin(Record* record, cudaStream_t stream) {
+cudaError_t launch_post(const PostArguments& post, cudaStream_t stream) {
+  const std::lock_guard lock(world().mutex);
+  Stream& s = stream_of(stream);
+  const cudaError_t error = launched("post " + s.name + " " + std::to_string(post.value));
+  if (error != cudaSuccess || s.hang.holds()) return error;
+  *post.counter = post.value;
+  *post.progress = post.progress_value;
+  return cudaSuccess;
+}
+
+cudaError_t launch_replay_begin(Record* record, uint32_t which, cudaStream_t stream) {
+  record->replayed = which;
   record->progress[kCaptured] = 0;
   ++record->replays_begun;
   return launched("replay_begin " + stream_of(stream).name);
@@ -133,6 +200,22 @@ cudaError_t launch_replay_end(Record* record, cudaStream_t stream) {
 cudaError_t launch_unpermute(const UnpermuteArguments& arguments, cudaStream_t stream) {
   return launched("unpermute " + stream_of(stream).name + " " +
                   std::to_string(arguments.first_tile) + "+" + std::to_string(arguments.num_tiles));
+}
+
+cudaError_t launch_unpermute_slabs(const SlabArguments& arguments, cudaStream_t stream) {
+  std::string rows;
+  for (int s = 0; s <= arguments.sources; ++s) rows += " " + std::to_string(arguments.first_row[s]);
+  return launched("unpermute_slabs " + stream_of(stream).name + " columns " +
+                  std::to_string(arguments.first) + ".." + std::to_string(arguments.end) +
+                  " height " + std::to_string(arguments.height) + " rows" + rows);
+}
+
+cudaError_t launch_norm(const NormArguments& arguments, tilepost_dtype_t, int,
+                        cudaStream_t stream) {
+  const auto is = [](const void* pointer) { return pointer != nullptr ? "yes" : "no"; };
+  return launched("norm " + stream_of(stream).name + " " + std::to_string(arguments.rows) + "x" +
+                  std::to_string(arguments.n) + " tile_n " + std::to_string(arguments.tile_n) +
+                  " slots " + is(arguments.slot_rows) + " residual " + is(arguments.residual));
 }
 
 }  // namespace tilepost::cuda

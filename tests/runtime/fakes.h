@@ -38,6 +38,26 @@ struct Event {
   bool captured = false;
 };
 
+// One NCCL call that moves data.
+struct NcclCall {
+  std::string name;  // "send"
+  const void* from;
+  void* to;
+  size_t count;
+  int type;  // ncclDataType_t
+  int peer;
+  int group;  // which group, counted from 1; 0 outside of one
+  const void* comm;
+  std::string stream;
+};
+
+// One copy from device to device.
+struct Copy {
+  const void* from;
+  void* to;
+  size_t bytes;
+};
+
 struct World {
   std::recursive_mutex mutex;  // the watchdog calls too
 
@@ -60,13 +80,24 @@ struct World {
   bool collectives_hang = false;  // as when a rank does not arrive
   uint32_t gemm_posts_percent = 100;  // how much of each group's signals the GEMM posts
   bool waits_give_up = false;         // polling waits report a timeout at once
+  bool gemm_waits = false;  // the GEMM raises no counters, it waits for those of its tiles' groups
+  bool gemm_stops = false;  // … and then does not end until something is aborted
+  std::function<void()> on_gemm;  // what happens elsewhere while a GEMM is being launched
+  // What an exchange of numbers brings: from, to, count. If empty, every rank says what this one
+  // says.
+  std::function<void(const int64_t*, int64_t*, size_t)> exchange;
 
   // What happened.
   int calls = 0;
   std::string failed_call;
   std::vector<std::string> log;
-  std::vector<std::string> maps;   // tensor maps: "<columns>x<rows> box <columns>x<rows> …"
+  std::vector<std::string> maps;  // tensor maps: "<columns>x<rows> box <columns>x<rows> …"
+  std::vector<NcclCall> nccl;
+  std::vector<Copy> copies;
+  int groups_begun = 0, groups_ended = 0;
   tilepost_shape_t shape{};        // of the last launch
+  tilepost_view_t view{};          // of the last launch
+  const void* a = nullptr;         // of the last launch of a kernel that takes pointers
   tilepost_epilogue_t epilogue{};  // of the last launch
   int live_allocations = 0, live_pinned = 0, live_streams = 0, live_events = 0, live_comms = 0;
   int aborted_comms = 0;
@@ -79,6 +110,8 @@ struct World {
   void reset_calls() {
     calls = 0;
     log.clear();
+    nccl.clear();
+    copies.clear();
   }
   int live() const {
     return live_allocations + live_pinned + live_streams + live_events + live_comms;

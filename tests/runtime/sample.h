@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/runtime/fakes.h"
@@ -24,7 +26,7 @@ struct Program {
     plan.ranks = 2;
     plan.k = 256;
     plan.input = plan.output = TILEPOST_BF16;
-    plan.map = {512, 256, 128, 128, 2, 2, 2, TILEPOST_PANEL, 0, nullptr};
+    plan.map = {512, 256, 128, 128, 2, 2, 2, TILEPOST_PANEL, TILEPOST_DIVISION_ROWS, 1, 0, nullptr};
     plan.sms = 132;
     plan.gemm_ctas = 8;
     plan.comm_ctas = 16;
@@ -59,6 +61,27 @@ struct Program {
     program = {TILEPOST_ABI_VERSION, "sample", 1, &plan};
   }
 
+  // Another pattern on `ranks` ranks; cuts in the division's unit.
+  void use(tilepost_pattern_t pattern, int ranks, tilepost_division_t division,
+           std::vector<int32_t> ends, tilepost_layout_t layout = TILEPOST_PANEL) {
+    plan.pattern = pattern;
+    plan.ranks = ranks;
+    plan.map.ranks = pattern == TILEPOST_GEMM || pattern == TILEPOST_GEMM_ALL_REDUCE ? 1 : ranks;
+    plan.map.division = division;
+    plan.map.layout = layout;
+    cuts = std::move(ends);
+    fakes::world().comm_ranks = ranks;
+    fakes::world().gemm_waits = division == TILEPOST_DIVISION_ARRIVALS;
+    finish();
+  }
+
+  // No overlap: one group, in the division's unit.
+  void use_sequence(int32_t end) {
+    plan.transport = TILEPOST_TRANSPORT_NONE;
+    cuts = {end};
+    finish();
+  }
+
   void use_tiles(tilepost_consumer_t consumer) {
     plan.map.layout = TILEPOST_TILE;
     plan.consumer = consumer;
@@ -91,9 +114,11 @@ struct Setup {
     tilepost_comm_destroy(comm);
   }
 
-  tilepost_result_t create(const Program& program, double deadline_seconds = 0) {
+  // On rank 1 of 2, or as the program's patterns need; rank 1 unless told otherwise.
+  tilepost_result_t create(const Program& program, double deadline_seconds = 0, int rank = 1) {
     tilepost_unique_id_t id{};
-    if (const auto result = tilepost_comm_init(&id, 1, 2, &comm); result != TILEPOST_OK)
+    const int world = fakes::world().comm_ranks;
+    if (const auto result = tilepost_comm_init(&id, rank, world, &comm); result != TILEPOST_OK)
       return result;
     tilepost_options_t options = tilepost_default_options();
     options.deadline_seconds = deadline_seconds;
@@ -104,6 +129,41 @@ struct Setup {
 // Device pointers: never read, only looked at.
 inline void* pointer(uintptr_t n) {
   return reinterpret_cast<void*>(0x10000 * n);
+}
+
+// The operands of a run, all there, far from each other.
+inline tilepost_run_operands_t operands() {
+  const auto far = [](uintptr_t n) { return reinterpret_cast<void*>(0x4000000 * n); };
+  tilepost_run_operands_t values{};
+  values.struct_size = sizeof values;
+  values.a = far(1);
+  values.b = far(2);
+  values.out = far(3);
+  values.norm_weight = far(4);
+  values.norm_residual = far(5);
+  return values;
+}
+
+// The logged calls that put something on a stream or on NCCL, in order.
+inline std::vector<std::string> enqueued() {
+  std::vector<std::string> lines;
+  for (const std::string& line : fakes::world().log)
+    for (const char* kind : {"cudaEventRecord", "cudaStreamWaitEvent", "gemm", "wait ", "post ",
+                             "allreduce", "reducescatter", "allgather", "send ", "recv ", "group_",
+                             "unpermute", "norm ", "replay", "cudaMemset", "cuStream"})
+      if (line.rfind(kind, 0) == 0) {
+        lines.push_back(line);
+        break;
+      }
+  return lines;
+}
+using Lines = std::vector<std::string>;
+
+// How many logged calls begin with `word`.
+inline int count_calls(const std::string& word) {
+  int count = 0;
+  for (const std::string& line : fakes::world().log) count += line.rfind(word, 0) == 0;
+  return count;
 }
 
 }  // namespace sample

@@ -253,7 +253,7 @@ TEST_CASE("a structure of another size is refused") {
   tilepost_run_operands_t values = operands();
   values.struct_size -= 8;
   CHECK(run(setup, values) == TILEPOST_INVALID_ARGUMENT);
-  CHECK_THAT(tilepost_last_error(), Contains("operands.struct_size is 56, expected 64"));
+  CHECK_THAT(tilepost_last_error(), Contains("operands.struct_size is 96, expected 104"));
   CHECK(tilepost_op_run_with(setup.op, nullptr, nullptr) == TILEPOST_INVALID_ARGUMENT);
   CHECK_THAT(tilepost_last_error(), Contains("operands is null"));
 }

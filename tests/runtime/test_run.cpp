@@ -7,6 +7,8 @@
 
 using Catch::Contains;
 using fakes::world;
+using sample::enqueued;
+using sample::Lines;
 using sample::pointer;
 using sample::Program;
 using sample::Setup;
@@ -20,21 +22,6 @@ CUstream_st* make_user() {
 tilepost_result_t run(const Setup& setup, CUstream_st* stream) {
   return tilepost_op_run(setup.op, pointer(1), pointer(2), pointer(3), stream);
 }
-
-// The calls of one run that put something on a stream.
-std::vector<std::string> enqueued() {
-  std::vector<std::string> lines;
-  for (const std::string& line : world().log)
-    for (const char* kind : {"cudaEventRecord", "cudaStreamWaitEvent", "gemm", "wait ", "allreduce",
-                             "unpermute", "replay", "cudaMemset", "cuStream"})
-      if (line.rfind(kind, 0) == 0) {
-        lines.push_back(line);
-        break;
-      }
-  return lines;
-}
-
-using Lines = std::vector<std::string>;
 
 }  // namespace
 
@@ -76,7 +63,7 @@ TEST_CASE("the stream waiter waits for the value and reports progress") {
 TEST_CASE("without overlap one collective follows the GEMM in the caller's stream") {
   fakes::reset();
   Program program;
-  program.plan.transport = TILEPOST_TRANSPORT_NONE;
+  program.use_sequence(4);
   Setup setup;
   REQUIRE(setup.create(program) == TILEPOST_OK);
   world().reset_calls();

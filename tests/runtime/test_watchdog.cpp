@@ -136,7 +136,7 @@ TEST_CASE("destroying an operation whose run hangs ends within the deadline") {
 TEST_CASE("a transport that does not overlap has the deadline too") {
   fakes::reset();
   Program program;
-  program.plan.transport = TILEPOST_TRANSPORT_NONE;
+  program.use_sequence(4);
   Setup setup;
   REQUIRE(setup.create(program, kDeadline) == TILEPOST_OK);
   world().collectives_hang = true;

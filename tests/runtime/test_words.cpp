@@ -9,39 +9,39 @@
 using namespace tilepost::cuda;
 using Catch::Contains;
 
-TEST_CASE("epochs agree with arithmetic that does not wrap") {
+TEST_CASE("sums agree with arithmetic that does not wrap") {
   std::mt19937_64 random(7);
   for (int i = 0; i < 200000; ++i) {
     const uint32_t target = 1 + static_cast<uint32_t>(random() % (1u << 20));
     // Half of the runs around a wrap of the counter, where a mistake would show.
-    uint64_t epoch = 1 + random() % (uint64_t{1} << 34);
-    if (i % 2) epoch = ((uint64_t{1} << 32) * (1 + random() % 64)) / target + random() % 3;
-    if (epoch == 0) epoch = 1;
-    const uint64_t start = (epoch - 1) * target;  // the counter when the run begins
+    uint64_t start = random() % (uint64_t{1} << 34);
+    if (i % 2) start = (uint64_t{1} << 32) * (1 + random() % 4) - random() % (2 * target);
     const uint32_t posted = static_cast<uint32_t>(random() % (target + 1));
+    const auto before = static_cast<uint32_t>(start);
     const auto counter = static_cast<uint32_t>(start + posted);
-    const auto epoch32 = static_cast<uint32_t>(epoch);
-    CAPTURE(target, epoch, posted);
-    REQUIRE(reached(counter, epoch_target(epoch32, target)) == (posted == target));
-    REQUIRE(signals_of_run(counter, epoch32, target) == posted);
+    CAPTURE(target, start, posted);
+    REQUIRE(reached(counter, before + target) == (posted == target));
+    REQUIRE(signals_of_run(counter, before, target) == posted);
   }
 }
 
 TEST_CASE("a counter of an earlier or later run is none or all of this one's signals") {
-  CHECK(signals_of_run(8, 3, 8) == 0);
-  CHECK(signals_of_run(12, 3, 8) == 0);
-  CHECK(signals_of_run(40, 3, 8) == 8);
-  CHECK(signals_of_run(0xfffffff8u, 1, 8) == 0);
+  CHECK(signals_of_run(8, 16, 8) == 0);
+  CHECK(signals_of_run(12, 16, 8) == 0);
+  CHECK(signals_of_run(40, 16, 8) == 8);
+  CHECK(signals_of_run(0xfffffff8u, 0, 8) == 0);
+  CHECK(signals_of_run(5, 0, 0) == 0);
 }
 
-TEST_CASE("progress counts the waits of a run, across a wrap") {
-  for (const uint32_t epoch : {1u, 2u, 1000u, 0x80000000u, 0xffffffffu, 0u})
+TEST_CASE("progress counts the groups of a run, across a wrap") {
+  for (const uint32_t before : {0u, 7u, 1000u, 0x80000000u, 0xfffffffeu, 0xffffffffu})
     for (const int groups : {1, 2, 7}) {
-      CAPTURE(epoch, groups);
-      CHECK(groups_passed(progress_word(epoch - 1, groups, groups - 1), epoch, groups) == 0);
+      CAPTURE(before, groups);
+      CHECK(groups_passed(before - 1, before, groups) == 0);
+      CHECK(groups_passed(before, before, groups) == 0);
       for (int g = 0; g < groups; ++g)
-        CHECK(groups_passed(progress_word(epoch, groups, g), epoch, groups) == g + 1);
-      CHECK(groups_passed(progress_word(epoch + 1, groups, 0), epoch, groups) == groups);
+        CHECK(groups_passed(progress_word(before, g), before, groups) == g + 1);
+      CHECK(groups_passed(progress_word(before, groups), before, groups) == groups);
     }
 }
 
@@ -51,6 +51,7 @@ TEST_CASE("a timeout names what is missing") {
   facts.run = "run 7";
   facts.seconds = 60;
   facts.collective = "AllReduce";
+  facts.groups = 3;
   facts.targets = {1024, 1024, 512};
   SECTION("tiles of the group that is waited for") {
     facts.passed = 1;
@@ -96,5 +97,20 @@ TEST_CASE("a timeout names what is missing") {
     facts.collective = "";
     facts.arrived = {1024, 1024, 512};
     CHECK_THAT(explain_timeout(facts), Contains("did not end") && !Contains("arrive"));
+  }
+  SECTION("rows that do not arrive before the GEMM") {
+    facts.gathers = true;
+    facts.collective = "AllGather";
+    facts.passed = 1;
+    CHECK(explain_timeout(facts) ==
+          "rank 1: run 7: group 2 of 3 not finished after 60 s: its rows have not arrived: the "
+          "AllGather did not finish: a rank did not arrive");
+    facts.passed = 3;
+    CHECK_THAT(explain_timeout(facts),
+               Contains("their rows have arrived, but the GEMM has stopped"));
+    facts.overlaps = false;
+    CHECK_THAT(explain_timeout(facts), Contains("all groups") &&
+                                           Contains("the AllGather did not") &&
+                                           Contains("or the GEMM after it has stopped"));
   }
 }

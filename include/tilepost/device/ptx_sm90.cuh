@@ -126,6 +126,12 @@ __device__ __forceinline__ void fence_shared_to_async() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
+// Orders what the thread has observed of global memory before later loads by TMA: between acquiring
+// a counter and loading what it guards (PTX ISA 8.6, Proxies).
+__device__ __forceinline__ void fence_global_to_async() {
+  asm volatile("fence.proxy.async.global;" ::: "memory");
+}
+
 // ---- Clusters and launch
 
 // This CTA's rank in its cluster.
@@ -182,6 +188,16 @@ __device__ __forceinline__ void store_matrices(uint32_t row, uint32_t m0, uint32
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row),
                "r"(m0), "r"(m1), "r"(m2), "r"(m3)
                : "memory");
+}
+
+// Sixteen bytes of shared memory.
+__device__ __forceinline__ uint4 load_shared_quad(uint32_t source) {
+  uint4 quad;
+  asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(quad.x), "=r"(quad.y), "=r"(quad.z), "=r"(quad.w)
+               : "r"(source)
+               : "memory");
+  return quad;
 }
 
 }  // namespace tilepost::ptx

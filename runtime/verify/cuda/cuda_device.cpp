@@ -91,10 +91,9 @@ void CudaDevice::reference(const ReferenceJob& job) {
   fill_bytes(sum.get(), 0, elements * sizeof(double));
   fill_bytes(bound.get(), 0, elements * sizeof(float));
   for (int rank = job.first_rank; rank < job.end_rank; ++rank) {
-    const uint64_t a_stream = stream_of(job.seed, job.run, rank, Matrix::a);
     const uint64_t b_stream = stream_of(job.seed, job.run, rank, Matrix::b);
-    check_cuda(fill_rows(a.get(), rows.get(), job.num_rows, problem.k, job.distribution, a_stream,
-                         stream_),
+    check_cuda(fill_rows(a.get(), rows.get(), job.num_rows, problem.k, job.distribution,
+                         {job.seed, job.run, rank, job.share}, stream_),
                "fill_rows");
     check_cuda(fill_columns(b.get(), problem, job.distribution, b_stream, stream_), "fill_columns");
     check_cuda(row_norms(a.get(), job.num_rows, problem.k, a_norms.get(), stream_), "row_norms");

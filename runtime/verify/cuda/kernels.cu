@@ -38,9 +38,10 @@ __global__ void fill_scales_kernel(float* data, int64_t count, Distribution dist
 }
 
 __global__ void fill_rows_kernel(float* values, const int64_t* rows, int64_t num_rows, int64_t k,
-                                 Distribution distribution, uint64_t stream_id) {
+                                 Distribution distribution, RowSource source) {
   for (int64_t i = first_index(); i < num_rows * k; i += index_step()) {
-    values[i] = value_at(distribution, stream_id, rows[i / k] * k + i % k);
+    const int64_t row = rows[i / k];
+    values[i] = value_at(distribution, source.stream(row), source.row_there(row) * k + i % k);
   }
 }
 
@@ -113,9 +114,10 @@ cudaError_t fill_columns(float* values, const Problem& problem, const Distributi
 }
 
 cudaError_t fill_rows(float* values, const int64_t* rows, int64_t num_rows, int64_t k,
-                      const Distribution& distribution, uint64_t stream_id, cudaStream_t stream) {
+                      const Distribution& distribution, const RowSource& source,
+                      cudaStream_t stream) {
   fill_rows_kernel<<<blocks_for(num_rows * k), kThreads, 0, stream>>>(values, rows, num_rows, k,
-                                                                      distribution, stream_id);
+                                                                      distribution, source);
   return cudaGetLastError();
 }
 

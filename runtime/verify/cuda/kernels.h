@@ -20,7 +20,8 @@ cudaError_t fill_scales(float* data, int64_t count, const Distribution& distribu
 
 // values[i][0 .. k) = row rows[i] of A.
 cudaError_t fill_rows(float* values, const int64_t* rows, int64_t num_rows, int64_t k,
-                      const Distribution& distribution, uint64_t stream_id, cudaStream_t stream);
+                      const Distribution& distribution, const RowSource& source,
+                      cudaStream_t stream);
 
 // values[i][0 .. k) = column i of B, for i < n.
 cudaError_t fill_columns(float* values, const Problem& problem, const Distribution& distribution,

@@ -17,11 +17,14 @@ constexpr size_t kAlignment = 256;
 template <class T>
 std::vector<T> make_a(const ReferenceJob& job, int rank) {
   const int64_t k = job.problem.k;
-  const uint64_t stream = stream_of(job.seed, job.run, rank, Matrix::a);
+  const RowSource source{job.seed, job.run, rank, job.share};
   std::vector<T> values(static_cast<size_t>(job.num_rows * k));
-  for (int64_t i = 0; i < job.num_rows; ++i)
+  for (int64_t i = 0; i < job.num_rows; ++i) {
+    const uint64_t stream = source.stream(job.rows[i]);
+    const int64_t first = source.row_there(job.rows[i]) * k;
     for (int64_t j = 0; j < k; ++j)
-      values[i * k + j] = static_cast<T>(value_at(job.distribution, stream, job.rows[i] * k + j));
+      values[i * k + j] = static_cast<T>(value_at(job.distribution, stream, first + j));
+  }
   return values;
 }
 

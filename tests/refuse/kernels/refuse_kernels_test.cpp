@@ -1,7 +1,8 @@
 // Every kernel in this folder is refused with exactly the errors it names.
 //
 // A file states them in order, one per line: `// expect: <part of the output>`. A line
-// `// tunable: NAME=literal` sets a tunable. The kernel is called `gemm`.
+// `// tunable: NAME=literal` sets a tunable, a line `// waits` says that A arrives while the kernel
+// runs. The kernel is called `gemm`.
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -57,6 +58,7 @@ void check_refused(const fs::path& path) {
   request.function = "gemm";
   request.view_type = "View";
   request.cuda = path.extension() == ".cu";
+  request.waits = !lines_after(request.source, "// waits").empty();
   for (const std::string& line : lines_after(request.source, "// tunable: ")) {
     const size_t equals = line.find('=');
     request.tunables[line.substr(0, equals)] = line.substr(equals + 1);

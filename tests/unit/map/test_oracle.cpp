@@ -12,18 +12,24 @@ namespace {
 class Oracle {
  public:
   explicit Oracle(const Plan& plan)
-      : plan_(plan), group_of_(plan.map.send_elements, -1), stored_(plan.m * plan.n, 0) {}
+      : plan_(plan),
+        group_of_(plan.map.send_elements, -1),
+        stored_(plan.m * plan.n, 0),
+        listed_(plan.map.positions.size(), false),
+        shares_(has_shares(plan.pattern) ? plan.ranks : 1),
+        share_((plan.m + shares_ - 1) / shares_),
+        columns_((plan.n + plan.kernel.tile_n - 1) / plan.kernel.tile_n) {}
 
   bool holds() {
     const int positions = static_cast<int>(plan_.map.tiles.size());
     int next = 0;
     for (size_t g = 0; g < plan_.map.groups.size(); ++g) {
       const tilepost_group_t& group = plan_.map.groups[g];
-      if (group.first_tile != next || group.num_tiles < 1) return false;
+      if (group.first_tile != next || group.num_tiles < (arrivals() ? 0 : 1)) return false;
       next += group.num_tiles;
       if (next > positions) return false;
-      if (group.target != static_cast<uint32_t>(group.num_tiles * plan_.kernel.signals_per_tile))
-        return false;
+      const int raised = arrivals() ? 1 : group.num_tiles * plan_.kernel.signals_per_tile;
+      if (group.target != static_cast<uint32_t>(raised)) return false;
       for (int t = group.first_tile; t < next; ++t)
         if (!store(t, static_cast<int>(g))) return false;
     }
@@ -31,65 +37,112 @@ class Oracle {
   }
 
  private:
+  bool arrivals() const { return plan_.division == Division::arrivals; }
+  bool shares() const { return plan_.division == Division::shares; }
+  bool panel() const { return plan_.layout == OutputLayout::panel; }
+  int cut(int g) const { return g < 0 ? 0 : plan_.cuts[g]; }
+
   bool store(int t, int g) {
     const tilepost_tile_t& tile = plan_.map.tiles[t];
     const KernelPlan& kernel = plan_.kernel;
     if (tile.group != g) return false;
-    const bool inside = tile.m >= 0 && int64_t{tile.m} * kernel.tile_m < plan_.m && tile.n >= 0 &&
-                        int64_t{tile.n} * kernel.tile_n < plan_.n;
+    const bool inside = tile.m >= 0 && tile.m < plan_.m && tile.n >= 0 && tile.n < plan_.n;
     if (inside != (tile.row >= 0)) return false;
     if (!inside) return true;
-    const int64_t columns = (plan_.n + kernel.tile_n - 1) / kernel.tile_n;
-    if (plan_.map.positions[tile.m * columns + tile.n] != t) return false;
+    const int64_t share_tiles = (share_ + kernel.tile_m - 1) / kernel.tile_m;
+    const int64_t row = shares() ? tile.m / share_ * share_tiles + tile.m % share_ / kernel.tile_m
+                                 : tile.m / kernel.tile_m;
+    const size_t index = row * columns_ + tile.n / kernel.tile_n;
+    if (plan_.map.positions[index] != t) return false;
+    listed_[index] = true;
     for (int r = 0; r < kernel.tile_m; ++r)
       for (int c = 0; c < kernel.tile_n; ++c)
         if (!store_element(tile, r, c)) return false;
-    return true;
+    return !arrivals() || arrives_last(tile);
   }
 
   bool store_element(const tilepost_tile_t& tile, int r, int c) {
-    const int64_t m = int64_t{tile.m} * plan_.kernel.tile_m + r;
-    const int64_t n = int64_t{tile.n} * plan_.kernel.tile_n + c;
-    const bool inside = m < plan_.m && n < plan_.n;
+    const int64_t m = int64_t{tile.m} + r, n = int64_t{tile.n} + c;
+    // What lies beyond the share belongs to another tile; here it is padding.
+    const int64_t end = shares() ? std::min((tile.m / share_ + 1) * share_, plan_.m) : plan_.m;
+    const bool inside = m < end && n < plan_.n;
     if (inside) ++stored_[m * plan_.n + n];
-    int64_t to = (int64_t{tile.row} + r) * plan_.kernel.tile_n + c;
-    if (plan_.layout == OutputLayout::panel) {
-      if (!inside) return true;  // clipped
-      to = (int64_t{tile.row} + r) * plan_.n + n;
-      if (to != m * plan_.n + n) return false;
-    }
+    if (panel() && (n >= plan_.n || (!inside && !shares()))) return true;  // clipped
+    const int64_t row = int64_t{tile.row} + r;
+    if (inside && !in_place(tile, m, n, row)) return false;
+    const int64_t to = panel() ? row * plan_.n + n : row * plan_.kernel.tile_n + c;
     if (to < 0 || to >= plan_.map.send_elements || group_of_[to] >= 0) return false;
     group_of_[to] = tile.group;
     return true;
   }
 
+  // Whether row m of the product belongs at `row`, where its division says so.
+  bool in_place(const tilepost_tile_t& tile, int64_t m, int64_t n, int64_t row) const {
+    switch (plan_.division) {
+      case Division::rows:
+        return !panel() || row == m;
+      case Division::arrivals:
+        return row == m;
+      case Division::columns:
+        return row == n / plan_.kernel.tile_n *
+                              (plan_.map.send_elements / columns_ / plan_.kernel.tile_n) +
+                          m;
+      case Division::shares:
+        break;
+    }
+    const int64_t first = int64_t{cut(tile.group - 1)} * plan_.kernel.tile_m;
+    const int64_t part = int64_t{cut(tile.group)} * plan_.kernel.tile_m - first;
+    const int64_t within = m % share_ - first;
+    return within >= 0 && within < part && row == first * shares_ + m / share_ * part + within;
+  }
+
+  // Rank 0's own rows are there at once, others with the chunk that they are in.
+  bool arrives_last(const tilepost_tile_t& tile) const {
+    int last = 0;
+    for (int64_t m = tile.m; m < std::min<int64_t>(tile.m + plan_.kernel.tile_m, plan_.m); ++m) {
+      int group = 0;
+      while (m >= share_ && m % share_ >= int64_t{plan_.cuts[group]} * plan_.kernel.tile_m) ++group;
+      last = std::max(last, group);
+    }
+    return tile.group == last;
+  }
+
   bool all_stored() const {
     for (const int times : stored_)
       if (times != 1) return false;
+    for (size_t i = 0; i < listed_.size(); ++i)
+      if (!listed_[i] && plan_.map.positions[i] != -1) return false;
     return true;
   }
 
+  // Every block has exactly the elements of its group, and padding where the division makes some.
   bool blocks_hold() const {
+    const bool pads = shares() || plan_.division == Division::columns;
     int64_t sent = 0;
     for (size_t g = 0; g < plan_.map.groups.size(); ++g) {
       const tilepost_group_t& group = plan_.map.groups[g];
+      if (arrivals()) {
+        if (group.offset != 0 || group.count != 0) return false;
+        continue;
+      }
       if (group.offset < 0 || group.count < 1 ||
           group.offset + group.count > plan_.map.send_elements)
         return false;
+      if (group.offset != sent) return false;
       for (int64_t e = group.offset; e < group.offset + group.count; ++e)
-        if (group_of_[e] != static_cast<int>(g)) return false;
+        if (group_of_[e] != static_cast<int>(g) && (!pads || group_of_[e] >= 0)) return false;
       sent += group.count;
+      if (pads && sent != plan_.map.send_elements * cut(static_cast<int>(g)) / plan_.cuts.back())
+        return false;
     }
-    return sent == plan_.map.send_elements;
+    return arrivals() || sent == plan_.map.send_elements;
   }
 
   bool mates_hold() const {
     const std::vector<tilepost_tile_t>& tiles = plan_.map.tiles;
     for (size_t t = 0; t < tiles.size(); ++t) {
       const size_t leader = t / plan_.kernel.cluster * plan_.kernel.cluster;
-      if (tiles[t].n != tiles[leader].n ||
-          tiles[t].m != tiles[leader].m + static_cast<int>(t - leader))
-        return false;
+      if (tiles[t].n != tiles[leader].n || tiles[t].group != tiles[leader].group) return false;
     }
     return true;
   }
@@ -97,10 +150,35 @@ class Oracle {
   const Plan& plan_;
   std::vector<int> group_of_;
   std::vector<int> stored_;
+  std::vector<bool> listed_;
+  const int shares_;
+  const int64_t share_;
+  const int64_t columns_;
 };
 
 int pick(std::mt19937& random, int low, int high) {
   return std::uniform_int_distribution<int>(low, high)(random);
+}
+
+// A pattern that has the division, with the layout that goes with it.
+void choose_division(std::mt19937& random, SmallPlan& small) {
+  const bool scatters = pick(random, 0, 1) == 1;
+  small.division = static_cast<Division>(pick(random, 0, 3));
+  small.layout = OutputLayout::panel;
+  small.ranks = pick(random, 2, 5);
+  switch (small.division) {
+    case Division::rows:
+      small.layout = pick(random, 0, 1) ? OutputLayout::panel : OutputLayout::tile;
+      return;
+    case Division::columns:
+      small.layout = OutputLayout::tile;
+      [[fallthrough]];
+    case Division::shares:
+      small.pattern = scatters ? Pattern::gemm_reduce_scatter : Pattern::gemm_all_to_all;
+      return;
+    case Division::arrivals:
+      small.pattern = Pattern::all_gather_gemm;
+  }
 }
 
 SmallPlan random_plan(std::mt19937& random) {
@@ -111,15 +189,24 @@ SmallPlan random_plan(std::mt19937& random) {
   small.band = pick(random, 1, 6);
   small.signals = pick(random, 1, 2);
   small.gemm_ctas = small.cluster;
-  small.layout = pick(random, 0, 1) ? OutputLayout::panel : OutputLayout::tile;
-  const int rows = static_cast<int>((small.m + small.tile_m - 1) / small.tile_m);
-  const int columns = static_cast<int>((small.n + small.tile_n - 1) / small.tile_n);
-  const int clusters = (rows + small.cluster - 1) / small.cluster;
-  const bool panel = small.layout == OutputLayout::panel;
-  const int units = panel ? clusters : clusters * columns;
+  choose_division(random, small);
+  const auto tiles = [](int64_t size, int tile) {
+    return static_cast<int>((size + tile - 1) / tile);
+  };
+  const int rows = tiles(small.m, small.tile_m), columns = tiles(small.n, small.tile_n);
+  const int clusters = tiles(rows, small.cluster);
+  int units = clusters * columns, step = small.cluster, end = units * step;
+  if (small.division == Division::columns) {
+    units = end = columns, step = 1;
+  } else if (small.division != Division::rows) {
+    units = end = tiles((small.m + small.ranks - 1) / small.ranks, small.tile_m), step = 1;
+  } else if (small.layout == OutputLayout::panel) {
+    units = clusters, end = rows;
+  }
+  if (small.division == Division::arrivals) small.cuts.push_back(0);
   for (int unit = 1; unit < units; ++unit)
-    if (pick(random, 0, 2) == 0) small.cuts.push_back(unit * small.cluster);
-  small.cuts.push_back(panel ? rows : units * small.cluster);
+    if (pick(random, 0, 2) == 0) small.cuts.push_back(unit * step);
+  small.cuts.push_back(end);
   return small;
 }
 
@@ -137,10 +224,10 @@ void corrupt(std::mt19937& random, Plan& plan) {
       map.tiles[position()].row = pick(random, -1, 20);
       break;
     case 2:
-      map.tiles[position()].m += step;
+      map.tiles[position()].m += step * (pick(random, 0, 1) ? plan.kernel.tile_m : 1);
       break;
     case 3:
-      map.tiles[position()].n += step;
+      map.tiles[position()].n += step * (pick(random, 0, 1) ? plan.kernel.tile_n : 1);
       break;
     case 4:
       map.tiles[position()].group += step;

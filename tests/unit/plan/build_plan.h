@@ -61,18 +61,25 @@ struct SmallPlan {
   int ranks = 2;
   OutputLayout layout = OutputLayout::panel;
   std::vector<int32_t> cuts;
+  Pattern pattern = Pattern::gemm_all_reduce;
+  Routing routing = Routing::even;
+  Division division = Division::rows;
+  bool overlaps = true;
 };
 
 // Fills in `plan`, reusing its memory.
 inline void build_plan(const SmallPlan& small, Plan& plan) {
   plan.name = "small";
   plan.arch = Arch::host;
+  plan.pattern = small.pattern;
+  plan.routing = small.routing;
+  plan.division = small.division;
   plan.ranks = small.ranks;
   plan.m = small.m;
   plan.n = small.n;
   plan.k = 8;
   plan.layout = small.layout;
-  plan.transport = Transport::nccl;
+  plan.transport = small.overlaps ? Transport::nccl : Transport::none;
   plan.kernel.launch = LaunchKind::host;
   plan.kernel.tile_m = small.tile_m;
   plan.kernel.tile_n = small.tile_n;
@@ -81,7 +88,7 @@ inline void build_plan(const SmallPlan& small, Plan& plan) {
   plan.band = small.band;
   plan.cuts = small.cuts;
   plan.gemm_ctas = small.gemm_ctas;
-  plan.comm_ctas = 1;
+  plan.comm_ctas = small.overlaps ? 1 : 0;
   plan.sms = small.gemm_ctas + 2;
   plan.map = build_tile_map(map_of(plan));
   plan.map_hash = hash_tile_map(plan.map);

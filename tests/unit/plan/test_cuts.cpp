@@ -79,7 +79,7 @@ TEST_CASE("fewest_cuts has the fewest groups that meet the deadline, and of thos
         best = groups < fewest ? end : std::min(best, end);
         fewest = groups;
       }
-      const CutChoice choice = fewest_cuts(c.ready, c, deadline);
+      const CutChoice choice = fewest_cuts(c.ready, c, deadline, points);
       REQUIRE(static_cast<int>(choice.ends.size()) == fewest);
       REQUIRE(choice.end == best);
       REQUIRE(run(c, choice) == best);
@@ -94,55 +94,134 @@ TEST_CASE("one large collective is cheapest when each costs a fixed time and all
   REQUIRE(choice.ends == std::vector<int>{7});
 }
 
-TileCover cover_of(int64_t m, int64_t n, int tile_m, int tile_n, int cluster, OutputLayout layout) {
-  return {m, n, tile_m, tile_n, cluster, layout};
+TEST_CASE("fewest_cuts has no more groups than it may, and the best of those") {
+  std::mt19937 random(13);
+  for (int repeat = 0; repeat < 200; ++repeat) {
+    const int points = 2 + repeat % 8;
+    const Case c = random_case(random, points);
+    for (int most = 1; most <= points; ++most) {
+      double best = std::numeric_limits<double>::infinity();
+      for (unsigned mask = 0; mask < 1u << (points - 1); ++mask)
+        if (1 + __builtin_popcount(mask) <= most) best = std::min(best, run(c, mask));
+      const CutChoice choice = fewest_cuts(c.ready, c, 0, most);  // a deadline nothing meets
+      REQUIRE(static_cast<int>(choice.ends.size()) <= most);
+      REQUIRE(choice.end == best);
+      REQUIRE(run(c, choice) == best);
+    }
+  }
+}
+
+tilepost_map_t recipe(int64_t m, int64_t n, int tile_m, int tile_n, int cluster,
+                      tilepost_division_t division, tilepost_layout_t layout = TILEPOST_PANEL,
+                      int ranks = 1) {
+  tilepost_map_t map = {};
+  map.m = m;
+  map.n = n;
+  map.tile_m = tile_m;
+  map.tile_n = tile_n;
+  map.cluster = cluster;
+  map.band = cluster;
+  map.signals_per_tile = 1;
+  map.layout = layout;
+  map.division = division;
+  map.ranks = ranks;
+  return map;
+}
+
+tilepost_map_t with_cuts(tilepost_map_t map, const std::vector<int32_t>& cuts) {
+  map.num_groups = static_cast<int32_t>(cuts.size());
+  map.cuts = cuts.data();
+  return map;
 }
 
 TEST_CASE("panel cut points are rows that are complete when their wave ends") {
   for (const int cluster : {1, 2, 4}) {
     for (int ctas = cluster; ctas <= 24; ctas += cluster) {
-      const TileCover cover = cover_of(1000, 700, 64, 128, cluster, OutputLayout::panel);
-      const std::vector<CutPoint> points = cut_points(cover, ctas);
-      REQUIRE(points.back().cut == cover.tiles_m());
-      REQUIRE(points.back().wave == cover.waves(ctas));
-      REQUIRE(points.back().elements == cover.m * cover.n);
+      const tilepost_map_t map = recipe(1000, 700, 64, 128, cluster, TILEPOST_DIVISION_ROWS);
+      const std::vector<CutPoint> points = cut_points(map, ctas);
+      REQUIRE(points.back().cut == tiles_m(map));
+      REQUIRE(points.back().wave == schedule_waves(map, ctas));
+      REQUIRE(points.back().elements == map.m * map.n);
       for (size_t i = 0; i + 1 < points.size(); ++i) {
         REQUIRE(points[i].cut % cluster == 0);
         REQUIRE(points[i].cut < points[i + 1].cut);
         REQUIRE(points[i].positions <= int64_t{points[i].wave} * ctas);
-        REQUIRE(points[i].positions + cluster * cover.tiles_n() > int64_t{points[i].wave} * ctas);
+        REQUIRE(points[i].positions + cluster * tiles_n(map) > int64_t{points[i].wave} * ctas);
       }
     }
   }
 }
 
 TEST_CASE("thinned cut points keep the ends") {
-  const TileCover cover = cover_of(100000, 64, 1, 64, 1, OutputLayout::tile);
-  const std::vector<CutPoint> points = cut_points(cover, 10, 128);
+  const tilepost_map_t map = recipe(100000, 64, 1, 64, 1, TILEPOST_DIVISION_ROWS, TILEPOST_TILE);
+  const std::vector<CutPoint> points = cut_points(map, 10, 128);
   REQUIRE(points.size() <= 128 + 16);
   REQUIRE(points.front().wave == 1);
   REQUIRE(points[1].wave == 2);
-  REQUIRE(points.back().positions == cover.positions());
+  REQUIRE(points.back().positions == schedule_positions(map));
+}
+
+// Positions and elements before a cut, as the map that is cut there has them.
+TEST_CASE("cut points count what the map has") {
+  int points_seen = 0;
+  for (const int ranks : {1, 2, 3, 4, 8})
+    for (const int64_t m : {1, 5, 40, 63, 64, 200})
+      for (const int cluster : {1, 2})
+        for (const auto& [division, layout] :
+             {std::pair(TILEPOST_DIVISION_ROWS, TILEPOST_PANEL),
+              std::pair(TILEPOST_DIVISION_ROWS, TILEPOST_TILE),
+              std::pair(TILEPOST_DIVISION_SHARES, TILEPOST_PANEL),
+              std::pair(TILEPOST_DIVISION_COLUMNS, TILEPOST_TILE)}) {
+          const tilepost_map_t map = recipe(m, 50, 8, 16, cluster, division, layout, ranks);
+          for (const CutPoint& point : cut_points(map, 4 * cluster)) {
+            const std::vector<CutPoint> all = cut_points(map, 4 * cluster);
+            std::vector<int32_t> cuts = {point.cut};
+            if (point.cut != all.back().cut) cuts.push_back(all.back().cut);
+            const TileMap built = build_tile_map(with_cuts(map, cuts));
+            INFO(ranks << " ranks, " << m << " rows, cluster " << cluster << ", division "
+                       << division << ", cut " << point.cut);
+            REQUIRE(cuts_are_valid(with_cuts(map, cuts)));
+            REQUIRE(built.groups[0].num_tiles == point.positions);
+            const int64_t off = layout == TILEPOST_TILE && division == TILEPOST_DIVISION_ROWS
+                                    ? cluster * 8 * 16 * tiles_n(map)
+                                    : 0;
+            REQUIRE(std::abs(built.groups[0].count - point.elements) <= off);
+            REQUIRE(complete_units(map, point.positions) >= units_before(map, point.cut));
+            ++points_seen;
+          }
+        }
+  REQUIRE(points_seen > 500);
 }
 
 TEST_CASE("explicit waves become increasing cuts, however few rows a wave has") {
   for (const int cluster : {1, 2}) {
-    const TileCover cover = cover_of(640, 4096, 64, 64, cluster, OutputLayout::panel);
+    const tilepost_map_t map = recipe(640, 4096, 64, 64, cluster, TILEPOST_DIVISION_ROWS);
     const int ctas = 16;  // a quarter of a tile row
-    const int waves = static_cast<int>(cover.waves(ctas));
-    const int groups = static_cast<int>(cover.max_groups(ctas));
+    const int waves = static_cast<int>(schedule_waves(map, ctas));
+    const int groups = static_cast<int>(max_groups(map, ctas));
     std::vector<int> group_waves(groups, 1);
     group_waves.back() = waves - (groups - 1);
-    const std::vector<int32_t> cuts = cuts_of_waves(cover, ctas, group_waves);
+    const std::vector<int32_t> cuts = cuts_of_waves(map, ctas, group_waves);
     REQUIRE(cuts.front() == cluster);
-    REQUIRE(cuts.back() == cover.tiles_m());
+    REQUIRE(cuts.back() == tiles_m(map));
     for (size_t i = 1; i < cuts.size(); ++i) REQUIRE(cuts[i] > cuts[i - 1]);
   }
 }
 
 TEST_CASE("tile layout cuts at whole waves") {
-  const TileCover cover = cover_of(640, 640, 64, 64, 1, OutputLayout::tile);
-  REQUIRE(cuts_of_waves(cover, 12, {1, 3, 5}) == std::vector<int32_t>{12, 48, 100});
+  const tilepost_map_t map = recipe(640, 640, 64, 64, 1, TILEPOST_DIVISION_ROWS, TILEPOST_TILE);
+  REQUIRE(cuts_of_waves(map, 12, {1, 3, 5}) == std::vector<int32_t>{12, 48, 100});
+}
+
+TEST_CASE("chunks of arrivals have the sizes asked for, at least a tile row each") {
+  const tilepost_map_t map =
+      recipe(6400, 640, 64, 64, 1, TILEPOST_DIVISION_ARRIVALS, TILEPOST_PANEL, 4);  // 25 tile rows
+  REQUIRE(cuts_of_chunks(map, {1}) == std::vector<int32_t>{0, 25});
+  REQUIRE(cuts_of_chunks(map, {1, 1, 2}) == std::vector<int32_t>{0, 6, 12, 25});
+  REQUIRE(cuts_of_chunks(map, {1, 1000, 1}) == std::vector<int32_t>{0, 1, 24, 25});
+  const std::vector<int> most(25, 1);
+  REQUIRE(max_groups(map, 12) == 25);
+  REQUIRE(cuts_of_chunks(map, most).size() == 26);
 }
 
 }  // namespace

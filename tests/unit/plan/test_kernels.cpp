@@ -1,5 +1,6 @@
 // The catalogue: every row fits its architecture, sizes are what the kernels declare.
-#include "generator/plan/kernels.h"
+#include "generator/plan/operands.h"
+#include "generator/plan/small_kernel.h"
 #include "tests/catch.h"
 
 namespace tilepost {
@@ -50,6 +51,7 @@ TEST_CASE("a kernel carries every tunable of its template") {
                                                               {"EPILOGUE", "0"},
                                                               {"NN", "0"},
                                                               {"PINGPONG", "0"},
+                                                              {"ROUTED", "0"},
                                                               {"PRECISE", "0"}});
   REQUIRE(sm90.threads == 384);
   REQUIRE(sm90.signals_per_tile == 2);
@@ -122,6 +124,23 @@ TEST_CASE("gemm_sm90's boxes are what it loads and stores at a time") {
   REQUIRE(e4m3.tunables.at("PRECISE") == "1");
   request.accumulate = Accumulate::fast;
   REQUIRE(make_kernel(config, request).tunables.at("PRECISE") == "0");
+}
+
+TEST_CASE("routed rows are stored by gemm_sm90's cooperative rows and by gemm_sm80") {
+  Plan plan;
+  plan.arch = Arch::sm_90a;
+  plan.m = plan.n = plan.k = 1024;
+  plan.routing = Routing::rows;
+  REQUIRE(request_for(plan).routed);
+  REQUIRE(make_kernel(sm90_configs()[0], request_for(plan)).tunables.at("ROUTED") == "1");
+  for (const KernelConfig& config : sm90_configs())
+    REQUIRE(can_route(config, plan) == !config.pingpong);
+  for (const KernelConfig& config : small_configs(16)) REQUIRE_FALSE(can_route(config, plan));
+  for (const KernelConfig& config : sm80_configs(Arch::sm_80)) REQUIRE(can_route(config, plan));
+  REQUIRE(can_route(host_config(64, 64), plan));
+  plan.routing = Routing::splits;
+  REQUIRE_FALSE(request_for(plan).routed);
+  for (const KernelConfig& config : small_configs(16)) REQUIRE(can_route(config, plan));
 }
 
 TEST_CASE("consumers that take turns post a tile once") {

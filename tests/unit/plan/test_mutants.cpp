@@ -188,13 +188,13 @@ TEST_CASE("caught: cluster-mates apart") {
     if (plan.kernel.cluster == 1) continue;
     const std::string text = verdict(plan, [](Plan& mutant) {
       std::vector<tilepost_tile_t>& tiles = mutant.map.tiles;
-      std::swap(tiles[0], tiles[1]);
-      const auto fix = [&](size_t t) {
-        const int64_t columns = (mutant.n + mutant.kernel.tile_n - 1) / mutant.kernel.tile_n;
-        if (tiles[t].row >= 0)
-          mutant.map.positions[tiles[t].m * columns + tiles[t].n] = static_cast<int32_t>(t);
-      };
-      fix(0), fix(1);
+      size_t other = 1;  // a stored tile of another column takes the place of a mate
+      while (tiles[other].n == tiles[0].n || tiles[other].row < 0) ++other;
+      std::swap(mutant.map.tiles[1], mutant.map.tiles[other]);
+      for (int32_t& position : mutant.map.positions)
+        position = position == 1                             ? static_cast<int32_t>(other)
+                   : position == static_cast<int32_t>(other) ? 1
+                                                             : position;
     });
     INFO(text);
     REQUIRE(text.find("cluster-mates") != std::string::npos);

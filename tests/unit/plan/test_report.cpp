@@ -61,7 +61,7 @@ TEST_CASE("the JSON's tile rows are the whole schedule") {
       REQUIRE(cell(0) == static_cast<int64_t>(t));
       for (int64_t i = 0; i < cell(1); ++i, ++t) {
         const tilepost_tile_t& tile = plan.map.tiles.at(t);
-        REQUIRE(tile.m == cell(2) + i);
+        REQUIRE(tile.m == cell(2) + i * plan.kernel.tile_m);
         REQUIRE(tile.n == cell(3));
         REQUIRE(tile.row == (cell(4) < 0 ? -1 : cell(4) + i * plan.kernel.tile_m));
         REQUIRE(tile.group == cell(5));

@@ -61,10 +61,28 @@ TEST_CASE("an override reaches into a schedule that is auto, and can make it aut
   CHECK(four.spec->gemm.out.value == ElementType::f16);
 }
 
+TEST_CASE("an override turns a size into a bound and back") {
+  const Outcome any = read(kMinimal, {{"gemm.m.max", "4096"}});
+  REQUIRE(any.spec.has_value());
+  CHECK(any.spec->gemm.any_m);
+  CHECK(any.spec->gemm.m.value == 4096);
+  CHECK(read(kMinimal, {{"gemm.m", "{max: 8}"}, {"gemm.m.max", "16"}}).spec->gemm.m.value == 16);
+  const Outcome one = read(kMinimal, {{"gemm.m.max", "4096"}, {"gemm.m", "7"}});
+  REQUIRE(one.spec.has_value());
+  CHECK_FALSE(one.spec->gemm.any_m);
+  CHECK(one.spec->gemm.m.value == 7);
+  CHECK(read(kMinimal, {{"gemm.m.max", "0"}}).log ==
+        "<command line>:1:15: error: gemm.m.max must be a whole number from 1 to 2147482624; got "
+        "'0'\n"
+        "-D gemm.m.max=0\n"
+        "              ^\n");
+}
+
 TEST_CASE("an error in an override shows the override") {
   const Outcome outcome = read(kMinimal, {{"gemm.m", "0"}});
   CHECK(outcome.log ==
-        "<command line>:1:11: error: gemm.m must be a whole number from 1 to 2147482624; got '0'\n"
+        "<command line>:1:11: error: gemm.m must be a whole number from 1 to 2147482624, or {max: "
+        "such a number}; got '0'\n"
         "-D gemm.m=0\n"
         "          ^\n");
 }
@@ -75,7 +93,10 @@ TEST_CASE("an override of no field is refused with what is near") {
   CHECK(has(message("m"), "unknown field 'm', did you mean 'gemm.m'?"));
   CHECK(has(message("layout"), "did you mean 'gemm.layout' or 'schedule.layout'?"));
   CHECK(has(message("shedule.groups"), "did you mean 'schedule.groups'?"));
-  CHECK(has(message("gemm.m.max"), "unknown field 'gemm.m.max'"));
+  CHECK(has(message("gemm.n.max"), "unknown field 'gemm.n.max'"));
+  CHECK(has(message("gemm.m.max.max"), "unknown field 'gemm.m.max.max'"));
+  CHECK(has(message("gemm.m.mx"), "unknown field 'gemm.m.mx'"));
+  CHECK(has(message(".max"), "unknown field '.max'"));
   CHECK(has(message(""), "unknown field ''"));
   CHECK(has(message("."), "unknown field '.'"));
 }

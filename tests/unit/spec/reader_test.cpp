@@ -95,6 +95,7 @@ TEST_CASE("every choice is read and named alike") {
       if (field.path == "gemm.b" || field.path == "gemm.out")
         overrides.push_back({"gemm.a", choice.text.str()});
       if (field.path == "gemm.accumulate") overrides.push_back({"gemm.a", "e4m3"});
+      if (field.path == "routing") overrides.push_back({"pattern", "gemm_all_to_all"});
       const Outcome outcome = read(kMinimal, overrides);
       INFO(outcome.log);
       CHECK(outcome.spec.has_value());
@@ -104,6 +105,10 @@ TEST_CASE("every choice is read and named alike") {
     CHECK(choice.text == name_of(static_cast<Arch>(choice.value)));
   CHECK(name_of(Pattern::gemm_all_reduce) == std::string("gemm_all_reduce"));
   CHECK(name_of(Pattern::gemm) == std::string("gemm"));
+  CHECK(name_of(Pattern::gemm_reduce_scatter) == std::string("gemm_reduce_scatter"));
+  CHECK(name_of(Pattern::gemm_all_to_all) == std::string("gemm_all_to_all"));
+  CHECK(name_of(Pattern::all_gather_gemm) == std::string("all_gather_gemm"));
+  CHECK(name_of(Routing::splits) == std::string("splits"));
   CHECK(name_of(ElementType::f16) == std::string("f16"));
   CHECK(name_of(ElementType::e4m3) == std::string("e4m3"));
   CHECK(name_of(GemmLayout::nn) == std::string("nn"));
@@ -113,6 +118,7 @@ TEST_CASE("every choice is read and named alike") {
   CHECK(name_of(Transport::none) == std::string("none"));
   CHECK(name_of(Wait::stream) == std::string("stream"));
   CHECK(name_of(Consumer::unpermute) == std::string("unpermute"));
+  CHECK(name_of(Consumer::residual_rms_norm) == std::string("residual_rms_norm"));
 }
 
 TEST_CASE("numbers are decimal and whole") {
@@ -124,7 +130,8 @@ TEST_CASE("numbers are decimal and whole") {
 
 TEST_CASE("every bound holds at its edge") {
   for (const Field& field : fields()) {
-    if (field.kind != FieldKind::integer || field.path == "tilepost") continue;
+    const bool is_number = field.kind == FieldKind::integer || field.kind == FieldKind::size;
+    if (!is_number || field.path == "tilepost") continue;
     CAPTURE(field.path.str());
     const auto accepted = [&](int64_t number) {
       return read(kMinimal, {{field.path.str(), std::to_string(number)}}).spec.has_value();
@@ -171,14 +178,9 @@ TEST_CASE("values of format 1 that come later say so") {
     CHECK(has(error, "is not supported by this version; supported: "));
     return error;
   };
-  for (const char* pattern : {"gemm_reduce_scatter", "gemm_all_to_all", "all_gather_gemm"})
-    CHECK(has(later("pattern", pattern), "supported: one of gemm_all_reduce, gemm"));
-  CHECK(has(later("gemm", "{m: {max: 16384}, n: 1, k: 1, a: bf16}"), "a run-time m"));
   CHECK(has(later("gemm", "{m: 1, n: 1, k: 1, a: bf16, out: f32}"), "one of bf16, f16"));
   for (const char* transport : {"nccl_symmetric", "copy_engine", "peer"})
     later("arch", "sm_80\ntransport: " + std::string(transport));
-  for (const char* consumer : {"rms_norm", "residual_rms_norm"})
-    later("arch", "sm_80\nconsumer: " + std::string(consumer));
   later("arch", "sm_80\nkernel: {file: my.cu, function: f, output: C}");
 }
 
@@ -187,6 +189,35 @@ TEST_CASE("architectures are one or a set, the host alone") {
   CHECK(has(error_of(with_line("arch", "arch: [sm_80, sm_80]")), "arch lists 'sm_80' twice"));
   CHECK(has(error_of(with_line("arch", "arch: []")), "got an empty list"));
   CHECK(has(error_of(with_line("arch", "arch: sm_90")), "did you mean 'sm_90a'?"));
+}
+
+TEST_CASE("m is a number or a bound") {
+  const auto gemm = [](const std::string& m) {
+    return with_line("gemm", "gemm: {m: " + m + ", n: 64, k: 7, a: bf16}");
+  };
+  CHECK_FALSE(read(gemm("16384")).spec->gemm.any_m);
+  const Outcome outcome = read(gemm("{max: 16384}"));
+  INFO(outcome.log);
+  REQUIRE(outcome.spec.has_value());
+  CHECK(outcome.spec->gemm.any_m);
+  CHECK(outcome.spec->gemm.m.value == 16384);
+  CHECK(outcome.spec->gemm.m.given());
+  CHECK(read(gemm("{max: 2147482624}")).spec.has_value());
+  CHECK(has(error_of(gemm("{max: 2147482625}")),
+            "gemm.m.max must be a whole number from 1 to 2147482624; got '2147482625'"));
+  CHECK(has(error_of(gemm("{max: {max: 3}}")), "got a mapping"));
+  CHECK(has(error_of(gemm("{max: 0x10}")), "gemm.m.max must be a whole number"));
+  CHECK(has(error_of(gemm("{}")),
+            "gemm.m must be a whole number from 1 to 2147482624, or {max: "
+            "such a number}; got a mapping without 'max'"));
+  CHECK(has(error_of(gemm("{mx: 3}")), "unknown key 'mx', did you mean 'max'?"));
+  CHECK(has(error_of(gemm("{max: 3, step: 4}")), "unknown key 'step'; gemm.m has max"));
+  CHECK(has(error_of(gemm("[3]")), "gemm.m must be a whole number from"));
+  CHECK(has(error_of(with_line("gemm", "gemm: {m: 8, n: {max: 3}, k: 7, a: bf16}")),
+            "gemm.n must be a whole number from 1 to 2147482624; got a mapping"));
+  CHECK(
+      has(error_of(with_line("gemm", "gemm: {m: {max: 2147482624}, n: 2147482624, k: 1, a: bf16}")),
+          "fewer than 2^46 elements"));
 }
 
 TEST_CASE("unpermute needs the tile layout") {

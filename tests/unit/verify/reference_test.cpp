@@ -115,16 +115,16 @@ TEST_CASE("a 16-bit accumulator leaves the bound") {
 
 TEST_CASE("rows are all checked until that costs too much") {
   const Problem problem{1000, 10, 10, 2, TILEPOST_BF16, TILEPOST_BF16};
-  const std::vector<int64_t> all = rows_to_check(problem, 1e6, 1);
+  const std::vector<int64_t> all = rows_to_check(problem, problem.m, 1e6, 1);
   REQUIRE(all.size() == 1000);
   CHECK(all.front() == 0);
   CHECK(all.back() == 999);
-  const std::vector<int64_t> some = rows_to_check(problem, 20000, 1);
+  const std::vector<int64_t> some = rows_to_check(problem, problem.m, 20000, 1);
   REQUIRE(some.size() == 100);
   CHECK(std::is_sorted(some.begin(), some.end()));
   CHECK(some.front() == 0);
   CHECK(some.back() == 999);
-  CHECK(rows_to_check(problem, 20000, 2) != some);
-  CHECK(rows_to_check(problem, 1, 2) == std::vector<int64_t>{0, 999});
-  CHECK(rows_to_check({1, 10, 10, 2, TILEPOST_BF16, TILEPOST_BF16}, 1, 2).size() == 1);
+  CHECK(rows_to_check(problem, problem.m, 20000, 2) != some);
+  CHECK(rows_to_check(problem, problem.m, 1, 2) == std::vector<int64_t>{0, 999});
+  CHECK(rows_to_check({1, 10, 10, 2, TILEPOST_BF16, TILEPOST_BF16}, 1, 1, 2).size() == 1);
 }

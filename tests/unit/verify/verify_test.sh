@@ -73,12 +73,16 @@ run "$tilepost" verify "$dir/small.yaml" --keep "$dir/small.yaml/below"
 expect "an impossible folder" 3 "error: cannot make folder"
 run "$tilepost" verify "$dir/small.yaml" --sweep ranks=2,0
 expect "a rejected case" 1 "ranks" "note: with ranks=0"
+run "$tilepost" verify "$dir/small.yaml" --m 7
+expect "rows for a plan with one m" 1 "error: --m is for specs with gemm.m '{max: …}'; 'small' is for"
+run "$tilepost" verify "$dir/small.yaml" -D "gemm.m={max: 100}" --m 7,101
+expect "rows beyond the bound" 1 "error: --m must be from 1 to the 100 rows that 'small' is for, got 101"
 
 # ---- What is caught: the kept harness, built again with a fault in the woven header -----------------
 header=$dir/kept/include/tilepost/host/woven.h
 cp "$header" "$dir/woven.h"
 tile='  return Tile{entry.m, entry.n, entry.row, entry.group};'
-post='  __atomic_fetch_add(view.counters'
+post='  if constexpr (!kWaits) __atomic_fetch_add('
 grep -qF "$tile" "$header" && grep -qF "$post" "$header" || {
   echo "FAILED: woven.h has changed: adapt this test's faults"
   failures=$((failures + 1))
@@ -103,9 +107,9 @@ fault "no fault" ok -e 's/^$//'
 fault "a wrong map" "first difference at" -e "s|^  return Tile{entry.m, entry.n, entry.row.*|  const int last = view.num_tiles - 1;\\
   const int other = position == 0 ? last : position == last ? 0 : position;\\
   return Tile{entry.m, entry.n, view.tiles[other].row, entry.group};|"
-fault "a missing signal" "TILEPOST_TIMEOUT" -e "s|^$post|  if (tile.m + tile.n > 0) __atomic_fetch_add(view.counters|"
+fault "a missing signal" "TILEPOST_TIMEOUT" -e "s|^$post|  if (tile.m + tile.n > 0) __atomic_fetch_add(|"
 fault "a signal before the store" "first difference at" -e 's|^#include "tilepost/layout.h"|#include <unistd.h>\n&|' \
-  -e "s|^$post|  if (tile.m < 0) __atomic_fetch_add(view.counters|" \
+  -e "s|^$post|  if (tile.m < 0) __atomic_fetch_add(|" \
   -e "s|^  return Tile{entry.m, entry.n, entry.row.*|  __atomic_fetch_add(view.counters + int64_t{entry.group} * TILEPOST_COUNTER_STRIDE, 1u, __ATOMIC_RELEASE);\\
   usleep(20000);\\
 &|"

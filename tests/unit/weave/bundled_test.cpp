@@ -31,7 +31,7 @@ void check_bundled(const WeaveRequest& request) {
   CHECK(woven.body.find("tilepost::tunable") == std::string::npos);
   CHECK(woven.body.find("#include") == std::string::npos);
   CHECK(woven.body.find("\n\n\n") == std::string::npos);
-  for (const char* mark : {"num_tiles", "tile", "tile_done", "out", "out_coord"}) {
+  for (const char* mark : {"num_tiles", "tile", "input_ready", "tile_done", "out", "out_coord"}) {
     CHECK(woven.body.find(std::string("tilepost::") + mark + "(") == std::string::npos);
   }
   CHECK(woven.body.find("tilepost::woven::tile_done(view_, ") != std::string::npos);
@@ -95,6 +95,24 @@ TEST_CASE("the sm_90a kernel is woven for every cluster") {
     request.tunables = {{"CLUSTER", cluster}, {"ELEMENT", "tilepost::DType::f16"}};
     request.arch_guard = "TILEPOST_ARCH_SM_90A";
     check_bundled(request);
+  }
+}
+
+TEST_CASE("the sm_90a kernel is woven with rows routed one by one or by TMA, never both") {
+  WeaveRequest request = bundled("gemm_sm90", ".cu");
+  request.tunables = {{"ROUTED", "1"}};
+  check_bundled(request);
+  CHECK(weave_kernel(request).body.find("out_coord") == std::string::npos);
+  request.tunables = {{"ROUTED", "0"}};
+  CHECK(weave_kernel(request).body.find("WarpStores") == std::string::npos);
+}
+
+TEST_CASE("where A arrives while they run, the kernels wait for it") {
+  for (const char* kernel : {"gemm_sm80", "gemm_sm90", "gemm_host"}) {
+    WeaveRequest request = bundled(kernel, kernel == std::string("gemm_host") ? ".cpp" : ".cu");
+    request.waits = true;
+    check_bundled(request);
+    CHECK(weave_kernel(request).body.find("woven::input_ready(view_, ") != std::string::npos);
   }
 }
 

@@ -2,7 +2,7 @@
 //   out[1024, 1024] = sum over 4 ranks of A[1024, 1024] * B[1024, 1024]^T, bf16 in, bf16 out
 //   sm_80: gemm_sm80, tile 128x128, 1 wave in 1 group, panel layout
 //   sm_90a: gemm_sm90, tile 128x128, 1 wave in 1 group, panel layout
-//   plan b6a4ebf5477f5deb
+//   plan aa004a6149afb49d
 #ifndef TILEPOST_GENERATED_BOTH_H
 #define TILEPOST_GENERATED_BOTH_H
 
@@ -22,7 +22,7 @@ const tilepost_program_t* both_program(void);
 
 namespace both {
 
-inline constexpr int64_t kM = 1024;  // rows of A and of the result
+inline constexpr int64_t kM = 1024;  // rows of the product
 inline constexpr int64_t kN = 1024;  // columns of the result
 inline constexpr int64_t kK = 1024;  // products of a sum, on each rank
 inline constexpr int kRanks = 4;

@@ -1,0 +1,76 @@
+// The table's rows of operations measured from end to end.
+#include "generator/bench/report.h"
+#include "llvm/Support/FormatVariadic.h"
+
+namespace tilepost {
+namespace {
+
+constexpr RatioKind kAgainstSequence{"", "ours", "sequence"}, kFused{"", "fused", "sequence"};
+constexpr const char* kRow =
+    "{0,-10}{1,-20} {2,-18} {3,-11}{4,-25}{5,-22}{6,8}{7,10}{8,10}{9,9}{10,9}{11,8}{12,14}{13,9}"
+    "{14,10}{15,9}{16,10}";
+
+std::string pattern_of(const Plan& plan) {
+  std::string text = name_of(plan.pattern);
+  if (plan.pattern == Pattern::gemm_all_to_all) text += std::string(" ") + name_of(plan.routing);
+  return text + "/" + std::to_string(plan.ranks);
+}
+
+std::string schedule_of(const Plan& plan) {
+  if (plan.transport == Transport::none) return std::string(name_of(plan.layout)) + ", no overlap";
+  const int sms = (plan.gemm_ctas + plan.kernel.ctas_per_sm - 1) / plan.kernel.ctas_per_sm;
+  return llvm::formatv("{0} {1}g {2}+{3}/{4}", name_of(plan.layout), plan.cuts.size(), sms,
+                       plan.comm_ctas, plan.comm_lanes);
+}
+
+std::string median_of(const ModeSamples* samples, const char* variant) {
+  if (samples == nullptr) return "-";
+  const auto found = samples->us.find(variant);
+  if (found == samples->us.end() || found->second.empty()) return "-";
+  return llvm::formatv("{0:F1}", summarise(found->second).median);
+}
+
+std::string ratio_of(const ModeSamples* samples, const RatioKind& kind) {
+  const std::vector<double> ratios =
+      samples == nullptr ? std::vector<double>{} : ratios_of(*samples, kind);
+  if (ratios.empty()) return "-";
+  return llvm::formatv("{0:F3}", summarise(ratios).median);
+}
+
+std::string quartiles_of(const ModeSamples& samples) {
+  const Summary summary = summarise(ratios_of(samples, kAgainstSequence));
+  return summary.n == 0 ? "-" : llvm::formatv("{0:F3}-{1:F3}", summary.p25, summary.p75).str();
+}
+
+// PyTorch's time over ours: not of the same rounds, so of the medians.
+std::string against_torch(const ModeSamples& ours, const ModeSamples* torch) {
+  if (torch == nullptr || torch->us.count("fused") == 0 || ours.us.count("ours") == 0) return "-";
+  return llvm::formatv(
+      "{0:F3}", summarise(torch->us.at("fused")).median / summarise(ours.us.at("ours")).median);
+}
+
+}  // namespace
+
+std::string overlap_head() {
+  return llvm::formatv(kRow, "#overlap", "name", "m x n x k", "types", "pattern/ranks",
+                       "groups, SMs+CTAs/lanes", "#wrong", "ours us", "seq us", "gemm us",
+                       "coll us", "ratio", "quartiles", "plan us", "torch us", "own x", "torch/us")
+             .str() +
+         "\n";
+}
+
+std::string overlap_row(const VerifyProgram& program, const ProgramSamples& samples,
+                        const ModeSamples& mode) {
+  const Plan& plan = program.plans.front();
+  const bool single = mode.mode == "overlap";
+  const ModeSamples* const torch = single ? samples.mode("torch") : nullptr;
+  return llvm::formatv(
+      kRow, mode.mode, program.name, llvm::formatv("{0}x{1}x{2}", plan.m, plan.n, plan.k).str(),
+      std::string(name_of(plan.input)) + " " + name_of(plan.operands), pattern_of(plan),
+      schedule_of(plan), 0, median_of(&mode, "ours"), median_of(&mode, "sequence"),
+      median_of(&mode, "gemm"), median_of(&mode, "collective"), ratio_of(&mode, kAgainstSequence),
+      quartiles_of(mode), single ? llvm::formatv("{0:F1}", plan.prediction.total).str() : "-",
+      median_of(torch, "fused"), ratio_of(torch, kFused), against_torch(mode, torch));
+}
+
+}  // namespace tilepost

@@ -1,0 +1,37 @@
+// PyTorch's fused operations at the same points, measured by a script that the tool carries
+// (runtime/bench/async_tp.py) in a Python of the user's.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "generator/bench/records.h"
+#include "generator/verify/programs.h"
+#include "generator/verify/work_dir.h"
+
+namespace tilepost {
+
+// One run of the script: everything that one command line can ask for.
+struct TorchRun {
+  Pattern pattern;
+  int ranks;
+  ElementType type;
+  std::vector<std::string> shapes;  // "8192x8192x2048", each once
+};
+
+// What PyTorch has a fused operation for: gemm_reduce_scatter and all_gather_gemm of 16-bit types,
+// layout tn, without epilogue and consumers, on as many GPUs as there are.
+std::vector<TorchRun> torch_runs(const std::vector<VerifyProgram>& programs, int gpus);
+
+// Adds what the script wrote for `run` to every program that it is about, as mode "torch" with the
+// variants "fused" and "sequence", or as a note where there is no time. False if `json` is none of
+// its files.
+bool take_torch(llvm::StringRef json, const TorchRun& run,
+                const std::vector<VerifyProgram>& programs, BenchLog& log);
+
+// Runs them all with the Python `python`. What could not be measured becomes notes of the programs.
+void measure_torch(const std::string& python, int rounds, uint64_t seed,
+                   const std::vector<VerifyProgram>& programs, int gpus, const WorkDir& dir,
+                   BenchLog& log, Progress& progress);
+
+}  // namespace tilepost

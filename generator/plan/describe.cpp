@@ -1,0 +1,183 @@
+#include "generator/plan/describe.h"
+
+#include <cstdio>
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/FormatVariadic.h"
+
+namespace tilepost {
+namespace {
+
+using llvm::formatv;
+
+std::string shape(int64_t rows, int64_t columns) {
+  return formatv("[{0}, {1}]", rows, columns);
+}
+
+const char* kind_name(StepKind kind) {
+  switch (kind) {
+    case StepKind::all_reduce:
+      return "all_reduce";
+    case StepKind::reduce_scatter:
+      return "reduce_scatter";
+    case StepKind::send:
+      return "send";
+    case StepKind::receive:
+      return "receive";
+    case StepKind::own_rows:
+      return "own_rows";
+    case StepKind::all_gather:
+      return "all_gather";
+    case StepKind::send_rows:
+      return "send_rows";
+    case StepKind::receive_rows:
+      return "receive_rows";
+  }
+  llvm_unreachable("step");
+}
+
+std::string routed_to(const Plan& plan) {
+  switch (plan.routing) {
+    case Routing::even:
+      return "an equal part of each rank's rows";
+    case Routing::splits:
+      return "each rank's split for this rank";
+    case Routing::rows:
+      return "each rank's rows routed to this rank";
+  }
+  llvm_unreachable("routing");
+}
+
+}  // namespace
+
+std::string describe_product(const Plan& plan, const std::string& out) {
+  const bool nn = plan.operands == GemmLayout::nn;
+  const std::string a = "A" + shape(plan.m, plan.k);
+  const std::string b = "B" + (nn ? shape(plan.k, plan.n) : shape(plan.n, plan.k) + "^T");
+  const std::string whole = out + shape(plan.m, plan.n) + " = ";
+  const int64_t share = share_rows(map_of(plan));
+  switch (plan.pattern) {
+    case Pattern::gemm:
+      return whole + a + " * " + b;
+    case Pattern::gemm_all_reduce:
+      return whole + formatv("sum over {0} ranks of ", plan.ranks).str() + a + " * " + b;
+    case Pattern::gemm_reduce_scatter:
+      return out + shape(share, plan.n) +
+             formatv(" = this rank's rows of the sum over {0} ranks of ", plan.ranks).str() + a +
+             " * " + b;
+    case Pattern::gemm_all_to_all:
+      return formatv("{0}[rows, {1}] = {2}, {3} ranks, of ", out, plan.n, routed_to(plan),
+                     plan.ranks)
+                 .str() +
+             a + " * " + b;
+    case Pattern::all_gather_gemm:
+      return whole + a + formatv(", {0} rows from each of {1} ranks, * ", share, plan.ranks).str() +
+             b;
+  }
+  llvm_unreachable("pattern");
+}
+
+const char* name_of(Division division) {
+  switch (division) {
+    case Division::rows:
+      return "rows";
+    case Division::shares:
+      return "shares";
+    case Division::columns:
+      return "columns";
+    case Division::arrivals:
+      return "arrivals";
+  }
+  llvm_unreachable("division");
+}
+
+std::string number_text(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.9g", value);
+  return text;
+}
+
+const char* collective_name(Pattern pattern) {
+  switch (pattern) {
+    case Pattern::gemm:
+      return "";
+    case Pattern::gemm_all_reduce:
+      return "AllReduce";
+    case Pattern::gemm_reduce_scatter:
+      return "ReduceScatter";
+    case Pattern::gemm_all_to_all:
+      return "AllToAll";
+    case Pattern::all_gather_gemm:
+      return "AllGather";
+  }
+  llvm_unreachable("pattern");
+}
+
+const char* sequence_text(Pattern pattern) {
+  return pattern == Pattern::all_gather_gemm ? "one collective, then the GEMM on all SMs"
+                                             : "the GEMM on all SMs, then one collective";
+}
+
+const char* panel_text(Pattern pattern) {
+  switch (pattern) {
+    case Pattern::gemm:
+      return "the output is row-major";
+    case Pattern::gemm_all_reduce:
+      return "groups of whole rows are contiguous in a row-major output";
+    case Pattern::gemm_reduce_scatter:
+    case Pattern::gemm_all_to_all:
+      return "every rank ends with whole rows, in order and row-major";
+    case Pattern::all_gather_gemm:
+      return "nothing is sent after the GEMM, its output is row-major";
+  }
+  llvm_unreachable("pattern");
+}
+
+std::vector<Step> planned_steps(const Plan& plan, size_t group) {
+  if (plan.routing != Routing::even) return {};
+  const Exchange exchange = exchange_of(plan);
+  const bool counted = plan.pattern == Pattern::gemm_all_to_all;
+  const RowCounts counts = counted ? even_counts(exchange) : RowCounts();
+  return steps_of(exchange, plan.map, static_cast<int>(group), 0, counts);
+}
+
+std::string describe_step(const Step& step) {
+  const std::string kind = kind_name(step.kind);
+  switch (step.kind) {
+    case StepKind::all_reduce:
+      return formatv("{0} {1}, {2}", kind, step.from, step.count);
+    case StepKind::reduce_scatter: {
+      const std::string text =
+          formatv("{0} {1} -> {2}, {3} for each rank", kind, step.from, step.to, step.count);
+      return step.keep == step.count ? text : text + formatv(", {0} kept", step.keep).str();
+    }
+    case StepKind::all_gather:
+      return formatv("{0} {1}, {2} from each rank", kind, step.from, step.count);
+    case StepKind::own_rows:
+      return formatv("{0} {1} -> {2}, {3}", kind, step.from, step.to, step.count);
+    case StepKind::send:
+    case StepKind::send_rows:
+      return formatv("{0} {1} to rank {2}, {3}", kind, step.from, step.peer, step.count);
+    case StepKind::receive:
+    case StepKind::receive_rows:
+      return formatv("{0} {1} from rank {2}, {3}", kind, step.to, step.peer, step.count);
+  }
+  llvm_unreachable("step");
+}
+
+std::string count_steps(const Plan& plan, size_t group) {
+  if (plan.routing != Routing::even) return "as routed";
+  std::vector<std::pair<StepKind, int>> kinds;
+  for (const Step& step : planned_steps(plan, group)) {
+    auto it = llvm::find_if(kinds, [&](const auto& kind) { return kind.first == step.kind; });
+    if (it == kinds.end()) it = kinds.insert(it, {step.kind, 0});
+    ++it->second;
+  }
+  std::string text;
+  for (const auto& [kind, count] : kinds)
+    text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + kind_name(kind);
+  return text;
+}
+
+}  // namespace tilepost

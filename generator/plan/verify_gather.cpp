@@ -1,0 +1,216 @@
+#include <numeric>
+
+#include "generator/plan/make_plan.h"
+#include "generator/plan/verify_parts.h"
+#include "llvm/Support/FormatVariadic.h"
+
+namespace tilepost {
+namespace {
+
+using llvm::formatv;
+
+// Rows [first, end) of A that are there once `group` has arrived.
+struct Arrival {
+  int64_t first, end;
+  int group;
+};
+
+class GatherCheck {
+ public:
+  GatherCheck(const Plan& plan, const Traffic& traffic, Findings& findings)
+      : plan_(plan),
+        traffic_(traffic),
+        findings_(findings),
+        geometry_(plan),
+        arrivals_(plan.ranks) {}
+
+  void group(int g) {
+    sends_.assign(static_cast<size_t>(plan_.ranks) * plan_.ranks, {});
+    std::vector<std::vector<Step>> steps;
+    for (int rank = 0; rank < plan_.ranks; ++rank) steps.push_back(traffic_.steps(g, rank));
+    int calls = 0;
+    for (int rank = 0; rank < plan_.ranks; ++rank)
+      for (const Step& step : steps[rank]) {
+        if (!take(g, rank, step)) return;
+        calls += step.kind == StepKind::all_gather;
+      }
+    if (calls % plan_.ranks != 0)
+      return findings_.add(
+          formatv("group {0}: {1} of {2} ranks call the AllGather", g, calls, plan_.ranks));
+    for (int rank = 0; rank < plan_.ranks; ++rank)
+      for (const Step& step : steps[rank])
+        if (step.kind == StepKind::receive_rows && !take_receive(g, rank, step)) return;
+    for (const SendQueue& left : sends_)
+      if (!left.empty()) return fault(g, 0, left.front(), "is never received");
+  }
+
+  // Whether all rows arrive at the rank, each once, and with the group that the cuts say.
+  void rows(int rank) {
+    std::vector<Arrival>& arrivals = arrivals_[rank];
+    std::sort(arrivals.begin(), arrivals.end(),
+              [](const Arrival& x, const Arrival& y) { return x.first < y.first; });
+    int64_t row = 0;
+    for (const Arrival& arrival : arrivals) {
+      if (arrival.first != row)
+        return findings_.add(
+            formatv("rank {0}: row {1} of A arrives, expected {2}", rank, arrival.first, row));
+      row = arrival.end;
+      if (plan_.division == Division::arrivals && !as_cut(rank, arrival)) return;
+    }
+    if (row != geometry_.m)
+      findings_.add(formatv("rank {0}: {1} of {2} rows of A arrive", rank, row, geometry_.m));
+  }
+
+  // Whether every tile waits for the last of the rows it reads, and for nothing later.
+  void tiles(int rank, const TileMap& map) {
+    const std::vector<int> last = last_arrivals(rank);
+    for (size_t t = 0; t < map.tiles.size() && !findings_.full(); ++t) {
+      const tilepost_tile_t& tile = map.tiles[t];
+      if (tile.row < 0) continue;
+      const int needed = last[tile.m / geometry_.tile_m];
+      if (tile.group != needed)
+        findings_.add(
+            formatv("rank {0}, position {1}: a tile that reads rows from {2} on waits "
+                    "for group {3}, the last of them arrive with group {4}",
+                    rank, t, tile.m, tile.group, needed));
+    }
+  }
+
+ private:
+  void fault(int g, int rank, const Step& step, const char* what) {
+    findings_.add(
+        formatv("group {0}, rank {1}: a step from {2} to {3} of {4} elements, peer {5}, "
+                "{6}",
+                g, rank, step.from, step.to, step.count, step.peer, what));
+  }
+
+  int64_t own_begin(int rank) const { return std::min(rank * geometry_.share, geometry_.m); }
+  SendQueue& sends(int from, int to) { return sends_[from * plan_.ranks + to]; }
+  void arrive(int rank, int64_t element, int64_t count, int g) {
+    arrivals_[rank].push_back({element / plan_.k, (element + count) / plan_.k, g});
+  }
+
+  // Everything but receiving.
+  bool take(int g, int rank, const Step& step) {
+    const bool right = step.kind == StepKind::own_rows     ? take_own(g, rank, step)
+                       : step.kind == StepKind::all_gather ? take_all(g, rank, step)
+                       : step.kind == StepKind::send_rows  ? take_send(rank, step)
+                                                           : step.kind == StepKind::receive_rows;
+    if (!right) fault(g, rank, step, "is none of this rank's");
+    return right;
+  }
+
+  // First of all, because the others send what it brings.
+  bool take_own(int g, int rank, const Step& step) {
+    const bool right = g == 0 && arrivals_[rank].empty() && step.from == 0 &&
+                       step.to == own_begin(rank) * plan_.k &&
+                       step.count == geometry_.rows_of(rank) * plan_.k;
+    if (right) arrive(rank, step.to, step.count, g);
+    return right;
+  }
+
+  // In place: rank r's rows are at r * count already.
+  bool take_all(int g, int rank, const Step& step) {
+    const int64_t count = geometry_.share * plan_.k;
+    if (step.to != 0 || step.count != count || step.from != rank * count || !has_own(rank) ||
+        geometry_.share * plan_.ranks != geometry_.m)
+      return false;
+    for (int peer = 0; peer < plan_.ranks; ++peer)
+      if (peer != rank) arrive(rank, peer * count, count, g);
+    return true;
+  }
+
+  bool take_send(int rank, const Step& step) {
+    const int64_t begin = own_begin(rank) * plan_.k;
+    const int64_t end = begin + geometry_.rows_of(rank) * plan_.k;
+    if (step.peer < 0 || step.peer >= plan_.ranks || step.peer == rank || step.count <= 0 ||
+        step.from < begin || step.from + step.count > end || step.from % plan_.k != 0 ||
+        step.count % plan_.k != 0 || !has_own(rank))
+      return false;
+    sends(rank, step.peer).steps.push_back(step);
+    return true;
+  }
+
+  bool take_receive(int g, int rank, const Step& step) {
+    const bool peer = step.peer >= 0 && step.peer < plan_.ranks;
+    SendQueue* from = peer ? &sends(step.peer, rank) : nullptr;
+    if (!peer || from->empty() || from->front().count != step.count ||
+        from->front().from != step.to) {
+      fault(g, rank, step, "receives what is not sent");
+      return false;
+    }
+    ++from->next;
+    arrive(rank, step.to, step.count, g);
+    return true;
+  }
+
+  bool has_own(int rank) const { return !arrivals_[rank].empty() || geometry_.rows_of(rank) == 0; }
+
+  // Of another share, what lies between the group's cuts; of the own one, everything.
+  bool as_cut(int rank, const Arrival& arrival) {
+    const bool own = arrival.first / geometry_.share == rank;
+    const int64_t within = arrival.first % geometry_.share;
+    const int64_t end = within + arrival.end - arrival.first;
+    const int64_t first = arrival.group == 0 ? 0 : plan_.cuts[arrival.group - 1];
+    if (own ? arrival.group == 0
+            : arrival.group > 0 && within == first * geometry_.tile_m &&
+                  end <= int64_t{plan_.cuts[arrival.group]} * geometry_.tile_m)
+      return true;
+    findings_.add(
+        formatv("rank {0}: rows {1} to {2} arrive with group {3}, whose cuts say "
+                "otherwise",
+                rank, arrival.first, arrival.end, arrival.group));
+    return false;
+  }
+
+  // By tile row, the group that brings the last of its rows.
+  std::vector<int> last_arrivals(int rank) const {
+    std::vector<int> last(static_cast<size_t>(geometry_.tile_rows()), 0);
+    for (const Arrival& arrival : arrivals_[rank])
+      for (int64_t t = arrival.first / geometry_.tile_m; t * geometry_.tile_m < arrival.end; ++t)
+        last[t] = std::max(last[t], arrival.group);
+    return last;
+  }
+
+  const Plan& plan_;
+  const Traffic& traffic_;
+  Findings& findings_;
+  const Geometry geometry_;
+  std::vector<SendQueue> sends_;  // of the group, [from][to]
+  std::vector<std::vector<Arrival>> arrivals_;
+};
+
+// The ranks whose own tile tables are looked at: all, or of very large ones the first, the last and
+// one between.
+std::vector<int> ranks_to_check(const Plan& plan) {
+  constexpr int64_t kMostTiles = int64_t{1} << 20;
+  const int ranks = plan.ranks;
+  std::vector<int> chosen = {0, ranks / 2, ranks - 1};
+  if (static_cast<int64_t>(plan.map.tiles.size()) * ranks <= kMostTiles) {
+    chosen.resize(ranks);
+    std::iota(chosen.begin(), chosen.end(), 0);
+  }
+  chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
+  return chosen;
+}
+
+}  // namespace
+
+void verify_gather(const Plan& plan, const Traffic& traffic, Findings& findings) {
+  GatherCheck check(plan, traffic, findings);
+  for (size_t g = 0; g < plan.cuts.size() && findings.empty(); ++g)
+    check.group(static_cast<int>(g));
+  for (int rank = 0; rank < plan.ranks && findings.empty(); ++rank) check.rows(rank);
+  if (plan.division != Division::arrivals || !findings.empty()) return;
+  for (const int rank : ranks_to_check(plan)) {
+    if (rank == 0) {
+      check.tiles(rank, plan.map);
+    } else {
+      const TileMap map = build_tile_map(map_of(plan), {.rank = rank, .splits = {}});
+      if (verify_tiles(plan, map, findings)) check.tiles(rank, map);
+    }
+    if (!findings.empty()) return;
+  }
+}
+
+}  // namespace tilepost

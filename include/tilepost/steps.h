@@ -1,0 +1,112 @@
+// What ranks exchange for each group: a list of steps that any transport can carry out.
+//
+// The planner verifies with this code that every byte is sent once and lands once; the transports
+// of both targets execute it.
+#ifndef TILEPOST_STEPS_H
+#define TILEPOST_STEPS_H
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "tilepost/tile_map.h"
+
+namespace tilepost {
+
+// The problem as far as communication goes.
+struct Exchange {
+  tilepost_pattern_t pattern;
+  tilepost_routing_t routing;
+  int ranks;
+  int64_t k;           // all_gather_gemm: elements of a row of A
+  bool overlaps;       // steps follow groups; if not, group 0's steps are all there is
+  tilepost_map_t map;  // its cuts outlive this
+};
+
+Exchange exchange_of(const tilepost_plan_t& plan);
+
+enum class StepKind {
+  all_reduce,      // send buffer, in place: from == to
+  reduce_scatter,  // send buffer -> out; `count` elements for every rank
+  send,            // send buffer -> peer
+  receive,         // peer -> out
+  own_rows,        // AllGather: a -> gathered, this rank's share
+  all_gather,      // AllGather: gathered, in place; `count` elements from every rank
+  send_rows,       // AllGather: gathered -> peer
+  receive_rows,    // AllGather: peer -> gathered
+};
+
+// One operation. Sends to and receives from oneself are pairs like all others. Between two ranks
+// the sends of a group and their receives come in the same order.
+struct Step {
+  StepKind kind;
+  int peer;      // send, receive
+  int64_t from;  // first element read; of the first rank's part for reduce_scatter
+  int64_t to;    // first element written
+  int64_t count;
+  int64_t keep;  // reduce_scatter: how many of the `count` received lie in out; fewer on ranks
+                 // whose share is short, where the rest must not be written
+};
+
+// Rows that every rank sends to every rank in every group: gemm_all_to_all.
+class RowCounts {
+ public:
+  RowCounts() = default;
+  RowCounts(int ranks, int groups)
+      : ranks_(ranks), groups_(groups), rows_(static_cast<size_t>(ranks) * groups * ranks) {}
+  int64_t& at(int source, int group, int destination) {
+    return rows_[index(source, group, destination)];
+  }
+  int64_t at(int source, int group, int destination) const {
+    return rows_[index(source, group, destination)];
+  }
+  // All groups together.
+  int64_t sum(int source, int destination) const;
+  // What arrives at `destination` from the ranks before `source`.
+  int64_t before(int source, int destination) const;
+  int64_t arriving(int destination) const { return before(ranks_, destination); }
+  int ranks() const { return ranks_; }
+  int groups() const { return groups_; }
+  // [groups][ranks] of one source, as ranks exchange them.
+  std::span<int64_t> of(int source) {
+    return std::span(rows_).subspan(static_cast<size_t>(source) * groups_ * ranks_,
+                                    static_cast<size_t>(groups_) * ranks_);
+  }
+
+ private:
+  size_t index(int source, int group, int destination) const {
+    return (static_cast<size_t>(source) * groups_ + group) * ranks_ + destination;
+  }
+  int ranks_ = 0, groups_ = 0;
+  std::vector<int64_t> rows_;
+};
+
+// One rank's route: what its rows do. [ranks] `splits` for routing splits, [m] `destinations` for
+// rows; neither for even.
+struct Route {
+  std::vector<int64_t> counts;  // [groups][ranks] rows to each rank in each group
+  // [m] routing rows: what a tile adds to its `row` for each of its rows to get the destination
+  // row.
+  std::vector<int32_t> row_map;
+};
+Route make_route(const Exchange& exchange, std::span<const int64_t> splits,
+                 std::span<const int32_t> destinations);
+
+// The counts of routing even, the same for everybody.
+RowCounts even_counts(const Exchange& exchange);
+
+// What `rank` does for `group`, in order. `counts` for gemm_all_to_all only.
+std::vector<Step> steps_of(const Exchange& exchange, const TileMap& tile_map, int group, int rank,
+                           const RowCounts& counts);
+
+// Elements of the send buffer that steps read: at least tile_map.send_elements. What kernels do not
+// write there must be finite (zeroed once), because padding is reduced too.
+int64_t send_buffer_elements(const Exchange& exchange, const TileMap& tile_map);
+
+// Elements of out on `rank` in the order in which steps write it (panel: rows x n).
+int64_t received_elements(const Exchange& exchange, const TileMap& tile_map, int rank,
+                          const RowCounts& counts);
+
+}  // namespace tilepost
+
+#endif  // TILEPOST_STEPS_H

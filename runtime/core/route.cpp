@@ -1,0 +1,79 @@
+#include "runtime/core/route.h"
+
+#include <cinttypes>
+
+#include "runtime/core/error.h"
+
+namespace tilepost {
+namespace {
+
+tilepost_result_t check_rows(const tilepost_plan_t& plan, int64_t asked, int64_t& rows) {
+  rows = asked == -1 ? plan.map.m : asked;
+  if (rows == plan.map.m || (plan.any_m != 0 && rows >= 0 && rows < plan.map.m)) return TILEPOST_OK;
+  if (plan.any_m != 0)
+    return fail(TILEPOST_INVALID_ARGUMENT,
+                "tilepost_op_route: m must be from 0 to %" PRId64 ", or -1 for %" PRId64
+                ", got %" PRId64,
+                plan.map.m, plan.map.m, asked);
+  return fail(TILEPOST_INVALID_ARGUMENT,
+              "tilepost_op_route: m is %" PRId64 ", the plan is for %" PRId64
+              " rows only; generate it with 'm: {max: …}' for any number of them",
+              asked, plan.map.m);
+}
+
+tilepost_result_t check_splits(const int64_t* splits, int ranks, int64_t rows) {
+  if (splits == nullptr)
+    return fail(TILEPOST_INVALID_ARGUMENT,
+                "tilepost_op_route: splits is null, but the plan's routing is 'splits'");
+  int64_t sum = 0;
+  for (int rank = 0; rank < ranks; ++rank) {
+    if (splits[rank] < 0 || splits[rank] > rows)
+      return fail(TILEPOST_INVALID_ARGUMENT,
+                  "tilepost_op_route: splits[%d] must be from 0 to the rank's %" PRId64
+                  " rows, got %" PRId64,
+                  rank, rows, splits[rank]);
+    sum += splits[rank];
+  }
+  if (sum == rows) return TILEPOST_OK;
+  return fail(TILEPOST_INVALID_ARGUMENT,
+              "tilepost_op_route: the %d splits sum to %" PRId64 ", the rank has %" PRId64 " rows",
+              ranks, sum, rows);
+}
+
+tilepost_result_t check_destinations(const int32_t* destinations, int ranks, int64_t rows) {
+  if (destinations == nullptr && rows > 0)
+    return fail(TILEPOST_INVALID_ARGUMENT,
+                "tilepost_op_route: destinations is null, but the plan's routing is 'rows'");
+  for (int64_t row = 0; row < rows; ++row)
+    if (destinations[row] < 0 || destinations[row] >= ranks)
+      return fail(TILEPOST_INVALID_ARGUMENT,
+                  "tilepost_op_route: destinations[%" PRId64
+                  "] must be a rank from 0 to %d, got %d",
+                  row, ranks - 1, destinations[row]);
+  return TILEPOST_OK;
+}
+
+}  // namespace
+
+tilepost_result_t check_route(const tilepost_plan_t& plan, const tilepost_route_t& route,
+                              RouteInputs& inputs) {
+  if (!is_routed(plan))
+    return fail(TILEPOST_INVALID_ARGUMENT,
+                "tilepost_op_route: the plan's rows go where the plan says; only gemm_all_to_all "
+                "with routing 'splits' or 'rows' takes a route");
+  int64_t rows = 0;
+  if (const auto result = check_rows(plan, route.m, rows); result != TILEPOST_OK) return result;
+  const bool splits = plan.routing == TILEPOST_ROUTING_SPLITS;
+  const tilepost_result_t result = splits
+                                       ? check_splits(route.splits, plan.ranks, rows)
+                                       : check_destinations(route.destinations, plan.ranks, rows);
+  if (result != TILEPOST_OK) return result;
+  inputs = {rows, rows, {}, {}};
+  if (splits)
+    inputs.splits = {route.splits, static_cast<size_t>(plan.ranks)};
+  else
+    inputs.destinations = {route.destinations, static_cast<size_t>(rows)};
+  return TILEPOST_OK;
+}
+
+}  // namespace tilepost

@@ -1,0 +1,36 @@
+// The checks of tilepost_op_route that need no other rank, and what it hands back.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "runtime/map/run_map.h"
+#include "tilepost/tilepost.h"
+
+namespace tilepost {
+
+// Checks `route` against the plan and names the first value that is wrong. `inputs` points into the
+// route; its `most` is this rank's own rows as yet.
+tilepost_result_t check_route(const tilepost_plan_t& plan, const tilepost_route_t& route,
+                              RouteInputs& inputs);
+
+// The arrays of a route's tilepost_arrivals_t.
+class Arrivals {
+ public:
+  Arrivals() = default;
+  // Of a finished route.
+  Arrivals(const RunMap& run, int rank, const RouteInputs& inputs)
+      : rows_(run.counts.arriving(rank)),
+        rows_from_(rows_from(run, rank)),
+        landed_(landed_rows(run, rank, inputs)) {}
+
+  tilepost_arrivals_t view() const {
+    return {sizeof(tilepost_arrivals_t), rows_, rows_from_.data(), landed_.data()};
+  }
+
+ private:
+  int64_t rows_ = 0;
+  std::vector<int64_t> rows_from_, landed_;
+};
+
+}  // namespace tilepost

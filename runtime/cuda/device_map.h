@@ -1,0 +1,74 @@
+// The maps of an operation's runs, each with its tables on the device: one per number of rows, made
+// on first use, or the one of the route set last.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "runtime/cuda/resources.h"
+#include "runtime/map/run_map.h"
+
+namespace tilepost::cuda {
+
+// One run's map. The tables lie one after the other in one piece of device memory.
+struct DeviceMap {
+  std::unique_ptr<RunMap> run;
+  DeviceMemory memory;
+  const tilepost_tile_t* tiles = nullptr;
+  const int32_t* positions = nullptr;  // null where the map has none
+  const int32_t* rows = nullptr;       // destination rows by tile: who reads slots needs them
+  const int32_t* row_map = nullptr;    // routing rows
+  size_t index = 0;                    // among the operation's maps
+  bool kept = false;                   // graphs hold its tables, or the caller does
+  bool warm = false;                   // its steps have been run once
+  uint64_t last_use = 0;
+};
+
+// At most kMost maps are kept; after that the one that was used longest ago makes room. So memory
+// is bounded, and a run that finds its map allocates nothing. No run in flight can lose its tables:
+// at most RunTracker::kMaxInFlight are, fewer than kMost.
+class DeviceMaps {
+ public:
+  static constexpr size_t kMost = 256;
+
+  // Checks that the plan's own map is the one that the generator verified, and, unless the plan is
+  // routed, uploads it.
+  tilepost_result_t create(const char* program, const tilepost_plan_t& plan, int rank);
+
+  // The map of a run with m rows; not for routed plans. While a stream is captured nothing may be
+  // made, so then a new m is refused; and a captured map is kept for good.
+  tilepost_result_t find(int64_t m, bool capturing, DeviceMap*& map);
+
+  // Replaces the map of a routed plan, whose runs so far have ended.
+  tilepost_result_t set_route(std::unique_ptr<RunMap> run);
+
+  // The map of the plan's own m, or of the route set last; null before the first one.
+  DeviceMap* planned() const { return maps_.empty() ? nullptr : maps_.front().get(); }
+
+  int64_t device_bytes() const { return static_cast<int64_t>(maps_.size() * table_bytes_); }
+
+  // Gives the device memory up without releasing it.
+  void leak();
+
+ private:
+  bool serves(const DeviceMap& map, int64_t m) const;
+  tilepost_result_t make(int64_t m, DeviceMap*& map);
+  tilepost_result_t add(DeviceMap*& map);
+  DeviceMap* oldest();
+  tilepost_result_t upload(DeviceMap& map);
+  bool needs_rows() const;
+
+  const tilepost_plan_t* plan_ = nullptr;
+  int rank_ = 0;
+  Stream stream_;
+  PinnedMemory staging_;
+  size_t table_bytes_ = 0;  // of one map, whatever its m
+  uint64_t uses_ = 0;
+  DeviceMap* last_ = nullptr;  // found by the last run
+  std::vector<std::unique_ptr<DeviceMap>> maps_;
+};
+
+// True when `out` is in slot order and the caller needs to know which.
+bool keeps_slots(const tilepost_plan_t& plan);
+
+}  // namespace tilepost::cuda

@@ -1,0 +1,38 @@
+// The consumers rms_norm and residual_rms_norm: rows of a product, read in whatever layout they
+// lie, normalised and written row-major.
+//
+//   y = x, or x + residual rounded to the type and kept in its place
+//   out = y * rsqrt(mean(y * y) + epsilon) * weight
+//
+// in fp32, over rows of n elements.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "tilepost/plan.h"
+
+namespace tilepost::cuda {
+
+struct NormArguments {
+  const void* x;             // 16-bit elements; may be `out` where x is row-major
+  const int32_t* slot_rows;  // tile layout in slots: destination row by tile; null otherwise
+  int64_t height;            // tile layout in slabs: rows of a slab; otherwise anything
+  int32_t tile_m, tile_n;    // row-major: tile_n is n
+  int32_t rows, n;
+  const void* weight;  // [n]
+  void* residual;      // [rows, n] row-major; null: nothing is added
+  void* out;           // [rows, n] row-major
+  float epsilon;
+};
+
+// Loads every variant of the kernels of a type.
+cudaError_t preload_norm(tilepost_dtype_t type);
+
+// Normalises all rows; rows >= 1. All pointers but slot_rows are 16-byte aligned. Accesses are as
+// wide as n and tile_n allow. `sms`: of the device.
+cudaError_t launch_norm(const NormArguments& arguments, tilepost_dtype_t type, int sms,
+                        cudaStream_t stream);
+
+}  // namespace tilepost::cuda

@@ -1,0 +1,58 @@
+// Setting a route: the ranks tell each other how many rows they have and where these go.
+#include <algorithm>
+
+#include "runtime/core/error.h"
+#include "runtime/host/op.h"
+
+namespace tilepost {
+
+// Routes and runs meet in the same place, so a route waits until none of this rank's runs is left.
+// False: the communicator was aborted.
+bool HostOp::wait_for_stream() {
+  std::unique_lock lock(stream_.mutex);
+  stream_.changed.wait(lock,
+                       [&] { return stream_.completed == stream_.issued || group_->aborted(); });
+  return !group_->aborted();
+}
+
+// `all`: what the ranks have brought, one after the other. False as above.
+bool HostOp::exchange(const HostStep& place, const std::vector<int64_t>& mine,
+                      std::vector<int64_t>& all) {
+  if (!group_->begin_collective(rank_, place, &mine, deadline_seconds_)) return false;
+  all.clear();
+  for (int rank = 0; rank < plan_.ranks; ++rank) {
+    const auto& theirs = group_->brought<std::vector<int64_t>>(rank);
+    all.insert(all.end(), theirs.begin(), theirs.end());
+  }
+  return group_->end_collective(rank_, place, deadline_seconds_);
+}
+
+// Null: the communicator was aborted. Ranks choose the same groups because they know the most rows
+// that any of them has.
+std::unique_ptr<RunMap> HostOp::agree_on_route(RouteInputs& inputs) {
+  HostStep place{name_, operation_, plan_.map_hash, ++routes_, 0, HostStep::kExchange, false};
+  std::vector<int64_t> all;
+  if (!exchange(place, {inputs.rows}, all)) return nullptr;
+  inputs.most = std::max<int64_t>(1, *std::max_element(all.begin(), all.end()));
+  auto run = begin_route(plan_, rank_, inputs);
+  place.rows = inputs.most;
+  if (!exchange(place, run->own_counts, all)) return nullptr;
+  finish_route(plan_, rank_, all, *run);
+  return run;
+}
+
+tilepost_result_t HostOp::route(const tilepost_route_t& route, tilepost_arrivals_t* arrivals) {
+  RouteInputs inputs{};
+  if (const auto result = check_route(plan_, route, inputs); result != TILEPOST_OK) return result;
+  if (!wait_for_stream()) return refuse();
+  std::unique_ptr<RunMap> run = agree_on_route(inputs);
+  if (run == nullptr) return fail(group_->failure(), "%s", group_->failure_text());
+  if (received_.size() < static_cast<size_t>(run->sizes.receive))
+    received_.assign(run->sizes.receive, 0);
+  arrivals_ = Arrivals(*run, rank_, inputs);
+  routed_ = std::move(run);
+  if (arrivals != nullptr) *arrivals = arrivals_.view();
+  return TILEPOST_OK;
+}
+
+}  // namespace tilepost

@@ -1,0 +1,226 @@
+#include "tilepost/groups.h"
+
+#include <algorithm>
+
+#include "tilepost/cuts.h"
+
+namespace tilepost {
+namespace {
+
+constexpr int kElementBytes = 2;  // of every output
+
+bool waits(const GroupProblem& problem) {
+  return problem.map.division == TILEPOST_DIVISION_ARRIVALS;
+}
+
+// Times of the points, and what a group between two of them costs. ARRIVALS is solved backwards in
+// time: the tiles that wait for the last chunk come first, and its collective follows their end.
+struct Timeline {
+  std::vector<CutPoint> points;  // in schedule order
+  std::vector<double> ready;     // in the order in which the programme sees them
+  const GroupProblem& problem;
+
+  Timeline(const GroupProblem& asked, std::vector<CutPoint> at)
+      : points(std::move(at)), problem(asked) {
+    const tilepost_model_t& model = problem.model;
+    if (!waits(problem)) {
+      for (const CutPoint& point : points)
+        ready.push_back(computed_us(problem, point.positions) + model.wait);
+      return;
+    }
+    const int64_t all = schedule_positions(problem.map);
+    for (int i = count() - 2; i >= -1; --i)
+      ready.push_back(computed_us(problem, all - (i < 0 ? own() : points[i].positions)));
+  }
+
+  int count() const { return static_cast<int>(points.size()); }
+  int64_t own() const { return cut_after(problem.map, 0).positions; }
+
+  double cost(int before, int end) const {
+    int first = before, last = end;
+    if (waits(problem)) {
+      first = count() - 2 - end;
+      last = count() - 2 - before;
+    }
+    const int64_t elements = points[last].elements - (first < 0 ? 0 : points[first].elements);
+    return problem.model.latency +
+           static_cast<double>(elements * problem.unit_bytes) * problem.model.per_byte;
+  }
+
+  // What the programme's end means for the whole schedule.
+  double end(double programme) const {
+    const tilepost_model_t& model = problem.model;
+    if (!waits(problem)) return programme + model.tail;
+    return model.wait + std::max(programme, computed_us(problem, schedule_positions(problem.map)));
+  }
+  // The programme's latest end for a schedule that ends at `whole`.
+  double programme(double whole) const {
+    return whole - (waits(problem) ? problem.model.wait : problem.model.tail);
+  }
+};
+
+CutCost cost_of(const Timeline& timeline) {
+  return [&timeline](int before, int end) { return timeline.cost(before, end); };
+}
+
+// The groups that end at the chosen points.
+Groups take(const Timeline& timeline, const CutChoice& choice) {
+  Groups groups;
+  groups.end = timeline.end(choice.end);
+  if (waits(timeline.problem)) {
+    groups.cuts = {0};
+    for (auto it = choice.ends.rbegin() + 1; it != choice.ends.rend(); ++it)
+      groups.cuts.push_back(timeline.points[timeline.count() - 2 - *it].cut);
+    groups.cuts.push_back(timeline.points.back().cut);
+    return groups;
+  }
+  int wave = 0;
+  for (const int end : choice.ends) {
+    groups.cuts.push_back(timeline.points[end].cut);
+    groups.waves.push_back(timeline.points[end].wave - wave);
+    wave = timeline.points[end].wave;
+  }
+  return groups;
+}
+
+Timeline timeline_of(const GroupProblem& problem) {
+  return {problem, cut_points(problem.map, problem.at_once)};
+}
+
+// The end of the whole schedule in one group, in the division's unit.
+std::vector<int32_t> one_group(const tilepost_map_t& map) {
+  return {cut_after(map, cut_units(map)).cut};
+}
+
+// The division of a run without overlap.
+tilepost_division_t division_in_sequence(tilepost_division_t division) {
+  return division == TILEPOST_DIVISION_COLUMNS ? division : TILEPOST_DIVISION_ROWS;
+}
+
+// CTAs that share a tile: gemm_sm90_small alone launches clusters which its map does not know.
+int ctas_of_tile(const tilepost_plan_t& plan) {
+  return std::max(1, plan.kernel.cluster / plan.map.cluster);
+}
+
+int at_most(int at_once, const tilepost_map_t& map) {
+  return static_cast<int>(std::min<int64_t>(at_once, schedule_positions(map)));
+}
+
+GroupProblem problem_of(const tilepost_plan_t& plan, int64_t m) {
+  GroupProblem problem{plan.map, 0, kElementBytes, plan.model};
+  problem.map.m = m;
+  problem.at_once = at_most(plan.gemm_ctas / ctas_of_tile(plan), problem.map);
+  if (waits(problem)) problem.unit_bytes = plan.k * (plan.input == TILEPOST_E4M3 ? 1 : 2);
+  return problem;
+}
+
+RunSchedule in_sequence(const tilepost_plan_t& plan, int64_t m) {
+  tilepost_map_t map = plan.map;
+  map.m = m;
+  map.division = division_in_sequence(plan.map.division);
+  const int split = ctas_of_tile(plan);
+  const bool always = plan.transport == TILEPOST_TRANSPORT_NONE;
+  const int at_once = at_most((always ? plan.gemm_ctas : plan.model.sequence_ctas) / split, map);
+  // SMs that only shorten the last wave of nobody are left idle: the others clock higher.
+  const int64_t least = least_at_once(map, schedule_waves(map, at_once));
+  return {false, map.division, one_group(map), static_cast<int32_t>(least * split)};
+}
+
+}  // namespace
+
+RunSchedule schedule_for(const tilepost_plan_t& plan, int64_t m) {
+  if (m == plan.map.m)
+    return {plan.transport != TILEPOST_TRANSPORT_NONE, plan.map.division,
+            std::vector<int32_t>(plan.map.cuts, plan.map.cuts + plan.map.num_groups),
+            plan.gemm_ctas};
+  if (plan.transport == TILEPOST_TRANSPORT_NONE) return in_sequence(plan, m);
+  const GroupProblem problem = problem_of(plan, m);
+  const int split = ctas_of_tile(plan);
+  if (plan.model.sequence_ctas > 0) {
+    const int at_once = at_most(plan.model.sequence_ctas / split, problem.map);
+    if (!overlap_pays(best_groups(problem).end, sequence_us(problem, at_once)))
+      return in_sequence(plan, m);
+  }
+  const Groups groups = plan.model.wave > 0
+                            ? fewest_groups(problem, plan.comm_lanes, plan.map.num_groups)
+                            : even_groups(problem, plan.map.num_groups);
+  return {true, plan.map.division, groups.cuts, problem.at_once * split};
+}
+
+Groups best_groups(const GroupProblem& problem) {
+  const Timeline timeline = timeline_of(problem);
+  return take(timeline, best_cuts(timeline.ready, cost_of(timeline)));
+}
+
+Groups fewest_groups(const GroupProblem& problem, int lanes, int most) {
+  const Timeline timeline = timeline_of(problem);
+  const CutCost cost = cost_of(timeline);
+  const double best = timeline.end(best_cuts(timeline.ready, cost).end);
+  const double deadline = timeline.programme(best * (1 + slack_of(lanes)));
+  const int chunks = std::max(1, waits(problem) ? most - 1 : most);
+  return take(timeline, fewest_cuts(timeline.ready, cost, deadline, chunks));
+}
+
+Groups even_groups(const GroupProblem& problem, int most) {
+  constexpr int kParts = 3;
+  const Timeline timeline = timeline_of(problem);
+  const int last = timeline.count() - 1;
+  CutChoice choice;
+  if (waits(problem)) {
+    // Seen backwards, where the last chunk may as well be the odd one.
+    const int parts = std::max(1, std::min({last + 1, kParts, most - 1}));
+    for (int part = 1; part <= parts; ++part) choice.ends.push_back((last + 1) * part / parts - 1);
+    return take(timeline, choice);
+  }
+  if (last == 0 || most == 1) {
+    choice.ends = {last};
+    return take(timeline, choice);
+  }
+  choice.ends = {0};
+  const int parts = std::min({last, kParts, most - 1});
+  for (int part = 1; part <= parts; ++part) choice.ends.push_back(last * part / parts);
+  return take(timeline, choice);
+}
+
+double end_of_groups(const GroupProblem& problem, const std::vector<int32_t>& cuts) {
+  std::vector<CutPoint> points;
+  for (size_t g = waits(problem) ? 1 : 0; g < cuts.size(); ++g)
+    points.push_back(cut_after(problem.map, units_before(problem.map, cuts[g])));
+  const Timeline timeline(problem, std::move(points));
+  double end = 0;
+  for (int i = 0; i < timeline.count(); ++i)
+    end = std::max(end, timeline.ready[i]) + timeline.cost(i - 1, i);
+  return timeline.end(end);
+}
+
+double slack_of(int lanes) {
+  return lanes > 1 ? 0.01 : 0.03;
+}
+
+double computed_us(const GroupProblem& problem, int64_t positions) {
+  const tilepost_model_t& model = problem.model;
+  const int64_t waves = (positions + problem.at_once - 1) / problem.at_once;
+  const double read = model.read_b + static_cast<double>(problem.map.m) * model.read_row;
+  const double part =
+      static_cast<double>(positions) / static_cast<double>(schedule_positions(problem.map));
+  return model.start + std::max(static_cast<double>(waves) * model.wave, part * read);
+}
+
+double sequence_us(const GroupProblem& problem, int sequence_at_once) {
+  const tilepost_model_t& model = problem.model;
+  tilepost_map_t map = problem.map;
+  map.division = division_in_sequence(map.division);
+  const int64_t elements = waits(problem) ? map.m : cut_after(map, cut_units(map)).elements;
+  const double computed =
+      std::max(static_cast<double>(schedule_waves(map, sequence_at_once)) * model.sequence_wave,
+               model.read_b + static_cast<double>(map.m) * model.read_row);
+  return model.start + computed + model.sequence_latency +
+         static_cast<double>(elements * problem.unit_bytes) * model.sequence_per_byte;
+}
+
+bool overlap_pays(double overlapped_us, double sequence_us) {
+  constexpr double kModelError = 0.02;
+  return overlapped_us < sequence_us * (1 - kModelError);
+}
+
+}  // namespace tilepost

@@ -1,0 +1,174 @@
+#include "runtime/verify/check.h"
+
+#include <algorithm>
+
+#include "runtime/verify/norm.h"
+#include "runtime/verify/text.h"
+
+namespace tilepost::verify {
+
+Check::Check(const CheckSetup& setup, DataKind kind, uint64_t seed)
+    : setup_(setup),
+      problem_(setup.problem),
+      distribution_(distribution_of(kind, setup.problem)),
+      weights_(error_weights(kind, setup.problem)),
+      seed_(seed) {}
+
+CheckResult Check::run(const RunList& list) {
+  RankTeam team(problem_.ranks);
+  team.run([&](int rank) { rank_main(team, rank, list); });
+  const std::string name = distribution_.kind == DataKind::exact ? "exact: " : "random: ";
+  if (!team.failure().empty()) return {false, name + team.failure()};
+  return {true, name + success(list.count)};
+}
+
+void Check::rank_main(RankTeam& team, int rank, const RunList& list) {
+  for (int first = 0; first < list.count; first += list.at_once) {
+    const int count = std::min(list.at_once, list.count - first);
+    std::vector<RunShape> shapes;
+    for (int i = 0; i < count; ++i) shapes.push_back(shape_of(problem_, list, first + i, seed_));
+    RankOperation& operation = *setup_.operations[rank];
+    if (!team.step(rank, [&] { operation.run({distribution_, seed_, first, shapes}); })) return;
+    for (int i = 0; i < count; ++i) {
+      if (!team.step(rank, [&] {
+            if (rank == 0) begin_run(first + i, shapes[i]);
+          }))
+        return;
+      if (!check_run(team, rank, first, i)) return;
+    }
+  }
+}
+
+bool Check::check_run(RankTeam& team, int rank, int first, int set) {
+  RankOperation& operation = *setup_.operations[rank];
+  const int run = first + set;
+  if (!team.step(rank, [&] { compute_reference(operation.device(), rank, run); })) return false;
+  if (!team.step(rank, [&] { compare_run(rank, set, run); })) return false;
+  if (rank == 0) setup_.alive(run + 1);
+  return true;
+}
+
+void Check::begin_run(int run, const RunShape& shape) {
+  shape_ = shape;
+  const int references = is_shared() ? 1 : problem_.ranks;
+  expected_.assign(references, {});
+  kept_.assign(references, {});
+  tiles_.clear();
+  for (int rank = 0; rank < problem_.ranks; ++rank) tiles_.emplace_back(setup_.plan, shape_, rank);
+  for (int i = 0; i < references; ++i) {
+    Expected& expected = expected_[i];
+    expected.rows = rows_to_check(problem_, shape_.rows(i), setup_.world.max_reference_products(),
+                                  seed_ + static_cast<uint64_t>(run));
+    sampled_ = sampled_ || expected.rows.size() < static_cast<size_t>(shape_.rows(i));
+    expected.sum.resize(expected.rows.size() * problem_.n);
+    expected.bound.resize(expected.sum.size());
+    compared_ += static_cast<int64_t>(expected.sum.size());
+    if (problem_.keeps_sum()) kept_[i] = expected;
+  }
+}
+
+RowSource Check::residual_source(int rank, int run) const {
+  const bool scattered = problem_.pattern == TILEPOST_GEMM_REDUCE_SCATTER;
+  return {seed_, run, residual_rank(problem_, rank), scattered ? shape_.share() : 0};
+}
+
+void Check::compute_reference(RankDevice& device, int rank, int run) {
+  Expected& expected = expected_[reference_of(rank)];
+  const auto total = static_cast<int64_t>(expected.rows.size());
+  int64_t begin = 0, end = total;
+  int first_rank = rank, end_rank = rank + 1;
+  if (is_shared()) {
+    begin = total * rank / problem_.ranks, end = total * (rank + 1) / problem_.ranks;
+    first_rank = 0, end_rank = problem_.ranks;
+  }
+  if (begin == end) return;
+  const int64_t share = problem_.pattern == TILEPOST_ALL_GATHER_GEMM ? shape_.share() : 0;
+  device.reference({problem_, distribution_, weights_, seed_, run, first_rank, end_rank,
+                    &expected.rows[begin], end - begin, &expected.sum[begin * problem_.n],
+                    &expected.bound[begin * problem_.n], share});
+  if (problem_.normalises())
+    normalise(problem_, distribution_, residual_source(rank, run), begin, end, expected,
+              kept_[reference_of(rank)]);
+}
+
+void Check::compare_run(int rank, int set, int run) {
+  const RankOperation& operation = *setup_.operations[rank];
+  const RunBuffers& buffers = operation.buffers(set);
+  compare_out(operation, rank, set, run);
+  if (problem_.keeps_sum()) compare_kept(buffers, rank, run);
+  if (buffers.gathers()) compare_gathered(buffers, run);
+}
+
+// Of All-to-All every rank is a source of the rows.
+void Check::compare_out(const RankOperation& operation, int rank, int set, int run) {
+  std::vector<uint16_t> out;
+  const std::string overwritten = operation.buffers(set).fetch_out(out);
+  const OutputLayout layout = operation.layout(shape_);
+  const bool all = problem_.pattern == TILEPOST_GEMM_ALL_TO_ALL;
+  Comparison comparison;
+  for (int source = all ? 0 : rank; source < (all ? problem_.ranks : rank + 1); ++source)
+    compare(problem_, {out.data(), layout, shape_, rank}, expected_[reference_of(source)], source,
+            tiles_[source], comparison);
+  hold(comparison, "", run);
+  if (!overwritten.empty()) throw TargetError(format("run %d: ", run + 1) + overwritten);
+}
+
+void Check::compare_kept(const RunBuffers& buffers, int rank, int run) {
+  std::vector<uint16_t> kept;
+  buffers.fetch_kept(kept);
+  Problem row_major = problem_;
+  row_major.layout = TILEPOST_PANEL;
+  Comparison comparison;
+  compare(problem_, {kept.data(), OutputLayout(row_major, shape_, rank), shape_, rank},
+          kept_[reference_of(rank)], rank, tiles_[rank], comparison);
+  hold(comparison, "the sum with the residual: ", run);
+}
+
+// Every row of A that was checked must be in its place, bit by bit.
+void Check::compare_gathered(const RunBuffers& buffers, int run) {
+  std::vector<unsigned char> gathered;
+  const std::string overwritten = buffers.fetch_gathered(gathered);
+  const RowSource source{seed_, run, 0, shape_.share()};
+  const size_t bytes = problem_.input == TILEPOST_E4M3 ? 1 : 2;
+  for (const int64_t row : expected_.front().rows)
+    for (int64_t i = 0; i < problem_.k; ++i) {
+      const float value =
+          value_at(distribution_, source.stream(row), source.row_there(row) * problem_.k + i);
+      const unsigned char* got = &gathered[static_cast<size_t>(row * problem_.k + i) * bytes];
+      const unsigned bits = bytes == 1 ? got[0] : got[0] | got[1] << 8;
+      if (bits != encode(value, problem_.input))
+        throw TargetError(format("run %d: the gathered A differs at (%lld, %lld): expected %.9g",
+                                 run + 1, static_cast<long long>(row), static_cast<long long>(i),
+                                 static_cast<double>(value)));
+    }
+  if (!overwritten.empty()) throw TargetError(format("run %d: ", run + 1) + overwritten);
+}
+
+// Throws unless all is equal; keeps the worst error.
+void Check::hold(const Comparison& comparison, const std::string& what, int run) {
+  const std::string rows =
+      problem_.any_m ? format(" with m = %lld", static_cast<long long>(shape_.m())) : "";
+  if (comparison.different > 0)
+    throw TargetError("run " + std::to_string(run + 1) + rows + ": " + what + describe(comparison));
+  const std::lock_guard lock(worst_mutex_);
+  if (worst_bound_ == 0 ||
+      comparison.worst_error * worst_bound_ > worst_error_ * comparison.worst_bound)
+    worst_error_ = comparison.worst_error, worst_bound_ = comparison.worst_bound;
+}
+
+std::string Check::success(int runs) const {
+  std::string text;
+  const Expected& expected = expected_.front();
+  if (sampled_)
+    text = format("%zu random rows of %lld: ", expected.rows.size(),
+                  static_cast<long long>(shape_.rows(0)));
+  text += std::to_string(
+      problem_.any_m || problem_.routed() ? compared_ : static_cast<int64_t>(expected.sum.size()));
+  if (distribution_.kind == DataKind::exact && problem_.linear() && !problem_.normalises())
+    text += " elements equal";
+  else
+    text += format(" elements, largest error %.2g of %.2g allowed", worst_error_, worst_bound_);
+  return text + format(", %d run%s", runs, runs == 1 ? "" : "s");
+}
+
+}  // namespace tilepost::verify

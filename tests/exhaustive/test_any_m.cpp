@@ -1,0 +1,124 @@
+// Plans for any m: the schedule of every m up to the bound, played element by element, and the
+// planner over all patterns, layouts and routings.
+#include "tests/catch.h"
+#include "tests/exhaustive/world.h"
+#include "tests/unit/plan/build_plan.h"
+
+namespace tilepost::test {
+namespace {
+
+struct Variant {
+  Pattern pattern;
+  Routing routing;
+  OutputLayout layout;
+};
+
+std::vector<Variant> variants() {
+  std::vector<Variant> all;
+  for (const OutputLayout layout : {OutputLayout::panel, OutputLayout::tile}) {
+    all.push_back({Pattern::gemm_all_reduce, Routing::even, layout});
+    all.push_back({Pattern::gemm_reduce_scatter, Routing::even, layout});
+    for (const Routing routing : {Routing::even, Routing::splits, Routing::rows})
+      all.push_back({Pattern::gemm_all_to_all, routing, layout});
+  }
+  all.push_back({Pattern::all_gather_gemm, Routing::even, OutputLayout::panel});
+  return all;
+}
+
+Spec spec_of(const Variant& variant, int64_t m, int64_t n, Arch arch) {
+  Spec spec = make_spec(m, n, 64, arch);
+  spec.pattern.value = variant.pattern;
+  spec.routing.value = variant.routing;
+  spec.schedule.layout.value = variant.layout;
+  return spec;
+}
+
+// The run as `plan` says it. Routes leave out a rank, send two rows of three to the next, and some
+// ranks have half of the rows.
+World world_of(const Plan& plan) {
+  const tilepost_map_t map = map_of(plan);
+  World world;
+  world.pattern = static_cast<tilepost_pattern_t>(plan.pattern);
+  world.routing = static_cast<tilepost_routing_t>(plan.routing);
+  world.layout = map.layout, world.division = map.division;
+  world.ranks = plan.ranks;
+  world.m = plan.m, world.n = plan.n, world.k = 2;
+  world.tile_m = map.tile_m, world.tile_n = map.tile_n;
+  world.cluster = map.cluster, world.band = map.band;
+  world.overlaps = plan.transport != Transport::none;
+  world.cuts = plan.cuts;
+  for (int rank = 0; rank < plan.ranks && plan.routing != Routing::even; ++rank) {
+    std::vector<int32_t> destinations;
+    for (int64_t row = 0; row < plan.m - rank % 2 * (plan.m / 2); ++row)
+      destinations.push_back(static_cast<int32_t>((rank + (row % 3 == 0)) % (plan.ranks - 1)));
+    if (plan.routing == Routing::rows) {
+      world.destinations.push_back(std::move(destinations));
+      continue;
+    }
+    world.splits.emplace_back(plan.ranks, 0);
+    for (const int32_t destination : destinations) ++world.splits.back()[destination];
+  }
+  return world;
+}
+
+TEST_CASE("every m of a plan for any m moves every element to its place") {
+  int overlapping = 0, divided = 0;
+  for (const Variant& variant : variants())
+    for (const int64_t ranks : {2, 3, 8})
+      for (const Transport transport : {Transport::nccl, Transport::none}) {
+        Spec spec = spec_of(variant, 400, 96, Arch::host);
+        spec.ranks.value = ranks;
+        spec.gemm.any_m = true;
+        spec.schedule.tile = wish(std::vector<int64_t>{16, 32});
+        spec.schedule.sms = wish<int64_t>(6);
+        spec.transport.value = transport;
+        const Planned planned = plan(spec);
+        INFO(planned.messages);
+        REQUIRE(planned.plans.size() == 1);
+        for (const int64_t m : {1, 2, 7, 15, 16, 17, 33, 100, 255, 256, 257, 399, 400}) {
+          const Plan run = plan_of_run(planned.plans[0], m);
+          const World world = world_of(run);
+          INFO(describe(world));
+          const std::vector<std::string> wrong = verify_plan(run);
+          INFO((wrong.empty() ? "" : wrong.front()));
+          REQUIRE(wrong.empty());
+          REQUIRE(cuts_are_valid(world.map()));
+          REQUIRE(play(world) == "");
+          overlapping += world.overlaps;
+          divided += world.cuts.size() > 1;
+        }
+      }
+  REQUIRE(overlapping > 100);
+  REQUIRE(divided > 100);
+}
+
+TEST_CASE("every pattern, layout, routing and consumer has a plan on every machine") {
+  int plans = 0;
+  for (const Variant& variant : variants())
+    for (const int64_t m : {1, 7, 129, 1000, 5000})
+      for (const int64_t ranks : {1, 2, 3, 8})
+        for (const Transport transport : {Transport::automatic, Transport::nccl, Transport::none}) {
+          Spec spec = spec_of(variant, m, 1000, Arch::host);
+          spec.ranks.value = ranks;
+          spec.transport.value = transport;
+          spec.archs.value = {Arch::sm_80, Arch::sm_90a, Arch::host};
+          const bool normalises = reduces(variant.pattern) && m % 2 == 1;
+          if (normalises)
+            spec.consumer.value = Consumer::residual_rms_norm;
+          else if (variant.layout == OutputLayout::tile)
+            spec.consumer.value = Consumer::unpermute;
+          spec.gemm.any_m = m == 5000;
+          const Planned planned = plan(spec);
+          INFO(name_of(variant.pattern)
+               << " m " << m << " ranks " << ranks << ": " << planned.messages);
+          REQUIRE(planned.plans.size() == spec.archs.value.size());
+          for (const Plan& p : planned.plans) {
+            ++plans;
+            REQUIRE(verify_plan(host_twin(p)).empty());
+          }
+        }
+  REQUIRE(plans > 1000);
+}
+
+}  // namespace
+}  // namespace tilepost::test

@@ -1,0 +1,173 @@
+// Every pattern, division and route on small problems, each played element by element (world.h) and
+// each plan among them verified.
+#include <cstdio>
+#include <ctime>
+#include <random>
+
+#include "tests/catch.h"
+#include "tests/exhaustive/world.h"
+#include "tests/unit/plan/build_plan.h"
+
+namespace tilepost::test {
+namespace {
+
+constexpr int64_t kLeastWorlds = 200000;
+constexpr double kMostSeconds = 20;  // of one core
+constexpr int kMostMasks = 8;        // ways to cut one problem
+
+int ceil_div(int64_t a, int64_t b) {
+  return static_cast<int>((a + b - 1) / b);
+}
+
+Plan plan_of(const World& world) {
+  SmallPlan small;
+  small.m = world.m, small.n = world.n;
+  small.tile_m = world.tile_m, small.tile_n = world.tile_n;
+  small.cluster = world.cluster, small.band = world.band, small.gemm_ctas = world.cluster;
+  small.ranks = world.ranks;
+  small.layout = world.layout == TILEPOST_PANEL ? OutputLayout::panel : OutputLayout::tile;
+  small.cuts = world.cuts;
+  small.pattern = static_cast<Pattern>(world.pattern);
+  small.routing = static_cast<Routing>(world.routing);
+  small.division = static_cast<Division>(world.division);
+  small.overlaps = world.overlaps;
+  return build_plan(small);
+}
+
+class Sweep {
+ public:
+  int64_t worlds() const { return worlds_; }
+
+  // What all patterns make of one problem.
+  void problem(World world) {
+    world.pattern = TILEPOST_GEMM_ALL_REDUCE;
+    divide(world, TILEPOST_PANEL, TILEPOST_DIVISION_ROWS, true);
+    divide(world, TILEPOST_TILE, TILEPOST_DIVISION_ROWS, true);
+    world.pattern = TILEPOST_GEMM_REDUCE_SCATTER;
+    send(world);
+    world.pattern = TILEPOST_GEMM_ALL_TO_ALL;
+    for (const tilepost_routing_t routing :
+         {TILEPOST_ROUTING_EVEN, TILEPOST_ROUTING_SPLITS, TILEPOST_ROUTING_ROWS}) {
+      world.routing = routing;
+      send(world);
+    }
+    world.routing = TILEPOST_ROUTING_EVEN;
+    world.pattern = TILEPOST_ALL_GATHER_GEMM;
+    if (world.ranks > 1) divide(world, TILEPOST_PANEL, TILEPOST_DIVISION_ARRIVALS, true);
+    divide(world, TILEPOST_PANEL, TILEPOST_DIVISION_ROWS, false);
+  }
+
+ private:
+  void send(World world) {
+    const bool rows = world.routing == TILEPOST_ROUTING_ROWS;
+    divide(world, TILEPOST_PANEL, rows ? TILEPOST_DIVISION_ROWS : TILEPOST_DIVISION_SHARES, true);
+    divide(world, TILEPOST_PANEL, TILEPOST_DIVISION_ROWS, false);
+    divide(world, TILEPOST_TILE, TILEPOST_DIVISION_COLUMNS, true);
+    divide(world, TILEPOST_TILE, TILEPOST_DIVISION_COLUMNS, false);
+  }
+
+  // Where groups may end: after `step` units each, the last one at `end`.
+  struct Cuttable {
+    int units, step, end;
+  };
+  static Cuttable cuttable(const World& world) {
+    const int rows = ceil_div(world.m, world.tile_m), columns = ceil_div(world.n, world.tile_n);
+    const int clusters = ceil_div(rows, world.cluster),
+              share = ceil_div(world.share(), world.tile_m);
+    switch (world.division) {
+      case TILEPOST_DIVISION_SHARES:
+      case TILEPOST_DIVISION_ARRIVALS:
+        return {share, 1, share};
+      case TILEPOST_DIVISION_COLUMNS:
+        return {columns, 1, columns};
+      case TILEPOST_DIVISION_ROWS:
+        break;
+    }
+    if (world.layout == TILEPOST_PANEL) return {clusters, world.cluster, rows};
+    return {clusters * columns, world.cluster, clusters * columns * world.cluster};
+  }
+
+  // All group compositions, or some of many: bit i of the mask ends a group after unit i + 1.
+  void divide(World& world, tilepost_layout_t layout, tilepost_division_t division, bool overlaps) {
+    world.layout = layout, world.division = division, world.overlaps = overlaps;
+    const Cuttable cut = cuttable(world);
+    const unsigned masks = overlaps ? 1u << std::min(cut.units - 1, 20) : 1;
+    for (unsigned i = 0; i < std::min<unsigned>(masks, kMostMasks); ++i) {
+      const unsigned mask = masks <= kMostMasks ? i : random_() % masks;
+      world.cuts.clear();
+      if (division == TILEPOST_DIVISION_ARRIVALS) world.cuts.push_back(0);
+      for (int unit = 1; unit < cut.units; ++unit)
+        if (mask >> (unit - 1) & 1) world.cuts.push_back(unit * cut.step);
+      world.cuts.push_back(cut.end);
+      check(world);
+    }
+  }
+
+  void check(World& world) {
+    if (!cuts_are_valid(world.map())) FAIL(describe(world) << ": cuts are not valid");
+    const std::vector<std::string> found = verify_plan(plan_of(world));
+    if (!found.empty()) FAIL(describe(world) << ": " << found.front());
+    if (world.routing == TILEPOST_ROUTING_EVEN) return run(world);
+    for (int kind = 0; kind < 3; ++kind) {
+      route(world, kind);
+      run(world);
+    }
+    world.splits.clear(), world.destinations.clear();
+  }
+
+  void run(const World& world) {
+    ++worlds_;
+    const std::string wrong = play(world);
+    if (!wrong.empty()) FAIL(describe(world) << ": " << wrong);
+  }
+
+  int64_t below(int64_t bound) { return static_cast<int64_t>(random_() % bound); }
+
+  // 0: at random, with all rows on every rank; 1: everything to one rank, or to each rank's own;
+  // 2: ranks with fewer rows, some with none, and some that get nothing.
+  void route(World& world, int kind) {
+    world.splits.clear(), world.destinations.clear();
+    const int only = below(2) ? static_cast<int>(below(world.ranks)) : -1;
+    for (int rank = 0; rank < world.ranks; ++rank) {
+      const int64_t rows = kind < 2 ? world.m : below(world.m + 1);
+      const int targets = kind == 2 ? 1 + static_cast<int>(below(world.ranks)) : world.ranks;
+      std::vector<int32_t> destinations;
+      for (int64_t row = 0; row < rows; ++row)
+        destinations.push_back(
+            static_cast<int32_t>(kind == 1 ? (only < 0 ? rank : only) : below(targets)));
+      if (world.routing == TILEPOST_ROUTING_ROWS) {
+        world.destinations.push_back(std::move(destinations));
+        continue;
+      }
+      world.splits.emplace_back(world.ranks, 0);
+      for (const int32_t destination : destinations) ++world.splits.back()[destination];
+    }
+  }
+
+  std::mt19937 random_{1};
+  int64_t worlds_ = 0;
+};
+
+TEST_CASE("every pattern, division and route moves every element to its place") {
+  const std::clock_t begin = std::clock();
+  Sweep sweep;
+  World world;
+  constexpr int kTiles[][2] = {{1, 1}, {2, 3}, {4, 2}, {5, 5}};
+  for (const int ranks : {1, 2, 3, 4, 8})
+    for (const int64_t m : {1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 25, 33})
+      for (const int64_t n : {1, 4, 6, 9})
+        for (const auto& tile : kTiles)
+          for (const int cluster : {1, 2, 4}) {
+            world.ranks = ranks, world.m = m, world.n = n;
+            world.tile_m = tile[0], world.tile_n = tile[1];
+            world.cluster = cluster, world.band = 1 + static_cast<int>(m + n) % 4;
+            sweep.problem(world);
+          }
+  const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+  std::printf("%lld worlds played in %.1f s\n", static_cast<long long>(sweep.worlds()), seconds);
+  REQUIRE(sweep.worlds() >= kLeastWorlds);
+  REQUIRE(seconds < kMostSeconds);
+}
+
+}  // namespace
+}  // namespace tilepost::test

@@ -1,0 +1,81 @@
+// What a run of a program may be besides its operands: how many rows, and where they go. Every rank
+// makes the cases of all ranks from the same seed.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "tilepost/plan.h"
+
+namespace gpu_test {
+
+// One rank's rows and, if the plan is routed, the rank that each of them goes to.
+struct RankCase {
+  int64_t m = 0;
+  std::vector<int64_t> splits;
+  std::vector<int32_t> destinations;
+};
+
+using Case = std::vector<RankCase>;  // by rank
+
+inline bool is_routed(const tilepost_plan_t& plan) {
+  return plan.pattern == TILEPOST_GEMM_ALL_TO_ALL && plan.routing != TILEPOST_ROUTING_EVEN;
+}
+
+// Rows from 1 to `most`, small ones as likely as large ones.
+inline int64_t random_rows(std::mt19937& random, int64_t most) {
+  const int64_t bound = random() % 2 == 0 ? most : std::min<int64_t>(most, 200);
+  return 1 + static_cast<int64_t>(random() % bound);
+}
+
+// Where m rows go: evenly at random, all to one rank, to two ranks only, or in order.
+inline std::vector<int32_t> random_destinations(std::mt19937& random, int64_t m, int ranks) {
+  std::vector<int32_t> destinations(static_cast<size_t>(m));
+  const uint32_t kind = random() % 4;
+  const auto favourite = static_cast<int32_t>(random() % ranks);
+  for (size_t row = 0; row < destinations.size(); ++row) {
+    const auto any = static_cast<int32_t>(random() % ranks);
+    if (kind == 0) destinations[row] = any;
+    if (kind == 1) destinations[row] = favourite;
+    if (kind == 2) destinations[row] = random() % 8 == 0 ? (favourite + 1) % ranks : favourite;
+    if (kind == 3) destinations[row] = static_cast<int32_t>(row * ranks / destinations.size());
+  }
+  return destinations;
+}
+
+// The case of `seed`; seed 0 of a plan for any m has the planned number of rows.
+inline Case make_case(const tilepost_plan_t& plan, uint32_t seed) {
+  std::mt19937 random(seed);
+  Case made(plan.ranks);
+  const int64_t common = plan.any_m && seed != 0 ? random_rows(random, plan.map.m) : plan.map.m;
+  for (RankCase& rank : made) {
+    rank.m = common;
+    if (!is_routed(plan)) continue;
+    if (plan.any_m && seed != 0) rank.m = random_rows(random, plan.map.m) - random() % 2;
+    rank.destinations = random_destinations(random, rank.m, plan.ranks);
+    if (plan.routing != TILEPOST_ROUTING_SPLITS) continue;
+    std::sort(rank.destinations.begin(), rank.destinations.end());
+    rank.splits.assign(plan.ranks, 0);
+    for (const int32_t destination : rank.destinations) ++rank.splits[destination];
+  }
+  return made;
+}
+
+// Rows of the product of `source` that end in `rank`'s out, in their order there.
+inline std::vector<int32_t> rows_between(const tilepost_plan_t& plan, const Case& all, int source,
+                                         int rank) {
+  std::vector<int32_t> rows;
+  const int64_t m = all[source].m, share = (m + plan.ranks - 1) / plan.ranks;
+  const bool divides = plan.pattern == TILEPOST_GEMM_REDUCE_SCATTER ||
+                       (plan.pattern == TILEPOST_GEMM_ALL_TO_ALL && !is_routed(plan));
+  for (int64_t row = 0; row < m; ++row) {
+    const bool mine =
+        is_routed(plan) ? all[source].destinations[row] == rank : !divides || row / share == rank;
+    if (mine) rows.push_back(static_cast<int32_t>(row));
+  }
+  return rows;
+}
+
+}  // namespace gpu_test

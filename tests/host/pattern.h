@@ -1,0 +1,83 @@
+// One run of any pattern on all ranks: random operands, a route where the plan takes one, the
+// expected output of every rank, and what is wrong with the one there is.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/host/problem.h"
+
+// How rows are spread over the ranks, where a route says it.
+enum class Spread { random, all_to_one, some_empty };
+
+// The next multiple of 16 bytes in a vector that is long enough.
+class Aligned {
+ public:
+  Aligned() = default;
+  explicit Aligned(const reference::Matrix& values);
+  uint16_t* data() { return memory_.data() + skip_; }
+  const uint16_t* data() const { return memory_.data() + skip_; }
+  size_t size() const { return size_; }
+
+ private:
+  reference::Matrix memory_;
+  size_t skip_ = 0, size_ = 0;
+};
+
+class PatternRun {
+ public:
+  // m rows of all ranks (all_gather_gemm) or of each; of routed plans for any m at most as many.
+  PatternRun(const Problem& problem, int64_t m, Spread spread, bool integers,
+             std::mt19937_64& random);
+  PatternRun(const PatternRun&) = delete;
+
+  // "" or the first error of a rank.
+  std::string route(const Ops& ops);
+  std::string start(const Ops& ops);
+  tilepost_result_t start(const Ops& ops, int rank);
+
+  // After the run: "" or the first wrong element of out, of what was kept or gathered, or what was
+  // overwritten beside them.
+  std::string compare() const;
+
+ private:
+  struct Rank {
+    int64_t rows = 0;                   // of its product
+    std::vector<int32_t> destinations;  // [rows] of gemm_all_to_all
+    std::vector<int64_t> splits;
+    Aligned a, b, out, weight, residual, gathered;
+    bool gathers = false;            // asks for `gathered`
+    bool in_place = false;           // and has its own rows there already
+    reference::Matrix expected;      // [out rows][n]
+    std::vector<int64_t> rows_from;  // gemm_all_to_all
+    reference::Matrix kept;          // residual_rms_norm: the expected sums
+  };
+
+  void make_operands(bool integers, std::mt19937_64& random);
+  void make_destinations(Spread spread, std::mt19937_64& random);
+  void expect_products(bool integers);
+  void expect_all_to_all(const std::vector<reference::Matrix>& products);
+  void keep_residual();
+  std::string compare_arrivals(int rank, const tilepost_arrivals_t& arrivals) const;
+  std::string compare_rank(int rank) const;
+  std::string compare_norm(int rank) const;
+  std::string compare_beside(int rank) const;
+
+  int64_t share() const { return (m_ + problem_.ranks - 1) / problem_.ranks; }
+  int64_t own_begin(int rank) const { return std::min(share() * rank, m_); }
+  int64_t own_rows(int rank) const { return std::min(share() * (rank + 1), m_) - own_begin(rank); }
+  int64_t out_rows(int rank) const {
+    return static_cast<int64_t>(ranks_[rank].expected.size()) / problem_.n;
+  }
+  bool is(tilepost_pattern_t pattern) const { return problem_.pattern == pattern; }
+  bool routed() const;
+  bool normalises() const;
+  // Where a run leaves element (row, col) of a rank's output (docs/runtime.md).
+  int64_t place_of(int rank, int64_t row, int64_t col) const;
+
+  const Problem problem_;
+  const int64_t m_;
+  std::vector<Rank> ranks_;
+  reference::Matrix all_a_;  // all_gather_gemm
+};

@@ -1,0 +1,284 @@
+// Groups of every m: schedule_for against all ways to cut, against the planner of that m, and what
+// it promises the runtime.
+#include <algorithm>
+#include <limits>
+#include <random>
+
+#include "generator/plan/cuts.h"
+#include "tests/catch.h"
+#include "tests/unit/plan/build_plan.h"
+#include "tilepost/groups.h"
+
+namespace tilepost::test {
+namespace {
+
+Plan only(const Spec& spec) {
+  const Planned planned = plan(spec);
+  INFO(planned.messages);
+  REQUIRE(planned.errors == 0);
+  REQUIRE(planned.plans.size() == 1);
+  return planned.plans.front();
+}
+
+struct Shape {
+  Pattern pattern;
+  OutputLayout layout;
+  Routing routing;
+};
+
+constexpr Shape kShapes[] = {
+    {Pattern::gemm, OutputLayout::panel, Routing::even},
+    {Pattern::gemm_all_reduce, OutputLayout::panel, Routing::even},
+    {Pattern::gemm_all_reduce, OutputLayout::tile, Routing::even},
+    {Pattern::gemm_reduce_scatter, OutputLayout::panel, Routing::even},
+    {Pattern::gemm_reduce_scatter, OutputLayout::tile, Routing::even},
+    {Pattern::gemm_all_to_all, OutputLayout::panel, Routing::even},
+    {Pattern::gemm_all_to_all, OutputLayout::tile, Routing::splits},
+    {Pattern::gemm_all_to_all, OutputLayout::panel, Routing::splits},
+    {Pattern::gemm_all_to_all, OutputLayout::panel, Routing::rows},
+    {Pattern::all_gather_gemm, OutputLayout::panel, Routing::even},
+};
+
+Spec any_m_spec(const Shape& shape, int64_t most, int64_t n, int64_t k, Arch arch) {
+  Spec spec = make_spec(most, n, k, arch);
+  spec.gemm.any_m = true;
+  spec.pattern.value = shape.pattern;
+  spec.schedule.layout.value = shape.layout;
+  spec.routing.value = shape.routing;
+  return spec;
+}
+
+tilepost_map_t map_of_run(const tilepost_plan_t& plan, const RunSchedule& run, int64_t m) {
+  tilepost_map_t map = plan.map;
+  map.m = m;
+  map.division = run.division;
+  map.num_groups = static_cast<int32_t>(run.cuts.size());
+  map.cuts = run.cuts.data();
+  return map;
+}
+
+void check_run(const tilepost_plan_t& plan, int64_t m) {
+  const RunSchedule run = schedule_for(plan, m);
+  INFO("pattern " << plan.pattern << ", division " << run.division << ", m " << m);
+  const tilepost_map_t map = map_of_run(plan, run, m);
+  REQUIRE(cuts_are_valid(map));
+  REQUIRE(map.num_groups <= plan.map.num_groups);
+  REQUIRE(run.gemm_ctas >= 1);
+  REQUIRE(run.gemm_ctas % std::max(plan.kernel.cluster, plan.map.cluster) == 0);
+  if (plan.transport == TILEPOST_TRANSPORT_NONE) REQUIRE_FALSE(run.overlaps);
+  if (run.overlaps) {
+    REQUIRE(run.division == plan.map.division);
+    REQUIRE(run.gemm_ctas <= plan.gemm_ctas);
+  } else {
+    REQUIRE(map.num_groups == 1);
+    REQUIRE((run.division == TILEPOST_DIVISION_ROWS ||
+             (run.division == TILEPOST_DIVISION_COLUMNS && plan.map.layout == TILEPOST_TILE)));
+  }
+  const TileMap tiles = build_tile_map(map);
+  REQUIRE(tiles.groups.size() == run.cuts.size());
+  REQUIRE(static_cast<int64_t>(tiles.tiles.size()) * std::max(1, plan.kernel.cluster) >=
+          run.gemm_ctas);
+}
+
+TEST_CASE("every m has groups that fit its map and the plan's counters") {
+  for (const Arch arch : {Arch::sm_90a, Arch::host})
+    for (const Shape& shape : kShapes)
+      for (const int64_t ranks : {1, 2, 3, 4, 8}) {
+        Spec spec = any_m_spec(shape, arch == Arch::host ? 700 : 8192, 2048, 1024, arch);
+        spec.ranks.value = ranks;
+        if (arch != Arch::host && shape.pattern != Pattern::gemm)
+          spec.transport.value = ranks % 2 ? Transport::nccl : Transport::automatic;
+        const Plan p = only(spec);
+        REQUIRE(p.any_m);
+        const tilepost_plan_t c = runtime_plan(p);
+        for (const int64_t m : {1, 2, 3, 7, 16, 63, 64, 65, 127, 129, 255, 256, 500, 699, 700})
+          check_run(c, m);
+        if (arch == Arch::host) continue;
+        for (int64_t m = 1; m <= 8192; m += 1 + m / 7) check_run(c, m);
+        check_run(c, 8191);
+      }
+}
+
+TEST_CASE("the plan of every run is right") {
+  for (const Arch arch : {Arch::sm_90a, Arch::sm_86, Arch::host})
+    for (const Shape& shape : kShapes)
+      for (const int64_t ranks : {1, 2, 3, 4, 8})
+        for (const Transport transport : {Transport::automatic, Transport::nccl}) {
+          Spec spec = any_m_spec(shape, 1100, 520, 512, arch);
+          spec.ranks.value = ranks;
+          if (shape.pattern != Pattern::gemm) spec.transport.value = transport;
+          const Plan p = only(spec);
+          for (const int64_t m : {1, 2, 5, 64, 65, 200, 511, 512, 1000, 1099, 1100}) {
+            INFO(name_of(arch) << " " << name_of(shape.pattern) << " " << name_of(shape.layout)
+                               << " " << name_of(shape.routing) << ", " << ranks << " ranks, " << m
+                               << " rows");
+            const std::vector<std::string> wrong = verify_plan(plan_of_run(p, m));
+            CHECK(wrong == std::vector<std::string>{});
+            const Plan twin = plan_of_run(host_twin(p), m);
+            CHECK(verify_plan(twin) == std::vector<std::string>{});
+            CHECK(twin.cuts == plan_of_run(p, m).cuts);
+          }
+        }
+}
+
+TEST_CASE("the maximum has the plan's own groups, and they are what the programme chooses") {
+  for (const Shape& shape : kShapes) {
+    if (shape.pattern == Pattern::gemm) continue;
+    const Plan p = only(any_m_spec(shape, 8192, 8192, 2048, Arch::sm_90a));
+    INFO(name_of(shape.pattern) << " " << name_of(shape.layout));
+    REQUIRE(p.transport == Transport::nccl);
+    const tilepost_plan_t c = runtime_plan(p);
+    const RunSchedule run = schedule_for(c, 8192);
+    REQUIRE(run.overlaps);
+    REQUIRE(run.cuts == p.cuts);
+    REQUIRE(run.gemm_ctas == p.gemm_ctas);
+    // The same plan with a higher bound has to come to the same groups by the programme.
+    tilepost_plan_t wider = c;
+    wider.map.m = 8192 + 1;
+    const RunSchedule chosen = schedule_for(wider, 8192);
+    REQUIRE(chosen.overlaps);
+    REQUIRE(chosen.cuts == p.cuts);
+    REQUIRE(chosen.gemm_ctas == p.gemm_ctas);
+  }
+}
+
+TEST_CASE("another m has the groups that the planner gives a spec for that m") {
+  for (const Shape& shape : kShapes) {
+    if (shape.pattern == Pattern::gemm) continue;
+    const Plan p = only(any_m_spec(shape, 16384, 8192, 2048, Arch::sm_90a));
+    const tilepost_plan_t c = runtime_plan(p);
+    int overlapped = 0;
+    for (const int64_t m : {1024, 3000, 4096, 6000, 8192, 12288}) {
+      const RunSchedule run = schedule_for(c, m);
+      INFO(name_of(shape.pattern) << " " << name_of(shape.layout) << " " << m);
+      if (!run.overlaps) continue;
+      Spec fixed = any_m_spec(shape, m, 8192, 2048, Arch::sm_90a);
+      fixed.gemm.any_m = false;
+      fixed.transport.value = Transport::nccl;
+      fixed.schedule.tile = wish(std::vector<int64_t>{p.kernel.tile_m, p.kernel.tile_n});
+      fixed.schedule.stages = wish<int64_t>(p.kernel.stages);
+      fixed.schedule.cluster = wish<int64_t>(p.kernel.cluster);
+      fixed.schedule.comm_sms = wish<int64_t>(p.comm_ctas);
+      fixed.schedule.lanes = wish<int64_t>(p.comm_lanes);
+      const Plan same = only(fixed);
+      if (same.kernel.tunables.at("PANELS") != p.kernel.tunables.at("PANELS")) continue;
+      if (same.cuts.size() > p.cuts.size()) continue;  // more than the counters of the plan
+      REQUIRE(run.cuts == same.cuts);
+      REQUIRE(run.gemm_ctas == same.gemm_ctas);
+      ++overlapped;
+    }
+    INFO(name_of(shape.pattern) << " " << name_of(shape.layout));
+    REQUIRE(overlapped >= 2);
+  }
+}
+
+TEST_CASE("few rows are not worth overlap unless it was asked for") {
+  for (const Shape& shape : kShapes) {
+    if (shape.pattern == Pattern::gemm) continue;
+    Spec spec = any_m_spec(shape, 16384, 8192, 2048, Arch::sm_90a);
+    const Plan open = only(spec);
+    spec.transport.value = Transport::nccl;
+    const Plan asked = only(spec);
+    for (const int64_t m : {1, 16, 64, 256}) {
+      INFO(name_of(shape.pattern) << " " << name_of(shape.layout) << " " << m);
+      REQUIRE_FALSE(schedule_for(runtime_plan(open), m).overlaps);
+      REQUIRE(schedule_for(runtime_plan(asked), m).overlaps);
+    }
+    REQUIRE(schedule_for(runtime_plan(open), 16383).overlaps);
+  }
+}
+
+// ---- The programme, against all ways to cut
+
+// What groups with these cuts take, told group by group: when each is computed, when its collective
+// may start.
+double told(const GroupProblem& problem, const std::vector<int32_t>& cuts) {
+  const tilepost_model_t& model = problem.model;
+  const bool waits = problem.map.division == TILEPOST_DIVISION_ARRIVALS;
+  double end = waits ? model.wait : 0, whole = 0;
+  CutPoint before = waits ? cut_after(problem.map, 0) : CutPoint{};
+  if (waits) whole = end + computed_us(problem, schedule_positions(problem.map));
+  for (size_t g = waits ? 1 : 0; g < cuts.size(); ++g) {
+    const CutPoint point = cut_after(problem.map, units_before(problem.map, cuts[g]));
+    const double collective =
+        model.latency +
+        static_cast<double>((point.elements - before.elements) * problem.unit_bytes) *
+            model.per_byte;
+    if (waits) {
+      end += collective;  // all that still waits for this chunk is computed after it
+      whole = std::max(
+          whole, end + computed_us(problem, schedule_positions(problem.map) - before.positions));
+    } else {
+      end = std::max(end, computed_us(problem, point.positions) + model.wait) + collective;
+    }
+    before = point;
+  }
+  return waits ? whole : end + model.tail;
+}
+
+bool near(double a, double b) {
+  return std::abs(a - b) <= 1e-9 * std::max(a, b);
+}
+
+TEST_CASE("best_groups is the best of all ways to cut at the cut points, in every division") {
+  std::mt19937 random(5);
+  std::uniform_real_distribution<double> some(1, 30);
+  int tried = 0;
+  for (const auto& [division, layout] : {std::pair(TILEPOST_DIVISION_ROWS, TILEPOST_PANEL),
+                                         std::pair(TILEPOST_DIVISION_ROWS, TILEPOST_TILE),
+                                         std::pair(TILEPOST_DIVISION_SHARES, TILEPOST_PANEL),
+                                         std::pair(TILEPOST_DIVISION_COLUMNS, TILEPOST_TILE),
+                                         std::pair(TILEPOST_DIVISION_ARRIVALS, TILEPOST_PANEL)})
+    for (int repeat = 0; repeat < 60; ++repeat) {
+      GroupProblem problem = {};
+      tilepost_map_t& map = problem.map;
+      map.m = 8 * (4 + static_cast<int>(random() % 30)) - static_cast<int>(random() % 8);
+      map.n = 16 * (1 + static_cast<int>(random() % 8));
+      map.tile_m = 8, map.tile_n = 16;
+      map.cluster = 1 + static_cast<int>(random() % 2);
+      map.band = map.cluster, map.signals_per_tile = 1;
+      map.layout = layout, map.division = division;
+      map.ranks = 1 + static_cast<int>(random() % 4);
+      problem.unit_bytes = 2;
+      problem.at_once = map.cluster * (4 + static_cast<int>(random() % 12));
+      problem.model = {some(random),
+                       some(random),
+                       some(random),
+                       0,
+                       some(random),
+                       some(random),
+                       0.001 * some(random),
+                       some(random),
+                       0,
+                       0,
+                       0,
+                       0};
+      std::vector<CutPoint> points = cut_points(map, problem.at_once);
+      if (points.size() > 12) continue;
+      ++tried;
+      const bool waits = division == TILEPOST_DIVISION_ARRIVALS;
+      double best = std::numeric_limits<double>::infinity();
+      for (unsigned mask = 0; mask < 1u << (points.size() - 1); ++mask) {
+        std::vector<int32_t> cuts;
+        if (waits) cuts.push_back(0);
+        for (size_t i = 0; i < points.size(); ++i)
+          if (i + 1 == points.size() || (mask >> i & 1)) cuts.push_back(points[i].cut);
+        REQUIRE(near(told(problem, cuts), end_of_groups(problem, cuts)));
+        best = std::min(best, told(problem, cuts));
+      }
+      const Groups groups = best_groups(problem);
+      REQUIRE(near(groups.end, best));
+      REQUIRE(near(told(problem, groups.cuts), best));
+      for (const int lanes : {1, 2})
+        for (const int most : {2, 3, 100}) {
+          const Groups fewest = fewest_groups(problem, lanes, most);
+          REQUIRE(static_cast<int>(fewest.cuts.size()) <= most);
+          REQUIRE(near(told(problem, fewest.cuts), fewest.end));
+          if (most == 100) REQUIRE(fewest.end <= best * (1 + slack_of(lanes)) * (1 + 1e-9));
+        }
+    }
+  REQUIRE(tried > 150);
+}
+
+}  // namespace
+}  // namespace tilepost::test
