@@ -197,7 +197,8 @@ std::vector<FlagInfo> all_flags() {
       const cl::Option& option = *entry.second;
       if (option.getOptionHiddenFlag() != cl::NotHidden || option.ArgStr.starts_with("help"))
         continue;
-      const std::string dashes = option.ArgStr.size() == 1 ? "-" : "--";
+      // -D and -o as compilers have them; LLVM takes one dash or two before any.
+      const std::string dashes = option.ArgStr == "D" || option.ArgStr == "o" ? "-" : "--";
       of_verb.push_back(
           {info.command->getName().str(), dashes + option.ArgStr.str(), option.HelpStr.str()});
     }

@@ -14,6 +14,8 @@
 namespace tilepost {
 namespace {
 
+constexpr int64_t kOutputBytes = 2;  // an element of every output
+
 // Kernel and SM budget, no groups and no model yet; nothing if the GEMM gets no SM.
 std::optional<Candidate> begin(const Draft& draft, const KernelChoice& kernel, Transport transport,
                                CommChoice comm) {
@@ -40,17 +42,36 @@ std::optional<Candidate> begin(const Draft& draft, const KernelChoice& kernel, T
   return candidate;
 }
 
-// What a run in sequence takes, the same kernel on its own grid.
+// Bytes that one collective over everything sends, or brings in.
+int64_t bytes_sent(const Plan& plan) {
+  const bool gathers = plan.pattern == Pattern::all_gather_gemm;
+  return plan.m * (gathers ? plan.k * bytes_of(plan.input) : plan.n * kOutputBytes);
+}
+
+// ARRIVALS: bytes of the own rows of A.
+double own_bytes(const GroupProblem& problem) {
+  return static_cast<double>(share_rows(problem.map) * problem.unit_bytes);
+}
+
+// What a run in sequence takes, the same kernel on its own grid. While it communicates, the chip
+// cools, and the GEMM clocks higher for it.
 void model_sequence(const Draft& draft, const Candidate& sequence, tilepost_model_t& model) {
   const Plan& plan = draft.plan;
   const KernelChoice& kernel = *sequence.kernel;
+  const MachineProfile& profile = h200_nvlink_profile();
   const GemmModel gemm = model_gemm(plan, kernel.config, kernel.request, false);
   const CollectiveModel collective =
-      model_collective(plan.pattern, plan.ranks, h200_nvlink_profile().default_ctas, 1, false);
+      model_collective(plan.pattern, plan.ranks, profile.default_ctas, 1, false);
+  const double hot = gemm.wave_on(sequence.problem.at_once);
+  const double computed = static_cast<double>(sequence.waves) * hot;
+  const double sent =
+      collective.latency + static_cast<double>(bytes_sent(plan)) * collective.per_byte;
   model.start = nine_digits(gemm.start);
   model.read_b = nine_digits(gemm.read_b);
   model.read_row = nine_digits(gemm.read_row);
-  model.sequence_wave = nine_digits(gemm.wave_on(sequence.problem.at_once));
+  const double relief = gemm.clock_gain > 0 ? profile.relief * sent / (sent + computed) : 0;
+  model.sequence_wave =
+      nine_digits(std::max(hot * (1 - relief), gemm.wave * gemm.least_factor));
   model.sequence_latency = nine_digits(collective.latency);
   model.sequence_per_byte = nine_digits(collective.per_byte);
   model.sequence_ctas = sequence.gemm_ctas;
@@ -60,14 +81,18 @@ void model_overlap(const Draft& draft, const Candidate& candidate, tilepost_mode
   const Plan& plan = draft.plan;
   const KernelChoice& kernel = *candidate.kernel;
   const GemmModel gemm = model_gemm(plan, kernel.config, kernel.request, true);
-  const CollectiveModel collective =
+  const CollectiveModel one =
       model_collective(plan.pattern, plan.ranks, candidate.comm_ctas, candidate.comm_lanes, true);
-  const bool gathers = plan.pattern == Pattern::all_gather_gemm;
   model.wave = nine_digits(gemm.wave_on(candidate.problem.at_once));
-  model.wait = gathers ? h200_nvlink_profile().step_us : wait_us(plan.wait);
-  model.latency = nine_digits(collective.latency);
-  model.per_byte = nine_digits(collective.per_byte);
-  model.tail = gathers ? 0 : nine_digits(collective.tail);
+  const bool gathers = plan.pattern == Pattern::all_gather_gemm;
+  // The own rows are copied before anything else, and chunks wait for nobody. Elsewhere every
+  // collective starts with a wait, so that it counts as latency.
+  model.wait = gathers ? nine_digits(copy_us(own_bytes(candidate.problem))) : 0;
+  const CollectiveModel queue =
+      in_lanes(one, gathers ? 0 : wait_us(plan.wait), candidate.comm_lanes);
+  model.latency = nine_digits(queue.latency);
+  model.per_byte = nine_digits(queue.per_byte);
+  model.tail = nine_digits(queue.tail);
 }
 
 // The model of an overlapped candidate, which a run with few rows compares with that in sequence.

@@ -29,6 +29,14 @@ const CollectiveProfile& collective_of(const MachineProfile& profile, Pattern pa
   return profile.all_reduce;
 }
 
+// Time per byte next to a GEMM over alone. Chunks of all_gather_gemm are the sends and receives of
+// All-to-All, but beside a GEMM that reads what they write.
+double slowdown(const MachineProfile& profile, Pattern pattern, int ctas, int lanes) {
+  if (lanes > 1)
+    return interpolate(profile.lane_beside_gemm, static_cast<double>(ctas) / lanes);
+  return interpolate(collective_of(profile, pattern, false).beside_gemm, ctas);
+}
+
 GroupProblem problem_of(const Plan& plan) {
   return {map_of(plan), plan.at_once(), unit_bytes(plan, plan.division), plan.model};
 }
@@ -89,16 +97,26 @@ CollectiveModel model_collective(Pattern pattern, int ranks, int ctas, int lanes
   const double by_ctas =
       interpolate(collective.us_per_mib, busy) * sent(ranks) / sent(profile.collective_ranks);
   const double by_wire = interpolate(collective.wire_us_per_mib, ranks) * sent(ranks);
-  const double factor = beside_gemm ? profile.beside_gemm : 1.0;
-  double latency = interpolate(collective.latency_us, ranks) * factor;
-  double per_byte = std::max(by_ctas, by_wire) / kMib * factor;
-  if (pattern == Pattern::all_gather_gemm) {
-    // Small chunks are no quicker than a whole AllGather, and each is followed by its arrival's
-    // post; whole, the copy of the own rows comes first.
-    latency = interpolate(profile.all_gather.latency_us, ranks) * factor + profile.step_us;
-    per_byte += 2.0 / ranks / profile.memory_bytes_per_us;  // own rows are read and written
-  }
-  return {latency / lanes, per_byte, latency - latency / lanes};
+  const double factor = beside_gemm ? slowdown(profile, pattern, ctas, lanes) : 1.0;
+  CollectiveModel model;
+  model.latency = interpolate(collective.latency_us, ranks);
+  model.per_byte = std::max(by_ctas, by_wire) / kMib * factor;
+  if (pattern != Pattern::all_gather_gemm) return model;
+  model.latency += profile.step_us;
+  // Whole, the copy of the own rows comes first; chunks follow it, and each has its arrival's post.
+  if (!beside_gemm) model.per_byte += copy_us(1) / ranks;
+  return model;
+}
+
+CollectiveModel in_lanes(const CollectiveModel& one, double wait, int lanes) {
+  const double whole = one.latency + wait;
+  if (lanes == 1) return {whole, one.per_byte, 0};
+  const double shown = whole * h200_nvlink_profile().lane_latency / lanes;
+  return {shown, one.per_byte, whole - shown};
+}
+
+double copy_us(double bytes) {
+  return 2 * bytes / h200_nvlink_profile().copy_bytes_per_us;
 }
 
 double wait_us(Wait wait) {
@@ -134,13 +152,12 @@ Prediction predict(const Plan& plan) {
   for (size_t g = 0; g < plan.map.groups.size(); ++g) {
     const tilepost_group_t& group = plan.map.groups[g];
     const double ready = computed_us(problem, int64_t{group.first_tile} + group.num_tiles);
-    const double waited = ready + model.wait;
     const size_t lanes = static_cast<size_t>(plan.comm_lanes);
     const double lane_free = g < lanes ? 0 : prediction.collective_end[g - lanes];
-    served = std::max(waited, served) + model.latency +
+    served = std::max(ready, served) + model.latency +
              static_cast<double>(bytes_of_group(plan, g)) * model.per_byte;
     prediction.group_ready.push_back(ready);
-    prediction.collective_start.push_back(std::max(waited, lane_free));
+    prediction.collective_start.push_back(std::max(ready, lane_free) + wait_us(plan.wait));
     prediction.collective_end.push_back(served + model.tail);
     prediction.gemm = ready;
   }

@@ -38,13 +38,21 @@ struct CollectiveModel {
   double tail = 0;  // of the last collective, which no other lane hides
 };
 
-// The pattern's collectives on `ctas` CTAs per rank, `lanes` of them overlapping: the links are
-// shared, the latency of one hides behind the others. `beside_gemm`: a GEMM runs meanwhile. Nothing
-// takes no time. all_gather_gemm: in chunks beside the GEMM, which are sends and receives, and
-// whole otherwise, the copy of the own rows included.
+// The pattern's collectives on `ctas` CTAs per rank, shared by `lanes` lanes; the latency is that of
+// one in a lane. `beside_gemm`: a GEMM runs meanwhile. Nothing takes no time. all_gather_gemm: in
+// chunks beside the GEMM, which are sends and receives, and whole otherwise, the copy of the own
+// rows included.
 CollectiveModel model_collective(Pattern pattern, int ranks, int ctas, int lanes, bool beside_gemm);
 
-// From a counter's last raise to the start of the collective that waits for it.
+// The same as one queue of collectives, each of which waits `wait` before it starts: with several
+// lanes the latency of one hides behind the others.
+CollectiveModel in_lanes(const CollectiveModel& one, double wait, int lanes);
+
+// A copy of `bytes` bytes by a kernel on all SMs.
+double copy_us(double bytes);
+
+// From a counter's last raise, or from the end of the collective before, to the start of the
+// collective that waits for it.
 double wait_us(Wait wait);
 
 // Bytes of what one unit of tilepost::GroupProblem::unit_bytes stands for.

@@ -97,9 +97,8 @@ GemmModel model_gemm(const Plan& plan, const KernelConfig& config, const KernelR
   model.start = profile.start_us + exchange_us(config);
   model.wave = cycles / (ghz(profile, plan, config, request) * 1000);
   model.reference_ctas = profile.clock_sms * config.ctas_per_sm;
-  if (beside_collective)
-    model.wave *= profile.beside_collective;
-  else if (is_sm90(config)) {
+  if (beside_collective) model.wave *= profile.beside_collective;
+  if (is_sm90(config)) {
     model.clock_gain = profile.clock_gain;
     model.least_factor = ghz(profile, plan, config, request) / profile.max_ghz;
   }

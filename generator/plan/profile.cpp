@@ -6,44 +6,55 @@ namespace tilepost {
 
 namespace {
 
-// Of every table: 128 MiB with 4, 8, 12, 16 and 24 CTAs, less the latency; fewer CTAs in
-// proportion. The wire: 24 CTAs, 128 MiB, over two ranks and over four.
+// Of every table of times over CTAs: collectives of 8, 16, 32 and 128 MiB of bf16 with 4, 8, 12, 16,
+// 20 and 24 CTAs on four ranks, nothing beside them, lie within 5% of one latency and these slopes;
+// 32 CTAs are as fast as 24; fewer than 4 in proportion. The wire: 24 CTAs, 128 MiB, over two ranks
+// and over four. Latencies of other numbers of ranks as AllReduce's.
+//
+// Beside a GEMM: what gives the measured ends of whole schedules, 8192 x 8192 x 2048 and x 7168 and
+// three more shapes, in one lane. A GEMM at full speed keeps L2 busy: few CTAs wait for it longer,
+// many for the links as they would alone.
 
-// 2053, 1062, 790, 657 and 612 us, less 31. 8, 32 and 128 MiB with 24 CTAs lie on one line through
-// 31 us; next to a GEMM one more costs 36. Two ranks take 470 us and send 128 MiB each, four send
-// 192.
+// 128 MiB: 2050, 1078, 801, 718, 715 and 685 us. Two ranks take 470 us and send 128 MiB each, four
+// send 192.
 CollectiveProfile all_reduce() {
   return {2,
-          {{1, 63.2}, {2, 31.6}, {4, 15.8}, {8, 8.05}, {12, 5.93}, {16, 4.89}, {24, 4.54}},
-          {{1, 0}, {2, 24}, {4, 36}, {8, 60}},
-          {{2, 3.52}, {4, 3.03}}};
-}
-
-// 1004, 530, 426, 378 and 353 us; 8, 32 and 128 MiB with 24 CTAs take 46, 107 and 353. Two ranks
-// take 296. Latencies of other numbers of ranks here and below as AllReduce's.
-CollectiveProfile reduce_scatter() {
-  return {1,
-          {{1, 30.6}, {2, 15.3}, {4, 7.65}, {8, 3.95}, {12, 3.13}, {16, 2.76}, {24, 2.56}},
+          {{1, 64.8}, {2, 32.4}, {4, 16.2}, {8, 8.43}, {12, 6.2}, {16, 5.35}, {20, 5.15}, {24, 5}},
           {{1, 0}, {2, 17}, {4, 25}, {8, 42}},
-          {{2, 4.36}, {4, 3.42}}};
+          {{2, 3.54}, {4, 3.33}},
+          {{8, 1.3}, {12, 1.1}, {16, 1.04}}};
 }
 
-// 1301, 669, 481, 383 and 346 us; 8, 32 and 128 MiB with 24 CTAs take 52, 110 and 346. Two ranks
-// take 283.
+// 128 MiB: 1005, 548, 435, 410, 386 and 369 us. Two ranks take 296.
+CollectiveProfile reduce_scatter() {
+  return {
+      1,
+      {{1, 30.5}, {2, 15.3}, {4, 7.63}, {8, 4.11}, {12, 3.22}, {16, 2.96}, {20, 2.9}, {24, 2.71}},
+      {{1, 0}, {2, 13}, {4, 19.5}, {8, 33}},
+      {{2, 4.42}, {4, 3.61}},
+      {{8, 1.4}, {12, 1.12}, {16, 1.08}, {24, 1.06}, {32, 1.05}}};
+}
+
+// 128 MiB: 1162, 602, 458, 398, 394 and 374 us. Two ranks take 283. Beside a GEMM: of the sends and
+// receives that bring the chunks, of 9 to 42 MiB with 8, 12, 16 and 24 CTAs.
 CollectiveProfile all_gather() {
-  return {1,
-          {{1, 39.7}, {2, 19.8}, {4, 9.91}, {8, 4.98}, {12, 3.51}, {16, 2.74}, {24, 2.45}},
-          {{1, 0}, {2, 21}, {4, 32}, {8, 53}},
-          {{2, 4.09}, {4, 3.27}}};
+  return {
+      1,
+      {{1, 35.3}, {2, 17.6}, {4, 8.82}, {8, 4.65}, {12, 3.46}, {16, 2.89}, {20, 2.76}, {24, 2.65}},
+      {{1, 0}, {2, 17}, {4, 26}, {8, 43}},
+      {{2, 4.16}, {4, 3.53}},
+      {{8, 1.4}, {16, 1.35}, {24, 1.2}}};
 }
 
-// Grouped sends and receives, too. 1531, 823, 445, 447 and 357 us; 8 and 128 MiB with 24 CTAs take
-// 44 and 357. Two ranks take 256.
+// Grouped sends and receives, with or without those to itself. 128 MiB: 1531, 827, 447, 442, 378
+// and 377 us: 16 CTAs are no faster than 12. Two ranks take 256.
 CollectiveProfile all_to_all() {
-  return {1,
-          {{1, 47.1}, {2, 23.6}, {4, 11.8}, {8, 6.25}, {12, 3.31}, {16, 3.31}, {24, 2.61}},
-          {{1, 0}, {2, 15}, {4, 23}, {8, 38}},
-          {{2, 3.77}, {4, 3.48}}};
+  return {
+      1,
+      {{1, 48.8}, {2, 24.4}, {4, 12.2}, {8, 6.17}, {12, 3.32}, {16, 3.35}, {20, 2.98}, {24, 2.8}},
+      {{1, 0}, {2, 14}, {4, 21}, {8, 35}},
+      {{2, 3.78}, {4, 3.73}},
+      {{8, 1.25}, {12, 1.28}, {16, 1.07}, {24, 1.09}, {32, 1.04}}};
 }
 
 }  // namespace
@@ -67,23 +78,32 @@ const MachineProfile& h200_nvlink_profile() {
       1.02,
       {{1, 0.3}, {2, 0.55}, {4, 0.8}, {8, 1.0}},
       3.9,
-      // On 114 SMs beside collectives 8192 x 8192 x 7168 ends at 1415 us: what fewer SMs save of
-      // the power goes to the collectives.
-      1.017,
+      // A wave of 128 x 256 beside collectives: 23.8, 22.9, 22.4 and 22.0 us on 118, 106, 98 and 90
+      // SMs with K = 2048, about 81 on 114 SMs with K = 7168: against 128 SMs alone they clock as
+      // x^-clock_gain, less what the collectives take of power and of L2.
+      1.09,
+      // cuBLASLt's GEMM and NCCL's collective in turns at six shapes in four patterns: from the
+      // time of both less the collective's, the GEMM takes 0.91 of its time alone where the
+      // collective is half of the whole, 0.95 where it is a quarter.
+      0.2,
       all_reduce(),
       reduce_scatter(),
       all_gather(),
       all_to_all(),
       4,
-      1.07,
-      // 8192 x 8192 x 2048 in two lanes: 28 CTAs 837 us in all, 32 CTAs 800, 36 CTAs 766; one lane
-      // of 24 CTAs 834. So two lanes of 18 CTAs keep the links as busy as one of 24.
-      0.667,
+      // Schedules in two lanes of 16 to 44 CTAs, 8192 x 8192 x 2048 in three patterns and five more
+      // shapes, to 2% on average: as one collective of 0.6 of the CTAs, with the latency below.
+      0.6,
+      0.8,
+      // 8192 x 8192 x 7168 and 8192 x 4096 x 3584 with two lanes of 8 CTAs; from 12 on nothing.
+      {{8, 1.1}, {12, 1}},
       24,
       // From the end of one collective to the start of the next 7.5, of which the poll takes 3.6.
       7.5,
       // Not measured: about what one small kernel behind another takes.
       5,
+      // The own rows of AllGather: 8 MiB in 7 us, 28 MiB in 20.
+      2.6e6,
   };
   return profile;
 }

@@ -18,6 +18,7 @@ struct CollectiveProfile {
   std::vector<ProfilePoint> us_per_mib;       // against CTAs, over collective_ranks ranks
   std::vector<ProfilePoint> latency_us;       // against ranks, the cost of one more collective
   std::vector<ProfilePoint> wire_us_per_mib;  // floor per MiB that a rank sends, against ranks
+  std::vector<ProfilePoint> beside_gemm;  // us per MiB next to a GEMM over alone, against CTAs
 };
 
 struct MachineProfile {
@@ -39,15 +40,20 @@ struct MachineProfile {
   std::vector<ProfilePoint> load_vector;  // rate against elements per asynchronous copy
   double start_us;                        // launch, pipeline fill and drain
   double beside_collective;  // GEMM time next to a collective on other SMs, against alone
+  double relief;  // of GEMM time, times the collective's part of a run in sequence: it cools the chip
 
   // ---- Collectives
   CollectiveProfile all_reduce, reduce_scatter, all_gather, all_to_all;
   int collective_ranks;  // of the tables over CTAs
-  double beside_gemm;    // collective time next to a GEMM, against alone
-  double lane_share;  // of two lanes' CTAs that are busy on average: one fills or drains its ring
-  int default_ctas;   // what NCCL takes when it may choose
-  double wait_us;     // from the counter's last raise to the collective's start
-  double step_us;     // AllGather: a copy or a post between collectives on the stream
+  // Several lanes are one collective on lane_share of their CTAs. Of each collective's latency the
+  // other lanes hide all but lane_latency / lanes, except the last one's.
+  double lane_share, lane_latency;
+  std::vector<ProfilePoint> lane_beside_gemm;  // as beside_gemm, against the CTAs of one lane
+  int default_ctas;                            // what NCCL takes when it may choose
+  double wait_us;  // between collectives: from the counter's last raise, or from the end of the one
+                   // before, to the start
+  double step_us;  // AllGather: a copy or a post between collectives on the stream
+  double copy_bytes_per_us;  // that a copy kernel on all SMs reads and writes
 };
 
 // Four H200 (132 SMs, NV18), CUDA 13.0, NCCL 2.28, bf16.

@@ -164,11 +164,11 @@ bool fits_table(Draft& draft) {
         draft.spec.schedule.tile ? draft.spec.schedule.tile->where : draft.spec.gemm.where;
     draft.diagnostics.error(
         where,
-        llvm::formatv("an output of {0}x{1} has {2} tiles of {3}, the bound is {4} tiles and "
-                      "{5} rows of tiles in slot order; use larger tiles",
+        llvm::formatv("an output of {0}x{1} has {2} tiles of {3}, stored in {4} rows; the bounds "
+                      "are {5} tiles and {6} rows; use larger tiles",
                       draft.plan.m, draft.plan.n, least,
-                      tile_name(largest->config.tile_m, largest->config.tile_n), kMaxPositions,
-                      INT32_MAX));
+                      tile_name(largest->config.tile_m, largest->config.tile_n),
+                      stored_rows(draft.recipe(*largest, overlap)), kMaxPositions, INT32_MAX));
     return false;
   }
   draft.kernels = std::move(kept);

@@ -28,6 +28,23 @@ void check_layout(const Spec& spec, Diagnostics& diagnostics) {
                     "'panel' or 'auto'");
 }
 
+// The slots of a run with another m are in a table of its own, and op_info has the planned m's.
+void check_slots(const Spec& spec, Diagnostics& diagnostics) {
+  const bool in_slots =
+      spec.pattern.value == Pattern::gemm || spec.pattern.value == Pattern::gemm_all_reduce;
+  if (!in_slots || !spec.gemm.any_m || spec.schedule.layout.value != OutputLayout::tile ||
+      spec.consumer.value != Consumer::none)
+    return;
+  diagnostics.error(spec.schedule.layout.where,
+                    "schedule.layout 'tile' with '{max: " + llvm::Twine(spec.gemm.m.value) +
+                        "}' needs a consumer: the output of pattern " +
+                        quote(name_of(spec.pattern.value)) +
+                        " would stay in slots, and callers can look up those of " +
+                        llvm::Twine(spec.gemm.m.value) +
+                        " rows only; use consumer 'unpermute' or schedule.layout 'panel'");
+  diagnostics.note(spec.gemm.m.where, "gemm.m is given here");
+}
+
 void check_lanes(const Spec& spec, Diagnostics& diagnostics) {
   const auto& lanes = spec.schedule.lanes;
   if (spec.pattern.value != Pattern::all_gather_gemm || !lanes || lanes->value == 1) return;
@@ -104,6 +121,7 @@ void check_pattern(const Spec& spec, Diagnostics& diagnostics) {
   if (spec.pattern.given()) {
     check_routing(spec, diagnostics);
     check_layout(spec, diagnostics);
+    check_slots(spec, diagnostics);
     check_lanes(spec, diagnostics);
   }
   check_consumer(spec, diagnostics);

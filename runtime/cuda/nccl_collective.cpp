@@ -31,10 +31,17 @@ bool lands_apart(const Step& step) {
   return step.kind == StepKind::reduce_scatter && step.keep < step.count;
 }
 
+// The own rows and then everybody's, to the same place: NCCL copies the own ones too.
+bool gathers_at_once(std::span<const Step> steps) {
+  return steps.size() == 2 && steps[0].kind == StepKind::own_rows &&
+         steps[1].kind == StepKind::all_gather;
+}
+
 }  // namespace
 
 tilepost_result_t NcclCollective::communicate(const Buffers& buffers, std::span<const Step> steps,
                                               int lane, cudaStream_t stream) {
+  if (gathers_at_once(steps)) return gather_at_once(buffers, steps[1], lane, stream);
   std::ptrdiff_t calls = 0;
   for (const Step& step : steps) {
     if (step.kind == StepKind::own_rows)
@@ -51,6 +58,16 @@ tilepost_result_t NcclCollective::communicate(const Buffers& buffers, std::span<
   for (const Step& step : steps)
     if (lands_apart(step)) TILEPOST_TRY(copy_landed(buffers, step, stream));
   return TILEPOST_OK;
+}
+
+tilepost_result_t NcclCollective::gather_at_once(const Buffers& buffers, const Step& step, int lane,
+                                                 cudaStream_t stream) {
+  const auto count = static_cast<size_t>(step.count);
+  return lanes_[lane]->issue(false, [&](ncclComm_t comm) {
+    TILEPOST_NCCL(ncclAllGather(buffers.a, at(buffers.gathered, step.to, plan_.input), count,
+                                nccl_type(plan_.input), comm, stream));
+    return TILEPOST_OK;
+  });
 }
 
 tilepost_result_t NcclCollective::copy_own_rows(const Buffers& buffers, const Step& step,

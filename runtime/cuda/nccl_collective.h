@@ -21,6 +21,8 @@ class NcclCollective final : public Transport {
   void abort() override;
 
  private:
+  tilepost_result_t gather_at_once(const Buffers& buffers, const Step& step, int lane,
+                                   cudaStream_t stream);
   tilepost_result_t copy_own_rows(const Buffers& buffers, const Step& step,
                                   cudaStream_t stream) const;
   tilepost_result_t copy_landed(const Buffers& buffers, const Step& step,

@@ -25,11 +25,14 @@ tilepost_result_t CudaOp::communicate(const Run& run) {
 }
 
 tilepost_result_t CudaOp::communicate_group(const Run& run, int group) {
+  const bool arrives = run.overlaps() && gathers();
   if (run.overlaps() && !gathers()) TILEPOST_TRY(wait_for_group(run, group));
-  TILEPOST_TRY(
-      state_.transports.of(run.overlaps())
-          .communicate(run.buffers, run.plan().steps[group], lane_of(run, group), run.comm));
-  if (run.overlaps() && gathers()) TILEPOST_TRY(post_arrival(run, group));
+  // The own rows, group 0, were there before the run began: start().
+  if (!arrives || group > 0)
+    TILEPOST_TRY(
+        state_.transports.of(run.overlaps())
+            .communicate(run.buffers, run.plan().steps[group], lane_of(run, group), run.comm));
+  if (arrives) TILEPOST_TRY(post_arrival(run, group));
   return unpermutes() ? unpermute(run, group) : TILEPOST_OK;
 }
 

@@ -6,8 +6,9 @@
 //   user stream:  [counters = 0]  begin  GEMM                                       wait(end)
 //   comm stream:                  wait(begin)  { wait for group, collective, … }*   end
 // Where the GEMM waits for its input it goes out first too; nothing that it waits for comes behind
-// anything that waits for it:
-//   user stream:  [counters = 0]  begin  GEMM                                 wait(lane end)  end
+// anything that waits for it. Its own rows it never waits for: they are copied, with all of the GPU
+// to do it, before it starts.
+//   user stream:  [counters = 0]  copy own rows  begin  GEMM                  wait(lane end)  end
 //   comm stream:                  wait(begin)  { collective, post group }*    lane end
 #include <thread>
 
@@ -131,6 +132,9 @@ tilepost_result_t CudaOp::follow_last_run(cudaStream_t stream) {
 
 // All that can fail without consequences, and the GEMM, unless what it reads comes first.
 tilepost_result_t CudaOp::start(const Run& run) {
+  if (gathers() && run.overlaps())
+    TILEPOST_TRY(state_.transports.of(true).communicate(run.buffers, run.plan().steps[0],
+                                                        lane_of(run, 0), run.user));
   TILEPOST_CUDA(cudaEventRecord(run.begin, run.user));
   if (run.overlaps()) TILEPOST_TRY(fork_lanes(run));
   return gathers() && !run.overlaps() ? TILEPOST_OK : launch(run);

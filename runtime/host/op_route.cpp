@@ -33,7 +33,7 @@ std::unique_ptr<RunMap> HostOp::agree_on_route(RouteInputs& inputs) {
   HostStep place{name_, operation_, plan_.map_hash, ++routes_, 0, HostStep::kExchange, false};
   std::vector<int64_t> all;
   if (!exchange(place, {inputs.rows}, all)) return nullptr;
-  inputs.most = std::max<int64_t>(1, *std::max_element(all.begin(), all.end()));
+  inputs.most = std::max<int64_t>(1, std::ranges::max(all));
   auto run = begin_route(plan_, rank_, inputs);
   place.rows = inputs.most;
   if (!exchange(place, run->own_counts, all)) return nullptr;

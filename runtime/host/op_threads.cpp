@@ -113,6 +113,7 @@ bool HostOp::carry_out(const HostStep& place, const HostBuffers& own) {
   copy_own_rows(own, input_bytes_);
   if (!group_->begin_collective(rank_, place, &own, deadline_seconds_)) return false;
   std::vector<const HostBuffers*> buffers;
+  buffers.reserve(plan_.ranks);
   for (int rank = 0; rank < plan_.ranks; ++rank)
     buffers.push_back(&group_->brought<HostBuffers>(rank));
   const std::string wrong =

@@ -185,7 +185,7 @@ CutChoice best_cuts(const std::vector<double>& ready, const CutCost& cost) {
   }
   CutChoice choice;
   for (int i = points - 1; i >= 0; i = before[i]) choice.ends.push_back(i);
-  std::reverse(choice.ends.begin(), choice.ends.end());
+  std::ranges::reverse(choice.ends);
   choice.end = points > 0 ? end.back() : 0;
   return choice;
 }
@@ -221,7 +221,7 @@ CutChoice fewest_cuts(const std::vector<double>& ready, const CutCost& cost, dou
   choice.end = least;
   int i = points - 1;
   for (size_t groups = best; groups > 0; i = before[--groups][i]) choice.ends.push_back(i);
-  std::reverse(choice.ends.begin(), choice.ends.end());
+  std::ranges::reverse(choice.ends);
   return choice;
 }
 

@@ -108,7 +108,7 @@ void finish_route(const tilepost_plan_t& plan, int rank, std::span<const int64_t
   run.counts = RowCounts(plan.ranks, static_cast<int>(length) / plan.ranks);
   for (int source = 0; source < plan.ranks; ++source) {
     const auto counts = all_counts.subspan(source * length, length);
-    std::copy(counts.begin(), counts.end(), run.counts.of(source).begin());
+    std::ranges::copy(counts, run.counts.of(source).begin());
   }
   set_steps(plan, rank, run);
 }
@@ -126,6 +126,7 @@ std::vector<int64_t> landed_rows(const RunMap& run, int rank, const RouteInputs&
 
 std::vector<int64_t> rows_from(const RunMap& run, int rank) {
   std::vector<int64_t> rows;
+  rows.reserve(run.counts.ranks());
   for (int source = 0; source < run.counts.ranks(); ++source)
     rows.push_back(run.counts.sum(source, rank));
   return rows;

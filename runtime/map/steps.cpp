@@ -196,7 +196,7 @@ RowCounts even_counts(const Exchange& exchange) {
   RowCounts counts(exchange.ranks, row_groups(exchange));
   const Route route = make_route(exchange, {}, {});
   for (int source = 0; source < exchange.ranks; ++source)
-    std::copy(route.counts.begin(), route.counts.end(), counts.of(source).begin());
+    std::ranges::copy(route.counts, counts.of(source).begin());
   return counts;
 }
 

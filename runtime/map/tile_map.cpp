@@ -66,6 +66,7 @@ void build_bands(const tilepost_map_t& map, TileMap& out) {
 void build_slots(const tilepost_map_t& map, TileMap& out) {
   bool backwards = false;
   std::vector<TileRow> rows;
+  rows.reserve(tiles_m(map));
   for (int64_t t = 0; t < tiles_m(map); ++t) rows.push_back({t * map.tile_m, 0});
   append_rows(map, std::move(rows), backwards, out);
   const int64_t slot_elements = int64_t{map.tile_m} * map.tile_n;

@@ -27,6 +27,7 @@
 
 #include "tilepost/device/element.cuh"
 #include "tilepost/device/epilogue.cuh"
+#include "tilepost/device/panel.cuh"
 #include "tilepost/device/ptx.cuh"
 #include "tilepost/device/ptx_cluster.cuh"
 #include "tilepost/device/ptx_sm80.cuh"
@@ -149,6 +150,7 @@ struct Launch {
   Launch(const Kernel& k, const tilepost_shape_t& s, const Operands& o, int ctas,
          const tilepost_epilogue_t& e = {})
       : kernel(k), shape(s), epilogue(e), operands(o) {
+    epilogue.out = o.c;
     const int rows = (s.m + k.tile_m - 1) / k.tile_m;
     const int padded = (rows + k.rows_in_cluster - 1) / k.rows_in_cluster * k.rows_in_cluster;
     const int tiles = padded * ((s.n + k.tile_n - 1) / k.tile_n);

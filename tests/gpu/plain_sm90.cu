@@ -84,7 +84,8 @@ std::vector<plain::Kernel> sm90_kernels() {
       TILEPOST_SM90(sm90_128x256_4stages, true),   TILEPOST_SM90(sm90_256x128, true),
       TILEPOST_SM90(sm90_256x128_1panel, false),   TILEPOST_SM90(sm90_128x192, true),
       TILEPOST_SM90(sm90_128x128, false),          TILEPOST_SM90(sm90_256x192, true),
-      TILEPOST_SM90(sm90_routed, false),           TILEPOST_SM90(sm90_pingpong_128x192, true),  TILEPOST_SM90(sm90_pingpong_128x128, true),
+      TILEPOST_SM90(sm90_routed, false),           TILEPOST_SM90(sm90_pingpong_128x192, true),
+      TILEPOST_SM90(sm90_pingpong_128x128, true),
   };
 #else
   return {};

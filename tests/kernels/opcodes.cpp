@@ -5,6 +5,7 @@
 //   QGMMA, QMMA      likewise of 8-bit floating point
 //   MEMBAR.GPU, .SYS memory barriers of that scope
 //   RED              reductions into global memory
+//   NANOSLEEP        pauses, of a constant number of nanoseconds, of a thread that polls
 //   MAIN.MEMBAR      memory barriers of those scopes between the first and last matrix instruction
 //
 // The CUDA Toolkit's cuobjdump is often not installed, so this reads the ELF file itself. An
@@ -22,12 +23,12 @@
 namespace {
 
 constexpr uint64_t kHgmma = 0x9f0, kHmma = 0x23c, kQgmma = 0x9f3, kQmma = 0x27a, kMembar = 0x992,
-                   kRed = 0x98e;
+                   kRed = 0x98e, kNanosleep = 0x95d;
 constexpr uint64_t kScopeGpu = 2, kScopeSys = 3;
 
 struct Counts {
   int hgmma = 0, hmma = 0, qgmma = 0, qmma = 0, membar_gpu = 0, membar_sys = 0, red = 0,
-      main_membar = 0;
+      nanosleep = 0, main_membar = 0;
 };
 
 // A value of type T at `offset`, or zero beyond the end.
@@ -70,6 +71,8 @@ void count_kernel(const std::vector<char>& file, uint64_t begin, uint64_t size, 
       if (seen_matrix) ++since_matrix;
     } else if (opcode == kRed) {
       ++counts.red;
+    } else if (opcode == kNanosleep) {
+      ++counts.nanosleep;
     }
   }
 }
@@ -110,6 +113,6 @@ int main(int argc, char** argv) {
   }
   std::cout << "HGMMA " << counts.hgmma << "\nHMMA " << counts.hmma << "\nQGMMA " << counts.qgmma
             << "\nQMMA " << counts.qmma << "\nMEMBAR.GPU " << counts.membar_gpu << "\nMEMBAR.SYS "
-            << counts.membar_sys << "\nRED " << counts.red << "\nMAIN.MEMBAR " << counts.main_membar
-            << "\n";
+            << counts.membar_sys << "\nRED " << counts.red << "\nNANOSLEEP " << counts.nanosleep
+            << "\nMAIN.MEMBAR " << counts.main_membar << "\n";
 }

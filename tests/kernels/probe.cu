@@ -1,6 +1,6 @@
 // One of each instruction that opcodes.cpp counts: two matrix instructions with both memory
-// barriers between them. On sm_89 also one of e4m3, which sm_90a replaces by two of f16; on sm_90a
-// also a warpgroup's of either size.
+// barriers between them, and a pause. On sm_89 also one of e4m3, which sm_90a replaces by two of
+// f16; on sm_90a also a warpgroup's of either size.
 #include "tilepost/device/ptx.cuh"
 #include "tilepost/device/ptx_sm80.cuh"
 #include "tilepost/device/wgmma.cuh"
@@ -14,6 +14,7 @@ __global__ void probe(uint32_t* counter, float* out) {
   // Read after the barriers, so that the second multiplication stays behind them.
   const uint32_t late = tilepost::ptx::load_relaxed_sys(counter);
   tilepost::ptx::mma_16x8<tilepost::DType::f16>(sum, a, late, a[3]);
+  tilepost::ptx::sleep_ns(32);
   for (int i = 0; i < 4; ++i) out[i] = sum[i];
 }
 

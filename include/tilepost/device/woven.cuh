@@ -87,13 +87,15 @@ __device__ __forceinline__ uint32_t* counter_of(const tilepost_view_t& view, con
   return view.counters + static_cast<long long>(tile.group) * TILEPOST_COUNTER_STRIDE;
 }
 
-// Waits until the group's input has arrived. Whoever copied it here has released the counter at
-// .sys scope after the copies were complete (a kernel behind them in their stream); the acquire
-// that reads its value or a later one makes them visible to this thread (PTX ISA 8.9.4, 8.9.5).
-// Polling with relaxed loads and acquiring once spares an invalidation of L1 per poll. Ends also
-// when the runtime gives a run up: then it raises all counters.
+// Waits until the group's input has arrived. Group 0 is this rank's own rows, which are there
+// before the kernel starts. Whoever copied it here has released the counter at .sys scope after the
+// copies were complete (a kernel behind them in their stream); the acquire that reads its value or
+// a later one makes them visible to this thread (PTX ISA 8.9.4, 8.9.5). Polling with relaxed loads
+// and acquiring once spares an invalidation of L1 per poll. Ends also when the runtime gives a run
+// up: then it raises all counters.
 __device__ __forceinline__ void wait_for_input(const tilepost_view_t& view, const Tile& tile) {
   constexpr unsigned kPollNanoseconds = 32;
+  if (tile.group == 0) return;
   const uint32_t* counter = counter_of(view, tile);
   while (static_cast<int32_t>(ptx::load_relaxed_sys(counter) - view.ready) < 0)
     ptx::sleep_ns(kPollNanoseconds);

@@ -114,7 +114,8 @@ TEST_CASE("a consumer that has nothing to do") {
 
 TEST_CASE("an output with more tiles than the table holds") {
   Spec spec = make_spec(INT32_MAX, INT32_MAX, 64);
-  check_says(refusal(spec), {"the bound is 16777216 tiles"});
+  check_says(refusal(spec),
+             {"stored in 2147483", "the bounds are 16777216 tiles and 2147483647 rows"});
 }
 
 }  // namespace

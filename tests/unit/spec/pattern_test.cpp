@@ -105,6 +105,26 @@ TEST_CASE("groups are for one m") {
   CHECK_THAT(outcome.log, Catch::Contains("with '{max: 64}' every run chooses the groups"));
 }
 
+TEST_CASE("slots of any m are not left to the caller") {
+  const std::string tile = "schedule: {layout: tile}\n";
+  const auto read = [](const std::string& pattern, const std::string& more) {
+    return test::read("tilepost: 1\nname: small\npattern: " + pattern +
+                      "\nranks: 3\ngemm: {m: {max: 129}, n: 64, k: 7, a: bf16}\narch: host\n" +
+                      more);
+  };
+  for (const std::string pattern : {"gemm", "gemm_all_reduce"}) {
+    const Outcome outcome = read(pattern, tile);
+    CHECK(outcome.errors == 1);
+    CHECK_THAT(outcome.log, Catch::Contains("schedule.layout 'tile' with '{max: 129}' needs a"));
+    CHECK(read(pattern, "").spec.has_value());
+    CHECK(read(pattern, "schedule: {layout: panel}\n").spec.has_value());
+    for (const std::string consumer : {"unpermute", "rms_norm", "residual_rms_norm"})
+      CHECK(read(pattern, tile + "consumer: " + consumer + "\n").spec.has_value());
+  }
+  for (const std::string pattern : {"gemm_reduce_scatter", "gemm_all_to_all"})
+    CHECK(read(pattern, tile).spec.has_value());
+}
+
 TEST_CASE("any m and 8-bit inputs go with every pattern") {
   for (const std::string pattern : kPatterns) {
     const Outcome outcome = test::read(

@@ -2,12 +2,13 @@
 //   out[8192, 8192] = sum over 4 ranks of A[8192, 2048] * B[8192, 2048]^T, bf16 in, bf16 out
 //   sm_80: gemm_sm80, tile 256x128, 22 waves in 5 groups, panel layout
 //   sm_90a: gemm_sm90, tile 128x256, 22 waves in 4 groups, panel layout
-//   plan 1ab170bae2341eac
+//   plan 292c7d866c903a06
 #include "attn_out.h"
 
 #include <tilepost/device/arch.h>
 #include <tilepost/device/element.cuh>
 #include <tilepost/device/epilogue.cuh>
+#include <tilepost/device/panel.cuh>
 #include <tilepost/device/ptx.cuh>
 #include <tilepost/device/ptx_sm80.cuh>
 #include <tilepost/device/ptx_sm90.cuh>
@@ -16,12 +17,12 @@
 #include <tilepost/device/woven.cuh>
 #include <tilepost/plan.h>
 
-static_assert(TILEPOST_ABI_VERSION == 2, "attn_out was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 3, "attn_out was generated for another tilepost runtime; generate it again");
 
 namespace attn_out::sm_80 {
 
 // The schedule and its counters as the kernel sees them: its last argument.
-using View = tilepost::woven::View<tilepost::Layout::panel, 256, 128>;
+using View = tilepost::woven::View<tilepost::Layout::panel, 256, 128, false, false>;
 
 // ---- The kernel: gemm_sm80.cu, specialised and woven
 
@@ -231,7 +232,7 @@ struct Loader {
 __device__ __forceinline__ Loader make_loader(uint32_t shared, const Element* a, const Element* b,
                                               const tilepost_shape_t& shape,
                                               const tilepost::Tile& tile) {
-  const int m = tile.m * kTileM, n = tile.n * kTileN;
+  const int m = tile.m, n = tile.n;
   return Loader{make_operand<StagedA>(a, shape.m, shape.k, shape.lda, m, 0),
                 kNN ? make_operand<StagedB>(b, shape.k, shape.n, shape.ldb, 0, n)
                     : make_operand<StagedB>(b, shape.n, shape.k, shape.ldb, n, 0),
@@ -387,6 +388,7 @@ __global__ void __launch_bounds__(kThreads, kCtasPerSm)
   int position = blockIdx.x;
   if (position >= tiles) return;
   tilepost::Tile tile = tilepost::woven::tile(view_, grid, position);
+  tilepost::woven::input_ready(view_, tile, tilepost::BlockLoads{});
   Loader loader = make_loader(shared, a, b, shape, tile);
   load_blocks<0, kEarly>(loader);
   while (true) {
@@ -396,14 +398,14 @@ __global__ void __launch_bounds__(kThreads, kCtasPerSm)
     position += gridDim.x;
     if (position < tiles) {
       tile = tilepost::woven::tile(view_, grid, position);
+      tilepost::woven::input_ready(view_, tile, tilepost::BlockLoads{});
       loader = make_loader(shared, a, b, shape, tile);
       load_blocks<0, kEarly>(loader);
     }
     stage_tile(staged, sums, epilogue, shape, done);
     __syncthreads();
     if (!done.is_padding())
-      store_tile(view_, staged, c, grid, done, shape.m - done.m * kTileM, shape.n - done.n * kTileN,
-                 shape.ldc);
+      store_tile(view_, staged, c, grid, done, shape.m - done.m, shape.n - done.n, shape.ldc);
     tilepost::woven::tile_done(view_, done, tilepost::BlockStores{});
     if (position >= tiles) break;
     __syncthreads();  // the staged tile has been read: loads may overwrite it
@@ -436,6 +438,8 @@ tilepost_plan_t make_plan() {
   plan.operands = TILEPOST_TN;
   plan.accumulate = TILEPOST_PRECISE;
   plan.epilogue = 0;
+  plan.routing = TILEPOST_ROUTING_EVEN;
+  plan.any_m = 0;
   plan.map.m = 8192;
   plan.map.n = 8192;
   plan.map.tile_m = 256;
@@ -444,9 +448,11 @@ tilepost_plan_t make_plan() {
   plan.map.band = 8;                            // tile rows swept together
   plan.map.signals_per_tile = 1;
   plan.map.layout = TILEPOST_PANEL;
+  plan.map.division = TILEPOST_DIVISION_ROWS;
+  plan.map.ranks = 1;                           // shares of the rows
   plan.map.num_groups = 5;
   plan.map.cuts = kCuts;
-  plan.map_hash = 0x2a7e072099f0882u;           // of the schedule that was verified
+  plan.map_hash = 0x8c4c92e9f2af2ac2u;          // of the schedule that was verified
   plan.sms = 108;                               // of the device planned for
   plan.gemm_ctas = 95;                          // grid of the GEMM
   plan.comm_ctas = 12;                          // at most, for the collectives
@@ -473,7 +479,7 @@ tilepost_plan_t make_plan() {
 namespace attn_out::sm_90a {
 
 // The schedule and its counters as the kernel sees them: its last argument.
-using View = tilepost::woven::View<tilepost::Layout::panel, 128, 256>;
+using View = tilepost::woven::View<tilepost::Layout::panel, 128, 256, false, false>;
 
 // ---- The kernel: gemm_sm90.cu, specialised and woven
 
@@ -522,11 +528,11 @@ constexpr tilepost::DType kOutput = tilepost::DType::bf16;
 
 constexpr int kRowBytes = 128;  // of an operand in shared memory: one swizzled row
 constexpr int kTileK = kRowBytes / static_cast<int>(sizeof(tilepost::DeviceElement<kElement>));
-constexpr int kSteps = 4;      // wgmmas along a row: 32 bytes each
-constexpr int kConsumers = 2;  // warpgroups that multiply
-constexpr int kBlockM = 64;    // rows of one wgmma
-constexpr int kPanelN = 64;    // columns of a panel: one swizzled row; it has kBlockM rows
-constexpr int kSlabN = 64;     // NN: columns of B in one swizzled row
+constexpr int kSteps = 4;                           // wgmmas along a row: 32 bytes each
+constexpr int kConsumers = 2;                       // warpgroups that multiply
+constexpr int kBlockM = 64;                         // rows of one wgmma
+constexpr int kPanelN = tilepost::panel::kColumns;  // a panel has kBlockM rows
+constexpr int kSlabN = 64;                          // NN: columns of B in one swizzled row
 constexpr int kDescriptorStep = kNN ? 16 * kRowBytes / 16 : 2;  // of B from one wgmma to the next
 
 constexpr int kConsumerM = kPingPong ? kTileM : kTileM / kConsumers;  // rows of a consumer's part
@@ -544,7 +550,7 @@ constexpr int kStageReaders = kPingPong ? 1 : kConsumers;  // consumers that mul
 
 constexpr int kBytesA = kTileM * kRowBytes;
 constexpr int kBytesB = kTileN * kRowBytes;
-constexpr int kPanelBytes = kBlockM * kRowBytes;
+constexpr int kPanelBytes = tilepost::panel::kBytes;
 constexpr int kPipelineBytes = kStages * (kBytesA + kBytesB);
 constexpr int kBarrierBytes = 1024;
 
@@ -644,6 +650,7 @@ __device__ __forceinline__ void load_tiles(const View& view_, const Shared& shar
   tilepost::ptx::wait_for_previous_kernels();
   for (int position = blockIdx.x; position < tiles;) {
     const int m = tile.m, n = tile.n;
+    tilepost::woven::input_ready(view_, tile, tilepost::BulkLoads{});
     position += gridDim.x;
     if (position < tiles) tile = tilepost::woven::tile(view_, grid, position);
 #pragma unroll 1  // few registers
@@ -652,8 +659,8 @@ __device__ __forceinline__ void load_tiles(const View& view_, const Shared& shar
       tilepost::ptx::wait_barrier(shared.empty(ring.index), ring.parity);
       // A mate's share of B may land before this: the barrier's count of bytes is signed.
       tilepost::ptx::arrive_expecting(full, kBytesA + kBytesB);
-      tilepost::ptx::load_box(shared.a(ring.index), map_a, full, k, m * kTileM);
-      load_b(shared.b(ring.index), map_b, full, rank, k, n * kTileN);
+      tilepost::ptx::load_box(shared.a(ring.index), map_a, full, k, m);
+      load_b(shared.b(ring.index), map_b, full, rank, k, n);
       ring.advance();
     }
   }
@@ -779,51 +786,13 @@ __device__ __forceinline__ int multiply_tile_precise(const Shared& shared,
   return last;
 }
 
-// Where a thread's sums of a tile lie in the output: the first one's row and column.
-struct Place {
-  int row, col;
-};
-
-// The words of a panel that a thread rounds: for each 16 columns (rows 0-7, 8-15) x (columns 0-7,
-// 8-15) of 16 rows.
-constexpr int kPanelWords = kPanelN / 16 * 4;
-
-// Rounds a thread's sums of a panel, the epilogue applied. What the epilogue reads is loaded a few
-// words ahead, so that the loads overlap and still fit the registers.
-__device__ __forceinline__ void round_panel(uint32_t (&words)[kPanelWords], const float* sums,
-                                            const tilepost_shape_t& shape,
-                                            const tilepost_epilogue_t& epilogue, Place place) {
-  constexpr int kAhead = kEpilogue == 0 ? 1 : 4;
-#pragma unroll
-  for (int first = 0; first < kPanelWords; first += kAhead) {
-    tilepost::epilogue::PairInputs inputs[kAhead] = {};
-#pragma unroll
-    for (int i = 0; i < kAhead; ++i)
-      words[first + i] = tilepost::epilogue::finish_pair<kEpilogue, kOutput>(
-          sums[2 * (first + i)], sums[2 * (first + i) + 1], inputs[i]);
-  }
-}
-
-// Writes a panel as TMA expects it: of a row's eight chunks of 16 bytes, chunk c lies at
-// c ^ (row % 8).
-__device__ __forceinline__ void write_panel(uint32_t target, const uint32_t (&words)[kPanelWords],
-                                            int thread) {
-  const int lane = thread % 32;
-  const int row = thread / 32 * 16 + lane % 16;
-#pragma unroll
-  for (int i = 0; i < kPanelWords; i += 4) {
-    const int chunk = i / 2 + lane / 16;
-    tilepost::ptx::store_matrices(target + row * kRowBytes + ((chunk ^ (row % 8)) << 4), words[i],
-                                  words[i + 1], words[i + 2], words[i + 3]);
-  }
-}
-
 // Hands the sums to the store thread panel by panel, those of each part as soon as they are made.
 // `place` is that of the thread's first sum.
 __device__ __forceinline__ void write_panels(const Shared& shared, tilepost::Ring<kPanels>& ring,
                                              Sums& sums, const tilepost_shape_t& shape,
-                                             const tilepost_epilogue_t& epilogue, Place place,
-                                             int stage, int consumer, int thread) {
+                                             const tilepost_epilogue_t& epilogue,
+                                             tilepost::panel::Place place, int stage, int consumer,
+                                             int thread) {
   constexpr int kPanelsInPart = kPanelsPerTile / kParts;
 #pragma unroll
   for (int panel = 0; panel < kPanelsPerTile; ++panel) {
@@ -837,11 +806,11 @@ __device__ __forceinline__ void write_panels(const Shared& shared, tilepost::Rin
       if (last) release_stage(shared, stage, thread);
     }
     const int row = panel / kPanelsAcross * kBlockM, col = panel % kPanelsAcross * kPanelN;
-    uint32_t words[kPanelWords];
-    round_panel(words, sums + panel * kPanelN / 2, shape, epilogue,
-                {place.row + row, place.col + col});
+    tilepost::panel::Words words;
+    tilepost::panel::round<kEpilogue, kOutput>(words, sums + panel * kPanelN / 2, shape, epilogue,
+                                               {place.row + row, place.col + col});
     tilepost::ptx::wait_barrier(shared.panel_empty(consumer, ring.index), ring.parity);
-    write_panel(shared.panel(consumer, ring.index), words, thread);
+    tilepost::panel::write(shared.panel(consumer, ring.index), words, thread);
     tilepost::ptx::fence_shared_to_async();
     __syncwarp();
     if (thread % 32 == 0) tilepost::ptx::arrive(shared.panel_full(consumer, ring.index));
@@ -850,9 +819,9 @@ __device__ __forceinline__ void write_panels(const Shared& shared, tilepost::Rin
 }
 
 // The thread's place in the output; only an epilogue asks for it.
-__device__ __forceinline__ Place place_of(const tilepost::TileGrid& grid, int position,
-                                          int consumer, int thread) {
-  return Place{0, 0};
+__device__ __forceinline__ tilepost::panel::Place place_of(const tilepost::TileGrid& grid,
+                                                           int position, int consumer, int thread) {
+  return {0, 0};
 }
 
 // A consumer: 128 threads.
@@ -909,8 +878,9 @@ __global__ void __launch_bounds__(kThreads, 1)
     tilepost::ptx::shrink_registers<kMoverRegisters>();
     if (warp == 0 && lane == 0)
       load_tiles(view_, shared, &map_a, &map_b, grid, first, tiles, stages);
-    if (warp >= 1 && warp <= kConsumers && lane == 0)
-      store_tiles(view_, shared, &map_c, grid, tiles, warp - 1);
+    if (warp >= 1 && warp <= kConsumers) {
+      if (lane == 0) store_tiles(view_, shared, &map_c, grid, tiles, warp - 1);
+    }
   } else {
     tilepost::ptx::grow_registers<kConsumerRegisters>();
     multiply_tiles(shared, shape, epilogue, grid, tiles, stages, warp / 4 - 1, threadIdx.x % 128);
@@ -943,6 +913,8 @@ tilepost_plan_t make_plan() {
   plan.operands = TILEPOST_TN;
   plan.accumulate = TILEPOST_PRECISE;
   plan.epilogue = 0;
+  plan.routing = TILEPOST_ROUTING_EVEN;
+  plan.any_m = 0;
   plan.map.m = 8192;
   plan.map.n = 8192;
   plan.map.tile_m = 128;
@@ -951,9 +923,11 @@ tilepost_plan_t make_plan() {
   plan.map.band = 16;                           // tile rows swept together
   plan.map.signals_per_tile = 2;
   plan.map.layout = TILEPOST_PANEL;
+  plan.map.division = TILEPOST_DIVISION_ROWS;
+  plan.map.ranks = 1;                           // shares of the rows
   plan.map.num_groups = 4;
   plan.map.cuts = kCuts;
-  plan.map_hash = 0x8cdc7a2460ff637du;          // of the schedule that was verified
+  plan.map_hash = 0xb09c1dc1af6d9f7du;          // of the schedule that was verified
   plan.sms = 132;                               // of the device planned for
   plan.gemm_ctas = 94;                          // grid of the GEMM
   plan.comm_ctas = 36;                          // at most, for the collectives
@@ -982,6 +956,6 @@ tilepost_plan_t make_plan() {
 
 extern "C" const tilepost_program_t* attn_out_program(void) {
   static const tilepost_plan_t plans[] = {attn_out::sm_80::make_plan(), attn_out::sm_90a::make_plan()};
-  static const tilepost_program_t program = {2, "attn_out", 2, plans};
+  static const tilepost_program_t program = {3, "attn_out", 2, plans};
   return &program;
 }

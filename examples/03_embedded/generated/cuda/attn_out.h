@@ -2,7 +2,7 @@
 //   out[8192, 8192] = sum over 4 ranks of A[8192, 2048] * B[8192, 2048]^T, bf16 in, bf16 out
 //   sm_80: gemm_sm80, tile 256x128, 22 waves in 5 groups, panel layout
 //   sm_90a: gemm_sm90, tile 128x256, 22 waves in 4 groups, panel layout
-//   plan 1ab170bae2341eac
+//   plan 292c7d866c903a06
 #ifndef TILEPOST_GENERATED_ATTN_OUT_H
 #define TILEPOST_GENERATED_ATTN_OUT_H
 
@@ -22,7 +22,7 @@ const tilepost_program_t* attn_out_program(void);
 
 namespace attn_out {
 
-inline constexpr int64_t kM = 8192;  // rows of A and of the result
+inline constexpr int64_t kM = 8192;  // rows of the product
 inline constexpr int64_t kN = 8192;  // columns of the result
 inline constexpr int64_t kK = 2048;  // products of a sum, on each rank
 inline constexpr int kRanks = 4;
