@@ -61,7 +61,7 @@ void model_sequence(const Draft& draft, const Candidate& sequence, tilepost_mode
   const MachineProfile& profile = h200_nvlink_profile();
   const GemmModel gemm = model_gemm(plan, kernel.config, kernel.request, false);
   const CollectiveModel collective =
-      model_collective(plan.pattern, plan.ranks, profile.default_ctas, 1, false);
+      model_collective(plan.pattern, plan.ranks, profile.default_ctas, 1, false, 0);
   const double hot = gemm.wave_on(sequence.problem.at_once);
   const double computed = static_cast<double>(sequence.waves) * hot;
   const double sent =
@@ -70,8 +70,7 @@ void model_sequence(const Draft& draft, const Candidate& sequence, tilepost_mode
   model.read_b = nine_digits(gemm.read_b);
   model.read_row = nine_digits(gemm.read_row);
   const double relief = gemm.clock_gain > 0 ? profile.relief * sent / (sent + computed) : 0;
-  model.sequence_wave =
-      nine_digits(std::max(hot * (1 - relief), gemm.wave * gemm.least_factor));
+  model.sequence_wave = nine_digits(std::max(hot * (1 - relief), gemm.wave * gemm.least_factor));
   model.sequence_latency = nine_digits(collective.latency);
   model.sequence_per_byte = nine_digits(collective.per_byte);
   model.sequence_ctas = sequence.gemm_ctas;
@@ -81,18 +80,17 @@ void model_overlap(const Draft& draft, const Candidate& candidate, tilepost_mode
   const Plan& plan = draft.plan;
   const KernelChoice& kernel = *candidate.kernel;
   const GemmModel gemm = model_gemm(plan, kernel.config, kernel.request, true);
-  const CollectiveModel one =
-      model_collective(plan.pattern, plan.ranks, candidate.comm_ctas, candidate.comm_lanes, true);
-  model.wave = nine_digits(gemm.wave_on(candidate.problem.at_once));
+  // Chunks of A wait for nobody, but for the copy of the own rows, which comes before everything.
+  // Elsewhere every collective starts with a wait.
   const bool gathers = plan.pattern == Pattern::all_gather_gemm;
-  // The own rows are copied before anything else, and chunks wait for nobody. Elsewhere every
-  // collective starts with a wait, so that it counts as latency.
+  const CollectiveModel collective =
+      model_collective(plan.pattern, plan.ranks, candidate.comm_ctas, candidate.comm_lanes, true,
+                       gathers ? 0 : wait_us(plan.wait));
+  model.wave = nine_digits(gemm.wave_on(candidate.problem.at_once));
   model.wait = gathers ? nine_digits(copy_us(own_bytes(candidate.problem))) : 0;
-  const CollectiveModel queue =
-      in_lanes(one, gathers ? 0 : wait_us(plan.wait), candidate.comm_lanes);
-  model.latency = nine_digits(queue.latency);
-  model.per_byte = nine_digits(queue.per_byte);
-  model.tail = nine_digits(queue.tail);
+  model.latency = nine_digits(collective.latency);
+  model.per_byte = nine_digits(collective.per_byte);
+  model.tail = nine_digits(collective.tail);
 }
 
 // The model of an overlapped candidate, which a run with few rows compares with that in sequence.

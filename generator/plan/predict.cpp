@@ -32,8 +32,7 @@ const CollectiveProfile& collective_of(const MachineProfile& profile, Pattern pa
 // Time per byte next to a GEMM over alone. Chunks of all_gather_gemm are the sends and receives of
 // All-to-All, but beside a GEMM that reads what they write.
 double slowdown(const MachineProfile& profile, Pattern pattern, int ctas, int lanes) {
-  if (lanes > 1)
-    return interpolate(profile.lane_beside_gemm, static_cast<double>(ctas) / lanes);
+  if (lanes > 1) return interpolate(profile.lane_beside_gemm, static_cast<double>(ctas) / lanes);
   return interpolate(collective_of(profile, pattern, false).beside_gemm, ctas);
 }
 
@@ -86,8 +85,8 @@ Prediction predict_arrivals(const Plan& plan) {
 
 }  // namespace
 
-CollectiveModel model_collective(Pattern pattern, int ranks, int ctas, int lanes,
-                                 bool beside_gemm) {
+CollectiveModel model_collective(Pattern pattern, int ranks, int ctas, int lanes, bool beside_gemm,
+                                 double wait) {
   if (ranks == 1 || !communicates(pattern)) return {};
   const MachineProfile& profile = h200_nvlink_profile();
   const CollectiveProfile& collective = collective_of(profile, pattern, beside_gemm);
@@ -98,21 +97,15 @@ CollectiveModel model_collective(Pattern pattern, int ranks, int ctas, int lanes
       interpolate(collective.us_per_mib, busy) * sent(ranks) / sent(profile.collective_ranks);
   const double by_wire = interpolate(collective.wire_us_per_mib, ranks) * sent(ranks);
   const double factor = beside_gemm ? slowdown(profile, pattern, ctas, lanes) : 1.0;
-  CollectiveModel model;
-  model.latency = interpolate(collective.latency_us, ranks);
-  model.per_byte = std::max(by_ctas, by_wire) / kMib * factor;
-  if (pattern != Pattern::all_gather_gemm) return model;
-  model.latency += profile.step_us;
-  // Whole, the copy of the own rows comes first; chunks follow it, and each has its arrival's post.
-  if (!beside_gemm) model.per_byte += copy_us(1) / ranks;
-  return model;
-}
-
-CollectiveModel in_lanes(const CollectiveModel& one, double wait, int lanes) {
-  const double whole = one.latency + wait;
-  if (lanes == 1) return {whole, one.per_byte, 0};
-  const double shown = whole * h200_nvlink_profile().lane_latency / lanes;
-  return {shown, one.per_byte, whole - shown};
+  double latency = interpolate(collective.latency_us, ranks) + wait;
+  double per_byte = std::max(by_ctas, by_wire) / kMib * factor;
+  if (pattern == Pattern::all_gather_gemm) {
+    latency += profile.step_us;  // the post of an arrival, or the start of the copy
+    if (!beside_gemm) per_byte += copy_us(1) / ranks;
+  }
+  if (lanes == 1) return {latency, per_byte, 0};
+  const double shown = latency * collective.lane_latency / lanes;
+  return {shown, per_byte, latency - shown};
 }
 
 double copy_us(double bytes) {

@@ -38,15 +38,13 @@ struct CollectiveModel {
   double tail = 0;  // of the last collective, which no other lane hides
 };
 
-// The pattern's collectives on `ctas` CTAs per rank, shared by `lanes` lanes; the latency is that of
-// one in a lane. `beside_gemm`: a GEMM runs meanwhile. Nothing takes no time. all_gather_gemm: in
-// chunks beside the GEMM, which are sends and receives, and whole otherwise, the copy of the own
+// The pattern's collectives on `ctas` CTAs per rank. `beside_gemm`: a GEMM runs meanwhile, and
+// `lanes` of them overlap: the links are shared, and most of the latency of one hides behind the
+// others. `wait`: before each of them, part of its latency. Nothing takes no time. all_gather_gemm:
+// in chunks beside the GEMM, which are sends and receives, and whole otherwise, the copy of the own
 // rows included.
-CollectiveModel model_collective(Pattern pattern, int ranks, int ctas, int lanes, bool beside_gemm);
-
-// The same as one queue of collectives, each of which waits `wait` before it starts: with several
-// lanes the latency of one hides behind the others.
-CollectiveModel in_lanes(const CollectiveModel& one, double wait, int lanes);
+CollectiveModel model_collective(Pattern pattern, int ranks, int ctas, int lanes, bool beside_gemm,
+                                 double wait);
 
 // A copy of `bytes` bytes by a kernel on all SMs.
 double copy_us(double bytes);

@@ -6,23 +6,26 @@ namespace tilepost {
 
 namespace {
 
-// Of every table of times over CTAs: collectives of 8, 16, 32 and 128 MiB of bf16 with 4, 8, 12, 16,
-// 20 and 24 CTAs on four ranks, nothing beside them, lie within 5% of one latency and these slopes;
-// 32 CTAs are as fast as 24; fewer than 4 in proportion. The wire: 24 CTAs, 128 MiB, over two ranks
-// and over four. Latencies of other numbers of ranks as AllReduce's.
+// Tables of times over CTAs: collectives of 8, 16, 32 and 128 MiB of bf16 on four ranks with 4, 8,
+// 12, 16, 20 and 24 CTAs, nothing beside them, lie on one latency and these slopes to 5% or so (8
+// MiB of AllReduce with few CTAs take 10% more); 32 CTAs are as fast as 24; fewer than 4 in
+// proportion. The wire: 24 CTAs, 128 MiB, over two ranks and over four. Latencies of other numbers
+// of ranks in AllReduce's proportions.
 //
-// Beside a GEMM: what gives the measured ends of whole schedules, 8192 x 8192 x 2048 and x 7168 and
-// three more shapes, in one lane. A GEMM at full speed keeps L2 busy: few CTAs wait for it longer,
-// many for the links as they would alone.
+// Beside a GEMM: what gives the measured ends of schedules in one lane, 8192 x 8192 x 2048 with 16
+// to 40 CTAs, x 7168 with 8 to 24, 8192 x 4096 x 3584 with 12. A GEMM at full speed keeps L2 busy:
+// few CTAs wait for it longer, many for the links as they would alone. Of lane_latency: those in
+// two lanes, see lane_share.
 
 // 128 MiB: 2050, 1078, 801, 718, 715 and 685 us. Two ranks take 470 us and send 128 MiB each, four
-// send 192.
+// send 192. Beside a GEMM measured with 16 only; fewer are a guess between the other patterns.
 CollectiveProfile all_reduce() {
   return {2,
           {{1, 64.8}, {2, 32.4}, {4, 16.2}, {8, 8.43}, {12, 6.2}, {16, 5.35}, {20, 5.15}, {24, 5}},
           {{1, 0}, {2, 17}, {4, 25}, {8, 42}},
           {{2, 3.54}, {4, 3.33}},
-          {{8, 1.3}, {12, 1.1}, {16, 1.04}}};
+          {{8, 1.3}, {12, 1.1}, {16, 1.04}},
+          0.8};
 }
 
 // 128 MiB: 1005, 548, 435, 410, 386 and 369 us. Two ranks take 296.
@@ -32,18 +35,21 @@ CollectiveProfile reduce_scatter() {
       {{1, 30.5}, {2, 15.3}, {4, 7.63}, {8, 4.11}, {12, 3.22}, {16, 2.96}, {20, 2.9}, {24, 2.71}},
       {{1, 0}, {2, 13}, {4, 19.5}, {8, 33}},
       {{2, 4.42}, {4, 3.61}},
-      {{8, 1.4}, {12, 1.12}, {16, 1.08}, {24, 1.06}, {32, 1.05}}};
+      {{8, 1.4}, {12, 1.12}, {16, 1.08}, {24, 1.06}, {32, 1.05}},
+      0.6};
 }
 
 // 128 MiB: 1162, 602, 458, 398, 394 and 374 us. Two ranks take 283. Beside a GEMM: of the sends and
-// receives that bring the chunks, of 9 to 42 MiB with 8, 12, 16 and 24 CTAs.
+// receives that bring chunks of 6 to 42 MiB with 8, 12, 16 and 24 CTAs: the first as fast as alone,
+// later ones up to 1.8 times as long; on average.
 CollectiveProfile all_gather() {
   return {
       1,
       {{1, 35.3}, {2, 17.6}, {4, 8.82}, {8, 4.65}, {12, 3.46}, {16, 2.89}, {20, 2.76}, {24, 2.65}},
       {{1, 0}, {2, 17}, {4, 26}, {8, 43}},
       {{2, 4.16}, {4, 3.53}},
-      {{8, 1.4}, {16, 1.35}, {24, 1.2}}};
+      {{8, 1.4}, {16, 1.35}, {24, 1.2}},
+      1};
 }
 
 // Grouped sends and receives, with or without those to itself. 128 MiB: 1531, 827, 447, 442, 378
@@ -54,7 +60,8 @@ CollectiveProfile all_to_all() {
       {{1, 48.8}, {2, 24.4}, {4, 12.2}, {8, 6.17}, {12, 3.32}, {16, 3.35}, {20, 2.98}, {24, 2.8}},
       {{1, 0}, {2, 14}, {4, 21}, {8, 35}},
       {{2, 3.78}, {4, 3.73}},
-      {{8, 1.25}, {12, 1.28}, {16, 1.07}, {24, 1.09}, {32, 1.04}}};
+      {{8, 1.25}, {12, 1.28}, {16, 1.07}, {24, 1.09}, {32, 1.04}},
+      0.7};
 }
 
 }  // namespace
@@ -78,23 +85,22 @@ const MachineProfile& h200_nvlink_profile() {
       1.02,
       {{1, 0.3}, {2, 0.55}, {4, 0.8}, {8, 1.0}},
       3.9,
-      // A wave of 128 x 256 beside collectives: 23.8, 22.9, 22.4 and 22.0 us on 118, 106, 98 and 90
-      // SMs with K = 2048, about 81 on 114 SMs with K = 7168: against 128 SMs alone they clock as
-      // x^-clock_gain, less what the collectives take of power and of L2.
+      // A wave of 128 x 256 beside collectives: 23.8, 22.5 to 23.2, 22.4 and 22.0 us on 118, 106,
+      // 98 and 90 SMs with K = 2048, about 81 on 114 SMs with K = 7168: fewer SMs clock higher as
+      // they do alone, less what the collectives take of power and of L2.
       1.09,
-      // cuBLASLt's GEMM and NCCL's collective in turns at six shapes in four patterns: from the
-      // time of both less the collective's, the GEMM takes 0.91 of its time alone where the
-      // collective is half of the whole, 0.95 where it is a quarter.
+      // cuBLASLt's GEMM and NCCL's collective in turns, six shapes in four patterns, to 5%: while a
+      // collective runs the chip cools, and the GEMM clocks higher after it. Of the time of both
+      // together less the collective's: 0.75 to 1 of the GEMM's in a row.
       0.2,
       all_reduce(),
       reduce_scatter(),
       all_gather(),
       all_to_all(),
       4,
-      // Schedules in two lanes of 16 to 44 CTAs, 8192 x 8192 x 2048 in three patterns and five more
-      // shapes, to 2% on average: as one collective of 0.6 of the CTAs, with the latency below.
+      // Schedules in two lanes of 12 to 44 CTAs, 8192 x 8192 x 2048 in three patterns and five more
+      // shapes, to 2% on average.
       0.6,
-      0.8,
       // 8192 x 8192 x 7168 and 8192 x 4096 x 3584 with two lanes of 8 CTAs; from 12 on nothing.
       {{8, 1.1}, {12, 1}},
       24,

@@ -18,7 +18,10 @@ struct CollectiveProfile {
   std::vector<ProfilePoint> us_per_mib;       // against CTAs, over collective_ranks ranks
   std::vector<ProfilePoint> latency_us;       // against ranks, the cost of one more collective
   std::vector<ProfilePoint> wire_us_per_mib;  // floor per MiB that a rank sends, against ranks
-  std::vector<ProfilePoint> beside_gemm;  // us per MiB next to a GEMM over alone, against CTAs
+  std::vector<ProfilePoint> beside_gemm;      // us per MiB next to a GEMM over alone, against CTAs
+  // Of each collective's latency several lanes hide all but lane_latency / lanes, except the last
+  // one's.
+  double lane_latency;
 };
 
 struct MachineProfile {
@@ -40,14 +43,12 @@ struct MachineProfile {
   std::vector<ProfilePoint> load_vector;  // rate against elements per asynchronous copy
   double start_us;                        // launch, pipeline fill and drain
   double beside_collective;  // GEMM time next to a collective on other SMs, against alone
-  double relief;  // of GEMM time, times the collective's part of a run in sequence: it cools the chip
+  double relief;  // of GEMM time in a run in sequence, times the part of it that communicates
 
   // ---- Collectives
   CollectiveProfile all_reduce, reduce_scatter, all_gather, all_to_all;
   int collective_ranks;  // of the tables over CTAs
-  // Several lanes are one collective on lane_share of their CTAs. Of each collective's latency the
-  // other lanes hide all but lane_latency / lanes, except the last one's.
-  double lane_share, lane_latency;
+  double lane_share;     // several lanes are as fast as one on this part of their CTAs
   std::vector<ProfilePoint> lane_beside_gemm;  // as beside_gemm, against the CTAs of one lane
   int default_ctas;                            // what NCCL takes when it may choose
   double wait_us;  // between collectives: from the counter's last raise, or from the end of the one

@@ -225,9 +225,9 @@ typedef struct tilepost_model {
   double start;             // before the first wave
   double wave;              // one wave on gemm_ctas CTAs
   double read_b, read_row;  // reading B, and a row of A, takes all SMs: no GEMM ends before that
-  double wait;      // from a counter's last raise to the collective's start; ARRIVALS: before the
-                    // first collective
-  double latency;   // of a collective
+  double wait;      // ARRIVALS: before everything else; elsewhere before collectives that start as
+                    // soon as their group is done, on top of latency
+  double latency;   // of a collective, with its wait
   double per_byte;  // of a group's block
   double tail;      // of the last collective
   double sequence_wave;                        // one wave on all SMs, nothing beside it

@@ -2,7 +2,7 @@
 //   out[1024, 1024] = sum over 4 ranks of A[1024, 1024] * B[1024, 1024]^T, bf16 in, bf16 out
 //   sm_80: gemm_sm80, tile 128x128, 1 wave in 1 group, panel layout
 //   sm_90a: gemm_sm90, tile 128x128, 1 wave in 1 group, panel layout
-//   plan aa004a6149afb49d
+//   plan acfb0a092b0db425
 #include "both.h"
 
 #include <tilepost/device/arch.h>
@@ -451,8 +451,8 @@ tilepost_plan_t make_plan() {
   plan.map_hash = 0x685d07e4043175d5u;          // of the schedule that was verified
   plan.sms = 108;                               // of the device planned for
   plan.gemm_ctas = 64;                          // grid of the GEMM
-  plan.comm_ctas = 20;                          // at most, for the collectives
-  plan.comm_lanes = 1;                          // collectives that may overlap
+  plan.comm_ctas = 36;                          // at most, for the collectives
+  plan.comm_lanes = 2;                          // collectives that may overlap
   plan.transport = TILEPOST_TRANSPORT_NCCL;
   plan.wait = TILEPOST_WAIT_POLL;
   plan.consumer = TILEPOST_CONSUMER_NONE;
@@ -923,8 +923,8 @@ tilepost_plan_t make_plan() {
   plan.map_hash = 0x124756d35eac0e15u;          // of the schedule that was verified
   plan.sms = 132;                               // of the device planned for
   plan.gemm_ctas = 64;                          // grid of the GEMM
-  plan.comm_ctas = 24;                          // at most, for the collectives
-  plan.comm_lanes = 1;                          // collectives that may overlap
+  plan.comm_ctas = 36;                          // at most, for the collectives
+  plan.comm_lanes = 2;                          // collectives that may overlap
   plan.transport = TILEPOST_TRANSPORT_NCCL;
   plan.wait = TILEPOST_WAIT_POLL;
   plan.consumer = TILEPOST_CONSUMER_NONE;
