@@ -102,7 +102,8 @@ tilepost_result_t tilepost_op_create(tilepost_comm_t comm, const tilepost_progra
 // b is [n, k] (layout tn) or [k, n] (nn). Everything is row-major; where the plan keeps the tile
 // layout, out has tilepost_op_info's out_elements in the order docs/runtime.md describes. Pointers
 // are device pointers, 16-byte aligned, of the communicator's device; `stream` is a stream of that
-// device. On the host target pointers are host pointers and `stream` is null. Collective: every
+// device. No pointer is null, also on a rank that has no rows. On the host target pointers are host
+// pointers and `stream` is null. Collective: every
 // rank calls it, in the same order. For plans that need nothing else; the others take
 // tilepost_op_run_with.
 tilepost_result_t tilepost_op_run(tilepost_op_t op, const void* a, const void* b, void* out,

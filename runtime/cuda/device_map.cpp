@@ -102,6 +102,11 @@ tilepost_result_t DeviceMaps::find(int64_t m, bool capturing, DeviceMap*& map) {
         " rows makes tables and cannot be captured; run once with it outside of the capture",
         m);
   if (map == nullptr) TILEPOST_TRY(make(m, map));
+  if (capturing && !map->kept && ++kept_ > kMostKept)
+    return fail(TILEPOST_UNSUPPORTED,
+                "%zu numbers of rows have been captured, the most that an operation keeps tables "
+                "for, and %" PRId64 " is another; make a second operation for it",
+                kMostKept, m);
   last_ = map;
   map->last_use = ++uses_;
   map->kept |= capturing;
@@ -117,11 +122,6 @@ tilepost_result_t DeviceMaps::set_route(std::unique_ptr<RunMap> run) {
 
 tilepost_result_t DeviceMaps::make(int64_t m, DeviceMap*& map) {
   map = maps_.size() < kMost ? nullptr : oldest();
-  if (map == nullptr && maps_.size() == kMost)
-    return fail(TILEPOST_UNSUPPORTED,
-                "%zu numbers of rows have been captured, the most that an operation keeps tables "
-                "for, and %" PRId64 " is another; make a second operation for it",
-                kMost, m);
   auto run = make_run_map(*plan_, rank_, m);
   if (map == nullptr) TILEPOST_TRY(add(map));
   map->run = std::move(run);

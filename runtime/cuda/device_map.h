@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/cuda/resources.h"
+#include "runtime/cuda/tracker.h"
 #include "runtime/map/run_map.h"
 
 namespace tilepost::cuda {
@@ -26,10 +27,11 @@ struct DeviceMap {
 
 // At most kMost maps are kept; after that the one that was used longest ago makes room. So memory
 // is bounded, and a run that finds its map allocates nothing. No run in flight can lose its tables:
-// at most RunTracker::kMaxInFlight are, fewer than kMost.
+// of those that make room, more are left than runs can be in flight.
 class DeviceMaps {
  public:
   static constexpr size_t kMost = 256;
+  static constexpr size_t kMostKept = kMost - RunTracker::kMaxInFlight - 2;  // by captures
 
   // Checks that the plan's own map is the one that the generator verified, and, unless the plan is
   // routed, uploads it.
@@ -64,6 +66,7 @@ class DeviceMaps {
   PinnedMemory staging_;
   size_t table_bytes_ = 0;  // of one map, whatever its m
   uint64_t uses_ = 0;
+  size_t kept_ = 0;            // by captures
   DeviceMap* last_ = nullptr;  // found by the last run
   std::vector<std::unique_ptr<DeviceMap>> maps_;
 };

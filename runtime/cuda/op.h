@@ -48,9 +48,10 @@ class CudaOp final : public tilepost_op {
     Bank bank;
     const DeviceMap* map;
     const RunFacts* facts;
-    cudaStream_t user;  // has the GEMM
-    cudaStream_t comm;  // lane 0: waits and collectives; the same when nothing overlaps
-    cudaEvent_t begin, end;
+    cudaStream_t user;      // has the GEMM
+    cudaStream_t comm;      // lane 0: waits and collectives; the same when nothing overlaps
+    cudaEvent_t begin;      // eager runs: for the tracker
+    cudaEvent_t fork, end;  // where the lanes begin, and the run ends
     const tilepost_run_operands_t* operands;
     tilepost_epilogue_t epilogue;
     Buffers buffers;
@@ -77,6 +78,8 @@ class CudaOp final : public tilepost_op {
                               const EpilogueOperands& epilogue, cudaStream_t stream,
                               cudaStreamCaptureStatus capture);
   tilepost_result_t check_pointer(const EpilogueOperand& operand);
+  tilepost_result_t check_gathered(const tilepost_run_operands_t& operands,
+                                   const RunMap& run) const;
 
   // Putting a run on the streams.
   tilepost_result_t find_map(const tilepost_run_operands_t& operands, bool capturing,
@@ -117,6 +120,8 @@ class CudaOp final : public tilepost_op {
   // Lanes of a run that overlaps.
   int num_lanes() const { return 1 + static_cast<int>(more_lanes_.size()); }
   int lane_of(const Run& run, int group) const { return run.overlaps() ? group % num_lanes() : 0; }
+  // Whether the GEMM starts while its input is still arriving.
+  bool arrives(const Run& run) const { return gathers() && run.overlaps(); }
   bool gathers() const { return plan_->pattern == TILEPOST_ALL_GATHER_GEMM; }
   bool unpermutes() const { return plan_->consumer == TILEPOST_CONSUMER_UNPERMUTE; }
 
@@ -138,9 +143,10 @@ class CudaOp final : public tilepost_op {
   PinnedMemory exchange_staging_;
   TensorMapCache tensor_maps_;
   Stream comm_stream_;
-  std::vector<Stream> more_lanes_;       // the streams of lane 1 on
-  std::vector<Event> lane_ends_;         // [bank * num_lanes() + lane]
-  Event captured_begin_, captured_end_;  // events that were captured cannot be queried any more
+  std::vector<Stream> more_lanes_;  // the streams of lane 1 on
+  std::vector<Event> lane_ends_;    // [bank * num_lanes() + lane]
+  Event fork_;
+  Event captured_fork_, captured_end_;  // events that were captured cannot be queried any more
   RunState state_;
   Watchdog watchdog_;
   std::string warnings_;

@@ -1,4 +1,5 @@
 // What has to be true of a run's arguments.
+#include <algorithm>
 #include <cinttypes>
 
 #include "runtime/cuda/op.h"
@@ -64,6 +65,24 @@ tilepost_result_t CudaOp::check_pointer(const EpilogueOperand& operand) {
   checked_[next_checked_] = pointer;
   next_checked_ = (next_checked_ + 1) % static_cast<int>(checked_.size());
   return TILEPOST_OK;
+}
+
+// Other ranks' rows are written to `gathered` while this rank's are read from a.
+tilepost_result_t CudaOp::check_gathered(const tilepost_run_operands_t& operands,
+                                         const RunMap& run) const {
+  if (!gathers()) return TILEPOST_OK;
+  const tilepost_map_t& map = run.map();
+  const auto row = static_cast<uintptr_t>(plan_->k) * (plan_->input == TILEPOST_E4M3 ? 1 : 2);
+  const auto own = static_cast<uintptr_t>(rows_of_rank(map, state_.rank));
+  const auto first = std::min<int64_t>(state_.rank * share_rows(map), map.m);
+  const auto a = reinterpret_cast<uintptr_t>(operands.a);
+  const auto all = reinterpret_cast<uintptr_t>(operands.gathered);
+  const bool in_place = a == all + static_cast<uintptr_t>(first) * row;
+  if (in_place || a >= all + static_cast<uintptr_t>(map.m) * row || a + own * row <= all)
+    return TILEPOST_OK;
+  return fail(TILEPOST_INVALID_ARGUMENT,
+              "a overlaps gathered, but is not this rank's rows in it, which begin at row %" PRId64,
+              first);
 }
 
 }  // namespace tilepost::cuda

@@ -25,14 +25,13 @@ tilepost_result_t CudaOp::communicate(const Run& run) {
 }
 
 tilepost_result_t CudaOp::communicate_group(const Run& run, int group) {
-  const bool arrives = run.overlaps() && gathers();
   if (run.overlaps() && !gathers()) TILEPOST_TRY(wait_for_group(run, group));
   // The own rows, group 0, were there before the run began: start().
-  if (!arrives || group > 0)
+  if (!arrives(run) || group > 0)
     TILEPOST_TRY(
         state_.transports.of(run.overlaps())
             .communicate(run.buffers, run.plan().steps[group], lane_of(run, group), run.comm));
-  if (arrives) TILEPOST_TRY(post_arrival(run, group));
+  if (arrives(run)) TILEPOST_TRY(post_arrival(run, group));
   return unpermutes() ? unpermute(run, group) : TILEPOST_OK;
 }
 
@@ -47,9 +46,9 @@ CudaOp::Run CudaOp::on_lane(const Run& run, int lane) const {
 }
 
 tilepost_result_t CudaOp::fork_lanes(const Run& run) {
-  TILEPOST_CUDA(cudaStreamWaitEvent(run.comm, run.begin, 0));
+  TILEPOST_CUDA(cudaStreamWaitEvent(run.comm, run.fork, 0));
   for (const Stream& lane : more_lanes_)
-    TILEPOST_CUDA(cudaStreamWaitEvent(lane.get(), run.begin, 0));
+    TILEPOST_CUDA(cudaStreamWaitEvent(lane.get(), run.fork, 0));
   return TILEPOST_OK;
 }
 
@@ -65,7 +64,7 @@ tilepost_result_t CudaOp::join_lanes(const Run& run) {
 // The run ends with what ends last: its last collective, or the GEMM whose input that brings.
 tilepost_result_t CudaOp::join(const Run& run) {
   cudaStream_t last = run.comm;
-  if (run.overlaps() && gathers()) {
+  if (arrives(run)) {
     const Event& end = lane_ends_[run.bank * num_lanes()];
     TILEPOST_CUDA(cudaEventRecord(end.get(), run.comm));
     TILEPOST_CUDA(cudaStreamWaitEvent(run.user, end.get(), 0));
@@ -115,6 +114,7 @@ tilepost_result_t CudaOp::post_arrival(const Run& run, int group) {
   PostArguments post{};
   post.counter = state_.bank(run.bank) + group * TILEPOST_COUNTER_STRIDE;
   post.value = run.facts->ready;
+  post.record = state_.record();
   post.progress = &state_.record()->progress[run.bank];
   post.progress_value = progress_word(run.facts->progress, group);
   TILEPOST_CUDA(launch_post(post, run.comm));

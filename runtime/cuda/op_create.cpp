@@ -93,7 +93,8 @@ tilepost_result_t CudaOp::make_streams() {
   for (Stream& lane : more_lanes_) TILEPOST_TRY(make_stream(lane, true));
   lane_ends_.resize(static_cast<size_t>(kBanks) * num_lanes());
   for (Event& end : lane_ends_) TILEPOST_TRY(make_event(end));
-  TILEPOST_TRY(make_event(captured_begin_));
+  TILEPOST_TRY(make_event(fork_));
+  TILEPOST_TRY(make_event(captured_fork_));
   TILEPOST_TRY(make_event(captured_end_));
   return state_.tracker.create();
 }

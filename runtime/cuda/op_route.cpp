@@ -13,6 +13,11 @@ tilepost_result_t CudaOp::route(const tilepost_route_t& route, tilepost_arrivals
   DeviceGuard guard;
   TILEPOST_TRY(guard.enter(device_.ordinal));
   const CaptureModeGuard relaxed;
+  cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+  TILEPOST_CUDA(cudaStreamIsCapturing(comm_stream_.get(), &capture));
+  if (capture != cudaStreamCaptureStatusNone)
+    return fail(TILEPOST_INVALID_ARGUMENT,
+                "a run of this operation is being captured; end the capture before a new route");
   TILEPOST_TRY(synchronize());
   // From here on the old route's tables are being replaced.
   rows_routed_ = -1;
@@ -34,6 +39,7 @@ tilepost_result_t CudaOp::set_route(const RouteInputs& given) {
   finish_route(*plan_, state_.rank, all, *run);
   if (run->sizes.receive > sizes_.receive) {
     received_ = {};
+    device_bytes_ -= sizes_.receive * int64_t{sizeof(uint16_t)};
     sizes_.receive = 0;
     TILEPOST_TRY(add_buffer(received_, run->sizes.receive * int64_t{sizeof(uint16_t)}));
     sizes_.receive = run->sizes.receive;

@@ -8,8 +8,8 @@
 // Where the GEMM waits for its input it goes out first too; nothing that it waits for comes behind
 // anything that waits for it. Its own rows it never waits for: they are copied, with all of the GPU
 // to do it, before it starts.
-//   user stream:  [counters = 0]  copy own rows  begin  GEMM                  wait(lane end)  end
-//   comm stream:                  wait(begin)  { collective, post group }*    lane end
+//   user stream:  [counters = 0]  begin  copy own rows  fork  GEMM            wait(lane end)  end
+//   comm stream:                         wait(fork)  { collective, post group }*    lane end
 #include <thread>
 
 #include "runtime/cuda/op.h"
@@ -34,6 +34,7 @@ tilepost_result_t CudaOp::run(const tilepost_run_operands_t& operands, CUstream_
   const bool capturing = capture == cudaStreamCaptureStatusActive;
   DeviceMap* map = nullptr;
   TILEPOST_TRY(find_map(operands, capturing, map));
+  if (operands.gathered != nullptr) TILEPOST_TRY(check_gathered(operands, *map->run));
   Run run{};
   run.map = map;
   run.user = stream;
@@ -68,10 +69,12 @@ tilepost_result_t CudaOp::run_eager(Run& run, DeviceMap& map) {
   TILEPOST_TRY(follow_last_run(run.user));
   run.bank = kEager;
   run.facts = &state_.ledger.next(run.plan());
+  run.end = state_.tracker.end_event();
+  run.begin = state_.tracker.begin_event();
+  run.fork = arrives(run) ? fork_.get() : run.begin;
+  TILEPOST_CUDA(cudaEventRecord(run.begin, run.user));
   if (const tilepost_result_t result = warm_up_map(run, map); result != TILEPOST_OK)
     return give_up(run, result);
-  run.begin = state_.tracker.begin_event();
-  run.end = state_.tracker.end_event();
   TILEPOST_TRY(start(run));
   // From here on the counters will grow, or other ranks wait, so the run counts whatever happens.
   state_.ledger.commit();
@@ -97,7 +100,7 @@ tilepost_result_t CudaOp::give_up(const Run& run, tilepost_result_t result) {
 tilepost_result_t CudaOp::run_captured(Run& run) {
   run.bank = kCaptured;
   run.facts = &state_.ledger.capture(run.plan(), run.map->index);
-  run.begin = captured_begin_.get();
+  run.fork = captured_fork_.get();
   run.end = captured_end_.get();
   const size_t words = static_cast<size_t>(run.facts->groups) * TILEPOST_COUNTER_STRIDE;
   TILEPOST_CUDA(cudaMemsetAsync(state_.bank(kCaptured), 0, words * sizeof(uint32_t), run.user));
@@ -132,10 +135,10 @@ tilepost_result_t CudaOp::follow_last_run(cudaStream_t stream) {
 
 // All that can fail without consequences, and the GEMM, unless what it reads comes first.
 tilepost_result_t CudaOp::start(const Run& run) {
-  if (gathers() && run.overlaps())
+  if (arrives(run))
     TILEPOST_TRY(state_.transports.of(true).communicate(run.buffers, run.plan().steps[0],
                                                         lane_of(run, 0), run.user));
-  TILEPOST_CUDA(cudaEventRecord(run.begin, run.user));
+  if (run.fork != run.begin) TILEPOST_CUDA(cudaEventRecord(run.fork, run.user));
   if (run.overlaps()) TILEPOST_TRY(fork_lanes(run));
   return gathers() && !run.overlaps() ? TILEPOST_OK : launch(run);
 }

@@ -14,6 +14,13 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::microseconds kPoll{100};
 
+// Collectives have the same count on every rank. What two ranks send each other depends on their
+// shares: one may have seen its like before and the other not, so that is always done.
+bool is_alike_everywhere(StepKind kind) {
+  return kind == StepKind::all_reduce || kind == StepKind::reduce_scatter ||
+         kind == StepKind::all_gather;
+}
+
 // Steps of a routed plan, which has none before its first route: equal parts to and from everybody.
 std::vector<Step> even_exchange(int ranks, int64_t elements) {
   std::vector<Step> steps;
@@ -65,7 +72,8 @@ tilepost_result_t CudaOp::warm_up_with(void* scratch) {
     if (steps[g].empty()) continue;
     const int lane = static_cast<int>(g) % num_lanes();
     const Step& last = steps[g].back();
-    if (!seen.insert({lane, last.kind, last.count}).second) continue;
+    const bool is_new = seen.insert({lane, last.kind, last.count}).second;
+    if (is_alike_everywhere(last.kind) && !is_new) continue;
     // The first group's counter has reached nothing already, which tries the waiters out.
     if (state_.transports.overlapping && !gathers()) TILEPOST_TRY(wait_for_group(run, 0));
     for (const auto& transport : {&state_.transports.overlapping, &state_.transports.sequence})
@@ -121,7 +129,7 @@ tilepost_result_t CudaOp::finish_in_time(const std::string& what) {
 // for the device; so the first run with a number of rows gathers once before. The other patterns'
 // GEMMs end by themselves.
 tilepost_result_t CudaOp::warm_up_map(const Run& run, DeviceMap& map) {
-  if (map.warm || !gathers() || !run.overlaps()) return TILEPOST_OK;
+  if (map.warm || !arrives(run)) return TILEPOST_OK;
   for (int g = 0; g < run.plan().num_groups(); ++g)
     TILEPOST_TRY(state_.transports.of(true).communicate(run.buffers, run.plan().steps[g],
                                                         lane_of(run, g), run.user));

@@ -1,6 +1,7 @@
 #include "runtime/cuda/run_state.h"
 
 #include "runtime/cuda/epoch.h"
+#include "runtime/cuda/waiter.h"
 
 namespace tilepost::cuda {
 
@@ -107,14 +108,18 @@ void RunState::abort(tilepost_result_t result, const std::string& reason) {
   });
 }
 
-// Polling waiters look at the word. A stream, and a GEMM whose input arrives, wait for a value, so
-// give them the one that the last run waits for: earlier runs wait for less. A replay waits for 1.
+// Polling waiters look at the word. A stream waits for a value, so give it the one that the last
+// run waits for: earlier runs wait for less. A GEMM whose input arrives waits for one too, and the
+// run that broke off may not be counted yet: its counters go far beyond any run's (waiter.h).
 void RunState::release_waits() {
   store(record()->abort, 1);
   if (!stream_waits && !ledger.arrivals()) return;
-  access.write(bank(kEager), ledger.sums());
+  std::vector<uint32_t> values = ledger.sums();
+  if (ledger.arrivals())
+    for (uint32_t& value : values) value += kReleased;
+  access.write(bank(kEager), values);
   if (ledger.arrivals() && captured)
-    access.write(bank(kCaptured), std::vector<uint32_t>(most_groups, 1));
+    access.write(bank(kCaptured), std::vector<uint32_t>(most_groups, kReleased));
 }
 
 }  // namespace tilepost::cuda

@@ -64,6 +64,10 @@ __global__ void __launch_bounds__(kThreads)
 __global__ void post_kernel(const __grid_constant__ PostArguments args) {
   ptx::store_release_sys(args.counter, args.value);
   publish(args.progress, args.progress_value);
+  // The host says abort before it releases the counters. If it has, this post may have taken that
+  // back.
+  if (ptx::load_relaxed_sys(&args.record->abort) != 0)
+    ptx::store_release_sys(args.counter, args.value + kReleased);
 }
 
 __global__ void replay_begin_kernel(Record* record, uint32_t which) {

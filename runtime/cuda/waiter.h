@@ -23,9 +23,14 @@ struct WaitArguments {
   uint32_t progress_value;
 };
 
+// What is added to the counters of arrivals when runs are given up: more than any run in flight
+// waits for, and half of what still counts as later (epoch.h).
+constexpr uint32_t kReleased = 1u << 30;
+
 struct PostArguments {
   uint32_t* counter;
   uint32_t value;
+  const Record* record;
   uint32_t* progress;  // gets `progress_value`
   uint32_t progress_value;
 };

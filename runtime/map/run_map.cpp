@@ -92,7 +92,7 @@ std::unique_ptr<RunMap> make_run_map(const tilepost_plan_t& plan, int rank, int6
 std::unique_ptr<RunMap> begin_route(const tilepost_plan_t& plan, int rank,
                                     const RouteInputs& inputs) {
   auto run = std::make_unique<RunMap>();
-  set_schedule(plan, inputs.most, *run);
+  set_schedule(plan, std::max<int64_t>(1, inputs.most), *run);  // no rank may have any row
   const bool shares = run->map().division == TILEPOST_DIVISION_SHARES;
   build(plan, inputs.rows,
         {.rank = rank, .splits = shares ? inputs.splits : std::span<const int64_t>{}}, *run);

@@ -48,7 +48,8 @@ Lines gathering(const std::string& stream, const std::string& value) {
 }
 
 Lines whole_run(const std::string& value) {
-  Lines lines{"cudaEventRecord user", "cudaStreamWaitEvent own0", "gemm user x8 clusters"};
+  Lines lines{"cudaEventRecord user", "cudaEventRecord user", "cudaStreamWaitEvent own0",
+              "gemm user x8 clusters"};
   for (const std::string& line : gathering("own0", value)) lines.push_back(line);
   for (const char* line :
        {"cudaEventRecord own0", "cudaStreamWaitEvent user", "cudaEventRecord user"})
@@ -200,6 +201,57 @@ TEST_CASE("the first run with a number of rows gathers once before its GEMM wait
   CHECK(enqueued_before_gemm(512) == 0);  // creating has done it
   CHECK(enqueued_before_gemm(300) > 0);
   CHECK(enqueued_before_gemm(300) == 0);
+}
+
+TEST_CASE("the first gathering of a number of rows is inside the deadline") {
+  fakes::reset();
+  Program program;
+  program.plan.any_m = 1;
+  use_arrivals(program);
+  Setup setup;
+  REQUIRE(setup.create(program, kDeadline) == TILEPOST_OK);
+  world().collectives_hang = true;
+  REQUIRE(run(setup, fakes::user_stream("user"), 300) == TILEPOST_OK);
+  CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_TIMEOUT);
+}
+
+TEST_CASE("creating runs what two ranks send each other for every group, whatever a rank's share") {
+  // 510 rows on 4 ranks: shares of 128 but for the last one's 126.
+  size_t groups[4] = {};
+  for (int rank = 0; rank < 4; ++rank) {
+    fakes::reset();
+    Program program;
+    program.plan.map.m = 510;
+    program.plan.map.tile_m = 64;
+    program.use(TILEPOST_ALL_GATHER_GEMM, 4, TILEPOST_DIVISION_ARRIVALS, {0, 1, 2});
+    Setup setup;
+    REQUIRE(setup.create(program, 0, rank) == TILEPOST_OK);
+    groups[rank] = count_calls("group_start");
+  }
+  CHECK(groups[0] == 2);
+  for (int rank = 1; rank < 4; ++rank) CHECK(groups[rank] == groups[0]);
+}
+
+TEST_CASE("a that overlaps gathered anywhere but at its own rows is refused") {
+  fakes::reset();
+  Program program;
+  use_arrivals(program);
+  Setup setup;
+  REQUIRE(setup.create(program) == TILEPOST_OK);
+  CUstream_st* user = fakes::user_stream("user");
+  tilepost_run_operands_t values = operands();
+  char* const all = static_cast<char*>(const_cast<void*>(values.a));
+  const auto run_at = [&](const void* a) {
+    values.a = a;
+    values.gathered = all;
+    return tilepost_op_run_with(setup.op, &values, user);
+  };
+  constexpr int64_t kShareBytes = int64_t{256} * 256 * 2;
+  CHECK(run_at(all + kShareBytes) == TILEPOST_OK);  // rank 1's rows
+  CHECK(run_at(all) == TILEPOST_INVALID_ARGUMENT);
+  CHECK_THAT(tilepost_last_error(), Contains("a overlaps gathered") && Contains("row 256"));
+  CHECK(run_at(all + kShareBytes + 512) == TILEPOST_INVALID_ARGUMENT);
+  CHECK(run_at(all + 2 * kShareBytes) == TILEPOST_OK);
 }
 
 TEST_CASE("runs without overlap find their input ready") {

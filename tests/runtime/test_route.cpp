@@ -181,6 +181,24 @@ TEST_CASE("a rank without rows runs no GEMM but receives") {
   CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_OK);
 }
 
+TEST_CASE("no rank may have any row") {
+  fakes::reset();
+  Program program;
+  program.plan.any_m = 1;
+  use_routing(program, TILEPOST_ROUTING_SPLITS);
+  Setup setup;
+  REQUIRE(setup.create(program) == TILEPOST_OK);
+  world().exchange = [](const int64_t*, int64_t* to, size_t count) {
+    std::fill(to, to + 2 * count, 0);
+  };
+  const std::vector<int64_t> none{0, 0};
+  tilepost_arrivals_t arrivals;
+  REQUIRE(set_route(setup, route_of(none, {}, 0), &arrivals) == TILEPOST_OK);
+  CHECK(arrivals.rows == 0);
+  CHECK(run(setup) == TILEPOST_OK);
+  CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_OK);
+}
+
 TEST_CASE("a new route keeps the memory, unless more is received than ever before") {
   fakes::reset();
   Program program;
