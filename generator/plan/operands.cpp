@@ -16,6 +16,17 @@ int vector_of(int64_t elements, ElementType type) {
   return 1;
 }
 
+// What a thread of gemm_sm90 may hold of a tile where it, or those that move data, need registers
+// for an epilogue or for routing rows as well.
+constexpr int kMostBesideMore = 128;
+
+// Sums of a tile in a thread of gemm_sm90.
+int sums_held(const KernelConfig& config, const Plan& plan) {
+  const int rows = config.pingpong ? config.tile_m : config.tile_m / 2;
+  const bool precise = plan.input == ElementType::e4m3 && plan.accumulate == Accumulate::precise;
+  return rows * config.tile_n / 128 * (precise ? 2 : 1);
+}
+
 }  // namespace
 
 std::string why_not_input(const Plan& plan) {
@@ -49,17 +60,15 @@ std::string why_not_tma(const Plan& plan) {
 // to.
 bool can_sum(const KernelConfig& config, const Plan& plan) {
   if (plan.epilogue != 0 && !config.epilogue) return false;
-  if (!is_sm90(config)) return true;        // has rows for it
-  constexpr int kMostSums = 192;            // of a thread: gemm_sm90.cu asserts it
-  constexpr int kMostBesideEpilogue = 128;  // what it reads needs registers as well
-  const int rows = config.pingpong ? config.tile_m : config.tile_m / 2;
-  const bool precise = plan.input == ElementType::e4m3 && plan.accumulate == Accumulate::precise;
-  const int sums = rows * config.tile_n / 128 * (precise ? 2 : 1);
-  return sums <= (plan.epilogue == 0 ? kMostSums : kMostBesideEpilogue);
+  if (!is_sm90(config)) return true;  // has rows for it
+  constexpr int kMostSums = 192;      // gemm_sm90.cu asserts it
+  return sums_held(config, plan) <= (plan.epilogue == 0 ? kMostSums : kMostBesideMore);
 }
 
 bool can_route(const KernelConfig& config, const Plan& plan) {
-  return plan.routing != Routing::rows || !(is_small(config) || config.pingpong);
+  if (plan.routing != Routing::rows) return true;
+  if (is_small(config) || config.pingpong) return false;
+  return !is_sm90(config) || sums_held(config, plan) <= kMostBesideMore;
 }
 
 KernelRequest request_for(const Plan& plan) {
