@@ -9,6 +9,11 @@ bool keeps_tiles(const Plan& plan) {
   return plan.layout == OutputLayout::tile && plan.consumer == Consumer::none;
 }
 
+bool reads_tiles_on_gpu(const Program& program) {
+  return llvm::any_of(
+      program.plans, [](const Plan& plan) { return keeps_tiles(plan) && plan.arch != Arch::host; });
+}
+
 // What out has room for on the rank that gets the most; 0 where a route says.
 int64_t out_elements(const Plan& plan) {
   const tilepost_map_t map = map_of(plan);
@@ -57,12 +62,27 @@ void emit_slabs(llvm::raw_ostream& out, const Plan& plan) {
       << ";\n}\n";
 }
 
+// For kernels that read rows: neighbouring elements in one access, wherever the row lies.
+void emit_load_row(llvm::raw_ostream& out, const Plan& plan) {
+  const bool slabs = plan.division == Division::columns;
+  out << "\n#ifdef __CUDACC__\n"
+         "// Elements [col, col + kWidth) of a row of the result. kWidth is 8, 4, 2 or 1 and "
+         "divides "
+         "kN; col\n// is a multiple of it.\n"
+         "template <int kWidth, class T>\n"
+         "__device__ __forceinline__ tilepost::rows::Vector<T, kWidth> load_row(\n    const T* "
+      << (slabs ? "block, int64_t rows" : "out, const int32_t* rows") << ", int row, int col) {\n"
+      << "  return tilepost::rows::load<kWidth>(" << (slabs ? "block" : "out")
+      << " + offset(rows, row, col));\n}\n#endif  // __CUDACC__\n";
+}
+
 // What depends on the architecture: where elements lie, for whoever reads an output that stays in
 // tiles. Constants stay inside the function: the kernel's own names share the namespace.
 void emit_inverse(llvm::raw_ostream& out, const Plan& plan) {
   out << "\nnamespace " << namespace_of(plan) << " {\n\n";
   emit_out_elements(out, plan, "as it stays, in tiles");
   plan.division == Division::columns ? emit_slabs(out, plan) : emit_slots(out, plan);
+  if (plan.arch != Arch::host) emit_load_row(out, plan);
   out << "\n}  // namespace " << namespace_of(plan) << "\n";
 }
 
@@ -80,6 +100,9 @@ std::string emit_header(const Program& program) {
       << "const tilepost_program_t* " << plan.name << "_program(void);\n\n"
       << "#ifdef __cplusplus\n}  // extern \"C\"\n\n"
       << "#include <tilepost/mark.cuh>\n\n"
+      << (reads_tiles_on_gpu(program)
+              ? "#ifdef __CUDACC__\n#include <tilepost/device/rows.cuh>\n#endif\n\n"
+              : "")
       << "namespace " << plan.name << " {\n\n"
       << "inline constexpr int64_t kM = " << plan.m
       << (plan.any_m ? ";  // most rows of the product\n" : ";  // rows of the product\n")

@@ -19,6 +19,10 @@ const tilepost_program_t* tiles_program(void);
 
 #include <tilepost/mark.cuh>
 
+#ifdef __CUDACC__
+#include <tilepost/device/rows.cuh>
+#endif
+
 namespace tiles {
 
 inline constexpr int64_t kM = 300;  // rows of the product
@@ -39,6 +43,16 @@ TILEPOST_INLINE int64_t offset(const int32_t* rows, int row, int col) {
   const int32_t first_row = rows[row / 128 * 5 + col / 128];
   return (int64_t{first_row} + row % 128) * 128 + col % 128;
 }
+
+#ifdef __CUDACC__
+// Elements [col, col + kWidth) of a row of the result. kWidth is 8, 4, 2 or 1 and divides kN; col
+// is a multiple of it.
+template <int kWidth, class T>
+__device__ __forceinline__ tilepost::rows::Vector<T, kWidth> load_row(
+    const T* out, const int32_t* rows, int row, int col) {
+  return tilepost::rows::load<kWidth>(out + offset(rows, row, col));
+}
+#endif  // __CUDACC__
 
 }  // namespace tiles::sm_90a
 
