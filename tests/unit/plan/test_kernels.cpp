@@ -133,8 +133,16 @@ TEST_CASE("routed rows are stored by gemm_sm90's cooperative rows and by gemm_sm
   plan.routing = Routing::rows;
   REQUIRE(request_for(plan).routed);
   REQUIRE(make_kernel(sm90_configs()[0], request_for(plan)).tunables.at("ROUTED") == "1");
+  // 128 sums in each of 256 threads, half as many where e4m3 is summed precisely.
+  const auto fits = [](const KernelConfig& config, int most) {
+    return !config.pingpong && config.tile_m * config.tile_n <= most;
+  };
   for (const KernelConfig& config : sm90_configs())
-    REQUIRE(can_route(config, plan) == !config.pingpong);
+    REQUIRE(can_route(config, plan) == fits(config, 128 * 256));
+  Plan precise = plan;
+  precise.input = ElementType::e4m3;
+  for (const KernelConfig& config : sm90_configs())
+    REQUIRE(can_route(config, precise) == fits(config, 128 * 128));
   for (const KernelConfig& config : small_configs(16)) REQUIRE_FALSE(can_route(config, plan));
   for (const KernelConfig& config : sm80_configs(Arch::sm_80)) REQUIRE(can_route(config, plan));
   REQUIRE(can_route(host_config(64, 64), plan));
