@@ -30,8 +30,10 @@ struct MapInputs {
 int tiles_m(const tilepost_map_t& map);
 int tiles_n(const tilepost_map_t& map);
 
-// Rows of an equal share, ceil(m / ranks), and of rank's share, the last ones' what is left.
+// Rows of an equal share, ceil(m / ranks); where rank's share begins, and its rows, the last ones'
+// what is left.
 int64_t share_rows(const tilepost_map_t& map);
+int64_t first_row_of_rank(const tilepost_map_t& map, int rank);
 int64_t rows_of_rank(const tilepost_map_t& map, int rank);
 
 // Tile rows of an equal share, and of the whole map: with SHARES tile row t of rank r's share is

@@ -42,7 +42,7 @@ Checker::Checker(const char* program, const tilepost_plan_t& plan, Operands& ope
       operands_(operands),
       cublas_(cublas),
       stream_(stream),
-      expected_(allocate(plan.map.m * plan.map.n * bytes_of(plan.output))),
+      expected_(allocate(plan.map.m * plan.map.n * element_bytes(plan.output))),
       wrong_(allocate(sizeof(unsigned long long))) {
   const std::vector<int32_t> rows = rows_to_check(plan, seed);
   num_rows_ = static_cast<int>(rows.size());
@@ -98,7 +98,7 @@ long long Checker::check_cublas() {
   OperandSet set = operands_.set(0);
   set.out = expected_.get();
   TILEPOST_BENCH_CUDA(cudaMemsetAsync(
-      set.out, 0xff, static_cast<size_t>(plan_.map.m * plan_.map.n * bytes_of(plan_.output)),
+      set.out, 0xff, static_cast<size_t>(plan_.map.m * plan_.map.n * element_bytes(plan_.output)),
       stream_));
   cublas_.launch(set, 0, stream_);
   Product product = operands_.product(0);

@@ -63,7 +63,7 @@ int Signals::count_wrong(uint32_t launches) const {
 bool serves_rows(const tilepost_plan_t& plan) {
   constexpr int kWidestStore = 16;  // bytes, of a vector and of TMA's alignment
   return plan.map.layout == TILEPOST_PANEL ||
-         plan.map.n * bytes_of(plan.output) % kWidestStore == 0;
+         plan.map.n * element_bytes(plan.output) % kWidestStore == 0;
 }
 
 tilepost_plan_t plain_plan(const tilepost_plan_t& plan, const PlainKernel& plain) {

@@ -175,10 +175,6 @@ uint64_t key_of(uint64_t seed) {
 
 }  // namespace
 
-int bytes_of(tilepost_dtype_t type) {
-  return type == TILEPOST_E4M3 ? 1 : 2;
-}
-
 void fill_integers(void* data, int64_t count, tilepost_dtype_t type, uint64_t seed, int max,
                    double share, cudaStream_t stream) {
   with_type(type, [&]<class T>(T) {

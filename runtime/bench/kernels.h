@@ -7,14 +7,12 @@
 
 #include <cstdint>
 
-#include "tilepost/plan.h"
+#include "tilepost/dtype.h"
 
 namespace tilepost::bench {
 
 // Operations whose results are not exact.
 inline constexpr int kActivations = TILEPOST_GELU | TILEPOST_SILU;
-
-int bytes_of(tilepost_dtype_t type);
 
 // data[i] = a whole number, a function of seed and i: of at most `max` in magnitude, and not zero
 // with probability `share`.

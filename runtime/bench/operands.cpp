@@ -38,11 +38,11 @@ Operands::Operands(const tilepost_plan_t& plan, int64_t out_elements, cudaStream
       a_count_(plan.map.m * plan.k),
       b_count_(plan.map.n * plan.k),
       out_count_(plan.map.m * plan.map.n),
-      out_bytes_(std::max(out_elements, out_count_) * bytes_of(plan.output)) {
-  const int64_t a_bytes = a_count_ * bytes_of(plan.input);
-  const int64_t b_bytes = b_count_ * bytes_of(plan.input);
+      out_bytes_(std::max(out_elements, out_count_) * element_bytes(plan.output)) {
+  const int64_t a_bytes = a_count_ * element_bytes(plan.input);
+  const int64_t b_bytes = b_count_ * element_bytes(plan.input);
   const int64_t residual_bytes =
-      has(plan, TILEPOST_RESIDUAL) ? out_count_ * bytes_of(plan.output) : 0;
+      has(plan, TILEPOST_RESIDUAL) ? out_count_ * element_bytes(plan.output) : 0;
   const auto take = [this](int64_t bytes) {
     memory_.push_back(allocate(bytes));
     return memory_.back().get();
@@ -67,7 +67,7 @@ void Operands::make_epilogue() {
   if (has(plan_, TILEPOST_SCALE_COLUMNS)) scale_b_ = upload(powers(plan_.map.n));
   constexpr uint64_t kBiasSeed = 11, kResidualSeed = 12;
   if (has(plan_, TILEPOST_BIAS)) {
-    bias_ = allocate(plan_.map.n * bytes_of(plan_.output));
+    bias_ = allocate(plan_.map.n * element_bytes(plan_.output));
     fill_integers(bias_.get(), plan_.map.n, plan_.output, kBiasSeed, kEpilogueMax, 1, stream_);
   }
   for (const OperandSet& set : sets_)

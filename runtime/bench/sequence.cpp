@@ -4,22 +4,13 @@
 #include <numeric>
 
 #include "runtime/bench/error.h"
+#include "runtime/cuda/nccl_collective.h"
 #include "tilepost/tile_map.h"
 
 namespace tilepost::bench {
 namespace {
 
-ncclDataType_t nccl_type(tilepost_dtype_t type) {
-  switch (type) {
-    case TILEPOST_BF16:
-      return ncclBfloat16;
-    case TILEPOST_F16:
-      return ncclFloat16;
-    case TILEPOST_E4M3:
-      return ncclUint8;  // gathered, never added
-  }
-  throw BenchError("an element type that NCCL is not told about");
-}
+using cuda::nccl_type;
 
 // Rows that ranks divide, where they do.
 int64_t padded_rows(const tilepost_plan_t& plan) {
@@ -54,12 +45,12 @@ Sequence::Sequence(const tilepost_plan_t& plan, int rank, uint64_t seed, CublasL
       route_(route_of(plan, rank, seed)),
       rows_from_(rows_from(plan, rank, seed)),
       result_rows_(count_result_rows(plan, rows_from_, rank)) {
-  const int64_t row_bytes = plan.map.n * bytes_of(plan.output);
+  const int64_t row_bytes = plan.map.n * element_bytes(plan.output);
   const int64_t bytes = padded_rows(plan) * row_bytes;
   product_ = allocate(bytes);
   TILEPOST_BENCH_CUDA(cudaMemset(product_.get(), 0, static_cast<size_t>(bytes)));
   if (plan.pattern == TILEPOST_ALL_GATHER_GEMM)
-    gathered_ = allocate(padded_rows(plan) * plan.k * bytes_of(plan.input));
+    gathered_ = allocate(padded_rows(plan) * plan.k * element_bytes(plan.input));
   if (plan.pattern == TILEPOST_GEMM_REDUCE_SCATTER)
     received_ = allocate(share_rows(plan.map) * row_bytes);
   if (plan.pattern == TILEPOST_GEMM_ALL_TO_ALL)
@@ -74,7 +65,7 @@ const void* Sequence::result() const {
 }
 
 void Sequence::poison(cudaStream_t stream) {
-  const int64_t bytes = result_rows_ * plan_.map.n * bytes_of(plan_.output);
+  const int64_t bytes = result_rows_ * plan_.map.n * element_bytes(plan_.output);
   void* const result = received_ ? received_.get() : product_.get();
   TILEPOST_BENCH_CUDA(cudaMemsetAsync(result, 0xff, static_cast<size_t>(bytes), stream));
 }

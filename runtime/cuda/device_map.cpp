@@ -102,7 +102,8 @@ tilepost_result_t DeviceMaps::find(int64_t m, bool capturing, DeviceMap*& map) {
         " rows makes tables and cannot be captured; run once with it outside of the capture",
         m);
   if (map == nullptr) TILEPOST_TRY(make(m, map));
-  if (capturing && !map->kept && ++kept_ > kMostKept)
+  const bool newly_kept = capturing && !map->kept;
+  if (newly_kept && kept_ == kMostKept)
     return fail(TILEPOST_UNSUPPORTED,
                 "%zu numbers of rows have been captured, the most that an operation keeps tables "
                 "for, and %" PRId64 " is another; make a second operation for it",
@@ -110,6 +111,7 @@ tilepost_result_t DeviceMaps::find(int64_t m, bool capturing, DeviceMap*& map) {
   last_ = map;
   map->last_use = ++uses_;
   map->kept |= capturing;
+  kept_ += newly_kept;
   return TILEPOST_OK;
 }
 

@@ -2,28 +2,13 @@
 
 #include <algorithm>
 
+#include "tilepost/dtype.h"
+
 namespace tilepost::cuda {
 namespace {
 
-// e4m3 is only ever moved, so as bytes.
-ncclDataType_t nccl_type(tilepost_dtype_t type) {
-  switch (type) {
-    case TILEPOST_BF16:
-      return ncclBfloat16;
-    case TILEPOST_F16:
-      return ncclFloat16;
-    case TILEPOST_E4M3:
-      break;
-  }
-  return ncclUint8;
-}
-
-size_t element_bytes(tilepost_dtype_t type) {
-  return type == TILEPOST_E4M3 ? 1 : 2;
-}
-
 void* at(void* base, int64_t element, tilepost_dtype_t type) {
-  return static_cast<char*>(base) + element * static_cast<int64_t>(element_bytes(type));
+  return static_cast<char*>(base) + element * element_bytes(type);
 }
 
 // A short share: what is received for the rest of a full one belongs to nobody.
@@ -38,6 +23,18 @@ bool gathers_at_once(std::span<const Step> steps) {
 }
 
 }  // namespace
+
+ncclDataType_t nccl_type(tilepost_dtype_t type) {
+  switch (type) {
+    case TILEPOST_BF16:
+      return ncclBfloat16;
+    case TILEPOST_F16:
+      return ncclFloat16;
+    case TILEPOST_E4M3:
+      break;
+  }
+  return ncclUint8;
+}
 
 tilepost_result_t NcclCollective::communicate(const Buffers& buffers, std::span<const Step> steps,
                                               int lane, cudaStream_t stream) {

@@ -7,6 +7,9 @@
 
 namespace tilepost::cuda {
 
+// How NCCL is told about elements; e4m3 is only ever moved, so as bytes.
+ncclDataType_t nccl_type(tilepost_dtype_t type);
+
 class NcclCollective final : public Transport {
  public:
   // One communicator per lane.

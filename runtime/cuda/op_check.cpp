@@ -1,8 +1,8 @@
 // What has to be true of a run's arguments.
-#include <algorithm>
 #include <cinttypes>
 
 #include "runtime/cuda/op.h"
+#include "tilepost/dtype.h"
 
 namespace tilepost::cuda {
 namespace {
@@ -72,9 +72,9 @@ tilepost_result_t CudaOp::check_gathered(const tilepost_run_operands_t& operands
                                          const RunMap& run) const {
   if (!gathers()) return TILEPOST_OK;
   const tilepost_map_t& map = run.map();
-  const auto row = static_cast<uintptr_t>(plan_->k) * (plan_->input == TILEPOST_E4M3 ? 1 : 2);
+  const auto row = static_cast<uintptr_t>(plan_->k * element_bytes(plan_->input));
   const auto own = static_cast<uintptr_t>(rows_of_rank(map, state_.rank));
-  const auto first = std::min<int64_t>(state_.rank * share_rows(map), map.m);
+  const int64_t first = first_row_of_rank(map, state_.rank);
   const auto a = reinterpret_cast<uintptr_t>(operands.a);
   const auto all = reinterpret_cast<uintptr_t>(operands.gathered);
   const bool in_place = a == all + static_cast<uintptr_t>(first) * row;

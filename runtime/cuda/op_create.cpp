@@ -9,15 +9,12 @@
 #include "runtime/cuda/select.h"
 #include "runtime/cuda/unpermute.h"
 #include "runtime/cuda/waiter.h"
+#include "tilepost/dtype.h"
 
 namespace tilepost::cuda {
 namespace {
 
 constexpr int64_t kOutputBytes = 2;  // of an element: bf16 and f16
-
-int64_t input_bytes(tilepost_dtype_t type) {
-  return type == TILEPOST_E4M3 ? 1 : 2;
-}
 
 }  // namespace
 
@@ -66,7 +63,7 @@ tilepost_result_t CudaOp::allocate_buffers() {
   TILEPOST_TRY(add_buffer(received_, sizes_.receive * kOutputBytes));
   TILEPOST_TRY(add_buffer(landing_, num_lanes() * sizes_.landing * kOutputBytes));
   if (gathers())
-    TILEPOST_TRY(add_buffer(gathered_, plan_->map.m * plan_->k * input_bytes(plan_->input)));
+    TILEPOST_TRY(add_buffer(gathered_, plan_->map.m * plan_->k * element_bytes(plan_->input)));
   if (!is_routed(*plan_)) return TILEPOST_OK;
   const size_t numbers =
       (1 + size_t(plan_->ranks)) * std::max(1, plan_->map.num_groups) * plan_->ranks;

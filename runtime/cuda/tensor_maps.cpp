@@ -1,6 +1,7 @@
 #include "runtime/cuda/tensor_maps.h"
 
 #include "runtime/cuda/check.h"
+#include "tilepost/dtype.h"
 
 namespace tilepost::cuda {
 namespace {
@@ -40,9 +41,9 @@ CUtensorMapL2promotion promotion(int32_t bytes) {
 }
 
 tilepost_result_t encode_matrix(const Driver& driver, const Matrix& matrix, CUtensorMap& map) {
-  const cuuint64_t element_bytes = matrix.type == TILEPOST_E4M3 ? 1 : 2;
   const cuuint64_t dims[] = {matrix.columns, matrix.rows};
-  const cuuint64_t strides[] = {matrix.columns * element_bytes};  // of the outer dimension only
+  const cuuint64_t strides[] = {matrix.columns * static_cast<cuuint64_t>(element_bytes(
+                                                     matrix.type))};  // of the outer dimension only
   const cuuint32_t box[] = {static_cast<cuuint32_t>(matrix.box.columns),
                             static_cast<cuuint32_t>(matrix.box.rows)};
   const cuuint32_t element_strides[] = {1, 1};

@@ -2,6 +2,7 @@
 
 #include "runtime/core/error.h"
 #include "runtime/core/operands.h"
+#include "tilepost/dtype.h"
 
 namespace tilepost {
 namespace {
@@ -37,7 +38,7 @@ HostOp::HostOp(std::shared_ptr<HostGroup> group, int rank, const char* name,
       plan_(plan),
       deadline_seconds_(deadline_seconds),
       num_workers_(workers),
-      input_bytes_(plan.input == TILEPOST_E4M3 ? 1 : 2),
+      input_bytes_(static_cast<int>(element_bytes(plan.input))),
       counters_(static_cast<size_t>(plan.map.num_groups) * TILEPOST_COUNTER_STRIDE, 0),
       reached_(static_cast<size_t>(plan.map.num_groups), 0),
       stream_(group_->stream(rank)),

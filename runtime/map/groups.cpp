@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tilepost/cuts.h"
+#include "tilepost/dtype.h"
 
 namespace tilepost {
 namespace {
@@ -110,7 +111,7 @@ GroupProblem problem_of(const tilepost_plan_t& plan, int64_t m) {
   GroupProblem problem{plan.map, 0, kElementBytes, plan.model};
   problem.map.m = m;
   problem.at_once = at_most(plan.gemm_ctas / ctas_of_tile(plan), problem.map);
-  if (waits(problem)) problem.unit_bytes = plan.k * (plan.input == TILEPOST_E4M3 ? 1 : 2);
+  if (waits(problem)) problem.unit_bytes = plan.k * element_bytes(plan.input);
   return problem;
 }
 

@@ -118,7 +118,7 @@ void all_gather_steps(const Exchange& exchange, int group, int rank, std::vector
   const tilepost_map_t& map = exchange.map;
   const int64_t share = share_rows(map), own = rows_of_rank(map, rank), k = exchange.k;
   const bool arrivals = map.division == TILEPOST_DIVISION_ARRIVALS;
-  const int64_t own_begin = std::min(rank * share, map.m);
+  const int64_t own_begin = first_row_of_rank(map, rank);
   if (group == 0 && own > 0)
     steps.push_back({StepKind::own_rows, rank, 0, own_begin * k, own * k, 0});
   if (arrivals && group == 0) return;

@@ -185,6 +185,9 @@ int tiles_n(const tilepost_map_t& map) {
 int64_t share_rows(const tilepost_map_t& map) {
   return ceil_div(map.m, map.ranks);
 }
+int64_t first_row_of_rank(const tilepost_map_t& map, int rank) {
+  return std::min(rank * share_rows(map), map.m);
+}
 int64_t rows_of_rank(const tilepost_map_t& map, int rank) {
   const int64_t share = share_rows(map);
   return std::clamp<int64_t>(map.m - rank * share, 0, share);

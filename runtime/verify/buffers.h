@@ -6,6 +6,7 @@
 
 #include "runtime/verify/shape.h"
 #include "runtime/verify/world.h"
+#include "tilepost/dtype.h"
 
 namespace tilepost::verify {
 
@@ -57,7 +58,7 @@ class RunBuffers {
  private:
   // Elements of an operand of the problem's epilogue or consumer for m rows, 0 if it has none.
   int64_t count_of(Matrix matrix, int64_t m) const;
-  size_t input_bytes() const { return problem_.input == TILEPOST_E4M3 ? 1 : 2; }
+  size_t input_bytes() const { return static_cast<size_t>(element_bytes(problem_.input)); }
   void fill_consumer(const Distribution& distribution, uint64_t seed, int run, int rank,
                      const RunShape& shape);
 

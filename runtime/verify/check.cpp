@@ -4,6 +4,7 @@
 
 #include "runtime/verify/norm.h"
 #include "runtime/verify/text.h"
+#include "tilepost/dtype.h"
 
 namespace tilepost::verify {
 
@@ -129,7 +130,7 @@ void Check::compare_gathered(const RunBuffers& buffers, int run) {
   std::vector<unsigned char> gathered;
   const std::string overwritten = buffers.fetch_gathered(gathered);
   const RowSource source{seed_, run, 0, shape_.share()};
-  const size_t bytes = problem_.input == TILEPOST_E4M3 ? 1 : 2;
+  const auto bytes = static_cast<size_t>(element_bytes(problem_.input));
   for (const int64_t row : expected_.front().rows)
     for (int64_t i = 0; i < problem_.k; ++i) {
       const float value =

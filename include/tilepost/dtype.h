@@ -1,0 +1,18 @@
+// What host code asks of an element type.
+#ifndef TILEPOST_DTYPE_H
+#define TILEPOST_DTYPE_H
+
+#include <cstdint>
+
+#include "tilepost/plan.h"
+
+namespace tilepost {
+
+// Bytes of an element.
+constexpr int64_t element_bytes(tilepost_dtype_t type) {
+  return type == TILEPOST_E4M3 ? 1 : 2;
+}
+
+}  // namespace tilepost
+
+#endif  // TILEPOST_DTYPE_H
