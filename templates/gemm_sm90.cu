@@ -47,6 +47,7 @@ constexpr bool kPingPong = tilepost::tunable("PINGPONG", 0);  // they take turns
 constexpr bool kNN = tilepost::tunable("NN", 0);              // B is [k, n] row-major, not [n, k]
 constexpr bool kPrecise = tilepost::tunable("PRECISE", 0);    // e4m3: sum in fp32 every stage
 constexpr bool kRouted = tilepost::tunable("ROUTED", 0);     // every row goes to a place of its own
+constexpr bool kAdd = tilepost::tunable("ADD", 0);           // C += A * B, in C's type
 constexpr int kEpilogue = tilepost::tunable("EPILOGUE", 0);  // a set of TILEPOST_SCALE …
 constexpr tilepost::DType kElement = tilepost::tunable("ELEMENT", tilepost::DType::bf16);
 constexpr tilepost::DType kOutput = tilepost::tunable("OUTPUT", tilepost::DType::bf16);
@@ -72,6 +73,9 @@ constexpr int kPanelsPerTile = kBlocks * kPanelsAcross;  // of a consumer
 // that; in ping-pong the other consumer has the tensor cores by then.)
 constexpr int kParts = kPingPong || kPrecise || kEpilogue != 0 ? 1 : kBlocks;
 constexpr int kStageReaders = kPingPong ? 1 : kConsumers;  // consumers that multiply a stage
+
+// Panels whose buffers a cooperative consumer needs again for the same tile: not spread in time.
+constexpr int kAwaitedPanels = kPingPong ? 0 : kPanelsPerTile - kPanels;
 
 constexpr int kBytesA = kTileM * kRowBytes;
 constexpr int kBytesB = kTileN * kRowBytes;
@@ -204,22 +208,27 @@ __device__ __forceinline__ void load_tiles(const Shared& shared, const CUtensorM
 
 // A store thread: one per consumer. Stores its panels and says when a tile is complete.
 __device__ __forceinline__ void store_tiles(const Shared& shared, const CUtensorMap* map_c,
-                                            const tilepost::TileGrid& grid, int tiles,
+                                            const tilepost::TileGrid& grid, int m, int tiles,
                                             int consumer) {
   constexpr int kPart = kPingPong ? 0 : kConsumerM;  // from one consumer's rows to the next's
   const Positions positions(consumer);
   tilepost::Ring<kPanels> ring(0);
+  tilepost::Pacer pacer{consumer, kConsumers};
   tilepost::ptx::wait_for_previous_kernels();
+  tilepost::open_out_maps(m);
   for (int position = positions.first; position < tiles; position += positions.stride) {
     const tilepost::Tile tile = tilepost::tile(grid, position);
+    const CUtensorMap* map = tilepost::out_map(map_c, tile);
+    const tilepost::Coord first = tilepost::out_coord(grid, tile, consumer * kPart, 0);
+    const bool last_tile = position + gridDim.x >= tiles;  // of the CTA
     int previous = 0;
     for (int panel = 0; panel < kPanelsPerTile; ++panel) {
       tilepost::ptx::wait_barrier(shared.panel_full(consumer, ring.index), ring.parity);
       if (!tile.is_padding()) {
-        const int row = consumer * kPart + panel / kPanelsAcross * kBlockM;
-        const int col = panel % kPanelsAcross * kPanelN;
-        const tilepost::Coord coord = tilepost::out_coord(grid, tile, row, col);
-        tilepost::ptx::store_box(map_c, shared.panel(consumer, ring.index), coord.x, coord.y);
+        if (panel >= kAwaitedPanels) tilepost::pace(pacer, last_tile);
+        tilepost::panel::store<kAdd>(
+            map, shared.panel(consumer, ring.index),
+            {first.x + panel % kPanelsAcross * kPanelN, first.y + panel / kPanelsAcross * kBlockM});
       }
       tilepost::ptx::commit_bulk();
       // Give back the panel before this one, whose store has had time to read it. With a single
@@ -482,7 +491,7 @@ __global__ void __launch_bounds__(kThreads, 1)
       if constexpr (kRouted)
         route_tiles(shared, shape, epilogue.out, grid, tiles, warp - 1, lane);
       else if (lane == 0)
-        store_tiles(shared, &map_c, grid, tiles, warp - 1);
+        store_tiles(shared, &map_c, grid, shape.m, tiles, warp - 1);
     }
   } else {
     tilepost::ptx::grow_registers<kConsumerRegisters>();

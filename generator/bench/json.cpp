@@ -55,6 +55,7 @@ void write_plan(OStream& json, const Plan& plan) {
     });
     json.attribute("layout", name_of(plan.layout));
     json.attribute("transport", name_of(plan.transport));
+    if (plan.access == TILEPOST_ACCESS_WRITE) json.attribute("sum", name_of(plan.sum));
     json.attribute("sms", plan.sms);
     json.attribute("gemm_ctas", plan.gemm_ctas);
     json.attribute("comm_ctas", plan.comm_ctas);

@@ -7,8 +7,8 @@ namespace {
 
 constexpr RatioKind kAgainstSequence{"", "ours", "sequence"}, kFused{"", "fused", "sequence"};
 constexpr const char* kRow =
-    "{0,-10}{1,-20} {2,-18} {3,-11}{4,-25}{5,-22}{6,8}{7,10}{8,10}{9,9}{10,9}{11,8}{12,14}{13,9}"
-    "{14,10}{15,9}{16,10}";
+    "{0,-10}{1,-20} {2,-18} {3,-11}{4,-25}{5,-15}{6,-22}{7,8}{8,10}{9,10}{10,9}{11,9}{12,8}{13,14}"
+    "{14,9}{15,10}{16,9}{17,10}";
 
 std::string pattern_of(const Plan& plan) {
   std::string text = name_of(plan.pattern);
@@ -52,7 +52,7 @@ std::string against_torch(const ModeSamples& ours, const ModeSamples* torch) {
 }  // namespace
 
 std::string overlap_head() {
-  return llvm::formatv(kRow, "#overlap", "name", "m x n x k", "types", "pattern/ranks",
+  return llvm::formatv(kRow, "#overlap", "name", "m x n x k", "types", "pattern/ranks", "transport",
                        "groups, SMs+CTAs/lanes", "#wrong", "ours us", "seq us", "gemm us",
                        "coll us", "ratio", "quartiles", "plan us", "torch us", "own x", "torch/us")
              .str() +
@@ -67,9 +67,10 @@ std::string overlap_row(const VerifyProgram& program, const ProgramSamples& samp
   return llvm::formatv(
       kRow, mode.mode, program.name, llvm::formatv("{0}x{1}x{2}", plan.m, plan.n, plan.k).str(),
       std::string(name_of(plan.input)) + " " + name_of(plan.operands), pattern_of(plan),
-      schedule_of(plan), 0, median_of(&mode, "ours"), median_of(&mode, "sequence"),
-      median_of(&mode, "gemm"), median_of(&mode, "collective"), ratio_of(&mode, kAgainstSequence),
-      quartiles_of(mode), single ? llvm::formatv("{0:F1}", plan.prediction.total).str() : "-",
+      name_of(plan.transport), schedule_of(plan), 0, median_of(&mode, "ours"),
+      median_of(&mode, "sequence"), median_of(&mode, "gemm"), median_of(&mode, "collective"),
+      ratio_of(&mode, kAgainstSequence), quartiles_of(mode),
+      single ? llvm::formatv("{0:F1}", plan.prediction.total).str() : "-",
       median_of(torch, "fused"), ratio_of(torch, kFused), against_torch(mode, torch));
 }
 

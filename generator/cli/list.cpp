@@ -56,9 +56,12 @@ void list_kernels(llvm::raw_ostream& out) {
 }
 
 void list_transports(llvm::raw_ostream& out) {
-  out << "nccl   a stock NCCL collective per group; in process on the host target\n"
-         "none   the whole GEMM, then one collective\n"
-         "auto   whichever the planner predicts to be faster\n";
+  out << "nccl            a stock NCCL collective per group; in process on the host target\n"
+         "nccl_symmetric  the same out of symmetric windows, with fewer SMs\n"
+         "copy_engine     copy engines read the other ranks' memory, with hardly any SM\n"
+         "peer            the kernel stores into the memory of the rank that owns the rows\n"
+         "none            the whole GEMM, then one collective\n"
+         "auto            whichever the planner predicts to be fastest\n";
 }
 
 void list_flags(llvm::raw_ostream& out) {

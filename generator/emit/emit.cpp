@@ -37,6 +37,7 @@ std::optional<WovenKernel> weave_plan(const Plan& plan, size_t num_plans,
   if (request.cuda) request.keep = {"kThreads", "kSharedBytes"};
   request.view_type = "View";
   request.waits = plan.division == Division::arrivals;
+  request.stores = plan.access == TILEPOST_ACCESS_WRITE;
   request.arch_guard = arch_guard(plan, num_plans);
   return weave_cached(request, diagnostics);
 }

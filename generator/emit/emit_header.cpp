@@ -112,7 +112,8 @@ std::string emit_header(const Program& program) {
   if (llvm::all_of(program.plans,
                    [&](const Plan& each) { return out_elements(each) == out_elements(plan); }))
     emit_out_elements(out, plan,
-                      has_shares(plan.pattern) && plan.pattern != Pattern::all_gather_gemm
+                      has_shares(plan.pattern, TILEPOST_ACCESS_MESSAGES) &&
+                              plan.pattern != Pattern::all_gather_gemm
                           ? "what `out` holds at most"
                           : "what `out` holds");
   out << "\n}  // namespace " << plan.name << "\n";

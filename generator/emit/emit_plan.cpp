@@ -78,7 +78,33 @@ const char* c_name(Consumer consumer) {
 
 const char* c_name(Transport transport, Arch arch) {
   if (transport == Transport::none) return "TILEPOST_TRANSPORT_NONE";
-  return arch == Arch::host ? "TILEPOST_TRANSPORT_HOST" : "TILEPOST_TRANSPORT_NCCL";
+  if (arch == Arch::host) return "TILEPOST_TRANSPORT_HOST";
+  switch (transport) {
+    case Transport::nccl:
+      return "TILEPOST_TRANSPORT_NCCL";
+    case Transport::nccl_symmetric:
+      return "TILEPOST_TRANSPORT_NCCL_SYMMETRIC";
+    case Transport::copy_engine:
+      return "TILEPOST_TRANSPORT_COPY_ENGINE";
+    case Transport::peer:
+      return "TILEPOST_TRANSPORT_PEER";
+    case Transport::automatic:
+    case Transport::none:
+      break;
+  }
+  llvm_unreachable("transport");
+}
+
+const char* c_name(tilepost_access_t access) {
+  switch (access) {
+    case TILEPOST_ACCESS_MESSAGES:
+      return "TILEPOST_ACCESS_MESSAGES";
+    case TILEPOST_ACCESS_READ:
+      return "TILEPOST_ACCESS_READ";
+    case TILEPOST_ACCESS_WRITE:
+      return "TILEPOST_ACCESS_WRITE";
+  }
+  llvm_unreachable("access");
 }
 
 const char* c_name(LaunchKind launch) {
@@ -181,10 +207,12 @@ void set_map(Fields& fields, const Plan& plan) {
   fields.set("map.layout", plan.layout == OutputLayout::panel ? "TILEPOST_PANEL" : "TILEPOST_TILE");
   fields.set("map.division", c_name(plan.division));
   fields.set("map.ranks", llvm::Twine(map_of(plan).ranks), "shares of the rows");
+  if (plan.stagger > 0)
+    fields.set("map.stagger", llvm::Twine(plan.stagger), "every rank has an order of its own");
   fields.set("map.num_groups", llvm::Twine(plan.map.groups.size()));
   fields.set("map.cuts", "kCuts");
   fields.set("map_hash", "0x" + llvm::Twine::utohexstr(plan.map_hash) + "u",
-             "of the schedule that was verified");
+             plan.stagger > 0 ? "of rank 0's schedule" : "of the schedule that was verified");
 }
 
 void set_model(Fields& fields, const tilepost_model_t& model) {
@@ -265,9 +293,17 @@ std::string emit_plan(const Plan& plan) {
   set_map(fields, plan);
   fields.set("sms", llvm::Twine(plan.sms), "of the device planned for");
   fields.set("gemm_ctas", llvm::Twine(plan.gemm_ctas), "grid of the GEMM");
-  fields.set("comm_ctas", llvm::Twine(plan.comm_ctas), "at most, for the collectives");
-  fields.set("comm_lanes", llvm::Twine(plan.comm_lanes), "collectives that may overlap");
+  const bool messages = plan.access == TILEPOST_ACCESS_MESSAGES;
+  fields.set("comm_ctas", llvm::Twine(plan.comm_ctas),
+             messages ? "at most, for the collectives" : "SMs left for sums and waits");
+  fields.set("comm_lanes", llvm::Twine(plan.comm_lanes),
+             messages ? "collectives that may overlap" : "groups whose transfers may overlap");
   fields.set("transport", c_name(plan.transport, plan.arch));
+  fields.set("access", c_name(plan.access));
+  if (plan.access == TILEPOST_ACCESS_WRITE) {
+    fields.set("sum", plan.sum == Sum::added ? "TILEPOST_SUM_ADDED" : "TILEPOST_SUM_STAGED");
+    fields.set("pace", llvm::Twine(plan.pace), "cycles from one store of a tile to the next");
+  }
   fields.set("wait", plan.wait == Wait::stream ? "TILEPOST_WAIT_STREAM" : "TILEPOST_WAIT_POLL");
   fields.set("consumer", c_name(plan.consumer));
   fields.set("groups", "kGroups");

@@ -35,15 +35,16 @@ const char* truth(bool value) {
   return value ? "true" : "false";
 }
 
-// The view's last two arguments: whether every row has a place of its own, and whether tiles wait
-// for their input.
+// The view's last three arguments: whether every row has a place of its own, whether tiles wait for
+// their input, and whether they are stored into the memory of the rank that owns them.
 void emit_variant(llvm::raw_ostream& out, const Plan& plan, const WovenKernel& kernel) {
   const KernelPlan& planned = plan.kernel;
   out << "namespace " << namespace_of(plan) << " {\n\n"
       << "// The schedule and its counters as the kernel sees them: its last argument.\n"
       << "using View = tilepost::woven::View<tilepost::Layout::" << name_of(plan.layout) << ", "
       << planned.tile_m << ", " << planned.tile_n << ", " << truth(plan.routing == Routing::rows)
-      << ", " << truth(plan.division == Division::arrivals) << ">;\n\n"
+      << ", " << truth(plan.division == Division::arrivals) << ", "
+      << truth(plan.access == TILEPOST_ACCESS_WRITE) << ">;\n\n"
       << "// ---- The kernel: " << planned.file << ", specialised and woven\n\n"
       << kernel.body << "\n// ---- The plan\n\n";
   if (planned.launch != LaunchKind::host)

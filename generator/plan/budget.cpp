@@ -13,6 +13,28 @@ int resident_sms(const ArchInfo& arch, int sms, int cluster) {
   return std::min(sms, cluster == 3 ? 117 : 120);
 }
 
+// In order of preference among equals.
+std::vector<CommChoice> choices_of(Transport transport, bool sums) {
+  switch (transport) {
+    case Transport::copy_engine:
+    case Transport::peer: {
+      std::vector<CommChoice> choices;
+      for (const int ctas : sums ? std::vector<int>{3, 7, 11} : std::vector<int>{1})
+        for (const int lanes : {2, 1, 3}) choices.push_back({ctas, lanes});
+      return choices;
+    }
+    case Transport::nccl_symmetric:
+      return {{8, 1}, {7, 1}, {9, 1}, {12, 1}, {16, 1}, {16, 2}, {18, 2}};
+    case Transport::automatic:
+    case Transport::nccl:
+    case Transport::none:
+      break;
+  }
+  // Where the model sees no difference, two lanes of 14 or 16 were measured best.
+  return {{8, 1},  {12, 1}, {16, 1}, {20, 1}, {24, 1}, {28, 2},
+          {32, 2}, {24, 2}, {36, 2}, {40, 2}, {16, 2}};
+}
+
 }  // namespace
 
 int gemm_grid(const ArchInfo& arch, int sms, int comm_ctas, bool overlap, int cluster,
@@ -22,14 +44,10 @@ int gemm_grid(const ArchInfo& arch, int sms, int comm_ctas, bool overlap, int cl
   return static_cast<int>(std::max<int64_t>(std::min(ctas, wanted), 0) / cluster * cluster);
 }
 
-std::vector<CommChoice> comm_choices(Arch arch, int sms) {
+std::vector<CommChoice> comm_choices(Arch arch, int sms, Transport transport, bool sums) {
   if (arch == Arch::host) return {{1, 1}};
-  std::vector<CommChoice> choices;
-  for (const int ctas : {8, 12, 16, 20, 24})
-    if (2 * ctas <= sms) choices.push_back({ctas, 1});
-  // Where the model sees no difference, two lanes of 14 or 16 were measured best.
-  for (const int ctas : {28, 32, 24, 36, 40, 16})
-    if (2 * ctas <= sms) choices.push_back({ctas, 2});
+  std::vector<CommChoice> choices = choices_of(transport, sums);
+  std::erase_if(choices, [&](const CommChoice& choice) { return 2 * choice.ctas > sms; });
   if (choices.empty()) choices.push_back({std::max(1, sms / 4), 1});
   return choices;
 }

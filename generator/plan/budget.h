@@ -23,6 +23,15 @@ struct CommChoice {
 // What to try for the collectives where the spec leaves it open: the CTA counts of the machine
 // profile that leave the GEMM at least half the SMs, or a quarter of a smaller GPU; two lanes where
 // each gets at least 8, and up to 40 CTAs then: a single ring is not faster with more than 24.
-std::vector<CommChoice> comm_choices(Arch arch, int sms);
+//
+// Symmetric windows: 7 to 9 CTAs move what a ring needs twice as many for. Where ranks touch each
+// other's memory only sums and waits need SMs: `sums` leaves 3 to 11, so that with the waiter's
+// clusters of 2 fill what is left, and otherwise 1. Lanes there take no CTAs of their own.
+std::vector<CommChoice> comm_choices(Arch arch, int sms, Transport transport, bool sums);
+
+// Whether every lane needs at least one of the CTAs: those of NCCL's communicators do.
+inline bool lanes_take_ctas(Transport transport) {
+  return !shares_memory(transport);
+}
 
 }  // namespace tilepost

@@ -9,6 +9,7 @@
 #include "generator/plan/cuts.h"
 #include "generator/plan/predict.h"
 #include "generator/plan/small_kernel.h"
+#include "generator/plan/stores.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace tilepost {
@@ -25,8 +26,9 @@ std::optional<Candidate> begin(const Draft& draft, const KernelChoice& kernel, T
   candidate.comm_ctas = comm.ctas;
   candidate.comm_lanes = comm.lanes;
   GroupProblem& problem = candidate.problem;
-  problem.map = draft.recipe(kernel, candidate.overlaps());
-  problem.unit_bytes = unit_bytes(draft.plan, division_of(draft.plan, candidate.overlaps()));
+  problem.map = draft.recipe(kernel, transport);
+  problem.unit_bytes = unit_bytes(draft.plan, division_of(draft.plan, transport));
+  if (!can_address(problem.map)) return std::nullopt;
   const int split_k = kernel.config.split_k;
   candidate.gemm_ctas =
       gemm_grid(arch_info(draft.plan.arch), draft.plan.sms, comm.ctas, candidate.overlaps(),
@@ -39,6 +41,9 @@ std::optional<Candidate> begin(const Draft& draft, const KernelChoice& kernel, T
   if (!candidate.overlaps())
     problem.at_once = static_cast<int>(least_at_once(problem.map, candidate.waves));
   candidate.gemm_ctas = problem.at_once * split_k;
+  // Shares take turns: in what is stored as in what is copied, no link and no rank is asked by all.
+  if (shares_memory(transport) && problem.map.division == TILEPOST_DIVISION_SHARES)
+    problem.map.stagger = problem.at_once;
   return candidate;
 }
 
@@ -61,7 +66,7 @@ void model_sequence(const Draft& draft, const Candidate& sequence, tilepost_mode
   const MachineProfile& profile = h200_nvlink_profile();
   const GemmModel gemm = model_gemm(plan, kernel.config, kernel.request, false);
   const CollectiveModel collective =
-      model_collective(plan.pattern, plan.ranks, profile.default_ctas, 1, false, 0);
+      model_collective(plan.pattern, Transport::none, plan.ranks, {profile.default_ctas, 1}, 0);
   const double hot = gemm.wave_on(sequence.problem.at_once);
   const double computed = static_cast<double>(sequence.waves) * hot;
   const double sent =
@@ -76,21 +81,43 @@ void model_sequence(const Draft& draft, const Candidate& sequence, tilepost_mode
   model.sequence_ctas = sequence.gemm_ctas;
 }
 
-void model_overlap(const Draft& draft, const Candidate& candidate, tilepost_model_t& model) {
-  const Plan& plan = draft.plan;
+// What beside the GEMM moves groups by collectives, put as the other transports are.
+TransferModel model_messages(const Plan& plan, const Candidate& candidate) {
   const KernelChoice& kernel = *candidate.kernel;
   const GemmModel gemm = model_gemm(plan, kernel.config, kernel.request, true);
-  // Chunks of A wait for nobody, but for the copy of the own rows, which comes before everything.
-  // Elsewhere every collective starts with a wait.
-  const bool gathers = plan.pattern == Pattern::all_gather_gemm;
-  const CollectiveModel collective =
-      model_collective(plan.pattern, plan.ranks, candidate.comm_ctas, candidate.comm_lanes, true,
-                       gathers ? 0 : wait_us(plan.wait));
-  model.wave = nine_digits(gemm.wave_on(candidate.problem.at_once));
-  model.wait = gathers ? nine_digits(copy_us(own_bytes(candidate.problem))) : 0;
-  model.latency = nine_digits(collective.latency);
-  model.per_byte = nine_digits(collective.per_byte);
-  model.tail = nine_digits(collective.tail);
+  // Chunks of A wait for nobody. Elsewhere every collective starts with a wait.
+  const double wait = plan.pattern == Pattern::all_gather_gemm ? 0 : wait_us(plan.wait);
+  return {gemm.wave_on(candidate.problem.at_once),
+          model_collective(plan.pattern, candidate.transport, plan.ranks,
+                           {candidate.comm_ctas, candidate.comm_lanes}, wait),
+          0};
+}
+
+TransferModel model_transfers(const Plan& plan, const Candidate& candidate) {
+  if (!shares_memory(candidate.transport)) return model_messages(plan, candidate);
+  const KernelChoice& kernel = *candidate.kernel;
+  const GemmModel gemm = model_gemm(plan, kernel.config, kernel.request, false);
+  const double tile_bytes =
+      static_cast<double>(kOutputBytes) * kernel.config.tile_m * kernel.config.tile_n;
+  SharedProblem problem{};
+  problem.comm = {candidate.comm_ctas, candidate.comm_lanes};
+  problem.wave = gemm.wave_on(candidate.problem.at_once);
+  problem.computed = static_cast<double>(candidate.waves) * problem.wave;
+  problem.wave_bytes = candidate.problem.at_once * tile_bytes;
+  problem.bytes = static_cast<double>(bytes_sent(plan));
+  return model_shared(plan, candidate.transport, problem);
+}
+
+void model_overlap(const Draft& draft, const Candidate& candidate, tilepost_model_t& model) {
+  const TransferModel transfers = model_transfers(draft.plan, candidate);
+  // The copy of the own rows comes before everything.
+  const bool gathers = draft.plan.pattern == Pattern::all_gather_gemm;
+  const double own = gathers ? copy_us(own_bytes(candidate.problem)) : 0;
+  model.wave = nine_digits(transfers.wave);
+  model.wait = nine_digits(own + transfers.announce);
+  model.latency = nine_digits(transfers.group.latency);
+  model.per_byte = nine_digits(transfers.group.per_byte);
+  model.tail = nine_digits(transfers.group.tail);
 }
 
 // The model of an overlapped candidate, which a run with few rows compares with that in sequence.
@@ -122,15 +149,23 @@ bool take_groups(const std::vector<int>& asked, Candidate& candidate) {
   return true;
 }
 
-// What the spec leaves open of the collectives' budget.
-std::vector<CommChoice> open_choices(const Draft& draft) {
+// What a budget that was asked for leaves open.
+std::vector<CommChoice> choices_with(Arch arch, Transport transport, int ctas) {
+  if (arch == Arch::host) return {{ctas, 1}};
+  if (!lanes_take_ctas(transport)) return {{ctas, 2}, {ctas, 1}, {ctas, 3}};
+  if (ctas < 16) return {{ctas, 1}};
+  return {{ctas, 1}, {ctas, 2}};
+}
+
+// What the spec leaves open of the budget for what moves the groups.
+std::vector<CommChoice> open_choices(const Draft& draft, Transport transport) {
   const ScheduleSpec& schedule = draft.spec.schedule;
-  std::vector<CommChoice> choices = comm_choices(draft.plan.arch, draft.plan.sms);
-  if (schedule.comm_sms) {
-    const int ctas = static_cast<int>(std::min<int64_t>(schedule.comm_sms->value, INT32_MAX / 2));
-    choices = {{ctas, 1}};
-    if (ctas >= 16 && draft.plan.arch != Arch::host) choices.push_back({ctas, 2});
-  }
+  std::vector<CommChoice> choices =
+      comm_choices(draft.plan.arch, draft.plan.sms, transport, reduces(draft.plan.pattern));
+  if (schedule.comm_sms)
+    choices =
+        choices_with(draft.plan.arch, transport,
+                     static_cast<int>(std::min<int64_t>(schedule.comm_sms->value, INT32_MAX / 2)));
   // A tile may need rows of an earlier chunk, too.
   if (draft.plan.pattern == Pattern::all_gather_gemm)
     llvm::erase_if(choices, [](const CommChoice& choice) { return choice.lanes > 1; });
@@ -139,10 +174,17 @@ std::vector<CommChoice> open_choices(const Draft& draft) {
   if (draft.plan.arch == Arch::host) return choices;
   std::vector<CommChoice> asked;
   for (const CommChoice& choice : choices)
-    if (choice.ctas >= lanes &&
+    if ((choice.ctas >= lanes || !lanes_take_ctas(transport)) &&
         llvm::none_of(asked, [&](const CommChoice& other) { return other.ctas == choice.ctas; }))
       asked.push_back({choice.ctas, lanes});
   return asked;
+}
+
+// Whether the kernel stores into other ranks' memory as it should: with the tile staged whole where
+// the spec leaves such a kernel.
+bool serves_peers(const Draft& draft, const KernelChoice& kernel) {
+  const auto whole = [](const KernelChoice& other) { return stages_whole_tile(other.config); };
+  return stores_to_peers(kernel.config) && (whole(kernel) || llvm::none_of(draft.kernels, whole));
 }
 
 }  // namespace
@@ -151,10 +193,10 @@ int64_t total_waves(const std::vector<int>& groups) {
   return std::accumulate(groups.begin(), groups.end(), int64_t{0});
 }
 
-std::vector<Candidate> overlapped(const Draft& draft,
+std::vector<Candidate> overlapped(const Draft& draft, Transport transport,
                                   const std::optional<std::vector<int>>& groups) {
-  const std::vector<CommChoice> choices = open_choices(draft);
-  const bool waits = division_of(draft.plan, true) == Division::arrivals;
+  const std::vector<CommChoice> choices = open_choices(draft, transport);
+  const bool waits = division_of(draft.plan, transport) == Division::arrivals;
   // Rows that were not timed beside collectives serve where nothing else does, and who asks.
   const bool timed =
       !draft.spec.schedule.tile &&
@@ -163,8 +205,9 @@ std::vector<Candidate> overlapped(const Draft& draft,
   for (const KernelChoice& kernel : draft.kernels) {
     if (!kernel.config.beside && timed) continue;
     if (waits && is_small(kernel.config)) continue;  // loads without asking whether A has come
+    if (transport == Transport::peer && !serves_peers(draft, kernel)) continue;
     for (const CommChoice& comm : choices) {
-      std::optional<Candidate> candidate = begin(draft, kernel, Transport::nccl, comm);
+      std::optional<Candidate> candidate = begin(draft, kernel, transport, comm);
       if (!candidate) continue;
       model_both(draft, *candidate);
       if (groups) {
@@ -195,8 +238,8 @@ std::vector<Candidate> in_sequence(const Draft& draft) {
     if (draft.plan.arch != Arch::host) {
       model_sequence(draft, *candidate, problem.model);
       GroupProblem overlapping = problem;
-      overlapping.map = draft.recipe(kernel, true);
-      overlapping.unit_bytes = unit_bytes(draft.plan, division_of(draft.plan, true));
+      overlapping.map = draft.recipe(kernel, Transport::nccl);
+      overlapping.unit_bytes = unit_bytes(draft.plan, division_of(draft.plan, Transport::nccl));
       candidate->end = sequence_us(overlapping, problem.at_once);
     }
     candidates.push_back(std::move(*candidate));

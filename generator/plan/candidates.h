@@ -29,8 +29,9 @@ struct Candidate {
 // Waves in all groups.
 int64_t total_waves(const std::vector<int>& groups);
 
-// All overlapped combinations, each with its best groups; with `groups` given, those they fit.
-std::vector<Candidate> overlapped(const Draft& draft,
+// All overlapped combinations whose groups this transport carries, each with its best groups; with
+// `groups` given, those they fit.
+std::vector<Candidate> overlapped(const Draft& draft, Transport transport,
                                   const std::optional<std::vector<int>>& groups);
 
 // Regroups an overlapped candidate with its best groups into the fewest that end hardly later.

@@ -5,27 +5,15 @@
 #include <utility>
 
 #include "generator/plan/candidates.h"
+#include "generator/plan/choose_reasons.h"
 #include "generator/plan/cuts.h"
-#include "generator/plan/describe.h"
-#include "generator/plan/predict.h"
-#include "generator/plan/small_kernel.h"
+#include "generator/plan/stores.h"
+#include "generator/plan/transports.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
 namespace tilepost {
 namespace {
-
-std::string tile_of(const KernelChoice& kernel) {
-  const int split_k = kernel.config.split_k;
-  const std::string split = split_k == 1 ? "" : llvm::formatv(", K over {0} CTAs", split_k).str();
-  return llvm::formatv("{0}x{1}{2}, cluster {3}, {4} stages{5}", kernel.config.tile_m,
-                       kernel.config.tile_n, is_small(kernel.config) ? " swapped" : "",
-                       kernel.request.cluster, kernel.config.stages, split);
-}
-
-std::string us(double value) {
-  return llvm::formatv("{0:F0} us", value);
-}
 
 // What the spec's 'groups' ask for; nothing if it leaves them open.
 std::optional<std::vector<int>> asked_groups(const Spec& spec) {
@@ -35,8 +23,6 @@ std::optional<std::vector<int>> asked_groups(const Spec& spec) {
     waves.push_back(static_cast<int>(std::clamp<int64_t>(value, 0, 1 << 24)));
   return waves;
 }
-
-// ---- Errors
 
 bool no_room(Draft& draft) {
   const ScheduleSpec& schedule = draft.spec.schedule;
@@ -140,110 +126,30 @@ bool check_wishes(Draft& draft, const std::optional<std::vector<int>>& groups) {
   return false;
 }
 
-// ---- Reasons
-
-// "24", or "32 in 2 lanes".
-std::string budget_of(const Candidate& candidate) {
-  const std::string ctas = std::to_string(candidate.comm_ctas);
-  return candidate.comm_lanes == 1
-             ? ctas
-             : ctas + " in " + std::to_string(candidate.comm_lanes) + " lanes";
-}
-
-// "128x192 ends at 846 us" for each other tile, best first, at most three.
-std::string runners_up(const std::vector<Candidate>& candidates, const Candidate& chosen) {
-  std::vector<const Candidate*> others;
-  for (const KernelChoice* kernel = nullptr; const Candidate& candidate : candidates) {
-    if (candidate.kernel == chosen.kernel) continue;
-    if (candidate.kernel != kernel)
-      others.push_back(&candidate);
-    else if (candidate.end < others.back()->end)
-      others.back() = &candidate;
-    kernel = candidate.kernel;
-  }
-  llvm::sort(others, [](const Candidate* a, const Candidate* b) {
-    return a->end != b->end ? a->end < b->end : a < b;  // all in one vector
-  });
-  std::string text;
-  for (size_t i = 0; i < others.size() && i < 3; ++i)
-    text += (i ? "; " : "") + tile_of(*others[i]->kernel) + ": " + us(others[i]->end);
-  return text;
-}
-
-// "16: 431 us" for each budget of the chosen tile, smallest first, one lane before two.
-std::string budgets(const std::vector<Candidate>& candidates, const Candidate& chosen) {
-  std::vector<const Candidate*> same;
-  for (const Candidate& candidate : candidates)
-    if (candidate.kernel == chosen.kernel) same.push_back(&candidate);
-  llvm::sort(same, [](const Candidate* a, const Candidate* b) {
-    return std::pair(a->comm_lanes, a->comm_ctas) < std::pair(b->comm_lanes, b->comm_ctas);
-  });
-  std::string text;
-  for (const Candidate* candidate : same)
-    text += (text.empty() ? "" : ", ") + budget_of(*candidate) + ": " + us(candidate->end);
-  return text;
-}
-
-void explain_overlap(Draft& draft, const std::vector<Candidate>& candidates,
-                     const Candidate& chosen, bool comm_open) {
-  const std::string others = runners_up(candidates, chosen);
-  if (!others.empty())
-    draft.because("tile " + tile_of(*chosen.kernel) + ": " + us(chosen.end) + "; next " + others);
-  const bool waits = draft.plan.pattern != Pattern::all_gather_gemm;
-  if (waits && draft.spec.schedule.wait.value == Wait::automatic)
-    draft.because(
-        llvm::formatv("wait poll: a collective starts {0:F1} us after its group is done, "
-                      "{1:F0} us with wait stream",
-                      wait_us(Wait::poll), wait_us(Wait::stream)));
-  if (!comm_open) return;
-  draft.because("comm_sms " + budget_of(chosen) + " (" + budgets(candidates, chosen) + ")");
-}
-
-void explain_choice(Draft& draft, const std::vector<Candidate>& overlap,
-                    const std::vector<Candidate>& sequence, const Candidate& chosen) {
-  const ScheduleSpec& schedule = draft.spec.schedule;
-  if (draft.plan.arch == Arch::host) return;
-  const Candidate* with = best(overlap);
-  const Candidate* without = best(sequence);
-  if (with && without)
-    draft.because(llvm::formatv(
-        "transport {0}: {1} predicted with overlap, {2} for {3}{4}", name_of(chosen.transport),
-        us(with->end), us(without->end), sequence_text(draft.plan.pattern),
-        draft.spec.transport.value == Transport::automatic ? "" : " (as asked)"));
-  if (chosen.overlaps())
-    explain_overlap(draft, overlap, chosen, !schedule.comm_sms);
-  else if (const std::string others = runners_up(sequence, chosen); !others.empty())
-    draft.because("tile " + tile_of(*chosen.kernel) + ": " + us(chosen.end) + "; next " + others);
-  if (schedule.groups && chosen.transport != Transport::none) draft.because("groups as asked");
-  const bool alone = !communicates(draft.plan.pattern);
-  if (chosen.transport == Transport::none && schedule.comm_sms)
-    draft.because(
-        alone ? "comm_sms does not apply: pattern gemm does not communicate"
-              : "comm_sms does not apply: without overlap the collective has the whole GPU");
-  if (draft.plan.arch != Arch::sm_90a)
-    draft.because(llvm::formatv(
-        "no machine profile for {0}: GEMM scaled from the tensor peak{1}", name_of(draft.plan.arch),
-        alone ? "" : std::string(", collectives as on ") + h200_nvlink_profile().name));
-}
-
-void explain_groups(Draft& draft, const Candidate& finest, const Candidate& chosen) {
-  std::string text = llvm::formatv("groups {0}: the fewest that end within {1:F0}% of the best",
-                                   chosen.cuts.size(), 100 * slack_of(chosen.comm_lanes));
-  if (finest.cuts.size() != chosen.cuts.size())
-    text += llvm::formatv(" ({0} groups end at {1}, {2} at {3})", finest.cuts.size(),
-                          us(finest.end), chosen.cuts.size(), us(chosen.end));
-  draft.because(text);
+// All overlapped candidates, those of one transport after the other.
+std::vector<Candidate> by_all_transports(const Draft& draft,
+                                         const std::optional<std::vector<int>>& groups) {
+  std::vector<Candidate> all;
+  for (const Transport transport : transports_to_try(draft))
+    for (Candidate& candidate : overlapped(draft, transport, groups))
+      all.push_back(std::move(candidate));
+  return all;
 }
 
 void take(Plan& plan, const Candidate& chosen) {
-  plan.kernel = make_kernel(chosen.kernel->config, chosen.kernel->request);
-  plan.band = chosen.kernel->request.band;
-  plan.division = division_of(plan, chosen.overlaps());
-  plan.model = chosen.problem.model;
   plan.transport = chosen.transport;
+  plan.access = access_of(chosen.transport);
+  KernelRequest request = chosen.kernel->request;
+  request.added = plan.access == TILEPOST_ACCESS_WRITE && plan.sum == Sum::added;
+  plan.kernel = make_kernel(chosen.kernel->config, request);
+  plan.pace = pace_of(chosen.kernel->config, plan);
+  plan.band = chosen.kernel->request.band;
+  plan.division = division_of(plan, chosen.transport);
+  plan.model = chosen.problem.model;
   plan.comm_ctas = chosen.comm_ctas;
   plan.comm_lanes = chosen.comm_lanes;
   plan.gemm_ctas = chosen.gemm_ctas;
+  plan.stagger = chosen.problem.map.stagger;
   plan.waves = static_cast<int>(chosen.waves);
   plan.group_waves = chosen.group_waves;
   plan.cuts = chosen.cuts;
@@ -256,18 +162,19 @@ bool choose_schedule(Draft& draft) {
   const std::optional<std::vector<int>> groups = asked_groups(spec);
   if (!check_wishes(draft, groups)) return false;
   const Transport wish = communicates(spec.pattern.value) ? spec.transport.value : Transport::none;
+  const bool asked = wish != Transport::none && wish != Transport::automatic;
   // Groups and a budget for the collective ask for overlap.
-  const bool must_overlap = wish == Transport::nccl ||
-                            (wish == Transport::automatic &&
-                             (groups || spec.schedule.comm_sms || draft.plan.arch == Arch::host));
+  const bool must_overlap =
+      asked || (wish == Transport::automatic &&
+                (groups || spec.schedule.comm_sms || draft.plan.arch == Arch::host));
   const std::vector<Candidate> sequence = in_sequence(draft);
   std::vector<Candidate> overlap;
   if (wish != Transport::none) {
-    overlap = overlapped(draft, std::nullopt);
+    overlap = by_all_transports(draft, std::nullopt);
     if (overlap.empty() && must_overlap) return no_room(draft);
     if (groups) {
       const std::vector<Candidate> open = std::move(overlap);
-      overlap = overlapped(draft, groups);
+      overlap = by_all_transports(draft, groups);
       if (overlap.empty()) return groups_do_not_fit(draft, *groups, *best(open));
     }
   }
@@ -287,7 +194,7 @@ bool choose_schedule(Draft& draft) {
   }
   take(draft.plan, chosen);
   // Who asks for overlap gets it with few rows too.
-  if (wish == Transport::nccl) draft.plan.model.sequence_ctas = 0;
+  if (asked) draft.plan.model.sequence_ctas = 0;
 
   const Candidate& baseline = without ? *without : chosen;
   draft.plan.prediction.sequence = baseline.end;

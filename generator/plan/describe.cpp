@@ -33,6 +33,24 @@ const char* kind_name(StepKind kind) {
       return "send_rows";
     case StepKind::receive_rows:
       return "receive_rows";
+    case StepKind::announce:
+      return "announce";
+    case StepKind::pull_part:
+      return "pull_part";
+    case StepKind::pull:
+      return "pull";
+    case StepKind::pull_rows:
+      return "pull_rows";
+    case StepKind::sum:
+      return "sum";
+    case StepKind::announce_sums:
+      return "announce_sums";
+    case StepKind::pull_sums:
+      return "pull_sums";
+    case StepKind::own_part:
+      return "own_part";
+    case StepKind::landed_part:
+      return "landed_part";
   }
   llvm_unreachable("step");
 }
@@ -92,6 +110,18 @@ const char* name_of(Division division) {
   llvm_unreachable("division");
 }
 
+const char* name_of(tilepost_access_t access) {
+  switch (access) {
+    case TILEPOST_ACCESS_MESSAGES:
+      return "messages";
+    case TILEPOST_ACCESS_READ:
+      return "read";
+    case TILEPOST_ACCESS_WRITE:
+      return "write";
+  }
+  llvm_unreachable("access");
+}
+
 std::string number_text(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.9g", value);
@@ -119,6 +149,26 @@ const char* sequence_text(Pattern pattern) {
                                              : "the GEMM on all SMs, then one collective";
 }
 
+std::vector<std::string> describe_transport(const Plan& plan) {
+  const bool sums = reduces(plan.pattern);
+  std::string text;
+  if (plan.access == TILEPOST_ACCESS_READ) {
+    text = plan.pattern == Pattern::all_gather_gemm
+               ? "copy engines bring the other ranks' rows of A"
+           : sums ? "copy engines bring the other ranks' parts of this rank's rows"
+                  : "copy engines bring the rows for this rank";
+    if (sums) text += ", a kernel sums them in the order of ranks";
+  } else {
+    text = sums ? "the kernels of all ranks store this rank's rows here"
+                : "the kernels of all ranks store the rows for this rank here";
+    if (sums)
+      text += plan.sum == Sum::added ? ", each added to what is there as it arrives"
+                                     : ", a kernel sums them in the order of ranks";
+  }
+  if (plan.pattern != Pattern::gemm_all_reduce) return {text};
+  return {text, "copy engines bring what the other ranks have summed"};
+}
+
 const char* panel_text(Pattern pattern) {
   switch (pattern) {
     case Pattern::gemm:
@@ -142,7 +192,7 @@ std::vector<Step> planned_steps(const Plan& plan, size_t group) {
   return steps_of(exchange, plan.map, static_cast<int>(group), 0, counts);
 }
 
-std::string describe_step(const Step& step) {
+std::string describe_step(const Plan& plan, const Step& step) {
   const std::string kind = kind_name(step.kind);
   switch (step.kind) {
     case StepKind::all_reduce:
@@ -162,6 +212,23 @@ std::string describe_step(const Step& step) {
     case StepKind::receive:
     case StepKind::receive_rows:
       return formatv("{0} {1} from rank {2}, {3}", kind, step.to, step.peer, step.count);
+    case StepKind::announce:
+    case StepKind::announce_sums:
+      return kind;
+    case StepKind::pull_part:
+    case StepKind::pull:
+    case StepKind::pull_rows:
+    case StepKind::pull_sums:
+    case StepKind::landed_part:
+      return formatv("{0} {1} of rank {2} -> {3}, {4}", kind, step.from, step.peer, step.to,
+                     step.count);
+    case StepKind::sum:
+      if (plan.access == TILEPOST_ACCESS_WRITE)
+        return formatv("{0} slots {1} -> {2}, {3}", kind, step.from_slot, step.to, step.count);
+      return formatv("{0} {1} and slots {2} -> {3}, {4}", kind, step.from, step.from_slot, step.to,
+                     step.count);
+    case StepKind::own_part:
+      return formatv("{0} {1} -> {2}, {3}", kind, step.from, step.to, step.count);
   }
   llvm_unreachable("step");
 }
@@ -170,6 +237,7 @@ std::string count_steps(const Plan& plan, size_t group) {
   if (plan.routing != Routing::even) return "as routed";
   std::vector<std::pair<StepKind, int>> kinds;
   for (const Step& step : planned_steps(plan, group)) {
+    if (step.kind == StepKind::announce || step.kind == StepKind::announce_sums) continue;
     auto it = llvm::find_if(kinds, [&](const auto& kind) { return kind.first == step.kind; });
     if (it == kinds.end()) it = kinds.insert(it, {step.kind, 0});
     ++it->second;

@@ -12,8 +12,9 @@ namespace tilepost {
 // the output called `out`.
 std::string describe_product(const Plan& plan, const std::string& out);
 
-// "shares", as in the plan's JSON.
+// "shares", "read", as in the plan's JSON.
 const char* name_of(Division division);
+const char* name_of(tilepost_access_t access);
 
 // A number of the model as it stands in generated code: what is read back is the same.
 std::string number_text(double value);
@@ -24,6 +25,9 @@ const char* collective_name(Pattern pattern);
 // How the pattern runs without overlap: "the GEMM on all SMs, then one collective".
 const char* sequence_text(Pattern pattern);
 
+// What a transport that reads or writes other ranks' memory does, in lines.
+std::vector<std::string> describe_transport(const Plan& plan);
+
 // Why the panel layout is the default.
 const char* panel_text(Pattern pattern);
 
@@ -32,9 +36,9 @@ std::vector<Step> planned_steps(const Plan& plan, size_t group);
 
 // "reduce_scatter 4194304 -> 1048576, 1048576 for each rank": elements, of the buffers that
 // tilepost/steps.h names.
-std::string describe_step(const Step& step);
+std::string describe_step(const Plan& plan, const Step& step);
 
-// "4 send, 4 receive".
+// "4 send, 4 receive"; announcements move nothing and are left out.
 std::string count_steps(const Plan& plan, size_t group);
 
 }  // namespace tilepost

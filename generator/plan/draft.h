@@ -15,8 +15,8 @@ struct KernelChoice {
   KernelRequest request;
 };
 
-// How the schedule of such a plan is divided. `overlap`: groups are sent beside the GEMM.
-Division division_of(const Plan& plan, bool overlap);
+// How the schedule of such a plan is divided where this transport carries the groups.
+Division division_of(const Plan& plan, Transport transport);
 
 struct Draft {
   const Spec& spec;
@@ -27,7 +27,7 @@ struct Draft {
   void because(std::string reason) { plan.reasons.push_back(std::move(reason)); }
 
   // The recipe of a map with this kernel, without groups.
-  tilepost_map_t recipe(const KernelChoice& kernel, bool overlap) const;
+  tilepost_map_t recipe(const KernelChoice& kernel, Transport transport) const;
 };
 
 // Builds the tile map of a plan whose recipe is complete, and counts its waves as the map has them:
@@ -40,6 +40,10 @@ using Pass = bool (*)(Draft&);
 // Lists the kernels that can serve the draft's architecture, shape and layout with what the spec
 // asks for (select_kernels.cpp).
 bool select_kernels(Draft& draft);
+
+// Whether the schedule and the buffer where tiles are stored can be addressed by what kernels count
+// with.
+bool can_address(const tilepost_map_t& map);
 
 // Chooses kernel, transport, SM budget and groups together, the spec's wishes fixed
 // (choose_schedule.cpp).

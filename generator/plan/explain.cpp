@@ -4,6 +4,7 @@
 #include "generator/plan/arch.h"
 #include "generator/plan/describe.h"
 #include "generator/plan/make_plan.h"
+#include "generator/plan/memory.h"
 #include "generator/plan/predict.h"
 #include "generator/plan/profile.h"
 #include "generator/plan/timeline.h"
@@ -26,7 +27,7 @@ double mib(int64_t bytes) {
 }
 
 // Whether what the kernel stores is not what the rank ends with.
-bool stores_apart(const Plan& plan) {
+bool ends_with_less(const Plan& plan) {
   return plan.pattern == Pattern::gemm_reduce_scatter || plan.pattern == Pattern::gemm_all_to_all;
 }
 
@@ -76,7 +77,7 @@ void print_problem(llvm::raw_ostream& out, const Plan& plan) {
   if (plan.epilogue != 0) line(out, "", "then " + epilogue_of(plan));
   line(out, "",
        formatv("{0:F1} GFLOP and {1:F1} MiB of {2} on each rank", flops / 1e9,
-               mib(plan.m * plan.n * kElementBytes), stores_apart(plan) ? "product" : "output"));
+               mib(plan.m * plan.n * kElementBytes), ends_with_less(plan) ? "product" : "output"));
 }
 
 void print_kernel(llvm::raw_ostream& out, const Plan& plan) {
@@ -102,9 +103,28 @@ void print_budget(llvm::raw_ostream& out, const Plan& plan) {
   const int waiter = overlap ? 1 : 0;
   const int idle = plan.sms - gemm - plan.comm_ctas - waiter;
   std::string text = formatv("{0} = {1} GEMM", plan.sms, gemm);
-  if (overlap) text += formatv(" + {0} collective + 1 waiter", plan.comm_ctas);
+  if (overlap)
+    text += formatv(" + {0} {1} + 1 waiter", plan.comm_ctas,
+                    plan.access == TILEPOST_ACCESS_MESSAGES ? "collective"
+                    : reduces(plan.pattern)                 ? "sums"
+                                                            : "copies");
   if (idle > 0) text += formatv(" + {0} idle", idle);
   line(out, plan.arch == Arch::host ? "workers" : "SMs", text);
+}
+
+std::string transport_line(const Plan& plan) {
+  std::string text = name_of(plan.transport);
+  if (plan.access == TILEPOST_ACCESS_WRITE && reduces(plan.pattern))
+    text += std::string(", parts ") + name_of(plan.sum);
+  text += shares_memory(plan.transport)
+              ? formatv(", {0} SM{1} for {2}", plan.comm_ctas, plan.comm_ctas == 1 ? "" : "s",
+                        reduces(plan.pattern) ? "sums" : "copies")
+                    .str()
+              : formatv(", CTAs at most {0}", plan.comm_ctas).str();
+  text += formatv(" in {0} lane{1}", plan.comm_lanes, plan.comm_lanes == 1 ? "" : "s");
+  if (plan.access != TILEPOST_ACCESS_WRITE) text += std::string(", wait ") + name_of(plan.wait);
+  if (plan.pace > 0) text += formatv(", a store every {0} cycles", plan.pace);
+  return text;
 }
 
 void print_schedule(llvm::raw_ostream& out, const Plan& plan) {
@@ -137,10 +157,10 @@ void print_schedule(llvm::raw_ostream& out, const Plan& plan) {
            ? std::string(plan.pattern == Pattern::all_gather_gemm
                              ? "none: one collective, then the GEMM"
                              : "none: the GEMM, then one collective")
-           : formatv("{0}, CTAs at most {1} in {2} lane{3}, wait {4}", name_of(plan.transport),
-                     plan.comm_ctas, plan.comm_lanes, plan.comm_lanes == 1 ? "" : "s",
-                     name_of(plan.wait))
-                 .str());
+           : transport_line(plan));
+  if (shares_memory(plan.transport))
+    for (const std::string& text : describe_transport(plan)) line(out, "", text);
+  if (communicates(plan.pattern)) line(out, "memory", describe_memory(plan));
 }
 
 // What the groups are ranges of.
@@ -188,7 +208,7 @@ void print_groups(llvm::raw_ostream& out, const Plan& plan) {
   std::vector<std::string> header = {"group", "waves", "tiles", range_name(plan), "MiB", "target"};
   if (timed) header.push_back("ready us");
   if (timed && sent) header.insert(header.end(), {"start us", "end us", "GB/s"});
-  const bool steps = has_shares(plan.pattern);
+  const bool steps = has_shares(plan.pattern, plan.access);
   if (steps) header.push_back("on rank 0");
   Table table(std::move(header));
   for (size_t g = 0; g < plan.map.groups.size(); ++g) {
@@ -242,11 +262,11 @@ void print_prediction(llvm::raw_ostream& out, const Plan& plan) {
          formatv("{0:F0} us ({1:F0} TFLOP/s)", prediction.gemm, flops / prediction.gemm * 1e-6));
     return line(out, "", profile);
   }
-  line(
-      out, "prediction",
-      formatv("{0:F0} us in all; GEMM {1:F0} us ({2:F0} TFLOP/s), {3:F0} us of collectives exposed",
-              prediction.total, prediction.gemm, flops / prediction.gemm * 1e-6,
-              prediction.total - prediction.gemm));
+  line(out, "prediction",
+       formatv("{0:F0} us in all; GEMM {1:F0} us ({2:F0} TFLOP/s), {3:F0} us of {4} exposed",
+               prediction.total, prediction.gemm, flops / prediction.gemm * 1e-6,
+               prediction.total - prediction.gemm,
+               plan.access == TILEPOST_ACCESS_MESSAGES ? "collectives" : "what follows it"));
   line(out, "",
        formatv("{0:F0} us for {1}: {2:F2}x", prediction.sequence, sequence_text(plan.pattern),
                prediction.sequence / prediction.total));

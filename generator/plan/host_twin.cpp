@@ -15,6 +15,8 @@ Plan host_twin(const Plan& plan) {
   twin.kernel.ctas_per_sm = plan.kernel.ctas_per_sm;  // the budget's waves stay as planned
   twin.map = build_tile_map(map_of(twin));            // gemm_host raises its counters differently
   twin.map_hash = hash_tile_map(twin.map);
+  twin.pace = 0;
+  twin.sum = Sum::staged;  // gemm_host stores and does not add
   twin.prediction = {};
   if (plan.arch != Arch::host)
     twin.reasons = {std::string("the plan for ") + name_of(plan.arch) + ", computed on the host"};

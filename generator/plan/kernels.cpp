@@ -102,6 +102,7 @@ void add_sm90_tunables(const KernelConfig& config, const KernelRequest& request,
   plan.tunables["PINGPONG"] = config.pingpong ? "1" : "0";
   plan.tunables["ROUTED"] = request.routed ? "1" : "0";
   plan.tunables["PRECISE"] = is_precise(request) ? "1" : "0";
+  plan.tunables["ADD"] = request.added ? "1" : "0";
 }
 
 // Every box is as wide as the swizzle's span, 128 bytes. Cluster-mates load B in equal parts; where

@@ -54,6 +54,10 @@ bool take_problem(Draft& draft) {
   for (const Located<EpilogueOp>& operation : spec.gemm.epilogue)
     plan.epilogue |= static_cast<int>(operation.value);
   plan.consumer = spec.consumer.value;
+  const bool added = spec.schedule.sum.value == Sum::added;
+  plan.sum = added && plan.arch != Arch::host ? Sum::added : Sum::staged;
+  if (added && plan.arch == Arch::host)
+    draft.because("sum added does not apply: gemm_host stores the ranks' parts side by side");
   plan.sms = spec.schedule.sms ? static_cast<int>(spec.schedule.sms->value)
                                : arch_info(plan.arch).default_sms;
   return true;
@@ -114,10 +118,14 @@ bool verify_draft(Draft& draft) {
   return wrong.empty();
 }
 
-Division division_of(const Plan& plan, bool overlap) {
+Division division_of(const Plan& plan, Transport transport) {
+  const bool overlap = transport != Transport::none;
   switch (plan.pattern) {
     case Pattern::gemm:
+      break;
     case Pattern::gemm_all_reduce:
+      // Every rank sums its share, which the others then read.
+      if (shares_memory(transport)) return Division::shares;
       break;
     case Pattern::gemm_reduce_scatter:
     case Pattern::gemm_all_to_all:
@@ -132,7 +140,7 @@ Division division_of(const Plan& plan, bool overlap) {
   return Division::rows;
 }
 
-tilepost_map_t Draft::recipe(const KernelChoice& kernel, bool overlap) const {
+tilepost_map_t Draft::recipe(const KernelChoice& kernel, Transport transport) const {
   tilepost_map_t map = {};
   map.m = plan.m;
   map.n = plan.n;
@@ -142,8 +150,8 @@ tilepost_map_t Draft::recipe(const KernelChoice& kernel, bool overlap) const {
   map.band = kernel.request.band;
   map.signals_per_tile = signals_per_tile(kernel.config);
   map.layout = plan.layout == OutputLayout::panel ? TILEPOST_PANEL : TILEPOST_TILE;
-  map.division = c_value<tilepost_division_t>(division_of(plan, overlap));
-  map.ranks = has_shares(plan.pattern) ? plan.ranks : 1;
+  map.division = c_value<tilepost_division_t>(division_of(plan, transport));
+  map.ranks = has_shares(plan.pattern, access_of(transport)) ? plan.ranks : 1;
   return map;
 }
 
@@ -176,7 +184,8 @@ tilepost_map_t map_of(const Plan& plan) {
   map.signals_per_tile = plan.kernel.signals_per_tile;
   map.layout = plan.layout == OutputLayout::panel ? TILEPOST_PANEL : TILEPOST_TILE;
   map.division = c_value<tilepost_division_t>(plan.division);
-  map.ranks = has_shares(plan.pattern) ? plan.ranks : 1;
+  map.ranks = has_shares(plan.pattern, plan.access) ? plan.ranks : 1;
+  map.stagger = plan.stagger;
   map.num_groups = static_cast<int32_t>(plan.cuts.size());
   map.cuts = plan.cuts.data();
   return map;
@@ -188,6 +197,7 @@ Exchange exchange_of(const Plan& plan) {
           plan.ranks,
           plan.k,
           plan.transport != Transport::none,
+          plan.access,
           map_of(plan)};
 }
 

@@ -74,6 +74,7 @@ bool can_route(const KernelConfig& config, const Plan& plan) {
 KernelRequest request_for(const Plan& plan) {
   KernelRequest request;
   request.routed = plan.routing == Routing::rows;
+  request.added = plan.access == TILEPOST_ACCESS_WRITE && plan.sum == Sum::added;
   request.element = plan.input;
   request.output = plan.output;
   request.operands = plan.operands;

@@ -11,9 +11,17 @@
 
 namespace tilepost {
 
-// Whether every rank has a share of the rows of its own (tilepost_division_t).
-inline bool has_shares(Pattern pattern) {
-  return pattern != Pattern::gemm && pattern != Pattern::gemm_all_reduce;
+// Who touches whose memory with such a transport, on every target.
+inline tilepost_access_t access_of(Transport transport) {
+  if (transport == Transport::copy_engine) return TILEPOST_ACCESS_READ;
+  return transport == Transport::peer ? TILEPOST_ACCESS_WRITE : TILEPOST_ACCESS_MESSAGES;
+}
+
+// Whether every rank has a share of the rows of its own (tilepost_division_t): not where all ranks
+// get all rows at once, which NCCL's AllReduce does.
+inline bool has_shares(Pattern pattern, tilepost_access_t access) {
+  return pattern != Pattern::gemm &&
+         (pattern != Pattern::gemm_all_reduce || access != TILEPOST_ACCESS_MESSAGES);
 }
 
 // How groups divide the schedule; the values are those of tilepost/plan.h.
@@ -67,8 +75,11 @@ struct Plan {
   int epilogue = 0;                           // a set of TILEPOST_SCALE …
   OutputLayout layout = OutputLayout::panel;  // never automatic
   Division division = Division::rows;
-  Transport transport = Transport::nccl;  // never automatic
-  Wait wait = Wait::poll;                 // never automatic
+  Transport transport = Transport::nccl;                // never automatic
+  tilepost_access_t access = TILEPOST_ACCESS_MESSAGES;  // access_of(transport)
+  Sum sum = Sum::staged;                                // TILEPOST_ACCESS_WRITE; never automatic
+  int pace = 0;                                         // tilepost_plan_t::pace
+  Wait wait = Wait::poll;                               // never automatic
   Consumer consumer = Consumer::none;
   KernelPlan kernel;
 
@@ -80,6 +91,7 @@ struct Plan {
   std::vector<int> group_waves;  // as asked or chosen, sums to waves
   std::vector<int32_t> cuts;     // tilepost_map_t::cuts
   int band = 1;                  // tilepost_map_t::band
+  int stagger = 0;               // tilepost_map_t::stagger
   TileMap map;                   // of rank 0
   uint64_t map_hash = 0;
   tilepost_model_t model = {};  // any_m

@@ -1,6 +1,7 @@
 // `<name>.plan.json`: the plans as JSON, keys in a fixed order, written for reading and for diff.
 #include "generator/plan/describe.h"
 #include "generator/plan/make_plan.h"
+#include "generator/plan/memory.h"
 #include "generator/spec/names.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
@@ -45,6 +46,11 @@ void write_problem(OStream& json, const Plan& plan) {
   json.attribute("layout", name_of(plan.layout));
   json.attribute("division", name_of(plan.division));
   json.attribute("transport", name_of(plan.transport));
+  if (shares_memory(plan.transport)) json.attribute("access", name_of(plan.access));
+  if (plan.access == TILEPOST_ACCESS_WRITE) {
+    json.attribute("sum", name_of(plan.sum));
+    json.attribute("pace", plan.pace);
+  }
   json.attribute("wait", name_of(plan.wait));
   json.attribute("consumer", name_of(plan.consumer));
 }
@@ -102,6 +108,7 @@ void write_groups(OStream& json, const Plan& plan) {
     json.attributeEnd();
   };
   json.attribute("band", plan.band);
+  if (plan.stagger > 0) json.attribute("stagger", plan.stagger);
   list("group_waves", plan.group_waves);
   list("cuts", plan.cuts);
   json.attributeArray("groups", [&] {
@@ -115,12 +122,20 @@ void write_groups(OStream& json, const Plan& plan) {
   json.attribute("send_elements", plan.map.send_elements);
 }
 
+// Of an operation on every rank.
+void write_memory(OStream& json, const Plan& plan) {
+  if (!communicates(plan.pattern)) return;
+  json.attributeObject("memory_bytes", [&] {
+    for (const PlannedMemory& part : planned_memory(plan)) json.attribute(part.name, part.bytes);
+  });
+}
+
 // What rank 0 does for each group; nothing for routed rows, whose steps follow from the route.
 void write_steps(OStream& json, const Plan& plan) {
   json.attributeArray("steps", [&] {
     for (size_t g = 0; g < plan.map.groups.size(); ++g)
       json.array([&] {
-        for (const Step& step : planned_steps(plan, g)) json.value(describe_step(step));
+        for (const Step& step : planned_steps(plan, g)) json.value(describe_step(plan, step));
       });
   });
 }
@@ -203,6 +218,7 @@ void write_plan(OStream& json, const Plan& plan) {
     write_kernel(json, plan.kernel);
     write_budget(json, plan);
     write_groups(json, plan);
+    write_memory(json, plan);
     write_steps(json, plan);
     write_model(json, plan);
     json.attribute("map_hash", llvm::formatv("0x{0:x-16}", plan.map_hash).str());

@@ -3,6 +3,27 @@
 #include "generator/plan/predict.h"
 
 namespace tilepost {
+namespace {
+
+tilepost_transport_t transport_of(const Plan& plan) {
+  if (plan.transport == Transport::none) return TILEPOST_TRANSPORT_NONE;
+  if (plan.arch == Arch::host) return TILEPOST_TRANSPORT_HOST;
+  switch (plan.transport) {
+    case Transport::copy_engine:
+      return TILEPOST_TRANSPORT_COPY_ENGINE;
+    case Transport::peer:
+      return TILEPOST_TRANSPORT_PEER;
+    case Transport::nccl_symmetric:
+      return TILEPOST_TRANSPORT_NCCL_SYMMETRIC;
+    case Transport::automatic:
+    case Transport::nccl:
+    case Transport::none:
+      break;
+  }
+  return TILEPOST_TRANSPORT_NCCL;
+}
+
+}  // namespace
 
 tilepost_plan_t runtime_plan(const Plan& plan) {
   tilepost_plan_t runtime = {};
@@ -16,9 +37,11 @@ tilepost_plan_t runtime_plan(const Plan& plan) {
   runtime.map = map_of(plan);
   runtime.gemm_ctas = plan.gemm_ctas;
   runtime.comm_lanes = plan.comm_lanes;
-  runtime.transport = plan.transport == Transport::none ? TILEPOST_TRANSPORT_NONE
-                      : plan.arch == Arch::host         ? TILEPOST_TRANSPORT_HOST
-                                                        : TILEPOST_TRANSPORT_NCCL;
+  runtime.transport = transport_of(plan);
+  runtime.access = plan.access;
+  runtime.sum = plan.sum == Sum::added ? TILEPOST_SUM_ADDED : TILEPOST_SUM_STAGED;
+  runtime.pace = plan.pace;
+  runtime.consumer = static_cast<tilepost_consumer_t>(plan.consumer);
   runtime.kernel.cluster = plan.kernel.launch_cluster;
   runtime.groups = plan.map.groups.data();
   return runtime;
@@ -34,6 +57,9 @@ Plan plan_of_run(const Plan& plan, int64_t m) {
   run.gemm_ctas = schedule.gemm_ctas;
   if (!schedule.overlaps) {
     run.transport = Transport::none;
+    run.access = TILEPOST_ACCESS_MESSAGES;
+    run.stagger = 0;
+    run.pace = 0;
     run.comm_ctas = 0;
   }
   run.group_waves.assign(run.cuts.size(), 0);

@@ -14,26 +14,33 @@ constexpr double kMib = 1 << 20;
 constexpr int64_t kElementBytes = 2;
 
 const CollectiveProfile& collective_of(const MachineProfile& profile, Pattern pattern,
-                                       bool in_chunks) {
+                                       Transport transport) {
+  const bool symmetric = transport == Transport::nccl_symmetric;
+  const CollectiveProfile& exchange = symmetric ? profile.symmetric_all_to_all : profile.all_to_all;
   switch (pattern) {
     case Pattern::gemm_reduce_scatter:
-      return profile.reduce_scatter;
+      return symmetric ? profile.symmetric_reduce_scatter : profile.reduce_scatter;
     case Pattern::all_gather_gemm:
-      return in_chunks ? profile.all_to_all : profile.all_gather;
+      return transport == Transport::none ? profile.all_gather : exchange;
     case Pattern::gemm_all_to_all:
-      return profile.all_to_all;
+      return exchange;
     case Pattern::gemm_all_reduce:
     case Pattern::gemm:
       break;
   }
-  return profile.all_reduce;
+  return symmetric ? profile.symmetric_all_reduce : profile.all_reduce;
 }
 
 // Time per byte next to a GEMM over alone. Chunks of all_gather_gemm are the sends and receives of
 // All-to-All, but beside a GEMM that reads what they write.
-double slowdown(const MachineProfile& profile, Pattern pattern, int ctas, int lanes) {
-  if (lanes > 1) return interpolate(profile.lane_beside_gemm, static_cast<double>(ctas) / lanes);
-  return interpolate(collective_of(profile, pattern, false).beside_gemm, ctas);
+double slowdown(const MachineProfile& profile, Pattern pattern, Transport transport,
+                CommChoice comm) {
+  if (comm.lanes > 1)
+    return interpolate(profile.lane_beside_gemm, static_cast<double>(comm.ctas) / comm.lanes);
+  const bool chunks = pattern == Pattern::all_gather_gemm;
+  return interpolate(
+      (chunks ? profile.all_gather : collective_of(profile, pattern, transport)).beside_gemm,
+      comm.ctas);
 }
 
 GroupProblem problem_of(const Plan& plan) {
@@ -85,26 +92,27 @@ Prediction predict_arrivals(const Plan& plan) {
 
 }  // namespace
 
-CollectiveModel model_collective(Pattern pattern, int ranks, int ctas, int lanes, bool beside_gemm,
+CollectiveModel model_collective(Pattern pattern, Transport transport, int ranks, CommChoice comm,
                                  double wait) {
   if (ranks == 1 || !communicates(pattern)) return {};
   const MachineProfile& profile = h200_nvlink_profile();
-  const CollectiveProfile& collective = collective_of(profile, pattern, beside_gemm);
+  const bool beside_gemm = transport != Transport::none;
+  const CollectiveProfile& collective = collective_of(profile, pattern, transport);
   // CTAs bound what a rank sends per second, and so does its link.
   const auto sent = [&](double world) { return collective.sent * (world - 1) / world; };
-  const double busy = lanes > 1 ? ctas * profile.lane_share : ctas;
+  const double busy = comm.lanes > 1 ? comm.ctas * profile.lane_share : comm.ctas;
   const double by_ctas =
       interpolate(collective.us_per_mib, busy) * sent(ranks) / sent(profile.collective_ranks);
   const double by_wire = interpolate(collective.wire_us_per_mib, ranks) * sent(ranks);
-  const double factor = beside_gemm ? slowdown(profile, pattern, ctas, lanes) : 1.0;
+  const double factor = beside_gemm ? slowdown(profile, pattern, transport, comm) : 1.0;
   double latency = interpolate(collective.latency_us, ranks) + wait;
   double per_byte = std::max(by_ctas, by_wire) / kMib * factor;
   if (pattern == Pattern::all_gather_gemm) {
     latency += profile.step_us;  // the post of an arrival, or the start of the copy
     if (!beside_gemm) per_byte += copy_us(1) / ranks;
   }
-  if (lanes == 1) return {latency, per_byte, 0};
-  const double shown = latency * collective.lane_latency / lanes;
+  if (comm.lanes == 1) return {latency, per_byte, 0};
+  const double shown = latency * collective.lane_latency / comm.lanes;
   return {shown, per_byte, latency - shown};
 }
 

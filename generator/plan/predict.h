@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "generator/plan/budget.h"
 #include "generator/plan/kernels.h"
 #include "generator/plan/plan.h"
 #include "generator/plan/profile.h"
@@ -38,13 +39,31 @@ struct CollectiveModel {
   double tail = 0;  // of the last collective, which no other lane hides
 };
 
-// The pattern's collectives on `ctas` CTAs per rank. `beside_gemm`: a GEMM runs meanwhile, and
-// `lanes` of them overlap: the links are shared, and most of the latency of one hides behind the
-// others. `wait`: before each of them, part of its latency. Nothing takes no time. all_gather_gemm:
-// in chunks beside the GEMM, which are sends and receives, and whole otherwise, the copy of the own
-// rows included.
-CollectiveModel model_collective(Pattern pattern, int ranks, int ctas, int lanes, bool beside_gemm,
+// The pattern's collectives by NCCL on `comm.ctas` CTAs per rank. But for transport none a GEMM
+// runs meanwhile, and `comm.lanes` of them overlap: the links are shared, and most of the latency
+// of one hides behind the others. `wait`: before each of them, part of its latency. Nothing takes
+// no time. all_gather_gemm: in chunks beside the GEMM, which are sends and receives, and whole
+// otherwise, the copy of the own rows included.
+CollectiveModel model_collective(Pattern pattern, Transport transport, int ranks, CommChoice comm,
                                  double wait);
+
+// A schedule whose groups move by reading or writing other ranks' memory.
+struct SharedProblem {
+  CommChoice comm;
+  double wave;        // of the GEMM with nothing beside it, us
+  double computed;    // the whole GEMM, us
+  double wave_bytes;  // that a wave stores
+  double bytes;       // of all groups
+};
+
+struct TransferModel {
+  double wave;            // beside the transfers, or with its own stores
+  CollectiveModel group;  // what follows the tiles of a group, or brings a chunk
+  double announce;        // all_gather_gemm: before everything, after the copy of the own rows
+};
+
+// Transports copy_engine and peer.
+TransferModel model_shared(const Plan& plan, Transport transport, const SharedProblem& problem);
 
 // A copy of `bytes` bytes by a kernel on all SMs.
 double copy_us(double bytes);

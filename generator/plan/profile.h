@@ -24,6 +24,33 @@ struct CollectiveProfile {
   double lane_latency;
 };
 
+// Transport copy_engine: every rank copies what it needs out of all other ranks' memory at once.
+struct CopyProfile {
+  std::vector<ProfilePoint> us_per_mib;  // per MiB that a rank sends, against ranks
+  double latency_us;                     // of a group: the ranks tell each other, the copies start
+  double chunk_us;       // AllGather: the same for a chunk, which was announced with all others
+  double announce_us;    // AllGather: before the first of them
+  double beside_copies;  // GEMM time next to them, against alone
+  double lane_latency;   // CollectiveProfile::lane_latency
+  double both_ways;      // AllReduce: parts and sums, of the time of either
+};
+
+// Transport peer: the kernel stores into the owners' memory.
+struct StoreProfile {
+  std::vector<ProfilePoint> us_per_mib;  // per MiB that a rank stores elsewhere, against ranks
+  double latency_us;                     // until the owner sees what was stored last
+  double beside_stores;                  // GEMM time with stores that it does not wait for
+  double drain;  // of the stores of a wave, what is left to do when the last one is computed: the
+                 // own rows come last
+};
+
+// Adding up parts, or copying them: bytes read and written.
+struct SumProfile {
+  double sm_bytes_per_us;      // on one SM that the GEMM leaves free
+  double memory_bytes_per_us;  // on all SMs, when the GEMM has ended
+  double unawaited;            // of the time of sums, where no rank waits for another's
+};
+
 struct MachineProfile {
   const char* name;
 
@@ -47,6 +74,9 @@ struct MachineProfile {
 
   // ---- Collectives
   CollectiveProfile all_reduce, reduce_scatter, all_gather, all_to_all;
+  // Out of symmetric windows (transport nccl_symmetric); the chunks of AllGather are sends and
+  // receives, as in all_to_all.
+  CollectiveProfile symmetric_all_reduce, symmetric_reduce_scatter, symmetric_all_to_all;
   int collective_ranks;  // of the tables over CTAs
   double lane_share;     // several lanes are as fast as one on this part of their CTAs
   std::vector<ProfilePoint> lane_beside_gemm;  // as beside_gemm, against the CTAs of one lane
@@ -55,6 +85,12 @@ struct MachineProfile {
                    // before, to the start
   double step_us;  // AllGather: a copy or a post between collectives on the stream
   double copy_bytes_per_us;  // that a copy kernel on all SMs reads and writes
+
+  // ---- Ranks that touch each other's memory
+  double meet_us;  // of a run: that all ranks have ended the last one, and to say that this one has
+  CopyProfile copies;
+  StoreProfile stores;
+  SumProfile sums;
 };
 
 // Four H200 (132 SMs, NV18), CUDA 13.0, NCCL 2.28, bf16.

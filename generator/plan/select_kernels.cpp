@@ -4,6 +4,7 @@
 #include "generator/plan/draft.h"
 #include "generator/plan/operands.h"
 #include "generator/plan/small_kernel.h"
+#include "generator/plan/stores.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "tilepost/cuts.h"
@@ -141,21 +142,22 @@ int64_t stored_rows(const tilepost_map_t& map) {
   return map.layout == TILEPOST_TILE ? schedule_positions(map) * map.tile_m : map.m;
 }
 
-// Positions are 32-bit in the kernel, and the table of them lies in device memory.
+constexpr int64_t kMaxPositions = 1 << 24;  // the table of them lies in device memory
+
+// Some kernel can address the output. Where the transport is open, one that every pattern has.
 bool fits_table(Draft& draft) {
-  constexpr int64_t kMaxPositions = 1 << 24;
-  const bool overlap = draft.spec.transport.value != Transport::none;
+  const Transport wish = draft.spec.transport.value;
+  const Transport transport = wish == Transport::automatic ? Transport::nccl : wish;
   const KernelChoice* largest = nullptr;
   int64_t least = INT64_MAX;
   for (const KernelChoice& kernel : draft.kernels) {
-    const int64_t positions = schedule_positions(draft.recipe(kernel, overlap));
+    const int64_t positions = schedule_positions(draft.recipe(kernel, transport));
     if (positions >= least) continue;
     least = positions;
     largest = &kernel;
   }
   const auto too_large = [&](const KernelChoice& kernel) {
-    const tilepost_map_t map = draft.recipe(kernel, overlap);
-    return schedule_positions(map) > kMaxPositions || stored_rows(map) > INT32_MAX;
+    return !can_address(draft.recipe(kernel, transport));
   };
   std::vector<KernelChoice> kept = draft.kernels;
   llvm::erase_if(kept, too_large);
@@ -168,7 +170,7 @@ bool fits_table(Draft& draft) {
                       "are {5} tiles and {6} rows; use larger tiles",
                       draft.plan.m, draft.plan.n, least,
                       tile_name(largest->config.tile_m, largest->config.tile_n),
-                      stored_rows(draft.recipe(*largest, overlap)), kMaxPositions, INT32_MAX));
+                      stored_rows(draft.recipe(*largest, transport)), kMaxPositions, INT32_MAX));
     return false;
   }
   draft.kernels = std::move(kept);
@@ -200,7 +202,21 @@ bool no_cluster(Draft& draft) {
   return false;
 }
 
+// Transport peer stores with tensor maps; which kernel does so depends on what rows allow.
+bool can_store(Draft& draft, const std::string& why_not_tma) {
+  if (draft.spec.transport.value != Transport::peer || why_not_tma.empty()) return true;
+  draft.diagnostics.error(
+      draft.spec.transport.where,
+      llvm::formatv("transport 'peer' stores with TMA, but {0}; use copy_engine or nccl",
+                    why_not_tma));
+  return false;
+}
+
 }  // namespace
+
+bool can_address(const tilepost_map_t& map) {
+  return schedule_positions(map) <= kMaxPositions && stored_rows(map) <= INT32_MAX;
+}
 
 bool select_kernels(Draft& draft) {
   const Plan& plan = draft.plan;
@@ -213,14 +229,16 @@ bool select_kernels(Draft& draft) {
   const bool tma = plan.arch == Arch::sm_90a && not_tma.empty();
   std::vector<KernelConfig> configs = catalogue(draft, not_tma);
   llvm::erase_if(configs, [&](const KernelConfig& config) {
-    return !can_sum(config, plan) || !can_route(config, plan);
+    return !can_sum(config, plan) || !can_route(config, plan) ||
+           (draft.spec.transport.value == Transport::peer && !stores_to_peers(config));
   });
   std::vector<int> cluster_choices;
-  // All three report before any of them stops the planning.
+  // All of them report before any of them stops the planning.
   const bool cluster_ok = clusters(draft, tma, not_tma, cluster_choices);
   const bool tile_ok = host || filter_tile(draft, not_tma, configs);
   const bool stages_ok = host || !tile_ok || apply_stages(draft, configs);
-  if (!cluster_ok || !tile_ok || !stages_ok) return false;
+  const bool stores_ok = can_store(draft, not_tma);
+  if (!cluster_ok || !tile_ok || !stages_ok || !stores_ok) return false;
 
   if (!not_tma.empty()) draft.because("kernel gemm_sm80 compiled for sm_90a: " + not_tma);
   if (host && draft.spec.schedule.stages)

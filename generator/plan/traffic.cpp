@@ -50,12 +50,15 @@ class Sample {
 
   Traffic traffic() {
     traffic_.maps.assign(plan_.ranks, &plan_.map);
+    memory_.maps.reserve(plan_.ranks);  // pointed to
+    if (plan_.stagger > 0 && plan_.routing != Routing::splits) add_orders();
     if (plan_.pattern == Pattern::gemm_all_to_all) add_routes();
     traffic_.buffer = INT64_MAX;
     for (int rank = 0; rank < plan_.ranks; ++rank) {
       const TileMap& map = *traffic_.maps[rank];
       traffic_.received.push_back(received_elements(exchange_, map, rank, counts_));
       traffic_.buffer = std::min(traffic_.buffer, send_buffer_elements(exchange_, map));
+      traffic_.targets.push_back(counter_targets(exchange_, map, rank));
     }
     traffic_.steps = [exchange = exchange_, counts = counts_, maps = traffic_.maps](int g,
                                                                                     int rank) {
@@ -65,6 +68,13 @@ class Sample {
   }
 
  private:
+  void add_orders() {
+    for (int rank = 1; rank < plan_.ranks; ++rank) {
+      memory_.maps.push_back(build_tile_map(exchange_.map, {.rank = rank, .splits = {}}));
+      traffic_.maps[rank] = &memory_.maps.back();
+    }
+  }
+
   void add_routes() {
     if (plan_.routing == Routing::even) {
       counts_ = even_counts(exchange_);
@@ -74,8 +84,7 @@ class Sample {
       traffic_.sent.assign(plan_.ranks, runs_of(shares));
       return;
     }
-    memory_.maps.reserve(plan_.ranks);  // pointed to
-    memory_.row_maps.reserve(plan_.ranks);
+    memory_.row_maps.reserve(plan_.ranks);  // pointed to
     for (int source = 0; source < plan_.ranks; ++source) add_route(source);
   }
 

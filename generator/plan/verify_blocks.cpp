@@ -1,3 +1,5 @@
+#include <numeric>
+
 #include "generator/plan/verify_parts.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -15,15 +17,15 @@ struct Strip {
 
 class BlockCheck {
  public:
-  BlockCheck(const Plan& plan, Findings& findings)
-      : plan_(plan), geometry_(plan), findings_(findings) {}
+  BlockCheck(const Plan& plan, const TileMap& map, Findings& findings)
+      : map_(map), geometry_(plan), findings_(findings) {}
 
   // Division::rows, panel: rows keep their place. A tile writes a rectangle of a row-major matrix.
   // Tile columns partition the columns, so the group's elements are a block of whole rows exactly
   // if in every tile column the rectangles' rows follow each other from the block's first row to
   // its last.
   void band(size_t g) {
-    const tilepost_group_t& group = plan_.map.groups[g];
+    const tilepost_group_t& group = map_.groups[g];
     if (!whole_rows(g, geometry_.n)) return;
     const int64_t first_row = group.offset / geometry_.n;
     const int64_t end_row = first_row + group.count / geometry_.n;
@@ -52,7 +54,7 @@ class BlockCheck {
 
   // Division::rows, tile layout: a tile writes one whole slot of tile_m * tile_n elements.
   void slots(size_t g) {
-    const tilepost_group_t& group = plan_.map.groups[g];
+    const tilepost_group_t& group = map_.groups[g];
     std::vector<int64_t> slots;
     for_tiles(g, [&](size_t, const tilepost_tile_t& tile) {
       slots.push_back(int64_t{tile.row} * geometry_.tile_n);
@@ -74,7 +76,7 @@ class BlockCheck {
   // group continues in each share where the one before ended. Together with the bijection nothing
   // else is needed: a tile's place tells which one it must be.
   void parts(size_t g) {
-    const tilepost_group_t& group = plan_.map.groups[g];
+    const tilepost_group_t& group = map_.groups[g];
     if (!whole_rows(g, geometry_.n * geometry_.shares * geometry_.tile_m)) return;
     const int64_t part = group.count / geometry_.n / geometry_.shares;
     const int64_t first_row = group.offset / geometry_.n;
@@ -89,9 +91,9 @@ class BlockCheck {
   // Division::columns: the block is whole slabs, one for each tile column, in which rows keep their
   // order.
   void slabs(size_t g) {
-    const tilepost_group_t& group = plan_.map.groups[g];
-    const int64_t slab = plan_.map.send_elements / geometry_.tiles_n;  // elements
-    if (slab % geometry_.tile_n != 0 || slab * geometry_.tiles_n != plan_.map.send_elements ||
+    const tilepost_group_t& group = map_.groups[g];
+    const int64_t slab = map_.send_elements / geometry_.tiles_n;  // elements
+    if (slab % geometry_.tile_n != 0 || slab * geometry_.tiles_n != map_.send_elements ||
         slab / geometry_.tile_n < geometry_.shares * geometry_.share)
       return findings_.add(formatv("group {0}: slabs of {1} elements have no room for {2} shares",
                                    g, slab, geometry_.shares));
@@ -107,7 +109,7 @@ class BlockCheck {
 
   // Division::arrivals: the output is written in place and no block is sent.
   void no_block(size_t g) {
-    const tilepost_group_t& group = plan_.map.groups[g];
+    const tilepost_group_t& group = map_.groups[g];
     if (group.offset != 0 || group.count != 0)
       findings_.add(formatv("group {0} sends a block, offset {1}, count {2}, after its GEMM", g,
                             group.offset, group.count));
@@ -117,15 +119,15 @@ class BlockCheck {
  private:
   template <class Visit>
   void for_tiles(size_t g, Visit visit) {
-    const tilepost_group_t& group = plan_.map.groups[g];
+    const tilepost_group_t& group = map_.groups[g];
     for (int32_t i = 0; i < group.num_tiles && !findings_.full(); ++i) {
       const size_t t = static_cast<size_t>(group.first_tile) + i;
-      if (plan_.map.tiles[t].row >= 0) visit(t, plan_.map.tiles[t]);
+      if (map_.tiles[t].row >= 0) visit(t, map_.tiles[t]);
     }
   }
 
   bool whole_rows(size_t g, int64_t elements) {
-    const tilepost_group_t& group = plan_.map.groups[g];
+    const tilepost_group_t& group = map_.groups[g];
     if (group.offset % elements == 0 && group.count % elements == 0) return true;
     findings_.add(
         formatv("group {0} is not a block of whole rows: offset {1}, count {2}, rows of "
@@ -145,7 +147,7 @@ class BlockCheck {
                           row, expected));
   }
 
-  const Plan& plan_;
+  const TileMap& map_;
   const Geometry geometry_;
   Findings& findings_;
   std::vector<Strip> strips_;
@@ -166,12 +168,12 @@ void check_block(const Plan& plan, size_t g, BlockCheck& check) {
 
 }  // namespace
 
-void verify_blocks(const Plan& plan, Findings& findings) {
+void verify_blocks(const Plan& plan, const TileMap& map, Findings& findings) {
   const bool sent = plan.division != Division::arrivals;
-  BlockCheck check(plan, findings);
+  BlockCheck check(plan, map, findings);
   int64_t end = 0;
-  for (size_t g = 0; g < plan.map.groups.size() && !findings.full(); ++g) {
-    const tilepost_group_t& group = plan.map.groups[g];
+  for (size_t g = 0; g < map.groups.size() && !findings.full(); ++g) {
+    const tilepost_group_t& group = map.groups[g];
     if (sent && group.count <= 0) findings.add(formatv("group {0} sends nothing", g));
     if (sent && group.offset != end)
       findings.add(formatv("group {0} starts at element {1}, the one before ends at {2}", g,
@@ -180,9 +182,37 @@ void verify_blocks(const Plan& plan, Findings& findings) {
     check_block(plan, g, check);
   }
   if (!sent) end = plan.m * plan.n;
-  if (end != plan.map.send_elements)
+  if (end != map.send_elements)
     findings.add(
-        formatv("groups end at element {0}, the send buffer at {1}", end, plan.map.send_elements));
+        formatv("groups end at element {0}, the send buffer at {1}", end, map.send_elements));
+}
+
+std::vector<int> ranks_to_check(const Plan& plan) {
+  constexpr int64_t kMostTiles = int64_t{1} << 20;
+  const int ranks = plan.ranks;
+  std::vector<int> chosen = {0, ranks / 2, ranks - 1};
+  if (static_cast<int64_t>(plan.map.tiles.size()) * ranks <= kMostTiles) {
+    chosen.resize(ranks);
+    std::iota(chosen.begin(), chosen.end(), 0);
+  }
+  chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
+  return chosen;
+}
+
+void verify_orders(const Plan& plan, Findings& findings) {
+  if (plan.stagger == 0 || !findings.empty()) return;
+  const auto alike = [](const tilepost_group_t& x, const tilepost_group_t& y) {
+    return x.first_tile == y.first_tile && x.num_tiles == y.num_tiles && x.target == y.target &&
+           x.offset == y.offset && x.count == y.count;
+  };
+  for (const int rank : ranks_to_check(plan)) {
+    if (rank == 0) continue;  // the plan's own
+    const TileMap map = build_tile_map(map_of(plan), {.rank = rank, .splits = {}});
+    if (verify_tiles(plan, map, findings)) verify_blocks(plan, map, findings);
+    if (!std::ranges::equal(map.groups, plan.map.groups, alike))
+      findings.add(formatv("the groups of rank {0} are not those of rank 0", rank));
+    if (!findings.empty()) return;
+  }
 }
 
 }  // namespace tilepost

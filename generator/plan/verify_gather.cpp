@@ -1,5 +1,3 @@
-#include <numeric>
-
 #include "generator/plan/make_plan.h"
 #include "generator/plan/verify_parts.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -22,7 +20,8 @@ class GatherCheck {
         traffic_(traffic),
         findings_(findings),
         geometry_(plan),
-        arrivals_(plan.ranks) {}
+        arrivals_(plan.ranks),
+        announced_(plan.ranks, false) {}
 
   void group(int g) {
     sends_.assign(static_cast<size_t>(plan_.ranks) * plan_.ranks, {});
@@ -37,9 +36,12 @@ class GatherCheck {
     if (calls % plan_.ranks != 0)
       return findings_.add(
           formatv("group {0}: {1} of {2} ranks call the AllGather", g, calls, plan_.ranks));
-    for (int rank = 0; rank < plan_.ranks; ++rank)
+    for (int rank = 0; rank < plan_.ranks; ++rank) {
       for (const Step& step : steps[rank])
         if (step.kind == StepKind::receive_rows && !take_receive(g, rank, step)) return;
+      if (announced_[rank] != reads())
+        return findings_.add(formatv("rank {0} does not announce its rows of A", rank));
+    }
     for (const SendQueue& left : sends_)
       if (!left.empty()) return fault(g, 0, left.front(), "is never received");
   }
@@ -90,14 +92,42 @@ class GatherCheck {
     arrivals_[rank].push_back({element / plan_.k, (element + count) / plan_.k, g});
   }
 
+  bool reads() const { return plan_.access == TILEPOST_ACCESS_READ; }
+
   // Everything but receiving.
   bool take(int g, int rank, const Step& step) {
-    const bool right = step.kind == StepKind::own_rows     ? take_own(g, rank, step)
-                       : step.kind == StepKind::all_gather ? take_all(g, rank, step)
-                       : step.kind == StepKind::send_rows  ? take_send(rank, step)
-                                                           : step.kind == StepKind::receive_rows;
+    const bool right = step.keep == 0 && step.from_slot == 0 &&
+                       (step.kind == StepKind::own_rows ? take_own(g, rank, step)
+                        : reads()                       ? take_read(g, rank, step)
+                                                        : take_message(g, rank, step));
     if (!right) fault(g, rank, step, "is none of this rank's");
     return right;
+  }
+
+  bool take_message(int g, int rank, const Step& step) {
+    return step.kind == StepKind::all_gather  ? take_all(g, rank, step)
+           : step.kind == StepKind::send_rows ? take_send(rank, step)
+                                              : step.kind == StepKind::receive_rows;
+  }
+
+  bool take_read(int g, int rank, const Step& step) {
+    if (step.kind == StepKind::announce) return take_announce(rank, step);
+    return step.kind == StepKind::pull_rows && take_pull(g, rank, step);
+  }
+
+  // Once, when the own rows are there.
+  bool take_announce(int rank, const Step& step) {
+    const bool right = !announced_[rank] && has_own(rank) && step.from == 0 && step.to == 0 &&
+                       step.count == 0 && step.peer == 0;
+    announced_[rank] = true;
+    return right;
+  }
+
+  // To the same place as there.
+  bool take_pull(int g, int rank, const Step& step) {
+    if (g == 0 || step.from != step.to || !may_send(step.peer, rank, step)) return false;
+    arrive(rank, step.to, step.count, g);
+    return true;
   }
 
   // First of all, because the others send what it brings.
@@ -121,14 +151,19 @@ class GatherCheck {
   }
 
   bool take_send(int rank, const Step& step) {
-    const int64_t begin = own_begin(rank) * plan_.k;
-    const int64_t end = begin + geometry_.rows_of(rank) * plan_.k;
-    if (step.peer < 0 || step.peer >= plan_.ranks || step.peer == rank || step.count <= 0 ||
-        step.from < begin || step.from + step.count > end || step.from % plan_.k != 0 ||
-        step.count % plan_.k != 0 || !has_own(rank))
-      return false;
+    if (!may_send(rank, step.peer, step)) return false;
     sends(rank, step.peer).steps.push_back(step);
     return true;
+  }
+
+  // Whether the step is of rows that `from` has of its own, for another rank.
+  bool may_send(int from, int to, const Step& step) const {
+    const bool two = from >= 0 && from < plan_.ranks && to >= 0 && to < plan_.ranks && from != to;
+    if (!two) return false;
+    const int64_t begin = own_begin(from) * plan_.k;
+    const int64_t end = begin + geometry_.rows_of(from) * plan_.k;
+    return step.count > 0 && step.from >= begin && step.from + step.count <= end &&
+           step.from % plan_.k == 0 && step.count % plan_.k == 0 && has_own(from);
   }
 
   bool take_receive(int g, int rank, const Step& step) {
@@ -178,21 +213,8 @@ class GatherCheck {
   const Geometry geometry_;
   std::vector<SendQueue> sends_;  // of the group, [from][to]
   std::vector<std::vector<Arrival>> arrivals_;
+  std::vector<bool> announced_;
 };
-
-// The ranks whose own tile tables are looked at: all, or of very large ones the first, the last and
-// one between.
-std::vector<int> ranks_to_check(const Plan& plan) {
-  constexpr int64_t kMostTiles = int64_t{1} << 20;
-  const int ranks = plan.ranks;
-  std::vector<int> chosen = {0, ranks / 2, ranks - 1};
-  if (static_cast<int64_t>(plan.map.tiles.size()) * ranks <= kMostTiles) {
-    chosen.resize(ranks);
-    std::iota(chosen.begin(), chosen.end(), 0);
-  }
-  chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
-  return chosen;
-}
 
 }  // namespace
 

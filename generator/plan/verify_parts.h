@@ -57,7 +57,15 @@ bool verify_tiles(const Plan& plan, const TileMap& map, Findings& findings);
 // The elements that the tiles of each group write form exactly the group's block, each once, in the
 // order that the division promises, and blocks follow each other from 0 to send_elements. Requires
 // groups whose ranges lie inside the schedule.
-void verify_blocks(const Plan& plan, Findings& findings);
+void verify_blocks(const Plan& plan, const TileMap& map, Findings& findings);
+
+// The same of the tile tables of the other ranks where each has an order of its own
+// (tilepost_map_t::stagger), and that all have the same groups. Builds them.
+void verify_orders(const Plan& plan, Findings& findings);
+
+// The ranks whose own tile tables are looked at, where they differ: all, or of very large ones the
+// first, the last and one between.
+std::vector<int> ranks_to_check(const Plan& plan);
 
 // What ranks exchange, as some code says it, and what they are meant to end with.
 struct Traffic {
@@ -69,6 +77,7 @@ struct Traffic {
   std::vector<std::vector<std::vector<Run>>> sent;  // [ranks][ranks] All-to-All: source's rows for
                                                     // a destination, in their order
   std::vector<int64_t> received;                    // [ranks] received_elements
+  std::vector<std::vector<uint32_t>> targets;       // [ranks] counter_targets
   int64_t buffer = 0;                               // send_buffer_elements, the least of all ranks
   std::function<std::vector<Step>(int group, int rank)> steps;
 };
@@ -79,7 +88,8 @@ struct Traffic {
 bool can_follow(const Plan& plan);
 
 // The traffic of the plan: its steps, with equal shares or with a route that is uneven and leaves
-// ranks empty. The maps of splits are kept in `maps`, row maps in `row_maps`.
+// ranks empty. The maps of splits, and of ranks with an order of their own, are kept in `maps`, row
+// maps in `row_maps`.
 struct TrafficMemory {
   std::vector<TileMap> maps;
   std::vector<std::vector<int32_t>> row_maps;
@@ -96,7 +106,9 @@ struct SendQueue {
 
 // Follows every step of every rank: sends and receives pair up, a step reads only what its group
 // has finished, and every rank ends with its rows, each written once, in the documented order.
-// Requires a plan in which the parts above found nothing.
+// Where ranks touch each other's memory: a step reads only what its owner has announced for the
+// group, or what kernels have stored before the counter is at its target, and a sum has every
+// rank's part once. Requires a plan in which the parts above found nothing.
 void verify_steps(const Plan& plan, const Traffic& traffic, Findings& findings);
 
 // The same for AllGather: every rank ends with all rows of A, each written once, in natural order.

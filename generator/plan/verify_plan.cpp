@@ -29,8 +29,10 @@ Division division_for(const Plan& plan) {
   const bool overlaps = plan.transport != Transport::none;
   switch (plan.pattern) {
     case Pattern::gemm:
-    case Pattern::gemm_all_reduce:
       return Division::rows;
+    case Pattern::gemm_all_reduce:
+      // A share is summed by the rank that reads it, or that it is stored to.
+      return plan.access == TILEPOST_ACCESS_MESSAGES ? Division::rows : Division::shares;
     case Pattern::all_gather_gemm:
       return overlaps ? Division::arrivals : Division::rows;
     case Pattern::gemm_reduce_scatter:
@@ -39,6 +41,22 @@ Division division_for(const Plan& plan) {
   }
   if (plan.layout == OutputLayout::tile) return Division::columns;
   return overlaps && plan.routing != Routing::rows ? Division::shares : Division::rows;
+}
+
+// Who touches whose memory follows from the transport, and what the plan must be for it.
+bool check_access(const Plan& plan, Findings& findings) {
+  const bool shares = plan.access != TILEPOST_ACCESS_MESSAGES;
+  const bool writes = plan.access == TILEPOST_ACCESS_WRITE;
+  const bool sent_even = reduces(plan.pattern) || (plan.pattern == Pattern::gemm_all_to_all &&
+                                                   plan.routing == Routing::even);
+  if (plan.access == access_of(plan.transport) && (!shares || plan.layout == OutputLayout::panel) &&
+      (!writes || sent_even) && plan.stagger >= 0 &&
+      (plan.stagger == 0 || plan.division == Division::shares))
+    return true;
+  findings.add(formatv("access {0} and stagger {1} for {2}, layout {3}, transport {4}, routing {5}",
+                       static_cast<int>(plan.access), plan.stagger, name_of(plan.pattern),
+                       name_of(plan.layout), name_of(plan.transport), name_of(plan.routing)));
+  return false;
 }
 
 bool check_division(const Plan& plan, Findings& findings) {
@@ -103,6 +121,11 @@ void check_grid(const Plan& plan, Findings& findings) {
                          plan.kernel.split_k, plan.kernel.launch_cluster));
 }
 
+// NCCL's communicators have a CTA each at least; sums share theirs.
+int least_comm_ctas(const Plan& plan) {
+  return plan.access == TILEPOST_ACCESS_MESSAGES ? plan.comm_lanes : 1;
+}
+
 // GEMM, collective and waiter run at the same time, so each needs SMs of its own: otherwise one of
 // them could wait for ever for another that cannot start.
 void check_budget(const Plan& plan, Findings& findings) {
@@ -115,7 +138,7 @@ void check_budget(const Plan& plan, Findings& findings) {
                   plan.comm_ctas, plan.cuts.size()));
     if (gemm_sms > plan.sms)
       findings.add(formatv("the GEMM needs {0} SMs of {1}", gemm_sms, plan.sms));
-  } else if (plan.comm_lanes < 1 || plan.comm_ctas < plan.comm_lanes ||
+  } else if (plan.comm_lanes < 1 || plan.comm_ctas < least_comm_ctas(plan) ||
              int64_t{gemm_sms} + plan.comm_ctas + 1 > plan.sms) {
     findings.add(formatv("GEMM on {0} SMs, collective on {1} and the waiter on 1 do not fit on {2}",
                          gemm_sms, plan.comm_ctas, plan.sms));
@@ -157,9 +180,12 @@ void check_exchange(const Plan& plan, Findings& findings) {
 
 std::vector<std::string> verify_plan(const Plan& plan) {
   Findings findings;
-  if (!check_sizes(plan, findings) || !check_division(plan, findings)) return findings.take();
+  if (!check_sizes(plan, findings) || !check_division(plan, findings) ||
+      !check_access(plan, findings))
+    return findings.take();
   if (verify_tiles(plan, plan.map, findings)) {
-    verify_blocks(plan, findings);
+    verify_blocks(plan, plan.map, findings);
+    verify_orders(plan, findings);
     check_cuts(plan, findings);
     check_exchange(plan, findings);
   }

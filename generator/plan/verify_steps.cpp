@@ -1,48 +1,10 @@
-#include "generator/plan/verify_parts.h"
+#include "generator/plan/verify_rows.h"
 #include "llvm/Support/FormatVariadic.h"
 
 namespace tilepost {
 namespace {
 
 using llvm::formatv;
-
-constexpr int kAnyRank = -1;  // all have the same there
-constexpr int64_t kAny = -1;  // padding, or a sum that stays where it is
-
-// Rows of a send buffer that hold consecutive rows of a product, in columns from n on.
-struct Strip {
-  int64_t row, rows, m, n;
-};
-
-// What lies where in one rank's send buffer. A row is n elements in the panel layout, where the
-// tiles of one column tell where rows go, and tile_n otherwise.
-class Contents {
- public:
-  Contents(const Plan& plan, const TileMap& map, std::span<const int32_t> row_map) {
-    const bool panel = plan.layout == OutputLayout::panel;
-    for (const tilepost_tile_t& tile : map.tiles) {
-      if (tile.row < 0 || (panel && tile.n != 0)) continue;
-      const int64_t rows = std::min<int64_t>(plan.kernel.tile_m, plan.m - tile.m);
-      if (row_map.empty()) strips_.push_back({tile.row, rows, tile.m, tile.n});
-      for (int64_t m = tile.m; !row_map.empty() && m < tile.m + rows; ++m)
-        strips_.push_back({int64_t{tile.row} + row_map[m], 1, m, tile.n});
-    }
-    std::sort(strips_.begin(), strips_.end(),
-              [](const Strip& x, const Strip& y) { return x.row < y.row; });
-  }
-
-  // The strip that `row` lies in, or null.
-  const Strip* at(int64_t row) const {
-    const auto after =
-        std::upper_bound(strips_.begin(), strips_.end(), row,
-                         [](int64_t r, const Strip& strip) { return r < strip.row; });
-    if (after == strips_.begin() || row >= after[-1].row + after[-1].rows) return nullptr;
-    return &after[-1];
-  }
-
- private:
-  std::vector<Strip> strips_;
-};
 
 // Rows of out that a step writes, and where in whose send buffer they come from.
 struct Landing {
@@ -51,35 +13,6 @@ struct Landing {
   int64_t from;
 };
 
-// Rows of out and what is meant to be there.
-struct Wanted {
-  int64_t rows;
-  int source;
-  int64_t m, n;
-};
-
-// Everything that `rank` is meant to end with, in the order of out.
-std::vector<Wanted> wanted_by(const Plan& plan, const Traffic& traffic, int rank) {
-  const Geometry geometry(plan);
-  const bool panel = plan.layout == OutputLayout::panel;
-  const int64_t columns = panel ? 1 : geometry.tiles_n, own = geometry.rows_of(rank);
-  std::vector<Wanted> wanted;
-  if (plan.pattern == Pattern::gemm_all_reduce)
-    return {{plan.map.send_elements / (panel ? plan.n : geometry.tile_n), kAnyRank, kAny, kAny}};
-  if (plan.pattern == Pattern::gemm_reduce_scatter) {
-    for (int64_t column = 0; column < columns; ++column) {
-      wanted.push_back({own, kAnyRank, rank * geometry.share, column * geometry.tile_n});
-      if (!panel) wanted.push_back({geometry.share - own, kAnyRank, kAny, kAny});
-    }
-    return wanted;
-  }
-  for (int source = 0; source < plan.ranks; ++source)
-    for (int64_t column = 0; column < columns; ++column)
-      for (const Traffic::Run& run : traffic.sent[source][rank])
-        wanted.push_back({run.rows, source, run.m, column * geometry.tile_n});
-  return wanted;
-}
-
 class StepCheck {
  public:
   StepCheck(const Plan& plan, const Traffic& traffic, Findings& findings)
@@ -87,13 +20,8 @@ class StepCheck {
         traffic_(traffic),
         findings_(findings),
         width_(plan.layout == OutputLayout::panel ? plan.n : plan.kernel.tile_n),
-        landings_(plan.ranks) {
-    for (int rank = 0; rank < plan.ranks; ++rank)
-      if (rank == 0 || traffic.maps[rank] != traffic.maps[0] || !traffic.row_maps.empty())
-        contents_.emplace_back(
-            plan, *traffic.maps[rank],
-            traffic.row_maps.empty() ? std::span<const int32_t>{} : traffic.row_maps[rank]);
-  }
+        contents_(contents_of(plan, traffic)),
+        landings_(plan.ranks) {}
 
   void group(int g) {
     sends_.assign(static_cast<size_t>(plan_.ranks) * plan_.ranks, {});
@@ -151,9 +79,7 @@ class StepCheck {
   }
 
   SendQueue& sends(int from, int to) { return sends_[from * plan_.ranks + to]; }
-  const Contents& contents(int source) const {
-    return contents_.size() == 1 ? contents_[0] : contents_[std::max(source, 0)];
-  }
+  const Contents& contents(int source) const { return *contents_[std::max(source, 0)]; }
 
   // Whether `elements` from step.from on are whole rows of what the group has finished. What lies
   // behind the last group's block is never written, and padding.
@@ -212,7 +138,7 @@ class StepCheck {
   bool take_collective(int g, int rank, const Step& step) {
     const bool all = step.kind == StepKind::all_reduce;
     if (!all && step.kind != StepKind::reduce_scatter) {
-      fault(g, rank, step, "belongs to an AllGather");
+      fault(g, rank, step, "is no message of this pattern");
       return false;
     }
     if (!finished(g, rank, step, step.count * (all ? 1 : plan_.ranks))) return false;
@@ -247,7 +173,7 @@ class StepCheck {
   const Traffic& traffic_;
   Findings& findings_;
   const int64_t width_;
-  std::vector<Contents> contents_;
+  const ContentsByRank contents_;
   std::vector<SendQueue> sends_;  // of the group, [from][to]
   std::vector<std::vector<Landing>> landings_;
 };
@@ -255,6 +181,7 @@ class StepCheck {
 }  // namespace
 
 void verify_steps(const Plan& plan, const Traffic& traffic, Findings& findings) {
+  if (plan.access != TILEPOST_ACCESS_MESSAGES) return verify_shared(plan, traffic, findings);
   StepCheck check(plan, traffic, findings);
   for (size_t g = 0; g < plan.cuts.size() && findings.empty(); ++g)
     check.group(static_cast<int>(g));

@@ -134,7 +134,7 @@ Geometry::Geometry(const Plan& plan)
       tile_m(plan.kernel.tile_m),
       tile_n(plan.kernel.tile_n),
       tiles_n(ceil_div(n, tile_n)),
-      shares(has_shares(plan.pattern) ? plan.ranks : 1),
+      shares(has_shares(plan.pattern, plan.access) ? plan.ranks : 1),
       anew(plan.division == Division::shares) {
   share = ceil_div(m, shares);
   share_tiles = ceil_div(share, tile_m);

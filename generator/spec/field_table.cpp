@@ -14,7 +14,6 @@ constexpr int64_t kMaxWaves = int64_t{1} << 20;  // 1024 groups of it fit an int
 constexpr int64_t kClusters[] = {1, 2, 4};
 
 constexpr StringRef kLaterOutputs[] = {"f32"};
-constexpr StringRef kLaterTransports[] = {"nccl_symmetric", "copy_engine", "peer"};
 constexpr Spelling kOutputTypes[] = {{"bf16", static_cast<int>(ElementType::bf16)},
                                      {"f16", static_cast<int>(ElementType::f16)}};
 constexpr Spelling kBuiltin[] = {{"builtin", 0}};
@@ -248,9 +247,10 @@ const Field kFields[] = {
     {.path = "schedule.lanes",
      .kind = FieldKind::integer,
      .min = 1,
-     .max = 2,
+     .max = 4,
      .default_text = "auto",
-     .description = "communicators that take turns at the groups, so that collectives overlap",
+     .description = "streams, and for NCCL communicators, that take turns at the groups, so that "
+                    "what is done for one overlaps with the next",
      .store =
          [](Spec& s, const Reading& r) {
            s.schedule.lanes = {r.integer, r.where};
@@ -275,13 +275,24 @@ const Field kFields[] = {
          [](Spec& s, const Reading& r) {
            s.schedule.wait = {choice_of<Wait>(r), r.where};
          }},
+    {.path = "schedule.sum",
+     .kind = FieldKind::word,
+     .choices = spellings<Sum>(),
+     .default_text = "auto",
+     .description = "transport peer: the ranks' parts kept side by side and summed in fp32 in the "
+                    "order of ranks, or added to one another as they arrive",
+     .store =
+         [](Spec& s, const Reading& r) {
+           s.schedule.sum = {choice_of<Sum>(r), r.where};
+         }},
     {.path = "transport",
      .kind = FieldKind::word,
      .choices = spellings<Transport>(),
-     .later = kLaterTransports,
      .default_text = "auto",
-     .description = "nccl: one collective per group beside the GEMM; none: the GEMM, then one "
-                    "collective",
+     .description =
+         "what carries a group beside the GEMM: a collective of NCCL's, out of ordinary "
+         "buffers or symmetric windows, copy engines that read the other ranks' memory, "
+         "or the kernel itself, which stores into it; none: the GEMM, then one collective",
      .store =
          [](Spec& s, const Reading& r) {
            s.transport = {choice_of<Transport>(r), r.where};

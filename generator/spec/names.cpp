@@ -37,7 +37,13 @@ constexpr Spelling kOutputLayouts[] = {spell("auto", OutputLayout::automatic),
                                        spell("panel", OutputLayout::panel),
                                        spell("tile", OutputLayout::tile)};
 constexpr Spelling kTransports[] = {spell("auto", Transport::automatic),
-                                    spell("nccl", Transport::nccl), spell("none", Transport::none)};
+                                    spell("nccl", Transport::nccl),
+                                    spell("nccl_symmetric", Transport::nccl_symmetric),
+                                    spell("copy_engine", Transport::copy_engine),
+                                    spell("peer", Transport::peer),
+                                    spell("none", Transport::none)};
+constexpr Spelling kSums[] = {spell("auto", Sum::automatic), spell("staged", Sum::staged),
+                              spell("added", Sum::added)};
 constexpr Spelling kWaits[] = {spell("auto", Wait::automatic), spell("poll", Wait::poll),
                                spell("stream", Wait::stream)};
 constexpr Spelling kConsumers[] = {
@@ -63,6 +69,7 @@ template <> llvm::ArrayRef<Spelling> spellings<EpilogueOp>() { return kEpilogueO
 template <> llvm::ArrayRef<Spelling> spellings<Arch>() { return kArchs; }
 template <> llvm::ArrayRef<Spelling> spellings<OutputLayout>() { return kOutputLayouts; }
 template <> llvm::ArrayRef<Spelling> spellings<Transport>() { return kTransports; }
+template <> llvm::ArrayRef<Spelling> spellings<Sum>() { return kSums; }
 template <> llvm::ArrayRef<Spelling> spellings<Wait>() { return kWaits; }
 template <> llvm::ArrayRef<Spelling> spellings<Consumer>() { return kConsumers; }
 // clang-format on
@@ -92,6 +99,9 @@ const char* name_of(OutputLayout value) {
   return find_name(value);
 }
 const char* name_of(Transport value) {
+  return find_name(value);
+}
+const char* name_of(Sum value) {
   return find_name(value);
 }
 const char* name_of(Wait value) {

@@ -101,13 +101,9 @@ void check_groups(const Spec& spec, Diagnostics& diagnostics) {
   diagnostics.note(spec.gemm.m.where, "gemm.m is given here");
 }
 
-// What has no communication cannot have it arranged. A budget for it is left unused.
-void check_communication(const Spec& spec, Diagnostics& diagnostics) {
+// What has no communication cannot have it in groups. A budget for it is left unused.
+void check_nothing_sent(const Spec& spec, Diagnostics& diagnostics) {
   if (communicates(spec.pattern.value)) return;
-  if (spec.transport.value == Transport::nccl)
-    diagnostics.error(spec.transport.where,
-                      "transport 'nccl' has nothing to send: pattern 'gemm' does not communicate; "
-                      "use 'auto' or 'none'");
   const auto& groups = spec.schedule.groups;
   if (groups && groups->value.size() > 1)
     diagnostics.error(groups->where,
@@ -126,7 +122,7 @@ void check_pattern(const Spec& spec, Diagnostics& diagnostics) {
   }
   check_consumer(spec, diagnostics);
   check_groups(spec, diagnostics);
-  check_communication(spec, diagnostics);
+  check_nothing_sent(spec, diagnostics);
 }
 
 }  // namespace tilepost

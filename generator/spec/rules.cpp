@@ -67,6 +67,7 @@ void apply_rules(Spec& spec, Diagnostics& diagnostics) {
   check_product(gemm.n, gemm.k, "B, gemm.n * gemm.k,", diagnostics);
   check_archs(spec.archs, diagnostics);
   check_pattern(spec, diagnostics);
+  check_transport(spec, diagnostics);
   check_epilogue(spec, diagnostics);
 }
 

@@ -18,7 +18,10 @@ void apply_rules(Spec& spec, Diagnostics& diagnostics);
 // ranks (epilogue_rules.cpp).
 void check_epilogue(const Spec& spec, Diagnostics& diagnostics);
 
-// What goes with the pattern: routing, layout, consumer, transport (pattern_rules.cpp).
+// What goes with the pattern: routing, layout, consumer, groups (pattern_rules.cpp).
 void check_pattern(const Spec& spec, Diagnostics& diagnostics);
+
+// What the transport can carry, and what only one of them does (transport_rules.cpp).
+void check_transport(const Spec& spec, Diagnostics& diagnostics);
 
 }  // namespace tilepost

@@ -48,11 +48,15 @@ enum class EpilogueOp {
 };
 enum class Arch { sm_80, sm_86, sm_89, sm_90a, host };
 enum class OutputLayout { automatic, panel, tile };
-enum class Transport {
-  automatic,
-  nccl,
-  none
-};  // host target: nccl means the in-process collective
+// Host target: nccl means the in-process collective; the others move what they move.
+enum class Transport { automatic, nccl, none, nccl_symmetric, copy_engine, peer };
+
+// Whether ranks touch each other's memory (tilepost_access_t).
+inline bool shares_memory(Transport transport) {
+  return transport == Transport::copy_engine || transport == Transport::peer;
+}
+
+enum class Sum { automatic, staged, added };  // transport peer: tilepost_sum_t
 enum class Wait { automatic, poll, stream };
 enum class Consumer { none, unpermute, rms_norm, residual_rms_norm };
 
@@ -66,6 +70,7 @@ const char* name_of(EpilogueOp value);
 const char* name_of(Arch value);
 const char* name_of(OutputLayout value);
 const char* name_of(Transport value);
+const char* name_of(Sum value);
 const char* name_of(Wait value);
 const char* name_of(Consumer value);
 
@@ -90,6 +95,7 @@ struct ScheduleSpec {
   std::optional<Located<int64_t>> sms;                  // SMs of the GPU planned for
   Located<OutputLayout> layout;
   Located<Wait> wait;
+  Located<Sum> sum;
   llvm::SMRange where;
 };
 

@@ -100,6 +100,12 @@ const char* name_of(Mark mark) {
       return "out";
     case Mark::out_coord:
       return "out_coord";
+    case Mark::out_map:
+      return "out_map";
+    case Mark::open_out_maps:
+      return "open_out_maps";
+    case Mark::pace:
+      return "pace";
     case Mark::input_ready:
       return "input_ready";
     case Mark::tile_done:
@@ -117,6 +123,9 @@ Mark mark_named(llvm::StringRef name) {
       .Case("tile", Mark::tile)
       .Case("out", Mark::out)
       .Case("out_coord", Mark::out_coord)
+      .Case("out_map", Mark::out_map)
+      .Case("open_out_maps", Mark::open_out_maps)
+      .Case("pace", Mark::pace)
       .Case("input_ready", Mark::input_ready)
       .Case("tile_done", Mark::tile_done)
       .Default(Mark::none);

@@ -12,7 +12,19 @@
 namespace tilepost {
 
 // The marks of tilepost/mark.cuh.
-enum class Mark { none, tunable, num_tiles, tile, out, out_coord, input_ready, tile_done };
+enum class Mark {
+  none,
+  tunable,
+  num_tiles,
+  tile,
+  out,
+  out_coord,
+  out_map,
+  open_out_maps,
+  pace,
+  input_ready,
+  tile_done
+};
 
 // As in the source: "tile_done".
 const char* name_of(Mark mark);

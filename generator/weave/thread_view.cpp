@@ -62,26 +62,32 @@ class Threader {
     }
   }
 
+  // Refuses a kernel that leaves open where it stores, when a tile is finished or, if the plan
+  // needs it, where it reads.
   bool check_marks_present() {
-    const bool stores = marks_.count(Mark::out) || marks_.count(Mark::out_coord);
-    const bool reads = !request_.waits || marks_.count(Mark::input_ready);
-    if (stores && reads && marks_.count(Mark::tile_done)) return true;
-    if (!reads) {
-      refuse_kernel(
-          "reaches no tilepost::input_ready: nothing says where it starts to read a tile's rows of "
-          "A, which arrive while it runs; call it before the tile's first load");
-    }
-    if (!stores) {
-      refuse_kernel(
-          "reaches no tilepost::out and no tilepost::out_coord: nothing says where it "
-          "stores its output; mark the stores");
-    }
-    if (!marks_.count(Mark::tile_done)) {
-      refuse_kernel(
-          "reaches no tilepost::tile_done: nothing says when a tile is finished; call it "
-          "after the tile's last store");
-    }
-    return false;
+    bool complete = true;
+    const auto require = [&](bool present, const llvm::Twine& reason) {
+      if (!present) refuse_kernel(reason);
+      complete = complete && present;
+    };
+    require(!request_.waits || marks_.count(Mark::input_ready),
+            "reaches no tilepost::input_ready: nothing says where it starts to read a tile's rows "
+            "of A, which arrive while it runs; call it before the tile's first load");
+    require(marks_.count(Mark::out) || marks_.count(Mark::out_coord),
+            "reaches no tilepost::out and no tilepost::out_coord: nothing says where it "
+            "stores its output; mark the stores");
+    const bool needs_maps = request_.stores && marks_.count(Mark::out_coord);
+    require(!needs_maps || marks_.count(Mark::out_map),
+            "reaches no tilepost::out_map: its TMA stores go to the memory of several ranks, each "
+            "with a tensor map of its own; take the map from it");
+    require(!needs_maps || marks_.count(Mark::open_out_maps),
+            "reaches no tilepost::open_out_maps: the tensor maps it stores with lie in global "
+            "memory, of which TMA may remember older ones; call it in each thread that stores, "
+            "before its first store");
+    require(marks_.count(Mark::tile_done),
+            "reaches no tilepost::tile_done: nothing says when a tile is finished; call it "
+            "after the tile's last store");
+    return complete;
   }
 
   void refuse_kernel(const llvm::Twine& reason) {

@@ -47,6 +47,13 @@ struct BlockStores {};  // ordinary stores by all threads of the block; called b
 struct WarpStores {};   // ordinary stores by the lanes of a warp; called by all of them
 struct BulkStores {};   // bulk-group stores issued by the calling thread, which alone calls
 
+// What a thread that issues a tile's TMA stores knows of its last one, for pace(). `threads`
+// threads of a CTA issue stores at the same time, this is number `thread` of them.
+struct Pacer {
+  int thread, threads;
+  unsigned last = 0;  // the SM's clock; 0: none yet
+};
+
 // Which loads input_ready has to let wait.
 struct BlockLoads {};  // ordinary and asynchronous copies by all threads of the block; all call
 struct BulkLoads {};   // TMA loads by the calling thread, which alone calls
@@ -95,13 +102,29 @@ TILEPOST_INLINE Coord out_coord(const TileGrid& /*grid*/, const Tile& tile, int 
   return Coord{tile.n + col, tile.row + row};
 }
 
+// The tensor map for that store, of type Map; `map` covers the output.
+template <class Map>
+TILEPOST_INLINE const Map* out_map(const Map* map, const Tile& /*tile*/) {
+  return map;
+}
+
+// The calling thread will store tiles of an output of m rows through out_map. Woven where maps lie
+// in global memory: makes them fit for use.
+TILEPOST_INLINE void open_out_maps(int /*m*/) {}
+
+// The thread is about to issue one of several TMA stores of a tile. Woven where they go to other
+// ranks' memory: waits until the plan's time has passed since the one before, so that tiles leave
+// evenly while the next are computed. `last_tile`: there is nothing left to compute meanwhile.
+TILEPOST_INLINE void pace(Pacer& /*pacer*/, bool /*last_tile*/) {}
+
 // The tile's rows of A are read from here on. Woven where A arrives while the kernel runs: waits
 // until they have.
 TILEPOST_INLINE void input_ready(const Tile& /*tile*/, BlockLoads) {}
 TILEPOST_INLINE void input_ready(const Tile& /*tile*/, BulkLoads) {}
 
 // Every store of the tile has been issued. Woven: completes them and raises the group's counter,
-// also for a padding tile.
+// also for a padding tile; where they went to another rank's memory, the counter there, and none
+// for a padding tile, which is nobody's.
 TILEPOST_INLINE void tile_done(const Tile& /*tile*/, BlockStores) {}
 TILEPOST_INLINE void tile_done(const Tile& /*tile*/, WarpStores) {}
 TILEPOST_INLINE void tile_done(const Tile& /*tile*/, BulkStores) {}

@@ -94,7 +94,25 @@ typedef enum tilepost_transport {
   TILEPOST_TRANSPORT_NONE = 0,  // the whole GEMM, then one collective
   TILEPOST_TRANSPORT_NCCL = 1,  // a stock NCCL collective per group
   TILEPOST_TRANSPORT_HOST = 2,  // threads of one process
+  TILEPOST_TRANSPORT_NCCL_SYMMETRIC = 3,  // as NCCL, out of symmetric windows
+  TILEPOST_TRANSPORT_COPY_ENGINE = 4,     // copy engines read the other ranks' memory
+  TILEPOST_TRANSPORT_PEER = 5,  // the kernel stores into the other ranks' memory
 } tilepost_transport_t;
+
+// Who touches whose memory. It decides what ranks exchange (steps.h), on every target.
+typedef enum tilepost_access {
+  TILEPOST_ACCESS_MESSAGES = 0,  // nobody: both sides take part in collectives, sends and receives
+  TILEPOST_ACCESS_READ = 1,      // who needs something copies it out of the other rank's memory
+  TILEPOST_ACCESS_WRITE = 2,     // the kernel stores tiles into the memory of the rank that owns
+                                 // their rows
+} tilepost_access_t;
+
+// TILEPOST_ACCESS_WRITE: how the ranks' parts of a sum come together.
+typedef enum tilepost_sum {
+  TILEPOST_SUM_STAGED = 0,  // side by side, a slot per rank; added in fp32 in the order of ranks
+  TILEPOST_SUM_ADDED = 1,   // added to one another in the output's type as they arrive: the order
+                            // varies, and every addition rounds
+} tilepost_sum_t;
 
 // How the communication stream waits for a group's counter.
 typedef enum tilepost_wait {
@@ -140,6 +158,8 @@ typedef struct tilepost_map {
   tilepost_layout_t layout;
   tilepost_division_t division;
   int32_t ranks;  // shares of the rows; 1 where ranks do not divide them
+  int32_t stagger;  // SHARES: 0, or the positions computed at a time: then every rank has an order
+                    // of its own, in which the shares of all ranks take turns (tile_map.h)
   int32_t num_groups;
   // [num_groups] end of each group: in tile rows (ROWS, panel), in positions (ROWS, tile), in tile
   // rows of a share (SHARES), in tile columns (COLUMNS). ARRIVALS: 0 for group 0, which is the
@@ -185,6 +205,11 @@ typedef struct tilepost_view {
   int32_t share_rows;   // rows of a share; tile rows start anew with every share
   int32_t share_tiles;  // tile rows of a share
   uint32_t ready;       // counter value at which a group's input has arrived (ARRIVALS)
+  // TILEPOST_ACCESS_WRITE; tables by the rank that owns a tile's rows:
+  int32_t pace;          // clock cycles from one store of a tile to the next, 0: none
+  const void* out_maps;  // CUtensorMap [ranks]: where this rank's rows of that share go
+  uint32_t* const* peer_counters;  // [ranks] its counters; the tile raises its group's there
+  void* const* peer_out;  // [ranks] the same place as out_maps, for kernels that store with pointers
 } tilepost_view_t;
 
 // Counters are 128 bytes apart, so that no two share a cache line.
@@ -254,6 +279,9 @@ typedef struct tilepost_plan {
   int32_t comm_ctas;   // upper bound given to NCCL, over all lanes
   int32_t comm_lanes;  // communicators that take turns at the groups, each on a stream of its own
   tilepost_transport_t transport;
+  tilepost_access_t access;  // follows from transport; on the host target it stands for it
+  tilepost_sum_t sum;
+  int32_t pace;  // tilepost_view_t::pace
   tilepost_wait_t wait;
   tilepost_consumer_t consumer;
   const tilepost_group_t* groups;  // [map.num_groups]

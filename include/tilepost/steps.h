@@ -18,35 +18,63 @@ struct Exchange {
   tilepost_pattern_t pattern;
   tilepost_routing_t routing;
   int ranks;
-  int64_t k;           // all_gather_gemm: elements of a row of A
-  bool overlaps;       // steps follow groups; if not, group 0's steps are all there is
-  tilepost_map_t map;  // its cuts outlive this
+  int64_t k;                 // all_gather_gemm: elements of a row of A
+  bool overlaps;             // steps follow groups; if not, group 0's steps are all there is
+  tilepost_access_t access;  // of runs that overlap; the others exchange messages
+  tilepost_map_t map;        // its cuts outlive this
 };
 
 Exchange exchange_of(const tilepost_plan_t& plan);
 
 enum class StepKind {
+  // TILEPOST_ACCESS_MESSAGES
   all_reduce,      // send buffer, in place: from == to
   reduce_scatter,  // send buffer -> out; `count` elements for every rank
   send,            // send buffer -> peer
   receive,         // peer -> out
-  own_rows,        // AllGather: a -> gathered, this rank's share
+  own_rows,        // AllGather, any access: a -> gathered, this rank's share
   all_gather,      // AllGather: gathered, in place; `count` elements from every rank
   send_rows,       // AllGather: gathered -> peer
   receive_rows,    // AllGather: peer -> gathered
+
+  // TILEPOST_ACCESS_READ and _WRITE. Memory that ranks share: `send`, `gathered`; `slots`, ranks
+  // blocks of slot_elements(), block s for what comes from rank s, each this rank's share
+  // row-major;
+  // `sums`, this rank's share row-major. Nothing pulls before its peer has announced.
+  announce,   // what this rank has stored for the group, or its own rows, may be read
+  pull_part,  // peer's send buffer -> slots: rows of this rank's share, to be added
+  pull,       // peer's send buffer -> out: rows routed to this rank
+  pull_rows,  // AllGather: peer's gathered -> gathered, the same place
+  sum,        // out = sum over ranks in their order, in fp32. READ: this rank's part is in its
+              // send buffer at `from`, the others' in slots at `from_slot`; WRITE: all in slots.
+              // AllReduce: also -> sums at `from_slot`
+  announce_sums,  // AllReduce: what this rank has summed for the group may be read
+  pull_sums,      // AllReduce: peer's sums -> out
+  own_part,       // All-to-All: this rank's rows for itself: READ from its send buffer, WRITE from
+                  // landed -> out
+  landed_part,    // All-to-All, WRITE: what `peer` has stored here, landed -> out, the same place
 };
 
 // One operation. Sends to and receives from oneself are pairs like all others. Between two ranks
 // the sends of a group and their receives come in the same order.
 struct Step {
   StepKind kind;
-  int peer;      // send, receive
-  int64_t from;  // first element read; of the first rank's part for reduce_scatter
-  int64_t to;    // first element written
+  int peer;      // send, receive, pull…, landed_part
+  int64_t from;  // first element read, in the peer's memory for pulls; of the first rank's part for
+                 // reduce_scatter
+  int64_t to;    // first element written; pull_part: within the peer's block of slots
   int64_t count;
   int64_t keep;  // reduce_scatter: how many of the `count` received lie in out; fewer on ranks
                  // whose share is short, where the rest must not be written
+  int64_t from_slot = 0;  // sum: first element within each block of slots
 };
+
+// Elements of a block of slots, and of sums: a share's whole tile rows. `map` is of the largest m.
+int64_t slot_elements(const tilepost_map_t& map);
+
+// TILEPOST_ACCESS_WRITE, All-to-All: the row of `owner`'s landed memory where what `source` stores
+// there begins; rows_of_rank(map, owner) rows, as out has them. `map` is of the run.
+int64_t landed_row(const tilepost_map_t& map, int source, int owner);
 
 // Rows that every rank sends to every rank in every group: gemm_all_to_all.
 class RowCounts {
@@ -98,6 +126,11 @@ RowCounts even_counts(const Exchange& exchange);
 // What `rank` does for `group`, in order. `counts` for gemm_all_to_all only.
 std::vector<Step> steps_of(const Exchange& exchange, const TileMap& tile_map, int group, int rank,
                            const RowCounts& counts);
+
+// By group, what one run adds to the counter that `rank` waits for. TILEPOST_ACCESS_WRITE: the
+// kernels of all ranks raise it for their tiles of this rank's rows, or, where nothing overlaps,
+// this rank's own for all of its tiles; padding, which nobody owns, is not counted.
+std::vector<uint32_t> counter_targets(const Exchange& exchange, const TileMap& tile_map, int rank);
 
 // Elements of the send buffer that steps read: at least tile_map.send_elements. What kernels do not
 // write there must be finite (zeroed once), because padding is reduced too.

@@ -22,7 +22,7 @@ struct TileMap {
 
 // What else a map may depend on.
 struct MapInputs {
-  int rank = 0;                     // ARRIVALS: whose share is computed first
+  int rank = 0;  // ARRIVALS: whose share is computed first; SHARES with stagger: whose comes last
   std::span<const int64_t> splits;  // [ranks] SHARES: rows of each share; empty: equal shares
 };
 
@@ -52,9 +52,16 @@ struct SharePart {
 SharePart share_part(const tilepost_map_t& map, std::span<const int64_t> splits, int group,
                      int rank);
 
+// With `stagger` the groups, the tiles of each and their destinations are those without it, and
+// only the order inside a group is another: by bands of an equal part of every share, in each of
+// which the shares take turns from the next rank's on, a few tile rows at a time. A band's columns
+// begin with another share whenever `stagger` positions more are computed, so that nobody has the
+// same owner's tiles all the time. In the last group the rank's own share follows all others.
+//
 // Builds the schedule. Requires a valid map: all sizes positive, cuts strictly increasing
 // (ARRIVALS: from 0), the last one covering the rows, columns or positions it counts, and cuts in
-// tile rows but the last multiples of cluster. Maps with splits have no positions.
+// tile rows but the last multiples of cluster; stagger >= 0, and 0 for all divisions but SHARES.
+// Maps with splits have no positions.
 TileMap build_tile_map(const tilepost_map_t& map, const MapInputs& inputs = {});
 
 // Whether the cuts of a map are what build_tile_map requires.

@@ -1,5 +1,8 @@
 #include "runtime/bench/gemm.h"
 
+#include <algorithm>
+#include <limits>
+
 #include "runtime/bench/error.h"
 #include "runtime/bench/route.h"
 
@@ -46,17 +49,25 @@ tilepost_view_t Signals::view() const {
   return view;
 }
 
-// Where A arrives, tiles wait for counters and raise none.
+// Where A arrives, tiles wait for counters and raise none; stored by owner, padding raises none.
+uint32_t Signals::posts(int group) const {
+  if (plan_.map.division == TILEPOST_DIVISION_ARRIVALS) return 0;
+  if (run_->access() != TILEPOST_ACCESS_WRITE) return run_->tiles.groups[group].target;
+  const auto stored = [&](const tilepost_tile_t& tile) {
+    return tile.group == group && tile.row >= 0;
+  };
+  return static_cast<uint32_t>(std::ranges::count_if(run_->tiles.tiles, stored) *
+                               plan_.map.signals_per_tile);
+}
+
 int Signals::count_wrong(uint32_t launches) const {
   std::vector<uint32_t> counters(static_cast<size_t>(plan_.map.num_groups) *
                                  TILEPOST_COUNTER_STRIDE);
   TILEPOST_BENCH_CUDA(cudaMemcpy(counters.data(), counters_.get(),
                                  counters.size() * sizeof(uint32_t), cudaMemcpyDeviceToHost));
-  const bool posts = plan_.map.division != TILEPOST_DIVISION_ARRIVALS;
   int wrong = 0;
   for (int group = 0; group < plan_.map.num_groups; ++group)
-    wrong += counters[group * TILEPOST_COUNTER_STRIDE] !=
-             (posts ? launches * run_->tiles.groups[group].target : 0);
+    wrong += counters[group * TILEPOST_COUNTER_STRIDE] != launches * posts(group);
   return wrong;
 }
 
@@ -73,7 +84,24 @@ tilepost_plan_t plain_plan(const tilepost_plan_t& plan, const PlainKernel& plain
   result.kernel.function = plain.function;
   result.map.layout = TILEPOST_PANEL;
   result.map.division = TILEPOST_DIVISION_ROWS;
+  result.access = TILEPOST_ACCESS_MESSAGES;
   return result;
+}
+
+OwnTables::OwnTables(const tilepost_plan_t& plan, const cuda::Driver& driver, void* out,
+                     uint32_t* counters) {
+  CUtensorMap map{};
+  check_tilepost(cuda::encode_output(driver, plan, out, plan.map.m, map), "cuTensorMapEncodeTiled");
+  map_ = upload(std::vector<CUtensorMap>{map});
+  counters_ = upload(std::vector<uint32_t*>{counters});
+  out_ = upload(std::vector<void*>{out});
+}
+
+void OwnTables::set(tilepost_view_t& view) const {
+  view.share_rows = std::numeric_limits<int32_t>::max();
+  view.out_maps = map_.get();
+  view.peer_counters = static_cast<uint32_t* const*>(counters_.get());
+  view.peer_out = static_cast<void* const*>(out_.get());
 }
 
 // A plain kernel takes all arguments but the view, which is last: a launch reads as many as the
@@ -95,6 +123,8 @@ Gemm::Gemm(const tilepost_plan_t& plan, const cuda::DeviceInfo& device, const Op
     const OperandSet& set = operands.set(i);
     arguments_.push_back(
         {plan.gemm_ctas, shape, set.a, set.b, set.out, &maps_[i], operands.epilogue(i), view});
+    if (plan_.access == TILEPOST_ACCESS_WRITE)
+      tables_.emplace_back(plan_, driver, set.out, view.counters).set(arguments_.back().view);
     if (plan_.kernel.launch != TILEPOST_LAUNCH_TMA) continue;
     const cuda::TensorMaps* maps = nullptr;
     check_tilepost(cache->find({set.a, set.b, set.out, m, out_elements / length}, maps),

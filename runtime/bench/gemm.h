@@ -27,6 +27,8 @@ class Signals {
   int count_wrong(uint32_t launches) const;
 
  private:
+  uint32_t posts(int group) const;
+
   const tilepost_plan_t& plan_;
   const std::unique_ptr<RunMap> run_;
   const PlaceTable place_;
@@ -39,6 +41,16 @@ bool serves_rows(const tilepost_plan_t& plan);
 
 // The plan as the plain kernel serves it: its function, a row-major output of whole rows.
 tilepost_plan_t plain_plan(const tilepost_plan_t& plan, const PlainKernel& plain);
+
+// Tables by owner for a kernel that stores into other ranks' memory: all rows are this rank's own.
+class OwnTables {
+ public:
+  OwnTables(const tilepost_plan_t& plan, const cuda::Driver& driver, void* out, uint32_t* counters);
+  void set(tilepost_view_t& view) const;
+
+ private:
+  cuda::DeviceMemory map_, counters_, out_;
+};
 
 // One kernel, ready to be launched on every set of operands.
 class Gemm {
@@ -54,6 +66,7 @@ class Gemm {
   const tilepost_plan_t plan_;
   std::vector<cuda::GemmArguments> arguments_;  // per set
   std::vector<cuda::TensorMaps> maps_;          // per set
+  std::vector<OwnTables> tables_;               // per set, TILEPOST_ACCESS_WRITE
 };
 
 }  // namespace tilepost::bench

@@ -46,7 +46,10 @@ PlaceTable::PlaceTable(const std::vector<int32_t>& rows, int tile_n, int length)
 PlaceTable kernel_place(const RunMap& run) {
   const tilepost_map_t& map = run.map();
   const bool panel = map.layout == TILEPOST_PANEL;
-  const bool in_order = panel && run.row_map.empty() && map.division != TILEPOST_DIVISION_SHARES;
+  // A kernel that stores by owner counts rows within the owner's share.
+  const bool by_owner = run.access() == TILEPOST_ACCESS_WRITE;
+  const bool in_order =
+      by_owner || (panel && run.row_map.empty() && map.division != TILEPOST_DIVISION_SHARES);
   if (in_order) return {};
   return {stored_rows(run), map.tile_n, panel ? static_cast<int>(map.n) : map.tile_n};
 }

@@ -7,7 +7,9 @@
 namespace tilepost::cuda {
 namespace {
 
-constexpr size_t kTableAlignment = 16;  // a tile is read in one load
+// A tile is read in one load, and a tensor map by TMA: 64 bytes (CUDA driver API, CUtensorMap), of
+// which it has 128.
+constexpr size_t kTableAlignment = 128;
 
 size_t aligned(size_t bytes) {
   return (bytes + kTableAlignment - 1) / kTableAlignment * kTableAlignment;
@@ -25,22 +27,27 @@ size_t most_table_bytes(const tilepost_plan_t& plan, bool needs_rows) {
   const int64_t groups = std::min<int64_t>(plan.map.num_groups, rows);
   const size_t tiles = (rows + groups * (map.cluster - 1) + map.cluster) * tiles_n(map);
   const size_t entries = aligned(rows * tiles_n(map) * sizeof(int32_t));
-  size_t bytes = tiles * sizeof(tilepost_tile_t) + entries;
+  size_t bytes = aligned(tiles * sizeof(tilepost_tile_t)) + entries;
   if (needs_rows) bytes += entries;
   if (plan.routing == TILEPOST_ROUTING_ROWS) bytes += aligned(map.m * sizeof(int32_t));
+  if (plan.access == TILEPOST_ACCESS_WRITE)
+    bytes += aligned(groups * sizeof(uint32_t)) + aligned(plan.ranks * sizeof(CUtensorMap)) +
+             2 * aligned(plan.ranks * sizeof(void*));
   return bytes;
 }
 
-// Puts tables one after the other into the staging memory, and says where they will be.
+// Puts tables one after the other into the staging memory, and says where they will be. Beyond its
+// `most` bytes it only counts.
 class Packer {
  public:
-  Packer(void* staging, void* device)
-      : staging_(static_cast<char*>(staging)), device_(static_cast<char*>(device)) {}
+  Packer(void* staging, void* device, size_t most)
+      : staging_(static_cast<char*>(staging)), device_(static_cast<char*>(device)), most_(most) {}
 
   template <class T>
   const T* add(const std::vector<T>& table) {
     if (table.empty()) return nullptr;
-    std::memcpy(staging_ + bytes_, table.data(), table.size() * sizeof(T));
+    if (bytes_ + table.size() * sizeof(T) <= most_)
+      std::memcpy(staging_ + bytes_, table.data(), table.size() * sizeof(T));
     const auto* place = reinterpret_cast<const T*>(device_ + bytes_);
     bytes_ += aligned(table.size() * sizeof(T));
     return place;
@@ -50,6 +57,7 @@ class Packer {
  private:
   char* staging_;
   char* device_;
+  size_t most_;
   size_t bytes_ = 0;
 };
 
@@ -65,8 +73,10 @@ bool DeviceMaps::needs_rows() const {
 
 // Only a valid map may be built at all: a program that was tampered with must not make the tables
 // run out of bounds.
-tilepost_result_t DeviceMaps::create(const char* program, const tilepost_plan_t& plan, int rank) {
+tilepost_result_t DeviceMaps::create(const char* program, const tilepost_plan_t& plan, int rank,
+                                     const PeerPlaces& places) {
   plan_ = &plan;
+  places_ = &places;
   rank_ = rank;
   if (!cuts_are_valid(plan.map))
     return fail(TILEPOST_INVALID_ARGUMENT,
@@ -156,19 +166,21 @@ tilepost_result_t DeviceMaps::upload(DeviceMap& map) {
   const RunMap& run = *map.run;
   std::vector<int32_t> rows;
   if (needs_rows()) rows = destination_rows(run.tiles);
-  const size_t bytes = run.tiles.tiles.size() * sizeof(tilepost_tile_t) +
-                       aligned(run.tiles.positions.size() * sizeof(int32_t)) +
-                       aligned(rows.size() * sizeof(int32_t)) +
-                       aligned(run.row_map.size() * sizeof(int32_t));
-  if (bytes > table_bytes_)
-    return fail(TILEPOST_INTERNAL_ERROR,
-                "the tables of a run with %" PRId64 " rows have %zu bytes, more than %zu", run.rows,
-                bytes, table_bytes_);
-  Packer packer(staging_.get(), map.memory.get());
+  PeerTables peers;
+  TILEPOST_TRY(make_peer_tables(*plan_, run, *places_, peers));
+  Packer packer(staging_.get(), map.memory.get(), table_bytes_);
   map.tiles = packer.add(run.tiles.tiles);
   map.positions = packer.add(run.tiles.positions);
   map.rows = packer.add(rows);
   map.row_map = packer.add(run.row_map);
+  map.targets = run.access() == TILEPOST_ACCESS_WRITE ? packer.add(run.targets) : nullptr;
+  map.out_maps = packer.add(peers.out_maps);
+  map.peer_counters = packer.add(peers.counters);
+  map.peer_out = packer.add(peers.out);
+  if (packer.bytes() > table_bytes_)
+    return fail(TILEPOST_INTERNAL_ERROR,
+                "the tables of a run with %" PRId64 " rows have %zu bytes, more than %zu", run.rows,
+                packer.bytes(), table_bytes_);
   if (packer.bytes() == 0) return TILEPOST_OK;
   TILEPOST_CUDA(cudaMemcpyAsync(map.memory.get(), staging_.get(), packer.bytes(),
                                 cudaMemcpyHostToDevice, stream_.get()));

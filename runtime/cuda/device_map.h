@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "runtime/cuda/peer_tables.h"
 #include "runtime/cuda/resources.h"
 #include "runtime/cuda/tracker.h"
 #include "runtime/map/run_map.h"
@@ -19,9 +20,14 @@ struct DeviceMap {
   const int32_t* positions = nullptr;  // null where the map has none
   const int32_t* rows = nullptr;       // destination rows by tile: who reads slots needs them
   const int32_t* row_map = nullptr;    // routing rows
-  size_t index = 0;                    // among the operation's maps
-  bool kept = false;                   // graphs hold its tables, or the caller does
-  bool warm = false;                   // its steps have been run once
+  // TILEPOST_ACCESS_WRITE; null otherwise. Targets for runs that overlap; the rest by owner.
+  const uint32_t* targets = nullptr;  // RunMap::targets
+  const CUtensorMap* out_maps = nullptr;
+  uint32_t* const* peer_counters = nullptr;
+  void* const* peer_out = nullptr;
+  size_t index = 0;   // among the operation's maps
+  bool kept = false;  // graphs hold its tables, or the caller does
+  bool warm = false;  // its steps have been run once
   uint64_t last_use = 0;
 };
 
@@ -34,8 +40,10 @@ class DeviceMaps {
   static constexpr size_t kMostKept = kMost - RunTracker::kMaxInFlight - 2;  // by captures
 
   // Checks that the plan's own map is the one that the generator verified, and, unless the plan is
-  // routed, uploads it.
-  tilepost_result_t create(const char* program, const tilepost_plan_t& plan, int rank);
+  // routed, uploads it. `places` outlives the maps; `send` may still be filled in before runs in
+  // sequence.
+  tilepost_result_t create(const char* program, const tilepost_plan_t& plan, int rank,
+                           const PeerPlaces& places);
 
   // The map of a run with m rows; not for routed plans. While a stream is captured nothing may be
   // made, so then a new m is refused; and a captured map is kept for good.
@@ -61,6 +69,7 @@ class DeviceMaps {
   bool needs_rows() const;
 
   const tilepost_plan_t* plan_ = nullptr;
+  const PeerPlaces* places_ = nullptr;
   int rank_ = 0;
   Stream stream_;
   PinnedMemory staging_;

@@ -1,6 +1,7 @@
 #include "runtime/cuda/environment.h"
 
 #include <cstdlib>
+#include <cstring>
 
 namespace tilepost::cuda {
 namespace {
@@ -26,6 +27,10 @@ constexpr Variable kOverrides[] = {
     {"CUDA_LAUNCH_BLOCKING", "runs one kernel at a time, so that nothing overlaps"},
 };
 
+bool is_of_nccl(const Variable& variable) {
+  return std::strncmp(variable.name, "NCCL_", 5) == 0;
+}
+
 }  // namespace
 
 std::string environment_warnings(const tilepost_plan_t& plan) {
@@ -34,6 +39,8 @@ std::string environment_warnings(const tilepost_plan_t& plan) {
   for (const Variable& variable : kOverrides) {
     const char* value = std::getenv(variable.name);
     if (value == nullptr || *value == '\0') continue;
+    // NCCL takes no part in runs that overlap where ranks touch each other's memory.
+    if (plan.access != TILEPOST_ACCESS_MESSAGES && is_of_nccl(variable)) continue;
     text += std::string(variable.name) + "=" + value + " overrides the plan (" +
             std::to_string(plan.comm_ctas) + " communication CTAs, cluster size 1): it " +
             variable.effect + "\n";

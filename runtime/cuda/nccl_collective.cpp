@@ -12,8 +12,9 @@ void* at(void* base, int64_t element, tilepost_dtype_t type) {
 }
 
 // A short share: what is received for the rest of a full one belongs to nobody.
-bool lands_apart(const Step& step) {
-  return step.kind == StepKind::reduce_scatter && step.keep < step.count;
+bool lands_apart(const Buffers& buffers, const Step& step) {
+  return buffers.landing != nullptr && step.kind == StepKind::reduce_scatter &&
+         step.keep < step.count;
 }
 
 // The own rows and then everybody's, to the same place: NCCL copies the own ones too.
@@ -36,9 +37,10 @@ ncclDataType_t nccl_type(tilepost_dtype_t type) {
   return ncclUint8;
 }
 
-tilepost_result_t NcclCollective::communicate(const Buffers& buffers, std::span<const Step> steps,
-                                              int lane, cudaStream_t stream) {
-  if (gathers_at_once(steps)) return gather_at_once(buffers, steps[1], lane, stream);
+tilepost_result_t NcclCollective::communicate(const Buffers& buffers, const GroupRun& run,
+                                              cudaStream_t stream) {
+  const std::span<const Step> steps = run.steps;
+  if (gathers_at_once(steps)) return gather_at_once(buffers, steps[1], run.lane, stream);
   std::ptrdiff_t calls = 0;
   for (const Step& step : steps) {
     if (step.kind == StepKind::own_rows)
@@ -51,9 +53,9 @@ tilepost_result_t NcclCollective::communicate(const Buffers& buffers, std::span<
     for (const Step& step : steps) TILEPOST_TRY(issue(buffers, step, comm, stream));
     return TILEPOST_OK;
   };
-  TILEPOST_TRY(lanes_[lane]->issue(calls > 1, issue_all));
+  TILEPOST_TRY(lanes_[run.lane]->issue(calls > 1, issue_all));
   for (const Step& step : steps)
-    if (lands_apart(step)) TILEPOST_TRY(copy_landed(buffers, step, stream));
+    if (lands_apart(buffers, step)) TILEPOST_TRY(copy_landed(buffers, step, stream));
   return TILEPOST_OK;
 }
 
@@ -95,11 +97,11 @@ tilepost_result_t NcclCollective::issue(const Buffers& buffers, const Step& step
       break;
     case StepKind::all_reduce:
       TILEPOST_NCCL(ncclAllReduce(at(buffers.send, step.from, type),
-                                  at(buffers.send, step.to, type), count, nccl_type(type), ncclSum,
-                                  comm, stream));
+                                  at(buffers.reduced, step.to, type), count, nccl_type(type),
+                                  ncclSum, comm, stream));
       break;
     case StepKind::reduce_scatter: {
-      void* to = lands_apart(step) ? buffers.landing : at(buffers.out, step.to, type);
+      void* to = lands_apart(buffers, step) ? buffers.landing : at(buffers.out, step.to, type);
       TILEPOST_NCCL(ncclReduceScatter(at(buffers.send, step.from, type), to, count, nccl_type(type),
                                       ncclSum, comm, stream));
       break;
@@ -125,6 +127,16 @@ tilepost_result_t NcclCollective::issue(const Buffers& buffers, const Step& step
       TILEPOST_NCCL(ncclRecv(at(buffers.gathered, step.to, input), count, nccl_type(input),
                              step.peer, comm, stream));
       break;
+    case StepKind::announce:
+    case StepKind::pull_part:
+    case StepKind::pull:
+    case StepKind::pull_rows:
+    case StepKind::sum:
+    case StepKind::announce_sums:
+    case StepKind::pull_sums:
+    case StepKind::own_part:
+    case StepKind::landed_part:
+      return fail(TILEPOST_INTERNAL_ERROR, "step %d is not a message", static_cast<int>(step.kind));
   }
   return TILEPOST_OK;
 }

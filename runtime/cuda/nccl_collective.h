@@ -10,13 +10,17 @@ namespace tilepost::cuda {
 // How NCCL is told about elements; e4m3 is only ever moved, so as bytes.
 ncclDataType_t nccl_type(tilepost_dtype_t type);
 
+// A plan's communicators, one per lane, with an equal part of its CTAs each. Collective.
+tilepost_result_t make_lanes(CudaComm& comm, const tilepost_plan_t& plan,
+                             std::vector<std::shared_ptr<ChildComm>>& lanes);
+
 class NcclCollective final : public Transport {
  public:
   // One communicator per lane.
   NcclCollective(std::vector<std::shared_ptr<ChildComm>> lanes, const tilepost_plan_t& plan)
       : lanes_(std::move(lanes)), plan_(plan) {}
 
-  tilepost_result_t communicate(const Buffers& buffers, std::span<const Step> steps, int lane,
+  tilepost_result_t communicate(const Buffers& buffers, const GroupRun& run,
                                 cudaStream_t stream) override;
   tilepost_result_t exchange(const int64_t* from, int64_t* to, size_t count,
                              cudaStream_t stream) override;

@@ -15,7 +15,14 @@ CudaOp::~CudaOp() {
   guard.enter(device_.ordinal);
   if (state_.tracker.last_end() != nullptr || state_.captured) synchronize();
   watchdog_.stop();
-  if (!state_.failure.is_set() || CounterAccess::drain(comm_stream_.get())) return;
+  const bool stuck = state_.failure.is_set() && !CounterAccess::drain(comm_stream_.get());
+  if (state_.transports.overlapping) {
+    state_.transports.overlapping->close(!made_ || state_.failure.is_set());
+    if (stuck) state_.transports.overlapping->leak();
+    // What it has mapped of other processes belongs to this device.
+    state_.transports.overlapping.reset();
+  }
+  if (!stuck) return;
   // Freeing device memory waits for the device, and this one has not come back.
   state_.counters.leak();
   state_.record_memory.leak();

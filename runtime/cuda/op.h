@@ -5,6 +5,7 @@
 // comes before it), op_route.cpp sets routes, op.cpp has the rest.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <span>
 #include <string>
@@ -55,6 +56,8 @@ class CudaOp final : public tilepost_op {
     const tilepost_run_operands_t* operands;
     tilepost_epilogue_t epilogue;
     Buffers buffers;
+    GemmArguments gemm;  // of a rank that has rows
+    bool begun;          // other ranks take it that this run comes
 
     const RunMap& plan() const { return *map->run; }
     bool overlaps() const { return plan().overlaps; }
@@ -68,6 +71,9 @@ class CudaOp final : public tilepost_op {
   tilepost_result_t load_kernels();
   tilepost_result_t warm_up();
   tilepost_result_t warm_up_with(void* scratch);
+  tilepost_result_t warm_up_groups(void* scratch);
+  tilepost_result_t warm_up_shared(void* scratch);
+  int64_t scratch_bytes() const;
   tilepost_result_t warm_up_exchange();
   tilepost_result_t finish_warm_up();
   tilepost_result_t finish_in_time(const std::string& what);
@@ -90,15 +96,21 @@ class CudaOp final : public tilepost_op {
   tilepost_result_t wait_for_room();
   tilepost_result_t follow_last_run(cudaStream_t stream);
   tilepost_result_t warm_up_map(const Run& run, DeviceMap& map);
-  tilepost_result_t start(const Run& run);
+  tilepost_result_t start(Run& run);
+  tilepost_result_t begin_sharing(Run& run);
   tilepost_result_t finish(const Run& run);
-  tilepost_result_t find_arguments(const Run& run, GemmArguments& arguments);
+  tilepost_result_t find_arguments(Run& run);
+  void find_view(const Run& run, tilepost_view_t& view);
   tilepost_result_t launch(const Run& run);
-  Buffers buffers_of(const tilepost_run_operands_t& operands) const;
+  Buffers buffers_of(const tilepost_run_operands_t& operands, bool overlaps) const;
+  void* received_of(const tilepost_run_operands_t& operands, bool overlaps) const;
+  void* kernel_output(const tilepost_run_operands_t& operands, bool overlaps) const;
+  void* gathered_of(const tilepost_run_operands_t& operands, bool overlaps) const;
 
   // What comes after the GEMM, or before it.
   tilepost_result_t communicate(const Run& run);
   tilepost_result_t communicate_group(const Run& run, int group);
+  tilepost_result_t hand_out_gathered(const Run& run);
   tilepost_result_t fork_lanes(const Run& run);
   tilepost_result_t join_lanes(const Run& run);
   tilepost_result_t join(const Run& run);
@@ -119,10 +131,33 @@ class CudaOp final : public tilepost_op {
 
   // Lanes of a run that overlaps.
   int num_lanes() const { return 1 + static_cast<int>(more_lanes_.size()); }
-  int lane_of(const Run& run, int group) const { return run.overlaps() ? group % num_lanes() : 0; }
+  // The lane of a group. Where memory is shared, lanes are the transport's own.
+  int lane_of(const Run& run, int group) const {
+    if (!run.overlaps() || gathers()) return 0;
+    return group % (shared() != nullptr ? std::max(1, plan_->comm_lanes) : num_lanes());
+  }
+  // Whether the other ranks are told that a run has ended when its output is there already: the
+  // caller's stream need not wait for that. All that is captured has to come back to it.
+  bool ends_apart(const Run& run) const { return run.bank == kEager && !arrives(run); }
   // Whether the GEMM starts while its input is still arriving.
   bool arrives(const Run& run) const { return gathers() && run.overlaps(); }
   bool gathers() const { return plan_->pattern == TILEPOST_ALL_GATHER_GEMM; }
+  bool reads() const { return plan_->access == TILEPOST_ACCESS_READ; }
+  bool writes() const { return plan_->access == TILEPOST_ACCESS_WRITE; }
+  // The memory of runs that overlap which other ranks touch; null where none do.
+  const SharedMemory* shared() const {
+    return state_.transports.overlapping ? state_.transports.overlapping->shared() : nullptr;
+  }
+  // The memory of runs that overlap which NCCL was asked to know as a window; null where none is.
+  const WindowMemory* windows() const {
+    return state_.transports.overlapping ? state_.transports.overlapping->windows() : nullptr;
+  }
+  // Whether a run uses the memory that ranks share. Others then wait for its end: the same on all
+  // ranks.
+  bool shares(bool overlaps) const {
+    return shared() != nullptr &&
+           (overlaps || (reads() && (gathers() || stores_apart(*plan_, false))));
+  }
   bool unpermutes() const { return plan_->consumer == TILEPOST_CONSUMER_UNPERMUTE; }
 
   const tilepost_program_t& program_;
@@ -130,14 +165,17 @@ class CudaOp final : public tilepost_op {
   const tilepost_plan_t* plan_ = nullptr;
   DeviceInfo device_;
   Driver driver_;
+  PeerPlaces places_;
   DeviceMaps maps_;
   int64_t rows_routed_ = -1;  // of the route set last; -1 before the first one
   Arrivals arrivals_;
   int64_t device_bytes_ = 0;
-  RunSizes sizes_;          // what the buffers have, in elements; landing: of a lane
-  DeviceMemory send_;       // where the kernel stores, unless into out
-  DeviceMemory received_;   // what steps receive, where a consumer comes before out
-  DeviceMemory gathered_;   // all_gather_gemm: all rows of A, for runs that bring no memory for it
+  RunSizes sizes_;  // what the buffers have, in elements; landing: of a lane
+  DeviceMemory
+      send_;  // where the kernel stores, unless into out, a window, or memory that is shared
+  DeviceMemory received_;   // what steps receive, where a consumer comes before out; no window
+  DeviceMemory gathered_;   // all_gather_gemm: all rows of A, for runs that bring no memory for it,
+                            // where none is shared or a window
   DeviceMemory landing_;    // by lane
   DeviceMemory exchanged_;  // routed: numbers that ranks tell each other: own, then all
   PinnedMemory exchange_staging_;
@@ -149,6 +187,7 @@ class CudaOp final : public tilepost_op {
   Event captured_fork_, captured_end_;  // events that were captured cannot be queried any more
   RunState state_;
   Watchdog watchdog_;
+  bool made_ = false;  // create() has come to its end
   std::string warnings_;
   unsigned long long last_stream_ = 0;     // cudaStreamGetId of the last eager run's
   std::array<const void*, 32> checked_{};  // pointers that have passed check_pointer

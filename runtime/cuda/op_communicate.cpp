@@ -6,6 +6,7 @@
 #include "runtime/cuda/op.h"
 #include "runtime/cuda/unpermute.h"
 #include "runtime/cuda/waiter.h"
+#include "tilepost/dtype.h"
 
 namespace tilepost::cuda {
 namespace {
@@ -21,28 +22,41 @@ tilepost_result_t CudaOp::communicate(const Run& run) {
   for (int g = 0; g < run.plan().num_groups(); ++g)
     TILEPOST_TRY(communicate_group(on_lane(run, lane_of(run, g)), g));
   if (run.overlaps()) TILEPOST_TRY(join_lanes(run));
+  if (run.begun) TILEPOST_TRY(state_.transports.overlapping->rejoin(run.comm));
+  TILEPOST_TRY(hand_out_gathered(run));
   return normalises(*plan_) ? normalise(run) : TILEPOST_OK;
 }
 
 tilepost_result_t CudaOp::communicate_group(const Run& run, int group) {
-  if (run.overlaps() && !gathers()) TILEPOST_TRY(wait_for_group(run, group));
+  Transport& transport = state_.transports.of(run.overlaps());
+  if (run.overlaps() && !gathers() && !transport.waits_for_tiles())
+    TILEPOST_TRY(wait_for_group(run, group));
   // The own rows, group 0, were there before the run began: start().
   if (!arrives(run) || group > 0)
-    TILEPOST_TRY(
-        state_.transports.of(run.overlaps())
-            .communicate(run.buffers, run.plan().steps[group], lane_of(run, group), run.comm));
+    TILEPOST_TRY(transport.communicate(
+        run.buffers, {run.plan().steps[group], group, lane_of(run, group)}, run.comm));
   if (arrives(run)) TILEPOST_TRY(post_arrival(run, group));
   return unpermutes() ? unpermute(run, group) : TILEPOST_OK;
 }
 
 CudaOp::Run CudaOp::on_lane(const Run& run, int lane) const {
   Run mine = run;
-  if (lane == 0) return mine;
+  if (lane == 0 || shared() != nullptr) return mine;
   mine.comm = more_lanes_[lane - 1].get();
-  if (landing_)
+  if (run.buffers.landing != nullptr)
     mine.buffers.landing = static_cast<char*>(landing_.get()) +
                            lane * sizes_.landing * static_cast<int64_t>(sizeof(uint16_t));
   return mine;
+}
+
+// The rows were gathered in memory that ranks share, or in a window, and the caller wants them.
+tilepost_result_t CudaOp::hand_out_gathered(const Run& run) {
+  void* to = run.operands->gathered;
+  if (!arrives(run) || to == nullptr || to == run.buffers.gathered) return TILEPOST_OK;
+  const int64_t bytes = run.plan().map().m * plan_->k * element_bytes(plan_->input);
+  TILEPOST_CUDA(cudaMemcpyAsync(to, run.buffers.gathered, static_cast<size_t>(bytes),
+                                cudaMemcpyDeviceToDevice, run.comm));
+  return TILEPOST_OK;
 }
 
 tilepost_result_t CudaOp::fork_lanes(const Run& run) {
@@ -64,6 +78,7 @@ tilepost_result_t CudaOp::join_lanes(const Run& run) {
 // The run ends with what ends last: its last collective, or the GEMM whose input that brings.
 tilepost_result_t CudaOp::join(const Run& run) {
   cudaStream_t last = run.comm;
+  if (run.begun && !ends_apart(run)) TILEPOST_TRY(state_.transports.overlapping->end(run.comm));
   if (arrives(run)) {
     const Event& end = lane_ends_[run.bank * num_lanes()];
     TILEPOST_CUDA(cudaEventRecord(end.get(), run.comm));
@@ -73,7 +88,7 @@ tilepost_result_t CudaOp::join(const Run& run) {
   if (run.bank == kCaptured) TILEPOST_CUDA(launch_replay_end(state_.record(), last));
   TILEPOST_CUDA(cudaEventRecord(run.end, last));
   if (last != run.user) TILEPOST_CUDA(cudaStreamWaitEvent(run.user, run.end, 0));
-  return TILEPOST_OK;
+  return run.begun && ends_apart(run) ? state_.transports.overlapping->end(run.comm) : TILEPOST_OK;
 }
 
 tilepost_result_t CudaOp::wait_for_group(const Run& run, int group) {
@@ -174,7 +189,7 @@ tilepost_result_t CudaOp::unpermute_slabs(const Run& run, int group) {
 tilepost_result_t CudaOp::normalise(const Run& run) {
   const tilepost_map_t& map = run.plan().map();
   NormArguments norm{};
-  norm.x = receives_apart(*plan_) ? run.buffers.out : run.buffers.send;
+  norm.x = receives_apart(*plan_, run.overlaps()) ? run.buffers.out : run.buffers.send;
   norm.slot_rows = run.map->rows;
   norm.height = share_rows(map);
   norm.tile_m = map.tile_m;

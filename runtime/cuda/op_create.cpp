@@ -9,6 +9,7 @@
 #include "runtime/cuda/select.h"
 #include "runtime/cuda/unpermute.h"
 #include "runtime/cuda/waiter.h"
+#include "runtime/cuda/window_memory.h"
 #include "tilepost/dtype.h"
 
 namespace tilepost::cuda {
@@ -23,16 +24,19 @@ tilepost_result_t CudaOp::create(CudaComm& comm) {
   TILEPOST_TRY(select_plan(program_, device_, plan_));
   TILEPOST_TRY(check_plan(program_, *plan_, device_, comm.world()));
   TILEPOST_TRY(check_environment(*plan_));
-  TILEPOST_TRY(make_transports(comm, *plan_, state_.transports));
+  TILEPOST_TRY(make_transports(comm, *plan_, options_.deadline_seconds, state_.transports));
   warnings_ = plan_warnings(*plan_, device_) + environment_warnings(*plan_);
+  if (windows() != nullptr) warnings_ += windows()->warnings();
   TILEPOST_TRY(load_driver(driver_));
   TILEPOST_TRY(make_streams());
-  TILEPOST_TRY(maps_.create(program_.name, *plan_, comm.rank()));
   TILEPOST_TRY(allocate(comm));
+  places_ = {&driver_, shared(), state_.bank(kEager), nullptr};
+  TILEPOST_TRY(maps_.create(program_.name, *plan_, comm.rank(), places_));
   TILEPOST_TRY(allocate_buffers());
   TILEPOST_TRY(load_kernels());
   TILEPOST_TRY(warm_up());
   watchdog_.start(state_);
+  made_ = true;
   return TILEPOST_OK;
 }
 
@@ -52,17 +56,24 @@ tilepost_result_t CudaOp::allocate(const CudaComm& comm) {
   TILEPOST_CUDA(cudaMemsetAsync(state_.counters.get(), 0, counter_bytes, comm_stream_.get()));
   device_bytes_ += static_cast<int64_t>(counter_bytes);
   TILEPOST_TRY(make_pinned_memory(state_.record_memory, record_bytes(state_.most_groups)));
+  if (state_.transports.overlapping)
+    state_.transports.overlapping->report_to(state_.record(), options_.deadline_seconds);
   return state_.access.create(state_.most_groups);
 }
 
 // For the largest run: no later one allocates.
 tilepost_result_t CudaOp::allocate_buffers() {
-  const bool one_size = plan_->any_m == 0 && !is_routed(*plan_);
+  const bool one_size = plan_->any_m == 0 && !is_routed(*plan_) && windows() == nullptr;
   sizes_ = one_size ? maps_.planned()->run->sizes : most_sizes(*plan_);
-  if (stores_apart(*plan_)) TILEPOST_TRY(add_buffer(send_, sizes_.send * kOutputBytes));
-  TILEPOST_TRY(add_buffer(received_, sizes_.receive * kOutputBytes));
+  if (shared() != nullptr) device_bytes_ += shared()->layout().bytes;
+  if (windows() != nullptr) device_bytes_ += windows()->layout().bytes;
+  if (writes() || (stores_apart(*plan_) && !reads() && windows() == nullptr))
+    TILEPOST_TRY(add_buffer(send_, sizes_.send * kOutputBytes));
+  places_.send = send_.get();
+  if (!receives_in_windows(*plan_))
+    TILEPOST_TRY(add_buffer(received_, sizes_.receive * kOutputBytes));
   TILEPOST_TRY(add_buffer(landing_, num_lanes() * sizes_.landing * kOutputBytes));
-  if (gathers())
+  if (gathers() && shared() == nullptr && windows() == nullptr)
     TILEPOST_TRY(add_buffer(gathered_, plan_->map.m * plan_->k * element_bytes(plan_->input)));
   if (!is_routed(*plan_)) return TILEPOST_OK;
   const size_t numbers =
@@ -85,7 +96,7 @@ tilepost_result_t CudaOp::make_streams() {
   // SM. It takes none from the GEMM, which keeps its SMs until it ends.
   TILEPOST_TRY(make_stream(comm_stream_, true));
   // Input arrives in order: a tile whose rows come with two groups waits for the later one only.
-  if (state_.transports.overlapping && !gathers())
+  if (state_.transports.overlapping && !gathers() && shared() == nullptr)
     more_lanes_.resize(std::max(1, plan_->comm_lanes) - 1);
   for (Stream& lane : more_lanes_) TILEPOST_TRY(make_stream(lane, true));
   lane_ends_.resize(static_cast<size_t>(kBanks) * num_lanes());

@@ -10,10 +10,17 @@
 // to do it, before it starts.
 //   user stream:  [counters = 0]  begin  copy own rows  fork  GEMM            wait(lane end)  end
 //   comm stream:                         wait(fork)  { collective, post group }*    lane end
+// Where ranks share memory, a run begins when all ranks have ended the one before, and says when it
+// has ended: first on the user's stream, before anything is stored, and last on the communication
+// stream (shared_words.h). The lanes then fork behind the beginning.
 #include <thread>
 
+#include <limits>
+
 #include "runtime/cuda/op.h"
+#include "runtime/cuda/shared_memory.h"
 #include "runtime/cuda/waiter.h"
+#include "runtime/cuda/window_memory.h"
 
 namespace tilepost::cuda {
 namespace {
@@ -40,7 +47,7 @@ tilepost_result_t CudaOp::run(const tilepost_run_operands_t& operands, CUstream_
   run.user = stream;
   run.comm = run.overlaps() ? comm_stream_.get() : stream;
   run.operands = &operands;
-  run.buffers = buffers_of(operands);
+  run.buffers = buffers_of(operands, run.overlaps());
   run.epilogue = epilogue.for_kernel();
   run.epilogue.out = run.buffers.send;
   return capturing ? run_captured(run) : run_eager(run, *map);
@@ -53,15 +60,39 @@ tilepost_result_t CudaOp::find_map(const tilepost_run_operands_t& operands, bool
   return maps_.find(m, capturing, map);
 }
 
-Buffers CudaOp::buffers_of(const tilepost_run_operands_t& operands) const {
+Buffers CudaOp::buffers_of(const tilepost_run_operands_t& operands, bool overlaps) const {
   Buffers buffers{};
-  buffers.send = stores_apart(*plan_) ? send_.get() : operands.out;
-  buffers.out = receives_apart(*plan_) ? received_.get() : operands.out;
+  buffers.send = kernel_output(operands, overlaps);
+  buffers.out = received_of(operands, overlaps);
   buffers.a = operands.a;
-  if (gathers())
-    buffers.gathered = operands.gathered != nullptr ? operands.gathered : gathered_.get();
-  buffers.landing = landing_.get();
+  if (gathers()) buffers.gathered = gathered_of(operands, overlaps);
+  if (!receives_in_windows(*plan_, overlaps)) buffers.landing = landing_.get();
+  buffers.reduced = stores_apart(*plan_, overlaps) ? buffers.send : operands.out;
+  if (copies_out(*plan_, overlaps)) buffers.result = operands.out;
   return buffers;
+}
+
+void* CudaOp::received_of(const tilepost_run_operands_t& operands, bool overlaps) const {
+  if (!receives_apart(*plan_, overlaps)) return operands.out;
+  return receives_in_windows(*plan_) ? windows()->received() : received_.get();
+}
+
+// A kernel that stores by owner gets tables of places, which know this operation's memory only;
+// where it stores into its own slots, that is to have something for its own tensor map.
+void* CudaOp::kernel_output(const tilepost_run_operands_t& operands, bool overlaps) const {
+  if (writes() && overlaps) return shared()->own(shared()->layout().slots);
+  if (writes()) return send_.get();
+  if (!stores_apart(*plan_, overlaps)) return operands.out;
+  if (windows() != nullptr) return windows()->send();
+  return shared() != nullptr ? shared()->own(shared()->layout().send) : send_.get();
+}
+
+void* CudaOp::gathered_of(const tilepost_run_operands_t& operands, bool overlaps) const {
+  if (overlaps || operands.gathered == nullptr) {
+    if (shared() != nullptr) return shared()->own(shared()->layout().gathered);
+    if (windows() != nullptr) return windows()->gathered();
+  }
+  return operands.gathered != nullptr ? operands.gathered : gathered_.get();
 }
 
 tilepost_result_t CudaOp::run_eager(Run& run, DeviceMap& map) {
@@ -71,11 +102,12 @@ tilepost_result_t CudaOp::run_eager(Run& run, DeviceMap& map) {
   run.facts = &state_.ledger.next(run.plan());
   run.end = state_.tracker.end_event();
   run.begin = state_.tracker.begin_event();
-  run.fork = arrives(run) ? fork_.get() : run.begin;
+  run.fork = arrives(run) || shares(run.overlaps()) ? fork_.get() : run.begin;
   TILEPOST_CUDA(cudaEventRecord(run.begin, run.user));
   if (const tilepost_result_t result = warm_up_map(run, map); result != TILEPOST_OK)
     return give_up(run, result);
-  TILEPOST_TRY(start(run));
+  if (const tilepost_result_t result = start(run); result != TILEPOST_OK)
+    return run.begun ? give_up(run, result) : result;
   // From here on the counters will grow, or other ranks wait, so the run counts whatever happens.
   state_.ledger.commit();
   if (const tilepost_result_t result = finish(run); result != TILEPOST_OK)
@@ -134,13 +166,22 @@ tilepost_result_t CudaOp::follow_last_run(cudaStream_t stream) {
 }
 
 // All that can fail without consequences, and the GEMM, unless what it reads comes first.
-tilepost_result_t CudaOp::start(const Run& run) {
+tilepost_result_t CudaOp::start(Run& run) {
+  TILEPOST_TRY(find_arguments(run));
+  if (shares(run.overlaps())) TILEPOST_TRY(begin_sharing(run));
   if (arrives(run))
-    TILEPOST_TRY(state_.transports.of(true).communicate(run.buffers, run.plan().steps[0],
-                                                        lane_of(run, 0), run.user));
+    TILEPOST_TRY(state_.transports.of(true).communicate(
+        run.buffers, {run.plan().steps[0], 0, lane_of(run, 0)}, run.user));
   if (run.fork != run.begin) TILEPOST_CUDA(cudaEventRecord(run.fork, run.user));
   if (run.overlaps()) TILEPOST_TRY(fork_lanes(run));
   return gathers() && !run.overlaps() ? TILEPOST_OK : launch(run);
+}
+
+tilepost_result_t CudaOp::begin_sharing(Run& run) {
+  const int groups = run.map->targets != nullptr ? run.plan().num_groups() : 0;
+  TILEPOST_TRY(state_.transports.overlapping->begin(run.map->targets, groups, run.user));
+  run.begun = true;
+  return TILEPOST_OK;
 }
 
 tilepost_result_t CudaOp::finish(const Run& run) {
@@ -149,28 +190,27 @@ tilepost_result_t CudaOp::finish(const Run& run) {
   return join(run);
 }
 
-tilepost_result_t CudaOp::find_arguments(const Run& run, GemmArguments& arguments) {
+// A route may leave this rank without rows, and then without a kernel.
+tilepost_result_t CudaOp::find_arguments(Run& run) {
   const RunMap& plan = run.plan();
+  if (plan.tiles.tiles.empty()) return TILEPOST_OK;
+  GemmArguments& arguments = run.gemm;
   arguments.ctas = plan.gemm_ctas;
   arguments.shape = plan.shape;
   arguments.a = gathers() ? run.buffers.gathered : run.buffers.a;
   arguments.b = run.operands->b;
   arguments.c = run.buffers.send;
   arguments.epilogue = run.epilogue;
+  find_view(run, arguments.view);
   if (plan_->kernel.launch != TILEPOST_LAUNCH_TMA) return TILEPOST_OK;
   const int64_t c_rows = plan.tiles.send_elements / plan.shape.ldc;
   return tensor_maps_.find({arguments.a, arguments.b, arguments.c, plan.rows, c_rows},
                            arguments.maps);
 }
 
-tilepost_result_t CudaOp::launch(const Run& run) {
+void CudaOp::find_view(const Run& run, tilepost_view_t& view) {
   const RunMap& plan = run.plan();
-  // A route may leave this rank without rows.
-  if (plan.tiles.tiles.empty()) return TILEPOST_OK;
-  GemmArguments arguments{};
-  TILEPOST_TRY(find_arguments(run, arguments));
   const tilepost_map_t& map = plan.map();
-  tilepost_view_t& view = arguments.view;
   view.tiles = run.map->tiles;
   view.positions = run.map->positions;
   view.counters = state_.bank(run.bank);
@@ -182,7 +222,18 @@ tilepost_result_t CudaOp::launch(const Run& run) {
     view.share_tiles = share_tiles(map);
   }
   view.ready = run.facts->ready;
-  return launch_gemm(*plan_, arguments, run.user);
+  if (!writes()) return;
+  // In sequence all tiles have one owner, who is this rank.
+  if (!run.overlaps()) view.share_rows = std::numeric_limits<int32_t>::max();
+  if (run.overlaps()) view.pace = plan_->pace;
+  view.out_maps = run.map->out_maps;
+  view.peer_counters = run.map->peer_counters;
+  view.peer_out = run.map->peer_out;
+}
+
+tilepost_result_t CudaOp::launch(const Run& run) {
+  if (run.plan().tiles.tiles.empty()) return TILEPOST_OK;
+  return launch_gemm(*plan_, run.gemm, run.user);
 }
 
 }  // namespace tilepost::cuda

@@ -1,18 +1,16 @@
 // Running collectives once before a run needs them: NCCL makes its connections, buffers and kernels
 // on first use, by kind and size, and waits for the device then.
 #include <algorithm>
-#include <chrono>
 #include <set>
-#include <thread>
 #include <tuple>
 
 #include "runtime/cuda/op.h"
+#include "runtime/cuda/shared_memory.h"
+#include "runtime/cuda/stream_wait.h"
+#include "tilepost/dtype.h"
 
 namespace tilepost::cuda {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-constexpr std::chrono::microseconds kPoll{100};
 
 // Collectives have the same count on every rank. What two ranks send each other depends on their
 // shares: one may have seen its like before and the other not, so that is always done.
@@ -32,16 +30,32 @@ std::vector<Step> even_exchange(int ranks, int64_t elements) {
   return steps;
 }
 
+// A collective of the kind that runs in sequence make, `count` elements in all.
+std::vector<Step> collective_of(tilepost_pattern_t pattern, int ranks, int64_t count) {
+  const int64_t part = count / ranks;
+  switch (pattern) {
+    case TILEPOST_GEMM:
+      break;
+    case TILEPOST_GEMM_ALL_REDUCE:
+      return {{StepKind::all_reduce, 0, 0, 0, count, 0}};
+    case TILEPOST_GEMM_REDUCE_SCATTER:
+      return {{StepKind::reduce_scatter, 0, 0, 0, part, part}};
+    case TILEPOST_GEMM_ALL_TO_ALL:
+      return even_exchange(ranks, count);
+    case TILEPOST_ALL_GATHER_GEMM:
+      return {{StepKind::all_gather, 0, 0, 0, part, 0}};
+  }
+  return {};
+}
+
 }  // namespace
 
 tilepost_result_t CudaOp::warm_up() {
   if (plan_->pattern == TILEPOST_GEMM) return finish_warm_up();
   // What stands for the caller's out.
   DeviceMemory scratch;
-  const RunMap* plan = maps_.planned()->run.get();
-  const int64_t elements = std::max(sizes_.send, plan != nullptr ? plan->sizes.out : 0);
-  const auto bytes = static_cast<size_t>(elements) * sizeof(uint16_t);
-  if (!gathers() && !(send_ && received_)) {
+  const auto bytes = static_cast<size_t>(scratch_bytes());
+  if (bytes > 0) {
     TILEPOST_TRY(make_device_memory(scratch, bytes));
     TILEPOST_CUDA(cudaMemsetAsync(scratch.get(), 0, bytes, comm_stream_.get()));
   }
@@ -51,7 +65,41 @@ tilepost_result_t CudaOp::warm_up() {
   return result;
 }
 
+// Where memory is shared: what a run in sequence sends and, behind it, what it receives.
+int64_t CudaOp::scratch_bytes() const {
+  if (shared() != nullptr) {
+    if (!has_runs(*plan_, false)) return 0;
+    return gathers() ? plan_->map.m * plan_->k * element_bytes(plan_->input)
+                     : 2 * sizes_.send * element_bytes(plan_->output);
+  }
+  if (gathers() || (send_ && received_)) return 0;
+  const RunMap* plan = maps_.planned()->run.get();
+  return std::max(sizes_.send, plan != nullptr ? plan->sizes.out : 0) * int64_t{sizeof(uint16_t)};
+}
+
 tilepost_result_t CudaOp::warm_up_with(void* scratch) {
+  TILEPOST_TRY(shared() != nullptr ? warm_up_shared(scratch) : warm_up_groups(scratch));
+  maps_.planned()->warm = true;
+  if (is_routed(*plan_)) TILEPOST_TRY(warm_up_exchange());
+  return finish_warm_up();
+}
+
+// Ranks that touch each other's memory go through one round of it; NCCL has only the runs in
+// sequence to make ready for.
+tilepost_result_t CudaOp::warm_up_shared(void* scratch) {
+  TILEPOST_TRY(state_.transports.overlapping->warm_up(comm_stream_.get()));
+  if (scratch == nullptr) return TILEPOST_OK;
+  const int64_t count =
+      gathers() ? plan_->map.m / plan_->ranks * plan_->ranks * plan_->k : sizes_.send;
+  Buffers buffers{};
+  buffers.send = buffers.reduced = buffers.gathered = scratch;
+  if (!gathers())
+    buffers.out = static_cast<char*>(scratch) + sizes_.send * element_bytes(plan_->output);
+  const std::vector<Step> steps = collective_of(plan_->pattern, plan_->ranks, count);
+  return state_.transports.sequence->communicate(buffers, {steps, 0, 0}, comm_stream_.get());
+}
+
+tilepost_result_t CudaOp::warm_up_groups(void* scratch) {
   const RunMap* plan = maps_.planned()->run.get();
   const std::vector<std::vector<Step>> steps =
       plan != nullptr
@@ -59,7 +107,7 @@ tilepost_result_t CudaOp::warm_up_with(void* scratch) {
           : std::vector<std::vector<Step>>(num_lanes(), even_exchange(plan_->ranks, sizes_.send));
   tilepost_run_operands_t operands{};
   operands.out = scratch;
-  Buffers buffers = buffers_of(operands);
+  Buffers buffers = buffers_of(operands, state_.transports.overlapping != nullptr);
   buffers.a = buffers.gathered;
   if (!buffers.out) buffers.out = scratch;
   const RunFacts nothing{1, true, 1, ~uint32_t{0}, 0, {0}, {0}};
@@ -76,16 +124,13 @@ tilepost_result_t CudaOp::warm_up_with(void* scratch) {
     if (is_alike_everywhere(last.kind) && !is_new) continue;
     // The first group's counter has reached nothing already, which tries the waiters out.
     if (state_.transports.overlapping && !gathers()) TILEPOST_TRY(wait_for_group(run, 0));
-    for (const auto& transport : {&state_.transports.overlapping, &state_.transports.sequence})
-      if (*transport)
-        TILEPOST_TRY((*transport)
-                         ->communicate(buffers, steps[g],
-                                       transport == &state_.transports.sequence ? 0 : lane,
-                                       run.comm));
+    for (const auto& transport : {&state_.transports.overlapping, &state_.transports.sequence}) {
+      const GroupRun group{steps[g], static_cast<int>(g),
+                           transport == &state_.transports.sequence ? 0 : lane};
+      if (*transport) TILEPOST_TRY((*transport)->communicate(buffers, group, run.comm));
+    }
   }
-  maps_.planned()->warm = true;
-  if (is_routed(*plan_)) TILEPOST_TRY(warm_up_exchange());
-  return finish_warm_up();
+  return TILEPOST_OK;
 }
 
 tilepost_result_t CudaOp::warm_up_exchange() {
@@ -103,36 +148,27 @@ tilepost_result_t CudaOp::finish_warm_up() {
 
 // Waits for the communication stream within the deadline.
 tilepost_result_t CudaOp::finish_in_time(const std::string& what) {
-  const CaptureModeGuard relaxed;
-  const auto begin = Clock::now();
-  for (;;) {
-    const cudaError_t state = cudaStreamQuery(comm_stream_.get());
-    if (state == cudaSuccess) return TILEPOST_OK;
-    if (state != cudaErrorNotReady) TILEPOST_CUDA(state);
-    cudaGetLastError();
-    const std::chrono::duration<double> elapsed = Clock::now() - begin;
-    if (options_.deadline_seconds > 0 && elapsed.count() > options_.deadline_seconds) {
-      char seconds[32];
-      std::snprintf(seconds, sizeof seconds, "%g", options_.deadline_seconds);
-      state_.abort(TILEPOST_TIMEOUT, "rank " + std::to_string(state_.rank) + ": " + what +
-                                         " after " + seconds +
-                                         " s: a rank did not arrive, or failed in this call");
-      return state_.failure.report();
-    }
-    if (state_.comm_aborted->load()) return check_usable();
-    TILEPOST_TRY(state_.transports.check_async());
-    std::this_thread::sleep_for(kPoll);
-  }
+  const tilepost_result_t result =
+      wait_for_stream(comm_stream_.get(), options_.deadline_seconds, [this] {
+        return state_.comm_aborted->load() ? check_usable() : state_.transports.check_async();
+      });
+  if (result != TILEPOST_TIMEOUT) return result;
+  char seconds[32];
+  std::snprintf(seconds, sizeof seconds, "%g", options_.deadline_seconds);
+  state_.abort(TILEPOST_TIMEOUT, "rank " + std::to_string(state_.rank) + ": " + what + " after " +
+                                     seconds +
+                                     " s: a rank did not arrive, or failed in this call");
+  return state_.failure.report();
 }
 
 // A GEMM that waits for its input would keep NCCL from making what it needs for it, if that waits
 // for the device; so the first run with a number of rows gathers once before. The other patterns'
 // GEMMs end by themselves.
 tilepost_result_t CudaOp::warm_up_map(const Run& run, DeviceMap& map) {
-  if (map.warm || !arrives(run)) return TILEPOST_OK;
+  if (map.warm || !arrives(run) || shared() != nullptr) return TILEPOST_OK;
   for (int g = 0; g < run.plan().num_groups(); ++g)
-    TILEPOST_TRY(state_.transports.of(true).communicate(run.buffers, run.plan().steps[g],
-                                                        lane_of(run, g), run.user));
+    TILEPOST_TRY(state_.transports.of(true).communicate(
+        run.buffers, {run.plan().steps[g], g, lane_of(run, g)}, run.user));
   map.warm = true;
   return TILEPOST_OK;
 }

@@ -1,12 +1,15 @@
-// The page of pinned host memory that the device and the watchdog share.
+// The pages of pinned host memory that the device and the watchdog share.
 //
-// The device reports: which group it has come to, a wait whose deadline passed, replays of captured
-// graphs begun and ended. The host says one thing: stop waiting. Every word has one writer. Device
-// code writes with .sys scope; the host reads through the accessors below.
+// The device reports: which group it has come to, a wait whose deadline passed, what it waits for
+// from other ranks, replays of captured graphs begun and ended. The host says one thing: stop
+// waiting. Every word has one writer. Device code writes with .sys scope; the host reads through
+// the accessors below.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+
+#include "runtime/cuda/shared_wait.h"
 
 namespace tilepost::cuda {
 
@@ -32,6 +35,9 @@ struct alignas(128) Record {
   uint32_t replays_begun;     // device
   uint32_t replays_ended;     // device
   uint32_t replayed;          // device: which captured run the last replay is of
+  uint32_t stored;  // device: groups of the run whose tiles all ranks have stored, where the ranks'
+                    // kernels store into each other's memory
+  SharedWait shared[kSharedWaits];  // device
 };
 
 // Bytes of a record and its groups' wait records, which follow it: [bank][group].

@@ -15,8 +15,9 @@ void RunLedger::fill(const RunMap& map, RunFacts& facts) const {
   facts.overlaps = map.overlaps;
   facts.groups = map.num_groups();
   facts.targets.clear();
-  for (const tilepost_group_t& group : map.tiles.groups)
-    facts.targets.push_back(arrivals_ ? 0 : group.target);
+  // Tiles stored at their owner's raise its counters, which count by themselves (shared_words.h).
+  const bool elsewhere = arrivals_ || map.access() == TILEPOST_ACCESS_WRITE;
+  for (const uint32_t target : map.targets) facts.targets.push_back(elsewhere ? 0 : target);
 }
 
 // A run that does not overlap finds its input there: the last value is behind it already.

@@ -1,5 +1,7 @@
 #include "runtime/cuda/run_state.h"
 
+#include <algorithm>
+
 #include "runtime/cuda/epoch.h"
 #include "runtime/cuda/waiter.h"
 
@@ -18,7 +20,7 @@ tilepost_result_t RunState::observe() {
   } else if (busy && comm_aborted->load()) {
     abort(TILEPOST_ABORTED,
           "rank " + std::to_string(rank) + ": another operation of the communicator has failed");
-  } else if (const std::string text = explain_given_up(); !text.empty()) {
+  } else if (const std::string text = explain_given_up(started); !text.empty()) {
     abort(TILEPOST_TIMEOUT, text);
   } else if (started && is_late(*started)) {
     abort(TILEPOST_TIMEOUT, explain_late(*started));
@@ -60,9 +62,14 @@ std::string RunState::explain_late(const InFlight& run) {
   TimeoutFacts facts = facts_of(run.bank, issued.number);
   facts.overlaps = issued.overlaps;
   facts.groups = issued.groups;
-  if (issued.overlaps)
+  facts.stored_by_all = issued.overlaps && transports.overlapping->waits_for_tiles();
+  if (facts.stored_by_all)
+    facts.passed = std::min(static_cast<int>(load(record()->stored)), issued.groups);
+  else if (issued.overlaps)
     facts.passed =
         groups_passed(load(record()->progress[run.bank]), issued.progress, issued.groups);
+  facts.open = find_open_wait(record()->shared);
+  if (facts.open || facts.stored_by_all) return explain_timeout(facts);
   facts.targets = issued.targets;
   facts.arrived = access.read(bank(run.bank));
   if (!facts.arrived.empty()) facts.arrived.resize(issued.groups);
@@ -72,8 +79,9 @@ std::string RunState::explain_late(const InFlight& run) {
 }
 
 // Text for a waiter on the device that has given up by its own clock; empty when none has. The run
-// may have ended since, with a collective over unfinished tiles.
-std::string RunState::explain_given_up() {
+// may have ended since, with a collective over unfinished tiles; but not where it gave up another
+// rank, for then it stays a moment (shared_words.h).
+std::string RunState::explain_given_up(const std::optional<InFlight>& started) {
   for (const Bank which : {kEager, kCaptured}) {
     const WaitRecord* waits = wait_records(record(), which, most_groups);
     for (int g = 0; g < most_groups; ++g) {
@@ -87,6 +95,9 @@ std::string RunState::explain_given_up() {
       return explain_timeout(facts);
     }
   }
+  const std::optional<OpenWait> open = find_open_wait(record()->shared);
+  if (open && open->gave_up)
+    return explain_late(started.value_or(InFlight{kEager, ledger.runs(), Clock::now()}));
   return {};
 }
 

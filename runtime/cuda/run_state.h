@@ -72,7 +72,7 @@ class RunState {
   void find_replay(std::optional<InFlight>& started);
   bool is_late(const InFlight& run) const;
   std::string explain_late(const InFlight& run);
-  std::string explain_given_up();
+  std::string explain_given_up(const std::optional<InFlight>& started);
   TimeoutFacts facts_of(Bank which, uint64_t number) const;
 
   std::mutex observe_mutex_;

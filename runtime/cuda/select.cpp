@@ -1,7 +1,9 @@
 #include "runtime/cuda/select.h"
 
 #include "runtime/cuda/check.h"
+#include "runtime/cuda/shared_words.h"
 #include "runtime/cuda/unpermute.h"
+#include "runtime/map/run_map.h"
 
 namespace tilepost::cuda {
 namespace {
@@ -51,8 +53,38 @@ bool consumer_is_sane(const tilepost_plan_t& plan) {
   return false;
 }
 
+tilepost_access_t access_of(tilepost_transport_t transport) {
+  if (transport == TILEPOST_TRANSPORT_COPY_ENGINE) return TILEPOST_ACCESS_READ;
+  return transport == TILEPOST_TRANSPORT_PEER ? TILEPOST_ACCESS_WRITE : TILEPOST_ACCESS_MESSAGES;
+}
+
+bool division_is_sane(const tilepost_plan_t& plan) {
+  const tilepost_division_t division = plan.map.division;
+  if (plan.pattern == TILEPOST_ALL_GATHER_GEMM) return division == TILEPOST_DIVISION_ARRIVALS;
+  if (plan.routing == TILEPOST_ROUTING_ROWS) return division == TILEPOST_DIVISION_ROWS;
+  return division == TILEPOST_DIVISION_SHARES && plan.map.ranks == plan.ranks;
+}
+
+// Ranks that touch each other's memory: few enough for words and flags, and the kernel stores by
+// owner where that is needed.
+bool sharing_is_sane(const tilepost_plan_t& plan) {
+  if (plan.access != access_of(plan.transport)) return false;
+  if (plan.access == TILEPOST_ACCESS_MESSAGES) return true;
+  if (plan.map.layout != TILEPOST_PANEL || !division_is_sane(plan) || plan.ranks < 2 ||
+      plan.ranks > kMostPeers || plan.comm_lanes > kMostLanes ||
+      static_cast<uint32_t>(plan.map.num_groups) >= kGroupsPerRun)
+    return false;
+  const bool gathers = plan.pattern == TILEPOST_ALL_GATHER_GEMM;
+  if (plan.access == TILEPOST_ACCESS_READ) return true;
+  // A kernel that adds does so in every run, and only slots are zero before it.
+  if (plan.sum == TILEPOST_SUM_ADDED && has_runs(plan, false)) return false;
+  return !gathers && plan.kernel.launch == TILEPOST_LAUNCH_TMA && plan.pace >= 0 &&
+         (plan.pattern != TILEPOST_GEMM_ALL_TO_ALL || plan.routing == TILEPOST_ROUTING_EVEN);
+}
+
 tilepost_result_t check_shape(const tilepost_program_t& program, const tilepost_plan_t& plan) {
-  if (is_complete(plan) && ranks_are_sane(plan) && consumer_is_sane(plan)) return TILEPOST_OK;
+  if (is_complete(plan) && ranks_are_sane(plan) && consumer_is_sane(plan) && sharing_is_sane(plan))
+    return TILEPOST_OK;
   return fail(TILEPOST_INVALID_ARGUMENT,
               "program '%s': its plan for %s is incomplete; regenerate it", program.name,
               arch_name(plan.kernel.arch).c_str());

@@ -99,4 +99,12 @@ tilepost_result_t TensorMapCache::encode(Entry& entry) const {
   return encode_matrix(*driver_, c, entry.maps.c);
 }
 
+tilepost_result_t encode_output(const Driver& driver, const tilepost_plan_t& plan, void* base,
+                                int64_t rows, CUtensorMap& map) {
+  const Matrix out{
+      "a rank's rows",   base,       static_cast<uint64_t>(plan.map.n), static_cast<uint64_t>(rows),
+      plan.kernel.box_c, plan.output};
+  return encode_matrix(driver, out, map);
+}
+
 }  // namespace tilepost::cuda

@@ -49,4 +49,8 @@ class TensorMapCache {
   int next_ = 0;
 };
 
+// The map of `rows` rows of n elements at `base`, moved by the kernel's box of C.
+tilepost_result_t encode_output(const Driver& driver, const tilepost_plan_t& plan, void* base,
+                                int64_t rows, CUtensorMap& map);
+
 }  // namespace tilepost::cuda

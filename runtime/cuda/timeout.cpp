@@ -46,9 +46,46 @@ std::string what_is_missing_at_first(const TimeoutFacts& facts, const std::strin
   return "all groups" + late + "their rows have arrived, but the GEMM has stopped";
 }
 
+// "rank 2", "ranks 2, 3".
+std::string names_of(const std::vector<int>& ranks) {
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (size_t i = 0; i < ranks.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(ranks[i]);
+  return text;
+}
+
+std::string what_is_awaited(const TimeoutFacts& facts, const OpenWait& wait) {
+  const std::string within = " within " + in_seconds(facts.seconds) + ": ";
+  const std::string stopped = "it has stopped, or did not arrive";
+  const std::string group =
+      wait.group < 0 ? "" : group_name(facts, static_cast<size_t>(wait.group));
+  switch (wait.what) {
+    case Awaited::block:
+      return names_of(wait.ranks) + " did not announce " + group + within + stopped;
+    case Awaited::sums:
+      return names_of(wait.ranks) + " did not announce the sums of " + group + within + stopped;
+    case Awaited::ended:
+      return names_of(wait.ranks) + " did not end the run before" + within +
+             "it has stopped, or is still busy with it";
+    case Awaited::stored:
+      break;
+  }
+  return group + ": not all ranks' tiles were stored" + within + std::to_string(wait.missing) +
+         " signals are missing; the GEMM of a rank has stopped, or a rank did not arrive";
+}
+
+// Groups are waited for in order, and none is at the moment.
+std::string not_stored_yet(const TimeoutFacts& facts, const std::string& late) {
+  const auto passed = static_cast<size_t>(facts.passed);
+  if (facts.passed < facts.groups)
+    return group_name(facts, passed) + late + "the communication stream has not come to it";
+  return group_name(facts, passed - 1) + late + missing_rank(facts);
+}
+
 std::string what_is_missing(const TimeoutFacts& facts) {
   const auto passed = static_cast<size_t>(facts.passed);
   const std::string late = " not finished after " + in_seconds(facts.seconds) + ": ";
+  if (facts.open) return what_is_awaited(facts, *facts.open);
+  if (facts.stored_by_all) return not_stored_yet(facts, late);
   if (facts.gathers) return what_is_missing_at_first(facts, late);
   if (!facts.arrived.empty()) {
     const size_t group = first_incomplete(facts, passed);

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "runtime/cuda/shared_wait.h"
 #include "tilepost/plan.h"
 
 namespace tilepost::cuda {
@@ -20,9 +22,13 @@ struct TimeoutFacts {
   int passed = 0;                 // groups whose wait is over, or that have arrived
   std::vector<uint32_t> targets;  // by group; not looked at where the collective comes first
   std::vector<uint32_t> arrived;  // signals of this run per group; empty when they cannot be read
+  bool stored_by_all = false;     // ranks store into each other's memory: `passed` counts groups
+                                  // whose tiles are there, targets and arrived are not looked at
+  std::optional<OpenWait> open;   // a wait for another rank that is not over: the reason, if any
 };
 
-// "rank 1: run 7: group 2 of 5 …"; tells a GEMM that stopped from a rank that did not arrive.
+// "rank 1: run 7: group 2 of 5 …"; tells a GEMM that stopped from a rank that did not arrive. Where
+// ranks share memory it names the rank: "rank 1: run 7: rank 3 did not announce group 2 of 5 …".
 std::string explain_timeout(const TimeoutFacts& facts);
 
 }  // namespace tilepost::cuda

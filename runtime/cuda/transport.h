@@ -6,9 +6,13 @@
 #include <span>
 
 #include "runtime/cuda/comm.h"
+#include "runtime/cuda/record.h"
 #include "tilepost/steps.h"
 
 namespace tilepost::cuda {
+
+class SharedMemory;
+class WindowMemory;
 
 // What steps read and write, device pointers; those that a run's pattern has no use for are null.
 struct Buffers {
@@ -16,17 +20,66 @@ struct Buffers {
   void* out;       // what steps receive into: the caller's out, or the consumer's input
   const void* a;   // all_gather_gemm: this rank's rows
   void* gathered;  // all_gather_gemm: all ranks' rows
-  void* landing;   // what a reduce_scatter receives beyond what may be written to out
+  void* landing;   // what a reduce_scatter receives beyond what may be written to out; null where
+                   // `out` has room for that too
+  void* reduced;   // where an all_reduce writes: `send`, or out
+  void* result;  // the caller's out where what was received, or reduced, is yet to be copied there
+};
+
+// A group of a run, as a transport gets it.
+struct GroupRun {
+  std::span<const Step> steps;
+  int group = 0;
+  int lane = 0;
 };
 
 class Transport {
  public:
   virtual ~Transport() = default;
 
-  // Enqueues the steps of one group on the communicator of `lane`. May be captured. Allocates
-  // nothing once warm_up has seen the like of them on this lane.
-  virtual tilepost_result_t communicate(const Buffers& buffers, std::span<const Step> steps,
-                                        int lane, cudaStream_t stream) = 0;
+  // Before the GEMM of a run that overlaps, and after everything that belongs to it. `targets`:
+  // device memory, by group, what tiles stored by all ranks add to this rank's counters
+  // (TILEPOST_ACCESS_WRITE); null elsewhere. May be captured, as what follows.
+  virtual tilepost_result_t begin(const uint32_t* /*targets*/, int /*groups*/,
+                                  cudaStream_t /*stream*/) {
+    return TILEPOST_OK;
+  }
+  virtual tilepost_result_t end(cudaStream_t /*stream*/) { return TILEPOST_OK; }
+
+  // What comes on `stream` from here on follows all that communicate() has enqueued in this run.
+  virtual tilepost_result_t rejoin(cudaStream_t /*stream*/) { return TILEPOST_OK; }
+
+  // Whether communicate() itself waits for the tiles of a group, which all ranks store
+  // (TILEPOST_ACCESS_WRITE).
+  virtual bool waits_for_tiles() const { return false; }
+
+  // The memory that ranks share; null where they exchange messages.
+  virtual const SharedMemory* shared() const { return nullptr; }
+
+  // The memory that NCCL was asked to know as a window; null where it was not.
+  virtual const WindowMemory* windows() const { return nullptr; }
+
+  // Where waits on the device say that they gave up, and after how long they do; 0: never. Before
+  // anything else is asked for.
+  virtual void report_to(Record* /*record*/, double /*deadline_seconds*/) {}
+
+  // Does on every lane once what runs do, without a GEMM, so that nothing has to be loaded or
+  // connected while something waits. Steps that are messages are warmed up by communicate().
+  virtual tilepost_result_t warm_up(cudaStream_t /*stream*/) { return TILEPOST_OK; }
+
+  // At the end, when this rank's runs are over. Waits, within the deadline, until the other ranks
+  // are through with this rank's memory; or leaves that to the process, where they may never be:
+  // after a failure, also of the operation's making.
+  virtual void close(bool /*failed*/) {}
+
+  // After a failure that the device has not come back from: what it may still use is left to the
+  // process.
+  virtual void leak() {}
+
+  // Enqueues the steps of one group on the communicator of its lane. Allocates nothing once warm_up
+  // has seen the like of them on this lane.
+  virtual tilepost_result_t communicate(const Buffers& buffers, const GroupRun& run,
+                                        cudaStream_t stream) = 0;
 
   // Every rank's `count` numbers to every rank: `from` [count], `to` [ranks, count], device
   // pointers. On the communicator of lane 0.
@@ -57,13 +110,16 @@ class Transports {
     if (sequence) sequence->abort();
   }
 
-  std::unique_ptr<Transport> overlapping, sequence;
+  // Where ranks share memory, runs that overlap use the other way too: to tell each other addresses
+  // and numbers. So it goes last.
+  std::unique_ptr<Transport> sequence, overlapping;
 };
 
-// Collective over the ranks of `comm`, unless the plan's pattern is gemm. `plan` outlives the
+// Collective over the ranks of `comm`, unless the plan's pattern is gemm; waits for them, where
+// they share memory no longer than `deadline_seconds` (0: for ever). `plan` outlives the
 // transports.
 tilepost_result_t make_transports(CudaComm& comm, const tilepost_plan_t& plan,
-                                  Transports& transports);
+                                  double deadline_seconds, Transports& transports);
 
 // What the pattern's steps are called in messages: "AllReduce"; "" for gemm.
 const char* collective_name(tilepost_pattern_t pattern);
@@ -71,8 +127,25 @@ const char* collective_name(tilepost_pattern_t pattern);
 // The makers that make_transports() chooses from.
 tilepost_result_t make_nccl_transport(CudaComm& comm, const tilepost_plan_t& plan,
                                       std::unique_ptr<Transport>& transport);
+// Waits for the other ranks no longer than `deadline_seconds` (0: for ever).
+tilepost_result_t make_nccl_symmetric_transport(CudaComm& comm, const tilepost_plan_t& plan,
+                                                double deadline_seconds,
+                                                std::unique_ptr<Transport>& transport);
 tilepost_result_t make_none_transport(CudaComm& comm, const tilepost_plan_t& plan,
                                       std::unique_ptr<Transport>& transport);
 std::unique_ptr<Transport> make_local_transport();
+
+// How ranks that share memory come to know of each other, and for how long they wait then.
+// `messages` outlives the transport.
+struct Acquaintance {
+  Transport& messages;
+  double deadline_seconds;
+};
+tilepost_result_t make_copy_engine_transport(CudaComm& comm, const tilepost_plan_t& plan,
+                                             const Acquaintance& others,
+                                             std::unique_ptr<Transport>& transport);
+tilepost_result_t make_peer_transport(CudaComm& comm, const tilepost_plan_t& plan,
+                                      const Acquaintance& others,
+                                      std::unique_ptr<Transport>& transport);
 
 }  // namespace tilepost::cuda

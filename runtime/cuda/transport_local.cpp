@@ -7,8 +7,8 @@ namespace {
 
 class LocalTransport final : public Transport {
  public:
-  tilepost_result_t communicate(const Buffers& /*buffers*/, std::span<const Step> /*steps*/,
-                                int /*lane*/, cudaStream_t /*stream*/) override {
+  tilepost_result_t communicate(const Buffers& /*buffers*/, const GroupRun& /*run*/,
+                                cudaStream_t /*stream*/) override {
     return TILEPOST_OK;
   }
   tilepost_result_t exchange(const int64_t* /*from*/, int64_t* /*to*/, size_t /*count*/,

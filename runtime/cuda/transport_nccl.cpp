@@ -9,12 +9,19 @@
 
 namespace tilepost::cuda {
 
-tilepost_result_t make_nccl_transport(CudaComm& comm, const tilepost_plan_t& plan,
-                                      std::unique_ptr<Transport>& transport) {
+tilepost_result_t make_lanes(CudaComm& comm, const tilepost_plan_t& plan,
+                             std::vector<std::shared_ptr<ChildComm>>& lanes) {
   const int num_lanes = std::max(1, plan.comm_lanes);
-  std::vector<std::shared_ptr<ChildComm>> lanes(num_lanes);
+  lanes.resize(num_lanes);
   for (int lane = 0; lane < num_lanes; ++lane)
     TILEPOST_TRY(comm.child(plan.comm_ctas / num_lanes, lane, lanes[lane]));
+  return TILEPOST_OK;
+}
+
+tilepost_result_t make_nccl_transport(CudaComm& comm, const tilepost_plan_t& plan,
+                                      std::unique_ptr<Transport>& transport) {
+  std::vector<std::shared_ptr<ChildComm>> lanes;
+  TILEPOST_TRY(make_lanes(comm, plan, lanes));
   transport = std::make_unique<NcclCollective>(std::move(lanes), plan);
   return TILEPOST_OK;
 }

@@ -1,58 +1,34 @@
 #include <cuda_runtime.h>
 
+#include "runtime/cuda/kernel_launch.cuh"
+#include "runtime/cuda/polling.cuh"
 #include "runtime/cuda/waiter.h"
-#include "tilepost/device/ptx.cuh"
 
 namespace tilepost::cuda {
 namespace {
 
 constexpr int kThreads = 32;
-// Reading the abort word crosses PCIe; the counter is in this GPU's L2. So look at the word, and at
-// the clock, only every so often: about ten times a millisecond.
-constexpr int kPollsPerCheck = 512;
-constexpr unsigned kPollNanoseconds = 32;
 
-// Signed distance, as in epoch.h.
-__device__ bool has_reached(uint32_t counter, uint32_t target) {
-  return static_cast<int32_t>(counter - target) >= 0;
+// A wait that gave up says so, and which counter value it saw last.
+__device__ void report_timeout(const WaitArguments& args) {
+  WaitRecord report = args.report;
+  report.timed_out = 0;
+  report.counter = ptx::load_relaxed_sys(args.counter);
+  *args.on_timeout = report;
+  publish(&args.on_timeout->timed_out, 1);
 }
 
-// Stores a word for the host, after everything this thread stored before.
-__device__ void publish(uint32_t* word, uint32_t value) {
-  __threadfence_system();
-  *static_cast<volatile uint32_t*>(word) = value;
-}
-
-// Polls until the counter has reached the target (true), or the host says abort or the deadline has
-// passed (false, and the record says which counter value was seen last).
-__device__ bool poll(const WaitArguments& args) {
-  const uint64_t start = ptx::global_time_ns();
-  for (;;) {
-    for (int i = 0; i < kPollsPerCheck; ++i) {
-      if (has_reached(ptx::load_relaxed_sys(args.counter), args.target)) return true;
-      ptx::sleep_ns(kPollNanoseconds);
-    }
-    if (ptx::load_relaxed_sys(&args.record->abort) != 0) return false;
-    if (args.deadline_ns == 0 || ptx::global_time_ns() - start < args.deadline_ns) continue;
-    WaitRecord report = args.report;
-    report.timed_out = 0;
-    report.counter = ptx::load_relaxed_sys(args.counter);
-    *args.on_timeout = report;
-    publish(&args.on_timeout->timed_out, 1);
-    return false;
-  }
-}
-
-// Polling with relaxed loads and acquiring once pays for one invalidation of L1 instead of one per
-// poll. The acquire pairs with the kernel's red.release at .sys scope: NCCL's kernels are launched
-// in another memory synchronisation domain, from which only .sys is seen (CUDA C++ Programming
-// Guide, "Memory Synchronization Domains"). It reads the same counter, which never falls, so it
-// observes the release or a later one of its release sequence (PTX ISA, "Memory Consistency
-// Model").
+// The acquire behind the polling pairs with the kernel's red.release at .sys scope: NCCL's kernels
+// are launched in another memory synchronisation domain, from which only .sys is seen (CUDA C++
+// Programming Guide, "Memory Synchronization Domains"). It reads the same counter, which never
+// falls, so it observes the release or a later one of its release sequence (PTX ISA, "Memory
+// Consistency Model").
 __global__ void __launch_bounds__(kThreads)
     wait_kernel(const __grid_constant__ WaitArguments args) {
   if (threadIdx.x != 0) return;
-  if (!poll(args)) return;
+  const PollEnd end = poll({args.counter, args.target, args.deadline_ns, args.record}, [] {});
+  if (end == PollEnd::late) report_timeout(args);
+  if (end != PollEnd::reached) return;
   ptx::load_acquire_sys(args.counter);
   publish(args.progress, args.progress_value);
 }
@@ -80,16 +56,6 @@ __global__ void replay_end_kernel(Record* record) {
   publish(&record->replays_ended, record->replays_begun);
 }
 
-template <class... Parameters, class... Arguments>
-cudaError_t launch(void (*kernel)(Parameters...), int threads, cudaStream_t stream,
-                   const Arguments&... arguments) {
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(1);
-  config.blockDim = dim3(threads);
-  config.stream = stream;
-  return cudaLaunchKernelEx(&config, kernel, arguments...);
-}
-
 }  // namespace
 
 cudaError_t preload_wait_kernels() {
@@ -97,34 +63,25 @@ cudaError_t preload_wait_kernels() {
                                  reinterpret_cast<const void*>(post_kernel),
                                  reinterpret_cast<const void*>(replay_begin_kernel),
                                  reinterpret_cast<const void*>(replay_end_kernel)};
-  for (const void* kernel : kernels) {
-    cudaFuncAttributes attributes;
-    if (const auto error = cudaFuncGetAttributes(&attributes, kernel); error != cudaSuccess)
-      return error;
-    // An SM changes its split of L1 and shared memory only when it is idle. Ask for the split of
-    // the GEMM, so that a waiter that got to an SM first does not keep the GEMM's CTA out.
-    if (const auto error = cudaFuncSetAttribute(
-            kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
-        error != cudaSuccess)
-      return error;
-  }
+  for (const void* kernel : kernels)
+    if (const auto error = preload_beside_gemm(kernel); error != cudaSuccess) return error;
   return cudaSuccess;
 }
 
 cudaError_t launch_wait(const WaitArguments& arguments, cudaStream_t stream) {
-  return launch(wait_kernel, kThreads, stream, arguments);
+  return launch_kernel(wait_kernel, 1, kThreads, stream, arguments);
 }
 
 cudaError_t launch_post(const PostArguments& arguments, cudaStream_t stream) {
-  return launch(post_kernel, 1, stream, arguments);
+  return launch_kernel(post_kernel, 1, 1, stream, arguments);
 }
 
 cudaError_t launch_replay_begin(Record* record, uint32_t which, cudaStream_t stream) {
-  return launch(replay_begin_kernel, 1, stream, record, which);
+  return launch_kernel(replay_begin_kernel, 1, 1, stream, record, which);
 }
 
 cudaError_t launch_replay_end(Record* record, cudaStream_t stream) {
-  return launch(replay_end_kernel, 1, stream, record);
+  return launch_kernel(replay_end_kernel, 1, 1, stream, record);
 }
 
 }  // namespace tilepost::cuda

@@ -24,14 +24,20 @@ tilepost_result_t unknown(const char* name, const char* what, int value) {
   return fail(TILEPOST_UNSUPPORTED, "'%s': the host target does not know %s %d", name, what, value);
 }
 
+// Whether ranks touch each other's memory.
+bool shares_memory(const tilepost_plan_t& plan) {
+  return plan.access != TILEPOST_ACCESS_MESSAGES;
+}
+
 // Which divisions a pattern's groups may have (plan.h).
 bool division_fits(const tilepost_plan_t& plan) {
   const bool panel = plan.map.layout == TILEPOST_PANEL;
   const tilepost_division_t division = plan.map.division;
   switch (plan.pattern) {
     case TILEPOST_GEMM:
-    case TILEPOST_GEMM_ALL_REDUCE:
       return division == TILEPOST_DIVISION_ROWS;
+    case TILEPOST_GEMM_ALL_REDUCE:
+      return division == (shares_memory(plan) ? TILEPOST_DIVISION_SHARES : TILEPOST_DIVISION_ROWS);
     case TILEPOST_ALL_GATHER_GEMM:
       return panel &&
              (division == TILEPOST_DIVISION_ROWS || division == TILEPOST_DIVISION_ARRIVALS);
@@ -58,6 +64,30 @@ bool consumer_fits(const tilepost_plan_t& plan) {
   return false;
 }
 
+// Which plans may read or write other ranks' memory (steps.h).
+bool access_fits(const tilepost_plan_t& plan) {
+  if (!shares_memory(plan)) return true;
+  if (plan.transport != TILEPOST_TRANSPORT_HOST || plan.map.layout != TILEPOST_PANEL) return false;
+  if (plan.access == TILEPOST_ACCESS_READ) return true;
+  const bool sums = sums_ranks(plan);
+  return sums ||
+         (plan.pattern == TILEPOST_GEMM_ALL_TO_ALL && plan.routing == TILEPOST_ROUTING_EVEN);
+}
+
+tilepost_result_t check_access(const char* name, const tilepost_plan_t& plan) {
+  if (plan.access < TILEPOST_ACCESS_MESSAGES || plan.access > TILEPOST_ACCESS_WRITE)
+    return unknown(name, "access", plan.access);
+  if (plan.sum < TILEPOST_SUM_STAGED || plan.sum > TILEPOST_SUM_ADDED)
+    return unknown(name, "sum", plan.sum);
+  if (access_fits(plan)) return TILEPOST_OK;
+  return fail(TILEPOST_UNSUPPORTED,
+              "'%s': the host target does not know access %d for pattern %d, layout %d, transport "
+              "%d and routing %d; regenerate it with 'transport: auto' or 'none'",
+              name, static_cast<int>(plan.access), static_cast<int>(plan.pattern),
+              static_cast<int>(plan.map.layout), static_cast<int>(plan.transport),
+              static_cast<int>(plan.routing));
+}
+
 tilepost_result_t check_pattern(const char* name, const tilepost_plan_t& plan) {
   if (plan.pattern < TILEPOST_GEMM_ALL_REDUCE || plan.pattern > TILEPOST_ALL_GATHER_GEMM)
     return unknown(name, "pattern", plan.pattern);
@@ -70,7 +100,7 @@ tilepost_result_t check_pattern(const char* name, const tilepost_plan_t& plan) {
                 name, static_cast<int>(plan.transport));
   if (plan.routing < TILEPOST_ROUTING_EVEN || plan.routing > TILEPOST_ROUTING_ROWS)
     return unknown(name, "routing", plan.routing);
-  return TILEPOST_OK;
+  return check_access(name, plan);
 }
 
 tilepost_result_t check_support(const char* name, const tilepost_plan_t& plan) {
@@ -126,10 +156,13 @@ tilepost_result_t check_map(const char* name, const tilepost_plan_t& plan) {
   const int64_t columns = (map.n + map.tile_n - 1) / map.tile_n;
   if (padded > kMaxExtent / columns)
     return bad_plan(name, "number of tile rows", padded, "fewer than 2^31 tiles");
-  const bool shares = plan.pattern != TILEPOST_GEMM && plan.pattern != TILEPOST_GEMM_ALL_REDUCE;
+  const bool shares = plan.pattern == TILEPOST_GEMM_ALL_REDUCE ? shares_memory(plan)
+                                                               : plan.pattern != TILEPOST_GEMM;
   const int ranks = shares ? plan.ranks : 1;
   if (map.ranks != ranks)
     return bad_plan(name, "number of shares", map.ranks, std::to_string(ranks).c_str());
+  if (map.stagger < 0 || (map.stagger > 0 && map.division != TILEPOST_DIVISION_SHARES))
+    return bad_plan(name, "stagger", map.stagger, "0, or more where groups are parts of shares");
   if (map.cuts == nullptr || plan.groups == nullptr)
     return fail(TILEPOST_INVALID_ARGUMENT, "'%s': the plan has no cuts or no groups", name);
   if (!cuts_are_valid(map))

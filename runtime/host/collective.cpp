@@ -1,45 +1,11 @@
 #include "runtime/host/collective.h"
 
-#include <algorithm>
-#include <cstring>
 #include <vector>
 
-#include "tilepost/numeric.h"
+#include "runtime/host/elements.h"
 
 namespace tilepost {
 namespace {
-
-constexpr int kChunk = 256;
-
-// Copies `count` elements of `bytes` bytes each; to where they are already is allowed.
-void copy(const void* from, int64_t first_read, void* to, int64_t first_written, int64_t count,
-          int bytes) {
-  std::memmove(static_cast<char*>(to) + first_written * bytes,
-               static_cast<const char*>(from) + first_read * bytes,
-               static_cast<size_t>(count) * bytes);
-}
-
-// What ranks add up: one block of each rank's memory, and where the sum goes.
-template <class T>
-struct Sum {
-  std::vector<const T*> terms;
-  std::vector<T*> results;
-  int64_t count;
-};
-
-template <class T>
-void add(const Sum<T>& sum) {
-  float total[kChunk];
-  T rounded[kChunk];
-  for (int64_t first = 0; first < sum.count; first += kChunk) {
-    const int length = static_cast<int>(std::min<int64_t>(kChunk, sum.count - first));
-    for (int i = 0; i < length; ++i) total[i] = to_float(sum.terms[0][first + i]);
-    for (size_t rank = 1; rank < sum.terms.size(); ++rank)
-      for (int i = 0; i < length; ++i) total[i] += to_float(sum.terms[rank][first + i]);
-    for (int i = 0; i < length; ++i) rounded[i] = from_float<T>(total[i]);
-    for (T* result : sum.results) std::memcpy(result + first, rounded, length * sizeof(T));
-  }
-}
 
 // This rank's part of the block, for everybody. The ranks' parts are disjoint and cover it.
 template <class T>
@@ -52,7 +18,7 @@ void all_reduce(const HostTeam& team, int rank, const Step& step) {
     sum.terms.push_back(block);
     sum.results.push_back(block);
   }
-  add(sum);
+  add_up(sum);
 }
 
 // This rank's part of everybody's block, as far as it is kept.
@@ -62,7 +28,7 @@ void reduce_scatter(const HostTeam& team, int rank, size_t index, const Step& st
   for (int other = 0; other < team.ranks; ++other)
     sum.terms.push_back(static_cast<const T*>(team.buffers[other]->send) +
                         team.buffers[other]->steps[index].from + rank * step.count);
-  add(sum);
+  add_up(sum);
 }
 
 template <class T>
@@ -77,8 +43,8 @@ void all_gather(const HostTeam& team, int rank, size_t index, const Step& step) 
   for (int other = 0; other < team.ranks; ++other) {
     const Step& theirs = team.buffers[other]->steps[index];
     if (other != rank)
-      copy(team.buffers[other]->gathered, theirs.from, team.buffers[rank]->gathered, theirs.from,
-           step.count, team.input_bytes);
+      copy_elements(team.buffers[other]->gathered, theirs.from, team.buffers[rank]->gathered,
+                    theirs.from, step.count, team.input_bytes);
   }
 }
 
@@ -102,8 +68,9 @@ class Receiver {
     const Step* send =
         find_send(peer, rows ? StepKind::send_rows : StepKind::send, rank_, received_[step.peer]++);
     if (send == nullptr || send->count != step.count) return false;
-    copy(rows ? peer.gathered : peer.send, send->from, rows ? own.gathered : own.received, step.to,
-         step.count, rows ? team_.input_bytes : static_cast<int>(sizeof(uint16_t)));
+    copy_elements(rows ? peer.gathered : peer.send, send->from, rows ? own.gathered : own.received,
+                  step.to, step.count,
+                  rows ? team_.input_bytes : static_cast<int>(sizeof(uint16_t)));
     return true;
   }
 
@@ -142,7 +109,7 @@ void run_collective(const HostTeam& team, int rank, size_t index, const Step& st
 void copy_own_rows(const HostBuffers& own, int input_bytes) {
   for (const Step& step : own.steps)
     if (step.kind == StepKind::own_rows)
-      copy(own.a, step.from, own.gathered, step.to, step.count, input_bytes);
+      copy_elements(own.a, step.from, own.gathered, step.to, step.count, input_bytes);
 }
 
 std::string receive_steps(const HostTeam& team, int rank) {

@@ -18,7 +18,7 @@ struct HostBuffers {
   void* received;               // the same; what steps receive goes here
   const void* a;                // all_gather_gemm: this rank's rows
   void* gathered;               // all_gather_gemm: all ranks' rows
-  std::span<const Step> steps;  // of this group
+  std::span<const Step> steps;  // of this group; not where ranks share memory
 };
 
 // What needs no other rank and must be done before they look: own_rows. `input_bytes`: per element

@@ -16,6 +16,8 @@ std::string name_step(int rank, const HostStep& step) {
                      std::to_string(step.run) + " of '" + step.program + "'";
   if (exchange) return name;
   if (step.says_rows) name += " with m = " + std::to_string(step.rows);
+  if (step.group == HostStep::kBegin) return name + ", begin";
+  if (step.group == HostStep::kEnd) return name + ", end";
   return name + ", group " + std::to_string(step.group);
 }
 
@@ -63,9 +65,31 @@ bool HostGroup::begin_collective(int rank, const HostStep& step, const void* bro
 bool HostGroup::end_collective(int rank, const HostStep& step, double seconds) {
   const Deadline deadline(seconds);
   std::unique_lock lock(mutex_);
+  leave_locked();
+  return meet(rank, step, deadline, lock);
+}
+
+bool HostGroup::meet_again(int rank, const HostStep& step, double seconds) {
+  const Deadline deadline(seconds);
+  std::unique_lock lock(mutex_);
+  return meet(rank, step, deadline, lock) && !aborted();
+}
+
+bool HostGroup::enter() {
+  const std::lock_guard lock(mutex_);
+  if (aborted()) return false;
+  inside_.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+void HostGroup::leave() {
+  const std::lock_guard lock(mutex_);
+  leave_locked();
+}
+
+void HostGroup::leave_locked() {
   inside_.fetch_sub(1, std::memory_order_release);
   if (aborted()) wake_streams();  // they wait for ended()
-  return meet(rank, step, deadline, lock);
 }
 
 // Counts this rank in and waits for the others. Requires mutex_.

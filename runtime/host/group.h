@@ -36,10 +36,12 @@ struct HostStep {
   uint64_t map_hash;
   uint64_t run;    // from 1; of a route, how many there were
   int64_t rows;    // what ranks agreed on or must agree on: m, or the most rows of a route
-  int group;       // or kExchange
+  int group;       // or one of those below
   bool says_rows;  // in messages: runs of the operation differ in it
 
   static constexpr int kExchange = -1;  // ranks tell each other about a route
+  static constexpr int kBegin = -2;     // of a run whose ranks share memory
+  static constexpr int kEnd = -3;
 
   bool same_as(const HostStep& other) const {
     return operation == other.operation && map_hash == other.map_hash && run == other.run &&
@@ -77,6 +79,14 @@ class HostGroup {
   // may then do so until they call end_collective. False as above.
   bool begin_collective(int rank, const HostStep& step, const void* brought, double seconds);
   bool end_collective(int rank, const HostStep& step, double seconds);
+  // In between: waits until every rank has come as far. False as above.
+  bool meet_again(int rank, const HostStep& step, double seconds);
+
+  // Around what a thread does to other ranks' memory besides: until it leaves, nobody takes that
+  // memory away. False: the communicator was aborted, and it must not begin. Who ends a collective
+  // because of a failure leaves too.
+  bool enter();
+  void leave();
   // What `rank` has brought; the type is that of all ranks' calls.
   template <class T>
   const T& brought(int rank) const {
@@ -103,6 +113,7 @@ class HostGroup {
   bool meet(int rank, const HostStep& step, const Deadline& deadline,
             std::unique_lock<std::mutex>& lock);
   void report_absent(int rank, const HostStep& step, const Deadline& deadline);
+  void leave_locked();
   void abort_locked(tilepost_result_t result, const std::string& text);
   void wake_streams();
 

@@ -46,6 +46,7 @@ HostOp::HostOp(std::shared_ptr<HostGroup> group, int rank, const char* name,
   const RunSizes most = most_sizes(plan_);
   if (stores_apart(plan_)) staging_.assign(most.send, 0);
   received_.assign(most.receive, 0);
+  allocate_shared(most);
   if (!is_routed(plan_)) {
     const auto planned = run_map(plan_.map.m);
     if (keeps_slots(plan_)) rows_ = destination_rows(planned->tiles);
@@ -102,11 +103,13 @@ tilepost_result_t HostOp::run(const tilepost_run_operands_t& operands, CUstream_
   request.operands = operands;
   request.run = run_map(rows);
   request.epilogue = EpilogueOperands(plan_, rank_, operands).for_kernel();
-  request.epilogue.out = send_buffer(operands.out);
-  if (gathers() && operands.gathered == nullptr) {
-    if (gathered_.empty())
+  request.epilogue.out = send_buffer(*request.run, operands.out);
+  if (gathers()) {
+    const bool shared = request.run->access() != TILEPOST_ACCESS_MESSAGES;
+    const bool own = shared || operands.gathered == nullptr;
+    if (own && gathered_.empty())
       gathered_.assign(static_cast<size_t>(plan_.map.m * plan_.k) * input_bytes_, 0);
-    request.operands.gathered = gathered_.data();
+    request.gathered = own ? gathered_.data() : operands.gathered;
   }
   std::unique_lock lock(stream_.mutex);
   stream_.changed.wait(lock,
@@ -150,9 +153,11 @@ tilepost_result_t HostOp::get_info(tilepost_op_info_t& info) {
   info.rank = rank_;
   info.out_elements = 0;
   if (const auto run = run_map(plan_.map.m); run != nullptr) info.out_elements = run->sizes.out;
-  info.device_bytes = static_cast<int64_t>((counters_.size() + rows_.size()) * sizeof(uint32_t) +
-                                           (staging_.size() + received_.size()) * sizeof(uint16_t) +
-                                           gathered_.size());
+  info.device_bytes = static_cast<int64_t>(
+      (counters_.size() + rows_.size()) * sizeof(uint32_t) +
+      (staging_.size() + received_.size() + slots_.size() + sums_.size() + landed_.size()) *
+          sizeof(uint16_t) +
+      gathered_.size());
   for (const auto& [rows, run] : run_maps_) info.device_bytes += table_bytes(*run);
   if (routed_ != nullptr) info.device_bytes += table_bytes(*routed_);
   info.rows = rows_.empty() ? nullptr : rows_.data();

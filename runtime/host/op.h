@@ -3,6 +3,7 @@
 // `workers` threads compute tiles; one more thread per operation communicates: it waits for each
 // group's counter and carries out the group's steps while the workers go on with later groups, or,
 // where A is gathered, carries out the steps and raises the counters that the workers wait for.
+// Where ranks share memory (op_shared.cpp) the kernels of all ranks may store into this one's.
 // Runs queue up; the next one starts when the last one of this rank is complete.
 #pragma once
 
@@ -15,6 +16,7 @@
 #include "runtime/core/route.h"
 #include "runtime/host/collective.h"
 #include "runtime/host/group.h"
+#include "runtime/host/shared.h"
 #include "runtime/map/run_map.h"
 
 namespace tilepost {
@@ -42,7 +44,8 @@ class HostOp final : public tilepost_op {
     tilepost_run_operands_t operands{};
     tilepost_epilogue_t epilogue{};
     std::shared_ptr<const RunMap> run;
-    uint32_t ready = 0;  // tilepost_view_t::ready
+    uint32_t ready = 0;        // tilepost_view_t::ready
+    void* gathered = nullptr;  // all_gather_gemm: where all ranks' rows of A come to, and are read
   };
 
   // What the operation's threads do (op_threads.cpp).
@@ -50,16 +53,27 @@ class HostOp final : public tilepost_op {
   void compute(const Request& request, int worker);
   void communicate();
   bool communicate_run(uint64_t run, const Request& request);
+  bool exchange_messages(uint64_t run, const Request& request);
   bool carry_out(const HostStep& place, const HostBuffers& own);
+  void compute_alone(const Request& request, int worker);
   bool next_request(uint64_t run, Request& request);
-  bool wait_input(uint64_t run);
+  bool wait_open(uint64_t run);
   bool wait_group(const HostStep& place, uint32_t target);
   bool wait_workers(uint64_t run);
-  void announce_input(uint64_t run);
+  void open(uint64_t run);
   void raise(int group, uint32_t value);
   void release_workers();
   HostStep place_of(uint64_t run, const RunMap& map, int group) const;
   HostBuffers buffers_of(const Request& request, int group);
+  void finish_run(const Request& request);
+
+  // Runs whose ranks share memory (op_shared.cpp).
+  void allocate_shared(const RunSizes& most);
+  bool share_memory(uint64_t run, const Request& request);
+  bool shared_group(const HostStep& place, const Request& request, const HostSharedRun& shared);
+  bool shared_step(const HostStep& place, const HostSharedRun& shared, const Step& step);
+  void set_places(const RunMap& map, const std::vector<const HostMemory*>& memory);
+  void set_own_place(void* send);
 
   std::shared_ptr<const RunMap> run_map(int64_t rows);
   tilepost_result_t check(const tilepost_run_operands_t& operands, int64_t& rows) const;
@@ -71,7 +85,15 @@ class HostOp final : public tilepost_op {
   bool idle() const { return finished_ == posted_; }
   tilepost_result_t result() const;
   bool gathers() const { return plan_.pattern == TILEPOST_ALL_GATHER_GEMM; }
-  void* send_buffer(void* out) { return stores_apart(plan_) ? staging_.data() : out; }
+  bool writes() const { return plan_.access == TILEPOST_ACCESS_WRITE; }
+  // Whether the kernel of a run must not start before the communicating thread says so.
+  bool waits_to_start(const RunMap& map) const { return writes() || (gathers() && !map.overlaps); }
+  void* send_buffer(const RunMap& map, void* out) {
+    return stores_apart(plan_, map.overlaps) ? staging_.data() : out;
+  }
+  void* receive_buffer(const RunMap& map, void* out) {
+    return receives_apart(plan_, map.overlaps) ? received_.data() : out;
+  }
 
   const std::shared_ptr<HostGroup> group_;
   const int rank_;
@@ -85,8 +107,15 @@ class HostOp final : public tilepost_op {
   std::vector<uint32_t> reached_;   // by group: where its counter stands after the runs so far
   std::vector<uint16_t> staging_;   // what the kernel stores, if not into out
   std::vector<uint16_t> received_;  // what a consumer reads, if not the same
-  std::vector<uint8_t> gathered_;   // all ranks' rows of A, where the caller does not want them
-  std::vector<int32_t> rows_;       // tilepost_op_info_t::rows
+  std::vector<uint8_t> gathered_;   // all ranks' rows of A, where the caller does not want them, or
+                                    // others read them
+  std::vector<uint16_t> slots_, sums_, landed_;  // what ranks share (steps.h)
+  HostMemory memory_{};                          // the addresses of that, for the others
+  // TILEPOST_ACCESS_WRITE: by owner, where this rank's kernel stores in this run, and what it
+  // raises.
+  std::vector<void*> peer_out_;
+  std::vector<uint32_t*> peer_counters_;
+  std::vector<int32_t> rows_;                                  // tilepost_op_info_t::rows
   std::map<int64_t, std::shared_ptr<const RunMap>> run_maps_;  // by m; not routed
   std::shared_ptr<const RunMap> routed_;                       // the last route's
   Arrivals arrivals_;
@@ -97,8 +126,8 @@ class HostOp final : public tilepost_op {
   std::vector<Request> queue_;
   uint64_t posted_ = 0;
   uint64_t finished_ = 0;
-  uint64_t returned_ = 0;       // calls of the kernel that have returned, over all runs
-  uint64_t gathered_runs_ = 0;  // runs whose A is there
+  uint64_t returned_ = 0;  // calls of the kernel that have returned, over all runs
+  uint64_t opened_ = 0;    // runs whose kernels may start
   bool stop_ = false;
   std::vector<std::thread> threads_;
 };

@@ -1,4 +1,6 @@
 // What the threads of an operation do.
+#include <limits>
+
 #include "runtime/host/consumer.h"
 #include "runtime/host/op.h"
 
@@ -26,14 +28,22 @@ bool HostOp::next_request(uint64_t run, Request& request) {
 void HostOp::work(int worker) {
   Request request;
   for (uint64_t run = 1; next_request(run, request); ++run) {
-    if (gathers() && !request.run->overlaps && !wait_input(run)) return;
+    if (waits_to_start(*request.run) && !wait_open(run)) return;
     compute(request, worker);
     const std::lock_guard lock(stream_.mutex);
     if (++returned_ % num_workers_ == 0) stream_.changed.notify_all();
   }
 }
 
+// A kernel that stores into other ranks' memory does so as one that reads or writes it in a
+// collective: nobody may take it away meanwhile.
 void HostOp::compute(const Request& request, int worker) {
+  if (writes() && !group_->enter()) return;
+  compute_alone(request, worker);
+  if (writes()) group_->leave();
+}
+
+void HostOp::compute_alone(const Request& request, int worker) {
   const RunMap& run = *request.run;
   tilepost_view_t view{};
   view.tiles = run.tiles.tiles.data();
@@ -45,24 +55,28 @@ void HostOp::compute(const Request& request, int worker) {
   if (run.map().division == TILEPOST_DIVISION_SHARES) {
     view.share_rows = static_cast<int32_t>(share_rows(run.map()));
     view.share_tiles = share_tiles(run.map());
+  } else if (writes()) {
+    view.share_rows = std::numeric_limits<int32_t>::max();  // all tiles are of owner 0: itself
   }
+  view.peer_out = peer_out_.data();
+  view.peer_counters = peer_counters_.data();
   view.ready = request.ready;
-  const void* a = gathers() ? request.operands.gathered : request.operands.a;
+  const void* a = gathers() ? request.gathered : request.operands.a;
   plan_.kernel.host_function(a, request.operands.b, request.epilogue.out, run.shape,
                              request.epilogue, worker, num_workers_, view);
 }
 
-// Waits until A is gathered, where the whole GEMM comes after it. False: the communicator was
-// aborted. The communicating thread keeps the deadline.
-bool HostOp::wait_input(uint64_t run) {
+// Waits until what the kernel reads is there, where the whole GEMM comes after it, or where it may
+// store. False: the communicator was aborted. The communicating thread keeps the deadline.
+bool HostOp::wait_open(uint64_t run) {
   std::unique_lock lock(stream_.mutex);
-  stream_.changed.wait(lock, [&] { return gathered_runs_ >= run || group_->aborted(); });
-  return gathered_runs_ >= run;
+  stream_.changed.wait(lock, [&] { return opened_ >= run || group_->aborted(); });
+  return opened_ >= run;
 }
 
-void HostOp::announce_input(uint64_t run) {
+void HostOp::open(uint64_t run) {
   const std::lock_guard lock(stream_.mutex);
-  gathered_runs_ = run;
+  opened_ = run;
   stream_.changed.notify_all();
 }
 
@@ -79,23 +93,38 @@ void HostOp::communicate() {
 
 // False: the communicator was aborted.
 bool HostOp::communicate_run(uint64_t run, const Request& request) {
+  const bool shared = request.run->access() != TILEPOST_ACCESS_MESSAGES;
+  if (!(shared ? share_memory(run, request) : exchange_messages(run, request))) return false;
+  if (!wait_workers(run)) return false;
+  finish_run(request);
+  return true;
+}
+
+bool HostOp::exchange_messages(uint64_t run, const Request& request) {
   const RunMap& map = *request.run;
+  if (writes()) {
+    set_own_place(request.epilogue.out);
+    open(run);
+  }
   for (int g = 0; g < map.num_groups(); ++g) {
     const HostStep place = place_of(run, map, g);
-    if (!gathers() && !wait_group(place, map.tiles.groups[g].target)) return false;
+    if (!gathers() && !wait_group(place, map.targets[g])) return false;
     const HostBuffers own = buffers_of(request, g);
     if (plan_.pattern != TILEPOST_GEMM && !carry_out(place, own)) return false;
     if (gathers() && map.overlaps) raise(g, request.ready);
   }
-  if (gathers() && !map.overlaps) announce_input(run);
-  if (!wait_workers(run)) return false;
-  if (plan_.consumer == TILEPOST_CONSUMER_NONE) return true;
-  const tilepost_run_operands_t& operands = request.operands;
-  const bool residual = plan_.consumer == TILEPOST_CONSUMER_RESIDUAL_RMS_NORM;
-  consume({plan_, map, rank_, receives_apart(plan_) ? received_.data() : staging_.data(),
-           operands.norm_weight, residual ? operands.norm_residual : nullptr, operands.norm_epsilon,
-           operands.out});
+  if (gathers() && !map.overlaps) open(run);
   return true;
+}
+
+// What follows the kernel and the steps.
+void HostOp::finish_run(const Request& request) {
+  const RunMap& map = *request.run;
+  const tilepost_run_operands_t& operands = request.operands;
+  if (plan_.consumer == TILEPOST_CONSUMER_NONE) return;
+  const bool residual = plan_.consumer == TILEPOST_CONSUMER_RESIDUAL_RMS_NORM;
+  consume({plan_, map, rank_, receive_buffer(map, request.epilogue.out), operands.norm_weight,
+           residual ? operands.norm_residual : nullptr, operands.norm_epsilon, operands.out});
 }
 
 HostStep HostOp::place_of(uint64_t run, const RunMap& map, int group) const {
@@ -104,8 +133,8 @@ HostStep HostOp::place_of(uint64_t run, const RunMap& map, int group) const {
 
 HostBuffers HostOp::buffers_of(const Request& request, int group) {
   const tilepost_run_operands_t& operands = request.operands;
-  return {request.epilogue.out, receives_apart(plan_) ? received_.data() : operands.out, operands.a,
-          operands.gathered, request.run->steps[group]};
+  return {request.epilogue.out, receive_buffer(*request.run, operands.out), operands.a,
+          request.gathered, request.run->steps[group]};
 }
 
 // All ranks meet even where this one neither sends nor receives.

@@ -157,7 +157,7 @@ Groups fewest_groups(const GroupProblem& problem, int lanes, int most) {
   const Timeline timeline = timeline_of(problem);
   const CutCost cost = cost_of(timeline);
   const double best = timeline.end(best_cuts(timeline.ready, cost).end);
-  const double deadline = timeline.programme(best * (1 + slack_of(lanes)));
+  const double deadline = timeline.programme(best * (1 + slack_of(problem.map, lanes)));
   const int chunks = std::max(1, waits(problem) ? most - 1 : most);
   return take(timeline, fewest_cuts(timeline.ready, cost, deadline, chunks));
 }
@@ -194,8 +194,8 @@ double end_of_groups(const GroupProblem& problem, const std::vector<int32_t>& cu
   return timeline.end(end);
 }
 
-double slack_of(int lanes) {
-  return lanes > 1 ? 0.01 : 0.03;
+double slack_of(const tilepost_map_t& map, int lanes) {
+  return lanes > 1 && map.stagger == 0 ? 0.01 : 0.03;
 }
 
 double computed_us(const GroupProblem& problem, int64_t positions) {

@@ -40,21 +40,59 @@ void build(const tilepost_plan_t& plan, int64_t rows, const MapInputs& inputs, R
                map.layout == TILEPOST_PANEL ? n : map.tile_n};
 }
 
+// Elements of the memory that ranks share in runs of `map`, but for `send`.
+void set_shared_sizes(const tilepost_plan_t& plan, const tilepost_map_t& map, int64_t landed,
+                      RunSizes& sizes) {
+  const bool writes = plan.access == TILEPOST_ACCESS_WRITE;
+  const int64_t blocks = writes && plan.sum == TILEPOST_SUM_ADDED ? 1 : plan.ranks;
+  const bool reduces = plan.pattern == TILEPOST_GEMM_ALL_REDUCE;
+  if (reduces || plan.pattern == TILEPOST_GEMM_REDUCE_SCATTER)
+    sizes.slots = blocks * slot_elements(map);
+  if (reduces) sizes.sums = slot_elements(map);
+  if (writes && plan.pattern == TILEPOST_GEMM_ALL_TO_ALL) sizes.landed = landed;
+}
+
+// How far steps receive, whole shares.
+int64_t end_of_steps(const RunMap& run) {
+  int64_t end = 0;
+  for (const std::vector<Step>& steps : run.steps)
+    for (const Step& step : steps)
+      if (step.kind == StepKind::reduce_scatter || step.kind == StepKind::receive)
+        end = std::max(end, step.to + step.count);
+  return end;
+}
+
 void set_steps(const tilepost_plan_t& plan, int rank, RunMap& run) {
   for (int g = 0; g < run.num_groups(); ++g)
     run.steps.push_back(steps_of(run.exchange, run.tiles, g, rank, run.counts));
+  const bool in_window = receives_in_windows(plan, run.overlaps);
   for (const std::vector<Step>& steps : run.steps)
     for (const Step& step : steps)
-      if (step.kind == StepKind::reduce_scatter && step.keep < step.count)
+      if (!in_window && step.kind == StepKind::reduce_scatter && step.keep < step.count)
         run.sizes.landing = std::max(run.sizes.landing, step.count);
   run.sizes.send = send_buffer_elements(run.exchange, run.tiles);
   const int64_t received = received_elements(run.exchange, run.tiles, rank, run.counts);
   run.sizes.out = received;
+  if (run.access() != TILEPOST_ACCESS_MESSAGES)
+    set_shared_sizes(plan, run.map(), received, run.sizes);
+  if (run.access() == TILEPOST_ACCESS_WRITE) run.sizes.send = 0;
+  run.targets = counter_targets(run.exchange, run.tiles, rank);
+  if (receives_apart(plan, run.overlaps)) run.sizes.receive = received;
+  if (in_window) run.sizes.receive = end_of_steps(run);
   if (plan.consumer == TILEPOST_CONSUMER_NONE) return;
-  if (receives_apart(plan)) run.sizes.receive = received;
   run.sizes.out =
       run.map().n * (plan.pattern == TILEPOST_GEMM_ALL_TO_ALL ? run.counts.arriving(rank)
                                                               : rows_of_out(plan, run.rows, rank));
+}
+
+// Whether runs send and receive out of symmetric windows.
+bool uses_windows(const tilepost_plan_t& plan, bool overlaps) {
+  return overlaps && plan.transport == TILEPOST_TRANSPORT_NCCL_SYMMETRIC;
+}
+
+// Whether runs touch other ranks' memory.
+bool shares_memory(const tilepost_plan_t& plan, bool overlaps) {
+  return overlaps && plan.access != TILEPOST_ACCESS_MESSAGES;
 }
 
 }  // namespace
@@ -63,14 +101,56 @@ bool is_routed(const tilepost_plan_t& plan) {
   return plan.pattern == TILEPOST_GEMM_ALL_TO_ALL && plan.routing != TILEPOST_ROUTING_EVEN;
 }
 
-bool stores_apart(const tilepost_plan_t& plan) {
-  return plan.pattern == TILEPOST_GEMM_REDUCE_SCATTER || plan.pattern == TILEPOST_GEMM_ALL_TO_ALL ||
-         plan.consumer != TILEPOST_CONSUMER_NONE;
+bool has_runs(const tilepost_plan_t& plan, bool overlaps) {
+  const bool planned = plan.transport != TILEPOST_TRANSPORT_NONE;
+  return overlaps == planned || (planned && plan.any_m != 0 && plan.model.sequence_ctas > 0);
 }
 
-bool receives_apart(const tilepost_plan_t& plan) {
-  return plan.consumer != TILEPOST_CONSUMER_NONE &&
+bool stores_apart(const tilepost_plan_t& plan, bool overlaps) {
+  switch (plan.pattern) {
+    case TILEPOST_GEMM_REDUCE_SCATTER:
+    case TILEPOST_GEMM_ALL_TO_ALL:
+      return true;
+    case TILEPOST_GEMM_ALL_REDUCE:
+      return shares_memory(plan, overlaps) || uses_windows(plan, overlaps) ||
+             plan.consumer != TILEPOST_CONSUMER_NONE;
+    case TILEPOST_GEMM:
+    case TILEPOST_ALL_GATHER_GEMM:
+      break;
+  }
+  return plan.consumer != TILEPOST_CONSUMER_NONE;
+}
+
+// Where ranks are summed in place, the consumer reads what the kernel has stored.
+bool receives_apart(const tilepost_plan_t& plan, bool overlaps) {
+  if (receives_in_windows(plan, overlaps)) return true;
+  if (plan.consumer == TILEPOST_CONSUMER_NONE) return false;
+  return plan.pattern == TILEPOST_GEMM_REDUCE_SCATTER || plan.pattern == TILEPOST_GEMM_ALL_TO_ALL ||
+         (plan.pattern == TILEPOST_GEMM_ALL_REDUCE && shares_memory(plan, overlaps));
+}
+
+bool receives_in_windows(const tilepost_plan_t& plan, bool overlaps) {
+  return uses_windows(plan, overlaps) && !is_routed(plan) &&
          (plan.pattern == TILEPOST_GEMM_REDUCE_SCATTER || plan.pattern == TILEPOST_GEMM_ALL_TO_ALL);
+}
+
+bool copies_out(const tilepost_plan_t& plan, bool overlaps) {
+  return plan.consumer == TILEPOST_CONSUMER_NONE &&
+         (receives_in_windows(plan, overlaps) ||
+          (uses_windows(plan, overlaps) && plan.pattern == TILEPOST_GEMM_ALL_REDUCE));
+}
+
+bool stores_apart(const tilepost_plan_t& plan) {
+  return (has_runs(plan, true) && stores_apart(plan, true)) ||
+         (has_runs(plan, false) && stores_apart(plan, false));
+}
+bool receives_apart(const tilepost_plan_t& plan) {
+  return (has_runs(plan, true) && receives_apart(plan, true)) ||
+         (has_runs(plan, false) && receives_apart(plan, false));
+}
+
+bool receives_in_windows(const tilepost_plan_t& plan) {
+  return receives_in_windows(plan, has_runs(plan, true));
 }
 
 int64_t rows_of_out(const tilepost_plan_t& plan, int64_t m, int rank) {
@@ -138,12 +218,17 @@ RunSizes most_sizes(const tilepost_plan_t& plan) {
   const int64_t width = int64_t{tiles_n(map)} * map.tile_n;
   const int64_t tiles = std::max(tiles_m(map) + map.ranks, map.ranks * share_tiles(map));
   RunSizes sizes;
-  sizes.send = tiles * map.tile_m * width;
-  if (plan.pattern == TILEPOST_GEMM_REDUCE_SCATTER)
-    sizes.landing = int64_t{share_tiles(map)} * map.tile_m * width;
+  if (plan.access != TILEPOST_ACCESS_WRITE || has_runs(plan, false))
+    sizes.send = tiles * map.tile_m * width;
+  const bool in_window = receives_in_windows(plan);
+  const int64_t share = int64_t{share_tiles(map)} * map.tile_m;
+  if (plan.pattern == TILEPOST_GEMM_REDUCE_SCATTER && (!in_window || has_runs(plan, false)))
+    sizes.landing = share * width;
+  if (shares_memory(plan, has_runs(plan, true)))
+    set_shared_sizes(plan, map, map.ranks * share_rows(map) * map.n, sizes);
   if (!receives_apart(plan) || is_routed(plan)) return sizes;
   const int shares = plan.pattern == TILEPOST_GEMM_REDUCE_SCATTER ? 1 : map.ranks;
-  sizes.receive = shares * share_rows(map) * width;
+  sizes.receive = shares * (in_window ? share : share_rows(map)) * width;
   return sizes;
 }
 

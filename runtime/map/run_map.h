@@ -12,10 +12,15 @@ namespace tilepost {
 
 // Elements of a run's memory on one rank.
 struct RunSizes {
-  int64_t send = 0;     // where the kernel stores; what steps send
-  int64_t receive = 0;  // what steps receive, where a consumer stands between that and out; else 0
+  int64_t send = 0;  // where the kernel stores on this rank; what steps send; 0 if it stores into
+                     // the owners' memory
+  int64_t receive = 0;  // what steps receive, where that is not out (receives_apart); else 0
   int64_t landing = 0;  // what a reduce_scatter receives that must not all be written
   int64_t out = 0;      // of the caller's out
+  // Memory that ranks share (steps.h). Of a run 0 where it does not overlap.
+  int64_t slots = 0;   // all blocks, one after the other
+  int64_t sums = 0;    // AllReduce
+  int64_t landed = 0;  // All-to-All, WRITE
 };
 
 // Not copied: exchange.map points into cuts.
@@ -36,8 +41,11 @@ struct RunMap {
   std::vector<int64_t> own_counts;       // routed: this rank's part of `counts`
   std::vector<int32_t> row_map;          // routing rows: tilepost_view_t::row_map
   std::vector<std::vector<Step>> steps;  // by group, this rank's
+  std::vector<uint32_t> targets;         // by group: counter_targets
   RunSizes sizes;
 
+  // How ranks reach each other in this run.
+  tilepost_access_t access() const { return overlaps ? exchange.access : TILEPOST_ACCESS_MESSAGES; }
   const tilepost_map_t& map() const { return exchange.map; }
   int num_groups() const { return exchange.map.num_groups; }
 };
@@ -45,14 +53,30 @@ struct RunMap {
 // Whether runs wait for tilepost_op_route.
 bool is_routed(const tilepost_plan_t& plan);
 
-// Whether the kernel stores into memory of the operation and not into out.
-bool stores_apart(const tilepost_plan_t& plan);
+// Whether the kernel stores into memory of the operations, this rank's or an owner's, and not into
+// out: in runs that overlap, or in the others.
+bool stores_apart(const tilepost_plan_t& plan, bool overlaps);
+
+// Whether some runs of the plan overlap, or do not.
+bool has_runs(const tilepost_plan_t& plan, bool overlaps);
 
 // Rows of out on `rank` in a run with m rows; not for gemm_all_to_all.
 int64_t rows_of_out(const tilepost_plan_t& plan, int64_t m, int rank);
 
-// Whether steps receive into memory of the operation and not into out.
+// Whether steps receive into memory of the operation and not into out, for a consumer to read or to
+// be copied.
+bool receives_apart(const tilepost_plan_t& plan, bool overlaps);
+
+// Transport nccl_symmetric, in runs that overlap: whether steps receive into a window, which has
+// room for whole tiles on every rank; routed rows do not, of which each rank gets as many as the
+// others send it. And whether what they have received there, or summed in place, is copied to out.
+bool receives_in_windows(const tilepost_plan_t& plan, bool overlaps);
+bool copies_out(const tilepost_plan_t& plan, bool overlaps);
+
+// The same of any run of the plan.
+bool stores_apart(const tilepost_plan_t& plan);
 bool receives_apart(const tilepost_plan_t& plan);
+bool receives_in_windows(const tilepost_plan_t& plan);
 
 // The run with m rows, 1 <= m <= plan.map.m; another than plan.map.m requires plan.any_m. Not for
 // routed plans.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/map/steps_parts.h"
+
 namespace tilepost {
 namespace {
 
@@ -17,23 +19,6 @@ struct Range {
 Range rows_of_group(const tilepost_map_t& map, int group) {
   const int64_t first = group == 0 ? 0 : int64_t{map.cuts[group - 1]} * map.tile_m;
   return {first, std::min(int64_t{map.cuts[group]} * map.tile_m, map.m)};
-}
-
-// Rows of `part` that lie in a share of `share` rows.
-int64_t valid_rows(const tilepost_map_t& map, const SharePart& part, int64_t share) {
-  return std::clamp<int64_t>(share - part.first * map.tile_m, 0,
-                             (part.end - part.first) * map.tile_m);
-}
-
-// Where `rank`'s part of a group's block starts, and the next rank's: rows of the send buffer.
-int64_t part_row(const Exchange& exchange, const TileMap& tile_map, std::span<const int64_t> splits,
-                 int group, int rank) {
-  int64_t row = tile_map.groups[group].offset / exchange.map.n;
-  for (int before = 0; before < rank; ++before) {
-    const SharePart part = share_part(exchange.map, splits, group, before);
-    row += (part.end - part.first) * exchange.map.tile_m;
-  }
-  return row;
 }
 
 void reduce_scatter_steps(const Exchange& exchange, const TileMap& tile_map, int group, int rank,
@@ -57,57 +42,29 @@ void reduce_scatter_steps(const Exchange& exchange, const TileMap& tile_map, int
                    std::min(rows, valid_rows(map, part, own)) * map.n});
 }
 
-// First row, of the send buffer or of a slab, of what `rank` sends to `peer` in `group`.
-int64_t sent_from(const Exchange& exchange, const TileMap& tile_map, int group, int rank, int peer,
-                  const RowCounts& counts) {
-  const tilepost_map_t& map = exchange.map;
-  if (map.division == TILEPOST_DIVISION_SHARES) {
-    std::vector<int64_t> splits;
-    if (exchange.routing == TILEPOST_ROUTING_SPLITS)
-      for (int other = 0; other < exchange.ranks; ++other)
-        splits.push_back(counts.sum(rank, other));
-    return part_row(exchange, tile_map, splits, group, peer);
-  }
-  int64_t row = 0;
-  if (map.division == TILEPOST_DIVISION_ROWS) row = tile_map.groups[group].offset / map.n;
-  const int at = std::min(group, counts.groups() - 1);
-  for (int before = 0; before < peer; ++before) row += counts.at(rank, at, before);
-  return row;
-}
-
-// First row of out, among those from `source`, of what arrives in `group`.
-int64_t rows_before_group(const RowCounts& counts, int source, int group, int rank) {
-  int64_t rows = 0;
-  for (int g = 0; g < group; ++g) rows += counts.at(source, g, rank);
-  return rows;
-}
-
-void all_to_all_panel(const Exchange& exchange, const TileMap& tile_map, int group, int rank,
-                      const RowCounts& counts, std::vector<Step>& steps) {
+void all_to_all_panel(const Exchange& exchange, int group, int rank, const RowCounts& counts,
+                      std::vector<Step>& steps) {
   const int64_t n = exchange.map.n;
   for (int peer = 0; peer < exchange.ranks; ++peer) {
     const int64_t out = counts.at(rank, group, peer), in = counts.at(peer, group, rank);
     if (out > 0)
-      steps.push_back({StepKind::send, peer,
-                       sent_from(exchange, tile_map, group, rank, peer, counts) * n, 0, out * n,
-                       0});
+      steps.push_back(
+          {StepKind::send, peer, sent_row(exchange, group, rank, peer, counts) * n, 0, out * n, 0});
     if (in > 0)
       steps.push_back(
-          {StepKind::receive, peer, 0,
-           (counts.before(peer, rank) + rows_before_group(counts, peer, group, rank)) * n, in * n,
-           0});
+          {StepKind::receive, peer, 0, arriving_row(group, peer, rank, counts) * n, in * n, 0});
   }
 }
 
 // Out is, by source, a slab per tile column of the rows that come from there.
-void all_to_all_columns(const Exchange& exchange, const TileMap& tile_map, int group, int rank,
-                        const RowCounts& counts, std::vector<Step>& steps) {
+void all_to_all_columns(const Exchange& exchange, int group, int rank, const RowCounts& counts,
+                        std::vector<Step>& steps) {
   const tilepost_map_t& map = exchange.map;
   const int64_t slab = slab_rows(map), width = map.tile_n;
   for (int64_t n = group == 0 ? 0 : map.cuts[group - 1]; n < map.cuts[group]; ++n)
     for (int peer = 0; peer < exchange.ranks; ++peer) {
       const int64_t out = counts.at(rank, 0, peer), in = counts.at(peer, 0, rank);
-      const int64_t from = n * slab + sent_from(exchange, tile_map, group, rank, peer, counts);
+      const int64_t from = n * slab + sent_row(exchange, group, rank, peer, counts);
       const int64_t to = counts.before(peer, rank) * tiles_n(map) + n * in;
       if (out > 0) steps.push_back({StepKind::send, peer, from * width, 0, out * width, 0});
       if (in > 0) steps.push_back({StepKind::receive, peer, 0, to * width, in * width, 0});
@@ -146,7 +103,15 @@ void all_gather_steps(const Exchange& exchange, int group, int rank, std::vector
 
 Exchange exchange_of(const tilepost_plan_t& plan) {
   return {plan.pattern, plan.routing, plan.ranks, plan.k, plan.transport != TILEPOST_TRANSPORT_NONE,
-          plan.map};
+          plan.access,  plan.map};
+}
+
+int64_t slot_elements(const tilepost_map_t& map) {
+  return int64_t{share_tiles(map)} * map.tile_m * map.n;
+}
+
+int64_t landed_row(const tilepost_map_t& map, int source, int owner) {
+  return source * rows_of_rank(map, owner);
 }
 
 int64_t RowCounts::sum(int source, int destination) const {
@@ -203,6 +168,10 @@ RowCounts even_counts(const Exchange& exchange) {
 std::vector<Step> steps_of(const Exchange& exchange, const TileMap& tile_map, int group, int rank,
                            const RowCounts& counts) {
   std::vector<Step> steps;
+  if (shares_memory(exchange)) {
+    shared_steps(exchange, group, rank, counts, steps);
+    return steps;
+  }
   const tilepost_group_t& block = tile_map.groups[group];
   switch (exchange.pattern) {
     case TILEPOST_GEMM:
@@ -215,9 +184,9 @@ std::vector<Step> steps_of(const Exchange& exchange, const TileMap& tile_map, in
       break;
     case TILEPOST_GEMM_ALL_TO_ALL:
       if (exchange.map.division == TILEPOST_DIVISION_COLUMNS)
-        all_to_all_columns(exchange, tile_map, group, rank, counts, steps);
+        all_to_all_columns(exchange, group, rank, counts, steps);
       else
-        all_to_all_panel(exchange, tile_map, group, rank, counts, steps);
+        all_to_all_panel(exchange, group, rank, counts, steps);
       break;
     case TILEPOST_ALL_GATHER_GEMM:
       all_gather_steps(exchange, group, rank, steps);
@@ -243,8 +212,10 @@ int64_t received_elements(const Exchange& exchange, const TileMap& tile_map, int
       return (columns ? share_rows(map) : rows_of_rank(map, rank)) * width;
     case TILEPOST_GEMM_ALL_TO_ALL:
       return counts.arriving(rank) * width;
-    case TILEPOST_GEMM:
     case TILEPOST_GEMM_ALL_REDUCE:
+      if (map.division == TILEPOST_DIVISION_SHARES) return map.m * width;
+      break;
+    case TILEPOST_GEMM:
     case TILEPOST_ALL_GATHER_GEMM:
       break;
   }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/map/stagger.h"
+
 namespace tilepost {
 namespace {
 
@@ -9,31 +11,52 @@ int ceil_div(int64_t a, int64_t b) {
   return static_cast<int>((a + b - 1) / b);
 }
 
-// A row of tiles before it is swept: its first row and where that goes, -1 for padding.
-struct TileRow {
-  int64_t m;
-  int64_t row;
-};
+// Fills `rows` up to whole clusters with rows that lie outside and are not stored.
+void pad(const tilepost_map_t& map, std::vector<TileRow>& rows) {
+  const int64_t beyond = int64_t{tiles_m(map)} * map.tile_m;
+  while (rows.size() % map.cluster != 0) rows.push_back({beyond, -1});
+}
+
+// Appends the tiles of one column of a band, from its row `shift` on and round to it again.
+void append_column(const tilepost_map_t& map, std::span<const TileRow> rows, int column,
+                   size_t shift, TileMap& out) {
+  const int group = static_cast<int>(out.groups.size());
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const TileRow& row = rows[(i + shift) % rows.size()];
+    out.tiles.push_back(
+        {static_cast<int32_t>(row.m), column * map.tile_n, static_cast<int32_t>(row.row), group});
+  }
+}
 
 // Appends the tiles of `rows` in bands of equal height, swept along n to and fro; what is missing
 // to whole clusters is padded. Requires that groups are numbered as they are appended.
 void append_rows(const tilepost_map_t& map, std::vector<TileRow> rows, bool& backwards,
                  TileMap& out) {
-  const int group = static_cast<int>(out.groups.size());
-  const int columns = tiles_n(map);
-  const int count = ceil_div(static_cast<int64_t>(rows.size()), map.cluster) * map.cluster;
-  const int64_t beyond = int64_t{tiles_m(map)} * map.tile_m;
-  while (static_cast<int>(rows.size()) < count) rows.push_back({beyond, -1});
+  pad(map, rows);
+  const int columns = tiles_n(map), count = static_cast<int>(rows.size());
   const int bands = std::max(1, ceil_div(count, std::max(map.band, map.cluster)));
   const int height = std::max(1, ceil_div(ceil_div(count, bands), map.cluster) * map.cluster);
   for (int first = 0; first < count; first += height, backwards = !backwards) {
-    const int end = std::min(first + height, count);
+    const std::span<const TileRow> band =
+        std::span(rows).subspan(first, std::min(height, count - first));
+    for (int i = 0; i < columns; ++i)
+      append_column(map, band, backwards ? columns - 1 - i : i, 0, out);
+  }
+}
+
+// The same for bands in which shares take turns. Whoever computes every stagger-th position would
+// have tiles of one share only where the band's height divides that; so with every `stagger`
+// positions the columns begin a turn later.
+void append_bands(const tilepost_map_t& map, std::vector<Band> bands, bool& backwards,
+                  TileMap& out) {
+  const int columns = tiles_n(map);
+  for (Band& band : bands) {
+    pad(map, band.rows);
     for (int i = 0; i < columns; ++i) {
-      const int n = backwards ? columns - 1 - i : i;
-      for (int t = first; t < end; ++t)
-        out.tiles.push_back({static_cast<int32_t>(rows[t].m), n * map.tile_n,
-                             static_cast<int32_t>(rows[t].row), group});
+      const size_t shift = out.tiles.size() / map.stagger * band.turn;
+      append_column(map, band.rows, backwards ? columns - 1 - i : i, shift, out);
     }
+    backwards = !backwards;
   }
 }
 
@@ -87,22 +110,32 @@ void build_slots(const tilepost_map_t& map, TileMap& out) {
   out.send_elements = slot * slot_elements;
 }
 
-void build_shares(const tilepost_map_t& map, std::span<const int64_t> splits, TileMap& out) {
+void build_shares(const tilepost_map_t& map, const MapInputs& inputs, TileMap& out) {
+  const std::span<const int64_t> splits = inputs.splits;
   bool backwards = false;
   int64_t send_row = 0;
   for (int g = 0; g < map.num_groups; ++g) {
     const size_t first_tile = out.tiles.size();
     const int64_t first_row = send_row;
-    std::vector<TileRow> rows;
+    std::vector<std::vector<TileRow>> by_share(map.ranks);
     int64_t share_begin = 0;
     for (int rank = 0; rank < map.ranks; ++rank) {
       const SharePart part = share_part(map, splits, g, rank);
       const int64_t share = splits.empty() ? rows_of_rank(map, rank) : splits[rank];
       for (int64_t t = part.first; t < part.end; ++t, send_row += map.tile_m)
-        if (t * map.tile_m < share) rows.push_back({share_begin + t * map.tile_m, send_row});
+        if (t * map.tile_m < share)
+          by_share[rank].push_back({share_begin + t * map.tile_m, send_row});
       share_begin += share;
     }
-    append_rows(map, std::move(rows), backwards, out);
+    if (map.stagger > 0) {
+      const bool last = g + 1 == map.num_groups;
+      append_bands(map, staggered_bands(map, inputs.rank, last, by_share), backwards, out);
+    } else {
+      std::vector<TileRow> rows;
+      for (const std::vector<TileRow>& share : by_share)
+        rows.insert(rows.end(), share.begin(), share.end());
+      append_rows(map, std::move(rows), backwards, out);
+    }
     close_group(map, first_tile, first_row * map.n, (send_row - first_row) * map.n, out);
   }
   out.send_elements = send_row * map.n;
@@ -220,7 +253,7 @@ TileMap build_tile_map(const tilepost_map_t& map, const MapInputs& inputs) {
       map.layout == TILEPOST_PANEL ? build_bands(map, out) : build_slots(map, out);
       break;
     case TILEPOST_DIVISION_SHARES:
-      build_shares(map, inputs.splits, out);
+      build_shares(map, inputs, out);
       break;
     case TILEPOST_DIVISION_COLUMNS:
       build_columns(map, out);

@@ -84,6 +84,15 @@ echo "# standard input, overrides, several architectures"
 expect 0 "" "$tool" generate "$specs/ar_sm90.yaml" --arch sm_80,sm_90a --name both -o both
 expect 1 "did you mean 'gemm'" "$tool" check "$specs/ar_sm90.yaml" -D gem.m=4
 for verb in explain check; do expect 0 "" "$tool" $verb "$specs/ar_sm90.yaml"; done
+for transport in auto nccl nccl_symmetric copy_engine peer none; do
+  expect 0 "" "$tool" explain "$specs/ar_sm90.yaml" -D transport=$transport
+  expect 0 "" "$tool" generate "$specs/ar_sm90.yaml" -D transport=$transport --arch host -o over_$transport
+  "$tool" list transports | grep -q "^$transport " || fail "list transports lacks $transport"
+done
+expect 0 "" "$tool" generate "$specs/ar_sm90.yaml" -D transport=peer -D schedule.sum=added -o added
+grep -q "plan.sum = TILEPOST_SUM_ADDED" added/*.cu || fail "added sums are not in the plan"
+expect 1 "schedule.sum 'added' is for transport 'peer'" "$tool" check "$specs/ar_sm90.yaml" -D schedule.sum=added
+expect 1 "stores with TMA" "$tool" check "$specs/ar_sm80.yaml" -D transport=peer
 for what in "" patterns archs kernels transports flags variants; do expect 0 "" "$tool" list $what; done
 expect 2 "did you mean 'flags'" "$tool" list flgs
 expect 0 "" "$tool" schema

@@ -46,6 +46,8 @@ World world_of(const Plan& plan) {
   world.tile_m = map.tile_m, world.tile_n = map.tile_n;
   world.cluster = map.cluster, world.band = map.band;
   world.overlaps = plan.transport != Transport::none;
+  world.access = plan.access;
+  world.stagger = plan.stagger;
   world.cuts = plan.cuts;
   for (int rank = 0; rank < plan.ranks && plan.routing != Routing::even; ++rank) {
     std::vector<int32_t> destinations;
@@ -61,11 +63,22 @@ World world_of(const Plan& plan) {
   return world;
 }
 
+// Ranks read each other's memory in rows; they write it where what they send is even.
+bool serves(const Variant& variant, Transport transport) {
+  const tilepost_access_t access = access_of(transport);
+  if (access == TILEPOST_ACCESS_MESSAGES) return true;
+  if (variant.layout == OutputLayout::tile) return false;
+  const bool gathers = variant.pattern == Pattern::all_gather_gemm;
+  return access == TILEPOST_ACCESS_READ || (!gathers && variant.routing == Routing::even);
+}
+
 TEST_CASE("every m of a plan for any m moves every element to its place") {
   int overlapping = 0, divided = 0;
   for (const Variant& variant : variants())
     for (const int64_t ranks : {2, 3, 8})
-      for (const Transport transport : {Transport::nccl, Transport::none}) {
+      for (const Transport transport :
+           {Transport::nccl, Transport::none, Transport::copy_engine, Transport::peer}) {
+        if (!serves(variant, transport)) continue;
         Spec spec = spec_of(variant, 400, 96, Arch::host);
         spec.ranks.value = ranks;
         spec.gemm.any_m = true;
@@ -97,7 +110,9 @@ TEST_CASE("every pattern, layout, routing and consumer has a plan on every machi
   for (const Variant& variant : variants())
     for (const int64_t m : {1, 7, 129, 1000, 5000})
       for (const int64_t ranks : {1, 2, 3, 8})
-        for (const Transport transport : {Transport::automatic, Transport::nccl, Transport::none}) {
+        for (const Transport transport : {Transport::automatic, Transport::nccl, Transport::none,
+                                          Transport::nccl_symmetric, Transport::copy_engine}) {
+          if (!serves(variant, transport)) continue;
           Spec spec = spec_of(variant, m, 1000, Arch::host);
           spec.ranks.value = ranks;
           spec.transport.value = transport;

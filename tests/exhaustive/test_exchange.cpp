@@ -2,6 +2,7 @@
 // each plan among them verified.
 #include <cstdio>
 #include <ctime>
+#include <functional>
 #include <random>
 
 #include "tests/catch.h"
@@ -31,6 +32,8 @@ Plan plan_of(const World& world) {
   small.routing = static_cast<Routing>(world.routing);
   small.division = static_cast<Division>(world.division);
   small.overlaps = world.overlaps;
+  small.access = world.access;
+  small.stagger = world.stagger;
   return build_plan(small);
 }
 
@@ -55,6 +58,30 @@ class Sweep {
     world.pattern = TILEPOST_ALL_GATHER_GEMM;
     if (world.ranks > 1) divide(world, TILEPOST_PANEL, TILEPOST_DIVISION_ARRIVALS, true);
     divide(world, TILEPOST_PANEL, TILEPOST_DIVISION_ROWS, false);
+  }
+
+  // The same where ranks read or write each other's memory.
+  void shared_problem(World world) {
+    for (const tilepost_access_t access : {TILEPOST_ACCESS_READ, TILEPOST_ACCESS_WRITE}) {
+      world.access = access;
+      for (const int stagger : {0, world.cluster, 3 * world.cluster}) {
+        world.stagger = stagger;
+        for (const tilepost_pattern_t pattern :
+             {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_GEMM_ALL_TO_ALL}) {
+          world.pattern = pattern;
+          divide(world, TILEPOST_PANEL, TILEPOST_DIVISION_SHARES, true);
+        }
+      }
+    }
+    world.access = TILEPOST_ACCESS_READ;
+    for (const int stagger : {0, 2 * world.cluster}) {
+      world.routing = TILEPOST_ROUTING_SPLITS, world.stagger = stagger;
+      divide(world, TILEPOST_PANEL, TILEPOST_DIVISION_SHARES, true);
+    }
+    world.routing = TILEPOST_ROUTING_ROWS, world.stagger = 0;
+    divide(world, TILEPOST_PANEL, TILEPOST_DIVISION_ROWS, true);
+    world.routing = TILEPOST_ROUTING_EVEN, world.pattern = TILEPOST_ALL_GATHER_GEMM;
+    if (world.ranks > 1) divide(world, TILEPOST_PANEL, TILEPOST_DIVISION_ARRIVALS, true);
   }
 
  private:
@@ -148,9 +175,8 @@ class Sweep {
   int64_t worlds_ = 0;
 };
 
-TEST_CASE("every pattern, division and route moves every element to its place") {
-  const std::clock_t begin = std::clock();
-  Sweep sweep;
+// Every small problem.
+void for_problems(const std::function<void(World&)>& play) {
   World world;
   constexpr int kTiles[][2] = {{1, 1}, {2, 3}, {4, 2}, {5, 5}};
   for (const int ranks : {1, 2, 3, 4, 8})
@@ -161,12 +187,29 @@ TEST_CASE("every pattern, division and route moves every element to its place") 
             world.ranks = ranks, world.m = m, world.n = n;
             world.tile_m = tile[0], world.tile_n = tile[1];
             world.cluster = cluster, world.band = 1 + static_cast<int>(m + n) % 4;
-            sweep.problem(world);
+            play(world);
           }
+}
+
+void require_worlds(const char* what, const Sweep& sweep, std::clock_t begin) {
   const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
-  std::printf("%lld worlds played in %.1f s\n", static_cast<long long>(sweep.worlds()), seconds);
+  std::printf("%lld worlds %s in %.1f s\n", static_cast<long long>(sweep.worlds()), what, seconds);
   REQUIRE(sweep.worlds() >= kLeastWorlds);
   REQUIRE(seconds < kMostSeconds);
+}
+
+TEST_CASE("every pattern, division and route moves every element to its place") {
+  const std::clock_t begin = std::clock();
+  Sweep sweep;
+  for_problems([&](World& world) { sweep.problem(world); });
+  require_worlds("played", sweep, begin);
+}
+
+TEST_CASE("and so do ranks that read or write each other's memory, in any order of tiles") {
+  const std::clock_t begin = std::clock();
+  Sweep sweep;
+  for_problems([&](World& world) { sweep.shared_problem(world); });
+  require_worlds("that share memory played", sweep, begin);
 }
 
 }  // namespace

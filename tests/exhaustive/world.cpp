@@ -3,18 +3,10 @@
 #include <algorithm>
 #include <sstream>
 
+#include "tests/exhaustive/shared_world.h"
+
 namespace tilepost::test {
 namespace {
-
-using Number = uint64_t;
-constexpr Number kNever = 0xdeadbeefdeadbeef;  // what nothing was written to
-constexpr Number kAnything = 0x0123456789abcdef;
-
-// Element (m, n) of rank's product, or of its A. Sums over ranks modulo 2^64 are told apart too.
-Number number(int rank, int64_t m, int64_t n) {
-  const Number weight = (Number{0x9e3779b97f4a7c15} * (rank + 1)) | 1;
-  return (static_cast<Number>(m) * 1000003 + n + 1) * weight;
-}
 
 // One rank's memory and tables.
 struct Rank {
@@ -28,33 +20,40 @@ struct Rank {
 
 class Player {
  public:
-  explicit Player(const World& world) : world_(world), ranks_(world.ranks) {
+  explicit Player(const World& world) : world_(world), ranks_(world.ranks), shared_(world, fault_) {
     for (int rank = 0; rank < world.ranks; ++rank) prepare(rank);
     counts_ = RowCounts(world.ranks, 1);
     if (world.pattern == TILEPOST_GEMM_ALL_TO_ALL) exchange_counts();
     for (int rank = 0; rank < world.ranks; ++rank) allocate(rank);
+    for (Rank& rank : ranks_) shared_.add_rank({&rank.steps, &rank.out});
   }
 
   std::string play() {
     const bool gathers = world_.pattern == TILEPOST_ALL_GATHER_GEMM;
-    for (size_t g = 0; g < world_.cuts.size() && wrong_.empty(); ++g) {
+    for (size_t g = 0; g < world_.cuts.size() && fault_.none(); ++g) {
       for (int rank = 0; rank < world_.ranks && !gathers; ++rank) compute(rank, g);
-      communicate(g);
+      if (shares_memory())
+        shared_.group(static_cast<int>(g));
+      else
+        communicate(g);
       for (int rank = 0; rank < world_.ranks && gathers; ++rank) read_rows(rank, g);
     }
-    for (int rank = 0; rank < world_.ranks && wrong_.empty(); ++rank)
+    for (int rank = 0; rank < world_.ranks && fault_.none(); ++rank)
       gathers ? check_positions(rank) : check_out(rank);
-    return wrong_;
+    for (int rank = 0; rank < world_.ranks && shares_memory() && !gathers; ++rank)
+      check_counters(rank);
+    return fault_.text();
   }
 
  private:
   template <class... Words>
   void fail(const Words&... words) {
-    std::ostringstream text;
-    (text << ... << words);
-    if (wrong_.empty()) wrong_ = text.str();
+    fault_.say(words...);
   }
 
+  bool shares_memory() const {
+    return world_.overlaps && world_.access != TILEPOST_ACCESS_MESSAGES;
+  }
   bool panel() const { return world_.layout == TILEPOST_PANEL; }
   int64_t width() const { return panel() ? world_.n : world_.tile_n; }
   int64_t columns() const { return panel() ? 1 : (world_.n + world_.tile_n - 1) / world_.tile_n; }
@@ -71,7 +70,8 @@ class Player {
       for (int32_t& cut : self.cuts)
         cut = std::min<int32_t>(cut, static_cast<int32_t>((map.m + map.tile_m - 1) / map.tile_m));
     map.cuts = self.cuts.data();
-    self.exchange = {world_.pattern, world_.routing, world_.ranks, world_.k, world_.overlaps, map};
+    self.exchange = {world_.pattern,  world_.routing, world_.ranks, world_.k,
+                     world_.overlaps, world_.access,  map};
     const bool shares = world_.division == TILEPOST_DIVISION_SHARES;
     MapInputs inputs{.rank = rank, .splits = {}};
     if (shares && !world_.splits.empty()) inputs.splits = world_.splits[rank];
@@ -104,6 +104,7 @@ class Player {
     const int64_t received =
         gathers ? world_.m * world_.k : received_elements(self.exchange, self.map, rank, counts_);
     self.send.assign(static_cast<size_t>(sent), kNever);
+    shared_.allocate_send(rank, sent);
     self.out.assign(static_cast<size_t>(received), kNever);
     for (int g = 0; g < static_cast<int>(world_.cuts.size()); ++g)
       self.steps.push_back(steps_of(self.exchange, self.map, g, rank, counts_));
@@ -117,6 +118,7 @@ class Player {
     for (int t = group.first_tile; t < group.first_tile + group.num_tiles; ++t) {
       const tilepost_tile_t& tile = self.map.tiles[t];
       if (tile.group != static_cast<int>(g)) return fail("position ", t, " is of another group");
+      if (shares_memory()) shared_.post(rank, tile);
       if (tile.row < 0) continue;
       for (int r = 0; r < world_.tile_m; ++r)
         for (int c = 0; c < world_.tile_n; ++c) store(rank, tile, r, c);
@@ -132,10 +134,12 @@ class Player {
     if (!inside && (panel() ? n >= world_.n || in_place : routed)) return;
     const int64_t row = int64_t{tile.row} + (routed ? self.route.row_map[m] : r);
     const int64_t at = panel() ? row * world_.n + n : row * world_.tile_n + c;
+    const Number value = inside ? number(rank, m, n) : kAnything;
+    if (shares_memory()) return shared_.store(rank, tile, at, m, n, value);
     if (at < 0 || at >= static_cast<int64_t>(self.send.size()))
       return fail("rank ", rank, " stores (", m, ", ", n, ") outside the send buffer");
     if (self.send[at] != kNever) return fail("rank ", rank, " stores twice at ", at);
-    self.send[at] = inside ? number(rank, m, n) : kAnything;
+    self.send[at] = value;
   }
 
   // All steps of a group. What is sent is what was there before any step.
@@ -144,7 +148,7 @@ class Player {
       std::vector<size_t> sends(world_.ranks, 0);  // taken so far, by source
       size_t call = 0;                             // collective calls before
       for (const Step& step : ranks_[rank].steps[g]) {
-        if (!wrong_.empty()) return;
+        if (!fault_.none()) return;
         switch (step.kind) {
           case StepKind::receive:
           case StepKind::receive_rows:
@@ -314,10 +318,25 @@ class Player {
     return out;
   }
 
+  void check_counters(int rank) {
+    const Rank& self = ranks_[rank];
+    const std::vector<uint32_t> targets = counter_targets(self.exchange, self.map, rank);
+    for (size_t g = 0; g < world_.cuts.size(); ++g)
+      if (targets[g] != shared_.posted(rank, static_cast<int>(g)))
+        fail("rank ", rank, " waits for ", targets[g], " posts in group ", g, ", there are ",
+             shared_.posted(rank, static_cast<int>(g)));
+  }
+
   // AllReduce: the sums are where the tile table says the products were.
   std::vector<Number> expected_sums(int rank) const {
     const Rank& self = ranks_[rank];
     std::vector<Number> out(self.out.size(), kAnything);
+    if (shares_memory()) {
+      out.clear();
+      for (int64_t i = 0; i < world_.m * world_.n; ++i)
+        out.push_back(sum(i / world_.n, i % world_.n));
+      return out;
+    }
     const int64_t tiles_n = (world_.n + world_.tile_n - 1) / world_.tile_n;
     for (int64_t m = 0; m < world_.m; ++m)
       for (int64_t n = 0; n < world_.n; ++n) {
@@ -343,7 +362,8 @@ class Player {
   const World& world_;
   std::vector<Rank> ranks_;
   RowCounts counts_;
-  std::string wrong_;
+  Fault fault_;
+  SharedWorld shared_;
 };
 
 }  // namespace
@@ -364,6 +384,7 @@ tilepost_map_t World::map() const {
   map.signals_per_tile = 1;
   map.layout = layout, map.division = division;
   map.ranks = has_shares() ? ranks : 1;
+  map.stagger = stagger;
   map.num_groups = static_cast<int32_t>(cuts.size());
   map.cuts = cuts.data();
   return map;
@@ -378,7 +399,8 @@ std::string describe(const World& world) {
   text << "pattern " << world.pattern << " routing " << world.routing << " layout " << world.layout
        << " division " << world.division << " ranks " << world.ranks << " " << world.m << "x"
        << world.n << " tile " << world.tile_m << "x" << world.tile_n << " cluster " << world.cluster
-       << " band " << world.band << " cuts";
+       << " band " << world.band << " access " << world.access << " stagger " << world.stagger
+       << " cuts";
   for (const int32_t cut : world.cuts) text << " " << cut;
   return text.str();
 }

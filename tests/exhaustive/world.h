@@ -20,13 +20,16 @@ struct World {
   int64_t m = 1, n = 1, k = 2;
   int tile_m = 1, tile_n = 1, cluster = 1, band = 1;
   bool overlaps = true;
+  tilepost_access_t access = TILEPOST_ACCESS_MESSAGES;
+  int stagger = 0;
   std::vector<int32_t> cuts;
   // Routed: [ranks] each rank's rows per destination, or destinations of its rows.
   std::vector<std::vector<int64_t>> splits;
   std::vector<std::vector<int32_t>> destinations;
 
   bool has_shares() const {
-    return pattern != TILEPOST_GEMM && pattern != TILEPOST_GEMM_ALL_REDUCE;
+    return pattern != TILEPOST_GEMM &&
+           (pattern != TILEPOST_GEMM_ALL_REDUCE || access != TILEPOST_ACCESS_MESSAGES);
   }
   int64_t share() const { return (m + ranks - 1) / ranks; }
   // Rows of the rank's product.

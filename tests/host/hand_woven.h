@@ -52,10 +52,10 @@ std::vector<float> tile_sums(const Element* a, const Element* b, const tilepost:
 
 // A tilepost_host_kernel_t.
 template <tilepost::Layout kLayout, int kTileM, int kTileN, class Element, Fault kFault,
-          bool kRouted = false, bool kWaits = false>
+          bool kRouted = false, bool kWaits = false, bool kStores = false>
 void kernel(const void* a, const void* b, void* c, tilepost_shape_t shape,
             tilepost_epilogue_t /*epilogue*/, int worker, int workers, tilepost_view_t plain_view) {
-  using View = tilepost::woven::View<kLayout, kTileM, kTileN, kRouted, kWaits>;
+  using View = tilepost::woven::View<kLayout, kTileM, kTileN, kRouted, kWaits, kStores>;
   std::vector<tilepost_tile_t> tiles(plain_view.tiles, plain_view.tiles + plain_view.num_tiles);
   if (kFault == Fault::swapped_rows) {
     std::swap(tiles.front().row, tiles.back().row);

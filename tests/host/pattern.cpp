@@ -182,7 +182,7 @@ std::string PatternRun::compare_arrivals(int rank, const tilepost_arrivals_t& ar
   return "";
 }
 
-tilepost_result_t PatternRun::start(const Ops& ops, int r) {
+tilepost_result_t PatternRun::start(tilepost_op_t op, int r) {
   Rank& rank = ranks_[r];
   tilepost_run_operands_t operands{};
   operands.struct_size = sizeof operands;
@@ -194,7 +194,7 @@ tilepost_result_t PatternRun::start(const Ops& ops, int r) {
   operands.norm_weight = rank.weight.data();
   operands.norm_residual = rank.residual.data();
   operands.norm_epsilon = kEpsilon;
-  return tilepost_op_run_with(ops[r], &operands, nullptr);
+  return tilepost_op_run_with(op, &operands, nullptr);
 }
 
 std::string PatternRun::start(const Ops& ops) {

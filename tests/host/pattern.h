@@ -35,7 +35,8 @@ class PatternRun {
   // "" or the first error of a rank.
   std::string route(const Ops& ops);
   std::string start(const Ops& ops);
-  tilepost_result_t start(const Ops& ops, int rank);
+  tilepost_result_t start(const Ops& ops, int rank) { return start(ops[rank], rank); }
+  tilepost_result_t start(tilepost_op_t op, int rank);
 
   // After the run: "" or the first wrong element of out, of what was kept or gathered, or what was
   // overwritten beside them.

@@ -13,12 +13,34 @@ struct Variant {
   tilepost_consumer_t consumer = TILEPOST_CONSUMER_NONE;
   tilepost_transport_t transport = TILEPOST_TRANSPORT_HOST;
   tilepost_routing_t routing = TILEPOST_ROUTING_EVEN;
+  tilepost_access_t access = TILEPOST_ACCESS_MESSAGES;
 };
+
+// Those whose ranks read or write each other's memory.
+void add_shared_variants(std::vector<Variant>& variants) {
+  const auto add = [&](tilepost_access_t access, tilepost_pattern_t pattern,
+                       tilepost_consumer_t consumer = TILEPOST_CONSUMER_NONE,
+                       tilepost_routing_t routing = TILEPOST_ROUTING_EVEN) {
+    variants.push_back(
+        {pattern, TILEPOST_PANEL, consumer, TILEPOST_TRANSPORT_HOST, routing, access});
+  };
+  for (const auto access : {TILEPOST_ACCESS_READ, TILEPOST_ACCESS_WRITE}) {
+    for (const auto consumer :
+         {TILEPOST_CONSUMER_NONE, TILEPOST_CONSUMER_RMS_NORM, TILEPOST_CONSUMER_RESIDUAL_RMS_NORM})
+      for (const auto pattern : {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_GEMM_REDUCE_SCATTER})
+        add(access, pattern, consumer);
+    add(access, TILEPOST_GEMM_ALL_TO_ALL);
+  }
+  for (const auto routing : {TILEPOST_ROUTING_SPLITS, TILEPOST_ROUTING_ROWS})
+    add(TILEPOST_ACCESS_READ, TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_CONSUMER_NONE, routing);
+  add(TILEPOST_ACCESS_READ, TILEPOST_ALL_GATHER_GEMM);
+}
 
 // Everything that can be put together, but for gemm and gemm_all_reduce that leave slots
 // (op_test.cpp).
 std::vector<Variant> all_variants() {
   std::vector<Variant> variants;
+  add_shared_variants(variants);
   for (const auto transport : {TILEPOST_TRANSPORT_HOST, TILEPOST_TRANSPORT_NONE})
     for (const auto layout : {TILEPOST_PANEL, TILEPOST_TILE}) {
       const auto plain =
@@ -58,6 +80,8 @@ Problem make(const Variant& variant, int ranks, uint64_t seed) {
   problem.type = seed % 2 ? TILEPOST_BF16 : TILEPOST_F16;
   problem.cluster = 1 + static_cast<int>(seed / 2 % 2);
   problem.groups = 1 + static_cast<int>(seed % 4);
+  problem.access = variant.access;
+  problem.stagger = static_cast<int>(seed / 4 % 3) * 2;
   return problem;
 }
 
@@ -67,7 +91,9 @@ std::string describe(const Problem& problem) {
          " transport " + std::to_string(problem.transport) + " routing " +
          std::to_string(problem.routing) + " ranks " + std::to_string(problem.ranks) + " m " +
          std::to_string(problem.m) + " n " + std::to_string(problem.n) + " groups " +
-         std::to_string(problem.groups) + " cluster " + std::to_string(problem.cluster);
+         std::to_string(problem.groups) + " cluster " + std::to_string(problem.cluster) +
+         " access " + std::to_string(problem.access) + " stagger " +
+         std::to_string(problem.stagger);
 }
 
 std::string synchronize(const Ops& ops, int ranks) {
@@ -140,6 +166,29 @@ TEST_CASE("any number of rows, up and down, with the routes of each") {
     INFO("m " << m);
     PatternRun run(problem, m, kSpreads[random() % 3], false, random);
     REQUIRE(run_once(ops, run, ranks) == "");
+  }
+}
+
+TEST_CASE("sums that are added as they arrive are the same where every addition is exact") {
+  const int ranks = GENERATE(2, 3, 8);
+  std::mt19937_64 random(ranks);
+  for (const auto pattern : {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_GEMM_REDUCE_SCATTER}) {
+    Problem problem;
+    problem.pattern = pattern;
+    problem.ranks = ranks;
+    problem.m = 101;
+    problem.k = 5;
+    problem.type = TILEPOST_F16;
+    problem.access = TILEPOST_ACCESS_WRITE;
+    problem.sum = TILEPOST_SUM_ADDED;
+    INFO(describe(problem));
+    const Program program(problem);
+    const Comms comms(ranks);
+    const Ops ops(comms, program.get(), ranks);
+    for (int i = 0; i < 3; ++i) {
+      PatternRun run(problem, problem.m, Spread::random, true, random);
+      REQUIRE(run_once(ops, run, ranks) == "");
+    }
   }
 }
 
@@ -234,7 +283,9 @@ TEST_CASE("all_gather_gemm and gemm_reduce_scatter in a chain") {
 TEST_CASE("a tile in another's place is caught in every pattern") {
   const Variant variant = GENERATE(from_range(all_variants()));
   Problem problem = make(variant, 3, 1);
-  if (problem.routing == TILEPOST_ROUTING_ROWS || problem.pattern == TILEPOST_ALL_GATHER_GEMM)
+  // Where a kernel stores by rows of the product, no destination is exchanged.
+  if (problem.routing == TILEPOST_ROUTING_ROWS || problem.pattern == TILEPOST_ALL_GATHER_GEMM ||
+      problem.access == TILEPOST_ACCESS_WRITE)
     return;
   INFO(describe(problem));
   problem.n = 40;

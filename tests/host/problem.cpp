@@ -9,7 +9,8 @@ namespace {
 using hand_woven::Fault;
 
 bool has_shares(const Problem& problem) {
-  return problem.pattern != TILEPOST_GEMM && problem.pattern != TILEPOST_GEMM_ALL_REDUCE;
+  return problem.pattern != TILEPOST_GEMM && (problem.pattern != TILEPOST_GEMM_ALL_REDUCE ||
+                                              problem.access != TILEPOST_ACCESS_MESSAGES);
 }
 
 // As the planner divides (plan.h).
@@ -23,22 +24,26 @@ tilepost_division_t division_of(const Problem& problem) {
                                                               : TILEPOST_DIVISION_ROWS;
 }
 
-template <tilepost::Layout kLayout, class Element>
+template <tilepost::Layout kLayout, class Element, bool kStores = false>
 tilepost_host_kernel_t choose_fault(Fault fault) {
   constexpr int kM = Problem::kTileM, kN = Problem::kTileN;
   switch (fault) {
     case Fault::swapped_rows:
-      return hand_woven::kernel<kLayout, kM, kN, Element, Fault::swapped_rows>;
+      return hand_woven::kernel<kLayout, kM, kN, Element, Fault::swapped_rows, false, false,
+                                kStores>;
     case Fault::missing_signal:
-      return hand_woven::kernel<kLayout, kM, kN, Element, Fault::missing_signal>;
+      return hand_woven::kernel<kLayout, kM, kN, Element, Fault::missing_signal, false, false,
+                                kStores>;
     case Fault::early_signal:
-      return hand_woven::kernel<kLayout, kM, kN, Element, Fault::early_signal>;
+      return hand_woven::kernel<kLayout, kM, kN, Element, Fault::early_signal, false, false,
+                                kStores>;
     case Fault::late_return:
-      return hand_woven::kernel<kLayout, kM, kN, Element, Fault::late_return>;
+      return hand_woven::kernel<kLayout, kM, kN, Element, Fault::late_return, false, false,
+                                kStores>;
     case Fault::none:
       break;
   }
-  return hand_woven::kernel<kLayout, kM, kN, Element, Fault::none>;
+  return hand_woven::kernel<kLayout, kM, kN, Element, Fault::none, false, false, kStores>;
 }
 
 template <tilepost::Layout kLayout, class Element>
@@ -48,6 +53,9 @@ tilepost_host_kernel_t choose_kind(const Problem& problem) {
     return hand_woven::kernel<kLayout, kM, kN, Element, Fault::none, true, false>;
   if (division_of(problem) == TILEPOST_DIVISION_ARRIVALS)
     return hand_woven::kernel<kLayout, kM, kN, Element, Fault::none, false, true>;
+  if constexpr (kLayout == tilepost::Layout::panel)
+    if (problem.access == TILEPOST_ACCESS_WRITE)
+      return choose_fault<kLayout, Element, true>(problem.fault);
   return choose_fault<kLayout, Element>(problem.fault);
 }
 
@@ -108,6 +116,7 @@ Program::Program(const Problem& problem) {
   map.layout = problem.layout;
   map.division = division_of(problem);
   map.ranks = has_shares(problem) ? problem.ranks : 1;
+  if (map.division == TILEPOST_DIVISION_SHARES) map.stagger = problem.stagger;
   cuts_ = cuts_of(problem, map);
   map.num_groups = static_cast<int32_t>(cuts_.size());
   map.cuts = cuts_.data();
@@ -124,6 +133,8 @@ Program::Program(const Problem& problem) {
   plan_.kernel.cluster = problem.cluster;
   plan_.map_hash = tilepost::hash_tile_map(map_);
   plan_.transport = problem.transport;
+  plan_.access = problem.access;
+  plan_.sum = problem.sum;
   plan_.consumer = problem.consumer;
   plan_.groups = map_.groups.data();
   plan_.kernel.name = "hand_woven";

@@ -24,6 +24,9 @@ struct Problem {
   tilepost_layout_t layout = TILEPOST_PANEL;
   tilepost_consumer_t consumer = TILEPOST_CONSUMER_NONE;
   tilepost_transport_t transport = TILEPOST_TRANSPORT_HOST;
+  tilepost_access_t access = TILEPOST_ACCESS_MESSAGES;
+  tilepost_sum_t sum = TILEPOST_SUM_STAGED;
+  int stagger = 0;
   int cluster = 1;
   int band = 2;
   int groups = 3;  // at most; fewer where there is less to divide, one where nothing overlaps

@@ -4,6 +4,8 @@
 # Usage: compile.sh NVCC OPCODES WORK template FILE ARCH [NAME=VALUE…]   a template, un-woven
 #        compile.sh NVCC OPCODES WORK batch TOOL PART PARTS              every PARTS-th variant from
 #                                                                        PART on that the tool has
+#        compile.sh NVCC OPCODES WORK stores TOOL WEAVER PART PARTS      the same of gemm_sm90, woven
+#                                                                        by WEAVER (weave_template.cpp)
 #        compile.sh NVCC OPCODES WORK woven TOOL SPEC ARCH [ARG…]        what the tool makes of a spec
 #        compile.sh NVCC OPCODES WORK probe ARCH                         the opcode counter itself
 #        compile.sh NVCC OPCODES WORK mutant FILE SED MESSAGE            gemm_sm90 after a bad edit
@@ -155,6 +157,49 @@ matrix_instructions() {
   fi
 }
 
+# for_each_of PART PARTS <command>: calls it with every PARTS-th line of variants.txt from PART on. In
+# a shell of its own, so that one failure does not hide the next variant's.
+for_each_of() {
+  local part=$1 parts=$2 check=$3 wrong=0 count=0 ms variant slow=nothing
+  while read -r -a variant; do
+    if ! ("$check" "${variant[@]}" >"$work/report.txt" && echo "$slowest" >"$work/ms.txt")
+    then
+      echo "FAIL: ${variant[*]}"
+      cat "$work/report.txt"
+      wrong=$((wrong + 1))
+      continue
+    fi
+    count=$((count + 1)) ms=$(cat "$work/ms.txt")
+    if [ "$ms" -gt "$slowest" ]; then slowest=$ms slow=${variant[*]}; fi
+  done < <(awk -v part="$part" -v parts="$parts" 'NR % parts == part' "$work/variants.txt")
+  echo "$count right, $wrong wrong; slowest: $slowest ms of CPU time for $slow"
+  [ "$wrong" -eq 0 ] && [ "$count" -gt 0 ] || fail "$wrong of $((count + wrong)) variants"
+}
+
+# check_stores <file> <arch> NAME=VALUE…: a variant, woven so that it stores into other ranks' memory.
+check_stores() {
+  local file=$1 arch=$2
+  shift 2
+  "$weaver" "$file" "$@" >"$work/woven.cu"
+  compile "$work/woven.cu" "$arch"
+  expect_matrix "$work/woven.cu" "$arch"
+  # One place that posts, and one that waits between a tile's stores, which may be unrolled.
+  expect MEMBAR.SYS 1
+  expect RED 1
+  expect_multiple NANOSLEEP 1
+}
+
+# variants_that_store: reads the tool's variants; those of gemm_sm90 whose rows are not routed, once
+# as they are and, of the default cluster, once adding behind the fullest epilogue they have.
+variants_that_store() {
+  local variant
+  sed -n -E '/ROUTED=0/s/^gemm_sm90\.cu (.*)/\1/p' | sed -E 's/ ?ADD=[01]//' |
+    while read -r variant; do
+      echo "gemm_sm90.cu ${variant/EPILOGUE=\*/EPILOGUE=0}"
+      [[ $variant != *CLUSTER=2* ]] || echo "gemm_sm90.cu ${variant/EPILOGUE=\*/EPILOGUE=94} ADD=1"
+    done
+}
+
 case $what in
   template)
     check_template "$@"
@@ -164,21 +209,12 @@ case $what in
     "$tool" list variants >"$work/catalogue.txt"
     with_more <"$work/catalogue.txt" >"$work/variants.txt"
     [ -s "$work/variants.txt" ] || fail "the tool lists no variants"
-    wrong=0 count=0
-    while read -r -a variant; do
-      # In a shell of its own, so that one failure does not hide the next variant's.
-      if ! (check_template "${variant[@]}" >"$work/report.txt" && echo "$slowest" >"$work/ms.txt")
-      then
-        echo "FAIL: ${variant[*]}"
-        cat "$work/report.txt"
-        wrong=$((wrong + 1))
-        continue
-      fi
-      count=$((count + 1)) ms=$(cat "$work/ms.txt")
-      if [ "$ms" -gt "$slowest" ]; then slowest=$ms slow=${variant[*]}; fi
-    done < <(awk -v part="$part" -v parts="$parts" 'NR % parts == part' "$work/variants.txt")
-    echo "$count right, $wrong wrong; slowest: $slowest ms of CPU time for ${slow-nothing}"
-    [ "$wrong" -eq 0 ] && [ "$count" -gt 0 ] || fail "$wrong of $((count + wrong)) variants"
+    for_each_of "$part" "$parts" check_template
+    ;;
+  stores)
+    tool=$1 weaver=$2 part=$3 parts=$4
+    "$tool" list variants | variants_that_store >"$work/variants.txt"
+    for_each_of "$part" "$parts" check_stores
     ;;
   woven)
     tool=$1 spec=$2 arch=$3
@@ -187,12 +223,13 @@ case $what in
     compile "$work/woven.cu" "$arch"
     expect_matrix "$work/woven.cu" "$arch"
     # One place that posts: gemm_sm90's two store warps share its code. Where A arrives the counters
-    # say what has: the kernel polls them, in a loop that may be unrolled, and posts nothing.
-    if grep -q '"division": "arrivals"' "$work/woven.plan.json"; then
-      posts=0
+    # say what has: the kernel polls them and posts nothing. There, and where stores to other ranks
+    # are spread in time, it pauses, in loops that may be unrolled.
+    posts=1
+    if grep -q '"division": "arrivals"' "$work/woven.plan.json"; then posts=0; fi
+    if grep -qE '"division": "arrivals"|"transport": "peer"' "$work/woven.plan.json"; then
       expect_multiple NANOSLEEP 1
     else
-      posts=1
       expect NANOSLEEP 0
     fi
     expect MEMBAR.SYS "$posts"

@@ -2,6 +2,7 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -26,15 +27,18 @@ Event& event_of(cudaEvent_t event) {
   return *reinterpret_cast<Event*>(event);
 }
 
-CUresult encode_tiled(CUtensorMap*, CUtensorMapDataType type, cuuint32_t, void*,
+CUresult encode_tiled(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t, void* base,
                       const cuuint64_t* sizes, const cuuint64_t* strides, const cuuint32_t* box,
                       const cuuint32_t*, CUtensorMapInterleave, CUtensorMapSwizzle swizzle,
                       CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill) {
   const auto by = [](auto x, auto y) { return std::to_string(x) + "x" + std::to_string(y); };
+  const std::lock_guard lock(world().mutex);
   world().maps.push_back(by(sizes[0], sizes[1]) + " box " + by(box[0], box[1]) + " stride " +
                          std::to_string(strides[0]) + " type " + std::to_string(type) +
                          " swizzle " + std::to_string(swizzle) + " promote " +
                          std::to_string(promotion));
+  const MapOf kept{base, sizes[0], sizes[1]};
+  std::memcpy(map, &kept, sizeof kept);
   const bool bad = world().tensor_maps_fail || box[0] > 256 || box[1] > 256;
   return call("encode") || bad ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
@@ -78,6 +82,18 @@ void wait_for_arrivals(const tilepost_view_t& view, Stream& stream) {
     stream.hang = {true, arrived};
 }
 
+// Every tile raises its owner's counter; padding has no owner.
+void post_to_owners(const tilepost_view_t& view) {
+  std::map<uint32_t*, uint32_t> signals;
+  for (int i = 0; i < view.num_tiles; ++i) {
+    const tilepost_tile_t& tile = view.tiles[i];
+    if (tile.row < 0) continue;
+    uint32_t* counters = view.peer_counters[tile.m / view.share_rows];
+    signals[counters + tile.group * TILEPOST_COUNTER_STRIDE] += world().signals_per_tile;
+  }
+  for (const auto& [counter, count] : signals) *counter += count * world().gemm_posts_percent / 100;
+}
+
 // The view is a GEMM's last argument; both kinds have six.
 void post_tiles(void** arguments, Stream& stream) {
   const auto& view = *static_cast<const tilepost_view_t*>(arguments[5]);
@@ -87,6 +103,7 @@ void post_tiles(void** arguments, Stream& stream) {
   w.epilogue = *static_cast<const tilepost_epilogue_t*>(arguments[4]);
   w.a = *static_cast<const void**>(arguments[0]);
   if (w.gemm_waits) return wait_for_arrivals(view, stream);
+  if (view.peer_counters != nullptr) return post_to_owners(view);
   std::map<int, uint32_t> signals;
   for (int i = 0; i < view.num_tiles; ++i) signals[view.tiles[i].group] += w.signals_per_tile;
   for (const auto& [group, count] : signals)
@@ -111,14 +128,19 @@ void reset() {
   w.num_devices = 2, w.compute_major = 9, w.compute_minor = 0, w.sms = 132;
   w.max_shared_bytes = 232448, w.blocks_per_sm = 1, w.max_threads = 1024;
   w.has_driver = true, w.tensor_maps_fail = false;
+  w.peer_access = w.memory_handles = w.others_visible = true, w.accessible.clear();
   w.comm_ranks = 2, w.comm_rank = 1, w.comm_device = 0, w.async_error = 0;
   w.fail_at = 0, w.collectives_hang = false, w.gemm_posts_percent = 100, w.waits_give_up = false;
-  w.gemm_waits = w.gemm_stops = false, w.exchange = nullptr, w.on_gemm = nullptr,
-  w.groups_begun = w.groups_ended = 0;
+  w.gemm_waits = w.gemm_stops = false, w.exchange = nullptr, w.on_gemm = nullptr, w.threads = false,
+  w.kernel = nullptr, w.on_post = nullptr, w.on_norm = nullptr, w.groups_begun = w.groups_ended = 0;
   w.failed_call.clear();
   w.signals_per_tile = 2;
   current_device() = 0, w.aborted_comms = 0, w.max_ctas = 0, w.cluster_size = 0;
   w.host_pointers.clear();
+  // What a test has left on purpose is not the next one's.
+  w.live_allocations = w.live_pinned = w.live_streams = w.live_events = w.live_comms = 0;
+  w.live_mappings = w.live_pools = w.live_windows = 0;
+  w.windows.clear(), w.window_answer = nullptr, w.gives_windows = true;
   w.reset_calls();
   user_streams.clear();
   legacy = {"legacy"};
@@ -182,10 +204,63 @@ cudaError_t cudaSetDevice(int device) {
   if (error == cudaSuccess) current_device() = device;
   return error;
 }
-cudaError_t cudaDeviceGetPCIBusId(char* text, int size, int) {
-  std::strncpy(text, "0000:01:00.0", static_cast<size_t>(size));
+cudaError_t cudaDeviceGetPCIBusId(char* text, int size, int device) {
+  std::snprintf(text, static_cast<size_t>(size), "0000:%02x:00.0", device + 1);
   return checked("cudaDeviceGetPCIBusId");
 }
+cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* text) {
+  if (checked("cudaDeviceGetByPCIBusId") || !world().others_visible) return cudaErrorInvalidDevice;
+  *device = std::stoi(std::string(text).substr(5, 2), nullptr, 16) - 1;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) {
+  *can = world().peer_access;
+  return checked("cudaDeviceCanAccessPeer");
+}
+cudaError_t cudaDeviceEnablePeerAccess(int device, unsigned) {
+  if (checked("cudaDeviceEnablePeerAccess")) return cudaErrorUnknown;
+  const std::lock_guard lock(world().mutex);
+  const bool is_new = world().accessible.insert(device).second;
+  return is_new ? cudaSuccess : cudaErrorPeerAccessAlreadyEnabled;
+}
+
+cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps*) {
+  if (checked("cudaMemPoolCreate")) return cudaErrorMemoryAllocation;
+  ++world().live_pools;
+  *pool = reinterpret_cast<cudaMemPool_t>(&world());
+  return cudaSuccess;
+}
+cudaError_t cudaMemPoolDestroy(cudaMemPool_t) {
+  --world().live_pools;
+  return checked("cudaMemPoolDestroy");
+}
+cudaError_t cudaMemPoolSetAccess(cudaMemPool_t, const cudaMemAccessDesc* access, size_t) {
+  if (checked("cudaMemPoolSetAccess")) return cudaErrorUnknown;
+  const std::lock_guard lock(world().mutex);
+  world().accessible.insert(access->location.id);
+  return cudaSuccess;
+}
+cudaError_t cudaMallocFromPoolAsync(void** pointer, size_t bytes, cudaMemPool_t, cudaStream_t) {
+  return cudaMalloc(pointer, bytes);
+}
+// A handle is the address: other processes' memory is this one's.
+cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* pointer) {
+  *handle = {};
+  std::memcpy(handle, &pointer, sizeof pointer);
+  return checked("cudaIpcGetMemHandle") || !world().memory_handles ? cudaErrorNotSupported
+                                                                   : cudaSuccess;
+}
+cudaError_t cudaIpcOpenMemHandle(void** pointer, cudaIpcMemHandle_t handle, unsigned) {
+  if (checked("cudaIpcOpenMemHandle")) return cudaErrorUnknown;
+  std::memcpy(pointer, &handle, sizeof *pointer);
+  ++world().live_mappings;
+  return cudaSuccess;
+}
+cudaError_t cudaIpcCloseMemHandle(void*) {
+  --world().live_mappings;
+  return cudaSuccess;
+}
+
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
   const World& w = world();
   if (attribute == cudaDevAttrComputeCapabilityMajor) *value = w.compute_major;
@@ -255,7 +330,7 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, i
               (priority == -5 ? " high" : " low")))
     return cudaErrorUnknown;
   const std::lock_guard lock(w.mutex);
-  auto* made = new Stream{"own" + std::to_string(w.live_streams), current_device()};
+  auto* made = new Stream{"own" + std::to_string(w.live_streams.load()), current_device()};
   w.streams.insert(made);
   ++w.live_streams;
   *stream = reinterpret_cast<cudaStream_t>(made);
@@ -299,6 +374,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   if (s.capturing && !event_of(event).captured) return cudaErrorStreamCaptureIsolation;
   if (event_of(event).hang.holds()) s.hang = event_of(event).hang;
   s.capturing |= event_of(event).captured;
+  const std::lock_guard lock(world().mutex);
+  world().links.push_back({world().log.size(), event});
   return checked("cudaStreamWaitEvent " + s.name);
 }
 
@@ -323,6 +400,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   const std::lock_guard lock(world().mutex);
   event_of(event) = {stream_of(stream).hang, stream_of(stream).capturing};
+  world().links.push_back({world().log.size(), event});
   return checked("cudaEventRecord " + name_of(stream));
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
@@ -353,6 +431,10 @@ cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void*,
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void*, void** arguments) {
   World& w = world();
   if (w.on_gemm) w.on_gemm();
+  if (w.kernel) {
+    w.kernel(arguments);
+    return checked("gemm " + name_of(config->stream));
+  }
   const std::lock_guard lock(w.mutex);
   const cudaError_t error =
       checked("gemm " + name_of(config->stream) + " x" + std::to_string(config->gridDim.x) +

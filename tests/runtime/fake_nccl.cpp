@@ -34,7 +34,13 @@ ncclComm_t make_comm() {
   return reinterpret_cast<ncclComm_t>(new int);
 }
 
+// Its windows go with it.
 void free_comm(ncclComm_t comm) {
+  for (const auto& window : world().windows)
+    if (window->comm == comm && window->live) {
+      window->live = false;
+      --world().live_windows;
+    }
   delete reinterpret_cast<int*>(comm);
   --world().live_comms;
 }
@@ -94,6 +100,41 @@ ncclResult_t ncclCommUserRank(ncclComm_t, int* rank) {
 ncclResult_t ncclCommCuDevice(ncclComm_t, int* device) {
   *device = world().comm_device;
   return checked("ncclCommCuDevice");
+}
+ncclResult_t ncclMemAlloc(void** pointer, size_t bytes) {
+  if (checked("ncclMemAlloc")) return ncclUnhandledCudaError;
+  return cudaMalloc(pointer, bytes) == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
+}
+ncclResult_t ncclMemFree(void* pointer) {
+  call("ncclMemFree");
+  cudaFree(pointer);
+  return ncclSuccess;
+}
+ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void* memory, size_t bytes,
+                                    ncclWindow_t* window, int flags) {
+  World& w = world();
+  const std::lock_guard lock(w.mutex);
+  if (checked("ncclCommWindowRegister") || flags != NCCL_WIN_COLL_SYMMETRIC)
+    return ncclInternalError;
+  const auto number = static_cast<int>(w.windows.size());
+  const int answer = w.window_answer ? w.window_answer(number) : 0;
+  const bool gives = w.gives_windows && answer == ncclSuccess;
+  w.windows.push_back(
+      std::make_unique<Window>(Window{comm, static_cast<char*>(memory), bytes, gives}));
+  if (gives) {
+    *window = reinterpret_cast<ncclWindow_t>(w.windows.back().get());
+    ++w.live_windows;
+  }
+  return static_cast<ncclResult_t>(answer);
+}
+ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t handle) {
+  const std::lock_guard lock(world().mutex);
+  auto* window = reinterpret_cast<Window*>(handle);
+  const bool matches = window->live && window->comm == comm;
+  window->live = false;
+  if (matches) --world().live_windows;
+  call("ncclCommWindowDeregister");
+  return matches ? ncclSuccess : ncclInvalidArgument;
 }
 ncclResult_t ncclGroupStart() {
   if (checked("group_start")) return ncclInternalError;
@@ -182,6 +223,7 @@ cudaError_t launch_post(const PostArguments& post, cudaStream_t stream) {
   if (error != cudaSuccess || s.hang.holds()) return error;
   *post.counter = post.value;
   *post.progress = post.progress_value;
+  if (world().on_post) world().on_post();
   return cudaSuccess;
 }
 
@@ -212,6 +254,7 @@ cudaError_t launch_unpermute_slabs(const SlabArguments& arguments, cudaStream_t 
 
 cudaError_t launch_norm(const NormArguments& arguments, tilepost_dtype_t, int,
                         cudaStream_t stream) {
+  if (world().on_norm) world().on_norm(arguments.x, arguments.rows, arguments.n);
   const auto is = [](const void* pointer) { return pointer != nullptr ? "yes" : "no"; };
   return launched("norm " + stream_of(stream).name + " " + std::to_string(arguments.rows) + "x" +
                   std::to_string(arguments.n) + " tile_n " + std::to_string(arguments.tile_n) +

@@ -6,9 +6,11 @@
 // its counter. Every call is logged, counted and can be made to fail.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <string>
@@ -58,6 +60,31 @@ struct Copy {
   size_t bytes;
 };
 
+// Memory that was registered with a communicator as a window, now or before.
+struct Window {
+  const void* comm;
+  char* memory;
+  size_t bytes;
+  bool live;
+
+  bool holds(const void* pointer) const { return pointer >= memory && pointer < memory + bytes; }
+};
+
+// An event that was recorded or waited for, by the line of the log that says so.
+struct Link {
+  size_t line;
+  const void* event;
+};
+
+// One sum of ranks' parts.
+struct Sum {
+  std::vector<const void*> parts;
+  void* out;
+  void* sums;
+  void* clear;
+  int64_t count;
+};
+
 struct World {
   std::recursive_mutex mutex;  // the watchdog calls too
 
@@ -70,19 +97,33 @@ struct World {
   int max_threads = 1024;
   bool has_driver = true;
   bool tensor_maps_fail = false;
+  bool peer_access = true;     // between any two devices
+  bool memory_handles = true;  // CUDA shares memory between processes
+  bool others_visible = true;  // devices of other processes
 
   // NCCL: what the adopted communicator says of itself.
   int comm_ranks = 2, comm_rank = 1, comm_device = 0;
   int async_error = 0;  // ncclResult_t
+  // What registering window number n, counted from 0, answers instead of success, and with a window
+  // only if it `gives_windows`.
+  std::function<int(int n)> window_answer;  // ncclResult_t
+  bool gives_windows = true;
 
   // What goes wrong.
   int fail_at = 0;                // the call to fail, counted from 1 since reset_calls(); 0 = none
-  bool collectives_hang = false;  // as when a rank does not arrive
+  bool collectives_hang = false;  // as when a rank does not arrive; where ranks share memory the
+                                  // others announce and end nothing any more
   uint32_t gemm_posts_percent = 100;  // how much of each group's signals the GEMM posts
   bool waits_give_up = false;         // polling waits report a timeout at once
   bool gemm_waits = false;  // the GEMM raises no counters, it waits for those of its tiles' groups
   bool gemm_stops = false;  // … and then does not end until something is aborted
   std::function<void()> on_gemm;  // what happens elsewhere while a GEMM is being launched
+  // Ranks are threads (ranks.h): what waits for another rank makes its thread wait, sums are
+  // summed, and the kernel is the test's own.
+  bool threads = false;
+  std::function<void(void** arguments)> kernel;
+  std::function<void()> on_post;  // after a group's arrival was posted
+  std::function<void(const void* x, int rows, int n)> on_norm;
   // What an exchange of numbers brings: from, to, count. If empty, every rank says what this one
   // says.
   std::function<void(const int64_t*, int64_t*, size_t)> exchange;
@@ -94,12 +135,20 @@ struct World {
   std::vector<std::string> maps;  // tensor maps: "<columns>x<rows> box <columns>x<rows> …"
   std::vector<NcclCall> nccl;
   std::vector<Copy> copies;
+  std::vector<Link> links;
+  std::vector<Sum> sums;
+  std::vector<std::unique_ptr<Window>> windows;  // since reset()
+  std::set<int> accessible;                      // devices whose access has been enabled
   int groups_begun = 0, groups_ended = 0;
   tilepost_shape_t shape{};        // of the last launch
   tilepost_view_t view{};          // of the last launch
   const void* a = nullptr;         // of the last launch of a kernel that takes pointers
   tilepost_epilogue_t epilogue{};  // of the last launch
-  int live_allocations = 0, live_pinned = 0, live_streams = 0, live_events = 0, live_comms = 0;
+  std::atomic<int> live_allocations = 0, live_pinned = 0, live_streams = 0, live_events = 0,
+                   live_comms = 0;
+  std::atomic<int> live_mappings = 0;  // of other processes' memory
+  std::atomic<int> live_pools = 0;
+  std::atomic<int> live_windows = 0;  // NCCL's
   int aborted_comms = 0;
   int max_ctas = 0, cluster_size = 0;  // of the last split
   uint32_t signals_per_tile = 2;
@@ -112,10 +161,19 @@ struct World {
     log.clear();
     nccl.clear();
     copies.clear();
+    links.clear();
+    sums.clear();
   }
   int live() const {
-    return live_allocations + live_pinned + live_streams + live_events + live_comms;
+    return live_allocations + live_pinned + live_streams + live_events + live_comms +
+           live_mappings + live_pools + live_windows;
   }
+};
+
+// What the fake encoder keeps of a tensor map, at its beginning.
+struct MapOf {
+  void* base;
+  uint64_t columns, rows;
 };
 
 // The one world; reset() makes it new.

@@ -8,6 +8,7 @@
 
 #include "tilepost/device/epilogue.cuh"
 #include "tilepost/device/ptx_sm90.cuh"
+#include "tilepost/mark.cuh"
 #include "tilepost/plan.h"
 
 namespace tilepost::panel {
@@ -61,6 +62,16 @@ __device__ __forceinline__ void write(uint32_t target, const Words& words, int t
     ptx::store_matrices(target + row * kRowBytes + ((chunk ^ (row % 8)) << 4), words[i],
                         words[i + 1], words[i + 2], words[i + 3]);
   }
+}
+
+// Stores the panel at `source` to `at` by TMA, as part of the thread's next bulk group; kAdd: adds
+// it to what is there.
+template <bool kAdd>
+__device__ __forceinline__ void store(const CUtensorMap* map, uint32_t source, Coord at) {
+  if constexpr (kAdd)
+    ptx::add_box(map, source, at.x, at.y);
+  else
+    ptx::store_box(map, source, at.x, at.y);
 }
 
 // Chunk `chunk` of a row of the panel at `source`.

@@ -69,6 +69,13 @@ __device__ __forceinline__ uint64_t global_time_ns() {
   return time;
 }
 
+// The SM's clock, cycles modulo 2^32.
+__device__ __forceinline__ uint32_t clock_cycles() {
+  uint32_t cycles;
+  asm volatile("mov.u32 %0, %%clock;" : "=r"(cycles)::"memory");
+  return cycles;
+}
+
 // Suspends the thread for somewhere between 0 and twice `ns` nanoseconds; at most 1 ms.
 __device__ __forceinline__ void sleep_ns(uint32_t ns) {
   asm volatile("nanosleep.u32 %0;" ::"r"(ns) : "memory");

@@ -70,6 +70,14 @@ __device__ __forceinline__ void prefetch_tensor_map(const CUtensorMap* map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
 
+// Lets this CTA use a map that lies in global memory, where the host wrote it: TMA reads maps
+// through a proxy of its own, which caches them, and a kernel's start orders nothing there (CUDA
+// C++ Programming Guide, Tensor Memory Access: a map in global memory needs this fence in every
+// block, of .sys scope where the host wrote it; PTX ISA, membar/fence: fence.proxy.tensormap).
+__device__ __forceinline__ void acquire_tensor_map(const CUtensorMap* map) {
+  asm volatile("fence.proxy.tensormap::generic.acquire.sys [%0], 128;" ::"l"(map) : "memory");
+}
+
 // Loads the map's box at (x, y) into shared memory and counts its bytes on `barrier`. Elements
 // outside the tensor become zero and count too.
 __device__ __forceinline__ void load_box(uint32_t destination, const CUtensorMap* map,
@@ -101,6 +109,18 @@ __device__ __forceinline__ void store_box(const CUtensorMap* map, uint32_t sourc
       : "memory");
 }
 
+// Adds a box of 16-bit floating-point elements in shared memory to what is at (x, y), in the map's
+// type, rounding to nearest; otherwise as store_box. Each addition is an operation of its own,
+// relaxed and of .gpu scope (PTX ISA, cp.reduce.async.bulk.tensor); memory-model.md says what that
+// means where several GPUs add.
+__device__ __forceinline__ void add_box(const CUtensorMap* map, uint32_t source, int x, int y) {
+  asm volatile(
+      "cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%0, {%2, %3}], "
+      "[%1];" ::"l"(map),
+      "r"(source), "r"(x), "r"(y)
+      : "memory");
+}
+
 // Ends the thread's current bulk group, which may be empty.
 __device__ __forceinline__ void commit_bulk() {
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
@@ -126,8 +146,8 @@ __device__ __forceinline__ void fence_shared_to_async() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-// Orders what the thread has observed of global memory before later loads by TMA: between acquiring
-// a counter and loading what it guards (PTX ISA 8.6, Proxies).
+// Orders what the thread has observed of global memory before later accesses by TMA: between
+// acquiring a counter and what it guards (PTX ISA 8.6, Proxies).
 __device__ __forceinline__ void fence_global_to_async() {
   asm volatile("fence.proxy.async.global;" ::: "memory");
 }

@@ -13,78 +13,128 @@
 
 namespace tilepost::woven {
 
-// tilepost_view_t with what is known when the kernel is compiled: the layout, the tile's size,
-// whether rows go where the view's row map says (routing rows), and whether A arrives while the
-// kernel runs (all_gather_gemm). Adds no data, so that the runtime passes the plain structure.
-template <Layout kLayout, int kTileM, int kTileN, bool kRouted = false, bool kWaits = false>
+// tilepost_view_t with what is known when the kernel is compiled. Adds no data, so that the runtime
+// passes the plain structure.
+template <Layout layout, int tile_m, int tile_n, bool routed = false, bool waits = false,
+          bool stores = false>
 struct View : tilepost_view_t {
+  static constexpr Layout kLayout = layout;
+  static constexpr int kTileM = tile_m, kTileN = tile_n;
+  static constexpr bool kRouted = routed;  // rows go where the row map says (routing rows)
+  static constexpr bool kWaits = waits;    // A arrives while the kernel runs (all_gather_gemm)
+  static constexpr bool kStores = stores;  // into the memory of the rank that owns a tile's rows
+                                           // (TILEPOST_ACCESS_WRITE)
   static_assert(kTileM > 0 && kTileN > 0);
+  static_assert(!kStores || (kLayout == Layout::panel && !kRouted && !kWaits),
+                "owners get whole rows of their own, as soon as they are computed");
 };
 static_assert(sizeof(View<Layout::panel, 1, 1>) == sizeof(tilepost_view_t));
 static_assert(sizeof(tilepost_tile_t) == 16, "tile() reads an entry in one load");
 
 // How many positions the schedule has, padding included.
-template <Layout kLayout, int kTileM, int kTileN, bool kRouted, bool kWaits>
-__device__ __forceinline__ int num_tiles(const View<kLayout, kTileM, kTileN, kRouted, kWaits>& view,
-                                         const TileGrid& /*grid*/) {
+template <class View>
+__device__ __forceinline__ int num_tiles(const View& view, const TileGrid& /*grid*/) {
   return view.num_tiles;
 }
 
 // The tile at `position` of the plan's schedule, 0 <= position < num_tiles.
-template <Layout kLayout, int kTileM, int kTileN, bool kRouted, bool kWaits>
-__device__ __forceinline__ Tile tile(const View<kLayout, kTileM, kTileN, kRouted, kWaits>& view,
-                                     const TileGrid& /*grid*/, int position) {
+template <class View>
+__device__ __forceinline__ Tile tile(const View& view, const TileGrid& /*grid*/, int position) {
   const ptx::Quad entry = ptx::load_readonly(view.tiles + position);
   return Tile{entry.x, entry.y, entry.z, entry.w};
 }
 
+// kStores: the rank that owns a tile's rows; of padding, which is nobody's, some rank.
+__device__ __forceinline__ int owner_of(const tilepost_view_t& view, const Tile& tile) {
+  return tile.is_padding() ? 0 : tile.m / view.share_rows;
+}
+
 // The destination of element (row, col) of a tile. `ld` is the row length of the row-major output;
 // in the tile layout rows are tile_n elements long.
-template <Layout kLayout, int kTileM, int kTileN, bool kRouted, bool kWaits, class T>
-__device__ __forceinline__ T& out(const View<kLayout, kTileM, kTileN, kRouted, kWaits>& view, T* c,
-                                  const TileGrid& /*grid*/, const Tile& tile, int row, int col,
-                                  int ld) {
-  const int in_tile = kRouted ? view.row_map[tile.m + row] : row;
+template <class View, class T>
+__device__ __forceinline__ T& out(const View& view, T* c, const TileGrid& /*grid*/,
+                                  const Tile& tile, int row, int col, int ld) {
+  static_assert(!View::kStores, "a kernel stores into other ranks' memory with TMA");
+  const int in_tile = View::kRouted ? view.row_map[tile.m + row] : row;
   const long long line = static_cast<long long>(tile.row) + in_tile;
-  if constexpr (kLayout == Layout::panel)
+  if constexpr (View::kLayout == Layout::panel)
     return c[line * ld + tile.n + col];
   else
-    return c[line * kTileN + col];
+    return c[line * View::kTileN + col];
 }
 
 // The destination of element (row, col) of the whole output.
-template <Layout kLayout, int kTileM, int kTileN, bool kRouted, bool kWaits, class T>
-__device__ __forceinline__ T& out(const View<kLayout, kTileM, kTileN, kRouted, kWaits>& view, T* c,
-                                  int row, int col, int ld) {
-  const bool in_order = kLayout == Layout::panel && !kRouted && view.share_tiles == 0;
+template <class View, class T>
+__device__ __forceinline__ T& out(const View& view, T* c, int row, int col, int ld) {
+  static_assert(!View::kStores, "a kernel stores into other ranks' memory with TMA");
+  const bool in_order = View::kLayout == Layout::panel && !View::kRouted && view.share_tiles == 0;
   if (in_order) return c[static_cast<long long>(row) * ld + col];
   const int share = view.share_tiles == 0 ? 0 : row / view.share_rows;
   const int in_share = row - share * view.share_rows;
-  const int tile_row = share * view.share_tiles + in_share / kTileM;
-  const int position = view.positions[tile_row * view.tiles_n + col / kTileN];
-  const int in_tile = kRouted ? view.row_map[row] : in_share % kTileM;
+  const int tile_row = share * view.share_tiles + in_share / View::kTileM;
+  const int position = view.positions[tile_row * view.tiles_n + col / View::kTileN];
+  const int in_tile = View::kRouted ? view.row_map[row] : in_share % View::kTileM;
   const long long line = static_cast<long long>(view.tiles[position].row) + in_tile;
-  if constexpr (kLayout == Layout::panel)
+  if constexpr (View::kLayout == Layout::panel)
     return c[line * ld + col];
   else
-    return c[line * kTileN + col % kTileN];
+    return c[line * View::kTileN + col % View::kTileN];
 }
 
-// The same place for a TMA store: x along a row, y down the rows of the output's tensor map.
-template <Layout kLayout, int kTileM, int kTileN, bool kRouted, bool kWaits>
-__device__ __forceinline__ Coord
-out_coord(const View<kLayout, kTileM, kTileN, kRouted, kWaits>& /*view*/, const TileGrid& /*grid*/,
-          const Tile& tile, int row, int col) {
-  static_assert(!kRouted, "rows that go to places of their own are stored one by one");
-  if constexpr (kLayout == Layout::panel)
+// The same place for a TMA store: x along a row, y down the rows of out_map's tensor map.
+template <class View>
+__device__ __forceinline__ Coord out_coord(const View& view, const TileGrid& /*grid*/,
+                                           const Tile& tile, int row, int col) {
+  static_assert(!View::kRouted, "rows that go to places of their own are stored one by one");
+  if constexpr (View::kStores)
+    return Coord{tile.n + col, tile.m - owner_of(view, tile) * view.share_rows + row};
+  else if constexpr (View::kLayout == Layout::panel)
     return Coord{tile.n + col, tile.row + row};
   else
     return Coord{col, tile.row + row};
 }
 
-// The counter of the tile's group.
-__device__ __forceinline__ uint32_t* counter_of(const tilepost_view_t& view, const Tile& tile) {
-  return view.counters + static_cast<long long>(tile.group) * TILEPOST_COUNTER_STRIDE;
+// The tensor map for that store: of the memory of the rank that owns the tile's rows, or `map`.
+template <class View, class Map>
+__device__ __forceinline__ const Map* out_map(const View& view, const Map* map, const Tile& tile) {
+  if constexpr (View::kStores)
+    return static_cast<const Map*>(view.out_maps) + owner_of(view, tile);
+  else
+    return map;
+}
+
+// Once for all of a thread's stores. The maps of the ranks that own any of m rows: nobody changes
+// them while the kernel runs. And the memory they describe: its owner has read or zeroed it through
+// the generic proxy, before the kernels in front of this one acquired that its last run had ended;
+// the proxy fence puts that before what TMA does there (PTX ISA 8.6, Proxies).
+template <class View>
+__device__ __forceinline__ void open_out_maps(const View& view, int m) {
+  if constexpr (View::kStores) {
+    const auto* maps = static_cast<const CUtensorMap*>(view.out_maps);
+#pragma unroll 1  // few registers
+    for (int first = 0; first < m; first += view.share_rows) ptx::acquire_tensor_map(maps++);
+    ptx::fence_global_to_async();
+  }
+}
+
+// Waits until view.pace cycles have passed since the thread's last store, in clock arithmetic
+// modulo 2^32. The CTA's threads begin a fraction of that apart, so that their stores alternate.
+template <class View>
+__device__ __forceinline__ void pace(const View& view, Pacer& pacer, bool last_tile) {
+  if constexpr (View::kStores) {
+    constexpr unsigned kPollNanoseconds = 20;
+    if (last_tile) return;
+    const auto step = static_cast<unsigned>(view.pace);
+    if (pacer.last == 0)
+      pacer.last = ptx::clock_cycles() - step + step / pacer.threads * pacer.thread;
+    while (ptx::clock_cycles() - pacer.last < step) ptx::sleep_ns(kPollNanoseconds);
+    pacer.last = ptx::clock_cycles();
+  }
+}
+
+// The counter of the tile's group, this rank's or its owner's.
+__device__ __forceinline__ uint32_t* counter_of(uint32_t* counters, const Tile& tile) {
+  return counters + static_cast<long long>(tile.group) * TILEPOST_COUNTER_STRIDE;
 }
 
 // Waits until the group's input has arrived. Group 0 is this rank's own rows, which are there
@@ -96,7 +146,7 @@ __device__ __forceinline__ uint32_t* counter_of(const tilepost_view_t& view, con
 __device__ __forceinline__ void wait_for_input(const tilepost_view_t& view, const Tile& tile) {
   constexpr unsigned kPollNanoseconds = 32;
   if (tile.group == 0) return;
-  const uint32_t* counter = counter_of(view, tile);
+  const uint32_t* counter = counter_of(view.counters, tile);
   while (static_cast<int32_t>(ptx::load_relaxed_sys(counter) - view.ready) < 0)
     ptx::sleep_ns(kPollNanoseconds);
   ptx::load_acquire_sys(counter);
@@ -105,10 +155,9 @@ __device__ __forceinline__ void wait_for_input(const tilepost_view_t& view, cons
 // For loads by the threads of the block; all of them call. Thread 0 acquires, and the barrier
 // orders what it has observed before the loads of the others (PTX ISA, barrier; 8.9.5: causality
 // order is transitive).
-template <Layout kLayout, int kTileM, int kTileN, bool kRouted, bool kWaits>
-__device__ __forceinline__ void input_ready(
-    const View<kLayout, kTileM, kTileN, kRouted, kWaits>& view, const Tile& tile, BlockLoads) {
-  if constexpr (kWaits) {
+template <class View>
+__device__ __forceinline__ void input_ready(const View& view, const Tile& tile, BlockLoads) {
+  if constexpr (View::kWaits) {
     if (threadIdx.x == 0 && threadIdx.y == 0 && threadIdx.z == 0 && !tile.is_padding())
       wait_for_input(view, tile);
     __syncthreads();
@@ -118,10 +167,9 @@ __device__ __forceinline__ void input_ready(
 // For TMA loads by the calling thread, which alone calls. They go through the async proxy, in which
 // an acquire of the generic proxy orders nothing: the proxy fence stands between them (PTX ISA,
 // membar/fence: fence.proxy.async).
-template <Layout kLayout, int kTileM, int kTileN, bool kRouted, bool kWaits>
-__device__ __forceinline__ void input_ready(
-    const View<kLayout, kTileM, kTileN, kRouted, kWaits>& view, const Tile& tile, BulkLoads) {
-  if constexpr (kWaits) {
+template <class View>
+__device__ __forceinline__ void input_ready(const View& view, const Tile& tile, BulkLoads) {
+  if constexpr (View::kWaits) {
     if (tile.is_padding()) return;
     wait_for_input(view, tile);
     ptx::fence_global_to_async();
@@ -130,8 +178,8 @@ __device__ __forceinline__ void input_ready(
 
 // Raises the counter of the tile's group by one, releasing what the calling thread has stored or
 // observed (ptx.cuh).
-__device__ __forceinline__ void post(const tilepost_view_t& view, const Tile& tile) {
-  ptx::red_release_sys(counter_of(view, tile), 1);
+__device__ __forceinline__ void post(uint32_t* counters, const Tile& tile) {
+  ptx::red_release_sys(counter_of(counters, tile), 1);
 }
 
 // For ordinary stores by the threads of the block; all of them call. The barrier orders every
@@ -139,23 +187,23 @@ __device__ __forceinline__ void post(const tilepost_view_t& view, const Tile& ti
 // accesses among the participating threads), and the release is cumulative (8.9.5, Causality
 // Order). Without the barrier, thread 0 would release its own stores only. Where A arrives,
 // counters say what has, and nobody waits for tiles: here and below nothing is posted then.
-template <Layout kLayout, int kTileM, int kTileN, bool kRouted, bool kWaits>
-__device__ __forceinline__ void tile_done(
-    const View<kLayout, kTileM, kTileN, kRouted, kWaits>& view, const Tile& tile, BlockStores) {
-  if constexpr (kWaits) return;
+template <class View>
+__device__ __forceinline__ void tile_done(const View& view, const Tile& tile, BlockStores) {
+  static_assert(!View::kStores, "a kernel stores into other ranks' memory with TMA");
+  if constexpr (View::kWaits) return;
   __syncthreads();
-  if (threadIdx.x == 0 && threadIdx.y == 0 && threadIdx.z == 0) post(view, tile);
+  if (threadIdx.x == 0 && threadIdx.y == 0 && threadIdx.z == 0) post(view.counters, tile);
 }
 
 // For ordinary stores by the lanes of a one-dimensional block's warp; all of them call.
 // bar.warp.sync orders memory accesses among its participants as the block's barrier does (PTX ISA,
 // bar.warp.sync).
-template <Layout kLayout, int kTileM, int kTileN, bool kRouted, bool kWaits>
-__device__ __forceinline__ void tile_done(
-    const View<kLayout, kTileM, kTileN, kRouted, kWaits>& view, const Tile& tile, WarpStores) {
-  if constexpr (kWaits) return;
+template <class View>
+__device__ __forceinline__ void tile_done(const View& view, const Tile& tile, WarpStores) {
+  static_assert(!View::kStores, "a kernel stores into other ranks' memory with TMA");
+  if constexpr (View::kWaits) return;
   __syncwarp();
-  if (threadIdx.x % 32 == 0) post(view, tile);
+  if (threadIdx.x % 32 == 0) post(view.counters, tile);
 }
 
 // For bulk-group stores issued and committed by the calling thread, which alone calls. They are not
@@ -163,12 +211,18 @@ __device__ __forceinline__ void tile_done(
 // release says nothing of them before cp.async.bulk.wait_group 0 has returned: then the writes are
 // made, visible to this thread, and passed from the async to the generic proxy. The .read form
 // returns when shared memory may be reused, before the writes are made: it would not do.
-template <Layout kLayout, int kTileM, int kTileN, bool kRouted, bool kWaits>
-__device__ __forceinline__ void tile_done(
-    const View<kLayout, kTileM, kTileN, kRouted, kWaits>& view, const Tile& tile, BulkStores) {
-  if constexpr (kWaits) return;
+//
+// kStores: the tile is in its owner's memory then, and the counter that is raised is the owner's.
+// The scope is .sys already, which spans GPUs (PTX ISA 8.5, Scope), and cumulativity does not ask
+// whose memory anything is in (8.9.5). Padding is nobody's.
+template <class View>
+__device__ __forceinline__ void tile_done(const View& view, const Tile& tile, BulkStores) {
+  if constexpr (View::kWaits) return;
   ptx::wait_bulk<0>();
-  post(view, tile);
+  if constexpr (!View::kStores)
+    post(view.counters, tile);
+  else if (!tile.is_padding())
+    post(view.peer_counters[owner_of(view, tile)], tile);
 }
 
 }  // namespace tilepost::woven

@@ -13,97 +13,125 @@
 
 namespace tilepost::woven {
 
-// tilepost_view_t with the layout, the tile's size, whether rows go where the view's row map says,
-// and whether A arrives while the kernel runs as constants; adds no data.
-template <Layout kLayout, int kTileM, int kTileN, bool kRouted = false, bool kWaits = false>
+// tilepost_view_t with what is known when the kernel is compiled; adds no data.
+template <Layout layout, int tile_m, int tile_n, bool routed = false, bool waits = false,
+          bool stores = false>
 struct View : tilepost_view_t {
+  static constexpr Layout kLayout = layout;
+  static constexpr int kTileM = tile_m, kTileN = tile_n;
+  static constexpr bool kRouted = routed;  // rows go where the row map says (routing rows)
+  static constexpr bool kWaits = waits;    // A arrives while the kernel runs (all_gather_gemm)
+  static constexpr bool kStores = stores;  // into the memory of the rank that owns a tile's rows
+                                           // (TILEPOST_ACCESS_WRITE)
   static_assert(kTileM > 0 && kTileN > 0);
+  static_assert(!kStores || (kLayout == Layout::panel && !kRouted && !kWaits),
+                "owners get whole rows of their own, as soon as they are computed");
 };
 
 // How many positions the schedule has, padding included.
-template <Layout kLayout, int kTileM, int kTileN, bool kRouted, bool kWaits>
-inline int num_tiles(const View<kLayout, kTileM, kTileN, kRouted, kWaits>& view,
-                     const TileGrid& /*grid*/) {
+template <class View>
+inline int num_tiles(const View& view, const TileGrid& /*grid*/) {
   return view.num_tiles;
 }
 
 // The tile at `position` of the plan's schedule, 0 <= position < num_tiles.
-template <Layout kLayout, int kTileM, int kTileN, bool kRouted, bool kWaits>
-inline Tile tile(const View<kLayout, kTileM, kTileN, kRouted, kWaits>& view,
-                 const TileGrid& /*grid*/, int position) {
+template <class View>
+inline Tile tile(const View& view, const TileGrid& /*grid*/, int position) {
   const tilepost_tile_t& entry = view.tiles[position];
   return Tile{entry.m, entry.n, entry.row, entry.group};
 }
 
+// kStores: the rank that owns a row of the output.
+inline int owner_of(const tilepost_view_t& view, int row) {
+  return row / view.share_rows;
+}
+
+// kStores: element (row, col) of the output in the memory of `owner`. A tile may go on below its
+// owner's rows: what it has there is computed in another tile, for its own owner, and dropped here.
+template <class T>
+inline T& out_at(const tilepost_view_t& view, int owner, int row, int col, int ld) {
+  static thread_local T dropped;
+  const int line = row - owner * view.share_rows;
+  if (line >= view.share_rows) return dropped;
+  return static_cast<T*>(view.peer_out[owner])[int64_t{line} * ld + col];
+}
+
 // The destination of element (row, col) of a tile. `ld` is the row length of the row-major output;
 // in the tile layout rows are tile_n elements long.
-template <Layout kLayout, int kTileM, int kTileN, bool kRouted, bool kWaits, class T>
-inline T& out(const View<kLayout, kTileM, kTileN, kRouted, kWaits>& view, T* c,
-              const TileGrid& /*grid*/, const Tile& tile, int row, int col, int ld) {
-  const int in_tile = kRouted ? view.row_map[tile.m + row] : row;
+template <class View, class T>
+inline T& out(const View& view, T* c, const TileGrid& /*grid*/, const Tile& tile, int row, int col,
+              int ld) {
+  if constexpr (View::kStores)
+    return out_at<T>(view, owner_of(view, tile.m), tile.m + row, tile.n + col, ld);
+  const int in_tile = View::kRouted ? view.row_map[tile.m + row] : row;
   const int64_t line = int64_t{tile.row} + in_tile;
-  if constexpr (kLayout == Layout::panel)
+  if constexpr (View::kLayout == Layout::panel)
     return c[line * ld + tile.n + col];
   else
-    return c[line * kTileN + col];
+    return c[line * View::kTileN + col];
 }
 
 // The destination of element (row, col) of the whole output.
-template <Layout kLayout, int kTileM, int kTileN, bool kRouted, bool kWaits, class T>
-inline T& out(const View<kLayout, kTileM, kTileN, kRouted, kWaits>& view, T* c, int row, int col,
-              int ld) {
-  const bool in_order = kLayout == Layout::panel && !kRouted && view.share_tiles == 0;
+template <class View, class T>
+inline T& out(const View& view, T* c, int row, int col, int ld) {
+  if constexpr (View::kStores) return out_at<T>(view, owner_of(view, row), row, col, ld);
+  const bool in_order = View::kLayout == Layout::panel && !View::kRouted && view.share_tiles == 0;
   if (in_order) return c[int64_t{row} * ld + col];
   const int share = view.share_tiles == 0 ? 0 : row / view.share_rows;
   const int in_share = row - share * view.share_rows;
-  const int tile_row = share * view.share_tiles + in_share / kTileM;
-  const int position = view.positions[tile_row * view.tiles_n + col / kTileN];
-  const int in_tile = kRouted ? view.row_map[row] : in_share % kTileM;
+  const int tile_row = share * view.share_tiles + in_share / View::kTileM;
+  const int position = view.positions[tile_row * view.tiles_n + col / View::kTileN];
+  const int in_tile = View::kRouted ? view.row_map[row] : in_share % View::kTileM;
   const int64_t line = int64_t{view.tiles[position].row} + in_tile;
-  if constexpr (kLayout == Layout::panel)
+  if constexpr (View::kLayout == Layout::panel)
     return c[line * ld + col];
   else
-    return c[line * kTileN + col % kTileN];
+    return c[line * View::kTileN + col % View::kTileN];
 }
 
-// The same place as x along a row, y down the rows.
-template <Layout kLayout, int kTileM, int kTileN, bool kRouted, bool kWaits>
-inline Coord out_coord(const View<kLayout, kTileM, kTileN, kRouted, kWaits>& /*view*/,
-                       const TileGrid& /*grid*/, const Tile& tile, int row, int col) {
-  if constexpr (kLayout == Layout::panel)
+// The same place as x along a row, y down the rows of the output or, kStores, of its owner's.
+template <class View>
+inline Coord out_coord(const View& view, const TileGrid& /*grid*/, const Tile& tile, int row,
+                       int col) {
+  if constexpr (View::kStores)
+    return Coord{tile.n + col, tile.m - owner_of(view, tile.m) * view.share_rows + row};
+  else if constexpr (View::kLayout == Layout::panel)
     return Coord{tile.n + col, tile.row + row};
   else
     return Coord{col, tile.row + row};
 }
 
-// The counter of the tile's group.
-inline uint32_t* counter_of(const tilepost_view_t& view, const Tile& tile) {
-  return view.counters + int64_t{tile.group} * TILEPOST_COUNTER_STRIDE;
-}
-
 // Waits until the group's input has arrived: who copied it here has raised the counter with a
 // release operation, which the acquire load reads or a later one (C++20 [intro.races] 5). Ends also
 // when the runtime gives a run up: then it raises all counters.
-template <Layout kLayout, int kTileM, int kTileN, bool kRouted, bool kWaits>
-inline void input_ready(const View<kLayout, kTileM, kTileN, kRouted, kWaits>& view,
-                        const Tile& tile, BlockLoads) {
-  if constexpr (kWaits) {
-    const uint32_t* counter = counter_of(view, tile);
+template <class View>
+inline void input_ready(const View& view, const Tile& tile, BlockLoads) {
+  if constexpr (View::kWaits) {
+    const uint32_t* counter = view.counters + int64_t{tile.group} * TILEPOST_COUNTER_STRIDE;
     while (static_cast<int32_t>(__atomic_load_n(counter, __ATOMIC_ACQUIRE) - view.ready) < 0)
       std::this_thread::yield();
   }
 }
 
-// Raises the group's counter after the tile's stores. The addition is a release operation, so the
-// stores are sequenced before it and happen before everything after an acquire load that reads its
-// value or one that later additions built on it: read-modify-writes continue the release sequence
-// (C++20 [atomics.order] 2, [intro.races] 5). One load that sees the target has therefore acquired
-// every tile of the group.
-template <Layout kLayout, int kTileM, int kTileN, bool kRouted, bool kWaits>
-inline void tile_done(const View<kLayout, kTileM, kTileN, kRouted, kWaits>& view, const Tile& tile,
-                      BlockStores) {
+// Adds one to the counter of the tile's group, a release operation: what is sequenced before it
+// happens before everything after an acquire load that reads its value or one that later additions
+// built on it, since read-modify-writes continue the release sequence (C++20 [atomics.order] 2,
+// [intro.races] 5). One load that sees the target has therefore acquired every tile of the group.
+inline void post(uint32_t* counters, const Tile& tile) {
+  __atomic_fetch_add(counters + int64_t{tile.group} * TILEPOST_COUNTER_STRIDE, 1u,
+                     __ATOMIC_RELEASE);
+}
+
+// Raises the group's counter after the tile's stores; where they went to the memory of the rank
+// that owns its rows, the counter there, and none for padding, which is nobody's.
+template <class View>
+inline void tile_done(const View& view, const Tile& tile, BlockStores) {
   // Where A arrives, counters say what has, and nobody waits for tiles.
-  if constexpr (!kWaits) __atomic_fetch_add(counter_of(view, tile), 1u, __ATOMIC_RELEASE);
+  if constexpr (View::kWaits) return;
+  if constexpr (!View::kStores)
+    post(view.counters, tile);
+  else if (!tile.is_padding())
+    post(view.peer_counters[owner_of(view, tile.m)], tile);
 }
 
 }  // namespace tilepost::woven

@@ -2,7 +2,7 @@
 //
 // A file states them in order, one per line: `// expect: <part of the output>`. A line
 // `// tunable: NAME=literal` sets a tunable, a line `// waits` says that A arrives while the kernel
-// runs. The kernel is called `gemm`.
+// runs, a line `// stores` that tiles go to other ranks' memory. The kernel is called `gemm`.
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -59,6 +59,7 @@ void check_refused(const fs::path& path) {
   request.view_type = "View";
   request.cuda = path.extension() == ".cu";
   request.waits = !lines_after(request.source, "// waits").empty();
+  request.stores = !lines_after(request.source, "// stores").empty();
   for (const std::string& line : lines_after(request.source, "// tunable: ")) {
     const size_t equals = line.find('=');
     request.tunables[line.substr(0, equals)] = line.substr(equals + 1);

@@ -16,7 +16,7 @@ class Oracle {
         group_of_(plan.map.send_elements, -1),
         stored_(plan.m * plan.n, 0),
         listed_(plan.map.positions.size(), false),
-        shares_(has_shares(plan.pattern) ? plan.ranks : 1),
+        shares_(has_shares(plan.pattern, plan.access) ? plan.ranks : 1),
         share_((plan.m + shares_ - 1) / shares_),
         columns_((plan.n + plan.kernel.tile_n - 1) / plan.kernel.tile_n) {}
 
@@ -175,6 +175,11 @@ void choose_division(std::mt19937& random, SmallPlan& small) {
       [[fallthrough]];
     case Division::shares:
       small.pattern = scatters ? Pattern::gemm_reduce_scatter : Pattern::gemm_all_to_all;
+      if (small.division == Division::columns) return;
+      small.access = static_cast<tilepost_access_t>(pick(random, 0, 2));
+      small.stagger = pick(random, 0, 1) * pick(random, 1, 12);
+      if (small.access != TILEPOST_ACCESS_MESSAGES && pick(random, 0, 2) == 0)
+        small.pattern = Pattern::gemm_all_reduce;
       return;
     case Division::arrivals:
       small.pattern = Pattern::all_gather_gemm;

@@ -65,7 +65,15 @@ struct SmallPlan {
   Routing routing = Routing::even;
   Division division = Division::rows;
   bool overlaps = true;
+  tilepost_access_t access = TILEPOST_ACCESS_MESSAGES;
+  int stagger = 0;
 };
+
+// The transport of an access.
+inline Transport transport_with(tilepost_access_t access) {
+  if (access == TILEPOST_ACCESS_READ) return Transport::copy_engine;
+  return access == TILEPOST_ACCESS_WRITE ? Transport::peer : Transport::nccl;
+}
 
 // Fills in `plan`, reusing its memory.
 inline void build_plan(const SmallPlan& small, Plan& plan) {
@@ -79,7 +87,9 @@ inline void build_plan(const SmallPlan& small, Plan& plan) {
   plan.n = small.n;
   plan.k = 8;
   plan.layout = small.layout;
-  plan.transport = small.overlaps ? Transport::nccl : Transport::none;
+  plan.transport = small.overlaps ? transport_with(small.access) : Transport::none;
+  plan.access = access_of(plan.transport);
+  plan.stagger = small.stagger;
   plan.kernel.launch = LaunchKind::host;
   plan.kernel.tile_m = small.tile_m;
   plan.kernel.tile_n = small.tile_n;

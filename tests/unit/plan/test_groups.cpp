@@ -5,6 +5,7 @@
 #include <random>
 
 #include "generator/plan/cuts.h"
+#include "generator/plan/predict.h"
 #include "tests/catch.h"
 #include "tests/unit/plan/build_plan.h"
 #include "tilepost/groups.h"
@@ -126,7 +127,7 @@ TEST_CASE("the maximum has the plan's own groups, and they are what the programm
     if (shape.pattern == Pattern::gemm) continue;
     const Plan p = only(any_m_spec(shape, 8192, 8192, 2048, Arch::sm_90a));
     INFO(name_of(shape.pattern) << " " << name_of(shape.layout));
-    REQUIRE(p.transport == Transport::nccl);
+    REQUIRE(p.transport != Transport::none);
     const tilepost_plan_t c = runtime_plan(p);
     const RunSchedule run = schedule_for(c, 8192);
     REQUIRE(run.overlaps);
@@ -154,7 +155,7 @@ TEST_CASE("another m has the groups that the planner gives a spec for that m") {
       if (!run.overlaps) continue;
       Spec fixed = any_m_spec(shape, m, 8192, 2048, Arch::sm_90a);
       fixed.gemm.any_m = false;
-      fixed.transport.value = Transport::nccl;
+      fixed.transport.value = p.transport;
       fixed.schedule.tile = wish(std::vector<int64_t>{p.kernel.tile_m, p.kernel.tile_n});
       fixed.schedule.stages = wish<int64_t>(p.kernel.stages);
       fixed.schedule.cluster = wish<int64_t>(p.kernel.cluster);
@@ -163,9 +164,17 @@ TEST_CASE("another m has the groups that the planner gives a spec for that m") {
       const Plan same = only(fixed);
       if (same.kernel.tunables.at("PANELS") != p.kernel.tunables.at("PANELS")) continue;
       if (same.cuts.size() > p.cuts.size()) continue;  // more than the counters of the plan
-      REQUIRE(run.cuts == same.cuts);
       REQUIRE(run.gemm_ctas == same.gemm_ctas);
       ++overlapped;
+      if (shares_memory(p.transport)) {
+        // What of the sums is left when the GEMM has ended depends on m; the plan has that of its
+        // own.
+        const GroupProblem problem = {map_of(same), same.at_once(), unit_bytes(same, same.division),
+                                      same.model};
+        REQUIRE(end_of_groups(problem, run.cuts) < 1.06 * end_of_groups(problem, same.cuts));
+        continue;
+      }
+      REQUIRE(run.cuts == same.cuts);
     }
     INFO(name_of(shape.pattern) << " " << name_of(shape.layout));
     REQUIRE(overlapped >= 2);
@@ -179,7 +188,7 @@ TEST_CASE("few rows are not worth overlap unless it was asked for") {
     const Plan open = only(spec);
     spec.transport.value = Transport::nccl;
     const Plan asked = only(spec);
-    for (const int64_t m : {1, 16, 64, 256}) {
+    for (const int64_t m : {1, 16, 64}) {
       INFO(name_of(shape.pattern) << " " << name_of(shape.layout) << " " << m);
       REQUIRE_FALSE(schedule_for(runtime_plan(open), m).overlaps);
       REQUIRE(schedule_for(runtime_plan(asked), m).overlaps);
@@ -274,7 +283,8 @@ TEST_CASE("best_groups is the best of all ways to cut at the cut points, in ever
           const Groups fewest = fewest_groups(problem, lanes, most);
           REQUIRE(static_cast<int>(fewest.cuts.size()) <= most);
           REQUIRE(near(told(problem, fewest.cuts), fewest.end));
-          if (most == 100) REQUIRE(fewest.end <= best * (1 + slack_of(lanes)) * (1 + 1e-9));
+          if (most == 100)
+            REQUIRE(fewest.end <= best * (1 + slack_of(problem.map, lanes)) * (1 + 1e-9));
         }
     }
   REQUIRE(tried > 150);

@@ -52,7 +52,8 @@ TEST_CASE("a kernel carries every tunable of its template") {
                                                               {"NN", "0"},
                                                               {"PINGPONG", "0"},
                                                               {"ROUTED", "0"},
-                                                              {"PRECISE", "0"}});
+                                                              {"PRECISE", "0"},
+                                                              {"ADD", "0"}});
   REQUIRE(sm90.threads == 384);
   REQUIRE(sm90.signals_per_tile == 2);
   REQUIRE(sm90.launch == LaunchKind::tma);

@@ -16,7 +16,9 @@ Plan only(const Spec& spec) {
 }
 
 TEST_CASE("a large problem on sm_90a overlaps on the default kernel") {
-  const Plan p = only(make_spec(8192, 8192, 2048));
+  Spec spec = make_spec(8192, 8192, 2048);
+  spec.ranks.value = 16;  // of several hosts
+  const Plan p = only(spec);
   REQUIRE(p.kernel.name == "gemm_sm90");
   REQUIRE(p.kernel.tile_m * p.kernel.tile_n >= 128 * 192);
   REQUIRE(p.transport == Transport::nccl);
@@ -52,6 +54,7 @@ TEST_CASE("explicit groups, tile, stages, cluster and SMs are taken as they are"
   for (const OutputLayout layout : {OutputLayout::panel, OutputLayout::tile}) {
     Spec spec = make_spec(8192, 8192, 2048);
     spec.schedule.layout.value = layout;
+    spec.transport.value = Transport::nccl;
     spec.schedule.tile = wish(std::vector<int64_t>{128, 192});
     spec.schedule.stages = wish<int64_t>(3);
     spec.schedule.cluster = wish<int64_t>(1);
@@ -76,6 +79,7 @@ TEST_CASE("explicit groups, tile, stages, cluster and SMs are taken as they are"
 
 TEST_CASE("groups choose among the open SM budgets the one whose waves they sum to") {
   Spec spec = make_spec(8192, 8192, 2048);
+  spec.transport.value = Transport::nccl;
   spec.schedule.tile = wish(std::vector<int64_t>{128, 256});
   spec.schedule.groups = wish(std::vector<int64_t>{1, 3, 4, 5, 4});  // 17 waves: 122 CTAs
   const Plan p = only(spec);

@@ -57,6 +57,69 @@ TEST_CASE("routing is for gemm_all_to_all") {
              Catch::Contains("did you mean 'rows'?"));
 }
 
+TEST_CASE("every transport goes with the patterns that it can carry") {
+  const std::vector<std::string> sends = {"gemm_all_reduce", "gemm_reduce_scatter",
+                                          "gemm_all_to_all", "all_gather_gemm"};
+  for (const std::string transport : {"nccl", "nccl_symmetric", "copy_engine"}) {
+    check_taken("transport: " + transport + "\n", "", sends,
+                "transport '" + transport + "' has nothing to send");
+  }
+  check_taken("transport: peer\n", "",
+              {"gemm_all_reduce", "gemm_reduce_scatter", "gemm_all_to_all"}, "transport 'peer' ");
+}
+
+TEST_CASE("memory is shared by whole rows") {
+  for (const std::string transport : {"copy_engine", "peer"}) {
+    const std::string line = "transport: " + transport + "\n";
+    CHECK_THAT(read_with("gemm_all_reduce", line + "schedule: {layout: tile}\n").log,
+               Catch::Contains("transport '" + transport + "' moves whole rows between ranks") &&
+                   Catch::Contains("use layout 'panel' or transport 'nccl'"));
+    CHECK_THAT(read_with("gemm_all_reduce", line + "consumer: unpermute\n").log,
+               Catch::Contains("so consumer must be 'none'"));
+    CHECK(read_with("gemm_all_reduce", line + "schedule: {layout: panel}\n").spec.has_value());
+    CHECK(read_with("gemm_reduce_scatter", line + "consumer: rms_norm\n").spec.has_value());
+  }
+  CHECK(read_with("gemm_all_reduce", "transport: nccl_symmetric\nschedule: {layout: tile}\n")
+            .spec.has_value());
+}
+
+TEST_CASE("peers store with TMA what is theirs, and are waited for by a kernel") {
+  const std::string peer = "transport: peer\n";
+  for (const std::string routing : {"splits", "rows"}) {
+    CHECK_THAT(read_with("gemm_all_to_all", peer + "routing: " + routing + "\n").log,
+               Catch::Contains("routing '" + routing + "' is not possible with transport 'peer'"));
+    CHECK(read_with("gemm_all_to_all", "transport: copy_engine\nrouting: " + routing + "\n")
+              .spec.has_value());
+  }
+  CHECK(read_with("gemm_all_to_all", peer + "routing: even\n").spec.has_value());
+  CHECK_THAT(read_with("gemm_all_reduce", peer + "schedule: {wait: stream}\n").log,
+             Catch::Contains("schedule.wait 'stream' is not possible with transport 'peer'"));
+  for (const std::string arch : {"sm_80", "sm_89", "[sm_90a, sm_86]"}) {
+    const auto read = [&](const std::string& transport) {
+      return test::read(test::with_line("arch", "arch: " + arch) + "transport: " + transport +
+                        "\n");
+    };
+    CHECK_THAT(read("peer").log, Catch::Contains("transport 'peer' stores with TMA, which sm_90a"));
+    CHECK(read("copy_engine").spec.has_value());
+  }
+}
+
+TEST_CASE("sums are arranged where peers store them") {
+  for (const std::string sum : {"staged", "added"}) {
+    const std::string line = "schedule: {sum: " + sum + "}\n";
+    for (const std::string transport : {"auto", "nccl", "copy_engine", "none"}) {
+      const std::string log =
+          read_with("gemm_all_reduce", "transport: " + transport + "\n" + line).log;
+      CHECK_THAT(log, Catch::Contains("schedule.sum '" + sum + "' is for transport 'peer'"));
+      CHECK_THAT(log, Catch::Contains("got transport '" + transport + "'"));
+    }
+    for (const std::string pattern : {"gemm", "gemm_all_to_all", "all_gather_gemm"})
+      CHECK_THAT(read_with(pattern, line).log, Catch::Contains("has nothing to add up"));
+    CHECK(read_with("gemm_all_reduce", "transport: peer\n" + line).spec.has_value());
+  }
+  CHECK(read_with("gemm_all_reduce", "schedule: {sum: auto}\n").spec.has_value());
+}
+
 TEST_CASE("only what is summed over ranks restricts the epilogue") {
   const std::vector<std::string> sums_nothing = {"gemm", "gemm_all_to_all", "all_gather_gemm"};
   check_taken("", ", epilogue: [gelu]", sums_nothing, "gelu(x) + gelu(y) != gelu(x + y)");

@@ -96,6 +96,7 @@ TEST_CASE("every choice is read and named alike") {
         overrides.push_back({"gemm.a", choice.text.str()});
       if (field.path == "gemm.accumulate") overrides.push_back({"gemm.a", "e4m3"});
       if (field.path == "routing") overrides.push_back({"pattern", "gemm_all_to_all"});
+      if (field.path == "schedule.sum") overrides.push_back({"transport", "peer"});
       const Outcome outcome = read(kMinimal, overrides);
       INFO(outcome.log);
       CHECK(outcome.spec.has_value());
@@ -116,6 +117,8 @@ TEST_CASE("every choice is read and named alike") {
   CHECK(name_of(EpilogueOp::scale_columns) == std::string("scale_columns"));
   CHECK(name_of(OutputLayout::automatic) == std::string("auto"));
   CHECK(name_of(Transport::none) == std::string("none"));
+  CHECK(name_of(Transport::copy_engine) == std::string("copy_engine"));
+  CHECK(name_of(Sum::added) == std::string("added"));
   CHECK(name_of(Wait::stream) == std::string("stream"));
   CHECK(name_of(Consumer::unpermute) == std::string("unpermute"));
   CHECK(name_of(Consumer::residual_rms_norm) == std::string("residual_rms_norm"));
@@ -179,8 +182,6 @@ TEST_CASE("values of format 1 that come later say so") {
     return error;
   };
   CHECK(has(later("gemm", "{m: 1, n: 1, k: 1, a: bf16, out: f32}"), "one of bf16, f16"));
-  for (const char* transport : {"nccl_symmetric", "copy_engine", "peer"})
-    later("arch", "sm_80\ntransport: " + std::string(transport));
   later("arch", "sm_80\nkernel: {file: my.cu, function: f, output: C}");
 }
 

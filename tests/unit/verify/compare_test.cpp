@@ -13,10 +13,19 @@ constexpr int32_t kCuts[] = {1, 3}, kSlotCuts[] = {2, 6};
 tilepost_plan_t make_plan(tilepost_layout_t layout) {
   tilepost_plan_t plan{};
   plan.transport = TILEPOST_TRANSPORT_HOST;
-  plan.map = {5, 6,      2,
-              4, 1,      1,
-              1, layout, TILEPOST_DIVISION_ROWS,
-              1, 2,      layout == TILEPOST_PANEL ? kCuts : kSlotCuts};
+  plan.map = {5,
+              6,
+              2,
+              4,
+              1,
+              1,
+              1,
+              layout,
+              TILEPOST_DIVISION_ROWS,
+              1,
+              0,
+              2,
+              layout == TILEPOST_PANEL ? kCuts : kSlotCuts};
   return plan;
 }
 

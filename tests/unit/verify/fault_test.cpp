@@ -17,10 +17,19 @@ class Program {
   Program(tilepost_layout_t layout, tilepost_host_kernel_t kernel) {
     plan_.ranks = 3;
     plan_.k = 70;
-    plan_.map = {29,     50,     kTileM,
-                 kTileN, 1,      2,
-                 1,      layout, TILEPOST_DIVISION_ROWS,
-                 1,      2,      layout == TILEPOST_PANEL ? panel_cuts_ : slot_cuts_};
+    plan_.map = {29,
+                 50,
+                 kTileM,
+                 kTileN,
+                 1,
+                 2,
+                 1,
+                 layout,
+                 TILEPOST_DIVISION_ROWS,
+                 1,
+                 0,
+                 2,
+                 layout == TILEPOST_PANEL ? panel_cuts_ : slot_cuts_};
     plan_.gemm_ctas = 4;
     map_ = tilepost::build_tile_map(plan_.map);
     plan_.map_hash = tilepost::hash_tile_map(map_);

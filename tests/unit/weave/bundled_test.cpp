@@ -31,7 +31,8 @@ void check_bundled(const WeaveRequest& request) {
   CHECK(woven.body.find("tilepost::tunable") == std::string::npos);
   CHECK(woven.body.find("#include") == std::string::npos);
   CHECK(woven.body.find("\n\n\n") == std::string::npos);
-  for (const char* mark : {"num_tiles", "tile", "input_ready", "tile_done", "out", "out_coord"}) {
+  for (const char* mark : {"num_tiles", "tile", "input_ready", "tile_done", "out", "out_coord",
+                           "out_map", "open_out_maps", "pace"}) {
     CHECK(woven.body.find(std::string("tilepost::") + mark + "(") == std::string::npos);
   }
   CHECK(woven.body.find("tilepost::woven::tile_done(view_, ") != std::string::npos);
@@ -114,6 +115,21 @@ TEST_CASE("where A arrives while they run, the kernels wait for it") {
     check_bundled(request);
     CHECK(weave_kernel(request).body.find("woven::input_ready(view_, ") != std::string::npos);
   }
+}
+
+TEST_CASE("where tiles go to other ranks' memory, kernels take maps and pace, or the pointer") {
+  WeaveRequest request = bundled("gemm_sm90", ".cu");
+  request.stores = true;
+  for (const char* add : {"0", "1"}) {
+    request.tunables = {{"ADD", add}};
+    check_bundled(request);
+    const std::string body = weave_kernel(request).body;
+    for (const char* mark : {"out_map", "out_coord", "open_out_maps", "pace"})
+      CHECK(body.find(std::string("woven::") + mark + "(view_, ") != std::string::npos);
+  }
+  WeaveRequest host = bundled("gemm_host", ".cpp");
+  host.stores = true;
+  check_bundled(host);
 }
 
 TEST_CASE("comments of what is kept are kept") {

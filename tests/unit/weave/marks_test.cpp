@@ -38,6 +38,49 @@ TEST_CASE("TMA coordinates and the form without tiles") {
 )");
 }
 
+TEST_CASE("a store thread's maps and its pace, through a helper") {
+  CHECK(woven_body(R"(struct Map {};
+__device__ void send(const Map* map, tilepost::Coord at);
+__device__ void store(const Map* map, const tilepost::Tile& tile, tilepost::Pacer& pacer) {
+  tilepost::pace(pacer, false);
+  send(tilepost::out_map(map, tile), tilepost::out_coord({}, tile, 0, 0));
+}
+__global__ void gemm(const Map* map, int m) {
+  tilepost::Pacer pacer{0, 1};
+  tilepost::open_out_maps(m);
+  const tilepost::Tile tile{};
+  store(map, tile, pacer);
+  tilepost::tile_done(tile, tilepost::BulkStores{});
+}
+)") == R"(struct Map {};
+__device__ void send(const Map* map, tilepost::Coord at);
+__device__ void store(const View& view_, const Map* map, const tilepost::Tile& tile,
+                      tilepost::Pacer& pacer) {
+  tilepost::woven::pace(view_, pacer, false);
+  send(tilepost::woven::out_map(view_, map, tile),
+       tilepost::woven::out_coord(view_, {}, tile, 0, 0));
+}
+__global__ void gemm(const Map* map, int m, const __grid_constant__ View view_) {
+  tilepost::Pacer pacer{0, 1};
+  tilepost::woven::open_out_maps(view_, m);
+  const tilepost::Tile tile{};
+  store(view_, map, tile, pacer);
+  tilepost::woven::tile_done(view_, tile, tilepost::BulkStores{});
+}
+)");
+}
+
+TEST_CASE("what stores with pointers needs no maps to store into other ranks' memory") {
+  WeaveRequest request = request_for(R"(#include <tilepost/mark.cuh>
+__global__ void gemm(float* c) {
+  tilepost::out(c, 0, 0, 1) = 1;
+  tilepost::tile_done({}, tilepost::BlockStores{});
+}
+)");
+  request.stores = true;
+  CHECK(weave_kernel(request).body.find("woven::out(view_, c, 0, 0, 1)") != std::string::npos);
+}
+
 TEST_CASE("a host kernel takes a plain view") {
   WeaveRequest request = request_for(R"(#include <tilepost/mark.cuh>
 #include <cstdint>

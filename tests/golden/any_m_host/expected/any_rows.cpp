@@ -2,7 +2,7 @@
 //   out[100, 100] = this rank's rows of the sum over 3 ranks of A[300, 64] * B[100, 64]^T, bf16 in, bf16 out
 //   for any m up to 300
 //   host: gemm_host, tile 64x64, 2 waves in 2 groups, panel layout
-//   plan f88d9edcb64678dd
+//   plan 9e9860714a5438d3
 #include "any_rows.h"
 
 #include <tilepost/host/epilogue.h>
@@ -10,12 +10,12 @@
 #include <tilepost/numeric.h>
 #include <tilepost/plan.h>
 
-static_assert(TILEPOST_ABI_VERSION == 3, "any_rows was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 4, "any_rows was generated for another tilepost runtime; generate it again");
 
 namespace any_rows::host {
 
 // The schedule and its counters as the kernel sees them: its last argument.
-using View = tilepost::woven::View<tilepost::Layout::panel, 64, 64, false, false>;
+using View = tilepost::woven::View<tilepost::Layout::panel, 64, 64, false, false, false>;
 
 // ---- The kernel: gemm_host.cpp, specialised and woven
 
@@ -177,6 +177,7 @@ tilepost_plan_t make_plan() {
   plan.comm_ctas = 1;                           // at most, for the collectives
   plan.comm_lanes = 1;                          // collectives that may overlap
   plan.transport = TILEPOST_TRANSPORT_HOST;
+  plan.access = TILEPOST_ACCESS_MESSAGES;
   plan.wait = TILEPOST_WAIT_POLL;
   plan.consumer = TILEPOST_CONSUMER_NONE;
   plan.groups = kGroups;
@@ -197,6 +198,6 @@ tilepost_plan_t make_plan() {
 
 extern "C" const tilepost_program_t* any_rows_program(void) {
   static const tilepost_plan_t plans[] = {any_rows::host::make_plan()};
-  static const tilepost_program_t program = {3, "any_rows", 1, plans};
+  static const tilepost_program_t program = {4, "any_rows", 1, plans};
   return &program;
 }

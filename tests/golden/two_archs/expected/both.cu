@@ -2,7 +2,7 @@
 //   out[1024, 1024] = sum over 4 ranks of A[1024, 1024] * B[1024, 1024]^T, bf16 in, bf16 out
 //   sm_80: gemm_sm80, tile 128x128, 1 wave in 1 group, panel layout
 //   sm_90a: gemm_sm90, tile 128x128, 1 wave in 1 group, panel layout
-//   plan acfb0a092b0db425
+//   plan c40c6f71bfabfb4d
 #include "both.h"
 
 #include <tilepost/device/arch.h>
@@ -17,12 +17,12 @@
 #include <tilepost/device/woven.cuh>
 #include <tilepost/plan.h>
 
-static_assert(TILEPOST_ABI_VERSION == 3, "both was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 4, "both was generated for another tilepost runtime; generate it again");
 
 namespace both::sm_80 {
 
 // The schedule and its counters as the kernel sees them: its last argument.
-using View = tilepost::woven::View<tilepost::Layout::panel, 128, 128, false, false>;
+using View = tilepost::woven::View<tilepost::Layout::panel, 128, 128, false, false, false>;
 
 // ---- The kernel: gemm_sm80.cu, specialised and woven
 
@@ -454,6 +454,7 @@ tilepost_plan_t make_plan() {
   plan.comm_ctas = 36;                          // at most, for the collectives
   plan.comm_lanes = 2;                          // collectives that may overlap
   plan.transport = TILEPOST_TRANSPORT_NCCL;
+  plan.access = TILEPOST_ACCESS_MESSAGES;
   plan.wait = TILEPOST_WAIT_POLL;
   plan.consumer = TILEPOST_CONSUMER_NONE;
   plan.groups = kGroups;
@@ -475,7 +476,7 @@ tilepost_plan_t make_plan() {
 namespace both::sm_90a {
 
 // The schedule and its counters as the kernel sees them: its last argument.
-using View = tilepost::woven::View<tilepost::Layout::panel, 128, 128, false, false>;
+using View = tilepost::woven::View<tilepost::Layout::panel, 128, 128, false, false, false>;
 
 // ---- The kernel: gemm_sm90.cu, specialised and woven
 
@@ -518,6 +519,7 @@ constexpr int kBand = 8;       // tile rows swept together
 constexpr bool kPingPong = 0;  // they take turns at whole tiles
 constexpr bool kNN = 0;        // B is [k, n] row-major, not [n, k]
 constexpr bool kPrecise = 0;   // e4m3: sum in fp32 every stage
+constexpr bool kAdd = 0;       // C += A * B, in C's type
 constexpr int kEpilogue = 0;   // a set of TILEPOST_SCALE …
 constexpr tilepost::DType kElement = tilepost::DType::bf16;
 constexpr tilepost::DType kOutput = tilepost::DType::bf16;
@@ -543,6 +545,9 @@ constexpr int kPanelsPerTile = kBlocks * kPanelsAcross;  // of a consumer
 // that; in ping-pong the other consumer has the tensor cores by then.)
 constexpr int kParts = kPingPong || kPrecise || kEpilogue != 0 ? 1 : kBlocks;
 constexpr int kStageReaders = kPingPong ? 1 : kConsumers;  // consumers that multiply a stage
+
+// Panels whose buffers a cooperative consumer needs again for the same tile: not spread in time.
+constexpr int kAwaitedPanels = kPingPong ? 0 : kPanelsPerTile - kPanels;
 
 constexpr int kBytesA = kTileM * kRowBytes;
 constexpr int kBytesB = kTileN * kRowBytes;
@@ -670,22 +675,28 @@ __device__ __forceinline__ void load_tiles(const View& view_, const Shared& shar
 // A store thread: one per consumer. Stores its panels and says when a tile is complete.
 __device__ __forceinline__ void store_tiles(const View& view_, const Shared& shared,
                                             const CUtensorMap* map_c,
-                                            const tilepost::TileGrid& grid, int tiles,
+                                            const tilepost::TileGrid& grid, int m, int tiles,
                                             int consumer) {
   constexpr int kPart = kPingPong ? 0 : kConsumerM;  // from one consumer's rows to the next's
   const Positions positions(consumer);
   tilepost::Ring<kPanels> ring(0);
+  tilepost::Pacer pacer{consumer, kConsumers};
   tilepost::ptx::wait_for_previous_kernels();
+  tilepost::woven::open_out_maps(view_, m);
   for (int position = positions.first; position < tiles; position += positions.stride) {
     const tilepost::Tile tile = tilepost::woven::tile(view_, grid, position);
+    const CUtensorMap* map = tilepost::woven::out_map(view_, map_c, tile);
+    const tilepost::Coord first =
+        tilepost::woven::out_coord(view_, grid, tile, consumer * kPart, 0);
+    const bool last_tile = position + gridDim.x >= tiles;  // of the CTA
     int previous = 0;
     for (int panel = 0; panel < kPanelsPerTile; ++panel) {
       tilepost::ptx::wait_barrier(shared.panel_full(consumer, ring.index), ring.parity);
       if (!tile.is_padding()) {
-        const int row = consumer * kPart + panel / kPanelsAcross * kBlockM;
-        const int col = panel % kPanelsAcross * kPanelN;
-        const tilepost::Coord coord = tilepost::woven::out_coord(view_, grid, tile, row, col);
-        tilepost::ptx::store_box(map_c, shared.panel(consumer, ring.index), coord.x, coord.y);
+        if (panel >= kAwaitedPanels) tilepost::woven::pace(view_, pacer, last_tile);
+        tilepost::panel::store<kAdd>(
+            map, shared.panel(consumer, ring.index),
+            {first.x + panel % kPanelsAcross * kPanelN, first.y + panel / kPanelsAcross * kBlockM});
       }
       tilepost::ptx::commit_bulk();
       // Give back the panel before this one, whose store has had time to read it. With a single
@@ -875,7 +886,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     if (warp == 0 && lane == 0)
       load_tiles(view_, shared, &map_a, &map_b, grid, first, tiles, stages);
     if (warp >= 1 && warp <= kConsumers) {
-      if (lane == 0) store_tiles(view_, shared, &map_c, grid, tiles, warp - 1);
+      if (lane == 0) store_tiles(view_, shared, &map_c, grid, shape.m, tiles, warp - 1);
     }
   } else {
     tilepost::ptx::grow_registers<kConsumerRegisters>();
@@ -926,6 +937,7 @@ tilepost_plan_t make_plan() {
   plan.comm_ctas = 36;                          // at most, for the collectives
   plan.comm_lanes = 2;                          // collectives that may overlap
   plan.transport = TILEPOST_TRANSPORT_NCCL;
+  plan.access = TILEPOST_ACCESS_MESSAGES;
   plan.wait = TILEPOST_WAIT_POLL;
   plan.consumer = TILEPOST_CONSUMER_NONE;
   plan.groups = kGroups;
@@ -949,6 +961,6 @@ tilepost_plan_t make_plan() {
 
 extern "C" const tilepost_program_t* both_program(void) {
   static const tilepost_plan_t plans[] = {both::sm_80::make_plan(), both::sm_90a::make_plan()};
-  static const tilepost_program_t program = {3, "both", 2, plans};
+  static const tilepost_program_t program = {4, "both", 2, plans};
   return &program;
 }

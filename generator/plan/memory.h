@@ -1,0 +1,26 @@
+// The device memory that an operation of a plan allocates on every rank, beside counters and
+// tables.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "generator/plan/plan.h"
+
+namespace tilepost {
+
+struct PlannedMemory {
+  const char* name;    // as tilepost/steps.h calls it: "slots"
+  int64_t bytes;       // of the rank that needs most
+  const char* shared;  // how other ranks reach it: "shared", "window"; "" if they do not
+};
+
+// In the order in which data passes. Nothing where the kernel stores into the caller's memory and
+// is done. A route may ask for more at run time (received).
+std::vector<PlannedMemory> planned_memory(const Plan& plan);
+
+// "128.0 MiB slots, 32.0 MiB sums shared with the other ranks, on every rank".
+std::string describe_memory(const Plan& plan);
+
+}  // namespace tilepost

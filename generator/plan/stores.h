@@ -1,0 +1,20 @@
+// Kernels that store into other ranks' memory (transport peer): which can, and how fast they may.
+#pragma once
+
+#include "generator/plan/kernels.h"
+
+namespace tilepost {
+
+// Whether the configuration stores whole boxes by tensor maps, one map for each owner.
+bool stores_to_peers(const KernelConfig& config);
+
+// Whether a whole tile waits in shared memory while the next one is computed, so that all its
+// stores may take as long as that.
+bool stages_whole_tile(const KernelConfig& config);
+
+// tilepost_view_t::pace: the stores of a tile spread over most of the next tile's main loop. All
+// CTAs finish a tile together; the burst of their stores, issued at once, holds up what follows. 0
+// for kernels that do not pace, and where nothing is stored to peers.
+int pace_of(const KernelConfig& config, const Plan& plan);
+
+}  // namespace tilepost

@@ -1,0 +1,105 @@
+#include "generator/spec/rules.h"
+#include "generator/spec/text.h"
+
+namespace tilepost {
+namespace {
+
+std::string quoted(const Spec& spec) {
+  return "transport " + quote(name_of(spec.transport.value));
+}
+
+void note_transport(const Spec& spec, Diagnostics& diagnostics) {
+  diagnostics.note(spec.transport.where, "transport is given here");
+}
+
+// What has no communication cannot have it arranged.
+void check_something_to_send(const Spec& spec, Diagnostics& diagnostics) {
+  const Transport transport = spec.transport.value;
+  if (communicates(spec.pattern.value) || transport == Transport::automatic ||
+      transport == Transport::none)
+    return;
+  diagnostics.error(spec.transport.where,
+                    quoted(spec) +
+                        " has nothing to send: pattern 'gemm' does not communicate; "
+                        "use 'auto' or 'none'");
+}
+
+void check_rows(const Spec& spec, Diagnostics& diagnostics) {
+  if (!shares_memory(spec.transport.value)) return;
+  if (spec.schedule.layout.value == OutputLayout::tile) {
+    diagnostics.error(spec.schedule.layout.where,
+                      quoted(spec) +
+                          " moves whole rows between ranks, and schedule.layout 'tile' has none; "
+                          "use layout 'panel' or transport 'nccl'");
+    return note_transport(spec, diagnostics);
+  }
+  if (spec.consumer.value != Consumer::unpermute) return;
+  diagnostics.error(spec.consumer.where, "consumer 'unpermute' makes tiles row-major; " +
+                                             quoted(spec) +
+                                             " moves whole rows, so consumer must be 'none'");
+  note_transport(spec, diagnostics);
+}
+
+void check_stores(const Spec& spec, Diagnostics& diagnostics) {
+  if (spec.pattern.value == Pattern::all_gather_gemm)
+    diagnostics.error(spec.transport.where,
+                      "transport 'peer' is not possible with pattern 'all_gather_gemm': a kernel "
+                      "stores into other ranks' memory what it has computed, and here rows of A "
+                      "are sent before; use copy_engine");
+  if (spec.routing.given() && spec.routing.value != Routing::even) {
+    diagnostics.error(spec.routing.where,
+                      "routing " + quote(name_of(spec.routing.value)) +
+                          " is not possible with transport 'peer', whose kernel stores whole tiles "
+                          "into one rank's memory; use copy_engine");
+    note_transport(spec, diagnostics);
+  }
+  for (const Arch arch : spec.archs.value)
+    if (arch != Arch::sm_90a && arch != Arch::host) {
+      diagnostics.error(spec.transport.where,
+                        "transport 'peer' stores with TMA, which sm_90a has and " +
+                            llvm::Twine(name_of(arch)) + " has not; use copy_engine or nccl");
+      diagnostics.note(spec.archs.where, "arch is given here");
+    }
+}
+
+// Other GPUs raise the counters, and a memory operation of the stream does not see that.
+void check_wait(const Spec& spec, Diagnostics& diagnostics) {
+  if (spec.schedule.wait.value != Wait::stream) return;
+  diagnostics.error(spec.schedule.wait.where,
+                    "schedule.wait 'stream' is not possible with transport 'peer': other GPUs "
+                    "raise the counters, which only a kernel waits for in order; use 'poll'");
+  note_transport(spec, diagnostics);
+}
+
+void check_sum(const Spec& spec, Diagnostics& diagnostics) {
+  const Located<Sum>& sum = spec.schedule.sum;
+  if (sum.value == Sum::automatic) return;
+  const std::string asked = "schedule.sum " + quote(name_of(sum.value));
+  if (!reduces(spec.pattern.value)) {
+    diagnostics.error(sum.where, asked + " has nothing to add up: pattern " +
+                                     quote(name_of(spec.pattern.value)) +
+                                     " sums over no ranks; remove schedule.sum");
+    return diagnostics.note(spec.pattern.where, "pattern is given here");
+  }
+  if (spec.transport.value == Transport::peer) return;
+  diagnostics.error(sum.where, asked +
+                                   " is for transport 'peer', whose kernels store the parts of a "
+                                   "sum where they are added up; got " +
+                                   quoted(spec) + "; set transport 'peer' or remove schedule.sum");
+}
+
+}  // namespace
+
+void check_transport(const Spec& spec, Diagnostics& diagnostics) {
+  if (!spec.pattern.given()) return;
+  check_something_to_send(spec, diagnostics);
+  check_sum(spec, diagnostics);
+  if (!communicates(spec.pattern.value)) return;
+  check_rows(spec, diagnostics);
+  if (spec.transport.value == Transport::peer) {
+    check_stores(spec, diagnostics);
+    check_wait(spec, diagnostics);
+  }
+}
+
+}  // namespace tilepost

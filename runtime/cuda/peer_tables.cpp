@@ -1,0 +1,57 @@
+#include "runtime/cuda/peer_tables.h"
+
+#include <algorithm>
+
+#include "runtime/cuda/shared_words.h"
+#include "runtime/cuda/tensor_maps.h"
+#include "tilepost/dtype.h"
+
+namespace tilepost::cuda {
+namespace {
+
+// The rows of one owner as this rank stores them.
+struct OwnedRows {
+  void* out;
+  int64_t rows;
+  uint32_t* counters;
+};
+
+// In slots a rank has a block of its own, unless what ranks store is added at once; what is only
+// moved lies as its owner wants it.
+OwnedRows rows_at(const tilepost_plan_t& plan, const RunMap& run, const SharedMemory& shared,
+                  int owner) {
+  const tilepost_map_t& map = run.map();
+  const SharedLayout& layout = shared.layout();
+  int64_t at = layout.slots;
+  if (plan.pattern == TILEPOST_GEMM_ALL_TO_ALL)
+    at = layout.landed + landed_row(map, shared.rank(), owner) * map.n * element_bytes(plan.output);
+  else if (plan.sum == TILEPOST_SUM_STAGED)
+    at += shared.rank() * layout.slot_bytes;
+  const int64_t counters =
+      layout.words + counter_word(0, shared.ranks()) * static_cast<int64_t>(sizeof(uint32_t));
+  return {shared.of(owner, at), rows_of_rank(map, owner),
+          static_cast<uint32_t*>(shared.of(owner, counters))};
+}
+
+}  // namespace
+
+tilepost_result_t make_peer_tables(const tilepost_plan_t& plan, const RunMap& run,
+                                   const PeerPlaces& places, PeerTables& tables) {
+  if (plan.access != TILEPOST_ACCESS_WRITE) return TILEPOST_OK;
+  for (int owner = 0; owner < plan.ranks; ++owner) {
+    const OwnedRows rows =
+        run.overlaps
+            ? rows_at(plan, run, *places.shared, owner)
+            : OwnedRows{places.send, run.tiles.send_elements / run.map().n, places.counters};
+    CUtensorMap map{};
+    // A map has at least a row; no tile is of an owner without rows.
+    TILEPOST_TRY(
+        encode_output(*places.driver, plan, rows.out, std::max<int64_t>(1, rows.rows), map));
+    tables.out_maps.push_back(map);
+    tables.counters.push_back(rows.counters);
+    tables.out.push_back(rows.out);
+  }
+  return TILEPOST_OK;
+}
+
+}  // namespace tilepost::cuda

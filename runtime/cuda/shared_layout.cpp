@@ -1,0 +1,45 @@
+#include "runtime/cuda/shared_memory.h"
+#include "runtime/cuda/shared_words.h"
+#include "tilepost/dtype.h"
+
+namespace tilepost::cuda {
+namespace {
+
+// Takes regions one after the other.
+class Regions {
+ public:
+  int64_t take(int64_t bytes) {
+    const int64_t begin = end_;
+    end_ += (bytes + SharedLayout::kRegionAlignment - 1) / SharedLayout::kRegionAlignment *
+            SharedLayout::kRegionAlignment;
+    return begin;
+  }
+  int64_t end() const { return end_; }
+
+ private:
+  int64_t end_ = 0;
+};
+
+}  // namespace
+
+SharedLayout shared_layout(const tilepost_plan_t& plan, const RunSizes& most) {
+  SharedLayout layout;
+  if (plan.access == TILEPOST_ACCESS_MESSAGES) return layout;
+  const bool reads = plan.access == TILEPOST_ACCESS_READ;
+  const bool gathers = plan.pattern == TILEPOST_ALL_GATHER_GEMM;
+  const int64_t width = element_bytes(plan.output);
+  const int64_t blocks = reads || plan.sum == TILEPOST_SUM_STAGED ? plan.ranks : 1;
+  Regions regions;
+  layout.words = regions.take(shared_words_bytes(plan.map.num_groups, plan.ranks));
+  layout.send = regions.take(reads && !gathers ? most.send * width : 0);
+  layout.gathered =
+      regions.take(reads && gathers ? plan.map.m * plan.k * element_bytes(plan.input) : 0);
+  layout.slots = regions.take(most.slots * width);
+  layout.slot_bytes = most.slots * width / blocks;
+  layout.sums = regions.take(most.sums * width);
+  layout.landed = regions.take(most.landed * width);
+  layout.bytes = regions.end();
+  return layout;
+}
+
+}  // namespace tilepost::cuda

@@ -1,0 +1,354 @@
+#include "runtime/cuda/shared_transport.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "runtime/cuda/stream_wait.h"
+#include "tilepost/dtype.h"
+
+namespace tilepost::cuda {
+namespace {
+
+constexpr int64_t kWarmUpBytes = 16;
+
+constexpr uint64_t bit(int rank) {
+  return uint64_t{1} << rank;
+}
+
+bool is_pull(StepKind kind) {
+  return kind == StepKind::pull_part || kind == StepKind::pull || kind == StepKind::pull_rows ||
+         kind == StepKind::pull_sums;
+}
+
+// The ranks that the pulls at the beginning of `steps` are from.
+uint64_t pulled_from(std::span<const Step> steps) {
+  uint64_t sources = 0;
+  for (const Step& step : steps) {
+    if (!is_pull(step.kind)) break;
+    sources |= bit(step.peer);
+  }
+  return sources;
+}
+
+void* at(const void* base, int64_t bytes) {
+  return const_cast<char*>(static_cast<const char*>(base)) + bytes;
+}
+
+tilepost_result_t copy(void* to, const void* from, int64_t bytes, cudaStream_t stream) {
+  if (to == from) return TILEPOST_OK;
+  TILEPOST_CUDA(
+      cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), cudaMemcpyDeviceToDevice, stream));
+  return TILEPOST_OK;
+}
+
+// What comes on `stream` from here on follows what is on `leader` so far.
+tilepost_result_t follow(cudaStream_t stream, const Event& event, cudaStream_t leader) {
+  TILEPOST_CUDA(cudaEventRecord(event.get(), leader));
+  TILEPOST_CUDA(cudaStreamWaitEvent(stream, event.get(), 0));
+  return TILEPOST_OK;
+}
+
+tilepost_result_t follow(cudaStream_t stream, const Event& event, const Stream& leader) {
+  return follow(stream, event, leader.get());
+}
+
+}  // namespace
+
+// ---- Making
+
+tilepost_result_t SharedTransport::create(CudaComm& comm, const Acquaintance& others) {
+  messages_ = &others.messages;
+  TILEPOST_TRY(memory_.create(others.messages, comm.rank(), comm.world(), comm.device(),
+                              shared_layout(plan_, most_sizes(plan_)), others.deadline_seconds));
+  TILEPOST_TRY(make_words());
+  TILEPOST_TRY(make_lanes());
+  TILEPOST_CUDA(preload_shared_kernels());
+  TILEPOST_CUDA(preload_sum(plan_.output));
+  return TILEPOST_OK;
+}
+
+tilepost_result_t SharedTransport::make_words() {
+  const size_t bytes = (1 + static_cast<size_t>(plan_.map.num_groups)) * sizeof(uint32_t);
+  TILEPOST_TRY(make_device_memory(numbers_, bytes));
+  Stream stream;
+  TILEPOST_TRY(make_stream(stream, true));
+  TILEPOST_CUDA(cudaMemsetAsync(numbers_.get(), 0, bytes, stream.get()));
+  TILEPOST_CUDA(cudaStreamSynchronize(stream.get()));
+  words_.rank = memory_.rank();
+  words_.ranks = memory_.ranks();
+  for (int rank = 0; rank < words_.ranks; ++rank)
+    words_.words[rank] = static_cast<uint32_t*>(memory_.of(rank, memory_.layout().words));
+  words_.run = static_cast<uint32_t*>(numbers_.get());
+  words_.expected = words_.run + 1;
+  return TILEPOST_OK;
+}
+
+tilepost_result_t SharedTransport::make_lanes() {
+  lanes_.resize(gathers() ? 1 : std::max(1, plan_.comm_lanes));
+  for (Lane& lane : lanes_) {
+    TILEPOST_TRY(make_stream(lane.stream, true));
+    TILEPOST_TRY(make_stream(lane.adding, false));
+    for (Event* event : {&lane.begun, &lane.fork, &lane.ready, &lane.summed, &lane.done})
+      TILEPOST_TRY(make_event(*event));
+    if (!pulls()) continue;
+    lane.peers.resize(words_.ranks);
+    for (Peer& peer : lane.peers) {
+      TILEPOST_TRY(make_stream(peer.stream, true));
+      TILEPOST_TRY(make_event(peer.pulled));
+    }
+  }
+  return TILEPOST_OK;
+}
+
+// What kernels have stored at its owner's is pulled by nobody, but an AllReduce's sums are.
+bool SharedTransport::pulls() const {
+  return plan_.access == TILEPOST_ACCESS_READ || plan_.pattern == TILEPOST_GEMM_ALL_REDUCE;
+}
+
+void SharedTransport::report_to(Record* record, double deadline_seconds) {
+  deadline_seconds_ = deadline_seconds;
+  words_.record = record;
+  words_.deadline_ns = static_cast<uint64_t>(deadline_seconds * 1e9);
+}
+
+tilepost_result_t SharedTransport::warm_up(cudaStream_t stream) {
+  TILEPOST_TRY(begin(nullptr, 0, stream));
+  for (int lane = 0; lane < static_cast<int>(lanes_.size()); ++lane)
+    TILEPOST_TRY(warm_up_lane(lane, stream));
+  return end(stream);
+}
+
+// Moves some of the zeros that the memory is full of: nobody writes what another reads.
+tilepost_result_t SharedTransport::warm_up_lane(int index, cudaStream_t stream) {
+  Lane& lane = lanes_[index];
+  const GroupRun run{{}, 0, index};
+  const uint64_t others = (~uint64_t{0} >> (64 - words_.ranks)) & ~bit(words_.rank);
+  const int64_t from = memory_.layout().bytes - 2 * kWarmUpBytes;
+  void* to = memory_.own(from + kWarmUpBytes);
+  TILEPOST_TRY(wait_for_tiles(0, stream));
+  TILEPOST_TRY(copy(to, memory_.own(from), kWarmUpBytes, stream));
+  if (!pulls()) return TILEPOST_OK;
+  TILEPOST_TRY(announce(Flag::block, run, others, stream));
+  for (int peer = 0; peer < words_.ranks; ++peer)
+    if (peer != words_.rank)
+      TILEPOST_TRY(pull(lane, peer, to, memory_.of(peer, from), kWarmUpBytes));
+  return join(lane, stream);
+}
+
+// ---- Runs
+
+tilepost_result_t SharedTransport::begin(const uint32_t* targets, int groups, cudaStream_t stream) {
+  for (Lane& lane : lanes_) {
+    lane.used = false;
+    lane.known = lane.busy = 0;
+  }
+  TILEPOST_CUDA(launch_shared_begin(words_, targets, groups, stream));
+  return TILEPOST_OK;
+}
+
+tilepost_result_t SharedTransport::rejoin(cudaStream_t stream) {
+  for (Lane& lane : lanes_) {
+    if (!lane.used) continue;
+    TILEPOST_TRY(follow(stream, lane.done, lane.stream));
+    TILEPOST_TRY(follow(stream, lane.summed, lane.adding));
+    TILEPOST_TRY(join(lane, stream));
+  }
+  return TILEPOST_OK;
+}
+
+tilepost_result_t SharedTransport::end(cudaStream_t stream) {
+  ended_on_ = stream;
+  TILEPOST_CUDA(launch_shared_end(words_, stream));
+  return TILEPOST_OK;
+}
+
+// Tiles are waited for also where nothing is done with them: a run has not ended before they are
+// all stored. Rows that are gathered are the caller's to post, who therefore waits for them.
+tilepost_result_t SharedTransport::communicate(const Buffers& buffers, const GroupRun& run,
+                                               cudaStream_t stream) {
+  if (aborted_) return fail(TILEPOST_ABORTED, "the communicator was aborted; make a new one");
+  TILEPOST_TRY(wait_for_tiles(run.group, stream));
+  Lane& lane = lanes_[run.lane];
+  if (!gathers()) TILEPOST_TRY(enter(lane, stream));
+  cudaStream_t own = gathers() ? stream : lane.stream.get();
+  for (size_t i = 0; i < run.steps.size(); ++i) TILEPOST_TRY(take(buffers, run, i, own));
+  return gathers() ? join(lane, stream) : TILEPOST_OK;
+}
+
+// Whatever is on the lane's streams in this run follows the caller's.
+tilepost_result_t SharedTransport::enter(Lane& lane, cudaStream_t stream) {
+  TILEPOST_TRY(follow(lane.stream.get(), lane.begun, stream));
+  if (lane.used) return TILEPOST_OK;
+  lane.used = true;
+  return follow(lane.adding.get(), lane.ready, lane.stream.get());
+}
+
+tilepost_result_t SharedTransport::take(const Buffers& buffers, const GroupRun& run, size_t index,
+                                        cudaStream_t stream) {
+  const Step& step = run.steps[index];
+  Lane& lane = lanes_[run.lane];
+  switch (step.kind) {
+    case StepKind::own_rows:
+      return copy(at(buffers.gathered, step.to * element_bytes(plan_.input)),
+                  at(buffers.a, step.from * element_bytes(plan_.input)), bytes_of(step), stream);
+    case StepKind::announce:
+      return announce(Flag::block, run, pulled_from(run.steps.subspan(index + 1)), stream);
+    case StepKind::announce_sums:
+      TILEPOST_TRY(follow(stream, lane.summed, lane.adding));
+      return announce(Flag::sums, run, pulled_from(run.steps.subspan(index + 1)), stream);
+    case StepKind::pull_rows:
+      TILEPOST_TRY(await_rows(run, pulled_from(run.steps.subspan(index)), stream));
+      [[fallthrough]];
+    case StepKind::pull_part:
+    case StepKind::pull:
+    case StepKind::pull_sums:
+      return pull(lane, step.peer, pulled_to(buffers, step), pulled_at(step), bytes_of(step));
+    case StepKind::sum:
+      return add_up(buffers, step, lane);
+    case StepKind::own_part:
+      return move(pulled_to(buffers, step), own_part(buffers, step), step.count, lane);
+    case StepKind::landed_part:
+      return move(pulled_to(buffers, step),
+                  memory_.own(memory_.layout().landed + step.from * element_bytes(plan_.output)),
+                  step.count, lane);
+    case StepKind::all_reduce:
+    case StepKind::reduce_scatter:
+    case StepKind::send:
+    case StepKind::receive:
+    case StepKind::all_gather:
+    case StepKind::send_rows:
+    case StepKind::receive_rows:
+      break;
+  }
+  return fail(TILEPOST_INTERNAL_ERROR, "step %d is a message, and ranks share memory",
+              static_cast<int>(step.kind));
+}
+
+// The announcement covers what precedes it on the lane's stream; streams that pull start behind the
+// wait.
+tilepost_result_t SharedTransport::announce(Flag flag, const GroupRun& run, uint64_t sources,
+                                            cudaStream_t stream) {
+  if (sources == 0) {
+    TILEPOST_CUDA(launch_announce(words_, flag, run.lane, run.group, stream));
+    return TILEPOST_OK;
+  }
+  TILEPOST_CUDA(launch_announce_and_wait(words_, flag, run.lane, run.group, sources, stream));
+  return fork(lanes_[run.lane], sources, stream);
+}
+
+// A rank's rows are announced once, as group 0. After that its stream goes on by itself.
+tilepost_result_t SharedTransport::await_rows(const GroupRun& run, uint64_t sources,
+                                              cudaStream_t stream) {
+  Lane& lane = lanes_[run.lane];
+  const uint64_t late = sources & ~lane.known;
+  if (late == 0) return TILEPOST_OK;
+  TILEPOST_CUDA(launch_wait_announced(words_, Flag::block, run.lane, 0, late, stream));
+  lane.known |= late;
+  return fork(lane, late, stream);
+}
+
+tilepost_result_t SharedTransport::fork(Lane& lane, uint64_t sources, cudaStream_t stream) {
+  TILEPOST_CUDA(cudaEventRecord(lane.fork.get(), stream));
+  for (int peer = 0; peer < words_.ranks; ++peer)
+    if ((sources & bit(peer)) != 0)
+      TILEPOST_CUDA(cudaStreamWaitEvent(lane.peers[peer].stream.get(), lane.fork.get(), 0));
+  return TILEPOST_OK;
+}
+
+tilepost_result_t SharedTransport::pull(Lane& lane, int peer, void* to, const void* from,
+                                        int64_t bytes) {
+  lane.busy |= bit(peer);
+  return copy(to, from, bytes, lane.peers[peer].stream.get());
+}
+
+tilepost_result_t SharedTransport::join(Lane& lane, cudaStream_t stream) {
+  for (int peer = 0; peer < words_.ranks; ++peer) {
+    if ((lane.busy & bit(peer)) == 0) continue;
+    const Peer& from = lane.peers[peer];
+    TILEPOST_CUDA(cudaEventRecord(from.pulled.get(), from.stream.get()));
+    TILEPOST_CUDA(cudaStreamWaitEvent(stream, from.pulled.get(), 0));
+  }
+  lane.busy = 0;
+  return TILEPOST_OK;
+}
+
+// Behind the pulls, and behind the wait for the tiles that were not pulled.
+tilepost_result_t SharedTransport::add_up(const Buffers& buffers, const Step& step, Lane& lane) {
+  TILEPOST_TRY(follow(lane.adding.get(), lane.ready, lane.stream.get()));
+  TILEPOST_TRY(join(lane, lane.adding.get()));
+  const int64_t element = element_bytes(plan_.output);
+  SumArguments arguments{};
+  find_parts(buffers, step, arguments);
+  arguments.out = at(buffers.out, step.to * element);
+  if (plan_.pattern == TILEPOST_GEMM_ALL_REDUCE)
+    arguments.sums = memory_.own(memory_.layout().sums + step.from_slot * element);
+  arguments.count = step.count;
+  TILEPOST_CUDA(launch_sum(arguments, plan_.output, lane.adding.get()));
+  return TILEPOST_OK;
+}
+
+// From memory of this rank to memory of this rank. Not by CUDA, whose copies within a device are
+// kernels that take the free SMs until they are through.
+tilepost_result_t SharedTransport::move(void* to, const void* from, int64_t count, Lane& lane) {
+  TILEPOST_TRY(follow(lane.adding.get(), lane.ready, lane.stream.get()));
+  SumArguments arguments{};
+  arguments.parts[0] = from;
+  arguments.num_parts = 1;
+  arguments.out = to;
+  arguments.count = count;
+  TILEPOST_CUDA(launch_sum(arguments, plan_.output, lane.adding.get()));
+  return TILEPOST_OK;
+}
+
+// ---- Places
+
+void* SharedTransport::slot(int source, int64_t element) const {
+  const SharedLayout& layout = memory_.layout();
+  return memory_.own(layout.slots + source * layout.slot_bytes +
+                     element * element_bytes(plan_.output));
+}
+
+int64_t SharedTransport::bytes_of(const Step& step) const {
+  const bool rows = step.kind == StepKind::own_rows || step.kind == StepKind::pull_rows;
+  return step.count * element_bytes(rows ? plan_.input : plan_.output);
+}
+
+const void* SharedTransport::pulled_at(const Step& step) const {
+  const SharedLayout& layout = memory_.layout();
+  if (step.kind == StepKind::pull_rows)
+    return memory_.of(step.peer, layout.gathered + step.from * element_bytes(plan_.input));
+  const int64_t region = step.kind == StepKind::pull_sums ? layout.sums : layout.send;
+  return memory_.of(step.peer, region + step.from * element_bytes(plan_.output));
+}
+
+void* SharedTransport::pulled_to(const Buffers& buffers, const Step& step) const {
+  if (step.kind == StepKind::pull_part) return slot(step.peer, step.to);
+  if (step.kind == StepKind::pull_rows)
+    return at(buffers.gathered, step.to * element_bytes(plan_.input));
+  return at(buffers.out, step.to * element_bytes(plan_.output));
+}
+
+// ---- The rest
+
+tilepost_result_t SharedTransport::exchange(const int64_t* from, int64_t* to, size_t count,
+                                            cudaStream_t stream) {
+  return messages_->exchange(from, to, count, stream);
+}
+
+// Whether this rank has said of its last run that it has ended.
+bool SharedTransport::has_ended() const {
+  return ended_on_ == nullptr ||
+         wait_for_stream(ended_on_, deadline_seconds_, [] { return TILEPOST_OK; }) == TILEPOST_OK;
+}
+
+// Who has not ended may still read what is here, or store into it.
+void SharedTransport::close(bool failed) {
+  if (!memory_.exists()) return;
+  const double seconds =
+      deadline_seconds_ > 0 ? deadline_seconds_ : std::numeric_limits<double>::infinity();
+  if (!failed && has_ended() && wait_until_all_ended(words_, seconds)) return;
+  memory_.leak();
+  numbers_.leak();
+}
+
+}  // namespace tilepost::cuda

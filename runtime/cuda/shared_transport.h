@@ -1,0 +1,112 @@
+// What the transports have in common whose ranks touch each other's memory: that memory and the
+// words in it, the streams that pull, and the steps one after the other. transport_copy_engine.cpp
+// and transport_peer.cpp say what differs: how a rank knows its tiles, and where parts of sums lie.
+//
+// The caller's stream only waits for tiles, group by group: one small kernel at a time stands
+// beside the GEMM, whose clusters need their SMs side by side. Everything else is on streams of the
+// lane:
+//   caller's stream:  tiles 0   tiles 1  …                                                  rejoin
+//   lane's stream:         └ announce, wait for the others   (announce sums, wait)
+//   peer p's:                                         └ copies from p
+//   adding:                                                        └ sum
+// One stream per peer keeps all links busy. Sums have the lowest priority: their many blocks fill
+// whatever SMs are free, and must not keep the small kernels out. Streams fork and join by events
+// only, so that a run may be captured. Nothing is made after create().
+#pragma once
+
+#include <atomic>
+#include <vector>
+
+#include "runtime/cuda/shared_memory.h"
+#include "runtime/cuda/shared_words.h"
+#include "runtime/cuda/sum.h"
+#include "runtime/cuda/transport.h"
+
+namespace tilepost::cuda {
+
+class SharedTransport : public Transport {
+ public:
+  // Collective: makes the memory that ranks share. Once, before anything else.
+  tilepost_result_t create(CudaComm& comm, const Acquaintance& others);
+
+  tilepost_result_t begin(const uint32_t* targets, int groups, cudaStream_t stream) override;
+  tilepost_result_t rejoin(cudaStream_t stream) override;
+  tilepost_result_t end(cudaStream_t stream) override;
+  tilepost_result_t communicate(const Buffers& buffers, const GroupRun& run,
+                                cudaStream_t stream) override;
+  tilepost_result_t exchange(const int64_t* from, int64_t* to, size_t count,
+                             cudaStream_t stream) override;
+  tilepost_result_t check_async() override { return TILEPOST_OK; }
+  void abort() override { aborted_ = true; }
+
+  const SharedMemory* shared() const override { return &memory_; }
+  void report_to(Record* record, double deadline_seconds) override;
+  tilepost_result_t warm_up(cudaStream_t stream) override;
+  void close(bool failed) override;
+
+ protected:
+  explicit SharedTransport(const tilepost_plan_t& plan) : plan_(plan) {}
+
+  // Waits, where this transport does, until the tiles of a group are there.
+  virtual tilepost_result_t wait_for_tiles(int group, cudaStream_t stream) = 0;
+  // Fills in the parts of a sum, in the order of ranks, and what is cleared behind.
+  virtual void find_parts(const Buffers& buffers, const Step& step,
+                          SumArguments& arguments) const = 0;
+  // Where an own_part is read.
+  virtual const void* own_part(const Buffers& buffers, const Step& step) const = 0;
+
+  const tilepost_plan_t& plan() const { return plan_; }
+  const SharedMemory& memory() const { return memory_; }
+  const SharedWords& words() const { return words_; }
+  // An element of what has come from rank `source`.
+  void* slot(int source, int64_t element) const;
+
+ private:
+  struct Peer {
+    Stream stream;
+    Event pulled;
+  };
+  struct Lane {
+    Stream stream, adding;
+    std::vector<Peer> peers;  // by rank; empty where nothing is pulled
+    Event begun;              // caller's stream → lane's
+    Event fork;               // → the peers'
+    Event ready, summed;      // → adding, and back
+    Event done;               // → caller's
+    bool used = false;        // in this run
+    uint64_t known = 0;       // AllGather: ranks whose rows have been announced in this run
+    uint64_t busy = 0;        // ranks whose streams have copies that nobody has joined
+  };
+
+  tilepost_result_t make_words();
+  tilepost_result_t make_lanes();
+  tilepost_result_t enter(Lane& lane, cudaStream_t stream);
+  tilepost_result_t take(const Buffers& buffers, const GroupRun& run, size_t at,
+                         cudaStream_t stream);
+  tilepost_result_t announce(Flag flag, const GroupRun& run, uint64_t sources, cudaStream_t stream);
+  tilepost_result_t await_rows(const GroupRun& run, uint64_t sources, cudaStream_t stream);
+  tilepost_result_t fork(Lane& lane, uint64_t sources, cudaStream_t stream);
+  tilepost_result_t pull(Lane& lane, int peer, void* to, const void* from, int64_t bytes);
+  tilepost_result_t join(Lane& lane, cudaStream_t stream);
+  tilepost_result_t move(void* to, const void* from, int64_t count, Lane& lane);
+  tilepost_result_t add_up(const Buffers& buffers, const Step& step, Lane& lane);
+  tilepost_result_t warm_up_lane(int index, cudaStream_t stream);
+  bool has_ended() const;
+  const void* pulled_at(const Step& step) const;
+  void* pulled_to(const Buffers& buffers, const Step& step) const;
+  bool pulls() const;
+  bool gathers() const { return plan_.pattern == TILEPOST_ALL_GATHER_GEMM; }
+  int64_t bytes_of(const Step& step) const;
+
+  const tilepost_plan_t& plan_;
+  Transport* messages_ = nullptr;
+  double deadline_seconds_ = 0;
+  SharedMemory memory_;
+  DeviceMemory numbers_;  // SharedWords::run and expected
+  SharedWords words_{};
+  std::vector<Lane> lanes_;
+  cudaStream_t ended_on_ = nullptr;  // where the last run says that it has ended
+  std::atomic<bool> aborted_ = false;
+};
+
+}  // namespace tilepost::cuda

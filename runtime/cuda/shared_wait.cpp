@@ -1,0 +1,45 @@
+#include "runtime/cuda/shared_wait.h"
+
+#include "runtime/cuda/record.h"
+
+namespace tilepost::cuda {
+namespace {
+
+// Places of the same kind and, for flags, of the same lane: kMostPeers of them, by source.
+Awaited kind_of(int row) {
+  if (row < kMostLanes) return Awaited::block;
+  if (row < kFlags * kMostLanes) return Awaited::sums;
+  return row == kFlags * kMostLanes ? Awaited::ended : Awaited::stored;
+}
+
+int group_of(Awaited what, const SharedWait& wait) {
+  return what == Awaited::ended ? -1 : static_cast<int>(wait.group);
+}
+
+bool comes_before(const OpenWait& one, const OpenWait& other) {
+  if (one.gave_up != other.gave_up) return one.gave_up;
+  return one.group < other.group;
+}
+
+}  // namespace
+
+std::optional<OpenWait> find_open_wait(const SharedWait* waits) {
+  std::optional<OpenWait> first;
+  for (int i = 0; i < kSharedWaits; ++i) {
+    const uint32_t state = load(waits[i].state);
+    if (state == kNoWait) continue;
+    const Awaited what = kind_of(i / kMostPeers);
+    OpenWait wait{what, state == kGaveUp, group_of(what, waits[i]), {}, 0};
+    if (what == Awaited::stored)
+      wait.missing = waits[i].wanted - waits[i].seen;
+    else
+      wait.ranks = {i % kMostPeers};
+    if (!first || comes_before(wait, *first))
+      first = wait;
+    else if (what != Awaited::stored && what == first->what && !comes_before(*first, wait))
+      first->ranks.push_back(i % kMostPeers);
+  }
+  return first;
+}
+
+}  // namespace tilepost::cuda

@@ -1,0 +1,37 @@
+// Of shared_words.h what the host does.
+#include "runtime/cuda/shared_words.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "runtime/cuda/counter_access.h"
+#include "runtime/cuda/epoch.h"
+
+namespace tilepost::cuda {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::microseconds kPoll{100};
+
+}  // namespace
+
+bool wait_until_all_ended(const SharedWords& words, double seconds) {
+  const CaptureModeGuard relaxed;
+  CounterAccess access;
+  if (access.create(words.ranks) != TILEPOST_OK) return false;
+  const uint32_t* ended = words.words[words.rank] + ended_word(0, words.ranks);
+  const auto begin = Clock::now();
+  for (;;) {
+    const std::vector<uint32_t> runs = access.read(ended);
+    if (runs.empty()) return false;
+    const uint32_t mine = runs[words.rank];
+    if (std::ranges::all_of(runs, [mine](uint32_t other) { return reached(other, mine); }))
+      return true;
+    const std::chrono::duration<double> elapsed = Clock::now() - begin;
+    if (elapsed.count() > seconds) return false;
+    std::this_thread::sleep_for(kPoll);
+  }
+}
+
+}  // namespace tilepost::cuda

@@ -1,0 +1,169 @@
+// Each kernel is one small block: a thread for every other rank, all of them at once.
+//
+// Where a kernel announces, it comes behind, in its stream, the wait that acquired the announced
+// tiles, or the kernel or copy that made what is announced, whose results it sees (CUDA C++
+// Programming Guide, Streams). Its st.release.sys hands on all that its thread has observed,
+// whoever wrote it, for causality order is transitive (PTX ISA 8.9.5, Causality Order); the other
+// rank's ld.acquire.sys that reads the value, or a later one by the same thread or in its stream,
+// completes the pattern (8.8, Release and Acquire Patterns), and what follows in the other rank's
+// stream comes after it. System scope, because the two are on different GPUs, and copy engines are
+// no threads of either.
+#include <cuda_runtime.h>
+
+#include "runtime/cuda/kernel_launch.cuh"
+#include "runtime/cuda/polling.cuh"
+#include "runtime/cuda/shared_words.h"
+
+namespace tilepost::cuda {
+namespace {
+
+constexpr int kThreads = kMostPeers;
+constexpr uint64_t kStayNanoseconds = 1'000'000'000;
+constexpr unsigned kStayPollNanoseconds = 100'000;
+
+__device__ __forceinline__ uint32_t* own_words(const SharedWords& words) {
+  return words.words[words.rank];
+}
+
+__device__ __forceinline__ bool is_other(const SharedWords& words, int rank) {
+  return rank < words.ranks && rank != words.rank;
+}
+
+// A wait that has given up keeps its run under way until the host has seen that.
+__device__ void stay_for_host(const Record* record) {
+  const uint64_t start = ptx::global_time_ns();
+  while (ptx::load_relaxed_sys(&record->abort) == 0 &&
+         ptx::global_time_ns() - start < kStayNanoseconds)
+    ptx::sleep_ns(kStayPollNanoseconds);
+}
+
+// Waits until one of this rank's words has reached `target`, and acquires what was released with
+// it. False if that was given up. `place` tells the host.
+__device__ bool wait_for(const SharedWords& words, const uint32_t* word, uint32_t target,
+                         SharedWait* place, int group) {
+  bool told = false;
+  const auto tell = [&](WaitState state) {
+    place->group = static_cast<uint32_t>(group);
+    place->seen = ptx::load_relaxed_sys(word);
+    place->wanted = target;
+    publish(&place->state, state);
+    told = true;
+  };
+  const PollEnd end = poll({word, target, words.deadline_ns, words.record}, [&] {
+    if (!told) tell(kWaiting);
+  });
+  if (end == PollEnd::late) {
+    tell(kGaveUp);
+    stay_for_host(words.record);
+  }
+  if (end != PollEnd::reached) return false;
+  ptx::load_acquire_sys(word);
+  if (told) publish(&place->state, kNoWait);
+  return true;
+}
+
+// This rank's own last run too: it says so on another stream. The barrier orders the waits before
+// the counting (PTX ISA, barrier), and that all threads have read the old number before it changes.
+__global__ void __launch_bounds__(kThreads)
+    begin_kernel(const __grid_constant__ SharedWords words, const uint32_t* targets, int groups) {
+  const int rank = threadIdx.x;
+  const uint32_t run = *words.run;
+  if (rank < words.ranks)
+    wait_for(words, own_words(words) + ended_word(rank, words.ranks), run,
+             words.record->shared + ended_wait(rank), 0);
+  __syncthreads();
+  if (rank == 0) *words.run = run + 1;
+  if (targets == nullptr) return;
+  for (int g = threadIdx.x; g < groups; g += kThreads) words.expected[g] += targets[g];
+}
+
+struct Announcement {
+  Flag flag;
+  int lane, group;
+  bool announces;
+  uint64_t sources;  // a bit for each rank that is waited for
+};
+
+__global__ void __launch_bounds__(kThreads)
+    announce_kernel(const __grid_constant__ SharedWords words, const Announcement what) {
+  const int rank = threadIdx.x;
+  if (!is_other(words, rank)) return;
+  const uint32_t value = flag_value(*words.run, what.group);
+  const auto flag_of = [&](int source) {
+    return flag_word(what.flag, what.lane, source, words.ranks);
+  };
+  if (what.announces) ptx::store_release_sys(words.words[rank] + flag_of(words.rank), value);
+  if ((what.sources >> rank & 1) != 0)
+    wait_for(words, own_words(words) + flag_of(rank), value,
+             words.record->shared + flag_wait(what.flag, what.lane, rank), what.group);
+}
+
+// The counter is raised with red.release.sys, by the store threads of all ranks' kernels, after
+// their tiles' stores are complete: reading the sum observes all of the chain (PTX ISA 8.9.2,
+// Observation Order).
+__global__ void stored_kernel(const __grid_constant__ SharedWords words, int group) {
+  if (wait_for(words, own_words(words) + counter_word(group, words.ranks), words.expected[group],
+               words.record->shared + stored_wait(group), group))
+    publish(&words.record->stored, static_cast<uint32_t>(group) + 1);
+}
+
+// All of this rank's reading and copying precedes in the stream. The barrier puts the flags before
+// the releases (PTX ISA, barrier; 8.9.5): no rank announces anything of the next run before it has
+// acquired them, so nothing newer is overwritten. Volatile stores are relaxed ones of system scope
+// (PTX ISA, st).
+__global__ void __launch_bounds__(kThreads) end_kernel(const __grid_constant__ SharedWords words) {
+  const int rank = threadIdx.x;
+  const uint32_t run = *words.run;
+  volatile uint32_t* flags = own_words(words);
+  for (int i = threadIdx.x; i < kFlags * kMostLanes * words.ranks; i += kThreads)
+    flags[i * TILEPOST_COUNTER_STRIDE] = last_flag_value(run);
+  __syncthreads();
+  if (rank < words.ranks)
+    ptx::store_release_sys(words.words[rank] + ended_word(words.rank, words.ranks), run);
+  if (rank == 0) publish(&words.record->stored, 0);
+}
+
+cudaError_t launch_announcement(const SharedWords& words, const Announcement& what,
+                                cudaStream_t stream) {
+  return launch_kernel(announce_kernel, 1, kThreads, stream, words, what);
+}
+
+}  // namespace
+
+cudaError_t preload_shared_kernels() {
+  for (const void* kernel :
+       {reinterpret_cast<const void*>(begin_kernel), reinterpret_cast<const void*>(announce_kernel),
+        reinterpret_cast<const void*>(stored_kernel), reinterpret_cast<const void*>(end_kernel)})
+    if (const auto error = preload_beside_gemm(kernel); error != cudaSuccess) return error;
+  return cudaSuccess;
+}
+
+cudaError_t launch_shared_begin(const SharedWords& words, const uint32_t* targets, int groups,
+                                cudaStream_t stream) {
+  return launch_kernel(begin_kernel, 1, kThreads, stream, words, targets, groups);
+}
+
+cudaError_t launch_announce(const SharedWords& words, Flag flag, int lane, int group,
+                            cudaStream_t stream) {
+  return launch_announcement(words, {flag, lane, group, true, 0}, stream);
+}
+
+cudaError_t launch_wait_announced(const SharedWords& words, Flag flag, int lane, int group,
+                                  uint64_t sources, cudaStream_t stream) {
+  return launch_announcement(words, {flag, lane, group, false, sources}, stream);
+}
+
+cudaError_t launch_announce_and_wait(const SharedWords& words, Flag flag, int lane, int group,
+                                     uint64_t sources, cudaStream_t stream) {
+  return launch_announcement(words, {flag, lane, group, true, sources}, stream);
+}
+
+cudaError_t launch_wait_stored(const SharedWords& words, int group, cudaStream_t stream) {
+  return launch_kernel(stored_kernel, 1, 1, stream, words, group);
+}
+
+cudaError_t launch_shared_end(const SharedWords& words, cudaStream_t stream) {
+  return launch_kernel(end_kernel, 1, kThreads, stream, words);
+}
+
+}  // namespace tilepost::cuda

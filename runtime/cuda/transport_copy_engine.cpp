@@ -1,0 +1,44 @@
+// Transport 'copy_engine': every rank keeps what it has computed, or its rows, in memory that the
+// others map, and who needs some of it copies it out of there. Copy engines do that: no SM takes
+// part but the few that announce, wait and add.
+#include "runtime/cuda/shared_transport.h"
+#include "tilepost/dtype.h"
+
+namespace tilepost::cuda {
+namespace {
+
+class CopyEngineTransport final : public SharedTransport {
+ public:
+  explicit CopyEngineTransport(const tilepost_plan_t& plan) : SharedTransport(plan) {}
+
+ private:
+  // Tiles are this rank's own, whose counters the operation waits for.
+  tilepost_result_t wait_for_tiles(int /*group*/, cudaStream_t /*stream*/) override {
+    return TILEPOST_OK;
+  }
+
+  void find_parts(const Buffers& buffers, const Step& step,
+                  SumArguments& arguments) const override {
+    arguments.num_parts = words().ranks;
+    for (int rank = 0; rank < words().ranks; ++rank)
+      arguments.parts[rank] =
+          rank == words().rank ? own_part(buffers, step) : slot(rank, step.from_slot);
+  }
+
+  const void* own_part(const Buffers& buffers, const Step& step) const override {
+    return static_cast<const char*>(buffers.send) + step.from * element_bytes(plan().output);
+  }
+};
+
+}  // namespace
+
+tilepost_result_t make_copy_engine_transport(CudaComm& comm, const tilepost_plan_t& plan,
+                                             const Acquaintance& others,
+                                             std::unique_ptr<Transport>& transport) {
+  auto made = std::make_unique<CopyEngineTransport>(plan);
+  TILEPOST_TRY(made->create(comm, others));
+  transport = std::move(made);
+  return TILEPOST_OK;
+}
+
+}  // namespace tilepost::cuda

@@ -1,0 +1,48 @@
+// Transport 'peer': the kernels store their tiles where they belong, in the memory of the rank that
+// owns the rows, and raise that rank's counters. What is left to do when a group is complete is
+// local: adding the parts up, or moving rows to out. An AllReduce's sums are pulled.
+#include "runtime/cuda/shared_transport.h"
+#include "tilepost/dtype.h"
+
+namespace tilepost::cuda {
+namespace {
+
+class PeerTransport final : public SharedTransport {
+ public:
+  explicit PeerTransport(const tilepost_plan_t& plan) : SharedTransport(plan) {}
+
+  bool waits_for_tiles() const override { return true; }
+
+ private:
+  tilepost_result_t wait_for_tiles(int group, cudaStream_t stream) override {
+    TILEPOST_CUDA(launch_wait_stored(words(), group, stream));
+    return TILEPOST_OK;
+  }
+
+  // Parts that have been added to one another already are one, and zero again before the next run.
+  void find_parts(const Buffers& /*buffers*/, const Step& step,
+                  SumArguments& arguments) const override {
+    const bool added = plan().sum == TILEPOST_SUM_ADDED;
+    arguments.num_parts = added ? 1 : words().ranks;
+    for (int rank = 0; rank < arguments.num_parts; ++rank)
+      arguments.parts[rank] = slot(rank, step.from_slot);
+    if (added) arguments.clear = slot(0, step.from_slot);
+  }
+
+  const void* own_part(const Buffers& /*buffers*/, const Step& step) const override {
+    return memory().own(memory().layout().landed + step.from * element_bytes(plan().output));
+  }
+};
+
+}  // namespace
+
+tilepost_result_t make_peer_transport(CudaComm& comm, const tilepost_plan_t& plan,
+                                      const Acquaintance& others,
+                                      std::unique_ptr<Transport>& transport) {
+  auto made = std::make_unique<PeerTransport>(plan);
+  TILEPOST_TRY(made->create(comm, others));
+  transport = std::move(made);
+  return TILEPOST_OK;
+}
+
+}  // namespace tilepost::cuda

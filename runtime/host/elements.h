@@ -1,0 +1,49 @@
+// Moving and adding elements on the host.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "tilepost/numeric.h"
+#include "tilepost/plan.h"
+
+namespace tilepost {
+
+// Copies `count` elements of `bytes` bytes each; to where they are already is allowed.
+inline void copy_elements(const void* from, int64_t first_read, void* to, int64_t first_written,
+                          int64_t count, int bytes) {
+  std::memmove(static_cast<char*>(to) + first_written * bytes,
+               static_cast<const char*>(from) + first_read * bytes,
+               static_cast<size_t>(count) * bytes);
+}
+
+// What ranks add up: a block from each, in their order, and where the sum goes.
+template <class T>
+struct Sum {
+  std::vector<const T*> terms;
+  std::vector<T*> results;
+  int64_t count;
+  bool rounds_each = false;  // every addition is rounded to T; else all are in fp32, and the last
+};
+
+template <class T>
+void add_up(const Sum<T>& sum) {
+  constexpr int kChunk = 256;
+  float total[kChunk];
+  T rounded[kChunk];
+  for (int64_t first = 0; first < sum.count; first += kChunk) {
+    const int length = static_cast<int>(std::min<int64_t>(kChunk, sum.count - first));
+    for (int i = 0; i < length; ++i) total[i] = to_float(sum.terms[0][first + i]);
+    for (size_t rank = 1; rank < sum.terms.size(); ++rank)
+      for (int i = 0; i < length; ++i) {
+        total[i] += to_float(sum.terms[rank][first + i]);
+        if (sum.rounds_each) total[i] = to_float(from_float<T>(total[i]));
+      }
+    for (int i = 0; i < length; ++i) rounded[i] = from_float<T>(total[i]);
+    for (T* result : sum.results) std::memcpy(result + first, rounded, length * sizeof(T));
+  }
+}
+
+}  // namespace tilepost

@@ -1,0 +1,88 @@
+// Runs whose ranks share memory (tilepost/steps.h): they read each other's, or their kernels store
+// into each other's.
+//
+// Ranks meet where a run begins, because from then on what others have read or stored may be
+// written again; where somebody announces something, which the others then read; and where the run
+// ends. A kernel that stores into others' memory starts behind the first of these.
+#include <cstring>
+
+#include "runtime/host/op.h"
+#include "runtime/host/shared.h"
+
+namespace tilepost {
+
+// Of sums that are added as they arrive, too, the host keeps a block for every rank: which order is
+// taken must not depend on who stores first.
+void HostOp::allocate_shared(const RunSizes& most) {
+  if (most.slots > 0) slots_.assign(static_cast<size_t>(plan_.ranks * slot_elements(plan_.map)), 0);
+  sums_.assign(most.sums, 0);
+  landed_.assign(most.landed, 0);
+}
+
+// False: the communicator was aborted, here and below.
+bool HostOp::share_memory(uint64_t run, const Request& request) {
+  const RunMap& map = *request.run;
+  memory_ = {request.epilogue.out, slots_.data(),    sums_.data(),
+             landed_.data(),       request.gathered, counters_.data()};
+  if (!group_->begin_collective(rank_, place_of(run, map, HostStep::kBegin), &memory_,
+                                deadline_seconds_))
+    return false;
+  std::vector<const HostMemory*> memory;
+  memory.reserve(plan_.ranks);
+  for (int rank = 0; rank < plan_.ranks; ++rank)
+    memory.push_back(&group_->brought<HostMemory>(rank));
+  if (writes()) {
+    set_places(map, memory);
+    open(run);
+  }
+  const tilepost_run_operands_t& operands = request.operands;
+  const HostSharedRun shared{plan_,         rank_,      slot_elements(plan_.map),
+                             memory.data(), operands.a, receive_buffer(map, operands.out),
+                             input_bytes_};
+  for (int g = 0; g < map.num_groups(); ++g)
+    if (!shared_group(place_of(run, map, g), request, shared)) {
+      group_->leave();
+      return false;
+    }
+  if (gathers() && operands.gathered != nullptr)
+    std::memcpy(operands.gathered, request.gathered,
+                static_cast<size_t>(map.rows * plan_.k) * input_bytes_);
+  return group_->end_collective(rank_, place_of(run, map, HostStep::kEnd), deadline_seconds_);
+}
+
+bool HostOp::shared_group(const HostStep& place, const Request& request,
+                          const HostSharedRun& shared) {
+  if (!gathers() && !wait_group(place, request.run->targets[place.group])) return false;
+  for (const Step& step : request.run->steps[place.group])
+    if (!shared_step(place, shared, step)) return false;
+  if (gathers()) raise(place.group, request.ready);
+  return true;
+}
+
+bool HostOp::shared_step(const HostStep& place, const HostSharedRun& shared, const Step& step) {
+  if (step.kind == StepKind::announce || step.kind == StepKind::announce_sums)
+    return group_->meet_again(rank_, place, deadline_seconds_);
+  carry_out_step(shared, step);
+  return true;
+}
+
+void HostOp::set_places(const RunMap& map, const std::vector<const HostMemory*>& memory) {
+  peer_out_.clear();
+  peer_counters_.clear();
+  for (int owner = 0; owner < plan_.ranks; ++owner) {
+    const bool sums = plan_.pattern != TILEPOST_GEMM_ALL_TO_ALL;
+    const int64_t first =
+        sums ? rank_ * slot_elements(plan_.map) : landed_row(map.map(), rank_, owner) * plan_.map.n;
+    void* block = sums ? memory[owner]->slots : memory[owner]->landed;
+    peer_out_.push_back(static_cast<uint16_t*>(block) + first);
+    peer_counters_.push_back(memory[owner]->counters);
+  }
+}
+
+// Where nothing overlaps, the kernel stores into this rank's own memory.
+void HostOp::set_own_place(void* send) {
+  peer_out_.assign(1, send);
+  peer_counters_.assign(1, counters_.data());
+}
+
+}  // namespace tilepost

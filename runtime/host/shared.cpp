@@ -1,0 +1,75 @@
+#include "runtime/host/shared.h"
+
+#include "runtime/host/elements.h"
+
+namespace tilepost {
+namespace {
+
+constexpr int kOutputBytes = sizeof(uint16_t);
+
+// The parts of a sum: a block of slots each, but where other ranks' memory is read this rank's own
+// part is where its kernel has stored it.
+template <class T>
+void add_parts(const HostSharedRun& run, const Step& step) {
+  const HostMemory& own = *run.memory[run.rank];
+  Sum<T> sum{{}, {static_cast<T*>(run.received) + step.to}, step.count};
+  sum.rounds_each = run.plan.access == TILEPOST_ACCESS_WRITE && run.plan.sum == TILEPOST_SUM_ADDED;
+  for (int source = 0; source < run.plan.ranks; ++source) {
+    const bool in_send = run.plan.access == TILEPOST_ACCESS_READ && source == run.rank;
+    sum.terms.push_back(in_send ? static_cast<const T*>(own.send) + step.from
+                                : static_cast<const T*>(own.slots) + source * run.block +
+                                      step.from_slot);
+  }
+  if (run.plan.pattern == TILEPOST_GEMM_ALL_REDUCE)
+    sum.results.push_back(static_cast<T*>(own.sums) + step.from_slot);
+  add_up(sum);
+}
+
+}  // namespace
+
+void carry_out_step(const HostSharedRun& run, const Step& step) {
+  const HostMemory& own = *run.memory[run.rank];
+  const HostMemory& peer = *run.memory[step.peer];
+  const auto copy = [&](const void* from, void* to, int64_t first, int bytes) {
+    copy_elements(from, step.from, to, first, step.count, bytes);
+  };
+  switch (step.kind) {
+    case StepKind::own_rows:
+      copy(run.a, own.gathered, step.to, run.input_bytes);
+      break;
+    case StepKind::pull_rows:
+      copy(peer.gathered, own.gathered, step.to, run.input_bytes);
+      break;
+    case StepKind::pull_part:
+      copy(peer.send, own.slots, step.peer * run.block + step.to, kOutputBytes);
+      break;
+    case StepKind::pull:
+      copy(peer.send, run.received, step.to, kOutputBytes);
+      break;
+    case StepKind::pull_sums:
+      copy(peer.sums, run.received, step.to, kOutputBytes);
+      break;
+    case StepKind::own_part:
+      copy(run.plan.access == TILEPOST_ACCESS_READ ? own.send : own.landed, run.received, step.to,
+           kOutputBytes);
+      break;
+    case StepKind::landed_part:
+      copy(own.landed, run.received, step.to, kOutputBytes);
+      break;
+    case StepKind::sum:
+      run.plan.output == TILEPOST_BF16 ? add_parts<Bf16>(run, step) : add_parts<F16>(run, step);
+      break;
+    case StepKind::announce:
+    case StepKind::announce_sums:
+    case StepKind::all_reduce:
+    case StepKind::reduce_scatter:
+    case StepKind::send:
+    case StepKind::receive:
+    case StepKind::all_gather:
+    case StepKind::send_rows:
+    case StepKind::receive_rows:
+      break;
+  }
+}
+
+}  // namespace tilepost

@@ -1,0 +1,38 @@
+// Steps of ranks that share memory, on the host target.
+#pragma once
+
+#include <cstdint>
+
+#include "tilepost/steps.h"
+
+namespace tilepost {
+
+// What a rank brings to a run whose ranks share memory (steps.h), elements of the output's type but
+// for `gathered`. The others read send, gathered and sums, and their kernels store into slots and
+// landed; `counters` are what these kernels raise.
+struct HostMemory {
+  void* send;
+  void* slots;
+  void* sums;
+  void* landed;
+  void* gathered;
+  uint32_t* counters;
+};
+
+// What the steps of one rank work with.
+struct HostSharedRun {
+  const tilepost_plan_t& plan;
+  int rank;
+  int64_t block;                    // elements from one block of slots to the next
+  const HostMemory* const* memory;  // [ranks]
+  const void* a;                    // all_gather_gemm: this rank's rows
+  void* received;                   // out, or what a consumer reads
+  int input_bytes;                  // per element of A
+};
+
+// Carries out one step; announcements are the caller's. Sums are in fp32, in the order of the
+// ranks, and rounded once, or (TILEPOST_SUM_ADDED) in the same order and rounded after every
+// addition.
+void carry_out_step(const HostSharedRun& run, const Step& step);
+
+}  // namespace tilepost

@@ -1,0 +1,191 @@
+#include "tests/exhaustive/shared_world.h"
+
+#include <algorithm>
+
+namespace tilepost::test {
+
+bool Memory::write(int64_t at, Number value, int group) {
+  if (at < 0 || at >= size() || elements_[at].group >= 0) return false;
+  elements_[at] = {value, group};
+  return true;
+}
+
+Number Memory::read(int64_t at, int group) const {
+  return at < 0 || at >= size() || elements_[at].group != group ? kNever : elements_[at].value;
+}
+
+SharedWorld::SharedWorld(const World& world, Fault& fault)
+    : world_(world), fault_(fault), memory_(world.ranks) {
+  for (int rank = 0; rank < world.ranks; ++rank) {
+    Own& own = memory_[rank];
+    own.posted.assign(world.cuts.size(), 0);
+    if (!adds()) own.landed.assign(world.ranks * own_rows(rank) * world.n);
+    if (!adds()) continue;
+    own.slots.assign(world.ranks * block());
+    own.sums.assign(block());
+  }
+}
+
+int64_t SharedWorld::own_rows(int rank) const {
+  return std::clamp<int64_t>(world_.m - rank * world_.share(), 0, world_.share());
+}
+
+int64_t SharedWorld::block() const {
+  return (world_.share() + world_.tile_m - 1) / world_.tile_m * world_.tile_m * world_.n;
+}
+
+// In other ranks' memory a tile is cut off where the owner's rows end.
+void SharedWorld::store(int rank, const tilepost_tile_t& tile, int64_t at, int64_t m, int64_t n,
+                        Number value) {
+  if (reads()) {
+    if (!memory_[rank].send.write(at, value, tile.group))
+      fault_.say("rank ", rank, " stores at ", at, " of its send buffer, twice or outside");
+    return;
+  }
+  const int owner = static_cast<int>(tile.m / world_.share());
+  const int64_t row = m - owner * world_.share();
+  if (row >= own_rows(owner)) return;
+  Own& own = memory_[owner];
+  const bool stored =
+      adds() ? own.slots.write(rank * block() + row * world_.n + n, value, tile.group)
+             : own.landed.write((rank * own_rows(owner) + row) * world_.n + n, value, tile.group);
+  if (!stored) fault_.say("rank ", rank, " stores (", m, ", ", n, ") twice or outside");
+}
+
+void SharedWorld::post(int rank, const tilepost_tile_t& tile) {
+  const auto owner = static_cast<int>(tile.m / world_.share());
+  if (reads())
+    ++memory_[rank].posted[tile.group];
+  else if (tile.row >= 0)
+    ++memory_[owner].posted[tile.group];
+}
+
+bool SharedWorld::has(int g, int rank, StepKind kind) const {
+  return std::ranges::count((*ranks_[rank].steps)[g], kind, &Step::kind) == 1;
+}
+
+bool SharedWorld::may_pull(int g, int rank, const Step& step) const {
+  if (step.peer < 0 || step.peer >= world_.ranks || step.peer == rank) return false;
+  if (step.kind == StepKind::pull_sums) return has(g, step.peer, StepKind::announce_sums);
+  return gathers() ? memory_[step.peer].announced : has(g, step.peer, StepKind::announce);
+}
+
+// Who waits for others before it lets them go on would wait for ever; and nobody may say that
+// something is there before it is.
+void SharedWorld::check_order(int g, int rank) {
+  bool announced = gathers() && g > 0, sums = false;
+  for (const Step& step : (*ranks_[rank].steps)[g]) {
+    const bool pulls =
+        is(StepKind::pull_part, step) || is(StepKind::pull, step) || is(StepKind::pull_rows, step);
+    if ((pulls && !announced) || (is(StepKind::pull_sums, step) && !sums) ||
+        (is(StepKind::sum, step) && sums) || (is(StepKind::own_rows, step) && announced))
+      fault_.say("rank ", rank, " does a step of group ", g, " in the wrong order");
+    announced |= is(StepKind::announce, step);
+    sums |= is(StepKind::announce_sums, step);
+  }
+  if (announced != reads() || sums != (world_.pattern == TILEPOST_GEMM_ALL_REDUCE))
+    fault_.say("rank ", rank, " announces group ", g, " wrongly");
+}
+
+void SharedWorld::group(int g) {
+  for (int rank = 0; rank < world_.ranks; ++rank) check_order(g, rank);
+  for (const bool pulls_sums : {false, true})
+    for (int rank = 0; rank < world_.ranks && fault_.none(); ++rank)
+      for (const Step& step : (*ranks_[rank].steps)[g])
+        if (is(StepKind::pull_sums, step) == pulls_sums) carry_out(g, rank, step);
+}
+
+void SharedWorld::carry_out(int g, int rank, const Step& step) {
+  switch (step.kind) {
+    case StepKind::announce:
+      memory_[rank].announced = true;
+      return;
+    case StepKind::announce_sums:
+      return;
+    case StepKind::sum:
+      return sum(g, rank, step);
+    case StepKind::pull_part:
+    case StepKind::pull:
+    case StepKind::pull_rows:
+    case StepKind::pull_sums:
+      if (!may_pull(g, rank, step))
+        return fault_.say("rank ", rank, " pulls what ", step.peer, " does not announce");
+      break;
+    case StepKind::own_rows:
+    case StepKind::own_part:
+    case StepKind::landed_part:
+      break;
+    default:
+      return fault_.say("rank ", rank, " sends messages");
+  }
+  for (int64_t i = 0; i < step.count && fault_.none(); ++i) {
+    const Number value = source_of(g, rank, step, i);
+    if (value == kNever)
+      fault_.say("rank ", rank, ", group ", g, ": element ", step.from + i, " is not there");
+    else if (step.kind != StepKind::pull_part)
+      write_out(rank, step.to + i, value);
+    else if (step.to + i >= block() ||
+             !memory_[rank].slots.write(step.peer * block() + step.to + i, value, g))
+      fault_.say("rank ", rank, " pulls into ", step.to + i, " of a slot, twice or outside");
+  }
+}
+
+Number SharedWorld::source_of(int g, int rank, const Step& step, int64_t i) const {
+  const int64_t at = step.from + i;
+  const int64_t own = own_rows(rank);
+  switch (step.kind) {
+    case StepKind::pull_part:
+    case StepKind::pull:
+      return memory_[step.peer].send.read(at, g);
+    case StepKind::pull_sums:
+      return memory_[step.peer].sums.read(at, g);
+    case StepKind::own_part:
+      return reads() ? memory_[rank].send.read(at, g) : memory_[rank].landed.read(at, g);
+    case StepKind::landed_part:
+      return own > 0 && at / world_.n / own == step.peer ? memory_[rank].landed.read(at, g)
+                                                         : kNever;
+    case StepKind::own_rows:
+      return at / world_.k < own ? number(0, rank * world_.share() + at / world_.k, at % world_.k)
+                                 : kNever;
+    case StepKind::pull_rows: {
+      // Its own, which it does not have from others.
+      const int64_t row = at / world_.k;
+      const bool theirs = row >= step.peer * world_.share() &&
+                          row < step.peer * world_.share() + own_rows(step.peer);
+      return theirs ? (*ranks_[step.peer].out)[at] : kNever;
+    }
+    default:
+      return kNever;
+  }
+}
+
+void SharedWorld::sum(int g, int rank, const Step& step) {
+  Own& own = memory_[rank];
+  for (int64_t i = 0; i < step.count; ++i) {
+    Number all = 0;
+    for (int source = 0; source < world_.ranks; ++source) {
+      const bool in_send = reads() && source == rank;
+      const int64_t slot = step.from_slot + i;
+      const Number part = in_send          ? own.send.read(step.from + i, g)
+                          : slot < block() ? own.slots.read(source * block() + slot, g)
+                                           : kNever;
+      if (part == kNever)
+        return fault_.say("rank ", rank, ", group ", g, ": rank ", source, "'s part of element ",
+                          slot, " is not there");
+      all += part;
+    }
+    write_out(rank, step.to + i, all);
+    if (world_.pattern == TILEPOST_GEMM_ALL_REDUCE && !own.sums.write(step.from_slot + i, all, g))
+      fault_.say("rank ", rank, " sums twice");
+  }
+}
+
+void SharedWorld::write_out(int rank, int64_t at, Number value) {
+  std::vector<Number>& out = *ranks_[rank].out;
+  if (at < 0 || at >= static_cast<int64_t>(out.size()))
+    return fault_.say("rank ", rank, " receives at ", at, " of ", out.size());
+  if (out[at] != kNever) return fault_.say("rank ", rank, " receives twice at ", at);
+  out[at] = value;
+}
+
+}  // namespace tilepost::test

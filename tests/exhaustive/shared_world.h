@@ -1,0 +1,81 @@
+// Ranks of a world that touch each other's memory. Groups may be carried out in any order, so a
+// step must find everything it reads stored, pulled or summed in its own group.
+#pragma once
+
+#include <vector>
+
+#include "tests/exhaustive/numbers.h"
+#include "tests/exhaustive/world.h"
+
+namespace tilepost::test {
+
+// Memory whose elements are written once, in a group.
+class Memory {
+ public:
+  void assign(int64_t elements) { elements_.assign(static_cast<size_t>(elements), {kNever, -1}); }
+  // False: there is no such element, or it was written before.
+  bool write(int64_t at, Number value, int group);
+  // kNever unless it was written in this group.
+  Number read(int64_t at, int group) const;
+  int64_t size() const { return static_cast<int64_t>(elements_.size()); }
+
+ private:
+  struct Element {
+    Number value;
+    int group;
+  };
+  std::vector<Element> elements_;
+};
+
+class SharedWorld {
+ public:
+  // What the steps of one rank read and write beside the memory that is kept here.
+  struct Rank {
+    const std::vector<std::vector<Step>>* steps;  // by group
+    std::vector<Number>* out;                     // all_gather_gemm: gathered
+  };
+
+  SharedWorld(const World& world, Fault& fault);
+
+  void add_rank(const Rank& rank) { ranks_.push_back(rank); }
+  void allocate_send(int rank, int64_t elements) { memory_[rank].send.assign(elements); }
+
+  // Element (m, n) of rank's product, which its kernel computes in `tile`'s place: element (row,
+  // column) of `send`, or where the rank that owns the tile has it.
+  void store(int rank, const tilepost_tile_t& tile, int64_t at, int64_t m, int64_t n, Number value);
+  // The tile is done.
+  void post(int rank, const tilepost_tile_t& tile);
+
+  void group(int g);
+
+  // How often the kernels of all ranks have raised a rank's counter.
+  uint32_t posted(int rank, int g) const { return memory_[rank].posted[g]; }
+
+ private:
+  struct Own {
+    Memory send, slots, sums, landed;
+    std::vector<uint32_t> posted;  // by group
+    bool announced = false;        // all_gather_gemm: its rows
+  };
+
+  bool is(StepKind kind, const Step& step) const { return step.kind == kind; }
+  bool reads() const { return world_.access == TILEPOST_ACCESS_READ; }
+  bool gathers() const { return world_.pattern == TILEPOST_ALL_GATHER_GEMM; }
+  bool adds() const { return world_.pattern != TILEPOST_GEMM_ALL_TO_ALL && !gathers(); }
+  int64_t own_rows(int rank) const;
+  int64_t block() const;
+  void check_order(int g, int rank);
+  bool has(int g, int rank, StepKind kind) const;
+  bool may_pull(int g, int rank, const Step& step) const;
+  void carry_out(int g, int rank, const Step& step);
+  void sum(int g, int rank, const Step& step);
+  Number source_of(int g, int rank, const Step& step, int64_t i) const;
+  void write_out(int rank, int64_t at, Number value);
+
+  const World& world_;
+  Fault& fault_;
+  std::vector<Rank> ranks_;
+  std::vector<Own> memory_;
+};
+
+}  // namespace tilepost::test

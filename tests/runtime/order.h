@@ -1,0 +1,36 @@
+// What of the logged calls comes before what, whichever streams they are on: streams keep their
+// order, and events carry it from one to another.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+namespace order {
+
+// Of the calls logged since world().reset_calls().
+class Order {
+ public:
+  Order();
+
+  // How many calls begin with `call`, "sum" say.
+  int count(const std::string& call) const { return static_cast<int>(all(call).size()); }
+  // Whether the nth such call has ended before the other one begins.
+  bool before(const std::string& call, int n, const std::string& other, int m) const;
+  // The same of all of them.
+  bool all_before(const std::string& call, const std::string& other) const;
+  // Whether what comes next on the user's stream follows all such calls.
+  bool joined(const std::string& call) const;
+
+ private:
+  struct Call {
+    std::string line;
+    std::set<size_t> past;
+  };
+  std::vector<size_t> all(const std::string& call) const;
+
+  std::vector<Call> calls_;
+  std::set<size_t> user_past_;
+};
+
+}  // namespace order

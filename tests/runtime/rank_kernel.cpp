@@ -1,0 +1,117 @@
+#include "tests/runtime/rank_kernel.h"
+
+#include <cstring>
+
+namespace ranks {
+
+using fakes::MapOf;
+
+namespace {
+
+MapOf map_of(const void* map) {
+  MapOf kept;
+  std::memcpy(&kept, map, sizeof kept);
+  return kept;
+}
+
+// The stand-in for the woven kernel: what each tile stores, where, and whose counter it raises.
+class Kernel {
+ public:
+  Kernel(const Program& program, void** arguments)
+      : plan_(program.plan),
+        a_(map_of(arguments[0])),
+        c_(map_of(arguments[2])),
+        shape_(*static_cast<const tilepost_shape_t*>(arguments[3])),
+        view_(*static_cast<const tilepost_view_t*>(arguments[5])),
+        done_(view_.num_tiles) {}
+
+  void compute_all() {
+    for (int i = 0; i < view_.num_tiles; ++i) {
+      if (i % 5 == 0) linger();
+      compute(view_.tiles[i]);
+    }
+  }
+
+  // Tiles whose input has arrived.
+  void compute_ready() {
+    for (int i = 0; i < view_.num_tiles; ++i) {
+      const uint32_t& counter = view_.counters[view_.tiles[i].group * TILEPOST_COUNTER_STRIDE];
+      if (done_[i] || static_cast<int32_t>(counter - view_.ready) < 0) continue;
+      done_[i] = true;
+      compute(view_.tiles[i]);
+    }
+  }
+
+ private:
+  void compute(const tilepost_tile_t& tile) {
+    const bool writes = view_.peer_counters != nullptr;
+    const int owner = writes ? tile.m / view_.share_rows : 0;
+    if (tile.row >= 0)
+      for (int row = 0; row < plan_.map.tile_m; ++row)
+        for (int column = 0; column < plan_.map.tile_n; ++column)
+          store(tile, row, tile.n + column, owner);
+    if (plan_.pattern == TILEPOST_ALL_GATHER_GEMM || (writes && tile.row < 0)) return;
+    uint32_t* counters = writes ? view_.peer_counters[owner] : view_.counters;
+    __atomic_fetch_add(counters + tile.group * TILEPOST_COUNTER_STRIDE,
+                       static_cast<uint32_t>(plan_.map.signals_per_tile), __ATOMIC_RELEASE);
+  }
+
+  void store(const tilepost_tile_t& tile, int row, int column, int owner) {
+    MapOf to = c_;
+    int64_t at = tile.row + row;
+    if (view_.peer_counters != nullptr) {
+      to = map_of(static_cast<const CUtensorMapImage*>(view_.out_maps) + owner);
+      at = tile.m - int64_t{owner} * view_.share_rows + row;
+      if (to.base != view_.peer_out[owner]) return;
+    } else if (view_.row_map != nullptr) {
+      if (tile.m + row >= shape_.m) return;
+      at = tile.row + view_.row_map[tile.m + row];
+    }
+    if (at < 0 || at >= static_cast<int64_t>(to.rows) || column >= static_cast<int>(to.columns))
+      return;
+    const int64_t place = at * static_cast<int64_t>(to.columns) + column;
+    float value = value_of(tile.m + row, column);
+    if (plan_.access == TILEPOST_ACCESS_WRITE && plan_.sum == TILEPOST_SUM_ADDED)
+      value += fakes::bf16::read(to.base, place);
+    fakes::bf16::write(to.base, place, value);
+  }
+
+  float value_of(int64_t row, int64_t column) const {
+    if (row >= shape_.m) return 0;
+    if (plan_.pattern != TILEPOST_ALL_GATHER_GEMM)
+      return product(self().run, self().rank, row, column);
+    return fakes::bf16::read(a_.base, row * shape_.lda + column % shape_.k);
+  }
+
+  struct CUtensorMapImage {
+    char bytes[128];
+  };
+
+  const tilepost_plan_t& plan_;
+  const MapOf a_, c_;
+  const tilepost_shape_t shape_;
+  const tilepost_view_t view_;
+  std::vector<bool> done_;
+};
+
+// Adding to one place is one operation at a time.
+std::mutex add_mutex;
+
+}  // namespace
+
+void run_kernel(const Program& program, void** arguments) {
+  auto kernel = std::make_shared<Kernel>(program, arguments);
+  if (program.plan.pattern == TILEPOST_ALL_GATHER_GEMM) {
+    self().resume = [kernel] { kernel->compute_ready(); };
+    return self().resume();
+  }
+  std::unique_lock<std::mutex> adding(add_mutex, std::defer_lock);
+  if (program.plan.sum == TILEPOST_SUM_ADDED) adding.lock();
+  kernel->compute_all();
+}
+
+void linger() {
+  std::this_thread::sleep_for(std::chrono::microseconds(self().random() % 100));
+}
+
+}  // namespace ranks

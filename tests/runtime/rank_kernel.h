@@ -1,0 +1,15 @@
+// The woven kernel of a rank that is a thread (ranks.h), as the launch describes it.
+#pragma once
+
+#include "tests/runtime/ranks.h"
+
+namespace ranks {
+
+// Computes all tiles; where their input arrives meanwhile, those that have it, and the others when
+// self().resume() is called.
+void run_kernel(const Program& program, void** arguments);
+
+// Takes a moment, not the same on all ranks.
+void linger();
+
+}  // namespace ranks

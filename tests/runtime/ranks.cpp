@@ -1,0 +1,331 @@
+#include "tests/runtime/ranks.h"
+
+#include <algorithm>
+#include <span>
+#include <stdexcept>
+
+#include "runtime/cuda/shared_card.h"
+#include "tests/runtime/rank_kernel.h"
+#include "tilepost/steps.h"
+
+namespace ranks {
+
+using fakes::world;
+
+Self& self() {
+  static thread_local Self mine;
+  return mine;
+}
+
+void use_shared(Program& program, tilepost_access_t access, tilepost_pattern_t pattern, int ranks,
+                int64_t m, tilepost_routing_t routing) {
+  tilepost_plan_t& plan = program.plan;
+  plan.transport =
+      access == TILEPOST_ACCESS_READ ? TILEPOST_TRANSPORT_COPY_ENGINE : TILEPOST_TRANSPORT_PEER;
+  plan.access = access;
+  plan.routing = routing;
+  plan.k = 8;
+  plan.comm_lanes = pattern == TILEPOST_ALL_GATHER_GEMM ? 1 : 2;
+  plan.map.m = m;
+  plan.map.n = 24;
+  plan.map.tile_m = 4;
+  plan.map.tile_n = 8;
+  const int share = static_cast<int>((m + ranks - 1) / ranks);
+  const bool by_rows = routing == TILEPOST_ROUTING_ROWS;
+  const int tiles = by_rows ? static_cast<int>(m + 3) / 4 : (share + 3) / 4;
+  std::vector<int32_t> cuts;
+  const bool gathers = pattern == TILEPOST_ALL_GATHER_GEMM;
+  if (gathers) cuts.push_back(0);
+  // Cuts in tile rows of the whole are multiples of the cluster.
+  for (int cut = by_rows ? 2 : 1; cut < tiles; cut *= 2) cuts.push_back(cut);
+  cuts.push_back(tiles);
+  program.use(pattern, ranks,
+              gathers   ? TILEPOST_DIVISION_ARRIVALS
+              : by_rows ? TILEPOST_DIVISION_ROWS
+                        : TILEPOST_DIVISION_SHARES,
+              cuts);
+  plan.map.ranks = ranks;
+  program.finish();
+}
+
+namespace {
+
+// The others' memory is this rank's but for a word, so that it is told from it.
+void tell_apart(const int64_t* from, int64_t* to, size_t count) {
+  constexpr int kSelf = 1;
+  using tilepost::cuda::Card;
+  for (int rank = 0; rank < world().comm_ranks; ++rank, to += count) {
+    std::copy(from, from + count, to);
+    if (count != tilepost::cuda::kCardNumbers || rank == kSelf) continue;
+    Card card = tilepost::cuda::cards_of(std::span(to, count)).front();
+    card.address += (rank + 1) * static_cast<int64_t>(sizeof(uint32_t));
+    std::ranges::copy(tilepost::cuda::numbers_of(card), to);
+  }
+}
+
+}  // namespace
+
+order::Order order_of_run(const Program& program, bool captured) {
+  sample::Setup setup;
+  CUstream_st* user = fakes::user_stream("user");
+  tilepost_run_operands_t values = sample::operands();
+  values.gathered = reinterpret_cast<void*>(0x4000000 * 9);
+  if (program.plan.access == TILEPOST_ACCESS_READ) world().exchange = tell_apart;
+  if (setup.create(program) != TILEPOST_OK) throw std::runtime_error(tilepost_last_error());
+  fakes::stream_of(user).capturing = captured;
+  world().reset_calls();
+  if (tilepost_op_run_with(setup.op, &values, user) != TILEPOST_OK)
+    throw std::runtime_error(tilepost_last_error());
+  return {};
+}
+
+void use_sequence_runs(Program& program) {
+  tilepost_model_t& model = program.plan.model;
+  program.plan.any_m = 1;
+  model.wave = model.sequence_wave = 10;
+  model.latency = 100;
+  model.sequence_ctas = 132;
+}
+
+Ranks::Ranks(Program& program, int count, double deadline_seconds)
+    : program_(program),
+      deadline_seconds_(deadline_seconds),
+      meet_(count),
+      numbers_(count),
+      destinations_(count) {
+  fakes::World& w = world();
+  w.threads = true;
+  w.comm_ranks = w.num_devices = count;
+  w.exchange = [this](const int64_t* from, int64_t* to, size_t n) { exchange(from, to, n); };
+  w.kernel = [this](void** arguments) { run_kernel(program_, arguments); };
+  w.on_post = [] {
+    if (self().resume) self().resume();
+  };
+  w.on_norm = [this](const void* x, int rows, int n) { see_norm(x, rows, n); };
+  for (int rank = 0; rank < count; ++rank) {
+    auto mine = std::make_unique<Rank>();
+    mine->user = fakes::user_stream("user" + std::to_string(rank), rank);
+    ranks_.push_back(std::move(mine));
+  }
+}
+
+void Ranks::exchange(const int64_t* from, int64_t* to, size_t count) {
+  numbers_[self().rank].assign(from, from + count);
+  meet_.arrive_and_wait();
+  for (const auto& numbers : numbers_) to = std::copy(numbers.begin(), numbers.end(), to);
+  meet_.arrive_and_wait();
+}
+
+void Ranks::on_all(const std::function<void(int, Rank&)>& body) {
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < count(); ++rank)
+    threads.emplace_back([&, rank] {
+      self().rank = rank;
+      self().random.seed(static_cast<uint32_t>(rank) + runs_ + 1);
+      fakes::current_device() = rank;
+      body(rank, *ranks_[rank]);
+    });
+  for (std::thread& thread : threads) thread.join();
+}
+
+void Ranks::create() {
+  on_all([&](int rank, Rank& mine) {
+    mine.result = mine.setup.create(program_, deadline_seconds_, rank);
+    if (mine.result != TILEPOST_OK) mine.text = tilepost_last_error();
+  });
+}
+
+void Ranks::destroy() {
+  on_all([&](int, Rank& mine) {
+    tilepost_op_destroy(mine.setup.op);
+    mine.setup.op = nullptr;
+  });
+}
+
+tilepost_result_t Ranks::start(Rank& mine, int64_t m) {
+  const tilepost_plan_t& plan = program_.plan;
+  fill_a(self().rank, mine, m);
+  const size_t elements = static_cast<size_t>(plan.ranks) * (plan.map.m + plan.ranks) * plan.map.n;
+  mine.out.assign(elements, 0xffff);
+  mine.gathered.assign(static_cast<size_t>(plan.map.m * plan.k), 0xffff);
+  tilepost_run_operands_t operands = sample::operands();
+  operands.a = mine.a.data();
+  operands.out = mine.out.data();
+  // Every other run brings memory for what is gathered.
+  operands.gathered = self().run % 2 == 0 ? mine.gathered.data() : nullptr;
+  operands.m = m;
+  mine.result = tilepost_op_run_with(mine.setup.op, &operands, mine.user);
+  if (mine.result != TILEPOST_OK) mine.text = tilepost_last_error();
+  return mine.result;
+}
+
+void Ranks::run_once(int rank, Rank& mine, int64_t m) {
+  const tilepost_plan_t& plan = program_.plan;
+  linger();
+  if (mine.result != TILEPOST_OK || start(mine, m) != TILEPOST_OK) return;
+  self().resume = nullptr;
+  if (!checks_) return;
+  const int64_t rows = m > 0 ? m : plan.map.m;
+  if (plan.consumer == TILEPOST_CONSUMER_NONE) compare(mine, mine.out.data(), expected(rank, rows));
+  if (plan.pattern != TILEPOST_ALL_GATHER_GEMM || self().run % 2 != 0) return;
+  std::vector<float> all;
+  for (int64_t i = 0; i < rows * plan.k; ++i)
+    all.push_back(product(self().run, 0, i / plan.k, i % plan.k));
+  compare(mine, mine.gathered.data(), all);
+}
+
+void Ranks::run(int times, int64_t m) {
+  const uint32_t first = runs_ + 1;
+  runs_ += static_cast<uint32_t>(times);
+  on_all([&](int rank, Rank& mine) {
+    for (int i = 0; i < times; ++i) {
+      self().run = first + static_cast<uint32_t>(i);
+      run_once(rank, mine, m);
+    }
+  });
+}
+
+void Ranks::run_captured(int64_t m) {
+  for (const auto& mine : ranks_) fakes::stream_of(mine->user).capturing = true;
+  run(1, m);
+  for (const auto& mine : ranks_) fakes::stream_of(mine->user).capturing = false;
+  for (fakes::Stream* stream : world().streams) stream->capturing = false;
+}
+
+void Ranks::run_unchecked(int times, int64_t m) {
+  checks_ = false;
+  run(times, m);
+  checks_ = true;
+}
+
+void Ranks::run_but(int absent) {
+  ++runs_;
+  on_all([&](int rank, Rank& mine) {
+    self().run = runs_;
+    if (rank == absent) return;
+    start(mine, 0);
+    mine.result = tilepost_op_synchronize(mine.setup.op);
+    mine.text = tilepost_last_error();
+  });
+}
+
+// The consumer of a sum of all rows.
+void Ranks::see_norm(const void* x, int rows, int n) {
+  Rank& mine = *ranks_[self().rank];
+  const std::vector<float> wanted = expected(self().rank, rows);
+  for (int64_t i = 0; i < int64_t{rows} * n; ++i, ++mine.normalised)
+    mine.wrong += fakes::bf16::read(x, i) != wanted[static_cast<size_t>(i)];
+}
+
+void Ranks::route(uint32_t seed) {
+  const tilepost_plan_t& plan = program_.plan;
+  std::minstd_rand random(seed);
+  for (auto& rows : destinations_) {
+    rows.clear();
+    for (int64_t row = 0; row < plan.map.m; ++row)
+      rows.push_back(static_cast<int32_t>(random() % plan.ranks));
+    if (plan.routing == TILEPOST_ROUTING_SPLITS) std::sort(rows.begin(), rows.end());
+  }
+  on_all([&](int rank, Rank& mine) {
+    std::vector<int64_t> splits(plan.ranks, 0);
+    for (const int32_t to : destinations_[rank]) ++splits[to];
+    tilepost_route_t route{sizeof route, -1, nullptr, nullptr};
+    if (plan.routing == TILEPOST_ROUTING_SPLITS) route.splits = splits.data();
+    if (plan.routing == TILEPOST_ROUTING_ROWS) route.destinations = destinations_[rank].data();
+    mine.result = tilepost_op_route(mine.setup.op, &route, nullptr);
+    if (mine.result != TILEPOST_OK) mine.text = tilepost_last_error();
+  });
+}
+
+// A's elements say which row and column of the whole they are.
+void Ranks::fill_a(int rank, Rank& mine, int64_t m) const {
+  const tilepost_plan_t& plan = program_.plan;
+  tilepost_map_t map = plan.map;
+  if (m > 0) map.m = m;
+  const int64_t first = tilepost::first_row_of_rank(map, rank);
+  mine.a.assign(static_cast<size_t>(plan.map.m * plan.k), 0);
+  for (int64_t i = 0; i < tilepost::rows_of_rank(map, rank) * plan.k; ++i)
+    fakes::bf16::write(mine.a.data(), i, product(self().run, 0, first + i / plan.k, i % plan.k));
+}
+
+float Ranks::sum(int64_t row, int64_t column) const {
+  float total = 0;
+  for (int source = 0; source < count(); ++source)
+    total += product(self().run, source, row, column);
+  return total;
+}
+
+std::vector<float> Ranks::expected(int rank, int64_t m) const {
+  const tilepost_plan_t& plan = program_.plan;
+  tilepost_map_t map = plan.map;
+  map.m = m;
+  const bool all = plan.pattern != TILEPOST_GEMM_REDUCE_SCATTER;
+  if (plan.pattern == TILEPOST_GEMM_ALL_TO_ALL) return routed(rank, m);
+  const int64_t first = all ? 0 : tilepost::first_row_of_rank(map, rank);
+  const int64_t end = all ? m : first + tilepost::rows_of_rank(map, rank);
+  std::vector<float> values;
+  for (int64_t row = first; row < end; ++row)
+    for (int64_t column = 0; column < map.n; ++column)
+      values.push_back(plan.pattern == TILEPOST_ALL_GATHER_GEMM
+                           ? product(self().run, 0, row, column % plan.k)
+                           : sum(row, column));
+  return values;
+}
+
+// By source and then by its rows.
+std::vector<float> Ranks::routed(int rank, int64_t m) const {
+  const tilepost_plan_t& plan = program_.plan;
+  const int64_t share = (m + plan.ranks - 1) / plan.ranks;
+  std::vector<float> values;
+  for (int source = 0; source < count(); ++source)
+    for (int64_t row = 0; row < m; ++row) {
+      const int64_t to =
+          plan.routing == TILEPOST_ROUTING_EVEN ? row / share : destinations_[source][row];
+      if (to != rank) continue;
+      for (int64_t column = 0; column < plan.map.n; ++column)
+        values.push_back(product(self().run, source, row, column));
+    }
+  return values;
+}
+
+void Ranks::compare(Rank& mine, const uint16_t* found, const std::vector<float>& wanted) const {
+  for (size_t i = 0; i < wanted.size(); ++i)
+    mine.wrong += fakes::bf16::read(found, static_cast<int64_t>(i)) != wanted[i];
+  // Nothing else is touched.
+  mine.wrong += found[wanted.size()] != 0xffff && found == mine.out.data();
+}
+
+bool Ranks::all_ok() const {
+  return std::ranges::all_of(ranks_, [](const auto& mine) { return mine->result == TILEPOST_OK; });
+}
+
+int64_t Ranks::wrong() const {
+  int64_t total = 0;
+  for (const auto& mine : ranks_) total += mine->wrong;
+  return total;
+}
+
+int64_t Ranks::normalised() const {
+  int64_t total = 0;
+  for (const auto& mine : ranks_) total += mine->normalised;
+  return total;
+}
+
+bool Ranks::is_product(const void* found, int64_t rows) const {
+  const int64_t n = program_.plan.map.n;
+  for (int rank = 0; rank < count(); ++rank) {
+    int64_t right = 0;
+    for (int64_t i = 0; i < rows * n; ++i)
+      right += fakes::bf16::read(found, i) == product(runs_, rank, i / n, i % n);
+    if (right == rows * n) return true;
+  }
+  return false;
+}
+
+std::string Ranks::text() const {
+  std::string all;
+  for (const auto& mine : ranks_) all += mine->text + "\n";
+  return all;
+}
+
+}  // namespace ranks

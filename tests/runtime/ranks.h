@@ -1,0 +1,108 @@
+// Ranks as threads against the fakes, with data: each has a communicator and an operation of its
+// own, kernels compute numbers that say whose they are, and what comes out is compared with what
+// should. Everything is done at once by the thread that asks for it, so it is seen who waits for
+// whom and where bytes go; what runs beside what, the order of calls says (test_copy_engine.cpp).
+#pragma once
+
+#include <barrier>
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/runtime/bf16.h"
+#include "tests/runtime/order.h"
+#include "tests/runtime/sample.h"
+
+namespace ranks {
+
+using sample::Program;
+
+// The calling thread's rank and run, and its kernel that has not found all its input yet.
+struct Self {
+  int rank = 0;
+  uint32_t run = 0;
+  std::function<void()> resume;
+  std::minstd_rand random;
+};
+Self& self();
+
+// Edits a program: tiles of 4 x 8, 24 columns, a few groups.
+void use_shared(Program& program, tilepost_access_t access, tilepost_pattern_t pattern, int ranks,
+                int64_t m, tilepost_routing_t routing = TILEPOST_ROUTING_EVEN);
+// One run of rank 1, the others doing as it does; the caller takes what is gathered.
+order::Order order_of_run(const Program& program, bool captured);
+// Runs with few rows do not overlap.
+void use_sequence_runs(Program& program);
+
+// What `rank` computes for an element in a run: small integers, so that sums are exact.
+inline float product(uint32_t run, int rank, int64_t row, int64_t column) {
+  const uint64_t mixed = (run * 7919u + rank * 104729u + row * 1299709u + column) * 2654435761u;
+  return static_cast<float>(mixed >> 16 & 31);
+}
+
+struct Rank {
+  sample::Setup setup;
+  CUstream_st* user = nullptr;
+  std::vector<uint16_t> a, out, gathered;
+  tilepost_result_t result = TILEPOST_OK;
+  std::string text;
+  int64_t wrong = 0;  // elements so far
+  int64_t normalised = 0;
+};
+
+// All ranks of one program. Catch's macros are for the main thread only, so results are kept.
+class Ranks {
+ public:
+  Ranks(Program& program, int count, double deadline_seconds = 5);
+
+  // Runs body(rank, its state) on a thread per rank.
+  void on_all(const std::function<void(int, Rank&)>& body);
+  void create();
+  void destroy();
+  // Runs `times` on every rank, with m rows (0: the plan's), and checks every element. A rank may
+  // be up to a run ahead of another.
+  void run(int times, int64_t m = 0);
+  // The same once, being captured: the fakes carry out what is captured, as a replay would.
+  void run_captured(int64_t m = 0);
+  // Does not look at what comes out.
+  void run_unchecked(int times, int64_t m);
+  // One run on all ranks but this one; waits for how it ends.
+  void run_but(int absent);
+  // A route that differs by rank, drawn from `seed`.
+  void route(uint32_t seed);
+
+  tilepost_result_t start(Rank& rank, int64_t m);
+  bool all_ok() const;
+  int64_t wrong() const;
+  int64_t normalised() const;
+  // Whether `rows` rows at `found` are what some rank has computed in the last run.
+  bool is_product(const void* found, int64_t rows) const;
+  std::string text() const;
+  Rank& at(int rank) { return *ranks_[rank]; }
+  int count() const { return static_cast<int>(ranks_.size()); }
+
+ private:
+  void run_once(int rank, Rank& mine, int64_t m);
+  void fill_a(int rank, Rank& mine, int64_t m) const;
+  // By element of out on `rank`: what it has to be. `m`: of the run.
+  std::vector<float> expected(int rank, int64_t m) const;
+  std::vector<float> routed(int rank, int64_t m) const;
+  float sum(int64_t row, int64_t column) const;
+  void see_norm(const void* x, int rows, int n);
+  void exchange(const int64_t* from, int64_t* to, size_t count);
+  void compare(Rank& mine, const uint16_t* found, const std::vector<float>& wanted) const;
+
+  Program& program_;
+  const double deadline_seconds_;
+  std::vector<std::unique_ptr<Rank>> ranks_;
+  std::barrier<> meet_;
+  std::vector<std::vector<int64_t>> numbers_;
+  std::vector<std::vector<int32_t>> destinations_;  // by source and row
+  uint32_t runs_ = 0;
+  bool checks_ = true;
+};
+
+}  // namespace ranks

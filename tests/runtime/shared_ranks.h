@@ -1,0 +1,98 @@
+// Ranks that make shared memory, a thread each, and tell each other numbers.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <thread>
+
+#include "runtime/cuda/shared_memory.h"
+#include "runtime/cuda/transport.h"
+#include "tests/runtime/fakes.h"
+
+namespace shared_ranks {
+
+using tilepost::cuda::Card;
+using tilepost::cuda::SharedLayout;
+using tilepost::cuda::SharedMemory;
+
+constexpr double kSeconds = 0.03;
+
+// Where the ranks meet; `edit` sees a card on its way.
+struct Meeting {
+  explicit Meeting(int count) : ranks(count), numbers(count) {}
+  int ranks;
+  std::chrono::duration<double> patience{5};
+  std::function<void(int rank, Card& card)> edit;
+  std::mutex mutex;
+  std::condition_variable came;
+  int arrived = 0, round = 0;
+  std::vector<std::vector<int64_t>> numbers, told;
+};
+
+// One rank's way to the others. Who waits for a rank that does not come finds its stream stuck.
+class Exchange final : public tilepost::cuda::Transport {
+ public:
+  Exchange(Meeting& meeting, int rank) : meeting_(meeting), rank_(rank) {}
+
+  tilepost_result_t exchange(const int64_t* from, int64_t* to, size_t count,
+                             cudaStream_t stream) override {
+    std::unique_lock lock(meeting_.mutex);
+    meeting_.numbers[rank_].assign(from, from + count);
+    if (count == tilepost::cuda::kCardNumbers && meeting_.edit)
+      meeting_.edit(rank_, *reinterpret_cast<Card*>(meeting_.numbers[rank_].data()));
+    const int round = meeting_.round;
+    if (++meeting_.arrived == meeting_.ranks) {
+      meeting_.told = meeting_.numbers;
+      meeting_.arrived = 0;
+      ++meeting_.round;
+      meeting_.came.notify_all();
+    }
+    if (!meeting_.came.wait_for(lock, meeting_.patience, [&] { return meeting_.round > round; })) {
+      const std::lock_guard world_lock(fakes::world().mutex);
+      fakes::stream_of(stream).hang = {true, [this] { return aborted.load(); }};
+      return TILEPOST_OK;
+    }
+    for (const auto& numbers : meeting_.told) to = std::copy(numbers.begin(), numbers.end(), to);
+    return TILEPOST_OK;
+  }
+  tilepost_result_t communicate(const tilepost::cuda::Buffers&, const tilepost::cuda::GroupRun&,
+                                cudaStream_t) override {
+    return TILEPOST_INVALID_ARGUMENT;
+  }
+  tilepost_result_t check_async() override { return TILEPOST_OK; }
+  void abort() override { aborted = true; }
+
+  std::atomic<bool> aborted = false;
+
+ private:
+  Meeting& meeting_;
+  int rank_;
+};
+
+struct Made {
+  SharedMemory memory;
+  tilepost_result_t result = TILEPOST_OK;
+  std::string text;
+};
+
+// Every rank on a device of its own.
+inline std::vector<std::unique_ptr<Made>> make(Meeting& meeting, const SharedLayout& layout) {
+  std::vector<std::unique_ptr<Made>> made(meeting.ranks);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < meeting.ranks; ++rank) {
+    made[rank] = std::make_unique<Made>();
+    threads.emplace_back([&, rank] {
+      fakes::current_device() = rank;
+      Exchange exchange(meeting, rank);
+      Made& mine = *made[rank];
+      mine.result = mine.memory.create(exchange, rank, meeting.ranks, rank, layout, kSeconds);
+      if (mine.result != TILEPOST_OK) mine.text = tilepost_last_error();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return made;
+}
+
+}  // namespace shared_ranks

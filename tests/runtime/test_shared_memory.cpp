@@ -1,0 +1,259 @@
+// Memory that ranks share: where things lie in it, how ranks come to know each other's, and that
+// what fails on one of them fails on all and leaves nothing behind.
+#include <cstring>
+
+#include "runtime/cuda/shared_words.h"
+#include "tests/catch.h"
+#include "tests/runtime/sample.h"
+#include "tests/runtime/shared_ranks.h"
+
+using namespace tilepost::cuda;
+using Catch::Contains;
+using fakes::world;
+using sample::Program;
+using shared_ranks::Made;
+using shared_ranks::make;
+using shared_ranks::Meeting;
+
+namespace {
+
+SharedLayout some_layout() {
+  SharedLayout layout;
+  layout.words = 0;
+  layout.sums = 4096;
+  layout.bytes = 8192;
+  return layout;
+}
+
+// What all ranks say; checks that they fail alike, hold nothing and leave nothing.
+std::string refusal(Meeting& meeting, tilepost_result_t expected) {
+  const auto made = make(meeting, some_layout());
+  for (const auto& rank : made) {
+    CHECK(rank->result == expected);
+    CHECK_FALSE(rank->memory.exists());
+  }
+  CHECK(world().live() == 0);
+  return made[0]->text;
+}
+
+}  // namespace
+
+TEST_CASE("regions of shared memory are aligned, disjoint and as large as the largest run needs") {
+  fakes::reset();
+  const auto pattern = GENERATE(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_GEMM_REDUCE_SCATTER,
+                                TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_ALL_GATHER_GEMM);
+  const auto access = GENERATE(TILEPOST_ACCESS_READ, TILEPOST_ACCESS_WRITE);
+  const auto sum = GENERATE(TILEPOST_SUM_STAGED, TILEPOST_SUM_ADDED);
+  const int ranks = GENERATE(2, 3, 8);
+  const bool gathers = pattern == TILEPOST_ALL_GATHER_GEMM;
+  if (gathers && access == TILEPOST_ACCESS_WRITE) return;
+  Program program;
+  program.plan.access = access;
+  program.plan.sum = sum;
+  program.plan.map.m = 1000;
+  program.plan.map.n = 264;
+  program.plan.map.cluster = program.plan.kernel.cluster = 1;
+  const int64_t share = (1000 + ranks - 1) / ranks;
+  const auto tiles = static_cast<int32_t>((share + 127) / 128);
+  if (gathers)
+    program.use(pattern, ranks, TILEPOST_DIVISION_ARRIVALS, {0, tiles});
+  else
+    program.use(pattern, ranks, TILEPOST_DIVISION_SHARES, {tiles});
+  program.plan.map.ranks = ranks;
+  const tilepost::RunSizes most = tilepost::most_sizes(program.plan);
+  const SharedLayout layout = shared_layout(program.plan, most);
+  const bool reads = access == TILEPOST_ACCESS_READ;
+  const int blocks = reads || sum == TILEPOST_SUM_STAGED ? ranks : 1;
+  const bool sums = pattern == TILEPOST_GEMM_ALL_REDUCE || pattern == TILEPOST_GEMM_REDUCE_SCATTER;
+  CHECK(layout.slot_bytes == (sums ? int64_t{tiles} * 128 * 264 * 2 : 0));
+
+  const std::vector<std::pair<int64_t, int64_t>> regions = {
+      {layout.words, shared_words_bytes(program.plan.map.num_groups, ranks)},
+      {layout.send, reads && !gathers ? most.send * 2 : 0},
+      {layout.gathered, gathers ? 1000 * program.plan.k * 2 : 0},
+      {layout.slots, blocks * layout.slot_bytes},
+      {layout.sums, pattern == TILEPOST_GEMM_ALL_REDUCE ? layout.slot_bytes : 0},
+      {layout.landed, !reads && pattern == TILEPOST_GEMM_ALL_TO_ALL ? ranks * share * 264 * 2 : 0}};
+  int64_t end = 0, bytes = 0;
+  for (const auto& [begin, size] : regions) {
+    CHECK(begin % SharedLayout::kRegionAlignment == 0);
+    CHECK(begin >= end);
+    end = begin + size;
+    bytes += (size + 1023) / 1024 * 1024;
+  }
+  CHECK(layout.bytes >= end);
+  CHECK(layout.bytes == bytes);
+}
+
+TEST_CASE("ranks that exchange messages share nothing") {
+  fakes::reset();
+  const Program program;
+  CHECK(shared_layout(program.plan, tilepost::most_sizes(program.plan)).bytes == 0);
+}
+
+TEST_CASE("every rank reaches every rank's memory, which is zeroed") {
+  fakes::reset();
+  const bool processes = GENERATE(false, true);
+  const int ranks = GENERATE(1, 2, 4);
+  Meeting meeting(ranks);
+  if (processes) meeting.edit = [](int rank, Card& card) { card.process[0] += rank; };
+  {
+    const auto made = make(meeting, some_layout());
+    for (int r = 0; r < ranks; ++r) {
+      INFO(made[r]->text);
+      REQUIRE(made[r]->result == TILEPOST_OK);
+      CHECK(made[r]->memory.rank() == r);
+      CHECK(made[r]->memory.ranks() == ranks);
+      for (int i = 0; i < 8192; ++i) REQUIRE(static_cast<char*>(made[r]->memory.own(0))[i] == 0);
+      *static_cast<int*>(made[r]->memory.own(4096)) = 100 + r;
+    }
+    for (const auto& one : made)
+      for (int r = 0; r < ranks; ++r) CHECK(*static_cast<int*>(one->memory.of(r, 4096)) == 100 + r);
+    CHECK(world().live_mappings == (processes ? ranks * (ranks - 1) : 0));
+    CHECK(world().accessible.size() == (processes || ranks == 1 ? 0 : size_t(ranks)));
+  }
+  CHECK(world().live() == 0);
+}
+
+TEST_CASE("ranks of which only some are of one process") {
+  fakes::reset();
+  const bool on_already = GENERATE(false, true);
+  if (on_already) world().accessible = {0, 1};
+  Meeting meeting(3);
+  meeting.edit = [](int rank, Card& card) { card.process[0] += rank == 2; };
+  {
+    for (const auto& rank : make(meeting, some_layout())) CHECK(rank->result == TILEPOST_OK);
+  }
+  CHECK(world().live() == 0);
+}
+
+TEST_CASE("the other processes' devices need not be visible") {
+  fakes::reset();
+  world().others_visible = false;
+  world().peer_access = false;
+  Meeting meeting(2);
+  meeting.edit = [](int rank, Card& card) { card.process[0] += rank; };
+  for (const auto& rank : make(meeting, some_layout())) CHECK(rank->result == TILEPOST_OK);
+}
+
+TEST_CASE("ranks of one process need no handles") {
+  fakes::reset();
+  world().memory_handles = false;
+  Meeting meeting(2);
+  for (const auto& rank : make(meeting, some_layout())) CHECK(rank->result == TILEPOST_OK);
+}
+
+TEST_CASE("GPUs without peer access") {
+  fakes::reset();
+  const bool processes = GENERATE(false, true);
+  world().peer_access = false;
+  Meeting meeting(3);
+  if (processes) meeting.edit = [](int rank, Card& card) { card.process[0] += rank; };
+  CHECK(refusal(meeting, TILEPOST_UNSUPPORTED) ==
+        "rank 0 (device 0, 0000:01:00.0) has no peer access to rank 1 (device 1, 0000:02:00.0); "
+        "use 'transport: nccl'");
+}
+
+TEST_CASE("ranks on different hosts") {
+  fakes::reset();
+  Meeting meeting(3);
+  meeting.edit = [](int rank, Card& card) { card.host[1] += rank == 2; };
+  CHECK(refusal(meeting, TILEPOST_UNSUPPORTED) ==
+        "rank 0 (device 0, 0000:01:00.0) and rank 2 (device 2, 0000:03:00.0) run on different "
+        "hosts, and only ranks of one host can share memory; use 'transport: nccl'");
+}
+
+TEST_CASE("processes that CUDA gives no handles") {
+  fakes::reset();
+  world().memory_handles = false;
+  Meeting meeting(2);
+  meeting.edit = [](int rank, Card& card) { card.process[1] += rank; };
+  CHECK_THAT(refusal(meeting, TILEPOST_UNSUPPORTED), Contains("rank 0") && Contains("rank 1") &&
+                                                         Contains("different processes") &&
+                                                         Contains("use 'transport: nccl'"));
+}
+
+TEST_CASE("more ranks than can share memory") {
+  fakes::reset();
+  Meeting meeting(1);
+  shared_ranks::Exchange exchange(meeting, 0);
+  SharedMemory memory;
+  CHECK(memory.create(exchange, 0, 65, 0, some_layout(), 1) == TILEPOST_UNSUPPORTED);
+  CHECK_THAT(tilepost_last_error(), Contains("at most 64 ranks") && Contains("there are 65"));
+}
+
+TEST_CASE("what fails on one rank fails on all") {
+  fakes::reset();
+  Meeting meeting(2);
+  SECTION("memory that cannot be had") {
+    meeting.edit = [](int rank, Card& card) {
+      if (rank == 1) card.status = TILEPOST_OUT_OF_MEMORY;
+    };
+    CHECK_THAT(refusal(meeting, TILEPOST_OUT_OF_MEMORY),
+               Contains("rank 1 (device 1, 0000:02:00.0) could not get the 2097152 bytes"));
+  }
+  SECTION("a rank that does not come") {
+    Meeting alone(2);
+    alone.patience = {};
+    fakes::current_device() = 0;
+    shared_ranks::Exchange exchange(alone, 0);
+    SharedMemory memory;
+    CHECK(memory.create(exchange, 0, 2, 0, some_layout(), shared_ranks::kSeconds) ==
+          TILEPOST_TIMEOUT);
+    CHECK_THAT(tilepost_last_error(),
+               Contains("rank 0: tilepost_op_create: the other ranks' places did not come within "
+                        "0.03 s"));
+    CHECK(exchange.aborted);
+    CHECK_FALSE(memory.exists());
+    CHECK(world().live() == 0);
+  }
+}
+
+// One call after the other, on whichever rank it happens to be. What a rank meets when it fetches
+// the last answers the others cannot know any more; they learn of it by the deadline of their first
+// run.
+TEST_CASE("a failure at any call ends on every rank and leaves nothing behind") {
+  const bool processes = GENERATE(false, true);
+  for (int fail_at = 1;; ++fail_at) {
+    fakes::reset();
+    world().fail_at = fail_at;
+    Meeting meeting(2);
+    meeting.patience = std::chrono::milliseconds(30);
+    if (processes) meeting.edit = [](int rank, Card& card) { card.process[0] += rank; };
+    bool failed = false, passed = false, answered = false;
+    {
+      const auto made = make(meeting, some_layout());
+      for (const auto& rank : made) {
+        failed |= rank->result != TILEPOST_OK;
+        passed |= rank->result == TILEPOST_OK;
+        CHECK((rank->result == TILEPOST_OK) == rank->memory.exists());
+        CHECK((rank->result == TILEPOST_OK) == rank->text.empty());
+      }
+      answered = meeting.round == 3;
+    }
+    CAPTURE(fail_at, world().failed_call);
+    CHECK(world().live() == 0);
+    if (world().failed_call.empty()) break;
+    const bool fetches = world().failed_call.rfind("cudaMemcpyAsync", 0) == 0 ||
+                         world().failed_call.rfind("cudaStreamQuery", 0) == 0;
+    if (failed && passed) CHECK((answered && fetches));
+  }
+}
+
+TEST_CASE("memory left to the process is neither freed nor unmapped") {
+  fakes::reset();
+  Meeting meeting(2);
+  meeting.edit = [](int rank, Card& card) { card.process[0] += rank; };
+  void* own = nullptr;
+  {
+    const auto made = make(meeting, some_layout());
+    REQUIRE(made[0]->result == TILEPOST_OK);
+    own = made[0]->memory.own(0);
+    made[0]->memory.leak();
+    CHECK_FALSE(made[0]->memory.exists());
+  }
+  CHECK(world().live_mappings == 1);
+  CHECK(world().live_allocations == 1);
+  cudaFree(own);
+  world().live_mappings = 0;
+}

@@ -1,0 +1,174 @@
+// Words in shared memory and what a wait for another rank says of itself.
+#include <random>
+#include <set>
+
+#include "runtime/cuda/epoch.h"
+#include "runtime/cuda/shared_words.h"
+#include "runtime/cuda/timeout.h"
+#include "tests/catch.h"
+#include "tests/runtime/fakes.h"
+
+using namespace tilepost::cuda;
+using Catch::Contains;
+using fakes::world;
+
+TEST_CASE("words of shared memory are apart and inside") {
+  const int ranks = GENERATE(1, 2, 3, 8, 64);
+  const int groups = GENERATE(1, 5, 4095);
+  std::set<int64_t> seen;
+  const auto add = [&](int64_t word) {
+    CHECK(word % TILEPOST_COUNTER_STRIDE == 0);
+    CHECK(word >= 0);
+    CHECK(seen.insert(word).second);
+  };
+  for (const Flag flag : {Flag::block, Flag::sums})
+    for (int lane = 0; lane < kMostLanes; ++lane)
+      for (int source = 0; source < ranks; ++source) add(flag_word(flag, lane, source, ranks));
+  for (int source = 0; source < ranks; ++source) add(ended_word(source, ranks));
+  for (int group = 0; group < groups; ++group) add(counter_word(group, ranks));
+  CHECK((*seen.rbegin() + TILEPOST_COUNTER_STRIDE) * 4 == shared_words_bytes(groups, ranks));
+}
+
+TEST_CASE("places of waits are apart and inside") {
+  std::set<int> seen;
+  for (const Flag flag : {Flag::block, Flag::sums})
+    for (int lane = 0; lane < kMostLanes; ++lane)
+      for (int source = 0; source < kMostPeers; ++source)
+        CHECK(seen.insert(flag_wait(flag, lane, source)).second);
+  for (int source = 0; source < kMostPeers; ++source) CHECK(seen.insert(ended_wait(source)).second);
+  for (int group = 0; group < kMostPeers; ++group) CHECK(seen.insert(stored_wait(group)).second);
+  CHECK(stored_wait(kMostPeers + 3) == stored_wait(3));
+  CHECK(*seen.begin() == 0);
+  CHECK(*seen.rbegin() == kSharedWaits - 1);
+}
+
+TEST_CASE("flags grow from group to group and from run to run, across a wrap") {
+  std::mt19937 random(3);
+  for (int i = 0; i < 100000; ++i) {
+    // Runs around the wrap of run * kGroupsPerRun, and of the run's own number.
+    uint32_t run = (1u << 20) * (random() % 4096) - 3 + random() % 6;
+    if (i % 3 == 0) run = random();
+    const int most = static_cast<int>(kGroupsPerRun) - 2;
+    const int group = static_cast<int>(random() % most);
+    CAPTURE(run, group);
+    const uint32_t value = flag_value(run, group);
+    REQUIRE(reached(value, value));
+    REQUIRE(reached(flag_value(run, group + 1), value));
+    REQUIRE_FALSE(reached(value, flag_value(run, group + 1)));
+    REQUIRE(reached(last_flag_value(run), flag_value(run, most)));
+    REQUIRE_FALSE(reached(last_flag_value(run), flag_value(run + 1, 0)));
+    REQUIRE(reached(flag_value(run + 1, 0), value));
+    REQUIRE_FALSE(reached(last_flag_value(run - 1), value));
+  }
+}
+
+namespace {
+
+// The words of one rank of three, the others' beside them.
+struct Words {
+  static constexpr int kRanks = 3, kGroups = 4;
+  std::vector<uint32_t> memory[kRanks];
+  uint32_t run = 0, expected[kGroups] = {};
+  Record record{};
+  SharedWords words{};
+  CUstream_st* stream;
+
+  Words() {
+    fakes::reset();
+    stream = fakes::user_stream("lane");
+    for (int r = 0; r < kRanks; ++r) {
+      memory[r].assign(shared_words_bytes(kGroups, kRanks) / sizeof(uint32_t), 0);
+      words.words[r] = memory[r].data();
+    }
+    words.rank = 1;
+    words.ranks = kRanks;
+    words.run = &run;
+    words.expected = expected;
+    words.record = &record;
+  }
+  uint32_t& own(int64_t word) { return memory[1][static_cast<size_t>(word)]; }
+};
+
+}  // namespace
+
+TEST_CASE("all have ended when every word has come to this rank's") {
+  Words words;
+  for (const uint32_t runs : {0u, 7u, 0xffffffffu}) {
+    for (int r = 0; r < Words::kRanks; ++r) words.own(ended_word(r, Words::kRanks)) = runs;
+    CHECK(wait_until_all_ended(words.words, 0.01));
+    words.own(ended_word(2, Words::kRanks)) = runs - 1;
+    CHECK_FALSE(wait_until_all_ended(words.words, 0.01));
+    words.own(ended_word(2, Words::kRanks)) = runs + 1;
+    CHECK(wait_until_all_ended(words.words, 0.01));
+  }
+  world().reset_calls();
+  world().fail_at = 1;
+  CHECK_FALSE(wait_until_all_ended(words.words, 0.01));
+  CHECK(world().live() == 0);
+}
+
+TEST_CASE("open waits: the one that gave up, then the earliest group, with all its ranks") {
+  Record record{};
+  CHECK_FALSE(find_open_wait(record.shared));
+  record.shared[flag_wait(Flag::sums, 1, 3)] = {kWaiting, 4, 0, 9};
+  record.shared[flag_wait(Flag::block, 0, 2)] = {kWaiting, 2, 0, 9};
+  record.shared[flag_wait(Flag::block, 0, 5)] = {kWaiting, 2, 0, 9};
+  auto open = find_open_wait(record.shared);
+  REQUIRE(open);
+  CHECK(open->what == Awaited::block);
+  CHECK_FALSE(open->gave_up);
+  CHECK(open->group == 2);
+  CHECK(open->ranks == std::vector<int>{2, 5});
+  record.shared[flag_wait(Flag::sums, 1, 3)].state = kGaveUp;
+  open = find_open_wait(record.shared);
+  REQUIRE(open);
+  CHECK(open->what == Awaited::sums);
+  CHECK(open->gave_up);
+  CHECK(open->ranks == std::vector<int>{3});
+  record = {};
+  record.shared[stored_wait(70)] = {kWaiting, 70, 0xfffffffe, 3};
+  open = find_open_wait(record.shared);
+  REQUIRE(open);
+  CHECK(open->what == Awaited::stored);
+  CHECK(open->group == 70);
+  CHECK(open->missing == 5);
+  CHECK(open->ranks.empty());
+  record.shared[ended_wait(0)] = {kWaiting, 0, 3, 4};
+  open = find_open_wait(record.shared);
+  REQUIRE(open);
+  CHECK(open->what == Awaited::ended);
+}
+
+TEST_CASE("a timeout names the rank that is waited for") {
+  TimeoutFacts facts;
+  facts.rank = 1;
+  facts.run = "run 7";
+  facts.seconds = 3;
+  facts.collective = "ReduceScatter";
+  facts.groups = 5;
+  const auto text = [&](const OpenWait& wait) {
+    facts.open = wait;
+    return explain_timeout(facts);
+  };
+  CHECK(
+      text({Awaited::block, true, 1, {3}, 0}) ==
+      "rank 1: run 7: rank 3 did not announce group 2 of 5 within 3 s: it has stopped, or did not "
+      "arrive");
+  CHECK_THAT(text({Awaited::block, false, 1, {2, 3}, 0}),
+             Contains("ranks 2, 3 did not announce group 2 of 5"));
+  CHECK_THAT(text({Awaited::sums, true, 4, {0}, 0}),
+             Contains("rank 0 did not announce the sums of group 5 of 5 within 3 s"));
+  CHECK_THAT(text({Awaited::ended, true, -1, {3}, 0}),
+             Contains("rank 3 did not end the run before within 3 s"));
+  CHECK_THAT(text({Awaited::stored, true, 0, {}, 12}),
+             Contains("group 1 of 5: not all ranks' tiles were stored within 3 s: 12 signals are "
+                      "missing"));
+  facts.open.reset();
+  facts.stored_by_all = true;
+  facts.passed = 2;
+  CHECK_THAT(
+      explain_timeout(facts),
+      Contains("group 3 of 5 not finished after 3 s: the communication stream has not come"));
+  facts.passed = 5;
+  CHECK_THAT(explain_timeout(facts), Contains("group 5 of 5") && Contains("ReduceScatter did not"));
+}

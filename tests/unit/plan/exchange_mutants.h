@@ -1,0 +1,186 @@
+// Plans whose ranks exchange something, and ways to change their steps.
+#pragma once
+
+#include <functional>
+
+#include "generator/plan/verify_parts.h"
+#include "tests/catch.h"
+#include "tests/unit/plan/build_plan.h"
+
+namespace tilepost::test {
+
+constexpr int kRanks = 3;
+
+inline Plan subject(Pattern pattern, Division division, std::vector<int32_t> cuts,
+                    bool overlaps = true, Routing routing = Routing::even, int64_t m = 17,
+                    tilepost_access_t access = TILEPOST_ACCESS_MESSAGES, int stagger = 0) {
+  SmallPlan small;
+  small.access = access, small.stagger = stagger;
+  small.m = m, small.n = 8, small.tile_m = 2, small.tile_n = 3;  // ragged both ways
+  small.cluster = 2, small.band = 4, small.gemm_ctas = 2;
+  small.ranks = kRanks;
+  small.pattern = pattern, small.division = division, small.routing = routing;
+  small.overlaps = overlaps;
+  if (division == Division::columns) small.layout = OutputLayout::tile;
+  small.cuts = std::move(cuts);
+  return build_plan(small);
+}
+
+// Shares of 6, 6 and 5 rows: three tile rows of each.
+inline Plan scattered() {
+  return subject(Pattern::gemm_reduce_scatter, Division::shares, {1, 3});
+}
+inline Plan columns() {
+  return subject(Pattern::gemm_reduce_scatter, Division::columns, {1, 3});
+}
+inline Plan gathered(int64_t m = 17) {
+  return subject(Pattern::all_gather_gemm, Division::arrivals, {0, 1, 3}, true, Routing::even, m);
+}
+
+// Ranks that read or write each other's memory.
+inline Plan shared(tilepost_access_t access, Pattern pattern, Routing routing = Routing::even,
+                   int64_t m = 17) {
+  const bool rows = routing == Routing::rows;
+  return subject(pattern, rows ? Division::rows : Division::shares,
+                 rows ? std::vector<int32_t>{4, 9} : std::vector<int32_t>{1, 3}, true, routing, m,
+                 access, rows ? 0 : 4);
+}
+
+inline std::vector<Plan> shared_subjects() {
+  std::vector<Plan> plans;
+  for (const tilepost_access_t access : {TILEPOST_ACCESS_READ, TILEPOST_ACCESS_WRITE})
+    for (const Pattern pattern :
+         {Pattern::gemm_all_reduce, Pattern::gemm_reduce_scatter, Pattern::gemm_all_to_all}) {
+      plans.push_back(shared(access, pattern));
+      plans.push_back(shared(access, pattern, Routing::even, 13));  // 5, 5 and 3 rows
+    }
+  for (const Routing routing : {Routing::splits, Routing::rows})
+    plans.push_back(shared(TILEPOST_ACCESS_READ, Pattern::gemm_all_to_all, routing));
+  plans.push_back(subject(Pattern::all_gather_gemm, Division::arrivals, {0, 1, 3}, true,
+                          Routing::even, 17, TILEPOST_ACCESS_READ));
+  return plans;
+}
+
+inline std::vector<Plan> subjects() {
+  std::vector<Plan> plans = shared_subjects();
+  for (const Routing routing : {Routing::even, Routing::splits, Routing::rows}) {
+    const Division panel = routing == Routing::rows ? Division::rows : Division::shares;
+    const std::vector<int32_t> cuts =
+        routing == Routing::rows ? std::vector<int32_t>{4, 9} : std::vector<int32_t>{1, 3};
+    plans.push_back(subject(Pattern::gemm_all_to_all, panel, cuts, true, routing));
+    plans.push_back(subject(Pattern::gemm_all_to_all, Division::columns, {1, 3}, true, routing));
+    plans.push_back(subject(Pattern::gemm_all_to_all, Division::rows, {9}, false, routing));
+  }
+  plans.push_back(scattered());
+  plans.push_back(columns());
+  plans.push_back(subject(Pattern::gemm_reduce_scatter, Division::rows, {9}, false));
+  plans.push_back(subject(Pattern::gemm_all_reduce, Division::rows, {4, 9}));
+  plans.push_back(gathered());
+  plans.push_back(gathered(18));  // equal shares: one chunk is no AllGather, all of it is
+  plans.push_back(
+      subject(Pattern::all_gather_gemm, Division::arrivals, {0, 3}, true, Routing::even, 18));
+  plans.push_back(subject(Pattern::all_gather_gemm, Division::rows, {9}, false));
+  return plans;
+}
+
+inline std::string join(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
+}
+
+inline std::string name(const Plan& plan) {
+  return std::string(name_of(plan.pattern)) + " " + name_of(plan.transport) + " " +
+         name_of(plan.routing) + " division " + std::to_string(static_cast<int>(plan.division)) +
+         " m " + std::to_string(plan.m);
+}
+
+inline void require_caught(Plan plan, const char* words, const std::function<void(Plan&)>& mutate) {
+  REQUIRE(join(verify_plan(plan)) == "");
+  mutate(plan);
+  plan.map_hash = hash_tile_map(plan.map);
+  const std::string text = join(verify_plan(plan));
+  INFO(name(plan) << ": " << text);
+  REQUIRE(text.find(words) != std::string::npos);
+}
+
+// What following the traffic finds when `change` has been at the steps of a group.
+using Change = std::function<void(int group, int rank, std::vector<Step>&)>;
+inline std::string follow(const Plan& plan, const Change& change) {
+  TrafficMemory memory;
+  Traffic traffic = traffic_of(plan, memory);
+  traffic.steps = [&, steps = traffic.steps](int group, int rank) {
+    std::vector<Step> changed = steps(group, rank);
+    change(group, rank, changed);
+    return changed;
+  };
+  Findings findings;
+  if (plan.pattern == Pattern::all_gather_gemm)
+    verify_gather(plan, traffic, findings);
+  else
+    verify_steps(plan, traffic, findings);
+  return join(findings.take());
+}
+
+// Elements that belong together: a row of what the step moves.
+inline int64_t width(const Plan& plan) {
+  if (plan.pattern == Pattern::all_gather_gemm) return plan.k;
+  return plan.layout == OutputLayout::panel ? plan.n : plan.kernel.tile_n;
+}
+
+struct Mutation {
+  const char* what;
+  bool (*applies)(StepKind);
+  void (*apply)(Step&, int64_t row);
+};
+
+inline bool sends(StepKind kind) {
+  return kind == StepKind::send || kind == StepKind::send_rows;
+}
+inline bool receives(StepKind kind) {
+  return kind == StepKind::receive || kind == StepKind::receive_rows;
+}
+inline bool always(StepKind) {
+  return true;
+}
+// Says something about another rank's memory, or this one's for others: every field is what it must
+// be, used or not.
+inline bool shares(StepKind kind) {
+  return kind >= StepKind::announce;
+}
+inline bool has_peer(StepKind kind) {
+  return sends(kind) || receives(kind) || shares(kind);
+}
+inline bool has_from(StepKind kind) {
+  return !receives(kind);
+}
+inline bool has_to(StepKind kind) {
+  return !sends(kind);
+}
+inline bool keeps(StepKind kind) {
+  return kind == StepKind::reduce_scatter || shares(kind);
+}
+
+inline const Mutation kMutations[] = {
+    {"peer", has_peer, [](Step& s, int64_t) { s.peer = (s.peer + 1) % kRanks; }},
+    {"peer out of range", has_peer, [](Step& s, int64_t) { s.peer = kRanks; }},
+    {"from a row on", has_from, [](Step& s, int64_t row) { s.from += row; }},
+    {"from a row back", has_from, [](Step& s, int64_t row) { s.from -= row; }},
+    {"from an element on", has_from, [](Step& s, int64_t) { s.from += 1; }},
+    {"to a row on", has_to, [](Step& s, int64_t row) { s.to += row; }},
+    {"to a row back", has_to, [](Step& s, int64_t row) { s.to -= row; }},
+    {"to an element on", has_to, [](Step& s, int64_t) { s.to += 1; }},
+    {"a row more", always, [](Step& s, int64_t row) { s.count += row; }},
+    {"a row fewer", always, [](Step& s, int64_t row) { s.count -= row; }},
+    {"an element more", always, [](Step& s, int64_t) { s.count += 1; }},
+    {"keeps a row more", keeps, [](Step& s, int64_t row) { s.keep += row; }},
+    {"keeps a row fewer", keeps, [](Step& s, int64_t row) { s.keep -= row; }},
+    {"from a row on in every slot", shares, [](Step& s, int64_t row) { s.from_slot += row; }},
+    {"from a row back in every slot", shares, [](Step& s, int64_t row) { s.from_slot -= row; }},
+    {"a kind of the other family", always,
+     [](Step& s, int64_t) {
+       s.kind = s.kind <= StepKind::receive ? StepKind::own_rows : StepKind::all_reduce;
+     }},
+};
+
+}  // namespace tilepost::test

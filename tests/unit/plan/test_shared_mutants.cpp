@@ -1,0 +1,144 @@
+// verify_plan must notice what goes wrong between ranks that read or write each other's memory.
+#include <algorithm>
+
+#include "tests/unit/plan/exchange_mutants.h"
+
+namespace tilepost::test {
+namespace {
+
+// Where ranks share memory, all of them may be wrong alike.
+std::string follow_all(const Plan& plan, int g, StepKind kind,
+                       const std::function<void(std::vector<Step>&, size_t)>& change,
+                       bool& changed) {
+  return follow(plan, [&](int group, int, std::vector<Step>& steps) {
+    if (group != g) return;
+    for (size_t i = steps.size(); i-- > 0;)
+      if (steps[i].kind == kind) {
+        change(steps, i);
+        changed = true;
+      }
+  });
+}
+
+TEST_CASE("caught: a step of shared memory that is wrong, missing or of another kind everywhere") {
+  constexpr auto kFirst = static_cast<int>(StepKind::announce);
+  constexpr auto kLast = static_cast<int>(StepKind::landed_part);
+  int mutants = 0;
+  for (const Plan& plan : shared_subjects())
+    for (int g = 0; g < static_cast<int>(plan.cuts.size()); ++g)
+      for (int kind = kFirst; kind <= kLast; ++kind) {
+        const auto caught = [&](const std::string& what,
+                                const std::function<void(std::vector<Step>&, size_t)>& change) {
+          bool changed = false;
+          const std::string text =
+              follow_all(plan, g, static_cast<StepKind>(kind), change, changed);
+          if (!changed) return;
+          ++mutants;
+          INFO(name(plan) << ", group " << g << ", kind " << kind << ": " << what);
+          REQUIRE(text != "");
+        };
+        caught("missing", [](std::vector<Step>& s, size_t i) { s.erase(s.begin() + i); });
+        caught("twice", [](std::vector<Step>& s, size_t i) { s.push_back(s[i]); });
+        for (int other = kFirst; other <= kLast; ++other)
+          if (other != kind)
+            caught("of kind " + std::to_string(other), [&](std::vector<Step>& s, size_t i) {
+              s[i].kind = static_cast<StepKind>(other);
+            });
+        for (const Mutation& mutation : kMutations)
+          if (mutation.applies(static_cast<StepKind>(kind)))
+            caught(mutation.what,
+                   [&](std::vector<Step>& s, size_t i) { mutation.apply(s[i], width(plan)); });
+      }
+  REQUIRE(mutants > 1000);
+}
+
+TEST_CASE("caught: a rank that waits before it announces, or announces what is not there yet") {
+  int mutants = 0;
+  for (const Plan& plan : shared_subjects())
+    for (int g = 0; g < static_cast<int>(plan.cuts.size()); ++g)
+      for (const StepKind kind : {StepKind::announce, StepKind::announce_sums, StepKind::sum}) {
+        const std::vector<Step> steps = [&] {
+          TrafficMemory memory;
+          return traffic_of(plan, memory).steps(g, 1);
+        }();
+        const auto at = std::ranges::find(steps, kind, &Step::kind);
+        if (at == steps.end()) continue;
+        const auto index = at - steps.begin();
+        for (const bool to_end : {false, true}) {
+          std::vector<Step> moved = steps;
+          moved.erase(moved.begin() + index);
+          moved.insert(to_end ? moved.end() : moved.begin(), *at);
+          const auto first = to_end ? index + 1 : 0, last = to_end ? std::ssize(steps) : index;
+          // Only what depends on it or what it depends on.
+          const bool matters =
+              std::any_of(steps.begin() + first, steps.begin() + last, [&](const Step& other) {
+                const bool pulls_sums = other.kind == StepKind::pull_sums;
+                if (kind == StepKind::announce) return to_end && other.kind != StepKind::pull_sums;
+                if (kind == StepKind::announce_sums)
+                  return to_end ? pulls_sums : other.kind == StepKind::sum;
+                return to_end ? other.kind == StepKind::announce_sums
+                              : other.kind == StepKind::pull_part;
+              });
+          if (!matters) continue;
+          ++mutants;
+          INFO(name(plan) << ", group " << g << ", kind " << static_cast<int>(kind) << " to the "
+                          << (to_end ? "end" : "beginning"));
+          REQUIRE(follow(plan, [&](int group, int rank, std::vector<Step>& changed) {
+                    if (group == g && rank == 1) changed = moved;
+                  }) != "");
+        }
+      }
+  REQUIRE(mutants > 20);
+}
+
+TEST_CASE("caught: a counter that is waited for as if it counted other tiles") {
+  for (const Plan& plan : shared_subjects()) {
+    if (plan.access != TILEPOST_ACCESS_WRITE) continue;
+    for (int rank = 0; rank < kRanks; ++rank)
+      for (size_t g = 0; g < plan.cuts.size(); ++g)
+        for (const int more : {-1, 1}) {
+          TrafficMemory memory;
+          Traffic traffic = traffic_of(plan, memory);
+          traffic.targets[rank][g] += more;
+          Findings findings;
+          verify_steps(plan, traffic, findings);
+          REQUIRE(join(findings.take()).find("other numbers of signals") != std::string::npos);
+        }
+  }
+}
+
+TEST_CASE("caught: a kernel that stores a tile for another group than its owner's steps read") {
+  for (const Plan& plan : shared_subjects()) {
+    if (plan.access != TILEPOST_ACCESS_WRITE) continue;
+    TrafficMemory memory;
+    Traffic traffic = traffic_of(plan, memory);
+    TileMap map = *traffic.maps[1];
+    for (tilepost_tile_t& tile : map.tiles)
+      if (tile.m == 0) tile.group = 1;  // of the first group
+    traffic.maps[1] = &map;
+    for (int g = 0; g < 2; ++g) {  // and its owner waits for what is posted
+      const uint32_t moved = 3;
+      traffic.targets[0][g] += g == 0 ? -moved : moved;
+    }
+    Findings findings;
+    verify_steps(plan, traffic, findings);
+    INFO(name(plan));
+    REQUIRE(join(findings.take()).find("is none of this rank's") != std::string::npos);
+  }
+}
+
+TEST_CASE("caught: an access that is not the transport's, or that the plan is not made for") {
+  const Plan read = shared(TILEPOST_ACCESS_READ, Pattern::gemm_reduce_scatter);
+  const Plan write = shared(TILEPOST_ACCESS_WRITE, Pattern::gemm_all_to_all);
+  require_caught(read, "access", [](Plan& plan) { plan.access = TILEPOST_ACCESS_WRITE; });
+  require_caught(read, "access", [](Plan& plan) { plan.transport = Transport::nccl; });
+  require_caught(read, "stagger -1", [](Plan& plan) { plan.stagger = -1; });
+  require_caught(write, "access 2 and stagger 4 for gemm_all_to_all",
+                 [](Plan& plan) { plan.routing = Routing::splits; });
+  require_caught(gathered(), "stagger 2", [](Plan& plan) { plan.stagger = 2; });
+  require_caught(shared(TILEPOST_ACCESS_WRITE, Pattern::gemm_all_reduce), "division",
+                 [](Plan& plan) { plan.division = Division::rows; });
+}
+
+}  // namespace
+}  // namespace tilepost::test

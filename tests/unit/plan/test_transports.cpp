@@ -1,0 +1,382 @@
+// Transports that read or write other ranks' memory: what each plan has, what it is predicted to
+// take, what it allocates, and what explain says of it.
+#include "generator/plan/draft.h"
+#include "generator/plan/memory.h"
+#include "generator/plan/predict.h"
+#include "generator/plan/stores.h"
+#include "tests/catch.h"
+#include "tests/unit/plan/build_plan.h"
+
+namespace tilepost::test {
+namespace {
+
+Plan only(const Spec& spec) {
+  const Planned planned = plan(spec);
+  INFO(planned.messages);
+  REQUIRE(planned.errors == 0);
+  REQUIRE(planned.plans.size() == 1);
+  return planned.plans.front();
+}
+
+Spec spec_of(Pattern pattern, Transport transport, int64_t m = 8192, int64_t k = 2048,
+             Arch arch = Arch::sm_90a) {
+  Spec spec = make_spec(m, 8192, k, arch);
+  spec.pattern.value = pattern;
+  spec.transport.value = transport;
+  return spec;
+}
+
+constexpr Pattern kPatterns[] = {Pattern::gemm_all_reduce, Pattern::gemm_reduce_scatter,
+                                 Pattern::gemm_all_to_all, Pattern::all_gather_gemm};
+constexpr Transport kSharing[] = {Transport::copy_engine, Transport::peer};
+
+bool can_carry(Transport transport, Pattern pattern) {
+  return transport != Transport::peer || pattern != Pattern::all_gather_gemm;
+}
+
+TEST_CASE("access, division and shares follow the transport") {
+  for (const Transport transport : {Transport::nccl, Transport::nccl_symmetric,
+                                    Transport::copy_engine, Transport::peer, Transport::none})
+    for (const Pattern pattern : kPatterns)
+      for (const Arch arch : {Arch::sm_90a, Arch::host}) {
+        if (!can_carry(transport, pattern)) continue;
+        INFO(name_of(transport) << " " << name_of(pattern) << " " << name_of(arch));
+        const Plan p = only(spec_of(pattern, transport, 1000, 512, arch));
+        REQUIRE(p.transport == transport);
+        const bool reads = transport == Transport::copy_engine;
+        const bool writes = transport == Transport::peer;
+        REQUIRE(p.access == (reads    ? TILEPOST_ACCESS_READ
+                             : writes ? TILEPOST_ACCESS_WRITE
+                                      : TILEPOST_ACCESS_MESSAGES));
+        const bool shares = reads || writes;
+        if (pattern == Pattern::gemm_all_reduce) {
+          REQUIRE(p.division == (shares ? Division::shares : Division::rows));
+          REQUIRE(map_of(p).ranks == (shares ? 4 : 1));
+        }
+        const bool staggers = shares && p.division == Division::shares;
+        REQUIRE(p.stagger == (staggers ? p.at_once() : 0));
+        REQUIRE(map_of(p).stagger == p.stagger);
+        REQUIRE((p.pace > 0) == (writes && arch == Arch::sm_90a));
+        const tilepost_plan_t runtime = runtime_plan(p);
+        REQUIRE(runtime.access == p.access);
+        REQUIRE((runtime.transport == TILEPOST_TRANSPORT_HOST) ==
+                (arch == Arch::host && transport != Transport::none));
+        const Plan twin = host_twin(p);
+        REQUIRE(twin.access == p.access);
+        REQUIRE(twin.stagger == p.stagger);
+        REQUIRE(twin.pace == 0);
+        REQUIRE(verify_plan(twin) == std::vector<std::string>{});
+      }
+}
+
+TEST_CASE("ragged shapes have verified plans on any number of ranks, and so have their runs") {
+  for (const Transport transport : kSharing)
+    for (const Pattern pattern : kPatterns)
+      for (const int64_t m : {1, 129, 1000})
+        for (const int64_t ranks : {1, 2, 3, 8}) {
+          if (!can_carry(transport, pattern)) continue;
+          Spec spec = spec_of(pattern, transport, m, 264);
+          spec.gemm.n.value = 1032;
+          spec.ranks.value = ranks;
+          spec.gemm.any_m = m == 1000;
+          INFO(name_of(transport) << " " << name_of(pattern) << " " << m << " rows, " << ranks);
+          const Plan p = only(spec);
+          CHECK(verify_plan(host_twin(p)) == std::vector<std::string>{});
+          if (!p.any_m) continue;
+          for (const int64_t rows : {1, 7, 300, 999})
+            CHECK(verify_plan(plan_of_run(p, rows)) == std::vector<std::string>{});
+        }
+}
+
+TEST_CASE("routed rows are read, all rows of a rank in the groups that have them") {
+  for (const Routing routing : {Routing::even, Routing::splits, Routing::rows}) {
+    Spec spec = spec_of(Pattern::gemm_all_to_all, Transport::copy_engine);
+    spec.routing.value = routing;
+    const Plan p = only(spec);
+    INFO(name_of(routing));
+    REQUIRE(p.division == (routing == Routing::rows ? Division::rows : Division::shares));
+    REQUIRE((p.stagger > 0) == (routing != Routing::rows));
+  }
+}
+
+TEST_CASE("peer stores come from a kernel that stages whole tiles, unless the spec says which") {
+  for (const Pattern pattern : {Pattern::gemm_all_reduce, Pattern::gemm_reduce_scatter}) {
+    const Plan p = only(spec_of(pattern, Transport::peer));
+    REQUIRE(p.kernel.name == "gemm_sm90");
+    const int panels = p.kernel.tile_m / 64 * (p.kernel.tile_n / 64) / 2;
+    REQUIRE(std::stoi(p.kernel.tunables.at("PANELS")) == panels);
+    REQUIRE(p.kernel.tunables.at("PINGPONG") == "0");
+    // 0.9 of the cycles that 2048 products a cycle take, for each panel of half a tile.
+    const double products = static_cast<double>(p.kernel.tile_m) * p.kernel.tile_n * 2048;
+    REQUIRE(std::abs(p.pace - 0.9 * products / 2048 / panels) <= 1);
+  }
+  Spec asked = spec_of(Pattern::gemm_reduce_scatter, Transport::peer);
+  asked.schedule.tile = wish(std::vector<int64_t>{128, 256});
+  asked.schedule.stages = wish<int64_t>(4);
+  REQUIRE(only(asked).kernel.tunables.at("PANELS") == "2");
+}
+
+TEST_CASE("8-bit inputs pass twice as fast, and so do their stores") {
+  Spec spec = spec_of(Pattern::gemm_reduce_scatter, Transport::peer);
+  spec.schedule.tile = wish(std::vector<int64_t>{128, 192});
+  const int pace = only(spec).pace;
+  spec.gemm.a.value = spec.gemm.b.value = ElementType::e4m3;
+  REQUIRE(std::abs(2 * only(spec).pace - pace) <= 2);
+}
+
+TEST_CASE("few rows have a kernel that stores to peers") {
+  for (const int64_t m : {1, 16, 64, 256})
+    REQUIRE(only(spec_of(Pattern::gemm_all_reduce, Transport::peer, m)).kernel.name == "gemm_sm90");
+  Spec small = spec_of(Pattern::gemm_all_reduce, Transport::peer, 16);
+  small.schedule.tile = wish(std::vector<int64_t>{16, 64});
+  const Planned planned = plan(small);
+  INFO(planned.messages);
+  REQUIRE(planned.plans.empty());
+  REQUIRE(planned.messages.find("tile '16x64' is not available on sm_90a; choose one of 128x256") !=
+          std::string::npos);
+}
+
+TEST_CASE("rows that TMA cannot address are not stored to peers") {
+  Spec spec = spec_of(Pattern::gemm_all_reduce, Transport::peer, 8192, 2047);
+  const Planned planned = plan(spec);
+  INFO(planned.messages);
+  REQUIRE(planned.plans.empty());
+  REQUIRE(
+      planned.messages.find("transport 'peer' stores with TMA, but gemm_sm90 needs K a multiple "
+                            "of 8, not 2047; use copy_engine or nccl") != std::string::npos);
+  spec.transport.value = Transport::copy_engine;
+  REQUIRE(only(spec).kernel.name == "gemm_sm80");
+  spec.transport.value = Transport::automatic;
+  REQUIRE(only(spec).transport != Transport::peer);
+}
+
+TEST_CASE("sums that are added have a kernel of their own and no run in sequence") {
+  Spec spec = spec_of(Pattern::gemm_reduce_scatter, Transport::peer);
+  REQUIRE(only(spec).sum == Sum::staged);
+  REQUIRE(only(spec).kernel.tunables.at("ADD") == "0");
+  spec.schedule.sum.value = Sum::added;
+  spec.gemm.any_m = true;
+  const Plan p = only(spec);
+  REQUIRE(p.sum == Sum::added);
+  REQUIRE(p.kernel.tunables.at("ADD") == "1");
+  REQUIRE(runtime_plan(p).sum == TILEPOST_SUM_ADDED);
+  for (const int64_t m : {1, 100, 8192}) REQUIRE(schedule_for(runtime_plan(p), m).overlaps);
+  REQUIRE(host_twin(p).sum == Sum::staged);
+  spec.archs.value = {Arch::host};
+  const Plan host = only(spec);
+  REQUIRE(host.sum == Sum::staged);
+  REQUIRE(host.reasons.front().find("sum added does not apply") != std::string::npos);
+}
+
+TEST_CASE("the SMs left free are few, and lanes take none of them") {
+  for (const Transport transport : kSharing)
+    for (const Pattern pattern : kPatterns) {
+      if (!can_carry(transport, pattern)) continue;
+      const Plan p = only(spec_of(pattern, transport));
+      INFO(name_of(transport) << " " << name_of(pattern));
+      REQUIRE(p.gemm_ctas + p.comm_ctas + 1 <= 132);
+      REQUIRE(p.gemm_ctas % p.kernel.cluster == 0);
+      if (reduces(pattern))
+        REQUIRE(p.comm_ctas <= 11);
+      else
+        REQUIRE(p.comm_ctas == 1);
+      REQUIRE(p.comm_lanes <= (pattern == Pattern::all_gather_gemm ? 1 : 3));
+      REQUIRE(p.cuts.size() < 4096);
+    }
+  Spec spec = spec_of(Pattern::gemm_all_to_all, Transport::copy_engine);
+  spec.schedule.lanes = wish<int64_t>(4);
+  const Plan p = only(spec);
+  REQUIRE(p.comm_lanes == 4);
+  REQUIRE(p.comm_ctas == 1);
+}
+
+TEST_CASE("auto compares what the machine and the pattern allow") {
+  const auto compared = [](const Spec& spec, Transport transport) {
+    const std::string name = std::string(name_of(transport)) + ": ";
+    for (const std::string& reason : only(spec).reasons)
+      if (reason.find("transport ") == 0 && reason.find("none: ") != std::string::npos)
+        return reason.find(name) != std::string::npos;
+    return false;
+  };
+  const auto open = [](Pattern pattern) { return spec_of(pattern, Transport::automatic); };
+  for (const Pattern pattern : kPatterns) {
+    INFO(name_of(pattern));
+    CHECK(compared(open(pattern), Transport::nccl));
+    CHECK(compared(open(pattern), Transport::copy_engine));
+    CHECK(compared(open(pattern), Transport::peer) == can_carry(Transport::peer, pattern));
+    CHECK_FALSE(compared(open(pattern), Transport::nccl_symmetric));
+  }
+  Spec routed = open(Pattern::gemm_all_to_all);
+  routed.routing.value = Routing::splits;
+  CHECK(compared(routed, Transport::copy_engine));
+  CHECK_FALSE(compared(routed, Transport::peer));
+  // More ranks than one host has, tiles, and machines that were not measured.
+  Spec ranks = open(Pattern::gemm_all_reduce);
+  ranks.ranks.value = 9;
+  CHECK(only(ranks).transport == Transport::nccl);
+  Spec tiles = open(Pattern::gemm_all_reduce);
+  tiles.schedule.layout.value = OutputLayout::tile;
+  CHECK(only(tiles).transport == Transport::nccl);
+  for (const Arch arch : {Arch::sm_80, Arch::sm_89, Arch::host})
+    CHECK_FALSE(shares_memory(
+        only(spec_of(Pattern::gemm_all_reduce, Transport::automatic, 8192, 2048, arch)).transport));
+}
+
+TEST_CASE("auto takes the transport that is predicted to end first, and says what it needs") {
+  for (const Pattern pattern : kPatterns) {
+    const Plan p = only(spec_of(pattern, Transport::automatic));
+    INFO(name_of(pattern));
+    REQUIRE(shares_memory(p.transport));
+    for (const Transport transport : {Transport::nccl, Transport::copy_engine, Transport::peer})
+      if (can_carry(transport, pattern))
+        CHECK(p.prediction.total <= 1.02 * only(spec_of(pattern, transport)).prediction.total);
+    bool says = false;
+    for (const std::string& reason : p.reasons)
+      says |= reason.find("needs peer access between all ranks") != std::string::npos;
+    CHECK(says);
+  }
+}
+
+TEST_CASE("predictions grow with rows, and with products where those are what takes long") {
+  for (const Transport transport : kSharing)
+    for (const Pattern pattern : kPatterns) {
+      if (!can_carry(transport, pattern)) continue;
+      INFO(name_of(transport) << " " << name_of(pattern));
+      double last = 0;
+      for (const int64_t m : {1024, 2048, 4096, 8192, 16384}) {
+        const Prediction now = only(spec_of(pattern, transport, m)).prediction;
+        CHECK(now.total > last);
+        CHECK(now.total >= now.gemm);
+        last = now.total;
+      }
+      last = 0;
+      for (const int64_t k : {512, 2048, 4096, 8192}) {
+        const double total = only(spec_of(pattern, transport, 8192, k)).prediction.total;
+        CHECK(total > 0.99 * last);
+        last = total;
+      }
+      CHECK(last > 1400);  // 8192 products of each element at the peak
+    }
+}
+
+SharedProblem problem(double wave, int ctas, int lanes) {
+  SharedProblem shared{};
+  shared.comm = {ctas, lanes};
+  shared.wave = wave;
+  shared.computed = 16 * wave;
+  shared.wave_bytes = 8 << 20;
+  shared.bytes = 128 << 20;
+  return shared;
+}
+
+TEST_CASE("the model of groups answers to its budget") {
+  Plan p;
+  p.ranks = 4;
+  p.m = p.n = 8192;
+  p.k = 2048;
+  for (const Transport transport : kSharing)
+    for (const Pattern pattern : {Pattern::gemm_all_reduce, Pattern::gemm_reduce_scatter}) {
+      p.pattern = pattern;
+      const auto per_byte = [&](int ctas, int lanes) {
+        return model_shared(p, transport, problem(22, ctas, lanes)).group.per_byte;
+      };
+      CHECK(per_byte(3, 1) >= per_byte(7, 1));  // sums on more SMs take less
+      CHECK(per_byte(3, 2) <= per_byte(3, 1));  // lanes hide the shorter of the two
+      if (transport == Transport::peer && pattern == Pattern::gemm_all_reduce)
+        CHECK(per_byte(3, 1) > per_byte(11, 1));
+      const auto latency = [&](int lanes) {
+        return model_shared(p, transport, problem(22, 3, lanes)).group.latency;
+      };
+      CHECK(latency(3) < latency(2));
+      CHECK(latency(2) < latency(1));
+    }
+  // Stores bound the waves of a GEMM with few products.
+  p.pattern = Pattern::gemm_reduce_scatter;
+  const double fast = model_shared(p, Transport::peer, problem(5, 7, 2)).wave;
+  CHECK(fast > 15);
+  CHECK(model_shared(p, Transport::peer, problem(80, 7, 2)).wave < 85);
+}
+
+// bf16, 8192 x 8192 x 2048 on two H200.
+TEST_CASE("predictions are near what was measured") {
+  const std::tuple<Pattern, Transport, double> measured[] = {
+      {Pattern::gemm_reduce_scatter, Transport::peer, 422},
+      {Pattern::gemm_reduce_scatter, Transport::copy_engine, 453},
+      {Pattern::gemm_all_reduce, Transport::peer, 571},
+      {Pattern::gemm_all_reduce, Transport::copy_engine, 614},
+      {Pattern::gemm_all_to_all, Transport::copy_engine, 448},
+      {Pattern::all_gather_gemm, Transport::copy_engine, 376}};
+  for (const auto& [pattern, transport, us] : measured) {
+    Spec spec = spec_of(pattern, transport);
+    spec.ranks.value = 2;
+    const double predicted = only(spec).prediction.total;
+    INFO(name_of(pattern) << " " << name_of(transport) << ": predicted " << predicted
+                          << ", measured " << us);
+    CHECK(std::abs(predicted / us - 1) < 0.1);
+  }
+}
+
+int64_t bytes_named(const Plan& p, const std::string& name) {
+  for (const PlannedMemory& part : planned_memory(p))
+    if (part.name == name) return part.bytes;
+  return 0;
+}
+
+TEST_CASE("memory is what each transport keeps of the parts") {
+  constexpr int64_t kProduct = int64_t{8192} * 8192 * 2;
+  const auto bytes = [](Pattern pattern, Transport transport, const char* name) {
+    return bytes_named(only(spec_of(pattern, transport)), name);
+  };
+  using enum Transport;
+  CHECK(planned_memory(only(spec_of(Pattern::gemm_all_reduce, nccl))).empty());
+  CHECK(bytes(Pattern::gemm_reduce_scatter, nccl, "send") == kProduct);
+  CHECK(bytes(Pattern::gemm_reduce_scatter, copy_engine, "send") == kProduct);
+  CHECK(bytes(Pattern::gemm_reduce_scatter, copy_engine, "slots") == kProduct);
+  CHECK(bytes(Pattern::gemm_reduce_scatter, peer, "send") == 0);
+  CHECK(bytes(Pattern::gemm_reduce_scatter, peer, "slots") == kProduct);
+  CHECK(bytes(Pattern::gemm_reduce_scatter, peer, "sums") == 0);
+  CHECK(bytes(Pattern::gemm_all_reduce, copy_engine, "sums") == kProduct / 4);
+  CHECK(bytes(Pattern::gemm_all_reduce, peer, "sums") == kProduct / 4);
+  CHECK(bytes(Pattern::gemm_all_to_all, peer, "landed") == kProduct);
+  CHECK(bytes(Pattern::gemm_all_to_all, peer, "slots") == 0);
+  CHECK(bytes(Pattern::all_gather_gemm, copy_engine, "gathered") == int64_t{8192} * 2048 * 2);
+  Spec added = spec_of(Pattern::gemm_reduce_scatter, peer);
+  added.schedule.sum.value = Sum::added;
+  CHECK(bytes_named(only(added), "slots") == kProduct / 4);
+}
+
+TEST_CASE("explain and the JSON say what a transport does and allocates") {
+  const std::tuple<Pattern, Transport, std::vector<std::string>> expected[] = {
+      {Pattern::gemm_reduce_scatter,
+       Transport::copy_engine,
+       {"transport    copy_engine, ", "copy engines bring the other ranks' parts",
+        "128.0 MiB send, 128.0 MiB slots shared with the other ranks, on every rank", "3 pull_part",
+        "1 sum"}},
+      {Pattern::gemm_all_reduce,
+       Transport::peer,
+       {"transport    peer, parts staged, ", "kernels of all ranks store", "32.0 MiB sums",
+        "copy engines bring what the other ranks have summed", "3 pull_sums", "a store every "}},
+      {Pattern::all_gather_gemm,
+       Transport::copy_engine,
+       {"rows of A", "32.0 MiB gathered shared", "3 pull_rows", "1 copies"}},
+      {Pattern::gemm_all_to_all, Transport::peer, {"3 landed_part", "1 own_part"}}};
+  for (const auto& [pattern, transport, texts] : expected) {
+    const Plan p = only(spec_of(pattern, transport));
+    const std::string text = explain_plan(p);
+    INFO(text);
+    for (const std::string& words : texts) CHECK(text.find(words) != std::string::npos);
+    for (size_t at = 0; text.compare(at, 4, "why\n") != 0;) {  // fits a wide terminal
+      const size_t end = text.find('\n', at);
+      CHECK(end - at <= 130);
+      at = end + 1;
+    }
+    const std::string json = plans_to_json({p});
+    CHECK(json.find("\"memory_bytes\"") != std::string::npos);
+    CHECK(json.find(p.access == TILEPOST_ACCESS_READ
+                        ? "\"access\": \"read\""
+                        : "\"access\": \"write\"") != std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace tilepost::test
