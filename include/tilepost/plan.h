@@ -91,12 +91,12 @@ typedef enum tilepost_layout {
 } tilepost_layout_t;
 
 typedef enum tilepost_transport {
-  TILEPOST_TRANSPORT_NONE = 0,  // the whole GEMM, then one collective
-  TILEPOST_TRANSPORT_NCCL = 1,  // a stock NCCL collective per group
-  TILEPOST_TRANSPORT_HOST = 2,  // threads of one process
+  TILEPOST_TRANSPORT_NONE = 0,            // the whole GEMM, then one collective
+  TILEPOST_TRANSPORT_NCCL = 1,            // a stock NCCL collective per group
+  TILEPOST_TRANSPORT_HOST = 2,            // threads of one process
   TILEPOST_TRANSPORT_NCCL_SYMMETRIC = 3,  // as NCCL, out of symmetric windows
   TILEPOST_TRANSPORT_COPY_ENGINE = 4,     // copy engines read the other ranks' memory
-  TILEPOST_TRANSPORT_PEER = 5,  // the kernel stores into the other ranks' memory
+  TILEPOST_TRANSPORT_PEER = 5,            // the kernel stores into the other ranks' memory
 } tilepost_transport_t;
 
 // Who touches whose memory. It decides what ranks exchange (steps.h), on every target.
@@ -157,7 +157,7 @@ typedef struct tilepost_map {
   int32_t signals_per_tile;  // how often the kernel raises the counter for one position
   tilepost_layout_t layout;
   tilepost_division_t division;
-  int32_t ranks;  // shares of the rows; 1 where ranks do not divide them
+  int32_t ranks;    // shares of the rows; 1 where ranks do not divide them
   int32_t stagger;  // SHARES: 0, or the positions computed at a time: then every rank has an order
                     // of its own, in which the shares of all ranks take turns (tile_map.h)
   int32_t num_groups;
@@ -206,10 +206,11 @@ typedef struct tilepost_view {
   int32_t share_tiles;  // tile rows of a share
   uint32_t ready;       // counter value at which a group's input has arrived (ARRIVALS)
   // TILEPOST_ACCESS_WRITE; tables by the rank that owns a tile's rows:
-  int32_t pace;          // clock cycles from one store of a tile to the next, 0: none
-  const void* out_maps;  // CUtensorMap [ranks]: where this rank's rows of that share go
+  int32_t pace;                    // clock cycles from one store of a tile to the next, 0: none
+  const void* out_maps;            // CUtensorMap [ranks]: where this rank's rows of that share go
   uint32_t* const* peer_counters;  // [ranks] its counters; the tile raises its group's there
-  void* const* peer_out;  // [ranks] the same place as out_maps, for kernels that store with pointers
+  void* const*
+      peer_out;  // [ranks] the same place as out_maps, for kernels that store with pointers
 } tilepost_view_t;
 
 // Counters are 128 bytes apart, so that no two share a cache line.

@@ -156,8 +156,7 @@ tilepost_result_t CudaOp::finish_in_time(const std::string& what) {
   char seconds[32];
   std::snprintf(seconds, sizeof seconds, "%g", options_.deadline_seconds);
   state_.abort(TILEPOST_TIMEOUT, "rank " + std::to_string(state_.rank) + ": " + what + " after " +
-                                     seconds +
-                                     " s: a rank did not arrive, or failed in this call");
+                                     seconds + " s: a rank did not arrive, or failed in this call");
   return state_.failure.report();
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ranges>
 #include <thread>
 
 #include "runtime/cuda/counter_access.h"
@@ -19,15 +20,16 @@ constexpr std::chrono::microseconds kPoll{100};
 bool wait_until_all_ended(const SharedWords& words, double seconds) {
   const CaptureModeGuard relaxed;
   CounterAccess access;
-  if (access.create(words.ranks) != TILEPOST_OK) return false;
+  if (access.create(2 * words.ranks) != TILEPOST_OK) return false;
   const uint32_t* ended = words.words[words.rank] + ended_word(0, words.ranks);
   const auto begin = Clock::now();
   for (;;) {
     const std::vector<uint32_t> runs = access.read(ended);
     if (runs.empty()) return false;
-    const uint32_t mine = runs[words.rank];
-    if (std::ranges::all_of(runs, [mine](uint32_t other) { return reached(other, mine); }))
-      return true;
+    const auto has_ended = [&](int rank) {
+      return runs[rank] == runs[words.ranks + rank] && reached(runs[rank], runs[words.rank]);
+    };
+    if (std::ranges::all_of(std::views::iota(0, words.ranks), has_ended)) return true;
     const std::chrono::duration<double> elapsed = Clock::now() - begin;
     if (elapsed.count() > seconds) return false;
     std::this_thread::sleep_for(kPoll);

@@ -73,6 +73,8 @@ __global__ void __launch_bounds__(kThreads)
              words.record->shared + ended_wait(rank), 0);
   __syncthreads();
   if (rank == 0) *words.run = run + 1;
+  if (rank < words.ranks)
+    ptx::store_release_sys(words.words[rank] + begun_word(words.rank, words.ranks), run + 1);
   if (targets == nullptr) return;
   for (int g = threadIdx.x; g < groups; g += kThreads) words.expected[g] += targets[g];
 }

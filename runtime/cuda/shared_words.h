@@ -36,8 +36,9 @@ __host__ __device__ constexpr uint32_t last_flag_value(uint32_t run) {
 }
 
 // Words at the beginning of shared memory, TILEPOST_COUNTER_STRIDE apart: flag by kind, lane and
-// source rank; the runs that each rank has ended; the groups' counters, which the kernels of all
-// ranks raise (TILEPOST_ACCESS_WRITE).
+// source rank; the runs that each rank has ended, and those it has begun, which differ for good
+// where one was given up; the groups' counters, which the kernels of all ranks raise
+// (TILEPOST_ACCESS_WRITE).
 __host__ __device__ constexpr int64_t flag_word(Flag flag, int lane, int source, int ranks) {
   return ((static_cast<int64_t>(flag) * kMostLanes + lane) * ranks + source) *
          TILEPOST_COUNTER_STRIDE;
@@ -45,8 +46,11 @@ __host__ __device__ constexpr int64_t flag_word(Flag flag, int lane, int source,
 __host__ __device__ constexpr int64_t ended_word(int source, int ranks) {
   return (int64_t{kFlags} * kMostLanes * ranks + source) * TILEPOST_COUNTER_STRIDE;
 }
+__host__ __device__ constexpr int64_t begun_word(int source, int ranks) {
+  return ended_word(ranks + source, ranks);
+}
 __host__ __device__ constexpr int64_t counter_word(int group, int ranks) {
-  return ((int64_t{kFlags} * kMostLanes + 1) * ranks + group) * TILEPOST_COUNTER_STRIDE;
+  return ((int64_t{kFlags} * kMostLanes + 2) * ranks + group) * TILEPOST_COUNTER_STRIDE;
 }
 constexpr int64_t shared_words_bytes(int groups, int ranks) {
   return counter_word(groups, ranks) * static_cast<int64_t>(sizeof(uint32_t));
@@ -66,8 +70,8 @@ struct SharedWords {
 // Loads the kernels, so that none has to be loaded while something waits.
 cudaError_t preload_shared_kernels();
 
-// Waits until every rank, this one too, has ended the run before, then counts this one: run += 1 and, for each of
-// `groups`, expected += targets[group] (device memory; null: none).
+// Waits until every rank, this one too, has ended the run before, then counts this one: run += 1
+// and, for each of `groups`, expected += targets[group] (device memory; null: none).
 cudaError_t launch_shared_begin(const SharedWords& words, const uint32_t* targets, int groups,
                                 cudaStream_t stream);
 
@@ -89,12 +93,13 @@ cudaError_t launch_announce_and_wait(const SharedWords& words, Flag flag, int la
 cudaError_t launch_wait_stored(const SharedWords& words, int group, cudaStream_t stream);
 
 // Tells every rank that this one has ended the run: that it has done all it does with the others'
-// memory, and needs nothing more of its own.
+// memory, and needs nothing more of its own. Not of a run that was given up: what is left of it in
+// the streams may still touch the others' memory.
 cudaError_t launch_shared_end(const SharedWords& words, cudaStream_t stream);
 
-// Waits on the host until every rank has ended as many runs as this one, whose last must have
-// ended. False if that does not come about within `seconds`: then others may still use this rank's
-// memory, which must not be freed.
+// Waits on the host until every rank has ended what it has begun, and as many runs as this one.
+// False if that does not come about within `seconds`: then others may still use this rank's memory,
+// which must not be freed.
 bool wait_until_all_ended(const SharedWords& words, double seconds);
 
 }  // namespace tilepost::cuda

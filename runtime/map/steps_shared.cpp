@@ -147,6 +147,7 @@ int64_t arriving_row(int group, int source, int rank, const RowCounts& counts) {
 // The owner is told by a tile's rows, for tiles do not cross the borders of shares.
 std::vector<uint32_t> counter_targets(const Exchange& exchange, const TileMap& tile_map, int rank) {
   std::vector<uint32_t> targets;
+  targets.reserve(tile_map.groups.size());
   for (const tilepost_group_t& group : tile_map.groups) targets.push_back(group.target);
   if (exchange.access != TILEPOST_ACCESS_WRITE) return targets;
   const tilepost_map_t& map = exchange.map;

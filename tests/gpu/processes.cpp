@@ -111,8 +111,9 @@ bool run_all(const char* self, const tilepost_program_t& program, int runs, doub
   TILEPOST_OK_(tilepost::Status(tilepost_get_unique_id(&id)));
   std::vector<pid_t> children;
   for (int rank = 0; rank < plan_of(program).ranks; ++rank) {
-    std::vector<std::string> words = {self, kRankOption, std::to_string(rank), program.name,
-                                      to_hex(id), std::to_string(runs), std::to_string(deadline)};
+    std::vector<std::string> words = {
+        self,       kRankOption,          std::to_string(rank),    program.name,
+        to_hex(id), std::to_string(runs), std::to_string(deadline)};
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);

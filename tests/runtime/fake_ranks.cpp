@@ -52,6 +52,8 @@ cudaError_t begin(const SharedWords& words, const uint32_t* targets, int groups)
     wait(words, own(words) + ended_word(rank, words.ranks), *words.run,
          words.record->shared[ended_wait(rank)], 0);
   ++*words.run;
+  for (int rank = 0; rank < words.ranks; ++rank)
+    store(words.words[rank][begun_word(words.rank, words.ranks)], *words.run);
   store(words.record->stored, 0);
   for (int g = 0; targets != nullptr && g < groups; ++g) words.expected[g] += targets[g];
   return cudaSuccess;
@@ -88,6 +90,7 @@ cudaError_t wait_stored(const SharedWords& words, int group) {
 }
 
 cudaError_t end(const SharedWords& words) {
+  if (load(words.record->abort) != 0) return cudaSuccess;
   for (int i = 0; i < kFlags * kMostLanes * words.ranks; ++i)
     store(own(words)[i * TILEPOST_COUNTER_STRIDE], last_flag_value(*words.run));
   for (int rank = 0; rank < words.ranks; ++rank)

@@ -74,6 +74,10 @@ cudaError_t launch_shared_begin(const SharedWords& words, const uint32_t* target
            words.record->shared[ended_wait(rank)], 0);
   if (s.hang.holds()) return cudaSuccess;
   ++*words.run;
+  for (int rank = 0; rank < words.ranks; ++rank) {
+    words.words[rank][begun_word(words.rank, words.ranks)] = *words.run;
+    own(words)[begun_word(rank, words.ranks)] = *words.run;
+  }
   words.record->stored = 0;
   for (int g = 0; targets != nullptr && g < groups; ++g) words.expected[g] += targets[g];
   return cudaSuccess;
@@ -133,7 +137,7 @@ cudaError_t launch_shared_end(const SharedWords& words, cudaStream_t stream) {
   const cudaError_t error = launched("shared_end " + s.name);
   if (error == cudaSuccess && world().threads) return ranks::end(words);
   const std::lock_guard lock(world().mutex);
-  if (error != cudaSuccess || s.hang.holds()) return error;
+  if (error != cudaSuccess || s.hang.holds() || load(words.record->abort) != 0) return error;
   for (int i = 0; i < kFlags * kMostLanes * words.ranks; ++i)
     own(words)[i * TILEPOST_COUNTER_STRIDE] = last_flag_value(*words.run);
   for (int rank = 0; rank < words.ranks; ++rank) {

@@ -25,6 +25,7 @@ TEST_CASE("words of shared memory are apart and inside") {
     for (int lane = 0; lane < kMostLanes; ++lane)
       for (int source = 0; source < ranks; ++source) add(flag_word(flag, lane, source, ranks));
   for (int source = 0; source < ranks; ++source) add(ended_word(source, ranks));
+  for (int source = 0; source < ranks; ++source) add(begun_word(source, ranks));
   for (int group = 0; group < groups; ++group) add(counter_word(group, ranks));
   CHECK((*seen.rbegin() + TILEPOST_COUNTER_STRIDE) * 4 == shared_words_bytes(groups, ranks));
 }
@@ -91,15 +92,24 @@ struct Words {
 
 }  // namespace
 
-TEST_CASE("all have ended when every word has come to this rank's") {
+TEST_CASE("all have ended when every rank has ended what it has begun, and as much as this one") {
   Words words;
+  const auto set = [&](int rank, uint32_t begun, uint32_t ended) {
+    words.own(begun_word(rank, Words::kRanks)) = begun;
+    words.own(ended_word(rank, Words::kRanks)) = ended;
+  };
   for (const uint32_t runs : {0u, 7u, 0xffffffffu}) {
-    for (int r = 0; r < Words::kRanks; ++r) words.own(ended_word(r, Words::kRanks)) = runs;
+    for (int r = 0; r < Words::kRanks; ++r) set(r, runs, runs);
     CHECK(wait_until_all_ended(words.words, 0.01));
-    words.own(ended_word(2, Words::kRanks)) = runs - 1;
+    set(2, runs - 1, runs - 1);
     CHECK_FALSE(wait_until_all_ended(words.words, 0.01));
-    words.own(ended_word(2, Words::kRanks)) = runs + 1;
+    set(2, runs, runs - 1);
+    CHECK_FALSE(wait_until_all_ended(words.words, 0.01));
+    set(2, runs + 1, runs + 1);
     CHECK(wait_until_all_ended(words.words, 0.01));
+    set(2, runs + 1, runs);  // ahead, and given up
+    CHECK_FALSE(wait_until_all_ended(words.words, 0.01));
+    set(2, runs, runs);
   }
   world().reset_calls();
   world().fail_at = 1;

@@ -395,6 +395,59 @@ TEST_CASE("symmetric: windows that the device may still use are left to the proc
   fakes::reset();
 }
 
+TEST_CASE("symmetric: regions of a window are apart from each other") {
+  fakes::reset();
+  Program program;
+  const auto pattern = GENERATE(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_GEMM_REDUCE_SCATTER,
+                                TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_ALL_GATHER_GEMM);
+  use_symmetric(program, pattern, 3, GENERATE(1, 300, 1000));
+  const auto layout =
+      tilepost::cuda::window_layout(program.plan, tilepost::most_sizes(program.plan));
+  CHECK((layout.send.bytes > 0) == (pattern != TILEPOST_ALL_GATHER_GEMM));
+  CHECK((layout.gathered.bytes > 0) == (pattern == TILEPOST_ALL_GATHER_GEMM));
+  CHECK((layout.received.bytes > 0) ==
+        (pattern == TILEPOST_GEMM_REDUCE_SCATTER || pattern == TILEPOST_GEMM_ALL_TO_ALL));
+  CHECK(layout.received.at >= layout.send.at + layout.send.bytes);
+  CHECK(layout.gathered.at >= layout.received.at + layout.received.bytes);
+  CHECK(layout.bytes >= layout.gathered.at + layout.gathered.bytes);
+  CHECK(layout.bytes % 4096 == 0);
+}
+
+TEST_CASE("symmetric: a short share of a run with any m is received in the window too") {
+  fakes::reset();
+  Program program;
+  use_symmetric(program, TILEPOST_GEMM_REDUCE_SCATTER, 2, 1030);
+  program.plan.any_m = 1;
+  program.plan.model.wave = 100;
+  program.plan.model.latency = 5;
+  program.plan.model.per_byte = 0.001;
+  program.plan.model.sequence_wave = 150;
+  program.plan.model.sequence_latency = 5;
+  program.plan.model.sequence_per_byte = 0.001;
+  program.plan.model.sequence_ctas = 132;
+  Setup setup;
+  REQUIRE(setup.create(program) == TILEPOST_OK);
+  tilepost_run_operands_t values = operands();
+  int overlapped = 0;
+  for (values.m = 1; values.m <= 1030; values.m += 7) {
+    CAPTURE(values.m);
+    world().reset_calls();
+    REQUIRE(tilepost_op_run_with(setup.op, &values, fakes::user_stream("user")) == TILEPOST_OK);
+    const bool overlaps = count_calls("wait ") > 0;
+    overlapped += overlaps;
+    int64_t copied = 0;
+    for (const fakes::Copy& copy : world().copies) copied += static_cast<int64_t>(copy.bytes);
+    const int64_t own = values.m - (values.m + 1) / 2;  // rows of rank 1
+    if (overlaps) CHECK(copied == own * 256 * 2);
+    for (const NcclCall& call : world().nccl) {
+      const auto bytes = static_cast<int64_t>(call.count) * 2;
+      if (overlaps) CHECK(lies_well(program, call, call.to, bytes));
+      if (overlaps) CHECK(offset_of(call.to) >= 0);
+    }
+  }
+  CHECK(overlapped > 20);
+}
+
 TEST_CASE("symmetric: runs in sequence have no use for windows") {
   fakes::reset();
   Program program;
