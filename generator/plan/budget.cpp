@@ -20,7 +20,7 @@ std::vector<CommChoice> choices_of(Transport transport, bool sums) {
     case Transport::peer: {
       std::vector<CommChoice> choices;
       for (const int ctas : sums ? std::vector<int>{3, 7, 11} : std::vector<int>{1})
-        for (const int lanes : {2, 1, 3}) choices.push_back({ctas, lanes});
+        for (const int lanes : {3, 2, 1}) choices.push_back({ctas, lanes});
       return choices;
     }
     case Transport::nccl_symmetric:

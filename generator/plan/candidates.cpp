@@ -44,6 +44,7 @@ std::optional<Candidate> begin(const Draft& draft, const KernelChoice& kernel, T
   // Shares take turns: in what is stored as in what is copied, no link and no rank is asked by all.
   if (shares_memory(transport) && problem.map.division == TILEPOST_DIVISION_SHARES)
     problem.map.stagger = problem.at_once;
+  problem.sums_travel = draft.plan.pattern == Pattern::gemm_all_reduce;
   return candidate;
 }
 

@@ -155,7 +155,7 @@ void explain_choice(Draft& draft, const std::vector<Candidate>& overlap,
 void explain_groups(Draft& draft, const Candidate& finest, const Candidate& chosen) {
   std::string text =
       llvm::formatv("groups {0}: the fewest that end within {1:F0}% of the best",
-                    chosen.cuts.size(), 100 * slack_of(chosen.problem.map, chosen.comm_lanes));
+                    chosen.cuts.size(), 100 * slack_of(chosen.problem, chosen.comm_lanes));
   if (finest.cuts.size() != chosen.cuts.size())
     text += llvm::formatv(" ({0} groups end at {1}, {2} at {3})", finest.cuts.size(),
                           us(finest.end), chosen.cuts.size(), us(chosen.end));

@@ -61,7 +61,8 @@ Moving moving(const Plan& plan, Transport transport, const SharedProblem& proble
 double with_sums(const Plan& plan, const Moving& moving, double transfers) {
   if (plan.pattern == Pattern::gemm_all_reduce)
     return std::max(moving.per_byte + moving.left * copy_per_byte(plan), transfers);
-  return std::max(h200_nvlink_profile().sums.unawaited * moving.per_byte, transfers);
+  const double shown = reduces(plan.pattern) ? h200_nvlink_profile().sums.unawaited : 1;
+  return std::max(shown * moving.per_byte, transfers);
 }
 
 // Of the latency of a group, what lanes do not hide.

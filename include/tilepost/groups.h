@@ -33,6 +33,7 @@ struct GroupProblem {
   int at_once;         // positions computed at a time
   int64_t unit_bytes;  // bytes per element of the send buffer; ARRIVALS: per row of A
   tilepost_model_t model;
+  bool sums_travel = false;  // what ranks have summed is sent on: gemm_all_reduce in shared memory
 };
 
 struct Groups {
@@ -44,8 +45,8 @@ struct Groups {
 // The groups that end first.
 Groups best_groups(const GroupProblem& problem);
 
-// The fewest groups that end at most slack_of(map, lanes) of best_groups' time later, and no more
-// than `most` (ARRIVALS: at least 2, the first of which is the own share).
+// The fewest groups that end at most slack_of(problem, lanes) of best_groups' time later, and no
+// more than `most` (ARRIVALS: at least 2, the first of which is the own share).
 Groups fewest_groups(const GroupProblem& problem, int lanes, int most);
 
 // Where nothing is timed (model.wave is 0): one wave, then up to three groups of equal length, so
@@ -58,8 +59,10 @@ double end_of_groups(const GroupProblem& problem, const std::vector<int32_t>& cu
 // How much later fewer groups may end, a part of the whole: about the error of the model. One lane
 // next to a GEMM that is the bottleneck may be more idle than that, and the GEMM the faster for it,
 // which the model does not see. Nor does it see that groups in which shares take turns have thin
-// bands, whose operands are read more often: 16 of one wave cost the GEMM 4 %, 8 of two 2 %.
-double slack_of(const tilepost_map_t& map, int lanes);
+// bands, whose operands are read more often: 16 of one wave cost the GEMM 4 %, 8 of two 2 %; nor
+// that their waits and sums share the few free SMs: 11 groups took 460 us where 8 and 4 took 420.
+// An AllReduce gains more by the sums that travel early.
+double slack_of(const GroupProblem& problem, int lanes);
 
 // When the first `positions` positions are computed, if nothing is waited for; us.
 double computed_us(const GroupProblem& problem, int64_t positions);

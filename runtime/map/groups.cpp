@@ -112,6 +112,7 @@ GroupProblem problem_of(const tilepost_plan_t& plan, int64_t m) {
   problem.map.m = m;
   problem.at_once = at_most(plan.gemm_ctas / ctas_of_tile(plan), problem.map);
   if (waits(problem)) problem.unit_bytes = plan.k * element_bytes(plan.input);
+  problem.sums_travel = plan.pattern == TILEPOST_GEMM_ALL_REDUCE;
   return problem;
 }
 
@@ -157,7 +158,7 @@ Groups fewest_groups(const GroupProblem& problem, int lanes, int most) {
   const Timeline timeline = timeline_of(problem);
   const CutCost cost = cost_of(timeline);
   const double best = timeline.end(best_cuts(timeline.ready, cost).end);
-  const double deadline = timeline.programme(best * (1 + slack_of(problem.map, lanes)));
+  const double deadline = timeline.programme(best * (1 + slack_of(problem, lanes)));
   const int chunks = std::max(1, waits(problem) ? most - 1 : most);
   return take(timeline, fewest_cuts(timeline.ready, cost, deadline, chunks));
 }
@@ -194,8 +195,9 @@ double end_of_groups(const GroupProblem& problem, const std::vector<int32_t>& cu
   return timeline.end(end);
 }
 
-double slack_of(const tilepost_map_t& map, int lanes) {
-  return lanes > 1 && map.stagger == 0 ? 0.01 : 0.03;
+double slack_of(const GroupProblem& problem, int lanes) {
+  if (problem.map.stagger > 0) return problem.sums_travel ? 0.02 : 0.06;
+  return lanes > 1 ? 0.01 : 0.03;
 }
 
 double computed_us(const GroupProblem& problem, int64_t positions) {

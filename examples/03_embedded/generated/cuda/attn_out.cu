@@ -2,7 +2,7 @@
 //   out[8192, 8192] = sum over 4 ranks of A[8192, 2048] * B[8192, 2048]^T, bf16 in, bf16 out
 //   sm_80: gemm_sm80, tile 256x128, 22 waves in 5 groups, panel layout
 //   sm_90a: gemm_sm90, tile 128x256, 16 waves in 4 groups, panel layout
-//   plan 889c7fd8f525fdca
+//   plan d5c187c3e118dd79
 #include "attn_out.h"
 
 #include <tilepost/device/arch.h>
