@@ -82,7 +82,7 @@ expect "rows beyond the bound" 1 "error: --m must be from 1 to the 100 rows that
 header=$dir/kept/include/tilepost/host/woven.h
 cp "$header" "$dir/woven.h"
 tile='  return Tile{entry.m, entry.n, entry.row, entry.group};'
-post='  if constexpr (!kWaits) __atomic_fetch_add('
+post='    post(view.counters, tile);'
 grep -qF "$tile" "$header" && grep -qF "$post" "$header" || {
   echo "FAILED: woven.h has changed: adapt this test's faults"
   failures=$((failures + 1))
@@ -107,9 +107,9 @@ fault "no fault" ok -e 's/^$//'
 fault "a wrong map" "first difference at" -e "s|^  return Tile{entry.m, entry.n, entry.row.*|  const int last = view.num_tiles - 1;\\
   const int other = position == 0 ? last : position == last ? 0 : position;\\
   return Tile{entry.m, entry.n, view.tiles[other].row, entry.group};|"
-fault "a missing signal" "TILEPOST_TIMEOUT" -e "s|^$post|  if (tile.m + tile.n > 0) __atomic_fetch_add(|"
+fault "a missing signal" "TILEPOST_TIMEOUT" -e "s|^$post|    { if (tile.m + tile.n > 0) post(view.counters, tile); }|"
 fault "a signal before the store" "first difference at" -e 's|^#include "tilepost/layout.h"|#include <unistd.h>\n&|' \
-  -e "s|^$post|  if (tile.m < 0) __atomic_fetch_add(|" \
+  -e "s|^$post|    { if (tile.m < 0) post(view.counters, tile); }|" \
   -e "s|^  return Tile{entry.m, entry.n, entry.row.*|  __atomic_fetch_add(view.counters + int64_t{entry.group} * TILEPOST_COUNTER_STRIDE, 1u, __ATOMIC_RELEASE);\\
   usleep(20000);\\
 &|"
