@@ -5,24 +5,27 @@
 
 namespace tilepost::cuda {
 
-// Loads a kernel that runs beside a GEMM, so that it need not be loaded while something waits. An
-// SM changes its split of L1 and shared memory only when it is idle: the kernel asks for the split
-// of the GEMM, so that if it gets to an SM first it does not keep the GEMM's CTA out, and it can
-// itself join others of its kind.
-inline cudaError_t preload_beside_gemm(const void* kernel) {
+// Loads a kernel, so that it need not be loaded while something waits.
+inline cudaError_t preload_kernel(const void* kernel) {
   cudaFuncAttributes attributes;
-  if (const auto error = cudaFuncGetAttributes(&attributes, kernel); error != cudaSuccess)
-    return error;
+  return cudaFuncGetAttributes(&attributes, kernel);
+}
+
+// The same for a kernel that runs beside a GEMM. An SM changes its split of L1 and shared memory
+// only when it is idle: the kernel asks for the split of the GEMM, so that if it gets to an SM
+// first it does not keep the GEMM's CTA out, and it can itself join others of its kind.
+inline cudaError_t preload_beside_gemm(const void* kernel) {
+  if (const auto error = preload_kernel(kernel); error != cudaSuccess) return error;
   return cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
                               cudaSharedmemCarveoutMaxShared);
 }
 
 template <class... Parameters, class... Arguments>
-cudaError_t launch_kernel(void (*kernel)(Parameters...), unsigned blocks, unsigned threads,
+cudaError_t launch_kernel(void (*kernel)(Parameters...), dim3 blocks, dim3 threads,
                           cudaStream_t stream, const Arguments&... arguments) {
   cudaLaunchConfig_t config{};
-  config.gridDim = dim3(blocks);
-  config.blockDim = dim3(threads);
+  config.gridDim = blocks;
+  config.blockDim = threads;
   config.stream = stream;
   return cudaLaunchKernelEx(&config, kernel, arguments...);
 }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "runtime/cuda/kernel_launch.cuh"
 #include "runtime/cuda/norm.h"
 #include "tilepost/device/element.cuh"
 #include "tilepost/device/rows.cuh"
@@ -226,12 +227,10 @@ const Variant* variants(tilepost_dtype_t type) {
 cudaError_t preload_norm(tilepost_dtype_t type) {
   for (const Variant* variant = variants(type);; ++variant) {
     for (const Kernel kernel :
-         {variant->held[0], variant->held[1], variant->twice[0], variant->twice[1]}) {
-      cudaFuncAttributes attributes;
-      const auto* function = reinterpret_cast<const void*>(kernel);
-      if (const auto error = cudaFuncGetAttributes(&attributes, function); error != cudaSuccess)
+         {variant->held[0], variant->held[1], variant->twice[0], variant->twice[1]})
+      if (const auto error = preload_kernel(reinterpret_cast<const void*>(kernel));
+          error != cudaSuccess)
         return error;
-    }
     if (variant->width == 1) return cudaSuccess;
   }
 }
@@ -246,12 +245,11 @@ cudaError_t launch_norm(const NormArguments& arguments, tilepost_dtype_t type, i
   const int threads = std::min(warps * kWarp, kMostThreads);
   const int rows_at_once = held && warps == 1 ? kWarpsOfShortRows : 1;
   const int blocks = (arguments.rows + rows_at_once - 1) / rows_at_once;
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(std::min(blocks, sms * (kThreadsPerSm / (threads * rows_at_once))));
-  config.blockDim = dim3(threads, rows_at_once);
-  config.stream = stream;
+  const int at_once = sms * (kThreadsPerSm / (threads * rows_at_once));
   const Kernel* kernels = held ? variant->held : variant->twice;
-  return cudaLaunchKernelEx(&config, kernels[arguments.residual != nullptr ? 1 : 0], arguments);
+  return launch_kernel(kernels[arguments.residual != nullptr ? 1 : 0],
+                       dim3(std::min(blocks, at_once)), dim3(threads, rows_at_once), stream,
+                       arguments);
 }
 
 }  // namespace tilepost::cuda

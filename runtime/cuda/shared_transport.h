@@ -109,4 +109,15 @@ class SharedTransport : public Transport {
   std::atomic<bool> aborted_ = false;
 };
 
+// A transport of class Kind, which is a SharedTransport made of a plan. Collective.
+template <class Kind>
+tilepost_result_t make_shared_transport(CudaComm& comm, const tilepost_plan_t& plan,
+                                        const Acquaintance& others,
+                                        std::unique_ptr<Transport>& transport) {
+  auto made = std::make_unique<Kind>(plan);
+  TILEPOST_TRY(made->create(comm, others));
+  transport = std::move(made);
+  return TILEPOST_OK;
+}
+
 }  // namespace tilepost::cuda

@@ -35,10 +35,7 @@ class CopyEngineTransport final : public SharedTransport {
 tilepost_result_t make_copy_engine_transport(CudaComm& comm, const tilepost_plan_t& plan,
                                              const Acquaintance& others,
                                              std::unique_ptr<Transport>& transport) {
-  auto made = std::make_unique<CopyEngineTransport>(plan);
-  TILEPOST_TRY(made->create(comm, others));
-  transport = std::move(made);
-  return TILEPOST_OK;
+  return make_shared_transport<CopyEngineTransport>(comm, plan, others, transport);
 }
 
 }  // namespace tilepost::cuda

@@ -39,10 +39,7 @@ class PeerTransport final : public SharedTransport {
 tilepost_result_t make_peer_transport(CudaComm& comm, const tilepost_plan_t& plan,
                                       const Acquaintance& others,
                                       std::unique_ptr<Transport>& transport) {
-  auto made = std::make_unique<PeerTransport>(plan);
-  TILEPOST_TRY(made->create(comm, others));
-  transport = std::move(made);
-  return TILEPOST_OK;
+  return make_shared_transport<PeerTransport>(comm, plan, others, transport);
 }
 
 }  // namespace tilepost::cuda

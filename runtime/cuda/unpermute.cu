@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/cuda/kernel_launch.cuh"
 #include "runtime/cuda/unpermute.h"
 
 namespace tilepost::cuda {
@@ -85,32 +86,20 @@ const Variant& widest(int n, int tile_n) {
   return *variant;
 }
 
-template <class Arguments>
-cudaError_t launch(void (*kernel)(Arguments), dim3 grid, const Arguments& arguments,
-                   cudaStream_t stream) {
-  cudaLaunchConfig_t config{};
-  config.gridDim = grid;
-  config.blockDim = dim3(kThreads);
-  config.stream = stream;
-  return cudaLaunchKernelEx(&config, kernel, arguments);
-}
-
 }  // namespace
 
 cudaError_t preload_unpermute() {
   for (const Variant& variant : kVariants)
     for (const void* function : {reinterpret_cast<const void*>(variant.slots),
-                                 reinterpret_cast<const void*>(variant.slabs)}) {
-      cudaFuncAttributes attributes;
-      if (const auto error = cudaFuncGetAttributes(&attributes, function); error != cudaSuccess)
-        return error;
-    }
+                                 reinterpret_cast<const void*>(variant.slabs)})
+      if (const auto error = preload_kernel(function); error != cudaSuccess) return error;
   return cudaSuccess;
 }
 
 cudaError_t launch_unpermute(const UnpermuteArguments& arguments, cudaStream_t stream) {
   const dim3 grid(arguments.num_tiles, kBlocksPerTile);
-  return launch(widest(arguments.n, arguments.tile_n).slots, grid, arguments, stream);
+  return launch_kernel(widest(arguments.n, arguments.tile_n).slots, grid, dim3(kThreads), stream,
+                       arguments);
 }
 
 cudaError_t launch_unpermute_slabs(const SlabArguments& arguments, cudaStream_t stream) {
@@ -119,7 +108,7 @@ cudaError_t launch_unpermute_slabs(const SlabArguments& arguments, cudaStream_t 
   const int parts = std::max(1, (arguments.most_rows + chunk - 1) / chunk);
   const dim3 grid(static_cast<unsigned>(parts),
                   std::min(arguments.end - arguments.first, kMostBlocks), arguments.sources);
-  return launch(variant.slabs, grid, arguments, stream);
+  return launch_kernel(variant.slabs, grid, dim3(kThreads), stream, arguments);
 }
 
 }  // namespace tilepost::cuda

@@ -230,4 +230,28 @@ class Checker {
   unsigned long long* mismatches_;
 };
 
+// A run of set 0 as a graph.
+class CapturedRun {
+ public:
+  CapturedRun(Checker& checker, tilepost::Op& op) : stream_(checker.stream()) {
+    CUDA_OK(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
+    TILEPOST_OK_(checker.run_set(op, 0));
+    CUDA_OK(cudaStreamEndCapture(stream_, &graph_));
+    CUDA_OK(cudaGraphInstantiate(&executable_, graph_, 0));
+  }
+  CapturedRun(const CapturedRun&) = delete;
+  CapturedRun& operator=(const CapturedRun&) = delete;
+  ~CapturedRun() {
+    CUDA_OK(cudaGraphExecDestroy(executable_));
+    CUDA_OK(cudaGraphDestroy(graph_));
+  }
+
+  void replay() { CUDA_OK(cudaGraphLaunch(executable_, stream_)); }
+
+ private:
+  cudaStream_t stream_;
+  cudaGraph_t graph_ = nullptr;
+  cudaGraphExec_t executable_ = nullptr;
+};
+
 }  // namespace gpu_test

@@ -47,24 +47,17 @@ const tilepost_program_t* find_program(const std::string& name) {
 
 // A captured run, replayed with an eager one after each.
 void replay(tilepost::Op& op, Checker& checker, int replays) {
-  cudaGraph_t graph = nullptr;
-  cudaGraphExec_t executable = nullptr;
-  CUDA_OK(cudaStreamBeginCapture(checker.stream(), cudaStreamCaptureModeThreadLocal));
-  TILEPOST_OK_(checker.run_set(op, 0));
-  CUDA_OK(cudaStreamEndCapture(checker.stream(), &graph));
-  CUDA_OK(cudaGraphInstantiate(&executable, graph, 0));
+  CapturedRun captured(checker, op);
   for (int i = 0; i < replays; ++i) {
     const auto seed = static_cast<uint32_t>(5000 + 2 * i);
     checker.fill_set(0, seed);
     checker.fill_set(1, seed + 1);
-    CUDA_OK(cudaGraphLaunch(executable, checker.stream()));
+    captured.replay();
     TILEPOST_OK_(checker.run_set(op, 1));
     checker.check_set(0, seed);
     checker.check_set(1, seed + 1);
   }
   EXPECT(checker.mismatches() == 0, "a replayed graph, or an eager run between replays");
-  CUDA_OK(cudaGraphExecDestroy(executable));
-  CUDA_OK(cudaGraphDestroy(graph));
 }
 
 void expect_error(tilepost::Op& op, Checker& checker, int rank, double deadline) {

@@ -77,17 +77,12 @@ void test_graph(Ranks& ranks, const tilepost_program_t& program, tilepost::Op& o
                 int replays) {
   Checker checker(program, op, rank, 2);
   ranks.barrier();
-  cudaGraph_t graph = nullptr;
-  cudaGraphExec_t executable = nullptr;
-  CUDA_OK(cudaStreamBeginCapture(checker.stream(), cudaStreamCaptureModeThreadLocal));
-  TILEPOST_OK_(checker.run_set(op, 0));
-  CUDA_OK(cudaStreamEndCapture(checker.stream(), &graph));
-  CUDA_OK(cudaGraphInstantiate(&executable, graph, 0));
+  CapturedRun captured(checker, op);
   for (int i = 0; i < replays; ++i) {
     const auto seed = static_cast<uint32_t>(1000000 + 2 * i);
     checker.fill_set(0, seed);
     checker.fill_set(1, seed + 1);
-    CUDA_OK(cudaGraphLaunch(executable, checker.stream()));
+    captured.replay();
     if (i % 3 == 0) TILEPOST_OK_(checker.run_set(op, 1));
     checker.check_set(0, seed);
     if (i % 3 == 0) checker.check_set(1, seed + 1);
@@ -95,8 +90,6 @@ void test_graph(Ranks& ranks, const tilepost_program_t& program, tilepost::Op& o
   EXPECT(checker.mismatches() == 0, "a replayed graph, or an eager run between replays");
   TILEPOST_OK_(op.synchronize());
   ranks.barrier();
-  CUDA_OK(cudaGraphExecDestroy(executable));
-  CUDA_OK(cudaGraphDestroy(graph));
 }
 
 void expect_refused(const tilepost::Status& status, const char* words) {
