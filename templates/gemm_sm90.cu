@@ -1,10 +1,9 @@
-// Persistent GEMM for sm_90a: C[m, n] = A[m, k] * B, fp32 accumulation, operands of 16 bits or
-// e4m3.
+// Persistent GEMM for sm_90a: C[m, n] = A[m, k] * B, summed in fp32, operands of 16 bits or e4m3.
 //
 // One CTA per SM walks the schedule: its positions are blockIdx.x, blockIdx.x + gridDim.x, … The
 // warpgroups share the work. Warpgroup 0 gives its registers away and moves data: one thread loads
-// operands with TMA, one per consumer stores finished panels with TMA. The other warpgroups, the
-// consumers, multiply. Everybody meets at mbarriers only:
+// operands with TMA, one per consumer stores finished panels with TMA; its last warp is spare. The
+// other warpgroups, the consumers, multiply. Everybody meets at mbarriers only:
 //
 //   full[stage]    the loads of a stage have landed      loader -> consumers
 //   empty[stage]   a stage has been multiplied           consumers of the whole cluster -> loader
@@ -48,6 +47,7 @@ constexpr bool kNN = tilepost::tunable("NN", 0);              // B is [k, n] row
 constexpr bool kPrecise = tilepost::tunable("PRECISE", 0);    // e4m3: sum in fp32 every stage
 constexpr bool kRouted = tilepost::tunable("ROUTED", 0);     // every row goes to a place of its own
 constexpr bool kAdd = tilepost::tunable("ADD", 0);           // C += A * B, in C's type
+constexpr int kSpare = tilepost::tunable("SPARE", 0);        // bytes of shared memory left unused
 constexpr int kEpilogue = tilepost::tunable("EPILOGUE", 0);  // a set of TILEPOST_SCALE …
 constexpr tilepost::DType kElement = tilepost::tunable("ELEMENT", tilepost::DType::bf16);
 constexpr tilepost::DType kOutput = tilepost::tunable("OUTPUT", tilepost::DType::bf16);
@@ -77,15 +77,14 @@ constexpr int kStageReaders = kPingPong ? 1 : kConsumers;  // consumers that mul
 // Panels whose buffers a cooperative consumer needs again for the same tile: not spread in time.
 constexpr int kAwaitedPanels = kPingPong ? 0 : kPanelsPerTile - kPanels;
 
-constexpr int kBytesA = kTileM * kRowBytes;
-constexpr int kBytesB = kTileN * kRowBytes;
+constexpr int kBytesA = kTileM * kRowBytes, kBytesB = kTileN * kRowBytes;
 constexpr int kPanelBytes = tilepost::panel::kBytes;
 constexpr int kPipelineBytes = kStages * (kBytesA + kBytesB);
 constexpr int kNumBarriers = 2 * kStages + 2 * kConsumers * kPanels + kConsumers;
 constexpr int kBarrierBytes = 1024;
-
 constexpr int kThreads = 128 * (1 + kConsumers);
-constexpr int kSharedBytes = kPipelineBytes + kConsumers * kPanels * kPanelBytes + kBarrierBytes;
+constexpr int kSharedBytes =
+    kPipelineBytes + kConsumers * kPanels * kPanelBytes + kSpare + kBarrierBytes;
 
 // 65536 registers for 384 threads: a warpgroup of movers and two of consumers share 504 per thread.
 // 192 sums leave a consumer no room in 232.
@@ -100,7 +99,8 @@ static_assert(kTileN == 128 || kTileN == 192 || kTileN == 256, "TILE_N is 128, 1
 static_assert(kSumsHeld <= 192, "the sums of a tile do not fit the registers");
 static_assert(!kRouted || kSumsHeld <= 128, "192 sums leave movers no registers to route rows");
 static_assert(kCluster == 1 || kCluster == 2 || kCluster == 4, "CLUSTER is 1, 2 or 4");
-static_assert(kStages >= 2 && kPanels >= 1 && kBand >= 1 && kBand % kCluster == 0);
+static_assert(kStages >= 2 && kPanels >= 1 && kSpare % 128 == 0 && kBand >= 1 &&
+              kBand % kCluster == 0);
 static_assert(kNumBarriers * 8 <= kBarrierBytes && kSharedBytes <= 232448, "shared memory");
 static_assert(!kNN || kElement != tilepost::DType::e4m3, "wgmma reads e4m3 K-major only");
 
@@ -114,6 +114,7 @@ struct Shared {
   __device__ uint32_t panel(int consumer, int buffer) const {
     return base + kPipelineBytes + (consumer * kPanels + buffer) * kPanelBytes;
   }
+  __device__ uint32_t spare() const { return base + kSharedBytes - kBarrierBytes - kSpare; }
   __device__ uint32_t full(int stage) const { return barrier(stage); }
   __device__ uint32_t empty(int stage) const { return barrier(kStages + stage); }
   __device__ uint32_t panel_full(int consumer, int buffer) const {
@@ -182,8 +183,10 @@ __device__ __forceinline__ void load_tiles(const Shared& shared, const CUtensorM
   const int rank = kCluster > 1 ? static_cast<int>(tilepost::ptx::cluster_rank()) : 0;
   tilepost::Ring<kStages> ring(1);
   tilepost::ptx::wait_for_previous_kernels();
+  tilepost::open_in_map();
   for (int position = blockIdx.x; position < tiles;) {
     const int m = tile.m, n = tile.n;
+    const CUtensorMap* in = tilepost::in_map(map_a, tile);
     tilepost::input_ready(tile, tilepost::BulkLoads{});
     position += gridDim.x;
     if (position < tiles) tile = tilepost::tile(grid, position);
@@ -193,7 +196,7 @@ __device__ __forceinline__ void load_tiles(const Shared& shared, const CUtensorM
       tilepost::ptx::wait_barrier(shared.empty(ring.index), ring.parity);
       // A mate's share of B may land before this: the barrier's count of bytes is signed.
       tilepost::ptx::arrive_expecting(full, kBytesA + kBytesB);
-      tilepost::ptx::load_box(shared.a(ring.index), map_a, full, k, m);
+      tilepost::ptx::load_box(shared.a(ring.index), in, full, k, m);
       load_b(shared.b(ring.index), map_b, full, rank, k, n);
       ring.advance();
     }
@@ -225,7 +228,7 @@ __device__ __forceinline__ void store_tiles(const Shared& shared, const CUtensor
     for (int panel = 0; panel < kPanelsPerTile; ++panel) {
       tilepost::ptx::wait_barrier(shared.panel_full(consumer, ring.index), ring.parity);
       if (!tile.is_padding()) {
-        if (panel >= kAwaitedPanels) tilepost::pace(pacer, last_tile);
+        if (panel >= kAwaitedPanels) tilepost::pace(pacer, tile, last_tile);
         tilepost::panel::store<kAdd>(
             map, shared.panel(consumer, ring.index),
             {first.x + panel % kPanelsAcross * kPanelN, first.y + panel / kPanelsAcross * kBlockM});
@@ -459,12 +462,8 @@ __global__ void __launch_bounds__(kThreads, 1)
               const __grid_constant__ tilepost_epilogue_t epilogue) {
   extern __shared__ __align__(1024) uint8_t gemm_sm90_memory[];
   const Shared shared{tilepost::ptx::shared_address(gemm_sm90_memory)};
-  const tilepost::TileGrid grid{(shape.m + kTileM - 1) / kTileM,
-                                (shape.n + kTileN - 1) / kTileN,
-                                kTileM,
-                                kTileN,
-                                kCluster,
-                                kBand};
+  const int tiles_m = (shape.m + kTileM - 1) / kTileM, tiles_n = (shape.n + kTileN - 1) / kTileN;
+  const tilepost::TileGrid grid{tiles_m, tiles_n, kTileM, kTileN, kCluster, kBand};
   const int tiles = tilepost::num_tiles(grid);
   const int stages = (shape.k + kTileK - 1) / kTileK;  // of a tile
   // The shuffle tells the compiler that the warp's number is the same in all its lanes.
@@ -487,6 +486,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   if (warp < 4) {
     tilepost::ptx::shrink_registers<kMoverRegisters>();
     if (warp == 0 && lane == 0) load_tiles(shared, &map_a, &map_b, grid, first, tiles, stages);
+    if (warp == kConsumers + 1) tilepost::spare_warp({shared.spare(), kSpare}, kOutput);
     if (warp >= 1 && warp <= kConsumers) {
       if constexpr (kRouted)
         route_tiles(shared, shape, epilogue.out, grid, tiles, warp - 1, lane);

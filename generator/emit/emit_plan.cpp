@@ -257,6 +257,8 @@ void set_kernel(Fields& fields, const Plan& plan) {
   if (kernel.launch == LaunchKind::tma) set_boxes(fields, kernel);
   fields.set("kernel.threads", llvm::Twine(kernel.threads), "per CTA");
   fields.set("kernel.shared_bytes", llvm::Twine(kernel.shared_bytes), "per CTA");
+  if (kernel.spare_bytes > 0)
+    fields.set("kernel.spare_bytes", llvm::Twine(kernel.spare_bytes), "of them a spare warp's");
   fields.set("kernel.ctas_per_sm", llvm::Twine(kernel.ctas_per_sm));
 }
 
@@ -295,7 +297,7 @@ std::string emit_plan(const Plan& plan) {
   fields.set("gemm_ctas", llvm::Twine(plan.gemm_ctas), "grid of the GEMM");
   const bool messages = plan.access == TILEPOST_ACCESS_MESSAGES;
   fields.set("comm_ctas", llvm::Twine(plan.comm_ctas),
-             messages ? "at most, for the collectives" : "SMs left for sums and waits");
+             messages ? "at most, for the collectives" : "SMs left for sums and announcements");
   fields.set("comm_lanes", llvm::Twine(plan.comm_lanes),
              messages ? "collectives that may overlap" : "groups whose transfers may overlap");
   fields.set("transport", c_name(plan.transport, plan.arch));
@@ -304,6 +306,9 @@ std::string emit_plan(const Plan& plan) {
     fields.set("sum", plan.sum == Sum::added ? "TILEPOST_SUM_ADDED" : "TILEPOST_SUM_STAGED");
     fields.set("pace", llvm::Twine(plan.pace), "cycles from one store of a tile to the next");
   }
+  if (plan.job_parts > 0)
+    fields.set("job_parts", llvm::Twine(plan.job_parts),
+               plan.job_parts > 1 ? "added up by spare warps" : "rows are moved by spare warps");
   fields.set("wait", plan.wait == Wait::stream ? "TILEPOST_WAIT_STREAM" : "TILEPOST_WAIT_POLL");
   fields.set("consumer", c_name(plan.consumer));
   fields.set("groups", "kGroups");

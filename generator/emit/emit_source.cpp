@@ -35,16 +35,18 @@ const char* truth(bool value) {
   return value ? "true" : "false";
 }
 
-// The view's last three arguments: whether every row has a place of its own, whether tiles wait for
-// their input, and whether they are stored into the memory of the rank that owns them.
+// The view's last arguments: whether every row has a place of its own, whether tiles wait for their
+// input, whether they are stored into the memory of the rank that owns them, and, if spare warps
+// have jobs, how many parts they add up.
 void emit_variant(llvm::raw_ostream& out, const Plan& plan, const WovenKernel& kernel) {
   const KernelPlan& planned = plan.kernel;
+  const std::string jobs = plan.job_parts > 0 ? ", " + std::to_string(plan.job_parts) : "";
   out << "namespace " << namespace_of(plan) << " {\n\n"
       << "// The schedule and its counters as the kernel sees them: its last argument.\n"
       << "using View = tilepost::woven::View<tilepost::Layout::" << name_of(plan.layout) << ", "
       << planned.tile_m << ", " << planned.tile_n << ", " << truth(plan.routing == Routing::rows)
       << ", " << truth(plan.division == Division::arrivals) << ", "
-      << truth(plan.access == TILEPOST_ACCESS_WRITE) << ">;\n\n"
+      << truth(plan.access == TILEPOST_ACCESS_WRITE) << jobs << ">;\n\n"
       << "// ---- The kernel: " << planned.file << ", specialised and woven\n\n"
       << kernel.body << "\n// ---- The plan\n\n";
   if (planned.launch != LaunchKind::host)

@@ -39,7 +39,7 @@ std::vector<CommChoice> choices_of(Transport transport, bool sums) {
 
 int gemm_grid(const ArchInfo& arch, int sms, int comm_ctas, bool overlap, int cluster,
               int ctas_per_sm, int64_t wanted) {
-  const int left = overlap ? sms - comm_ctas - 1 : sms;
+  const int left = overlap && comm_ctas > 0 ? sms - comm_ctas - 1 : sms;
   const int64_t ctas = int64_t{std::min(left, resident_sms(arch, sms, cluster))} * ctas_per_sm;
   return static_cast<int>(std::max<int64_t>(std::min(ctas, wanted), 0) / cluster * cluster);
 }
@@ -50,6 +50,11 @@ std::vector<CommChoice> comm_choices(Arch arch, int sms, Transport transport, bo
   std::erase_if(choices, [&](const CommChoice& choice) { return 2 * choice.ctas > sms; });
   if (choices.empty()) choices.push_back({std::max(1, sms / 4), 1});
   return choices;
+}
+
+std::vector<CommChoice> choices_beside_jobs(bool announces) {
+  if (!announces) return {{0, 1}};
+  return {{1, 3}, {1, 2}, {1, 1}};
 }
 
 }  // namespace tilepost

@@ -11,7 +11,8 @@ namespace tilepost {
 
 // The grid of the GEMM: the largest multiple of the cluster that leaves `comm_ctas` SMs to the
 // collective and one to the waiter (none of them without overlap), no larger than the `wanted`
-// CTAs that take all positions at once. 0 if not even one cluster fits.
+// CTAs that take all positions at once. Nothing is left where nothing is communicated beside it
+// (`comm_ctas` 0). 0 if not even one cluster fits.
 int gemm_grid(const ArchInfo& arch, int sms, int comm_ctas, bool overlap, int cluster,
               int ctas_per_sm, int64_t wanted);
 
@@ -28,6 +29,10 @@ struct CommChoice {
 // other's memory only sums and waits need SMs: `sums` leaves 3 to 11, so that with the waiter's
 // clusters of 2 fill what is left, and otherwise 1. Lanes there take no CTAs of their own.
 std::vector<CommChoice> comm_choices(Arch arch, int sms, Transport transport, bool sums);
+
+// The same where spare warps of the GEMM add up or move what landed: it has all SMs, but for what
+// announces rows of A, or sums that travel on.
+std::vector<CommChoice> choices_beside_jobs(bool announces);
 
 // Whether every lane needs at least one of the CTAs: those of NCCL's communicators do.
 inline bool lanes_take_ctas(Transport transport) {

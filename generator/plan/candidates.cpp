@@ -17,6 +17,11 @@ namespace {
 
 constexpr int64_t kOutputBytes = 2;  // an element of every output
 
+// SMs that are asked for are for kernels that add up.
+int job_parts(const Draft& draft, const KernelChoice& kernel, Transport transport) {
+  return draft.spec.schedule.comm_sms ? 0 : job_parts_of(kernel.config, draft.plan, transport);
+}
+
 // Kernel and SM budget, no groups and no model yet; nothing if the GEMM gets no SM.
 std::optional<Candidate> begin(const Draft& draft, const KernelChoice& kernel, Transport transport,
                                CommChoice comm) {
@@ -25,6 +30,7 @@ std::optional<Candidate> begin(const Draft& draft, const KernelChoice& kernel, T
   candidate.transport = transport;
   candidate.comm_ctas = comm.ctas;
   candidate.comm_lanes = comm.lanes;
+  candidate.job_parts = job_parts(draft, kernel, transport);
   GroupProblem& problem = candidate.problem;
   problem.map = draft.recipe(kernel, transport);
   problem.unit_bytes = unit_bytes(draft.plan, division_of(draft.plan, transport));
@@ -44,7 +50,8 @@ std::optional<Candidate> begin(const Draft& draft, const KernelChoice& kernel, T
   // Shares take turns: in what is stored as in what is copied, no link and no rank is asked by all.
   if (shares_memory(transport) && problem.map.division == TILEPOST_DIVISION_SHARES)
     problem.map.stagger = problem.at_once;
-  problem.sums_travel = draft.plan.pattern == Pattern::gemm_all_reduce;
+  problem.jobs = transport == Transport::peer && candidate.job_parts > 0;
+  problem.unhurried = draft.plan.pattern != Pattern::gemm_all_reduce && candidate.job_parts == 0;
   return candidate;
 }
 
@@ -106,14 +113,16 @@ TransferModel model_transfers(const Plan& plan, const Candidate& candidate) {
   problem.computed = static_cast<double>(candidate.waves) * problem.wave;
   problem.wave_bytes = candidate.problem.at_once * tile_bytes;
   problem.bytes = static_cast<double>(bytes_sent(plan));
+  problem.job_parts = candidate.job_parts;
   return model_shared(plan, candidate.transport, problem);
 }
 
 void model_overlap(const Draft& draft, const Candidate& candidate, tilepost_model_t& model) {
   const TransferModel transfers = model_transfers(draft.plan, candidate);
-  // The copy of the own rows comes before everything.
+  // The copy of the own rows comes before everything, unless spare warps copy them.
   const bool gathers = draft.plan.pattern == Pattern::all_gather_gemm;
-  const double own = gathers ? copy_us(own_bytes(candidate.problem)) : 0;
+  const double own =
+      gathers && candidate.job_parts == 0 ? copy_us(own_bytes(candidate.problem)) : 0;
   model.wave = nine_digits(transfers.wave);
   model.wait = nine_digits(own + transfers.announce);
   model.latency = nine_digits(transfers.group.latency);
@@ -159,10 +168,15 @@ std::vector<CommChoice> choices_with(Arch arch, Transport transport, int ctas) {
 }
 
 // What the spec leaves open of the budget for what moves the groups.
-std::vector<CommChoice> open_choices(const Draft& draft, Transport transport) {
+std::vector<CommChoice> open_choices(const Draft& draft, const KernelChoice& kernel,
+                                     Transport transport) {
   const ScheduleSpec& schedule = draft.spec.schedule;
+  const bool announces = draft.plan.pattern == Pattern::gemm_all_reduce ||
+                         draft.plan.pattern == Pattern::all_gather_gemm;
   std::vector<CommChoice> choices =
-      comm_choices(draft.plan.arch, draft.plan.sms, transport, reduces(draft.plan.pattern));
+      job_parts(draft, kernel, transport) > 0
+          ? choices_beside_jobs(announces)
+          : comm_choices(draft.plan.arch, draft.plan.sms, transport, reduces(draft.plan.pattern));
   if (schedule.comm_sms)
     choices =
         choices_with(draft.plan.arch, transport,
@@ -196,7 +210,6 @@ int64_t total_waves(const std::vector<int>& groups) {
 
 std::vector<Candidate> overlapped(const Draft& draft, Transport transport,
                                   const std::optional<std::vector<int>>& groups) {
-  const std::vector<CommChoice> choices = open_choices(draft, transport);
   const bool waits = division_of(draft.plan, transport) == Division::arrivals;
   // Rows that were not timed beside collectives serve where nothing else does, and who asks.
   const bool timed =
@@ -207,7 +220,7 @@ std::vector<Candidate> overlapped(const Draft& draft, Transport transport,
     if (!kernel.config.beside && timed) continue;
     if (waits && is_small(kernel.config)) continue;  // loads without asking whether A has come
     if (transport == Transport::peer && !serves_peers(draft, kernel)) continue;
-    for (const CommChoice& comm : choices) {
+    for (const CommChoice& comm : open_choices(draft, kernel, transport)) {
       std::optional<Candidate> candidate = begin(draft, kernel, transport, comm);
       if (!candidate) continue;
       model_both(draft, *candidate);

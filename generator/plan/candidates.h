@@ -16,6 +16,7 @@ struct Candidate {
   Transport transport = Transport::nccl;
   int comm_ctas = 0;
   int comm_lanes = 1;
+  int job_parts = 0;  // tilepost_plan_t::job_parts
   int gemm_ctas = 0;
   GroupProblem problem = {};  // map, positions at a time, model
   int64_t waves = 0;

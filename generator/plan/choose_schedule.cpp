@@ -140,6 +140,8 @@ void take(Plan& plan, const Candidate& chosen) {
   plan.transport = chosen.transport;
   plan.access = access_of(chosen.transport);
   KernelRequest request = chosen.kernel->request;
+  plan.job_parts = chosen.job_parts;
+  request.jobs = plan.job_parts > 0;
   request.added = plan.access == TILEPOST_ACCESS_WRITE && plan.sum == Sum::added;
   plan.kernel = make_kernel(chosen.kernel->config, request);
   plan.pace = pace_of(chosen.kernel->config, plan);

@@ -151,6 +151,7 @@ const char* sequence_text(Pattern pattern) {
 
 std::vector<std::string> describe_transport(const Plan& plan) {
   const bool sums = reduces(plan.pattern);
+  const std::string adder = plan.job_parts > 0 ? "a spare warp of each CTA" : "a kernel";
   std::string text;
   if (plan.access == TILEPOST_ACCESS_READ) {
     text = plan.pattern == Pattern::all_gather_gemm
@@ -163,7 +164,9 @@ std::vector<std::string> describe_transport(const Plan& plan) {
                 : "the kernels of all ranks store the rows for this rank here";
     if (sums)
       text += plan.sum == Sum::added ? ", each added to what is there as it arrives"
-                                     : ", a kernel sums them in the order of ranks";
+                                     : ", " + adder + " sums them in the order of ranks";
+    else if (plan.job_parts > 0)
+      text += ", a spare warp of each CTA moves them to the output";
   }
   if (plan.pattern != Pattern::gemm_all_reduce) return {text};
   return {text, "copy engines bring what the other ranks have summed"};

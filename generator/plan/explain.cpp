@@ -97,17 +97,20 @@ void print_kernel(llvm::raw_ostream& out, const Plan& plan) {
                kernel.ctas_per_sm == 1 ? "1 CTA" : formatv("{0} CTAs", kernel.ctas_per_sm).str()));
 }
 
+// What the SMs do that the GEMM leaves.
+const char* use_of_sms(const Plan& plan) {
+  if (plan.access == TILEPOST_ACCESS_MESSAGES) return "collective";
+  if (plan.job_parts > 0) return "announcements";
+  return reduces(plan.pattern) ? "sums" : "copies";
+}
+
 void print_budget(llvm::raw_ostream& out, const Plan& plan) {
   const int gemm = (plan.gemm_ctas + plan.kernel.ctas_per_sm - 1) / plan.kernel.ctas_per_sm;
-  const bool overlap = plan.transport != Transport::none;
-  const int waiter = overlap ? 1 : 0;
+  const bool beside = plan.comm_ctas > 0;
+  const int waiter = beside ? 1 : 0;
   const int idle = plan.sms - gemm - plan.comm_ctas - waiter;
   std::string text = formatv("{0} = {1} GEMM", plan.sms, gemm);
-  if (overlap)
-    text += formatv(" + {0} {1} + 1 waiter", plan.comm_ctas,
-                    plan.access == TILEPOST_ACCESS_MESSAGES ? "collective"
-                    : reduces(plan.pattern)                 ? "sums"
-                                                            : "copies");
+  if (beside) text += formatv(" + {0} {1} + 1 waiter", plan.comm_ctas, use_of_sms(plan));
   if (idle > 0) text += formatv(" + {0} idle", idle);
   line(out, plan.arch == Arch::host ? "workers" : "SMs", text);
 }
@@ -116,11 +119,10 @@ std::string transport_line(const Plan& plan) {
   std::string text = name_of(plan.transport);
   if (plan.access == TILEPOST_ACCESS_WRITE && reduces(plan.pattern))
     text += std::string(", parts ") + name_of(plan.sum);
-  text += shares_memory(plan.transport)
-              ? formatv(", {0} SM{1} for {2}", plan.comm_ctas, plan.comm_ctas == 1 ? "" : "s",
-                        reduces(plan.pattern) ? "sums" : "copies")
-                    .str()
-              : formatv(", CTAs at most {0}", plan.comm_ctas).str();
+  text += shares_memory(plan.transport) ? formatv(", {0} SM{1} for {2}", plan.comm_ctas,
+                                                  plan.comm_ctas == 1 ? "" : "s", use_of_sms(plan))
+                                              .str()
+                                        : formatv(", CTAs at most {0}", plan.comm_ctas).str();
   text += formatv(" in {0} lane{1}", plan.comm_lanes, plan.comm_lanes == 1 ? "" : "s");
   if (plan.access != TILEPOST_ACCESS_WRITE) text += std::string(", wait ") + name_of(plan.wait);
   if (plan.pace > 0) text += formatv(", a store every {0} cycles", plan.pace);

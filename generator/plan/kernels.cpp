@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "generator/plan/small_kernel.h"
+#include "generator/plan/stores.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/ErrorHandling.h"
 
@@ -103,6 +104,7 @@ void add_sm90_tunables(const KernelConfig& config, const KernelRequest& request,
   plan.tunables["ROUTED"] = request.routed ? "1" : "0";
   plan.tunables["PRECISE"] = is_precise(request) ? "1" : "0";
   plan.tunables["ADD"] = request.added ? "1" : "0";
+  plan.tunables["SPARE"] = std::to_string(plan.spare_bytes);
 }
 
 // Every box is as wide as the swizzle's span, 128 bytes. Cluster-mates load B in equal parts; where
@@ -248,6 +250,8 @@ KernelPlan make_kernel(const KernelConfig& config, const KernelRequest& request)
   plan.signals_per_tile = signals_per_tile(config);
   add_tunables(config, request, plan);
   if (is_sm90(config)) {
+    if (request.jobs) plan.spare_bytes = kSpareBytes;
+    plan.shared_bytes += plan.spare_bytes;
     plan.launch_cluster = request.cluster;
     add_sm90_tunables(config, request, plan);
     set_sm90_boxes(config, request, plan);

@@ -43,6 +43,7 @@ struct KernelRequest {
   int band = 1;
   bool routed = false;  // every row goes to a place of its own (Routing::rows)
   bool added = false;   // tiles are added to what is where they go (Sum::added)
+  bool jobs = false;    // a spare warp has jobs (tilepost_jobs_t)
   // gemm_sm80: elements per access, as many as the starts of rows are aligned to.
   int load_vector = 8;    // copies of A, and of B along K
   int load_vector_b = 8;  // copies of B along N (GemmLayout::nn)

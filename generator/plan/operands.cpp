@@ -16,18 +16,13 @@ int vector_of(int64_t elements, ElementType type) {
   return 1;
 }
 
-// What a thread of gemm_sm90 may hold of a tile where it, or those that move data, need registers
-// for an epilogue or for routing rows as well.
-constexpr int kMostBesideMore = 128;
+}  // namespace
 
-// Sums of a tile in a thread of gemm_sm90.
 int sums_held(const KernelConfig& config, const Plan& plan) {
   const int rows = config.pingpong ? config.tile_m : config.tile_m / 2;
   const bool precise = plan.input == ElementType::e4m3 && plan.accumulate == Accumulate::precise;
   return rows * config.tile_n / 128 * (precise ? 2 : 1);
 }
-
-}  // namespace
 
 std::string why_not_input(const Plan& plan) {
   if (plan.input != ElementType::e4m3) return "";

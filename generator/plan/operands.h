@@ -13,6 +13,13 @@ std::string why_not_input(const Plan& plan);
 // Why TMA cannot address the operands, "" if it can.
 std::string why_not_tma(const Plan& plan);
 
+// Sums of a tile in a thread of gemm_sm90.
+int sums_held(const KernelConfig& config, const Plan& plan);
+
+// What a thread of gemm_sm90 may hold of a tile where it, or those that move data, need registers
+// for an epilogue, for routing rows or for the jobs of a spare warp as well.
+constexpr int kMostBesideMore = 128;
+
 // Whether the configuration can sum the plan's inputs as asked in the registers it has.
 bool can_sum(const KernelConfig& config, const Plan& plan);
 

@@ -46,6 +46,7 @@ struct KernelPlan {
   int threads = 0;                                    // per CTA
   int ctas_per_sm = 1;
   int64_t shared_bytes = 0;  // dynamic, per CTA
+  int spare_bytes = 0;       // of it, a spare warp's
   int signals_per_tile = 1;
 };
 
@@ -78,13 +79,15 @@ struct Plan {
   Transport transport = Transport::nccl;                // never automatic
   tilepost_access_t access = TILEPOST_ACCESS_MESSAGES;  // access_of(transport)
   Sum sum = Sum::staged;                                // TILEPOST_ACCESS_WRITE; never automatic
+  int job_parts = 0;                                    // tilepost_plan_t::job_parts
   int pace = 0;                                         // tilepost_plan_t::pace
   Wait wait = Wait::poll;                               // never automatic
   Consumer consumer = Consumer::none;
   KernelPlan kernel;
 
   int sms = 0;         // of the GPU planned for
-  int gemm_ctas = 0;   // grid; gemm_ctas / ctas_per_sm + comm_ctas + 1 <= sms when overlapping
+  int gemm_ctas = 0;   // grid; when overlapping it leaves comm_ctas SMs and, if there are any, one
+                       // for waits
   int comm_ctas = 0;   // over all lanes
   int comm_lanes = 1;  // communicators that take turns at the groups; their collectives overlap
   int waves = 0;       // ceil(positions / at_once())

@@ -49,6 +49,7 @@ void write_problem(OStream& json, const Plan& plan) {
   if (shares_memory(plan.transport)) json.attribute("access", name_of(plan.access));
   if (plan.access == TILEPOST_ACCESS_WRITE) {
     json.attribute("sum", name_of(plan.sum));
+    json.attribute("job_parts", plan.job_parts);
     json.attribute("pace", plan.pace);
   }
   json.attribute("wait", name_of(plan.wait));
@@ -83,6 +84,7 @@ void write_kernel(OStream& json, const KernelPlan& kernel) {
   json.attribute("threads", kernel.threads);
   json.attribute("ctas_per_sm", kernel.ctas_per_sm);
   json.attribute("shared_bytes", kernel.shared_bytes);
+  if (kernel.spare_bytes > 0) json.attribute("spare_bytes", kernel.spare_bytes);
   json.attribute("signals_per_tile", kernel.signals_per_tile);
   json.attributeObject("tunables", [&] {
     for (const auto& [name, value] : kernel.tunables) json.attribute(name, value);

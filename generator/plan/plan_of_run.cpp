@@ -39,6 +39,7 @@ tilepost_plan_t runtime_plan(const Plan& plan) {
   runtime.comm_lanes = plan.comm_lanes;
   runtime.transport = transport_of(plan);
   runtime.access = plan.access;
+  runtime.job_parts = plan.job_parts;
   runtime.sum = plan.sum == Sum::added ? TILEPOST_SUM_ADDED : TILEPOST_SUM_STAGED;
   runtime.pace = plan.pace;
   runtime.consumer = static_cast<tilepost_consumer_t>(plan.consumer);

@@ -54,6 +54,7 @@ struct SharedProblem {
   double computed;    // the whole GEMM, us
   double wave_bytes;  // that a wave stores
   double bytes;       // of all groups
+  int job_parts;      // tilepost_plan_t::job_parts
 };
 
 struct TransferModel {

@@ -91,7 +91,8 @@ CollectiveModel model_copies(const Plan& plan, const SharedProblem& problem) {
 CollectiveModel model_stores(const Plan& plan, const SharedProblem& problem, double wave_stores) {
   const MachineProfile& profile = h200_nvlink_profile();
   CollectiveModel group;
-  group.latency = profile.stores.latency_us + wait_us(Wait::poll);
+  group.latency = profile.stores.latency_us +
+                  (problem.job_parts > 0 ? profile.jobs.latency_us : wait_us(Wait::poll));
   group.tail = profile.stores.drain * wave_stores;
   double transfers = 0;
   if (plan.pattern == Pattern::gemm_all_reduce) {
@@ -100,7 +101,11 @@ CollectiveModel model_stores(const Plan& plan, const SharedProblem& problem, dou
     const double busy = std::min(1.0, links / problem.computed);
     transfers = copy_per_byte(plan) + busy * store_per_byte(plan);
   }
-  group.per_byte = with_sums(plan, moving(plan, Transport::peer, problem), transfers);
+  if (problem.job_parts > 0) {
+    group.per_byte = std::max(1 / profile.jobs.bytes_per_us, transfers);
+  } else {
+    group.per_byte = with_sums(plan, moving(plan, Transport::peer, problem), transfers);
+  }
   hide(profile.copies, problem.comm.lanes, group);
   return group;
 }
@@ -116,14 +121,19 @@ TransferModel model_shared(const Plan& plan, Transport transport, const SharedPr
     model.group = model_copies(plan, problem);
   } else {
     const double wave_stores = problem.wave_bytes * store_per_byte(plan);
-    model.wave = std::max(problem.wave * profile.stores.beside_stores, wave_stores);
+    const double beside =
+        problem.job_parts > 0 ? profile.jobs.beside_jobs : profile.stores.beside_stores;
+    model.wave = std::max(problem.wave * beside, wave_stores);
     model.group = model_stores(plan, problem, wave_stores);
   }
-  // Where communication comes first, so does all that comes once.
-  if (plan.pattern == Pattern::all_gather_gemm)
-    model.announce = profile.copies.announce_us + profile.meet_us;
-  else
+  // Where communication comes first, so does all that comes once. The GEMM does not wait for what
+  // jobs announce.
+  if (plan.pattern != Pattern::all_gather_gemm) {
     model.group.tail += profile.meet_us;
+    return model;
+  }
+  model.announce = profile.meet_us;
+  (problem.job_parts > 0 ? model.group.latency : model.announce) += profile.copies.announce_us;
   return model;
 }
 

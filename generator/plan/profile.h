@@ -51,6 +51,13 @@ struct SumProfile {
   double unawaited;            // of the time of sums, where no rank waits for another's
 };
 
+// The same as jobs of the GEMM's spare warps.
+struct JobProfile {
+  double bytes_per_us;  // read, by all of them
+  double latency_us;    // of a group
+  double beside_jobs;   // GEMM time with them and with its stores, against alone
+};
+
 struct MachineProfile {
   const char* name;
 
@@ -91,6 +98,7 @@ struct MachineProfile {
   CopyProfile copies;
   StoreProfile stores;
   SumProfile sums;
+  JobProfile jobs;
 };
 
 // Four H200 (132 SMs, NV18), CUDA 13.0, NCCL 2.28, bf16.

@@ -1,5 +1,6 @@
 #include "generator/plan/stores.h"
 
+#include "generator/plan/operands.h"
 #include "llvm/ADT/StringRef.h"
 
 namespace tilepost {
@@ -14,6 +15,12 @@ int panels_of_tile(const KernelConfig& config) {
   return config.pingpong ? panels : panels / 2;
 }
 
+// A sum of a tile more, and gemm_sm90 leaves the warps that move data too few registers.
+bool can_spare(const KernelConfig& config, const Plan& plan) {
+  return is_sm90(config) && sums_held(config, plan) <= kMostBesideMore &&
+         shared_bytes(config) + kSpareBytes <= arch_info(plan.arch).shared_per_block;
+}
+
 }  // namespace
 
 bool stores_to_peers(const KernelConfig& config) {
@@ -22,6 +29,14 @@ bool stores_to_peers(const KernelConfig& config) {
 
 bool stages_whole_tile(const KernelConfig& config) {
   return is_sm90(config) && config.panels >= panels_of_tile(config);
+}
+
+int job_parts_of(const KernelConfig& config, const Plan& plan, Transport transport) {
+  if (plan.arch == Arch::host || !can_spare(config, plan)) return 0;
+  if (plan.pattern == Pattern::all_gather_gemm) return transport == Transport::copy_engine ? 1 : 0;
+  if (transport != Transport::peer) return 0;
+  if (!reduces(plan.pattern)) return 1;
+  return plan.sum == Sum::staged ? plan.ranks : 0;
 }
 
 int pace_of(const KernelConfig& config, const Plan& plan) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "generator/plan/kernels.h"
+#include "tilepost/jobs.h"
 
 namespace tilepost {
 
@@ -11,6 +12,15 @@ bool stores_to_peers(const KernelConfig& config);
 // Whether a whole tile waits in shared memory while the next one is computed, so that all its
 // stores may take as long as that.
 bool stages_whole_tile(const KernelConfig& config);
+
+// Shared memory that a kernel leaves to the jobs of its spare warp: buffers of 16 KiB. With more of
+// them, and smaller, sums were slower, with fewer no faster (tests/gpu/jobs.cu).
+constexpr int kSpareBytes = 16384 + kJobBarriers;
+
+// tilepost_plan_t::job_parts under such a transport: as many as there are ranks where their parts
+// of a sum lie side by side, 1 where rows have to be moved on; 0 where the kernel has no spare warp
+// that could, or not the registers and the shared memory for it.
+int job_parts_of(const KernelConfig& config, const Plan& plan, Transport transport);
 
 // tilepost_view_t::pace: the stores of a tile spread over most of the next tile's main loop. All
 // CTAs finish a tile together; the burst of their stores, issued at once, holds up what follows. 0

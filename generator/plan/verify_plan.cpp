@@ -121,8 +121,12 @@ void check_grid(const Plan& plan, Findings& findings) {
                          plan.kernel.split_k, plan.kernel.launch_cluster));
 }
 
-// NCCL's communicators have a CTA each at least; sums share theirs.
+// NCCL's communicators have a CTA each at least; sums share theirs. Where the GEMM itself moves
+// what landed, nothing runs beside it, unless sums travel on.
 int least_comm_ctas(const Plan& plan) {
+  const bool announces =
+      plan.pattern == Pattern::gemm_all_reduce || plan.access == TILEPOST_ACCESS_READ;
+  if (plan.job_parts > 0 && !announces) return 0;
   return plan.access == TILEPOST_ACCESS_MESSAGES ? plan.comm_lanes : 1;
 }
 
@@ -139,7 +143,7 @@ void check_budget(const Plan& plan, Findings& findings) {
     if (gemm_sms > plan.sms)
       findings.add(formatv("the GEMM needs {0} SMs of {1}", gemm_sms, plan.sms));
   } else if (plan.comm_lanes < 1 || plan.comm_ctas < least_comm_ctas(plan) ||
-             int64_t{gemm_sms} + plan.comm_ctas + 1 > plan.sms) {
+             int64_t{gemm_sms} + plan.comm_ctas + (plan.comm_ctas > 0 ? 1 : 0) > plan.sms) {
     findings.add(formatv("GEMM on {0} SMs, collective on {1} and the waiter on 1 do not fit on {2}",
                          gemm_sms, plan.comm_ctas, plan.sms));
   }

@@ -106,8 +106,14 @@ const char* name_of(Mark mark) {
       return "open_out_maps";
     case Mark::pace:
       return "pace";
+    case Mark::in_map:
+      return "in_map";
+    case Mark::open_in_map:
+      return "open_in_map";
     case Mark::input_ready:
       return "input_ready";
+    case Mark::spare_warp:
+      return "spare_warp";
     case Mark::tile_done:
       return "tile_done";
     case Mark::none:
@@ -126,7 +132,10 @@ Mark mark_named(llvm::StringRef name) {
       .Case("out_map", Mark::out_map)
       .Case("open_out_maps", Mark::open_out_maps)
       .Case("pace", Mark::pace)
+      .Case("in_map", Mark::in_map)
+      .Case("open_in_map", Mark::open_in_map)
       .Case("input_ready", Mark::input_ready)
+      .Case("spare_warp", Mark::spare_warp)
       .Case("tile_done", Mark::tile_done)
       .Default(Mark::none);
 }

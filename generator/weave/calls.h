@@ -22,7 +22,10 @@ enum class Mark {
   out_map,
   open_out_maps,
   pace,
+  in_map,
+  open_in_map,
   input_ready,
+  spare_warp,
   tile_done
 };
 

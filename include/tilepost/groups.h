@@ -33,7 +33,8 @@ struct GroupProblem {
   int at_once;         // positions computed at a time
   int64_t unit_bytes;  // bytes per element of the send buffer; ARRIVALS: per row of A
   tilepost_model_t model;
-  bool sums_travel = false;  // what ranks have summed is sent on: gemm_all_reduce in shared memory
+  bool jobs = false;       // spare warps add up or move what landed (tilepost_plan_t::job_parts)
+  bool unhurried = false;  // shares take turns, and what follows a group shares the free SMs
 };
 
 struct Groups {

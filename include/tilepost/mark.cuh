@@ -54,6 +54,13 @@ struct Pacer {
   unsigned last = 0;  // the SM's clock; 0: none yet
 };
 
+// Shared memory of a CTA that the kernel leaves alone: its address there (ptx::shared_address), a
+// multiple of 128, and how much.
+struct Spare {
+  unsigned address;
+  int bytes;
+};
+
 // Which loads input_ready has to let wait.
 struct BlockLoads {};  // ordinary and asynchronous copies by all threads of the block; all call
 struct BulkLoads {};   // TMA loads by the calling thread, which alone calls
@@ -115,12 +122,29 @@ TILEPOST_INLINE void open_out_maps(int /*m*/) {}
 // The thread is about to issue one of several TMA stores of a tile. Woven where they go to other
 // ranks' memory: waits until the plan's time has passed since the one before, so that tiles leave
 // evenly while the next are computed. `last_tile`: there is nothing left to compute meanwhile.
-TILEPOST_INLINE void pace(Pacer& /*pacer*/, bool /*last_tile*/) {}
+TILEPOST_INLINE void pace(Pacer& /*pacer*/, const Tile& /*tile*/, bool /*last_tile*/) {}
 
 // The tile's rows of A are read from here on. Woven where A arrives while the kernel runs: waits
 // until they have.
 TILEPOST_INLINE void input_ready(const Tile& /*tile*/, BlockLoads) {}
 TILEPOST_INLINE void input_ready(const Tile& /*tile*/, BulkLoads) {}
+
+// The tensor map, of type Map, for loads of the tile's rows of A; `map` covers A. Woven where A
+// arrives while the kernel runs: the tile's rows are this rank's own, or are among those that
+// arrive in other memory.
+template <class Map>
+TILEPOST_INLINE const Map* in_map(const Map* map, const Tile& /*tile*/) {
+  return map;
+}
+
+// The calling thread will load through in_map. Woven where maps lie in global memory: makes them
+// fit for use.
+TILEPOST_INLINE void open_in_map() {}
+
+// A warp of the CTA has nothing to do; all its lanes call, once, and no other warp. `output` is the
+// type of C, a constant. Woven where other ranks' parts of C are to be added up, or rows moved:
+// does that while the kernel runs (device/jobs.cuh).
+TILEPOST_INLINE void spare_warp(Spare /*spare*/, DType /*output*/) {}
 
 // Every store of the tile has been issued. Woven: completes them and raises the group's counter,
 // also for a padding tile; where they went to another rank's memory, the counter there, and none

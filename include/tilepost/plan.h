@@ -193,6 +193,31 @@ typedef struct tilepost_epilogue {
   void* out;             // where the kernel stores, for kernels that store without a tensor map
 } tilepost_epilogue_t;
 
+// What spare warps do beside the GEMM (mark.cuh, spare_warp): add up what lies in `parts` places,
+// in fp32 and in their order, or, with one part, move it.
+typedef struct tilepost_job {
+  int64_t from;   // of the first part: byte in tilepost_jobs_t::in
+  int64_t to;     // of the sum: byte in tilepost_jobs_t::out
+  void* also;     // a second place for the sum; null: none
+  int64_t bytes;  // of a part, a multiple of 16
+  int32_t group;  // it begins when all ranks' tiles of this group have been stored; -1: at once,
+                  // and it counts as done with group 0
+  int32_t reserved;
+} tilepost_job_t;
+
+// The jobs of one run, in the order of their groups.
+typedef struct tilepost_jobs {
+  const tilepost_job_t* list;  // [count]
+  int64_t stride;              // bytes from one part to the next
+  const void* in;              // all addresses and offsets are multiples of 16 bytes
+  void* out;
+  const uint32_t* stored;    // a counter per group, TILEPOST_COUNTER_STRIDE apart, which reaches
+  const uint32_t* expected;  // [groups] this value when its tiles have been stored
+  uint32_t* done;            // a counter per group, as far apart: chunks that are done; null: none
+  const uint32_t* abort;     // not 0: the run was given up
+  int32_t count;
+} tilepost_jobs_t;
+
 // What a woven kernel gets besides its own arguments.
 typedef struct tilepost_view {
   const tilepost_tile_t* tiles;  // [num_tiles] the schedule
@@ -206,11 +231,16 @@ typedef struct tilepost_view {
   int32_t share_tiles;  // tile rows of a share
   uint32_t ready;       // counter value at which a group's input has arrived (ARRIVALS)
   // TILEPOST_ACCESS_WRITE; tables by the rank that owns a tile's rows:
+  int32_t rank;                    // whose stores to itself are not paced
   int32_t pace;                    // clock cycles from one store of a tile to the next, 0: none
   const void* out_maps;            // CUtensorMap [ranks]: where this rank's rows of that share go
   uint32_t* const* peer_counters;  // [ranks] its counters; the tile raises its group's there
   void* const*
-      peer_out;  // [ranks] the same place as out_maps, for kernels that store with pointers
+      peer_out;          // [ranks] the same place as out_maps, for kernels that store with pointers
+  tilepost_jobs_t jobs;  // of spare warps
+  // ARRIVALS with jobs, whose kernel gets a map of the own rows of A, at their places among all:
+  const void* in_map;  // CUtensorMap: of the memory in which all rows of A arrive; null: the
+                       // kernel's own map is of that
 } tilepost_view_t;
 
 // Counters are 128 bytes apart, so that no two share a cache line.
@@ -242,6 +272,7 @@ typedef struct tilepost_kernel {
   tilepost_box_t box_a, box_b, box_c;  // TILEPOST_LAUNCH_TMA
   int32_t threads;                     // per CTA
   int32_t shared_bytes;                // dynamic shared memory per CTA
+  int32_t spare_bytes;                 // of it, what a spare warp may use (mark.cuh)
   int32_t ctas_per_sm;
 } tilepost_kernel_t;
 
@@ -282,7 +313,10 @@ typedef struct tilepost_plan {
   tilepost_transport_t transport;
   tilepost_access_t access;  // follows from transport; on the host target it stands for it
   tilepost_sum_t sum;
-  int32_t pace;  // tilepost_view_t::pace
+  int32_t job_parts;  // parts that the kernel's spare warps add up, 1: rows that they move (WRITE:
+                      // to the output; ARRIVALS: the own rows of A to where others read them);
+                      // 0: that is left to kernels of the runtime's
+  int32_t pace;       // tilepost_view_t::pace
   tilepost_wait_t wait;
   tilepost_consumer_t consumer;
   const tilepost_group_t* groups;  // [map.num_groups]

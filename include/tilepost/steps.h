@@ -40,7 +40,8 @@ enum class StepKind {
   // TILEPOST_ACCESS_READ and _WRITE. Memory that ranks share: `send`, `gathered`; `slots`, ranks
   // blocks of slot_elements(), block s for what comes from rank s, each this rank's share
   // row-major;
-  // `sums`, this rank's share row-major. Nothing pulls before its peer has announced.
+  // `sums`, this rank's share row-major. Nothing pulls before its peer has announced. With
+  // tilepost_plan_t::job_parts a sum, own_part or landed_part is a job of the kernel's.
   announce,   // what this rank has stored for the group, or its own rows, may be read
   pull_part,  // peer's send buffer -> slots: rows of this rank's share, to be added
   pull,       // peer's send buffer -> out: rows routed to this rank

@@ -17,6 +17,9 @@ class CounterAccess {
   // The groups' counters of one bank; empty if the copy did not finish in time.
   std::vector<uint32_t> read(const uint32_t* bank);
 
+  // As many words that lie side by side, a word per group; empty as above.
+  std::vector<uint32_t> read_words(const uint32_t* words);
+
   // Sets the groups' counters of one bank; does nothing after a copy that did not finish.
   void write(uint32_t* bank, const std::vector<uint32_t>& values);
 
@@ -24,7 +27,7 @@ class CounterAccess {
   static bool drain(cudaStream_t stream);
 
  private:
-  bool copy(void* to, const void* from, cudaMemcpyKind kind);
+  bool copy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind);
   size_t bytes() const;
 
   std::mutex mutex_;

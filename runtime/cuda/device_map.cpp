@@ -19,6 +19,11 @@ bool has_slots(const tilepost_plan_t& plan) {
   return plan.map.layout == TILEPOST_TILE && plan.map.division == TILEPOST_DIVISION_ROWS;
 }
 
+// Jobs of a group: a sum, or a move for each rank that has stored rows here.
+int64_t most_jobs(const tilepost_plan_t& plan) {
+  return plan.pattern == TILEPOST_GEMM_ALL_TO_ALL ? plan.ranks : 1;
+}
+
 // Bytes that no run's tables exceed: whole tiles of every share or split, and what fills up the
 // clusters of every group. No run has more groups than the plan (groups.h).
 size_t most_table_bytes(const tilepost_plan_t& plan, bool needs_rows) {
@@ -33,6 +38,8 @@ size_t most_table_bytes(const tilepost_plan_t& plan, bool needs_rows) {
   if (plan.access == TILEPOST_ACCESS_WRITE)
     bytes += aligned(groups * sizeof(uint32_t)) + aligned(plan.ranks * sizeof(CUtensorMap)) +
              2 * aligned(plan.ranks * sizeof(void*));
+  if (copies_own_rows(plan, true)) bytes += aligned(sizeof(CUtensorMap));
+  if (has_jobs(plan, true)) bytes += aligned(groups * most_jobs(plan) * sizeof(tilepost_job_t));
   return bytes;
 }
 
@@ -168,6 +175,8 @@ tilepost_result_t DeviceMaps::upload(DeviceMap& map) {
   if (needs_rows()) rows = destination_rows(run.tiles);
   PeerTables peers;
   TILEPOST_TRY(make_peer_tables(*plan_, run, *places_, peers));
+  Jobs jobs;
+  if (has_jobs(*plan_, run.overlaps)) TILEPOST_TRY(make_jobs(*plan_, run, *places_->shared, jobs));
   Packer packer(staging_.get(), map.memory.get(), table_bytes_);
   map.tiles = packer.add(run.tiles.tiles);
   map.positions = packer.add(run.tiles.positions);
@@ -177,6 +186,10 @@ tilepost_result_t DeviceMaps::upload(DeviceMap& map) {
   map.out_maps = packer.add(peers.out_maps);
   map.peer_counters = packer.add(peers.counters);
   map.peer_out = packer.add(peers.out);
+  map.in_map = packer.add(peers.in_map);
+  map.jobs = packer.add(jobs.list);
+  map.num_jobs = static_cast<int32_t>(jobs.list.size());
+  map.chunks = std::move(jobs.chunks);
   if (packer.bytes() > table_bytes_)
     return fail(TILEPOST_INTERNAL_ERROR,
                 "the tables of a run with %" PRId64 " rows have %zu bytes, more than %zu", run.rows,

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "runtime/cuda/jobs.h"
 #include "runtime/cuda/peer_tables.h"
 #include "runtime/cuda/resources.h"
 #include "runtime/cuda/tracker.h"
@@ -25,6 +26,13 @@ struct DeviceMap {
   const CUtensorMap* out_maps = nullptr;
   uint32_t* const* peer_counters = nullptr;
   void* const* peer_out = nullptr;
+  const CUtensorMap* in_map = nullptr;  // of kernels whose jobs copy rows; null otherwise
+  // Runs with jobs; null, 0 and empty otherwise.
+  const tilepost_job_t* jobs = nullptr;
+  int32_t num_jobs = 0;
+  std::vector<uint32_t> chunks;  // Jobs::chunks, on the host
+
+  uint32_t chunks_of(int group) const { return chunks.empty() ? 0 : chunks[group]; }
   size_t index = 0;   // among the operation's maps
   bool kept = false;  // graphs hold its tables, or the caller does
   bool warm = false;  // its steps have been run once

@@ -22,6 +22,7 @@
 #include "runtime/cuda/run_state.h"
 #include "runtime/cuda/tensor_maps.h"
 #include "runtime/cuda/watchdog.h"
+#include "tilepost/dtype.h"
 
 namespace tilepost::cuda {
 
@@ -49,9 +50,9 @@ class CudaOp final : public tilepost_op {
     Bank bank;
     const DeviceMap* map;
     const RunFacts* facts;
-    cudaStream_t user;      // has the GEMM
-    cudaStream_t comm;      // lane 0: waits and collectives; the same when nothing overlaps
-    cudaEvent_t begin;      // eager runs: for the tracker
+    cudaStream_t user;  // has the GEMM
+    cudaStream_t comm;  // lane 0: waits and collectives; the same when nothing is beside the GEMM
+    cudaEvent_t begin;  // eager runs: for the tracker
     cudaEvent_t fork, end;  // where the lanes begin, and the run ends
     const tilepost_run_operands_t* operands;
     tilepost_epilogue_t epilogue;
@@ -100,7 +101,9 @@ class CudaOp final : public tilepost_op {
   tilepost_result_t begin_sharing(Run& run);
   tilepost_result_t finish(const Run& run);
   tilepost_result_t find_arguments(Run& run);
+  tilepost_result_t find_tensor_maps(const Run& run, GemmArguments& arguments);
   void find_view(const Run& run, tilepost_view_t& view);
+  void find_jobs(const Run& run, tilepost_jobs_t& jobs);
   tilepost_result_t launch(const Run& run);
   Buffers buffers_of(const tilepost_run_operands_t& operands, bool overlaps) const;
   void* received_of(const tilepost_run_operands_t& operands, bool overlaps) const;
@@ -111,9 +114,11 @@ class CudaOp final : public tilepost_op {
   tilepost_result_t communicate(const Run& run);
   tilepost_result_t communicate_group(const Run& run, int group);
   tilepost_result_t hand_out_gathered(const Run& run);
+  tilepost_result_t copy_gathered(const Run& run, int64_t first_row, int64_t end_row);
   tilepost_result_t fork_lanes(const Run& run);
   tilepost_result_t join_lanes(const Run& run);
   tilepost_result_t join(const Run& run);
+  tilepost_result_t end_apart(const Run& run);
   // The run as lane `lane` sees it: its own stream and landing memory.
   Run on_lane(const Run& run, int lane) const;
   tilepost_result_t wait_for_group(const Run& run, int group);
@@ -139,9 +144,16 @@ class CudaOp final : public tilepost_op {
   // Whether the other ranks are told that a run has ended when its output is there already: the
   // caller's stream need not wait for that. All that is captured has to come back to it.
   bool ends_apart(const Run& run) const { return run.bank == kEager && !arrives(run); }
+  // Whether the GEMM's spare warps carry out steps of a run, and whether nothing follows them. Then
+  // the run ends where the GEMM does, and needs no other stream.
+  bool jobs(const Run& run) const { return has_jobs(*plan_, run.overlaps()); }
+  bool completes(const Run& run) const { return completes_out(*plan_, run.overlaps()); }
   // Whether the GEMM starts while its input is still arriving.
   bool arrives(const Run& run) const { return gathers() && run.overlaps(); }
+  // Whether the GEMM reads this rank's own rows where the caller has them.
+  bool reads_own_rows(const Run& run) const { return copies_own_rows(*plan_, run.overlaps()); }
   bool gathers() const { return plan_->pattern == TILEPOST_ALL_GATHER_GEMM; }
+  int64_t row_bytes_of_a() const { return plan_->k * element_bytes(plan_->input); }
   bool reads() const { return plan_->access == TILEPOST_ACCESS_READ; }
   bool writes() const { return plan_->access == TILEPOST_ACCESS_WRITE; }
   // The memory of runs that overlap which other ranks touch; null where none do.
@@ -184,6 +196,7 @@ class CudaOp final : public tilepost_op {
   std::vector<Stream> more_lanes_;  // the streams of lane 1 on
   std::vector<Event> lane_ends_;    // [bank * num_lanes() + lane]
   Event fork_;
+  Event gemm_end_;                      // of a GEMM with jobs that other streams follow
   Event captured_fork_, captured_end_;  // events that were captured cannot be queried any more
   RunState state_;
   Watchdog watchdog_;

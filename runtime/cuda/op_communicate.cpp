@@ -19,7 +19,8 @@ uint64_t nanoseconds(double seconds) {
 
 // Groups take turns at the lanes. Within a lane they follow each other; the lanes overlap.
 tilepost_result_t CudaOp::communicate(const Run& run) {
-  for (int g = 0; g < run.plan().num_groups(); ++g)
+  const int groups = completes(run) ? 0 : run.plan().num_groups();
+  for (int g = 0; g < groups; ++g)
     TILEPOST_TRY(communicate_group(on_lane(run, lane_of(run, g)), g));
   if (run.overlaps()) TILEPOST_TRY(join_lanes(run));
   if (run.begun) TILEPOST_TRY(state_.transports.overlapping->rejoin(run.comm));
@@ -31,10 +32,12 @@ tilepost_result_t CudaOp::communicate_group(const Run& run, int group) {
   Transport& transport = state_.transports.of(run.overlaps());
   if (run.overlaps() && !gathers() && !transport.waits_for_tiles())
     TILEPOST_TRY(wait_for_group(run, group));
-  // The own rows, group 0, were there before the run began: start().
-  if (!arrives(run) || group > 0)
+  // The own rows, group 0, were there before the GEMM: start(). Unless its jobs copy them.
+  if (!arrives(run) || jobs(run) || group > 0)
     TILEPOST_TRY(transport.communicate(
-        run.buffers, {run.plan().steps[group], group, lane_of(run, group)}, run.comm));
+        run.buffers,
+        {run.plan().steps[group], group, lane_of(run, group), run.map->chunks_of(group)},
+        run.comm));
   if (arrives(run)) TILEPOST_TRY(post_arrival(run, group));
   return unpermutes() ? unpermute(run, group) : TILEPOST_OK;
 }
@@ -49,12 +52,25 @@ CudaOp::Run CudaOp::on_lane(const Run& run, int lane) const {
   return mine;
 }
 
-// The rows were gathered in memory that ranks share, or in a window, and the caller wants them.
+// The rows were gathered in memory that ranks share, or in a window, and the caller wants them. Its
+// own rows stay as they are if they lie in their place: the GEMM may still be reading them.
 tilepost_result_t CudaOp::hand_out_gathered(const Run& run) {
   void* to = run.operands->gathered;
   if (!arrives(run) || to == nullptr || to == run.buffers.gathered) return TILEPOST_OK;
-  const int64_t bytes = run.plan().map().m * plan_->k * element_bytes(plan_->input);
-  TILEPOST_CUDA(cudaMemcpyAsync(to, run.buffers.gathered, static_cast<size_t>(bytes),
+  const tilepost_map_t& map = run.plan().map();
+  const int64_t first = first_row_of_rank(map, state_.rank);
+  if (run.buffers.a != static_cast<char*>(to) + first * row_bytes_of_a())
+    return copy_gathered(run, 0, map.m);
+  TILEPOST_TRY(copy_gathered(run, 0, first));
+  return copy_gathered(run, first + rows_of_rank(map, state_.rank), map.m);
+}
+
+tilepost_result_t CudaOp::copy_gathered(const Run& run, int64_t first_row, int64_t end_row) {
+  if (first_row >= end_row) return TILEPOST_OK;
+  const int64_t from = first_row * row_bytes_of_a();
+  const auto bytes = static_cast<size_t>(end_row * row_bytes_of_a() - from);
+  TILEPOST_CUDA(cudaMemcpyAsync(static_cast<char*>(run.operands->gathered) + from,
+                                static_cast<const char*>(run.buffers.gathered) + from, bytes,
                                 cudaMemcpyDeviceToDevice, run.comm));
   return TILEPOST_OK;
 }
@@ -75,9 +91,15 @@ tilepost_result_t CudaOp::join_lanes(const Run& run) {
   return TILEPOST_OK;
 }
 
-// The run ends with what ends last: its last collective, or the GEMM whose input that brings.
+// The run ends with what ends last: its last collective, or the GEMM whose input that brings. A
+// rank's jobs have to have read what landed before it says that it has ended; those that copy rows
+// have been waited for.
 tilepost_result_t CudaOp::join(const Run& run) {
   cudaStream_t last = run.comm;
+  if (jobs(run) && !arrives(run) && run.comm != run.user) {
+    TILEPOST_CUDA(cudaEventRecord(gemm_end_.get(), run.user));
+    TILEPOST_CUDA(cudaStreamWaitEvent(run.comm, gemm_end_.get(), 0));
+  }
   if (run.begun && !ends_apart(run)) TILEPOST_TRY(state_.transports.overlapping->end(run.comm));
   if (arrives(run)) {
     const Event& end = lane_ends_[run.bank * num_lanes()];
@@ -88,7 +110,13 @@ tilepost_result_t CudaOp::join(const Run& run) {
   if (run.bank == kCaptured) TILEPOST_CUDA(launch_replay_end(state_.record(), last));
   TILEPOST_CUDA(cudaEventRecord(run.end, last));
   if (last != run.user) TILEPOST_CUDA(cudaStreamWaitEvent(run.user, run.end, 0));
-  return run.begun && ends_apart(run) ? state_.transports.overlapping->end(run.comm) : TILEPOST_OK;
+  return run.begun && ends_apart(run) ? end_apart(run) : TILEPOST_OK;
+}
+
+tilepost_result_t CudaOp::end_apart(const Run& run) {
+  cudaStream_t stream = comm_stream_.get();
+  if (run.comm != stream) TILEPOST_CUDA(cudaStreamWaitEvent(stream, run.end, 0));
+  return state_.transports.overlapping->end(stream);
 }
 
 tilepost_result_t CudaOp::wait_for_group(const Run& run, int group) {

@@ -47,6 +47,7 @@ tilepost_result_t CudaOp::allocate(const CudaComm& comm) {
   state_.comm_aborted = comm.aborted();
   state_.stream_waits = plan_->wait == TILEPOST_WAIT_STREAM && !gathers();
   state_.gathers = gathers();
+  state_.jobs = has_jobs(*plan_, true) && writes();
   state_.collective = collective_name(plan_->pattern);
   state_.most_groups = plan_->map.num_groups;
   state_.ledger.create(plan_->map.num_groups, plan_->map.division == TILEPOST_DIVISION_ARRIVALS);
@@ -102,6 +103,7 @@ tilepost_result_t CudaOp::make_streams() {
   lane_ends_.resize(static_cast<size_t>(kBanks) * num_lanes());
   for (Event& end : lane_ends_) TILEPOST_TRY(make_event(end));
   TILEPOST_TRY(make_event(fork_));
+  TILEPOST_TRY(make_event(gemm_end_));
   TILEPOST_TRY(make_event(captured_fork_));
   TILEPOST_TRY(make_event(captured_end_));
   return state_.tracker.create();

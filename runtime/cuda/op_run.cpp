@@ -7,15 +7,20 @@
 //   comm stream:                  wait(begin)  { wait for group, collective, … }*   end
 // Where the GEMM waits for its input it goes out first too; nothing that it waits for comes behind
 // anything that waits for it. Its own rows it never waits for: they are copied, with all of the GPU
-// to do it, before it starts.
-//   user stream:  [counters = 0]  begin  copy own rows  fork  GEMM            wait(lane end)  end
-//   comm stream:                         wait(fork)  { collective, post group }*    lane end
+// to do it, before it starts; or it reads them where the caller has them, while its spare warps
+// copy them (jobs, which wait for nothing), and the first group's announcement waits for that.
+//   user stream:  [counters = 0]  begin  (copy own rows)  fork  GEMM            wait(lane end)  end
+//   comm stream:                         wait(fork)  { collective, post group }*      lane end
 // Where ranks share memory, a run begins when all ranks have ended the one before, and says when it
 // has ended: first on the user's stream, before anything is stored, and last on the communication
-// stream (shared_words.h). The lanes then fork behind the beginning.
-#include <thread>
-
+// stream (shared_words.h). The lanes then fork behind the beginning. It has not ended before its
+// GEMM where that has spare warps which read what other ranks have stored (jobs). Where these
+// complete the output, there is nothing beside the GEMM:
+//   user stream:  begin  GEMM with jobs  end
+//   comm stream:                         wait(end)  say so
+#include <algorithm>
 #include <limits>
+#include <thread>
 
 #include "runtime/cuda/op.h"
 #include "runtime/cuda/shared_memory.h"
@@ -45,7 +50,7 @@ tilepost_result_t CudaOp::run(const tilepost_run_operands_t& operands, CUstream_
   Run run{};
   run.map = map;
   run.user = stream;
-  run.comm = run.overlaps() ? comm_stream_.get() : stream;
+  run.comm = run.overlaps() && !completes(run) ? comm_stream_.get() : stream;
   run.operands = &operands;
   run.buffers = buffers_of(operands, run.overlaps());
   run.epilogue = epilogue.for_kernel();
@@ -102,7 +107,8 @@ tilepost_result_t CudaOp::run_eager(Run& run, DeviceMap& map) {
   run.facts = &state_.ledger.next(run.plan());
   run.end = state_.tracker.end_event();
   run.begin = state_.tracker.begin_event();
-  run.fork = arrives(run) || shares(run.overlaps()) ? fork_.get() : run.begin;
+  const bool forks_later = arrives(run) || (shares(run.overlaps()) && !completes(run));
+  run.fork = forks_later ? fork_.get() : run.begin;
   TILEPOST_CUDA(cudaEventRecord(run.begin, run.user));
   if (const tilepost_result_t result = warm_up_map(run, map); result != TILEPOST_OK)
     return give_up(run, result);
@@ -137,8 +143,6 @@ tilepost_result_t CudaOp::run_captured(Run& run) {
   const size_t words = static_cast<size_t>(run.facts->groups) * TILEPOST_COUNTER_STRIDE;
   TILEPOST_CUDA(cudaMemsetAsync(state_.bank(kCaptured), 0, words * sizeof(uint32_t), run.user));
   TILEPOST_TRY(start(run));
-  TILEPOST_CUDA(
-      launch_replay_begin(state_.record(), static_cast<uint32_t>(run.map->index), run.comm));
   TILEPOST_TRY(finish(run));
   state_.captured = true;
   watchdog_.wake();
@@ -169,17 +173,21 @@ tilepost_result_t CudaOp::follow_last_run(cudaStream_t stream) {
 tilepost_result_t CudaOp::start(Run& run) {
   TILEPOST_TRY(find_arguments(run));
   if (shares(run.overlaps())) TILEPOST_TRY(begin_sharing(run));
-  if (arrives(run))
+  if (arrives(run) && !jobs(run))
     TILEPOST_TRY(state_.transports.of(true).communicate(
         run.buffers, {run.plan().steps[0], 0, lane_of(run, 0)}, run.user));
   if (run.fork != run.begin) TILEPOST_CUDA(cudaEventRecord(run.fork, run.user));
-  if (run.overlaps()) TILEPOST_TRY(fork_lanes(run));
+  if (run.comm != run.user) TILEPOST_TRY(fork_lanes(run));
+  // Before a GEMM that may wait for other ranks.
+  if (run.bank == kCaptured)
+    TILEPOST_CUDA(
+        launch_replay_begin(state_.record(), static_cast<uint32_t>(run.map->index), run.comm));
   return gathers() && !run.overlaps() ? TILEPOST_OK : launch(run);
 }
 
 tilepost_result_t CudaOp::begin_sharing(Run& run) {
-  const int groups = run.map->targets != nullptr ? run.plan().num_groups() : 0;
-  TILEPOST_TRY(state_.transports.overlapping->begin(run.map->targets, groups, run.user));
+  TILEPOST_TRY(
+      state_.transports.overlapping->begin(run.map->targets, run.plan().num_groups(), run.user));
   run.begun = true;
   return TILEPOST_OK;
 }
@@ -202,10 +210,28 @@ tilepost_result_t CudaOp::find_arguments(Run& run) {
   arguments.c = run.buffers.send;
   arguments.epilogue = run.epilogue;
   find_view(run, arguments.view);
-  if (plan_->kernel.launch != TILEPOST_LAUNCH_TMA) return TILEPOST_OK;
+  return plan_->kernel.launch == TILEPOST_LAUNCH_TMA ? find_tensor_maps(run, arguments)
+                                                     : TILEPOST_OK;
+}
+
+// The own rows, where the GEMM reads them from the caller's memory, have their places among all
+// rows: a tile's coordinates are the same in either map of A. The rows in front of them are nowhere
+// and never asked for, because a tile that reads through this map begins with an own row. What it
+// has behind them is filled with zeros (CUDA driver API, cuTensorMapEncodeTiled), and lies behind
+// all rows: other ranks' rows come through the other map.
+tilepost_result_t CudaOp::find_tensor_maps(const Run& run, GemmArguments& arguments) {
+  const RunMap& plan = run.plan();
   const int64_t c_rows = plan.tiles.send_elements / plan.shape.ldc;
-  return tensor_maps_.find({arguments.a, arguments.b, arguments.c, plan.rows, c_rows},
-                           arguments.maps);
+  int64_t a_rows = plan.rows;
+  if (reads_own_rows(run)) {
+    const int64_t first = first_row_of_rank(plan.map(), state_.rank);
+    const auto own = reinterpret_cast<uintptr_t>(run.buffers.a);
+    arguments.a = reinterpret_cast<const void*>(own - static_cast<uintptr_t>(first) *
+                                                          static_cast<uintptr_t>(row_bytes_of_a()));
+    // A map has at least a row; no tile is of a rank without rows.
+    a_rows = std::max<int64_t>(1, first + rows_of_rank(plan.map(), state_.rank));
+  }
+  return tensor_maps_.find({arguments.a, arguments.b, arguments.c, a_rows, c_rows}, arguments.maps);
 }
 
 void CudaOp::find_view(const Run& run, tilepost_view_t& view) {
@@ -222,13 +248,24 @@ void CudaOp::find_view(const Run& run, tilepost_view_t& view) {
     view.share_tiles = share_tiles(map);
   }
   view.ready = run.facts->ready;
+  view.in_map = run.map->in_map;
+  if (jobs(run)) find_jobs(run, view.jobs);
   if (!writes()) return;
   // In sequence all tiles have one owner, who is this rank.
   if (!run.overlaps()) view.share_rows = std::numeric_limits<int32_t>::max();
+  view.rank = state_.rank;
   if (run.overlaps()) view.pace = plan_->pace;
   view.out_maps = run.map->out_maps;
   view.peer_counters = run.map->peer_counters;
   view.peer_out = run.map->peer_out;
+}
+
+void CudaOp::find_jobs(const Run& run, tilepost_jobs_t& jobs) {
+  jobs = state_.transports.overlapping->jobs();
+  jobs.list = run.map->jobs;
+  jobs.count = run.map->num_jobs;
+  jobs.out = gathers() ? run.buffers.gathered : run.buffers.out;
+  if (gathers()) jobs.in = run.buffers.a;
 }
 
 tilepost_result_t CudaOp::launch(const Run& run) {

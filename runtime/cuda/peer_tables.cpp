@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/cuda/jobs.h"
 #include "runtime/cuda/shared_words.h"
 #include "runtime/cuda/tensor_maps.h"
 #include "tilepost/dtype.h"
@@ -37,6 +38,11 @@ OwnedRows rows_at(const tilepost_plan_t& plan, const RunMap& run, const SharedMe
 
 tilepost_result_t make_peer_tables(const tilepost_plan_t& plan, const RunMap& run,
                                    const PeerPlaces& places, PeerTables& tables) {
+  if (copies_own_rows(plan, true)) {
+    tables.in_map.resize(1);
+    void* gathered = places.shared->own(places.shared->layout().gathered);
+    return encode_input(*places.driver, plan, gathered, run.rows, tables.in_map.front());
+  }
   if (plan.access != TILEPOST_ACCESS_WRITE) return TILEPOST_OK;
   for (int owner = 0; owner < plan.ranks; ++owner) {
     const OwnedRows rows =

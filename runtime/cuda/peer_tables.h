@@ -1,5 +1,6 @@
-// What a kernel that stores into other ranks' memory is told: where the rows of each rank's share
-// go, and whose counters it raises (tilepost_view_t). Made on the host for one run's map.
+// What a kernel is told of memory that ranks share (tilepost_view_t): where the rows of each rank's
+// share go and whose counters it raises, if it stores there, or where the others' rows arrive. Made
+// on the host for one run's map.
 #pragma once
 
 #include <vector>
@@ -18,11 +19,13 @@ struct PeerPlaces {
 };
 
 // By owner; TILEPOST_ACCESS_WRITE only, empty otherwise. A run in sequence has one owner for all
-// rows, and every entry is that.
+// rows, and every entry is that. `in_map`: one entry where the kernel's jobs copy rows of A, in
+// runs in sequence too, for the kernel makes the map fit for use whether or not any tile needs it.
 struct PeerTables {
   std::vector<CUtensorMap> out_maps;
   std::vector<uint32_t*> counters;
   std::vector<void*> out;
+  std::vector<CUtensorMap> in_map;
 };
 
 tilepost_result_t make_peer_tables(const tilepost_plan_t& plan, const RunMap& run,

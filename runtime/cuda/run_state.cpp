@@ -69,6 +69,7 @@ std::string RunState::explain_late(const InFlight& run) {
     facts.passed =
         groups_passed(load(record()->progress[run.bank]), issued.progress, issued.groups);
   facts.open = find_open_wait(record()->shared);
+  if (issued.overlaps && jobs) find_missing_tiles(facts);
   if (facts.open || facts.stored_by_all) return explain_timeout(facts);
   facts.targets = issued.targets;
   facts.arrived = access.read(bank(run.bank));
@@ -76,6 +77,14 @@ std::string RunState::explain_late(const InFlight& run) {
   for (size_t g = 0; g < facts.arrived.size(); ++g)
     facts.arrived[g] = signals_of_run(facts.arrived[g], issued.before[g], issued.targets[g]);
   return explain_timeout(facts);
+}
+
+// Jobs wait inside the GEMM. Who waits for their sums waits for the tiles that they lack, if any.
+void RunState::find_missing_tiles(TimeoutFacts& facts) {
+  facts.jobs = true;
+  if (facts.open && facts.open->what != Awaited::added) return;
+  if (const std::optional<OpenWait> tiles = transports.overlapping->find_missing_tiles())
+    facts.open = tiles;
 }
 
 // Text for a waiter on the device that has given up by its own clock; empty when none has. The run

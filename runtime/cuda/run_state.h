@@ -26,6 +26,7 @@ class RunState {
   double deadline_seconds = 0;  // 0 = none
   bool stream_waits = false;    // streams wait for counters: cuStreamWaitValue32
   bool gathers = false;         // the collective comes before the GEMM
+  bool jobs = false;            // of runs that overlap: the GEMM's own warps wait for tiles
   const char* collective = "";
   int most_groups = 0;    // of any run
   DeviceMemory counters;  // [bank][group * TILEPOST_COUNTER_STRIDE]
@@ -72,6 +73,7 @@ class RunState {
   void find_replay(std::optional<InFlight>& started);
   bool is_late(const InFlight& run) const;
   std::string explain_late(const InFlight& run);
+  void find_missing_tiles(TimeoutFacts& facts);
   std::string explain_given_up(const std::optional<InFlight>& started);
   TimeoutFacts facts_of(Bank which, uint64_t number) const;
 

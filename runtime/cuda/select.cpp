@@ -1,9 +1,12 @@
 #include "runtime/cuda/select.h"
 
 #include "runtime/cuda/check.h"
+#include "runtime/cuda/jobs.h"
 #include "runtime/cuda/shared_words.h"
 #include "runtime/cuda/unpermute.h"
 #include "runtime/map/run_map.h"
+#include "tilepost/dtype.h"
+#include "tilepost/jobs.h"
 
 namespace tilepost::cuda {
 namespace {
@@ -82,8 +85,26 @@ bool sharing_is_sane(const tilepost_plan_t& plan) {
          (plan.pattern != TILEPOST_GEMM_ALL_TO_ALL || plan.routing == TILEPOST_ROUTING_EVEN);
 }
 
+// Parts lie side by side, in slots, and bulk copies move rows of them, or of A: multiples of 16
+// bytes (PTX ISA, cp.async.bulk). A kernel that reads its own rows of A elsewhere has two tensor
+// maps of A.
+bool jobs_are_sane(const tilepost_plan_t& plan) {
+  if (plan.job_parts == 0) return true;
+  const bool gathers = plan.pattern == TILEPOST_ALL_GATHER_GEMM;
+  const bool moves = gathers || plan.pattern == TILEPOST_GEMM_ALL_TO_ALL;
+  const int64_t row =
+      gathers ? plan.k * element_bytes(plan.input) : plan.map.n * element_bytes(plan.output);
+  return plan.access == (gathers ? TILEPOST_ACCESS_READ : TILEPOST_ACCESS_WRITE) &&
+         plan.sum == TILEPOST_SUM_STAGED && plan.kernel.launch == TILEPOST_LAUNCH_TMA &&
+         plan.job_parts == (moves ? 1 : plan.ranks) &&
+         plan.kernel.spare_bytes <= plan.kernel.shared_bytes &&
+         job_chunk_bytes(plan.kernel.spare_bytes, plan.job_parts) >= kJobUnit &&
+         row % kJobUnit == 0;
+}
+
 tilepost_result_t check_shape(const tilepost_program_t& program, const tilepost_plan_t& plan) {
-  if (is_complete(plan) && ranks_are_sane(plan) && consumer_is_sane(plan) && sharing_is_sane(plan))
+  if (is_complete(plan) && ranks_are_sane(plan) && consumer_is_sane(plan) &&
+      sharing_is_sane(plan) && jobs_are_sane(plan))
     return TILEPOST_OK;
   return fail(TILEPOST_INVALID_ARGUMENT,
               "program '%s': its plan for %s is incomplete; regenerate it", program.name,
@@ -119,8 +140,9 @@ tilepost_result_t check_plan(const tilepost_program_t& program, const tilepost_p
                 "program '%s' was generated for %d ranks, the communicator has %d", program.name,
                 plan.ranks, world);
   const bool overlaps = plan.transport != TILEPOST_TRANSPORT_NONE;
+  const bool beside = overlaps && !completes_out(plan, true);
   const int gemm_sms = (plan.gemm_ctas + plan.kernel.ctas_per_sm - 1) / plan.kernel.ctas_per_sm;
-  const int needed = gemm_sms + (overlaps ? plan.comm_ctas + 1 : 0);
+  const int needed = gemm_sms + (beside ? plan.comm_ctas + 1 : 0);
   if (needed > device.sms)
     return fail(TILEPOST_UNSUPPORTED,
                 "program '%s' needs %d SMs (%d for the GEMM, %d for communication and the waiter), "

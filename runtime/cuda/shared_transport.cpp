@@ -1,8 +1,8 @@
 #include "runtime/cuda/shared_transport.h"
 
-#include <algorithm>
 #include <limits>
 
+#include "runtime/cuda/jobs.h"
 #include "runtime/cuda/stream_wait.h"
 #include "tilepost/dtype.h"
 
@@ -54,62 +54,7 @@ tilepost_result_t follow(cudaStream_t stream, const Event& event, const Stream& 
 
 }  // namespace
 
-// ---- Making
-
-tilepost_result_t SharedTransport::create(CudaComm& comm, const Acquaintance& others) {
-  messages_ = &others.messages;
-  TILEPOST_TRY(memory_.create(others.messages, comm.rank(), comm.world(), comm.device(),
-                              shared_layout(plan_, most_sizes(plan_)), others.deadline_seconds));
-  TILEPOST_TRY(make_words());
-  TILEPOST_TRY(make_lanes());
-  TILEPOST_CUDA(preload_shared_kernels());
-  TILEPOST_CUDA(preload_sum(plan_.output));
-  return TILEPOST_OK;
-}
-
-tilepost_result_t SharedTransport::make_words() {
-  const size_t bytes = (1 + static_cast<size_t>(plan_.map.num_groups)) * sizeof(uint32_t);
-  TILEPOST_TRY(make_device_memory(numbers_, bytes));
-  Stream stream;
-  TILEPOST_TRY(make_stream(stream, true));
-  TILEPOST_CUDA(cudaMemsetAsync(numbers_.get(), 0, bytes, stream.get()));
-  TILEPOST_CUDA(cudaStreamSynchronize(stream.get()));
-  words_.rank = memory_.rank();
-  words_.ranks = memory_.ranks();
-  for (int rank = 0; rank < words_.ranks; ++rank)
-    words_.words[rank] = static_cast<uint32_t*>(memory_.of(rank, memory_.layout().words));
-  words_.run = static_cast<uint32_t*>(numbers_.get());
-  words_.expected = words_.run + 1;
-  return TILEPOST_OK;
-}
-
-tilepost_result_t SharedTransport::make_lanes() {
-  lanes_.resize(gathers() ? 1 : std::max(1, plan_.comm_lanes));
-  for (Lane& lane : lanes_) {
-    TILEPOST_TRY(make_stream(lane.stream, true));
-    TILEPOST_TRY(make_stream(lane.adding, false));
-    for (Event* event : {&lane.begun, &lane.fork, &lane.ready, &lane.summed, &lane.done})
-      TILEPOST_TRY(make_event(*event));
-    if (!pulls()) continue;
-    lane.peers.resize(words_.ranks);
-    for (Peer& peer : lane.peers) {
-      TILEPOST_TRY(make_stream(peer.stream, true));
-      TILEPOST_TRY(make_event(peer.pulled));
-    }
-  }
-  return TILEPOST_OK;
-}
-
-// What kernels have stored at its owner's is pulled by nobody, but an AllReduce's sums are.
-bool SharedTransport::pulls() const {
-  return plan_.access == TILEPOST_ACCESS_READ || plan_.pattern == TILEPOST_GEMM_ALL_REDUCE;
-}
-
-void SharedTransport::report_to(Record* record, double deadline_seconds) {
-  deadline_seconds_ = deadline_seconds;
-  words_.record = record;
-  words_.deadline_ns = static_cast<uint64_t>(deadline_seconds * 1e9);
-}
+// ---- Warming up
 
 tilepost_result_t SharedTransport::warm_up(cudaStream_t stream) {
   TILEPOST_TRY(begin(nullptr, 0, stream));
@@ -125,7 +70,7 @@ tilepost_result_t SharedTransport::warm_up_lane(int index, cudaStream_t stream) 
   const uint64_t others = (~uint64_t{0} >> (64 - words_.ranks)) & ~bit(words_.rank);
   const int64_t from = memory_.layout().bytes - 2 * kWarmUpBytes;
   void* to = memory_.own(from + kWarmUpBytes);
-  TILEPOST_TRY(wait_for_tiles(0, stream));
+  TILEPOST_TRY(wait_for_tiles(run, stream));
   TILEPOST_TRY(copy(to, memory_.own(from), kWarmUpBytes, stream));
   if (!pulls()) return TILEPOST_OK;
   TILEPOST_TRY(announce(Flag::block, run, others, stream));
@@ -150,7 +95,7 @@ tilepost_result_t SharedTransport::rejoin(cudaStream_t stream) {
   for (Lane& lane : lanes_) {
     if (!lane.used) continue;
     TILEPOST_TRY(follow(stream, lane.done, lane.stream));
-    TILEPOST_TRY(follow(stream, lane.summed, lane.adding));
+    if (adds()) TILEPOST_TRY(follow(stream, lane.summed, lane.adding));
     TILEPOST_TRY(join(lane, stream));
   }
   return TILEPOST_OK;
@@ -167,7 +112,7 @@ tilepost_result_t SharedTransport::end(cudaStream_t stream) {
 tilepost_result_t SharedTransport::communicate(const Buffers& buffers, const GroupRun& run,
                                                cudaStream_t stream) {
   if (aborted_) return fail(TILEPOST_ABORTED, "the communicator was aborted; make a new one");
-  TILEPOST_TRY(wait_for_tiles(run.group, stream));
+  TILEPOST_TRY(wait_for_tiles(run, stream));
   Lane& lane = lanes_[run.lane];
   if (!gathers()) TILEPOST_TRY(enter(lane, stream));
   cudaStream_t own = gathers() ? stream : lane.stream.get();
@@ -180,6 +125,7 @@ tilepost_result_t SharedTransport::enter(Lane& lane, cudaStream_t stream) {
   TILEPOST_TRY(follow(lane.stream.get(), lane.begun, stream));
   if (lane.used) return TILEPOST_OK;
   lane.used = true;
+  if (!adds()) return TILEPOST_OK;
   return follow(lane.adding.get(), lane.ready, lane.stream.get());
 }
 
@@ -187,6 +133,7 @@ tilepost_result_t SharedTransport::take(const Buffers& buffers, const GroupRun& 
                                         cudaStream_t stream) {
   const Step& step = run.steps[index];
   Lane& lane = lanes_[run.lane];
+  if (!adds() && is_job(step.kind)) return TILEPOST_OK;
   switch (step.kind) {
     case StepKind::own_rows:
       return copy(at(buffers.gathered, step.to * element_bytes(plan_.input)),
@@ -194,7 +141,7 @@ tilepost_result_t SharedTransport::take(const Buffers& buffers, const GroupRun& 
     case StepKind::announce:
       return announce(Flag::block, run, pulled_from(run.steps.subspan(index + 1)), stream);
     case StepKind::announce_sums:
-      TILEPOST_TRY(follow(stream, lane.summed, lane.adding));
+      if (adds()) TILEPOST_TRY(follow(stream, lane.summed, lane.adding));
       return announce(Flag::sums, run, pulled_from(run.steps.subspan(index + 1)), stream);
     case StepKind::pull_rows:
       TILEPOST_TRY(await_rows(run, pulled_from(run.steps.subspan(index)), stream));

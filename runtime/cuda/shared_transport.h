@@ -9,14 +9,20 @@
 //   lane's stream:         └ announce, wait for the others   (announce sums, wait)
 //   peer p's:                                         └ copies from p
 //   adding:                                                        └ sum
-// One stream per peer keeps all links busy. Sums have the lowest priority: their many blocks fill
-// whatever SMs are free, and must not keep the small kernels out. Streams fork and join by events
-// only, so that a run may be captured. Nothing is made after create().
+// Where the kernel's jobs add up what it has stored (tilepost_jobs_t), a wait for them stands in
+// the place of `tiles`, and nothing is adding; jobs that copy rows are waited for before these are
+// announced. One stream per peer keeps all links busy. Sums have the lowest priority: their many
+// blocks fill whatever SMs are free, and must not keep the small kernels out. Streams fork and join
+// by events only, so that a run may be captured. Nothing is made after create().
+//
+// shared_create.cpp makes it, shared_jobs.cpp says what jobs need, shared_transport.cpp has the
+// rest.
 #pragma once
 
 #include <atomic>
 #include <vector>
 
+#include "runtime/cuda/counter_access.h"
 #include "runtime/cuda/shared_memory.h"
 #include "runtime/cuda/shared_words.h"
 #include "runtime/cuda/sum.h"
@@ -39,6 +45,8 @@ class SharedTransport : public Transport {
   tilepost_result_t check_async() override { return TILEPOST_OK; }
   void abort() override { aborted_ = true; }
 
+  tilepost_jobs_t jobs() const override;
+  std::optional<OpenWait> find_missing_tiles() override;
   const SharedMemory* shared() const override { return &memory_; }
   void report_to(Record* record, double deadline_seconds) override;
   tilepost_result_t warm_up(cudaStream_t stream) override;
@@ -47,8 +55,8 @@ class SharedTransport : public Transport {
  protected:
   explicit SharedTransport(const tilepost_plan_t& plan) : plan_(plan) {}
 
-  // Waits, where this transport does, until the tiles of a group are there.
-  virtual tilepost_result_t wait_for_tiles(int group, cudaStream_t stream) = 0;
+  // Waits, where this transport does, until the tiles of a group are there, or its jobs are done.
+  virtual tilepost_result_t wait_for_tiles(const GroupRun& run, cudaStream_t stream) = 0;
   // Fills in the parts of a sum, in the order of ranks, and what is cleared behind.
   virtual void find_parts(const Buffers& buffers, const Step& step,
                           SumArguments& arguments) const = 0;
@@ -79,6 +87,7 @@ class SharedTransport : public Transport {
   };
 
   tilepost_result_t make_words();
+  tilepost_result_t make_numbers();
   tilepost_result_t make_lanes();
   tilepost_result_t enter(Lane& lane, cudaStream_t stream);
   tilepost_result_t take(const Buffers& buffers, const GroupRun& run, size_t at,
@@ -92,9 +101,11 @@ class SharedTransport : public Transport {
   tilepost_result_t add_up(const Buffers& buffers, const Step& step, Lane& lane);
   tilepost_result_t warm_up_lane(int index, cudaStream_t stream);
   bool has_ended() const;
+  const uint32_t* tile_counters() const;
   const void* pulled_at(const Step& step) const;
   void* pulled_to(const Buffers& buffers, const Step& step) const;
   bool pulls() const;
+  bool adds() const;
   bool gathers() const { return plan_.pattern == TILEPOST_ALL_GATHER_GEMM; }
   int64_t bytes_of(const Step& step) const;
 
@@ -102,9 +113,10 @@ class SharedTransport : public Transport {
   Transport* messages_ = nullptr;
   double deadline_seconds_ = 0;
   SharedMemory memory_;
-  DeviceMemory numbers_;  // SharedWords::run and expected
+  DeviceMemory numbers_;  // SharedWords::run, done and expected
   SharedWords words_{};
-  std::vector<Lane> lanes_;
+  CounterAccess access_;             // where jobs wait: to counters and what they have to reach
+  std::vector<Lane> lanes_;          // none where the kernel's jobs are all there is to do
   cudaStream_t ended_on_ = nullptr;  // where the last run says that it has ended
   std::atomic<bool> aborted_ = false;
 };

@@ -9,7 +9,13 @@ namespace {
 Awaited kind_of(int row) {
   if (row < kMostLanes) return Awaited::block;
   if (row < kFlags * kMostLanes) return Awaited::sums;
-  return row == kFlags * kMostLanes ? Awaited::ended : Awaited::stored;
+  if (row == kFlags * kMostLanes) return Awaited::ended;
+  return row == kFlags * kMostLanes + 1 ? Awaited::stored : Awaited::added;
+}
+
+// Of these a place is for a group, of the others for a rank.
+bool is_of_group(Awaited what) {
+  return what == Awaited::stored || what == Awaited::added;
 }
 
 int group_of(Awaited what, const SharedWait& wait) {
@@ -30,13 +36,13 @@ std::optional<OpenWait> find_open_wait(const SharedWait* waits) {
     if (state == kNoWait) continue;
     const Awaited what = kind_of(i / kMostPeers);
     OpenWait wait{what, state == kGaveUp, group_of(what, waits[i]), {}, 0};
-    if (what == Awaited::stored)
+    if (is_of_group(what))
       wait.missing = waits[i].wanted - waits[i].seen;
     else
       wait.ranks = {i % kMostPeers};
     if (!first || comes_before(wait, *first))
       first = wait;
-    else if (what != Awaited::stored && what == first->what && !comes_before(*first, wait))
+    else if (!is_of_group(what) && what == first->what && !comes_before(*first, wait))
       first->ranks.push_back(i % kMostPeers);
   }
   return first;

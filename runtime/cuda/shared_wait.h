@@ -27,8 +27,9 @@ struct SharedWait {
 };
 enum WaitState : uint32_t { kNoWait = 0, kWaiting = 1, kGaveUp = 2 };
 
-// Places, by what is waited for and from whom. Groups whose tiles are awaited share kMostPeers
-// places: few are awaited at a time, and those are close together.
+// Places, by what is waited for and from whom. Groups whose tiles are awaited, or what jobs of
+// this rank's own kernel make of them, share kMostPeers places: few are awaited at a time, and
+// those are close together.
 __host__ __device__ constexpr int flag_wait(Flag flag, int lane, int source) {
   return (static_cast<int>(flag) * kMostLanes + lane) * kMostPeers + source;
 }
@@ -38,16 +39,20 @@ __host__ __device__ constexpr int ended_wait(int source) {
 __host__ __device__ constexpr int stored_wait(int group) {
   return (kFlags * kMostLanes + 1) * kMostPeers + group % kMostPeers;
 }
-constexpr int kSharedWaits = (kFlags * kMostLanes + 2) * kMostPeers;
+__host__ __device__ constexpr int added_wait(int group) {
+  return (kFlags * kMostLanes + 2) * kMostPeers + group % kMostPeers;
+}
+constexpr int kSharedWaits = (kFlags * kMostLanes + 3) * kMostPeers;
 
 // A wait that is not over, for the host.
-enum class Awaited { block, sums, ended, stored };
+enum class Awaited { block, sums, ended, stored, added };
 struct OpenWait {
   Awaited what;
   bool gave_up;
   int group;               // not for `ended`
-  std::vector<int> ranks;  // that did not come; empty for `stored`, which does not tell them apart
-  uint32_t missing;        // `stored`: signals
+  std::vector<int> ranks;  // that did not come; empty for `stored`, which does not tell them apart,
+                           // and for `added`, which is this rank's own
+  uint32_t missing;        // `stored`: signals; `added`: chunks of jobs
 };
 
 // The first of the waits [kSharedWaits] that are not over: one that gave up, if any did, and of

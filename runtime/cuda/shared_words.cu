@@ -37,10 +37,17 @@ __device__ void stay_for_host(const Record* record) {
     ptx::sleep_ns(kStayPollNanoseconds);
 }
 
+__device__ __forceinline__ bool is_given_up(const SharedWords& words) {
+  return *static_cast<const volatile uint32_t*>(words.given_up) != 0;
+}
+
 // Waits until one of this rank's words has reached `target`, and acquires what was released with
-// it. False if that was given up. `place` tells the host.
+// it. False if that was given up: then nothing may be announced, or the others would take what is
+// not there and end their run with it. `place` tells the host; of what it tells the first counts,
+// so later waits are given up at once.
 __device__ bool wait_for(const SharedWords& words, const uint32_t* word, uint32_t target,
                          SharedWait* place, int group) {
+  if (is_given_up(words)) return false;
   bool told = false;
   const auto tell = [&](WaitState state) {
     place->group = static_cast<uint32_t>(group);
@@ -56,7 +63,10 @@ __device__ bool wait_for(const SharedWords& words, const uint32_t* word, uint32_
     tell(kGaveUp);
     stay_for_host(words.record);
   }
-  if (end != PollEnd::reached) return false;
+  if (end != PollEnd::reached) {
+    *static_cast<volatile uint32_t*>(words.given_up) = 1;
+    return false;
+  }
   ptx::load_acquire_sys(word);
   if (told) publish(&place->state, kNoWait);
   return true;
@@ -64,6 +74,11 @@ __device__ bool wait_for(const SharedWords& words, const uint32_t* word, uint32_
 
 // This rank's own last run too: it says so on another stream. The barrier orders the waits before
 // the counting (PTX ISA, barrier), and that all threads have read the old number before it changes.
+// All of the last run's chunks were counted before its end, which comes behind the kernel whose
+// jobs they are, or behind a wait that saw the last of them; and whoever waited for them did so
+// before. That end's release has been acquired (PTX ISA 8.9.5); this run's jobs and waits come
+// behind this kernel in their streams (CUDA C++ Programming Guide, Streams). So the counts of what
+// is done are nobody else's meanwhile.
 __global__ void __launch_bounds__(kThreads)
     begin_kernel(const __grid_constant__ SharedWords words, const uint32_t* targets, int groups) {
   const int rank = threadIdx.x;
@@ -75,8 +90,10 @@ __global__ void __launch_bounds__(kThreads)
   if (rank == 0) *words.run = run + 1;
   if (rank < words.ranks)
     ptx::store_release_sys(words.words[rank] + begun_word(words.rank, words.ranks), run + 1);
-  if (targets == nullptr) return;
-  for (int g = threadIdx.x; g < groups; g += kThreads) words.expected[g] += targets[g];
+  for (int g = threadIdx.x; g < groups; g += kThreads) {
+    if (targets != nullptr) words.expected[g] += targets[g];
+    if (words.done != nullptr) words.done[g * TILEPOST_COUNTER_STRIDE] = 0;
+  }
 }
 
 struct Announcement {
@@ -94,7 +111,8 @@ __global__ void __launch_bounds__(kThreads)
   const auto flag_of = [&](int source) {
     return flag_word(what.flag, what.lane, source, words.ranks);
   };
-  if (what.announces) ptx::store_release_sys(words.words[rank] + flag_of(words.rank), value);
+  if (what.announces && !is_given_up(words))
+    ptx::store_release_sys(words.words[rank] + flag_of(words.rank), value);
   if ((what.sources >> rank & 1) != 0)
     wait_for(words, own_words(words) + flag_of(rank), value,
              words.record->shared + flag_wait(what.flag, what.lane, rank), what.group);
@@ -109,13 +127,25 @@ __global__ void stored_kernel(const __grid_constant__ SharedWords words, int gro
     publish(&words.record->stored, static_cast<uint32_t>(group) + 1);
 }
 
+// The count is raised with red.release.sys by the spare warps of this rank's kernel, each after its
+// chunks' stores are complete (cp.async.bulk.wait_group): reading the sum observes all of the chain
+// (PTX ISA 8.9.2, Observation Order). Jobs begin when their tiles are stored, or have none.
+__global__ void added_kernel(const __grid_constant__ SharedWords words, int group,
+                             uint32_t chunks) {
+  if (wait_for(words, words.done + group * TILEPOST_COUNTER_STRIDE, chunks,
+               words.record->shared + added_wait(group), group))
+    publish(&words.record->stored, static_cast<uint32_t>(group) + 1);
+}
+
 // All of this rank's reading and copying precedes in the stream. The barrier puts the flags before
 // the releases (PTX ISA, barrier; 8.9.5): no rank announces anything of the next run before it has
 // acquired them, so nothing newer is overwritten. Volatile stores are relaxed ones of system scope
-// (PTX ISA, st).
+// (PTX ISA, st). A run that was given up never ends: its kernel may still store into the other
+// ranks' memory, for nothing waits for it any more.
 __global__ void __launch_bounds__(kThreads) end_kernel(const __grid_constant__ SharedWords words) {
   const int rank = threadIdx.x;
   const uint32_t run = *words.run;
+  if (is_given_up(words) || ptx::load_relaxed_sys(&words.record->abort) != 0) return;
   volatile uint32_t* flags = own_words(words);
   for (int i = threadIdx.x; i < kFlags * kMostLanes * words.ranks; i += kThreads)
     flags[i * TILEPOST_COUNTER_STRIDE] = last_flag_value(run);
@@ -135,7 +165,8 @@ cudaError_t launch_announcement(const SharedWords& words, const Announcement& wh
 cudaError_t preload_shared_kernels() {
   for (const void* kernel :
        {reinterpret_cast<const void*>(begin_kernel), reinterpret_cast<const void*>(announce_kernel),
-        reinterpret_cast<const void*>(stored_kernel), reinterpret_cast<const void*>(end_kernel)})
+        reinterpret_cast<const void*>(stored_kernel), reinterpret_cast<const void*>(added_kernel),
+        reinterpret_cast<const void*>(end_kernel)})
     if (const auto error = preload_beside_gemm(kernel); error != cudaSuccess) return error;
   return cudaSuccess;
 }
@@ -162,6 +193,11 @@ cudaError_t launch_announce_and_wait(const SharedWords& words, Flag flag, int la
 
 cudaError_t launch_wait_stored(const SharedWords& words, int group, cudaStream_t stream) {
   return launch_kernel(stored_kernel, 1, 1, stream, words, group);
+}
+
+cudaError_t launch_wait_added(const SharedWords& words, int group, uint32_t chunks,
+                              cudaStream_t stream) {
+  return launch_kernel(added_kernel, 1, 1, stream, words, group, chunks);
 }
 
 cudaError_t launch_shared_end(const SharedWords& words, cudaStream_t stream) {

@@ -60,9 +60,12 @@ constexpr int64_t shared_words_bytes(int groups, int ranks) {
 struct SharedWords {
   uint32_t* words[kMostPeers];  // by rank: its words, as this rank addresses them
   int rank, ranks;
-  uint32_t* run;  // this rank's: runs begun
+  uint32_t* run;       // this rank's: runs begun
+  uint32_t* given_up;  // this rank's: not 0 since a wait has ended without what it was for
   uint32_t*
-      expected;  // this rank's, by group: what its counter reads when the run's tiles are done
+      expected;    // this rank's, by group: what its counter reads when the run's tiles are done
+  uint32_t* done;  // this rank's, by group, TILEPOST_COUNTER_STRIDE apart: chunks that the run's
+                   // jobs have done; null where nobody waits for them
   uint64_t deadline_ns;  // of every wait; 0 = none
   Record* record;
 };
@@ -71,7 +74,8 @@ struct SharedWords {
 cudaError_t preload_shared_kernels();
 
 // Waits until every rank, this one too, has ended the run before, then counts this one: run += 1
-// and, for each of `groups`, expected += targets[group] (device memory; null: none).
+// and, for each of `groups`, expected += targets[group] and done = 0. `targets`: device memory;
+// null: the run has none.
 cudaError_t launch_shared_begin(const SharedWords& words, const uint32_t* targets, int groups,
                                 cudaStream_t stream);
 
@@ -91,6 +95,12 @@ cudaError_t launch_announce_and_wait(const SharedWords& words, Flag flag, int la
 // Waits until the tiles of all ranks that this rank owns in `group` have been stored here; the
 // record's `stored` then says so.
 cudaError_t launch_wait_stored(const SharedWords& words, int group, cudaStream_t stream);
+
+// Waits until this rank's jobs of `group`, which have `chunks` chunks, are done; what follows in
+// the stream sees what they have made. The record's `stored` then says that the group's tiles are
+// stored.
+cudaError_t launch_wait_added(const SharedWords& words, int group, uint32_t chunks,
+                              cudaStream_t stream);
 
 // Tells every rank that this one has ended the run: that it has done all it does with the others'
 // memory, and needs nothing more of its own. Not of a run that was given up: what is left of it in

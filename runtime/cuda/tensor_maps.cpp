@@ -86,17 +86,24 @@ tilepost_result_t TensorMapCache::find(const TensorOperands& operands, const Ten
 tilepost_result_t TensorMapCache::encode(Entry& entry) const {
   const tilepost_kernel_t& kernel = plan_->kernel;
   const TensorOperands& of = entry.operands;
-  const auto m = static_cast<uint64_t>(of.m), n = static_cast<uint64_t>(plan_->map.n);
-  const auto k = static_cast<uint64_t>(plan_->k);
+  const auto n = static_cast<uint64_t>(plan_->map.n), k = static_cast<uint64_t>(plan_->k);
   const bool nn = plan_->operands == TILEPOST_NN;
   const uint64_t c_columns = plan_->map.layout == TILEPOST_PANEL ? n : plan_->map.tile_n;
-  const auto c_rows = static_cast<uint64_t>(of.c_rows);
-  const Matrix a{"a", of.a, k, m, kernel.box_a, plan_->input};
+  const auto a_rows = static_cast<uint64_t>(of.a_rows), c_rows = static_cast<uint64_t>(of.c_rows);
+  const Matrix a{"a", of.a, k, a_rows, kernel.box_a, plan_->input};
   const Matrix b{"b", of.b, nn ? n : k, nn ? k : n, kernel.box_b, plan_->input};
   const Matrix c{"out", of.c, c_columns, c_rows, kernel.box_c, plan_->output};
   TILEPOST_TRY(encode_matrix(*driver_, a, entry.maps.a));
   TILEPOST_TRY(encode_matrix(*driver_, b, entry.maps.b));
   return encode_matrix(*driver_, c, entry.maps.c);
+}
+
+tilepost_result_t encode_input(const Driver& driver, const tilepost_plan_t& plan, void* base,
+                               int64_t rows, CUtensorMap& map) {
+  const Matrix in{
+      "gathered",        base,      static_cast<uint64_t>(plan.k), static_cast<uint64_t>(rows),
+      plan.kernel.box_a, plan.input};
+  return encode_matrix(driver, in, map);
 }
 
 tilepost_result_t encode_output(const Driver& driver, const tilepost_plan_t& plan, void* base,

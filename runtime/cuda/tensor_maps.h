@@ -1,7 +1,7 @@
 // The tensor maps a TMA kernel gets, made on the host and kept for the pointers seen last.
 //
-// A is {k, m} (columns, rows), B {k, n} or, as TILEPOST_NN, {n, k}, C {n, rows of the send buffer}
-// or, in the tile layout, {tile_n, rows of the column of slots}; m is the run's. Boxes, swizzle and
+// A is {k, rows of a} (columns, rows), B {k, n} or, as TILEPOST_NN, {n, k}, C {n, rows of the send
+// buffer} or, in the tile layout, {tile_n, rows of the column of slots}. Boxes, swizzle and
 // promotion are the kernel's, out of the plan (CUDA driver API, cuTensorMapEncodeTiled).
 #pragma once
 
@@ -21,8 +21,8 @@ struct TensorOperands {
   const void* a = nullptr;
   const void* b = nullptr;
   void* c = nullptr;
-  int64_t m = 0;       // rows of a
-  int64_t c_rows = 0;  // rows of c
+  int64_t a_rows = 0;
+  int64_t c_rows = 0;
   bool operator==(const TensorOperands&) const = default;
 };
 
@@ -48,6 +48,10 @@ class TensorMapCache {
   std::array<Entry, kEntries> entries_{};
   int next_ = 0;
 };
+
+// The map of `rows` rows of k elements at `base`, moved by the kernel's box of A.
+tilepost_result_t encode_input(const Driver& driver, const tilepost_plan_t& plan, void* base,
+                               int64_t rows, CUtensorMap& map);
 
 // The map of `rows` rows of n elements at `base`, moved by the kernel's box of C.
 tilepost_result_t encode_output(const Driver& driver, const tilepost_plan_t& plan, void* base,

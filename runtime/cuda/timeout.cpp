@@ -53,6 +53,18 @@ std::string names_of(const std::vector<int>& ranks) {
   return text;
 }
 
+// Jobs copy the rank's own rows, or add up tiles, which were stored: elsewhere these are missing.
+std::string not_done(const TimeoutFacts& facts, const std::string& within,
+                     const std::string& chunks) {
+  if (facts.gathers)
+    return "this rank's rows were not copied" + within + chunks +
+           " chunks are missing; the GEMM, whose warps copy them, has stopped or is still waiting "
+           "to run";
+  return "not added up" + within + chunks +
+         " chunks are missing; its tiles were stored, but the GEMM, whose warps add them, has "
+         "stopped";
+}
+
 std::string what_is_awaited(const TimeoutFacts& facts, const OpenWait& wait) {
   const std::string within = " within " + in_seconds(facts.seconds) + ": ";
   const std::string stopped = "it has stopped, or did not arrive";
@@ -66,6 +78,8 @@ std::string what_is_awaited(const TimeoutFacts& facts, const OpenWait& wait) {
     case Awaited::ended:
       return names_of(wait.ranks) + " did not end the run before" + within +
              "it has stopped, or is still busy with it";
+    case Awaited::added:
+      return group + ": " + not_done(facts, within, std::to_string(wait.missing));
     case Awaited::stored:
       break;
   }
@@ -76,6 +90,8 @@ std::string what_is_awaited(const TimeoutFacts& facts, const OpenWait& wait) {
 // Groups are waited for in order, and none is at the moment.
 std::string not_stored_yet(const TimeoutFacts& facts, const std::string& late) {
   const auto passed = static_cast<size_t>(facts.passed);
+  if (facts.jobs && facts.passed < facts.groups)
+    return "all groups" + late + "no rank's tiles are missing, but the GEMM has not ended";
   if (facts.passed < facts.groups)
     return group_name(facts, passed) + late + "the communication stream has not come to it";
   return group_name(facts, passed - 1) + late + missing_rank(facts);

@@ -24,6 +24,7 @@ struct TimeoutFacts {
   std::vector<uint32_t> arrived;  // signals of this run per group; empty when they cannot be read
   bool stored_by_all = false;     // ranks store into each other's memory: `passed` counts groups
                                   // whose tiles are there, targets and arrived are not looked at
+  bool jobs = false;              // the GEMM itself waits for them, to add them up or to move them
   std::optional<OpenWait> open;   // a wait for another rank that is not over: the reason, if any
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "runtime/cuda/comm.h"
@@ -31,15 +32,16 @@ struct GroupRun {
   std::span<const Step> steps;
   int group = 0;
   int lane = 0;
+  uint32_t chunks = 0;  // of the group's jobs (tilepost_jobs_t)
 };
 
 class Transport {
  public:
   virtual ~Transport() = default;
 
-  // Before the GEMM of a run that overlaps, and after everything that belongs to it. `targets`:
-  // device memory, by group, what tiles stored by all ranks add to this rank's counters
-  // (TILEPOST_ACCESS_WRITE); null elsewhere. May be captured, as what follows.
+  // Before the GEMM of a run that overlaps, which has `groups`, and after everything that belongs
+  // to it. `targets`: device memory, by group, what tiles stored by all ranks add to this rank's
+  // counters (TILEPOST_ACCESS_WRITE); null elsewhere. May be captured, as what follows.
   virtual tilepost_result_t begin(const uint32_t* /*targets*/, int /*groups*/,
                                   cudaStream_t /*stream*/) {
     return TILEPOST_OK;
@@ -49,9 +51,17 @@ class Transport {
   // What comes on `stream` from here on follows all that communicate() has enqueued in this run.
   virtual tilepost_result_t rejoin(cudaStream_t /*stream*/) { return TILEPOST_OK; }
 
-  // Whether communicate() itself waits for the tiles of a group, which all ranks store
-  // (TILEPOST_ACCESS_WRITE).
+  // Whether communicate() itself, or a job of the kernel, waits for the tiles of a group, which all
+  // ranks store (TILEPOST_ACCESS_WRITE).
   virtual bool waits_for_tiles() const { return false; }
+
+  // What the jobs of all runs have in common: where they read, unless the run says so, what they
+  // wait for and count.
+  virtual tilepost_jobs_t jobs() const { return {}; }
+
+  // Where jobs wait for tiles, which tell nobody: the first group of the run under way whose tiles
+  // are not all stored here. Nothing where they are, or where that cannot be found out.
+  virtual std::optional<OpenWait> find_missing_tiles() { return {}; }
 
   // The memory that ranks share; null where they exchange messages.
   virtual const SharedMemory* shared() const { return nullptr; }

@@ -12,8 +12,10 @@ class CopyEngineTransport final : public SharedTransport {
   explicit CopyEngineTransport(const tilepost_plan_t& plan) : SharedTransport(plan) {}
 
  private:
-  // Tiles are this rank's own, whose counters the operation waits for.
-  tilepost_result_t wait_for_tiles(int /*group*/, cudaStream_t /*stream*/) override {
+  // Tiles are this rank's own, whose counters the operation waits for. What jobs copy are its rows
+  // of A, all of them group 0; a rank without rows has none.
+  tilepost_result_t wait_for_tiles(const GroupRun& run, cudaStream_t stream) override {
+    if (run.chunks > 0) TILEPOST_CUDA(launch_wait_added(words(), run.group, run.chunks, stream));
     return TILEPOST_OK;
   }
 

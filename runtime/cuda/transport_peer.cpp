@@ -1,6 +1,8 @@
 // Transport 'peer': the kernels store their tiles where they belong, in the memory of the rank that
 // owns the rows, and raise that rank's counters. What is left to do when a group is complete is
-// local: adding the parts up, or moving rows to out. An AllReduce's sums are pulled.
+// local: adding the parts up, or moving rows to out. Jobs of the kernel do that, or kernels of the
+// runtime's. An AllReduce's sums are pulled.
+#include "runtime/cuda/jobs.h"
 #include "runtime/cuda/shared_transport.h"
 #include "tilepost/dtype.h"
 
@@ -14,8 +16,9 @@ class PeerTransport final : public SharedTransport {
   bool waits_for_tiles() const override { return true; }
 
  private:
-  tilepost_result_t wait_for_tiles(int group, cudaStream_t stream) override {
-    TILEPOST_CUDA(launch_wait_stored(words(), group, stream));
+  tilepost_result_t wait_for_tiles(const GroupRun& run, cudaStream_t stream) override {
+    TILEPOST_CUDA(has_jobs(plan(), true) ? launch_wait_added(words(), run.group, run.chunks, stream)
+                                         : launch_wait_stored(words(), run.group, stream));
     return TILEPOST_OK;
   }
 

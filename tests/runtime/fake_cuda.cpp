@@ -2,6 +2,7 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -94,6 +95,27 @@ void post_to_owners(const tilepost_view_t& view) {
   for (const auto& [counter, count] : signals) *counter += count * world().gemm_posts_percent / 100;
 }
 
+// Jobs without data: the kernel does not end before the tiles of all their groups have come, or it
+// is told to stop; then more chunks are done than anyone waits for.
+void do_jobs(const tilepost_jobs_t& jobs, Stream& stream) {
+  std::set<int> groups;
+  for (int i = 0; i < jobs.count; ++i) groups.insert(std::max(0, jobs.list[i].group));
+  const auto stored = [jobs, groups] {
+    for (const int group : groups)
+      if (static_cast<int32_t>(jobs.stored[group * TILEPOST_COUNTER_STRIDE] -
+                               jobs.expected[group]) < 0)
+        return false;
+    return true;
+  };
+  if (!stored() && !stream.hang.holds())
+    stream.hang = {true, [jobs, stored] {
+                     return __atomic_load_n(jobs.abort, __ATOMIC_ACQUIRE) != 0 || stored();
+                   }};
+  constexpr uint32_t kMost = 1u << 30;
+  for (const int group : groups)
+    if (jobs.done != nullptr && stored()) jobs.done[group * TILEPOST_COUNTER_STRIDE] = kMost;
+}
+
 // The view is a GEMM's last argument; both kinds have six.
 void post_tiles(void** arguments, Stream& stream) {
   const auto& view = *static_cast<const tilepost_view_t*>(arguments[5]);
@@ -102,8 +124,14 @@ void post_tiles(void** arguments, Stream& stream) {
   w.shape = *static_cast<const tilepost_shape_t*>(arguments[3]);
   w.epilogue = *static_cast<const tilepost_epilogue_t*>(arguments[4]);
   w.a = *static_cast<const void**>(arguments[0]);
-  if (w.gemm_waits) return wait_for_arrivals(view, stream);
-  if (view.peer_counters != nullptr) return post_to_owners(view);
+  if (w.gemm_waits) {
+    if (!w.gemm_stops) do_jobs(view.jobs, stream);
+    return wait_for_arrivals(view, stream);
+  }
+  if (view.peer_counters != nullptr) {
+    post_to_owners(view);
+    return do_jobs(view.jobs, stream);
+  }
   std::map<int, uint32_t> signals;
   for (int i = 0; i < view.num_tiles; ++i) signals[view.tiles[i].group] += w.signals_per_tile;
   for (const auto& [group, count] : signals)
@@ -432,7 +460,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void*, v
   World& w = world();
   if (w.on_gemm) w.on_gemm();
   if (w.kernel) {
-    w.kernel(arguments);
+    if (const Hang hang = w.kernel(arguments); hang.stuck) stream_of(config->stream).hang = hang;
     return checked("gemm " + name_of(config->stream));
   }
   const std::lock_guard lock(w.mutex);

@@ -66,6 +66,7 @@ ncclResult_t ncclCommInitRank(ncclComm_t* comm, int, ncclUniqueId, int) {
 }
 ncclResult_t ncclCommSplit(ncclComm_t, int, int, ncclComm_t* child, ncclConfig_t* config) {
   if (checked("ncclCommSplit")) return ncclInternalError;
+  const std::lock_guard lock(world().mutex);
   world().max_ctas = config->maxCTAs;
   world().cluster_size = config->cgaClusterSize;
   *child = make_comm();

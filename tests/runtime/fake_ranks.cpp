@@ -26,19 +26,25 @@ void stay(const SharedWords& words) {
     std::this_thread::sleep_for(kPoll);
 }
 
+bool give_up(const SharedWords& words) {
+  store(*words.given_up, 1);
+  return false;
+}
+
 bool wait(const SharedWords& words, const uint32_t* word, uint32_t target, SharedWait& place,
           int group) {
+  if (load(*words.given_up) != 0) return false;
   const auto begin = std::chrono::steady_clock::now();
   const std::chrono::nanoseconds deadline(words.deadline_ns);
   while (!reached(load(*word), target)) {
-    if (load(words.record->abort) != 0) return false;
+    if (load(words.record->abort) != 0) return give_up(words);
     if (deadline.count() > 0 && std::chrono::steady_clock::now() - begin > deadline) {
       place.group = static_cast<uint32_t>(group);
       place.seen = load(*word);
       place.wanted = target;
       store(place.state, kGaveUp);
       stay(words);
-      return false;
+      return give_up(words);
     }
     std::this_thread::sleep_for(kPoll);
   }
@@ -55,11 +61,15 @@ cudaError_t begin(const SharedWords& words, const uint32_t* targets, int groups)
   for (int rank = 0; rank < words.ranks; ++rank)
     store(words.words[rank][begun_word(words.rank, words.ranks)], *words.run);
   store(words.record->stored, 0);
-  for (int g = 0; targets != nullptr && g < groups; ++g) words.expected[g] += targets[g];
+  for (int g = 0; g < groups; ++g) {
+    if (targets != nullptr) words.expected[g] += targets[g];
+    if (words.done != nullptr) store(words.done[g * TILEPOST_COUNTER_STRIDE], 0);
+  }
   return cudaSuccess;
 }
 
 cudaError_t announce(const SharedWords& words, Flag flag, int lane, int group) {
+  if (load(*words.given_up) != 0) return cudaSuccess;
   for (int rank = 0; rank < words.ranks; ++rank)
     if (rank != words.rank)
       store(words.words[rank][flag_word(flag, lane, words.rank, words.ranks)],
@@ -89,8 +99,15 @@ cudaError_t wait_stored(const SharedWords& words, int group) {
   return cudaSuccess;
 }
 
+cudaError_t wait_added(const SharedWords& words, int group, uint32_t chunks) {
+  if (wait(words, words.done + group * TILEPOST_COUNTER_STRIDE, chunks,
+           words.record->shared[added_wait(group)], group))
+    store(words.record->stored, static_cast<uint32_t>(group) + 1);
+  return cudaSuccess;
+}
+
 cudaError_t end(const SharedWords& words) {
-  if (load(words.record->abort) != 0) return cudaSuccess;
+  if (load(words.record->abort) != 0 || load(*words.given_up) != 0) return cudaSuccess;
   for (int i = 0; i < kFlags * kMostLanes * words.ranks; ++i)
     store(own(words)[i * TILEPOST_COUNTER_STRIDE], last_flag_value(*words.run));
   for (int rank = 0; rank < words.ranks; ++rank)

@@ -18,6 +18,7 @@ cudaError_t wait_announced(const SharedWords& words, Flag flag, int lane, int gr
 cudaError_t announce_and_wait(const SharedWords& words, Flag flag, int lane, int group,
                               uint64_t sources);
 cudaError_t wait_stored(const SharedWords& words, int group);
+cudaError_t wait_added(const SharedWords& words, int group, uint32_t chunks);
 cudaError_t end(const SharedWords& words);
 cudaError_t sum(const SumArguments& arguments);
 

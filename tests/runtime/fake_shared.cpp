@@ -79,7 +79,10 @@ cudaError_t launch_shared_begin(const SharedWords& words, const uint32_t* target
     own(words)[begun_word(rank, words.ranks)] = *words.run;
   }
   words.record->stored = 0;
-  for (int g = 0; targets != nullptr && g < groups; ++g) words.expected[g] += targets[g];
+  for (int g = 0; g < groups; ++g) {
+    if (targets != nullptr) words.expected[g] += targets[g];
+    if (words.done != nullptr) words.done[g * TILEPOST_COUNTER_STRIDE] = 0;
+  }
   return cudaSuccess;
 }
 
@@ -132,10 +135,24 @@ cudaError_t launch_wait_stored(const SharedWords& words, int group, cudaStream_t
   return cudaSuccess;
 }
 
+cudaError_t launch_wait_added(const SharedWords& words, int group, uint32_t chunks,
+                              cudaStream_t stream) {
+  fakes::Stream& s = stream_of(stream);
+  const cudaError_t error = launched("wait_added " + s.name + " group " + std::to_string(group) +
+                                     " chunks " + std::to_string(chunks));
+  if (error == cudaSuccess && world().threads) return ranks::wait_added(words, group, chunks);
+  const std::lock_guard lock(world().mutex);
+  if (error != cudaSuccess || s.hang.holds()) return error;
+  if (wait(words, s, words.done + group * TILEPOST_COUNTER_STRIDE, chunks,
+           words.record->shared[added_wait(group)], group))
+    words.record->stored = static_cast<uint32_t>(group) + 1;
+  return cudaSuccess;
+}
+
 cudaError_t launch_shared_end(const SharedWords& words, cudaStream_t stream) {
   fakes::Stream& s = stream_of(stream);
   const cudaError_t error = launched("shared_end " + s.name);
-  if (error == cudaSuccess && world().threads) return ranks::end(words);
+  if (error == cudaSuccess && world().threads && !s.hang.holds()) return ranks::end(words);
   const std::lock_guard lock(world().mutex);
   if (error != cudaSuccess || s.hang.holds() || load(words.record->abort) != 0) return error;
   for (int i = 0; i < kFlags * kMostLanes * words.ranks; ++i)

@@ -121,8 +121,8 @@ struct World {
   // Ranks are threads (ranks.h): what waits for another rank makes its thread wait, sums are
   // summed, and the kernel is the test's own.
   bool threads = false;
-  std::function<void(void** arguments)> kernel;
-  std::function<void()> on_post;  // after a group's arrival was posted
+  std::function<Hang(void** arguments)> kernel;  // what keeps it from ending, if anything
+  std::function<void()> on_post;                 // after a group's arrival was posted
   std::function<void(const void* x, int rows, int n)> on_norm;
   // What an exchange of numbers brings: from, to, count. If empty, every rank says what this one
   // says.
@@ -157,6 +157,7 @@ struct World {
   std::map<const void*, int> host_pointers;  // pointers that are not device memory
 
   void reset_calls() {
+    const std::lock_guard lock(mutex);
     calls = 0;
     log.clear();
     nccl.clear();

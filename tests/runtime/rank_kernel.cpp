@@ -1,6 +1,10 @@
 #include "tests/runtime/rank_kernel.h"
 
+#include <algorithm>
+#include <chrono>
 #include <cstring>
+
+#include "tilepost/jobs.h"
 
 namespace ranks {
 
@@ -42,7 +46,56 @@ class Kernel {
     }
   }
 
+  // What spare warps do, in the order of jobs. False: not all ranks' tiles came in time.
+  bool do_jobs(double seconds) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+    for (int i = 0; i < view_.jobs.count; ++i) {
+      while (!is_stored(view_.jobs.list[i].group)) {
+        if (std::chrono::steady_clock::now() > end) return false;
+        std::this_thread::sleep_for(std::chrono::microseconds(20));
+      }
+      do_job(view_.jobs.list[i]);
+    }
+    return true;
+  }
+
+  // A kernel whose jobs wait until the host says abort.
+  fakes::Hang stopped() const {
+    return {true, [abort = view_.jobs.abort] { return word(abort) != 0; }};
+  }
+
  private:
+  // The rows of A that a tile is made of: those that have arrived, or this rank's own.
+  MapOf input_of(const tilepost_tile_t& tile) const {
+    const bool own = tile.group == 0 || plan_.job_parts == 0;
+    return own ? a_ : map_of(view_.in_map);
+  }
+
+  static uint32_t word(const uint32_t* at) { return __atomic_load_n(at, __ATOMIC_ACQUIRE); }
+
+  bool is_stored(int group) const {
+    if (group < 0) return true;
+    const uint32_t stored = word(view_.jobs.stored + group * TILEPOST_COUNTER_STRIDE);
+    return static_cast<int32_t>(stored - view_.jobs.expected[group]) >= 0;
+  }
+
+  void do_job(const tilepost_job_t& job) const {
+    const tilepost_jobs_t& jobs = view_.jobs;
+    const auto* from = static_cast<const char*>(jobs.in) + job.from;
+    for (int64_t i = 0; i < job.bytes / 2; ++i) {
+      float sum = 0;
+      for (int part = 0; part < plan_.job_parts; ++part)
+        sum += fakes::bf16::read(from + part * jobs.stride, i);
+      fakes::bf16::write(static_cast<char*>(jobs.out) + job.to, i, sum);
+      if (job.also != nullptr) fakes::bf16::write(job.also, i, sum);
+    }
+    const int chunk = tilepost::job_chunk_bytes(plan_.kernel.spare_bytes, plan_.job_parts);
+    if (jobs.done == nullptr) return;
+    __atomic_fetch_add(jobs.done + std::max(0, job.group) * TILEPOST_COUNTER_STRIDE,
+                       static_cast<uint32_t>(tilepost::job_chunks(job.bytes, chunk)),
+                       __ATOMIC_RELEASE);
+  }
+
   void compute(const tilepost_tile_t& tile) {
     const bool writes = view_.peer_counters != nullptr;
     const int owner = writes ? tile.m / view_.share_rows : 0;
@@ -70,17 +123,21 @@ class Kernel {
     if (at < 0 || at >= static_cast<int64_t>(to.rows) || column >= static_cast<int>(to.columns))
       return;
     const int64_t place = at * static_cast<int64_t>(to.columns) + column;
-    float value = value_of(tile.m + row, column);
+    float value = value_of(tile, row, column);
     if (plan_.access == TILEPOST_ACCESS_WRITE && plan_.sum == TILEPOST_SUM_ADDED)
       value += fakes::bf16::read(to.base, place);
     fakes::bf16::write(to.base, place, value);
   }
 
-  float value_of(int64_t row, int64_t column) const {
+  float value_of(const tilepost_tile_t& tile, int row_of_tile, int64_t column) const {
+    const int64_t row = tile.m + row_of_tile;
     if (row >= shape_.m) return 0;
     if (plan_.pattern != TILEPOST_ALL_GATHER_GEMM)
       return product(self().run, self().rank, row, column);
-    return fakes::bf16::read(a_.base, row * shape_.lda + column % shape_.k);
+    const MapOf in = input_of(tile);
+    return row < static_cast<int64_t>(in.rows)
+               ? fakes::bf16::read(in.base, row * shape_.lda + column % shape_.k)
+               : 0;
   }
 
   struct CUtensorMapImage {
@@ -99,15 +156,18 @@ std::mutex add_mutex;
 
 }  // namespace
 
-void run_kernel(const Program& program, void** arguments) {
+fakes::Hang run_kernel(const Program& program, void** arguments, double seconds) {
   auto kernel = std::make_shared<Kernel>(program, arguments);
   if (program.plan.pattern == TILEPOST_ALL_GATHER_GEMM) {
+    kernel->do_jobs(seconds);
     self().resume = [kernel] { kernel->compute_ready(); };
-    return self().resume();
+    self().resume();
+    return {};
   }
   std::unique_lock<std::mutex> adding(add_mutex, std::defer_lock);
   if (program.plan.sum == TILEPOST_SUM_ADDED) adding.lock();
   kernel->compute_all();
+  return kernel->do_jobs(seconds) ? fakes::Hang{} : kernel->stopped();
 }
 
 void linger() {

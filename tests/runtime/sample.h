@@ -47,6 +47,7 @@ struct Program {
                    {64, 64, 128, 0},
                    384,
                    200000,
+                   0,
                    1};
     finish();
   }
@@ -147,6 +148,7 @@ inline tilepost_run_operands_t operands() {
 
 // The logged calls that put something on a stream or on NCCL, in order.
 inline std::vector<std::string> enqueued() {
+  const std::lock_guard lock(fakes::world().mutex);
   std::vector<std::string> lines;
   for (const std::string& line : fakes::world().log)
     for (const char* kind : {"cudaEventRecord", "cudaStreamWaitEvent", "gemm", "wait ", "post ",
@@ -162,6 +164,7 @@ using Lines = std::vector<std::string>;
 
 // How many logged calls begin with `word`.
 inline int count_calls(const std::string& word) {
+  const std::lock_guard lock(fakes::world().mutex);
   int count = 0;
   for (const std::string& line : fakes::world().log) count += line.rfind(word, 0) == 0;
   return count;

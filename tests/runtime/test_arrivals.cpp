@@ -168,7 +168,7 @@ TEST_CASE("captured arrivals start from zero and wait for one") {
     for (fakes::Stream* stream : world().streams) stream->capturing = false;
     CHECK(world().view.ready == 1);
     Lines expected{"cudaMemsetAsync user", "cudaEventRecord user", "cudaStreamWaitEvent own0",
-                   "gemm user x8 clusters", "replay_begin own0"};
+                   "replay_begin own0", "gemm user x8 clusters"};
     for (const std::string& line : gathering("own0", "1")) expected.push_back(line);
     for (const char* line : {"cudaEventRecord own0", "cudaStreamWaitEvent user", "replay_end user",
                              "cudaEventRecord user"})

@@ -101,8 +101,8 @@ TEST_CASE("a captured run resets its own counters and always polls for the same 
     fakes::stream_of(user).capturing = true;
     REQUIRE(run(setup, user) == TILEPOST_OK);
     CHECK(enqueued() == Lines{"cudaMemsetAsync user", "cudaEventRecord user",
-                              "cudaStreamWaitEvent own0", "gemm user x8 clusters",
-                              "replay_begin own0", "wait own0 8", "allreduce own0 65536",
+                              "cudaStreamWaitEvent own0", "replay_begin own0",
+                              "gemm user x8 clusters", "wait own0 8", "allreduce own0 65536",
                               "wait own0 8", "allreduce own0 65536", "replay_end own0",
                               "cudaEventRecord own0", "cudaStreamWaitEvent user"});
     fakes::stream_of(user).capturing = false;

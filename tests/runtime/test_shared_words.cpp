@@ -38,7 +38,9 @@ TEST_CASE("places of waits are apart and inside") {
         CHECK(seen.insert(flag_wait(flag, lane, source)).second);
   for (int source = 0; source < kMostPeers; ++source) CHECK(seen.insert(ended_wait(source)).second);
   for (int group = 0; group < kMostPeers; ++group) CHECK(seen.insert(stored_wait(group)).second);
+  for (int group = 0; group < kMostPeers; ++group) CHECK(seen.insert(added_wait(group)).second);
   CHECK(stored_wait(kMostPeers + 3) == stored_wait(3));
+  CHECK(added_wait(kMostPeers + 3) == added_wait(3));
   CHECK(*seen.begin() == 0);
   CHECK(*seen.rbegin() == kSharedWaits - 1);
 }
@@ -69,7 +71,7 @@ namespace {
 struct Words {
   static constexpr int kRanks = 3, kGroups = 4;
   std::vector<uint32_t> memory[kRanks];
-  uint32_t run = 0, expected[kGroups] = {};
+  uint32_t run = 0, given_up = 0, expected[kGroups] = {};
   Record record{};
   SharedWords words{};
   CUstream_st* stream;
@@ -84,6 +86,7 @@ struct Words {
     words.rank = 1;
     words.ranks = kRanks;
     words.run = &run;
+    words.given_up = &given_up;
     words.expected = expected;
     words.record = &record;
   }
@@ -117,6 +120,22 @@ TEST_CASE("all have ended when every rank has ended what it has begun, and as mu
   CHECK(world().live() == 0);
 }
 
+TEST_CASE("a run that was given up has begun and never ends") {
+  const bool aborted = GENERATE(false, true);
+  Words words;
+  SharedWords other = words.words;
+  other.rank = 0;
+  REQUIRE(launch_shared_begin(words.words, nullptr, 0, words.stream) == cudaSuccess);
+  words.memory[0][begun_word(0, Words::kRanks)] = 1;
+  words.memory[0][begun_word(2, Words::kRanks)] = 1;
+  words.memory[0][ended_word(0, Words::kRanks)] = 1;
+  words.memory[0][ended_word(2, Words::kRanks)] = 1;
+  CHECK_FALSE(wait_until_all_ended(other, 0.01));
+  words.record.abort = aborted;
+  REQUIRE(launch_shared_end(words.words, words.stream) == cudaSuccess);
+  CHECK(wait_until_all_ended(other, 0.01) == !aborted);
+}
+
 TEST_CASE("open waits: the one that gave up, then the earliest group, with all its ranks") {
   Record record{};
   CHECK_FALSE(find_open_wait(record.shared));
@@ -143,6 +162,15 @@ TEST_CASE("open waits: the one that gave up, then the earliest group, with all i
   CHECK(open->group == 70);
   CHECK(open->missing == 5);
   CHECK(open->ranks.empty());
+  record = {};
+  record.shared[added_wait(3)] = {kGaveUp, 3, 2, 9};
+  open = find_open_wait(record.shared);
+  REQUIRE(open);
+  CHECK(open->what == Awaited::added);
+  CHECK(open->group == 3);
+  CHECK(open->missing == 7);
+  CHECK(open->ranks.empty());
+  record = {};
   record.shared[ended_wait(0)] = {kWaiting, 0, 3, 4};
   open = find_open_wait(record.shared);
   REQUIRE(open);
@@ -173,8 +201,19 @@ TEST_CASE("a timeout names the rank that is waited for") {
   CHECK_THAT(text({Awaited::stored, true, 0, {}, 12}),
              Contains("group 1 of 5: not all ranks' tiles were stored within 3 s: 12 signals are "
                       "missing"));
+  CHECK_THAT(text({Awaited::added, true, 2, {}, 3}),
+             Contains("group 3 of 5: not added up within 3 s: 3 chunks are missing; its tiles were "
+                      "stored"));
+  facts.gathers = true;
+  CHECK_THAT(text({Awaited::added, true, 0, {}, 3}),
+             Contains("group 1 of 5: this rank's rows were not copied within 3 s: 3 chunks are "
+                      "missing; the GEMM, whose warps copy them, has stopped"));
+  facts.gathers = false;
   facts.open.reset();
-  facts.stored_by_all = true;
+  facts.stored_by_all = facts.jobs = true;
+  CHECK_THAT(explain_timeout(facts),
+             Contains("all groups not finished after 3 s: no rank's tiles are missing"));
+  facts.jobs = false;
   facts.passed = 2;
   CHECK_THAT(
       explain_timeout(facts),

@@ -121,6 +121,29 @@ __device__ __forceinline__ void add_box(const CUtensorMap* map, uint32_t source,
       : "memory");
 }
 
+// Loads `bytes` that follow each other, and are not needed again, into shared memory and counts
+// them on `barrier`. Addresses and sizes are multiples of 16. What the policy leaves in L2 goes
+// before all else (PTX ISA, createpolicy and cache eviction priority hints).
+__device__ __forceinline__ void load_bytes_once(uint32_t destination, const void* source,
+                                                uint32_t bytes, uint32_t barrier) {
+  asm volatile(
+      "{\n"
+      ".reg .b64 once;\n"
+      "createpolicy.fractional.L2::evict_first.b64 once, 1.0;\n"
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
+      "[%0], [%1], %2, [%3], once;\n"
+      "}" ::"r"(destination),
+      "l"(source), "r"(bytes), "r"(barrier)
+      : "memory");
+}
+
+// The way back, as part of the thread's next bulk group.
+__device__ __forceinline__ void store_bytes(void* destination, uint32_t source, uint32_t bytes) {
+  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(destination),
+               "r"(source), "r"(bytes)
+               : "memory");
+}
+
 // Ends the thread's current bulk group, which may be empty.
 __device__ __forceinline__ void commit_bulk() {
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
@@ -218,6 +241,12 @@ __device__ __forceinline__ uint4 load_shared_quad(uint32_t source) {
                : "r"(source)
                : "memory");
   return quad;
+}
+
+__device__ __forceinline__ void store_shared_quad(uint32_t destination, uint4 quad) {
+  asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(destination), "r"(quad.x),
+               "r"(quad.y), "r"(quad.z), "r"(quad.w)
+               : "memory");
 }
 
 }  // namespace tilepost::ptx

@@ -5,6 +5,7 @@
 #ifndef TILEPOST_DEVICE_WOVEN_CUH
 #define TILEPOST_DEVICE_WOVEN_CUH
 
+#include "tilepost/device/jobs.cuh"
 #include "tilepost/device/ptx.cuh"
 #include "tilepost/device/ptx_sm90.cuh"
 #include "tilepost/layout.h"
@@ -16,7 +17,7 @@ namespace tilepost::woven {
 // tilepost_view_t with what is known when the kernel is compiled. Adds no data, so that the runtime
 // passes the plain structure.
 template <Layout layout, int tile_m, int tile_n, bool routed = false, bool waits = false,
-          bool stores = false>
+          bool stores = false, int job_parts = 0>
 struct View : tilepost_view_t {
   static constexpr Layout kLayout = layout;
   static constexpr int kTileM = tile_m, kTileN = tile_n;
@@ -24,6 +25,7 @@ struct View : tilepost_view_t {
   static constexpr bool kWaits = waits;    // A arrives while the kernel runs (all_gather_gemm)
   static constexpr bool kStores = stores;  // into the memory of the rank that owns a tile's rows
                                            // (TILEPOST_ACCESS_WRITE)
+  static constexpr int kJobParts = job_parts;  // that spare warps add up; 0: they have no jobs
   static_assert(kTileM > 0 && kTileN > 0);
   static_assert(!kStores || (kLayout == Layout::panel && !kRouted && !kWaits),
                 "owners get whole rows of their own, as soon as they are computed");
@@ -118,12 +120,14 @@ __device__ __forceinline__ void open_out_maps(const View& view, int m) {
 }
 
 // Waits until view.pace cycles have passed since the thread's last store, in clock arithmetic
-// modulo 2^32. The CTA's threads begin a fraction of that apart, so that their stores alternate.
+// modulo 2^32. The CTA's threads begin a fraction of that apart, so that their stores alternate. A
+// tile of this rank's own takes no link.
 template <class View>
-__device__ __forceinline__ void pace(const View& view, Pacer& pacer, bool last_tile) {
+__device__ __forceinline__ void pace(const View& view, Pacer& pacer, const Tile& tile,
+                                     bool last_tile) {
   if constexpr (View::kStores) {
     constexpr unsigned kPollNanoseconds = 20;
-    if (last_tile) return;
+    if (last_tile || owner_of(view, tile) == view.rank) return;
     const auto step = static_cast<unsigned>(view.pace);
     if (pacer.last == 0)
       pacer.last = ptx::clock_cycles() - step + step / pacer.threads * pacer.thread;
@@ -173,6 +177,37 @@ __device__ __forceinline__ void input_ready(const View& view, const Tile& tile, 
     if (tile.is_padding()) return;
     wait_for_input(view, tile);
     ptx::fence_global_to_async();
+  }
+}
+
+// The tensor map for loads of a tile's rows of A: of the memory in which all rows arrive, but for
+// this rank's own, which are read where the caller has them. A padding tile is at any row.
+template <class View, class Map>
+__device__ __forceinline__ const Map* in_map(const View& view, const Map* map, const Tile& tile) {
+  if constexpr (View::kWaits && View::kJobParts > 0)
+    return view.in_map == nullptr || (tile.group == 0 && !tile.is_padding())
+               ? map
+               : static_cast<const Map*>(view.in_map);
+  else
+    return map;
+}
+
+// Once for all of a thread's loads: nobody changes the map while the kernel runs.
+template <class View>
+__device__ __forceinline__ void open_in_map(const View& view) {
+  if constexpr (View::kWaits && View::kJobParts > 0)
+    if (view.in_map != nullptr)
+      ptx::acquire_tensor_map(static_cast<const CUtensorMap*>(view.in_map));
+}
+
+// All lanes of a warp of each CTA; `output` is a constant.
+template <class View>
+__device__ __forceinline__ void spare_warp(const View& view, Spare spare, DType output) {
+  if constexpr (View::kJobParts > 0) {
+    if (output == DType::bf16)
+      do_jobs<DType::bf16, View::kJobParts>(view.jobs, spare);
+    else
+      do_jobs<DType::f16, View::kJobParts>(view.jobs, spare);
   }
 }
 

@@ -2,7 +2,7 @@
 //
 // A file states them in order, one per line: `// expect: <part of the output>`. A line
 // `// tunable: NAME=literal` sets a tunable, a line `// waits` says that A arrives while the kernel
-// runs, a line `// stores` that tiles go to other ranks' memory. The kernel is called `gemm`.
+// runs, a line `// stores` that tiles go to other ranks' memory, `// jobs` that spare warps have jobs. The kernel is called `gemm`.
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -60,6 +60,7 @@ void check_refused(const fs::path& path) {
   request.cuda = path.extension() == ".cu";
   request.waits = !lines_after(request.source, "// waits").empty();
   request.stores = !lines_after(request.source, "// stores").empty();
+  request.jobs = !lines_after(request.source, "// jobs").empty();
   for (const std::string& line : lines_after(request.source, "// tunable: ")) {
     const size_t equals = line.find('=');
     request.tunables[line.substr(0, equals)] = line.substr(equals + 1);

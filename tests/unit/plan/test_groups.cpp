@@ -159,7 +159,7 @@ TEST_CASE("another m has the groups that the planner gives a spec for that m") {
       fixed.schedule.tile = wish(std::vector<int64_t>{p.kernel.tile_m, p.kernel.tile_n});
       fixed.schedule.stages = wish<int64_t>(p.kernel.stages);
       fixed.schedule.cluster = wish<int64_t>(p.kernel.cluster);
-      fixed.schedule.comm_sms = wish<int64_t>(p.comm_ctas);
+      if (p.job_parts == 0) fixed.schedule.comm_sms = wish<int64_t>(p.comm_ctas);
       fixed.schedule.lanes = wish<int64_t>(p.comm_lanes);
       const Plan same = only(fixed);
       if (same.kernel.tunables.at("PANELS") != p.kernel.tunables.at("PANELS")) continue;
@@ -169,8 +169,10 @@ TEST_CASE("another m has the groups that the planner gives a spec for that m") {
       if (shares_memory(p.transport)) {
         // What of the sums is left when the GEMM has ended depends on m; the plan has that of its
         // own.
-        const GroupProblem problem = {map_of(same), same.at_once(), unit_bytes(same, same.division),
-                                      same.model};
+        const bool unhurried = same.pattern != Pattern::gemm_all_reduce && same.job_parts == 0;
+        const GroupProblem problem = {
+            map_of(same), same.at_once(),     unit_bytes(same, same.division),
+            same.model,   same.job_parts > 0, unhurried};
         const double slack = 1 + slack_of(problem, p.comm_lanes);
         REQUIRE(end_of_groups(problem, run.cuts) <
                 1.05 * slack * end_of_groups(problem, same.cuts));
@@ -179,7 +181,8 @@ TEST_CASE("another m has the groups that the planner gives a spec for that m") {
       REQUIRE(run.cuts == same.cuts);
     }
     INFO(name_of(shape.pattern) << " " << name_of(shape.layout));
-    REQUIRE(overlapped >= 2);
+    // The more rows, the fewer chunks: most m would have more than the plan has counters for.
+    REQUIRE(overlapped >= (shape.pattern == Pattern::all_gather_gemm ? 1 : 2));
   }
 }
 

@@ -34,6 +34,17 @@ TEST_CASE("shared memory is what the kernels' layouts need") {
   REQUIRE(shared_bytes(config) == 64 * 136 * 2);
 }
 
+TEST_CASE("a kernel whose spare warp has jobs has shared memory for them") {
+  KernelRequest request;
+  const KernelPlan without = make_kernel(sm90_configs()[0], request);
+  request.jobs = true;
+  const KernelPlan with = make_kernel(sm90_configs()[0], request);
+  REQUIRE(without.spare_bytes == 0);
+  REQUIRE(with.spare_bytes == 16384 + 128);
+  REQUIRE(with.shared_bytes == without.shared_bytes + with.spare_bytes);
+  REQUIRE(with.tunables.at("SPARE") == std::to_string(with.spare_bytes));
+}
+
 TEST_CASE("a kernel carries every tunable of its template") {
   KernelRequest request;
   request.cluster = 2;
@@ -53,7 +64,8 @@ TEST_CASE("a kernel carries every tunable of its template") {
                                                               {"PINGPONG", "0"},
                                                               {"ROUTED", "0"},
                                                               {"PRECISE", "0"},
-                                                              {"ADD", "0"}});
+                                                              {"ADD", "0"},
+                                                              {"SPARE", "0"}});
   REQUIRE(sm90.threads == 384);
   REQUIRE(sm90.signals_per_tile == 2);
   REQUIRE(sm90.launch == LaunchKind::tma);

@@ -174,9 +174,13 @@ TEST_CASE("the SMs left free are few, and lanes take none of them") {
       if (!can_carry(transport, pattern)) continue;
       const Plan p = only(spec_of(pattern, transport));
       INFO(name_of(transport) << " " << name_of(pattern));
-      REQUIRE(p.gemm_ctas + p.comm_ctas + 1 <= 132);
+      const bool alone =
+          p.job_parts > 0 && transport == Transport::peer && pattern != Pattern::gemm_all_reduce;
+      REQUIRE(p.gemm_ctas + p.comm_ctas + (alone ? 0 : 1) <= 132);
       REQUIRE(p.gemm_ctas % p.kernel.cluster == 0);
-      if (reduces(pattern))
+      if (alone)
+        REQUIRE(p.gemm_ctas == 132);
+      else if (reduces(pattern) && p.job_parts == 0)
         REQUIRE(p.comm_ctas <= 11);
       else
         REQUIRE(p.comm_ctas == 1);
@@ -188,6 +192,32 @@ TEST_CASE("the SMs left free are few, and lanes take none of them") {
   const Plan p = only(spec);
   REQUIRE(p.comm_lanes == 4);
   REQUIRE(p.comm_ctas == 1);
+}
+
+TEST_CASE("spare warps add up and move, unless SMs are asked for, or sums are added at once") {
+  const auto parts = [](Pattern pattern, Transport transport, auto change) {
+    Spec spec = spec_of(pattern, transport);
+    change(spec);
+    return only(spec).job_parts;
+  };
+  const auto nothing = [](Spec&) {};
+  const auto sms = [](Spec& spec) { spec.schedule.comm_sms = wish<int64_t>(7); };
+  CHECK(parts(Pattern::gemm_reduce_scatter, Transport::peer, nothing) == 4);
+  CHECK(parts(Pattern::gemm_all_reduce, Transport::peer, nothing) == 4);
+  CHECK(parts(Pattern::gemm_all_to_all, Transport::peer, nothing) == 1);
+  CHECK(parts(Pattern::all_gather_gemm, Transport::copy_engine, nothing) == 1);
+  CHECK(parts(Pattern::gemm_reduce_scatter, Transport::copy_engine, nothing) == 0);
+  CHECK(parts(Pattern::gemm_all_to_all, Transport::copy_engine, nothing) == 0);
+  CHECK(parts(Pattern::gemm_reduce_scatter, Transport::peer, sms) == 0);
+  CHECK(parts(Pattern::gemm_reduce_scatter, Transport::peer,
+              [](Spec& spec) { spec.schedule.sum.value = Sum::added; }) == 0);
+  // 192 sums in a thread, or four stages and two panels, leave no room.
+  CHECK(parts(Pattern::gemm_reduce_scatter, Transport::peer, [](Spec& spec) {
+          spec.schedule.tile = wish(std::vector<int64_t>{128, 256});
+          spec.schedule.stages = wish<int64_t>(4);
+        }) == 0);
+  CHECK(parts(Pattern::gemm_reduce_scatter, Transport::peer,
+              [](Spec& spec) { spec.archs.value = {Arch::host}; }) == 0);
 }
 
 TEST_CASE("auto compares what the machine and the pattern allow") {
@@ -252,7 +282,7 @@ TEST_CASE("predictions grow with rows, and with products where those are what ta
       last = 0;
       for (const int64_t k : {512, 2048, 4096, 8192}) {
         const double total = only(spec_of(pattern, transport, 8192, k)).prediction.total;
-        CHECK(total > 0.99 * last);
+        CHECK(total > 0.98 * last);  // slack_of: fewer groups may end so much later
         last = total;
       }
       CHECK(last > 1400);  // 8192 products of each element at the peak
@@ -353,11 +383,14 @@ TEST_CASE("explain and the JSON say what a transport does and allocates") {
       {Pattern::gemm_all_reduce,
        Transport::peer,
        {"transport    peer, parts staged, ", "kernels of all ranks store", "32.0 MiB sums",
-        "copy engines bring what the other ranks have summed", "3 pull_sums", "a store every "}},
+        "copy engines bring what the other ranks have summed", "3 pull_sums", "a store every ",
+        "a spare warp of each CTA sums them", "130 GEMM + 1 announcements + 1 waiter"}},
       {Pattern::all_gather_gemm,
        Transport::copy_engine,
-       {"rows of A", "32.0 MiB gathered shared", "3 pull_rows", "1 copies"}},
-      {Pattern::gemm_all_to_all, Transport::peer, {"3 landed_part", "1 own_part"}}};
+       {"rows of A", "32.0 MiB gathered shared", "3 pull_rows", "1 announcements"}},
+      {Pattern::gemm_all_to_all,
+       Transport::peer,
+       {"3 landed_part", "1 own_part", "132 = 132 GEMM"}}};
   for (const auto& [pattern, transport, texts] : expected) {
     const Plan p = only(spec_of(pattern, transport));
     const std::string text = explain_plan(p);

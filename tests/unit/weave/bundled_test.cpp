@@ -31,8 +31,9 @@ void check_bundled(const WeaveRequest& request) {
   CHECK(woven.body.find("tilepost::tunable") == std::string::npos);
   CHECK(woven.body.find("#include") == std::string::npos);
   CHECK(woven.body.find("\n\n\n") == std::string::npos);
-  for (const char* mark : {"num_tiles", "tile", "input_ready", "tile_done", "out", "out_coord",
-                           "out_map", "open_out_maps", "pace"}) {
+  for (const char* mark :
+       {"num_tiles", "tile", "input_ready", "tile_done", "out", "out_coord", "out_map",
+        "open_out_maps", "pace", "in_map", "open_in_map", "spare_warp"}) {
     CHECK(woven.body.find(std::string("tilepost::") + mark + "(") == std::string::npos);
   }
   CHECK(woven.body.find("tilepost::woven::tile_done(view_, ") != std::string::npos);
@@ -130,6 +131,16 @@ TEST_CASE("where tiles go to other ranks' memory, kernels take maps and pace, or
   WeaveRequest host = bundled("gemm_host", ".cpp");
   host.stores = true;
   check_bundled(host);
+}
+
+TEST_CASE("jobs are for the spare warp, and where A arrives for the loader") {
+  WeaveRequest request = bundled("gemm_sm90", ".cu");
+  request.tunables = {{"SPARE", "16512"}};
+  request.jobs = request.waits = true;
+  check_bundled(request);
+  const std::string body = weave_kernel(request).body;
+  for (const char* mark : {"in_map", "open_in_map", "spare_warp"})
+    CHECK(body.find(std::string("woven::") + mark + "(view_") != std::string::npos);
 }
 
 TEST_CASE("comments of what is kept are kept") {

@@ -38,11 +38,35 @@ TEST_CASE("TMA coordinates and the form without tiles") {
 )");
 }
 
+TEST_CASE("a loader's maps, and a warp to spare") {
+  CHECK(woven_body(R"(struct Map {};
+__device__ void load(const Map* map);
+__global__ void gemm(const Map* map, float* c) {
+  const tilepost::Tile tile{};
+  tilepost::open_in_map();
+  load(tilepost::in_map(map, tile));
+  tilepost::spare_warp({0, 128}, tilepost::DType::bf16);
+  tilepost::out(c, 0, 0, 1) = 1;
+  tilepost::tile_done(tile, tilepost::BulkStores{});
+}
+)") == R"(struct Map {};
+__device__ void load(const Map* map);
+__global__ void gemm(const Map* map, float* c, const __grid_constant__ View view_) {
+  const tilepost::Tile tile{};
+  tilepost::woven::open_in_map(view_);
+  load(tilepost::woven::in_map(view_, map, tile));
+  tilepost::woven::spare_warp(view_, {0, 128}, tilepost::DType::bf16);
+  tilepost::woven::out(view_, c, 0, 0, 1) = 1;
+  tilepost::woven::tile_done(view_, tile, tilepost::BulkStores{});
+}
+)");
+}
+
 TEST_CASE("a store thread's maps and its pace, through a helper") {
   CHECK(woven_body(R"(struct Map {};
 __device__ void send(const Map* map, tilepost::Coord at);
 __device__ void store(const Map* map, const tilepost::Tile& tile, tilepost::Pacer& pacer) {
-  tilepost::pace(pacer, false);
+  tilepost::pace(pacer, tile, false);
   send(tilepost::out_map(map, tile), tilepost::out_coord({}, tile, 0, 0));
 }
 __global__ void gemm(const Map* map, int m) {
@@ -56,7 +80,7 @@ __global__ void gemm(const Map* map, int m) {
 __device__ void send(const Map* map, tilepost::Coord at);
 __device__ void store(const View& view_, const Map* map, const tilepost::Tile& tile,
                       tilepost::Pacer& pacer) {
-  tilepost::woven::pace(view_, pacer, false);
+  tilepost::woven::pace(view_, pacer, tile, false);
   send(tilepost::woven::out_map(view_, map, tile),
        tilepost::woven::out_coord(view_, {}, tile, 0, 0));
 }

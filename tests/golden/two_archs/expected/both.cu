@@ -2,7 +2,7 @@
 //   out[1024, 1024] = sum over 4 ranks of A[1024, 1024] * B[1024, 1024]^T, bf16 in, bf16 out
 //   sm_80: gemm_sm80, tile 128x128, 1 wave in 1 group, panel layout
 //   sm_90a: gemm_sm90, tile 128x128, 1 wave in 1 group, panel layout
-//   plan c40c6f71bfabfb4d
+//   plan 2985e70e4a0e8180
 #include "both.h"
 
 #include <tilepost/device/arch.h>
@@ -480,13 +480,12 @@ using View = tilepost::woven::View<tilepost::Layout::panel, 128, 128, false, fal
 
 // ---- The kernel: gemm_sm90.cu, specialised and woven
 
-// Persistent GEMM for sm_90a: C[m, n] = A[m, k] * B, fp32 accumulation, operands of 16 bits or
-// e4m3.
+// Persistent GEMM for sm_90a: C[m, n] = A[m, k] * B, summed in fp32, operands of 16 bits or e4m3.
 //
 // One CTA per SM walks the schedule: its positions are blockIdx.x, blockIdx.x + gridDim.x, … The
 // warpgroups share the work. Warpgroup 0 gives its registers away and moves data: one thread loads
-// operands with TMA, one per consumer stores finished panels with TMA. The other warpgroups, the
-// consumers, multiply. Everybody meets at mbarriers only:
+// operands with TMA, one per consumer stores finished panels with TMA; its last warp is spare. The
+// other warpgroups, the consumers, multiply. Everybody meets at mbarriers only:
 //
 //   full[stage]    the loads of a stage have landed      loader -> consumers
 //   empty[stage]   a stage has been multiplied           consumers of the whole cluster -> loader
@@ -520,6 +519,7 @@ constexpr bool kPingPong = 0;  // they take turns at whole tiles
 constexpr bool kNN = 0;        // B is [k, n] row-major, not [n, k]
 constexpr bool kPrecise = 0;   // e4m3: sum in fp32 every stage
 constexpr bool kAdd = 0;       // C += A * B, in C's type
+constexpr int kSpare = 0;      // bytes of shared memory left unused
 constexpr int kEpilogue = 0;   // a set of TILEPOST_SCALE …
 constexpr tilepost::DType kElement = tilepost::DType::bf16;
 constexpr tilepost::DType kOutput = tilepost::DType::bf16;
@@ -549,14 +549,13 @@ constexpr int kStageReaders = kPingPong ? 1 : kConsumers;  // consumers that mul
 // Panels whose buffers a cooperative consumer needs again for the same tile: not spread in time.
 constexpr int kAwaitedPanels = kPingPong ? 0 : kPanelsPerTile - kPanels;
 
-constexpr int kBytesA = kTileM * kRowBytes;
-constexpr int kBytesB = kTileN * kRowBytes;
+constexpr int kBytesA = kTileM * kRowBytes, kBytesB = kTileN * kRowBytes;
 constexpr int kPanelBytes = tilepost::panel::kBytes;
 constexpr int kPipelineBytes = kStages * (kBytesA + kBytesB);
 constexpr int kBarrierBytes = 1024;
-
 constexpr int kThreads = 128 * (1 + kConsumers);
-constexpr int kSharedBytes = kPipelineBytes + kConsumers * kPanels * kPanelBytes + kBarrierBytes;
+constexpr int kSharedBytes =
+    kPipelineBytes + kConsumers * kPanels * kPanelBytes + kSpare + kBarrierBytes;
 
 // 65536 registers for 384 threads: a warpgroup of movers and two of consumers share 504 per thread.
 // 192 sums leave a consumer no room in 232.
@@ -570,7 +569,8 @@ static_assert(kTileM <= 256, "a TMA box has at most 256 rows");
 static_assert(kTileN == 128 || kTileN == 192 || kTileN == 256, "TILE_N is 128, 192 or 256");
 static_assert(kSumsHeld <= 192, "the sums of a tile do not fit the registers");
 static_assert(kCluster == 1 || kCluster == 2 || kCluster == 4, "CLUSTER is 1, 2 or 4");
-static_assert(kStages >= 2 && kPanels >= 1 && kBand >= 1 && kBand % kCluster == 0);
+static_assert(kStages >= 2 && kPanels >= 1 && kSpare % 128 == 0 && kBand >= 1 &&
+              kBand % kCluster == 0);
 static_assert(!kNN || kElement != tilepost::DType::e4m3, "wgmma reads e4m3 K-major only");
 
 // Where things are in shared memory. Stages and panels are multiples of 1024 bytes, the period of
@@ -583,6 +583,7 @@ struct Shared {
   __device__ uint32_t panel(int consumer, int buffer) const {
     return base + kPipelineBytes + (consumer * kPanels + buffer) * kPanelBytes;
   }
+  __device__ uint32_t spare() const { return base + kSharedBytes - kBarrierBytes - kSpare; }
   __device__ uint32_t full(int stage) const { return barrier(stage); }
   __device__ uint32_t empty(int stage) const { return barrier(kStages + stage); }
   __device__ uint32_t panel_full(int consumer, int buffer) const {
@@ -649,8 +650,10 @@ __device__ __forceinline__ void load_tiles(const View& view_, const Shared& shar
   const int rank = kCluster > 1 ? static_cast<int>(tilepost::ptx::cluster_rank()) : 0;
   tilepost::Ring<kStages> ring(1);
   tilepost::ptx::wait_for_previous_kernels();
+  tilepost::woven::open_in_map(view_);
   for (int position = blockIdx.x; position < tiles;) {
     const int m = tile.m, n = tile.n;
+    const CUtensorMap* in = tilepost::woven::in_map(view_, map_a, tile);
     tilepost::woven::input_ready(view_, tile, tilepost::BulkLoads{});
     position += gridDim.x;
     if (position < tiles) tile = tilepost::woven::tile(view_, grid, position);
@@ -660,7 +663,7 @@ __device__ __forceinline__ void load_tiles(const View& view_, const Shared& shar
       tilepost::ptx::wait_barrier(shared.empty(ring.index), ring.parity);
       // A mate's share of B may land before this: the barrier's count of bytes is signed.
       tilepost::ptx::arrive_expecting(full, kBytesA + kBytesB);
-      tilepost::ptx::load_box(shared.a(ring.index), map_a, full, k, m);
+      tilepost::ptx::load_box(shared.a(ring.index), in, full, k, m);
       load_b(shared.b(ring.index), map_b, full, rank, k, n);
       ring.advance();
     }
@@ -693,7 +696,7 @@ __device__ __forceinline__ void store_tiles(const View& view_, const Shared& sha
     for (int panel = 0; panel < kPanelsPerTile; ++panel) {
       tilepost::ptx::wait_barrier(shared.panel_full(consumer, ring.index), ring.parity);
       if (!tile.is_padding()) {
-        if (panel >= kAwaitedPanels) tilepost::woven::pace(view_, pacer, last_tile);
+        if (panel >= kAwaitedPanels) tilepost::woven::pace(view_, pacer, tile, last_tile);
         tilepost::panel::store<kAdd>(
             map, shared.panel(consumer, ring.index),
             {first.x + panel % kPanelsAcross * kPanelN, first.y + panel / kPanelsAcross * kBlockM});
@@ -859,12 +862,8 @@ __global__ void __launch_bounds__(kThreads, 1)
 #if TILEPOST_ARCH_SM_90A
   extern __shared__ __align__(1024) uint8_t gemm_sm90_memory[];
   const Shared shared{tilepost::ptx::shared_address(gemm_sm90_memory)};
-  const tilepost::TileGrid grid{(shape.m + kTileM - 1) / kTileM,
-                                (shape.n + kTileN - 1) / kTileN,
-                                kTileM,
-                                kTileN,
-                                kCluster,
-                                kBand};
+  const int tiles_m = (shape.m + kTileM - 1) / kTileM, tiles_n = (shape.n + kTileN - 1) / kTileN;
+  const tilepost::TileGrid grid{tiles_m, tiles_n, kTileM, kTileN, kCluster, kBand};
   const int tiles = tilepost::woven::num_tiles(view_, grid);
   const int stages = (shape.k + kTileK - 1) / kTileK;  // of a tile
   // The shuffle tells the compiler that the warp's number is the same in all its lanes.
@@ -885,6 +884,8 @@ __global__ void __launch_bounds__(kThreads, 1)
     tilepost::ptx::shrink_registers<kMoverRegisters>();
     if (warp == 0 && lane == 0)
       load_tiles(view_, shared, &map_a, &map_b, grid, first, tiles, stages);
+    if (warp == kConsumers + 1)
+      tilepost::woven::spare_warp(view_, {shared.spare(), kSpare}, kOutput);
     if (warp >= 1 && warp <= kConsumers) {
       if (lane == 0) store_tiles(view_, shared, &map_c, grid, shape.m, tiles, warp - 1);
     }

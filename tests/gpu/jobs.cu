@@ -1,0 +1,239 @@
+// What spare warps do beside a GEMM (device/jobs.cuh): the sums are right for any number of parts
+// and any size, and how long the GEMM takes beside them.
+//
+//   jobs check          every configuration against sums on the host
+//   jobs time           beside a GEMM of 8192 x 8192 x 2048
+//
+// The template is woven by hand: jobs are all that its view has.
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/gpu/plain_launch.cuh"
+#include "tilepost/device/woven.cuh"
+
+__device__ __constant__ tilepost_jobs_t job_list;
+
+namespace tilepost {
+template <int kParts>
+__device__ __forceinline__ void spare_warp_of(Spare spare, DType type) {
+  woven::View<Layout::panel, 1, 1, false, false, false, kParts> view;
+  view.jobs = job_list;
+  woven::spare_warp(view, spare, type);
+}
+}  // namespace tilepost
+
+#define tunable(name, fallback) configured(CONFIG, name, fallback)
+#define spare_warp spare_warp_of<PARTS>
+#define CONFIG "SPARE=0"
+#define PARTS 0
+namespace plain_kernel {
+#include "templates/gemm_sm90.cu"
+}
+#undef CONFIG
+#undef PARTS
+#define CONFIG "SPARE=16512"
+#define PARTS 1
+namespace parts1 {
+#include "templates/gemm_sm90.cu"
+}
+#undef PARTS
+#define PARTS 2
+namespace parts2 {
+#include "templates/gemm_sm90.cu"
+}
+#undef PARTS
+#define PARTS 3
+namespace parts3 {
+#include "templates/gemm_sm90.cu"
+}
+#undef PARTS
+#define PARTS 4
+namespace parts4 {
+#include "templates/gemm_sm90.cu"
+}
+#undef PARTS
+#undef CONFIG
+#define CONFIG "SPARE=16512 ELEMENT=1 OUTPUT=1"
+#define PARTS 8
+namespace parts8_f16 {
+#include "templates/gemm_sm90.cu"
+}
+#undef PARTS
+#undef CONFIG
+#undef spare_warp
+#undef tunable
+
+namespace {
+
+constexpr int kCtas = 132;
+constexpr int kSkipped = 77;
+
+template <class T>
+T* device_copy(const std::vector<T>& values) {
+  T* copy = nullptr;
+  CUDA(cudaMalloc(&copy, values.size() * sizeof(T)));
+  CUDA(cudaMemcpy(copy, values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice));
+  return copy;
+}
+
+// Jobs over `elements` elements of `parts` parts each, in `count` jobs of unequal sizes.
+struct Jobs {
+  int parts;
+  int64_t elements;
+  std::vector<uint16_t> in;  // parts x elements, small whole numbers
+  uint16_t *from, *out, *also;
+  std::vector<tilepost_job_t> list;
+  tilepost_jobs_t jobs{};
+  uint32_t* done;
+
+  Jobs(int parts_, int64_t elements_, int count, bool twice, bool f16)
+      : parts(parts_), elements(elements_), in(parts_ * elements_) {
+    std::mt19937 random(parts);
+    for (uint16_t& value : in) {
+      const float number = static_cast<float>(static_cast<int>(random() % 17) - 8);
+      const __half half = __float2half(number);
+      const __nv_bfloat16 bfloat = __float2bfloat16(number);
+      std::memcpy(&value, f16 ? static_cast<const void*>(&half) : &bfloat, 2);
+    }
+    from = device_copy(in);
+    out = device_copy(std::vector<uint16_t>(elements, 0xFFFF));
+    also = device_copy(std::vector<uint16_t>(elements, 0xFFFF));
+    done = device_copy(std::vector<uint32_t>(count * TILEPOST_COUNTER_STRIDE));
+    const auto* word = device_copy(std::vector<uint32_t>(count * TILEPOST_COUNTER_STRIDE));
+    int64_t at = 0;
+    for (int j = 0; j < count; ++j) {
+      const int64_t end = j + 1 == count ? elements : elements * (j + 1) / count / 8 * 8;
+      list.push_back({at * 2, at * 2, twice ? also + at : nullptr, (end - at) * 2, j, 0});
+      at = end;
+    }
+    jobs = {device_copy(list), elements * 2, from, out, word, word, done, word, count};
+  }
+
+  void use(int number) {
+    tilepost_jobs_t used = jobs;
+    used.count = number;
+    CUDA(cudaMemcpyToSymbol(job_list, &used, sizeof used));
+  }
+};
+
+float number_of(uint16_t bits, bool f16) {
+  if (f16) {
+    __half half;
+    std::memcpy(&half, &bits, 2);
+    return __half2float(half);
+  }
+  __nv_bfloat16 bfloat;
+  std::memcpy(&bfloat, &bits, 2);
+  return __bfloat162float(bfloat);
+}
+
+bool check_sums(const Jobs& jobs, const uint16_t* result, bool f16, const char* name) {
+  std::vector<uint16_t> got(jobs.elements);
+  CUDA(cudaMemcpy(got.data(), result, got.size() * 2, cudaMemcpyDeviceToHost));
+  for (int64_t i = 0; i < jobs.elements; ++i) {
+    float sum = 0;
+    for (int p = 0; p < jobs.parts; ++p) sum += number_of(jobs.in[p * jobs.elements + i], f16);
+    if (number_of(got[i], f16) == sum) continue;
+    std::printf("FAIL: %s, %lld elements: element %lld is %g, not %g\n", name,
+                static_cast<long long>(jobs.elements), static_cast<long long>(i),
+                number_of(got[i], f16), sum);
+    return false;
+  }
+  return true;
+}
+
+plain::Launch launch_of(const plain::Kernel& kernel, int m, int n, int k, void* memory) {
+  const tilepost_shape_t shape{m, n, k, k, k, n};
+  const plain::Operands operands{memory, memory, static_cast<char*>(memory) + (size_t{64} << 20)};
+  return {kernel, shape, operands, kCtas};
+}
+
+bool check(const plain::Kernel& kernel, int parts, bool f16, void* memory) {
+  bool ok = true;
+  for (const int64_t elements : {8, 1000, 8 * 132 * 512, 3'000'008}) {
+    for (const bool twice : {false, true}) {
+      Jobs jobs(parts, elements, elements > 1000 ? 5 : 1, twice, f16);
+      jobs.use(jobs.jobs.count);
+      launch_of(kernel, 1024, 1024, 256, memory)(nullptr);
+      CUDA(cudaDeviceSynchronize());
+      ok = ok && check_sums(jobs, jobs.out, f16, kernel.name);
+      if (twice) ok = ok && check_sums(jobs, jobs.also, f16, kernel.name);
+    }
+  }
+  std::printf("%s: %d parts\n", ok ? "ok" : "FAIL", parts);
+  return ok;
+}
+
+float milliseconds(plain::Launch& launch) {
+  cudaEvent_t begin, end;
+  CUDA(cudaEventCreate(&begin));
+  CUDA(cudaEventCreate(&end));
+  float best = 1e9;
+  for (int i = 0; i < 12; ++i) {
+    CUDA(cudaEventRecord(begin));
+    launch(nullptr);
+    CUDA(cudaEventRecord(end));
+    CUDA(cudaEventSynchronize(end));
+    float ms = 0;
+    CUDA(cudaEventElapsedTime(&ms, begin, end));
+    best = std::min(best, ms);
+  }
+  CUDA(cudaEventDestroy(begin));
+  CUDA(cudaEventDestroy(end));
+  return best * 1000;
+}
+
+void time(const plain::Kernel& kernel, int parts, int64_t elements, void* memory) {
+  Jobs jobs(parts, elements, 16, false, false);
+  plain::Launch gemm = launch_of(kernel, 8192, 8192, 2048, memory);
+  plain::Launch alone = launch_of(TILEPOST_SM90(plain_kernel, true), 8192, 8192, 2048, memory);
+  plain::Launch none = launch_of(kernel, 8192, 8192, 2048, memory);
+  none.shape.m = 0;
+  for (int round = 0; round < 3; ++round) {
+    const float before = milliseconds(alone);
+    jobs.use(0);
+    const float idle = milliseconds(gemm);
+    jobs.use(jobs.jobs.count);
+    const float busy = milliseconds(gemm), only = milliseconds(none);
+    std::printf(
+        "%s: GEMM %.1f us, with an idle spare warp %.1f, beside jobs %.1f (%.3f); jobs "
+        "alone %.1f us, %.0f GB/s of sums\n",
+        kernel.name, before, idle, busy, busy / before, only, elements * 2e-3 / only);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int major = 0;
+  if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0) != cudaSuccess ||
+      major != 9) {
+    std::printf("SKIP: needs a GPU of sm_90\n");
+    return kSkipped;
+  }
+  const std::string what = argc > 1 ? argv[1] : "check";
+  void* memory = nullptr;
+  CUDA(cudaMalloc(&memory, size_t{256} << 20));
+  std::vector<uint16_t> random(size_t{32} << 20);
+  std::mt19937 engine(1);
+  for (uint16_t& value : random) {
+    const __nv_bfloat16 number = __float2bfloat16(static_cast<int>(engine() % 2001) * 1e-3f - 1);
+    std::memcpy(&value, &number, 2);
+  }
+  CUDA(cudaMemcpy(memory, random.data(), random.size() * 2, cudaMemcpyHostToDevice));
+  if (what == "time") {
+    time(TILEPOST_SM90(parts2, true), 2, int64_t{4096} * 8192, memory);
+    time(TILEPOST_SM90(parts4, true), 4, int64_t{2048} * 8192, memory);
+    time(TILEPOST_SM90(parts1, true), 1, int64_t{4096} * 8192, memory);
+    return 0;
+  }
+  bool ok = check(TILEPOST_SM90(parts1, true), 1, false, memory);
+  ok = check(TILEPOST_SM90(parts2, true), 2, false, memory) && ok;
+  ok = check(TILEPOST_SM90(parts3, true), 3, false, memory) && ok;
+  ok = check(TILEPOST_SM90(parts4, true), 4, false, memory) && ok;
+  ok = check(TILEPOST_SM90(parts8_f16, true), 8, true, memory) && ok;
+  std::printf(ok ? "PASS\n" : "FAIL\n");
+  return ok ? 0 : 1;
+}

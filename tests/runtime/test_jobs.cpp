@@ -1,0 +1,215 @@
+// Jobs: the kernel's spare warps add up, or move, what ranks have stored at their owner's.
+#include "tests/catch.h"
+#include "tests/runtime/ranks.h"
+#include "tilepost/jobs.h"
+
+using fakes::world;
+using order::Order;
+using ranks::Ranks;
+using sample::count_calls;
+using sample::Program;
+using sample::Setup;
+
+namespace {
+
+constexpr auto kWrite = TILEPOST_ACCESS_WRITE;
+constexpr auto kAllReduce = TILEPOST_GEMM_ALL_REDUCE;
+constexpr auto kReduceScatter = TILEPOST_GEMM_REDUCE_SCATTER;
+constexpr auto kAllToAll = TILEPOST_GEMM_ALL_TO_ALL;
+
+// Chunks that a group has several of.
+int small_spare(int parts) {
+  return tilepost::kJobBarriers + tilepost::kJobBuffers * parts * 2 * tilepost::kJobUnit;
+}
+
+tilepost_result_t run(const Setup& setup, CUstream_st* user, int64_t m = 0) {
+  tilepost_run_operands_t operands = sample::operands();
+  operands.m = m;
+  return tilepost_op_run_with(setup.op, &operands, user);
+}
+
+}  // namespace
+
+TEST_CASE("jobs: every rank gets what it should, run after run, captured or not") {
+  const int count = GENERATE(2, 3, 4);
+  const int64_t m = GENERATE(1, 7, 16, 61, 64);
+  const auto pattern = GENERATE(kAllReduce, kReduceScatter, kAllToAll);
+  const int stagger = GENERATE(0, 4);
+  const bool small = GENERATE(false, true);
+  CAPTURE(count, m, static_cast<int>(pattern), stagger, small);
+  fakes::reset();
+  {
+    Program program;
+    program.plan.map.stagger = stagger;
+    ranks::use_jobs(program, pattern, count, m);
+    if (small) program.plan.kernel.spare_bytes = small_spare(program.plan.job_parts);
+    Ranks all(program, count);
+    all.create();
+    INFO(all.text());
+    REQUIRE(all.all_ok());
+    world().reset_calls();
+    all.run(3);
+    all.run_captured();
+    all.run(2);
+    all.run_captured();
+    INFO(all.text());
+    REQUIRE(all.all_ok());
+    CHECK(all.wrong() == 0);
+    CHECK(count_calls("sum ") == 0);
+    CHECK(count_calls("wait_stored ") == 0);
+    CHECK((count_calls("wait_added ") > 0) == (pattern == kAllReduce));
+    all.destroy();
+  }
+  CHECK(world().live() == 0);
+}
+
+TEST_CASE("jobs: any number of rows in any order") {
+  const auto pattern = GENERATE(kAllReduce, kReduceScatter, kAllToAll);
+  CAPTURE(static_cast<int>(pattern));
+  fakes::reset();
+  {
+    Program program;
+    program.plan.any_m = 1;
+    ranks::use_jobs(program, pattern, 3, 61);
+    program.plan.kernel.spare_bytes = small_spare(program.plan.job_parts);
+    Ranks all(program, 3);
+    all.create();
+    for (int64_t m = 1; m <= 61; m += 2) all.run(2, m);
+    for (int64_t m = 61; m >= 1; m -= 5) all.run(1, m);
+    INFO(all.text());
+    REQUIRE(all.all_ok());
+    CHECK(all.wrong() == 0);
+    all.destroy();
+  }
+  CHECK(world().live() == 0);
+}
+
+TEST_CASE("jobs: runs that do not overlap have none, whatever comes before and behind them") {
+  const auto pattern = GENERATE(kAllReduce, kReduceScatter, kAllToAll);
+  CAPTURE(static_cast<int>(pattern));
+  fakes::reset();
+  Program program;
+  ranks::use_sequence_runs(program);
+  ranks::use_jobs(program, pattern, 3, 61);
+  Ranks all(program, 3);
+  all.create();
+  for (int round = 0; round < 3; ++round) {
+    all.run(2);
+    world().reset_calls();
+    all.run_unchecked(1, 5);
+    CHECK(count_calls("shared_") == 0);
+  }
+  INFO(all.text());
+  REQUIRE(all.all_ok());
+  CHECK(all.wrong() == 0);
+}
+
+TEST_CASE("jobs: a consumer reads what they have made") {
+  fakes::reset();
+  Program program;
+  program.plan.consumer = TILEPOST_CONSUMER_RMS_NORM;
+  ranks::use_jobs(program, kAllReduce, 3, 61);
+  Ranks all(program, 3);
+  all.create();
+  all.run(3);
+  INFO(all.text());
+  REQUIRE(all.all_ok());
+  CHECK(all.normalised() == 3 * 3 * 61 * 24);
+  CHECK(all.wrong() == 0);
+}
+
+TEST_CASE("jobs: what the kernel is told of them") {
+  const auto pattern = GENERATE(kAllReduce, kReduceScatter, kAllToAll);
+  CAPTURE(static_cast<int>(pattern));
+  fakes::reset();
+  Program program;  // three ranks, 16 rows each, in three groups
+  ranks::use_sequence_runs(program);
+  ranks::use_jobs(program, pattern, 3, 48);
+  Setup setup;
+  REQUIRE(setup.create(program) == TILEPOST_OK);
+  CUstream_st* user = fakes::user_stream("user");
+  REQUIRE(run(setup, user, 48) == TILEPOST_OK);
+  const tilepost_jobs_t jobs = world().view.jobs;
+  REQUIRE(jobs.count == (pattern == kAllToAll ? 9 : 3));
+  CHECK(jobs.out == sample::operands().out);
+  CHECK((jobs.done != nullptr) == (pattern == kAllReduce));
+  CHECK(jobs.stride == (pattern == kAllToAll ? 0 : 16 * 24 * 2));
+  int64_t bytes = 0;
+  for (int i = 0; i < jobs.count; ++i) {
+    const tilepost_job_t& job = jobs.list[i];
+    CHECK((i == 0 || job.group >= jobs.list[i - 1].group));
+    CHECK((job.also != nullptr) == (pattern == kAllReduce));
+    CHECK(job.from % tilepost::kJobUnit == 0);
+    CHECK(job.to % tilepost::kJobUnit == 0);
+    bytes += job.bytes;
+  }
+  CHECK(bytes == 16 * 24 * 2 * (pattern == kAllToAll ? 3 : 1));
+  REQUIRE(run(setup, user, 5) == TILEPOST_OK);  // does not overlap
+  CHECK(world().view.jobs.count == 0);
+}
+
+TEST_CASE("jobs: where sums are added on their way, kernels hand them on") {
+  fakes::reset();
+  Program program;
+  program.plan.sum = TILEPOST_SUM_ADDED;
+  ranks::use_shared(program, kWrite, kReduceScatter, 3, 48);
+  const Order order = ranks::order_of_run(program, false);
+  CHECK(world().view.jobs.count == 0);
+  CHECK(order.count("sum") == 3);
+}
+
+TEST_CASE("jobs: the run ends with the GEMM where nothing follows it") {
+  const auto pattern = GENERATE(kReduceScatter, kAllToAll);
+  const bool captured = GENERATE(false, true);
+  CAPTURE(static_cast<int>(pattern), captured);
+  fakes::reset();
+  Program program;
+  ranks::use_jobs(program, pattern, 3, 48);
+  const Order order = ranks::order_of_run(program, captured);
+  CHECK(order.all_before("shared_begin", "gemm"));
+  CHECK(order.all_before("gemm", "shared_end"));
+  CHECK(order.joined("gemm"));
+  CHECK(order.joined("shared_end") == captured);
+  for (const char* call : {"sum", "wait", "wait_stored", "wait_added", "announce"})
+    CHECK(order.count(call) == 0);
+  if (captured) CHECK(order.all_before("replay_begin", "gemm"));
+  if (captured) CHECK(order.all_before("shared_end", "replay_end"));
+}
+
+TEST_CASE("jobs: a consumer comes behind the GEMM, and the run's end behind it") {
+  fakes::reset();
+  Program program;
+  program.plan.consumer = TILEPOST_CONSUMER_RMS_NORM;
+  ranks::use_jobs(program, kReduceScatter, 3, 48);
+  const Order order = ranks::order_of_run(program, false);
+  CHECK(order.all_before("gemm", "norm"));
+  CHECK(order.joined("norm"));
+  CHECK(order.all_before("gemm", "shared_end"));
+  CHECK(world().view.jobs.out != sample::operands().out);
+}
+
+TEST_CASE("jobs: an AllReduce's sums are announced when they are added, and pulled") {
+  const bool captured = GENERATE(false, true);
+  fakes::reset();
+  Program program;  // three ranks, 16 rows each, in three groups on two lanes
+  ranks::use_jobs(program, kAllReduce, 3, 48);
+  const Order order = ranks::order_of_run(program, captured);
+  REQUIRE(order.count("sum") == 0);
+  REQUIRE(order.count("wait_stored") == 0);
+  REQUIRE(order.count("wait_added") == 3);
+  REQUIRE(order.count("announce_and_wait") == 3);
+  REQUIRE(order.count("cudaMemcpyAsync") == 6);
+  CHECK(order.all_before("shared_begin", "gemm"));
+  CHECK(order.all_before("shared_begin", "wait_added"));
+  for (int g = 0; g < 3; ++g) {
+    CHECK(order.before("wait_added", g, "announce_and_wait", g));
+    for (int copy = 2 * g; copy < 2 * g + 2; ++copy)
+      CHECK(order.before("announce_and_wait", g, "cudaMemcpyAsync", copy));
+  }
+  for (const char* call : {"gemm", "cudaMemcpyAsync", "wait_added"}) {
+    CAPTURE(call);
+    CHECK(order.all_before(call, "shared_end"));
+    CHECK(order.joined(call));
+  }
+  if (captured) CHECK(order.joined("shared_end"));
+}
