@@ -5,7 +5,6 @@
 //   jobs time           beside a GEMM of 8192 x 8192 x 2048
 //
 // The template is woven by hand: jobs are all that its view has.
-#include <cstring>
 #include <random>
 #include <string>
 #include <vector>
@@ -93,9 +92,8 @@ struct Jobs {
     std::mt19937 random(parts);
     for (uint16_t& value : in) {
       const float number = static_cast<float>(static_cast<int>(random() % 17) - 8);
-      const __half half = __float2half(number);
-      const __nv_bfloat16 bfloat = __float2bfloat16(number);
-      std::memcpy(&value, f16 ? static_cast<const void*>(&half) : &bfloat, 2);
+      value = f16 ? __half_as_ushort(__float2half(number))
+                  : __bfloat16_as_ushort(__float2bfloat16(number));
     }
     from = device_copy(in);
     out = device_copy(std::vector<uint16_t>(elements, 0xFFFF));
@@ -119,14 +117,7 @@ struct Jobs {
 };
 
 float number_of(uint16_t bits, bool f16) {
-  if (f16) {
-    __half half;
-    std::memcpy(&half, &bits, 2);
-    return __half2float(half);
-  }
-  __nv_bfloat16 bfloat;
-  std::memcpy(&bfloat, &bits, 2);
-  return __bfloat162float(bfloat);
+  return f16 ? __half2float(__ushort_as_half(bits)) : __bfloat162float(__ushort_as_bfloat16(bits));
 }
 
 bool check_sums(const Jobs& jobs, const uint16_t* result, bool f16, const char* name) {
@@ -219,8 +210,7 @@ int main(int argc, char** argv) {
   std::vector<uint16_t> random(size_t{32} << 20);
   std::mt19937 engine(1);
   for (uint16_t& value : random) {
-    const __nv_bfloat16 number = __float2bfloat16(static_cast<int>(engine() % 2001) * 1e-3f - 1);
-    std::memcpy(&value, &number, 2);
+    value = __bfloat16_as_ushort(__float2bfloat16(static_cast<float>(engine() % 2001) * 1e-3f - 1));
   }
   CUDA(cudaMemcpy(memory, random.data(), random.size() * 2, cudaMemcpyHostToDevice));
   if (what == "time") {
