@@ -38,7 +38,7 @@ std::optional<WovenKernel> weave_plan(const Plan& plan, size_t num_plans,
   request.view_type = "View";
   request.waits = plan.division == Division::arrivals;
   request.stores = plan.access == TILEPOST_ACCESS_WRITE;
-  request.jobs = plan.job_parts > 0;
+  request.jobs = request.cuda && plan.job_parts > 0;
   request.arch_guard = arch_guard(plan, num_plans);
   return weave_cached(request, diagnostics);
 }

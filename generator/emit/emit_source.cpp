@@ -40,7 +40,8 @@ const char* truth(bool value) {
 // have jobs, how many parts they add up.
 void emit_variant(llvm::raw_ostream& out, const Plan& plan, const WovenKernel& kernel) {
   const KernelPlan& planned = plan.kernel;
-  const std::string jobs = plan.job_parts > 0 ? ", " + std::to_string(plan.job_parts) : "";
+  const bool has_jobs = plan.job_parts > 0 && planned.launch != LaunchKind::host;
+  const std::string jobs = has_jobs ? ", " + std::to_string(plan.job_parts) : "";
   out << "namespace " << namespace_of(plan) << " {\n\n"
       << "// The schedule and its counters as the kernel sees them: its last argument.\n"
       << "using View = tilepost::woven::View<tilepost::Layout::" << name_of(plan.layout) << ", "

@@ -1,6 +1,7 @@
 #include "generator/plan/stores.h"
 
 #include "generator/plan/operands.h"
+#include "generator/plan/transports.h"
 #include "llvm/ADT/StringRef.h"
 
 namespace tilepost {
@@ -32,7 +33,7 @@ bool stages_whole_tile(const KernelConfig& config) {
 }
 
 int job_parts_of(const KernelConfig& config, const Plan& plan, Transport transport) {
-  if (plan.arch == Arch::host || !can_spare(config, plan)) return 0;
+  if (plan.arch == Arch::host || plan.ranks > kMostOnOneHost || !can_spare(config, plan)) return 0;
   if (plan.pattern == Pattern::all_gather_gemm) return transport == Transport::copy_engine ? 1 : 0;
   if (transport != Transport::peer) return 0;
   if (!reduces(plan.pattern)) return 1;

@@ -129,7 +129,7 @@ class GemmBench {
 
 int gemm_sms(const tilepost_plan_t& plan, int device_sms) {
   const bool overlaps = plan.pattern != TILEPOST_GEMM && plan.transport != TILEPOST_TRANSPORT_NONE;
-  const int reserved = overlaps ? plan.comm_ctas + 1 : 0;  // the collectives, the waiter
+  const int reserved = overlaps && plan.comm_ctas > 0 ? plan.comm_ctas + 1 : 0;  // with the waiter
   return std::min(plan.sms, device_sms) - reserved;
 }
 

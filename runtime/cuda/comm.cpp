@@ -50,6 +50,23 @@ tilepost_result_t CudaComm::adopt(ncclComm_t nccl) {
   return TILEPOST_OK;
 }
 
+tilepost_result_t RunOrder::create() {
+  const std::lock_guard lock(mutex_);
+  return last_.get() != nullptr ? TILEPOST_OK : make_event(last_);
+}
+
+tilepost_result_t RunOrder::follow(cudaStream_t stream) {
+  const std::lock_guard lock(mutex_);
+  TILEPOST_CUDA(cudaStreamWaitEvent(stream, last_.get(), 0));
+  return TILEPOST_OK;
+}
+
+tilepost_result_t RunOrder::add(cudaStream_t stream) {
+  const std::lock_guard lock(mutex_);
+  TILEPOST_CUDA(cudaEventRecord(last_.get(), stream));
+  return TILEPOST_OK;
+}
+
 tilepost_result_t CudaComm::child(int max_ctas, int lane, std::shared_ptr<ChildComm>& child) {
   std::shared_ptr<ChildComm>& entry = children_[{max_ctas, lane}];
   if (!entry) {

@@ -9,6 +9,7 @@
 
 #include "runtime/core/object.h"
 #include "runtime/cuda/check.h"
+#include "runtime/cuda/resources.h"
 
 namespace tilepost::cuda {
 
@@ -62,6 +63,23 @@ class ChildComm {
   std::atomic<bool> abort_begun_ = false;
 };
 
+// Runs whose kernels wait inside for other ranks' take turns on a device, in the order of the
+// host's calls, which is the same on all ranks: side by side, one could hold the SMs here that the
+// other waits for there. Eager runs only; a captured one is ordered by where its graph is launched.
+class RunOrder {
+ public:
+  // Before the others; more than once does nothing.
+  tilepost_result_t create();
+  // What comes on `stream` follows the last such run.
+  tilepost_result_t follow(cudaStream_t stream);
+  // Such a run has been put on `stream`.
+  tilepost_result_t add(cudaStream_t stream);
+
+ private:
+  std::mutex mutex_;
+  Event last_;
+};
+
 class CudaComm final : public tilepost_comm {
  public:
   CudaComm() = default;
@@ -85,12 +103,14 @@ class CudaComm final : public tilepost_comm {
   int world() const { return world_; }
   bool is_aborted() const { return aborted_->load(); }
   const AbortedFlag& aborted() const { return aborted_; }
+  const std::shared_ptr<RunOrder>& order() const { return order_; }
 
  private:
   int device_ = 0, rank_ = 0, world_ = 0;
   ncclComm_t nccl_ = nullptr;
   bool owned_ = false;
   AbortedFlag aborted_ = std::make_shared<std::atomic<bool>>(false);
+  std::shared_ptr<RunOrder> order_ = std::make_shared<RunOrder>();
   std::map<std::pair<int, int>, std::shared_ptr<ChildComm>> children_;  // by CTA budget and lane
 };
 

@@ -172,6 +172,7 @@ class CudaOp final : public tilepost_op {
   }
   bool unpermutes() const { return plan_->consumer == TILEPOST_CONSUMER_UNPERMUTE; }
 
+  std::shared_ptr<RunOrder> order_;  // of the communicator
   const tilepost_program_t& program_;
   const tilepost_options_t options_;
   const tilepost_plan_t* plan_ = nullptr;

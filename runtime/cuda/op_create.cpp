@@ -45,6 +45,8 @@ tilepost_result_t CudaOp::allocate(const CudaComm& comm) {
   state_.rank = comm.rank();
   state_.deadline_seconds = options_.deadline_seconds;
   state_.comm_aborted = comm.aborted();
+  order_ = comm.order();
+  if (has_jobs(*plan_, true)) TILEPOST_TRY(order_->create());
   state_.stream_waits = plan_->wait == TILEPOST_WAIT_STREAM && !gathers();
   state_.gathers = gathers();
   state_.jobs = has_jobs(*plan_, true) && writes();

@@ -103,6 +103,7 @@ void* CudaOp::gathered_of(const tilepost_run_operands_t& operands, bool overlaps
 tilepost_result_t CudaOp::run_eager(Run& run, DeviceMap& map) {
   TILEPOST_TRY(wait_for_room());
   TILEPOST_TRY(follow_last_run(run.user));
+  if (jobs(run)) TILEPOST_TRY(order_->follow(run.user));
   run.bank = kEager;
   run.facts = &state_.ledger.next(run.plan());
   run.end = state_.tracker.end_event();
@@ -116,8 +117,9 @@ tilepost_result_t CudaOp::run_eager(Run& run, DeviceMap& map) {
     return run.begun ? give_up(run, result) : result;
   // From here on the counters will grow, or other ranks wait, so the run counts whatever happens.
   state_.ledger.commit();
-  if (const tilepost_result_t result = finish(run); result != TILEPOST_OK)
-    return give_up(run, result);
+  tilepost_result_t result = finish(run);
+  if (result == TILEPOST_OK && jobs(run)) result = order_->add(run.user);
+  if (result != TILEPOST_OK) return give_up(run, result);
   state_.tracker.commit(run.facts->number);
   watchdog_.wake();
   return TILEPOST_OK;

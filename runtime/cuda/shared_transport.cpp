@@ -60,6 +60,7 @@ tilepost_result_t SharedTransport::warm_up(cudaStream_t stream) {
   TILEPOST_TRY(begin(nullptr, 0, stream));
   for (int lane = 0; lane < static_cast<int>(lanes_.size()); ++lane)
     TILEPOST_TRY(warm_up_lane(lane, stream));
+  ended_on_ = stream;
   return end(stream);
 }
 
@@ -102,7 +103,6 @@ tilepost_result_t SharedTransport::rejoin(cudaStream_t stream) {
 }
 
 tilepost_result_t SharedTransport::end(cudaStream_t stream) {
-  ended_on_ = stream;
   TILEPOST_CUDA(launch_shared_end(words_, stream));
   return TILEPOST_OK;
 }

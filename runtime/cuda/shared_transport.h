@@ -117,7 +117,7 @@ class SharedTransport : public Transport {
   SharedWords words_{};
   CounterAccess access_;             // where jobs wait: to counters and what they have to reach
   std::vector<Lane> lanes_;          // none where the kernel's jobs are all there is to do
-  cudaStream_t ended_on_ = nullptr;  // where the last run says that it has ended
+  cudaStream_t ended_on_ = nullptr;  // where eager runs that overlap say that they have ended
   std::atomic<bool> aborted_ = false;
 };
 
