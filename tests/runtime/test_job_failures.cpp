@@ -118,7 +118,7 @@ TEST_CASE("jobs: a run that breaks off before it has begun changes nothing, late
     Setup setup;
     // What is captured begins here at once: a capture that breaks off leaves a run begun, which the
     // end waits for.
-    REQUIRE(setup.create(program, capture ? 0.02 : 0) == TILEPOST_OK);
+    REQUIRE(setup.create(program, capture ? 0.1 : 0) == TILEPOST_OK);
     CUstream_st* user = fakes::user_stream("user");
     fakes::stream_of(user).capturing = capture;
     world().reset_calls();
