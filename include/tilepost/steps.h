@@ -22,6 +22,7 @@ struct Exchange {
   bool overlaps;             // steps follow groups; if not, group 0's steps are all there is
   tilepost_access_t access;  // of runs that overlap; the others exchange messages
   tilepost_map_t map;        // its cuts outlive this
+  bool pushes = false;       // tilepost_plan_t::pushes
 };
 
 Exchange exchange_of(const tilepost_plan_t& plan);
@@ -39,18 +40,23 @@ enum class StepKind {
 
   // TILEPOST_ACCESS_READ and _WRITE. Memory that ranks share: `send`, `gathered`; `slots`, ranks
   // blocks of slot_elements(), block s for what comes from rank s, each this rank's share
-  // row-major;
-  // `sums`, this rank's share row-major. Nothing pulls before its peer has announced. With
-  // tilepost_plan_t::job_parts a sum, own_part or landed_part is a job of the kernel's.
+  // row-major; `sums`, this rank's share row-major; `landed`, rows of out that other ranks have
+  // stored here. Nothing that a peer has stored is read before it has announced that. With
+  // tilepost_plan_t::job_parts a sum, own_part or landed_… is a job of the kernel's, and so is a
+  // push, which then belongs to the sum or the own rows that it spreads.
   announce,   // what this rank has stored for the group, or its own rows, may be read
   pull_part,  // peer's send buffer -> slots: rows of this rank's share, to be added
   pull,       // peer's send buffer -> out: rows routed to this rank
   pull_rows,  // AllGather: peer's gathered -> gathered, the same place
   sum,        // out = sum over ranks in their order, in fp32. READ: this rank's part is in its
               // send buffer at `from`, the others' in slots at `from_slot`; WRITE: all in slots.
-              // AllReduce: also -> sums at `from_slot`
-  announce_sums,  // AllReduce: what this rank has summed for the group may be read
+              // AllReduce without pushes: also -> sums at `from_slot`
+  announce_sums,  // AllReduce: what this rank has summed for the group, or pushed, may be read
   pull_sums,      // AllReduce: peer's sums -> out
+  push_sums,      // AllReduce: this rank's sums in out -> peer's landed, the same place
+  landed_sums,    // AllReduce: what `peer` has pushed, landed -> out, the same place
+  push_rows,      // AllGather: a -> peer's gathered
+  landed_rows,    // AllGather: what `peer` has pushed is there, in gathered
   own_part,       // All-to-All: this rank's rows for itself: READ from its send buffer, WRITE from
                   // landed -> out
   landed_part,    // All-to-All, WRITE: what `peer` has stored here, landed -> out, the same place
@@ -128,9 +134,10 @@ RowCounts even_counts(const Exchange& exchange);
 std::vector<Step> steps_of(const Exchange& exchange, const TileMap& tile_map, int group, int rank,
                            const RowCounts& counts);
 
-// By group, what one run adds to the counter that `rank` waits for. TILEPOST_ACCESS_WRITE: the
-// kernels of all ranks raise it for their tiles of this rank's rows, or, where nothing overlaps,
-// this rank's own for all of its tiles; padding, which nobody owns, is not counted.
+// By group, what one run adds to the counter that `rank` waits for. TILEPOST_ACCESS_WRITE, but for
+// AllGather: the kernels of all ranks raise it for their tiles of this rank's rows, or, where
+// nothing overlaps, this rank's own for all of its tiles; padding, which nobody owns, is not
+// counted.
 std::vector<uint32_t> counter_targets(const Exchange& exchange, const TileMap& tile_map, int rank);
 
 // Elements of the send buffer that steps read: at least tile_map.send_elements. What kernels do not

@@ -48,8 +48,9 @@ void set_shared_sizes(const tilepost_plan_t& plan, const tilepost_map_t& map, in
   const bool reduces = plan.pattern == TILEPOST_GEMM_ALL_REDUCE;
   if (reduces || plan.pattern == TILEPOST_GEMM_REDUCE_SCATTER)
     sizes.slots = blocks * slot_elements(map);
-  if (reduces) sizes.sums = slot_elements(map);
-  if (writes && plan.pattern == TILEPOST_GEMM_ALL_TO_ALL) sizes.landed = landed;
+  if (reduces && !plan.pushes) sizes.sums = slot_elements(map);
+  if (writes && (plan.pattern == TILEPOST_GEMM_ALL_TO_ALL || (reduces && plan.pushes)))
+    sizes.landed = landed;
 }
 
 // How far steps receive, whole shares.

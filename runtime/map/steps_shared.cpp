@@ -34,6 +34,7 @@ class SharedSteps {
 
   // The second half of AllReduce: everybody else's sums.
   void spread_sums() {
+    if (exchange_.pushes) return push_sums();
     add(StepKind::announce_sums, 0, 0, 0, 0);
     for_others([&](int peer) {
       const Part part = part_of(peer);
@@ -47,20 +48,20 @@ class SharedSteps {
     routed(StepKind::own_part, rank_);
   }
 
-  // A rank's rows are there as a whole before its first group, so once is enough to announce them.
+  // A rank's rows are there as a whole before its first group, so once is enough to announce them
+  // to ranks that pull.
   void gather() {
-    const int64_t share = share_rows(map_), k = exchange_.k;
     if (group_ == 0) {
-      const int64_t to = first_row_of_rank(map_, rank_) * k;
-      add_some(StepKind::own_rows, rank_, 0, to, rows_of_rank(map_, rank_) * k);
-      add(StepKind::announce, 0, 0, 0, 0);
+      const int64_t to = first_row_of_rank(map_, rank_) * exchange_.k;
+      add_some(StepKind::own_rows, rank_, 0, to, rows_of_rank(map_, rank_) * exchange_.k);
+      if (reads()) add(StepKind::announce, 0, 0, 0, 0);
       return;
     }
-    const SharePart part = share_part(map_, {}, group_, rank_);
+    if (!reads()) push_rows();
     for_others([&](int peer) {
-      const int64_t first = (peer * share + part.first * map_.tile_m) * k;
-      const int64_t rows = valid_rows(map_, part, rows_of_rank(map_, peer));
-      add_some(StepKind::pull_rows, peer, first, first, rows * k);
+      const Rows rows = rows_of(peer);
+      add_some(reads() ? StepKind::pull_rows : StepKind::landed_rows, peer, rows.in_all,
+               rows.in_all, rows.count);
     });
   }
 
@@ -77,6 +78,40 @@ class SharedSteps {
     const int64_t first = part.first * map_.tile_m;
     return {first * map_.n, (first_row_of_rank(map_, rank) + first) * map_.n,
             valid_rows(map_, part, rows_of_rank(map_, rank)) * map_.n};
+  }
+
+  // The group's part of what a rank brings to an AllGather: elements.
+  struct Rows {
+    int64_t in_share;  // where it starts in that rank's rows
+    int64_t in_all;    // and in all rows
+    int64_t count;
+  };
+
+  Rows rows_of(int rank) const {
+    const SharePart part = share_part(map_, {}, group_, rank);
+    const int64_t first = part.first * map_.tile_m, k = exchange_.k;
+    return {first * k, (rank * share_rows(map_) + first) * k,
+            valid_rows(map_, part, rows_of_rank(map_, rank)) * k};
+  }
+
+  void push_sums() {
+    const Part own = part_of(rank_);
+    for_others([&](int peer) {
+      add_some(StepKind::push_sums, peer, own.in_output, own.in_output, own.count);
+    });
+    add(StepKind::announce_sums, 0, 0, 0, 0);
+    for_others([&](int peer) {
+      const Part part = part_of(peer);
+      add_some(StepKind::landed_sums, peer, part.in_output, part.in_output, part.count);
+    });
+  }
+
+  void push_rows() {
+    const Rows own = rows_of(rank_);
+    for_others([&](int peer) {
+      add_some(StepKind::push_rows, peer, own.in_share, own.in_all, own.count);
+    });
+    add(StepKind::announce, 0, 0, 0, 0);
   }
 
   bool reads() const { return exchange_.access == TILEPOST_ACCESS_READ; }
@@ -149,7 +184,8 @@ std::vector<uint32_t> counter_targets(const Exchange& exchange, const TileMap& t
   std::vector<uint32_t> targets;
   targets.reserve(tile_map.groups.size());
   for (const tilepost_group_t& group : tile_map.groups) targets.push_back(group.target);
-  if (exchange.access != TILEPOST_ACCESS_WRITE) return targets;
+  const bool gathers = exchange.pattern == TILEPOST_ALL_GATHER_GEMM;
+  if (exchange.access != TILEPOST_ACCESS_WRITE || gathers) return targets;
   const tilepost_map_t& map = exchange.map;
   const int raised = map.signals_per_tile * (exchange.overlaps ? exchange.ranks : 1);
   std::ranges::fill(targets, 0);
