@@ -182,14 +182,14 @@ __device__ __forceinline__ void load_tiles(const Shared& shared, const CUtensorM
                                            tilepost::Tile tile, int tiles, int stages) {
   const int rank = kCluster > 1 ? static_cast<int>(tilepost::ptx::cluster_rank()) : 0;
   tilepost::Ring<kStages> ring(1);
+  tilepost::BulkLoads loads;
   tilepost::ptx::wait_for_previous_kernels();
   tilepost::open_in_map();
   for (int position = blockIdx.x; position < tiles;) {
     const int m = tile.m, n = tile.n;
     const CUtensorMap* in = tilepost::in_map(map_a, tile);
-    tilepost::input_ready(tile, tilepost::BulkLoads{});
-    position += gridDim.x;
-    if (position < tiles) tile = tilepost::tile(grid, position);
+    tilepost::input_ready(tile, loads);
+    if ((position += gridDim.x) < tiles) tile = tilepost::tile(grid, position);
 #pragma unroll 1  // few registers
     for (int k = 0; k < stages * kTileK; k += kTileK) {
       const uint32_t full = shared.full(ring.index);

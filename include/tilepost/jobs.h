@@ -14,9 +14,14 @@ constexpr int kJobAhead = 2;       // chunks whose parts are asked for before th
 constexpr int kJobUnit = 16;       // bytes: what bulk copies are multiples of
 constexpr int kJobBarriers = 128;  // bytes in front of the buffers, more than a barrier for each
 
-// Bytes of each part in a chunk, where a kernel leaves `spare_bytes` of shared memory.
+// Bytes of a buffer, where a kernel leaves `spare_bytes` of shared memory.
+TILEPOST_INLINE constexpr int job_buffer_bytes(int spare_bytes) {
+  return (spare_bytes - kJobBarriers) / kJobBuffers / kJobUnit * kJobUnit;
+}
+
+// Bytes of each part in a chunk there.
 TILEPOST_INLINE constexpr int job_chunk_bytes(int spare_bytes, int parts) {
-  return (spare_bytes - kJobBarriers) / (kJobBuffers * parts) / kJobUnit * kJobUnit;
+  return job_buffer_bytes(spare_bytes) / parts / kJobUnit * kJobUnit;
 }
 
 // Chunks of a job whose parts have `bytes`.

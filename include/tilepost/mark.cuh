@@ -63,7 +63,9 @@ struct Spare {
 
 // Which loads input_ready has to let wait.
 struct BlockLoads {};  // ordinary and asynchronous copies by all threads of the block; all call
-struct BulkLoads {};   // TMA loads by the calling thread, which alone calls
+struct BulkLoads {     // TMA loads by the calling thread, which alone calls
+  int arrived = 0;     // groups that the thread need not wait for any more; kept for its next tile
+};
 
 // A number the plan may choose. The name is a string literal; `fallback` is what un-woven code
 // uses.
@@ -125,9 +127,10 @@ TILEPOST_INLINE void open_out_maps(int /*m*/) {}
 TILEPOST_INLINE void pace(Pacer& /*pacer*/, const Tile& /*tile*/, bool /*last_tile*/) {}
 
 // The tile's rows of A are read from here on. Woven where A arrives while the kernel runs: waits
-// until they have.
+// until they have. A thread that keeps its BulkLoads does not ask twice for the same rows.
 TILEPOST_INLINE void input_ready(const Tile& /*tile*/, BlockLoads) {}
-TILEPOST_INLINE void input_ready(const Tile& /*tile*/, BulkLoads) {}
+TILEPOST_INLINE void input_ready(const Tile& /*tile*/, BulkLoads& /*loads*/) {}
+TILEPOST_INLINE void input_ready(const Tile& /*tile*/, BulkLoads&& /*loads*/) {}
 
 // The tensor map, of type Map, for loads of the tile's rows of A; `map` covers A. Woven where A
 // arrives while the kernel runs: the tile's rows are this rank's own, or are among those that

@@ -194,28 +194,36 @@ typedef struct tilepost_epilogue {
 } tilepost_epilogue_t;
 
 // What spare warps do beside the GEMM (mark.cuh, spare_warp): add up what lies in `parts` places,
-// in fp32 and in their order, or, with one part, move it.
+// in fp32 and in their order, or, with one part, move it; to one place of this rank's, and where
+// that is asked for to the same place on every other rank. Addresses and bytes are multiples of 16.
 typedef struct tilepost_job {
-  int64_t from;   // of the first part: byte in tilepost_jobs_t::in
-  int64_t to;     // of the sum: byte in tilepost_jobs_t::out
-  void* also;     // a second place for the sum; null: none
-  int64_t bytes;  // of a part, a multiple of 16
-  int32_t group;  // it begins when all ranks' tiles of this group have been stored; -1: at once,
-                  // and it counts as done with group 0
+  int64_t from;    // of the first part: byte in tilepost_jobs_t::in
+  int64_t to;      // of the sum: byte in tilepost_jobs_t::out
+  int64_t push;    // of the sum: byte in tilepost_jobs_t::there of every other rank; -1: nowhere
+  int64_t bytes;   // of a part
+  int32_t parts;   // tilepost_plan_t::job_parts, or 1
+  int32_t waits;   // it begins when this counter of tilepost_jobs_t::stored has its value; -1: at
+                   // once
+  int32_t counts;  // which counter grows by every chunk that is done: with a push this one of every
+                   // other rank's, else of tilepost_jobs_t::done
   int32_t reserved;
 } tilepost_job_t;
 
-// The jobs of one run, in the order of their groups.
+// The jobs of one run, in the order in which they are done.
 typedef struct tilepost_jobs {
   const tilepost_job_t* list;  // [count]
   int64_t stride;              // bytes from one part to the next
-  const void* in;              // all addresses and offsets are multiples of 16 bytes
+  const void* in;
   void* out;
-  const uint32_t* stored;    // a counter per group, TILEPOST_COUNTER_STRIDE apart, which reaches
-  const uint32_t* expected;  // [groups] this value when its tiles have been stored
-  uint32_t* done;            // a counter per group, as far apart: chunks that are done; null: none
+  void* const* there;      // [ranks] where pushes go; null: there are none
+  uint32_t* const* raise;  // [ranks] and the counters that they raise, this rank's `stored` there
+  const uint32_t* stored;  // counters that the kernels of all ranks raise, for tiles of a group or
+                           // for chunks of a push, TILEPOST_COUNTER_STRIDE apart,
+  const uint32_t* expected;  // and their values when what is to come has come
+  uint32_t* done;            // counters as far apart: chunks that are done; null: none
   const uint32_t* abort;     // not 0: the run was given up
   int32_t count;
+  int32_t rank, ranks;  // of pushes
 } tilepost_jobs_t;
 
 // What a woven kernel gets besides its own arguments.
@@ -315,9 +323,9 @@ typedef struct tilepost_plan {
   tilepost_sum_t sum;
   int32_t pushes;     // WRITE: 1: what all ranks are to have, sums of an AllReduce and rows of an
                       // AllGather, is stored there by the rank that has it; 0: they copy it
-  int32_t job_parts;  // parts that the kernel's spare warps add up, 1: rows that they move (WRITE:
-                      // to the output; ARRIVALS: the own rows of A to where others read them);
-                      // 0: that is left to kernels of the runtime's
+  int32_t job_parts;  // parts that the kernel's spare warps add up, 1: rows that they move
+                      // (All-to-All: to the output; AllGather: the own rows of A to where others
+                      // read them, or to the others); 0: that is left to kernels of the runtime's
   int32_t pace;       // tilepost_view_t::pace
   tilepost_wait_t wait;
   tilepost_consumer_t consumer;

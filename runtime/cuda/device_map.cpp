@@ -19,9 +19,10 @@ bool has_slots(const tilepost_plan_t& plan) {
   return plan.map.layout == TILEPOST_TILE && plan.map.division == TILEPOST_DIVISION_ROWS;
 }
 
-// Jobs of a group: a sum, or a move for each rank that has stored rows here.
+// Jobs of a group: a sum, and a move for each rank that has stored rows here; of an AllGather's
+// first one the copies of own rows, which may be two, of the others a push.
 int64_t most_jobs(const tilepost_plan_t& plan) {
-  return plan.pattern == TILEPOST_GEMM_ALL_TO_ALL ? plan.ranks : 1;
+  return plan.ranks;
 }
 
 // Bytes that no run's tables exceed: whole tiles of every share or split, and what fills up the
@@ -36,9 +37,9 @@ size_t most_table_bytes(const tilepost_plan_t& plan, bool needs_rows) {
   if (needs_rows) bytes += entries;
   if (plan.routing == TILEPOST_ROUTING_ROWS) bytes += aligned(map.m * sizeof(int32_t));
   if (plan.access == TILEPOST_ACCESS_WRITE)
-    bytes += aligned(groups * sizeof(uint32_t)) + aligned(plan.ranks * sizeof(CUtensorMap)) +
-             2 * aligned(plan.ranks * sizeof(void*));
-  if (copies_own_rows(plan, true)) bytes += aligned(sizeof(CUtensorMap));
+    bytes += aligned(shared_counters(plan) * sizeof(uint32_t)) +
+             aligned(plan.ranks * sizeof(CUtensorMap)) + 3 * aligned(plan.ranks * sizeof(void*));
+  if (spreads_own_rows(plan, true)) bytes += aligned(sizeof(CUtensorMap));
   if (has_jobs(plan, true)) bytes += aligned(groups * most_jobs(plan) * sizeof(tilepost_job_t));
   return bytes;
 }
@@ -182,10 +183,13 @@ tilepost_result_t DeviceMaps::upload(DeviceMap& map) {
   map.positions = packer.add(run.tiles.positions);
   map.rows = packer.add(rows);
   map.row_map = packer.add(run.row_map);
-  map.targets = run.access() == TILEPOST_ACCESS_WRITE ? packer.add(run.targets) : nullptr;
+  const std::vector<uint32_t>& targets = jobs.list.empty() ? run.targets : jobs.targets;
+  map.targets = run.access() == TILEPOST_ACCESS_WRITE ? packer.add(targets) : nullptr;
+  map.num_counters = static_cast<int32_t>(map.targets != nullptr ? targets.size() : run.num_groups());
   map.out_maps = packer.add(peers.out_maps);
   map.peer_counters = packer.add(peers.counters);
   map.peer_out = packer.add(peers.out);
+  map.there = packer.add(peers.there);
   map.in_map = packer.add(peers.in_map);
   map.jobs = packer.add(jobs.list);
   map.num_jobs = static_cast<int32_t>(jobs.list.size());

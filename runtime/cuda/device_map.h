@@ -22,11 +22,13 @@ struct DeviceMap {
   const int32_t* rows = nullptr;       // destination rows by tile: who reads slots needs them
   const int32_t* row_map = nullptr;    // routing rows
   // TILEPOST_ACCESS_WRITE; null otherwise. Targets for runs that overlap; the rest by owner.
-  const uint32_t* targets = nullptr;  // RunMap::targets
+  const uint32_t* targets = nullptr;  // [num_counters] RunMap::targets, or Jobs::targets
   const CUtensorMap* out_maps = nullptr;
   uint32_t* const* peer_counters = nullptr;
   void* const* peer_out = nullptr;
-  const CUtensorMap* in_map = nullptr;  // of kernels whose jobs copy rows; null otherwise
+  void* const* there = nullptr;         // of runs whose jobs push; null otherwise
+  const CUtensorMap* in_map = nullptr;  // of kernels whose jobs spread rows; null otherwise
+  int32_t num_counters = 0;             // that a run which overlaps begins anew, or its groups
   // Runs with jobs; null, 0 and empty otherwise.
   const tilepost_job_t* jobs = nullptr;
   int32_t num_jobs = 0;

@@ -1,25 +1,118 @@
 #include "runtime/cuda/jobs.h"
 
+#include <algorithm>
+
 #include "tilepost/dtype.h"
 #include "tilepost/jobs.h"
 
 namespace tilepost::cuda {
 namespace {
 
-// The own rows are there before the kernel starts.
-tilepost_job_t make_job(const tilepost_plan_t& plan, const Step& step, int group,
-                        const SharedMemory& shared) {
-  const bool own_rows = step.kind == StepKind::own_rows;
-  const int64_t width = element_bytes(own_rows ? plan.input : plan.output);
-  tilepost_job_t job{};
-  job.from = (step.kind == StepKind::sum ? step.from_slot : step.from) * width;
-  job.to = step.to * width;
-  if (plan.pattern == TILEPOST_GEMM_ALL_REDUCE)
-    job.also = shared.own(shared.layout().sums + job.from);
-  job.bytes = step.count * width;
-  job.group = own_rows ? -1 : group;
-  return job;
+bool gathers(const tilepost_plan_t& plan) {
+  return plan.pattern == TILEPOST_ALL_GATHER_GEMM;
 }
+
+bool pushes_sums(const tilepost_plan_t& plan) {
+  return plan.pushes != 0 && plan.pattern == TILEPOST_GEMM_ALL_REDUCE;
+}
+
+class JobList {
+ public:
+  JobList(const tilepost_plan_t& plan, const RunMap& run, const SharedMemory& shared, Jobs& jobs)
+      : plan_(plan), run_(run), layout_(shared.layout()), groups_(run.num_groups()), jobs_(jobs) {
+    jobs_.chunks.assign(run.steps.size(), 0);
+    jobs_.targets.assign(static_cast<size_t>(shared_counters(plan)), 0);
+    if (!gathers(plan)) std::ranges::copy(run.targets, jobs_.targets.begin());
+  }
+
+  // Sums that land here are moved behind the next group's, which do not wait for other ranks' warps.
+  void make() {
+    for (int g = 0; g < groups_; ++g) {
+      for (const Step& step : run_.steps[g]) take(step, g);
+      if (g > 0) move_landed_sums(g - 1);
+    }
+    if (groups_ > 0) move_landed_sums(groups_ - 1);
+  }
+
+ private:
+  int64_t width() const { return element_bytes(gathers(plan_) ? plan_.input : plan_.output); }
+  int parts_of(StepKind kind) const { return kind == StepKind::sum ? plan_.job_parts : 1; }
+
+  uint32_t chunks_of(int64_t count, int parts) const {
+    return static_cast<uint32_t>(
+        job_chunks(count * width(), job_chunk_bytes(plan_.kernel.spare_bytes, parts)));
+  }
+
+  void take(const Step& step, int g) {
+    switch (step.kind) {
+      case StepKind::sum:
+        return add_sum(step, g);
+      case StepKind::own_part:
+      case StepKind::landed_part:
+        return add(step, g, {layout_.landed + step.from * width(), -1, g, g});
+      case StepKind::own_rows:
+        return plan_.pushes != 0 ? add_edges(step, g) : add(step, g, {0, -1, -1, g});
+      case StepKind::push_rows:  // the same rows to every rank: one job
+        if (jobs_.chunks[g] == 0) add(step, g, {step.from * width(), step.to * width(), -1, g});
+        return;
+      case StepKind::landed_sums:
+        jobs_.targets[landed_counter(g)] += chunks_of(step.count, plan_.job_parts);
+        return;
+      case StepKind::landed_rows:
+        jobs_.targets[g] += chunks_of(step.count, 1);
+        return;
+      default:
+        return;
+    }
+  }
+
+  // Own rows that are pushed are copied on the way. But tiles that have rows of two ranks, where
+  // shares do not end with a tile, do not wait for that: what they may have comes before.
+  void add_edges(const Step& own, int g) {
+    const tilepost_map_t& map = run_.map();
+    if (share_rows(map) % map.tile_m == 0) return;
+    const int64_t edge = std::min(map.tile_m * plan_.k, own.count), rest = own.count - edge;
+    for (const int64_t first : {int64_t{0}, rest}) {
+      const Step rows{StepKind::own_rows, own.peer, first, own.to + first, edge, 0};
+      add(rows, g, {first * width(), -1, -1, g});
+      jobs_.targets[g] += chunks_of(edge, 1);
+      if (rest == 0) return;
+    }
+  }
+
+  void add_sum(const Step& step, int g) {
+    const bool push = pushes_sums(plan_);
+    add(step, g, {layout_.slots + step.from_slot * width(), push ? step.to * width() : -1, g,
+                  push ? landed_counter(g) : g});
+  }
+
+  void move_landed_sums(int g) {
+    for (const Step& step : run_.steps[g])
+      if (step.kind == StepKind::landed_sums)
+        add(step, g, {layout_.landed + step.from * width(), -1, landed_counter(g), g});
+  }
+
+  // What a step does not say: fields of tilepost_job_t.
+  struct Place {
+    int64_t from, push;
+    int waits, counts;
+  };
+
+  void add(const Step& step, int g, const Place& place) {
+    const int parts = parts_of(step.kind);
+    jobs_.list.push_back({place.from, step.to * width(), place.push, step.count * width(), parts,
+                          place.waits, place.counts, 0});
+    jobs_.chunks[g] += chunks_of(step.count, parts);
+  }
+
+  int landed_counter(int group) const { return plan_.map.num_groups + group; }
+
+  const tilepost_plan_t& plan_;
+  const RunMap& run_;
+  const SharedLayout& layout_;
+  const int groups_;
+  Jobs& jobs_;
+};
 
 }  // namespace
 
@@ -28,12 +121,11 @@ bool has_jobs(const tilepost_plan_t& plan, bool overlaps) {
 }
 
 bool completes_out(const tilepost_plan_t& plan, bool overlaps) {
-  return has_jobs(plan, overlaps) && plan.pattern != TILEPOST_GEMM_ALL_REDUCE &&
-         plan.pattern != TILEPOST_ALL_GATHER_GEMM;
+  return has_jobs(plan, overlaps) && plan.access == TILEPOST_ACCESS_WRITE;
 }
 
-bool copies_own_rows(const tilepost_plan_t& plan, bool overlaps) {
-  return has_jobs(plan, overlaps) && plan.pattern == TILEPOST_ALL_GATHER_GEMM;
+bool spreads_own_rows(const tilepost_plan_t& plan, bool overlaps) {
+  return has_jobs(plan, overlaps) && gathers(plan);
 }
 
 bool is_job(StepKind kind) {
@@ -41,23 +133,20 @@ bool is_job(StepKind kind) {
          kind == StepKind::own_rows;
 }
 
+int shared_counters(const tilepost_plan_t& plan) {
+  return plan.map.num_groups * (pushes_sums(plan) ? 2 : 1);
+}
+
 // Jobs are what waits for tiles that ranks store: a rank that has ended a run without having waited
 // for all of them would let others store into what is still to come.
 tilepost_result_t make_jobs(const tilepost_plan_t& plan, const RunMap& run,
                             const SharedMemory& shared, Jobs& jobs) {
-  const int chunk = job_chunk_bytes(plan.kernel.spare_bytes, plan.job_parts);
-  const bool stores = plan.access == TILEPOST_ACCESS_WRITE;
-  jobs.chunks.resize(run.steps.size());
-  for (size_t g = 0; g < run.steps.size(); ++g) {
-    for (const Step& step : run.steps[g]) {
-      if (!is_job(step.kind)) continue;
-      jobs.list.push_back(make_job(plan, step, static_cast<int>(g), shared));
-      jobs.chunks[g] += static_cast<uint32_t>(job_chunks(jobs.list.back().bytes, chunk));
-    }
-    if (stores && jobs.chunks[g] == 0 && run.targets[g] > 0)
+  JobList(plan, run, shared, jobs).make();
+  if (plan.access != TILEPOST_ACCESS_WRITE || gathers(plan)) return TILEPOST_OK;
+  for (size_t g = 0; g < run.steps.size(); ++g)
+    if (jobs.chunks[g] == 0 && run.targets[g] > 0)
       return fail(TILEPOST_INTERNAL_ERROR, "tiles of group %zu are stored, and no job reads them",
                   g);
-  }
   return TILEPOST_OK;
 }
 

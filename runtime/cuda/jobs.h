@@ -12,20 +12,25 @@ namespace tilepost::cuda {
 // have none.
 bool has_jobs(const tilepost_plan_t& plan, bool overlaps);
 
-// Whether they are all that follows the products: `out` is complete when the kernel has ended. An
-// AllReduce's sums are yet to be spread; an AllGather comes before the products.
+// Whether they are all there is beside the products: `out` is complete when the kernel has ended.
+// Not where others copy what this rank's jobs have copied or summed.
 bool completes_out(const tilepost_plan_t& plan, bool overlaps);
 
-// Whether they copy the rank's own rows of A to where the others read them. The kernel itself reads
-// these where the caller has them.
-bool copies_own_rows(const tilepost_plan_t& plan, bool overlaps);
+// Whether they spread the rank's own rows of A. The kernel itself reads these where the caller has
+// them.
+bool spreads_own_rows(const tilepost_plan_t& plan, bool overlaps);
 
-// Of a run that has jobs: whether such a step is one.
+// Of a run that has jobs: whether such a step is one, or belongs to one.
 bool is_job(StepKind kind);
 
+// Counters of this rank's that the kernels of all ranks raise: one per group, and, where sums are
+// pushed after tiles have been, another.
+int shared_counters(const tilepost_plan_t& plan);
+
 struct Jobs {
-  std::vector<tilepost_job_t> list;  // in the order of groups
-  std::vector<uint32_t> chunks;      // by group: of its jobs
+  std::vector<tilepost_job_t> list;   // in the order in which they are done
+  std::vector<uint32_t> chunks;       // by group: of its jobs
+  std::vector<uint32_t> targets;      // [shared_counters] what a run adds to them
 };
 
 // Of a run that has jobs.

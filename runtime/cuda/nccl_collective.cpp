@@ -134,6 +134,10 @@ tilepost_result_t NcclCollective::issue(const Buffers& buffers, const Step& step
     case StepKind::sum:
     case StepKind::announce_sums:
     case StepKind::pull_sums:
+    case StepKind::push_sums:
+    case StepKind::landed_sums:
+    case StepKind::push_rows:
+    case StepKind::landed_rows:
     case StepKind::own_part:
     case StepKind::landed_part:
       return fail(TILEPOST_INTERNAL_ERROR, "step %d is not a message", static_cast<int>(step.kind));

@@ -148,14 +148,16 @@ class CudaOp final : public tilepost_op {
   // the run ends where the GEMM does, and needs no other stream.
   bool jobs(const Run& run) const { return has_jobs(*plan_, run.overlaps()); }
   bool completes(const Run& run) const { return completes_out(*plan_, run.overlaps()); }
-  // Whether the GEMM starts while its input is still arriving.
-  bool arrives(const Run& run) const { return gathers() && run.overlaps(); }
+  // Whether the communication stream brings the GEMM's input while it runs.
+  bool arrives(const Run& run) const { return gathers() && run.overlaps() && !completes(run); }
   // Whether the GEMM reads this rank's own rows where the caller has them.
-  bool reads_own_rows(const Run& run) const { return copies_own_rows(*plan_, run.overlaps()); }
+  bool reads_own_rows(const Run& run) const { return spreads_own_rows(*plan_, run.overlaps()); }
   bool gathers() const { return plan_->pattern == TILEPOST_ALL_GATHER_GEMM; }
   int64_t row_bytes_of_a() const { return plan_->k * element_bytes(plan_->input); }
   bool reads() const { return plan_->access == TILEPOST_ACCESS_READ; }
   bool writes() const { return plan_->access == TILEPOST_ACCESS_WRITE; }
+  // Whether tiles go to the ranks that own their rows.
+  bool stores_by_owner() const { return writes() && !gathers(); }
   // The memory of runs that overlap which other ranks touch; null where none do.
   const SharedMemory* shared() const {
     return state_.transports.overlapping ? state_.transports.overlapping->shared() : nullptr;
@@ -168,7 +170,7 @@ class CudaOp final : public tilepost_op {
   // ranks.
   bool shares(bool overlaps) const {
     return shared() != nullptr &&
-           (overlaps || (reads() && (gathers() || stores_apart(*plan_, false))));
+           (overlaps || gathers() || (reads() && stores_apart(*plan_, false)));
   }
   bool unpermutes() const { return plan_->consumer == TILEPOST_CONSUMER_UNPERMUTE; }
 

@@ -56,7 +56,8 @@ CudaOp::Run CudaOp::on_lane(const Run& run, int lane) const {
 // own rows stay as they are if they lie in their place: the GEMM may still be reading them.
 tilepost_result_t CudaOp::hand_out_gathered(const Run& run) {
   void* to = run.operands->gathered;
-  if (!arrives(run) || to == nullptr || to == run.buffers.gathered) return TILEPOST_OK;
+  const bool apart = gathers() && run.overlaps() && to != run.buffers.gathered;
+  if (!apart || to == nullptr) return TILEPOST_OK;
   const tilepost_map_t& map = run.plan().map();
   const int64_t first = first_row_of_rank(map, state_.rank);
   if (run.buffers.a != static_cast<char*>(to) + first * row_bytes_of_a())

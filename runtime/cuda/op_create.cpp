@@ -52,7 +52,8 @@ tilepost_result_t CudaOp::allocate(const CudaComm& comm) {
   state_.jobs = has_jobs(*plan_, true) && writes();
   state_.collective = collective_name(plan_->pattern);
   state_.most_groups = plan_->map.num_groups;
-  state_.ledger.create(plan_->map.num_groups, plan_->map.division == TILEPOST_DIVISION_ARRIVALS);
+  state_.ledger.create(plan_->map.num_groups, plan_->map.division == TILEPOST_DIVISION_ARRIVALS &&
+                                                  !completes_out(*plan_, true));
   tensor_maps_.init(*plan_, driver_);
   const size_t counter_bytes = kBanks * state_.counter_words() * sizeof(uint32_t);
   TILEPOST_TRY(make_device_memory(state_.counters, counter_bytes));
@@ -70,7 +71,7 @@ tilepost_result_t CudaOp::allocate_buffers() {
   sizes_ = one_size ? maps_.planned()->run->sizes : most_sizes(*plan_);
   if (shared() != nullptr) device_bytes_ += shared()->layout().bytes;
   if (windows() != nullptr) device_bytes_ += windows()->layout().bytes;
-  if (writes() || (stores_apart(*plan_) && !reads() && windows() == nullptr))
+  if (stores_by_owner() || (stores_apart(*plan_) && !reads() && windows() == nullptr))
     TILEPOST_TRY(add_buffer(send_, sizes_.send * kOutputBytes));
   places_.send = send_.get();
   if (!receives_in_windows(*plan_))

@@ -14,8 +14,8 @@
 // Where ranks share memory, a run begins when all ranks have ended the one before, and says when it
 // has ended: first on the user's stream, before anything is stored, and last on the communication
 // stream (shared_words.h). The lanes then fork behind the beginning. It has not ended before its
-// GEMM where that has spare warps which read what other ranks have stored (jobs). Where these
-// complete the output, there is nothing beside the GEMM:
+// GEMM where that has spare warps which read what other ranks have stored, or store there (jobs).
+// Where these do all there is to do, nothing is beside the GEMM:
 //   user stream:  begin  GEMM with jobs  end
 //   comm stream:                         wait(end)  say so
 #include <algorithm>
@@ -85,8 +85,8 @@ void* CudaOp::received_of(const tilepost_run_operands_t& operands, bool overlaps
 // A kernel that stores by owner gets tables of places, which know this operation's memory only;
 // where it stores into its own slots, that is to have something for its own tensor map.
 void* CudaOp::kernel_output(const tilepost_run_operands_t& operands, bool overlaps) const {
-  if (writes() && overlaps) return shared()->own(shared()->layout().slots);
-  if (writes()) return send_.get();
+  if (stores_by_owner() && overlaps) return shared()->own(shared()->layout().slots);
+  if (stores_by_owner()) return send_.get();
   if (!stores_apart(*plan_, overlaps)) return operands.out;
   if (windows() != nullptr) return windows()->send();
   return shared() != nullptr ? shared()->own(shared()->layout().send) : send_.get();
@@ -189,7 +189,7 @@ tilepost_result_t CudaOp::start(Run& run) {
 
 tilepost_result_t CudaOp::begin_sharing(Run& run) {
   TILEPOST_TRY(
-      state_.transports.overlapping->begin(run.map->targets, run.plan().num_groups(), run.user));
+      state_.transports.overlapping->begin(run.map->targets, run.map->num_counters, run.user));
   run.begun = true;
   return TILEPOST_OK;
 }
@@ -252,7 +252,7 @@ void CudaOp::find_view(const Run& run, tilepost_view_t& view) {
   view.ready = run.facts->ready;
   view.in_map = run.map->in_map;
   if (jobs(run)) find_jobs(run, view.jobs);
-  if (!writes()) return;
+  if (!stores_by_owner()) return;
   // In sequence all tiles have one owner, who is this rank.
   if (!run.overlaps()) view.share_rows = std::numeric_limits<int32_t>::max();
   view.rank = state_.rank;
@@ -268,6 +268,8 @@ void CudaOp::find_jobs(const Run& run, tilepost_jobs_t& jobs) {
   jobs.count = run.map->num_jobs;
   jobs.out = gathers() ? run.buffers.gathered : run.buffers.out;
   if (gathers()) jobs.in = run.buffers.a;
+  jobs.there = run.map->there;
+  jobs.raise = run.map->peer_counters;
 }
 
 tilepost_result_t CudaOp::launch(const Run& run) {

@@ -17,6 +17,12 @@ struct OwnedRows {
   uint32_t* counters;
 };
 
+uint32_t* counters_of(const SharedMemory& shared, int rank) {
+  const int64_t counters = shared.layout().words + counter_word(0, shared.ranks()) *
+                                                       static_cast<int64_t>(sizeof(uint32_t));
+  return static_cast<uint32_t*>(shared.of(rank, counters));
+}
+
 // In slots a rank has a block of its own, unless what ranks store is added at once; what is only
 // moved lies as its owner wants it.
 OwnedRows rows_at(const tilepost_plan_t& plan, const RunMap& run, const SharedMemory& shared,
@@ -28,17 +34,25 @@ OwnedRows rows_at(const tilepost_plan_t& plan, const RunMap& run, const SharedMe
     at = layout.landed + landed_row(map, shared.rank(), owner) * map.n * element_bytes(plan.output);
   else if (plan.sum == TILEPOST_SUM_STAGED)
     at += shared.rank() * layout.slot_bytes;
-  const int64_t counters =
-      layout.words + counter_word(0, shared.ranks()) * static_cast<int64_t>(sizeof(uint32_t));
-  return {shared.of(owner, at), rows_of_rank(map, owner),
-          static_cast<uint32_t*>(shared.of(owner, counters))};
+  return {shared.of(owner, at), rows_of_rank(map, owner), counters_of(shared, owner)};
+}
+
+// What jobs push goes to the same place on every rank.
+void add_pushes(const tilepost_plan_t& plan, const SharedMemory& shared, PeerTables& tables) {
+  const bool gathers = plan.pattern == TILEPOST_ALL_GATHER_GEMM;
+  for (int rank = 0; rank < plan.ranks; ++rank) {
+    tables.there.push_back(
+        shared.of(rank, gathers ? shared.layout().gathered : shared.layout().landed));
+    if (gathers) tables.counters.push_back(counters_of(shared, rank));
+  }
 }
 
 }  // namespace
 
 tilepost_result_t make_peer_tables(const tilepost_plan_t& plan, const RunMap& run,
                                    const PeerPlaces& places, PeerTables& tables) {
-  if (copies_own_rows(plan, true)) {
+  if (run.overlaps && plan.pushes != 0) add_pushes(plan, *places.shared, tables);
+  if (spreads_own_rows(plan, true)) {
     tables.in_map.resize(1);
     void* gathered = places.shared->own(places.shared->layout().gathered);
     return encode_input(*places.driver, plan, gathered, run.rows, tables.in_map.front());

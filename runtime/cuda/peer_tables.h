@@ -19,12 +19,14 @@ struct PeerPlaces {
 };
 
 // By owner; TILEPOST_ACCESS_WRITE only, empty otherwise. A run in sequence has one owner for all
-// rows, and every entry is that. `in_map`: one entry where the kernel's jobs copy rows of A, in
-// runs in sequence too, for the kernel makes the map fit for use whether or not any tile needs it.
+// rows, and every entry is that; an AllGather has none. `there`, `counters`: of what jobs push.
+// `in_map`: one entry where the kernel's jobs spread rows of A, in runs in sequence too, for the
+// kernel makes the map fit for use whether or not any tile needs it.
 struct PeerTables {
   std::vector<CUtensorMap> out_maps;
   std::vector<uint32_t*> counters;
   std::vector<void*> out;
+  std::vector<void*> there;
   std::vector<CUtensorMap> in_map;
 };
 

@@ -81,7 +81,12 @@ bool sharing_is_sane(const tilepost_plan_t& plan) {
   if (plan.access == TILEPOST_ACCESS_READ) return true;
   // A kernel that adds does so in every run, and only slots are zero before it.
   if (plan.sum == TILEPOST_SUM_ADDED && has_runs(plan, false)) return false;
-  return !gathers && plan.kernel.launch == TILEPOST_LAUNCH_TMA && plan.pace >= 0 &&
+  // What is pushed is pushed by jobs, and an AllGather's rows always are.
+  const bool reduces_all = plan.pattern == TILEPOST_GEMM_ALL_REDUCE;
+  if (plan.pushes != (gathers || (reduces_all && plan.job_parts > 0)) ||
+      (gathers && plan.job_parts == 0))
+    return false;
+  return plan.kernel.launch == TILEPOST_LAUNCH_TMA && plan.pace >= 0 &&
          (plan.pattern != TILEPOST_GEMM_ALL_TO_ALL || plan.routing == TILEPOST_ROUTING_EVEN);
 }
 
@@ -94,7 +99,8 @@ bool jobs_are_sane(const tilepost_plan_t& plan) {
   const bool moves = gathers || plan.pattern == TILEPOST_GEMM_ALL_TO_ALL;
   const int64_t row =
       gathers ? plan.k * element_bytes(plan.input) : plan.map.n * element_bytes(plan.output);
-  return plan.access == (gathers ? TILEPOST_ACCESS_READ : TILEPOST_ACCESS_WRITE) &&
+  return (gathers ? plan.access != TILEPOST_ACCESS_MESSAGES
+                  : plan.access == TILEPOST_ACCESS_WRITE) &&
          plan.sum == TILEPOST_SUM_STAGED && plan.kernel.launch == TILEPOST_LAUNCH_TMA &&
          plan.job_parts == (moves ? 1 : plan.ranks) &&
          plan.kernel.spare_bytes <= plan.kernel.shared_bytes &&

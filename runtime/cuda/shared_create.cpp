@@ -28,9 +28,10 @@ tilepost_result_t SharedTransport::make_words() {
 // This rank's own: the number of the run, what jobs have done and what tiles they wait for.
 tilepost_result_t SharedTransport::make_numbers() {
   const auto groups = static_cast<size_t>(plan_.map.num_groups);
-  const size_t words = TILEPOST_COUNTER_STRIDE * (1 + groups) + groups;
+  const int counters = shared_counters(plan_);
+  const size_t words = TILEPOST_COUNTER_STRIDE * (1 + groups) + static_cast<size_t>(counters);
   const size_t bytes = words * sizeof(uint32_t);
-  if (!adds() && waits_for_tiles()) TILEPOST_TRY(access_.create(plan_.map.num_groups));
+  if (!adds() && waits_for_tiles()) TILEPOST_TRY(access_.create(counters));
   TILEPOST_TRY(make_device_memory(numbers_, bytes));
   Stream stream;
   TILEPOST_TRY(make_stream(stream, true));
@@ -62,9 +63,11 @@ tilepost_result_t SharedTransport::make_lanes() {
   return TILEPOST_OK;
 }
 
-// What kernels have stored at its owner's is pulled by nobody, but an AllReduce's sums are.
+// What kernels have stored at its owner's is pulled by nobody, but an AllReduce's sums are, unless
+// they are pushed.
 bool SharedTransport::pulls() const {
-  return plan_.access == TILEPOST_ACCESS_READ || plan_.pattern == TILEPOST_GEMM_ALL_REDUCE;
+  return plan_.access == TILEPOST_ACCESS_READ ||
+         (plan_.pattern == TILEPOST_GEMM_ALL_REDUCE && plan_.pushes == 0);
 }
 
 // Elsewhere the kernel's jobs do, or nothing is added.

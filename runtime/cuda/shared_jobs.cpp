@@ -3,35 +3,41 @@
 #include <algorithm>
 
 #include "runtime/cuda/epoch.h"
+#include "runtime/cuda/jobs.h"
 #include "runtime/cuda/shared_transport.h"
 
 namespace tilepost::cuda {
 
-// Jobs that copy the caller's rows read and write what the run says.
+// Offsets of jobs are within this rank's shared memory; jobs that copy the caller's rows read and
+// write what the run says.
 tilepost_jobs_t SharedTransport::jobs() const {
   tilepost_jobs_t jobs{};
   const SharedLayout& layout = memory_.layout();
-  const bool moves = plan_.job_parts == 1;
-  jobs.in = memory_.own(moves ? layout.landed : layout.slots);
-  if (!moves) jobs.stride = layout.slot_bytes;
-  jobs.stored = tile_counters();
+  jobs.in = memory_.own(0);
+  jobs.stride = layout.slot_bytes;
+  jobs.stored = own_counters();
   jobs.expected = words_.expected;
-  jobs.done = words_.done;
+  // Own rows that other ranks' are read with are waited for like these.
+  jobs.done = spreads_own_rows(plan_, true) && plan_.pushes != 0 ? own_counters() : words_.done;
   jobs.abort = &words_.record->abort;
+  jobs.rank = words_.rank;
+  jobs.ranks = words_.ranks;
   return jobs;
 }
 
 // A run has begun when its numbers are expected; groups that it has none of are complete.
 std::optional<OpenWait> SharedTransport::find_missing_tiles() {
-  const std::vector<uint32_t> stored = access_.read(tile_counters());
+  const std::vector<uint32_t> stored = access_.read(own_counters());
   const std::vector<uint32_t> expected = access_.read_words(words_.expected);
-  for (size_t g = 0; g < std::min(stored.size(), expected.size()); ++g)
-    if (!reached(stored[g], expected[g]))
-      return OpenWait{Awaited::stored, false, static_cast<int>(g), {}, expected[g] - stored[g]};
+  const auto groups = static_cast<size_t>(plan_.map.num_groups);
+  for (size_t i = 0; i < std::min(stored.size(), expected.size()); ++i)
+    if (!reached(stored[i], expected[i]))
+      return OpenWait{i < groups ? Awaited::stored : Awaited::landed, false,
+                      static_cast<int>(i % groups), {}, expected[i] - stored[i]};
   return {};
 }
 
-const uint32_t* SharedTransport::tile_counters() const {
+uint32_t* SharedTransport::own_counters() const {
   return words_.words[words_.rank] + counter_word(0, words_.ranks);
 }
 

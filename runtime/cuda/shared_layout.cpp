@@ -1,3 +1,4 @@
+#include "runtime/cuda/jobs.h"
 #include "runtime/cuda/shared_memory.h"
 #include "runtime/cuda/shared_words.h"
 #include "tilepost/dtype.h"
@@ -30,10 +31,10 @@ SharedLayout shared_layout(const tilepost_plan_t& plan, const RunSizes& most) {
   const int64_t width = element_bytes(plan.output);
   const int64_t blocks = reads || plan.sum == TILEPOST_SUM_STAGED ? plan.ranks : 1;
   Regions regions;
-  layout.words = regions.take(shared_words_bytes(plan.map.num_groups, plan.ranks));
+  layout.words = regions.take(shared_words_bytes(shared_counters(plan), plan.ranks));
   layout.send = regions.take(reads && !gathers ? most.send * width : 0);
   layout.gathered =
-      regions.take(reads && gathers ? plan.map.m * plan.k * element_bytes(plan.input) : 0);
+      regions.take(gathers ? plan.map.m * plan.k * element_bytes(plan.input) : 0);
   layout.slots = regions.take(most.slots * width);
   layout.slot_bytes = most.slots * width / blocks;
   layout.sums = regions.take(most.sums * width);

@@ -165,9 +165,13 @@ tilepost_result_t SharedTransport::take(const Buffers& buffers, const GroupRun& 
     case StepKind::all_gather:
     case StepKind::send_rows:
     case StepKind::receive_rows:
+    case StepKind::push_sums:
+    case StepKind::landed_sums:
+    case StepKind::push_rows:
+    case StepKind::landed_rows:
       break;
   }
-  return fail(TILEPOST_INTERNAL_ERROR, "step %d is a message, and ranks share memory",
+  return fail(TILEPOST_INTERNAL_ERROR, "step %d is a message, or only a kernel's jobs take it",
               static_cast<int>(step.kind));
 }
 

@@ -101,7 +101,7 @@ class SharedTransport : public Transport {
   tilepost_result_t add_up(const Buffers& buffers, const Step& step, Lane& lane);
   tilepost_result_t warm_up_lane(int index, cudaStream_t stream);
   bool has_ended() const;
-  const uint32_t* tile_counters() const;
+  uint32_t* own_counters() const;
   const void* pulled_at(const Step& step) const;
   void* pulled_to(const Buffers& buffers, const Step& step) const;
   bool pulls() const;

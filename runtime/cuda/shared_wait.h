@@ -45,14 +45,14 @@ __host__ __device__ constexpr int added_wait(int group) {
 constexpr int kSharedWaits = (kFlags * kMostLanes + 3) * kMostPeers;
 
 // A wait that is not over, for the host.
-enum class Awaited { block, sums, ended, stored, added };
+enum class Awaited { block, sums, ended, stored, added, landed };
 struct OpenWait {
   Awaited what;
   bool gave_up;
   int group;               // not for `ended`
-  std::vector<int> ranks;  // that did not come; empty for `stored`, which does not tell them apart,
-                           // and for `added`, which is this rank's own
-  uint32_t missing;        // `stored`: signals; `added`: chunks of jobs
+  std::vector<int> ranks;  // that did not come; empty for `stored` and `landed`, which do not tell
+                           // them apart, and for `added`, which is this rank's own
+  uint32_t missing;        // `stored`: signals; `added`, `landed`, and `stored` rows: chunks of jobs
 };
 
 // The first of the waits [kSharedWaits] that are not over: one that gave up, if any did, and of

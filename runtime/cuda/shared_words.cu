@@ -80,7 +80,7 @@ __device__ bool wait_for(const SharedWords& words, const uint32_t* word, uint32_
 // behind this kernel in their streams (CUDA C++ Programming Guide, Streams). So the counts of what
 // is done are nobody else's meanwhile.
 __global__ void __launch_bounds__(kThreads)
-    begin_kernel(const __grid_constant__ SharedWords words, const uint32_t* targets, int groups) {
+    begin_kernel(const __grid_constant__ SharedWords words, const uint32_t* targets, int counters) {
   const int rank = threadIdx.x;
   const uint32_t run = *words.run;
   if (rank < words.ranks)
@@ -90,9 +90,9 @@ __global__ void __launch_bounds__(kThreads)
   if (rank == 0) *words.run = run + 1;
   if (rank < words.ranks)
     ptx::store_release_sys(words.words[rank] + begun_word(words.rank, words.ranks), run + 1);
-  for (int g = threadIdx.x; g < groups; g += kThreads) {
-    if (targets != nullptr) words.expected[g] += targets[g];
-    if (words.done != nullptr) words.done[g * TILEPOST_COUNTER_STRIDE] = 0;
+  for (int i = threadIdx.x; i < counters; i += kThreads) {
+    if (targets != nullptr) words.expected[i] += targets[i];
+    if (words.done != nullptr) words.done[i * TILEPOST_COUNTER_STRIDE] = 0;
   }
 }
 
@@ -171,9 +171,9 @@ cudaError_t preload_shared_kernels() {
   return cudaSuccess;
 }
 
-cudaError_t launch_shared_begin(const SharedWords& words, const uint32_t* targets, int groups,
+cudaError_t launch_shared_begin(const SharedWords& words, const uint32_t* targets, int counters,
                                 cudaStream_t stream) {
-  return launch_kernel(begin_kernel, 1, kThreads, stream, words, targets, groups);
+  return launch_kernel(begin_kernel, 1, kThreads, stream, words, targets, counters);
 }
 
 cudaError_t launch_announce(const SharedWords& words, Flag flag, int lane, int group,

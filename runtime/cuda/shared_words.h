@@ -37,8 +37,8 @@ __host__ __device__ constexpr uint32_t last_flag_value(uint32_t run) {
 
 // Words at the beginning of shared memory, TILEPOST_COUNTER_STRIDE apart: flag by kind, lane and
 // source rank; the runs that each rank has ended, and those it has begun, which differ for good
-// where one was given up; the groups' counters, which the kernels of all ranks raise
-// (TILEPOST_ACCESS_WRITE).
+// where one was given up; counters, which the kernels of all ranks raise (TILEPOST_ACCESS_WRITE):
+// the groups', and again the groups', for sums that are pushed (jobs.h, shared_counters).
 __host__ __device__ constexpr int64_t flag_word(Flag flag, int lane, int source, int ranks) {
   return ((static_cast<int64_t>(flag) * kMostLanes + lane) * ranks + source) *
          TILEPOST_COUNTER_STRIDE;
@@ -49,11 +49,11 @@ __host__ __device__ constexpr int64_t ended_word(int source, int ranks) {
 __host__ __device__ constexpr int64_t begun_word(int source, int ranks) {
   return ended_word(ranks + source, ranks);
 }
-__host__ __device__ constexpr int64_t counter_word(int group, int ranks) {
-  return ((int64_t{kFlags} * kMostLanes + 2) * ranks + group) * TILEPOST_COUNTER_STRIDE;
+__host__ __device__ constexpr int64_t counter_word(int counter, int ranks) {
+  return ((int64_t{kFlags} * kMostLanes + 2) * ranks + counter) * TILEPOST_COUNTER_STRIDE;
 }
-constexpr int64_t shared_words_bytes(int groups, int ranks) {
-  return counter_word(groups, ranks) * static_cast<int64_t>(sizeof(uint32_t));
+constexpr int64_t shared_words_bytes(int counters, int ranks) {
+  return counter_word(counters, ranks) * static_cast<int64_t>(sizeof(uint32_t));
 }
 
 // What every kernel below works with. By value; pointers are device pointers.
@@ -63,7 +63,7 @@ struct SharedWords {
   uint32_t* run;       // this rank's: runs begun
   uint32_t* given_up;  // this rank's: not 0 since a wait has ended without what it was for
   uint32_t*
-      expected;    // this rank's, by group: what its counter reads when the run's tiles are done
+      expected;    // this rank's, by counter: what it reads when all of the run's is here
   uint32_t* done;  // this rank's, by group, TILEPOST_COUNTER_STRIDE apart: chunks that the run's
                    // jobs have done; null where nobody waits for them
   uint64_t deadline_ns;  // of every wait; 0 = none
@@ -74,9 +74,9 @@ struct SharedWords {
 cudaError_t preload_shared_kernels();
 
 // Waits until every rank, this one too, has ended the run before, then counts this one: run += 1
-// and, for each of `groups`, expected += targets[group] and done = 0. `targets`: device memory;
-// null: the run has none.
-cudaError_t launch_shared_begin(const SharedWords& words, const uint32_t* targets, int groups,
+// and, for each of `counters`, expected += targets[counter] and done = 0, of the groups. `targets`:
+// device memory; null: the run has none.
+cudaError_t launch_shared_begin(const SharedWords& words, const uint32_t* targets, int counters,
                                 cudaStream_t stream);
 
 // Tells every other rank that what precedes in the stream may be read.

@@ -81,9 +81,12 @@ std::string what_is_awaited(const TimeoutFacts& facts, const OpenWait& wait) {
     case Awaited::added:
       return group + ": " + not_done(facts, within, std::to_string(wait.missing));
     case Awaited::stored:
+    case Awaited::landed:
       break;
   }
-  return group + ": not all ranks' tiles were stored" + within + std::to_string(wait.missing) +
+  const char* what = wait.what == Awaited::landed ? "sums" : facts.gathers ? "rows" : "tiles";
+  return group + ": not all ranks' " + what + " were stored" + within +
+         std::to_string(wait.missing) +
          " signals are missing; the GEMM of a rank has stopped, or a rank did not arrive";
 }
 
@@ -91,7 +94,7 @@ std::string what_is_awaited(const TimeoutFacts& facts, const OpenWait& wait) {
 std::string not_stored_yet(const TimeoutFacts& facts, const std::string& late) {
   const auto passed = static_cast<size_t>(facts.passed);
   if (facts.jobs && facts.passed < facts.groups)
-    return "all groups" + late + "no rank's tiles are missing, but the GEMM has not ended";
+    return "all groups" + late + "nothing of other ranks is missing, but the GEMM has not ended";
   if (facts.passed < facts.groups)
     return group_name(facts, passed) + late + "the communication stream has not come to it";
   return group_name(facts, passed - 1) + late + missing_rank(facts);

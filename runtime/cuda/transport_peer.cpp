@@ -1,7 +1,8 @@
 // Transport 'peer': the kernels store their tiles where they belong, in the memory of the rank that
 // owns the rows, and raise that rank's counters. What is left to do when a group is complete is
-// local: adding the parts up, or moving rows to out. Jobs of the kernel do that, or kernels of the
-// runtime's. An AllReduce's sums are pulled.
+// local: adding the parts up, or moving rows to out. Jobs of the kernel do that, and push an
+// AllReduce's sums, or kernels of the runtime's do, and these sums are pulled. An AllGather's rows
+// are pushed by jobs.
 #include "runtime/cuda/jobs.h"
 #include "runtime/cuda/shared_transport.h"
 #include "tilepost/dtype.h"

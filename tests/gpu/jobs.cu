@@ -1,5 +1,6 @@
 // What spare warps do beside a GEMM (device/jobs.cuh): the sums are right for any number of parts
-// and any size, and how long the GEMM takes beside them.
+// and any size, at home and where they are pushed to, also where moves come between them; and how
+// long the GEMM takes beside them.
 //
 //   jobs check          every configuration against sums on the host
 //   jobs time           beside a GEMM of 8192 x 8192 x 2048
@@ -17,7 +18,7 @@ __device__ __constant__ tilepost_jobs_t job_list;
 namespace tilepost {
 template <int kParts>
 __device__ __forceinline__ void spare_warp_of(Spare spare, DType type) {
-  woven::View<Layout::panel, 1, 1, false, false, false, kParts> view;
+  woven::View<Layout::panel, 1, 1, false, false, false, kParts, true> view;
   view.jobs = job_list;
   woven::spare_warp(view, spare, type);
 }
@@ -68,6 +69,7 @@ namespace {
 
 constexpr int kCtas = 132;
 constexpr int kSkipped = 77;
+constexpr int kSpare = 16512;
 
 template <class T>
 T* device_copy(const std::vector<T>& values) {
@@ -77,36 +79,74 @@ T* device_copy(const std::vector<T>& values) {
   return copy;
 }
 
-// Jobs over `elements` elements of `parts` parts each, in `count` jobs of unequal sizes.
+constexpr int kRanks = 3;  // to which sums are pushed: this one, and two others in its memory
+
+// Jobs over `elements` elements of `parts` parts each, in `count` jobs of unequal sizes. With
+// `pushes` each is followed by one that moves what has landed at the second rank to `moved`, when
+// that is there.
 struct Jobs {
   int parts;
   int64_t elements;
+  bool pushes;
   std::vector<uint16_t> in;  // parts x elements, small whole numbers
-  uint16_t *from, *out, *also;
+  uint16_t *out, *moved, *there[kRanks];
+  uint32_t* counters[kRanks];
   std::vector<tilepost_job_t> list;
+  std::vector<uint32_t> chunks;
   tilepost_jobs_t jobs{};
-  uint32_t* done;
 
-  Jobs(int parts_, int64_t elements_, int count, bool twice, bool f16)
-      : parts(parts_), elements(elements_), in(parts_ * elements_) {
+  Jobs(int parts_, int64_t elements_, int count, bool pushes_, bool f16)
+      : parts(parts_), elements(elements_), pushes(pushes_), in(parts_ * elements_) {
     std::mt19937 random(parts);
     for (uint16_t& value : in) {
       const float number = static_cast<float>(static_cast<int>(random() % 17) - 8);
       value = f16 ? __half_as_ushort(__float2half(number))
                   : __bfloat16_as_ushort(__float2bfloat16(number));
     }
-    from = device_copy(in);
-    out = device_copy(std::vector<uint16_t>(elements, 0xFFFF));
-    also = device_copy(std::vector<uint16_t>(elements, 0xFFFF));
-    done = device_copy(std::vector<uint32_t>(count * TILEPOST_COUNTER_STRIDE));
-    const auto* word = device_copy(std::vector<uint32_t>(count * TILEPOST_COUNTER_STRIDE));
+    // What is moved lies behind the parts, as the jobs' offsets see it.
+    std::vector<uint16_t> all = in;
+    all.resize(in.size() + elements, 0xFFFF);
+    uint16_t* from = device_copy(all);
+    out = device_copy(std::vector<uint16_t>(2 * elements, 0xFFFF));
+    moved = out + elements;
+    for (int rank = 0; rank < kRanks; ++rank) {
+      there[rank] = rank == 1 ? from + in.size()
+                              : device_copy(std::vector<uint16_t>(elements, 0xFFFF));
+      counters[rank] = device_copy(std::vector<uint32_t>(count * TILEPOST_COUNTER_STRIDE));
+    }
     int64_t at = 0;
     for (int j = 0; j < count; ++j) {
       const int64_t end = j + 1 == count ? elements : elements * (j + 1) / count / 8 * 8;
-      list.push_back({at * 2, at * 2, twice ? also + at : nullptr, (end - at) * 2, j, 0});
+      add(j, at * 2, (end - at) * 2);
       at = end;
     }
-    jobs = {device_copy(list), elements * 2, from, out, word, word, done, word, count};
+    const auto* word = device_copy(std::vector<uint32_t>(1));
+    const std::vector<void*> places(there, there + kRanks);
+    const std::vector<uint32_t*> raised(counters, counters + kRanks);
+    jobs = {device_copy(list), elements * 2,        from, out,
+            device_copy(places), device_copy(raised), counters[1], device_copy(chunks),
+            nullptr,             word,                static_cast<int>(list.size()), 0, kRanks};
+  }
+
+  void add(int number, int64_t at, int64_t bytes) {
+    const int chunk = tilepost::job_chunk_bytes(kSpare, parts);
+    chunks.push_back(static_cast<uint32_t>(tilepost::job_chunks(bytes, chunk)));
+    list.push_back({at, at, pushes ? at : -1, bytes, parts, -1, number, 0});
+    if (pushes)
+      list.push_back({static_cast<int64_t>(in.size()) * 2 + at, elements * 2 + at, -1, bytes, 1,
+                      number, 0, 0});
+  }
+
+  // The counters go on from run to run.
+  bool counted() const {
+    for (int rank = 0; rank < kRanks; ++rank)
+      for (size_t j = 0; j < chunks.size(); ++j) {
+        uint32_t count = 0;
+        CUDA(cudaMemcpy(&count, counters[rank] + j * TILEPOST_COUNTER_STRIDE, sizeof count,
+                        cudaMemcpyDeviceToHost));
+        if (count != (pushes && rank > 0 ? chunks[j] : 0)) return false;
+      }
+    return true;
   }
 
   void use(int number) {
@@ -144,13 +184,15 @@ plain::Launch launch_of(const plain::Kernel& kernel, int m, int n, int k, void* 
 bool check(const plain::Kernel& kernel, int parts, bool f16, void* memory) {
   bool ok = true;
   for (const int64_t elements : {8, 1000, 8 * 132 * 512, 3'000'008}) {
-    for (const bool twice : {false, true}) {
-      Jobs jobs(parts, elements, elements > 1000 ? 5 : 1, twice, f16);
+    for (const bool pushes : {false, true}) {
+      Jobs jobs(parts, elements, elements > 1000 ? 5 : 1, pushes, f16);
       jobs.use(jobs.jobs.count);
       launch_of(kernel, 1024, 1024, 256, memory)(nullptr);
       CUDA(cudaDeviceSynchronize());
       ok = ok && check_sums(jobs, jobs.out, f16, kernel.name);
-      if (twice) ok = ok && check_sums(jobs, jobs.also, f16, kernel.name);
+      for (const uint16_t* there : {jobs.there[1], jobs.there[2], jobs.moved})
+        ok = ok && (!pushes || check_sums(jobs, there, f16, kernel.name));
+      ok = ok && jobs.counted();
     }
   }
   std::printf("%s: %d parts\n", ok ? "ok" : "FAIL", parts);

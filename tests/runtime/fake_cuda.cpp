@@ -72,9 +72,14 @@ void copy(void* to, const void* from, size_t bytes) {
 void wait_for_arrivals(const tilepost_view_t& view, Stream& stream) {
   std::set<int> groups;
   for (int i = 0; i < view.num_tiles; ++i) groups.insert(view.tiles[i].group);
-  const auto arrived = [counters = view.counters, ready = view.ready, groups] {
-    for (const int group : groups)
-      if (static_cast<int32_t>(counters[group * TILEPOST_COUNTER_STRIDE] - ready) < 0) return false;
+  const bool pushed = view.jobs.there != nullptr;
+  const auto arrived = [view, groups, pushed] {
+    const uint32_t* counters = pushed ? view.jobs.stored : view.counters;
+    for (const int group : groups) {
+      const uint32_t target = pushed ? view.jobs.expected[group] : view.ready;
+      if (static_cast<int32_t>(counters[group * TILEPOST_COUNTER_STRIDE] - target) < 0)
+        return false;
+    }
     return true;
   };
   if (world().gemm_stops)
@@ -95,25 +100,54 @@ void post_to_owners(const tilepost_view_t& view) {
   for (const auto& [counter, count] : signals) *counter += count * world().gemm_posts_percent / 100;
 }
 
-// Jobs without data: the kernel does not end before the tiles of all their groups have come, or it
-// is told to stop; then more chunks are done than anyone waits for.
-void do_jobs(const tilepost_jobs_t& jobs, Stream& stream) {
-  std::set<int> groups;
-  for (int i = 0; i < jobs.count; ++i) groups.insert(std::max(0, jobs.list[i].group));
-  const auto stored = [jobs, groups] {
-    for (const int group : groups)
-      if (static_cast<int32_t>(jobs.stored[group * TILEPOST_COUNTER_STRIDE] -
-                               jobs.expected[group]) < 0)
-        return false;
-    return true;
-  };
-  if (!stored() && !stream.hang.holds())
-    stream.hang = {true, [jobs, stored] {
-                     return __atomic_load_n(jobs.abort, __ATOMIC_ACQUIRE) != 0 || stored();
-                   }};
-  constexpr uint32_t kMost = 1u << 30;
-  for (const int group : groups)
-    if (jobs.done != nullptr && stored()) jobs.done[group * TILEPOST_COUNTER_STRIDE] = kMost;
+// Jobs without data. The other ranks do what this one does, so what it pushes is pushed here too.
+class Jobs {
+ public:
+  explicit Jobs(const tilepost_jobs_t& jobs) : jobs_(jobs) {
+    for (int i = 0; i < jobs.count; ++i) {
+      const tilepost_job_t& job = jobs.list[i];
+      if (job.push >= 0) pushed_.insert(job.counts);
+      if (job.push < 0 && jobs.done != nullptr) done_.insert(job.counts);
+    }
+    for (int i = 0; i < jobs.count; ++i)
+      if (const int counter = jobs.list[i].waits; counter >= 0 && !pushed_.contains(counter))
+        awaited_.insert(counter);
+  }
+
+  // Whether the tiles of all their groups have come.
+  bool can_end() const {
+    return std::ranges::all_of(awaited_, [&](int counter) {
+      return static_cast<int32_t>(jobs_.stored[counter * TILEPOST_COUNTER_STRIDE] -
+                                  jobs_.expected[counter]) >= 0;
+    });
+  }
+  bool given_up() const { return __atomic_load_n(jobs_.abort, __ATOMIC_ACQUIRE) != 0; }
+
+  // More chunks are done than anyone waits for, or just as many as do count.
+  void end() const {
+    constexpr uint32_t kMost = 1u << 30;
+    for (const int counter : pushed_)
+      jobs_.raise[jobs_.rank][counter * TILEPOST_COUNTER_STRIDE] = jobs_.expected[counter];
+    for (const int counter : done_)
+      jobs_.done[counter * TILEPOST_COUNTER_STRIDE] =
+          jobs_.done == jobs_.stored ? jobs_.expected[counter] : kMost;
+  }
+
+ private:
+  tilepost_jobs_t jobs_;
+  std::set<int> awaited_, pushed_, done_;
+};
+
+// The kernel does not end before that, or before it is told to stop.
+void do_jobs(const tilepost_jobs_t& list, Stream& stream) {
+  const Jobs jobs(list);
+  if (jobs.can_end()) return jobs.end();
+  if (stream.hang.holds()) return;
+  stream.hang = {true, [jobs] {
+                   if (jobs.given_up()) return true;
+                   if (jobs.can_end()) jobs.end();
+                   return jobs.can_end();
+                 }};
 }
 
 // The view is a GEMM's last argument; both kinds have six.

@@ -39,22 +39,27 @@ class Kernel {
   // Tiles whose input has arrived.
   void compute_ready() {
     for (int i = 0; i < view_.num_tiles; ++i) {
-      const uint32_t& counter = view_.counters[view_.tiles[i].group * TILEPOST_COUNTER_STRIDE];
-      if (done_[i] || static_cast<int32_t>(counter - view_.ready) < 0) continue;
+      if (done_[i] || !has_arrived(view_.tiles[i].group)) continue;
       done_[i] = true;
       compute(view_.tiles[i]);
     }
   }
 
-  // What spare warps do, in the order of jobs. False: not all ranks' tiles came in time.
+  // Tiles whose input other ranks' jobs push. False: it did not all come in time.
+  bool compute_pushed(double seconds) {
+    const auto all = [&] { return std::ranges::all_of(done_, [](bool done) { return done; }); };
+    return comes_within(seconds, [&] {
+      compute_ready();
+      return all();
+    });
+  }
+
+  // What spare warps do, in the order of jobs. False: what they wait for did not come in time.
   bool do_jobs(double seconds) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
     for (int i = 0; i < view_.jobs.count; ++i) {
-      while (!is_stored(view_.jobs.list[i].group)) {
-        if (std::chrono::steady_clock::now() > end) return false;
-        std::this_thread::sleep_for(std::chrono::microseconds(20));
-      }
-      do_job(view_.jobs.list[i]);
+      const tilepost_job_t& job = view_.jobs.list[i];
+      if (!comes_within(seconds, [&] { return is_stored(job.waits); })) return false;
+      if (job.push < 0 || !fakes::world().pushes_stop) do_job(job);
     }
     return true;
   }
@@ -71,12 +76,32 @@ class Kernel {
     return own ? a_ : map_of(view_.in_map);
   }
 
+  template <class Reached>
+  static bool comes_within(double seconds, Reached reached) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+    while (!reached()) {
+      if (std::chrono::steady_clock::now() > end) return false;
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    }
+    return true;
+  }
+
+  // Pushed rows come in any order, and a tile may have some of every group up to its own.
+  bool has_arrived(int group) const {
+    if (plan_.pushes == 0)
+      return static_cast<int32_t>(word(view_.counters + group * TILEPOST_COUNTER_STRIDE) -
+                                  view_.ready) >= 0;
+    for (int g = 0; group > 0 && g <= group; ++g)
+      if (!is_stored(g)) return false;
+    return true;
+  }
+
   static uint32_t word(const uint32_t* at) { return __atomic_load_n(at, __ATOMIC_ACQUIRE); }
 
-  bool is_stored(int group) const {
-    if (group < 0) return true;
-    const uint32_t stored = word(view_.jobs.stored + group * TILEPOST_COUNTER_STRIDE);
-    return static_cast<int32_t>(stored - view_.jobs.expected[group]) >= 0;
+  bool is_stored(int counter) const {
+    if (counter < 0) return true;
+    const uint32_t stored = word(view_.jobs.stored + counter * TILEPOST_COUNTER_STRIDE);
+    return static_cast<int32_t>(stored - view_.jobs.expected[counter]) >= 0;
   }
 
   void do_job(const tilepost_job_t& job) const {
@@ -84,20 +109,26 @@ class Kernel {
     const auto* from = static_cast<const char*>(jobs.in) + job.from;
     for (int64_t i = 0; i < job.bytes / 2; ++i) {
       float sum = 0;
-      for (int part = 0; part < plan_.job_parts; ++part)
+      for (int part = 0; part < job.parts; ++part)
         sum += fakes::bf16::read(from + part * jobs.stride, i);
       fakes::bf16::write(static_cast<char*>(jobs.out) + job.to, i, sum);
-      if (job.also != nullptr) fakes::bf16::write(job.also, i, sum);
+      for (int rank = 0; rank < jobs.ranks && job.push >= 0; ++rank)
+        if (rank != jobs.rank)
+          fakes::bf16::write(static_cast<char*>(jobs.there[rank]) + job.push, i, sum);
     }
-    const int chunk = tilepost::job_chunk_bytes(plan_.kernel.spare_bytes, plan_.job_parts);
-    if (jobs.done == nullptr) return;
-    __atomic_fetch_add(jobs.done + std::max(0, job.group) * TILEPOST_COUNTER_STRIDE,
-                       static_cast<uint32_t>(tilepost::job_chunks(job.bytes, chunk)),
-                       __ATOMIC_RELEASE);
+    const auto count = [&](uint32_t* counters) {
+      const int chunk = tilepost::job_chunk_bytes(plan_.kernel.spare_bytes, job.parts);
+      __atomic_fetch_add(counters + job.counts * TILEPOST_COUNTER_STRIDE,
+                         static_cast<uint32_t>(tilepost::job_chunks(job.bytes, chunk)),
+                         __ATOMIC_RELEASE);
+    };
+    if (job.push < 0 && jobs.done != nullptr) count(jobs.done);
+    for (int rank = 0; rank < jobs.ranks && job.push >= 0; ++rank)
+      if (rank != jobs.rank) count(jobs.raise[rank]);
   }
 
   void compute(const tilepost_tile_t& tile) {
-    const bool writes = view_.peer_counters != nullptr;
+    const bool writes = view_.out_maps != nullptr;
     const int owner = writes ? tile.m / view_.share_rows : 0;
     if (tile.row >= 0)
       for (int row = 0; row < plan_.map.tile_m; ++row)
@@ -112,7 +143,7 @@ class Kernel {
   void store(const tilepost_tile_t& tile, int row, int column, int owner) {
     MapOf to = c_;
     int64_t at = tile.row + row;
-    if (view_.peer_counters != nullptr) {
+    if (view_.out_maps != nullptr) {
       to = map_of(static_cast<const CUtensorMapImage*>(view_.out_maps) + owner);
       at = tile.m - int64_t{owner} * view_.share_rows + row;
       if (to.base != view_.peer_out[owner]) return;
@@ -159,7 +190,9 @@ std::mutex add_mutex;
 fakes::Hang run_kernel(const Program& program, void** arguments, double seconds) {
   auto kernel = std::make_shared<Kernel>(program, arguments);
   if (program.plan.pattern == TILEPOST_ALL_GATHER_GEMM) {
-    kernel->do_jobs(seconds);
+    if (!kernel->do_jobs(seconds)) return kernel->stopped();
+    if (program.plan.pushes != 0)
+      return kernel->compute_pushed(seconds) ? fakes::Hang{} : kernel->stopped();
     self().resume = [kernel] { kernel->compute_ready(); };
     self().resume();
     return {};

@@ -34,6 +34,8 @@ void use_shared(Program& program, tilepost_access_t access, tilepost_pattern_t p
                 int64_t m, tilepost_routing_t routing = TILEPOST_ROUTING_EVEN);
 // The same with jobs: for kernels that store into the other ranks' memory, or whose input arrives.
 void use_jobs(Program& program, tilepost_pattern_t pattern, int ranks, int64_t m);
+// all_gather_gemm whose jobs push rows into the other ranks' memory.
+void use_pushed_rows(Program& program, int ranks, int64_t m);
 // One run of rank 1, the others doing as it does; the caller takes what is gathered.
 order::Order order_of_run(const Program& program, bool captured);
 // Runs with few rows do not overlap.

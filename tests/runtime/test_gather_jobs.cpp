@@ -129,8 +129,10 @@ TEST_CASE("gather jobs: what the kernel is told of them, and where it reads") {
   CHECK(job.from == 0);
   CHECK(job.to == 16 * kRow);
   CHECK(job.bytes == 16 * kRow);
-  CHECK(job.also == nullptr);
-  CHECK(job.group == -1);
+  CHECK(job.push == -1);
+  CHECK(job.parts == 1);
+  CHECK(job.waits == -1);
+  CHECK(job.counts == 0);
   CHECK(view.jobs.in == a);
   CHECK(view.jobs.stride == 0);
   CHECK(view.jobs.done != nullptr);

@@ -57,7 +57,9 @@ TEST_CASE("jobs: every rank gets what it should, run after run, captured or not"
     CHECK(all.wrong() == 0);
     CHECK(count_calls("sum ") == 0);
     CHECK(count_calls("wait_stored ") == 0);
-    CHECK((count_calls("wait_added ") > 0) == (pattern == kAllReduce));
+    CHECK(count_calls("wait_added ") == 0);
+    CHECK(count_calls("announce") == 0);
+    CHECK(count_calls("cudaMemcpyAsync user") == 0);
     all.destroy();
   }
   CHECK(world().live() == 0);
@@ -130,22 +132,51 @@ TEST_CASE("jobs: what the kernel is told of them") {
   CUstream_st* user = fakes::user_stream("user");
   REQUIRE(run(setup, user, 48) == TILEPOST_OK);
   const tilepost_jobs_t jobs = world().view.jobs;
-  REQUIRE(jobs.count == (pattern == kAllToAll ? 9 : 3));
+  REQUIRE(jobs.count == (pattern == kReduceScatter ? 3 : 9));
   CHECK(jobs.out == sample::operands().out);
-  CHECK((jobs.done != nullptr) == (pattern == kAllReduce));
+  CHECK(jobs.done == nullptr);
+  CHECK((jobs.there != nullptr) == (pattern == kAllReduce));
+  CHECK(jobs.rank == 1);
+  CHECK(jobs.ranks == 3);
   CHECK(jobs.stride == (pattern == kAllToAll ? 0 : 16 * 24 * 2));
-  int64_t bytes = 0;
+  int64_t summed = 0, moved = 0;
   for (int i = 0; i < jobs.count; ++i) {
     const tilepost_job_t& job = jobs.list[i];
-    CHECK((i == 0 || job.group >= jobs.list[i - 1].group));
-    CHECK((job.also != nullptr) == (pattern == kAllReduce));
+    const bool sums = job.parts == 3;
+    CHECK((sums || job.parts == 1));
+    CHECK((job.push >= 0) == (sums && pattern == kAllReduce));
+    if (job.push >= 0) CHECK(job.push == job.to);
     CHECK(job.from % tilepost::kJobUnit == 0);
     CHECK(job.to % tilepost::kJobUnit == 0);
-    bytes += job.bytes;
+    (sums ? summed : moved) += job.bytes;
   }
-  CHECK(bytes == 16 * 24 * 2 * (pattern == kAllToAll ? 3 : 1));
+  constexpr int64_t kShare = 16 * 24 * 2;
+  CHECK(summed == (pattern == kAllToAll ? 0 : kShare));
+  CHECK(moved == (pattern == kAllToAll ? 3 : pattern == kAllReduce ? 2 : 0) * kShare);
   REQUIRE(run(setup, user, 5) == TILEPOST_OK);  // does not overlap
   CHECK(world().view.jobs.count == 0);
+}
+
+TEST_CASE("jobs: what has landed is moved behind the next group's sums, and waits for all pushes") {
+  fakes::reset();
+  Program program;  // three ranks, 16 rows each, in three groups of 4, 4 and 8 rows
+  ranks::use_jobs(program, kAllReduce, 3, 48);
+  Setup setup;
+  REQUIRE(setup.create(program) == TILEPOST_OK);
+  REQUIRE(run(setup, fakes::user_stream("user")) == TILEPOST_OK);
+  const tilepost_jobs_t jobs = world().view.jobs;
+  std::vector<int> waits, counts;
+  for (int i = 0; i < jobs.count; ++i) {
+    waits.push_back(jobs.list[i].waits);
+    if (jobs.list[i].push >= 0) counts.push_back(jobs.list[i].counts);
+  }
+  // Counters 0 to 2 are the groups', 3 to 5 those of their sums.
+  CHECK(waits == std::vector<int>{0, 1, 3, 3, 2, 4, 4, 5, 5});
+  CHECK(counts == std::vector<int>{3, 4, 5});
+  const int chunk = tilepost::job_chunk_bytes(program.plan.kernel.spare_bytes, 3);
+  for (int g = 0; g < 3; ++g)
+    CHECK(jobs.expected[3 + g] ==
+          2u * static_cast<uint32_t>(tilepost::job_chunks((g == 2 ? 8 : 4) * 24 * 2, chunk)));
 }
 
 TEST_CASE("jobs: where sums are added on their way, kernels hand them on") {
@@ -158,8 +189,8 @@ TEST_CASE("jobs: where sums are added on their way, kernels hand them on") {
   CHECK(order.count("sum") == 3);
 }
 
-TEST_CASE("jobs: the run ends with the GEMM where nothing follows it") {
-  const auto pattern = GENERATE(kReduceScatter, kAllToAll);
+TEST_CASE("jobs: the run ends with the GEMM") {
+  const auto pattern = GENERATE(kAllReduce, kReduceScatter, kAllToAll);
   const bool captured = GENERATE(false, true);
   CAPTURE(static_cast<int>(pattern), captured);
   fakes::reset();
@@ -186,30 +217,4 @@ TEST_CASE("jobs: a consumer comes behind the GEMM, and the run's end behind it")
   CHECK(order.joined("norm"));
   CHECK(order.all_before("gemm", "shared_end"));
   CHECK(world().view.jobs.out != sample::operands().out);
-}
-
-TEST_CASE("jobs: an AllReduce's sums are announced when they are added, and pulled") {
-  const bool captured = GENERATE(false, true);
-  fakes::reset();
-  Program program;  // three ranks, 16 rows each, in three groups on two lanes
-  ranks::use_jobs(program, kAllReduce, 3, 48);
-  const Order order = ranks::order_of_run(program, captured);
-  REQUIRE(order.count("sum") == 0);
-  REQUIRE(order.count("wait_stored") == 0);
-  REQUIRE(order.count("wait_added") == 3);
-  REQUIRE(order.count("announce_and_wait") == 3);
-  REQUIRE(order.count("cudaMemcpyAsync") == 6);
-  CHECK(order.all_before("shared_begin", "gemm"));
-  CHECK(order.all_before("shared_begin", "wait_added"));
-  for (int g = 0; g < 3; ++g) {
-    CHECK(order.before("wait_added", g, "announce_and_wait", g));
-    for (int copy = 2 * g; copy < 2 * g + 2; ++copy)
-      CHECK(order.before("announce_and_wait", g, "cudaMemcpyAsync", copy));
-  }
-  for (const char* call : {"gemm", "cudaMemcpyAsync", "wait_added"}) {
-    CAPTURE(call);
-    CHECK(order.all_before(call, "shared_end"));
-    CHECK(order.joined(call));
-  }
-  if (captured) CHECK(order.joined("shared_end"));
 }

@@ -3,8 +3,9 @@
 // do as every other.
 //
 // A chunk's parts come into shared memory by bulk copies, of which several chunks' are under way;
-// the warp adds them up there, in place of the first part, and a bulk copy takes the sum away. So
-// one warp with few registers keeps enough bytes in flight.
+// the warp adds them up there, in place of the first part, and bulk copies take the sum away, to
+// this rank's memory and, of a push, to every other rank's. So one warp with few registers keeps
+// enough bytes in flight.
 #ifndef TILEPOST_DEVICE_JOBS_CUH
 #define TILEPOST_DEVICE_JOBS_CUH
 
@@ -17,30 +18,35 @@
 
 namespace tilepost::woven {
 
-// The calling warp's chunks and their buffers. `turns` counts its chunks over all jobs.
-template <int kParts>
+// The calling warp's buffers. A turn is one chunk of its, over all jobs: however many parts a job
+// has, it takes the next buffer.
 struct JobMemory {
-  uint32_t base;
-  int chunk;  // bytes of a part
+  Spare spare;
 
-  __device__ explicit JobMemory(Spare spare)
-      : base(spare.address), chunk(job_chunk_bytes(spare.bytes, kParts)) {}
-  __device__ uint32_t barrier(int turn) const { return base + turn % kJobBuffers * 8; }
+  __device__ uint32_t barrier(int turn) const { return spare.address + turn % kJobBuffers * 8; }
   __device__ uint32_t parity(int turn) const { return turn / kJobBuffers & 1; }
-  __device__ uint32_t part(int turn, int part) const {
-    return base + kJobBarriers + (turn % kJobBuffers * kParts + part) * chunk;
+  __device__ uint32_t buffer(int turn) const {
+    return spare.address + kJobBarriers + turn % kJobBuffers * job_buffer_bytes(spare.bytes);
   }
 };
 
-// One lane. Waits until every rank's tiles of the group are in this rank's memory, and acquires
-// them as wait_for_input does; the proxy fence is for the bulk copies that read them. False if the
-// run was given up.
-__device__ __forceinline__ bool wait_for_parts(const tilepost_jobs_t& jobs, int group) {
+// The chunks that fall to the calling warp: number `first` of the job's, then every
+// gridDim.x-th.
+struct JobChunks {
+  int first, count;
+  int bytes;  // of a part
+};
+
+// One lane. Waits until what the counter stands for is in this rank's memory, and acquires it as
+// wait_for_input does; the proxy fence is for the bulk copies that read it. False if the run was
+// given up.
+__device__ __forceinline__ bool wait_for_parts(const tilepost_jobs_t& jobs, int counter_index) {
   constexpr unsigned kPollNanoseconds = 100;
   constexpr int kPollsPerCheck = 1 << 14;  // of the abort word, which is in the host's memory
-  if (group < 0) return true;
-  const uint32_t* counter = jobs.stored + static_cast<long long>(group) * TILEPOST_COUNTER_STRIDE;
-  const uint32_t target = jobs.expected[group];
+  if (counter_index < 0) return true;
+  const uint32_t* counter =
+      jobs.stored + static_cast<long long>(counter_index) * TILEPOST_COUNTER_STRIDE;
+  const uint32_t target = jobs.expected[counter_index];
   for (int polls = 1; static_cast<int32_t>(ptx::load_relaxed_sys(counter) - target) < 0; ++polls) {
     if (polls % kPollsPerCheck == 0 && ptx::load_relaxed_sys(jobs.abort) != 0) return false;
     ptx::sleep_ns(kPollNanoseconds);
@@ -75,23 +81,33 @@ __device__ __forceinline__ void add_parts(uint32_t first, int stride, int bytes,
   }
 }
 
-// The warp's chunks of one job: the first is number `first`, the others follow gridDim.x apart.
-// Before a buffer is filled again the chunk that was in it has been stored: all groups of bulk
-// stores but the last have been read by then.
-template <DType kType, int kParts>
+// One lane: calls body(rank) for every other rank, the next one first, so that not all ranks begin
+// with the same.
+template <class Body>
+__device__ __forceinline__ void for_others(const tilepost_jobs_t& jobs, Body body) {
+#pragma unroll 1
+  for (int distance = 1; distance < jobs.ranks; ++distance) {
+    const int rank = jobs.rank + distance;
+    body(rank < jobs.ranks ? rank : rank - jobs.ranks);
+  }
+}
+
+// The warp's chunks of one job. Before a buffer is filled again the chunk that was in it has been
+// stored: all groups of bulk stores but the last have been read by then.
+template <DType kType, int kParts, bool kPushes>
 __device__ __forceinline__ void do_job(const tilepost_jobs_t& jobs, const tilepost_job_t& job,
-                                       const JobMemory<kParts>& memory, int first, int count,
-                                       int turn, int lane) {
+                                       const JobMemory& memory, const JobChunks& chunks, int turn,
+                                       int lane) {
   const auto offset = [&](int i) {
-    return (first + static_cast<long long>(i) * gridDim.x) * memory.chunk;
+    return (chunks.first + static_cast<long long>(i) * gridDim.x) * chunks.bytes;
   };
   const auto bytes = [&](int i) {
     const long long left = job.bytes - offset(i);
-    return left < memory.chunk ? static_cast<int>(left) : memory.chunk;
+    return left < chunks.bytes ? static_cast<int>(left) : chunks.bytes;
   };
 #pragma unroll 1
-  for (int i = -kJobAhead; i < count; ++i) {
-    if (lane == 0 && i + kJobAhead < count) {
+  for (int i = -kJobAhead; i < chunks.count; ++i) {
+    if (lane == 0 && i + kJobAhead < chunks.count) {
       const int next = i + kJobAhead, size = bytes(next);
       ptx::wait_bulk_read<kJobBuffers - kJobAhead - 1>();
       const uint32_t barrier = memory.barrier(turn + next);
@@ -99,55 +115,74 @@ __device__ __forceinline__ void do_job(const tilepost_jobs_t& jobs, const tilepo
       const char* from = static_cast<const char*>(jobs.in) + job.from + offset(next);
 #pragma unroll 1
       for (int part = 0; part < kParts; ++part)
-        ptx::load_bytes_once(memory.part(turn + next, part), from + part * jobs.stride, size,
-                             barrier);
+        ptx::load_bytes_once(memory.buffer(turn + next) + part * chunks.bytes,
+                             from + part * jobs.stride, size, barrier);
     }
     if (i < 0) continue;
-    const uint32_t sum = memory.part(turn + i, 0);
+    const uint32_t sum = memory.buffer(turn + i);
     ptx::wait_barrier(memory.barrier(turn + i), memory.parity(turn + i));
-    if constexpr (kParts > 1) add_parts<kType, kParts>(sum, memory.chunk, bytes(i), lane);
+    if constexpr (kParts > 1) add_parts<kType, kParts>(sum, chunks.bytes, bytes(i), lane);
     // Before the stores, and before the loads into what has been read (PTX ISA 8.6, Proxies).
     ptx::fence_shared_to_async();
     __syncwarp();
     if (lane == 0) {
       ptx::store_bytes(static_cast<char*>(jobs.out) + job.to + offset(i), sum, bytes(i));
-      if (job.also != nullptr)
-        ptx::store_bytes(static_cast<char*>(job.also) + offset(i), sum, bytes(i));
+      if (kPushes && job.push >= 0)
+        for_others(jobs, [&](int rank) {
+          ptx::store_bytes(static_cast<char*>(jobs.there[rank]) + job.push + offset(i), sum,
+                           bytes(i));
+        });
       ptx::commit_bulk();
     }
   }
 }
 
-// All lanes of a warp, in every CTA. What is done is counted when it is complete (tile_done).
-template <DType kType, int kParts>
+// One lane: counts `chunks` of a job as done where somebody waits for them, when their stores are
+// complete (tile_done).
+template <bool kPushes>
+__device__ __forceinline__ void count_done(const tilepost_jobs_t& jobs, const tilepost_job_t& job,
+                                           int chunks) {
+  const long long at = static_cast<long long>(job.counts) * TILEPOST_COUNTER_STRIDE;
+  if (kPushes && job.push >= 0) {
+    ptx::wait_bulk<0>();
+    for_others(jobs, [&](int rank) { ptx::red_release_sys(jobs.raise[rank] + at, chunks); });
+  } else if (jobs.done != nullptr) {
+    ptx::wait_bulk<0>();
+    ptx::red_release_sys(jobs.done + at, chunks);
+  }
+}
+
+// All lanes of a warp, in every CTA. Jobs of a kernel that adds and pushes have kParts parts or one.
+template <DType kType, int kParts, bool kPushes>
 __device__ __forceinline__ void do_jobs(const tilepost_jobs_t& jobs, Spare spare) {
   const int lane = threadIdx.x % 32;
-  const JobMemory<kParts> memory(spare);
+  const JobMemory memory{spare};
   if (lane == 0) {
     for (int buffer = 0; buffer < kJobBuffers; ++buffer)
       ptx::init_barrier(memory.barrier(buffer), 1);
     ptx::fence_barrier_init();
   }
   __syncwarp();
+  const int stride = gridDim.x;
   int chunk = blockIdx.x, turn = 0;
 #pragma unroll 1
   for (int j = 0; j < jobs.count; ++j) {
     const tilepost_job_t job = jobs.list[j];  // in registers
-    const int chunks = job_chunks(job.bytes, memory.chunk);
-    const int stride = gridDim.x;
-    const int count = chunk < chunks ? (chunks - chunk + stride - 1) / stride : 0;
+    const bool moves = kParts > 1 && kPushes && job.parts == 1;
+    const int bytes = job_chunk_bytes(spare.bytes, moves ? 1 : kParts);
+    const int in_all = job_chunks(job.bytes, bytes);
+    const int count = chunk < in_all ? (in_all - chunk + stride - 1) / stride : 0;
     if (count > 0) {
-      const bool ready = lane != 0 || wait_for_parts(jobs, job.group);
+      const bool ready = lane != 0 || wait_for_parts(jobs, job.waits);
       if (!__shfl_sync(0xFFFFFFFF, ready, 0)) break;
-      do_job<kType>(jobs, job, memory, chunk, count, turn, lane);
-      if (lane == 0 && jobs.done != nullptr) {
-        ptx::wait_bulk<0>();
-        const long long group = job.group < 0 ? 0 : job.group;
-        ptx::red_release_sys(jobs.done + group * TILEPOST_COUNTER_STRIDE, count);
-      }
+      if (moves)
+        do_job<kType, 1, false>(jobs, job, memory, {chunk, count, bytes}, turn, lane);
+      else
+        do_job<kType, kParts, kPushes>(jobs, job, memory, {chunk, count, bytes}, turn, lane);
+      if (lane == 0) count_done<kPushes>(jobs, job, count);
     }
     turn += count;
-    chunk += count * stride - chunks;
+    chunk += count * stride - in_all;
   }
   if (lane == 0) ptx::wait_bulk<0>();
 }

@@ -17,7 +17,7 @@ namespace tilepost::woven {
 // tilepost_view_t with what is known when the kernel is compiled. Adds no data, so that the runtime
 // passes the plain structure.
 template <Layout layout, int tile_m, int tile_n, bool routed = false, bool waits = false,
-          bool stores = false, int job_parts = 0>
+          bool stores = false, int job_parts = 0, bool pushes = false>
 struct View : tilepost_view_t {
   static constexpr Layout kLayout = layout;
   static constexpr int kTileM = tile_m, kTileN = tile_n;
@@ -26,6 +26,7 @@ struct View : tilepost_view_t {
   static constexpr bool kStores = stores;  // into the memory of the rank that owns a tile's rows
                                            // (TILEPOST_ACCESS_WRITE)
   static constexpr int kJobParts = job_parts;  // that spare warps add up; 0: they have no jobs
+  static constexpr bool kPushes = pushes;      // some of it into all ranks' memory
   static_assert(kTileM > 0 && kTileN > 0);
   static_assert(!kStores || (kLayout == Layout::panel && !kRouted && !kWaits),
                 "owners get whole rows of their own, as soon as they are computed");
@@ -136,24 +137,29 @@ __device__ __forceinline__ void pace(const View& view, Pacer& pacer, const Tile&
   }
 }
 
-// The counter of the tile's group, this rank's or its owner's.
-__device__ __forceinline__ uint32_t* counter_of(uint32_t* counters, const Tile& tile) {
-  return counters + static_cast<long long>(tile.group) * TILEPOST_COUNTER_STRIDE;
+// A group's counter, this rank's or another's.
+__device__ __forceinline__ uint32_t* counter_at(uint32_t* counters, int group) {
+  return counters + static_cast<long long>(group) * TILEPOST_COUNTER_STRIDE;
 }
 
 // Waits until the group's input has arrived. Group 0 is this rank's own rows, which are there
 // before the kernel starts. Whoever copied it here has released the counter at .sys scope after the
-// copies were complete (a kernel behind them in their stream); the acquire that reads its value or
-// a later one makes them visible to this thread (PTX ISA 8.9.4, 8.9.5). Polling with relaxed loads
-// and acquiring once spares an invalidation of L1 per poll. Ends also when the runtime gives a run
-// up: then it raises all counters.
-__device__ __forceinline__ void wait_for_input(const tilepost_view_t& view, const Tile& tile) {
+// copies were complete (a kernel behind them in their stream; kPushes: the spare warps of other
+// ranks' kernels, which count as tile_done does); the acquire that reads its value or a later one
+// makes them visible to this thread (PTX ISA 8.9.4, 8.9.5). Polling with relaxed loads and
+// acquiring once spares an invalidation of L1 per poll. Ends also when the runtime gives a run up:
+// then it raises all counters, or, of counters that other ranks raise, says so in a word.
+template <class View>
+__device__ __forceinline__ void wait_for_input(const View& view, int group) {
   constexpr unsigned kPollNanoseconds = 32;
-  if (tile.group == 0) return;
-  const uint32_t* counter = counter_of(view.counters, tile);
-  while (static_cast<int32_t>(ptx::load_relaxed_sys(counter) - view.ready) < 0)
-    ptx::sleep_ns(kPollNanoseconds);
-  ptx::load_acquire_sys(counter);
+  if constexpr (View::kPushes) {
+    wait_for_parts(view.jobs, group);
+  } else {
+    const uint32_t* counter = counter_at(view.counters, group);
+    while (static_cast<int32_t>(ptx::load_relaxed_sys(counter) - view.ready) < 0)
+      ptx::sleep_ns(kPollNanoseconds);
+    ptx::load_acquire_sys(counter);
+  }
 }
 
 // For loads by the threads of the block; all of them call. Thread 0 acquires, and the barrier
@@ -161,23 +167,37 @@ __device__ __forceinline__ void wait_for_input(const tilepost_view_t& view, cons
 // order is transitive).
 template <class View>
 __device__ __forceinline__ void input_ready(const View& view, const Tile& tile, BlockLoads) {
+  static_assert(!View::kPushes, "a kernel whose spare warps push rows loads with TMA");
   if constexpr (View::kWaits) {
-    if (threadIdx.x == 0 && threadIdx.y == 0 && threadIdx.z == 0 && !tile.is_padding())
-      wait_for_input(view, tile);
+    const bool waits = !tile.is_padding() && tile.group > 0;
+    if (threadIdx.x == 0 && threadIdx.y == 0 && threadIdx.z == 0 && waits)
+      wait_for_input(view, tile.group);
     __syncthreads();
   }
 }
 
 // For TMA loads by the calling thread, which alone calls. They go through the async proxy, in which
 // an acquire of the generic proxy orders nothing: the proxy fence stands between them (PTX ISA,
-// membar/fence: fence.proxy.async).
+// membar/fence: fence.proxy.async). What the thread has acquired once needs no second look, which
+// would keep its loads waiting. Copies that a stream makes arrive in the order of groups, so the
+// tile's own group is enough; pushes by many warps do not, and a tile may have rows of several. In
+// the memory where other ranks' rows arrive, own rows beside them are group 0.
 template <class View>
-__device__ __forceinline__ void input_ready(const View& view, const Tile& tile, BulkLoads) {
+__device__ __forceinline__ void input_ready(const View& view, const Tile& tile, BulkLoads& loads) {
   if constexpr (View::kWaits) {
-    if (tile.is_padding()) return;
-    wait_for_input(view, tile);
+    if (tile.is_padding() || tile.group <= loads.arrived) return;
+    int group = tile.group;
+    if constexpr (View::kPushes) group = loads.arrived == 0 ? 0 : loads.arrived + 1;
+#pragma unroll 1
+    for (; group <= tile.group; ++group) wait_for_input(view, group);
     ptx::fence_global_to_async();
+    loads.arrived = tile.group;
   }
+}
+
+template <class View>
+__device__ __forceinline__ void input_ready(const View& view, const Tile& tile, BulkLoads&& loads) {
+  input_ready(view, tile, loads);
 }
 
 // The tensor map for loads of a tile's rows of A: of the memory in which all rows arrive, but for
@@ -205,16 +225,16 @@ template <class View>
 __device__ __forceinline__ void spare_warp(const View& view, Spare spare, DType output) {
   if constexpr (View::kJobParts > 0) {
     if (output == DType::bf16)
-      do_jobs<DType::bf16, View::kJobParts>(view.jobs, spare);
+      do_jobs<DType::bf16, View::kJobParts, View::kPushes>(view.jobs, spare);
     else
-      do_jobs<DType::f16, View::kJobParts>(view.jobs, spare);
+      do_jobs<DType::f16, View::kJobParts, View::kPushes>(view.jobs, spare);
   }
 }
 
 // Raises the counter of the tile's group by one, releasing what the calling thread has stored or
 // observed (ptx.cuh).
 __device__ __forceinline__ void post(uint32_t* counters, const Tile& tile) {
-  ptx::red_release_sys(counter_of(counters, tile), 1);
+  ptx::red_release_sys(counter_at(counters, tile.group), 1);
 }
 
 // For ordinary stores by the threads of the block; all of them call. The barrier orders every
