@@ -37,7 +37,7 @@ std::optional<WovenKernel> weave_plan(const Plan& plan, size_t num_plans,
   if (request.cuda) request.keep = {"kThreads", "kSharedBytes"};
   request.view_type = "View";
   request.waits = plan.division == Division::arrivals;
-  request.stores = plan.access == TILEPOST_ACCESS_WRITE;
+  request.stores = stores_tiles(plan);
   request.jobs = request.cuda && plan.job_parts > 0;
   request.arch_guard = arch_guard(plan, num_plans);
   return weave_cached(request, diagnostics);

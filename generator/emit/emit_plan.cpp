@@ -302,10 +302,14 @@ std::string emit_plan(const Plan& plan) {
              messages ? "collectives that may overlap" : "groups whose transfers may overlap");
   fields.set("transport", c_name(plan.transport, plan.arch));
   fields.set("access", c_name(plan.access));
-  if (plan.access == TILEPOST_ACCESS_WRITE) {
+  if (stores_tiles(plan)) {  // of rows of A nothing is summed or paced
     fields.set("sum", plan.sum == Sum::added ? "TILEPOST_SUM_ADDED" : "TILEPOST_SUM_STAGED");
     fields.set("pace", llvm::Twine(plan.pace), "cycles from one store of a tile to the next");
   }
+  if (plan.pushes)
+    fields.set("pushes", "1",
+               plan.pattern == Pattern::all_gather_gemm ? "rows of A go where they are needed"
+                                                        : "sums go where they are needed");
   if (plan.job_parts > 0)
     fields.set("job_parts", llvm::Twine(plan.job_parts),
                plan.job_parts > 1 ? "added up by spare warps" : "rows are moved by spare warps");

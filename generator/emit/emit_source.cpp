@@ -46,8 +46,8 @@ void emit_variant(llvm::raw_ostream& out, const Plan& plan, const WovenKernel& k
       << "// The schedule and its counters as the kernel sees them: its last argument.\n"
       << "using View = tilepost::woven::View<tilepost::Layout::" << name_of(plan.layout) << ", "
       << planned.tile_m << ", " << planned.tile_n << ", " << truth(plan.routing == Routing::rows)
-      << ", " << truth(plan.division == Division::arrivals) << ", "
-      << truth(plan.access == TILEPOST_ACCESS_WRITE) << jobs << ">;\n\n"
+      << ", " << truth(plan.division == Division::arrivals) << ", " << truth(stores_tiles(plan))
+      << jobs << ">;\n\n"
       << "// ---- The kernel: " << planned.file << ", specialised and woven\n\n"
       << kernel.body << "\n// ---- The plan\n\n";
   if (planned.launch != LaunchKind::host)

@@ -53,8 +53,7 @@ std::vector<CommChoice> comm_choices(Arch arch, int sms, Transport transport, bo
 }
 
 std::vector<CommChoice> choices_beside_jobs(bool announces) {
-  if (!announces) return {{0, 1}};
-  return {{1, 3}, {1, 2}, {1, 1}};
+  return {{announces ? 1 : 0, 1}};
 }
 
 }  // namespace tilepost

@@ -30,8 +30,8 @@ struct CommChoice {
 // clusters of 2 fill what is left, and otherwise 1. Lanes there take no CTAs of their own.
 std::vector<CommChoice> comm_choices(Arch arch, int sms, Transport transport, bool sums);
 
-// The same where spare warps of the GEMM add up or move what landed: it has all SMs, but for what
-// announces rows of A, or sums that travel on.
+// The same where spare warps of the GEMM have jobs: it has all SMs, but for what announces to ranks
+// that copy.
 std::vector<CommChoice> choices_beside_jobs(bool announces);
 
 // Whether every lane needs at least one of the CTAs: those of NCCL's communicators do.

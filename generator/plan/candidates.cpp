@@ -171,11 +171,9 @@ std::vector<CommChoice> choices_with(Arch arch, Transport transport, int ctas) {
 std::vector<CommChoice> open_choices(const Draft& draft, const KernelChoice& kernel,
                                      Transport transport) {
   const ScheduleSpec& schedule = draft.spec.schedule;
-  const bool announces = draft.plan.pattern == Pattern::gemm_all_reduce ||
-                         draft.plan.pattern == Pattern::all_gather_gemm;
   std::vector<CommChoice> choices =
       job_parts(draft, kernel, transport) > 0
-          ? choices_beside_jobs(announces)
+          ? choices_beside_jobs(access_of(transport) == TILEPOST_ACCESS_READ)
           : comm_choices(draft.plan.arch, draft.plan.sms, transport, reduces(draft.plan.pattern));
   if (schedule.comm_sms)
     choices =
@@ -195,9 +193,11 @@ std::vector<CommChoice> open_choices(const Draft& draft, const KernelChoice& ker
   return asked;
 }
 
-// Whether the kernel stores into other ranks' memory as it should: with the tile staged whole where
-// the spec leaves such a kernel.
+// Whether the kernel stores into other ranks' memory as it should: rows of A by spare warps, which
+// nothing stands in for, tiles staged whole where the spec leaves such a kernel.
 bool serves_peers(const Draft& draft, const KernelChoice& kernel) {
+  if (draft.plan.pattern == Pattern::all_gather_gemm)
+    return draft.plan.arch == Arch::host || job_parts(draft, kernel, Transport::peer) > 0;
   const auto whole = [](const KernelChoice& other) { return stages_whole_tile(other.config); };
   return stores_to_peers(kernel.config) && (whole(kernel) || llvm::none_of(draft.kernels, whole));
 }

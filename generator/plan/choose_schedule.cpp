@@ -141,6 +141,7 @@ void take(Plan& plan, const Candidate& chosen) {
   plan.access = access_of(chosen.transport);
   KernelRequest request = chosen.kernel->request;
   plan.job_parts = chosen.job_parts;
+  plan.pushes = pushes_of(plan);
   request.jobs = plan.job_parts > 0;
   request.added = plan.access == TILEPOST_ACCESS_WRITE && plan.sum == Sum::added;
   plan.kernel = make_kernel(chosen.kernel->config, request);

@@ -47,6 +47,14 @@ const char* kind_name(StepKind kind) {
       return "announce_sums";
     case StepKind::pull_sums:
       return "pull_sums";
+    case StepKind::push_sums:
+      return "push_sums";
+    case StepKind::landed_sums:
+      return "landed_sums";
+    case StepKind::push_rows:
+      return "push_rows";
+    case StepKind::landed_rows:
+      return "landed_rows";
     case StepKind::own_part:
       return "own_part";
     case StepKind::landed_part:
@@ -150,14 +158,16 @@ const char* sequence_text(Pattern pattern) {
 }
 
 std::vector<std::string> describe_transport(const Plan& plan) {
-  const bool sums = reduces(plan.pattern);
   const std::string adder = plan.job_parts > 0 ? "a spare warp of each CTA" : "a kernel";
+  const bool reads = plan.access == TILEPOST_ACCESS_READ;
+  if (plan.pattern == Pattern::all_gather_gemm)
+    return {reads ? "copy engines bring the other ranks' rows of A"
+                  : "spare warps store this rank's rows of A into the other ranks' memory"};
+  const bool sums = reduces(plan.pattern);
   std::string text;
-  if (plan.access == TILEPOST_ACCESS_READ) {
-    text = plan.pattern == Pattern::all_gather_gemm
-               ? "copy engines bring the other ranks' rows of A"
-           : sums ? "copy engines bring the other ranks' parts of this rank's rows"
-                  : "copy engines bring the rows for this rank";
+  if (reads) {
+    text = sums ? "copy engines bring the other ranks' parts of this rank's rows"
+                : "copy engines bring the rows for this rank";
     if (sums) text += ", a kernel sums them in the order of ranks";
   } else {
     text = sums ? "the kernels of all ranks store this rank's rows here"
@@ -166,10 +176,12 @@ std::vector<std::string> describe_transport(const Plan& plan) {
       text += plan.sum == Sum::added ? ", each added to what is there as it arrives"
                                      : ", " + adder + " sums them in the order of ranks";
     else if (plan.job_parts > 0)
-      text += ", a spare warp of each CTA moves them to the output";
+      text += ", " + adder + " moves them to the output";
   }
   if (plan.pattern != Pattern::gemm_all_reduce) return {text};
-  return {text, "copy engines bring what the other ranks have summed"};
+  return {text, plan.pushes ? "spare warps store what is summed into the other ranks' memory, and "
+                              "move what has landed to the output"
+                            : "copy engines bring what the other ranks have summed"};
 }
 
 const char* panel_text(Pattern pattern) {
@@ -222,8 +234,14 @@ std::string describe_step(const Plan& plan, const Step& step) {
     case StepKind::pull:
     case StepKind::pull_rows:
     case StepKind::pull_sums:
+    case StepKind::landed_sums:
+    case StepKind::landed_rows:
     case StepKind::landed_part:
       return formatv("{0} {1} of rank {2} -> {3}, {4}", kind, step.from, step.peer, step.to,
+                     step.count);
+    case StepKind::push_sums:
+    case StepKind::push_rows:
+      return formatv("{0} {1} -> {2} of rank {3}, {4}", kind, step.from, step.to, step.peer,
                      step.count);
     case StepKind::sum:
       if (plan.access == TILEPOST_ACCESS_WRITE)

@@ -119,11 +119,14 @@ std::string transport_line(const Plan& plan) {
   std::string text = name_of(plan.transport);
   if (plan.access == TILEPOST_ACCESS_WRITE && reduces(plan.pattern))
     text += std::string(", parts ") + name_of(plan.sum);
-  text += shares_memory(plan.transport) ? formatv(", {0} SM{1} for {2}", plan.comm_ctas,
-                                                  plan.comm_ctas == 1 ? "" : "s", use_of_sms(plan))
-                                              .str()
-                                        : formatv(", CTAs at most {0}", plan.comm_ctas).str();
-  text += formatv(" in {0} lane{1}", plan.comm_lanes, plan.comm_lanes == 1 ? "" : "s");
+  if (plan.comm_ctas > 0) {
+    text += shares_memory(plan.transport)
+                ? formatv(", {0} SM{1} for {2}", plan.comm_ctas, plan.comm_ctas == 1 ? "" : "s",
+                          use_of_sms(plan))
+                      .str()
+                : formatv(", CTAs at most {0}", plan.comm_ctas).str();
+    text += formatv(" in {0} lane{1}", plan.comm_lanes, plan.comm_lanes == 1 ? "" : "s");
+  }
   if (plan.access != TILEPOST_ACCESS_WRITE) text += std::string(", wait ") + name_of(plan.wait);
   if (plan.pace > 0) text += formatv(", a store every {0} cycles", plan.pace);
   return text;

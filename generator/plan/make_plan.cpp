@@ -124,7 +124,7 @@ Division division_of(const Plan& plan, Transport transport) {
     case Pattern::gemm:
       break;
     case Pattern::gemm_all_reduce:
-      // Every rank sums its share, which the others then read.
+      // Every rank sums its share, which the others then get.
       if (shares_memory(transport)) return Division::shares;
       break;
     case Pattern::gemm_reduce_scatter:
@@ -198,7 +198,8 @@ Exchange exchange_of(const Plan& plan) {
           plan.k,
           plan.transport != Transport::none,
           plan.access,
-          map_of(plan)};
+          map_of(plan),
+          plan.pushes};
 }
 
 std::vector<Plan> make_plans(const Spec& spec, Diagnostics& diagnostics) {

@@ -49,7 +49,8 @@ std::vector<PlannedMemory> planned_memory(const Plan& plan) {
   const tilepost_plan_t runtime = runtime_plan(plan);
   const RunSizes sizes = sizes_of(plan, runtime);
   const bool reads = plan.access == TILEPOST_ACCESS_READ;
-  const char* const others = reads ? "shared" : "";
+  const bool pushes_rows = plan.pushes && plan.pattern == Pattern::all_gather_gemm;
+  const char* const others = reads || pushes_rows ? "shared" : "";
   const bool windows = plan.transport == Transport::nccl_symmetric && plan.arch != Arch::host;
   const char* const sent = windows ? "window" : others;
   std::vector<PlannedMemory> memory;

@@ -79,6 +79,7 @@ struct Plan {
   Transport transport = Transport::nccl;                // never automatic
   tilepost_access_t access = TILEPOST_ACCESS_MESSAGES;  // access_of(transport)
   Sum sum = Sum::staged;                                // TILEPOST_ACCESS_WRITE; never automatic
+  bool pushes = false;                                  // tilepost_plan_t::pushes
   int job_parts = 0;                                    // tilepost_plan_t::job_parts
   int pace = 0;                                         // tilepost_plan_t::pace
   Wait wait = Wait::poll;                               // never automatic
@@ -104,6 +105,11 @@ struct Plan {
   // Positions of the schedule that are computed at a time.
   int at_once() const { return gemm_ctas / kernel.split_k; }
 };
+
+// Whether the kernel stores tiles into the memory of the ranks that own them.
+inline bool stores_tiles(const Plan& plan) {
+  return plan.access == TILEPOST_ACCESS_WRITE && plan.pattern != Pattern::all_gather_gemm;
+}
 
 // The recipe of the plan's tile map; points into `plan`.
 tilepost_map_t map_of(const Plan& plan);

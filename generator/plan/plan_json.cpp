@@ -49,6 +49,7 @@ void write_problem(OStream& json, const Plan& plan) {
   if (shares_memory(plan.transport)) json.attribute("access", name_of(plan.access));
   if (plan.access == TILEPOST_ACCESS_WRITE) {
     json.attribute("sum", name_of(plan.sum));
+    json.attribute("pushes", plan.pushes);
     json.attribute("job_parts", plan.job_parts);
     json.attribute("pace", plan.pace);
   }

@@ -39,6 +39,7 @@ tilepost_plan_t runtime_plan(const Plan& plan) {
   runtime.comm_lanes = plan.comm_lanes;
   runtime.transport = transport_of(plan);
   runtime.access = plan.access;
+  runtime.pushes = plan.pushes ? 1 : 0;
   runtime.job_parts = plan.job_parts;
   runtime.sum = plan.sum == Sum::added ? TILEPOST_SUM_ADDED : TILEPOST_SUM_STAGED;
   runtime.pace = plan.pace;
@@ -59,6 +60,7 @@ Plan plan_of_run(const Plan& plan, int64_t m) {
   if (!schedule.overlaps) {
     run.transport = Transport::none;
     run.access = TILEPOST_ACCESS_MESSAGES;
+    run.pushes = false;
     run.stagger = 0;
     run.pace = 0;
     run.comm_ctas = 0;

@@ -16,15 +16,18 @@ double sent_part(int ranks) {
   return (ranks - 1.0) / ranks;
 }
 
-// Copying a byte of a group to where it belongs, every rank at once.
+// Bringing a byte of a group to where it belongs, every rank at once, at so much for what it sends.
+double per_byte(const Plan& plan, double us_per_mib) {
+  return us_per_mib * sent_part(plan.ranks) / kMib;
+}
+
 double copy_per_byte(const Plan& plan) {
   const CopyProfile& copies = h200_nvlink_profile().copies;
-  return interpolate(copies.us_per_mib, plan.ranks) * sent_part(plan.ranks) / kMib;
+  return per_byte(plan, interpolate(copies.us_per_mib, plan.ranks));
 }
 
 double store_per_byte(const Plan& plan) {
-  const StoreProfile& stores = h200_nvlink_profile().stores;
-  return interpolate(stores.us_per_mib, plan.ranks) * sent_part(plan.ranks) / kMib;
+  return per_byte(plan, h200_nvlink_profile().stores.us_per_mib);
 }
 
 // What is moved within a rank's memory for a byte of a group: parts are read and their sum is
@@ -75,7 +78,8 @@ void hide(const CopyProfile& copies, int lanes, CollectiveModel& group) {
 
 CollectiveModel model_copies(const Plan& plan, const SharedProblem& problem) {
   const CopyProfile& copies = h200_nvlink_profile().copies;
-  if (plan.pattern == Pattern::all_gather_gemm) return {copies.chunk_us, copy_per_byte(plan), 0};
+  if (plan.pattern == Pattern::all_gather_gemm)
+    return {copies.chunk_us, per_byte(plan, interpolate(copies.rows_us_per_mib, plan.ranks)), 0};
   const bool twice = plan.pattern == Pattern::gemm_all_reduce;
   CollectiveModel group;
   group.latency = copies.latency_us * (twice ? 2 : 1) + wait_us(plan.wait) - wait_us(Wait::poll);
@@ -85,56 +89,86 @@ CollectiveModel model_copies(const Plan& plan, const SharedProblem& problem) {
   return group;
 }
 
-// The stores belong to the GEMM's waves. Where all ranks get the sums, the copies share the links
-// with the stores of what is computed meanwhile: fully where both together take longer than the
-// GEMM.
-CollectiveModel model_stores(const Plan& plan, const SharedProblem& problem, double wave_stores) {
+// What all ranks get travels once more, a byte of a group in `spread`, and shares the links with
+// the stores of what is computed meanwhile: fully where both together take longer than the GEMM.
+double spread_per_byte(const Plan& plan, const SharedProblem& problem, double spread) {
+  const double stored = store_per_byte(plan);
+  const double busy = std::min(1.0, (spread + stored) * problem.bytes / problem.computed);
+  return spread + busy * stored;
+}
+
+// Spare warps go on with one group while the links carry tiles and sums of others, so that no
+// latency shows but that of the last. They read what they add up, and what has landed.
+CollectiveModel model_pushed_sums(const Plan& plan, const SharedProblem& problem) {
   const MachineProfile& profile = h200_nvlink_profile();
+  const double moved = (1 + sent_part(plan.ranks)) / profile.jobs.bytes_per_us;
+  const double pushed = spread_per_byte(plan, problem, store_per_byte(plan));
+  return {0, std::max(moved, pushed), 2 * profile.stores.latency_us + profile.jobs.latency_us};
+}
+
+// The stores belong to the GEMM's waves.
+CollectiveModel model_stores(const Plan& plan, const SharedProblem& problem) {
+  const MachineProfile& profile = h200_nvlink_profile();
+  const bool twice = plan.pattern == Pattern::gemm_all_reduce, jobs = problem.job_parts > 0;
+  if (jobs && twice) return model_pushed_sums(plan, problem);
   CollectiveModel group;
-  group.latency = profile.stores.latency_us +
-                  (problem.job_parts > 0 ? profile.jobs.latency_us : wait_us(Wait::poll));
-  group.tail = profile.stores.drain * wave_stores;
-  double transfers = 0;
-  if (plan.pattern == Pattern::gemm_all_reduce) {
-    group.latency += profile.copies.latency_us;
-    const double links = (copy_per_byte(plan) + store_per_byte(plan)) * problem.bytes;
-    const double busy = std::min(1.0, links / problem.computed);
-    transfers = copy_per_byte(plan) + busy * store_per_byte(plan);
-  }
-  if (problem.job_parts > 0) {
-    group.per_byte = std::max(1 / profile.jobs.bytes_per_us, transfers);
+  group.latency = profile.stores.latency_us;
+  if (jobs) {
+    group.latency += profile.jobs.latency_us;
+    group.per_byte = 1 / profile.jobs.bytes_per_us;
   } else {
-    group.per_byte = with_sums(plan, moving(plan, Transport::peer, problem), transfers);
+    group.latency += wait_us(Wait::poll) + (twice ? profile.copies.latency_us : 0);
+    const double copied = twice ? spread_per_byte(plan, problem, copy_per_byte(plan)) : 0;
+    group.per_byte = with_sums(plan, moving(plan, Transport::peer, problem), copied);
   }
   hide(profile.copies, problem.comm.lanes, group);
   return group;
 }
 
-}  // namespace
-
-TransferModel model_shared(const Plan& plan, Transport transport, const SharedProblem& problem) {
+TransferModel model_after(const Plan& plan, Transport transport, const SharedProblem& problem) {
   const MachineProfile& profile = h200_nvlink_profile();
   TransferModel model{};
   if (transport == Transport::copy_engine) {
-    const bool gathers = plan.pattern == Pattern::all_gather_gemm;
-    model.wave = problem.wave * (gathers ? 1 : profile.copies.beside_copies);
+    model.wave = problem.wave * profile.copies.beside_copies;
     model.group = model_copies(plan, problem);
   } else {
     const double wave_stores = problem.wave_bytes * store_per_byte(plan);
     const double beside =
         problem.job_parts > 0 ? profile.jobs.beside_jobs : profile.stores.beside_stores;
     model.wave = std::max(problem.wave * beside, wave_stores);
-    model.group = model_stores(plan, problem, wave_stores);
+    model.group = model_stores(plan, problem);
+    model.group.tail += profile.stores.drain * wave_stores;
   }
-  // Where communication comes first, so does all that comes once. The GEMM does not wait for what
-  // jobs announce.
-  if (plan.pattern != Pattern::all_gather_gemm) {
-    model.group.tail += profile.meet_us;
-    return model;
-  }
-  model.announce = profile.meet_us;
+  model.group.tail += profile.meet_us;
+  return model;
+}
+
+// Rows of A that are pushed slow the GEMM down for as long as that takes.
+TransferModel model_pushed_rows(const Plan& plan, const SharedProblem& problem) {
+  const MachineProfile& profile = h200_nvlink_profile();
+  const double row_byte = per_byte(plan, profile.jobs.rows_us_per_mib);
+  const double busy = std::min(1.0, row_byte * problem.bytes / problem.computed);
+  return {problem.wave * (1 + (profile.jobs.beside_jobs - 1) * busy),
+          {profile.stores.latency_us + profile.jobs.latency_us, row_byte, 0},
+          profile.meet_us};
+}
+
+// Where communication comes first, so does all that comes once. The GEMM does not wait for what
+// jobs announce.
+TransferModel model_gathered(const Plan& plan, Transport transport, const SharedProblem& problem) {
+  if (transport == Transport::peer) return model_pushed_rows(plan, problem);
+  const MachineProfile& profile = h200_nvlink_profile();
+  TransferModel model{problem.wave * interpolate(profile.copies.beside_rows, plan.ranks),
+                      model_copies(plan, problem), profile.meet_us};
   (problem.job_parts > 0 ? model.group.latency : model.announce) += profile.copies.announce_us;
   return model;
+}
+
+}  // namespace
+
+TransferModel model_shared(const Plan& plan, Transport transport, const SharedProblem& problem) {
+  return plan.pattern == Pattern::all_gather_gemm ? model_gathered(plan, transport, problem)
+                                                  : model_after(plan, transport, problem);
 }
 
 }  // namespace tilepost

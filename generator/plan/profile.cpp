@@ -95,18 +95,25 @@ CollectiveProfile symmetric_all_to_all() {
           0.7};
 }
 
-// 128 MiB, every rank from every other: 274 us on four ranks, 183 on two; 8 and 32 MiB lie on the
-// same slope and 12 us. The rest of the latency is the wait and the announcement. Eight ranks are
-// taken to be as four. Next to them and to sums a wave of 128 x 256 takes 1.06 of its time alone,
-// next to an AllGather's, of which there are fewer, nothing more.
+// 128 MiB, every rank from every other: 183 us on two ranks; 8 and 32 MiB lie on the same slope and
+// 12 us. The rest of the latency is the wait and the announcement. Next to them and to sums a wave
+// of 128 x 256 takes 1.06 of its time alone, next to an AllGather's, of which there are fewer,
+// nothing more.
+//
+// Three streams that pull at once, on four ranks, bring 222 GB/s of 8 MiB each and 265 of 32, but
+// in chunks of 4 MiB 168 to 180 and of 1 MiB 100. 8192 x 8192 x 2048: All-to-All 606 us,
+// ReduceScatter 640. Next to an AllGather's chunks the GEMM takes longer too: 8192 x 8192 x 7168
+// 1453 us, 8192 x 4096 x 3584 496. Three ranks and eight are taken to be as four.
 CopyProfile copies() {
-  return {{{2, 3.15}, {4, 2.85}}, 22, 25, 14, 1.06, 0.7, 2.3};
+  return {
+      {{2, 3.15}, {3, 5.8}}, 22, 1.06, {{2, 3.15}, {3, 10}}, {{2, 1}, {3, 1.1}}, 25, 14, 0.7, 2.3};
 }
 
-// A kernel with nothing to compute stored 304 GB/s to three ranks; one that computes 350 us stored
-// as much in 371, 22 of which came after the last products where those were not its own rows.
+// Bulk stores, nothing beside them: 64 MiB to another rank in 193 us, 96 MiB to three in 290; tiles
+// and sums together 343 GB/s. A kernel that computes 350 us stored 96 MiB in 371, 22 of which came
+// after the last products where those were not its own rows.
 StoreProfile stores() {
-  return {{{2, 3.3}, {4, 3.3}}, 5, 1.06, 0.25};
+  return {3.06, 5, 1.06, 0.25};
 }
 
 // Four SMs beside a GEMM added 48 MiB in 200 us; memory gives 4.25e6 to a kernel that only reads.
@@ -117,9 +124,10 @@ SumProfile sums() {
 
 // `tests/gpu/jobs time`: sums of 64 MiB of two parts take 162 us, of four 164, moving 64 MiB takes
 // 73, and a GEMM of 342 us takes 357 to 359 beside them. ReduceScatter and All-to-All on two ranks,
-// 8192 x 8192 x 2048, in groups of two waves: 409 and 412 us.
+// 8192 x 8192 x 2048, in groups of two waves: 409 and 412 us. 8 MiB of rows to each of three ranks
+// beside a GEMM: 85 us.
 JobProfile jobs() {
-  return {8.3e5, 4, 1.05};
+  return {8.3e5, 4, 1.05, 3.6};
 }
 
 }  // namespace

@@ -28,18 +28,21 @@ struct CollectiveProfile {
 struct CopyProfile {
   std::vector<ProfilePoint> us_per_mib;  // per MiB that a rank sends, against ranks
   double latency_us;                     // of a group: the ranks tell each other, the copies start
-  double chunk_us;       // AllGather: the same for a chunk, which was announced with all others
-  double announce_us;    // AllGather: before the first of them
-  double beside_copies;  // GEMM time next to them, against alone
-  double lane_latency;   // CollectiveProfile::lane_latency
-  double both_ways;      // AllReduce: parts and sums, of the time of either
+  double beside_copies;                  // GEMM time next to them, against alone
+  // AllGather:
+  std::vector<ProfilePoint> rows_us_per_mib;  // as us_per_mib
+  std::vector<ProfilePoint> beside_rows;      // as beside_copies, against ranks
+  double chunk_us;      // as latency_us, of a chunk, which was announced with all others
+  double announce_us;   // before the first of them
+  double lane_latency;  // CollectiveProfile::lane_latency
+  double both_ways;     // AllReduce: parts and sums, of the time of either
 };
 
-// Transport peer: the kernel stores into the owners' memory.
+// Transport peer: the kernel stores into other ranks' memory.
 struct StoreProfile {
-  std::vector<ProfilePoint> us_per_mib;  // per MiB that a rank stores elsewhere, against ranks
-  double latency_us;                     // until the owner sees what was stored last
-  double beside_stores;                  // GEMM time with stores that it does not wait for
+  double us_per_mib;     // per MiB that a rank stores elsewhere, whichever of its warps do
+  double latency_us;     // until the owner sees what was stored last
+  double beside_stores;  // GEMM time with stores that it does not wait for
   double drain;  // of the stores of a wave, what is left to do when the last one is computed: the
                  // own rows come last
 };
@@ -53,9 +56,10 @@ struct SumProfile {
 
 // The same as jobs of the GEMM's spare warps.
 struct JobProfile {
-  double bytes_per_us;  // read, by all of them
-  double latency_us;    // of a group
-  double beside_jobs;   // GEMM time with them and with its stores, against alone
+  double bytes_per_us;     // read, by all of them
+  double latency_us;       // of a group
+  double beside_jobs;      // GEMM time with them and with its stores, against alone
+  double rows_us_per_mib;  // AllGather: per MiB of rows that a rank stores elsewhere
 };
 
 struct MachineProfile {

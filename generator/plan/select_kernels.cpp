@@ -5,6 +5,7 @@
 #include "generator/plan/operands.h"
 #include "generator/plan/small_kernel.h"
 #include "generator/plan/stores.h"
+#include "generator/plan/transports.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "tilepost/cuts.h"
@@ -212,6 +213,45 @@ bool can_store(Draft& draft, const std::string& why_not_tma) {
   return false;
 }
 
+// Transport peer leaves rows of A to spare warps alone. Keeps the kernels that have one.
+bool keep_spare(Draft& draft) {
+  const Spec& spec = draft.spec;
+  if (spec.transport.value != Transport::peer || spec.pattern.value != Pattern::all_gather_gemm ||
+      draft.plan.arch == Arch::host)
+    return true;
+  const ScheduleSpec& schedule = spec.schedule;
+  if (draft.plan.ranks > kMostOnOneHost) {
+    draft.diagnostics.error(spec.ranks.where,
+                            llvm::formatv("transport 'peer' gathers A over at most {0} ranks, the "
+                                          "GPUs of one host; use copy_engine or nccl",
+                                          kMostOnOneHost));
+    return false;
+  }
+  llvm::erase_if(draft.kernels, [&](const KernelChoice& kernel) {
+    return job_parts_of(kernel.config, draft.plan, Transport::peer) == 0;
+  });
+  if (!draft.kernels.empty()) return true;
+  const std::string why = llvm::formatv(
+      "no spare warp to store rows of A into other ranks' memory, as transport "
+      "'peer' has it do: that takes registers and {0} bytes of shared memory",
+      kSpareBytes);
+  if (schedule.stages)
+    draft.diagnostics.error(
+        schedule.stages->where,
+        llvm::formatv("{0} stages leave the kernel {1}; ask for fewer or use copy_engine",
+                      schedule.stages->value, why));
+  else if (schedule.tile)
+    draft.diagnostics.error(
+        schedule.tile->where,
+        llvm::formatv("tile '{0}' leaves the kernel {1}; remove it or use copy_engine",
+                      tile_name(schedule.tile->value[0], schedule.tile->value[1]), why));
+  else
+    draft.diagnostics.error(spec.transport.where,
+                            llvm::formatv("no kernel here leaves {0}; use copy_engine",
+                                          llvm::StringRef(why).substr(3)));
+  return false;
+}
+
 }  // namespace
 
 bool can_address(const tilepost_map_t& map) {
@@ -253,6 +293,7 @@ bool select_kernels(Draft& draft) {
     }
   }
   if (draft.kernels.empty()) return no_cluster(draft);
+  if (!keep_spare(draft)) return false;
   return fits_table(draft);
 }
 

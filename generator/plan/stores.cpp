@@ -34,14 +34,21 @@ bool stages_whole_tile(const KernelConfig& config) {
 
 int job_parts_of(const KernelConfig& config, const Plan& plan, Transport transport) {
   if (plan.arch == Arch::host || plan.ranks > kMostOnOneHost || !can_spare(config, plan)) return 0;
-  if (plan.pattern == Pattern::all_gather_gemm) return transport == Transport::copy_engine ? 1 : 0;
+  if (plan.pattern == Pattern::all_gather_gemm) return shares_memory(transport) ? 1 : 0;
   if (transport != Transport::peer) return 0;
   if (!reduces(plan.pattern)) return 1;
   return plan.sum == Sum::staged ? plan.ranks : 0;
 }
 
+bool pushes_of(const Plan& plan) {
+  if (plan.access != TILEPOST_ACCESS_WRITE) return false;
+  if (plan.pattern == Pattern::all_gather_gemm) return true;
+  return plan.pattern == Pattern::gemm_all_reduce && plan.sum == Sum::staged &&
+         (plan.job_parts > 0 || plan.arch == Arch::host);
+}
+
 int pace_of(const KernelConfig& config, const Plan& plan) {
-  if (plan.access != TILEPOST_ACCESS_WRITE || !is_sm90(config)) return 0;
+  if (!stores_tiles(plan) || !is_sm90(config)) return 0;
   constexpr double kPart = 0.9;               // of the main loop
   constexpr double kProductsPerCycle = 2048;  // of 16-bit inputs, an SM's tensor cores
   const double products = static_cast<double>(config.tile_m) * config.tile_n * plan.k;

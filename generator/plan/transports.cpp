@@ -13,8 +13,7 @@ bool may_share(const Draft& draft) {
 // Kernels that cannot are left out with the candidates.
 bool may_store(const Draft& draft) {
   const Plan& plan = draft.plan;
-  return plan.pattern != Pattern::all_gather_gemm && plan.routing == Routing::even &&
-         draft.spec.schedule.wait.value != Wait::stream;
+  return plan.routing == Routing::even && draft.spec.schedule.wait.value != Wait::stream;
 }
 
 }  // namespace

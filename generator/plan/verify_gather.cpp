@@ -25,6 +25,7 @@ class GatherCheck {
 
   void group(int g) {
     sends_.assign(static_cast<size_t>(plan_.ranks) * plan_.ranks, {});
+    if (!reads()) announced_.assign(plan_.ranks, false);
     std::vector<std::vector<Step>> steps;
     for (int rank = 0; rank < plan_.ranks; ++rank) steps.push_back(traffic_.steps(g, rank));
     int calls = 0;
@@ -37,9 +38,11 @@ class GatherCheck {
       return findings_.add(
           formatv("group {0}: {1} of {2} ranks call the AllGather", g, calls, plan_.ranks));
     for (int rank = 0; rank < plan_.ranks; ++rank) {
-      for (const Step& step : steps[rank])
+      for (const Step& step : steps[rank]) {
         if (step.kind == StepKind::receive_rows && !take_receive(g, rank, step)) return;
-      if (announced_[rank] != reads())
+        if (step.kind == StepKind::landed_rows && !take_landed(g, rank, step)) return;
+      }
+      if (announced_[rank] != (reads() || (writes() && g > 0)))
         return findings_.add(formatv("rank {0} does not announce its rows of A", rank));
     }
     for (const SendQueue& left : sends_)
@@ -93,12 +96,14 @@ class GatherCheck {
   }
 
   bool reads() const { return plan_.access == TILEPOST_ACCESS_READ; }
+  bool writes() const { return plan_.access == TILEPOST_ACCESS_WRITE; }
 
   // Everything but receiving.
   bool take(int g, int rank, const Step& step) {
     const bool right = step.keep == 0 && step.from_slot == 0 &&
                        (step.kind == StepKind::own_rows ? take_own(g, rank, step)
                         : reads()                       ? take_read(g, rank, step)
+                        : writes()                      ? take_write(g, rank, step)
                                                         : take_message(g, rank, step));
     if (!right) fault(g, rank, step, "is none of this rank's");
     return right;
@@ -115,7 +120,25 @@ class GatherCheck {
     return step.kind == StepKind::pull_rows && take_pull(g, rank, step);
   }
 
-  // Once, when the own rows are there.
+  // Everything but what others have stored here, which nobody waits for before saying what it has
+  // stored itself.
+  bool take_write(int g, int rank, const Step& step) {
+    if (g == 0) return false;
+    if (step.kind == StepKind::announce) return take_announce(rank, step);
+    if (step.kind == StepKind::landed_rows) return announced_[rank];
+    return step.kind == StepKind::push_rows && !announced_[rank] && take_push(rank, step);
+  }
+
+  // From the rank's own rows to where the peer has room for them.
+  bool take_push(int rank, const Step& step) {
+    Step in_all = step;
+    in_all.from = step.from + own_begin(rank) * plan_.k;
+    if (in_all.from != step.to || !may_send(rank, step.peer, in_all)) return false;
+    sends(rank, step.peer).steps.push_back(in_all);
+    return true;
+  }
+
+  // Once for all groups, or in a group; when the own rows are there.
   bool take_announce(int rank, const Step& step) {
     const bool right = !announced_[rank] && has_own(rank) && step.from == 0 && step.to == 0 &&
                        step.count == 0 && step.peer == 0;
@@ -177,6 +200,16 @@ class GatherCheck {
     ++from->next;
     arrive(rank, step.to, step.count, g);
     return true;
+  }
+
+  // What the peer has pushed, where it lies.
+  bool take_landed(int g, int rank, const Step& step) {
+    const bool peer = step.peer >= 0 && step.peer < plan_.ranks && announced_[step.peer];
+    if (!peer || step.from != step.to) {
+      fault(g, rank, step, "is not where it lands, or not announced");
+      return false;
+    }
+    return take_receive(g, rank, step);
   }
 
   bool has_own(int rank) const { return !arrivals_[rank].empty() || geometry_.rows_of(rank) == 0; }

@@ -43,12 +43,29 @@ Division division_for(const Plan& plan) {
   return overlaps && plan.routing != Routing::rows ? Division::shares : Division::rows;
 }
 
+// What all ranks get is pushed to them where rows of A are stored at all, and where spare warps,
+// which do not wait for copies, have summed parts that lie side by side. The host stands for both.
+bool pushes_as_it_may(const Plan& plan) {
+  if (plan.access != TILEPOST_ACCESS_WRITE) return !plan.pushes;
+  if (plan.pattern == Pattern::all_gather_gemm)
+    return plan.pushes && (plan.job_parts == 1 || plan.arch == Arch::host);
+  if (plan.pattern != Pattern::gemm_all_reduce) return !plan.pushes;
+  const bool jobs = plan.job_parts > 0;
+  return plan.pushes ? plan.sum == Sum::staged && (jobs || plan.arch == Arch::host) : !jobs;
+}
+
 // Who touches whose memory follows from the transport, and what the plan must be for it.
 bool check_access(const Plan& plan, Findings& findings) {
   const bool shares = plan.access != TILEPOST_ACCESS_MESSAGES;
   const bool writes = plan.access == TILEPOST_ACCESS_WRITE;
-  const bool sent_even = reduces(plan.pattern) || (plan.pattern == Pattern::gemm_all_to_all &&
-                                                   plan.routing == Routing::even);
+  if (!pushes_as_it_may(plan)) {
+    findings.add(formatv("access {0} and {1} job parts {2} pushes, {3}, sum {4}",
+                         static_cast<int>(plan.access), plan.job_parts,
+                         plan.pushes ? "with" : "without", name_of(plan.pattern),
+                         name_of(plan.sum)));
+    return false;
+  }
+  const bool sent_even = plan.pattern != Pattern::gemm_all_to_all || plan.routing == Routing::even;
   if (plan.access == access_of(plan.transport) && (!shares || plan.layout == OutputLayout::panel) &&
       (!writes || sent_even) && plan.stagger >= 0 &&
       (plan.stagger == 0 || plan.division == Division::shares))
@@ -122,11 +139,9 @@ void check_grid(const Plan& plan, Findings& findings) {
 }
 
 // NCCL's communicators have a CTA each at least; sums share theirs. Where the GEMM itself moves
-// what landed, nothing runs beside it, unless sums travel on.
+// what landed, nothing runs beside it.
 int least_comm_ctas(const Plan& plan) {
-  const bool announces =
-      plan.pattern == Pattern::gemm_all_reduce || plan.access == TILEPOST_ACCESS_READ;
-  if (plan.job_parts > 0 && !announces) return 0;
+  if (plan.job_parts > 0 && plan.access == TILEPOST_ACCESS_WRITE) return 0;
   return plan.access == TILEPOST_ACCESS_MESSAGES ? plan.comm_lanes : 1;
 }
 

@@ -1,7 +1,8 @@
 // Steps of ranks that touch each other's memory (tilepost/steps.h), but for AllGather.
 //
-// A rank is followed through the steps of a group in their order; pulls of sums come last, when it
-// is known what everybody has summed. Rows are of the panel layout: n elements.
+// A rank is followed through the steps of a group in their order; what it gets of others' sums
+// comes last, when it is known what everybody has summed and pushed. Rows are of the panel layout:
+// n elements.
 #include <map>
 
 #include "generator/plan/verify_rows.h"
@@ -16,6 +17,7 @@ using llvm::formatv;
 struct Rows {
   int64_t first, rows;
   bool operator<(const Rows& other) const { return first < other.first; }
+  bool operator==(const Rows& other) const = default;
 };
 
 // Rows of out that a step writes: of source's product from row m on, or of the sum.
@@ -74,7 +76,10 @@ class SharedCheck {
 
   void group(int g) {
     state_.assign(plan_.ranks, {});
-    for (State& state : state_) state.pulled.resize(plan_.ranks);
+    for (State& state : state_) {
+      state.pulled.resize(plan_.ranks);
+      state.pushed.resize(plan_.ranks);
+    }
     std::vector<std::vector<Step>> steps;
     for (int rank = 0; rank < plan_.ranks; ++rank) steps.push_back(traffic_.steps(g, rank));
     for (int rank = 0; rank < plan_.ranks; ++rank)
@@ -82,8 +87,8 @@ class SharedCheck {
         if (!take(g, rank, step)) return fault(g, rank, step, "is none of this rank's");
     for (int rank = 0; rank < plan_.ranks; ++rank) {
       for (const Step& step : steps[rank])
-        if (step.kind == StepKind::pull_sums && !take_sums(rank, step))
-          return fault(g, rank, step, "pulls what is not summed");
+        if (gets_sums(step.kind) && !take_sums(rank, step))
+          return fault(g, rank, step, "brings what is not summed there, or not pushed here");
       if (!complete(g, rank)) return;
     }
   }
@@ -121,6 +126,7 @@ class SharedCheck {
     bool announced = false, announced_sums = false;
     std::vector<std::vector<Rows>> pulled;  // [ranks] into its slots, not summed yet
     std::vector<Rows> summed;
+    std::vector<std::vector<Rows>> pushed;  // [ranks] of what is summed, into their memory
   };
 
   bool writes() const { return plan_.access == TILEPOST_ACCESS_WRITE; }
@@ -161,8 +167,12 @@ class SharedCheck {
       case StepKind::landed_part:
         return routes() && writes() && is_other(rank, step.peer) &&
                land_stored(g, rank, step.peer, step);
+      case StepKind::push_sums:
+        return plan_.pushes && reduces_all() && is_other(rank, step.peer) && push_sums(rank, step);
       case StepKind::pull_sums:
-        return reduces_all() && is_other(rank, step.peer) && state.announced_sums;
+      case StepKind::landed_sums:
+        return plan_.pushes == (step.kind == StepKind::landed_sums) && reduces_all() &&
+               is_other(rank, step.peer) && state.announced_sums;
       default:
         return false;
     }
@@ -237,9 +247,35 @@ class SharedCheck {
     return true;
   }
 
+  static bool gets_sums(StepKind kind) {
+    return kind == StepKind::pull_sums || kind == StepKind::landed_sums;
+  }
+
+  // Rows of the rank's share, from out to the same place in the peer's memory, before they are
+  // announced.
+  bool push_sums(int rank, const Step& step) {
+    State& state = state_[rank];
+    const Rows rows{step.from / plan_.n - own_begin(rank), step.count / plan_.n};
+    if (step.from != step.to || state.announced_sums || !holds(state.summed, rows)) return false;
+    state.pushed[step.peer].push_back(rows);
+    return true;
+  }
+
+  // Whether every other rank was given all that the rank has summed, once.
+  bool pushed_all(int rank) const {
+    if (!plan_.pushes) return true;
+    for (int peer = 0; peer < plan_.ranks; ++peer)
+      if (peer != rank && state_[rank].pushed[peer] != state_[rank].summed) return false;
+    return true;
+  }
+
+  // What was pushed lies where out has it; a rank's sums lie as its share does.
   bool take_sums(int rank, const Step& step) {
-    const Rows rows{step.from / plan_.n, step.count / plan_.n};
-    if (!state_[step.peer].announced_sums || !holds(state_[step.peer].summed, rows)) return false;
+    const State& peer = state_[step.peer];
+    const int64_t begin = plan_.pushes ? own_begin(step.peer) : 0;
+    const Rows rows{step.from / plan_.n - begin, step.count / plan_.n};
+    if (!peer.announced_sums || !holds(plan_.pushes ? peer.pushed[rank] : peer.summed, rows))
+      return false;
     landings_[rank].push_back(
         {step.to / plan_.n, rows.rows, kAnyRank, own_begin(step.peer) + rows.first});
     return true;
@@ -292,6 +328,10 @@ class SharedCheck {
     const State& state = state_[rank];
     if (state.announced == writes() || state.announced_sums != reduces_all()) {
       findings_.add(formatv("group {0}: rank {1} does not announce it", g, rank));
+      return false;
+    }
+    if (!pushed_all(rank)) {
+      findings_.add(formatv("group {0}: rank {1} does not push what it has summed, once", g, rank));
       return false;
     }
     if (std::ranges::all_of(state.pulled, [](const auto& rows) { return rows.empty(); }))

@@ -41,11 +41,13 @@ void check_rows(const Spec& spec, Diagnostics& diagnostics) {
 }
 
 void check_stores(const Spec& spec, Diagnostics& diagnostics) {
-  if (spec.pattern.value == Pattern::all_gather_gemm)
-    diagnostics.error(spec.transport.where,
-                      "transport 'peer' is not possible with pattern 'all_gather_gemm': a kernel "
-                      "stores into other ranks' memory what it has computed, and here rows of A "
-                      "are sent before; use copy_engine");
+  if (spec.pattern.value == Pattern::all_gather_gemm && spec.schedule.comm_sms) {
+    diagnostics.error(spec.schedule.comm_sms->where,
+                      "schedule.comm_sms is not possible with pattern 'all_gather_gemm' and "
+                      "transport 'peer', where spare warps of the GEMM store the rows of A and it "
+                      "has all SMs; remove it or use copy_engine");
+    note_transport(spec, diagnostics);
+  }
   if (spec.routing.given() && spec.routing.value != Routing::even) {
     diagnostics.error(spec.routing.where,
                       "routing " + quote(name_of(spec.routing.value)) +

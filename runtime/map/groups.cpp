@@ -95,7 +95,7 @@ Groups take(const Timeline& timeline, const CutChoice& choice) {
 
 Timeline timeline_of(const GroupProblem& problem) {
   Timeline timeline(problem, cut_points(problem.map, problem.at_once));
-  if (problem.jobs) timeline.most_bytes = kMostOfJobs;
+  if (problem.jobs && !waits(problem)) timeline.most_bytes = kMostOfJobs;
   return timeline;
 }
 
@@ -208,6 +208,7 @@ double end_of_groups(const GroupProblem& problem, const std::vector<int32_t>& cu
 }
 
 double slack_of(const GroupProblem& problem, int lanes) {
+  if (problem.jobs && waits(problem)) return 0.005;
   if (problem.map.stagger > 0) return problem.unhurried ? 0.06 : 0.02;
   return lanes > 1 ? 0.01 : 0.03;
 }
