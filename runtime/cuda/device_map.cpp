@@ -183,7 +183,7 @@ tilepost_result_t DeviceMaps::upload(DeviceMap& map) {
   map.positions = packer.add(run.tiles.positions);
   map.rows = packer.add(rows);
   map.row_map = packer.add(run.row_map);
-  const std::vector<uint32_t>& targets = jobs.list.empty() ? run.targets : jobs.targets;
+  const std::vector<uint32_t>& targets = jobs.targets.empty() ? run.targets : jobs.targets;
   map.targets = run.access() == TILEPOST_ACCESS_WRITE ? packer.add(targets) : nullptr;
   map.num_counters = static_cast<int32_t>(map.targets != nullptr ? targets.size() : run.num_groups());
   map.out_maps = packer.add(peers.out_maps);

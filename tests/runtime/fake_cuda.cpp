@@ -193,8 +193,9 @@ void reset() {
   w.peer_access = w.memory_handles = w.others_visible = true, w.accessible.clear();
   w.comm_ranks = 2, w.comm_rank = 1, w.comm_device = 0, w.async_error = 0;
   w.fail_at = 0, w.collectives_hang = false, w.gemm_posts_percent = 100, w.waits_give_up = false;
-  w.gemm_waits = w.gemm_stops = false, w.exchange = nullptr, w.on_gemm = nullptr, w.threads = false,
-  w.kernel = nullptr, w.on_post = nullptr, w.on_norm = nullptr, w.groups_begun = w.groups_ended = 0;
+  w.gemm_waits = w.gemm_stops = w.pushes_stop = false, w.exchange = nullptr, w.on_gemm = nullptr,
+  w.threads = false, w.kernel = nullptr, w.on_post = nullptr, w.on_norm = nullptr,
+  w.groups_begun = w.groups_ended = 0;
   w.failed_call.clear();
   w.signals_per_tile = 2;
   current_device() = 0, w.aborted_comms = 0, w.max_ctas = 0, w.cluster_size = 0;

@@ -212,7 +212,7 @@ TEST_CASE("a timeout names the rank that is waited for") {
   facts.open.reset();
   facts.stored_by_all = facts.jobs = true;
   CHECK_THAT(explain_timeout(facts),
-             Contains("all groups not finished after 3 s: no rank's tiles are missing"));
+             Contains("all groups not finished after 3 s: nothing of other ranks is missing"));
   facts.jobs = false;
   facts.passed = 2;
   CHECK_THAT(
