@@ -125,7 +125,7 @@ void explain_overlap(Draft& draft, const std::vector<Candidate>& all, const Cand
         llvm::formatv("wait poll: a collective starts {0:F1} us after its group is done, "
                       "{1:F0} us with wait stream",
                       wait_us(Wait::poll), wait_us(Wait::stream)));
-  if (!comm_open) return;
+  if (!comm_open || chosen.comm_ctas == 0) return;
   draft.because("comm_sms " + budget_of(chosen) + " (" + budgets(candidates, chosen) + ")");
 }
 
@@ -154,8 +154,8 @@ void explain_choice(Draft& draft, const std::vector<Candidate>& overlap,
 
 void explain_groups(Draft& draft, const Candidate& finest, const Candidate& chosen) {
   std::string text =
-      llvm::formatv("groups {0}: the fewest that end within {1:F0}% of the best",
-                    chosen.cuts.size(), 100 * slack_of(chosen.problem, chosen.comm_lanes));
+      llvm::formatv("groups {0}: the fewest that end within {1}% of the best", chosen.cuts.size(),
+                    number_text(100 * slack_of(chosen.problem, chosen.comm_lanes)));
   if (finest.cuts.size() != chosen.cuts.size())
     text += llvm::formatv(" ({0} groups end at {1}, {2} at {3})", finest.cuts.size(),
                           us(finest.end), chosen.cuts.size(), us(chosen.end));

@@ -155,10 +155,13 @@ Prediction predict(const Plan& plan) {
     const double ready = computed_us(problem, int64_t{group.first_tile} + group.num_tiles);
     const size_t lanes = static_cast<size_t>(plan.comm_lanes);
     const double lane_free = g < lanes ? 0 : prediction.collective_end[g - lanes];
+    // Spare warps wait for a group while they do another's jobs.
+    const double start = plan.job_parts > 0 ? std::max(ready, served)
+                                            : std::max(ready, lane_free) + wait_us(plan.wait);
     served = std::max(ready, served) + model.latency +
              static_cast<double>(bytes_of_group(plan, g)) * model.per_byte;
     prediction.group_ready.push_back(ready);
-    prediction.collective_start.push_back(std::max(ready, lane_free) + wait_us(plan.wait));
+    prediction.collective_start.push_back(start);
     prediction.collective_end.push_back(served + model.tail);
     prediction.gemm = ready;
   }

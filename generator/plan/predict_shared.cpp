@@ -98,12 +98,13 @@ double spread_per_byte(const Plan& plan, const SharedProblem& problem, double sp
 }
 
 // Spare warps go on with one group while the links carry tiles and sums of others, so that no
-// latency shows but that of the last. They read what they add up, and what has landed.
+// latency shows but those of the last: of its tiles and of its sums. They read what they add up,
+// and what has landed.
 CollectiveModel model_pushed_sums(const Plan& plan, const SharedProblem& problem) {
   const MachineProfile& profile = h200_nvlink_profile();
   const double moved = (1 + sent_part(plan.ranks)) / profile.jobs.bytes_per_us;
   const double pushed = spread_per_byte(plan, problem, store_per_byte(plan));
-  return {0, std::max(moved, pushed), 2 * profile.stores.latency_us + profile.jobs.latency_us};
+  return {0, std::max(moved, pushed), 2 * (profile.stores.latency_us + profile.jobs.latency_us)};
 }
 
 // The stores belong to the GEMM's waves.
@@ -154,13 +155,13 @@ TransferModel model_pushed_rows(const Plan& plan, const SharedProblem& problem) 
 }
 
 // Where communication comes first, so does all that comes once. The GEMM does not wait for what
-// jobs announce.
+// jobs announce, and chunks after the first do not either.
 TransferModel model_gathered(const Plan& plan, Transport transport, const SharedProblem& problem) {
   if (transport == Transport::peer) return model_pushed_rows(plan, problem);
   const MachineProfile& profile = h200_nvlink_profile();
   TransferModel model{problem.wave * interpolate(profile.copies.beside_rows, plan.ranks),
                       model_copies(plan, problem), profile.meet_us};
-  (problem.job_parts > 0 ? model.group.latency : model.announce) += profile.copies.announce_us;
+  if (problem.job_parts == 0) model.announce += profile.copies.announce_us;
   return model;
 }
 

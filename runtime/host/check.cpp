@@ -64,14 +64,29 @@ bool consumer_fits(const tilepost_plan_t& plan) {
   return false;
 }
 
-// Which plans may read or write other ranks' memory (steps.h).
+// Which plans may write other ranks' memory, and push into it what all ranks get (steps.h).
+bool writes_fit(const tilepost_plan_t& plan) {
+  const bool pushes = plan.pushes != 0;
+  switch (plan.pattern) {
+    case TILEPOST_GEMM_ALL_REDUCE:
+      return true;
+    case TILEPOST_ALL_GATHER_GEMM:
+      return pushes;
+    case TILEPOST_GEMM_ALL_TO_ALL:
+      return !pushes && plan.routing == TILEPOST_ROUTING_EVEN;
+    case TILEPOST_GEMM_REDUCE_SCATTER:
+      return !pushes;
+    case TILEPOST_GEMM:
+      break;
+  }
+  return false;
+}
+
+// Which plans may read or write other ranks' memory.
 bool access_fits(const tilepost_plan_t& plan) {
-  if (!shares_memory(plan)) return true;
-  if (plan.transport != TILEPOST_TRANSPORT_HOST || plan.map.layout != TILEPOST_PANEL) return false;
-  if (plan.access == TILEPOST_ACCESS_READ) return true;
-  const bool sums = sums_ranks(plan);
-  return sums ||
-         (plan.pattern == TILEPOST_GEMM_ALL_TO_ALL && plan.routing == TILEPOST_ROUTING_EVEN);
+  if (plan.access == TILEPOST_ACCESS_WRITE ? !writes_fit(plan) : plan.pushes != 0) return false;
+  return !shares_memory(plan) ||
+         (plan.transport == TILEPOST_TRANSPORT_HOST && plan.map.layout == TILEPOST_PANEL);
 }
 
 tilepost_result_t check_access(const char* name, const tilepost_plan_t& plan) {
@@ -82,10 +97,10 @@ tilepost_result_t check_access(const char* name, const tilepost_plan_t& plan) {
   if (access_fits(plan)) return TILEPOST_OK;
   return fail(TILEPOST_UNSUPPORTED,
               "'%s': the host target does not know access %d for pattern %d, layout %d, transport "
-              "%d and routing %d; regenerate it with 'transport: auto' or 'none'",
+              "%d, routing %d and pushes %d; regenerate it with 'transport: auto' or 'none'",
               name, static_cast<int>(plan.access), static_cast<int>(plan.pattern),
               static_cast<int>(plan.map.layout), static_cast<int>(plan.transport),
-              static_cast<int>(plan.routing));
+              static_cast<int>(plan.routing), static_cast<int>(plan.pushes));
 }
 
 tilepost_result_t check_pattern(const char* name, const tilepost_plan_t& plan) {

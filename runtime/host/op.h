@@ -85,7 +85,8 @@ class HostOp final : public tilepost_op {
   bool idle() const { return finished_ == posted_; }
   tilepost_result_t result() const;
   bool gathers() const { return plan_.pattern == TILEPOST_ALL_GATHER_GEMM; }
-  bool writes() const { return plan_.access == TILEPOST_ACCESS_WRITE; }
+  // Whether the kernel stores into other ranks' memory.
+  bool writes() const { return plan_.access == TILEPOST_ACCESS_WRITE && !gathers(); }
   // Whether the kernel of a run must not start before the communicating thread says so.
   bool waits_to_start(const RunMap& map) const { return writes() || (gathers() && !map.overlaps); }
   void* send_buffer(const RunMap& map, void* out) {

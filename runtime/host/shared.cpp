@@ -20,7 +20,7 @@ void add_parts(const HostSharedRun& run, const Step& step) {
                                 : static_cast<const T*>(own.slots) + source * run.block +
                                       step.from_slot);
   }
-  if (run.plan.pattern == TILEPOST_GEMM_ALL_REDUCE)
+  if (run.plan.pattern == TILEPOST_GEMM_ALL_REDUCE && run.plan.pushes == 0)
     sum.results.push_back(static_cast<T*>(own.sums) + step.from_slot);
   add_up(sum);
 }
@@ -49,16 +49,24 @@ void carry_out_step(const HostSharedRun& run, const Step& step) {
     case StepKind::pull_sums:
       copy(peer.sums, run.received, step.to, kOutputBytes);
       break;
+    case StepKind::push_rows:
+      copy(run.a, peer.gathered, step.to, run.input_bytes);
+      break;
+    case StepKind::push_sums:
+      copy(run.received, peer.landed, step.to, kOutputBytes);
+      break;
     case StepKind::own_part:
       copy(run.plan.access == TILEPOST_ACCESS_READ ? own.send : own.landed, run.received, step.to,
            kOutputBytes);
       break;
     case StepKind::landed_part:
+    case StepKind::landed_sums:
       copy(own.landed, run.received, step.to, kOutputBytes);
       break;
     case StepKind::sum:
       run.plan.output == TILEPOST_BF16 ? add_parts<Bf16>(run, step) : add_parts<F16>(run, step);
       break;
+    case StepKind::landed_rows:  // where they are read
     case StepKind::announce:
     case StepKind::announce_sums:
     case StepKind::all_reduce:

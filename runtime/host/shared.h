@@ -8,8 +8,8 @@
 namespace tilepost {
 
 // What a rank brings to a run whose ranks share memory (steps.h), elements of the output's type but
-// for `gathered`. The others read send, gathered and sums, and their kernels store into slots and
-// landed; `counters` are what these kernels raise.
+// for `gathered`. The others read send, gathered and sums, or push into gathered and landed, and
+// their kernels store into slots and landed; `counters` are what these kernels raise.
 struct HostMemory {
   void* send;
   void* slots;

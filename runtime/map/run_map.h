@@ -19,8 +19,8 @@ struct RunSizes {
   int64_t out = 0;      // of the caller's out
   // Memory that ranks share (steps.h). Of a run 0 where it does not overlap.
   int64_t slots = 0;   // all blocks, one after the other
-  int64_t sums = 0;    // AllReduce
-  int64_t landed = 0;  // All-to-All, WRITE
+  int64_t sums = 0;    // AllReduce that does not push
+  int64_t landed = 0;  // WRITE: All-to-All, AllReduce that pushes
 };
 
 // Not copied: exchange.map points into cuts.

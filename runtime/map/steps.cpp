@@ -102,8 +102,14 @@ void all_gather_steps(const Exchange& exchange, int group, int rank, std::vector
 }  // namespace
 
 Exchange exchange_of(const tilepost_plan_t& plan) {
-  return {plan.pattern, plan.routing, plan.ranks, plan.k, plan.transport != TILEPOST_TRANSPORT_NONE,
-          plan.access,  plan.map,     plan.pushes != 0};
+  return {plan.pattern,
+          plan.routing,
+          plan.ranks,
+          plan.k,
+          plan.transport != TILEPOST_TRANSPORT_NONE,
+          plan.access,
+          plan.map,
+          plan.pushes != 0};
 }
 
 int64_t slot_elements(const tilepost_map_t& map) {

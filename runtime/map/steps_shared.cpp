@@ -34,12 +34,10 @@ class SharedSteps {
 
   // The second half of AllReduce: everybody else's sums.
   void spread_sums() {
-    if (exchange_.pushes) return push_sums();
-    add(StepKind::announce_sums, 0, 0, 0, 0);
-    for_others([&](int peer) {
-      const Part part = part_of(peer);
-      add_some(StepKind::pull_sums, peer, part.in_share, part.in_output, part.count);
-    });
+    if (exchange_.pushes)
+      push_sums();
+    else
+      pull_sums();
   }
 
   void all_to_all() {
@@ -92,6 +90,14 @@ class SharedSteps {
     const int64_t first = part.first * map_.tile_m, k = exchange_.k;
     return {first * k, (rank * share_rows(map_) + first) * k,
             valid_rows(map_, part, rows_of_rank(map_, rank)) * k};
+  }
+
+  void pull_sums() {
+    add(StepKind::announce_sums, 0, 0, 0, 0);
+    for_others([&](int peer) {
+      const Part part = part_of(peer);
+      add_some(StepKind::pull_sums, peer, part.in_share, part.in_output, part.count);
+    });
   }
 
   void push_sums() {

@@ -19,8 +19,10 @@ SharedWorld::SharedWorld(const World& world, Fault& fault)
   for (int rank = 0; rank < world.ranks; ++rank) {
     Own& own = memory_[rank];
     own.posted.assign(world.cuts.size(), 0);
-    if (!adds()) own.landed.assign(world.ranks * own_rows(rank) * world.n);
+    if (gathers()) own.landed.assign(world.m * world.k);
+    if (routes()) own.landed.assign(world.ranks * own_rows(rank) * world.n);
     if (!adds()) continue;
+    if (world.pushes) own.landed.assign(world.m * world.n);
     own.slots.assign(world.ranks * block());
     own.sums.assign(block());
   }
@@ -66,33 +68,51 @@ bool SharedWorld::has(int g, int rank, StepKind kind) const {
 
 bool SharedWorld::may_pull(int g, int rank, const Step& step) const {
   if (step.peer < 0 || step.peer >= world_.ranks || step.peer == rank) return false;
-  if (step.kind == StepKind::pull_sums) return has(g, step.peer, StepKind::announce_sums);
+  if (follows(step)) return may_follow(g, step);
   return gathers() ? memory_[step.peer].announced : has(g, step.peer, StepKind::announce);
+}
+
+bool SharedWorld::pushes(const Step& step) {
+  return step.kind == StepKind::push_sums || step.kind == StepKind::push_rows;
+}
+
+// What other ranks must have done their part of the group for.
+bool SharedWorld::follows(const Step& step) {
+  return step.kind == StepKind::pull_sums || step.kind == StepKind::landed_sums ||
+         step.kind == StepKind::landed_rows;
+}
+
+// What is pushed is announced by who pushes it, as sums are.
+bool SharedWorld::may_follow(int g, const Step& step) const {
+  if (step.peer < 0 || step.peer >= world_.ranks) return false;
+  return has(g, step.peer, gathers() ? StepKind::announce : StepKind::announce_sums);
 }
 
 // Who waits for others before it lets them go on would wait for ever; and nobody may say that
 // something is there before it is.
 void SharedWorld::check_order(int g, int rank) {
-  bool announced = gathers() && g > 0, sums = false;
+  bool announced = gathers() && reads() && g > 0, sums = false;
   for (const Step& step : (*ranks_[rank].steps)[g]) {
     const bool pulls =
         is(StepKind::pull_part, step) || is(StepKind::pull, step) || is(StepKind::pull_rows, step);
-    if ((pulls && !announced) || (is(StepKind::pull_sums, step) && !sums) ||
+    const bool said = gathers() ? announced : sums;
+    if ((pulls && !announced) || (follows(step) && !said) || (pushes(step) && said) ||
         (is(StepKind::sum, step) && sums) || (is(StepKind::own_rows, step) && announced))
       fault_.say("rank ", rank, " does a step of group ", g, " in the wrong order");
     announced |= is(StepKind::announce, step);
     sums |= is(StepKind::announce_sums, step);
   }
-  if (announced != reads() || sums != (world_.pattern == TILEPOST_GEMM_ALL_REDUCE))
+  const bool announces = reads() || (gathers() && g > 0);
+  if (announced != announces || sums != (world_.pattern == TILEPOST_GEMM_ALL_REDUCE))
     fault_.say("rank ", rank, " announces group ", g, " wrongly");
 }
 
 void SharedWorld::group(int g) {
   for (int rank = 0; rank < world_.ranks; ++rank) check_order(g, rank);
-  for (const bool pulls_sums : {false, true})
+  for (const bool later : {false, true})
     for (int rank = 0; rank < world_.ranks && fault_.none(); ++rank)
       for (const Step& step : (*ranks_[rank].steps)[g])
-        if (is(StepKind::pull_sums, step) == pulls_sums) carry_out(g, rank, step);
+        if (follows(step) == later) carry_out(g, rank, step);
 }
 
 void SharedWorld::carry_out(int g, int rank, const Step& step) {
@@ -108,8 +128,15 @@ void SharedWorld::carry_out(int g, int rank, const Step& step) {
     case StepKind::pull:
     case StepKind::pull_rows:
     case StepKind::pull_sums:
+    case StepKind::landed_sums:
+    case StepKind::landed_rows:
       if (!may_pull(g, rank, step))
         return fault_.say("rank ", rank, " pulls what ", step.peer, " does not announce");
+      break;
+    case StepKind::push_sums:
+    case StepKind::push_rows:
+      if (!world_.pushes || step.peer == rank)
+        return fault_.say("rank ", rank, " pushes to ", step.peer);
       break;
     case StepKind::own_rows:
     case StepKind::own_part:
@@ -122,12 +149,19 @@ void SharedWorld::carry_out(int g, int rank, const Step& step) {
     const Number value = source_of(g, rank, step, i);
     if (value == kNever)
       fault_.say("rank ", rank, ", group ", g, ": element ", step.from + i, " is not there");
+    else if (pushes(step))
+      push(g, rank, step, i, value);
     else if (step.kind != StepKind::pull_part)
       write_out(rank, step.to + i, value);
     else if (step.to + i >= block() ||
              !memory_[rank].slots.write(step.peer * block() + step.to + i, value, g))
       fault_.say("rank ", rank, " pulls into ", step.to + i, " of a slot, twice or outside");
   }
+}
+
+void SharedWorld::push(int g, int rank, const Step& step, int64_t i, Number value) {
+  if (!memory_[step.peer].landed.write(step.to + i, value, g))
+    fault_.say("rank ", rank, " pushes to ", step.to + i, " of ", step.peer, ", twice or outside");
 }
 
 Number SharedWorld::source_of(int g, int rank, const Step& step, int64_t i) const {
@@ -139,12 +173,20 @@ Number SharedWorld::source_of(int g, int rank, const Step& step, int64_t i) cons
       return memory_[step.peer].send.read(at, g);
     case StepKind::pull_sums:
       return memory_[step.peer].sums.read(at, g);
+    case StepKind::push_sums:  // out is where all ranks' sums lie
+      return memory_[rank].sums.read(at - rank * world_.share() * world_.n, g);
+    case StepKind::landed_sums:
+    case StepKind::landed_rows: {
+      const int64_t row = at / (gathers() ? world_.k : world_.n) - step.peer * world_.share();
+      return row >= 0 && row < own_rows(step.peer) ? memory_[rank].landed.read(at, g) : kNever;
+    }
     case StepKind::own_part:
       return reads() ? memory_[rank].send.read(at, g) : memory_[rank].landed.read(at, g);
     case StepKind::landed_part:
       return own > 0 && at / world_.n / own == step.peer ? memory_[rank].landed.read(at, g)
                                                          : kNever;
     case StepKind::own_rows:
+    case StepKind::push_rows:
       return at / world_.k < own ? number(0, rank * world_.share() + at / world_.k, at % world_.k)
                                  : kNever;
     case StepKind::pull_rows: {

@@ -53,7 +53,8 @@ class SharedWorld {
 
  private:
   struct Own {
-    Memory send, slots, sums, landed;
+    Memory send, slots, sums;
+    Memory landed;                 // all_gather_gemm: what others have pushed of `gathered`
     std::vector<uint32_t> posted;  // by group
     bool announced = false;        // all_gather_gemm: its rows
   };
@@ -61,12 +62,17 @@ class SharedWorld {
   bool is(StepKind kind, const Step& step) const { return step.kind == kind; }
   bool reads() const { return world_.access == TILEPOST_ACCESS_READ; }
   bool gathers() const { return world_.pattern == TILEPOST_ALL_GATHER_GEMM; }
-  bool adds() const { return world_.pattern != TILEPOST_GEMM_ALL_TO_ALL && !gathers(); }
+  bool routes() const { return world_.pattern == TILEPOST_GEMM_ALL_TO_ALL; }
+  bool adds() const { return !routes() && !gathers(); }
   int64_t own_rows(int rank) const;
   int64_t block() const;
   void check_order(int g, int rank);
   bool has(int g, int rank, StepKind kind) const;
   bool may_pull(int g, int rank, const Step& step) const;
+  static bool pushes(const Step& step);
+  static bool follows(const Step& step);
+  bool may_follow(int g, const Step& step) const;
+  void push(int g, int rank, const Step& step, int64_t i, Number value);
   void carry_out(int g, int rank, const Step& step);
   void sum(int g, int rank, const Step& step);
   Number source_of(int g, int rank, const Step& step, int64_t i) const;

@@ -48,6 +48,7 @@ World world_of(const Plan& plan) {
   world.overlaps = plan.transport != Transport::none;
   world.access = plan.access;
   world.stagger = plan.stagger;
+  world.pushes = plan.pushes;
   world.cuts = plan.cuts;
   for (int rank = 0; rank < plan.ranks && plan.routing != Routing::even; ++rank) {
     std::vector<int32_t> destinations;
@@ -68,8 +69,7 @@ bool serves(const Variant& variant, Transport transport) {
   const tilepost_access_t access = access_of(transport);
   if (access == TILEPOST_ACCESS_MESSAGES) return true;
   if (variant.layout == OutputLayout::tile) return false;
-  const bool gathers = variant.pattern == Pattern::all_gather_gemm;
-  return access == TILEPOST_ACCESS_READ || (!gathers && variant.routing == Routing::even);
+  return access == TILEPOST_ACCESS_READ || variant.routing == Routing::even;
 }
 
 TEST_CASE("every m of a plan for any m moves every element to its place") {

@@ -34,6 +34,7 @@ Plan plan_of(const World& world) {
   small.overlaps = world.overlaps;
   small.access = world.access;
   small.stagger = world.stagger;
+  small.pushes = world.pushes;
   return build_plan(small);
 }
 
@@ -71,9 +72,13 @@ class Sweep {
           world.pattern = pattern;
           divide(world, TILEPOST_PANEL, TILEPOST_DIVISION_SHARES, true);
         }
+        if (access == TILEPOST_ACCESS_READ) continue;
+        world.pattern = TILEPOST_GEMM_ALL_REDUCE, world.pushes = true;
+        divide(world, TILEPOST_PANEL, TILEPOST_DIVISION_SHARES, true);
+        world.pushes = false;
       }
     }
-    world.access = TILEPOST_ACCESS_READ;
+    world.access = TILEPOST_ACCESS_READ, world.pattern = TILEPOST_GEMM_ALL_TO_ALL;
     for (const int stagger : {0, 2 * world.cluster}) {
       world.routing = TILEPOST_ROUTING_SPLITS, world.stagger = stagger;
       divide(world, TILEPOST_PANEL, TILEPOST_DIVISION_SHARES, true);
@@ -81,7 +86,10 @@ class Sweep {
     world.routing = TILEPOST_ROUTING_ROWS, world.stagger = 0;
     divide(world, TILEPOST_PANEL, TILEPOST_DIVISION_ROWS, true);
     world.routing = TILEPOST_ROUTING_EVEN, world.pattern = TILEPOST_ALL_GATHER_GEMM;
-    if (world.ranks > 1) divide(world, TILEPOST_PANEL, TILEPOST_DIVISION_ARRIVALS, true);
+    if (world.ranks == 1) return;
+    divide(world, TILEPOST_PANEL, TILEPOST_DIVISION_ARRIVALS, true);
+    world.access = TILEPOST_ACCESS_WRITE, world.pushes = true;
+    divide(world, TILEPOST_PANEL, TILEPOST_DIVISION_ARRIVALS, true);
   }
 
  private:

@@ -71,7 +71,7 @@ class Player {
         cut = std::min<int32_t>(cut, static_cast<int32_t>((map.m + map.tile_m - 1) / map.tile_m));
     map.cuts = self.cuts.data();
     self.exchange = {world_.pattern,  world_.routing, world_.ranks, world_.k,
-                     world_.overlaps, world_.access,  map};
+                     world_.overlaps, world_.access,  map,          world_.pushes};
     const bool shares = world_.division == TILEPOST_DIVISION_SHARES;
     MapInputs inputs{.rank = rank, .splits = {}};
     if (shares && !world_.splits.empty()) inputs.splits = world_.splits[rank];
@@ -400,7 +400,7 @@ std::string describe(const World& world) {
        << " division " << world.division << " ranks " << world.ranks << " " << world.m << "x"
        << world.n << " tile " << world.tile_m << "x" << world.tile_n << " cluster " << world.cluster
        << " band " << world.band << " access " << world.access << " stagger " << world.stagger
-       << " cuts";
+       << (world.pushes ? " pushes" : "") << " cuts";
   for (const int32_t cut : world.cuts) text << " " << cut;
   return text.str();
 }

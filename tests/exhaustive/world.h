@@ -22,6 +22,7 @@ struct World {
   bool overlaps = true;
   tilepost_access_t access = TILEPOST_ACCESS_MESSAGES;
   int stagger = 0;
+  bool pushes = false;
   std::vector<int32_t> cuts;
   // Routed: [ranks] each rank's rows per destination, or destinations of its rows.
   std::vector<std::vector<int64_t>> splits;

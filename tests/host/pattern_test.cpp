@@ -14,15 +14,16 @@ struct Variant {
   tilepost_transport_t transport = TILEPOST_TRANSPORT_HOST;
   tilepost_routing_t routing = TILEPOST_ROUTING_EVEN;
   tilepost_access_t access = TILEPOST_ACCESS_MESSAGES;
+  bool pushes = false;
 };
 
 // Those whose ranks read or write each other's memory.
 void add_shared_variants(std::vector<Variant>& variants) {
   const auto add = [&](tilepost_access_t access, tilepost_pattern_t pattern,
                        tilepost_consumer_t consumer = TILEPOST_CONSUMER_NONE,
-                       tilepost_routing_t routing = TILEPOST_ROUTING_EVEN) {
+                       tilepost_routing_t routing = TILEPOST_ROUTING_EVEN, bool pushes = false) {
     variants.push_back(
-        {pattern, TILEPOST_PANEL, consumer, TILEPOST_TRANSPORT_HOST, routing, access});
+        {pattern, TILEPOST_PANEL, consumer, TILEPOST_TRANSPORT_HOST, routing, access, pushes});
   };
   for (const auto access : {TILEPOST_ACCESS_READ, TILEPOST_ACCESS_WRITE}) {
     for (const auto consumer :
@@ -34,6 +35,13 @@ void add_shared_variants(std::vector<Variant>& variants) {
   for (const auto routing : {TILEPOST_ROUTING_SPLITS, TILEPOST_ROUTING_ROWS})
     add(TILEPOST_ACCESS_READ, TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_CONSUMER_NONE, routing);
   add(TILEPOST_ACCESS_READ, TILEPOST_ALL_GATHER_GEMM);
+  const auto push = [&](tilepost_pattern_t pattern, tilepost_consumer_t consumer) {
+    add(TILEPOST_ACCESS_WRITE, pattern, consumer, TILEPOST_ROUTING_EVEN, true);
+  };
+  for (const auto consumer :
+       {TILEPOST_CONSUMER_NONE, TILEPOST_CONSUMER_RMS_NORM, TILEPOST_CONSUMER_RESIDUAL_RMS_NORM})
+    push(TILEPOST_GEMM_ALL_REDUCE, consumer);
+  push(TILEPOST_ALL_GATHER_GEMM, TILEPOST_CONSUMER_NONE);
 }
 
 // Everything that can be put together, but for gemm and gemm_all_reduce that leave slots
@@ -81,6 +89,7 @@ Problem make(const Variant& variant, int ranks, uint64_t seed) {
   problem.cluster = 1 + static_cast<int>(seed / 2 % 2);
   problem.groups = 1 + static_cast<int>(seed % 4);
   problem.access = variant.access;
+  problem.pushes = variant.pushes;
   problem.stagger = static_cast<int>(seed / 4 % 3) * 2;
   return problem;
 }
@@ -93,7 +102,7 @@ std::string describe(const Problem& problem) {
          std::to_string(problem.m) + " n " + std::to_string(problem.n) + " groups " +
          std::to_string(problem.groups) + " cluster " + std::to_string(problem.cluster) +
          " access " + std::to_string(problem.access) + " stagger " +
-         std::to_string(problem.stagger);
+         std::to_string(problem.stagger) + (problem.pushes ? ", pushes" : "");
 }
 
 std::string synchronize(const Ops& ops, int ranks) {

@@ -135,6 +135,7 @@ Program::Program(const Problem& problem) {
   plan_.transport = problem.transport;
   plan_.access = problem.access;
   plan_.sum = problem.sum;
+  plan_.pushes = problem.pushes;
   plan_.consumer = problem.consumer;
   plan_.groups = map_.groups.data();
   plan_.kernel.name = "hand_woven";

@@ -16,6 +16,7 @@ constexpr std::chrono::seconds kInTime{20};  // generous: the machine may be loa
 struct Variant {
   tilepost_access_t access;
   tilepost_pattern_t pattern;
+  bool pushes = false;
 };
 constexpr Variant kVariants[] = {{TILEPOST_ACCESS_READ, TILEPOST_GEMM_ALL_REDUCE},
                                  {TILEPOST_ACCESS_READ, TILEPOST_GEMM_REDUCE_SCATTER},
@@ -23,12 +24,16 @@ constexpr Variant kVariants[] = {{TILEPOST_ACCESS_READ, TILEPOST_GEMM_ALL_REDUCE
                                  {TILEPOST_ACCESS_READ, TILEPOST_ALL_GATHER_GEMM},
                                  {TILEPOST_ACCESS_WRITE, TILEPOST_GEMM_ALL_REDUCE},
                                  {TILEPOST_ACCESS_WRITE, TILEPOST_GEMM_REDUCE_SCATTER},
-                                 {TILEPOST_ACCESS_WRITE, TILEPOST_GEMM_ALL_TO_ALL}};
+                                 {TILEPOST_ACCESS_WRITE, TILEPOST_GEMM_ALL_TO_ALL},
+                                 {TILEPOST_ACCESS_WRITE, TILEPOST_GEMM_ALL_REDUCE, true},
+                                 {TILEPOST_ACCESS_WRITE, TILEPOST_ALL_GATHER_GEMM, true}};
+constexpr int kNumVariants = std::size(kVariants);
 
 Problem make(const Variant& variant, int ranks) {
   Problem problem;
   problem.access = variant.access;
   problem.pattern = variant.pattern;
+  problem.pushes = variant.pushes;
   problem.ranks = ranks;
   problem.m = 100;
   problem.stagger = 3;
@@ -38,7 +43,7 @@ Problem make(const Variant& variant, int ranks) {
 }  // namespace
 
 TEST_CASE("ranks that share memory name the one that never runs") {
-  const Problem problem = make(kVariants[GENERATE(range(0, 7))], 3);
+  const Problem problem = make(kVariants[GENERATE(range(0, kNumVariants))], 3);
   INFO("access " << problem.access << " pattern " << problem.pattern);
   const Program program(problem);
   std::mt19937_64 random(1);
@@ -60,7 +65,7 @@ TEST_CASE("ranks that share memory name the one that never runs") {
 }
 
 TEST_CASE("ranks that share memory name the counter that stays behind") {
-  Problem problem = make(kVariants[GENERATE(range(0, 7))], 2);
+  Problem problem = make(kVariants[GENERATE(range(0, kNumVariants))], 2);
   if (problem.pattern == TILEPOST_ALL_GATHER_GEMM) return;  // tiles raise no counters there
   INFO("access " << problem.access << " pattern " << problem.pattern);
   problem.fault = hand_woven::Fault::missing_signal;
@@ -81,7 +86,7 @@ TEST_CASE("ranks that share memory name the counter that stays behind") {
 // The early signal races with the tile by intention: ThreadSanitizer would report it, and rightly.
 #ifndef __SANITIZE_THREAD__
 TEST_CASE("a tile that is announced before it is stored is caught") {
-  Problem problem = make(kVariants[GENERATE(range(0, 7))], 2);
+  Problem problem = make(kVariants[GENERATE(range(0, kNumVariants))], 2);
   if (problem.pattern == TILEPOST_ALL_GATHER_GEMM) return;
   INFO("access " << problem.access << " pattern " << problem.pattern);
   problem.stagger = 0;  // the last position is of the last rank's rows
@@ -99,7 +104,7 @@ TEST_CASE("a tile that is announced before it is stored is caught") {
 #endif
 
 TEST_CASE("operations whose kernels store into others' memory are destroyed in any order") {
-  Problem problem = make(kVariants[GENERATE(4, 5, 6)], 3);
+  Problem problem = make(kVariants[GENERATE(4, 5, 6, 7)], 3);
   problem.fault = GENERATE(hand_woven::Fault::late_return, hand_woven::Fault::missing_signal);
   std::mt19937_64 random(4);
   PatternRun run(problem, problem.m, Spread::random, false, random);
@@ -141,6 +146,9 @@ TEST_CASE("accesses that the host target does not know are refused") {
   refused("access 2 for pattern 2, layout 1",
           [](tilepost_plan_t& plan) { plan.map.layout = TILEPOST_TILE; });
   refused("access 2 for pattern 4", set(&tilepost_plan_t::access, 2), kVariants[3]);
+  refused("routing 0 and pushes 0", set(&tilepost_plan_t::pushes, 0), kVariants[8]);
+  for (const int variant : {0, 3, 5, 6})
+    refused("and pushes 1", set(&tilepost_plan_t::pushes, 1), kVariants[variant]);
   refused("routing 1", set(&tilepost_plan_t::routing, 1), kVariants[6]);
   refused("does not know division 1 for pattern 0", set(&tilepost_plan_t::access, 0), kVariants[0]);
   refused("number of shares is 1, expected 2", [](tilepost_plan_t& plan) { plan.map.ranks = 1; });

@@ -180,9 +180,12 @@ void choose_division(std::mt19937& random, SmallPlan& small) {
       small.stagger = pick(random, 0, 1) * pick(random, 1, 12);
       if (small.access != TILEPOST_ACCESS_MESSAGES && pick(random, 0, 2) == 0)
         small.pattern = Pattern::gemm_all_reduce;
+      small.pushes = small.pattern == Pattern::gemm_all_reduce &&
+                     small.access == TILEPOST_ACCESS_WRITE && pick(random, 0, 1) == 1;
       return;
     case Division::arrivals:
       small.pattern = Pattern::all_gather_gemm;
+      small.access = static_cast<tilepost_access_t>(pick(random, 0, 2));
   }
 }
 

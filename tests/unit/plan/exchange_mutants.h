@@ -13,8 +13,10 @@ constexpr int kRanks = 3;
 
 inline Plan subject(Pattern pattern, Division division, std::vector<int32_t> cuts,
                     bool overlaps = true, Routing routing = Routing::even, int64_t m = 17,
-                    tilepost_access_t access = TILEPOST_ACCESS_MESSAGES, int stagger = 0) {
+                    tilepost_access_t access = TILEPOST_ACCESS_MESSAGES, int stagger = 0,
+                    bool pushes = false) {
   SmallPlan small;
+  small.pushes = pushes;
   small.access = access, small.stagger = stagger;
   small.m = m, small.n = 8, small.tile_m = 2, small.tile_n = 3;  // ragged both ways
   small.cluster = 2, small.band = 4, small.gemm_ctas = 2;
@@ -56,8 +58,13 @@ inline std::vector<Plan> shared_subjects() {
     }
   for (const Routing routing : {Routing::splits, Routing::rows})
     plans.push_back(shared(TILEPOST_ACCESS_READ, Pattern::gemm_all_to_all, routing));
-  plans.push_back(subject(Pattern::all_gather_gemm, Division::arrivals, {0, 1, 3}, true,
-                          Routing::even, 17, TILEPOST_ACCESS_READ));
+  for (const tilepost_access_t access : {TILEPOST_ACCESS_READ, TILEPOST_ACCESS_WRITE})
+    for (const int64_t m : {17, 13})
+      plans.push_back(subject(Pattern::all_gather_gemm, Division::arrivals, {0, 1, 3}, true,
+                              Routing::even, m, access));
+  for (const int64_t m : {17, 13})
+    plans.push_back(subject(Pattern::gemm_all_reduce, Division::shares, {1, 3}, true, Routing::even,
+                            m, TILEPOST_ACCESS_WRITE, 4, true));
   return plans;
 }
 
@@ -92,7 +99,7 @@ inline std::string join(const std::vector<std::string>& lines) {
 inline std::string name(const Plan& plan) {
   return std::string(name_of(plan.pattern)) + " " + name_of(plan.transport) + " " +
          name_of(plan.routing) + " division " + std::to_string(static_cast<int>(plan.division)) +
-         " m " + std::to_string(plan.m);
+         " m " + std::to_string(plan.m) + (plan.pushes ? ", pushes" : "");
 }
 
 inline void require_caught(Plan plan, const char* words, const std::function<void(Plan&)>& mutate) {

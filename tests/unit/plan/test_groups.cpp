@@ -191,11 +191,13 @@ TEST_CASE("few rows are not worth overlap unless it was asked for") {
     if (shape.pattern == Pattern::gemm) continue;
     Spec spec = any_m_spec(shape, 16384, 8192, 2048, Arch::sm_90a);
     const Plan open = only(spec);
+    // Rows of A that are pushed come sooner than those of a collective, however few.
+    const bool pushes = open.pushes && shape.pattern == Pattern::all_gather_gemm;
     spec.transport.value = Transport::nccl;
     const Plan asked = only(spec);
     for (const int64_t m : {1, 16, 64}) {
       INFO(name_of(shape.pattern) << " " << name_of(shape.layout) << " " << m);
-      REQUIRE_FALSE(schedule_for(runtime_plan(open), m).overlaps);
+      REQUIRE((pushes || !schedule_for(runtime_plan(open), m).overlaps));
       REQUIRE(schedule_for(runtime_plan(asked), m).overlaps);
     }
     REQUIRE(schedule_for(runtime_plan(open), 16383).overlaps);

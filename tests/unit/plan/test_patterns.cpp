@@ -71,7 +71,9 @@ TEST_CASE("large problems overlap in every pattern, small ones do not") {
       for (const int64_t k : {2048, 7168}) {
         INFO(m << " rows");
         const Plan small = only(pattern_spec(pattern, m, 8192, k));
-        REQUIRE(small.transport == Transport::none);
+        // Rows of A that are pushed come sooner than those of a collective, however few.
+        const bool pushes = pattern == Pattern::all_gather_gemm && small.pushes;
+        REQUIRE((pushes || small.transport == Transport::none));
         REQUIRE(small.prediction.total <= small.prediction.sequence * 1.001);
       }
   }
@@ -151,6 +153,7 @@ TEST_CASE("routed rows and arrivals take kernels that serve them") {
   REQUIRE(p.kernel.tunables.at("ROUTED") == "1");
   REQUIRE(p.kernel.tunables.at("PINGPONG") == "0");
   Spec arrivals = pattern_spec(Pattern::all_gather_gemm, 64, 2048, 2048);
+  arrivals.transport.value = Transport::none;
   REQUIRE(only(arrivals).kernel.name == "gemm_sm90_small");
   arrivals.transport.value = Transport::nccl;
   REQUIRE(only(arrivals).kernel.name == "gemm_sm90");

@@ -52,6 +52,21 @@ TEST_CASE("caught: a step of shared memory that is wrong, missing or of another 
   REQUIRE(mutants > 1000);
 }
 
+// Whether a step that announces, or sums, is in the wrong place at the beginning or at the end of
+// its group, where `other` comes before it or after it.
+bool matters(StepKind kind, bool to_end, StepKind other) {
+  const bool gets_sums = other == StepKind::pull_sums || other == StepKind::landed_sums;
+  switch (kind) {
+    case StepKind::announce:
+      return to_end ? !gets_sums : other == StepKind::push_rows || other == StepKind::own_rows;
+    case StepKind::announce_sums:
+      return to_end ? gets_sums : other == StepKind::sum || other == StepKind::push_sums;
+    default:
+      return to_end ? other == StepKind::announce_sums || other == StepKind::push_sums
+                    : other == StepKind::pull_part;
+  }
+}
+
 TEST_CASE("caught: a rank that waits before it announces, or announces what is not there yet") {
   int mutants = 0;
   for (const Plan& plan : shared_subjects())
@@ -69,17 +84,9 @@ TEST_CASE("caught: a rank that waits before it announces, or announces what is n
           moved.erase(moved.begin() + index);
           moved.insert(to_end ? moved.end() : moved.begin(), *at);
           const auto first = to_end ? index + 1 : 0, last = to_end ? std::ssize(steps) : index;
-          // Only what depends on it or what it depends on.
-          const bool matters =
-              std::any_of(steps.begin() + first, steps.begin() + last, [&](const Step& other) {
-                const bool pulls_sums = other.kind == StepKind::pull_sums;
-                if (kind == StepKind::announce) return to_end && other.kind != StepKind::pull_sums;
-                if (kind == StepKind::announce_sums)
-                  return to_end ? pulls_sums : other.kind == StepKind::sum;
-                return to_end ? other.kind == StepKind::announce_sums
-                              : other.kind == StepKind::pull_part;
-              });
-          if (!matters) continue;
+          if (std::none_of(steps.begin() + first, steps.begin() + last,
+                           [&](const Step& other) { return matters(kind, to_end, other.kind); }))
+            continue;
           ++mutants;
           INFO(name(plan) << ", group " << g << ", kind " << static_cast<int>(kind) << " to the "
                           << (to_end ? "end" : "beginning"));
@@ -93,7 +100,7 @@ TEST_CASE("caught: a rank that waits before it announces, or announces what is n
 
 TEST_CASE("caught: a counter that is waited for as if it counted other tiles") {
   for (const Plan& plan : shared_subjects()) {
-    if (plan.access != TILEPOST_ACCESS_WRITE) continue;
+    if (!stores_tiles(plan)) continue;
     for (int rank = 0; rank < kRanks; ++rank)
       for (size_t g = 0; g < plan.cuts.size(); ++g)
         for (const int more : {-1, 1}) {
@@ -109,7 +116,7 @@ TEST_CASE("caught: a counter that is waited for as if it counted other tiles") {
 
 TEST_CASE("caught: a kernel that stores a tile for another group than its owner's steps read") {
   for (const Plan& plan : shared_subjects()) {
-    if (plan.access != TILEPOST_ACCESS_WRITE) continue;
+    if (!stores_tiles(plan)) continue;
     TrafficMemory memory;
     Traffic traffic = traffic_of(plan, memory);
     TileMap map = *traffic.maps[1];
@@ -135,6 +142,17 @@ TEST_CASE("caught: an access that is not the transport's, or that the plan is no
   require_caught(read, "stagger -1", [](Plan& plan) { plan.stagger = -1; });
   require_caught(write, "access 2 and stagger 4 for gemm_all_to_all",
                  [](Plan& plan) { plan.routing = Routing::splits; });
+  const auto push = [](Plan& plan) { plan.pushes = !plan.pushes; };
+  for (const Plan& plan : shared_subjects()) {
+    const bool either = plan.pattern == Pattern::gemm_all_reduce && stores_tiles(plan);
+    if (!either) require_caught(plan, plan.pushes ? "without pushes" : "with pushes", push);
+  }
+  Plan pushed = shared(TILEPOST_ACCESS_WRITE, Pattern::gemm_all_reduce);
+  pushed.pushes = true;
+  require_caught(pushed, "sum added", [](Plan& plan) { plan.sum = Sum::added; });
+  require_caught(pushed, "with pushes", [](Plan& plan) { plan.arch = Arch::sm_90a; });
+  pushed.job_parts = kRanks;
+  require_caught(pushed, "without pushes", push);
   require_caught(gathered(), "stagger 2", [](Plan& plan) { plan.stagger = 2; });
   require_caught(shared(TILEPOST_ACCESS_WRITE, Pattern::gemm_all_reduce), "division",
                  [](Plan& plan) { plan.division = Division::rows; });

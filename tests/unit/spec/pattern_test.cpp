@@ -60,12 +60,10 @@ TEST_CASE("routing is for gemm_all_to_all") {
 TEST_CASE("every transport goes with the patterns that it can carry") {
   const std::vector<std::string> sends = {"gemm_all_reduce", "gemm_reduce_scatter",
                                           "gemm_all_to_all", "all_gather_gemm"};
-  for (const std::string transport : {"nccl", "nccl_symmetric", "copy_engine"}) {
+  for (const std::string transport : {"nccl", "nccl_symmetric", "copy_engine", "peer"}) {
     check_taken("transport: " + transport + "\n", "", sends,
                 "transport '" + transport + "' has nothing to send");
   }
-  check_taken("transport: peer\n", "",
-              {"gemm_all_reduce", "gemm_reduce_scatter", "gemm_all_to_all"}, "transport 'peer' ");
 }
 
 TEST_CASE("memory is shared by whole rows") {
@@ -94,6 +92,10 @@ TEST_CASE("peers store with TMA what is theirs, and are waited for by a kernel")
   CHECK(read_with("gemm_all_to_all", peer + "routing: even\n").spec.has_value());
   CHECK_THAT(read_with("gemm_all_reduce", peer + "schedule: {wait: stream}\n").log,
              Catch::Contains("schedule.wait 'stream' is not possible with transport 'peer'"));
+  CHECK_THAT(read_with("all_gather_gemm", peer + "schedule: {comm_sms: 3}\n").log,
+             Catch::Contains("schedule.comm_sms is not possible with pattern 'all_gather_gemm'"));
+  for (const std::string pattern : {"gemm_all_reduce", "gemm_reduce_scatter", "gemm_all_to_all"})
+    CHECK(read_with(pattern, peer + "schedule: {comm_sms: 3}\n").spec.has_value());
   for (const std::string arch : {"sm_80", "sm_89", "[sm_90a, sm_86]"}) {
     const auto read = [&](const std::string& transport) {
       return test::read(test::with_line("arch", "arch: " + arch) + "transport: " + transport +
