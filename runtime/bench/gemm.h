@@ -66,7 +66,7 @@ class Gemm {
   const tilepost_plan_t plan_;
   std::vector<cuda::GemmArguments> arguments_;  // per set
   std::vector<cuda::TensorMaps> maps_;          // per set
-  std::vector<OwnTables> tables_;               // per set, TILEPOST_ACCESS_WRITE
+  std::vector<OwnTables> tables_;               // per set, for kernels that store tiles so
 };
 
 }  // namespace tilepost::bench
