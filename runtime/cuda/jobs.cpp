@@ -40,8 +40,7 @@ class JobList {
 
   uint32_t chunks_of(int64_t count, int parts) const {
     return static_cast<uint32_t>(
-        job_chunks(
-        count * width(), job_chunk_bytes(plan_.kernel.spare_bytes, plan_.job_parts, parts)));
+        job_chunks(count * width(), job_chunk_bytes(plan_.kernel.spare_bytes, parts)));
   }
 
   void take(const Step& step, int g) {

@@ -104,7 +104,7 @@ bool jobs_are_sane(const tilepost_plan_t& plan) {
          plan.sum == TILEPOST_SUM_STAGED && plan.kernel.launch == TILEPOST_LAUNCH_TMA &&
          plan.job_parts == (moves ? 1 : plan.ranks) &&
          plan.kernel.spare_bytes <= plan.kernel.shared_bytes &&
-         job_part_bytes(plan.kernel.spare_bytes, plan.job_parts) >= kJobUnit &&
+         job_chunk_bytes(plan.kernel.spare_bytes, plan.job_parts) >= kJobUnit &&
          row % kJobUnit == 0;
 }
 

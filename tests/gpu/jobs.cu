@@ -129,7 +129,7 @@ struct Jobs {
   }
 
   void add(int number, int64_t at, int64_t bytes) {
-    const int chunk = tilepost::job_part_bytes(kSpare, parts);
+    const int chunk = tilepost::job_chunk_bytes(kSpare, parts);
     chunks.push_back(static_cast<uint32_t>(tilepost::job_chunks(bytes, chunk)));
     list.push_back({at, at, pushes ? at : -1, bytes, parts, -1, number, 0});
     if (pushes)

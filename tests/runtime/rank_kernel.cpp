@@ -117,8 +117,7 @@ class Kernel {
           fakes::bf16::write(static_cast<char*>(jobs.there[rank]) + job.push, i, sum);
     }
     const auto count = [&](uint32_t* counters) {
-      const int chunk =
-          tilepost::job_chunk_bytes(plan_.kernel.spare_bytes, plan_.job_parts, job.parts);
+      const int chunk = tilepost::job_chunk_bytes(plan_.kernel.spare_bytes, job.parts);
       __atomic_fetch_add(counters + job.counts * TILEPOST_COUNTER_STRIDE,
                          static_cast<uint32_t>(tilepost::job_chunks(job.bytes, chunk)),
                          __ATOMIC_RELEASE);

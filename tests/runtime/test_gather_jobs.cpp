@@ -20,7 +20,7 @@ constexpr auto kGather = TILEPOST_ALL_GATHER_GEMM;
 
 // Chunks of `units` of 16 bytes.
 int spare_of(int units) {
-  return tilepost::kJobBarriers + tilepost::kJobMoves * units * tilepost::kJobUnit;
+  return tilepost::kJobBarriers + tilepost::kJobBuffers * units * tilepost::kJobUnit;
 }
 
 tilepost_result_t run(const Setup& setup, CUstream_st* user, int64_t m = 0) {

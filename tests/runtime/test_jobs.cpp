@@ -19,9 +19,7 @@ constexpr auto kAllToAll = TILEPOST_GEMM_ALL_TO_ALL;
 
 // Chunks that a group has several of.
 int small_spare(int parts) {
-  const int buffers = parts == 1 ? tilepost::kJobMoves
-                                 : tilepost::kJobInputs * parts + tilepost::kJobSums;
-  return tilepost::kJobBarriers + buffers * 2 * tilepost::kJobUnit;
+  return tilepost::kJobBarriers + tilepost::kJobBuffers * parts * 2 * tilepost::kJobUnit;
 }
 
 tilepost_result_t run(const Setup& setup, CUstream_st* user, int64_t m = 0) {
@@ -175,7 +173,7 @@ TEST_CASE("jobs: what has landed is moved behind the next group's sums, and wait
   // Counters 0 to 2 are the groups', 3 to 5 those of their sums.
   CHECK(waits == std::vector<int>{0, 1, 3, 3, 2, 4, 4, 5, 5});
   CHECK(counts == std::vector<int>{3, 4, 5});
-  const int chunk = tilepost::job_part_bytes(program.plan.kernel.spare_bytes, 3);
+  const int chunk = tilepost::job_chunk_bytes(program.plan.kernel.spare_bytes, 3);
   for (int g = 0; g < 3; ++g)
     CHECK(jobs.expected[3 + g] ==
           2u * static_cast<uint32_t>(tilepost::job_chunks((g == 2 ? 8 : 4) * 24 * 2, chunk)));

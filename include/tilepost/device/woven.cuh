@@ -153,7 +153,7 @@ template <class View>
 __device__ __forceinline__ void wait_for_input(const View& view, int group) {
   constexpr unsigned kPollNanoseconds = 32;
   if constexpr (View::kPushes) {
-    wait_for_parts(view.jobs, group, [] {});
+    wait_for_parts(view.jobs, group);
   } else {
     const uint32_t* counter = counter_at(view.counters, group);
     while (static_cast<int32_t>(ptx::load_relaxed_sys(counter) - view.ready) < 0)
