@@ -185,7 +185,8 @@ tilepost_result_t DeviceMaps::upload(DeviceMap& map) {
   map.row_map = packer.add(run.row_map);
   const std::vector<uint32_t>& targets = jobs.targets.empty() ? run.targets : jobs.targets;
   map.targets = run.access() == TILEPOST_ACCESS_WRITE ? packer.add(targets) : nullptr;
-  map.num_counters = static_cast<int32_t>(map.targets != nullptr ? targets.size() : run.num_groups());
+  map.num_counters =
+      static_cast<int32_t>(map.targets != nullptr ? targets.size() : run.num_groups());
   map.out_maps = packer.add(peers.out_maps);
   map.peer_counters = packer.add(peers.counters);
   map.peer_out = packer.add(peers.out);

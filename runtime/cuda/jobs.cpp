@@ -25,7 +25,8 @@ class JobList {
     if (!gathers(plan)) std::ranges::copy(run.targets, jobs_.targets.begin());
   }
 
-  // Sums that land here are moved behind the next group's, which do not wait for other ranks' warps.
+  // Sums that land here are moved behind the next group's, which do not wait for other ranks'
+  // warps.
   void make() {
     for (int g = 0; g < groups_; ++g) {
       for (const Step& step : run_.steps[g]) take(step, g);
@@ -51,15 +52,16 @@ class JobList {
       case StepKind::landed_part:
         return add(step, g, {layout_.landed + step.from * width(), -1, g, g});
       case StepKind::own_rows:
-        return plan_.pushes != 0 ? add_edges(step, g) : add(step, g, {0, -1, -1, g});
+        return pushes_rows(plan_) ? add_edges(step, g) : add(step, g, {0, -1, -1, g});
       case StepKind::push_rows:  // the same rows to every rank: one job
-        if (jobs_.chunks[g] == 0) add(step, g, {step.from * width(), step.to * width(), -1, g});
+        if (pushes_rows(plan_) && jobs_.chunks[g] == 0)
+          add(step, g, {step.from * width(), step.to * width(), -1, g});
         return;
       case StepKind::landed_sums:
         jobs_.targets[landed_counter(g)] += chunks_of(step.count, plan_.job_parts);
         return;
       case StepKind::landed_rows:
-        jobs_.targets[g] += chunks_of(step.count, 1);
+        if (pushes_rows(plan_)) jobs_.targets[g] += chunks_of(step.count, 1);
         return;
       default:
         return;
@@ -82,8 +84,9 @@ class JobList {
 
   void add_sum(const Step& step, int g) {
     const bool push = pushes_sums(plan_);
-    add(step, g, {layout_.slots + step.from_slot * width(), push ? step.to * width() : -1, g,
-                  push ? landed_counter(g) : g});
+    add(step, g,
+        {layout_.slots + step.from_slot * width(), push ? step.to * width() : -1, g,
+         push ? landed_counter(g) : g});
   }
 
   void move_landed_sums(int g) {
@@ -122,6 +125,10 @@ bool has_jobs(const tilepost_plan_t& plan, bool overlaps) {
 
 bool completes_out(const tilepost_plan_t& plan, bool overlaps) {
   return has_jobs(plan, overlaps) && plan.access == TILEPOST_ACCESS_WRITE;
+}
+
+bool pushes_rows(const tilepost_plan_t& plan) {
+  return gathers(plan) && completes_out(plan, true);
 }
 
 bool spreads_own_rows(const tilepost_plan_t& plan, bool overlaps) {

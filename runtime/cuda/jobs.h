@@ -20,6 +20,10 @@ bool completes_out(const tilepost_plan_t& plan, bool overlaps);
 // them.
 bool spreads_own_rows(const tilepost_plan_t& plan, bool overlaps);
 
+// Of runs that overlap: whether they push the rank's own rows of A to the others. If not, they copy
+// them to where other ranks' rows come.
+bool pushes_rows(const tilepost_plan_t& plan);
+
 // Of a run that has jobs: whether such a step is one, or belongs to one.
 bool is_job(StepKind kind);
 
@@ -28,9 +32,9 @@ bool is_job(StepKind kind);
 int shared_counters(const tilepost_plan_t& plan);
 
 struct Jobs {
-  std::vector<tilepost_job_t> list;   // in the order in which they are done
-  std::vector<uint32_t> chunks;       // by group: of its jobs
-  std::vector<uint32_t> targets;      // [shared_counters] what a run adds to them
+  std::vector<tilepost_job_t> list;  // in the order in which they are done
+  std::vector<uint32_t> chunks;      // by group: of its jobs
+  std::vector<uint32_t> targets;     // [shared_counters] what a run adds to them
 };
 
 // Of a run that has jobs.

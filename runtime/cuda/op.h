@@ -118,7 +118,7 @@ class CudaOp final : public tilepost_op {
   tilepost_result_t fork_lanes(const Run& run);
   tilepost_result_t join_lanes(const Run& run);
   tilepost_result_t join(const Run& run);
-  tilepost_result_t end_apart(const Run& run);
+  tilepost_result_t end_apart(const Run& run, cudaStream_t last);
   // The run as lane `lane` sees it: its own stream and landing memory.
   Run on_lane(const Run& run, int lane) const;
   tilepost_result_t wait_for_group(const Run& run, int group);
@@ -141,9 +141,6 @@ class CudaOp final : public tilepost_op {
     if (!run.overlaps() || gathers()) return 0;
     return group % (shared() != nullptr ? std::max(1, plan_->comm_lanes) : num_lanes());
   }
-  // Whether the other ranks are told that a run has ended when its output is there already: the
-  // caller's stream need not wait for that. All that is captured has to come back to it.
-  bool ends_apart(const Run& run) const { return run.bank == kEager && !arrives(run); }
   // Whether the GEMM's spare warps carry out steps of a run, and whether nothing follows them. Then
   // the run ends where the GEMM does, and needs no other stream.
   bool jobs(const Run& run) const { return has_jobs(*plan_, run.overlaps()); }
@@ -199,7 +196,6 @@ class CudaOp final : public tilepost_op {
   std::vector<Stream> more_lanes_;  // the streams of lane 1 on
   std::vector<Event> lane_ends_;    // [bank * num_lanes() + lane]
   Event fork_;
-  Event gemm_end_;                      // of a GEMM with jobs that other streams follow
   Event captured_fork_, captured_end_;  // events that were captured cannot be queried any more
   RunState state_;
   Watchdog watchdog_;

@@ -92,31 +92,29 @@ tilepost_result_t CudaOp::join_lanes(const Run& run) {
   return TILEPOST_OK;
 }
 
-// The run ends with what ends last: its last collective, or the GEMM whose input that brings. A
-// rank's jobs have to have read what landed before it says that it has ended; those that copy rows
-// have been waited for.
+// The run ends with what ends last: its last collective, or the GEMM whose input that brings. Then
+// other ranks may store again where it has read.
 tilepost_result_t CudaOp::join(const Run& run) {
   cudaStream_t last = run.comm;
-  if (jobs(run) && !arrives(run) && run.comm != run.user) {
-    TILEPOST_CUDA(cudaEventRecord(gemm_end_.get(), run.user));
-    TILEPOST_CUDA(cudaStreamWaitEvent(run.comm, gemm_end_.get(), 0));
-  }
-  if (run.begun && !ends_apart(run)) TILEPOST_TRY(state_.transports.overlapping->end(run.comm));
   if (arrives(run)) {
     const Event& end = lane_ends_[run.bank * num_lanes()];
     TILEPOST_CUDA(cudaEventRecord(end.get(), run.comm));
     TILEPOST_CUDA(cudaStreamWaitEvent(run.user, end.get(), 0));
     last = run.user;
   }
-  if (run.bank == kCaptured) TILEPOST_CUDA(launch_replay_end(state_.record(), last));
+  const bool captured = run.bank == kCaptured;
+  if (run.begun && captured) TILEPOST_TRY(state_.transports.overlapping->end(last));
+  if (captured) TILEPOST_CUDA(launch_replay_end(state_.record(), last));
   TILEPOST_CUDA(cudaEventRecord(run.end, last));
   if (last != run.user) TILEPOST_CUDA(cudaStreamWaitEvent(run.user, run.end, 0));
-  return run.begun && ends_apart(run) ? end_apart(run) : TILEPOST_OK;
+  return run.begun && !captured ? end_apart(run, last) : TILEPOST_OK;
 }
 
-tilepost_result_t CudaOp::end_apart(const Run& run) {
+// The other ranks are told that an eager run has ended when its output is there already: the
+// caller's stream need not wait for that. All that is captured has to come back to it.
+tilepost_result_t CudaOp::end_apart(const Run& run, cudaStream_t last) {
   cudaStream_t stream = comm_stream_.get();
-  if (run.comm != stream) TILEPOST_CUDA(cudaStreamWaitEvent(stream, run.end, 0));
+  if (last != stream) TILEPOST_CUDA(cudaStreamWaitEvent(stream, run.end, 0));
   return state_.transports.overlapping->end(stream);
 }
 

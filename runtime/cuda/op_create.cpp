@@ -106,7 +106,6 @@ tilepost_result_t CudaOp::make_streams() {
   lane_ends_.resize(static_cast<size_t>(kBanks) * num_lanes());
   for (Event& end : lane_ends_) TILEPOST_TRY(make_event(end));
   TILEPOST_TRY(make_event(fork_));
-  TILEPOST_TRY(make_event(gemm_end_));
   TILEPOST_TRY(make_event(captured_fork_));
   TILEPOST_TRY(make_event(captured_end_));
   return state_.tracker.create();

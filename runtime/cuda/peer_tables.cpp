@@ -18,8 +18,8 @@ struct OwnedRows {
 };
 
 uint32_t* counters_of(const SharedMemory& shared, int rank) {
-  const int64_t counters = shared.layout().words + counter_word(0, shared.ranks()) *
-                                                       static_cast<int64_t>(sizeof(uint32_t));
+  const int64_t counters = shared.layout().words +
+                           counter_word(0, shared.ranks()) * static_cast<int64_t>(sizeof(uint32_t));
   return static_cast<uint32_t*>(shared.of(rank, counters));
 }
 
@@ -51,7 +51,8 @@ void add_pushes(const tilepost_plan_t& plan, const SharedMemory& shared, PeerTab
 
 tilepost_result_t make_peer_tables(const tilepost_plan_t& plan, const RunMap& run,
                                    const PeerPlaces& places, PeerTables& tables) {
-  if (run.overlaps && plan.pushes != 0) add_pushes(plan, *places.shared, tables);
+  if (run.overlaps && plan.pushes != 0 && completes_out(plan, true))
+    add_pushes(plan, *places.shared, tables);
   if (spreads_own_rows(plan, true)) {
     tables.in_map.resize(1);
     void* gathered = places.shared->own(places.shared->layout().gathered);

@@ -78,15 +78,15 @@ bool sharing_is_sane(const tilepost_plan_t& plan) {
       static_cast<uint32_t>(plan.map.num_groups) >= kGroupsPerRun)
     return false;
   const bool gathers = plan.pattern == TILEPOST_ALL_GATHER_GEMM;
-  if (plan.access == TILEPOST_ACCESS_READ) return true;
+  const bool writes = plan.access == TILEPOST_ACCESS_WRITE;
+  // Sums are pushed by jobs alone; rows of A by jobs, or by copy engines.
+  const bool pushes_sums = plan.pattern == TILEPOST_GEMM_ALL_REDUCE && plan.job_parts > 0;
+  if (plan.pushes != (gathers || (writes && pushes_sums))) return false;
+  if (!writes) return true;
   // A kernel that adds does so in every run, and only slots are zero before it.
   if (plan.sum == TILEPOST_SUM_ADDED && has_runs(plan, false)) return false;
-  // What is pushed is pushed by jobs, and an AllGather's rows always are.
-  const bool reduces_all = plan.pattern == TILEPOST_GEMM_ALL_REDUCE;
-  if (plan.pushes != (gathers || (reduces_all && plan.job_parts > 0)) ||
-      (gathers && plan.job_parts == 0))
-    return false;
-  return plan.kernel.launch == TILEPOST_LAUNCH_TMA && plan.pace >= 0 &&
+  return (!gathers || plan.job_parts > 0) && plan.kernel.launch == TILEPOST_LAUNCH_TMA &&
+         plan.pace >= 0 &&
          (plan.pattern != TILEPOST_GEMM_ALL_TO_ALL || plan.routing == TILEPOST_ROUTING_EVEN);
 }
 

@@ -53,19 +53,19 @@ tilepost_result_t SharedTransport::make_lanes() {
     if (adds()) TILEPOST_TRY(make_stream(lane.adding, false));
     for (Event* event : {&lane.begun, &lane.fork, &lane.ready, &lane.summed, &lane.done})
       TILEPOST_TRY(make_event(*event));
-    if (!pulls()) continue;
+    if (!copies()) continue;
     lane.peers.resize(words_.ranks);
     for (Peer& peer : lane.peers) {
       TILEPOST_TRY(make_stream(peer.stream, true));
-      TILEPOST_TRY(make_event(peer.pulled));
+      TILEPOST_TRY(make_event(peer.copied));
     }
   }
   return TILEPOST_OK;
 }
 
-// What kernels have stored at its owner's is pulled by nobody, but an AllReduce's sums are, unless
-// they are pushed.
-bool SharedTransport::pulls() const {
+// What kernels have stored at its owner's is copied by nobody, but an AllReduce's sums are, unless
+// jobs push them.
+bool SharedTransport::copies() const {
   return plan_.access == TILEPOST_ACCESS_READ ||
          (plan_.pattern == TILEPOST_GEMM_ALL_REDUCE && plan_.pushes == 0);
 }

@@ -18,7 +18,7 @@ tilepost_jobs_t SharedTransport::jobs() const {
   jobs.stored = own_counters();
   jobs.expected = words_.expected;
   // Own rows that other ranks' are read with are waited for like these.
-  jobs.done = spreads_own_rows(plan_, true) && plan_.pushes != 0 ? own_counters() : words_.done;
+  jobs.done = pushes_rows(plan_) ? own_counters() : words_.done;
   jobs.abort = &words_.record->abort;
   jobs.rank = words_.rank;
   jobs.ranks = words_.ranks;
@@ -32,8 +32,11 @@ std::optional<OpenWait> SharedTransport::find_missing_tiles() {
   const auto groups = static_cast<size_t>(plan_.map.num_groups);
   for (size_t i = 0; i < std::min(stored.size(), expected.size()); ++i)
     if (!reached(stored[i], expected[i]))
-      return OpenWait{i < groups ? Awaited::stored : Awaited::landed, false,
-                      static_cast<int>(i % groups), {}, expected[i] - stored[i]};
+      return OpenWait{i < groups ? Awaited::stored : Awaited::landed,
+                      false,
+                      static_cast<int>(i % groups),
+                      {},
+                      expected[i] - stored[i]};
   return {};
 }
 

@@ -33,8 +33,7 @@ SharedLayout shared_layout(const tilepost_plan_t& plan, const RunSizes& most) {
   Regions regions;
   layout.words = regions.take(shared_words_bytes(shared_counters(plan), plan.ranks));
   layout.send = regions.take(reads && !gathers ? most.send * width : 0);
-  layout.gathered =
-      regions.take(gathers ? plan.map.m * plan.k * element_bytes(plan.input) : 0);
+  layout.gathered = regions.take(gathers ? plan.map.m * plan.k * element_bytes(plan.input) : 0);
   layout.slots = regions.take(most.slots * width);
   layout.slot_bytes = most.slots * width / blocks;
   layout.sums = regions.take(most.sums * width);

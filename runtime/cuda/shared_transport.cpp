@@ -15,16 +15,17 @@ constexpr uint64_t bit(int rank) {
   return uint64_t{1} << rank;
 }
 
-bool is_pull(StepKind kind) {
-  return kind == StepKind::pull_part || kind == StepKind::pull || kind == StepKind::pull_rows ||
-         kind == StepKind::pull_sums;
+// Whether a step needs what its peer has announced.
+bool needs_peer(StepKind kind) {
+  return kind == StepKind::pull_part || kind == StepKind::pull || kind == StepKind::pull_sums ||
+         kind == StepKind::landed_rows;
 }
 
-// The ranks that the pulls at the beginning of `steps` are from.
-uint64_t pulled_from(std::span<const Step> steps) {
+// The ranks that the steps at the beginning of `steps` need.
+uint64_t needed_by(std::span<const Step> steps) {
   uint64_t sources = 0;
   for (const Step& step : steps) {
-    if (!is_pull(step.kind)) break;
+    if (!needs_peer(step.kind)) break;
     sources |= bit(step.peer);
   }
   return sources;
@@ -68,16 +69,16 @@ tilepost_result_t SharedTransport::warm_up(cudaStream_t stream) {
 tilepost_result_t SharedTransport::warm_up_lane(int index, cudaStream_t stream) {
   Lane& lane = lanes_[index];
   const GroupRun run{{}, 0, index};
-  const uint64_t others = (~uint64_t{0} >> (64 - words_.ranks)) & ~bit(words_.rank);
   const int64_t from = memory_.layout().bytes - 2 * kWarmUpBytes;
   void* to = memory_.own(from + kWarmUpBytes);
   TILEPOST_TRY(wait_for_tiles(run, stream));
   TILEPOST_TRY(copy(to, memory_.own(from), kWarmUpBytes, stream));
-  if (!pulls()) return TILEPOST_OK;
-  TILEPOST_TRY(announce(Flag::block, run, others, stream));
+  if (!copies()) return TILEPOST_OK;
+  TILEPOST_TRY(announce(Flag::block, run, others(), stream));
+  TILEPOST_TRY(fork(lane, others(), stream));
   for (int peer = 0; peer < words_.ranks; ++peer)
     if (peer != words_.rank)
-      TILEPOST_TRY(pull(lane, peer, to, memory_.of(peer, from), kWarmUpBytes));
+      TILEPOST_TRY(copy_beside(lane, peer, to, memory_.of(peer, from), kWarmUpBytes));
   return join(lane, stream);
 }
 
@@ -86,7 +87,7 @@ tilepost_result_t SharedTransport::warm_up_lane(int index, cudaStream_t stream) 
 tilepost_result_t SharedTransport::begin(const uint32_t* targets, int groups, cudaStream_t stream) {
   for (Lane& lane : lanes_) {
     lane.used = false;
-    lane.known = lane.busy = 0;
+    lane.busy = 0;
   }
   TILEPOST_CUDA(launch_shared_begin(words_, targets, groups, stream));
   return TILEPOST_OK;
@@ -108,16 +109,18 @@ tilepost_result_t SharedTransport::end(cudaStream_t stream) {
 }
 
 // Tiles are waited for also where nothing is done with them: a run has not ended before they are
-// all stored. Rows that are gathered are the caller's to post, who therefore waits for them.
+// all stored. Rows that are gathered are the caller's to post, who therefore waits for them; copies
+// to the others wait for nothing but the run's beginning.
 tilepost_result_t SharedTransport::communicate(const Buffers& buffers, const GroupRun& run,
                                                cudaStream_t stream) {
   if (aborted_) return fail(TILEPOST_ABORTED, "the communicator was aborted; make a new one");
-  TILEPOST_TRY(wait_for_tiles(run, stream));
   Lane& lane = lanes_[run.lane];
+  if (gathers() && run.group == 0) TILEPOST_TRY(fork(lane, others(), stream));
+  TILEPOST_TRY(wait_for_tiles(run, stream));
   if (!gathers()) TILEPOST_TRY(enter(lane, stream));
   cudaStream_t own = gathers() ? stream : lane.stream.get();
   for (size_t i = 0; i < run.steps.size(); ++i) TILEPOST_TRY(take(buffers, run, i, own));
-  return gathers() ? join(lane, stream) : TILEPOST_OK;
+  return TILEPOST_OK;
 }
 
 // Whatever is on the lane's streams in this run follows the caller's.
@@ -139,17 +142,23 @@ tilepost_result_t SharedTransport::take(const Buffers& buffers, const GroupRun& 
       return copy(at(buffers.gathered, step.to * element_bytes(plan_.input)),
                   at(buffers.a, step.from * element_bytes(plan_.input)), bytes_of(step), stream);
     case StepKind::announce:
-      return announce(Flag::block, run, pulled_from(run.steps.subspan(index + 1)), stream);
+      if (gathers()) TILEPOST_TRY(join(lane, stream));
+      return announce(Flag::block, run, needed_by(run.steps.subspan(index + 1)), stream);
     case StepKind::announce_sums:
       if (adds()) TILEPOST_TRY(follow(stream, lane.summed, lane.adding));
-      return announce(Flag::sums, run, pulled_from(run.steps.subspan(index + 1)), stream);
-    case StepKind::pull_rows:
-      TILEPOST_TRY(await_rows(run, pulled_from(run.steps.subspan(index)), stream));
-      [[fallthrough]];
+      return announce(Flag::sums, run, needed_by(run.steps.subspan(index + 1)), stream);
+    case StepKind::push_rows:
+      return copy_beside(
+          lane, step.peer,
+          memory_.of(step.peer, memory_.layout().gathered + step.to * element_bytes(plan_.input)),
+          at(buffers.a, step.from * element_bytes(plan_.input)), bytes_of(step));
+    case StepKind::landed_rows:
+      return TILEPOST_OK;
     case StepKind::pull_part:
     case StepKind::pull:
     case StepKind::pull_sums:
-      return pull(lane, step.peer, pulled_to(buffers, step), pulled_at(step), bytes_of(step));
+      return copy_beside(lane, step.peer, pulled_to(buffers, step), pulled_at(step),
+                         bytes_of(step));
     case StepKind::sum:
       return add_up(buffers, step, lane);
     case StepKind::own_part:
@@ -167,16 +176,14 @@ tilepost_result_t SharedTransport::take(const Buffers& buffers, const GroupRun& 
     case StepKind::receive_rows:
     case StepKind::push_sums:
     case StepKind::landed_sums:
-    case StepKind::push_rows:
-    case StepKind::landed_rows:
+    case StepKind::pull_rows:
       break;
   }
   return fail(TILEPOST_INTERNAL_ERROR, "step %d is a message, or only a kernel's jobs take it",
               static_cast<int>(step.kind));
 }
 
-// The announcement covers what precedes it on the lane's stream; streams that pull start behind the
-// wait.
+// The announcement covers what precedes it on the stream; streams that pull start behind the wait.
 tilepost_result_t SharedTransport::announce(Flag flag, const GroupRun& run, uint64_t sources,
                                             cudaStream_t stream) {
   if (sources == 0) {
@@ -184,30 +191,21 @@ tilepost_result_t SharedTransport::announce(Flag flag, const GroupRun& run, uint
     return TILEPOST_OK;
   }
   TILEPOST_CUDA(launch_announce_and_wait(words_, flag, run.lane, run.group, sources, stream));
-  return fork(lanes_[run.lane], sources, stream);
+  return gathers() ? TILEPOST_OK : fork(lanes_[run.lane], sources, stream);
 }
 
-// A rank's rows are announced once, as group 0. After that its stream goes on by itself.
-tilepost_result_t SharedTransport::await_rows(const GroupRun& run, uint64_t sources,
-                                              cudaStream_t stream) {
-  Lane& lane = lanes_[run.lane];
-  const uint64_t late = sources & ~lane.known;
-  if (late == 0) return TILEPOST_OK;
-  TILEPOST_CUDA(launch_wait_announced(words_, Flag::block, run.lane, 0, late, stream));
-  lane.known |= late;
-  return fork(lane, late, stream);
-}
-
-tilepost_result_t SharedTransport::fork(Lane& lane, uint64_t sources, cudaStream_t stream) {
+// The streams of these ranks go on behind `stream`.
+tilepost_result_t SharedTransport::fork(Lane& lane, uint64_t ranks, cudaStream_t stream) {
   TILEPOST_CUDA(cudaEventRecord(lane.fork.get(), stream));
   for (int peer = 0; peer < words_.ranks; ++peer)
-    if ((sources & bit(peer)) != 0)
+    if ((ranks & bit(peer)) != 0)
       TILEPOST_CUDA(cudaStreamWaitEvent(lane.peers[peer].stream.get(), lane.fork.get(), 0));
+  lane.busy |= ranks;
   return TILEPOST_OK;
 }
 
-tilepost_result_t SharedTransport::pull(Lane& lane, int peer, void* to, const void* from,
-                                        int64_t bytes) {
+tilepost_result_t SharedTransport::copy_beside(Lane& lane, int peer, void* to, const void* from,
+                                               int64_t bytes) {
   lane.busy |= bit(peer);
   return copy(to, from, bytes, lane.peers[peer].stream.get());
 }
@@ -216,8 +214,8 @@ tilepost_result_t SharedTransport::join(Lane& lane, cudaStream_t stream) {
   for (int peer = 0; peer < words_.ranks; ++peer) {
     if ((lane.busy & bit(peer)) == 0) continue;
     const Peer& from = lane.peers[peer];
-    TILEPOST_CUDA(cudaEventRecord(from.pulled.get(), from.stream.get()));
-    TILEPOST_CUDA(cudaStreamWaitEvent(stream, from.pulled.get(), 0));
+    TILEPOST_CUDA(cudaEventRecord(from.copied.get(), from.stream.get()));
+    TILEPOST_CUDA(cudaStreamWaitEvent(stream, from.copied.get(), 0));
   }
   lane.busy = 0;
   return TILEPOST_OK;
@@ -259,23 +257,23 @@ void* SharedTransport::slot(int source, int64_t element) const {
                      element * element_bytes(plan_.output));
 }
 
+uint64_t SharedTransport::others() const {
+  return (~uint64_t{0} >> (64 - words_.ranks)) & ~bit(words_.rank);
+}
+
 int64_t SharedTransport::bytes_of(const Step& step) const {
-  const bool rows = step.kind == StepKind::own_rows || step.kind == StepKind::pull_rows;
+  const bool rows = step.kind == StepKind::own_rows || step.kind == StepKind::push_rows;
   return step.count * element_bytes(rows ? plan_.input : plan_.output);
 }
 
 const void* SharedTransport::pulled_at(const Step& step) const {
   const SharedLayout& layout = memory_.layout();
-  if (step.kind == StepKind::pull_rows)
-    return memory_.of(step.peer, layout.gathered + step.from * element_bytes(plan_.input));
   const int64_t region = step.kind == StepKind::pull_sums ? layout.sums : layout.send;
   return memory_.of(step.peer, region + step.from * element_bytes(plan_.output));
 }
 
 void* SharedTransport::pulled_to(const Buffers& buffers, const Step& step) const {
   if (step.kind == StepKind::pull_part) return slot(step.peer, step.to);
-  if (step.kind == StepKind::pull_rows)
-    return at(buffers.gathered, step.to * element_bytes(plan_.input));
   return at(buffers.out, step.to * element_bytes(plan_.output));
 }
 

@@ -9,6 +9,9 @@
 //   lane's stream:         └ announce, wait for the others   (announce sums, wait)
 //   peer p's:                                         └ copies from p
 //   adding:                                                        └ sum
+// An AllGather's rows are copied to the others, and announced when they are there:
+//   comm stream:  own rows   announce 1, wait for the others'   post 1   announce 2 …
+//   peer p's:   └ group 1 to p ┘  group 2 to p ┘ …
 // Where the kernel's jobs add up what it has stored (tilepost_jobs_t), a wait for them stands in
 // the place of `tiles`, and nothing is adding; jobs that copy rows are waited for before these are
 // announced. One stream per peer keeps all links busy. Sums have the lowest priority: their many
@@ -72,18 +75,17 @@ class SharedTransport : public Transport {
  private:
   struct Peer {
     Stream stream;
-    Event pulled;
+    Event copied;
   };
   struct Lane {
     Stream stream, adding;
-    std::vector<Peer> peers;  // by rank; empty where nothing is pulled
+    std::vector<Peer> peers;  // by rank; empty where nothing is copied
     Event begun;              // caller's stream → lane's
     Event fork;               // → the peers'
     Event ready, summed;      // → adding, and back
     Event done;               // → caller's
     bool used = false;        // in this run
-    uint64_t known = 0;       // AllGather: ranks whose rows have been announced in this run
-    uint64_t busy = 0;        // ranks whose streams have copies that nobody has joined
+    uint64_t busy = 0;        // ranks whose streams have work that nobody has joined
   };
 
   tilepost_result_t make_words();
@@ -93,9 +95,8 @@ class SharedTransport : public Transport {
   tilepost_result_t take(const Buffers& buffers, const GroupRun& run, size_t at,
                          cudaStream_t stream);
   tilepost_result_t announce(Flag flag, const GroupRun& run, uint64_t sources, cudaStream_t stream);
-  tilepost_result_t await_rows(const GroupRun& run, uint64_t sources, cudaStream_t stream);
   tilepost_result_t fork(Lane& lane, uint64_t sources, cudaStream_t stream);
-  tilepost_result_t pull(Lane& lane, int peer, void* to, const void* from, int64_t bytes);
+  tilepost_result_t copy_beside(Lane& lane, int peer, void* to, const void* from, int64_t bytes);
   tilepost_result_t join(Lane& lane, cudaStream_t stream);
   tilepost_result_t move(void* to, const void* from, int64_t count, Lane& lane);
   tilepost_result_t add_up(const Buffers& buffers, const Step& step, Lane& lane);
@@ -104,9 +105,10 @@ class SharedTransport : public Transport {
   uint32_t* own_counters() const;
   const void* pulled_at(const Step& step) const;
   void* pulled_to(const Buffers& buffers, const Step& step) const;
-  bool pulls() const;
+  bool copies() const;
   bool adds() const;
   bool gathers() const { return plan_.pattern == TILEPOST_ALL_GATHER_GEMM; }
+  uint64_t others() const;
   int64_t bytes_of(const Step& step) const;
 
   const tilepost_plan_t& plan_;

@@ -52,7 +52,7 @@ struct OpenWait {
   int group;               // not for `ended`
   std::vector<int> ranks;  // that did not come; empty for `stored` and `landed`, which do not tell
                            // them apart, and for `added`, which is this rank's own
-  uint32_t missing;        // `stored`: signals; `added`, `landed`, and `stored` rows: chunks of jobs
+  uint32_t missing;  // `stored`: signals; `added`, `landed`, and `stored` rows: chunks of jobs
 };
 
 // The first of the waits [kSharedWaits] that are not over: one that gave up, if any did, and of

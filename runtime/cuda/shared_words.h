@@ -62,8 +62,7 @@ struct SharedWords {
   int rank, ranks;
   uint32_t* run;       // this rank's: runs begun
   uint32_t* given_up;  // this rank's: not 0 since a wait has ended without what it was for
-  uint32_t*
-      expected;    // this rank's, by counter: what it reads when all of the run's is here
+  uint32_t* expected;  // this rank's, by counter: what it reads when all of the run's is here
   uint32_t* done;  // this rank's, by group, TILEPOST_COUNTER_STRIDE apart: chunks that the run's
                    // jobs have done; null where nobody waits for them
   uint64_t deadline_ns;  // of every wait; 0 = none
@@ -83,12 +82,8 @@ cudaError_t launch_shared_begin(const SharedWords& words, const uint32_t* target
 cudaError_t launch_announce(const SharedWords& words, Flag flag, int lane, int group,
                             cudaStream_t stream);
 
-// Waits until every rank whose bit is set in `sources` has announced `group`; what follows in the
-// stream sees what they had stored.
-cudaError_t launch_wait_announced(const SharedWords& words, Flag flag, int lane, int group,
-                                  uint64_t sources, cudaStream_t stream);
-
-// Both, one kernel.
+// The same, and waits until every rank whose bit is set in `sources` has announced `group`; what
+// follows in the stream sees what they had stored.
 cudaError_t launch_announce_and_wait(const SharedWords& words, Flag flag, int lane, int group,
                                      uint64_t sources, cudaStream_t stream);
 

@@ -52,13 +52,13 @@ class SharedSteps {
     if (group_ == 0) {
       const int64_t to = first_row_of_rank(map_, rank_) * exchange_.k;
       add_some(StepKind::own_rows, rank_, 0, to, rows_of_rank(map_, rank_) * exchange_.k);
-      if (reads()) add(StepKind::announce, 0, 0, 0, 0);
+      if (!exchange_.pushes) add(StepKind::announce, 0, 0, 0, 0);
       return;
     }
-    if (!reads()) push_rows();
+    if (exchange_.pushes) push_rows();
     for_others([&](int peer) {
       const Rows rows = rows_of(peer);
-      add_some(reads() ? StepKind::pull_rows : StepKind::landed_rows, peer, rows.in_all,
+      add_some(!exchange_.pushes ? StepKind::pull_rows : StepKind::landed_rows, peer, rows.in_all,
                rows.in_all, rows.count);
     });
   }

@@ -110,8 +110,8 @@ struct Jobs {
     out = device_copy(std::vector<uint16_t>(2 * elements, 0xFFFF));
     moved = out + elements;
     for (int rank = 0; rank < kRanks; ++rank) {
-      there[rank] = rank == 1 ? from + in.size()
-                              : device_copy(std::vector<uint16_t>(elements, 0xFFFF));
+      there[rank] =
+          rank == 1 ? from + in.size() : device_copy(std::vector<uint16_t>(elements, 0xFFFF));
       counters[rank] = device_copy(std::vector<uint32_t>(count * TILEPOST_COUNTER_STRIDE));
     }
     int64_t at = 0;
@@ -123,9 +123,19 @@ struct Jobs {
     const auto* word = device_copy(std::vector<uint32_t>(1));
     const std::vector<void*> places(there, there + kRanks);
     const std::vector<uint32_t*> raised(counters, counters + kRanks);
-    jobs = {device_copy(list), elements * 2,        from, out,
-            device_copy(places), device_copy(raised), counters[1], device_copy(chunks),
-            nullptr,             word,                static_cast<int>(list.size()), 0, kRanks};
+    jobs = {device_copy(list),
+            elements * 2,
+            from,
+            out,
+            device_copy(places),
+            device_copy(raised),
+            counters[1],
+            device_copy(chunks),
+            nullptr,
+            word,
+            static_cast<int>(list.size()),
+            0,
+            kRanks};
   }
 
   void add(int number, int64_t at, int64_t bytes) {

@@ -77,19 +77,14 @@ cudaError_t announce(const SharedWords& words, Flag flag, int lane, int group) {
   return cudaSuccess;
 }
 
-cudaError_t wait_announced(const SharedWords& words, Flag flag, int lane, int group,
-                           uint64_t sources) {
+cudaError_t announce_and_wait(const SharedWords& words, Flag flag, int lane, int group,
+                              uint64_t sources) {
+  announce(words, flag, lane, group);
   for (int rank = 0; rank < words.ranks; ++rank)
     if ((sources >> rank & 1) != 0)
       wait(words, own(words) + flag_word(flag, lane, rank, words.ranks),
            flag_value(*words.run, group), words.record->shared[flag_wait(flag, lane, rank)], group);
   return cudaSuccess;
-}
-
-cudaError_t announce_and_wait(const SharedWords& words, Flag flag, int lane, int group,
-                              uint64_t sources) {
-  announce(words, flag, lane, group);
-  return wait_announced(words, flag, lane, group, sources);
 }
 
 cudaError_t wait_stored(const SharedWords& words, int group) {

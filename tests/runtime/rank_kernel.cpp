@@ -88,7 +88,7 @@ class Kernel {
 
   // Pushed rows come in any order, and a tile may have some of every group up to its own.
   bool has_arrived(int group) const {
-    if (plan_.pushes == 0)
+    if (plan_.access != TILEPOST_ACCESS_WRITE)
       return static_cast<int32_t>(word(view_.counters + group * TILEPOST_COUNTER_STRIDE) -
                                   view_.ready) >= 0;
     for (int g = 0; group > 0 && g <= group; ++g)
@@ -191,7 +191,7 @@ fakes::Hang run_kernel(const Program& program, void** arguments, double seconds)
   auto kernel = std::make_shared<Kernel>(program, arguments);
   if (program.plan.pattern == TILEPOST_ALL_GATHER_GEMM) {
     if (!kernel->do_jobs(seconds)) return kernel->stopped();
-    if (program.plan.pushes != 0)
+    if (program.plan.access == TILEPOST_ACCESS_WRITE)
       return kernel->compute_pushed(seconds) ? fakes::Hang{} : kernel->stopped();
     self().resume = [kernel] { kernel->compute_ready(); };
     self().resume();

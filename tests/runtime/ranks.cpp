@@ -23,6 +23,7 @@ void use_shared(Program& program, tilepost_access_t access, tilepost_pattern_t p
   plan.transport =
       access == TILEPOST_ACCESS_READ ? TILEPOST_TRANSPORT_COPY_ENGINE : TILEPOST_TRANSPORT_PEER;
   plan.access = access;
+  plan.pushes = pattern == TILEPOST_ALL_GATHER_GEMM;
   plan.routing = routing;
   plan.k = 8;
   plan.comm_lanes = pattern == TILEPOST_ALL_GATHER_GEMM ? 1 : 2;
@@ -52,13 +53,13 @@ void use_jobs(Program& program, tilepost_pattern_t pattern, int ranks, int64_t m
   const bool gathers = pattern == TILEPOST_ALL_GATHER_GEMM;
   use_shared(program, gathers ? TILEPOST_ACCESS_READ : TILEPOST_ACCESS_WRITE, pattern, ranks, m);
   program.plan.job_parts = gathers || pattern == TILEPOST_GEMM_ALL_TO_ALL ? 1 : ranks;
-  program.plan.pushes = pattern == TILEPOST_GEMM_ALL_REDUCE;
+  if (pattern == TILEPOST_GEMM_ALL_REDUCE) program.plan.pushes = 1;
   program.plan.kernel.spare_bytes = 16512;
 }
 
 void use_pushed_rows(Program& program, int ranks, int64_t m) {
   use_shared(program, TILEPOST_ACCESS_WRITE, TILEPOST_ALL_GATHER_GEMM, ranks, m);
-  program.plan.pushes = program.plan.job_parts = 1;
+  program.plan.job_parts = 1;
   program.plan.kernel.spare_bytes = 16512;
 }
 

@@ -60,7 +60,8 @@ TEST_CASE("gather jobs: every rank gets what it should, run after run, captured 
     const int64_t share = (m + count - 1) / count;
     const auto with_rows = static_cast<int>((m + share - 1) / share);
     CHECK(count_calls("wait_added ") == 7 * with_rows);
-    CHECK(count_calls("announce ") == 7 * count);
+    CHECK(count_calls("announce ") + count_calls("announce_and_wait ") ==
+          7 * count * (program.plan.map.num_groups - 1));
     CHECK(count_calls("cudaMemcpyAsync user") == 0);
     all.destroy();
   }
@@ -164,10 +165,10 @@ TEST_CASE("gather jobs: a rank without rows has none and announces at once") {
   REQUIRE(run(setup, fakes::user_stream("user")) == TILEPOST_OK);
   CHECK(world().view.jobs.count == 0);
   CHECK(count_calls("wait_added") == 0);
-  CHECK(count_calls("announce ") == 1);
+  CHECK(count_calls("announce_and_wait ") == 1);
 }
 
-TEST_CASE("gather jobs: rows are announced when they are copied, and nothing precedes the GEMM") {
+TEST_CASE("gather jobs: rows are announced when they are there, and nothing precedes the GEMM") {
   const bool captured = GENERATE(false, true);
   CAPTURE(captured);
   fakes::reset();
@@ -175,27 +176,29 @@ TEST_CASE("gather jobs: rows are announced when they are copied, and nothing pre
   ranks::use_jobs(program, kGather, 3, 48);
   const Order order = ranks::order_of_run(program, captured);
   REQUIRE(order.count("wait_added") == 1);
-  REQUIRE(order.count("announce") == 1);
+  REQUIRE(order.count("announce_and_wait") == 3);
   REQUIRE(order.count("post") == 4);
   REQUIRE(order.count("cudaMemcpyAsync") == 6 + 1);  // groups, the caller's memory
   CHECK(count_calls("cudaMemcpyAsync user") == 0);
   CHECK(order.all_before("shared_begin", "gemm"));
   CHECK(order.all_before("shared_begin", "wait_added"));
-  CHECK(order.all_before("wait_added", "announce"));
   CHECK(order.all_before("wait_added", "post"));
-  for (const char* call : {"wait_added", "announce", "cudaMemcpyAsync", "post"}) {
+  for (const char* call : {"wait_added", "announce_and_wait", "cudaMemcpyAsync", "post"}) {
     CAPTURE(call);
     CHECK_FALSE(order.before(call, 0, "gemm", 0));
     CHECK_FALSE(order.before("gemm", 0, call, 0));
     CHECK(order.all_before(call, "shared_end"));
     CHECK(order.joined(call));
   }
-  for (int copy = 0; copy < 6; ++copy)
+  for (int copy = 0; copy < 6; ++copy) {
+    CHECK_FALSE(order.before("wait_added", 0, "cudaMemcpyAsync", copy));
+    CHECK(order.before("cudaMemcpyAsync", copy, "announce_and_wait", copy / 2));
     CHECK(order.before("cudaMemcpyAsync", copy, "post", 1 + copy / 2));
-  // The others need this rank's rows, not its products.
-  CHECK_FALSE(order.all_before("gemm", "shared_end"));
+  }
+  // The others may store into what the GEMM has read.
+  CHECK(order.all_before("gemm", "shared_end"));
   CHECK(order.joined("gemm"));
-  CHECK(order.joined("shared_end"));
+  CHECK(order.joined("shared_end") == captured);
 }
 
 TEST_CASE("gather jobs: own rows that lie in place are not written while the GEMM reads them") {
@@ -250,7 +253,7 @@ TEST_CASE("gather jobs: a rank that does not come is named within the deadline")
   all.run_but(1);
   for (const int rank : {0, 2}) {
     CHECK(all.at(rank).result == TILEPOST_TIMEOUT);
-    CHECK_THAT(all.at(rank).text, Contains("run 3") && Contains("rank 1 did not announce group 1"));
+    CHECK_THAT(all.at(rank).text, Contains("run 3") && Contains("rank 1 did not announce group 2"));
   }
 }
 

@@ -152,7 +152,8 @@ __device__ __forceinline__ void count_done(const tilepost_jobs_t& jobs, const ti
   }
 }
 
-// All lanes of a warp, in every CTA. Jobs of a kernel that adds and pushes have kParts parts or one.
+// All lanes of a warp, in every CTA. Jobs of a kernel that adds and pushes have kParts parts or
+// one.
 template <DType kType, int kParts, bool kPushes>
 __device__ __forceinline__ void do_jobs(const tilepost_jobs_t& jobs, Spare spare) {
   const int lane = threadIdx.x % 32;
