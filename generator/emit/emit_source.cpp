@@ -42,7 +42,8 @@ void emit_variant(llvm::raw_ostream& out, const Plan& plan, const WovenKernel& k
   const KernelPlan& planned = plan.kernel;
   const bool has_jobs = plan.job_parts > 0 && planned.launch != LaunchKind::host;
   std::string jobs = has_jobs ? ", " + std::to_string(plan.job_parts) : "";
-  if (has_jobs && plan.pushes) jobs += ", true";
+  const bool warps_push = plan.pushes && plan.access == TILEPOST_ACCESS_WRITE;
+  if (has_jobs && warps_push) jobs += ", true";
   out << "namespace " << namespace_of(plan) << " {\n\n"
       << "// The schedule and its counters as the kernel sees them: its last argument.\n"
       << "using View = tilepost::woven::View<tilepost::Layout::" << name_of(plan.layout) << ", "

@@ -39,8 +39,6 @@ const char* kind_name(StepKind kind) {
       return "pull_part";
     case StepKind::pull:
       return "pull";
-    case StepKind::pull_rows:
-      return "pull_rows";
     case StepKind::sum:
       return "sum";
     case StepKind::announce_sums:
@@ -161,8 +159,8 @@ std::vector<std::string> describe_transport(const Plan& plan) {
   const std::string adder = plan.job_parts > 0 ? "a spare warp of each CTA" : "a kernel";
   const bool reads = plan.access == TILEPOST_ACCESS_READ;
   if (plan.pattern == Pattern::all_gather_gemm)
-    return {reads ? "copy engines bring the other ranks' rows of A"
-                  : "spare warps store this rank's rows of A into the other ranks' memory"};
+    return {std::string(reads ? "copy engines" : "spare warps") +
+            " store this rank's rows of A into the other ranks' memory"};
   const bool sums = reduces(plan.pattern);
   std::string text;
   if (reads) {
@@ -232,7 +230,6 @@ std::string describe_step(const Plan& plan, const Step& step) {
       return kind;
     case StepKind::pull_part:
     case StepKind::pull:
-    case StepKind::pull_rows:
     case StepKind::pull_sums:
     case StepKind::landed_sums:
     case StepKind::landed_rows:

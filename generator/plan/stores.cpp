@@ -41,10 +41,9 @@ int job_parts_of(const KernelConfig& config, const Plan& plan, Transport transpo
 }
 
 bool pushes_of(const Plan& plan) {
-  if (plan.access != TILEPOST_ACCESS_WRITE) return false;
-  if (plan.pattern == Pattern::all_gather_gemm) return true;
-  return plan.pattern == Pattern::gemm_all_reduce && plan.sum == Sum::staged &&
-         (plan.job_parts > 0 || plan.arch == Arch::host);
+  if (plan.pattern == Pattern::all_gather_gemm) return plan.access != TILEPOST_ACCESS_MESSAGES;
+  return plan.pattern == Pattern::gemm_all_reduce && plan.access == TILEPOST_ACCESS_WRITE &&
+         plan.sum == Sum::staged && (plan.job_parts > 0 || plan.arch == Arch::host);
 }
 
 int pace_of(const KernelConfig& config, const Plan& plan) {

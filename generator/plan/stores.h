@@ -22,8 +22,9 @@ constexpr int kSpareBytes = 16384 + kJobBarriers;
 // that could, or not the registers and the shared memory for it.
 int job_parts_of(const KernelConfig& config, const Plan& plan, Transport transport);
 
-// tilepost_plan_t::pushes of a plan whose access, sum and jobs are chosen: whatever has spare warps
-// for it pushes, which bulk stores do twice as fast as copy engines bring (profile.cpp).
+// tilepost_plan_t::pushes of a plan whose access, sum and jobs are chosen: rows of A always are,
+// sums where spare warps are there for it. Copy engines and bulk stores push almost twice as fast
+// as copy engines pull (profile.cpp).
 bool pushes_of(const Plan& plan);
 
 // tilepost_view_t::pace: the stores of a tile spread over most of the next tile's main loop. All

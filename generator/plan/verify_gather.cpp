@@ -25,7 +25,7 @@ class GatherCheck {
 
   void group(int g) {
     sends_.assign(static_cast<size_t>(plan_.ranks) * plan_.ranks, {});
-    if (!reads()) announced_.assign(plan_.ranks, false);
+    announced_.assign(plan_.ranks, false);
     std::vector<std::vector<Step>> steps;
     for (int rank = 0; rank < plan_.ranks; ++rank) steps.push_back(traffic_.steps(g, rank));
     int calls = 0;
@@ -42,7 +42,7 @@ class GatherCheck {
         if (step.kind == StepKind::receive_rows && !take_receive(g, rank, step)) return;
         if (step.kind == StepKind::landed_rows && !take_landed(g, rank, step)) return;
       }
-      if (announced_[rank] != (reads() || (writes() && g > 0)))
+      if (announced_[rank] != (shares() && g > 0))
         return findings_.add(formatv("rank {0} does not announce its rows of A", rank));
     }
     for (const SendQueue& left : sends_)
@@ -95,15 +95,13 @@ class GatherCheck {
     arrivals_[rank].push_back({element / plan_.k, (element + count) / plan_.k, g});
   }
 
-  bool reads() const { return plan_.access == TILEPOST_ACCESS_READ; }
-  bool writes() const { return plan_.access == TILEPOST_ACCESS_WRITE; }
+  bool shares() const { return plan_.access != TILEPOST_ACCESS_MESSAGES; }
 
   // Everything but receiving.
   bool take(int g, int rank, const Step& step) {
     const bool right = step.keep == 0 && step.from_slot == 0 &&
                        (step.kind == StepKind::own_rows ? take_own(g, rank, step)
-                        : reads()                       ? take_read(g, rank, step)
-                        : writes()                      ? take_write(g, rank, step)
+                        : shares()                      ? take_shared(g, rank, step)
                                                         : take_message(g, rank, step));
     if (!right) fault(g, rank, step, "is none of this rank's");
     return right;
@@ -115,14 +113,9 @@ class GatherCheck {
                                               : step.kind == StepKind::receive_rows;
   }
 
-  bool take_read(int g, int rank, const Step& step) {
-    if (step.kind == StepKind::announce) return take_announce(rank, step);
-    return step.kind == StepKind::pull_rows && take_pull(g, rank, step);
-  }
-
   // Everything but what others have stored here, which nobody waits for before saying what it has
   // stored itself.
-  bool take_write(int g, int rank, const Step& step) {
+  bool take_shared(int g, int rank, const Step& step) {
     if (g == 0) return false;
     if (step.kind == StepKind::announce) return take_announce(rank, step);
     if (step.kind == StepKind::landed_rows) return announced_[rank];
@@ -138,19 +131,12 @@ class GatherCheck {
     return true;
   }
 
-  // Once for all groups, or in a group; when the own rows are there.
+  // Once in a group, when the own rows are there.
   bool take_announce(int rank, const Step& step) {
     const bool right = !announced_[rank] && has_own(rank) && step.from == 0 && step.to == 0 &&
                        step.count == 0 && step.peer == 0;
     announced_[rank] = true;
     return right;
-  }
-
-  // To the same place as there.
-  bool take_pull(int g, int rank, const Step& step) {
-    if (g == 0 || step.from != step.to || !may_send(step.peer, rank, step)) return false;
-    arrive(rank, step.to, step.count, g);
-    return true;
   }
 
   // First of all, because the others send what it brings.

@@ -43,13 +43,15 @@ Division division_for(const Plan& plan) {
   return overlaps && plan.routing != Routing::rows ? Division::shares : Division::rows;
 }
 
-// What all ranks get is pushed to them where rows of A are stored at all, and where spare warps,
-// which do not wait for copies, have summed parts that lie side by side. The host stands for both.
+// What all ranks get is pushed to them: rows of A wherever memory is shared, by copy engines or by
+// jobs; sums where spare warps, which do not wait for copies, have summed parts that lie side by
+// side. The host stands for all of them.
 bool pushes_as_it_may(const Plan& plan) {
-  if (plan.access != TILEPOST_ACCESS_WRITE) return !plan.pushes;
+  const bool writes = plan.access == TILEPOST_ACCESS_WRITE;
   if (plan.pattern == Pattern::all_gather_gemm)
-    return plan.pushes && (plan.job_parts == 1 || plan.arch == Arch::host);
-  if (plan.pattern != Pattern::gemm_all_reduce) return !plan.pushes;
+    return plan.pushes == (plan.access != TILEPOST_ACCESS_MESSAGES) &&
+           (!writes || plan.job_parts == 1 || plan.arch == Arch::host);
+  if (!writes || plan.pattern != Pattern::gemm_all_reduce) return !plan.pushes;
   const bool jobs = plan.job_parts > 0;
   return plan.pushes ? plan.sum == Sum::staged && (jobs || plan.arch == Arch::host) : !jobs;
 }

@@ -321,11 +321,11 @@ typedef struct tilepost_plan {
   tilepost_transport_t transport;
   tilepost_access_t access;  // follows from transport; on the host target it stands for it
   tilepost_sum_t sum;
-  int32_t pushes;     // WRITE: 1: what all ranks are to have, sums of an AllReduce and rows of an
+  int32_t pushes;     // 1: what all ranks are to have, sums of an AllReduce and rows of an
                       // AllGather, is stored there by the rank that has it; 0: they copy it
   int32_t job_parts;  // parts that the kernel's spare warps add up, 1: rows that they move
-                      // (All-to-All: to the output; AllGather: the own rows of A to where others
-                      // read them, or to the others); 0: that is left to kernels of the runtime's
+                      // (All-to-All: to the output; AllGather: the own rows of A to where all are
+                      // gathered, WRITE: by all ranks); 0: that is left to the runtime
   int32_t pace;       // tilepost_view_t::pace
   tilepost_wait_t wait;
   tilepost_consumer_t consumer;

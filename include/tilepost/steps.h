@@ -42,12 +42,11 @@ enum class StepKind {
   // blocks of slot_elements(), block s for what comes from rank s, each this rank's share
   // row-major; `sums`, this rank's share row-major; `landed`, rows of out that other ranks have
   // stored here. Nothing that a peer has stored is read before it has announced that. With
-  // tilepost_plan_t::job_parts a sum, own_part or landed_… is a job of the kernel's, and so is a
-  // push, which then belongs to the sum or the own rows that it spreads.
-  announce,   // what this rank has stored for the group, or its own rows, may be read
+  // tilepost_plan_t::job_parts a sum, own_rows, own_part or landed_… is a job of the kernel's, and
+  // so, with WRITE, is a push, which then belongs to the sum or the own rows that it spreads.
+  announce,   // what this rank has stored for the group, or pushed of its rows of A, may be read
   pull_part,  // peer's send buffer -> slots: rows of this rank's share, to be added
   pull,       // peer's send buffer -> out: rows routed to this rank
-  pull_rows,  // AllGather: peer's gathered -> gathered, the same place
   sum,        // out = sum over ranks in their order, in fp32. READ: this rank's part is in its
               // send buffer at `from`, the others' in slots at `from_slot`; WRITE: all in slots.
               // AllReduce without pushes: also -> sums at `from_slot`

@@ -130,7 +130,6 @@ tilepost_result_t NcclCollective::issue(const Buffers& buffers, const Step& step
     case StepKind::announce:
     case StepKind::pull_part:
     case StepKind::pull:
-    case StepKind::pull_rows:
     case StepKind::sum:
     case StepKind::announce_sums:
     case StepKind::pull_sums:

@@ -176,7 +176,6 @@ tilepost_result_t SharedTransport::take(const Buffers& buffers, const GroupRun& 
     case StepKind::receive_rows:
     case StepKind::push_sums:
     case StepKind::landed_sums:
-    case StepKind::pull_rows:
       break;
   }
   return fail(TILEPOST_INTERNAL_ERROR, "step %d is a message, or only a kernel's jobs take it",

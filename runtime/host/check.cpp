@@ -64,29 +64,23 @@ bool consumer_fits(const tilepost_plan_t& plan) {
   return false;
 }
 
-// Which plans may write other ranks' memory, and push into it what all ranks get (steps.h).
-bool writes_fit(const tilepost_plan_t& plan) {
-  const bool pushes = plan.pushes != 0;
-  switch (plan.pattern) {
-    case TILEPOST_GEMM_ALL_REDUCE:
-      return true;
-    case TILEPOST_ALL_GATHER_GEMM:
-      return pushes;
-    case TILEPOST_GEMM_ALL_TO_ALL:
-      return !pushes && plan.routing == TILEPOST_ROUTING_EVEN;
-    case TILEPOST_GEMM_REDUCE_SCATTER:
-      return !pushes;
-    case TILEPOST_GEMM:
-      break;
-  }
-  return false;
+// Which plans push what all ranks get (steps.h): an AllGather's rows are always pushed, sums of an
+// AllReduce where kernels store the parts.
+bool pushes_fit(const tilepost_plan_t& plan) {
+  if (plan.pattern == TILEPOST_ALL_GATHER_GEMM) return (plan.pushes != 0) == shares_memory(plan);
+  return plan.pushes == 0 ||
+         (plan.pattern == TILEPOST_GEMM_ALL_REDUCE && plan.access == TILEPOST_ACCESS_WRITE);
 }
 
 // Which plans may read or write other ranks' memory.
 bool access_fits(const tilepost_plan_t& plan) {
-  if (plan.access == TILEPOST_ACCESS_WRITE ? !writes_fit(plan) : plan.pushes != 0) return false;
+  if (!pushes_fit(plan)) return false;
+  if (plan.access == TILEPOST_ACCESS_WRITE && plan.pattern == TILEPOST_GEMM_ALL_TO_ALL &&
+      plan.routing != TILEPOST_ROUTING_EVEN)
+    return false;
   return !shares_memory(plan) ||
-         (plan.transport == TILEPOST_TRANSPORT_HOST && plan.map.layout == TILEPOST_PANEL);
+         (plan.pattern != TILEPOST_GEMM && plan.transport == TILEPOST_TRANSPORT_HOST &&
+          plan.map.layout == TILEPOST_PANEL);
 }
 
 tilepost_result_t check_access(const char* name, const tilepost_plan_t& plan) {

@@ -37,9 +37,6 @@ void carry_out_step(const HostSharedRun& run, const Step& step) {
     case StepKind::own_rows:
       copy(run.a, own.gathered, step.to, run.input_bytes);
       break;
-    case StepKind::pull_rows:
-      copy(peer.gathered, own.gathered, step.to, run.input_bytes);
-      break;
     case StepKind::pull_part:
       copy(peer.send, own.slots, step.peer * run.block + step.to, kOutputBytes);
       break;
