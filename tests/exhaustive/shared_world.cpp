@@ -68,8 +68,7 @@ bool SharedWorld::has(int g, int rank, StepKind kind) const {
 
 bool SharedWorld::may_pull(int g, int rank, const Step& step) const {
   if (step.peer < 0 || step.peer >= world_.ranks || step.peer == rank) return false;
-  if (follows(step)) return may_follow(g, step);
-  return gathers() ? memory_[step.peer].announced : has(g, step.peer, StepKind::announce);
+  return follows(step) ? may_follow(g, step) : has(g, step.peer, StepKind::announce);
 }
 
 bool SharedWorld::pushes(const Step& step) {
@@ -91,10 +90,9 @@ bool SharedWorld::may_follow(int g, const Step& step) const {
 // Who waits for others before it lets them go on would wait for ever; and nobody may say that
 // something is there before it is.
 void SharedWorld::check_order(int g, int rank) {
-  bool announced = gathers() && reads() && g > 0, sums = false;
+  bool announced = false, sums = false;
   for (const Step& step : (*ranks_[rank].steps)[g]) {
-    const bool pulls =
-        is(StepKind::pull_part, step) || is(StepKind::pull, step) || is(StepKind::pull_rows, step);
+    const bool pulls = is(StepKind::pull_part, step) || is(StepKind::pull, step);
     const bool said = gathers() ? announced : sums;
     if ((pulls && !announced) || (follows(step) && !said) || (pushes(step) && said) ||
         (is(StepKind::sum, step) && sums) || (is(StepKind::own_rows, step) && announced))
@@ -102,7 +100,7 @@ void SharedWorld::check_order(int g, int rank) {
     announced |= is(StepKind::announce, step);
     sums |= is(StepKind::announce_sums, step);
   }
-  const bool announces = reads() || (gathers() && g > 0);
+  const bool announces = gathers() ? g > 0 : reads();
   if (announced != announces || sums != (world_.pattern == TILEPOST_GEMM_ALL_REDUCE))
     fault_.say("rank ", rank, " announces group ", g, " wrongly");
 }
@@ -118,15 +116,12 @@ void SharedWorld::group(int g) {
 void SharedWorld::carry_out(int g, int rank, const Step& step) {
   switch (step.kind) {
     case StepKind::announce:
-      memory_[rank].announced = true;
-      return;
     case StepKind::announce_sums:
       return;
     case StepKind::sum:
       return sum(g, rank, step);
     case StepKind::pull_part:
     case StepKind::pull:
-    case StepKind::pull_rows:
     case StepKind::pull_sums:
     case StepKind::landed_sums:
     case StepKind::landed_rows:
@@ -189,13 +184,6 @@ Number SharedWorld::source_of(int g, int rank, const Step& step, int64_t i) cons
     case StepKind::push_rows:
       return at / world_.k < own ? number(0, rank * world_.share() + at / world_.k, at % world_.k)
                                  : kNever;
-    case StepKind::pull_rows: {
-      // Its own, which it does not have from others.
-      const int64_t row = at / world_.k;
-      const bool theirs = row >= step.peer * world_.share() &&
-                          row < step.peer * world_.share() + own_rows(step.peer);
-      return theirs ? (*ranks_[step.peer].out)[at] : kNever;
-    }
     default:
       return kNever;
   }

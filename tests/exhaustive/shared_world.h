@@ -56,7 +56,6 @@ class SharedWorld {
     Memory send, slots, sums;
     Memory landed;                 // all_gather_gemm: what others have pushed of `gathered`
     std::vector<uint32_t> posted;  // by group
-    bool announced = false;        // all_gather_gemm: its rows
   };
 
   bool is(StepKind kind, const Step& step) const { return step.kind == kind; }

@@ -87,9 +87,10 @@ class Sweep {
     divide(world, TILEPOST_PANEL, TILEPOST_DIVISION_ROWS, true);
     world.routing = TILEPOST_ROUTING_EVEN, world.pattern = TILEPOST_ALL_GATHER_GEMM;
     if (world.ranks == 1) return;
-    divide(world, TILEPOST_PANEL, TILEPOST_DIVISION_ARRIVALS, true);
-    world.access = TILEPOST_ACCESS_WRITE, world.pushes = true;
-    divide(world, TILEPOST_PANEL, TILEPOST_DIVISION_ARRIVALS, true);
+    for (const tilepost_access_t access : {TILEPOST_ACCESS_READ, TILEPOST_ACCESS_WRITE}) {
+      world.access = access, world.pushes = true;
+      divide(world, TILEPOST_PANEL, TILEPOST_DIVISION_ARRIVALS, true);
+    }
   }
 
  private:

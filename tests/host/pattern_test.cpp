@@ -34,14 +34,15 @@ void add_shared_variants(std::vector<Variant>& variants) {
   }
   for (const auto routing : {TILEPOST_ROUTING_SPLITS, TILEPOST_ROUTING_ROWS})
     add(TILEPOST_ACCESS_READ, TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_CONSUMER_NONE, routing);
-  add(TILEPOST_ACCESS_READ, TILEPOST_ALL_GATHER_GEMM);
-  const auto push = [&](tilepost_pattern_t pattern, tilepost_consumer_t consumer) {
-    add(TILEPOST_ACCESS_WRITE, pattern, consumer, TILEPOST_ROUTING_EVEN, true);
+  const auto push = [&](tilepost_pattern_t pattern, tilepost_consumer_t consumer,
+                        tilepost_access_t access = TILEPOST_ACCESS_WRITE) {
+    add(access, pattern, consumer, TILEPOST_ROUTING_EVEN, true);
   };
   for (const auto consumer :
        {TILEPOST_CONSUMER_NONE, TILEPOST_CONSUMER_RMS_NORM, TILEPOST_CONSUMER_RESIDUAL_RMS_NORM})
     push(TILEPOST_GEMM_ALL_REDUCE, consumer);
-  push(TILEPOST_ALL_GATHER_GEMM, TILEPOST_CONSUMER_NONE);
+  for (const auto access : {TILEPOST_ACCESS_READ, TILEPOST_ACCESS_WRITE})
+    push(TILEPOST_ALL_GATHER_GEMM, TILEPOST_CONSUMER_NONE, access);
 }
 
 // Everything that can be put together, but for gemm and gemm_all_reduce that leave slots

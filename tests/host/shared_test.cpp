@@ -21,7 +21,7 @@ struct Variant {
 constexpr Variant kVariants[] = {{TILEPOST_ACCESS_READ, TILEPOST_GEMM_ALL_REDUCE},
                                  {TILEPOST_ACCESS_READ, TILEPOST_GEMM_REDUCE_SCATTER},
                                  {TILEPOST_ACCESS_READ, TILEPOST_GEMM_ALL_TO_ALL},
-                                 {TILEPOST_ACCESS_READ, TILEPOST_ALL_GATHER_GEMM},
+                                 {TILEPOST_ACCESS_READ, TILEPOST_ALL_GATHER_GEMM, true},
                                  {TILEPOST_ACCESS_WRITE, TILEPOST_GEMM_ALL_REDUCE},
                                  {TILEPOST_ACCESS_WRITE, TILEPOST_GEMM_REDUCE_SCATTER},
                                  {TILEPOST_ACCESS_WRITE, TILEPOST_GEMM_ALL_TO_ALL},
@@ -145,9 +145,10 @@ TEST_CASE("accesses that the host target does not know are refused") {
   refused("access 2 for pattern 2, layout 0, transport 0", set(&tilepost_plan_t::transport, 0));
   refused("access 2 for pattern 2, layout 1",
           [](tilepost_plan_t& plan) { plan.map.layout = TILEPOST_TILE; });
-  refused("access 2 for pattern 4", set(&tilepost_plan_t::access, 2), kVariants[3]);
-  refused("routing 0 and pushes 0", set(&tilepost_plan_t::pushes, 0), kVariants[8]);
-  for (const int variant : {0, 3, 5, 6})
+  refused("access 0 for pattern 4", set(&tilepost_plan_t::access, 0), kVariants[3]);
+  for (const int variant : {3, 8})
+    refused("routing 0 and pushes 0", set(&tilepost_plan_t::pushes, 0), kVariants[variant]);
+  for (const int variant : {0, 2, 5, 6})
     refused("and pushes 1", set(&tilepost_plan_t::pushes, 1), kVariants[variant]);
   refused("routing 1", set(&tilepost_plan_t::routing, 1), kVariants[6]);
   refused("does not know division 1 for pattern 0", set(&tilepost_plan_t::access, 0), kVariants[0]);

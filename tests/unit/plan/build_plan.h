@@ -67,7 +67,7 @@ struct SmallPlan {
   bool overlaps = true;
   tilepost_access_t access = TILEPOST_ACCESS_MESSAGES;
   int stagger = 0;
-  bool pushes = false;  // AllReduce; rows of A that are stored always are
+  bool pushes = false;  // AllReduce; rows of A are wherever memory is shared
 };
 
 // The transport of an access.
@@ -91,8 +91,8 @@ inline void build_plan(const SmallPlan& small, Plan& plan) {
   plan.transport = small.overlaps ? transport_with(small.access) : Transport::none;
   plan.access = access_of(plan.transport);
   plan.stagger = small.stagger;
-  plan.pushes = small.pushes ||
-                (plan.access == TILEPOST_ACCESS_WRITE && plan.pattern == Pattern::all_gather_gemm);
+  plan.pushes = small.pushes || (plan.access != TILEPOST_ACCESS_MESSAGES &&
+                                 plan.pattern == Pattern::all_gather_gemm);
   plan.kernel.launch = LaunchKind::host;
   plan.kernel.tile_m = small.tile_m;
   plan.kernel.tile_n = small.tile_n;

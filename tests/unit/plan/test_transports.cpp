@@ -53,7 +53,7 @@ TEST_CASE("access, division and shares follow the transport") {
         REQUIRE(map_of(p).stagger == p.stagger);
         const bool gathers = pattern == Pattern::all_gather_gemm;
         REQUIRE((p.pace > 0) == (writes && !gathers && arch == Arch::sm_90a));
-        REQUIRE(p.pushes == (writes && (gathers || pattern == Pattern::gemm_all_reduce)));
+        REQUIRE(p.pushes == (gathers ? shares : writes && pattern == Pattern::gemm_all_reduce));
         const tilepost_plan_t runtime = runtime_plan(p);
         REQUIRE(runtime.access == p.access);
         REQUIRE(runtime.pushes == (p.pushes ? 1 : 0));
@@ -358,7 +358,8 @@ TEST_CASE("explain and the JSON say what a transport does and allocates") {
         "132 = 132 GEMM"}},
       {Pattern::all_gather_gemm,
        Transport::copy_engine,
-       {"rows of A", "32.0 MiB gathered shared", "3 pull_rows", "1 announcements"}},
+       {"copy engines store this rank's rows of A into the other ranks' memory",
+        "32.0 MiB gathered shared", "3 push_rows", "3 landed_rows", "1 announcements"}},
       {Pattern::all_gather_gemm,
        Transport::peer,
        {"spare warps store this rank's rows of A into the other ranks' memory",
