@@ -76,7 +76,7 @@ Prediction predict_arrivals(const Plan& plan) {
     const double bytes = static_cast<double>(bytes_of_group(plan, g));
     prediction.collective_start.push_back(end);
     end += g == 0 ? model.wait : model.latency + bytes * model.per_byte;
-    prediction.collective_end.push_back(end);
+    prediction.collective_end.push_back(g == 0 ? end : end + model.tail);
     double ready = 0;
     for (size_t h = 0; h <= g; ++h) {
       const int64_t positions =

@@ -36,7 +36,7 @@ GemmModel model_gemm(const Plan& plan, const KernelConfig& config, const KernelR
 struct CollectiveModel {
   double latency = 0;
   double per_byte = 0;
-  double tail = 0;  // of the last collective, which no other lane hides
+  double tail = 0;  // of the last collective, which no other lane hides, or of a chunk's arrival
 };
 
 // The pattern's collectives by NCCL on `comm.ctas` CTAs per rank. But for transport none a GEMM

@@ -78,8 +78,6 @@ void hide(const CopyProfile& copies, int lanes, CollectiveModel& group) {
 
 CollectiveModel model_copies(const Plan& plan, const SharedProblem& problem) {
   const CopyProfile& copies = h200_nvlink_profile().copies;
-  if (plan.pattern == Pattern::all_gather_gemm)
-    return {copies.chunk_us, per_byte(plan, interpolate(copies.rows_us_per_mib, plan.ranks)), 0};
   const bool twice = plan.pattern == Pattern::gemm_all_reduce;
   CollectiveModel group;
   group.latency = copies.latency_us * (twice ? 2 : 1) + wait_us(plan.wait) - wait_us(Wait::poll);
@@ -91,10 +89,17 @@ CollectiveModel model_copies(const Plan& plan, const SharedProblem& problem) {
 
 // What all ranks get travels once more, a byte of a group in `spread`, and shares the links with
 // the stores of what is computed meanwhile: fully where both together take longer than the GEMM.
-double spread_per_byte(const Plan& plan, const SharedProblem& problem, double spread) {
-  const double stored = store_per_byte(plan);
+double spread_per_byte(const SharedProblem& problem, double spread, double stored) {
   const double busy = std::min(1.0, (spread + stored) * problem.bytes / problem.computed);
   return spread + busy * stored;
+}
+
+// The GEMM beside spare warps that push all that the plan communicates: tensor cores wait while L2
+// serves them.
+double computed_beside_pushes(const Plan& plan, const SharedProblem& problem) {
+  const JobProfile& jobs = h200_nvlink_profile().jobs;
+  const double slowed = per_byte(plan, interpolate(jobs.pushed_us_per_mib, plan.ranks));
+  return problem.computed + slowed * problem.bytes;
 }
 
 // Spare warps go on with one group while the links carry tiles and sums of others, so that no
@@ -103,7 +108,10 @@ double spread_per_byte(const Plan& plan, const SharedProblem& problem, double sp
 CollectiveModel model_pushed_sums(const Plan& plan, const SharedProblem& problem) {
   const MachineProfile& profile = h200_nvlink_profile();
   const double moved = (1 + sent_part(plan.ranks)) / profile.jobs.bytes_per_us;
-  const double pushed = spread_per_byte(plan, problem, store_per_byte(plan));
+  const double both = per_byte(plan, profile.stores.both_us_per_mib);
+  SharedProblem beside = problem;
+  beside.computed = computed_beside_pushes(plan, problem);
+  const double pushed = spread_per_byte(beside, both, both);
   return {0, std::max(moved, pushed), 2 * (profile.stores.latency_us + profile.jobs.latency_us)};
 }
 
@@ -119,11 +127,24 @@ CollectiveModel model_stores(const Plan& plan, const SharedProblem& problem) {
     group.per_byte = 1 / profile.jobs.bytes_per_us;
   } else {
     group.latency += wait_us(Wait::poll) + (twice ? profile.copies.latency_us : 0);
-    const double copied = twice ? spread_per_byte(plan, problem, copy_per_byte(plan)) : 0;
+    const double copied =
+        twice ? spread_per_byte(problem, copy_per_byte(plan), store_per_byte(plan)) : 0;
     group.per_byte = with_sums(plan, moving(plan, Transport::peer, problem), copied);
   }
   hide(profile.copies, problem.comm.lanes, group);
   return group;
+}
+
+double wave_beside_pushes(const Plan& plan, const SharedProblem& problem) {
+  return problem.wave * computed_beside_pushes(plan, problem) / problem.computed;
+}
+
+// A wave beside the stores of the one before, and whatever jobs do with those.
+double wave_with_stores(const Plan& plan, const SharedProblem& problem) {
+  const MachineProfile& profile = h200_nvlink_profile();
+  if (problem.job_parts == 0) return problem.wave * profile.stores.beside_stores;
+  return plan.pattern == Pattern::gemm_all_reduce ? wave_beside_pushes(plan, problem)
+                                                  : problem.wave * profile.jobs.beside_jobs;
 }
 
 TransferModel model_after(const Plan& plan, Transport transport, const SharedProblem& problem) {
@@ -134,9 +155,7 @@ TransferModel model_after(const Plan& plan, Transport transport, const SharedPro
     model.group = model_copies(plan, problem);
   } else {
     const double wave_stores = problem.wave_bytes * store_per_byte(plan);
-    const double beside =
-        problem.job_parts > 0 ? profile.jobs.beside_jobs : profile.stores.beside_stores;
-    model.wave = std::max(problem.wave * beside, wave_stores);
+    model.wave = std::max(wave_with_stores(plan, problem), wave_stores);
     model.group = model_stores(plan, problem);
     model.group.tail += profile.stores.drain * wave_stores;
   }
@@ -144,25 +163,29 @@ TransferModel model_after(const Plan& plan, Transport transport, const SharedPro
   return model;
 }
 
-// Rows of A that are pushed slow the GEMM down for as long as that takes.
 TransferModel model_pushed_rows(const Plan& plan, const SharedProblem& problem) {
   const MachineProfile& profile = h200_nvlink_profile();
-  const double row_byte = per_byte(plan, profile.jobs.rows_us_per_mib);
-  const double busy = std::min(1.0, row_byte * problem.bytes / problem.computed);
-  return {problem.wave * (1 + (profile.jobs.beside_jobs - 1) * busy),
-          {profile.stores.latency_us + profile.jobs.latency_us, row_byte, 0},
+  return {wave_beside_pushes(plan, problem),
+          {profile.stores.latency_us + profile.jobs.latency_us,
+           per_byte(plan, profile.jobs.rows_us_per_mib), 0},
           profile.meet_us};
 }
 
-// Where communication comes first, so does all that comes once. The GEMM does not wait for what
-// jobs announce, and chunks after the first do not either.
-TransferModel model_gathered(const Plan& plan, Transport transport, const SharedProblem& problem) {
-  if (transport == Transport::peer) return model_pushed_rows(plan, problem);
+// Copies follow each other on one stream, and do not wait for what was there before to be seen. The
+// GEMM waits for the own rows only where no jobs copy them.
+TransferModel model_copied_rows(const Plan& plan, const SharedProblem& problem) {
   const MachineProfile& profile = h200_nvlink_profile();
-  TransferModel model{problem.wave * interpolate(profile.copies.beside_rows, plan.ranks),
-                      model_copies(plan, problem), profile.meet_us};
-  if (problem.job_parts == 0) model.announce += profile.copies.announce_us;
-  return model;
+  const CopyProfile& copies = profile.copies;
+  return {
+      problem.wave,
+      {(plan.ranks - 1) * copies.push_us, per_byte(plan, copies.rows_us_per_mib), copies.landed_us},
+      profile.meet_us + (problem.job_parts == 0 ? profile.step_us : 0)};
+}
+
+// Where communication comes first, so does all that comes once.
+TransferModel model_gathered(const Plan& plan, Transport transport, const SharedProblem& problem) {
+  return transport == Transport::peer ? model_pushed_rows(plan, problem)
+                                      : model_copied_rows(plan, problem);
 }
 
 }  // namespace

@@ -102,18 +102,20 @@ CollectiveProfile symmetric_all_to_all() {
 //
 // Three streams that pull at once, on four ranks, bring 222 GB/s of 8 MiB each and 265 of 32, but
 // in chunks of 4 MiB 168 to 180 and of 1 MiB 100. 8192 x 8192 x 2048: All-to-All 606 us,
-// ReduceScatter 640. Next to an AllGather's chunks the GEMM takes longer too: 8192 x 8192 x 7168
-// 1453 us, 8192 x 4096 x 3584 496. Three ranks and eight are taken to be as four.
+// ReduceScatter 640. Three ranks and eight are taken to be as four.
+//
+// One stream that pushes to three ranks in turn: 8 MiB each in 81 us, 32 in 275, in chunks of 4 MiB
+// 110, in chunks of 1 MiB 646; to one rank 367 GB/s.
 CopyProfile copies() {
-  return {
-      {{2, 3.15}, {3, 5.8}}, 22, 1.06, {{2, 3.15}, {3, 10}}, {{2, 1}, {3, 1.1}}, 25, 14, 0.7, 2.3};
+  return {{{2, 3.15}, {3, 5.8}}, 22, 1.06, 0.7, 2.3, 2.87, 5, 10};
 }
 
 // Bulk stores, nothing beside them: 64 MiB to another rank in 193 us, 96 MiB to three in 290; tiles
 // and sums together 343 GB/s. A kernel that computes 350 us stored 96 MiB in 371, 22 of which came
-// after the last products where those were not its own rows.
+// after the last products where those were not its own rows. AllReduce of 8192 x 8192 on four
+// ranks, which has tiles wait for sums and sums for tiles: 308 GB/s of both, 730 us.
 StoreProfile stores() {
-  return {3.06, 5, 1.06, 0.25};
+  return {3.06, 3.4, 5, 1.06, 0.25};
 }
 
 // Four SMs beside a GEMM added 48 MiB in 200 us; memory gives 4.25e6 to a kernel that only reads.
@@ -125,9 +127,10 @@ SumProfile sums() {
 // `tests/gpu/jobs time`: sums of 64 MiB of two parts take 162 us, of four 164, moving 64 MiB takes
 // 73, and a GEMM of 342 us takes 357 to 359 beside them. ReduceScatter and All-to-All on two ranks,
 // 8192 x 8192 x 2048, in groups of two waves: 409 and 412 us. 8 MiB of rows to each of three ranks
-// beside a GEMM: 85 us.
+// beside a GEMM: 85 us. What pushes cost the GEMM: six shapes of AllGather and of AllReduce on four
+// ranks, to 5%; on two 8192 x 8192 x 2048 took 389 us.
 JobProfile jobs() {
-  return {8.3e5, 4, 1.05, 3.6};
+  return {8.3e5, 4, 1.05, 3.6, {{2, 1.2}, {4, 1.9}}};
 }
 
 }  // namespace

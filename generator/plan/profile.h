@@ -24,25 +24,25 @@ struct CollectiveProfile {
   double lane_latency;
 };
 
-// Transport copy_engine: every rank copies what it needs out of all other ranks' memory at once.
+// Transport copy_engine: every rank copies what it needs out of all other ranks' memory at once,
+// but rows of A, which it copies there, for one rank after the other.
 struct CopyProfile {
   std::vector<ProfilePoint> us_per_mib;  // per MiB that a rank sends, against ranks
   double latency_us;                     // of a group: the ranks tell each other, the copies start
   double beside_copies;                  // GEMM time next to them, against alone
-  // AllGather:
-  std::vector<ProfilePoint> rows_us_per_mib;  // as us_per_mib
-  std::vector<ProfilePoint> beside_rows;      // as beside_copies, against ranks
-  double chunk_us;      // as latency_us, of a chunk, which was announced with all others
-  double announce_us;   // before the first of them
-  double lane_latency;  // CollectiveProfile::lane_latency
-  double both_ways;     // AllReduce: parts and sums, of the time of either
+  double lane_latency;                   // CollectiveProfile::lane_latency
+  double both_ways;                      // AllReduce: parts and sums, of the time of either
+  double rows_us_per_mib;  // AllGather: per MiB that a rank sends, of any number of ranks
+  double push_us;          // of a chunk, for every other rank
+  double landed_us;        // until they know that it is there
 };
 
 // Transport peer: the kernel stores into other ranks' memory.
 struct StoreProfile {
-  double us_per_mib;     // per MiB that a rank stores elsewhere, whichever of its warps do
-  double latency_us;     // until the owner sees what was stored last
-  double beside_stores;  // GEMM time with stores that it does not wait for
+  double us_per_mib;       // per MiB that a rank stores elsewhere, whichever of its warps do
+  double both_us_per_mib;  // where sums share the links with tiles that are not all there yet
+  double latency_us;       // until the owner sees what was stored last
+  double beside_stores;    // GEMM time with stores that it does not wait for
   double drain;  // of the stores of a wave, what is left to do when the last one is computed: the
                  // own rows come last
 };
@@ -60,6 +60,7 @@ struct JobProfile {
   double latency_us;       // of a group
   double beside_jobs;      // GEMM time with them and with its stores, against alone
   double rows_us_per_mib;  // AllGather: per MiB of rows that a rank stores elsewhere
+  std::vector<ProfilePoint> pushed_us_per_mib;  // of GEMM time, for every MiB that a rank pushes
 };
 
 struct MachineProfile {

@@ -35,7 +35,8 @@ struct GroupProblem {
   tilepost_model_t model;
   bool jobs = false;  // WRITE: tilepost_plan_t::job_parts: spare warps add up, move what landed or
                       // push rows
-  bool unhurried = false;  // shares take turns, and what follows a group shares the free SMs
+  bool unhurried = false;  // shares take turns, and what follows a group shares the free SMs; or
+                           // collectives bring chunks
 };
 
 struct Groups {
@@ -63,8 +64,8 @@ double end_of_groups(const GroupProblem& problem, const std::vector<int32_t>& cu
 // which the model does not see. Nor does it see that groups in which shares take turns have thin
 // bands, whose operands are read more often: 16 of one wave cost the GEMM 4 %, 8 of two 2 %; nor
 // that their waits and sums share the few free SMs: 11 groups took 460 us where 8 and 4 took 420.
-// An AllReduce gains more by the sums that travel early, and chunks of A that jobs store cost next
-// to nothing.
+// An AllReduce gains more by the sums that travel early, and chunks of A cost next to nothing where
+// ranks push them.
 double slack_of(const GroupProblem& problem, int lanes);
 
 // When the first `positions` positions are computed, if nothing is waited for; us.

@@ -294,7 +294,7 @@ typedef struct tilepost_model {
                     // soon as their group is done, on top of latency
   double latency;   // of a collective, with its wait
   double per_byte;  // of a group's block
-  double tail;      // of the last collective
+  double tail;      // of the last collective; ARRIVALS: of each, while the next one goes on
   double sequence_wave;                        // one wave on all SMs, nothing beside it
   double sequence_latency, sequence_per_byte;  // of one collective on the whole GPU
   int32_t sequence_ctas;  // of the GEMM when nothing runs beside it; 0: every run overlaps

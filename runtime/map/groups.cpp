@@ -61,11 +61,12 @@ struct Timeline {
   double end(double programme) const {
     const tilepost_model_t& model = problem.model;
     if (!waits(problem)) return programme + model.tail;
-    return model.wait + std::max(programme, computed_us(problem, schedule_positions(problem.map)));
+    return model.wait +
+           std::max(programme + model.tail, computed_us(problem, schedule_positions(problem.map)));
   }
   // The programme's latest end for a schedule that ends at `whole`.
   double programme(double whole) const {
-    return whole - (waits(problem) ? problem.model.wait : problem.model.tail);
+    return whole - problem.model.tail - (waits(problem) ? problem.model.wait : 0);
   }
 };
 
@@ -208,7 +209,7 @@ double end_of_groups(const GroupProblem& problem, const std::vector<int32_t>& cu
 }
 
 double slack_of(const GroupProblem& problem, int lanes) {
-  if (problem.jobs && waits(problem)) return 0.005;
+  if (waits(problem) && !problem.unhurried) return 0.005;
   if (problem.map.stagger > 0) return problem.unhurried ? 0.06 : 0.02;
   return lanes > 1 ? 0.01 : 0.03;
 }
