@@ -197,14 +197,14 @@ __device__ __forceinline__ void load_tiles(const View& view_, const Shared& shar
                                            int tiles, int stages) {
   const int rank = kCluster > 1 ? static_cast<int>(tilepost::ptx::cluster_rank()) : 0;
   tilepost::Ring<kStages> ring(1);
+  tilepost::BulkLoads loads;
   tilepost::ptx::wait_for_previous_kernels();
   tilepost::woven::open_in_map(view_);
   for (int position = blockIdx.x; position < tiles;) {
     const int m = tile.m, n = tile.n;
     const CUtensorMap* in = tilepost::woven::in_map(view_, map_a, tile);
-    tilepost::woven::input_ready(view_, tile, tilepost::BulkLoads{});
-    position += gridDim.x;
-    if (position < tiles) tile = tilepost::woven::tile(view_, grid, position);
+    tilepost::woven::input_ready(view_, tile, loads);
+    if ((position += gridDim.x) < tiles) tile = tilepost::woven::tile(view_, grid, position);
 #pragma unroll 1  // few registers
     for (int k = 0; k < stages * kTileK; k += kTileK) {
       const uint32_t full = shared.full(ring.index);
