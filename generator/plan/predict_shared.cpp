@@ -94,12 +94,16 @@ double spread_per_byte(const SharedProblem& problem, double spread, double store
   return spread + busy * stored;
 }
 
-// The GEMM beside spare warps that push all that the plan communicates: tensor cores wait while L2
-// serves them.
-double computed_beside_pushes(const Plan& plan, const SharedProblem& problem) {
-  const JobProfile& jobs = h200_nvlink_profile().jobs;
-  const double slowed = per_byte(plan, interpolate(jobs.pushed_us_per_mib, plan.ranks));
+// The GEMM beside pushes of all that the plan communicates, by spare warps or copy engines: tensor
+// cores wait while L2 serves them.
+double computed_beside(const std::vector<ProfilePoint>& us_per_mib, const Plan& plan,
+                       const SharedProblem& problem) {
+  const double slowed = per_byte(plan, interpolate(us_per_mib, plan.ranks));
   return problem.computed + slowed * problem.bytes;
+}
+
+double computed_beside_pushes(const Plan& plan, const SharedProblem& problem) {
+  return computed_beside(h200_nvlink_profile().jobs.pushed_us_per_mib, plan, problem);
 }
 
 // Spare warps go on with one group while the links carry tiles and sums of others, so that no
@@ -176,10 +180,11 @@ TransferModel model_pushed_rows(const Plan& plan, const SharedProblem& problem) 
 TransferModel model_copied_rows(const Plan& plan, const SharedProblem& problem) {
   const MachineProfile& profile = h200_nvlink_profile();
   const CopyProfile& copies = profile.copies;
-  return {
-      problem.wave,
-      {(plan.ranks - 1) * copies.push_us, per_byte(plan, copies.rows_us_per_mib), copies.landed_us},
-      profile.meet_us + (problem.job_parts == 0 ? profile.step_us : 0)};
+  const double rate = per_byte(plan, interpolate(copies.rows_us_per_mib, plan.ranks));
+  const double beside = computed_beside(copies.slow_us_per_mib, plan, problem) / problem.computed;
+  return {problem.wave * beside,
+          {(plan.ranks - 1) * copies.push_us, rate, copies.landed_us},
+          profile.meet_us + (problem.job_parts == 0 ? profile.step_us : 0)};
 }
 
 // Where communication comes first, so does all that comes once.

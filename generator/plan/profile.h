@@ -32,9 +32,11 @@ struct CopyProfile {
   double beside_copies;                  // GEMM time next to them, against alone
   double lane_latency;                   // CollectiveProfile::lane_latency
   double both_ways;                      // AllReduce: parts and sums, of the time of either
-  double rows_us_per_mib;  // AllGather: per MiB that a rank sends, of any number of ranks
-  double push_us;          // of a chunk, for every other rank
-  double landed_us;        // until they know that it is there
+  // AllGather, whose rows are pushed beside the GEMM: per MiB that a rank sends, against ranks; and
+  // by how much the GEMM then takes longer.
+  std::vector<ProfilePoint> rows_us_per_mib, slow_us_per_mib;
+  double push_us;    // of a chunk, for every other rank
+  double landed_us;  // until they know that it is there
 };
 
 // Transport peer: the kernel stores into other ranks' memory.

@@ -142,37 +142,29 @@ TEST_CASE("what spare warps move bounds the shapes that were measured") {
     }
 }
 
-// Copies in chunks are what is best only where ranks push, and where the GEMM takes longer.
-TEST_CASE("tiles and sums go by spare warps, rows of A by copy engines") {
+// Where few rows travel, spare warps are sooner through with them.
+TEST_CASE("tiles and sums go by spare warps, most rows of A by copy engines") {
   for (const auto& shape : kShapes) {
     INFO(shape[0] << "x" << shape[1] << "x" << shape[2]);
     for (const Pattern pattern :
          {Pattern::gemm_all_reduce, Pattern::gemm_reduce_scatter, Pattern::gemm_all_to_all})
       CHECK(shaped(pattern, Transport::automatic, shape).transport == Transport::peer);
     const Plan gathered = shaped(Pattern::all_gather_gemm, Transport::automatic, shape);
-    CHECK(gathered.transport == Transport::copy_engine);
-    CHECK(gathered.gemm_ctas == 130);
-    CHECK(gathered.prediction.total < gathered.prediction.gemm + 15);
+    const bool small = gathered.m == 4096 && gathered.k == 2048;
+    const bool narrow = gathered.n == 4096;
+    CHECK(gathered.transport == (small || narrow ? Transport::peer : Transport::copy_engine));
   }
 }
 
-// 365 GB/s, and 4 to 6 us more for every copy to each of three ranks: what one stream that pushes
-// took with nothing beside it.
-TEST_CASE("chunks of A are pushed as fast as copies alone were") {
-  const std::tuple<int64_t, int, double> measured[] = {
-      {8 << 20, 1, 81}, {32 << 20, 1, 275}, {8 << 20, 2, 110}, {32 << 20, 32, 646}};
-  for (const auto& [bytes, chunks, us] : measured) {
-    Plan p;
-    p.pattern = Pattern::all_gather_gemm;
-    p.ranks = 4;
-    SharedProblem shared = problem(22, 1, 1);
-    shared.job_parts = 1;
-    const TransferModel model = model_shared(p, Transport::copy_engine, shared);
-    const double gathered = static_cast<double>(bytes) * p.ranks;
-    INFO(bytes << " bytes for each in " << chunks << " chunks");
-    CHECK(model.wave == shared.wave);  // copy engines take nothing from the SMs
-    CHECK(std::abs((chunks * model.group.latency + gathered * model.group.per_byte) / us - 1) <
-          0.2);
+// Four H200, in the number of chunks that was best.
+TEST_CASE("copy engines that push rows of A take what was measured") {
+  const double measured[] = {224, 392, 781, 1348, 445, 417};
+  for (size_t i = 0; i < std::size(measured); ++i) {
+    const Plan p = shaped(Pattern::all_gather_gemm, Transport::copy_engine, kShapes[i]);
+    INFO(p.m << "x" << p.n << "x" << p.k << ": predicted " << p.prediction.total << ", measured "
+             << measured[i]);
+    CHECK(p.gemm_ctas == 130);
+    CHECK(std::abs(p.prediction.total / measured[i] - 1) < 0.1);
   }
 }
 
