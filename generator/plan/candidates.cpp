@@ -50,7 +50,8 @@ std::optional<Candidate> begin(const Draft& draft, const KernelChoice& kernel, T
   // Shares take turns: in what is stored as in what is copied, no link and no rank is asked by all.
   if (shares_memory(transport) && problem.map.division == TILEPOST_DIVISION_SHARES)
     problem.map.stagger = problem.at_once;
-  problem.jobs = transport == Transport::peer && candidate.job_parts > 0;
+  if (transport == Transport::peer && candidate.job_parts > 0)
+    problem.most_bytes = most_bytes_of_jobs(static_cast<tilepost_pattern_t>(draft.plan.pattern));
   problem.unhurried = draft.plan.pattern != Pattern::gemm_all_reduce && candidate.job_parts == 0;
   return candidate;
 }

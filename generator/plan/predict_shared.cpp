@@ -116,7 +116,8 @@ CollectiveModel model_pushed_sums(const Plan& plan, const SharedProblem& problem
   SharedProblem beside = problem;
   beside.computed = computed_beside_pushes(plan, problem);
   const double pushed = spread_per_byte(beside, both, both);
-  return {0, std::max(moved, pushed), 2 * (profile.stores.latency_us + profile.jobs.latency_us)};
+  return {profile.jobs.sums_us, std::max(moved, pushed),
+          2 * (profile.stores.latency_us + profile.jobs.latency_us)};
 }
 
 // The stores belong to the GEMM's waves.
@@ -170,7 +171,7 @@ TransferModel model_after(const Plan& plan, Transport transport, const SharedPro
 TransferModel model_pushed_rows(const Plan& plan, const SharedProblem& problem) {
   const MachineProfile& profile = h200_nvlink_profile();
   return {wave_beside_pushes(plan, problem),
-          {profile.stores.latency_us + profile.jobs.latency_us,
+          {profile.stores.latency_us + profile.jobs.latency_us + profile.jobs.rows_us,
            per_byte(plan, profile.jobs.rows_us_per_mib), 0},
           profile.meet_us};
 }

@@ -60,6 +60,8 @@ struct SumProfile {
 struct JobProfile {
   double bytes_per_us;     // read, by all of them
   double latency_us;       // of a group
+  double sums_us;          // AllReduce: of a group, in which the links have no sums to carry
+  double rows_us;          // AllGather: of a chunk, more than that: the ranks have to have begun
   double beside_jobs;      // GEMM time with them and with its stores, against alone
   double rows_us_per_mib;  // AllGather: per MiB of rows that a rank stores elsewhere
   std::vector<ProfilePoint> pushed_us_per_mib;  // of GEMM time, for every MiB that a rank pushes

@@ -33,11 +33,13 @@ struct GroupProblem {
   int at_once;         // positions computed at a time
   int64_t unit_bytes;  // bytes per element of the send buffer; ARRIVALS: per row of A
   tilepost_model_t model;
-  bool jobs = false;  // WRITE: tilepost_plan_t::job_parts: spare warps add up, move what landed or
-                      // push rows
+  int64_t most_bytes = INT64_MAX;  // of a group that has more than one cut point
   bool unhurried = false;  // shares take turns, and what follows a group shares the free SMs; or
                            // collectives bring chunks
 };
+
+// GroupProblem::most_bytes where spare warps add up or move what the kernels of all ranks store.
+int64_t most_bytes_of_jobs(tilepost_pattern_t pattern);
 
 struct Groups {
   std::vector<int32_t> cuts;  // as tilepost_map_t::cuts

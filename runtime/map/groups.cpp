@@ -11,10 +11,6 @@ namespace {
 
 constexpr int kElementBytes = 2;  // of every output
 
-// What jobs of one group read, at most: then most of it is still in L2, and the GEMM keeps the
-// memory's bandwidth. On two ranks, 8192 x 8192 x 2048, groups of two waves (16 MiB) took 409 us,
-// ones of up to four 417, of up to eight 429.
-constexpr int64_t kMostOfJobs = int64_t{20} << 20;
 constexpr double kNever = 1e12;  // us
 
 bool waits(const GroupProblem& problem) {
@@ -27,7 +23,6 @@ struct Timeline {
   std::vector<CutPoint> points;  // in schedule order
   std::vector<double> ready;     // in the order in which the programme sees them
   const GroupProblem& problem;
-  int64_t most_bytes = INT64_MAX;  // of a group, where there may be as many as that takes
 
   Timeline(const GroupProblem& asked, std::vector<CutPoint> at)
       : points(std::move(at)), problem(asked) {
@@ -52,7 +47,7 @@ struct Timeline {
       last = count() - 2 - before;
     }
     const int64_t elements = points[last].elements - (first < 0 ? 0 : points[first].elements);
-    if (last - first > 1 && elements * problem.unit_bytes > most_bytes) return kNever;
+    if (last - first > 1 && elements * problem.unit_bytes > problem.most_bytes) return kNever;
     return problem.model.latency +
            static_cast<double>(elements * problem.unit_bytes) * problem.model.per_byte;
   }
@@ -95,9 +90,7 @@ Groups take(const Timeline& timeline, const CutChoice& choice) {
 }
 
 Timeline timeline_of(const GroupProblem& problem) {
-  Timeline timeline(problem, cut_points(problem.map, problem.at_once));
-  if (problem.jobs && !waits(problem)) timeline.most_bytes = kMostOfJobs;
-  return timeline;
+  return {problem, cut_points(problem.map, problem.at_once)};
 }
 
 // The end of the whole schedule in one group, in the division's unit.
@@ -124,7 +117,8 @@ GroupProblem problem_of(const tilepost_plan_t& plan, int64_t m) {
   problem.map.m = m;
   problem.at_once = at_most(plan.gemm_ctas / ctas_of_tile(plan), problem.map);
   if (waits(problem)) problem.unit_bytes = plan.k * element_bytes(plan.input);
-  problem.jobs = plan.access == TILEPOST_ACCESS_WRITE && plan.job_parts > 0;
+  if (plan.access == TILEPOST_ACCESS_WRITE && plan.job_parts > 0)
+    problem.most_bytes = most_bytes_of_jobs(plan.pattern);
   problem.unhurried = plan.pattern != TILEPOST_GEMM_ALL_REDUCE && plan.job_parts == 0;
   return problem;
 }
@@ -160,6 +154,16 @@ RunSchedule schedule_for(const tilepost_plan_t& plan, int64_t m) {
                             ? fewest_groups(problem, plan.comm_lanes, plan.map.num_groups)
                             : even_groups(problem, plan.map.num_groups);
   return {true, plan.map.division, groups.cuts, problem.at_once * split};
+}
+
+// Then most of it is still in L2, and the GEMM keeps the memory's bandwidth. On two ranks,
+// ReduceScatter of 8192 x 8192 x 2048, groups of two waves (16 MiB) took 409 us, ones of up to four
+// 417, of up to eight 429. Not where the links are busier than memory: AllReduce on four ranks took
+// 716 us in 8 groups of one to four waves, 743 in 10 of one or two. Rows of A are read once.
+int64_t most_bytes_of_jobs(tilepost_pattern_t pattern) {
+  constexpr int64_t kMib = int64_t{1} << 20;
+  if (pattern == TILEPOST_ALL_GATHER_GEMM) return INT64_MAX;
+  return (pattern == TILEPOST_GEMM_ALL_REDUCE ? 36 : 20) * kMib;
 }
 
 Groups best_groups(const GroupProblem& problem) {

@@ -2,7 +2,7 @@
 //   out[1900, 1024] = A[1900, 512], 475 rows from each of 4 ranks, * B[1024, 512]^T, bf16 in, bf16 out
 //   for any m up to 1900
 //   sm_90a: gemm_sm90, tile 128x128, 3 waves in 2 groups, panel layout
-//   plan 13127deb6ab074f0
+//   plan 08868ea803e6c2bd
 #include "mlp_up.h"
 
 #include <tilepost/device/arch.h>
@@ -473,7 +473,7 @@ tilepost_plan_t make_plan() {
   plan.model.read_b = 0.246723765;
   plan.model.read_row = 0.000240941176;
   plan.model.wait = 8;
-  plan.model.latency = 9;
+  plan.model.latency = 29;
   plan.model.per_byte = 2.57492065e-06;
   plan.model.tail = 0;
   plan.model.sequence_wave = 2.49953177;
