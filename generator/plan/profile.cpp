@@ -130,8 +130,8 @@ SumProfile sums() {
 // 73, and a GEMM of 342 us takes 357 to 359 beside them. ReduceScatter and All-to-All on two ranks,
 // 8192 x 8192 x 2048, in groups of two waves: 409 and 412 us. 8 MiB of rows to each of three ranks
 // beside a GEMM: 85 us. What pushes cost the GEMM: six shapes of AllGather and of AllReduce on four
-// ranks, to 5%; on two 8192 x 8192 x 2048 took 389 us. 1 to 256 rows of AllGather on four ranks took
-// 40 to 50 us, 16 to 25 more than their GEMM and one chunk.
+// ranks, to 5%; on two 8192 x 8192 x 2048 took 389 us. 1 to 256 rows of AllGather on four ranks
+// took 40 to 50 us, 16 to 25 more than their GEMM and one chunk.
 JobProfile jobs() {
   return {8.3e5, 4, 4.5, 20, 1.05, 3.6, {{2, 1.2}, {4, 1.9}}};
 }

@@ -209,6 +209,13 @@ void Ranks::run_captured(int64_t m) {
   for (fakes::Stream* stream : world().streams) stream->capturing = false;
 }
 
+void Ranks::run_mixed() {
+  run(3);
+  run_captured();
+  run(2);
+  run_captured();
+}
+
 void Ranks::run_unchecked(int times, int64_t m) {
   checks_ = false;
   run(times, m);

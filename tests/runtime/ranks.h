@@ -71,6 +71,8 @@ class Ranks {
   void run(int times, int64_t m = 0);
   // The same once, being captured: the fakes carry out what is captured, as a replay would.
   void run_captured(int64_t m = 0);
+  // Seven runs, eager and captured ones.
+  void run_mixed();
   // Does not look at what comes out.
   void run_unchecked(int times, int64_t m);
   // One run on all ranks but this one; waits for how it ends.

@@ -14,6 +14,7 @@ using sample::enqueued;
 using sample::Lines;
 using sample::operands;
 using sample::Program;
+using sample::run;
 using sample::Setup;
 
 namespace {
@@ -23,12 +24,6 @@ constexpr double kDeadline = 0.2;
 // 512 rows of 256 on two ranks: the own share, then the other one in two parts.
 void use_arrivals(Program& program) {
   program.use(TILEPOST_ALL_GATHER_GEMM, 2, TILEPOST_DIVISION_ARRIVALS, {0, 1, 2});
-}
-
-tilepost_result_t run(const Setup& setup, CUstream_st* stream, int64_t m = 0) {
-  tilepost_run_operands_t values = operands();
-  values.m = m;
-  return tilepost_op_run_with(setup.op, &values, stream);
 }
 
 // The calls of a run's gathering, and of its posts with `value`.

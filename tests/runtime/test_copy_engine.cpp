@@ -34,10 +34,7 @@ TEST_CASE("copy_engine: every rank gets what it should, run after run, captured 
     all.create();
     INFO(all.text());
     REQUIRE(all.all_ok());
-    all.run(3);
-    all.run_captured();
-    all.run(2);
-    all.run_captured();
+    all.run_mixed();
     INFO(all.text());
     REQUIRE(all.all_ok());
     CHECK(all.wrong() == 0);
@@ -126,7 +123,7 @@ TEST_CASE(
     Setup setup;
     // What is captured begins here at once: a capture that breaks off leaves a run begun, which the
     // end waits for.
-    REQUIRE(setup.create(program, capture ? 0.02 : 0) == TILEPOST_OK);
+    REQUIRE(setup.create(program, capture ? 0.1 : 0) == TILEPOST_OK);
     CUstream_st* user = fakes::user_stream("user");
     const tilepost_run_operands_t values = sample::operands();
     fakes::stream_of(user).capturing = capture;

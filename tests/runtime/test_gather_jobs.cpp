@@ -12,6 +12,7 @@ using order::Order;
 using ranks::Ranks;
 using sample::count_calls;
 using sample::Program;
+using sample::run;
 using sample::Setup;
 
 namespace {
@@ -21,12 +22,6 @@ constexpr auto kGather = TILEPOST_ALL_GATHER_GEMM;
 // Chunks of `units` of 16 bytes.
 int spare_of(int units) {
   return tilepost::kJobBarriers + tilepost::kJobBuffers * units * tilepost::kJobUnit;
-}
-
-tilepost_result_t run(const Setup& setup, CUstream_st* user, int64_t m = 0) {
-  tilepost_run_operands_t operands = sample::operands();
-  operands.m = m;
-  return tilepost_op_run_with(setup.op, &operands, user);
 }
 
 fakes::MapOf map_at(const void* map) {
@@ -50,10 +45,7 @@ TEST_CASE("gather jobs: every rank gets what it should, run after run, captured 
     INFO(all.text());
     REQUIRE(all.all_ok());
     world().reset_calls();
-    all.run(3);
-    all.run_captured();
-    all.run(2);
-    all.run_captured();
+    all.run_mixed();
     INFO(all.text());
     REQUIRE(all.all_ok());
     CHECK(all.wrong() == 0);
@@ -259,13 +251,10 @@ TEST_CASE("gather jobs: a rank that does not come is named within the deadline")
 
 TEST_CASE("gather jobs: plans that cannot be are refused") {
   const auto refused = [](auto change) {
-    fakes::reset();
-    Program program;
-    ranks::use_jobs(program, kGather, 2, 64);
-    change(program.plan);
-    Setup setup;
-    const bool is = setup.create(program) == TILEPOST_INVALID_ARGUMENT;
-    return is && std::string(tilepost_last_error()).find("incomplete") != std::string::npos;
+    return sample::is_incomplete([&](Program& program) {
+      ranks::use_jobs(program, kGather, 2, 64);
+      change(program.plan);
+    });
   };
   CHECK_FALSE(refused([](tilepost_plan_t&) {}));
   CHECK(refused([](tilepost_plan_t& plan) { plan.job_parts = 2; }));

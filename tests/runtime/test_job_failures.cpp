@@ -7,6 +7,7 @@ using fakes::world;
 using ranks::Ranks;
 using sample::count_calls;
 using sample::Program;
+using sample::run;
 using sample::Setup;
 
 namespace {
@@ -14,11 +15,6 @@ namespace {
 constexpr auto kAllReduce = TILEPOST_GEMM_ALL_REDUCE;
 constexpr auto kReduceScatter = TILEPOST_GEMM_REDUCE_SCATTER;
 constexpr auto kAllToAll = TILEPOST_GEMM_ALL_TO_ALL;
-
-tilepost_result_t run(const Setup& setup, CUstream_st* user) {
-  const tilepost_run_operands_t operands = sample::operands();
-  return tilepost_op_run_with(setup.op, &operands, user);
-}
 
 }  // namespace
 
@@ -101,13 +97,10 @@ TEST_CASE("jobs: sums that are not pushed here are told within the deadline") {
 
 TEST_CASE("jobs: plans that cannot be are refused") {
   const auto refused = [](auto change) {
-    fakes::reset();
-    Program program;
-    ranks::use_jobs(program, kReduceScatter, 2, 64);
-    change(program.plan);
-    Setup setup;
-    const bool is = setup.create(program) == TILEPOST_INVALID_ARGUMENT;
-    return is && std::string(tilepost_last_error()).find("incomplete") != std::string::npos;
+    return sample::is_incomplete([&](Program& program) {
+      ranks::use_jobs(program, kReduceScatter, 2, 64);
+      change(program.plan);
+    });
   };
   CHECK_FALSE(refused([](tilepost_plan_t&) {}));
   CHECK(refused([](tilepost_plan_t& plan) { plan.job_parts = 1; }));

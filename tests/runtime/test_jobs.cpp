@@ -8,6 +8,7 @@ using order::Order;
 using ranks::Ranks;
 using sample::count_calls;
 using sample::Program;
+using sample::run;
 using sample::Setup;
 
 namespace {
@@ -20,12 +21,6 @@ constexpr auto kAllToAll = TILEPOST_GEMM_ALL_TO_ALL;
 // Chunks that a group has several of.
 int small_spare(int parts) {
   return tilepost::kJobBarriers + tilepost::kJobBuffers * parts * 2 * tilepost::kJobUnit;
-}
-
-tilepost_result_t run(const Setup& setup, CUstream_st* user, int64_t m = 0) {
-  tilepost_run_operands_t operands = sample::operands();
-  operands.m = m;
-  return tilepost_op_run_with(setup.op, &operands, user);
 }
 
 }  // namespace
@@ -48,10 +43,7 @@ TEST_CASE("jobs: every rank gets what it should, run after run, captured or not"
     INFO(all.text());
     REQUIRE(all.all_ok());
     world().reset_calls();
-    all.run(3);
-    all.run_captured();
-    all.run(2);
-    all.run_captured();
+    all.run_mixed();
     INFO(all.text());
     REQUIRE(all.all_ok());
     CHECK(all.wrong() == 0);

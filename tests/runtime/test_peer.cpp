@@ -37,10 +37,7 @@ TEST_CASE("peer: every rank gets what it should, run after run, captured or not"
     all.create();
     INFO(all.text());
     REQUIRE(all.all_ok());
-    all.run(3);
-    all.run_captured();
-    all.run(2);
-    all.run_captured();
+    all.run_mixed();
     INFO(all.text());
     REQUIRE(all.all_ok());
     CHECK(all.wrong() == 0);
@@ -167,13 +164,10 @@ TEST_CASE("peer: parts are added when all ranks have stored them, and pulled whe
 
 TEST_CASE("peer: plans that cannot be are refused") {
   const auto refused = [](auto change) {
-    fakes::reset();
-    Program program;
-    ranks::use_shared(program, kWrite, TILEPOST_GEMM_REDUCE_SCATTER, 2, 64);
-    change(program.plan);
-    Setup setup;
-    const bool is = setup.create(program) == TILEPOST_INVALID_ARGUMENT;
-    return is && std::string(tilepost_last_error()).find("incomplete") != std::string::npos;
+    return sample::is_incomplete([&](Program& program) {
+      ranks::use_shared(program, kWrite, TILEPOST_GEMM_REDUCE_SCATTER, 2, 64);
+      change(program.plan);
+    });
   };
   CHECK_FALSE(refused([](tilepost_plan_t&) {}));
   CHECK(refused([](tilepost_plan_t& plan) { plan.access = TILEPOST_ACCESS_READ; }));

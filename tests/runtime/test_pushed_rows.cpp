@@ -10,6 +10,7 @@ using order::Order;
 using ranks::Ranks;
 using sample::count_calls;
 using sample::Program;
+using sample::run;
 using sample::Setup;
 
 namespace {
@@ -17,12 +18,6 @@ namespace {
 // Chunks of `units` of 16 bytes.
 int spare_of(int units) {
   return tilepost::kJobBarriers + tilepost::kJobBuffers * units * tilepost::kJobUnit;
-}
-
-tilepost_result_t run(const Setup& setup, CUstream_st* user, int64_t m = 0) {
-  tilepost_run_operands_t operands = sample::operands();
-  operands.m = m;
-  return tilepost_op_run_with(setup.op, &operands, user);
 }
 
 }  // namespace
@@ -43,10 +38,7 @@ TEST_CASE("pushed rows: every rank gets what it should, run after run, captured 
     INFO(all.text());
     REQUIRE(all.all_ok());
     world().reset_calls();
-    all.run(3);
-    all.run_captured();
-    all.run(2);
-    all.run_captured();
+    all.run_mixed();
     INFO(all.text());
     REQUIRE(all.all_ok());
     CHECK(all.wrong() == 0);
@@ -180,13 +172,10 @@ TEST_CASE("pushed rows: a rank that does not come is waited for no longer than t
 
 TEST_CASE("pushed rows: plans that cannot be are refused") {
   const auto refused = [](auto change) {
-    fakes::reset();
-    Program program;
-    ranks::use_pushed_rows(program, 2, 64);
-    change(program.plan);
-    Setup setup;
-    const bool is = setup.create(program) == TILEPOST_INVALID_ARGUMENT;
-    return is && std::string(tilepost_last_error()).find("incomplete") != std::string::npos;
+    return sample::is_incomplete([&](Program& program) {
+      ranks::use_pushed_rows(program, 2, 64);
+      change(program.plan);
+    });
   };
   CHECK_FALSE(refused([](tilepost_plan_t&) {}));
   CHECK(refused([](tilepost_plan_t& plan) { plan.pushes = 0; }));
