@@ -19,7 +19,7 @@ CUstream_st* make_user() {
   return fakes::user_stream("user");
 }
 
-tilepost_result_t run(const Setup& setup, CUstream_st* stream) {
+tilepost_result_t run_with_pointers(const Setup& setup, CUstream_st* stream) {
   return tilepost_op_run(setup.op, pointer(1), pointer(2), pointer(3), stream);
 }
 
@@ -35,7 +35,7 @@ TEST_CASE("the GEMM goes out before whatever waits for it, and the caller's stre
        {std::pair{"wait own0 8", "wait own0 8"}, std::pair{"wait own0 16", "wait own0 16"},
         std::pair{"wait own0 24", "wait own0 24"}}) {
     world().reset_calls();
-    REQUIRE(run(setup, user) == TILEPOST_OK);
+    REQUIRE(run_with_pointers(setup, user) == TILEPOST_OK);
     CHECK(enqueued() == Lines{"cudaEventRecord user", "cudaStreamWaitEvent own0",
                               "gemm user x8 clusters", wait0, "allreduce own0 65536", wait1,
                               "allreduce own0 65536", "cudaEventRecord own0",
@@ -52,7 +52,7 @@ TEST_CASE("the stream waiter waits for the value and reports progress") {
   REQUIRE(setup.create(program) == TILEPOST_OK);
   world().reset_calls();
   CUstream_st* user = make_user();
-  REQUIRE(run(setup, user) == TILEPOST_OK);
+  REQUIRE(run_with_pointers(setup, user) == TILEPOST_OK);
   CHECK(enqueued() ==
         Lines{"cudaEventRecord user", "cudaStreamWaitEvent own0", "gemm user x8 clusters",
               "cuStreamWaitValue32 own0", "cuStreamWriteValue32 own0", "allreduce own0 65536",
@@ -67,7 +67,7 @@ TEST_CASE("without overlap one collective follows the GEMM in the caller's strea
   Setup setup;
   REQUIRE(setup.create(program) == TILEPOST_OK);
   world().reset_calls();
-  REQUIRE(run(setup, make_user()) == TILEPOST_OK);
+  REQUIRE(run_with_pointers(setup, make_user()) == TILEPOST_OK);
   CHECK(enqueued() == Lines{"cudaEventRecord user", "gemm user x8 clusters",
                             "allreduce user 131072", "cudaEventRecord user"});
 }
@@ -79,7 +79,7 @@ TEST_CASE("a group in tile layout is put in place after its collective") {
   Setup setup;
   REQUIRE(setup.create(program) == TILEPOST_OK);
   world().reset_calls();
-  REQUIRE(run(setup, make_user()) == TILEPOST_OK);
+  REQUIRE(run_with_pointers(setup, make_user()) == TILEPOST_OK);
   CHECK(enqueued() == Lines{"cudaEventRecord user", "cudaStreamWaitEvent own0",
                             "gemm user x8 clusters", "wait own0 6", "allreduce own0 49152",
                             "unpermute own0 0+3", "wait own0 10", "allreduce own0 81920",
@@ -96,10 +96,10 @@ TEST_CASE("a captured run resets its own counters and always polls for the same 
   CUstream_st* user = make_user();
   for (int round = 0; round < 3; ++round) {
     CAPTURE(round);
-    REQUIRE(run(setup, user) == TILEPOST_OK);  // eager ones in between
+    REQUIRE(run_with_pointers(setup, user) == TILEPOST_OK);  // eager ones in between
     world().reset_calls();
     fakes::stream_of(user).capturing = true;
-    REQUIRE(run(setup, user) == TILEPOST_OK);
+    REQUIRE(run_with_pointers(setup, user) == TILEPOST_OK);
     CHECK(enqueued() == Lines{"cudaMemsetAsync user", "cudaEventRecord user",
                               "cudaStreamWaitEvent own0", "replay_begin own0",
                               "gemm user x8 clusters", "wait own0 8", "allreduce own0 65536",
@@ -116,12 +116,13 @@ TEST_CASE("a run in another stream waits for the last one") {
   Program program;
   Setup setup;
   REQUIRE(setup.create(program) == TILEPOST_OK);
-  REQUIRE(run(setup, make_user()) == TILEPOST_OK);
+  REQUIRE(run_with_pointers(setup, make_user()) == TILEPOST_OK);
   world().reset_calls();
-  REQUIRE(run(setup, fakes::user_stream("other")) == TILEPOST_OK);
+  REQUIRE(run_with_pointers(setup, fakes::user_stream("other")) == TILEPOST_OK);
   CHECK(enqueued().front() == "cudaStreamWaitEvent other");
   world().reset_calls();
-  REQUIRE(run(setup, nullptr) == TILEPOST_OK);  // the legacy default stream is one like any other
+  REQUIRE(run_with_pointers(setup, nullptr) ==
+          TILEPOST_OK);  // the legacy default stream is one like any other
   CHECK(enqueued().front() == "cudaStreamWaitEvent legacy");
 }
 
@@ -146,8 +147,8 @@ TEST_CASE("tensor maps are made once for the pointers in use") {
   REQUIRE(setup.create(program) == TILEPOST_OK);
   CUstream_st* user = make_user();
   const auto encoded = [&] { return std::count(world().log.begin(), world().log.end(), "encode"); };
-  REQUIRE(run(setup, user) == TILEPOST_OK);
-  REQUIRE(run(setup, user) == TILEPOST_OK);
+  REQUIRE(run_with_pointers(setup, user) == TILEPOST_OK);
+  REQUIRE(run_with_pointers(setup, user) == TILEPOST_OK);
   CHECK(encoded() == 3);
   REQUIRE(tilepost_op_run(setup.op, pointer(1), pointer(2), pointer(4), user) == TILEPOST_OK);
   CHECK(encoded() == 6);
@@ -183,7 +184,7 @@ TEST_CASE("wrong arguments are refused and change nothing") {
              Contains("the stream belongs to device 1, the communicator to device 0"));
   CHECK(tilepost_op_run(nullptr, pointer(1), pointer(2), pointer(3), user) ==
         TILEPOST_INVALID_ARGUMENT);
-  CHECK(run(setup, user) == TILEPOST_OK);
+  CHECK(run_with_pointers(setup, user) == TILEPOST_OK);
 }
 
 TEST_CASE("the caller's device is current again after every call") {
@@ -193,7 +194,7 @@ TEST_CASE("the caller's device is current again after every call") {
   REQUIRE(setup.create(program) == TILEPOST_OK);
   fakes::current_device() = 1;
   world().host_pointers = {{pointer(1), 0}, {pointer(2), 0}, {pointer(3), 0}};
-  CHECK(run(setup, make_user()) == TILEPOST_OK);
+  CHECK(run_with_pointers(setup, make_user()) == TILEPOST_OK);
   CHECK(fakes::current_device() == 1);
   CHECK(tilepost_op_status(setup.op) == TILEPOST_OK);
   CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_OK);
@@ -218,7 +219,7 @@ TEST_CASE("every call of run can fail: before the GEMM without effect, after it 
       fakes::stream_of(user).capturing = capture;
       world().reset_calls();
       world().fail_at = n;
-      const auto result = run(setup, user);
+      const auto result = run_with_pointers(setup, user);
       const std::string text = tilepost_last_error();
       if (n == 0) calls = world().calls;
       INFO("call " << n << ": " << world().failed_call << ": " << text);
@@ -232,7 +233,7 @@ TEST_CASE("every call of run can fail: before the GEMM without effect, after it 
       CHECK(world().aborted_comms == (broken ? 1 : 0));
       fakes::stream_of(user).capturing = false;
       for (fakes::Stream* stream : world().streams) stream->capturing = false;
-      CHECK(run(setup, user) == (broken ? TILEPOST_ABORTED : TILEPOST_OK));
+      CHECK(run_with_pointers(setup, user) == (broken ? TILEPOST_ABORTED : TILEPOST_OK));
       if (broken) CHECK_THAT(tilepost_last_error(), Contains("make a new one"));
     }
     REQUIRE(world().live() == 0);
@@ -246,6 +247,6 @@ TEST_CASE("more runs than events wait for the oldest") {
   Setup setup;
   REQUIRE(setup.create(program) == TILEPOST_OK);
   CUstream_st* user = make_user();
-  for (int i = 0; i < 500; ++i) REQUIRE(run(setup, user) == TILEPOST_OK);
+  for (int i = 0; i < 500; ++i) REQUIRE(run_with_pointers(setup, user) == TILEPOST_OK);
   CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_OK);
 }
