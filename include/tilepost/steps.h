@@ -65,10 +65,11 @@ enum class StepKind {
 // the sends of a group and their receives come in the same order.
 struct Step {
   StepKind kind;
-  int peer;      // send, receive, pull…, landed_part
+  int peer;      // send, receive, pull…, push…, landed_…
   int64_t from;  // first element read, in the peer's memory for pulls; of the first rank's part for
                  // reduce_scatter
-  int64_t to;    // first element written; pull_part: within the peer's block of slots
+  int64_t to;    // first element written, in the peer's memory for pushes; pull_part: within the
+                 // peer's block of slots
   int64_t count;
   int64_t keep;  // reduce_scatter: how many of the `count` received lie in out; fewer on ranks
                  // whose share is short, where the rest must not be written

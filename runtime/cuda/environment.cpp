@@ -49,14 +49,12 @@ std::string environment_warnings(const tilepost_plan_t& plan) {
 }
 
 // A launch that blocks returns when its kernel has ended; this kernel ends when what comes after it
-// has brought its input, unless other ranks' kernels do.
+// has brought its input.
 tilepost_result_t check_environment(const tilepost_plan_t& plan) {
   constexpr const char* kBlocking = "CUDA_LAUNCH_BLOCKING";
   const char* value = std::getenv(kBlocking);
   const bool blocks = value != nullptr && std::atoi(value) != 0;
-  const bool comes_after =
-      plan.map.division == TILEPOST_DIVISION_ARRIVALS && plan.access != TILEPOST_ACCESS_WRITE;
-  if (!blocks || !comes_after) return TILEPOST_OK;
+  if (!blocks || plan.map.division != TILEPOST_DIVISION_ARRIVALS) return TILEPOST_OK;
   return fail(TILEPOST_UNSUPPORTED,
               "%s is '%s': the GEMM would wait for ever for rows that are sent after its launch; "
               "unset it, or generate with transport none",

@@ -69,7 +69,8 @@ class JobList {
   }
 
   // Own rows that are pushed are copied on the way. But tiles that have rows of two ranks, where
-  // shares do not end with a tile, do not wait for that: what they may have comes before.
+  // shares do not end with a tile, do not wait for that: what they may have comes before. Pushes
+  // then write the same bytes once more, while such tiles may be read.
   void add_edges(const Step& own, int g) {
     const tilepost_map_t& map = run_.map();
     if (share_rows(map) % map.tile_m == 0) return;
@@ -150,10 +151,12 @@ tilepost_result_t make_jobs(const tilepost_plan_t& plan, const RunMap& run,
                             const SharedMemory& shared, Jobs& jobs) {
   JobList(plan, run, shared, jobs).make();
   if (plan.access != TILEPOST_ACCESS_WRITE || gathers(plan)) return TILEPOST_OK;
-  for (size_t g = 0; g < run.steps.size(); ++g)
-    if (jobs.chunks[g] == 0 && run.targets[g] > 0)
+  for (size_t g = 0; g < run.steps.size(); ++g) {
+    const auto waits = [&](const tilepost_job_t& job) { return job.waits == static_cast<int>(g); };
+    if (run.targets[g] > 0 && std::ranges::none_of(jobs.list, waits))
       return fail(TILEPOST_INTERNAL_ERROR, "tiles of group %zu are stored, and no job reads them",
                   g);
+  }
   return TILEPOST_OK;
 }
 

@@ -24,7 +24,7 @@ bool spreads_own_rows(const tilepost_plan_t& plan, bool overlaps);
 // them to where other ranks' rows come.
 bool pushes_rows(const tilepost_plan_t& plan);
 
-// Of a run that has jobs: whether such a step is one, or belongs to one.
+// Of a run that has jobs: whether such a step is one in every such plan.
 bool is_job(StepKind kind);
 
 // Counters of this rank's that the kernels of all ranks raise: one per group, and, where sums are

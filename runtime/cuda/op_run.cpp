@@ -13,9 +13,9 @@
 //   comm stream:                         wait(fork)  { collective, post group }*      lane end
 // Where ranks share memory, a run begins when all ranks have ended the one before, and says when it
 // has ended: first on the user's stream, before anything is stored, and last on the communication
-// stream (shared_words.h). The lanes then fork behind the beginning. It has not ended before its
-// GEMM where that has spare warps which read what other ranks have stored, or store there (jobs).
-// Where these do all there is to do, nothing is beside the GEMM:
+// stream, or, captured, on the user's (shared_words.h). The lanes then fork behind the beginning.
+// It has not ended before its GEMM where that reads what other ranks store. Where its spare warps
+// do all there is to do (jobs), nothing is beside the GEMM:
 //   user stream:  begin  GEMM with jobs  end
 //   comm stream:                         wait(end)  say so
 #include <algorithm>

@@ -21,12 +21,12 @@ struct SharedLayout {
 
   int64_t words = 0;     // flags and counters: shared_words.h
   int64_t send = 0;      // READ: where the kernel stores
-  int64_t gathered = 0;  // READ: all rows of A
+  int64_t gathered = 0;  // all rows of A
   int64_t slots = 0;     // parts of sums, a block of slot_bytes for each rank they come from
                          // (TILEPOST_SUM_ADDED: one block)
   int64_t slot_bytes = 0;
   int64_t sums = 0;    // AllReduce: this rank's rows, summed
-  int64_t landed = 0;  // All-to-All, WRITE: rows from all ranks, as out has them
+  int64_t landed = 0;  // WRITE: rows from all ranks, as out has them
   int64_t bytes = 0;   // of everything
 };
 

@@ -84,12 +84,13 @@ tilepost_result_t SharedTransport::warm_up_lane(int index, cudaStream_t stream) 
 
 // ---- Runs
 
-tilepost_result_t SharedTransport::begin(const uint32_t* targets, int groups, cudaStream_t stream) {
+tilepost_result_t SharedTransport::begin(const uint32_t* targets, int counters,
+                                         cudaStream_t stream) {
   for (Lane& lane : lanes_) {
     lane.used = false;
     lane.busy = 0;
   }
-  TILEPOST_CUDA(launch_shared_begin(words_, targets, groups, stream));
+  TILEPOST_CUDA(launch_shared_begin(words_, targets, counters, stream));
   return TILEPOST_OK;
 }
 

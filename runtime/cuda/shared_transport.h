@@ -38,7 +38,7 @@ class SharedTransport : public Transport {
   // Collective: makes the memory that ranks share. Once, before anything else.
   tilepost_result_t create(CudaComm& comm, const Acquaintance& others);
 
-  tilepost_result_t begin(const uint32_t* targets, int groups, cudaStream_t stream) override;
+  tilepost_result_t begin(const uint32_t* targets, int counters, cudaStream_t stream) override;
   tilepost_result_t rejoin(cudaStream_t stream) override;
   tilepost_result_t end(cudaStream_t stream) override;
   tilepost_result_t communicate(const Buffers& buffers, const GroupRun& run,

@@ -39,10 +39,11 @@ class Transport {
  public:
   virtual ~Transport() = default;
 
-  // Before the GEMM of a run that overlaps, which has `groups`, and after everything that belongs
-  // to it. `targets`: device memory, by group, what tiles stored by all ranks add to this rank's
-  // counters (TILEPOST_ACCESS_WRITE); null elsewhere. May be captured, as what follows.
-  virtual tilepost_result_t begin(const uint32_t* /*targets*/, int /*groups*/,
+  // Before the GEMM of a run that uses memory which ranks share, and after everything that belongs
+  // to it. `targets`: device memory, by counter, what all ranks add to this rank's counters
+  // (TILEPOST_ACCESS_WRITE); null elsewhere, and `counters` then are groups. May be captured, as
+  // what follows.
+  virtual tilepost_result_t begin(const uint32_t* /*targets*/, int /*counters*/,
                                   cudaStream_t /*stream*/) {
     return TILEPOST_OK;
   }

@@ -1,6 +1,6 @@
 // Transport 'copy_engine': every rank keeps what it has computed, or its rows, in memory that the
-// others map, and who needs some of it copies it out of there. Copy engines do that: no SM takes
-// part but the few that announce, wait and add.
+// others map, and who needs some of it copies it out of there; rows of A it copies to the others.
+// Copy engines do that: no SM takes part but the few that announce, wait and add.
 #include "runtime/cuda/shared_transport.h"
 #include "tilepost/dtype.h"
 
