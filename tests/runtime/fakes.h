@@ -14,6 +14,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tilepost/tilepost.h"
@@ -111,6 +112,7 @@ struct World {
 
   // What goes wrong.
   int fail_at = 0;                // the call to fail, counted from 1 since reset_calls(); 0 = none
+  std::thread::id fails_on;       // only calls of this thread count towards it; none: of all
   bool collectives_hang = false;  // as when a rank does not arrive; where ranks share memory the
                                   // others announce and end nothing any more
   uint32_t gemm_posts_percent = 100;  // how much of each group's signals the GEMM posts

@@ -130,6 +130,7 @@ TEST_CASE("jobs: a run that breaks off before it has begun changes nothing, late
     REQUIRE(setup.create(program, capture ? 0.1 : 0) == TILEPOST_OK);
     CUstream_st* user = fakes::user_stream("user");
     fakes::stream_of(user).capturing = capture;
+    world().fails_on = std::this_thread::get_id();  // the watchdog calls when it likes
     world().reset_calls();
     world().fail_at = n;
     const auto result = run(setup, user);
