@@ -2,12 +2,12 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 
+#include "tests/runtime/fake_gemm.h"
 #include "tests/runtime/fakes.h"
 
 namespace fakes {
@@ -66,110 +66,6 @@ bool is_real(const void* pointer) {
 
 void copy(void* to, const void* from, size_t bytes) {
   if (is_real(to) && is_real(from)) std::memcpy(to, from, bytes);
-}
-
-// A GEMM that waits until the groups of all its tiles have arrived.
-void wait_for_arrivals(const tilepost_view_t& view, Stream& stream) {
-  std::set<int> groups;
-  for (int i = 0; i < view.num_tiles; ++i) groups.insert(view.tiles[i].group);
-  const bool pushed = view.jobs.there != nullptr;
-  const auto arrived = [view, groups, pushed] {
-    const uint32_t* counters = pushed ? view.jobs.stored : view.counters;
-    for (const int group : groups) {
-      const uint32_t target = pushed ? view.jobs.expected[group] : view.ready;
-      if (static_cast<int32_t>(counters[group * TILEPOST_COUNTER_STRIDE] - target) < 0)
-        return false;
-    }
-    return true;
-  };
-  if (world().gemm_stops)
-    stream.hang = {true, {}};
-  else if (!arrived() && !stream.hang.holds())
-    stream.hang = {true, arrived};
-}
-
-// Every tile raises its owner's counter; padding has no owner.
-void post_to_owners(const tilepost_view_t& view) {
-  std::map<uint32_t*, uint32_t> signals;
-  for (int i = 0; i < view.num_tiles; ++i) {
-    const tilepost_tile_t& tile = view.tiles[i];
-    if (tile.row < 0) continue;
-    uint32_t* counters = view.peer_counters[tile.m / view.share_rows];
-    signals[counters + tile.group * TILEPOST_COUNTER_STRIDE] += world().signals_per_tile;
-  }
-  for (const auto& [counter, count] : signals) *counter += count * world().gemm_posts_percent / 100;
-}
-
-// Jobs without data. The other ranks do what this one does, so what it pushes is pushed here too.
-class Jobs {
- public:
-  explicit Jobs(const tilepost_jobs_t& jobs) : jobs_(jobs) {
-    for (int i = 0; i < jobs.count; ++i) {
-      const tilepost_job_t& job = jobs.list[i];
-      if (job.push >= 0) pushed_.insert(job.counts);
-      if (job.push < 0 && jobs.done != nullptr) done_.insert(job.counts);
-    }
-    for (int i = 0; i < jobs.count; ++i)
-      if (const int counter = jobs.list[i].waits; counter >= 0 && !pushed_.contains(counter))
-        awaited_.insert(counter);
-  }
-
-  // Whether the tiles of all their groups have come.
-  bool can_end() const {
-    return std::ranges::all_of(awaited_, [&](int counter) {
-      return static_cast<int32_t>(jobs_.stored[counter * TILEPOST_COUNTER_STRIDE] -
-                                  jobs_.expected[counter]) >= 0;
-    });
-  }
-  bool given_up() const { return __atomic_load_n(jobs_.abort, __ATOMIC_ACQUIRE) != 0; }
-
-  // More chunks are done than anyone waits for, or just as many as do count.
-  void end() const {
-    constexpr uint32_t kMost = 1u << 30;
-    for (const int counter : pushed_)
-      jobs_.raise[jobs_.rank][counter * TILEPOST_COUNTER_STRIDE] = jobs_.expected[counter];
-    for (const int counter : done_)
-      jobs_.done[counter * TILEPOST_COUNTER_STRIDE] =
-          jobs_.done == jobs_.stored ? jobs_.expected[counter] : kMost;
-  }
-
- private:
-  tilepost_jobs_t jobs_;
-  std::set<int> awaited_, pushed_, done_;
-};
-
-// The kernel does not end before that, or before it is told to stop.
-void do_jobs(const tilepost_jobs_t& list, Stream& stream) {
-  const Jobs jobs(list);
-  if (jobs.can_end()) return jobs.end();
-  if (stream.hang.holds()) return;
-  stream.hang = {true, [jobs] {
-                   if (jobs.given_up()) return true;
-                   if (jobs.can_end()) jobs.end();
-                   return jobs.can_end();
-                 }};
-}
-
-// The view is a GEMM's last argument; both kinds have six.
-void post_tiles(void** arguments, Stream& stream) {
-  const auto& view = *static_cast<const tilepost_view_t*>(arguments[5]);
-  World& w = world();
-  w.view = view;
-  w.shape = *static_cast<const tilepost_shape_t*>(arguments[3]);
-  w.epilogue = *static_cast<const tilepost_epilogue_t*>(arguments[4]);
-  w.a = *static_cast<const void**>(arguments[0]);
-  if (w.gemm_waits) {
-    if (!w.gemm_stops) do_jobs(view.jobs, stream);
-    return wait_for_arrivals(view, stream);
-  }
-  if (view.peer_counters != nullptr) {
-    post_to_owners(view);
-    return do_jobs(view.jobs, stream);
-  }
-  std::map<int, uint32_t> signals;
-  for (int i = 0; i < view.num_tiles; ++i) signals[view.tiles[i].group] += w.signals_per_tile;
-  for (const auto& [group, count] : signals)
-    view.counters[group * TILEPOST_COUNTER_STRIDE] += count * w.gemm_posts_percent / 100;
 }
 
 }  // namespace

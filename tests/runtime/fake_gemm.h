@@ -1,0 +1,11 @@
+// What a GEMM without data does: raises counters, waits for them, and has jobs.
+#pragma once
+
+#include "tests/runtime/fakes.h"
+
+namespace fakes {
+
+// The kernel of these arguments, on `stream`.
+void post_tiles(void** arguments, Stream& stream);
+
+}  // namespace fakes
