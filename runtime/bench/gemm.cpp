@@ -125,7 +125,7 @@ Gemm::Gemm(const tilepost_plan_t& plan, const cuda::DeviceInfo& device, const Op
     const OperandSet& set = operands.set(i);
     arguments_.push_back(
         {plan.gemm_ctas, shape, set.a, set.b, set.out, &maps_[i], operands.epilogue(i), view});
-    if (plan_.access == TILEPOST_ACCESS_WRITE && plan_.pattern != TILEPOST_ALL_GATHER_GEMM)
+    if (stores_tiles(plan_))
       tables_.emplace_back(plan_, driver, set.out, view.counters).set(arguments_.back().view);
     if (plan_.kernel.launch != TILEPOST_LAUNCH_TMA) continue;
     const cuda::TensorMaps* maps = nullptr;

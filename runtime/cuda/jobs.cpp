@@ -150,7 +150,7 @@ int shared_counters(const tilepost_plan_t& plan) {
 tilepost_result_t make_jobs(const tilepost_plan_t& plan, const RunMap& run,
                             const SharedMemory& shared, Jobs& jobs) {
   JobList(plan, run, shared, jobs).make();
-  if (plan.access != TILEPOST_ACCESS_WRITE || gathers(plan)) return TILEPOST_OK;
+  if (!stores_tiles(plan)) return TILEPOST_OK;
   for (size_t g = 0; g < run.steps.size(); ++g) {
     const auto waits = [&](const tilepost_job_t& job) { return job.waits == static_cast<int>(g); };
     if (run.targets[g] > 0 && std::ranges::none_of(jobs.list, waits))

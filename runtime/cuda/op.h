@@ -154,7 +154,7 @@ class CudaOp final : public tilepost_op {
   bool reads() const { return plan_->access == TILEPOST_ACCESS_READ; }
   bool writes() const { return plan_->access == TILEPOST_ACCESS_WRITE; }
   // Whether tiles go to the ranks that own their rows.
-  bool stores_by_owner() const { return writes() && !gathers(); }
+  bool stores_by_owner() const { return stores_tiles(*plan_); }
   // The memory of runs that overlap which other ranks touch; null where none do.
   const SharedMemory* shared() const {
     return state_.transports.overlapping ? state_.transports.overlapping->shared() : nullptr;

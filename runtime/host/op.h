@@ -86,7 +86,7 @@ class HostOp final : public tilepost_op {
   tilepost_result_t result() const;
   bool gathers() const { return plan_.pattern == TILEPOST_ALL_GATHER_GEMM; }
   // Whether the kernel stores into other ranks' memory.
-  bool writes() const { return plan_.access == TILEPOST_ACCESS_WRITE && !gathers(); }
+  bool writes() const { return stores_tiles(plan_); }
   // Whether the kernel of a run must not start before the communicating thread says so.
   bool waits_to_start(const RunMap& map) const { return writes() || (gathers() && !map.overlaps); }
   void* send_buffer(const RunMap& map, void* out) {

@@ -76,8 +76,7 @@ void set_steps(const tilepost_plan_t& plan, int rank, RunMap& run) {
   run.sizes.out = received;
   if (run.access() != TILEPOST_ACCESS_MESSAGES)
     set_shared_sizes(plan, run.map(), received, run.sizes);
-  if (run.access() == TILEPOST_ACCESS_WRITE && plan.pattern != TILEPOST_ALL_GATHER_GEMM)
-    run.sizes.send = 0;
+  if (run.overlaps && stores_tiles(plan)) run.sizes.send = 0;
   run.targets = counter_targets(run.exchange, run.tiles, rank);
   if (receives_apart(plan, run.overlaps)) run.sizes.receive = received;
   if (in_window) run.sizes.receive = end_of_steps(run);
@@ -98,6 +97,10 @@ bool shares_memory(const tilepost_plan_t& plan, bool overlaps) {
 }
 
 }  // namespace
+
+bool stores_tiles(const tilepost_plan_t& plan) {
+  return plan.access == TILEPOST_ACCESS_WRITE && plan.pattern != TILEPOST_ALL_GATHER_GEMM;
+}
 
 bool is_routed(const tilepost_plan_t& plan) {
   return plan.pattern == TILEPOST_GEMM_ALL_TO_ALL && plan.routing != TILEPOST_ROUTING_EVEN;

@@ -23,6 +23,9 @@ struct RunSizes {
   int64_t landed = 0;  // WRITE: All-to-All, AllReduce that pushes
 };
 
+// Whether the kernel stores tiles into the memory of the ranks that own them, in runs that overlap.
+bool stores_tiles(const tilepost_plan_t& plan);
+
 // Not copied: exchange.map points into cuts.
 struct RunMap {
   RunMap() = default;

@@ -1,7 +1,7 @@
 // Pattern gemm, layouts of B, e4m3 and epilogues: what is planned, what is refused, what a wrong
 // plan is caught for.
 #include "tests/catch.h"
-#include "tests/unit/plan/build_plan.h"
+#include "tests/unit/plan/only_plan.h"
 
 namespace tilepost::test {
 namespace {
@@ -22,14 +22,6 @@ Spec nn_spec(int64_t m, int64_t n, int64_t k, Arch arch = Arch::sm_90a) {
   Spec spec = gemm_spec(m, n, k, arch);
   spec.gemm.layout.value = GemmLayout::nn;
   return spec;
-}
-
-Plan only(const Spec& spec) {
-  const Planned planned = plan(spec);
-  INFO(planned.messages);
-  REQUIRE(planned.errors == 0);
-  REQUIRE(planned.plans.size() == 1);
-  return planned.plans.front();
 }
 
 std::string refusal(const Spec& spec) {

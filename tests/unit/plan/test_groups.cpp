@@ -7,19 +7,11 @@
 #include "generator/plan/cuts.h"
 #include "generator/plan/predict.h"
 #include "tests/catch.h"
-#include "tests/unit/plan/build_plan.h"
+#include "tests/unit/plan/only_plan.h"
 #include "tilepost/groups.h"
 
 namespace tilepost::test {
 namespace {
-
-Plan only(const Spec& spec) {
-  const Planned planned = plan(spec);
-  INFO(planned.messages);
-  REQUIRE(planned.errors == 0);
-  REQUIRE(planned.plans.size() == 1);
-  return planned.plans.front();
-}
 
 struct Shape {
   Pattern pattern;

@@ -2,18 +2,10 @@
 #include <numeric>
 
 #include "tests/catch.h"
-#include "tests/unit/plan/build_plan.h"
+#include "tests/unit/plan/only_plan.h"
 
 namespace tilepost::test {
 namespace {
-
-Plan only(const Spec& spec) {
-  const Planned planned = plan(spec);
-  INFO(planned.messages);
-  REQUIRE(planned.errors == 0);
-  REQUIRE(planned.plans.size() == 1);
-  return planned.plans.front();
-}
 
 TEST_CASE("a large problem on sm_90a overlaps on the default kernel") {
   Spec spec = make_spec(8192, 8192, 2048);

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "tests/catch.h"
-#include "tests/unit/plan/build_plan.h"
+#include "tests/unit/plan/only_plan.h"
 
 namespace tilepost::test {
 namespace {
@@ -126,13 +126,6 @@ Spec spec_of(const Measured& run) {
   spec.schedule.lanes = wish(run.lanes);
   spec.schedule.groups = wish(run.groups);
   return spec;
-}
-
-Plan only(const Spec& spec) {
-  const Planned planned = plan(spec);
-  INFO(planned.messages);
-  REQUIRE(planned.plans.size() == 1);
-  return planned.plans.front();
 }
 
 // Runs of one schedule differ by 1 to 2%, with K = 7168 by 4%.

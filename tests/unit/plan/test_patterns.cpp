@@ -3,18 +3,10 @@
 #include <numeric>
 
 #include "tests/catch.h"
-#include "tests/unit/plan/build_plan.h"
+#include "tests/unit/plan/only_plan.h"
 
 namespace tilepost::test {
 namespace {
-
-Plan only(const Spec& spec) {
-  const Planned planned = plan(spec);
-  INFO(planned.messages);
-  REQUIRE(planned.errors == 0);
-  REQUIRE(planned.plans.size() == 1);
-  return planned.plans.front();
-}
 
 Spec pattern_spec(Pattern pattern, int64_t m, int64_t n, int64_t k, Arch arch = Arch::sm_90a) {
   Spec spec = make_spec(m, n, k, arch);

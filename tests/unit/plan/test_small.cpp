@@ -2,7 +2,7 @@
 // tiles.
 #include "generator/plan/small_kernel.h"
 #include "tests/catch.h"
-#include "tests/unit/plan/build_plan.h"
+#include "tests/unit/plan/only_plan.h"
 
 namespace tilepost::test {
 namespace {
@@ -11,13 +11,6 @@ Spec small_spec(int64_t m, int64_t n, int64_t k) {
   Spec spec = make_spec(m, n, k);
   spec.pattern.value = Pattern::gemm;
   return spec;
-}
-
-Plan only(const Spec& spec) {
-  const Planned planned = plan(spec);
-  INFO(planned.messages);
-  REQUIRE(planned.plans.size() == 1);
-  return planned.plans.front();
 }
 
 KernelConfig find(const std::vector<KernelConfig>& configs, int tile_n, int split_k) {

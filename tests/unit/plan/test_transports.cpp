@@ -4,31 +4,11 @@
 #include "generator/plan/memory.h"
 #include "generator/plan/stores.h"
 #include "tests/catch.h"
-#include "tests/unit/plan/build_plan.h"
+#include "tests/unit/plan/only_plan.h"
 #include "tilepost/groups.h"
 
 namespace tilepost::test {
 namespace {
-
-Plan only(const Spec& spec) {
-  const Planned planned = plan(spec);
-  INFO(planned.messages);
-  REQUIRE(planned.errors == 0);
-  REQUIRE(planned.plans.size() == 1);
-  return planned.plans.front();
-}
-
-Spec spec_of(Pattern pattern, Transport transport, int64_t m = 8192, int64_t k = 2048,
-             Arch arch = Arch::sm_90a) {
-  Spec spec = make_spec(m, 8192, k, arch);
-  spec.pattern.value = pattern;
-  spec.transport.value = transport;
-  return spec;
-}
-
-constexpr Pattern kPatterns[] = {Pattern::gemm_all_reduce, Pattern::gemm_reduce_scatter,
-                                 Pattern::gemm_all_to_all, Pattern::all_gather_gemm};
-constexpr Transport kSharing[] = {Transport::copy_engine, Transport::peer};
 
 TEST_CASE("access, division and shares follow the transport") {
   for (const Transport transport : {Transport::nccl, Transport::nccl_symmetric,
