@@ -209,6 +209,7 @@ void set_map(Fields& fields, const Plan& plan) {
   fields.set("map.ranks", llvm::Twine(map_of(plan).ranks), "shares of the rows");
   if (plan.stagger > 0)
     fields.set("map.stagger", llvm::Twine(plan.stagger), "every rank has an order of its own");
+  if (map_of(plan).turns != 0) fields.set("map.turns", "1", "shares arrive one after the other");
   fields.set("map.num_groups", llvm::Twine(plan.map.groups.size()));
   fields.set("map.cuts", "kCuts");
   fields.set("map_hash", "0x" + llvm::Twine::utohexstr(plan.map_hash) + "u",

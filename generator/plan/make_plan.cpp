@@ -140,6 +140,12 @@ Division division_of(const Plan& plan, Transport transport) {
   return Division::rows;
 }
 
+// Copy engines are fastest with one large copy at a time; spare warps store what they have read to
+// all ranks at once, and collectives are of all ranks.
+int turns_of(Division division, tilepost_access_t access) {
+  return division == Division::arrivals && access == TILEPOST_ACCESS_READ ? 1 : 0;
+}
+
 tilepost_map_t Draft::recipe(const KernelChoice& kernel, Transport transport) const {
   tilepost_map_t map = {};
   map.m = plan.m;
@@ -152,6 +158,7 @@ tilepost_map_t Draft::recipe(const KernelChoice& kernel, Transport transport) co
   map.layout = plan.layout == OutputLayout::panel ? TILEPOST_PANEL : TILEPOST_TILE;
   map.division = c_value<tilepost_division_t>(division_of(plan, transport));
   map.ranks = has_shares(plan.pattern, access_of(transport)) ? plan.ranks : 1;
+  map.turns = turns_of(division_of(plan, transport), access_of(transport));
   return map;
 }
 
@@ -186,6 +193,7 @@ tilepost_map_t map_of(const Plan& plan) {
   map.division = c_value<tilepost_division_t>(plan.division);
   map.ranks = has_shares(plan.pattern, plan.access) ? plan.ranks : 1;
   map.stagger = plan.stagger;
+  map.turns = turns_of(plan.division, plan.access);
   map.num_groups = static_cast<int32_t>(plan.cuts.size());
   map.cuts = plan.cuts.data();
   return map;

@@ -135,11 +135,13 @@ double nine_digits(double value) {
 int64_t bytes_of_group(const Plan& plan, size_t g) {
   if (plan.pattern != Pattern::all_gather_gemm) return plan.map.groups[g].count * kElementBytes;
   const tilepost_map_t map = map_of(plan);
-  const int64_t row = plan.k * bytes_of(plan.input), share = share_rows(map);
+  const int64_t row = plan.k * bytes_of(plan.input);
   if (plan.division != Division::arrivals) return plan.m * row;
   if (g == 0) return rows_of_rank(map, 0) * row;
-  const auto rows = [&](size_t at) { return std::min(int64_t{map.cuts[at]} * map.tile_m, share); };
-  return (rows(g) - rows(g - 1)) * map.ranks * row;
+  const auto rows = [&](size_t at) {
+    return cut_after(map, units_before(map, map.cuts[at])).elements;
+  };
+  return (rows(g) - rows(g - 1)) * row;
 }
 
 Prediction predict(const Plan& plan) {

@@ -176,15 +176,16 @@ TransferModel model_pushed_rows(const Plan& plan, const SharedProblem& problem) 
           profile.meet_us};
 }
 
-// Copies follow each other on one stream, and do not wait for what was there before to be seen. The
-// GEMM waits for the own rows only where no jobs copy them.
+// Copies follow each other on one stream, a rank's share after the other, and do not wait for what
+// was there before to be seen: a byte of a group is one that a rank sends. The GEMM waits for the
+// own rows only where no jobs copy them.
 TransferModel model_copied_rows(const Plan& plan, const SharedProblem& problem) {
   const MachineProfile& profile = h200_nvlink_profile();
   const CopyProfile& copies = profile.copies;
-  const double rate = per_byte(plan, interpolate(copies.rows_us_per_mib, plan.ranks));
+  const double rate = interpolate(copies.rows_us_per_mib, plan.ranks) / kMib;
   const double beside = computed_beside(copies.slow_us_per_mib, plan, problem) / problem.computed;
   return {problem.wave * beside,
-          {(plan.ranks - 1) * copies.push_us, rate, copies.landed_us},
+          {copies.push_us, rate, copies.landed_us},
           profile.meet_us + (problem.job_parts == 0 ? profile.step_us : 0)};
 }
 

@@ -105,11 +105,11 @@ CollectiveProfile symmetric_all_to_all() {
 // ReduceScatter 640. Three ranks and eight are taken to be as four.
 //
 // One stream that pushes to three ranks in turn: 8 MiB each in 81 us, 32 in 275, in chunks of 4 MiB
-// 110, in chunks of 1 MiB 646; to one rank 367 GB/s. Beside a GEMM less: six shapes of AllGather on
-// four ranks in one to three chunks.
+// 110, in chunks of 1 MiB 646; to one rank 367 GB/s. Beside a GEMM a little less: six shapes of
+// AllGather on four ranks, one share after the other, to 4%.
 CopyProfile copies() {
-  return {{{2, 3.15}, {3, 5.8}}, 22, 1.06, 0.7, 2.3, {{2, 2.87}, {4, 5.0}},
-          {{2, 0}, {4, 0.75}},   12, 10};
+  return {{{2, 3.15}, {3, 5.8}}, 22, 1.06, 0.7, 2.3, {{2, 2.87}, {4, 3.2}},
+          {{2, 0}, {4, 0.5}},    5,  10};
 }
 
 // Bulk stores, nothing beside them: 64 MiB to another rank in 193 us, 96 MiB to three in 290; tiles

@@ -35,7 +35,7 @@ struct CopyProfile {
   // AllGather, whose rows are pushed beside the GEMM: per MiB that a rank sends, against ranks; and
   // by how much the GEMM then takes longer.
   std::vector<ProfilePoint> rows_us_per_mib, slow_us_per_mib;
-  double push_us;    // of a chunk, for every other rank
+  double push_us;    // of a chunk
   double landed_us;  // until they know that it is there
 };
 

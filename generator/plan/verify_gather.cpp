@@ -202,19 +202,27 @@ class GatherCheck {
 
   // Of another share, what lies between the group's cuts; of the own one, everything.
   bool as_cut(int rank, const Arrival& arrival) {
-    const bool own = arrival.first / geometry_.share == rank;
-    const int64_t within = arrival.first % geometry_.share;
-    const int64_t end = within + arrival.end - arrival.first;
-    const int64_t first = arrival.group == 0 ? 0 : plan_.cuts[arrival.group - 1];
-    if (own ? arrival.group == 0
-            : arrival.group > 0 && within == first * geometry_.tile_m &&
-                  end <= int64_t{plan_.cuts[arrival.group]} * geometry_.tile_m)
+    const int64_t source = arrival.first / geometry_.share;
+    if (source == rank ? arrival.group == 0 : arrival.group > 0 && in_place(rank, source, arrival))
       return true;
     findings_.add(
         formatv("rank {0}: rows {1} to {2} arrive with group {3}, whose cuts say "
                 "otherwise",
                 rank, arrival.first, arrival.end, arrival.group));
     return false;
+  }
+
+  // Cuts count the tile rows of every other share; with copy engines those of all of them, one
+  // share after the other from the next rank's on.
+  bool in_place(int rank, int64_t source, const Arrival& arrival) const {
+    const bool turns = plan_.access == TILEPOST_ACCESS_READ;
+    const int64_t shares_before = turns ? (source - rank - 1 + plan_.ranks) % plan_.ranks : 0;
+    const int64_t before = shares_before * geometry_.share_tiles;
+    const int64_t within = arrival.first % geometry_.share;
+    const int64_t end = within + arrival.end - arrival.first;
+    const int64_t first = std::max<int64_t>(plan_.cuts[arrival.group - 1] - before, 0);
+    return within == first * geometry_.tile_m && end <= geometry_.share &&
+           end <= (plan_.cuts[arrival.group] - before) * geometry_.tile_m;
   }
 
   // By tile row, the group that brings the last of its rows.

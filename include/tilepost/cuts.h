@@ -16,8 +16,8 @@ namespace tilepost {
 
 // In all of these the map's own cuts are not looked at. Its division says what cuts count, and one
 // *unit* is the least a group may have: a row of clusters (ROWS, panel), a position (ROWS, tile),
-// the fewest tile rows of every share that make whole clusters (SHARES, ARRIVALS), a tile column
-// (COLUMNS).
+// the fewest tile rows of every share that make whole clusters (SHARES, ARRIVALS; of one share, if
+// they take turns), a tile column (COLUMNS).
 
 // One place where a group may end.
 struct CutPoint {
@@ -25,7 +25,8 @@ struct CutPoint {
   int32_t cut = 0;        // tilepost_map_t::cuts
   int64_t positions = 0;  // of the schedule before it
   int64_t elements = 0;   // of the send buffer before it, in slot order to within a cluster;
-                          // ARRIVALS: rows of all ranks' shares
+                          // ARRIVALS: rows of all ranks' shares; rows that arrive, where they
+                          // take turns
 };
 
 // Units of the whole schedule.

@@ -50,7 +50,8 @@ typedef enum tilepost_division {
   // goes down the rows.
   TILEPOST_DIVISION_COLUMNS = 2,
   // Communication first, panel layout: rows of A arrive in group 0 from this rank's own share, in
-  // group g > 0 from the same part of all the other shares. A tile is in the group that brings the
+  // group g > 0 from the same part of all the other shares; or, where these take turns, from those
+  // that follow next, the share behind the own one first. A tile is in the group that brings the
   // last of its rows, and waits for that group's counter; those of the next ranks come first. Tiles
   // may cross the border of a share, and groups may have none.
   TILEPOST_DIVISION_ARRIVALS = 3,
@@ -161,10 +162,12 @@ typedef struct tilepost_map {
   int32_t ranks;    // shares of the rows; 1 where ranks do not divide them
   int32_t stagger;  // SHARES: 0, or the positions computed at a time: then every rank has an order
                     // of its own, in which the shares of all ranks take turns (tile_map.h)
+  int32_t turns;    // ARRIVALS: 1: one share after the other arrives, 0: parts of all at once
   int32_t num_groups;
   // [num_groups] end of each group: in tile rows (ROWS, panel), in positions (ROWS, tile), in tile
   // rows of a share (SHARES), in tile columns (COLUMNS). ARRIVALS: 0 for group 0, which is the
-  // whole own share, then in tile rows of the other shares.
+  // whole own share, then in tile rows of each other share, or, if they take turns, of all of them
+  // one after the other, share_tiles (tile_map.h) each.
   const int32_t* cuts;
 } tilepost_map_t;
 

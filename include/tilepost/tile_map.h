@@ -41,6 +41,9 @@ int64_t rows_of_rank(const tilepost_map_t& map, int rank);
 int share_tiles(const tilepost_map_t& map);
 int map_tile_rows(const tilepost_map_t& map);
 
+// ARRIVALS: tile rows that cuts count, of one share or of all the others.
+int arriving_tiles(const tilepost_map_t& map);
+
 // COLUMNS: rows of a slab, room for all shares and for whole tiles.
 int64_t slab_rows(const tilepost_map_t& map);
 
@@ -52,6 +55,10 @@ struct SharePart {
 SharePart share_part(const tilepost_map_t& map, std::span<const int64_t> splits, int group,
                      int rank);
 
+// ARRIVALS, group > 0: the tile rows of `source`'s share that arrive at `rank`, another one. None
+// if first == end.
+SharePart arriving_part(const tilepost_map_t& map, int group, int source, int rank);
+
 // With `stagger` the groups, the tiles of each and their destinations are those without it, and
 // only the order inside a group is another: by bands of an equal part of every share, in each of
 // which the shares take turns from the next rank's on, a few tile rows at a time. A band's columns
@@ -60,7 +67,8 @@ SharePart share_part(const tilepost_map_t& map, std::span<const int64_t> splits,
 //
 // Builds the schedule. Requires a valid map: all sizes positive, cuts strictly increasing
 // (ARRIVALS: from 0), the last one covering the rows, columns or positions it counts, and cuts in
-// tile rows but the last multiples of cluster; stagger >= 0, and 0 for all divisions but SHARES.
+// tile rows but the last multiples of cluster; stagger >= 0, and 0 for all divisions but SHARES;
+// turns 0 or 1, and 0 for all but ARRIVALS.
 // Maps with splits have no positions.
 TileMap build_tile_map(const tilepost_map_t& map, const MapInputs& inputs = {});
 

@@ -63,7 +63,9 @@ tilepost_access_t access_of(tilepost_transport_t transport) {
 
 bool division_is_sane(const tilepost_plan_t& plan) {
   const tilepost_division_t division = plan.map.division;
-  if (plan.pattern == TILEPOST_ALL_GATHER_GEMM) return division == TILEPOST_DIVISION_ARRIVALS;
+  if (plan.pattern == TILEPOST_ALL_GATHER_GEMM)
+    return division == TILEPOST_DIVISION_ARRIVALS &&
+           plan.map.turns == (plan.access == TILEPOST_ACCESS_READ ? 1 : 0);
   if (plan.routing == TILEPOST_ROUTING_ROWS) return division == TILEPOST_DIVISION_ROWS;
   return division == TILEPOST_DIVISION_SHARES && plan.map.ranks == plan.ranks;
 }

@@ -55,9 +55,10 @@ tilepost_result_t SharedTransport::make_lanes() {
       TILEPOST_TRY(make_event(*event));
     if (!copies()) continue;
     lane.peers.resize(words_.ranks);
-    for (Peer& peer : lane.peers) {
-      TILEPOST_TRY(make_stream(peer.stream, true));
-      TILEPOST_TRY(make_event(peer.copied));
+    for (int rank = 0; rank < words_.ranks; ++rank) {
+      if ((copying() >> rank & 1) == 0) continue;
+      TILEPOST_TRY(make_stream(lane.peers[rank].stream, true));
+      TILEPOST_TRY(make_event(lane.peers[rank].copied));
     }
   }
   return TILEPOST_OK;

@@ -1,5 +1,6 @@
 #include "runtime/cuda/shared_transport.h"
 
+#include <bit>
 #include <limits>
 
 #include "runtime/cuda/jobs.h"
@@ -65,7 +66,8 @@ tilepost_result_t SharedTransport::warm_up(cudaStream_t stream) {
   return end(stream);
 }
 
-// Moves some of the zeros that the memory is full of: nobody writes what another reads.
+// Moves some of the zeros that the memory is full of, to where other zeros are: nobody writes what
+// another reads.
 tilepost_result_t SharedTransport::warm_up_lane(int index, cudaStream_t stream) {
   Lane& lane = lanes_[index];
   const GroupRun run{{}, 0, index};
@@ -74,12 +76,19 @@ tilepost_result_t SharedTransport::warm_up_lane(int index, cudaStream_t stream) 
   TILEPOST_TRY(wait_for_tiles(run, stream));
   TILEPOST_TRY(copy(to, memory_.own(from), kWarmUpBytes, stream));
   if (!copies()) return TILEPOST_OK;
-  TILEPOST_TRY(announce(Flag::block, run, others(), stream));
-  TILEPOST_TRY(fork(lane, others(), stream));
-  for (int peer = 0; peer < words_.ranks; ++peer)
-    if (peer != words_.rank)
+  if (!gathers()) TILEPOST_TRY(announce(Flag::block, run, others(), stream));
+  TILEPOST_TRY(fork(lane, copying(), stream));
+  for (int peer = 0; peer < words_.ranks; ++peer) {
+    if (peer == words_.rank) continue;
+    if (gathers())
+      TILEPOST_TRY(copy_beside(lane, peer, memory_.of(peer, from + kWarmUpBytes), memory_.own(from),
+                               kWarmUpBytes));
+    else
       TILEPOST_TRY(copy_beside(lane, peer, to, memory_.of(peer, from), kWarmUpBytes));
-  return join(lane, stream);
+  }
+  if (!gathers()) return join(lane, stream);
+  TILEPOST_TRY(announce_copies(run, others(), stream));
+  return follow(stream, lane.done, lane.stream);
 }
 
 // ---- Runs
@@ -98,7 +107,7 @@ tilepost_result_t SharedTransport::rejoin(cudaStream_t stream) {
   for (Lane& lane : lanes_) {
     if (!lane.used) continue;
     TILEPOST_TRY(follow(stream, lane.done, lane.stream));
-    if (adds()) TILEPOST_TRY(follow(stream, lane.summed, lane.adding));
+    if (adds() && !gathers()) TILEPOST_TRY(follow(stream, lane.summed, lane.adding));
     TILEPOST_TRY(join(lane, stream));
   }
   return TILEPOST_OK;
@@ -110,17 +119,35 @@ tilepost_result_t SharedTransport::end(cudaStream_t stream) {
 }
 
 // Tiles are waited for also where nothing is done with them: a run has not ended before they are
-// all stored. Rows that are gathered are the caller's to post, who therefore waits for them; copies
-// to the others wait for nothing but the run's beginning.
+// all stored.
 tilepost_result_t SharedTransport::communicate(const Buffers& buffers, const GroupRun& run,
                                                cudaStream_t stream) {
   if (aborted_) return fail(TILEPOST_ABORTED, "the communicator was aborted; make a new one");
+  if (gathers()) return gather(buffers, run, stream);
   Lane& lane = lanes_[run.lane];
-  if (gathers() && run.group == 0) TILEPOST_TRY(fork(lane, others(), stream));
   TILEPOST_TRY(wait_for_tiles(run, stream));
-  if (!gathers()) TILEPOST_TRY(enter(lane, stream));
-  cudaStream_t own = gathers() ? stream : lane.stream.get();
-  for (size_t i = 0; i < run.steps.size(); ++i) TILEPOST_TRY(take(buffers, run, i, own));
+  TILEPOST_TRY(enter(lane, stream));
+  return take_all(buffers, run, lane.stream.get());
+}
+
+// Rows that are gathered are the caller's to post, who therefore waits for them; copies to the
+// others wait for nothing but the run's beginning. Who posts others' rows has the own ones too, for
+// tiles of which either are part; nobody else waits for these.
+tilepost_result_t SharedTransport::gather(const Buffers& buffers, const GroupRun& run,
+                                          cudaStream_t stream) {
+  Lane& lane = lanes_[run.lane];
+  if (run.group == 0) {
+    TILEPOST_TRY(fork(lane, copying(), stream));
+    lane.own_rows = run;
+    return take_all(buffers, run, stream);
+  }
+  TILEPOST_TRY(take_all(buffers, run, stream));
+  return run.group == 1 ? wait_for_tiles(lane.own_rows, stream) : TILEPOST_OK;
+}
+
+tilepost_result_t SharedTransport::take_all(const Buffers& buffers, const GroupRun& run,
+                                            cudaStream_t stream) {
+  for (size_t i = 0; i < run.steps.size(); ++i) TILEPOST_TRY(take(buffers, run, i, stream));
   return TILEPOST_OK;
 }
 
@@ -143,7 +170,7 @@ tilepost_result_t SharedTransport::take(const Buffers& buffers, const GroupRun& 
       return copy(at(buffers.gathered, step.to * element_bytes(plan_.input)),
                   at(buffers.a, step.from * element_bytes(plan_.input)), bytes_of(step), stream);
     case StepKind::announce:
-      if (gathers()) TILEPOST_TRY(join(lane, stream));
+      if (gathers()) return announce_copies(run, needed_by(run.steps.subspan(index + 1)), stream);
       return announce(Flag::block, run, needed_by(run.steps.subspan(index + 1)), stream);
     case StepKind::announce_sums:
       if (adds()) TILEPOST_TRY(follow(stream, lane.summed, lane.adding));
@@ -191,10 +218,22 @@ tilepost_result_t SharedTransport::announce(Flag flag, const GroupRun& run, uint
     return TILEPOST_OK;
   }
   TILEPOST_CUDA(launch_announce_and_wait(words_, flag, run.lane, run.group, sources, stream));
-  return gathers() ? TILEPOST_OK : fork(lanes_[run.lane], sources, stream);
+  return fork(lanes_[run.lane], sources, stream);
 }
 
-// The streams of these ranks go on behind `stream`.
+// What this rank has copied is said behind the copies, whatever it waits for itself.
+tilepost_result_t SharedTransport::announce_copies(const GroupRun& run, uint64_t sources,
+                                                   cudaStream_t stream) {
+  Lane& lane = lanes_[run.lane];
+  lane.used = true;
+  TILEPOST_TRY(join(lane, lane.stream.get()));
+  TILEPOST_CUDA(launch_announce(words_, Flag::block, run.lane, run.group, lane.stream.get()));
+  if (sources == 0) return TILEPOST_OK;
+  TILEPOST_CUDA(launch_wait_announced(words_, Flag::block, run.lane, run.group, sources, stream));
+  return TILEPOST_OK;
+}
+
+// The streams of these ranks go on behind `stream`. An AllGather has only one (copying()).
 tilepost_result_t SharedTransport::fork(Lane& lane, uint64_t ranks, cudaStream_t stream) {
   TILEPOST_CUDA(cudaEventRecord(lane.fork.get(), stream));
   for (int peer = 0; peer < words_.ranks; ++peer)
@@ -204,10 +243,12 @@ tilepost_result_t SharedTransport::fork(Lane& lane, uint64_t ranks, cudaStream_t
   return TILEPOST_OK;
 }
 
+// On the peer's stream, or the only one.
 tilepost_result_t SharedTransport::copy_beside(Lane& lane, int peer, void* to, const void* from,
                                                int64_t bytes) {
-  lane.busy |= bit(peer);
-  return copy(to, from, bytes, lane.peers[peer].stream.get());
+  const int beside = gathers() ? std::countr_zero(copying()) : peer;
+  lane.busy |= bit(beside);
+  return copy(to, from, bytes, lane.peers[beside].stream.get());
 }
 
 tilepost_result_t SharedTransport::join(Lane& lane, cudaStream_t stream) {
@@ -255,6 +296,13 @@ void* SharedTransport::slot(int source, int64_t element) const {
   const SharedLayout& layout = memory_.layout();
   return memory_.own(layout.slots + source * layout.slot_bytes +
                      element * element_bytes(plan_.output));
+}
+
+// The ranks on whose streams copies are: all others', but of an AllGather, whose copies follow each
+// other, any one's. Four GPUs push 311 GB/s in turn where each has 8 MiB for every other, about 210
+// beside a GEMM and side by side (docs/benchmarks.md).
+uint64_t SharedTransport::copying() const {
+  return gathers() ? bit((words_.rank + 1) % words_.ranks) : others();
 }
 
 uint64_t SharedTransport::others() const {

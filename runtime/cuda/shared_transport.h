@@ -9,14 +9,16 @@
 //   lane's stream:         └ announce, wait for the others   (announce sums, wait)
 //   peer p's:                                         └ copies from p
 //   adding:                                                        └ sum
-// An AllGather's rows are copied to the others, and announced when they are there:
-//   comm stream:  own rows   announce 1, wait for the others'   post 1   announce 2 …
-//   peer p's:   └ group 1 to p ┘  group 2 to p ┘ …
+// An AllGather's rows are copied to the others, one copy after the other, and announced when they
+// are there:
+//   next peer's:    group 1   group 2 …
+//   lane's:                 └ announce 1   announce 2 …
+//   comm stream:    wait for others' 1   post 1   wait for others' 2 …
 // Where the kernel's jobs add up what it has stored (tilepost_jobs_t), a wait for them stands in
-// the place of `tiles`, and nothing is adding; jobs that copy rows are waited for before these are
-// announced. One stream per peer keeps all links busy. Sums have the lowest priority: their many
-// blocks fill whatever SMs are free, and must not keep the small kernels out. Streams fork and join
-// by events only, so that a run may be captured. Nothing is made after create().
+// the place of `tiles`, and nothing is adding; jobs that copy the own rows are waited for before
+// others' are posted. One stream per peer keeps all links busy. Sums have the lowest priority:
+// their many blocks fill whatever SMs are free, and must not keep the small kernels out. Streams
+// fork and join by events only, so that a run may be captured. Nothing is made after create().
 //
 // shared_create.cpp makes it, shared_jobs.cpp says what jobs need, shared_transport.cpp has the
 // rest.
@@ -85,6 +87,7 @@ class SharedTransport : public Transport {
     Event ready, summed;      // → adding, and back
     Event done;               // → caller's
     bool used = false;        // in this run
+    GroupRun own_rows;        // of an AllGather, which its jobs copy
     uint64_t busy = 0;        // ranks whose streams have work that nobody has joined
   };
 
@@ -92,9 +95,12 @@ class SharedTransport : public Transport {
   tilepost_result_t make_numbers();
   tilepost_result_t make_lanes();
   tilepost_result_t enter(Lane& lane, cudaStream_t stream);
+  tilepost_result_t gather(const Buffers& buffers, const GroupRun& run, cudaStream_t stream);
+  tilepost_result_t take_all(const Buffers& buffers, const GroupRun& run, cudaStream_t stream);
   tilepost_result_t take(const Buffers& buffers, const GroupRun& run, size_t at,
                          cudaStream_t stream);
   tilepost_result_t announce(Flag flag, const GroupRun& run, uint64_t sources, cudaStream_t stream);
+  tilepost_result_t announce_copies(const GroupRun& run, uint64_t sources, cudaStream_t stream);
   tilepost_result_t fork(Lane& lane, uint64_t sources, cudaStream_t stream);
   tilepost_result_t copy_beside(Lane& lane, int peer, void* to, const void* from, int64_t bytes);
   tilepost_result_t join(Lane& lane, cudaStream_t stream);
@@ -109,6 +115,7 @@ class SharedTransport : public Transport {
   bool adds() const;
   bool gathers() const { return plan_.pattern == TILEPOST_ALL_GATHER_GEMM; }
   uint64_t others() const;
+  uint64_t copying() const;
   int64_t bytes_of(const Step& step) const;
 
   const tilepost_plan_t& plan_;

@@ -99,6 +99,7 @@ __global__ void __launch_bounds__(kThreads)
 struct Announcement {
   Flag flag;
   int lane, group;
+  bool told;         // to the others; if not, theirs alone are waited for
   uint64_t sources;  // a bit for each rank that is waited for
 };
 
@@ -110,7 +111,8 @@ __global__ void __launch_bounds__(kThreads)
   const auto flag_of = [&](int source) {
     return flag_word(what.flag, what.lane, source, words.ranks);
   };
-  if (!is_given_up(words)) ptx::store_release_sys(words.words[rank] + flag_of(words.rank), value);
+  if (what.told && !is_given_up(words))
+    ptx::store_release_sys(words.words[rank] + flag_of(words.rank), value);
   if ((what.sources >> rank & 1) != 0)
     wait_for(words, own_words(words) + flag_of(rank), value,
              words.record->shared + flag_wait(what.flag, what.lane, rank), what.group);
@@ -176,12 +178,17 @@ cudaError_t launch_shared_begin(const SharedWords& words, const uint32_t* target
 
 cudaError_t launch_announce(const SharedWords& words, Flag flag, int lane, int group,
                             cudaStream_t stream) {
-  return launch_announcement(words, {flag, lane, group, 0}, stream);
+  return launch_announcement(words, {flag, lane, group, true, 0}, stream);
 }
 
 cudaError_t launch_announce_and_wait(const SharedWords& words, Flag flag, int lane, int group,
                                      uint64_t sources, cudaStream_t stream) {
-  return launch_announcement(words, {flag, lane, group, sources}, stream);
+  return launch_announcement(words, {flag, lane, group, true, sources}, stream);
+}
+
+cudaError_t launch_wait_announced(const SharedWords& words, Flag flag, int lane, int group,
+                                  uint64_t sources, cudaStream_t stream) {
+  return launch_announcement(words, {flag, lane, group, false, sources}, stream);
 }
 
 cudaError_t launch_wait_stored(const SharedWords& words, int group, cudaStream_t stream) {

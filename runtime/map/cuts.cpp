@@ -16,7 +16,7 @@ bool is_slots(const tilepost_map_t& map) {
 }
 
 // What a unit is in what cuts count: the fewest tile rows that are whole clusters, with SHARES and
-// ARRIVALS when every other share gives as many.
+// ARRIVALS when every other share gives as many, unless these take turns.
 int64_t unit_size(const tilepost_map_t& map) {
   switch (map.division) {
     case TILEPOST_DIVISION_ROWS:
@@ -24,7 +24,7 @@ int64_t unit_size(const tilepost_map_t& map) {
     case TILEPOST_DIVISION_SHARES:
       return map.cluster / std::gcd(map.ranks, map.cluster);
     case TILEPOST_DIVISION_ARRIVALS:
-      return map.cluster / std::gcd(map.ranks - 1, map.cluster);
+      return map.turns != 0 ? map.cluster : map.cluster / std::gcd(map.ranks - 1, map.cluster);
     case TILEPOST_DIVISION_COLUMNS:
       break;
   }
@@ -38,8 +38,9 @@ int64_t last_cut(const tilepost_map_t& map) {
       return is_slots(map) ? ceil_div(tiles_m(map), map.cluster) * map.cluster * tiles_n(map)
                            : tiles_m(map);
     case TILEPOST_DIVISION_SHARES:
-    case TILEPOST_DIVISION_ARRIVALS:
       return share_tiles(map);
+    case TILEPOST_DIVISION_ARRIVALS:
+      return arriving_tiles(map);
     case TILEPOST_DIVISION_COLUMNS:
       break;
   }
@@ -66,7 +67,14 @@ int64_t arrived_positions(const tilepost_map_t& map, int64_t cut) {
   const int64_t inside =
       map.ranks == 1 ? all : share / map.tile_m - (share % map.tile_m == 0 ? 0 : 1);
   const int64_t own = std::clamp<int64_t>(inside * columns, 0, all);
-  return own + (all - own) * cut / share_tiles(map);
+  return own + (all - own) * cut / arriving_tiles(map);
+}
+
+// ARRIVALS, see CutPoint::elements.
+int64_t arrived_rows(const tilepost_map_t& map, int64_t cut) {
+  const int64_t share = share_rows(map), tiles = share_tiles(map);
+  if (map.turns == 0) return std::min(cut * map.tile_m, share) * map.ranks;
+  return cut / tiles * share + std::min(cut % tiles * map.tile_m, share);
 }
 
 int64_t positions_before(const tilepost_map_t& map, int64_t cut) {
@@ -95,7 +103,7 @@ int64_t elements_before(const tilepost_map_t& map, int64_t cut) {
     case TILEPOST_DIVISION_COLUMNS:
       return cut * slab_rows(map) * map.tile_n;
     case TILEPOST_DIVISION_ARRIVALS:
-      return std::min(cut * map.tile_m, share_rows(map)) * map.ranks;
+      return arrived_rows(map, cut);
   }
   return 0;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 
 #include "tilepost/cuts.h"
 #include "tilepost/dtype.h"
@@ -98,6 +99,37 @@ std::vector<int32_t> one_group(const tilepost_map_t& map) {
   return {cut_after(map, cut_units(map)).cut};
 }
 
+// Where shares take turns: each in `parts` chunks of whole clusters, as equal as that allows.
+std::vector<int32_t> chunks_of_shares(const tilepost_map_t& map, int64_t parts) {
+  const int64_t tiles = share_tiles(map), clusters = (tiles + map.cluster - 1) / map.cluster;
+  std::vector<int32_t> cuts = {0};
+  for (int64_t share = 0; share + 1 < map.ranks; ++share)
+    for (int64_t part = 1; part <= parts; ++part)
+      cuts.push_back(static_cast<int32_t>(share * tiles +
+                                          std::min(tiles, clusters * part / parts * map.cluster)));
+  return cuts;
+}
+
+// The fewest chunks of that kind that end at most a part `slack` later than the best, no more than
+// `most` with the own share; nothing where there is no room for a chunk of every share.
+std::optional<Groups> take_turns(const GroupProblem& problem, double slack, int most) {
+  const tilepost_map_t& map = problem.map;
+  if (map.turns == 0) return std::nullopt;
+  std::vector<Groups> all;
+  for (int64_t parts = 1; 1 + (map.ranks - 1) * parts <= most &&
+                          parts * map.cluster <= share_tiles(map) + map.cluster - 1;
+       parts *= 2) {
+    Groups groups;
+    groups.cuts = chunks_of_shares(map, parts);
+    groups.end = end_of_groups(problem, groups.cuts);
+    all.push_back(std::move(groups));
+  }
+  if (all.empty()) return std::nullopt;
+  const double best = std::ranges::min(all, {}, &Groups::end).end;
+  return *std::ranges::find_if(
+      all, [&](const Groups& groups) { return groups.end <= best * (1 + slack); });
+}
+
 // The division of a run without overlap.
 tilepost_division_t division_in_sequence(tilepost_division_t division) {
   return division == TILEPOST_DIVISION_COLUMNS ? division : TILEPOST_DIVISION_ROWS;
@@ -167,11 +199,13 @@ int64_t most_bytes_of_jobs(tilepost_pattern_t pattern) {
 }
 
 Groups best_groups(const GroupProblem& problem) {
+  if (auto chunks = take_turns(problem, 0, INT32_MAX)) return *chunks;
   const Timeline timeline = timeline_of(problem);
   return take(timeline, best_cuts(timeline.ready, cost_of(timeline)));
 }
 
 Groups fewest_groups(const GroupProblem& problem, int lanes, int most) {
+  if (auto chunks = take_turns(problem, slack_of(problem, lanes), most)) return *chunks;
   const Timeline timeline = timeline_of(problem);
   const CutCost cost = cost_of(timeline);
   const double best = timeline.end(best_cuts(timeline.ready, cost).end);

@@ -56,7 +56,7 @@ class SharedSteps {
     }
     push_rows();
     for_others([&](int peer) {
-      const Rows rows = rows_of(peer);
+      const Rows rows = rows_between(peer, rank_);
       add_some(StepKind::landed_rows, peer, rows.in_all, rows.in_all, rows.count);
     });
   }
@@ -76,18 +76,18 @@ class SharedSteps {
             valid_rows(map_, part, rows_of_rank(map_, rank)) * map_.n};
   }
 
-  // The group's part of what a rank brings to an AllGather: elements.
+  // The group's part of what one rank brings another in an AllGather: elements.
   struct Rows {
     int64_t in_share;  // where it starts in that rank's rows
     int64_t in_all;    // and in all rows
     int64_t count;
   };
 
-  Rows rows_of(int rank) const {
-    const SharePart part = share_part(map_, {}, group_, rank);
+  Rows rows_between(int source, int rank) const {
+    const SharePart part = arriving_part(map_, group_, source, rank);
     const int64_t first = part.first * map_.tile_m, k = exchange_.k;
-    return {first * k, (rank * share_rows(map_) + first) * k,
-            valid_rows(map_, part, rows_of_rank(map_, rank)) * k};
+    return {first * k, (source * share_rows(map_) + first) * k,
+            valid_rows(map_, part, rows_of_rank(map_, source)) * k};
   }
 
   void pull_sums() {
@@ -110,11 +110,13 @@ class SharedSteps {
     });
   }
 
+  // Who has this rank's rows as the first of all that come there gets them first.
   void push_rows() {
-    const Rows own = rows_of(rank_);
-    for_others([&](int peer) {
+    for (int distance = 1; distance < exchange_.ranks; ++distance) {
+      const int peer = (rank_ + exchange_.ranks - distance) % exchange_.ranks;
+      const Rows own = rows_between(rank_, peer);
       add_some(StepKind::push_rows, peer, own.in_share, own.in_all, own.count);
-    });
+    }
     add(StepKind::announce, 0, 0, 0, 0);
   }
 

@@ -159,11 +159,17 @@ void build_columns(const tilepost_map_t& map, TileMap& out) {
   out.send_elements = tiles_n(map) * slab * map.tile_n;
 }
 
+// Where shares take turns: the tile rows that arrive at `rank` before the share of `source`.
+int64_t tiles_before(const tilepost_map_t& map, int64_t source, int rank) {
+  if (map.turns == 0) return 0;
+  return (source - rank + map.ranks - 1) % map.ranks * share_tiles(map);
+}
+
 // The group whose arrival brings row `row` of A to `rank`.
 int arrival_of(const tilepost_map_t& map, int rank, int64_t row) {
-  const int64_t share = share_rows(map);
-  if (row / share == rank) return 0;
-  const int64_t tile_row = row % share / map.tile_m;
+  const int64_t share = share_rows(map), source = row / share;
+  if (source == rank) return 0;
+  const int64_t tile_row = tiles_before(map, source, rank) + row % share / map.tile_m;
   return static_cast<int>(std::upper_bound(map.cuts, map.cuts + map.num_groups, tile_row) -
                           map.cuts);
 }
@@ -233,6 +239,10 @@ int map_tile_rows(const tilepost_map_t& map) {
   return map.division == TILEPOST_DIVISION_SHARES ? map.ranks * share_tiles(map) : tiles_m(map);
 }
 
+int arriving_tiles(const tilepost_map_t& map) {
+  return share_tiles(map) * (map.turns != 0 && map.ranks > 1 ? map.ranks - 1 : 1);
+}
+
 int64_t slab_rows(const tilepost_map_t& map) {
   return std::max(int64_t{tiles_m(map)} * map.tile_m, map.ranks * share_rows(map));
 }
@@ -244,6 +254,12 @@ SharePart share_part(const tilepost_map_t& map, std::span<const int64_t> splits,
   const int64_t all = map.cuts[map.num_groups - 1];
   const int64_t tiles = ceil_div(splits[rank], map.tile_m);
   return {tiles * first / all, tiles * map.cuts[group] / all};
+}
+
+SharePart arriving_part(const tilepost_map_t& map, int group, int source, int rank) {
+  const int64_t before = tiles_before(map, source, rank), share = share_tiles(map);
+  return {std::clamp<int64_t>(map.cuts[group - 1] - before, 0, share),
+          std::clamp<int64_t>(map.cuts[group] - before, 0, share)};
 }
 
 TileMap build_tile_map(const tilepost_map_t& map, const MapInputs& inputs) {
@@ -281,7 +297,7 @@ bool cuts_are_valid(const tilepost_map_t& map) {
       end = tiles_n(map);
       break;
     case TILEPOST_DIVISION_ARRIVALS:
-      end = share_tiles(map);
+      end = arriving_tiles(map);
       previous = -1;
       if (map.num_groups < 2 || map.cuts[0] != 0) return false;
       break;

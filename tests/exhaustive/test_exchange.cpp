@@ -112,8 +112,11 @@ class Sweep {
               share = ceil_div(world.share(), world.tile_m);
     switch (world.division) {
       case TILEPOST_DIVISION_SHARES:
-      case TILEPOST_DIVISION_ARRIVALS:
         return {share, 1, share};
+      case TILEPOST_DIVISION_ARRIVALS: {
+        const int all = arriving_tiles(world.map());
+        return {all, 1, all};
+      }
       case TILEPOST_DIVISION_COLUMNS:
         return {columns, 1, columns};
       case TILEPOST_DIVISION_ROWS:

@@ -91,7 +91,7 @@ std::vector<int32_t> cuts_of(const Problem& problem, const tilepost_map_t& map) 
     case TILEPOST_DIVISION_COLUMNS:
       return make_cuts(tilepost::tiles_n(map), groups, 1);
     case TILEPOST_DIVISION_ARRIVALS:
-      cuts = make_cuts(tilepost::share_tiles(map), groups, 1);
+      cuts = make_cuts(tilepost::arriving_tiles(map), groups, 1);
       cuts.insert(cuts.begin(), 0);
       break;
   }
@@ -117,6 +117,7 @@ Program::Program(const Problem& problem) {
   map.division = division_of(problem);
   map.ranks = has_shares(problem) ? problem.ranks : 1;
   if (map.division == TILEPOST_DIVISION_SHARES) map.stagger = problem.stagger;
+  map.turns = map.division == TILEPOST_DIVISION_ARRIVALS && problem.access == TILEPOST_ACCESS_READ;
   cuts_ = cuts_of(problem, map);
   map.num_groups = static_cast<int32_t>(cuts_.size());
   map.cuts = cuts_.data();

@@ -80,6 +80,11 @@ cudaError_t announce(const SharedWords& words, Flag flag, int lane, int group) {
 cudaError_t announce_and_wait(const SharedWords& words, Flag flag, int lane, int group,
                               uint64_t sources) {
   announce(words, flag, lane, group);
+  return wait_announced(words, flag, lane, group, sources);
+}
+
+cudaError_t wait_announced(const SharedWords& words, Flag flag, int lane, int group,
+                           uint64_t sources) {
   for (int rank = 0; rank < words.ranks; ++rank)
     if ((sources >> rank & 1) != 0)
       wait(words, own(words) + flag_word(flag, lane, rank, words.ranks),

@@ -13,6 +13,8 @@ using tilepost::cuda::SumArguments;
 
 cudaError_t begin(const SharedWords& words, const uint32_t* targets, int groups);
 cudaError_t announce(const SharedWords& words, Flag flag, int lane, int group);
+cudaError_t wait_announced(const SharedWords& words, Flag flag, int lane, int group,
+                           uint64_t sources);
 cudaError_t announce_and_wait(const SharedWords& words, Flag flag, int lane, int group,
                               uint64_t sources);
 cudaError_t wait_stored(const SharedWords& words, int group);

@@ -111,6 +111,19 @@ cudaError_t launch_announce_and_wait(const SharedWords& words, Flag flag, int la
   return cudaSuccess;
 }
 
+cudaError_t launch_wait_announced(const SharedWords& words, Flag flag, int lane, int group,
+                                  uint64_t sources, cudaStream_t stream) {
+  fakes::Stream& s = stream_of(stream);
+  const cudaError_t error = launched("wait_announced " + s.name + text_of(flag, lane, group) +
+                                     " sources " + std::to_string(sources));
+  if (error == cudaSuccess && world().threads)
+    return ranks::wait_announced(words, flag, lane, group, sources);
+  const std::lock_guard lock(world().mutex);
+  if (error != cudaSuccess || s.hang.holds()) return error;
+  wait_announced(words, flag, lane, group, sources, s);
+  return cudaSuccess;
+}
+
 cudaError_t launch_wait_stored(const SharedWords& words, int group, cudaStream_t stream) {
   fakes::Stream& s = stream_of(stream);
   const cudaError_t error = launched("wait_stored " + s.name + " group " + std::to_string(group));

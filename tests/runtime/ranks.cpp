@@ -33,9 +33,11 @@ void use_shared(Program& program, tilepost_access_t access, tilepost_pattern_t p
   plan.map.tile_n = 8;
   const int share = static_cast<int>((m + ranks - 1) / ranks);
   const bool by_rows = routing == TILEPOST_ROUTING_ROWS;
-  const int tiles = by_rows ? static_cast<int>(m + 3) / 4 : (share + 3) / 4;
-  std::vector<int32_t> cuts;
   const bool gathers = pattern == TILEPOST_ALL_GATHER_GEMM;
+  plan.map.turns = gathers && access == TILEPOST_ACCESS_READ ? 1 : 0;
+  const int shares = plan.map.turns != 0 ? ranks - 1 : 1;
+  const int tiles = by_rows ? static_cast<int>(m + 3) / 4 : (share + 3) / 4 * shares;
+  std::vector<int32_t> cuts;
   if (gathers) cuts.push_back(0);
   // Cuts in tile rows of the whole are multiples of the cluster.
   for (int cut = by_rows ? 2 : 1; cut < tiles; cut *= 2) cuts.push_back(cut);

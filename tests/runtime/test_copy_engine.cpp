@@ -88,24 +88,25 @@ TEST_CASE("copy_engine: parts are pulled when they are announced, and added when
 TEST_CASE("copy_engine: copies of an AllGather follow each other, and a post its own") {
   const bool captured = GENERATE(false, true);
   fakes::reset();
-  Program program;  // 16 rows each: groups of the own ones, and of 4, 4 and 8 of the others
+  Program program;  // 16 rows each: groups of the own ones, of 4, 4 and 8 of one other, and of 16
   ranks::use_shared(program, kRead, TILEPOST_ALL_GATHER_GEMM, 3, 48);
   const Order order = ranks::order_of_run(program, captured);
-  REQUIRE(order.count("post") == 4);
-  REQUIRE(order.count("cudaMemcpyAsync") == 1 + 6 + 1);  // own rows, groups, the caller's memory
+  REQUIRE(order.count("post") == 1 + 4);
+  REQUIRE(order.count("cudaMemcpyAsync") == 1 + 4 + 1);  // own rows, groups, the caller's memory
   CHECK(order.all_before("shared_begin", "cudaMemcpyAsync"));
   CHECK(order.before("cudaMemcpyAsync", 0, "gemm", 0));
-  CHECK(order.count("announce_and_wait") == 3);
-  for (int copy = 1; copy < 7; ++copy) {
+  CHECK(order.count("announce") == 4);
+  CHECK(order.count("wait_announced") == 4);
+  for (int copy = 1; copy < 5; ++copy) {
     CAPTURE(copy);
     // The others need nothing of each other before their rows are there.
-    for (int group = 0; group < 3; ++group)
-      CHECK_FALSE(order.before("announce_and_wait", group, "cudaMemcpyAsync", copy));
-    CHECK(order.before("cudaMemcpyAsync", copy, "announce_and_wait", (copy - 1) / 2));
-    CHECK(order.before("cudaMemcpyAsync", copy, "post", (copy + 1) / 2));
-    CHECK(order.before("cudaMemcpyAsync", copy, "cudaMemcpyAsync", 7));
-    if (copy > 2) CHECK(order.before("cudaMemcpyAsync", copy - 2, "cudaMemcpyAsync", copy));
-    if (copy > 2) CHECK_FALSE(order.before("post", (copy - 1) / 2, "cudaMemcpyAsync", copy));
+    for (int group = 0; group < 4; ++group)
+      CHECK_FALSE(order.before("wait_announced", group, "cudaMemcpyAsync", copy));
+    CHECK(order.before("cudaMemcpyAsync", copy, "announce", copy - 1));
+    CHECK(order.before("wait_announced", copy - 1, "post", copy));
+    CHECK(order.before("cudaMemcpyAsync", copy, "cudaMemcpyAsync", 5));
+    if (copy > 1) CHECK(order.before("cudaMemcpyAsync", copy - 1, "cudaMemcpyAsync", copy));
+    if (copy > 1) CHECK_FALSE(order.before("post", copy - 1, "cudaMemcpyAsync", copy));
     CHECK(order.before("cudaMemcpyAsync", copy, "shared_end", 0));
   }
   CHECK(order.joined("cudaMemcpyAsync"));

@@ -10,8 +10,19 @@ namespace {
 tilepost_map_t recipe(int64_t m, int64_t n, int cluster, int band, tilepost_layout_t layout,
                       const std::vector<int32_t>& cuts,
                       tilepost_division_t division = TILEPOST_DIVISION_ROWS, int ranks = 1) {
-  return {m,          n,      2,        3,     cluster, band,
-          1,          layout, division, ranks, 0,       static_cast<int32_t>(cuts.size()),
+  return {m,
+          n,
+          2,
+          3,
+          cluster,
+          band,
+          1,
+          layout,
+          division,
+          ranks,
+          0,
+          0,
+          static_cast<int32_t>(cuts.size()),
           cuts.data()};
 }
 

@@ -101,10 +101,17 @@ class Oracle {
     int last = 0;
     for (int64_t m = tile.m; m < std::min<int64_t>(tile.m + plan_.kernel.tile_m, plan_.m); ++m) {
       int group = 0;
-      while (m >= share_ && m % share_ >= int64_t{plan_.cuts[group]} * plan_.kernel.tile_m) ++group;
+      while (m >= share_ && arrives(m) >= plan_.cuts[group]) ++group;
       last = std::max(last, group);
     }
     return tile.group == last;
+  }
+
+  // Rank 0: in what cuts count, where row m of another rank arrives.
+  int64_t arrives(int64_t m) const {
+    const int64_t tile_rows = (share_ + plan_.kernel.tile_m - 1) / plan_.kernel.tile_m;
+    const bool turns = plan_.access == TILEPOST_ACCESS_READ;
+    return (turns ? (m / share_ - 1) * tile_rows : 0) + m % share_ / plan_.kernel.tile_m;
   }
 
   bool all_stored() const {
@@ -208,6 +215,8 @@ SmallPlan random_plan(std::mt19937& random) {
     units = end = columns, step = 1;
   } else if (small.division != Division::rows) {
     units = end = tiles((small.m + small.ranks - 1) / small.ranks, small.tile_m), step = 1;
+    if (small.division == Division::arrivals && small.access == TILEPOST_ACCESS_READ)
+      units = end *= small.ranks - 1;
   } else if (small.layout == OutputLayout::panel) {
     units = clusters, end = rows;
   }

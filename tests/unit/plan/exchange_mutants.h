@@ -60,8 +60,10 @@ inline std::vector<Plan> shared_subjects() {
     plans.push_back(shared(TILEPOST_ACCESS_READ, Pattern::gemm_all_to_all, routing));
   for (const tilepost_access_t access : {TILEPOST_ACCESS_READ, TILEPOST_ACCESS_WRITE})
     for (const int64_t m : {17, 13})
-      plans.push_back(subject(Pattern::all_gather_gemm, Division::arrivals, {0, 1, 3}, true,
-                              Routing::even, m, access));
+      plans.push_back(subject(Pattern::all_gather_gemm, Division::arrivals,
+                              access == TILEPOST_ACCESS_READ ? std::vector<int32_t>{0, 1, 4, 6}
+                                                             : std::vector<int32_t>{0, 1, 3},
+                              true, Routing::even, m, access));
   for (const int64_t m : {17, 13})
     plans.push_back(subject(Pattern::gemm_all_reduce, Division::shares, {1, 3}, true, Routing::even,
                             m, TILEPOST_ACCESS_WRITE, 4, true));

@@ -107,6 +107,8 @@ TEST_CASE("chunks of all_gather_gemm have the sizes asked for") {
   spec.schedule.tile = wish(std::vector<int64_t>{128, 256});
   spec.schedule.cluster = wish<int64_t>(1);
   spec.schedule.groups = wish(std::vector<int64_t>{1, 1, 2});
+  REQUIRE(only(spec).cuts == std::vector<int32_t>{0, 12, 24, 48});  // one share after the other
+  spec.transport.value = Transport::nccl;
   REQUIRE(only(spec).cuts == std::vector<int32_t>{0, 4, 8, 16});
   spec.schedule.groups = wish(std::vector<int64_t>(17, 1));
   const Planned planned = plan(spec);

@@ -122,29 +122,27 @@ TEST_CASE("what spare warps move bounds the shapes that were measured") {
     }
 }
 
-// Where few rows travel, spare warps are sooner through with them.
-TEST_CASE("tiles and sums go by spare warps, most rows of A by copy engines") {
+TEST_CASE("tiles and sums go by spare warps, rows of A by copy engines") {
   for (const auto& shape : kShapes) {
     INFO(shape[0] << "x" << shape[1] << "x" << shape[2]);
     for (const Pattern pattern :
          {Pattern::gemm_all_reduce, Pattern::gemm_reduce_scatter, Pattern::gemm_all_to_all})
       CHECK(shaped(pattern, Transport::automatic, shape).transport == Transport::peer);
     const Plan gathered = shaped(Pattern::all_gather_gemm, Transport::automatic, shape);
-    const bool small = gathered.m == 4096 && gathered.k == 2048;
-    const bool narrow = gathered.n == 4096;
-    CHECK(gathered.transport == (small || narrow ? Transport::peer : Transport::copy_engine));
+    CHECK(gathered.transport == Transport::copy_engine);
+    CHECK(gathered.cuts.size() == 4);  // a share each
   }
 }
 
-// Four H200, in the number of chunks that was best.
+// Four H200.
 TEST_CASE("copy engines that push rows of A take what was measured") {
-  const double measured[] = {224, 392, 781, 1348, 445, 417};
+  const double measured[] = {201, 371, 757, 1291, 327, 415};
   for (size_t i = 0; i < std::size(measured); ++i) {
     const Plan p = shaped(Pattern::all_gather_gemm, Transport::copy_engine, kShapes[i]);
     INFO(p.m << "x" << p.n << "x" << p.k << ": predicted " << p.prediction.total << ", measured "
              << measured[i]);
     CHECK(p.gemm_ctas == 130);
-    CHECK(std::abs(p.prediction.total / measured[i] - 1) < 0.1);
+    CHECK(std::abs(p.prediction.total / measured[i] - 1) < 0.06);
   }
 }
 

@@ -339,7 +339,7 @@ TEST_CASE("explain and the JSON say what a transport does and allocates") {
       {Pattern::all_gather_gemm,
        Transport::copy_engine,
        {"copy engines store this rank's rows of A into the other ranks' memory",
-        "32.0 MiB gathered shared", "3 push_rows", "3 landed_rows", "1 announcements"}},
+        "32.0 MiB gathered shared", "1 push_rows", "1 landed_rows", "1 announcements"}},
       {Pattern::all_gather_gemm,
        Transport::peer,
        {"spare warps store this rank's rows of A into the other ranks' memory",

@@ -24,6 +24,7 @@ tilepost_plan_t make_plan(tilepost_layout_t layout) {
               TILEPOST_DIVISION_ROWS,
               1,
               0,
+              0,
               2,
               layout == TILEPOST_PANEL ? kCuts : kSlotCuts};
   return plan;

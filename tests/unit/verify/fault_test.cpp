@@ -28,6 +28,7 @@ class Program {
                  TILEPOST_DIVISION_ROWS,
                  1,
                  0,
+                 0,
                  2,
                  layout == TILEPOST_PANEL ? panel_cuts_ : slot_cuts_};
     plan_.gemm_ctas = 4;
