@@ -94,13 +94,14 @@ HarnessEnd measure(const std::string& harness, const std::vector<VerifyProgram>&
                    const BenchContext& context, double seconds, BenchLog& log,
                    llvm::raw_ostream& out, Progress& progress) {
   const BenchOptions& options = context.options;
-  const std::vector<std::string> argv = {harness,
-                                         "--seed",
-                                         std::to_string(options.seed),
-                                         "--rounds",
-                                         std::to_string(options.rounds),
-                                         "--mode",
-                                         kModeFlags[static_cast<int>(options.mode)]};
+  std::vector<std::string> argv = {harness,
+                                   "--seed",
+                                   std::to_string(options.seed),
+                                   "--rounds",
+                                   std::to_string(options.rounds),
+                                   "--mode",
+                                   kModeFlags[static_cast<int>(options.mode)]};
+  if (options.own_out) argv.emplace_back("--own-out");
   size_t done = 0;
   const HarnessEnd end = run_lines(argv, kIdleSeconds, [&](llvm::StringRef line) {
     std::string name;

@@ -97,6 +97,7 @@ void write_samples(OStream& json, const ProgramSamples& samples) {
       json.object([&] {
         json.attribute("variant", check.variant);
         json.attribute("against", check.against);
+        if (!check.out.empty()) json.attribute("out", check.out);
         json.attribute("elements", check.elements);
         json.attribute("wrong", check.wrong);
       });
@@ -127,6 +128,7 @@ std::string bench_json(const BenchContext& context, const std::vector<VerifyProg
     json.attribute("date", context.date);
     json.attribute("rounds", context.options.rounds);
     json.attribute("seed", static_cast<int64_t>(context.options.seed));
+    json.attribute("own_out", context.options.own_out);
     json.attribute("torch", log.torch());
     json.attribute("machine", llvm::json::Object(log.machine()));
     json.attributeArray("points", [&] {

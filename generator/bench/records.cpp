@@ -83,7 +83,8 @@ BenchLog::Event BenchLog::take(llvm::StringRef line, std::string& program) {
   if (kind == "begin") return Event::begin;
   if (kind == "check")
     samples.checks.push_back({text(*record, "variant"), text(*record, "against"),
-                              number(*record, "elements"), number(*record, "wrong")});
+                              number(*record, "elements"), number(*record, "wrong"),
+                              text(*record, "out")});
   if (kind == "note") samples.notes.push_back(text(*record, "text"));
   if (kind == "failed") samples.failure = text(*record, "text");
   if (kind == "reference") take_reference(mode_of(samples, text(*record, "mode")), *record);

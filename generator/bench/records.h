@@ -16,6 +16,7 @@ struct CheckRecord {
   std::string variant;  // "ours", "plain", "cublaslt", "overlap"
   std::string against;
   int64_t elements = 0, wrong = 0;
+  std::string out;  // of variant overlap: "own" or "caller's" memory; else ""
 };
 
 // All samples of one program in one mode.

@@ -177,9 +177,10 @@ std::vector<std::string> describe_transport(const Plan& plan) {
       text += ", " + adder + " moves them to the output";
   }
   if (plan.pattern != Pattern::gemm_all_reduce) return {text};
-  return {text, plan.pushes ? "spare warps store what is summed into the other ranks' memory, and "
-                              "move what has landed to the output"
-                            : "copy engines bring what the other ranks have summed"};
+  if (!plan.pushes) return {text, "copy engines bring what the other ranks have summed"};
+  const std::string pushed = "spare warps store what is summed into the other ranks' memory, ";
+  return {text, pushed + (plan.consumer == Consumer::none ? "and move what has landed to the output"
+                                                          : "where their consumers read it")};
 }
 
 const char* panel_text(Pattern pattern) {

@@ -53,7 +53,8 @@ enum class StepKind {
   announce_sums,  // AllReduce: what this rank has summed for the group, or pushed, may be read
   pull_sums,      // AllReduce: peer's sums -> out
   push_sums,      // AllReduce: this rank's sums in out -> peer's landed, the same place
-  landed_sums,    // AllReduce: what `peer` has pushed, landed -> out, the same place
+  landed_sums,    // AllReduce: what `peer` has pushed, landed -> out, the same place; nothing is
+                  // copied where out is landed
   push_rows,      // AllGather: a -> peer's gathered
   landed_rows,    // AllGather: what `peer` has pushed is there, in gathered
   own_part,       // All-to-All: this rank's rows for itself: READ from its send buffer, WRITE from

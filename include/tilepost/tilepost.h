@@ -178,6 +178,10 @@ typedef struct tilepost_op_info {
   const int32_t* rows;   // tile layout kept by gemm and gemm_all_reduce: for tile m * tiles_n + n,
                         // the destination row (device memory; host memory on the host target); null
                         // otherwise
+  void* out;  // gemm_all_reduce whose ranks push their sums, without a consumer: memory of the
+              // operation, [m, n], into which the other ranks store. A run that is given it as its
+              // out gets the sums there without a copy. The next run overwrites it, whatever that
+              // run's out, so none of a run's other operands may lie in it. Null otherwise
 } tilepost_op_info_t;
 
 tilepost_result_t tilepost_op_get_info(tilepost_op_t op, tilepost_op_info_t* info);

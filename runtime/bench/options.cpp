@@ -7,7 +7,8 @@ namespace tilepost::bench {
 namespace {
 
 constexpr const char* kUsage =
-    "usage: harness [--seed N] [--rounds N] [--mode cool|sustained|both] [--only NAME]\n";
+    "usage: harness [--seed N] [--rounds N] [--mode cool|sustained|both] [--own-out] "
+    "[--only NAME]\n";
 constexpr long kMaxRounds = 100000;
 
 bool apply_mode(const std::string& mode, HarnessOptions& options) {
@@ -36,8 +37,15 @@ bool apply(const std::string& flag, const char* text, HarnessOptions& options) {
 }  // namespace
 
 bool parse_harness_options(int argc, char** argv, HarnessOptions& options) {
-  for (int i = 1; i < argc; i += 2) {
-    if (i + 1 < argc && apply(argv[i], argv[i + 1], options)) continue;
+  for (int i = 1; i < argc; ++i) {
+    if (argv[i] == std::string("--own-out")) {
+      options.own_out = true;
+      continue;
+    }
+    if (i + 1 < argc && apply(argv[i], argv[i + 1], options)) {
+      ++i;
+      continue;
+    }
     std::fprintf(stderr, "harness: error: cannot use '%s%s%s'\n%s", argv[i],
                  i + 1 < argc ? " " : "", i + 1 < argc ? argv[i + 1] : "", kUsage);
     return false;

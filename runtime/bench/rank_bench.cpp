@@ -53,6 +53,7 @@ void RankBench::create() {
   TILEPOST_BENCH_STATUS(ncclCommInitRank(&nccl_, plan_.ranks, id, rank_));
   tilepost_op_info_t info{};
   check_tilepost(tilepost_op_get_info(op_, &info), "tilepost_op_get_info");
+  if (session_.options.own_out) own_out_ = info.out;
   operands_ = std::make_unique<Operands>(plan_, info.out_elements, stream_.get());
   cublas_ = std::make_unique<CublasLt>(operands_->product(0), operands_->scale(),
                                        plan_.accumulate == TILEPOST_FAST, 0);
@@ -95,14 +96,14 @@ void RankBench::check() {
   cuda::DeviceMemory wrong = allocate(sizeof(unsigned long long));
   TILEPOST_BENCH_CUDA(cudaMemsetAsync(wrong.get(), 0, sizeof(unsigned long long), stream_.get()));
   operands_->fill_exact(session_.options.seed, rank_);
-  TILEPOST_BENCH_CUDA(
-      cudaMemsetAsync(set.out, 0xff, static_cast<size_t>(operands_->out_bytes()), stream_.get()));
+  TILEPOST_BENCH_CUDA(cudaMemsetAsync(out_of(set), 0xff,
+                                      static_cast<size_t>(operands_->out_bytes()), stream_.get()));
   sequence_->poison(stream_.get());
   set_ = 0;
   start(kSequence);
   set_ = 0;
   start(kOurs);
-  count_different(set.out, place_.place(), sequence_->result(), static_cast<int>(rows),
+  count_different(out_of(set), place_.place(), sequence_->result(), static_cast<int>(rows),
                   static_cast<int>(plan_.map.n), static_cast<unsigned long long*>(wrong.get()),
                   stream_.get());
   team_.elements[rank_] = rows * plan_.map.n;
@@ -137,7 +138,8 @@ void RankBench::start(RankVariant variant) {
   set_ = (set_ + 1) % operands_->count();
   switch (variant) {
     case kOurs:
-      check_tilepost(tilepost_op_run(op_, set.a, set.b, set.out, stream_.get()), "tilepost_op_run");
+      check_tilepost(tilepost_op_run(op_, set.a, set.b, out_of(set), stream_.get()),
+                     "tilepost_op_run");
       break;
     case kSequence:
       sequence_->run(set, stream_.get());

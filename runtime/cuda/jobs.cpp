@@ -12,10 +12,6 @@ bool gathers(const tilepost_plan_t& plan) {
   return plan.pattern == TILEPOST_ALL_GATHER_GEMM;
 }
 
-bool pushes_sums(const tilepost_plan_t& plan) {
-  return plan.pushes != 0 && plan.pattern == TILEPOST_GEMM_ALL_REDUCE;
-}
-
 class JobList {
  public:
   JobList(const tilepost_plan_t& plan, const RunMap& run, const SharedMemory& shared, Jobs& jobs)
@@ -26,7 +22,7 @@ class JobList {
   }
 
   // Sums that land here are moved behind the next group's, which do not wait for other ranks'
-  // warps.
+  // warps. The kernel leaves those where they are that land in out itself.
   void make() {
     for (int g = 0; g < groups_; ++g) {
       for (const Step& step : run_.steps[g]) take(step, g);

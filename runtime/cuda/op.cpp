@@ -52,6 +52,7 @@ tilepost_result_t CudaOp::get_info(tilepost_op_info_t& info) {
   info.out_elements = map.run != nullptr ? map.run->sizes.out : 0;
   info.device_bytes = device_bytes_ + maps_.device_bytes();
   info.rows = keeps_slots(*plan_) ? map.rows : nullptr;
+  info.out = lends_landed(*plan_) ? shared()->own(shared()->layout().landed) : nullptr;
   return TILEPOST_OK;
 }
 

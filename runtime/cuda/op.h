@@ -185,7 +185,8 @@ class CudaOp final : public tilepost_op {
   RunSizes sizes_;  // what the buffers have, in elements; landing: of a lane
   DeviceMemory
       send_;  // where the kernel stores, unless into out, a window, or memory that is shared
-  DeviceMemory received_;   // what steps receive, where a consumer comes before out; no window
+  DeviceMemory received_;   // what steps receive, where a consumer comes before out; no window, and
+                            // not shared
   DeviceMemory gathered_;   // all_gather_gemm: all rows of A, for runs that bring no memory for it,
                             // where none is shared or a window
   DeviceMemory landing_;    // by lane

@@ -79,6 +79,7 @@ Buffers CudaOp::buffers_of(const tilepost_run_operands_t& operands, bool overlap
 
 void* CudaOp::received_of(const tilepost_run_operands_t& operands, bool overlaps) const {
   if (!receives_apart(*plan_, overlaps)) return operands.out;
+  if (consumes_landed(*plan_, overlaps)) return shared()->own(shared()->layout().landed);
   return receives_in_windows(*plan_) ? windows()->received() : received_.get();
 }
 

@@ -81,6 +81,10 @@ std::string what_is_awaited(const TimeoutFacts& facts, const OpenWait& wait) {
     case Awaited::added:
       return group + ": " + not_done(facts, within, std::to_string(wait.missing));
     case Awaited::stored:
+      // Those of the own rows that tiles read beside other ranks'.
+      if (facts.gathers && wait.group == 0)
+        return group + ": " + not_done(facts, within, std::to_string(wait.missing));
+      break;
     case Awaited::landed:
       break;
   }

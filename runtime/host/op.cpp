@@ -161,6 +161,7 @@ tilepost_result_t HostOp::get_info(tilepost_op_info_t& info) {
   for (const auto& [rows, run] : run_maps_) info.device_bytes += table_bytes(*run);
   if (routed_ != nullptr) info.device_bytes += table_bytes(*routed_);
   info.rows = rows_.empty() ? nullptr : rows_.data();
+  info.out = lends_landed(plan_) ? landed_.data() : nullptr;
   return TILEPOST_OK;
 }
 

@@ -93,6 +93,7 @@ class HostOp final : public tilepost_op {
     return stores_apart(plan_, map.overlaps) ? staging_.data() : out;
   }
   void* receive_buffer(const RunMap& map, void* out) {
+    if (consumes_landed(plan_, map.overlaps)) return landed_.data();
     return receives_apart(plan_, map.overlaps) ? received_.data() : out;
   }
 

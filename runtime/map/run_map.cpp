@@ -49,7 +49,7 @@ void set_shared_sizes(const tilepost_plan_t& plan, const tilepost_map_t& map, in
   if (reduces || plan.pattern == TILEPOST_GEMM_REDUCE_SCATTER)
     sizes.slots = blocks * slot_elements(map);
   if (reduces && !plan.pushes) sizes.sums = slot_elements(map);
-  if (writes && (plan.pattern == TILEPOST_GEMM_ALL_TO_ALL || (reduces && plan.pushes)))
+  if (writes && (plan.pattern == TILEPOST_GEMM_ALL_TO_ALL || pushes_sums(plan)))
     sizes.landed = landed;
 }
 
@@ -78,7 +78,8 @@ void set_steps(const tilepost_plan_t& plan, int rank, RunMap& run) {
     set_shared_sizes(plan, run.map(), received, run.sizes);
   if (run.overlaps && stores_tiles(plan)) run.sizes.send = 0;
   run.targets = counter_targets(run.exchange, run.tiles, rank);
-  if (receives_apart(plan, run.overlaps)) run.sizes.receive = received;
+  if (receives_apart(plan, run.overlaps) && !consumes_landed(plan, run.overlaps))
+    run.sizes.receive = received;
   if (in_window) run.sizes.receive = end_of_steps(run);
   if (plan.consumer == TILEPOST_CONSUMER_NONE) return;
   run.sizes.out =
@@ -100,6 +101,18 @@ bool shares_memory(const tilepost_plan_t& plan, bool overlaps) {
 
 bool stores_tiles(const tilepost_plan_t& plan) {
   return plan.access == TILEPOST_ACCESS_WRITE && plan.pattern != TILEPOST_ALL_GATHER_GEMM;
+}
+
+bool pushes_sums(const tilepost_plan_t& plan) {
+  return plan.pushes != 0 && plan.pattern == TILEPOST_GEMM_ALL_REDUCE;
+}
+
+bool lends_landed(const tilepost_plan_t& plan) {
+  return pushes_sums(plan) && plan.consumer == TILEPOST_CONSUMER_NONE;
+}
+
+bool consumes_landed(const tilepost_plan_t& plan, bool overlaps) {
+  return overlaps && pushes_sums(plan) && plan.consumer != TILEPOST_CONSUMER_NONE;
 }
 
 bool is_routed(const tilepost_plan_t& plan) {
@@ -231,7 +244,7 @@ RunSizes most_sizes(const tilepost_plan_t& plan) {
     sizes.landing = share * width;
   if (shares_memory(plan, has_runs(plan, true)))
     set_shared_sizes(plan, map, map.ranks * share_rows(map) * map.n, sizes);
-  if (!receives_apart(plan) || is_routed(plan)) return sizes;
+  if (!receives_apart(plan) || consumes_landed(plan, true) || is_routed(plan)) return sizes;
   const int shares = plan.pattern == TILEPOST_GEMM_REDUCE_SCATTER ? 1 : map.ranks;
   sizes.receive = shares * (in_window ? share : share_rows(map)) * width;
   return sizes;

@@ -14,7 +14,8 @@ namespace tilepost {
 struct RunSizes {
   int64_t send = 0;  // where the kernel stores on this rank; what steps send; 0 if it stores into
                      // the owners' memory
-  int64_t receive = 0;  // what steps receive, where that is not out (receives_apart); else 0
+  int64_t receive = 0;  // what steps receive, where that is neither out (receives_apart) nor
+                        // landed memory (consumes_landed); else 0
   int64_t landing = 0;  // what a reduce_scatter receives that must not all be written
   int64_t out = 0;      // of the caller's out
   // Memory that ranks share (steps.h). Of a run 0 where it does not overlap.
@@ -25,6 +26,16 @@ struct RunSizes {
 
 // Whether the kernel stores tiles into the memory of the ranks that own them, in runs that overlap.
 bool stores_tiles(const tilepost_plan_t& plan);
+
+// Whether ranks push what they sum, each into every other rank's landed memory: AllReduce, in runs
+// that overlap.
+bool pushes_sums(const tilepost_plan_t& plan);
+
+// Whether a run's whole output may be made in landed memory, then given as its out.
+bool lends_landed(const tilepost_plan_t& plan);
+
+// Whether a run's consumer reads landed memory, where then the own sums go too.
+bool consumes_landed(const tilepost_plan_t& plan, bool overlaps);
 
 // Not copied: exchange.map points into cuts.
 struct RunMap {

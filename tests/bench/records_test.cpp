@@ -42,6 +42,19 @@ TEST_CASE("a wrong result outlives any number of samples") {
   CHECK_FALSE(log.of("p").ok());
 }
 
+TEST_CASE("a check of whole operations says whose memory the output was made in") {
+  BenchLog log;
+  std::string program;
+  log.take(
+      R"({"record": "check", "program": "p", "variant": "overlap", "against": "x", "out": "own",
+               "elements": 9, "wrong": 0})",
+      program);
+  REQUIRE(log.of("p").checks.size() == 1);
+  CHECK(log.of("p").checks[0].out == "own");
+  CHECK_THAT(bench_json({}, {make_program("p")}, log), Catch::Contains("\"out\": \"own\""));
+  CHECK(read_log().of("fine").checks[0].out.empty());
+}
+
 TEST_CASE("what is no record is left out") {
   BenchLog log;
   std::string program;

@@ -10,8 +10,9 @@ namespace gpu_test {
 
 class Checker {
  public:
-  // `sets` of operands, so that several runs can be put on the stream back to back. Sets the case
-  // of seed 0: collective where the plan is routed.
+  // `sets` of operands, so that several runs can be put on the stream back to back. The output of
+  // the last one is the operation's own memory where that lends some: no other run may come between
+  // a run of it and its check. Sets the case of seed 0: collective where the plan is routed.
   Checker(const tilepost_program_t& program, tilepost::Op& op, int rank, int sets)
       : rank_(rank), sets_(sets) {
     tilepost_op_info_t info{};
@@ -23,9 +24,13 @@ class Checker {
     for (Set& set : sets_) {
       set.a = device_.allocate(plan_->map.m * plan_->k * kElementBytes);
       set.b = device_.allocate(b_count() * kElementBytes);
-      set.out = device_.allocate(out_bytes(info));
+      set.out_bytes = out_bytes(info);
+      set.out = device_.allocate(set.out_bytes);
     }
-    out_bytes_ = out_bytes(info);
+    if (info.out != nullptr) {
+      sets_.back().out = info.out;
+      sets_.back().out_bytes = plan_->map.m * plan_->map.n * kElementBytes;
+    }
     a_ = device_.allocate(plan_->map.m * plan_->k * kElementBytes);
     b_ = device_.allocate(b_count() * kElementBytes);
     sum_ = device_.allocate<float>(plan_->map.m * plan_->map.n * int64_t{sizeof(float)});
@@ -65,7 +70,7 @@ class Checker {
     const Set& s = sets_[set];
     fill(s.a, a_rows(rank_) * plan_->k, plan_->input, shape(), seed, rank_, 0, stream());
     fill(s.b, b_count(), plan_->input, shape(), seed, rank_, 1, stream());
-    CUDA_OK(cudaMemsetAsync(s.out, 0xff, out_bytes_, stream()));
+    CUDA_OK(cudaMemsetAsync(s.out, 0xff, static_cast<size_t>(s.out_bytes), stream()));
   }
 
   // Operands to time on.
@@ -132,6 +137,7 @@ class Checker {
     void* a;
     void* b;
     void* out;
+    int64_t out_bytes;
   };
   const Set& set(int i) const { return sets_[i]; }
   Place place() const { return {slots_, plan_->map.tile_m, plan_->map.tile_n, 0}; }
@@ -221,7 +227,6 @@ class Checker {
   Device device_;
   Case case_;
   std::vector<int64_t> rows_first_;  // [ranks + 1] of rows_, by source
-  int64_t out_bytes_ = 0;
   std::vector<Set> sets_;
   void* a_;
   void* b_;
@@ -230,12 +235,12 @@ class Checker {
   unsigned long long* mismatches_;
 };
 
-// A run of set 0 as a graph.
+// A run of a set as a graph.
 class CapturedRun {
  public:
-  CapturedRun(Checker& checker, tilepost::Op& op) : stream_(checker.stream()) {
+  CapturedRun(Checker& checker, tilepost::Op& op, int set = 0) : stream_(checker.stream()) {
     CUDA_OK(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
-    TILEPOST_OK_(checker.run_set(op, 0));
+    TILEPOST_OK_(checker.run_set(op, set));
     CUDA_OK(cudaStreamEndCapture(stream_, &graph_));
     CUDA_OK(cudaGraphInstantiate(&executable_, graph_, 0));
   }

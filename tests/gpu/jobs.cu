@@ -1,13 +1,16 @@
 // What spare warps do beside a GEMM (device/jobs.cuh): the sums are right for any number of parts
-// and any size, at home and where they are pushed to, also where moves come between them; and how
-// long the GEMM takes beside them.
+// and any size, at home and where they are pushed to, also where moves come between them, or what
+// they would move is in place; and how long the GEMM takes beside them.
 //
 //   jobs check          every configuration against sums on the host
 //   jobs time           beside a GEMM of 8192 x 8192 x 2048
 //
 // The template is woven by hand: jobs are all that its view has.
+#include <algorithm>
+#include <chrono>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/gpu/plain_launch.cuh"
@@ -81,13 +84,16 @@ T* device_copy(const std::vector<T>& values) {
 
 constexpr int kRanks = 3;  // to which sums are pushed: this one, and two others in its memory
 
+enum class Pushes { none, moved, in_place };
+
 // Jobs over `elements` elements of `parts` parts each, in `count` jobs of unequal sizes. With
-// `pushes` each is followed by one that moves what has landed at the second rank to `moved`, when
-// that is there.
+// pushes each is followed by one that moves what has landed at the second rank to `moved`, when
+// that is there; or to where it is.
 struct Jobs {
   int parts;
   int64_t elements;
-  bool pushes;
+  Pushes kind;
+  bool pushes = kind != Pushes::none;
   std::vector<uint16_t> in;  // parts x elements, small whole numbers
   uint16_t *out, *moved, *there[kRanks];
   uint32_t* counters[kRanks];
@@ -95,8 +101,8 @@ struct Jobs {
   std::vector<uint32_t> chunks;
   tilepost_jobs_t jobs{};
 
-  Jobs(int parts_, int64_t elements_, int count, bool pushes_, bool f16)
-      : parts(parts_), elements(elements_), pushes(pushes_), in(parts_ * elements_) {
+  Jobs(int parts_, int64_t elements_, int count, Pushes kind_, bool f16)
+      : parts(parts_), elements(elements_), kind(kind_), in(parts_ * elements_) {
     std::mt19937 random(parts);
     for (uint16_t& value : in) {
       const float number = static_cast<float>(static_cast<int>(random() % 17) - 8);
@@ -120,6 +126,9 @@ struct Jobs {
       add(j, at * 2, (end - at) * 2);
       at = end;
     }
+    for (tilepost_job_t& job : list)
+      if (kind == Pushes::in_place && job.push < 0)
+        job.to = reinterpret_cast<char*>(from) + job.from - reinterpret_cast<char*>(out);
     const auto* word = device_copy(std::vector<uint32_t>(1));
     const std::vector<void*> places(there, there + kRanks);
     const std::vector<uint32_t*> raised(counters, counters + kRanks);
@@ -159,6 +168,13 @@ struct Jobs {
     return true;
   }
 
+  // Whether nothing was moved.
+  bool is_untouched() const {
+    std::vector<uint16_t> got(elements);
+    CUDA(cudaMemcpy(got.data(), moved, got.size() * 2, cudaMemcpyDeviceToHost));
+    return std::all_of(got.begin(), got.end(), [](uint16_t value) { return value == 0xFFFF; });
+  }
+
   void use(int number) {
     tilepost_jobs_t used = jobs;
     used.count = number;
@@ -191,20 +207,48 @@ plain::Launch launch_of(const plain::Kernel& kernel, int m, int n, int k, void* 
   return {kernel, shape, operands, kCtas};
 }
 
+// A kernel whose jobs are all done has not ended while something in place is yet to come.
+bool check_waits(const plain::Kernel& kernel, int parts, bool f16, void* memory) {
+  constexpr int kCount = 5, kLate = 3;
+  Jobs jobs(parts, 8 * 132 * 512, kCount, Pushes::in_place, f16);
+  const uint32_t expected = jobs.chunks[kLate] + 1;
+  CUDA(cudaMemcpy(const_cast<uint32_t*>(jobs.jobs.expected) + kLate, &expected, sizeof expected,
+                  cudaMemcpyHostToDevice));
+  jobs.use(jobs.jobs.count);
+  cudaStream_t running, beside;
+  CUDA(cudaStreamCreateWithFlags(&running, cudaStreamNonBlocking));
+  CUDA(cudaStreamCreateWithFlags(&beside, cudaStreamNonBlocking));
+  launch_of(kernel, 1024, 1024, 256, memory)(running);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  const bool waits = cudaStreamQuery(running) == cudaErrorNotReady;
+  uint32_t* counter = jobs.counters[1] + kLate * TILEPOST_COUNTER_STRIDE;
+  CUDA(cudaMemcpyAsync(counter, &expected, sizeof expected, cudaMemcpyHostToDevice, beside));
+  CUDA(cudaStreamSynchronize(running));
+  CUDA(cudaStreamSynchronize(beside));
+  CUDA(cudaStreamDestroy(running));
+  CUDA(cudaStreamDestroy(beside));
+  if (!waits) std::printf("FAIL: %s ended before all that is in place had come\n", kernel.name);
+  return waits && check_sums(jobs, jobs.out, f16, kernel.name);
+}
+
 bool check(const plain::Kernel& kernel, int parts, bool f16, void* memory) {
   bool ok = true;
   for (const int64_t elements : {8, 1000, 8 * 132 * 512, 3'000'008}) {
-    for (const bool pushes : {false, true}) {
-      Jobs jobs(parts, elements, elements > 1000 ? 5 : 1, pushes, f16);
+    for (const Pushes kind : {Pushes::none, Pushes::moved, Pushes::in_place}) {
+      if (parts == 1 && kind == Pushes::in_place) continue;  // such kernels only move
+      Jobs jobs(parts, elements, elements > 1000 ? 5 : 1, kind, f16);
       jobs.use(jobs.jobs.count);
       launch_of(kernel, 1024, 1024, 256, memory)(nullptr);
       CUDA(cudaDeviceSynchronize());
       ok = ok && check_sums(jobs, jobs.out, f16, kernel.name);
-      for (const uint16_t* there : {jobs.there[1], jobs.there[2], jobs.moved})
-        ok = ok && (!pushes || check_sums(jobs, there, f16, kernel.name));
+      for (const uint16_t* there : {jobs.there[1], jobs.there[2]})
+        ok = ok && (!jobs.pushes || check_sums(jobs, there, f16, kernel.name));
+      ok = ok && (kind != Pushes::moved || check_sums(jobs, jobs.moved, f16, kernel.name));
+      ok = ok && (kind == Pushes::moved || jobs.is_untouched());
       ok = ok && jobs.counted();
     }
   }
+  ok = ok && (parts == 1 || check_waits(kernel, parts, f16, memory));
   std::printf("%s: %d parts\n", ok ? "ok" : "FAIL", parts);
   return ok;
 }
@@ -229,7 +273,7 @@ float milliseconds(plain::Launch& launch) {
 }
 
 void time(const plain::Kernel& kernel, int parts, int64_t elements, void* memory) {
-  Jobs jobs(parts, elements, 16, false, false);
+  Jobs jobs(parts, elements, 16, Pushes::none, false);
   plain::Launch gemm = launch_of(kernel, 8192, 8192, 2048, memory);
   plain::Launch alone = launch_of(TILEPOST_SM90(plain_kernel, true), 8192, 8192, 2048, memory);
   plain::Launch none = launch_of(kernel, 8192, 8192, 2048, memory);

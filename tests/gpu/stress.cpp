@@ -72,20 +72,21 @@ void test_cases(Ranks& ranks, const tilepost_program_t& program, tilepost::Op& o
   ranks.barrier();
 }
 
-// Replays a captured run, with eager ones in between.
+// Replays a captured run, with eager ones and another's replays in between.
 void test_graph(Ranks& ranks, const tilepost_program_t& program, tilepost::Op& op, int rank,
                 int replays) {
   Checker checker(program, op, rank, 2);
   ranks.barrier();
-  CapturedRun captured(checker, op);
+  CapturedRun captured(checker, op, 0), last(checker, op, 1);
   for (int i = 0; i < replays; ++i) {
     const auto seed = static_cast<uint32_t>(1000000 + 2 * i);
     checker.fill_set(0, seed);
     checker.fill_set(1, seed + 1);
     captured.replay();
     if (i % 3 == 0) TILEPOST_OK_(checker.run_set(op, 1));
+    if (i % 3 == 1) last.replay();
     checker.check_set(0, seed);
-    if (i % 3 == 0) checker.check_set(1, seed + 1);
+    if (i % 3 != 2) checker.check_set(1, seed + 1);
   }
   EXPECT(checker.mismatches() == 0, "a replayed graph, or an eager run between replays");
   TILEPOST_OK_(op.synchronize());

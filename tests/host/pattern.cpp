@@ -188,7 +188,12 @@ tilepost_result_t PatternRun::start(tilepost_op_t op, int r) {
   operands.struct_size = sizeof operands;
   operands.a = rank.in_place ? rank.gathered.data() + own_begin(r) * problem_.k : rank.a.data();
   operands.b = rank.b.data();
-  operands.out = rank.out.data();
+  tilepost_op_info_t info{};
+  if (tilepost_op_get_info(op, &info) != TILEPOST_OK) return TILEPOST_INTERNAL_ERROR;
+  auto* const lent = static_cast<uint16_t*>(uses_lent_ ? info.out : nullptr);
+  if (lent != nullptr) std::fill_n(lent, m_ * problem_.n, kGuardBits);
+  operands.out = lent != nullptr ? lent : rank.out.data();
+  rank.found = static_cast<const uint16_t*>(operands.out);
   operands.m = problem_.any_m && !routed() ? m_ : 0;
   operands.gathered = rank.gathers ? rank.gathered.data() : nullptr;
   operands.norm_weight = rank.weight.data();
@@ -230,7 +235,7 @@ std::string PatternRun::compare_rank(int rank) const {
   const Rank& own = ranks_[rank];
   for (int64_t row = 0; row < out_rows(rank); ++row)
     for (int64_t col = 0; col < problem_.n; ++col) {
-      const uint16_t got = own.out.data()[place_of(rank, row, col)];
+      const uint16_t got = own.found[place_of(rank, row, col)];
       const uint16_t want = own.expected[row * problem_.n + col];
       if (got == want) continue;
       std::ostringstream text;

@@ -35,6 +35,9 @@ class PatternRun {
   // "" or the first error of a rank.
   std::string route(const Ops& ops);
   std::string start(const Ops& ops);
+  // From here on the output is made in the operation's own memory, where it lends some; only one
+  // run at a time then.
+  void use_lent() { uses_lent_ = true; }
   tilepost_result_t start(const Ops& ops, int rank) { return start(ops[rank], rank); }
   tilepost_result_t start(tilepost_op_t op, int rank);
 
@@ -48,11 +51,12 @@ class PatternRun {
     std::vector<int32_t> destinations;  // [rows] of gemm_all_to_all
     std::vector<int64_t> splits;
     Aligned a, b, out, weight, residual, gathered;
-    bool gathers = false;            // asks for `gathered`
-    bool in_place = false;           // and has its own rows there already
-    reference::Matrix expected;      // [out rows][n]
-    std::vector<int64_t> rows_from;  // gemm_all_to_all
-    reference::Matrix kept;          // residual_rms_norm: the expected sums
+    bool gathers = false;             // asks for `gathered`
+    bool in_place = false;            // and has its own rows there already
+    const uint16_t* found = nullptr;  // where the run has left its output
+    reference::Matrix expected;       // [out rows][n]
+    std::vector<int64_t> rows_from;   // gemm_all_to_all
+    reference::Matrix kept;           // residual_rms_norm: the expected sums
   };
 
   void make_operands(bool integers, std::mt19937_64& random);
@@ -79,6 +83,7 @@ class PatternRun {
 
   const Problem problem_;
   const int64_t m_;
+  bool uses_lent_ = false;
   std::vector<Rank> ranks_;
   reference::Matrix all_a_;  // all_gather_gemm
 };

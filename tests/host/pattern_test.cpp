@@ -175,7 +175,48 @@ TEST_CASE("any number of rows, up and down, with the routes of each") {
   for (const int m : {150, 1, 7, 15, 16, 17, 100, 150, 2, 129, 33, 150}) {
     INFO("m " << m);
     PatternRun run(problem, m, kSpreads[random() % 3], false, random);
+    if (random() % 2 != 0) run.use_lent();
     REQUIRE(run_once(ops, run, ranks) == "");
+  }
+}
+
+TEST_CASE("sums that are pushed are left where they land, in turns with other memory") {
+  const int ranks = GENERATE(2, 3, 4, 8);
+  const int m = GENERATE(1, 7, 100, 129, 200);
+  std::mt19937_64 random(ranks * 1000 + m);
+  Problem problem =
+      make({TILEPOST_GEMM_ALL_REDUCE, TILEPOST_PANEL, TILEPOST_CONSUMER_NONE,
+            TILEPOST_TRANSPORT_HOST, TILEPOST_ROUTING_EVEN, TILEPOST_ACCESS_WRITE, true},
+           ranks, random());
+  problem.m = m;
+  problem.n = 20;
+  problem.k = 5;
+  INFO(describe(problem));
+  const Program program(problem);
+  const Comms comms(ranks);
+  const Ops ops(comms, program.get(), ranks);
+  tilepost_op_info_t info{};
+  REQUIRE(tilepost_op_get_info(ops[0], &info) == TILEPOST_OK);
+  REQUIRE(info.out != nullptr);
+  for (int i = 0; i < 6; ++i) {
+    PatternRun run(problem, m, Spread::random, false, random);
+    if (i % 3 != 1) run.use_lent();
+    REQUIRE(run_once(ops, run, ranks) == "");
+  }
+}
+
+TEST_CASE("memory for an output is lent where all ranks store into it, and nowhere else") {
+  for (const Variant& variant : all_variants()) {
+    const Problem problem = make(variant, 2, 1);
+    INFO(describe(problem));
+    const Program program(problem);
+    const Comms comms(2);
+    const Ops ops(comms, program.get(), 2);
+    tilepost_op_info_t info{};
+    info.out = &info;
+    REQUIRE(tilepost_op_get_info(ops[1], &info) == TILEPOST_OK);
+    CHECK((info.out != nullptr) == (variant.pushes && variant.pattern == TILEPOST_GEMM_ALL_REDUCE &&
+                                    variant.consumer == TILEPOST_CONSUMER_NONE));
   }
 }
 

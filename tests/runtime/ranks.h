@@ -51,6 +51,8 @@ struct Rank {
   sample::Setup setup;
   CUstream_st* user = nullptr;
   std::vector<uint16_t> a, out, gathered;
+  uint16_t* lent = nullptr;   // tilepost_op_info_t::out, the out of every other run
+  uint16_t* found = nullptr;  // the out of the last run
   tilepost_result_t result = TILEPOST_OK;
   std::string text;
   int64_t wrong = 0;  // elements so far
@@ -67,7 +69,8 @@ class Ranks {
   void create();
   void destroy();
   // Runs `times` on every rank, with m rows (0: the plan's), and checks every element. A rank may
-  // be up to a run ahead of another.
+  // be up to a run ahead of another. Every other run has the operation's memory for its output, if
+  // there is such.
   void run(int times, int64_t m = 0);
   // The same once, being captured: the fakes carry out what is captured, as a replay would.
   void run_captured(int64_t m = 0);

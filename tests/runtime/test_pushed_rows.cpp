@@ -170,6 +170,20 @@ TEST_CASE("pushed rows: a rank that does not come is waited for no longer than t
   }
 }
 
+TEST_CASE("pushed rows: own rows that others' are read with are told when they are not copied") {
+  fakes::reset();
+  Program program;
+  ranks::use_pushed_rows(program, 3, 45);  // shares do not end with a tile
+  Setup setup;
+  REQUIRE(setup.create(program, 0.2) == TILEPOST_OK);
+  world().gemm_stops = true;
+  REQUIRE(run(setup, fakes::user_stream("user")) == TILEPOST_OK);
+  CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_TIMEOUT);
+  CHECK_THAT(tilepost_last_error(),
+             Contains("run 1: group 1 of 4: this rank's rows were not copied within 0.2 s: ") &&
+                 Contains(" chunks are missing; the GEMM, whose warps copy them, has stopped"));
+}
+
 TEST_CASE("pushed rows: plans that cannot be are refused") {
   const auto refused = [](auto change) {
     return sample::is_incomplete([&](Program& program) {

@@ -152,6 +152,23 @@ __device__ __forceinline__ void count_done(const tilepost_jobs_t& jobs, const ti
   }
 }
 
+// Whether what a job moves is where it is to go: `out` is the memory that other ranks push into.
+__device__ __forceinline__ bool is_in_place(const tilepost_jobs_t& jobs,
+                                            const tilepost_job_t& job) {
+  return job.parts == 1 &&
+         static_cast<const char*>(jobs.in) + job.from == static_cast<char*>(jobs.out) + job.to;
+}
+
+// One lane in every CTA. Waits for what has not been moved because it is in place: the kernel must
+// not end before it is all there. The jobs go round the CTAs. What reads `out` comes behind the
+// kernel in its stream, so that one of its threads has acquired the pushes is enough: causality
+// order is transitive (PTX ISA 8.9.5).
+__device__ __forceinline__ void wait_in_place(const tilepost_jobs_t& jobs) {
+#pragma unroll 1
+  for (int j = blockIdx.x; j < jobs.count; j += gridDim.x)
+    if (is_in_place(jobs, jobs.list[j]) && !wait_for_parts(jobs, jobs.list[j].waits)) break;
+}
+
 // All lanes of a warp, in every CTA. Jobs of a kernel that adds and pushes have kParts parts or
 // one.
 template <DType kType, int kParts, bool kPushes>
@@ -170,6 +187,7 @@ __device__ __forceinline__ void do_jobs(const tilepost_jobs_t& jobs, Spare spare
   for (int j = 0; j < jobs.count; ++j) {
     const tilepost_job_t job = jobs.list[j];  // in registers
     const bool moves = kParts > 1 && kPushes && job.parts == 1;
+    if (moves && is_in_place(jobs, job)) continue;
     const int bytes = job_chunk_bytes(spare.bytes, moves ? 1 : kParts);
     const int in_all = job_chunks(job.bytes, bytes);
     const int count = chunk < in_all ? (in_all - chunk + stride - 1) / stride : 0;
@@ -185,7 +203,9 @@ __device__ __forceinline__ void do_jobs(const tilepost_jobs_t& jobs, Spare spare
     turn += count;
     chunk += count * stride - in_all;
   }
-  if (lane == 0) ptx::wait_bulk<0>();
+  if (lane != 0) return;
+  ptx::wait_bulk<0>();
+  if constexpr (kParts > 1 && kPushes) wait_in_place(jobs);
 }
 
 }  // namespace tilepost::woven

@@ -149,17 +149,18 @@ __device__ __forceinline__ uint32_t* counter_at(uint32_t* counters, int group) {
 // tile_done does); the acquire that reads its value or a later one makes them visible to this
 // thread (PTX ISA 8.9.4, 8.9.5). Polling with relaxed loads and acquiring once spares an
 // invalidation of L1 per poll. Ends also when the runtime gives a run up: then it raises all
-// counters, or, of counters that other ranks raise, says so in a word.
+// counters, or, of counters that other ranks raise, says so in a word, and this is false.
 template <class View>
-__device__ __forceinline__ void wait_for_input(const View& view, int group) {
+__device__ __forceinline__ bool wait_for_input(const View& view, int group) {
   constexpr unsigned kPollNanoseconds = 32;
   if constexpr (View::kPushes) {
-    wait_for_parts(view.jobs, group);
+    return wait_for_parts(view.jobs, group);
   } else {
     const uint32_t* counter = counter_at(view.counters, group);
     while (static_cast<int32_t>(ptx::load_relaxed_sys(counter) - view.ready) < 0)
       ptx::sleep_ns(kPollNanoseconds);
     ptx::load_acquire_sys(counter);
+    return true;
   }
 }
 
@@ -182,17 +183,20 @@ __device__ __forceinline__ void input_ready(const View& view, const Tile& tile, 
 // membar/fence: fence.proxy.async). What the thread has acquired once needs no second look, which
 // would keep its loads waiting. Copies that a stream makes arrive in the order of groups, so the
 // tile's own group is enough; pushes by many warps do not, and a tile may have rows of several. In
-// the memory where other ranks' rows arrive, own rows beside them are group 0.
+// the memory where other ranks' rows arrive, own rows beside them are group 0. In a run that was
+// given up nothing else is waited for: to find that out takes some 10 ms for every group.
 template <class View>
 __device__ __forceinline__ void input_ready(const View& view, const Tile& tile, BulkLoads& loads) {
   if constexpr (View::kWaits) {
+    constexpr int kAll = 0x7FFFFFFF;
     if (tile.is_padding() || tile.group <= loads.arrived) return;
     int group = tile.group;
     if constexpr (View::kPushes) group = loads.arrived == 0 ? 0 : loads.arrived + 1;
+    bool arrives = true;
 #pragma unroll 1
-    for (; group <= tile.group; ++group) wait_for_input(view, group);
+    for (; arrives && group <= tile.group; ++group) arrives = wait_for_input(view, group);
     ptx::fence_global_to_async();
-    loads.arrived = tile.group;
+    loads.arrived = arrives ? tile.group : kAll;
   }
 }
 

@@ -318,6 +318,12 @@ TEST_CASE("memory is what each transport keeps of the parts") {
   pulled.schedule.comm_sms = wish<int64_t>(3);
   CHECK(bytes_named(only(pulled), "sums") == kProduct / 4);
   CHECK(bytes_named(only(pulled), "landed") == 0);
+  Spec normalised = spec_of(Pattern::gemm_all_reduce, peer);
+  normalised.consumer.value = Consumer::rms_norm;  // reads what has landed
+  CHECK(bytes_named(only(normalised), "landed") == kProduct);
+  CHECK(bytes_named(only(normalised), "received") == 0);
+  normalised.transport.value = copy_engine;
+  CHECK(bytes_named(only(normalised), "received") == kProduct);
   Spec added = spec_of(Pattern::gemm_reduce_scatter, peer);
   added.schedule.sum.value = Sum::added;
   CHECK(bytes_named(only(added), "slots") == kProduct / 4);

@@ -17,7 +17,7 @@
 #include <tilepost/device/woven.cuh>
 #include <tilepost/plan.h>
 
-static_assert(TILEPOST_ABI_VERSION == 6, "attn_out was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 7, "attn_out was generated for another tilepost runtime; generate it again");
 
 namespace attn_out::sm_80 {
 
@@ -979,6 +979,6 @@ tilepost_plan_t make_plan() {
 
 extern "C" const tilepost_program_t* attn_out_program(void) {
   static const tilepost_plan_t plans[] = {attn_out::sm_80::make_plan(), attn_out::sm_90a::make_plan()};
-  static const tilepost_program_t program = {6, "attn_out", 2, plans};
+  static const tilepost_program_t program = {7, "attn_out", 2, plans};
   return &program;
 }

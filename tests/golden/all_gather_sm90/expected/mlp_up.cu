@@ -15,7 +15,7 @@
 #include <tilepost/device/woven.cuh>
 #include <tilepost/plan.h>
 
-static_assert(TILEPOST_ABI_VERSION == 6, "mlp_up was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 7, "mlp_up was generated for another tilepost runtime; generate it again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "mlp_up.cu is planned for sm_90a: compile with -gencode arch=compute_90a,code=sm_90a"
@@ -516,6 +516,6 @@ tilepost_plan_t make_plan() {
 
 extern "C" const tilepost_program_t* mlp_up_program(void) {
   static const tilepost_plan_t plans[] = {mlp_up::sm_90a::make_plan()};
-  static const tilepost_program_t program = {6, "mlp_up", 1, plans};
+  static const tilepost_program_t program = {7, "mlp_up", 1, plans};
   return &program;
 }

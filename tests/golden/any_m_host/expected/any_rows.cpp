@@ -10,7 +10,7 @@
 #include <tilepost/numeric.h>
 #include <tilepost/plan.h>
 
-static_assert(TILEPOST_ABI_VERSION == 6, "any_rows was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 7, "any_rows was generated for another tilepost runtime; generate it again");
 
 namespace any_rows::host {
 
@@ -198,6 +198,6 @@ tilepost_plan_t make_plan() {
 
 extern "C" const tilepost_program_t* any_rows_program(void) {
   static const tilepost_plan_t plans[] = {any_rows::host::make_plan()};
-  static const tilepost_program_t program = {6, "any_rows", 1, plans};
+  static const tilepost_program_t program = {7, "any_rows", 1, plans};
   return &program;
 }

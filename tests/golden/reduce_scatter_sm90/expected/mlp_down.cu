@@ -15,7 +15,7 @@
 #include <tilepost/device/woven.cuh>
 #include <tilepost/plan.h>
 
-static_assert(TILEPOST_ABI_VERSION == 6, "mlp_down was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 7, "mlp_down was generated for another tilepost runtime; generate it again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "mlp_down.cu is planned for sm_90a: compile with -gencode arch=compute_90a,code=sm_90a"
@@ -515,6 +515,6 @@ tilepost_plan_t make_plan() {
 
 extern "C" const tilepost_program_t* mlp_down_program(void) {
   static const tilepost_plan_t plans[] = {mlp_down::sm_90a::make_plan()};
-  static const tilepost_program_t program = {6, "mlp_down", 1, plans};
+  static const tilepost_program_t program = {7, "mlp_down", 1, plans};
   return &program;
 }

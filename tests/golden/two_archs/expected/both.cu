@@ -17,7 +17,7 @@
 #include <tilepost/device/woven.cuh>
 #include <tilepost/plan.h>
 
-static_assert(TILEPOST_ABI_VERSION == 6, "both was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 7, "both was generated for another tilepost runtime; generate it again");
 
 namespace both::sm_80 {
 
@@ -962,6 +962,6 @@ tilepost_plan_t make_plan() {
 
 extern "C" const tilepost_program_t* both_program(void) {
   static const tilepost_plan_t plans[] = {both::sm_80::make_plan(), both::sm_90a::make_plan()};
-  static const tilepost_program_t program = {6, "both", 2, plans};
+  static const tilepost_program_t program = {7, "both", 2, plans};
   return &program;
 }
