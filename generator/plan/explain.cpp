@@ -182,6 +182,20 @@ const char* range_name(const Plan& plan) {
   return plan.layout == OutputLayout::panel ? "rows" : "slots";
 }
 
+// Where shares take turns: the rows of each that arrive with the group, "+2 0-1023" of the second
+// rank behind this one.
+std::string arriving_ranges(const tilepost_map_t& map, int group) {
+  std::string text;
+  for (int distance = 1; distance < map.ranks; ++distance) {
+    const SharePart part = arriving_part(map, group, distance, 0);
+    const int64_t first = part.first * map.tile_m;
+    const int64_t end = std::min(part.end * map.tile_m, share_rows(map));
+    if (first < end)
+      text += formatv("{0}+{1} {2}-{3}", text.empty() ? "" : ", ", distance, first, end - 1).str();
+  }
+  return text;
+}
+
 // The range of a group.
 std::string range_of(const Plan& plan, size_t g) {
   const tilepost_map_t map = map_of(plan);
@@ -193,7 +207,9 @@ std::string range_of(const Plan& plan, size_t g) {
     case Division::shares:
       return from_cuts(map.tile_m, share_rows(map));
     case Division::arrivals:
-      return g == 0 ? "own" : from_cuts(map.tile_m, share_rows(map));
+      if (g == 0) return "own";
+      return map.turns != 0 ? arriving_ranges(map, static_cast<int>(g))
+                            : from_cuts(map.tile_m, share_rows(map));
     case Division::columns:
       return from_cuts(map.tile_n, map.n);
     case Division::rows:

@@ -35,6 +35,9 @@ int64_t cut_units(const tilepost_map_t& map);
 // The end of the first `unit` units; its wave is left 0.
 CutPoint cut_after(const tilepost_map_t& map, int64_t unit);
 
+// The point of a cut that need not be the end of a unit; its wave is left 0.
+CutPoint cut_at(const tilepost_map_t& map, int32_t cut);
+
 // The units before a cut.
 int64_t units_before(const tilepost_map_t& map, int32_t cut);
 

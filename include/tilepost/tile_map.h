@@ -59,6 +59,9 @@ SharePart share_part(const tilepost_map_t& map, std::span<const int64_t> splits,
 // if first == end.
 SharePart arriving_part(const tilepost_map_t& map, int group, int source, int rank);
 
+// ARRIVALS: how many tile rows of `rank`'s schedule are in each group, without padding.
+std::vector<int> arriving_rows(const tilepost_map_t& map, int rank);
+
 // With `stagger` the groups, the tiles of each and their destinations are those without it, and
 // only the order inside a group is another: by bands of an equal part of every share, in each of
 // which the shares take turns from the next rank's on, a few tile rows at a time. A band's columns

@@ -135,9 +135,12 @@ int64_t cut_units(const tilepost_map_t& map) {
   return ceil_div(last_cut(map), unit_size(map));
 }
 
+CutPoint cut_at(const tilepost_map_t& map, int32_t cut) {
+  return {0, cut, positions_before(map, cut), elements_before(map, cut)};
+}
+
 CutPoint cut_after(const tilepost_map_t& map, int64_t unit) {
-  const int64_t cut = cut_of(map, unit);
-  return {0, static_cast<int32_t>(cut), positions_before(map, cut), elements_before(map, cut)};
+  return cut_at(map, static_cast<int32_t>(cut_of(map, unit)));
 }
 
 int64_t units_before(const tilepost_map_t& map, int32_t cut) {

@@ -25,21 +25,24 @@ struct Timeline {
   std::vector<double> ready;     // in the order in which the programme sees them
   const GroupProblem& problem;
 
+  int64_t own = 0, all = 0;  // ARRIVALS: positions that wait for nobody, and of the schedule
+
   Timeline(const GroupProblem& asked, std::vector<CutPoint> at)
-      : points(std::move(at)), problem(asked) {
+      : Timeline(asked, std::move(at), cut_after(asked.map, 0).positions,
+                 schedule_positions(asked.map)) {}
+  Timeline(const GroupProblem& asked, std::vector<CutPoint> at, int64_t first, int64_t whole)
+      : points(std::move(at)), problem(asked), own(first), all(whole) {
     const tilepost_model_t& model = problem.model;
     if (!waits(problem)) {
       for (const CutPoint& point : points)
         ready.push_back(computed_us(problem, point.positions) + model.wait);
       return;
     }
-    const int64_t all = schedule_positions(problem.map);
     for (int i = count() - 2; i >= -1; --i)
-      ready.push_back(computed_us(problem, all - (i < 0 ? own() : points[i].positions)));
+      ready.push_back(computed_us(problem, all - (i < 0 ? own : points[i].positions)));
   }
 
   int count() const { return static_cast<int>(points.size()); }
-  int64_t own() const { return cut_after(problem.map, 0).positions; }
 
   double cost(int before, int end) const {
     int first = before, last = end;
@@ -57,8 +60,7 @@ struct Timeline {
   double end(double programme) const {
     const tilepost_model_t& model = problem.model;
     if (!waits(problem)) return programme + model.tail;
-    return model.wait +
-           std::max(programme + model.tail, computed_us(problem, schedule_positions(problem.map)));
+    return model.wait + std::max(programme + model.tail, computed_us(problem, all));
   }
   // The programme's latest end for a schedule that ends at `whole`.
   double programme(double whole) const {
@@ -68,6 +70,47 @@ struct Timeline {
 
 CutCost cost_of(const Timeline& timeline) {
   return [&timeline](int before, int end) { return timeline.cost(before, end); };
+}
+
+// When groups that end at all of the points end.
+double end_of(const Timeline& timeline) {
+  double end = 0;
+  for (int i = 0; i < timeline.count(); ++i)
+    end = std::max(end, timeline.ready[i]) + timeline.cost(i - 1, i);
+  return timeline.end(end);
+}
+
+// Where shares take turns: every group is filled up to whole clusters, which tells where a share is
+// a tile row or two. `map` has cuts.
+Timeline timeline_of_turns(const GroupProblem& problem, const tilepost_map_t& map, int rank) {
+  std::vector<int64_t> ends;
+  int64_t positions = 0;
+  for (const int64_t rows : arriving_rows(map, rank)) {
+    positions += (rows + map.cluster - 1) / map.cluster * map.cluster * tiles_n(map);
+    ends.push_back(positions);
+  }
+  std::vector<CutPoint> points;
+  for (int g = 1; g < map.num_groups; ++g) {
+    points.push_back(cut_at(map, map.cuts[g]));
+    points.back().positions = ends[g];
+  }
+  return {problem, std::move(points), ends.front(), positions};
+}
+
+// The end of the whole schedule in one group, in the division's unit.
+std::vector<int32_t> one_group(const tilepost_map_t& map) {
+  return {cut_after(map, cut_units(map)).cut};
+}
+
+// On the last of the ranks, which may have fewer rows of their own than others, or none.
+double end_of_turns(const GroupProblem& problem, const std::vector<int32_t>& cuts) {
+  tilepost_map_t map = problem.map;
+  map.num_groups = static_cast<int32_t>(cuts.size());
+  map.cuts = cuts.data();
+  double end = 0;
+  for (int rank = 0; rank < map.ranks; ++rank)
+    end = std::max(end, end_of(timeline_of_turns(problem, map, rank)));
+  return end;
 }
 
 // The groups that end at the chosen points.
@@ -94,40 +137,34 @@ Timeline timeline_of(const GroupProblem& problem) {
   return {problem, cut_points(problem.map, problem.at_once)};
 }
 
-// The end of the whole schedule in one group, in the division's unit.
-std::vector<int32_t> one_group(const tilepost_map_t& map) {
-  return {cut_after(map, cut_units(map)).cut};
-}
-
-// Where shares take turns: each in `parts` chunks of whole clusters, as equal as that allows.
+// Where shares take turns: each in `parts` chunks, as equal as whole clusters allow.
 std::vector<int32_t> chunks_of_shares(const tilepost_map_t& map, int64_t parts) {
-  const int64_t tiles = share_tiles(map), clusters = (tiles + map.cluster - 1) / map.cluster;
+  const int64_t tiles = share_tiles(map), last = arriving_tiles(map);
   std::vector<int32_t> cuts = {0};
-  for (int64_t share = 0; share + 1 < map.ranks; ++share)
-    for (int64_t part = 1; part <= parts; ++part)
-      cuts.push_back(static_cast<int32_t>(share * tiles +
-                                          std::min(tiles, clusters * part / parts * map.cluster)));
+  for (int64_t part = 1; cuts.back() < last; ++part) {
+    const int64_t end = (tiles * part / parts + map.cluster - 1) / map.cluster * map.cluster;
+    if (end > cuts.back()) cuts.push_back(static_cast<int32_t>(std::min(end, last)));
+  }
   return cuts;
 }
 
 // The fewest chunks of that kind that end at most a part `slack` later than the best, no more than
 // `most` with the own share; nothing where there is no room for a chunk of every share.
-std::optional<Groups> take_turns(const GroupProblem& problem, double slack, int most) {
+std::optional<Groups> take_turns(const GroupProblem& problem, double slack, int64_t most) {
   const tilepost_map_t& map = problem.map;
   if (map.turns == 0) return std::nullopt;
   std::vector<Groups> all;
-  for (int64_t parts = 1; 1 + (map.ranks - 1) * parts <= most &&
-                          parts * map.cluster <= share_tiles(map) + map.cluster - 1;
-       parts *= 2) {
+  for (int64_t parts = 1; parts <= share_tiles(map); parts *= 2) {
     Groups groups;
     groups.cuts = chunks_of_shares(map, parts);
+    if (static_cast<int64_t>(groups.cuts.size()) > most) break;
     groups.end = end_of_groups(problem, groups.cuts);
     all.push_back(std::move(groups));
   }
   if (all.empty()) return std::nullopt;
   const double best = std::ranges::min(all, {}, &Groups::end).end;
-  return *std::ranges::find_if(
-      all, [&](const Groups& groups) { return groups.end <= best * (1 + slack); });
+  const auto good = [&](const Groups& groups) { return groups.end <= best * (1 + slack); };
+  return *std::ranges::find_if(all, good);
 }
 
 // The division of a run without overlap.
@@ -236,14 +273,11 @@ Groups even_groups(const GroupProblem& problem, int most) {
 }
 
 double end_of_groups(const GroupProblem& problem, const std::vector<int32_t>& cuts) {
+  if (problem.map.turns != 0) return end_of_turns(problem, cuts);
   std::vector<CutPoint> points;
   for (size_t g = waits(problem) ? 1 : 0; g < cuts.size(); ++g)
     points.push_back(cut_after(problem.map, units_before(problem.map, cuts[g])));
-  const Timeline timeline(problem, std::move(points));
-  double end = 0;
-  for (int i = 0; i < timeline.count(); ++i)
-    end = std::max(end, timeline.ready[i]) + timeline.cost(i - 1, i);
-  return timeline.end(end);
+  return end_of(Timeline(problem, std::move(points)));
 }
 
 double slack_of(const GroupProblem& problem, int lanes) {

@@ -174,7 +174,8 @@ int arrival_of(const tilepost_map_t& map, int rank, int64_t row) {
                           map.cuts);
 }
 
-void build_arrivals(const tilepost_map_t& map, int rank, TileMap& out) {
+// The rows of A at which tiles of each group begin.
+std::vector<std::vector<TileRow>> rows_by_arrival(const tilepost_map_t& map, int rank) {
   const int64_t share = share_rows(map);
   std::vector<std::vector<TileRow>> groups(map.num_groups);
   // From this rank's share on, round to it again.
@@ -189,6 +190,11 @@ void build_arrivals(const tilepost_map_t& map, int rank, TileMap& out) {
                         arrival_of(map, rank, std::min(last, (row / share + 1) * share - 1))});
     groups[group].push_back({first, first});
   }
+  return groups;
+}
+
+void build_arrivals(const tilepost_map_t& map, int rank, TileMap& out) {
+  std::vector<std::vector<TileRow>> groups = rows_by_arrival(map, rank);
   bool backwards = false;
   for (int g = 0; g < map.num_groups; ++g) {
     const size_t first_tile = out.tiles.size();
@@ -260,6 +266,13 @@ SharePart arriving_part(const tilepost_map_t& map, int group, int source, int ra
   const int64_t before = tiles_before(map, source, rank), share = share_tiles(map);
   return {std::clamp<int64_t>(map.cuts[group - 1] - before, 0, share),
           std::clamp<int64_t>(map.cuts[group] - before, 0, share)};
+}
+
+std::vector<int> arriving_rows(const tilepost_map_t& map, int rank) {
+  std::vector<int> counts;
+  for (const std::vector<TileRow>& rows : rows_by_arrival(map, rank))
+    counts.push_back(static_cast<int>(rows.size()));
+  return counts;
 }
 
 TileMap build_tile_map(const tilepost_map_t& map, const MapInputs& inputs) {

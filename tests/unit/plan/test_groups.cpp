@@ -288,5 +288,52 @@ TEST_CASE("best_groups is the best of all ways to cut at the cut points, in ever
   REQUIRE(tried > 150);
 }
 
+// ---- Shares that take turns
+
+GroupProblem turns_problem(int64_t m, int ranks, int cluster, double per_row) {
+  GroupProblem problem = {};
+  tilepost_map_t& map = problem.map;
+  map.m = m, map.n = 64, map.tile_m = 8, map.tile_n = 16;
+  map.cluster = cluster, map.band = cluster, map.signals_per_tile = 1;
+  map.division = TILEPOST_DIVISION_ARRIVALS, map.ranks = ranks, map.turns = 1;
+  problem.unit_bytes = 1;
+  problem.at_once = 4 * cluster;
+  problem.model.wave = 10;
+  problem.model.latency = 1;
+  problem.model.per_byte = per_row;
+  return problem;
+}
+
+TEST_CASE("shares that take turns arrive whole where the GEMM has enough to do meanwhile") {
+  // Four waves of 10 us for each of 4 shares, which are 11 us away from one another.
+  const Groups groups = fewest_groups(turns_problem(256, 4, 2, 10.0 / 64), 1, 100);
+  REQUIRE(groups.cuts == std::vector<int32_t>{0, 8, 16, 24});
+  REQUIRE(near(groups.end, 4 * 4 * 10));
+}
+
+TEST_CASE("shares that take turns are cut where the GEMM would wait for them") {
+  const GroupProblem problem = turns_problem(256, 4, 2, 200.0 / 64);
+  const Groups groups = best_groups(problem);
+  REQUIRE(groups.cuts.size() == 1 + 3 * 4);  // the last of them is two tile rows
+  REQUIRE(groups.cuts[4] == 8);
+  REQUIRE(groups.end < end_of_groups(problem, {0, 8, 16, 24}));
+  REQUIRE(fewest_groups(problem, 1, 7).cuts.size() == 1 + 3 * 2);
+}
+
+TEST_CASE("shares that take turns fill clusters across their borders") {
+  // One tile row of each of 4 shares, clusters of 2: a group each would be as much padding again.
+  const Groups groups = best_groups(turns_problem(32, 4, 2, 0.01));
+  REQUIRE(groups.cuts == std::vector<int32_t>{0, 2, 3});
+  // The own row, two and one, each group whole clusters of 4 columns, 8 at once.
+  REQUIRE(near(groups.end, 3 * 10));
+}
+
+TEST_CASE("who has no rows waits for those who have") {
+  // 3 rows in one tile: the last rank's only group is the last that brings it something.
+  const GroupProblem problem = turns_problem(3, 4, 1, 100);
+  const Groups groups = best_groups(problem);
+  REQUIRE(groups.end > 10 + 100);
+}
+
 }  // namespace
 }  // namespace tilepost::test

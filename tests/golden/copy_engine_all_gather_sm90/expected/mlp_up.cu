@@ -2,7 +2,7 @@
 //   out[1900, 1024] = A[1900, 512], 475 rows from each of 4 ranks, * B[1024, 512]^T, bf16 in, bf16 out
 //   for any m up to 1900
 //   sm_90a: gemm_sm90, tile 128x128, 3 waves in 4 groups, panel layout
-//   plan 1defe44efbfe6bd1
+//   plan b1b977f53a68441b
 #include "mlp_up.h"
 
 #include <tilepost/device/arch.h>
@@ -475,9 +475,9 @@ tilepost_plan_t make_plan() {
   plan.model.read_b = 0.246723765;
   plan.model.read_row = 0.000240941176;
   plan.model.wait = 8;
-  plan.model.latency = 5;
+  plan.model.latency = 12;
   plan.model.per_byte = 3.05175781e-06;
-  plan.model.tail = 10;
+  plan.model.tail = 18;
   plan.model.sequence_wave = 2.49953177;
   plan.model.sequence_latency = 31;
   plan.model.sequence_per_byte = 2.71954463e-06;
