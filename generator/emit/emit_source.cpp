@@ -37,13 +37,16 @@ const char* truth(bool value) {
 
 // The view's last arguments: whether every row has a place of its own, whether tiles wait for their
 // input, whether they are stored into the memory of the rank that owns them, and, if spare warps
-// have jobs, how many parts they add up and whether they push any.
+// have jobs, how many parts they add up and whether they push any; where nothing overlaps, that.
 void emit_variant(llvm::raw_ostream& out, const Plan& plan, const WovenKernel& kernel) {
   const KernelPlan& planned = plan.kernel;
   const bool has_jobs = plan.job_parts > 0 && planned.launch != LaunchKind::host;
   std::string jobs = has_jobs ? ", " + std::to_string(plan.job_parts) : "";
   const bool warps_push = plan.pushes && plan.access == TILEPOST_ACCESS_WRITE;
   if (has_jobs && warps_push) jobs += ", true";
+  // The host's threads order their stores whoever waits.
+  if (plan.transport == Transport::none && planned.launch != LaunchKind::host)
+    jobs = ", 0, false, false";
   out << "namespace " << namespace_of(plan) << " {\n\n"
       << "// The schedule and its counters as the kernel sees them: its last argument.\n"
       << "using View = tilepost::woven::View<tilepost::Layout::" << name_of(plan.layout) << ", "

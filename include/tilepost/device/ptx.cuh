@@ -27,6 +27,11 @@ __device__ __forceinline__ void red_release_sys(uint32_t* counter, uint32_t valu
   asm volatile("red.release.sys.global.add.u32 [%0], %1;" ::"l"(counter), "r"(value) : "memory");
 }
 
+// Adds without ordering anything: for counters that tell how far a kernel has come.
+__device__ __forceinline__ void red_relaxed_sys(uint32_t* counter, uint32_t value) {
+  asm volatile("red.relaxed.sys.global.add.u32 [%0], %1;" ::"l"(counter), "r"(value) : "memory");
+}
+
 // Stores a counter's value, releasing as red_release_sys does: for counters with one writer.
 __device__ __forceinline__ void store_release_sys(uint32_t* counter, uint32_t value) {
   asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(counter), "r"(value) : "memory");

@@ -24,7 +24,7 @@ static_assert(TILEPOST_ABI_VERSION == 7, "attn_out was generated for another til
 namespace attn_out::sm_90a {
 
 // The schedule and its counters as the kernel sees them: its last argument.
-using View = tilepost::woven::View<tilepost::Layout::panel, 128, 256, false, false, false>;
+using View = tilepost::woven::View<tilepost::Layout::panel, 128, 256, false, false, false, 0, false, false>;
 
 // ---- The kernel: gemm_sm90.cu, specialised and woven
 
