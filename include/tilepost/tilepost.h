@@ -78,7 +78,7 @@ typedef struct tilepost_options {
   int host_workers;         // host target: threads per rank that compute tiles; 0 = 2
   int share_memory;  // 1: runs of this operation never overlap runs of the communicator's other
                      // operations made so, and may use the same memory that ranks touch. The same
-                     // on all ranks; 0 = memory of its own. The host target has no such memory
+                     // on all ranks; 0 = memory of its own, as on the host target in any case
 } tilepost_options_t;
 
 // struct_size set, a deadline of 60 s.
