@@ -116,19 +116,19 @@ uint32_t* SharedArena::done() const {
   return static_cast<uint32_t*>(numbers_.get()) + TILEPOST_COUNTER_STRIDE;
 }
 
-tilepost_result_t find_arena(CudaComm& comm, Transport& messages, const ArenaWish& wish,
+tilepost_result_t find_arena(CudaComm& comm, Transport& messages, const ArenaNeed& need,
                              double seconds, std::shared_ptr<SharedArena>& arena, bool& made) {
   int64_t id = kNone;
-  if (wish.shares) TILEPOST_TRY(agree(comm, messages, wish.layout, seconds, id));
+  if (need.shares) TILEPOST_TRY(agree(comm, messages, need.layout, seconds, id));
   made = id == kNone;
   if (!made) {
     arena = comm.arenas()[static_cast<size_t>(id)].lock();
     return TILEPOST_OK;
   }
   auto fresh = std::make_shared<SharedArena>(static_cast<int64_t>(comm.arenas().size()));
-  // Also if it fails on this rank alone: the ids of later ones are the same on all ranks.
-  if (wish.shares) comm.arenas().push_back(fresh);
-  TILEPOST_TRY(fresh->create(comm, messages, wish.layout, seconds));
+  // Also if making it fails: ranks count them alike.
+  if (need.shares) comm.arenas().push_back(fresh);
+  TILEPOST_TRY(fresh->create(comm, messages, need.layout, seconds));
   arena = std::move(fresh);
   return TILEPOST_OK;
 }

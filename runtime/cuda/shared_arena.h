@@ -5,8 +5,8 @@
 // A run of any of them is a run of the arena: the number of runs, the flags and the counters go on
 // from one operation's run to the next one's, so that a run begins when all ranks have ended the
 // one before, whichever operation's that was (shared_words.h). Each has regions of its own plan in
-// the same memory. What it finds there is what the others have left: no run reads what it, or the
-// same run of another rank, has not written.
+// the same memory. What it finds there is what the others have left: no run reads what has not been
+// written in the same run (docs/memory-model.md).
 #pragma once
 
 #include <cstdint>
@@ -59,15 +59,16 @@ class SharedArena {
   bool abandoned_ = false;
 };
 
-// Where an operation finds its arena. Collective, with the same arguments on all ranks.
-struct ArenaWish {
+// What an operation needs; the same on all ranks.
+struct ArenaNeed {
   SharedLayout layout;
-  bool shares;  // with other operations that want that
+  bool shares;  // with other operations that do
 };
 
-// An arena of the communicator's that has room on every rank, for an operation that shares; `made`
-// if there was none. Waits for the other ranks, bounded by `seconds` (0: for ever).
-tilepost_result_t find_arena(CudaComm& comm, Transport& messages, const ArenaWish& wish,
+// For an operation that shares, an arena of the communicator's that has room on every rank, the
+// same one on all; if there is none, or it does not share, one that is `made`. Collective: waits
+// for the other ranks, bounded by `seconds` (0: for ever).
+tilepost_result_t find_arena(CudaComm& comm, Transport& messages, const ArenaNeed& need,
                              double seconds, std::shared_ptr<SharedArena>& arena, bool& made);
 
 }  // namespace tilepost::cuda
