@@ -76,6 +76,9 @@ typedef struct tilepost_options {
   size_t struct_size;       // sizeof(tilepost_options_t): lets the structure grow
   double deadline_seconds;  // for every wait of a run; 0 = no deadline
   int host_workers;         // host target: threads per rank that compute tiles; 0 = 2
+  int share_memory;  // 1: runs of this operation never overlap runs of the communicator's other
+                     // operations made so, and may use the same memory that ranks touch. The same
+                     // on all ranks; 0 = memory of its own, as on the host target in any case
 } tilepost_options_t;
 
 // struct_size set, a deadline of 60 s.
@@ -174,14 +177,16 @@ typedef struct tilepost_op_info {
   int32_t rank;
   int64_t out_elements;  // elements of out that a run with the plan's m writes on this rank;
                          // routed: with the route set last
-  int64_t device_bytes;  // what the operation allocated: tables, counters, staging
+  int64_t device_bytes;  // what the operation allocated: tables, counters, staging; of memory
+                         // that operations share, what was allocated for this one
   const int32_t* rows;   // tile layout kept by gemm and gemm_all_reduce: for tile m * tiles_n + n,
                         // the destination row (device memory; host memory on the host target); null
                         // otherwise
   void* out;  // gemm_all_reduce whose ranks push their sums, without a consumer: memory of the
               // operation, [m, n], into which the other ranks store. A run that is given it as its
               // out gets the sums there without a copy. The next run overwrites it, whatever that
-              // run's out, so none of a run's other operands may lie in it. Null otherwise
+              // run's out, so none of a run's other operands may lie in it; nor of a run of any
+              // operation that shares this memory, which overwrites it too. Null otherwise
 } tilepost_op_info_t;
 
 tilepost_result_t tilepost_op_get_info(tilepost_op_t op, tilepost_op_info_t* info);

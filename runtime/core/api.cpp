@@ -47,6 +47,9 @@ tilepost_result_t check_options(const char* call, const tilepost_options_t& opti
   if (options.host_workers < 0 || options.host_workers > 256)
     return fail(TILEPOST_INVALID_ARGUMENT, "%s: options.host_workers must be from 0 to 256, got %d",
                 call, options.host_workers);
+  if (options.share_memory != 0 && options.share_memory != 1)
+    return fail(TILEPOST_INVALID_ARGUMENT, "%s: options.share_memory must be 0 or 1, got %d", call,
+                options.share_memory);
   return TILEPOST_OK;
 }
 
@@ -64,7 +67,7 @@ tilepost_result_t run(const char* call, tilepost_op_t op, const tilepost_run_ope
 extern "C" {
 
 tilepost_options_t tilepost_default_options(void) {
-  return {sizeof(tilepost_options_t), kDefaultDeadlineSeconds, 0};
+  return {sizeof(tilepost_options_t), kDefaultDeadlineSeconds, 0, 0};
 }
 
 tilepost_result_t tilepost_comm_destroy(tilepost_comm_t comm) {

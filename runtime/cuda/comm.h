@@ -6,12 +6,15 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "runtime/core/object.h"
 #include "runtime/cuda/check.h"
 #include "runtime/cuda/resources.h"
 
 namespace tilepost::cuda {
+
+class SharedArena;
 
 // What all operations of a communicator share: set when one of them has aborted.
 using AbortedFlag = std::shared_ptr<std::atomic<bool>>;
@@ -63,9 +66,10 @@ class ChildComm {
   std::atomic<bool> abort_begun_ = false;
 };
 
-// Runs whose kernels wait inside for other ranks' take turns on a device, in the order of the
-// host's calls, which is the same on all ranks: side by side, one could hold the SMs here that the
-// other waits for there. Eager runs only; a captured one is ordered by where its graph is launched.
+// Runs that take turns on a device, in the order of the host's calls, which is the same on all
+// ranks: those whose kernels wait inside for other ranks', for side by side one could hold the SMs
+// here that the other waits for there; and those that use the same memory (shared_arena.h). Eager
+// runs only; a captured one is ordered by where its graph is launched.
 class RunOrder {
  public:
   // Before the others; more than once does nothing.
@@ -104,6 +108,10 @@ class CudaComm final : public tilepost_comm {
   bool is_aborted() const { return aborted_->load(); }
   const AbortedFlag& aborted() const { return aborted_; }
   const std::shared_ptr<RunOrder>& order() const { return order_; }
+  // Of operations that share memory with each other, who own them; by id, in the order in which
+  // they were made.
+  std::vector<std::weak_ptr<SharedArena>>& arenas() { return arenas_; }
+  const std::vector<std::weak_ptr<SharedArena>>& arenas() const { return arenas_; }
 
  private:
   int device_ = 0, rank_ = 0, world_ = 0;
@@ -111,6 +119,7 @@ class CudaComm final : public tilepost_comm {
   bool owned_ = false;
   AbortedFlag aborted_ = std::make_shared<std::atomic<bool>>(false);
   std::shared_ptr<RunOrder> order_ = std::make_shared<RunOrder>();
+  std::vector<std::weak_ptr<SharedArena>> arenas_;
   std::map<std::pair<int, int>, std::shared_ptr<ChildComm>> children_;  // by CTA budget and lane
 };
 

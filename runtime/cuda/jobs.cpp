@@ -14,7 +14,7 @@ bool gathers(const tilepost_plan_t& plan) {
 
 class JobList {
  public:
-  JobList(const tilepost_plan_t& plan, const RunMap& run, const SharedMemory& shared, Jobs& jobs)
+  JobList(const tilepost_plan_t& plan, const RunMap& run, const SharedRegions& shared, Jobs& jobs)
       : plan_(plan), run_(run), layout_(shared.layout()), groups_(run.num_groups()), jobs_(jobs) {
     jobs_.chunks.assign(run.steps.size(), 0);
     jobs_.targets.assign(static_cast<size_t>(shared_counters(plan)), 0);
@@ -144,7 +144,7 @@ int shared_counters(const tilepost_plan_t& plan) {
 // Jobs are what waits for tiles that ranks store: a rank that has ended a run without having waited
 // for all of them would let others store into what is still to come.
 tilepost_result_t make_jobs(const tilepost_plan_t& plan, const RunMap& run,
-                            const SharedMemory& shared, Jobs& jobs) {
+                            const SharedRegions& shared, Jobs& jobs) {
   JobList(plan, run, shared, jobs).make();
   if (!stores_tiles(plan)) return TILEPOST_OK;
   for (size_t g = 0; g < run.steps.size(); ++g) {

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "runtime/cuda/shared_memory.h"
+#include "runtime/cuda/shared_layout.h"
 
 namespace tilepost::cuda {
 
@@ -39,6 +39,6 @@ struct Jobs {
 
 // Of a run that has jobs.
 tilepost_result_t make_jobs(const tilepost_plan_t& plan, const RunMap& run,
-                            const SharedMemory& shared, Jobs& jobs);
+                            const SharedRegions& shared, Jobs& jobs);
 
 }  // namespace tilepost::cuda

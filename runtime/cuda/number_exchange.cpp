@@ -48,4 +48,13 @@ tilepost_result_t NumberExchange::fetch(size_t first, size_t count) {
   return wait_for_stream(stream_.get(), seconds_, [this] { return transport_.check_async(); });
 }
 
+tilepost_result_t explain_absence(tilepost_result_t result, int rank, const char* what,
+                                  double seconds) {
+  if (result != TILEPOST_TIMEOUT) return result;
+  return fail(result,
+              "rank %d: tilepost_op_create: the other ranks' %s did not come within %g s: a rank "
+              "did not arrive, or failed in this call",
+              rank, what, seconds);
+}
+
 }  // namespace tilepost::cuda

@@ -44,4 +44,9 @@ class NumberExchange {
   bool idle_ = true;
 };
 
+// Where an exchange is part of making an operation: the text of a rank that did not come to tell
+// its `what`. Other errors keep theirs.
+tilepost_result_t explain_absence(tilepost_result_t result, int rank, const char* what,
+                                  double seconds);
+
 }  // namespace tilepost::cuda

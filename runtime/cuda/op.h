@@ -96,6 +96,8 @@ class CudaOp final : public tilepost_op {
   tilepost_result_t give_up(const Run& run, tilepost_result_t result);
   tilepost_result_t wait_for_room();
   tilepost_result_t follow_last_run(cudaStream_t stream);
+  tilepost_result_t follow_others(const Run& run);
+  tilepost_result_t let_others_follow(const Run& run);
   tilepost_result_t warm_up_map(const Run& run, DeviceMap& map);
   tilepost_result_t start(Run& run);
   tilepost_result_t begin_sharing(Run& run);
@@ -156,8 +158,12 @@ class CudaOp final : public tilepost_op {
   // Whether tiles go to the ranks that own their rows.
   bool stores_by_owner() const { return stores_tiles(*plan_); }
   // The memory of runs that overlap which other ranks touch; null where none do.
-  const SharedMemory* shared() const {
+  const SharedRegions* shared() const {
     return state_.transports.overlapping ? state_.transports.overlapping->shared() : nullptr;
+  }
+  // Of operations that share this memory with each other; null where none do.
+  RunOrder* shared_order() const {
+    return state_.transports.overlapping ? state_.transports.overlapping->order() : nullptr;
   }
   // The memory of runs that overlap which NCCL was asked to know as a window; null where none is.
   const WindowMemory* windows() const {

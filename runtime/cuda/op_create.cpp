@@ -24,7 +24,7 @@ tilepost_result_t CudaOp::create(CudaComm& comm) {
   TILEPOST_TRY(select_plan(program_, device_, plan_));
   TILEPOST_TRY(check_plan(program_, *plan_, device_, comm.world()));
   TILEPOST_TRY(check_environment(*plan_));
-  TILEPOST_TRY(make_transports(comm, *plan_, options_.deadline_seconds, state_.transports));
+  TILEPOST_TRY(make_transports(comm, *plan_, options_, state_.transports));
   warnings_ = plan_warnings(*plan_, device_) + environment_warnings(*plan_);
   if (windows() != nullptr) warnings_ += windows()->warnings();
   TILEPOST_TRY(load_driver(driver_));
@@ -69,7 +69,7 @@ tilepost_result_t CudaOp::allocate(const CudaComm& comm) {
 tilepost_result_t CudaOp::allocate_buffers() {
   const bool one_size = plan_->any_m == 0 && !is_routed(*plan_) && windows() == nullptr;
   sizes_ = one_size ? maps_.planned()->run->sizes : most_sizes(*plan_);
-  if (shared() != nullptr) device_bytes_ += shared()->layout().bytes;
+  if (shared() != nullptr) device_bytes_ += state_.transports.overlapping->shared_bytes();
   if (windows() != nullptr) device_bytes_ += windows()->layout().bytes;
   if (stores_by_owner() || (stores_apart(*plan_) && !reads() && windows() == nullptr))
     TILEPOST_TRY(add_buffer(send_, sizes_.send * kOutputBytes));

@@ -23,7 +23,7 @@
 #include <thread>
 
 #include "runtime/cuda/op.h"
-#include "runtime/cuda/shared_memory.h"
+#include "runtime/cuda/shared_layout.h"
 #include "runtime/cuda/waiter.h"
 #include "runtime/cuda/window_memory.h"
 
@@ -104,7 +104,7 @@ void* CudaOp::gathered_of(const tilepost_run_operands_t& operands, bool overlaps
 tilepost_result_t CudaOp::run_eager(Run& run, DeviceMap& map) {
   TILEPOST_TRY(wait_for_room());
   TILEPOST_TRY(follow_last_run(run.user));
-  if (jobs(run)) TILEPOST_TRY(order_->follow(run.user));
+  TILEPOST_TRY(follow_others(run));
   run.bank = kEager;
   run.facts = &state_.ledger.next(run.plan());
   run.end = state_.tracker.end_event();
@@ -119,7 +119,7 @@ tilepost_result_t CudaOp::run_eager(Run& run, DeviceMap& map) {
   // From here on the counters will grow, or other ranks wait, so the run counts whatever happens.
   state_.ledger.commit();
   tilepost_result_t result = finish(run);
-  if (result == TILEPOST_OK && jobs(run)) result = order_->add(run.user);
+  if (result == TILEPOST_OK) result = let_others_follow(run);
   if (result != TILEPOST_OK) return give_up(run, result);
   state_.tracker.commit(run.facts->number);
   watchdog_.wake();
@@ -170,6 +170,18 @@ tilepost_result_t CudaOp::follow_last_run(cudaStream_t stream) {
     TILEPOST_CUDA(cudaStreamWaitEvent(stream, state_.tracker.last_end(), 0));
   last_stream_ = id;
   return TILEPOST_OK;
+}
+
+// Runs of several operations take turns: those with jobs, and all of those that share memory, for
+// a run that does not overlap may have its output there.
+tilepost_result_t CudaOp::follow_others(const Run& run) {
+  if (jobs(run)) TILEPOST_TRY(order_->follow(run.user));
+  return shared_order() != nullptr ? shared_order()->follow(run.user) : TILEPOST_OK;
+}
+
+tilepost_result_t CudaOp::let_others_follow(const Run& run) {
+  if (jobs(run)) TILEPOST_TRY(order_->add(run.user));
+  return shared_order() != nullptr ? shared_order()->add(run.user) : TILEPOST_OK;
 }
 
 // All that can fail without consequences, and the GEMM, unless what it reads comes first.

@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "runtime/cuda/op.h"
-#include "runtime/cuda/shared_memory.h"
+#include "runtime/cuda/shared_layout.h"
 #include "runtime/cuda/stream_wait.h"
 #include "tilepost/dtype.h"
 

@@ -17,7 +17,7 @@ struct OwnedRows {
   uint32_t* counters;
 };
 
-uint32_t* counters_of(const SharedMemory& shared, int rank) {
+uint32_t* counters_of(const SharedRegions& shared, int rank) {
   const int64_t counters = shared.layout().words +
                            counter_word(0, shared.ranks()) * static_cast<int64_t>(sizeof(uint32_t));
   return static_cast<uint32_t*>(shared.of(rank, counters));
@@ -25,7 +25,7 @@ uint32_t* counters_of(const SharedMemory& shared, int rank) {
 
 // In slots a rank has a block of its own, unless what ranks store is added at once; what is only
 // moved lies as its owner wants it.
-OwnedRows rows_at(const tilepost_plan_t& plan, const RunMap& run, const SharedMemory& shared,
+OwnedRows rows_at(const tilepost_plan_t& plan, const RunMap& run, const SharedRegions& shared,
                   int owner) {
   const tilepost_map_t& map = run.map();
   const SharedLayout& layout = shared.layout();
@@ -38,7 +38,7 @@ OwnedRows rows_at(const tilepost_plan_t& plan, const RunMap& run, const SharedMe
 }
 
 // What jobs push goes to the same place on every rank.
-void add_pushes(const tilepost_plan_t& plan, const SharedMemory& shared, PeerTables& tables) {
+void add_pushes(const tilepost_plan_t& plan, const SharedRegions& shared, PeerTables& tables) {
   const bool gathers = plan.pattern == TILEPOST_ALL_GATHER_GEMM;
   for (int rank = 0; rank < plan.ranks; ++rank) {
     tables.there.push_back(

@@ -6,14 +6,14 @@
 #include <vector>
 
 #include "runtime/cuda/driver.h"
-#include "runtime/cuda/shared_memory.h"
+#include "runtime/cuda/shared_layout.h"
 
 namespace tilepost::cuda {
 
 // The memory that tables point into. It outlives them.
 struct PeerPlaces {
   const Driver* driver = nullptr;
-  const SharedMemory* shared = nullptr;
+  const SharedRegions* shared = nullptr;
   uint32_t* counters = nullptr;  // of runs in sequence, which store on this rank alone
   void* send = nullptr;          // where these store
 };

@@ -5,44 +5,39 @@
 #include "runtime/cuda/shared_transport.h"
 
 namespace tilepost::cuda {
+namespace {
+
+constexpr int kSharedCounters = 256;  // of the plans that share memory: more than most have
+
+}  // namespace
 
 tilepost_result_t SharedTransport::create(CudaComm& comm, const Acquaintance& others) {
   messages_ = &others.messages;
-  TILEPOST_TRY(memory_.create(others.messages, comm.rank(), comm.world(), comm.device(),
-                              shared_layout(plan_, most_sizes(plan_)), others.deadline_seconds));
-  TILEPOST_TRY(make_words());
+  TILEPOST_TRY(find_memory(comm, others));
+  words_ = arena_->words();
+  if (!adds() && !completes_out(plan_, true)) words_.done = arena_->done();
+  if (!adds() && waits_for_tiles()) TILEPOST_TRY(access_.create(shared_counters(plan_)));
   TILEPOST_TRY(make_lanes());
   TILEPOST_CUDA(preload_shared_kernels());
   if (adds()) TILEPOST_CUDA(preload_sum(plan_.output));
   return TILEPOST_OK;
 }
 
-tilepost_result_t SharedTransport::make_words() {
-  words_.rank = memory_.rank();
-  words_.ranks = memory_.ranks();
-  for (int rank = 0; rank < words_.ranks; ++rank)
-    words_.words[rank] = static_cast<uint32_t*>(memory_.of(rank, memory_.layout().words));
-  return make_numbers();
+// Memory that is shared has room for the counters of other plans too.
+tilepost_result_t SharedTransport::find_memory(CudaComm& comm, const Acquaintance& others) {
+  shares_ = others.shares && !keeps_zeros();
+  const SharedLayout layout =
+      shared_layout(plan_, most_sizes(plan_), shares_ ? kSharedCounters : 0);
+  TILEPOST_TRY(find_arena(comm, others.messages, {layout, shares_}, others.deadline_seconds, arena_,
+                          made_arena_));
+  memory_ = {arena_->memory(), arena_->place(layout)};
+  touched_ = made_arena_;
+  return TILEPOST_OK;
 }
 
-// This rank's own: the number of the run, what jobs have done and what tiles they wait for.
-tilepost_result_t SharedTransport::make_numbers() {
-  const auto groups = static_cast<size_t>(plan_.map.num_groups);
-  const int counters = shared_counters(plan_);
-  const size_t words = TILEPOST_COUNTER_STRIDE * (1 + groups) + static_cast<size_t>(counters);
-  const size_t bytes = words * sizeof(uint32_t);
-  if (!adds() && waits_for_tiles()) TILEPOST_TRY(access_.create(counters));
-  TILEPOST_TRY(make_device_memory(numbers_, bytes));
-  Stream stream;
-  TILEPOST_TRY(make_stream(stream, true));
-  TILEPOST_CUDA(cudaMemsetAsync(numbers_.get(), 0, bytes, stream.get()));
-  TILEPOST_CUDA(cudaStreamSynchronize(stream.get()));
-  words_.run = static_cast<uint32_t*>(numbers_.get());
-  words_.given_up = words_.run + 1;
-  uint32_t* const done = words_.run + TILEPOST_COUNTER_STRIDE;
-  words_.expected = done + TILEPOST_COUNTER_STRIDE * groups;
-  if (!adds() && !completes_out(plan_, true)) words_.done = done;
-  return TILEPOST_OK;
+// Whether a run takes it that slots are zero, as this operation's last one has left them.
+bool SharedTransport::keeps_zeros() const {
+  return stores_tiles(plan_) && plan_.sum == TILEPOST_SUM_ADDED;
 }
 
 tilepost_result_t SharedTransport::make_lanes() {

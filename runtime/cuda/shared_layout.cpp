@@ -1,5 +1,8 @@
+#include "runtime/cuda/shared_layout.h"
+
+#include <algorithm>
+
 #include "runtime/cuda/jobs.h"
-#include "runtime/cuda/shared_memory.h"
 #include "runtime/cuda/shared_words.h"
 #include "tilepost/dtype.h"
 
@@ -23,7 +26,7 @@ class Regions {
 
 }  // namespace
 
-SharedLayout shared_layout(const tilepost_plan_t& plan, const RunSizes& most) {
+SharedLayout shared_layout(const tilepost_plan_t& plan, const RunSizes& most, int counters) {
   SharedLayout layout;
   if (plan.access == TILEPOST_ACCESS_MESSAGES) return layout;
   const bool reads = plan.access == TILEPOST_ACCESS_READ;
@@ -31,7 +34,9 @@ SharedLayout shared_layout(const tilepost_plan_t& plan, const RunSizes& most) {
   const int64_t width = element_bytes(plan.output);
   const int64_t blocks = reads || plan.sum == TILEPOST_SUM_STAGED ? plan.ranks : 1;
   Regions regions;
-  layout.words = regions.take(shared_words_bytes(shared_counters(plan), plan.ranks));
+  layout.counters = std::max(counters, shared_counters(plan));
+  layout.words = regions.take(shared_words_bytes(layout.counters, plan.ranks));
+  layout.warm_up = regions.take(SharedLayout::kRegionAlignment);
   layout.send = regions.take(reads && !gathers ? most.send * width : 0);
   layout.gathered = regions.take(gathers ? plan.map.m * plan.k * element_bytes(plan.input) : 0);
   layout.slots = regions.take(most.slots * width);
@@ -39,6 +44,7 @@ SharedLayout shared_layout(const tilepost_plan_t& plan, const RunSizes& most) {
   layout.sums = regions.take(most.sums * width);
   layout.landed = regions.take(most.landed * width);
   layout.bytes = regions.end();
+  layout.pushed = pushes_sums(plan) ? layout.landed : layout.bytes;
   return layout;
 }
 

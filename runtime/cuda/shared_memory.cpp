@@ -19,26 +19,17 @@ constexpr int64_t kBlockBytes = int64_t{2} << 20;
 
 constexpr const char* kWayOut = "; use 'transport: nccl'";
 
-size_t allocation_bytes(const SharedLayout& layout) {
-  return static_cast<size_t>((layout.bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes);
-}
-
-// The text of a rank that did not come to an exchange; other errors keep theirs.
-tilepost_result_t explain(tilepost_result_t result, int rank, const char* what, double seconds) {
-  if (result != TILEPOST_TIMEOUT) return result;
-  return fail(result,
-              "rank %d: tilepost_op_create: the other ranks' %s did not come within %g s: a rank "
-              "did not arrive, or failed in this call",
-              rank, what, seconds);
+size_t allocation_bytes(int64_t bytes) {
+  return static_cast<size_t>((bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes);
 }
 
 // The first rank that has no memory, for those that have theirs.
-tilepost_result_t check_allocations(const std::vector<Card>& cards, const SharedLayout& layout) {
+tilepost_result_t check_allocations(const std::vector<Card>& cards, int64_t bytes) {
   for (size_t r = 0; r < cards.size(); ++r)
     if (cards[r].status != TILEPOST_OK)
       return fail(static_cast<tilepost_result_t>(cards[r].status),
                   "%s could not get the %zu bytes that ranks share; its own error says why",
-                  name_of(static_cast<int>(r), cards[r]).c_str(), allocation_bytes(layout));
+                  name_of(static_cast<int>(r), cards[r]).c_str(), allocation_bytes(bytes));
   const std::string reason = reason_not_to_share(cards);
   return reason.empty() ? TILEPOST_OK : fail(TILEPOST_UNSUPPORTED, "%s%s", reason.c_str(), kWayOut);
 }
@@ -75,12 +66,12 @@ void SharedMemory::leak() {
 }
 
 tilepost_result_t SharedMemory::create(Transport& exchange, int rank, int ranks, int device,
-                                       const SharedLayout& layout, double seconds) {
+                                       int64_t bytes, double seconds) {
   if (ranks > kMostPeers)
     return fail(TILEPOST_UNSUPPORTED, "at most %d ranks can share memory, there are %d%s",
                 kMostPeers, ranks, kWayOut);
   rank_ = rank;
-  layout_ = layout;
+  bytes_ = bytes;
   bases_.assign(ranks, nullptr);
   opened_.assign(ranks, false);
   const tilepost_result_t result = share(exchange, device, seconds);
@@ -92,7 +83,7 @@ tilepost_result_t SharedMemory::share(Transport& exchange, int device, double se
   NumberExchange numbers(exchange, ranks(), seconds);
   TILEPOST_TRY(numbers.create(kCardNumbers));
   const auto tell = [&](std::span<const int64_t> own, const char* what, std::vector<int64_t>& all) {
-    const tilepost_result_t result = explain(numbers.run(own, all), rank_, what, seconds);
+    const tilepost_result_t result = explain_absence(numbers.run(own, all), rank_, what, seconds);
     // What was issued may hold up the device, which freeing memory would wait for.
     if (!numbers.is_idle()) leak();
     return result;
@@ -110,7 +101,7 @@ tilepost_result_t SharedMemory::share(Transport& exchange, int device, double se
   TILEPOST_TRY(tell(numbers_of(card), "memory", all));
   if (allocated != TILEPOST_OK) return fail(allocated, "%s", text.c_str());
   cards = cards_of(all);
-  TILEPOST_TRY(check_allocations(cards, layout_));
+  TILEPOST_TRY(check_allocations(cards, bytes_));
   const Trouble trouble = map_all(cards);
   const std::array<int64_t, 2> own = {trouble.kind, trouble.peer};
   TILEPOST_TRY(tell(own, "answers about memory", all));
@@ -124,7 +115,7 @@ tilepost_result_t SharedMemory::share(Transport& exchange, int device, double se
 // Zeroed in the stream of the exchange: whoever is told of it finds it so.
 tilepost_result_t SharedMemory::allocate(int device, bool one_process, cudaStream_t stream,
                                          Card& card) {
-  const size_t bytes = allocation_bytes(layout_);
+  const size_t bytes = allocation_bytes(bytes_);
   if (one_process)
     TILEPOST_TRY(allocate_from_pool(device, bytes, stream));
   else

@@ -1,5 +1,5 @@
-// Memory of an operation that the other ranks read and write directly: allocated here, mapped
-// there. In one process the pointers are exchanged, between processes CUDA's memory handles.
+// Memory that the other ranks read and write directly: allocated here, mapped there. In one process
+// the pointers are exchanged, between processes CUDA's memory handles.
 #pragma once
 
 #include <cstdint>
@@ -8,30 +8,11 @@
 
 #include "runtime/cuda/resources.h"
 #include "runtime/cuda/shared_card.h"
-#include "runtime/map/run_map.h"
+#include "tilepost/tilepost.h"
 
 namespace tilepost::cuda {
 
 class Transport;
-
-// Where things are, in bytes from the beginning; the same on every rank. Regions start at multiples
-// of kRegionAlignment; a region that the plan has no use for has no bytes.
-struct SharedLayout {
-  static constexpr int64_t kRegionAlignment = 1024;
-
-  int64_t words = 0;     // flags and counters: shared_words.h
-  int64_t send = 0;      // READ: where the kernel stores
-  int64_t gathered = 0;  // all rows of A
-  int64_t slots = 0;     // parts of sums, a block of slot_bytes for each rank they come from
-                         // (TILEPOST_SUM_ADDED: one block)
-  int64_t slot_bytes = 0;
-  int64_t sums = 0;    // AllReduce: this rank's rows, summed
-  int64_t landed = 0;  // WRITE: rows from all ranks, as out has them
-  int64_t bytes = 0;   // of everything
-};
-
-// `most`: of the plan's largest run (most_sizes), the same on every rank.
-SharedLayout shared_layout(const tilepost_plan_t& plan, const RunSizes& most);
 
 class SharedMemory {
  public:
@@ -41,16 +22,16 @@ class SharedMemory {
   // Unmaps the others' memory and frees this rank's, unless leak() was called.
   ~SharedMemory();
 
-  // Allocates `layout`, zeroed, and maps it on all ranks, whose device is the current one.
+  // Allocates `bytes`, zeroed, and maps it on all ranks, whose device is the current one.
   // Collective: waits for the other ranks, bounded by `seconds` (0: for ever). `exchange` tells
   // ranks each other's addresses; it is aborted when a rank does not come. What fails on one rank
   // alone fails on all: memory that cannot be had; TILEPOST_UNSUPPORTED where ranks are on
   // different hosts, two GPUs have no peer access, or CUDA cannot map memory of another process.
-  tilepost_result_t create(Transport& exchange, int rank, int ranks, int device,
-                           const SharedLayout& layout, double seconds);
+  tilepost_result_t create(Transport& exchange, int rank, int ranks, int device, int64_t bytes,
+                           double seconds);
 
   bool exists() const { return own_ != nullptr; }
-  const SharedLayout& layout() const { return layout_; }
+  int64_t bytes() const { return bytes_; }
   // Address, on this rank, of what lies `at` bytes into the memory of `rank`.
   void* of(int rank, int64_t at) const { return static_cast<char*>(bases_[rank]) + at; }
   void* own(int64_t at) const { return static_cast<char*>(own_) + at; }
@@ -89,7 +70,7 @@ class SharedMemory {
   // cudaMalloc and cudaFree of the process would wait for the other devices' kernels, which may be
   // waiting for the rank that calls it.
   cudaMemPool_t pool_ = nullptr;
-  SharedLayout layout_;
+  int64_t bytes_ = 0;
 };
 
 }  // namespace tilepost::cuda

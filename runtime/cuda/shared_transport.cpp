@@ -59,6 +59,7 @@ tilepost_result_t follow(cudaStream_t stream, const Event& event, const Stream& 
 // ---- Warming up
 
 tilepost_result_t SharedTransport::warm_up(cudaStream_t stream) {
+  if (shares_) TILEPOST_TRY(arena_->order().follow(stream));
   TILEPOST_TRY(begin(nullptr, 0, stream));
   for (int lane = 0; lane < static_cast<int>(lanes_.size()); ++lane)
     TILEPOST_TRY(warm_up_lane(lane, stream));
@@ -66,12 +67,11 @@ tilepost_result_t SharedTransport::warm_up(cudaStream_t stream) {
   return end(stream);
 }
 
-// Moves some of the zeros that the memory is full of, to where other zeros are: nobody writes what
-// another reads.
+// Moves zeros to where other zeros are, beside all that runs use: nobody writes what another reads.
 tilepost_result_t SharedTransport::warm_up_lane(int index, cudaStream_t stream) {
   Lane& lane = lanes_[index];
   const GroupRun run{{}, 0, index};
-  const int64_t from = memory_.layout().bytes - 2 * kWarmUpBytes;
+  const int64_t from = memory_.layout().warm_up;
   void* to = memory_.own(from + kWarmUpBytes);
   TILEPOST_TRY(wait_for_tiles(run, stream));
   TILEPOST_TRY(copy(to, memory_.own(from), kWarmUpBytes, stream));
@@ -99,6 +99,7 @@ tilepost_result_t SharedTransport::begin(const uint32_t* targets, int counters,
     lane.used = false;
     lane.busy = 0;
   }
+  touched_ = true;
   TILEPOST_CUDA(launch_shared_begin(words_, targets, counters, stream));
   return TILEPOST_OK;
 }
@@ -338,14 +339,15 @@ bool SharedTransport::has_ended() const {
          wait_for_stream(ended_on_, deadline_seconds_, [] { return TILEPOST_OK; }) == TILEPOST_OK;
 }
 
-// Who has not ended may still read what is here, or store into it.
+// Who has not ended may still read what is here, or store into it. While other operations use the
+// memory, that is for the last of them to wait for: it will not be freed before.
 void SharedTransport::close(bool failed) {
-  if (!memory_.exists()) return;
+  if (!arena_ || (failed && !touched_)) return;
   const double seconds =
       deadline_seconds_ > 0 ? deadline_seconds_ : std::numeric_limits<double>::infinity();
-  if (!failed && has_ended() && wait_until_all_ended(words_, seconds)) return;
-  memory_.leak();
-  numbers_.leak();
+  const bool waits = arena_.use_count() == 1 && !arena_->is_abandoned();
+  if (!failed && has_ended() && (!waits || wait_until_all_ended(words_, seconds))) return;
+  arena_->abandon();
 }
 
 }  // namespace tilepost::cuda

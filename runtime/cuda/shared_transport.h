@@ -28,7 +28,7 @@
 #include <vector>
 
 #include "runtime/cuda/counter_access.h"
-#include "runtime/cuda/shared_memory.h"
+#include "runtime/cuda/shared_arena.h"
 #include "runtime/cuda/shared_words.h"
 #include "runtime/cuda/sum.h"
 #include "runtime/cuda/transport.h"
@@ -37,7 +37,7 @@ namespace tilepost::cuda {
 
 class SharedTransport : public Transport {
  public:
-  // Collective: makes the memory that ranks share. Once, before anything else.
+  // Collective: makes the memory that ranks share, or finds some. Once, before anything else.
   tilepost_result_t create(CudaComm& comm, const Acquaintance& others);
 
   tilepost_result_t begin(const uint32_t* targets, int counters, cudaStream_t stream) override;
@@ -52,7 +52,9 @@ class SharedTransport : public Transport {
 
   tilepost_jobs_t jobs() const override;
   std::optional<OpenWait> find_missing_tiles() override;
-  const SharedMemory* shared() const override { return &memory_; }
+  const SharedRegions* shared() const override { return &memory_; }
+  int64_t shared_bytes() const override { return made_arena_ ? arena_->memory().bytes() : 0; }
+  RunOrder* order() override { return shares_ ? &arena_->order() : nullptr; }
   void report_to(Record* record, double deadline_seconds) override;
   tilepost_result_t warm_up(cudaStream_t stream) override;
   void close(bool failed) override;
@@ -69,7 +71,7 @@ class SharedTransport : public Transport {
   virtual const void* own_part(const Buffers& buffers, const Step& step) const = 0;
 
   const tilepost_plan_t& plan() const { return plan_; }
-  const SharedMemory& memory() const { return memory_; }
+  const SharedRegions& memory() const { return memory_; }
   const SharedWords& words() const { return words_; }
   // An element of what has come from rank `source`.
   void* slot(int source, int64_t element) const;
@@ -91,8 +93,8 @@ class SharedTransport : public Transport {
     uint64_t busy = 0;        // ranks whose streams have work that nobody has joined
   };
 
-  tilepost_result_t make_words();
-  tilepost_result_t make_numbers();
+  tilepost_result_t find_memory(CudaComm& comm, const Acquaintance& others);
+  bool keeps_zeros() const;
   tilepost_result_t make_lanes();
   tilepost_result_t enter(Lane& lane, cudaStream_t stream);
   tilepost_result_t gather(const Buffers& buffers, const GroupRun& run, cudaStream_t stream);
@@ -121,8 +123,11 @@ class SharedTransport : public Transport {
   const tilepost_plan_t& plan_;
   Transport* messages_ = nullptr;
   double deadline_seconds_ = 0;
-  SharedMemory memory_;
-  DeviceMemory numbers_;  // SharedWords::run, done and expected
+  std::shared_ptr<SharedArena> arena_;
+  bool shares_ = false;      // the arena with other operations
+  bool made_arena_ = false;  // for this operation
+  bool touched_ = false;     // other ranks may use the memory because of this operation
+  SharedRegions memory_;
   SharedWords words_{};
   CounterAccess access_;             // where jobs wait: to counters and what they have to reach
   std::vector<Lane> lanes_;          // none where the kernel's jobs are all there is to do

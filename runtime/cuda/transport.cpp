@@ -3,7 +3,7 @@
 namespace tilepost::cuda {
 
 tilepost_result_t make_transports(CudaComm& comm, const tilepost_plan_t& plan,
-                                  double deadline_seconds, Transports& transports) {
+                                  const tilepost_options_t& options, Transports& transports) {
   if (plan.pattern == TILEPOST_GEMM) {
     transports.sequence = make_local_transport();
     return TILEPOST_OK;
@@ -13,7 +13,7 @@ tilepost_result_t make_transports(CudaComm& comm, const tilepost_plan_t& plan,
     case TILEPOST_TRANSPORT_NCCL_SYMMETRIC:
       TILEPOST_TRY(plan.transport == TILEPOST_TRANSPORT_NCCL
                        ? make_nccl_transport(comm, plan, transports.overlapping)
-                       : make_nccl_symmetric_transport(comm, plan, deadline_seconds,
+                       : make_nccl_symmetric_transport(comm, plan, options.deadline_seconds,
                                                        transports.overlapping));
       if (plan.any_m == 0) return TILEPOST_OK;
       [[fallthrough]];
@@ -22,7 +22,8 @@ tilepost_result_t make_transports(CudaComm& comm, const tilepost_plan_t& plan,
     case TILEPOST_TRANSPORT_COPY_ENGINE:
     case TILEPOST_TRANSPORT_PEER: {
       TILEPOST_TRY(make_none_transport(comm, plan, transports.sequence));
-      const Acquaintance others{*transports.sequence, deadline_seconds};
+      const Acquaintance others{*transports.sequence, options.deadline_seconds,
+                                options.share_memory != 0};
       return plan.transport == TILEPOST_TRANSPORT_PEER
                  ? make_peer_transport(comm, plan, others, transports.overlapping)
                  : make_copy_engine_transport(comm, plan, others, transports.overlapping);

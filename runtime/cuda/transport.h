@@ -12,7 +12,7 @@
 
 namespace tilepost::cuda {
 
-class SharedMemory;
+class SharedRegions;
 class WindowMemory;
 
 // What steps read and write, device pointers; those that a run's pattern has no use for are null.
@@ -64,8 +64,14 @@ class Transport {
   // are not all stored here. Nothing where they are, or where that cannot be found out.
   virtual std::optional<OpenWait> find_missing_tiles() { return {}; }
 
-  // The memory that ranks share; null where they exchange messages.
-  virtual const SharedMemory* shared() const { return nullptr; }
+  // The operation's regions of memory that ranks share; null where they exchange messages.
+  virtual const SharedRegions* shared() const { return nullptr; }
+
+  // What was allocated for this operation of memory that ranks share.
+  virtual int64_t shared_bytes() const { return 0; }
+
+  // Of operations that share memory: whose turn it is. Null of others.
+  virtual RunOrder* order() { return nullptr; }
 
   // The memory that NCCL was asked to know as a window; null where it was not.
   virtual const WindowMemory* windows() const { return nullptr; }
@@ -127,10 +133,9 @@ class Transports {
 };
 
 // Collective over the ranks of `comm`, unless the plan's pattern is gemm; waits for them, where
-// they share memory no longer than `deadline_seconds` (0: for ever). `plan` outlives the
-// transports.
+// they share memory no longer than the options' deadline. `plan` outlives the transports.
 tilepost_result_t make_transports(CudaComm& comm, const tilepost_plan_t& plan,
-                                  double deadline_seconds, Transports& transports);
+                                  const tilepost_options_t& options, Transports& transports);
 
 // What the pattern's steps are called in messages: "AllReduce"; "" for gemm.
 const char* collective_name(tilepost_pattern_t pattern);
@@ -146,11 +151,12 @@ tilepost_result_t make_none_transport(CudaComm& comm, const tilepost_plan_t& pla
                                       std::unique_ptr<Transport>& transport);
 std::unique_ptr<Transport> make_local_transport();
 
-// How ranks that share memory come to know of each other, and for how long they wait then.
-// `messages` outlives the transport.
+// How ranks that share memory come to know of each other, for how long they wait then, and whether
+// the operation shares the memory with others. `messages` outlives the transport.
 struct Acquaintance {
   Transport& messages;
   double deadline_seconds;
+  bool shares;
 };
 tilepost_result_t make_copy_engine_transport(CudaComm& comm, const tilepost_plan_t& plan,
                                              const Acquaintance& others,

@@ -8,6 +8,7 @@
 #include <nccl.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "tests/gpu/checker.h"
 
@@ -149,6 +150,123 @@ void test_adopt(Ranks& ranks, int rank, const tilepost_program_t& program) {
   EXPECT(ncclCommDestroy(nccl) == ncclSuccess, "");
 }
 
+// Whether operations of the program may have their memory in common.
+bool shares_memory(const tilepost_program_t& program) {
+  const tilepost_plan_t& plan = plan_of(program);
+  return plan.access == TILEPOST_ACCESS_READ ||
+         (plan.access == TILEPOST_ACCESS_WRITE && plan.sum != TILEPOST_SUM_ADDED);
+}
+
+// Another such program for as many ranks, or none.
+const tilepost_program_t* partner_of(const tilepost_program_t& program) {
+  for (int i = 0; i < kNumPrograms; ++i)
+    if (kPrograms[i] != &program && shares_memory(*kPrograms[i]) &&
+        plan_of(*kPrograms[i]).ranks == plan_of(program).ranks)
+      return kPrograms[i];
+  return nullptr;
+}
+
+// What comes on `stream` follows what is on the other one.
+void follow(cudaStream_t stream, cudaStream_t leader) {
+  cudaEvent_t event = nullptr;
+  CUDA_OK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+  CUDA_OK(cudaEventRecord(event, leader));
+  CUDA_OK(cudaStreamWaitEvent(stream, event, 0));
+  CUDA_OK(cudaEventDestroy(event));
+}
+
+// Operations that share memory, each with a stream: two of one program and, if there is one, of
+// another, whose memory may be too small or too large to be the same.
+class Sharers {
+ public:
+  static constexpr int kOwnOut = 2;  // the last set: the operation's own output, if it has one
+
+  Sharers(const tilepost::Comm& comm, const tilepost_program_t& program, int rank) {
+    std::vector<const tilepost_program_t*> programs = {&program, &program};
+    if (const tilepost_program_t* partner = partner_of(program)) programs.push_back(partner);
+    tilepost_options_t options = tilepost_default_options();
+    options.share_memory = 1;
+    ops_.resize(programs.size());
+    for (size_t i = 0; i < ops_.size(); ++i)
+      TILEPOST_OK_(tilepost::Op::create(comm, programs[i], ops_[i], options));
+    for (size_t i = 0; i < ops_.size(); ++i)
+      checkers_.push_back(std::make_unique<Checker>(*programs[i], ops_[i], rank, kOwnOut + 1));
+  }
+
+  // Collective: nothing is in flight.
+  void choose(uint32_t seed) {
+    for (size_t i = 0; i < ops_.size(); ++i) checkers_[i]->choose(ops_[i], seed);
+  }
+
+  // Runs one behind the other in as many streams, beginning with another operation's each time.
+  void run_all(uint32_t seed) {
+    for (uint32_t run = 0; run < num_runs(); ++run)
+      checkers_[run / kOwnOut]->fill_set(run % kOwnOut, seed + run);
+    for (uint32_t run = 0; run < num_runs(); ++run)
+      run_one((run + seed) % ops_.size(), run / ops_.size());
+    for (uint32_t run = 0; run < num_runs(); ++run)
+      checkers_[run / kOwnOut]->check_set(run % kOwnOut, seed + run);
+  }
+
+  // The next run overwrites an operation's own output, whichever operation's it is.
+  void run_to_own_outs(uint32_t seed) {
+    for (size_t i = 0; i < ops_.size(); ++i) {
+      follow_all(i);
+      checkers_[i]->fill_set(kOwnOut, seed);
+      TILEPOST_OK_(checkers_[i]->run_set(ops_[i], kOwnOut));
+      checkers_[i]->check_set(kOwnOut, seed);
+      lead_all(i);
+    }
+  }
+
+  unsigned long long finish() {
+    unsigned long long wrong = 0;
+    for (const auto& checker : checkers_) wrong += checker->mismatches();
+    for (tilepost::Op& op : ops_) TILEPOST_OK_(op.synchronize());
+    return wrong;
+  }
+
+ private:
+  uint32_t num_runs() const { return static_cast<uint32_t>(kOwnOut * ops_.size()); }
+
+  // Two that have memory of their own are the caller's to order: one may wait for NCCL, the other
+  // hold the SMs that NCCL needs.
+  void run_one(size_t i, size_t set) {
+    if (i > 1) follow_all(i);
+    TILEPOST_OK_(checkers_[i]->run_set(ops_[i], static_cast<int>(set)));
+    if (i > 1) lead_all(i);
+  }
+  void follow_all(size_t i) {
+    for (const auto& other : checkers_) follow(checkers_[i]->stream(), other->stream());
+  }
+  void lead_all(size_t i) {
+    for (const auto& other : checkers_) follow(other->stream(), checkers_[i]->stream());
+  }
+
+  std::vector<tilepost::Op> ops_;
+  std::vector<std::unique_ptr<Checker>> checkers_;
+};
+
+void test_shared(Ranks& ranks, int rank, const tilepost_program_t& program) {
+  constexpr uint32_t kRounds = 3;
+  if (!shares_memory(program)) return;
+  tilepost::Comm comm;
+  TILEPOST_OK_(tilepost::Comm::init(ranks.new_id(rank), rank, ranks.world(), comm));
+  Sharers sharers(comm, program, rank);
+  for (uint32_t round = 0; round < kRounds; ++round) {
+    sharers.choose(round);
+    ranks.barrier();
+    sharers.run_all(20000 + 100 * round);
+    sharers.run_to_own_outs(30000 + round);
+    const auto wrong = sharers.finish();
+    EXPECT(wrong == 0, std::to_string(wrong) +
+                           " wrong elements of operations that share memory, "
+                           "round " +
+                           std::to_string(round) + ", rank " + std::to_string(rank));
+    ranks.barrier();
+  }
+}
+
 size_t free_bytes() {
   size_t available = 0, total = 0;
   CUDA_OK(cudaDeviceSynchronize());
@@ -190,6 +308,7 @@ void test_program(const tilepost_program_t& program, int runs, int cases, int cy
       ranks.barrier();
     }
     test_adopt(ranks, rank, program);
+    test_shared(ranks, rank, program);
     test_leaks(ranks, rank, program, cycles);
   });
 }

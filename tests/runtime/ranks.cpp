@@ -1,6 +1,7 @@
 #include "tests/runtime/ranks.h"
 
 #include <algorithm>
+#include <chrono>
 #include <span>
 #include <stdexcept>
 
@@ -67,6 +68,8 @@ void use_pushed_rows(Program& program, int ranks, int64_t m) {
 
 namespace {
 
+constexpr std::chrono::milliseconds kLate{2};
+
 // The others' memory is this rank's but for a word, so that it is told from it.
 void tell_apart(const int64_t* from, int64_t* to, size_t count) {
   constexpr int kSelf = 1;
@@ -107,24 +110,43 @@ void use_sequence_runs(Program& program) {
 Ranks::Ranks(Program& program, int count, double deadline_seconds)
     : program_(program),
       deadline_seconds_(deadline_seconds),
+      first_(this),
+      ranks_(count),
       meet_(count),
       numbers_(count),
       destinations_(count) {
   fakes::World& w = world();
   w.threads = true;
   w.comm_ranks = w.num_devices = count;
-  w.exchange = [this](const int64_t* from, int64_t* to, size_t n) { exchange(from, to, n); };
-  w.kernel = [this](void** arguments) {
-    return run_kernel(program_, arguments, deadline_seconds_);
+  w.exchange = [](const int64_t* from, int64_t* to, size_t n) {
+    self().team->exchange(from, to, n);
+  };
+  w.kernel = [](void** arguments) {
+    const Ranks& team = *self().team;
+    return run_kernel(team.program_, arguments, team.deadline_seconds_);
   };
   w.on_post = [] {
     if (self().resume) self().resume();
   };
-  w.on_norm = [this](const void* x, int rows, int n) { see_norm(x, rows, n); };
-  for (int rank = 0; rank < count; ++rank) {
-    auto mine = std::make_unique<Rank>();
-    mine->user = fakes::user_stream("user" + std::to_string(rank), rank);
-    ranks_.push_back(std::move(mine));
+  w.on_norm = [](const void* x, int rows, int n) { self().team->see_norm(x, rows, n); };
+  make_ranks();
+}
+
+Ranks::Ranks(Program& program, Ranks& first)
+    : program_(program),
+      deadline_seconds_(first.deadline_seconds_),
+      first_(&first),
+      ranks_(first.count()),
+      meet_(first.count()),
+      numbers_(first.count()),
+      destinations_(first.count()) {
+  make_ranks();
+}
+
+void Ranks::make_ranks() {
+  for (int rank = 0; rank < count(); ++rank) {
+    ranks_[rank] = std::make_unique<Rank>();
+    ranks_[rank]->user = fakes::user_stream("user" + std::to_string(rank), rank);
   }
 }
 
@@ -139,6 +161,7 @@ void Ranks::on_all(const std::function<void(int, Rank&)>& body) {
   std::vector<std::thread> threads;
   for (int rank = 0; rank < count(); ++rank)
     threads.emplace_back([&, rank] {
+      self().team = this;
       self().rank = rank;
       self().random.seed(static_cast<uint32_t>(rank) + runs_ + 1);
       fakes::current_device() = rank;
@@ -149,7 +172,9 @@ void Ranks::on_all(const std::function<void(int, Rank&)>& body) {
 
 void Ranks::create() {
   on_all([&](int rank, Rank& mine) {
-    mine.result = mine.setup.create(program_, deadline_seconds_, rank);
+    mine.result = first_ == this ? mine.setup.create(program_, deadline_seconds_, rank, shares)
+                                 : mine.setup.create_on(first_->at(rank).setup.comm, program_,
+                                                        deadline_seconds_, shares);
     if (mine.result != TILEPOST_OK) mine.text = tilepost_last_error();
     tilepost_op_info_t info{};
     if (mine.setup.op != nullptr) tilepost_op_get_info(mine.setup.op, &info);
@@ -189,6 +214,9 @@ void Ranks::run_once(int rank, Rank& mine, int64_t m) {
   if (mine.result != TILEPOST_OK || start(mine, m) != TILEPOST_OK) return;
   self().resume = nullptr;
   if (!checks_) return;
+  // One rank is late to look at what the others may soon store to again.
+  if (mine.found == mine.lent && self().run / 2 % ranks_.size() == static_cast<size_t>(rank))
+    std::this_thread::sleep_for(kLate);
   const int64_t rows = m > 0 ? m : plan.map.m;
   if (plan.consumer == TILEPOST_CONSUMER_NONE) compare(mine, mine.found, expected(rank, rows));
   if (plan.pattern != TILEPOST_ALL_GATHER_GEMM || self().run % 2 != 0) return;
@@ -196,6 +224,31 @@ void Ranks::run_once(int rank, Rank& mine, int64_t m) {
   for (int64_t i = 0; i < rows * plan.k; ++i)
     all.push_back(product(self().run, 0, i / plan.k, i % plan.k));
   compare(mine, mine.gathered.data(), all);
+}
+
+void Ranks::take_turns(const std::vector<Turn>& turns) {
+  Ranks& any = *turns.front().team;
+  const uint32_t first = any.runs_ + 1;
+  for (const Turn& turn : turns) turn.team->runs_ = first + static_cast<uint32_t>(turns.size()) - 1;
+  any.on_all([&](int rank, Rank&) {
+    for (size_t i = 0; i < turns.size(); ++i) {
+      self().team = turns[i].team;
+      self().run = first + static_cast<uint32_t>(i);
+      turns[i].team->run_turn(rank, turns[i]);
+    }
+  });
+}
+
+void Ranks::run_turn(int rank, const Turn& turn) {
+  const auto capture = [&](bool on) {
+    const std::lock_guard lock(world().mutex);
+    fakes::stream_of(ranks_[rank]->user).capturing = on;
+    for (fakes::Stream* stream : world().streams)
+      if (!on && stream->device == rank) stream->capturing = false;
+  };
+  capture(turn.captured);
+  run_once(rank, *ranks_[rank], turn.m);
+  capture(false);
 }
 
 void Ranks::run(int times, int64_t m) {

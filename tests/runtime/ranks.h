@@ -20,8 +20,12 @@ namespace ranks {
 
 using sample::Program;
 
-// The calling thread's rank and run, and its kernel that has not found all its input yet.
+class Ranks;
+
+// The calling thread's rank and run, whose they are, and its kernel that has not found all its
+// input yet.
 struct Self {
+  Ranks* team = nullptr;
   int rank = 0;
   uint32_t run = 0;
   std::function<void()> resume;
@@ -63,6 +67,10 @@ struct Rank {
 class Ranks {
  public:
   Ranks(Program& program, int count, double deadline_seconds = 5);
+  // Operations on the communicators of `first`, which outlive them.
+  Ranks(Program& program, Ranks& first);
+
+  bool shares = false;  // tilepost_options_t::share_memory
 
   // Runs body(rank, its state) on a thread per rank.
   void on_all(const std::function<void(int, Rank&)>& body);
@@ -76,6 +84,14 @@ class Ranks {
   void run_captured(int64_t m = 0);
   // Seven runs, eager and captured ones.
   void run_mixed();
+  // A run of every operation that is named, one behind the other, on the stream of each; what ranks
+  // get out of a run they look at after a while. A rank may be ahead of another by runs.
+  struct Turn {
+    Ranks* team;
+    bool captured = false;
+    int64_t m = 0;
+  };
+  static void take_turns(const std::vector<Turn>& turns);
   // Does not look at what comes out.
   void run_unchecked(int times, int64_t m);
   // One run on all ranks but this one; waits for how it ends.
@@ -94,6 +110,8 @@ class Ranks {
   int count() const { return static_cast<int>(ranks_.size()); }
 
  private:
+  void make_ranks();
+  void run_turn(int rank, const Turn& turn);
   void run_once(int rank, Rank& mine, int64_t m);
   void fill_a(int rank, Rank& mine, int64_t m) const;
   // By element of out on `rank`: what it has to be. `m`: of the run.
@@ -106,6 +124,7 @@ class Ranks {
 
   Program& program_;
   const double deadline_seconds_;
+  Ranks* const first_;
   std::vector<std::unique_ptr<Rank>> ranks_;
   std::barrier<> meet_;
   std::vector<std::vector<int64_t>> numbers_;

@@ -117,14 +117,22 @@ struct Setup {
   }
 
   // On rank 1 of 2, or as the program's patterns need; rank 1 unless told otherwise.
-  tilepost_result_t create(const Program& program, double deadline_seconds = 0, int rank = 1) {
+  tilepost_result_t create(const Program& program, double deadline_seconds = 0, int rank = 1,
+                           bool shares = false) {
     tilepost_unique_id_t id{};
     const int world = fakes::world().comm_ranks;
     if (const auto result = tilepost_comm_init(&id, rank, world, &comm); result != TILEPOST_OK)
       return result;
+    return create_on(comm, program, deadline_seconds, shares);
+  }
+
+  // On another's communicator, which has to outlive this.
+  tilepost_result_t create_on(tilepost_comm_t where, const Program& program,
+                              double deadline_seconds, bool shares) {
     tilepost_options_t options = tilepost_default_options();
     options.deadline_seconds = deadline_seconds;
-    return tilepost_op_create(comm, &program.program, &options, &op);
+    options.share_memory = shares ? 1 : 0;
+    return tilepost_op_create(where, &program.program, &options, &op);
   }
 };
 

@@ -14,7 +14,6 @@
 namespace shared_ranks {
 
 using tilepost::cuda::Card;
-using tilepost::cuda::SharedLayout;
 using tilepost::cuda::SharedMemory;
 
 constexpr double kSeconds = 0.03;
@@ -78,7 +77,7 @@ struct Made {
 };
 
 // Every rank on a device of its own.
-inline std::vector<std::unique_ptr<Made>> make(Meeting& meeting, const SharedLayout& layout) {
+inline std::vector<std::unique_ptr<Made>> make(Meeting& meeting, int64_t bytes) {
   std::vector<std::unique_ptr<Made>> made(meeting.ranks);
   std::vector<std::thread> threads;
   for (int rank = 0; rank < meeting.ranks; ++rank) {
@@ -87,7 +86,7 @@ inline std::vector<std::unique_ptr<Made>> make(Meeting& meeting, const SharedLay
       fakes::current_device() = rank;
       Exchange exchange(meeting, rank);
       Made& mine = *made[rank];
-      mine.result = mine.memory.create(exchange, rank, meeting.ranks, rank, layout, kSeconds);
+      mine.result = mine.memory.create(exchange, rank, meeting.ranks, rank, bytes, kSeconds);
       if (mine.result != TILEPOST_OK) mine.text = tilepost_last_error();
     });
   }

@@ -2,6 +2,7 @@
 // what fails on one of them fails on all and leaves nothing behind.
 #include <cstring>
 
+#include "runtime/cuda/shared_layout.h"
 #include "runtime/cuda/shared_words.h"
 #include "tests/catch.h"
 #include "tests/runtime/sample.h"
@@ -17,17 +18,11 @@ using shared_ranks::Meeting;
 
 namespace {
 
-SharedLayout some_layout() {
-  SharedLayout layout;
-  layout.words = 0;
-  layout.sums = 4096;
-  layout.bytes = 8192;
-  return layout;
-}
+constexpr int64_t kBytes = 8192;
 
 // What all ranks say; checks that they fail alike, hold nothing and leave nothing.
 std::string refusal(Meeting& meeting, tilepost_result_t expected) {
-  const auto made = make(meeting, some_layout());
+  const auto made = make(meeting, kBytes);
   for (const auto& rank : made) {
     CHECK(rank->result == expected);
     CHECK_FALSE(rank->memory.exists());
@@ -69,6 +64,7 @@ TEST_CASE("regions of shared memory are aligned, disjoint and as large as the la
 
   const std::vector<std::pair<int64_t, int64_t>> regions = {
       {layout.words, shared_words_bytes(program.plan.map.num_groups, ranks)},
+      {layout.warm_up, 1024},
       {layout.send, reads && !gathers ? most.send * 2 : 0},
       {layout.gathered, gathers ? 1000 * program.plan.k * 2 : 0},
       {layout.slots, blocks * layout.slot_bytes},
@@ -82,6 +78,7 @@ TEST_CASE("regions of shared memory are aligned, disjoint and as large as the la
     bytes += (size + 1023) / 1024 * 1024;
   }
   CHECK(layout.bytes >= end);
+  CHECK(layout.pushed == layout.bytes);
   CHECK(layout.bytes == bytes);
 }
 
@@ -98,13 +95,13 @@ TEST_CASE("every rank reaches every rank's memory, which is zeroed") {
   Meeting meeting(ranks);
   if (processes) meeting.edit = [](int rank, Card& card) { card.process[0] += rank; };
   {
-    const auto made = make(meeting, some_layout());
+    const auto made = make(meeting, kBytes);
     for (int r = 0; r < ranks; ++r) {
       INFO(made[r]->text);
       REQUIRE(made[r]->result == TILEPOST_OK);
       CHECK(made[r]->memory.rank() == r);
       CHECK(made[r]->memory.ranks() == ranks);
-      for (int i = 0; i < 8192; ++i) REQUIRE(static_cast<char*>(made[r]->memory.own(0))[i] == 0);
+      for (int i = 0; i < kBytes; ++i) REQUIRE(static_cast<char*>(made[r]->memory.own(0))[i] == 0);
       *static_cast<int*>(made[r]->memory.own(4096)) = 100 + r;
     }
     for (const auto& one : made)
@@ -122,7 +119,7 @@ TEST_CASE("ranks of which only some are of one process") {
   Meeting meeting(3);
   meeting.edit = [](int rank, Card& card) { card.process[0] += rank == 2; };
   {
-    for (const auto& rank : make(meeting, some_layout())) CHECK(rank->result == TILEPOST_OK);
+    for (const auto& rank : make(meeting, kBytes)) CHECK(rank->result == TILEPOST_OK);
   }
   CHECK(world().live() == 0);
 }
@@ -133,14 +130,14 @@ TEST_CASE("the other processes' devices need not be visible") {
   world().peer_access = false;
   Meeting meeting(2);
   meeting.edit = [](int rank, Card& card) { card.process[0] += rank; };
-  for (const auto& rank : make(meeting, some_layout())) CHECK(rank->result == TILEPOST_OK);
+  for (const auto& rank : make(meeting, kBytes)) CHECK(rank->result == TILEPOST_OK);
 }
 
 TEST_CASE("ranks of one process need no handles") {
   fakes::reset();
   world().memory_handles = false;
   Meeting meeting(2);
-  for (const auto& rank : make(meeting, some_layout())) CHECK(rank->result == TILEPOST_OK);
+  for (const auto& rank : make(meeting, kBytes)) CHECK(rank->result == TILEPOST_OK);
 }
 
 TEST_CASE("GPUs without peer access") {
@@ -178,7 +175,7 @@ TEST_CASE("more ranks than can share memory") {
   Meeting meeting(1);
   shared_ranks::Exchange exchange(meeting, 0);
   SharedMemory memory;
-  CHECK(memory.create(exchange, 0, 65, 0, some_layout(), 1) == TILEPOST_UNSUPPORTED);
+  CHECK(memory.create(exchange, 0, 65, 0, kBytes, 1) == TILEPOST_UNSUPPORTED);
   CHECK_THAT(tilepost_last_error(), Contains("at most 64 ranks") && Contains("there are 65"));
 }
 
@@ -198,8 +195,7 @@ TEST_CASE("what fails on one rank fails on all") {
     fakes::current_device() = 0;
     shared_ranks::Exchange exchange(alone, 0);
     SharedMemory memory;
-    CHECK(memory.create(exchange, 0, 2, 0, some_layout(), shared_ranks::kSeconds) ==
-          TILEPOST_TIMEOUT);
+    CHECK(memory.create(exchange, 0, 2, 0, kBytes, shared_ranks::kSeconds) == TILEPOST_TIMEOUT);
     CHECK_THAT(tilepost_last_error(),
                Contains("rank 0: tilepost_op_create: the other ranks' places did not come within "
                         "0.03 s"));
@@ -222,7 +218,7 @@ TEST_CASE("a failure at any call ends on every rank and leaves nothing behind") 
     if (processes) meeting.edit = [](int rank, Card& card) { card.process[0] += rank; };
     bool failed = false, passed = false, answered = false;
     {
-      const auto made = make(meeting, some_layout());
+      const auto made = make(meeting, kBytes);
       for (const auto& rank : made) {
         failed |= rank->result != TILEPOST_OK;
         passed |= rank->result == TILEPOST_OK;
@@ -246,7 +242,7 @@ TEST_CASE("memory left to the process is neither freed nor unmapped") {
   meeting.edit = [](int rank, Card& card) { card.process[0] += rank; };
   void* own = nullptr;
   {
-    const auto made = make(meeting, some_layout());
+    const auto made = make(meeting, kBytes);
     REQUIRE(made[0]->result == TILEPOST_OK);
     own = made[0]->memory.own(0);
     made[0]->memory.leak();

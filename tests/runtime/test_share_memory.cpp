@@ -1,0 +1,370 @@
+// Operations of a communicator that share the memory that ranks touch: what each gets, that the
+// memory is there once, and who frees it.
+#include "runtime/cuda/shared_layout.h"
+#include "tests/catch.h"
+#include "tests/runtime/ranks.h"
+
+using Catch::Contains;
+using fakes::world;
+using order::Order;
+using ranks::Ranks;
+using sample::count_calls;
+using sample::Program;
+using sample::Setup;
+
+namespace {
+
+constexpr auto kAllReduce = TILEPOST_GEMM_ALL_REDUCE;
+constexpr auto kReduceScatter = TILEPOST_GEMM_REDUCE_SCATTER;
+constexpr auto kAllToAll = TILEPOST_GEMM_ALL_TO_ALL;
+constexpr auto kAllGather = TILEPOST_ALL_GATHER_GEMM;
+constexpr auto kRead = TILEPOST_ACCESS_READ;
+constexpr auto kWrite = TILEPOST_ACCESS_WRITE;
+
+// Edits a program: one way or another for its ranks to touch each other's memory.
+using Make = void (*)(Program& program, int ranks, int64_t m);
+
+template <tilepost_access_t access, tilepost_pattern_t pattern>
+void plain(Program& program, int ranks, int64_t m) {
+  ranks::use_shared(program, access, pattern, ranks, m);
+}
+template <tilepost_pattern_t pattern>
+void jobs(Program& program, int ranks, int64_t m) {
+  ranks::use_jobs(program, pattern, ranks, m);
+}
+void any_m(Program& program, int ranks, int64_t m) {
+  ranks::use_sequence_runs(program);
+  ranks::use_jobs(program, kAllReduce, ranks, m);
+}
+void norm(Program& program, int ranks, int64_t m) {
+  program.plan.consumer = TILEPOST_CONSUMER_RMS_NORM;
+  ranks::use_jobs(program, kAllReduce, ranks, m);
+}
+
+constexpr Make kMakes[] = {jobs<kAllReduce>,
+                           jobs<kReduceScatter>,
+                           jobs<kAllToAll>,
+                           jobs<kAllGather>,
+                           ranks::use_pushed_rows,
+                           plain<kRead, kAllReduce>,
+                           plain<kRead, kAllToAll>,
+                           plain<kRead, kReduceScatter>,
+                           plain<kRead, kAllGather>,
+                           plain<kWrite, kAllReduce>,
+                           plain<kWrite, kReduceScatter>,
+                           plain<kWrite, kAllToAll>,
+                           any_m,
+                           norm};
+constexpr int kNumMakes = static_cast<int>(std::size(kMakes));
+
+// Operations of the same ranks, each with a program of its own.
+class Teams {
+ public:
+  explicit Teams(int count) : count_(count) {}
+  // They go before their communicators.
+  ~Teams() {
+    while (!teams_.empty()) teams_.pop_back();
+  }
+
+  Ranks& add(Make make, int64_t m, bool shares = true) {
+    Program& program = *programs_.emplace_back(std::make_unique<Program>());
+    make(program, count_, m);
+    teams_.push_back(teams_.empty() ? std::make_unique<Ranks>(program, count_)
+                                    : std::make_unique<Ranks>(program, *teams_.front()));
+    teams_.back()->shares = shares;
+    teams_.back()->create();
+    INFO(teams_.back()->text());
+    REQUIRE(teams_.back()->all_ok());
+    return *teams_.back();
+  }
+  Program& program(int i) { return *programs_[i]; }
+  Ranks& at(int i) { return *teams_[i]; }
+  int size() const { return static_cast<int>(teams_.size()); }
+
+  void check() const {
+    for (const auto& team : teams_) {
+      INFO(team->text());
+      REQUIRE(team->all_ok());
+      CHECK(team->wrong() == 0);
+    }
+  }
+
+ private:
+  const int count_;
+  std::vector<std::unique_ptr<Program>> programs_;
+  std::vector<std::unique_ptr<Ranks>> teams_;
+};
+
+// `length` runs of operations drawn from `seed`, some of them captured.
+std::vector<Ranks::Turn> turns_of(Teams& teams, int length, uint32_t seed) {
+  std::minstd_rand random(seed);
+  std::vector<Ranks::Turn> turns;
+  for (int i = 0; i < length; ++i) {
+    const int team = static_cast<int>(random() / 7 % teams.size());
+    turns.push_back({&teams.at(team), random() / 7 % 4 == 0});
+  }
+  return turns;
+}
+
+// Pieces of memory that each rank has for others to touch.
+int pieces(int ranks) {
+  CHECK(world().live_pools % ranks == 0);
+  return world().live_pools / ranks;
+}
+
+int64_t device_bytes(tilepost_op_t op) {
+  tilepost_op_info_t info{};
+  REQUIRE(tilepost_op_get_info(op, &info) == TILEPOST_OK);
+  return info.device_bytes;
+}
+
+}  // namespace
+
+TEST_CASE("shared memory: operations in any order, captured or not, get what they should") {
+  const int one = GENERATE(range(0, kNumMakes)), other = GENERATE(range(0, kNumMakes));
+  const int count = 2 + (one + other) % 3;
+  CAPTURE(count, one, other);
+  fakes::reset();
+  {
+    Teams teams(count);
+    teams.add(kMakes[one], 64);
+    teams.add(kMakes[other], 37);
+    teams.add(kMakes[(one + other) % kNumMakes], 61);
+    Ranks::take_turns(turns_of(teams, 12, static_cast<uint32_t>(one * kNumMakes + other + 1)));
+    teams.check();
+  }
+  CHECK(world().live() == 0);
+}
+
+TEST_CASE("shared memory: runs that do not overlap come in between, with outputs in it too") {
+  fakes::reset();
+  Teams teams(3);
+  Ranks& some = teams.add(any_m, 61);
+  Ranks& sums = teams.add(jobs<kReduceScatter>, 64);
+  Ranks& norms = teams.add(norm, 61);
+  REQUIRE(some.at(0).lent != nullptr);
+  CHECK(pieces(3) == 1);
+  for (int round = 0; round < 5; ++round) {
+    Ranks::take_turns({{&some}, {&sums}, {&some, true}, {&norms}, {&some}, {&sums}, {&sums}});
+    some.run_unchecked(1, 5);  // the fakes reduce nothing
+    Ranks::take_turns({{&some}, {&sums}, {&some}, {&sums}});
+  }
+  teams.check();
+  CHECK(norms.normalised() == 5 * 3 * 61 * 24);
+}
+
+TEST_CASE("shared memory: what a run has left in the operation's own output stays") {
+  fakes::reset();
+  Program own, other;
+  ranks::use_jobs(own, kAllReduce, 3, 48);
+  ranks::use_jobs(other, kReduceScatter, 3, 64);
+  const auto layout = [](const Program& program) {
+    return tilepost::cuda::shared_layout(program.plan, tilepost::most_sizes(program.plan), 256);
+  };
+  const auto lends = layout(own), sums = layout(other);
+  CHECK(lends.pushed == lends.landed);
+  CHECK(lends.bytes - lends.pushed >= 48 * 24 * 2);
+  CHECK(sums.pushed == sums.bytes);
+  CHECK(lends.counters == 256);
+
+  Teams teams(3);
+  teams.add(jobs<kAllReduce>, 64);
+  Ranks& lender = teams.add(jobs<kAllReduce>, 24);
+  CHECK(pieces(3) == 1);
+  // More sums than lie in front of what is lent to others.
+  teams.add(jobs<kReduceScatter>, 96);
+  CHECK(pieces(3) == 2);
+  teams.add(jobs<kReduceScatter>, 64);
+  CHECK(pieces(3) == 2);
+  CHECK(lender.at(0).lent == teams.at(0).at(0).lent);
+  for (int round = 0; round < 20; ++round)
+    Ranks::take_turns({{&lender}, {&teams.at(3)}, {&lender}, {&teams.at(2)}, {&teams.at(3)}});
+  teams.check();
+}
+
+TEST_CASE("shared memory: it is there once, as large as the first that needs it") {
+  fakes::reset();
+  Teams teams(2);
+  Ranks& large = teams.add(jobs<kAllReduce>, 64);
+  const int64_t bytes = device_bytes(large.at(0).setup.op);
+  Ranks& small = teams.add(jobs<kAllReduce>, 32);
+  CHECK(pieces(2) == 1);
+  CHECK(device_bytes(small.at(0).setup.op) < bytes - 2 * 64 * 24 * 2);
+  teams.add(plain<kRead, kAllGather>, 61);
+  CHECK(pieces(2) == 1);
+  teams.add(jobs<kAllReduce>, 80);
+  CHECK(pieces(2) == 2);
+  teams.add(jobs<kAllReduce>, 64);
+  CHECK(pieces(2) == 2);
+  teams.add(jobs<kAllReduce>, 32, false);
+  CHECK(pieces(2) == 3);
+  Ranks::take_turns(turns_of(teams, 30, 5));
+  teams.check();
+}
+
+TEST_CASE("shared memory: sums that are added on their way keep their zeros to themselves") {
+  const auto added = [](Program& program, int ranks, int64_t m) {
+    program.plan.sum = TILEPOST_SUM_ADDED;
+    ranks::use_shared(program, kWrite, kReduceScatter, ranks, m);
+  };
+  fakes::reset();
+  Teams teams(2);
+  teams.add(jobs<kAllReduce>, 64);
+  teams.add(added, 48);
+  teams.add(added, 48);
+  CHECK(pieces(2) == 3);
+  Ranks::take_turns(turns_of(teams, 20, 9));
+  teams.check();
+}
+
+TEST_CASE("shared memory: operations go in any order, and the last one frees it") {
+  std::vector<int> order = {0, 1, 2};
+  for (int skip = GENERATE(range(0, 6)); skip > 0; --skip) std::ranges::next_permutation(order);
+  CAPTURE(order);
+  fakes::reset();
+  {
+    Teams teams(3);
+    teams.add(any_m, 61);
+    teams.add(jobs<kAllToAll>, 61);
+    teams.add(plain<kRead, kReduceScatter>, 24);
+    Ranks::take_turns(turns_of(teams, 9, 3));
+    for (size_t gone = 0; gone < order.size(); ++gone) {
+      CHECK(pieces(3) == 1);
+      teams.at(order[gone]).destroy();
+      for (size_t i = gone + 1; i < order.size(); ++i)
+        Ranks::take_turns({{&teams.at(order[i])}, {&teams.at(order[i]), true}});
+    }
+    CHECK(pieces(3) == 0);
+    teams.check();
+  }
+  CHECK(world().live() == 0);
+}
+
+TEST_CASE("shared memory: ranks that destroy operations at different times agree on the rest") {
+  const bool keeps_other = GENERATE(false, true);
+  const int early = GENERATE(0, 1);
+  CAPTURE(keeps_other, early);
+  fakes::reset();
+  {
+    Teams teams(2);
+    Ranks& gone = teams.add(jobs<kAllReduce>, 80);
+    if (keeps_other) teams.add(jobs<kAllReduce>, 96);
+    Ranks::take_turns(turns_of(teams, 6, 3));
+    gone.on_all([&](int rank, ranks::Rank& mine) {
+      if (rank != early) return;
+      tilepost_op_destroy(mine.setup.op);
+      mine.setup.op = nullptr;
+    });
+    Ranks& next = teams.add(jobs<kReduceScatter>, 64);
+    CHECK(world().live_pools == 3);  // the other rank has one more
+    Ranks::take_turns({{&next}, {&next, true}, {&next}});
+    gone.destroy();
+    CHECK(pieces(2) == 1);
+    Ranks::take_turns({{&next}, {&next}});
+    teams.check();
+  }
+  CHECK(world().live() == 0);
+}
+
+TEST_CASE("shared memory: runs in different streams take turns") {
+  const bool shares = GENERATE(false, true), overlaps = GENERATE(false, true);
+  CAPTURE(shares, overlaps);
+  fakes::reset();
+  Program one, other;  // no jobs, which take turns in any case
+  ranks::use_sequence_runs(one);
+  ranks::use_shared(one, kWrite, kReduceScatter, 3, 48);
+  ranks::use_shared(other, kWrite, kReduceScatter, 3, 48);
+  Setup first, second;
+  REQUIRE(first.create(one, 0, 1, shares) == TILEPOST_OK);
+  REQUIRE(second.create_on(first.comm, other, 0, shares) == TILEPOST_OK);
+  world().reset_calls();
+  REQUIRE(run(first, fakes::user_stream("a"), overlaps ? 48 : 5) == TILEPOST_OK);
+  REQUIRE(run(second, fakes::user_stream("b")) == TILEPOST_OK);
+  REQUIRE(run(first, fakes::user_stream("c"), 48) == TILEPOST_OK);
+  const Order order;
+  REQUIRE(order.count("gemm") == 3);
+  const int begins = overlaps ? 3 : 2, sums = overlaps ? 9 : 6;
+  REQUIRE(order.count("shared_begin") == begins);
+  REQUIRE(order.count("sum") == sums);
+  const int second_begin = begins - 2, last_begin = begins - 1;
+  CHECK(order.before("gemm", 0, "shared_begin", second_begin) == shares);
+  if (overlaps) CHECK(order.before("sum", 2, "shared_begin", second_begin) == shares);
+  CHECK(order.before("gemm", 1, "shared_begin", last_begin) == shares);
+  CHECK(order.before("sum", sums - 4, "shared_begin", last_begin) == shares);
+}
+
+TEST_CASE("shared memory: making another has its turn too") {
+  const bool shares = GENERATE(false, true);
+  CAPTURE(shares);
+  fakes::reset();
+  Program one, other;
+  ranks::use_shared(one, kWrite, kReduceScatter, 3, 48);
+  ranks::use_shared(other, kWrite, kReduceScatter, 3, 24);
+  Setup first, second;
+  REQUIRE(first.create(one, 0, 1, shares) == TILEPOST_OK);
+  world().reset_calls();
+  REQUIRE(run(first, fakes::user_stream("a")) == TILEPOST_OK);
+  REQUIRE(second.create_on(first.comm, other, 0, shares) == TILEPOST_OK);
+  const Order order;
+  REQUIRE(order.count("shared_begin") == 2);
+  CHECK(order.before("sum", 2, "shared_begin", 1) == shares);
+}
+
+TEST_CASE("shared memory: a failure leaves it to the process, whoever goes last") {
+  const bool failed_goes_last = GENERATE(false, true);
+  CAPTURE(failed_goes_last);
+  fakes::reset();
+  Program programs[2];
+  for (Program& program : programs) ranks::use_jobs(program, kAllReduce, 3, 48);
+  Ranks fails(programs[0], 3, 0.2), other(programs[1], fails);
+  fails.shares = other.shares = true;
+  fails.create();
+  other.create();
+  Ranks::take_turns({{&fails}, {&other}, {&fails}, {&other}});
+  REQUIRE((fails.all_ok() && other.all_ok()));
+  fails.run_but(2);
+  for (const int rank : {0, 1}) {
+    CHECK(fails.at(rank).result == TILEPOST_TIMEOUT);
+    CHECK_THAT(fails.at(rank).text, Contains("0.2 s"));
+  }
+  // The communicator is no more use to the others either.
+  other.on_all([&](int rank, ranks::Rank& mine) {
+    if (rank != 2) CHECK(other.start(mine, 0) == TILEPOST_ABORTED);
+  });
+  for (Ranks* team : {failed_goes_last ? &other : &fails, failed_goes_last ? &fails : &other})
+    team->destroy();
+  CHECK(pieces(3) == 1);
+}
+
+TEST_CASE("shared memory: making an operation that fails does no harm to the others") {
+  bool before = false, behind = false;
+  for (int fail_at = 1;; ++fail_at) {
+    fakes::reset();
+    Program one, other;
+    ranks::use_shared(one, kWrite, kReduceScatter, 3, 48);
+    ranks::use_shared(other, kWrite, kReduceScatter, 3, 24);
+    bool touched = false;
+    {
+      Setup first, second;
+      REQUIRE(first.create(one, 0, 1, true) == TILEPOST_OK);
+      world().reset_calls();
+      world().fail_at = fail_at;
+      const tilepost_result_t made = second.create_on(first.comm, other, 0, true);
+      CAPTURE(fail_at, world().failed_call);
+      world().fail_at = 0;
+      if (made == TILEPOST_OK) break;
+      // What has begun and not ended keeps all further runs from beginning.
+      touched = count_calls("shared_begin") > 0;
+      (touched ? behind : before) = true;
+      // An exchange that broke off has aborted the communicator.
+      const auto wanted = world().aborted_comms > 0 ? TILEPOST_ABORTED : TILEPOST_OK;
+      if (!touched) CHECK(run(first, fakes::user_stream("a")) == wanted);
+      if (!touched) CHECK(tilepost_op_synchronize(first.op) == TILEPOST_OK);
+    }
+    CAPTURE(fail_at, world().failed_call);
+    CHECK(world().live_pools == (touched ? 1 : 0));
+    CHECK(world().live() == (touched ? 3 : 0));
+  }
+  CHECK(before);
+  CHECK(behind);
+}
