@@ -48,8 +48,8 @@ struct Groups {
 };
 
 // The groups that end first. ARRIVALS in turns: of those whose chunks are shares, or equal parts of
-// them, for copies are the faster the larger they are. AllGather of 8192 x 4096 x 3584 on four ranks
-// took 327 us in three chunks, a share each, 330 and 332 in four and six, 394 in one.
+// them, for copies are the faster the larger they are. AllGather of 8192 x 4096 x 3584 on four
+// ranks took 327 us in three chunks, a share each, 330 and 332 in four and six, 394 in one.
 Groups best_groups(const GroupProblem& problem);
 
 // The fewest groups that end at most slack_of(problem, lanes) of best_groups' time later, and no
