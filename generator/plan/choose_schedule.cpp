@@ -52,8 +52,12 @@ bool no_room(Draft& draft) {
 // What the least of a group is in the candidate's division: "row panels of 256 rows".
 std::string unit_name(const tilepost_map_t& map) {
   switch (map.division) {
-    case TILEPOST_DIVISION_SHARES:
     case TILEPOST_DIVISION_ARRIVALS:
+      if (map.turns != 0)
+        return llvm::formatv("bands of {0} in the other ranks' shares of {1} rows",
+                             cut_after(map, 1).cut * map.tile_m, share_rows(map));
+      [[fallthrough]];
+    case TILEPOST_DIVISION_SHARES:
       return llvm::formatv("bands of {0} in each rank's share of {1} rows",
                            cut_after(map, 1).cut * map.tile_m, share_rows(map));
     case TILEPOST_DIVISION_COLUMNS:

@@ -49,6 +49,7 @@ tilepost_result_t CudaOp::allocate(const CudaComm& comm) {
   if (has_jobs(*plan_, true)) TILEPOST_TRY(order_->create());
   state_.stream_waits = plan_->wait == TILEPOST_WAIT_STREAM && !gathers();
   state_.gathers = gathers();
+  if (state_.transports.overlapping) state_.turn_aborted = state_.transports.overlapping->aborted();
   state_.jobs = has_jobs(*plan_, true) && writes();
   state_.collective = collective_name(plan_->pattern);
   state_.most_groups = plan_->map.num_groups;

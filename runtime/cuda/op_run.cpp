@@ -8,7 +8,7 @@
 // Where the GEMM waits for its input it goes out first too; nothing that it waits for comes behind
 // anything that waits for it. Its own rows it never waits for: they are copied, with all of the GPU
 // to do it, before it starts; or it reads them where the caller has them, while its spare warps
-// copy them (jobs, which wait for nothing), and the first group's announcement waits for that.
+// copy them (jobs, which wait for nothing), and the first post of others' rows waits for that.
 //   user stream:  [counters = 0]  begin  (copy own rows)  fork  GEMM            wait(lane end)  end
 //   comm stream:                         wait(fork)  { collective, post group }*      lane end
 // Where ranks share memory, a run begins when all ranks have ended the one before, and says when it

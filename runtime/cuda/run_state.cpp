@@ -17,7 +17,7 @@ tilepost_result_t RunState::observe() {
   if (result == TILEPOST_OK) result = transports.check_async();
   if (result != TILEPOST_OK) {
     abort(result, "rank " + std::to_string(rank) + ": " + tilepost_last_error());
-  } else if (busy && comm_aborted->load()) {
+  } else if ((busy && comm_aborted->load()) || (turn_aborted && turn_aborted->load())) {
     abort(TILEPOST_ABORTED,
           "rank " + std::to_string(rank) + ": another operation of the communicator has failed");
   } else if (const std::string text = explain_given_up(started); !text.empty()) {
@@ -120,9 +120,13 @@ TimeoutFacts RunState::facts_of(Bank which, uint64_t number) const {
   return facts;
 }
 
+// Runs of other operations that share this one's memory stand behind the run that broke off. They
+// wait for nothing any more when it is let go, and must be known to be worth nothing by then, also
+// those that have ended before anybody looks.
 void RunState::abort(tilepost_result_t result, const std::string& reason) {
   std::call_once(abort_once_, [&] {
     failure.record(result, reason);
+    if (turn_aborted) turn_aborted->store(true);
     release_waits();
     transports.abort();
   });

@@ -34,6 +34,7 @@ class RunState {
   CounterAccess access;
   Transports transports;
   AbortedFlag comm_aborted;
+  AbortedFlag turn_aborted;  // of operations that take turns at the same memory; null: of none
 
   RunTracker tracker;
   RunLedger ledger;

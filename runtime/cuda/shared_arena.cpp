@@ -86,12 +86,11 @@ tilepost_result_t SharedArena::make_numbers() {
   return order_.create();
 }
 
-// What lies behind `pushed` has to lie behind it for all of them (SharedLayout).
 bool SharedArena::has_room(const SharedLayout& layout) const {
-  return !abandoned_ && layout.counters <= layout_.counters && layout.pushed <= layout_.pushed &&
-         layout.bytes - layout.pushed <= layout_.bytes - layout_.pushed;
+  return !abandoned_ && fits(layout_, layout);
 }
 
+// What lies behind `pushed` has to lie behind it for all of them (SharedLayout).
 SharedLayout SharedArena::place(const SharedLayout& layout) const {
   SharedLayout placed = layout;
   if (layout.landed == layout.pushed) placed.landed = layout_.pushed;

@@ -43,6 +43,8 @@ class SharedArena {
   const SharedMemory& memory() const { return memory_; }
   // Eager runs of its operations take turns.
   RunOrder& order() { return order_; }
+  // Set when a run of any of them has failed.
+  const AbortedFlag& aborted() const { return aborted_; }
 
   // Another rank may use the memory for good, after a failure: it will be left to the process.
   void abandon() { abandoned_ = true; }
@@ -56,6 +58,7 @@ class SharedArena {
   SharedMemory memory_;
   DeviceMemory numbers_;  // SharedWords::run, given_up, done and expected
   RunOrder order_;
+  AbortedFlag aborted_ = std::make_shared<std::atomic<bool>>(false);
   bool abandoned_ = false;
 };
 

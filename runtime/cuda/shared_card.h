@@ -16,6 +16,7 @@ struct Card {
   int64_t status;      // tilepost_result_t of getting the memory
   int64_t process[2];  // the same for ranks of one process only
   int64_t host[2];     // the same for ranks of one running system only
+  int64_t bytes;       // that ranks share
   int64_t ordinal;     // of the device, within the process
   char bus[16];        // PCI bus id of the device
   int64_t address;     // of the memory, within the process

@@ -1,4 +1,5 @@
-// Making a transport that shares memory: the words that ranks and kernels count in, and the lanes.
+// Making a transport that shares memory: finding the memory, with the words that ranks and kernels
+// count in (shared_arena.h), and making the lanes.
 #include <algorithm>
 
 #include "runtime/cuda/jobs.h"
@@ -45,7 +46,7 @@ tilepost_result_t SharedTransport::make_lanes() {
   lanes_.resize(gathers() ? 1 : std::max(1, plan_.comm_lanes));
   for (Lane& lane : lanes_) {
     TILEPOST_TRY(make_stream(lane.stream, true));
-    if (adds()) TILEPOST_TRY(make_stream(lane.adding, false));
+    if (adds() && !gathers()) TILEPOST_TRY(make_stream(lane.adding, false));
     for (Event* event : {&lane.begun, &lane.fork, &lane.ready, &lane.summed, &lane.done})
       TILEPOST_TRY(make_event(*event));
     if (!copies()) continue;

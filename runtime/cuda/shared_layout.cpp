@@ -48,4 +48,10 @@ SharedLayout shared_layout(const tilepost_plan_t& plan, const RunSizes& most, in
   return layout;
 }
 
+// With fewer counters than `made` has, regions would begin among these.
+bool fits(const SharedLayout& made, const SharedLayout& wanted) {
+  return wanted.counters == made.counters && wanted.pushed <= made.pushed &&
+         wanted.bytes - wanted.pushed <= made.bytes - made.pushed;
+}
+
 }  // namespace tilepost::cuda

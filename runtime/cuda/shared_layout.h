@@ -35,6 +35,10 @@ struct SharedLayout {
 // plan's counters, and for `counters` at least.
 SharedLayout shared_layout(const tilepost_plan_t& plan, const RunSizes& most, int counters = 0);
 
+// Whether an operation with the layout `wanted` finds room in memory that was laid out as `made`:
+// for the same words, for what lies between them and `pushed`, and for what lies behind that.
+bool fits(const SharedLayout& made, const SharedLayout& wanted);
+
 // One operation's regions in memory that outlives it.
 class SharedRegions {
  public:

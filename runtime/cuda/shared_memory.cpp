@@ -23,6 +23,19 @@ size_t allocation_bytes(int64_t bytes) {
   return static_cast<size_t>((bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes);
 }
 
+// Ranks address each other's memory as their own is laid out.
+tilepost_result_t check_sizes(const std::vector<Card>& cards) {
+  for (size_t r = 1; r < cards.size(); ++r)
+    if (cards[r].bytes != cards[0].bytes)
+      return fail(TILEPOST_INVALID_ARGUMENT,
+                  "%s would share %lld bytes and %s %lld: their programs or tilepost_options_t "
+                  "differ; make the operation alike on all ranks",
+                  name_of(0, cards[0]).c_str(), static_cast<long long>(cards[0].bytes),
+                  name_of(static_cast<int>(r), cards[r]).c_str(),
+                  static_cast<long long>(cards[r].bytes));
+  return TILEPOST_OK;
+}
+
 // The first rank that has no memory, for those that have theirs.
 tilepost_result_t check_allocations(const std::vector<Card>& cards, int64_t bytes) {
   for (size_t r = 0; r < cards.size(); ++r)
@@ -90,9 +103,11 @@ tilepost_result_t SharedMemory::share(Transport& exchange, int device, double se
   };
   Card card;
   TILEPOST_TRY(make_card(device, card));
+  card.bytes = bytes_;
   std::vector<int64_t> all;
   TILEPOST_TRY(tell(numbers_of(card), "places", all));
   std::vector<Card> cards = cards_of(all);
+  TILEPOST_TRY(check_sizes(cards));
   const bool one_process =
       std::ranges::all_of(cards, [&](const Card& other) { return same_process(cards[0], other); });
   const tilepost_result_t allocated = allocate(device, one_process, numbers.stream(), card);

@@ -16,9 +16,10 @@
 //   comm stream:    wait for others' 1   post 1   wait for others' 2 …
 // Where the kernel's jobs add up what it has stored (tilepost_jobs_t), a wait for them stands in
 // the place of `tiles`, and nothing is adding; jobs that copy the own rows are waited for before
-// others' are posted. One stream per peer keeps all links busy. Sums have the lowest priority:
-// their many blocks fill whatever SMs are free, and must not keep the small kernels out. Streams
-// fork and join by events only, so that a run may be captured. Nothing is made after create().
+// others' are posted. Where ranks read, one stream per peer keeps all links busy. Sums have the
+// lowest priority: their many blocks fill whatever SMs are free, and must not keep the small
+// kernels out. Streams fork and join by events only, so that a run may be captured. Nothing is made
+// after create().
 //
 // shared_create.cpp makes it, shared_jobs.cpp says what jobs need, shared_transport.cpp has the
 // rest.
@@ -55,6 +56,7 @@ class SharedTransport : public Transport {
   const SharedRegions* shared() const override { return &memory_; }
   int64_t shared_bytes() const override { return made_arena_ ? arena_->memory().bytes() : 0; }
   RunOrder* order() override { return shares_ ? &arena_->order() : nullptr; }
+  AbortedFlag aborted() const override { return shares_ ? arena_->aborted() : nullptr; }
   void report_to(Record* record, double deadline_seconds) override;
   tilepost_result_t warm_up(cudaStream_t stream) override;
   void close(bool failed) override;

@@ -72,6 +72,8 @@ class Transport {
 
   // Of operations that share memory: whose turn it is. Null of others.
   virtual RunOrder* order() { return nullptr; }
+  // Set when a run of one of them has failed; null where there are none.
+  virtual AbortedFlag aborted() const { return nullptr; }
 
   // The memory that NCCL was asked to know as a window; null where it was not.
   virtual const WindowMemory* windows() const { return nullptr; }

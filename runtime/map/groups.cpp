@@ -196,6 +196,7 @@ RunSchedule in_sequence(const tilepost_plan_t& plan, int64_t m) {
   tilepost_map_t map = plan.map;
   map.m = m;
   map.division = division_in_sequence(plan.map.division);
+  map.turns = 0;
   const int split = ctas_of_tile(plan);
   const bool always = plan.transport == TILEPOST_TRANSPORT_NONE;
   const int at_once = at_most((always ? plan.gemm_ctas : plan.model.sequence_ctas) / split, map);
@@ -299,6 +300,7 @@ double sequence_us(const GroupProblem& problem, int sequence_at_once) {
   const tilepost_model_t& model = problem.model;
   tilepost_map_t map = problem.map;
   map.division = division_in_sequence(map.division);
+  map.turns = 0;
   const int64_t elements = waits(problem) ? map.m : cut_after(map, cut_units(map)).elements;
   const double computed =
       std::max(static_cast<double>(schedule_waves(map, sequence_at_once)) * model.sequence_wave,

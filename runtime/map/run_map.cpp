@@ -17,6 +17,7 @@ void set_schedule(const tilepost_plan_t& plan, int64_t most, RunMap& run) {
   run.gemm_ctas = schedule.gemm_ctas;
   run.cuts = std::move(schedule.cuts);
   map.division = schedule.division;
+  if (map.division != TILEPOST_DIVISION_ARRIVALS) map.turns = 0;
   run.exchange.overlaps = run.overlaps;
   map.num_groups = static_cast<int32_t>(run.cuts.size());
 }

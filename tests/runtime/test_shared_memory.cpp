@@ -151,6 +151,31 @@ TEST_CASE("GPUs without peer access") {
         "use 'transport: nccl'");
 }
 
+TEST_CASE("ranks that would share different memory") {
+  fakes::reset();
+  Meeting meeting(3);
+  meeting.edit = [](int rank, Card& card) { card.bytes += 1024 * (rank == 2); };
+  CHECK_THAT(refusal(meeting, TILEPOST_INVALID_ARGUMENT),
+             Contains("rank 0 (device 0, 0000:01:00.0) would share " + std::to_string(kBytes)) &&
+                 Contains("rank 2 (device 2, 0000:03:00.0) " + std::to_string(kBytes + 1024)));
+}
+
+TEST_CASE("what lies in shared memory keeps off the counters of who made it") {
+  SharedLayout made;
+  made.counters = 256, made.pushed = 8192, made.bytes = 12288;
+  CHECK(fits(made, made));
+  const auto fits_with = [&](int counters, int64_t pushed, int64_t bytes) {
+    SharedLayout wanted;
+    wanted.counters = counters, wanted.pushed = pushed, wanted.bytes = bytes;
+    return fits(made, wanted);
+  };
+  CHECK(fits_with(256, 4096, 8192));
+  CHECK_FALSE(fits_with(255, 4096, 8192));  // its regions would begin among the counters
+  CHECK_FALSE(fits_with(257, 4096, 8192));
+  CHECK_FALSE(fits_with(256, 8193, 8193));
+  CHECK_FALSE(fits_with(256, 4096, 8193));
+}
+
 TEST_CASE("ranks on different hosts") {
   fakes::reset();
   Meeting meeting(3);

@@ -108,6 +108,13 @@ TEST_CASE("chunks of all_gather_gemm have the sizes asked for") {
   spec.schedule.cluster = wish<int64_t>(1);
   spec.schedule.groups = wish(std::vector<int64_t>{1, 1, 2});
   REQUIRE(only(spec).cuts == std::vector<int32_t>{0, 12, 24, 48});  // one share after the other
+  spec.schedule.groups = wish(std::vector<int64_t>(49, 1));
+  const Planned too_many = plan(spec);
+  REQUIRE(too_many.plans.empty());
+  INFO(too_many.messages);
+  REQUIRE(too_many.messages.find("only 48 bands of 128 in the other ranks' shares of 2048 rows") !=
+          std::string::npos);
+  spec.schedule.groups = wish(std::vector<int64_t>{1, 1, 2});
   spec.transport.value = Transport::nccl;
   REQUIRE(only(spec).cuts == std::vector<int32_t>{0, 4, 8, 16});
   spec.schedule.groups = wish(std::vector<int64_t>(17, 1));
