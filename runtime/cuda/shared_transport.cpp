@@ -80,11 +80,9 @@ tilepost_result_t SharedTransport::warm_up_lane(int index, cudaStream_t stream) 
   TILEPOST_TRY(fork(lane, copying(), stream));
   for (int peer = 0; peer < words_.ranks; ++peer) {
     if (peer == words_.rank) continue;
-    if (gathers())
-      TILEPOST_TRY(copy_beside(lane, peer, memory_.of(peer, from + kWarmUpBytes), memory_.own(from),
-                               kWarmUpBytes));
-    else
-      TILEPOST_TRY(copy_beside(lane, peer, to, memory_.of(peer, from), kWarmUpBytes));
+    void* target = gathers() ? memory_.of(peer, from + kWarmUpBytes) : to;
+    const void* source = gathers() ? memory_.own(from) : memory_.of(peer, from);
+    TILEPOST_TRY(copy_beside(lane, peer, target, source, kWarmUpBytes));
   }
   if (!gathers()) return join(lane, stream);
   TILEPOST_TRY(announce_copies(run, others(), stream));

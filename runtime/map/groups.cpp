@@ -167,9 +167,11 @@ std::optional<Groups> take_turns(const GroupProblem& problem, double slack, int6
   return *std::ranges::find_if(all, good);
 }
 
-// The division of a run without overlap.
-tilepost_division_t division_in_sequence(tilepost_division_t division) {
-  return division == TILEPOST_DIVISION_COLUMNS ? division : TILEPOST_DIVISION_ROWS;
+// The map of a run without overlap, as far as its division goes.
+tilepost_map_t map_in_sequence(tilepost_map_t map) {
+  if (map.division != TILEPOST_DIVISION_COLUMNS) map.division = TILEPOST_DIVISION_ROWS;
+  map.turns = 0;
+  return map;
 }
 
 // CTAs that share a tile: gemm_sm90_small alone launches clusters which its map does not know.
@@ -193,10 +195,8 @@ GroupProblem problem_of(const tilepost_plan_t& plan, int64_t m) {
 }
 
 RunSchedule in_sequence(const tilepost_plan_t& plan, int64_t m) {
-  tilepost_map_t map = plan.map;
+  tilepost_map_t map = map_in_sequence(plan.map);
   map.m = m;
-  map.division = division_in_sequence(plan.map.division);
-  map.turns = 0;
   const int split = ctas_of_tile(plan);
   const bool always = plan.transport == TILEPOST_TRANSPORT_NONE;
   const int at_once = at_most((always ? plan.gemm_ctas : plan.model.sequence_ctas) / split, map);
@@ -298,9 +298,7 @@ double computed_us(const GroupProblem& problem, int64_t positions) {
 
 double sequence_us(const GroupProblem& problem, int sequence_at_once) {
   const tilepost_model_t& model = problem.model;
-  tilepost_map_t map = problem.map;
-  map.division = division_in_sequence(map.division);
-  map.turns = 0;
+  const tilepost_map_t map = map_in_sequence(problem.map);
   const int64_t elements = waits(problem) ? map.m : cut_after(map, cut_units(map)).elements;
   const double computed =
       std::max(static_cast<double>(schedule_waves(map, sequence_at_once)) * model.sequence_wave,
