@@ -47,7 +47,7 @@ constexpr bool kNN = tilepost::tunable("NN", 0);              // B is [k, n] row
 constexpr bool kPrecise = tilepost::tunable("PRECISE", 0);    // e4m3: sum in fp32 every stage
 constexpr bool kRouted = tilepost::tunable("ROUTED", 0);     // every row goes to a place of its own
 constexpr bool kAdd = tilepost::tunable("ADD", 0);           // C += A * B, in C's type
-constexpr int kSpare = tilepost::tunable("SPARE", 0);        // bytes of shared memory left unused
+constexpr int kHelper = tilepost::tunable("HELPER", 0);      // bytes of shared memory left unused
 constexpr int kEpilogue = tilepost::tunable("EPILOGUE", 0);  // a set of TILEPOST_SCALE …
 constexpr tilepost::DType kElement = tilepost::tunable("ELEMENT", tilepost::DType::bf16);
 constexpr tilepost::DType kOutput = tilepost::tunable("OUTPUT", tilepost::DType::bf16);
@@ -84,7 +84,7 @@ constexpr int kNumBarriers = 2 * kStages + 2 * kConsumers * kPanels + kConsumers
 constexpr int kBarrierBytes = 1024;
 constexpr int kThreads = 128 * (1 + kConsumers);
 constexpr int kSharedBytes =
-    kPipelineBytes + kConsumers * kPanels * kPanelBytes + kSpare + kBarrierBytes;
+    kPipelineBytes + kConsumers * kPanels * kPanelBytes + kHelper + kBarrierBytes;
 
 // 65536 registers for 384 threads: a warpgroup of movers and two of consumers share 504 per thread.
 // 192 sums leave a consumer no room in 232.
@@ -99,7 +99,7 @@ static_assert(kTileN == 128 || kTileN == 192 || kTileN == 256, "TILE_N is 128, 1
 static_assert(kSumsHeld <= 192, "the sums of a tile do not fit the registers");
 static_assert(!kRouted || kSumsHeld <= 128, "192 sums leave movers no registers to route rows");
 static_assert(kCluster == 1 || kCluster == 2 || kCluster == 4, "CLUSTER is 1, 2 or 4");
-static_assert(kStages >= 2 && kPanels >= 1 && kSpare % 128 == 0 && kBand >= 1 &&
+static_assert(kStages >= 2 && kPanels >= 1 && kHelper % 128 == 0 && kBand >= 1 &&
               kBand % kCluster == 0);
 static_assert(kNumBarriers * 8 <= kBarrierBytes && kSharedBytes <= 232448, "shared memory");
 static_assert(!kNN || kElement != tilepost::DType::e4m3, "wgmma reads e4m3 K-major only");
@@ -114,7 +114,7 @@ struct Shared {
   __device__ uint32_t panel(int consumer, int buffer) const {
     return base + kPipelineBytes + (consumer * kPanels + buffer) * kPanelBytes;
   }
-  __device__ uint32_t spare() const { return base + kSharedBytes - kBarrierBytes - kSpare; }
+  __device__ uint32_t spare() const { return base + kSharedBytes - kBarrierBytes - kHelper; }
   __device__ uint32_t full(int stage) const { return barrier(stage); }
   __device__ uint32_t empty(int stage) const { return barrier(kStages + stage); }
   __device__ uint32_t panel_full(int consumer, int buffer) const {
@@ -486,7 +486,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   if (warp < 4) {
     tilepost::ptx::shrink_registers<kMoverRegisters>();
     if (warp == 0 && lane == 0) load_tiles(shared, &map_a, &map_b, grid, first, tiles, stages);
-    if (warp == kConsumers + 1) tilepost::spare_warp({shared.spare(), kSpare}, kOutput);
+    if (warp == kConsumers + 1) tilepost::helper_warp({shared.spare(), kHelper}, kOutput);
     if (warp >= 1 && warp <= kConsumers) {
       if constexpr (kRouted)
         route_tiles(shared, shape, epilogue.out, grid, tiles, warp - 1, lane);

@@ -74,7 +74,7 @@ double estimate_seconds(const std::vector<VerifyProgram>& programs, const BenchO
   for (const VerifyProgram& program : programs) {
     const Plan& plan = program.plans.front();
     seconds += 0.5 + (cool ? 0.7 + 0.0115 * bursts : 0) + (sustained ? 2 + 0.02 * bursts : 0);
-    if (plan.ranks > 1 && plan.ranks <= gpus && plan.pattern != Pattern::gemm)
+    if (plan.ranks > 1 && plan.ranks <= gpus && plan.pattern != TILEPOST_GEMM)
       seconds += 10 + 0.05 * options.rounds;
   }
   return seconds;
@@ -101,7 +101,7 @@ HarnessEnd measure(const std::string& harness, const std::vector<VerifyProgram>&
                                    std::to_string(options.rounds),
                                    "--mode",
                                    kModeFlags[static_cast<int>(options.mode)]};
-  if (options.own_out) argv.emplace_back("--own-out");
+  if (options.lent_output) argv.emplace_back("--lent-output");
   size_t done = 0;
   const HarnessEnd end = run_lines(argv, kIdleSeconds, [&](llvm::StringRef line) {
     std::string name;

@@ -29,7 +29,7 @@ struct BenchOptions {
   std::vector<Shape> shapes;  // each for every spec; none: the spec's own
   std::vector<Sweep> sweeps;  // the Cartesian product of all, for every spec and shape
   BenchMode mode = BenchMode::both;
-  bool own_out = false;  // give operations that lend memory for their output that as out
+  bool lent_output = false;  // give operations that lend memory for their output that as out
   int rounds = 50;
   uint64_t seed = 1;     // of the random data and orders
   std::string torch;     // a Python with PyTorch, to measure its fused operations; empty: none

@@ -128,7 +128,7 @@ std::string bench_json(const BenchContext& context, const std::vector<VerifyProg
     json.attribute("date", context.date);
     json.attribute("rounds", context.options.rounds);
     json.attribute("seed", static_cast<int64_t>(context.options.seed));
-    json.attribute("own_out", context.options.own_out);
+    json.attribute("lent_output", context.options.lent_output);
     json.attribute("torch", log.torch());
     json.attribute("machine", llvm::json::Object(log.machine()));
     json.attributeArray("points", [&] {

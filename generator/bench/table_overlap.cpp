@@ -12,12 +12,13 @@ constexpr const char* kRow =
 
 std::string pattern_of(const Plan& plan) {
   std::string text = name_of(plan.pattern);
-  if (plan.pattern == Pattern::gemm_all_to_all) text += std::string(" ") + name_of(plan.routing);
+  if (plan.pattern == TILEPOST_GEMM_ALL_TO_ALL) text += std::string(" ") + name_of(plan.routing);
   return text + "/" + std::to_string(plan.ranks);
 }
 
 std::string schedule_of(const Plan& plan) {
-  if (plan.transport == Transport::none) return std::string(name_of(plan.layout)) + ", no overlap";
+  if (plan.transport == TILEPOST_TRANSPORT_NONE)
+    return std::string(name_of(plan.layout)) + ", no overlap";
   const int sms = (plan.gemm_ctas + plan.kernel.ctas_per_sm - 1) / plan.kernel.ctas_per_sm;
   return llvm::formatv("{0} {1}g {2}+{3}/{4}", name_of(plan.layout), plan.cuts.size(), sms,
                        plan.comm_ctas, plan.comm_lanes);

@@ -22,10 +22,10 @@ std::string shape_of(const Plan& plan) {
 
 bool has_fused(const Plan& plan, int gpus) {
   const bool pattern =
-      plan.pattern == Pattern::gemm_reduce_scatter || plan.pattern == Pattern::all_gather_gemm;
+      plan.pattern == TILEPOST_GEMM_REDUCE_SCATTER || plan.pattern == TILEPOST_ALL_GATHER_GEMM;
   return pattern && plan.ranks <= gpus && plan.input == plan.output &&
-         plan.operands == GemmLayout::tn && plan.epilogue == 0 &&
-         (plan.consumer == Consumer::none || plan.consumer == Consumer::unpermute);
+         plan.operands == TILEPOST_TN && plan.epilogue == 0 &&
+         (plan.consumer == TILEPOST_CONSUMER_NONE || plan.consumer == TILEPOST_CONSUMER_UNPERMUTE);
 }
 
 bool is_about(const TorchRun& run, const Plan& plan) {

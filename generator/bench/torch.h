@@ -13,9 +13,9 @@ namespace tilepost {
 
 // One run of the script: everything that one command line can ask for.
 struct TorchRun {
-  Pattern pattern;
+  tilepost_pattern_t pattern;
   int ranks;
-  ElementType type;
+  tilepost_dtype_t type;
   std::vector<std::string> shapes;  // "8192x8192x2048", each once
 };
 

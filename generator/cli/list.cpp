@@ -3,8 +3,8 @@
 #include "generator/cli/list_variants.h"
 #include "generator/diagnostics.h"
 #include "generator/plan/arch.h"
-#include "generator/plan/kernels.h"
-#include "generator/plan/small_kernel.h"
+#include "generator/plan/kernels/kernels.h"
+#include "generator/plan/kernels/small_kernel.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -12,12 +12,12 @@ namespace tilepost {
 namespace {
 
 void list_patterns(llvm::raw_ostream& out) {
-  const std::pair<Pattern, const char*> patterns[] = {
-      {Pattern::gemm_all_reduce, "out = sum over ranks of A * B, on every rank"},
-      {Pattern::gemm, "out = A * B, every rank its own"},
-      {Pattern::gemm_reduce_scatter, "out = this rank's rows of the sum over ranks of A * B"},
-      {Pattern::gemm_all_to_all, "out = the rows of all ranks' A * B that are for this rank"},
-      {Pattern::all_gather_gemm, "out = all ranks' rows of A, times B"}};
+  const std::pair<tilepost_pattern_t, const char*> patterns[] = {
+      {TILEPOST_GEMM_ALL_REDUCE, "out = sum over ranks of A * B, on every rank"},
+      {TILEPOST_GEMM, "out = A * B, every rank its own"},
+      {TILEPOST_GEMM_REDUCE_SCATTER, "out = this rank's rows of the sum over ranks of A * B"},
+      {TILEPOST_GEMM_ALL_TO_ALL, "out = the rows of all ranks' A * B that are for this rank"},
+      {TILEPOST_ALL_GATHER_GEMM, "out = all ranks' rows of A, times B"}};
   for (const auto& [pattern, meaning] : patterns)
     out << llvm::formatv("{0,-21}{1}\n", name_of(pattern), meaning);
 }
@@ -36,7 +36,7 @@ void list_archs(llvm::raw_ostream& out) {
 
 void list_configs(llvm::raw_ostream& out, llvm::StringRef archs,
                   const std::vector<KernelConfig>& configs,
-                  ElementType element = ElementType::bf16) {
+                  tilepost_dtype_t element = TILEPOST_BF16) {
   for (const KernelConfig& config : configs)
     out << llvm::formatv("{0,-16}{1,-12}tile {2}x{3}x{4}, {5} stages, {6} threads, {7} bytes\n",
                          config.kernel, archs, config.tile_m, config.tile_n,
@@ -50,8 +50,8 @@ void list_kernels(llvm::raw_ostream& out) {
   list_configs(out, "sm_80", sm80_configs(Arch::sm_80));
   list_configs(out, "sm_86", sm80_configs(Arch::sm_86));
   list_configs(out, "sm_89", sm80_configs(Arch::sm_89));
-  for (const Accumulate accumulate : {Accumulate::fast, Accumulate::precise})
-    list_configs(out, "sm_89 e4m3", sm80_e4m3_configs(Arch::sm_89, accumulate), ElementType::e4m3);
+  for (const tilepost_accumulate_t accumulate : {TILEPOST_FAST, TILEPOST_PRECISE})
+    list_configs(out, "sm_89 e4m3", sm80_e4m3_configs(Arch::sm_89, accumulate), TILEPOST_E4M3);
   out << "gemm_host       host        any tile\n";
 }
 

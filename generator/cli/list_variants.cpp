@@ -1,7 +1,7 @@
 #include "generator/cli/list_variants.h"
 
-#include "generator/plan/operands.h"
-#include "generator/plan/small_kernel.h"
+#include "generator/plan/kernels/operands.h"
+#include "generator/plan/kernels/small_kernel.h"
 
 namespace tilepost {
 namespace {
@@ -27,12 +27,12 @@ void print(llvm::raw_ostream& out, const KernelConfig& config, const Plan& plan,
 }
 
 // A large problem that every vector divides.
-Plan problem(Arch arch, ElementType input) {
+Plan problem(Arch arch, tilepost_dtype_t input) {
   Plan plan;
   plan.arch = arch;
   plan.m = plan.n = plan.k = 8192;
   plan.input = input;
-  plan.output = input == ElementType::e4m3 ? ElementType::bf16 : input;
+  plan.output = input == TILEPOST_E4M3 ? TILEPOST_BF16 : input;
   return plan;
 }
 
@@ -55,7 +55,7 @@ void list_sm80(llvm::raw_ostream& out, const std::vector<KernelConfig>& configs,
 // Rows that are stored one by one. That tiles wait for their input is a matter of the view, which
 // un-woven kernels do not have.
 void list_routed(llvm::raw_ostream& out, Plan plan, bool first_only) {
-  plan.routing = Routing::rows;
+  plan.routing = TILEPOST_ROUTING_ROWS;
   for (const KernelConfig& config : sm90_configs()) {
     if (!can_sum(config, plan) || !can_route(config, plan)) continue;
     print(out, config, plan, 2);
@@ -77,23 +77,23 @@ void list_small(llvm::raw_ostream& out, Plan plan, bool first_only) {
 
 // The types of one size give the same code but for a conversion: f16 is tried out on one row.
 void list_16_bit(llvm::raw_ostream& out, Arch arch) {
-  for (const ElementType element : {ElementType::bf16, ElementType::f16})
-    for (const GemmLayout operands : {GemmLayout::tn, GemmLayout::nn}) {
+  for (const tilepost_dtype_t element : {TILEPOST_BF16, TILEPOST_F16})
+    for (const tilepost_operands_t operands : {TILEPOST_TN, TILEPOST_NN}) {
       Plan plan = problem(arch, element);
       plan.operands = operands;
-      const bool first_only = element == ElementType::f16;
+      const bool first_only = element == TILEPOST_F16;
       if (arch == Arch::sm_90a) {
         list_sm90(out, plan, first_only);
-        list_routed(out, plan, first_only || operands == GemmLayout::nn);
-        list_small(out, plan, first_only || operands == GemmLayout::nn);
+        list_routed(out, plan, first_only || operands == TILEPOST_NN);
+        list_small(out, plan, first_only || operands == TILEPOST_NN);
       }
       list_sm80(out, sm80_configs(arch), plan, first_only);
     }
 }
 
 void list_e4m3(llvm::raw_ostream& out, Arch arch) {
-  for (const Accumulate accumulate : {Accumulate::precise, Accumulate::fast}) {
-    Plan plan = problem(arch, ElementType::e4m3);
+  for (const tilepost_accumulate_t accumulate : {TILEPOST_PRECISE, TILEPOST_FAST}) {
+    Plan plan = problem(arch, TILEPOST_E4M3);
     plan.accumulate = accumulate;
     if (arch == Arch::sm_90a) {
       list_sm90(out, plan, false);

@@ -69,9 +69,9 @@ cl::opt<int> rounds("rounds", cl::value_desc("n"), cl::init(50),
 cl::opt<std::string> mode("mode", cl::value_desc("cool|sustained|both"), cl::init("both"),
                           cl::desc("Short bursts on a cool chip, load at the power cap, or both"),
                           cl::sub(bench_verb));
-cl::opt<bool> own_out("own-out",
-                      cl::desc("Make outputs in the operations' own memory where they lend it"),
-                      cl::sub(bench_verb));
+cl::opt<bool> lent_output("lent-output",
+                          cl::desc("Make outputs in the operations' own memory where they lend it"),
+                          cl::sub(bench_verb));
 cl::opt<std::string> json("json", cl::value_desc("file"),
                           cl::desc("Also write every sample, summarised, as JSON"),
                           cl::sub(bench_verb));
@@ -126,7 +126,7 @@ bool collect(Options& options) {
       return usage_error("--shape takes MxNxK, three positive numbers, got '" + text + "'");
   options.rounds = rounds;
   options.mode = mode;
-  options.own_out = own_out;
+  options.lent_output = lent_output;
   options.torch = torch;
   options.json = json;
   options.specs.assign(specs.begin(), specs.end());

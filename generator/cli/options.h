@@ -30,7 +30,7 @@ struct Options {
   std::vector<Shape> shapes;        // bench --shape
   int rounds = 50;                  // bench --rounds
   std::string mode = "both";        // bench --mode
-  bool own_out = false;             // bench --own-out
+  bool lent_output = false;         // bench --lent-output
   std::string torch;                // bench --torch
   std::string json;                 // bench --json
 };

@@ -1,8 +1,8 @@
 #include "generator/emit/emit.h"
 
 #include "generator/emit/parts.h"
-#include "generator/plan/describe.h"
 #include "generator/plan/make_plan.h"
+#include "generator/plan/report/describe.h"
 #include "generator/resources.h"
 #include "generator/spec/names.h"
 #include "generator/weave/weave_cache.h"
@@ -18,7 +18,7 @@ constexpr const char* kSm90aGuard = "TILEPOST_ARCH_SM_90A";
 
 // A kernel that only some of the architectures of a file can compile keeps its body for those.
 std::string arch_guard(const Plan& plan, size_t num_plans) {
-  return num_plans > 1 && plan.kernel.launch == LaunchKind::tma ? kSm90aGuard : "";
+  return num_plans > 1 && plan.kernel.launch == TILEPOST_LAUNCH_TMA ? kSm90aGuard : "";
 }
 
 std::optional<WovenKernel> weave_plan(const Plan& plan, size_t num_plans,
@@ -33,12 +33,12 @@ std::optional<WovenKernel> weave_plan(const Plan& plan, size_t num_plans,
   request.source = source->str();
   request.function = plan.kernel.function;
   request.tunables = plan.kernel.tunables;
-  request.cuda = plan.kernel.launch != LaunchKind::host;
+  request.cuda = plan.kernel.launch != TILEPOST_LAUNCH_HOST;
   if (request.cuda) request.keep = {"kThreads", "kSharedBytes"};
   request.view_type = "View";
-  request.waits = plan.division == Division::arrivals;
+  request.waits = plan.division == TILEPOST_DIVISION_ARRIVALS;
   request.stores = stores_tiles(plan);
-  request.jobs = request.cuda && plan.job_parts > 0;
+  request.tasks = request.cuda && plan.task_parts > 0;
   request.arch_guard = arch_guard(plan, num_plans);
   return weave_cached(request, diagnostics);
 }
@@ -60,7 +60,7 @@ std::string provenance(const Program& program) {
   if (plan.any_m) out << "//   for any m up to " << plan.m << "\n";
   if (plan.epilogue != 0) {
     out << "//   epilogue";
-    for (const Spelling& operation : spellings<EpilogueOp>())
+    for (const Spelling& operation : spellings<tilepost_epilogue_op_t>())
       if ((plan.epilogue & operation.value) != 0) out << " " << operation.text;
     out << "\n";
   }

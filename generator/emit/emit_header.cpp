@@ -6,7 +6,7 @@ namespace tilepost {
 namespace {
 
 bool keeps_tiles(const Plan& plan) {
-  return plan.layout == OutputLayout::tile && plan.consumer == Consumer::none;
+  return plan.layout == TILEPOST_TILE && plan.consumer == TILEPOST_CONSUMER_NONE;
 }
 
 bool reads_tiles_on_gpu(const Program& program) {
@@ -19,14 +19,14 @@ int64_t out_elements(const Plan& plan) {
   const tilepost_map_t map = map_of(plan);
   const int64_t columns = keeps_tiles(plan) ? int64_t{tiles_n(map)} * map.tile_n : plan.n;
   switch (plan.pattern) {
-    case Pattern::gemm:
-    case Pattern::gemm_all_reduce:
-    case Pattern::all_gather_gemm:
+    case TILEPOST_GEMM:
+    case TILEPOST_GEMM_ALL_REDUCE:
+    case TILEPOST_ALL_GATHER_GEMM:
       return keeps_tiles(plan) ? plan.map.send_elements : plan.m * plan.n;
-    case Pattern::gemm_reduce_scatter:
+    case TILEPOST_GEMM_REDUCE_SCATTER:
       return share_rows(map) * columns;
-    case Pattern::gemm_all_to_all:
-      return plan.routing == Routing::even ? plan.ranks * share_rows(map) * columns : 0;
+    case TILEPOST_GEMM_ALL_TO_ALL:
+      return plan.routing == TILEPOST_ROUTING_EVEN ? plan.ranks * share_rows(map) * columns : 0;
   }
   llvm_unreachable("pattern");
 }
@@ -54,7 +54,7 @@ void emit_slabs(llvm::raw_ostream& out, const Plan& plan) {
   const int tile_n = plan.kernel.tile_n;
   out << "\n// Where element (row, col) of a block of `rows` rows lies in it: a slab of " << tile_n
       << " columns after the\n// other. "
-      << (plan.pattern == Pattern::gemm_reduce_scatter
+      << (plan.pattern == TILEPOST_GEMM_REDUCE_SCATTER
               ? "`out` is one block, whose rows are the first rank's on every rank.\n"
               : "`out` is a block per source rank, of as many rows as come from there.\n")
       << "TILEPOST_INLINE int64_t offset(int64_t rows, int row, int col) {\n"
@@ -64,7 +64,7 @@ void emit_slabs(llvm::raw_ostream& out, const Plan& plan) {
 
 // For kernels that read rows: neighbouring elements in one access, wherever the row lies.
 void emit_load_row(llvm::raw_ostream& out, const Plan& plan) {
-  const bool slabs = plan.division == Division::columns;
+  const bool slabs = plan.division == TILEPOST_DIVISION_COLUMNS;
   out << "\n#ifdef __CUDACC__\n"
          "// Elements [col, col + kWidth) of a row of the result. kWidth is 8, 4, 2 or 1 and "
          "divides "
@@ -81,7 +81,7 @@ void emit_load_row(llvm::raw_ostream& out, const Plan& plan) {
 void emit_inverse(llvm::raw_ostream& out, const Plan& plan) {
   out << "\nnamespace " << namespace_of(plan) << " {\n\n";
   emit_out_elements(out, plan, "as it stays, in tiles");
-  plan.division == Division::columns ? emit_slabs(out, plan) : emit_slots(out, plan);
+  plan.division == TILEPOST_DIVISION_COLUMNS ? emit_slabs(out, plan) : emit_slots(out, plan);
   if (plan.arch != Arch::host) emit_load_row(out, plan);
   out << "\n}  // namespace " << namespace_of(plan) << "\n";
 }
@@ -113,7 +113,7 @@ std::string emit_header(const Program& program) {
                    [&](const Plan& each) { return out_elements(each) == out_elements(plan); }))
     emit_out_elements(out, plan,
                       has_shares(plan.pattern, TILEPOST_ACCESS_MESSAGES) &&
-                              plan.pattern != Pattern::all_gather_gemm
+                              plan.pattern != TILEPOST_ALL_GATHER_GEMM
                           ? "what `out` holds at most"
                           : "what `out` holds");
   out << "\n}  // namespace " << plan.name << "\n";

@@ -1,5 +1,5 @@
 #include "generator/emit/parts.h"
-#include "generator/plan/describe.h"
+#include "generator/plan/report/describe.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/Format.h"
@@ -8,88 +8,88 @@
 namespace tilepost {
 namespace {
 
-const char* c_name(ElementType type) {
+const char* c_name(tilepost_dtype_t type) {
   switch (type) {
-    case ElementType::bf16:
+    case TILEPOST_BF16:
       return "TILEPOST_BF16";
-    case ElementType::f16:
+    case TILEPOST_F16:
       return "TILEPOST_F16";
-    case ElementType::e4m3:
+    case TILEPOST_E4M3:
       return "TILEPOST_E4M3";
   }
   llvm_unreachable("element type");
 }
 
-const char* c_name(Pattern pattern) {
+const char* c_name(tilepost_pattern_t pattern) {
   switch (pattern) {
-    case Pattern::gemm_all_reduce:
+    case TILEPOST_GEMM_ALL_REDUCE:
       return "TILEPOST_GEMM_ALL_REDUCE";
-    case Pattern::gemm:
+    case TILEPOST_GEMM:
       return "TILEPOST_GEMM";
-    case Pattern::gemm_reduce_scatter:
+    case TILEPOST_GEMM_REDUCE_SCATTER:
       return "TILEPOST_GEMM_REDUCE_SCATTER";
-    case Pattern::gemm_all_to_all:
+    case TILEPOST_GEMM_ALL_TO_ALL:
       return "TILEPOST_GEMM_ALL_TO_ALL";
-    case Pattern::all_gather_gemm:
+    case TILEPOST_ALL_GATHER_GEMM:
       return "TILEPOST_ALL_GATHER_GEMM";
   }
   llvm_unreachable("pattern");
 }
 
-const char* c_name(Routing routing) {
+const char* c_name(tilepost_routing_t routing) {
   switch (routing) {
-    case Routing::even:
+    case TILEPOST_ROUTING_EVEN:
       return "TILEPOST_ROUTING_EVEN";
-    case Routing::splits:
+    case TILEPOST_ROUTING_SPLITS:
       return "TILEPOST_ROUTING_SPLITS";
-    case Routing::rows:
+    case TILEPOST_ROUTING_ROWS:
       return "TILEPOST_ROUTING_ROWS";
   }
   llvm_unreachable("routing");
 }
 
-const char* c_name(Division division) {
+const char* c_name(tilepost_division_t division) {
   switch (division) {
-    case Division::rows:
+    case TILEPOST_DIVISION_ROWS:
       return "TILEPOST_DIVISION_ROWS";
-    case Division::shares:
+    case TILEPOST_DIVISION_SHARES:
       return "TILEPOST_DIVISION_SHARES";
-    case Division::columns:
+    case TILEPOST_DIVISION_COLUMNS:
       return "TILEPOST_DIVISION_COLUMNS";
-    case Division::arrivals:
+    case TILEPOST_DIVISION_ARRIVALS:
       return "TILEPOST_DIVISION_ARRIVALS";
   }
   llvm_unreachable("division");
 }
 
-const char* c_name(Consumer consumer) {
+const char* c_name(tilepost_consumer_t consumer) {
   switch (consumer) {
-    case Consumer::none:
+    case TILEPOST_CONSUMER_NONE:
       return "TILEPOST_CONSUMER_NONE";
-    case Consumer::unpermute:
+    case TILEPOST_CONSUMER_UNPERMUTE:
       return "TILEPOST_CONSUMER_UNPERMUTE";
-    case Consumer::rms_norm:
+    case TILEPOST_CONSUMER_RMS_NORM:
       return "TILEPOST_CONSUMER_RMS_NORM";
-    case Consumer::residual_rms_norm:
+    case TILEPOST_CONSUMER_RESIDUAL_RMS_NORM:
       return "TILEPOST_CONSUMER_RESIDUAL_RMS_NORM";
   }
   llvm_unreachable("consumer");
 }
 
-const char* c_name(Transport transport, Arch arch) {
-  if (transport == Transport::none) return "TILEPOST_TRANSPORT_NONE";
+const char* c_name(tilepost_transport_t transport, Arch arch) {
+  if (transport == TILEPOST_TRANSPORT_NONE) return "TILEPOST_TRANSPORT_NONE";
   if (arch == Arch::host) return "TILEPOST_TRANSPORT_HOST";
   switch (transport) {
-    case Transport::nccl:
+    case TILEPOST_TRANSPORT_NCCL:
       return "TILEPOST_TRANSPORT_NCCL";
-    case Transport::nccl_symmetric:
+    case TILEPOST_TRANSPORT_NCCL_SYMMETRIC:
       return "TILEPOST_TRANSPORT_NCCL_SYMMETRIC";
-    case Transport::copy_engine:
+    case TILEPOST_TRANSPORT_COPY_ENGINE:
       return "TILEPOST_TRANSPORT_COPY_ENGINE";
-    case Transport::peer:
+    case TILEPOST_TRANSPORT_PEER:
       return "TILEPOST_TRANSPORT_PEER";
-    case Transport::automatic:
-    case Transport::none:
+    case TILEPOST_TRANSPORT_HOST:
+    case TILEPOST_TRANSPORT_NONE:
       break;
   }
   llvm_unreachable("transport");
@@ -107,13 +107,13 @@ const char* c_name(tilepost_access_t access) {
   llvm_unreachable("access");
 }
 
-const char* c_name(LaunchKind launch) {
+const char* c_name(tilepost_launch_t launch) {
   switch (launch) {
-    case LaunchKind::tma:
+    case TILEPOST_LAUNCH_TMA:
       return "TILEPOST_LAUNCH_TMA";
-    case LaunchKind::pointers:
+    case TILEPOST_LAUNCH_POINTERS:
       return "TILEPOST_LAUNCH_POINTERS";
-    case LaunchKind::host:
+    case TILEPOST_LAUNCH_HOST:
       return "TILEPOST_LAUNCH_HOST";
   }
   llvm_unreachable("launch kind");
@@ -170,13 +170,13 @@ class Fields {
 
 const char* unit_of_cuts(const Plan& plan) {
   switch (plan.division) {
-    case Division::rows:
-      return plan.layout == OutputLayout::panel ? "tile rows" : "schedule positions";
-    case Division::shares:
+    case TILEPOST_DIVISION_ROWS:
+      return plan.layout == TILEPOST_PANEL ? "tile rows" : "schedule positions";
+    case TILEPOST_DIVISION_SHARES:
       return "tile rows of every rank's share";
-    case Division::columns:
+    case TILEPOST_DIVISION_COLUMNS:
       return "tile columns";
-    case Division::arrivals:
+    case TILEPOST_DIVISION_ARRIVALS:
       return "tile rows of the other ranks' shares; the first group is the own share";
   }
   llvm_unreachable("division");
@@ -204,12 +204,13 @@ void set_map(Fields& fields, const Plan& plan) {
   fields.set("map.cluster", llvm::Twine(kernel.cluster), "CTAs that share a tile column");
   fields.set("map.band", llvm::Twine(plan.band), "tile rows swept together");
   fields.set("map.signals_per_tile", llvm::Twine(kernel.signals_per_tile));
-  fields.set("map.layout", plan.layout == OutputLayout::panel ? "TILEPOST_PANEL" : "TILEPOST_TILE");
+  fields.set("map.layout", plan.layout == TILEPOST_PANEL ? "TILEPOST_PANEL" : "TILEPOST_TILE");
   fields.set("map.division", c_name(plan.division));
   fields.set("map.ranks", llvm::Twine(map_of(plan).ranks), "shares of the rows");
   if (plan.stagger > 0)
     fields.set("map.stagger", llvm::Twine(plan.stagger), "every rank has an order of its own");
-  if (map_of(plan).turns != 0) fields.set("map.turns", "1", "shares arrive one after the other");
+  if (map_of(plan).round_robin != 0)
+    fields.set("map.round_robin", "1", "shares arrive one after the other");
   fields.set("map.num_groups", llvm::Twine(plan.map.groups.size()));
   fields.set("map.cuts", "kCuts");
   fields.set("map_hash", "0x" + llvm::Twine::utohexstr(plan.map_hash) + "u",
@@ -246,7 +247,7 @@ void set_kernel(Fields& fields, const Plan& plan) {
   const KernelPlan& kernel = plan.kernel;
   fields.set("kernel.name", "\"" + kernel.name + "\"");
   fields.set("kernel.launch", c_name(kernel.launch));
-  if (kernel.launch == LaunchKind::host)
+  if (kernel.launch == TILEPOST_LAUNCH_HOST)
     fields.set("kernel.host_function", "&call_kernel");
   else
     fields.set("kernel.function", "reinterpret_cast<const void*>(&" + kernel.function + ")");
@@ -255,11 +256,11 @@ void set_kernel(Fields& fields, const Plan& plan) {
   fields.set("kernel.cluster", llvm::Twine(kernel.launch_cluster), "CTAs of a launched cluster");
   fields.set("kernel.early", kernel.early ? "1" : "0",
              "may start before the last kernel has ended");
-  if (kernel.launch == LaunchKind::tma) set_boxes(fields, kernel);
+  if (kernel.launch == TILEPOST_LAUNCH_TMA) set_boxes(fields, kernel);
   fields.set("kernel.threads", llvm::Twine(kernel.threads), "per CTA");
   fields.set("kernel.shared_bytes", llvm::Twine(kernel.shared_bytes), "per CTA");
-  if (kernel.spare_bytes > 0)
-    fields.set("kernel.spare_bytes", llvm::Twine(kernel.spare_bytes), "of them a spare warp's");
+  if (kernel.helper_bytes > 0)
+    fields.set("kernel.helper_bytes", llvm::Twine(kernel.helper_bytes), "of them a helper warp's");
   fields.set("kernel.ctas_per_sm", llvm::Twine(kernel.ctas_per_sm));
 }
 
@@ -278,7 +279,7 @@ std::string emit_plan(const Plan& plan) {
   std::string text;
   llvm::raw_string_ostream out(text);
   emit_groups(out, plan);
-  if (plan.kernel.launch == LaunchKind::host) emit_host_entry(out, plan);
+  if (plan.kernel.launch == TILEPOST_LAUNCH_HOST) emit_host_entry(out, plan);
   out << "tilepost_plan_t make_plan() {\n  tilepost_plan_t plan = {};\n";
   Fields fields(out);
   fields.set("pattern", c_name(plan.pattern));
@@ -286,9 +287,8 @@ std::string emit_plan(const Plan& plan) {
   fields.set("k", llvm::Twine(plan.k));
   fields.set("input", c_name(plan.input));
   fields.set("output", c_name(plan.output));
-  fields.set("operands", plan.operands == GemmLayout::nn ? "TILEPOST_NN" : "TILEPOST_TN");
-  fields.set("accumulate",
-             plan.accumulate == Accumulate::fast ? "TILEPOST_FAST" : "TILEPOST_PRECISE");
+  fields.set("operands", plan.operands == TILEPOST_NN ? "TILEPOST_NN" : "TILEPOST_TN");
+  fields.set("accumulate", plan.accumulate == TILEPOST_FAST ? "TILEPOST_FAST" : "TILEPOST_PRECISE");
   fields.set("epilogue", epilogue_name(plan.epilogue));
   fields.set("routing", c_name(plan.routing));
   fields.set("any_m", plan.any_m ? "1" : "0", plan.any_m ? "every run says its m" : "");
@@ -304,17 +304,19 @@ std::string emit_plan(const Plan& plan) {
   fields.set("transport", c_name(plan.transport, plan.arch));
   fields.set("access", c_name(plan.access));
   if (stores_tiles(plan)) {  // of rows of A nothing is summed or paced
-    fields.set("sum", plan.sum == Sum::added ? "TILEPOST_SUM_ADDED" : "TILEPOST_SUM_STAGED");
+    fields.set("sum",
+               plan.sum == TILEPOST_SUM_ADDED ? "TILEPOST_SUM_ADDED" : "TILEPOST_SUM_STAGED");
     fields.set("pace", llvm::Twine(plan.pace), "cycles from one store of a tile to the next");
   }
   if (plan.pushes)
     fields.set("pushes", "1",
-               plan.pattern == Pattern::all_gather_gemm ? "rows of A go where they are needed"
+               plan.pattern == TILEPOST_ALL_GATHER_GEMM ? "rows of A go where they are needed"
                                                         : "sums go where they are needed");
-  if (plan.job_parts > 0)
-    fields.set("job_parts", llvm::Twine(plan.job_parts),
-               plan.job_parts > 1 ? "added up by spare warps" : "rows are moved by spare warps");
-  fields.set("wait", plan.wait == Wait::stream ? "TILEPOST_WAIT_STREAM" : "TILEPOST_WAIT_POLL");
+  if (plan.task_parts > 0)
+    fields.set("task_parts", llvm::Twine(plan.task_parts),
+               plan.task_parts > 1 ? "added up by helper warps" : "rows are moved by helper warps");
+  fields.set("wait",
+             plan.wait == TILEPOST_WAIT_STREAM ? "TILEPOST_WAIT_STREAM" : "TILEPOST_WAIT_POLL");
   fields.set("consumer", c_name(plan.consumer));
   fields.set("groups", "kGroups");
   set_kernel(fields, plan);

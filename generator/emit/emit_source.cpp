@@ -9,7 +9,7 @@ namespace {
 // The architecture a file with a single sm_90a plan must be compiled for: anything else would make
 // a kernel without its instructions.
 void emit_arch_check(llvm::raw_ostream& out, const Program& program) {
-  if (program.plans.size() != 1 || program.first().kernel.launch != LaunchKind::tma) return;
+  if (program.plans.size() != 1 || program.first().kernel.launch != TILEPOST_LAUNCH_TMA) return;
   out << "#if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A\n#error \"" << program.name()
       << ".cu is planned for sm_90a: compile with -gencode arch=compute_90a,code=sm_90a\"\n"
          "#endif\n\n";
@@ -36,26 +36,27 @@ const char* truth(bool value) {
 }
 
 // The view's last arguments: whether every row has a place of its own, whether tiles wait for their
-// input, whether they are stored into the memory of the rank that owns them, and, if spare warps
-// have jobs, how many parts they add up and whether they push any; where nothing overlaps, that.
+// input, whether they are stored into the memory of the rank that owns them, and, if helper warps
+// have tasks, how many parts they add up and whether they push any; where nothing overlaps, that.
 void emit_variant(llvm::raw_ostream& out, const Plan& plan, const WovenKernel& kernel) {
   const KernelPlan& planned = plan.kernel;
-  const bool has_jobs = plan.job_parts > 0 && planned.launch != LaunchKind::host;
-  std::string jobs = has_jobs ? ", " + std::to_string(plan.job_parts) : "";
+  const bool has_tasks = plan.task_parts > 0 && planned.launch != TILEPOST_LAUNCH_HOST;
+  std::string tasks = has_tasks ? ", " + std::to_string(plan.task_parts) : "";
   const bool warps_push = plan.pushes && plan.access == TILEPOST_ACCESS_WRITE;
-  if (has_jobs && warps_push) jobs += ", true";
+  if (has_tasks && warps_push) tasks += ", true";
   // The host's threads order their stores whoever waits.
-  if (plan.transport == Transport::none && planned.launch != LaunchKind::host)
-    jobs = ", 0, false, false";
+  if (plan.transport == TILEPOST_TRANSPORT_NONE && planned.launch != TILEPOST_LAUNCH_HOST)
+    tasks = ", 0, false, false";
   out << "namespace " << namespace_of(plan) << " {\n\n"
       << "// The schedule and its counters as the kernel sees them: its last argument.\n"
       << "using View = tilepost::woven::View<tilepost::Layout::" << name_of(plan.layout) << ", "
-      << planned.tile_m << ", " << planned.tile_n << ", " << truth(plan.routing == Routing::rows)
-      << ", " << truth(plan.division == Division::arrivals) << ", " << truth(stores_tiles(plan))
-      << jobs << ">;\n\n"
+      << planned.tile_m << ", " << planned.tile_n << ", "
+      << truth(plan.routing == TILEPOST_ROUTING_ROWS) << ", "
+      << truth(plan.division == TILEPOST_DIVISION_ARRIVALS) << ", " << truth(stores_tiles(plan))
+      << tasks << ">;\n\n"
       << "// ---- The kernel: " << planned.file << ", specialised and woven\n\n"
       << kernel.body << "\n// ---- The plan\n\n";
-  if (planned.launch != LaunchKind::host)
+  if (planned.launch != TILEPOST_LAUNCH_HOST)
     out << "static_assert(kThreads == " << planned.threads
         << " && kSharedBytes == " << planned.shared_bytes << ", \"the plan and " << planned.name
         << " disagree\");\n\n";

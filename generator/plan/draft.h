@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "generator/diagnostics.h"
-#include "generator/plan/kernels.h"
+#include "generator/plan/kernels/kernels.h"
 #include "generator/plan/plan.h"
 
 namespace tilepost {
@@ -16,7 +16,7 @@ struct KernelChoice {
 };
 
 // How the schedule of such a plan is divided where this transport carries the groups.
-Division division_of(const Plan& plan, Transport transport);
+tilepost_division_t division_of(const Plan& plan, tilepost_transport_t transport);
 
 struct Draft {
   const Spec& spec;
@@ -27,7 +27,7 @@ struct Draft {
   void because(std::string reason) { plan.reasons.push_back(std::move(reason)); }
 
   // The recipe of a map with this kernel, without groups.
-  tilepost_map_t recipe(const KernelChoice& kernel, Transport transport) const;
+  tilepost_map_t recipe(const KernelChoice& kernel, tilepost_transport_t transport) const;
 };
 
 // Builds the tile map of a plan whose recipe is complete, and counts its waves as the map has them:

@@ -1,5 +1,5 @@
+#include "generator/plan/kernels/operands.h"
 #include "generator/plan/make_plan.h"
-#include "generator/plan/operands.h"
 
 namespace tilepost {
 
@@ -16,7 +16,7 @@ Plan host_twin(const Plan& plan) {
   twin.map = build_tile_map(map_of(twin));            // gemm_host raises its counters differently
   twin.map_hash = hash_tile_map(twin.map);
   twin.pace = 0;
-  twin.sum = Sum::staged;  // gemm_host stores and does not add
+  twin.sum = TILEPOST_SUM_STAGED;  // gemm_host stores and does not add
   twin.prediction = {};
   if (plan.arch != Arch::host)
     twin.reasons = {std::string("the plan for ") + name_of(plan.arch) + ", computed on the host"};

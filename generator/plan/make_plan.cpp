@@ -2,39 +2,13 @@
 
 #include <numeric>
 
-#include "generator/plan/describe.h"
+#include "generator/plan/cost/predict.h"
 #include "generator/plan/draft.h"
-#include "generator/plan/predict.h"
+#include "generator/plan/report/describe.h"
 #include "llvm/Support/FormatVariadic.h"
 
 namespace tilepost {
 namespace {
-
-static_assert(static_cast<int>(EpilogueOp::scale) == TILEPOST_SCALE &&
-              static_cast<int>(EpilogueOp::scale_rows) == TILEPOST_SCALE_ROWS &&
-              static_cast<int>(EpilogueOp::scale_columns) == TILEPOST_SCALE_COLUMNS &&
-              static_cast<int>(EpilogueOp::bias) == TILEPOST_BIAS &&
-              static_cast<int>(EpilogueOp::gelu) == TILEPOST_GELU &&
-              static_cast<int>(EpilogueOp::silu) == TILEPOST_SILU &&
-              static_cast<int>(EpilogueOp::residual) == TILEPOST_RESIDUAL);
-
-// Of an enumerator that has the value of its C name.
-template <class To, class From>
-constexpr To c_value(From value) {
-  return static_cast<To>(value);
-}
-static_assert(c_value<int>(Pattern::gemm_all_reduce) == TILEPOST_GEMM_ALL_REDUCE &&
-              c_value<int>(Pattern::gemm) == TILEPOST_GEMM &&
-              c_value<int>(Pattern::gemm_reduce_scatter) == TILEPOST_GEMM_REDUCE_SCATTER &&
-              c_value<int>(Pattern::gemm_all_to_all) == TILEPOST_GEMM_ALL_TO_ALL &&
-              c_value<int>(Pattern::all_gather_gemm) == TILEPOST_ALL_GATHER_GEMM &&
-              c_value<int>(Routing::even) == TILEPOST_ROUTING_EVEN &&
-              c_value<int>(Routing::splits) == TILEPOST_ROUTING_SPLITS &&
-              c_value<int>(Routing::rows) == TILEPOST_ROUTING_ROWS &&
-              c_value<int>(Division::rows) == TILEPOST_DIVISION_ROWS &&
-              c_value<int>(Division::shares) == TILEPOST_DIVISION_SHARES &&
-              c_value<int>(Division::columns) == TILEPOST_DIVISION_COLUMNS &&
-              c_value<int>(Division::arrivals) == TILEPOST_DIVISION_ARRIVALS);
 
 bool take_problem(Draft& draft) {
   const Spec& spec = draft.spec;
@@ -51,11 +25,11 @@ bool take_problem(Draft& draft) {
   plan.output = spec.gemm.out.value;
   plan.operands = spec.gemm.layout.value;
   plan.accumulate = spec.gemm.accumulate.value;
-  for (const Located<EpilogueOp>& operation : spec.gemm.epilogue)
+  for (const Located<tilepost_epilogue_op_t>& operation : spec.gemm.epilogue)
     plan.epilogue |= static_cast<int>(operation.value);
   plan.consumer = spec.consumer.value;
-  const bool added = spec.schedule.sum.value == Sum::added;
-  plan.sum = added && plan.arch != Arch::host ? Sum::added : Sum::staged;
+  const bool added = spec.schedule.sum.value == TILEPOST_SUM_ADDED;
+  plan.sum = added && plan.arch != Arch::host ? TILEPOST_SUM_ADDED : TILEPOST_SUM_STAGED;
   if (added && plan.arch == Arch::host)
     draft.because("sum added does not apply: gemm_host stores the ranks' parts side by side");
   plan.sms = spec.schedule.sms ? static_cast<int>(spec.schedule.sms->value)
@@ -65,9 +39,9 @@ bool take_problem(Draft& draft) {
 
 bool choose_layout(Draft& draft) {
   const auto& wish = draft.spec.schedule.layout;
-  const bool open = wish.value == OutputLayout::automatic;
-  draft.plan.layout = open ? OutputLayout::panel : wish.value;
-  if (draft.plan.layout == OutputLayout::panel && draft.plan.consumer == Consumer::unpermute) {
+  const bool open = wish.value == std::nullopt;
+  draft.plan.layout = wish.value.value_or(TILEPOST_PANEL);
+  if (draft.plan.layout == TILEPOST_PANEL && draft.plan.consumer == TILEPOST_CONSUMER_UNPERMUTE) {
     draft.diagnostics.error(
         draft.spec.consumer.where,
         llvm::formatv("consumer '{0}' needs 'layout: tile': the output of layout 'panel'{1} is "
@@ -80,8 +54,7 @@ bool choose_layout(Draft& draft) {
 }
 
 bool choose_wait(Draft& draft) {
-  const Wait wish = draft.spec.schedule.wait.value;
-  draft.plan.wait = wish == Wait::automatic ? Wait::poll : wish;
+  draft.plan.wait = draft.spec.schedule.wait.value.value_or(TILEPOST_WAIT_POLL);
   return true;
 }
 
@@ -118,35 +91,35 @@ bool verify_draft(Draft& draft) {
   return wrong.empty();
 }
 
-Division division_of(const Plan& plan, Transport transport) {
-  const bool overlap = transport != Transport::none;
+tilepost_division_t division_of(const Plan& plan, tilepost_transport_t transport) {
+  const bool overlap = transport != TILEPOST_TRANSPORT_NONE;
   switch (plan.pattern) {
-    case Pattern::gemm:
+    case TILEPOST_GEMM:
       break;
-    case Pattern::gemm_all_reduce:
+    case TILEPOST_GEMM_ALL_REDUCE:
       // Every rank sums its share, which the others then get.
-      if (shares_memory(transport)) return Division::shares;
+      if (shares_memory(transport)) return TILEPOST_DIVISION_SHARES;
       break;
-    case Pattern::gemm_reduce_scatter:
-    case Pattern::gemm_all_to_all:
-      if (plan.layout == OutputLayout::tile) return Division::columns;
+    case TILEPOST_GEMM_REDUCE_SCATTER:
+    case TILEPOST_GEMM_ALL_TO_ALL:
+      if (plan.layout == TILEPOST_TILE) return TILEPOST_DIVISION_COLUMNS;
       // Rows that go anywhere have no share before they are routed.
-      if (overlap && plan.routing != Routing::rows) return Division::shares;
+      if (overlap && plan.routing != TILEPOST_ROUTING_ROWS) return TILEPOST_DIVISION_SHARES;
       break;
-    case Pattern::all_gather_gemm:
-      if (overlap) return Division::arrivals;
+    case TILEPOST_ALL_GATHER_GEMM:
+      if (overlap) return TILEPOST_DIVISION_ARRIVALS;
       break;
   }
-  return Division::rows;
+  return TILEPOST_DIVISION_ROWS;
 }
 
-// Copy engines are fastest with one large copy at a time; spare warps store what they have read to
+// Copy engines are fastest with one large copy at a time; helper warps store what they have read to
 // all ranks at once, and collectives are of all ranks.
-int turns_of(Division division, tilepost_access_t access) {
-  return division == Division::arrivals && access == TILEPOST_ACCESS_READ ? 1 : 0;
+int round_robin_of(tilepost_division_t division, tilepost_access_t access) {
+  return division == TILEPOST_DIVISION_ARRIVALS && access == TILEPOST_ACCESS_READ ? 1 : 0;
 }
 
-tilepost_map_t Draft::recipe(const KernelChoice& kernel, Transport transport) const {
+tilepost_map_t Draft::recipe(const KernelChoice& kernel, tilepost_transport_t transport) const {
   tilepost_map_t map = {};
   map.m = plan.m;
   map.n = plan.n;
@@ -155,10 +128,10 @@ tilepost_map_t Draft::recipe(const KernelChoice& kernel, Transport transport) co
   map.cluster = kernel.request.cluster;
   map.band = kernel.request.band;
   map.signals_per_tile = signals_per_tile(kernel.config);
-  map.layout = plan.layout == OutputLayout::panel ? TILEPOST_PANEL : TILEPOST_TILE;
-  map.division = c_value<tilepost_division_t>(division_of(plan, transport));
+  map.layout = plan.layout;
+  map.division = division_of(plan, transport);
   map.ranks = has_shares(plan.pattern, access_of(transport)) ? plan.ranks : 1;
-  map.turns = turns_of(division_of(plan, transport), access_of(transport));
+  map.round_robin = round_robin_of(division_of(plan, transport), access_of(transport));
   return map;
 }
 
@@ -169,7 +142,7 @@ void order_tiles(Plan& plan) {
     return static_cast<int>((positions + plan.at_once() - 1) / plan.at_once());
   };
   plan.waves = waves(static_cast<int64_t>(plan.map.tiles.size()));
-  if (plan.division != Division::arrivals) {
+  if (plan.division != TILEPOST_DIVISION_ARRIVALS) {
     const int counted = std::accumulate(plan.group_waves.begin(), plan.group_waves.end(), 0);
     plan.group_waves.back() += plan.waves - counted;
     return;
@@ -189,25 +162,19 @@ tilepost_map_t map_of(const Plan& plan) {
   map.cluster = plan.kernel.cluster;
   map.band = plan.band;
   map.signals_per_tile = plan.kernel.signals_per_tile;
-  map.layout = plan.layout == OutputLayout::panel ? TILEPOST_PANEL : TILEPOST_TILE;
-  map.division = c_value<tilepost_division_t>(plan.division);
+  map.layout = plan.layout;
+  map.division = plan.division;
   map.ranks = has_shares(plan.pattern, plan.access) ? plan.ranks : 1;
   map.stagger = plan.stagger;
-  map.turns = turns_of(plan.division, plan.access);
+  map.round_robin = round_robin_of(plan.division, plan.access);
   map.num_groups = static_cast<int32_t>(plan.cuts.size());
   map.cuts = plan.cuts.data();
   return map;
 }
 
 Exchange exchange_of(const Plan& plan) {
-  return {c_value<tilepost_pattern_t>(plan.pattern),
-          c_value<tilepost_routing_t>(plan.routing),
-          plan.ranks,
-          plan.k,
-          plan.transport != Transport::none,
-          plan.access,
-          map_of(plan),
-          plan.pushes};
+  return {plan.pattern, plan.routing, plan.ranks, plan.k, plan.transport != TILEPOST_TRANSPORT_NONE,
+          plan.access,  map_of(plan), plan.pushes};
 }
 
 std::vector<Plan> make_plans(const Spec& spec, Diagnostics& diagnostics) {

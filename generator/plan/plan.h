@@ -7,34 +7,29 @@
 #include <vector>
 
 #include "generator/spec/spec.h"
-#include "tilepost/steps.h"
+#include "runtime/map/steps.h"
 
 namespace tilepost {
 
 // Who touches whose memory with such a transport, on every target.
-inline tilepost_access_t access_of(Transport transport) {
-  if (transport == Transport::copy_engine) return TILEPOST_ACCESS_READ;
-  return transport == Transport::peer ? TILEPOST_ACCESS_WRITE : TILEPOST_ACCESS_MESSAGES;
+inline tilepost_access_t access_of(tilepost_transport_t transport) {
+  if (transport == TILEPOST_TRANSPORT_COPY_ENGINE) return TILEPOST_ACCESS_READ;
+  return transport == TILEPOST_TRANSPORT_PEER ? TILEPOST_ACCESS_WRITE : TILEPOST_ACCESS_MESSAGES;
 }
 
 // Whether every rank has a share of the rows of its own (tilepost_division_t): not where all ranks
 // get all rows at once, which NCCL's AllReduce does.
-inline bool has_shares(Pattern pattern, tilepost_access_t access) {
-  return pattern != Pattern::gemm &&
-         (pattern != Pattern::gemm_all_reduce || access != TILEPOST_ACCESS_MESSAGES);
+inline bool has_shares(tilepost_pattern_t pattern, tilepost_access_t access) {
+  return pattern != TILEPOST_GEMM &&
+         (pattern != TILEPOST_GEMM_ALL_REDUCE || access != TILEPOST_ACCESS_MESSAGES);
 }
-
-// How groups divide the schedule; the values are those of tilepost/plan.h.
-enum class Division { rows, shares, columns, arrivals };
-
-enum class LaunchKind { tma, pointers, host };
 
 // The chosen kernel with every number it is specialised to.
 struct KernelPlan {
   std::string name;      // "gemm_sm90"
   std::string file;      // template: "gemm_sm90.cu"
   std::string function;  // "gemm_sm90"
-  LaunchKind launch = LaunchKind::tma;
+  tilepost_launch_t launch = TILEPOST_LAUNCH_TMA;
   std::map<std::string, std::string> tunables;        // name -> literal as it goes into the source
   int tile_m = 0, tile_n = 0, tile_k = 0;             // elements
   int stages = 0;                                     // pipeline depth
@@ -42,11 +37,11 @@ struct KernelPlan {
   int launch_cluster = 1;                             // CTAs per cluster of the launch
   int split_k = 1;                                    // CTAs that share the products of a tile
   bool early = false;                                 // tilepost_kernel_t::early
-  tilepost_box_t box_a = {}, box_b = {}, box_c = {};  // LaunchKind::tma
+  tilepost_box_t box_a = {}, box_b = {}, box_c = {};  // TILEPOST_LAUNCH_TMA
   int threads = 0;                                    // per CTA
   int ctas_per_sm = 1;
   int64_t shared_bytes = 0;  // dynamic, per CTA
-  int spare_bytes = 0;       // of it, a spare warp's
+  int helper_bytes = 0;      // of it, a helper warp's
   int signals_per_tile = 1;
 };
 
@@ -64,26 +59,26 @@ struct Prediction {
 // One architecture's plan. Pure data: the same Spec gives the same Plan, byte for byte.
 struct Plan {
   std::string name;
-  Pattern pattern = Pattern::gemm_all_reduce;
-  Routing routing = Routing::even;
+  tilepost_pattern_t pattern = TILEPOST_GEMM_ALL_REDUCE;
+  tilepost_routing_t routing = TILEPOST_ROUTING_EVEN;
   Arch arch = Arch::host;
   int ranks = 1;
   bool any_m = false;  // m is a bound
   int64_t m = 0, n = 0, k = 0;
-  ElementType input = ElementType::bf16, output = ElementType::bf16;
-  GemmLayout operands = GemmLayout::tn;
-  Accumulate accumulate = Accumulate::precise;
+  tilepost_dtype_t input = TILEPOST_BF16, output = TILEPOST_BF16;
+  tilepost_operands_t operands = TILEPOST_TN;
+  tilepost_accumulate_t accumulate = TILEPOST_PRECISE;
   int epilogue = 0;                           // a set of TILEPOST_SCALE …
-  OutputLayout layout = OutputLayout::panel;  // never automatic
-  Division division = Division::rows;
-  Transport transport = Transport::nccl;                // never automatic
-  tilepost_access_t access = TILEPOST_ACCESS_MESSAGES;  // access_of(transport)
-  Sum sum = Sum::staged;                                // TILEPOST_ACCESS_WRITE; never automatic
-  bool pushes = false;                                  // tilepost_plan_t::pushes
-  int job_parts = 0;                                    // tilepost_plan_t::job_parts
-  int pace = 0;                                         // tilepost_plan_t::pace
-  Wait wait = Wait::poll;                               // never automatic
-  Consumer consumer = Consumer::none;
+  tilepost_layout_t layout = TILEPOST_PANEL;  // never automatic
+  tilepost_division_t division = TILEPOST_DIVISION_ROWS;
+  tilepost_transport_t transport = TILEPOST_TRANSPORT_NCCL;  // never automatic
+  tilepost_access_t access = TILEPOST_ACCESS_MESSAGES;       // access_of(transport)
+  tilepost_sum_t sum = TILEPOST_SUM_STAGED;   // TILEPOST_ACCESS_WRITE; never automatic
+  bool pushes = false;                        // tilepost_plan_t::pushes
+  int task_parts = 0;                         // tilepost_plan_t::task_parts
+  int pace = 0;                               // tilepost_plan_t::pace
+  tilepost_wait_t wait = TILEPOST_WAIT_POLL;  // never automatic
+  tilepost_consumer_t consumer = TILEPOST_CONSUMER_NONE;
   KernelPlan kernel;
 
   int sms = 0;         // of the GPU planned for
@@ -108,7 +103,7 @@ struct Plan {
 
 // Whether the kernel stores tiles into the memory of the ranks that own them.
 inline bool stores_tiles(const Plan& plan) {
-  return plan.access == TILEPOST_ACCESS_WRITE && plan.pattern != Pattern::all_gather_gemm;
+  return plan.access == TILEPOST_ACCESS_WRITE && plan.pattern != TILEPOST_ALL_GATHER_GEMM;
 }
 
 // The recipe of the plan's tile map; points into `plan`.

@@ -1,23 +1,21 @@
+#include "generator/plan/cost/predict.h"
 #include "generator/plan/draft.h"
 #include "generator/plan/make_plan.h"
-#include "generator/plan/predict.h"
 
 namespace tilepost {
 namespace {
 
 tilepost_transport_t transport_of(const Plan& plan) {
-  if (plan.transport == Transport::none) return TILEPOST_TRANSPORT_NONE;
+  if (plan.transport == TILEPOST_TRANSPORT_NONE) return TILEPOST_TRANSPORT_NONE;
   if (plan.arch == Arch::host) return TILEPOST_TRANSPORT_HOST;
   switch (plan.transport) {
-    case Transport::copy_engine:
+    case TILEPOST_TRANSPORT_COPY_ENGINE:
       return TILEPOST_TRANSPORT_COPY_ENGINE;
-    case Transport::peer:
+    case TILEPOST_TRANSPORT_PEER:
       return TILEPOST_TRANSPORT_PEER;
-    case Transport::nccl_symmetric:
+    case TILEPOST_TRANSPORT_NCCL_SYMMETRIC:
       return TILEPOST_TRANSPORT_NCCL_SYMMETRIC;
-    case Transport::automatic:
-    case Transport::nccl:
-    case Transport::none:
+    default:
       break;
   }
   return TILEPOST_TRANSPORT_NCCL;
@@ -27,11 +25,11 @@ tilepost_transport_t transport_of(const Plan& plan) {
 
 tilepost_plan_t runtime_plan(const Plan& plan) {
   tilepost_plan_t runtime = {};
-  runtime.pattern = static_cast<tilepost_pattern_t>(plan.pattern);
-  runtime.routing = static_cast<tilepost_routing_t>(plan.routing);
+  runtime.pattern = plan.pattern;
+  runtime.routing = plan.routing;
   runtime.ranks = plan.ranks;
   runtime.k = plan.k;
-  runtime.input = static_cast<tilepost_dtype_t>(plan.input);
+  runtime.input = plan.input;
   runtime.any_m = plan.any_m ? 1 : 0;
   runtime.model = plan.model;
   runtime.map = map_of(plan);
@@ -40,10 +38,10 @@ tilepost_plan_t runtime_plan(const Plan& plan) {
   runtime.transport = transport_of(plan);
   runtime.access = plan.access;
   runtime.pushes = plan.pushes ? 1 : 0;
-  runtime.job_parts = plan.job_parts;
-  runtime.sum = plan.sum == Sum::added ? TILEPOST_SUM_ADDED : TILEPOST_SUM_STAGED;
+  runtime.task_parts = plan.task_parts;
+  runtime.sum = plan.sum;
   runtime.pace = plan.pace;
-  runtime.consumer = static_cast<tilepost_consumer_t>(plan.consumer);
+  runtime.consumer = plan.consumer;
   runtime.kernel.cluster = plan.kernel.launch_cluster;
   runtime.groups = plan.map.groups.data();
   return runtime;
@@ -54,11 +52,11 @@ Plan plan_of_run(const Plan& plan, int64_t m) {
   Plan run = plan;
   run.m = m;
   run.any_m = false;
-  run.division = static_cast<Division>(schedule.division);
+  run.division = schedule.division;
   run.cuts = schedule.cuts;
   run.gemm_ctas = schedule.gemm_ctas;
   if (!schedule.overlaps) {
-    run.transport = Transport::none;
+    run.transport = TILEPOST_TRANSPORT_NONE;
     run.access = TILEPOST_ACCESS_MESSAGES;
     run.pushes = false;
     run.stagger = 0;

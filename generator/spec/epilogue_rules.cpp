@@ -6,36 +6,35 @@
 namespace tilepost {
 namespace {
 
-using Operation = Located<EpilogueOp>;
+using Operation = Located<tilepost_epilogue_op_t>;
 
-std::string quoted(EpilogueOp operation) {
+std::string quoted(tilepost_epilogue_op_t operation) {
   return quote(name_of(operation));
 }
 
 // The place in the order; operations that exclude each other share one.
-int place_of(EpilogueOp operation) {
+int place_of(tilepost_epilogue_op_t operation) {
   switch (operation) {
-    case EpilogueOp::scale:
-    case EpilogueOp::scale_rows:
+    case TILEPOST_SCALE:
+    case TILEPOST_SCALE_ROWS:
       return 0;
-    case EpilogueOp::scale_columns:
+    case TILEPOST_SCALE_COLUMNS:
       return 1;
-    case EpilogueOp::bias:
+    case TILEPOST_BIAS:
       return 2;
-    case EpilogueOp::gelu:
-    case EpilogueOp::silu:
+    case TILEPOST_GELU:
+    case TILEPOST_SILU:
       return 3;
-    case EpilogueOp::residual:
+    case TILEPOST_RESIDUAL:
       break;
   }
   return 4;
 }
 
-bool excludes(EpilogueOp x, EpilogueOp y) {
+bool excludes(tilepost_epilogue_op_t x, tilepost_epilogue_op_t y) {
   if (x > y) return excludes(y, x);
-  return (x == EpilogueOp::scale &&
-          (y == EpilogueOp::scale_rows || y == EpilogueOp::scale_columns)) ||
-         (x == EpilogueOp::gelu && y == EpilogueOp::silu);
+  return (x == TILEPOST_SCALE && (y == TILEPOST_SCALE_ROWS || y == TILEPOST_SCALE_COLUMNS)) ||
+         (x == TILEPOST_GELU && y == TILEPOST_SILU);
 }
 
 // "[scale, bias, gelu]"
@@ -70,15 +69,15 @@ void check_order(const std::vector<Operation>& operations, Diagnostics& diagnost
 void check_before_sum(const Operation& operation, int64_t ranks, Diagnostics& diagnostics) {
   const std::string word = name_of(operation.value);
   switch (operation.value) {
-    case EpilogueOp::gelu:
-    case EpilogueOp::silu:
+    case TILEPOST_GELU:
+    case TILEPOST_SILU:
       diagnostics.error(operation.where,
                         "gemm.epilogue: " + quote(word) +
                             " before a sum over ranks gives a wrong result, because " + word +
                             "(x) + " + word + "(y) != " + word +
                             "(x + y); apply it to the output of the collective");
       return;
-    case EpilogueOp::residual:
+    case TILEPOST_RESIDUAL:
       diagnostics.error(
           operation.where,
           "gemm.epilogue: 'residual' before a sum over ranks is added on every rank, " +

@@ -14,13 +14,20 @@ constexpr int64_t kMaxWaves = int64_t{1} << 20;  // 1024 groups of it fit an int
 constexpr int64_t kClusters[] = {1, 2, 4};
 
 constexpr StringRef kLaterOutputs[] = {"f32"};
-constexpr Spelling kOutputTypes[] = {{"bf16", static_cast<int>(ElementType::bf16)},
-                                     {"f16", static_cast<int>(ElementType::f16)}};
+constexpr Spelling kOutputTypes[] = {{"bf16", static_cast<int>(TILEPOST_BF16)},
+                                     {"f16", static_cast<int>(TILEPOST_F16)}};
 constexpr Spelling kBuiltin[] = {{"builtin", 0}};
 
 template <class E>
 E choice_of(const Reading& reading) {
   return static_cast<E>(reading.choices.front());
+}
+
+// The same of a choice that may be the planner's.
+template <class E>
+std::optional<E> choice_or_auto(const Reading& reading) {
+  if (reading.choices.front() == kAuto) return std::nullopt;
+  return choice_of<E>(reading);
 }
 
 void store_archs(Spec& spec, const Reading& reading) {
@@ -30,7 +37,8 @@ void store_archs(Spec& spec, const Reading& reading) {
 
 void store_epilogue(Spec& spec, const Reading& reading) {
   for (size_t i = 0; i < reading.choices.size(); ++i)
-    spec.gemm.epilogue.push_back({static_cast<EpilogueOp>(reading.choices[i]), reading.places[i]});
+    spec.gemm.epilogue.push_back(
+        {static_cast<tilepost_epilogue_op_t>(reading.choices[i]), reading.places[i]});
 }
 
 const Field kFields[] = {
@@ -51,21 +59,21 @@ const Field kFields[] = {
     {.path = "pattern",
      .kind = FieldKind::word,
      .required = true,
-     .choices = spellings<Pattern>(),
+     .choices = spellings<tilepost_pattern_t>(),
      .description = "the computation and its communication",
      .store =
          [](Spec& s, const Reading& r) {
-           s.pattern = {choice_of<Pattern>(r), r.where};
+           s.pattern = {choice_of<tilepost_pattern_t>(r), r.where};
          }},
     {.path = "routing",
      .kind = FieldKind::word,
-     .choices = spellings<Routing>(),
+     .choices = spellings<tilepost_routing_t>(),
      .default_text = "even",
      .description = "gemm_all_to_all: which rank gets a row; equal parts, counts of consecutive "
                     "rows, or a rank for every row, the last two said at run time",
      .store =
          [](Spec& s, const Reading& r) {
-           s.routing = {choice_of<Routing>(r), r.where};
+           s.routing = {choice_of<tilepost_routing_t>(r), r.where};
          }},
     {.path = "ranks",
      .kind = FieldKind::integer,
@@ -117,20 +125,20 @@ const Field kFields[] = {
     {.path = "gemm.a",
      .kind = FieldKind::word,
      .required = true,
-     .choices = spellings<ElementType>(),
+     .choices = spellings<tilepost_dtype_t>(),
      .description = "element type of A",
      .store =
          [](Spec& s, const Reading& r) {
-           s.gemm.a = {choice_of<ElementType>(r), r.where};
+           s.gemm.a = {choice_of<tilepost_dtype_t>(r), r.where};
          }},
     {.path = "gemm.b",
      .kind = FieldKind::word,
-     .choices = spellings<ElementType>(),
+     .choices = spellings<tilepost_dtype_t>(),
      .same_as = "gemm.a",
      .description = "element type of B, equal to that of A",
      .store =
          [](Spec& s, const Reading& r) {
-           s.gemm.b = {choice_of<ElementType>(r), r.where};
+           s.gemm.b = {choice_of<tilepost_dtype_t>(r), r.where};
          }},
     {.path = "gemm.out",
      .kind = FieldKind::word,
@@ -141,30 +149,30 @@ const Field kFields[] = {
                     "unless given",
      .store =
          [](Spec& s, const Reading& r) {
-           s.gemm.out = {choice_of<ElementType>(r), r.where};
+           s.gemm.out = {choice_of<tilepost_dtype_t>(r), r.where};
          }},
     {.path = "gemm.layout",
      .kind = FieldKind::word,
-     .choices = spellings<GemmLayout>(),
+     .choices = spellings<tilepost_operands_t>(),
      .default_text = "tn",
      .description = "A [m,k] and, tn: B [n,k], nn: B [k,n], all row-major",
      .store =
          [](Spec& s, const Reading& r) {
-           s.gemm.layout = {choice_of<GemmLayout>(r), r.where};
+           s.gemm.layout = {choice_of<tilepost_operands_t>(r), r.where};
          }},
     {.path = "gemm.accumulate",
      .kind = FieldKind::word,
-     .choices = spellings<Accumulate>(),
+     .choices = spellings<tilepost_accumulate_t>(),
      .default_text = "precise",
      .description = "e4m3: sums in fp32 at least every 128 products, or in the tensor cores' "
                     "accumulator of about 14 bits",
      .store =
          [](Spec& s, const Reading& r) {
-           s.gemm.accumulate = {choice_of<Accumulate>(r), r.where};
+           s.gemm.accumulate = {choice_of<tilepost_accumulate_t>(r), r.where};
          }},
     {.path = "gemm.epilogue",
      .kind = FieldKind::epilogue,
-     .choices = spellings<EpilogueOp>(),
+     .choices = spellings<tilepost_epilogue_op_t>(),
      .default_text = "[]",
      .description = "operations on the sums of each rank, in this order, before they are rounded",
      .store = store_epilogue},
@@ -214,13 +222,13 @@ const Field kFields[] = {
          }},
     {.path = "schedule.layout",
      .kind = FieldKind::word,
-     .choices = spellings<OutputLayout>(),
+     .choices = spellings<tilepost_layout_t>(),
      .default_text = "auto",
      .description = "where finished tiles go: row panels of a row-major output, or tiles in slot "
                     "order",
      .store =
          [](Spec& s, const Reading& r) {
-           s.schedule.layout = {choice_of<OutputLayout>(r), r.where};
+           s.schedule.layout = {choice_or_auto<tilepost_layout_t>(r), r.where};
          }},
     {.path = "schedule.groups",
      .kind = FieldKind::integers,
@@ -267,27 +275,27 @@ const Field kFields[] = {
          }},
     {.path = "schedule.wait",
      .kind = FieldKind::word,
-     .choices = spellings<Wait>(),
+     .choices = spellings<tilepost_wait_t>(),
      .default_text = "auto",
      .description = "how the communication stream waits for a group: a polling kernel or a stream "
                     "memory operation",
      .store =
          [](Spec& s, const Reading& r) {
-           s.schedule.wait = {choice_of<Wait>(r), r.where};
+           s.schedule.wait = {choice_or_auto<tilepost_wait_t>(r), r.where};
          }},
     {.path = "schedule.sum",
      .kind = FieldKind::word,
-     .choices = spellings<Sum>(),
+     .choices = spellings<tilepost_sum_t>(),
      .default_text = "auto",
      .description = "transport peer: the ranks' parts kept side by side and summed in fp32 in the "
                     "order of ranks, or added to one another as they arrive",
      .store =
          [](Spec& s, const Reading& r) {
-           s.schedule.sum = {choice_of<Sum>(r), r.where};
+           s.schedule.sum = {choice_or_auto<tilepost_sum_t>(r), r.where};
          }},
     {.path = "transport",
      .kind = FieldKind::word,
-     .choices = spellings<Transport>(),
+     .choices = spellings<tilepost_transport_t>(),
      .default_text = "auto",
      .description =
          "what carries a group beside the GEMM: a collective of NCCL's, out of ordinary "
@@ -295,17 +303,17 @@ const Field kFields[] = {
          "or the kernel itself, which stores into it; none: the GEMM, then one collective",
      .store =
          [](Spec& s, const Reading& r) {
-           s.transport = {choice_of<Transport>(r), r.where};
+           s.transport = {choice_or_auto<tilepost_transport_t>(r), r.where};
          }},
     {.path = "consumer",
      .kind = FieldKind::word,
-     .choices = spellings<Consumer>(),
+     .choices = spellings<tilepost_consumer_t>(),
      .default_text = "none",
      .description =
          "what follows the collective: tiles made row-major, or the rows of the output normalised",
      .store =
          [](Spec& s, const Reading& r) {
-           s.consumer = {choice_of<Consumer>(r), r.where};
+           s.consumer = {choice_of<tilepost_consumer_t>(r), r.where};
          }},
     {.path = "kernel",
      .kind = FieldKind::word,

@@ -10,45 +10,45 @@ constexpr Spelling spell(llvm::StringRef text, E value) {
   return {text, static_cast<int>(value)};
 }
 
-constexpr Spelling kPatterns[] = {spell("gemm_all_reduce", Pattern::gemm_all_reduce),
-                                  spell("gemm", Pattern::gemm),
-                                  spell("gemm_reduce_scatter", Pattern::gemm_reduce_scatter),
-                                  spell("gemm_all_to_all", Pattern::gemm_all_to_all),
-                                  spell("all_gather_gemm", Pattern::all_gather_gemm)};
-constexpr Spelling kRoutings[] = {spell("even", Routing::even), spell("splits", Routing::splits),
-                                  spell("rows", Routing::rows)};
-constexpr Spelling kElementTypes[] = {spell("bf16", ElementType::bf16),
-                                      spell("f16", ElementType::f16),
-                                      spell("e4m3", ElementType::e4m3)};
-constexpr Spelling kGemmLayouts[] = {spell("tn", GemmLayout::tn), spell("nn", GemmLayout::nn)};
-constexpr Spelling kAccumulates[] = {spell("precise", Accumulate::precise),
-                                     spell("fast", Accumulate::fast)};
-constexpr Spelling kEpilogueOps[] = {spell("scale", EpilogueOp::scale),
-                                     spell("scale_rows", EpilogueOp::scale_rows),
-                                     spell("scale_columns", EpilogueOp::scale_columns),
-                                     spell("bias", EpilogueOp::bias),
-                                     spell("gelu", EpilogueOp::gelu),
-                                     spell("silu", EpilogueOp::silu),
-                                     spell("residual", EpilogueOp::residual)};
+constexpr Spelling kPatterns[] = {spell("gemm_all_reduce", TILEPOST_GEMM_ALL_REDUCE),
+                                  spell("gemm", TILEPOST_GEMM),
+                                  spell("gemm_reduce_scatter", TILEPOST_GEMM_REDUCE_SCATTER),
+                                  spell("gemm_all_to_all", TILEPOST_GEMM_ALL_TO_ALL),
+                                  spell("all_gather_gemm", TILEPOST_ALL_GATHER_GEMM)};
+constexpr Spelling kRoutings[] = {spell("even", TILEPOST_ROUTING_EVEN),
+                                  spell("splits", TILEPOST_ROUTING_SPLITS),
+                                  spell("rows", TILEPOST_ROUTING_ROWS)};
+constexpr Spelling kElementTypes[] = {spell("bf16", TILEPOST_BF16), spell("f16", TILEPOST_F16),
+                                      spell("e4m3", TILEPOST_E4M3)};
+constexpr Spelling kGemmLayouts[] = {spell("tn", TILEPOST_TN), spell("nn", TILEPOST_NN)};
+constexpr Spelling kAccumulates[] = {spell("precise", TILEPOST_PRECISE),
+                                     spell("fast", TILEPOST_FAST)};
+constexpr Spelling kEpilogueOps[] = {spell("scale", TILEPOST_SCALE),
+                                     spell("scale_rows", TILEPOST_SCALE_ROWS),
+                                     spell("scale_columns", TILEPOST_SCALE_COLUMNS),
+                                     spell("bias", TILEPOST_BIAS),
+                                     spell("gelu", TILEPOST_GELU),
+                                     spell("silu", TILEPOST_SILU),
+                                     spell("residual", TILEPOST_RESIDUAL)};
 constexpr Spelling kArchs[] = {spell("sm_80", Arch::sm_80), spell("sm_86", Arch::sm_86),
                                spell("sm_89", Arch::sm_89), spell("sm_90a", Arch::sm_90a),
                                spell("host", Arch::host)};
-constexpr Spelling kOutputLayouts[] = {spell("auto", OutputLayout::automatic),
-                                       spell("panel", OutputLayout::panel),
-                                       spell("tile", OutputLayout::tile)};
-constexpr Spelling kTransports[] = {spell("auto", Transport::automatic),
-                                    spell("nccl", Transport::nccl),
-                                    spell("nccl_symmetric", Transport::nccl_symmetric),
-                                    spell("copy_engine", Transport::copy_engine),
-                                    spell("peer", Transport::peer),
-                                    spell("none", Transport::none)};
-constexpr Spelling kSums[] = {spell("auto", Sum::automatic), spell("staged", Sum::staged),
-                              spell("added", Sum::added)};
-constexpr Spelling kWaits[] = {spell("auto", Wait::automatic), spell("poll", Wait::poll),
-                               spell("stream", Wait::stream)};
-constexpr Spelling kConsumers[] = {
-    spell("none", Consumer::none), spell("unpermute", Consumer::unpermute),
-    spell("rms_norm", Consumer::rms_norm), spell("residual_rms_norm", Consumer::residual_rms_norm)};
+constexpr Spelling kOutputLayouts[] = {
+    {"auto", kAuto}, spell("panel", TILEPOST_PANEL), spell("tile", TILEPOST_TILE)};
+constexpr Spelling kTransports[] = {{"auto", kAuto},
+                                    spell("nccl", TILEPOST_TRANSPORT_NCCL),
+                                    spell("nccl_symmetric", TILEPOST_TRANSPORT_NCCL_SYMMETRIC),
+                                    spell("copy_engine", TILEPOST_TRANSPORT_COPY_ENGINE),
+                                    spell("peer", TILEPOST_TRANSPORT_PEER),
+                                    spell("none", TILEPOST_TRANSPORT_NONE)};
+constexpr Spelling kSums[] = {
+    {"auto", kAuto}, spell("staged", TILEPOST_SUM_STAGED), spell("added", TILEPOST_SUM_ADDED)};
+constexpr Spelling kWaits[] = {
+    {"auto", kAuto}, spell("poll", TILEPOST_WAIT_POLL), spell("stream", TILEPOST_WAIT_STREAM)};
+constexpr Spelling kConsumers[] = {spell("none", TILEPOST_CONSUMER_NONE),
+                                   spell("unpermute", TILEPOST_CONSUMER_UNPERMUTE),
+                                   spell("rms_norm", TILEPOST_CONSUMER_RMS_NORM),
+                                   spell("residual_rms_norm", TILEPOST_CONSUMER_RESIDUAL_RMS_NORM)};
 
 template <class E>
 const char* find_name(E value) {
@@ -60,54 +60,54 @@ const char* find_name(E value) {
 }  // namespace
 
 // clang-format off
-template <> llvm::ArrayRef<Spelling> spellings<Pattern>() { return kPatterns; }
-template <> llvm::ArrayRef<Spelling> spellings<Routing>() { return kRoutings; }
-template <> llvm::ArrayRef<Spelling> spellings<ElementType>() { return kElementTypes; }
-template <> llvm::ArrayRef<Spelling> spellings<GemmLayout>() { return kGemmLayouts; }
-template <> llvm::ArrayRef<Spelling> spellings<Accumulate>() { return kAccumulates; }
-template <> llvm::ArrayRef<Spelling> spellings<EpilogueOp>() { return kEpilogueOps; }
+template <> llvm::ArrayRef<Spelling> spellings<tilepost_pattern_t>() { return kPatterns; }
+template <> llvm::ArrayRef<Spelling> spellings<tilepost_routing_t>() { return kRoutings; }
+template <> llvm::ArrayRef<Spelling> spellings<tilepost_dtype_t>() { return kElementTypes; }
+template <> llvm::ArrayRef<Spelling> spellings<tilepost_operands_t>() { return kGemmLayouts; }
+template <> llvm::ArrayRef<Spelling> spellings<tilepost_accumulate_t>() { return kAccumulates; }
+template <> llvm::ArrayRef<Spelling> spellings<tilepost_epilogue_op_t>() { return kEpilogueOps; }
 template <> llvm::ArrayRef<Spelling> spellings<Arch>() { return kArchs; }
-template <> llvm::ArrayRef<Spelling> spellings<OutputLayout>() { return kOutputLayouts; }
-template <> llvm::ArrayRef<Spelling> spellings<Transport>() { return kTransports; }
-template <> llvm::ArrayRef<Spelling> spellings<Sum>() { return kSums; }
-template <> llvm::ArrayRef<Spelling> spellings<Wait>() { return kWaits; }
-template <> llvm::ArrayRef<Spelling> spellings<Consumer>() { return kConsumers; }
+template <> llvm::ArrayRef<Spelling> spellings<tilepost_layout_t>() { return kOutputLayouts; }
+template <> llvm::ArrayRef<Spelling> spellings<tilepost_transport_t>() { return kTransports; }
+template <> llvm::ArrayRef<Spelling> spellings<tilepost_sum_t>() { return kSums; }
+template <> llvm::ArrayRef<Spelling> spellings<tilepost_wait_t>() { return kWaits; }
+template <> llvm::ArrayRef<Spelling> spellings<tilepost_consumer_t>() { return kConsumers; }
 // clang-format on
 
-const char* name_of(Pattern value) {
+const char* name_of(tilepost_pattern_t value) {
   return find_name(value);
 }
-const char* name_of(Routing value) {
+const char* name_of(tilepost_routing_t value) {
   return find_name(value);
 }
-const char* name_of(ElementType value) {
+const char* name_of(tilepost_dtype_t value) {
   return find_name(value);
 }
-const char* name_of(GemmLayout value) {
+const char* name_of(tilepost_operands_t value) {
   return find_name(value);
 }
-const char* name_of(Accumulate value) {
+const char* name_of(tilepost_accumulate_t value) {
   return find_name(value);
 }
-const char* name_of(EpilogueOp value) {
+const char* name_of(tilepost_epilogue_op_t value) {
   return find_name(value);
 }
 const char* name_of(Arch value) {
   return find_name(value);
 }
-const char* name_of(OutputLayout value) {
+const char* name_of(tilepost_layout_t value) {
   return find_name(value);
 }
-const char* name_of(Transport value) {
+const char* name_of(tilepost_transport_t value) {
   return find_name(value);
 }
-const char* name_of(Sum value) {
+const char* name_of(tilepost_sum_t value) {
   return find_name(value);
 }
-const char* name_of(Wait value) {
+const char* name_of(tilepost_wait_t value) {
   return find_name(value);
 }
-const char* name_of(Consumer value) {
+const char* name_of(tilepost_consumer_t value) {
   return find_name(value);
 }
 

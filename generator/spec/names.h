@@ -8,12 +8,15 @@
 
 namespace tilepost {
 
+// Spelling::value of 'auto': the planner's to choose.
+inline constexpr int kAuto = -1;
+
 struct Spelling {
   llvm::StringRef text;
   int value;  // of the enumerator
 };
 
-// All spellings of E in the order of its enumerators. Defined for the enums of spec.h.
+// All spellings of E, 'auto' first where the planner may choose. Defined for the enums of spec.h.
 template <class E>
 llvm::ArrayRef<Spelling> spellings();
 

@@ -9,7 +9,7 @@ void note_pattern(const Spec& spec, Diagnostics& diagnostics) {
 }
 
 void check_routing(const Spec& spec, Diagnostics& diagnostics) {
-  if (!spec.routing.given() || spec.pattern.value == Pattern::gemm_all_to_all) return;
+  if (!spec.routing.given() || spec.pattern.value == TILEPOST_GEMM_ALL_TO_ALL) return;
   diagnostics.error(spec.routing.where,
                     "routing " + quote(name_of(spec.routing.value)) +
                         " is for pattern 'gemm_all_to_all', which sends rows to chosen ranks; got "
@@ -19,8 +19,7 @@ void check_routing(const Spec& spec, Diagnostics& diagnostics) {
 }
 
 void check_layout(const Spec& spec, Diagnostics& diagnostics) {
-  if (spec.pattern.value != Pattern::all_gather_gemm ||
-      spec.schedule.layout.value != OutputLayout::tile)
+  if (spec.pattern.value != TILEPOST_ALL_GATHER_GEMM || spec.schedule.layout.value != TILEPOST_TILE)
     return;
   diagnostics.error(spec.schedule.layout.where,
                     "schedule.layout 'tile' is not possible with pattern 'all_gather_gemm': "
@@ -31,9 +30,9 @@ void check_layout(const Spec& spec, Diagnostics& diagnostics) {
 // The slots of a run with another m are in a table of its own, and op_info has the planned m's.
 void check_slots(const Spec& spec, Diagnostics& diagnostics) {
   const bool in_slots =
-      spec.pattern.value == Pattern::gemm || spec.pattern.value == Pattern::gemm_all_reduce;
-  if (!in_slots || !spec.gemm.any_m || spec.schedule.layout.value != OutputLayout::tile ||
-      spec.consumer.value != Consumer::none)
+      spec.pattern.value == TILEPOST_GEMM || spec.pattern.value == TILEPOST_GEMM_ALL_REDUCE;
+  if (!in_slots || !spec.gemm.any_m || spec.schedule.layout.value != TILEPOST_TILE ||
+      spec.consumer.value != TILEPOST_CONSUMER_NONE)
     return;
   diagnostics.error(spec.schedule.layout.where,
                     "schedule.layout 'tile' with '{max: " + llvm::Twine(spec.gemm.m.value) +
@@ -47,7 +46,7 @@ void check_slots(const Spec& spec, Diagnostics& diagnostics) {
 
 void check_lanes(const Spec& spec, Diagnostics& diagnostics) {
   const auto& lanes = spec.schedule.lanes;
-  if (spec.pattern.value != Pattern::all_gather_gemm || !lanes || lanes->value == 1) return;
+  if (spec.pattern.value != TILEPOST_ALL_GATHER_GEMM || !lanes || lanes->value == 1) return;
   diagnostics.error(lanes->where,
                     "schedule.lanes must be 1 with pattern 'all_gather_gemm'; got '" +
                         llvm::Twine(lanes->value) +
@@ -55,13 +54,13 @@ void check_lanes(const Spec& spec, Diagnostics& diagnostics) {
 }
 
 void check_unpermute(const Spec& spec, Diagnostics& diagnostics) {
-  if (spec.pattern.value == Pattern::all_gather_gemm) {
+  if (spec.pattern.value == TILEPOST_ALL_GATHER_GEMM) {
     diagnostics.error(spec.consumer.where,
                       "consumer 'unpermute' makes tiles row-major; the output of pattern "
                       "'all_gather_gemm' is row-major already, so consumer must be 'none'");
     return note_pattern(spec, diagnostics);
   }
-  if (spec.schedule.layout.value != OutputLayout::panel) return;
+  if (spec.schedule.layout.value != TILEPOST_PANEL) return;
   diagnostics.error(spec.consumer.where,
                     "consumer 'unpermute' needs schedule.layout 'tile'; the output of layout "
                     "'panel' is row-major already, so consumer must be 'none'");
@@ -69,8 +68,8 @@ void check_unpermute(const Spec& spec, Diagnostics& diagnostics) {
 }
 
 void check_norm(const Spec& spec, Diagnostics& diagnostics) {
-  if (spec.pattern.value != Pattern::gemm_all_to_all &&
-      spec.pattern.value != Pattern::all_gather_gemm)
+  if (spec.pattern.value != TILEPOST_GEMM_ALL_TO_ALL &&
+      spec.pattern.value != TILEPOST_ALL_GATHER_GEMM)
     return;
   diagnostics.error(spec.consumer.where,
                     "consumer " + quote(name_of(spec.consumer.value)) +
@@ -82,12 +81,12 @@ void check_norm(const Spec& spec, Diagnostics& diagnostics) {
 
 void check_consumer(const Spec& spec, Diagnostics& diagnostics) {
   switch (spec.consumer.value) {
-    case Consumer::none:
+    case TILEPOST_CONSUMER_NONE:
       return;
-    case Consumer::unpermute:
+    case TILEPOST_CONSUMER_UNPERMUTE:
       return check_unpermute(spec, diagnostics);
-    case Consumer::rms_norm:
-    case Consumer::residual_rms_norm:
+    case TILEPOST_CONSUMER_RMS_NORM:
+    case TILEPOST_CONSUMER_RESIDUAL_RMS_NORM:
       return check_norm(spec, diagnostics);
   }
 }

@@ -7,7 +7,7 @@
 namespace tilepost {
 namespace {
 
-void follow_a(const GemmSpec& gemm, Located<ElementType>& type, const char* path,
+void follow_a(const GemmSpec& gemm, Located<tilepost_dtype_t>& type, const char* path,
               const char* reason, Diagnostics& diagnostics) {
   if (!gemm.a.given()) return;
   if (!type.given()) {
@@ -39,12 +39,12 @@ void check_archs(const Located<std::vector<Arch>>& archs, Diagnostics& diagnosti
 
 void check_e4m3(const GemmSpec& gemm, Diagnostics& diagnostics) {
   if (!gemm.a.given()) return;
-  const bool e4m3 = gemm.a.value == ElementType::e4m3;
-  if (e4m3 && gemm.layout.value == GemmLayout::nn)
+  const bool e4m3 = gemm.a.value == TILEPOST_E4M3;
+  if (e4m3 && gemm.layout.value == TILEPOST_NN)
     diagnostics.error(gemm.layout.where,
                       "gemm.layout 'nn' is not possible with e4m3: the tensor cores read 8-bit "
                       "operands along k only; use 'tn' and store B as [n,k]");
-  if (!e4m3 && gemm.accumulate.value == Accumulate::fast)
+  if (!e4m3 && gemm.accumulate.value == TILEPOST_FAST)
     diagnostics.error(gemm.accumulate.where,
                       llvm::Twine("gemm.accumulate 'fast' is for e4m3; sums of ") +
                           name_of(gemm.a.value) + " are always kept in fp32");
@@ -55,8 +55,8 @@ void check_e4m3(const GemmSpec& gemm, Diagnostics& diagnostics) {
 void apply_rules(Spec& spec, Diagnostics& diagnostics) {
   GemmSpec& gemm = spec.gemm;
   follow_a(gemm, gemm.b, "gemm.b", "the tensor cores multiply two inputs of one type", diagnostics);
-  if (gemm.a.value == ElementType::e4m3) {
-    if (!gemm.out.given()) gemm.out.value = ElementType::bf16;
+  if (gemm.a.value == TILEPOST_E4M3) {
+    if (!gemm.out.given()) gemm.out.value = TILEPOST_BF16;
   } else {
     follow_a(gemm, gemm.out, "gemm.out", "the kernels round their sums to the input type",
              diagnostics);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "llvm/Support/SMLoc.h"
+#include "tilepost/plan.h"
 
 namespace tilepost {
 
@@ -18,69 +19,44 @@ struct Located {
   bool given() const { return where.isValid(); }
 };
 
-// The values are those of tilepost/plan.h.
-enum class Pattern { gemm_all_reduce, gemm, gemm_reduce_scatter, gemm_all_to_all, all_gather_gemm };
-
 // Whether ranks exchange anything. If not, the plan is one group on all SMs, transport none.
-inline bool communicates(Pattern pattern) {
-  return pattern != Pattern::gemm;
+inline bool communicates(tilepost_pattern_t pattern) {
+  return pattern != TILEPOST_GEMM;
 }
 
 // Whether ranks add up what they compute.
-inline bool reduces(Pattern pattern) {
-  return pattern == Pattern::gemm_all_reduce || pattern == Pattern::gemm_reduce_scatter;
+inline bool reduces(tilepost_pattern_t pattern) {
+  return pattern == TILEPOST_GEMM_ALL_REDUCE || pattern == TILEPOST_GEMM_REDUCE_SCATTER;
 }
 
-enum class Routing { even, splits, rows };
-enum class ElementType { bf16, f16, e4m3 };  // e4m3: of A and B only
-enum class GemmLayout { tn, nn };
-enum class Accumulate { precise, fast };
-
-// In the order they are applied; the values are those of tilepost/plan.h (TILEPOST_SCALE …).
-enum class EpilogueOp {
-  scale = 1,
-  scale_rows = 2,
-  scale_columns = 4,
-  bias = 8,
-  gelu = 16,
-  silu = 32,
-  residual = 64
-};
 enum class Arch { sm_80, sm_86, sm_89, sm_90a, host };
-enum class OutputLayout { automatic, panel, tile };
-// Host target: nccl means the in-process collective; the others move what they move.
-enum class Transport { automatic, nccl, none, nccl_symmetric, copy_engine, peer };
 
 // Whether ranks touch each other's memory (tilepost_access_t).
-inline bool shares_memory(Transport transport) {
-  return transport == Transport::copy_engine || transport == Transport::peer;
+inline bool shares_memory(tilepost_transport_t transport) {
+  return transport == TILEPOST_TRANSPORT_COPY_ENGINE || transport == TILEPOST_TRANSPORT_PEER;
 }
 
-enum class Sum { automatic, staged, added };  // transport peer: tilepost_sum_t
-enum class Wait { automatic, poll, stream };
-enum class Consumer { none, unpermute, rms_norm, residual_rms_norm };
-
 // The spelling in the spec, "sm_90a" say.
-const char* name_of(Pattern value);
-const char* name_of(Routing value);
-const char* name_of(ElementType value);
-const char* name_of(GemmLayout value);
-const char* name_of(Accumulate value);
-const char* name_of(EpilogueOp value);
+const char* name_of(tilepost_pattern_t value);
+const char* name_of(tilepost_routing_t value);
+const char* name_of(tilepost_dtype_t value);
+const char* name_of(tilepost_operands_t value);
+const char* name_of(tilepost_accumulate_t value);
+const char* name_of(tilepost_epilogue_op_t value);
 const char* name_of(Arch value);
-const char* name_of(OutputLayout value);
-const char* name_of(Transport value);
-const char* name_of(Sum value);
-const char* name_of(Wait value);
-const char* name_of(Consumer value);
+const char* name_of(tilepost_layout_t value);
+const char* name_of(tilepost_transport_t value);
+const char* name_of(tilepost_sum_t value);
+const char* name_of(tilepost_wait_t value);
+const char* name_of(tilepost_consumer_t value);
 
 struct GemmSpec {
   Located<int64_t> m, n, k;  // elements; k on each rank
   bool any_m = false;        // `m: {max: …}`: m is a bound, every run says its own
-  Located<ElementType> a, b, out;
-  Located<GemmLayout> layout;
-  Located<Accumulate> accumulate;
-  std::vector<Located<EpilogueOp>> epilogue;  // in the order they are applied
+  Located<tilepost_dtype_t> a, b, out;
+  Located<tilepost_operands_t> layout;
+  Located<tilepost_accumulate_t> accumulate;
+  std::vector<Located<tilepost_epilogue_op_t>> epilogue;  // in the order they are applied
   llvm::SMRange where;
 };
 
@@ -93,23 +69,23 @@ struct ScheduleSpec {
   std::optional<Located<int64_t>> comm_sms;             // CTAs for the collectives
   std::optional<Located<int64_t>> lanes;                // collectives that may overlap
   std::optional<Located<int64_t>> sms;                  // SMs of the GPU planned for
-  Located<OutputLayout> layout;
-  Located<Wait> wait;
-  Located<Sum> sum;
+  Located<std::optional<tilepost_layout_t>> layout;
+  Located<std::optional<tilepost_wait_t>> wait;
+  Located<std::optional<tilepost_sum_t>> sum;
   llvm::SMRange where;
 };
 
 struct Spec {
   std::string path;  // as given on the command line
   Located<std::string> name;
-  Located<Pattern> pattern;
-  Located<Routing> routing;  // gemm_all_to_all
+  Located<tilepost_pattern_t> pattern;
+  Located<tilepost_routing_t> routing;  // gemm_all_to_all
   Located<int64_t> ranks;
   GemmSpec gemm;
   Located<std::vector<Arch>> archs;  // `arch: sm_90a` or `arch: [sm_80, sm_90a]`
   ScheduleSpec schedule;
-  Located<Transport> transport;
-  Located<Consumer> consumer;
+  Located<std::optional<tilepost_transport_t>> transport;
+  Located<tilepost_consumer_t> consumer;
 };
 
 }  // namespace tilepost

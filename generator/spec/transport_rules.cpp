@@ -5,7 +5,7 @@ namespace tilepost {
 namespace {
 
 std::string quoted(const Spec& spec) {
-  return "transport " + quote(name_of(spec.transport.value));
+  return "transport " + quote(name_of(*spec.transport.value));
 }
 
 void note_transport(const Spec& spec, Diagnostics& diagnostics) {
@@ -14,9 +14,8 @@ void note_transport(const Spec& spec, Diagnostics& diagnostics) {
 
 // What has no communication cannot have it arranged.
 void check_something_to_send(const Spec& spec, Diagnostics& diagnostics) {
-  const Transport transport = spec.transport.value;
-  if (communicates(spec.pattern.value) || transport == Transport::automatic ||
-      transport == Transport::none)
+  const std::optional<tilepost_transport_t> transport = spec.transport.value;
+  if (communicates(spec.pattern.value) || !transport || transport == TILEPOST_TRANSPORT_NONE)
     return;
   diagnostics.error(spec.transport.where,
                     quoted(spec) +
@@ -25,15 +24,15 @@ void check_something_to_send(const Spec& spec, Diagnostics& diagnostics) {
 }
 
 void check_rows(const Spec& spec, Diagnostics& diagnostics) {
-  if (!shares_memory(spec.transport.value)) return;
-  if (spec.schedule.layout.value == OutputLayout::tile) {
+  if (!spec.transport.value || !shares_memory(*spec.transport.value)) return;
+  if (spec.schedule.layout.value == TILEPOST_TILE) {
     diagnostics.error(spec.schedule.layout.where,
                       quoted(spec) +
                           " moves whole rows between ranks, and schedule.layout 'tile' has none; "
                           "use layout 'panel' or transport 'nccl'");
     return note_transport(spec, diagnostics);
   }
-  if (spec.consumer.value != Consumer::unpermute) return;
+  if (spec.consumer.value != TILEPOST_CONSUMER_UNPERMUTE) return;
   diagnostics.error(spec.consumer.where, "consumer 'unpermute' makes tiles row-major; " +
                                              quoted(spec) +
                                              " moves whole rows, so consumer must be 'none'");
@@ -41,14 +40,14 @@ void check_rows(const Spec& spec, Diagnostics& diagnostics) {
 }
 
 void check_stores(const Spec& spec, Diagnostics& diagnostics) {
-  if (spec.pattern.value == Pattern::all_gather_gemm && spec.schedule.comm_sms) {
+  if (spec.pattern.value == TILEPOST_ALL_GATHER_GEMM && spec.schedule.comm_sms) {
     diagnostics.error(spec.schedule.comm_sms->where,
                       "schedule.comm_sms is not possible with pattern 'all_gather_gemm' and "
-                      "transport 'peer', where spare warps of the GEMM store the rows of A and it "
+                      "transport 'peer', where helper warps of the GEMM store the rows of A and it "
                       "has all SMs; remove it or use copy_engine");
     note_transport(spec, diagnostics);
   }
-  if (spec.routing.given() && spec.routing.value != Routing::even) {
+  if (spec.routing.given() && spec.routing.value != TILEPOST_ROUTING_EVEN) {
     diagnostics.error(spec.routing.where,
                       "routing " + quote(name_of(spec.routing.value)) +
                           " is not possible with transport 'peer', whose kernel stores whole tiles "
@@ -66,7 +65,7 @@ void check_stores(const Spec& spec, Diagnostics& diagnostics) {
 
 // Other GPUs raise the counters, and a memory operation of the stream does not see that.
 void check_wait(const Spec& spec, Diagnostics& diagnostics) {
-  if (spec.schedule.wait.value != Wait::stream) return;
+  if (spec.schedule.wait.value != TILEPOST_WAIT_STREAM) return;
   diagnostics.error(spec.schedule.wait.where,
                     "schedule.wait 'stream' is not possible with transport 'peer': other GPUs "
                     "raise the counters, which only a kernel waits for in order; use 'poll'");
@@ -74,16 +73,16 @@ void check_wait(const Spec& spec, Diagnostics& diagnostics) {
 }
 
 void check_sum(const Spec& spec, Diagnostics& diagnostics) {
-  const Located<Sum>& sum = spec.schedule.sum;
-  if (sum.value == Sum::automatic) return;
-  const std::string asked = "schedule.sum " + quote(name_of(sum.value));
+  const Located<std::optional<tilepost_sum_t>>& sum = spec.schedule.sum;
+  if (!sum.value) return;
+  const std::string asked = "schedule.sum " + quote(name_of(*sum.value));
   if (!reduces(spec.pattern.value)) {
     diagnostics.error(sum.where, asked + " has nothing to add up: pattern " +
                                      quote(name_of(spec.pattern.value)) +
                                      " sums over no ranks; remove schedule.sum");
     return diagnostics.note(spec.pattern.where, "pattern is given here");
   }
-  if (spec.transport.value == Transport::peer) return;
+  if (spec.transport.value == TILEPOST_TRANSPORT_PEER) return;
   diagnostics.error(sum.where, asked +
                                    " is for transport 'peer', whose kernels store the parts of a "
                                    "sum where they are added up; got " +
@@ -98,7 +97,7 @@ void check_transport(const Spec& spec, Diagnostics& diagnostics) {
   check_sum(spec, diagnostics);
   if (!communicates(spec.pattern.value)) return;
   check_rows(spec, diagnostics);
-  if (spec.transport.value == Transport::peer) {
+  if (spec.transport.value == TILEPOST_TRANSPORT_PEER) {
     check_stores(spec, diagnostics);
     check_wait(spec, diagnostics);
   }

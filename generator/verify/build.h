@@ -55,7 +55,7 @@ std::vector<std::string> gpu_code(Arch arch, int sm);
 const Plan* chosen_plan(const VerifyProgram& program, int sm);
 
 // Whether a plan for `arch` runs on compute capability `sm`, as the runtime chooses plans
-// (runtime/cuda/select.h): sm_90a on 9.0 only, the others on every later GPU.
+// (runtime/cuda/op/select.h): sm_90a on 9.0 only, the others on every later GPU.
 bool serves_gpu(Arch arch, int sm);
 
 enum class BuildResult { built, failed, not_written };

@@ -36,7 +36,7 @@ std::string extent(const std::vector<VerifyProgram>& programs, int runs) {
   const auto count = static_cast<int64_t>(programs.size());
   for (const VerifyProgram& program : programs) {
     const Plan& plan = program.plans.front();
-    if (plan.any_m || plan.routing != Routing::even)
+    if (plan.any_m || plan.routing != TILEPOST_ROUTING_EVEN)
       return count_of(count * kChecksPerProgram, "check");
   }
   return count_of(count * (runs + 1), "run");

@@ -112,8 +112,8 @@ const char* name_of(Mark mark) {
       return "open_in_map";
     case Mark::input_ready:
       return "input_ready";
-    case Mark::spare_warp:
-      return "spare_warp";
+    case Mark::helper_warp:
+      return "helper_warp";
     case Mark::tile_done:
       return "tile_done";
     case Mark::none:
@@ -135,7 +135,7 @@ Mark mark_named(llvm::StringRef name) {
       .Case("in_map", Mark::in_map)
       .Case("open_in_map", Mark::open_in_map)
       .Case("input_ready", Mark::input_ready)
-      .Case("spare_warp", Mark::spare_warp)
+      .Case("helper_warp", Mark::helper_warp)
       .Case("tile_done", Mark::tile_done)
       .Default(Mark::none);
 }

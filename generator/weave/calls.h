@@ -25,7 +25,7 @@ enum class Mark {
   in_map,
   open_in_map,
   input_ready,
-  spare_warp,
+  helper_warp,
   tile_done
 };
 

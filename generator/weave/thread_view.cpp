@@ -84,7 +84,7 @@ class Threader {
             "reaches no tilepost::open_out_maps: the tensor maps it stores with lie in global "
             "memory, of which TMA may remember older ones; call it in each thread that stores, "
             "before its first store");
-    check_jobs(require);
+    check_tasks(require);
     require(marks_.count(Mark::tile_done),
             "reaches no tilepost::tile_done: nothing says when a tile is finished; call it "
             "after the tile's last store");
@@ -93,8 +93,8 @@ class Threader {
 
   // What lets a warp of each CTA work beside the GEMM, and the GEMM read what that moves elsewhere.
   template <class Require>
-  void check_jobs(const Require& require) const {
-    const bool reads_own = request_.jobs && request_.waits;
+  void check_tasks(const Require& require) const {
+    const bool reads_own = request_.tasks && request_.waits;
     require(!reads_own || marks_.count(Mark::in_map),
             "reaches no tilepost::in_map: this rank's rows of A and those that arrive lie in "
             "different memory, each with a tensor map of its own; take the map from it");
@@ -102,8 +102,8 @@ class Threader {
             "reaches no tilepost::open_in_map: a tensor map that it loads with lies in global "
             "memory, of which TMA may remember an older one; call it in the thread that loads, "
             "before its first load");
-    require(!request_.jobs || marks_.count(Mark::spare_warp),
-            "reaches no tilepost::spare_warp: the plan leaves it to a warp of each CTA to add up "
+    require(!request_.tasks || marks_.count(Mark::helper_warp),
+            "reaches no tilepost::helper_warp: the plan leaves it to a warp of each CTA to add up "
             "or move rows; call it in a warp that has nothing else to do");
   }
 

@@ -20,7 +20,7 @@ struct WeaveRequest {
   bool cuda = true;               // a .cu file; else C++
   bool waits = false;             // A arrives while the kernel runs: it must mark where it reads it
   bool stores = false;            // into other ranks' memory: it must mark the maps it stores with
-  bool jobs = false;              // of a spare warp: it must mark one
+  bool tasks = false;             // of a helper warp: it must mark one
   std::string arch_guard;         // macro that must be non-zero for the kernel's body, or empty
 };
 

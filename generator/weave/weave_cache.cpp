@@ -11,7 +11,7 @@ std::optional<WovenKernel> weave_cached(const WeaveRequest& request, Diagnostics
   static std::map<Key, WovenKernel> cache;
   const Key key{request.file,   request.source,    request.function,  request.tunables,
                 request.keep,   request.view_type, request.cuda,      request.waits,
-                request.stores, request.jobs,      request.arch_guard};
+                request.stores, request.tasks,     request.arch_guard};
   if (const auto found = cache.find(key); found != cache.end()) return found->second;
   std::optional<WovenKernel> woven = weave(request, diagnostics);
   if (woven) cache.emplace(key, *woven);

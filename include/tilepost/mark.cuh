@@ -56,7 +56,7 @@ struct Pacer {
 
 // Shared memory of a CTA that the kernel leaves alone: its address there (ptx::shared_address), a
 // multiple of 128, and how much.
-struct Spare {
+struct HelperMemory {
   unsigned address;
   int bytes;
 };
@@ -146,8 +146,8 @@ TILEPOST_INLINE void open_in_map() {}
 
 // A warp of the CTA has nothing to do; all its lanes call, once, and no other warp. `output` is the
 // type of C, a constant. Woven where other ranks' parts of C are to be added up, or rows moved:
-// does that while the kernel runs (device/jobs.cuh).
-TILEPOST_INLINE void spare_warp(Spare /*spare*/, DType /*output*/) {}
+// does that while the kernel runs (device/tasks.cuh).
+TILEPOST_INLINE void helper_warp(HelperMemory /*helper*/, DType /*output*/) {}
 
 // Every store of the tile has been issued. Woven: completes them and raises the group's counter,
 // also for a padding tile; where they went to another rank's memory, the counter there, and none

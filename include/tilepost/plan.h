@@ -75,7 +75,7 @@ typedef enum tilepost_accumulate {
 //   x = x + bias[column]                              BIAS
 //   x = gelu(x) or silu(x)                            GELU (by erf), SILU
 //   x = x + residual[row, column]                     RESIDUAL
-enum {
+typedef enum tilepost_epilogue_op {
   TILEPOST_SCALE = 1,
   TILEPOST_SCALE_ROWS = 2,
   TILEPOST_SCALE_COLUMNS = 4,
@@ -83,7 +83,7 @@ enum {
   TILEPOST_GELU = 16,
   TILEPOST_SILU = 32,
   TILEPOST_RESIDUAL = 64,
-};
+} tilepost_epilogue_op_t;
 
 // Where a finished tile goes.
 typedef enum tilepost_layout {
@@ -162,7 +162,7 @@ typedef struct tilepost_map {
   int32_t ranks;    // shares of the rows; 1 where ranks do not divide them
   int32_t stagger;  // SHARES: 0, or the positions computed at a time: then every rank has an order
                     // of its own, in which the shares of all ranks take turns (tile_map.h)
-  int32_t turns;    // ARRIVALS: 1: one share after the other arrives, 0: parts of all at once
+  int32_t round_robin;  // ARRIVALS: 1: one share after the other arrives, 0: parts of all at once
   int32_t num_groups;
   // [num_groups] end of each group: in tile rows (ROWS, panel), in positions (ROWS, tile), in tile
   // rows of a share (SHARES), in tile columns (COLUMNS). ARRIVALS: 0 for group 0, which is the
@@ -197,26 +197,26 @@ typedef struct tilepost_epilogue {
   void* out;             // where the kernel stores, for kernels that store without a tensor map
 } tilepost_epilogue_t;
 
-// What spare warps do beside the GEMM (mark.cuh, spare_warp): add up what lies in `parts` places,
+// What helper warps do beside the GEMM (mark.cuh, helper_warp): add up what lies in `parts` places,
 // in fp32 and in their order, or, with one part, move it; to one place of this rank's, and where
 // that is asked for to the same place on every other rank. Addresses and bytes are multiples of 16.
-typedef struct tilepost_job {
-  int64_t from;    // of the first part: byte in tilepost_jobs_t::in
-  int64_t to;      // of the sum: byte in tilepost_jobs_t::out
-  int64_t push;    // of the sum: byte in tilepost_jobs_t::there of every other rank; -1: nowhere
+typedef struct tilepost_task {
+  int64_t from;    // of the first part: byte in tilepost_tasks_t::in
+  int64_t to;      // of the sum: byte in tilepost_tasks_t::out
+  int64_t push;    // of the sum: byte in tilepost_tasks_t::there of every other rank; -1: nowhere
   int64_t bytes;   // of a part
-  int32_t parts;   // tilepost_plan_t::job_parts, or 1
-  int32_t waits;   // it begins when this counter of tilepost_jobs_t::stored has its value; -1: at
+  int32_t parts;   // tilepost_plan_t::task_parts, or 1
+  int32_t waits;   // it begins when this counter of tilepost_tasks_t::stored has its value; -1: at
                    // once
   int32_t counts;  // which counter grows by every chunk that is done: with a push this one of every
-                   // other rank's, else of tilepost_jobs_t::done
+                   // other rank's, else of tilepost_tasks_t::done
   int32_t reserved;
-} tilepost_job_t;
+} tilepost_task_t;
 
-// The jobs of one run, in the order in which they are done.
-typedef struct tilepost_jobs {
-  const tilepost_job_t* list;  // [count]
-  int64_t stride;              // bytes from one part to the next
+// The tasks of one run, in the order in which they are done.
+typedef struct tilepost_tasks {
+  const tilepost_task_t* list;  // [count]
+  int64_t stride;               // bytes from one part to the next
   const void* in;
   void* out;
   void* const* there;      // [ranks] where pushes go; null: there are none
@@ -228,7 +228,7 @@ typedef struct tilepost_jobs {
   const uint32_t* abort;     // not 0: the run was given up
   int32_t count;
   int32_t rank, ranks;  // of pushes
-} tilepost_jobs_t;
+} tilepost_tasks_t;
 
 // What a woven kernel gets besides its own arguments.
 typedef struct tilepost_view {
@@ -248,9 +248,9 @@ typedef struct tilepost_view {
   const void* out_maps;            // CUtensorMap [ranks]: where this rank's rows of that share go
   uint32_t* const* peer_counters;  // [ranks] its counters; the tile raises its group's there
   void* const*
-      peer_out;          // [ranks] the same place as out_maps, for kernels that store with pointers
-  tilepost_jobs_t jobs;  // of spare warps
-  // ARRIVALS with jobs, whose kernel gets a map of the own rows of A, at their places among all:
+      peer_out;  // [ranks] the same place as out_maps, for kernels that store with pointers
+  tilepost_tasks_t tasks;  // of helper warps
+  // ARRIVALS with tasks, whose kernel gets a map of the own rows of A, at their places among all:
   const void* in_map;  // CUtensorMap: of the memory in which all rows of A arrive; null: the
                        // kernel's own map is of that
 } tilepost_view_t;
@@ -284,7 +284,7 @@ typedef struct tilepost_kernel {
   tilepost_box_t box_a, box_b, box_c;  // TILEPOST_LAUNCH_TMA
   int32_t threads;                     // per CTA
   int32_t shared_bytes;                // dynamic shared memory per CTA
-  int32_t spare_bytes;                 // of it, what a spare warp may use (mark.cuh)
+  int32_t helper_bytes;                // of it, what a helper warp may use (mark.cuh)
   int32_t ctas_per_sm;
 } tilepost_kernel_t;
 
@@ -325,12 +325,12 @@ typedef struct tilepost_plan {
   tilepost_transport_t transport;
   tilepost_access_t access;  // follows from transport; on the host target it stands for it
   tilepost_sum_t sum;
-  int32_t pushes;     // 1: what all ranks are to have, sums of an AllReduce and rows of an
-                      // AllGather, is stored there by the rank that has it; 0: they copy it
-  int32_t job_parts;  // parts that the kernel's spare warps add up, 1: rows that they move
-                      // (All-to-All: to the output; AllGather: the own rows of A to where all are
-                      // gathered, WRITE: by all ranks); 0: that is left to the runtime
-  int32_t pace;       // tilepost_view_t::pace
+  int32_t pushes;      // 1: what all ranks are to have, sums of an AllReduce and rows of an
+                       // AllGather, is stored there by the rank that has it; 0: they copy it
+  int32_t task_parts;  // parts that the kernel's helper warps add up, 1: rows that they move
+                       // (All-to-All: to the output; AllGather: the own rows of A to where all are
+                       // gathered, WRITE: by all ranks); 0: that is left to the runtime
+  int32_t pace;        // tilepost_view_t::pace
   tilepost_wait_t wait;
   tilepost_consumer_t consumer;
   const tilepost_group_t* groups;  // [map.num_groups]

@@ -8,7 +8,7 @@
 #include "runtime/bench/operands.h"
 #include "runtime/bench/place.h"
 #include "runtime/bench/registry.h"
-#include "runtime/cuda/launch.h"
+#include "runtime/cuda/device/launch.h"
 
 namespace tilepost::bench {
 

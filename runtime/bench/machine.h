@@ -2,7 +2,7 @@
 #pragma once
 
 #include "runtime/bench/nvml.h"
-#include "runtime/cuda/device.h"
+#include "runtime/cuda/device/device.h"
 
 namespace tilepost::bench {
 

@@ -8,7 +8,7 @@
 #include "runtime/bench/gemm_bench.h"
 #include "runtime/bench/overlap_bench.h"
 #include "runtime/bench/record.h"
-#include "runtime/cuda/select.h"
+#include "runtime/cuda/op/select.h"
 #include "runtime/verify/watchdog.h"
 
 namespace tilepost::bench {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "runtime/bench/error.h"
-#include "runtime/cuda/resources.h"
+#include "runtime/cuda/device/resources.h"
 
 namespace tilepost::bench {
 

@@ -7,7 +7,7 @@ namespace tilepost::bench {
 namespace {
 
 constexpr const char* kUsage =
-    "usage: harness [--seed N] [--rounds N] [--mode cool|sustained|both] [--own-out] "
+    "usage: harness [--seed N] [--rounds N] [--mode cool|sustained|both] [--lent-output] "
     "[--only NAME]\n";
 constexpr long kMaxRounds = 100000;
 
@@ -38,8 +38,8 @@ bool apply(const std::string& flag, const char* text, HarnessOptions& options) {
 
 bool parse_harness_options(int argc, char** argv, HarnessOptions& options) {
   for (int i = 1; i < argc; ++i) {
-    if (argv[i] == std::string("--own-out")) {
-      options.own_out = true;
+    if (argv[i] == std::string("--lent-output")) {
+      options.lent_output = true;
       continue;
     }
     if (i + 1 < argc && apply(argv[i], argv[i + 1], options)) {

@@ -10,8 +10,8 @@ struct HarnessOptions {
   uint64_t seed = 1;
   int rounds = 50;
   bool cool = true, sustained = true;  // which modes
-  bool own_out = false;  // operations that lend memory for their output are given it as out
-  std::string only;      // name of the one program to measure; empty: all
+  bool lent_output = false;  // operations that lend memory for their output are given it as out
+  std::string only;          // name of the one program to measure; empty: all
 };
 
 // Returns false, having printed why, if an argument is wrong.

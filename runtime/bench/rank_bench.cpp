@@ -53,7 +53,7 @@ void RankBench::create() {
   TILEPOST_BENCH_STATUS(ncclCommInitRank(&nccl_, plan_.ranks, id, rank_));
   tilepost_op_info_t info{};
   check_tilepost(tilepost_op_get_info(op_, &info), "tilepost_op_get_info");
-  if (session_.options.own_out) own_out_ = info.out;
+  if (session_.options.lent_output) lent_output_ = info.out;
   operands_ = std::make_unique<Operands>(plan_, info.out_elements, stream_.get());
   cublas_ = std::make_unique<CublasLt>(operands_->product(0), operands_->scale(),
                                        plan_.accumulate == TILEPOST_FAST, 0);

@@ -53,7 +53,7 @@ class RankBench {
   void check();
 
   // Whether our runs have the operation's own memory as their out (tilepost_op_info_t::out).
-  bool owns_out() const { return own_out_ != nullptr; }
+  bool owns_out() const { return lent_output_ != nullptr; }
 
   // Puts one run behind the gate, L2 flushed. `alone`: nothing will follow it.
   void enqueue(RankVariant variant, bool alone);
@@ -65,7 +65,7 @@ class RankBench {
   void create_operation();
   void set_route();
   void start(RankVariant variant);
-  void* out_of(const OperandSet& set) const { return owns_out() ? own_out_ : set.out; }
+  void* out_of(const OperandSet& set) const { return owns_out() ? lent_output_ : set.out; }
 
   const Entry& entry_;
   const tilepost_plan_t& plan_;
@@ -77,7 +77,7 @@ class RankBench {
   cuda::Event begin_, end_;
   cuda::DeviceMemory flush_;
   PlaceTable place_;  // of out
-  void* own_out_ = nullptr;
+  void* lent_output_ = nullptr;
   std::unique_ptr<Operands> operands_;
   std::unique_ptr<CublasLt> cublas_;
   std::unique_ptr<Sequence> sequence_;

@@ -2,7 +2,7 @@
 
 #include <random>
 
-#include "tilepost/tile_map.h"
+#include "runtime/map/tile_map.h"
 
 namespace tilepost::bench {
 namespace {

@@ -4,8 +4,8 @@
 #include <numeric>
 
 #include "runtime/bench/error.h"
-#include "runtime/cuda/nccl_collective.h"
-#include "tilepost/tile_map.h"
+#include "runtime/cuda/transport/nccl_collective.h"
+#include "runtime/map/tile_map.h"
 
 namespace tilepost::bench {
 namespace {

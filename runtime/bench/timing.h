@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "runtime/bench/nvml.h"
-#include "runtime/cuda/resources.h"
+#include "runtime/cuda/device/resources.h"
 
 namespace tilepost::bench {
 

@@ -3,7 +3,7 @@
 #include <memory>
 #include <new>
 
-#include "runtime/cuda/comm.h"
+#include "runtime/cuda/transport/comm.h"
 
 namespace {
 

@@ -7,7 +7,7 @@
 
 #include "runtime/core/error.h"
 #include "runtime/core/operands.h"
-#include "tilepost/tile_map.h"
+#include "runtime/map/tile_map.h"
 
 namespace tilepost {
 namespace {
@@ -172,10 +172,10 @@ tilepost_result_t check_map(const char* name, const tilepost_plan_t& plan) {
     return bad_plan(name, "number of shares", map.ranks, std::to_string(ranks).c_str());
   if (map.stagger < 0 || (map.stagger > 0 && map.division != TILEPOST_DIVISION_SHARES))
     return bad_plan(name, "stagger", map.stagger, "0, or more where groups are parts of shares");
-  const bool turns =
+  const bool round_robin =
       map.division == TILEPOST_DIVISION_ARRIVALS && plan.access == TILEPOST_ACCESS_READ;
-  if (map.turns != (turns ? 1 : 0))
-    return bad_plan(name, "number of turns", map.turns,
+  if (map.round_robin != (round_robin ? 1 : 0))
+    return bad_plan(name, "round_robin", map.round_robin,
                     "1 where groups are arrivals of copies, 0 elsewhere");
   if (map.cuts == nullptr || plan.groups == nullptr)
     return fail(TILEPOST_INVALID_ARGUMENT, "'%s': the plan has no cuts or no groups", name);

@@ -6,8 +6,8 @@
 #include <span>
 #include <string>
 
+#include "runtime/map/steps.h"
 #include "tilepost/plan.h"
-#include "tilepost/steps.h"
 
 namespace tilepost {
 

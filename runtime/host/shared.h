@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "tilepost/steps.h"
+#include "runtime/map/steps.h"
 
 namespace tilepost {
 

@@ -1,4 +1,4 @@
-#include "tilepost/cuts.h"
+#include "runtime/map/cuts.h"
 
 #include <algorithm>
 #include <limits>
@@ -24,7 +24,8 @@ int64_t unit_size(const tilepost_map_t& map) {
     case TILEPOST_DIVISION_SHARES:
       return map.cluster / std::gcd(map.ranks, map.cluster);
     case TILEPOST_DIVISION_ARRIVALS:
-      return map.turns != 0 ? map.cluster : map.cluster / std::gcd(map.ranks - 1, map.cluster);
+      return map.round_robin != 0 ? map.cluster
+                                  : map.cluster / std::gcd(map.ranks - 1, map.cluster);
     case TILEPOST_DIVISION_COLUMNS:
       break;
   }
@@ -73,7 +74,7 @@ int64_t arrived_positions(const tilepost_map_t& map, int64_t cut) {
 // ARRIVALS, see CutPoint::elements.
 int64_t arrived_rows(const tilepost_map_t& map, int64_t cut) {
   const int64_t share = share_rows(map), tiles = share_tiles(map);
-  if (map.turns == 0) return std::min(cut * map.tile_m, share) * map.ranks;
+  if (map.round_robin == 0) return std::min(cut * map.tile_m, share) * map.ranks;
   return cut / tiles * share + std::min(cut % tiles * map.tile_m, share);
 }
 

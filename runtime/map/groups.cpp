@@ -1,10 +1,10 @@
-#include "tilepost/groups.h"
+#include "runtime/map/groups.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <optional>
 
-#include "tilepost/cuts.h"
+#include "runtime/map/cuts.h"
 #include "tilepost/dtype.h"
 
 namespace tilepost {
@@ -82,7 +82,7 @@ double end_of(const Timeline& timeline) {
 
 // Where shares take turns: every group is filled up to whole clusters, which tells where a share is
 // a tile row or two. `map` has cuts.
-Timeline timeline_of_turns(const GroupProblem& problem, const tilepost_map_t& map, int rank) {
+Timeline timeline_of_round_robin(const GroupProblem& problem, const tilepost_map_t& map, int rank) {
   std::vector<int64_t> ends;
   int64_t positions = 0;
   for (const int64_t rows : arriving_rows(map, rank)) {
@@ -103,13 +103,13 @@ std::vector<int32_t> one_group(const tilepost_map_t& map) {
 }
 
 // On the last of the ranks, which may have fewer rows of their own than others, or none.
-double end_of_turns(const GroupProblem& problem, const std::vector<int32_t>& cuts) {
+double end_of_round_robin(const GroupProblem& problem, const std::vector<int32_t>& cuts) {
   tilepost_map_t map = problem.map;
   map.num_groups = static_cast<int32_t>(cuts.size());
   map.cuts = cuts.data();
   double end = 0;
   for (int rank = 0; rank < map.ranks; ++rank)
-    end = std::max(end, end_of(timeline_of_turns(problem, map, rank)));
+    end = std::max(end, end_of(timeline_of_round_robin(problem, map, rank)));
   return end;
 }
 
@@ -150,9 +150,9 @@ std::vector<int32_t> chunks_of_shares(const tilepost_map_t& map, int64_t parts) 
 
 // The fewest chunks of that kind that end at most a part `slack` later than the best, no more than
 // `most` with the own share; nothing where there is no room for a chunk of every share.
-std::optional<Groups> take_turns(const GroupProblem& problem, double slack, int64_t most) {
+std::optional<Groups> round_robin_groups(const GroupProblem& problem, double slack, int64_t most) {
   const tilepost_map_t& map = problem.map;
-  if (map.turns == 0) return std::nullopt;
+  if (map.round_robin == 0) return std::nullopt;
   std::vector<Groups> all;
   for (int64_t parts = 1; parts <= share_tiles(map); parts *= 2) {
     Groups groups;
@@ -170,7 +170,7 @@ std::optional<Groups> take_turns(const GroupProblem& problem, double slack, int6
 // The map of a run without overlap, as far as its division goes.
 tilepost_map_t map_in_sequence(tilepost_map_t map) {
   if (map.division != TILEPOST_DIVISION_COLUMNS) map.division = TILEPOST_DIVISION_ROWS;
-  map.turns = 0;
+  map.round_robin = 0;
   return map;
 }
 
@@ -188,9 +188,9 @@ GroupProblem problem_of(const tilepost_plan_t& plan, int64_t m) {
   problem.map.m = m;
   problem.at_once = at_most(plan.gemm_ctas / ctas_of_tile(plan), problem.map);
   if (waits(problem)) problem.unit_bytes = plan.k * element_bytes(plan.input);
-  if (plan.access == TILEPOST_ACCESS_WRITE && plan.job_parts > 0)
-    problem.most_bytes = most_bytes_of_jobs(plan.pattern);
-  problem.unhurried = plan.pattern != TILEPOST_GEMM_ALL_REDUCE && plan.job_parts == 0;
+  if (plan.access == TILEPOST_ACCESS_WRITE && plan.task_parts > 0)
+    problem.most_bytes = most_bytes_of_tasks(plan.pattern);
+  problem.unhurried = plan.pattern != TILEPOST_GEMM_ALL_REDUCE && plan.task_parts == 0;
   return problem;
 }
 
@@ -230,20 +230,20 @@ RunSchedule schedule_for(const tilepost_plan_t& plan, int64_t m) {
 // ReduceScatter of 8192 x 8192 x 2048, groups of two waves (16 MiB) took 409 us, ones of up to four
 // 417, of up to eight 429. Not where the links are busier than memory: AllReduce on four ranks took
 // 716 us in 8 groups of one to four waves, 743 in 10 of one or two. Rows of A are read once.
-int64_t most_bytes_of_jobs(tilepost_pattern_t pattern) {
+int64_t most_bytes_of_tasks(tilepost_pattern_t pattern) {
   constexpr int64_t kMib = int64_t{1} << 20;
   if (pattern == TILEPOST_ALL_GATHER_GEMM) return INT64_MAX;
   return (pattern == TILEPOST_GEMM_ALL_REDUCE ? 36 : 20) * kMib;
 }
 
 Groups best_groups(const GroupProblem& problem) {
-  if (auto chunks = take_turns(problem, 0, INT32_MAX)) return *chunks;
+  if (auto chunks = round_robin_groups(problem, 0, INT32_MAX)) return *chunks;
   const Timeline timeline = timeline_of(problem);
   return take(timeline, best_cuts(timeline.ready, cost_of(timeline)));
 }
 
 Groups fewest_groups(const GroupProblem& problem, int lanes, int most) {
-  if (auto chunks = take_turns(problem, slack_of(problem, lanes), most)) return *chunks;
+  if (auto chunks = round_robin_groups(problem, slack_of(problem, lanes), most)) return *chunks;
   const Timeline timeline = timeline_of(problem);
   const CutCost cost = cost_of(timeline);
   const double best = timeline.end(best_cuts(timeline.ready, cost).end);
@@ -274,7 +274,7 @@ Groups even_groups(const GroupProblem& problem, int most) {
 }
 
 double end_of_groups(const GroupProblem& problem, const std::vector<int32_t>& cuts) {
-  if (problem.map.turns != 0) return end_of_turns(problem, cuts);
+  if (problem.map.round_robin != 0) return end_of_round_robin(problem, cuts);
   std::vector<CutPoint> points;
   for (size_t g = waits(problem) ? 1 : 0; g < cuts.size(); ++g)
     points.push_back(cut_after(problem.map, units_before(problem.map, cuts[g])));

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tilepost/groups.h"
+#include "runtime/map/groups.h"
 
 namespace tilepost {
 namespace {
@@ -17,7 +17,7 @@ void set_schedule(const tilepost_plan_t& plan, int64_t most, RunMap& run) {
   run.gemm_ctas = schedule.gemm_ctas;
   run.cuts = std::move(schedule.cuts);
   map.division = schedule.division;
-  if (map.division != TILEPOST_DIVISION_ARRIVALS) map.turns = 0;
+  if (map.division != TILEPOST_DIVISION_ARRIVALS) map.round_robin = 0;
   run.exchange.overlaps = run.overlaps;
   map.num_groups = static_cast<int32_t>(run.cuts.size());
 }
@@ -71,7 +71,7 @@ void set_steps(const tilepost_plan_t& plan, int rank, RunMap& run) {
   for (const std::vector<Step>& steps : run.steps)
     for (const Step& step : steps)
       if (!in_window && step.kind == StepKind::reduce_scatter && step.keep < step.count)
-        run.sizes.landing = std::max(run.sizes.landing, step.count);
+        run.sizes.scratch = std::max(run.sizes.scratch, step.count);
   run.sizes.send = send_buffer_elements(run.exchange, run.tiles);
   const int64_t received = received_elements(run.exchange, run.tiles, rank, run.counts);
   run.sizes.out = received;
@@ -242,7 +242,7 @@ RunSizes most_sizes(const tilepost_plan_t& plan) {
   const bool in_window = receives_in_windows(plan);
   const int64_t share = int64_t{share_tiles(map)} * map.tile_m;
   if (plan.pattern == TILEPOST_GEMM_REDUCE_SCATTER && (!in_window || has_runs(plan, false)))
-    sizes.landing = share * width;
+    sizes.scratch = share * width;
   if (shares_memory(plan, has_runs(plan, true)))
     set_shared_sizes(plan, map, map.ranks * share_rows(map) * map.n, sizes);
   if (!receives_apart(plan) || consumes_landed(plan, true) || is_routed(plan)) return sizes;

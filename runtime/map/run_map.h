@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "tilepost/steps.h"
+#include "runtime/map/steps.h"
 
 namespace tilepost {
 
@@ -16,7 +16,7 @@ struct RunSizes {
                      // the owners' memory
   int64_t receive = 0;  // what steps receive, where that is neither out (receives_apart) nor
                         // landed memory (consumes_landed); else 0
-  int64_t landing = 0;  // what a reduce_scatter receives that must not all be written
+  int64_t scratch = 0;  // what a reduce_scatter receives that must not all be written
   int64_t out = 0;      // of the caller's out
   // Memory that ranks share (steps.h). Of a run 0 where it does not overlap.
   int64_t slots = 0;   // all blocks, one after the other

@@ -1,4 +1,4 @@
-#include "tilepost/steps.h"
+#include "runtime/map/steps.h"
 
 #include <algorithm>
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "tilepost/steps.h"
+#include "runtime/map/steps.h"
 
 namespace tilepost {
 

@@ -1,4 +1,4 @@
-#include "tilepost/tile_map.h"
+#include "runtime/map/tile_map.h"
 
 #include <algorithm>
 
@@ -161,7 +161,7 @@ void build_columns(const tilepost_map_t& map, TileMap& out) {
 
 // Where shares take turns: the tile rows that arrive at `rank` before the share of `source`.
 int64_t tiles_before(const tilepost_map_t& map, int64_t source, int rank) {
-  if (map.turns == 0) return 0;
+  if (map.round_robin == 0) return 0;
   return (source - rank + map.ranks - 1) % map.ranks * share_tiles(map);
 }
 
@@ -246,7 +246,7 @@ int map_tile_rows(const tilepost_map_t& map) {
 }
 
 int arriving_tiles(const tilepost_map_t& map) {
-  return share_tiles(map) * (map.turns != 0 && map.ranks > 1 ? map.ranks - 1 : 1);
+  return share_tiles(map) * (map.round_robin != 0 && map.ranks > 1 ? map.ranks - 1 : 1);
 }
 
 int64_t slab_rows(const tilepost_map_t& map) {

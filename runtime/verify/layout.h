@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
+#include "runtime/map/tile_map.h"
 #include "runtime/verify/shape.h"
-#include "tilepost/tile_map.h"
 #include "tilepost/tilepost.h"
 
 namespace tilepost::verify {

@@ -97,10 +97,10 @@ with 0 " 0     100.0     1374" fine 0 --rounds 7 --seed 3 --mode cool --json res
 grep -q -- "--seed 3 --rounds 7 --mode cool" arguments || { echo "FAIL: flags: $(cat arguments)"; failures=1; }
 python3 -m json.tool results/bench.json >/dev/null || { echo "FAIL: JSON"; failures=$((failures + 1)); }
 [ -e kept/programs/plain_0.cu ] && [ -e kept/programs/gemm.cu ] || { echo "FAIL: nothing kept"; failures=1; }
-grep -q '"own_out": false' results/bench.json || { echo "FAIL: own_out unasked"; failures=$((failures + 1)); }
-with 0 "" fine 0 --own-out --json own.json
-grep -q -- "--own-out" arguments || { echo "FAIL: flags: $(cat arguments)"; failures=$((failures + 1)); }
-grep -q '"own_out": true' own.json || { echo "FAIL: own_out is not told"; failures=$((failures + 1)); }
+grep -q '"lent_output": false' results/bench.json || { echo "FAIL: lent_output unasked"; failures=$((failures + 1)); }
+with 0 "" fine 0 --lent-output --json own.json
+grep -q -- "--lent-output" arguments || { echo "FAIL: flags: $(cat arguments)"; failures=$((failures + 1)); }
+grep -q '"lent_output": true' own.json || { echo "FAIL: lent_output is not told"; failures=$((failures + 1)); }
 with 1 "17 of 16384 elements of 'ours' differ from cublaslt" wrong 1
 with 1 "# FAIL: 1 of 1 point not measured" wrong 0
 with 1 "cudaMalloc: out of" broken 1

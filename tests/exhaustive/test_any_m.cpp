@@ -8,20 +8,21 @@ namespace tilepost::test {
 namespace {
 
 struct Variant {
-  Pattern pattern;
-  Routing routing;
-  OutputLayout layout;
+  tilepost_pattern_t pattern;
+  tilepost_routing_t routing;
+  tilepost_layout_t layout;
 };
 
 std::vector<Variant> variants() {
   std::vector<Variant> all;
-  for (const OutputLayout layout : {OutputLayout::panel, OutputLayout::tile}) {
-    all.push_back({Pattern::gemm_all_reduce, Routing::even, layout});
-    all.push_back({Pattern::gemm_reduce_scatter, Routing::even, layout});
-    for (const Routing routing : {Routing::even, Routing::splits, Routing::rows})
-      all.push_back({Pattern::gemm_all_to_all, routing, layout});
+  for (const tilepost_layout_t layout : {TILEPOST_PANEL, TILEPOST_TILE}) {
+    all.push_back({TILEPOST_GEMM_ALL_REDUCE, TILEPOST_ROUTING_EVEN, layout});
+    all.push_back({TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_ROUTING_EVEN, layout});
+    for (const tilepost_routing_t routing :
+         {TILEPOST_ROUTING_EVEN, TILEPOST_ROUTING_SPLITS, TILEPOST_ROUTING_ROWS})
+      all.push_back({TILEPOST_GEMM_ALL_TO_ALL, routing, layout});
   }
-  all.push_back({Pattern::all_gather_gemm, Routing::even, OutputLayout::panel});
+  all.push_back({TILEPOST_ALL_GATHER_GEMM, TILEPOST_ROUTING_EVEN, TILEPOST_PANEL});
   return all;
 }
 
@@ -45,16 +46,16 @@ World world_of(const Plan& plan) {
   world.m = plan.m, world.n = plan.n, world.k = 2;
   world.tile_m = map.tile_m, world.tile_n = map.tile_n;
   world.cluster = map.cluster, world.band = map.band;
-  world.overlaps = plan.transport != Transport::none;
+  world.overlaps = plan.transport != TILEPOST_TRANSPORT_NONE;
   world.access = plan.access;
   world.stagger = plan.stagger;
   world.pushes = plan.pushes;
   world.cuts = plan.cuts;
-  for (int rank = 0; rank < plan.ranks && plan.routing != Routing::even; ++rank) {
+  for (int rank = 0; rank < plan.ranks && plan.routing != TILEPOST_ROUTING_EVEN; ++rank) {
     std::vector<int32_t> destinations;
     for (int64_t row = 0; row < plan.m - rank % 2 * (plan.m / 2); ++row)
       destinations.push_back(static_cast<int32_t>((rank + (row % 3 == 0)) % (plan.ranks - 1)));
-    if (plan.routing == Routing::rows) {
+    if (plan.routing == TILEPOST_ROUTING_ROWS) {
       world.destinations.push_back(std::move(destinations));
       continue;
     }
@@ -65,19 +66,20 @@ World world_of(const Plan& plan) {
 }
 
 // Ranks read each other's memory in rows; they write it where what they send is even.
-bool serves(const Variant& variant, Transport transport) {
-  const tilepost_access_t access = access_of(transport);
+bool serves(const Variant& variant, std::optional<tilepost_transport_t> transport) {
+  const tilepost_access_t access = access_of(transport.value_or(TILEPOST_TRANSPORT_NCCL));
   if (access == TILEPOST_ACCESS_MESSAGES) return true;
-  if (variant.layout == OutputLayout::tile) return false;
-  return access == TILEPOST_ACCESS_READ || variant.routing == Routing::even;
+  if (variant.layout == TILEPOST_TILE) return false;
+  return access == TILEPOST_ACCESS_READ || variant.routing == TILEPOST_ROUTING_EVEN;
 }
 
 TEST_CASE("every m of a plan for any m moves every element to its place") {
   int overlapping = 0, divided = 0;
   for (const Variant& variant : variants())
     for (const int64_t ranks : {2, 3, 8})
-      for (const Transport transport :
-           {Transport::nccl, Transport::none, Transport::copy_engine, Transport::peer}) {
+      for (const tilepost_transport_t transport :
+           {TILEPOST_TRANSPORT_NCCL, TILEPOST_TRANSPORT_NONE, TILEPOST_TRANSPORT_COPY_ENGINE,
+            TILEPOST_TRANSPORT_PEER}) {
         if (!serves(variant, transport)) continue;
         Spec spec = spec_of(variant, 400, 96, Arch::host);
         spec.ranks.value = ranks;
@@ -110,8 +112,9 @@ TEST_CASE("every pattern, layout, routing and consumer has a plan on every machi
   for (const Variant& variant : variants())
     for (const int64_t m : {1, 7, 129, 1000, 5000})
       for (const int64_t ranks : {1, 2, 3, 8})
-        for (const Transport transport : {Transport::automatic, Transport::nccl, Transport::none,
-                                          Transport::nccl_symmetric, Transport::copy_engine}) {
+        for (const std::optional<tilepost_transport_t> transport :
+             open_or({TILEPOST_TRANSPORT_NCCL, TILEPOST_TRANSPORT_NONE,
+                      TILEPOST_TRANSPORT_NCCL_SYMMETRIC, TILEPOST_TRANSPORT_COPY_ENGINE})) {
           if (!serves(variant, transport)) continue;
           Spec spec = spec_of(variant, m, 1000, Arch::host);
           spec.ranks.value = ranks;
@@ -119,9 +122,9 @@ TEST_CASE("every pattern, layout, routing and consumer has a plan on every machi
           spec.archs.value = {Arch::sm_80, Arch::sm_90a, Arch::host};
           const bool normalises = reduces(variant.pattern) && m % 2 == 1;
           if (normalises)
-            spec.consumer.value = Consumer::residual_rms_norm;
-          else if (variant.layout == OutputLayout::tile)
-            spec.consumer.value = Consumer::unpermute;
+            spec.consumer.value = TILEPOST_CONSUMER_RESIDUAL_RMS_NORM;
+          else if (variant.layout == TILEPOST_TILE)
+            spec.consumer.value = TILEPOST_CONSUMER_UNPERMUTE;
           spec.gemm.any_m = m == 5000;
           const Planned planned = plan(spec);
           INFO(name_of(variant.pattern)

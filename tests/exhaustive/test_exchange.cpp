@@ -26,11 +26,11 @@ Plan plan_of(const World& world) {
   small.tile_m = world.tile_m, small.tile_n = world.tile_n;
   small.cluster = world.cluster, small.band = world.band, small.gemm_ctas = world.cluster;
   small.ranks = world.ranks;
-  small.layout = world.layout == TILEPOST_PANEL ? OutputLayout::panel : OutputLayout::tile;
+  small.layout = world.layout == TILEPOST_PANEL ? TILEPOST_PANEL : TILEPOST_TILE;
   small.cuts = world.cuts;
-  small.pattern = static_cast<Pattern>(world.pattern);
-  small.routing = static_cast<Routing>(world.routing);
-  small.division = static_cast<Division>(world.division);
+  small.pattern = static_cast<tilepost_pattern_t>(world.pattern);
+  small.routing = static_cast<tilepost_routing_t>(world.routing);
+  small.division = static_cast<tilepost_division_t>(world.division);
   small.overlaps = world.overlaps;
   small.access = world.access;
   small.stagger = world.stagger;

@@ -45,14 +45,14 @@ class Sweep {
 };
 
 void sweep_panels(Sweep& sweep, SmallPlan small, int rows) {
-  small.layout = OutputLayout::panel;
+  small.layout = TILEPOST_PANEL;
   const int clusters = (rows + small.cluster - 1) / small.cluster;
   small.gemm_ctas = small.cluster;
   sweep.all_cuts(small, clusters, small.cluster, rows);
 }
 
 void sweep_slots(Sweep& sweep, SmallPlan small, int rows, int columns) {
-  small.layout = OutputLayout::tile;
+  small.layout = TILEPOST_TILE;
   const int clusters = (rows + small.cluster - 1) / small.cluster * columns;
   // Grids of every size that gives at most 8 waves.
   for (int grid = (clusters + 7) / 8; grid <= clusters; ++grid) {

@@ -385,7 +385,8 @@ tilepost_map_t World::map() const {
   map.layout = layout, map.division = division;
   map.ranks = has_shares() ? ranks : 1;
   map.stagger = stagger;
-  map.turns = division == TILEPOST_DIVISION_ARRIVALS && access == TILEPOST_ACCESS_READ ? 1 : 0;
+  map.round_robin =
+      division == TILEPOST_DIVISION_ARRIVALS && access == TILEPOST_ACCESS_READ ? 1 : 0;
   map.num_groups = static_cast<int32_t>(cuts.size());
   map.cuts = cuts.data();
   return map;

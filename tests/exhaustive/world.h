@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tilepost/steps.h"
+#include "runtime/map/steps.h"
 
 namespace tilepost::test {
 

@@ -12,7 +12,7 @@
 #include <numeric>
 #include <random>
 
-#include "runtime/cuda/norm.h"
+#include "runtime/cuda/consumers/norm.h"
 #include "tests/gpu/gpu_ranks.h"
 
 using namespace gpu_test;

@@ -179,7 +179,7 @@ void follow(cudaStream_t stream, cudaStream_t leader) {
 // another, whose memory may be too small or too large to be the same.
 class Sharers {
  public:
-  static constexpr int kOwnOut = 2;  // the last set: the operation's own output, if it has one
+  static constexpr int kLentOutput = 2;  // the last set: the operation's own output, if it has one
 
   Sharers(const tilepost::Comm& comm, const tilepost_program_t& program, int rank) {
     std::vector<const tilepost_program_t*> programs = {&program, &program};
@@ -190,7 +190,7 @@ class Sharers {
     for (size_t i = 0; i < ops_.size(); ++i)
       TILEPOST_OK_(tilepost::Op::create(comm, programs[i], ops_[i], options));
     for (size_t i = 0; i < ops_.size(); ++i)
-      checkers_.push_back(std::make_unique<Checker>(*programs[i], ops_[i], rank, kOwnOut + 1));
+      checkers_.push_back(std::make_unique<Checker>(*programs[i], ops_[i], rank, kLentOutput + 1));
   }
 
   // Collective: nothing is in flight.
@@ -201,20 +201,20 @@ class Sharers {
   // Runs one behind the other in as many streams, beginning with another operation's each time.
   void run_all(uint32_t seed) {
     for (uint32_t run = 0; run < num_runs(); ++run)
-      checkers_[run / kOwnOut]->fill_set(run % kOwnOut, seed + run);
+      checkers_[run / kLentOutput]->fill_set(run % kLentOutput, seed + run);
     for (uint32_t run = 0; run < num_runs(); ++run)
       run_one((run + seed) % ops_.size(), run / ops_.size());
     for (uint32_t run = 0; run < num_runs(); ++run)
-      checkers_[run / kOwnOut]->check_set(run % kOwnOut, seed + run);
+      checkers_[run / kLentOutput]->check_set(run % kLentOutput, seed + run);
   }
 
   // The next run overwrites an operation's own output, whichever operation's it is.
-  void run_to_own_outs(uint32_t seed) {
+  void run_to_lent_outputs(uint32_t seed) {
     for (size_t i = 0; i < ops_.size(); ++i) {
       follow_all(i);
-      checkers_[i]->fill_set(kOwnOut, seed);
-      TILEPOST_OK_(checkers_[i]->run_set(ops_[i], kOwnOut));
-      checkers_[i]->check_set(kOwnOut, seed);
+      checkers_[i]->fill_set(kLentOutput, seed);
+      TILEPOST_OK_(checkers_[i]->run_set(ops_[i], kLentOutput));
+      checkers_[i]->check_set(kLentOutput, seed);
       lead_all(i);
     }
   }
@@ -227,7 +227,7 @@ class Sharers {
   }
 
  private:
-  uint32_t num_runs() const { return static_cast<uint32_t>(kOwnOut * ops_.size()); }
+  uint32_t num_runs() const { return static_cast<uint32_t>(kLentOutput * ops_.size()); }
 
   // Two that have memory of their own are the caller's to order: one may wait for NCCL, the other
   // hold the SMs that NCCL needs.
@@ -257,7 +257,7 @@ void test_shared(Ranks& ranks, int rank, const tilepost_program_t& program) {
     sharers.choose(round);
     ranks.barrier();
     sharers.run_all(20000 + 100 * round);
-    sharers.run_to_own_outs(30000 + round);
+    sharers.run_to_lent_outputs(30000 + round);
     const auto wrong = sharers.finish();
     EXPECT(wrong == 0, std::to_string(wrong) +
                            " wrong elements of operations that share memory, "

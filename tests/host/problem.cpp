@@ -117,7 +117,8 @@ Program::Program(const Problem& problem) {
   map.division = division_of(problem);
   map.ranks = has_shares(problem) ? problem.ranks : 1;
   if (map.division == TILEPOST_DIVISION_SHARES) map.stagger = problem.stagger;
-  map.turns = map.division == TILEPOST_DIVISION_ARRIVALS && problem.access == TILEPOST_ACCESS_READ;
+  map.round_robin =
+      map.division == TILEPOST_DIVISION_ARRIVALS && problem.access == TILEPOST_ACCESS_READ;
   cuts_ = cuts_of(problem, map);
   map.num_groups = static_cast<int32_t>(cuts_.size());
   map.cuts = cuts_.data();

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "runtime/map/tile_map.h"
 #include "tests/host/hand_woven.h"
 #include "tests/host/reference.h"
-#include "tilepost/tile_map.h"
 #include "tilepost/tilepost.h"
 
 // What is run. Tiles are kTileM x kTileN.

@@ -13,11 +13,11 @@ namespace {
 void wait_for_arrivals(const tilepost_view_t& view, Stream& stream) {
   std::set<int> groups;
   for (int i = 0; i < view.num_tiles; ++i) groups.insert(view.tiles[i].group);
-  const bool pushed = view.jobs.there != nullptr;
+  const bool pushed = view.tasks.there != nullptr;
   const auto arrived = [view, groups, pushed] {
-    const uint32_t* counters = pushed ? view.jobs.stored : view.counters;
+    const uint32_t* counters = pushed ? view.tasks.stored : view.counters;
     for (const int group : groups) {
-      const uint32_t target = pushed ? view.jobs.expected[group] : view.ready;
+      const uint32_t target = pushed ? view.tasks.expected[group] : view.ready;
       if (static_cast<int32_t>(counters[group * TILEPOST_COUNTER_STRIDE] - target) < 0)
         return false;
     }
@@ -41,53 +41,53 @@ void post_to_owners(const tilepost_view_t& view) {
   for (const auto& [counter, count] : signals) *counter += count * world().gemm_posts_percent / 100;
 }
 
-// Jobs without data. The other ranks do what this one does, so what it pushes is pushed here too.
-class Jobs {
+// Tasks without data. The other ranks do what this one does, so what it pushes is pushed here too.
+class Tasks {
  public:
-  explicit Jobs(const tilepost_jobs_t& jobs) : jobs_(jobs) {
-    for (int i = 0; i < jobs.count; ++i) {
-      const tilepost_job_t& job = jobs.list[i];
-      if (job.push >= 0) pushed_.insert(job.counts);
-      if (job.push < 0 && jobs.done != nullptr) done_.insert(job.counts);
+  explicit Tasks(const tilepost_tasks_t& tasks) : tasks_(tasks) {
+    for (int i = 0; i < tasks.count; ++i) {
+      const tilepost_task_t& task = tasks.list[i];
+      if (task.push >= 0) pushed_.insert(task.counts);
+      if (task.push < 0 && tasks.done != nullptr) done_.insert(task.counts);
     }
-    for (int i = 0; i < jobs.count; ++i)
-      if (const int counter = jobs.list[i].waits; counter >= 0 && !pushed_.contains(counter))
+    for (int i = 0; i < tasks.count; ++i)
+      if (const int counter = tasks.list[i].waits; counter >= 0 && !pushed_.contains(counter))
         awaited_.insert(counter);
   }
 
   // Whether the tiles of all their groups have come.
   bool can_end() const {
     return std::ranges::all_of(awaited_, [&](int counter) {
-      return static_cast<int32_t>(jobs_.stored[counter * TILEPOST_COUNTER_STRIDE] -
-                                  jobs_.expected[counter]) >= 0;
+      return static_cast<int32_t>(tasks_.stored[counter * TILEPOST_COUNTER_STRIDE] -
+                                  tasks_.expected[counter]) >= 0;
     });
   }
-  bool given_up() const { return __atomic_load_n(jobs_.abort, __ATOMIC_ACQUIRE) != 0; }
+  bool given_up() const { return __atomic_load_n(tasks_.abort, __ATOMIC_ACQUIRE) != 0; }
 
   // More chunks are done than anyone waits for, or just as many as do count.
   void end() const {
     constexpr uint32_t kMost = 1u << 30;
     for (const int counter : pushed_)
-      jobs_.raise[jobs_.rank][counter * TILEPOST_COUNTER_STRIDE] = jobs_.expected[counter];
+      tasks_.raise[tasks_.rank][counter * TILEPOST_COUNTER_STRIDE] = tasks_.expected[counter];
     for (const int counter : done_)
-      jobs_.done[counter * TILEPOST_COUNTER_STRIDE] =
-          jobs_.done == jobs_.stored ? jobs_.expected[counter] : kMost;
+      tasks_.done[counter * TILEPOST_COUNTER_STRIDE] =
+          tasks_.done == tasks_.stored ? tasks_.expected[counter] : kMost;
   }
 
  private:
-  tilepost_jobs_t jobs_;
+  tilepost_tasks_t tasks_;
   std::set<int> awaited_, pushed_, done_;
 };
 
 // The kernel does not end before that, or before it is told to stop.
-void do_jobs(const tilepost_jobs_t& list, Stream& stream) {
-  const Jobs jobs(list);
-  if (jobs.can_end()) return jobs.end();
+void do_tasks(const tilepost_tasks_t& list, Stream& stream) {
+  const Tasks tasks(list);
+  if (tasks.can_end()) return tasks.end();
   if (stream.hang.holds()) return;
-  stream.hang = {true, [jobs] {
-                   if (jobs.given_up()) return true;
-                   if (jobs.can_end()) jobs.end();
-                   return jobs.can_end();
+  stream.hang = {true, [tasks] {
+                   if (tasks.given_up()) return true;
+                   if (tasks.can_end()) tasks.end();
+                   return tasks.can_end();
                  }};
 }
 
@@ -102,12 +102,12 @@ void post_tiles(void** arguments, Stream& stream) {
   w.epilogue = *static_cast<const tilepost_epilogue_t*>(arguments[4]);
   w.a = *static_cast<const void**>(arguments[0]);
   if (w.gemm_waits) {
-    if (!w.gemm_stops) do_jobs(view.jobs, stream);
+    if (!w.gemm_stops) do_tasks(view.tasks, stream);
     return wait_for_arrivals(view, stream);
   }
   if (view.peer_counters != nullptr) {
     post_to_owners(view);
-    return do_jobs(view.jobs, stream);
+    return do_tasks(view.tasks, stream);
   }
   std::map<int, uint32_t> signals;
   for (int i = 0; i < view.num_tiles; ++i) signals[view.tiles[i].group] += w.signals_per_tile;

@@ -1,4 +1,4 @@
-// What a GEMM without data does: raises counters, waits for them, and has jobs.
+// What a GEMM without data does: raises counters, waits for them, and has tasks.
 #pragma once
 
 #include "tests/runtime/fakes.h"

@@ -1,9 +1,9 @@
 // NCCL's entry points, and the runtime's own kernels as the host sees them.
 #include <nccl.h>
 
-#include "runtime/cuda/norm.h"
-#include "runtime/cuda/unpermute.h"
-#include "runtime/cuda/waiter.h"
+#include "runtime/cuda/consumers/norm.h"
+#include "runtime/cuda/consumers/unpermute.h"
+#include "runtime/cuda/watch/waiter.h"
 #include "tests/runtime/fakes.h"
 
 using namespace fakes;
@@ -212,7 +212,7 @@ cudaError_t launch_wait(const WaitArguments& wait, cudaStream_t stream) {
     wait.on_timeout->counter = *wait.counter;
     wait.on_timeout->timed_out = 1;
   } else {
-    s.hang = {true, [word = &wait.record->abort] { return load(*word) != 0; }};
+    s.hang = {true, [word = &wait.page->abort] { return load(*word) != 0; }};
   }
   return cudaSuccess;
 }
@@ -228,15 +228,15 @@ cudaError_t launch_post(const PostArguments& post, cudaStream_t stream) {
   return cudaSuccess;
 }
 
-cudaError_t launch_replay_begin(Record* record, uint32_t which, cudaStream_t stream) {
-  record->replayed = which;
-  record->progress[kCaptured] = 0;
-  ++record->replays_begun;
+cudaError_t launch_replay_begin(WatchPage* page, uint32_t which, cudaStream_t stream) {
+  page->replayed = which;
+  page->progress[kCaptured] = 0;
+  ++page->replays_begun;
   return launched("replay_begin " + stream_of(stream).name);
 }
 
-cudaError_t launch_replay_end(Record* record, cudaStream_t stream) {
-  if (!stream_of(stream).hang.holds()) record->replays_ended = record->replays_begun;
+cudaError_t launch_replay_end(WatchPage* page, cudaStream_t stream) {
+  if (!stream_of(stream).hang.holds()) page->replays_ended = page->replays_begun;
   return launched("replay_end " + stream_of(stream).name);
 }
 

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <thread>
 
-#include "runtime/cuda/epoch.h"
+#include "runtime/cuda/watch/epoch.h"
 #include "tests/runtime/bf16.h"
 
 namespace fakes::ranks {
@@ -15,36 +15,36 @@ namespace {
 constexpr std::chrono::microseconds kPoll{20};
 constexpr std::chrono::seconds kStay{1};
 
-uint32_t* own(const SharedWords& words) {
-  return words.words[words.rank];
+uint32_t* own(const SharedFlags& flags) {
+  return flags.of[flags.rank];
 }
 
 // A wait that gave up stays until the host says abort, for a while.
-void stay(const SharedWords& words) {
+void stay(const SharedFlags& flags) {
   const auto end = std::chrono::steady_clock::now() + kStay;
-  while (load(words.record->abort) == 0 && std::chrono::steady_clock::now() < end)
+  while (load(flags.page->abort) == 0 && std::chrono::steady_clock::now() < end)
     std::this_thread::sleep_for(kPoll);
 }
 
-bool give_up(const SharedWords& words) {
-  store(*words.given_up, 1);
+bool give_up(const SharedFlags& flags) {
+  store(*flags.given_up, 1);
   return false;
 }
 
-bool wait(const SharedWords& words, const uint32_t* word, uint32_t target, SharedWait& place,
+bool wait(const SharedFlags& flags, const uint32_t* word, uint32_t target, SharedWait& place,
           int group) {
-  if (load(*words.given_up) != 0) return false;
+  if (load(*flags.given_up) != 0) return false;
   const auto begin = std::chrono::steady_clock::now();
-  const std::chrono::nanoseconds deadline(words.deadline_ns);
+  const std::chrono::nanoseconds deadline(flags.deadline_ns);
   while (!reached(load(*word), target)) {
-    if (load(words.record->abort) != 0) return give_up(words);
+    if (load(flags.page->abort) != 0) return give_up(flags);
     if (deadline.count() > 0 && std::chrono::steady_clock::now() - begin > deadline) {
       place.group = static_cast<uint32_t>(group);
       place.seen = load(*word);
       place.wanted = target;
       store(place.state, kGaveUp);
-      stay(words);
-      return give_up(words);
+      stay(flags);
+      return give_up(flags);
     }
     std::this_thread::sleep_for(kPoll);
   }
@@ -53,65 +53,65 @@ bool wait(const SharedWords& words, const uint32_t* word, uint32_t target, Share
 
 }  // namespace
 
-cudaError_t begin(const SharedWords& words, const uint32_t* targets, int groups) {
-  for (int rank = 0; rank < words.ranks; ++rank)
-    wait(words, own(words) + ended_word(rank, words.ranks), *words.run,
-         words.record->shared[ended_wait(rank)], 0);
-  ++*words.run;
-  for (int rank = 0; rank < words.ranks; ++rank)
-    store(words.words[rank][begun_word(words.rank, words.ranks)], *words.run);
-  store(words.record->stored, 0);
+cudaError_t begin(const SharedFlags& flags, const uint32_t* targets, int groups) {
+  for (int rank = 0; rank < flags.ranks; ++rank)
+    wait(flags, own(flags) + ended_word(rank, flags.ranks), *flags.run,
+         flags.page->shared[ended_wait(rank)], 0);
+  ++*flags.run;
+  for (int rank = 0; rank < flags.ranks; ++rank)
+    store(flags.of[rank][begun_word(flags.rank, flags.ranks)], *flags.run);
+  store(flags.page->stored, 0);
   for (int g = 0; g < groups; ++g) {
-    if (targets != nullptr) words.expected[g] += targets[g];
-    if (words.done != nullptr) store(words.done[g * TILEPOST_COUNTER_STRIDE], 0);
+    if (targets != nullptr) flags.expected[g] += targets[g];
+    if (flags.done != nullptr) store(flags.done[g * TILEPOST_COUNTER_STRIDE], 0);
   }
   return cudaSuccess;
 }
 
-cudaError_t announce(const SharedWords& words, Flag flag, int lane, int group) {
-  if (load(*words.given_up) != 0) return cudaSuccess;
-  for (int rank = 0; rank < words.ranks; ++rank)
-    if (rank != words.rank)
-      store(words.words[rank][flag_word(flag, lane, words.rank, words.ranks)],
-            flag_value(*words.run, group));
+cudaError_t announce(const SharedFlags& flags, Flag flag, int lane, int group) {
+  if (load(*flags.given_up) != 0) return cudaSuccess;
+  for (int rank = 0; rank < flags.ranks; ++rank)
+    if (rank != flags.rank)
+      store(flags.of[rank][flag_word(flag, lane, flags.rank, flags.ranks)],
+            flag_value(*flags.run, group));
   return cudaSuccess;
 }
 
-cudaError_t announce_and_wait(const SharedWords& words, Flag flag, int lane, int group,
+cudaError_t announce_and_wait(const SharedFlags& flags, Flag flag, int lane, int group,
                               uint64_t sources) {
-  announce(words, flag, lane, group);
-  return wait_announced(words, flag, lane, group, sources);
+  announce(flags, flag, lane, group);
+  return wait_announced(flags, flag, lane, group, sources);
 }
 
-cudaError_t wait_announced(const SharedWords& words, Flag flag, int lane, int group,
+cudaError_t wait_announced(const SharedFlags& flags, Flag flag, int lane, int group,
                            uint64_t sources) {
-  for (int rank = 0; rank < words.ranks; ++rank)
+  for (int rank = 0; rank < flags.ranks; ++rank)
     if ((sources >> rank & 1) != 0)
-      wait(words, own(words) + flag_word(flag, lane, rank, words.ranks),
-           flag_value(*words.run, group), words.record->shared[flag_wait(flag, lane, rank)], group);
+      wait(flags, own(flags) + flag_word(flag, lane, rank, flags.ranks),
+           flag_value(*flags.run, group), flags.page->shared[flag_wait(flag, lane, rank)], group);
   return cudaSuccess;
 }
 
-cudaError_t wait_stored(const SharedWords& words, int group) {
-  if (wait(words, own(words) + counter_word(group, words.ranks), words.expected[group],
-           words.record->shared[stored_wait(group)], group))
-    store(words.record->stored, static_cast<uint32_t>(group) + 1);
+cudaError_t wait_stored(const SharedFlags& flags, int group) {
+  if (wait(flags, own(flags) + counter_word(group, flags.ranks), flags.expected[group],
+           flags.page->shared[stored_wait(group)], group))
+    store(flags.page->stored, static_cast<uint32_t>(group) + 1);
   return cudaSuccess;
 }
 
-cudaError_t wait_added(const SharedWords& words, int group, uint32_t chunks) {
-  if (wait(words, words.done + group * TILEPOST_COUNTER_STRIDE, chunks,
-           words.record->shared[added_wait(group)], group))
-    store(words.record->stored, static_cast<uint32_t>(group) + 1);
+cudaError_t wait_added(const SharedFlags& flags, int group, uint32_t chunks) {
+  if (wait(flags, flags.done + group * TILEPOST_COUNTER_STRIDE, chunks,
+           flags.page->shared[added_wait(group)], group))
+    store(flags.page->stored, static_cast<uint32_t>(group) + 1);
   return cudaSuccess;
 }
 
-cudaError_t end(const SharedWords& words) {
-  if (load(words.record->abort) != 0 || load(*words.given_up) != 0) return cudaSuccess;
-  for (int i = 0; i < kFlags * kMostLanes * words.ranks; ++i)
-    store(own(words)[i * TILEPOST_COUNTER_STRIDE], last_flag_value(*words.run));
-  for (int rank = 0; rank < words.ranks; ++rank)
-    store(words.words[rank][ended_word(words.rank, words.ranks)], *words.run);
+cudaError_t end(const SharedFlags& flags) {
+  if (load(flags.page->abort) != 0 || load(*flags.given_up) != 0) return cudaSuccess;
+  for (int i = 0; i < kFlags * kMostLanes * flags.ranks; ++i)
+    store(own(flags)[i * TILEPOST_COUNTER_STRIDE], last_flag_value(*flags.run));
+  for (int rank = 0; rank < flags.ranks; ++rank)
+    store(flags.of[rank][ended_word(flags.rank, flags.ranks)], *flags.run);
   return cudaSuccess;
 }
 

@@ -1,25 +1,25 @@
-// The kernels of shared_words.h and sum.h where ranks are threads: they do what they say, on the
-// calling thread.
+// The kernels of runtime/cuda/shared/flags.h and sum.h where ranks are threads: they do what they
+// say, on the calling thread.
 #pragma once
 
-#include "runtime/cuda/shared_words.h"
-#include "runtime/cuda/sum.h"
+#include "runtime/cuda/shared/flags.h"
+#include "runtime/cuda/shared/sum.h"
 
 namespace fakes::ranks {
 
 using tilepost::cuda::Flag;
-using tilepost::cuda::SharedWords;
+using tilepost::cuda::SharedFlags;
 using tilepost::cuda::SumArguments;
 
-cudaError_t begin(const SharedWords& words, const uint32_t* targets, int groups);
-cudaError_t announce(const SharedWords& words, Flag flag, int lane, int group);
-cudaError_t wait_announced(const SharedWords& words, Flag flag, int lane, int group,
+cudaError_t begin(const SharedFlags& flags, const uint32_t* targets, int groups);
+cudaError_t announce(const SharedFlags& flags, Flag flag, int lane, int group);
+cudaError_t wait_announced(const SharedFlags& flags, Flag flag, int lane, int group,
                            uint64_t sources);
-cudaError_t announce_and_wait(const SharedWords& words, Flag flag, int lane, int group,
+cudaError_t announce_and_wait(const SharedFlags& flags, Flag flag, int lane, int group,
                               uint64_t sources);
-cudaError_t wait_stored(const SharedWords& words, int group);
-cudaError_t wait_added(const SharedWords& words, int group, uint32_t chunks);
-cudaError_t end(const SharedWords& words);
+cudaError_t wait_stored(const SharedFlags& flags, int group);
+cudaError_t wait_added(const SharedFlags& flags, int group, uint32_t chunks);
+cudaError_t end(const SharedFlags& flags);
 cudaError_t sum(const SumArguments& arguments);
 
 }  // namespace fakes::ranks

@@ -1,8 +1,9 @@
-// The kernels of shared_words.h and sum.h as the host sees them. The other ranks do what this one
-// does, at the same time, and say so in this rank's words; with collectives_hang they do no more.
-#include "runtime/cuda/epoch.h"
-#include "runtime/cuda/shared_words.h"
-#include "runtime/cuda/sum.h"
+// The kernels of runtime/cuda/shared/flags.h and sum.h as the host sees them. The other ranks do
+// what this one does, at the same time, and say so in this rank's words; with collectives_hang they
+// do no more.
+#include "runtime/cuda/shared/flags.h"
+#include "runtime/cuda/shared/sum.h"
+#include "runtime/cuda/watch/epoch.h"
 #include "tests/runtime/fake_ranks.h"
 #include "tests/runtime/fakes.h"
 
@@ -15,18 +16,18 @@ cudaError_t launched(const std::string& line) {
   return call(line) ? cudaErrorLaunchFailure : cudaSuccess;
 }
 
-uint32_t* own(const SharedWords& words) {
-  return words.words[words.rank];
+uint32_t* own(const SharedFlags& flags) {
+  return flags.of[flags.rank];
 }
 
 // Whether the word has reached the target; if not, the stream hangs until it has, or the host says
-// abort, and the record says what for.
-bool wait(const SharedWords& words, fakes::Stream& stream, const uint32_t* word, uint32_t target,
+// abort, and the page says what for.
+bool wait(const SharedFlags& flags, fakes::Stream& stream, const uint32_t* word, uint32_t target,
           SharedWait& place, int group) {
   if (reached(*word, target)) return true;
   place = {world().waits_give_up ? kGaveUp : kWaiting, static_cast<uint32_t>(group), *word, target};
-  stream.hang = {true, [word, target, record = words.record] {
-                   return load(record->abort) != 0 || reached(load(*word), target);
+  stream.hang = {true, [word, target, page = flags.page] {
+                   return load(page->abort) != 0 || reached(load(*word), target);
                  }};
   return false;
 }
@@ -36,20 +37,20 @@ std::string text_of(Flag flag, int lane, int group) {
          " group " + std::to_string(group);
 }
 
-void announce(const SharedWords& words, Flag flag, int lane, uint32_t value) {
-  for (int rank = 0; rank < words.ranks; ++rank) {
-    if (rank == words.rank) continue;
-    words.words[rank][flag_word(flag, lane, words.rank, words.ranks)] = value;
-    if (!world().collectives_hang) own(words)[flag_word(flag, lane, rank, words.ranks)] = value;
+void announce(const SharedFlags& flags, Flag flag, int lane, uint32_t value) {
+  for (int rank = 0; rank < flags.ranks; ++rank) {
+    if (rank == flags.rank) continue;
+    flags.of[rank][flag_word(flag, lane, flags.rank, flags.ranks)] = value;
+    if (!world().collectives_hang) own(flags)[flag_word(flag, lane, rank, flags.ranks)] = value;
   }
 }
 
-void wait_announced(const SharedWords& words, Flag flag, int lane, int group, uint64_t sources,
+void wait_announced(const SharedFlags& flags, Flag flag, int lane, int group, uint64_t sources,
                     fakes::Stream& stream) {
-  for (int rank = 0; rank < words.ranks; ++rank)
-    if (rank != words.rank && (sources >> rank & 1) != 0)
-      wait(words, stream, own(words) + flag_word(flag, lane, rank, words.ranks),
-           flag_value(*words.run, group), words.record->shared[flag_wait(flag, lane, rank)], group);
+  for (int rank = 0; rank < flags.ranks; ++rank)
+    if (rank != flags.rank && (sources >> rank & 1) != 0)
+      wait(flags, stream, own(flags) + flag_word(flag, lane, rank, flags.ranks),
+           flag_value(*flags.run, group), flags.page->shared[flag_wait(flag, lane, rank)], group);
 }
 
 }  // namespace
@@ -61,106 +62,106 @@ cudaError_t preload_sum(tilepost_dtype_t) {
   return launched("preload_sum");
 }
 
-cudaError_t launch_shared_begin(const SharedWords& words, const uint32_t* targets, int groups,
+cudaError_t launch_shared_begin(const SharedFlags& flags, const uint32_t* targets, int groups,
                                 cudaStream_t stream) {
   fakes::Stream& s = stream_of(stream);
   const cudaError_t error = launched("shared_begin " + s.name);
-  if (error == cudaSuccess && world().threads) return ranks::begin(words, targets, groups);
+  if (error == cudaSuccess && world().threads) return ranks::begin(flags, targets, groups);
   const std::lock_guard lock(world().mutex);
   if (error != cudaSuccess || s.hang.holds()) return error;
-  for (int rank = 0; rank < words.ranks; ++rank)
-    if (rank != words.rank)
-      wait(words, s, own(words) + ended_word(rank, words.ranks), *words.run,
-           words.record->shared[ended_wait(rank)], 0);
+  for (int rank = 0; rank < flags.ranks; ++rank)
+    if (rank != flags.rank)
+      wait(flags, s, own(flags) + ended_word(rank, flags.ranks), *flags.run,
+           flags.page->shared[ended_wait(rank)], 0);
   if (s.hang.holds()) return cudaSuccess;
-  ++*words.run;
-  for (int rank = 0; rank < words.ranks; ++rank) {
-    words.words[rank][begun_word(words.rank, words.ranks)] = *words.run;
-    own(words)[begun_word(rank, words.ranks)] = *words.run;
+  ++*flags.run;
+  for (int rank = 0; rank < flags.ranks; ++rank) {
+    flags.of[rank][begun_word(flags.rank, flags.ranks)] = *flags.run;
+    own(flags)[begun_word(rank, flags.ranks)] = *flags.run;
   }
-  words.record->stored = 0;
+  flags.page->stored = 0;
   for (int g = 0; g < groups; ++g) {
-    if (targets != nullptr) words.expected[g] += targets[g];
-    if (words.done != nullptr) words.done[g * TILEPOST_COUNTER_STRIDE] = 0;
+    if (targets != nullptr) flags.expected[g] += targets[g];
+    if (flags.done != nullptr) flags.done[g * TILEPOST_COUNTER_STRIDE] = 0;
   }
   return cudaSuccess;
 }
 
-cudaError_t launch_announce(const SharedWords& words, Flag flag, int lane, int group,
+cudaError_t launch_announce(const SharedFlags& flags, Flag flag, int lane, int group,
                             cudaStream_t stream) {
   fakes::Stream& s = stream_of(stream);
   const cudaError_t error = launched("announce " + s.name + text_of(flag, lane, group));
-  if (error == cudaSuccess && world().threads) return ranks::announce(words, flag, lane, group);
+  if (error == cudaSuccess && world().threads) return ranks::announce(flags, flag, lane, group);
   const std::lock_guard lock(world().mutex);
   if (error == cudaSuccess && !s.hang.holds())
-    announce(words, flag, lane, flag_value(*words.run, group));
+    announce(flags, flag, lane, flag_value(*flags.run, group));
   return error;
 }
 
-cudaError_t launch_announce_and_wait(const SharedWords& words, Flag flag, int lane, int group,
+cudaError_t launch_announce_and_wait(const SharedFlags& flags, Flag flag, int lane, int group,
                                      uint64_t sources, cudaStream_t stream) {
   fakes::Stream& s = stream_of(stream);
   const cudaError_t error = launched("announce_and_wait " + s.name + text_of(flag, lane, group) +
                                      " sources " + std::to_string(sources));
   if (error == cudaSuccess && world().threads)
-    return ranks::announce_and_wait(words, flag, lane, group, sources);
+    return ranks::announce_and_wait(flags, flag, lane, group, sources);
   const std::lock_guard lock(world().mutex);
   if (error != cudaSuccess || s.hang.holds()) return error;
-  announce(words, flag, lane, flag_value(*words.run, group));
-  wait_announced(words, flag, lane, group, sources, s);
+  announce(flags, flag, lane, flag_value(*flags.run, group));
+  wait_announced(flags, flag, lane, group, sources, s);
   return cudaSuccess;
 }
 
-cudaError_t launch_wait_announced(const SharedWords& words, Flag flag, int lane, int group,
+cudaError_t launch_wait_announced(const SharedFlags& flags, Flag flag, int lane, int group,
                                   uint64_t sources, cudaStream_t stream) {
   fakes::Stream& s = stream_of(stream);
   const cudaError_t error = launched("wait_announced " + s.name + text_of(flag, lane, group) +
                                      " sources " + std::to_string(sources));
   if (error == cudaSuccess && world().threads)
-    return ranks::wait_announced(words, flag, lane, group, sources);
+    return ranks::wait_announced(flags, flag, lane, group, sources);
   const std::lock_guard lock(world().mutex);
   if (error != cudaSuccess || s.hang.holds()) return error;
-  wait_announced(words, flag, lane, group, sources, s);
+  wait_announced(flags, flag, lane, group, sources, s);
   return cudaSuccess;
 }
 
-cudaError_t launch_wait_stored(const SharedWords& words, int group, cudaStream_t stream) {
+cudaError_t launch_wait_stored(const SharedFlags& flags, int group, cudaStream_t stream) {
   fakes::Stream& s = stream_of(stream);
   const cudaError_t error = launched("wait_stored " + s.name + " group " + std::to_string(group));
-  if (error == cudaSuccess && world().threads) return ranks::wait_stored(words, group);
+  if (error == cudaSuccess && world().threads) return ranks::wait_stored(flags, group);
   const std::lock_guard lock(world().mutex);
   if (error != cudaSuccess || s.hang.holds()) return error;
-  if (wait(words, s, own(words) + counter_word(group, words.ranks), words.expected[group],
-           words.record->shared[stored_wait(group)], group))
-    words.record->stored = static_cast<uint32_t>(group) + 1;
+  if (wait(flags, s, own(flags) + counter_word(group, flags.ranks), flags.expected[group],
+           flags.page->shared[stored_wait(group)], group))
+    flags.page->stored = static_cast<uint32_t>(group) + 1;
   return cudaSuccess;
 }
 
-cudaError_t launch_wait_added(const SharedWords& words, int group, uint32_t chunks,
+cudaError_t launch_wait_added(const SharedFlags& flags, int group, uint32_t chunks,
                               cudaStream_t stream) {
   fakes::Stream& s = stream_of(stream);
   const cudaError_t error = launched("wait_added " + s.name + " group " + std::to_string(group) +
                                      " chunks " + std::to_string(chunks));
-  if (error == cudaSuccess && world().threads) return ranks::wait_added(words, group, chunks);
+  if (error == cudaSuccess && world().threads) return ranks::wait_added(flags, group, chunks);
   const std::lock_guard lock(world().mutex);
   if (error != cudaSuccess || s.hang.holds()) return error;
-  if (wait(words, s, words.done + group * TILEPOST_COUNTER_STRIDE, chunks,
-           words.record->shared[added_wait(group)], group))
-    words.record->stored = static_cast<uint32_t>(group) + 1;
+  if (wait(flags, s, flags.done + group * TILEPOST_COUNTER_STRIDE, chunks,
+           flags.page->shared[added_wait(group)], group))
+    flags.page->stored = static_cast<uint32_t>(group) + 1;
   return cudaSuccess;
 }
 
-cudaError_t launch_shared_end(const SharedWords& words, cudaStream_t stream) {
+cudaError_t launch_shared_end(const SharedFlags& flags, cudaStream_t stream) {
   fakes::Stream& s = stream_of(stream);
   const cudaError_t error = launched("shared_end " + s.name);
-  if (error == cudaSuccess && world().threads && !s.hang.holds()) return ranks::end(words);
+  if (error == cudaSuccess && world().threads && !s.hang.holds()) return ranks::end(flags);
   const std::lock_guard lock(world().mutex);
-  if (error != cudaSuccess || s.hang.holds() || load(words.record->abort) != 0) return error;
-  for (int i = 0; i < kFlags * kMostLanes * words.ranks; ++i)
-    own(words)[i * TILEPOST_COUNTER_STRIDE] = last_flag_value(*words.run);
-  for (int rank = 0; rank < words.ranks; ++rank) {
-    words.words[rank][ended_word(words.rank, words.ranks)] = *words.run;
-    if (!world().collectives_hang) own(words)[ended_word(rank, words.ranks)] = *words.run;
+  if (error != cudaSuccess || s.hang.holds() || load(flags.page->abort) != 0) return error;
+  for (int i = 0; i < kFlags * kMostLanes * flags.ranks; ++i)
+    own(flags)[i * TILEPOST_COUNTER_STRIDE] = last_flag_value(*flags.run);
+  for (int rank = 0; rank < flags.ranks; ++rank) {
+    flags.of[rank][ended_word(flags.rank, flags.ranks)] = *flags.run;
+    if (!world().collectives_hang) own(flags)[ended_word(rank, flags.ranks)] = *flags.run;
   }
   return cudaSuccess;
 }

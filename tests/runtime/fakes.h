@@ -119,7 +119,7 @@ struct World {
   bool waits_give_up = false;         // polling waits report a timeout at once
   bool gemm_waits = false;   // the GEMM raises no counters, it waits for those of its tiles' groups
   bool gemm_stops = false;   // … and then does not end until something is aborted
-  bool pushes_stop = false;  // jobs push nothing (ranks.h)
+  bool pushes_stop = false;  // tasks push nothing (ranks.h)
   std::function<void()> on_gemm;  // what happens elsewhere while a GEMM is being launched
   // Ranks are threads (ranks.h): what waits for another rank makes its thread wait, sums are
   // summed, and the kernel is the test's own.

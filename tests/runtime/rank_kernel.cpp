@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cstring>
 
-#include "tilepost/jobs.h"
+#include "tilepost/task_chunks.h"
 
 namespace ranks {
 
@@ -45,7 +45,7 @@ class Kernel {
     }
   }
 
-  // Tiles whose input other ranks' jobs push. False: it did not all come in time.
+  // Tiles whose input other ranks' tasks push. False: it did not all come in time.
   bool compute_pushed(double seconds) {
     const auto all = [&] { return std::ranges::all_of(done_, [](bool done) { return done; }); };
     return comes_within(seconds, [&] {
@@ -54,31 +54,31 @@ class Kernel {
     });
   }
 
-  // What spare warps do, in the order of jobs; what is in place they only wait for, in the end.
+  // What helper warps do, in the order of tasks; what is in place they only wait for, in the end.
   // False: what they wait for did not come in time.
-  bool do_jobs(double seconds) {
-    for (int i = 0; i < view_.jobs.count; ++i) {
-      const tilepost_job_t& job = view_.jobs.list[i];
-      if (is_in_place(job)) continue;
-      if (!comes_within(seconds, [&] { return is_stored(job.waits); })) return false;
-      if (job.push < 0 || !fakes::world().pushes_stop) do_job(job);
+  bool do_tasks(double seconds) {
+    for (int i = 0; i < view_.tasks.count; ++i) {
+      const tilepost_task_t& task = view_.tasks.list[i];
+      if (is_in_place(task)) continue;
+      if (!comes_within(seconds, [&] { return is_stored(task.waits); })) return false;
+      if (task.push < 0 || !fakes::world().pushes_stop) do_task(task);
     }
     return comes_within(seconds, [&] {
-      return std::all_of(view_.jobs.list, view_.jobs.list + view_.jobs.count, [&](const auto& job) {
-        return !is_in_place(job) || is_stored(job.waits);
-      });
+      return std::all_of(
+          view_.tasks.list, view_.tasks.list + view_.tasks.count,
+          [&](const auto& task) { return !is_in_place(task) || is_stored(task.waits); });
     });
   }
 
-  // A kernel whose jobs wait until the host says abort.
+  // A kernel whose tasks wait until the host says abort.
   fakes::Hang stopped() const {
-    return {true, [abort = view_.jobs.abort] { return word(abort) != 0; }};
+    return {true, [abort = view_.tasks.abort] { return word(abort) != 0; }};
   }
 
  private:
   // The rows of A that a tile is made of: those that have arrived, or this rank's own.
   MapOf input_of(const tilepost_tile_t& tile) const {
-    const bool own = tile.group == 0 || plan_.job_parts == 0;
+    const bool own = tile.group == 0 || plan_.task_parts == 0;
     return own ? a_ : map_of(view_.in_map);
   }
 
@@ -106,37 +106,38 @@ class Kernel {
 
   bool is_stored(int counter) const {
     if (counter < 0) return true;
-    const uint32_t stored = word(view_.jobs.stored + counter * TILEPOST_COUNTER_STRIDE);
-    return static_cast<int32_t>(stored - view_.jobs.expected[counter]) >= 0;
+    const uint32_t stored = word(view_.tasks.stored + counter * TILEPOST_COUNTER_STRIDE);
+    return static_cast<int32_t>(stored - view_.tasks.expected[counter]) >= 0;
   }
 
-  bool is_in_place(const tilepost_job_t& job) const {
-    const tilepost_jobs_t& jobs = view_.jobs;
-    return plan_.job_parts > 1 && job.parts == 1 &&
-           static_cast<const char*>(jobs.in) + job.from == static_cast<char*>(jobs.out) + job.to;
+  bool is_in_place(const tilepost_task_t& task) const {
+    const tilepost_tasks_t& tasks = view_.tasks;
+    return plan_.task_parts > 1 && task.parts == 1 &&
+           static_cast<const char*>(tasks.in) + task.from ==
+               static_cast<char*>(tasks.out) + task.to;
   }
 
-  void do_job(const tilepost_job_t& job) const {
-    const tilepost_jobs_t& jobs = view_.jobs;
-    const auto* from = static_cast<const char*>(jobs.in) + job.from;
-    for (int64_t i = 0; i < job.bytes / 2; ++i) {
+  void do_task(const tilepost_task_t& task) const {
+    const tilepost_tasks_t& tasks = view_.tasks;
+    const auto* from = static_cast<const char*>(tasks.in) + task.from;
+    for (int64_t i = 0; i < task.bytes / 2; ++i) {
       float sum = 0;
-      for (int part = 0; part < job.parts; ++part)
-        sum += fakes::bf16::read(from + part * jobs.stride, i);
-      fakes::bf16::write(static_cast<char*>(jobs.out) + job.to, i, sum);
-      for (int rank = 0; rank < jobs.ranks && job.push >= 0; ++rank)
-        if (rank != jobs.rank)
-          fakes::bf16::write(static_cast<char*>(jobs.there[rank]) + job.push, i, sum);
+      for (int part = 0; part < task.parts; ++part)
+        sum += fakes::bf16::read(from + part * tasks.stride, i);
+      fakes::bf16::write(static_cast<char*>(tasks.out) + task.to, i, sum);
+      for (int rank = 0; rank < tasks.ranks && task.push >= 0; ++rank)
+        if (rank != tasks.rank)
+          fakes::bf16::write(static_cast<char*>(tasks.there[rank]) + task.push, i, sum);
     }
     const auto count = [&](uint32_t* counters) {
-      const int chunk = tilepost::job_chunk_bytes(plan_.kernel.spare_bytes, job.parts);
-      __atomic_fetch_add(counters + job.counts * TILEPOST_COUNTER_STRIDE,
-                         static_cast<uint32_t>(tilepost::job_chunks(job.bytes, chunk)),
+      const int chunk = tilepost::task_chunk_bytes(plan_.kernel.helper_bytes, task.parts);
+      __atomic_fetch_add(counters + task.counts * TILEPOST_COUNTER_STRIDE,
+                         static_cast<uint32_t>(tilepost::task_chunks(task.bytes, chunk)),
                          __ATOMIC_RELEASE);
     };
-    if (job.push < 0 && jobs.done != nullptr) count(jobs.done);
-    for (int rank = 0; rank < jobs.ranks && job.push >= 0; ++rank)
-      if (rank != jobs.rank) count(jobs.raise[rank]);
+    if (task.push < 0 && tasks.done != nullptr) count(tasks.done);
+    for (int rank = 0; rank < tasks.ranks && task.push >= 0; ++rank)
+      if (rank != tasks.rank) count(tasks.raise[rank]);
   }
 
   void compute(const tilepost_tile_t& tile) {
@@ -202,7 +203,7 @@ std::mutex add_mutex;
 fakes::Hang run_kernel(const Program& program, void** arguments, double seconds) {
   auto kernel = std::make_shared<Kernel>(program, arguments);
   if (program.plan.pattern == TILEPOST_ALL_GATHER_GEMM) {
-    if (!kernel->do_jobs(seconds)) return kernel->stopped();
+    if (!kernel->do_tasks(seconds)) return kernel->stopped();
     if (program.plan.access == TILEPOST_ACCESS_WRITE)
       return kernel->compute_pushed(seconds) ? fakes::Hang{} : kernel->stopped();
     self().resume = [kernel] { kernel->compute_ready(); };
@@ -212,7 +213,7 @@ fakes::Hang run_kernel(const Program& program, void** arguments, double seconds)
   std::unique_lock<std::mutex> adding(add_mutex, std::defer_lock);
   if (program.plan.sum == TILEPOST_SUM_ADDED) adding.lock();
   kernel->compute_all();
-  return kernel->do_jobs(seconds) ? fakes::Hang{} : kernel->stopped();
+  return kernel->do_tasks(seconds) ? fakes::Hang{} : kernel->stopped();
 }
 
 void linger() {

@@ -5,9 +5,9 @@
 #include <span>
 #include <stdexcept>
 
-#include "runtime/cuda/shared_card.h"
+#include "runtime/cuda/shared/peer_info.h"
+#include "runtime/map/steps.h"
 #include "tests/runtime/rank_kernel.h"
-#include "tilepost/steps.h"
 
 namespace ranks {
 
@@ -35,8 +35,8 @@ void use_shared(Program& program, tilepost_access_t access, tilepost_pattern_t p
   const int share = static_cast<int>((m + ranks - 1) / ranks);
   const bool by_rows = routing == TILEPOST_ROUTING_ROWS;
   const bool gathers = pattern == TILEPOST_ALL_GATHER_GEMM;
-  plan.map.turns = gathers && access == TILEPOST_ACCESS_READ ? 1 : 0;
-  const int shares = plan.map.turns != 0 ? ranks - 1 : 1;
+  plan.map.round_robin = gathers && access == TILEPOST_ACCESS_READ ? 1 : 0;
+  const int shares = plan.map.round_robin != 0 ? ranks - 1 : 1;
   const int tiles = by_rows ? static_cast<int>(m + 3) / 4 : (share + 3) / 4 * shares;
   std::vector<int32_t> cuts;
   if (gathers) cuts.push_back(0);
@@ -52,18 +52,18 @@ void use_shared(Program& program, tilepost_access_t access, tilepost_pattern_t p
   program.finish();
 }
 
-void use_jobs(Program& program, tilepost_pattern_t pattern, int ranks, int64_t m) {
+void use_tasks(Program& program, tilepost_pattern_t pattern, int ranks, int64_t m) {
   const bool gathers = pattern == TILEPOST_ALL_GATHER_GEMM;
   use_shared(program, gathers ? TILEPOST_ACCESS_READ : TILEPOST_ACCESS_WRITE, pattern, ranks, m);
-  program.plan.job_parts = gathers || pattern == TILEPOST_GEMM_ALL_TO_ALL ? 1 : ranks;
+  program.plan.task_parts = gathers || pattern == TILEPOST_GEMM_ALL_TO_ALL ? 1 : ranks;
   if (pattern == TILEPOST_GEMM_ALL_REDUCE) program.plan.pushes = 1;
-  program.plan.kernel.spare_bytes = 16512;
+  program.plan.kernel.helper_bytes = 16512;
 }
 
 void use_pushed_rows(Program& program, int ranks, int64_t m) {
   use_shared(program, TILEPOST_ACCESS_WRITE, TILEPOST_ALL_GATHER_GEMM, ranks, m);
-  program.plan.job_parts = 1;
-  program.plan.kernel.spare_bytes = 16512;
+  program.plan.task_parts = 1;
+  program.plan.kernel.helper_bytes = 16512;
 }
 
 namespace {
@@ -73,13 +73,13 @@ constexpr std::chrono::milliseconds kLate{2};
 // The others' memory is this rank's but for a word, so that it is told from it.
 void tell_apart(const int64_t* from, int64_t* to, size_t count) {
   constexpr int kSelf = 1;
-  using tilepost::cuda::Card;
+  using tilepost::cuda::PeerInfo;
   for (int rank = 0; rank < world().comm_ranks; ++rank, to += count) {
     std::copy(from, from + count, to);
-    if (count != tilepost::cuda::kCardNumbers || rank == kSelf) continue;
-    Card card = tilepost::cuda::cards_of(std::span(to, count)).front();
-    card.address += (rank + 1) * static_cast<int64_t>(sizeof(uint32_t));
-    std::ranges::copy(tilepost::cuda::numbers_of(card), to);
+    if (count != tilepost::cuda::kPeerInfoNumbers || rank == kSelf) continue;
+    PeerInfo info = tilepost::cuda::peer_infos_of(std::span(to, count)).front();
+    info.address += (rank + 1) * static_cast<int64_t>(sizeof(uint32_t));
+    std::ranges::copy(tilepost::cuda::numbers_of(info), to);
   }
 }
 

@@ -36,9 +36,9 @@ Self& self();
 // Edits a program: tiles of 4 x 8, 24 columns, a few groups.
 void use_shared(Program& program, tilepost_access_t access, tilepost_pattern_t pattern, int ranks,
                 int64_t m, tilepost_routing_t routing = TILEPOST_ROUTING_EVEN);
-// The same with jobs: for kernels that store into the other ranks' memory, or whose input arrives.
-void use_jobs(Program& program, tilepost_pattern_t pattern, int ranks, int64_t m);
-// all_gather_gemm whose jobs push rows into the other ranks' memory.
+// The same with tasks: for kernels that store into the other ranks' memory, or whose input arrives.
+void use_tasks(Program& program, tilepost_pattern_t pattern, int ranks, int64_t m);
+// all_gather_gemm whose tasks push rows into the other ranks' memory.
 void use_pushed_rows(Program& program, int ranks, int64_t m);
 // One run of rank 1, the others doing as it does; the caller takes what is gathered.
 order::Order order_of_run(const Program& program, bool captured);

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/map/tile_map.h"
 #include "tests/runtime/fakes.h"
-#include "tilepost/tile_map.h"
 #include "tilepost/tilepost.h"
 
 namespace sample {

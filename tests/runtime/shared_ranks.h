@@ -7,23 +7,23 @@
 #include <memory>
 #include <thread>
 
-#include "runtime/cuda/shared_memory.h"
-#include "runtime/cuda/transport.h"
+#include "runtime/cuda/shared/memory.h"
+#include "runtime/cuda/transport/transport.h"
 #include "tests/runtime/fakes.h"
 
 namespace shared_ranks {
 
-using tilepost::cuda::Card;
+using tilepost::cuda::PeerInfo;
 using tilepost::cuda::SharedMemory;
 
 constexpr double kSeconds = 0.03;
 
-// Where the ranks meet; `edit` sees a card on its way.
+// Where the ranks meet; `edit` sees a info on its way.
 struct Meeting {
   explicit Meeting(int count) : ranks(count), numbers(count) {}
   int ranks;
   std::chrono::duration<double> patience{5};
-  std::function<void(int rank, Card& card)> edit;
+  std::function<void(int rank, PeerInfo& info)> edit;
   std::mutex mutex;
   std::condition_variable came;
   int arrived = 0, round = 0;
@@ -39,8 +39,8 @@ class Exchange final : public tilepost::cuda::Transport {
                              cudaStream_t stream) override {
     std::unique_lock lock(meeting_.mutex);
     meeting_.numbers[rank_].assign(from, from + count);
-    if (count == tilepost::cuda::kCardNumbers && meeting_.edit)
-      meeting_.edit(rank_, *reinterpret_cast<Card*>(meeting_.numbers[rank_].data()));
+    if (count == tilepost::cuda::kPeerInfoNumbers && meeting_.edit)
+      meeting_.edit(rank_, *reinterpret_cast<PeerInfo*>(meeting_.numbers[rank_].data()));
     const int round = meeting_.round;
     if (++meeting_.arrived == meeting_.ranks) {
       meeting_.told = meeting_.numbers;

@@ -1,6 +1,6 @@
 // Runs whose number of rows is known at run time only: what changes with it, what is kept, and what
 // is refused.
-#include "runtime/cuda/device_map.h"
+#include "runtime/cuda/op/device_map.h"
 #include "tests/catch.h"
 #include "tests/runtime/sample.h"
 

@@ -2,7 +2,7 @@
 // failure at any call leaves nothing behind.
 #include <cstdlib>
 
-#include "runtime/cuda/select.h"
+#include "runtime/cuda/op/select.h"
 #include "tests/catch.h"
 #include "tests/runtime/sample.h"
 

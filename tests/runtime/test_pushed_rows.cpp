@@ -1,8 +1,8 @@
-// all_gather_gemm whose spare warps push the own rows of A into the other ranks' memory, where the
+// all_gather_gemm whose helper warps push the own rows of A into the other ranks' memory, where the
 // kernels wait for them: nothing is beside the GEMM.
 #include "tests/catch.h"
 #include "tests/runtime/ranks.h"
-#include "tilepost/jobs.h"
+#include "tilepost/task_chunks.h"
 
 using Catch::Contains;
 using fakes::world;
@@ -16,8 +16,8 @@ using sample::Setup;
 namespace {
 
 // Chunks of `units` of 16 bytes.
-int spare_of(int units) {
-  return tilepost::kJobBarriers + tilepost::kJobBuffers * units * tilepost::kJobUnit;
+int helper_bytes_of(int units) {
+  return tilepost::kTaskBarriers + tilepost::kTaskBuffers * units * tilepost::kTaskUnit;
 }
 
 }  // namespace
@@ -32,7 +32,7 @@ TEST_CASE("pushed rows: every rank gets what it should, run after run, captured 
   {
     Program program;
     ranks::use_pushed_rows(program, count, m);
-    program.plan.kernel.spare_bytes = spare_of(units);
+    program.plan.kernel.helper_bytes = helper_bytes_of(units);
     Ranks all(program, count);
     all.create();
     INFO(all.text());
@@ -56,7 +56,7 @@ TEST_CASE("pushed rows: any number of rows in any order") {
     Program program;
     program.plan.any_m = 1;
     ranks::use_pushed_rows(program, count, 61);
-    program.plan.kernel.spare_bytes = spare_of(2);
+    program.plan.kernel.helper_bytes = helper_bytes_of(2);
     Ranks all(program, count);
     all.create();
     for (int64_t m = 1; m <= 61; ++m) all.run(2, m);
@@ -98,39 +98,39 @@ TEST_CASE("pushed rows: what the kernel is told of them") {
   fakes::reset();
   Program program;
   ranks::use_pushed_rows(program, 3, m);
-  program.plan.kernel.spare_bytes = spare_of(1);
+  program.plan.kernel.helper_bytes = helper_bytes_of(1);
   Setup setup;
   REQUIRE(setup.create(program) == TILEPOST_OK);
   REQUIRE(run(setup, fakes::user_stream("user")) == TILEPOST_OK);
   const tilepost_view_t view = world().view;
-  const tilepost_jobs_t& jobs = view.jobs;
+  const tilepost_tasks_t& tasks = view.tasks;
   const int64_t own = m / 3;
   // Groups of 4, 4 and 8 of a share's rows. Tiles that rows of two ranks share have the first or
   // the last rows of this one.
   const int edges = aligned ? 0 : 2;
-  REQUIRE(jobs.count == 3 + edges);
+  REQUIRE(tasks.count == 3 + edges);
   for (int i = 0; i < edges; ++i) {
-    CHECK(jobs.list[i].push == -1);
-    CHECK(jobs.list[i].counts == 0);
-    CHECK(jobs.list[i].from == (i == 0 ? 0 : own - 4) * kRow);
-    CHECK(jobs.list[i].to == jobs.list[i].from + own * kRow);
-    CHECK(jobs.list[i].bytes == 4 * kRow);
+    CHECK(tasks.list[i].push == -1);
+    CHECK(tasks.list[i].counts == 0);
+    CHECK(tasks.list[i].from == (i == 0 ? 0 : own - 4) * kRow);
+    CHECK(tasks.list[i].to == tasks.list[i].from + own * kRow);
+    CHECK(tasks.list[i].bytes == 4 * kRow);
   }
   for (int g = 1; g <= 3; ++g) {
-    const tilepost_job_t& job = jobs.list[edges + g - 1];
+    const tilepost_task_t& task = tasks.list[edges + g - 1];
     const int64_t first = g == 1 ? 0 : g == 2 ? 4 : 8, rows = g < 3 ? 4 : own - 8;
-    CHECK(job.from == first * kRow);
-    CHECK(job.to == (own + first) * kRow);
-    CHECK(job.push == job.to);
-    CHECK(job.bytes == rows * kRow);
-    CHECK(job.waits == -1);
-    CHECK(job.counts == g);
-    CHECK(jobs.expected[g] == static_cast<uint32_t>(2 * rows));  // chunks of a row
+    CHECK(task.from == first * kRow);
+    CHECK(task.to == (own + first) * kRow);
+    CHECK(task.push == task.to);
+    CHECK(task.bytes == rows * kRow);
+    CHECK(task.waits == -1);
+    CHECK(task.counts == g);
+    CHECK(tasks.expected[g] == static_cast<uint32_t>(2 * rows));  // chunks of a row
   }
-  CHECK(jobs.expected[0] == (aligned ? 0u : 8u));
-  CHECK(jobs.in == sample::operands().a);
-  CHECK(jobs.there != nullptr);
-  CHECK(jobs.done == jobs.stored);
+  CHECK(tasks.expected[0] == (aligned ? 0u : 8u));
+  CHECK(tasks.in == sample::operands().a);
+  CHECK(tasks.there != nullptr);
+  CHECK(tasks.done == tasks.stored);
   REQUIRE(view.in_map != nullptr);
   CHECK(view.out_maps == nullptr);
 }
@@ -193,8 +193,8 @@ TEST_CASE("pushed rows: plans that cannot be are refused") {
   };
   CHECK_FALSE(refused([](tilepost_plan_t&) {}));
   CHECK(refused([](tilepost_plan_t& plan) { plan.pushes = 0; }));
-  CHECK(refused([](tilepost_plan_t& plan) { plan.job_parts = 0; }));
-  CHECK(refused([](tilepost_plan_t& plan) { plan.job_parts = 2; }));
+  CHECK(refused([](tilepost_plan_t& plan) { plan.task_parts = 0; }));
+  CHECK(refused([](tilepost_plan_t& plan) { plan.task_parts = 2; }));
   CHECK(refused([](tilepost_plan_t& plan) { plan.k = 12; }));
-  CHECK(refused([](tilepost_plan_t& plan) { plan.kernel.spare_bytes = 0; }));
+  CHECK(refused([](tilepost_plan_t& plan) { plan.kernel.helper_bytes = 0; }));
 }

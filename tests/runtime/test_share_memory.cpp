@@ -2,7 +2,7 @@
 // memory is there once, and who frees it.
 #include <array>
 
-#include "runtime/cuda/shared_layout.h"
+#include "runtime/cuda/shared/layout.h"
 #include "tests/catch.h"
 #include "tests/runtime/ranks.h"
 
@@ -31,22 +31,22 @@ void plain(Program& program, int ranks, int64_t m) {
   ranks::use_shared(program, access, pattern, ranks, m);
 }
 template <tilepost_pattern_t pattern>
-void jobs(Program& program, int ranks, int64_t m) {
-  ranks::use_jobs(program, pattern, ranks, m);
+void tasks(Program& program, int ranks, int64_t m) {
+  ranks::use_tasks(program, pattern, ranks, m);
 }
 void any_m(Program& program, int ranks, int64_t m) {
   ranks::use_sequence_runs(program);
-  ranks::use_jobs(program, kAllReduce, ranks, m);
+  ranks::use_tasks(program, kAllReduce, ranks, m);
 }
 void norm(Program& program, int ranks, int64_t m) {
   program.plan.consumer = TILEPOST_CONSUMER_RMS_NORM;
-  ranks::use_jobs(program, kAllReduce, ranks, m);
+  ranks::use_tasks(program, kAllReduce, ranks, m);
 }
 
-constexpr Make kMakes[] = {jobs<kAllReduce>,
-                           jobs<kReduceScatter>,
-                           jobs<kAllToAll>,
-                           jobs<kAllGather>,
+constexpr Make kMakes[] = {tasks<kAllReduce>,
+                           tasks<kReduceScatter>,
+                           tasks<kAllToAll>,
+                           tasks<kAllGather>,
                            ranks::use_pushed_rows,
                            plain<kRead, kAllReduce>,
                            plain<kRead, kAllToAll>,
@@ -142,7 +142,7 @@ TEST_CASE("shared memory: runs that do not overlap come in between, with outputs
   fakes::reset();
   Teams teams(3);
   Ranks& some = teams.add(any_m, 61);
-  Ranks& sums = teams.add(jobs<kReduceScatter>, 64);
+  Ranks& sums = teams.add(tasks<kReduceScatter>, 64);
   Ranks& norms = teams.add(norm, 61);
   REQUIRE(some.at(0).lent != nullptr);
   CHECK(pieces(3) == 1);
@@ -158,8 +158,8 @@ TEST_CASE("shared memory: runs that do not overlap come in between, with outputs
 TEST_CASE("shared memory: what a run has left in the operation's own output stays") {
   fakes::reset();
   Program own, other;
-  ranks::use_jobs(own, kAllReduce, 3, 48);
-  ranks::use_jobs(other, kReduceScatter, 3, 64);
+  ranks::use_tasks(own, kAllReduce, 3, 48);
+  ranks::use_tasks(other, kReduceScatter, 3, 64);
   const auto layout = [](const Program& program) {
     return tilepost::cuda::shared_layout(program.plan, tilepost::most_sizes(program.plan), 256);
   };
@@ -170,13 +170,13 @@ TEST_CASE("shared memory: what a run has left in the operation's own output stay
   CHECK(lends.counters == 256);
 
   Teams teams(3);
-  teams.add(jobs<kAllReduce>, 64);
-  Ranks& lender = teams.add(jobs<kAllReduce>, 24);
+  teams.add(tasks<kAllReduce>, 64);
+  Ranks& lender = teams.add(tasks<kAllReduce>, 24);
   CHECK(pieces(3) == 1);
   // More sums than lie in front of what is lent to others.
-  teams.add(jobs<kReduceScatter>, 96);
+  teams.add(tasks<kReduceScatter>, 96);
   CHECK(pieces(3) == 2);
-  teams.add(jobs<kReduceScatter>, 64);
+  teams.add(tasks<kReduceScatter>, 64);
   CHECK(pieces(3) == 2);
   CHECK(lender.at(0).lent == teams.at(0).at(0).lent);
   for (int round = 0; round < 20; ++round)
@@ -187,18 +187,18 @@ TEST_CASE("shared memory: what a run has left in the operation's own output stay
 TEST_CASE("shared memory: it is there once, as large as the first that needs it") {
   fakes::reset();
   Teams teams(2);
-  Ranks& large = teams.add(jobs<kAllReduce>, 64);
+  Ranks& large = teams.add(tasks<kAllReduce>, 64);
   const int64_t bytes = device_bytes(large.at(0).setup.op);
-  Ranks& small = teams.add(jobs<kAllReduce>, 32);
+  Ranks& small = teams.add(tasks<kAllReduce>, 32);
   CHECK(pieces(2) == 1);
   CHECK(device_bytes(small.at(0).setup.op) < bytes - 2 * 64 * 24 * 2);
   teams.add(plain<kRead, kAllGather>, 61);
   CHECK(pieces(2) == 1);
-  teams.add(jobs<kAllReduce>, 80);
+  teams.add(tasks<kAllReduce>, 80);
   CHECK(pieces(2) == 2);
-  teams.add(jobs<kAllReduce>, 64);
+  teams.add(tasks<kAllReduce>, 64);
   CHECK(pieces(2) == 2);
-  teams.add(jobs<kAllReduce>, 32, false);
+  teams.add(tasks<kAllReduce>, 32, false);
   CHECK(pieces(2) == 3);
   Ranks::take_turns(turns_of(teams, 30, 5));
   teams.check();
@@ -211,7 +211,7 @@ TEST_CASE("shared memory: sums that are added on their way keep their zeros to t
   };
   fakes::reset();
   Teams teams(2);
-  teams.add(jobs<kAllReduce>, 64);
+  teams.add(tasks<kAllReduce>, 64);
   teams.add(added, 48);
   teams.add(added, 48);
   CHECK(pieces(2) == 3);
@@ -227,7 +227,7 @@ TEST_CASE("shared memory: operations go in any order, and the last one frees it"
   {
     Teams teams(3);
     teams.add(any_m, 61);
-    teams.add(jobs<kAllToAll>, 61);
+    teams.add(tasks<kAllToAll>, 61);
     teams.add(plain<kRead, kReduceScatter>, 24);
     Ranks::take_turns(turns_of(teams, 9, 3));
     for (size_t gone = 0; gone < order.size(); ++gone) {
@@ -249,15 +249,15 @@ TEST_CASE("shared memory: ranks that destroy operations at different times agree
   fakes::reset();
   {
     Teams teams(2);
-    Ranks& gone = teams.add(jobs<kAllReduce>, 80);
-    if (keeps_other) teams.add(jobs<kAllReduce>, 96);
+    Ranks& gone = teams.add(tasks<kAllReduce>, 80);
+    if (keeps_other) teams.add(tasks<kAllReduce>, 96);
     Ranks::take_turns(turns_of(teams, 6, 3));
     gone.on_all([&](int rank, ranks::Rank& mine) {
       if (rank != early) return;
       tilepost_op_destroy(mine.setup.op);
       mine.setup.op = nullptr;
     });
-    Ranks& next = teams.add(jobs<kReduceScatter>, 64);
+    Ranks& next = teams.add(tasks<kReduceScatter>, 64);
     CHECK(world().live_pools == 3);  // the other rank has one more
     Ranks::take_turns({{&next}, {&next, true}, {&next}});
     gone.destroy();
@@ -272,7 +272,7 @@ TEST_CASE("shared memory: runs in different streams take turns") {
   const bool shares = GENERATE(false, true), overlaps = GENERATE(false, true);
   CAPTURE(shares, overlaps);
   fakes::reset();
-  Program one, other;  // no jobs, which take turns in any case
+  Program one, other;  // no tasks, which take turns in any case
   ranks::use_sequence_runs(one);
   ranks::use_shared(one, kWrite, kReduceScatter, 3, 48);
   ranks::use_shared(other, kWrite, kReduceScatter, 3, 48);
@@ -317,7 +317,7 @@ TEST_CASE("shared memory: a failure leaves it to the process, whoever goes last"
   CAPTURE(failed_goes_last);
   fakes::reset();
   Program programs[2];
-  for (Program& program : programs) ranks::use_jobs(program, kAllReduce, 3, 48);
+  for (Program& program : programs) ranks::use_tasks(program, kAllReduce, 3, 48);
   Ranks fails(programs[0], 3, 0.2), other(programs[1], fails);
   fails.shares = other.shares = true;
   fails.create();

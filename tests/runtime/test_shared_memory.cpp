@@ -2,8 +2,8 @@
 // what fails on one of them fails on all and leaves nothing behind.
 #include <cstring>
 
-#include "runtime/cuda/shared_layout.h"
-#include "runtime/cuda/shared_words.h"
+#include "runtime/cuda/shared/flags.h"
+#include "runtime/cuda/shared/layout.h"
 #include "tests/catch.h"
 #include "tests/runtime/sample.h"
 #include "tests/runtime/shared_ranks.h"
@@ -63,7 +63,7 @@ TEST_CASE("regions of shared memory are aligned, disjoint and as large as the la
   CHECK(layout.slot_bytes == (sums ? int64_t{tiles} * 128 * 264 * 2 : 0));
 
   const std::vector<std::pair<int64_t, int64_t>> regions = {
-      {layout.words, shared_words_bytes(program.plan.map.num_groups, ranks)},
+      {layout.flags, shared_flags_bytes(program.plan.map.num_groups, ranks)},
       {layout.warm_up, 1024},
       {layout.send, reads && !gathers ? most.send * 2 : 0},
       {layout.gathered, gathers ? 1000 * program.plan.k * 2 : 0},
@@ -93,7 +93,7 @@ TEST_CASE("every rank reaches every rank's memory, which is zeroed") {
   const bool processes = GENERATE(false, true);
   const int ranks = GENERATE(1, 2, 4);
   Meeting meeting(ranks);
-  if (processes) meeting.edit = [](int rank, Card& card) { card.process[0] += rank; };
+  if (processes) meeting.edit = [](int rank, PeerInfo& info) { info.process[0] += rank; };
   {
     const auto made = make(meeting, kBytes);
     for (int r = 0; r < ranks; ++r) {
@@ -117,7 +117,7 @@ TEST_CASE("ranks of which only some are of one process") {
   const bool on_already = GENERATE(false, true);
   if (on_already) world().accessible = {0, 1};
   Meeting meeting(3);
-  meeting.edit = [](int rank, Card& card) { card.process[0] += rank == 2; };
+  meeting.edit = [](int rank, PeerInfo& info) { info.process[0] += rank == 2; };
   {
     for (const auto& rank : make(meeting, kBytes)) CHECK(rank->result == TILEPOST_OK);
   }
@@ -129,7 +129,7 @@ TEST_CASE("the other processes' devices need not be visible") {
   world().others_visible = false;
   world().peer_access = false;
   Meeting meeting(2);
-  meeting.edit = [](int rank, Card& card) { card.process[0] += rank; };
+  meeting.edit = [](int rank, PeerInfo& info) { info.process[0] += rank; };
   for (const auto& rank : make(meeting, kBytes)) CHECK(rank->result == TILEPOST_OK);
 }
 
@@ -145,7 +145,7 @@ TEST_CASE("GPUs without peer access") {
   const bool processes = GENERATE(false, true);
   world().peer_access = false;
   Meeting meeting(3);
-  if (processes) meeting.edit = [](int rank, Card& card) { card.process[0] += rank; };
+  if (processes) meeting.edit = [](int rank, PeerInfo& info) { info.process[0] += rank; };
   CHECK(refusal(meeting, TILEPOST_UNSUPPORTED) ==
         "rank 0 (device 0, 0000:01:00.0) has no peer access to rank 1 (device 1, 0000:02:00.0); "
         "use 'transport: nccl'");
@@ -154,7 +154,7 @@ TEST_CASE("GPUs without peer access") {
 TEST_CASE("ranks that would share different memory") {
   fakes::reset();
   Meeting meeting(3);
-  meeting.edit = [](int rank, Card& card) { card.bytes += 1024 * (rank == 2); };
+  meeting.edit = [](int rank, PeerInfo& info) { info.bytes += 1024 * (rank == 2); };
   CHECK_THAT(refusal(meeting, TILEPOST_INVALID_ARGUMENT),
              Contains("rank 0 (device 0, 0000:01:00.0) would share " + std::to_string(kBytes)) &&
                  Contains("rank 2 (device 2, 0000:03:00.0) " + std::to_string(kBytes + 1024)));
@@ -179,7 +179,7 @@ TEST_CASE("what lies in shared memory keeps off the counters of who made it") {
 TEST_CASE("ranks on different hosts") {
   fakes::reset();
   Meeting meeting(3);
-  meeting.edit = [](int rank, Card& card) { card.host[1] += rank == 2; };
+  meeting.edit = [](int rank, PeerInfo& info) { info.host[1] += rank == 2; };
   CHECK(refusal(meeting, TILEPOST_UNSUPPORTED) ==
         "rank 0 (device 0, 0000:01:00.0) and rank 2 (device 2, 0000:03:00.0) run on different "
         "hosts, and only ranks of one host can share memory; use 'transport: nccl'");
@@ -189,7 +189,7 @@ TEST_CASE("processes that CUDA gives no handles") {
   fakes::reset();
   world().memory_handles = false;
   Meeting meeting(2);
-  meeting.edit = [](int rank, Card& card) { card.process[1] += rank; };
+  meeting.edit = [](int rank, PeerInfo& info) { info.process[1] += rank; };
   CHECK_THAT(refusal(meeting, TILEPOST_UNSUPPORTED), Contains("rank 0") && Contains("rank 1") &&
                                                          Contains("different processes") &&
                                                          Contains("use 'transport: nccl'"));
@@ -208,8 +208,8 @@ TEST_CASE("what fails on one rank fails on all") {
   fakes::reset();
   Meeting meeting(2);
   SECTION("memory that cannot be had") {
-    meeting.edit = [](int rank, Card& card) {
-      if (rank == 1) card.status = TILEPOST_OUT_OF_MEMORY;
+    meeting.edit = [](int rank, PeerInfo& info) {
+      if (rank == 1) info.status = TILEPOST_OUT_OF_MEMORY;
     };
     CHECK_THAT(refusal(meeting, TILEPOST_OUT_OF_MEMORY),
                Contains("rank 1 (device 1, 0000:02:00.0) could not get the 2097152 bytes"));
@@ -240,7 +240,7 @@ TEST_CASE("a failure at any call ends on every rank and leaves nothing behind") 
     world().fail_at = fail_at;
     Meeting meeting(2);
     meeting.patience = std::chrono::milliseconds(30);
-    if (processes) meeting.edit = [](int rank, Card& card) { card.process[0] += rank; };
+    if (processes) meeting.edit = [](int rank, PeerInfo& info) { info.process[0] += rank; };
     bool failed = false, passed = false, answered = false;
     {
       const auto made = make(meeting, kBytes);
@@ -264,7 +264,7 @@ TEST_CASE("a failure at any call ends on every rank and leaves nothing behind") 
 TEST_CASE("memory left to the process is neither freed nor unmapped") {
   fakes::reset();
   Meeting meeting(2);
-  meeting.edit = [](int rank, Card& card) { card.process[0] += rank; };
+  meeting.edit = [](int rank, PeerInfo& info) { info.process[0] += rank; };
   void* own = nullptr;
   {
     const auto made = make(meeting, kBytes);

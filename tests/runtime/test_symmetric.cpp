@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "runtime/cuda/window_memory.h"
+#include "runtime/cuda/transport/window_memory.h"
 #include "tests/catch.h"
 #include "tests/runtime/sample.h"
 

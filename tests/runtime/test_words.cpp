@@ -1,9 +1,9 @@
 // The arithmetic of counters and progress, around zero and around 2^32, and the texts of timeouts.
 #include <random>
 
-#include "runtime/cuda/epoch.h"
-#include "runtime/cuda/record.h"
-#include "runtime/cuda/timeout.h"
+#include "runtime/cuda/watch/epoch.h"
+#include "runtime/cuda/watch/timeout.h"
+#include "runtime/cuda/watch/watch_page.h"
 #include "tests/catch.h"
 
 using namespace tilepost::cuda;

@@ -5,9 +5,9 @@
 #ifndef TILEPOST_DEVICE_WOVEN_CUH
 #define TILEPOST_DEVICE_WOVEN_CUH
 
-#include "tilepost/device/jobs.cuh"
 #include "tilepost/device/ptx.cuh"
 #include "tilepost/device/ptx_sm90.cuh"
+#include "tilepost/device/tasks.cuh"
 #include "tilepost/layout.h"
 #include "tilepost/mark.cuh"
 #include "tilepost/plan.h"
@@ -17,7 +17,7 @@ namespace tilepost::woven {
 // tilepost_view_t with what is known when the kernel is compiled. Adds no data, so that the runtime
 // passes the plain structure.
 template <Layout layout, int tile_m, int tile_n, bool routed = false, bool waits = false,
-          bool stores = false, int job_parts = 0, bool pushes = false, bool overlaps = true>
+          bool stores = false, int task_parts = 0, bool pushes = false, bool overlaps = true>
 struct View : tilepost_view_t {
   static constexpr Layout kLayout = layout;
   static constexpr int kTileM = tile_m, kTileN = tile_n;
@@ -25,8 +25,8 @@ struct View : tilepost_view_t {
   static constexpr bool kWaits = waits;    // A arrives while the kernel runs (all_gather_gemm)
   static constexpr bool kStores = stores;  // into the memory of the rank that owns a tile's rows
                                            // (TILEPOST_ACCESS_WRITE)
-  static constexpr int kJobParts = job_parts;  // that spare warps add up; 0: they have no jobs
-  static constexpr bool kPushes = pushes;      // some of it into all ranks' memory
+  static constexpr int kTaskParts = task_parts;  // that helper warps add up; 0: they have no tasks
+  static constexpr bool kPushes = pushes;        // some of it into all ranks' memory
   static constexpr bool kOverlaps = overlaps;  // somebody waits for tiles, or A arrives, meanwhile
   static_assert(kTileM > 0 && kTileN > 0);
   static_assert(!kStores || (kLayout == Layout::panel && !kRouted && !kWaits),
@@ -146,7 +146,7 @@ __device__ __forceinline__ uint32_t* counter_at(uint32_t* counters, int group) {
 // Waits until the group's input has arrived. Group 0 is this rank's own rows, which are there
 // before the kernel starts, or (kPushes) those of them that other ranks' are read with. Whoever
 // copied it here has released the counter at .sys scope after the copies were complete (a kernel
-// behind them in their stream; kPushes: the spare warps of other ranks' kernels, which count as
+// behind them in their stream; kPushes: the helper warps of other ranks' kernels, which count as
 // tile_done does); the acquire that reads its value or a later one makes them visible to this
 // thread (PTX ISA 8.9.4, 8.9.5). Polling with relaxed loads and acquiring once spares an
 // invalidation of L1 per poll. Ends also when the runtime gives a run up: then it raises all
@@ -155,7 +155,7 @@ template <class View>
 __device__ __forceinline__ bool wait_for_input(const View& view, int group) {
   constexpr unsigned kPollNanoseconds = 32;
   if constexpr (View::kPushes) {
-    return wait_for_parts(view.jobs, group);
+    return wait_for_parts(view.tasks, group);
   } else {
     const uint32_t* counter = counter_at(view.counters, group);
     while (static_cast<int32_t>(ptx::load_relaxed_sys(counter) - view.ready) < 0)
@@ -170,7 +170,7 @@ __device__ __forceinline__ bool wait_for_input(const View& view, int group) {
 // order is transitive).
 template <class View>
 __device__ __forceinline__ void input_ready(const View& view, const Tile& tile, BlockLoads) {
-  static_assert(!View::kPushes, "a kernel whose spare warps push rows loads with TMA");
+  static_assert(!View::kPushes, "a kernel whose helper warps push rows loads with TMA");
   if constexpr (View::kWaits) {
     const bool waits = !tile.is_padding() && tile.group > 0;
     if (threadIdx.x == 0 && threadIdx.y == 0 && threadIdx.z == 0 && waits)
@@ -210,7 +210,7 @@ __device__ __forceinline__ void input_ready(const View& view, const Tile& tile, 
 // this rank's own, which are read where the caller has them. A padding tile is at any row.
 template <class View, class Map>
 __device__ __forceinline__ const Map* in_map(const View& view, const Map* map, const Tile& tile) {
-  if constexpr (View::kWaits && View::kJobParts > 0)
+  if constexpr (View::kWaits && View::kTaskParts > 0)
     return view.in_map == nullptr || (tile.group == 0 && !tile.is_padding())
                ? map
                : static_cast<const Map*>(view.in_map);
@@ -221,19 +221,19 @@ __device__ __forceinline__ const Map* in_map(const View& view, const Map* map, c
 // Once for all of a thread's loads: nobody changes the map while the kernel runs.
 template <class View>
 __device__ __forceinline__ void open_in_map(const View& view) {
-  if constexpr (View::kWaits && View::kJobParts > 0)
+  if constexpr (View::kWaits && View::kTaskParts > 0)
     if (view.in_map != nullptr)
       ptx::acquire_tensor_map(static_cast<const CUtensorMap*>(view.in_map));
 }
 
 // All lanes of a warp of each CTA; `output` is a constant.
 template <class View>
-__device__ __forceinline__ void spare_warp(const View& view, Spare spare, DType output) {
-  if constexpr (View::kJobParts > 0) {
+__device__ __forceinline__ void helper_warp(const View& view, HelperMemory helper, DType output) {
+  if constexpr (View::kTaskParts > 0) {
     if (output == DType::bf16)
-      do_jobs<DType::bf16, View::kJobParts, View::kPushes>(view.jobs, spare);
+      do_tasks<DType::bf16, View::kTaskParts, View::kPushes>(view.tasks, helper);
     else
-      do_jobs<DType::f16, View::kJobParts, View::kPushes>(view.jobs, spare);
+      do_tasks<DType::f16, View::kTaskParts, View::kPushes>(view.tasks, helper);
   }
 }
 

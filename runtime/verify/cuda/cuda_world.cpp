@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/cuda/select.h"
+#include "runtime/cuda/op/select.h"
 #include "runtime/verify/cuda/cuda_device.h"
 
 namespace tilepost::verify {

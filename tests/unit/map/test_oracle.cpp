@@ -37,9 +37,9 @@ class Oracle {
   }
 
  private:
-  bool arrivals() const { return plan_.division == Division::arrivals; }
-  bool shares() const { return plan_.division == Division::shares; }
-  bool panel() const { return plan_.layout == OutputLayout::panel; }
+  bool arrivals() const { return plan_.division == TILEPOST_DIVISION_ARRIVALS; }
+  bool shares() const { return plan_.division == TILEPOST_DIVISION_SHARES; }
+  bool panel() const { return plan_.layout == TILEPOST_PANEL; }
   int cut(int g) const { return g < 0 ? 0 : plan_.cuts[g]; }
 
   bool store(int t, int g) {
@@ -79,15 +79,15 @@ class Oracle {
   // Whether row m of the product belongs at `row`, where its division says so.
   bool in_place(const tilepost_tile_t& tile, int64_t m, int64_t n, int64_t row) const {
     switch (plan_.division) {
-      case Division::rows:
+      case TILEPOST_DIVISION_ROWS:
         return !panel() || row == m;
-      case Division::arrivals:
+      case TILEPOST_DIVISION_ARRIVALS:
         return row == m;
-      case Division::columns:
+      case TILEPOST_DIVISION_COLUMNS:
         return row == n / plan_.kernel.tile_n *
                               (plan_.map.send_elements / columns_ / plan_.kernel.tile_n) +
                           m;
-      case Division::shares:
+      case TILEPOST_DIVISION_SHARES:
         break;
     }
     const int64_t first = int64_t{cut(tile.group - 1)} * plan_.kernel.tile_m;
@@ -110,8 +110,8 @@ class Oracle {
   // Rank 0: in what cuts count, where row m of another rank arrives.
   int64_t arrives(int64_t m) const {
     const int64_t tile_rows = (share_ + plan_.kernel.tile_m - 1) / plan_.kernel.tile_m;
-    const bool turns = plan_.access == TILEPOST_ACCESS_READ;
-    return (turns ? (m / share_ - 1) * tile_rows : 0) + m % share_ / plan_.kernel.tile_m;
+    const bool round_robin = plan_.access == TILEPOST_ACCESS_READ;
+    return (round_robin ? (m / share_ - 1) * tile_rows : 0) + m % share_ / plan_.kernel.tile_m;
   }
 
   bool all_stored() const {
@@ -124,7 +124,7 @@ class Oracle {
 
   // Every block has exactly the elements of its group, and padding where the division makes some.
   bool blocks_hold() const {
-    const bool pads = shares() || plan_.division == Division::columns;
+    const bool pads = shares() || plan_.division == TILEPOST_DIVISION_COLUMNS;
     int64_t sent = 0;
     for (size_t g = 0; g < plan_.map.groups.size(); ++g) {
       const tilepost_group_t& group = plan_.map.groups[g];
@@ -170,28 +170,28 @@ int pick(std::mt19937& random, int low, int high) {
 // A pattern that has the division, with the layout that goes with it.
 void choose_division(std::mt19937& random, SmallPlan& small) {
   const bool scatters = pick(random, 0, 1) == 1;
-  small.division = static_cast<Division>(pick(random, 0, 3));
-  small.layout = OutputLayout::panel;
+  small.division = static_cast<tilepost_division_t>(pick(random, 0, 3));
+  small.layout = TILEPOST_PANEL;
   small.ranks = pick(random, 2, 5);
   switch (small.division) {
-    case Division::rows:
-      small.layout = pick(random, 0, 1) ? OutputLayout::panel : OutputLayout::tile;
+    case TILEPOST_DIVISION_ROWS:
+      small.layout = pick(random, 0, 1) ? TILEPOST_PANEL : TILEPOST_TILE;
       return;
-    case Division::columns:
-      small.layout = OutputLayout::tile;
+    case TILEPOST_DIVISION_COLUMNS:
+      small.layout = TILEPOST_TILE;
       [[fallthrough]];
-    case Division::shares:
-      small.pattern = scatters ? Pattern::gemm_reduce_scatter : Pattern::gemm_all_to_all;
-      if (small.division == Division::columns) return;
+    case TILEPOST_DIVISION_SHARES:
+      small.pattern = scatters ? TILEPOST_GEMM_REDUCE_SCATTER : TILEPOST_GEMM_ALL_TO_ALL;
+      if (small.division == TILEPOST_DIVISION_COLUMNS) return;
       small.access = static_cast<tilepost_access_t>(pick(random, 0, 2));
       small.stagger = pick(random, 0, 1) * pick(random, 1, 12);
       if (small.access != TILEPOST_ACCESS_MESSAGES && pick(random, 0, 2) == 0)
-        small.pattern = Pattern::gemm_all_reduce;
-      small.pushes = small.pattern == Pattern::gemm_all_reduce &&
+        small.pattern = TILEPOST_GEMM_ALL_REDUCE;
+      small.pushes = small.pattern == TILEPOST_GEMM_ALL_REDUCE &&
                      small.access == TILEPOST_ACCESS_WRITE && pick(random, 0, 1) == 1;
       return;
-    case Division::arrivals:
-      small.pattern = Pattern::all_gather_gemm;
+    case TILEPOST_DIVISION_ARRIVALS:
+      small.pattern = TILEPOST_ALL_GATHER_GEMM;
       small.access = static_cast<tilepost_access_t>(pick(random, 0, 2));
   }
 }
@@ -211,16 +211,16 @@ SmallPlan random_plan(std::mt19937& random) {
   const int rows = tiles(small.m, small.tile_m), columns = tiles(small.n, small.tile_n);
   const int clusters = tiles(rows, small.cluster);
   int units = clusters * columns, step = small.cluster, end = units * step;
-  if (small.division == Division::columns) {
+  if (small.division == TILEPOST_DIVISION_COLUMNS) {
     units = end = columns, step = 1;
-  } else if (small.division != Division::rows) {
+  } else if (small.division != TILEPOST_DIVISION_ROWS) {
     units = end = tiles((small.m + small.ranks - 1) / small.ranks, small.tile_m), step = 1;
-    if (small.division == Division::arrivals && small.access == TILEPOST_ACCESS_READ)
+    if (small.division == TILEPOST_DIVISION_ARRIVALS && small.access == TILEPOST_ACCESS_READ)
       units = end *= small.ranks - 1;
-  } else if (small.layout == OutputLayout::panel) {
+  } else if (small.layout == TILEPOST_PANEL) {
     units = clusters, end = rows;
   }
-  if (small.division == Division::arrivals) small.cuts.push_back(0);
+  if (small.division == TILEPOST_DIVISION_ARRIVALS) small.cuts.push_back(0);
   for (int unit = 1; unit < units; ++unit)
     if (pick(random, 0, 2) == 0) small.cuts.push_back(unit * step);
   small.cuts.push_back(end);

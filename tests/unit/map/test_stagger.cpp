@@ -6,8 +6,8 @@
 #include <set>
 #include <tuple>
 
+#include "runtime/map/tile_map.h"
 #include "tests/catch.h"
-#include "tilepost/tile_map.h"
 
 namespace tilepost::test {
 namespace {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,20 +18,28 @@ namespace tilepost::test {
 inline Spec make_spec(int64_t m, int64_t n, int64_t k, Arch arch = Arch::sm_90a) {
   Spec spec;
   spec.name.value = "attn_out";
-  spec.pattern.value = Pattern::gemm_all_reduce;
+  spec.pattern.value = TILEPOST_GEMM_ALL_REDUCE;
   spec.ranks.value = 4;
   spec.gemm.m.value = m;
   spec.gemm.n.value = n;
   spec.gemm.k.value = k;
   spec.archs.value = {arch};
-  spec.transport.value = Transport::automatic;
-  spec.consumer.value = Consumer::none;
+  spec.transport.value = std::nullopt;
+  spec.consumer.value = TILEPOST_CONSUMER_NONE;
   return spec;
 }
 
 template <class T>
 Located<T> wish(T value) {
   return {value, {}};
+}
+
+// A choice that is left open, then each of `choices`.
+template <class T>
+std::vector<std::optional<T>> open_or(std::initializer_list<T> choices) {
+  std::vector<std::optional<T>> all = {std::nullopt};
+  all.insert(all.end(), choices.begin(), choices.end());
+  return all;
 }
 
 // What planning a spec gives and says.
@@ -59,11 +69,11 @@ struct SmallPlan {
   int cluster = 1, band = 1, signals = 1;
   int gemm_ctas = 1;
   int ranks = 2;
-  OutputLayout layout = OutputLayout::panel;
+  tilepost_layout_t layout = TILEPOST_PANEL;
   std::vector<int32_t> cuts;
-  Pattern pattern = Pattern::gemm_all_reduce;
-  Routing routing = Routing::even;
-  Division division = Division::rows;
+  tilepost_pattern_t pattern = TILEPOST_GEMM_ALL_REDUCE;
+  tilepost_routing_t routing = TILEPOST_ROUTING_EVEN;
+  tilepost_division_t division = TILEPOST_DIVISION_ROWS;
   bool overlaps = true;
   tilepost_access_t access = TILEPOST_ACCESS_MESSAGES;
   int stagger = 0;
@@ -71,9 +81,9 @@ struct SmallPlan {
 };
 
 // The transport of an access.
-inline Transport transport_with(tilepost_access_t access) {
-  if (access == TILEPOST_ACCESS_READ) return Transport::copy_engine;
-  return access == TILEPOST_ACCESS_WRITE ? Transport::peer : Transport::nccl;
+inline tilepost_transport_t transport_with(tilepost_access_t access) {
+  if (access == TILEPOST_ACCESS_READ) return TILEPOST_TRANSPORT_COPY_ENGINE;
+  return access == TILEPOST_ACCESS_WRITE ? TILEPOST_TRANSPORT_PEER : TILEPOST_TRANSPORT_NCCL;
 }
 
 // Fills in `plan`, reusing its memory.
@@ -88,12 +98,12 @@ inline void build_plan(const SmallPlan& small, Plan& plan) {
   plan.n = small.n;
   plan.k = 8;
   plan.layout = small.layout;
-  plan.transport = small.overlaps ? transport_with(small.access) : Transport::none;
+  plan.transport = small.overlaps ? transport_with(small.access) : TILEPOST_TRANSPORT_NONE;
   plan.access = access_of(plan.transport);
   plan.stagger = small.stagger;
   plan.pushes = small.pushes || (plan.access != TILEPOST_ACCESS_MESSAGES &&
-                                 plan.pattern == Pattern::all_gather_gemm);
-  plan.kernel.launch = LaunchKind::host;
+                                 plan.pattern == TILEPOST_ALL_GATHER_GEMM);
+  plan.kernel.launch = TILEPOST_LAUNCH_HOST;
   plan.kernel.tile_m = small.tile_m;
   plan.kernel.tile_n = small.tile_n;
   plan.kernel.cluster = small.cluster;

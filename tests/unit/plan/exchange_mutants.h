@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "generator/plan/verify_parts.h"
+#include "generator/plan/verify/verify_parts.h"
 #include "tests/catch.h"
 #include "tests/unit/plan/build_plan.h"
 
@@ -11,8 +11,9 @@ namespace tilepost::test {
 
 constexpr int kRanks = 3;
 
-inline Plan subject(Pattern pattern, Division division, std::vector<int32_t> cuts,
-                    bool overlaps = true, Routing routing = Routing::even, int64_t m = 17,
+inline Plan subject(tilepost_pattern_t pattern, tilepost_division_t division,
+                    std::vector<int32_t> cuts, bool overlaps = true,
+                    tilepost_routing_t routing = TILEPOST_ROUTING_EVEN, int64_t m = 17,
                     tilepost_access_t access = TILEPOST_ACCESS_MESSAGES, int stagger = 0,
                     bool pushes = false) {
   SmallPlan small;
@@ -23,27 +24,28 @@ inline Plan subject(Pattern pattern, Division division, std::vector<int32_t> cut
   small.ranks = kRanks;
   small.pattern = pattern, small.division = division, small.routing = routing;
   small.overlaps = overlaps;
-  if (division == Division::columns) small.layout = OutputLayout::tile;
+  if (division == TILEPOST_DIVISION_COLUMNS) small.layout = TILEPOST_TILE;
   small.cuts = std::move(cuts);
   return build_plan(small);
 }
 
 // Shares of 6, 6 and 5 rows: three tile rows of each.
 inline Plan scattered() {
-  return subject(Pattern::gemm_reduce_scatter, Division::shares, {1, 3});
+  return subject(TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_DIVISION_SHARES, {1, 3});
 }
 inline Plan columns() {
-  return subject(Pattern::gemm_reduce_scatter, Division::columns, {1, 3});
+  return subject(TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_DIVISION_COLUMNS, {1, 3});
 }
 inline Plan gathered(int64_t m = 17) {
-  return subject(Pattern::all_gather_gemm, Division::arrivals, {0, 1, 3}, true, Routing::even, m);
+  return subject(TILEPOST_ALL_GATHER_GEMM, TILEPOST_DIVISION_ARRIVALS, {0, 1, 3}, true,
+                 TILEPOST_ROUTING_EVEN, m);
 }
 
 // Ranks that read or write each other's memory.
-inline Plan shared(tilepost_access_t access, Pattern pattern, Routing routing = Routing::even,
-                   int64_t m = 17) {
-  const bool rows = routing == Routing::rows;
-  return subject(pattern, rows ? Division::rows : Division::shares,
+inline Plan shared(tilepost_access_t access, tilepost_pattern_t pattern,
+                   tilepost_routing_t routing = TILEPOST_ROUTING_EVEN, int64_t m = 17) {
+  const bool rows = routing == TILEPOST_ROUTING_ROWS;
+  return subject(pattern, rows ? TILEPOST_DIVISION_ROWS : TILEPOST_DIVISION_SHARES,
                  rows ? std::vector<int32_t>{4, 9} : std::vector<int32_t>{1, 3}, true, routing, m,
                  access, rows ? 0 : 4);
 }
@@ -51,44 +53,47 @@ inline Plan shared(tilepost_access_t access, Pattern pattern, Routing routing = 
 inline std::vector<Plan> shared_subjects() {
   std::vector<Plan> plans;
   for (const tilepost_access_t access : {TILEPOST_ACCESS_READ, TILEPOST_ACCESS_WRITE})
-    for (const Pattern pattern :
-         {Pattern::gemm_all_reduce, Pattern::gemm_reduce_scatter, Pattern::gemm_all_to_all}) {
+    for (const tilepost_pattern_t pattern :
+         {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_GEMM_ALL_TO_ALL}) {
       plans.push_back(shared(access, pattern));
-      plans.push_back(shared(access, pattern, Routing::even, 13));  // 5, 5 and 3 rows
+      plans.push_back(shared(access, pattern, TILEPOST_ROUTING_EVEN, 13));  // 5, 5 and 3 rows
     }
-  for (const Routing routing : {Routing::splits, Routing::rows})
-    plans.push_back(shared(TILEPOST_ACCESS_READ, Pattern::gemm_all_to_all, routing));
+  for (const tilepost_routing_t routing : {TILEPOST_ROUTING_SPLITS, TILEPOST_ROUTING_ROWS})
+    plans.push_back(shared(TILEPOST_ACCESS_READ, TILEPOST_GEMM_ALL_TO_ALL, routing));
   for (const tilepost_access_t access : {TILEPOST_ACCESS_READ, TILEPOST_ACCESS_WRITE})
     for (const int64_t m : {17, 13})
-      plans.push_back(subject(Pattern::all_gather_gemm, Division::arrivals,
+      plans.push_back(subject(TILEPOST_ALL_GATHER_GEMM, TILEPOST_DIVISION_ARRIVALS,
                               access == TILEPOST_ACCESS_READ ? std::vector<int32_t>{0, 1, 4, 6}
                                                              : std::vector<int32_t>{0, 1, 3},
-                              true, Routing::even, m, access));
+                              true, TILEPOST_ROUTING_EVEN, m, access));
   for (const int64_t m : {17, 13})
-    plans.push_back(subject(Pattern::gemm_all_reduce, Division::shares, {1, 3}, true, Routing::even,
-                            m, TILEPOST_ACCESS_WRITE, 4, true));
+    plans.push_back(subject(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_DIVISION_SHARES, {1, 3}, true,
+                            TILEPOST_ROUTING_EVEN, m, TILEPOST_ACCESS_WRITE, 4, true));
   return plans;
 }
 
 inline std::vector<Plan> subjects() {
   std::vector<Plan> plans = shared_subjects();
-  for (const Routing routing : {Routing::even, Routing::splits, Routing::rows}) {
-    const Division panel = routing == Routing::rows ? Division::rows : Division::shares;
+  for (const tilepost_routing_t routing :
+       {TILEPOST_ROUTING_EVEN, TILEPOST_ROUTING_SPLITS, TILEPOST_ROUTING_ROWS}) {
+    const tilepost_division_t panel =
+        routing == TILEPOST_ROUTING_ROWS ? TILEPOST_DIVISION_ROWS : TILEPOST_DIVISION_SHARES;
     const std::vector<int32_t> cuts =
-        routing == Routing::rows ? std::vector<int32_t>{4, 9} : std::vector<int32_t>{1, 3};
-    plans.push_back(subject(Pattern::gemm_all_to_all, panel, cuts, true, routing));
-    plans.push_back(subject(Pattern::gemm_all_to_all, Division::columns, {1, 3}, true, routing));
-    plans.push_back(subject(Pattern::gemm_all_to_all, Division::rows, {9}, false, routing));
+        routing == TILEPOST_ROUTING_ROWS ? std::vector<int32_t>{4, 9} : std::vector<int32_t>{1, 3};
+    plans.push_back(subject(TILEPOST_GEMM_ALL_TO_ALL, panel, cuts, true, routing));
+    plans.push_back(
+        subject(TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_DIVISION_COLUMNS, {1, 3}, true, routing));
+    plans.push_back(subject(TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_DIVISION_ROWS, {9}, false, routing));
   }
   plans.push_back(scattered());
   plans.push_back(columns());
-  plans.push_back(subject(Pattern::gemm_reduce_scatter, Division::rows, {9}, false));
-  plans.push_back(subject(Pattern::gemm_all_reduce, Division::rows, {4, 9}));
+  plans.push_back(subject(TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_DIVISION_ROWS, {9}, false));
+  plans.push_back(subject(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_DIVISION_ROWS, {4, 9}));
   plans.push_back(gathered());
   plans.push_back(gathered(18));  // equal shares: one chunk is no AllGather, all of it is
-  plans.push_back(
-      subject(Pattern::all_gather_gemm, Division::arrivals, {0, 3}, true, Routing::even, 18));
-  plans.push_back(subject(Pattern::all_gather_gemm, Division::rows, {9}, false));
+  plans.push_back(subject(TILEPOST_ALL_GATHER_GEMM, TILEPOST_DIVISION_ARRIVALS, {0, 3}, true,
+                          TILEPOST_ROUTING_EVEN, 18));
+  plans.push_back(subject(TILEPOST_ALL_GATHER_GEMM, TILEPOST_DIVISION_ROWS, {9}, false));
   return plans;
 }
 
@@ -124,7 +129,7 @@ inline std::string follow(const Plan& plan, const Change& change) {
     return changed;
   };
   Findings findings;
-  if (plan.pattern == Pattern::all_gather_gemm)
+  if (plan.pattern == TILEPOST_ALL_GATHER_GEMM)
     verify_gather(plan, traffic, findings);
   else
     verify_steps(plan, traffic, findings);
@@ -133,8 +138,8 @@ inline std::string follow(const Plan& plan, const Change& change) {
 
 // Elements that belong together: a row of what the step moves.
 inline int64_t width(const Plan& plan) {
-  if (plan.pattern == Pattern::all_gather_gemm) return plan.k;
-  return plan.layout == OutputLayout::panel ? plan.n : plan.kernel.tile_n;
+  if (plan.pattern == TILEPOST_ALL_GATHER_GEMM) return plan.k;
+  return plan.layout == TILEPOST_PANEL ? plan.n : plan.kernel.tile_n;
 }
 
 struct Mutation {

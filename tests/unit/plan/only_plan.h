@@ -15,16 +15,17 @@ inline Plan only(const Spec& spec) {
 }
 
 // 8192 columns on four ranks, and what carries them.
-inline Spec spec_of(Pattern pattern, Transport transport, int64_t m = 8192, int64_t k = 2048,
-                    Arch arch = Arch::sm_90a) {
+inline Spec spec_of(tilepost_pattern_t pattern, std::optional<tilepost_transport_t> transport,
+                    int64_t m = 8192, int64_t k = 2048, Arch arch = Arch::sm_90a) {
   Spec spec = make_spec(m, 8192, k, arch);
   spec.pattern.value = pattern;
   spec.transport.value = transport;
   return spec;
 }
 
-constexpr Pattern kPatterns[] = {Pattern::gemm_all_reduce, Pattern::gemm_reduce_scatter,
-                                 Pattern::gemm_all_to_all, Pattern::all_gather_gemm};
-constexpr Transport kSharing[] = {Transport::copy_engine, Transport::peer};
+constexpr tilepost_pattern_t kPatterns[] = {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_GEMM_REDUCE_SCATTER,
+                                            TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_ALL_GATHER_GEMM};
+constexpr tilepost_transport_t kSharing[] = {TILEPOST_TRANSPORT_COPY_ENGINE,
+                                             TILEPOST_TRANSPORT_PEER};
 
 }  // namespace tilepost::test

@@ -3,7 +3,7 @@
 #include <limits>
 #include <random>
 
-#include "generator/plan/cuts.h"
+#include "generator/plan/choose/cuts.h"
 #include "tests/catch.h"
 
 namespace tilepost {

@@ -66,7 +66,7 @@ TEST_CASE("caught: a collective call that is wrong on all ranks alike") {
 }
 
 TEST_CASE("caught: two sends to one rank change places") {
-  const Plan plan = subject(Pattern::gemm_all_to_all, Division::columns, {3});
+  const Plan plan = subject(TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_DIVISION_COLUMNS, {3});
   const std::string text = follow(plan, [](int, int rank, std::vector<Step>& steps) {
     std::vector<size_t> to_one;
     for (size_t i = 0; i < steps.size(); ++i)
@@ -86,7 +86,7 @@ TEST_CASE("caught: a step before its group is finished") {
 
 TEST_CASE("caught: memory that is smaller or larger than what steps need") {
   for (const Plan& plan : subjects()) {
-    if (plan.pattern == Pattern::all_gather_gemm) continue;
+    if (plan.pattern == TILEPOST_ALL_GATHER_GEMM) continue;
     for (const int64_t more : {-1, 1}) {
       TrafficMemory memory;
       Traffic traffic = traffic_of(plan, memory);
@@ -97,7 +97,7 @@ TEST_CASE("caught: memory that is smaller or larger than what steps need") {
       REQUIRE(join(findings.take()).find("elements are received") != std::string::npos);
     }
   }
-  const Plan plan = subject(Pattern::gemm_reduce_scatter, Division::rows, {9}, false);
+  const Plan plan = subject(TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_DIVISION_ROWS, {9}, false);
   TrafficMemory memory;
   Traffic traffic = traffic_of(plan, memory);
   traffic.buffer = plan.map.send_elements;  // without the row that fills the last share
@@ -199,21 +199,24 @@ TEST_CASE("caught: an entry of the inverse for rows that are not there") {
   // Shares of 2, 2 and 1 rows of 5 in tiles of 2 leave none out; 7 ranks of 5 rows do.
   SmallPlan small;
   small.m = 5, small.n = 2, small.tile_m = 1, small.tile_n = 2, small.ranks = 7;
-  small.pattern = Pattern::gemm_all_to_all, small.division = Division::shares;
+  small.pattern = TILEPOST_GEMM_ALL_TO_ALL, small.division = TILEPOST_DIVISION_SHARES;
   small.cuts = {1};
   require_caught(build_plan(small), "no tile is at entry 6 of the inverse",
                  [](Plan& plan) { plan.map.positions[6] = 0; });
 }
 
 TEST_CASE("caught: what does not go with the pattern") {
-  require_caught(scattered(), "division", [](Plan& plan) { plan.division = Division::rows; });
-  require_caught(gathered(), "division", [](Plan& plan) { plan.transport = Transport::none; });
+  require_caught(scattered(), "division",
+                 [](Plan& plan) { plan.division = TILEPOST_DIVISION_ROWS; });
+  require_caught(gathered(), "division",
+                 [](Plan& plan) { plan.transport = TILEPOST_TRANSPORT_NONE; });
   require_caught(scattered(), "epilogue", [](Plan& plan) { plan.epilogue = TILEPOST_GELU; });
   require_caught(scattered(), "consumer unpermute",
-                 [](Plan& plan) { plan.consumer = Consumer::unpermute; });
+                 [](Plan& plan) { plan.consumer = TILEPOST_CONSUMER_UNPERMUTE; });
   require_caught(gathered(), "consumer rms_norm",
-                 [](Plan& plan) { plan.consumer = Consumer::rms_norm; });
-  require_caught(gathered(), "routing rows", [](Plan& plan) { plan.routing = Routing::rows; });
+                 [](Plan& plan) { plan.consumer = TILEPOST_CONSUMER_RMS_NORM; });
+  require_caught(gathered(), "routing rows",
+                 [](Plan& plan) { plan.routing = TILEPOST_ROUTING_ROWS; });
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Pattern gemm, layouts of B, e4m3 and epilogues: what is planned, what is refused, what a wrong
-// plan is caught for.
+// tilepost_pattern_t gemm, layouts of B, e4m3 and epilogues: what is planned, what is refused, what
+// a wrong plan is caught for.
 #include "tests/catch.h"
 #include "tests/unit/plan/only_plan.h"
 
@@ -8,19 +8,19 @@ namespace {
 
 Spec gemm_spec(int64_t m, int64_t n, int64_t k, Arch arch = Arch::sm_90a) {
   Spec spec = make_spec(m, n, k, arch);
-  spec.pattern.value = Pattern::gemm;
+  spec.pattern.value = TILEPOST_GEMM;
   return spec;
 }
 
 Spec e4m3_spec(int64_t m, int64_t n, int64_t k, Arch arch = Arch::sm_90a) {
   Spec spec = gemm_spec(m, n, k, arch);
-  spec.gemm.a.value = spec.gemm.b.value = ElementType::e4m3;
+  spec.gemm.a.value = spec.gemm.b.value = TILEPOST_E4M3;
   return spec;
 }
 
 Spec nn_spec(int64_t m, int64_t n, int64_t k, Arch arch = Arch::sm_90a) {
   Spec spec = gemm_spec(m, n, k, arch);
-  spec.gemm.layout.value = GemmLayout::nn;
+  spec.gemm.layout.value = TILEPOST_NN;
   return spec;
 }
 
@@ -66,23 +66,23 @@ TEST_CASE("a cluster asked for where only gemm_sm90_small is left is refused") {
 
 TEST_CASE("kernels not timed beside collectives overlap only where nothing else does") {
   Spec spec = make_spec(8192, 8192, 2048);
-  spec.transport.value = Transport::nccl;
+  spec.transport.value = TILEPOST_TRANSPORT_NCCL;
   CHECK(only(spec).kernel.tunables.at("PINGPONG") == "0");
   spec = make_spec(17, 512, 64);
-  spec.transport.value = Transport::nccl;
+  spec.transport.value = TILEPOST_TRANSPORT_NCCL;
   spec.schedule.stages = wish<int64_t>(8);
   CHECK(only(spec).kernel.name == "gemm_sm90_small");
 }
 
 TEST_CASE("a GEMM alone has all SMs and one group, on every architecture and layout") {
   for (const Arch arch : {Arch::sm_80, Arch::sm_86, Arch::sm_89, Arch::sm_90a, Arch::host})
-    for (const OutputLayout layout : {OutputLayout::panel, OutputLayout::tile}) {
+    for (const tilepost_layout_t layout : {TILEPOST_PANEL, TILEPOST_TILE}) {
       Spec spec = gemm_spec(8192, 8192, 2048, arch);
       spec.schedule.layout.value = layout;
       const Plan p = only(spec);
       INFO(name_of(arch) << " " << name_of(layout));
-      REQUIRE(p.pattern == Pattern::gemm);
-      REQUIRE(p.transport == Transport::none);
+      REQUIRE(p.pattern == TILEPOST_GEMM);
+      REQUIRE(p.transport == TILEPOST_TRANSPORT_NONE);
       REQUIRE(p.cuts.size() == 1);
       REQUIRE(p.comm_ctas == 0);
       const int64_t positions = static_cast<int64_t>(p.map.tiles.size());
@@ -106,7 +106,7 @@ TEST_CASE("the SMs of the schedule are the GEMM's") {
 
 TEST_CASE("explain and timeline of a GEMM alone speak of no collective") {
   Spec spec = gemm_spec(8192, 8192, 2048);
-  spec.gemm.epilogue = {wish(EpilogueOp::bias), wish(EpilogueOp::gelu)};
+  spec.gemm.epilogue = {wish(TILEPOST_BIAS), wish(TILEPOST_GELU)};
   const std::string text = explain_plan(only(spec));
   INFO(text);
   REQUIRE(text.find("ollective") == std::string::npos);
@@ -118,8 +118,7 @@ TEST_CASE("explain and timeline of a GEMM alone speak of no collective") {
 
 TEST_CASE("an epilogue is the set of its operations") {
   Spec spec = gemm_spec(256, 256, 256);
-  spec.gemm.epilogue = {wish(EpilogueOp::scale_rows), wish(EpilogueOp::bias),
-                        wish(EpilogueOp::residual)};
+  spec.gemm.epilogue = {wish(TILEPOST_SCALE_ROWS), wish(TILEPOST_BIAS), wish(TILEPOST_RESIDUAL)};
   const Plan p = only(spec);
   REQUIRE(p.epilogue == (TILEPOST_SCALE_ROWS | TILEPOST_BIAS | TILEPOST_RESIDUAL));
   REQUIRE(p.kernel.tunables.at("EPILOGUE") == std::to_string(p.epilogue));
@@ -134,9 +133,9 @@ TEST_CASE("nn takes TMA where rows of A, B and C are multiples of 16 bytes") {
   Spec spec = nn_spec(1000, 2001, 1024);
   REQUIRE(only(spec).kernel.name == "gemm_sm80");
   REQUIRE(has_reason(only(spec), "N a multiple of 8 for B of layout nn, not 2001"));
-  spec.schedule.layout.value = OutputLayout::tile;  // frees C of the rule, not B
+  spec.schedule.layout.value = TILEPOST_TILE;  // frees C of the rule, not B
   REQUIRE(only(spec).kernel.name == "gemm_sm80");
-  spec.gemm.layout.value = GemmLayout::tn;
+  spec.gemm.layout.value = TILEPOST_TN;
   REQUIRE(only(spec).kernel.name == "gemm_sm90");
   REQUIRE(only(nn_spec(1000, 2000, 1023)).kernel.name == "gemm_sm80");
 }
@@ -156,8 +155,8 @@ TEST_CASE("loads of B are as wide as its own rows allow") {
 TEST_CASE("e4m3 is planned where the tensor cores have it") {
   for (const Arch arch : {Arch::sm_89, Arch::sm_90a, Arch::host}) {
     const Plan p = only(e4m3_spec(4096, 4096, 4096, arch));
-    REQUIRE(p.input == ElementType::e4m3);
-    REQUIRE(p.output == ElementType::bf16);
+    REQUIRE(p.input == TILEPOST_E4M3);
+    REQUIRE(p.output == TILEPOST_BF16);
     REQUIRE(p.kernel.tunables.at("ELEMENT") == "tilepost::DType::e4m3");
     REQUIRE(p.kernel.tunables.at("OUTPUT") == "tilepost::DType::bf16");
   }
@@ -182,7 +181,7 @@ TEST_CASE("precise sums of e4m3 leave out what they do not fit") {
   REQUIRE(only(spec).kernel.tunables.at("PRECISE") == "1");
   spec.schedule.tile = wish(std::vector<int64_t>{128, 256});
   REQUIRE(refusal(spec).find("tile '128x256' is not available on sm_90a") != std::string::npos);
-  spec.gemm.accumulate.value = Accumulate::fast;
+  spec.gemm.accumulate.value = TILEPOST_FAST;
   const Plan fast = only(spec);
   REQUIRE(fast.kernel.tile_n == 256);
   REQUIRE(fast.kernel.tunables.at("PRECISE") == "0");
@@ -191,15 +190,15 @@ TEST_CASE("precise sums of e4m3 leave out what they do not fit") {
 TEST_CASE("caught: operations and types the pattern or the machine does not allow") {
   Plan p = only(gemm_spec(1000, 2000, 1024));
   REQUIRE(wrong_with(p) == "");
-  p.pattern = Pattern::gemm_all_reduce;
+  p.pattern = TILEPOST_GEMM_ALL_REDUCE;
   REQUIRE(wrong_with(p) == "");
   p.epilogue = TILEPOST_GELU;
   REQUIRE(wrong_with(p).find("before a sum over ranks") != std::string::npos);
   Plan sends = only(gemm_spec(1000, 2000, 1024));
-  sends.transport = Transport::nccl;
+  sends.transport = TILEPOST_TRANSPORT_NCCL;
   REQUIRE(wrong_with(sends).find("nothing to send") != std::string::npos);
   Plan old = only(gemm_spec(1000, 2000, 1024, Arch::sm_80));
-  old.input = ElementType::e4m3;
+  old.input = TILEPOST_E4M3;
   REQUIRE(wrong_with(old) == "e4m3 on sm_80\n");
 }
 

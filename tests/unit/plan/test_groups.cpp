@@ -4,32 +4,32 @@
 #include <limits>
 #include <random>
 
-#include "generator/plan/cuts.h"
-#include "generator/plan/predict.h"
+#include "generator/plan/choose/cuts.h"
+#include "generator/plan/cost/predict.h"
+#include "runtime/map/groups.h"
 #include "tests/catch.h"
 #include "tests/unit/plan/only_plan.h"
-#include "tilepost/groups.h"
 
 namespace tilepost::test {
 namespace {
 
 struct Shape {
-  Pattern pattern;
-  OutputLayout layout;
-  Routing routing;
+  tilepost_pattern_t pattern;
+  tilepost_layout_t layout;
+  tilepost_routing_t routing;
 };
 
 constexpr Shape kShapes[] = {
-    {Pattern::gemm, OutputLayout::panel, Routing::even},
-    {Pattern::gemm_all_reduce, OutputLayout::panel, Routing::even},
-    {Pattern::gemm_all_reduce, OutputLayout::tile, Routing::even},
-    {Pattern::gemm_reduce_scatter, OutputLayout::panel, Routing::even},
-    {Pattern::gemm_reduce_scatter, OutputLayout::tile, Routing::even},
-    {Pattern::gemm_all_to_all, OutputLayout::panel, Routing::even},
-    {Pattern::gemm_all_to_all, OutputLayout::tile, Routing::splits},
-    {Pattern::gemm_all_to_all, OutputLayout::panel, Routing::splits},
-    {Pattern::gemm_all_to_all, OutputLayout::panel, Routing::rows},
-    {Pattern::all_gather_gemm, OutputLayout::panel, Routing::even},
+    {TILEPOST_GEMM, TILEPOST_PANEL, TILEPOST_ROUTING_EVEN},
+    {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_PANEL, TILEPOST_ROUTING_EVEN},
+    {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TILE, TILEPOST_ROUTING_EVEN},
+    {TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_PANEL, TILEPOST_ROUTING_EVEN},
+    {TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TILE, TILEPOST_ROUTING_EVEN},
+    {TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_PANEL, TILEPOST_ROUTING_EVEN},
+    {TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_TILE, TILEPOST_ROUTING_SPLITS},
+    {TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_PANEL, TILEPOST_ROUTING_SPLITS},
+    {TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_PANEL, TILEPOST_ROUTING_ROWS},
+    {TILEPOST_ALL_GATHER_GEMM, TILEPOST_PANEL, TILEPOST_ROUTING_EVEN},
 };
 
 Spec any_m_spec(const Shape& shape, int64_t most, int64_t n, int64_t k, Arch arch) {
@@ -79,8 +79,8 @@ TEST_CASE("every m has groups that fit its map and the plan's counters") {
       for (const int64_t ranks : {1, 2, 3, 4, 8}) {
         Spec spec = any_m_spec(shape, arch == Arch::host ? 700 : 8192, 2048, 1024, arch);
         spec.ranks.value = ranks;
-        if (arch != Arch::host && shape.pattern != Pattern::gemm)
-          spec.transport.value = ranks % 2 ? Transport::nccl : Transport::automatic;
+        if (arch != Arch::host && shape.pattern != TILEPOST_GEMM)
+          if (ranks % 2) spec.transport.value = TILEPOST_TRANSPORT_NCCL;
         const Plan p = only(spec);
         REQUIRE(p.any_m);
         const tilepost_plan_t c = runtime_plan(p);
@@ -96,10 +96,11 @@ TEST_CASE("the plan of every run is right") {
   for (const Arch arch : {Arch::sm_90a, Arch::sm_86, Arch::host})
     for (const Shape& shape : kShapes)
       for (const int64_t ranks : {1, 2, 3, 4, 8})
-        for (const Transport transport : {Transport::automatic, Transport::nccl}) {
+        for (const std::optional<tilepost_transport_t> transport :
+             open_or({TILEPOST_TRANSPORT_NCCL})) {
           Spec spec = any_m_spec(shape, 1100, 520, 512, arch);
           spec.ranks.value = ranks;
-          if (shape.pattern != Pattern::gemm) spec.transport.value = transport;
+          if (shape.pattern != TILEPOST_GEMM) spec.transport.value = transport;
           const Plan p = only(spec);
           for (const int64_t m : {1, 2, 5, 64, 65, 200, 511, 512, 1000, 1099, 1100}) {
             INFO(name_of(arch) << " " << name_of(shape.pattern) << " " << name_of(shape.layout)
@@ -116,10 +117,10 @@ TEST_CASE("the plan of every run is right") {
 
 TEST_CASE("the maximum has the plan's own groups, and they are what the programme chooses") {
   for (const Shape& shape : kShapes) {
-    if (shape.pattern == Pattern::gemm) continue;
+    if (shape.pattern == TILEPOST_GEMM) continue;
     const Plan p = only(any_m_spec(shape, 8192, 8192, 2048, Arch::sm_90a));
     INFO(name_of(shape.pattern) << " " << name_of(shape.layout));
-    REQUIRE(p.transport != Transport::none);
+    REQUIRE(p.transport != TILEPOST_TRANSPORT_NONE);
     const tilepost_plan_t c = runtime_plan(p);
     const RunSchedule run = schedule_for(c, 8192);
     REQUIRE(run.overlaps);
@@ -137,7 +138,7 @@ TEST_CASE("the maximum has the plan's own groups, and they are what the programm
 
 TEST_CASE("another m has the groups that the planner gives a spec for that m") {
   for (const Shape& shape : kShapes) {
-    if (shape.pattern == Pattern::gemm) continue;
+    if (shape.pattern == TILEPOST_GEMM) continue;
     const Plan p = only(any_m_spec(shape, 16384, 8192, 2048, Arch::sm_90a));
     const tilepost_plan_t c = runtime_plan(p);
     int overlapped = 0;
@@ -151,7 +152,7 @@ TEST_CASE("another m has the groups that the planner gives a spec for that m") {
       fixed.schedule.tile = wish(std::vector<int64_t>{p.kernel.tile_m, p.kernel.tile_n});
       fixed.schedule.stages = wish<int64_t>(p.kernel.stages);
       fixed.schedule.cluster = wish<int64_t>(p.kernel.cluster);
-      if (p.job_parts == 0) fixed.schedule.comm_sms = wish<int64_t>(p.comm_ctas);
+      if (p.task_parts == 0) fixed.schedule.comm_sms = wish<int64_t>(p.comm_ctas);
       fixed.schedule.lanes = wish<int64_t>(p.comm_lanes);
       const Plan same = only(fixed);
       if (same.kernel.tunables.at("PANELS") != p.kernel.tunables.at("PANELS")) continue;
@@ -161,10 +162,10 @@ TEST_CASE("another m has the groups that the planner gives a spec for that m") {
       if (shares_memory(p.transport)) {
         // What of the sums is left when the GEMM has ended depends on m; the plan has that of its
         // own.
-        const bool unhurried = same.pattern != Pattern::gemm_all_reduce && same.job_parts == 0;
+        const bool unhurried = same.pattern != TILEPOST_GEMM_ALL_REDUCE && same.task_parts == 0;
         const GroupProblem problem = {
-            map_of(same), same.at_once(),     unit_bytes(same, same.division),
-            same.model,   same.job_parts > 0, unhurried};
+            map_of(same), same.at_once(),      unit_bytes(same, same.division),
+            same.model,   same.task_parts > 0, unhurried};
         const double slack = 1 + slack_of(problem, p.comm_lanes);
         REQUIRE(end_of_groups(problem, run.cuts) <
                 1.05 * slack * end_of_groups(problem, same.cuts));
@@ -174,16 +175,16 @@ TEST_CASE("another m has the groups that the planner gives a spec for that m") {
     }
     INFO(name_of(shape.pattern) << " " << name_of(shape.layout));
     // The more rows, the fewer chunks: most m would have more than the plan has counters for.
-    REQUIRE(overlapped >= (shape.pattern == Pattern::all_gather_gemm ? 1 : 2));
+    REQUIRE(overlapped >= (shape.pattern == TILEPOST_ALL_GATHER_GEMM ? 1 : 2));
   }
 }
 
 TEST_CASE("few rows are not worth overlap unless it was asked for") {
   for (const Shape& shape : kShapes) {
-    if (shape.pattern == Pattern::gemm) continue;
+    if (shape.pattern == TILEPOST_GEMM) continue;
     Spec spec = any_m_spec(shape, 16384, 8192, 2048, Arch::sm_90a);
     const Plan open = only(spec);
-    spec.transport.value = Transport::nccl;
+    spec.transport.value = TILEPOST_TRANSPORT_NCCL;
     const Plan asked = only(spec);
     for (const int64_t m : {1, 16, 64}) {
       INFO(name_of(shape.pattern) << " " << name_of(shape.layout) << " " << m);
@@ -290,12 +291,12 @@ TEST_CASE("best_groups is the best of all ways to cut at the cut points, in ever
 
 // ---- Shares that take turns
 
-GroupProblem turns_problem(int64_t m, int ranks, int cluster, double per_row) {
+GroupProblem round_robin_problem(int64_t m, int ranks, int cluster, double per_row) {
   GroupProblem problem = {};
   tilepost_map_t& map = problem.map;
   map.m = m, map.n = 64, map.tile_m = 8, map.tile_n = 16;
   map.cluster = cluster, map.band = cluster, map.signals_per_tile = 1;
-  map.division = TILEPOST_DIVISION_ARRIVALS, map.ranks = ranks, map.turns = 1;
+  map.division = TILEPOST_DIVISION_ARRIVALS, map.ranks = ranks, map.round_robin = 1;
   problem.unit_bytes = 1;
   problem.at_once = 4 * cluster;
   problem.model.wave = 10;
@@ -306,13 +307,13 @@ GroupProblem turns_problem(int64_t m, int ranks, int cluster, double per_row) {
 
 TEST_CASE("shares that take turns arrive whole where the GEMM has enough to do meanwhile") {
   // Four waves of 10 us for each of 4 shares, which are 11 us away from one another.
-  const Groups groups = fewest_groups(turns_problem(256, 4, 2, 10.0 / 64), 1, 100);
+  const Groups groups = fewest_groups(round_robin_problem(256, 4, 2, 10.0 / 64), 1, 100);
   REQUIRE(groups.cuts == std::vector<int32_t>{0, 8, 16, 24});
   REQUIRE(near(groups.end, 4 * 4 * 10));
 }
 
 TEST_CASE("shares that take turns are cut where the GEMM would wait for them") {
-  const GroupProblem problem = turns_problem(256, 4, 2, 200.0 / 64);
+  const GroupProblem problem = round_robin_problem(256, 4, 2, 200.0 / 64);
   const Groups groups = best_groups(problem);
   REQUIRE(groups.cuts.size() == 1 + 3 * 4);  // the last of them is two tile rows
   REQUIRE(groups.cuts[4] == 8);
@@ -322,7 +323,7 @@ TEST_CASE("shares that take turns are cut where the GEMM would wait for them") {
 
 TEST_CASE("shares that take turns fill clusters across their borders") {
   // One tile row of each of 4 shares, clusters of 2: a group each would be as much padding again.
-  const Groups groups = best_groups(turns_problem(32, 4, 2, 0.01));
+  const Groups groups = best_groups(round_robin_problem(32, 4, 2, 0.01));
   REQUIRE(groups.cuts == std::vector<int32_t>{0, 2, 3});
   // The own row, two and one, each group whole clusters of 4 columns, 8 at once.
   REQUIRE(near(groups.end, 3 * 10));
@@ -330,7 +331,7 @@ TEST_CASE("shares that take turns fill clusters across their borders") {
 
 TEST_CASE("who has no rows waits for those who have") {
   // 3 rows in one tile: the last rank's only group is the last that brings it something.
-  const GroupProblem problem = turns_problem(3, 4, 1, 100);
+  const GroupProblem problem = round_robin_problem(3, 4, 1, 100);
   const Groups groups = best_groups(problem);
   REQUIRE(groups.end > 10 + 100);
 }

@@ -1,6 +1,6 @@
 // The catalogue: every row fits its architecture, sizes are what the kernels declare.
-#include "generator/plan/operands.h"
-#include "generator/plan/small_kernel.h"
+#include "generator/plan/kernels/operands.h"
+#include "generator/plan/kernels/small_kernel.h"
 #include "tests/catch.h"
 
 namespace tilepost {
@@ -34,22 +34,22 @@ TEST_CASE("shared memory is what the kernels' layouts need") {
   REQUIRE(shared_bytes(config) == 64 * 136 * 2);
 }
 
-TEST_CASE("a kernel whose spare warp has jobs has shared memory for them") {
+TEST_CASE("a kernel whose helper warp has tasks has shared memory for them") {
   KernelRequest request;
   const KernelPlan without = make_kernel(sm90_configs()[0], request);
-  request.jobs = true;
+  request.tasks = true;
   const KernelPlan with = make_kernel(sm90_configs()[0], request);
-  REQUIRE(without.spare_bytes == 0);
-  REQUIRE(with.spare_bytes == 16384 + 128);
-  REQUIRE(with.shared_bytes == without.shared_bytes + with.spare_bytes);
-  REQUIRE(with.tunables.at("SPARE") == std::to_string(with.spare_bytes));
+  REQUIRE(without.helper_bytes == 0);
+  REQUIRE(with.helper_bytes == 16384 + 128);
+  REQUIRE(with.shared_bytes == without.shared_bytes + with.helper_bytes);
+  REQUIRE(with.tunables.at("HELPER") == std::to_string(with.helper_bytes));
 }
 
 TEST_CASE("a kernel carries every tunable of its template") {
   KernelRequest request;
   request.cluster = 2;
   request.band = 16;
-  request.element = request.output = ElementType::f16;
+  request.element = request.output = TILEPOST_F16;
   const KernelPlan sm90 = make_kernel(sm90_configs()[0], request);
   REQUIRE(sm90.tunables == std::map<std::string, std::string>{{"TILE_M", "128"},
                                                               {"TILE_N", "256"},
@@ -65,16 +65,16 @@ TEST_CASE("a kernel carries every tunable of its template") {
                                                               {"ROUTED", "0"},
                                                               {"PRECISE", "0"},
                                                               {"ADD", "0"},
-                                                              {"SPARE", "0"}});
+                                                              {"HELPER", "0"}});
   REQUIRE(sm90.threads == 384);
   REQUIRE(sm90.signals_per_tile == 2);
-  REQUIRE(sm90.launch == LaunchKind::tma);
+  REQUIRE(sm90.launch == TILEPOST_LAUNCH_TMA);
 
   request.load_vector = 2;
   request.load_vector_b = 4;
   request.store_vector = 4;
-  request.element = request.output = ElementType::bf16;
-  request.operands = GemmLayout::nn;
+  request.element = request.output = TILEPOST_BF16;
+  request.operands = TILEPOST_NN;
   request.epilogue = TILEPOST_SCALE | TILEPOST_BIAS;
   const KernelPlan sm80 = make_kernel(sm80_configs(Arch::sm_86)[1], request);
   REQUIRE(sm80.tunables == std::map<std::string, std::string>{{"TILE_M", "128"},
@@ -122,12 +122,12 @@ TEST_CASE("gemm_sm90's boxes are what it loads and stores at a time") {
   REQUIRE(same(tn.box_b, {64, config.tile_n / 4, 128, 0}));
   REQUIRE(same(tn.box_c, {64, 64, 128, 0}));
   REQUIRE(tn.launch_cluster == 4);
-  request.operands = GemmLayout::nn;
+  request.operands = TILEPOST_NN;
   const KernelPlan nn = make_kernel(config, request);
   REQUIRE(same(nn.box_a, tn.box_a));
   REQUIRE(same(nn.box_b, {64, 16, 128, 0}));
-  request.operands = GemmLayout::tn;
-  request.element = ElementType::e4m3;
+  request.operands = TILEPOST_TN;
+  request.element = TILEPOST_E4M3;
   const KernelPlan e4m3 = make_kernel(config, request);
   REQUIRE(e4m3.tile_k == 128);
   REQUIRE(same(e4m3.box_a, {128, config.tile_m, 128, 0}));
@@ -135,7 +135,7 @@ TEST_CASE("gemm_sm90's boxes are what it loads and stores at a time") {
   REQUIRE(same(e4m3.box_c, tn.box_c));
   REQUIRE(e4m3.shared_bytes == tn.shared_bytes);
   REQUIRE(e4m3.tunables.at("PRECISE") == "1");
-  request.accumulate = Accumulate::fast;
+  request.accumulate = TILEPOST_FAST;
   REQUIRE(make_kernel(config, request).tunables.at("PRECISE") == "0");
 }
 
@@ -143,7 +143,7 @@ TEST_CASE("routed rows are stored by gemm_sm90's cooperative rows and by gemm_sm
   Plan plan;
   plan.arch = Arch::sm_90a;
   plan.m = plan.n = plan.k = 1024;
-  plan.routing = Routing::rows;
+  plan.routing = TILEPOST_ROUTING_ROWS;
   REQUIRE(request_for(plan).routed);
   REQUIRE(make_kernel(sm90_configs()[0], request_for(plan)).tunables.at("ROUTED") == "1");
   // 128 sums in each of 256 threads, half as many where e4m3 is summed precisely.
@@ -153,13 +153,13 @@ TEST_CASE("routed rows are stored by gemm_sm90's cooperative rows and by gemm_sm
   for (const KernelConfig& config : sm90_configs())
     REQUIRE(can_route(config, plan) == fits(config, 128 * 256));
   Plan precise = plan;
-  precise.input = ElementType::e4m3;
+  precise.input = TILEPOST_E4M3;
   for (const KernelConfig& config : sm90_configs())
     REQUIRE(can_route(config, precise) == fits(config, 128 * 128));
   for (const KernelConfig& config : small_configs(16)) REQUIRE_FALSE(can_route(config, plan));
   for (const KernelConfig& config : sm80_configs(Arch::sm_80)) REQUIRE(can_route(config, plan));
   REQUIRE(can_route(host_config(64, 64), plan));
-  plan.routing = Routing::splits;
+  plan.routing = TILEPOST_ROUTING_SPLITS;
   REQUIRE_FALSE(request_for(plan).routed);
   for (const KernelConfig& config : small_configs(16)) REQUIRE(can_route(config, plan));
 }

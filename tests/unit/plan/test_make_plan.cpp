@@ -13,9 +13,9 @@ TEST_CASE("a large problem on sm_90a overlaps on the default kernel") {
   const Plan p = only(spec);
   REQUIRE(p.kernel.name == "gemm_sm90");
   REQUIRE(p.kernel.tile_m * p.kernel.tile_n >= 128 * 192);
-  REQUIRE(p.transport == Transport::nccl);
-  REQUIRE(p.layout == OutputLayout::panel);
-  REQUIRE(p.wait == Wait::poll);
+  REQUIRE(p.transport == TILEPOST_TRANSPORT_NCCL);
+  REQUIRE(p.layout == TILEPOST_PANEL);
+  REQUIRE(p.wait == TILEPOST_WAIT_POLL);
   REQUIRE(p.sms == 132);
   REQUIRE(p.gemm_ctas == (132 - p.comm_ctas - 1) / 2 * 2);
   REQUIRE(p.cuts.size() > 1);
@@ -25,17 +25,17 @@ TEST_CASE("a large problem on sm_90a overlaps on the default kernel") {
 
 TEST_CASE("a tiny problem does not overlap unless asked to") {
   Spec spec = make_spec(64, 64, 64);
-  REQUIRE(only(spec).transport == Transport::none);
-  spec.transport.value = Transport::nccl;
+  REQUIRE(only(spec).transport == TILEPOST_TRANSPORT_NONE);
+  spec.transport.value = TILEPOST_TRANSPORT_NCCL;
   const Plan p = only(spec);
-  REQUIRE(p.transport == Transport::nccl);
+  REQUIRE(p.transport == TILEPOST_TRANSPORT_NCCL);
   REQUIRE(p.cuts.size() == 1);
   REQUIRE(p.gemm_ctas <= static_cast<int>(p.map.tiles.size()));
 }
 
 TEST_CASE("without overlap the GEMM has all SMs") {
   Spec spec = make_spec(8192, 8192, 2048);
-  spec.transport.value = Transport::none;
+  spec.transport.value = TILEPOST_TRANSPORT_NONE;
   const Plan p = only(spec);
   REQUIRE(p.gemm_ctas == 132);
   REQUIRE(p.comm_ctas == 0);
@@ -43,10 +43,10 @@ TEST_CASE("without overlap the GEMM has all SMs") {
 }
 
 TEST_CASE("explicit groups, tile, stages, cluster and SMs are taken as they are") {
-  for (const OutputLayout layout : {OutputLayout::panel, OutputLayout::tile}) {
+  for (const tilepost_layout_t layout : {TILEPOST_PANEL, TILEPOST_TILE}) {
     Spec spec = make_spec(8192, 8192, 2048);
     spec.schedule.layout.value = layout;
-    spec.transport.value = Transport::nccl;
+    spec.transport.value = TILEPOST_TRANSPORT_NCCL;
     spec.schedule.tile = wish(std::vector<int64_t>{128, 192});
     spec.schedule.stages = wish<int64_t>(3);
     spec.schedule.cluster = wish<int64_t>(1);
@@ -62,7 +62,7 @@ TEST_CASE("explicit groups, tile, stages, cluster and SMs are taken as they are"
     REQUIRE(p.gemm_ctas == 111);
     REQUIRE(p.waves == waves);
     REQUIRE(p.group_waves == std::vector<int>{1, 3, static_cast<int>(waves) - 4});
-    if (layout == OutputLayout::tile)
+    if (layout == TILEPOST_TILE)
       REQUIRE(p.cuts == std::vector<int32_t>{111, 444, 64 * 43});
     else
       REQUIRE(p.cuts == std::vector<int32_t>{2, 10, 64});  // 111 / 43 and 444 / 43 rows
@@ -71,7 +71,7 @@ TEST_CASE("explicit groups, tile, stages, cluster and SMs are taken as they are"
 
 TEST_CASE("groups choose among the open SM budgets the one whose waves they sum to") {
   Spec spec = make_spec(8192, 8192, 2048);
-  spec.transport.value = Transport::nccl;
+  spec.transport.value = TILEPOST_TRANSPORT_NCCL;
   spec.schedule.tile = wish(std::vector<int64_t>{128, 256});
   spec.schedule.groups = wish(std::vector<int64_t>{1, 3, 4, 5, 4});  // 17 waves: 122 CTAs
   const Plan p = only(spec);
@@ -94,7 +94,7 @@ TEST_CASE("shapes TMA cannot address are served by gemm_sm80 with narrower acces
   REQUIRE(vectors(1002, 128) == "8 2");
   REQUIRE(vectors(1004, 129) == "1 4");
   Spec slots = make_spec(1000, 1001, 128);
-  slots.schedule.layout.value = OutputLayout::tile;
+  slots.schedule.layout.value = TILEPOST_TILE;
   REQUIRE(only(slots).kernel.name == "gemm_sm90");  // slots are aligned whatever N is
   slots.gemm.k.value = 129;
   REQUIRE(only(slots).kernel.tunables.at("STORE_VECTOR") == "8");
@@ -102,7 +102,7 @@ TEST_CASE("shapes TMA cannot address are served by gemm_sm80 with narrower acces
 
 TEST_CASE("two CTAs share an SM where the kernel says so") {
   Spec spec = make_spec(4096, 4096, 1024, Arch::sm_86);
-  spec.transport.value = Transport::nccl;
+  spec.transport.value = TILEPOST_TRANSPORT_NCCL;
   spec.schedule.tile = wish(std::vector<int64_t>{128, 128});
   spec.schedule.comm_sms = wish<int64_t>(10);
   const Plan p = only(spec);
@@ -113,18 +113,18 @@ TEST_CASE("two CTAs share an SM where the kernel says so") {
 TEST_CASE("a cluster of 4 takes no more CTAs than are resident at once") {
   Spec spec = make_spec(8192, 8192, 2048);
   spec.schedule.cluster = wish<int64_t>(4);
-  spec.transport.value = Transport::none;
+  spec.transport.value = TILEPOST_TRANSPORT_NONE;
   REQUIRE(only(spec).gemm_ctas == 120);
 }
 
 TEST_CASE("the host target has groups as soon as there are two waves and two tile rows") {
-  for (const OutputLayout layout : {OutputLayout::panel, OutputLayout::tile}) {
+  for (const tilepost_layout_t layout : {TILEPOST_PANEL, TILEPOST_TILE}) {
     for (const int64_t m : {65, 129, 500, 1000, 2000}) {
       for (const int64_t n : {7, 64, 129, 1000}) {
         Spec spec = make_spec(m, n, 64, Arch::host);
         spec.schedule.layout.value = layout;
         const Plan p = only(spec);
-        REQUIRE(p.transport == Transport::nccl);
+        REQUIRE(p.transport == TILEPOST_TRANSPORT_NCCL);
         REQUIRE(p.sms == 8);
         if (p.waves >= 2) REQUIRE(p.cuts.size() >= 2);
         REQUIRE(std::accumulate(p.group_waves.begin(), p.group_waves.end(), 0) == p.waves);
@@ -142,7 +142,7 @@ TEST_CASE("the host target clips its default tile to the output") {
 TEST_CASE("the host twin computes the same schedule") {
   for (const int64_t m : {129, 1000, 8192}) {
     Spec spec = make_spec(m, 2048, 1024);
-    spec.transport.value = Transport::nccl;
+    spec.transport.value = TILEPOST_TRANSPORT_NCCL;
     spec.schedule.cluster = wish<int64_t>(2);
     const Plan p = only(spec);
     const Plan twin = host_twin(p);

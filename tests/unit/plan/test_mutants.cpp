@@ -11,8 +11,8 @@ namespace {
 // Correct plans of different layouts, clusters, edges and sizes, each with several groups.
 std::vector<Plan> subjects() {
   std::vector<Plan> plans;
-  for (const OutputLayout layout : {OutputLayout::panel, OutputLayout::tile}) {
-    const bool panel = layout == OutputLayout::panel;
+  for (const tilepost_layout_t layout : {TILEPOST_PANEL, TILEPOST_TILE}) {
+    const bool panel = layout == TILEPOST_PANEL;
     const auto add = [&](int64_t m, int64_t n, int tile_m, int tile_n, int cluster, int ctas,
                          std::vector<int32_t> panel_cuts, std::vector<int32_t> tile_cuts) {
       SmallPlan small;
@@ -30,7 +30,7 @@ std::vector<Plan> subjects() {
     spec.schedule.cluster = wish<int64_t>(2);
     spec.schedule.sms = wish<int64_t>(32);
     spec.schedule.tile = wish(std::vector<int64_t>{128, 128});
-    spec.transport.value = Transport::nccl;
+    spec.transport.value = TILEPOST_TRANSPORT_NCCL;
     spec.schedule.comm_sms = wish<int64_t>(8);
     spec.schedule.groups = wish(std::vector<int64_t>{2, 2, 2});  // 128 positions on 22 CTAs
     plans.push_back(plan(spec).plans.at(0));
@@ -82,7 +82,7 @@ TEST_CASE("caught: two tiles of different groups swap their rows") {
 
 TEST_CASE("caught: two tile rows of a panel group swap their destinations") {
   for (const Plan& plan : subjects()) {
-    if (plan.layout != OutputLayout::panel) continue;
+    if (plan.layout != TILEPOST_PANEL) continue;
     const std::string text = verdict(plan, [](Plan& mutant) {
       const tilepost_group_t& group = mutant.map.groups[0];
       const size_t other = stored(mutant, 0, true);
@@ -218,7 +218,7 @@ TEST_CASE("caught: cuts, waves and group waves that do not belong to the schedul
 TEST_CASE("caught: too many CTAs, too much shared memory") {
   require_caught("do not fit on", [](Plan& plan) { plan.comm_ctas = plan.sms; });
   require_caught("do not fit on", [](Plan& plan) { plan.comm_ctas = 0; });
-  require_caught("no overlap", [](Plan& plan) { plan.transport = Transport::none; });
+  require_caught("no overlap", [](Plan& plan) { plan.transport = TILEPOST_TRANSPORT_NONE; });
   require_caught("bytes of shared memory, a block", [](Plan& plan) {
     plan.arch = Arch::sm_80;
     plan.kernel.shared_bytes = 166913;

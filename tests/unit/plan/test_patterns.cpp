@@ -8,24 +8,27 @@
 namespace tilepost::test {
 namespace {
 
-Spec pattern_spec(Pattern pattern, int64_t m, int64_t n, int64_t k, Arch arch = Arch::sm_90a) {
+Spec pattern_spec(tilepost_pattern_t pattern, int64_t m, int64_t n, int64_t k,
+                  Arch arch = Arch::sm_90a) {
   Spec spec = make_spec(m, n, k, arch);
   spec.pattern.value = pattern;
   return spec;
 }
 
-constexpr Pattern kShared[] = {Pattern::gemm_reduce_scatter, Pattern::gemm_all_to_all,
-                               Pattern::all_gather_gemm};
+constexpr tilepost_pattern_t kShared[] = {TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_GEMM_ALL_TO_ALL,
+                                          TILEPOST_ALL_GATHER_GEMM};
 
 TEST_CASE("the division follows pattern, layout, routing and overlap") {
   for (const Arch arch : {Arch::sm_90a, Arch::sm_80, Arch::host})
-    for (const Transport transport : {Transport::nccl, Transport::none})
-      for (const OutputLayout layout : {OutputLayout::panel, OutputLayout::tile})
-        for (const Pattern pattern : {Pattern::gemm_all_reduce, Pattern::gemm_reduce_scatter,
-                                      Pattern::gemm_all_to_all, Pattern::all_gather_gemm})
-          for (const Routing routing : {Routing::even, Routing::splits, Routing::rows}) {
-            if (pattern != Pattern::gemm_all_to_all && routing != Routing::even) continue;
-            if (pattern == Pattern::all_gather_gemm && layout == OutputLayout::tile) continue;
+    for (const tilepost_transport_t transport : {TILEPOST_TRANSPORT_NCCL, TILEPOST_TRANSPORT_NONE})
+      for (const tilepost_layout_t layout : {TILEPOST_PANEL, TILEPOST_TILE})
+        for (const tilepost_pattern_t pattern :
+             {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_GEMM_ALL_TO_ALL,
+              TILEPOST_ALL_GATHER_GEMM})
+          for (const tilepost_routing_t routing :
+               {TILEPOST_ROUTING_EVEN, TILEPOST_ROUTING_SPLITS, TILEPOST_ROUTING_ROWS}) {
+            if (pattern != TILEPOST_GEMM_ALL_TO_ALL && routing != TILEPOST_ROUTING_EVEN) continue;
+            if (pattern == TILEPOST_ALL_GATHER_GEMM && layout == TILEPOST_TILE) continue;
             Spec spec = pattern_spec(pattern, 1000, 1000, 512, arch);
             spec.transport.value = transport;
             spec.schedule.layout.value = layout;
@@ -33,16 +36,16 @@ TEST_CASE("the division follows pattern, layout, routing and overlap") {
             const Plan p = only(spec);
             INFO(name_of(arch) << " " << name_of(pattern) << " " << name_of(layout) << " "
                                << name_of(routing) << " " << name_of(transport));
-            const bool overlap = transport == Transport::nccl;
-            Division expected = Division::rows;
-            if (pattern == Pattern::all_gather_gemm)
-              expected = overlap ? Division::arrivals : Division::rows;
-            else if (pattern != Pattern::gemm_all_reduce)
-              expected = layout == OutputLayout::tile          ? Division::columns
-                         : overlap && routing != Routing::rows ? Division::shares
-                                                               : Division::rows;
+            const bool overlap = transport == TILEPOST_TRANSPORT_NCCL;
+            tilepost_division_t expected = TILEPOST_DIVISION_ROWS;
+            if (pattern == TILEPOST_ALL_GATHER_GEMM)
+              expected = overlap ? TILEPOST_DIVISION_ARRIVALS : TILEPOST_DIVISION_ROWS;
+            else if (pattern != TILEPOST_GEMM_ALL_REDUCE)
+              expected = layout == TILEPOST_TILE                       ? TILEPOST_DIVISION_COLUMNS
+                         : overlap && routing != TILEPOST_ROUTING_ROWS ? TILEPOST_DIVISION_SHARES
+                                                                       : TILEPOST_DIVISION_ROWS;
             REQUIRE(p.division == expected);
-            REQUIRE(map_of(p).ranks == (pattern == Pattern::gemm_all_reduce ? 1 : 4));
+            REQUIRE(map_of(p).ranks == (pattern == TILEPOST_GEMM_ALL_REDUCE ? 1 : 4));
             REQUIRE(cuts_are_valid(map_of(p)));
             if (!overlap) REQUIRE(p.cuts.size() == 1);
             REQUIRE(std::accumulate(p.group_waves.begin(), p.group_waves.end(), 0) == p.waves);
@@ -53,28 +56,28 @@ TEST_CASE("the division follows pattern, layout, routing and overlap") {
 }
 
 TEST_CASE("large problems overlap in every pattern, small ones do not") {
-  for (const Pattern pattern : kShared) {
+  for (const tilepost_pattern_t pattern : kShared) {
     INFO(name_of(pattern));
     const Plan large = only(pattern_spec(pattern, 8192, 8192, 2048));
-    REQUIRE(large.transport != Transport::none);
+    REQUIRE(large.transport != TILEPOST_TRANSPORT_NONE);
     REQUIRE(large.cuts.size() > 1);
     REQUIRE(large.prediction.sequence / large.prediction.total > 1.05);
     for (const int64_t m : {1, 16, 64})
       for (const int64_t k : {2048, 7168}) {
         INFO(m << " rows");
         const Plan small = only(pattern_spec(pattern, m, 8192, k));
-        REQUIRE(small.transport == Transport::none);
+        REQUIRE(small.transport == TILEPOST_TRANSPORT_NONE);
         REQUIRE(small.prediction.total <= small.prediction.sequence * 1.001);
       }
   }
 }
 
 TEST_CASE("groups of shares pad no clusters that fewer groups would not") {
-  for (const Pattern pattern : kShared)
+  for (const tilepost_pattern_t pattern : kShared)
     for (const int64_t ranks : {2, 3, 4, 5, 8}) {
       Spec spec = pattern_spec(pattern, ranks * 2048, 8192, 2048);
       spec.ranks.value = ranks;
-      spec.transport.value = Transport::nccl;
+      spec.transport.value = TILEPOST_TRANSPORT_NCCL;
       const Plan p = only(spec);
       INFO(name_of(pattern) << " on " << ranks);
       const int64_t tiles = ranks * 2048 / p.kernel.tile_m;
@@ -84,15 +87,15 @@ TEST_CASE("groups of shares pad no clusters that fewer groups would not") {
 }
 
 TEST_CASE("the timeline is the collectives' order") {
-  for (const Pattern pattern : kShared) {
+  for (const tilepost_pattern_t pattern : kShared) {
     Spec spec = pattern_spec(pattern, 8192, 8192, 2048);
-    spec.transport.value = Transport::nccl;
+    spec.transport.value = TILEPOST_TRANSPORT_NCCL;
     const Plan p = only(spec);
     const Prediction& prediction = p.prediction;
     INFO(name_of(pattern));
     for (size_t g = 0; g < p.cuts.size(); ++g) {
       REQUIRE(prediction.collective_end[g] > prediction.collective_start[g]);
-      if (pattern == Pattern::all_gather_gemm)
+      if (pattern == TILEPOST_ALL_GATHER_GEMM)
         REQUIRE(prediction.group_ready[g] >= prediction.collective_end[g]);
       else
         REQUIRE(prediction.collective_start[g] >= prediction.group_ready[g]);
@@ -103,7 +106,7 @@ TEST_CASE("the timeline is the collectives' order") {
 }
 
 TEST_CASE("chunks of all_gather_gemm have the sizes asked for") {
-  Spec spec = pattern_spec(Pattern::all_gather_gemm, 8192, 8192, 2048);
+  Spec spec = pattern_spec(TILEPOST_ALL_GATHER_GEMM, 8192, 8192, 2048);
   spec.schedule.tile = wish(std::vector<int64_t>{128, 256});
   spec.schedule.cluster = wish<int64_t>(1);
   spec.schedule.groups = wish(std::vector<int64_t>{1, 1, 2});
@@ -115,7 +118,7 @@ TEST_CASE("chunks of all_gather_gemm have the sizes asked for") {
   REQUIRE(too_many.messages.find("only 48 bands of 128 in the other ranks' shares of 2048 rows") !=
           std::string::npos);
   spec.schedule.groups = wish(std::vector<int64_t>{1, 1, 2});
-  spec.transport.value = Transport::nccl;
+  spec.transport.value = TILEPOST_TRANSPORT_NCCL;
   REQUIRE(only(spec).cuts == std::vector<int32_t>{0, 4, 8, 16});
   spec.schedule.groups = wish(std::vector<int64_t>(17, 1));
   const Planned planned = plan(spec);
@@ -127,7 +130,7 @@ TEST_CASE("chunks of all_gather_gemm have the sizes asked for") {
 }
 
 TEST_CASE("chunks arrive in one lane") {
-  Spec spec = pattern_spec(Pattern::all_gather_gemm, 8192, 8192, 2048);
+  Spec spec = pattern_spec(TILEPOST_ALL_GATHER_GEMM, 8192, 8192, 2048);
   REQUIRE(only(spec).comm_lanes == 1);
   spec.schedule.lanes = wish<int64_t>(2);
   const Planned planned = plan(spec);
@@ -136,7 +139,7 @@ TEST_CASE("chunks arrive in one lane") {
 }
 
 TEST_CASE("groups are refused where m is a bound") {
-  Spec spec = pattern_spec(Pattern::gemm_reduce_scatter, 8192, 8192, 2048);
+  Spec spec = pattern_spec(TILEPOST_GEMM_REDUCE_SCATTER, 8192, 8192, 2048);
   spec.gemm.any_m = true;
   spec.schedule.groups = wish(std::vector<int64_t>{18});
   const Planned planned = plan(spec);
@@ -145,25 +148,25 @@ TEST_CASE("groups are refused where m is a bound") {
 }
 
 TEST_CASE("routed rows and arrivals take kernels that serve them") {
-  Spec routed = pattern_spec(Pattern::gemm_all_to_all, 64, 2048, 2048);
-  routed.routing.value = Routing::rows;
+  Spec routed = pattern_spec(TILEPOST_GEMM_ALL_TO_ALL, 64, 2048, 2048);
+  routed.routing.value = TILEPOST_ROUTING_ROWS;
   const Plan p = only(routed);
   REQUIRE(p.kernel.name == "gemm_sm90");
   REQUIRE(p.kernel.tunables.at("ROUTED") == "1");
   REQUIRE(p.kernel.tunables.at("PINGPONG") == "0");
-  Spec arrivals = pattern_spec(Pattern::all_gather_gemm, 64, 2048, 2048);
-  arrivals.transport.value = Transport::none;
+  Spec arrivals = pattern_spec(TILEPOST_ALL_GATHER_GEMM, 64, 2048, 2048);
+  arrivals.transport.value = TILEPOST_TRANSPORT_NONE;
   REQUIRE(only(arrivals).kernel.name == "gemm_sm90_small");
-  arrivals.transport.value = Transport::nccl;
+  arrivals.transport.value = TILEPOST_TRANSPORT_NCCL;
   REQUIRE(only(arrivals).kernel.name == "gemm_sm90");
 }
 
 TEST_CASE("norm consumers work in both layouts") {
-  for (const Consumer consumer : {Consumer::rms_norm, Consumer::residual_rms_norm})
-    for (const OutputLayout layout :
-         {OutputLayout::automatic, OutputLayout::panel, OutputLayout::tile})
-      for (const Pattern pattern :
-           {Pattern::gemm, Pattern::gemm_all_reduce, Pattern::gemm_reduce_scatter}) {
+  for (const tilepost_consumer_t consumer :
+       {TILEPOST_CONSUMER_RMS_NORM, TILEPOST_CONSUMER_RESIDUAL_RMS_NORM})
+    for (const std::optional<tilepost_layout_t> layout : open_or({TILEPOST_PANEL, TILEPOST_TILE}))
+      for (const tilepost_pattern_t pattern :
+           {TILEPOST_GEMM, TILEPOST_GEMM_ALL_REDUCE, TILEPOST_GEMM_REDUCE_SCATTER}) {
         Spec spec = pattern_spec(pattern, 1000, 1000, 512);
         spec.consumer.value = consumer;
         spec.schedule.layout.value = layout;
@@ -172,34 +175,34 @@ TEST_CASE("norm consumers work in both layouts") {
 }
 
 TEST_CASE("explain says what each pattern computes and when") {
-  const std::pair<Pattern, std::vector<std::string>> expected[] = {
-      {Pattern::gemm_reduce_scatter,
+  const std::pair<tilepost_pattern_t, std::vector<std::string>> expected[] = {
+      {TILEPOST_GEMM_REDUCE_SCATTER,
        {"C[2048, 8192] = this rank's rows of the sum over 4 ranks of A[8192, 2048]",
         "groups of shares", "1 reduce_scatter", "\n  ReduceScatter "}},
-      {Pattern::gemm_all_to_all,
+      {TILEPOST_GEMM_ALL_TO_ALL,
        {"C[rows, 8192] = an equal part of each rank's rows, 4 ranks, of A[8192, 2048]",
         "4 send, 4 receive", "\n  AllToAll "}},
-      {Pattern::all_gather_gemm,
+      {TILEPOST_ALL_GATHER_GEMM,
        {"C[8192, 8192] = A[8192, 2048], 2048 rows from each of 4 ranks, * B", "groups of arrivals",
         "own", "send_rows", "one collective, then the GEMM"}}};
   for (const auto& [pattern, texts] : expected) {
     Spec spec = pattern_spec(pattern, 8192, 8192, 2048);
-    spec.transport.value = Transport::nccl;
+    spec.transport.value = TILEPOST_TRANSPORT_NCCL;
     const std::string text = explain_plan(only(spec));
     INFO(text);
     for (const std::string& words : texts) CHECK(text.find(words) != std::string::npos);
     // Communication that comes first is drawn first.
     const bool first = text.find("\n  All") < text.find("\n  GEMM ");
-    CHECK(first == (pattern == Pattern::all_gather_gemm));
+    CHECK(first == (pattern == TILEPOST_ALL_GATHER_GEMM));
   }
-  Spec any = pattern_spec(Pattern::gemm_all_reduce, 8192, 8192, 2048);
+  Spec any = pattern_spec(TILEPOST_GEMM_ALL_REDUCE, 8192, 8192, 2048);
   any.gemm.any_m = true;
   CHECK(explain_plan(only(any)).find("8192 rows are a bound") != std::string::npos);
 }
 
 TEST_CASE("the JSON lists rank 0's steps and the model of any m") {
-  Spec spec = pattern_spec(Pattern::gemm_reduce_scatter, 8192, 8192, 2048);
-  spec.transport.value = Transport::nccl;
+  Spec spec = pattern_spec(TILEPOST_GEMM_REDUCE_SCATTER, 8192, 8192, 2048);
+  spec.transport.value = TILEPOST_TRANSPORT_NCCL;
   std::string json = plans_to_json({only(spec)});
   CHECK(json.find("\"division\": \"shares\"") != std::string::npos);
   CHECK(json.find("reduce_scatter 0 -> 0, ") != std::string::npos);
@@ -208,9 +211,9 @@ TEST_CASE("the JSON lists rank 0's steps and the model of any m") {
   json = plans_to_json({only(spec)});
   CHECK(json.find("\"any_m\": true") != std::string::npos);
   CHECK(json.find("model_us") != std::string::npos);
-  spec = pattern_spec(Pattern::gemm_all_to_all, 8192, 8192, 2048);
-  spec.routing.value = Routing::rows;
-  spec.transport.value = Transport::nccl;
+  spec = pattern_spec(TILEPOST_GEMM_ALL_TO_ALL, 8192, 8192, 2048);
+  spec.routing.value = TILEPOST_ROUTING_ROWS;
+  spec.transport.value = TILEPOST_TRANSPORT_NCCL;
   json = plans_to_json({only(spec)});
   CHECK(json.find("\"routing\": \"rows\"") != std::string::npos);
   CHECK(json.find(" to rank ") == std::string::npos);

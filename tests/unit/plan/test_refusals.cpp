@@ -78,7 +78,7 @@ TEST_CASE("more groups than row panels") {
   spec.schedule.cluster = wish<int64_t>(2);
   spec.schedule.groups = wish(std::vector<int64_t>{2, 3});  // 512 tiles on 114 CTAs: 5 waves
   check_says(refusal(spec), {"2 groups", "1 row panels of 256 rows"});
-  spec.schedule.layout.value = OutputLayout::tile;
+  spec.schedule.layout.value = TILEPOST_TILE;
   REQUIRE(plan(spec).plans.size() == 1);
 }
 
@@ -87,7 +87,7 @@ TEST_CASE("groups of nothing, and groups without overlap") {
   spec.schedule.groups = wish(std::vector<int64_t>{0, 18});
   check_says(refusal(spec), {"at least 1 wave"});
   spec.schedule.groups = wish(std::vector<int64_t>{8, 8});
-  spec.transport.value = Transport::none;
+  spec.transport.value = TILEPOST_TRANSPORT_NONE;
   check_says(refusal(spec), {"2 groups, but transport 'none'"});
 }
 
@@ -98,17 +98,17 @@ TEST_CASE("a budget that leaves the GEMM nothing") {
   check_says(refusal(spec), {"comm_sms '64'", "64 SMs"});
   spec.schedule.comm_sms.reset();
   spec.schedule.sms = wish<int64_t>(2);
-  spec.transport.value = Transport::nccl;
+  spec.transport.value = TILEPOST_TRANSPORT_NCCL;
   check_says(refusal(spec), {"2 SMs are too few"});
-  spec.transport.value = Transport::automatic;
-  REQUIRE(plan(spec).plans.at(0).transport == Transport::none);
+  spec.transport.value = std::nullopt;
+  REQUIRE(plan(spec).plans.at(0).transport == TILEPOST_TRANSPORT_NONE);
 }
 
 TEST_CASE("a consumer that has nothing to do") {
   Spec spec = make_spec(8192, 8192, 2048);
-  spec.consumer.value = Consumer::unpermute;
+  spec.consumer.value = TILEPOST_CONSUMER_UNPERMUTE;
   check_says(refusal(spec), {"consumer 'unpermute' needs 'layout: tile'"});
-  spec.schedule.layout.value = OutputLayout::tile;
+  spec.schedule.layout.value = TILEPOST_TILE;
   REQUIRE(plan(spec).plans.size() == 1);
 }
 

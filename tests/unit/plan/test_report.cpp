@@ -6,10 +6,10 @@
 namespace tilepost::test {
 namespace {
 
-Plan example(OutputLayout layout = OutputLayout::panel) {
+Plan example(tilepost_layout_t layout = TILEPOST_PANEL) {
   Spec spec = make_spec(1000, 4096, 2048);
   spec.schedule.layout.value = layout;
-  spec.transport.value = Transport::nccl;
+  spec.transport.value = TILEPOST_TRANSPORT_NCCL;
   spec.schedule.cluster = wish<int64_t>(2);
   spec.schedule.sms = wish<int64_t>(32);
   return plan(spec).plans.at(0);
@@ -48,7 +48,7 @@ TEST_CASE("the JSON holds the plan's numbers") {
 }
 
 TEST_CASE("the JSON's tile rows are the whole schedule") {
-  for (const OutputLayout layout : {OutputLayout::panel, OutputLayout::tile}) {
+  for (const tilepost_layout_t layout : {TILEPOST_PANEL, TILEPOST_TILE}) {
     const Plan plan = example(layout);
     const llvm::json::Value value = parsed({plan});
     const llvm::json::Array& rows =
@@ -91,7 +91,7 @@ TEST_CASE("explain states kernel, budget, groups, timeline and reasons") {
 }
 
 TEST_CASE("every group is drawn in both lanes, in order") {
-  const Plan plan = example(OutputLayout::tile);
+  const Plan plan = example(TILEPOST_TILE);
   const std::string text = explain_plan(plan);
   for (const char* lane : {"\n  GEMM ", "\n  AllReduce "}) {
     const size_t begin = text.find(lane);

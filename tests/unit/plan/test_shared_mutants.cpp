@@ -135,27 +135,27 @@ TEST_CASE("caught: a kernel that stores a tile for another group than its owner'
 }
 
 TEST_CASE("caught: an access that is not the transport's, or that the plan is not made for") {
-  const Plan read = shared(TILEPOST_ACCESS_READ, Pattern::gemm_reduce_scatter);
-  const Plan write = shared(TILEPOST_ACCESS_WRITE, Pattern::gemm_all_to_all);
+  const Plan read = shared(TILEPOST_ACCESS_READ, TILEPOST_GEMM_REDUCE_SCATTER);
+  const Plan write = shared(TILEPOST_ACCESS_WRITE, TILEPOST_GEMM_ALL_TO_ALL);
   require_caught(read, "access", [](Plan& plan) { plan.access = TILEPOST_ACCESS_WRITE; });
-  require_caught(read, "access", [](Plan& plan) { plan.transport = Transport::nccl; });
+  require_caught(read, "access", [](Plan& plan) { plan.transport = TILEPOST_TRANSPORT_NCCL; });
   require_caught(read, "stagger -1", [](Plan& plan) { plan.stagger = -1; });
   require_caught(write, "access 2 and stagger 4 for gemm_all_to_all",
-                 [](Plan& plan) { plan.routing = Routing::splits; });
+                 [](Plan& plan) { plan.routing = TILEPOST_ROUTING_SPLITS; });
   const auto push = [](Plan& plan) { plan.pushes = !plan.pushes; };
   for (const Plan& plan : shared_subjects()) {
-    const bool either = plan.pattern == Pattern::gemm_all_reduce && stores_tiles(plan);
+    const bool either = plan.pattern == TILEPOST_GEMM_ALL_REDUCE && stores_tiles(plan);
     if (!either) require_caught(plan, plan.pushes ? "without pushes" : "with pushes", push);
   }
-  Plan pushed = shared(TILEPOST_ACCESS_WRITE, Pattern::gemm_all_reduce);
+  Plan pushed = shared(TILEPOST_ACCESS_WRITE, TILEPOST_GEMM_ALL_REDUCE);
   pushed.pushes = true;
-  require_caught(pushed, "sum added", [](Plan& plan) { plan.sum = Sum::added; });
+  require_caught(pushed, "sum added", [](Plan& plan) { plan.sum = TILEPOST_SUM_ADDED; });
   require_caught(pushed, "with pushes", [](Plan& plan) { plan.arch = Arch::sm_90a; });
-  pushed.job_parts = kRanks;
+  pushed.task_parts = kRanks;
   require_caught(pushed, "without pushes", push);
   require_caught(gathered(), "stagger 2", [](Plan& plan) { plan.stagger = 2; });
-  require_caught(shared(TILEPOST_ACCESS_WRITE, Pattern::gemm_all_reduce), "division",
-                 [](Plan& plan) { plan.division = Division::rows; });
+  require_caught(shared(TILEPOST_ACCESS_WRITE, TILEPOST_GEMM_ALL_REDUCE), "division",
+                 [](Plan& plan) { plan.division = TILEPOST_DIVISION_ROWS; });
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // gemm_sm90_small in the catalogue and in plans: what it is offered for, and how its CTAs share
 // tiles.
-#include "generator/plan/small_kernel.h"
+#include "generator/plan/kernels/small_kernel.h"
 #include "tests/catch.h"
 #include "tests/unit/plan/only_plan.h"
 
@@ -9,7 +9,7 @@ namespace {
 
 Spec small_spec(int64_t m, int64_t n, int64_t k) {
   Spec spec = make_spec(m, n, k);
-  spec.pattern.value = Pattern::gemm;
+  spec.pattern.value = TILEPOST_GEMM;
   return spec;
 }
 
@@ -50,11 +50,11 @@ TEST_CASE("stages and shared memory are what the template takes") {
 
 TEST_CASE("a row's tunables, boxes and signals") {
   KernelRequest request;
-  request.element = ElementType::e4m3;
+  request.element = TILEPOST_E4M3;
   const KernelConfig config = find(small_configs(40), 64, 3);  // 48 rows: 6 units, 2 for each CTA
   const KernelPlan e4m3 = make_kernel(config, request);
   REQUIRE(e4m3.file == "gemm_sm90_small.cu");
-  REQUIRE(e4m3.launch == LaunchKind::tma);
+  REQUIRE(e4m3.launch == TILEPOST_LAUNCH_TMA);
   REQUIRE(e4m3.early);
   REQUIRE(e4m3.cluster == 1);
   REQUIRE(e4m3.launch_cluster == 3);
@@ -76,8 +76,8 @@ TEST_CASE("a row's tunables, boxes and signals") {
                                              {"EPILOGUE", "0"},
                                              {"NN", "0"},
                                              {"PRECISE", "1"}});
-  request.element = ElementType::bf16;
-  request.operands = GemmLayout::nn;
+  request.element = TILEPOST_BF16;
+  request.operands = TILEPOST_NN;
   const KernelPlan nn = make_kernel(find(small_configs(40), 64, 4), request);
   REQUIRE(nn.box_b.columns == 64);
   REQUIRE(nn.box_b.rows == 64);
@@ -111,8 +111,8 @@ TEST_CASE("every small problem gets a right plan, in both layouts and patterns")
   for (const int64_t m : {1, 7, 8, 9, 33, 64, 65, 100, 128, 129, 200, 255, 256})
     for (const int64_t n : {8, 64, 200, 2048, 8192})
       for (const int64_t k : {8, 64, 520, 8192})
-        for (const OutputLayout layout : {OutputLayout::panel, OutputLayout::tile})
-          for (const Pattern pattern : {Pattern::gemm, Pattern::gemm_all_reduce}) {
+        for (const tilepost_layout_t layout : {TILEPOST_PANEL, TILEPOST_TILE})
+          for (const tilepost_pattern_t pattern : {TILEPOST_GEMM, TILEPOST_GEMM_ALL_REDUCE}) {
             Spec spec = make_spec(m, n, k);
             spec.pattern.value = pattern;
             spec.schedule.layout.value = layout;

@@ -1,7 +1,7 @@
 // What transports that read or write other ranks' memory are predicted to take, and what they took.
 #include <cmath>
 
-#include "generator/plan/predict.h"
+#include "generator/plan/cost/predict.h"
 #include "tests/catch.h"
 #include "tests/unit/plan/only_plan.h"
 
@@ -9,8 +9,8 @@ namespace tilepost::test {
 namespace {
 
 TEST_CASE("predictions grow with rows, and with products where those are what takes long") {
-  for (const Transport transport : kSharing)
-    for (const Pattern pattern : kPatterns) {
+  for (const tilepost_transport_t transport : kSharing)
+    for (const tilepost_pattern_t pattern : kPatterns) {
       INFO(name_of(transport) << " " << name_of(pattern));
       double last = 0;
       for (const int64_t m : {1024, 2048, 4096, 8192, 16384}) {
@@ -44,8 +44,9 @@ TEST_CASE("the model of groups answers to its budget") {
   p.ranks = 4;
   p.m = p.n = 8192;
   p.k = 2048;
-  for (const Transport transport : kSharing)
-    for (const Pattern pattern : {Pattern::gemm_all_reduce, Pattern::gemm_reduce_scatter}) {
+  for (const tilepost_transport_t transport : kSharing)
+    for (const tilepost_pattern_t pattern :
+         {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_GEMM_REDUCE_SCATTER}) {
       p.pattern = pattern;
       const auto per_byte = [&](int ctas, int lanes) {
         return model_shared(p, transport, problem(22, ctas, lanes)).group.per_byte;
@@ -59,31 +60,35 @@ TEST_CASE("the model of groups answers to its budget") {
       CHECK(latency(2) < latency(1));
     }
   // Stores bound the waves of a GEMM with few products.
-  p.pattern = Pattern::gemm_reduce_scatter;
-  const double fast = model_shared(p, Transport::peer, problem(5, 7, 2)).wave;
+  p.pattern = TILEPOST_GEMM_REDUCE_SCATTER;
+  const double fast = model_shared(p, TILEPOST_TRANSPORT_PEER, problem(5, 7, 2)).wave;
   CHECK(fast > 15);
-  CHECK(model_shared(p, Transport::peer, problem(80, 7, 2)).wave < 85);
+  CHECK(model_shared(p, TILEPOST_TRANSPORT_PEER, problem(80, 7, 2)).wave < 85);
 }
 
 // bf16, 8192 x 8192 x 2048. `sms`: 0 for as many as the planner leaves free.
 struct Measured {
   int64_t ranks;
-  Pattern pattern;
-  Transport transport;
+  tilepost_pattern_t pattern;
+  tilepost_transport_t transport;
   int64_t sms;
   double us;
 };
 
 TEST_CASE("predictions are near what was measured") {
-  using enum Pattern;
-  using enum Transport;
   const Measured measured[] = {
-      {2, gemm_reduce_scatter, peer, 0, 405},    {2, gemm_reduce_scatter, copy_engine, 0, 453},
-      {2, gemm_all_reduce, peer, 7, 571},        {2, gemm_all_reduce, copy_engine, 0, 614},
-      {2, gemm_all_to_all, peer, 0, 404},        {2, gemm_all_to_all, copy_engine, 0, 448},
-      {2, all_gather_gemm, copy_engine, 0, 369}, {2, all_gather_gemm, peer, 0, 389},
-      {4, gemm_reduce_scatter, peer, 0, 415},    {4, gemm_reduce_scatter, copy_engine, 0, 640},
-      {4, gemm_all_to_all, peer, 0, 416},        {4, gemm_all_to_all, copy_engine, 0, 606}};
+      {2, TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TRANSPORT_PEER, 0, 405},
+      {2, TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TRANSPORT_COPY_ENGINE, 0, 453},
+      {2, TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_PEER, 7, 571},
+      {2, TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_COPY_ENGINE, 0, 614},
+      {2, TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_TRANSPORT_PEER, 0, 404},
+      {2, TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_TRANSPORT_COPY_ENGINE, 0, 448},
+      {2, TILEPOST_ALL_GATHER_GEMM, TILEPOST_TRANSPORT_COPY_ENGINE, 0, 369},
+      {2, TILEPOST_ALL_GATHER_GEMM, TILEPOST_TRANSPORT_PEER, 0, 389},
+      {4, TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TRANSPORT_PEER, 0, 415},
+      {4, TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TRANSPORT_COPY_ENGINE, 0, 640},
+      {4, TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_TRANSPORT_PEER, 0, 416},
+      {4, TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_TRANSPORT_COPY_ENGINE, 0, 606}};
   for (const Measured& run : measured) {
     Spec spec = spec_of(run.pattern, run.transport);
     spec.ranks.value = run.ranks;
@@ -98,7 +103,8 @@ TEST_CASE("predictions are near what was measured") {
 constexpr int64_t kShapes[][3] = {{4096, 8192, 2048}, {8192, 8192, 2048}, {16384, 8192, 2048},
                                   {8192, 8192, 7168}, {8192, 4096, 3584}, {4096, 12288, 3072}};
 
-Plan shaped(Pattern pattern, Transport transport, const int64_t (&shape)[3]) {
+Plan shaped(tilepost_pattern_t pattern, std::optional<tilepost_transport_t> transport,
+            const int64_t (&shape)[3]) {
   Spec spec = make_spec(shape[0], shape[1], shape[2]);
   spec.pattern.value = pattern;
   spec.transport.value = transport;
@@ -106,15 +112,15 @@ Plan shaped(Pattern pattern, Transport transport, const int64_t (&shape)[3]) {
 }
 
 // Four H200.
-TEST_CASE("what spare warps move bounds the shapes that were measured") {
-  const std::pair<Pattern, std::vector<double>> measured[] = {
-      {Pattern::gemm_reduce_scatter, {238.5, 415, 787, 1313, 348, 461}},
-      {Pattern::gemm_all_to_all, {230, 416, 795, 1326, 352, 465}},
-      {Pattern::gemm_all_reduce, {403, 730, 1385, 1477, 487, 616}},
-      {Pattern::all_gather_gemm, {218, 418, 841, 1492, 413, 457}}};
+TEST_CASE("what helper warps move bounds the shapes that were measured") {
+  const std::pair<tilepost_pattern_t, std::vector<double>> measured[] = {
+      {TILEPOST_GEMM_REDUCE_SCATTER, {238.5, 415, 787, 1313, 348, 461}},
+      {TILEPOST_GEMM_ALL_TO_ALL, {230, 416, 795, 1326, 352, 465}},
+      {TILEPOST_GEMM_ALL_REDUCE, {403, 730, 1385, 1477, 487, 616}},
+      {TILEPOST_ALL_GATHER_GEMM, {218, 418, 841, 1492, 413, 457}}};
   for (const auto& [pattern, times] : measured)
     for (size_t i = 0; i < times.size(); ++i) {
-      const Plan p = shaped(pattern, Transport::peer, kShapes[i]);
+      const Plan p = shaped(pattern, TILEPOST_TRANSPORT_PEER, kShapes[i]);
       INFO(name_of(pattern) << " " << p.m << "x" << p.n << "x" << p.k << ": predicted "
                             << p.prediction.total << ", measured " << times[i]);
       CHECK(p.gemm_ctas == 132);
@@ -122,14 +128,14 @@ TEST_CASE("what spare warps move bounds the shapes that were measured") {
     }
 }
 
-TEST_CASE("tiles and sums go by spare warps, rows of A by copy engines") {
+TEST_CASE("tiles and sums go by helper warps, rows of A by copy engines") {
   for (const auto& shape : kShapes) {
     INFO(shape[0] << "x" << shape[1] << "x" << shape[2]);
-    for (const Pattern pattern :
-         {Pattern::gemm_all_reduce, Pattern::gemm_reduce_scatter, Pattern::gemm_all_to_all})
-      CHECK(shaped(pattern, Transport::automatic, shape).transport == Transport::peer);
-    const Plan gathered = shaped(Pattern::all_gather_gemm, Transport::automatic, shape);
-    CHECK(gathered.transport == Transport::copy_engine);
+    for (const tilepost_pattern_t pattern :
+         {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_GEMM_ALL_TO_ALL})
+      CHECK(shaped(pattern, std::nullopt, shape).transport == TILEPOST_TRANSPORT_PEER);
+    const Plan gathered = shaped(TILEPOST_ALL_GATHER_GEMM, std::nullopt, shape);
+    CHECK(gathered.transport == TILEPOST_TRANSPORT_COPY_ENGINE);
     CHECK(gathered.cuts.size() == 4);  // a share each
   }
 }
@@ -138,7 +144,7 @@ TEST_CASE("tiles and sums go by spare warps, rows of A by copy engines") {
 TEST_CASE("copy engines that push rows of A take what was measured") {
   const double measured[] = {201, 371, 757, 1291, 327, 415};
   for (size_t i = 0; i < std::size(measured); ++i) {
-    const Plan p = shaped(Pattern::all_gather_gemm, Transport::copy_engine, kShapes[i]);
+    const Plan p = shaped(TILEPOST_ALL_GATHER_GEMM, TILEPOST_TRANSPORT_COPY_ENGINE, kShapes[i]);
     INFO(p.m << "x" << p.n << "x" << p.k << ": predicted " << p.prediction.total << ", measured "
              << measured[i]);
     CHECK(p.gemm_ctas == 130);

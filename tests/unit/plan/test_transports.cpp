@@ -1,44 +1,45 @@
 // Transports that read or write other ranks' memory: what each plan has, what it allocates, and
 // what explain says of it. What it is predicted to take: test_transport_times.cpp.
 #include "generator/plan/draft.h"
-#include "generator/plan/memory.h"
-#include "generator/plan/stores.h"
+#include "generator/plan/kernels/stores.h"
+#include "generator/plan/report/memory.h"
+#include "runtime/map/groups.h"
 #include "tests/catch.h"
 #include "tests/unit/plan/only_plan.h"
-#include "tilepost/groups.h"
 
 namespace tilepost::test {
 namespace {
 
 TEST_CASE("access, division and shares follow the transport") {
-  for (const Transport transport : {Transport::nccl, Transport::nccl_symmetric,
-                                    Transport::copy_engine, Transport::peer, Transport::none})
-    for (const Pattern pattern : kPatterns)
+  for (const tilepost_transport_t transport :
+       {TILEPOST_TRANSPORT_NCCL, TILEPOST_TRANSPORT_NCCL_SYMMETRIC, TILEPOST_TRANSPORT_COPY_ENGINE,
+        TILEPOST_TRANSPORT_PEER, TILEPOST_TRANSPORT_NONE})
+    for (const tilepost_pattern_t pattern : kPatterns)
       for (const Arch arch : {Arch::sm_90a, Arch::host}) {
         INFO(name_of(transport) << " " << name_of(pattern) << " " << name_of(arch));
         const Plan p = only(spec_of(pattern, transport, 1000, 512, arch));
         REQUIRE(p.transport == transport);
-        const bool reads = transport == Transport::copy_engine;
-        const bool writes = transport == Transport::peer;
+        const bool reads = transport == TILEPOST_TRANSPORT_COPY_ENGINE;
+        const bool writes = transport == TILEPOST_TRANSPORT_PEER;
         REQUIRE(p.access == (reads    ? TILEPOST_ACCESS_READ
                              : writes ? TILEPOST_ACCESS_WRITE
                                       : TILEPOST_ACCESS_MESSAGES));
         const bool shares = reads || writes;
-        if (pattern == Pattern::gemm_all_reduce) {
-          REQUIRE(p.division == (shares ? Division::shares : Division::rows));
+        if (pattern == TILEPOST_GEMM_ALL_REDUCE) {
+          REQUIRE(p.division == (shares ? TILEPOST_DIVISION_SHARES : TILEPOST_DIVISION_ROWS));
           REQUIRE(map_of(p).ranks == (shares ? 4 : 1));
         }
-        const bool staggers = shares && p.division == Division::shares;
+        const bool staggers = shares && p.division == TILEPOST_DIVISION_SHARES;
         REQUIRE(p.stagger == (staggers ? p.at_once() : 0));
         REQUIRE(map_of(p).stagger == p.stagger);
-        const bool gathers = pattern == Pattern::all_gather_gemm;
+        const bool gathers = pattern == TILEPOST_ALL_GATHER_GEMM;
         REQUIRE((p.pace > 0) == (writes && !gathers && arch == Arch::sm_90a));
-        REQUIRE(p.pushes == (gathers ? shares : writes && pattern == Pattern::gemm_all_reduce));
+        REQUIRE(p.pushes == (gathers ? shares : writes && pattern == TILEPOST_GEMM_ALL_REDUCE));
         const tilepost_plan_t runtime = runtime_plan(p);
         REQUIRE(runtime.access == p.access);
         REQUIRE(runtime.pushes == (p.pushes ? 1 : 0));
         REQUIRE((runtime.transport == TILEPOST_TRANSPORT_HOST) ==
-                (arch == Arch::host && transport != Transport::none));
+                (arch == Arch::host && transport != TILEPOST_TRANSPORT_NONE));
         const Plan twin = host_twin(p);
         REQUIRE(twin.access == p.access);
         REQUIRE(twin.stagger == p.stagger);
@@ -49,8 +50,8 @@ TEST_CASE("access, division and shares follow the transport") {
 }
 
 TEST_CASE("ragged shapes have verified plans on any number of ranks, and so have their runs") {
-  for (const Transport transport : kSharing)
-    for (const Pattern pattern : kPatterns)
+  for (const tilepost_transport_t transport : kSharing)
+    for (const tilepost_pattern_t pattern : kPatterns)
       for (const int64_t m : {1, 129, 1000})
         for (const int64_t ranks : {1, 2, 3, 8}) {
           Spec spec = spec_of(pattern, transport, m, 264);
@@ -67,19 +68,22 @@ TEST_CASE("ragged shapes have verified plans on any number of ranks, and so have
 }
 
 TEST_CASE("routed rows are read, all rows of a rank in the groups that have them") {
-  for (const Routing routing : {Routing::even, Routing::splits, Routing::rows}) {
-    Spec spec = spec_of(Pattern::gemm_all_to_all, Transport::copy_engine);
+  for (const tilepost_routing_t routing :
+       {TILEPOST_ROUTING_EVEN, TILEPOST_ROUTING_SPLITS, TILEPOST_ROUTING_ROWS}) {
+    Spec spec = spec_of(TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_TRANSPORT_COPY_ENGINE);
     spec.routing.value = routing;
     const Plan p = only(spec);
     INFO(name_of(routing));
-    REQUIRE(p.division == (routing == Routing::rows ? Division::rows : Division::shares));
-    REQUIRE((p.stagger > 0) == (routing != Routing::rows));
+    REQUIRE(p.division ==
+            (routing == TILEPOST_ROUTING_ROWS ? TILEPOST_DIVISION_ROWS : TILEPOST_DIVISION_SHARES));
+    REQUIRE((p.stagger > 0) == (routing != TILEPOST_ROUTING_ROWS));
   }
 }
 
 TEST_CASE("peer stores come from a kernel that stages whole tiles, unless the spec says which") {
-  for (const Pattern pattern : {Pattern::gemm_all_reduce, Pattern::gemm_reduce_scatter}) {
-    const Plan p = only(spec_of(pattern, Transport::peer));
+  for (const tilepost_pattern_t pattern :
+       {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_GEMM_REDUCE_SCATTER}) {
+    const Plan p = only(spec_of(pattern, TILEPOST_TRANSPORT_PEER));
     REQUIRE(p.kernel.name == "gemm_sm90");
     const int panels = p.kernel.tile_m / 64 * (p.kernel.tile_n / 64) / 2;
     REQUIRE(std::stoi(p.kernel.tunables.at("PANELS")) == panels);
@@ -88,24 +92,25 @@ TEST_CASE("peer stores come from a kernel that stages whole tiles, unless the sp
     const double products = static_cast<double>(p.kernel.tile_m) * p.kernel.tile_n * 2048;
     REQUIRE(std::abs(p.pace - 0.9 * products / 2048 / panels) <= 1);
   }
-  Spec asked = spec_of(Pattern::gemm_reduce_scatter, Transport::peer);
+  Spec asked = spec_of(TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TRANSPORT_PEER);
   asked.schedule.tile = wish(std::vector<int64_t>{128, 256});
   asked.schedule.stages = wish<int64_t>(4);
   REQUIRE(only(asked).kernel.tunables.at("PANELS") == "2");
 }
 
 TEST_CASE("8-bit inputs pass twice as fast, and so do their stores") {
-  Spec spec = spec_of(Pattern::gemm_reduce_scatter, Transport::peer);
+  Spec spec = spec_of(TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TRANSPORT_PEER);
   spec.schedule.tile = wish(std::vector<int64_t>{128, 192});
   const int pace = only(spec).pace;
-  spec.gemm.a.value = spec.gemm.b.value = ElementType::e4m3;
+  spec.gemm.a.value = spec.gemm.b.value = TILEPOST_E4M3;
   REQUIRE(std::abs(2 * only(spec).pace - pace) <= 2);
 }
 
 TEST_CASE("few rows have a kernel that stores to peers") {
   for (const int64_t m : {1, 16, 64, 256})
-    REQUIRE(only(spec_of(Pattern::gemm_all_reduce, Transport::peer, m)).kernel.name == "gemm_sm90");
-  Spec small = spec_of(Pattern::gemm_all_reduce, Transport::peer, 16);
+    REQUIRE(only(spec_of(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_PEER, m)).kernel.name ==
+            "gemm_sm90");
+  Spec small = spec_of(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_PEER, 16);
   small.schedule.tile = wish(std::vector<int64_t>{16, 64});
   const Planned planned = plan(small);
   INFO(planned.messages);
@@ -115,91 +120,91 @@ TEST_CASE("few rows have a kernel that stores to peers") {
 }
 
 TEST_CASE("rows that TMA cannot address are not stored to peers") {
-  Spec spec = spec_of(Pattern::gemm_all_reduce, Transport::peer, 8192, 2047);
+  Spec spec = spec_of(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_PEER, 8192, 2047);
   const Planned planned = plan(spec);
   INFO(planned.messages);
   REQUIRE(planned.plans.empty());
   REQUIRE(
       planned.messages.find("transport 'peer' stores with TMA, but gemm_sm90 needs K a multiple "
                             "of 8, not 2047; use copy_engine or nccl") != std::string::npos);
-  spec.transport.value = Transport::copy_engine;
+  spec.transport.value = TILEPOST_TRANSPORT_COPY_ENGINE;
   REQUIRE(only(spec).kernel.name == "gemm_sm80");
-  spec.transport.value = Transport::automatic;
-  REQUIRE(only(spec).transport != Transport::peer);
+  spec.transport.value = std::nullopt;
+  REQUIRE(only(spec).transport != TILEPOST_TRANSPORT_PEER);
 }
 
 TEST_CASE("sums that are added have a kernel of their own and no run in sequence") {
-  Spec spec = spec_of(Pattern::gemm_reduce_scatter, Transport::peer);
-  REQUIRE(only(spec).sum == Sum::staged);
+  Spec spec = spec_of(TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TRANSPORT_PEER);
+  REQUIRE(only(spec).sum == TILEPOST_SUM_STAGED);
   REQUIRE(only(spec).kernel.tunables.at("ADD") == "0");
-  spec.schedule.sum.value = Sum::added;
+  spec.schedule.sum.value = TILEPOST_SUM_ADDED;
   spec.gemm.any_m = true;
   const Plan p = only(spec);
-  REQUIRE(p.sum == Sum::added);
+  REQUIRE(p.sum == TILEPOST_SUM_ADDED);
   REQUIRE(p.kernel.tunables.at("ADD") == "1");
   REQUIRE(runtime_plan(p).sum == TILEPOST_SUM_ADDED);
   for (const int64_t m : {1, 100, 8192}) REQUIRE(schedule_for(runtime_plan(p), m).overlaps);
-  REQUIRE(host_twin(p).sum == Sum::staged);
+  REQUIRE(host_twin(p).sum == TILEPOST_SUM_STAGED);
   spec.archs.value = {Arch::host};
   const Plan host = only(spec);
-  REQUIRE(host.sum == Sum::staged);
+  REQUIRE(host.sum == TILEPOST_SUM_STAGED);
   REQUIRE(host.reasons.front().find("sum added does not apply") != std::string::npos);
 }
 
 TEST_CASE("the SMs left free are few, and lanes take none of them") {
-  for (const Transport transport : kSharing)
-    for (const Pattern pattern : kPatterns) {
+  for (const tilepost_transport_t transport : kSharing)
+    for (const tilepost_pattern_t pattern : kPatterns) {
       const Plan p = only(spec_of(pattern, transport));
       INFO(name_of(transport) << " " << name_of(pattern));
-      const bool alone = p.job_parts > 0 && transport == Transport::peer;
+      const bool alone = p.task_parts > 0 && transport == TILEPOST_TRANSPORT_PEER;
       REQUIRE(p.gemm_ctas + p.comm_ctas + (alone ? 0 : 1) <= 132);
       REQUIRE(p.gemm_ctas % p.kernel.cluster == 0);
       if (alone)
         REQUIRE(p.gemm_ctas == 132);
-      else if (reduces(pattern) && p.job_parts == 0)
+      else if (reduces(pattern) && p.task_parts == 0)
         REQUIRE(p.comm_ctas <= 11);
       else
         REQUIRE(p.comm_ctas == 1);
-      REQUIRE(p.comm_lanes <= (pattern == Pattern::all_gather_gemm ? 1 : 3));
+      REQUIRE(p.comm_lanes <= (pattern == TILEPOST_ALL_GATHER_GEMM ? 1 : 3));
       REQUIRE(p.cuts.size() < 4096);
     }
-  Spec spec = spec_of(Pattern::gemm_all_to_all, Transport::copy_engine);
+  Spec spec = spec_of(TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_TRANSPORT_COPY_ENGINE);
   spec.schedule.lanes = wish<int64_t>(4);
   const Plan p = only(spec);
   REQUIRE(p.comm_lanes == 4);
   REQUIRE(p.comm_ctas == 1);
 }
 
-TEST_CASE("spare warps add up and move, unless SMs are asked for, or sums are added at once") {
-  const auto parts = [](Pattern pattern, Transport transport, auto change) {
+TEST_CASE("helper warps add up and move, unless SMs are asked for, or sums are added at once") {
+  const auto parts = [](tilepost_pattern_t pattern, tilepost_transport_t transport, auto change) {
     Spec spec = spec_of(pattern, transport);
     change(spec);
-    return only(spec).job_parts;
+    return only(spec).task_parts;
   };
   const auto nothing = [](Spec&) {};
   const auto sms = [](Spec& spec) { spec.schedule.comm_sms = wish<int64_t>(7); };
-  CHECK(parts(Pattern::gemm_reduce_scatter, Transport::peer, nothing) == 4);
-  CHECK(parts(Pattern::gemm_all_reduce, Transport::peer, nothing) == 4);
-  CHECK(parts(Pattern::gemm_all_to_all, Transport::peer, nothing) == 1);
-  CHECK(parts(Pattern::all_gather_gemm, Transport::copy_engine, nothing) == 1);
-  CHECK(parts(Pattern::all_gather_gemm, Transport::peer, nothing) == 1);
-  CHECK(parts(Pattern::gemm_reduce_scatter, Transport::copy_engine, nothing) == 0);
-  CHECK(parts(Pattern::gemm_all_to_all, Transport::copy_engine, nothing) == 0);
-  CHECK(parts(Pattern::gemm_reduce_scatter, Transport::peer, sms) == 0);
-  CHECK(parts(Pattern::gemm_reduce_scatter, Transport::peer,
-              [](Spec& spec) { spec.schedule.sum.value = Sum::added; }) == 0);
+  CHECK(parts(TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TRANSPORT_PEER, nothing) == 4);
+  CHECK(parts(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_PEER, nothing) == 4);
+  CHECK(parts(TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_TRANSPORT_PEER, nothing) == 1);
+  CHECK(parts(TILEPOST_ALL_GATHER_GEMM, TILEPOST_TRANSPORT_COPY_ENGINE, nothing) == 1);
+  CHECK(parts(TILEPOST_ALL_GATHER_GEMM, TILEPOST_TRANSPORT_PEER, nothing) == 1);
+  CHECK(parts(TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TRANSPORT_COPY_ENGINE, nothing) == 0);
+  CHECK(parts(TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_TRANSPORT_COPY_ENGINE, nothing) == 0);
+  CHECK(parts(TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TRANSPORT_PEER, sms) == 0);
+  CHECK(parts(TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TRANSPORT_PEER,
+              [](Spec& spec) { spec.schedule.sum.value = TILEPOST_SUM_ADDED; }) == 0);
   // 192 sums in a thread, or four stages and two panels, leave no room.
-  CHECK(parts(Pattern::gemm_reduce_scatter, Transport::peer, [](Spec& spec) {
+  CHECK(parts(TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TRANSPORT_PEER, [](Spec& spec) {
           spec.schedule.tile = wish(std::vector<int64_t>{128, 256});
           spec.schedule.stages = wish<int64_t>(4);
         }) == 0);
-  CHECK(parts(Pattern::gemm_reduce_scatter, Transport::peer,
+  CHECK(parts(TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TRANSPORT_PEER,
               [](Spec& spec) { spec.archs.value = {Arch::host}; }) == 0);
 }
 
-TEST_CASE("sums are pushed by spare warps, and pulled where kernels add") {
+TEST_CASE("sums are pushed by helper warps, and pulled where kernels add") {
   const auto pushes = [](auto change) {
-    Spec spec = spec_of(Pattern::gemm_all_reduce, Transport::peer);
+    Spec spec = spec_of(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_PEER);
     change(spec);
     const Plan p = only(spec);
     CHECK(host_twin(p).pushes == p.pushes);
@@ -209,16 +214,16 @@ TEST_CASE("sums are pushed by spare warps, and pulled where kernels add") {
   CHECK(pushes([](Spec&) {}));
   CHECK(pushes([](Spec& spec) { spec.archs.value = {Arch::host}; }));
   CHECK_FALSE(pushes([](Spec& spec) { spec.schedule.comm_sms = wish<int64_t>(7); }));
-  CHECK_FALSE(pushes([](Spec& spec) { spec.schedule.sum.value = Sum::added; }));
-  CHECK_FALSE(pushes([](Spec& spec) { spec.transport.value = Transport::copy_engine; }));
-  Spec few = spec_of(Pattern::gemm_all_reduce, Transport::automatic);
+  CHECK_FALSE(pushes([](Spec& spec) { spec.schedule.sum.value = TILEPOST_SUM_ADDED; }));
+  CHECK_FALSE(pushes([](Spec& spec) { spec.transport.value = TILEPOST_TRANSPORT_COPY_ENGINE; }));
+  Spec few = spec_of(TILEPOST_GEMM_ALL_REDUCE, std::nullopt);
   few.gemm.any_m = true;
   CHECK_FALSE(plan_of_run(only(few), 1).pushes);  // not worth overlap
 }
 
-TEST_CASE("rows of A are pushed by kernels with a spare warp, or the spec is told why not") {
+TEST_CASE("rows of A are pushed by kernels with a helper warp, or the spec is told why not") {
   const auto refused = [](const char* words, auto change) {
-    Spec spec = spec_of(Pattern::all_gather_gemm, Transport::peer);
+    Spec spec = spec_of(TILEPOST_ALL_GATHER_GEMM, TILEPOST_TRANSPORT_PEER);
     change(spec);
     const Planned planned = plan(spec);
     INFO(planned.messages);
@@ -226,59 +231,60 @@ TEST_CASE("rows of A are pushed by kernels with a spare warp, or the spec is tol
     CHECK(planned.messages.find(words) != std::string::npos);
     CHECK(planned.messages.find("use copy_engine") != std::string::npos);
   };
-  refused("4 stages leave the kernel no spare warp", [](Spec& spec) {
+  refused("4 stages leave the kernel no helper warp", [](Spec& spec) {
     spec.schedule.tile = wish(std::vector<int64_t>{128, 256});
     spec.schedule.stages = wish<int64_t>(4);
   });
-  refused("tile '256x192' leaves the kernel no spare warp", [](Spec& spec) {
+  refused("tile '256x192' leaves the kernel no helper warp", [](Spec& spec) {
     spec.schedule.tile = wish(std::vector<int64_t>{256, 192});
   });
   refused("over at most 8 ranks", [](Spec& spec) { spec.ranks.value = 9; });
   // Any tile that has one will do, whole in shared memory or not.
-  Spec spec = spec_of(Pattern::all_gather_gemm, Transport::peer);
+  Spec spec = spec_of(TILEPOST_ALL_GATHER_GEMM, TILEPOST_TRANSPORT_PEER);
   spec.schedule.tile = wish(std::vector<int64_t>{128, 128});
-  CHECK(only(spec).job_parts == 1);
-  CHECK(only(spec).kernel.spare_bytes == kSpareBytes);
+  CHECK(only(spec).task_parts == 1);
+  CHECK(only(spec).kernel.helper_bytes == kHelperBytes);
 }
 
 TEST_CASE("auto compares what the machine and the pattern allow") {
-  const auto compared = [](const Spec& spec, Transport transport) {
+  const auto compared = [](const Spec& spec, tilepost_transport_t transport) {
     const std::string name = std::string(name_of(transport)) + ": ";
     for (const std::string& reason : only(spec).reasons)
       if (reason.find("transport ") == 0 && reason.find("none: ") != std::string::npos)
         return reason.find(name) != std::string::npos;
     return false;
   };
-  const auto open = [](Pattern pattern) { return spec_of(pattern, Transport::automatic); };
-  for (const Pattern pattern : kPatterns) {
+  const auto open = [](tilepost_pattern_t pattern) { return spec_of(pattern, std::nullopt); };
+  for (const tilepost_pattern_t pattern : kPatterns) {
     INFO(name_of(pattern));
-    CHECK(compared(open(pattern), Transport::nccl));
-    CHECK(compared(open(pattern), Transport::copy_engine));
-    CHECK(compared(open(pattern), Transport::peer));
-    CHECK_FALSE(compared(open(pattern), Transport::nccl_symmetric));
+    CHECK(compared(open(pattern), TILEPOST_TRANSPORT_NCCL));
+    CHECK(compared(open(pattern), TILEPOST_TRANSPORT_COPY_ENGINE));
+    CHECK(compared(open(pattern), TILEPOST_TRANSPORT_PEER));
+    CHECK_FALSE(compared(open(pattern), TILEPOST_TRANSPORT_NCCL_SYMMETRIC));
   }
-  Spec routed = open(Pattern::gemm_all_to_all);
-  routed.routing.value = Routing::splits;
-  CHECK(compared(routed, Transport::copy_engine));
-  CHECK_FALSE(compared(routed, Transport::peer));
+  Spec routed = open(TILEPOST_GEMM_ALL_TO_ALL);
+  routed.routing.value = TILEPOST_ROUTING_SPLITS;
+  CHECK(compared(routed, TILEPOST_TRANSPORT_COPY_ENGINE));
+  CHECK_FALSE(compared(routed, TILEPOST_TRANSPORT_PEER));
   // More ranks than one host has, tiles, and machines that were not measured.
-  Spec ranks = open(Pattern::gemm_all_reduce);
+  Spec ranks = open(TILEPOST_GEMM_ALL_REDUCE);
   ranks.ranks.value = 9;
-  CHECK(only(ranks).transport == Transport::nccl);
-  Spec tiles = open(Pattern::gemm_all_reduce);
-  tiles.schedule.layout.value = OutputLayout::tile;
-  CHECK(only(tiles).transport == Transport::nccl);
+  CHECK(only(ranks).transport == TILEPOST_TRANSPORT_NCCL);
+  Spec tiles = open(TILEPOST_GEMM_ALL_REDUCE);
+  tiles.schedule.layout.value = TILEPOST_TILE;
+  CHECK(only(tiles).transport == TILEPOST_TRANSPORT_NCCL);
   for (const Arch arch : {Arch::sm_80, Arch::sm_89, Arch::host})
     CHECK_FALSE(shares_memory(
-        only(spec_of(Pattern::gemm_all_reduce, Transport::automatic, 8192, 2048, arch)).transport));
+        only(spec_of(TILEPOST_GEMM_ALL_REDUCE, std::nullopt, 8192, 2048, arch)).transport));
 }
 
 TEST_CASE("auto takes the transport that is predicted to end first, and says what it needs") {
-  for (const Pattern pattern : kPatterns) {
-    const Plan p = only(spec_of(pattern, Transport::automatic));
+  for (const tilepost_pattern_t pattern : kPatterns) {
+    const Plan p = only(spec_of(pattern, std::nullopt));
     INFO(name_of(pattern));
     REQUIRE(shares_memory(p.transport));
-    for (const Transport transport : {Transport::nccl, Transport::copy_engine, Transport::peer})
+    for (const tilepost_transport_t transport :
+         {TILEPOST_TRANSPORT_NCCL, TILEPOST_TRANSPORT_COPY_ENGINE, TILEPOST_TRANSPORT_PEER})
       CHECK(p.prediction.total <= 1.02 * only(spec_of(pattern, transport)).prediction.total);
     bool says = false;
     for (const std::string& reason : p.reasons)
@@ -295,64 +301,65 @@ int64_t bytes_named(const Plan& p, const std::string& name) {
 
 TEST_CASE("memory is what each transport keeps of the parts") {
   constexpr int64_t kProduct = int64_t{8192} * 8192 * 2;
-  const auto bytes = [](Pattern pattern, Transport transport, const char* name) {
+  const auto bytes = [](tilepost_pattern_t pattern, tilepost_transport_t transport,
+                        const char* name) {
     return bytes_named(only(spec_of(pattern, transport)), name);
   };
-  using enum Transport;
-  CHECK(planned_memory(only(spec_of(Pattern::gemm_all_reduce, nccl))).empty());
-  CHECK(bytes(Pattern::gemm_reduce_scatter, nccl, "send") == kProduct);
-  CHECK(bytes(Pattern::gemm_reduce_scatter, copy_engine, "send") == kProduct);
-  CHECK(bytes(Pattern::gemm_reduce_scatter, copy_engine, "slots") == kProduct);
-  CHECK(bytes(Pattern::gemm_reduce_scatter, peer, "send") == 0);
-  CHECK(bytes(Pattern::gemm_reduce_scatter, peer, "slots") == kProduct);
-  CHECK(bytes(Pattern::gemm_reduce_scatter, peer, "sums") == 0);
-  CHECK(bytes(Pattern::gemm_all_reduce, copy_engine, "sums") == kProduct / 4);
-  CHECK(bytes(Pattern::gemm_all_reduce, peer, "sums") == 0);
-  CHECK(bytes(Pattern::gemm_all_reduce, peer, "slots") == kProduct);
-  CHECK(bytes(Pattern::gemm_all_reduce, peer, "landed") == kProduct);
-  CHECK(bytes(Pattern::gemm_all_to_all, peer, "landed") == kProduct);
-  CHECK(bytes(Pattern::gemm_all_to_all, peer, "slots") == 0);
-  for (const Transport transport : kSharing)
-    CHECK(bytes(Pattern::all_gather_gemm, transport, "gathered") == int64_t{8192} * 2048 * 2);
-  Spec pulled = spec_of(Pattern::gemm_all_reduce, peer);
+  CHECK(planned_memory(only(spec_of(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_NCCL))).empty());
+  CHECK(bytes(TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TRANSPORT_NCCL, "send") == kProduct);
+  CHECK(bytes(TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TRANSPORT_COPY_ENGINE, "send") == kProduct);
+  CHECK(bytes(TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TRANSPORT_COPY_ENGINE, "slots") == kProduct);
+  CHECK(bytes(TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TRANSPORT_PEER, "send") == 0);
+  CHECK(bytes(TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TRANSPORT_PEER, "slots") == kProduct);
+  CHECK(bytes(TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TRANSPORT_PEER, "sums") == 0);
+  CHECK(bytes(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_COPY_ENGINE, "sums") == kProduct / 4);
+  CHECK(bytes(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_PEER, "sums") == 0);
+  CHECK(bytes(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_PEER, "slots") == kProduct);
+  CHECK(bytes(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_PEER, "landed") == kProduct);
+  CHECK(bytes(TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_TRANSPORT_PEER, "landed") == kProduct);
+  CHECK(bytes(TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_TRANSPORT_PEER, "slots") == 0);
+  for (const tilepost_transport_t transport : kSharing)
+    CHECK(bytes(TILEPOST_ALL_GATHER_GEMM, transport, "gathered") == int64_t{8192} * 2048 * 2);
+  Spec pulled = spec_of(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_PEER);
   pulled.schedule.comm_sms = wish<int64_t>(3);
   CHECK(bytes_named(only(pulled), "sums") == kProduct / 4);
   CHECK(bytes_named(only(pulled), "landed") == 0);
-  Spec normalised = spec_of(Pattern::gemm_all_reduce, peer);
-  normalised.consumer.value = Consumer::rms_norm;  // reads what has landed
+  Spec normalised = spec_of(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_PEER);
+  normalised.consumer.value = TILEPOST_CONSUMER_RMS_NORM;  // reads what has landed
   CHECK(bytes_named(only(normalised), "landed") == kProduct);
   CHECK(bytes_named(only(normalised), "received") == 0);
-  normalised.transport.value = copy_engine;
+  normalised.transport.value = TILEPOST_TRANSPORT_COPY_ENGINE;
   CHECK(bytes_named(only(normalised), "received") == kProduct);
-  Spec added = spec_of(Pattern::gemm_reduce_scatter, peer);
-  added.schedule.sum.value = Sum::added;
+  Spec added = spec_of(TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TRANSPORT_PEER);
+  added.schedule.sum.value = TILEPOST_SUM_ADDED;
   CHECK(bytes_named(only(added), "slots") == kProduct / 4);
 }
 
 TEST_CASE("explain and the JSON say what a transport does and allocates") {
-  const std::tuple<Pattern, Transport, std::vector<std::string>> expected[] = {
-      {Pattern::gemm_reduce_scatter,
-       Transport::copy_engine,
-       {"transport    copy_engine, ", "copy engines bring the other ranks' parts",
-        "128.0 MiB send, 128.0 MiB slots shared with the other ranks, on every rank", "3 pull_part",
-        "1 sum"}},
-      {Pattern::gemm_all_reduce,
-       Transport::peer,
-       {"transport    peer, parts staged, ", "kernels of all ranks store",
-        "128.0 MiB landed shared", "spare warps store what is summed into the other ranks' memory",
-        "3 push_sums", "3 landed_sums", "a store every ", "a spare warp of each CTA sums them",
-        "132 = 132 GEMM"}},
-      {Pattern::all_gather_gemm,
-       Transport::copy_engine,
-       {"copy engines store this rank's rows of A into the other ranks' memory",
-        "32.0 MiB gathered shared", "1 push_rows", "1 landed_rows", "1 announcements"}},
-      {Pattern::all_gather_gemm,
-       Transport::peer,
-       {"spare warps store this rank's rows of A into the other ranks' memory",
-        "32.0 MiB gathered shared", "3 push_rows", "3 landed_rows", "132 = 132 GEMM"}},
-      {Pattern::gemm_all_to_all,
-       Transport::peer,
-       {"3 landed_part", "1 own_part", "132 = 132 GEMM"}}};
+  const std::tuple<tilepost_pattern_t, tilepost_transport_t, std::vector<std::string>> expected[] =
+      {{TILEPOST_GEMM_REDUCE_SCATTER,
+        TILEPOST_TRANSPORT_COPY_ENGINE,
+        {"transport    copy_engine, ", "copy engines bring the other ranks' parts",
+         "128.0 MiB send, 128.0 MiB slots shared with the other ranks, on every rank",
+         "3 pull_part", "1 sum"}},
+       {TILEPOST_GEMM_ALL_REDUCE,
+        TILEPOST_TRANSPORT_PEER,
+        {"transport    peer, parts staged, ", "kernels of all ranks store",
+         "128.0 MiB landed shared",
+         "helper warps store what is summed into the other ranks' memory", "3 push_sums",
+         "3 landed_sums", "a store every ", "a helper warp of each CTA sums them",
+         "132 = 132 GEMM"}},
+       {TILEPOST_ALL_GATHER_GEMM,
+        TILEPOST_TRANSPORT_COPY_ENGINE,
+        {"copy engines store this rank's rows of A into the other ranks' memory",
+         "32.0 MiB gathered shared", "1 push_rows", "1 landed_rows", "1 announcements"}},
+       {TILEPOST_ALL_GATHER_GEMM,
+        TILEPOST_TRANSPORT_PEER,
+        {"helper warps store this rank's rows of A into the other ranks' memory",
+         "32.0 MiB gathered shared", "3 push_rows", "3 landed_rows", "132 = 132 GEMM"}},
+       {TILEPOST_GEMM_ALL_TO_ALL,
+        TILEPOST_TRANSPORT_PEER,
+        {"3 landed_part", "1 own_part", "132 = 132 GEMM"}}};
   for (const auto& [pattern, transport, texts] : expected) {
     const Plan p = only(spec_of(pattern, transport));
     const std::string text = explain_plan(p);

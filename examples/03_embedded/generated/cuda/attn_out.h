@@ -2,7 +2,7 @@
 //   out[8192, 8192] = sum over 4 ranks of A[8192, 2048] * B[8192, 2048]^T, bf16 in, bf16 out
 //   sm_80: gemm_sm80, tile 256x128, 22 waves in 5 groups, panel layout
 //   sm_90a: gemm_sm90, tile 128x256, 16 waves in 8 groups, panel layout
-//   plan c6e6e1392620805f
+//   plan dce53a0e4f5c4090
 #ifndef TILEPOST_GENERATED_ATTN_OUT_H
 #define TILEPOST_GENERATED_ATTN_OUT_H
 

@@ -9,7 +9,7 @@
 #include <tilepost/numeric.h>
 #include <tilepost/plan.h>
 
-static_assert(TILEPOST_ABI_VERSION == 7, "attn_out was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 8, "attn_out was generated for another tilepost runtime; generate it again");
 
 namespace attn_out::host {
 
@@ -199,6 +199,6 @@ tilepost_plan_t make_plan() {
 
 extern "C" const tilepost_program_t* attn_out_program(void) {
   static const tilepost_plan_t plans[] = {attn_out::host::make_plan()};
-  static const tilepost_program_t program = {7, "attn_out", 1, plans};
+  static const tilepost_program_t program = {8, "attn_out", 1, plans};
   return &program;
 }

@@ -2,7 +2,7 @@
 //   out[100, 100] = this rank's rows of the sum over 3 ranks of A[300, 64] * B[100, 64]^T, bf16 in, bf16 out
 //   for any m up to 300
 //   host: gemm_host, tile 64x64, 2 waves in 2 groups, panel layout
-//   plan 9e9860714a5438d3
+//   plan c3e6d86c56f45a2a
 #include "any_rows.h"
 
 #include <tilepost/host/epilogue.h>
@@ -10,7 +10,7 @@
 #include <tilepost/numeric.h>
 #include <tilepost/plan.h>
 
-static_assert(TILEPOST_ABI_VERSION == 7, "any_rows was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 8, "any_rows was generated for another tilepost runtime; generate it again");
 
 namespace any_rows::host {
 
@@ -198,6 +198,6 @@ tilepost_plan_t make_plan() {
 
 extern "C" const tilepost_program_t* any_rows_program(void) {
   static const tilepost_plan_t plans[] = {any_rows::host::make_plan()};
-  static const tilepost_program_t program = {7, "any_rows", 1, plans};
+  static const tilepost_program_t program = {8, "any_rows", 1, plans};
   return &program;
 }

@@ -2,7 +2,7 @@
 //   out[100, 100] = this rank's rows of the sum over 3 ranks of A[300, 64] * B[100, 64]^T, bf16 in, bf16 out
 //   for any m up to 300
 //   host: gemm_host, tile 64x64, 2 waves in 2 groups, panel layout
-//   plan 9e9860714a5438d3
+//   plan c3e6d86c56f45a2a
 #ifndef TILEPOST_GENERATED_ANY_ROWS_H
 #define TILEPOST_GENERATED_ANY_ROWS_H
 

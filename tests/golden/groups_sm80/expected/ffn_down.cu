@@ -12,7 +12,7 @@
 #include <tilepost/device/woven.cuh>
 #include <tilepost/plan.h>
 
-static_assert(TILEPOST_ABI_VERSION == 7, "ffn_down was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 8, "ffn_down was generated for another tilepost runtime; generate it again");
 
 namespace ffn_down::sm_80 {
 
@@ -471,6 +471,6 @@ tilepost_plan_t make_plan() {
 
 extern "C" const tilepost_program_t* ffn_down_program(void) {
   static const tilepost_plan_t plans[] = {ffn_down::sm_80::make_plan()};
-  static const tilepost_program_t program = {7, "ffn_down", 1, plans};
+  static const tilepost_program_t program = {8, "ffn_down", 1, plans};
   return &program;
 }

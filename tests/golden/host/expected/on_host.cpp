@@ -9,7 +9,7 @@
 #include <tilepost/numeric.h>
 #include <tilepost/plan.h>
 
-static_assert(TILEPOST_ABI_VERSION == 7, "on_host was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 8, "on_host was generated for another tilepost runtime; generate it again");
 
 namespace on_host::host {
 
@@ -197,6 +197,6 @@ tilepost_plan_t make_plan() {
 
 extern "C" const tilepost_program_t* on_host_program(void) {
   static const tilepost_plan_t plans[] = {on_host::host::make_plan()};
-  static const tilepost_program_t program = {7, "on_host", 1, plans};
+  static const tilepost_program_t program = {8, "on_host", 1, plans};
   return &program;
 }

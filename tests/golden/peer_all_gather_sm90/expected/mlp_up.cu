@@ -2,7 +2,7 @@
 //   out[1900, 1024] = A[1900, 512], 475 rows from each of 4 ranks, * B[1024, 512]^T, bf16 in, bf16 out
 //   for any m up to 1900
 //   sm_90a: gemm_sm90, tile 128x128, 3 waves in 2 groups, panel layout
-//   plan 5ece75467e23b5c9
+//   plan e1337d567c4327ef
 #include "mlp_up.h"
 
 #include <tilepost/device/arch.h>
@@ -16,7 +16,7 @@
 #include <tilepost/device/woven.cuh>
 #include <tilepost/plan.h>
 
-static_assert(TILEPOST_ABI_VERSION == 7, "mlp_up was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 8, "mlp_up was generated for another tilepost runtime; generate it again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "mlp_up.cu is planned for sm_90a: compile with -gencode arch=compute_90a,code=sm_90a"
@@ -58,18 +58,18 @@ using View = tilepost::woven::View<tilepost::Layout::panel, 128, 128, false, tru
 // and does not write outside C, so m, n and k are arbitrary as far as the maps allow: rows of A, B
 // and C start at multiples of 16 bytes. With an epilogue n is even.
 
-constexpr int kTileM = 128;    // 64, 128 or 256
-constexpr int kTileN = 128;    // 128, 192 or 256
-constexpr int kStages = 5;     // of the load pipeline
-constexpr int kPanels = 2;     // buffers for C per consumer
-constexpr int kCluster = 2;    // CTAs that share B: 1, 2 or 4
-constexpr int kBand = 16;      // tile rows swept together
-constexpr bool kPingPong = 0;  // they take turns at whole tiles
-constexpr bool kNN = 0;        // B is [k, n] row-major, not [n, k]
-constexpr bool kPrecise = 0;   // e4m3: sum in fp32 every stage
-constexpr bool kAdd = 0;       // C += A * B, in C's type
-constexpr int kSpare = 16512;  // bytes of shared memory left unused
-constexpr int kEpilogue = 0;   // a set of TILEPOST_SCALE …
+constexpr int kTileM = 128;     // 64, 128 or 256
+constexpr int kTileN = 128;     // 128, 192 or 256
+constexpr int kStages = 5;      // of the load pipeline
+constexpr int kPanels = 2;      // buffers for C per consumer
+constexpr int kCluster = 2;     // CTAs that share B: 1, 2 or 4
+constexpr int kBand = 16;       // tile rows swept together
+constexpr bool kPingPong = 0;   // they take turns at whole tiles
+constexpr bool kNN = 0;         // B is [k, n] row-major, not [n, k]
+constexpr bool kPrecise = 0;    // e4m3: sum in fp32 every stage
+constexpr bool kAdd = 0;        // C += A * B, in C's type
+constexpr int kHelper = 16512;  // bytes of shared memory left unused
+constexpr int kEpilogue = 0;    // a set of TILEPOST_SCALE …
 constexpr tilepost::DType kElement = tilepost::DType::bf16;
 constexpr tilepost::DType kOutput = tilepost::DType::bf16;
 
@@ -104,7 +104,7 @@ constexpr int kPipelineBytes = kStages * (kBytesA + kBytesB);
 constexpr int kBarrierBytes = 1024;
 constexpr int kThreads = 128 * (1 + kConsumers);
 constexpr int kSharedBytes =
-    kPipelineBytes + kConsumers * kPanels * kPanelBytes + kSpare + kBarrierBytes;
+    kPipelineBytes + kConsumers * kPanels * kPanelBytes + kHelper + kBarrierBytes;
 
 // 65536 registers for 384 threads: a warpgroup of movers and two of consumers share 504 per thread.
 // 192 sums leave a consumer no room in 232.
@@ -118,7 +118,7 @@ static_assert(kTileM <= 256, "a TMA box has at most 256 rows");
 static_assert(kTileN == 128 || kTileN == 192 || kTileN == 256, "TILE_N is 128, 192 or 256");
 static_assert(kSumsHeld <= 192, "the sums of a tile do not fit the registers");
 static_assert(kCluster == 1 || kCluster == 2 || kCluster == 4, "CLUSTER is 1, 2 or 4");
-static_assert(kStages >= 2 && kPanels >= 1 && kSpare % 128 == 0 && kBand >= 1 &&
+static_assert(kStages >= 2 && kPanels >= 1 && kHelper % 128 == 0 && kBand >= 1 &&
               kBand % kCluster == 0);
 static_assert(!kNN || kElement != tilepost::DType::e4m3, "wgmma reads e4m3 K-major only");
 
@@ -132,7 +132,7 @@ struct Shared {
   __device__ uint32_t panel(int consumer, int buffer) const {
     return base + kPipelineBytes + (consumer * kPanels + buffer) * kPanelBytes;
   }
-  __device__ uint32_t spare() const { return base + kSharedBytes - kBarrierBytes - kSpare; }
+  __device__ uint32_t spare() const { return base + kSharedBytes - kBarrierBytes - kHelper; }
   __device__ uint32_t full(int stage) const { return barrier(stage); }
   __device__ uint32_t empty(int stage) const { return barrier(kStages + stage); }
   __device__ uint32_t panel_full(int consumer, int buffer) const {
@@ -433,7 +433,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     if (warp == 0 && lane == 0)
       load_tiles(view_, shared, &map_a, &map_b, grid, first, tiles, stages);
     if (warp == kConsumers + 1)
-      tilepost::woven::spare_warp(view_, {shared.spare(), kSpare}, kOutput);
+      tilepost::woven::helper_warp(view_, {shared.spare(), kHelper}, kOutput);
     if (warp >= 1 && warp <= kConsumers) {
       if (lane == 0) store_tiles(view_, shared, &map_c, grid, shape.m, tiles, warp - 1);
     }
@@ -500,7 +500,7 @@ tilepost_plan_t make_plan() {
   plan.transport = TILEPOST_TRANSPORT_PEER;
   plan.access = TILEPOST_ACCESS_WRITE;
   plan.pushes = 1;                              // rows of A go where they are needed
-  plan.job_parts = 1;                           // rows are moved by spare warps
+  plan.task_parts = 1;                          // rows are moved by helper warps
   plan.wait = TILEPOST_WAIT_POLL;
   plan.consumer = TILEPOST_CONSUMER_NONE;
   plan.groups = kGroups;
@@ -516,7 +516,7 @@ tilepost_plan_t make_plan() {
   plan.kernel.box_c = {64, 64, 128, 0};
   plan.kernel.threads = 384;                    // per CTA
   plan.kernel.shared_bytes = 214144;            // per CTA
-  plan.kernel.spare_bytes = 16512;              // of them a spare warp's
+  plan.kernel.helper_bytes = 16512;             // of them a helper warp's
   plan.kernel.ctas_per_sm = 1;
   return plan;
 }
@@ -525,6 +525,6 @@ tilepost_plan_t make_plan() {
 
 extern "C" const tilepost_program_t* mlp_up_program(void) {
   static const tilepost_plan_t plans[] = {mlp_up::sm_90a::make_plan()};
-  static const tilepost_program_t program = {7, "mlp_up", 1, plans};
+  static const tilepost_program_t program = {8, "mlp_up", 1, plans};
   return &program;
 }

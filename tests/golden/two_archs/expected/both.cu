@@ -2,7 +2,7 @@
 //   out[1024, 1024] = sum over 4 ranks of A[1024, 1024] * B[1024, 1024]^T, bf16 in, bf16 out
 //   sm_80: gemm_sm80, tile 128x128, 1 wave in 1 group, panel layout
 //   sm_90a: gemm_sm90, tile 128x128, 1 wave in 1 group, panel layout
-//   plan 2985e70e4a0e8180
+//   plan 62b9e4df1e8e0eb9
 #include "both.h"
 
 #include <tilepost/device/arch.h>
@@ -17,7 +17,7 @@
 #include <tilepost/device/woven.cuh>
 #include <tilepost/plan.h>
 
-static_assert(TILEPOST_ABI_VERSION == 7, "both was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 8, "both was generated for another tilepost runtime; generate it again");
 
 namespace both::sm_80 {
 
@@ -519,7 +519,7 @@ constexpr bool kPingPong = 0;  // they take turns at whole tiles
 constexpr bool kNN = 0;        // B is [k, n] row-major, not [n, k]
 constexpr bool kPrecise = 0;   // e4m3: sum in fp32 every stage
 constexpr bool kAdd = 0;       // C += A * B, in C's type
-constexpr int kSpare = 0;      // bytes of shared memory left unused
+constexpr int kHelper = 0;     // bytes of shared memory left unused
 constexpr int kEpilogue = 0;   // a set of TILEPOST_SCALE …
 constexpr tilepost::DType kElement = tilepost::DType::bf16;
 constexpr tilepost::DType kOutput = tilepost::DType::bf16;
@@ -555,7 +555,7 @@ constexpr int kPipelineBytes = kStages * (kBytesA + kBytesB);
 constexpr int kBarrierBytes = 1024;
 constexpr int kThreads = 128 * (1 + kConsumers);
 constexpr int kSharedBytes =
-    kPipelineBytes + kConsumers * kPanels * kPanelBytes + kSpare + kBarrierBytes;
+    kPipelineBytes + kConsumers * kPanels * kPanelBytes + kHelper + kBarrierBytes;
 
 // 65536 registers for 384 threads: a warpgroup of movers and two of consumers share 504 per thread.
 // 192 sums leave a consumer no room in 232.
@@ -569,7 +569,7 @@ static_assert(kTileM <= 256, "a TMA box has at most 256 rows");
 static_assert(kTileN == 128 || kTileN == 192 || kTileN == 256, "TILE_N is 128, 192 or 256");
 static_assert(kSumsHeld <= 192, "the sums of a tile do not fit the registers");
 static_assert(kCluster == 1 || kCluster == 2 || kCluster == 4, "CLUSTER is 1, 2 or 4");
-static_assert(kStages >= 2 && kPanels >= 1 && kSpare % 128 == 0 && kBand >= 1 &&
+static_assert(kStages >= 2 && kPanels >= 1 && kHelper % 128 == 0 && kBand >= 1 &&
               kBand % kCluster == 0);
 static_assert(!kNN || kElement != tilepost::DType::e4m3, "wgmma reads e4m3 K-major only");
 
@@ -583,7 +583,7 @@ struct Shared {
   __device__ uint32_t panel(int consumer, int buffer) const {
     return base + kPipelineBytes + (consumer * kPanels + buffer) * kPanelBytes;
   }
-  __device__ uint32_t spare() const { return base + kSharedBytes - kBarrierBytes - kSpare; }
+  __device__ uint32_t spare() const { return base + kSharedBytes - kBarrierBytes - kHelper; }
   __device__ uint32_t full(int stage) const { return barrier(stage); }
   __device__ uint32_t empty(int stage) const { return barrier(kStages + stage); }
   __device__ uint32_t panel_full(int consumer, int buffer) const {
@@ -885,7 +885,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     if (warp == 0 && lane == 0)
       load_tiles(view_, shared, &map_a, &map_b, grid, first, tiles, stages);
     if (warp == kConsumers + 1)
-      tilepost::woven::spare_warp(view_, {shared.spare(), kSpare}, kOutput);
+      tilepost::woven::helper_warp(view_, {shared.spare(), kHelper}, kOutput);
     if (warp >= 1 && warp <= kConsumers) {
       if (lane == 0) store_tiles(view_, shared, &map_c, grid, shape.m, tiles, warp - 1);
     }
@@ -962,6 +962,6 @@ tilepost_plan_t make_plan() {
 
 extern "C" const tilepost_program_t* both_program(void) {
   static const tilepost_plan_t plans[] = {both::sm_80::make_plan(), both::sm_90a::make_plan()};
-  static const tilepost_program_t program = {7, "both", 2, plans};
+  static const tilepost_program_t program = {8, "both", 2, plans};
   return &program;
 }

@@ -2,7 +2,7 @@
 //   out[1024, 1024] = sum over 4 ranks of A[1024, 1024] * B[1024, 1024]^T, bf16 in, bf16 out
 //   sm_80: gemm_sm80, tile 128x128, 1 wave in 1 group, panel layout
 //   sm_90a: gemm_sm90, tile 128x128, 1 wave in 1 group, panel layout
-//   plan 2985e70e4a0e8180
+//   plan 62b9e4df1e8e0eb9
 #ifndef TILEPOST_GENERATED_BOTH_H
 #define TILEPOST_GENERATED_BOTH_H
 

@@ -1,0 +1,210 @@
+#include "generator/plan/cost/profile.h"
+
+#include <cstddef>
+
+namespace tilepost {
+
+namespace {
+
+// Tables of times over CTAs: collectives of 8, 16, 32 and 128 MiB of bf16 on four ranks with 4, 8,
+// 12, 16, 20 and 24 CTAs, nothing beside them, lie on one latency and these slopes to 5% or so (8
+// MiB of AllReduce with few CTAs take 10% more); 32 CTAs are as fast as 24; fewer than 4 in
+// proportion. The wire: 24 CTAs, 128 MiB, over two ranks and over four. Latencies of other numbers
+// of ranks in AllReduce's proportions.
+//
+// Beside a GEMM: what gives the measured ends of schedules in one lane, 8192 x 8192 x 2048 with 16
+// to 40 CTAs, x 7168 with 8 to 24, 8192 x 4096 x 3584 with 12. A GEMM at full speed keeps L2 busy:
+// few CTAs wait for it longer, many for the links as they would alone. Of lane_latency: those in
+// two lanes, see lane_share.
+
+// 128 MiB: 2050, 1078, 801, 718, 715 and 685 us. Two ranks take 470 us and send 128 MiB each, four
+// send 192. Beside a GEMM measured with 16 only; fewer are a guess between the other patterns.
+CollectiveProfile all_reduce() {
+  return {2,
+          {{1, 64.8}, {2, 32.4}, {4, 16.2}, {8, 8.43}, {12, 6.2}, {16, 5.35}, {20, 5.15}, {24, 5}},
+          {{1, 0}, {2, 17}, {4, 25}, {8, 42}},
+          {{2, 3.54}, {4, 3.33}},
+          {{8, 1.3}, {12, 1.1}, {16, 1.04}},
+          0.8};
+}
+
+// 128 MiB: 1005, 548, 435, 410, 386 and 369 us. Two ranks take 296.
+CollectiveProfile reduce_scatter() {
+  return {
+      1,
+      {{1, 30.5}, {2, 15.3}, {4, 7.63}, {8, 4.11}, {12, 3.22}, {16, 2.96}, {20, 2.9}, {24, 2.71}},
+      {{1, 0}, {2, 13}, {4, 19.5}, {8, 33}},
+      {{2, 4.42}, {4, 3.61}},
+      {{8, 1.4}, {12, 1.12}, {16, 1.08}, {24, 1.06}, {32, 1.05}},
+      0.6};
+}
+
+// 128 MiB: 1162, 602, 458, 398, 394 and 374 us. Two ranks take 283. Beside a GEMM: of the sends and
+// receives that bring chunks of 6 to 42 MiB with 8, 12, 16 and 24 CTAs: the first as fast as alone,
+// later ones up to 1.8 times as long; on average.
+CollectiveProfile all_gather() {
+  return {
+      1,
+      {{1, 35.3}, {2, 17.6}, {4, 8.82}, {8, 4.65}, {12, 3.46}, {16, 2.89}, {20, 2.76}, {24, 2.65}},
+      {{1, 0}, {2, 17}, {4, 26}, {8, 43}},
+      {{2, 4.16}, {4, 3.53}},
+      {{8, 1.4}, {16, 1.35}, {24, 1.2}},
+      1};
+}
+
+// Grouped sends and receives, with or without those to itself. 128 MiB: 1531, 827, 447, 442, 378
+// and 377 us: 16 CTAs are no faster than 12. Two ranks take 256.
+CollectiveProfile all_to_all() {
+  return {
+      1,
+      {{1, 48.8}, {2, 24.4}, {4, 12.2}, {8, 6.17}, {12, 3.32}, {16, 3.35}, {20, 2.98}, {24, 2.8}},
+      {{1, 0}, {2, 14}, {4, 21}, {8, 35}},
+      {{2, 3.78}, {4, 3.73}},
+      {{8, 1.25}, {12, 1.28}, {16, 1.07}, {24, 1.09}, {32, 1.04}},
+      0.7};
+}
+
+// Symmetric windows, 128 MiB on four ranks with 4, 8, 12 and 16 CTAs: 1221, 785, 787 and 783 us;
+// latencies are the ring's. On two ranks 600 us with 8 CTAs.
+CollectiveProfile symmetric_all_reduce() {
+  return {2,
+          {{1, 38.2}, {2, 19.1}, {4, 9.54}, {8, 6.13}},
+          {{1, 0}, {2, 17}, {4, 25}, {8, 42}},
+          {{2, 4.5}, {4, 4.0}},
+          {{8, 1.1}, {12, 1.05}},
+          0.8};
+}
+
+// 1009, 535, 493 and 492 us; on two ranks 417.
+CollectiveProfile symmetric_reduce_scatter() {
+  return {1,
+          {{1, 31.5}, {2, 15.8}, {4, 7.88}, {8, 4.18}, {12, 3.85}},
+          {{1, 0}, {2, 13}, {4, 19.5}, {8, 33}},
+          {{2, 6.2}, {4, 4.9}},
+          {{8, 1.2}, {12, 1.1}},
+          0.6};
+}
+
+// 893, 430, 387, 378 and, with 24, 328 us; on two ranks 229.
+CollectiveProfile symmetric_all_to_all() {
+  return {1,
+          {{1, 27.9}, {2, 14}, {4, 6.98}, {8, 3.36}, {12, 3.02}, {16, 2.95}, {24, 2.56}},
+          {{1, 0}, {2, 14}, {4, 21}, {8, 35}},
+          {{2, 3.4}, {4, 3.3}},
+          {{8, 1.25}, {16, 1.07}},
+          0.7};
+}
+
+// 128 MiB, every rank from every other: 183 us on two ranks; 8 and 32 MiB lie on the same slope and
+// 12 us. The rest of the latency is the wait and the announcement. Next to them and to sums a wave
+// of 128 x 256 takes 1.06 of its time alone, next to an AllGather's, of which there are fewer,
+// nothing more.
+//
+// Three streams that pull at once, on four ranks, bring 222 GB/s of 8 MiB each and 265 of 32, but
+// in chunks of 4 MiB 168 to 180 and of 1 MiB 100. 8192 x 8192 x 2048: All-to-All 606 us,
+// ReduceScatter 640. Three ranks and eight are taken to be as four.
+//
+// One stream that pushes to three ranks in turn: 8 MiB each in 81 us, 32 in 275, in chunks of 4 MiB
+// 110, in chunks of 1 MiB 646; to one rank 367 GB/s. Beside a GEMM a little less: six shapes of
+// AllGather on four ranks, one share after the other, to 6%. Chunks that are hardly any bytes show
+// what each takes: 1, 16, 64 and 256 rows 61 to 72 us, 40 to 50 more than their GEMM; 512 rows 78,
+// 1024 rows 80.
+CopyProfile copies() {
+  return {{{2, 3.15}, {3, 5.8}}, 22, 1.06, 0.7, 2.3, {{2, 2.87}, {4, 3.2}},
+          {{2, 0}, {4, 0.5}},    12, 18};
+}
+
+// Bulk stores, nothing beside them: 64 MiB to another rank in 193 us, 96 MiB to three in 290; tiles
+// and sums together 343 GB/s. A kernel that computes 350 us stored 96 MiB in 371, 22 of which came
+// after the last products where those were not its own rows. AllReduce of 8192 x 8192 on four
+// ranks, which has tiles wait for sums and sums for tiles: 308 GB/s of both, 730 us.
+StoreProfile stores() {
+  return {3.06, 3.2, 5, 1.06, 0.25};
+}
+
+// Four SMs beside a GEMM added 48 MiB in 200 us; memory gives 4.25e6 to a kernel that only reads.
+// ReduceScatter on two ranks, 8192 x 8192 x 2048, with 3 and 7 SMs: 422 and 428 us.
+SumProfile sums() {
+  return {7e4, 3.5e6, 0.8};
+}
+
+// `tests/gpu/tasks time`: sums of 64 MiB of two parts take 162 us, of four 164, moving 64 MiB takes
+// 73, and a GEMM of 342 us takes 357 to 359 beside them. ReduceScatter and All-to-All on two ranks,
+// 8192 x 8192 x 2048, in groups of two waves: 409 and 412 us. 8 MiB of rows to each of three ranks
+// beside a GEMM: 85 us. What pushes cost the GEMM: six shapes of AllGather and of AllReduce on four
+// ranks, to 5%; on two 8192 x 8192 x 2048 took 389 us. 1 to 256 rows of AllGather on four ranks
+// took 40 to 50 us, 16 to 25 more than their GEMM and one chunk.
+TaskProfile tasks() {
+  return {8.3e5, 4, 4.5, 20, 1.05, 3.6, {{2, 1.2}, {4, 1.9}}};
+}
+
+}  // namespace
+
+const MachineProfile& h200_nvlink_profile() {
+  static const MachineProfile profile = {
+      "4 x H200, NVLink",
+      // Fitted, with the rows' clocks and epilogues, to 11 shapes on 104 to 132 SMs, to 1% where
+      // waves are full.
+      128,
+      0.384,
+      1.95,
+      46,
+      4.25e6,
+      0.95,
+      0.62,
+      0.98,
+      1.012,
+      0.954,
+      1.12,
+      1.02,
+      {{1, 0.3}, {2, 0.55}, {4, 0.8}, {8, 1.0}},
+      3.9,
+      // A wave of 128 x 256 beside collectives: 23.8, 22.5 to 23.2, 22.4 and 22.0 us on 118, 106,
+      // 98 and 90 SMs with K = 2048, about 81 on 114 SMs with K = 7168: fewer SMs clock higher as
+      // they do alone, less what the collectives take of power and of L2.
+      1.09,
+      // cuBLASLt's GEMM and NCCL's collective in turns, six shapes in four patterns, to 5%: while a
+      // collective runs the chip cools, and the GEMM clocks higher after it. Of the time of both
+      // together less the collective's: 0.75 to 1 of the GEMM's in a row.
+      0.2,
+      all_reduce(),
+      reduce_scatter(),
+      all_gather(),
+      all_to_all(),
+      symmetric_all_reduce(),
+      symmetric_reduce_scatter(),
+      symmetric_all_to_all(),
+      4,
+      // Schedules in two lanes of 12 to 44 CTAs, 8192 x 8192 x 2048 in three patterns and five more
+      // shapes, to 2% on average.
+      0.6,
+      // 8192 x 8192 x 7168 and 8192 x 4096 x 3584 with two lanes of 8 CTAs; from 12 on nothing.
+      {{8, 1.1}, {12, 1}},
+      24,
+      // From the end of one collective to the start of the next 7.5, of which the poll takes 3.6.
+      7.5,
+      // Not measured: about what one small kernel behind another takes.
+      5,
+      // The own rows of AllGather: 8 MiB in 7 us, 28 MiB in 20.
+      2.6e6,
+      // Not measured: two small kernels.
+      8,
+      copies(),
+      stores(),
+      sums(),
+      tasks(),
+  };
+  return profile;
+}
+
+double interpolate(const std::vector<ProfilePoint>& points, double x) {
+  if (x <= points.front().x) return points.front().y;
+  for (size_t i = 1; i < points.size(); ++i) {
+    if (x > points[i].x) continue;
+    const double part = (x - points[i - 1].x) / (points[i].x - points[i - 1].x);
+    return points[i - 1].y + part * (points[i].y - points[i - 1].y);
+  }
+  return points.back().y;
+}
+
+}  // namespace tilepost

@@ -1,0 +1,86 @@
+#include "generator/plan/kernels/operands.h"
+
+#include "generator/plan/kernels/small_kernel.h"
+#include "llvm/Support/FormatVariadic.h"
+
+namespace tilepost {
+namespace {
+
+constexpr int kTmaBytes = 16;  // strides are multiples (CUDA driver API, cuTensorMapEncodeTiled)
+
+// Elements of a row of length `elements` that one access of at most 16 bytes may move, given rows
+// that start on 16 bytes only if the length allows it.
+int vector_of(int64_t elements, tilepost_dtype_t type) {
+  for (int vector = 16 / bytes_of(type); vector > 1; vector /= 2)
+    if (elements % vector == 0) return vector;
+  return 1;
+}
+
+}  // namespace
+
+int sums_held(const KernelConfig& config, const Plan& plan) {
+  const int rows = config.pingpong ? config.tile_m : config.tile_m / 2;
+  const bool precise = plan.input == TILEPOST_E4M3 && plan.accumulate == TILEPOST_PRECISE;
+  return rows * config.tile_n / 128 * (precise ? 2 : 1);
+}
+
+std::string why_not_input(const Plan& plan) {
+  if (plan.input != TILEPOST_E4M3) return "";
+  if (plan.arch != Arch::sm_80 && plan.arch != Arch::sm_86) return "";
+  return llvm::formatv(
+      "e4m3 is not available on {0}, whose tensor cores multiply 16-bit types; "
+      "use sm_89 or sm_90a, or bf16 or f16",
+      name_of(plan.arch));
+}
+
+std::string why_not_tma(const Plan& plan) {
+  const int along_k = kTmaBytes / bytes_of(plan.input);
+  if (plan.k % along_k != 0)
+    return llvm::formatv("gemm_sm90 needs K a multiple of {0}{1}, not {2}", along_k,
+                         plan.input == TILEPOST_E4M3 ? " for e4m3" : "", plan.k);
+  const int along_n = kTmaBytes / bytes_of(plan.output);
+  if (plan.n % along_n == 0) return "";
+  if (plan.operands == TILEPOST_NN)
+    return llvm::formatv("gemm_sm90 needs N a multiple of {0} for B of layout nn, not {1}", along_n,
+                         plan.n);
+  if (plan.epilogue != 0 && plan.n % 2 != 0)
+    return llvm::formatv("gemm_sm90 needs an even N for its epilogue, not {0}", plan.n);
+  if (plan.layout == TILEPOST_PANEL)
+    return llvm::formatv("gemm_sm90 needs N a multiple of {0} in the panel layout, not {1}",
+                         along_n, plan.n);
+  return "";
+}
+
+// Precise sums of e4m3 are kept twice: the tensor cores' own, and those in fp32 that they are added
+// to.
+bool can_sum(const KernelConfig& config, const Plan& plan) {
+  if (plan.epilogue != 0 && !config.epilogue) return false;
+  if (!is_sm90(config)) return true;  // has rows for it
+  constexpr int kMostSums = 192;      // gemm_sm90.cu asserts it
+  return sums_held(config, plan) <= (plan.epilogue == 0 ? kMostSums : kMostBesideMore);
+}
+
+bool can_route(const KernelConfig& config, const Plan& plan) {
+  if (plan.routing != TILEPOST_ROUTING_ROWS) return true;
+  if (is_small(config) || config.pingpong) return false;
+  return !is_sm90(config) || sums_held(config, plan) <= kMostBesideMore;
+}
+
+KernelRequest request_for(const Plan& plan) {
+  KernelRequest request;
+  request.routed = plan.routing == TILEPOST_ROUTING_ROWS;
+  request.added = plan.access == TILEPOST_ACCESS_WRITE && plan.sum == TILEPOST_SUM_ADDED;
+  request.element = plan.input;
+  request.output = plan.output;
+  request.operands = plan.operands;
+  request.accumulate = plan.accumulate;
+  request.epilogue = plan.epilogue;
+  request.load_vector = vector_of(plan.k, plan.input);
+  request.load_vector_b =
+      plan.operands == TILEPOST_NN ? vector_of(plan.n, plan.input) : request.load_vector;
+  request.store_vector =
+      plan.layout == TILEPOST_PANEL ? vector_of(plan.n, plan.output) : vector_of(0, plan.output);
+  return request;
+}
+
+}  // namespace tilepost

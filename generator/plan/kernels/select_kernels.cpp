@@ -1,0 +1,302 @@
+// The pass that lists the kernels which can serve a spec on one architecture, or says why none can.
+#include <algorithm>
+
+#include "generator/plan/draft.h"
+#include "generator/plan/kernels/operands.h"
+#include "generator/plan/kernels/small_kernel.h"
+#include "generator/plan/kernels/stores.h"
+#include "generator/plan/transports/transports.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "runtime/map/cuts.h"
+
+namespace tilepost {
+namespace {
+
+std::string tile_name(int64_t tile_m, int64_t tile_n) {
+  return llvm::formatv("{0}x{1}", tile_m, tile_n);
+}
+
+// "128x256 (3 or 4 stages), 256x128 (4 stages)".
+std::string list_tiles(const std::vector<KernelConfig>& configs) {
+  std::vector<std::pair<std::string, std::string>> tiles;  // name, stages
+  for (const KernelConfig& config : configs) {
+    const std::string name = tile_name(config.tile_m, config.tile_n);
+    const std::string stages = std::to_string(config.stages);
+    auto it = llvm::find_if(tiles, [&](const auto& tile) { return tile.first == name; });
+    if (it == tiles.end())
+      tiles.emplace_back(name, stages);
+    else if (llvm::StringRef(it->second).rsplit(' ').second != stages)
+      it->second += " or " + stages;
+  }
+  std::string text;
+  for (const auto& [name, stages] : tiles)
+    text += (text.empty() ? "" : ", ") + name + " (" + stages + " stages)";
+  return text;
+}
+
+// Host: any tile; 64x64 by default, no larger than the output needs in powers of two.
+KernelConfig host_tile(const Draft& draft) {
+  const auto& tile = draft.spec.schedule.tile;
+  if (tile) return host_config(static_cast<int>(tile->value[0]), static_cast<int>(tile->value[1]));
+  const auto clip = [](int64_t extent) {
+    int size = 1;
+    while (size < extent && size < 64) size *= 2;
+    return size;
+  };
+  return host_config(clip(draft.plan.m), clip(draft.plan.n));
+}
+
+// The clusters to try: as asked, or those the kernel profits from.
+bool clusters(Draft& draft, bool tma, const std::string& why_not_tma, std::vector<int>& out) {
+  const auto& asked = draft.spec.schedule.cluster;
+  const Arch arch = draft.plan.arch;
+  if (!asked) {
+    // Beside collectives clusters of 4 find no place: their CTAs sit on single SMs all over the
+    // chip.
+    out = !tma ? std::vector<int>{1}
+          : communicates(draft.plan.pattern) || draft.plan.epilogue != 0
+              ? std::vector<int>{2, 1}
+              : std::vector<int>{2, 4, 1};
+    return true;
+  }
+  out = {static_cast<int>(asked->value)};
+  const bool any = tma || arch == Arch::host;
+  if (any ? llvm::is_contained({1, 2, 4}, asked->value) : asked->value == 1) return true;
+  if (any)
+    draft.diagnostics.error(
+        asked->where, llvm::formatv("cluster '{0}' is not available; use 1, 2 or 4", asked->value));
+  else
+    draft.diagnostics.error(
+        asked->where,
+        llvm::formatv("cluster '{0}' is not available on {1}: {2}; use 1", asked->value,
+                      name_of(arch), why_not_tma.empty() ? "clusters need sm_90a" : why_not_tma));
+  return false;
+}
+
+// Keeps the rows of the tile asked for.
+bool filter_tile(Draft& draft, const std::string& why_not_tma, std::vector<KernelConfig>& configs) {
+  const auto& tile = draft.spec.schedule.tile;
+  if (!tile) return true;
+  const std::string available = list_tiles(configs);
+  llvm::erase_if(configs, [&](const KernelConfig& config) {
+    return config.tile_m != tile->value[0] || config.tile_n != tile->value[1];
+  });
+  if (!configs.empty()) return true;
+  const bool tma = draft.plan.arch == Arch::sm_90a && why_not_tma.empty();
+  draft.diagnostics.error(
+      tile->where,
+      llvm::formatv("tile '{0}' is not available on {1}{2}; choose one of {3}{4}",
+                    tile_name(tile->value[0], tile->value[1]), name_of(draft.plan.arch),
+                    why_not_tma.empty() ? "" : " (" + why_not_tma + ")", available,
+                    tma ? ", with a cluster of 1, 2 or 4 where K is not split" : ""));
+  return false;
+}
+
+// Gives the rows the stages asked for and keeps those that fit into shared memory.
+bool apply_stages(Draft& draft, std::vector<KernelConfig>& configs) {
+  const auto& asked = draft.spec.schedule.stages;
+  if (!asked) return true;
+  constexpr int64_t kMinStages = 2;  // one is filled while the other is read
+  if (asked->value < kMinStages) {
+    draft.diagnostics.error(
+        asked->where,
+        llvm::formatv("stages is '{0}', a pipeline needs at least {1}", asked->value, kMinStages));
+    return false;
+  }
+  const int64_t bound = arch_info(draft.plan.arch).shared_per_block;
+  const int stages = static_cast<int>(std::min<int64_t>(asked->value, 1 << 16));
+  int64_t least = INT64_MAX;
+  std::string tile;
+  for (KernelConfig& config : configs) {
+    config.stages = stages;
+    if (shared_bytes(config) >= least) continue;
+    least = shared_bytes(config);
+    tile = tile_name(config.tile_m, config.tile_n);
+  }
+  const ArchInfo& arch = arch_info(draft.plan.arch);
+  llvm::erase_if(configs, [&](const KernelConfig& config) {
+    return shared_bytes(config) > bound ||
+           (shared_bytes(config) + arch.shared_reserved) * config.ctas_per_sm > arch.shared_per_sm;
+  });
+  if (!configs.empty()) return true;
+  draft.diagnostics.error(
+      asked->where,
+      llvm::formatv(
+          "{0} stages of tile {1} need {2} bytes of shared memory, {3} has {4} per block; "
+          "ask for fewer stages or a smaller 'tile'",
+          asked->value, tile, least, name_of(draft.plan.arch), bound));
+  return false;
+}
+
+// Rows of the buffer where tiles are stored, each as wide as the output or as a tile.
+int64_t stored_rows(const tilepost_map_t& map) {
+  switch (map.division) {
+    case TILEPOST_DIVISION_COLUMNS:
+      return slab_rows(map) * tiles_n(map);
+    case TILEPOST_DIVISION_SHARES:
+      return int64_t{share_tiles(map)} * map.tile_m * map.ranks;
+    case TILEPOST_DIVISION_ROWS:
+    case TILEPOST_DIVISION_ARRIVALS:
+      break;
+  }
+  return map.layout == TILEPOST_TILE ? schedule_positions(map) * map.tile_m : map.m;
+}
+
+constexpr int64_t kMaxPositions = 1 << 24;  // the table of them lies in device memory
+
+// Some kernel can address the output. Where the transport is open, one that every pattern has.
+bool fits_table(Draft& draft) {
+  const tilepost_transport_t transport =
+      draft.spec.transport.value.value_or(TILEPOST_TRANSPORT_NCCL);
+  const KernelChoice* largest = nullptr;
+  int64_t least = INT64_MAX;
+  for (const KernelChoice& kernel : draft.kernels) {
+    const int64_t positions = schedule_positions(draft.recipe(kernel, transport));
+    if (positions >= least) continue;
+    least = positions;
+    largest = &kernel;
+  }
+  const auto too_large = [&](const KernelChoice& kernel) {
+    return !can_address(draft.recipe(kernel, transport));
+  };
+  std::vector<KernelChoice> kept = draft.kernels;
+  llvm::erase_if(kept, too_large);
+  if (kept.empty()) {
+    const llvm::SMRange where =
+        draft.spec.schedule.tile ? draft.spec.schedule.tile->where : draft.spec.gemm.where;
+    draft.diagnostics.error(
+        where,
+        llvm::formatv("an output of {0}x{1} has {2} tiles of {3}, stored in {4} rows; the bounds "
+                      "are {5} tiles and {6} rows; use larger tiles",
+                      draft.plan.m, draft.plan.n, least,
+                      tile_name(largest->config.tile_m, largest->config.tile_n),
+                      stored_rows(draft.recipe(*largest, transport)), kMaxPositions, INT32_MAX));
+    return false;
+  }
+  draft.kernels = std::move(kept);
+  return true;
+}
+
+// The rows of the catalogue for the architecture, and why not gemm_sm90's on sm_90a.
+std::vector<KernelConfig> catalogue(Draft& draft, const std::string& why_not_tma) {
+  const Arch arch = draft.plan.arch;
+  if (arch == Arch::host) return {host_tile(draft)};
+  if (arch == Arch::sm_90a && why_not_tma.empty()) {
+    std::vector<KernelConfig> configs = small_configs(draft.plan.m);
+    llvm::append_range(configs, sm90_configs());
+    return configs;
+  }
+  const Plan& plan = draft.plan;
+  return plan.input == TILEPOST_E4M3 ? sm80_e4m3_configs(arch, plan.accumulate)
+                                     : sm80_configs(arch);
+}
+
+// Only rows of gemm_sm90_small are left, and a cluster was asked for.
+bool no_cluster(Draft& draft) {
+  const auto& cluster = *draft.spec.schedule.cluster;
+  draft.diagnostics.error(
+      cluster.where,
+      llvm::formatv("cluster '{0}' leaves no kernel: with this tile and these stages there is "
+                    "gemm_sm90_small only, whose clusters share K; remove it or use 1",
+                    cluster.value));
+  return false;
+}
+
+// tilepost_transport_t peer stores with tensor maps; which kernel does so depends on what rows
+// allow.
+bool can_store(Draft& draft, const std::string& why_not_tma) {
+  if (draft.spec.transport.value != TILEPOST_TRANSPORT_PEER || why_not_tma.empty()) return true;
+  draft.diagnostics.error(
+      draft.spec.transport.where,
+      llvm::formatv("transport 'peer' stores with TMA, but {0}; use copy_engine or nccl",
+                    why_not_tma));
+  return false;
+}
+
+// tilepost_transport_t peer leaves rows of A to helper warps alone. Keeps the kernels that have
+// one.
+bool keep_helper_warp(Draft& draft) {
+  const Spec& spec = draft.spec;
+  if (spec.transport.value != TILEPOST_TRANSPORT_PEER ||
+      spec.pattern.value != TILEPOST_ALL_GATHER_GEMM || draft.plan.arch == Arch::host)
+    return true;
+  const ScheduleSpec& schedule = spec.schedule;
+  if (draft.plan.ranks > kMostOnOneHost) {
+    draft.diagnostics.error(spec.ranks.where,
+                            llvm::formatv("transport 'peer' gathers A over at most {0} ranks, the "
+                                          "GPUs of one host; use copy_engine or nccl",
+                                          kMostOnOneHost));
+    return false;
+  }
+  llvm::erase_if(draft.kernels, [&](const KernelChoice& kernel) {
+    return task_parts_of(kernel.config, draft.plan, TILEPOST_TRANSPORT_PEER) == 0;
+  });
+  if (!draft.kernels.empty()) return true;
+  const std::string why = llvm::formatv(
+      "no helper warp to store rows of A into other ranks' memory, as transport "
+      "'peer' has it do: that takes registers and {0} bytes of shared memory",
+      kHelperBytes);
+  if (schedule.stages)
+    draft.diagnostics.error(
+        schedule.stages->where,
+        llvm::formatv("{0} stages leave the kernel {1}; ask for fewer or use copy_engine",
+                      schedule.stages->value, why));
+  else if (schedule.tile)
+    draft.diagnostics.error(
+        schedule.tile->where,
+        llvm::formatv("tile '{0}' leaves the kernel {1}; remove it or use copy_engine",
+                      tile_name(schedule.tile->value[0], schedule.tile->value[1]), why));
+  else
+    draft.diagnostics.error(spec.transport.where,
+                            llvm::formatv("no kernel here leaves {0}; use copy_engine",
+                                          llvm::StringRef(why).substr(3)));
+  return false;
+}
+
+}  // namespace
+
+bool can_address(const tilepost_map_t& map) {
+  return schedule_positions(map) <= kMaxPositions && stored_rows(map) <= INT32_MAX;
+}
+
+bool select_kernels(Draft& draft) {
+  const Plan& plan = draft.plan;
+  if (const std::string why = why_not_input(plan); !why.empty()) {
+    draft.diagnostics.error(draft.spec.gemm.a.where, why);
+    return false;
+  }
+  const bool host = plan.arch == Arch::host;
+  const std::string not_tma = plan.arch == Arch::sm_90a ? why_not_tma(plan) : "";
+  const bool tma = plan.arch == Arch::sm_90a && not_tma.empty();
+  std::vector<KernelConfig> configs = catalogue(draft, not_tma);
+  llvm::erase_if(configs, [&](const KernelConfig& config) {
+    return !can_sum(config, plan) || !can_route(config, plan) ||
+           (draft.spec.transport.value == TILEPOST_TRANSPORT_PEER && !stores_to_peers(config));
+  });
+  std::vector<int> cluster_choices;
+  // All of them report before any of them stops the planning.
+  const bool cluster_ok = clusters(draft, tma, not_tma, cluster_choices);
+  const bool tile_ok = host || filter_tile(draft, not_tma, configs);
+  const bool stages_ok = host || !tile_ok || apply_stages(draft, configs);
+  const bool stores_ok = can_store(draft, not_tma);
+  if (!cluster_ok || !tile_ok || !stages_ok || !stores_ok) return false;
+
+  if (!not_tma.empty()) draft.because("kernel gemm_sm80 compiled for sm_90a: " + not_tma);
+  if (host && draft.spec.schedule.stages)
+    draft.because("stages do not apply: gemm_host has no pipeline");
+  KernelRequest request = request_for(plan);
+  for (const KernelConfig& config : configs) {
+    for (const int cluster : cluster_choices) {
+      if (is_small(config) && cluster != 1) continue;  // its clusters share tiles, not columns
+      request.cluster = cluster;
+      request.band = band_of(config, cluster, plan.m);
+      draft.kernels.push_back({config, request});
+    }
+  }
+  if (draft.kernels.empty()) return no_cluster(draft);
+  if (!keep_helper_warp(draft)) return false;
+  return fits_table(draft);
+}
+
+}  // namespace tilepost

@@ -1,0 +1,105 @@
+#include "generator/plan/kernels/small_kernel.h"
+
+#include <algorithm>
+
+#include "llvm/ADT/StringRef.h"
+
+namespace tilepost {
+namespace {
+
+constexpr int kUnit = 8;              // rows of A that a CTA owns at least
+constexpr int kRowBytes = 128;        // of an operand in shared memory
+constexpr int kTileK = 64;            // 16-bit elements of such a row
+constexpr int kConsumerColumns = 64;  // of C, per consumer warpgroup
+constexpr int kBarrierBytes = 1024;
+
+int consumers(const KernelConfig& config) {
+  return config.tile_n / kConsumerColumns;
+}
+
+// A CTA's part of a tile, in units.
+int most_owned(const KernelConfig& config) {
+  return (config.tile_m / kUnit + config.split_k - 1) / config.split_k;
+}
+
+// Panels of C, and the partial sums that come from the other CTAs of the tile.
+int64_t staging_bytes(const KernelConfig& config) {
+  constexpr int kPartBytes = kUnit * kConsumerColumns * 4;
+  const int64_t of_consumer =
+      most_owned(config) * (int64_t{kUnit} * kRowBytes + (config.split_k - 1) * kPartBytes);
+  return consumers(config) * of_consumer;
+}
+
+int64_t stage_bytes(const KernelConfig& config) {
+  return int64_t{config.tile_m + config.tile_n} * config.tile_k * 2;
+}
+
+// Stages of two rows of K where a row is short: fewer waits. As many stages as keep 200 KiB in
+// flight, which memory's latency takes on an H200.
+KernelConfig small(int tile_m, int tile_n, int split_k) {
+  constexpr int64_t kInFlight = 204800;
+  const int64_t bound = arch_info(Arch::sm_90a).shared_per_block - kBarrierBytes;
+  KernelConfig config{};
+  config.kernel = "gemm_sm90_small";
+  config.tile_m = tile_m;
+  config.tile_n = tile_n;
+  config.tile_k = tile_m <= 64 ? 2 * kTileK : kTileK;
+  config.epilogue = true;
+  config.ctas_per_sm = 1;
+  config.efficiency = 0.9;
+  config.ghz = 1.95;  // far from the power limit
+  config.split_k = split_k;
+  config.stages =
+      static_cast<int>(std::min(kInFlight, bound - staging_bytes(config)) / stage_bytes(config));
+  return config;
+}
+
+}  // namespace
+
+bool is_small(const KernelConfig& config) {
+  return llvm::StringRef(config.kernel) == "gemm_sm90_small";
+}
+
+// Tokens beyond the last are multiplied like the others, so a tile has as few as the instruction
+// allows; above 128 there are two tile rows. Short tiles are 64 columns wide, for the most CTAs;
+// tall ones move less through shared memory where they are wider.
+std::vector<KernelConfig> small_configs(int64_t m) {
+  if (m > kMostSmallRows) return {};
+  const int64_t rows = m <= 128 ? m : (m + 1) / 2;
+  const int tile_m = rows <= 8 ? 8 : static_cast<int>((rows + 15) / 16 * 16);
+  std::vector<KernelConfig> configs;
+  if (m <= 128)
+    for (const int split_k : {1, 2, 3, 4, 8}) configs.push_back(small(tile_m, 64, split_k));
+  if (m > 64)
+    for (const int split_k : {1, 2, 4}) configs.push_back(small(tile_m, 128, split_k));
+  return configs;
+}
+
+int64_t small_shared_bytes(const KernelConfig& config) {
+  return config.stages * stage_bytes(config) + staging_bytes(config) + kBarrierBytes;
+}
+
+// A loader's and a storer's warp beside the consumers.
+int small_threads(const KernelConfig& config) {
+  return 32 * (4 * consumers(config) + 2);
+}
+
+// Boxes are one row of K high in a stage, whatever its depth. Promotion in L2 costs 4% at 16
+// tokens.
+void complete_small(const KernelConfig& config, const KernelRequest& request, KernelPlan& plan) {
+  constexpr int kSwizzle = 128, kPromote = 0;
+  const int row = kRowBytes / bytes_of(request.element);
+  const int units = config.tile_m / kUnit;
+  const int box_m = units % config.split_k == 0 ? config.tile_m / config.split_k : kUnit;
+  plan.box_a = {row, config.tile_m, kSwizzle, kPromote};
+  plan.box_b = request.operands == TILEPOST_NN
+                   ? tilepost_box_t{kConsumerColumns, row, kSwizzle, kPromote}
+                   : tilepost_box_t{row, config.tile_n, kSwizzle, kPromote};
+  plan.box_c = {kConsumerColumns, box_m, kSwizzle, kPromote};
+  plan.launch_cluster = plan.split_k = config.split_k;
+  plan.early = true;
+  plan.tunables["STAGES"] = std::to_string(config.stages);
+  plan.tunables["SPLIT_K"] = std::to_string(config.split_k);
+}
+
+}  // namespace tilepost

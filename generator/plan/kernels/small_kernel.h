@@ -1,0 +1,28 @@
+// The catalogue's rows of gemm_sm90_small, which swaps the operands so that few rows of A cost what
+// reading B costs, and lets several CTAs share the products of one tile.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "generator/plan/kernels/kernels.h"
+
+namespace tilepost {
+
+// The most rows of A it is offered for: with more, gemm_sm90 is bound by the tensor cores.
+inline constexpr int64_t kMostSmallRows = 256;
+
+bool is_small(const KernelConfig& config);
+
+// The rows for A of m rows in order of preference; none above kMostSmallRows.
+std::vector<KernelConfig> small_configs(int64_t m);
+
+// Dynamic shared memory of one CTA, bytes.
+int64_t small_shared_bytes(const KernelConfig& config);
+
+int small_threads(const KernelConfig& config);
+
+// Completes the plan of a row whose tile, stages and common tunables are filled in.
+void complete_small(const KernelConfig& config, const KernelRequest& request, KernelPlan& plan);
+
+}  // namespace tilepost

@@ -1,0 +1,271 @@
+#include "generator/plan/report/describe.h"
+
+#include <cstdio>
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/FormatVariadic.h"
+
+namespace tilepost {
+namespace {
+
+using llvm::formatv;
+
+std::string shape(int64_t rows, int64_t columns) {
+  return formatv("[{0}, {1}]", rows, columns);
+}
+
+const char* kind_name(StepKind kind) {
+  switch (kind) {
+    case StepKind::all_reduce:
+      return "all_reduce";
+    case StepKind::reduce_scatter:
+      return "reduce_scatter";
+    case StepKind::send:
+      return "send";
+    case StepKind::receive:
+      return "receive";
+    case StepKind::own_rows:
+      return "own_rows";
+    case StepKind::all_gather:
+      return "all_gather";
+    case StepKind::send_rows:
+      return "send_rows";
+    case StepKind::receive_rows:
+      return "receive_rows";
+    case StepKind::announce:
+      return "announce";
+    case StepKind::pull_part:
+      return "pull_part";
+    case StepKind::pull:
+      return "pull";
+    case StepKind::sum:
+      return "sum";
+    case StepKind::announce_sums:
+      return "announce_sums";
+    case StepKind::pull_sums:
+      return "pull_sums";
+    case StepKind::push_sums:
+      return "push_sums";
+    case StepKind::landed_sums:
+      return "landed_sums";
+    case StepKind::push_rows:
+      return "push_rows";
+    case StepKind::landed_rows:
+      return "landed_rows";
+    case StepKind::own_part:
+      return "own_part";
+    case StepKind::landed_part:
+      return "landed_part";
+  }
+  llvm_unreachable("step");
+}
+
+std::string routed_to(const Plan& plan) {
+  switch (plan.routing) {
+    case TILEPOST_ROUTING_EVEN:
+      return "an equal part of each rank's rows";
+    case TILEPOST_ROUTING_SPLITS:
+      return "each rank's split for this rank";
+    case TILEPOST_ROUTING_ROWS:
+      return "each rank's rows routed to this rank";
+  }
+  llvm_unreachable("routing");
+}
+
+}  // namespace
+
+std::string describe_product(const Plan& plan, const std::string& out) {
+  const bool nn = plan.operands == TILEPOST_NN;
+  const std::string a = "A" + shape(plan.m, plan.k);
+  const std::string b = "B" + (nn ? shape(plan.k, plan.n) : shape(plan.n, plan.k) + "^T");
+  const std::string whole = out + shape(plan.m, plan.n) + " = ";
+  const int64_t share = share_rows(map_of(plan));
+  switch (plan.pattern) {
+    case TILEPOST_GEMM:
+      return whole + a + " * " + b;
+    case TILEPOST_GEMM_ALL_REDUCE:
+      return whole + formatv("sum over {0} ranks of ", plan.ranks).str() + a + " * " + b;
+    case TILEPOST_GEMM_REDUCE_SCATTER:
+      return out + shape(share, plan.n) +
+             formatv(" = this rank's rows of the sum over {0} ranks of ", plan.ranks).str() + a +
+             " * " + b;
+    case TILEPOST_GEMM_ALL_TO_ALL:
+      return formatv("{0}[rows, {1}] = {2}, {3} ranks, of ", out, plan.n, routed_to(plan),
+                     plan.ranks)
+                 .str() +
+             a + " * " + b;
+    case TILEPOST_ALL_GATHER_GEMM:
+      return whole + a + formatv(", {0} rows from each of {1} ranks, * ", share, plan.ranks).str() +
+             b;
+  }
+  llvm_unreachable("pattern");
+}
+
+const char* name_of(tilepost_division_t division) {
+  switch (division) {
+    case TILEPOST_DIVISION_ROWS:
+      return "rows";
+    case TILEPOST_DIVISION_SHARES:
+      return "shares";
+    case TILEPOST_DIVISION_COLUMNS:
+      return "columns";
+    case TILEPOST_DIVISION_ARRIVALS:
+      return "arrivals";
+  }
+  llvm_unreachable("division");
+}
+
+const char* name_of(tilepost_access_t access) {
+  switch (access) {
+    case TILEPOST_ACCESS_MESSAGES:
+      return "messages";
+    case TILEPOST_ACCESS_READ:
+      return "read";
+    case TILEPOST_ACCESS_WRITE:
+      return "write";
+  }
+  llvm_unreachable("access");
+}
+
+std::string number_text(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.9g", value);
+  return text;
+}
+
+const char* collective_name(tilepost_pattern_t pattern) {
+  switch (pattern) {
+    case TILEPOST_GEMM:
+      return "";
+    case TILEPOST_GEMM_ALL_REDUCE:
+      return "AllReduce";
+    case TILEPOST_GEMM_REDUCE_SCATTER:
+      return "ReduceScatter";
+    case TILEPOST_GEMM_ALL_TO_ALL:
+      return "AllToAll";
+    case TILEPOST_ALL_GATHER_GEMM:
+      return "AllGather";
+  }
+  llvm_unreachable("pattern");
+}
+
+const char* sequence_text(tilepost_pattern_t pattern) {
+  return pattern == TILEPOST_ALL_GATHER_GEMM ? "one collective, then the GEMM on all SMs"
+                                             : "the GEMM on all SMs, then one collective";
+}
+
+std::vector<std::string> describe_transport(const Plan& plan) {
+  const std::string adder = plan.task_parts > 0 ? "a helper warp of each CTA" : "a kernel";
+  const bool reads = plan.access == TILEPOST_ACCESS_READ;
+  if (plan.pattern == TILEPOST_ALL_GATHER_GEMM)
+    return {std::string(reads ? "copy engines" : "helper warps") +
+            " store this rank's rows of A into the other ranks' memory"};
+  const bool sums = reduces(plan.pattern);
+  std::string text;
+  if (reads) {
+    text = sums ? "copy engines bring the other ranks' parts of this rank's rows"
+                : "copy engines bring the rows for this rank";
+    if (sums) text += ", a kernel sums them in the order of ranks";
+  } else {
+    text = sums ? "the kernels of all ranks store this rank's rows here"
+                : "the kernels of all ranks store the rows for this rank here";
+    if (sums)
+      text += plan.sum == TILEPOST_SUM_ADDED ? ", each added to what is there as it arrives"
+                                             : ", " + adder + " sums them in the order of ranks";
+    else if (plan.task_parts > 0)
+      text += ", " + adder + " moves them to the output";
+  }
+  if (plan.pattern != TILEPOST_GEMM_ALL_REDUCE) return {text};
+  if (!plan.pushes) return {text, "copy engines bring what the other ranks have summed"};
+  const std::string pushed = "helper warps store what is summed into the other ranks' memory, ";
+  return {text, pushed + (plan.consumer == TILEPOST_CONSUMER_NONE
+                              ? "and move what has landed to the output"
+                              : "where their consumers read it")};
+}
+
+const char* panel_text(tilepost_pattern_t pattern) {
+  switch (pattern) {
+    case TILEPOST_GEMM:
+      return "the output is row-major";
+    case TILEPOST_GEMM_ALL_REDUCE:
+      return "groups of whole rows are contiguous in a row-major output";
+    case TILEPOST_GEMM_REDUCE_SCATTER:
+    case TILEPOST_GEMM_ALL_TO_ALL:
+      return "every rank ends with whole rows, in order and row-major";
+    case TILEPOST_ALL_GATHER_GEMM:
+      return "nothing is sent after the GEMM, its output is row-major";
+  }
+  llvm_unreachable("pattern");
+}
+
+std::vector<Step> planned_steps(const Plan& plan, size_t group) {
+  if (plan.routing != TILEPOST_ROUTING_EVEN) return {};
+  const Exchange exchange = exchange_of(plan);
+  const bool counted = plan.pattern == TILEPOST_GEMM_ALL_TO_ALL;
+  const RowCounts counts = counted ? even_counts(exchange) : RowCounts();
+  return steps_of(exchange, plan.map, static_cast<int>(group), 0, counts);
+}
+
+std::string describe_step(const Plan& plan, const Step& step) {
+  const std::string kind = kind_name(step.kind);
+  switch (step.kind) {
+    case StepKind::all_reduce:
+      return formatv("{0} {1}, {2}", kind, step.from, step.count);
+    case StepKind::reduce_scatter: {
+      const std::string text =
+          formatv("{0} {1} -> {2}, {3} for each rank", kind, step.from, step.to, step.count);
+      return step.keep == step.count ? text : text + formatv(", {0} kept", step.keep).str();
+    }
+    case StepKind::all_gather:
+      return formatv("{0} {1}, {2} from each rank", kind, step.from, step.count);
+    case StepKind::own_rows:
+      return formatv("{0} {1} -> {2}, {3}", kind, step.from, step.to, step.count);
+    case StepKind::send:
+    case StepKind::send_rows:
+      return formatv("{0} {1} to rank {2}, {3}", kind, step.from, step.peer, step.count);
+    case StepKind::receive:
+    case StepKind::receive_rows:
+      return formatv("{0} {1} from rank {2}, {3}", kind, step.to, step.peer, step.count);
+    case StepKind::announce:
+    case StepKind::announce_sums:
+      return kind;
+    case StepKind::pull_part:
+    case StepKind::pull:
+    case StepKind::pull_sums:
+    case StepKind::landed_sums:
+    case StepKind::landed_rows:
+    case StepKind::landed_part:
+      return formatv("{0} {1} of rank {2} -> {3}, {4}", kind, step.from, step.peer, step.to,
+                     step.count);
+    case StepKind::push_sums:
+    case StepKind::push_rows:
+      return formatv("{0} {1} -> {2} of rank {3}, {4}", kind, step.from, step.to, step.peer,
+                     step.count);
+    case StepKind::sum:
+      if (plan.access == TILEPOST_ACCESS_WRITE)
+        return formatv("{0} slots {1} -> {2}, {3}", kind, step.from_slot, step.to, step.count);
+      return formatv("{0} {1} and slots {2} -> {3}, {4}", kind, step.from, step.from_slot, step.to,
+                     step.count);
+    case StepKind::own_part:
+      return formatv("{0} {1} -> {2}, {3}", kind, step.from, step.to, step.count);
+  }
+  llvm_unreachable("step");
+}
+
+std::string count_steps(const Plan& plan, size_t group) {
+  if (plan.routing != TILEPOST_ROUTING_EVEN) return "as routed";
+  std::vector<std::pair<StepKind, int>> kinds;
+  for (const Step& step : planned_steps(plan, group)) {
+    if (step.kind == StepKind::announce || step.kind == StepKind::announce_sums) continue;
+    auto it = llvm::find_if(kinds, [&](const auto& kind) { return kind.first == step.kind; });
+    if (it == kinds.end()) it = kinds.insert(it, {step.kind, 0});
+    ++it->second;
+  }
+  std::string text;
+  for (const auto& [kind, count] : kinds)
+    text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + kind_name(kind);
+  return text;
+}
+
+}  // namespace tilepost

@@ -1,0 +1,44 @@
+// What a plan computes, in words: one line for the reader of explain and of generated code.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "generator/plan/plan.h"
+
+namespace tilepost {
+
+// "C[2048, 8192] = this rank's rows of the sum over 4 ranks of A[8192, 2048] * B[8192, 2048]^T",
+// the output called `out`.
+std::string describe_product(const Plan& plan, const std::string& out);
+
+// "shares", "read", as in the plan's JSON.
+const char* name_of(tilepost_division_t division);
+const char* name_of(tilepost_access_t access);
+
+// A number of the model as it stands in generated code: what is read back is the same.
+std::string number_text(double value);
+
+// What follows the GEMM or comes before it: "AllReduce", "" for pattern gemm.
+const char* collective_name(tilepost_pattern_t pattern);
+
+// How the pattern runs without overlap: "the GEMM on all SMs, then one collective".
+const char* sequence_text(tilepost_pattern_t pattern);
+
+// What a transport that reads or writes other ranks' memory does, in lines.
+std::vector<std::string> describe_transport(const Plan& plan);
+
+// Why the panel layout is the default.
+const char* panel_text(tilepost_pattern_t pattern);
+
+// What rank 0 does for a group of a finished plan; nothing where only a route says.
+std::vector<Step> planned_steps(const Plan& plan, size_t group);
+
+// "reduce_scatter 4194304 -> 1048576, 1048576 for each rank": elements, of the buffers that
+// tilepost/steps.h names.
+std::string describe_step(const Plan& plan, const Step& step);
+
+// "4 send, 4 receive"; announcements move nothing and are left out.
+std::string count_steps(const Plan& plan, size_t group);
+
+}  // namespace tilepost

@@ -1,0 +1,253 @@
+// `<name>.plan.json`: the plans as JSON, keys in a fixed order, written for reading and for diff.
+#include "generator/plan/make_plan.h"
+#include "generator/plan/report/describe.h"
+#include "generator/plan/report/memory.h"
+#include "generator/spec/names.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace tilepost {
+namespace {
+
+using llvm::json::OStream;
+
+// A tenth of a microsecond is more than the model can promise.
+std::string tenths(double us) {
+  return llvm::formatv("{0:F1}", us);
+}
+
+// An array on one line.
+template <class T>
+void row(OStream& json, const std::vector<T>& values) {
+  std::string text;
+  for (const T& value : values)
+    text += (text.empty() ? "[" : ", ") + llvm::formatv("{0}", value).str();
+  json.rawValue(text.empty() ? "[]" : text + "]");
+}
+
+void write_problem(OStream& json, const Plan& plan) {
+  json.attribute("pattern", name_of(plan.pattern));
+  json.attribute("arch", name_of(plan.arch));
+  json.attribute("ranks", plan.ranks);
+  json.attribute("routing", name_of(plan.routing));
+  json.attribute("any_m", plan.any_m);
+  json.attribute("m", plan.m);
+  json.attribute("n", plan.n);
+  json.attribute("k", plan.k);
+  json.attribute("input", name_of(plan.input));
+  json.attribute("output", name_of(plan.output));
+  json.attribute("operands", name_of(plan.operands));
+  json.attribute("accumulate", name_of(plan.accumulate));
+  json.attributeArray("epilogue", [&] {
+    for (const Spelling& operation : spellings<tilepost_epilogue_op_t>())
+      if ((plan.epilogue & operation.value) != 0) json.value(operation.text);
+  });
+  json.attribute("layout", name_of(plan.layout));
+  json.attribute("division", name_of(plan.division));
+  json.attribute("transport", name_of(plan.transport));
+  if (shares_memory(plan.transport)) json.attribute("access", name_of(plan.access));
+  if (plan.access == TILEPOST_ACCESS_WRITE) {
+    json.attribute("sum", name_of(plan.sum));
+    json.attribute("pushes", plan.pushes);
+    json.attribute("task_parts", plan.task_parts);
+    json.attribute("pace", plan.pace);
+  }
+  json.attribute("wait", name_of(plan.wait));
+  json.attribute("consumer", name_of(plan.consumer));
+}
+
+// Columns, rows, swizzle and promotion of each tensor map.
+void write_boxes(OStream& json, const KernelPlan& kernel) {
+  json.attributeObject("boxes", [&] {
+    for (const auto& [name, box] : {std::pair("a", kernel.box_a), std::pair("b", kernel.box_b),
+                                    std::pair("c", kernel.box_c)}) {
+      json.attributeBegin(name);
+      row(json, std::vector<int>{box.columns, box.rows, box.swizzle, box.promote});
+      json.attributeEnd();
+    }
+  });
+}
+
+void write_kernel(OStream& json, const KernelPlan& kernel) {
+  json.attributeBegin("kernel");
+  json.objectBegin();
+  json.attribute("name", kernel.name);
+  json.attribute("file", kernel.file);
+  json.attributeBegin("tile");
+  row(json, std::vector<int>{kernel.tile_m, kernel.tile_n, kernel.tile_k});
+  json.attributeEnd();
+  json.attribute("stages", kernel.stages);
+  json.attribute("cluster", kernel.cluster);
+  json.attribute("launch_cluster", kernel.launch_cluster);
+  json.attribute("split_k", kernel.split_k);
+  if (kernel.launch == TILEPOST_LAUNCH_TMA) write_boxes(json, kernel);
+  json.attribute("threads", kernel.threads);
+  json.attribute("ctas_per_sm", kernel.ctas_per_sm);
+  json.attribute("shared_bytes", kernel.shared_bytes);
+  if (kernel.helper_bytes > 0) json.attribute("helper_bytes", kernel.helper_bytes);
+  json.attribute("signals_per_tile", kernel.signals_per_tile);
+  json.attributeObject("tunables", [&] {
+    for (const auto& [name, value] : kernel.tunables) json.attribute(name, value);
+  });
+  json.objectEnd();
+  json.attributeEnd();
+}
+
+void write_budget(OStream& json, const Plan& plan) {
+  json.attributeObject("budget", [&] {
+    json.attribute("sms", plan.sms);
+    json.attribute("gemm_ctas", plan.gemm_ctas);
+    json.attribute("comm_ctas", plan.comm_ctas);
+    json.attribute("comm_lanes", plan.comm_lanes);
+    json.attribute("waves", plan.waves);
+  });
+}
+
+void write_groups(OStream& json, const Plan& plan) {
+  const auto list = [&](const char* key, const auto& values) {
+    json.attributeBegin(key);
+    row(json, values);
+    json.attributeEnd();
+  };
+  json.attribute("band", plan.band);
+  if (plan.stagger > 0) json.attribute("stagger", plan.stagger);
+  list("group_waves", plan.group_waves);
+  list("cuts", plan.cuts);
+  json.attributeArray("groups", [&] {
+    for (const tilepost_group_t& group : plan.map.groups)
+      json.rawValue(llvm::formatv("{{ \"first_tile\": {0}, \"num_tiles\": {1}, \"target\": {2}, "
+                                  "\"offset\": {3}, \"count\": {4} }",
+                                  group.first_tile, group.num_tiles, group.target, group.offset,
+                                  group.count)
+                        .str());
+  });
+  json.attribute("send_elements", plan.map.send_elements);
+}
+
+// Of an operation on every rank.
+void write_memory(OStream& json, const Plan& plan) {
+  if (!communicates(plan.pattern)) return;
+  json.attributeObject("memory_bytes", [&] {
+    for (const PlannedMemory& part : planned_memory(plan)) json.attribute(part.name, part.bytes);
+  });
+}
+
+// What rank 0 does for each group; nothing for routed rows, whose steps follow from the route.
+void write_steps(OStream& json, const Plan& plan) {
+  json.attributeArray("steps", [&] {
+    for (size_t g = 0; g < plan.map.groups.size(); ++g)
+      json.array([&] {
+        for (const Step& step : planned_steps(plan, g)) json.value(describe_step(plan, step));
+      });
+  });
+}
+
+// What a run with another m chooses its groups by.
+void write_model(OStream& json, const Plan& plan) {
+  if (!plan.any_m || plan.model.wave <= 0) return;  // nothing is timed, or nothing overlaps
+  const tilepost_model_t& model = plan.model;
+  json.attributeObject("model_us", [&] {
+    const auto number = [&](const char* key, double value) {
+      json.attributeBegin(key);
+      json.rawValue(number_text(value));
+      json.attributeEnd();
+    };
+    number("start", model.start);
+    number("wave", model.wave);
+    number("read_b", model.read_b);
+    number("read_row", model.read_row);
+    number("wait", model.wait);
+    number("latency", model.latency);
+    number("per_byte", model.per_byte);
+    number("tail", model.tail);
+    number("sequence_wave", model.sequence_wave);
+    number("sequence_latency", model.sequence_latency);
+    number("sequence_per_byte", model.sequence_per_byte);
+    json.attribute("sequence_ctas", model.sequence_ctas);
+  });
+}
+
+void write_prediction(OStream& json, const Prediction& prediction) {
+  const auto list = [&](const char* key, const std::vector<double>& values) {
+    std::vector<std::string> texts;
+    for (const double value : values) texts.push_back(tenths(value));
+    json.attributeBegin(key);
+    row(json, texts);
+    json.attributeEnd();
+  };
+  const auto number = [&](const char* key, double value) {
+    json.attributeBegin(key);
+    json.rawValue(tenths(value));
+    json.attributeEnd();
+  };
+  json.attributeObject("prediction_us", [&] {
+    number("gemm", prediction.gemm);
+    number("total", prediction.total);
+    number("sequence", prediction.sequence);
+    list("group_ready", prediction.group_ready);
+    list("collective_start", prediction.collective_start);
+    list("collective_end", prediction.collective_end);
+  });
+}
+
+// The schedule as runs of positions that go down one tile column: from `position` on, `count` tiles
+// that begin at (m, n), (m + tile_m, n), … stored from `row` on, or not at all where row is -1.
+void write_tiles(OStream& json, const Plan& plan) {
+  json.attributeBegin("tile_columns");
+  json.rawValue("[\"position\", \"count\", \"m\", \"n\", \"row\", \"group\"]");
+  json.attributeEnd();
+  const std::vector<tilepost_tile_t>& tiles = plan.map.tiles;
+  const auto continues = [&](size_t t) {
+    const tilepost_tile_t &tile = tiles[t], &last = tiles[t - 1];
+    const int32_t next_row = last.row < 0 ? -1 : last.row + plan.kernel.tile_m;
+    return tile.n == last.n && tile.m == last.m + plan.kernel.tile_m && tile.group == last.group &&
+           tile.row == next_row;
+  };
+  json.attributeArray("tiles", [&] {
+    for (size_t first = 0, end; first < tiles.size(); first = end) {
+      for (end = first + 1; end < tiles.size() && continues(end);) ++end;
+      const tilepost_tile_t& tile = tiles[first];
+      json.rawValue(llvm::formatv("[{0}, {1}, {2}, {3}, {4}, {5}]", first, end - first, tile.m,
+                                  tile.n, tile.row, tile.group)
+                        .str());
+    }
+  });
+}
+
+void write_plan(OStream& json, const Plan& plan) {
+  json.object([&] {
+    write_problem(json, plan);
+    write_kernel(json, plan.kernel);
+    write_budget(json, plan);
+    write_groups(json, plan);
+    write_memory(json, plan);
+    write_steps(json, plan);
+    write_model(json, plan);
+    json.attribute("map_hash", llvm::formatv("0x{0:x-16}", plan.map_hash).str());
+    write_prediction(json, plan.prediction);
+    json.attributeArray("reasons", [&] {
+      for (const std::string& reason : plan.reasons) json.value(reason);
+    });
+    write_tiles(json, plan);
+  });
+}
+
+}  // namespace
+
+std::string plans_to_json(const std::vector<Plan>& plans) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  OStream json(out, 2);
+  json.object([&] {
+    json.attribute("tilepost", 1);
+    json.attribute("name", plans.empty() ? "" : plans.front().name);
+    json.attributeArray("plans", [&] {
+      for (const Plan& plan : plans) write_plan(json, plan);
+    });
+  });
+  out << "\n";
+  return out.str();
+}
+
+}  // namespace tilepost

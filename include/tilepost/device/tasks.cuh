@@ -1,0 +1,213 @@
+// Tasks: what a warp that a kernel has to helper does beside the GEMM (tilepost_tasks_t). All CTAs'
+// helper warps share a task: cut into chunks, it goes round them, so that each has about as much to
+// do as every other.
+//
+// A chunk's parts come into shared memory by bulk copies, of which several chunks' are under way;
+// the warp adds them up there, in place of the first part, and bulk copies take the sum away, to
+// this rank's memory and, of a push, to every other rank's. So one warp with few registers keeps
+// enough bytes in flight.
+#ifndef TILEPOST_DEVICE_JOBS_CUH
+#define TILEPOST_DEVICE_JOBS_CUH
+
+#include "tilepost/device/element.cuh"
+#include "tilepost/device/ptx.cuh"
+#include "tilepost/device/ptx_sm90.cuh"
+#include "tilepost/mark.cuh"
+#include "tilepost/plan.h"
+#include "tilepost/task_chunks.h"
+
+namespace tilepost::woven {
+
+// The calling warp's buffers. A turn is one chunk of its, over all tasks: however many parts a task
+// has, it takes the next buffer.
+struct TaskMemory {
+  HelperMemory helper;
+
+  __device__ uint32_t barrier(int turn) const { return helper.address + turn % kTaskBuffers * 8; }
+  __device__ uint32_t parity(int turn) const { return turn / kTaskBuffers & 1; }
+  __device__ uint32_t buffer(int turn) const {
+    return helper.address + kTaskBarriers + turn % kTaskBuffers * task_buffer_bytes(helper.bytes);
+  }
+};
+
+// The chunks that fall to the calling warp: number `first` of the task's, then every
+// gridDim.x-th.
+struct TaskChunks {
+  int first, count;
+  int bytes;  // of a part
+};
+
+// One lane. Waits until what the counter stands for is in this rank's memory, and acquires it as
+// wait_for_input does; the proxy fence is for the bulk copies that read it. False if the run was
+// given up.
+__device__ __forceinline__ bool wait_for_parts(const tilepost_tasks_t& tasks, int counter_index) {
+  constexpr unsigned kPollNanoseconds = 100;
+  constexpr int kPollsPerCheck = 1 << 14;  // of the abort word, which is in the host's memory
+  if (counter_index < 0) return true;
+  const uint32_t* counter =
+      tasks.stored + static_cast<long long>(counter_index) * TILEPOST_COUNTER_STRIDE;
+  const uint32_t target = tasks.expected[counter_index];
+  for (int polls = 1; static_cast<int32_t>(ptx::load_relaxed_sys(counter) - target) < 0; ++polls) {
+    if (polls % kPollsPerCheck == 0 && ptx::load_relaxed_sys(tasks.abort) != 0) return false;
+    ptx::sleep_ns(kPollNanoseconds);
+  }
+  ptx::load_acquire_sys(counter);
+  ptx::fence_global_to_async();
+  return true;
+}
+
+// The whole warp: what lies at `first` becomes the sum of all parts, added in their order.
+template <DType kType, int kParts>
+__device__ __forceinline__ void add_parts(uint32_t first, int stride, int bytes, int lane) {
+  constexpr int kUnrolled = kParts <= 2 ? 2 : 1;  // few registers
+#pragma unroll kUnrolled
+  for (int at = lane * kTaskUnit; at < bytes; at += 32 * kTaskUnit) {
+    uint4 vectors[kParts];
+#pragma unroll
+    for (int part = 0; part < kParts; ++part)
+      vectors[part] = ptx::load_shared_quad(first + part * stride + at);
+    const auto sum = [&](uint32_t uint4::*word) {
+      float2 pair = unpack<kType>(vectors[0].*word);
+#pragma unroll
+      for (int part = 1; part < kParts; ++part) {
+        const float2 other = unpack<kType>(vectors[part].*word);
+        pair.x += other.x;
+        pair.y += other.y;
+      }
+      return pack<kType>(pair.x, pair.y);
+    };
+    ptx::store_shared_quad(first + at,
+                           {sum(&uint4::x), sum(&uint4::y), sum(&uint4::z), sum(&uint4::w)});
+  }
+}
+
+// One lane: calls body(rank) for every other rank, the next one first, so that not all ranks begin
+// with the same.
+template <class Body>
+__device__ __forceinline__ void for_others(const tilepost_tasks_t& tasks, Body body) {
+#pragma unroll 1
+  for (int distance = 1; distance < tasks.ranks; ++distance) {
+    const int rank = tasks.rank + distance;
+    body(rank < tasks.ranks ? rank : rank - tasks.ranks);
+  }
+}
+
+// The warp's chunks of one task. Before a buffer is filled again the chunk that was in it has been
+// stored: all groups of bulk stores but the last have been read by then.
+template <DType kType, int kParts, bool kPushes>
+__device__ __forceinline__ void do_task(const tilepost_tasks_t& tasks, const tilepost_task_t& task,
+                                        const TaskMemory& memory, const TaskChunks& chunks,
+                                        int turn, int lane) {
+  const auto offset = [&](int i) {
+    return (chunks.first + static_cast<long long>(i) * gridDim.x) * chunks.bytes;
+  };
+  const auto bytes = [&](int i) {
+    const long long left = task.bytes - offset(i);
+    return left < chunks.bytes ? static_cast<int>(left) : chunks.bytes;
+  };
+#pragma unroll 1
+  for (int i = -kJobAhead; i < chunks.count; ++i) {
+    if (lane == 0 && i + kTaskAhead < chunks.count) {
+      const int next = i + kTaskAhead, size = bytes(next);
+      ptx::wait_bulk_read<kTaskBuffers - kTaskAhead - 1>();
+      const uint32_t barrier = memory.barrier(turn + next);
+      ptx::arrive_expecting(barrier, kParts * size);
+      const char* from = static_cast<const char*>(tasks.in) + task.from + offset(next);
+#pragma unroll 1
+      for (int part = 0; part < kParts; ++part)
+        ptx::load_bytes_once(memory.buffer(turn + next) + part * chunks.bytes,
+                             from + part * tasks.stride, size, barrier);
+    }
+    if (i < 0) continue;
+    const uint32_t sum = memory.buffer(turn + i);
+    ptx::wait_barrier(memory.barrier(turn + i), memory.parity(turn + i));
+    if constexpr (kParts > 1) add_parts<kType, kParts>(sum, chunks.bytes, bytes(i), lane);
+    // Before the stores, and before the loads into what has been read (PTX ISA 8.6, Proxies).
+    ptx::fence_shared_to_async();
+    __syncwarp();
+    if (lane == 0) {
+      ptx::store_bytes(static_cast<char*>(tasks.out) + task.to + offset(i), sum, bytes(i));
+      if (kPushes && task.push >= 0)
+        for_others(tasks, [&](int rank) {
+          ptx::store_bytes(static_cast<char*>(tasks.there[rank]) + task.push + offset(i), sum,
+                           bytes(i));
+        });
+      ptx::commit_bulk();
+    }
+  }
+}
+
+// One lane: counts `chunks` of a task as done where somebody waits for them, when their stores are
+// complete (tile_done).
+template <bool kPushes>
+__device__ __forceinline__ void count_done(const tilepost_tasks_t& tasks,
+                                           const tilepost_task_t& task, int chunks) {
+  const long long at = static_cast<long long>(task.counts) * TILEPOST_COUNTER_STRIDE;
+  if (kPushes && task.push >= 0) {
+    ptx::wait_bulk<0>();
+    for_others(tasks, [&](int rank) { ptx::red_release_sys(tasks.raise[rank] + at, chunks); });
+  } else if (tasks.done != nullptr) {
+    ptx::wait_bulk<0>();
+    ptx::red_release_sys(tasks.done + at, chunks);
+  }
+}
+
+// Whether what a task moves is where it is to go: `out` is the memory that other ranks push into.
+__device__ __forceinline__ bool is_in_place(const tilepost_tasks_t& tasks,
+                                            const tilepost_task_t& task) {
+  return task.parts == 1 &&
+         static_cast<const char*>(tasks.in) + task.from == static_cast<char*>(tasks.out) + task.to;
+}
+
+// One lane in every CTA. Waits for what has not been moved because it is in place: the kernel must
+// not end before it is all there. The tasks go round the CTAs. What reads `out` comes behind the
+// kernel in its stream, so that one of its threads has acquired the pushes is enough: causality
+// order is transitive (PTX ISA 8.9.5).
+__device__ __forceinline__ void wait_in_place(const tilepost_tasks_t& tasks) {
+#pragma unroll 1
+  for (int j = blockIdx.x; j < tasks.count; j += gridDim.x)
+    if (is_in_place(tasks, tasks.list[j]) && !wait_for_parts(tasks, tasks.list[j].waits)) break;
+}
+
+// All lanes of a warp, in every CTA. Tasks of a kernel that adds and pushes have kParts parts or
+// one.
+template <DType kType, int kParts, bool kPushes>
+__device__ __forceinline__ void do_tasks(const tilepost_tasks_t& tasks, HelperMemory helper) {
+  const int lane = threadIdx.x % 32;
+  const TaskMemory memory{helper};
+  if (lane == 0) {
+    for (int buffer = 0; buffer < kTaskBuffers; ++buffer)
+      ptx::init_barrier(memory.barrier(buffer), 1);
+    ptx::fence_barrier_init();
+  }
+  __syncwarp();
+  const int stride = gridDim.x;
+  int chunk = blockIdx.x, turn = 0;
+#pragma unroll 1
+  for (int j = 0; j < tasks.count; ++j) {
+    const tilepost_task_t task = tasks.list[j];  // in registers
+    const bool moves = kParts > 1 && kPushes && task.parts == 1;
+    if (moves && is_in_place(tasks, task)) continue;
+    const int bytes = task_chunk_bytes(helper.bytes, moves ? 1 : kParts);
+    const int in_all = task_chunks(task.bytes, bytes);
+    const int count = chunk < in_all ? (in_all - chunk + stride - 1) / stride : 0;
+    if (count > 0) {
+      const bool ready = lane != 0 || wait_for_parts(tasks, task.waits);
+      if (!__shfl_sync(0xFFFFFFFF, ready, 0)) break;
+      if (moves)
+        do_task<kType, 1, false>(tasks, task, memory, {chunk, count, bytes}, turn, lane);
+      else
+        do_task<kType, kParts, kPushes>(tasks, task, memory, {chunk, count, bytes}, turn, lane);
+      if (lane == 0) count_done<kPushes>(tasks, task, count);
+    }
+    turn += count;
+    chunk += count * stride - in_all;
+  }
+  if (lane != 0) return;
+  ptx::wait_bulk<0>();
+  if constexpr (kParts > 1 && kPushes) wait_in_place(tasks);
+}
+
+}  // namespace tilepost::woven
+
+#endif  // TILEPOST_DEVICE_JOBS_CUH

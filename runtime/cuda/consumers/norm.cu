@@ -1,0 +1,255 @@
+// A row belongs to one block, or to one warp where rows are short. Each thread holds some elements
+// of it in registers between the sum and the result, so that a row is read once; what is longer is
+// read twice. Blocks stay and take further rows; the next row is on its way while this one is
+// summed.
+#include <cuda_runtime.h>
+
+#include <algorithm>
+
+#include "runtime/cuda/consumers/norm.h"
+#include "runtime/cuda/device/kernel_launch.cuh"
+#include "tilepost/device/element.cuh"
+#include "tilepost/device/rows.cuh"
+
+namespace tilepost::cuda {
+namespace {
+
+constexpr int kWarp = 32;
+constexpr int kMostThreads = 1024;
+constexpr int kWarpsOfShortRows = 8;  // of a block whose warps have a row each
+constexpr int kThreadsPerSm = 2048;
+
+// Elements that a thread holds: sixteen, or four accesses where those are narrow.
+constexpr int held_elements(int width) {
+  return width >= 4 ? 16 : 4 * width;
+}
+
+__device__ __forceinline__ rows::Any layout_of(const NormArguments& args) {
+  return {args.slot_rows, args.height, args.tile_m, args.tile_n,
+          (args.n + args.tile_n - 1) / args.tile_n};
+}
+
+// kWidth elements as words of two; a single one has a zero beside it.
+template <int kWidth>
+struct Packed {
+  static constexpr int kWords = kWidth > 1 ? kWidth / 2 : 1;
+  uint32_t words[kWords];
+};
+
+template <int kWidth>
+__device__ __forceinline__ Packed<kWidth> load_packed(const void* base, int64_t element) {
+  const auto vector = rows::load<kWidth>(static_cast<const uint16_t*>(base) + element);
+  Packed<kWidth> packed{};
+  memcpy(&packed, &vector, sizeof vector);
+  return packed;
+}
+
+template <int kWidth>
+__device__ __forceinline__ void store_packed(void* base, int64_t element,
+                                             const Packed<kWidth>& packed) {
+  rows::Vector<uint16_t, kWidth> vector;
+  memcpy(&vector, &packed, sizeof vector);
+  rows::store(static_cast<uint16_t*>(base) + element, vector);
+}
+
+// x + y, rounded.
+template <DType kType, int kWidth>
+__device__ __forceinline__ void add_to(Packed<kWidth>& x, const Packed<kWidth>& y) {
+  for (int w = 0; w < x.kWords; ++w) {
+    const float2 a = unpack<kType>(x.words[w]), b = unpack<kType>(y.words[w]);
+    x.words[w] = pack<kType>(a.x + b.x, a.y + b.y);
+  }
+}
+
+template <DType kType, int kWidth>
+__device__ __forceinline__ float squares(const Packed<kWidth>& y) {
+  float sum = 0;
+  for (int w = 0; w < y.kWords; ++w) {
+    const float2 a = unpack<kType>(y.words[w]);
+    sum += a.x * a.x + a.y * a.y;
+  }
+  return sum;
+}
+
+template <DType kType, int kWidth>
+__device__ __forceinline__ Packed<kWidth> scaled(const Packed<kWidth>& y, float scale,
+                                                 const Packed<kWidth>& weight) {
+  Packed<kWidth> out;
+  for (int w = 0; w < y.kWords; ++w) {
+    const float2 a = unpack<kType>(y.words[w]), b = unpack<kType>(weight.words[w]);
+    out.words[w] = pack<kType>(a.x * scale * b.x, a.y * scale * b.y);
+  }
+  return out;
+}
+
+__device__ __forceinline__ float warp_sum(float value) {
+  for (int mask = kWarp / 2; mask > 0; mask /= 2) value += __shfl_xor_sync(~0u, value, mask);
+  return value;
+}
+
+// The sum over the threads of a row, to all of them. `partial` takes turns: a warp can write the
+// sum of the next row while another still reads this one's, but no further one, for the barrier
+// between.
+class RowSum {
+ public:
+  __device__ __forceinline__ float operator()(float value) {
+    __shared__ float partial[2][kMostThreads / kWarp];
+    value = warp_sum(value);
+    if (blockDim.x == kWarp) return value;
+    const int lane = threadIdx.x % kWarp;
+    if (lane == 0) partial[turn_][threadIdx.x / kWarp] = value;
+    __syncthreads();
+    value = lane < blockDim.x / kWarp ? partial[turn_][lane] : 0;
+    turn_ ^= 1;
+    return warp_sum(value);
+  }
+
+ private:
+  int turn_ = 0;
+};
+
+// What a thread holds of a row. Beyond the row there are zeros.
+template <int kWidth>
+struct Held {
+  static constexpr int kVectors = held_elements(kWidth) / kWidth;
+  Packed<kWidth> x[kVectors];
+  Packed<kWidth> residual[kVectors];  // not used, and not there, without one
+};
+
+// The column of a thread's vector v.
+template <int kWidth>
+__device__ __forceinline__ int column_of(int v) {
+  return (v * static_cast<int>(blockDim.x) + static_cast<int>(threadIdx.x)) * kWidth;
+}
+
+template <int kWidth, bool kResidual>
+__device__ __forceinline__ Held<kWidth> load_row(const NormArguments& args, const rows::Any& layout,
+                                                 int64_t row) {
+  Held<kWidth> held{};
+  if (row >= args.rows) return held;
+#pragma unroll
+  for (int v = 0; v < held.kVectors; ++v) {
+    const int column = column_of<kWidth>(v);
+    if (column >= args.n) continue;
+    held.x[v] = load_packed<kWidth>(args.x, layout.place(row, layout.column(column)));
+    if constexpr (kResidual)
+      held.residual[v] = load_packed<kWidth>(args.residual, row * args.n + column);
+  }
+  return held;
+}
+
+template <DType kType, int kWidth, bool kResidual>
+__global__ void __launch_bounds__(kMostThreads)
+    norm_kernel(const __grid_constant__ NormArguments args) {
+  constexpr int kVectors = Held<kWidth>::kVectors;
+  const rows::Any layout = layout_of(args);
+  Packed<kWidth> weight[kVectors] = {};
+#pragma unroll
+  for (int v = 0; v < kVectors; ++v)
+    if (column_of<kWidth>(v) < args.n)
+      weight[v] = load_packed<kWidth>(args.weight, column_of<kWidth>(v));
+  RowSum row_sum;
+  const int64_t step = int64_t{gridDim.x} * blockDim.y;
+  int64_t row = int64_t{blockIdx.x} * blockDim.y + threadIdx.y;
+  Held<kWidth> held = load_row<kWidth, kResidual>(args, layout, row);
+  for (; row < args.rows; row += step) {
+    const Held<kWidth> next = load_row<kWidth, kResidual>(args, layout, row + step);
+    float sum = 0;
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+      if constexpr (kResidual) add_to<kType>(held.x[v], held.residual[v]);
+      sum += squares<kType>(held.x[v]);
+    }
+    const float scale = rsqrtf(row_sum(sum) / static_cast<float>(args.n) + args.epsilon);
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+      const int column = column_of<kWidth>(v);
+      if (column >= args.n) continue;
+      if constexpr (kResidual) store_packed(args.residual, row * args.n + column, held.x[v]);
+      store_packed(args.out, row * args.n + column, scaled<kType>(held.x[v], scale, weight[v]));
+    }
+    held = next;
+  }
+}
+
+// Rows longer than a block holds. What is read a second time was written, if at all, by this
+// thread.
+template <DType kType, int kWidth, bool kResidual>
+__global__ void __launch_bounds__(kMostThreads)
+    long_norm_kernel(const __grid_constant__ NormArguments args) {
+  const rows::Any layout = layout_of(args);
+  const int first = threadIdx.x * kWidth, step = blockDim.x * kWidth;
+  RowSum row_sum;
+  for (int64_t row = blockIdx.x; row < args.rows; row += gridDim.x) {
+    float sum = 0;
+    for (int column = first; column < args.n; column += step) {
+      auto x = load_packed<kWidth>(args.x, layout.place(row, layout.column(column)));
+      if constexpr (kResidual) {
+        add_to<kType>(x, load_packed<kWidth>(args.residual, row * args.n + column));
+        store_packed(args.residual, row * args.n + column, x);
+      }
+      sum += squares<kType>(x);
+    }
+    const float scale = rsqrtf(row_sum(sum) / static_cast<float>(args.n) + args.epsilon);
+    for (int column = first; column < args.n; column += step) {
+      const auto x = kResidual
+                         ? load_packed<kWidth>(args.residual, row * args.n + column)
+                         : load_packed<kWidth>(args.x, layout.place(row, layout.column(column)));
+      const auto weight = load_packed<kWidth>(args.weight, column);
+      store_packed(args.out, row * args.n + column, scaled<kType>(x, scale, weight));
+    }
+  }
+}
+
+using Kernel = void (*)(NormArguments);
+
+struct Variant {
+  int width;                 // elements
+  Kernel held[2], twice[2];  // [with residual]
+};
+
+template <DType kType, int kWidth>
+constexpr Variant kVariant = {
+    kWidth,
+    {norm_kernel<kType, kWidth, false>, norm_kernel<kType, kWidth, true>},
+    {long_norm_kernel<kType, kWidth, false>, long_norm_kernel<kType, kWidth, true>}};
+
+template <DType kType>
+constexpr Variant kVariants[] = {kVariant<kType, 8>, kVariant<kType, 4>, kVariant<kType, 2>,
+                                 kVariant<kType, 1>};
+
+const Variant* variants(tilepost_dtype_t type) {
+  return type == TILEPOST_BF16 ? kVariants<DType::bf16> : kVariants<DType::f16>;
+}
+
+}  // namespace
+
+cudaError_t preload_norm(tilepost_dtype_t type) {
+  for (const Variant* variant = variants(type);; ++variant) {
+    for (const Kernel kernel :
+         {variant->held[0], variant->held[1], variant->twice[0], variant->twice[1]})
+      if (const auto error = preload_kernel(reinterpret_cast<const void*>(kernel));
+          error != cudaSuccess)
+        return error;
+    if (variant->width == 1) return cudaSuccess;
+  }
+}
+
+cudaError_t launch_norm(const NormArguments& arguments, tilepost_dtype_t type, int sms,
+                        cudaStream_t stream) {
+  const Variant* variant = variants(type);
+  while (arguments.n % variant->width != 0 || arguments.tile_n % variant->width != 0) ++variant;
+  const int of_warp = kWarp * held_elements(variant->width);
+  const int warps = (arguments.n + of_warp - 1) / of_warp;
+  const bool held = warps * kWarp <= kMostThreads;
+  const int threads = std::min(warps * kWarp, kMostThreads);
+  const int rows_at_once = held && warps == 1 ? kWarpsOfShortRows : 1;
+  const int blocks = (arguments.rows + rows_at_once - 1) / rows_at_once;
+  const int at_once = sms * (kThreadsPerSm / (threads * rows_at_once));
+  const Kernel* kernels = held ? variant->held : variant->twice;
+  return launch_kernel(kernels[arguments.residual != nullptr ? 1 : 0],
+                       dim3(std::min(blocks, at_once)), dim3(threads, rows_at_once), stream,
+                       arguments);
+}
+
+}  // namespace tilepost::cuda

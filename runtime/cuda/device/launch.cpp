@@ -1,0 +1,92 @@
+#include "runtime/cuda/device/launch.h"
+
+#include <algorithm>
+
+namespace tilepost::cuda {
+namespace {
+
+// A launch configuration and the attributes it points to.
+struct Launch {
+  cudaLaunchAttribute attributes[2]{};
+  cudaLaunchConfig_t config{};
+
+  Launch(const tilepost_plan_t& plan, int32_t ctas, cudaStream_t stream) {
+    config.gridDim = dim3(ctas);
+    config.blockDim = dim3(plan.kernel.threads);
+    config.dynamicSmemBytes = plan.kernel.shared_bytes;
+    config.stream = stream;
+    config.attrs = attributes;
+    if (plan.kernel.cluster > 1) {
+      cudaLaunchAttribute& cluster = attributes[config.numAttrs++];
+      cluster.id = cudaLaunchAttributeClusterDimension;
+      cluster.val.clusterDim = {static_cast<unsigned>(plan.kernel.cluster), 1, 1};
+    }
+    // Not beside collectives: it would take their SMs meanwhile.
+    if (plan.kernel.early && plan.pattern == TILEPOST_GEMM) {
+      cudaLaunchAttribute& early = attributes[config.numAttrs++];
+      early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+      early.val.programmaticStreamSerializationAllowed = 1;
+    }
+  }
+  Launch(const Launch&) = delete;
+  Launch& operator=(const Launch&) = delete;
+};
+
+// The largest grid of any run.
+int32_t most_ctas(const tilepost_plan_t& plan) {
+  return plan.any_m != 0 ? std::max(plan.gemm_ctas, plan.model.sequence_ctas) : plan.gemm_ctas;
+}
+
+tilepost_result_t count_resident(const tilepost_plan_t& plan, const DeviceInfo& device,
+                                 int& resident) {
+  const Launch launch(plan, most_ctas(plan), nullptr);
+  if (plan.kernel.cluster > 1) {
+    int clusters = 0;
+    TILEPOST_CUDA(cudaOccupancyMaxActiveClusters(&clusters, plan.kernel.function, &launch.config));
+    resident = clusters * plan.kernel.cluster;
+  } else {
+    int per_sm = 0;
+    TILEPOST_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+        &per_sm, plan.kernel.function, plan.kernel.threads, plan.kernel.shared_bytes));
+    resident = per_sm * device.sms;
+  }
+  return TILEPOST_OK;
+}
+
+}  // namespace
+
+tilepost_result_t prepare_kernel(const tilepost_plan_t& plan, const DeviceInfo& device) {
+  const tilepost_kernel_t& kernel = plan.kernel;
+  cudaFuncAttributes attributes{};
+  TILEPOST_CUDA(cudaFuncGetAttributes(&attributes, kernel.function));
+  if (kernel.threads > attributes.maxThreadsPerBlock)
+    return fail(TILEPOST_UNSUPPORTED, "kernel '%s' is planned with %d threads, it can have %d",
+                kernel.name, kernel.threads, attributes.maxThreadsPerBlock);
+  TILEPOST_CUDA(cudaFuncSetAttribute(kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                     kernel.shared_bytes));
+  int resident = 0;
+  TILEPOST_TRY(count_resident(plan, device, resident));
+  if (resident < most_ctas(plan))
+    return fail(
+        TILEPOST_UNSUPPORTED,
+        "kernel '%s' is planned with %d CTAs at once, %s holds %d; generate it for this GPU",
+        kernel.name, most_ctas(plan), device.name.c_str(), resident);
+  return TILEPOST_OK;
+}
+
+tilepost_result_t launch_gemm(const tilepost_plan_t& plan, const GemmArguments& arguments,
+                              cudaStream_t stream) {
+  const Launch launch(plan, arguments.ctas, stream);
+  GemmArguments values = arguments;
+  if (plan.kernel.launch == TILEPOST_LAUNCH_TMA) {
+    TensorMaps maps = *arguments.maps;
+    void* list[] = {&maps.a, &maps.b, &maps.c, &values.shape, &values.epilogue, &values.view};
+    TILEPOST_CUDA(cudaLaunchKernelExC(&launch.config, plan.kernel.function, list));
+  } else {
+    void* list[] = {&values.a, &values.b, &values.c, &values.shape, &values.epilogue, &values.view};
+    TILEPOST_CUDA(cudaLaunchKernelExC(&launch.config, plan.kernel.function, list));
+  }
+  return TILEPOST_OK;
+}
+
+}  // namespace tilepost::cuda

@@ -1,0 +1,32 @@
+// Starts the woven GEMM: the two ways a kernel takes its arguments, and what has to be true of a
+// kernel before it may be started.
+#pragma once
+
+#include "runtime/cuda/device/device.h"
+#include "runtime/cuda/device/resources.h"
+#include "runtime/cuda/device/tensor_maps.h"
+#include "tilepost/plan.h"
+
+namespace tilepost::cuda {
+
+// Loads the kernel (it must be loaded before anything waits for it: CUDA C++ Programming Guide,
+// "Lazy Loading", concurrent execution), gives it its shared memory, and checks that its largest
+// grid can be resident as a whole.
+tilepost_result_t prepare_kernel(const tilepost_plan_t& plan, const DeviceInfo& device);
+
+// What one launch takes, besides the plan.
+struct GemmArguments {
+  int32_t ctas;  // grid
+  tilepost_shape_t shape;
+  const void* a;
+  const void* b;
+  void* c;                 // the output, or the staging buffer
+  const TensorMaps* maps;  // TILEPOST_LAUNCH_TMA only
+  tilepost_epilogue_t epilogue;
+  tilepost_view_t view;
+};
+
+tilepost_result_t launch_gemm(const tilepost_plan_t& plan, const GemmArguments& arguments,
+                              cudaStream_t stream);
+
+}  // namespace tilepost::cuda

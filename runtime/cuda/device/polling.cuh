@@ -1,0 +1,53 @@
+// Waiting for a word from a kernel, and telling the host.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/cuda/watch/watch_page.h"
+#include "tilepost/device/ptx.cuh"
+
+namespace tilepost::cuda {
+
+// Reading the abort word crosses PCIe; the word that is waited for is in this GPU's memory. So look
+// at the abort word, and at the clock, only every so often: about ten times a millisecond.
+constexpr int kPollsPerCheck = 512;
+constexpr unsigned kPollNanoseconds = 32;
+
+// Signed distance, as in epoch.h.
+__device__ __forceinline__ bool has_reached(uint32_t value, uint32_t target) {
+  return static_cast<int32_t>(value - target) >= 0;
+}
+
+// Stores a word for the host, after everything this thread stored before.
+__device__ __forceinline__ void publish(uint32_t* word, uint32_t value) {
+  __threadfence_system();
+  *static_cast<volatile uint32_t*>(word) = value;
+}
+
+struct Poll {
+  const uint32_t* word;
+  uint32_t target;
+  uint64_t deadline_ns;  // 0 = none
+  const WatchPage* page;
+};
+enum class PollEnd { reached, aborted, late };
+
+// Polls until the word has reached the target, the host says abort or the deadline has passed.
+// `waiting()` is called every so often meanwhile. Orders nothing: polling with relaxed loads and
+// acquiring once, behind this, pays for one invalidation of L1 instead of one per poll.
+template <class Waiting>
+__device__ __forceinline__ PollEnd poll(const Poll& args, Waiting waiting) {
+  const uint64_t start = ptx::global_time_ns();
+  for (;;) {
+    for (int i = 0; i < kPollsPerCheck; ++i) {
+      if (has_reached(ptx::load_relaxed_sys(args.word), args.target)) return PollEnd::reached;
+      ptx::sleep_ns(kPollNanoseconds);
+    }
+    if (ptx::load_relaxed_sys(&args.page->abort) != 0) return PollEnd::aborted;
+    waiting();
+    if (args.deadline_ns != 0 && ptx::global_time_ns() - start >= args.deadline_ns)
+      return PollEnd::late;
+  }
+}
+
+}  // namespace tilepost::cuda

@@ -1,0 +1,115 @@
+// Owners of what the runtime takes from CUDA: memory, streams, events; and the device guard.
+//
+// All are move-only and default to empty. Making one can fail and says how; releasing one cannot
+// be helped when it fails, so its error is cleared and dropped.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+#include "runtime/cuda/device/check.h"
+
+namespace tilepost::cuda {
+
+// Owns one CUDA handle; Traits has Handle and release(Handle).
+template <class Traits>
+class Owned {
+ public:
+  using Handle = typename Traits::Handle;
+
+  Owned() = default;
+  Owned(Owned&& other) noexcept : handle_(std::exchange(other.handle_, Handle{})) {}
+  Owned& operator=(Owned&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~Owned() {
+    if (handle_ != Handle{} && Traits::release(handle_) != cudaSuccess) cudaGetLastError();
+  }
+
+  Handle get() const { return handle_; }
+  explicit operator bool() const { return handle_ != Handle{}; }
+  // For the call that makes the handle.
+  Handle* out() { return &handle_; }
+  // Gives the handle up without releasing it: for when releasing could hang.
+  void leak() { handle_ = Handle{}; }
+
+ private:
+  Handle handle_{};
+};
+
+struct DeviceMemoryTraits {
+  using Handle = void*;
+  static cudaError_t release(Handle handle) { return cudaFree(handle); }
+};
+struct PinnedMemoryTraits {
+  using Handle = void*;
+  static cudaError_t release(Handle handle) { return cudaFreeHost(handle); }
+};
+struct StreamTraits {
+  using Handle = cudaStream_t;
+  static cudaError_t release(Handle handle) { return cudaStreamDestroy(handle); }
+};
+struct EventTraits {
+  using Handle = cudaEvent_t;
+  static cudaError_t release(Handle handle) { return cudaEventDestroy(handle); }
+};
+
+using DeviceMemory = Owned<DeviceMemoryTraits>;
+using PinnedMemory = Owned<PinnedMemoryTraits>;
+using Stream = Owned<StreamTraits>;
+using Event = Owned<EventTraits>;
+
+inline tilepost_result_t make_device_memory(DeviceMemory& memory, size_t bytes) {
+  TILEPOST_CUDA(cudaMalloc(memory.out(), bytes));
+  return TILEPOST_OK;
+}
+
+// Zeroed, and readable and writable by the device at the same address.
+tilepost_result_t make_pinned_memory(PinnedMemory& memory, size_t bytes);
+
+// Does not synchronise with the legacy default stream; of the highest priority if asked.
+tilepost_result_t make_stream(Stream& stream, bool highest_priority);
+
+inline tilepost_result_t make_event(Event& event) {
+  TILEPOST_CUDA(cudaEventCreateWithFlags(event.out(), cudaEventDisableTiming));
+  return TILEPOST_OK;
+}
+
+// Makes `device` current until the end of the scope.
+class DeviceGuard {
+ public:
+  DeviceGuard() = default;
+  DeviceGuard(const DeviceGuard&) = delete;
+  DeviceGuard& operator=(const DeviceGuard&) = delete;
+  ~DeviceGuard() {
+    if (previous_ >= 0 && cudaSetDevice(previous_) != cudaSuccess) cudaGetLastError();
+  }
+
+  tilepost_result_t enter(int device) {
+    int current = -1;
+    TILEPOST_CUDA(cudaGetDevice(&current));
+    if (current == device) return TILEPOST_OK;
+    TILEPOST_CUDA(cudaSetDevice(device));
+    previous_ = current;
+    return TILEPOST_OK;
+  }
+
+ private:
+  int previous_ = -1;
+};
+
+// Lets this thread make calls (event queries, allocations) that would otherwise invalidate a stream
+// capture that another thread, or this one, has under way in global mode.
+class CaptureModeGuard {
+ public:
+  CaptureModeGuard() { cudaThreadExchangeStreamCaptureMode(&mode_); }
+  CaptureModeGuard(const CaptureModeGuard&) = delete;
+  CaptureModeGuard& operator=(const CaptureModeGuard&) = delete;
+  ~CaptureModeGuard() { cudaThreadExchangeStreamCaptureMode(&mode_); }
+
+ private:
+  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
+};
+
+}  // namespace tilepost::cuda

@@ -1,0 +1,60 @@
+// The tensor maps a TMA kernel gets, made on the host and kept for the pointers seen last.
+//
+// A is {k, rows of a} (columns, rows), B {k, n} or, as TILEPOST_NN, {n, k}, C {n, rows of the send
+// buffer} or, in the tile layout, {tile_n, rows of the column of slots}. Boxes, swizzle and
+// promotion are the kernel's, out of the plan (CUDA driver API, cuTensorMapEncodeTiled).
+#pragma once
+
+#include <array>
+
+#include "runtime/cuda/device/driver.h"
+#include "tilepost/plan.h"
+
+namespace tilepost::cuda {
+
+struct TensorMaps {
+  CUtensorMap a, b, c;
+};
+
+// What maps are of.
+struct TensorOperands {
+  const void* a = nullptr;
+  const void* b = nullptr;
+  void* c = nullptr;
+  int64_t a_rows = 0;
+  int64_t c_rows = 0;
+  bool operator==(const TensorOperands&) const = default;
+};
+
+// A fixed number of entries, the oldest replaced: nothing is allocated, whatever the caller does.
+class TensorMapCache {
+ public:
+  void init(const tilepost_plan_t& plan, const Driver& driver);
+
+  // `maps` stays valid until kEntries others have been asked for.
+  tilepost_result_t find(const TensorOperands& operands, const TensorMaps*& maps);
+
+ private:
+  static constexpr int kEntries = 64;
+  struct Entry {
+    TensorOperands operands;
+    TensorMaps maps;
+  };
+
+  tilepost_result_t encode(Entry& entry) const;
+
+  const tilepost_plan_t* plan_ = nullptr;
+  const Driver* driver_ = nullptr;
+  std::array<Entry, kEntries> entries_{};
+  int next_ = 0;
+};
+
+// The map of `rows` rows of k elements at `base`, moved by the kernel's box of A.
+tilepost_result_t encode_input(const Driver& driver, const tilepost_plan_t& plan, void* base,
+                               int64_t rows, CUtensorMap& map);
+
+// The map of `rows` rows of n elements at `base`, moved by the kernel's box of C.
+tilepost_result_t encode_output(const Driver& driver, const tilepost_plan_t& plan, void* base,
+                                int64_t rows, CUtensorMap& map);
+
+}  // namespace tilepost::cuda

@@ -1,0 +1,88 @@
+// What has to be true of a run's arguments.
+#include <cinttypes>
+
+#include "runtime/cuda/op/op.h"
+#include "tilepost/dtype.h"
+
+namespace tilepost::cuda {
+namespace {
+
+constexpr size_t kAlignment = 16;  // of matrices
+
+}  // namespace
+
+tilepost_result_t CudaOp::check_usable() const {
+  if (state_.failure.is_set()) return state_.failure.refuse();
+  if (state_.comm_aborted->load())
+    return fail(TILEPOST_ABORTED,
+                "the communicator was aborted by another operation; make a new one");
+  return TILEPOST_OK;
+}
+
+// A stream that is being captured may not be asked for its device; the launch will tell.
+tilepost_result_t CudaOp::check_run(const tilepost_run_operands_t& operands,
+                                    const EpilogueOperands& epilogue, cudaStream_t stream,
+                                    cudaStreamCaptureStatus capture) {
+  const CaptureModeGuard relaxed;
+  TILEPOST_TRY(check_pointer({"a", operands.a, kAlignment}));
+  TILEPOST_TRY(check_pointer({"b", operands.b, kAlignment}));
+  TILEPOST_TRY(check_pointer({"out", operands.out, kAlignment}));
+  for (const EpilogueOperand& operand : epilogue.list()) TILEPOST_TRY(check_pointer(operand));
+  if (capture == cudaStreamCaptureStatusInvalidated)
+    return fail(TILEPOST_INVALID_ARGUMENT,
+                "the stream's capture has been invalidated by an earlier error; end it first");
+  if (capture != cudaStreamCaptureStatusNone) return TILEPOST_OK;
+  int device = -1;
+  TILEPOST_CUDA(cudaStreamGetDevice(stream, &device));
+  if (device == device_.ordinal) return TILEPOST_OK;
+  return fail(TILEPOST_INVALID_ARGUMENT,
+              "the stream belongs to device %d, the communicator to device %d", device,
+              device_.ordinal);
+}
+
+tilepost_result_t CudaOp::check_pointer(const EpilogueOperand& operand) {
+  const char* name = operand.name;
+  const void* pointer = operand.pointer;
+  const size_t alignment = operand.alignment;
+  const auto address = reinterpret_cast<uintptr_t>(pointer);
+  if (address % alignment != 0)
+    return fail(TILEPOST_INVALID_ARGUMENT,
+                "%s must be a multiple of %zu bytes, got 0x%" PRIxPTR ", which is %" PRIuPTR
+                " bytes past one",
+                name, alignment, address, address % alignment);
+  for (const void* checked : checked_)
+    if (checked == pointer) return TILEPOST_OK;
+  cudaPointerAttributes attributes{};
+  TILEPOST_CUDA(cudaPointerGetAttributes(&attributes, pointer));
+  const bool managed = attributes.type == cudaMemoryTypeManaged;
+  if (attributes.type != cudaMemoryTypeDevice && !managed)
+    return fail(TILEPOST_INVALID_ARGUMENT, "%s must be device memory, got host memory at %p", name,
+                pointer);
+  if (!managed && attributes.device != device_.ordinal)
+    return fail(TILEPOST_INVALID_ARGUMENT,
+                "%s must be memory of the communicator's device %d, got memory of device %d", name,
+                device_.ordinal, attributes.device);
+  checked_[next_checked_] = pointer;
+  next_checked_ = (next_checked_ + 1) % static_cast<int>(checked_.size());
+  return TILEPOST_OK;
+}
+
+// Other ranks' rows are written to `gathered` while this rank's are read from a.
+tilepost_result_t CudaOp::check_gathered(const tilepost_run_operands_t& operands,
+                                         const RunMap& run) const {
+  if (!gathers()) return TILEPOST_OK;
+  const tilepost_map_t& map = run.map();
+  const auto row = static_cast<uintptr_t>(plan_->k * element_bytes(plan_->input));
+  const auto own = static_cast<uintptr_t>(rows_of_rank(map, state_.rank));
+  const int64_t first = first_row_of_rank(map, state_.rank);
+  const auto a = reinterpret_cast<uintptr_t>(operands.a);
+  const auto all = reinterpret_cast<uintptr_t>(operands.gathered);
+  const bool in_place = a == all + static_cast<uintptr_t>(first) * row;
+  if (in_place || a >= all + static_cast<uintptr_t>(map.m) * row || a + own * row <= all)
+    return TILEPOST_OK;
+  return fail(TILEPOST_INVALID_ARGUMENT,
+              "a overlaps gathered, but is not this rank's rows in it, which begin at row %" PRId64,
+              first);
+}
+
+}  // namespace tilepost::cuda

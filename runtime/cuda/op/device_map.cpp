@@ -1,0 +1,214 @@
+#include "runtime/cuda/op/device_map.h"
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstring>
+
+namespace tilepost::cuda {
+namespace {
+
+// A tile is read in one load, and a tensor map by TMA: 64 bytes (CUDA driver API, CUtensorMap), of
+// which it has 128.
+constexpr size_t kTableAlignment = 128;
+
+size_t aligned(size_t bytes) {
+  return (bytes + kTableAlignment - 1) / kTableAlignment * kTableAlignment;
+}
+
+bool has_slots(const tilepost_plan_t& plan) {
+  return plan.map.layout == TILEPOST_TILE && plan.map.division == TILEPOST_DIVISION_ROWS;
+}
+
+// Tasks of a group: a sum, and a move for each rank that has stored rows here; of an AllGather's
+// first one the copies of own rows, which may be two, of the others a push.
+int64_t most_tasks(const tilepost_plan_t& plan) {
+  return plan.ranks;
+}
+
+// Bytes that no run's tables exceed: whole tiles of every share or split, and what fills up the
+// clusters of every group. No run has more groups than the plan (groups.h).
+size_t most_table_bytes(const tilepost_plan_t& plan, bool needs_rows) {
+  const tilepost_map_t& map = plan.map;
+  const int64_t rows = std::max(tiles_m(map), map.ranks * share_tiles(map)) + map.ranks;
+  const int64_t groups = std::min<int64_t>(plan.map.num_groups, rows);
+  const size_t tiles = (rows + groups * (map.cluster - 1) + map.cluster) * tiles_n(map);
+  const size_t entries = aligned(rows * tiles_n(map) * sizeof(int32_t));
+  size_t bytes = aligned(tiles * sizeof(tilepost_tile_t)) + entries;
+  if (needs_rows) bytes += entries;
+  if (plan.routing == TILEPOST_ROUTING_ROWS) bytes += aligned(map.m * sizeof(int32_t));
+  if (plan.access == TILEPOST_ACCESS_WRITE)
+    bytes += aligned(shared_counters(plan) * sizeof(uint32_t)) +
+             aligned(plan.ranks * sizeof(CUtensorMap)) + 3 * aligned(plan.ranks * sizeof(void*));
+  if (spreads_own_rows(plan, true)) bytes += aligned(sizeof(CUtensorMap));
+  if (has_tasks(plan, true)) bytes += aligned(groups * most_tasks(plan) * sizeof(tilepost_task_t));
+  return bytes;
+}
+
+// Puts tables one after the other into the staging memory, and says where they will be. Beyond its
+// `most` bytes it only counts.
+class Packer {
+ public:
+  Packer(void* staging, void* device, size_t most)
+      : staging_(static_cast<char*>(staging)), device_(static_cast<char*>(device)), most_(most) {}
+
+  template <class T>
+  const T* add(const std::vector<T>& table) {
+    if (table.empty()) return nullptr;
+    if (bytes_ + table.size() * sizeof(T) <= most_)
+      std::memcpy(staging_ + bytes_, table.data(), table.size() * sizeof(T));
+    const auto* place = reinterpret_cast<const T*>(device_ + bytes_);
+    bytes_ += aligned(table.size() * sizeof(T));
+    return place;
+  }
+  size_t bytes() const { return bytes_; }
+
+ private:
+  char* staging_;
+  char* device_;
+  size_t most_;
+  size_t bytes_ = 0;
+};
+
+}  // namespace
+
+bool keeps_slots(const tilepost_plan_t& plan) {
+  return has_slots(plan) && plan.consumer == TILEPOST_CONSUMER_NONE;
+}
+
+bool DeviceMaps::needs_rows() const {
+  return has_slots(*plan_) && plan_->consumer != TILEPOST_CONSUMER_UNPERMUTE;
+}
+
+// Only a valid map may be built at all: a program that was tampered with must not make the tables
+// run out of bounds.
+tilepost_result_t DeviceMaps::create(const char* program, const tilepost_plan_t& plan, int rank,
+                                     const PeerPlaces& places) {
+  plan_ = &plan;
+  places_ = &places;
+  rank_ = rank;
+  if (!cuts_are_valid(plan.map))
+    return fail(TILEPOST_INVALID_ARGUMENT,
+                "program '%s': its groups do not cover the output; regenerate it", program);
+  const uint64_t hash = hash_tile_map(build_tile_map(plan.map));
+  if (hash != plan.map_hash)
+    return fail(TILEPOST_INVALID_ARGUMENT,
+                "program '%s': its tile map has hash %016" PRIx64 ", the runtime builds %016" PRIx64
+                "; generator and runtime differ, regenerate it",
+                program, plan.map_hash, hash);
+  table_bytes_ = most_table_bytes(plan, needs_rows());
+  TILEPOST_TRY(make_stream(stream_, true));
+  TILEPOST_TRY(make_pinned_memory(staging_, table_bytes_));
+  DeviceMap* map = nullptr;
+  if (is_routed(plan)) return add(map);
+  TILEPOST_TRY(make(plan.map.m, map));
+  map->kept = true;
+  return TILEPOST_OK;
+}
+
+bool DeviceMaps::serves(const DeviceMap& map, int64_t m) const {
+  return map.run != nullptr && (is_routed(*plan_) || map.run->rows == m);
+}
+
+tilepost_result_t DeviceMaps::find(int64_t m, bool capturing, DeviceMap*& map) {
+  map = last_ != nullptr && serves(*last_, m) ? last_ : nullptr;
+  for (size_t i = 0; map == nullptr && i < maps_.size(); ++i)
+    if (serves(*maps_[i], m)) map = maps_[i].get();
+  if (map == nullptr && capturing)
+    return fail(
+        TILEPOST_INVALID_ARGUMENT,
+        "the first run with %" PRId64
+        " rows makes tables and cannot be captured; run once with it outside of the capture",
+        m);
+  if (map == nullptr) TILEPOST_TRY(make(m, map));
+  const bool newly_kept = capturing && !map->kept;
+  if (newly_kept && kept_ == kMostKept)
+    return fail(TILEPOST_UNSUPPORTED,
+                "%zu numbers of rows have been captured, the most that an operation keeps tables "
+                "for, and %" PRId64 " is another; make a second operation for it",
+                kMostKept, m);
+  last_ = map;
+  map->last_use = ++uses_;
+  map->kept |= capturing;
+  kept_ += newly_kept;
+  return TILEPOST_OK;
+}
+
+tilepost_result_t DeviceMaps::set_route(std::unique_ptr<RunMap> run) {
+  DeviceMap& map = *maps_.front();
+  map.run = std::move(run);
+  map.warm = false;
+  return upload(map);
+}
+
+tilepost_result_t DeviceMaps::make(int64_t m, DeviceMap*& map) {
+  map = maps_.size() < kMost ? nullptr : oldest();
+  auto run = make_run_map(*plan_, rank_, m);
+  if (map == nullptr) TILEPOST_TRY(add(map));
+  map->run = std::move(run);
+  map->warm = false;
+  const tilepost_result_t result = upload(*map);
+  if (result != TILEPOST_OK) map->run.reset();
+  return result;
+}
+
+tilepost_result_t DeviceMaps::add(DeviceMap*& map) {
+  const CaptureModeGuard relaxed;
+  auto fresh = std::make_unique<DeviceMap>();
+  TILEPOST_TRY(make_device_memory(fresh->memory, table_bytes_));
+  fresh->index = maps_.size();
+  map = fresh.get();
+  maps_.push_back(std::move(fresh));
+  return TILEPOST_OK;
+}
+
+DeviceMap* DeviceMaps::oldest() {
+  DeviceMap* oldest = nullptr;
+  for (const auto& map : maps_)
+    if (!map->kept && (oldest == nullptr || map->last_use < oldest->last_use)) oldest = map.get();
+  return oldest;
+}
+
+// On a stream of its own, ended before this returns: the run may then be put on any stream.
+tilepost_result_t DeviceMaps::upload(DeviceMap& map) {
+  const CaptureModeGuard relaxed;
+  const RunMap& run = *map.run;
+  std::vector<int32_t> rows;
+  if (needs_rows()) rows = destination_rows(run.tiles);
+  PeerTables peers;
+  TILEPOST_TRY(make_peer_tables(*plan_, run, *places_, peers));
+  Tasks tasks;
+  if (has_tasks(*plan_, run.overlaps))
+    TILEPOST_TRY(make_tasks(*plan_, run, *places_->shared, tasks));
+  Packer packer(staging_.get(), map.memory.get(), table_bytes_);
+  map.tiles = packer.add(run.tiles.tiles);
+  map.positions = packer.add(run.tiles.positions);
+  map.rows = packer.add(rows);
+  map.row_map = packer.add(run.row_map);
+  const std::vector<uint32_t>& targets = tasks.targets.empty() ? run.targets : tasks.targets;
+  map.targets = run.access() == TILEPOST_ACCESS_WRITE ? packer.add(targets) : nullptr;
+  map.num_counters =
+      static_cast<int32_t>(map.targets != nullptr ? targets.size() : run.num_groups());
+  map.out_maps = packer.add(peers.out_maps);
+  map.peer_counters = packer.add(peers.counters);
+  map.peer_out = packer.add(peers.out);
+  map.there = packer.add(peers.there);
+  map.in_map = packer.add(peers.in_map);
+  map.tasks = packer.add(tasks.list);
+  map.num_tasks = static_cast<int32_t>(tasks.list.size());
+  map.chunks = std::move(tasks.chunks);
+  if (packer.bytes() > table_bytes_)
+    return fail(TILEPOST_INTERNAL_ERROR,
+                "the tables of a run with %" PRId64 " rows have %zu bytes, more than %zu", run.rows,
+                packer.bytes(), table_bytes_);
+  if (packer.bytes() == 0) return TILEPOST_OK;
+  TILEPOST_CUDA(cudaMemcpyAsync(map.memory.get(), staging_.get(), packer.bytes(),
+                                cudaMemcpyHostToDevice, stream_.get()));
+  TILEPOST_CUDA(cudaStreamSynchronize(stream_.get()));
+  return TILEPOST_OK;
+}
+
+void DeviceMaps::leak() {
+  for (const auto& map : maps_) map->memory.leak();
+}
+
+}  // namespace tilepost::cuda

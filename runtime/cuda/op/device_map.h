@@ -1,0 +1,96 @@
+// The maps of an operation's runs, each with its tables on the device: one per number of rows, made
+// on first use, or the one of the route set last.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "runtime/cuda/device/resources.h"
+#include "runtime/cuda/shared/peer_tables.h"
+#include "runtime/cuda/shared/tasks.h"
+#include "runtime/cuda/watch/tracker.h"
+#include "runtime/map/run_map.h"
+
+namespace tilepost::cuda {
+
+// One run's map. The tables lie one after the other in one piece of device memory.
+struct DeviceMap {
+  std::unique_ptr<RunMap> run;
+  DeviceMemory memory;
+  const tilepost_tile_t* tiles = nullptr;
+  const int32_t* positions = nullptr;  // null where the map has none
+  const int32_t* rows = nullptr;       // destination rows by tile: who reads slots needs them
+  const int32_t* row_map = nullptr;    // routing rows
+  // TILEPOST_ACCESS_WRITE; null otherwise. Targets for runs that overlap; the rest by owner.
+  const uint32_t* targets = nullptr;  // [num_counters] RunMap::targets, or Tasks::targets
+  const CUtensorMap* out_maps = nullptr;
+  uint32_t* const* peer_counters = nullptr;
+  void* const* peer_out = nullptr;
+  void* const* there = nullptr;         // of runs whose tasks push; null otherwise
+  const CUtensorMap* in_map = nullptr;  // of kernels whose tasks spread rows; null otherwise
+  int32_t num_counters = 0;             // that a run which overlaps begins anew, or its groups
+  // Runs with tasks; null, 0 and empty otherwise.
+  const tilepost_task_t* tasks = nullptr;
+  int32_t num_tasks = 0;
+  std::vector<uint32_t> chunks;  // Tasks::chunks, on the host
+
+  uint32_t chunks_of(int group) const { return chunks.empty() ? 0 : chunks[group]; }
+  size_t index = 0;   // among the operation's maps
+  bool kept = false;  // graphs hold its tables, or the caller does
+  bool warm = false;  // its steps have been run once
+  uint64_t last_use = 0;
+};
+
+// At most kMost maps are kept; after that the one that was used longest ago makes room. So memory
+// is bounded, and a run that finds its map allocates nothing. No run in flight can lose its tables:
+// of those that make room, more are left than runs can be in flight.
+class DeviceMaps {
+ public:
+  static constexpr size_t kMost = 256;
+  static constexpr size_t kMostKept = kMost - RunTracker::kMaxInFlight - 2;  // by captures
+
+  // Checks that the plan's own map is the one that the generator verified, and, unless the plan is
+  // routed, uploads it. `places` outlives the maps; `send` may still be filled in before runs in
+  // sequence.
+  tilepost_result_t create(const char* program, const tilepost_plan_t& plan, int rank,
+                           const PeerPlaces& places);
+
+  // The map of a run with m rows; not for routed plans. While a stream is captured nothing may be
+  // made, so then a new m is refused; and a captured map is kept for good.
+  tilepost_result_t find(int64_t m, bool capturing, DeviceMap*& map);
+
+  // Replaces the map of a routed plan, whose runs so far have ended.
+  tilepost_result_t set_route(std::unique_ptr<RunMap> run);
+
+  // The map of the plan's own m, or of the route set last; null before the first one.
+  DeviceMap* planned() const { return maps_.empty() ? nullptr : maps_.front().get(); }
+
+  int64_t device_bytes() const { return static_cast<int64_t>(maps_.size() * table_bytes_); }
+
+  // Gives the device memory up without releasing it.
+  void leak();
+
+ private:
+  bool serves(const DeviceMap& map, int64_t m) const;
+  tilepost_result_t make(int64_t m, DeviceMap*& map);
+  tilepost_result_t add(DeviceMap*& map);
+  DeviceMap* oldest();
+  tilepost_result_t upload(DeviceMap& map);
+  bool needs_rows() const;
+
+  const tilepost_plan_t* plan_ = nullptr;
+  const PeerPlaces* places_ = nullptr;
+  int rank_ = 0;
+  Stream stream_;
+  PinnedMemory staging_;
+  size_t table_bytes_ = 0;  // of one map, whatever its m
+  uint64_t uses_ = 0;
+  size_t kept_ = 0;            // by captures
+  DeviceMap* last_ = nullptr;  // found by the last run
+  std::vector<std::unique_ptr<DeviceMap>> maps_;
+};
+
+// True when `out` is in slot order and the caller needs to know which.
+bool keeps_slots(const tilepost_plan_t& plan);
+
+}  // namespace tilepost::cuda

@@ -1,0 +1,148 @@
+#include "runtime/cuda/op/run_state.h"
+
+#include <algorithm>
+
+#include "runtime/cuda/watch/epoch.h"
+#include "runtime/cuda/watch/waiter.h"
+
+namespace tilepost::cuda {
+
+tilepost_result_t RunState::observe() {
+  const std::lock_guard lock(observe_mutex_);
+  if (failure.is_set()) return failure.report();
+  const CaptureModeGuard relaxed;
+  bool busy = false;
+  std::optional<InFlight> started;
+  tilepost_result_t result = find_in_flight(busy, started);
+  if (result == TILEPOST_OK) result = transports.check_async();
+  if (result != TILEPOST_OK) {
+    abort(result, "rank " + std::to_string(rank) + ": " + tilepost_last_error());
+  } else if ((busy && comm_aborted->load()) || (turn_aborted && turn_aborted->load())) {
+    abort(TILEPOST_ABORTED,
+          "rank " + std::to_string(rank) + ": another operation of the communicator has failed");
+  } else if (const std::string text = explain_given_up(started); !text.empty()) {
+    abort(TILEPOST_TIMEOUT, text);
+  } else if (started && is_late(*started)) {
+    abort(TILEPOST_TIMEOUT, explain_late(*started));
+  }
+  if (failure.is_set()) return failure.report();
+  return busy ? TILEPOST_IN_PROGRESS : TILEPOST_OK;
+}
+
+// `started` is the oldest run that the device has begun and not finished.
+tilepost_result_t RunState::find_in_flight(bool& busy, std::optional<InFlight>& started) {
+  std::optional<RunTracker::Oldest> oldest;
+  TILEPOST_TRY(tracker.observe(oldest));
+  busy = oldest.has_value();
+  if (oldest && oldest->started) started = InFlight{kEager, oldest->run, oldest->since};
+  if (!started && captured) find_replay(started);
+  busy = busy || started;
+  return TILEPOST_OK;
+}
+
+void RunState::find_replay(std::optional<InFlight>& started) {
+  const uint32_t ended = load(page()->replays_ended);
+  const uint32_t begun = load(page()->replays_begun);
+  if (begun == ended) return;
+  if (begun != replay_seen_) {
+    replay_seen_ = begun;
+    replay_since_ = Clock::now();
+  }
+  started = InFlight{kCaptured, load(page()->replayed), replay_since_};
+}
+
+bool RunState::is_late(const InFlight& run) const {
+  const std::chrono::duration<double> elapsed = Clock::now() - run.since;
+  return deadline_seconds > 0 && elapsed.count() > deadline_seconds;
+}
+
+std::string RunState::explain_late(const InFlight& run) {
+  const RunRecord issued = run.bank == kEager ? ledger.of_run(run.run)
+                                              : ledger.of_captured(static_cast<size_t>(run.run));
+  TimeoutFacts facts = facts_of(run.bank, issued.number);
+  facts.overlaps = issued.overlaps;
+  facts.groups = issued.groups;
+  facts.stored_by_all = issued.overlaps && transports.overlapping->waits_for_tiles();
+  if (facts.stored_by_all)
+    facts.passed = std::min(static_cast<int>(load(page()->stored)), issued.groups);
+  else if (issued.overlaps)
+    facts.passed = groups_passed(load(page()->progress[run.bank]), issued.progress, issued.groups);
+  facts.open = find_open_wait(page()->shared);
+  if (issued.overlaps && tasks) find_missing_tiles(facts);
+  if (facts.open || facts.stored_by_all) return explain_timeout(facts);
+  facts.targets = issued.targets;
+  facts.arrived = access.read(bank(run.bank));
+  if (!facts.arrived.empty()) facts.arrived.resize(issued.groups);
+  for (size_t g = 0; g < facts.arrived.size(); ++g)
+    facts.arrived[g] = signals_of_run(facts.arrived[g], issued.before[g], issued.targets[g]);
+  return explain_timeout(facts);
+}
+
+// Tasks wait inside the GEMM. Who waits for their sums waits for the tiles that they lack, if any.
+void RunState::find_missing_tiles(TimeoutFacts& facts) {
+  facts.tasks = true;
+  if (facts.open && facts.open->what != Awaited::added) return;
+  if (const std::optional<OpenWait> tiles = transports.overlapping->find_missing_tiles())
+    facts.open = tiles;
+}
+
+// Text for a waiter on the device that has given up by its own clock; empty when none has. The run
+// may have ended since, with a collective over unfinished tiles; but not where it gave up another
+// rank, for then it stays a moment (runtime/cuda/shared/flags.h).
+std::string RunState::explain_given_up(const std::optional<InFlight>& started) {
+  for (const Bank which : {kEager, kCaptured}) {
+    const WaitRecord* waits = wait_records(page(), which, most_groups);
+    for (int g = 0; g < most_groups; ++g) {
+      if (load(waits[g].timed_out) == 0) continue;
+      const WaitRecord& wait = waits[g];
+      TimeoutFacts facts = facts_of(which, wait.run);
+      facts.groups = static_cast<int>(wait.groups);
+      facts.passed = g;
+      facts.targets.assign(wait.groups, wait.target);
+      facts.arrived.assign(wait.groups, signals_of_run(wait.counter, wait.before, wait.target));
+      return explain_timeout(facts);
+    }
+  }
+  const std::optional<OpenWait> open = find_open_wait(page()->shared);
+  if (open && open->gave_up)
+    return explain_late(started.value_or(InFlight{kEager, ledger.runs(), Clock::now()}));
+  return {};
+}
+
+TimeoutFacts RunState::facts_of(Bank which, uint64_t number) const {
+  TimeoutFacts facts;
+  facts.rank = rank;
+  facts.run = which == kEager ? "run " + std::to_string(number) : "a replayed run";
+  facts.seconds = deadline_seconds;
+  facts.collective = collective;
+  facts.gathers = gathers;
+  return facts;
+}
+
+// Runs of other operations that share this one's memory stand behind the run that broke off. They
+// wait for nothing any more when it is let go, and must be known to be worth nothing by then, also
+// those that have ended before anybody looks.
+void RunState::abort(tilepost_result_t result, const std::string& reason) {
+  std::call_once(abort_once_, [&] {
+    failure.record(result, reason);
+    if (turn_aborted) turn_aborted->store(true);
+    release_waits();
+    transports.abort();
+  });
+}
+
+// Polling waiters look at the word. A stream waits for a value, so give it the one that the last
+// run waits for: earlier runs wait for less. A GEMM whose input arrives waits for one too, and the
+// run that broke off may not be counted yet: its counters go far beyond any run's (waiter.h).
+void RunState::release_waits() {
+  store(page()->abort, 1);
+  if (!stream_waits && !ledger.arrivals()) return;
+  std::vector<uint32_t> values = ledger.sums();
+  if (ledger.arrivals())
+    for (uint32_t& value : values) value += kReleased;
+  access.write(bank(kEager), values);
+  if (ledger.arrivals() && captured)
+    access.write(bank(kCaptured), std::vector<uint32_t>(most_groups, kReleased));
+}
+
+}  // namespace tilepost::cuda

@@ -1,0 +1,87 @@
+// What the thread that issues runs and the threads that watch them share, and the two things that
+// watching does: see how far the runs are, and end them when they cannot end themselves.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/cuda/transport/transport.h"
+#include "runtime/cuda/watch/counter_access.h"
+#include "runtime/cuda/watch/failure.h"
+#include "runtime/cuda/watch/run_record.h"
+#include "runtime/cuda/watch/timeout.h"
+#include "runtime/cuda/watch/tracker.h"
+#include "runtime/cuda/watch/watch_page.h"
+
+namespace tilepost::cuda {
+
+class RunState {
+ public:
+  // Set up once, in create().
+  int device = 0, rank = 0;
+  double deadline_seconds = 0;  // 0 = none
+  bool stream_waits = false;    // streams wait for counters: cuStreamWaitValue32
+  bool gathers = false;         // the collective comes before the GEMM
+  bool tasks = false;           // of runs that overlap: the GEMM's own warps wait for tiles
+  const char* collective = "";
+  int most_groups = 0;    // of any run
+  DeviceMemory counters;  // [bank][group * TILEPOST_COUNTER_STRIDE]
+  PinnedMemory watch_memory;
+  CounterAccess access;
+  Transports transports;
+  AbortedFlag comm_aborted;
+  AbortedFlag turn_aborted;  // of operations that take turns at the same memory; null: of none
+
+  RunTracker tracker;
+  RunLedger ledger;
+  Failure failure;
+  std::atomic<bool> captured = false;  // a run was captured: replays can begin at any time
+
+  WatchPage* page() const { return static_cast<WatchPage*>(watch_memory.get()); }
+  size_t counter_words() const {
+    return most_groups * static_cast<size_t>(TILEPOST_COUNTER_STRIDE);
+  }
+  uint32_t* bank(Bank which) const {
+    return static_cast<uint32_t*>(counters.get()) + which * counter_words();
+  }
+
+  // TILEPOST_OK when nothing is in flight, TILEPOST_IN_PROGRESS, or the error that ended a run.
+  // Ends the runs when it finds that one has missed its deadline or that CUDA or NCCL has failed.
+  // Called by any thread.
+  tilepost_result_t observe();
+
+  // Records the failure, lets all waiters go and aborts the communicator. Only the first caller's
+  // reason counts. Called by any thread.
+  void abort(tilepost_result_t result, const std::string& reason);
+
+  // Lets go whatever waits for a counter, on the device and in streams, up to the last run of the
+  // ledger. Called by abort(), and by who issues a run that abort() came too early for.
+  void release_waits();
+
+ private:
+  using Clock = RunTracker::Clock;
+  struct InFlight {
+    Bank bank;
+    uint64_t run;  // number, or which captured run
+    Clock::time_point since;
+  };
+
+  tilepost_result_t find_in_flight(bool& busy, std::optional<InFlight>& started);
+  void find_replay(std::optional<InFlight>& started);
+  bool is_late(const InFlight& run) const;
+  std::string explain_late(const InFlight& run);
+  void find_missing_tiles(TimeoutFacts& facts);
+  std::string explain_given_up(const std::optional<InFlight>& started);
+  TimeoutFacts facts_of(Bank which, uint64_t number) const;
+
+  std::mutex observe_mutex_;
+  uint32_t replay_seen_ = 0;  // the replay whose start was seen last, and when
+  Clock::time_point replay_since_;
+  std::once_flag abort_once_;
+};
+
+}  // namespace tilepost::cuda

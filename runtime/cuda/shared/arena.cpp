@@ -1,0 +1,135 @@
+#include "runtime/cuda/shared/arena.h"
+
+#include <algorithm>
+#include <array>
+
+#include "runtime/cuda/transport/number_exchange.h"
+
+namespace tilepost::cuda {
+namespace {
+
+constexpr size_t kOffered = 8;  // arenas that a rank tells the others of
+constexpr int64_t kNone = -1;
+
+using Ids = std::array<int64_t, kOffered>;
+
+// This rank's that have room. When an operation is destroyed is each rank's own business, so ranks
+// may have different ones.
+Ids offered(const CudaComm& comm, const SharedLayout& layout) {
+  Ids ids;
+  ids.fill(kNone);
+  size_t count = 0;
+  for (const auto& kept : comm.arenas()) {
+    const std::shared_ptr<SharedArena> arena = kept.lock();
+    if (arena && count < kOffered && arena->has_room(layout)) ids[count++] = arena->id();
+  }
+  return ids;
+}
+
+// The first of rank 0's that all ranks offer. `all`: every rank's Ids, one after the other.
+int64_t common_id(std::span<const int64_t> all) {
+  for (const int64_t id : all.first(kOffered)) {
+    bool everywhere = id != kNone;
+    for (size_t first = 0; everywhere && first < all.size(); first += kOffered)
+      everywhere =
+          std::ranges::find(all.subspan(first, kOffered), id) != all.subspan(first, kOffered).end();
+    if (everywhere) return id;
+  }
+  return kNone;
+}
+
+tilepost_result_t agree(CudaComm& comm, Transport& messages, const SharedLayout& layout,
+                        double seconds, int64_t& id) {
+  id = kNone;
+  if (comm.arenas().empty()) return TILEPOST_OK;  // on all ranks: making one is collective
+  NumberExchange numbers(messages, comm.world(), seconds);
+  TILEPOST_TRY(numbers.create(kOffered));
+  const Ids own = offered(comm, layout);
+  std::vector<int64_t> all;
+  TILEPOST_TRY(
+      explain_absence(numbers.run(own, all), comm.rank(), "shared memory so far", seconds));
+  id = common_id(all);
+  return TILEPOST_OK;
+}
+
+}  // namespace
+
+SharedArena::~SharedArena() {
+  if (!abandoned_) return;
+  memory_.leak();
+  numbers_.leak();
+}
+
+tilepost_result_t SharedArena::create(const CudaComm& comm, Transport& messages,
+                                      const SharedLayout& layout, double seconds) {
+  layout_ = layout;
+  TILEPOST_TRY(
+      memory_.create(messages, comm.rank(), comm.world(), comm.device(), layout.bytes, seconds));
+  // From here on another rank may come to use the memory.
+  if (const tilepost_result_t made = make_numbers(); made != TILEPOST_OK) {
+    abandon();
+    return made;
+  }
+  return TILEPOST_OK;
+}
+
+// This rank's own: the number of the run, what tasks have done and what tiles they wait for.
+tilepost_result_t SharedArena::make_numbers() {
+  const auto counters = static_cast<size_t>(layout_.counters);
+  const size_t flags = TILEPOST_COUNTER_STRIDE * (1 + counters) + counters;
+  const size_t bytes = flags * sizeof(uint32_t);
+  TILEPOST_TRY(make_device_memory(numbers_, bytes));
+  Stream stream;
+  TILEPOST_TRY(make_stream(stream, true));
+  TILEPOST_CUDA(cudaMemsetAsync(numbers_.get(), 0, bytes, stream.get()));
+  TILEPOST_CUDA(cudaStreamSynchronize(stream.get()));
+  return order_.create();
+}
+
+bool SharedArena::has_room(const SharedLayout& layout) const {
+  return !abandoned_ && fits(layout_, layout);
+}
+
+// What lies behind `pushed` has to lie behind it for all of them (SharedLayout).
+SharedLayout SharedArena::place(const SharedLayout& layout) const {
+  SharedLayout placed = layout;
+  if (layout.landed == layout.pushed) placed.landed = layout_.pushed;
+  placed.pushed = layout_.pushed;
+  placed.bytes = layout_.bytes;
+  return placed;
+}
+
+SharedFlags SharedArena::flags() const {
+  SharedFlags flags{};
+  flags.rank = memory_.rank();
+  flags.ranks = memory_.ranks();
+  for (int rank = 0; rank < flags.ranks; ++rank)
+    flags.of[rank] = static_cast<uint32_t*>(memory_.of(rank, layout_.flags));
+  flags.run = static_cast<uint32_t*>(numbers_.get());
+  flags.given_up = flags.run + 1;
+  flags.expected = done() + TILEPOST_COUNTER_STRIDE * layout_.counters;
+  return flags;
+}
+
+uint32_t* SharedArena::done() const {
+  return static_cast<uint32_t*>(numbers_.get()) + TILEPOST_COUNTER_STRIDE;
+}
+
+tilepost_result_t find_arena(CudaComm& comm, Transport& messages, const ArenaNeed& need,
+                             double seconds, std::shared_ptr<SharedArena>& arena, bool& made) {
+  int64_t id = kNone;
+  if (need.shares) TILEPOST_TRY(agree(comm, messages, need.layout, seconds, id));
+  made = id == kNone;
+  if (!made) {
+    arena = comm.arenas()[static_cast<size_t>(id)].lock();
+    return TILEPOST_OK;
+  }
+  auto fresh = std::make_shared<SharedArena>(static_cast<int64_t>(comm.arenas().size()));
+  // Also if making it fails: ranks count them alike.
+  if (need.shares) comm.arenas().push_back(fresh);
+  TILEPOST_TRY(fresh->create(comm, messages, need.layout, seconds));
+  arena = std::move(fresh);
+  return TILEPOST_OK;
+}
+
+}  // namespace tilepost::cuda

@@ -1,0 +1,77 @@
+// Memory that ranks share together with all that they count in it: an operation's own, or that of
+// several operations of a communicator whose runs do not overlap (tilepost_options_t:
+// share_memory).
+//
+// A run of any of them is a run of the arena: the number of runs, the flags and the counters go on
+// from one operation's run to the next one's, so that a run begins when all ranks have ended the
+// one before, whichever operation's that was (runtime/cuda/shared/flags.h). Each has regions of its
+// own plan in the same memory. What it finds there is what the others have left: no run reads what
+// has not been written in the same run (docs/memory-model.md).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "runtime/cuda/shared/flags.h"
+#include "runtime/cuda/shared/layout.h"
+#include "runtime/cuda/transport/comm.h"
+
+namespace tilepost::cuda {
+
+class SharedArena {
+ public:
+  // `id`: among the communicator's, the same on all ranks.
+  explicit SharedArena(int64_t id) : id_(id) {}
+  SharedArena(const SharedArena&) = delete;
+  SharedArena& operator=(const SharedArena&) = delete;
+  // Unless it was abandoned, frees what nobody may use any more.
+  ~SharedArena();
+
+  // Collective, as SharedMemory::create.
+  tilepost_result_t create(const CudaComm& comm, Transport& messages, const SharedLayout& layout,
+                           double seconds);
+
+  // Whether an operation of such a layout can have its regions here, and where they are.
+  bool has_room(const SharedLayout& layout) const;
+  SharedLayout place(const SharedLayout& layout) const;
+
+  // All but page and deadline, which are the operation's.
+  SharedFlags flags() const;
+  uint32_t* done() const;
+
+  int64_t id() const { return id_; }
+  const SharedMemory& memory() const { return memory_; }
+  // Eager runs of its operations take turns.
+  RunOrder& order() { return order_; }
+  // Set when a run of any of them has failed.
+  const AbortedFlag& aborted() const { return aborted_; }
+
+  // Another rank may use the memory for good, after a failure: it will be left to the process.
+  void abandon() { abandoned_ = true; }
+  bool is_abandoned() const { return abandoned_; }
+
+ private:
+  tilepost_result_t make_numbers();
+
+  const int64_t id_;
+  SharedLayout layout_;  // of the operation that it was made for
+  SharedMemory memory_;
+  DeviceMemory numbers_;  // SharedFlags::run, given_up, done and expected
+  RunOrder order_;
+  AbortedFlag aborted_ = std::make_shared<std::atomic<bool>>(false);
+  bool abandoned_ = false;
+};
+
+// What an operation needs; the same on all ranks.
+struct ArenaNeed {
+  SharedLayout layout;
+  bool shares;  // with other operations that do
+};
+
+// For an operation that shares, an arena of the communicator's that has room on every rank, the
+// same one on all; if there is none, or it does not share, one that is `made`. Collective: waits
+// for the other ranks, bounded by `seconds` (0: for ever).
+tilepost_result_t find_arena(CudaComm& comm, Transport& messages, const ArenaNeed& need,
+                             double seconds, std::shared_ptr<SharedArena>& arena, bool& made);
+
+}  // namespace tilepost::cuda

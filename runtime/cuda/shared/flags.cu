@@ -1,0 +1,207 @@
+// Each kernel is one small block: a thread for every other rank, all of them at once.
+//
+// Where a kernel announces, it comes behind, in its stream, the wait that acquired the announced
+// tiles, or the kernel or copy that made what is announced, whose results it sees (CUDA C++
+// Programming Guide, Streams). Its st.release.sys hands on all that its thread has observed,
+// whoever wrote it, for causality order is transitive (PTX ISA 8.9.5, Causality Order); the other
+// rank's ld.acquire.sys that reads the value, or a later one by the same thread or in its stream,
+// completes the pattern (8.8, Release and Acquire Patterns), and what follows in the other rank's
+// stream comes after it. System scope, because the two are on different GPUs, and copy engines are
+// no threads of either.
+#include <cuda_runtime.h>
+
+#include "runtime/cuda/device/kernel_launch.cuh"
+#include "runtime/cuda/device/polling.cuh"
+#include "runtime/cuda/shared/flags.h"
+
+namespace tilepost::cuda {
+namespace {
+
+constexpr int kThreads = kMostPeers;
+constexpr uint64_t kStayNanoseconds = 1'000'000'000;
+constexpr unsigned kStayPollNanoseconds = 100'000;
+
+__device__ __forceinline__ uint32_t* own_flags(const SharedFlags& flags) {
+  return flags.of[flags.rank];
+}
+
+__device__ __forceinline__ bool is_other(const SharedFlags& flags, int rank) {
+  return rank < flags.ranks && rank != flags.rank;
+}
+
+// A wait that has given up keeps its run under way until the host has seen that.
+__device__ void stay_for_host(const WatchPage* page) {
+  const uint64_t start = ptx::global_time_ns();
+  while (ptx::load_relaxed_sys(&page->abort) == 0 &&
+         ptx::global_time_ns() - start < kStayNanoseconds)
+    ptx::sleep_ns(kStayPollNanoseconds);
+}
+
+__device__ __forceinline__ bool is_given_up(const SharedFlags& flags) {
+  return *static_cast<const volatile uint32_t*>(flags.given_up) != 0;
+}
+
+// Waits until one of this rank's flags has reached `target`, and acquires what was released with
+// it. False if that was given up: then nothing may be announced, or the others would take what is
+// not there and end their run with it. `place` tells the host; of what it tells the first counts,
+// so later waits are given up at once.
+__device__ bool wait_for(const SharedFlags& flags, const uint32_t* word, uint32_t target,
+                         SharedWait* place, int group) {
+  if (is_given_up(flags)) return false;
+  bool told = false;
+  const auto tell = [&](WaitState state) {
+    place->group = static_cast<uint32_t>(group);
+    place->seen = ptx::load_relaxed_sys(word);
+    place->wanted = target;
+    publish(&place->state, state);
+    told = true;
+  };
+  const PollEnd end = poll({word, target, flags.deadline_ns, flags.page}, [&] {
+    if (!told) tell(kWaiting);
+  });
+  if (end == PollEnd::late) {
+    tell(kGaveUp);
+    stay_for_host(flags.page);
+  }
+  if (end != PollEnd::reached) {
+    *static_cast<volatile uint32_t*>(flags.given_up) = 1;
+    return false;
+  }
+  ptx::load_acquire_sys(word);
+  if (told) publish(&place->state, kNoWait);
+  return true;
+}
+
+// This rank's own last run too: it says so on another stream. The barrier orders the waits before
+// the counting (PTX ISA, barrier), and that all threads have read the old number before it changes.
+// All of the last run's chunks were counted before its end, which comes behind the kernel whose
+// tasks they are, or behind a wait that saw the last of them; and whoever waited for them did so
+// before. That end's release has been acquired (PTX ISA 8.9.5); this run's tasks and waits come
+// behind this kernel in their streams (CUDA C++ Programming Guide, Streams). So the counts of what
+// is done are nobody else's meanwhile.
+__global__ void __launch_bounds__(kThreads)
+    begin_kernel(const __grid_constant__ SharedFlags flags, const uint32_t* targets, int counters) {
+  const int rank = threadIdx.x;
+  const uint32_t run = *flags.run;
+  if (rank < flags.ranks)
+    wait_for(flags, own_flags(flags) + ended_word(rank, flags.ranks), run,
+             flags.page->shared + ended_wait(rank), 0);
+  __syncthreads();
+  if (rank == 0) *flags.run = run + 1;
+  if (rank < flags.ranks)
+    ptx::store_release_sys(flags.of[rank] + begun_word(flags.rank, flags.ranks), run + 1);
+  for (int i = threadIdx.x; i < counters; i += kThreads) {
+    if (targets != nullptr) flags.expected[i] += targets[i];
+    if (flags.done != nullptr) flags.done[i * TILEPOST_COUNTER_STRIDE] = 0;
+  }
+}
+
+struct Announcement {
+  Flag flag;
+  int lane, group;
+  bool told;         // to the others; if not, theirs alone are waited for
+  uint64_t sources;  // a bit for each rank that is waited for
+};
+
+__global__ void __launch_bounds__(kThreads)
+    announce_kernel(const __grid_constant__ SharedFlags flags, const Announcement what) {
+  const int rank = threadIdx.x;
+  if (!is_other(flags, rank)) return;
+  const uint32_t value = flag_value(*flags.run, what.group);
+  const auto flag_of = [&](int source) {
+    return flag_word(what.flag, what.lane, source, flags.ranks);
+  };
+  if (what.told && !is_given_up(flags))
+    ptx::store_release_sys(flags.of[rank] + flag_of(flags.rank), value);
+  if ((what.sources >> rank & 1) != 0)
+    wait_for(flags, own_flags(flags) + flag_of(rank), value,
+             flags.page->shared + flag_wait(what.flag, what.lane, rank), what.group);
+}
+
+// The counter is raised with red.release.sys, by the store threads of all ranks' kernels, after
+// their tiles' stores are complete: reading the sum observes all of the chain (PTX ISA 8.9.2,
+// Observation Order).
+__global__ void stored_kernel(const __grid_constant__ SharedFlags flags, int group) {
+  if (wait_for(flags, own_flags(flags) + counter_word(group, flags.ranks), flags.expected[group],
+               flags.page->shared + stored_wait(group), group))
+    publish(&flags.page->stored, static_cast<uint32_t>(group) + 1);
+}
+
+// The count is raised with red.release.sys by the helper warps of this rank's kernel, each after
+// its chunks' stores are complete (cp.async.bulk.wait_group): reading the sum observes all of the
+// chain (PTX ISA 8.9.2, Observation Order). Tasks begin when their tiles are stored, or have none.
+__global__ void added_kernel(const __grid_constant__ SharedFlags flags, int group,
+                             uint32_t chunks) {
+  if (wait_for(flags, flags.done + group * TILEPOST_COUNTER_STRIDE, chunks,
+               flags.page->shared + added_wait(group), group))
+    publish(&flags.page->stored, static_cast<uint32_t>(group) + 1);
+}
+
+// All of this rank's reading and copying precedes in the stream. The barrier puts the flags before
+// the releases (PTX ISA, barrier; 8.9.5): no rank announces anything of the next run before it has
+// acquired them, so nothing newer is overwritten. Volatile stores are relaxed ones of system scope
+// (PTX ISA, st). A run that was given up never ends: its kernel may still store into the other
+// ranks' memory, for nothing waits for it any more.
+__global__ void __launch_bounds__(kThreads) end_kernel(const __grid_constant__ SharedFlags flags) {
+  const int rank = threadIdx.x;
+  const uint32_t run = *flags.run;
+  if (is_given_up(flags) || ptx::load_relaxed_sys(&flags.page->abort) != 0) return;
+  volatile uint32_t* own = own_flags(flags);
+  for (int i = threadIdx.x; i < kFlags * kMostLanes * flags.ranks; i += kThreads)
+    own[i * TILEPOST_COUNTER_STRIDE] = last_flag_value(run);
+  __syncthreads();
+  if (rank < flags.ranks)
+    ptx::store_release_sys(flags.of[rank] + ended_word(flags.rank, flags.ranks), run);
+  if (rank == 0) publish(&flags.page->stored, 0);
+}
+
+cudaError_t launch_announcement(const SharedFlags& flags, const Announcement& what,
+                                cudaStream_t stream) {
+  return launch_kernel(announce_kernel, 1, kThreads, stream, flags, what);
+}
+
+}  // namespace
+
+cudaError_t preload_shared_kernels() {
+  for (const void* kernel :
+       {reinterpret_cast<const void*>(begin_kernel), reinterpret_cast<const void*>(announce_kernel),
+        reinterpret_cast<const void*>(stored_kernel), reinterpret_cast<const void*>(added_kernel),
+        reinterpret_cast<const void*>(end_kernel)})
+    if (const auto error = preload_beside_gemm(kernel); error != cudaSuccess) return error;
+  return cudaSuccess;
+}
+
+cudaError_t launch_shared_begin(const SharedFlags& flags, const uint32_t* targets, int counters,
+                                cudaStream_t stream) {
+  return launch_kernel(begin_kernel, 1, kThreads, stream, flags, targets, counters);
+}
+
+cudaError_t launch_announce(const SharedFlags& flags, Flag flag, int lane, int group,
+                            cudaStream_t stream) {
+  return launch_announcement(flags, {flag, lane, group, true, 0}, stream);
+}
+
+cudaError_t launch_announce_and_wait(const SharedFlags& flags, Flag flag, int lane, int group,
+                                     uint64_t sources, cudaStream_t stream) {
+  return launch_announcement(flags, {flag, lane, group, true, sources}, stream);
+}
+
+cudaError_t launch_wait_announced(const SharedFlags& flags, Flag flag, int lane, int group,
+                                  uint64_t sources, cudaStream_t stream) {
+  return launch_announcement(flags, {flag, lane, group, false, sources}, stream);
+}
+
+cudaError_t launch_wait_stored(const SharedFlags& flags, int group, cudaStream_t stream) {
+  return launch_kernel(stored_kernel, 1, 1, stream, flags, group);
+}
+
+cudaError_t launch_wait_added(const SharedFlags& flags, int group, uint32_t chunks,
+                              cudaStream_t stream) {
+  return launch_kernel(added_kernel, 1, 1, stream, flags, group, chunks);
+}
+
+cudaError_t launch_shared_end(const SharedFlags& flags, cudaStream_t stream) {
+  return launch_kernel(end_kernel, 1, kThreads, stream, flags);
+}
+
+}  // namespace tilepost::cuda

@@ -1,0 +1,116 @@
+// How ranks that share memory (runtime/cuda/shared/memory.h) keep out of each other's way, without
+// the host.
+//
+// A run begins when every rank has ended the run before: from then on what ranks have stored and
+// pulled may be written again. In between, who has something to be read announces it to everybody,
+// and who reads waits for that. Nothing of this is in a kernel's arguments: the number of the run
+// and what counters have to reach are kept on the device, so that a captured run replays like any
+// other, mixed with eager ones.
+//
+// A flag holds run * kGroupsPerRun + group + 1 of the latest announcement; it grows from run to
+// run, modulo 2^32, and is compared by signed distance (epoch.h). The source rank writes it, in the
+// order of a stream; and its reader when it ends a run, which keeps flags that are not used for
+// long from falling behind by more than that distance can tell.
+//
+// A wait that takes long says so in the page (runtime/cuda/shared/open_wait.h). One that gives up
+// stays where it is for up to a second more, unless the host says abort: so the watchdog finds the
+// run under way.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "runtime/cuda/shared/memory.h"
+#include "runtime/cuda/watch/watch_page.h"
+
+namespace tilepost::cuda {
+
+constexpr uint32_t kGroupsPerRun = 4096;  // more than any plan's groups
+
+// What a flag holds.
+__host__ __device__ constexpr uint32_t flag_value(uint32_t run, int group) {
+  return run * kGroupsPerRun + static_cast<uint32_t>(group) + 1;
+}
+// The last value of a run: later than all of its announcements, earlier than the next run's.
+__host__ __device__ constexpr uint32_t last_flag_value(uint32_t run) {
+  return (run + 1) * kGroupsPerRun - 1;
+}
+
+// Words at the beginning of shared memory, TILEPOST_COUNTER_STRIDE apart: flag by kind, lane and
+// source rank; the runs that each rank has ended, and those it has begun, which differ for good
+// where one was given up; counters, which the kernels of all ranks raise (TILEPOST_ACCESS_WRITE):
+// the groups', and again the groups', for sums that are pushed (tasks.h, shared_counters).
+__host__ __device__ constexpr int64_t flag_word(Flag flag, int lane, int source, int ranks) {
+  return ((static_cast<int64_t>(flag) * kMostLanes + lane) * ranks + source) *
+         TILEPOST_COUNTER_STRIDE;
+}
+__host__ __device__ constexpr int64_t ended_word(int source, int ranks) {
+  return (int64_t{kFlags} * kMostLanes * ranks + source) * TILEPOST_COUNTER_STRIDE;
+}
+__host__ __device__ constexpr int64_t begun_word(int source, int ranks) {
+  return ended_word(ranks + source, ranks);
+}
+__host__ __device__ constexpr int64_t counter_word(int counter, int ranks) {
+  return ((int64_t{kFlags} * kMostLanes + 2) * ranks + counter) * TILEPOST_COUNTER_STRIDE;
+}
+constexpr int64_t shared_flags_bytes(int counters, int ranks) {
+  return counter_word(counters, ranks) * static_cast<int64_t>(sizeof(uint32_t));
+}
+
+// What every kernel below works with. By value; pointers are device pointers.
+struct SharedFlags {
+  uint32_t* of[kMostPeers];  // by rank: its flags and counters, as this rank addresses them
+  int rank, ranks;
+  uint32_t* run;       // this rank's: runs begun
+  uint32_t* given_up;  // this rank's: not 0 since a wait has ended without what it was for
+  uint32_t* expected;  // this rank's, by counter: what it reads when all of the run's is here
+  uint32_t* done;  // this rank's, by group, TILEPOST_COUNTER_STRIDE apart: chunks that the run's
+                   // tasks have done; null where nobody waits for them
+  uint64_t deadline_ns;  // of every wait; 0 = none
+  WatchPage* page;
+};
+
+// Loads the kernels, so that none has to be loaded while something waits.
+cudaError_t preload_shared_kernels();
+
+// Waits until every rank, this one too, has ended the run before, then counts this one: run += 1
+// and, for each of `counters`, expected += targets[counter] and done = 0, of the groups. `targets`:
+// device memory; null: the run has none.
+cudaError_t launch_shared_begin(const SharedFlags& flags, const uint32_t* targets, int counters,
+                                cudaStream_t stream);
+
+// Tells every other rank that what precedes in the stream may be read.
+cudaError_t launch_announce(const SharedFlags& flags, Flag flag, int lane, int group,
+                            cudaStream_t stream);
+
+// The same, and waits until every rank whose bit is set in `sources` has announced `group`; what
+// follows in the stream sees what they had stored.
+cudaError_t launch_announce_and_wait(const SharedFlags& flags, Flag flag, int lane, int group,
+                                     uint64_t sources, cudaStream_t stream);
+
+// Waits for such announcements only.
+cudaError_t launch_wait_announced(const SharedFlags& flags, Flag flag, int lane, int group,
+                                  uint64_t sources, cudaStream_t stream);
+
+// Waits until the tiles of all ranks that this rank owns in `group` have been stored here; the
+// page's `stored` then says so.
+cudaError_t launch_wait_stored(const SharedFlags& flags, int group, cudaStream_t stream);
+
+// Waits until this rank's tasks of `group`, which have `chunks` chunks, are done; what follows in
+// the stream sees what they have made. The page's `stored` then says that the group's tiles are
+// stored.
+cudaError_t launch_wait_added(const SharedFlags& flags, int group, uint32_t chunks,
+                              cudaStream_t stream);
+
+// Tells every rank that this one has ended the run: that it has done all it does with the others'
+// memory, and needs nothing more of its own. Not of a run that was given up: what is left of it in
+// the streams may still touch the others' memory.
+cudaError_t launch_shared_end(const SharedFlags& flags, cudaStream_t stream);
+
+// Waits on the host until every rank has ended what it has begun, and as many runs as this one.
+// False if that does not come about within `seconds`: then others may still use this rank's memory,
+// which must not be freed.
+bool wait_until_all_ended(const SharedFlags& flags, double seconds);
+
+}  // namespace tilepost::cuda

@@ -1,0 +1,61 @@
+// Where an operation has what, in memory that ranks share (runtime/cuda/shared/memory.h).
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/cuda/shared/memory.h"
+#include "runtime/map/run_map.h"
+
+namespace tilepost::cuda {
+
+// In bytes from the beginning; the same on every rank. Regions start at multiples of
+// kRegionAlignment; a region that the plan has no use for has no bytes.
+//
+// From `pushed` on a rank is written to only while it is itself in a run that pushes sums; before
+// that, as soon as the run before has ended. So only what lies behind `pushed` keeps what a run has
+// left there until this rank's next one.
+struct SharedLayout {
+  static constexpr int64_t kRegionAlignment = 1024;
+
+  int64_t flags = 0;     // flags and counters: runtime/cuda/shared/flags.h
+  int counters = 0;      // that `flags` has room for
+  int64_t warm_up = 0;   // what warming up moves; nothing else is there
+  int64_t send = 0;      // READ: where the kernel stores
+  int64_t gathered = 0;  // all rows of A
+  int64_t slots = 0;     // parts of sums, a block of slot_bytes for each rank they come from
+                         // (TILEPOST_SUM_ADDED: one block)
+  int64_t slot_bytes = 0;
+  int64_t sums = 0;    // AllReduce: this rank's rows, summed
+  int64_t landed = 0;  // WRITE: rows from all ranks, as out has them; sums behind `pushed`
+  int64_t pushed = 0;
+  int64_t bytes = 0;  // of everything
+};
+
+// `most`: of the plan's largest run (most_sizes), the same on every rank. Words have room for the
+// plan's counters, and for `counters` at least.
+SharedLayout shared_layout(const tilepost_plan_t& plan, const RunSizes& most, int counters = 0);
+
+// Whether an operation with the layout `wanted` finds room in memory that was laid out as `made`:
+// for the same flags, for what lies between them and `pushed`, and for what lies behind that.
+bool fits(const SharedLayout& made, const SharedLayout& wanted);
+
+// One operation's regions in memory that outlives it.
+class SharedRegions {
+ public:
+  SharedRegions() = default;
+  SharedRegions(const SharedMemory& memory, const SharedLayout& layout)
+      : memory_(&memory), layout_(layout) {}
+
+  const SharedLayout& layout() const { return layout_; }
+  // As SharedMemory has them.
+  void* of(int rank, int64_t at) const { return memory_->of(rank, at); }
+  void* own(int64_t at) const { return memory_->own(at); }
+  int rank() const { return memory_->rank(); }
+  int ranks() const { return memory_->ranks(); }
+
+ private:
+  const SharedMemory* memory_ = nullptr;
+  SharedLayout layout_;
+};
+
+}  // namespace tilepost::cuda

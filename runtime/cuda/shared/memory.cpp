@@ -1,0 +1,229 @@
+// Ranks tell each other where they are; get their memory, each for itself; tell each other how that
+// went and where it is; map it; and tell each other how that went. So they all go on, or all fail
+// with the same result.
+#include "runtime/cuda/shared/memory.h"
+
+#include <algorithm>
+#include <array>
+
+#include "runtime/cuda/shared/open_wait.h"
+#include "runtime/cuda/transport/number_exchange.h"
+#include "runtime/cuda/transport/transport.h"
+
+namespace tilepost::cuda {
+namespace {
+
+// CUDA's handles between processes are of whole blocks of this size, so that what else lay in the
+// last one would be shared too (CUDA C++ Programming Guide, Interprocess Communication).
+constexpr int64_t kBlockBytes = int64_t{2} << 20;
+
+constexpr const char* kWayOut = "; use 'transport: nccl'";
+
+size_t allocation_bytes(int64_t bytes) {
+  return static_cast<size_t>((bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes);
+}
+
+// Ranks address each other's memory as their own is laid out.
+tilepost_result_t check_sizes(const std::vector<PeerInfo>& infos) {
+  for (size_t r = 1; r < infos.size(); ++r)
+    if (infos[r].bytes != infos[0].bytes)
+      return fail(TILEPOST_INVALID_ARGUMENT,
+                  "%s would share %lld bytes and %s %lld: their programs or tilepost_options_t "
+                  "differ; make the operation alike on all ranks",
+                  name_of(0, infos[0]).c_str(), static_cast<long long>(infos[0].bytes),
+                  name_of(static_cast<int>(r), infos[r]).c_str(),
+                  static_cast<long long>(infos[r].bytes));
+  return TILEPOST_OK;
+}
+
+// The first rank that has no memory, for those that have theirs.
+tilepost_result_t check_allocations(const std::vector<PeerInfo>& infos, int64_t bytes) {
+  for (size_t r = 0; r < infos.size(); ++r)
+    if (infos[r].status != TILEPOST_OK)
+      return fail(static_cast<tilepost_result_t>(infos[r].status),
+                  "%s could not get the %zu bytes that ranks share; its own error says why",
+                  name_of(static_cast<int>(r), infos[r]).c_str(), allocation_bytes(bytes));
+  const std::string reason = reason_not_to_share(infos);
+  return reason.empty() ? TILEPOST_OK : fail(TILEPOST_UNSUPPORTED, "%s%s", reason.c_str(), kWayOut);
+}
+
+bool has_access(int device, int other) {
+  int can = 0;
+  if (cudaDeviceCanAccessPeer(&can, device, other) != cudaSuccess) cudaGetLastError();
+  return can != 0;
+}
+
+std::string text_of(const char* call, cudaError_t error) {
+  return std::string(call) + " → " + cudaGetErrorName(error) + ": " + cudaGetErrorString(error);
+}
+
+}  // namespace
+
+SharedMemory::~SharedMemory() {
+  release();
+}
+
+void SharedMemory::release() {
+  for (size_t r = 0; r < opened_.size(); ++r)
+    if (opened_[r] && cudaIpcCloseMemHandle(bases_[r]) != cudaSuccess) cudaGetLastError();
+  if (own_ != nullptr && cudaFree(own_) != cudaSuccess) cudaGetLastError();
+  if (pool_ != nullptr && cudaMemPoolDestroy(pool_) != cudaSuccess) cudaGetLastError();
+  leak();
+}
+
+void SharedMemory::leak() {
+  own_ = nullptr;
+  pool_ = nullptr;
+  bases_.clear();
+  opened_.clear();
+}
+
+tilepost_result_t SharedMemory::create(Transport& exchange, int rank, int ranks, int device,
+                                       int64_t bytes, double seconds) {
+  if (ranks > kMostPeers)
+    return fail(TILEPOST_UNSUPPORTED, "at most %d ranks can share memory, there are %d%s",
+                kMostPeers, ranks, kWayOut);
+  rank_ = rank;
+  bytes_ = bytes;
+  bases_.assign(ranks, nullptr);
+  opened_.assign(ranks, false);
+  const tilepost_result_t result = share(exchange, device, seconds);
+  if (result != TILEPOST_OK) release();
+  return result;
+}
+
+tilepost_result_t SharedMemory::share(Transport& exchange, int device, double seconds) {
+  NumberExchange numbers(exchange, ranks(), seconds);
+  TILEPOST_TRY(numbers.create(kPeerInfoNumbers));
+  const auto tell = [&](std::span<const int64_t> own, const char* what, std::vector<int64_t>& all) {
+    const tilepost_result_t result = explain_absence(numbers.run(own, all), rank_, what, seconds);
+    // What was issued may hold up the device, which freeing memory would wait for.
+    if (!numbers.is_idle()) leak();
+    return result;
+  };
+  PeerInfo info;
+  TILEPOST_TRY(make_peer_info(device, info));
+  info.bytes = bytes_;
+  std::vector<int64_t> all;
+  TILEPOST_TRY(tell(numbers_of(info), "places", all));
+  std::vector<PeerInfo> infos = peer_infos_of(all);
+  TILEPOST_TRY(check_sizes(infos));
+  const bool one_process = std::ranges::all_of(
+      infos, [&](const PeerInfo& other) { return same_process(infos[0], other); });
+  const tilepost_result_t allocated = allocate(device, one_process, numbers.stream(), info);
+  const std::string text = allocated != TILEPOST_OK ? tilepost_last_error() : "";
+  info.status = allocated;
+  TILEPOST_TRY(tell(numbers_of(info), "memory", all));
+  if (allocated != TILEPOST_OK) return fail(allocated, "%s", text.c_str());
+  infos = peer_infos_of(all);
+  TILEPOST_TRY(check_allocations(infos, bytes_));
+  const Trouble trouble = map_all(infos);
+  const std::array<int64_t, 2> own = {trouble.kind, trouble.peer};
+  TILEPOST_TRY(tell(own, "answers about memory", all));
+  if (trouble.kind != Trouble::none) return report(rank_, trouble, infos);
+  for (int r = 0; r < ranks(); ++r)
+    if (all[2 * r] != Trouble::none)
+      return report(r, {Trouble::Kind{all[2 * r]}, static_cast<int>(all[2 * r + 1]), ""}, infos);
+  return TILEPOST_OK;
+}
+
+// Zeroed in the stream of the exchange: whoever is told of it finds it so.
+tilepost_result_t SharedMemory::allocate(int device, bool one_process, cudaStream_t stream,
+                                         PeerInfo& info) {
+  const size_t bytes = allocation_bytes(bytes_);
+  if (one_process)
+    TILEPOST_TRY(allocate_from_pool(device, bytes, stream));
+  else
+    TILEPOST_CUDA(cudaMalloc(&own_, bytes));
+  TILEPOST_CUDA(cudaMemsetAsync(own_, 0, bytes, stream));
+  bases_[rank_] = own_;
+  info.address = static_cast<int64_t>(reinterpret_cast<uintptr_t>(own_));
+  if (one_process) return TILEPOST_OK;
+  info.has_handle = cudaIpcGetMemHandle(&info.handle, own_) == cudaSuccess ? 1 : 0;
+  if (info.has_handle == 0) cudaGetLastError();
+  return TILEPOST_OK;
+}
+
+tilepost_result_t SharedMemory::allocate_from_pool(int device, size_t bytes, cudaStream_t stream) {
+  cudaMemPoolProps properties{};
+  properties.allocType = cudaMemAllocationTypePinned;
+  properties.location = {cudaMemLocationTypeDevice, device};
+  TILEPOST_CUDA(cudaMemPoolCreate(&pool_, &properties));
+  TILEPOST_CUDA(cudaMallocFromPoolAsync(&own_, bytes, pool_, stream));
+  return TILEPOST_OK;
+}
+
+SharedMemory::Trouble SharedMemory::map_all(const std::vector<PeerInfo>& infos) {
+  for (int peer = 0; peer < ranks(); ++peer) {
+    if (peer == rank_) continue;
+    Trouble trouble = map(peer, infos[rank_], infos[peer]);
+    if (trouble.kind != Trouble::none) return trouble;
+  }
+  return {};
+}
+
+SharedMemory::Trouble SharedMemory::map(int peer, const PeerInfo& own, const PeerInfo& info) {
+  return same_process(own, info) ? map_within_process(peer, own, info)
+                                 : map_between_processes(peer, own, info);
+}
+
+// This rank lets the other touch its memory; the other does the same.
+SharedMemory::Trouble SharedMemory::map_within_process(int peer, const PeerInfo& own,
+                                                       const PeerInfo& info) {
+  const int device = static_cast<int>(own.ordinal), other = static_cast<int>(info.ordinal);
+  bases_[peer] = reinterpret_cast<void*>(static_cast<uintptr_t>(info.address));
+  if (device == other) return {};
+  if (!has_access(device, other)) return {Trouble::no_access, peer, ""};
+  return pool_ != nullptr ? grant(peer, other) : enable_access(peer, other);
+}
+
+SharedMemory::Trouble SharedMemory::grant(int peer, int other) {
+  cudaMemAccessDesc access{};
+  access.location = {cudaMemLocationTypeDevice, other};
+  access.flags = cudaMemAccessFlagsProtReadWrite;
+  const cudaError_t error = cudaMemPoolSetAccess(pool_, &access, 1);
+  if (error == cudaSuccess) return {};
+  cudaGetLastError();
+  return {Trouble::not_mapped, peer, text_of("cudaMemPoolSetAccess", error)};
+}
+
+// Some ranks are of this process and some are not. Peer access stays on: it belongs to the process,
+// and others may have come to use it.
+SharedMemory::Trouble SharedMemory::enable_access(int peer, int other) {
+  const cudaError_t error = cudaDeviceEnablePeerAccess(other, 0);
+  if (error != cudaSuccess) cudaGetLastError();
+  if (error == cudaSuccess || error == cudaErrorPeerAccessAlreadyEnabled) return {};
+  return {Trouble::not_mapped, peer, text_of("cudaDeviceEnablePeerAccess", error)};
+}
+
+// Where the other's device is hidden from this process (CUDA_VISIBLE_DEVICES), opening the handle
+// tells.
+SharedMemory::Trouble SharedMemory::map_between_processes(int peer, const PeerInfo& own,
+                                                          const PeerInfo& info) {
+  const int device = static_cast<int>(own.ordinal);
+  int other = -1;
+  const bool visible = cudaDeviceGetByPCIBusId(&other, info.bus) == cudaSuccess;
+  if (!visible) cudaGetLastError();
+  if (visible && other != device && !has_access(device, other))
+    return {Trouble::no_access, peer, ""};
+  const cudaError_t error =
+      cudaIpcOpenMemHandle(&bases_[peer], info.handle, cudaIpcMemLazyEnablePeerAccess);
+  opened_[peer] = error == cudaSuccess;
+  if (error == cudaSuccess) return {};
+  cudaGetLastError();
+  return {Trouble::not_mapped, peer, text_of("cudaIpcOpenMemHandle", error)};
+}
+
+tilepost_result_t SharedMemory::report(int rank, const Trouble& trouble,
+                                       const std::vector<PeerInfo>& infos) const {
+  const std::string one = name_of(rank, infos[rank]);
+  const std::string other = name_of(trouble.peer, infos[trouble.peer]);
+  if (trouble.kind == Trouble::no_access)
+    return fail(TILEPOST_UNSUPPORTED, "%s has no peer access to %s%s", one.c_str(), other.c_str(),
+                kWayOut);
+  return fail(TILEPOST_UNSUPPORTED, "%s could not map the memory of %s: %s%s", one.c_str(),
+              other.c_str(), trouble.text.empty() ? "its own error says why" : trouble.text.c_str(),
+              kWayOut);
+}
+
+}  // namespace tilepost::cuda

@@ -1,0 +1,77 @@
+// Memory that the other ranks read and write directly: allocated here, mapped there. In one process
+// the pointers are exchanged, between processes CUDA's memory handles.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runtime/cuda/device/resources.h"
+#include "runtime/cuda/shared/peer_info.h"
+#include "tilepost/tilepost.h"
+
+namespace tilepost::cuda {
+
+class Transport;
+
+class SharedMemory {
+ public:
+  SharedMemory() = default;
+  SharedMemory(const SharedMemory&) = delete;
+  SharedMemory& operator=(const SharedMemory&) = delete;
+  // Unmaps the others' memory and frees this rank's, unless leak() was called.
+  ~SharedMemory();
+
+  // Allocates `bytes`, zeroed, and maps it on all ranks, whose device is the current one.
+  // Collective: waits for the other ranks, bounded by `seconds` (0: for ever). `exchange` tells
+  // ranks each other's addresses; it is aborted when a rank does not come. What fails on one rank
+  // alone fails on all: memory that cannot be had; TILEPOST_UNSUPPORTED where ranks are on
+  // different hosts, two GPUs have no peer access, or CUDA cannot map memory of another process.
+  tilepost_result_t create(Transport& exchange, int rank, int ranks, int device, int64_t bytes,
+                           double seconds);
+
+  bool exists() const { return own_ != nullptr; }
+  int64_t bytes() const { return bytes_; }
+  // Address, on this rank, of what lies `at` bytes into the memory of `rank`.
+  void* of(int rank, int64_t at) const { return static_cast<char*>(bases_[rank]) + at; }
+  void* own(int64_t at) const { return static_cast<char*>(own_) + at; }
+  int rank() const { return rank_; }
+  int ranks() const { return static_cast<int>(bases_.size()); }
+
+  // Leaves the memory to the process: after a failure other ranks may still use it.
+  void leak();
+
+ private:
+  // Why this rank could not map another's memory.
+  struct Trouble {
+    enum Kind : int64_t { none = 0, no_access = 1, not_mapped = 2 } kind = none;
+    int peer = 0;
+    std::string text;  // not_mapped: CUDA's, on the rank that met it
+  };
+
+  tilepost_result_t share(Transport& exchange, int device, double seconds);
+  tilepost_result_t allocate(int device, bool one_process, cudaStream_t stream, PeerInfo& info);
+  tilepost_result_t allocate_from_pool(int device, size_t bytes, cudaStream_t stream);
+  Trouble map_all(const std::vector<PeerInfo>& infos);
+  Trouble map(int peer, const PeerInfo& own, const PeerInfo& info);
+  Trouble map_within_process(int peer, const PeerInfo& own, const PeerInfo& info);
+  Trouble grant(int peer, int other);
+  Trouble enable_access(int peer, int other);
+  Trouble map_between_processes(int peer, const PeerInfo& own, const PeerInfo& info);
+  tilepost_result_t report(int rank, const Trouble& trouble,
+                           const std::vector<PeerInfo>& infos) const;
+  void release();
+
+  void* own_ = nullptr;
+  int rank_ = 0;
+  std::vector<void*> bases_;  // by rank
+  std::vector<bool> opened_;  // by rank: mapped out of another process
+  // All ranks are of this process: where own_ is from. With a pool, access is granted to this very
+  // memory. cudaDeviceEnablePeerAccess would open all of a device's memory, and from then on every
+  // cudaMalloc and cudaFree of the process would wait for the other devices' kernels, which may be
+  // waiting for the rank that calls it.
+  cudaMemPool_t pool_ = nullptr;
+  int64_t bytes_ = 0;
+};
+
+}  // namespace tilepost::cuda

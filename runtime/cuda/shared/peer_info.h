@@ -1,0 +1,46 @@
+// What ranks that are to share memory tell each other: where they are, and where their memory is.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/core/error.h"
+
+namespace tilepost::cuda {
+
+struct PeerInfo {
+  int64_t status;      // tilepost_result_t of getting the memory
+  int64_t process[2];  // the same for ranks of one process only
+  int64_t host[2];     // the same for ranks of one running system only
+  int64_t bytes;       // that ranks share
+  int64_t ordinal;     // of the device, within the process
+  char bus[16];        // PCI bus id of the device
+  int64_t address;     // of the memory, within the process
+  int64_t has_handle;  // 0: CUDA gave none
+  cudaIpcMemHandle_t handle;
+};
+constexpr size_t kPeerInfoNumbers = sizeof(PeerInfo) / sizeof(int64_t);
+static_assert(sizeof(PeerInfo) % sizeof(int64_t) == 0);
+
+// This rank's info but for its memory.
+tilepost_result_t make_peer_info(int device, PeerInfo& info);
+
+// As numbers, and back: all ranks' infos, one after the other.
+std::vector<int64_t> numbers_of(const PeerInfo& info);
+std::vector<PeerInfo> peer_infos_of(std::span<const int64_t> numbers);
+
+bool same_process(const PeerInfo& one, const PeerInfo& other);
+bool same_host(const PeerInfo& one, const PeerInfo& other);
+
+// "rank 2 (device 3, 0000:41:00.0)".
+std::string name_of(int rank, const PeerInfo& info);
+
+// Why these ranks cannot share memory, as far as their infos say it; empty if they may. Every rank
+// finds the same.
+std::string reason_not_to_share(std::span<const PeerInfo> infos);
+
+}  // namespace tilepost::cuda

@@ -1,0 +1,221 @@
+// Each block adds one piece of the rows in several steps; while the vectors of one step are added,
+// those of the next are on their way, so that the few SMs beside a GEMM draw as much of the
+// memory's bandwidth as they can. The pieces are small enough to spread evenly over whatever SMs
+// there are.
+//
+// The parts were stored by other GPUs or copy engines before this kernel began, and are read with
+// ordinary loads: a kernel begins with nothing in L1 (CUDA C++ Programming Guide, Streams; PTX ISA
+// 8.9.5). They are read once, so they need not stay in the cache.
+#include <cuda_runtime.h>
+
+#include "runtime/cuda/device/kernel_launch.cuh"
+#include "runtime/cuda/shared/sum.h"
+#include "tilepost/device/element.cuh"
+
+namespace tilepost::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kSteps = 4;     // of a block
+constexpr int kInFlight = 8;  // vectors that a thread asks for at a time, of all parts
+constexpr int kWidth = 8;     // elements of a vector: sixteen bytes
+constexpr int kWords = kWidth / 2;
+constexpr int kScalars = 4;  // elements by thread, where there are no vectors
+constexpr int kAnyParts = 0;
+constexpr int kUnrolled = 4;  // parts at a time, where their number is not known
+
+struct Sum {
+  float2 words[kWords];
+};
+
+template <DType kType>
+__device__ __forceinline__ Sum unpack_vector(const uint4& vector) {
+  return {{unpack<kType>(vector.x), unpack<kType>(vector.y), unpack<kType>(vector.z),
+           unpack<kType>(vector.w)}};
+}
+
+template <DType kType>
+__device__ __forceinline__ uint4 pack_vector(const Sum& sum) {
+  return {pack<kType>(sum.words[0].x, sum.words[0].y), pack<kType>(sum.words[1].x, sum.words[1].y),
+          pack<kType>(sum.words[2].x, sum.words[2].y), pack<kType>(sum.words[3].x, sum.words[3].y)};
+}
+
+__device__ __forceinline__ void add_to(Sum& sum, const Sum& other) {
+#pragma unroll
+  for (int w = 0; w < kWords; ++w) {
+    sum.words[w].x += other.words[w].x;
+    sum.words[w].y += other.words[w].y;
+  }
+}
+
+// One element, in the same order.
+template <DType kType>
+__device__ __forceinline__ void sum_element(const SumArguments& args, int64_t i) {
+  const auto load = [i](const void* part) {
+    return unpack<kType>(static_cast<const uint16_t*>(part)[i]).x;
+  };
+  auto rounded = static_cast<const uint16_t*>(args.parts[0])[i];
+  if (args.num_parts > 1) {
+    float sum = load(args.parts[0]);
+    for (int p = 1; p < args.num_parts; ++p) sum += load(args.parts[p]);
+    rounded = static_cast<uint16_t>(pack<kType>(sum, 0));
+  }
+  static_cast<uint16_t*>(args.out)[i] = rounded;
+  if (args.sums != nullptr) static_cast<uint16_t*>(args.sums)[i] = rounded;
+  if (args.clear != nullptr) static_cast<uint16_t*>(args.clear)[i] = 0;
+}
+
+// Vectors of each part in a step.
+template <int kParts>
+constexpr int kVectors = kParts >= kInFlight ? 1 : kInFlight / kParts;
+
+__device__ __forceinline__ void store_vector(const SumArguments& args, int64_t i,
+                                             const uint4& rounded) {
+  static_cast<uint4*>(args.out)[i] = rounded;
+  if (args.sums != nullptr) static_cast<uint4*>(args.sums)[i] = rounded;
+  if (args.clear != nullptr) static_cast<uint4*>(args.clear)[i] = uint4{};
+}
+
+// The vectors of one step, all of them asked for before the first is needed.
+template <int kParts>
+struct Loads {
+  static constexpr int kEach = kVectors<kParts>;
+  uint4 vectors[kParts][kEach];
+
+  __device__ __forceinline__ void issue(const SumArguments& args, int64_t first, int64_t count) {
+#pragma unroll
+    for (int p = 0; p < kParts; ++p)
+#pragma unroll
+      for (int v = 0; v < kEach; ++v) {
+        const int64_t i = first + v * kThreads;
+        vectors[p][v] = i < count ? __ldcs(static_cast<const uint4*>(args.parts[p]) + i) : uint4{};
+      }
+  }
+};
+
+// What is left of the count behind the last whole vector is the last block's.
+template <DType kType>
+__device__ __forceinline__ void sum_rest(const SumArguments& args) {
+  const int64_t rest = args.count / kWidth * kWidth + threadIdx.x;
+  if (blockIdx.x == gridDim.x - 1 && rest < args.count) sum_element<kType>(args, rest);
+}
+
+// Where all pointers are aligned to sixteen bytes.
+template <DType kType, int kParts>
+__global__ void __launch_bounds__(kThreads)
+    sum_vectors_kernel(const __grid_constant__ SumArguments args) {
+  constexpr int kEach = kVectors<kParts>, kStep = kThreads * kEach;
+  const int64_t count = args.count / kWidth;
+  const int64_t first = int64_t{blockIdx.x} * (kStep * kSteps) + threadIdx.x;
+  Loads<kParts> next;
+  next.issue(args, first, count);
+#pragma unroll
+  for (int step = 0; step < kSteps; ++step) {
+    const Loads<kParts> now = next;
+    const int64_t at = first + step * kStep;
+    if (step + 1 < kSteps) next.issue(args, at + kStep, count);
+#pragma unroll
+    for (int v = 0; v < kEach; ++v) {
+      uint4 rounded = now.vectors[0][v];  // a single part is copied
+      if constexpr (kParts > 1) {
+        Sum sum = unpack_vector<kType>(rounded);
+#pragma unroll
+        for (int p = 1; p < kParts; ++p) add_to(sum, unpack_vector<kType>(now.vectors[p][v]));
+        rounded = pack_vector<kType>(sum);
+      }
+      if (at + v * kThreads < count) store_vector(args, at + v * kThreads, rounded);
+    }
+  }
+  sum_rest<kType>(args);
+}
+
+// The same for any number of parts, one vector of each by thread.
+template <DType kType>
+__global__ void __launch_bounds__(kThreads)
+    sum_any_kernel(const __grid_constant__ SumArguments args) {
+  const int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  if (i < args.count / kWidth) {
+    const auto load = [&](int p) { return __ldcs(static_cast<const uint4*>(args.parts[p]) + i); };
+    Sum sum = unpack_vector<kType>(load(0));
+#pragma unroll(kUnrolled)
+    for (int p = 1; p < args.num_parts; ++p) add_to(sum, unpack_vector<kType>(load(p)));
+    store_vector(args, i, pack_vector<kType>(sum));
+  }
+  sum_rest<kType>(args);
+}
+
+template <DType kType>
+__global__ void __launch_bounds__(kThreads)
+    sum_elements_kernel(const __grid_constant__ SumArguments args) {
+  const int64_t first = int64_t{blockIdx.x} * (kThreads * kScalars) + threadIdx.x;
+#pragma unroll
+  for (int s = 0; s < kScalars; ++s)
+    if (first + s * kThreads < args.count) sum_element<kType>(args, first + s * kThreads);
+}
+
+using Kernel = void (*)(SumArguments);
+
+struct Variant {
+  int parts;
+  Kernel kernel;
+  int64_t vectors;  // of each part, by block
+};
+
+template <DType kType, int kParts>
+constexpr Variant variant() {
+  return {kParts, sum_vectors_kernel<kType, kParts>, int64_t{kThreads} * kVectors<kParts> * kSteps};
+}
+
+// The last one takes any number.
+template <DType kType>
+constexpr Variant kVariants[] = {variant<kType, 1>(),
+                                 variant<kType, 2>(),
+                                 variant<kType, 4>(),
+                                 variant<kType, 8>(),
+                                 {kAnyParts, sum_any_kernel<kType>, kThreads}};
+
+const Variant* variants(tilepost_dtype_t type) {
+  return type == TILEPOST_BF16 ? kVariants<DType::bf16> : kVariants<DType::f16>;
+}
+
+Kernel elements_kernel(tilepost_dtype_t type) {
+  return type == TILEPOST_BF16 ? sum_elements_kernel<DType::bf16> : sum_elements_kernel<DType::f16>;
+}
+
+bool is_aligned(const void* pointer) {
+  return reinterpret_cast<uintptr_t>(pointer) % sizeof(uint4) == 0;
+}
+
+bool takes_vectors(const SumArguments& arguments) {
+  for (int p = 0; p < arguments.num_parts; ++p)
+    if (!is_aligned(arguments.parts[p])) return false;
+  return is_aligned(arguments.out) && is_aligned(arguments.sums) && is_aligned(arguments.clear);
+}
+
+cudaError_t launch(Kernel kernel, int64_t elements_of_block, const SumArguments& arguments,
+                   cudaStream_t stream) {
+  const int64_t blocks = (arguments.count + elements_of_block - 1) / elements_of_block;
+  return launch_kernel(kernel, static_cast<unsigned>(blocks), kThreads, stream, arguments);
+}
+
+}  // namespace
+
+cudaError_t preload_sum(tilepost_dtype_t type) {
+  for (const Variant* variant = variants(type);; ++variant) {
+    const auto* kernel = reinterpret_cast<const void*>(variant->kernel);
+    if (const auto error = preload_beside_gemm(kernel); error != cudaSuccess) return error;
+    if (variant->parts == kAnyParts) break;
+  }
+  return preload_beside_gemm(reinterpret_cast<const void*>(elements_kernel(type)));
+}
+
+cudaError_t launch_sum(const SumArguments& arguments, tilepost_dtype_t type, cudaStream_t stream) {
+  if (arguments.count == 0) return cudaSuccess;
+  if (!takes_vectors(arguments))
+    return launch(elements_kernel(type), kThreads * kScalars, arguments, stream);
+  const Variant* variant = variants(type);
+  while (variant->parts != arguments.num_parts && variant->parts != kAnyParts) ++variant;
+  return launch(variant->kernel, variant->vectors * kWidth, arguments, stream);
+}
+
+}  // namespace tilepost::cuda

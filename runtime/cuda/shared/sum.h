@@ -1,0 +1,28 @@
+// Adding up what ranks have computed of this rank's rows.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "runtime/cuda/shared/flags.h"
+#include "tilepost/plan.h"
+
+namespace tilepost::cuda {
+
+// out[i] = parts[0][i] + parts[1][i] + …, in fp32 in this order, rounded once; of one part a copy.
+struct SumArguments {
+  const void* parts[kMostPeers];
+  int num_parts;
+  void* out;
+  void* sums;     // gets the same; null: none
+  void* clear;    // TILEPOST_SUM_ADDED: the only part, set to zero behind; null: none
+  int64_t count;  // elements
+};
+
+cudaError_t preload_sum(tilepost_dtype_t type);
+
+// Many small blocks, which run on the SMs that a GEMM leaves free, and on all when it has ended.
+cudaError_t launch_sum(const SumArguments& arguments, tilepost_dtype_t type, cudaStream_t stream);
+
+}  // namespace tilepost::cuda

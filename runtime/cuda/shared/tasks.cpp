@@ -1,0 +1,162 @@
+#include "runtime/cuda/shared/tasks.h"
+
+#include <algorithm>
+
+#include "tilepost/dtype.h"
+#include "tilepost/task_chunks.h"
+
+namespace tilepost::cuda {
+namespace {
+
+bool gathers(const tilepost_plan_t& plan) {
+  return plan.pattern == TILEPOST_ALL_GATHER_GEMM;
+}
+
+class TaskList {
+ public:
+  TaskList(const tilepost_plan_t& plan, const RunMap& run, const SharedRegions& shared,
+           Tasks& tasks)
+      : plan_(plan), run_(run), layout_(shared.layout()), groups_(run.num_groups()), tasks_(tasks) {
+    tasks_.chunks.assign(run.steps.size(), 0);
+    tasks_.targets.assign(static_cast<size_t>(shared_counters(plan)), 0);
+    if (!gathers(plan)) std::ranges::copy(run.targets, tasks_.targets.begin());
+  }
+
+  // Sums that land here are moved behind the next group's, which do not wait for other ranks'
+  // warps. The kernel leaves those where they are that land in out itself.
+  void make() {
+    for (int g = 0; g < groups_; ++g) {
+      for (const Step& step : run_.steps[g]) take(step, g);
+      if (g > 0) move_landed_sums(g - 1);
+    }
+    if (groups_ > 0) move_landed_sums(groups_ - 1);
+  }
+
+ private:
+  int64_t width() const { return element_bytes(gathers(plan_) ? plan_.input : plan_.output); }
+  int parts_of(StepKind kind) const { return kind == StepKind::sum ? plan_.task_parts : 1; }
+
+  uint32_t chunks_of(int64_t count, int parts) const {
+    return static_cast<uint32_t>(
+        task_chunks(count * width(), task_chunk_bytes(plan_.kernel.helper_bytes, parts)));
+  }
+
+  void take(const Step& step, int g) {
+    switch (step.kind) {
+      case StepKind::sum:
+        return add_sum(step, g);
+      case StepKind::own_part:
+      case StepKind::landed_part:
+        return add(step, g, {layout_.landed + step.from * width(), -1, g, g});
+      case StepKind::own_rows:
+        return pushes_rows(plan_) ? add_edges(step, g) : add(step, g, {0, -1, -1, g});
+      case StepKind::push_rows:  // the same rows to every rank: one task
+        if (pushes_rows(plan_) && tasks_.chunks[g] == 0)
+          add(step, g, {step.from * width(), step.to * width(), -1, g});
+        return;
+      case StepKind::landed_sums:
+        tasks_.targets[landed_counter(g)] += chunks_of(step.count, plan_.task_parts);
+        return;
+      case StepKind::landed_rows:
+        if (pushes_rows(plan_)) tasks_.targets[g] += chunks_of(step.count, 1);
+        return;
+      default:
+        return;
+    }
+  }
+
+  // Own rows that are pushed are copied on the way. But tiles that have rows of two ranks, where
+  // shares do not end with a tile, do not wait for that: what they may have comes before. Pushes
+  // then write the same bytes once more, while such tiles may be read.
+  void add_edges(const Step& own, int g) {
+    const tilepost_map_t& map = run_.map();
+    if (share_rows(map) % map.tile_m == 0) return;
+    const int64_t edge = std::min(map.tile_m * plan_.k, own.count), rest = own.count - edge;
+    for (const int64_t first : {int64_t{0}, rest}) {
+      const Step rows{StepKind::own_rows, own.peer, first, own.to + first, edge, 0};
+      add(rows, g, {first * width(), -1, -1, g});
+      tasks_.targets[g] += chunks_of(edge, 1);
+      if (rest == 0) return;
+    }
+  }
+
+  void add_sum(const Step& step, int g) {
+    const bool push = pushes_sums(plan_);
+    add(step, g,
+        {layout_.slots + step.from_slot * width(), push ? step.to * width() : -1, g,
+         push ? landed_counter(g) : g});
+  }
+
+  void move_landed_sums(int g) {
+    for (const Step& step : run_.steps[g])
+      if (step.kind == StepKind::landed_sums)
+        add(step, g, {layout_.landed + step.from * width(), -1, landed_counter(g), g});
+  }
+
+  // What a step does not say: fields of tilepost_task_t.
+  struct Place {
+    int64_t from, push;
+    int waits, counts;
+  };
+
+  void add(const Step& step, int g, const Place& place) {
+    const int parts = parts_of(step.kind);
+    tasks_.list.push_back({place.from, step.to * width(), place.push, step.count * width(), parts,
+                           place.waits, place.counts, 0});
+    tasks_.chunks[g] += chunks_of(step.count, parts);
+  }
+
+  int landed_counter(int group) const { return plan_.map.num_groups + group; }
+
+  const tilepost_plan_t& plan_;
+  const RunMap& run_;
+  const SharedLayout& layout_;
+  const int groups_;
+  Tasks& tasks_;
+};
+
+}  // namespace
+
+bool has_tasks(const tilepost_plan_t& plan, bool overlaps) {
+  return overlaps && plan.task_parts > 0;
+}
+
+bool completes_out(const tilepost_plan_t& plan, bool overlaps) {
+  return has_tasks(plan, overlaps) && plan.access == TILEPOST_ACCESS_WRITE;
+}
+
+bool pushes_rows(const tilepost_plan_t& plan) {
+  return gathers(plan) && completes_out(plan, true);
+}
+
+bool spreads_own_rows(const tilepost_plan_t& plan, bool overlaps) {
+  return has_tasks(plan, overlaps) && gathers(plan);
+}
+
+bool is_task(StepKind kind) {
+  return kind == StepKind::sum || kind == StepKind::own_part || kind == StepKind::landed_part ||
+         kind == StepKind::own_rows;
+}
+
+int shared_counters(const tilepost_plan_t& plan) {
+  return plan.map.num_groups * (pushes_sums(plan) ? 2 : 1);
+}
+
+// Tasks are what waits for tiles that ranks store: a rank that has ended a run without having
+// waited for all of them would let others store into what is still to come.
+tilepost_result_t make_tasks(const tilepost_plan_t& plan, const RunMap& run,
+                             const SharedRegions& shared, Tasks& tasks) {
+  TaskList(plan, run, shared, tasks).make();
+  if (!stores_tiles(plan)) return TILEPOST_OK;
+  for (size_t g = 0; g < run.steps.size(); ++g) {
+    const auto waits = [&](const tilepost_task_t& task) {
+      return task.waits == static_cast<int>(g);
+    };
+    if (run.targets[g] > 0 && std::ranges::none_of(tasks.list, waits))
+      return fail(TILEPOST_INTERNAL_ERROR, "tiles of group %zu are stored, and no task reads them",
+                  g);
+  }
+  return TILEPOST_OK;
+}
+
+}  // namespace tilepost::cuda

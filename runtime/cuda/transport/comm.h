@@ -1,0 +1,127 @@
+// One rank's communicator: the caller's or our own NCCL communicator, and the child communicators
+// that operations use.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "runtime/core/object.h"
+#include "runtime/cuda/device/check.h"
+#include "runtime/cuda/device/resources.h"
+
+namespace tilepost::cuda {
+
+class SharedArena;
+
+// What all operations of a communicator share: set when one of them has aborted.
+using AbortedFlag = std::shared_ptr<std::atomic<bool>>;
+
+// A child communicator. Collectives are issued on it by the thread that runs operations, and it is
+// aborted by a watchdog: NCCL wants only one thread inside a communicator, so both lock.
+class ChildComm {
+ public:
+  explicit ChildComm(AbortedFlag aborted) : aborted_(std::move(aborted)) {}
+  ChildComm(const ChildComm&) = delete;
+  ChildComm& operator=(const ChildComm&) = delete;
+  ~ChildComm();
+
+  // Splits off all ranks of `parent`, with at most `max_ctas` CTAs, or NCCL's defaults for 0.
+  // Collective. Waits for a parent that is in non-blocking mode.
+  tilepost_result_t split_from(ncclComm_t parent, int rank, int max_ctas);
+
+  // Calls body(ncclComm_t), which issues NCCL calls and returns a result, while no other thread is
+  // inside; as one NCCL group if `grouped`. TILEPOST_ABORTED, and no call, after abort().
+  template <class Body>
+  tilepost_result_t issue(bool grouped, Body body) {
+    const std::lock_guard lock(mutex_);
+    TILEPOST_TRY(check_usable());
+    if (!grouped) return body(comm_);
+    TILEPOST_NCCL(ncclGroupStart());
+    const tilepost_result_t issued = body(comm_);
+    // Also after an error: a group that stays open would swallow this thread's next calls.
+    const ncclResult_t ended = ncclGroupEnd();
+    if (issued != TILEPOST_OK || ended == ncclSuccess) return issued;
+    return fail_nccl(TILEPOST_PLACE(ncclGroupEnd()), ended);
+  }
+
+  // TILEPOST_OK, or the error that NCCL met in the background.
+  tilepost_result_t check_async();
+
+  // Ends its collectives, also those that hang on the device, and marks the whole communicator
+  // aborted. May be called from any thread, more than once.
+  void abort();
+
+  const AbortedFlag& aborted() const { return aborted_; }
+
+ private:
+  tilepost_result_t check_usable() const;
+  bool lock_or_revoke(std::unique_lock<std::timed_mutex>& lock);
+
+  std::timed_mutex mutex_;
+  ncclComm_t comm_ = nullptr;
+  AbortedFlag aborted_;
+  std::atomic<bool> abort_begun_ = false;
+};
+
+// Runs that take turns on a device, in the order of the host's calls, which is the same on all
+// ranks: those whose kernels wait inside for other ranks', for side by side one could hold the SMs
+// here that the other waits for there; and those that use the same memory
+// (runtime/cuda/shared/arena.h). Eager runs only; a captured one is ordered by where its graph is
+// launched.
+class RunOrder {
+ public:
+  // Before the others; more than once does nothing.
+  tilepost_result_t create();
+  // What comes on `stream` follows the last such run.
+  tilepost_result_t follow(cudaStream_t stream);
+  // Such a run has been put on `stream`.
+  tilepost_result_t add(cudaStream_t stream);
+
+ private:
+  std::mutex mutex_;
+  Event last_;
+};
+
+class CudaComm final : public tilepost_comm {
+ public:
+  CudaComm() = default;
+  CudaComm(const CudaComm&) = delete;
+  CudaComm& operator=(const CudaComm&) = delete;
+  ~CudaComm() override;
+
+  // One of the two, once. Both bind the communicator to the current device.
+  tilepost_result_t init(const tilepost_unique_id_t& id, int rank, int world);
+  tilepost_result_t adopt(ncclComm_t nccl);
+
+  tilepost_result_t create_op(const tilepost_program_t& program, const tilepost_options_t& options,
+                              std::unique_ptr<tilepost_op>& op) override;
+
+  // The child with this CTA budget for this lane, made on first use. Collective when it has to be
+  // made.
+  tilepost_result_t child(int max_ctas, int lane, std::shared_ptr<ChildComm>& child);
+
+  int device() const { return device_; }
+  int rank() const { return rank_; }
+  int world() const { return world_; }
+  bool is_aborted() const { return aborted_->load(); }
+  const AbortedFlag& aborted() const { return aborted_; }
+  const std::shared_ptr<RunOrder>& order() const { return order_; }
+  // Of operations that share memory with each other, who own them; by id, in the order in which
+  // they were made.
+  std::vector<std::weak_ptr<SharedArena>>& arenas() { return arenas_; }
+  const std::vector<std::weak_ptr<SharedArena>>& arenas() const { return arenas_; }
+
+ private:
+  int device_ = 0, rank_ = 0, world_ = 0;
+  ncclComm_t nccl_ = nullptr;
+  bool owned_ = false;
+  AbortedFlag aborted_ = std::make_shared<std::atomic<bool>>(false);
+  std::shared_ptr<RunOrder> order_ = std::make_shared<RunOrder>();
+  std::vector<std::weak_ptr<SharedArena>> arenas_;
+  std::map<std::pair<int, int>, std::shared_ptr<ChildComm>> children_;  // by CTA budget and lane
+};
+
+}  // namespace tilepost::cuda

@@ -1,0 +1,164 @@
+#include "runtime/cuda/transport/nccl_collective.h"
+
+#include <algorithm>
+
+#include "tilepost/dtype.h"
+
+namespace tilepost::cuda {
+namespace {
+
+void* at(void* base, int64_t element, tilepost_dtype_t type) {
+  return static_cast<char*>(base) + element * element_bytes(type);
+}
+
+// A short share: what is received for the rest of a full one belongs to nobody.
+bool needs_scratch(const Buffers& buffers, const Step& step) {
+  return buffers.scratch != nullptr && step.kind == StepKind::reduce_scatter &&
+         step.keep < step.count;
+}
+
+// The own rows and then everybody's, to the same place: NCCL copies the own ones too.
+bool gathers_at_once(std::span<const Step> steps) {
+  return steps.size() == 2 && steps[0].kind == StepKind::own_rows &&
+         steps[1].kind == StepKind::all_gather;
+}
+
+}  // namespace
+
+ncclDataType_t nccl_type(tilepost_dtype_t type) {
+  switch (type) {
+    case TILEPOST_BF16:
+      return ncclBfloat16;
+    case TILEPOST_F16:
+      return ncclFloat16;
+    case TILEPOST_E4M3:
+      break;
+  }
+  return ncclUint8;
+}
+
+tilepost_result_t NcclCollective::communicate(const Buffers& buffers, const GroupRun& run,
+                                              cudaStream_t stream) {
+  const std::span<const Step> steps = run.steps;
+  if (gathers_at_once(steps)) return gather_at_once(buffers, steps[1], run.lane, stream);
+  std::ptrdiff_t calls = 0;
+  for (const Step& step : steps) {
+    if (step.kind == StepKind::own_rows)
+      TILEPOST_TRY(copy_own_rows(buffers, step, stream));
+    else
+      ++calls;
+  }
+  if (calls == 0) return TILEPOST_OK;
+  const auto issue_all = [&](ncclComm_t comm) {
+    for (const Step& step : steps) TILEPOST_TRY(issue(buffers, step, comm, stream));
+    return TILEPOST_OK;
+  };
+  TILEPOST_TRY(lanes_[run.lane]->issue(calls > 1, issue_all));
+  for (const Step& step : steps)
+    if (needs_scratch(buffers, step)) TILEPOST_TRY(copy_landed(buffers, step, stream));
+  return TILEPOST_OK;
+}
+
+tilepost_result_t NcclCollective::gather_at_once(const Buffers& buffers, const Step& step, int lane,
+                                                 cudaStream_t stream) {
+  const auto count = static_cast<size_t>(step.count);
+  return lanes_[lane]->issue(false, [&](ncclComm_t comm) {
+    TILEPOST_NCCL(ncclAllGather(buffers.a, at(buffers.gathered, step.to, plan_.input), count,
+                                nccl_type(plan_.input), comm, stream));
+    return TILEPOST_OK;
+  });
+}
+
+tilepost_result_t NcclCollective::copy_own_rows(const Buffers& buffers, const Step& step,
+                                                cudaStream_t stream) const {
+  const void* from = at(const_cast<void*>(buffers.a), step.from, plan_.input);
+  void* to = at(buffers.gathered, step.to, plan_.input);
+  if (from == to) return TILEPOST_OK;
+  TILEPOST_CUDA(cudaMemcpyAsync(to, from, step.count * element_bytes(plan_.input),
+                                cudaMemcpyDeviceToDevice, stream));
+  return TILEPOST_OK;
+}
+
+tilepost_result_t NcclCollective::copy_landed(const Buffers& buffers, const Step& step,
+                                              cudaStream_t stream) const {
+  if (step.keep == 0) return TILEPOST_OK;
+  TILEPOST_CUDA(cudaMemcpyAsync(at(buffers.out, step.to, plan_.output), buffers.scratch,
+                                step.keep * element_bytes(plan_.output), cudaMemcpyDeviceToDevice,
+                                stream));
+  return TILEPOST_OK;
+}
+
+tilepost_result_t NcclCollective::issue(const Buffers& buffers, const Step& step, ncclComm_t comm,
+                                        cudaStream_t stream) const {
+  const tilepost_dtype_t type = plan_.output, input = plan_.input;
+  const auto count = static_cast<size_t>(step.count);
+  switch (step.kind) {
+    case StepKind::own_rows:
+      break;
+    case StepKind::all_reduce:
+      TILEPOST_NCCL(ncclAllReduce(at(buffers.send, step.from, type),
+                                  at(buffers.reduced, step.to, type), count, nccl_type(type),
+                                  ncclSum, comm, stream));
+      break;
+    case StepKind::reduce_scatter: {
+      void* to = needs_scratch(buffers, step) ? buffers.scratch : at(buffers.out, step.to, type);
+      TILEPOST_NCCL(ncclReduceScatter(at(buffers.send, step.from, type), to, count, nccl_type(type),
+                                      ncclSum, comm, stream));
+      break;
+    }
+    case StepKind::send:
+      TILEPOST_NCCL(ncclSend(at(buffers.send, step.from, type), count, nccl_type(type), step.peer,
+                             comm, stream));
+      break;
+    case StepKind::receive:
+      TILEPOST_NCCL(ncclRecv(at(buffers.out, step.to, type), count, nccl_type(type), step.peer,
+                             comm, stream));
+      break;
+    case StepKind::all_gather:
+      TILEPOST_NCCL(ncclAllGather(at(buffers.gathered, step.from, input),
+                                  at(buffers.gathered, step.to, input), count, nccl_type(input),
+                                  comm, stream));
+      break;
+    case StepKind::send_rows:
+      TILEPOST_NCCL(ncclSend(at(buffers.gathered, step.from, input), count, nccl_type(input),
+                             step.peer, comm, stream));
+      break;
+    case StepKind::receive_rows:
+      TILEPOST_NCCL(ncclRecv(at(buffers.gathered, step.to, input), count, nccl_type(input),
+                             step.peer, comm, stream));
+      break;
+    case StepKind::announce:
+    case StepKind::pull_part:
+    case StepKind::pull:
+    case StepKind::sum:
+    case StepKind::announce_sums:
+    case StepKind::pull_sums:
+    case StepKind::push_sums:
+    case StepKind::landed_sums:
+    case StepKind::push_rows:
+    case StepKind::landed_rows:
+    case StepKind::own_part:
+    case StepKind::landed_part:
+      return fail(TILEPOST_INTERNAL_ERROR, "step %d is not a message", static_cast<int>(step.kind));
+  }
+  return TILEPOST_OK;
+}
+
+tilepost_result_t NcclCollective::exchange(const int64_t* from, int64_t* to, size_t count,
+                                           cudaStream_t stream) {
+  return lanes_[0]->issue(false, [&](ncclComm_t comm) {
+    TILEPOST_NCCL(ncclAllGather(from, to, count, ncclInt64, comm, stream));
+    return TILEPOST_OK;
+  });
+}
+
+tilepost_result_t NcclCollective::check_async() {
+  for (const auto& comm : lanes_) TILEPOST_TRY(comm->check_async());
+  return TILEPOST_OK;
+}
+
+void NcclCollective::abort() {
+  for (const auto& comm : lanes_) comm->abort();
+}
+
+}  // namespace tilepost::cuda

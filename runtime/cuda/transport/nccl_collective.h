@@ -1,0 +1,44 @@
+// Steps as stock NCCL calls on child communicators: what the transports that use NCCL share.
+#pragma once
+
+#include <vector>
+
+#include "runtime/cuda/transport/transport.h"
+
+namespace tilepost::cuda {
+
+// How NCCL is told about elements; e4m3 is only ever moved, so as bytes.
+ncclDataType_t nccl_type(tilepost_dtype_t type);
+
+// A plan's communicators, one per lane, with an equal part of its CTAs each. Collective.
+tilepost_result_t make_lanes(CudaComm& comm, const tilepost_plan_t& plan,
+                             std::vector<std::shared_ptr<ChildComm>>& lanes);
+
+class NcclCollective final : public Transport {
+ public:
+  // One communicator per lane.
+  NcclCollective(std::vector<std::shared_ptr<ChildComm>> lanes, const tilepost_plan_t& plan)
+      : lanes_(std::move(lanes)), plan_(plan) {}
+
+  tilepost_result_t communicate(const Buffers& buffers, const GroupRun& run,
+                                cudaStream_t stream) override;
+  tilepost_result_t exchange(const int64_t* from, int64_t* to, size_t count,
+                             cudaStream_t stream) override;
+  tilepost_result_t check_async() override;
+  void abort() override;
+
+ private:
+  tilepost_result_t gather_at_once(const Buffers& buffers, const Step& step, int lane,
+                                   cudaStream_t stream);
+  tilepost_result_t copy_own_rows(const Buffers& buffers, const Step& step,
+                                  cudaStream_t stream) const;
+  tilepost_result_t copy_landed(const Buffers& buffers, const Step& step,
+                                cudaStream_t stream) const;
+  tilepost_result_t issue(const Buffers& buffers, const Step& step, ncclComm_t comm,
+                          cudaStream_t stream) const;
+
+  std::vector<std::shared_ptr<ChildComm>> lanes_;
+  const tilepost_plan_t& plan_;
+};
+
+}  // namespace tilepost::cuda

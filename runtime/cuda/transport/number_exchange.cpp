@@ -1,0 +1,60 @@
+#include "runtime/cuda/transport/number_exchange.h"
+
+#include <cstring>
+
+#include "runtime/cuda/device/stream_wait.h"
+#include "runtime/cuda/transport/transport.h"
+#include "runtime/cuda/watch/counter_access.h"
+
+namespace tilepost::cuda {
+
+NumberExchange::~NumberExchange() {
+  if (idle_) return;
+  numbers_.leak();
+  staging_.leak();
+}
+
+tilepost_result_t NumberExchange::create(size_t most) {
+  const size_t bytes = most * (1 + static_cast<size_t>(ranks_)) * sizeof(int64_t);
+  TILEPOST_TRY(make_stream(stream_, true));
+  TILEPOST_TRY(make_device_memory(numbers_, bytes));
+  return make_pinned_memory(staging_, bytes);
+}
+
+tilepost_result_t NumberExchange::run(std::span<const int64_t> own, std::vector<int64_t>& all) {
+  const size_t count = own.size(), all_count = count * static_cast<size_t>(ranks_);
+  auto* staging = static_cast<int64_t*>(staging_.get());
+  auto* device = static_cast<int64_t*>(numbers_.get());
+  std::memcpy(staging, own.data(), own.size_bytes());
+  TILEPOST_CUDA(
+      cudaMemcpyAsync(device, staging, own.size_bytes(), cudaMemcpyHostToDevice, stream_.get()));
+  TILEPOST_TRY(transport_.exchange(device, device + count, count, stream_.get()));
+  idle_ = false;
+  const tilepost_result_t result = fetch(count, all_count);
+  if (result != TILEPOST_OK) {
+    transport_.abort();
+    idle_ = CounterAccess::drain(stream_.get());
+    return result;
+  }
+  idle_ = true;
+  all.assign(staging + count, staging + count + all_count);
+  return TILEPOST_OK;
+}
+
+tilepost_result_t NumberExchange::fetch(size_t first, size_t count) {
+  TILEPOST_CUDA(cudaMemcpyAsync(static_cast<int64_t*>(staging_.get()) + first,
+                                static_cast<int64_t*>(numbers_.get()) + first,
+                                count * sizeof(int64_t), cudaMemcpyDeviceToHost, stream_.get()));
+  return wait_for_stream(stream_.get(), seconds_, [this] { return transport_.check_async(); });
+}
+
+tilepost_result_t explain_absence(tilepost_result_t result, int rank, const char* what,
+                                  double seconds) {
+  if (result != TILEPOST_TIMEOUT) return result;
+  return fail(result,
+              "rank %d: tilepost_op_create: the other ranks' %s did not come within %g s: a rank "
+              "did not arrive, or failed in this call",
+              rank, what, seconds);
+}
+
+}  // namespace tilepost::cuda

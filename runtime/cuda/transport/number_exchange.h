@@ -1,0 +1,52 @@
+// Ranks tell each other numbers, with the host waiting.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "runtime/cuda/device/resources.h"
+
+namespace tilepost::cuda {
+
+class Transport;
+
+class NumberExchange {
+ public:
+  NumberExchange(Transport& transport, int ranks, double seconds)
+      : transport_(transport), ranks_(ranks), seconds_(seconds) {}
+  NumberExchange(const NumberExchange&) = delete;
+  NumberExchange& operator=(const NumberExchange&) = delete;
+  ~NumberExchange();
+
+  // Room for `most` numbers of each rank.
+  tilepost_result_t create(size_t most);
+
+  // Every rank's numbers, `own` of this one, to every rank: all[rank * own.size() + i]. Collective.
+  // TILEPOST_TIMEOUT if a rank does not take part within `seconds` (0: waits for ever). The
+  // transport is aborted when something fails that has begun.
+  tilepost_result_t run(std::span<const int64_t> own, std::vector<int64_t>& all);
+
+  cudaStream_t stream() const { return stream_.get(); }
+  // False if what was issued last has not ended, and freeing device memory could wait for ever.
+  bool is_idle() const { return idle_; }
+
+ private:
+  // To the host: `count` numbers from number `first` on.
+  tilepost_result_t fetch(size_t first, size_t count);
+
+  Transport& transport_;
+  int ranks_;
+  double seconds_;
+  Stream stream_;
+  DeviceMemory numbers_;  // own, then all
+  PinnedMemory staging_;  // the same
+  bool idle_ = true;
+};
+
+// Where an exchange is part of making an operation: the text of a rank that did not come to tell
+// its `what`. Other errors keep theirs.
+tilepost_result_t explain_absence(tilepost_result_t result, int rank, const char* what,
+                                  double seconds);
+
+}  // namespace tilepost::cuda

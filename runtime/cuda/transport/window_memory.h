@@ -1,0 +1,94 @@
+// Memory of an operation that NCCL knows as a symmetric window (NCCL documentation, "Window
+// Registration"): out of it NCCL's kernels read and write the other ranks' memory directly. Both
+// sides of a collective have to lie in windows, at the same place on every rank.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/cuda/transport/comm.h"
+#include "runtime/cuda/transport/number_exchange.h"
+#include "runtime/map/run_map.h"
+
+namespace tilepost::cuda {
+
+// Where things are, in bytes from the beginning; the same on every rank. What the plan has no use
+// for has no bytes.
+struct WindowLayout {
+  struct Region {
+    int64_t at = 0, bytes = 0;
+  };
+  Region send;      // where the kernel stores
+  Region received;  // what steps receive, before it is copied to out or read by a consumer
+  Region gathered;  // all_gather_gemm: all rows of A
+  int64_t bytes = 0;
+};
+
+// `most`: of the plan's largest run (most_sizes), the same on every rank.
+WindowLayout window_layout(const tilepost_plan_t& plan, const RunSizes& most);
+
+class WindowMemory {
+ public:
+  WindowMemory() = default;
+  WindowMemory(const WindowMemory&) = delete;
+  WindowMemory& operator=(const WindowMemory&) = delete;
+  // Takes the windows back, unless the communicators were aborted, and frees the memory, unless
+  // leak() was called. What used it has ended.
+  ~WindowMemory() { release(); }
+
+  // Who takes part: the communicators that send out of the memory, and how ranks tell each other
+  // how far they are, which is aborted when a rank does not come within `seconds` (0: waits for
+  // ever).
+  struct Ranks {
+    std::vector<std::shared_ptr<ChildComm>> lanes;
+    Transport& exchange;
+    int rank, ranks;
+    double seconds;
+  };
+
+  // Allocates `layout`, zeroed, and registers it with every lane. Collective. What fails on one
+  // rank fails on all: memory that cannot be had, or an error of NCCL. That NCCL gives no window,
+  // on whichever rank, is no failure: the memory is ordinary then, on all of them, and warnings()
+  // says so.
+  tilepost_result_t create(const Ranks& ranks, const WindowLayout& layout);
+
+  const WindowLayout& layout() const { return layout_; }
+  // Null where the layout has none.
+  void* send() const { return at(layout_.send); }
+  void* received() const { return at(layout_.received); }
+  void* gathered() const { return at(layout_.gathered); }
+
+  // A line, or nothing.
+  const std::string& warnings() const { return warnings_; }
+
+  // Leaves the memory to the process: for when the device may still use it.
+  void leak();
+
+ private:
+  // What registering came to, the worst last.
+  enum Outcome : int64_t { registered = 0, no_window = 1, failed = 2 };
+
+  struct Window {
+    std::shared_ptr<ChildComm> comm;
+    ncclWindow_t window;
+  };
+
+  void* at(const WindowLayout::Region& region) const {
+    return region.bytes > 0 ? static_cast<char*>(memory_) + region.at : nullptr;
+  }
+  tilepost_result_t share(const Ranks& ranks);
+  tilepost_result_t allocate(cudaStream_t stream);
+  Outcome register_with(const std::shared_ptr<ChildComm>& comm);
+  tilepost_result_t judge(int rank, const std::vector<int64_t>& outcomes);
+  void take_windows_back();
+  void release();
+
+  void* memory_ = nullptr;
+  WindowLayout layout_;
+  std::vector<Window> windows_;
+  std::string warnings_;
+};
+
+}  // namespace tilepost::cuda

@@ -1,0 +1,40 @@
+// Reading and writing the counters while the device is stuck: copies on a stream of their own, with
+// a bound on how long they may take. Any thread may ask.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "runtime/cuda/device/resources.h"
+
+namespace tilepost::cuda {
+
+class CounterAccess {
+ public:
+  tilepost_result_t create(int num_groups);
+
+  // The groups' counters of one bank; empty if the copy did not finish in time.
+  std::vector<uint32_t> read(const uint32_t* bank);
+
+  // As many words that lie side by side, a word per group; empty as above.
+  std::vector<uint32_t> read_words(const uint32_t* words);
+
+  // Sets the groups' counters of one bank; does nothing after a copy that did not finish.
+  void write(uint32_t* bank, const std::vector<uint32_t>& values);
+
+  // Waits for `stream` to run dry, within the bound. False if it does not.
+  static bool drain(cudaStream_t stream);
+
+ private:
+  bool copy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind);
+  size_t bytes() const;
+
+  std::mutex mutex_;
+  int num_groups_ = 0;
+  Stream stream_;
+  PinnedMemory mirror_;
+  bool stuck_ = false;
+};
+
+}  // namespace tilepost::cuda

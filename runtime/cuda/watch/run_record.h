@@ -1,0 +1,67 @@
+// What a run was issued with, for those who watch it: enough to say what it waits for, and to let
+// it go.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "runtime/cuda/watch/tracker.h"
+#include "runtime/map/run_map.h"
+
+namespace tilepost::cuda {
+
+struct RunRecord {
+  uint64_t number = 0;  // 1 for a captured run
+  bool overlaps = false;
+  int groups = 0;
+  uint32_t progress = 0;          // the progress word before the run (page.h)
+  uint32_t ready = 0;             // ARRIVALS: what a group's counter is set to when it has arrived
+  std::vector<uint32_t> before;   // by group: the counter's sum before the run
+  std::vector<uint32_t> targets;  // by group: what the run's tiles add
+
+  // What the counter reads when the run's tiles have all raised it.
+  uint32_t expected(int group) const { return before[group] + targets[group]; }
+};
+
+// The facts of the runs in flight, and the sums over all runs so far. One thread issues runs; any
+// thread may ask.
+class RunLedger {
+ public:
+  // `arrivals`: the kernel waits for counters and raises none. Eager runs allocate
+  // nothing after this.
+  void create(int most_groups, bool arrivals);
+
+  // The facts of the next eager run, which changes nothing before commit(): a run that could not be
+  // started has added nothing to any counter.
+  const RunRecord& next(const RunMap& map);
+  void commit();
+
+  // The facts of a captured run, `which` of them; replays start from zero.
+  const RunRecord& capture(const RunMap& map, size_t which);
+
+  // Copies, for other threads. Of a run in flight, by its number; of a captured run.
+  RunRecord of_run(uint64_t number) const;
+  RunRecord of_captured(size_t which) const;
+
+  // What every group's counter reads when all runs so far are over.
+  std::vector<uint32_t> sums() const;
+  uint64_t runs() const;
+  bool arrivals() const { return arrivals_; }
+
+ private:
+  void fill(const RunMap& map, RunRecord& facts) const;
+
+  // One more than can be in flight: the next one's are written while all others may be looked at.
+  std::array<RunRecord, RunTracker::kMaxInFlight + 1> eager_;
+  std::vector<RunRecord> captured_;
+  bool arrivals_ = false;
+  mutable std::mutex mutex_;  // guards all but eager_ of runs that are not in flight
+  std::vector<uint32_t> sums_;
+  uint32_t progress_ = 0;  // groups passed by all runs so far
+  uint32_t ready_ = 0;     // runs so far whose input arrived while they ran
+  uint64_t runs_ = 0;
+};
+
+}  // namespace tilepost::cuda

@@ -1,0 +1,56 @@
+// The eager runs in flight: an event where each begins and one where it ends, so that the host can
+// tell without being told when a run started, and when it finished.
+//
+// One thread issues runs; the watchdog and status() look. Events are made once and used in turn.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+
+#include "runtime/cuda/device/resources.h"
+
+namespace tilepost::cuda {
+
+class RunTracker {
+ public:
+  using Clock = std::chrono::steady_clock;
+  // Enough to keep a GPU busy, few enough that the runs' commands fit CUDA's launch queue.
+  static constexpr int kMaxInFlight = 32;
+
+  tilepost_result_t create();
+
+  // The issuing thread: the events of the next run, recorded by the caller where the run begins and
+  // ends; commit() when both are. A run that fails in between is not committed. Requires room().
+  bool has_room();
+  cudaEvent_t begin_event() const { return slots_[next_].begin.get(); }
+  cudaEvent_t end_event() const { return slots_[next_].end.get(); }
+  void commit(uint64_t run);
+
+  // The end of the run committed last, or null before the first.
+  cudaEvent_t last_end() const { return last_end_; }
+
+  struct Oldest {
+    uint64_t run = 0;
+    bool started = false;     // its stream has come to it
+    Clock::time_point since;  // when it was first seen started
+  };
+  // Drops the runs that have finished. The oldest run that has not, if any, goes to `oldest`.
+  tilepost_result_t observe(std::optional<Oldest>& oldest);
+
+ private:
+  struct Slot {
+    Event begin, end;
+    Oldest run;
+  };
+
+  std::mutex mutex_;  // guards head_, count_ and the runs
+  std::array<Slot, kMaxInFlight> slots_;
+  int head_ = 0, count_ = 0;
+  int next_ = 0;  // (head_ + count_) % kMaxInFlight, for the issuing thread
+  cudaEvent_t last_end_ = nullptr;
+};
+
+}  // namespace tilepost::cuda

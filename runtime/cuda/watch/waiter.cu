@@ -1,0 +1,87 @@
+#include <cuda_runtime.h>
+
+#include "runtime/cuda/device/kernel_launch.cuh"
+#include "runtime/cuda/device/polling.cuh"
+#include "runtime/cuda/watch/waiter.h"
+
+namespace tilepost::cuda {
+namespace {
+
+constexpr int kThreads = 32;
+
+// A wait that gave up says so, and which counter value it saw last.
+__device__ void report_timeout(const WaitArguments& args) {
+  WaitRecord report = args.report;
+  report.timed_out = 0;
+  report.counter = ptx::load_relaxed_sys(args.counter);
+  *args.on_timeout = report;
+  publish(&args.on_timeout->timed_out, 1);
+}
+
+// The acquire behind the polling pairs with the kernel's red.release at .sys scope: NCCL's kernels
+// are launched in another memory synchronisation domain, from which only .sys is seen (CUDA C++
+// Programming Guide, "Memory Synchronization Domains"). It reads the same counter, which never
+// falls, so it observes the release or a later one of its release sequence (PTX ISA, "Memory
+// Consistency Model").
+__global__ void __launch_bounds__(kThreads)
+    wait_kernel(const __grid_constant__ WaitArguments args) {
+  if (threadIdx.x != 0) return;
+  const PollEnd end = poll({args.counter, args.target, args.deadline_ns, args.page}, [] {});
+  if (end == PollEnd::late) report_timeout(args);
+  if (end != PollEnd::reached) return;
+  ptx::load_acquire_sys(args.counter);
+  publish(args.progress, args.progress_value);
+}
+
+// What precedes this kernel in its stream is complete and visible to it (CUDA C++ Programming
+// Guide, Streams), whoever wrote it; the release hands it on, and at .sys scope, because NCCL's
+// kernels ran in another memory synchronisation domain. A plain store of the run's number, not an
+// addition: one thread at a time writes a counter, in the order of the stream.
+__global__ void post_kernel(const __grid_constant__ PostArguments args) {
+  ptx::store_release_sys(args.counter, args.value);
+  publish(args.progress, args.progress_value);
+  // The host says abort before it releases the counters. If it has, this post may have taken that
+  // back.
+  if (ptx::load_relaxed_sys(&args.page->abort) != 0)
+    ptx::store_release_sys(args.counter, args.value + kReleased);
+}
+
+__global__ void replay_begin_kernel(WatchPage* page, uint32_t which) {
+  publish(&page->replayed, which);
+  publish(&page->progress[kCaptured], 0);
+  publish(&page->replays_begun, page->replays_begun + 1);
+}
+
+__global__ void replay_end_kernel(WatchPage* page) {
+  publish(&page->replays_ended, page->replays_begun);
+}
+
+}  // namespace
+
+cudaError_t preload_wait_kernels() {
+  const void* const kernels[] = {reinterpret_cast<const void*>(wait_kernel),
+                                 reinterpret_cast<const void*>(post_kernel),
+                                 reinterpret_cast<const void*>(replay_begin_kernel),
+                                 reinterpret_cast<const void*>(replay_end_kernel)};
+  for (const void* kernel : kernels)
+    if (const auto error = preload_beside_gemm(kernel); error != cudaSuccess) return error;
+  return cudaSuccess;
+}
+
+cudaError_t launch_wait(const WaitArguments& arguments, cudaStream_t stream) {
+  return launch_kernel(wait_kernel, 1, kThreads, stream, arguments);
+}
+
+cudaError_t launch_post(const PostArguments& arguments, cudaStream_t stream) {
+  return launch_kernel(post_kernel, 1, 1, stream, arguments);
+}
+
+cudaError_t launch_replay_begin(WatchPage* page, uint32_t which, cudaStream_t stream) {
+  return launch_kernel(replay_begin_kernel, 1, 1, stream, page, which);
+}
+
+cudaError_t launch_replay_end(WatchPage* page, cudaStream_t stream) {
+  return launch_kernel(replay_end_kernel, 1, 1, stream, page);
+}
+
+}  // namespace tilepost::cuda

@@ -1,0 +1,53 @@
+// Waiting for a group's counter on the communication stream, raising it when a group's input has
+// arrived, and the small kernels around these.
+//
+// The polling kernel is one warp of one CTA: the plan keeps an SM free for it. The stream waiter
+// (cuStreamWaitValue32, in runtime/cuda/op/run.cpp) takes no SM but answers later and has no
+// deadline of its own: there the watchdog's is the only one.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "runtime/cuda/watch/watch_page.h"
+
+namespace tilepost::cuda {
+
+struct WaitArguments {
+  const uint32_t* counter;
+  uint32_t target;       // wait until the counter has reached it (epoch.h)
+  uint64_t deadline_ns;  // 0 = none
+  WatchPage* page;
+  WaitRecord* on_timeout;  // gets `report`, completed
+  WaitRecord report;
+  uint32_t* progress;  // gets `progress_value` when the wait is over
+  uint32_t progress_value;
+};
+
+// What is added to the counters of arrivals when runs are given up: more than any run in flight
+// waits for, and half of what still counts as later (epoch.h).
+constexpr uint32_t kReleased = 1u << 30;
+
+struct PostArguments {
+  uint32_t* counter;
+  uint32_t value;
+  const WatchPage* page;
+  uint32_t* progress;  // gets `progress_value`
+  uint32_t progress_value;
+};
+
+// Loads the kernels below, so that none has to be loaded while something waits.
+cudaError_t preload_wait_kernels();
+
+// Ends when the counter has reached the target, the deadline has passed or the host says abort. The
+// work that follows in the stream sees everything that was stored before the counter was raised.
+cudaError_t launch_wait(const WaitArguments& arguments, cudaStream_t stream);
+
+// Stores the counter's new value behind what precedes it in the stream: who acquires it sees all of
+// that.
+cudaError_t launch_post(const PostArguments& arguments, cudaStream_t stream);
+
+// A captured run begins or ends: counts it, says which one it is, and sets back its progress.
+cudaError_t launch_replay_begin(WatchPage* page, uint32_t which, cudaStream_t stream);
+cudaError_t launch_replay_end(WatchPage* page, cudaStream_t stream);
+
+}  // namespace tilepost::cuda

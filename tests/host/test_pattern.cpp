@@ -1,0 +1,351 @@
+// Every pattern on the host target against the reference: layouts, ranks, ragged shapes, routes,
+// any number of rows, consumers, and operations that follow each other.
+#include <deque>
+
+#include "tests/catch.h"
+#include "tests/host/pattern.h"
+
+namespace {
+
+struct Variant {
+  tilepost_pattern_t pattern;
+  tilepost_layout_t layout = TILEPOST_PANEL;
+  tilepost_consumer_t consumer = TILEPOST_CONSUMER_NONE;
+  tilepost_transport_t transport = TILEPOST_TRANSPORT_HOST;
+  tilepost_routing_t routing = TILEPOST_ROUTING_EVEN;
+  tilepost_access_t access = TILEPOST_ACCESS_MESSAGES;
+  bool pushes = false;
+};
+
+// Those whose ranks read or write each other's memory.
+void add_shared_variants(std::vector<Variant>& variants) {
+  const auto add = [&](tilepost_access_t access, tilepost_pattern_t pattern,
+                       tilepost_consumer_t consumer = TILEPOST_CONSUMER_NONE,
+                       tilepost_routing_t routing = TILEPOST_ROUTING_EVEN, bool pushes = false) {
+    variants.push_back(
+        {pattern, TILEPOST_PANEL, consumer, TILEPOST_TRANSPORT_HOST, routing, access, pushes});
+  };
+  for (const auto access : {TILEPOST_ACCESS_READ, TILEPOST_ACCESS_WRITE}) {
+    for (const auto consumer :
+         {TILEPOST_CONSUMER_NONE, TILEPOST_CONSUMER_RMS_NORM, TILEPOST_CONSUMER_RESIDUAL_RMS_NORM})
+      for (const auto pattern : {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_GEMM_REDUCE_SCATTER})
+        add(access, pattern, consumer);
+    add(access, TILEPOST_GEMM_ALL_TO_ALL);
+  }
+  for (const auto routing : {TILEPOST_ROUTING_SPLITS, TILEPOST_ROUTING_ROWS})
+    add(TILEPOST_ACCESS_READ, TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_CONSUMER_NONE, routing);
+  const auto push = [&](tilepost_pattern_t pattern, tilepost_consumer_t consumer,
+                        tilepost_access_t access = TILEPOST_ACCESS_WRITE) {
+    add(access, pattern, consumer, TILEPOST_ROUTING_EVEN, true);
+  };
+  for (const auto consumer :
+       {TILEPOST_CONSUMER_NONE, TILEPOST_CONSUMER_RMS_NORM, TILEPOST_CONSUMER_RESIDUAL_RMS_NORM})
+    push(TILEPOST_GEMM_ALL_REDUCE, consumer);
+  for (const auto access : {TILEPOST_ACCESS_READ, TILEPOST_ACCESS_WRITE})
+    push(TILEPOST_ALL_GATHER_GEMM, TILEPOST_CONSUMER_NONE, access);
+}
+
+// Everything that can be put together, but for gemm and gemm_all_reduce that leave slots
+// (tests/host/test_op.cpp).
+std::vector<Variant> all_variants() {
+  std::vector<Variant> variants;
+  add_shared_variants(variants);
+  for (const auto transport : {TILEPOST_TRANSPORT_HOST, TILEPOST_TRANSPORT_NONE})
+    for (const auto layout : {TILEPOST_PANEL, TILEPOST_TILE}) {
+      const auto plain =
+          layout == TILEPOST_PANEL ? TILEPOST_CONSUMER_NONE : TILEPOST_CONSUMER_UNPERMUTE;
+      if (layout == TILEPOST_PANEL)
+        variants.push_back({TILEPOST_ALL_GATHER_GEMM, layout, plain, transport});
+      for (const auto consumer :
+           {plain, TILEPOST_CONSUMER_RMS_NORM, TILEPOST_CONSUMER_RESIDUAL_RMS_NORM}) {
+        for (const auto pattern : {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_GEMM_REDUCE_SCATTER})
+          variants.push_back({pattern, layout, consumer, transport});
+        if (transport == TILEPOST_TRANSPORT_NONE)
+          variants.push_back({TILEPOST_GEMM, layout, consumer, transport});
+      }
+      if (layout == TILEPOST_TILE)
+        variants.push_back(
+            {TILEPOST_GEMM_REDUCE_SCATTER, layout, TILEPOST_CONSUMER_NONE, transport});
+      for (const auto routing :
+           {TILEPOST_ROUTING_EVEN, TILEPOST_ROUTING_SPLITS, TILEPOST_ROUTING_ROWS}) {
+        if (layout == TILEPOST_TILE && routing == TILEPOST_ROUTING_ROWS) continue;
+        variants.push_back({TILEPOST_GEMM_ALL_TO_ALL, layout, plain, transport, routing});
+        if (layout == TILEPOST_TILE)
+          variants.push_back(
+              {TILEPOST_GEMM_ALL_TO_ALL, layout, TILEPOST_CONSUMER_NONE, transport, routing});
+      }
+    }
+  return variants;
+}
+
+Problem make(const Variant& variant, int ranks, uint64_t seed) {
+  Problem problem;
+  problem.pattern = variant.pattern;
+  problem.layout = variant.layout;
+  problem.consumer = variant.consumer;
+  problem.transport = variant.transport;
+  problem.routing = variant.routing;
+  problem.ranks = ranks;
+  problem.type = seed % 2 ? TILEPOST_BF16 : TILEPOST_F16;
+  problem.cluster = 1 + static_cast<int>(seed / 2 % 2);
+  problem.groups = 1 + static_cast<int>(seed % 4);
+  problem.access = variant.access;
+  problem.pushes = variant.pushes;
+  problem.stagger = static_cast<int>(seed / 4 % 3) * 2;
+  return problem;
+}
+
+std::string describe(const Problem& problem) {
+  return "pattern " + std::to_string(problem.pattern) + " layout " +
+         std::to_string(problem.layout) + " consumer " + std::to_string(problem.consumer) +
+         " transport " + std::to_string(problem.transport) + " routing " +
+         std::to_string(problem.routing) + " ranks " + std::to_string(problem.ranks) + " m " +
+         std::to_string(problem.m) + " n " + std::to_string(problem.n) + " groups " +
+         std::to_string(problem.groups) + " cluster " + std::to_string(problem.cluster) +
+         " access " + std::to_string(problem.access) + " stagger " +
+         std::to_string(problem.stagger) + (problem.pushes ? ", pushes" : "");
+}
+
+std::string synchronize(const Ops& ops, int ranks) {
+  for (int rank = 0; rank < ranks; ++rank)
+    if (tilepost_op_synchronize(ops[rank]) != TILEPOST_OK) return tilepost_last_error();
+  return "";
+}
+
+// Routes, runs and compares once; "" if all is well.
+std::string run_once(const Ops& ops, PatternRun& run, int ranks) {
+  std::string wrong = run.route(ops);
+  if (wrong.empty()) wrong = run.start(ops);
+  if (wrong.empty()) wrong = synchronize(ops, ranks);
+  return wrong.empty() ? run.compare() : wrong;
+}
+
+constexpr Spread kSpreads[] = {Spread::random, Spread::all_to_one, Spread::some_empty};
+
+}  // namespace
+
+TEST_CASE("every pattern, layout, rank count, ragged shape and route agrees with the reference") {
+  const int ranks = GENERATE(1, 2, 3, 4, 8);
+  std::mt19937_64 random(ranks);
+  uint64_t seed = ranks;
+  for (const Variant& variant : all_variants())
+    for (const int m : {1, 7, 100, 129, 1003})
+      for (const int n : {1, 20, 67}) {
+        if (m > 1000 && (n > 20 || variant.pattern == TILEPOST_GEMM)) continue;
+        Problem problem = make(variant, ranks, ++seed);
+        problem.m = m;
+        problem.n = n;
+        problem.k = 5;
+        INFO(describe(problem));
+        const Program program(problem);
+        const Comms comms(ranks);
+        const Ops ops(comms, program.get(), ranks);
+        const bool routed = problem.routing != TILEPOST_ROUTING_EVEN;
+        for (const Spread spread : kSpreads) {
+          PatternRun run(problem, m, spread, seed % 3 == 0, random);
+          REQUIRE(run_once(ops, run, ranks) == "");
+          if (!routed) break;
+        }
+      }
+}
+
+TEST_CASE("any number of rows, up and down, with the routes of each") {
+  const int ranks = GENERATE(2, 3, 8);
+  const Variant variant = GENERATE(from_range(all_variants()));
+  std::mt19937_64 random(ranks);
+  Problem problem = make(variant, ranks, random());
+  problem.any_m = true;
+  problem.m = 150;
+  problem.n = 30;
+  problem.k = 5;
+  problem.groups = 4;
+  INFO(describe(problem));
+  Program program(problem);
+  // Where overlap pays only for many rows: the smallest runs are in sequence.
+  const bool some_in_sequence = random() % 2 != 0;
+  if (some_in_sequence) {
+    tilepost_model_t& model = program.plan().model;
+    model.wave = model.sequence_wave = 1;
+    model.latency = model.sequence_latency = 4;
+    model.per_byte = model.sequence_per_byte = 1e-3;
+    model.sequence_ctas = 2;
+  }
+  const Comms comms(ranks);
+  const Ops ops(comms, program.get(), ranks);
+  for (const int m : {150, 1, 7, 15, 16, 17, 100, 150, 2, 129, 33, 150}) {
+    INFO("m " << m);
+    PatternRun run(problem, m, kSpreads[random() % 3], false, random);
+    if (random() % 2 != 0) run.use_lent();
+    REQUIRE(run_once(ops, run, ranks) == "");
+  }
+}
+
+TEST_CASE("sums that are pushed are left where they land, in turns with other memory") {
+  const int ranks = GENERATE(2, 3, 4, 8);
+  const int m = GENERATE(1, 7, 100, 129, 200);
+  std::mt19937_64 random(ranks * 1000 + m);
+  Problem problem =
+      make({TILEPOST_GEMM_ALL_REDUCE, TILEPOST_PANEL, TILEPOST_CONSUMER_NONE,
+            TILEPOST_TRANSPORT_HOST, TILEPOST_ROUTING_EVEN, TILEPOST_ACCESS_WRITE, true},
+           ranks, random());
+  problem.m = m;
+  problem.n = 20;
+  problem.k = 5;
+  INFO(describe(problem));
+  const Program program(problem);
+  const Comms comms(ranks);
+  const Ops ops(comms, program.get(), ranks);
+  tilepost_op_info_t info{};
+  REQUIRE(tilepost_op_get_info(ops[0], &info) == TILEPOST_OK);
+  REQUIRE(info.out != nullptr);
+  for (int i = 0; i < 6; ++i) {
+    PatternRun run(problem, m, Spread::random, false, random);
+    if (i % 3 != 1) run.use_lent();
+    REQUIRE(run_once(ops, run, ranks) == "");
+  }
+}
+
+TEST_CASE("memory for an output is lent where all ranks store into it, and nowhere else") {
+  for (const Variant& variant : all_variants()) {
+    const Problem problem = make(variant, 2, 1);
+    INFO(describe(problem));
+    const Program program(problem);
+    const Comms comms(2);
+    const Ops ops(comms, program.get(), 2);
+    tilepost_op_info_t info{};
+    info.out = &info;
+    REQUIRE(tilepost_op_get_info(ops[1], &info) == TILEPOST_OK);
+    CHECK((info.out != nullptr) == (variant.pushes && variant.pattern == TILEPOST_GEMM_ALL_REDUCE &&
+                                    variant.consumer == TILEPOST_CONSUMER_NONE));
+  }
+}
+
+TEST_CASE("sums that are added as they arrive are the same where every addition is exact") {
+  const int ranks = GENERATE(2, 3, 8);
+  std::mt19937_64 random(ranks);
+  for (const auto pattern : {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_GEMM_REDUCE_SCATTER}) {
+    Problem problem;
+    problem.pattern = pattern;
+    problem.ranks = ranks;
+    problem.m = 101;
+    problem.k = 5;
+    problem.type = TILEPOST_F16;
+    problem.access = TILEPOST_ACCESS_WRITE;
+    problem.sum = TILEPOST_SUM_ADDED;
+    INFO(describe(problem));
+    const Program program(problem);
+    const Comms comms(ranks);
+    const Ops ops(comms, program.get(), ranks);
+    for (int i = 0; i < 3; ++i) {
+      PatternRun run(problem, problem.m, Spread::random, true, random);
+      REQUIRE(run_once(ops, run, ranks) == "");
+    }
+  }
+}
+
+TEST_CASE("operations of all patterns take turns on one communicator, several runs in flight") {
+  constexpr int kRanks = 3;
+  std::mt19937_64 random(5);
+  std::deque<Problem> problems;
+  std::deque<Program> programs;
+  std::deque<Ops> operations;
+  const Comms comms(kRanks);
+  for (const Variant& variant : all_variants()) {
+    Problem problem = make(variant, kRanks, random());
+    problem.any_m = random() % 2 != 0;
+    problem.m = 40 + static_cast<int64_t>(random() % 60);
+    problem.n = 1 + static_cast<int64_t>(random() % 40);
+    problem.k = 4;
+    problems.push_back(problem);
+    operations.emplace_back(comms, programs.emplace_back(problem).get(), kRanks);
+  }
+  for (int round = 0; round < 60; ++round) {
+    std::deque<PatternRun> runs;
+    std::vector<size_t> used;
+    for (int i = 0; i < 6; ++i) {
+      const size_t which = random() % problems.size();
+      const Problem& problem = problems[which];
+      const int64_t m = problem.any_m ? 1 + static_cast<int64_t>(random() % problem.m) : problem.m;
+      PatternRun& run = runs.emplace_back(problem, m, kSpreads[random() % 3], false, random);
+      REQUIRE(run.route(operations[which]) == "");
+      REQUIRE(run.start(operations[which]) == "");
+      used.push_back(which);
+    }
+    for (size_t i = 0; i < used.size(); ++i) {
+      INFO(describe(problems[used[i]]));
+      REQUIRE(synchronize(operations[used[i]], kRanks) == "");
+      REQUIRE(runs[i].compare() == "");
+    }
+  }
+}
+
+TEST_CASE("all_gather_gemm and gemm_reduce_scatter in a chain") {
+  // The first one's output is the second one's A.
+  constexpr int kRanks = 4, kM = 101, kHidden = 24;
+  Problem first, second;
+  first.pattern = TILEPOST_ALL_GATHER_GEMM;
+  second.pattern = TILEPOST_GEMM_REDUCE_SCATTER;
+  first.m = second.m = kM;
+  first.ranks = second.ranks = kRanks;
+  first.k = second.n = 17;
+  first.n = second.k = kHidden;
+  const Program gather(first), scatter(second);
+  const Comms comms(kRanks);
+  const Ops up(comms, gather.get(), kRanks), down(comms, scatter.get(), kRanks);
+  std::mt19937_64 random(11);
+  const auto type = first.type;
+  for (int round = 0; round < 20; ++round) {
+    const auto matrix = [&](int64_t rows, int64_t width) {
+      return reference::random_matrix(type, rows, width, false, random);
+    };
+    const reference::Matrix x = matrix(kM, first.k);
+    std::vector<reference::Matrix> b, c, hidden(kRanks), out(kRanks), terms;
+    const int64_t share = (kM + kRanks - 1) / kRanks;
+    for (int rank = 0; rank < kRanks; ++rank) {
+      b.push_back(matrix(first.n, first.k));
+      c.push_back(matrix(second.n, second.k));
+      hidden[rank].resize(kM * kHidden);
+      out[rank].resize(share * second.n);
+      const auto product = reference::gemm(type, x, b[rank], kM, first.n, first.k, false);
+      terms.push_back(reference::gemm(type, product, c[rank], kM, second.n, second.k, false));
+    }
+    for (int rank = 0; rank < kRanks; ++rank) {
+      REQUIRE(tilepost_op_run(up[rank], x.data() + rank * share * first.k, b[rank].data(),
+                              hidden[rank].data(), nullptr) == TILEPOST_OK);
+      REQUIRE(tilepost_op_run(down[rank], hidden[rank].data(), c[rank].data(), out[rank].data(),
+                              nullptr) == TILEPOST_OK);
+    }
+    const auto expected = reference::sum(type, terms, false);
+    int wrong = 0;
+    for (int rank = 0; rank < kRanks; ++rank) {
+      REQUIRE(tilepost_op_synchronize(down[rank]) == TILEPOST_OK);
+      for (int64_t row = rank * share; row < std::min<int64_t>((rank + 1) * share, kM); ++row)
+        for (int64_t col = 0; col < second.n; ++col)
+          wrong +=
+              out[rank][(row - rank * share) * second.n + col] != expected[row * second.n + col];
+    }
+    REQUIRE(wrong == 0);
+  }
+}
+
+// A tile stored into another group's block races with the steps by intention: ThreadSanitizer would
+// report it, and rightly.
+#ifndef __SANITIZE_THREAD__
+TEST_CASE("a tile in another's place is caught in every pattern") {
+  const Variant variant = GENERATE(from_range(all_variants()));
+  Problem problem = make(variant, 3, 1);
+  // Where a kernel stores by rows of the product, no destination is exchanged.
+  if (problem.routing == TILEPOST_ROUTING_ROWS || problem.pattern == TILEPOST_ALL_GATHER_GEMM ||
+      problem.access == TILEPOST_ACCESS_WRITE)
+    return;
+  INFO(describe(problem));
+  problem.n = 40;
+  problem.fault = hand_woven::Fault::swapped_rows;
+  const Program program(problem);
+  const Comms comms(3);
+  const Ops ops(comms, program.get(), 3);
+  std::mt19937_64 random(6);
+  PatternRun run(problem, problem.m, Spread::random, false, random);
+  CHECK_THAT(run_once(ops, run, 3), Catch::Contains("instead of"));
+}
+#endif

@@ -1,0 +1,118 @@
+// What the gemm section may ask for: types, layouts, accumulation and epilogues, and their rules.
+#include "tests/catch.h"
+#include "tests/unit/spec/fixture.h"
+
+namespace {
+
+using namespace tilepost;
+using test::Outcome;
+
+// A spec with `pattern` and `fields` in its gemm section.
+Outcome read_gemm(const std::string& fields, const std::string& pattern = "gemm",
+                  const std::string& more = "") {
+  return test::read("tilepost: 1\nname: small\npattern: " + pattern +
+                    "\nranks: 4\ngemm: {m: 129, n: 64, k: 7" + fields + "}\narch: host\n" + more);
+}
+
+std::vector<tilepost_epilogue_op_t> epilogue_of(const Outcome& outcome) {
+  INFO(outcome.log);
+  REQUIRE(outcome.spec.has_value());
+  std::vector<tilepost_epilogue_op_t> operations;
+  for (const auto& operation : outcome.spec->gemm.epilogue) operations.push_back(operation.value);
+  return operations;
+}
+
+std::string error_of(const Outcome& outcome) {
+  INFO(outcome.log);
+  CHECK(outcome.errors == 1);
+  CHECK_FALSE(outcome.spec.has_value());
+  return llvm::StringRef(outcome.log).split('\n').first.str();
+}
+
+void check_error(const Outcome& outcome, const std::string& part) {
+  CHECK_THAT(error_of(outcome), Catch::Contains(part));
+}
+
+}  // namespace
+
+TEST_CASE("e4m3 in gives bf16 out unless f16 is asked for") {
+  const Outcome plain = read_gemm(", a: e4m3");
+  INFO(plain.log);
+  REQUIRE(plain.spec.has_value());
+  CHECK(plain.spec->gemm.b.value == TILEPOST_E4M3);
+  CHECK(plain.spec->gemm.out.value == TILEPOST_BF16);
+  CHECK(plain.spec->gemm.accumulate.value == TILEPOST_PRECISE);
+  const Outcome half = read_gemm(", a: e4m3, b: e4m3, out: f16, accumulate: fast");
+  REQUIRE(half.spec.has_value());
+  CHECK(half.spec->gemm.out.value == TILEPOST_F16);
+  CHECK(half.spec->gemm.accumulate.value == TILEPOST_FAST);
+}
+
+TEST_CASE("what e4m3 cannot have is refused with the reason") {
+  check_error(read_gemm(", a: e4m3, b: bf16"), "gemm.b must equal gemm.a, 'e4m3'; got 'bf16'");
+  check_error(read_gemm(", a: e4m3, out: e4m3"), "gemm.out must be one of bf16, f16; got 'e4m3'");
+  check_error(read_gemm(", a: e4m3, layout: nn"), "gemm.layout 'nn' is not possible with e4m3");
+  check_error(read_gemm(", a: f16, accumulate: fast"),
+              "gemm.accumulate 'fast' is for e4m3; sums of f16 are always kept in fp32");
+  CHECK(read_gemm(", a: f16, accumulate: precise").spec.has_value());
+}
+
+TEST_CASE("both layouts of B are read") {
+  CHECK(read_gemm(", a: bf16, layout: nn").spec->gemm.layout.value == TILEPOST_NN);
+  CHECK(read_gemm(", a: bf16").spec->gemm.layout.value == TILEPOST_TN);
+}
+
+TEST_CASE("an epilogue is read in its order") {
+  CHECK(epilogue_of(read_gemm(", a: bf16, epilogue: []")).empty());
+  CHECK(epilogue_of(read_gemm(", a: bf16, epilogue: [scale, bias, gelu, residual]")) ==
+        std::vector{TILEPOST_SCALE, TILEPOST_BIAS, TILEPOST_GELU, TILEPOST_RESIDUAL});
+  CHECK(epilogue_of(read_gemm(", a: e4m3, epilogue: [scale_rows, scale_columns, silu]")) ==
+        std::vector{TILEPOST_SCALE_ROWS, TILEPOST_SCALE_COLUMNS, TILEPOST_SILU});
+  CHECK(epilogue_of(read_gemm(", a: bf16, epilogue: [scale_columns, bias]", "gemm_all_reduce")) ==
+        std::vector{TILEPOST_SCALE_COLUMNS, TILEPOST_BIAS});
+}
+
+TEST_CASE("every order of two operations but the kernels' is refused, naming the right one") {
+  const std::vector<std::string> order = {"scale_rows", "scale_columns", "bias", "gelu",
+                                          "residual"};
+  for (size_t i = 0; i < order.size(); ++i)
+    for (size_t j = 0; j < order.size(); ++j) {
+      if (i == j) continue;
+      const Outcome outcome =
+          read_gemm(", a: bf16, epilogue: [" + order[i] + ", " + order[j] + "]");
+      if (i < j)
+        CHECK(outcome.spec.has_value());
+      else
+        check_error(outcome, "gemm.epilogue: '" + order[j] + "' comes before '" + order[i] +
+                                 "' in the kernels; write [" + order[j] + ", " + order[i] + "]");
+    }
+}
+
+TEST_CASE("operations that exclude each other, repeat or are unknown are refused") {
+  check_error(read_gemm(", a: bf16, epilogue: [scale, scale_rows]"),
+              "gemm.epilogue has both 'scale' and 'scale_rows', of which there can be one");
+  check_error(read_gemm(", a: bf16, epilogue: [scale, scale_columns]"), "can be one");
+  check_error(read_gemm(", a: bf16, epilogue: [silu, gelu]"), "both 'silu' and 'gelu'");
+  check_error(read_gemm(", a: bf16, epilogue: [bias, bias]"), "gemm.epilogue lists 'bias' twice");
+  check_error(read_gemm(", a: bf16, epilogue: [baas]"), "did you mean 'bias'?");
+  check_error(read_gemm(", a: bf16, epilogue: [scale: 2]"), "got a mapping");
+  check_error(read_gemm(", a: bf16, epilogue: gelu"),
+              "gemm.epilogue must be a list of some of scale, ");
+}
+
+TEST_CASE("what may not come before a sum over ranks is refused for its mathematics") {
+  for (const std::string name : {"gelu", "silu"})
+    check_error(read_gemm(", a: bf16, epilogue: [" + name + "]", "gemm_all_reduce"),
+                name + "(x) + " + name + "(y) != " + name + "(x + y)");
+  check_error(read_gemm(", a: bf16, epilogue: [residual]", "gemm_all_reduce"),
+              "'residual' before a sum over ranks is added on every rank, 4 times in all");
+}
+
+TEST_CASE("a pattern without communication refuses what arranges it") {
+  check_error(read_gemm(", a: bf16", "gemm", "transport: nccl\n"),
+              "transport 'nccl' has nothing to send: pattern 'gemm' does not communicate");
+  check_error(read_gemm(", a: bf16", "gemm", "schedule: {groups: [1, 2]}\n"),
+              "2 groups, but pattern 'gemm' sends nothing");
+  CHECK(read_gemm(", a: bf16", "gemm", "transport: none\n").spec.has_value());
+  CHECK(read_gemm(", a: bf16", "gemm", "schedule: {comm_sms: 8}\n").spec.has_value());
+}

@@ -1,0 +1,202 @@
+// What goes with a pattern: routing, layout, epilogue, consumer.
+#include "generator/spec/names.h"
+#include "tests/catch.h"
+#include "tests/unit/spec/fixture.h"
+
+namespace {
+
+using namespace tilepost;
+using test::Outcome;
+
+constexpr const char* kPatterns[] = {"gemm", "gemm_all_reduce", "gemm_reduce_scatter",
+                                     "gemm_all_to_all", "all_gather_gemm"};
+
+Outcome read_with(const std::string& pattern, const std::string& more,
+                  const std::string& gemm = "") {
+  return test::read("tilepost: 1\nname: small\npattern: " + pattern +
+                    "\nranks: 3\ngemm: {m: 129, n: 64, k: 7, a: bf16" + gemm + "}\narch: host\n" +
+                    more);
+}
+
+// Whether exactly the patterns of `taking` take it, the others saying `reason`.
+void check_taken(const std::string& more, const std::string& gemm,
+                 const std::vector<std::string>& taking, const std::string& reason) {
+  for (const std::string pattern : kPatterns) {
+    const Outcome outcome = read_with(pattern, more, gemm);
+    CAPTURE(pattern, more, gemm, outcome.log);
+    const bool taken = std::find(taking.begin(), taking.end(), pattern) != taking.end();
+    CHECK(outcome.spec.has_value() == taken);
+    CHECK(outcome.errors == (taken ? 0 : 1));
+    if (!taken) CHECK_THAT(outcome.log, Catch::Contains(reason));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("every pattern is read") {
+  for (const Spelling& pattern : spellings<tilepost_pattern_t>()) {
+    const Outcome outcome = read_with(pattern.text.str(), "");
+    INFO(outcome.log);
+    REQUIRE(outcome.spec.has_value());
+    CHECK(static_cast<int>(outcome.spec->pattern.value) == pattern.value);
+    CHECK(outcome.spec->routing.value == TILEPOST_ROUTING_EVEN);
+    CHECK_FALSE(outcome.spec->routing.given());
+  }
+}
+
+TEST_CASE("routing is for gemm_all_to_all") {
+  for (const Spelling& routing : spellings<tilepost_routing_t>()) {
+    const std::string line = "routing: " + routing.text.str() + "\n";
+    check_taken(line, "", {"gemm_all_to_all"},
+                "routing '" + routing.text.str() + "' is for pattern 'gemm_all_to_all'");
+    const Outcome outcome = read_with("gemm_all_to_all", line);
+    REQUIRE(outcome.spec.has_value());
+    CHECK(static_cast<int>(outcome.spec->routing.value) == routing.value);
+  }
+  CHECK_THAT(read_with("gemm_all_to_all", "routing: row\n").log,
+             Catch::Contains("did you mean 'rows'?"));
+}
+
+TEST_CASE("every transport goes with the patterns that it can carry") {
+  const std::vector<std::string> sends = {"gemm_all_reduce", "gemm_reduce_scatter",
+                                          "gemm_all_to_all", "all_gather_gemm"};
+  for (const std::string transport : {"nccl", "nccl_symmetric", "copy_engine", "peer"}) {
+    check_taken("transport: " + transport + "\n", "", sends,
+                "transport '" + transport + "' has nothing to send");
+  }
+}
+
+TEST_CASE("memory is shared by whole rows") {
+  for (const std::string transport : {"copy_engine", "peer"}) {
+    const std::string line = "transport: " + transport + "\n";
+    CHECK_THAT(read_with("gemm_all_reduce", line + "schedule: {layout: tile}\n").log,
+               Catch::Contains("transport '" + transport + "' moves whole rows between ranks") &&
+                   Catch::Contains("use layout 'panel' or transport 'nccl'"));
+    CHECK_THAT(read_with("gemm_all_reduce", line + "consumer: unpermute\n").log,
+               Catch::Contains("so consumer must be 'none'"));
+    CHECK(read_with("gemm_all_reduce", line + "schedule: {layout: panel}\n").spec.has_value());
+    CHECK(read_with("gemm_reduce_scatter", line + "consumer: rms_norm\n").spec.has_value());
+  }
+  CHECK(read_with("gemm_all_reduce", "transport: nccl_symmetric\nschedule: {layout: tile}\n")
+            .spec.has_value());
+}
+
+TEST_CASE("peers store with TMA what is theirs, and are waited for by a kernel") {
+  const std::string peer = "transport: peer\n";
+  for (const std::string routing : {"splits", "rows"}) {
+    CHECK_THAT(read_with("gemm_all_to_all", peer + "routing: " + routing + "\n").log,
+               Catch::Contains("routing '" + routing + "' is not possible with transport 'peer'"));
+    CHECK(read_with("gemm_all_to_all", "transport: copy_engine\nrouting: " + routing + "\n")
+              .spec.has_value());
+  }
+  CHECK(read_with("gemm_all_to_all", peer + "routing: even\n").spec.has_value());
+  CHECK_THAT(read_with("gemm_all_reduce", peer + "schedule: {wait: stream}\n").log,
+             Catch::Contains("schedule.wait 'stream' is not possible with transport 'peer'"));
+  CHECK_THAT(read_with("all_gather_gemm", peer + "schedule: {comm_sms: 3}\n").log,
+             Catch::Contains("schedule.comm_sms is not possible with pattern 'all_gather_gemm'"));
+  for (const std::string pattern : {"gemm_all_reduce", "gemm_reduce_scatter", "gemm_all_to_all"})
+    CHECK(read_with(pattern, peer + "schedule: {comm_sms: 3}\n").spec.has_value());
+  for (const std::string arch : {"sm_80", "sm_89", "[sm_90a, sm_86]"}) {
+    const auto read = [&](const std::string& transport) {
+      return test::read(test::with_line("arch", "arch: " + arch) + "transport: " + transport +
+                        "\n");
+    };
+    CHECK_THAT(read("peer").log, Catch::Contains("transport 'peer' stores with TMA, which sm_90a"));
+    CHECK(read("copy_engine").spec.has_value());
+  }
+}
+
+TEST_CASE("sums are arranged where peers store them") {
+  for (const std::string sum : {"staged", "added"}) {
+    const std::string line = "schedule: {sum: " + sum + "}\n";
+    for (const std::string transport : {"auto", "nccl", "copy_engine", "none"}) {
+      const std::string log =
+          read_with("gemm_all_reduce", "transport: " + transport + "\n" + line).log;
+      CHECK_THAT(log, Catch::Contains("schedule.sum '" + sum + "' is for transport 'peer'"));
+      CHECK_THAT(log, Catch::Contains("got transport '" + transport + "'"));
+    }
+    for (const std::string pattern : {"gemm", "gemm_all_to_all", "all_gather_gemm"})
+      CHECK_THAT(read_with(pattern, line).log, Catch::Contains("has nothing to add up"));
+    CHECK(read_with("gemm_all_reduce", "transport: peer\n" + line).spec.has_value());
+  }
+  CHECK(read_with("gemm_all_reduce", "schedule: {sum: auto}\n").spec.has_value());
+}
+
+TEST_CASE("only what is summed over ranks restricts the epilogue") {
+  const std::vector<std::string> sums_nothing = {"gemm", "gemm_all_to_all", "all_gather_gemm"};
+  check_taken("", ", epilogue: [gelu]", sums_nothing, "gelu(x) + gelu(y) != gelu(x + y)");
+  check_taken("", ", epilogue: [silu]", sums_nothing, "silu(x) + silu(y) != silu(x + y)");
+  check_taken("", ", epilogue: [residual]", sums_nothing,
+              "'residual' before a sum over ranks is added on every rank, 3 times in all");
+  check_taken("", ", epilogue: [scale_rows, scale_columns, bias]",
+              {std::begin(kPatterns), std::end(kPatterns)}, "");
+}
+
+TEST_CASE("the tile layout is for what is sent after the GEMM, or kept") {
+  check_taken("schedule: {layout: tile}\n", "",
+              {"gemm", "gemm_all_reduce", "gemm_reduce_scatter", "gemm_all_to_all"},
+              "schedule.layout 'tile' is not possible with pattern 'all_gather_gemm'");
+  check_taken("schedule: {layout: panel}\n", "", {std::begin(kPatterns), std::end(kPatterns)}, "");
+}
+
+TEST_CASE("chunks arrive in one lane") {
+  check_taken("schedule: {lanes: 2}\n", "",
+              {"gemm", "gemm_all_reduce", "gemm_reduce_scatter", "gemm_all_to_all"},
+              "schedule.lanes must be 1 with pattern 'all_gather_gemm'; got '2'");
+  check_taken("schedule: {lanes: 1}\n", "", {std::begin(kPatterns), std::end(kPatterns)}, "");
+}
+
+TEST_CASE("consumers follow the patterns that have something for them to do") {
+  for (const std::string norm : {"rms_norm", "residual_rms_norm"})
+    for (const std::string layout : {"auto", "panel", "tile"}) {
+      if (layout == "tile") continue;  // all_gather_gemm would be refused for that too
+      check_taken("consumer: " + norm + "\nschedule: {layout: " + layout + "}\n", "",
+                  {"gemm", "gemm_all_reduce", "gemm_reduce_scatter"},
+                  "consumer '" + norm + "' is for patterns gemm, gemm_all_reduce and");
+    }
+  check_taken("consumer: unpermute\n", "",
+              {"gemm", "gemm_all_reduce", "gemm_reduce_scatter", "gemm_all_to_all"},
+              "the output of pattern 'all_gather_gemm' is row-major already");
+  check_taken("consumer: unpermute\nschedule: {layout: panel}\n", "", {}, "row-major already");
+  CHECK(read_with("gemm_reduce_scatter", "consumer: rms_norm\nschedule: {layout: tile}\n")
+            .spec.has_value());
+}
+
+TEST_CASE("groups are for one m") {
+  CHECK(read_with("gemm_all_reduce", "schedule: {groups: [1, 2]}\n").spec.has_value());
+  const Outcome outcome =
+      test::read(test::kMinimal.str() + "schedule: {groups: [1, 2]}\n", {{"gemm.m.max", "64"}});
+  CHECK(outcome.errors == 1);
+  CHECK_THAT(outcome.log, Catch::Contains("with '{max: 64}' every run chooses the groups"));
+}
+
+TEST_CASE("slots of any m are not left to the caller") {
+  const std::string tile = "schedule: {layout: tile}\n";
+  const auto read = [](const std::string& pattern, const std::string& more) {
+    return test::read("tilepost: 1\nname: small\npattern: " + pattern +
+                      "\nranks: 3\ngemm: {m: {max: 129}, n: 64, k: 7, a: bf16}\narch: host\n" +
+                      more);
+  };
+  for (const std::string pattern : {"gemm", "gemm_all_reduce"}) {
+    const Outcome outcome = read(pattern, tile);
+    CHECK(outcome.errors == 1);
+    CHECK_THAT(outcome.log, Catch::Contains("schedule.layout 'tile' with '{max: 129}' needs a"));
+    CHECK(read(pattern, "").spec.has_value());
+    CHECK(read(pattern, "schedule: {layout: panel}\n").spec.has_value());
+    for (const std::string consumer : {"unpermute", "rms_norm", "residual_rms_norm"})
+      CHECK(read(pattern, tile + "consumer: " + consumer + "\n").spec.has_value());
+  }
+  for (const std::string pattern : {"gemm_reduce_scatter", "gemm_all_to_all"})
+    CHECK(read(pattern, tile).spec.has_value());
+}
+
+TEST_CASE("any m and 8-bit inputs go with every pattern") {
+  for (const std::string pattern : kPatterns) {
+    const Outcome outcome = test::read(
+        "tilepost: 1\nname: small\npattern: " + pattern +
+        "\nranks: 64\ngemm: {m: {max: 7}, n: 64, k: 7, a: e4m3, epilogue: [scale]}\narch: host\n");
+    INFO(outcome.log);
+    REQUIRE(outcome.spec.has_value());
+    CHECK(outcome.spec->gemm.any_m);
+  }
+}
