@@ -71,6 +71,9 @@ std::string object_name(llvm::StringRef source);
 // Paths of the sources (.cpp, .cu) that lie directly in one of the folders.
 std::vector<std::string> sources_in(const std::vector<std::string>& folders);
 
+// The same of the folders and all that is in them.
+std::vector<std::string> sources_under(const std::vector<std::string>& folders);
+
 // Translation units that are several sources in one, because what a small source costs is mostly
 // the headers it reads: the harness's own C++ sources, and on the host many programs in each.
 struct Unit {

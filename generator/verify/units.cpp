@@ -13,15 +13,28 @@ std::string object_name(llvm::StringRef source) {
   return "obj/" + name + ".o";
 }
 
-std::vector<std::string> sources_in(const std::vector<std::string>& folders) {
+// The sources whose folder `wanted` accepts.
+template <class Wanted>
+static std::vector<std::string> sources_where(Wanted wanted) {
   std::vector<std::string> sources;
   for (const Resource& resource : resources()) {
     const llvm::StringRef extension = llvm::sys::path::extension(resource.path);
     if (extension != ".cpp" && extension != ".cu") continue;
-    if (llvm::is_contained(folders, llvm::sys::path::parent_path(resource.path)))
-      sources.push_back(resource.path.str());
+    if (wanted(llvm::sys::path::parent_path(resource.path))) sources.push_back(resource.path.str());
   }
   return sources;
+}
+
+std::vector<std::string> sources_in(const std::vector<std::string>& folders) {
+  return sources_where([&](llvm::StringRef folder) { return llvm::is_contained(folders, folder); });
+}
+
+std::vector<std::string> sources_under(const std::vector<std::string>& folders) {
+  return sources_where([&](llvm::StringRef folder) {
+    return llvm::any_of(folders, [&](const std::string& top) {
+      return folder == top || folder.starts_with(top + "/");
+    });
+  });
 }
 
 Unit harness_unit(const std::vector<std::string>& sources) {
