@@ -66,7 +66,7 @@ void list_transports(llvm::raw_ostream& out) {
 
 void list_flags(llvm::raw_ostream& out) {
   for (const FlagInfo& flag : all_flags())
-    out << llvm::formatv("{0,-10}{1,-12}{2}\n", flag.verb, flag.flag, flag.help);
+    out << llvm::formatv("{0,-10}{1,-14}{2}\n", flag.verb, flag.flag, flag.help);
 }
 
 struct Section {

@@ -1,7 +1,7 @@
 // How the tasks of helper warps (tilepost_tasks_t) are cut into chunks: for kernels, which do them,
 // and for the runtime, which waits for them.
-#ifndef TILEPOST_JOBS_H
-#define TILEPOST_JOBS_H
+#ifndef TILEPOST_TASK_CHUNKS_H
+#define TILEPOST_TASK_CHUNKS_H
 
 #include <cstdint>
 
@@ -31,4 +31,4 @@ TILEPOST_INLINE constexpr int task_chunks(int64_t bytes, int chunk_bytes) {
 
 }  // namespace tilepost
 
-#endif  // TILEPOST_JOBS_H
+#endif  // TILEPOST_TASK_CHUNKS_H

@@ -1,4 +1,4 @@
-// Tasks: what a warp that a kernel has to helper does beside the GEMM (tilepost_tasks_t). All CTAs'
+// Tasks: what a helper warp does beside the GEMM (tilepost_tasks_t). All CTAs'
 // helper warps share a task: cut into chunks, it goes round them, so that each has about as much to
 // do as every other.
 //
@@ -6,8 +6,8 @@
 // the warp adds them up there, in place of the first part, and bulk copies take the sum away, to
 // this rank's memory and, of a push, to every other rank's. So one warp with few registers keeps
 // enough bytes in flight.
-#ifndef TILEPOST_DEVICE_JOBS_CUH
-#define TILEPOST_DEVICE_JOBS_CUH
+#ifndef TILEPOST_DEVICE_TASKS_CUH
+#define TILEPOST_DEVICE_TASKS_CUH
 
 #include "tilepost/device/element.cuh"
 #include "tilepost/device/ptx.cuh"
@@ -106,7 +106,7 @@ __device__ __forceinline__ void do_task(const tilepost_tasks_t& tasks, const til
     return left < chunks.bytes ? static_cast<int>(left) : chunks.bytes;
   };
 #pragma unroll 1
-  for (int i = -kJobAhead; i < chunks.count; ++i) {
+  for (int i = -kTaskAhead; i < chunks.count; ++i) {
     if (lane == 0 && i + kTaskAhead < chunks.count) {
       const int next = i + kTaskAhead, size = bytes(next);
       ptx::wait_bulk_read<kTaskBuffers - kTaskAhead - 1>();
@@ -210,4 +210,4 @@ __device__ __forceinline__ void do_tasks(const tilepost_tasks_t& tasks, HelperMe
 
 }  // namespace tilepost::woven
 
-#endif  // TILEPOST_DEVICE_JOBS_CUH
+#endif  // TILEPOST_DEVICE_TASKS_CUH
