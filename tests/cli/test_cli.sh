@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The tool as a user runs it: exit codes, messages, files. Usage: cli_test.sh <tilepost>
+# The tool as a user runs it: exit codes, messages, files. Usage: test_cli.sh <tilepost>
 set -u
 tool=$(readlink -f "$1")
 specs=$(cd "$(dirname "$0")/../specs" && pwd)

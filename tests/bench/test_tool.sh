@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # `tilepost bench` from outside: what it refuses, and, with stand-ins for driver, compiler and harness,
-# what it makes of a harness's records. Usage: bench_test.sh <tilepost>
+# what it makes of a harness's records. Usage: test_tool.sh <tilepost>
 set -u
 tool=$(readlink -f "$1")
 shapes=$(cd "$(dirname "$0")/shapes" && pwd)

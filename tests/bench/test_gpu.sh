@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # `tilepost bench` on a GPU: rows for what is right, no time for what is wrong.
-# Usage: gpu_test.sh <tilepost>; 77 where there is no GPU of compute capability 9.0.
+# Usage: test_gpu.sh <tilepost>; 77 where there is no GPU of compute capability 9.0.
 set -u
 tool=$(readlink -f "$1")
 shapes=$(cd "$(dirname "$0")/shapes" && pwd)

@@ -1,6 +1,6 @@
 #!/bin/bash
 # `tilepost verify` from outside: what passes, what is caught, what is missing, what is left behind.
-# Usage: verify_test.sh <tilepost>
+# Usage: test_verify.sh <tilepost>
 set -u
 tilepost=$(realpath "$1")
 dir=$(mktemp -d)
