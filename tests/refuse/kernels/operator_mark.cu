@@ -2,7 +2,7 @@
 struct Sum {
   float value;
 };
-__device__ void operator>>(tilepost_sum_t sum, float* c) { tilepost::out(c, 0, 0, 1) = sum.value; }
+__device__ void operator>>(Sum sum, float* c) { tilepost::out(c, 0, 0, 1) = sum.value; }
 __global__ void gemm(float* c) {
   Sum{1} >> c;
   tilepost::tile_done({}, tilepost::BlockStores{});
