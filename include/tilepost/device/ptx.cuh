@@ -3,7 +3,7 @@
 // These wrappers and their neighbours ptx_sm80.cuh, ptx_sm90.cuh, ptx_cluster.cuh and wgmma.cuh,
 // and the conversions in element.cuh, are the only inline PTX of tilepost. Each is one instruction,
 // named for what it does; where it takes part in ordering memory, the comment names the rule of the
-// PTX ISA it relies on. docs/memory-model.md puts the rules together.
+// PTX ISA it relies on. docs/internals/memory-model.md puts the rules together.
 #ifndef TILEPOST_DEVICE_PTX_CUH
 #define TILEPOST_DEVICE_PTX_CUH
 

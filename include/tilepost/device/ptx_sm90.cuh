@@ -111,8 +111,8 @@ __device__ __forceinline__ void store_box(const CUtensorMap* map, uint32_t sourc
 
 // Adds a box of 16-bit floating-point elements in shared memory to what is at (x, y), in the map's
 // type, rounding to nearest; otherwise as store_box. Each addition is an operation of its own,
-// relaxed and of .gpu scope (PTX ISA, cp.reduce.async.bulk.tensor); memory-model.md says what that
-// means where several GPUs add.
+// relaxed and of .gpu scope (PTX ISA, cp.reduce.async.bulk.tensor); docs/internals/memory-model.md
+// says what that means where several GPUs add.
 __device__ __forceinline__ void add_box(const CUtensorMap* map, uint32_t source, int x, int y) {
   asm volatile(
       "cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%0, {%2, %3}], "
