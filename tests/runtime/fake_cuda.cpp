@@ -126,6 +126,18 @@ Stream& stream_of(CUstream_st* handle) {
   return handle == nullptr ? legacy : *reinterpret_cast<Stream*>(handle);
 }
 
+Capture::Capture(CUstream_st* stream, bool captured) : stream_(stream_of(stream)) {
+  const std::lock_guard lock(world().mutex);
+  stream_.capturing = captured;
+}
+
+Capture::~Capture() {
+  const std::lock_guard lock(world().mutex);
+  stream_.capturing = false;
+  for (Stream* own : world().streams)
+    if (own->device == stream_.device) own->capturing = false;
+}
+
 void release_all() {
   World& w = world();
   const std::lock_guard lock(w.mutex);

@@ -194,6 +194,19 @@ bool call(const std::string& line);
 CUstream_st* user_stream(const std::string& name, int device = 0);
 Stream& stream_of(CUstream_st* handle);
 
+// The stream is being captured as long as this lives. Streams of its device that joined the capture
+// leave it then.
+class Capture {
+ public:
+  explicit Capture(CUstream_st* stream, bool captured = true);
+  ~Capture();
+  Capture(const Capture&) = delete;
+  Capture& operator=(const Capture&) = delete;
+
+ private:
+  Stream& stream_;
+};
+
 // Lets collectives that hang end, as aborting them does.
 void release_all();
 

@@ -111,9 +111,11 @@ struct Setup {
   Setup() = default;
   Setup(const Setup&) = delete;
   Setup& operator=(const Setup&) = delete;
-  ~Setup() {
-    tilepost_op_destroy(op);
-    tilepost_comm_destroy(comm);
+  ~Setup() { release(); }
+
+  void release() {
+    tilepost_op_destroy(std::exchange(op, nullptr));
+    tilepost_comm_destroy(std::exchange(comm, nullptr));
   }
 
   // On rank 1 of 2, or as the program's patterns need; rank 1 unless told otherwise.
@@ -155,7 +157,7 @@ inline tilepost_run_operands_t operands() {
 }
 
 // A run of m rows, 0 for a plan that has its own.
-inline tilepost_result_t run(const Setup& setup, CUstream_st* stream, int64_t m = 0) {
+inline tilepost_result_t run_on(const Setup& setup, CUstream_st* stream, int64_t m = 0) {
   tilepost_run_operands_t values = operands();
   values.m = m;
   return tilepost_op_run_with(setup.op, &values, stream);

@@ -2,7 +2,7 @@
 // is refused.
 #include "runtime/cuda/op/device_map.h"
 #include "tests/catch.h"
-#include "tests/runtime/sample.h"
+#include "tests/runtime/fixture.h"
 
 using Catch::Contains;
 using fakes::world;
@@ -29,12 +29,6 @@ void use_any_m(Program& program) {
   model.sequence_ctas = 132;
 }
 
-tilepost_result_t run(const Setup& setup, int64_t m, CUstream_st* stream) {
-  tilepost_run_operands_t values = operands();
-  values.m = m;
-  return tilepost_op_run_with(setup.op, &values, stream);
-}
-
 // "wait own0 24" → 24, of the waits in the log.
 std::vector<uint32_t> targets() {
   std::vector<uint32_t> values;
@@ -46,43 +40,35 @@ std::vector<uint32_t> targets() {
 
 }  // namespace
 
-TEST_CASE("a run has its own shape, grid, maps and collectives") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Operation, "a run has its own shape, grid, maps and collectives") {
   program.plan.any_m = 1;
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
-  CUstream_st* user = fakes::user_stream("user");
+  create();
   world().reset_calls();
   world().maps.clear();
-  REQUIRE(run(setup, 200, user) == TILEPOST_OK);
+  REQUIRE(run(200) == TILEPOST_OK);
   CHECK(world().shape.m == 200);
   CHECK(world().view.num_tiles == 4);
   CHECK_THAT(world().maps[0], Contains("256x200 box"));
   CHECK_THAT(world().maps[2], Contains("256x200 box"));
-  REQUIRE(run(setup, 300, user) == TILEPOST_OK);  // the same pointers
+  REQUIRE(run(300) == TILEPOST_OK);  // the same pointers
   REQUIRE(world().maps.size() == 6);
   CHECK_THAT(world().maps[3], Contains("256x300 box"));
-  REQUIRE(run(setup, 200, user) == TILEPOST_OK);
+  REQUIRE(run(200) == TILEPOST_OK);
   CHECK(world().maps.size() == 6);
   world().reset_calls();
-  REQUIRE(run(setup, 200, user) == TILEPOST_OK);
+  REQUIRE(run(200) == TILEPOST_OK);
   int64_t elements = 0;
   for (const fakes::NcclCall& call : world().nccl) elements += static_cast<int64_t>(call.count);
   CHECK(elements == 200 * 256);
   CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_OK);
 }
 
-TEST_CASE("a run's targets are what runs before it have added, and its own") {
-  fakes::reset();
-  Program program;  // without a model: every run overlaps
-  program.plan.any_m = 1;
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
-  CUstream_st* user = fakes::user_stream("user");
+TEST_CASE_METHOD(Operation, "a run's targets are what runs before it have added, and its own") {
+  program.plan.any_m = 1;  // without a model: every run overlaps
+  create();
   const auto targets_of = [&](int64_t m) {
     world().reset_calls();
-    REQUIRE(run(setup, m, user) == TILEPOST_OK);
+    REQUIRE(run(m) == TILEPOST_OK);
     return targets();
   };
   using Targets = std::vector<uint32_t>;
@@ -94,55 +80,43 @@ TEST_CASE("a run's targets are what runs before it have added, and its own") {
   CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_OK);
 }
 
-TEST_CASE("a run that is not worth overlapping has no waits, and its counters count") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Operation,
+                 "a run that is not worth overlapping has no waits, and its counters count") {
   use_any_m(program);
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
-  CUstream_st* user = fakes::user_stream("user");
+  create();
   world().reset_calls();
-  REQUIRE(run(setup, 100, user) == TILEPOST_OK);
+  REQUIRE(run(100) == TILEPOST_OK);
   CHECK(enqueued() == Lines{"cudaEventRecord user", "gemm user x4 clusters", "allreduce user 25600",
                             "cudaEventRecord user"});
   world().reset_calls();
-  REQUIRE(run(setup, 512, user) == TILEPOST_OK);
+  REQUIRE(run(512) == TILEPOST_OK);
   CHECK(targets() == std::vector<uint32_t>{16, 8});
   CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_OK);
 }
 
-TEST_CASE("the second run with a number of rows makes nothing") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Operation, "the second run with a number of rows makes nothing") {
   program.plan.any_m = 1;
   if (GENERATE(false, true)) program.use_tiles(TILEPOST_CONSUMER_UNPERMUTE);
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
-  CUstream_st* user = fakes::user_stream("user");
-  for (const int64_t m : {1, 100, 300, 511, 512}) REQUIRE(run(setup, m, user) == TILEPOST_OK);
+  create();
+  for (const int64_t m : {1, 100, 300, 511, 512}) REQUIRE(run(m) == TILEPOST_OK);
   const int live = world().live();
   world().reset_calls();
-  for (const int64_t m : {512, 511, 1, 300, 100, 0, 511})
-    REQUIRE(run(setup, m, user) == TILEPOST_OK);
+  for (const int64_t m : {512, 511, 1, 300, 100, 0, 511}) REQUIRE(run(m) == TILEPOST_OK);
   CHECK(world().live() == live);
   for (const char* call : {"cudaMalloc", "cudaHostAlloc", "cudaMemcpy", "cudaStreamSynchronize"})
     CHECK(count_calls(call) == 0);
 }
 
-TEST_CASE("tables are bounded: what was used longest ago makes room") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Operation, "tables are bounded: what was used longest ago makes room") {
   program.plan.any_m = 1;
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
-  CUstream_st* user = fakes::user_stream("user");
+  create();
   const auto most = static_cast<int>(tilepost::cuda::DeviceMaps::kMost);
   const int before = world().live_allocations;
-  for (int m = 1; m <= 511; ++m) REQUIRE(run(setup, m, user) == TILEPOST_OK);
+  for (int m = 1; m <= 511; ++m) REQUIRE(run(m) == TILEPOST_OK);
   CHECK(world().live_allocations == before + most - 1);  // one was there: that of the plan's m
   const auto uploads = [&](int64_t m) {
     world().reset_calls();
-    REQUIRE(run(setup, m, user) == TILEPOST_OK);
+    REQUIRE(run(m) == TILEPOST_OK);
     return count_calls("cudaMemcpyAsync");
   };
   CHECK(uploads(512) == 0);
@@ -153,95 +127,62 @@ TEST_CASE("tables are bounded: what was used longest ago makes room") {
   CHECK(world().live_allocations == before + most - 1);
 }
 
-TEST_CASE("a new number of rows is not captured, a known one is kept") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Operation, "a new number of rows is not captured, a known one is kept") {
   program.plan.any_m = 1;
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
-  CUstream_st* user = fakes::user_stream("user");
+  create();
   const auto capture = [&](int64_t m) {
-    fakes::stream_of(user).capturing = true;
     world().reset_calls();
-    const auto result = run(setup, m, user);
-    fakes::stream_of(user).capturing = false;
-    for (fakes::Stream* stream : world().streams) stream->capturing = false;
-    return result;
+    return run_captured(m);
   };
   CHECK(capture(100) == TILEPOST_INVALID_ARGUMENT);
   CHECK_THAT(tilepost_last_error(), Contains("the first run with 100 rows") &&
                                         Contains("run once with it outside of the capture"));
   CHECK(enqueued().empty());
-  REQUIRE(run(setup, 100, user) == TILEPOST_OK);
+  REQUIRE(run(100) == TILEPOST_OK);
   CHECK(capture(100) == TILEPOST_OK);
   CHECK(capture(512) == TILEPOST_OK);
   CHECK(targets() == std::vector<uint32_t>{8, 8});  // replays start from zero
-  for (int m = 101; m <= 511; ++m) REQUIRE(run(setup, m, user) == TILEPOST_OK);
+  for (int m = 101; m <= 511; ++m) REQUIRE(run(m) == TILEPOST_OK);
   CHECK(capture(100) == TILEPOST_OK);
   CHECK(capture(102) == TILEPOST_INVALID_ARGUMENT);  // has made room
 }
 
-TEST_CASE("more captured numbers of rows than tables are refused") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Operation, "more captured numbers of rows than tables are refused") {
   program.plan.any_m = 1;
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
-  CUstream_st* user = fakes::user_stream("user");
+  create();
   const int most = static_cast<int>(tilepost::cuda::DeviceMaps::kMostKept);
   for (int m = 1; m <= most; ++m) {
-    REQUIRE(run(setup, m, user) == TILEPOST_OK);
-    fakes::stream_of(user).capturing = true;
-    REQUIRE(run(setup, m, user) == TILEPOST_OK);
-    fakes::stream_of(user).capturing = false;
-    for (fakes::Stream* stream : world().streams) stream->capturing = false;
+    REQUIRE(run(m) == TILEPOST_OK);
+    REQUIRE(run_captured(m) == TILEPOST_OK);
   }
   // Others still run, more of them than can be in flight; they are not captured.
-  for (int m = most + 1; m <= most + 40; ++m) REQUIRE(run(setup, m, user) == TILEPOST_OK);
-  fakes::stream_of(user).capturing = true;
-  CHECK(run(setup, most + 40, user) == TILEPOST_UNSUPPORTED);
+  for (int m = most + 1; m <= most + 40; ++m) REQUIRE(run(m) == TILEPOST_OK);
+  CHECK(run_captured(most + 40) == TILEPOST_UNSUPPORTED);
   CHECK_THAT(tilepost_last_error(),
              Contains("222 numbers of rows") && Contains("second operation"));
-  fakes::stream_of(user).capturing = false;
-  CHECK(run(setup, 7, user) == TILEPOST_OK);
+  CHECK(run(7) == TILEPOST_OK);
 }
 
-TEST_CASE("a number of rows out of bounds is refused") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Operation, "a number of rows out of bounds is refused") {
   const bool any = GENERATE(false, true);
   program.plan.any_m = any ? 1 : 0;
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
-  CUstream_st* user = fakes::user_stream("user");
+  create();
   for (const int64_t m : {int64_t{-1}, int64_t{513}, int64_t{1} << 40}) {
-    CHECK(run(setup, m, user) == TILEPOST_INVALID_ARGUMENT);
+    CHECK(run(m) == TILEPOST_INVALID_ARGUMENT);
     CHECK_THAT(tilepost_last_error(), Contains("512") && Contains(std::to_string(m)));
   }
-  CHECK(run(setup, 100, user) == (any ? TILEPOST_OK : TILEPOST_INVALID_ARGUMENT));
-  CHECK(run(setup, 512, user) == TILEPOST_OK);
+  CHECK(run(100) == (any ? TILEPOST_OK : TILEPOST_INVALID_ARGUMENT));
+  CHECK(run(512) == TILEPOST_OK);
 }
 
 TEST_CASE("every call of a first run can fail, and the next one goes on") {
-  int calls = 0;
-  for (int n = 0; n <= calls; ++n) {
-    fakes::reset();
-    {
-      Program program;
-      program.plan.any_m = 1;
-      Setup setup;
-      REQUIRE(setup.create(program) == TILEPOST_OK);
-      CUstream_st* user = fakes::user_stream("user");
-      world().reset_calls();
-      world().fail_at = n;
-      const auto result = run(setup, 300, user);
-      if (n == 0) calls = world().calls;
-      INFO("call " << n << ": " << world().failed_call << ": " << tilepost_last_error());
-      CHECK((result == TILEPOST_OK) == world().failed_call.empty());
-      world().fail_at = 0;
-      if (world().aborted_comms == 0) CHECK(run(setup, 300, user) == TILEPOST_OK);
-    }
-    REQUIRE(world().live() == 0);
-  }
-  CHECK(calls > 15);
+  FailingCalls failing;
+  failing.in_turn([&](Operation& op) {
+    op.program.plan.any_m = 1;
+    op.create();
+    failing.attempt([&] { return op.run(300); });
+    INFO(failing.what());
+    if (world().aborted_comms == 0) CHECK(op.run(300) == TILEPOST_OK);
+  });
+  CHECK(failing.calls() > 15);
 }

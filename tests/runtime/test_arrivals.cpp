@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "tests/catch.h"
-#include "tests/runtime/sample.h"
+#include "tests/runtime/fixture.h"
 
 using Catch::Contains;
 using fakes::world;
@@ -14,7 +14,7 @@ using sample::enqueued;
 using sample::Lines;
 using sample::operands;
 using sample::Program;
-using sample::run;
+using sample::run_on;
 using sample::Setup;
 
 namespace {
@@ -54,113 +54,89 @@ Lines whole_run(const std::string& value) {
 
 }  // namespace
 
-TEST_CASE(
+TEST_CASE_METHOD(
+    Operation,
     "the GEMM goes out first, every group's steps are followed by a post, and it ends the run") {
-  fakes::reset();
-  Program program;
   use_arrivals(program);
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
-  CUstream_st* user = fakes::user_stream("user");
+  create();
   for (int number = 1; number <= 3; ++number) {
     world().reset_calls();
-    REQUIRE(run(setup, user) == TILEPOST_OK);
+    REQUIRE(run() == TILEPOST_OK);
     CHECK(enqueued() == whole_run(std::to_string(number)));
     CHECK(world().view.ready == static_cast<uint32_t>(number));
     CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_OK);
   }
 }
 
-TEST_CASE(
+TEST_CASE_METHOD(
+    Operation,
     "own rows are copied unless they lie in place already, and the GEMM reads what is gathered") {
-  fakes::reset();
-  Program program;
   program.use_sm80();
   use_arrivals(program);
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
+  create();
   tilepost_run_operands_t values = operands();
-  const auto run_with = [&] {
-    world().reset_calls();
-    REQUIRE(tilepost_op_run_with(setup.op, &values, fakes::user_stream("user")) == TILEPOST_OK);
-  };
-  run_with();
+  run_logged(values);
   REQUIRE(world().copies.size() == 1);  // rank 1's rows follow rank 0's
   CHECK(world().copies[0].to == static_cast<const char*>(world().a) + 256 * 256 * 2);
   CHECK(world().copies[0].bytes == 256 * 256 * 2);
   values.gathered = reinterpret_cast<void*>(0x4000000 * 9);
-  run_with();
+  run_logged(values);
   CHECK(world().a == values.gathered);
   CHECK(world().copies.size() == 1);
   values.a = static_cast<char*>(values.gathered) + 256 * 256 * 2;
-  run_with();
+  run_logged(values);
   CHECK(world().copies.empty());
 }
 
-TEST_CASE("the plan's lanes do not change the order of arrivals") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Operation, "the plan's lanes do not change the order of arrivals") {
   program.plan.comm_lanes = 2;
   use_arrivals(program);
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
+  create();
   world().reset_calls();
-  REQUIRE(run(setup, fakes::user_stream("user")) == TILEPOST_OK);
+  REQUIRE(run() == TILEPOST_OK);
   for (const fakes::NcclCall& call : world().nccl) CHECK(call.comm == world().nccl[0].comm);
   CHECK(enqueued() == whole_run("1"));
 }
 
-TEST_CASE("without overlap the rows come first") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Operation, "without overlap the rows come first") {
   program.use(TILEPOST_ALL_GATHER_GEMM, 2, TILEPOST_DIVISION_ROWS, {4});
   program.use_sequence(4);
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
+  create();
   world().reset_calls();
-  REQUIRE(run(setup, fakes::user_stream("user")) == TILEPOST_OK);
+  REQUIRE(run() == TILEPOST_OK);
   CHECK(enqueued() == Lines{"cudaEventRecord user", "allgather user 65536", "gemm user x8 clusters",
                             "cudaEventRecord user"});
   CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_OK);
 }
 
-TEST_CASE("where launches block, a GEMM that waits for what follows it is refused") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Operation,
+                 "where launches block, a GEMM that waits for what follows it is refused") {
   use_arrivals(program);
   setenv("CUDA_LAUNCH_BLOCKING", "1", 1);
   {
-    Setup setup;
-    CHECK(setup.create(program) == TILEPOST_UNSUPPORTED);
+    Setup refused;
+    CHECK(refused.create(program) == TILEPOST_UNSUPPORTED);
     CHECK_THAT(tilepost_last_error(), Contains("CUDA_LAUNCH_BLOCKING is '1'") && Contains("unset"));
   }
   {
     Program other;
-    Setup setup;
-    CHECK(setup.create(other) == TILEPOST_OK);
+    Setup unaffected;
+    CHECK(unaffected.create(other) == TILEPOST_OK);
   }
   setenv("CUDA_LAUNCH_BLOCKING", "0", 1);
-  Setup setup;
   use_arrivals(program);
   CHECK(setup.create(program) == TILEPOST_OK);
   unsetenv("CUDA_LAUNCH_BLOCKING");
 }
 
-TEST_CASE("captured arrivals start from zero and wait for one") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Operation, "captured arrivals start from zero and wait for one") {
   use_arrivals(program);
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
-  CUstream_st* user = fakes::user_stream("user");
-  REQUIRE(run(setup, user) == TILEPOST_OK);
-  REQUIRE(run(setup, user) == TILEPOST_OK);
+  create();
+  REQUIRE(run() == TILEPOST_OK);
+  REQUIRE(run() == TILEPOST_OK);
   for (int round = 0; round < 2; ++round) {
     world().reset_calls();
-    fakes::stream_of(user).capturing = true;
-    REQUIRE(run(setup, user) == TILEPOST_OK);
-    fakes::stream_of(user).capturing = false;
-    for (fakes::Stream* stream : world().streams) stream->capturing = false;
+    REQUIRE(run_captured() == TILEPOST_OK);
     CHECK(world().view.ready == 1);
     Lines expected{"cudaMemsetAsync user", "cudaEventRecord user", "cudaStreamWaitEvent own0",
                    "replay_begin own0", "gemm user x8 clusters"};
@@ -170,21 +146,18 @@ TEST_CASE("captured arrivals start from zero and wait for one") {
       expected.push_back(line);
     CHECK(enqueued() == expected);
     CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_OK);
-    REQUIRE(run(setup, user) == TILEPOST_OK);
+    REQUIRE(run() == TILEPOST_OK);
   }
 }
 
-TEST_CASE("the first run with a number of rows gathers once before its GEMM waits") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Operation,
+                 "the first run with a number of rows gathers once before its GEMM waits") {
   program.plan.any_m = 1;
   use_arrivals(program);
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
-  CUstream_st* user = fakes::user_stream("user");
+  create();
   const auto enqueued_before_gemm = [&](int64_t m) {
     world().reset_calls();
-    REQUIRE(run(setup, user, m) == TILEPOST_OK);
+    REQUIRE(run(m) == TILEPOST_OK);
     CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_OK);
     size_t moved = 0;
     for (const std::string& line : world().log) {
@@ -198,15 +171,12 @@ TEST_CASE("the first run with a number of rows gathers once before its GEMM wait
   CHECK(enqueued_before_gemm(300) == 0);
 }
 
-TEST_CASE("the first gathering of a number of rows is inside the deadline") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Operation, "the first gathering of a number of rows is inside the deadline") {
   program.plan.any_m = 1;
   use_arrivals(program);
-  Setup setup;
-  REQUIRE(setup.create(program, kDeadline) == TILEPOST_OK);
+  create(kDeadline);
   world().collectives_hang = true;
-  REQUIRE(run(setup, fakes::user_stream("user"), 300) == TILEPOST_OK);
+  REQUIRE(run(300) == TILEPOST_OK);
   CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_TIMEOUT);
 }
 
@@ -214,32 +184,26 @@ TEST_CASE("creating runs what two ranks send each other for every group, whateve
   // 510 rows on 4 ranks: shares of 128 but for the last one's 126.
   size_t groups[4] = {};
   for (int rank = 0; rank < 4; ++rank) {
-    fakes::reset();
-    Program program;
-    program.plan.map.m = 510;
-    program.plan.map.tile_m = 64;
-    program.use(TILEPOST_ALL_GATHER_GEMM, 4, TILEPOST_DIVISION_ARRIVALS, {0, 1, 2});
-    Setup setup;
-    REQUIRE(setup.create(program, 0, rank) == TILEPOST_OK);
+    Operation op;
+    op.program.plan.map.m = 510;
+    op.program.plan.map.tile_m = 64;
+    op.program.use(TILEPOST_ALL_GATHER_GEMM, 4, TILEPOST_DIVISION_ARRIVALS, {0, 1, 2});
+    op.create(0, rank);
     groups[rank] = count_calls("group_start");
   }
   CHECK(groups[0] == 2);
   for (int rank = 1; rank < 4; ++rank) CHECK(groups[rank] == groups[0]);
 }
 
-TEST_CASE("a that overlaps gathered anywhere but at its own rows is refused") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Operation, "a that overlaps gathered anywhere but at its own rows is refused") {
   use_arrivals(program);
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
-  CUstream_st* user = fakes::user_stream("user");
+  create();
   tilepost_run_operands_t values = operands();
   char* const all = static_cast<char*>(const_cast<void*>(values.a));
   const auto run_at = [&](const void* a) {
     values.a = a;
     values.gathered = all;
-    return tilepost_op_run_with(setup.op, &values, user);
+    return run_with(values);
   };
   constexpr int64_t kShareBytes = int64_t{256} * 256 * 2;
   CHECK(run_at(all + kShareBytes) == TILEPOST_OK);  // rank 1's rows
@@ -249,65 +213,51 @@ TEST_CASE("a that overlaps gathered anywhere but at its own rows is refused") {
   CHECK(run_at(all + 2 * kShareBytes) == TILEPOST_OK);
 }
 
-TEST_CASE("runs without overlap find their input ready") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Operation, "runs without overlap find their input ready") {
   program.plan.any_m = 1;
   tilepost_model_t& model = program.plan.model;
   model.wave = model.sequence_wave = 10;
   model.latency = 100;
   model.sequence_ctas = 132;
   use_arrivals(program);
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
-  CUstream_st* user = fakes::user_stream("user");
+  create();
   for (int round = 0; round < 3; ++round) {
     world().reset_calls();
-    REQUIRE(run(setup, user, 100) == TILEPOST_OK);
+    REQUIRE(run(100) == TILEPOST_OK);
     CHECK(count_calls("post") == 0);
     CHECK(world().nccl[0].stream == "user");
     CHECK_FALSE(fakes::stream_of(user).hang.holds());
     CHECK(world().view.ready == static_cast<uint32_t>(round));
     world().reset_calls();
-    REQUIRE(run(setup, user, 512) == TILEPOST_OK);
+    REQUIRE(run(512) == TILEPOST_OK);
     CHECK(count_calls("post") == 3);
     CHECK(world().view.ready == static_cast<uint32_t>(round) + 1);
     CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_OK);
   }
 }
 
-TEST_CASE("a rank that does not arrive: the GEMM is let go and the text says so") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Operation,
+                 "a rank that does not arrive: the GEMM is let go and the text says so") {
   use_arrivals(program);
-  {
-    Setup setup;
-    REQUIRE(setup.create(program, kDeadline) == TILEPOST_OK);
-    CUstream_st* user = fakes::user_stream("user");
-    REQUIRE(run(setup, user) == TILEPOST_OK);
-    REQUIRE(tilepost_op_synchronize(setup.op) == TILEPOST_OK);
-    world().collectives_hang = true;
-    REQUIRE(run(setup, user) == TILEPOST_OK);
-    CHECK(fakes::stream_of(user).hang.holds());
-    CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_TIMEOUT);
-    CHECK(std::string(tilepost_last_error()) ==
-          "rank 1: run 2: group 2 of 3 not finished after 0.2 s: its rows have not arrived: the "
-          "AllGather did not finish: a rank did not arrive");
-    CHECK_FALSE(fakes::stream_of(user).hang.holds());
-    CHECK(run(setup, user) == TILEPOST_ABORTED);
-  }
-  CHECK(world().live() == 0);
+  create(kDeadline);
+  REQUIRE(run() == TILEPOST_OK);
+  REQUIRE(tilepost_op_synchronize(setup.op) == TILEPOST_OK);
+  world().collectives_hang = true;
+  REQUIRE(run() == TILEPOST_OK);
+  CHECK(fakes::stream_of(user).hang.holds());
+  CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_TIMEOUT);
+  CHECK(std::string(tilepost_last_error()) ==
+        "rank 1: run 2: group 2 of 3 not finished after 0.2 s: its rows have not arrived: the "
+        "AllGather did not finish: a rank did not arrive");
+  CHECK_FALSE(fakes::stream_of(user).hang.holds());
+  CHECK(run() == TILEPOST_ABORTED);
 }
 
-TEST_CASE("a GEMM that has stopped is told from rows that did not arrive") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Operation, "a GEMM that has stopped is told from rows that did not arrive") {
   use_arrivals(program);
-  Setup setup;
-  REQUIRE(setup.create(program, kDeadline) == TILEPOST_OK);
-  CUstream_st* user = fakes::user_stream("user");
+  create(kDeadline);
   world().gemm_stops = true;
-  REQUIRE(run(setup, user) == TILEPOST_OK);
+  REQUIRE(run() == TILEPOST_OK);
   CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_TIMEOUT);
   CHECK_THAT(
       tilepost_last_error(),
@@ -315,15 +265,12 @@ TEST_CASE("a GEMM that has stopped is told from rows that did not arrive") {
                "but the GEMM has stopped"));
 }
 
-TEST_CASE("a GEMM that goes out while the runs are being ended is let go too") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Operation, "a GEMM that goes out while the runs are being ended is let go too") {
   use_arrivals(program);
-  Setup setup;
-  REQUIRE(setup.create(program, kDeadline) == TILEPOST_OK);
+  create(kDeadline);
   CUstream_st *first = fakes::user_stream("first"), *second = fakes::user_stream("second");
   world().collectives_hang = true;
-  REQUIRE(run(setup, first) == TILEPOST_OK);
+  REQUIRE(run_on(setup, first) == TILEPOST_OK);
   // The watchdog ends the first run, and knows nothing of the second as yet.
   world().on_gemm = [] {
     const auto aborted = [] {
@@ -332,32 +279,22 @@ TEST_CASE("a GEMM that goes out while the runs are being ended is let go too") {
     };
     while (!aborted()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   };
-  CHECK(run(setup, second) == TILEPOST_TIMEOUT);
+  CHECK(run_on(setup, second) == TILEPOST_TIMEOUT);
   CHECK(world().view.ready == 2);
   CHECK_FALSE(fakes::stream_of(second).hang.holds());
 }
 
 TEST_CASE("a run that breaks off after its GEMM lets it go") {
-  int calls = 0, broken = 0;
-  for (int n = 0; n <= calls; ++n) {
-    fakes::reset();
-    {
-      Program program;
-      use_arrivals(program);
-      Setup setup;
-      REQUIRE(setup.create(program) == TILEPOST_OK);
-      CUstream_st* user = fakes::user_stream("user");
-      world().reset_calls();
-      world().fail_at = n;
-      const auto result = run(setup, user);
-      if (n == 0) calls = world().calls;
-      INFO("call " << n << ": " << world().failed_call << ": " << tilepost_last_error());
-      CHECK((result == TILEPOST_OK) == world().failed_call.empty());
-      CHECK_FALSE(fakes::stream_of(user).hang.holds());
-      broken += world().aborted_comms;
-      CHECK(world().groups_begun == world().groups_ended);
-    }
-    REQUIRE(world().live() == 0);
-  }
+  int broken = 0;
+  FailingCalls failing;
+  failing.in_turn([&](Operation& op) {
+    use_arrivals(op.program);
+    op.create();
+    failing.attempt([&] { return op.run(); });
+    INFO(failing.what());
+    CHECK_FALSE(fakes::stream_of(op.user).hang.holds());
+    broken += world().aborted_comms;
+    CHECK(world().groups_begun == world().groups_ended);
+  });
   CHECK(broken > 8);
 }

@@ -1,6 +1,6 @@
 // What follows the collectives: which consumer runs when, over what.
 #include "tests/catch.h"
-#include "tests/runtime/sample.h"
+#include "tests/runtime/fixture.h"
 
 using Catch::Contains;
 using fakes::world;
@@ -10,19 +10,7 @@ using sample::operands;
 using sample::Program;
 using sample::Setup;
 
-namespace {
-
-void run_once(const Setup& setup) {
-  const tilepost_run_operands_t values = operands();
-  world().reset_calls();
-  REQUIRE(tilepost_op_run_with(setup.op, &values, fakes::user_stream("user")) == TILEPOST_OK);
-}
-
-}  // namespace
-
-TEST_CASE("a norm follows the last collective, wherever the rows lie") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Operation, "a norm follows the last collective, wherever the rows lie") {
   program.plan.consumer = GENERATE(TILEPOST_CONSUMER_RMS_NORM, TILEPOST_CONSUMER_RESIDUAL_RMS_NORM);
   const bool residual = program.plan.consumer == TILEPOST_CONSUMER_RESIDUAL_RMS_NORM;
   std::string expected;
@@ -44,38 +32,31 @@ TEST_CASE("a norm follows the last collective, wherever the rows lie") {
     program.use(TILEPOST_GEMM_REDUCE_SCATTER, 2, TILEPOST_DIVISION_COLUMNS, {2}, TILEPOST_TILE);
     expected = "norm own0 150x256 tile_n 128 slots no";
   }
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
-  run_once(setup);
+  create();
+  run_logged();
   const Lines lines = enqueued();
   CHECK(lines[lines.size() - 3] == expected + " residual " + (residual ? "yes" : "no"));
   CHECK(sample::count_calls("norm ") == 1);
   tilepost_run_operands_t values = operands();
   values.norm_weight = nullptr;
-  CHECK(tilepost_op_run_with(setup.op, &values, nullptr) == TILEPOST_INVALID_ARGUMENT);
+  CHECK(run_with(values) == TILEPOST_INVALID_ARGUMENT);
 }
 
-TEST_CASE("slabs are as high as a full share, also where rows are fewer") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Operation, "slabs are as high as a full share, also where rows are fewer") {
   program.plan.map.m = 301;
   program.plan.consumer = TILEPOST_CONSUMER_UNPERMUTE;
   program.use(TILEPOST_GEMM_REDUCE_SCATTER, 2, TILEPOST_DIVISION_COLUMNS, {2}, TILEPOST_TILE);
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
-  run_once(setup);
+  create();
+  run_logged();
   CHECK(sample::count_calls("unpermute_slabs own0 columns 0..2 height 151 rows 0 150") == 1);
 }
 
-TEST_CASE("with two lanes a norm waits for both") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Operation, "with two lanes a norm waits for both") {
   program.plan.comm_lanes = 2;
   program.plan.consumer = TILEPOST_CONSUMER_RMS_NORM;
   program.finish();
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
-  run_once(setup);
+  create();
+  run_logged();
   const Lines lines = enqueued();
   REQUIRE(lines.size() > 5);
   const Lines tail(lines.end() - 5, lines.end());
@@ -84,23 +65,18 @@ TEST_CASE("with two lanes a norm waits for both") {
                       "cudaStreamWaitEvent user"});
 }
 
-TEST_CASE("a rank without rows has nothing to normalise") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Operation, "a rank without rows has nothing to normalise") {
   program.plan.map.m = 1;
   program.plan.consumer = TILEPOST_CONSUMER_RMS_NORM;
   program.use(TILEPOST_GEMM_REDUCE_SCATTER, 2, TILEPOST_DIVISION_SHARES, {1});
-  Setup setup;
-  REQUIRE(setup.create(program, 0, 1) == TILEPOST_OK);
-  run_once(setup);
+  create(0, 1);
+  run_logged();
   CHECK(sample::count_calls("reducescatter") == 1);
   CHECK(sample::count_calls("norm ") == 0);
   CHECK(world().copies.empty());
 }
 
-TEST_CASE("consumers where there is nothing to consume are refused") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Operation, "consumers where there is nothing to consume are refused") {
   SECTION("row-major rows are in place") {
     program.plan.consumer = TILEPOST_CONSUMER_UNPERMUTE;
   }
@@ -108,7 +84,6 @@ TEST_CASE("consumers where there is nothing to consume are refused") {
     program.plan.consumer = TILEPOST_CONSUMER_RMS_NORM;
     program.use(TILEPOST_GEMM_ALL_TO_ALL, 2, TILEPOST_DIVISION_SHARES, {1, 2});
   }
-  Setup setup;
   CHECK(setup.create(program) == TILEPOST_INVALID_ARGUMENT);
   CHECK_THAT(tilepost_last_error(), Contains("incomplete; regenerate it"));
 }

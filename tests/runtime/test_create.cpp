@@ -4,7 +4,7 @@
 
 #include "runtime/cuda/op/select.h"
 #include "tests/catch.h"
-#include "tests/runtime/sample.h"
+#include "tests/runtime/fixture.h"
 
 using Catch::Contains;
 using fakes::world;
@@ -29,72 +29,46 @@ std::string refusal(const Program& program, tilepost_result_t expected) {
 
 }  // namespace
 
-TEST_CASE("an operation is made and released without a trace") {
-  fakes::reset();
-  {
-    Program program;
-    Setup setup;
-    REQUIRE(setup.create(program) == TILEPOST_OK);
-    CHECK(world().max_ctas == 16);
-    CHECK(world().cluster_size == 1);
-    tilepost_op_info_t info{};
-    REQUIRE(tilepost_op_get_info(setup.op, &info) == TILEPOST_OK);
-    CHECK(info.plan == &program.plan);
-    CHECK(info.rank == 1);
-    CHECK(info.out_elements == 512 * 256);
-    CHECK(info.rows == nullptr);
-    CHECK(info.device_bytes > 0);
-    CHECK(std::string(tilepost_op_warnings(setup.op)).empty());
-  }
-  CHECK(world().live() == 0);
+TEST_CASE_METHOD(Operation, "an operation is made and released without a trace") {
+  create();
+  CHECK(world().max_ctas == 16);
+  CHECK(world().cluster_size == 1);
+  const tilepost_op_info_t made = info();
+  CHECK(made.plan == &program.plan);
+  CHECK(made.rank == 1);
+  CHECK(made.out_elements == 512 * 256);
+  CHECK(made.rows == nullptr);
+  CHECK(made.device_bytes > 0);
+  CHECK(std::string(tilepost_op_warnings(setup.op)).empty());
 }
 
-TEST_CASE("the tile layout kept tells the caller where each tile is") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Operation, "the tile layout kept tells the caller where each tile is") {
   program.plan.map.m = 400;  // 4 tile rows, the last one ragged
   program.use_tiles(TILEPOST_CONSUMER_NONE);
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
-  tilepost_op_info_t info{};
-  REQUIRE(tilepost_op_get_info(setup.op, &info) == TILEPOST_OK);
-  CHECK(info.out_elements == 8 * 128 * 128);
-  REQUIRE(info.rows != nullptr);
+  create();
+  const tilepost_op_info_t made = info();
+  CHECK(made.out_elements == 8 * 128 * 128);
+  REQUIRE(made.rows != nullptr);
   for (const tilepost_tile_t& tile : program.map.tiles)
-    CHECK(info.rows[tile.m / 128 * 2 + tile.n / 128] ==
+    CHECK(made.rows[tile.m / 128 * 2 + tile.n / 128] ==
           tile.row);  // the fake's device memory is readable
 }
 
 TEST_CASE("every call of create can fail, cleanly") {
   const int kind = GENERATE(0, 1, 2);
-  const auto create_with_failure_at = [&](int call) {
-    fakes::reset();
-    Program program;
-    if (kind == 1) program.use_tiles(TILEPOST_CONSUMER_UNPERMUTE);
+  FailingCalls failing;
+  failing.in_turn([&](Operation& op) {
+    if (kind == 1) op.program.use_tiles(TILEPOST_CONSUMER_UNPERMUTE);
     if (kind == 2) {
-      program.use_sm80();
-      program.plan.wait = TILEPOST_WAIT_STREAM;
+      op.program.use_sm80();
+      op.program.plan.wait = TILEPOST_WAIT_STREAM;
     }
-    world().fail_at = call;
-    Setup setup;
-    const auto result = setup.create(program);
-    INFO("call " << call << ": " << world().failed_call << ": " << tilepost_last_error());
-    CHECK((result == TILEPOST_OK) == (setup.op != nullptr));
-    CHECK((result == TILEPOST_OK) == (world().failed_call.empty()));
-    if (result != TILEPOST_OK) CHECK_THAT(tilepost_last_error(), Contains("runtime/cuda/"));
-    return world().calls;
-  };
-  const int calls = create_with_failure_at(0);
-  REQUIRE(calls > 50);
-  for (int n = 1; n <= calls; ++n) {
-    create_with_failure_at(n);
-    INFO("call " << n << ": " << world().failed_call);
-    REQUIRE(world().live() == 0);
-  }
+    check_failing_create(failing, op);
+  });
+  REQUIRE(failing.calls() > 50);
 }
 
-TEST_CASE("a plan that does not fit is refused with the value and the bound") {
-  fakes::reset();
+TEST_CASE_METHOD(OnFakes, "a plan that does not fit is refused with the value and the bound") {
   Program program;
   SECTION("another number of ranks") {
     program.plan.ranks = 4;
@@ -169,8 +143,7 @@ TEST_CASE("architectures: 90 is exact, the others serve every later GPU") {
   CHECK(serves(89, 100));
 }
 
-TEST_CASE("the highest architecture that serves the device is taken") {
-  fakes::reset();
+TEST_CASE_METHOD(OnFakes, "the highest architecture that serves the device is taken") {
   Program low, high;
   low.use_sm80();
   high.use_sm80();
@@ -187,8 +160,7 @@ TEST_CASE("the highest architecture that serves the device is taken") {
   CHECK(plan == &plans[1]);
 }
 
-TEST_CASE("adopting a communicator") {
-  fakes::reset();
+TEST_CASE_METHOD(OnFakes, "adopting a communicator") {
   int nccl = 0;
   auto* handle = reinterpret_cast<ncclComm*>(&nccl);
   tilepost_comm_t comm = nullptr;
@@ -220,11 +192,9 @@ TEST_CASE("adopting a communicator") {
     CHECK(tilepost_comm_adopt(nullptr, &comm) == TILEPOST_INVALID_ARGUMENT);
     CHECK(tilepost_comm_adopt(handle, nullptr) == TILEPOST_INVALID_ARGUMENT);
   }
-  CHECK(world().live() == 0);
 }
 
-TEST_CASE("ranks out of range are refused") {
-  fakes::reset();
+TEST_CASE_METHOD(OnFakes, "ranks out of range are refused") {
   tilepost_unique_id_t id{};
   tilepost_comm_t comm = nullptr;
   CHECK(tilepost_get_unique_id(nullptr) == TILEPOST_INVALID_ARGUMENT);
@@ -237,13 +207,10 @@ TEST_CASE("ranks out of range are refused") {
   CHECK(comm == nullptr);
 }
 
-TEST_CASE("variables that override the plan are reported") {
-  fakes::reset();
+TEST_CASE_METHOD(Operation, "variables that override the plan are reported") {
   setenv("NCCL_MAX_CTAS", "4", 1);
   setenv("NCCL_CGA_CLUSTER_SIZE", "4", 1);
-  Program program;
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
+  create();
   unsetenv("NCCL_MAX_CTAS");
   unsetenv("NCCL_CGA_CLUSTER_SIZE");
   CHECK_THAT(tilepost_op_warnings(setup.op),
@@ -252,33 +219,24 @@ TEST_CASE("variables that override the plan are reported") {
   CHECK(std::string(tilepost_op_warnings(nullptr)).empty());
 }
 
-TEST_CASE("operations of the same budget share a communicator") {
-  fakes::reset();
-  {
-    Program program;
-    Setup setup;
-    REQUIRE(setup.create(program) == TILEPOST_OK);
-    const int before = world().live_comms;
-    tilepost_op_t second = nullptr, third = nullptr;
-    REQUIRE(tilepost_op_create(setup.comm, &program.program, nullptr, &second) == TILEPOST_OK);
-    CHECK(world().live_comms == before);
-    program.plan.comm_ctas = 8;
-    REQUIRE(tilepost_op_create(setup.comm, &program.program, nullptr, &third) == TILEPOST_OK);
-    CHECK(world().live_comms == before + 1);
-    CHECK(world().max_ctas == 8);
-    tilepost_op_destroy(second);
-    tilepost_op_destroy(third);
-  }
-  CHECK(world().live() == 0);
+TEST_CASE_METHOD(Operation, "operations of the same budget share a communicator") {
+  create();
+  const int before = world().live_comms;
+  tilepost_op_t second = nullptr, third = nullptr;
+  REQUIRE(tilepost_op_create(setup.comm, &program.program, nullptr, &second) == TILEPOST_OK);
+  CHECK(world().live_comms == before);
+  program.plan.comm_ctas = 8;
+  REQUIRE(tilepost_op_create(setup.comm, &program.program, nullptr, &third) == TILEPOST_OK);
+  CHECK(world().live_comms == before + 1);
+  CHECK(world().max_ctas == 8);
+  tilepost_op_destroy(second);
+  tilepost_op_destroy(third);
 }
 
-TEST_CASE("transport none makes a communicator with NCCL's own budget") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Operation, "transport none makes a communicator with NCCL's own budget") {
   program.use_sequence(4);
   program.plan.gemm_ctas = 132;
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
+  create();
   CHECK(world().max_ctas != 16);
   CHECK(world().cluster_size != 1);
 }

@@ -6,7 +6,7 @@
 #include "runtime/cuda/watch/epoch.h"
 #include "runtime/cuda/watch/timeout.h"
 #include "tests/catch.h"
-#include "tests/runtime/fakes.h"
+#include "tests/runtime/fixture.h"
 
 using namespace tilepost::cuda;
 using Catch::Contains;
@@ -68,17 +68,15 @@ TEST_CASE("flags grow from group to group and from run to run, across a wrap") {
 namespace {
 
 // The words of one rank of three, the others' beside them.
-struct FlagsOfThree {
+struct FlagsOfThree : OnFakes {
   static constexpr int kRanks = 3, kGroups = 4;
   std::vector<uint32_t> memory[kRanks];
   uint32_t run = 0, given_up = 0, expected[kGroups] = {};
   WatchPage page{};
   SharedFlags flags{};
-  CUstream_st* stream;
+  CUstream_st* const stream = fakes::user_stream("lane");
 
   FlagsOfThree() {
-    fakes::reset();
-    stream = fakes::user_stream("lane");
     for (int r = 0; r < kRanks; ++r) {
       memory[r].assign(shared_flags_bytes(kGroups, kRanks) / sizeof(uint32_t), 0);
       flags.of[r] = memory[r].data();
@@ -95,44 +93,43 @@ struct FlagsOfThree {
 
 }  // namespace
 
-TEST_CASE("all have ended when every rank has ended what it has begun, and as much as this one") {
-  FlagsOfThree all;
+TEST_CASE_METHOD(
+    FlagsOfThree,
+    "all have ended when every rank has ended what it has begun, and as much as this one") {
   const auto set = [&](int rank, uint32_t begun, uint32_t ended) {
-    all.own(begun_word(rank, FlagsOfThree::kRanks)) = begun;
-    all.own(ended_word(rank, FlagsOfThree::kRanks)) = ended;
+    own(begun_word(rank, kRanks)) = begun;
+    own(ended_word(rank, kRanks)) = ended;
   };
   for (const uint32_t runs : {0u, 7u, 0xffffffffu}) {
-    for (int r = 0; r < FlagsOfThree::kRanks; ++r) set(r, runs, runs);
-    CHECK(wait_until_all_ended(all.flags, 0.01));
+    for (int r = 0; r < kRanks; ++r) set(r, runs, runs);
+    CHECK(wait_until_all_ended(flags, 0.01));
     set(2, runs - 1, runs - 1);
-    CHECK_FALSE(wait_until_all_ended(all.flags, 0.01));
+    CHECK_FALSE(wait_until_all_ended(flags, 0.01));
     set(2, runs, runs - 1);
-    CHECK_FALSE(wait_until_all_ended(all.flags, 0.01));
+    CHECK_FALSE(wait_until_all_ended(flags, 0.01));
     set(2, runs + 1, runs + 1);
-    CHECK(wait_until_all_ended(all.flags, 0.01));
+    CHECK(wait_until_all_ended(flags, 0.01));
     set(2, runs + 1, runs);  // ahead, and given up
-    CHECK_FALSE(wait_until_all_ended(all.flags, 0.01));
+    CHECK_FALSE(wait_until_all_ended(flags, 0.01));
     set(2, runs, runs);
   }
   world().reset_calls();
   world().fail_at = 1;
-  CHECK_FALSE(wait_until_all_ended(all.flags, 0.01));
-  CHECK(world().live() == 0);
+  CHECK_FALSE(wait_until_all_ended(flags, 0.01));
 }
 
-TEST_CASE("a run that was given up has begun and never ends") {
+TEST_CASE_METHOD(FlagsOfThree, "a run that was given up has begun and never ends") {
   const bool aborted = GENERATE(false, true);
-  FlagsOfThree all;
-  SharedFlags other = all.flags;
+  SharedFlags other = flags;
   other.rank = 0;
-  REQUIRE(launch_shared_begin(all.flags, nullptr, 0, all.stream) == cudaSuccess);
-  all.memory[0][begun_word(0, FlagsOfThree::kRanks)] = 1;
-  all.memory[0][begun_word(2, FlagsOfThree::kRanks)] = 1;
-  all.memory[0][ended_word(0, FlagsOfThree::kRanks)] = 1;
-  all.memory[0][ended_word(2, FlagsOfThree::kRanks)] = 1;
+  REQUIRE(launch_shared_begin(flags, nullptr, 0, stream) == cudaSuccess);
+  memory[0][begun_word(0, kRanks)] = 1;
+  memory[0][begun_word(2, kRanks)] = 1;
+  memory[0][ended_word(0, kRanks)] = 1;
+  memory[0][ended_word(2, kRanks)] = 1;
   CHECK_FALSE(wait_until_all_ended(other, 0.01));
-  all.page.abort = aborted;
-  REQUIRE(launch_shared_end(all.flags, all.stream) == cudaSuccess);
+  page.abort = aborted;
+  REQUIRE(launch_shared_end(flags, stream) == cudaSuccess);
   CHECK(wait_until_all_ended(other, 0.01) == !aborted);
 }
 

@@ -12,7 +12,7 @@ using order::Order;
 using ranks::Ranks;
 using sample::count_calls;
 using sample::Program;
-using sample::run;
+using sample::run_on;
 using sample::Setup;
 
 namespace {
@@ -112,7 +112,7 @@ TEST_CASE("gather tasks: what the kernel is told of them, and where it reads") {
   Setup setup;
   REQUIRE(setup.create(program) == TILEPOST_OK);
   CUstream_st* user = fakes::user_stream("user");
-  REQUIRE(run(setup, user, 48) == TILEPOST_OK);
+  REQUIRE(run_on(setup, user, 48) == TILEPOST_OK);
   const tilepost_view_t view = world().view;
   const auto* a = static_cast<const char*>(sample::operands().a);
   constexpr int64_t kRow = 8 * 2;
@@ -139,7 +139,7 @@ TEST_CASE("gather tasks: what the kernel is told of them, and where it reads") {
   CHECK(map_at(view.in_map).rows == 48);
   CHECK(world().maps.back().rfind("24x48", 0) == 0);                              // out
   CHECK(world().maps[world().maps.size() - 3].rfind("8x32 box 64x128", 0) == 0);  // a
-  REQUIRE(run(setup, user, 5) == TILEPOST_OK);  // does not overlap
+  REQUIRE(run_on(setup, user, 5) == TILEPOST_OK);  // does not overlap
   CHECK(world().view.tasks.count == 0);
   // The kernel makes the map fit for use all the same.
   REQUIRE(world().view.in_map != nullptr);
@@ -153,7 +153,7 @@ TEST_CASE("gather tasks: a rank without rows has none and announces at once") {
   Setup setup;
   REQUIRE(setup.create(program, 0, 2) == TILEPOST_OK);
   world().reset_calls();
-  REQUIRE(run(setup, fakes::user_stream("user")) == TILEPOST_OK);
+  REQUIRE(run_on(setup, fakes::user_stream("user")) == TILEPOST_OK);
   CHECK(world().view.tasks.count == 0);
   CHECK(count_calls("wait_added") == 0);
   CHECK(count_calls("announce ") == 2);
@@ -233,7 +233,7 @@ TEST_CASE("gather tasks: rows that are not copied are told within the deadline")
   CUstream_st* user = fakes::user_stream("user");
   fakes::stream_of(user).capturing = captured;
   world().gemm_stops = true;
-  REQUIRE(run(setup, user) == TILEPOST_OK);
+  REQUIRE(run_on(setup, user) == TILEPOST_OK);
   CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_TIMEOUT);
   CHECK_THAT(tilepost_last_error(),
              Contains(captured ? "rank 1: a replayed run: " : "rank 1: run 1: ") &&
@@ -289,7 +289,7 @@ TEST_CASE(
     CUstream_st* user = fakes::user_stream("user");
     world().reset_calls();
     world().fail_at = n;
-    const auto result = run(setup, user);
+    const auto result = run_on(setup, user);
     if (n == 0) calls = world().calls;
     INFO("call " << n << ": " << world().failed_call << ": " << tilepost_last_error());
     CHECK((result == TILEPOST_OK) == world().failed_call.empty());

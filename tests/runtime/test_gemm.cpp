@@ -1,7 +1,7 @@
 // Kernels' arguments: tensor maps out of the plan's boxes, shapes, the epilogue's operands; and
 // pattern gemm, which has no communicator.
 #include "tests/catch.h"
-#include "tests/runtime/sample.h"
+#include "tests/runtime/fixture.h"
 
 using Catch::Contains;
 using fakes::world;
@@ -54,8 +54,7 @@ int count_calls(const std::vector<std::string>& words) {
 
 }  // namespace
 
-TEST_CASE("tensor maps have the plan's boxes, and the operands' sizes and types") {
-  fakes::reset();
+TEST_CASE_METHOD(OnFakes, "tensor maps have the plan's boxes, and the operands' sizes and types") {
   Program program;  // 512 x 256, k 256, boxes as 64 x 128, 64 x 64, 64 x 64
   const auto encoded = [&] {
     Setup setup;
@@ -88,52 +87,43 @@ TEST_CASE("tensor maps have the plan's boxes, and the operands' sizes and types"
                            line("256x512 box 64x64", 512, bf16, 0, 0)});
 }
 
-TEST_CASE("rows of B are k long, or n long where B is [k, n]") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Operation, "rows of B are k long, or n long where B is [k, n]") {
   program.plan.k = 128;
   program.plan.operands = GENERATE(TILEPOST_TN, TILEPOST_NN);
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
-  REQUIRE(run(setup, operands()) == TILEPOST_OK);
+  create();
+  REQUIRE(run_with(operands()) == TILEPOST_OK);
   CHECK(world().shape.lda == 128);
   CHECK(world().shape.ldb == (program.plan.operands == TILEPOST_NN ? 256 : 128));
   CHECK(world().shape.ldc == 256);
 }
 
-TEST_CASE("pattern gemm makes no communicator and runs the GEMM in the caller's stream only") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(
+    Operation, "pattern gemm makes no communicator and runs the GEMM in the caller's stream only") {
   program.plan.ranks = GENERATE(1, 2, 64);  // whatever the communicator has
   use_gemm(program);
-  Setup setup;
   world().reset_calls();
-  REQUIRE(setup.create(program) == TILEPOST_OK);
+  create();
   CHECK(count_calls({"ncclCommSplit", "allreduce"}) == 0);
   world().reset_calls();
-  REQUIRE(run(setup, operands()) == TILEPOST_OK);
+  REQUIRE(run_with(operands()) == TILEPOST_OK);
   CHECK(count_calls({"gemm user x8 clusters"}) == 1);
   CHECK(count_calls({"allreduce", "wait ", "cudaStreamWaitEvent"}) == 0);
   CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_OK);
   CHECK(std::string(tilepost_op_warnings(setup.op)).empty());
 }
 
-TEST_CASE("pattern gemm puts slots in place where it is asked to") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Operation, "pattern gemm puts slots in place where it is asked to") {
   use_gemm(program);
   program.use_tiles(TILEPOST_CONSUMER_UNPERMUTE);
   program.cuts = {8};
   program.finish();
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
+  create();
   world().reset_calls();
-  REQUIRE(run(setup, operands()) == TILEPOST_OK);
+  REQUIRE(run_with(operands()) == TILEPOST_OK);
   CHECK(count_calls({"unpermute user 0+8"}) == 1);
 }
 
-TEST_CASE("the kernel gets the operands its epilogue reads, and no others") {
-  fakes::reset();
+TEST_CASE_METHOD(OnFakes, "the kernel gets the operands its epilogue reads, and no others") {
   const struct {
     int epilogue;
     bool scale_a, scale_b, bias, residual;
@@ -163,8 +153,7 @@ TEST_CASE("the kernel gets the operands its epilogue reads, and no others") {
   }
 }
 
-TEST_CASE("each missing operand is named, by both calls") {
-  fakes::reset();
+TEST_CASE_METHOD(OnFakes, "each missing operand is named, by both calls") {
   const struct {
     int epilogue;
     const char* name;
@@ -195,64 +184,55 @@ TEST_CASE("each missing operand is named, by both calls") {
   }
 }
 
-TEST_CASE("operands must be aligned device memory of this device") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Operation, "operands must be aligned device memory of this device") {
   use_gemm(program, TILEPOST_SCALE_ROWS | TILEPOST_BIAS | TILEPOST_RESIDUAL);
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
+  create();
   const auto moved = [](auto*& target, uintptr_t bytes) {
     using Pointer = std::remove_reference_t<decltype(target)>;
     target = reinterpret_cast<Pointer>(reinterpret_cast<uintptr_t>(target) + bytes);
   };
   tilepost_run_operands_t values = all_operands();
   moved(values.scale_a, 4);  // a float's alignment is enough
-  CHECK(run(setup, values) == TILEPOST_OK);
+  CHECK(run_with(values) == TILEPOST_OK);
   moved(values.scale_a, 1);
-  CHECK(run(setup, values) == TILEPOST_INVALID_ARGUMENT);
+  CHECK(run_with(values) == TILEPOST_INVALID_ARGUMENT);
   CHECK_THAT(tilepost_last_error(), Contains("scale_a must be a multiple of 4 bytes"));
   values = all_operands();
   moved(values.bias, 8);
-  CHECK(run(setup, values) == TILEPOST_INVALID_ARGUMENT);
+  CHECK(run_with(values) == TILEPOST_INVALID_ARGUMENT);
   CHECK_THAT(tilepost_last_error(), Contains("bias must be a multiple of 16 bytes"));
   values = all_operands();
   moved(values.residual, 2);
-  CHECK(run(setup, values) == TILEPOST_INVALID_ARGUMENT);
+  CHECK(run_with(values) == TILEPOST_INVALID_ARGUMENT);
   CHECK_THAT(tilepost_last_error(), Contains("residual must be a multiple of 16 bytes"));
   values = all_operands();
   values.bias = pointer(90);
   world().host_pointers[values.bias] = -1;
-  CHECK(run(setup, values) == TILEPOST_INVALID_ARGUMENT);
+  CHECK(run_with(values) == TILEPOST_INVALID_ARGUMENT);
   CHECK_THAT(tilepost_last_error(), Contains("bias must be device memory"));
   // An address that has served as a scale is still looked at as a bias.
   values = all_operands();
   moved(values.scale_a, 4);
   values.bias = values.scale_a;
-  CHECK(run(setup, values) == TILEPOST_INVALID_ARGUMENT);
+  CHECK(run_with(values) == TILEPOST_INVALID_ARGUMENT);
 }
 
-TEST_CASE("where ranks are summed the bias is rank 0's") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Operation, "where ranks are summed the bias is rank 0's") {
   program.plan.epilogue = TILEPOST_SCALE | TILEPOST_BIAS;
-  Setup setup;  // rank 1 of 2
-  REQUIRE(setup.create(program) == TILEPOST_OK);
+  create();  // rank 1 of 2
   tilepost_run_operands_t values = all_operands();
-  REQUIRE(run(setup, values) == TILEPOST_OK);
+  REQUIRE(run_with(values) == TILEPOST_OK);
   CHECK(world().epilogue.bias == nullptr);
   CHECK(world().epilogue.scale_a == values.scale_a);
   values.bias = nullptr;
-  CHECK(run(setup, values) == TILEPOST_OK);
+  CHECK(run_with(values) == TILEPOST_OK);
 }
 
-TEST_CASE("a structure of another size is refused") {
-  fakes::reset();
-  Program program;
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
+TEST_CASE_METHOD(Operation, "a structure of another size is refused") {
+  create();
   tilepost_run_operands_t values = operands();
   values.struct_size -= 8;
-  CHECK(run(setup, values) == TILEPOST_INVALID_ARGUMENT);
+  CHECK(run_with(values) == TILEPOST_INVALID_ARGUMENT);
   CHECK_THAT(tilepost_last_error(), Contains("operands.struct_size is 96, expected 104"));
   CHECK(tilepost_op_run_with(setup.op, nullptr, nullptr) == TILEPOST_INVALID_ARGUMENT);
   CHECK_THAT(tilepost_last_error(), Contains("operands is null"));

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "tests/catch.h"
-#include "tests/runtime/sample.h"
+#include "tests/runtime/fixture.h"
 
 using fakes::NcclCall;
 using fakes::world;
@@ -18,12 +18,6 @@ using sample::Setup;
 namespace {
 
 constexpr int kBf16 = 9, kUint8 = 1;  // ncclDataType_t
-
-// One run on `rank`: what it put on the streams is in the log.
-void run_once(const Setup& setup, const tilepost_run_operands_t& values = operands()) {
-  world().reset_calls();
-  REQUIRE(tilepost_op_run_with(setup.op, &values, fakes::user_stream("user")) == TILEPOST_OK);
-}
 
 int64_t element(const void* pointer, const void* base, int bytes = 2) {
   return (static_cast<const char*>(pointer) - static_cast<const char*>(base)) / bytes;
@@ -57,11 +51,13 @@ struct Trace {
 Trace trace_of(const Program& program, int rank, const tilepost_run_operands_t& values) {
   Setup setup;
   REQUIRE(setup.create(program, 0, rank) == TILEPOST_OK);
-  run_once(setup, values);
+  CUstream_st* user = fakes::user_stream("user");
   tilepost_op_info_t info{};
-  REQUIRE(tilepost_op_get_info(setup.op, &info) == TILEPOST_OK);
-  // The first run may gather once before.
-  run_once(setup, values);
+  for (int run = 0; run < 2; ++run) {  // the first one may gather once before
+    world().reset_calls();
+    REQUIRE(tilepost_op_run_with(setup.op, &values, user) == TILEPOST_OK);
+    REQUIRE(tilepost_op_get_info(setup.op, &info) == TILEPOST_OK);
+  }
   return {world().nccl, world().copies, info.out_elements};
 }
 
@@ -99,13 +95,12 @@ void check_pairs(const std::vector<Trace>& traces) {
 
 }  // namespace
 
-TEST_CASE("ReduceScatter in shares: a group is one call, straight to its rows of out") {
-  fakes::reset();
-  Program program;  // 512 x 256: two tile rows in each of two shares
+TEST_CASE_METHOD(Operation,
+                 "ReduceScatter in shares: a group is one call, straight to its rows of out") {
+  // 512 x 256: two tile rows in each of two shares
   program.use(TILEPOST_GEMM_REDUCE_SCATTER, 2, TILEPOST_DIVISION_SHARES, {1, 2});
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
-  run_once(setup);
+  create();
+  run_logged();
   CHECK(enqueued() == Lines{"cudaEventRecord user", "cudaStreamWaitEvent own0",
                             "gemm user x8 clusters", "wait own0 8", "reducescatter own0 32768",
                             "wait own0 8", "reducescatter own0 32768", "cudaEventRecord own0",
@@ -121,14 +116,11 @@ TEST_CASE("ReduceScatter in shares: a group is one call, straight to its rows of
   CHECK(world().view.share_tiles == 2);
 }
 
-TEST_CASE("ReduceScatter: what belongs to nobody lands apart") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Operation, "ReduceScatter: what belongs to nobody lands apart") {
   program.plan.map.m = 300;  // shares of 150 rows: 128 and 22
   program.use(TILEPOST_GEMM_REDUCE_SCATTER, 2, TILEPOST_DIVISION_SHARES, {1, 2});
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
-  run_once(setup);
+  create();
+  run_logged();
   CHECK(world().nccl[1].count == 128 * 256);
   REQUIRE(world().copies.size() == 1);
   CHECK(world().copies[0].bytes == 22 * 256 * 2);
@@ -136,15 +128,12 @@ TEST_CASE("ReduceScatter: what belongs to nobody lands apart") {
   CHECK(element(world().copies[0].to, operands().out) == 128 * 256);
 }
 
-TEST_CASE("lanes land apart from each other") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Operation, "lanes land apart from each other") {
   program.plan.map.m = 1025;  // shares of 257 rows, the last of 254: two groups are short there
   program.plan.comm_lanes = 2;
   program.use(TILEPOST_GEMM_REDUCE_SCATTER, 4, TILEPOST_DIVISION_SHARES, {1, 2, 3});
-  Setup setup;
-  REQUIRE(setup.create(program, 0, 3) == TILEPOST_OK);
-  run_once(setup);
+  create(0, 3);
+  run_logged();
   const std::vector<NcclCall>& calls = world().nccl;
   REQUIRE(calls.size() == 3);
   CHECK(calls[0].comm == calls[2].comm);
@@ -156,15 +145,13 @@ TEST_CASE("lanes land apart from each other") {
   CHECK(world().copies[0].bytes == 126 * 256 * 2);
 }
 
-TEST_CASE("ReduceScatter by tile columns: one call per column, in one NCCL group") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Operation,
+                 "ReduceScatter by tile columns: one call per column, in one NCCL group") {
   program.plan.map.n = 512;  // four tile columns
   program.plan.consumer = GENERATE(TILEPOST_CONSUMER_NONE, TILEPOST_CONSUMER_UNPERMUTE);
   program.use(TILEPOST_GEMM_REDUCE_SCATTER, 2, TILEPOST_DIVISION_COLUMNS, {1, 4}, TILEPOST_TILE);
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
-  run_once(setup);
+  create();
+  run_logged();
   Lines expected{"cudaEventRecord user", "cudaStreamWaitEvent own0", "gemm user x8 clusters",
                  "wait own0 8", "reducescatter own0 32768"};
   const bool unpermutes = program.plan.consumer == TILEPOST_CONSUMER_UNPERMUTE;
@@ -180,13 +167,10 @@ TEST_CASE("ReduceScatter by tile columns: one call per column, in one NCCL group
   CHECK((world().nccl[0].to == operands().out) == !unpermutes);
 }
 
-TEST_CASE("All-to-All: sends and receives in one NCCL group, own rows too") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Operation, "All-to-All: sends and receives in one NCCL group, own rows too") {
   program.use(TILEPOST_GEMM_ALL_TO_ALL, 2, TILEPOST_DIVISION_SHARES, {1, 2});
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
-  run_once(setup);
+  create();
+  run_logged();
   CHECK(enqueued() ==
         Lines{"cudaEventRecord user", "cudaStreamWaitEvent own0", "gemm user x8 clusters",
               "wait own0 8", "group_start", "send own0 32768 peer 0", "recv own0 32768 peer 0",
@@ -197,25 +181,21 @@ TEST_CASE("All-to-All: sends and receives in one NCCL group, own rows too") {
   CHECK(world().groups_begun == world().groups_ended);
 }
 
-TEST_CASE("All-to-All by tile columns is put in place source by source") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Operation, "All-to-All by tile columns is put in place source by source") {
   program.plan.map.m = 100;  // 34, 34, 32
   program.plan.consumer = TILEPOST_CONSUMER_UNPERMUTE;
   program.use(TILEPOST_GEMM_ALL_TO_ALL, 3, TILEPOST_DIVISION_COLUMNS, {2}, TILEPOST_TILE);
-  Setup setup;
-  REQUIRE(setup.create(program, 0, 2) == TILEPOST_OK);
-  run_once(setup);
+  create(0, 2);
+  run_logged();
   CHECK(sample::count_calls("unpermute_slabs own0 columns 0..2 height 0 rows 0 32 64 96") == 1);
 }
 
-TEST_CASE("ranks agree on what they exchange, and every row lands once") {
+TEST_CASE_METHOD(OnFakes, "ranks agree on what they exchange, and every row lands once") {
   const int ranks = GENERATE(2, 3, 4);
   const int64_t m = GENERATE(1, 7, 128, 300, 512, 1000, 1030);
   const auto pattern =
       GENERATE(TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_ALL_GATHER_GEMM);
   const bool sequence = GENERATE(false, true);
-  fakes::reset();
   Program program;
   program.plan.map.m = m;
   const auto share_rows = static_cast<int>((m + ranks - 1) / ranks);
@@ -260,14 +240,11 @@ TEST_CASE("ranks agree on what they exchange, and every row lands once") {
   }
 }
 
-TEST_CASE("rows of A are moved as what they are") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Operation, "rows of A are moved as what they are") {
   program.plan.input = TILEPOST_E4M3;
   program.use(TILEPOST_ALL_GATHER_GEMM, 2, TILEPOST_DIVISION_ARRIVALS, {0, 2});
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
-  run_once(setup);
+  create();
+  run_logged();
   CHECK(world().nccl[0].type == kUint8);
   CHECK(world().nccl[0].count == 256 * 256);
   CHECK(world().copies[0].bytes == 256 * 256);

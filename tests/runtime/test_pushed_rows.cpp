@@ -10,7 +10,7 @@ using order::Order;
 using ranks::Ranks;
 using sample::count_calls;
 using sample::Program;
-using sample::run;
+using sample::run_on;
 using sample::Setup;
 
 namespace {
@@ -101,7 +101,7 @@ TEST_CASE("pushed rows: what the kernel is told of them") {
   program.plan.kernel.helper_bytes = helper_bytes_of(1);
   Setup setup;
   REQUIRE(setup.create(program) == TILEPOST_OK);
-  REQUIRE(run(setup, fakes::user_stream("user")) == TILEPOST_OK);
+  REQUIRE(run_on(setup, fakes::user_stream("user")) == TILEPOST_OK);
   const tilepost_view_t view = world().view;
   const tilepost_tasks_t& tasks = view.tasks;
   const int64_t own = m / 3;
@@ -177,7 +177,7 @@ TEST_CASE("pushed rows: own rows that others' are read with are told when they a
   Setup setup;
   REQUIRE(setup.create(program, 0.2) == TILEPOST_OK);
   world().gemm_stops = true;
-  REQUIRE(run(setup, fakes::user_stream("user")) == TILEPOST_OK);
+  REQUIRE(run_on(setup, fakes::user_stream("user")) == TILEPOST_OK);
   CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_TIMEOUT);
   CHECK_THAT(tilepost_last_error(),
              Contains("run 1: group 1 of 4: this rank's rows were not copied within 0.2 s: ") &&

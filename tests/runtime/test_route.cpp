@@ -3,7 +3,7 @@
 
 #include "runtime/map/run_map.h"
 #include "tests/catch.h"
-#include "tests/runtime/sample.h"
+#include "tests/runtime/fixture.h"
 
 using Catch::Contains;
 using fakes::world;
@@ -35,46 +35,30 @@ tilepost_result_t set_route(const Setup& setup, const tilepost_route_t& route,
   return tilepost_op_route(setup.op, &route, arrivals);
 }
 
-tilepost_result_t run(const Setup& setup) {
-  const tilepost_run_operands_t values = operands();
-  return tilepost_op_run_with(setup.op, &values, fakes::user_stream("user"));
-}
-
 std::vector<int64_t> rows_from(const tilepost_arrivals_t& arrivals, int ranks) {
   return {arrivals.rows_from, arrivals.rows_from + ranks};
 }
 
 }  // namespace
 
-TEST_CASE("a run before the first route is refused") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Operation, "a run before the first route is refused") {
   use_routing(program, GENERATE(TILEPOST_ROUTING_SPLITS, TILEPOST_ROUTING_ROWS));
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
+  create();
   world().reset_calls();
-  CHECK(run(setup) == TILEPOST_INVALID_ARGUMENT);
+  CHECK(run() == TILEPOST_INVALID_ARGUMENT);
   CHECK_THAT(tilepost_last_error(), Contains("call tilepost_op_route before the first run"));
   CHECK(enqueued().empty());
-  tilepost_op_info_t info{};
-  CHECK(tilepost_op_get_info(setup.op, &info) == TILEPOST_OK);
-  CHECK(info.out_elements == 0);
+  CHECK(info().out_elements == 0);
 }
 
-TEST_CASE("a plan that is not routed takes no route") {
-  fakes::reset();
-  Program program;
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
+TEST_CASE_METHOD(Operation, "a plan that is not routed takes no route") {
+  create();
   CHECK(set_route(setup, route_of({256, 256})) == TILEPOST_INVALID_ARGUMENT);
 }
 
-TEST_CASE("splits: tiles, steps and arrivals follow them") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Operation, "splits: tiles, steps and arrivals follow them") {
   use_routing(program, TILEPOST_ROUTING_SPLITS);
-  Setup setup;  // rank 1 of 2
-  REQUIRE(setup.create(program) == TILEPOST_OK);
+  create();
   tilepost_arrivals_t arrivals;
   // Both ranks say the same: 100 rows to rank 0, 412 to rank 1.
   const std::vector<int64_t> splits{100, 412};
@@ -83,11 +67,10 @@ TEST_CASE("splits: tiles, steps and arrivals follow them") {
   CHECK(rows_from(arrivals, 2) == std::vector<int64_t>{412, 412});
   for (int64_t row = 0; row < 512; ++row)
     REQUIRE(arrivals.landed[row] == (row < 100 ? 100 + row : 412 + row - 100));
-  tilepost_op_info_t info{};
-  REQUIRE(tilepost_op_get_info(setup.op, &info) == TILEPOST_OK);
-  CHECK(info.out_elements == 2 * 412 * 256);
+  const tilepost_op_info_t made = info();
+  CHECK(made.out_elements == 2 * 412 * 256);
   world().reset_calls();
-  REQUIRE(run(setup) == TILEPOST_OK);
+  REQUIRE(run() == TILEPOST_OK);
   size_t sent[2] = {}, received[2] = {};
   for (const fakes::NcclCall& call : world().nccl)
     (call.name == "send" ? sent : received)[call.peer] += call.count;
@@ -99,12 +82,10 @@ TEST_CASE("splits: tiles, steps and arrivals follow them") {
   CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_OK);
 }
 
-TEST_CASE("rows: the kernel gets a row map, and each row lands where it is said to") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Operation,
+                 "rows: the kernel gets a row map, and each row lands where it is said to") {
   use_routing(program, TILEPOST_ROUTING_ROWS);
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
+  create();
   std::vector<int32_t> destinations(512);
   for (size_t row = 0; row < 512; ++row) destinations[row] = row % 3 == 0 ? 0 : 1;
   tilepost_arrivals_t arrivals;
@@ -113,7 +94,7 @@ TEST_CASE("rows: the kernel gets a row map, and each row lands where it is said 
   int64_t next[2] = {171, 341};  // behind rank 0's
   for (size_t row = 0; row < 512; ++row) REQUIRE(arrivals.landed[row] == next[destinations[row]]++);
   world().reset_calls();
-  REQUIRE(run(setup) == TILEPOST_OK);
+  REQUIRE(run() == TILEPOST_OK);
   REQUIRE(world().view.row_map != nullptr);
   // Every tile's rows go to places of its group's block, each once.
   std::vector<bool> taken(512);
@@ -129,30 +110,24 @@ TEST_CASE("rows: the kernel gets a row map, and each row lands where it is said 
   }
 }
 
-TEST_CASE("counters go on counting across routes") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Operation, "counters go on counting across routes") {
   use_routing(program, TILEPOST_ROUTING_SPLITS);
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
+  create();
   for (const std::vector<int64_t>& splits :
        {std::vector<int64_t>{256, 256}, {0, 512}, {512, 0}, {1, 511}, {300, 212}})
     for (int times = 0; times < 2; ++times) {
       REQUIRE(set_route(setup, route_of(splits)) == TILEPOST_OK);
-      REQUIRE(run(setup) == TILEPOST_OK);
-      REQUIRE(run(setup) == TILEPOST_OK);
+      REQUIRE(run() == TILEPOST_OK);
+      REQUIRE(run() == TILEPOST_OK);
       CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_OK);
     }
 }
 
-TEST_CASE("a rank without rows runs no GEMM but receives") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Operation, "a rank without rows runs no GEMM but receives") {
   program.plan.any_m = 1;
   use_routing(program, GENERATE(TILEPOST_ROUTING_SPLITS, TILEPOST_ROUTING_ROWS));
   const bool splits = program.plan.routing == TILEPOST_ROUTING_SPLITS;
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
+  create();
   // Rank 0 has 256 rows, half of them for rank 1, which has none.
   int exchanges = 0;
   world().exchange = [&](const int64_t* from, int64_t* to, size_t count) {
@@ -172,7 +147,7 @@ TEST_CASE("a rank without rows runs no GEMM but receives") {
   CHECK(rows_from(arrivals, 2)[1] == 0);
   CHECK(arrivals.rows > 0);
   world().reset_calls();
-  REQUIRE(run(setup) == TILEPOST_OK);
+  REQUIRE(run() == TILEPOST_OK);
   CHECK(count_calls("gemm") == 0);
   CHECK(count_calls("send") == 0);
   size_t received = 0;
@@ -181,13 +156,10 @@ TEST_CASE("a rank without rows runs no GEMM but receives") {
   CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_OK);
 }
 
-TEST_CASE("no rank may have any row") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Operation, "no rank may have any row") {
   program.plan.any_m = 1;
   use_routing(program, TILEPOST_ROUTING_SPLITS);
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
+  create();
   world().exchange = [](const int64_t*, int64_t* to, size_t count) {
     std::fill(to, to + 2 * count, 0);
   };
@@ -195,22 +167,20 @@ TEST_CASE("no rank may have any row") {
   tilepost_arrivals_t arrivals;
   REQUIRE(set_route(setup, route_of(none, {}, 0), &arrivals) == TILEPOST_OK);
   CHECK(arrivals.rows == 0);
-  CHECK(run(setup) == TILEPOST_OK);
+  CHECK(run() == TILEPOST_OK);
   CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_OK);
 }
 
-TEST_CASE("a new route keeps the memory, unless more is received than ever before") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Operation,
+                 "a new route keeps the memory, unless more is received than ever before") {
   program.plan.routing = TILEPOST_ROUTING_SPLITS;
   program.plan.consumer = TILEPOST_CONSUMER_UNPERMUTE;
   program.use(TILEPOST_GEMM_ALL_TO_ALL, 2, TILEPOST_DIVISION_COLUMNS, {1, 2}, TILEPOST_TILE);
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
+  create();
   const auto mallocs = [&](const std::vector<int64_t>& splits) {
     world().reset_calls();
     REQUIRE(set_route(setup, route_of(splits)) == TILEPOST_OK);
-    REQUIRE(run(setup) == TILEPOST_OK);
+    REQUIRE(run() == TILEPOST_OK);
     return count_calls("cudaMalloc");
   };
   CHECK(mallocs({256, 256}) == 1);
@@ -221,12 +191,9 @@ TEST_CASE("a new route keeps the memory, unless more is received than ever befor
   CHECK(count_calls("unpermute") == 0);
 }
 
-TEST_CASE("wrong routes are refused, and the route before stays") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Operation, "wrong routes are refused, and the route before stays") {
   use_routing(program, TILEPOST_ROUTING_SPLITS);
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
+  create();
   REQUIRE(set_route(setup, route_of({256, 256})) == TILEPOST_OK);
   world().reset_calls();
   for (const std::vector<int64_t>& splits :
@@ -234,55 +201,38 @@ TEST_CASE("wrong routes are refused, and the route before stays") {
     CHECK(set_route(setup, route_of(splits)) == TILEPOST_INVALID_ARGUMENT);
   CHECK(set_route(setup, route_of({100, 100}, {}, 200)) == TILEPOST_INVALID_ARGUMENT);
   CHECK(count_calls("allgather") == 0);
-  CHECK(run(setup) == TILEPOST_OK);
+  CHECK(run() == TILEPOST_OK);
 }
 
-TEST_CASE("a rank that does not call route") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Operation, "a rank that does not call route") {
   use_routing(program, TILEPOST_ROUTING_SPLITS);
-  {
-    Setup setup;
-    REQUIRE(setup.create(program, 0.2) == TILEPOST_OK);
-    world().collectives_hang = true;
-    CHECK(set_route(setup, route_of({256, 256})) == TILEPOST_TIMEOUT);
-    CHECK_THAT(tilepost_last_error(), Contains("rank 1: tilepost_op_route of 'sample'") &&
-                                          Contains("after 0.2 s") &&
-                                          Contains("a rank did not arrive"));
-    CHECK(world().aborted_comms == 1);
-    CHECK(run(setup) == TILEPOST_ABORTED);
-  }
-  CHECK(world().live() == 0);
+  create(0.2);
+  world().collectives_hang = true;
+  CHECK(set_route(setup, route_of({256, 256})) == TILEPOST_TIMEOUT);
+  CHECK_THAT(tilepost_last_error(), Contains("rank 1: tilepost_op_route of 'sample'") &&
+                                        Contains("after 0.2 s") &&
+                                        Contains("a rank did not arrive"));
+  CHECK(world().aborted_comms == 1);
+  CHECK(run() == TILEPOST_ABORTED);
 }
 
 TEST_CASE("every call of route can fail: the next run is refused, not wrong") {
-  int calls = 0, begun = 0;  // the first call that has to do with the new route
-  for (int n = 0; n <= calls; ++n) {
-    fakes::reset();
-    {
-      Program program;
-      program.plan.any_m = 1;
-      use_routing(program, TILEPOST_ROUTING_ROWS);
-      Setup setup;
-      REQUIRE(setup.create(program) == TILEPOST_OK);
-      const std::vector<int32_t> destinations(512, 1);
-      REQUIRE(set_route(setup, route_of({}, destinations)) == TILEPOST_OK);
-      world().reset_calls();
-      world().fail_at = n;
-      const auto result = set_route(setup, route_of({}, destinations));
-      const auto& log = world().log;
-      if (n == 0) {
-        calls = world().calls;
-        while (log[begun].rfind("cudaMemcpyAsync", 0) != 0) ++begun;
-      }
-      INFO("call " << n << ": " << world().failed_call << ": " << tilepost_last_error());
-      const bool harmless = world().failed_call.empty() || world().failed_call == "cudaSetDevice";
-      CHECK((result == TILEPOST_OK) == harmless);
-      world().fail_at = 0;
-      if (result == TILEPOST_OK) CHECK(run(setup) == TILEPOST_OK);
-      if (result != TILEPOST_OK && n > begun) CHECK(run(setup) != TILEPOST_OK);
-    }
-    REQUIRE(world().live() == 0);
-  }
-  CHECK(calls > 8);
+  int begun = 0;  // the first call that has to do with the new route
+  FailingCalls failing;
+  failing.in_turn([&](Operation& op) {
+    op.program.plan.any_m = 1;
+    use_routing(op.program, TILEPOST_ROUTING_ROWS);
+    op.create();
+    const std::vector<int32_t> destinations(512, 1);
+    REQUIRE(set_route(op.setup, route_of({}, destinations)) == TILEPOST_OK);
+    const auto result = failing.attempt(
+        [&] { return set_route(op.setup, route_of({}, destinations)); }, "cudaSetDevice");
+    INFO(failing.what());
+    const auto& log = world().log;
+    if (failing.number() == 0)
+      while (log[begun].rfind("cudaMemcpyAsync", 0) != 0) ++begun;
+    if (result == TILEPOST_OK) CHECK(op.run() == TILEPOST_OK);
+    if (result != TILEPOST_OK && failing.number() > begun) CHECK(op.run() != TILEPOST_OK);
+  });
+  CHECK(failing.calls() > 8);
 }

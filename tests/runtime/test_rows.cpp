@@ -2,7 +2,7 @@
 // take them: each element carries its own name from the send buffer to where it is read.
 #include "runtime/map/run_map.h"
 #include "tests/catch.h"
-#include "tests/runtime/sample.h"
+#include "tests/runtime/fixture.h"
 #include "tilepost/device/rows.cuh"
 
 using namespace tilepost;
@@ -43,8 +43,7 @@ void check_rows(const std::vector<int64_t>& product, int64_t base, const Layout&
 
 }  // namespace
 
-TEST_CASE("slots are read where tiles are put") {
-  fakes::reset();
+TEST_CASE_METHOD(OnFakes, "slots are read where tiles are put") {
   const int64_t m = GENERATE(1, 128, 300, 513), n = GENERATE(8, 256, 300);
   Program program;
   program.plan.map.m = m;
@@ -62,8 +61,7 @@ TEST_CASE("slots are read where tiles are put") {
   check_rows(send, 0, rows::Any{table.data(), 0, kTile, kTile, columns}, m, 0, n);
 }
 
-TEST_CASE("slabs are read where a ReduceScatter puts them") {
-  fakes::reset();
+TEST_CASE_METHOD(OnFakes, "slabs are read where a ReduceScatter puts them") {
   const int ranks = GENERATE(2, 3, 4);
   const int64_t m = GENERATE(1, 7, 128, 300, 513), n = GENERATE(8, 256, 300);
   Program program;
@@ -86,8 +84,7 @@ TEST_CASE("slabs are read where a ReduceScatter puts them") {
   }
 }
 
-TEST_CASE("blocks of slabs are read where an All-to-All puts them") {
-  fakes::reset();
+TEST_CASE_METHOD(OnFakes, "blocks of slabs are read where an All-to-All puts them") {
   const int ranks = GENERATE(2, 3, 4);
   const int64_t m = GENERATE(2, 7, 128, 300, 513), n = GENERATE(8, 256, 300);
   Program program;

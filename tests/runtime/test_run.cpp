@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "tests/catch.h"
-#include "tests/runtime/sample.h"
+#include "tests/runtime/fixture.h"
 
 using Catch::Contains;
 using fakes::world;
@@ -15,27 +15,26 @@ using sample::Setup;
 
 namespace {
 
-CUstream_st* make_user() {
-  return fakes::user_stream("user");
-}
-
-tilepost_result_t run_with_pointers(const Setup& setup, CUstream_st* stream) {
-  return tilepost_op_run(setup.op, pointer(1), pointer(2), pointer(3), stream);
-}
+// Runs by the call that takes three pointers.
+class Pointers : public Operation {
+ public:
+  tilepost_result_t run_in(CUstream_st* stream) const {
+    return tilepost_op_run(setup.op, pointer(1), pointer(2), pointer(3), stream);
+  }
+  tilepost_result_t run() const { return run_in(user); }
+};
 
 }  // namespace
 
-TEST_CASE("the GEMM goes out before whatever waits for it, and the caller's stream joins last") {
-  fakes::reset();
-  Program program;
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
-  CUstream_st* user = make_user();
+TEST_CASE_METHOD(
+    Pointers,
+    "the GEMM goes out before whatever waits for it, and the caller's stream joins last") {
+  create();
   for (const auto& [wait0, wait1] :
        {std::pair{"wait own0 8", "wait own0 8"}, std::pair{"wait own0 16", "wait own0 16"},
         std::pair{"wait own0 24", "wait own0 24"}}) {
     world().reset_calls();
-    REQUIRE(run_with_pointers(setup, user) == TILEPOST_OK);
+    REQUIRE(run() == TILEPOST_OK);
     CHECK(enqueued() == Lines{"cudaEventRecord user", "cudaStreamWaitEvent own0",
                               "gemm user x8 clusters", wait0, "allreduce own0 65536", wait1,
                               "allreduce own0 65536", "cudaEventRecord own0",
@@ -44,15 +43,11 @@ TEST_CASE("the GEMM goes out before whatever waits for it, and the caller's stre
   CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_OK);
 }
 
-TEST_CASE("the stream waiter waits for the value and reports progress") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Pointers, "the stream waiter waits for the value and reports progress") {
   program.plan.wait = TILEPOST_WAIT_STREAM;
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
+  create();
   world().reset_calls();
-  CUstream_st* user = make_user();
-  REQUIRE(run_with_pointers(setup, user) == TILEPOST_OK);
+  REQUIRE(run() == TILEPOST_OK);
   CHECK(enqueued() ==
         Lines{"cudaEventRecord user", "cudaStreamWaitEvent own0", "gemm user x8 clusters",
               "cuStreamWaitValue32 own0", "cuStreamWriteValue32 own0", "allreduce own0 65536",
@@ -60,26 +55,21 @@ TEST_CASE("the stream waiter waits for the value and reports progress") {
               "cudaEventRecord own0", "cudaStreamWaitEvent user"});
 }
 
-TEST_CASE("without overlap one collective follows the GEMM in the caller's stream") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Pointers,
+                 "without overlap one collective follows the GEMM in the caller's stream") {
   program.use_sequence(4);
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
+  create();
   world().reset_calls();
-  REQUIRE(run_with_pointers(setup, make_user()) == TILEPOST_OK);
+  REQUIRE(run() == TILEPOST_OK);
   CHECK(enqueued() == Lines{"cudaEventRecord user", "gemm user x8 clusters",
                             "allreduce user 131072", "cudaEventRecord user"});
 }
 
-TEST_CASE("a group in tile layout is put in place after its collective") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Pointers, "a group in tile layout is put in place after its collective") {
   program.use_tiles(TILEPOST_CONSUMER_UNPERMUTE);
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
+  create();
   world().reset_calls();
-  REQUIRE(run_with_pointers(setup, make_user()) == TILEPOST_OK);
+  REQUIRE(run() == TILEPOST_OK);
   CHECK(enqueued() == Lines{"cudaEventRecord user", "cudaStreamWaitEvent own0",
                             "gemm user x8 clusters", "wait own0 6", "allreduce own0 49152",
                             "unpermute own0 0+3", "wait own0 10", "allreduce own0 81920",
@@ -87,52 +77,41 @@ TEST_CASE("a group in tile layout is put in place after its collective") {
                             "cudaStreamWaitEvent user"});
 }
 
-TEST_CASE("a captured run resets its own counters and always polls for the same targets") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Pointers,
+                 "a captured run resets its own counters and always polls for the same targets") {
   program.plan.wait = GENERATE(TILEPOST_WAIT_POLL, TILEPOST_WAIT_STREAM);
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
-  CUstream_st* user = make_user();
+  create();
   for (int round = 0; round < 3; ++round) {
     CAPTURE(round);
-    REQUIRE(run_with_pointers(setup, user) == TILEPOST_OK);  // eager ones in between
+    REQUIRE(run() == TILEPOST_OK);  // eager ones in between
     world().reset_calls();
-    fakes::stream_of(user).capturing = true;
-    REQUIRE(run_with_pointers(setup, user) == TILEPOST_OK);
-    CHECK(enqueued() == Lines{"cudaMemsetAsync user", "cudaEventRecord user",
-                              "cudaStreamWaitEvent own0", "replay_begin own0",
-                              "gemm user x8 clusters", "wait own0 8", "allreduce own0 65536",
-                              "wait own0 8", "allreduce own0 65536", "replay_end own0",
-                              "cudaEventRecord own0", "cudaStreamWaitEvent user"});
-    fakes::stream_of(user).capturing = false;
-    for (fakes::Stream* stream : world().streams) stream->capturing = false;
+    {
+      const fakes::Capture capture(user);
+      REQUIRE(run() == TILEPOST_OK);
+      CHECK(enqueued() == Lines{"cudaMemsetAsync user", "cudaEventRecord user",
+                                "cudaStreamWaitEvent own0", "replay_begin own0",
+                                "gemm user x8 clusters", "wait own0 8", "allreduce own0 65536",
+                                "wait own0 8", "allreduce own0 65536", "replay_end own0",
+                                "cudaEventRecord own0", "cudaStreamWaitEvent user"});
+    }
     CHECK(tilepost_op_status(setup.op) == TILEPOST_OK);
   }
 }
 
-TEST_CASE("a run in another stream waits for the last one") {
-  fakes::reset();
-  Program program;
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
-  REQUIRE(run_with_pointers(setup, make_user()) == TILEPOST_OK);
+TEST_CASE_METHOD(Pointers, "a run in another stream waits for the last one") {
+  create();
+  REQUIRE(run() == TILEPOST_OK);
   world().reset_calls();
-  REQUIRE(run_with_pointers(setup, fakes::user_stream("other")) == TILEPOST_OK);
+  REQUIRE(run_in(fakes::user_stream("other")) == TILEPOST_OK);
   CHECK(enqueued().front() == "cudaStreamWaitEvent other");
   world().reset_calls();
-  REQUIRE(run_with_pointers(setup, nullptr) ==
-          TILEPOST_OK);  // the legacy default stream is one like any other
+  REQUIRE(run_in(nullptr) == TILEPOST_OK);  // the legacy default stream is one like any other
   CHECK(enqueued().front() == "cudaStreamWaitEvent legacy");
 }
 
-TEST_CASE("a run makes nothing") {
-  fakes::reset();
-  Program program;
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
+TEST_CASE_METHOD(Pointers, "a run makes nothing") {
+  create();
   const int live = world().live();
-  CUstream_st* user = make_user();
   for (uintptr_t i = 1; i < 200; ++i)
     REQUIRE(tilepost_op_run(setup.op, pointer(i), pointer(2 * i), pointer(3 * i), user) ==
             TILEPOST_OK);
@@ -140,26 +119,18 @@ TEST_CASE("a run makes nothing") {
   CHECK(std::count(world().log.begin(), world().log.end(), "gemm user x8 clusters") == 199);
 }
 
-TEST_CASE("tensor maps are made once for the pointers in use") {
-  fakes::reset();
-  Program program;
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
-  CUstream_st* user = make_user();
+TEST_CASE_METHOD(Pointers, "tensor maps are made once for the pointers in use") {
+  create();
   const auto encoded = [&] { return std::count(world().log.begin(), world().log.end(), "encode"); };
-  REQUIRE(run_with_pointers(setup, user) == TILEPOST_OK);
-  REQUIRE(run_with_pointers(setup, user) == TILEPOST_OK);
+  REQUIRE(run() == TILEPOST_OK);
+  REQUIRE(run() == TILEPOST_OK);
   CHECK(encoded() == 3);
   REQUIRE(tilepost_op_run(setup.op, pointer(1), pointer(2), pointer(4), user) == TILEPOST_OK);
   CHECK(encoded() == 6);
 }
 
-TEST_CASE("wrong arguments are refused and change nothing") {
-  fakes::reset();
-  Program program;
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
-  CUstream_st* user = make_user();
+TEST_CASE_METHOD(Pointers, "wrong arguments are refused and change nothing") {
+  create();
   const auto refused = [&](const void* a, const void* b, void* out, CUstream_st* stream) {
     world().reset_calls();
     CHECK(tilepost_op_run(setup.op, a, b, out, stream) == TILEPOST_INVALID_ARGUMENT);
@@ -184,17 +155,14 @@ TEST_CASE("wrong arguments are refused and change nothing") {
              Contains("the stream belongs to device 1, the communicator to device 0"));
   CHECK(tilepost_op_run(nullptr, pointer(1), pointer(2), pointer(3), user) ==
         TILEPOST_INVALID_ARGUMENT);
-  CHECK(run_with_pointers(setup, user) == TILEPOST_OK);
+  CHECK(run() == TILEPOST_OK);
 }
 
-TEST_CASE("the caller's device is current again after every call") {
-  fakes::reset();
-  Program program;
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
+TEST_CASE_METHOD(Pointers, "the caller's device is current again after every call") {
+  create();
   fakes::current_device() = 1;
   world().host_pointers = {{pointer(1), 0}, {pointer(2), 0}, {pointer(3), 0}};
-  CHECK(run_with_pointers(setup, make_user()) == TILEPOST_OK);
+  CHECK(run() == TILEPOST_OK);
   CHECK(fakes::current_device() == 1);
   CHECK(tilepost_op_status(setup.op) == TILEPOST_OK);
   CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_OK);
@@ -206,47 +174,33 @@ TEST_CASE("the caller's device is current again after every call") {
 }
 
 TEST_CASE("every call of run can fail: before the GEMM without effect, after it for good") {
-  const bool capture = GENERATE(false, true);
-  int calls = 0;
-  for (int n = 0; n <= calls; ++n) {
-    fakes::reset();
-    {
-      Program program;
-      program.use_tiles(TILEPOST_CONSUMER_UNPERMUTE);
-      Setup setup;
-      REQUIRE(setup.create(program) == TILEPOST_OK);
-      CUstream_st* user = make_user();
-      fakes::stream_of(user).capturing = capture;
-      world().reset_calls();
-      world().fail_at = n;
-      const auto result = run_with_pointers(setup, user);
-      const std::string text = tilepost_last_error();
-      if (n == 0) calls = world().calls;
-      INFO("call " << n << ": " << world().failed_call << ": " << text);
-      CHECK((result == TILEPOST_OK) == world().failed_call.empty());
-      const auto lines = enqueued();
-      const bool launched = std::count(lines.begin(), lines.end(), "gemm user x8 clusters") > 0 &&
-                            world().failed_call != "gemm user x8 clusters";
-      const bool broken = result != TILEPOST_OK && launched && !capture;
-      world().fail_at = 0;
-      CHECK(tilepost_op_status(setup.op) == (broken ? result : TILEPOST_OK));
-      CHECK(world().aborted_comms == (broken ? 1 : 0));
-      fakes::stream_of(user).capturing = false;
-      for (fakes::Stream* stream : world().streams) stream->capturing = false;
-      CHECK(run_with_pointers(setup, user) == (broken ? TILEPOST_ABORTED : TILEPOST_OK));
-      if (broken) CHECK_THAT(tilepost_last_error(), Contains("make a new one"));
-    }
-    REQUIRE(world().live() == 0);
-  }
-  CHECK(calls > 15);
+  const bool captured = GENERATE(false, true);
+  FailingCalls failing;
+  failing.in_turn([&](Operation& op) {
+    op.program.use_tiles(TILEPOST_CONSUMER_UNPERMUTE);
+    op.create();
+    const auto run = [&] {
+      return tilepost_op_run(op.setup.op, pointer(1), pointer(2), pointer(3), op.user);
+    };
+    const auto result = failing.attempt([&] {
+      const fakes::Capture capture(op.user, captured);
+      return run();
+    });
+    INFO(failing.what());
+    const auto lines = enqueued();
+    const bool launched = std::count(lines.begin(), lines.end(), "gemm user x8 clusters") > 0 &&
+                          world().failed_call != "gemm user x8 clusters";
+    const bool broken = result != TILEPOST_OK && launched && !captured;
+    CHECK(tilepost_op_status(op.setup.op) == (broken ? result : TILEPOST_OK));
+    CHECK(world().aborted_comms == (broken ? 1 : 0));
+    CHECK(run() == (broken ? TILEPOST_ABORTED : TILEPOST_OK));
+    if (broken) CHECK_THAT(tilepost_last_error(), Contains("make a new one"));
+  });
+  CHECK(failing.calls() > 15);
 }
 
-TEST_CASE("more runs than events wait for the oldest") {
-  fakes::reset();
-  Program program;
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
-  CUstream_st* user = make_user();
-  for (int i = 0; i < 500; ++i) REQUIRE(run_with_pointers(setup, user) == TILEPOST_OK);
+TEST_CASE_METHOD(Pointers, "more runs than events wait for the oldest") {
+  create();
+  for (int i = 0; i < 500; ++i) REQUIRE(run() == TILEPOST_OK);
   CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_OK);
 }

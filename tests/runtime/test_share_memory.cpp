@@ -280,9 +280,9 @@ TEST_CASE("shared memory: runs in different streams take turns") {
   REQUIRE(first.create(one, 0, 1, shares) == TILEPOST_OK);
   REQUIRE(second.create_on(first.comm, other, 0, shares) == TILEPOST_OK);
   world().reset_calls();
-  REQUIRE(run(first, fakes::user_stream("a"), overlaps ? 48 : 5) == TILEPOST_OK);
-  REQUIRE(run(second, fakes::user_stream("b")) == TILEPOST_OK);
-  REQUIRE(run(first, fakes::user_stream("c"), 48) == TILEPOST_OK);
+  REQUIRE(run_on(first, fakes::user_stream("a"), overlaps ? 48 : 5) == TILEPOST_OK);
+  REQUIRE(run_on(second, fakes::user_stream("b")) == TILEPOST_OK);
+  REQUIRE(run_on(first, fakes::user_stream("c"), 48) == TILEPOST_OK);
   const Order order;
   REQUIRE(order.count("gemm") == 3);
   const int begins = overlaps ? 3 : 2, sums = overlaps ? 9 : 6;
@@ -305,7 +305,7 @@ TEST_CASE("shared memory: making another has its turn too") {
   Setup first, second;
   REQUIRE(first.create(one, 0, 1, shares) == TILEPOST_OK);
   world().reset_calls();
-  REQUIRE(run(first, fakes::user_stream("a")) == TILEPOST_OK);
+  REQUIRE(run_on(first, fakes::user_stream("a")) == TILEPOST_OK);
   REQUIRE(second.create_on(first.comm, other, 0, shares) == TILEPOST_OK);
   const Order order;
   REQUIRE(order.count("shared_begin") == 2);
@@ -368,7 +368,7 @@ TEST_CASE("shared memory: making an operation that fails does no harm to the oth
       (touched ? behind : before) = true;
       // An exchange that broke off has aborted the communicator.
       const auto wanted = world().aborted_comms > 0 ? TILEPOST_ABORTED : TILEPOST_OK;
-      if (!touched) CHECK(run(first, fakes::user_stream("a")) == wanted);
+      if (!touched) CHECK(run_on(first, fakes::user_stream("a")) == wanted);
       if (!touched) CHECK(tilepost_op_synchronize(first.op) == TILEPOST_OK);
     }
     CAPTURE(fail_at, world().failed_call);

@@ -5,7 +5,7 @@
 #include "runtime/cuda/shared/flags.h"
 #include "runtime/cuda/shared/layout.h"
 #include "tests/catch.h"
-#include "tests/runtime/sample.h"
+#include "tests/runtime/fixture.h"
 #include "tests/runtime/shared_ranks.h"
 
 using namespace tilepost::cuda;
@@ -33,8 +33,9 @@ std::string refusal(Meeting& meeting, tilepost_result_t expected) {
 
 }  // namespace
 
-TEST_CASE("regions of shared memory are aligned, disjoint and as large as the largest run needs") {
-  fakes::reset();
+TEST_CASE_METHOD(
+    OnFakes,
+    "regions of shared memory are aligned, disjoint and as large as the largest run needs") {
   const auto pattern = GENERATE(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_GEMM_REDUCE_SCATTER,
                                 TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_ALL_GATHER_GEMM);
   const auto access = GENERATE(TILEPOST_ACCESS_READ, TILEPOST_ACCESS_WRITE);
@@ -82,50 +83,40 @@ TEST_CASE("regions of shared memory are aligned, disjoint and as large as the la
   CHECK(layout.bytes == bytes);
 }
 
-TEST_CASE("ranks that exchange messages share nothing") {
-  fakes::reset();
+TEST_CASE_METHOD(OnFakes, "ranks that exchange messages share nothing") {
   const Program program;
   CHECK(shared_layout(program.plan, tilepost::most_sizes(program.plan)).bytes == 0);
 }
 
-TEST_CASE("every rank reaches every rank's memory, which is zeroed") {
-  fakes::reset();
+TEST_CASE_METHOD(OnFakes, "every rank reaches every rank's memory, which is zeroed") {
   const bool processes = GENERATE(false, true);
   const int ranks = GENERATE(1, 2, 4);
   Meeting meeting(ranks);
   if (processes) meeting.edit = [](int rank, PeerInfo& info) { info.process[0] += rank; };
-  {
-    const auto made = make(meeting, kBytes);
-    for (int r = 0; r < ranks; ++r) {
-      INFO(made[r]->text);
-      REQUIRE(made[r]->result == TILEPOST_OK);
-      CHECK(made[r]->memory.rank() == r);
-      CHECK(made[r]->memory.ranks() == ranks);
-      for (int i = 0; i < kBytes; ++i) REQUIRE(static_cast<char*>(made[r]->memory.own(0))[i] == 0);
-      *static_cast<int*>(made[r]->memory.own(4096)) = 100 + r;
-    }
-    for (const auto& one : made)
-      for (int r = 0; r < ranks; ++r) CHECK(*static_cast<int*>(one->memory.of(r, 4096)) == 100 + r);
-    CHECK(world().live_mappings == (processes ? ranks * (ranks - 1) : 0));
-    CHECK(world().accessible.size() == (processes || ranks == 1 ? 0 : size_t(ranks)));
+  const auto made = make(meeting, kBytes);
+  for (int r = 0; r < ranks; ++r) {
+    INFO(made[r]->text);
+    REQUIRE(made[r]->result == TILEPOST_OK);
+    CHECK(made[r]->memory.rank() == r);
+    CHECK(made[r]->memory.ranks() == ranks);
+    for (int i = 0; i < kBytes; ++i) REQUIRE(static_cast<char*>(made[r]->memory.own(0))[i] == 0);
+    *static_cast<int*>(made[r]->memory.own(4096)) = 100 + r;
   }
-  CHECK(world().live() == 0);
+  for (const auto& one : made)
+    for (int r = 0; r < ranks; ++r) CHECK(*static_cast<int*>(one->memory.of(r, 4096)) == 100 + r);
+  CHECK(world().live_mappings == (processes ? ranks * (ranks - 1) : 0));
+  CHECK(world().accessible.size() == (processes || ranks == 1 ? 0 : size_t(ranks)));
 }
 
-TEST_CASE("ranks of which only some are of one process") {
-  fakes::reset();
+TEST_CASE_METHOD(OnFakes, "ranks of which only some are of one process") {
   const bool on_already = GENERATE(false, true);
   if (on_already) world().accessible = {0, 1};
   Meeting meeting(3);
   meeting.edit = [](int rank, PeerInfo& info) { info.process[0] += rank == 2; };
-  {
-    for (const auto& rank : make(meeting, kBytes)) CHECK(rank->result == TILEPOST_OK);
-  }
-  CHECK(world().live() == 0);
+  for (const auto& rank : make(meeting, kBytes)) CHECK(rank->result == TILEPOST_OK);
 }
 
-TEST_CASE("the other processes' devices need not be visible") {
-  fakes::reset();
+TEST_CASE_METHOD(OnFakes, "the other processes' devices need not be visible") {
   world().others_visible = false;
   world().peer_access = false;
   Meeting meeting(2);
@@ -133,15 +124,13 @@ TEST_CASE("the other processes' devices need not be visible") {
   for (const auto& rank : make(meeting, kBytes)) CHECK(rank->result == TILEPOST_OK);
 }
 
-TEST_CASE("ranks of one process need no handles") {
-  fakes::reset();
+TEST_CASE_METHOD(OnFakes, "ranks of one process need no handles") {
   world().memory_handles = false;
   Meeting meeting(2);
   for (const auto& rank : make(meeting, kBytes)) CHECK(rank->result == TILEPOST_OK);
 }
 
-TEST_CASE("GPUs without peer access") {
-  fakes::reset();
+TEST_CASE_METHOD(OnFakes, "GPUs without peer access") {
   const bool processes = GENERATE(false, true);
   world().peer_access = false;
   Meeting meeting(3);
@@ -151,8 +140,7 @@ TEST_CASE("GPUs without peer access") {
         "use 'transport: nccl'");
 }
 
-TEST_CASE("ranks that would share different memory") {
-  fakes::reset();
+TEST_CASE_METHOD(OnFakes, "ranks that would share different memory") {
   Meeting meeting(3);
   meeting.edit = [](int rank, PeerInfo& info) { info.bytes += 1024 * (rank == 2); };
   CHECK_THAT(refusal(meeting, TILEPOST_INVALID_ARGUMENT),
@@ -176,8 +164,7 @@ TEST_CASE("what lies in shared memory keeps off the counters of who made it") {
   CHECK_FALSE(fits_with(256, 4096, 8193));
 }
 
-TEST_CASE("ranks on different hosts") {
-  fakes::reset();
+TEST_CASE_METHOD(OnFakes, "ranks on different hosts") {
   Meeting meeting(3);
   meeting.edit = [](int rank, PeerInfo& info) { info.host[1] += rank == 2; };
   CHECK(refusal(meeting, TILEPOST_UNSUPPORTED) ==
@@ -185,8 +172,7 @@ TEST_CASE("ranks on different hosts") {
         "hosts, and only ranks of one host can share memory; use 'transport: nccl'");
 }
 
-TEST_CASE("processes that CUDA gives no handles") {
-  fakes::reset();
+TEST_CASE_METHOD(OnFakes, "processes that CUDA gives no handles") {
   world().memory_handles = false;
   Meeting meeting(2);
   meeting.edit = [](int rank, PeerInfo& info) { info.process[1] += rank; };
@@ -195,8 +181,7 @@ TEST_CASE("processes that CUDA gives no handles") {
                                                          Contains("use 'transport: nccl'"));
 }
 
-TEST_CASE("more ranks than can share memory") {
-  fakes::reset();
+TEST_CASE_METHOD(OnFakes, "more ranks than can share memory") {
   Meeting meeting(1);
   shared_ranks::Exchange exchange(meeting, 0);
   SharedMemory memory;
@@ -204,8 +189,7 @@ TEST_CASE("more ranks than can share memory") {
   CHECK_THAT(tilepost_last_error(), Contains("at most 64 ranks") && Contains("there are 65"));
 }
 
-TEST_CASE("what fails on one rank fails on all") {
-  fakes::reset();
+TEST_CASE_METHOD(OnFakes, "what fails on one rank fails on all") {
   Meeting meeting(2);
   SECTION("memory that cannot be had") {
     meeting.edit = [](int rank, PeerInfo& info) {
@@ -236,7 +220,7 @@ TEST_CASE("what fails on one rank fails on all") {
 TEST_CASE("a failure at any call ends on every rank and leaves nothing behind") {
   const bool processes = GENERATE(false, true);
   for (int fail_at = 1;; ++fail_at) {
-    fakes::reset();
+    const OnFakes fresh;
     world().fail_at = fail_at;
     Meeting meeting(2);
     meeting.patience = std::chrono::milliseconds(30);
@@ -253,7 +237,6 @@ TEST_CASE("a failure at any call ends on every rank and leaves nothing behind") 
       answered = meeting.round == 3;
     }
     CAPTURE(fail_at, world().failed_call);
-    CHECK(world().live() == 0);
     if (world().failed_call.empty()) break;
     const bool fetches = world().failed_call.rfind("cudaMemcpyAsync", 0) == 0 ||
                          world().failed_call.rfind("cudaStreamQuery", 0) == 0;
@@ -261,8 +244,7 @@ TEST_CASE("a failure at any call ends on every rank and leaves nothing behind") 
   }
 }
 
-TEST_CASE("memory left to the process is neither freed nor unmapped") {
-  fakes::reset();
+TEST_CASE_METHOD(OnFakes, "memory left to the process is neither freed nor unmapped") {
   Meeting meeting(2);
   meeting.edit = [](int rank, PeerInfo& info) { info.process[0] += rank; };
   void* own = nullptr;

@@ -6,7 +6,7 @@
 
 #include "runtime/cuda/transport/window_memory.h"
 #include "tests/catch.h"
-#include "tests/runtime/sample.h"
+#include "tests/runtime/fixture.h"
 
 using Catch::Contains;
 using fakes::NcclCall;
@@ -135,14 +135,14 @@ bool covers(std::vector<std::pair<int64_t, int64_t>> parts, int64_t end) {
 
 }  // namespace
 
-TEST_CASE("symmetric: everything lies in windows, alike on every rank, and lands once") {
+TEST_CASE_METHOD(OnFakes,
+                 "symmetric: everything lies in windows, alike on every rank, and lands once") {
   const int ranks = GENERATE(2, 3, 4);
   const int64_t m = GENERATE(1, 7, 128, 300, 512, 1000, 1030);
   const auto pattern = GENERATE(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_GEMM_REDUCE_SCATTER,
                                 TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_ALL_GATHER_GEMM);
   const int lanes = pattern == TILEPOST_ALL_GATHER_GEMM ? 1 : GENERATE(1, 2);
   CAPTURE(ranks, m, static_cast<int>(pattern), lanes);
-  fakes::reset();
   Program program;
   use_symmetric(program, pattern, ranks, m, lanes);
   tilepost_run_operands_t values = operands();
@@ -170,20 +170,17 @@ TEST_CASE("symmetric: everything lies in windows, alike on every rank, and lands
   }
 }
 
-TEST_CASE("symmetric: a block is copied to out behind its collective, on its lane") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Operation,
+                 "symmetric: a block is copied to out behind its collective, on its lane") {
   use_symmetric(program, TILEPOST_GEMM_ALL_REDUCE, 2, 512, 2);
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
+  create();
   CHECK(world().cluster_size == 1);
   CHECK(world().max_ctas == 8);  // of 16
   REQUIRE(world().windows.size() == 2);
   CHECK(world().windows[0]->comm != world().windows[1]->comm);
   CHECK(world().windows[0]->memory == world().windows[1]->memory);
-  world().reset_calls();
   const tilepost_run_operands_t values = operands();
-  REQUIRE(tilepost_op_run_with(setup.op, &values, fakes::user_stream("user")) == TILEPOST_OK);
+  run_logged(values);
   Lines lines;
   for (const std::string& line : world().log)
     if (line.starts_with("allreduce") || line.starts_with("cudaMemcpyAsync")) lines.push_back(line);
@@ -200,51 +197,43 @@ TEST_CASE("symmetric: a block is copied to out behind its collective, on its lan
   CHECK(world().epilogue.out == world().nccl[0].from);
 }
 
-TEST_CASE("symmetric: a consumer reads what was received where it is") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Operation, "symmetric: a consumer reads what was received where it is") {
   const auto pattern = GENERATE(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_GEMM_REDUCE_SCATTER);
   program.plan.consumer = TILEPOST_CONSUMER_RMS_NORM;
   use_symmetric(program, pattern, 2, 300);
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
+  create();
   const void* read = nullptr;
   world().on_norm = [&](const void* x, int, int) { read = x; };
-  world().reset_calls();
   const tilepost_run_operands_t values = operands();
-  REQUIRE(tilepost_op_run_with(setup.op, &values, fakes::user_stream("user")) == TILEPOST_OK);
+  run_logged(values);
   CHECK(world().copies.empty());
   CHECK(read == world().nccl[0].to);
   CHECK(window_at(read) != nullptr);
 }
 
-TEST_CASE("symmetric: rows are gathered in the window, and copied where the caller wants them") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(
+    Operation,
+    "symmetric: rows are gathered in the window, and copied where the caller wants them") {
   use_symmetric(program, TILEPOST_ALL_GATHER_GEMM, 2, 512);
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
+  create();
   tilepost_run_operands_t values = operands();
-  REQUIRE(tilepost_op_run_with(setup.op, &values, fakes::user_stream("user")) == TILEPOST_OK);
-  world().reset_calls();
-  REQUIRE(tilepost_op_run_with(setup.op, &values, fakes::user_stream("user")) == TILEPOST_OK);
+  REQUIRE(run_with(values) == TILEPOST_OK);
+  run_logged(values);
   REQUIRE(world().copies.size() == 1);  // the own rows
   values.gathered = reinterpret_cast<void*>(0x4000000 * 7);
-  world().reset_calls();
-  REQUIRE(tilepost_op_run_with(setup.op, &values, fakes::user_stream("user")) == TILEPOST_OK);
+  run_logged(values);
   REQUIRE(world().copies.size() == 2);
   CHECK(world().copies[1].to == values.gathered);
   CHECK(world().copies[1].bytes == 512 * 256 * 2);
   CHECK(window_at(world().copies[1].from) != nullptr);
 }
 
-TEST_CASE("symmetric: without a window the operation says so and works as nccl does") {
+TEST_CASE_METHOD(Operation,
+                 "symmetric: without a window the operation says so and works as nccl does") {
   const auto pattern = GENERATE(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_GEMM_REDUCE_SCATTER,
                                 TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_ALL_GATHER_GEMM);
   const int how = GENERATE(0, 1, 2, 3, 4);
   CAPTURE(static_cast<int>(pattern), how);
-  fakes::reset();
-  Program program;
   use_symmetric(program, pattern, 2, 300, pattern == TILEPOST_ALL_GATHER_GEMM ? 1 : 2);
   if (how == 0) world().gives_windows = false;
   if (how == 1) world().window_answer = [](int) { return kInvalidUsage; };
@@ -259,33 +248,25 @@ TEST_CASE("symmetric: without a window the operation says so and works as nccl d
       std::copy_n(own, count, std::copy_n(own, count, all));
       if (++told == 2) all[0] = 1;
     };
-  {
-    Setup setup;
-    REQUIRE(setup.create(program) == TILEPOST_OK);
-    CHECK_THAT(tilepost_op_warnings(setup.op),
-               Contains("nccl_symmetric: NCCL gave no symmetric window on rank 0") &&
-                   Contains("runs as nccl"));
-    CHECK(world().windows.size() == static_cast<size_t>(program.plan.comm_lanes));
-    CHECK(world().live_windows == 0);
-    world().reset_calls();
-    const tilepost_run_operands_t values = operands();
-    REQUIRE(tilepost_op_run_with(setup.op, &values, fakes::user_stream("user")) == TILEPOST_OK);
-    CHECK_FALSE(world().nccl.empty());
-    std::vector<std::pair<int64_t, int64_t>> landed;
-    for (const fakes::Copy& copy : world().copies)
-      if (copy.to >= values.out && pattern != TILEPOST_ALL_GATHER_GEMM)
-        landed.emplace_back(static_cast<char*>(copy.to) - static_cast<char*>(values.out),
-                            copy.bytes);
-    tilepost_op_info_t info{};
-    REQUIRE(tilepost_op_get_info(setup.op, &info) == TILEPOST_OK);
-    if (pattern != TILEPOST_ALL_GATHER_GEMM) CHECK(covers(landed, info.out_elements * 2));
-  }
-  CHECK(world().live() == 0);
+  create();
+  CHECK_THAT(tilepost_op_warnings(setup.op),
+             Contains("nccl_symmetric: NCCL gave no symmetric window on rank 0") &&
+                 Contains("runs as nccl"));
+  CHECK(world().windows.size() == static_cast<size_t>(program.plan.comm_lanes));
+  CHECK(world().live_windows == 0);
+  const tilepost_run_operands_t values = operands();
+  run_logged(values);
+  CHECK_FALSE(world().nccl.empty());
+  std::vector<std::pair<int64_t, int64_t>> landed;
+  for (const fakes::Copy& copy : world().copies)
+    if (copy.to >= values.out && pattern != TILEPOST_ALL_GATHER_GEMM)
+      landed.emplace_back(static_cast<char*>(copy.to) - static_cast<char*>(values.out), copy.bytes);
+  const tilepost_op_info_t made = info();
+  if (pattern != TILEPOST_ALL_GATHER_GEMM) CHECK(covers(landed, made.out_elements * 2));
 }
 
-TEST_CASE("symmetric: another rank's failure fails this one, and says whose it was") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Operation,
+                 "symmetric: another rank's failure fails this one, and says whose it was") {
   use_symmetric(program, TILEPOST_GEMM_ALL_REDUCE, 2, 512, 2);
   const int at = GENERATE(1, 2);
   int told = 0;
@@ -293,111 +274,74 @@ TEST_CASE("symmetric: another rank's failure fails this one, and says whose it w
     std::copy_n(own, count, std::copy_n(own, count, all));
     if (++told == at) all[0] = at == 1 ? TILEPOST_OUT_OF_MEMORY : 2;
   };
-  {
-    Setup setup;
-    CHECK(setup.create(program) == (at == 1 ? TILEPOST_OUT_OF_MEMORY : TILEPOST_NCCL_ERROR));
-    CHECK_THAT(tilepost_last_error(), Contains("rank 0 could not"));
-    CHECK(setup.op == nullptr);
-  }
-  CHECK(world().live() == 0);
+  CHECK(setup.create(program) == (at == 1 ? TILEPOST_OUT_OF_MEMORY : TILEPOST_NCCL_ERROR));
+  CHECK_THAT(tilepost_last_error(), Contains("rank 0 could not"));
+  CHECK(setup.op == nullptr);
 }
 
-TEST_CASE("symmetric: an error of NCCL is told by every lane's turn, and is the operation's") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(
+    Operation, "symmetric: an error of NCCL is told by every lane's turn, and is the operation's") {
   use_symmetric(program, TILEPOST_GEMM_REDUCE_SCATTER, 2, 512, 2);
   world().window_answer = [](int n) { return n == 0 ? kSystemError : 0; };
-  {
-    Setup setup;
-    CHECK(setup.create(program) == TILEPOST_NCCL_ERROR);
-    CHECK_THAT(tilepost_last_error(), Contains("ncclCommWindowRegister"));
-    CHECK(world().windows.size() == 2);  // the other ranks wait for both
-  }
-  CHECK(world().live() == 0);
+  CHECK(setup.create(program) == TILEPOST_NCCL_ERROR);
+  CHECK_THAT(tilepost_last_error(), Contains("ncclCommWindowRegister"));
+  CHECK(world().windows.size() == 2);  // the other ranks wait for both
 }
 
 TEST_CASE("symmetric: every call of create can fail, cleanly") {
   const auto pattern =
       GENERATE(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_ALL_GATHER_GEMM);
-  const auto create_with_failure_at = [&](int call) {
-    fakes::reset();
-    Program program;
-    use_symmetric(program, pattern, 2, 300, pattern == TILEPOST_ALL_GATHER_GEMM ? 1 : 2);
-    world().fail_at = call;
-    Setup setup;
-    const auto result = setup.create(program);
-    INFO("call " << call << ": " << world().failed_call << ": " << tilepost_last_error());
-    CHECK((result == TILEPOST_OK) == (setup.op != nullptr));
-    CHECK((result == TILEPOST_OK) == world().failed_call.empty());
-    if (result != TILEPOST_OK) CHECK_THAT(tilepost_last_error(), Contains("runtime/cuda/"));
-    return world().calls;
-  };
-  const int calls = create_with_failure_at(0);
-  REQUIRE(calls > 60);
-  for (int n = 1; n <= calls; ++n) {
-    create_with_failure_at(n);
-    INFO("call " << n << ": " << world().failed_call);
-    REQUIRE(world().live() == 0);
-  }
+  FailingCalls failing;
+  failing.in_turn([&](Operation& op) {
+    use_symmetric(op.program, pattern, 2, 300, pattern == TILEPOST_ALL_GATHER_GEMM ? 1 : 2);
+    check_failing_create(failing, op);
+  });
+  REQUIRE(failing.calls() > 60);
 }
 
-TEST_CASE(
+TEST_CASE_METHOD(
+    Operation,
     "symmetric: a rank that does not come to the windows is a timeout, and nothing is freed "
     "that may be waited for") {
-  fakes::reset();
-  Program program;
   use_symmetric(program, TILEPOST_GEMM_ALL_REDUCE, 2, 512);
   world().collectives_hang = true;
-  {
-    Setup setup;
-    CHECK(setup.create(program, 0.02) == TILEPOST_TIMEOUT);
-    CHECK_THAT(tilepost_last_error(), Contains("the other ranks' windows") && Contains("0.02"));
-    CHECK(count_calls("ncclCommWindowRegister") == 0);
-  }
+  CHECK(setup.create(program, 0.02) == TILEPOST_TIMEOUT);
+  CHECK_THAT(tilepost_last_error(), Contains("the other ranks' windows") && Contains("0.02"));
+  CHECK(count_calls("ncclCommWindowRegister") == 0);
+  release();
   CHECK(world().aborted_comms > 0);
-  CHECK(world().live() == 0);  // the abort has let the device go
 }
 
-TEST_CASE("symmetric: after an abort the windows go with their communicators") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Operation, "symmetric: after an abort the windows go with their communicators") {
   use_symmetric(program, TILEPOST_GEMM_ALL_REDUCE, 2, 512, 2);
-  {
-    Setup setup;
-    REQUIRE(setup.create(program, 0.02) == TILEPOST_OK);
-    world().collectives_hang = true;
-    const tilepost_run_operands_t values = operands();
-    REQUIRE(tilepost_op_run_with(setup.op, &values, fakes::user_stream("user")) == TILEPOST_OK);
-    CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_TIMEOUT);
-  }
+  create(0.02);
+  world().collectives_hang = true;
+  REQUIRE(run() == TILEPOST_OK);
+  CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_TIMEOUT);
+  release();
   CHECK(count_calls("ncclCommWindowDeregister") == 0);
   CHECK(count_calls("ncclMemFree") == 1);
-  CHECK(world().live() == 0);
 }
 
-TEST_CASE("symmetric: windows that the device may still use are left to the process") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Operation,
+                 "symmetric: windows that the device may still use are left to the process") {
+  leaves_memory();
   use_symmetric(program, TILEPOST_GEMM_ALL_REDUCE, 2, 512);
+  create(0.02);
+  world().collectives_hang = true;
+  REQUIRE(run() == TILEPOST_OK);
+  CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_TIMEOUT);
   {
-    Setup setup;
-    REQUIRE(setup.create(program, 0.02) == TILEPOST_OK);
-    world().collectives_hang = true;
-    const tilepost_run_operands_t values = operands();
-    REQUIRE(tilepost_op_run_with(setup.op, &values, fakes::user_stream("user")) == TILEPOST_OK);
-    CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_TIMEOUT);
     const std::lock_guard lock(world().mutex);
     for (fakes::Stream* stream : world().streams) stream->hang = {true, [] { return false; }};
   }
+  release();
   CHECK(count_calls("ncclCommWindowDeregister") == 0);
   CHECK(count_calls("ncclMemFree") == 0);
   CHECK(world().live_allocations > 0);
-  fakes::reset();
 }
 
-TEST_CASE("symmetric: regions of a window are apart from each other") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Operation, "symmetric: regions of a window are apart from each other") {
   const auto pattern = GENERATE(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_GEMM_REDUCE_SCATTER,
                                 TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_ALL_GATHER_GEMM);
   use_symmetric(program, pattern, 3, GENERATE(1, 300, 1000));
@@ -413,9 +357,8 @@ TEST_CASE("symmetric: regions of a window are apart from each other") {
   CHECK(layout.bytes % 4096 == 0);
 }
 
-TEST_CASE("symmetric: a short share of a run with any m is received in the window too") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Operation,
+                 "symmetric: a short share of a run with any m is received in the window too") {
   use_symmetric(program, TILEPOST_GEMM_REDUCE_SCATTER, 2, 1030);
   program.plan.any_m = 1;
   program.plan.model.wave = 100;
@@ -425,14 +368,12 @@ TEST_CASE("symmetric: a short share of a run with any m is received in the windo
   program.plan.model.sequence_latency = 5;
   program.plan.model.sequence_per_byte = 0.001;
   program.plan.model.sequence_ctas = 132;
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
+  create();
   tilepost_run_operands_t values = operands();
   int overlapped = 0;
   for (values.m = 1; values.m <= 1030; values.m += 7) {
     CAPTURE(values.m);
-    world().reset_calls();
-    REQUIRE(tilepost_op_run_with(setup.op, &values, fakes::user_stream("user")) == TILEPOST_OK);
+    run_logged(values);
     const bool overlaps = count_calls("wait ") > 0;
     overlapped += overlaps;
     int64_t copied = 0;
@@ -448,9 +389,7 @@ TEST_CASE("symmetric: a short share of a run with any m is received in the windo
   CHECK(overlapped > 20);
 }
 
-TEST_CASE("symmetric: runs in sequence have no use for windows") {
-  fakes::reset();
-  Program program;
+TEST_CASE_METHOD(Operation, "symmetric: runs in sequence have no use for windows") {
   use_symmetric(program, TILEPOST_GEMM_ALL_REDUCE, 2, 512);
   program.plan.any_m = 1;
   program.plan.model.wave = 100;
@@ -459,10 +398,8 @@ TEST_CASE("symmetric: runs in sequence have no use for windows") {
   program.plan.model.sequence_ctas = 132;
   tilepost_run_operands_t values = operands();
   values.m = 128;
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
-  world().reset_calls();
-  REQUIRE(tilepost_op_run_with(setup.op, &values, fakes::user_stream("user")) == TILEPOST_OK);
+  create();
+  run_logged(values);
   REQUIRE(world().nccl.size() == 1);
   CHECK(world().nccl[0].to == values.out);
   CHECK(world().copies.empty());

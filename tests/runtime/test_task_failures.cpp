@@ -7,7 +7,7 @@ using fakes::world;
 using ranks::Ranks;
 using sample::count_calls;
 using sample::Program;
-using sample::run;
+using sample::run_on;
 using sample::Setup;
 
 namespace {
@@ -57,7 +57,7 @@ TEST_CASE("tasks: tiles that do not come are told in a replayed run too") {
   CUstream_st* user = fakes::user_stream("user");
   fakes::stream_of(user).capturing = captured;
   world().gemm_posts_percent = 50;
-  REQUIRE(run(setup, user) == TILEPOST_OK);
+  REQUIRE(run_on(setup, user) == TILEPOST_OK);
   CHECK(tilepost_op_status(setup.op) == TILEPOST_IN_PROGRESS);
   CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_TIMEOUT);
   CHECK_THAT(tilepost_last_error(),
@@ -133,7 +133,7 @@ TEST_CASE("tasks: a run that breaks off before it has begun changes nothing, lat
     world().fails_on = std::this_thread::get_id();  // the watchdog calls when it likes
     world().reset_calls();
     world().fail_at = n;
-    const auto result = run(setup, user);
+    const auto result = run_on(setup, user);
     if (n == 0) calls = world().calls;
     INFO("call " << n << ": " << world().failed_call << ": " << tilepost_last_error());
     CHECK((result == TILEPOST_OK) == world().failed_call.empty());

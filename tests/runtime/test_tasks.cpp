@@ -8,7 +8,7 @@ using order::Order;
 using ranks::Ranks;
 using sample::count_calls;
 using sample::Program;
-using sample::run;
+using sample::run_on;
 using sample::Setup;
 
 namespace {
@@ -122,7 +122,7 @@ TEST_CASE("tasks: what the kernel is told of them") {
   Setup setup;
   REQUIRE(setup.create(program) == TILEPOST_OK);
   CUstream_st* user = fakes::user_stream("user");
-  REQUIRE(run(setup, user, 48) == TILEPOST_OK);
+  REQUIRE(run_on(setup, user, 48) == TILEPOST_OK);
   const tilepost_tasks_t tasks = world().view.tasks;
   REQUIRE(tasks.count == (pattern == kReduceScatter ? 3 : 9));
   CHECK(tasks.out == sample::operands().out);
@@ -145,7 +145,7 @@ TEST_CASE("tasks: what the kernel is told of them") {
   constexpr int64_t kShare = 16 * 24 * 2;
   CHECK(summed == (pattern == kAllToAll ? 0 : kShare));
   CHECK(moved == (pattern == kAllToAll ? 3 : pattern == kAllReduce ? 2 : 0) * kShare);
-  REQUIRE(run(setup, user, 5) == TILEPOST_OK);  // does not overlap
+  REQUIRE(run_on(setup, user, 5) == TILEPOST_OK);  // does not overlap
   CHECK(world().view.tasks.count == 0);
 }
 
@@ -156,7 +156,7 @@ TEST_CASE(
   ranks::use_tasks(program, kAllReduce, 3, 48);
   Setup setup;
   REQUIRE(setup.create(program) == TILEPOST_OK);
-  REQUIRE(run(setup, fakes::user_stream("user")) == TILEPOST_OK);
+  REQUIRE(run_on(setup, fakes::user_stream("user")) == TILEPOST_OK);
   const tilepost_tasks_t tasks = world().view.tasks;
   std::vector<int> waits, counts;
   for (int i = 0; i < tasks.count; ++i) {
