@@ -2,219 +2,64 @@
 
 #include <algorithm>
 #include <limits>
-#include <vector>
-
-#include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/ConvertUTF.h"
-#include "llvm/Support/MemoryBuffer.h"
+#include <numeric>
 
 namespace tilepost {
 namespace {
 
-using llvm::StringRef;
+using std::string_view;
 
-// A source line wider than this is cut around the caret: a generated or hostile file must not
-// flood the terminal.
-constexpr size_t kMaxColumns = 160;
-
-// One column of output: a code point, or what stands for a byte that must not reach a terminal.
-struct Cell {
-  StringRef text;
-  size_t offset;  // of its first byte in the line
-};
-
-// The length of the legal UTF-8 sequence at the start of `text`, or 0.
-size_t sequence_length(StringRef text) {
-  const auto* first = reinterpret_cast<const llvm::UTF8*>(text.data());
-  const size_t length = llvm::getNumBytesForUTF8(*first);
-  if (length > text.size() || !llvm::isLegalUTF8Sequence(first, first + length)) return 0;
-  return length;
-}
-
-// Splits line[begin, end) into columns. Tabs become one space, so that the caret line needs none.
-std::vector<Cell> split_into_cells(StringRef line, size_t begin, size_t end) {
-  std::vector<Cell> cells;
-  for (size_t i = begin; i < end;) {
-    const size_t length = sequence_length(line.drop_front(i));
-    const auto byte = static_cast<unsigned char>(line[i]);
-    StringRef text = line.substr(i, length);
-    if (byte == '\t') text = " ";
-    if (length == 0 || (byte < 0x20 && byte != '\t') || byte == 0x7f) text = "?";
-    cells.push_back({text, i});
-    i += std::max<size_t>(length, 1);
-  }
-  return cells;
-}
-
-// Moves back to the first byte of the sequence that `offset` is inside of.
-size_t sequence_start(StringRef line, size_t offset) {
-  while (offset > 0 && offset < line.size() && (line[offset] & 0xc0) == 0x80) --offset;
-  return offset;
-}
-
-// The part of the line shown, and below it the caret under byte `caret` and an underline to `end`.
-struct Snippet {
-  std::string line;
-  std::string marks;
-};
-
-Snippet make_snippet(StringRef line, size_t caret, size_t end) {
-  constexpr size_t kReach = kMaxColumns / 2;
-  constexpr size_t kMaxSequence = 4;  // bytes
-  // A long line is only looked at near the caret, so that its length costs nothing.
-  const size_t reach = kReach * kMaxSequence;
-  const size_t begin = sequence_start(line, caret > reach ? caret - reach : 0);
-  const size_t stop = sequence_start(line, std::min(line.size(), caret + reach));
-  std::vector<Cell> cells = split_into_cells(line, begin, stop);
-  const auto at = std::find_if(cells.begin(), cells.end(),
-                               [&](const Cell& cell) { return cell.offset >= caret; });
-  size_t column = static_cast<size_t>(at - cells.begin());
-
-  Snippet snippet;
-  size_t first = 0;
-  size_t last = cells.size();
-  if (begin > 0 || stop < line.size() || cells.size() > kMaxColumns) {
-    first = column > kReach ? column - kReach : 0;
-    last = std::min(cells.size(), first + kMaxColumns);
-  }
-  const bool cut_left = begin > 0 || first > 0;
-  const bool cut_right = stop < line.size() || last < cells.size();
-  snippet.line = cut_left ? "…" : "";
-  for (size_t i = first; i < last; ++i) snippet.line += cells[i].text;
-  if (cut_right) snippet.line += "…";
-
-  snippet.marks.assign(column - first + (cut_left ? 1 : 0), ' ');
-  snippet.marks += '^';
-  for (size_t i = column + 1; i < last && cells[i].offset < end; ++i) snippet.marks += '~';
-  return snippet;
-}
-
-// Makes a message safe to print on one line: user's words may hold any escape YAML knows.
-std::string printable(const std::string& message) {
-  std::string out;
-  for (size_t i = 0; i < message.size();) {
-    const StringRef rest = StringRef(message).drop_front(i);
-    const size_t length = sequence_length(rest);
-    const auto byte = static_cast<unsigned char>(message[i]);
-    if (length == 0 || byte < 0x20 || byte == 0x7f) {
-      out += {'\\', 'x', llvm::hexdigit(byte >> 4, true), llvm::hexdigit(byte & 15, true)};
-    } else {
-      out += rest.take_front(length);
-    }
-    i += std::max<size_t>(length, 1);
-  }
+std::string lower_case(string_view text) {
+  std::string out(text);
+  for (char& c : out)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   return out;
 }
 
-struct KindStyle {
-  StringRef word;
-  llvm::raw_ostream::Colors color;
-};
-
-KindStyle style_of(llvm::SourceMgr::DiagKind kind) {
-  switch (kind) {
-    case llvm::SourceMgr::DK_Error:
-      return {"error", llvm::raw_ostream::RED};
-    case llvm::SourceMgr::DK_Warning:
-      return {"warning", llvm::raw_ostream::MAGENTA};
-    case llvm::SourceMgr::DK_Remark:
-    case llvm::SourceMgr::DK_Note:
-      break;
+// Letters to add, drop or replace to make one of the other.
+size_t edit_distance(string_view from, string_view to) {
+  std::vector<size_t> row(to.size() + 1);  // distances of a prefix of `from` to all those of `to`
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < from.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (size_t j = 0; j < to.size(); ++j) {
+      const size_t replaced = diagonal + (from[i] == to[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
+    }
   }
-  return {"note", llvm::raw_ostream::BLUE};
+  return row.back();
 }
 
 }  // namespace
 
-Diagnostics::Diagnostics(llvm::raw_ostream& stream, bool color) : stream_(stream), color_(color) {
-  if (color_) stream_.enable_colors(true);
-}
-
-Diagnostics::~Diagnostics() {
-  const int rest = errors_ - kMaxErrors;
-  if (rest > 0) {
-    stream_ << "tilepost: note: " << rest << (rest == 1 ? " more error" : " more errors")
-            << " not shown\n";
-  }
-}
-
-StringRef Diagnostics::add_source(StringRef name, StringRef text) {
-  const unsigned id =
-      sources_.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(text, name), llvm::SMLoc());
-  return sources_.getMemoryBuffer(id)->getBuffer();
-}
-
-void Diagnostics::error(llvm::SMRange where, const llvm::Twine& message) {
+void Diagnostics::error(Place where, string_view message) {
   if (errors_ < std::numeric_limits<int>::max()) ++errors_;
-  print(where, llvm::SourceMgr::DK_Error, message);
+  show(Severity::error, where, message);
 }
 
-void Diagnostics::warning(llvm::SMRange where, const llvm::Twine& message) {
-  print(where, llvm::SourceMgr::DK_Warning, message);
-}
-
-void Diagnostics::note(llvm::SMRange where, const llvm::Twine& message) {
-  print(where, llvm::SourceMgr::DK_Note, message);
-}
-
-void Diagnostics::print(llvm::SMRange where, llvm::SourceMgr::DiagKind kind,
-                        const llvm::Twine& message) {
-  // Past the limit, notes go too: they belong to an error that is not shown.
-  if (errors_ > kMaxErrors && kind != llvm::SourceMgr::DK_Warning) return;
-
-  const unsigned id = where.isValid() ? sources_.FindBufferContainingLoc(where.Start) : 0;
-  StringRef line;
-  size_t caret = 0;
-  std::string place = "tilepost";
-  if (id != 0) {
-    const llvm::MemoryBuffer* buffer = sources_.getMemoryBuffer(id);
-    const StringRef text = buffer->getBuffer();
-    const auto offset = static_cast<size_t>(where.Start.getPointer() - text.data());
-    const size_t begin = text.take_front(offset).rfind('\n') + 1;  // npos + 1 is 0
-    line = text.slice(begin, text.find('\n', offset)).rtrim('\r');
-    caret = std::min(offset - begin, line.size());
-    place = (buffer->getBufferIdentifier() + ":" +
-             llvm::Twine(sources_.FindLineNumber(where.Start, id)) + ":" + llvm::Twine(caret + 1))
-                .str();
-  }
-
-  const KindStyle style = style_of(kind);
-  if (color_) stream_.changeColor(llvm::raw_ostream::SAVEDCOLOR, /*Bold=*/true);
-  stream_ << place << ": ";
-  if (color_) stream_.changeColor(style.color, /*Bold=*/true);
-  stream_ << style.word << ": ";
-  if (color_) stream_.resetColor();
-  stream_ << printable(message.str()) << '\n';
-  if (line.trim().empty()) return;
-
-  const auto length = static_cast<size_t>(where.End.getPointer() - where.Start.getPointer());
-  const Snippet snippet = make_snippet(line, caret, caret + length);
-  stream_ << snippet.line << '\n';
-  if (color_) stream_.changeColor(llvm::raw_ostream::GREEN, /*Bold=*/true);
-  stream_ << snippet.marks;
-  if (color_) stream_.resetColor();
-  stream_ << '\n';
-}
-
-std::string did_you_mean(StringRef word, llvm::ArrayRef<StringRef> choices) {
+std::string did_you_mean(string_view word, const std::vector<string_view>& choices) {
   // A third of the letters may be wrong; beyond that a guess confuses more than it helps.
   constexpr size_t kMaxWord = 64;
   if (word.empty() || word.size() > kMaxWord) return "";
-  const unsigned limit = word.size() == 1 ? 0 : static_cast<unsigned>(word.size() + 2) / 3;
-  const std::string lower = word.lower();
-  unsigned best = limit + 1;
-  StringRef nearest;
-  for (const StringRef choice : choices) {
-    const unsigned distance = StringRef(lower).edit_distance(choice.lower(), true, limit);
+  const size_t limit = word.size() == 1 ? 0 : (word.size() + 2) / 3;
+  const std::string lower = lower_case(word);
+  size_t best = limit + 1;
+  std::string nearest, nearest_lower;
+  for (const string_view choice : choices) {
+    const std::string other = lower_case(choice);
+    const size_t distance = edit_distance(lower, other);
     // Of two equally near, the one that only goes on: sm_90 is sm_90a rather than sm_80.
-    const bool completes = distance == best && choice.starts_with_insensitive(lower) &&
-                           !nearest.starts_with_insensitive(lower);
+    const bool completes =
+        distance == best && other.starts_with(lower) && !nearest_lower.starts_with(lower);
     if (distance < best || (completes && distance <= limit)) {
       best = distance;
       nearest = choice;
+      nearest_lower = other;
     }
   }
-  return best <= limit ? (", did you mean '" + nearest + "'?").str() : "";
+  return best <= limit ? ", did you mean '" + nearest + "'?" : "";
 }
 
 }  // namespace tilepost

@@ -1,52 +1,96 @@
-// Diagnostics in a compiler's form: file:line:col: error: text, the source line, a caret, notes.
+// What a phase finds wrong with its input. Planner and rules report here and know no more than
+// this; how a message reaches the user is the implementation's: diagnostic_printer.h in the
+// generator.
 //
 // A phase reports all it finds and the driver stops after the phase; nothing is written before
 // every phase has passed.
 #pragma once
 
+#include <concepts>
 #include <string>
+#include <string_view>
+#include <vector>
 
+// What generator/spec and generator/plan still use; nothing here does.
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace tilepost {
 
+// A stretch of a text that was made known to a Diagnostics. Whoever read the text made it;
+// everybody else hands it on. Unknown where a value was not given but taken by default.
+struct Place {
+  const char* begin = nullptr;
+  const char* end = nullptr;
+  bool known() const { return begin != nullptr; }
+};
+
+// The place of `text`, which must point into a known text.
+inline Place place_of(std::string_view text) {
+  return {text.data(), text.data() + text.size()};
+}
+
+// What becomes a string only when asked to, such as LLVM's Twine.
+template <class Text>
+concept MakesString = requires(const Text& text) {
+  { text.str() } -> std::convertible_to<std::string>;
+};
+
 class Diagnostics {
  public:
-  // At most this many errors are printed; a last line counts the rest.
+  // Nobody reads more errors than this: further ones are counted and not shown.
   static constexpr int kMaxErrors = 20;
 
-  explicit Diagnostics(llvm::raw_ostream& stream, bool color = false);
-  ~Diagnostics();
+  Diagnostics() = default;
+  virtual ~Diagnostics() = default;
   Diagnostics(const Diagnostics&) = delete;
   Diagnostics& operator=(const Diagnostics&) = delete;
 
-  // Makes a text known under a name, so that locations inside it can be reported. The returned
-  // pointer addresses the copy that locations must point into; it lives as long as this object.
-  llvm::StringRef add_source(llvm::StringRef name, llvm::StringRef text);
+  // Makes a text known under a name. The returned view is of the copy that places must point into;
+  // it lives as long as this object.
+  virtual std::string_view add_source(std::string_view name, std::string_view text) = 0;
 
   // Messages start in lower case, have no full stop, quote the user's words in '…', and state the
-  // value and the bound. An invalid range prints without source line: "tilepost: error: …".
-  void error(llvm::SMRange where, const llvm::Twine& message);
-  void error(const llvm::Twine& message) { error(llvm::SMRange(), message); }
-  void warning(llvm::SMRange where, const llvm::Twine& message);
-  void note(llvm::SMRange where, const llvm::Twine& message);
+  // value and the bound. At an unknown place they stand without a line of the source.
+  void error(Place where, std::string_view message);
+  void error(std::string_view message) { error(Place{}, message); }
+  void warning(Place where, std::string_view message) { show(Severity::warning, where, message); }
+  void note(Place where, std::string_view message) { show(Severity::note, where, message); }
+
+  template <MakesString Text>
+  void error(Place where, const Text& message) {
+    error(where, std::string(message.str()));
+  }
+  template <MakesString Text>
+  void error(const Text& message) {
+    error(Place{}, std::string(message.str()));
+  }
+  template <MakesString Text>
+  void note(Place where, const Text& message) {
+    note(where, std::string(message.str()));
+  }
 
   int errors() const { return errors_; }
   bool ok() const { return errors_ == 0; }
-  llvm::SourceMgr& sources() { return sources_; }
+
+ protected:
+  enum class Severity { error, warning, note };
 
  private:
-  void print(llvm::SMRange where, llvm::SourceMgr::DiagKind kind, const llvm::Twine& message);
+  // Called for each message, after an error was counted. A note belongs to the error before it.
+  virtual void show(Severity severity, Place where, std::string_view message) = 0;
 
-  llvm::raw_ostream& stream_;
-  bool color_;
   int errors_ = 0;
-  llvm::SourceMgr sources_;
 };
 
 // ", did you mean 'x'?" for the choice nearest to `word`, or "" if none is near.
-std::string did_you_mean(llvm::StringRef word, llvm::ArrayRef<llvm::StringRef> choices);
+std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& choices);
+
+// The same for any other list of texts.
+template <class Texts>
+std::string did_you_mean(std::string_view word, const Texts& choices) {
+  return did_you_mean(word, std::vector<std::string_view>(choices.begin(), choices.end()));
+}
 
 }  // namespace tilepost

@@ -1,7 +1,7 @@
 #include "generator/cli/commands.h"
 
 #include "generator/cli/files.h"
-#include "generator/diagnostics.h"
+#include "generator/diagnostic_printer.h"
 #include "generator/driver.h"
 #include "generator/plan/make_plan.h"
 #include "generator/verify/verify.h"
@@ -96,7 +96,7 @@ std::vector<Sweep> read_sweeps(const Options& options) {
 }
 
 int run_command(const Options& options) {
-  Diagnostics diagnostics(llvm::errs(), llvm::sys::Process::StandardErrHasColors());
+  DiagnosticPrinter diagnostics(llvm::errs(), llvm::sys::Process::StandardErrHasColors());
   switch (options.verb) {
     case Verb::generate:
       return generate_command(options, diagnostics);

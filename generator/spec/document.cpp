@@ -27,6 +27,10 @@ void keep_first(const llvm::SMDiagnostic& diagnostic, void* context) {
     error.message[0] = llvm::toLower(message[0]);
 }
 
+Place to_place(llvm::SMRange range) {
+  return {range.Start.getPointer(), range.End.getPointer()};
+}
+
 class TreeBuilder {
  public:
   TreeBuilder(StringRef text, yaml::Stream& stream, Diagnostics& diagnostics)
@@ -36,7 +40,7 @@ class TreeBuilder {
   Value build(yaml::Node* node, int depth) {
     Value value;
     if (node == nullptr || stopped()) return value;
-    value.where = place_of(*node);
+    value.where = place_of_node(*node);
     check_decoration(*node);
     if (auto* scalar = llvm::dyn_cast<yaml::ScalarNode>(node)) {
       fill_scalar(*scalar, value);
@@ -62,32 +66,31 @@ class TreeBuilder {
  private:
   // Where a node stands. The parser gives an alias and a flow collection the place of the token
   // after the one that opens them.
-  llvm::SMRange place_of(const yaml::Node& node) const {
+  Place place_of_node(const yaml::Node& node) const {
     if (const auto* alias = llvm::dyn_cast<yaml::AliasNode>(&node))
-      return range_of(alias->getName());
-    const llvm::SMRange range = node.getSourceRange();
-    if (!range.isValid() || !llvm::isa<yaml::MappingNode, yaml::SequenceNode>(node)) return range;
-    const char* start = range.Start.getPointer();
+      return place_of(alias->getName());
+    const Place place = to_place(node.getSourceRange());
+    if (!place.known() || !llvm::isa<yaml::MappingNode, yaml::SequenceNode>(node)) return place;
     const StringRef before =
-        text_.take_front(static_cast<size_t>(start - text_.begin())).rtrim(' ');
+        text_.take_front(static_cast<size_t>(place.begin - text_.begin())).rtrim(' ');
     const bool is_flow = before.ends_with("[") || before.ends_with("{");
-    return is_flow ? range_of(before.take_back(1)) : range;
+    return is_flow ? place_of(before.take_back(1)) : place;
   }
 
-  void abandon(llvm::SMRange where, const llvm::Twine& message) {
+  void abandon(Place where, const llvm::Twine& message) {
     diagnostics_.error(where, message);
     abandoned_ = true;
   }
 
   bool enter(const yaml::Node& node, int depth) {
     if (depth < kMaxDepth) return true;
-    abandon(place_of(node),
+    abandon(place_of_node(node),
             "nested more than " + llvm::Twine(kMaxDepth) + " levels deep, a spec needs 3");
     return false;
   }
 
   // Looking for a key among many costs quadratic time; no spec has many.
-  bool has_room(size_t entries, llvm::SMRange where) {
+  bool has_room(size_t entries, Place where) {
     if (entries < kMaxEntries) return true;
     abandon(where, "more than " + llvm::Twine(kMaxEntries) + " entries in one list or mapping");
     return false;
@@ -95,11 +98,11 @@ class TreeBuilder {
 
   void check_decoration(const yaml::Node& node) {
     if (!node.getAnchor().empty()) {
-      diagnostics_.error(range_of(node.getAnchor()),
+      diagnostics_.error(place_of(node.getAnchor()),
                          "anchors are not supported; write the value out where it is needed");
     }
     if (!node.getRawTag().empty())
-      diagnostics_.error(range_of(node.getRawTag()), "tags are not supported; remove the tag");
+      diagnostics_.error(place_of(node.getRawTag()), "tags are not supported; remove the tag");
   }
 
   static void fill_scalar(const yaml::ScalarNode& scalar, Value& value) {
@@ -116,7 +119,7 @@ class TreeBuilder {
 
   void fill_sequence(yaml::SequenceNode& sequence, Value& value, int depth) {
     for (auto item = sequence.begin(); item != sequence.end(); ++item) {
-      if (!has_room(value.items.size(), place_of(*item))) return;
+      if (!has_room(value.items.size(), place_of_node(*item))) return;
       value.items.push_back(build(&*item, depth + 1));
       if (stopped()) return;
     }
@@ -129,16 +132,17 @@ class TreeBuilder {
       auto* word = llvm::dyn_cast_or_null<yaml::ScalarNode>(key);
       if (word == nullptr) {
         const bool placed = key != nullptr && key->getSourceRange().isValid();
-        abandon(placed ? place_of(*key) : value.where, "a key must be a word followed by ': '");
+        abandon(placed ? place_of_node(*key) : value.where,
+                "a key must be a word followed by ': '");
         return;
       }
       Entry entry;
-      entry.where = word->getSourceRange();
+      entry.where = to_place(word->getSourceRange());
       check_decoration(*word);
       llvm::SmallString<32> storage;
       entry.key = word->getValue(storage).str();
       entry.value = build(pair->getValue(), depth + 1);
-      if (!entry.value.where.isValid()) entry.value.where = entry.where;
+      if (!entry.value.where.known()) entry.value.where = entry.where;
       if (stopped() || !has_room(value.entries.size(), entry.where)) return;
       add(std::move(entry), value);
     }
@@ -173,7 +177,7 @@ Entry* Value::find(StringRef key) {
 
 std::optional<Value> parse_document(StringRef text, Diagnostics& diagnostics) {
   Value value;
-  value.where = range_of(text);
+  value.where = place_of(text);
   if (text.trim().empty()) return value;
   // A private source manager catches the parser's messages; locations point into the same text.
   llvm::SourceMgr sources;
@@ -186,18 +190,18 @@ std::optional<Value> parse_document(StringRef text, Diagnostics& diagnostics) {
   auto document = stream.begin();
   if (document != stream.end()) {
     value = builder.build(document->getRoot(), 0);
-    if (!value.where.isValid()) value.where = range_of(text);
+    if (!value.where.known()) value.where = place_of(text);
     if (!builder.stopped() && ++document != stream.end() && !stream.failed()) {
       const yaml::Node* rest = document->getRoot();
       const bool placed = rest != nullptr && rest->getSourceRange().isValid();
       if (!stream.failed())
-        diagnostics.error(placed ? rest->getSourceRange() : value.where,
+        diagnostics.error(placed ? to_place(rest->getSourceRange()) : value.where,
                           "unexpected text after the end of the spec");
     }
   }
   if (stream.failed()) {
-    const llvm::SMRange where =
-        syntax.where.isValid() ? llvm::SMRange(syntax.where, syntax.where) : range_of(text);
+    const char* at = syntax.where.getPointer();
+    const Place where = at != nullptr ? Place{at, at} : place_of(text);
     diagnostics.error(where, "not valid YAML" + (syntax.found ? ": " + syntax.message : ""));
   }
   if (diagnostics.errors() != errors) return std::nullopt;

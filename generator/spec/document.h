@@ -29,7 +29,7 @@ struct Value {
   bool quoted = false;         // scalar in quotes: never a number
   std::vector<Value> items;    // sequence
   std::vector<Entry> entries;  // mapping, in the order of the file
-  llvm::SMRange where;
+  Place where;
 
   // The entry with this key, or null.
   Entry* find(llvm::StringRef key);
@@ -38,7 +38,7 @@ struct Value {
 
 struct Entry {
   std::string key;
-  llvm::SMRange where;  // of the key
+  Place where;  // of the key
   Value value;
 };
 

@@ -26,10 +26,10 @@ struct Reading {
   int64_t integer = 0;
   bool bound = false;  // size: the number is {max: …}
   std::vector<int64_t> integers;
-  std::vector<int> choices;           // values of the spellings; one for a word
-  std::vector<llvm::SMRange> places;  // epilogue: of each choice
+  std::vector<int> choices;   // values of the spellings; one for a word
+  std::vector<Place> places;  // epilogue: of each choice
   std::string text;
-  llvm::SMRange where;
+  Place where;
 };
 
 struct Field {

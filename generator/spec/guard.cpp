@@ -16,13 +16,13 @@ bool check_bytes(StringRef text, Diagnostics& diagnostics) {
     const size_t length = llvm::getNumBytesForUTF8(*first);
     const std::string hex = {'0', 'x', llvm::hexdigit(*first >> 4), llvm::hexdigit(*first & 15)};
     if (length > text.size() - i || !llvm::isLegalUTF8Sequence(first, first + length)) {
-      diagnostics.error(range_of(text.substr(i, 1)),
+      diagnostics.error(place_of(text.substr(i, 1)),
                         "byte " + hex + " is not valid UTF-8; save the spec as UTF-8");
       return false;
     }
     const bool line_end = *first == '\n' || text.substr(i).starts_with("\r\n");
     if ((*first < 0x20 && *first != '\t' && !line_end) || *first == 0x7f) {
-      diagnostics.error(range_of(text.substr(i, 1)),
+      diagnostics.error(place_of(text.substr(i, 1)),
                         "control character " + hex + " is not allowed");
       return false;
     }
@@ -71,7 +71,7 @@ class LineChecker {
   }
 
   bool refuse(StringRef where, const llvm::Twine& message) {
-    diagnostics_.error(range_of(where), message);
+    diagnostics_.error(place_of(where), message);
     return false;
   }
 
@@ -89,7 +89,7 @@ class LineChecker {
 
 bool guard_file(StringRef text, Diagnostics& diagnostics) {
   if (text.size() > kMaxSpecBytes) {
-    diagnostics.error(range_of(text.take_front(0)),
+    diagnostics.error(place_of(text.take_front(0)),
                       "the spec has " + llvm::Twine(text.size()) + " bytes, at most " +
                           llvm::Twine(kMaxSpecBytes) + " are allowed");
     return false;
@@ -104,26 +104,26 @@ bool guard_file(StringRef text, Diagnostics& diagnostics) {
     rest = tail;
   }
   if (checker.has_content()) return true;
-  diagnostics.error(range_of(text.take_front(0)),
+  diagnostics.error(place_of(text.take_front(0)),
                     "the spec is empty; it starts with 'tilepost: 1' (docs/spec.md)");
   return false;
 }
 
 bool guard_value(StringRef text, Diagnostics& diagnostics) {
   if (text.size() > kMaxLineBytes) {
-    diagnostics.error(range_of(text.substr(kMaxLineBytes, 1)),
+    diagnostics.error(place_of(text.substr(kMaxLineBytes, 1)),
                       "the value has " + llvm::Twine(text.size()) + " bytes, at most " +
                           llvm::Twine(kMaxLineBytes) + " are allowed");
     return false;
   }
   if (!check_bytes(text, diagnostics)) return false;
   if (const size_t end = text.find_first_of("\r\n"); end != StringRef::npos) {
-    diagnostics.error(range_of(text.substr(end, 1)), "an override is one line");
+    diagnostics.error(place_of(text.substr(end, 1)), "an override is one line");
     return false;
   }
   const StringRef word = text.ltrim(" \t");
   if (word.starts_with("---") || word.starts_with("...") || word.starts_with("%")) {
-    diagnostics.error(range_of(text), "YAML markers and directives are not values");
+    diagnostics.error(place_of(text), "YAML markers and directives are not values");
     return false;
   }
   return true;

@@ -10,14 +10,14 @@ namespace {
 using llvm::StringRef;
 
 // The entry `key` of `mapping`, made if it is missing.
-Entry& entry_of(Value& mapping, StringRef key, llvm::SMRange where) {
+Entry& entry_of(Value& mapping, StringRef key, Place where) {
   if (Entry* entry = mapping.find(key)) return *entry;
   mapping.entries.push_back({key.str(), where, {}});
   return mapping.entries.back();
 }
 
 // A mapping of one entry.
-Value mapping_of(StringRef key, llvm::SMRange where, Value value) {
+Value mapping_of(StringRef key, Place where, Value value) {
   Value mapping;
   mapping.kind = Value::Kind::mapping;
   mapping.where = where;
@@ -38,7 +38,7 @@ Target find_target(StringRef path) {
   return {field, true};
 }
 
-void put(const Field& field, llvm::SMRange where, Value value, Value& root) {
+void put(const Field& field, Place where, Value value, Value& root) {
   Value* mapping = &root;
   if (!field.section().empty()) {
     Entry& section = entry_of(root, field.section(), where);
@@ -66,14 +66,14 @@ void apply_overrides(const std::vector<Override>& overrides, Value& root,
     const StringRef word = text.drop_front(kFlag.size() + path.size() + 1);
     const Target target = find_target(override_.path);
     if (target.field == nullptr) {
-      diagnostics.error(range_of(path), "unknown field " + quote(path) + suggest_path(path));
+      diagnostics.error(place_of(path), "unknown field " + quote(path) + suggest_path(path));
       continue;
     }
     if (!guard_value(word, diagnostics)) continue;
     std::optional<Value> value = parse_document(word, diagnostics);
     if (!value) continue;
-    if (target.bound) *value = mapping_of(kMaxKey, range_of(path), std::move(*value));
-    put(*target.field, range_of(path), std::move(*value), root);
+    if (target.bound) *value = mapping_of(kMaxKey, place_of(path), std::move(*value));
+    put(*target.field, place_of(path), std::move(*value), root);
   }
 }
 

@@ -19,7 +19,7 @@ class SpecReader {
 
   // Reads all fields of `section` ("" at the top) out of `mapping`. `where` is what a missing
   // field is missing from.
-  void read_section(StringRef section, const Value& mapping, llvm::SMRange where) {
+  void read_section(StringRef section, const Value& mapping, Place where) {
     for (const Entry& entry : mapping.entries) {
       const Field* field = find_field(section.empty() ? entry.key : path_of(section, entry.key));
       if (field != nullptr && field->section() == section)
@@ -111,8 +111,7 @@ std::optional<Spec> read_spec(StringRef name, StringRef text,
   Spec spec;
   spec.path = name.str();
   SpecReader reader(spec, diagnostics);
-  const llvm::SMLoc start =
-      root->entries.empty() ? root->where.Start : root->entries[0].where.Start;
+  const char* start = root->entries.empty() ? root->where.begin : root->entries[0].where.begin;
   reader.read_section("", *root, {start, start});
   apply_rules(spec, diagnostics);
   if (diagnostics.errors() != errors) return std::nullopt;

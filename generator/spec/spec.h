@@ -6,17 +6,17 @@
 #include <string>
 #include <vector>
 
-#include "llvm/Support/SMLoc.h"
+#include "generator/diagnostics.h"
 #include "tilepost/plan.h"
 
 namespace tilepost {
 
-// A value and where it stands; the range is invalid where a default was taken.
+// A value and where it stands; the place is unknown where a default was taken.
 template <class T>
 struct Located {
   T value{};
-  llvm::SMRange where;
-  bool given() const { return where.isValid(); }
+  Place where;
+  bool given() const { return where.known(); }
 };
 
 // Whether ranks exchange anything. If not, the plan is one group on all SMs, transport none.
@@ -57,7 +57,7 @@ struct GemmSpec {
   Located<tilepost_operands_t> layout;
   Located<tilepost_accumulate_t> accumulate;
   std::vector<Located<tilepost_epilogue_op_t>> epilogue;  // in the order they are applied
-  llvm::SMRange where;
+  Place where;
 };
 
 // Absent fields are the planner's to choose.
@@ -72,7 +72,7 @@ struct ScheduleSpec {
   Located<std::optional<tilepost_layout_t>> layout;
   Located<std::optional<tilepost_wait_t>> wait;
   Located<std::optional<tilepost_sum_t>> sum;
-  llvm::SMRange where;
+  Place where;
 };
 
 struct Spec {

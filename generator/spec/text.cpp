@@ -4,10 +4,6 @@
 
 namespace tilepost {
 
-llvm::SMRange range_of(llvm::StringRef text) {
-  return {llvm::SMLoc::getFromPointer(text.begin()), llvm::SMLoc::getFromPointer(text.end())};
-}
-
 std::string quote(llvm::StringRef text) {
   constexpr size_t kMaxQuoted = 60;
   if (text.size() <= kMaxQuoted) return ("'" + text + "'").str();

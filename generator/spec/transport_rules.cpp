@@ -5,7 +5,8 @@ namespace tilepost {
 namespace {
 
 std::string quoted(const Spec& spec) {
-  return "transport " + quote(name_of(*spec.transport.value));
+  const auto& transport = spec.transport.value;
+  return "transport " + quote(transport ? name_of(*transport) : "auto");
 }
 
 void note_transport(const Spec& spec, Diagnostics& diagnostics) {

@@ -12,10 +12,7 @@ void Report::say(Kind kind, const Text& text, size_t begin, size_t end,
   size_t last = end > begin ? text.origin_of(end - 1) + 1 : first;
   const size_t line_end = std::min(source_.find('\n', first), source_.size());
   last = std::clamp(last, first, line_end);
-  emit(kind,
-       {llvm::SMLoc::getFromPointer(source_.data() + first),
-        llvm::SMLoc::getFromPointer(source_.data() + last)},
-       message);
+  emit(kind, {source_.data() + first, source_.data() + last}, message);
 }
 
 void Report::say_in(Kind kind, llvm::StringRef name, llvm::StringRef content, size_t begin,
@@ -24,7 +21,7 @@ void Report::say_in(Kind kind, llvm::StringRef name, llvm::StringRef content, si
   if (header == headers_.end()) {
     header = headers_.emplace(name.str(), diagnostics_.add_source(name, content)).first;
   }
-  const auto where = llvm::SMLoc::getFromPointer(header->second.data() + begin);
+  const char* where = header->second.data() + begin;
   emit(kind, {where, where}, message);
 }
 
@@ -32,13 +29,13 @@ void Report::error(const llvm::Twine& message) {
   emit(Kind::error, {}, name_ + ": " + message);
 }
 
-void Report::emit(Kind kind, llvm::SMRange where, const llvm::Twine& message) {
+void Report::emit(Kind kind, Place where, const llvm::Twine& message) {
   if (kind == Kind::note) {
     if (!muted_) diagnostics_.note(where, message);
     return;
   }
   ++errors_;
-  muted_ = !said_.insert({where.Start.getPointer(), message.str()}).second;
+  muted_ = !said_.insert({where.begin, message.str()}).second;
   if (!muted_) diagnostics_.error(where, message);
 }
 

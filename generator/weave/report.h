@@ -27,7 +27,7 @@ class Report {
   bool ok() const { return errors_ == 0; }
 
  private:
-  void emit(Kind kind, llvm::SMRange where, const llvm::Twine& message);
+  void emit(Kind kind, Place where, const llvm::Twine& message);
 
   Diagnostics& diagnostics_;
   std::string name_;

@@ -3,6 +3,7 @@
 
 #include "generator/bench/bench.h"
 #include "generator/bench/harness.h"
+#include "generator/diagnostic_printer.h"
 #include "generator/verify/process.h"
 #include "tests/catch.h"
 
@@ -46,7 +47,7 @@ TEST_CASE("the harness compiles and links", "[compile]") {
     WARN("skipped: there is no " << (tools ? "libcublasLt.so" : missing));
     return;
   }
-  Diagnostics diagnostics(llvm::errs());
+  DiagnosticPrinter diagnostics(llvm::errs());
   Progress progress;
   std::vector<VerifyProgram> programs =
       plan_cases(bench_cases(inputs(), {}), progress, diagnostics);
@@ -71,7 +72,7 @@ TEST_CASE("the harness compiles and links", "[compile]") {
 }
 
 TEST_CASE("programs whose kernels have the same numbers share a plain one") {
-  Diagnostics diagnostics(llvm::errs());
+  DiagnosticPrinter diagnostics(llvm::errs());
   Progress progress;
   BenchOptions options;
   options.shapes = {{4096, 4096, 4096}, {8192, 4096, 4096}, {4096, 4096, 4096}};

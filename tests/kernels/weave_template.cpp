@@ -5,6 +5,7 @@
 //                                          them. Prints the woven source.
 #include <iostream>
 
+#include "generator/diagnostic_printer.h"
 #include "generator/resources.h"
 #include "generator/weave/weave.h"
 #include "llvm/Support/raw_ostream.h"
@@ -30,7 +31,7 @@ int main(int argc, char** argv) {
     return 1;
   }
   request.source = source->str();
-  tilepost::Diagnostics diagnostics(llvm::errs());
+  tilepost::DiagnosticPrinter diagnostics(llvm::errs());
   const auto woven = tilepost::weave(request, diagnostics);
   if (!woven) return 1;
   for (const std::string& include : woven->includes) std::cout << "#include " << include << "\n";

@@ -29,7 +29,7 @@ bool no_room(Draft& draft) {
   const KernelChoice& last = draft.kernels.back();
   const int cluster = last.request.cluster * last.config.split_k;
   const int sms = draft.plan.sms;
-  const llvm::SMRange where = schedule.sms ? schedule.sms->where : draft.spec.archs.where;
+  const Place where = schedule.sms ? schedule.sms->where : draft.spec.archs.where;
   if (!communicates(draft.plan.pattern))
     draft.diagnostics.error(where, llvm::formatv("{0} SMs are too few for a cluster of {1}; use "
                                                  "more or a smaller 'cluster'",
@@ -71,7 +71,7 @@ std::string unit_name(const tilepost_map_t& map) {
 bool groups_do_not_fit(Draft& draft, const std::vector<int>& groups, const Candidate& open) {
   const GroupProblem& problem = open.problem;
   const tilepost_map_t& map = problem.map;
-  const llvm::SMRange where = draft.spec.schedule.groups->where;
+  const Place where = draft.spec.schedule.groups->where;
   const std::string tiles =
       llvm::formatv("{0} tiles of {1}x{2} on {3} CTAs", schedule_positions(map), map.tile_m,
                     map.tile_n, open.gemm_ctas);

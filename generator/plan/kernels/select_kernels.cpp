@@ -163,7 +163,7 @@ bool fits_table(Draft& draft) {
   std::vector<KernelChoice> kept = draft.kernels;
   llvm::erase_if(kept, too_large);
   if (kept.empty()) {
-    const llvm::SMRange where =
+    const Place where =
         draft.spec.schedule.tile ? draft.spec.schedule.tile->where : draft.spec.gemm.where;
     draft.diagnostics.error(
         where,

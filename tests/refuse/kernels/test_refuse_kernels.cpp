@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "generator/diagnostic_printer.h"
 #include "generator/weave/weave.h"
 #include "llvm/Support/raw_ostream.h"
 #include "tests/catch.h"
@@ -68,7 +69,7 @@ void check_refused(const fs::path& path) {
 
   std::string messages;
   llvm::raw_string_ostream stream(messages);
-  Diagnostics diagnostics(stream);
+  DiagnosticPrinter diagnostics(stream);
   CHECK(!weave(request, diagnostics));
 
   const std::vector<std::string> expected = lines_after(request.source, "// expect: ");

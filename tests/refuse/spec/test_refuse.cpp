@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "generator/diagnostic_printer.h"
 #include "generator/spec/read_spec.h"
 #include "tests/catch.h"
 
@@ -45,7 +46,7 @@ TEST_CASE("every bad spec gets its errors") {
     std::string log;
     {
       llvm::raw_string_ostream stream(log);
-      tilepost::Diagnostics diagnostics(stream);
+      tilepost::DiagnosticPrinter diagnostics(stream);
       const std::string name = path.filename().string();
       CHECK_FALSE(tilepost::read_spec(name, text, overrides_of(text), diagnostics).has_value());
     }

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "generator/diagnostics.h"
+#include "generator/diagnostic_printer.h"
 #include "generator/plan/make_plan.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -53,7 +53,7 @@ inline Planned plan(const Spec& spec) {
   Planned result;
   llvm::raw_string_ostream stream(result.messages);
   {
-    Diagnostics diagnostics(stream);
+    DiagnosticPrinter diagnostics(stream);
     result.plans = make_plans(spec, diagnostics);
     result.errors = diagnostics.errors();
   }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "generator/diagnostic_printer.h"
 #include "generator/spec/read_spec.h"
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -20,7 +21,7 @@ inline Outcome read(llvm::StringRef text, const std::vector<Override>& overrides
   Outcome outcome;
   llvm::raw_string_ostream stream(outcome.log);
   {
-    Diagnostics diagnostics(stream);
+    DiagnosticPrinter diagnostics(stream);
     outcome.spec = read_spec("spec.yaml", text, overrides, diagnostics);
     outcome.errors = diagnostics.errors();
   }

@@ -1,22 +1,22 @@
-#include "generator/diagnostics.h"
+#include "generator/diagnostic_printer.h"
 
 #include "tests/catch.h"
 
 namespace {
 
-using tilepost::Diagnostics;
+using tilepost::DiagnosticPrinter;
 using tilepost::did_you_mean;
 
-llvm::SMRange range(llvm::StringRef text, size_t begin, size_t length) {
+tilepost::Place range(std::string_view text, size_t begin, size_t length) {
   const char* first = text.data() + begin;
-  return {llvm::SMLoc::getFromPointer(first), llvm::SMLoc::getFromPointer(first + length)};
+  return {first, first + length};
 }
 
 // What is printed for one error at text[begin, begin + length).
 std::string print(llvm::StringRef text, size_t begin, size_t length, bool color = false) {
   std::string log;
   llvm::raw_string_ostream stream(log);
-  Diagnostics diagnostics(stream, color);
+  DiagnosticPrinter diagnostics(stream, color);
   const llvm::StringRef source = diagnostics.add_source("a.yaml", text);
   diagnostics.error(range(source, begin, length), "no good");
   return log;
@@ -51,7 +51,7 @@ TEST_CASE("bytes that a terminal must not see are replaced") {
         "a.yaml:1:7: error: no good\n?[31m??\n      ^\n");
   std::string log;
   llvm::raw_string_ostream stream(log);
-  Diagnostics diagnostics(stream);
+  DiagnosticPrinter diagnostics(stream);
   diagnostics.error(llvm::Twine("bad '") + "\x1b[0m\n\xff" + "'");
   CHECK(log == "tilepost: error: bad '\\x1b[0m\\x0a\\xff'\n");
 }
@@ -91,7 +91,7 @@ TEST_CASE("errors past the limit are counted, their notes left out") {
   std::string log;
   llvm::raw_string_ostream stream(log);
   {
-    Diagnostics diagnostics(stream);
+    DiagnosticPrinter diagnostics(stream);
     CHECK(diagnostics.ok());
     for (int i = 0; i < count; ++i) {
       diagnostics.error("e" + llvm::Twine(i));
@@ -114,7 +114,7 @@ TEST_CASE("errors past the limit are counted, their notes left out") {
 TEST_CASE("warnings and notes are no errors") {
   std::string log;
   llvm::raw_string_ostream stream(log);
-  Diagnostics diagnostics(stream);
+  DiagnosticPrinter diagnostics(stream);
   diagnostics.warning({}, "w");
   diagnostics.note({}, "n");
   CHECK(diagnostics.ok());
@@ -124,7 +124,7 @@ TEST_CASE("warnings and notes are no errors") {
 TEST_CASE("a source keeps its own copy and a foreign place is no place") {
   std::string log;
   llvm::raw_string_ostream stream(log);
-  Diagnostics diagnostics(stream);
+  DiagnosticPrinter diagnostics(stream);
   std::string text = "abc";
   const llvm::StringRef source = diagnostics.add_source("one", text);
   text = "xyz";

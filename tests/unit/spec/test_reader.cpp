@@ -35,7 +35,7 @@ TEST_CASE("a spec with everything in it is read") {
   CHECK(spec.name.value == "ar_tiles");
   CHECK(spec.pattern.value == TILEPOST_GEMM_ALL_REDUCE);
   CHECK(spec.ranks.value == 8);
-  CHECK(spec.gemm.where.isValid());
+  CHECK(spec.gemm.where.known());
   CHECK(spec.gemm.m.value == 1000);
   CHECK(spec.gemm.n.value == 1000);
   CHECK(spec.gemm.k.value == 129);
@@ -44,7 +44,7 @@ TEST_CASE("a spec with everything in it is read") {
   CHECK(spec.gemm.out.value == TILEPOST_F16);
   CHECK(spec.gemm.layout.value == TILEPOST_TN);
   CHECK(spec.archs.value == std::vector{Arch::host});
-  CHECK(spec.schedule.where.isValid());
+  CHECK(spec.schedule.where.known());
   CHECK(spec.schedule.tile->value == std::vector<int64_t>{64, 64});
   CHECK(spec.schedule.groups->value == std::vector<int64_t>{1, 3, 5});
   CHECK(spec.schedule.layout.value == TILEPOST_TILE);

@@ -9,6 +9,7 @@
 #include <sstream>
 #include <thread>
 
+#include "generator/diagnostic_printer.h"
 #include "generator/verify/commands.h"
 #include "generator/verify/output_reader.h"
 #include "generator/verify/work_dir.h"
@@ -23,7 +24,7 @@ using Clock = std::chrono::steady_clock;
 struct Fixture {
   std::string errors;
   llvm::raw_string_ostream stream{errors};
-  Diagnostics diagnostics{stream};
+  DiagnosticPrinter diagnostics{stream};
   WorkDir dir{"", diagnostics};
   Progress progress;
 

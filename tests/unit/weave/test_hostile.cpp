@@ -1,6 +1,7 @@
 // Sources that are no kernels are refused; nothing brings the weaver down.
 #include <random>
 
+#include "generator/diagnostic_printer.h"
 #include "generator/resources.h"
 #include "llvm/Support/raw_ostream.h"
 #include "tests/unit/weave/weave_kernel.h"
@@ -12,7 +13,7 @@ namespace {
 void survive(const std::string& source) {
   std::string messages;
   llvm::raw_string_ostream stream(messages);
-  Diagnostics diagnostics(stream);
+  DiagnosticPrinter diagnostics(stream);
   WeaveRequest request = request_for(source);
   request.function = "gemm_sm80";
   const bool woven = weave(request, diagnostics).has_value();

@@ -1,5 +1,6 @@
 #include "tests/unit/weave/weave_kernel.h"
 
+#include "generator/diagnostic_printer.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace tilepost {
@@ -16,7 +17,7 @@ WeaveRequest request_for(const std::string& source) {
 WovenKernel weave_kernel(const WeaveRequest& request) {
   std::string messages;
   llvm::raw_string_ostream stream(messages);
-  Diagnostics diagnostics(stream);
+  DiagnosticPrinter diagnostics(stream);
   const std::optional<WovenKernel> woven = weave(request, diagnostics);
   INFO(messages);
   REQUIRE(woven);
@@ -31,7 +32,7 @@ std::string woven_body(const std::string& code) {
 std::string refusal(const WeaveRequest& request) {
   std::string messages;
   llvm::raw_string_ostream stream(messages);
-  Diagnostics diagnostics(stream);
+  DiagnosticPrinter diagnostics(stream);
   CHECK(!weave(request, diagnostics));
   CHECK(!diagnostics.ok());
   return messages;
