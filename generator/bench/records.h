@@ -51,7 +51,7 @@ class BenchLog {
   enum class Event { none, machine, begin, sample, end };
 
   // Takes one line; lines that are no record are left out. Returns what it was about, and in
-  // `program` whom.
+  // `program` which program.
   Event take(llvm::StringRef line, std::string& program);
 
   // What was measured by others than the harness.

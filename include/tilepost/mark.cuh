@@ -118,7 +118,7 @@ TILEPOST_INLINE const Map* out_map(const Map* map, const Tile& /*tile*/) {
 }
 
 // The calling thread will store tiles of an output of m rows through out_map. Woven where maps lie
-// in global memory: makes them fit for use.
+// in global memory: the fence that TMA needs before it reads them (PTX ISA, fence.proxy.tensormap).
 TILEPOST_INLINE void open_out_maps(int /*m*/) {}
 
 // The thread is about to issue one of several TMA stores of a tile. Woven where they go to other
@@ -140,8 +140,8 @@ TILEPOST_INLINE const Map* in_map(const Map* map, const Tile& /*tile*/) {
   return map;
 }
 
-// The calling thread will load through in_map. Woven where maps lie in global memory: makes them
-// fit for use.
+// The calling thread will load through in_map. Woven where maps lie in global memory: the fence
+// that TMA needs before it reads them (PTX ISA, fence.proxy.tensormap).
 TILEPOST_INLINE void open_in_map() {}
 
 // A warp of the CTA has nothing to do; all its lanes call, once, and no other warp. `output` is the
@@ -151,7 +151,7 @@ TILEPOST_INLINE void helper_warp(HelperMemory /*helper*/, DType /*output*/) {}
 
 // Every store of the tile has been issued. Woven: completes them and raises the group's counter,
 // also for a padding tile; where they went to another rank's memory, the counter there, and none
-// for a padding tile, which is nobody's.
+// for a padding tile, which no rank owns.
 TILEPOST_INLINE void tile_done(const Tile& /*tile*/, BlockStores) {}
 TILEPOST_INLINE void tile_done(const Tile& /*tile*/, WarpStores) {}
 TILEPOST_INLINE void tile_done(const Tile& /*tile*/, BulkStores) {}

@@ -100,11 +100,13 @@ typedef enum tilepost_transport {
   TILEPOST_TRANSPORT_PEER = 5,            // the kernel stores into the other ranks' memory
 } tilepost_transport_t;
 
-// Who touches whose memory. It decides what ranks exchange (steps.h), on every target.
+// Which rank touches the memory of which. It decides what ranks exchange (steps.h), on every
+// target.
 typedef enum tilepost_access {
-  TILEPOST_ACCESS_MESSAGES = 0,  // nobody: both sides take part in collectives, sends and receives
-  TILEPOST_ACCESS_READ = 1,      // who needs something copies it out of the other rank's memory;
-                                 // rows of A (AllGather) are copied there by who has them
+  TILEPOST_ACCESS_MESSAGES = 0,  // no rank: both sides take part in collectives, sends, receives
+  TILEPOST_ACCESS_READ = 1,      // the rank that needs something copies it out of the other rank's
+                                 // memory; the rank that has rows of A (AllGather) copies them
+                                 // into the others' memory
   TILEPOST_ACCESS_WRITE = 2,     // the kernel stores tiles into the memory of the rank that owns
                                  // their rows
 } tilepost_access_t;

@@ -44,7 +44,7 @@ tilepost_view_t Signals::view() const {
   view.row_map = static_cast<const int32_t*>(row_map_.get());
   view.num_tiles = static_cast<int32_t>(run_->tiles.tiles.size());
   view.tiles_n = tiles_n(run_->map());
-  // What tasks of other ranks would push is there, for nobody raises these either.
+  // What tasks of other ranks would push is there, because no other rank raises these either.
   if (plan_.pushes != 0) view.tasks.stored = view.tasks.expected = view.counters;
   if (shares) view.share_rows = static_cast<int32_t>(share_rows(run_->map()));
   if (shares) view.share_tiles = share_tiles(run_->map());

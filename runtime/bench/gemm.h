@@ -1,4 +1,4 @@
-// Our kernels on one GPU, without any communication: the woven one with real counters that nobody
+// Our kernels on one GPU, without any communication: the woven one with real counters that nothing
 // waits for, and the plain one.
 #pragma once
 

@@ -66,7 +66,7 @@ class Harness {
            " s: a kernel or a collective hangs\"}";
   }
 
-  // Also tells who reads the records that the silence is work.
+  // Also tells a reader of the records that the silence is work.
   void alive() {
     watchdog_.alive();
     const auto now = std::chrono::steady_clock::now();

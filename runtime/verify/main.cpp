@@ -55,7 +55,7 @@ class Harness {
     return *world;
   }
 
-  // Also tells who reads the lines that the silence is work.
+  // Also tells a reader of the lines that the silence is work.
   void alive(const Entry& entry, int runs) {
     watchdog_.alive();
     const auto now = std::chrono::steady_clock::now();

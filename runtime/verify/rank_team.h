@@ -8,7 +8,7 @@
 
 namespace tilepost::verify {
 
-// What the ranks of one check share. A rank that fails goes on meeting the others, so that nobody
+// What the ranks of one check share. A rank that fails goes on meeting the others, so that none
 // waits for it in vain.
 class RankTeam {
  public:
@@ -18,7 +18,7 @@ class RankTeam {
   void run(const std::function<void(int)>& body);
 
   // Runs `step` on this rank, turning what it throws into a failure, unless some rank has already
-  // failed; then meets the others. True: nobody has failed.
+  // failed; then meets the others. True: no rank has failed.
   bool step(int rank, const std::function<void()>& step);
 
   // Keeps the first failure.

@@ -18,7 +18,8 @@ __device__ __forceinline__ uint32_t shared_address(const void* pointer) {
 
 // Adds `value` to a counter that other kernels, copy engines and other GPUs wait for. A release
 // operation of system scope (PTX ISA 8.8, Release and Acquire Patterns): what this thread has
-// stored or observed before is visible to whoever acquires the new value (8.9.5, Causality Order).
+// stored or observed before is visible to a thread that acquires the new value (8.9.5, Causality
+// Order).
 //
 // .sys, not .gpu: NCCL's kernels run in another memory synchronization domain, and ordering between
 // domains needs system scope even on one GPU (CUDA C++ Programming Guide, Memory Synchronization
@@ -54,8 +55,8 @@ __device__ __forceinline__ uint32_t load_acquire_sys(const uint32_t* counter) {
   return value;
 }
 
-// Sixteen bytes that nobody writes while the kernel runs (ld.global.nc), in one load. `source` is
-// aligned to sixteen bytes.
+// Sixteen bytes that no thread writes while the kernel runs (ld.global.nc), in one load. `source`
+// is aligned to sixteen bytes.
 struct Quad {
   int x, y, z, w;
 };

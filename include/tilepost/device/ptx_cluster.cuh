@@ -39,9 +39,10 @@ __device__ __forceinline__ uint32_t remote_address(uint32_t address, uint32_t ra
 
 // Starts storing sixteen bytes at `destination` and counts them on `barrier`, both in the shared
 // memory of one CTA of the cluster. The stores are weak and in no order; counting them on the
-// barrier is a release operation of cluster scope (PTX ISA, st.async), so who waits for the
-// barrier's phase with wait_barrier_cluster sees them. No fence is needed, nor one between proxies:
-// st.async writes in the generic proxy (PTX ISA, Async proxy: bulk copies and wgmma use that one).
+// barrier is a release operation of cluster scope (PTX ISA, st.async), so a thread that waits for
+// the barrier's phase with wait_barrier_cluster sees them. No fence is needed, nor one between
+// proxies: st.async writes in the generic proxy (PTX ISA, Async proxy: bulk copies and wgmma use
+// that one).
 __device__ __forceinline__ void store_async(uint32_t destination, uint32_t barrier, float x,
                                             float y, float z, float w) {
   asm volatile(

@@ -6,8 +6,9 @@
 
 namespace tilepost {
 
-// The buffer that is next and the parity its barrier will have when the wait for it is over. Who
-// fills starts with parity 1 (a fresh barrier passes for it), who empties with parity 0.
+// The buffer that is next and the parity its barrier will have when the wait for it is over. The
+// thread that fills starts with parity 1 (a fresh barrier passes for it), the one that empties with
+// parity 0.
 template <int kSize>
 struct Ring {
   int index = 0;
@@ -20,7 +21,7 @@ struct Ring {
       parity ^= 1;
     }
   }
-  // Passes over the next `count` buffers, which somebody else serves.
+  // Passes over the next `count` buffers, which another thread serves.
   __device__ __forceinline__ void skip(int count) {
     const int end = index + count;
     index = end % kSize;

@@ -137,7 +137,7 @@ __device__ __forceinline__ void do_task(const tilepost_tasks_t& tasks, const til
   }
 }
 
-// One lane: counts `chunks` of a task as done where somebody waits for them, when their stores are
+// One lane: counts `chunks` of a task as done where a kernel waits for them, when their stores are
 // complete (tile_done).
 template <bool kPushes>
 __device__ __forceinline__ void count_done(const tilepost_tasks_t& tasks,
