@@ -7,15 +7,10 @@
 #include <vector>
 
 #include "generator/spec/spec.h"
+#include "runtime/map/run_path.h"
 #include "runtime/map/steps.h"
 
 namespace tilepost {
-
-// Who touches whose memory with such a transport, on every target.
-inline tilepost_access_t access_of(tilepost_transport_t transport) {
-  if (transport == TILEPOST_TRANSPORT_COPY_ENGINE) return TILEPOST_ACCESS_READ;
-  return transport == TILEPOST_TRANSPORT_PEER ? TILEPOST_ACCESS_WRITE : TILEPOST_ACCESS_MESSAGES;
-}
 
 // Whether every rank has a share of the rows of its own (tilepost_division_t): not where all ranks
 // get all rows at once, which NCCL's AllReduce does.

@@ -41,6 +41,7 @@ HostOp::HostOp(std::shared_ptr<HostGroup> group, int rank, const char* name,
       input_bytes_(static_cast<int>(element_bytes(plan.input))),
       counters_(static_cast<size_t>(plan.map.num_groups) * TILEPOST_COUNTER_STRIDE, 0),
       reached_(static_cast<size_t>(plan.map.num_groups), 0),
+      blocks_{slots_of(plan, plan.map).block, plan.ranks},
       stream_(group_->stream(rank)),
       queue_(kQueueLength) {
   const RunSizes most = most_sizes(plan_);

@@ -18,6 +18,7 @@
 #include "runtime/host/group.h"
 #include "runtime/host/shared.h"
 #include "runtime/map/run_map.h"
+#include "runtime/map/slots.h"
 
 namespace tilepost {
 
@@ -111,6 +112,9 @@ class HostOp final : public tilepost_op {
   std::vector<uint16_t> received_;  // what a consumer reads, if not the same
   std::vector<uint8_t> gathered_;   // all ranks' rows of A, where the caller does not want them, or
                                     // others read them
+  // Of sums that are added as they arrive, too, the host keeps a block for every rank: which order
+  // is taken must not depend on who stores first.
+  const Slots blocks_;
   std::vector<uint16_t> slots_, sums_, landed_;  // what ranks share (steps.h)
   HostMemory memory_{};                          // the addresses of that, for the others
   // TILEPOST_ACCESS_WRITE: by owner, where this rank's kernel stores in this run, and what it

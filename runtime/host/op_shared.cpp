@@ -11,10 +11,8 @@
 
 namespace tilepost {
 
-// Of sums that are added as they arrive, too, the host keeps a block for every rank: which order is
-// taken must not depend on who stores first.
 void HostOp::allocate_shared(const RunSizes& most) {
-  if (most.slots > 0) slots_.assign(static_cast<size_t>(plan_.ranks * slot_elements(plan_.map)), 0);
+  if (most.slots > 0) slots_.assign(static_cast<size_t>(blocks_.elements()), 0);
   sums_.assign(most.sums, 0);
   landed_.assign(most.landed, 0);
 }
@@ -36,7 +34,7 @@ bool HostOp::share_memory(uint64_t run, const Request& request) {
     open(run);
   }
   const tilepost_run_operands_t& operands = request.operands;
-  const HostSharedRun shared{plan_,         rank_,      slot_elements(plan_.map),
+  const HostSharedRun shared{plan_,         rank_,      blocks_,
                              memory.data(), operands.a, receive_buffer(map, operands.out),
                              input_bytes_};
   for (int g = 0; g < map.num_groups(); ++g)
@@ -70,11 +68,9 @@ void HostOp::set_places(const RunMap& map, const std::vector<const HostMemory*>&
   peer_out_.clear();
   peer_counters_.clear();
   for (int owner = 0; owner < plan_.ranks; ++owner) {
-    const bool sums = plan_.pattern != TILEPOST_GEMM_ALL_TO_ALL;
-    const int64_t first =
-        sums ? rank_ * slot_elements(plan_.map) : landed_row(map.map(), rank_, owner) * plan_.map.n;
-    void* block = sums ? memory[owner]->slots : memory[owner]->landed;
-    peer_out_.push_back(static_cast<uint16_t*>(block) + first);
+    const OwnerPlace place = place_at_owner(plan_, blocks_, map.map(), rank_, owner);
+    void* block = place.in_slots ? memory[owner]->slots : memory[owner]->landed;
+    peer_out_.push_back(static_cast<uint16_t*>(block) + place.first);
     peer_counters_.push_back(memory[owner]->counters);
   }
 }

@@ -17,8 +17,8 @@ void add_parts(const HostSharedRun& run, const Step& step) {
   for (int source = 0; source < run.plan.ranks; ++source) {
     const bool in_send = run.plan.access == TILEPOST_ACCESS_READ && source == run.rank;
     sum.terms.push_back(in_send ? static_cast<const T*>(own.send) + step.from
-                                : static_cast<const T*>(own.slots) + source * run.block +
-                                      step.from_slot);
+                                : static_cast<const T*>(own.slots) +
+                                      run.slots.at(source, step.from_slot));
   }
   if (run.plan.pattern == TILEPOST_GEMM_ALL_REDUCE && run.plan.pushes == 0)
     sum.results.push_back(static_cast<T*>(own.sums) + step.from_slot);
@@ -39,7 +39,7 @@ void carry_out_step(const HostSharedRun& run, const Step& step) {
       copy(run.a, own.gathered, step.to, run.input_bytes);
       break;
     case StepKind::pull_part:
-      copy(peer.send, own.slots, step.peer * run.block + step.to, kOutputBytes);
+      copy(peer.send, own.slots, run.slots.at(step.peer, step.to), kOutputBytes);
       break;
     case StepKind::pull:
       copy(peer.send, run.received, step.to, kOutputBytes);

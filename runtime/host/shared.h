@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "runtime/map/slots.h"
 #include "runtime/map/steps.h"
 
 namespace tilepost {
@@ -23,7 +24,7 @@ struct HostMemory {
 struct HostSharedRun {
   const tilepost_plan_t& plan;
   int rank;
-  int64_t block;                    // elements from one block of slots to the next
+  Slots slots;                      // of every rank
   const HostMemory* const* memory;  // [ranks]
   const void* a;                    // all_gather_gemm: this rank's rows
   void* received;                   // out, or what a consumer reads

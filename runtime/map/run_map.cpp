@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/map/groups.h"
+#include "runtime/map/slots.h"
 
 namespace tilepost {
 namespace {
@@ -14,6 +15,7 @@ void set_schedule(const tilepost_plan_t& plan, int64_t most, RunMap& run) {
   tilepost_map_t& map = run.exchange.map;
   RunSchedule schedule = schedule_for(plan, most);
   run.overlaps = schedule.overlaps;
+  run.path = path_of(plan, run.overlaps);
   run.gemm_ctas = schedule.gemm_ctas;
   run.cuts = std::move(schedule.cuts);
   map.division = schedule.division;
@@ -44,14 +46,13 @@ void build(const tilepost_plan_t& plan, int64_t rows, const MapInputs& inputs, R
 // Elements of the memory that ranks share in runs of `map`, but for `send`.
 void set_shared_sizes(const tilepost_plan_t& plan, const tilepost_map_t& map, int64_t landed,
                       RunSizes& sizes) {
-  const bool writes = plan.access == TILEPOST_ACCESS_WRITE;
-  const int64_t blocks = writes && plan.sum == TILEPOST_SUM_ADDED ? 1 : plan.ranks;
-  const bool reduces = plan.pattern == TILEPOST_GEMM_ALL_REDUCE;
-  if (reduces || plan.pattern == TILEPOST_GEMM_REDUCE_SCATTER)
-    sizes.slots = blocks * slot_elements(map);
-  if (reduces && !plan.pushes) sizes.sums = slot_elements(map);
-  if (writes && (plan.pattern == TILEPOST_GEMM_ALL_TO_ALL || pushes_sums(plan)))
-    sizes.landed = landed;
+  const PatternRow& row = row_of(plan);
+  const RunPath path = path_of(plan, true);
+  const Slots slots = slots_of(plan, map);
+  const bool pushes_sums = path.pushes == Pushes::sums;
+  if (row.sums) sizes.slots = slots.elements();
+  if (row.product_spreads() && !pushes_sums) sizes.sums = slots.block;
+  if (pushes_sums || (path.stores == Place::owners && !row.sums)) sizes.landed = landed;
 }
 
 // How far steps receive, whole shares.
@@ -64,116 +65,44 @@ int64_t end_of_steps(const RunMap& run) {
   return end;
 }
 
+// Whole shares are received as they come where there is room for them.
+int64_t scratch_elements(const RunMap& run) {
+  int64_t most = 0;
+  if (run.path.receives_in == Memory::window) return most;
+  for (const std::vector<Step>& steps : run.steps)
+    for (const Step& step : steps)
+      if (step.kind == StepKind::reduce_scatter && step.keep < step.count)
+        most = std::max(most, step.count);
+  return most;
+}
+
+void set_sizes(const tilepost_plan_t& plan, int rank, RunMap& run) {
+  const PatternRow& row = row_of(plan);
+  const RunPath& path = run.path;
+  RunSizes& sizes = run.sizes;
+  const int64_t received = received_elements(run.exchange, run.tiles, rank, run.counts);
+  if (path.stores != Place::owners) sizes.send = send_buffer_elements(run.exchange, run.tiles);
+  if (path.results == Place::received)
+    sizes.receive = path.receives_in == Memory::window ? end_of_steps(run) : received;
+  sizes.scratch = scratch_elements(run);
+  if (path.shares_memory()) set_shared_sizes(plan, run.map(), received, sizes);
+  sizes.out = received;
+  if (path.consumes)
+    sizes.out = run.map().n * (row.out_is_routed() ? run.counts.arriving(rank)
+                                                   : rows_of_out(plan, run.rows, rank));
+}
+
 void set_steps(const tilepost_plan_t& plan, int rank, RunMap& run) {
   for (int g = 0; g < run.num_groups(); ++g)
     run.steps.push_back(steps_of(run.exchange, run.tiles, g, rank, run.counts));
-  const bool in_window = receives_in_windows(plan, run.overlaps);
-  for (const std::vector<Step>& steps : run.steps)
-    for (const Step& step : steps)
-      if (!in_window && step.kind == StepKind::reduce_scatter && step.keep < step.count)
-        run.sizes.scratch = std::max(run.sizes.scratch, step.count);
-  run.sizes.send = send_buffer_elements(run.exchange, run.tiles);
-  const int64_t received = received_elements(run.exchange, run.tiles, rank, run.counts);
-  run.sizes.out = received;
-  if (run.access() != TILEPOST_ACCESS_MESSAGES)
-    set_shared_sizes(plan, run.map(), received, run.sizes);
-  if (run.overlaps && stores_tiles(plan)) run.sizes.send = 0;
   run.targets = counter_targets(run.exchange, run.tiles, rank);
-  if (receives_apart(plan, run.overlaps) && !consumes_landed(plan, run.overlaps))
-    run.sizes.receive = received;
-  if (in_window) run.sizes.receive = end_of_steps(run);
-  if (plan.consumer == TILEPOST_CONSUMER_NONE) return;
-  run.sizes.out =
-      run.map().n * (plan.pattern == TILEPOST_GEMM_ALL_TO_ALL ? run.counts.arriving(rank)
-                                                              : rows_of_out(plan, run.rows, rank));
-}
-
-// Whether runs send and receive out of symmetric windows.
-bool uses_windows(const tilepost_plan_t& plan, bool overlaps) {
-  return overlaps && plan.transport == TILEPOST_TRANSPORT_NCCL_SYMMETRIC;
-}
-
-// Whether runs touch other ranks' memory.
-bool shares_memory(const tilepost_plan_t& plan, bool overlaps) {
-  return overlaps && plan.access != TILEPOST_ACCESS_MESSAGES;
+  set_sizes(plan, rank, run);
 }
 
 }  // namespace
 
-bool stores_tiles(const tilepost_plan_t& plan) {
-  return plan.access == TILEPOST_ACCESS_WRITE && plan.pattern != TILEPOST_ALL_GATHER_GEMM;
-}
-
-bool pushes_sums(const tilepost_plan_t& plan) {
-  return plan.pushes != 0 && plan.pattern == TILEPOST_GEMM_ALL_REDUCE;
-}
-
-bool lends_landed(const tilepost_plan_t& plan) {
-  return pushes_sums(plan) && plan.consumer == TILEPOST_CONSUMER_NONE;
-}
-
-bool consumes_landed(const tilepost_plan_t& plan, bool overlaps) {
-  return overlaps && pushes_sums(plan) && plan.consumer != TILEPOST_CONSUMER_NONE;
-}
-
-bool is_routed(const tilepost_plan_t& plan) {
-  return plan.pattern == TILEPOST_GEMM_ALL_TO_ALL && plan.routing != TILEPOST_ROUTING_EVEN;
-}
-
-bool has_runs(const tilepost_plan_t& plan, bool overlaps) {
-  const bool planned = plan.transport != TILEPOST_TRANSPORT_NONE;
-  return overlaps == planned || (planned && plan.any_m != 0 && plan.model.sequence_ctas > 0);
-}
-
-bool stores_apart(const tilepost_plan_t& plan, bool overlaps) {
-  switch (plan.pattern) {
-    case TILEPOST_GEMM_REDUCE_SCATTER:
-    case TILEPOST_GEMM_ALL_TO_ALL:
-      return true;
-    case TILEPOST_GEMM_ALL_REDUCE:
-      return shares_memory(plan, overlaps) || uses_windows(plan, overlaps) ||
-             plan.consumer != TILEPOST_CONSUMER_NONE;
-    case TILEPOST_GEMM:
-    case TILEPOST_ALL_GATHER_GEMM:
-      break;
-  }
-  return plan.consumer != TILEPOST_CONSUMER_NONE;
-}
-
-// Where ranks are summed in place, the consumer reads what the kernel has stored.
-bool receives_apart(const tilepost_plan_t& plan, bool overlaps) {
-  if (receives_in_windows(plan, overlaps)) return true;
-  if (plan.consumer == TILEPOST_CONSUMER_NONE) return false;
-  return plan.pattern == TILEPOST_GEMM_REDUCE_SCATTER || plan.pattern == TILEPOST_GEMM_ALL_TO_ALL ||
-         (plan.pattern == TILEPOST_GEMM_ALL_REDUCE && shares_memory(plan, overlaps));
-}
-
-bool receives_in_windows(const tilepost_plan_t& plan, bool overlaps) {
-  return uses_windows(plan, overlaps) && !is_routed(plan) &&
-         (plan.pattern == TILEPOST_GEMM_REDUCE_SCATTER || plan.pattern == TILEPOST_GEMM_ALL_TO_ALL);
-}
-
-bool copies_out(const tilepost_plan_t& plan, bool overlaps) {
-  return plan.consumer == TILEPOST_CONSUMER_NONE &&
-         (receives_in_windows(plan, overlaps) ||
-          (uses_windows(plan, overlaps) && plan.pattern == TILEPOST_GEMM_ALL_REDUCE));
-}
-
-bool stores_apart(const tilepost_plan_t& plan) {
-  return (has_runs(plan, true) && stores_apart(plan, true)) ||
-         (has_runs(plan, false) && stores_apart(plan, false));
-}
-bool receives_apart(const tilepost_plan_t& plan) {
-  return (has_runs(plan, true) && receives_apart(plan, true)) ||
-         (has_runs(plan, false) && receives_apart(plan, false));
-}
-
-bool receives_in_windows(const tilepost_plan_t& plan) {
-  return receives_in_windows(plan, has_runs(plan, true));
-}
-
 int64_t rows_of_out(const tilepost_plan_t& plan, int64_t m, int rank) {
-  if (plan.pattern != TILEPOST_GEMM_REDUCE_SCATTER) return m;
+  if (!row_of(plan).out_is_share()) return m;
   tilepost_map_t map = plan.map;
   map.m = m;
   return rows_of_rank(map, rank);
@@ -183,7 +112,7 @@ std::unique_ptr<RunMap> make_run_map(const tilepost_plan_t& plan, int rank, int6
   auto run = std::make_unique<RunMap>();
   set_schedule(plan, m, *run);
   build(plan, m, {.rank = rank, .splits = {}}, *run);
-  if (plan.pattern == TILEPOST_GEMM_ALL_TO_ALL) run->counts = even_counts(run->exchange);
+  if (row_of(plan).routes()) run->counts = even_counts(run->exchange);
   set_steps(plan, rank, *run);
   return run;
 }
@@ -234,21 +163,66 @@ std::vector<int64_t> rows_from(const RunMap& run, int rank) {
 // All of these grow with m: whole tiles of the rows, of each share, or of each split.
 RunSizes most_sizes(const tilepost_plan_t& plan) {
   const tilepost_map_t& map = plan.map;
+  const PatternRow& row = row_of(plan);
+  const RunPaths paths = paths_of(plan);
   const int64_t width = int64_t{tiles_n(map)} * map.tile_n;
   const int64_t tiles = std::max(tiles_m(map) + map.ranks, map.ranks * share_tiles(map));
-  RunSizes sizes;
-  if (plan.access != TILEPOST_ACCESS_WRITE || has_runs(plan, false))
-    sizes.send = tiles * map.tile_m * width;
-  const bool in_window = receives_in_windows(plan);
   const int64_t share = int64_t{share_tiles(map)} * map.tile_m;
-  if (plan.pattern == TILEPOST_GEMM_REDUCE_SCATTER && (!in_window || has_runs(plan, false)))
+  const bool window = paths.planned.receives_in == Memory::window;
+  const auto any = [&](auto is) {
+    return is(paths.planned) || (paths.sequence && is(*paths.sequence));
+  };
+  RunSizes sizes;
+  if (any([](const RunPath& path) { return path.access != TILEPOST_ACCESS_WRITE; }))
+    sizes.send = tiles * map.tile_m * width;
+  if (row.out_is_share() && row.sums && (!window || paths.has(false)))
     sizes.scratch = share * width;
-  if (shares_memory(plan, has_runs(plan, true)))
+  if (paths.planned.shares_memory())
     set_shared_sizes(plan, map, map.ranks * share_rows(map) * map.n, sizes);
-  if (!receives_apart(plan) || consumes_landed(plan, true) || is_routed(plan)) return sizes;
-  const int shares = plan.pattern == TILEPOST_GEMM_REDUCE_SCATTER ? 1 : map.ranks;
-  sizes.receive = shares * (in_window ? share : share_rows(map)) * width;
+  if (is_routed(plan) || !any([](const RunPath& path) { return path.results == Place::received; }))
+    return sizes;
+  const int shares = row.out_is_share() ? 1 : map.ranks;
+  sizes.receive = shares * (window ? share : share_rows(map)) * width;
   return sizes;
+}
+
+// ---- A kind of run's path, asked one by one
+
+bool stores_tiles(const tilepost_plan_t& plan) {
+  return path_of(plan, true).by_owner;
+}
+bool pushes_sums(const tilepost_plan_t& plan) {
+  return path_of(plan, true).pushes == Pushes::sums;
+}
+bool lends_landed(const tilepost_plan_t& plan) {
+  return path_of(plan, true).lends_out;
+}
+bool consumes_landed(const tilepost_plan_t& plan, bool overlaps) {
+  return path_of(plan, overlaps).results == Place::landed;
+}
+bool has_runs(const tilepost_plan_t& plan, bool overlaps) {
+  return paths_of(plan).has(overlaps);
+}
+bool stores_apart(const tilepost_plan_t& plan, bool overlaps) {
+  return path_of(plan, overlaps).stores_apart();
+}
+bool receives_apart(const tilepost_plan_t& plan, bool overlaps) {
+  return path_of(plan, overlaps).receives_apart();
+}
+bool receives_in_windows(const tilepost_plan_t& plan, bool overlaps) {
+  return path_of(plan, overlaps).receives_in == Memory::window;
+}
+bool copies_out(const tilepost_plan_t& plan, bool overlaps) {
+  return path_of(plan, overlaps).copies_out();
+}
+bool stores_apart(const tilepost_plan_t& plan) {
+  return paths_of(plan).any(&RunPath::stores_apart);
+}
+bool receives_apart(const tilepost_plan_t& plan) {
+  return paths_of(plan).any(&RunPath::receives_apart);
+}
+bool receives_in_windows(const tilepost_plan_t& plan) {
+  return paths_of(plan).planned.receives_in == Memory::window;
 }
 
 }  // namespace tilepost

@@ -38,9 +38,9 @@ enum class StepKind {
   send_rows,       // AllGather: gathered -> peer
   receive_rows,    // AllGather: peer -> gathered
 
-  // TILEPOST_ACCESS_READ and _WRITE. Memory that ranks share: `send`, `gathered`; `slots`, ranks
-  // blocks of slot_elements(), block s for what comes from rank s, each this rank's share
-  // row-major; `sums`, this rank's share row-major; `landed`, rows of out that other ranks have
+  // TILEPOST_ACCESS_READ and _WRITE. Memory that ranks share: `send`, `gathered`; `slots`, where
+  // parts of this rank's share come together (slots.h); `sums`, this rank's share row-major;
+  // `landed`, rows of out that other ranks have
   // stored here. Nothing that a peer has stored is read before it has announced that. With
   // tilepost_plan_t::task_parts a sum, own_rows, own_part or landed_… is a task of the kernel's,
   // and
@@ -78,14 +78,7 @@ struct Step {
   int64_t from_slot = 0;  // sum: first element within each block of slots
 };
 
-// Elements of a block of slots, and of sums: a share's whole tile rows. `map` is of the largest m.
-int64_t slot_elements(const tilepost_map_t& map);
-
-// TILEPOST_ACCESS_WRITE, All-to-All: the row of `owner`'s landed memory where what `source` stores
-// there begins; rows_of_rank(map, owner) rows, as out has them. `map` is of the run.
-int64_t landed_row(const tilepost_map_t& map, int source, int owner);
-
-// Rows that every rank sends to every rank in every group: gemm_all_to_all.
+// Rows that every rank sends to every rank in every group, where rows are routed.
 class RowCounts {
  public:
   RowCounts() = default;
@@ -132,7 +125,7 @@ Route make_route(const Exchange& exchange, std::span<const int64_t> splits,
 // The counts of routing even, the same for everybody.
 RowCounts even_counts(const Exchange& exchange);
 
-// What `rank` does for `group`, in order. `counts` for gemm_all_to_all only.
+// What `rank` does for `group`, in order. `counts` where rows are routed only.
 std::vector<Step> steps_of(const Exchange& exchange, const TileMap& tile_map, int group, int rank,
                            const RowCounts& counts);
 

@@ -56,11 +56,6 @@ bool consumer_is_sane(const tilepost_plan_t& plan) {
   return false;
 }
 
-tilepost_access_t access_of(tilepost_transport_t transport) {
-  if (transport == TILEPOST_TRANSPORT_COPY_ENGINE) return TILEPOST_ACCESS_READ;
-  return transport == TILEPOST_TRANSPORT_PEER ? TILEPOST_ACCESS_WRITE : TILEPOST_ACCESS_MESSAGES;
-}
-
 bool division_is_sane(const tilepost_plan_t& plan) {
   const tilepost_division_t division = plan.map.division;
   if (plan.pattern == TILEPOST_ALL_GATHER_GEMM)

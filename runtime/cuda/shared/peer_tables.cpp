@@ -5,6 +5,7 @@
 #include "runtime/cuda/device/tensor_maps.h"
 #include "runtime/cuda/shared/flags.h"
 #include "runtime/cuda/shared/tasks.h"
+#include "runtime/map/slots.h"
 #include "tilepost/dtype.h"
 
 namespace tilepost::cuda {

@@ -1,0 +1,116 @@
+// The patterns: a row each. What follows from a pattern is asked of its row, so that another one is
+// a row here, a file of steps (steps/) and a case of the reference.
+//
+// A pattern is said by three facts: what moves between ranks, whether they sum it, and where a row
+// of it ends.
+#ifndef TILEPOST_PATTERNS_H
+#define TILEPOST_PATTERNS_H
+
+#include <cstddef>
+#include <iterator>
+
+#include "tilepost/plan.h"
+
+namespace tilepost {
+
+enum class Moves {
+  nothing,
+  product,  // tiles are computed, then go to other ranks
+  input,    // rows of A come from other ranks, then tiles are computed
+};
+
+// Where a row that moves ends.
+enum class RowsEnd {
+  own,     // where it was: nothing moves
+  share,   // with the rank that has the share of the rows it lies in
+  all,     // with every rank
+  routed,  // with the rank that its route names (tilepost_routing_t)
+};
+
+struct PatternRow {
+  tilepost_pattern_t pattern;
+  const char* name;        // in a spec
+  const char* c_name;      // of the enumerator
+  const char* collective;  // what a run that does not overlap does besides; "" for nothing
+  Moves moves;
+  bool sums;  // ranks add up what they have computed
+  RowsEnd rows_end;
+
+  constexpr bool communicates() const { return moves != Moves::nothing; }
+  constexpr bool moves_product() const { return moves == Moves::product; }
+
+  // Groups of rows of A arrive, and tiles wait for them; not groups of tiles that are sent.
+  constexpr bool moves_input() const { return moves == Moves::input; }
+
+  // Ranks say how many rows go where; a plan has a routing.
+  constexpr bool routes() const { return rows_end == RowsEnd::routed; }
+
+  // A rank computes rows that it does not end with: what it stores is never its output.
+  constexpr bool product_leaves() const { return moves_product() && rows_end != RowsEnd::all; }
+
+  // Every rank ends with all rows of what all of them have computed. Messages sum them in place;
+  // ranks that share memory sum a share each, and tell the others.
+  constexpr bool product_spreads() const { return moves_product() && rows_end == RowsEnd::all; }
+
+  // A consumer may normalise rows of the output: they are of one product or sum, and as many as the
+  // run says.
+  constexpr bool may_normalise() const { return sums || !communicates(); }
+
+  // The product may be stored in slots, tile by tile; rows of A arrive row by row.
+  constexpr bool may_tile() const { return !moves_input(); }
+
+  // Slots may be the output, for a caller who asks which tile is where: they stay as the kernel has
+  // stored them.
+  constexpr bool may_keep_slots() const { return may_tile() && !product_leaves(); }
+
+  // Every rank has a share of the rows of its own (tilepost_division_t). Not where messages give
+  // all ranks all rows at once.
+  constexpr bool has_shares(tilepost_access_t access) const {
+    return communicates() && (!product_spreads() || access != TILEPOST_ACCESS_MESSAGES);
+  }
+
+  // How many rows of the run, or of this rank's share of them, `out` has; routed rows are counted.
+  constexpr bool out_is_share() const { return moves_product() && rows_end == RowsEnd::share; }
+  constexpr bool out_is_routed() const { return moves_product() && routes(); }
+};
+
+// By enumerator.
+inline constexpr PatternRow kPatterns[] = {
+    {TILEPOST_GEMM_ALL_REDUCE, "gemm_all_reduce", "TILEPOST_GEMM_ALL_REDUCE", "AllReduce",
+     Moves::product, true, RowsEnd::all},
+    {TILEPOST_GEMM, "gemm", "TILEPOST_GEMM", "", Moves::nothing, false, RowsEnd::own},
+    {TILEPOST_GEMM_REDUCE_SCATTER, "gemm_reduce_scatter", "TILEPOST_GEMM_REDUCE_SCATTER",
+     "ReduceScatter", Moves::product, true, RowsEnd::share},
+    {TILEPOST_GEMM_ALL_TO_ALL, "gemm_all_to_all", "TILEPOST_GEMM_ALL_TO_ALL", "All-to-All",
+     Moves::product, false, RowsEnd::routed},
+    {TILEPOST_ALL_GATHER_GEMM, "all_gather_gemm", "TILEPOST_ALL_GATHER_GEMM", "AllGather",
+     Moves::input, false, RowsEnd::all},
+};
+inline constexpr int kNumPatterns = static_cast<int>(std::size(kPatterns));
+
+// Whether a plan's pattern is one of these.
+constexpr bool is_pattern(int value) {
+  return value >= 0 && value < kNumPatterns;
+}
+
+constexpr const PatternRow& row_of(tilepost_pattern_t pattern) {
+  return kPatterns[pattern];
+}
+constexpr const PatternRow& row_of(const tilepost_plan_t& plan) {
+  return row_of(plan.pattern);
+}
+
+static_assert([] {
+  for (int i = 0; i < kNumPatterns; ++i)
+    if (kPatterns[i].pattern != i) return false;
+  return true;
+}());
+
+// Whether runs wait for tilepost_op_route: with routing even, ranks know where rows go.
+constexpr bool is_routed(const tilepost_plan_t& plan) {
+  return row_of(plan).routes() && plan.routing != TILEPOST_ROUTING_EVEN;
+}
+
+}  // namespace tilepost
+
+#endif  // TILEPOST_PATTERNS_H

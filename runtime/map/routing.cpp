@@ -1,0 +1,76 @@
+// How many rows go from which rank to which, in every group (steps.h).
+#include <algorithm>
+
+#include "runtime/map/steps/parts.h"
+
+namespace tilepost {
+namespace {
+
+// Groups among which rows are divided: tile columns divide columns.
+int row_groups(const Exchange& exchange) {
+  return exchange.map.division == TILEPOST_DIVISION_COLUMNS ? 1 : exchange.map.num_groups;
+}
+
+// Rows [first, end) that a group of a map divided by rows has; all of them if nothing overlaps.
+struct Range {
+  int64_t first, end;
+};
+Range rows_of_group(const tilepost_map_t& map, int group) {
+  const int64_t first = group == 0 ? 0 : int64_t{map.cuts[group - 1]} * map.tile_m;
+  return {first, std::min(int64_t{map.cuts[group]} * map.tile_m, map.m)};
+}
+
+}  // namespace
+
+int64_t RowCounts::sum(int source, int destination) const {
+  int64_t rows = 0;
+  for (int group = 0; group < groups_; ++group) rows += at(source, group, destination);
+  return rows;
+}
+
+int64_t RowCounts::before(int source, int destination) const {
+  int64_t rows = 0;
+  for (int other = 0; other < source; ++other) rows += sum(other, destination);
+  return rows;
+}
+
+Route make_route(const Exchange& exchange, std::span<const int64_t> splits,
+                 std::span<const int32_t> destinations) {
+  const tilepost_map_t& map = exchange.map;
+  const int groups = row_groups(exchange), ranks = exchange.ranks;
+  Route route;
+  route.counts.assign(static_cast<size_t>(groups) * ranks, 0);
+  if (exchange.routing != TILEPOST_ROUTING_ROWS) {
+    for (int g = 0; g < groups; ++g)
+      for (int rank = 0; rank < ranks; ++rank) {
+        const int64_t share = splits.empty() ? rows_of_rank(map, rank) : splits[rank];
+        route.counts[g * ranks + rank] =
+            map.division == TILEPOST_DIVISION_SHARES
+                ? valid_rows(map, share_part(map, splits, g, rank), share)
+                : share;
+      }
+    return route;
+  }
+  route.row_map.resize(static_cast<size_t>(map.m));
+  for (int g = 0; g < groups; ++g) {
+    const Range range = groups == 1 ? Range{0, map.m} : rows_of_group(map, g);
+    int64_t* counts = route.counts.data() + static_cast<size_t>(g) * ranks;
+    for (int64_t row = range.first; row < range.end; ++row) ++counts[destinations[row]];
+    std::vector<int64_t> next(ranks, range.first);
+    for (int rank = 1; rank < ranks; ++rank) next[rank] = next[rank - 1] + counts[rank - 1];
+    for (int64_t row = range.first; row < range.end; ++row)
+      route.row_map[row] =
+          static_cast<int32_t>(next[destinations[row]]++ - row / map.tile_m * map.tile_m);
+  }
+  return route;
+}
+
+RowCounts even_counts(const Exchange& exchange) {
+  RowCounts counts(exchange.ranks, row_groups(exchange));
+  const Route route = make_route(exchange, {}, {});
+  for (int source = 0; source < exchange.ranks; ++source)
+    std::ranges::copy(route.counts, counts.of(source).begin());
+  return counts;
+}
+
+}  // namespace tilepost

@@ -1,0 +1,88 @@
+#include "runtime/map/run_path.h"
+
+namespace tilepost {
+namespace {
+
+bool has_consumer(const tilepost_plan_t& plan) {
+  return plan.consumer != TILEPOST_CONSUMER_NONE;
+}
+
+// Copy engines of other ranks read what the kernel stores, also where nothing overlaps: one region
+// serves both. Rows of A are where others read or write them, whoever does.
+Memory exchanged_in(const tilepost_plan_t& plan) {
+  if (plan.transport == TILEPOST_TRANSPORT_NCCL_SYMMETRIC) return Memory::window;
+  const bool shared = row_of(plan).moves_input() ? plan.access != TILEPOST_ACCESS_MESSAGES
+                                                 : plan.access == TILEPOST_ACCESS_READ;
+  return shared ? Memory::shared : Memory::own;
+}
+
+// What leaves, or is summed elsewhere, or is read by NCCL or a consumer, is not stored into out.
+Place stores_into(const tilepost_plan_t& plan, const RunPath& path) {
+  if (path.by_owner && path.overlaps) return Place::owners;
+  const PatternRow& row = row_of(plan);
+  const bool window = path.overlaps && path.exchanged == Memory::window;
+  const bool elsewhere = row.product_spreads() && (path.shares_memory() || window);
+  return row.product_leaves() || elsewhere || path.consumes ? Place::send : Place::out;
+}
+
+// A window has room for whole shares on every rank; of routed rows each rank gets as many as the
+// others send it.
+Memory receives_in(const tilepost_plan_t& plan, bool overlaps) {
+  const bool windows = overlaps && plan.transport == TILEPOST_TRANSPORT_NCCL_SYMMETRIC;
+  return windows && row_of(plan).product_leaves() && !is_routed(plan) ? Memory::window
+                                                                      : Memory::own;
+}
+
+Place results_of(const tilepost_plan_t& plan, const RunPath& path) {
+  const PatternRow& row = row_of(plan);
+  const bool in_place = row.product_spreads() && !path.shares_memory();
+  if (!row.moves_product() || in_place) return path.stores;
+  if (path.receives_in == Memory::window) return Place::received;
+  if (!path.consumes) return Place::out;
+  return path.pushes == Pushes::sums ? Place::landed : Place::received;
+}
+
+Pushes pushes_of(const tilepost_plan_t& plan, bool overlaps) {
+  const PatternRow& row = row_of(plan);
+  if (!overlaps || plan.pushes == 0) return Pushes::nothing;
+  if (row.moves_input()) return Pushes::rows;
+  return row.product_spreads() ? Pushes::sums : Pushes::nothing;
+}
+
+Waits waits_of(const PatternRow& row, bool overlaps) {
+  if (!row.moves_input()) return Waits::steps;
+  return overlaps ? Waits::tiles : Waits::kernel;
+}
+
+}  // namespace
+
+RunPath path_of(const tilepost_plan_t& plan, bool overlaps) {
+  const PatternRow& row = row_of(plan);
+  RunPath path{};
+  path.overlaps = overlaps;
+  path.access = overlaps ? plan.access : TILEPOST_ACCESS_MESSAGES;
+  path.consumes = has_consumer(plan);
+  path.exchanged = exchanged_in(plan);
+  path.receives_in = receives_in(plan, overlaps);
+  path.tasks = overlaps && plan.task_parts > 0;
+  path.completes = path.tasks && plan.access == TILEPOST_ACCESS_WRITE;
+  path.pushes = pushes_of(plan, overlaps);
+  path.waits = waits_of(row, overlaps);
+  path.by_owner = plan.access == TILEPOST_ACCESS_WRITE && !row.moves_input();
+  path.stores = stores_into(plan, path);
+  path.results = results_of(plan, path);
+  if (row.moves_input()) path.reads = path.tasks ? Input::split : Input::gathered;
+  path.gathers_for_caller = !overlaps || path.exchanged == Memory::own;
+  path.lends_out = path.pushes == Pushes::sums && !path.consumes;
+  return path;
+}
+
+RunPaths paths_of(const tilepost_plan_t& plan) {
+  const bool overlaps = plan.transport != TILEPOST_TRANSPORT_NONE;
+  RunPaths paths{path_of(plan, overlaps), {}};
+  if (overlaps && plan.any_m != 0 && plan.model.sequence_ctas > 0)
+    paths.sequence = path_of(plan, false);
+  return paths;
+}
+
+}  // namespace tilepost

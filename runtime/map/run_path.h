@@ -1,0 +1,109 @@
+// Where the data of a run goes, said once for a kind of run: what allocates, what moves and what
+// explains reads it here.
+#ifndef TILEPOST_RUN_PATH_H
+#define TILEPOST_RUN_PATH_H
+
+#include <optional>
+
+#include "runtime/map/patterns.h"
+#include "tilepost/plan.h"
+
+namespace tilepost {
+
+// Where rows of the product lie on their way. Sizes: RunSizes (run_map.h).
+enum class Place {
+  out,       // the caller's
+  send,      // this rank's, as its kernel stores them
+  owners,    // slots or landed memory of the rank that owns them (slots.h)
+  received,  // this rank's, as steps bring them
+  landed,    // this rank's, where other ranks store rows of its output
+};
+
+// What memory is allocated as.
+enum class Memory {
+  own,     // for this rank alone
+  shared,  // for other ranks to read or write
+  window,  // for NCCL to know as a symmetric window
+};
+
+// Where the kernel reads rows of A.
+enum class Input {
+  a,         // all of them from the caller's a
+  gathered,  // all of them from where all ranks' rows come together
+  split,     // this rank's own from the caller's a, the others' from where they come together
+};
+
+// Who waits for whom, group by group.
+enum class Waits {
+  steps,   // the steps of a group for its tiles
+  tiles,   // the tiles of a group for its rows of A, which steps bring
+  kernel,  // the kernel for all steps
+};
+
+// What the rank that has it stores where all ranks want it.
+enum class Pushes { nothing, rows, sums };
+
+struct RunPath {
+  bool overlaps;             // steps go on beside the kernel
+  tilepost_access_t access;  // between ranks, in this run
+
+  // The kernel.
+  Input reads;
+  Place stores;    // out, send, owners
+  bool by_owner;   // it looks up where to store by the owner of a tile's rows, in all runs of the
+                   // plan; in one that does not overlap this rank owns them all
+  bool tasks;      // its helper warps carry out steps
+  bool completes;  // and nothing is left to do when it ends: the run ends there
+
+  // The steps.
+  Waits waits;
+  Place results;  // where what they have brought or summed lies: out, received, landed; or what
+                  // `stores` says, of which there is nothing to bring, or which is summed in place
+  Pushes pushes;
+
+  // What comes behind the steps: a consumer that reads `results`, or a copy to out.
+  bool consumes;
+  bool copies_out() const { return !consumes && results != Place::out; }
+
+  // Memory.
+  Memory exchanged;         // `send`, and where rows of A come together
+  Memory receives_in;       // `received`: windows have room for whole shares
+  bool gathers_for_caller;  // rows of A come together in the caller's memory, if it brings some
+  bool lends_out;  // landed memory may be given as the run's out, where then nothing is copied
+
+  // Whether ranks touch each other's memory.
+  bool shares_memory() const { return access != TILEPOST_ACCESS_MESSAGES; }
+  // Whether the kernel stores into memory of the operations, this rank's or an owner's.
+  bool stores_apart() const { return stores != Place::out; }
+  // Whether steps receive into memory of the operation, for a consumer to read or to be copied.
+  bool receives_apart() const { return results == Place::received || results == Place::landed; }
+  // Whether helper warps push; if not, copies do.
+  bool tasks_push() const { return completes && pushes != Pushes::nothing; }
+};
+
+// Of a run of the plan that overlaps, or of one that does not. The plan need not have such runs.
+RunPath path_of(const tilepost_plan_t& plan, bool overlaps);
+
+// The kinds of run that a plan has.
+struct RunPaths {
+  RunPath planned;                  // of the plan's own m
+  std::optional<RunPath> sequence;  // of fewer rows, where overlap does not pay: any_m
+
+  // Whether some runs overlap, or do not.
+  bool has(bool overlaps) const { return overlaps == planned.overlaps || (!overlaps && sequence); }
+  // Whether that is so of any run.
+  bool any(bool (RunPath::*is)() const) const {
+    return (planned.*is)() || (sequence && ((*sequence).*is)());
+  }
+};
+RunPaths paths_of(const tilepost_plan_t& plan);
+
+// Who touches whose memory with such a transport, on every target.
+constexpr tilepost_access_t access_of(tilepost_transport_t transport) {
+  if (transport == TILEPOST_TRANSPORT_COPY_ENGINE) return TILEPOST_ACCESS_READ;
+  return transport == TILEPOST_TRANSPORT_PEER ? TILEPOST_ACCESS_WRITE : TILEPOST_ACCESS_MESSAGES;
+}
+
+}  // namespace tilepost
+
+#endif  // TILEPOST_RUN_PATH_H

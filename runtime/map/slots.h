@@ -1,0 +1,43 @@
+// Where parts of sums lie with the rank that owns the rows, and where a kernel that stores by owner
+// puts a rank's rows. In elements of the output's type.
+#ifndef TILEPOST_SLOTS_H
+#define TILEPOST_SLOTS_H
+
+#include <cstdint>
+
+#include "tilepost/plan.h"
+
+namespace tilepost {
+
+// A rank's slots: blocks one after the other, each the share of this rank, row-major.
+struct Slots {
+  int64_t block;  // elements of a block: of a share's whole tile rows. Sums have one such block.
+  int blocks;     // one for each rank that parts come from; TILEPOST_SUM_ADDED: one for all
+
+  int64_t elements() const { return block * blocks; }
+  // Where element `element` of the share lies as `source` has it.
+  int64_t at(int source, int64_t element) const {
+    return (blocks == 1 ? 0 : source) * block + element;
+  }
+};
+
+// `map`: of the run for how much it needs, of the plan for where slots are, for that is the same in
+// all of its runs.
+Slots slots_of(const tilepost_plan_t& plan, const tilepost_map_t& map);
+
+// TILEPOST_ACCESS_WRITE, All-to-All: the row of `owner`'s landed memory where what `source` stores
+// there begins; rows_of_rank(map, owner) rows, as out has them. `map` is of the run.
+int64_t landed_row(const tilepost_map_t& map, int source, int owner);
+
+// Where a kernel of `source` stores the rows of `owner`, by RunPath::by_owner.
+struct OwnerPlace {
+  bool in_slots;  // or in landed memory, where rows lie as out has them
+  int64_t first;  // element
+};
+// `map` is of the run, `slots` the owner's.
+OwnerPlace place_at_owner(const tilepost_plan_t& plan, const Slots& slots,
+                          const tilepost_map_t& map, int source, int owner);
+
+}  // namespace tilepost
+
+#endif  // TILEPOST_SLOTS_H

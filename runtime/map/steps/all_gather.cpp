@@ -1,0 +1,75 @@
+// The steps of all_gather_gemm: every rank's rows of A come together on every rank.
+#include "runtime/map/steps/parts.h"
+
+namespace tilepost {
+namespace {
+
+void own_rows(GroupSteps& own) {
+  const int64_t k = own.exchange.k, to = first_row_of_rank(own.map, own.rank) * k;
+  own.add_some({StepKind::own_rows, own.rank, 0, to, rows_of_rank(own.map, own.rank) * k, 0});
+}
+
+void messages(GroupSteps& own) {
+  const tilepost_map_t& map = own.map;
+  const int group = own.group, ranks = own.exchange.ranks;
+  const int64_t share = share_rows(map), mine = rows_of_rank(map, own.rank), k = own.exchange.k;
+  const bool arrivals = map.division == TILEPOST_DIVISION_ARRIVALS;
+  const int64_t own_begin = first_row_of_rank(map, own.rank);
+  if (group == 0) own_rows(own);
+  if (arrivals && group == 0) return;
+  const int64_t first = arrivals ? int64_t{map.cuts[group - 1]} * map.tile_m : 0;
+  const int64_t end = arrivals ? std::min(int64_t{map.cuts[group]} * map.tile_m, share) : share;
+  if (first == 0 && end == share && share * ranks == map.m)
+    return own.add({StepKind::all_gather, 0, own_begin * k, 0, share * k, 0});
+  // Each pair of ranks in the same distance at the same time.
+  for (int distance = 1; distance < ranks; ++distance) {
+    const int to = (own.rank + distance) % ranks, from = (own.rank + ranks - distance) % ranks;
+    const int64_t sent = std::clamp<int64_t>(mine - first, 0, end - first);
+    const int64_t received = std::clamp<int64_t>(rows_of_rank(map, from) - first, 0, end - first);
+    own.add_some({StepKind::send_rows, to, (own_begin + first) * k, 0, sent * k, 0});
+    own.add_some({StepKind::receive_rows, from, 0, (from * share + first) * k, received * k, 0});
+  }
+}
+
+// The group's part of what one rank brings another: elements.
+struct Rows {
+  int64_t in_share;  // where it starts in that rank's rows
+  int64_t in_all;    // and in all rows
+  int64_t count;
+};
+
+Rows rows_between(const GroupSteps& own, int source, int rank) {
+  const tilepost_map_t& map = own.map;
+  const SharePart part = arriving_part(map, own.group, source, rank);
+  const int64_t first = part.first * map.tile_m, k = own.exchange.k;
+  return {first * k, (source * share_rows(map) + first) * k,
+          valid_rows(map, part, rows_of_rank(map, source)) * k};
+}
+
+// The rank to which this rank's rows are the first of all that come gets them first.
+void push_rows(GroupSteps& own) {
+  const int ranks = own.exchange.ranks;
+  for (int distance = 1; distance < ranks; ++distance) {
+    const int peer = (own.rank + ranks - distance) % ranks;
+    const Rows rows = rows_between(own, own.rank, peer);
+    own.add_some({StepKind::push_rows, peer, rows.in_share, rows.in_all, rows.count, 0});
+  }
+  own.announce(StepKind::announce);
+}
+
+// A rank stores its rows where they are needed: copy engines push almost twice as fast as they
+// pull. Its own rows are nobody else's to wait for.
+void shared(GroupSteps& own) {
+  if (own.group == 0) return own_rows(own);
+  push_rows(own);
+  own.for_others([&](int peer) {
+    const Rows rows = rows_between(own, peer, own.rank);
+    own.add_some({StepKind::landed_rows, peer, rows.in_all, rows.in_all, rows.count, 0});
+  });
+}
+
+}  // namespace
+
+const PatternSteps kAllGatherSteps = {messages, shared};
+
+}  // namespace tilepost

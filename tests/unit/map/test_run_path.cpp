@@ -1,0 +1,196 @@
+// Patterns by their rows, and where the data of each kind of run goes.
+#include "runtime/map/run_path.h"
+
+#include "runtime/map/slots.h"
+#include "runtime/map/tile_map.h"
+#include "tests/catch.h"
+
+namespace tilepost::test {
+namespace {
+
+// On four ranks.
+tilepost_plan_t plan_with(tilepost_pattern_t pattern, tilepost_transport_t transport,
+                          tilepost_consumer_t consumer = TILEPOST_CONSUMER_NONE) {
+  tilepost_plan_t plan{};
+  plan.pattern = pattern;
+  plan.ranks = 4;
+  plan.transport = transport;
+  plan.access = access_of(transport);
+  plan.consumer = consumer;
+  plan.pushes = pattern == TILEPOST_ALL_GATHER_GEMM && plan.access != TILEPOST_ACCESS_MESSAGES;
+  return plan;
+}
+
+TEST_CASE(
+    "a pattern is told from all others by what moves, whether it is summed and where it ends") {
+  for (const PatternRow& row : kPatterns)
+    for (const PatternRow& other : kPatterns)
+      if (&row != &other)
+        CHECK(
+            (row.moves != other.moves || row.sums != other.sums || row.rows_end != other.rows_end));
+}
+
+TEST_CASE("what follows from a pattern") {
+  const struct {
+    tilepost_pattern_t pattern;
+    bool communicates, routes, leaves, spreads, normalises, tiles, keeps_slots, shares;
+  } cases[] = {
+      {TILEPOST_GEMM, false, false, false, false, true, true, true, false},
+      {TILEPOST_GEMM_ALL_REDUCE, true, false, false, true, true, true, true, false},
+      {TILEPOST_GEMM_REDUCE_SCATTER, true, false, true, false, true, true, false, true},
+      {TILEPOST_GEMM_ALL_TO_ALL, true, true, true, false, false, true, false, true},
+      {TILEPOST_ALL_GATHER_GEMM, true, false, false, false, false, false, false, true},
+  };
+  for (const auto& it : cases) {
+    const PatternRow& row = row_of(it.pattern);
+    INFO(row.name);
+    CHECK(row.communicates() == it.communicates);
+    CHECK(row.routes() == it.routes);
+    CHECK(row.product_leaves() == it.leaves);
+    CHECK(row.product_spreads() == it.spreads);
+    CHECK(row.may_normalise() == it.normalises);
+    CHECK(row.may_tile() == it.tiles);
+    CHECK(row.may_keep_slots() == it.keeps_slots);
+    CHECK(row.has_shares(TILEPOST_ACCESS_MESSAGES) == it.shares);
+    CHECK(row.has_shares(TILEPOST_ACCESS_READ) == it.communicates);
+    CHECK((row.collective[0] != '\0') == it.communicates);
+  }
+}
+
+TEST_CASE("where the product goes") {
+  constexpr tilepost_consumer_t kNone = TILEPOST_CONSUMER_NONE, kNorm = TILEPOST_CONSUMER_RMS_NORM;
+  const struct {
+    tilepost_pattern_t pattern;
+    tilepost_transport_t transport;
+    tilepost_consumer_t consumer;
+    bool overlaps;
+    Place stores, results;
+    bool copies_out;
+  } cases[] = {
+      {TILEPOST_GEMM, TILEPOST_TRANSPORT_NONE, kNone, false, Place::out, Place::out, false},
+      {TILEPOST_GEMM, TILEPOST_TRANSPORT_NONE, kNorm, false, Place::send, Place::send, false},
+      // Summed in place, in out or in what NCCL knows.
+      {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_NCCL, kNone, true, Place::out, Place::out,
+       false},
+      {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_NCCL, kNorm, true, Place::send, Place::send,
+       false},
+      {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_NCCL_SYMMETRIC, kNone, true, Place::send,
+       Place::send, true},
+      {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_NCCL_SYMMETRIC, kNone, false, Place::out,
+       Place::out, false},
+      // Summed a share each.
+      {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_COPY_ENGINE, kNone, true, Place::send,
+       Place::out, false},
+      {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_PEER, kNone, true, Place::owners, Place::out,
+       false},
+      {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_PEER, kNorm, true, Place::owners,
+       Place::received, false},
+      {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_PEER, kNorm, false, Place::send, Place::send,
+       false},
+      // Received elsewhere than it was stored.
+      {TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TRANSPORT_NCCL, kNone, true, Place::send, Place::out,
+       false},
+      {TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TRANSPORT_NCCL, kNorm, true, Place::send,
+       Place::received, false},
+      {TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TRANSPORT_NCCL_SYMMETRIC, kNone, true, Place::send,
+       Place::received, true},
+      {TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_TRANSPORT_PEER, kNone, true, Place::owners, Place::out,
+       false},
+      {TILEPOST_ALL_GATHER_GEMM, TILEPOST_TRANSPORT_PEER, kNone, true, Place::out, Place::out,
+       false},
+  };
+  for (const auto& it : cases) {
+    INFO(row_of(it.pattern).name << " transport " << it.transport << " consumer " << it.consumer);
+    const RunPath path = path_of(plan_with(it.pattern, it.transport, it.consumer), it.overlaps);
+    CHECK(path.stores == it.stores);
+    CHECK(path.results == it.results);
+    CHECK(path.copies_out() == it.copies_out);
+  }
+}
+
+TEST_CASE("routed rows are not received in windows, which have room for whole shares") {
+  tilepost_plan_t plan = plan_with(TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_TRANSPORT_NCCL_SYMMETRIC);
+  CHECK(path_of(plan, true).receives_in == Memory::window);
+  CHECK(path_of(plan, false).receives_in == Memory::own);
+  plan.routing = TILEPOST_ROUTING_SPLITS;
+  CHECK(path_of(plan, true).receives_in == Memory::own);
+  CHECK(path_of(plan, true).results == Place::out);
+}
+
+TEST_CASE("sums that helper warps push land where a consumer reads them, or in a lent output") {
+  tilepost_plan_t plan = plan_with(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_PEER);
+  CHECK_FALSE(path_of(plan, true).lends_out);
+  plan.pushes = 1;
+  plan.task_parts = plan.ranks;
+  RunPath path = path_of(plan, true);
+  CHECK(path.lends_out);
+  CHECK(path.completes);
+  CHECK(path.tasks_push());
+  CHECK(path.results == Place::out);
+  CHECK(path_of(plan, false).pushes == Pushes::nothing);
+  plan.consumer = TILEPOST_CONSUMER_RMS_NORM;
+  path = path_of(plan, true);
+  CHECK_FALSE(path.lends_out);
+  CHECK(path.results == Place::landed);
+}
+
+TEST_CASE("who waits for rows of A, and where they are read") {
+  tilepost_plan_t plan = plan_with(TILEPOST_ALL_GATHER_GEMM, TILEPOST_TRANSPORT_COPY_ENGINE);
+  RunPath path = path_of(plan, true);
+  CHECK(path.waits == Waits::tiles);
+  CHECK(path.reads == Input::gathered);
+  CHECK(path.pushes == Pushes::rows);
+  CHECK(path.exchanged == Memory::shared);
+  CHECK_FALSE(path.gathers_for_caller);
+  plan.task_parts = 1;
+  path = path_of(plan, true);
+  CHECK(path.reads == Input::split);
+  CHECK_FALSE(path.completes);  // other ranks' rows are copied
+  path = path_of(plan, false);
+  CHECK(path.waits == Waits::kernel);
+  CHECK(path.reads == Input::gathered);
+  CHECK(path.gathers_for_caller);
+  plan = plan_with(TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TRANSPORT_NCCL);
+  CHECK(path_of(plan, true).waits == Waits::steps);
+  CHECK(path_of(plan, true).reads == Input::a);
+}
+
+TEST_CASE("plans have runs of one kind, or of both where fewer rows may not pay") {
+  tilepost_plan_t plan = plan_with(TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TRANSPORT_PEER);
+  CHECK(paths_of(plan).has(true));
+  CHECK_FALSE(paths_of(plan).has(false));
+  plan.any_m = 1;
+  plan.model.sequence_ctas = 132;
+  CHECK(paths_of(plan).has(true));
+  CHECK(paths_of(plan).has(false));
+  CHECK(paths_of(plan).sequence->by_owner);
+  plan.transport = TILEPOST_TRANSPORT_NONE;
+  plan.access = TILEPOST_ACCESS_MESSAGES;
+  CHECK_FALSE(paths_of(plan).has(true));
+  CHECK(paths_of(plan).has(false));
+}
+
+TEST_CASE("slots: a block for each rank, or one for all, at the owner's") {
+  tilepost_plan_t plan = plan_with(TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TRANSPORT_PEER);
+  const int32_t cuts[] = {2};
+  plan.map = {14, 6, 2, 3, 1, 1, 1, TILEPOST_PANEL, TILEPOST_DIVISION_SHARES, 4, 0, 0, 1, cuts};
+  // Shares of 4, 4, 4 and 2 rows: blocks have room for 4.
+  Slots slots = slots_of(plan, plan.map);
+  CHECK(slots.block == 4 * 6);
+  CHECK(slots.elements() == 4 * 4 * 6);
+  CHECK(slots.at(3, 5) == 3 * 24 + 5);
+  OwnerPlace place = place_at_owner(plan, slots, plan.map, 2, 3);
+  CHECK(place.in_slots);
+  CHECK(place.first == 2 * 24);
+  plan.sum = TILEPOST_SUM_ADDED;
+  slots = slots_of(plan, plan.map);
+  CHECK(slots.elements() == 24);
+  CHECK(slots.at(3, 5) == 5);
+  plan.pattern = TILEPOST_GEMM_ALL_TO_ALL;
+  place = place_at_owner(plan, slots, plan.map, 2, 3);
+  CHECK_FALSE(place.in_slots);
+  CHECK(place.first == 2 * 2 * 6);  // rank 3 gets two rows from each
+}
+
+}  // namespace
+}  // namespace tilepost::test
