@@ -52,7 +52,7 @@ void set_shared_sizes(const tilepost_plan_t& plan, const tilepost_map_t& map, in
   const bool pushes_sums = path.pushes == Pushes::sums;
   if (row.sums) sizes.slots = slots.elements();
   if (row.product_spreads() && !pushes_sums) sizes.sums = slots.block;
-  if (pushes_sums || (path.stores == Place::owners && !row.sums)) sizes.landed = landed;
+  if (pushes_sums || (path.stores == Buffer::owners && !row.sums)) sizes.landed = landed;
 }
 
 // How far steps receive, whole shares.
@@ -81,8 +81,8 @@ void set_sizes(const tilepost_plan_t& plan, int rank, RunMap& run) {
   const RunPath& path = run.path;
   RunSizes& sizes = run.sizes;
   const int64_t received = received_elements(run.exchange, run.tiles, rank, run.counts);
-  if (path.stores != Place::owners) sizes.send = send_buffer_elements(run.exchange, run.tiles);
-  if (path.results == Place::received)
+  if (path.stores != Buffer::owners) sizes.send = send_buffer_elements(run.exchange, run.tiles);
+  if (path.results == Buffer::received)
     sizes.receive = path.receives_in == Memory::window ? end_of_steps(run) : received;
   sizes.scratch = scratch_elements(run);
   if (path.shares_memory()) set_shared_sizes(plan, run.map(), received, sizes);
@@ -179,7 +179,7 @@ RunSizes most_sizes(const tilepost_plan_t& plan) {
     sizes.scratch = share * width;
   if (paths.planned.shares_memory())
     set_shared_sizes(plan, map, map.ranks * share_rows(map) * map.n, sizes);
-  if (is_routed(plan) || !any([](const RunPath& path) { return path.results == Place::received; }))
+  if (is_routed(plan) || !any([](const RunPath& path) { return path.results == Buffer::received; }))
     return sizes;
   const int shares = row.out_is_share() ? 1 : map.ranks;
   sizes.receive = shares * (window ? share : share_rows(map)) * width;
@@ -198,7 +198,7 @@ bool lends_landed(const tilepost_plan_t& plan) {
   return path_of(plan, true).lends_out;
 }
 bool consumes_landed(const tilepost_plan_t& plan, bool overlaps) {
-  return path_of(plan, overlaps).results == Place::landed;
+  return path_of(plan, overlaps).results == Buffer::landed;
 }
 bool has_runs(const tilepost_plan_t& plan, bool overlaps) {
   return paths_of(plan).has(overlaps);

@@ -13,8 +13,8 @@ namespace tilepost {
 
 // Elements of a run's memory on one rank; where a run's path (run_path.h) has no such place, 0.
 struct RunSizes {
-  int64_t send = 0;     // what the kernel stores on this rank, into Place::send or out
-  int64_t receive = 0;  // Place::received
+  int64_t send = 0;     // what the kernel stores on this rank, into Buffer::send or out
+  int64_t receive = 0;  // Buffer::received
   int64_t scratch = 0;  // what a reduce_scatter receives that must not all be written
   int64_t out = 0;      // of the caller's out
   // Memory that ranks share (steps.h). Of a run 0 where it does not overlap.

@@ -17,12 +17,12 @@ Memory exchanged_in(const tilepost_plan_t& plan) {
 }
 
 // What leaves, or is summed elsewhere, or is read by NCCL or a consumer, is not stored into out.
-Place stores_into(const tilepost_plan_t& plan, const RunPath& path) {
-  if (path.by_owner && path.overlaps) return Place::owners;
+Buffer stores_into(const tilepost_plan_t& plan, const RunPath& path) {
+  if (path.by_owner && path.overlaps) return Buffer::owners;
   const PatternRow& row = row_of(plan);
   const bool window = path.overlaps && path.exchanged == Memory::window;
   const bool elsewhere = row.product_spreads() && (path.shares_memory() || window);
-  return row.product_leaves() || elsewhere || path.consumes ? Place::send : Place::out;
+  return row.product_leaves() || elsewhere || path.consumes ? Buffer::send : Buffer::out;
 }
 
 // A window has room for whole shares on every rank; of routed rows each rank gets as many as the
@@ -33,13 +33,13 @@ Memory receives_in(const tilepost_plan_t& plan, bool overlaps) {
                                                                       : Memory::own;
 }
 
-Place results_of(const tilepost_plan_t& plan, const RunPath& path) {
+Buffer results_of(const tilepost_plan_t& plan, const RunPath& path) {
   const PatternRow& row = row_of(plan);
   const bool in_place = row.product_spreads() && !path.shares_memory();
   if (!row.moves_product() || in_place) return path.stores;
-  if (path.receives_in == Memory::window) return Place::received;
-  if (!path.consumes) return Place::out;
-  return path.pushes == Pushes::sums ? Place::landed : Place::received;
+  if (path.receives_in == Memory::window) return Buffer::received;
+  if (!path.consumes) return Buffer::out;
+  return path.pushes == Pushes::sums ? Buffer::landed : Buffer::received;
 }
 
 Pushes pushes_of(const tilepost_plan_t& plan, bool overlaps) {
@@ -71,7 +71,7 @@ RunPath path_of(const tilepost_plan_t& plan, bool overlaps) {
   path.by_owner = plan.access == TILEPOST_ACCESS_WRITE && !row.moves_input();
   path.stores = stores_into(plan, path);
   path.results = results_of(plan, path);
-  if (row.moves_input()) path.reads = path.tasks ? Input::split : Input::gathered;
+  if (row.moves_input()) path.reads = path.tasks ? InputFrom::split : InputFrom::gathered;
   path.gathers_for_caller = !overlaps || path.exchanged == Memory::own;
   path.lends_out = path.pushes == Pushes::sums && !path.consumes;
   return path;

@@ -11,7 +11,7 @@
 namespace tilepost {
 
 // Where rows of the product lie on their way. Sizes: RunSizes (run_map.h).
-enum class Place {
+enum class Buffer {
   out,       // the caller's
   send,      // this rank's, as its kernel stores them
   owners,    // slots or landed memory of the rank that owns them (slots.h)
@@ -27,7 +27,7 @@ enum class Memory {
 };
 
 // Where the kernel reads rows of A.
-enum class Input {
+enum class InputFrom {
   a,         // all of them from the caller's a
   gathered,  // all of them from where all ranks' rows come together
   split,     // this rank's own from the caller's a, the others' from where they come together
@@ -48,8 +48,8 @@ struct RunPath {
   tilepost_access_t access;  // between ranks, in this run
 
   // The kernel.
-  Input reads;
-  Place stores;    // out, send, owners
+  InputFrom reads;
+  Buffer stores;   // out, send, owners
   bool by_owner;   // it looks up where to store by the owner of a tile's rows, in all runs of the
                    // plan; in one that does not overlap this rank owns them all
   bool tasks;      // its helper warps carry out steps
@@ -57,13 +57,13 @@ struct RunPath {
 
   // The steps.
   Waits waits;
-  Place results;  // where what they have brought or summed lies: out, received, landed; or what
-                  // `stores` says, of which there is nothing to bring, or which is summed in place
+  Buffer results;  // where what they have brought or summed lies: out, received, landed; or what
+                   // `stores` says, of which there is nothing to bring, or which is summed in place
   Pushes pushes;
 
   // What comes behind the steps: a consumer that reads `results`, or a copy to out.
   bool consumes;
-  bool copies_out() const { return !consumes && results != Place::out; }
+  bool copies_out() const { return !consumes && results != Buffer::out; }
 
   // Memory.
   Memory exchanged;         // `send`, and where rows of A come together
@@ -74,9 +74,9 @@ struct RunPath {
   // Whether ranks touch each other's memory.
   bool shares_memory() const { return access != TILEPOST_ACCESS_MESSAGES; }
   // Whether the kernel stores into memory of the operations, this rank's or an owner's.
-  bool stores_apart() const { return stores != Place::out; }
+  bool stores_apart() const { return stores != Buffer::out; }
   // Whether steps receive into memory of the operation, for a consumer to read or to be copied.
-  bool receives_apart() const { return results == Place::received || results == Place::landed; }
+  bool receives_apart() const { return results == Buffer::received || results == Buffer::landed; }
   // Whether helper warps push; if not, copies do.
   bool tasks_push() const { return completes && pushes != Pushes::nothing; }
 };

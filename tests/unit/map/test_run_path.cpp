@@ -64,39 +64,39 @@ TEST_CASE("where the product goes") {
     tilepost_transport_t transport;
     tilepost_consumer_t consumer;
     bool overlaps;
-    Place stores, results;
+    Buffer stores, results;
     bool copies_out;
   } cases[] = {
-      {TILEPOST_GEMM, TILEPOST_TRANSPORT_NONE, kNone, false, Place::out, Place::out, false},
-      {TILEPOST_GEMM, TILEPOST_TRANSPORT_NONE, kNorm, false, Place::send, Place::send, false},
+      {TILEPOST_GEMM, TILEPOST_TRANSPORT_NONE, kNone, false, Buffer::out, Buffer::out, false},
+      {TILEPOST_GEMM, TILEPOST_TRANSPORT_NONE, kNorm, false, Buffer::send, Buffer::send, false},
       // Summed in place, in out or in what NCCL knows.
-      {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_NCCL, kNone, true, Place::out, Place::out,
+      {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_NCCL, kNone, true, Buffer::out, Buffer::out,
        false},
-      {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_NCCL, kNorm, true, Place::send, Place::send,
+      {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_NCCL, kNorm, true, Buffer::send, Buffer::send,
        false},
-      {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_NCCL_SYMMETRIC, kNone, true, Place::send,
-       Place::send, true},
-      {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_NCCL_SYMMETRIC, kNone, false, Place::out,
-       Place::out, false},
+      {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_NCCL_SYMMETRIC, kNone, true, Buffer::send,
+       Buffer::send, true},
+      {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_NCCL_SYMMETRIC, kNone, false, Buffer::out,
+       Buffer::out, false},
       // Summed a share each.
-      {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_COPY_ENGINE, kNone, true, Place::send,
-       Place::out, false},
-      {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_PEER, kNone, true, Place::owners, Place::out,
+      {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_COPY_ENGINE, kNone, true, Buffer::send,
+       Buffer::out, false},
+      {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_PEER, kNone, true, Buffer::owners, Buffer::out,
        false},
-      {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_PEER, kNorm, true, Place::owners,
-       Place::received, false},
-      {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_PEER, kNorm, false, Place::send, Place::send,
+      {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_PEER, kNorm, true, Buffer::owners,
+       Buffer::received, false},
+      {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_PEER, kNorm, false, Buffer::send, Buffer::send,
        false},
       // Received elsewhere than it was stored.
-      {TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TRANSPORT_NCCL, kNone, true, Place::send, Place::out,
+      {TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TRANSPORT_NCCL, kNone, true, Buffer::send,
+       Buffer::out, false},
+      {TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TRANSPORT_NCCL, kNorm, true, Buffer::send,
+       Buffer::received, false},
+      {TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TRANSPORT_NCCL_SYMMETRIC, kNone, true, Buffer::send,
+       Buffer::received, true},
+      {TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_TRANSPORT_PEER, kNone, true, Buffer::owners, Buffer::out,
        false},
-      {TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TRANSPORT_NCCL, kNorm, true, Place::send,
-       Place::received, false},
-      {TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TRANSPORT_NCCL_SYMMETRIC, kNone, true, Place::send,
-       Place::received, true},
-      {TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_TRANSPORT_PEER, kNone, true, Place::owners, Place::out,
-       false},
-      {TILEPOST_ALL_GATHER_GEMM, TILEPOST_TRANSPORT_PEER, kNone, true, Place::out, Place::out,
+      {TILEPOST_ALL_GATHER_GEMM, TILEPOST_TRANSPORT_PEER, kNone, true, Buffer::out, Buffer::out,
        false},
   };
   for (const auto& it : cases) {
@@ -114,7 +114,7 @@ TEST_CASE("routed rows are not received in windows, which have room for whole sh
   CHECK(path_of(plan, false).receives_in == Memory::own);
   plan.routing = TILEPOST_ROUTING_SPLITS;
   CHECK(path_of(plan, true).receives_in == Memory::own);
-  CHECK(path_of(plan, true).results == Place::out);
+  CHECK(path_of(plan, true).results == Buffer::out);
 }
 
 TEST_CASE("sums that helper warps push land where a consumer reads them, or in a lent output") {
@@ -126,33 +126,33 @@ TEST_CASE("sums that helper warps push land where a consumer reads them, or in a
   CHECK(path.lends_out);
   CHECK(path.completes);
   CHECK(path.tasks_push());
-  CHECK(path.results == Place::out);
+  CHECK(path.results == Buffer::out);
   CHECK(path_of(plan, false).pushes == Pushes::nothing);
   plan.consumer = TILEPOST_CONSUMER_RMS_NORM;
   path = path_of(plan, true);
   CHECK_FALSE(path.lends_out);
-  CHECK(path.results == Place::landed);
+  CHECK(path.results == Buffer::landed);
 }
 
 TEST_CASE("who waits for rows of A, and where they are read") {
   tilepost_plan_t plan = plan_with(TILEPOST_ALL_GATHER_GEMM, TILEPOST_TRANSPORT_COPY_ENGINE);
   RunPath path = path_of(plan, true);
   CHECK(path.waits == Waits::tiles);
-  CHECK(path.reads == Input::gathered);
+  CHECK(path.reads == InputFrom::gathered);
   CHECK(path.pushes == Pushes::rows);
   CHECK(path.exchanged == Memory::shared);
   CHECK_FALSE(path.gathers_for_caller);
   plan.task_parts = 1;
   path = path_of(plan, true);
-  CHECK(path.reads == Input::split);
+  CHECK(path.reads == InputFrom::split);
   CHECK_FALSE(path.completes);  // other ranks' rows are copied
   path = path_of(plan, false);
   CHECK(path.waits == Waits::kernel);
-  CHECK(path.reads == Input::gathered);
+  CHECK(path.reads == InputFrom::gathered);
   CHECK(path.gathers_for_caller);
   plan = plan_with(TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TRANSPORT_NCCL);
   CHECK(path_of(plan, true).waits == Waits::steps);
-  CHECK(path_of(plan, true).reads == Input::a);
+  CHECK(path_of(plan, true).reads == InputFrom::a);
 }
 
 TEST_CASE("plans have runs of one kind, or of both where fewer rows may not pay") {
