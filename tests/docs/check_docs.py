@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Holds the documentation to the program.
 
-Usage: check_docs.py links|style|flags|fields|blocks|specs|outputs|accept <repository> [<tilepost>]
+Usage: check_docs.py links|paths|style|flags|fields|blocks|specs|outputs|accept <repository> [<tilepost>]
 
 links   relative links of every *.md lead to a file, and their #anchors to a heading
-style   no line of prose ends in a blank, no leftover marks
+paths   every `folder/file` that a page names is there
+style   no line ends in a blank, no line of prose has more than 120 characters, no leftover marks
 flags   every flag of `tilepost list flags` stands in docs/cli.md, under its command, and no other
 fields  every field of `tilepost schema` stands in docs/spec.md
 blocks  every ```sh run block succeeds, in a folder that holds attn_out.yaml
@@ -24,6 +25,7 @@ import sys
 import tempfile
 
 SKIPPED_FOLDERS = {"build", ".git"}
+LINE_LENGTH = 120
 
 
 def markdown_files(root):
@@ -68,9 +70,27 @@ def check_links(root, _tool):
                 yield f"{where}: no heading '#{anchor}' in {file or path.name}"
 
 
+def check_paths(root, _tool):
+    """Paths from the root, without the changelog, which names files of earlier versions."""
+    folders = "cmake|docs|examples|generator|include|runtime|templates|tests"
+    for path in markdown_files(root):
+        if path.name == "CHANGELOG.md":
+            continue
+        prose = without_blocks(path.read_text(encoding="utf-8"))
+        for match in re.finditer(rf"`((?:{folders})/[\w./-]*)`", prose):
+            place = root / match[1]  # or a stem, which stands for its sources
+            if not place.exists() and not any(place.parent.glob(f"{place.name}.*")):
+                line = prose.count("\n", 0, match.start()) + 1
+                yield f"{path.relative_to(root)}:{line}: '{match[1]}' is not there"
+
+
 def check_style(root, _tool):
     for path in markdown_files(root):
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        text = path.read_text(encoding="utf-8")
+        for number, line in enumerate(without_blocks(text).splitlines(), 1):
+            if len(line) > LINE_LENGTH and not line.startswith("|"):
+                yield f"{path.relative_to(root)}:{number}: {len(line)} characters in a line of prose"
+        for number, line in enumerate(text.splitlines(), 1):
             where = f"{path.relative_to(root)}:{number}"
             if line != line.rstrip():
                 yield f"{where}: the line ends in a blank"
@@ -180,8 +200,9 @@ def accept(root, tool):
     return []
 
 
-CHECKS = {"outputs": check_outputs, "accept": accept, "links": check_links, "style": check_style, "flags": check_flags,
-          "fields": check_fields, "blocks": check_blocks, "specs": check_specs}
+CHECKS = {"links": check_links, "paths": check_paths, "style": check_style, "flags": check_flags,
+          "fields": check_fields, "blocks": check_blocks, "specs": check_specs,
+          "outputs": check_outputs, "accept": accept}
 
 
 def main():
