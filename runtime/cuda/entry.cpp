@@ -1,14 +1,26 @@
-// The C entry points that make communicators of this target.
+// The C entry points that make communicators of this target, and operations from these.
 #include <cstring>
 #include <memory>
 #include <new>
 
+#include "runtime/core/object.h"
+#include "runtime/cuda/op/op.h"
 #include "runtime/cuda/transport/comm.h"
 
 namespace {
 
 using tilepost::fail;
-using tilepost::cuda::CudaComm;
+using tilepost::cuda::Communicator;
+
+// What a tilepost_comm_t of this target points to.
+struct CudaComm final : tilepost_comm {
+  tilepost_result_t create_op(const tilepost_program_t& program, const tilepost_options_t& options,
+                              std::unique_ptr<tilepost_op>& op) override {
+    return tilepost::cuda::make_op(comm, program, options, op);
+  }
+
+  Communicator comm;
+};
 
 // Makes a communicator by `start` and hands it out only when that succeeds.
 template <class Start>
@@ -17,7 +29,7 @@ tilepost_result_t make_comm(const char* call, tilepost_comm_t* comm, Start start
   *comm = nullptr;
   try {
     auto made = std::make_unique<CudaComm>();
-    TILEPOST_TRY(start(*made));
+    TILEPOST_TRY(start(made->comm));
     *comm = made.release();
     return TILEPOST_OK;
   } catch (const std::bad_alloc&) {
@@ -42,13 +54,13 @@ tilepost_result_t tilepost_comm_init(const tilepost_unique_id_t* id, int rank, i
                                      tilepost_comm_t* comm) {
   if (comm != nullptr) *comm = nullptr;
   if (id == nullptr) return fail(TILEPOST_INVALID_ARGUMENT, "%s: id is null", __func__);
-  return make_comm(__func__, comm, [&](CudaComm& made) { return made.init(*id, rank, world); });
+  return make_comm(__func__, comm, [&](Communicator& made) { return made.init(*id, rank, world); });
 }
 
 tilepost_result_t tilepost_comm_adopt(ncclComm* nccl, tilepost_comm_t* comm) {
   if (comm != nullptr) *comm = nullptr;
   if (nccl == nullptr) return fail(TILEPOST_INVALID_ARGUMENT, "%s: nccl is null", __func__);
-  return make_comm(__func__, comm, [&](CudaComm& made) { return made.adopt(nccl); });
+  return make_comm(__func__, comm, [&](Communicator& made) { return made.adopt(nccl); });
 }
 
 }  // extern "C"

@@ -55,8 +55,8 @@ void wait_announced(const SharedFlags& flags, Flag flag, int lane, int group, ui
 
 }  // namespace
 
-cudaError_t preload_shared_kernels() {
-  return launched("preload_shared_kernels");
+cudaError_t preload_flags() {
+  return launched("preload_flags");
 }
 cudaError_t preload_sum(tilepost_dtype_t) {
   return launched("preload_sum");

@@ -8,7 +8,6 @@
 #include <thread>
 
 #include "runtime/cuda/shared/memory.h"
-#include "runtime/cuda/transport/transport.h"
 #include "tests/runtime/fakes.h"
 
 namespace shared_ranks {
@@ -31,7 +30,7 @@ struct Meeting {
 };
 
 // One rank's way to the others. Who waits for a rank that does not come finds its stream stuck.
-class Exchange final : public tilepost::cuda::Transport {
+class Exchange final : public tilepost::cuda::ControlChannel {
  public:
   Exchange(Meeting& meeting, int rank) : meeting_(meeting), rank_(rank) {}
 
@@ -55,10 +54,6 @@ class Exchange final : public tilepost::cuda::Transport {
     }
     for (const auto& numbers : meeting_.told) to = std::copy(numbers.begin(), numbers.end(), to);
     return TILEPOST_OK;
-  }
-  tilepost_result_t communicate(const tilepost::cuda::Buffers&, const tilepost::cuda::GroupRun&,
-                                cudaStream_t) override {
-    return TILEPOST_INVALID_ARGUMENT;
   }
   tilepost_result_t check_async() override { return TILEPOST_OK; }
   void abort() override { aborted = true; }

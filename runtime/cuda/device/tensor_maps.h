@@ -7,7 +7,7 @@
 
 #include <array>
 
-#include "runtime/cuda/device/driver.h"
+#include "runtime/cuda/device/device.h"
 #include "tilepost/plan.h"
 
 namespace tilepost::cuda {

@@ -30,8 +30,7 @@ tilepost_result_t CudaOp::communicate(const Run& run) {
 
 tilepost_result_t CudaOp::communicate_group(const Run& run, int group) {
   Transport& transport = state_.transports.of(run.overlaps());
-  if (run.overlaps() && !gathers() && !transport.waits_for_tiles())
-    TILEPOST_TRY(wait_for_group(run, group));
+  if (run.overlaps() && !gathers() && !writes()) TILEPOST_TRY(wait_for_group(run, group));
   // The own rows, group 0, were there before the GEMM: start(). Unless its tasks copy them.
   if (!arrives(run) || tasks(run) || group > 0)
     TILEPOST_TRY(transport.communicate(

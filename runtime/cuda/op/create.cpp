@@ -19,12 +19,13 @@ constexpr int64_t kOutputBytes = 2;  // of an element: bf16 and f16
 
 }  // namespace
 
-tilepost_result_t CudaOp::create(CudaComm& comm) {
+tilepost_result_t CudaOp::create(Communicator& comm) {
   TILEPOST_TRY(read_device(comm.device(), device_));
   TILEPOST_TRY(select_plan(program_, device_, plan_));
   TILEPOST_TRY(check_plan(program_, *plan_, device_, comm.world()));
   TILEPOST_TRY(check_environment(*plan_));
-  TILEPOST_TRY(make_transports(comm, *plan_, options_, state_.transports));
+  TILEPOST_TRY(make_transports(
+      {comm, *plan_, options_.deadline_seconds, options_.share_memory != 0}, state_.transports));
   warnings_ = plan_warnings(*plan_, device_) + environment_warnings(*plan_);
   if (windows() != nullptr) warnings_ += windows()->warnings();
   TILEPOST_TRY(load_driver(driver_));
@@ -40,7 +41,7 @@ tilepost_result_t CudaOp::create(CudaComm& comm) {
   return TILEPOST_OK;
 }
 
-tilepost_result_t CudaOp::allocate(const CudaComm& comm) {
+tilepost_result_t CudaOp::allocate(const Communicator& comm) {
   state_.device = comm.device();
   state_.rank = comm.rank();
   state_.deadline_seconds = options_.deadline_seconds;
@@ -49,7 +50,9 @@ tilepost_result_t CudaOp::allocate(const CudaComm& comm) {
   if (has_tasks(*plan_, true)) TILEPOST_TRY(order_->create());
   state_.stream_waits = plan_->wait == TILEPOST_WAIT_STREAM && !gathers();
   state_.gathers = gathers();
-  if (state_.transports.overlapping) state_.turn_aborted = state_.transports.overlapping->aborted();
+  SharedService* shared_memory = state_.transports.shared.get();
+  if (shared_memory != nullptr) state_.others_aborted = shared_memory->others_aborted();
+  state_.tiles_from_all = shared_memory != nullptr && writes();
   state_.tasks = has_tasks(*plan_, true) && writes();
   state_.collective = collective_name(plan_->pattern);
   state_.most_groups = plan_->map.num_groups;
@@ -61,8 +64,7 @@ tilepost_result_t CudaOp::allocate(const CudaComm& comm) {
   TILEPOST_CUDA(cudaMemsetAsync(state_.counters.get(), 0, counter_bytes, comm_stream_.get()));
   device_bytes_ += static_cast<int64_t>(counter_bytes);
   TILEPOST_TRY(make_pinned_memory(state_.watch_memory, watch_page_bytes(state_.most_groups)));
-  if (state_.transports.overlapping)
-    state_.transports.overlapping->report_to(state_.page(), options_.deadline_seconds);
+  if (shared_memory != nullptr) shared_memory->report_to(state_.page(), options_.deadline_seconds);
   return state_.access.create(state_.most_groups);
 }
 
@@ -70,7 +72,7 @@ tilepost_result_t CudaOp::allocate(const CudaComm& comm) {
 tilepost_result_t CudaOp::allocate_buffers() {
   const bool one_size = plan_->any_m == 0 && !is_routed(*plan_) && windows() == nullptr;
   sizes_ = one_size ? maps_.planned()->run->sizes : most_sizes(*plan_);
-  if (shared() != nullptr) device_bytes_ += state_.transports.overlapping->shared_bytes();
+  if (shared() != nullptr) device_bytes_ += state_.transports.shared->bytes();
   if (windows() != nullptr) device_bytes_ += windows()->layout().bytes;
   if (stores_by_owner() || (stores_apart(*plan_) && !reads() && windows() == nullptr))
     TILEPOST_TRY(add_buffer(send_, sizes_.send * kOutputBytes));

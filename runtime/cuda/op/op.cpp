@@ -16,12 +16,7 @@ CudaOp::~CudaOp() {
   if (state_.tracker.last_end() != nullptr || state_.captured) synchronize();
   watchdog_.stop();
   const bool stuck = state_.failure.is_set() && !CounterAccess::drain(comm_stream_.get());
-  if (state_.transports.overlapping) {
-    state_.transports.overlapping->close(!made_ || state_.failure.is_set());
-    if (stuck) state_.transports.overlapping->leak();
-    // What it has mapped of other processes belongs to this device.
-    state_.transports.overlapping.reset();
-  }
+  state_.transports.close(!made_ || state_.failure.is_set(), stuck);
   if (!stuck) return;
   // Freeing device memory waits for the device, and this one has not come back.
   state_.counters.leak();
@@ -53,6 +48,18 @@ tilepost_result_t CudaOp::get_info(tilepost_op_info_t& info) {
   info.device_bytes = device_bytes_ + maps_.device_bytes();
   info.rows = keeps_slots(*plan_) ? map.rows : nullptr;
   info.out = lends_landed(*plan_) ? shared()->own(shared()->layout().landed) : nullptr;
+  return TILEPOST_OK;
+}
+
+tilepost_result_t make_op(Communicator& comm, const tilepost_program_t& program,
+                          const tilepost_options_t& options, std::unique_ptr<tilepost_op>& op) {
+  if (comm.is_aborted())
+    return fail(TILEPOST_ABORTED, "the communicator was aborted earlier; make a new one");
+  DeviceGuard guard;
+  TILEPOST_TRY(guard.enter(comm.device()));
+  auto made = std::make_unique<CudaOp>(program, options);
+  TILEPOST_TRY(made->create(comm));
+  op = std::move(made);
   return TILEPOST_OK;
 }
 

@@ -16,7 +16,6 @@
 #include "runtime/core/operands.h"
 #include "runtime/core/route.h"
 #include "runtime/cuda/device/device.h"
-#include "runtime/cuda/device/driver.h"
 #include "runtime/cuda/device/launch.h"
 #include "runtime/cuda/device/tensor_maps.h"
 #include "runtime/cuda/op/device_map.h"
@@ -36,7 +35,7 @@ class CudaOp final : public tilepost_op {
   ~CudaOp() override;
 
   // Once, on the communicator's device. Collective.
-  tilepost_result_t create(CudaComm& comm);
+  tilepost_result_t create(Communicator& comm);
 
   tilepost_result_t run(const tilepost_run_operands_t& operands, CUstream_st* stream) override;
   tilepost_result_t route(const tilepost_route_t& route, tilepost_arrivals_t* arrivals) override;
@@ -66,7 +65,7 @@ class CudaOp final : public tilepost_op {
   };
 
   // Making.
-  tilepost_result_t allocate(const CudaComm& comm);
+  tilepost_result_t allocate(const Communicator& comm);
   tilepost_result_t allocate_buffers();
   tilepost_result_t add_buffer(DeviceMemory& memory, int64_t bytes);
   tilepost_result_t make_streams();
@@ -160,16 +159,14 @@ class CudaOp final : public tilepost_op {
   bool stores_by_owner() const { return stores_tiles(*plan_); }
   // The memory of runs that overlap which other ranks touch; null where none do.
   const SharedRegions* shared() const {
-    return state_.transports.overlapping ? state_.transports.overlapping->shared() : nullptr;
+    return state_.transports.shared ? &state_.transports.shared->regions() : nullptr;
   }
   // Of operations that share this memory with each other; null where none do.
   RunOrder* shared_order() const {
-    return state_.transports.overlapping ? state_.transports.overlapping->order() : nullptr;
+    return state_.transports.shared ? state_.transports.shared->order() : nullptr;
   }
   // The memory of runs that overlap which NCCL was asked to know as a window; null where none is.
-  const WindowMemory* windows() const {
-    return state_.transports.overlapping ? state_.transports.overlapping->windows() : nullptr;
-  }
+  const WindowMemory* windows() const { return state_.transports.windows.get(); }
   // Whether a run uses the memory that ranks share. Others then wait for its end: the same on all
   // ranks.
   bool shares(bool overlaps) const {
@@ -213,5 +210,9 @@ class CudaOp final : public tilepost_op {
   std::array<const void*, 32> checked_{};  // pointers that have passed check_pointer
   int next_checked_ = 0;
 };
+
+// Makes an operation of a communicator that has not been aborted. Collective.
+tilepost_result_t make_op(Communicator& comm, const tilepost_program_t& program,
+                          const tilepost_options_t& options, std::unique_ptr<tilepost_op>& op);
 
 }  // namespace tilepost::cuda

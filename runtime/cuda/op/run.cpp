@@ -276,7 +276,7 @@ void CudaOp::find_view(const Run& run, tilepost_view_t& view) {
 }
 
 void CudaOp::find_tasks(const Run& run, tilepost_tasks_t& tasks) {
-  tasks = state_.transports.overlapping->tasks();
+  tasks = state_.transports.shared->tasks();
   tasks.list = run.map->tasks;
   tasks.count = run.map->num_tasks;
   tasks.out = gathers() ? run.buffers.gathered : run.buffers.out;

@@ -17,7 +17,7 @@ tilepost_result_t RunState::observe() {
   if (result == TILEPOST_OK) result = transports.check_async();
   if (result != TILEPOST_OK) {
     abort(result, "rank " + std::to_string(rank) + ": " + tilepost_last_error());
-  } else if ((busy && comm_aborted->load()) || (turn_aborted && turn_aborted->load())) {
+  } else if ((busy && comm_aborted->load()) || (others_aborted && others_aborted->load())) {
     abort(TILEPOST_ABORTED,
           "rank " + std::to_string(rank) + ": another operation of the communicator has failed");
   } else if (const std::string text = explain_given_up(started); !text.empty()) {
@@ -62,7 +62,7 @@ std::string RunState::explain_late(const InFlight& run) {
   TimeoutFacts facts = facts_of(run.bank, issued.number);
   facts.overlaps = issued.overlaps;
   facts.groups = issued.groups;
-  facts.stored_by_all = issued.overlaps && transports.overlapping->waits_for_tiles();
+  facts.stored_by_all = issued.overlaps && tiles_from_all;
   if (facts.stored_by_all)
     facts.passed = std::min(static_cast<int>(load(page()->stored)), issued.groups);
   else if (issued.overlaps)
@@ -78,11 +78,11 @@ std::string RunState::explain_late(const InFlight& run) {
   return explain_timeout(facts);
 }
 
-// Tasks wait inside the GEMM. Who waits for their sums waits for the tiles that they lack, if any.
+// Tasks wait inside the GEMM. What waits for their sums waits for the tiles that they lack, if any.
 void RunState::find_missing_tiles(TimeoutFacts& facts) {
   facts.tasks = true;
   if (facts.open && facts.open->what != Awaited::added) return;
-  if (const std::optional<OpenWait> tiles = transports.overlapping->find_missing_tiles())
+  if (const std::optional<OpenWait> tiles = transports.shared->find_missing_tiles())
     facts.open = tiles;
 }
 
@@ -125,7 +125,7 @@ TimeoutFacts RunState::facts_of(Bank which, uint64_t number) const {
 void RunState::abort(tilepost_result_t result, const std::string& reason) {
   std::call_once(abort_once_, [&] {
     failure.record(result, reason);
-    if (turn_aborted) turn_aborted->store(true);
+    if (others_aborted) others_aborted->store(true);
     release_waits();
     transports.abort();
   });

@@ -26,6 +26,7 @@ class RunState {
   double deadline_seconds = 0;  // 0 = none
   bool stream_waits = false;    // streams wait for counters: cuStreamWaitValue32
   bool gathers = false;         // the collective comes before the GEMM
+  bool tiles_from_all = false;  // of runs that overlap: all ranks store what this one waits for
   bool tasks = false;           // of runs that overlap: the GEMM's own warps wait for tiles
   const char* collective = "";
   int most_groups = 0;    // of any run
@@ -34,7 +35,7 @@ class RunState {
   CounterAccess access;
   Transports transports;
   AbortedFlag comm_aborted;
-  AbortedFlag turn_aborted;  // of operations that take turns at the same memory; null: of none
+  AbortedFlag others_aborted;  // of operations that use the same memory; null: of none
 
   RunTracker tracker;
   RunLedger ledger;

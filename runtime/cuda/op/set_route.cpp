@@ -57,8 +57,7 @@ tilepost_result_t CudaOp::exchange(std::span<const int64_t> own, std::vector<int
   cudaStream_t stream = comm_stream_.get();
   std::memcpy(staging, own.data(), own.size_bytes());
   TILEPOST_CUDA(cudaMemcpyAsync(device, staging, own.size_bytes(), cudaMemcpyHostToDevice, stream));
-  TILEPOST_TRY(state_.transports.of(state_.transports.overlapping != nullptr)
-                   .exchange(device, device + count, count, stream));
+  TILEPOST_TRY(state_.transports.exchange(device, device + count, count, stream));
   TILEPOST_CUDA(cudaMemcpyAsync(staging + count, device + count, all_count * sizeof(int64_t),
                                 cudaMemcpyDeviceToHost, stream));
   TILEPOST_TRY(finish_in_time(std::string("tilepost_op_route of '") + program_.name +

@@ -135,8 +135,7 @@ tilepost_result_t CudaOp::warm_up_groups(void* scratch) {
 
 tilepost_result_t CudaOp::warm_up_exchange() {
   auto* numbers = static_cast<int64_t*>(exchanged_.get());
-  return state_.transports.of(state_.transports.overlapping != nullptr)
-      .exchange(numbers, numbers + 1, 1, comm_stream_.get());
+  return state_.transports.exchange(numbers, numbers + 1, 1, comm_stream_.get());
 }
 
 tilepost_result_t CudaOp::finish_warm_up() {

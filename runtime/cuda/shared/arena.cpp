@@ -2,9 +2,6 @@
 
 #include <algorithm>
 #include <array>
-
-#include "runtime/cuda/transport/number_exchange.h"
-
 namespace tilepost::cuda {
 namespace {
 
@@ -15,11 +12,11 @@ using Ids = std::array<int64_t, kOffered>;
 
 // This rank's that have room. When an operation is destroyed is each rank's own business, so ranks
 // may have different ones.
-Ids offered(const CudaComm& comm, const SharedLayout& layout) {
+Ids offered(const SharedArenas& arenas, const SharedLayout& layout) {
   Ids ids;
   ids.fill(kNone);
   size_t count = 0;
-  for (const auto& kept : comm.arenas()) {
+  for (const auto& kept : arenas) {
     const std::shared_ptr<SharedArena> arena = kept.lock();
     if (arena && count < kOffered && arena->has_room(layout)) ids[count++] = arena->id();
   }
@@ -38,16 +35,16 @@ int64_t common_id(std::span<const int64_t> all) {
   return kNone;
 }
 
-tilepost_result_t agree(CudaComm& comm, Transport& messages, const SharedLayout& layout,
-                        double seconds, int64_t& id) {
+tilepost_result_t agree(const SharedRanks& ranks, const SharedArenas& arenas,
+                        const SharedLayout& layout, int64_t& id) {
   id = kNone;
-  if (comm.arenas().empty()) return TILEPOST_OK;  // on all ranks: making one is collective
-  NumberExchange numbers(messages, comm.world(), seconds);
+  if (arenas.empty()) return TILEPOST_OK;  // on all ranks: making one is collective
+  NumberExchange numbers(ranks.channel, ranks.ranks, ranks.seconds);
   TILEPOST_TRY(numbers.create(kOffered));
-  const Ids own = offered(comm, layout);
+  const Ids own = offered(arenas, layout);
   std::vector<int64_t> all;
   TILEPOST_TRY(
-      explain_absence(numbers.run(own, all), comm.rank(), "shared memory so far", seconds));
+      explain_absence(numbers.run(own, all), ranks.rank, "shared memory so far", ranks.seconds));
   id = common_id(all);
   return TILEPOST_OK;
 }
@@ -60,11 +57,10 @@ SharedArena::~SharedArena() {
   numbers_.leak();
 }
 
-tilepost_result_t SharedArena::create(const CudaComm& comm, Transport& messages,
-                                      const SharedLayout& layout, double seconds) {
+tilepost_result_t SharedArena::create(const SharedRanks& ranks, const SharedLayout& layout) {
   layout_ = layout;
-  TILEPOST_TRY(
-      memory_.create(messages, comm.rank(), comm.world(), comm.device(), layout.bytes, seconds));
+  TILEPOST_TRY(memory_.create(ranks.channel, ranks.rank, ranks.ranks, ranks.device, layout.bytes,
+                              ranks.seconds));
   // From here on another rank may come to use the memory.
   if (const tilepost_result_t made = make_numbers(); made != TILEPOST_OK) {
     abandon();
@@ -115,19 +111,19 @@ uint32_t* SharedArena::done() const {
   return static_cast<uint32_t*>(numbers_.get()) + TILEPOST_COUNTER_STRIDE;
 }
 
-tilepost_result_t find_arena(CudaComm& comm, Transport& messages, const ArenaNeed& need,
-                             double seconds, std::shared_ptr<SharedArena>& arena, bool& made) {
+tilepost_result_t find_arena(const SharedRanks& ranks, SharedArenas& arenas, const ArenaNeed& need,
+                             std::shared_ptr<SharedArena>& arena, bool& made) {
   int64_t id = kNone;
-  if (need.shares) TILEPOST_TRY(agree(comm, messages, need.layout, seconds, id));
+  if (need.shares) TILEPOST_TRY(agree(ranks, arenas, need.layout, id));
   made = id == kNone;
   if (!made) {
-    arena = comm.arenas()[static_cast<size_t>(id)].lock();
+    arena = arenas[static_cast<size_t>(id)].lock();
     return TILEPOST_OK;
   }
-  auto fresh = std::make_shared<SharedArena>(static_cast<int64_t>(comm.arenas().size()));
+  auto fresh = std::make_shared<SharedArena>(static_cast<int64_t>(arenas.size()));
   // Also if making it fails: ranks count them alike.
-  if (need.shares) comm.arenas().push_back(fresh);
-  TILEPOST_TRY(fresh->create(comm, messages, need.layout, seconds));
+  if (need.shares) arenas.push_back(fresh);
+  TILEPOST_TRY(fresh->create(ranks, need.layout));
   arena = std::move(fresh);
   return TILEPOST_OK;
 }

@@ -11,12 +11,22 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "runtime/cuda/shared/flags.h"
 #include "runtime/cuda/shared/layout.h"
-#include "runtime/cuda/transport/comm.h"
+#include "runtime/cuda/shared/number_exchange.h"
+#include "runtime/cuda/shared/run_order.h"
 
 namespace tilepost::cuda {
+
+// The ranks that share memory, as one of them sees them: who it is, on which device, how it tells
+// the others numbers, and how long it waits for theirs (0: for ever).
+struct SharedRanks {
+  int rank, ranks, device;
+  ControlChannel& channel;
+  double seconds;
+};
 
 class SharedArena {
  public:
@@ -28,8 +38,7 @@ class SharedArena {
   ~SharedArena();
 
   // Collective, as SharedMemory::create.
-  tilepost_result_t create(const CudaComm& comm, Transport& messages, const SharedLayout& layout,
-                           double seconds);
+  tilepost_result_t create(const SharedRanks& ranks, const SharedLayout& layout);
 
   // Whether an operation of such a layout can have its regions here, and where they are.
   bool has_room(const SharedLayout& layout) const;
@@ -41,7 +50,7 @@ class SharedArena {
 
   int64_t id() const { return id_; }
   const SharedMemory& memory() const { return memory_; }
-  // Eager runs of its operations take turns.
+  // Eager runs of its operations follow each other.
   RunOrder& order() { return order_; }
   // Set when a run of any of them has failed.
   const AbortedFlag& aborted() const { return aborted_; }
@@ -62,16 +71,20 @@ class SharedArena {
   bool abandoned_ = false;
 };
 
+// A communicator's arenas that operations share, which own them: by id, in the order in which they
+// were made.
+using SharedArenas = std::vector<std::weak_ptr<SharedArena>>;
+
 // What an operation needs; the same on all ranks.
 struct ArenaNeed {
   SharedLayout layout;
   bool shares;  // with other operations that do
 };
 
-// For an operation that shares, an arena of the communicator's that has room on every rank, the
-// same one on all; if there is none, or it does not share, one that is `made`. Collective: waits
-// for the other ranks, bounded by `seconds` (0: for ever).
-tilepost_result_t find_arena(CudaComm& comm, Transport& messages, const ArenaNeed& need,
-                             double seconds, std::shared_ptr<SharedArena>& arena, bool& made);
+// For an operation that shares, one of `arenas` that has room on every rank, the same one on all;
+// if there is none, or it does not share, one that is `made`. Collective: waits for the other
+// ranks.
+tilepost_result_t find_arena(const SharedRanks& ranks, SharedArenas& arenas, const ArenaNeed& need,
+                             std::shared_ptr<SharedArena>& arena, bool& made);
 
 }  // namespace tilepost::cuda

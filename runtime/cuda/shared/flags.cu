@@ -11,8 +11,8 @@
 #include <cuda_runtime.h>
 
 #include "runtime/cuda/device/kernel_launch.cuh"
-#include "runtime/cuda/device/polling.cuh"
 #include "runtime/cuda/shared/flags.h"
+#include "runtime/cuda/watch/polling.cuh"
 
 namespace tilepost::cuda {
 namespace {
@@ -162,7 +162,7 @@ cudaError_t launch_announcement(const SharedFlags& flags, const Announcement& wh
 
 }  // namespace
 
-cudaError_t preload_shared_kernels() {
+cudaError_t preload_flags() {
   for (const void* kernel :
        {reinterpret_cast<const void*>(begin_kernel), reinterpret_cast<const void*>(announce_kernel),
         reinterpret_cast<const void*>(stored_kernel), reinterpret_cast<const void*>(added_kernel),

@@ -12,7 +12,7 @@
 // order of a stream; and its reader when it ends a run, which keeps flags that are not used for
 // long from falling behind by more than that distance can tell.
 //
-// A wait that takes long says so in the page (runtime/cuda/shared/open_wait.h). One that gives up
+// A wait that takes long says so in the page (runtime/cuda/watch/watch_page.h). One that gives up
 // stays where it is for up to a second more, unless the host says abort: so the watchdog finds the
 // run under way.
 #pragma once
@@ -72,7 +72,7 @@ struct SharedFlags {
 };
 
 // Loads the kernels, so that none has to be loaded while something waits.
-cudaError_t preload_shared_kernels();
+cudaError_t preload_flags();
 
 // Waits until every rank, this one too, has ended the run before, then counts this one: run += 1
 // and, for each of `counters`, expected += targets[counter] and done = 0, of the groups. `targets`:

@@ -6,9 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "runtime/cuda/shared/open_wait.h"
-#include "runtime/cuda/transport/number_exchange.h"
-#include "runtime/cuda/transport/transport.h"
+#include "runtime/cuda/watch/watch_page.h"
 
 namespace tilepost::cuda {
 namespace {
@@ -78,7 +76,7 @@ void SharedMemory::leak() {
   opened_.clear();
 }
 
-tilepost_result_t SharedMemory::create(Transport& exchange, int rank, int ranks, int device,
+tilepost_result_t SharedMemory::create(ControlChannel& channel, int rank, int ranks, int device,
                                        int64_t bytes, double seconds) {
   if (ranks > kMostPeers)
     return fail(TILEPOST_UNSUPPORTED, "at most %d ranks can share memory, there are %d%s",
@@ -87,13 +85,13 @@ tilepost_result_t SharedMemory::create(Transport& exchange, int rank, int ranks,
   bytes_ = bytes;
   bases_.assign(ranks, nullptr);
   opened_.assign(ranks, false);
-  const tilepost_result_t result = share(exchange, device, seconds);
+  const tilepost_result_t result = share(channel, device, seconds);
   if (result != TILEPOST_OK) release();
   return result;
 }
 
-tilepost_result_t SharedMemory::share(Transport& exchange, int device, double seconds) {
-  NumberExchange numbers(exchange, ranks(), seconds);
+tilepost_result_t SharedMemory::share(ControlChannel& channel, int device, double seconds) {
+  NumberExchange numbers(channel, ranks(), seconds);
   TILEPOST_TRY(numbers.create(kPeerInfoNumbers));
   const auto tell = [&](std::span<const int64_t> own, const char* what, std::vector<int64_t>& all) {
     const tilepost_result_t result = explain_absence(numbers.run(own, all), rank_, what, seconds);

@@ -7,12 +7,11 @@
 #include <vector>
 
 #include "runtime/cuda/device/resources.h"
+#include "runtime/cuda/shared/number_exchange.h"
 #include "runtime/cuda/shared/peer_info.h"
 #include "tilepost/tilepost.h"
 
 namespace tilepost::cuda {
-
-class Transport;
 
 class SharedMemory {
  public:
@@ -23,11 +22,11 @@ class SharedMemory {
   ~SharedMemory();
 
   // Allocates `bytes`, zeroed, and maps it on all ranks, whose device is the current one.
-  // Collective: waits for the other ranks, bounded by `seconds` (0: for ever). `exchange` tells
+  // Collective: waits for the other ranks, bounded by `seconds` (0: for ever). `channel` tells
   // ranks each other's addresses; it is aborted when a rank does not come. What fails on one rank
   // alone fails on all: memory that cannot be had; TILEPOST_UNSUPPORTED where ranks are on
   // different hosts, two GPUs have no peer access, or CUDA cannot map memory of another process.
-  tilepost_result_t create(Transport& exchange, int rank, int ranks, int device, int64_t bytes,
+  tilepost_result_t create(ControlChannel& channel, int rank, int ranks, int device, int64_t bytes,
                            double seconds);
 
   bool exists() const { return own_ != nullptr; }
@@ -49,7 +48,7 @@ class SharedMemory {
     std::string text;  // not_mapped: CUDA's, on the rank that met it
   };
 
-  tilepost_result_t share(Transport& exchange, int device, double seconds);
+  tilepost_result_t share(ControlChannel& channel, int device, double seconds);
   tilepost_result_t allocate(int device, bool one_process, cudaStream_t stream, PeerInfo& info);
   tilepost_result_t allocate_from_pool(int device, size_t bytes, cudaStream_t stream);
   Trouble map_all(const std::vector<PeerInfo>& infos);

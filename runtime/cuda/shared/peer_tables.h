@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "runtime/cuda/device/driver.h"
+#include "runtime/cuda/device/device.h"
 #include "runtime/cuda/shared/layout.h"
 
 namespace tilepost::cuda {

@@ -3,13 +3,12 @@
 #include <cstring>
 
 #include "runtime/cuda/device/resources.h"
-#include "runtime/cuda/op/op.h"
 
 namespace tilepost::cuda {
 
 static_assert(sizeof(tilepost_unique_id_t) >= sizeof(ncclUniqueId));
 
-CudaComm::~CudaComm() {
+Communicator::~Communicator() {
   DeviceGuard guard;
   guard.enter(device_);
   children_.clear();
@@ -21,7 +20,7 @@ CudaComm::~CudaComm() {
     ncclCommDestroy(nccl_);
 }
 
-tilepost_result_t CudaComm::init(const tilepost_unique_id_t& id, int rank, int world) {
+tilepost_result_t Communicator::init(const tilepost_unique_id_t& id, int rank, int world) {
   if (world < 1) return fail(TILEPOST_INVALID_ARGUMENT, "world must be at least 1, got %d", world);
   if (rank < 0 || rank >= world)
     return fail(TILEPOST_INVALID_ARGUMENT, "rank must be from 0 to %d, got %d", world - 1, rank);
@@ -35,7 +34,7 @@ tilepost_result_t CudaComm::init(const tilepost_unique_id_t& id, int rank, int w
   return TILEPOST_OK;
 }
 
-tilepost_result_t CudaComm::adopt(ncclComm_t nccl) {
+tilepost_result_t Communicator::adopt(ncclComm_t nccl) {
   int comm_device = -1;
   TILEPOST_CUDA(cudaGetDevice(&device_));
   TILEPOST_NCCL(ncclCommCuDevice(nccl, &comm_device));
@@ -50,24 +49,7 @@ tilepost_result_t CudaComm::adopt(ncclComm_t nccl) {
   return TILEPOST_OK;
 }
 
-tilepost_result_t RunOrder::create() {
-  const std::lock_guard lock(mutex_);
-  return last_.get() != nullptr ? TILEPOST_OK : make_event(last_);
-}
-
-tilepost_result_t RunOrder::follow(cudaStream_t stream) {
-  const std::lock_guard lock(mutex_);
-  TILEPOST_CUDA(cudaStreamWaitEvent(stream, last_.get(), 0));
-  return TILEPOST_OK;
-}
-
-tilepost_result_t RunOrder::add(cudaStream_t stream) {
-  const std::lock_guard lock(mutex_);
-  TILEPOST_CUDA(cudaEventRecord(last_.get(), stream));
-  return TILEPOST_OK;
-}
-
-tilepost_result_t CudaComm::child(int max_ctas, int lane, std::shared_ptr<ChildComm>& child) {
+tilepost_result_t Communicator::child(int max_ctas, int lane, std::shared_ptr<ChildComm>& child) {
   std::shared_ptr<ChildComm>& entry = children_[{max_ctas, lane}];
   if (!entry) {
     auto fresh = std::make_shared<ChildComm>(aborted_);
@@ -75,19 +57,6 @@ tilepost_result_t CudaComm::child(int max_ctas, int lane, std::shared_ptr<ChildC
     entry = std::move(fresh);
   }
   child = entry;
-  return TILEPOST_OK;
-}
-
-tilepost_result_t CudaComm::create_op(const tilepost_program_t& program,
-                                      const tilepost_options_t& options,
-                                      std::unique_ptr<tilepost_op>& op) {
-  if (is_aborted())
-    return fail(TILEPOST_ABORTED, "the communicator was aborted earlier; make a new one");
-  DeviceGuard guard;
-  TILEPOST_TRY(guard.enter(device_));
-  auto made = std::make_unique<CudaOp>(program, options);
-  TILEPOST_TRY(made->create(*this));
-  op = std::move(made);
   return TILEPOST_OK;
 }
 

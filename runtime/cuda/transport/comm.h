@@ -8,16 +8,11 @@
 #include <mutex>
 #include <vector>
 
-#include "runtime/core/object.h"
 #include "runtime/cuda/device/check.h"
-#include "runtime/cuda/device/resources.h"
+#include "runtime/cuda/shared/arena.h"
+#include "runtime/cuda/shared/run_order.h"
 
 namespace tilepost::cuda {
-
-class SharedArena;
-
-// What all operations of a communicator share: set when one of them has aborted.
-using AbortedFlag = std::shared_ptr<std::atomic<bool>>;
 
 // A child communicator. Collectives are issued on it by the thread that runs operations, and it is
 // aborted by a watchdog: NCCL wants only one thread inside a communicator, so both lock.
@@ -66,38 +61,16 @@ class ChildComm {
   std::atomic<bool> abort_begun_ = false;
 };
 
-// Runs that take turns on a device, in the order of the host's calls, which is the same on all
-// ranks: those whose kernels wait inside for other ranks', for side by side one could hold the SMs
-// here that the other waits for there; and those that use the same memory
-// (runtime/cuda/shared/arena.h). Eager runs only; a captured one is ordered by where its graph is
-// launched.
-class RunOrder {
+class Communicator {
  public:
-  // Before the others; more than once does nothing.
-  tilepost_result_t create();
-  // What comes on `stream` follows the last such run.
-  tilepost_result_t follow(cudaStream_t stream);
-  // Such a run has been put on `stream`.
-  tilepost_result_t add(cudaStream_t stream);
-
- private:
-  std::mutex mutex_;
-  Event last_;
-};
-
-class CudaComm final : public tilepost_comm {
- public:
-  CudaComm() = default;
-  CudaComm(const CudaComm&) = delete;
-  CudaComm& operator=(const CudaComm&) = delete;
-  ~CudaComm() override;
+  Communicator() = default;
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+  ~Communicator();
 
   // One of the two, once. Both bind the communicator to the current device.
   tilepost_result_t init(const tilepost_unique_id_t& id, int rank, int world);
   tilepost_result_t adopt(ncclComm_t nccl);
-
-  tilepost_result_t create_op(const tilepost_program_t& program, const tilepost_options_t& options,
-                              std::unique_ptr<tilepost_op>& op) override;
 
   // The child with this CTA budget for this lane, made on first use. Collective when it has to be
   // made.
@@ -107,12 +80,12 @@ class CudaComm final : public tilepost_comm {
   int rank() const { return rank_; }
   int world() const { return world_; }
   bool is_aborted() const { return aborted_->load(); }
+  // Set when an operation of the communicator has aborted.
   const AbortedFlag& aborted() const { return aborted_; }
+  // Of runs whose kernels wait inside for other ranks.
   const std::shared_ptr<RunOrder>& order() const { return order_; }
-  // Of operations that share memory with each other, who own them; by id, in the order in which
-  // they were made.
-  std::vector<std::weak_ptr<SharedArena>>& arenas() { return arenas_; }
-  const std::vector<std::weak_ptr<SharedArena>>& arenas() const { return arenas_; }
+  // Of operations that share memory with each other.
+  SharedArenas& arenas() { return arenas_; }
 
  private:
   int device_ = 0, rank_ = 0, world_ = 0;
@@ -120,7 +93,7 @@ class CudaComm final : public tilepost_comm {
   bool owned_ = false;
   AbortedFlag aborted_ = std::make_shared<std::atomic<bool>>(false);
   std::shared_ptr<RunOrder> order_ = std::make_shared<RunOrder>();
-  std::vector<std::weak_ptr<SharedArena>> arenas_;
+  SharedArenas arenas_;
   std::map<std::pair<int, int>, std::shared_ptr<ChildComm>> children_;  // by CTA budget and lane
 };
 

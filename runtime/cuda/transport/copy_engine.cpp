@@ -1,21 +1,19 @@
 // Transport 'copy_engine': every rank keeps what it has computed, or its rows, in memory that the
-// others map, and who needs some of it copies it out of there; rows of A it copies to the others.
-// Copy engines do that: no SM takes part but the few that announce, wait and add.
-#include "runtime/cuda/shared/shared_transport.h"
+// others map, and a rank that needs some of it copies it out of there; rows of A it copies to the
+// others. Copy engines do that: no SM takes part but the few that announce, wait and add.
+#include "runtime/cuda/transport/shared_tiles.h"
 #include "tilepost/dtype.h"
 
 namespace tilepost::cuda {
 namespace {
 
-class CopyEngineTransport final : public SharedTransport {
+class CopyEngineTiles final : public SharedTiles {
  public:
-  explicit CopyEngineTransport(const tilepost_plan_t& plan) : SharedTransport(plan) {}
+  CopyEngineTiles(SharedService& shared, const tilepost_plan_t& plan) : SharedTiles(shared, plan) {}
 
  private:
-  // Tiles are this rank's own, whose counters the operation waits for. What tasks copy are its rows
-  // of A, all of them group 0; a rank without rows has none.
-  tilepost_result_t wait_for_tiles(const GroupRun& run, cudaStream_t stream) override {
-    if (run.chunks > 0) TILEPOST_CUDA(launch_wait_added(flags(), run.group, run.chunks, stream));
+  // They are this rank's own, whose counters the operation waits for.
+  tilepost_result_t wait_for_tiles(int /*group*/, cudaStream_t /*stream*/) override {
     return TILEPOST_OK;
   }
 
@@ -28,16 +26,21 @@ class CopyEngineTransport final : public SharedTransport {
   }
 
   const void* own_part(const Buffers& buffers, const Step& step) const override {
-    return static_cast<const char*>(buffers.send) + step.from * element_bytes(plan().output);
+    return at(buffers.send, step.from * element_bytes(plan().output));
   }
 };
 
 }  // namespace
 
-tilepost_result_t make_copy_engine_transport(CudaComm& comm, const tilepost_plan_t& plan,
-                                             const SharedSetup& others,
-                                             std::unique_ptr<Transport>& transport) {
-  return make_shared_transport<CopyEngineTransport>(comm, plan, others, transport);
+tilepost_result_t make_copy_engine(const TransportSetup& setup, Transports& transports) {
+  std::unique_ptr<SharedService> shared;
+  TILEPOST_TRY(make_shared_service(setup, transports, shared));
+  const bool gathers = setup.plan.pattern == TILEPOST_ALL_GATHER_GEMM;
+  TILEPOST_TRY(
+      gathers ? make_shared_rows(*shared, setup.plan, transports.overlapping)
+              : make_shared_tiles<CopyEngineTiles>(*shared, setup.plan, transports.overlapping));
+  transports.shared = std::move(shared);
+  return TILEPOST_OK;
 }
 
 }  // namespace tilepost::cuda

@@ -11,18 +11,13 @@ class LocalTransport final : public Transport {
                                 cudaStream_t /*stream*/) override {
     return TILEPOST_OK;
   }
-  tilepost_result_t exchange(const int64_t* /*from*/, int64_t* /*to*/, size_t /*count*/,
-                             cudaStream_t /*stream*/) override {
-    return fail(TILEPOST_INTERNAL_ERROR, "pattern gemm has nobody to exchange numbers with");
-  }
-  tilepost_result_t check_async() override { return TILEPOST_OK; }
-  void abort() override {}
 };
 
 }  // namespace
 
-std::unique_ptr<Transport> make_local_transport() {
-  return std::make_unique<LocalTransport>();
+tilepost_result_t make_local(const TransportSetup& /*setup*/, Transports& transports) {
+  transports.sequence = std::make_unique<LocalTransport>();
+  return TILEPOST_OK;
 }
 
 }  // namespace tilepost::cuda

@@ -3,27 +3,16 @@
 // With two lanes consecutive groups go to two communicators, whose collectives overlap: while one
 // fills or drains its ring, the other has the links. Every rank issues them in the same order, and
 // the plan leaves SMs for both, so that neither waits for the other's.
-#include <algorithm>
-
 #include "runtime/cuda/transport/nccl_collective.h"
 
 namespace tilepost::cuda {
 
-tilepost_result_t make_lanes(CudaComm& comm, const tilepost_plan_t& plan,
-                             std::vector<std::shared_ptr<ChildComm>>& lanes) {
-  const int num_lanes = std::max(1, plan.comm_lanes);
-  lanes.resize(num_lanes);
-  for (int lane = 0; lane < num_lanes; ++lane)
-    TILEPOST_TRY(comm.child(plan.comm_ctas / num_lanes, lane, lanes[lane]));
-  return TILEPOST_OK;
-}
-
-tilepost_result_t make_nccl_transport(CudaComm& comm, const tilepost_plan_t& plan,
-                                      std::unique_ptr<Transport>& transport) {
-  std::vector<std::shared_ptr<ChildComm>> lanes;
-  TILEPOST_TRY(make_lanes(comm, plan, lanes));
-  transport = std::make_unique<NcclCollective>(std::move(lanes), plan);
-  return TILEPOST_OK;
+tilepost_result_t make_nccl(const TransportSetup& setup, Transports& transports) {
+  std::shared_ptr<NcclChannel> channel;
+  TILEPOST_TRY(make_channel(setup, channel));
+  transports.overlapping = std::make_unique<NcclCollective>(channel, setup.plan);
+  transports.channels.push_back(std::move(channel));
+  return setup.plan.any_m != 0 ? make_none(setup, transports) : TILEPOST_OK;
 }
 
 }  // namespace tilepost::cuda

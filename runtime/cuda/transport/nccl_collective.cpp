@@ -37,6 +37,32 @@ ncclDataType_t nccl_type(tilepost_dtype_t type) {
   return ncclUint8;
 }
 
+tilepost_result_t make_channel(const TransportSetup& setup, std::shared_ptr<NcclChannel>& channel) {
+  const int num_lanes = std::max(1, setup.plan.comm_lanes);
+  std::vector<std::shared_ptr<ChildComm>> lanes(num_lanes);
+  for (int lane = 0; lane < num_lanes; ++lane)
+    TILEPOST_TRY(setup.comm.child(setup.plan.comm_ctas / num_lanes, lane, lanes[lane]));
+  channel = std::make_shared<NcclChannel>(std::move(lanes));
+  return TILEPOST_OK;
+}
+
+tilepost_result_t NcclChannel::exchange(const int64_t* from, int64_t* to, size_t count,
+                                        cudaStream_t stream) {
+  return lanes_[0]->issue(false, [&](ncclComm_t comm) {
+    TILEPOST_NCCL(ncclAllGather(from, to, count, ncclInt64, comm, stream));
+    return TILEPOST_OK;
+  });
+}
+
+tilepost_result_t NcclChannel::check_async() {
+  for (const auto& comm : lanes_) TILEPOST_TRY(comm->check_async());
+  return TILEPOST_OK;
+}
+
+void NcclChannel::abort() {
+  for (const auto& comm : lanes_) comm->abort();
+}
+
 tilepost_result_t NcclCollective::communicate(const Buffers& buffers, const GroupRun& run,
                                               cudaStream_t stream) {
   const std::span<const Step> steps = run.steps;
@@ -53,7 +79,7 @@ tilepost_result_t NcclCollective::communicate(const Buffers& buffers, const Grou
     for (const Step& step : steps) TILEPOST_TRY(issue(buffers, step, comm, stream));
     return TILEPOST_OK;
   };
-  TILEPOST_TRY(lanes_[run.lane]->issue(calls > 1, issue_all));
+  TILEPOST_TRY(channel_->lanes()[run.lane]->issue(calls > 1, issue_all));
   for (const Step& step : steps)
     if (needs_scratch(buffers, step)) TILEPOST_TRY(copy_landed(buffers, step, stream));
   return TILEPOST_OK;
@@ -62,7 +88,7 @@ tilepost_result_t NcclCollective::communicate(const Buffers& buffers, const Grou
 tilepost_result_t NcclCollective::gather_at_once(const Buffers& buffers, const Step& step, int lane,
                                                  cudaStream_t stream) {
   const auto count = static_cast<size_t>(step.count);
-  return lanes_[lane]->issue(false, [&](ncclComm_t comm) {
+  return channel_->lanes()[lane]->issue(false, [&](ncclComm_t comm) {
     TILEPOST_NCCL(ncclAllGather(buffers.a, at(buffers.gathered, step.to, plan_.input), count,
                                 nccl_type(plan_.input), comm, stream));
     return TILEPOST_OK;
@@ -142,23 +168,6 @@ tilepost_result_t NcclCollective::issue(const Buffers& buffers, const Step& step
       return fail(TILEPOST_INTERNAL_ERROR, "step %d is not a message", static_cast<int>(step.kind));
   }
   return TILEPOST_OK;
-}
-
-tilepost_result_t NcclCollective::exchange(const int64_t* from, int64_t* to, size_t count,
-                                           cudaStream_t stream) {
-  return lanes_[0]->issue(false, [&](ncclComm_t comm) {
-    TILEPOST_NCCL(ncclAllGather(from, to, count, ncclInt64, comm, stream));
-    return TILEPOST_OK;
-  });
-}
-
-tilepost_result_t NcclCollective::check_async() {
-  for (const auto& comm : lanes_) TILEPOST_TRY(comm->check_async());
-  return TILEPOST_OK;
-}
-
-void NcclCollective::abort() {
-  for (const auto& comm : lanes_) comm->abort();
 }
 
 }  // namespace tilepost::cuda

@@ -10,22 +10,34 @@ namespace tilepost::cuda {
 // How NCCL is told about elements; e4m3 is only ever moved, so as bytes.
 ncclDataType_t nccl_type(tilepost_dtype_t type);
 
-// A plan's communicators, one per lane, with an equal part of its CTAs each. Collective.
-tilepost_result_t make_lanes(CudaComm& comm, const tilepost_plan_t& plan,
-                             std::vector<std::shared_ptr<ChildComm>>& lanes);
-
-class NcclCollective final : public Transport {
+// A plan's communicators, one per lane, which the caller's thread issues calls on.
+class NcclChannel final : public ControlChannel {
  public:
-  // One communicator per lane.
-  NcclCollective(std::vector<std::shared_ptr<ChildComm>> lanes, const tilepost_plan_t& plan)
-      : lanes_(std::move(lanes)), plan_(plan) {}
+  explicit NcclChannel(std::vector<std::shared_ptr<ChildComm>> lanes) : lanes_(std::move(lanes)) {}
 
-  tilepost_result_t communicate(const Buffers& buffers, const GroupRun& run,
-                                cudaStream_t stream) override;
+  const std::vector<std::shared_ptr<ChildComm>>& lanes() const { return lanes_; }
+
+  // On the communicator of lane 0.
   tilepost_result_t exchange(const int64_t* from, int64_t* to, size_t count,
                              cudaStream_t stream) override;
   tilepost_result_t check_async() override;
   void abort() override;
+
+ private:
+  const std::vector<std::shared_ptr<ChildComm>> lanes_;
+};
+
+// As many lanes as the plan has, with an equal part of its CTAs each. Collective.
+tilepost_result_t make_channel(const TransportSetup& setup, std::shared_ptr<NcclChannel>& channel);
+
+// Steps that are messages: an NCCL call each, or one for all of a group.
+class NcclCollective final : public Transport {
+ public:
+  NcclCollective(std::shared_ptr<NcclChannel> channel, const tilepost_plan_t& plan)
+      : channel_(std::move(channel)), plan_(plan) {}
+
+  tilepost_result_t communicate(const Buffers& buffers, const GroupRun& run,
+                                cudaStream_t stream) override;
 
  private:
   tilepost_result_t gather_at_once(const Buffers& buffers, const Step& step, int lane,
@@ -37,7 +49,7 @@ class NcclCollective final : public Transport {
   tilepost_result_t issue(const Buffers& buffers, const Step& step, ncclComm_t comm,
                           cudaStream_t stream) const;
 
-  std::vector<std::shared_ptr<ChildComm>> lanes_;
+  const std::shared_ptr<NcclChannel> channel_;
   const tilepost_plan_t& plan_;
 };
 

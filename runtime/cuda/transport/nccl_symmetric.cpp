@@ -10,13 +10,8 @@ namespace {
 
 class SymmetricTransport final : public Transport {
  public:
-  SymmetricTransport(std::vector<std::shared_ptr<ChildComm>> lanes, const tilepost_plan_t& plan)
-      : lanes_(std::move(lanes)), messages_(lanes_, plan), plan_(plan) {}
-
-  tilepost_result_t create(const CudaComm& comm, double deadline_seconds) {
-    return memory_.create({lanes_, messages_, comm.rank(), comm.world(), deadline_seconds},
-                          window_layout(plan_, most_sizes(plan_)));
-  }
+  SymmetricTransport(std::shared_ptr<NcclChannel> channel, const tilepost_plan_t& plan)
+      : messages_(std::move(channel), plan), plan_(plan) {}
 
   tilepost_result_t communicate(const Buffers& buffers, const GroupRun& run,
                                 cudaStream_t stream) override {
@@ -25,14 +20,6 @@ class SymmetricTransport final : public Transport {
     for (const Step& step : run.steps) TILEPOST_TRY(hand_out(buffers, step, stream));
     return TILEPOST_OK;
   }
-  tilepost_result_t exchange(const int64_t* from, int64_t* to, size_t count,
-                             cudaStream_t stream) override {
-    return messages_.exchange(from, to, count, stream);
-  }
-  tilepost_result_t check_async() override { return messages_.check_async(); }
-  void abort() override { messages_.abort(); }
-  const WindowMemory* windows() const override { return &memory_; }
-  void leak() override { memory_.leak(); }
 
  private:
   tilepost_result_t hand_out(const Buffers& buffers, const Step& step, cudaStream_t stream) const {
@@ -59,23 +46,24 @@ class SymmetricTransport final : public Transport {
     return TILEPOST_OK;
   }
 
-  std::vector<std::shared_ptr<ChildComm>> lanes_;
   NcclCollective messages_;
   const tilepost_plan_t& plan_;
-  WindowMemory memory_;  // goes before the lanes, which know its windows
 };
 
 }  // namespace
 
-tilepost_result_t make_nccl_symmetric_transport(CudaComm& comm, const tilepost_plan_t& plan,
-                                                double deadline_seconds,
-                                                std::unique_ptr<Transport>& transport) {
-  std::vector<std::shared_ptr<ChildComm>> lanes;
-  TILEPOST_TRY(make_lanes(comm, plan, lanes));
-  auto made = std::make_unique<SymmetricTransport>(std::move(lanes), plan);
-  TILEPOST_TRY(made->create(comm, deadline_seconds));
-  transport = std::move(made);
-  return TILEPOST_OK;
+tilepost_result_t make_nccl_symmetric(const TransportSetup& setup, Transports& transports) {
+  std::shared_ptr<NcclChannel> channel;
+  TILEPOST_TRY(make_channel(setup, channel));
+  auto windows = std::make_unique<WindowMemory>();
+  const Communicator& comm = setup.comm;
+  TILEPOST_TRY(windows->create(
+      {channel->lanes(), *channel, comm.rank(), comm.world(), setup.deadline_seconds},
+      window_layout(setup.plan, most_sizes(setup.plan))));
+  transports.windows = std::move(windows);
+  transports.overlapping = std::make_unique<SymmetricTransport>(channel, setup.plan);
+  transports.channels.push_back(std::move(channel));
+  return setup.plan.any_m != 0 ? make_none(setup, transports) : TILEPOST_OK;
 }
 
 }  // namespace tilepost::cuda

@@ -4,11 +4,12 @@
 
 namespace tilepost::cuda {
 
-tilepost_result_t make_none_transport(CudaComm& comm, const tilepost_plan_t& plan,
-                                      std::unique_ptr<Transport>& transport) {
+tilepost_result_t make_none(const TransportSetup& setup, Transports& transports) {
   std::vector<std::shared_ptr<ChildComm>> lanes(1);
-  TILEPOST_TRY(comm.child(0, 0, lanes[0]));
-  transport = std::make_unique<NcclCollective>(std::move(lanes), plan);
+  TILEPOST_TRY(setup.comm.child(0, 0, lanes[0]));
+  auto channel = std::make_shared<NcclChannel>(std::move(lanes));
+  transports.sequence = std::make_unique<NcclCollective>(channel, setup.plan);
+  transports.channels.push_back(std::move(channel));
   return TILEPOST_OK;
 }
 

@@ -3,24 +3,20 @@
 // local: adding the parts up, or moving rows to out. Tasks of the kernel do that, and push an
 // AllReduce's sums, or kernels of the runtime's do, and these sums are pulled. An AllGather's rows
 // are pushed by tasks.
-#include "runtime/cuda/shared/shared_transport.h"
 #include "runtime/cuda/shared/tasks.h"
+#include "runtime/cuda/transport/shared_tiles.h"
 #include "tilepost/dtype.h"
 
 namespace tilepost::cuda {
 namespace {
 
-class PeerTransport final : public SharedTransport {
+class PeerTiles final : public SharedTiles {
  public:
-  explicit PeerTransport(const tilepost_plan_t& plan) : SharedTransport(plan) {}
-
-  bool waits_for_tiles() const override { return true; }
+  PeerTiles(SharedService& shared, const tilepost_plan_t& plan) : SharedTiles(shared, plan) {}
 
  private:
-  tilepost_result_t wait_for_tiles(const GroupRun& run, cudaStream_t stream) override {
-    TILEPOST_CUDA(has_tasks(plan(), true)
-                      ? launch_wait_added(flags(), run.group, run.chunks, stream)
-                      : launch_wait_stored(flags(), run.group, stream));
+  tilepost_result_t wait_for_tiles(int group, cudaStream_t stream) override {
+    TILEPOST_CUDA(launch_wait_stored(flags(), group, stream));
     return TILEPOST_OK;
   }
 
@@ -35,16 +31,23 @@ class PeerTransport final : public SharedTransport {
   }
 
   const void* own_part(const Buffers& /*buffers*/, const Step& step) const override {
-    return memory().own(memory().layout().landed + step.from * element_bytes(plan().output));
+    return regions().own(regions().layout().landed + step.from * element_bytes(plan().output));
   }
 };
 
 }  // namespace
 
-tilepost_result_t make_peer_transport(CudaComm& comm, const tilepost_plan_t& plan,
-                                      const SharedSetup& others,
-                                      std::unique_ptr<Transport>& transport) {
-  return make_shared_transport<PeerTransport>(comm, plan, others, transport);
+tilepost_result_t make_peer(const TransportSetup& setup, Transports& transports) {
+  std::unique_ptr<SharedService> shared;
+  TILEPOST_TRY(make_shared_service(setup, transports, shared));
+  if (completes_out(setup.plan, true)) {
+    TILEPOST_CUDA(preload_flags());
+    transports.overlapping = std::make_unique<KernelTransport>(*shared);
+  } else {
+    TILEPOST_TRY(make_shared_tiles<PeerTiles>(*shared, setup.plan, transports.overlapping));
+  }
+  transports.shared = std::move(shared);
+  return TILEPOST_OK;
 }
 
 }  // namespace tilepost::cuda

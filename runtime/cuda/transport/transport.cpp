@@ -1,40 +1,59 @@
 #include "runtime/cuda/transport/transport.h"
 
-namespace tilepost::cuda {
+#include <algorithm>
+#include <array>
 
-tilepost_result_t make_transports(CudaComm& comm, const tilepost_plan_t& plan,
-                                  const tilepost_options_t& options, Transports& transports) {
-  if (plan.pattern == TILEPOST_GEMM) {
-    transports.sequence = make_local_transport();
-    return TILEPOST_OK;
-  }
-  switch (plan.transport) {
-    case TILEPOST_TRANSPORT_NCCL:
-    case TILEPOST_TRANSPORT_NCCL_SYMMETRIC:
-      TILEPOST_TRY(plan.transport == TILEPOST_TRANSPORT_NCCL
-                       ? make_nccl_transport(comm, plan, transports.overlapping)
-                       : make_nccl_symmetric_transport(comm, plan, options.deadline_seconds,
-                                                       transports.overlapping));
-      if (plan.any_m == 0) return TILEPOST_OK;
-      [[fallthrough]];
-    case TILEPOST_TRANSPORT_NONE:
-      return make_none_transport(comm, plan, transports.sequence);
-    case TILEPOST_TRANSPORT_COPY_ENGINE:
-    case TILEPOST_TRANSPORT_PEER: {
-      TILEPOST_TRY(make_none_transport(comm, plan, transports.sequence));
-      const SharedSetup others{*transports.sequence, options.deadline_seconds,
-                               options.share_memory != 0};
-      return plan.transport == TILEPOST_TRANSPORT_PEER
-                 ? make_peer_transport(comm, plan, others, transports.overlapping)
-                 : make_copy_engine_transport(comm, plan, others, transports.overlapping);
-    }
-    case TILEPOST_TRANSPORT_HOST:
-      break;
-  }
+namespace tilepost::cuda {
+namespace {
+
+struct Row {
+  tilepost_transport_t transport;
+  tilepost_result_t (*make)(const TransportSetup&, Transports&);
+};
+
+constexpr std::array<Row, 5> kTransports = {{
+    {TILEPOST_TRANSPORT_NONE, make_none},
+    {TILEPOST_TRANSPORT_NCCL, make_nccl},
+    {TILEPOST_TRANSPORT_NCCL_SYMMETRIC, make_nccl_symmetric},
+    {TILEPOST_TRANSPORT_COPY_ENGINE, make_copy_engine},
+    {TILEPOST_TRANSPORT_PEER, make_peer},
+}};
+
+}  // namespace
+
+tilepost_result_t make_transports(const TransportSetup& setup, Transports& transports) {
+  if (setup.plan.pattern == TILEPOST_GEMM) return make_local(setup, transports);
+  const auto* row = std::ranges::find(kTransports, setup.plan.transport, &Row::transport);
+  if (row != kTransports.end()) return row->make(setup, transports);
   return fail(TILEPOST_UNSUPPORTED,
               "transport %d is not one of the CUDA target's (none, nccl, nccl_symmetric, "
               "copy_engine, peer); regenerate the program with one of these",
-              static_cast<int>(plan.transport));
+              static_cast<int>(setup.plan.transport));
+}
+
+tilepost_result_t Transports::exchange(const int64_t* from, int64_t* to, size_t count,
+                                       cudaStream_t stream) {
+  return channels.front()->exchange(from, to, count, stream);
+}
+
+tilepost_result_t Transports::check_async() {
+  for (const auto& channel : channels) TILEPOST_TRY(channel->check_async());
+  return TILEPOST_OK;
+}
+
+void Transports::abort() {
+  if (shared) shared->abort();
+  for (const auto& channel : channels) channel->abort();
+}
+
+void Transports::close(bool failed, bool stuck) {
+  if (!overlapping) return;
+  overlapping->close(failed);
+  if (stuck && windows) windows->leak();
+  overlapping.reset();
+  // What it has mapped of other processes belongs to this device.
+  shared.reset();
+  windows.reset();
 }
 
 const char* collective_name(tilepost_pattern_t pattern) {

@@ -18,15 +18,6 @@ bool says_unsupported(ncclResult_t result) {
   return result == ncclInvalidUsage || result == ncclInvalidArgument;
 }
 
-// The text of a rank that did not come to an exchange; other errors keep theirs.
-tilepost_result_t explain(tilepost_result_t result, const WindowMemory::Ranks& ranks) {
-  if (result != TILEPOST_TIMEOUT) return result;
-  return fail(result,
-              "rank %d: tilepost_op_create: the other ranks' windows did not come within %g s: a "
-              "rank did not arrive, or failed in this call",
-              ranks.rank, ranks.seconds);
-}
-
 }  // namespace
 
 WindowLayout window_layout(const tilepost_plan_t& plan, const RunSizes& most) {
@@ -54,10 +45,11 @@ tilepost_result_t WindowMemory::create(const Ranks& ranks, const WindowLayout& l
 // Registering waits for all ranks, without bound; so all say before that they have come this far.
 // Each then registers with every lane, whatever comes of the ones before, as the others do.
 tilepost_result_t WindowMemory::share(const Ranks& ranks) {
-  NumberExchange numbers(ranks.exchange, ranks.ranks, ranks.seconds);
+  NumberExchange numbers(ranks.channel, ranks.ranks, ranks.seconds);
   TILEPOST_TRY(numbers.create(1));
   const auto tell = [&](int64_t own, std::vector<int64_t>& all) {
-    const tilepost_result_t result = explain(numbers.run({&own, 1}, all), ranks);
+    const tilepost_result_t result =
+        explain_absence(numbers.run({&own, 1}, all), ranks.rank, "windows", ranks.seconds);
     if (!numbers.is_idle()) leak();
     return result;
   };

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/cuda/shared/number_exchange.h"
 #include "runtime/cuda/transport/comm.h"
-#include "runtime/cuda/transport/number_exchange.h"
 #include "runtime/map/run_map.h"
 
 namespace tilepost::cuda {
@@ -43,7 +43,7 @@ class WindowMemory {
   // ever).
   struct Ranks {
     std::vector<std::shared_ptr<ChildComm>> lanes;
-    Transport& exchange;
+    ControlChannel& channel;
     int rank, ranks;
     double seconds;
   };

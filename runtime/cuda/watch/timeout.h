@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/cuda/shared/open_wait.h"
+#include "runtime/cuda/watch/watch_page.h"
 #include "tilepost/plan.h"
 
 namespace tilepost::cuda {

@@ -1,7 +1,7 @@
 #include <cuda_runtime.h>
 
 #include "runtime/cuda/device/kernel_launch.cuh"
-#include "runtime/cuda/device/polling.cuh"
+#include "runtime/cuda/watch/polling.cuh"
 #include "runtime/cuda/watch/waiter.h"
 
 namespace tilepost::cuda {

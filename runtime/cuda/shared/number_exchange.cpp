@@ -1,9 +1,8 @@
-#include "runtime/cuda/transport/number_exchange.h"
+#include "runtime/cuda/shared/number_exchange.h"
 
 #include <cstring>
 
 #include "runtime/cuda/device/stream_wait.h"
-#include "runtime/cuda/transport/transport.h"
 #include "runtime/cuda/watch/counter_access.h"
 
 namespace tilepost::cuda {
@@ -28,11 +27,11 @@ tilepost_result_t NumberExchange::run(std::span<const int64_t> own, std::vector<
   std::memcpy(staging, own.data(), own.size_bytes());
   TILEPOST_CUDA(
       cudaMemcpyAsync(device, staging, own.size_bytes(), cudaMemcpyHostToDevice, stream_.get()));
-  TILEPOST_TRY(transport_.exchange(device, device + count, count, stream_.get()));
+  TILEPOST_TRY(channel_.exchange(device, device + count, count, stream_.get()));
   idle_ = false;
   const tilepost_result_t result = fetch(count, all_count);
   if (result != TILEPOST_OK) {
-    transport_.abort();
+    channel_.abort();
     idle_ = CounterAccess::drain(stream_.get());
     return result;
   }
@@ -45,7 +44,7 @@ tilepost_result_t NumberExchange::fetch(size_t first, size_t count) {
   TILEPOST_CUDA(cudaMemcpyAsync(static_cast<int64_t*>(staging_.get()) + first,
                                 static_cast<int64_t*>(numbers_.get()) + first,
                                 count * sizeof(int64_t), cudaMemcpyDeviceToHost, stream_.get()));
-  return wait_for_stream(stream_.get(), seconds_, [this] { return transport_.check_async(); });
+  return wait_for_stream(stream_.get(), seconds_, [this] { return channel_.check_async(); });
 }
 
 tilepost_result_t explain_absence(tilepost_result_t result, int rank, const char* what,

@@ -1,5 +1,3 @@
-#include "runtime/cuda/shared/open_wait.h"
-
 #include "runtime/cuda/watch/watch_page.h"
 
 namespace tilepost::cuda {

@@ -9,12 +9,29 @@
 
 namespace tilepost::cuda {
 
-class Transport;
+// The way that ranks tell each other numbers: communicators of NCCL
+// (runtime/cuda/transport/nccl_collective.h).
+class ControlChannel {
+ public:
+  virtual ~ControlChannel() = default;
+
+  // Every rank's `count` numbers to every rank: `from` [count], `to` [ranks, count], device
+  // pointers.
+  virtual tilepost_result_t exchange(const int64_t* from, int64_t* to, size_t count,
+                                     cudaStream_t stream) = 0;
+
+  // TILEPOST_OK, or what went wrong in the background. Called by the watchdog.
+  virtual tilepost_result_t check_async() = 0;
+
+  // Ends what has been enqueued, also where it hangs; what is asked of it after that returns
+  // TILEPOST_ABORTED. Called by any thread.
+  virtual void abort() = 0;
+};
 
 class NumberExchange {
  public:
-  NumberExchange(Transport& transport, int ranks, double seconds)
-      : transport_(transport), ranks_(ranks), seconds_(seconds) {}
+  NumberExchange(ControlChannel& channel, int ranks, double seconds)
+      : channel_(channel), ranks_(ranks), seconds_(seconds) {}
   NumberExchange(const NumberExchange&) = delete;
   NumberExchange& operator=(const NumberExchange&) = delete;
   ~NumberExchange();
@@ -24,7 +41,7 @@ class NumberExchange {
 
   // Every rank's numbers, `own` of this one, to every rank: all[rank * own.size() + i]. Collective.
   // TILEPOST_TIMEOUT if a rank does not take part within `seconds` (0: waits for ever). The
-  // transport is aborted when something fails that has begun.
+  // channel is aborted when something fails that has begun.
   tilepost_result_t run(std::span<const int64_t> own, std::vector<int64_t>& all);
 
   cudaStream_t stream() const { return stream_.get(); }
@@ -35,7 +52,7 @@ class NumberExchange {
   // To the host: `count` numbers from number `first` on.
   tilepost_result_t fetch(size_t first, size_t count);
 
-  Transport& transport_;
+  ControlChannel& channel_;
   int ranks_;
   double seconds_;
   Stream stream_;

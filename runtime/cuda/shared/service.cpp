@@ -1,0 +1,141 @@
+#include "runtime/cuda/shared/service.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <ranges>
+#include <thread>
+
+#include "runtime/cuda/device/stream_wait.h"
+#include "runtime/cuda/shared/tasks.h"
+#include "runtime/cuda/watch/epoch.h"
+
+namespace tilepost::cuda {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::microseconds kPoll{100};
+constexpr int kSharedCounters = 256;  // of the plans that share memory: more than most have
+
+}  // namespace
+
+// Memory that is shared has room for the counters of other plans too.
+tilepost_result_t SharedService::create(const SharedRanks& ranks, SharedArenas& arenas,
+                                        bool share) {
+  shares_ = share && !keeps_zeros();
+  const SharedLayout layout =
+      shared_layout(plan_, most_sizes(plan_), shares_ ? kSharedCounters : 0);
+  TILEPOST_TRY(find_arena(ranks, arenas, {layout, shares_}, arena_, made_arena_));
+  regions_ = {arena_->memory(), arena_->place(layout)};
+  touched_ = made_arena_;
+  flags_ = arena_->flags();
+  if (!has_tasks(plan_, true)) return TILEPOST_OK;
+  if (!completes_out(plan_, true)) flags_.done = arena_->done();
+  const bool wait_for_tiles = plan_.access == TILEPOST_ACCESS_WRITE;
+  return wait_for_tiles ? access_.create(shared_counters(plan_)) : TILEPOST_OK;
+}
+
+// Whether a run takes it that slots are zero, as this operation's last one has left them.
+bool SharedService::keeps_zeros() const {
+  return stores_tiles(plan_) && plan_.sum == TILEPOST_SUM_ADDED;
+}
+
+void SharedService::report_to(WatchPage* page, double deadline_seconds) {
+  deadline_seconds_ = deadline_seconds;
+  flags_.page = page;
+  flags_.deadline_ns = static_cast<uint64_t>(deadline_seconds * 1e9);
+}
+
+tilepost_result_t SharedService::begin(const uint32_t* targets, int counters, cudaStream_t stream) {
+  touched_ = true;
+  TILEPOST_CUDA(launch_shared_begin(flags_, targets, counters, stream));
+  return TILEPOST_OK;
+}
+
+tilepost_result_t SharedService::end(cudaStream_t stream) {
+  TILEPOST_CUDA(launch_shared_end(flags_, stream));
+  return TILEPOST_OK;
+}
+
+tilepost_result_t SharedService::begin_warm_up(cudaStream_t stream) {
+  if (shares_) TILEPOST_TRY(arena_->order().follow(stream));
+  return begin(nullptr, 0, stream);
+}
+
+tilepost_result_t SharedService::end_warm_up(cudaStream_t stream) {
+  ended_on_ = stream;
+  return end(stream);
+}
+
+// Tasks that copy the caller's rows read and write what the run says.
+tilepost_tasks_t SharedService::tasks() const {
+  tilepost_tasks_t tasks{};
+  tasks.in = regions_.own(0);
+  tasks.stride = regions_.layout().slot_bytes;
+  tasks.stored = own_counters();
+  tasks.expected = flags_.expected;
+  // Own rows that other ranks' are read with are waited for like these.
+  tasks.done = pushes_rows(plan_) ? own_counters() : flags_.done;
+  tasks.abort = &flags_.page->abort;
+  tasks.rank = flags_.rank;
+  tasks.ranks = flags_.ranks;
+  return tasks;
+}
+
+// A run has begun when its numbers are expected; groups that it has none of are complete.
+std::optional<OpenWait> SharedService::find_missing_tiles() {
+  const std::vector<uint32_t> stored = access_.read(own_counters());
+  const std::vector<uint32_t> expected = access_.read_words(flags_.expected);
+  const auto groups = static_cast<size_t>(plan_.map.num_groups);
+  for (size_t i = 0; i < std::min(stored.size(), expected.size()); ++i)
+    if (!reached(stored[i], expected[i]))
+      return OpenWait{i < groups ? Awaited::stored : Awaited::landed,
+                      false,
+                      static_cast<int>(i % groups),
+                      {},
+                      expected[i] - stored[i]};
+  return {};
+}
+
+uint32_t* SharedService::own_counters() const {
+  return flags_.of[flags_.rank] + counter_word(0, flags_.ranks);
+}
+
+// Whether this rank has said of its last run that it has ended.
+bool SharedService::has_ended() const {
+  return ended_on_ == nullptr ||
+         wait_for_stream(ended_on_, deadline_seconds_, [] { return TILEPOST_OK; }) == TILEPOST_OK;
+}
+
+// A rank that has not ended may still read what is here, or store into it. While other operations
+// use the memory, that is for the last of them to wait for: it will not be freed before.
+void SharedService::close(bool failed) {
+  if (!arena_ || (failed && !touched_)) return;
+  const double seconds =
+      deadline_seconds_ > 0 ? deadline_seconds_ : std::numeric_limits<double>::infinity();
+  const bool waits = arena_.use_count() == 1 && !arena_->is_abandoned();
+  if (!failed && has_ended() && (!waits || wait_until_all_ended(flags_, seconds))) return;
+  arena_->abandon();
+}
+
+bool wait_until_all_ended(const SharedFlags& flags, double seconds) {
+  const CaptureModeGuard relaxed;
+  CounterAccess access;
+  if (access.create(2 * flags.ranks) != TILEPOST_OK) return false;
+  const uint32_t* ended = flags.of[flags.rank] + ended_word(0, flags.ranks);
+  const auto begin = Clock::now();
+  for (;;) {
+    const std::vector<uint32_t> runs = access.read(ended);
+    if (runs.empty()) return false;
+    const auto has_ended = [&](int rank) {
+      return runs[rank] == runs[flags.ranks + rank] && reached(runs[rank], runs[flags.rank]);
+    };
+    if (std::ranges::all_of(std::views::iota(0, flags.ranks), has_ended)) return true;
+    const std::chrono::duration<double> elapsed = Clock::now() - begin;
+    if (elapsed.count() > seconds) return false;
+    std::this_thread::sleep_for(kPoll);
+  }
+}
+
+}  // namespace tilepost::cuda

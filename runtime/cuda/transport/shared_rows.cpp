@@ -1,0 +1,136 @@
+#include "runtime/cuda/shared/tasks.h"
+#include "runtime/cuda/transport/shared_transport.h"
+#include "tilepost/dtype.h"
+
+namespace tilepost::cuda {
+namespace {
+
+// The copies of all groups are on one stream. Four GPUs push 311 GB/s one after the other where
+// each has 8 MiB for every other, about 210 beside a GEMM and side by side (docs/benchmarks.md).
+class SharedRows final : public SharedTransport {
+ public:
+  SharedRows(SharedService& shared, const tilepost_plan_t& plan)
+      : SharedTransport(shared), plan_(plan) {}
+
+  tilepost_result_t create() {
+    TILEPOST_TRY(make_stream(announcing_, true));
+    for (Event* event : {&fork_, &done_}) TILEPOST_TRY(make_event(*event));
+    TILEPOST_TRY(make_stream(copying_, true));
+    TILEPOST_TRY(make_event(copied_));
+    TILEPOST_CUDA(preload_flags());
+    return TILEPOST_OK;
+  }
+
+  // The rank that posts others' rows has its own ones too, for tiles of which either are part;
+  // nobody else waits for these. So tasks that copy them are waited for with the first of the
+  // others'.
+  tilepost_result_t communicate(const Buffers& buffers, const GroupRun& run,
+                                cudaStream_t stream) override {
+    TILEPOST_TRY(check_usable());
+    if (run.group == 0) {
+      TILEPOST_TRY(fork(stream));
+      own_rows_ = run;
+    }
+    for (size_t i = 0; i < run.steps.size(); ++i) TILEPOST_TRY(take(buffers, run, i, stream));
+    return run.group == 1 ? wait_for_own_rows(stream) : TILEPOST_OK;
+  }
+
+  tilepost_result_t rejoin(cudaStream_t stream) override {
+    if (!announced_) return TILEPOST_OK;
+    TILEPOST_TRY(follow(stream, done_, announcing_.get()));
+    return join(stream);
+  }
+
+ private:
+  tilepost_result_t warm_up_lanes(cudaStream_t stream) override {
+    const int64_t from = regions().layout().warm_up, to = from + kWarmUpBytes;
+    TILEPOST_TRY(copy(regions().own(to), regions().own(from), kWarmUpBytes, stream));
+    TILEPOST_TRY(fork(stream));
+    for (int peer = 0; peer < flags().ranks; ++peer)
+      if (peer != flags().rank)
+        TILEPOST_TRY(copy_beside(regions().of(peer, to), regions().own(from), kWarmUpBytes));
+    TILEPOST_TRY(announce({{}, 0, 0}, others_of(flags()), stream));
+    return follow(stream, done_, announcing_.get());
+  }
+
+  void reset_lanes() override { announced_ = copies_ = false; }
+
+  tilepost_result_t take(const Buffers& buffers, const GroupRun& run, size_t index,
+                         cudaStream_t stream) {
+    const Step& step = run.steps[index];
+    const void* from = at(buffers.a, bytes(step.from));
+    switch (step.kind) {
+      case StepKind::own_rows:
+        if (spreads_own_rows(plan_, true)) return TILEPOST_OK;
+        return copy(at(buffers.gathered, bytes(step.to)), from, bytes(step.count), stream);
+      case StepKind::push_rows:
+        return copy_beside(regions().of(step.peer, regions().layout().gathered + bytes(step.to)),
+                           from, bytes(step.count));
+      case StepKind::announce:
+        return announce(run, needed_by(run.steps.subspan(index + 1)), stream);
+      case StepKind::landed_rows:
+        return TILEPOST_OK;
+      default:
+        return refuse_step(step.kind);
+    }
+  }
+
+  // What this rank has copied is said behind the copies, whatever it waits for itself.
+  tilepost_result_t announce(const GroupRun& run, uint64_t sources, cudaStream_t stream) {
+    announced_ = true;
+    TILEPOST_TRY(join(announcing_.get()));
+    TILEPOST_CUDA(launch_announce(flags(), Flag::block, run.lane, run.group, announcing_.get()));
+    if (sources == 0) return TILEPOST_OK;
+    TILEPOST_CUDA(
+        launch_wait_announced(flags(), Flag::block, run.lane, run.group, sources, stream));
+    return TILEPOST_OK;
+  }
+
+  // A rank without rows has no tasks that copy them.
+  tilepost_result_t wait_for_own_rows(cudaStream_t stream) {
+    if (own_rows_.chunks > 0)
+      TILEPOST_CUDA(launch_wait_added(flags(), own_rows_.group, own_rows_.chunks, stream));
+    return TILEPOST_OK;
+  }
+
+  // Copies go on behind `stream`.
+  tilepost_result_t fork(cudaStream_t stream) {
+    copies_ = true;
+    return follow(copying_.get(), fork_, stream);
+  }
+
+  tilepost_result_t copy_beside(void* to, const void* from, int64_t bytes) {
+    copies_ = true;
+    return copy(to, from, bytes, copying_.get());
+  }
+
+  // What comes on `stream` follows all copies so far.
+  tilepost_result_t join(cudaStream_t stream) {
+    if (copies_) TILEPOST_TRY(follow(stream, copied_, copying_.get()));
+    copies_ = false;
+    return TILEPOST_OK;
+  }
+
+  int64_t bytes(int64_t elements) const { return elements * element_bytes(plan_.input); }
+
+  const tilepost_plan_t& plan_;
+  Stream announcing_, copying_;
+  Event fork_;              // caller's stream → copying
+  Event copied_;            // copying → announcing
+  Event done_;              // announcing → caller's
+  bool announced_ = false;  // anything in this run
+  bool copies_ = false;     // that nobody has joined
+  GroupRun own_rows_;       // group 0, which tasks may copy
+};
+
+}  // namespace
+
+tilepost_result_t make_shared_rows(SharedService& shared, const tilepost_plan_t& plan,
+                                   std::unique_ptr<Transport>& transport) {
+  auto made = std::make_unique<SharedRows>(shared, plan);
+  TILEPOST_TRY(made->create());
+  transport = std::move(made);
+  return TILEPOST_OK;
+}
+
+}  // namespace tilepost::cuda

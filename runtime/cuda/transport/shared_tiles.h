@@ -1,0 +1,65 @@
+// The steps that follow a group's tiles, where ranks touch each other's memory: parts and sums are
+// announced, pulled and added up. runtime/cuda/transport/copy_engine.cpp and
+// runtime/cuda/transport/peer.cpp say how a rank knows its tiles, and where parts lie.
+#pragma once
+
+#include <vector>
+
+#include "runtime/cuda/shared/sum.h"
+#include "runtime/cuda/transport/pull_lane.h"
+#include "runtime/cuda/transport/shared_transport.h"
+
+namespace tilepost::cuda {
+
+class SharedTiles : public SharedTransport {
+ public:
+  // Makes the lanes and loads the kernels that runs put on them. Once, before anything else.
+  tilepost_result_t create();
+
+  tilepost_result_t communicate(const Buffers& buffers, const GroupRun& run,
+                                cudaStream_t stream) override;
+  tilepost_result_t rejoin(cudaStream_t stream) override;
+
+ protected:
+  SharedTiles(SharedService& shared, const tilepost_plan_t& plan)
+      : SharedTransport(shared), plan_(plan) {}
+
+  // Waits, where this transport does, until the tiles of a group are there.
+  virtual tilepost_result_t wait_for_tiles(int group, cudaStream_t stream) = 0;
+  // Fills in the parts of a sum, in the order of ranks, and what is cleared behind.
+  virtual void find_parts(const Buffers& buffers, const Step& step,
+                          SumArguments& arguments) const = 0;
+  // Where an own_part is read.
+  virtual const void* own_part(const Buffers& buffers, const Step& step) const = 0;
+
+  const tilepost_plan_t& plan() const { return plan_; }
+  // An element of what has come from rank `source`.
+  void* slot(int source, int64_t element) const;
+
+ private:
+  tilepost_result_t warm_up_lanes(cudaStream_t stream) override;
+  void reset_lanes() override;
+  tilepost_result_t take(const Buffers& buffers, const GroupRun& run, size_t index);
+  tilepost_result_t announce(Flag flag, const GroupRun& run, uint64_t sources, cudaStream_t stream);
+  tilepost_result_t add_up(const Buffers& buffers, const Step& step, PullLane& lane);
+  tilepost_result_t move(void* to, const void* from, int64_t count, PullLane& lane);
+  const void* pulled_at(const Step& step) const;
+  void* pulled_to(const Buffers& buffers, const Step& step) const;
+  bool copies() const;
+  int64_t bytes(int64_t elements) const;
+
+  const tilepost_plan_t& plan_;
+  std::vector<PullLane> lanes_;
+};
+
+// A transport of class Kind, which is a SharedTiles made of a service and a plan.
+template <class Kind>
+tilepost_result_t make_shared_tiles(SharedService& shared, const tilepost_plan_t& plan,
+                                    std::unique_ptr<Transport>& transport) {
+  auto made = std::make_unique<Kind>(shared, plan);
+  TILEPOST_TRY(made->create());
+  transport = std::move(made);
+  return TILEPOST_OK;
+}
+
+}  // namespace tilepost::cuda
