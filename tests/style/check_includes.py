@@ -57,10 +57,6 @@ KNOWN = (
     "generator/verify, sources",
     "generator/weave, sources",
     "runtime/bench, sources",
-    "runtime/cuda/device/polling.cuh → runtime/cuda/watch/watch_page.h",
-    "runtime/cuda/shared/* → runtime/cuda/transport/*",
-    "runtime/cuda/transport/comm.cpp → runtime/cuda/op/op.h",
-    "runtime/cuda/watch/* → runtime/cuda/shared/open_wait.h",
     "runtime/verify, sources",
     "templates/gemm_sm90*.cu, lines",
 )
