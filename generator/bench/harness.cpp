@@ -11,8 +11,8 @@ namespace {
 
 // What the plain kernel's text depends on, as text.
 std::string key_of(const Plan& plan) {
-  std::string key = plan.kernel.file + " " + plan.kernel.function + " " + name_of(plan.arch);
-  for (const auto& [name, value] : plan.kernel.tunables) key += " " + name + "=" + value;
+  std::string key = plan.source.file + " " + plan.kernel.name + " " + name_of(plan.arch);
+  for (const auto& [name, value] : plan.source.tunables) key += " " + name + "=" + value;
   return key;
 }
 
@@ -28,21 +28,21 @@ std::string includes_of(const std::string& path) {
 
 // The template, with another meaning of tilepost::tunable.
 std::string plain_text(const Plan& plan, const std::string& name) {
-  const std::string path = "templates/" + plan.kernel.file;
+  const std::string path = "templates/" + plan.source.file;
   std::string text;
   llvm::raw_string_ostream out(text);
-  out << "// " << plan.kernel.file << ", un-woven, with the numbers of a plan.\n"
+  out << "// " << plan.source.file << ", un-woven, with the numbers of a plan.\n"
       << includes_of(path) << "\n#include <string_view>\n\n#include \"runtime/bench/registry.h\"\n"
       << "\nnamespace tilepost {\n\n"
       << "// The planned number of this name.\ntemplate <class T>\n"
       << "constexpr T planned(std::string_view name, T fallback) {\n";
-  for (const auto& [tunable, value] : plan.kernel.tunables)
+  for (const auto& [tunable, value] : plan.source.tunables)
     out << "  if (name == " << literal(tunable) << ") return static_cast<T>(" << value << ");\n";
   out << "  return fallback;\n}\n\n}  // namespace tilepost\n\n"
       << "#define tunable(name, fallback) planned(name, fallback)\nnamespace " << name
       << "_kernel {\n#include \"" << path << "\"\n}\n#undef tunable\n\n"
       << "tilepost::bench::PlainKernel " << name << "() {\n  using namespace " << name
-      << "_kernel;\n  return {reinterpret_cast<const void*>(&" << plan.kernel.function
+      << "_kernel;\n  return {reinterpret_cast<const void*>(&" << plan.kernel.name
       << "), kThreads, kSharedBytes};\n}\n";
   return text;
 }

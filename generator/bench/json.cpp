@@ -30,8 +30,8 @@ void write_problem(OStream& json, const VerifyProgram& program, const Plan& plan
   json.attribute("pattern", name_of(plan.pattern));
   json.attribute("routing", name_of(plan.routing));
   json.attribute("ranks", plan.ranks);
-  json.attribute("m", plan.m);
-  json.attribute("n", plan.n);
+  json.attribute("m", plan.map.m);
+  json.attribute("n", plan.map.n);
   json.attribute("k", plan.k);
   json.attribute("input", name_of(plan.input));
   json.attribute("output", name_of(plan.output));
@@ -41,26 +41,26 @@ void write_problem(OStream& json, const VerifyProgram& program, const Plan& plan
 }
 
 void write_plan(OStream& json, const Plan& plan) {
-  const KernelPlan& kernel = plan.kernel;
+  const tilepost_kernel_t& kernel = plan.kernel;
   json.attributeObject("plan", [&] {
     json.attribute("arch", name_of(plan.arch));
     json.attribute("kernel", kernel.name);
     json.attributeArray("tile", [&] {
-      for (const int extent : {kernel.tile_m, kernel.tile_n, kernel.tile_k}) json.value(extent);
+      for (const int extent : {plan.map.tile_m, plan.map.tile_n, kernel.tile_k}) json.value(extent);
     });
-    json.attribute("stages", kernel.stages);
-    json.attribute("cluster", kernel.launch_cluster);
+    json.attribute("stages", plan.source.stages);
+    json.attribute("cluster", kernel.cluster);
     json.attributeObject("tunables", [&] {
-      for (const auto& [name, value] : kernel.tunables) json.attribute(name, value);
+      for (const auto& [name, value] : plan.source.tunables) json.attribute(name, value);
     });
-    json.attribute("layout", name_of(plan.layout));
-    json.attribute("transport", name_of(plan.transport));
+    json.attribute("layout", name_of(plan.map.layout));
+    json.attribute("transport", name_of(plan.planned_transport));
     if (plan.access == TILEPOST_ACCESS_WRITE) json.attribute("sum", name_of(plan.sum));
     json.attribute("sms", plan.sms);
     json.attribute("gemm_ctas", plan.gemm_ctas);
     json.attribute("comm_ctas", plan.comm_ctas);
     json.attribute("comm_lanes", plan.comm_lanes);
-    json.attribute("band", plan.band);
+    json.attribute("band", plan.map.band);
     json.attribute("waves", plan.waves);
     json.attributeArray("group_waves", [&] {
       for (const int waves : plan.group_waves) json.value(waves);

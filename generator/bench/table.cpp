@@ -33,21 +33,23 @@ std::string types_of(const Plan& plan) {
 // The columns that say what is measured.
 std::string point_columns(const VerifyProgram& program, llvm::StringRef mode) {
   const Plan& plan = program.plans.front();
-  const KernelPlan& kernel = plan.kernel;
+  const tilepost_kernel_t& kernel = plan.kernel;
   const int sms = (plan.gemm_ctas + kernel.ctas_per_sm - 1) / kernel.ctas_per_sm;
-  return llvm::formatv(
-      "{0,-10}{1,-20} {2,-18} {3,-20}{4,-16}{5,-14}{6,-6}{7,9}", mode, program.name,
-      llvm::formatv("{0}x{1}x{2}", plan.m, plan.n, plan.k).str(), types_of(plan), kernel.name,
-      llvm::formatv("{0}x{1}x{2}/{3}", kernel.tile_m, kernel.tile_n, kernel.tile_k, kernel.stages)
-          .str(),
-      name_of(plan.layout), llvm::formatv("{0}/{1}", sms, plan.sms).str());
+  return llvm::formatv("{0,-10}{1,-20} {2,-18} {3,-20}{4,-16}{5,-14}{6,-6}{7,9}", mode,
+                       program.name,
+                       llvm::formatv("{0}x{1}x{2}", plan.map.m, plan.map.n, plan.k).str(),
+                       types_of(plan), kernel.name,
+                       llvm::formatv("{0}x{1}x{2}/{3}", plan.map.tile_m, plan.map.tile_n,
+                                     kernel.tile_k, plan.source.stages)
+                           .str(),
+                       name_of(plan.map.layout), llvm::formatv("{0}/{1}", sms, plan.sms).str());
 }
 
 std::string time_columns(const Plan& plan, const std::vector<double>& us) {
   if (us.empty()) return llvm::formatv("{0,10}{0,9}", "-");
   const double time = summarise(us).median;
-  const double flop =
-      2.0 * static_cast<double>(plan.m) * static_cast<double>(plan.n) * static_cast<double>(plan.k);
+  const double flop = 2.0 * static_cast<double>(plan.map.m) * static_cast<double>(plan.map.n) *
+                      static_cast<double>(plan.k);
   return llvm::formatv("{0,10:F1}{1,9:F0}", time, flop / time / 1e6);
 }
 

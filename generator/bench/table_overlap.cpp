@@ -18,9 +18,9 @@ std::string pattern_of(const Plan& plan) {
 
 std::string schedule_of(const Plan& plan) {
   if (plan.transport == TILEPOST_TRANSPORT_NONE)
-    return std::string(name_of(plan.layout)) + ", no overlap";
+    return std::string(name_of(plan.map.layout)) + ", no overlap";
   const int sms = (plan.gemm_ctas + plan.kernel.ctas_per_sm - 1) / plan.kernel.ctas_per_sm;
-  return llvm::formatv("{0} {1}g {2}+{3}/{4}", name_of(plan.layout), plan.cuts.size(), sms,
+  return llvm::formatv("{0} {1}g {2}+{3}/{4}", name_of(plan.map.layout), plan.cuts().size(), sms,
                        plan.comm_ctas, plan.comm_lanes);
 }
 
@@ -66,9 +66,10 @@ std::string overlap_row(const VerifyProgram& program, const ProgramSamples& samp
   const bool single = mode.mode == "overlap";
   const ModeSamples* const torch = single ? samples.mode("torch") : nullptr;
   return llvm::formatv(
-      kRow, mode.mode, program.name, llvm::formatv("{0}x{1}x{2}", plan.m, plan.n, plan.k).str(),
+      kRow, mode.mode, program.name,
+      llvm::formatv("{0}x{1}x{2}", plan.map.m, plan.map.n, plan.k).str(),
       std::string(name_of(plan.input)) + " " + name_of(plan.operands), pattern_of(plan),
-      name_of(plan.transport), schedule_of(plan), 0, median_of(&mode, "ours"),
+      name_of(plan.planned_transport), schedule_of(plan), 0, median_of(&mode, "ours"),
       median_of(&mode, "sequence"), median_of(&mode, "gemm"), median_of(&mode, "collective"),
       ratio_of(&mode, kAgainstSequence), quartiles_of(mode),
       single ? llvm::formatv("{0:F1}", plan.prediction.total).str() : "-",

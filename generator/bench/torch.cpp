@@ -17,7 +17,7 @@ using llvm::json::Object;
 constexpr int kStartSeconds = 120, kShapeSeconds = 20;  // the script's deadline
 
 std::string shape_of(const Plan& plan) {
-  return llvm::formatv("{0}x{1}x{2}", plan.m, plan.n, plan.k);
+  return llvm::formatv("{0}x{1}x{2}", plan.map.m, plan.map.n, plan.k);
 }
 
 bool has_fused(const Plan& plan, int gpus) {

@@ -18,11 +18,11 @@ bool takes_epilogue(const KernelConfig& config, Plan plan, int cluster) {
 void print(llvm::raw_ostream& out, const KernelConfig& config, const Plan& plan, int cluster) {
   KernelRequest request = request_for(plan);
   request.cluster = cluster;
-  request.band = band_of(config, cluster, plan.m);
+  request.band = band_of(config, cluster, plan.map.m);
   KernelPlan kernel = make_kernel(config, request);
-  if (takes_epilogue(config, plan, cluster)) kernel.tunables["EPILOGUE"] = "*";
-  out << kernel.file << " " << digits(plan.arch);
-  for (const auto& [name, value] : kernel.tunables) out << " " << name << "=" << value;
+  if (takes_epilogue(config, plan, cluster)) kernel.source.tunables["EPILOGUE"] = "*";
+  out << kernel.source.file << " " << digits(plan.arch);
+  for (const auto& [name, value] : kernel.source.tunables) out << " " << name << "=" << value;
   out << "\n";
 }
 
@@ -30,7 +30,7 @@ void print(llvm::raw_ostream& out, const KernelConfig& config, const Plan& plan,
 Plan problem(Arch arch, tilepost_dtype_t input) {
   Plan plan;
   plan.arch = arch;
-  plan.m = plan.n = plan.k = 8192;
+  plan.map.m = plan.map.n = plan.k = 8192;
   plan.input = input;
   plan.output = input == TILEPOST_E4M3 ? TILEPOST_BF16 : input;
   return plan;
@@ -67,7 +67,7 @@ void list_routed(llvm::raw_ostream& out, Plan plan, bool first_only) {
 void list_small(llvm::raw_ostream& out, Plan plan, bool first_only) {
   for (const int64_t m : {8, 16, 32, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256}) {
     if (first_only && m != 16 && m != 128 && m != 256) continue;
-    plan.m = m;
+    plan.map.m = m;
     for (const KernelConfig& config : small_configs(m)) {
       print(out, config, plan, 1);
       if (first_only) break;

@@ -23,20 +23,20 @@ std::string arch_guard(const Plan& plan, size_t num_plans) {
 
 std::optional<WovenKernel> weave_plan(const Plan& plan, size_t num_plans,
                                       Diagnostics& diagnostics) {
-  const std::optional<llvm::StringRef> source = find_resource("templates/" + plan.kernel.file);
+  const std::optional<llvm::StringRef> source = find_resource("templates/" + plan.source.file);
   if (!source) {
-    diagnostics.error("the bundled kernel '" + plan.kernel.file + "' is missing from this build");
+    diagnostics.error("the bundled kernel '" + plan.source.file + "' is missing from this build");
     return std::nullopt;
   }
   WeaveRequest request;
-  request.file = plan.kernel.file;
+  request.file = plan.source.file;
   request.source = source->str();
-  request.function = plan.kernel.function;
-  request.tunables = plan.kernel.tunables;
+  request.function = plan.kernel.name;
+  request.tunables = plan.source.tunables;
   request.cuda = plan.kernel.launch != TILEPOST_LAUNCH_HOST;
   if (request.cuda) request.keep = {"kThreads", "kSharedBytes"};
   request.view_type = "View";
-  request.waits = plan.division == TILEPOST_DIVISION_ARRIVALS;
+  request.waits = plan.map.division == TILEPOST_DIVISION_ARRIVALS;
   request.stores = stores_tiles(plan);
   request.tasks = request.cuda && plan.task_parts > 0;
   request.arch_guard = arch_guard(plan, num_plans);
@@ -57,7 +57,7 @@ std::string provenance(const Program& program) {
       << "; do not edit: change the spec and generate again.\n"
       << "//   " << describe_product(plan, "out") << ", " << name_of(plan.input) << " in, "
       << name_of(plan.output) << " out\n";
-  if (plan.any_m) out << "//   for any m up to " << plan.m << "\n";
+  if (plan.any_m) out << "//   for any m up to " << plan.map.m << "\n";
   if (plan.epilogue != 0) {
     out << "//   epilogue";
     for (const Spelling& operation : spellings<tilepost_epilogue_op_t>())
@@ -65,11 +65,12 @@ std::string provenance(const Program& program) {
     out << "\n";
   }
   for (const Plan& each : program.plans) {
-    const KernelPlan& kernel = each.kernel;
-    out << "//   " << name_of(each.arch) << ": " << kernel.name << ", tile " << kernel.tile_m << "x"
-        << kernel.tile_n << ", " << each.waves << " wave" << (each.waves == 1 ? "" : "s") << " in "
-        << each.map.groups.size() << " group" << (each.map.groups.size() == 1 ? "" : "s") << ", "
-        << name_of(each.layout) << " layout\n";
+    const tilepost_kernel_t& kernel = each.kernel;
+    out << "//   " << name_of(each.arch) << ": " << kernel.name << ", tile " << each.map.tile_m
+        << "x" << each.map.tile_n << ", " << each.waves << " wave" << (each.waves == 1 ? "" : "s")
+        << " in " << each.tile_map().groups.size() << " group"
+        << (each.tile_map().groups.size() == 1 ? "" : "s") << ", " << name_of(each.map.layout)
+        << " layout\n";
   }
   out << "//   plan " << program.plan_hash << "\n";
   return text;

@@ -6,7 +6,7 @@ namespace tilepost {
 namespace {
 
 bool keeps_tiles(const Plan& plan) {
-  return plan.layout == TILEPOST_TILE && plan.consumer == TILEPOST_CONSUMER_NONE;
+  return plan.map.layout == TILEPOST_TILE && plan.consumer == TILEPOST_CONSUMER_NONE;
 }
 
 bool reads_tiles_on_gpu(const Program& program) {
@@ -16,13 +16,13 @@ bool reads_tiles_on_gpu(const Program& program) {
 
 // What out has room for on the rank that gets the most; 0 where a route says.
 int64_t out_elements(const Plan& plan) {
-  const tilepost_map_t map = map_of(plan);
-  const int64_t columns = keeps_tiles(plan) ? int64_t{tiles_n(map)} * map.tile_n : plan.n;
+  const tilepost_map_t map = plan.map;
+  const int64_t columns = keeps_tiles(plan) ? int64_t{tiles_n(map)} * map.tile_n : plan.map.n;
   switch (plan.pattern) {
     case TILEPOST_GEMM:
     case TILEPOST_GEMM_ALL_REDUCE:
     case TILEPOST_ALL_GATHER_GEMM:
-      return keeps_tiles(plan) ? plan.map.send_elements : plan.m * plan.n;
+      return keeps_tiles(plan) ? plan.tile_map().send_elements : plan.map.m * plan.map.n;
     case TILEPOST_GEMM_REDUCE_SCATTER:
       return share_rows(map) * columns;
     case TILEPOST_GEMM_ALL_TO_ALL:
@@ -38,20 +38,20 @@ void emit_out_elements(llvm::raw_ostream& out, const Plan& plan, llvm::StringRef
 
 // Slot order: tiles anywhere in a column of them.
 void emit_slots(llvm::raw_ostream& out, const Plan& plan) {
-  const int tile_m = plan.kernel.tile_m;
-  const int tile_n = plan.kernel.tile_n;
+  const int tile_m = plan.map.tile_m;
+  const int tile_n = plan.map.tile_n;
   out << "\n// Where element (row, col) of the result lies in `out`, which stays in slot order. "
          "`rows` is\n// tilepost_op_info_t::rows of the operation.\n"
       << "TILEPOST_INLINE int64_t offset(const int32_t* rows, int row, int col) {\n"
       << "  const int32_t first_row = rows[row / " << tile_m << " * "
-      << (plan.n + tile_n - 1) / tile_n << " + col / " << tile_n << "];\n"
+      << (plan.map.n + tile_n - 1) / tile_n << " + col / " << tile_n << "];\n"
       << "  return (int64_t{first_row} + row % " << tile_m << ") * " << tile_n << " + col % "
       << tile_n << ";\n}\n";
 }
 
 // Slabs: tile columns one after the other, each with whole rows of its width.
 void emit_slabs(llvm::raw_ostream& out, const Plan& plan) {
-  const int tile_n = plan.kernel.tile_n;
+  const int tile_n = plan.map.tile_n;
   out << "\n// Where element (row, col) of a block of `rows` rows lies in it: a slab of " << tile_n
       << " columns after the\n// other. "
       << (plan.pattern == TILEPOST_GEMM_REDUCE_SCATTER
@@ -64,7 +64,7 @@ void emit_slabs(llvm::raw_ostream& out, const Plan& plan) {
 
 // For kernels that read rows: neighbouring elements in one access, wherever the row lies.
 void emit_load_row(llvm::raw_ostream& out, const Plan& plan) {
-  const bool slabs = plan.division == TILEPOST_DIVISION_COLUMNS;
+  const bool slabs = plan.map.division == TILEPOST_DIVISION_COLUMNS;
   out << "\n#ifdef __CUDACC__\n"
          "// Elements [col, col + kWidth) of a row of the result. kWidth is 8, 4, 2 or 1 and "
          "divides "
@@ -81,7 +81,7 @@ void emit_load_row(llvm::raw_ostream& out, const Plan& plan) {
 void emit_inverse(llvm::raw_ostream& out, const Plan& plan) {
   out << "\nnamespace " << namespace_of(plan) << " {\n\n";
   emit_out_elements(out, plan, "as it stays, in tiles");
-  plan.division == TILEPOST_DIVISION_COLUMNS ? emit_slabs(out, plan) : emit_slots(out, plan);
+  plan.map.division == TILEPOST_DIVISION_COLUMNS ? emit_slabs(out, plan) : emit_slots(out, plan);
   if (plan.arch != Arch::host) emit_load_row(out, plan);
   out << "\n}  // namespace " << namespace_of(plan) << "\n";
 }
@@ -104,9 +104,9 @@ std::string emit_header(const Program& program) {
               ? "#ifdef __CUDACC__\n#include <tilepost/device/rows.cuh>\n#endif\n\n"
               : "")
       << "namespace " << plan.name << " {\n\n"
-      << "inline constexpr int64_t kM = " << plan.m
+      << "inline constexpr int64_t kM = " << plan.map.m
       << (plan.any_m ? ";  // most rows of the product\n" : ";  // rows of the product\n")
-      << "inline constexpr int64_t kN = " << plan.n << ";  // columns of the result\n"
+      << "inline constexpr int64_t kN = " << plan.map.n << ";  // columns of the result\n"
       << "inline constexpr int64_t kK = " << plan.k << ";  // products of a sum, on each rank\n"
       << "inline constexpr int kRanks = " << plan.ranks << ";\n";
   if (llvm::all_of(program.plans,

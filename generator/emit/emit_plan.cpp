@@ -76,21 +76,20 @@ const char* c_name(tilepost_consumer_t consumer) {
   llvm_unreachable("consumer");
 }
 
-const char* c_name(tilepost_transport_t transport, Arch arch) {
-  if (transport == TILEPOST_TRANSPORT_NONE) return "TILEPOST_TRANSPORT_NONE";
-  if (arch == Arch::host) return "TILEPOST_TRANSPORT_HOST";
+const char* c_name(tilepost_transport_t transport) {
   switch (transport) {
+    case TILEPOST_TRANSPORT_NONE:
+      return "TILEPOST_TRANSPORT_NONE";
     case TILEPOST_TRANSPORT_NCCL:
       return "TILEPOST_TRANSPORT_NCCL";
+    case TILEPOST_TRANSPORT_HOST:
+      return "TILEPOST_TRANSPORT_HOST";
     case TILEPOST_TRANSPORT_NCCL_SYMMETRIC:
       return "TILEPOST_TRANSPORT_NCCL_SYMMETRIC";
     case TILEPOST_TRANSPORT_COPY_ENGINE:
       return "TILEPOST_TRANSPORT_COPY_ENGINE";
     case TILEPOST_TRANSPORT_PEER:
       return "TILEPOST_TRANSPORT_PEER";
-    case TILEPOST_TRANSPORT_HOST:
-    case TILEPOST_TRANSPORT_NONE:
-      break;
   }
   llvm_unreachable("transport");
 }
@@ -117,22 +116,6 @@ const char* c_name(tilepost_launch_t launch) {
       return "TILEPOST_LAUNCH_HOST";
   }
   llvm_unreachable("launch kind");
-}
-
-int arch_number(Arch arch) {
-  switch (arch) {
-    case Arch::sm_80:
-      return 80;
-    case Arch::sm_86:
-      return 86;
-    case Arch::sm_89:
-      return 89;
-    case Arch::sm_90a:
-      return 90;
-    case Arch::host:
-      return 0;
-  }
-  llvm_unreachable("arch");
 }
 
 // "TILEPOST_SCALE | TILEPOST_BIAS", "0" for the empty set.
@@ -169,9 +152,9 @@ class Fields {
 };
 
 const char* unit_of_cuts(const Plan& plan) {
-  switch (plan.division) {
+  switch (plan.map.division) {
     case TILEPOST_DIVISION_ROWS:
-      return plan.layout == TILEPOST_PANEL ? "tile rows" : "schedule positions";
+      return plan.map.layout == TILEPOST_PANEL ? "tile rows" : "schedule positions";
     case TILEPOST_DIVISION_SHARES:
       return "tile rows of every rank's share";
     case TILEPOST_DIVISION_COLUMNS:
@@ -185,10 +168,10 @@ const char* unit_of_cuts(const Plan& plan) {
 void emit_groups(llvm::raw_ostream& out, const Plan& plan) {
   out << "// Where each group ends, in " << unit_of_cuts(plan) << ".\n"
       << "const int32_t kCuts[] = {";
-  llvm::interleaveComma(plan.cuts, out);
+  llvm::interleaveComma(plan.cuts(), out);
   out << "};\n\n// first tile, tiles, counter target of one run, first element, elements\n"
       << "const tilepost_group_t kGroups[] = {\n";
-  for (const tilepost_group_t& group : plan.map.groups)
+  for (const tilepost_group_t& group : plan.tile_map().groups)
     out << llvm::formatv("    {{{0}, {1}, {2}, {3}, {4}},  // {5:F1} KiB\n", group.first_tile,
                          group.num_tiles, group.target, group.offset, group.count,
                          static_cast<double>(group.count) * 2 / 1024);
@@ -196,25 +179,24 @@ void emit_groups(llvm::raw_ostream& out, const Plan& plan) {
 }
 
 void set_map(Fields& fields, const Plan& plan) {
-  const KernelPlan& kernel = plan.kernel;
-  fields.set("map.m", llvm::Twine(plan.m));
-  fields.set("map.n", llvm::Twine(plan.n));
-  fields.set("map.tile_m", llvm::Twine(kernel.tile_m));
-  fields.set("map.tile_n", llvm::Twine(kernel.tile_n));
-  fields.set("map.cluster", llvm::Twine(kernel.cluster), "CTAs that share a tile column");
-  fields.set("map.band", llvm::Twine(plan.band), "tile rows swept together");
-  fields.set("map.signals_per_tile", llvm::Twine(kernel.signals_per_tile));
-  fields.set("map.layout", plan.layout == TILEPOST_PANEL ? "TILEPOST_PANEL" : "TILEPOST_TILE");
-  fields.set("map.division", c_name(plan.division));
-  fields.set("map.ranks", llvm::Twine(map_of(plan).ranks), "shares of the rows");
-  if (plan.stagger > 0)
-    fields.set("map.stagger", llvm::Twine(plan.stagger), "every rank has an order of its own");
-  if (map_of(plan).round_robin != 0)
-    fields.set("map.round_robin", "1", "shares arrive one after the other");
-  fields.set("map.num_groups", llvm::Twine(plan.map.groups.size()));
+  const tilepost_map_t& map = plan.map;
+  fields.set("map.m", llvm::Twine(map.m));
+  fields.set("map.n", llvm::Twine(map.n));
+  fields.set("map.tile_m", llvm::Twine(map.tile_m));
+  fields.set("map.tile_n", llvm::Twine(map.tile_n));
+  fields.set("map.cluster", llvm::Twine(map.cluster), "CTAs that share a tile column");
+  fields.set("map.band", llvm::Twine(map.band), "tile rows swept together");
+  fields.set("map.signals_per_tile", llvm::Twine(map.signals_per_tile));
+  fields.set("map.layout", map.layout == TILEPOST_PANEL ? "TILEPOST_PANEL" : "TILEPOST_TILE");
+  fields.set("map.division", c_name(map.division));
+  fields.set("map.ranks", llvm::Twine(map.ranks), "shares of the rows");
+  if (map.stagger > 0)
+    fields.set("map.stagger", llvm::Twine(map.stagger), "every rank has an order of its own");
+  if (map.round_robin != 0) fields.set("map.round_robin", "1", "shares arrive one after the other");
+  fields.set("map.num_groups", llvm::Twine(map.num_groups));
   fields.set("map.cuts", "kCuts");
   fields.set("map_hash", "0x" + llvm::Twine::utohexstr(plan.map_hash) + "u",
-             plan.stagger > 0 ? "of rank 0's schedule" : "of the schedule that was verified");
+             map.stagger > 0 ? "of rank 0's schedule" : "of the schedule that was verified");
 }
 
 void set_model(Fields& fields, const tilepost_model_t& model) {
@@ -232,7 +214,7 @@ void set_model(Fields& fields, const tilepost_model_t& model) {
   fields.set("model.sequence_ctas", llvm::Twine(model.sequence_ctas), "grid without overlap");
 }
 
-void set_boxes(Fields& fields, const KernelPlan& kernel) {
+void set_boxes(Fields& fields, const tilepost_kernel_t& kernel) {
   const auto set = [&](const char* field, const tilepost_box_t& box, const char* meaning) {
     const std::string value =
         llvm::formatv("{{{0}, {1}, {2}, {3}}", box.columns, box.rows, box.swizzle, box.promote);
@@ -244,16 +226,17 @@ void set_boxes(Fields& fields, const KernelPlan& kernel) {
 }
 
 void set_kernel(Fields& fields, const Plan& plan) {
-  const KernelPlan& kernel = plan.kernel;
-  fields.set("kernel.name", "\"" + kernel.name + "\"");
+  const tilepost_kernel_t& kernel = plan.kernel;
+  fields.set("kernel.name", "\"" + llvm::Twine(kernel.name) + "\"");
   fields.set("kernel.launch", c_name(kernel.launch));
   if (kernel.launch == TILEPOST_LAUNCH_HOST)
     fields.set("kernel.host_function", "&call_kernel");
   else
-    fields.set("kernel.function", "reinterpret_cast<const void*>(&" + kernel.function + ")");
-  fields.set("kernel.arch", llvm::Twine(arch_number(plan.arch)));
+    fields.set("kernel.function",
+               "reinterpret_cast<const void*>(&" + llvm::Twine(kernel.name) + ")");
+  fields.set("kernel.arch", llvm::Twine(kernel.arch));
   fields.set("kernel.tile_k", llvm::Twine(kernel.tile_k), "elements of K per stage");
-  fields.set("kernel.cluster", llvm::Twine(kernel.launch_cluster), "CTAs of a launched cluster");
+  fields.set("kernel.cluster", llvm::Twine(kernel.cluster), "CTAs of a launched cluster");
   fields.set("kernel.early", kernel.early ? "1" : "0",
              "may start before the last kernel has ended");
   if (kernel.launch == TILEPOST_LAUNCH_TMA) set_boxes(fields, kernel);
@@ -270,7 +253,7 @@ void emit_host_entry(llvm::raw_ostream& out, const Plan& plan) {
          "void call_kernel(const void* a, const void* b, void* c, tilepost_shape_t shape,\n"
          "                 tilepost_epilogue_t epilogue, int worker, int workers,\n"
          "                 tilepost_view_t view) {\n  "
-      << plan.kernel.function << "(a, b, c, shape, epilogue, worker, workers, View{view});\n}\n\n";
+      << plan.kernel.name << "(a, b, c, shape, epilogue, worker, workers, View{view});\n}\n\n";
 }
 
 }  // namespace
@@ -301,7 +284,7 @@ std::string emit_plan(const Plan& plan) {
              messages ? "at most, for the collectives" : "SMs left for sums and announcements");
   fields.set("comm_lanes", llvm::Twine(plan.comm_lanes),
              messages ? "collectives that may overlap" : "groups whose transfers may overlap");
-  fields.set("transport", c_name(plan.transport, plan.arch));
+  fields.set("transport", c_name(plan.transport));
   fields.set("access", c_name(plan.access));
   if (stores_tiles(plan)) {  // of rows of A nothing is summed or paced
     fields.set("sum",

@@ -39,7 +39,7 @@ const char* truth(bool value) {
 // input, whether they are stored into the memory of the rank that owns them, and, if helper warps
 // have tasks, how many parts they add up and whether they push any; where nothing overlaps, that.
 void emit_variant(llvm::raw_ostream& out, const Plan& plan, const WovenKernel& kernel) {
-  const KernelPlan& planned = plan.kernel;
+  const tilepost_kernel_t& planned = plan.kernel;
   const bool has_tasks = plan.task_parts > 0 && planned.launch != TILEPOST_LAUNCH_HOST;
   std::string tasks = has_tasks ? ", " + std::to_string(plan.task_parts) : "";
   const bool warps_push = plan.pushes && plan.access == TILEPOST_ACCESS_WRITE;
@@ -49,12 +49,12 @@ void emit_variant(llvm::raw_ostream& out, const Plan& plan, const WovenKernel& k
     tasks = ", 0, false, false";
   out << "namespace " << namespace_of(plan) << " {\n\n"
       << "// The schedule and its counters as the kernel sees them: its last argument.\n"
-      << "using View = tilepost::woven::View<tilepost::Layout::" << name_of(plan.layout) << ", "
-      << planned.tile_m << ", " << planned.tile_n << ", "
+      << "using View = tilepost::woven::View<tilepost::Layout::" << name_of(plan.map.layout) << ", "
+      << plan.map.tile_m << ", " << plan.map.tile_n << ", "
       << truth(plan.routing == TILEPOST_ROUTING_ROWS) << ", "
-      << truth(plan.division == TILEPOST_DIVISION_ARRIVALS) << ", " << truth(stores_tiles(plan))
+      << truth(plan.map.division == TILEPOST_DIVISION_ARRIVALS) << ", " << truth(stores_tiles(plan))
       << tasks << ">;\n\n"
-      << "// ---- The kernel: " << planned.file << ", specialised and woven\n\n"
+      << "// ---- The kernel: " << plan.source.file << ", specialised and woven\n\n"
       << kernel.body << "\n// ---- The plan\n\n";
   if (planned.launch != TILEPOST_LAUNCH_HOST)
     out << "static_assert(kThreads == " << planned.threads

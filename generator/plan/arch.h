@@ -9,6 +9,7 @@ namespace tilepost {
 
 struct ArchInfo {
   Arch arch;
+  int number;                     // tilepost_kernel_t::arch
   int default_sms;                // of the usual data-centre part
   int64_t shared_per_block;       // dynamic shared memory one block may ask for, bytes
   int64_t shared_per_sm;          // bytes

@@ -17,9 +17,9 @@ bool take_problem(Draft& draft) {
   plan.pattern = spec.pattern.value;
   plan.routing = spec.routing.value;
   plan.ranks = static_cast<int>(spec.ranks.value);
-  plan.any_m = spec.gemm.any_m;
-  plan.m = spec.gemm.m.value;
-  plan.n = spec.gemm.n.value;
+  plan.any_m = spec.gemm.any_m ? 1 : 0;
+  plan.map.m = spec.gemm.m.value;
+  plan.map.n = spec.gemm.n.value;
   plan.k = spec.gemm.k.value;
   plan.input = spec.gemm.a.value;
   plan.output = spec.gemm.out.value;
@@ -40,8 +40,9 @@ bool take_problem(Draft& draft) {
 bool choose_layout(Draft& draft) {
   const auto& wish = draft.spec.schedule.layout;
   const bool open = wish.value == std::nullopt;
-  draft.plan.layout = wish.value.value_or(TILEPOST_PANEL);
-  if (draft.plan.layout == TILEPOST_PANEL && draft.plan.consumer == TILEPOST_CONSUMER_UNPERMUTE) {
+  draft.plan.map.layout = wish.value.value_or(TILEPOST_PANEL);
+  if (draft.plan.map.layout == TILEPOST_PANEL &&
+      draft.plan.consumer == TILEPOST_CONSUMER_UNPERMUTE) {
     draft.diagnostics.error(
         draft.spec.consumer.where,
         llvm::formatv("consumer '{0}' needs 'layout: tile': the output of layout 'panel'{1} is "
@@ -102,7 +103,7 @@ tilepost_division_t division_of(const Plan& plan, tilepost_transport_t transport
       break;
     case TILEPOST_GEMM_REDUCE_SCATTER:
     case TILEPOST_GEMM_ALL_TO_ALL:
-      if (plan.layout == TILEPOST_TILE) return TILEPOST_DIVISION_COLUMNS;
+      if (plan.map.layout == TILEPOST_TILE) return TILEPOST_DIVISION_COLUMNS;
       // Rows that go anywhere have no share before they are routed.
       if (overlap && plan.routing != TILEPOST_ROUTING_ROWS) return TILEPOST_DIVISION_SHARES;
       break;
@@ -113,68 +114,35 @@ tilepost_division_t division_of(const Plan& plan, tilepost_transport_t transport
   return TILEPOST_DIVISION_ROWS;
 }
 
-// Copy engines are fastest with one large copy at a time; helper warps store what they have read to
-// all ranks at once, and collectives are of all ranks.
-int round_robin_of(tilepost_division_t division, tilepost_access_t access) {
-  return division == TILEPOST_DIVISION_ARRIVALS && access == TILEPOST_ACCESS_READ ? 1 : 0;
-}
-
 tilepost_map_t Draft::recipe(const KernelChoice& kernel, tilepost_transport_t transport) const {
   tilepost_map_t map = {};
-  map.m = plan.m;
-  map.n = plan.n;
+  map.m = plan.map.m;
+  map.n = plan.map.n;
   map.tile_m = kernel.config.tile_m;
   map.tile_n = kernel.config.tile_n;
   map.cluster = kernel.request.cluster;
   map.band = kernel.request.band;
   map.signals_per_tile = signals_per_tile(kernel.config);
-  map.layout = plan.layout;
-  map.division = division_of(plan, transport);
-  map.ranks = has_shares(plan.pattern, access_of(transport)) ? plan.ranks : 1;
-  map.round_robin = round_robin_of(division_of(plan, transport), access_of(transport));
+  map.layout = plan.map.layout;
+  set_division(map, plan, division_of(plan, transport), access_of(transport));
   return map;
 }
 
 void order_tiles(Plan& plan) {
-  plan.map = build_tile_map(map_of(plan));
-  plan.map_hash = hash_tile_map(plan.map);
+  plan.set_tile_map(build_tile_map(plan.map));
   const auto waves = [&](int64_t positions) {
     return static_cast<int>((positions + plan.at_once() - 1) / plan.at_once());
   };
-  plan.waves = waves(static_cast<int64_t>(plan.map.tiles.size()));
-  if (plan.division != TILEPOST_DIVISION_ARRIVALS) {
+  plan.waves = waves(static_cast<int64_t>(plan.tile_map().tiles.size()));
+  if (plan.map.division != TILEPOST_DIVISION_ARRIVALS) {
     const int counted = std::accumulate(plan.group_waves.begin(), plan.group_waves.end(), 0);
     plan.group_waves.back() += plan.waves - counted;
     return;
   }
   plan.group_waves.clear();
-  for (const tilepost_group_t& group : plan.map.groups)
+  for (const tilepost_group_t& group : plan.tile_map().groups)
     plan.group_waves.push_back(waves(int64_t{group.first_tile} + group.num_tiles) -
                                waves(group.first_tile));
-}
-
-tilepost_map_t map_of(const Plan& plan) {
-  tilepost_map_t map = {};
-  map.m = plan.m;
-  map.n = plan.n;
-  map.tile_m = plan.kernel.tile_m;
-  map.tile_n = plan.kernel.tile_n;
-  map.cluster = plan.kernel.cluster;
-  map.band = plan.band;
-  map.signals_per_tile = plan.kernel.signals_per_tile;
-  map.layout = plan.layout;
-  map.division = plan.division;
-  map.ranks = has_shares(plan.pattern, plan.access) ? plan.ranks : 1;
-  map.stagger = plan.stagger;
-  map.round_robin = round_robin_of(plan.division, plan.access);
-  map.num_groups = static_cast<int32_t>(plan.cuts.size());
-  map.cuts = plan.cuts.data();
-  return map;
-}
-
-Exchange exchange_of(const Plan& plan) {
-  return {plan.pattern, plan.routing, plan.ranks, plan.k, plan.transport != TILEPOST_TRANSPORT_NONE,
-          plan.access,  map_of(plan), plan.pushes};
 }
 
 std::vector<Plan> make_plans(const Spec& spec, Diagnostics& diagnostics) {

@@ -16,12 +16,8 @@ std::vector<Plan> make_plans(const Spec& spec, Diagnostics& diagnostics);
 // on threads and reduced in process.
 Plan host_twin(const Plan& plan);
 
-// The part of the plan by which the runtime schedules runs, as generated code states it; no kernel
-// to launch. Points into `plan`.
-tilepost_plan_t runtime_plan(const Plan& plan);
-
 // What a run with `m` rows of a plan for any m executes, as a plan for that m: the runtime's choice
-// (schedule_for), its map, waves and prediction. 1 <= m <= plan.m.
+// (schedule_for), its map, waves and prediction. 1 <= m <= plan.map.m.
 Plan plan_of_run(const Plan& plan, int64_t m);
 
 // Checks every invariant of design §4 on a finished plan without using the code that built it: the

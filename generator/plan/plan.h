@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -19,25 +20,20 @@ inline bool has_shares(tilepost_pattern_t pattern, tilepost_access_t access) {
          (pattern != TILEPOST_GEMM_ALL_REDUCE || access != TILEPOST_ACCESS_MESSAGES);
 }
 
-// The chosen kernel with every number it is specialised to.
+// What only the planner knows of the chosen kernel; what the runtime is told is tilepost_kernel_t.
+struct KernelSource {
+  std::string file;                             // template: "gemm_sm90.cu"
+  std::map<std::string, std::string> tunables;  // name -> literal as it goes into the source
+  int stages = 0;                               // pipeline depth
+  int split_k = 1;                              // CTAs that share the products of a tile
+};
+
+// A kernel with every number that it is specialised to. `kernel.arch` and the functions are unset.
 struct KernelPlan {
-  std::string name;      // "gemm_sm90"
-  std::string file;      // template: "gemm_sm90.cu"
-  std::string function;  // "gemm_sm90"
-  tilepost_launch_t launch = TILEPOST_LAUNCH_TMA;
-  std::map<std::string, std::string> tunables;        // name -> literal as it goes into the source
-  int tile_m = 0, tile_n = 0, tile_k = 0;             // elements
-  int stages = 0;                                     // pipeline depth
-  int cluster = 1;                                    // tilepost_map_t::cluster
-  int launch_cluster = 1;                             // CTAs per cluster of the launch
-  int split_k = 1;                                    // CTAs that share the products of a tile
-  bool early = false;                                 // tilepost_kernel_t::early
-  tilepost_box_t box_a = {}, box_b = {}, box_c = {};  // TILEPOST_LAUNCH_TMA
-  int threads = 0;                                    // per CTA
-  int ctas_per_sm = 1;
-  int64_t shared_bytes = 0;  // dynamic, per CTA
-  int helper_bytes = 0;      // of it, a helper warp's
-  int signals_per_tile = 1;
+  KernelPlan() { kernel.cluster = kernel.ctas_per_sm = 1; }
+
+  tilepost_kernel_t kernel = {};
+  KernelSource source;
 };
 
 // What the schedule is expected to take on the machine the planner knows (docs/architecture.md),
@@ -51,60 +47,56 @@ struct Prediction {
   std::vector<double> collective_end;    // per group
 };
 
-// One architecture's plan. Pure data: the same Spec gives the same Plan, byte for byte.
-struct Plan {
-  std::string name;
-  tilepost_pattern_t pattern = TILEPOST_GEMM_ALL_REDUCE;
-  tilepost_routing_t routing = TILEPOST_ROUTING_EVEN;
-  Arch arch = Arch::host;
-  int ranks = 1;
-  bool any_m = false;  // m is a bound
-  int64_t m = 0, n = 0, k = 0;
-  tilepost_dtype_t input = TILEPOST_BF16, output = TILEPOST_BF16;
-  tilepost_operands_t operands = TILEPOST_TN;
-  tilepost_accumulate_t accumulate = TILEPOST_PRECISE;
-  int epilogue = 0;                           // a set of TILEPOST_SCALE …
-  tilepost_layout_t layout = TILEPOST_PANEL;  // never automatic
-  tilepost_division_t division = TILEPOST_DIVISION_ROWS;
-  tilepost_transport_t transport = TILEPOST_TRANSPORT_NCCL;  // never automatic
-  tilepost_access_t access = TILEPOST_ACCESS_MESSAGES;       // access_of(transport)
-  tilepost_sum_t sum = TILEPOST_SUM_STAGED;   // TILEPOST_ACCESS_WRITE; never automatic
-  bool pushes = false;                        // tilepost_plan_t::pushes
-  int task_parts = 0;                         // tilepost_plan_t::task_parts
-  int pace = 0;                               // tilepost_plan_t::pace
-  tilepost_wait_t wait = TILEPOST_WAIT_POLL;  // never automatic
-  tilepost_consumer_t consumer = TILEPOST_CONSUMER_NONE;
-  KernelPlan kernel;
+// One architecture's plan: what the runtime executes, and what only the planner knows. Pure data:
+// the same Spec gives the same Plan, byte for byte.
+//
+// It is a tilepost_plan_t, but for the kernel's functions, which only generated code has. Copies
+// share the arrays that its pointers (map.cuts, groups) lead to; these are set by set_cuts and
+// set_tile_map alone.
+struct Plan : tilepost_plan_t {
+  Plan();
 
-  int sms = 0;         // of the GPU planned for
-  int gemm_ctas = 0;   // grid; when overlapping it leaves comm_ctas SMs and, if there are any, one
-                       // for waits
-  int comm_ctas = 0;   // over all lanes
-  int comm_lanes = 1;  // communicators that take turns at the groups; their collectives overlap
-  int waves = 0;       // ceil(positions / at_once())
+  std::string name;
+  Arch arch = Arch::host;
+  // As planned. On the host target threads take its place, and tilepost_plan_t::transport says so.
+  tilepost_transport_t planned_transport = TILEPOST_TRANSPORT_NCCL;
+  KernelSource source;
+  int waves = 0;                 // ceil(positions / at_once())
   std::vector<int> group_waves;  // as asked or chosen, sums to waves
-  std::vector<int32_t> cuts;     // tilepost_map_t::cuts
-  int band = 1;                  // tilepost_map_t::band
-  int stagger = 0;               // tilepost_map_t::stagger
-  TileMap map;                   // of rank 0
-  uint64_t map_hash = 0;
-  tilepost_model_t model = {};  // any_m
   Prediction prediction;
   std::vector<std::string> reasons;  // why the planner chose what it chose, one line each
 
   // Positions of the schedule that are computed at a time.
-  int at_once() const { return gemm_ctas / kernel.split_k; }
+  int at_once() const { return gemm_ctas / source.split_k; }
+  // What map.cuts points to.
+  const std::vector<int32_t>& cuts() const { return *cuts_; }
+  // The schedule of rank 0.
+  const TileMap& tile_map() const { return *tile_map_; }
+
+  // Sets planned_transport, transport and access. Requires `arch`.
+  void set_transport(tilepost_transport_t planned);
+  // Sets kernel and source. Requires `arch`.
+  void set_kernel(KernelPlan chosen);
+  void set_cuts(std::vector<int32_t> cuts);
+  // Sets tile_map(), groups and map_hash.
+  void set_tile_map(TileMap tile_map);
+  // The schedule to be changed, this plan's alone; map_hash is left as it is.
+  TileMap& own_tile_map();
+
+ private:
+  std::shared_ptr<const std::vector<int32_t>> cuts_ =
+      std::make_shared<const std::vector<int32_t>>();
+  std::shared_ptr<TileMap> tile_map_ = std::make_shared<TileMap>();
 };
+
+// Sets how a map of the plan is divided under such an access, with what follows from that: the
+// shares of the rows and whether they arrive in turns.
+void set_division(tilepost_map_t& map, const Plan& plan, tilepost_division_t division,
+                  tilepost_access_t access);
 
 // Whether the kernel stores tiles into the memory of the ranks that own them.
 inline bool stores_tiles(const Plan& plan) {
   return plan.access == TILEPOST_ACCESS_WRITE && plan.pattern != TILEPOST_ALL_GATHER_GEMM;
 }
-
-// The recipe of the plan's tile map; points into `plan`.
-tilepost_map_t map_of(const Plan& plan);
-
-// The problem as far as communication goes; points into `plan`.
-Exchange exchange_of(const Plan& plan);
 
 }  // namespace tilepost

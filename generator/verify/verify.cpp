@@ -26,7 +26,8 @@ double idle_seconds(const std::vector<VerifyProgram>& programs) {
   double products = 0;
   for (const VerifyProgram& program : programs) {
     const Plan& plan = program.plans.front();
-    products = std::max(products, static_cast<double>(plan.m) * plan.n * plan.k * plan.ranks);
+    products =
+        std::max(products, static_cast<double>(plan.map.m) * plan.map.n * plan.k * plan.ranks);
   }
   return 300 + products / 2e7;
 }
@@ -48,12 +49,13 @@ bool check_rows(const std::vector<VerifyProgram>& programs, const std::vector<in
   for (const int64_t m : rows)
     for (const VerifyProgram& program : programs) {
       const Plan& plan = program.plans.front();
-      if (plan.any_m && m >= 1 && m <= plan.m) continue;
-      diagnostics.error(
-          plan.any_m ? "--m must be from 1 to the " + llvm::Twine(plan.m) + " rows that '" +
-                           plan.name + "' is for, got " + llvm::Twine(m)
-                     : "--m is for specs with gemm.m '{max: …}'; '" + llvm::Twine(plan.name) +
-                           "' is for " + llvm::Twine(plan.m) + " rows only, got " + llvm::Twine(m));
+      if (plan.any_m && m >= 1 && m <= plan.map.m) continue;
+      diagnostics.error(plan.any_m
+                            ? "--m must be from 1 to the " + llvm::Twine(plan.map.m) +
+                                  " rows that '" + plan.name + "' is for, got " + llvm::Twine(m)
+                            : "--m is for specs with gemm.m '{max: …}'; '" +
+                                  llvm::Twine(plan.name) + "' is for " + llvm::Twine(plan.map.m) +
+                                  " rows only, got " + llvm::Twine(m));
       return false;
     }
   return true;

@@ -23,14 +23,14 @@ inline VerifyProgram make_program(const std::string& name) {
   Plan plan;
   plan.name = name;
   plan.arch = Arch::sm_90a;
-  plan.m = 4096, plan.n = 8192, plan.k = 2048;
+  plan.map.m = 4096, plan.map.n = 8192, plan.k = 2048;
   plan.sms = 132, plan.gemm_ctas = 128;
   plan.kernel.name = "gemm_sm90";
-  plan.kernel.tile_m = 128, plan.kernel.tile_n = 256, plan.kernel.tile_k = 64;
-  plan.kernel.stages = 4;
+  plan.map.tile_m = 128, plan.map.tile_n = 256, plan.kernel.tile_k = 64;
+  plan.source.stages = 4;
   plan.ranks = 4;
   plan.comm_ctas = 32, plan.comm_lanes = 2;
-  plan.cuts = {1, 3, 32};
+  plan.set_cuts({1, 3, 32});
   plan.prediction.total = 90.5;
   return {name, name + ".yaml", "", {plan}};
 }

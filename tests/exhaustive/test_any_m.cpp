@@ -37,23 +37,23 @@ Spec spec_of(const Variant& variant, int64_t m, int64_t n, Arch arch) {
 // The run as `plan` says it. Routes leave out a rank, send two rows of three to the next, and some
 // ranks have half of the rows.
 World world_of(const Plan& plan) {
-  const tilepost_map_t map = map_of(plan);
+  const tilepost_map_t map = plan.map;
   World world;
   world.pattern = static_cast<tilepost_pattern_t>(plan.pattern);
   world.routing = static_cast<tilepost_routing_t>(plan.routing);
   world.layout = map.layout, world.division = map.division;
   world.ranks = plan.ranks;
-  world.m = plan.m, world.n = plan.n, world.k = 2;
+  world.m = plan.map.m, world.n = plan.map.n, world.k = 2;
   world.tile_m = map.tile_m, world.tile_n = map.tile_n;
   world.cluster = map.cluster, world.band = map.band;
   world.overlaps = plan.transport != TILEPOST_TRANSPORT_NONE;
   world.access = plan.access;
-  world.stagger = plan.stagger;
+  world.stagger = plan.map.stagger;
   world.pushes = plan.pushes;
-  world.cuts = plan.cuts;
+  world.cuts = plan.cuts();
   for (int rank = 0; rank < plan.ranks && plan.routing != TILEPOST_ROUTING_EVEN; ++rank) {
     std::vector<int32_t> destinations;
-    for (int64_t row = 0; row < plan.m - rank % 2 * (plan.m / 2); ++row)
+    for (int64_t row = 0; row < plan.map.m - rank % 2 * (plan.map.m / 2); ++row)
       destinations.push_back(static_cast<int32_t>((rank + (row % 3 == 0)) % (plan.ranks - 1)));
     if (plan.routing == TILEPOST_ROUTING_ROWS) {
       world.destinations.push_back(std::move(destinations));

@@ -21,8 +21,8 @@ int check(Spec spec) {
     REQUIRE(planned.errors == 0);
     for (const Plan& p : planned.plans) {
       ++plans;
-      REQUIRE(p.kernel.tunables.at("BAND") == std::to_string(p.band));
-      REQUIRE(p.band % p.kernel.cluster == 0);
+      REQUIRE(p.source.tunables.at("BAND") == std::to_string(p.map.band));
+      REQUIRE(p.map.band % p.map.cluster == 0);
       REQUIRE(verify_plan(host_twin(p)).empty());
     }
   }
@@ -72,7 +72,7 @@ TEST_CASE("every small GEMM alone has a plan") {
               REQUIRE(planned.plans.size() == spec.archs.value.size());
               for (const Plan& p : planned.plans) {
                 ++plans;
-                REQUIRE(p.cuts.size() == 1);
+                REQUIRE(p.cuts().size() == 1);
                 REQUIRE(verify_plan(host_twin(p)).empty());
               }
             }
@@ -115,7 +115,7 @@ TEST_CASE("every split of the waves into groups is taken as asked") {
       int wave = 0;
       for (size_t g = 0; g < groups.size(); ++g) {
         wave += p.group_waves[g];
-        REQUIRE(p.cuts[g] == (layout == TILEPOST_PANEL ? 2 * wave : 32 * wave));
+        REQUIRE(p.cuts()[g] == (layout == TILEPOST_PANEL ? 2 * wave : 32 * wave));
       }
     }
   }

@@ -59,7 +59,7 @@ std::optional<Candidate> begin(const Draft& draft, const KernelChoice& kernel,
 // Bytes that one collective over everything sends, or brings in.
 int64_t bytes_sent(const Plan& plan) {
   const bool gathers = plan.pattern == TILEPOST_ALL_GATHER_GEMM;
-  return plan.m * (gathers ? plan.k * bytes_of(plan.input) : plan.n * kOutputBytes);
+  return plan.map.m * (gathers ? plan.k * bytes_of(plan.input) : plan.map.n * kOutputBytes);
 }
 
 // ARRIVALS: bytes of the own rows of A.

@@ -141,25 +141,22 @@ std::vector<Candidate> by_all_transports(const Draft& draft,
 }
 
 void take(Plan& plan, const Candidate& chosen) {
-  plan.transport = chosen.transport;
-  plan.access = access_of(chosen.transport);
-  KernelRequest request = chosen.kernel->request;
+  plan.set_transport(chosen.transport);
+  plan.map = chosen.problem.map;
+  plan.set_cuts(chosen.cuts);
   plan.task_parts = chosen.task_parts;
-  plan.pushes = pushes_of(plan);
+  plan.pushes = pushes_of(plan) ? 1 : 0;
+  KernelRequest request = chosen.kernel->request;
   request.tasks = plan.task_parts > 0;
   request.added = plan.access == TILEPOST_ACCESS_WRITE && plan.sum == TILEPOST_SUM_ADDED;
-  plan.kernel = make_kernel(chosen.kernel->config, request);
+  plan.set_kernel(make_kernel(chosen.kernel->config, request));
   plan.pace = pace_of(chosen.kernel->config, plan);
-  plan.band = chosen.kernel->request.band;
-  plan.division = division_of(plan, chosen.transport);
   plan.model = chosen.problem.model;
   plan.comm_ctas = chosen.comm_ctas;
   plan.comm_lanes = chosen.comm_lanes;
   plan.gemm_ctas = chosen.gemm_ctas;
-  plan.stagger = chosen.problem.map.stagger;
   plan.waves = static_cast<int>(chosen.waves);
   plan.group_waves = chosen.group_waves;
-  plan.cuts = chosen.cuts;
 }
 
 }  // namespace

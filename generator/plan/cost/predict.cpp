@@ -44,7 +44,7 @@ double slowdown(const MachineProfile& profile, tilepost_pattern_t pattern,
 }
 
 GroupProblem problem_of(const Plan& plan) {
-  return {map_of(plan), plan.at_once(), unit_bytes(plan, plan.division), plan.model};
+  return {plan.map, plan.at_once(), unit_bytes(plan, plan.map.division), plan.model};
 }
 
 // Without overlap: one after the other, each with the whole GPU.
@@ -69,7 +69,7 @@ Prediction predict_sequence(const Plan& plan) {
 Prediction predict_arrivals(const Plan& plan) {
   const GroupProblem problem = problem_of(plan);
   const tilepost_model_t& model = plan.model;
-  const std::vector<tilepost_group_t>& groups = plan.map.groups;
+  const std::vector<tilepost_group_t>& groups = plan.tile_map().groups;
   Prediction prediction;
   double end = 0;
   for (size_t g = 0; g < groups.size(); ++g) {
@@ -85,7 +85,7 @@ Prediction predict_arrivals(const Plan& plan) {
     }
     prediction.group_ready.push_back(ready);
   }
-  prediction.gemm = computed_us(problem, static_cast<int64_t>(plan.map.tiles.size()));
+  prediction.gemm = computed_us(problem, static_cast<int64_t>(plan.tile_map().tiles.size()));
   prediction.total = prediction.group_ready.back();
   return prediction;
 }
@@ -133,10 +133,11 @@ double nine_digits(double value) {
 }
 
 int64_t bytes_of_group(const Plan& plan, size_t g) {
-  if (plan.pattern != TILEPOST_ALL_GATHER_GEMM) return plan.map.groups[g].count * kElementBytes;
-  const tilepost_map_t map = map_of(plan);
+  if (plan.pattern != TILEPOST_ALL_GATHER_GEMM)
+    return plan.tile_map().groups[g].count * kElementBytes;
+  const tilepost_map_t map = plan.map;
   const int64_t row = plan.k * bytes_of(plan.input);
-  if (plan.division != TILEPOST_DIVISION_ARRIVALS) return plan.m * row;
+  if (plan.map.division != TILEPOST_DIVISION_ARRIVALS) return plan.map.m * row;
   if (g == 0) return rows_of_rank(map, 0) * row;
   const auto rows = [&](size_t at) {
     return cut_after(map, units_before(map, map.cuts[at])).elements;
@@ -147,13 +148,13 @@ int64_t bytes_of_group(const Plan& plan, size_t g) {
 Prediction predict(const Plan& plan) {
   if (plan.arch == Arch::host) return {};
   if (plan.transport == TILEPOST_TRANSPORT_NONE) return predict_sequence(plan);
-  if (plan.division == TILEPOST_DIVISION_ARRIVALS) return predict_arrivals(plan);
+  if (plan.map.division == TILEPOST_DIVISION_ARRIVALS) return predict_arrivals(plan);
   Prediction prediction;
   const GroupProblem problem = problem_of(plan);
   const tilepost_model_t& model = plan.model;
   double served = 0;  // when the links are free
-  for (size_t g = 0; g < plan.map.groups.size(); ++g) {
-    const tilepost_group_t& group = plan.map.groups[g];
+  for (size_t g = 0; g < plan.tile_map().groups.size(); ++g) {
+    const tilepost_group_t& group = plan.tile_map().groups[g];
     const double ready = computed_us(problem, int64_t{group.first_tile} + group.num_tiles);
     const size_t lanes = static_cast<size_t>(plan.comm_lanes);
     const double lane_free = g < lanes ? 0 : prediction.collective_end[g - lanes];

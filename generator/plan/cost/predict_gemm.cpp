@@ -103,7 +103,7 @@ GemmModel model_gemm(const Plan& plan, const KernelConfig& config, const KernelR
   }
   const double row = static_cast<double>(plan.k) * bytes_of(request.element);
   model.read_row = row / profile.memory_bytes_per_us;
-  model.read_b = static_cast<double>(plan.n) * model.read_row;
+  model.read_b = static_cast<double>(plan.map.n) * model.read_row;
   return model;
 }
 

@@ -87,24 +87,24 @@ bool is_precise(const KernelRequest& request) {
 
 // What every bundled kernel declares.
 void add_tunables(const KernelConfig& config, const KernelRequest& request, KernelPlan& plan) {
-  plan.tunables["TILE_M"] = std::to_string(config.tile_m);
-  plan.tunables["TILE_N"] = std::to_string(config.tile_n);
-  plan.tunables["BAND"] = std::to_string(request.band);
-  plan.tunables["ELEMENT"] = dtype_name(request.element);
-  plan.tunables["OUTPUT"] = dtype_name(request.output);
-  plan.tunables["EPILOGUE"] = std::to_string(request.epilogue);
-  plan.tunables["NN"] = request.operands == TILEPOST_NN ? "1" : "0";
+  plan.source.tunables["TILE_M"] = std::to_string(config.tile_m);
+  plan.source.tunables["TILE_N"] = std::to_string(config.tile_n);
+  plan.source.tunables["BAND"] = std::to_string(request.band);
+  plan.source.tunables["ELEMENT"] = dtype_name(request.element);
+  plan.source.tunables["OUTPUT"] = dtype_name(request.output);
+  plan.source.tunables["EPILOGUE"] = std::to_string(request.epilogue);
+  plan.source.tunables["NN"] = request.operands == TILEPOST_NN ? "1" : "0";
 }
 
 void add_sm90_tunables(const KernelConfig& config, const KernelRequest& request, KernelPlan& plan) {
-  plan.tunables["STAGES"] = std::to_string(config.stages);
-  plan.tunables["PANELS"] = std::to_string(config.panels);
-  plan.tunables["CLUSTER"] = std::to_string(request.cluster);
-  plan.tunables["PINGPONG"] = config.pingpong ? "1" : "0";
-  plan.tunables["ROUTED"] = request.routed ? "1" : "0";
-  plan.tunables["PRECISE"] = is_precise(request) ? "1" : "0";
-  plan.tunables["ADD"] = request.added ? "1" : "0";
-  plan.tunables["HELPER"] = std::to_string(plan.helper_bytes);
+  plan.source.tunables["STAGES"] = std::to_string(config.stages);
+  plan.source.tunables["PANELS"] = std::to_string(config.panels);
+  plan.source.tunables["CLUSTER"] = std::to_string(request.cluster);
+  plan.source.tunables["PINGPONG"] = config.pingpong ? "1" : "0";
+  plan.source.tunables["ROUTED"] = request.routed ? "1" : "0";
+  plan.source.tunables["PRECISE"] = is_precise(request) ? "1" : "0";
+  plan.source.tunables["ADD"] = request.added ? "1" : "0";
+  plan.source.tunables["HELPER"] = std::to_string(plan.kernel.helper_bytes);
 }
 
 // Every box is as wide as the swizzle's span, 128 bytes. Cluster-mates load B in equal parts; where
@@ -112,27 +112,28 @@ void add_sm90_tunables(const KernelConfig& config, const KernelRequest& request,
 void set_sm90_boxes(const KernelConfig& config, const KernelRequest& request, KernelPlan& plan) {
   constexpr int kSwizzle = 128, kPromote = 0;
   constexpr int kColumns = 64;  // of 16-bit elements
-  plan.box_a = {plan.tile_k, config.tile_m, kSwizzle, kPromote};
-  plan.box_b =
+  plan.kernel.box_a = {plan.kernel.tile_k, config.tile_m, kSwizzle, kPromote};
+  plan.kernel.box_b =
       request.operands == TILEPOST_NN
-          ? tilepost_box_t{kColumns, plan.tile_k / request.cluster, kSwizzle, kPromote}
-          : tilepost_box_t{plan.tile_k, config.tile_n / request.cluster, kSwizzle, kPromote};
-  plan.box_c = {kColumns, 64, kSwizzle, kPromote};
+          ? tilepost_box_t{kColumns, plan.kernel.tile_k / request.cluster, kSwizzle, kPromote}
+          : tilepost_box_t{plan.kernel.tile_k, config.tile_n / request.cluster, kSwizzle, kPromote};
+  plan.kernel.box_c = {kColumns, 64, kSwizzle, kPromote};
 }
 
 void add_sm80_tunables(const KernelConfig& config, const KernelRequest& request, KernelPlan& plan) {
-  plan.tunables["TILE_K"] = std::to_string(plan.tile_k);
-  plan.tunables["STAGES"] = std::to_string(config.stages);
-  plan.tunables["WARP_M"] = std::to_string(config.warp_m);
-  plan.tunables["WARP_N"] = std::to_string(config.warp_n);
-  plan.tunables["CTAS_PER_SM"] = std::to_string(config.ctas_per_sm);
-  plan.tunables["LOAD_VECTOR"] = std::to_string(request.load_vector);
-  plan.tunables["LOAD_VECTOR_B"] = std::to_string(request.load_vector_b);
-  plan.tunables["STORE_VECTOR"] = std::to_string(request.store_vector);
+  plan.source.tunables["TILE_K"] = std::to_string(plan.kernel.tile_k);
+  plan.source.tunables["STAGES"] = std::to_string(config.stages);
+  plan.source.tunables["WARP_M"] = std::to_string(config.warp_m);
+  plan.source.tunables["WARP_N"] = std::to_string(config.warp_n);
+  plan.source.tunables["CTAS_PER_SM"] = std::to_string(config.ctas_per_sm);
+  plan.source.tunables["LOAD_VECTOR"] = std::to_string(request.load_vector);
+  plan.source.tunables["LOAD_VECTOR_B"] = std::to_string(request.load_vector_b);
+  plan.source.tunables["STORE_VECTOR"] = std::to_string(request.store_vector);
   // Sums are added up every stage of 128 products; rows with shorter stages are for mma that sums
   // in fp32 anyway.
   constexpr int kProducts = 128;
-  plan.tunables["PRECISE"] = is_precise(request) && plan.tile_k == kProducts ? "1" : "0";
+  plan.source.tunables["PRECISE"] =
+      is_precise(request) && plan.kernel.tile_k == kProducts ? "1" : "0";
 }
 
 }  // namespace
@@ -234,29 +235,25 @@ int bytes_of(tilepost_dtype_t type) {
 
 KernelPlan make_kernel(const KernelConfig& config, const KernelRequest& request) {
   KernelPlan plan;
-  plan.name = plan.function = config.kernel;
-  plan.file = plan.name + (is_host(config) ? ".cpp" : ".cu");
-  plan.launch = is_sm90(config) || is_small(config) ? TILEPOST_LAUNCH_TMA
-                : is_host(config)                   ? TILEPOST_LAUNCH_HOST
-                                                    : TILEPOST_LAUNCH_POINTERS;
-  plan.tile_m = config.tile_m;
-  plan.tile_n = config.tile_n;
-  plan.tile_k = tile_k(config, request.element);
-  plan.stages = config.stages;
-  plan.cluster = request.cluster;
-  plan.threads = threads(config);
-  plan.ctas_per_sm = config.ctas_per_sm;
-  plan.shared_bytes = shared_bytes(config);
-  plan.signals_per_tile = signals_per_tile(config);
+  plan.kernel.name = config.kernel;
+  plan.source.file = std::string(config.kernel) + (is_host(config) ? ".cpp" : ".cu");
+  plan.kernel.launch = is_sm90(config) || is_small(config) ? TILEPOST_LAUNCH_TMA
+                       : is_host(config)                   ? TILEPOST_LAUNCH_HOST
+                                                           : TILEPOST_LAUNCH_POINTERS;
+  plan.kernel.tile_k = tile_k(config, request.element);
+  plan.source.stages = config.stages;
+  plan.kernel.threads = threads(config);
+  plan.kernel.ctas_per_sm = config.ctas_per_sm;
+  plan.kernel.shared_bytes = static_cast<int32_t>(shared_bytes(config));
   add_tunables(config, request, plan);
   if (is_sm90(config)) {
-    if (request.tasks) plan.helper_bytes = kHelperBytes;
-    plan.shared_bytes += plan.helper_bytes;
-    plan.launch_cluster = request.cluster;
+    if (request.tasks) plan.kernel.helper_bytes = kHelperBytes;
+    plan.kernel.shared_bytes += plan.kernel.helper_bytes;
+    plan.kernel.cluster = request.cluster;
     add_sm90_tunables(config, request, plan);
     set_sm90_boxes(config, request, plan);
   } else if (is_small(config)) {
-    plan.tunables["PRECISE"] = is_precise(request) ? "1" : "0";
+    plan.source.tunables["PRECISE"] = is_precise(request) ? "1" : "0";
     complete_small(config, request, plan);
   } else if (!is_host(config)) {
     add_sm80_tunables(config, request, plan);

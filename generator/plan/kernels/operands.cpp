@@ -39,15 +39,15 @@ std::string why_not_tma(const Plan& plan) {
     return llvm::formatv("gemm_sm90 needs K a multiple of {0}{1}, not {2}", along_k,
                          plan.input == TILEPOST_E4M3 ? " for e4m3" : "", plan.k);
   const int along_n = kTmaBytes / bytes_of(plan.output);
-  if (plan.n % along_n == 0) return "";
+  if (plan.map.n % along_n == 0) return "";
   if (plan.operands == TILEPOST_NN)
     return llvm::formatv("gemm_sm90 needs N a multiple of {0} for B of layout nn, not {1}", along_n,
-                         plan.n);
-  if (plan.epilogue != 0 && plan.n % 2 != 0)
-    return llvm::formatv("gemm_sm90 needs an even N for its epilogue, not {0}", plan.n);
-  if (plan.layout == TILEPOST_PANEL)
+                         plan.map.n);
+  if (plan.epilogue != 0 && plan.map.n % 2 != 0)
+    return llvm::formatv("gemm_sm90 needs an even N for its epilogue, not {0}", plan.map.n);
+  if (plan.map.layout == TILEPOST_PANEL)
     return llvm::formatv("gemm_sm90 needs N a multiple of {0} in the panel layout, not {1}",
-                         along_n, plan.n);
+                         along_n, plan.map.n);
   return "";
 }
 
@@ -77,9 +77,9 @@ KernelRequest request_for(const Plan& plan) {
   request.epilogue = plan.epilogue;
   request.load_vector = vector_of(plan.k, plan.input);
   request.load_vector_b =
-      plan.operands == TILEPOST_NN ? vector_of(plan.n, plan.input) : request.load_vector;
-  request.store_vector =
-      plan.layout == TILEPOST_PANEL ? vector_of(plan.n, plan.output) : vector_of(0, plan.output);
+      plan.operands == TILEPOST_NN ? vector_of(plan.map.n, plan.input) : request.load_vector;
+  request.store_vector = plan.map.layout == TILEPOST_PANEL ? vector_of(plan.map.n, plan.output)
+                                                           : vector_of(0, plan.output);
   return request;
 }
 

@@ -44,7 +44,7 @@ KernelConfig host_tile(const Draft& draft) {
     while (size < extent && size < 64) size *= 2;
     return size;
   };
-  return host_config(clip(draft.plan.m), clip(draft.plan.n));
+  return host_config(clip(draft.plan.map.m), clip(draft.plan.map.n));
 }
 
 // The clusters to try: as asked, or those the kernel profits from.
@@ -169,7 +169,7 @@ bool fits_table(Draft& draft) {
         where,
         llvm::formatv("an output of {0}x{1} has {2} tiles of {3}, stored in {4} rows; the bounds "
                       "are {5} tiles and {6} rows; use larger tiles",
-                      draft.plan.m, draft.plan.n, least,
+                      draft.plan.map.m, draft.plan.map.n, least,
                       tile_name(largest->config.tile_m, largest->config.tile_n),
                       stored_rows(draft.recipe(*largest, transport)), kMaxPositions, INT32_MAX));
     return false;
@@ -183,7 +183,7 @@ std::vector<KernelConfig> catalogue(Draft& draft, const std::string& why_not_tma
   const Arch arch = draft.plan.arch;
   if (arch == Arch::host) return {host_tile(draft)};
   if (arch == Arch::sm_90a && why_not_tma.empty()) {
-    std::vector<KernelConfig> configs = small_configs(draft.plan.m);
+    std::vector<KernelConfig> configs = small_configs(draft.plan.map.m);
     llvm::append_range(configs, sm90_configs());
     return configs;
   }
@@ -290,7 +290,7 @@ bool select_kernels(Draft& draft) {
     for (const int cluster : cluster_choices) {
       if (is_small(config) && cluster != 1) continue;  // its clusters share tiles, not columns
       request.cluster = cluster;
-      request.band = band_of(config, cluster, plan.m);
+      request.band = band_of(config, cluster, plan.map.m);
       draft.kernels.push_back({config, request});
     }
   }

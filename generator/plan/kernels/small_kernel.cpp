@@ -91,15 +91,15 @@ void complete_small(const KernelConfig& config, const KernelRequest& request, Ke
   const int row = kRowBytes / bytes_of(request.element);
   const int units = config.tile_m / kUnit;
   const int box_m = units % config.split_k == 0 ? config.tile_m / config.split_k : kUnit;
-  plan.box_a = {row, config.tile_m, kSwizzle, kPromote};
-  plan.box_b = request.operands == TILEPOST_NN
-                   ? tilepost_box_t{kConsumerColumns, row, kSwizzle, kPromote}
-                   : tilepost_box_t{row, config.tile_n, kSwizzle, kPromote};
-  plan.box_c = {kConsumerColumns, box_m, kSwizzle, kPromote};
-  plan.launch_cluster = plan.split_k = config.split_k;
-  plan.early = true;
-  plan.tunables["STAGES"] = std::to_string(config.stages);
-  plan.tunables["SPLIT_K"] = std::to_string(config.split_k);
+  plan.kernel.box_a = {row, config.tile_m, kSwizzle, kPromote};
+  plan.kernel.box_b = request.operands == TILEPOST_NN
+                          ? tilepost_box_t{kConsumerColumns, row, kSwizzle, kPromote}
+                          : tilepost_box_t{row, config.tile_n, kSwizzle, kPromote};
+  plan.kernel.box_c = {kConsumerColumns, box_m, kSwizzle, kPromote};
+  plan.kernel.cluster = plan.source.split_k = config.split_k;
+  plan.kernel.early = 1;
+  plan.source.tunables["STAGES"] = std::to_string(config.stages);
+  plan.source.tunables["SPLIT_K"] = std::to_string(config.split_k);
 }
 
 }  // namespace tilepost

@@ -77,21 +77,21 @@ std::string routed_to(const Plan& plan) {
 
 std::string describe_product(const Plan& plan, const std::string& out) {
   const bool nn = plan.operands == TILEPOST_NN;
-  const std::string a = "A" + shape(plan.m, plan.k);
-  const std::string b = "B" + (nn ? shape(plan.k, plan.n) : shape(plan.n, plan.k) + "^T");
-  const std::string whole = out + shape(plan.m, plan.n) + " = ";
-  const int64_t share = share_rows(map_of(plan));
+  const std::string a = "A" + shape(plan.map.m, plan.k);
+  const std::string b = "B" + (nn ? shape(plan.k, plan.map.n) : shape(plan.map.n, plan.k) + "^T");
+  const std::string whole = out + shape(plan.map.m, plan.map.n) + " = ";
+  const int64_t share = share_rows(plan.map);
   switch (plan.pattern) {
     case TILEPOST_GEMM:
       return whole + a + " * " + b;
     case TILEPOST_GEMM_ALL_REDUCE:
       return whole + formatv("sum over {0} ranks of ", plan.ranks).str() + a + " * " + b;
     case TILEPOST_GEMM_REDUCE_SCATTER:
-      return out + shape(share, plan.n) +
+      return out + shape(share, plan.map.n) +
              formatv(" = this rank's rows of the sum over {0} ranks of ", plan.ranks).str() + a +
              " * " + b;
     case TILEPOST_GEMM_ALL_TO_ALL:
-      return formatv("{0}[rows, {1}] = {2}, {3} ranks, of ", out, plan.n, routed_to(plan),
+      return formatv("{0}[rows, {1}] = {2}, {3} ranks, of ", out, plan.map.n, routed_to(plan),
                      plan.ranks)
                  .str() +
              a + " * " + b;
@@ -204,7 +204,7 @@ std::vector<Step> planned_steps(const Plan& plan, size_t group) {
   const Exchange exchange = exchange_of(plan);
   const bool counted = plan.pattern == TILEPOST_GEMM_ALL_TO_ALL;
   const RowCounts counts = counted ? even_counts(exchange) : RowCounts();
-  return steps_of(exchange, plan.map, static_cast<int>(group), 0, counts);
+  return steps_of(exchange, plan.tile_map(), static_cast<int>(group), 0, counts);
 }
 
 std::string describe_step(const Plan& plan, const Step& step) {

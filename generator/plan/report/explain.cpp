@@ -67,30 +67,31 @@ std::string epilogue_of(const Plan& plan) {
 }
 
 void print_problem(llvm::raw_ostream& out, const Plan& plan) {
-  const double flops = 2.0 * static_cast<double>(plan.m) * plan.n * plan.k;
+  const double flops = 2.0 * static_cast<double>(plan.map.m) * plan.map.n * plan.k;
   std::string types = name_of(plan.input);
   if (plan.input != plan.output)
     types += formatv(" summed {0}, {1} out", name_of(plan.accumulate), name_of(plan.output));
   line(out, "problem", describe_product(plan, "C") + ", " + types);
   if (plan.any_m)
-    line(out, "", formatv("{0} rows are a bound: every run has an m of its own", plan.m));
+    line(out, "", formatv("{0} rows are a bound: every run has an m of its own", plan.map.m));
   if (plan.epilogue != 0) line(out, "", "then " + epilogue_of(plan));
   line(out, "",
        formatv("{0:F1} GFLOP and {1:F1} MiB of {2} on each rank", flops / 1e9,
-               mib(plan.m * plan.n * kElementBytes), ends_with_less(plan) ? "product" : "output"));
+               mib(plan.map.m * plan.map.n * kElementBytes),
+               ends_with_less(plan) ? "product" : "output"));
 }
 
 void print_kernel(llvm::raw_ostream& out, const Plan& plan) {
-  const KernelPlan& kernel = plan.kernel;
+  const tilepost_kernel_t& kernel = plan.kernel;
   if (plan.arch == Arch::host)
     return line(out, "kernel",
-                formatv("{0}: tile {1}x{2}, cluster {3}", kernel.name, kernel.tile_m, kernel.tile_n,
-                        kernel.cluster));
+                formatv("{0}: tile {1}x{2}, cluster {3}", kernel.name, plan.map.tile_m,
+                        plan.map.tile_n, plan.map.cluster));
   const int64_t bound = arch_info(plan.arch).shared_per_block;
   line(out, "kernel",
        formatv("{0}: tile {1}x{2}x{3}, {4} stages, cluster {5}, {6} threads", kernel.name,
-               kernel.tile_m, kernel.tile_n, kernel.tile_k, kernel.stages, kernel.cluster,
-               kernel.threads));
+               plan.map.tile_m, plan.map.tile_n, kernel.tile_k, plan.source.stages,
+               plan.map.cluster, kernel.threads));
   line(out, "",
        formatv("{0} of {1} bytes of shared memory ({2:F0}%), {3} per SM", kernel.shared_bytes,
                bound, 100.0 * static_cast<double>(kernel.shared_bytes) / static_cast<double>(bound),
@@ -116,11 +117,11 @@ void print_budget(llvm::raw_ostream& out, const Plan& plan) {
 }
 
 std::string transport_line(const Plan& plan) {
-  std::string text = name_of(plan.transport);
+  std::string text = name_of(plan.planned_transport);
   if (plan.access == TILEPOST_ACCESS_WRITE && reduces(plan.pattern))
     text += std::string(", parts ") + name_of(plan.sum);
   if (plan.comm_ctas > 0) {
-    text += shares_memory(plan.transport)
+    text += shares_memory(plan.planned_transport)
                 ? formatv(", {0} SM{1} for {2}", plan.comm_ctas, plan.comm_ctas == 1 ? "" : "s",
                           use_of_sms(plan))
                       .str()
@@ -133,28 +134,28 @@ std::string transport_line(const Plan& plan) {
 }
 
 void print_schedule(llvm::raw_ostream& out, const Plan& plan) {
-  const std::string ctas = plan.kernel.split_k == 1
+  const std::string ctas = plan.source.split_k == 1
                                ? std::to_string(plan.gemm_ctas)
-                               : formatv("{0} x {1}", plan.at_once(), plan.kernel.split_k).str();
-  const int64_t columns = (plan.n + plan.kernel.tile_n - 1) / plan.kernel.tile_n;
-  const int64_t positions = static_cast<int64_t>(plan.map.tiles.size());
-  const int64_t stored =
-      llvm::count_if(plan.map.tiles, [](const tilepost_tile_t& tile) { return tile.row >= 0; });
+                               : formatv("{0} x {1}", plan.at_once(), plan.source.split_k).str();
+  const int64_t columns = (plan.map.n + plan.map.tile_n - 1) / plan.map.tile_n;
+  const int64_t positions = static_cast<int64_t>(plan.tile_map().tiles.size());
+  const int64_t stored = llvm::count_if(plan.tile_map().tiles,
+                                        [](const tilepost_tile_t& tile) { return tile.row >= 0; });
   const int64_t slots = int64_t{plan.waves} * plan.at_once();
   const int64_t last = positions - int64_t{plan.waves - 1} * plan.at_once();
   std::string padding;
   if (positions != stored) padding = formatv(" + {0} padding", positions - stored);
   line(out, "tiles",
        formatv("{0} x {1} = {2}{3}, bands of {4} tile rows", stored / columns, columns, stored,
-               padding, plan.band));
+               padding, plan.map.band));
   line(out, "waves",
        formatv("{0} of {1} CTAs, the last with {2}; {3:F1}% of the CTAs' time has a tile",
                plan.waves, ctas, last,
                100.0 * static_cast<double>(positions) / static_cast<double>(slots)));
-  const bool rows = plan.division == TILEPOST_DIVISION_ROWS;
+  const bool rows = plan.map.division == TILEPOST_DIVISION_ROWS;
   line(out, "layout",
-       formatv("{0}, {1}consumer {2}", name_of(plan.layout),
-               rows ? "" : std::string("groups of ") + name_of(plan.division) + ", ",
+       formatv("{0}, {1}consumer {2}", name_of(plan.map.layout),
+               rows ? "" : std::string("groups of ") + name_of(plan.map.division) + ", ",
                name_of(plan.consumer)));
   line(out, "transport",
        !communicates(plan.pattern) ? std::string("none: every rank keeps its own product")
@@ -163,14 +164,14 @@ void print_schedule(llvm::raw_ostream& out, const Plan& plan) {
                              ? "none: one collective, then the GEMM"
                              : "none: the GEMM, then one collective")
            : transport_line(plan));
-  if (shares_memory(plan.transport))
+  if (shares_memory(plan.planned_transport))
     for (const std::string& text : describe_transport(plan)) line(out, "", text);
   if (communicates(plan.pattern)) line(out, "memory", describe_memory(plan));
 }
 
 // What the groups are ranges of.
 const char* range_name(const Plan& plan) {
-  switch (plan.division) {
+  switch (plan.map.division) {
     case TILEPOST_DIVISION_SHARES:
     case TILEPOST_DIVISION_ARRIVALS:
       return "share rows";
@@ -179,7 +180,7 @@ const char* range_name(const Plan& plan) {
     case TILEPOST_DIVISION_ROWS:
       break;
   }
-  return plan.layout == TILEPOST_PANEL ? "rows" : "slots";
+  return plan.map.layout == TILEPOST_PANEL ? "rows" : "slots";
 }
 
 // Where shares take turns: the rows of each that arrive with the group, "+2 0-1023" of the second
@@ -198,12 +199,12 @@ std::string arriving_ranges(const tilepost_map_t& map, int group) {
 
 // The range of a group.
 std::string range_of(const Plan& plan, size_t g) {
-  const tilepost_map_t map = map_of(plan);
+  const tilepost_map_t map = plan.map;
   const auto from_cuts = [&](int64_t unit, int64_t most) {
     const int64_t first = g == 0 ? 0 : map.cuts[g - 1] * unit;
     return formatv("{0}-{1}", first, std::min(map.cuts[g] * unit, most) - 1).str();
   };
-  switch (plan.division) {
+  switch (plan.map.division) {
     case TILEPOST_DIVISION_SHARES:
       return from_cuts(map.tile_m, share_rows(map));
     case TILEPOST_DIVISION_ARRIVALS:
@@ -215,10 +216,10 @@ std::string range_of(const Plan& plan, size_t g) {
     case TILEPOST_DIVISION_ROWS:
       break;
   }
-  const tilepost_group_t& group = plan.map.groups[g];
-  if (plan.pattern == TILEPOST_ALL_GATHER_GEMM) return formatv("0-{0}", plan.m - 1);
+  const tilepost_group_t& group = plan.tile_map().groups[g];
+  if (plan.pattern == TILEPOST_ALL_GATHER_GEMM) return formatv("0-{0}", plan.map.m - 1);
   const int64_t unit =
-      plan.layout == TILEPOST_PANEL ? plan.n : int64_t{plan.kernel.tile_m} * plan.kernel.tile_n;
+      plan.map.layout == TILEPOST_PANEL ? plan.map.n : int64_t{plan.map.tile_m} * plan.map.tile_n;
   return formatv("{0}-{1}", group.offset / unit, (group.offset + group.count) / unit - 1);
 }
 
@@ -231,8 +232,8 @@ void print_groups(llvm::raw_ostream& out, const Plan& plan) {
   const bool steps = has_shares(plan.pattern, plan.access);
   if (steps) header.push_back("on rank 0");
   Table table(std::move(header));
-  for (size_t g = 0; g < plan.map.groups.size(); ++g) {
-    const tilepost_group_t& group = plan.map.groups[g];
+  for (size_t g = 0; g < plan.tile_map().groups.size(); ++g) {
+    const tilepost_group_t& group = plan.tile_map().groups[g];
     const int64_t bytes = bytes_of_group(plan, g);
     std::vector<std::string> cells = {
         std::to_string(g), std::to_string(plan.group_waves[g]), std::to_string(group.num_tiles),
@@ -258,12 +259,12 @@ void print_any_m(llvm::raw_ostream& out, const Plan& plan) {
   std::vector<std::string> header = {"m", "groups", "tiles", "waves"};
   if (timed) header.push_back("end us");
   Table table(std::move(header));
-  for (int64_t m = 1; m < plan.m; m *= 4) {
+  for (int64_t m = 1; m < plan.map.m; m *= 4) {
     const Plan run = plan_of_run(plan, m);
     std::vector<std::string> cells = {
         std::to_string(m),
-        run.transport == TILEPOST_TRANSPORT_NONE ? "no overlap" : std::to_string(run.cuts.size()),
-        std::to_string(run.map.tiles.size()), std::to_string(run.waves)};
+        run.transport == TILEPOST_TRANSPORT_NONE ? "no overlap" : std::to_string(run.cuts().size()),
+        std::to_string(run.tile_map().tiles.size()), std::to_string(run.waves)};
     if (timed) cells.push_back(formatv("{0:F1}", run.prediction.total));
     table.add(std::move(cells));
   }
@@ -275,7 +276,7 @@ void print_prediction(llvm::raw_ostream& out, const Plan& plan) {
   const Prediction& prediction = plan.prediction;
   if (prediction.group_ready.empty())
     return line(out, "prediction", "none: the host target is for correctness, not for speed");
-  const double flops = 2.0 * static_cast<double>(plan.m) * plan.n * plan.k;
+  const double flops = 2.0 * static_cast<double>(plan.map.m) * plan.map.n * plan.k;
   const std::string profile = formatv("machine profile: {0}", h200_nvlink_profile().name);
   if (!communicates(plan.pattern)) {
     line(out, "prediction",

@@ -29,7 +29,7 @@ RunSizes sizes_of(const Plan& plan, const tilepost_plan_t& runtime) {
   if (plan.any_m || is_routed(runtime) || windows) return most_sizes(runtime);
   RunSizes most;
   for (const int rank : {0, plan.ranks - 1})
-    take_larger(make_run_map(runtime, rank, plan.m)->sizes, most);
+    take_larger(make_run_map(runtime, rank, plan.map.m)->sizes, most);
   return most;
 }
 
@@ -46,7 +46,7 @@ std::string list(const std::vector<PlannedMemory>& memory, llvm::StringRef share
 }  // namespace
 
 std::vector<PlannedMemory> planned_memory(const Plan& plan) {
-  const tilepost_plan_t runtime = runtime_plan(plan);
+  const tilepost_plan_t runtime = plan;
   const RunSizes sizes = sizes_of(plan, runtime);
   const bool reads = plan.access == TILEPOST_ACCESS_READ;
   const bool pushes_rows = plan.pushes && plan.pattern == TILEPOST_ALL_GATHER_GEMM;
@@ -59,7 +59,7 @@ std::vector<PlannedMemory> planned_memory(const Plan& plan) {
     if (bytes > 0) memory.push_back({name, bytes, shared});
   };
   if (plan.pattern == TILEPOST_ALL_GATHER_GEMM)
-    add("gathered", plan.m * plan.k * bytes_of(plan.input), sent);
+    add("gathered", plan.map.m * plan.k * bytes_of(plan.input), sent);
   if (stores_apart(runtime)) add("send", sizes.send * kOutputBytes, sent);
   add("slots", sizes.slots * kOutputBytes, "shared");
   add("sums", sizes.sums * kOutputBytes, "shared");

@@ -18,10 +18,10 @@ std::string tenths(double us) {
 }
 
 // An array on one line.
-template <class T>
-void row(OStream& json, const std::vector<T>& values) {
+template <class Values>
+void row(OStream& json, const Values& values) {
   std::string text;
-  for (const T& value : values)
+  for (const auto& value : values)
     text += (text.empty() ? "[" : ", ") + llvm::formatv("{0}", value).str();
   json.rawValue(text.empty() ? "[]" : text + "]");
 }
@@ -31,9 +31,9 @@ void write_problem(OStream& json, const Plan& plan) {
   json.attribute("arch", name_of(plan.arch));
   json.attribute("ranks", plan.ranks);
   json.attribute("routing", name_of(plan.routing));
-  json.attribute("any_m", plan.any_m);
-  json.attribute("m", plan.m);
-  json.attribute("n", plan.n);
+  json.attribute("any_m", plan.any_m != 0);
+  json.attribute("m", plan.map.m);
+  json.attribute("n", plan.map.n);
   json.attribute("k", plan.k);
   json.attribute("input", name_of(plan.input));
   json.attribute("output", name_of(plan.output));
@@ -43,13 +43,13 @@ void write_problem(OStream& json, const Plan& plan) {
     for (const Spelling& operation : spellings<tilepost_epilogue_op_t>())
       if ((plan.epilogue & operation.value) != 0) json.value(operation.text);
   });
-  json.attribute("layout", name_of(plan.layout));
-  json.attribute("division", name_of(plan.division));
-  json.attribute("transport", name_of(plan.transport));
-  if (shares_memory(plan.transport)) json.attribute("access", name_of(plan.access));
+  json.attribute("layout", name_of(plan.map.layout));
+  json.attribute("division", name_of(plan.map.division));
+  json.attribute("transport", name_of(plan.planned_transport));
+  if (shares_memory(plan.planned_transport)) json.attribute("access", name_of(plan.access));
   if (plan.access == TILEPOST_ACCESS_WRITE) {
     json.attribute("sum", name_of(plan.sum));
-    json.attribute("pushes", plan.pushes);
+    json.attribute("pushes", plan.pushes != 0);
     json.attribute("task_parts", plan.task_parts);
     json.attribute("pace", plan.pace);
   }
@@ -58,7 +58,7 @@ void write_problem(OStream& json, const Plan& plan) {
 }
 
 // Columns, rows, swizzle and promotion of each tensor map.
-void write_boxes(OStream& json, const KernelPlan& kernel) {
+void write_boxes(OStream& json, const tilepost_kernel_t& kernel) {
   json.attributeObject("boxes", [&] {
     for (const auto& [name, box] : {std::pair("a", kernel.box_a), std::pair("b", kernel.box_b),
                                     std::pair("c", kernel.box_c)}) {
@@ -69,26 +69,27 @@ void write_boxes(OStream& json, const KernelPlan& kernel) {
   });
 }
 
-void write_kernel(OStream& json, const KernelPlan& kernel) {
+void write_kernel(OStream& json, const Plan& plan) {
+  const tilepost_kernel_t& kernel = plan.kernel;
   json.attributeBegin("kernel");
   json.objectBegin();
   json.attribute("name", kernel.name);
-  json.attribute("file", kernel.file);
+  json.attribute("file", plan.source.file);
   json.attributeBegin("tile");
-  row(json, std::vector<int>{kernel.tile_m, kernel.tile_n, kernel.tile_k});
+  row(json, std::vector<int>{plan.map.tile_m, plan.map.tile_n, kernel.tile_k});
   json.attributeEnd();
-  json.attribute("stages", kernel.stages);
-  json.attribute("cluster", kernel.cluster);
-  json.attribute("launch_cluster", kernel.launch_cluster);
-  json.attribute("split_k", kernel.split_k);
+  json.attribute("stages", plan.source.stages);
+  json.attribute("cluster", plan.map.cluster);
+  json.attribute("launch_cluster", kernel.cluster);
+  json.attribute("split_k", plan.source.split_k);
   if (kernel.launch == TILEPOST_LAUNCH_TMA) write_boxes(json, kernel);
   json.attribute("threads", kernel.threads);
   json.attribute("ctas_per_sm", kernel.ctas_per_sm);
   json.attribute("shared_bytes", kernel.shared_bytes);
   if (kernel.helper_bytes > 0) json.attribute("helper_bytes", kernel.helper_bytes);
-  json.attribute("signals_per_tile", kernel.signals_per_tile);
+  json.attribute("signals_per_tile", plan.map.signals_per_tile);
   json.attributeObject("tunables", [&] {
-    for (const auto& [name, value] : kernel.tunables) json.attribute(name, value);
+    for (const auto& [name, value] : plan.source.tunables) json.attribute(name, value);
   });
   json.objectEnd();
   json.attributeEnd();
@@ -110,19 +111,19 @@ void write_groups(OStream& json, const Plan& plan) {
     row(json, values);
     json.attributeEnd();
   };
-  json.attribute("band", plan.band);
-  if (plan.stagger > 0) json.attribute("stagger", plan.stagger);
+  json.attribute("band", plan.map.band);
+  if (plan.map.stagger > 0) json.attribute("stagger", plan.map.stagger);
   list("group_waves", plan.group_waves);
-  list("cuts", plan.cuts);
+  list("cuts", plan.cuts());
   json.attributeArray("groups", [&] {
-    for (const tilepost_group_t& group : plan.map.groups)
+    for (const tilepost_group_t& group : plan.tile_map().groups)
       json.rawValue(llvm::formatv("{{ \"first_tile\": {0}, \"num_tiles\": {1}, \"target\": {2}, "
                                   "\"offset\": {3}, \"count\": {4} }",
                                   group.first_tile, group.num_tiles, group.target, group.offset,
                                   group.count)
                         .str());
   });
-  json.attribute("send_elements", plan.map.send_elements);
+  json.attribute("send_elements", plan.tile_map().send_elements);
 }
 
 // Of an operation on every rank.
@@ -136,7 +137,7 @@ void write_memory(OStream& json, const Plan& plan) {
 // What rank 0 does for each group; nothing for routed rows, whose steps follow from the route.
 void write_steps(OStream& json, const Plan& plan) {
   json.attributeArray("steps", [&] {
-    for (size_t g = 0; g < plan.map.groups.size(); ++g)
+    for (size_t g = 0; g < plan.tile_map().groups.size(); ++g)
       json.array([&] {
         for (const Step& step : planned_steps(plan, g)) json.value(describe_step(plan, step));
       });
@@ -197,11 +198,11 @@ void write_tiles(OStream& json, const Plan& plan) {
   json.attributeBegin("tile_columns");
   json.rawValue("[\"position\", \"count\", \"m\", \"n\", \"row\", \"group\"]");
   json.attributeEnd();
-  const std::vector<tilepost_tile_t>& tiles = plan.map.tiles;
+  const std::vector<tilepost_tile_t>& tiles = plan.tile_map().tiles;
   const auto continues = [&](size_t t) {
     const tilepost_tile_t &tile = tiles[t], &last = tiles[t - 1];
-    const int32_t next_row = last.row < 0 ? -1 : last.row + plan.kernel.tile_m;
-    return tile.n == last.n && tile.m == last.m + plan.kernel.tile_m && tile.group == last.group &&
+    const int32_t next_row = last.row < 0 ? -1 : last.row + plan.map.tile_m;
+    return tile.n == last.n && tile.m == last.m + plan.map.tile_m && tile.group == last.group &&
            tile.row == next_row;
   };
   json.attributeArray("tiles", [&] {
@@ -218,7 +219,7 @@ void write_tiles(OStream& json, const Plan& plan) {
 void write_plan(OStream& json, const Plan& plan) {
   json.object([&] {
     write_problem(json, plan);
-    write_kernel(json, plan.kernel);
+    write_kernel(json, plan);
     write_budget(json, plan);
     write_groups(json, plan);
     write_memory(json, plan);

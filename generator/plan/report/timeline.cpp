@@ -77,7 +77,7 @@ std::string draw_timeline(const Plan& plan) {
   double before = 0;
   for (size_t g = 0; g < prediction.group_ready.size(); ++g) {
     if (comes_first) before = std::max(before, prediction.collective_end[g]);
-    if (plan.map.groups[g].num_tiles > 0)
+    if (plan.tile_map().groups[g].num_tiles > 0)
       axis.fill(gemm, before, prediction.group_ready[g], letter(g));
     before = prediction.group_ready[g];
     if (prediction.collective_end[g] > prediction.collective_start[g])

@@ -6,7 +6,7 @@ namespace {
 // Whether ranks may be taken to share memory unasked.
 bool may_share(const Draft& draft) {
   const Plan& plan = draft.plan;
-  return plan.arch == Arch::sm_90a && plan.layout == TILEPOST_PANEL && plan.ranks > 1 &&
+  return plan.arch == Arch::sm_90a && plan.map.layout == TILEPOST_PANEL && plan.ranks > 1 &&
          plan.ranks <= kMostOnOneHost;
 }
 

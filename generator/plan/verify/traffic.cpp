@@ -13,15 +13,15 @@ constexpr int64_t kMostRoutedRows = int64_t{1} << 20;
 // A route of rank `source`: two ranks get everything, the others nothing.
 std::vector<int64_t> sample_splits(const Plan& plan, int source) {
   std::vector<int64_t> splits(plan.ranks, 0);
-  splits[source] += plan.m / 3;
-  splits[(source + 1) % plan.ranks] += plan.m - plan.m / 3;
+  splits[source] += plan.map.m / 3;
+  splits[(source + 1) % plan.ranks] += plan.map.m - plan.map.m / 3;
   return splits;
 }
 
 // Another one: rows go everywhere.
 std::vector<int32_t> sample_destinations(const Plan& plan, int source) {
   std::vector<int32_t> destinations;
-  for (int64_t row = 0; row < plan.m; ++row)
+  for (int64_t row = 0; row < plan.map.m; ++row)
     destinations.push_back(static_cast<int32_t>((row * 7 + row / 5 + source) % plan.ranks));
   return destinations;
 }
@@ -49,9 +49,9 @@ class Sample {
       : plan_(plan), memory_(memory), exchange_(exchange_of(plan)) {}
 
   Traffic traffic() {
-    traffic_.maps.assign(plan_.ranks, &plan_.map);
+    traffic_.maps.assign(plan_.ranks, &plan_.tile_map());
     memory_.maps.reserve(plan_.ranks);  // pointed to
-    if (plan_.stagger > 0 && plan_.routing != TILEPOST_ROUTING_SPLITS) add_orders();
+    if (plan_.map.stagger > 0 && plan_.routing != TILEPOST_ROUTING_SPLITS) add_orders();
     if (plan_.pattern == TILEPOST_GEMM_ALL_TO_ALL) add_routes();
     traffic_.buffer = INT64_MAX;
     for (int rank = 0; rank < plan_.ranks; ++rank) {
@@ -102,7 +102,7 @@ class Sample {
     if (source == 0)
       counts_ = RowCounts(plan_.ranks, static_cast<int>(route.counts.size()) / plan_.ranks);
     std::copy(route.counts.begin(), route.counts.end(), counts_.of(source).begin());
-    if (plan_.division == TILEPOST_DIVISION_SHARES) {
+    if (plan_.map.division == TILEPOST_DIVISION_SHARES) {
       memory_.maps.push_back(build_tile_map(exchange_.map, {.rank = source, .splits = splits}));
       traffic_.maps[source] = &memory_.maps.back();
     }
@@ -122,8 +122,9 @@ class Sample {
 
 bool can_follow(const Plan& plan) {
   const int64_t columns =
-      plan.division == TILEPOST_DIVISION_COLUMNS ? Geometry(plan).tiles_n : int64_t{1};
-  return plan.routing != TILEPOST_ROUTING_ROWS || plan.m <= kMostRoutedRows / plan.ranks / columns;
+      plan.map.division == TILEPOST_DIVISION_COLUMNS ? Geometry(plan).tiles_n : int64_t{1};
+  return plan.routing != TILEPOST_ROUTING_ROWS ||
+         plan.map.m <= kMostRoutedRows / plan.ranks / columns;
 }
 
 Traffic traffic_of(const Plan& plan, TrafficMemory& memory) {

@@ -154,9 +154,9 @@ class BlockCheck {
 };
 
 void check_block(const Plan& plan, size_t g, BlockCheck& check) {
-  switch (plan.division) {
+  switch (plan.map.division) {
     case TILEPOST_DIVISION_ROWS:
-      return plan.layout == TILEPOST_PANEL ? check.band(g) : check.slots(g);
+      return plan.map.layout == TILEPOST_PANEL ? check.band(g) : check.slots(g);
     case TILEPOST_DIVISION_SHARES:
       return check.parts(g);
     case TILEPOST_DIVISION_COLUMNS:
@@ -169,7 +169,7 @@ void check_block(const Plan& plan, size_t g, BlockCheck& check) {
 }  // namespace
 
 void verify_blocks(const Plan& plan, const TileMap& map, Findings& findings) {
-  const bool sent = plan.division != TILEPOST_DIVISION_ARRIVALS;
+  const bool sent = plan.map.division != TILEPOST_DIVISION_ARRIVALS;
   BlockCheck check(plan, map, findings);
   int64_t end = 0;
   for (size_t g = 0; g < map.groups.size() && !findings.full(); ++g) {
@@ -181,7 +181,7 @@ void verify_blocks(const Plan& plan, const TileMap& map, Findings& findings) {
     end = group.offset + group.count;
     check_block(plan, g, check);
   }
-  if (!sent) end = plan.m * plan.n;
+  if (!sent) end = plan.map.m * plan.map.n;
   if (end != map.send_elements)
     findings.add(
         formatv("groups end at element {0}, the send buffer at {1}", end, map.send_elements));
@@ -191,7 +191,7 @@ std::vector<int> ranks_to_check(const Plan& plan) {
   constexpr int64_t kMostTiles = int64_t{1} << 20;
   const int ranks = plan.ranks;
   std::vector<int> chosen = {0, ranks / 2, ranks - 1};
-  if (static_cast<int64_t>(plan.map.tiles.size()) * ranks <= kMostTiles) {
+  if (static_cast<int64_t>(plan.tile_map().tiles.size()) * ranks <= kMostTiles) {
     chosen.resize(ranks);
     std::iota(chosen.begin(), chosen.end(), 0);
   }
@@ -200,16 +200,16 @@ std::vector<int> ranks_to_check(const Plan& plan) {
 }
 
 void verify_orders(const Plan& plan, Findings& findings) {
-  if (plan.stagger == 0 || !findings.empty()) return;
+  if (plan.map.stagger == 0 || !findings.empty()) return;
   const auto alike = [](const tilepost_group_t& x, const tilepost_group_t& y) {
     return x.first_tile == y.first_tile && x.num_tiles == y.num_tiles && x.target == y.target &&
            x.offset == y.offset && x.count == y.count;
   };
   for (const int rank : ranks_to_check(plan)) {
     if (rank == 0) continue;  // the plan's own
-    const TileMap map = build_tile_map(map_of(plan), {.rank = rank, .splits = {}});
+    const TileMap map = build_tile_map(plan.map, {.rank = rank, .splits = {}});
     if (verify_tiles(plan, map, findings)) verify_blocks(plan, map, findings);
-    if (!std::ranges::equal(map.groups, plan.map.groups, alike))
+    if (!std::ranges::equal(map.groups, plan.tile_map().groups, alike))
       findings.add(formatv("the groups of rank {0} are not those of rank 0", rank));
     if (!findings.empty()) return;
   }

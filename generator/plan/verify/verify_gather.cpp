@@ -60,7 +60,7 @@ class GatherCheck {
         return findings_.add(
             formatv("rank {0}: row {1} of A arrives, expected {2}", rank, arrival.first, row));
       row = arrival.end;
-      if (plan_.division == TILEPOST_DIVISION_ARRIVALS && !as_cut(rank, arrival)) return;
+      if (plan_.map.division == TILEPOST_DIVISION_ARRIVALS && !as_cut(rank, arrival)) return;
     }
     if (row != geometry_.m)
       findings_.add(formatv("rank {0}: {1} of {2} rows of A arrive", rank, row, geometry_.m));
@@ -220,9 +220,9 @@ class GatherCheck {
     const int64_t before = shares_before * geometry_.share_tiles;
     const int64_t within = arrival.first % geometry_.share;
     const int64_t end = within + arrival.end - arrival.first;
-    const int64_t first = std::max<int64_t>(plan_.cuts[arrival.group - 1] - before, 0);
+    const int64_t first = std::max<int64_t>(plan_.cuts()[arrival.group - 1] - before, 0);
     return within == first * geometry_.tile_m && end <= geometry_.share &&
-           end <= (plan_.cuts[arrival.group] - before) * geometry_.tile_m;
+           end <= (plan_.cuts()[arrival.group] - before) * geometry_.tile_m;
   }
 
   // By tile row, the group that brings the last of its rows.
@@ -247,15 +247,15 @@ class GatherCheck {
 
 void verify_gather(const Plan& plan, const Traffic& traffic, Findings& findings) {
   GatherCheck check(plan, traffic, findings);
-  for (size_t g = 0; g < plan.cuts.size() && findings.empty(); ++g)
+  for (size_t g = 0; g < plan.cuts().size() && findings.empty(); ++g)
     check.group(static_cast<int>(g));
   for (int rank = 0; rank < plan.ranks && findings.empty(); ++rank) check.rows(rank);
-  if (plan.division != TILEPOST_DIVISION_ARRIVALS || !findings.empty()) return;
+  if (plan.map.division != TILEPOST_DIVISION_ARRIVALS || !findings.empty()) return;
   for (const int rank : ranks_to_check(plan)) {
     if (rank == 0) {
-      check.tiles(rank, plan.map);
+      check.tiles(rank, plan.tile_map());
     } else {
-      const TileMap map = build_tile_map(map_of(plan), {.rank = rank, .splits = {}});
+      const TileMap map = build_tile_map(plan.map, {.rank = rank, .splits = {}});
       if (verify_tiles(plan, map, findings)) check.tiles(rank, map);
     }
     if (!findings.empty()) return;

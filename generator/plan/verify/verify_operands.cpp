@@ -13,7 +13,7 @@ void check_operations(const Plan& plan, Findings& findings) {
   if (reduces(plan.pattern) && (plan.epilogue & nonlinear) != 0)
     findings.add(formatv("epilogue {0:x} before a sum over ranks", plan.epilogue));
   if (!communicates(plan.pattern) && plan.transport != TILEPOST_TRANSPORT_NONE)
-    findings.add(formatv("transport {0} with nothing to send", name_of(plan.transport)));
+    findings.add(formatv("transport {0} with nothing to send", name_of(plan.planned_transport)));
   if (plan.routing != TILEPOST_ROUTING_EVEN && plan.pattern != TILEPOST_GEMM_ALL_TO_ALL)
     findings.add(formatv("routing {0} with {1}", name_of(plan.routing), name_of(plan.pattern)));
   if (plan.output == TILEPOST_E4M3) findings.add("an output of 8 bits");
@@ -25,7 +25,7 @@ void check_operations(const Plan& plan, Findings& findings) {
 
 // What a consumer can follow.
 void check_consumer(const Plan& plan, Findings& findings) {
-  const bool tiles = plan.layout == TILEPOST_TILE;
+  const bool tiles = plan.map.layout == TILEPOST_TILE;
   const bool exchanges = plan.pattern == TILEPOST_GEMM_ALL_TO_ALL;
   const bool gathers = plan.pattern == TILEPOST_ALL_GATHER_GEMM;
   if (gathers && tiles) findings.add("tiles in slot order, and nothing is sent after the GEMM");
@@ -33,7 +33,7 @@ void check_consumer(const Plan& plan, Findings& findings) {
   const bool norms = plan.consumer != TILEPOST_CONSUMER_NONE && !unpermutes;
   if ((unpermutes && !tiles) || (norms && (exchanges || gathers)))
     findings.add(formatv("consumer {0} after {1} in layout {2}", name_of(plan.consumer),
-                         name_of(plan.pattern), name_of(plan.layout)));
+                         name_of(plan.pattern), name_of(plan.map.layout)));
 }
 
 // A box of a tensor map and the rows it cuts: CUDA driver API, cuTensorMapEncodeTiled.
@@ -49,13 +49,13 @@ void check_box(char name, const tilepost_box_t& box, int64_t row_elements, tilep
 }
 
 void check_tensor_maps(const Plan& plan, Findings& findings) {
-  const KernelPlan& kernel = plan.kernel;
+  const tilepost_kernel_t& kernel = plan.kernel;
   if (kernel.launch != TILEPOST_LAUNCH_TMA) return;
   const bool nn = plan.operands == TILEPOST_NN;
   check_box('A', kernel.box_a, plan.k, plan.input, findings);
-  check_box('B', kernel.box_b, nn ? plan.n : plan.k, plan.input, findings);
-  check_box('C', kernel.box_c, plan.layout == TILEPOST_PANEL ? plan.n : kernel.tile_n, plan.output,
-            findings);
+  check_box('B', kernel.box_b, nn ? plan.map.n : plan.k, plan.input, findings);
+  check_box('C', kernel.box_c, plan.map.layout == TILEPOST_PANEL ? plan.map.n : plan.map.tile_n,
+            plan.output, findings);
 }
 
 }  // namespace

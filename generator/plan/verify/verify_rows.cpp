@@ -3,10 +3,10 @@
 namespace tilepost {
 
 Contents::Contents(const Plan& plan, const TileMap& map, std::span<const int32_t> row_map) {
-  const bool panel = plan.layout == TILEPOST_PANEL;
+  const bool panel = plan.map.layout == TILEPOST_PANEL;
   for (const tilepost_tile_t& tile : map.tiles) {
     if (tile.row < 0 || (panel && tile.n != 0)) continue;
-    const int64_t rows = std::min<int64_t>(plan.kernel.tile_m, plan.m - tile.m);
+    const int64_t rows = std::min<int64_t>(plan.map.tile_m, plan.map.m - tile.m);
     if (row_map.empty()) strips_.push_back({tile.row, rows, tile.m, tile.n});
     for (int64_t m = tile.m; !row_map.empty() && m < tile.m + rows; ++m)
       strips_.push_back({int64_t{tile.row} + row_map[m], 1, m, tile.n});
@@ -39,13 +39,14 @@ ContentsByRank contents_of(const Plan& plan, const Traffic& traffic) {
 
 std::vector<Wanted> wanted_by(const Plan& plan, const Traffic& traffic, int rank) {
   const Geometry geometry(plan);
-  const bool panel = plan.layout == TILEPOST_PANEL;
+  const bool panel = plan.map.layout == TILEPOST_PANEL;
   const int64_t columns = panel ? 1 : geometry.tiles_n, own = geometry.rows_of(rank);
   std::vector<Wanted> wanted;
-  if (plan.pattern == TILEPOST_GEMM_ALL_REDUCE && plan.division == TILEPOST_DIVISION_SHARES)
-    return {{plan.m, kAnyRank, 0, 0}};
+  if (plan.pattern == TILEPOST_GEMM_ALL_REDUCE && plan.map.division == TILEPOST_DIVISION_SHARES)
+    return {{plan.map.m, kAnyRank, 0, 0}};
   if (plan.pattern == TILEPOST_GEMM_ALL_REDUCE)
-    return {{plan.map.send_elements / (panel ? plan.n : geometry.tile_n), kAnyRank, kAny, kAny}};
+    return {{plan.tile_map().send_elements / (panel ? plan.map.n : geometry.tile_n), kAnyRank, kAny,
+             kAny}};
   if (plan.pattern == TILEPOST_GEMM_REDUCE_SCATTER) {
     for (int64_t column = 0; column < columns; ++column) {
       wanted.push_back({own, kAnyRank, rank * geometry.share, column * geometry.tile_n});

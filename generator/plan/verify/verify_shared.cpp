@@ -61,11 +61,11 @@ class SharedCheck {
   void targets() {
     if (!writes()) return;
     std::vector<std::vector<int64_t>> raised(plan_.ranks,
-                                             std::vector<int64_t>(plan_.cuts.size(), 0));
+                                             std::vector<int64_t>(plan_.cuts().size(), 0));
     for (const TileMap* map : traffic_.maps)
       for (const tilepost_tile_t& tile : map->tiles)
         if (tile.row >= 0)
-          raised[tile.m / geometry_.share][tile.group] += plan_.kernel.signals_per_tile;
+          raised[tile.m / geometry_.share][tile.group] += plan_.map.signals_per_tile;
     for (int rank = 0; rank < plan_.ranks; ++rank)
       if (!std::ranges::equal(raised[rank], traffic_.targets[rank]))
         return findings_.add(
@@ -115,7 +115,7 @@ class SharedCheck {
         row += rows, done += rows, taken += rows;
         if (taken == landing.rows) ++next, taken = 0;
       }
-    if (next != landings.size() || row * plan_.n != traffic_.received[rank])
+    if (next != landings.size() || row * plan_.map.n != traffic_.received[rank])
       findings_.add(formatv("rank {0}: {1} rows of out are wanted, {2} elements are received", rank,
                             row, traffic_.received[rank]));
   }
@@ -151,8 +151,8 @@ class SharedCheck {
     if (says)
       return step.from == 0 && step.to == 0 && step.count == 0 && step.peer == 0 &&
              announce(step.kind, state);
-    if (step.count <= 0 || step.count % plan_.n != 0 || step.from % plan_.n != 0 ||
-        step.to % plan_.n != 0 || step.from_slot % plan_.n != 0)
+    if (step.count <= 0 || step.count % plan_.map.n != 0 || step.from % plan_.map.n != 0 ||
+        step.to % plan_.map.n != 0 || step.from_slot % plan_.map.n != 0)
       return false;
     switch (step.kind) {
       case StepKind::pull_part:
@@ -199,7 +199,7 @@ class SharedCheck {
   // from step.from on. False if something else lies there.
   template <class Body>
   bool for_strips(int rank, const Step& step, Body body) const {
-    const int64_t first = step.from / plan_.n, rows = step.count / plan_.n;
+    const int64_t first = step.from / plan_.map.n, rows = step.count / plan_.map.n;
     for (int64_t row = 0; row < rows;) {
       const Strip* strip = contents_[rank]->at(first + row);
       if (strip == nullptr) return false;
@@ -220,7 +220,7 @@ class SharedCheck {
   }
 
   bool pull_part(int g, int rank, const Step& step) {
-    const Rows rows{step.to / plan_.n, step.count / plan_.n};
+    const Rows rows{step.to / plan_.map.n, step.count / plan_.map.n};
     if (rows.first < 0 || rows.first + rows.rows > geometry_.rows_of(rank) ||
         !are_rows(g, step.peer, step, own_begin(rank) + rows.first))
       return false;
@@ -230,7 +230,7 @@ class SharedCheck {
 
   bool sum(int g, int rank, const Step& step) {
     State& state = state_[rank];
-    const Rows rows{step.from_slot / plan_.n, step.count / plan_.n};
+    const Rows rows{step.from_slot / plan_.map.n, step.count / plan_.map.n};
     if (rows.first < 0 || rows.first + rows.rows > geometry_.rows_of(rank) || state.announced_sums)
       return false;
     if (writes() ? step.from != 0 : !are_rows(g, rank, step, own_begin(rank) + rows.first))
@@ -243,7 +243,7 @@ class SharedCheck {
     }
     state.summed.push_back(rows);
     landings_[rank].push_back(
-        {step.to / plan_.n, rows.rows, kAnyRank, own_begin(rank) + rows.first});
+        {step.to / plan_.map.n, rows.rows, kAnyRank, own_begin(rank) + rows.first});
     return true;
   }
 
@@ -255,7 +255,7 @@ class SharedCheck {
   // announced.
   bool push_sums(int rank, const Step& step) {
     State& state = state_[rank];
-    const Rows rows{step.from / plan_.n - own_begin(rank), step.count / plan_.n};
+    const Rows rows{step.from / plan_.map.n - own_begin(rank), step.count / plan_.map.n};
     if (step.from != step.to || state.announced_sums || !holds(state.summed, rows)) return false;
     state.pushed[step.peer].push_back(rows);
     return true;
@@ -273,28 +273,29 @@ class SharedCheck {
   bool take_sums(int rank, const Step& step) {
     const State& peer = state_[step.peer];
     const int64_t begin = plan_.pushes ? own_begin(step.peer) : 0;
-    const Rows rows{step.from / plan_.n - begin, step.count / plan_.n};
+    const Rows rows{step.from / plan_.map.n - begin, step.count / plan_.map.n};
     if (!peer.announced_sums || !holds(plan_.pushes ? peer.pushed[rank] : peer.summed, rows))
       return false;
     landings_[rank].push_back(
-        {step.to / plan_.n, rows.rows, kAnyRank, own_begin(step.peer) + rows.first});
+        {step.to / plan_.map.n, rows.rows, kAnyRank, own_begin(step.peer) + rows.first});
     return true;
   }
 
   bool land_sent(int g, int rank, int source, const Step& step) {
     return in_block(g, source, step) &&
            for_strips(source, step, [&](int64_t row, int64_t rows, int64_t m) {
-             landings_[rank].push_back({step.to / plan_.n + row, rows, source, m});
+             landings_[rank].push_back({step.to / plan_.map.n + row, rows, source, m});
            });
   }
 
   // Landed memory has a block of the rank's rows from each source.
   bool land_stored(int g, int rank, int source, const Step& step) {
     const int64_t own = geometry_.rows_of(rank);
-    const Rows rows{step.from / plan_.n - source * own, step.count / plan_.n};
+    const Rows rows{step.from / plan_.map.n - source * own, step.count / plan_.map.n};
     if (rows.first < 0 || rows.first + rows.rows > own || !is_stored(g, source, rank, rows))
       return false;
-    landings_[rank].push_back({step.to / plan_.n, rows.rows, source, own_begin(rank) + rows.first});
+    landings_[rank].push_back(
+        {step.to / plan_.map.n, rows.rows, source, own_begin(rank) + rows.first});
     return true;
   }
 
@@ -355,7 +356,7 @@ class SharedCheck {
 void verify_shared(const Plan& plan, const Traffic& traffic, Findings& findings) {
   SharedCheck check(plan, traffic, findings);
   check.targets();
-  for (size_t g = 0; g < plan.cuts.size() && findings.empty(); ++g)
+  for (size_t g = 0; g < plan.cuts().size() && findings.empty(); ++g)
     check.group(static_cast<int>(g));
   for (int rank = 0; rank < plan.ranks && findings.empty(); ++rank) check.rank(rank);
 }

@@ -19,7 +19,7 @@ class StepCheck {
       : plan_(plan),
         traffic_(traffic),
         findings_(findings),
-        width_(plan.layout == TILEPOST_PANEL ? plan.n : plan.kernel.tile_n),
+        width_(plan.map.layout == TILEPOST_PANEL ? plan.map.n : plan.map.tile_n),
         contents_(contents_of(plan, traffic)),
         landings_(plan.ranks) {}
 
@@ -183,7 +183,7 @@ class StepCheck {
 void verify_steps(const Plan& plan, const Traffic& traffic, Findings& findings) {
   if (plan.access != TILEPOST_ACCESS_MESSAGES) return verify_shared(plan, traffic, findings);
   StepCheck check(plan, traffic, findings);
-  for (size_t g = 0; g < plan.cuts.size() && findings.empty(); ++g)
+  for (size_t g = 0; g < plan.cuts().size() && findings.empty(); ++g)
     check.group(static_cast<int>(g));
   for (int rank = 0; rank < plan.ranks && findings.empty(); ++rank) check.rank(rank);
 }

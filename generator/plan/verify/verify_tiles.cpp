@@ -30,7 +30,7 @@ class TileCheck {
 
   // Cluster-mates run at the same time and share B and the group's counter.
   void clusters() {
-    const size_t cluster = static_cast<size_t>(plan_.kernel.cluster);
+    const size_t cluster = static_cast<size_t>(plan_.map.cluster);
     const std::vector<tilepost_tile_t>& tiles = map_.tiles;
     if (tiles.size() % cluster != 0)
       findings_.add(formatv("{0} positions are no whole clusters of {1}", tiles.size(), cluster));
@@ -65,7 +65,7 @@ class TileCheck {
   }
 
  private:
-  bool arrivals() const { return plan_.division == TILEPOST_DIVISION_ARRIVALS; }
+  bool arrivals() const { return plan_.map.division == TILEPOST_DIVISION_ARRIVALS; }
   // A rank's own rows may be part of tiles only that wait for others.
   int least_tiles() const { return arrivals() ? 0 : 1; }
 
@@ -112,8 +112,7 @@ class TileCheck {
         findings_.add(formatv("position {0} of group {1} {2} the counter of group {3}", t, g,
                               arrivals() ? "waits for" : "raises", map_.tiles[t].group));
     }
-    const int64_t raised =
-        arrivals() ? 1 : int64_t{group.num_tiles} * plan_.kernel.signals_per_tile;
+    const int64_t raised = arrivals() ? 1 : int64_t{group.num_tiles} * plan_.map.signals_per_tile;
     if (group.target != raised)
       findings_.add(formatv("group {0} waits for {1}, its {2} the counter {3} times", g,
                             group.target, arrivals() ? "arrival raises" : "tiles raise", raised));
@@ -129,13 +128,13 @@ class TileCheck {
 }  // namespace
 
 Geometry::Geometry(const Plan& plan)
-    : m(plan.m),
-      n(plan.n),
-      tile_m(plan.kernel.tile_m),
-      tile_n(plan.kernel.tile_n),
+    : m(plan.map.m),
+      n(plan.map.n),
+      tile_m(plan.map.tile_m),
+      tile_n(plan.map.tile_n),
       tiles_n(ceil_div(n, tile_n)),
       shares(has_shares(plan.pattern, plan.access) ? plan.ranks : 1),
-      anew(plan.division == TILEPOST_DIVISION_SHARES) {
+      anew(plan.map.division == TILEPOST_DIVISION_SHARES) {
   share = ceil_div(m, shares);
   share_tiles = ceil_div(share, tile_m);
 }
@@ -165,8 +164,8 @@ bool verify_tiles(const Plan& plan, const TileMap& map, Findings& findings) {
                          map.positions.size(), entries));
     return false;
   }
-  if (map.groups.empty() || map.groups.size() != plan.cuts.size()) {
-    findings.add(formatv("{0} groups, {1} cuts", map.groups.size(), plan.cuts.size()));
+  if (map.groups.empty() || map.groups.size() != plan.cuts().size()) {
+    findings.add(formatv("{0} groups, {1} cuts", map.groups.size(), plan.cuts().size()));
     return false;
   }
   TileCheck check(plan, map, findings);

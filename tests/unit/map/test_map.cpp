@@ -202,7 +202,7 @@ TEST_CASE("offsets need 64 bits and have them") {
   small.gemm_ctas = 128, small.cluster = 2, small.band = 8;
   small.cuts = {256, 512};
   const Plan p = build_plan(small);
-  REQUIRE(p.map.groups[1].offset == int64_t{1} << 33);
+  REQUIRE(p.tile_map().groups[1].offset == int64_t{1} << 33);
   REQUIRE(verify_plan(p).empty());
 }
 

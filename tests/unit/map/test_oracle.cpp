@@ -13,22 +13,22 @@ class Oracle {
  public:
   explicit Oracle(const Plan& plan)
       : plan_(plan),
-        group_of_(plan.map.send_elements, -1),
-        stored_(plan.m * plan.n, 0),
-        listed_(plan.map.positions.size(), false),
+        group_of_(plan.tile_map().send_elements, -1),
+        stored_(plan.map.m * plan.map.n, 0),
+        listed_(plan.tile_map().positions.size(), false),
         shares_(has_shares(plan.pattern, plan.access) ? plan.ranks : 1),
-        share_((plan.m + shares_ - 1) / shares_),
-        columns_((plan.n + plan.kernel.tile_n - 1) / plan.kernel.tile_n) {}
+        share_((plan.map.m + shares_ - 1) / shares_),
+        columns_((plan.map.n + plan.map.tile_n - 1) / plan.map.tile_n) {}
 
   bool holds() {
-    const int positions = static_cast<int>(plan_.map.tiles.size());
+    const int positions = static_cast<int>(plan_.tile_map().tiles.size());
     int next = 0;
-    for (size_t g = 0; g < plan_.map.groups.size(); ++g) {
-      const tilepost_group_t& group = plan_.map.groups[g];
+    for (size_t g = 0; g < plan_.tile_map().groups.size(); ++g) {
+      const tilepost_group_t& group = plan_.tile_map().groups[g];
       if (group.first_tile != next || group.num_tiles < (arrivals() ? 0 : 1)) return false;
       next += group.num_tiles;
       if (next > positions) return false;
-      const int raised = arrivals() ? 1 : group.num_tiles * plan_.kernel.signals_per_tile;
+      const int raised = arrivals() ? 1 : group.num_tiles * plan_.map.signals_per_tile;
       if (group.target != static_cast<uint32_t>(raised)) return false;
       for (int t = group.first_tile; t < next; ++t)
         if (!store(t, static_cast<int>(g))) return false;
@@ -37,26 +37,26 @@ class Oracle {
   }
 
  private:
-  bool arrivals() const { return plan_.division == TILEPOST_DIVISION_ARRIVALS; }
-  bool shares() const { return plan_.division == TILEPOST_DIVISION_SHARES; }
-  bool panel() const { return plan_.layout == TILEPOST_PANEL; }
-  int cut(int g) const { return g < 0 ? 0 : plan_.cuts[g]; }
+  bool arrivals() const { return plan_.map.division == TILEPOST_DIVISION_ARRIVALS; }
+  bool shares() const { return plan_.map.division == TILEPOST_DIVISION_SHARES; }
+  bool panel() const { return plan_.map.layout == TILEPOST_PANEL; }
+  int cut(int g) const { return g < 0 ? 0 : plan_.cuts()[g]; }
 
   bool store(int t, int g) {
-    const tilepost_tile_t& tile = plan_.map.tiles[t];
-    const KernelPlan& kernel = plan_.kernel;
+    const tilepost_tile_t& tile = plan_.tile_map().tiles[t];
     if (tile.group != g) return false;
-    const bool inside = tile.m >= 0 && tile.m < plan_.m && tile.n >= 0 && tile.n < plan_.n;
+    const bool inside = tile.m >= 0 && tile.m < plan_.map.m && tile.n >= 0 && tile.n < plan_.map.n;
     if (inside != (tile.row >= 0)) return false;
     if (!inside) return true;
-    const int64_t share_tiles = (share_ + kernel.tile_m - 1) / kernel.tile_m;
-    const int64_t row = shares() ? tile.m / share_ * share_tiles + tile.m % share_ / kernel.tile_m
-                                 : tile.m / kernel.tile_m;
-    const size_t index = row * columns_ + tile.n / kernel.tile_n;
-    if (plan_.map.positions[index] != t) return false;
+    const int64_t share_tiles = (share_ + plan_.map.tile_m - 1) / plan_.map.tile_m;
+    const int64_t row = shares()
+                            ? tile.m / share_ * share_tiles + tile.m % share_ / plan_.map.tile_m
+                            : tile.m / plan_.map.tile_m;
+    const size_t index = row * columns_ + tile.n / plan_.map.tile_n;
+    if (plan_.tile_map().positions[index] != t) return false;
     listed_[index] = true;
-    for (int r = 0; r < kernel.tile_m; ++r)
-      for (int c = 0; c < kernel.tile_n; ++c)
+    for (int r = 0; r < plan_.map.tile_m; ++r)
+      for (int c = 0; c < plan_.map.tile_n; ++c)
         if (!store_element(tile, r, c)) return false;
     return !arrivals() || arrives_last(tile);
   }
@@ -64,34 +64,35 @@ class Oracle {
   bool store_element(const tilepost_tile_t& tile, int r, int c) {
     const int64_t m = int64_t{tile.m} + r, n = int64_t{tile.n} + c;
     // What lies beyond the share belongs to another tile; here it is padding.
-    const int64_t end = shares() ? std::min((tile.m / share_ + 1) * share_, plan_.m) : plan_.m;
-    const bool inside = m < end && n < plan_.n;
-    if (inside) ++stored_[m * plan_.n + n];
-    if (panel() && (n >= plan_.n || (!inside && !shares()))) return true;  // clipped
+    const int64_t end =
+        shares() ? std::min((tile.m / share_ + 1) * share_, plan_.map.m) : plan_.map.m;
+    const bool inside = m < end && n < plan_.map.n;
+    if (inside) ++stored_[m * plan_.map.n + n];
+    if (panel() && (n >= plan_.map.n || (!inside && !shares()))) return true;  // clipped
     const int64_t row = int64_t{tile.row} + r;
     if (inside && !in_place(tile, m, n, row)) return false;
-    const int64_t to = panel() ? row * plan_.n + n : row * plan_.kernel.tile_n + c;
-    if (to < 0 || to >= plan_.map.send_elements || group_of_[to] >= 0) return false;
+    const int64_t to = panel() ? row * plan_.map.n + n : row * plan_.map.tile_n + c;
+    if (to < 0 || to >= plan_.tile_map().send_elements || group_of_[to] >= 0) return false;
     group_of_[to] = tile.group;
     return true;
   }
 
   // Whether row m of the product belongs at `row`, where its division says so.
   bool in_place(const tilepost_tile_t& tile, int64_t m, int64_t n, int64_t row) const {
-    switch (plan_.division) {
+    switch (plan_.map.division) {
       case TILEPOST_DIVISION_ROWS:
         return !panel() || row == m;
       case TILEPOST_DIVISION_ARRIVALS:
         return row == m;
       case TILEPOST_DIVISION_COLUMNS:
-        return row == n / plan_.kernel.tile_n *
-                              (plan_.map.send_elements / columns_ / plan_.kernel.tile_n) +
+        return row == n / plan_.map.tile_n *
+                              (plan_.tile_map().send_elements / columns_ / plan_.map.tile_n) +
                           m;
       case TILEPOST_DIVISION_SHARES:
         break;
     }
-    const int64_t first = int64_t{cut(tile.group - 1)} * plan_.kernel.tile_m;
-    const int64_t part = int64_t{cut(tile.group)} * plan_.kernel.tile_m - first;
+    const int64_t first = int64_t{cut(tile.group - 1)} * plan_.map.tile_m;
+    const int64_t part = int64_t{cut(tile.group)} * plan_.map.tile_m - first;
     const int64_t within = m % share_ - first;
     return within >= 0 && within < part && row == first * shares_ + m / share_ * part + within;
   }
@@ -99,9 +100,9 @@ class Oracle {
   // Rank 0's own rows are there at once, others with the chunk that they are in.
   bool arrives_last(const tilepost_tile_t& tile) const {
     int last = 0;
-    for (int64_t m = tile.m; m < std::min<int64_t>(tile.m + plan_.kernel.tile_m, plan_.m); ++m) {
+    for (int64_t m = tile.m; m < std::min<int64_t>(tile.m + plan_.map.tile_m, plan_.map.m); ++m) {
       int group = 0;
-      while (m >= share_ && arrives(m) >= plan_.cuts[group]) ++group;
+      while (m >= share_ && arrives(m) >= plan_.cuts()[group]) ++group;
       last = std::max(last, group);
     }
     return tile.group == last;
@@ -109,46 +110,47 @@ class Oracle {
 
   // Rank 0: in what cuts count, where row m of another rank arrives.
   int64_t arrives(int64_t m) const {
-    const int64_t tile_rows = (share_ + plan_.kernel.tile_m - 1) / plan_.kernel.tile_m;
+    const int64_t tile_rows = (share_ + plan_.map.tile_m - 1) / plan_.map.tile_m;
     const bool round_robin = plan_.access == TILEPOST_ACCESS_READ;
-    return (round_robin ? (m / share_ - 1) * tile_rows : 0) + m % share_ / plan_.kernel.tile_m;
+    return (round_robin ? (m / share_ - 1) * tile_rows : 0) + m % share_ / plan_.map.tile_m;
   }
 
   bool all_stored() const {
     for (const int times : stored_)
       if (times != 1) return false;
     for (size_t i = 0; i < listed_.size(); ++i)
-      if (!listed_[i] && plan_.map.positions[i] != -1) return false;
+      if (!listed_[i] && plan_.tile_map().positions[i] != -1) return false;
     return true;
   }
 
   // Every block has exactly the elements of its group, and padding where the division makes some.
   bool blocks_hold() const {
-    const bool pads = shares() || plan_.division == TILEPOST_DIVISION_COLUMNS;
+    const bool pads = shares() || plan_.map.division == TILEPOST_DIVISION_COLUMNS;
     int64_t sent = 0;
-    for (size_t g = 0; g < plan_.map.groups.size(); ++g) {
-      const tilepost_group_t& group = plan_.map.groups[g];
+    for (size_t g = 0; g < plan_.tile_map().groups.size(); ++g) {
+      const tilepost_group_t& group = plan_.tile_map().groups[g];
       if (arrivals()) {
         if (group.offset != 0 || group.count != 0) return false;
         continue;
       }
       if (group.offset < 0 || group.count < 1 ||
-          group.offset + group.count > plan_.map.send_elements)
+          group.offset + group.count > plan_.tile_map().send_elements)
         return false;
       if (group.offset != sent) return false;
       for (int64_t e = group.offset; e < group.offset + group.count; ++e)
         if (group_of_[e] != static_cast<int>(g) && (!pads || group_of_[e] >= 0)) return false;
       sent += group.count;
-      if (pads && sent != plan_.map.send_elements * cut(static_cast<int>(g)) / plan_.cuts.back())
+      if (pads &&
+          sent != plan_.tile_map().send_elements * cut(static_cast<int>(g)) / plan_.cuts().back())
         return false;
     }
-    return arrivals() || sent == plan_.map.send_elements;
+    return arrivals() || sent == plan_.tile_map().send_elements;
   }
 
   bool mates_hold() const {
-    const std::vector<tilepost_tile_t>& tiles = plan_.map.tiles;
+    const std::vector<tilepost_tile_t>& tiles = plan_.tile_map().tiles;
     for (size_t t = 0; t < tiles.size(); ++t) {
-      const size_t leader = t / plan_.kernel.cluster * plan_.kernel.cluster;
+      const size_t leader = t / plan_.map.cluster * plan_.map.cluster;
       if (tiles[t].n != tiles[leader].n || tiles[t].group != tiles[leader].group) return false;
     }
     return true;
@@ -229,7 +231,7 @@ SmallPlan random_plan(std::mt19937& random) {
 
 // One random change, which may by chance change nothing that matters.
 void corrupt(std::mt19937& random, Plan& plan) {
-  TileMap& map = plan.map;
+  TileMap& map = plan.own_tile_map();
   const auto position = [&] { return pick(random, 0, static_cast<int>(map.tiles.size()) - 1); };
   const int group = pick(random, 0, static_cast<int>(map.groups.size()) - 1);
   const int step = pick(random, 0, 1) ? 1 : -1;
@@ -241,10 +243,10 @@ void corrupt(std::mt19937& random, Plan& plan) {
       map.tiles[position()].row = pick(random, -1, 20);
       break;
     case 2:
-      map.tiles[position()].m += step * (pick(random, 0, 1) ? plan.kernel.tile_m : 1);
+      map.tiles[position()].m += step * (pick(random, 0, 1) ? plan.map.tile_m : 1);
       break;
     case 3:
-      map.tiles[position()].n += step * (pick(random, 0, 1) ? plan.kernel.tile_n : 1);
+      map.tiles[position()].n += step * (pick(random, 0, 1) ? plan.map.tile_n : 1);
       break;
     case 4:
       map.tiles[position()].group += step;

@@ -92,31 +92,30 @@ inline void build_plan(const SmallPlan& small, Plan& plan) {
   plan.arch = Arch::host;
   plan.pattern = small.pattern;
   plan.routing = small.routing;
-  plan.division = small.division;
   plan.ranks = small.ranks;
-  plan.m = small.m;
-  plan.n = small.n;
+  plan.map.m = small.m;
+  plan.map.n = small.n;
   plan.k = 8;
-  plan.layout = small.layout;
-  plan.transport = small.overlaps ? transport_with(small.access) : TILEPOST_TRANSPORT_NONE;
-  plan.access = access_of(plan.transport);
-  plan.stagger = small.stagger;
+  plan.map.layout = small.layout;
+  plan.set_transport(small.overlaps ? transport_with(small.access) : TILEPOST_TRANSPORT_NONE);
+  plan.map.stagger = small.stagger;
   plan.pushes = small.pushes || (plan.access != TILEPOST_ACCESS_MESSAGES &&
                                  plan.pattern == TILEPOST_ALL_GATHER_GEMM);
   plan.kernel.launch = TILEPOST_LAUNCH_HOST;
-  plan.kernel.tile_m = small.tile_m;
-  plan.kernel.tile_n = small.tile_n;
-  plan.kernel.cluster = small.cluster;
-  plan.kernel.signals_per_tile = small.signals;
-  plan.band = small.band;
-  plan.cuts = small.cuts;
+  plan.map.tile_m = small.tile_m;
+  plan.map.tile_n = small.tile_n;
+  plan.map.cluster = small.cluster;
+  plan.map.signals_per_tile = small.signals;
+  plan.map.band = small.band;
+  set_division(plan.map, plan, small.division, plan.access);
+  plan.set_cuts(small.cuts);
   plan.gemm_ctas = small.gemm_ctas;
   plan.comm_ctas = small.overlaps ? 1 : 0;
   plan.sms = small.gemm_ctas + 2;
-  plan.map = build_tile_map(map_of(plan));
-  plan.map_hash = hash_tile_map(plan.map);
-  plan.waves = static_cast<int>((plan.map.tiles.size() + plan.gemm_ctas - 1) / plan.gemm_ctas);
-  plan.group_waves.assign(plan.cuts.size(), 0);
+  plan.set_tile_map(build_tile_map(plan.map));
+  plan.waves =
+      static_cast<int>((plan.tile_map().tiles.size() + plan.gemm_ctas - 1) / plan.gemm_ctas);
+  plan.group_waves.assign(plan.cuts().size(), 0);
   plan.group_waves.back() = plan.waves;
 }
 
@@ -124,6 +123,13 @@ inline Plan build_plan(const SmallPlan& small) {
   Plan plan;
   build_plan(small, plan);
   return plan;
+}
+
+// Says that a group ends one unit later than its tiles do.
+inline void move_cut(Plan& plan, size_t group) {
+  std::vector<int32_t> cuts = plan.cuts();
+  ++cuts[group];
+  plan.set_cuts(std::move(cuts));
 }
 
 }  // namespace tilepost::test

@@ -104,15 +104,16 @@ inline std::string join(const std::vector<std::string>& lines) {
 }
 
 inline std::string name(const Plan& plan) {
-  return std::string(name_of(plan.pattern)) + " " + name_of(plan.transport) + " " +
-         name_of(plan.routing) + " division " + std::to_string(static_cast<int>(plan.division)) +
-         " m " + std::to_string(plan.m) + (plan.pushes ? ", pushes" : "");
+  return std::string(name_of(plan.pattern)) + " " + name_of(plan.planned_transport) + " " +
+         name_of(plan.routing) + " division " +
+         std::to_string(static_cast<int>(plan.map.division)) + " m " + std::to_string(plan.map.m) +
+         (plan.pushes ? ", pushes" : "");
 }
 
 inline void require_caught(Plan plan, const char* words, const std::function<void(Plan&)>& mutate) {
   REQUIRE(join(verify_plan(plan)) == "");
   mutate(plan);
-  plan.map_hash = hash_tile_map(plan.map);
+  plan.map_hash = hash_tile_map(plan.tile_map());
   const std::string text = join(verify_plan(plan));
   INFO(name(plan) << ": " << text);
   REQUIRE(text.find(words) != std::string::npos);
@@ -139,7 +140,7 @@ inline std::string follow(const Plan& plan, const Change& change) {
 // Elements that belong together: a row of what the step moves.
 inline int64_t width(const Plan& plan) {
   if (plan.pattern == TILEPOST_ALL_GATHER_GEMM) return plan.k;
-  return plan.layout == TILEPOST_PANEL ? plan.n : plan.kernel.tile_n;
+  return plan.map.layout == TILEPOST_PANEL ? plan.map.n : plan.map.tile_n;
 }
 
 struct Mutation {

@@ -16,7 +16,7 @@ TEST_CASE("the exchanging subjects are correct") {
 TEST_CASE("caught: any field of any step of one rank, or a step too few or too many") {
   int mutants = 0;
   for (const Plan& plan : subjects())
-    for (int g = 0; g < static_cast<int>(plan.cuts.size()); ++g)
+    for (int g = 0; g < static_cast<int>(plan.cuts().size()); ++g)
       for (int rank = 0; rank < kRanks; ++rank) {
         TrafficMemory memory;
         const std::vector<Step> steps = traffic_of(plan, memory).steps(g, rank);
@@ -47,7 +47,7 @@ TEST_CASE("caught: a collective call that is wrong on all ranks alike") {
     for (const Mutation& mutation : kMutations) {
       bool changed_any = false;
       const std::string text = follow(plan, [&](int g, int, std::vector<Step>& changed) {
-        if (g + 1 != static_cast<int>(plan.cuts.size())) return;
+        if (g + 1 != static_cast<int>(plan.cuts().size())) return;
         for (Step& step : changed) {
           const bool collective = step.kind == StepKind::all_reduce ||
                                   step.kind == StepKind::reduce_scatter ||
@@ -79,7 +79,7 @@ TEST_CASE("caught: two sends to one rank change places") {
 TEST_CASE("caught: a step before its group is finished") {
   const Plan plan = scattered();
   const std::string text = follow(plan, [&](int g, int, std::vector<Step>& steps) {
-    if (g == 0) steps[0].from = plan.map.groups[1].offset;
+    if (g == 0) steps[0].from = plan.tile_map().groups[1].offset;
   });
   REQUIRE(text.find("reads beyond its group") != std::string::npos);
 }
@@ -100,7 +100,7 @@ TEST_CASE("caught: memory that is smaller or larger than what steps need") {
   const Plan plan = subject(TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_DIVISION_ROWS, {9}, false);
   TrafficMemory memory;
   Traffic traffic = traffic_of(plan, memory);
-  traffic.buffer = plan.map.send_elements;  // without the row that fills the last share
+  traffic.buffer = plan.tile_map().send_elements;  // without the row that fills the last share
   Findings findings;
   verify_steps(plan, traffic, findings);
   REQUIRE(join(findings.take()).find("reads beyond its group") != std::string::npos);
@@ -108,40 +108,41 @@ TEST_CASE("caught: memory that is smaller or larger than what steps need") {
 
 TEST_CASE("caught: a tile in another share's part, or in another slab") {
   require_caught(scattered(), "a tile starts at row", [](Plan& plan) {
-    for (tilepost_tile_t& tile : plan.map.tiles)
+    for (tilepost_tile_t& tile : plan.own_tile_map().tiles)
       if (tile.row == 0) tile.row = 2;
   });
   require_caught(scattered(), "a tile starts at row", [](Plan& plan) {
-    std::vector<tilepost_tile_t>& tiles = plan.map.tiles;
+    std::vector<tilepost_tile_t>& tiles = plan.own_tile_map().tiles;
     std::swap(tiles[0].row, tiles[1].row);
   });
   require_caught(columns(), "a tile starts at row", [](Plan& plan) {
-    plan.map.tiles[0].row += static_cast<int32_t>(plan.map.send_elements / 3 / 3);
+    plan.own_tile_map().tiles[0].row +=
+        static_cast<int32_t>(plan.own_tile_map().send_elements / 3 / 3);
   });
   require_caught(columns(), "no room for 3 shares", [](Plan& plan) {
-    plan.map.send_elements = int64_t{3} * 3 * 17;  // 17 rows, three shares are 18
+    plan.own_tile_map().send_elements = int64_t{3} * 3 * 17;  // 17 rows, three shares are 18
   });
 }
 
 TEST_CASE("caught: groups that are no equal parts, or no whole slabs") {
   const auto hand_over = [](Plan& plan) {  // a tile row of one share
-    const int64_t elements = plan.kernel.tile_m * plan.n;
-    plan.map.groups[0].count += elements;
-    plan.map.groups[1].offset += elements;
-    plan.map.groups[1].count -= elements;
+    const int64_t elements = plan.map.tile_m * plan.map.n;
+    plan.own_tile_map().groups[0].count += elements;
+    plan.own_tile_map().groups[1].offset += elements;
+    plan.own_tile_map().groups[1].count -= elements;
   };
   require_caught(scattered(), "not a block of whole rows", hand_over);
   require_caught(columns(), "not a block of whole rows", hand_over);
-  require_caught(scattered(), "cut", [](Plan& plan) { ++plan.cuts[0]; });
-  require_caught(columns(), "cut", [](Plan& plan) { ++plan.cuts[0]; });
+  require_caught(scattered(), "cut", [](Plan& plan) { move_cut(plan, 0); });
+  require_caught(columns(), "cut", [](Plan& plan) { move_cut(plan, 0); });
 }
 
 // Positions a and b exchange what they compute, and nothing else.
 void exchange(Plan& plan, size_t a, size_t b) {
-  std::vector<tilepost_tile_t>& tiles = plan.map.tiles;
+  std::vector<tilepost_tile_t>& tiles = plan.own_tile_map().tiles;
   std::swap(tiles[a], tiles[b]);
   std::swap(tiles[a].group, tiles[b].group);
-  for (int32_t& position : plan.map.positions)
+  for (int32_t& position : plan.own_tile_map().positions)
     if (position == static_cast<int32_t>(a))
       position = static_cast<int32_t>(b);
     else if (position == static_cast<int32_t>(b))
@@ -151,8 +152,8 @@ void exchange(Plan& plan, size_t a, size_t b) {
 TEST_CASE("caught: a tile that waits for too little") {
   for (const int64_t m : {17, 18})
     require_caught(gathered(m), "the last of them arrive with group", [](Plan& plan) {
-      std::vector<tilepost_tile_t>& tiles = plan.map.tiles;
-      const auto late = static_cast<size_t>(plan.map.groups[2].first_tile);
+      std::vector<tilepost_tile_t>& tiles = plan.own_tile_map().tiles;
+      const auto late = static_cast<size_t>(plan.own_tile_map().groups[2].first_tile);
       for (size_t t = 0; t < late; ++t)
         if (tiles[t].group == 0 && tiles[t].n == tiles[late].n && tiles[t].row >= 0)
           return exchange(plan, t, late);
@@ -161,17 +162,18 @@ TEST_CASE("caught: a tile that waits for too little") {
 
 TEST_CASE("caught: an arrival that raises its counter twice, sends a block or is of other rows") {
   require_caught(gathered(), "its arrival raises the counter 1 times",
-                 [](Plan& plan) { plan.map.groups[1].target = 2; });
-  require_caught(gathered(), "sends a block", [](Plan& plan) { plan.map.groups[1].count = 8; });
+                 [](Plan& plan) { plan.own_tile_map().groups[1].target = 2; });
+  require_caught(gathered(), "sends a block",
+                 [](Plan& plan) { plan.own_tile_map().groups[1].count = 8; });
   require_caught(gathered(), "of a row-major output",
-                 [](Plan& plan) { plan.map.tiles[0].row += 2; });
+                 [](Plan& plan) { plan.own_tile_map().tiles[0].row += 2; });
   require_caught(gathered(), "do not come in order", [](Plan& plan) {
     plan.comm_lanes = 2;
     plan.comm_ctas = 2;
     ++plan.sms;
   });
   require_caught(gathered(), "the last of them arrive with group",
-                 [](Plan& plan) { ++plan.cuts[1]; });
+                 [](Plan& plan) { move_cut(plan, 1); });
 }
 
 TEST_CASE("caught: chunks that arrive in another order than the cuts say") {
@@ -188,10 +190,10 @@ TEST_CASE("caught: chunks that arrive in another order than the cuts say") {
 
 TEST_CASE("caught: cluster-mates of two groups") {
   require_caught(scattered(), "cluster-mates", [](Plan& plan) {
-    std::vector<tilepost_group_t>& groups = plan.map.groups;
+    std::vector<tilepost_group_t>& groups = plan.own_tile_map().groups;
     --groups[0].num_tiles, --groups[0].target;
     --groups[1].first_tile, ++groups[1].num_tiles, ++groups[1].target;
-    plan.map.tiles[groups[1].first_tile].group = 1;
+    plan.own_tile_map().tiles[groups[1].first_tile].group = 1;
   });
 }
 
@@ -202,12 +204,12 @@ TEST_CASE("caught: an entry of the inverse for rows that are not there") {
   small.pattern = TILEPOST_GEMM_ALL_TO_ALL, small.division = TILEPOST_DIVISION_SHARES;
   small.cuts = {1};
   require_caught(build_plan(small), "no tile is at entry 6 of the inverse",
-                 [](Plan& plan) { plan.map.positions[6] = 0; });
+                 [](Plan& plan) { plan.own_tile_map().positions[6] = 0; });
 }
 
 TEST_CASE("caught: what does not go with the pattern") {
   require_caught(scattered(), "division",
-                 [](Plan& plan) { plan.division = TILEPOST_DIVISION_ROWS; });
+                 [](Plan& plan) { plan.map.division = TILEPOST_DIVISION_ROWS; });
   require_caught(gathered(), "division",
                  [](Plan& plan) { plan.transport = TILEPOST_TRANSPORT_NONE; });
   require_caught(scattered(), "epilogue", [](Plan& plan) { plan.epilogue = TILEPOST_GELU; });

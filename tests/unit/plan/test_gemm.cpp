@@ -59,7 +59,7 @@ TEST_CASE("no GEMM is predicted faster than the tensor cores of its SMs at their
 TEST_CASE("a cluster asked for where only gemm_sm90_small is left is refused") {
   Spec spec = gemm_spec(16, 2048, 8192);
   spec.schedule.tile = wish(std::vector<int64_t>{16, 64});
-  CHECK(only(spec).kernel.name == "gemm_sm90_small");
+  CHECK(only(spec).kernel.name == std::string("gemm_sm90_small"));
   spec.schedule.cluster = wish<int64_t>(2);
   CHECK(refusal(spec).find("cluster '2' leaves no kernel") != std::string::npos);
 }
@@ -67,11 +67,11 @@ TEST_CASE("a cluster asked for where only gemm_sm90_small is left is refused") {
 TEST_CASE("kernels not timed beside collectives overlap only where nothing else does") {
   Spec spec = make_spec(8192, 8192, 2048);
   spec.transport.value = TILEPOST_TRANSPORT_NCCL;
-  CHECK(only(spec).kernel.tunables.at("PINGPONG") == "0");
+  CHECK(only(spec).source.tunables.at("PINGPONG") == "0");
   spec = make_spec(17, 512, 64);
   spec.transport.value = TILEPOST_TRANSPORT_NCCL;
   spec.schedule.stages = wish<int64_t>(8);
-  CHECK(only(spec).kernel.name == "gemm_sm90_small");
+  CHECK(only(spec).kernel.name == std::string("gemm_sm90_small"));
 }
 
 TEST_CASE("a GEMM alone has all SMs and one group, on every architecture and layout") {
@@ -83,11 +83,11 @@ TEST_CASE("a GEMM alone has all SMs and one group, on every architecture and lay
       INFO(name_of(arch) << " " << name_of(layout));
       REQUIRE(p.pattern == TILEPOST_GEMM);
       REQUIRE(p.transport == TILEPOST_TRANSPORT_NONE);
-      REQUIRE(p.cuts.size() == 1);
+      REQUIRE(p.cuts().size() == 1);
       REQUIRE(p.comm_ctas == 0);
-      const int64_t positions = static_cast<int64_t>(p.map.tiles.size());
-      const int64_t all = int64_t{p.sms} * p.kernel.ctas_per_sm / p.kernel.cluster;
-      REQUIRE(p.waves == (positions + all * p.kernel.cluster - 1) / (all * p.kernel.cluster));
+      const int64_t positions = static_cast<int64_t>(p.tile_map().tiles.size());
+      const int64_t all = int64_t{p.sms} * p.kernel.ctas_per_sm / p.map.cluster;
+      REQUIRE(p.waves == (positions + all * p.map.cluster - 1) / (all * p.map.cluster));
       if (arch == Arch::host) continue;
       REQUIRE(p.prediction.total == p.prediction.gemm);
       REQUIRE(p.prediction.sequence == p.prediction.gemm);
@@ -121,35 +121,35 @@ TEST_CASE("an epilogue is the set of its operations") {
   spec.gemm.epilogue = {wish(TILEPOST_SCALE_ROWS), wish(TILEPOST_BIAS), wish(TILEPOST_RESIDUAL)};
   const Plan p = only(spec);
   REQUIRE(p.epilogue == (TILEPOST_SCALE_ROWS | TILEPOST_BIAS | TILEPOST_RESIDUAL));
-  REQUIRE(p.kernel.tunables.at("EPILOGUE") == std::to_string(p.epilogue));
-  REQUIRE(host_twin(p).kernel.tunables.at("EPILOGUE") == std::to_string(p.epilogue));
+  REQUIRE(p.source.tunables.at("EPILOGUE") == std::to_string(p.epilogue));
+  REQUIRE(host_twin(p).source.tunables.at("EPILOGUE") == std::to_string(p.epilogue));
 }
 
 TEST_CASE("nn takes TMA where rows of A, B and C are multiples of 16 bytes") {
   const Plan tma = only(nn_spec(1000, 2000, 1024));
-  REQUIRE(tma.kernel.name == "gemm_sm90");
-  REQUIRE(tma.kernel.tunables.at("NN") == "1");
+  REQUIRE(tma.kernel.name == std::string("gemm_sm90"));
+  REQUIRE(tma.source.tunables.at("NN") == "1");
   REQUIRE(tma.kernel.box_b.columns == 64);
   Spec spec = nn_spec(1000, 2001, 1024);
-  REQUIRE(only(spec).kernel.name == "gemm_sm80");
+  REQUIRE(only(spec).kernel.name == std::string("gemm_sm80"));
   REQUIRE(has_reason(only(spec), "N a multiple of 8 for B of layout nn, not 2001"));
   spec.schedule.layout.value = TILEPOST_TILE;  // frees C of the rule, not B
-  REQUIRE(only(spec).kernel.name == "gemm_sm80");
+  REQUIRE(only(spec).kernel.name == std::string("gemm_sm80"));
   spec.gemm.layout.value = TILEPOST_TN;
-  REQUIRE(only(spec).kernel.name == "gemm_sm90");
-  REQUIRE(only(nn_spec(1000, 2000, 1023)).kernel.name == "gemm_sm80");
+  REQUIRE(only(spec).kernel.name == std::string("gemm_sm90"));
+  REQUIRE(only(nn_spec(1000, 2000, 1023)).kernel.name == std::string("gemm_sm80"));
 }
 
 TEST_CASE("loads of B are as wide as its own rows allow") {
   const Plan nn = only(nn_spec(100, 2002, 1024, Arch::sm_80));
-  REQUIRE(nn.kernel.tunables.at("LOAD_VECTOR") == "8");
-  REQUIRE(nn.kernel.tunables.at("LOAD_VECTOR_B") == "2");
-  REQUIRE(nn.kernel.tunables.at("STORE_VECTOR") == "2");
+  REQUIRE(nn.source.tunables.at("LOAD_VECTOR") == "8");
+  REQUIRE(nn.source.tunables.at("LOAD_VECTOR_B") == "2");
+  REQUIRE(nn.source.tunables.at("STORE_VECTOR") == "2");
   const Plan tn = only(gemm_spec(100, 2002, 1028, Arch::sm_80));
-  REQUIRE(tn.kernel.tunables.at("LOAD_VECTOR") == "4");
-  REQUIRE(tn.kernel.tunables.at("LOAD_VECTOR_B") == "4");
+  REQUIRE(tn.source.tunables.at("LOAD_VECTOR") == "4");
+  REQUIRE(tn.source.tunables.at("LOAD_VECTOR_B") == "4");
   const Plan e4m3 = only(e4m3_spec(100, 2002, 1040, Arch::sm_89));
-  REQUIRE(e4m3.kernel.tunables.at("LOAD_VECTOR") == "16");
+  REQUIRE(e4m3.source.tunables.at("LOAD_VECTOR") == "16");
 }
 
 TEST_CASE("e4m3 is planned where the tensor cores have it") {
@@ -157,8 +157,8 @@ TEST_CASE("e4m3 is planned where the tensor cores have it") {
     const Plan p = only(e4m3_spec(4096, 4096, 4096, arch));
     REQUIRE(p.input == TILEPOST_E4M3);
     REQUIRE(p.output == TILEPOST_BF16);
-    REQUIRE(p.kernel.tunables.at("ELEMENT") == "tilepost::DType::e4m3");
-    REQUIRE(p.kernel.tunables.at("OUTPUT") == "tilepost::DType::bf16");
+    REQUIRE(p.source.tunables.at("ELEMENT") == "tilepost::DType::e4m3");
+    REQUIRE(p.source.tunables.at("OUTPUT") == "tilepost::DType::bf16");
   }
   for (const Arch arch : {Arch::sm_80, Arch::sm_86}) {
     const std::string text = refusal(e4m3_spec(4096, 4096, 4096, arch));
@@ -169,22 +169,22 @@ TEST_CASE("e4m3 is planned where the tensor cores have it") {
 }
 
 TEST_CASE("e4m3 takes TMA where K is a multiple of 16") {
-  REQUIRE(only(e4m3_spec(256, 256, 1040)).kernel.name == "gemm_sm90");
+  REQUIRE(only(e4m3_spec(256, 256, 1040)).kernel.name == std::string("gemm_sm90"));
   const Plan p = only(e4m3_spec(256, 256, 1032));
-  REQUIRE(p.kernel.name == "gemm_sm80");
+  REQUIRE(p.kernel.name == std::string("gemm_sm80"));
   REQUIRE(has_reason(p, "K a multiple of 16 for e4m3, not 1032"));
-  REQUIRE(p.kernel.tunables.at("LOAD_VECTOR") == "8");
+  REQUIRE(p.source.tunables.at("LOAD_VECTOR") == "8");
 }
 
 TEST_CASE("precise sums of e4m3 leave out what they do not fit") {
   Spec spec = e4m3_spec(8192, 8192, 8192);
-  REQUIRE(only(spec).kernel.tunables.at("PRECISE") == "1");
+  REQUIRE(only(spec).source.tunables.at("PRECISE") == "1");
   spec.schedule.tile = wish(std::vector<int64_t>{128, 256});
   REQUIRE(refusal(spec).find("tile '128x256' is not available on sm_90a") != std::string::npos);
   spec.gemm.accumulate.value = TILEPOST_FAST;
   const Plan fast = only(spec);
-  REQUIRE(fast.kernel.tile_n == 256);
-  REQUIRE(fast.kernel.tunables.at("PRECISE") == "0");
+  REQUIRE(fast.map.tile_n == 256);
+  REQUIRE(fast.source.tunables.at("PRECISE") == "0");
 }
 
 TEST_CASE("caught: operations and types the pattern or the machine does not allow") {
@@ -213,7 +213,7 @@ TEST_CASE("caught: tensor maps that TMA refuses") {
   REQUIRE(caught([](Plan& p) { p.kernel.box_a.rows = 257; }));
   REQUIRE(caught([](Plan& p) { p.kernel.box_b.columns = 72; }));
   REQUIRE(caught([](Plan& p) { p.kernel.box_c.columns = 0; }));
-  REQUIRE(caught([](Plan& p) { p.kernel.launch_cluster = 5; }));
+  REQUIRE(caught([](Plan& p) { p.kernel.cluster = 5; }));
 }
 
 }  // namespace

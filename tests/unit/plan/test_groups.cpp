@@ -57,7 +57,7 @@ void check_run(const tilepost_plan_t& plan, int64_t m) {
   REQUIRE(cuts_are_valid(map));
   REQUIRE(map.num_groups <= plan.map.num_groups);
   REQUIRE(run.gemm_ctas >= 1);
-  REQUIRE(run.gemm_ctas % std::max(plan.kernel.cluster, plan.map.cluster) == 0);
+  REQUIRE(run.gemm_ctas % std::max(plan.map.cluster, plan.kernel.cluster) == 0);
   if (plan.transport == TILEPOST_TRANSPORT_NONE) REQUIRE_FALSE(run.overlaps);
   if (run.overlaps) {
     REQUIRE(run.division == plan.map.division);
@@ -69,7 +69,7 @@ void check_run(const tilepost_plan_t& plan, int64_t m) {
   }
   const TileMap tiles = build_tile_map(map);
   REQUIRE(tiles.groups.size() == run.cuts.size());
-  REQUIRE(static_cast<int64_t>(tiles.tiles.size()) * std::max(1, plan.kernel.cluster) >=
+  REQUIRE(static_cast<int64_t>(tiles.tiles.size()) * std::max(1, plan.map.cluster) >=
           run.gemm_ctas);
 }
 
@@ -83,7 +83,7 @@ TEST_CASE("every m has groups that fit its map and the plan's counters") {
           if (ranks % 2) spec.transport.value = TILEPOST_TRANSPORT_NCCL;
         const Plan p = only(spec);
         REQUIRE(p.any_m);
-        const tilepost_plan_t c = runtime_plan(p);
+        const tilepost_plan_t c = p;
         for (const int64_t m : {1, 2, 3, 7, 16, 63, 64, 65, 127, 129, 255, 256, 500, 699, 700})
           check_run(c, m);
         if (arch == Arch::host) continue;
@@ -110,7 +110,7 @@ TEST_CASE("the plan of every run is right") {
             CHECK(wrong == std::vector<std::string>{});
             const Plan twin = plan_of_run(host_twin(p), m);
             CHECK(verify_plan(twin) == std::vector<std::string>{});
-            CHECK(twin.cuts == plan_of_run(p, m).cuts);
+            CHECK(twin.cuts() == plan_of_run(p, m).cuts());
           }
         }
 }
@@ -121,17 +121,17 @@ TEST_CASE("the maximum has the plan's own groups, and they are what the programm
     const Plan p = only(any_m_spec(shape, 8192, 8192, 2048, Arch::sm_90a));
     INFO(name_of(shape.pattern) << " " << name_of(shape.layout));
     REQUIRE(p.transport != TILEPOST_TRANSPORT_NONE);
-    const tilepost_plan_t c = runtime_plan(p);
+    const tilepost_plan_t c = p;
     const RunSchedule run = schedule_for(c, 8192);
     REQUIRE(run.overlaps);
-    REQUIRE(run.cuts == p.cuts);
+    REQUIRE(run.cuts == p.cuts());
     REQUIRE(run.gemm_ctas == p.gemm_ctas);
     // The same plan with a higher bound has to come to the same groups by the programme.
     tilepost_plan_t wider = c;
     wider.map.m = 8192 + 1;
     const RunSchedule chosen = schedule_for(wider, 8192);
     REQUIRE(chosen.overlaps);
-    REQUIRE(chosen.cuts == p.cuts);
+    REQUIRE(chosen.cuts == p.cuts());
     REQUIRE(chosen.gemm_ctas == p.gemm_ctas);
   }
 }
@@ -140,7 +140,7 @@ TEST_CASE("another m has the groups that the planner gives a spec for that m") {
   for (const Shape& shape : kShapes) {
     if (shape.pattern == TILEPOST_GEMM) continue;
     const Plan p = only(any_m_spec(shape, 16384, 8192, 2048, Arch::sm_90a));
-    const tilepost_plan_t c = runtime_plan(p);
+    const tilepost_plan_t c = p;
     int overlapped = 0;
     for (const int64_t m : {1024, 3000, 4096, 6000, 8192, 12288}) {
       const RunSchedule run = schedule_for(c, m);
@@ -148,30 +148,30 @@ TEST_CASE("another m has the groups that the planner gives a spec for that m") {
       if (!run.overlaps) continue;
       Spec fixed = any_m_spec(shape, m, 8192, 2048, Arch::sm_90a);
       fixed.gemm.any_m = false;
-      fixed.transport.value = p.transport;
-      fixed.schedule.tile = wish(std::vector<int64_t>{p.kernel.tile_m, p.kernel.tile_n});
-      fixed.schedule.stages = wish<int64_t>(p.kernel.stages);
-      fixed.schedule.cluster = wish<int64_t>(p.kernel.cluster);
+      fixed.transport.value = p.planned_transport;
+      fixed.schedule.tile = wish(std::vector<int64_t>{p.map.tile_m, p.map.tile_n});
+      fixed.schedule.stages = wish<int64_t>(p.source.stages);
+      fixed.schedule.cluster = wish<int64_t>(p.map.cluster);
       if (p.task_parts == 0) fixed.schedule.comm_sms = wish<int64_t>(p.comm_ctas);
       fixed.schedule.lanes = wish<int64_t>(p.comm_lanes);
       const Plan same = only(fixed);
-      if (same.kernel.tunables.at("PANELS") != p.kernel.tunables.at("PANELS")) continue;
-      if (same.cuts.size() > p.cuts.size()) continue;  // more than the counters of the plan
+      if (same.source.tunables.at("PANELS") != p.source.tunables.at("PANELS")) continue;
+      if (same.cuts().size() > p.cuts().size()) continue;  // more than the counters of the plan
       REQUIRE(run.gemm_ctas == same.gemm_ctas);
       ++overlapped;
-      if (shares_memory(p.transport)) {
+      if (shares_memory(p.planned_transport)) {
         // What of the sums is left when the GEMM has ended depends on m; the plan has that of its
         // own.
         const bool unhurried = same.pattern != TILEPOST_GEMM_ALL_REDUCE && same.task_parts == 0;
         const GroupProblem problem = {
-            map_of(same), same.at_once(),      unit_bytes(same, same.division),
-            same.model,   same.task_parts > 0, unhurried};
+            same.map,   same.at_once(),      unit_bytes(same, same.map.division),
+            same.model, same.task_parts > 0, unhurried};
         const double slack = 1 + slack_of(problem, p.comm_lanes);
         REQUIRE(end_of_groups(problem, run.cuts) <
-                1.05 * slack * end_of_groups(problem, same.cuts));
+                1.05 * slack * end_of_groups(problem, same.cuts()));
         continue;
       }
-      REQUIRE(run.cuts == same.cuts);
+      REQUIRE(run.cuts == same.cuts());
     }
     INFO(name_of(shape.pattern) << " " << name_of(shape.layout));
     // The more rows, the fewer chunks: most m would have more than the plan has counters for.
@@ -188,10 +188,10 @@ TEST_CASE("few rows are not worth overlap unless it was asked for") {
     const Plan asked = only(spec);
     for (const int64_t m : {1, 16, 64}) {
       INFO(name_of(shape.pattern) << " " << name_of(shape.layout) << " " << m);
-      REQUIRE_FALSE(schedule_for(runtime_plan(open), m).overlaps);
-      REQUIRE(schedule_for(runtime_plan(asked), m).overlaps);
+      REQUIRE_FALSE(schedule_for(open, m).overlaps);
+      REQUIRE(schedule_for(asked, m).overlaps);
     }
-    REQUIRE(schedule_for(runtime_plan(open), 16383).overlaps);
+    REQUIRE(schedule_for(open, 16383).overlaps);
   }
 }
 

@@ -39,10 +39,10 @@ TEST_CASE("a kernel whose helper warp has tasks has shared memory for them") {
   const KernelPlan without = make_kernel(sm90_configs()[0], request);
   request.tasks = true;
   const KernelPlan with = make_kernel(sm90_configs()[0], request);
-  REQUIRE(without.helper_bytes == 0);
-  REQUIRE(with.helper_bytes == 16384 + 128);
-  REQUIRE(with.shared_bytes == without.shared_bytes + with.helper_bytes);
-  REQUIRE(with.tunables.at("HELPER") == std::to_string(with.helper_bytes));
+  REQUIRE(without.kernel.helper_bytes == 0);
+  REQUIRE(with.kernel.helper_bytes == 16384 + 128);
+  REQUIRE(with.kernel.shared_bytes == without.kernel.shared_bytes + with.kernel.helper_bytes);
+  REQUIRE(with.source.tunables.at("HELPER") == std::to_string(with.kernel.helper_bytes));
 }
 
 TEST_CASE("a kernel carries every tunable of its template") {
@@ -51,24 +51,24 @@ TEST_CASE("a kernel carries every tunable of its template") {
   request.band = 16;
   request.element = request.output = TILEPOST_F16;
   const KernelPlan sm90 = make_kernel(sm90_configs()[0], request);
-  REQUIRE(sm90.tunables == std::map<std::string, std::string>{{"TILE_M", "128"},
-                                                              {"TILE_N", "256"},
-                                                              {"STAGES", "3"},
-                                                              {"PANELS", "4"},
-                                                              {"CLUSTER", "2"},
-                                                              {"BAND", "16"},
-                                                              {"ELEMENT", "tilepost::DType::f16"},
-                                                              {"OUTPUT", "tilepost::DType::f16"},
-                                                              {"EPILOGUE", "0"},
-                                                              {"NN", "0"},
-                                                              {"PINGPONG", "0"},
-                                                              {"ROUTED", "0"},
-                                                              {"PRECISE", "0"},
-                                                              {"ADD", "0"},
-                                                              {"HELPER", "0"}});
-  REQUIRE(sm90.threads == 384);
-  REQUIRE(sm90.signals_per_tile == 2);
-  REQUIRE(sm90.launch == TILEPOST_LAUNCH_TMA);
+  REQUIRE(sm90.source.tunables ==
+          std::map<std::string, std::string>{{"TILE_M", "128"},
+                                             {"TILE_N", "256"},
+                                             {"STAGES", "3"},
+                                             {"PANELS", "4"},
+                                             {"CLUSTER", "2"},
+                                             {"BAND", "16"},
+                                             {"ELEMENT", "tilepost::DType::f16"},
+                                             {"OUTPUT", "tilepost::DType::f16"},
+                                             {"EPILOGUE", "0"},
+                                             {"NN", "0"},
+                                             {"PINGPONG", "0"},
+                                             {"ROUTED", "0"},
+                                             {"PRECISE", "0"},
+                                             {"ADD", "0"},
+                                             {"HELPER", "0"}});
+  REQUIRE(sm90.kernel.threads == 384);
+  REQUIRE(sm90.kernel.launch == TILEPOST_LAUNCH_TMA);
 
   request.load_vector = 2;
   request.load_vector_b = 4;
@@ -77,35 +77,36 @@ TEST_CASE("a kernel carries every tunable of its template") {
   request.operands = TILEPOST_NN;
   request.epilogue = TILEPOST_SCALE | TILEPOST_BIAS;
   const KernelPlan sm80 = make_kernel(sm80_configs(Arch::sm_86)[1], request);
-  REQUIRE(sm80.tunables == std::map<std::string, std::string>{{"TILE_M", "128"},
-                                                              {"TILE_N", "128"},
-                                                              {"TILE_K", "32"},
-                                                              {"STAGES", "3"},
-                                                              {"WARP_M", "64"},
-                                                              {"WARP_N", "64"},
-                                                              {"CTAS_PER_SM", "2"},
-                                                              {"LOAD_VECTOR", "2"},
-                                                              {"LOAD_VECTOR_B", "4"},
-                                                              {"STORE_VECTOR", "4"},
-                                                              {"BAND", "16"},
-                                                              {"ELEMENT", "tilepost::DType::bf16"},
-                                                              {"OUTPUT", "tilepost::DType::bf16"},
-                                                              {"EPILOGUE", "9"},
-                                                              {"NN", "1"},
-                                                              {"PRECISE", "0"}});
-  REQUIRE(sm80.threads == 128);
-  REQUIRE(sm80.signals_per_tile == 1);
+  REQUIRE(sm80.source.tunables ==
+          std::map<std::string, std::string>{{"TILE_M", "128"},
+                                             {"TILE_N", "128"},
+                                             {"TILE_K", "32"},
+                                             {"STAGES", "3"},
+                                             {"WARP_M", "64"},
+                                             {"WARP_N", "64"},
+                                             {"CTAS_PER_SM", "2"},
+                                             {"LOAD_VECTOR", "2"},
+                                             {"LOAD_VECTOR_B", "4"},
+                                             {"STORE_VECTOR", "4"},
+                                             {"BAND", "16"},
+                                             {"ELEMENT", "tilepost::DType::bf16"},
+                                             {"OUTPUT", "tilepost::DType::bf16"},
+                                             {"EPILOGUE", "9"},
+                                             {"NN", "1"},
+                                             {"PRECISE", "0"}});
+  REQUIRE(sm80.kernel.threads == 128);
 
   const KernelPlan host = make_kernel(host_config(32, 48), request);
-  REQUIRE(host.file == "gemm_host.cpp");
-  REQUIRE(host.tunables == std::map<std::string, std::string>{{"TILE_M", "32"},
-                                                              {"TILE_N", "48"},
-                                                              {"BAND", "16"},
-                                                              {"ELEMENT", "tilepost::DType::bf16"},
-                                                              {"OUTPUT", "tilepost::DType::bf16"},
-                                                              {"EPILOGUE", "9"},
-                                                              {"NN", "1"}});
-  REQUIRE(host.launch_cluster == 1);
+  REQUIRE(host.source.file == "gemm_host.cpp");
+  REQUIRE(host.source.tunables ==
+          std::map<std::string, std::string>{{"TILE_M", "32"},
+                                             {"TILE_N", "48"},
+                                             {"BAND", "16"},
+                                             {"ELEMENT", "tilepost::DType::bf16"},
+                                             {"OUTPUT", "tilepost::DType::bf16"},
+                                             {"EPILOGUE", "9"},
+                                             {"NN", "1"}});
+  REQUIRE(host.kernel.cluster == 1);
 }
 
 bool same(const tilepost_box_t& x, const tilepost_box_t& y) {
@@ -118,34 +119,34 @@ TEST_CASE("gemm_sm90's boxes are what it loads and stores at a time") {
   request.cluster = 4;
   const KernelConfig config = sm90_configs()[0];
   const KernelPlan tn = make_kernel(config, request);
-  REQUIRE(same(tn.box_a, {64, config.tile_m, 128, 0}));
-  REQUIRE(same(tn.box_b, {64, config.tile_n / 4, 128, 0}));
-  REQUIRE(same(tn.box_c, {64, 64, 128, 0}));
-  REQUIRE(tn.launch_cluster == 4);
+  REQUIRE(same(tn.kernel.box_a, {64, config.tile_m, 128, 0}));
+  REQUIRE(same(tn.kernel.box_b, {64, config.tile_n / 4, 128, 0}));
+  REQUIRE(same(tn.kernel.box_c, {64, 64, 128, 0}));
+  REQUIRE(tn.kernel.cluster == 4);
   request.operands = TILEPOST_NN;
   const KernelPlan nn = make_kernel(config, request);
-  REQUIRE(same(nn.box_a, tn.box_a));
-  REQUIRE(same(nn.box_b, {64, 16, 128, 0}));
+  REQUIRE(same(nn.kernel.box_a, tn.kernel.box_a));
+  REQUIRE(same(nn.kernel.box_b, {64, 16, 128, 0}));
   request.operands = TILEPOST_TN;
   request.element = TILEPOST_E4M3;
   const KernelPlan e4m3 = make_kernel(config, request);
-  REQUIRE(e4m3.tile_k == 128);
-  REQUIRE(same(e4m3.box_a, {128, config.tile_m, 128, 0}));
-  REQUIRE(same(e4m3.box_b, {128, config.tile_n / 4, 128, 0}));
-  REQUIRE(same(e4m3.box_c, tn.box_c));
-  REQUIRE(e4m3.shared_bytes == tn.shared_bytes);
-  REQUIRE(e4m3.tunables.at("PRECISE") == "1");
+  REQUIRE(e4m3.kernel.tile_k == 128);
+  REQUIRE(same(e4m3.kernel.box_a, {128, config.tile_m, 128, 0}));
+  REQUIRE(same(e4m3.kernel.box_b, {128, config.tile_n / 4, 128, 0}));
+  REQUIRE(same(e4m3.kernel.box_c, tn.kernel.box_c));
+  REQUIRE(e4m3.kernel.shared_bytes == tn.kernel.shared_bytes);
+  REQUIRE(e4m3.source.tunables.at("PRECISE") == "1");
   request.accumulate = TILEPOST_FAST;
-  REQUIRE(make_kernel(config, request).tunables.at("PRECISE") == "0");
+  REQUIRE(make_kernel(config, request).source.tunables.at("PRECISE") == "0");
 }
 
 TEST_CASE("routed rows are stored by gemm_sm90's cooperative rows and by gemm_sm80") {
   Plan plan;
   plan.arch = Arch::sm_90a;
-  plan.m = plan.n = plan.k = 1024;
+  plan.map.m = plan.map.n = plan.k = 1024;
   plan.routing = TILEPOST_ROUTING_ROWS;
   REQUIRE(request_for(plan).routed);
-  REQUIRE(make_kernel(sm90_configs()[0], request_for(plan)).tunables.at("ROUTED") == "1");
+  REQUIRE(make_kernel(sm90_configs()[0], request_for(plan)).source.tunables.at("ROUTED") == "1");
   // 128 sums in each of 256 threads, half as many where e4m3 is summed precisely.
   const auto fits = [](const KernelConfig& config, int most) {
     return !config.pingpong && config.tile_m * config.tile_n <= most;
@@ -170,7 +171,7 @@ TEST_CASE("consumers that take turns post a tile once") {
   REQUIRE(signals_per_tile(config) == 2);
   config.pingpong = true;
   REQUIRE(signals_per_tile(config) == 1);
-  REQUIRE(make_kernel(config, {}).tunables.at("PINGPONG") == "1");
+  REQUIRE(make_kernel(config, {}).source.tunables.at("PINGPONG") == "1");
 }
 
 TEST_CASE("a band is a multiple of the cluster and no more than the output needs") {

@@ -11,16 +11,16 @@ TEST_CASE("a large problem on sm_90a overlaps on the default kernel") {
   Spec spec = make_spec(8192, 8192, 2048);
   spec.ranks.value = 16;  // of several hosts
   const Plan p = only(spec);
-  REQUIRE(p.kernel.name == "gemm_sm90");
-  REQUIRE(p.kernel.tile_m * p.kernel.tile_n >= 128 * 192);
-  REQUIRE(p.transport == TILEPOST_TRANSPORT_NCCL);
-  REQUIRE(p.layout == TILEPOST_PANEL);
+  REQUIRE(p.kernel.name == std::string("gemm_sm90"));
+  REQUIRE(p.map.tile_m * p.map.tile_n >= 128 * 192);
+  REQUIRE(p.planned_transport == TILEPOST_TRANSPORT_NCCL);
+  REQUIRE(p.map.layout == TILEPOST_PANEL);
   REQUIRE(p.wait == TILEPOST_WAIT_POLL);
   REQUIRE(p.sms == 132);
   REQUIRE(p.gemm_ctas == (132 - p.comm_ctas - 1) / 2 * 2);
-  REQUIRE(p.cuts.size() > 1);
+  REQUIRE(p.cuts().size() > 1);
   REQUIRE(p.prediction.sequence / p.prediction.total > 1.1);
-  REQUIRE(p.prediction.group_ready.size() == p.cuts.size());
+  REQUIRE(p.prediction.group_ready.size() == p.cuts().size());
 }
 
 TEST_CASE("a tiny problem does not overlap unless asked to") {
@@ -28,9 +28,9 @@ TEST_CASE("a tiny problem does not overlap unless asked to") {
   REQUIRE(only(spec).transport == TILEPOST_TRANSPORT_NONE);
   spec.transport.value = TILEPOST_TRANSPORT_NCCL;
   const Plan p = only(spec);
-  REQUIRE(p.transport == TILEPOST_TRANSPORT_NCCL);
-  REQUIRE(p.cuts.size() == 1);
-  REQUIRE(p.gemm_ctas <= static_cast<int>(p.map.tiles.size()));
+  REQUIRE(p.planned_transport == TILEPOST_TRANSPORT_NCCL);
+  REQUIRE(p.cuts().size() == 1);
+  REQUIRE(p.gemm_ctas <= static_cast<int>(p.tile_map().tiles.size()));
 }
 
 TEST_CASE("without overlap the GEMM has all SMs") {
@@ -39,7 +39,7 @@ TEST_CASE("without overlap the GEMM has all SMs") {
   const Plan p = only(spec);
   REQUIRE(p.gemm_ctas == 132);
   REQUIRE(p.comm_ctas == 0);
-  REQUIRE(p.cuts.size() == 1);
+  REQUIRE(p.cuts().size() == 1);
 }
 
 TEST_CASE("explicit groups, tile, stages, cluster and SMs are taken as they are") {
@@ -55,17 +55,17 @@ TEST_CASE("explicit groups, tile, stages, cluster and SMs are taken as they are"
     const int64_t waves = (64 * 43 + 110) / 111;  // 128 - 16 - 1 = 111 CTAs
     spec.schedule.groups = wish(std::vector<int64_t>{1, 3, waves - 4});
     const Plan p = only(spec);
-    REQUIRE(p.kernel.tile_n == 192);
-    REQUIRE(p.kernel.stages == 3);
-    REQUIRE(p.kernel.cluster == 1);
+    REQUIRE(p.map.tile_n == 192);
+    REQUIRE(p.source.stages == 3);
+    REQUIRE(p.map.cluster == 1);
     REQUIRE(p.comm_ctas == 16);
     REQUIRE(p.gemm_ctas == 111);
     REQUIRE(p.waves == waves);
     REQUIRE(p.group_waves == std::vector<int>{1, 3, static_cast<int>(waves) - 4});
     if (layout == TILEPOST_TILE)
-      REQUIRE(p.cuts == std::vector<int32_t>{111, 444, 64 * 43});
+      REQUIRE(p.cuts() == std::vector<int32_t>{111, 444, 64 * 43});
     else
-      REQUIRE(p.cuts == std::vector<int32_t>{2, 10, 64});  // 111 / 43 and 444 / 43 rows
+      REQUIRE(p.cuts() == std::vector<int32_t>{2, 10, 64});  // 111 / 43 and 444 / 43 rows
   }
 }
 
@@ -82,10 +82,10 @@ TEST_CASE("groups choose among the open SM budgets the one whose waves they sum 
 TEST_CASE("shapes TMA cannot address are served by gemm_sm80 with narrower accesses") {
   const auto vectors = [](int64_t n, int64_t k) {
     const Plan p = only(make_spec(1000, n, k));
-    REQUIRE(p.kernel.name == "gemm_sm80");
+    REQUIRE(p.kernel.name == std::string("gemm_sm80"));
     REQUIRE(p.arch == Arch::sm_90a);
     REQUIRE(p.reasons[1].find("gemm_sm80 compiled for sm_90a") != std::string::npos);
-    return p.kernel.tunables.at("LOAD_VECTOR") + " " + p.kernel.tunables.at("STORE_VECTOR");
+    return p.source.tunables.at("LOAD_VECTOR") + " " + p.source.tunables.at("STORE_VECTOR");
   };
   REQUIRE(vectors(1000, 129) == "1 8");
   REQUIRE(vectors(1000, 130) == "2 8");
@@ -95,9 +95,9 @@ TEST_CASE("shapes TMA cannot address are served by gemm_sm80 with narrower acces
   REQUIRE(vectors(1004, 129) == "1 4");
   Spec slots = make_spec(1000, 1001, 128);
   slots.schedule.layout.value = TILEPOST_TILE;
-  REQUIRE(only(slots).kernel.name == "gemm_sm90");  // slots are aligned whatever N is
+  REQUIRE(only(slots).kernel.name == std::string("gemm_sm90"));  // slots are aligned whatever N is
   slots.gemm.k.value = 129;
-  REQUIRE(only(slots).kernel.tunables.at("STORE_VECTOR") == "8");
+  REQUIRE(only(slots).source.tunables.at("STORE_VECTOR") == "8");
 }
 
 TEST_CASE("two CTAs share an SM where the kernel says so") {
@@ -124,9 +124,9 @@ TEST_CASE("the host target has groups as soon as there are two waves and two til
         Spec spec = make_spec(m, n, 64, Arch::host);
         spec.schedule.layout.value = layout;
         const Plan p = only(spec);
-        REQUIRE(p.transport == TILEPOST_TRANSPORT_NCCL);
+        REQUIRE(p.planned_transport == TILEPOST_TRANSPORT_NCCL);
         REQUIRE(p.sms == 8);
-        if (p.waves >= 2) REQUIRE(p.cuts.size() >= 2);
+        if (p.waves >= 2) REQUIRE(p.cuts().size() >= 2);
         REQUIRE(std::accumulate(p.group_waves.begin(), p.group_waves.end(), 0) == p.waves);
       }
     }
@@ -135,8 +135,8 @@ TEST_CASE("the host target has groups as soon as there are two waves and two til
 
 TEST_CASE("the host target clips its default tile to the output") {
   const Plan p = only(make_spec(7, 1000, 1, Arch::host));
-  REQUIRE(p.kernel.tile_m == 8);
-  REQUIRE(p.kernel.tile_n == 64);
+  REQUIRE(p.map.tile_m == 8);
+  REQUIRE(p.map.tile_n == 64);
 }
 
 TEST_CASE("the host twin computes the same schedule") {
@@ -148,16 +148,17 @@ TEST_CASE("the host twin computes the same schedule") {
     const Plan twin = host_twin(p);
     REQUIRE(verify_plan(twin).empty());
     REQUIRE(twin.arch == Arch::host);
-    REQUIRE(twin.kernel.name == "gemm_host");
-    REQUIRE(twin.cuts == p.cuts);
-    REQUIRE(twin.map.tiles.size() == p.map.tiles.size());
-    for (size_t t = 0; t < p.map.tiles.size(); ++t) {
-      REQUIRE(twin.map.tiles[t].m == p.map.tiles[t].m);
-      REQUIRE(twin.map.tiles[t].row == p.map.tiles[t].row);
-      REQUIRE(twin.map.tiles[t].group == p.map.tiles[t].group);
+    REQUIRE(twin.kernel.name == std::string("gemm_host"));
+    REQUIRE(twin.cuts() == p.cuts());
+    REQUIRE(twin.tile_map().tiles.size() == p.tile_map().tiles.size());
+    for (size_t t = 0; t < p.tile_map().tiles.size(); ++t) {
+      REQUIRE(twin.tile_map().tiles[t].m == p.tile_map().tiles[t].m);
+      REQUIRE(twin.tile_map().tiles[t].row == p.tile_map().tiles[t].row);
+      REQUIRE(twin.tile_map().tiles[t].group == p.tile_map().tiles[t].group);
     }
-    for (size_t g = 0; g < p.cuts.size(); ++g)
-      REQUIRE(twin.map.groups[g].target * p.kernel.signals_per_tile == p.map.groups[g].target);
+    for (size_t g = 0; g < p.cuts().size(); ++g)
+      REQUIRE(twin.tile_map().groups[g].target * p.map.signals_per_tile ==
+              p.tile_map().groups[g].target);
   }
 }
 

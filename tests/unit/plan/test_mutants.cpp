@@ -41,7 +41,7 @@ std::vector<Plan> subjects() {
 // Every mutant is rehashed: the hash alone must not be what catches it.
 std::string verdict(Plan plan, const std::function<void(Plan&)>& mutate) {
   mutate(plan);
-  plan.map_hash = hash_tile_map(plan.map);
+  plan.map_hash = hash_tile_map(plan.tile_map());
   std::string text;
   for (const std::string& what : verify_plan(plan)) text += what + "\n";
   return text;
@@ -50,7 +50,7 @@ std::string verdict(Plan plan, const std::function<void(Plan&)>& mutate) {
 void require_caught(const char* words, const std::function<void(Plan&)>& mutate) {
   for (const Plan& plan : subjects()) {
     const std::string text = verdict(plan, mutate);
-    INFO(plan.m << "x" << plan.n << " " << name_of(plan.layout) << ": " << text);
+    INFO(plan.map.m << "x" << plan.map.n << " " << name_of(plan.map.layout) << ": " << text);
     REQUIRE(!text.empty());
     REQUIRE(text.find(words) != std::string::npos);
   }
@@ -58,10 +58,10 @@ void require_caught(const char* words, const std::function<void(Plan&)>& mutate)
 
 // The first and last stored positions of group g.
 size_t stored(const Plan& plan, size_t g, bool last = false) {
-  const tilepost_group_t& group = plan.map.groups[g];
+  const tilepost_group_t& group = plan.tile_map().groups[g];
   for (int i = 0; i < group.num_tiles; ++i) {
     const size_t t = group.first_tile + (last ? group.num_tiles - 1 - i : i);
-    if (plan.map.tiles[t].row >= 0) return t;
+    if (plan.tile_map().tiles[t].row >= 0) return t;
   }
   FAIL("group without stored tile");
   return 0;
@@ -69,28 +69,30 @@ size_t stored(const Plan& plan, size_t g, bool last = false) {
 
 TEST_CASE("the subjects are correct") {
   for (const Plan& plan : subjects()) {
-    REQUIRE(plan.map.groups.size() >= 2);
+    REQUIRE(plan.tile_map().groups.size() >= 2);
     REQUIRE(verdict(plan, [](Plan&) {}) == "");
   }
 }
 
 TEST_CASE("caught: two tiles of different groups swap their rows") {
   require_caught("group 0", [](Plan& plan) {
-    std::swap(plan.map.tiles[stored(plan, 0)].row, plan.map.tiles[stored(plan, 1, true)].row);
+    std::swap(plan.own_tile_map().tiles[stored(plan, 0)].row,
+              plan.own_tile_map().tiles[stored(plan, 1, true)].row);
   });
 }
 
 TEST_CASE("caught: two tile rows of a panel group swap their destinations") {
   for (const Plan& plan : subjects()) {
-    if (plan.layout != TILEPOST_PANEL) continue;
+    if (plan.map.layout != TILEPOST_PANEL) continue;
     const std::string text = verdict(plan, [](Plan& mutant) {
-      const tilepost_group_t& group = mutant.map.groups[0];
+      const tilepost_group_t& group = mutant.own_tile_map().groups[0];
       const size_t other = stored(mutant, 0, true);
       const size_t first = stored(mutant, 0);
-      if (mutant.map.tiles[first].row == mutant.map.tiles[other].row)
-        mutant.map.tiles[first].row += group.num_tiles;  // one tile row: move it elsewhere
+      if (mutant.own_tile_map().tiles[first].row == mutant.own_tile_map().tiles[other].row)
+        mutant.own_tile_map().tiles[first].row +=
+            group.num_tiles;  // one tile row: move it elsewhere
       else
-        std::swap(mutant.map.tiles[first].row, mutant.map.tiles[other].row);
+        std::swap(mutant.own_tile_map().tiles[first].row, mutant.own_tile_map().tiles[other].row);
     });
     INFO(text);
     REQUIRE(text.find("of a row-major output") != std::string::npos);
@@ -98,37 +100,41 @@ TEST_CASE("caught: two tile rows of a panel group swap their destinations") {
 }
 
 TEST_CASE("caught: a tile is dropped") {
-  require_caught("is not stored", [](Plan& plan) { plan.map.tiles[stored(plan, 1)].row = -1; });
+  require_caught("is not stored",
+                 [](Plan& plan) { plan.own_tile_map().tiles[stored(plan, 1)].row = -1; });
 }
 
 TEST_CASE("caught: a tile comes twice, another never") {
   require_caught("comes twice", [](Plan& plan) {
     const size_t a = stored(plan, 0), b = stored(plan, 1);
-    plan.map.tiles[b].m = plan.map.tiles[a].m;
-    plan.map.tiles[b].n = plan.map.tiles[a].n;
+    plan.own_tile_map().tiles[b].m = plan.own_tile_map().tiles[a].m;
+    plan.own_tile_map().tiles[b].n = plan.own_tile_map().tiles[a].n;
   });
 }
 
 TEST_CASE("caught: two tiles share a slot") {
   require_caught("group 1", [](Plan& plan) {
-    plan.map.tiles[stored(plan, 1, true)].row = plan.map.tiles[stored(plan, 0)].row;
+    plan.own_tile_map().tiles[stored(plan, 1, true)].row =
+        plan.own_tile_map().tiles[stored(plan, 0)].row;
   });
 }
 
 TEST_CASE("caught: a tile outside the output is stored") {
   require_caught("is stored at row", [](Plan& plan) {
-    tilepost_tile_t tile = {1 << 20, 0, 0, static_cast<int32_t>(plan.map.groups.size()) - 1};
-    plan.map.tiles.back() = tile;
+    tilepost_tile_t tile = {1 << 20, 0, 0,
+                            static_cast<int32_t>(plan.own_tile_map().groups.size()) - 1};
+    plan.own_tile_map().tiles.back() = tile;
   });
 }
 
 TEST_CASE("caught: padding is stored") {
   int padded = 0;
   for (const Plan& plan : subjects()) {
-    for (size_t t = 0; t < plan.map.tiles.size(); ++t) {
-      if (plan.map.tiles[t].row >= 0) continue;
+    for (size_t t = 0; t < plan.tile_map().tiles.size(); ++t) {
+      if (plan.tile_map().tiles[t].row >= 0) continue;
       ++padded;
-      const std::string text = verdict(plan, [&](Plan& mutant) { mutant.map.tiles[t].row = 0; });
+      const std::string text =
+          verdict(plan, [&](Plan& mutant) { mutant.own_tile_map().tiles[t].row = 0; });
       REQUIRE(text.find("padding tile") != std::string::npos);
     }
   }
@@ -136,62 +142,66 @@ TEST_CASE("caught: padding is stored") {
 }
 
 TEST_CASE("caught: a wrong target") {
-  require_caught("waits for", [](Plan& plan) { ++plan.map.groups[0].target; });
-  require_caught("waits for", [](Plan& plan) { --plan.map.groups[1].target; });
+  require_caught("waits for", [](Plan& plan) { ++plan.own_tile_map().groups[0].target; });
+  require_caught("waits for", [](Plan& plan) { --plan.own_tile_map().groups[1].target; });
   require_caught("waits for", [](Plan& plan) {
-    uint32_t& target = plan.map.groups.back().target;  // as a kernel that signals otherwise would
-    target = plan.kernel.signals_per_tile == 1 ? target * 2 : target / plan.kernel.signals_per_tile;
+    uint32_t& target =
+        plan.own_tile_map().groups.back().target;  // as a kernel that signals otherwise would
+    target = plan.map.signals_per_tile == 1 ? target * 2 : target / plan.map.signals_per_tile;
   });
 }
 
 TEST_CASE("caught: a target that leaves padding out") {
   for (const Plan& plan : subjects()) {
-    const tilepost_group_t& last = plan.map.groups.back();
+    const tilepost_group_t& last = plan.tile_map().groups.back();
     int padding = 0;
     for (int t = last.first_tile; t < last.first_tile + last.num_tiles; ++t)
-      padding += plan.map.tiles[t].row < 0;
+      padding += plan.tile_map().tiles[t].row < 0;
     if (padding == 0) continue;
     const std::string text = verdict(plan, [&](Plan& mutant) {
-      mutant.map.groups.back().target -= padding * mutant.kernel.signals_per_tile;
+      mutant.own_tile_map().groups.back().target -= padding * mutant.map.signals_per_tile;
     });
     REQUIRE(text.find("waits for") != std::string::npos);
   }
 }
 
 TEST_CASE("caught: groups overlap, leave a gap, or end early") {
-  require_caught("covers positions", [](Plan& plan) { --plan.map.groups[1].first_tile; });
-  require_caught("covers positions", [](Plan& plan) { ++plan.map.groups[1].first_tile; });
-  require_caught("group", [](Plan& plan) { --plan.map.groups.back().num_tiles; });
-  require_caught("covers positions", [](Plan& plan) { ++plan.map.groups.back().num_tiles; });
+  require_caught("covers positions",
+                 [](Plan& plan) { --plan.own_tile_map().groups[1].first_tile; });
+  require_caught("covers positions",
+                 [](Plan& plan) { ++plan.own_tile_map().groups[1].first_tile; });
+  require_caught("group", [](Plan& plan) { --plan.own_tile_map().groups.back().num_tiles; });
+  require_caught("covers positions",
+                 [](Plan& plan) { ++plan.own_tile_map().groups.back().num_tiles; });
 }
 
 TEST_CASE("caught: a tile raises another group's counter") {
   require_caught("raises the counter of group 0",
-                 [](Plan& plan) { plan.map.tiles[stored(plan, 1)].group = 0; });
+                 [](Plan& plan) { plan.own_tile_map().tiles[stored(plan, 1)].group = 0; });
 }
 
 TEST_CASE("caught: wrong offset or count") {
-  require_caught("group 1", [](Plan& plan) { plan.map.groups[1].offset += 1; });
-  require_caught("group 1", [](Plan& plan) { plan.map.groups[1].offset -= plan.n; });
-  require_caught("group 0", [](Plan& plan) { plan.map.groups[0].count -= plan.n; });
-  require_caught("group 0", [](Plan& plan) { plan.map.groups[0].count += 1; });
-  require_caught("the send buffer", [](Plan& plan) { plan.map.send_elements += 1; });
+  require_caught("group 1", [](Plan& plan) { plan.own_tile_map().groups[1].offset += 1; });
+  require_caught("group 1", [](Plan& plan) { plan.own_tile_map().groups[1].offset -= plan.map.n; });
+  require_caught("group 0", [](Plan& plan) { plan.own_tile_map().groups[0].count -= plan.map.n; });
+  require_caught("group 0", [](Plan& plan) { plan.own_tile_map().groups[0].count += 1; });
+  require_caught("the send buffer", [](Plan& plan) { plan.own_tile_map().send_elements += 1; });
   require_caught("group 0", [](Plan& plan) {  // one row handed to the next group
-    plan.map.groups[0].count -= plan.n;
-    plan.map.groups[1].offset -= plan.n;
-    plan.map.groups[1].count += plan.n;
+    plan.own_tile_map().groups[0].count -= plan.map.n;
+    plan.own_tile_map().groups[1].offset -= plan.map.n;
+    plan.own_tile_map().groups[1].count += plan.map.n;
   });
 }
 
 TEST_CASE("caught: cluster-mates apart") {
   for (const Plan& plan : subjects()) {
-    if (plan.kernel.cluster == 1) continue;
+    if (plan.map.cluster == 1) continue;
     const std::string text = verdict(plan, [](Plan& mutant) {
-      std::vector<tilepost_tile_t>& tiles = mutant.map.tiles;
+      std::vector<tilepost_tile_t>& tiles = mutant.own_tile_map().tiles;
       size_t other = 1;  // a stored tile of another column takes the place of a mate
       while (tiles[other].n == tiles[0].n || tiles[other].row < 0) ++other;
-      std::swap(mutant.map.tiles[1], mutant.map.tiles[other]);
-      for (int32_t& position : mutant.map.positions)
+      std::swap(mutant.own_tile_map().tiles[1], mutant.own_tile_map().tiles[other]);
+      for (int32_t& position : mutant.own_tile_map().positions)
         position = position == 1                             ? static_cast<int32_t>(other)
                    : position == static_cast<int32_t>(other) ? 1
                                                              : position;
@@ -200,17 +210,18 @@ TEST_CASE("caught: cluster-mates apart") {
     REQUIRE(text.find("cluster-mates") != std::string::npos);
   }
   require_caught("no whole clusters", [](Plan& plan) {
-    plan.kernel.cluster = 2 * plan.kernel.cluster + 3;  // divides neither grid nor schedule
+    plan.map.cluster = 2 * plan.map.cluster + 3;  // divides neither grid nor schedule
   });
 }
 
 TEST_CASE("caught: the inverse is wrong") {
-  require_caught("the inverse says",
-                 [](Plan& plan) { std::swap(plan.map.positions[0], plan.map.positions.back()); });
+  require_caught("the inverse says", [](Plan& plan) {
+    std::swap(plan.own_tile_map().positions[0], plan.own_tile_map().positions.back());
+  });
 }
 
 TEST_CASE("caught: cuts, waves and group waves that do not belong to the schedule") {
-  require_caught("cut", [](Plan& plan) { ++plan.cuts[0]; });
+  require_caught("cut", [](Plan& plan) { move_cut(plan, 0); });
   require_caught("waves", [](Plan& plan) { ++plan.waves; });
   require_caught("waves in all", [](Plan& plan) { ++plan.group_waves[0]; });
 }

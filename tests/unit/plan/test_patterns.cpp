@@ -44,13 +44,13 @@ TEST_CASE("the division follows pattern, layout, routing and overlap") {
               expected = layout == TILEPOST_TILE                       ? TILEPOST_DIVISION_COLUMNS
                          : overlap && routing != TILEPOST_ROUTING_ROWS ? TILEPOST_DIVISION_SHARES
                                                                        : TILEPOST_DIVISION_ROWS;
-            REQUIRE(p.division == expected);
-            REQUIRE(map_of(p).ranks == (pattern == TILEPOST_GEMM_ALL_REDUCE ? 1 : 4));
-            REQUIRE(cuts_are_valid(map_of(p)));
-            if (!overlap) REQUIRE(p.cuts.size() == 1);
+            REQUIRE(p.map.division == expected);
+            REQUIRE(p.map.ranks == (pattern == TILEPOST_GEMM_ALL_REDUCE ? 1 : 4));
+            REQUIRE(cuts_are_valid(p.map));
+            if (!overlap) REQUIRE(p.cuts().size() == 1);
             REQUIRE(std::accumulate(p.group_waves.begin(), p.group_waves.end(), 0) == p.waves);
             const Plan twin = host_twin(p);
-            REQUIRE(twin.division == p.division);
+            REQUIRE(twin.map.division == p.map.division);
             REQUIRE(verify_plan(twin).empty());
           }
 }
@@ -60,7 +60,7 @@ TEST_CASE("large problems overlap in every pattern, small ones do not") {
     INFO(name_of(pattern));
     const Plan large = only(pattern_spec(pattern, 8192, 8192, 2048));
     REQUIRE(large.transport != TILEPOST_TRANSPORT_NONE);
-    REQUIRE(large.cuts.size() > 1);
+    REQUIRE(large.cuts().size() > 1);
     REQUIRE(large.prediction.sequence / large.prediction.total > 1.05);
     for (const int64_t m : {1, 16, 64})
       for (const int64_t k : {2048, 7168}) {
@@ -80,9 +80,9 @@ TEST_CASE("groups of shares pad no clusters that fewer groups would not") {
       spec.transport.value = TILEPOST_TRANSPORT_NCCL;
       const Plan p = only(spec);
       INFO(name_of(pattern) << " on " << ranks);
-      const int64_t tiles = ranks * 2048 / p.kernel.tile_m;
-      const int64_t columns = (8192 + p.kernel.tile_n - 1) / p.kernel.tile_n;
-      REQUIRE(static_cast<int64_t>(p.map.tiles.size()) <= (tiles + 2) * columns);
+      const int64_t tiles = ranks * 2048 / p.map.tile_m;
+      const int64_t columns = (8192 + p.map.tile_n - 1) / p.map.tile_n;
+      REQUIRE(static_cast<int64_t>(p.tile_map().tiles.size()) <= (tiles + 2) * columns);
     }
 }
 
@@ -93,7 +93,7 @@ TEST_CASE("the timeline is the collectives' order") {
     const Plan p = only(spec);
     const Prediction& prediction = p.prediction;
     INFO(name_of(pattern));
-    for (size_t g = 0; g < p.cuts.size(); ++g) {
+    for (size_t g = 0; g < p.cuts().size(); ++g) {
       REQUIRE(prediction.collective_end[g] > prediction.collective_start[g]);
       if (pattern == TILEPOST_ALL_GATHER_GEMM)
         REQUIRE(prediction.group_ready[g] >= prediction.collective_end[g]);
@@ -110,7 +110,7 @@ TEST_CASE("chunks of all_gather_gemm have the sizes asked for") {
   spec.schedule.tile = wish(std::vector<int64_t>{128, 256});
   spec.schedule.cluster = wish<int64_t>(1);
   spec.schedule.groups = wish(std::vector<int64_t>{1, 1, 2});
-  REQUIRE(only(spec).cuts == std::vector<int32_t>{0, 12, 24, 48});  // one share after the other
+  REQUIRE(only(spec).cuts() == std::vector<int32_t>{0, 12, 24, 48});  // one share after the other
   spec.schedule.groups = wish(std::vector<int64_t>(49, 1));
   const Planned too_many = plan(spec);
   REQUIRE(too_many.plans.empty());
@@ -119,7 +119,7 @@ TEST_CASE("chunks of all_gather_gemm have the sizes asked for") {
           std::string::npos);
   spec.schedule.groups = wish(std::vector<int64_t>{1, 1, 2});
   spec.transport.value = TILEPOST_TRANSPORT_NCCL;
-  REQUIRE(only(spec).cuts == std::vector<int32_t>{0, 4, 8, 16});
+  REQUIRE(only(spec).cuts() == std::vector<int32_t>{0, 4, 8, 16});
   spec.schedule.groups = wish(std::vector<int64_t>(17, 1));
   const Planned planned = plan(spec);
   INFO(planned.messages);
@@ -151,14 +151,14 @@ TEST_CASE("routed rows and arrivals take kernels that serve them") {
   Spec routed = pattern_spec(TILEPOST_GEMM_ALL_TO_ALL, 64, 2048, 2048);
   routed.routing.value = TILEPOST_ROUTING_ROWS;
   const Plan p = only(routed);
-  REQUIRE(p.kernel.name == "gemm_sm90");
-  REQUIRE(p.kernel.tunables.at("ROUTED") == "1");
-  REQUIRE(p.kernel.tunables.at("PINGPONG") == "0");
+  REQUIRE(p.kernel.name == std::string("gemm_sm90"));
+  REQUIRE(p.source.tunables.at("ROUTED") == "1");
+  REQUIRE(p.source.tunables.at("PINGPONG") == "0");
   Spec arrivals = pattern_spec(TILEPOST_ALL_GATHER_GEMM, 64, 2048, 2048);
   arrivals.transport.value = TILEPOST_TRANSPORT_NONE;
-  REQUIRE(only(arrivals).kernel.name == "gemm_sm90_small");
+  REQUIRE(only(arrivals).kernel.name == std::string("gemm_sm90_small"));
   arrivals.transport.value = TILEPOST_TRANSPORT_NCCL;
-  REQUIRE(only(arrivals).kernel.name == "gemm_sm90");
+  REQUIRE(only(arrivals).kernel.name == std::string("gemm_sm90"));
 }
 
 TEST_CASE("norm consumers work in both layouts") {

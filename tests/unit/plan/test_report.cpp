@@ -30,14 +30,14 @@ TEST_CASE("the JSON holds the plan's numbers") {
   REQUIRE(json.getInteger("m") == 1000);
   REQUIRE(json.getString("arch") == llvm::StringRef("sm_90a"));
   REQUIRE(json.getObject("budget")->getInteger("gemm_ctas") == plan.gemm_ctas);
-  REQUIRE(json.getArray("cuts")->size() == plan.cuts.size());
+  REQUIRE(json.getArray("cuts")->size() == plan.cuts().size());
   const llvm::json::Array& groups = *json.getArray("groups");
-  REQUIRE(groups.size() == plan.map.groups.size());
+  REQUIRE(groups.size() == plan.tile_map().groups.size());
   for (size_t g = 0; g < groups.size(); ++g) {
     const llvm::json::Object& group = *groups[g].getAsObject();
-    REQUIRE(group.getInteger("offset") == plan.map.groups[g].offset);
-    REQUIRE(group.getInteger("count") == plan.map.groups[g].count);
-    REQUIRE(group.getInteger("target") == plan.map.groups[g].target);
+    REQUIRE(group.getInteger("offset") == plan.tile_map().groups[g].offset);
+    REQUIRE(group.getInteger("count") == plan.tile_map().groups[g].count);
+    REQUIRE(group.getInteger("target") == plan.tile_map().groups[g].target);
   }
   unsigned long long hash = std::stoull(json.getString("map_hash")->str(), nullptr, 16);
   REQUIRE(hash == plan.map_hash);
@@ -53,21 +53,21 @@ TEST_CASE("the JSON's tile rows are the whole schedule") {
     const llvm::json::Value value = parsed({plan});
     const llvm::json::Array& rows =
         *(*value.getAsObject()->getArray("plans"))[0].getAsObject()->getArray("tiles");
-    REQUIRE(rows.size() < plan.map.tiles.size());
+    REQUIRE(rows.size() < plan.tile_map().tiles.size());
     size_t t = 0;
     for (const llvm::json::Value& row : rows) {
       const llvm::json::Array& cells = *row.getAsArray();
       const auto cell = [&](size_t i) { return *cells[i].getAsInteger(); };
       REQUIRE(cell(0) == static_cast<int64_t>(t));
       for (int64_t i = 0; i < cell(1); ++i, ++t) {
-        const tilepost_tile_t& tile = plan.map.tiles.at(t);
-        REQUIRE(tile.m == cell(2) + i * plan.kernel.tile_m);
+        const tilepost_tile_t& tile = plan.tile_map().tiles.at(t);
+        REQUIRE(tile.m == cell(2) + i * plan.map.tile_m);
         REQUIRE(tile.n == cell(3));
-        REQUIRE(tile.row == (cell(4) < 0 ? -1 : cell(4) + i * plan.kernel.tile_m));
+        REQUIRE(tile.row == (cell(4) < 0 ? -1 : cell(4) + i * plan.map.tile_m));
         REQUIRE(tile.group == cell(5));
       }
     }
-    REQUIRE(t == plan.map.tiles.size());
+    REQUIRE(t == plan.tile_map().tiles.size());
   }
 }
 
@@ -76,7 +76,7 @@ TEST_CASE("explain states kernel, budget, groups, timeline and reasons") {
   const std::string text = explain_plan(plan);
   INFO(text);
   for (const std::string& words :
-       {std::string("attn_out: gemm_all_reduce on sm_90a"), plan.kernel.name,
+       {std::string("attn_out: gemm_all_reduce on sm_90a"), std::string(plan.kernel.name),
         std::to_string(plan.sms) + " = " + std::to_string(plan.gemm_ctas) + " GEMM",
         std::to_string(plan.waves) + " of " + std::to_string(plan.gemm_ctas) + " CTAs",
         std::string("target"), std::string("  GEMM  "), std::string("  AllReduce"),
@@ -98,7 +98,7 @@ TEST_CASE("every group is drawn in both lanes, in order") {
     REQUIRE(begin != std::string::npos);
     const std::string line = text.substr(begin + 1, text.find('\n', begin + 1) - begin - 1);
     size_t last = 12;
-    for (size_t g = 0; g < plan.cuts.size(); ++g) {
+    for (size_t g = 0; g < plan.cuts().size(); ++g) {
       const size_t at = line.find("0123456789abcdefghijklmnopqrstuvwxyz"[g], last);
       REQUIRE(at != std::string::npos);
       last = at;

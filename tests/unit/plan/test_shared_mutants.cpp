@@ -25,7 +25,7 @@ TEST_CASE("caught: a step of shared memory that is wrong, missing or of another 
   constexpr auto kLast = static_cast<int>(StepKind::landed_part);
   int mutants = 0;
   for (const Plan& plan : shared_subjects())
-    for (int g = 0; g < static_cast<int>(plan.cuts.size()); ++g)
+    for (int g = 0; g < static_cast<int>(plan.cuts().size()); ++g)
       for (int kind = kFirst; kind <= kLast; ++kind) {
         const auto caught = [&](const std::string& what,
                                 const std::function<void(std::vector<Step>&, size_t)>& change) {
@@ -70,7 +70,7 @@ bool matters(StepKind kind, bool to_end, StepKind other) {
 TEST_CASE("caught: a rank that waits before it announces, or announces what is not there yet") {
   int mutants = 0;
   for (const Plan& plan : shared_subjects())
-    for (int g = 0; g < static_cast<int>(plan.cuts.size()); ++g)
+    for (int g = 0; g < static_cast<int>(plan.cuts().size()); ++g)
       for (const StepKind kind : {StepKind::announce, StepKind::announce_sums, StepKind::sum}) {
         const std::vector<Step> steps = [&] {
           TrafficMemory memory;
@@ -102,7 +102,7 @@ TEST_CASE("caught: a counter that is waited for as if it counted other tiles") {
   for (const Plan& plan : shared_subjects()) {
     if (!stores_tiles(plan)) continue;
     for (int rank = 0; rank < kRanks; ++rank)
-      for (size_t g = 0; g < plan.cuts.size(); ++g)
+      for (size_t g = 0; g < plan.cuts().size(); ++g)
         for (const int more : {-1, 1}) {
           TrafficMemory memory;
           Traffic traffic = traffic_of(plan, memory);
@@ -138,8 +138,9 @@ TEST_CASE("caught: an access that is not the transport's, or that the plan is no
   const Plan read = shared(TILEPOST_ACCESS_READ, TILEPOST_GEMM_REDUCE_SCATTER);
   const Plan write = shared(TILEPOST_ACCESS_WRITE, TILEPOST_GEMM_ALL_TO_ALL);
   require_caught(read, "access", [](Plan& plan) { plan.access = TILEPOST_ACCESS_WRITE; });
-  require_caught(read, "access", [](Plan& plan) { plan.transport = TILEPOST_TRANSPORT_NCCL; });
-  require_caught(read, "stagger -1", [](Plan& plan) { plan.stagger = -1; });
+  require_caught(read, "access",
+                 [](Plan& plan) { plan.planned_transport = TILEPOST_TRANSPORT_NCCL; });
+  require_caught(read, "stagger -1", [](Plan& plan) { plan.map.stagger = -1; });
   require_caught(write, "access 2 and stagger 4 for gemm_all_to_all",
                  [](Plan& plan) { plan.routing = TILEPOST_ROUTING_SPLITS; });
   const auto push = [](Plan& plan) { plan.pushes = !plan.pushes; };
@@ -153,9 +154,9 @@ TEST_CASE("caught: an access that is not the transport's, or that the plan is no
   require_caught(pushed, "with pushes", [](Plan& plan) { plan.arch = Arch::sm_90a; });
   pushed.task_parts = kRanks;
   require_caught(pushed, "without pushes", push);
-  require_caught(gathered(), "stagger 2", [](Plan& plan) { plan.stagger = 2; });
+  require_caught(gathered(), "stagger 2", [](Plan& plan) { plan.map.stagger = 2; });
   require_caught(shared(TILEPOST_ACCESS_WRITE, TILEPOST_GEMM_ALL_REDUCE), "division",
-                 [](Plan& plan) { plan.division = TILEPOST_DIVISION_ROWS; });
+                 [](Plan& plan) { plan.map.division = TILEPOST_DIVISION_ROWS; });
 }
 
 }  // namespace

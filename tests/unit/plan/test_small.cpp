@@ -53,19 +53,18 @@ TEST_CASE("a row's tunables, boxes and signals") {
   request.element = TILEPOST_E4M3;
   const KernelConfig config = find(small_configs(40), 64, 3);  // 48 rows: 6 units, 2 for each CTA
   const KernelPlan e4m3 = make_kernel(config, request);
-  REQUIRE(e4m3.file == "gemm_sm90_small.cu");
-  REQUIRE(e4m3.launch == TILEPOST_LAUNCH_TMA);
-  REQUIRE(e4m3.early);
-  REQUIRE(e4m3.cluster == 1);
-  REQUIRE(e4m3.launch_cluster == 3);
-  REQUIRE(e4m3.signals_per_tile == 3);
-  REQUIRE(e4m3.tile_k == 256);
-  REQUIRE(e4m3.box_a.columns == 128);
-  REQUIRE(e4m3.box_a.rows == 48);
-  REQUIRE(e4m3.box_b.rows == 64);
-  REQUIRE(e4m3.box_c.columns == 64);
-  REQUIRE(e4m3.box_c.rows == 16);
-  REQUIRE(e4m3.tunables ==
+  REQUIRE(e4m3.source.file == "gemm_sm90_small.cu");
+  REQUIRE(e4m3.kernel.launch == TILEPOST_LAUNCH_TMA);
+  REQUIRE(e4m3.kernel.early);
+  REQUIRE(e4m3.kernel.cluster == 3);
+  REQUIRE(signals_per_tile(config) == 3);
+  REQUIRE(e4m3.kernel.tile_k == 256);
+  REQUIRE(e4m3.kernel.box_a.columns == 128);
+  REQUIRE(e4m3.kernel.box_a.rows == 48);
+  REQUIRE(e4m3.kernel.box_b.rows == 64);
+  REQUIRE(e4m3.kernel.box_c.columns == 64);
+  REQUIRE(e4m3.kernel.box_c.rows == 16);
+  REQUIRE(e4m3.source.tunables ==
           std::map<std::string, std::string>{{"TILE_M", "48"},
                                              {"TILE_N", "64"},
                                              {"STAGES", std::to_string(config.stages)},
@@ -79,30 +78,30 @@ TEST_CASE("a row's tunables, boxes and signals") {
   request.element = TILEPOST_BF16;
   request.operands = TILEPOST_NN;
   const KernelPlan nn = make_kernel(find(small_configs(40), 64, 4), request);
-  REQUIRE(nn.box_b.columns == 64);
-  REQUIRE(nn.box_b.rows == 64);
-  REQUIRE(nn.box_c.rows == 8);  // 6 units over 4 CTAs: one at a time
+  REQUIRE(nn.kernel.box_b.columns == 64);
+  REQUIRE(nn.kernel.box_b.rows == 64);
+  REQUIRE(nn.kernel.box_c.rows == 8);  // 6 units over 4 CTAs: one at a time
 }
 
 TEST_CASE("few rows take the kernel made for them, many do not") {
-  REQUIRE(only(small_spec(16, 8192, 8192)).kernel.name == "gemm_sm90_small");
-  REQUIRE(only(small_spec(64, 8192, 8192)).kernel.name == "gemm_sm90_small");
-  REQUIRE(only(small_spec(512, 8192, 8192)).kernel.name == "gemm_sm90");
-  REQUIRE(only(small_spec(16, 8192, 8191)).kernel.name == "gemm_sm80");  // no TMA
+  REQUIRE(only(small_spec(16, 8192, 8192)).kernel.name == std::string("gemm_sm90_small"));
+  REQUIRE(only(small_spec(64, 8192, 8192)).kernel.name == std::string("gemm_sm90_small"));
+  REQUIRE(only(small_spec(512, 8192, 8192)).kernel.name == std::string("gemm_sm90"));
+  REQUIRE(only(small_spec(16, 8192, 8191)).kernel.name == std::string("gemm_sm80"));  // no TMA
   Spec clusters = small_spec(16, 8192, 8192);
   clusters.schedule.cluster = wish<int64_t>(2);
-  REQUIRE(only(clusters).kernel.name == "gemm_sm90");
+  REQUIRE(only(clusters).kernel.name == std::string("gemm_sm90"));
 }
 
 TEST_CASE("too few columns for the SMs: several CTAs share a tile") {
   const Plan p = only(small_spec(16, 2048, 8192));
-  REQUIRE(p.kernel.split_k > 1);
-  REQUIRE(p.gemm_ctas == p.at_once() * p.kernel.split_k);
+  REQUIRE(p.source.split_k > 1);
+  REQUIRE(p.gemm_ctas == p.at_once() * p.source.split_k);
   REQUIRE(p.gemm_ctas <= p.sms);
   REQUIRE(p.waves == 1);
-  REQUIRE(p.map.groups[0].target == p.map.tiles.size() * p.kernel.split_k);
+  REQUIRE(p.tile_map().groups[0].target == p.tile_map().tiles.size() * p.source.split_k);
   const Plan twin = host_twin(p);
-  REQUIRE(twin.kernel.split_k == 1);
+  REQUIRE(twin.source.split_k == 1);
   REQUIRE(twin.waves == p.waves);
   REQUIRE(verify_plan(twin).empty());
 }
@@ -123,7 +122,7 @@ TEST_CASE("every small problem gets a right plan, in both layouts and patterns")
 
 TEST_CASE("caught: CTAs of a tile that are no cluster, or a grid that splits a tile") {
   Plan p = only(small_spec(16, 2048, 8192));
-  p.kernel.launch_cluster = p.kernel.split_k + 1;
+  p.kernel.cluster = p.source.split_k + 1;
   REQUIRE_FALSE(verify_plan(p).empty());
   p = only(small_spec(16, 2048, 8192));
   ++p.gemm_ctas;

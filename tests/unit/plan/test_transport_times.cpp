@@ -42,7 +42,7 @@ SharedProblem problem(double wave, int ctas, int lanes) {
 TEST_CASE("the model of groups answers to its budget") {
   Plan p;
   p.ranks = 4;
-  p.m = p.n = 8192;
+  p.map.m = p.map.n = 8192;
   p.k = 2048;
   for (const tilepost_transport_t transport : kSharing)
     for (const tilepost_pattern_t pattern :
@@ -121,7 +121,7 @@ TEST_CASE("what helper warps move bounds the shapes that were measured") {
   for (const auto& [pattern, times] : measured)
     for (size_t i = 0; i < times.size(); ++i) {
       const Plan p = shaped(pattern, TILEPOST_TRANSPORT_PEER, kShapes[i]);
-      INFO(name_of(pattern) << " " << p.m << "x" << p.n << "x" << p.k << ": predicted "
+      INFO(name_of(pattern) << " " << p.map.m << "x" << p.map.n << "x" << p.k << ": predicted "
                             << p.prediction.total << ", measured " << times[i]);
       CHECK(p.gemm_ctas == 132);
       CHECK(std::abs(p.prediction.total / times[i] - 1) < 0.06);
@@ -133,10 +133,10 @@ TEST_CASE("tiles and sums go by helper warps, rows of A by copy engines") {
     INFO(shape[0] << "x" << shape[1] << "x" << shape[2]);
     for (const tilepost_pattern_t pattern :
          {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_GEMM_ALL_TO_ALL})
-      CHECK(shaped(pattern, std::nullopt, shape).transport == TILEPOST_TRANSPORT_PEER);
+      CHECK(shaped(pattern, std::nullopt, shape).planned_transport == TILEPOST_TRANSPORT_PEER);
     const Plan gathered = shaped(TILEPOST_ALL_GATHER_GEMM, std::nullopt, shape);
-    CHECK(gathered.transport == TILEPOST_TRANSPORT_COPY_ENGINE);
-    CHECK(gathered.cuts.size() == 4);  // a share each
+    CHECK(gathered.planned_transport == TILEPOST_TRANSPORT_COPY_ENGINE);
+    CHECK(gathered.cuts().size() == 4);  // a share each
   }
 }
 
@@ -145,8 +145,8 @@ TEST_CASE("copy engines that push rows of A take what was measured") {
   const double measured[] = {201, 371, 757, 1291, 327, 415};
   for (size_t i = 0; i < std::size(measured); ++i) {
     const Plan p = shaped(TILEPOST_ALL_GATHER_GEMM, TILEPOST_TRANSPORT_COPY_ENGINE, kShapes[i]);
-    INFO(p.m << "x" << p.n << "x" << p.k << ": predicted " << p.prediction.total << ", measured "
-             << measured[i]);
+    INFO(p.map.m << "x" << p.map.n << "x" << p.k << ": predicted " << p.prediction.total
+                 << ", measured " << measured[i]);
     CHECK(p.gemm_ctas == 130);
     CHECK(std::abs(p.prediction.total / measured[i] - 1) < 0.06);
   }
