@@ -7,7 +7,7 @@
 namespace tilepost {
 namespace {
 
-// This rank's part of the block, for everybody. The ranks' parts are disjoint and cover it.
+// This rank's part of the block, for all ranks. The ranks' parts are disjoint and cover it.
 template <class T>
 void all_reduce(const HostTeam& team, int rank, const Step& step) {
   const int64_t begin = step.count * rank / team.ranks;
@@ -21,7 +21,7 @@ void all_reduce(const HostTeam& team, int rank, const Step& step) {
   add_up(sum);
 }
 
-// This rank's part of everybody's block, as far as it is kept.
+// This rank's part of every rank's block, as far as it is kept.
 template <class T>
 void reduce_scatter(const HostTeam& team, int rank, size_t index, const Step& step) {
   Sum<T> sum{{}, {static_cast<T*>(team.buffers[rank]->received) + step.to}, step.keep};

@@ -31,7 +31,7 @@ bool HostGroup::wait_signal(int rank, const HostStep& step, const HostSignal& si
     const std::lock_guard lock(mutex_);
     members_[rank].signal = &signal;
   }
-  // The kernel only adds to the counter and wakes nobody, so this polls: politely, because the
+  // The kernel only adds to the counter and wakes no thread, so this polls: politely, because the
   // workers may need the core.
   int polls = 0;
   while (!signal.reached() && !aborted() && !deadline.passed()) {

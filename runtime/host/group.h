@@ -82,9 +82,9 @@ class HostGroup {
   // In between: waits until every rank has come as far. False as above.
   bool meet_again(int rank, const HostStep& step, double seconds);
 
-  // Around what a thread does to other ranks' memory besides: until it leaves, nobody takes that
-  // memory away. False: the communicator was aborted, and it must not begin. Who ends a collective
-  // because of a failure leaves too.
+  // Around what a thread does to other ranks' memory besides: until it leaves, no rank takes that
+  // memory away. False: the communicator was aborted, and it must not begin. A rank that ends a
+  // collective because of a failure leaves too.
   bool enter();
   void leave();
   // What `rank` has brought; the type is that of all ranks' calls.

@@ -2,7 +2,7 @@
 // into each other's.
 //
 // Ranks meet where a run begins, because from then on what others have read or stored may be
-// written again; where somebody announces something, which the others then read; and where the run
+// written again; where a rank announces something, which the others then read; and where the run
 // ends. A kernel that stores into others' memory starts behind the first of these.
 #include <cstring>
 

@@ -36,7 +36,7 @@ void HostOp::work(int worker) {
 }
 
 // A kernel that stores into other ranks' memory does so as one that reads or writes it in a
-// collective: nobody may take it away meanwhile.
+// collective: no rank may take it away meanwhile.
 void HostOp::compute(const Request& request, int worker) {
   if (writes() && !group_->enter()) return;
   compute_alone(request, worker);

@@ -25,7 +25,7 @@ struct Timeline {
   std::vector<double> ready;     // in the order in which the programme sees them
   const GroupProblem& problem;
 
-  int64_t own = 0, all = 0;  // ARRIVALS: positions that wait for nobody, and of the schedule
+  int64_t own = 0, all = 0;  // ARRIVALS: positions that wait for no other rank, and of the schedule
 
   Timeline(const GroupProblem& asked, std::vector<CutPoint> at)
       : Timeline(asked, std::move(at), cut_after(asked.map, 0).positions,
@@ -200,7 +200,7 @@ RunSchedule in_sequence(const tilepost_plan_t& plan, int64_t m) {
   const int split = ctas_of_tile(plan);
   const bool always = plan.transport == TILEPOST_TRANSPORT_NONE;
   const int at_once = at_most((always ? plan.gemm_ctas : plan.model.sequence_ctas) / split, map);
-  // SMs that only shorten the last wave of nobody are left idle: the others clock higher.
+  // Fewer SMs that take as many waves: the others stay idle, and those that work clock higher.
   const int64_t least = least_at_once(map, schedule_waves(map, at_once));
   return {false, map.division, one_group(map), static_cast<int32_t>(least * split)};
 }

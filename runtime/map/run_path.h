@@ -33,7 +33,7 @@ enum class InputFrom {
   split,     // this rank's own from the caller's a, the others' from where they come together
 };
 
-// Who waits for whom, group by group.
+// What waits for what, group by group.
 enum class Waits {
   steps,   // the steps of a group for its tiles
   tiles,   // the tiles of a group for its rows of A, which steps bring

@@ -122,7 +122,7 @@ struct Route {
 Route make_route(const Exchange& exchange, std::span<const int64_t> splits,
                  std::span<const int32_t> destinations);
 
-// The counts of routing even, the same for everybody.
+// The counts of routing even, the same on all ranks.
 RowCounts even_counts(const Exchange& exchange);
 
 // What `rank` does for `group`, in order. `counts` where rows are routed only.
@@ -131,7 +131,7 @@ std::vector<Step> steps_of(const Exchange& exchange, const TileMap& tile_map, in
 
 // By group, what one run adds to the counter that `rank` waits for. TILEPOST_ACCESS_WRITE, but for
 // AllGather: the kernels of all ranks raise it for their tiles of this rank's rows, or, where
-// nothing overlaps, this rank's own for all of its tiles; padding, which nobody owns, is not
+// nothing overlaps, this rank's own for all of its tiles; padding, which no rank owns, is not
 // counted.
 std::vector<uint32_t> counter_targets(const Exchange& exchange, const TileMap& tile_map, int rank);
 

@@ -65,7 +65,7 @@ std::vector<int> arriving_rows(const tilepost_map_t& map, int rank);
 // With `stagger` the groups, the tiles of each and their destinations are those without it, and
 // only the order inside a group is another: by bands of an equal part of every share, in each of
 // which the shares take turns from the next rank's on, a few tile rows at a time. A band's columns
-// begin with another share whenever `stagger` positions more are computed, so that nobody has the
+// begin with another share whenever `stagger` positions more are computed, so that no CTA has the
 // same owner's tiles all the time. In the last group the rank's own share follows all others.
 //
 // Builds the schedule. Requires a valid map: all sizes positive, cuts strictly increasing
@@ -78,7 +78,7 @@ TileMap build_tile_map(const tilepost_map_t& map, const MapInputs& inputs = {});
 // Whether the cuts of a map are what build_tile_map requires.
 bool cuts_are_valid(const tilepost_map_t& map);
 
-// The destination row of every tile by tile row and column, for who reads slots.
+// The destination row of every tile by tile row and column, for a consumer that reads slots.
 std::vector<int32_t> destination_rows(const TileMap& tile_map);
 
 // FNV-1a over tiles and groups: equal hashes mean generator and runtime mean the same schedule.

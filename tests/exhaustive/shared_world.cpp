@@ -87,8 +87,8 @@ bool SharedWorld::may_follow(int g, const Step& step) const {
   return has(g, step.peer, gathers() ? StepKind::announce : StepKind::announce_sums);
 }
 
-// Who waits for others before it lets them go on would wait for ever; and nobody may say that
-// something is there before it is.
+// A rank that waits for others before it lets them go on would wait for ever; and no rank may say
+// that something is there before it is.
 void SharedWorld::check_order(int g, int rank) {
   bool announced = false, sums = false;
   for (const Step& step : (*ranks_[rank].steps)[g]) {

@@ -1,7 +1,8 @@
 // Ranks as threads against the fakes, with data: each has a communicator and an operation of its
 // own, kernels compute numbers that say whose they are, and what comes out is compared with what
-// should. Everything is done at once by the thread that asks for it, so it is seen who waits for
-// whom and where bytes go; what runs beside what, the order of calls says (test_copy_engine.cpp).
+// should. Everything is done at once by the thread that asks for it, so it is seen which rank waits
+// for which and where bytes go; what runs beside what, the order of calls says
+// (test_copy_engine.cpp).
 #pragma once
 
 #include <barrier>

@@ -29,7 +29,8 @@ struct Meeting {
   std::vector<std::vector<int64_t>> numbers, told;
 };
 
-// One rank's way to the others. Who waits for a rank that does not come finds its stream stuck.
+// One rank's way to the others. A rank that waits for one that does not come finds its stream
+// stuck.
 class Exchange final : public tilepost::cuda::ControlChannel {
  public:
   Exchange(Meeting& meeting, int rank) : meeting_(meeting), rank_(rank) {}

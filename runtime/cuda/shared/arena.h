@@ -6,7 +6,7 @@
 // from one operation's run to the next one's, so that a run begins when all ranks have ended the
 // one before, whichever operation's that was (runtime/cuda/shared/flags.h). Each has regions of its
 // own plan in the same memory. What it finds there is what the others have left: no run reads what
-// has not been written in the same run (docs/memory-model.md).
+// has not been written in the same run (docs/internals/memory-model.md).
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ class SharedArena {
   explicit SharedArena(int64_t id) : id_(id) {}
   SharedArena(const SharedArena&) = delete;
   SharedArena& operator=(const SharedArena&) = delete;
-  // Unless it was abandoned, frees what nobody may use any more.
+  // Unless it was abandoned, frees what no rank may use any more.
   ~SharedArena();
 
   // Collective, as SharedMemory::create.

@@ -78,7 +78,7 @@ __device__ bool wait_for(const SharedFlags& flags, const uint32_t* word, uint32_
 // tasks they are, or behind a wait that saw the last of them; and whoever waited for them did so
 // before. That end's release has been acquired (PTX ISA 8.9.5); this run's tasks and waits come
 // behind this kernel in their streams (CUDA C++ Programming Guide, Streams). So the counts of what
-// is done are nobody else's meanwhile.
+// is done no other kernel touches meanwhile.
 __global__ void __launch_bounds__(kThreads)
     begin_kernel(const __grid_constant__ SharedFlags flags, const uint32_t* targets, int counters) {
   const int rank = threadIdx.x;

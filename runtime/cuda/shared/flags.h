@@ -2,10 +2,10 @@
 // the host.
 //
 // A run begins when every rank has ended the run before: from then on what ranks have stored and
-// pulled may be written again. In between, who has something to be read announces it to everybody,
-// and who reads waits for that. Nothing of this is in a kernel's arguments: the number of the run
-// and what counters have to reach are kept on the device, so that a captured run replays like any
-// other, mixed with eager ones.
+// pulled may be written again. In between, a rank that has something to be read announces it to all
+// ranks, and a rank that reads it waits for that. Nothing of this is in a kernel's arguments: the
+// number of the run and what counters have to reach are kept on the device, so that a captured run
+// replays like any other, mixed with eager ones.
 //
 // A flag holds run * kGroupsPerRun + group + 1 of the latest announcement; it grows from run to
 // run, modulo 2^32, and is compared by signed distance (epoch.h). The source rank writes it, in the
@@ -66,7 +66,7 @@ struct SharedFlags {
   uint32_t* given_up;  // this rank's: not 0 since a wait has ended without what it was for
   uint32_t* expected;  // this rank's, by counter: what it reads when all of the run's is here
   uint32_t* done;  // this rank's, by group, TILEPOST_COUNTER_STRIDE apart: chunks that the run's
-                   // tasks have done; null where nobody waits for them
+                   // tasks have done; null where nothing waits for them
   uint64_t deadline_ns;  // of every wait; 0 = none
   WatchPage* page;
 };

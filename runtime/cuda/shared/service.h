@@ -55,8 +55,8 @@ class SharedService {
   tilepost_result_t begin_warm_up(cudaStream_t stream);
   tilepost_result_t end_warm_up(cudaStream_t stream);
 
-  // Where tasks wait for tiles, which tell nobody: the first group of the run under way whose tiles
-  // are not all stored here. Nothing where they are, or where that cannot be found out.
+  // Where tasks wait for tiles, which tell no waiter: the first group of the run under way whose
+  // tiles are not all stored here. Nothing where they are, or where that cannot be found out.
   std::optional<OpenWait> find_missing_tiles();
 
   // From now on nothing may be put on streams that uses the memory. Called by any thread.

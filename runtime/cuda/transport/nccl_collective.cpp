@@ -11,13 +11,13 @@ void* at(void* base, int64_t element, tilepost_dtype_t type) {
   return static_cast<char*>(base) + element * element_bytes(type);
 }
 
-// A short share: what is received for the rest of a full one belongs to nobody.
+// A short share: what is received for the rest of a full one belongs to no rank.
 bool needs_scratch(const Buffers& buffers, const Step& step) {
   return buffers.scratch != nullptr && step.kind == StepKind::reduce_scatter &&
          step.keep < step.count;
 }
 
-// The own rows and then everybody's, to the same place: NCCL copies the own ones too.
+// The own rows and then those of all ranks, to the same place: NCCL copies the own ones too.
 bool gathers_at_once(std::span<const Step> steps) {
   return steps.size() == 2 && steps[0].kind == StepKind::own_rows &&
          steps[1].kind == StepKind::all_gather;

@@ -57,7 +57,7 @@ class PullLane {
   Event ready_, summed_;     // → adding, and back
   Event done_;               // → caller's
   bool used_ = false;        // in this run
-  uint64_t busy_ = 0;        // ranks whose streams have work that nobody has joined
+  uint64_t busy_ = 0;        // ranks whose streams have work that no stream has joined
 };
 
 }  // namespace tilepost::cuda

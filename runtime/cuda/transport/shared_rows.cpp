@@ -6,7 +6,8 @@ namespace tilepost::cuda {
 namespace {
 
 // The copies of all groups are on one stream. Four GPUs push 311 GB/s one after the other where
-// each has 8 MiB for every other, about 210 beside a GEMM and side by side (docs/benchmarks.md).
+// each has 8 MiB for every other, about 210 beside a GEMM and side by side
+// (docs/internals/performance.md).
 class SharedRows final : public SharedTransport {
  public:
   SharedRows(SharedService& shared, const tilepost_plan_t& plan)
@@ -22,7 +23,7 @@ class SharedRows final : public SharedTransport {
   }
 
   // The rank that posts others' rows has its own ones too, for tiles of which either are part;
-  // nobody else waits for these. So tasks that copy them are waited for with the first of the
+  // no other rank waits for these. So tasks that copy them are waited for with the first of the
   // others'.
   tilepost_result_t communicate(const Buffers& buffers, const GroupRun& run,
                                 cudaStream_t stream) override {
@@ -119,7 +120,7 @@ class SharedRows final : public SharedTransport {
   Event copied_;            // copying → announcing
   Event done_;              // announcing → caller's
   bool announced_ = false;  // anything in this run
-  bool copies_ = false;     // that nobody has joined
+  bool copies_ = false;     // that no stream has joined
   GroupRun own_rows_;       // group 0, which tasks may copy
 };
 

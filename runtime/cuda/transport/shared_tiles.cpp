@@ -15,7 +15,7 @@ tilepost_result_t SharedTiles::create() {
   return TILEPOST_OK;
 }
 
-// What kernels have stored at its owner's is copied by nobody, but an AllReduce's sums are.
+// What kernels have stored at its owner's needs no copy, but an AllReduce's sums do.
 bool SharedTiles::copies() const {
   return plan_.access == TILEPOST_ACCESS_READ ||
          (plan_.pattern == TILEPOST_GEMM_ALL_REDUCE && plan_.pushes == 0);

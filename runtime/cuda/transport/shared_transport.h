@@ -28,7 +28,7 @@ class SharedTransport : public Transport {
 
  protected:
   // What is on the lanes in warming up: zeros are moved to where other zeros are, beside all that
-  // runs use, so that nobody writes what another reads.
+  // runs use, so that no rank writes what another reads.
   virtual tilepost_result_t warm_up_lanes(cudaStream_t stream) = 0;
   // A run begins: nothing is on the lanes.
   virtual void reset_lanes() = 0;

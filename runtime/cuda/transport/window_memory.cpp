@@ -98,7 +98,8 @@ WindowMemory::Outcome WindowMemory::register_with(const std::shared_ptr<ChildCom
   return registered;
 }
 
-// The worst of all ranks' outcomes is everybody's: a collective takes the same way on all of them.
+// Every rank takes the worst of all ranks' outcomes: a collective takes the same way on all of
+// them.
 tilepost_result_t WindowMemory::judge(int rank, const std::vector<int64_t>& outcomes) {
   const auto worst = std::ranges::max_element(outcomes);
   const auto where = static_cast<int>(worst - outcomes.begin());

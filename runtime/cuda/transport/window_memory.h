@@ -38,7 +38,7 @@ class WindowMemory {
   // leak() was called. What used it has ended.
   ~WindowMemory() { release(); }
 
-  // Who takes part: the communicators that send out of the memory, and how ranks tell each other
+  // The participants: the communicators that send out of the memory, and how ranks tell each other
   // how far they are, which is aborted when a rank does not come within `seconds` (0: waits for
   // ever).
   struct Ranks {

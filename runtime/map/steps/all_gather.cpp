@@ -58,7 +58,7 @@ void push_rows(GroupSteps& own) {
 }
 
 // A rank stores its rows where they are needed: copy engines push almost twice as fast as they
-// pull. Its own rows are nobody else's to wait for.
+// pull. No other rank waits for its own rows.
 void shared(GroupSteps& own) {
   if (own.group == 0) return own_rows(own);
   push_rows(own);

@@ -28,7 +28,8 @@ struct GroupSteps {
   }
   void announce(StepKind kind) { add({kind, 0, 0, 0, 0, 0}); }
 
-  // Each pair of ranks in the same distance at the same time, so that nobody is asked by all.
+  // Each pair of ranks in the same distance at the same time, so that no rank is asked by all at
+  // once.
   template <class Body>
   void for_others(Body body) const {
     for (int distance = 1; distance < exchange.ranks; ++distance)
