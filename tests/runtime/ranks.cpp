@@ -8,6 +8,7 @@
 #include "runtime/cuda/shared/peer_info.h"
 #include "runtime/map/steps.h"
 #include "tests/runtime/rank_kernel.h"
+#include "tilepost/task_chunks.h"
 
 namespace ranks {
 
@@ -18,52 +19,62 @@ Self& self() {
   return mine;
 }
 
-void use_shared(Program& program, tilepost_access_t access, tilepost_pattern_t pattern, int ranks,
-                int64_t m, tilepost_routing_t routing) {
+std::ostream& operator<<(std::ostream& out, const Way& way) {
+  out << (way.access == TILEPOST_ACCESS_READ ? "copy_engine" : "peer") << ", pattern "
+      << static_cast<int>(way.pattern);
+  if (way.tasks) out << ", with tasks";
+  if (way.sum == TILEPOST_SUM_ADDED) out << ", added";
+  return out;
+}
+
+namespace {
+
+// Ends of groups in tile rows of a share, or of all rows where these are routed by row.
+std::vector<int32_t> cuts_of(const Way& way, bool by_rows, int tiles) {
+  std::vector<int32_t> cuts;
+  if (way.gathers()) cuts.push_back(0);
+  // Cuts in tile rows of the whole are multiples of the cluster.
+  for (int cut = by_rows ? 2 : 1; cut < tiles; cut *= 2) cuts.push_back(cut);
+  cuts.push_back(tiles);
+  return cuts;
+}
+
+}  // namespace
+
+void use(Program& program, const Way& way, int ranks, int64_t m, tilepost_routing_t routing) {
   tilepost_plan_t& plan = program.plan;
-  plan.transport =
-      access == TILEPOST_ACCESS_READ ? TILEPOST_TRANSPORT_COPY_ENGINE : TILEPOST_TRANSPORT_PEER;
-  plan.access = access;
-  plan.pushes = pattern == TILEPOST_ALL_GATHER_GEMM;
+  const bool reads = way.access == TILEPOST_ACCESS_READ;
+  const bool by_rows = routing == TILEPOST_ROUTING_ROWS;
+  plan.transport = reads ? TILEPOST_TRANSPORT_COPY_ENGINE : TILEPOST_TRANSPORT_PEER;
+  plan.access = way.access;
+  plan.sum = way.sum;
+  plan.pushes = way.gathers() || (way.tasks && way.pattern == TILEPOST_GEMM_ALL_REDUCE) ? 1 : 0;
   plan.routing = routing;
   plan.k = 8;
-  plan.comm_lanes = pattern == TILEPOST_ALL_GATHER_GEMM ? 1 : 2;
+  plan.comm_lanes = way.gathers() ? 1 : 2;
   plan.map.m = m;
   plan.map.n = 24;
   plan.map.tile_m = 4;
   plan.map.tile_n = 8;
+  plan.map.round_robin = way.gathers() && reads ? 1 : 0;
   const int share = static_cast<int>((m + ranks - 1) / ranks);
-  const bool by_rows = routing == TILEPOST_ROUTING_ROWS;
-  const bool gathers = pattern == TILEPOST_ALL_GATHER_GEMM;
-  plan.map.round_robin = gathers && access == TILEPOST_ACCESS_READ ? 1 : 0;
   const int shares = plan.map.round_robin != 0 ? ranks - 1 : 1;
   const int tiles = by_rows ? static_cast<int>(m + 3) / 4 : (share + 3) / 4 * shares;
-  std::vector<int32_t> cuts;
-  if (gathers) cuts.push_back(0);
-  // Cuts in tile rows of the whole are multiples of the cluster.
-  for (int cut = by_rows ? 2 : 1; cut < tiles; cut *= 2) cuts.push_back(cut);
-  cuts.push_back(tiles);
-  program.use(pattern, ranks,
-              gathers   ? TILEPOST_DIVISION_ARRIVALS
-              : by_rows ? TILEPOST_DIVISION_ROWS
-                        : TILEPOST_DIVISION_SHARES,
-              cuts);
+  program.use(way.pattern, ranks,
+              way.gathers() ? TILEPOST_DIVISION_ARRIVALS
+              : by_rows     ? TILEPOST_DIVISION_ROWS
+                            : TILEPOST_DIVISION_SHARES,
+              cuts_of(way, by_rows, tiles));
   plan.map.ranks = ranks;
   program.finish();
+  if (!way.tasks) return;
+  const bool sums = !way.gathers() && way.pattern != TILEPOST_GEMM_ALL_TO_ALL;
+  plan.task_parts = sums ? ranks : 1;
+  plan.kernel.helper_bytes = 16512;
 }
 
-void use_tasks(Program& program, tilepost_pattern_t pattern, int ranks, int64_t m) {
-  const bool gathers = pattern == TILEPOST_ALL_GATHER_GEMM;
-  use_shared(program, gathers ? TILEPOST_ACCESS_READ : TILEPOST_ACCESS_WRITE, pattern, ranks, m);
-  program.plan.task_parts = gathers || pattern == TILEPOST_GEMM_ALL_TO_ALL ? 1 : ranks;
-  if (pattern == TILEPOST_GEMM_ALL_REDUCE) program.plan.pushes = 1;
-  program.plan.kernel.helper_bytes = 16512;
-}
-
-void use_pushed_rows(Program& program, int ranks, int64_t m) {
-  use_shared(program, TILEPOST_ACCESS_WRITE, TILEPOST_ALL_GATHER_GEMM, ranks, m);
-  program.plan.task_parts = 1;
-  program.plan.kernel.helper_bytes = 16512;
+int helper_bytes_of(int units, int parts) {
+  return tilepost::kTaskBarriers + tilepost::kTaskBuffers * parts * units * tilepost::kTaskUnit;
 }
 
 namespace {

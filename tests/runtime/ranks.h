@@ -1,13 +1,13 @@
 // Ranks as threads against the fakes, with data: each has a communicator and an operation of its
 // own, kernels compute numbers that say whose they are, and what comes out is compared with what
 // should. Everything is done at once by the thread that asks for it, so it is seen which rank waits
-// for which and where bytes go; what runs beside what, the order of calls says
-// (test_copy_engine.cpp).
+// for which and where bytes go; what runs beside what, the order of calls says (order.h).
 #pragma once
 
 #include <barrier>
 #include <functional>
 #include <memory>
+#include <ostream>
 #include <random>
 #include <string>
 #include <thread>
@@ -34,13 +34,41 @@ struct Self {
 };
 Self& self();
 
-// Edits a program: tiles of 4 x 8, 24 columns, a few groups.
-void use_shared(Program& program, tilepost_access_t access, tilepost_pattern_t pattern, int ranks,
-                int64_t m, tilepost_routing_t routing = TILEPOST_ROUTING_EVEN);
-// The same with tasks: for kernels that store into the other ranks' memory, or whose input arrives.
-void use_tasks(Program& program, tilepost_pattern_t pattern, int ranks, int64_t m);
-// all_gather_gemm whose tasks push rows into the other ranks' memory.
-void use_pushed_rows(Program& program, int ranks, int64_t m);
+// A way for ranks to touch each other's memory.
+struct Way {
+  tilepost_pattern_t pattern;
+  tilepost_access_t access;
+  bool tasks = false;  // for the kernel's helper warps
+  tilepost_sum_t sum = TILEPOST_SUM_STAGED;
+
+  bool gathers() const { return pattern == TILEPOST_ALL_GATHER_GEMM; }
+  bool pushes_rows() const { return gathers() && access == TILEPOST_ACCESS_WRITE; }
+};
+std::ostream& operator<<(std::ostream& out, const Way& way);
+
+// Copy engines read what the others have.
+constexpr Way copies(tilepost_pattern_t pattern) {
+  return {pattern, TILEPOST_ACCESS_READ};
+}
+// Kernels store into the others' memory; kernels behind them add up, or nothing does.
+constexpr Way stores(tilepost_pattern_t pattern, tilepost_sum_t sum = TILEPOST_SUM_STAGED) {
+  return {pattern, TILEPOST_ACCESS_WRITE, false, sum};
+}
+// Kernels store into the others' memory and add up themselves, or copy what copy engines read.
+constexpr Way tasks(tilepost_pattern_t pattern) {
+  return {pattern,
+          pattern == TILEPOST_ALL_GATHER_GEMM ? TILEPOST_ACCESS_READ : TILEPOST_ACCESS_WRITE, true};
+}
+// all_gather_gemm whose tasks push rows into the others' memory.
+constexpr Way pushed_rows() {
+  return {TILEPOST_ALL_GATHER_GEMM, TILEPOST_ACCESS_WRITE, true};
+}
+
+// Edits a program: tiles of 4 x 8, 24 columns, k 8, a few groups.
+void use(Program& program, const Way& way, int ranks, int64_t m,
+         tilepost_routing_t routing = TILEPOST_ROUTING_EVEN);
+// A helper warp whose chunks are of `units` of 16 bytes for each part.
+int helper_bytes_of(int units, int parts = 1);
 // One run of rank 1, the others doing as it does; the caller takes what is gathered.
 order::Order order_of_run(const Program& program, bool captured);
 // Runs with few rows do not overlap.

@@ -163,17 +163,6 @@ inline tilepost_result_t run_on(const Setup& setup, CUstream_st* stream, int64_t
   return tilepost_op_run_with(setup.op, &values, stream);
 }
 
-// Whether a program that `make` edits is refused because its plan is incomplete.
-template <class Make>
-bool is_incomplete(Make make) {
-  fakes::reset();
-  Program program;
-  make(program);
-  Setup setup;
-  return setup.create(program) == TILEPOST_INVALID_ARGUMENT &&
-         std::string(tilepost_last_error()).find("incomplete") != std::string::npos;
-}
-
 // The logged calls that put something on a stream or on NCCL, in order.
 inline std::vector<std::string> enqueued() {
   const std::lock_guard lock(fakes::world().mutex);

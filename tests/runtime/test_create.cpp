@@ -1,10 +1,12 @@
-// Making communicators and operations: what is accepted, what is refused and how, and that a
-// failure at any call leaves nothing behind.
+// Making communicators and operations, from C and from C++: what is accepted, what is refused and
+// how, and that a failure at any call leaves nothing behind.
 #include <cstdlib>
 
 #include "runtime/cuda/op/select.h"
 #include "tests/catch.h"
 #include "tests/runtime/fixture.h"
+#include "tests/runtime/ranks.h"
+#include "tilepost/tilepost.hpp"
 
 using Catch::Contains;
 using fakes::world;
@@ -26,6 +28,65 @@ std::string refusal(const Program& program, tilepost_result_t expected) {
   CHECK(world().live() == 0);
   return text;
 }
+
+// A plan for ranks that touch each other's memory, and what makes it one that cannot be.
+struct Change {
+  ranks::Way way;
+  const char* what;
+  void (*make)(tilepost_plan_t& plan);
+};
+constexpr ranks::Way kStores = ranks::stores(TILEPOST_GEMM_REDUCE_SCATTER);
+constexpr ranks::Way kTasks = ranks::tasks(TILEPOST_GEMM_REDUCE_SCATTER);
+constexpr ranks::Way kGatherTasks = ranks::tasks(TILEPOST_ALL_GATHER_GEMM);
+constexpr ranks::Way kPushedRows = ranks::pushed_rows();
+const Change kChanges[] = {
+    {kStores, "reads", [](auto& plan) { plan.access = TILEPOST_ACCESS_READ; }},
+    {kStores, "messages", [](auto& plan) { plan.access = TILEPOST_ACCESS_MESSAGES; }},
+    {kStores, "by rows", [](auto& plan) { plan.map.division = TILEPOST_DIVISION_ROWS; }},
+    {kStores, "tiles", [](auto& plan) { plan.map.layout = TILEPOST_TILE; }},
+    {kStores, "a map of one rank", [](auto& plan) { plan.map.ranks = 1; }},
+    {kStores, "five lanes", [](auto& plan) { plan.comm_lanes = 5; }},
+    {kStores, "4096 groups", [](auto& plan) { plan.map.num_groups = 4096; }},
+    {kStores, "a pace below 0", [](auto& plan) { plan.pace = -1; }},
+    {kStores, "pointers", [](auto& plan) { plan.kernel.launch = TILEPOST_LAUNCH_POINTERS; }},
+    {kStores, "sums on their way for any m",
+     [](auto& plan) {
+       plan.sum = TILEPOST_SUM_ADDED;
+       plan.any_m = 1;
+       plan.model.sequence_ctas = 132;
+     }},
+    {kStores, "splits",
+     [](auto& plan) {
+       plan.pattern = TILEPOST_GEMM_ALL_TO_ALL;
+       plan.routing = TILEPOST_ROUTING_SPLITS;
+     }},
+    {kTasks, "one part", [](auto& plan) { plan.task_parts = 1; }},
+    {kTasks, "parts below 0", [](auto& plan) { plan.task_parts = -1; }},
+    {kTasks, "sums on their way", [](auto& plan) { plan.sum = TILEPOST_SUM_ADDED; }},
+    {kTasks, "no buffers", [](auto& plan) { plan.kernel.helper_bytes = 0; }},
+    {kTasks, "more than there is", [](auto& plan) { plan.kernel.helper_bytes = 250000; }},
+    {kTasks, "rows of 40 bytes", [](auto& plan) { plan.map.n = 20; }},
+    {kTasks, "pushes", [](auto& plan) { plan.pushes = 1; }},
+    {kTasks, "copy engines",
+     [](auto& plan) {
+       plan.transport = TILEPOST_TRANSPORT_COPY_ENGINE;
+       plan.access = TILEPOST_ACCESS_READ;
+     }},
+    {kGatherTasks, "two parts", [](auto& plan) { plan.task_parts = 2; }},
+    {kGatherTasks, "rows of 24 bytes", [](auto& plan) { plan.k = 12; }},
+    {kGatherTasks, "no buffers", [](auto& plan) { plan.kernel.helper_bytes = 0; }},
+    {kGatherTasks, "pointers", [](auto& plan) { plan.kernel.launch = TILEPOST_LAUNCH_POINTERS; }},
+    {kGatherTasks, "messages",
+     [](auto& plan) {
+       plan.transport = TILEPOST_TRANSPORT_NCCL;
+       plan.access = TILEPOST_ACCESS_MESSAGES;
+     }},
+    {kPushedRows, "no pushes", [](auto& plan) { plan.pushes = 0; }},
+    {kPushedRows, "no tasks", [](auto& plan) { plan.task_parts = 0; }},
+    {kPushedRows, "two parts", [](auto& plan) { plan.task_parts = 2; }},
+    {kPushedRows, "rows of 24 bytes", [](auto& plan) { plan.k = 12; }},
+    {kPushedRows, "no buffers", [](auto& plan) { plan.kernel.helper_bytes = 0; }},
+};
 
 }  // namespace
 
@@ -128,6 +189,23 @@ TEST_CASE_METHOD(OnFakes, "a plan that does not fit is refused with the value an
     CHECK_THAT(refusal(program, TILEPOST_INVALID_ARGUMENT), Contains("ABI"));
   }
   CHECK(world().aborted_comms == 0);
+}
+
+TEST_CASE("shared: plans that cannot be are refused") {
+  for (const ranks::Way& way : {kStores, kTasks, kGatherTasks, kPushedRows}) {
+    CAPTURE(way);
+    Operation op;
+    ranks::use(op.program, way, 2, 64);
+    CHECK(op.setup.create(op.program) == TILEPOST_OK);
+  }
+  for (const Change& change : kChanges) {
+    CAPTURE(change.way, change.what);
+    Operation op;
+    ranks::use(op.program, change.way, 2, 64);
+    change.make(op.program.plan);
+    CHECK(op.setup.create(op.program) == TILEPOST_INVALID_ARGUMENT);
+    CHECK_THAT(tilepost_last_error(), Contains("incomplete"));
+  }
 }
 
 TEST_CASE("architectures: 90 is exact, the others serve every later GPU") {
@@ -239,4 +317,35 @@ TEST_CASE_METHOD(Operation, "transport none makes a communicator with NCCL's own
   create();
   CHECK(world().max_ctas != 16);
   CHECK(world().cluster_size != 1);
+}
+
+TEST_CASE_METHOD(OnFakes, "owners release what they own, once") {
+  sample::Program program;
+  tilepost::Comm comm;
+  CHECK_FALSE(comm);
+  REQUIRE(tilepost::Comm::init({}, 0, 2, comm));
+  tilepost::Op op;
+  REQUIRE(tilepost::Op::create(comm, &program.program, op));
+  tilepost::Op moved = std::move(op);
+  CHECK_FALSE(op);
+  CHECK(moved.run(sample::pointer(1), sample::pointer(2), sample::pointer(3), nullptr).ok());
+  CHECK(moved.synchronize().ok());
+  CHECK(std::string(moved.warnings()).empty());
+  tilepost_op_info_t info{};
+  CHECK(moved.get_info(info).ok());
+  op = std::move(moved);
+  CHECK(op.status().ok());
+}
+
+TEST_CASE_METHOD(OnFakes, "a status carries the text of its error") {
+  tilepost::Op empty;
+  const tilepost::Status status =
+      empty.run(sample::pointer(1), sample::pointer(2), sample::pointer(3), nullptr);
+  CHECK_FALSE(status);
+  CHECK(status.result() == TILEPOST_INVALID_ARGUMENT);
+  CHECK(std::string(status.name()) == "TILEPOST_INVALID_ARGUMENT");
+  CHECK_THAT(status.text(), Contains("op is null"));
+  tilepost::Comm comm;
+  CHECK(tilepost::Comm::init({}, 5, 2, comm).result() == TILEPOST_INVALID_ARGUMENT);
+  CHECK_FALSE(comm);
 }

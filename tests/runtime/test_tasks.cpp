@@ -1,139 +1,50 @@
-// Tasks: the kernel's helper warps add up, or move, what ranks have stored at their owner's.
+// Tasks: what the kernel's helper warps are told to add up, move, copy or push, and where the
+// kernel is told to read and store then.
+#include <algorithm>
+
 #include "tests/catch.h"
+#include "tests/runtime/fixture.h"
 #include "tests/runtime/ranks.h"
 #include "tilepost/task_chunks.h"
 
 using fakes::world;
-using order::Order;
-using ranks::Ranks;
+using ranks::helper_bytes_of;
+using ranks::pushed_rows;
+using ranks::tasks;
 using sample::count_calls;
-using sample::Program;
-using sample::run_on;
-using sample::Setup;
 
 namespace {
 
-constexpr auto kWrite = TILEPOST_ACCESS_WRITE;
 constexpr auto kAllReduce = TILEPOST_GEMM_ALL_REDUCE;
 constexpr auto kReduceScatter = TILEPOST_GEMM_REDUCE_SCATTER;
 constexpr auto kAllToAll = TILEPOST_GEMM_ALL_TO_ALL;
+constexpr auto kAllGather = TILEPOST_ALL_GATHER_GEMM;
 
-// Chunks that a group has several of.
-int small_helper(int parts) {
-  return tilepost::kTaskBarriers + tilepost::kTaskBuffers * parts * 2 * tilepost::kTaskUnit;
+fakes::MapOf map_at(const void* map) {
+  return *static_cast<const fakes::MapOf*>(map);
 }
 
 }  // namespace
 
-TEST_CASE("tasks: every rank gets what it should, run after run, captured or not") {
-  const int count = GENERATE(2, 3, 4);
-  const int64_t m = GENERATE(1, 7, 16, 61, 64);
-  const auto pattern = GENERATE(kAllReduce, kReduceScatter, kAllToAll);
-  const int stagger = GENERATE(0, 4);
-  const bool small = GENERATE(false, true);
-  CAPTURE(count, m, static_cast<int>(pattern), stagger, small);
-  fakes::reset();
-  {
-    Program program;
-    program.plan.map.stagger = stagger;
-    ranks::use_tasks(program, pattern, count, m);
-    if (small) program.plan.kernel.helper_bytes = small_helper(program.plan.task_parts);
-    Ranks all(program, count);
-    all.create();
-    INFO(all.text());
-    REQUIRE(all.all_ok());
-    world().reset_calls();
-    all.run_mixed();
-    INFO(all.text());
-    REQUIRE(all.all_ok());
-    CHECK(all.wrong() == 0);
-    CHECK(count_calls("sum ") == 0);
-    CHECK(count_calls("wait_stored ") == 0);
-    CHECK(count_calls("wait_added ") == 0);
-    CHECK(count_calls("announce") == 0);
-    CHECK(count_calls("cudaMemcpyAsync user") == 0);
-    all.destroy();
-  }
-  CHECK(world().live() == 0);
-}
-
-TEST_CASE("tasks: any number of rows in any order") {
+TEST_CASE_METHOD(Operation, "tasks: what the kernel is told of them") {
   const auto pattern = GENERATE(kAllReduce, kReduceScatter, kAllToAll);
   CAPTURE(static_cast<int>(pattern));
-  fakes::reset();
-  {
-    Program program;
-    program.plan.any_m = 1;
-    ranks::use_tasks(program, pattern, 3, 61);
-    program.plan.kernel.helper_bytes = small_helper(program.plan.task_parts);
-    Ranks all(program, 3);
-    all.create();
-    for (int64_t m = 1; m <= 61; m += 2) all.run(2, m);
-    for (int64_t m = 61; m >= 1; m -= 5) all.run(1, m);
-    INFO(all.text());
-    REQUIRE(all.all_ok());
-    CHECK(all.wrong() == 0);
-    all.destroy();
-  }
-  CHECK(world().live() == 0);
-}
-
-TEST_CASE("tasks: runs that do not overlap have none, whatever comes before and behind them") {
-  const auto pattern = GENERATE(kAllReduce, kReduceScatter, kAllToAll);
-  CAPTURE(static_cast<int>(pattern));
-  fakes::reset();
-  Program program;
+  // three ranks, 16 rows each, in three groups
   ranks::use_sequence_runs(program);
-  ranks::use_tasks(program, pattern, 3, 61);
-  Ranks all(program, 3);
-  all.create();
-  for (int round = 0; round < 3; ++round) {
-    all.run(2);
-    world().reset_calls();
-    all.run_unchecked(1, 5);
-    CHECK(count_calls("shared_") == 0);
-  }
-  INFO(all.text());
-  REQUIRE(all.all_ok());
-  CHECK(all.wrong() == 0);
-}
-
-TEST_CASE("tasks: a consumer reads what they have made") {
-  fakes::reset();
-  Program program;
-  program.plan.consumer = TILEPOST_CONSUMER_RMS_NORM;
-  ranks::use_tasks(program, kAllReduce, 3, 61);
-  Ranks all(program, 3);
-  all.create();
-  all.run(3);
-  INFO(all.text());
-  REQUIRE(all.all_ok());
-  CHECK(all.normalised() == 3 * 3 * 61 * 24);
-  CHECK(all.wrong() == 0);
-}
-
-TEST_CASE("tasks: what the kernel is told of them") {
-  const auto pattern = GENERATE(kAllReduce, kReduceScatter, kAllToAll);
-  CAPTURE(static_cast<int>(pattern));
-  fakes::reset();
-  Program program;  // three ranks, 16 rows each, in three groups
-  ranks::use_sequence_runs(program);
-  ranks::use_tasks(program, pattern, 3, 48);
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
-  CUstream_st* user = fakes::user_stream("user");
-  REQUIRE(run_on(setup, user, 48) == TILEPOST_OK);
-  const tilepost_tasks_t tasks = world().view.tasks;
-  REQUIRE(tasks.count == (pattern == kReduceScatter ? 3 : 9));
-  CHECK(tasks.out == sample::operands().out);
-  CHECK(tasks.done == nullptr);
-  CHECK((tasks.there != nullptr) == (pattern == kAllReduce));
-  CHECK(tasks.rank == 1);
-  CHECK(tasks.ranks == 3);
-  CHECK(tasks.stride == (pattern == kAllToAll ? 0 : 16 * 24 * 2));
+  ranks::use(program, tasks(pattern), 3, 48);
+  create();
+  REQUIRE(run(48) == TILEPOST_OK);
+  const tilepost_tasks_t list = world().view.tasks;
+  REQUIRE(list.count == (pattern == kReduceScatter ? 3 : 9));
+  CHECK(list.out == sample::operands().out);
+  CHECK(list.done == nullptr);
+  CHECK((list.there != nullptr) == (pattern == kAllReduce));
+  CHECK(list.rank == 1);
+  CHECK(list.ranks == 3);
+  CHECK(list.stride == (pattern == kAllToAll ? 0 : 16 * 24 * 2));
   int64_t summed = 0, moved = 0;
-  for (int i = 0; i < tasks.count; ++i) {
-    const tilepost_task_t& task = tasks.list[i];
+  for (int i = 0; i < list.count; ++i) {
+    const tilepost_task_t& task = list.list[i];
     const bool sums = task.parts == 3;
     CHECK((sums || task.parts == 1));
     CHECK((task.push >= 0) == (sums && pattern == kAllReduce));
@@ -145,69 +56,143 @@ TEST_CASE("tasks: what the kernel is told of them") {
   constexpr int64_t kShare = 16 * 24 * 2;
   CHECK(summed == (pattern == kAllToAll ? 0 : kShare));
   CHECK(moved == (pattern == kAllToAll ? 3 : pattern == kAllReduce ? 2 : 0) * kShare);
-  REQUIRE(run_on(setup, user, 5) == TILEPOST_OK);  // does not overlap
+  REQUIRE(run(5) == TILEPOST_OK);  // does not overlap
   CHECK(world().view.tasks.count == 0);
 }
 
-TEST_CASE(
+TEST_CASE_METHOD(
+    Operation,
     "tasks: what has landed is moved behind the next group's sums, and waits for all pushes") {
-  fakes::reset();
-  Program program;  // three ranks, 16 rows each, in three groups of 4, 4 and 8 rows
-  ranks::use_tasks(program, kAllReduce, 3, 48);
-  Setup setup;
-  REQUIRE(setup.create(program) == TILEPOST_OK);
-  REQUIRE(run_on(setup, fakes::user_stream("user")) == TILEPOST_OK);
-  const tilepost_tasks_t tasks = world().view.tasks;
+  // three ranks, 16 rows each, in three groups of 4, 4 and 8 rows
+  ranks::use(program, tasks(kAllReduce), 3, 48);
+  create();
+  REQUIRE(run() == TILEPOST_OK);
+  const tilepost_tasks_t list = world().view.tasks;
   std::vector<int> waits, counts;
-  for (int i = 0; i < tasks.count; ++i) {
-    waits.push_back(tasks.list[i].waits);
-    if (tasks.list[i].push >= 0) counts.push_back(tasks.list[i].counts);
+  for (int i = 0; i < list.count; ++i) {
+    waits.push_back(list.list[i].waits);
+    if (list.list[i].push >= 0) counts.push_back(list.list[i].counts);
   }
   // Counters 0 to 2 are the groups', 3 to 5 those of their sums.
   CHECK(waits == std::vector<int>{0, 1, 3, 3, 2, 4, 4, 5, 5});
   CHECK(counts == std::vector<int>{3, 4, 5});
   const int chunk = tilepost::task_chunk_bytes(program.plan.kernel.helper_bytes, 3);
   for (int g = 0; g < 3; ++g)
-    CHECK(tasks.expected[3 + g] ==
+    CHECK(list.expected[3 + g] ==
           2u * static_cast<uint32_t>(tilepost::task_chunks((g == 2 ? 8 : 4) * 24 * 2, chunk)));
 }
 
-TEST_CASE("tasks: where sums are added on their way, kernels hand them on") {
-  fakes::reset();
-  Program program;
-  program.plan.sum = TILEPOST_SUM_ADDED;
-  ranks::use_shared(program, kWrite, kReduceScatter, 3, 48);
-  const Order order = ranks::order_of_run(program, false);
+TEST_CASE_METHOD(Operation, "gather tasks: what the kernel is told of them, and where it reads") {
+  // three ranks, 16 rows of 8 elements each; this is rank 1
+  ranks::use_sequence_runs(program);
+  ranks::use(program, tasks(kAllGather), 3, 48);
+  program.plan.kernel.helper_bytes = helper_bytes_of(1);
+  create();
+  REQUIRE(run(48) == TILEPOST_OK);
+  const tilepost_view_t view = world().view;
+  const auto* a = static_cast<const char*>(sample::operands().a);
+  constexpr int64_t kRow = 8 * 2;
+  REQUIRE(view.tasks.count == 1);
+  const tilepost_task_t task = view.tasks.list[0];
+  CHECK(task.from == 0);
+  CHECK(task.to == 16 * kRow);
+  CHECK(task.bytes == 16 * kRow);
+  CHECK(task.push == -1);
+  CHECK(task.parts == 1);
+  CHECK(task.waits == -1);
+  CHECK(task.counts == 0);
+  CHECK(view.tasks.in == a);
+  CHECK(view.tasks.stride == 0);
+  CHECK(view.tasks.done != nullptr);
+  CHECK(std::ranges::count_if(world().log, [](const std::string& line) {
+          return line.rfind("wait_added", 0) == 0 && line.ends_with(" group 0 chunks 16");
+        }) == 1);
+  // The own rows at their places among all rows; all rows where the task copies them to.
+  CHECK(world().a == a - 16 * kRow);
+  REQUIRE(view.in_map != nullptr);
+  CHECK(map_at(view.in_map).base == view.tasks.out);
+  CHECK(map_at(view.in_map).columns == 8);
+  CHECK(map_at(view.in_map).rows == 48);
+  CHECK(world().maps.back().rfind("24x48", 0) == 0);                              // out
+  CHECK(world().maps[world().maps.size() - 3].rfind("8x32 box 64x128", 0) == 0);  // a
+  REQUIRE(run(5) == TILEPOST_OK);  // does not overlap
   CHECK(world().view.tasks.count == 0);
-  CHECK(order.count("sum") == 3);
+  // The kernel makes the map fit for use all the same.
+  REQUIRE(world().view.in_map != nullptr);
+  CHECK(world().a == view.tasks.out);
 }
 
-TEST_CASE("tasks: the run ends with the GEMM") {
-  const auto pattern = GENERATE(kAllReduce, kReduceScatter, kAllToAll);
-  const bool captured = GENERATE(false, true);
-  CAPTURE(static_cast<int>(pattern), captured);
-  fakes::reset();
-  Program program;
-  ranks::use_tasks(program, pattern, 3, 48);
-  const Order order = ranks::order_of_run(program, captured);
-  CHECK(order.all_before("shared_begin", "gemm"));
-  CHECK(order.all_before("gemm", "shared_end"));
-  CHECK(order.joined("gemm"));
-  CHECK(order.joined("shared_end") == captured);
-  for (const char* call : {"sum", "wait", "wait_stored", "wait_added", "announce"})
-    CHECK(order.count(call) == 0);
-  if (captured) CHECK(order.all_before("replay_begin", "gemm"));
-  if (captured) CHECK(order.all_before("shared_end", "replay_end"));
+TEST_CASE_METHOD(Operation, "gather tasks: a rank without rows has none and announces at once") {
+  // three ranks, the last of which has no rows
+  ranks::use(program, tasks(kAllGather), 3, 4);
+  create(0, 2);
+  world().reset_calls();
+  REQUIRE(run() == TILEPOST_OK);
+  CHECK(world().view.tasks.count == 0);
+  CHECK(count_calls("wait_added") == 0);
+  CHECK(count_calls("announce ") == 2);
+  CHECK(count_calls("wait_announced ") == 2);
 }
 
-TEST_CASE("tasks: a consumer comes behind the GEMM, and the run's end behind it") {
-  fakes::reset();
-  Program program;
-  program.plan.consumer = TILEPOST_CONSUMER_RMS_NORM;
-  ranks::use_tasks(program, kReduceScatter, 3, 48);
-  const Order order = ranks::order_of_run(program, false);
-  CHECK(order.all_before("gemm", "norm"));
-  CHECK(order.joined("norm"));
-  CHECK(order.all_before("gemm", "shared_end"));
-  CHECK(world().view.tasks.out != sample::operands().out);
+TEST_CASE_METHOD(
+    Operation,
+    "gather tasks: own rows that lie in place are not written while the GEMM reads them") {
+  // three ranks, 16 rows of 16 bytes each; this is rank 1
+  ranks::use(program, tasks(kAllGather), 3, 48);
+  create();
+  tilepost_run_operands_t operands = sample::operands();
+  auto* all = reinterpret_cast<char*>(0x4000000 * 9);
+  operands.gathered = all;
+  operands.a = all + 16 * 16;
+  run_logged(operands);
+  std::vector<fakes::Copy> handed_out;
+  for (const fakes::Copy& copy : world().copies)
+    if (copy.to >= all && copy.to < all + 48 * 16) handed_out.push_back(copy);
+  REQUIRE(handed_out.size() == 2);
+  CHECK(handed_out[0].to == all);
+  CHECK(handed_out[0].bytes == 16 * 16);
+  CHECK(handed_out[1].to == all + 2 * 16 * 16);
+  CHECK(handed_out[1].bytes == 16 * 16);
+}
+
+TEST_CASE_METHOD(Operation, "pushed rows: what the kernel is told of them") {
+  // Three ranks, this is rank 1; a tile has 4 rows of 8 elements.
+  const bool aligned = GENERATE(true, false);
+  const int64_t m = aligned ? 48 : 45;
+  constexpr int64_t kRow = 8 * 2;
+  ranks::use(program, pushed_rows(), 3, m);
+  program.plan.kernel.helper_bytes = helper_bytes_of(1);
+  create();
+  REQUIRE(run() == TILEPOST_OK);
+  const tilepost_view_t view = world().view;
+  const tilepost_tasks_t& list = view.tasks;
+  const int64_t own = m / 3;
+  // Groups of 4, 4 and 8 of a share's rows. Tiles that rows of two ranks share have the first or
+  // the last rows of this one.
+  const int edges = aligned ? 0 : 2;
+  REQUIRE(list.count == 3 + edges);
+  for (int i = 0; i < edges; ++i) {
+    CHECK(list.list[i].push == -1);
+    CHECK(list.list[i].counts == 0);
+    CHECK(list.list[i].from == (i == 0 ? 0 : own - 4) * kRow);
+    CHECK(list.list[i].to == list.list[i].from + own * kRow);
+    CHECK(list.list[i].bytes == 4 * kRow);
+  }
+  for (int g = 1; g <= 3; ++g) {
+    const tilepost_task_t& task = list.list[edges + g - 1];
+    const int64_t first = g == 1 ? 0 : g == 2 ? 4 : 8, rows = g < 3 ? 4 : own - 8;
+    CHECK(task.from == first * kRow);
+    CHECK(task.to == (own + first) * kRow);
+    CHECK(task.push == task.to);
+    CHECK(task.bytes == rows * kRow);
+    CHECK(task.waits == -1);
+    CHECK(task.counts == g);
+    CHECK(list.expected[g] == static_cast<uint32_t>(2 * rows));  // chunks of a row
+  }
+  CHECK(list.expected[0] == (aligned ? 0u : 8u));
+  CHECK(list.in == sample::operands().a);
+  CHECK(list.there != nullptr);
+  CHECK(list.done == list.stored);
+  REQUIRE(view.in_map != nullptr);
+  CHECK(view.out_maps == nullptr);
 }

@@ -1,16 +1,51 @@
-// FlagsOfThree in shared memory and what a wait for another rank says of itself.
+// The arithmetic of counters, progress and flags, around zero and around 2^32, where these lie, and
+// what follows from them.
 #include <random>
 #include <set>
 
 #include "runtime/cuda/shared/flags.h"
 #include "runtime/cuda/watch/epoch.h"
-#include "runtime/cuda/watch/timeout.h"
 #include "tests/catch.h"
 #include "tests/runtime/fixture.h"
 
 using namespace tilepost::cuda;
-using Catch::Contains;
 using fakes::world;
+
+TEST_CASE("sums agree with arithmetic that does not wrap") {
+  std::mt19937_64 random(7);
+  for (int i = 0; i < 200000; ++i) {
+    const uint32_t target = 1 + static_cast<uint32_t>(random() % (1u << 20));
+    // Half of the runs around a wrap of the counter, where a mistake would show.
+    uint64_t start = random() % (uint64_t{1} << 34);
+    if (i % 2) start = (uint64_t{1} << 32) * (1 + random() % 4) - random() % (2 * target);
+    const uint32_t posted = static_cast<uint32_t>(random() % (target + 1));
+    const auto before = static_cast<uint32_t>(start);
+    const auto counter = static_cast<uint32_t>(start + posted);
+    CAPTURE(target, start, posted);
+    REQUIRE(reached(counter, before + target) == (posted == target));
+    REQUIRE(signals_of_run(counter, before, target) == posted);
+  }
+}
+
+TEST_CASE("a counter of an earlier or later run is none or all of this one's signals") {
+  CHECK(signals_of_run(8, 16, 8) == 0);
+  CHECK(signals_of_run(12, 16, 8) == 0);
+  CHECK(signals_of_run(40, 16, 8) == 8);
+  CHECK(signals_of_run(0xfffffff8u, 0, 8) == 0);
+  CHECK(signals_of_run(5, 0, 0) == 0);
+}
+
+TEST_CASE("progress counts the groups of a run, across a wrap") {
+  for (const uint32_t before : {0u, 7u, 1000u, 0x80000000u, 0xfffffffeu, 0xffffffffu})
+    for (const int groups : {1, 2, 7}) {
+      CAPTURE(before, groups);
+      CHECK(groups_passed(before - 1, before, groups) == 0);
+      CHECK(groups_passed(before, before, groups) == 0);
+      for (int g = 0; g < groups; ++g)
+        CHECK(groups_passed(progress_word(before, g), before, groups) == g + 1);
+      CHECK(groups_passed(progress_word(before, groups), before, groups) == groups);
+    }
+}
 
 TEST_CASE("words of shared memory are apart and inside") {
   const int ranks = GENERATE(1, 2, 3, 8, 64);
@@ -131,90 +166,4 @@ TEST_CASE_METHOD(FlagsOfThree, "a run that was given up has begun and never ends
   page.abort = aborted;
   REQUIRE(launch_shared_end(flags, stream) == cudaSuccess);
   CHECK(wait_until_all_ended(other, 0.01) == !aborted);
-}
-
-TEST_CASE("open waits: the one that gave up, then the earliest group, with all its ranks") {
-  WatchPage page{};
-  CHECK_FALSE(find_open_wait(page.shared));
-  page.shared[flag_wait(Flag::sums, 1, 3)] = {kWaiting, 4, 0, 9};
-  page.shared[flag_wait(Flag::block, 0, 2)] = {kWaiting, 2, 0, 9};
-  page.shared[flag_wait(Flag::block, 0, 5)] = {kWaiting, 2, 0, 9};
-  auto open = find_open_wait(page.shared);
-  REQUIRE(open);
-  CHECK(open->what == Awaited::block);
-  CHECK_FALSE(open->gave_up);
-  CHECK(open->group == 2);
-  CHECK(open->ranks == std::vector<int>{2, 5});
-  page.shared[flag_wait(Flag::sums, 1, 3)].state = kGaveUp;
-  open = find_open_wait(page.shared);
-  REQUIRE(open);
-  CHECK(open->what == Awaited::sums);
-  CHECK(open->gave_up);
-  CHECK(open->ranks == std::vector<int>{3});
-  page = {};
-  page.shared[stored_wait(70)] = {kWaiting, 70, 0xfffffffe, 3};
-  open = find_open_wait(page.shared);
-  REQUIRE(open);
-  CHECK(open->what == Awaited::stored);
-  CHECK(open->group == 70);
-  CHECK(open->missing == 5);
-  CHECK(open->ranks.empty());
-  page = {};
-  page.shared[added_wait(3)] = {kGaveUp, 3, 2, 9};
-  open = find_open_wait(page.shared);
-  REQUIRE(open);
-  CHECK(open->what == Awaited::added);
-  CHECK(open->group == 3);
-  CHECK(open->missing == 7);
-  CHECK(open->ranks.empty());
-  page = {};
-  page.shared[ended_wait(0)] = {kWaiting, 0, 3, 4};
-  open = find_open_wait(page.shared);
-  REQUIRE(open);
-  CHECK(open->what == Awaited::ended);
-}
-
-TEST_CASE("a timeout names the rank that is waited for") {
-  TimeoutFacts facts;
-  facts.rank = 1;
-  facts.run = "run 7";
-  facts.seconds = 3;
-  facts.collective = "ReduceScatter";
-  facts.groups = 5;
-  const auto text = [&](const OpenWait& wait) {
-    facts.open = wait;
-    return explain_timeout(facts);
-  };
-  CHECK(
-      text({Awaited::block, true, 1, {3}, 0}) ==
-      "rank 1: run 7: rank 3 did not announce group 2 of 5 within 3 s: it has stopped, or did not "
-      "arrive");
-  CHECK_THAT(text({Awaited::block, false, 1, {2, 3}, 0}),
-             Contains("ranks 2, 3 did not announce group 2 of 5"));
-  CHECK_THAT(text({Awaited::sums, true, 4, {0}, 0}),
-             Contains("rank 0 did not announce the sums of group 5 of 5 within 3 s"));
-  CHECK_THAT(text({Awaited::ended, true, -1, {3}, 0}),
-             Contains("rank 3 did not end the run before within 3 s"));
-  CHECK_THAT(text({Awaited::stored, true, 0, {}, 12}),
-             Contains("group 1 of 5: not all ranks' tiles were stored within 3 s: 12 signals are "
-                      "missing"));
-  CHECK_THAT(text({Awaited::added, true, 2, {}, 3}),
-             Contains("group 3 of 5: not added up within 3 s: 3 chunks are missing; its tiles were "
-                      "stored"));
-  facts.gathers = true;
-  CHECK_THAT(text({Awaited::added, true, 0, {}, 3}),
-             Contains("group 1 of 5: this rank's rows were not copied within 3 s: 3 chunks are "
-                      "missing; the GEMM, whose warps copy them, has stopped"));
-  facts.gathers = false;
-  facts.open.reset();
-  facts.stored_by_all = facts.tasks = true;
-  CHECK_THAT(explain_timeout(facts),
-             Contains("all groups not finished after 3 s: nothing of other ranks is missing"));
-  facts.tasks = false;
-  facts.passed = 2;
-  CHECK_THAT(
-      explain_timeout(facts),
-      Contains("group 3 of 5 not finished after 3 s: the communication stream has not come"));
-  facts.passed = 5;
-  CHECK_THAT(explain_timeout(facts), Contains("group 5 of 5") && Contains("ReduceScatter did not"));
 }

@@ -4,14 +4,20 @@
 
 #include "runtime/cuda/shared/layout.h"
 #include "tests/catch.h"
+#include "tests/runtime/fixture.h"
 #include "tests/runtime/ranks.h"
 
 using Catch::Contains;
 using fakes::world;
 using order::Order;
+using ranks::copies;
 using ranks::Ranks;
+using ranks::stores;
+using ranks::tasks;
+using ranks::Way;
 using sample::count_calls;
 using sample::Program;
+using sample::run_on;
 using sample::Setup;
 
 namespace {
@@ -20,55 +26,49 @@ constexpr auto kAllReduce = TILEPOST_GEMM_ALL_REDUCE;
 constexpr auto kReduceScatter = TILEPOST_GEMM_REDUCE_SCATTER;
 constexpr auto kAllToAll = TILEPOST_GEMM_ALL_TO_ALL;
 constexpr auto kAllGather = TILEPOST_ALL_GATHER_GEMM;
-constexpr auto kRead = TILEPOST_ACCESS_READ;
-constexpr auto kWrite = TILEPOST_ACCESS_WRITE;
+constexpr Way kStores = stores(kReduceScatter);
 
-// Edits a program: one way or another for its ranks to touch each other's memory.
-using Make = void (*)(Program& program, int ranks, int64_t m);
+// A way for ranks to touch each other's memory, with runs that do not overlap or a consumer.
+struct Make {
+  Way way;
+  bool any_m = false;
+  tilepost_consumer_t consumer = TILEPOST_CONSUMER_NONE;
 
-template <tilepost_access_t access, tilepost_pattern_t pattern>
-void plain(Program& program, int ranks, int64_t m) {
-  ranks::use_shared(program, access, pattern, ranks, m);
-}
-template <tilepost_pattern_t pattern>
-void tasks(Program& program, int ranks, int64_t m) {
-  ranks::use_tasks(program, pattern, ranks, m);
-}
-void any_m(Program& program, int ranks, int64_t m) {
-  ranks::use_sequence_runs(program);
-  ranks::use_tasks(program, kAllReduce, ranks, m);
-}
-void norm(Program& program, int ranks, int64_t m) {
-  program.plan.consumer = TILEPOST_CONSUMER_RMS_NORM;
-  ranks::use_tasks(program, kAllReduce, ranks, m);
-}
-
-constexpr Make kMakes[] = {tasks<kAllReduce>,
-                           tasks<kReduceScatter>,
-                           tasks<kAllToAll>,
-                           tasks<kAllGather>,
-                           ranks::use_pushed_rows,
-                           plain<kRead, kAllReduce>,
-                           plain<kRead, kAllToAll>,
-                           plain<kRead, kReduceScatter>,
-                           plain<kRead, kAllGather>,
-                           plain<kWrite, kAllReduce>,
-                           plain<kWrite, kReduceScatter>,
-                           plain<kWrite, kAllToAll>,
-                           any_m,
-                           norm};
-constexpr int kNumMakes = static_cast<int>(std::size(kMakes));
+  void operator()(Program& program, int ranks, int64_t m) const {
+    if (any_m) ranks::use_sequence_runs(program);
+    program.plan.consumer = consumer;
+    ranks::use(program, way, ranks, m);
+  }
+};
+const Make kAnyM{tasks(kAllReduce), true};
+const Make kNorm{tasks(kAllReduce), false, TILEPOST_CONSUMER_RMS_NORM};
+const Make kMakes[] = {{tasks(kAllReduce)},
+                       {tasks(kReduceScatter)},
+                       {tasks(kAllToAll)},
+                       {tasks(kAllGather)},
+                       {ranks::pushed_rows()},
+                       {copies(kAllReduce)},
+                       {copies(kAllToAll)},
+                       {copies(kReduceScatter)},
+                       {copies(kAllGather)},
+                       {stores(kAllReduce)},
+                       {stores(kReduceScatter)},
+                       {stores(kAllToAll)},
+                       kAnyM,
+                       kNorm};
+constexpr int kNumMakes = 14;
+static_assert(std::size(kMakes) == kNumMakes);
 
 // Operations of the same ranks, each with a program of its own.
-class Teams {
+class Teams : public OnFakes {
  public:
   explicit Teams(int count) : count_(count) {}
   // They go before their communicators.
-  ~Teams() {
+  ~Teams() noexcept(false) {
     while (!teams_.empty()) teams_.pop_back();
   }
 
-  Ranks& add(Make make, int64_t m, bool shares = true) {
+  Ranks& add(const Make& make, int64_t m, bool shares = true) {
     Program& program = *programs_.emplace_back(std::make_unique<Program>());
     make(program, count_, m);
     teams_.push_back(teams_.empty() ? std::make_unique<Ranks>(program, count_)
@@ -79,7 +79,6 @@ class Teams {
     REQUIRE(teams_.back()->all_ok());
     return *teams_.back();
   }
-  Program& program(int i) { return *programs_[i]; }
   Ranks& at(int i) { return *teams_[i]; }
   int size() const { return static_cast<int>(teams_.size()); }
 
@@ -95,6 +94,13 @@ class Teams {
   const int count_;
   std::vector<std::unique_ptr<Program>> programs_;
   std::vector<std::unique_ptr<Ranks>> teams_;
+};
+
+// Two operations on a communicator, on rank 1 of three: stores whose sums are handed on.
+class TwoOperations : public OnFakes {
+ public:
+  Program one, other;
+  Setup first, second;
 };
 
 // `length` runs of operations drawn from `seed`, some of them captured.
@@ -126,24 +132,19 @@ TEST_CASE("shared memory: operations in any order, captured or not, get what the
   const int one = GENERATE(range(0, kNumMakes)), other = GENERATE(range(0, kNumMakes));
   const int count = 2 + (one + other) % 3;
   CAPTURE(count, one, other);
-  fakes::reset();
-  {
-    Teams teams(count);
-    teams.add(kMakes[one], 64);
-    teams.add(kMakes[other], 37);
-    teams.add(kMakes[(one + other) % kNumMakes], 61);
-    Ranks::take_turns(turns_of(teams, 12, static_cast<uint32_t>(one * kNumMakes + other + 1)));
-    teams.check();
-  }
-  CHECK(world().live() == 0);
+  Teams teams(count);
+  teams.add(kMakes[one], 64);
+  teams.add(kMakes[other], 37);
+  teams.add(kMakes[(one + other) % kNumMakes], 61);
+  Ranks::take_turns(turns_of(teams, 12, static_cast<uint32_t>(one * kNumMakes + other + 1)));
+  teams.check();
 }
 
 TEST_CASE("shared memory: runs that do not overlap come in between, with outputs in it too") {
-  fakes::reset();
   Teams teams(3);
-  Ranks& some = teams.add(any_m, 61);
-  Ranks& sums = teams.add(tasks<kReduceScatter>, 64);
-  Ranks& norms = teams.add(norm, 61);
+  Ranks& some = teams.add(kAnyM, 61);
+  Ranks& sums = teams.add({tasks(kReduceScatter)}, 64);
+  Ranks& norms = teams.add(kNorm, 61);
   REQUIRE(some.at(0).lent != nullptr);
   CHECK(pieces(3) == 1);
   for (int round = 0; round < 5; ++round) {
@@ -156,10 +157,9 @@ TEST_CASE("shared memory: runs that do not overlap come in between, with outputs
 }
 
 TEST_CASE("shared memory: what a run has left in the operation's own output stays") {
-  fakes::reset();
   Program own, other;
-  ranks::use_tasks(own, kAllReduce, 3, 48);
-  ranks::use_tasks(other, kReduceScatter, 3, 64);
+  ranks::use(own, tasks(kAllReduce), 3, 48);
+  ranks::use(other, tasks(kReduceScatter), 3, 64);
   const auto layout = [](const Program& program) {
     return tilepost::cuda::shared_layout(program.plan, tilepost::most_sizes(program.plan), 256);
   };
@@ -170,13 +170,13 @@ TEST_CASE("shared memory: what a run has left in the operation's own output stay
   CHECK(lends.counters == 256);
 
   Teams teams(3);
-  teams.add(tasks<kAllReduce>, 64);
-  Ranks& lender = teams.add(tasks<kAllReduce>, 24);
+  teams.add({tasks(kAllReduce)}, 64);
+  Ranks& lender = teams.add({tasks(kAllReduce)}, 24);
   CHECK(pieces(3) == 1);
   // More sums than lie in front of what is lent to others.
-  teams.add(tasks<kReduceScatter>, 96);
+  teams.add({tasks(kReduceScatter)}, 96);
   CHECK(pieces(3) == 2);
-  teams.add(tasks<kReduceScatter>, 64);
+  teams.add({tasks(kReduceScatter)}, 64);
   CHECK(pieces(3) == 2);
   CHECK(lender.at(0).lent == teams.at(0).at(0).lent);
   for (int round = 0; round < 20; ++round)
@@ -185,33 +185,28 @@ TEST_CASE("shared memory: what a run has left in the operation's own output stay
 }
 
 TEST_CASE("shared memory: it is there once, as large as the first that needs it") {
-  fakes::reset();
   Teams teams(2);
-  Ranks& large = teams.add(tasks<kAllReduce>, 64);
+  Ranks& large = teams.add({tasks(kAllReduce)}, 64);
   const int64_t bytes = device_bytes(large.at(0).setup.op);
-  Ranks& small = teams.add(tasks<kAllReduce>, 32);
+  Ranks& small = teams.add({tasks(kAllReduce)}, 32);
   CHECK(pieces(2) == 1);
   CHECK(device_bytes(small.at(0).setup.op) < bytes - 2 * 64 * 24 * 2);
-  teams.add(plain<kRead, kAllGather>, 61);
+  teams.add({copies(kAllGather)}, 61);
   CHECK(pieces(2) == 1);
-  teams.add(tasks<kAllReduce>, 80);
+  teams.add({tasks(kAllReduce)}, 80);
   CHECK(pieces(2) == 2);
-  teams.add(tasks<kAllReduce>, 64);
+  teams.add({tasks(kAllReduce)}, 64);
   CHECK(pieces(2) == 2);
-  teams.add(tasks<kAllReduce>, 32, false);
+  teams.add({tasks(kAllReduce)}, 32, false);
   CHECK(pieces(2) == 3);
   Ranks::take_turns(turns_of(teams, 30, 5));
   teams.check();
 }
 
 TEST_CASE("shared memory: sums that are added on their way keep their zeros to themselves") {
-  const auto added = [](Program& program, int ranks, int64_t m) {
-    program.plan.sum = TILEPOST_SUM_ADDED;
-    ranks::use_shared(program, kWrite, kReduceScatter, ranks, m);
-  };
-  fakes::reset();
+  const Make added{stores(kReduceScatter, TILEPOST_SUM_ADDED)};
   Teams teams(2);
-  teams.add(tasks<kAllReduce>, 64);
+  teams.add({tasks(kAllReduce)}, 64);
   teams.add(added, 48);
   teams.add(added, 48);
   CHECK(pieces(2) == 3);
@@ -223,60 +218,50 @@ TEST_CASE("shared memory: operations go in any order, and the last one frees it"
   std::vector<int> order = {0, 1, 2};
   for (int skip = GENERATE(range(0, 6)); skip > 0; --skip) std::ranges::next_permutation(order);
   CAPTURE(order);
-  fakes::reset();
-  {
-    Teams teams(3);
-    teams.add(any_m, 61);
-    teams.add(tasks<kAllToAll>, 61);
-    teams.add(plain<kRead, kReduceScatter>, 24);
-    Ranks::take_turns(turns_of(teams, 9, 3));
-    for (size_t gone = 0; gone < order.size(); ++gone) {
-      CHECK(pieces(3) == 1);
-      teams.at(order[gone]).destroy();
-      for (size_t i = gone + 1; i < order.size(); ++i)
-        Ranks::take_turns({{&teams.at(order[i])}, {&teams.at(order[i]), true}});
-    }
-    CHECK(pieces(3) == 0);
-    teams.check();
+  Teams teams(3);
+  teams.add(kAnyM, 61);
+  teams.add({tasks(kAllToAll)}, 61);
+  teams.add({copies(kReduceScatter)}, 24);
+  Ranks::take_turns(turns_of(teams, 9, 3));
+  for (size_t gone = 0; gone < order.size(); ++gone) {
+    CHECK(pieces(3) == 1);
+    teams.at(order[gone]).destroy();
+    for (size_t i = gone + 1; i < order.size(); ++i)
+      Ranks::take_turns({{&teams.at(order[i])}, {&teams.at(order[i]), true}});
   }
-  CHECK(world().live() == 0);
+  CHECK(pieces(3) == 0);
+  teams.check();
 }
 
 TEST_CASE("shared memory: ranks that destroy operations at different times agree on the rest") {
   const bool keeps_other = GENERATE(false, true);
   const int early = GENERATE(0, 1);
   CAPTURE(keeps_other, early);
-  fakes::reset();
-  {
-    Teams teams(2);
-    Ranks& gone = teams.add(tasks<kAllReduce>, 80);
-    if (keeps_other) teams.add(tasks<kAllReduce>, 96);
-    Ranks::take_turns(turns_of(teams, 6, 3));
-    gone.on_all([&](int rank, ranks::Rank& mine) {
-      if (rank != early) return;
-      tilepost_op_destroy(mine.setup.op);
-      mine.setup.op = nullptr;
-    });
-    Ranks& next = teams.add(tasks<kReduceScatter>, 64);
-    CHECK(world().live_pools == 3);  // the other rank has one more
-    Ranks::take_turns({{&next}, {&next, true}, {&next}});
-    gone.destroy();
-    CHECK(pieces(2) == 1);
-    Ranks::take_turns({{&next}, {&next}});
-    teams.check();
-  }
-  CHECK(world().live() == 0);
+  Teams teams(2);
+  Ranks& gone = teams.add({tasks(kAllReduce)}, 80);
+  if (keeps_other) teams.add({tasks(kAllReduce)}, 96);
+  Ranks::take_turns(turns_of(teams, 6, 3));
+  gone.on_all([&](int rank, ranks::Rank& mine) {
+    if (rank != early) return;
+    tilepost_op_destroy(mine.setup.op);
+    mine.setup.op = nullptr;
+  });
+  Ranks& next = teams.add({tasks(kReduceScatter)}, 64);
+  CHECK(world().live_pools == 3);  // the other rank has one more
+  Ranks::take_turns({{&next}, {&next, true}, {&next}});
+  gone.destroy();
+  CHECK(pieces(2) == 1);
+  Ranks::take_turns({{&next}, {&next}});
+  teams.check();
 }
 
-TEST_CASE("shared memory: runs in different streams take turns") {
+TEST_CASE_METHOD(TwoOperations, "shared memory: runs in different streams take turns") {
   const bool shares = GENERATE(false, true), overlaps = GENERATE(false, true);
   CAPTURE(shares, overlaps);
-  fakes::reset();
-  Program one, other;  // no tasks, which take turns in any case
+  // No tasks, which take turns in any case.
   ranks::use_sequence_runs(one);
-  ranks::use_shared(one, kWrite, kReduceScatter, 3, 48);
-  ranks::use_shared(other, kWrite, kReduceScatter, 3, 48);
-  Setup first, second;
+  ranks::use(one, kStores, 3, 48);
+  ranks::use(other, kStores, 3, 48);
   REQUIRE(first.create(one, 0, 1, shares) == TILEPOST_OK);
   REQUIRE(second.create_on(first.comm, other, 0, shares) == TILEPOST_OK);
   world().reset_calls();
@@ -295,14 +280,11 @@ TEST_CASE("shared memory: runs in different streams take turns") {
   CHECK(order.before("sum", sums - 4, "shared_begin", last_begin) == shares);
 }
 
-TEST_CASE("shared memory: making another has its turn too") {
+TEST_CASE_METHOD(TwoOperations, "shared memory: making another has its turn too") {
   const bool shares = GENERATE(false, true);
   CAPTURE(shares);
-  fakes::reset();
-  Program one, other;
-  ranks::use_shared(one, kWrite, kReduceScatter, 3, 48);
-  ranks::use_shared(other, kWrite, kReduceScatter, 3, 24);
-  Setup first, second;
+  ranks::use(one, kStores, 3, 48);
+  ranks::use(other, kStores, 3, 24);
   REQUIRE(first.create(one, 0, 1, shares) == TILEPOST_OK);
   world().reset_calls();
   REQUIRE(run_on(first, fakes::user_stream("a")) == TILEPOST_OK);
@@ -312,12 +294,12 @@ TEST_CASE("shared memory: making another has its turn too") {
   CHECK(order.before("sum", 2, "shared_begin", 1) == shares);
 }
 
-TEST_CASE("shared memory: a failure leaves it to the process, whoever goes last") {
+TEST_CASE_METHOD(OnFakes, "shared memory: a failure leaves it to the process, whoever goes last") {
   const bool failed_goes_last = GENERATE(false, true);
   CAPTURE(failed_goes_last);
-  fakes::reset();
+  leaves_memory();
   Program programs[2];
-  for (Program& program : programs) ranks::use_tasks(program, kAllReduce, 3, 48);
+  for (Program& program : programs) ranks::use(program, tasks(kAllReduce), 3, 48);
   Ranks fails(programs[0], 3, 0.2), other(programs[1], fails);
   fails.shares = other.shares = true;
   fails.create();
@@ -349,13 +331,14 @@ TEST_CASE("shared memory: a failure leaves it to the process, whoever goes last"
 TEST_CASE("shared memory: making an operation that fails does no harm to the others") {
   bool before = false, behind = false;
   for (int fail_at = 1;; ++fail_at) {
-    fakes::reset();
-    Program one, other;
-    ranks::use_shared(one, kWrite, kReduceScatter, 3, 48);
-    ranks::use_shared(other, kWrite, kReduceScatter, 3, 24);
+    TwoOperations two;
+    two.leaves_memory();  // what is left is counted here
+    Program &one = two.one, &other = two.other;
+    ranks::use(one, kStores, 3, 48);
+    ranks::use(other, kStores, 3, 24);
     bool touched = false;
     {
-      Setup first, second;
+      Setup &first = two.first, &second = two.second;
       REQUIRE(first.create(one, 0, 1, true) == TILEPOST_OK);
       world().reset_calls();
       world().fail_at = fail_at;
@@ -370,6 +353,8 @@ TEST_CASE("shared memory: making an operation that fails does no harm to the oth
       const auto wanted = world().aborted_comms > 0 ? TILEPOST_ABORTED : TILEPOST_OK;
       if (!touched) CHECK(run_on(first, fakes::user_stream("a")) == wanted);
       if (!touched) CHECK(tilepost_op_synchronize(first.op) == TILEPOST_OK);
+      second.release();
+      first.release();
     }
     CAPTURE(fail_at, world().failed_call);
     CHECK(world().live_pools == (touched ? 1 : 0));

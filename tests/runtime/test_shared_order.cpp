@@ -1,0 +1,210 @@
+// Transports whose ranks touch each other's memory: what one rank puts on its streams comes in the
+// order that the others' reads and stores need, captured or not.
+#include "tests/catch.h"
+#include "tests/runtime/fixture.h"
+#include "tests/runtime/ranks.h"
+
+using fakes::world;
+using order::Order;
+using ranks::copies;
+using ranks::pushed_rows;
+using ranks::stores;
+using ranks::tasks;
+using ranks::Way;
+using sample::count_calls;
+
+namespace {
+
+constexpr auto kAllReduce = TILEPOST_GEMM_ALL_REDUCE;
+constexpr auto kReduceScatter = TILEPOST_GEMM_REDUCE_SCATTER;
+constexpr auto kAllToAll = TILEPOST_GEMM_ALL_TO_ALL;
+constexpr auto kAllGather = TILEPOST_ALL_GATHER_GEMM;
+
+// One run on rank 1 of three with 16 rows each, in groups of 4, 4 and 8 of them.
+class OneRun : public OnFakes {
+ public:
+  sample::Program program;
+
+  Order run(const Way& way, bool captured) {
+    ranks::use(program, way, 3, 48);
+    return ranks::order_of_run(program, captured);
+  }
+};
+
+// The run's end, and the caller's stream, follow all of these; nothing captured is left behind.
+void check_end(const Order& order, const std::vector<const char*>& calls, bool captured) {
+  for (const char* call : calls) {
+    CAPTURE(call);
+    CHECK(order.all_before(call, "shared_end"));
+    CHECK(order.joined(call));
+  }
+  if (captured) CHECK(order.joined("shared_end"));
+}
+
+}  // namespace
+
+TEST_CASE_METHOD(OneRun,
+                 "copy_engine: parts are pulled when they are announced, and added when they are "
+                 "there") {
+  const auto pattern = GENERATE(kReduceScatter, kAllReduce);
+  const bool all = pattern == kAllReduce;
+  const bool captured = GENERATE(false, true);
+  CAPTURE(all, captured);
+  const Order order = run(copies(pattern), captured);  // three groups on two lanes
+  CHECK(order.all_before("shared_begin", "gemm"));
+  CHECK(order.all_before("shared_begin", "wait"));
+  REQUIRE(order.count("wait") == 3);
+  REQUIRE(order.count("sum") == 3);
+  REQUIRE(order.count("announce_and_wait") == (all ? 6 : 3));
+  REQUIRE(order.count("cudaMemcpyAsync") == (all ? 12 : 6));
+  const int announcements = all ? 2 : 1;  // of a group, each with two copies
+  for (int g = 0; g < 3; ++g) {
+    CAPTURE(g);
+    const int announced = announcements * g;
+    CHECK(order.before("wait", g, "announce_and_wait", announced));
+    for (int copy = 2 * announced; copy < 2 * announced + 2; ++copy) {
+      CHECK(order.before("announce_and_wait", announced, "cudaMemcpyAsync", copy));
+      CHECK(order.before("cudaMemcpyAsync", copy, "sum", g));
+      if (!all) continue;
+      CHECK(order.before("sum", g, "announce_and_wait", announced + 1));
+      CHECK(order.before("announce_and_wait", announced + 1, "cudaMemcpyAsync", copy + 2));
+    }
+    // From all peers at once.
+    CHECK_FALSE(
+        order.before("cudaMemcpyAsync", 2 * announced, "cudaMemcpyAsync", 2 * announced + 1));
+  }
+  // The lanes overlap.
+  CHECK_FALSE(order.before("sum", 0, "announce_and_wait", announcements));
+  check_end(order, {"sum", "cudaMemcpyAsync", "wait"}, captured);
+}
+
+TEST_CASE_METHOD(OneRun,
+                 "copy_engine: copies of an AllGather follow each other, and a post its own") {
+  const bool captured = GENERATE(false, true);
+  CAPTURE(captured);
+  // Groups of the own rows, of 4, 4 and 8 of one other, and of 16.
+  const Order order = run(copies(kAllGather), captured);
+  REQUIRE(order.count("post") == 1 + 4);
+  REQUIRE(order.count("cudaMemcpyAsync") == 1 + 4 + 1);  // own rows, groups, the caller's memory
+  CHECK(order.all_before("shared_begin", "cudaMemcpyAsync"));
+  CHECK(order.before("cudaMemcpyAsync", 0, "gemm", 0));
+  CHECK(order.count("announce") == 4);
+  CHECK(order.count("wait_announced") == 4);
+  for (int copy = 1; copy < 5; ++copy) {
+    CAPTURE(copy);
+    // The others need nothing of each other before their rows are there.
+    for (int group = 0; group < 4; ++group)
+      CHECK_FALSE(order.before("wait_announced", group, "cudaMemcpyAsync", copy));
+    CHECK(order.before("cudaMemcpyAsync", copy, "announce", copy - 1));
+    CHECK(order.before("wait_announced", copy - 1, "post", copy));
+    CHECK(order.before("cudaMemcpyAsync", copy, "cudaMemcpyAsync", 5));
+    if (copy > 1) CHECK(order.before("cudaMemcpyAsync", copy - 1, "cudaMemcpyAsync", copy));
+    if (copy > 1) CHECK_FALSE(order.before("post", copy - 1, "cudaMemcpyAsync", copy));
+    CHECK(order.before("cudaMemcpyAsync", copy, "shared_end", 0));
+  }
+  CHECK(order.joined("cudaMemcpyAsync"));
+  if (captured) CHECK(order.joined("shared_end"));
+}
+
+TEST_CASE_METHOD(OneRun,
+                 "peer: parts are added when all ranks have stored them, and pulled when they are "
+                 "added") {
+  const bool captured = GENERATE(false, true);
+  CAPTURE(captured);
+  program.plan.pace = 77;
+  const Order order = run(stores(kAllReduce), captured);  // three groups on two lanes
+  CHECK(world().view.pace == 77);
+  CHECK(world().view.share_rows == 16);
+  CHECK(reinterpret_cast<uintptr_t>(world().view.out_maps) % 64 == 0);
+  CHECK(order.all_before("shared_begin", "gemm"));
+  CHECK(order.all_before("shared_begin", "wait_stored"));
+  REQUIRE(order.count("wait") == 0);
+  REQUIRE(order.count("wait_stored") == 3);
+  REQUIRE(order.count("sum") == 3);
+  REQUIRE(order.count("announce_and_wait") == 3);
+  REQUIRE(order.count("cudaMemcpyAsync") == 6);
+  for (int g = 0; g < 3; ++g) {
+    CHECK(order.before("wait_stored", g, "sum", g));
+    CHECK(order.before("sum", g, "announce_and_wait", g));
+    for (int copy = 2 * g; copy < 2 * g + 2; ++copy)
+      CHECK(order.before("announce_and_wait", g, "cudaMemcpyAsync", copy));
+  }
+  check_end(order, {"sum", "cudaMemcpyAsync", "wait_stored"}, captured);
+}
+
+TEST_CASE_METHOD(OneRun, "peer: where sums are added on their way, kernels hand them on") {
+  const Order order = run(stores(kReduceScatter, TILEPOST_SUM_ADDED), false);
+  CHECK(world().view.tasks.count == 0);
+  CHECK(order.count("sum") == 3);
+}
+
+TEST_CASE_METHOD(OneRun, "tasks: the run ends with the GEMM") {
+  const Way way =
+      GENERATE(tasks(kAllReduce), tasks(kReduceScatter), tasks(kAllToAll), pushed_rows());
+  const bool captured = GENERATE(false, true);
+  CAPTURE(way, captured);
+  const Order order = run(way, captured);
+  CHECK(order.all_before("shared_begin", "gemm"));
+  CHECK(order.all_before("gemm", "shared_end"));
+  CHECK(order.joined("gemm"));
+  CHECK(order.joined("shared_end") == captured);
+  for (const char* call : {"sum", "wait", "wait_stored", "wait_added", "announce", "post"})
+    CHECK(order.count(call) == 0);
+  if (captured) CHECK(order.all_before("replay_begin", "gemm"));
+  if (captured) CHECK(order.all_before("shared_end", "replay_end"));
+  if (!way.gathers()) return;
+  // The caller's memory for the rows.
+  REQUIRE(order.count("cudaMemcpyAsync") == 1);
+  CHECK(order.all_before("gemm", "cudaMemcpyAsync"));
+  CHECK(order.all_before("cudaMemcpyAsync", "shared_end"));
+}
+
+TEST_CASE_METHOD(OneRun, "tasks: a consumer comes behind the GEMM, and the run's end behind it") {
+  program.plan.consumer = TILEPOST_CONSUMER_RMS_NORM;
+  const Order order = run(tasks(kReduceScatter), false);
+  CHECK(order.all_before("gemm", "norm"));
+  CHECK(order.joined("norm"));
+  CHECK(order.all_before("gemm", "shared_end"));
+  CHECK(world().view.tasks.out != sample::operands().out);
+}
+
+TEST_CASE_METHOD(OneRun,
+                 "gather tasks: rows are announced when they are there, and nothing precedes the "
+                 "GEMM") {
+  const bool captured = GENERATE(false, true);
+  CAPTURE(captured);
+  // Groups of the own rows, of 4, 4 and 8 of one other, and of 16.
+  const Order order = run(tasks(kAllGather), captured);
+  constexpr int kArrivals = 4;
+  REQUIRE(order.count("wait_added") == 1);
+  REQUIRE(order.count("announce") == kArrivals);
+  REQUIRE(order.count("wait_announced") == kArrivals);
+  REQUIRE(order.count("post") == 1 + kArrivals);
+  REQUIRE(order.count("cudaMemcpyAsync") == kArrivals + 1);  // groups, the caller's memory
+  CHECK(count_calls("cudaMemcpyAsync user") == 0);
+  CHECK(order.all_before("shared_begin", "gemm"));
+  CHECK(order.all_before("shared_begin", "wait_added"));
+  const std::vector<const char*> beside = {"wait_added", "announce", "wait_announced",
+                                           "cudaMemcpyAsync", "post"};
+  for (const char* call : beside) {
+    CAPTURE(call);
+    CHECK_FALSE(order.before(call, 0, "gemm", 0));
+    CHECK_FALSE(order.before("gemm", 0, call, 0));
+  }
+  check_end(order, beside, captured);
+  for (int arrival = 0; arrival < kArrivals; ++arrival) {
+    // Tiles may have own rows beside these. What this rank has for others waits for nobody.
+    CHECK(order.before("wait_added", 0, "post", 1 + arrival));
+    CHECK_FALSE(order.before("wait_added", 0, "cudaMemcpyAsync", arrival));
+    CHECK(order.before("cudaMemcpyAsync", arrival, "announce", arrival));
+    CHECK(order.before("wait_announced", arrival, "post", 1 + arrival));
+    for (int other = 0; other < kArrivals; ++other)
+      CHECK_FALSE(order.before("wait_announced", other, "announce", arrival));
+    if (arrival > 0)
+      CHECK(order.before("cudaMemcpyAsync", arrival - 1, "cudaMemcpyAsync", arrival));
+  }
+  // The others may store into what the GEMM has read.
+  CHECK(order.all_before("gemm", "shared_end"));
+  CHECK(order.joined("gemm"));
+  CHECK(order.joined("shared_end") == captured);
+}

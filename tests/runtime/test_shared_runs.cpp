@@ -1,0 +1,212 @@
+// Transports whose ranks touch each other's memory, with ranks as threads: every element comes from
+// where it should, in any number and mixture of runs.
+#include <set>
+
+#include "tests/catch.h"
+#include "tests/runtime/team.h"
+
+using fakes::world;
+using ranks::copies;
+using ranks::pushed_rows;
+using ranks::Ranks;
+using ranks::stores;
+using ranks::tasks;
+using ranks::Way;
+using sample::count_calls;
+
+namespace {
+
+constexpr auto kAllReduce = TILEPOST_GEMM_ALL_REDUCE;
+constexpr auto kReduceScatter = TILEPOST_GEMM_REDUCE_SCATTER;
+constexpr auto kAllToAll = TILEPOST_GEMM_ALL_TO_ALL;
+constexpr auto kAllGather = TILEPOST_ALL_GATHER_GEMM;
+
+using Rows = std::vector<int64_t>;
+using Ints = std::vector<int>;
+using Calls = std::vector<const char*>;
+
+// A way, the shapes that it is tried with, and the calls that it never makes.
+struct Trial {
+  Way way;
+  Rows rows{1, 7, 16, 61, 64};
+  Ints staggers{0, 4};
+  Ints units{0};  // of a helper warp's chunks; 0: the plan's
+  Calls absent{};
+};
+
+const Calls kNothingBeside{"sum ", "wait_stored ", "wait_added ", "announce",
+                           "cudaMemcpyAsync user"};
+// Shares that end with a tile and such that do not, that are less than one, and none.
+const Rows kShares{1, 5, 7, 9, 16, 21, 35, 48, 61, 64};
+
+const std::vector<Trial> kTrials = {
+    {copies(kAllReduce)},
+    {copies(kReduceScatter)},
+    {copies(kAllToAll)},
+    {.way = copies(kAllGather), .staggers = {0}},
+    {stores(kAllReduce)},
+    {stores(kReduceScatter)},
+    {stores(kAllToAll)},
+    {stores(kAllReduce, TILEPOST_SUM_ADDED)},
+    {stores(kReduceScatter, TILEPOST_SUM_ADDED)},
+    {.way = tasks(kAllReduce), .units = {0, 2}, .absent = kNothingBeside},
+    {.way = tasks(kReduceScatter), .units = {0, 2}, .absent = kNothingBeside},
+    {.way = tasks(kAllToAll), .units = {0, 2}, .absent = kNothingBeside},
+    {tasks(kAllGather), {1, 5, 7, 9, 16, 61, 64}, {0}, {1, 3, 256}, {"cudaMemcpyAsync user"}},
+    {pushed_rows(), kShares, {0}, {1, 3, 256}, {"wait_", "announce", "post "}},
+};
+
+// All of them whose plans can be for any number of rows.
+const std::vector<Way> kAnyRows = {
+    copies(kAllReduce),    copies(kReduceScatter), copies(kAllToAll), copies(kAllGather),
+    stores(kAllReduce),    stores(kReduceScatter), stores(kAllToAll), tasks(kAllReduce),
+    tasks(kReduceScatter), tasks(kAllToAll),       tasks(kAllGather), pushed_rows()};
+
+void set_units(sample::Program& program, int units) {
+  tilepost_plan_t& plan = program.plan;
+  if (units > 0) plan.kernel.helper_bytes = ranks::helper_bytes_of(units, plan.task_parts);
+}
+
+// Own rows that helper warps copy are waited for where there are some, and announced to all.
+void check_gathering(const sample::Program& program, int runs, int count, int64_t m) {
+  const int64_t share = (m + count - 1) / count;
+  const auto with_rows = static_cast<int>((m + share - 1) / share);
+  CHECK(count_calls("wait_added ") == runs * with_rows);
+  CHECK(count_calls("announce ") == runs * count * (program.plan.map.num_groups - 1));
+}
+
+}  // namespace
+
+TEST_CASE("shared: every rank gets what it should, run after run, captured or not") {
+  const int count = GENERATE(2, 3, 4);
+  const Trial trial = GENERATE(from_range(kTrials));
+  for (const int64_t m : trial.rows)
+    for (const int stagger : trial.staggers)
+      for (const int units : trial.units) {
+        CAPTURE(trial.way, count, m, stagger, units);
+        Team team;
+        team.program.plan.map.stagger = stagger;
+        ranks::use(team.program, trial.way, count, m);
+        set_units(team.program, units);
+        Ranks& all = team.create(count);
+        world().reset_calls();
+        all.run_mixed();
+        team.check();
+        for (const char* call : trial.absent) CHECK(count_calls(call) == 0);
+        const bool copies_own = trial.way.tasks && trial.way.gathers() && !trial.way.pushes_rows();
+        if (copies_own) check_gathering(team.program, 7, count, m);
+      }
+}
+
+TEST_CASE("shared: any number of rows in any order") {
+  const Way way = GENERATE(from_range(kAnyRows));
+  const bool arrive_with_tasks = way.tasks && way.gathers();
+  for (const int count : arrive_with_tasks ? Ints{2, 3, 4} : Ints{3}) {
+    CAPTURE(way, count);
+    Team team;
+    team.program.plan.any_m = 1;
+    ranks::use(team.program, way, count, 61);
+    if (way.tasks) set_units(team.program, 2);
+    Ranks& all = team.create(count);
+    const int64_t step = arrive_with_tasks ? 1 : way.tasks ? 2 : 3;
+    for (int64_t m = 1; m <= 61; m += step) all.run(2, m);
+    for (int64_t m = 61; m >= 1; m -= 5) all.run(1, m);
+    for (int64_t m = 1; m <= 61; m += 12) all.run_captured(m);
+    team.check();
+  }
+}
+
+TEST_CASE_METHOD(Team, "shared: runs that do not overlap come in between, by NCCL") {
+  const Way way = GENERATE(from_range(kAnyRows));
+  CAPTURE(way);
+  constexpr int64_t kRows = 5;
+  const bool stores_tiles = way.access == TILEPOST_ACCESS_WRITE && !way.gathers();
+  ranks::use_sequence_runs(program);
+  ranks::use(program, way, 3, 61);
+  Ranks& all = create(3);
+  for (int round = 0; round < 8; ++round) {
+    all.run(1);
+    if (round % 2 == 0) all.run(1);
+    world().reset_calls();
+    // What NCCL moves is not moved here, so nothing is compared.
+    all.run_unchecked(1, kRows);
+    CHECK(world().nccl.size() > 0);
+    CHECK(count_calls("wait_added") == 0);
+    if (stores_tiles) CHECK(count_calls("shared_") == 0);
+    const bool in_place = stores_tiles || way.pattern == kAllReduce;
+    if (!way.pushes_rows()) CHECK(count_calls("shared_begin") == (in_place ? 0 : 3));
+    CHECK(count_calls("shared_end") == count_calls("shared_begin"));
+    // Each rank's whole product lies where NCCL reads it, on its own rank.
+    std::set<const void*> seen;
+    for (const fakes::NcclCall& call : world().nccl) {
+      if (!stores_tiles || call.from == nullptr || call.name == "send") continue;
+      seen.insert(call.from);
+      CHECK(all.is_product(call.from, kRows));
+      if (!way.tasks)
+        for (int rank = 0; rank < 3; ++rank) CHECK(call.to != call.from);
+    }
+    if (stores_tiles) CHECK(seen.size() == (way.pattern == kAllToAll ? 0 : 3));
+    if (way.tasks && way.gathers()) all.run_captured();
+  }
+  check();
+}
+
+TEST_CASE_METHOD(Team,
+                 "shared: a consumer reads the rows of an AllReduce where they come together") {
+  const Way way = GENERATE(copies(kAllReduce), stores(kAllReduce), tasks(kAllReduce));
+  CAPTURE(way);
+  program.plan.consumer = TILEPOST_CONSUMER_RMS_NORM;
+  ranks::use(program, way, 3, 61);
+  Ranks& all = create(3);
+  all.run(3);
+  check();
+  CHECK(all.normalised() == 3 * 3 * 61 * 24);
+}
+
+TEST_CASE_METHOD(Team, "shared: rows go where their route says, and a new route changes that") {
+  const int count = GENERATE(2, 3, 4);
+  const int64_t m = GENERATE(1, 13, 64);
+  const auto routing = GENERATE(TILEPOST_ROUTING_SPLITS, TILEPOST_ROUTING_ROWS);
+  CAPTURE(count, m, static_cast<int>(routing));
+  ranks::use(program, copies(kAllToAll), count, m, routing);
+  Ranks& all = create(count);
+  for (uint32_t seed = 1; seed <= 3; ++seed) {
+    all.route(seed);
+    all.run(2);
+    all.run_captured();
+  }
+  check();
+}
+
+TEST_CASE_METHOD(Operation, "shared: what is shared counts as the operation's memory") {
+  ranks::use(program, copies(kReduceScatter), 2, 64);
+  create();
+  CHECK(info().device_bytes > 2 * 2 * 64 * 24);  // the send buffer, and slots for all of it
+  CHECK(info().out_elements == 32 * 24);
+}
+
+TEST_CASE_METHOD(Team, "shared: two operations at a time have memory of their own") {
+  const Way way = GENERATE(copies(kReduceScatter), stores(kReduceScatter), tasks(kReduceScatter));
+  CAPTURE(way);
+  ranks::use(program, way, 2, 64);
+  Ranks& all = create(2);
+  Ranks others(program, 2);
+  others.create();
+  for (int round = 0; round < 3; ++round) {
+    all.run(2);
+    others.run(1);
+  }
+  check();
+  REQUIRE(others.all_ok());
+  CHECK(others.wrong() == 0);
+}
+
+TEST_CASE("shared: making and destroying leaves nothing") {
+  for (int i = 0; i < 30; ++i) {
+    Team team;
+    ranks::use(team.program, copies(kAllReduce), 2, 64);
+    Ranks& all = team.create(2);
+    all.run(i % 2);
+    team.check();
+  }
+}
