@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "runtime/map/patterns.h"
+
 namespace tilepost::cuda {
 namespace {
 
@@ -35,7 +37,7 @@ bool is_of_nccl(const Variable& variable) {
 
 std::string environment_warnings(const tilepost_plan_t& plan) {
   std::string text;
-  if (plan.pattern == TILEPOST_GEMM) return text;
+  if (!row_of(plan).communicates()) return text;
   for (const Variable& variable : kOverrides) {
     const char* value = std::getenv(variable.name);
     if (value == nullptr || *value == '\0') continue;

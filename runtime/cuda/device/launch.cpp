@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/map/patterns.h"
+
 namespace tilepost::cuda {
 namespace {
 
@@ -22,7 +24,7 @@ struct Launch {
       cluster.val.clusterDim = {static_cast<unsigned>(plan.kernel.cluster), 1, 1};
     }
     // Not beside collectives: it would take their SMs meanwhile.
-    if (plan.kernel.early && plan.pattern == TILEPOST_GEMM) {
+    if (plan.kernel.early && !row_of(plan).communicates()) {
       cudaLaunchAttribute& early = attributes[config.numAttrs++];
       early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
       early.val.programmaticStreamSerializationAllowed = 1;

@@ -4,6 +4,11 @@
 #include <cinttypes>
 #include <cstring>
 
+#include "runtime/cuda/device/tensor_maps.h"
+#include "runtime/cuda/shared/flags.h"
+#include "runtime/map/slots.h"
+#include "tilepost/dtype.h"
+
 namespace tilepost::cuda {
 namespace {
 
@@ -17,12 +22,6 @@ size_t aligned(size_t bytes) {
 
 bool has_slots(const tilepost_plan_t& plan) {
   return plan.map.layout == TILEPOST_TILE && plan.map.division == TILEPOST_DIVISION_ROWS;
-}
-
-// Tasks of a group: a sum, and a move for each rank that has stored rows here; of an AllGather's
-// first one the copies of own rows, which may be two, of the others a push.
-int64_t most_tasks(const tilepost_plan_t& plan) {
-  return plan.ranks;
 }
 
 // Bytes that no run's tables exceed: whole tiles of every share or split, and what fills up the
@@ -39,9 +38,87 @@ size_t most_table_bytes(const tilepost_plan_t& plan, bool needs_rows) {
   if (plan.access == TILEPOST_ACCESS_WRITE)
     bytes += aligned(shared_counters(plan) * sizeof(uint32_t)) +
              aligned(plan.ranks * sizeof(CUtensorMap)) + 3 * aligned(plan.ranks * sizeof(void*));
-  if (spreads_own_rows(plan, true)) bytes += aligned(sizeof(CUtensorMap));
-  if (has_tasks(plan, true)) bytes += aligned(groups * most_tasks(plan) * sizeof(tilepost_task_t));
+  const RunPath path = path_of(plan, true);
+  if (path.reads == InputFrom::split) bytes += aligned(sizeof(CUtensorMap));
+  // Of a group: a sum, and a move for each rank that has stored rows here; of an AllGather's first
+  // one the copies of own rows, which may be two, of the others a push.
+  const int64_t most_tasks = plan.ranks;
+  if (path.tasks) bytes += aligned(groups * most_tasks * sizeof(tilepost_task_t));
   return bytes;
+}
+
+// What a kernel is told of memory that ranks share (tilepost_view_t): where the rows of each rank's
+// share go and whose counters it raises, if it stores there, or where the others' rows arrive.
+//
+// By owner, of plans whose kernels store by owner; empty otherwise. A run in sequence has one owner
+// for all rows, and every entry is that. `there`, `counters`: of what tasks push. `in_map`: one
+// entry where the kernel's tasks spread rows of A, in runs in sequence too, for the kernel makes
+// the map fit for use whether or not any tile needs it.
+struct PeerTables {
+  std::vector<CUtensorMap> out_maps;
+  std::vector<uint32_t*> counters;
+  std::vector<void*> out;
+  std::vector<void*> there;
+  std::vector<CUtensorMap> in_map;
+};
+
+// The rows of one owner as this rank stores them.
+struct OwnedRows {
+  void* out;
+  int64_t rows;
+  uint32_t* counters;
+};
+
+uint32_t* counters_of(const SharedRegions& shared, int rank) {
+  const int64_t counters = shared.layout().flags +
+                           counter_word(0, shared.ranks()) * static_cast<int64_t>(sizeof(uint32_t));
+  return static_cast<uint32_t*>(shared.of(rank, counters));
+}
+
+// By place_at_owner, in elements of the output.
+OwnedRows rows_at(const tilepost_plan_t& plan, const RunMap& run, const SharedRegions& shared,
+                  int owner) {
+  const SharedLayout& layout = shared.layout();
+  const OwnerPlace place =
+      place_at_owner(plan, slots_of(plan, plan.map), run.map(), shared.rank(), owner);
+  const int64_t at =
+      (place.in_slots ? layout.slots : layout.landed) + place.first * element_bytes(plan.output);
+  return {shared.of(owner, at), rows_of_rank(run.map(), owner), counters_of(shared, owner)};
+}
+
+// What tasks push goes to the same place on every rank.
+void add_pushes(const RunPath& path, const SharedRegions& shared, PeerTables& tables) {
+  const bool rows = path.pushes == Pushes::rows;
+  for (int rank = 0; rank < shared.ranks(); ++rank) {
+    tables.there.push_back(
+        shared.of(rank, rows ? shared.layout().gathered : shared.layout().landed));
+    if (rows) tables.counters.push_back(counters_of(shared, rank));
+  }
+}
+
+tilepost_result_t make_peer_tables(const tilepost_plan_t& plan, const RunMap& run,
+                                   const PeerPlaces& places, PeerTables& tables) {
+  if (run.path.tasks_push()) add_pushes(run.path, *places.shared, tables);
+  if (path_of(plan, true).reads == InputFrom::split) {
+    tables.in_map.resize(1);
+    void* gathered = places.shared->own(places.shared->layout().gathered);
+    return encode_input(*places.driver, plan, gathered, run.rows, tables.in_map.front());
+  }
+  if (!run.path.by_owner) return TILEPOST_OK;
+  for (int owner = 0; owner < plan.ranks; ++owner) {
+    const OwnedRows rows =
+        run.overlaps
+            ? rows_at(plan, run, *places.shared, owner)
+            : OwnedRows{places.send, run.tiles.send_elements / run.map().n, places.counters};
+    CUtensorMap map{};
+    // A map has at least a row; no tile is of an owner without rows.
+    TILEPOST_TRY(
+        encode_output(*places.driver, plan, rows.out, std::max<int64_t>(1, rows.rows), map));
+    tables.out_maps.push_back(map);
+    tables.counters.push_back(rows.counters);
+    tables.out.push_back(rows.out);
+  }
+  return TILEPOST_OK;
 }
 
 // Puts tables one after the other into the staging memory, and says where they will be. Beyond its
@@ -177,15 +254,14 @@ tilepost_result_t DeviceMaps::upload(DeviceMap& map) {
   PeerTables peers;
   TILEPOST_TRY(make_peer_tables(*plan_, run, *places_, peers));
   Tasks tasks;
-  if (has_tasks(*plan_, run.overlaps))
-    TILEPOST_TRY(make_tasks(*plan_, run, *places_->shared, tasks));
+  if (run.path.tasks) TILEPOST_TRY(make_tasks(*plan_, run, *places_->shared, tasks));
   Packer packer(staging_.get(), map.memory.get(), table_bytes_);
   map.tiles = packer.add(run.tiles.tiles);
   map.positions = packer.add(run.tiles.positions);
   map.rows = packer.add(rows);
   map.row_map = packer.add(run.row_map);
   const std::vector<uint32_t>& targets = tasks.targets.empty() ? run.targets : tasks.targets;
-  map.targets = run.access() == TILEPOST_ACCESS_WRITE ? packer.add(targets) : nullptr;
+  map.targets = run.path.access == TILEPOST_ACCESS_WRITE ? packer.add(targets) : nullptr;
   map.num_counters =
       static_cast<int32_t>(map.targets != nullptr ? targets.size() : run.num_groups());
   map.out_maps = packer.add(peers.out_maps);

@@ -5,13 +5,22 @@
 #include <memory>
 #include <vector>
 
+#include "runtime/cuda/device/device.h"
 #include "runtime/cuda/device/resources.h"
-#include "runtime/cuda/shared/peer_tables.h"
+#include "runtime/cuda/shared/layout.h"
 #include "runtime/cuda/shared/tasks.h"
 #include "runtime/cuda/watch/tracker.h"
 #include "runtime/map/run_map.h"
 
 namespace tilepost::cuda {
+
+// The memory that tables point into. It outlives them.
+struct PeerPlaces {
+  const Driver* driver = nullptr;
+  const SharedRegions* shared = nullptr;
+  uint32_t* counters = nullptr;  // of runs in sequence, which store on this rank alone
+  void* send = nullptr;          // where these store
+};
 
 // One run's map. The tables lie one after the other in one piece of device memory.
 struct DeviceMap {
@@ -19,7 +28,7 @@ struct DeviceMap {
   DeviceMemory memory;
   const tilepost_tile_t* tiles = nullptr;
   const int32_t* positions = nullptr;  // null where the map has none
-  const int32_t* rows = nullptr;       // destination rows by tile: who reads slots needs them
+  const int32_t* rows = nullptr;       // destination rows by tile, for consumers that read slots
   const int32_t* row_map = nullptr;    // routing rows
   // TILEPOST_ACCESS_WRITE; null otherwise. Targets for runs that overlap; the rest by owner.
   const uint32_t* targets = nullptr;  // [num_counters] RunMap::targets, or Tasks::targets

@@ -1,7 +1,15 @@
+// Making an operation. Everything that waits for other ranks comes where all ranks come, or all do
+// not: what depends only on the program first, then the communicator, then what can fail on one
+// rank alone, and a bounded wait last.
 #include "runtime/cuda/op/op.h"
 
 #include <chrono>
 #include <thread>
+
+#include "runtime/cuda/device/environment.h"
+#include "runtime/cuda/op/select.h"
+#include "runtime/cuda/op/warm_up.h"
+#include "runtime/cuda/watch/waiter.h"
 
 namespace tilepost::cuda {
 namespace {
@@ -10,20 +18,162 @@ constexpr std::chrono::microseconds kSynchronizePoll{20};
 
 }  // namespace
 
+tilepost_result_t make_op(Communicator& comm, const tilepost_program_t& program,
+                          const tilepost_options_t& options, std::unique_ptr<tilepost_op>& op) {
+  if (comm.is_aborted())
+    return fail(TILEPOST_ABORTED, "the communicator was aborted earlier; make a new one");
+  DeviceGuard guard;
+  TILEPOST_TRY(guard.enter(comm.device()));
+  DeviceInfo device;
+  TILEPOST_TRY(read_device(comm.device(), device));
+  const tilepost_plan_t* plan = nullptr;
+  TILEPOST_TRY(select_plan(program, device, plan));
+  TILEPOST_TRY(check_plan(program, *plan, device, comm.world()));
+  TILEPOST_TRY(check_environment(*plan));
+  auto made = std::make_unique<CudaOp>(program, *plan, options, device, comm);
+  TILEPOST_TRY(made->create(comm));
+  op = std::move(made);
+  return TILEPOST_OK;
+}
+
+CudaOp::CudaOp(const tilepost_program_t& program, const tilepost_plan_t& plan,
+               const tilepost_options_t& options, const DeviceInfo& device,
+               const Communicator& comm)
+    : program_(program),
+      plan_(plan),
+      options_(options),
+      device_(device),
+      order_(comm.order()),
+      buffers_(plan, state_.transports),
+      check_(plan, device_, comm.rank()),
+      gemm_(plan, driver_, state_),
+      consumption_(plan, device_, comm.rank()),
+      communication_(plan, state_, driver_, lanes_, buffers_, consumption_),
+      routes_(program.name, plan, state_, lanes_, buffers_, maps_),
+      issuer_(state_, watchdog_, lanes_, buffers_, gemm_, communication_, order_) {
+  state_.device = device.ordinal;
+  state_.rank = comm.rank();
+  state_.comm_aborted = comm.aborted();
+  state_.deadline_seconds = options.deadline_seconds;
+}
+
 CudaOp::~CudaOp() {
   DeviceGuard guard;
   guard.enter(device_.ordinal);
   if (state_.tracker.last_end() != nullptr || state_.captured) synchronize();
   watchdog_.stop();
-  const bool stuck = state_.failure.is_set() && !CounterAccess::drain(comm_stream_.get());
+  const bool stuck = state_.failure.is_set() && !CounterAccess::drain(lanes_.stream());
   state_.transports.close(!made_ || state_.failure.is_set(), stuck);
   if (!stuck) return;
   // Freeing device memory waits for the device, and this one has not come back.
   state_.counters.leak();
   state_.watch_memory.leak();
-  for (DeviceMemory* memory : {&send_, &received_, &gathered_, &scratch_, &exchanged_})
-    memory->leak();
+  buffers_.leak();
+  routes_.leak();
   maps_.leak();
+}
+
+tilepost_result_t CudaOp::create(Communicator& comm) {
+  Transports& transports = state_.transports;
+  TILEPOST_TRY(make_transports({comm, plan_, options_.deadline_seconds, options_.share_memory != 0},
+                               transports));
+  warnings_ = plan_warnings(plan_, device_) + environment_warnings(plan_);
+  if (transports.windows) warnings_ += transports.windows->warnings();
+  TILEPOST_TRY(load_driver(driver_));
+  const bool lanes = transports.overlapping && !transports.shared;
+  const bool in_order = row_of(plan_).moves_input();
+  TILEPOST_TRY(lanes_.create(lanes && !in_order ? std::max(1, plan_.comm_lanes) : 1));
+  TILEPOST_TRY(state_.tracker.create());
+  TILEPOST_TRY(create_state());
+  const SharedRegions* regions = transports.shared ? &transports.shared->regions() : nullptr;
+  places_ = {&driver_, regions, state_.bank(kEager), nullptr};
+  TILEPOST_TRY(maps_.create(program_.name, plan_, state_.rank, places_));
+  TILEPOST_TRY(buffers_.create(maps_.planned()->run.get(), lanes_.num(), lanes_.stream()));
+  places_.send = buffers_.send();
+  TILEPOST_TRY(routes_.create());
+  TILEPOST_TRY(load_kernels());
+  const WarmUp warm_up(plan_, state_, lanes_, buffers_, communication_.waits(), routes_);
+  TILEPOST_TRY(warm_up.run(program_.name, *maps_.planned()));
+  watchdog_.start(state_);
+  made_ = true;
+  return TILEPOST_OK;
+}
+
+// Counters, and what watchers look at.
+tilepost_result_t CudaOp::create_state() {
+  set_up_state();
+  if (path_of(plan_, true).tasks) TILEPOST_TRY(order_->create());
+  TILEPOST_TRY(make_device_memory(state_.counters, state_.counter_bytes()));
+  TILEPOST_CUDA(cudaMemsetAsync(state_.counters.get(), 0, state_.counter_bytes(), lanes_.stream()));
+  TILEPOST_TRY(make_pinned_memory(state_.watch_memory, watch_page_bytes(state_.most_groups)));
+  if (state_.transports.shared)
+    state_.transports.shared->report_to(state_.page(), options_.deadline_seconds);
+  return state_.access.create(state_.most_groups);
+}
+
+void CudaOp::set_up_state() {
+  const RunPath path = path_of(plan_, true);
+  const PatternRow& row = row_of(plan_);
+  state_.gathers = row.moves_input();
+  state_.stream_waits = plan_.wait == TILEPOST_WAIT_STREAM && !state_.gathers;
+  state_.tiles_from_all = path.access == TILEPOST_ACCESS_WRITE;
+  state_.kernel_waits = path.completes;
+  state_.collective = row.collective;
+  state_.most_groups = plan_.map.num_groups;
+  if (state_.transports.shared) state_.others_aborted = state_.transports.shared->others_aborted();
+  const bool arrivals = plan_.map.division == TILEPOST_DIVISION_ARRIVALS && !path.completes;
+  state_.ledger.create(state_.most_groups, arrivals);
+}
+
+tilepost_result_t CudaOp::load_kernels() const {
+  TILEPOST_TRY(prepare_kernel(plan_, device_));
+  TILEPOST_CUDA(preload_wait_kernels());
+  return consumption_.load();
+}
+
+tilepost_result_t CudaOp::run(const tilepost_run_operands_t& operands, CUstream_st* stream) {
+  TILEPOST_TRY(state_.check_usable());
+  const EpilogueOperands epilogue(plan_, state_.rank, operands);
+  TILEPOST_TRY(epilogue.check());
+  DeviceGuard guard;
+  TILEPOST_TRY(guard.enter(device_.ordinal));
+  cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+  TILEPOST_CUDA(cudaStreamIsCapturing(stream, &capture));
+  TILEPOST_TRY(check_.check(operands, epilogue, stream, capture));
+  const bool capturing = capture == cudaStreamCaptureStatusActive;
+  int64_t rows = 0;
+  TILEPOST_TRY(rows_of_run(plan_, operands.m, routes_.rows(), rows));
+  DeviceMap* map = nullptr;
+  TILEPOST_TRY(maps_.find(rows, capturing, map));
+  TILEPOST_TRY(check_.check_gathered(operands, *map->run));
+  Run run{};
+  run.map = map;
+  run.user = stream;
+  const bool beside = run.path().overlaps && !run.path().completes;
+  run.comm = beside ? lanes_.stream() : stream;
+  run.operands = &operands;
+  run.buffers = buffers_.of(operands, run.path());
+  run.epilogue = epilogue.for_kernel();
+  run.epilogue.out = run.buffers.send;
+  return capturing ? issuer_.run_captured(run) : issuer_.run_eager(run, *map);
+}
+
+tilepost_result_t CudaOp::route(const tilepost_route_t& route, tilepost_arrivals_t* arrivals) {
+  TILEPOST_TRY(state_.check_usable());
+  RouteInputs inputs{};
+  TILEPOST_TRY(check_route(plan_, route, inputs));
+  DeviceGuard guard;
+  TILEPOST_TRY(guard.enter(device_.ordinal));
+  const CaptureModeGuard relaxed;
+  cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+  TILEPOST_CUDA(cudaStreamIsCapturing(lanes_.stream(), &capture));
+  if (capture != cudaStreamCaptureStatusNone)
+    return fail(TILEPOST_INVALID_ARGUMENT,
+                "a run of this operation is being captured; end the capture before a new route");
+  TILEPOST_TRY(synchronize());
+  TILEPOST_TRY(routes_.set(inputs));
+  if (arrivals != nullptr) *arrivals = routes_.arrivals();
+  return TILEPOST_OK;
 }
 
 tilepost_result_t CudaOp::status() {
@@ -42,24 +192,13 @@ tilepost_result_t CudaOp::synchronize() {
 
 tilepost_result_t CudaOp::get_info(tilepost_op_info_t& info) {
   const DeviceMap& map = *maps_.planned();
-  info.plan = plan_;
+  info.plan = &plan_;
   info.rank = state_.rank;
   info.out_elements = map.run != nullptr ? map.run->sizes.out : 0;
-  info.device_bytes = device_bytes_ + maps_.device_bytes();
-  info.rows = keeps_slots(*plan_) ? map.rows : nullptr;
-  info.out = lends_landed(*plan_) ? shared()->own(shared()->layout().landed) : nullptr;
-  return TILEPOST_OK;
-}
-
-tilepost_result_t make_op(Communicator& comm, const tilepost_program_t& program,
-                          const tilepost_options_t& options, std::unique_ptr<tilepost_op>& op) {
-  if (comm.is_aborted())
-    return fail(TILEPOST_ABORTED, "the communicator was aborted earlier; make a new one");
-  DeviceGuard guard;
-  TILEPOST_TRY(guard.enter(comm.device()));
-  auto made = std::make_unique<CudaOp>(program, options);
-  TILEPOST_TRY(made->create(comm));
-  op = std::move(made);
+  info.device_bytes = static_cast<int64_t>(state_.counter_bytes()) + buffers_.device_bytes() +
+                      routes_.device_bytes() + maps_.device_bytes();
+  info.rows = keeps_slots(plan_) ? map.rows : nullptr;
+  info.out = buffers_.lent_out();
   return TILEPOST_OK;
 }
 

@@ -2,10 +2,40 @@
 
 #include <algorithm>
 
+#include "runtime/cuda/device/stream_wait.h"
 #include "runtime/cuda/watch/epoch.h"
 #include "runtime/cuda/watch/waiter.h"
 
 namespace tilepost::cuda {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A deadline is noticed at most this much late, relative to its length.
+constexpr double kPeriodsPerDeadline = 50;
+constexpr std::chrono::nanoseconds kShortestPeriod = 1ms, kLongestPeriod = 100ms;
+
+}  // namespace
+
+tilepost_result_t RunState::check_usable() const {
+  if (failure.is_set()) return failure.refuse();
+  if (comm_aborted->load())
+    return fail(TILEPOST_ABORTED,
+                "the communicator was aborted by another operation; make a new one");
+  return TILEPOST_OK;
+}
+
+tilepost_result_t RunState::finish_in_time(cudaStream_t stream, const std::string& what) {
+  const tilepost_result_t result = wait_for_stream(stream, deadline_seconds, [this] {
+    return comm_aborted->load() ? check_usable() : transports.check_async();
+  });
+  if (result != TILEPOST_TIMEOUT) return result;
+  char seconds[32];
+  std::snprintf(seconds, sizeof seconds, "%g", deadline_seconds);
+  abort(TILEPOST_TIMEOUT, "rank " + std::to_string(rank) + ": " + what + " after " + seconds +
+                              " s: a rank did not arrive, or failed in this call");
+  return failure.report();
+}
 
 tilepost_result_t RunState::observe() {
   const std::lock_guard lock(observe_mutex_);
@@ -68,7 +98,7 @@ std::string RunState::explain_late(const InFlight& run) {
   else if (issued.overlaps)
     facts.passed = groups_passed(load(page()->progress[run.bank]), issued.progress, issued.groups);
   facts.open = find_open_wait(page()->shared);
-  if (issued.overlaps && tasks) find_missing_tiles(facts);
+  if (issued.overlaps && kernel_waits) find_missing_tiles(facts);
   if (facts.open || facts.stored_by_all) return explain_timeout(facts);
   facts.targets = issued.targets;
   facts.arrived = access.read(bank(run.bank));
@@ -143,6 +173,54 @@ void RunState::release_waits() {
   access.write(bank(kEager), values);
   if (ledger.arrivals() && captured)
     access.write(bank(kCaptured), std::vector<uint32_t>(most_groups, kReleased));
+}
+
+// ---- The watchdog
+
+void Watchdog::start(RunState& state) {
+  if (state.deadline_seconds == 0) return;
+  state_ = &state;
+  const std::chrono::duration<double> period(state.deadline_seconds / kPeriodsPerDeadline);
+  period_ = std::clamp(std::chrono::duration_cast<std::chrono::nanoseconds>(period),
+                       kShortestPeriod, kLongestPeriod);
+  thread_ = std::thread([this] { watch(); });
+}
+
+void Watchdog::wake() {
+  const std::lock_guard lock(mutex_);
+  woken_ = true;
+  if (asleep_) changed_.notify_one();
+}
+
+void Watchdog::stop() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    changed_.notify_one();
+  }
+  thread_.join();
+}
+
+void Watchdog::watch() {
+  cudaSetDevice(state_->device);
+  std::unique_lock lock(mutex_);
+  bool idle = true;
+  while (!stopping_) {
+    asleep_ = idle;
+    if (idle)
+      changed_.wait(lock, [this] { return stopping_ || woken_; });
+    else
+      changed_.wait_for(lock, period_, [this] { return stopping_; });
+    asleep_ = woken_ = false;
+    if (stopping_) return;
+    lock.unlock();
+    const tilepost_result_t result = state_->observe();
+    lock.lock();
+    // Replays begin without a call of ours, so once a run has been captured there is no sleeping.
+    idle = result == TILEPOST_OK && !state_->captured;
+    if (result != TILEPOST_OK && result != TILEPOST_IN_PROGRESS) return;
+  }
 }
 
 }  // namespace tilepost::cuda

@@ -1,12 +1,16 @@
 // What the thread that issues runs and the threads that watch them share, and the two things that
-// watching does: see how far the runs are, and end them when they cannot end themselves.
+// watching does: see how far the runs are, and end them when they cannot end themselves. And the
+// watchdog, a thread that does so whether or not anybody asks.
 #pragma once
 
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "runtime/cuda/transport/transport.h"
@@ -27,7 +31,7 @@ class RunState {
   bool stream_waits = false;    // streams wait for counters: cuStreamWaitValue32
   bool gathers = false;         // the collective comes before the GEMM
   bool tiles_from_all = false;  // of runs that overlap: all ranks store what this one waits for
-  bool tasks = false;           // of runs that overlap: the GEMM's own warps wait for tiles
+  bool kernel_waits = false;    // of runs that overlap: the GEMM's own warps wait for tiles
   const char* collective = "";
   int most_groups = 0;    // of any run
   DeviceMemory counters;  // [bank][group * TILEPOST_COUNTER_STRIDE]
@@ -46,9 +50,17 @@ class RunState {
   size_t counter_words() const {
     return most_groups * static_cast<size_t>(TILEPOST_COUNTER_STRIDE);
   }
+  size_t counter_bytes() const { return kBanks * counter_words() * sizeof(uint32_t); }
   uint32_t* bank(Bank which) const {
     return static_cast<uint32_t*>(counters.get()) + which * counter_words();
   }
+
+  // TILEPOST_ABORTED when the operation, or another one of the communicator, has failed.
+  tilepost_result_t check_usable() const;
+
+  // Waits until `stream` has run dry, within the deadline. If it does not, a rank did not come, and
+  // the operation ends: with `what` was missing.
+  tilepost_result_t finish_in_time(cudaStream_t stream, const std::string& what);
 
   // TILEPOST_OK when nothing is in flight, TILEPOST_IN_PROGRESS, or the error that ended a run.
   // Ends the runs when it finds that one has missed its deadline or that CUDA or NCCL has failed.
@@ -60,7 +72,8 @@ class RunState {
   void abort(tilepost_result_t result, const std::string& reason);
 
   // Lets go whatever waits for a counter, on the device and in streams, up to the last run of the
-  // ledger. Called by abort(), and by who issues a run that abort() came too early for.
+  // ledger. Called by abort(), and by the thread that issues a run which abort() came too early
+  // for.
   void release_waits();
 
  private:
@@ -83,6 +96,32 @@ class RunState {
   uint32_t replay_seen_ = 0;  // the replay whose start was seen last, and when
   Clock::time_point replay_since_;
   std::once_flag abort_once_;
+};
+
+// Observes an operation's runs until it is stopped, so that a run that hangs is ended at its
+// deadline whether or not anybody asks for its status. Sleeps while nothing is in flight.
+class Watchdog {
+ public:
+  Watchdog() = default;
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+  ~Watchdog() { stop(); }
+
+  // Starts the thread; without a deadline there is nothing to watch for, and no thread.
+  void start(RunState& state);
+  // A run has been issued.
+  void wake();
+  void stop();
+
+ private:
+  void watch();
+
+  RunState* state_ = nullptr;
+  std::chrono::nanoseconds period_{};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stopping_ = false, asleep_ = false, woken_ = false;
+  std::thread thread_;
 };
 
 }  // namespace tilepost::cuda

@@ -143,7 +143,7 @@ tilepost_result_t check_plan(const tilepost_program_t& program, const tilepost_p
                 "program '%s' was generated for %d ranks, the communicator has %d", program.name,
                 plan.ranks, world);
   const bool overlaps = plan.transport != TILEPOST_TRANSPORT_NONE;
-  const bool beside = overlaps && !completes_out(plan, true);
+  const bool beside = overlaps && !path_of(plan, true).completes;
   const int gemm_sms = (plan.gemm_ctas + plan.kernel.ctas_per_sm - 1) / plan.kernel.ctas_per_sm;
   const int needed = gemm_sms + (beside ? plan.comm_ctas + 1 : 0);
   if (needed > device.sms)

@@ -20,8 +20,8 @@
 
 namespace tilepost::cuda {
 
-// The ranks that share memory, as one of them sees them: who it is, on which device, how it tells
-// the others numbers, and how long it waits for theirs (0: for ever).
+// The ranks that share memory, as one of them sees them: its number, on which device it is, how it
+// tells the others numbers, and how long it waits for theirs (0: for ever).
 struct SharedRanks {
   int rank, ranks, device;
   ControlChannel& channel;

@@ -3,7 +3,7 @@
 // Where a kernel announces, it comes behind, in its stream, the wait that acquired the announced
 // tiles, or the kernel or copy that made what is announced, whose results it sees (CUDA C++
 // Programming Guide, Streams). Its st.release.sys hands on all that its thread has observed,
-// whoever wrote it, for causality order is transitive (PTX ISA 8.9.5, Causality Order); the other
+// whatever wrote it, for causality order is transitive (PTX ISA 8.9.5, Causality Order); the other
 // rank's ld.acquire.sys that reads the value, or a later one by the same thread or in its stream,
 // completes the pattern (8.8, Release and Acquire Patterns), and what follows in the other rank's
 // stream comes after it. System scope, because the two are on different GPUs, and copy engines are
@@ -75,7 +75,7 @@ __device__ bool wait_for(const SharedFlags& flags, const uint32_t* word, uint32_
 // This rank's own last run too: it says so on another stream. The barrier orders the waits before
 // the counting (PTX ISA, barrier), and that all threads have read the old number before it changes.
 // All of the last run's chunks were counted before its end, which comes behind the kernel whose
-// tasks they are, or behind a wait that saw the last of them; and whoever waited for them did so
+// tasks they are, or behind a wait that saw the last of them; and what waited for them did so
 // before. That end's release has been acquired (PTX ISA 8.9.5); this run's tasks and waits come
 // behind this kernel in their streams (CUDA C++ Programming Guide, Streams). So the counts of what
 // is done no other kernel touches meanwhile.

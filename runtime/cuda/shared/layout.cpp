@@ -4,6 +4,7 @@
 
 #include "runtime/cuda/shared/flags.h"
 #include "runtime/cuda/shared/tasks.h"
+#include "runtime/map/slots.h"
 #include "tilepost/dtype.h"
 
 namespace tilepost::cuda {
@@ -28,23 +29,24 @@ class Regions {
 
 SharedLayout shared_layout(const tilepost_plan_t& plan, const RunSizes& most, int counters) {
   SharedLayout layout;
-  if (plan.access == TILEPOST_ACCESS_MESSAGES) return layout;
-  const bool reads = plan.access == TILEPOST_ACCESS_READ;
-  const bool gathers = plan.pattern == TILEPOST_ALL_GATHER_GEMM;
+  const RunPath path = path_of(plan, true);
+  if (!path.shares_memory()) return layout;
+  const bool exchanges = path.exchanged == Memory::shared;
+  const bool gathers = row_of(plan).moves_input();
   const int64_t width = element_bytes(plan.output);
-  const int64_t blocks = reads || plan.sum == TILEPOST_SUM_STAGED ? plan.ranks : 1;
   Regions regions;
   layout.counters = std::max(counters, shared_counters(plan));
   layout.flags = regions.take(shared_flags_bytes(layout.counters, plan.ranks));
   layout.warm_up = regions.take(SharedLayout::kRegionAlignment);
-  layout.send = regions.take(reads && !gathers ? most.send * width : 0);
-  layout.gathered = regions.take(gathers ? plan.map.m * plan.k * element_bytes(plan.input) : 0);
+  layout.send = regions.take(exchanges && !gathers ? most.send * width : 0);
+  layout.gathered =
+      regions.take(exchanges && gathers ? plan.map.m * plan.k * element_bytes(plan.input) : 0);
   layout.slots = regions.take(most.slots * width);
-  layout.slot_bytes = most.slots * width / blocks;
+  layout.slot_bytes = most.slots * width / slots_of(plan, plan.map).blocks;
   layout.sums = regions.take(most.sums * width);
   layout.landed = regions.take(most.landed * width);
   layout.bytes = regions.end();
-  layout.pushed = pushes_sums(plan) ? layout.landed : layout.bytes;
+  layout.pushed = path.pushes == Pushes::sums ? layout.landed : layout.bytes;
   return layout;
 }
 

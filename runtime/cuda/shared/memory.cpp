@@ -125,7 +125,7 @@ tilepost_result_t SharedMemory::share(ControlChannel& channel, int device, doubl
   return TILEPOST_OK;
 }
 
-// Zeroed in the stream of the exchange: whoever is told of it finds it so.
+// Zeroed in the stream of the exchange: a rank that is told of it finds it so.
 tilepost_result_t SharedMemory::allocate(int device, bool one_process, cudaStream_t stream,
                                          PeerInfo& info) {
   const size_t bytes = allocation_bytes(bytes_);

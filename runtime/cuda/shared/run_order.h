@@ -1,5 +1,5 @@
 // What operations of a communicator have in common so that their runs keep out of each other's way:
-// an order, and word of a failure.
+// an order, and a flag for failures.
 #pragma once
 
 #include <atomic>

@@ -30,15 +30,14 @@ tilepost_result_t SharedService::create(const SharedRanks& ranks, SharedArenas& 
   regions_ = {arena_->memory(), arena_->place(layout)};
   touched_ = made_arena_;
   flags_ = arena_->flags();
-  if (!has_tasks(plan_, true)) return TILEPOST_OK;
-  if (!completes_out(plan_, true)) flags_.done = arena_->done();
-  const bool wait_for_tiles = plan_.access == TILEPOST_ACCESS_WRITE;
-  return wait_for_tiles ? access_.create(shared_counters(plan_)) : TILEPOST_OK;
+  if (path_.completes) return access_.create(shared_counters(plan_));
+  if (path_.tasks) flags_.done = arena_->done();
+  return TILEPOST_OK;
 }
 
 // Whether a run takes it that slots are zero, as this operation's last one has left them.
 bool SharedService::keeps_zeros() const {
-  return stores_tiles(plan_) && plan_.sum == TILEPOST_SUM_ADDED;
+  return path_.by_owner && plan_.sum == TILEPOST_SUM_ADDED;
 }
 
 void SharedService::report_to(WatchPage* page, double deadline_seconds) {
@@ -76,7 +75,8 @@ tilepost_tasks_t SharedService::tasks() const {
   tasks.stored = own_counters();
   tasks.expected = flags_.expected;
   // Own rows that other ranks' are read with are waited for like these.
-  tasks.done = pushes_rows(plan_) ? own_counters() : flags_.done;
+  const bool with_others = path_.tasks_push() && path_.pushes == Pushes::rows;
+  tasks.done = with_others ? own_counters() : flags_.done;
   tasks.abort = &flags_.page->abort;
   tasks.rank = flags_.rank;
   tasks.ranks = flags_.ranks;

@@ -17,7 +17,7 @@ namespace tilepost::cuda {
 
 class SharedService {
  public:
-  explicit SharedService(const tilepost_plan_t& plan) : plan_(plan) {}
+  explicit SharedService(const tilepost_plan_t& plan) : plan_(plan), path_(path_of(plan, true)) {}
   SharedService(const SharedService&) = delete;
   SharedService& operator=(const SharedService&) = delete;
 
@@ -74,6 +74,7 @@ class SharedService {
   uint32_t* own_counters() const;
 
   const tilepost_plan_t& plan_;
+  const RunPath path_;  // of runs that overlap
   double deadline_seconds_ = 0;
   std::shared_ptr<SharedArena> arena_;
   bool shares_ = false;      // the arena with other operations

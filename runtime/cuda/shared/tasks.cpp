@@ -8,18 +8,20 @@
 namespace tilepost::cuda {
 namespace {
 
-bool gathers(const tilepost_plan_t& plan) {
-  return plan.pattern == TILEPOST_ALL_GATHER_GEMM;
-}
-
 class TaskList {
  public:
   TaskList(const tilepost_plan_t& plan, const RunMap& run, const SharedRegions& shared,
            Tasks& tasks)
-      : plan_(plan), run_(run), layout_(shared.layout()), groups_(run.num_groups()), tasks_(tasks) {
+      : plan_(plan),
+        run_(run),
+        spreads_(run.path.reads == InputFrom::split),
+        pushes_(run.path.tasks_push() ? run.path.pushes : Pushes::nothing),
+        layout_(shared.layout()),
+        groups_(run.num_groups()),
+        tasks_(tasks) {
     tasks_.chunks.assign(run.steps.size(), 0);
     tasks_.targets.assign(static_cast<size_t>(shared_counters(plan)), 0);
-    if (!gathers(plan)) std::ranges::copy(run.targets, tasks_.targets.begin());
+    if (!spreads_) std::ranges::copy(run.targets, tasks_.targets.begin());
   }
 
   // Sums that land here are moved behind the next group's, which do not wait for other ranks'
@@ -33,7 +35,7 @@ class TaskList {
   }
 
  private:
-  int64_t width() const { return element_bytes(gathers(plan_) ? plan_.input : plan_.output); }
+  int64_t width() const { return element_bytes(spreads_ ? plan_.input : plan_.output); }
   int parts_of(StepKind kind) const { return kind == StepKind::sum ? plan_.task_parts : 1; }
 
   uint32_t chunks_of(int64_t count, int parts) const {
@@ -49,16 +51,16 @@ class TaskList {
       case StepKind::landed_part:
         return add(step, g, {layout_.landed + step.from * width(), -1, g, g});
       case StepKind::own_rows:
-        return pushes_rows(plan_) ? add_edges(step, g) : add(step, g, {0, -1, -1, g});
+        return pushes_ == Pushes::rows ? add_edges(step, g) : add(step, g, {0, -1, -1, g});
       case StepKind::push_rows:  // the same rows to every rank: one task
-        if (pushes_rows(plan_) && tasks_.chunks[g] == 0)
+        if (pushes_ == Pushes::rows && tasks_.chunks[g] == 0)
           add(step, g, {step.from * width(), step.to * width(), -1, g});
         return;
       case StepKind::landed_sums:
         tasks_.targets[landed_counter(g)] += chunks_of(step.count, plan_.task_parts);
         return;
       case StepKind::landed_rows:
-        if (pushes_rows(plan_)) tasks_.targets[g] += chunks_of(step.count, 1);
+        if (pushes_ == Pushes::rows) tasks_.targets[g] += chunks_of(step.count, 1);
         return;
       default:
         return;
@@ -81,7 +83,7 @@ class TaskList {
   }
 
   void add_sum(const Step& step, int g) {
-    const bool push = pushes_sums(plan_);
+    const bool push = pushes_ == Pushes::sums;
     add(step, g,
         {layout_.slots + step.from_slot * width(), push ? step.to * width() : -1, g,
          push ? landed_counter(g) : g});
@@ -110,6 +112,8 @@ class TaskList {
 
   const tilepost_plan_t& plan_;
   const RunMap& run_;
+  const bool spreads_;   // the rank's own rows of A
+  const Pushes pushes_;  // by tasks; what is not pushed is copied, or left to others to copy
   const SharedLayout& layout_;
   const int groups_;
   Tasks& tasks_;
@@ -117,29 +121,8 @@ class TaskList {
 
 }  // namespace
 
-bool has_tasks(const tilepost_plan_t& plan, bool overlaps) {
-  return overlaps && plan.task_parts > 0;
-}
-
-bool completes_out(const tilepost_plan_t& plan, bool overlaps) {
-  return has_tasks(plan, overlaps) && plan.access == TILEPOST_ACCESS_WRITE;
-}
-
-bool pushes_rows(const tilepost_plan_t& plan) {
-  return gathers(plan) && completes_out(plan, true);
-}
-
-bool spreads_own_rows(const tilepost_plan_t& plan, bool overlaps) {
-  return has_tasks(plan, overlaps) && gathers(plan);
-}
-
-bool is_task(StepKind kind) {
-  return kind == StepKind::sum || kind == StepKind::own_part || kind == StepKind::landed_part ||
-         kind == StepKind::own_rows;
-}
-
 int shared_counters(const tilepost_plan_t& plan) {
-  return plan.map.num_groups * (pushes_sums(plan) ? 2 : 1);
+  return plan.map.num_groups * (path_of(plan, true).pushes == Pushes::sums ? 2 : 1);
 }
 
 // Tasks are what waits for tiles that ranks store: a rank that has ended a run without having
@@ -147,7 +130,7 @@ int shared_counters(const tilepost_plan_t& plan) {
 tilepost_result_t make_tasks(const tilepost_plan_t& plan, const RunMap& run,
                              const SharedRegions& shared, Tasks& tasks) {
   TaskList(plan, run, shared, tasks).make();
-  if (!stores_tiles(plan)) return TILEPOST_OK;
+  if (run.path.stores != Buffer::owners) return TILEPOST_OK;
   for (size_t g = 0; g < run.steps.size(); ++g) {
     const auto waits = [&](const tilepost_task_t& task) {
       return task.waits == static_cast<int>(g);

@@ -35,7 +35,7 @@ class CopyEngineTiles final : public SharedTiles {
 tilepost_result_t make_copy_engine(const TransportSetup& setup, Transports& transports) {
   std::unique_ptr<SharedService> shared;
   TILEPOST_TRY(make_shared_service(setup, transports, shared));
-  const bool gathers = setup.plan.pattern == TILEPOST_ALL_GATHER_GEMM;
+  const bool gathers = row_of(setup.plan).moves_input();
   TILEPOST_TRY(
       gathers ? make_shared_rows(*shared, setup.plan, transports.overlapping)
               : make_shared_tiles<CopyEngineTiles>(*shared, setup.plan, transports.overlapping));

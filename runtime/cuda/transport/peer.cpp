@@ -3,7 +3,6 @@
 // local: adding the parts up, or moving rows to out. Tasks of the kernel do that, and push an
 // AllReduce's sums, or kernels of the runtime's do, and these sums are pulled. An AllGather's rows
 // are pushed by tasks.
-#include "runtime/cuda/shared/tasks.h"
 #include "runtime/cuda/transport/shared_tiles.h"
 #include "tilepost/dtype.h"
 
@@ -40,7 +39,7 @@ class PeerTiles final : public SharedTiles {
 tilepost_result_t make_peer(const TransportSetup& setup, Transports& transports) {
   std::unique_ptr<SharedService> shared;
   TILEPOST_TRY(make_shared_service(setup, transports, shared));
-  if (completes_out(setup.plan, true)) {
+  if (path_of(setup.plan, true).completes) {
     TILEPOST_CUDA(preload_flags());
     transports.overlapping = std::make_unique<KernelTransport>(*shared);
   } else {

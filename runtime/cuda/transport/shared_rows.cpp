@@ -1,4 +1,3 @@
-#include "runtime/cuda/shared/tasks.h"
 #include "runtime/cuda/transport/shared_transport.h"
 #include "tilepost/dtype.h"
 
@@ -62,7 +61,7 @@ class SharedRows final : public SharedTransport {
     const void* from = at(buffers.a, bytes(step.from));
     switch (step.kind) {
       case StepKind::own_rows:
-        if (spreads_own_rows(plan_, true)) return TILEPOST_OK;
+        if (path_of(plan_, true).reads == InputFrom::split) return TILEPOST_OK;
         return copy(at(buffers.gathered, bytes(step.to)), from, bytes(step.count), stream);
       case StepKind::push_rows:
         return copy_beside(regions().of(step.peer, regions().layout().gathered + bytes(step.to)),

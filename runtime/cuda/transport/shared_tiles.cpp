@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/map/slots.h"
+
 #include "tilepost/dtype.h"
 
 namespace tilepost::cuda {
@@ -15,10 +17,13 @@ tilepost_result_t SharedTiles::create() {
   return TILEPOST_OK;
 }
 
-// What kernels have stored at its owner's needs no copy, but an AllReduce's sums do.
+// What kernels have stored at its owner's needs no copy, but sums that all ranks want do.
 bool SharedTiles::copies() const {
-  return plan_.access == TILEPOST_ACCESS_READ ||
-         (plan_.pattern == TILEPOST_GEMM_ALL_REDUCE && plan_.pushes == 0);
+  return path_of(plan_, true).exchanged == Memory::shared || spreads_sums();
+}
+
+bool SharedTiles::spreads_sums() const {
+  return row_of(plan_).product_spreads();
 }
 
 void SharedTiles::reset_lanes() {
@@ -104,7 +109,7 @@ tilepost_result_t SharedTiles::add_up(const Buffers& buffers, const Step& step, 
   SumArguments arguments{};
   find_parts(buffers, step, arguments);
   arguments.out = at(buffers.out, bytes(step.to));
-  if (plan_.pattern == TILEPOST_GEMM_ALL_REDUCE)
+  if (spreads_sums())
     arguments.sums = regions().own(regions().layout().sums + bytes(step.from_slot));
   arguments.count = step.count;
   TILEPOST_CUDA(launch_sum(arguments, plan_.output, lane.adding()));
@@ -125,8 +130,8 @@ tilepost_result_t SharedTiles::move(void* to, const void* from, int64_t count, P
 }
 
 void* SharedTiles::slot(int source, int64_t element) const {
-  const SharedLayout& layout = regions().layout();
-  return regions().own(layout.slots + source * layout.slot_bytes + bytes(element));
+  return regions().own(regions().layout().slots +
+                       bytes(slots_of(plan_, plan_.map).at(source, element)));
 }
 
 const void* SharedTiles::pulled_at(const Step& step) const {

@@ -46,6 +46,7 @@ class SharedTiles : public SharedTransport {
   const void* pulled_at(const Step& step) const;
   void* pulled_to(const Buffers& buffers, const Step& step) const;
   bool copies() const;
+  bool spreads_sums() const;
   int64_t bytes(int64_t elements) const;
 
   const tilepost_plan_t& plan_;

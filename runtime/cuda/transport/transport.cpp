@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "runtime/map/patterns.h"
+
 namespace tilepost::cuda {
 namespace {
 
@@ -22,7 +24,7 @@ constexpr std::array<Row, 5> kTransports = {{
 }  // namespace
 
 tilepost_result_t make_transports(const TransportSetup& setup, Transports& transports) {
-  if (setup.plan.pattern == TILEPOST_GEMM) return make_local(setup, transports);
+  if (!row_of(setup.plan).communicates()) return make_local(setup, transports);
   const auto* row = std::ranges::find(kTransports, setup.plan.transport, &Row::transport);
   if (row != kTransports.end()) return row->make(setup, transports);
   return fail(TILEPOST_UNSUPPORTED,
@@ -54,22 +56,6 @@ void Transports::close(bool failed, bool stuck) {
   // What it has mapped of other processes belongs to this device.
   shared.reset();
   windows.reset();
-}
-
-const char* collective_name(tilepost_pattern_t pattern) {
-  switch (pattern) {
-    case TILEPOST_GEMM:
-      break;
-    case TILEPOST_GEMM_ALL_REDUCE:
-      return "AllReduce";
-    case TILEPOST_GEMM_REDUCE_SCATTER:
-      return "ReduceScatter";
-    case TILEPOST_GEMM_ALL_TO_ALL:
-      return "All-to-All";
-    case TILEPOST_ALL_GATHER_GEMM:
-      return "AllGather";
-  }
-  return "";
 }
 
 }  // namespace tilepost::cuda

@@ -111,7 +111,4 @@ tilepost_result_t make_nccl_symmetric(const TransportSetup& setup, Transports& t
 tilepost_result_t make_copy_engine(const TransportSetup& setup, Transports& transports);
 tilepost_result_t make_peer(const TransportSetup& setup, Transports& transports);
 
-// What the pattern's steps are called in messages: "AllReduce"; "" for gemm.
-const char* collective_name(tilepost_pattern_t pattern);
-
 }  // namespace tilepost::cuda

@@ -26,10 +26,11 @@ WindowLayout window_layout(const tilepost_plan_t& plan, const RunSizes& most) {
     region = {layout.bytes, bytes};
     layout.bytes += round_up(bytes, kRegionAlignment);
   };
-  const bool gathers = plan.pattern == TILEPOST_ALL_GATHER_GEMM;
+  const RunPaths paths = paths_of(plan);
+  const bool gathers = row_of(plan).moves_input();
   const int64_t width = element_bytes(plan.output);
-  take(layout.send, stores_apart(plan) ? most.send * width : 0);
-  take(layout.received, receives_in_windows(plan) ? most.receive * width : 0);
+  take(layout.send, paths.any(&RunPath::stores_apart) ? most.send * width : 0);
+  take(layout.received, paths.planned.receives_in == Memory::window ? most.receive * width : 0);
   take(layout.gathered, gathers ? plan.map.m * plan.k * element_bytes(plan.input) : 0);
   layout.bytes = round_up(layout.bytes, NCCL_WIN_REQUIRED_ALIGNMENT);
   return layout;
@@ -74,7 +75,7 @@ tilepost_result_t WindowMemory::share(const Ranks& ranks) {
   return judge(ranks.rank, all);
 }
 
-// Zeroed in the stream of the exchange: whoever is told of it finds it so.
+// Zeroed in the stream of the exchange: a rank that is told of it finds it so.
 tilepost_result_t WindowMemory::allocate(cudaStream_t stream) {
   const auto bytes = static_cast<size_t>(layout_.bytes);
   TILEPOST_NCCL(ncclMemAlloc(&memory_, bytes));

@@ -5,52 +5,52 @@ namespace tilepost::cuda {
 void RunLedger::create(int most_groups, bool arrivals) {
   arrivals_ = arrivals;
   sums_.assign(most_groups, 0);
-  for (RunRecord& facts : eager_) {
-    facts.before.reserve(most_groups);
-    facts.targets.reserve(most_groups);
+  for (RunRecord& record : eager_) {
+    record.before.reserve(most_groups);
+    record.targets.reserve(most_groups);
   }
 }
 
-void RunLedger::fill(const RunMap& map, RunRecord& facts) const {
-  facts.overlaps = map.overlaps;
-  facts.groups = map.num_groups();
-  facts.targets.clear();
+void RunLedger::fill(const RunMap& map, RunRecord& record) const {
+  record.overlaps = map.overlaps;
+  record.groups = map.num_groups();
+  record.targets.clear();
   // Tiles stored at their owner's raise its counters, which count by themselves
   // (runtime/cuda/shared/flags.h).
   const bool elsewhere = arrivals_ || map.access() == TILEPOST_ACCESS_WRITE;
-  for (const uint32_t target : map.targets) facts.targets.push_back(elsewhere ? 0 : target);
+  for (const uint32_t target : map.targets) record.targets.push_back(elsewhere ? 0 : target);
 }
 
 // A run that does not overlap finds its input there: the last value is behind it already.
 const RunRecord& RunLedger::next(const RunMap& map) {
   const std::lock_guard lock(mutex_);
-  RunRecord& facts = eager_[(runs_ + 1) % eager_.size()];
-  fill(map, facts);
-  facts.number = runs_ + 1;
-  facts.progress = progress_;
-  facts.ready = ready_ + (map.overlaps ? 1 : 0);
-  facts.before.assign(sums_.begin(), sums_.begin() + facts.groups);
-  return facts;
+  RunRecord& record = eager_[(runs_ + 1) % eager_.size()];
+  fill(map, record);
+  record.number = runs_ + 1;
+  record.progress = progress_;
+  record.ready = ready_ + (map.overlaps ? 1 : 0);
+  record.before.assign(sums_.begin(), sums_.begin() + record.groups);
+  return record;
 }
 
 void RunLedger::commit() {
   const std::lock_guard lock(mutex_);
   ++runs_;
-  const RunRecord& facts = eager_[runs_ % eager_.size()];
-  for (int g = 0; g < facts.groups; ++g) sums_[g] += facts.targets[g];
-  if (facts.overlaps) progress_ += static_cast<uint32_t>(facts.groups);
-  ready_ = facts.ready;
+  const RunRecord& record = eager_[runs_ % eager_.size()];
+  for (int g = 0; g < record.groups; ++g) sums_[g] += record.targets[g];
+  if (record.overlaps) progress_ += static_cast<uint32_t>(record.groups);
+  ready_ = record.ready;
 }
 
 const RunRecord& RunLedger::capture(const RunMap& map, size_t which) {
   const std::lock_guard lock(mutex_);
   if (captured_.size() <= which) captured_.resize(which + 1);
-  RunRecord& facts = captured_[which];
-  fill(map, facts);
-  facts.number = 1;
-  facts.ready = map.overlaps ? 1 : 0;
-  facts.before.assign(facts.groups, 0);
-  return facts;
+  RunRecord& record = captured_[which];
+  fill(map, record);
+  record.number = 1;
+  record.ready = map.overlaps ? 1 : 0;
+  record.before.assign(record.groups, 0);
+  return record;
 }
 
 RunRecord RunLedger::of_run(uint64_t number) const {

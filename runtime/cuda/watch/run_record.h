@@ -1,5 +1,5 @@
-// What a run was issued with, for those who watch it: enough to say what it waits for, and to let
-// it go.
+// What a run was issued with, for the threads that watch it: enough to say what it waits for, and
+// to let it go.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ struct RunRecord {
   uint64_t number = 0;  // 1 for a captured run
   bool overlaps = false;
   int groups = 0;
-  uint32_t progress = 0;          // the progress word before the run (page.h)
+  uint32_t progress = 0;          // the progress word before the run (watch_page.h)
   uint32_t ready = 0;             // ARRIVALS: what a group's counter is set to when it has arrived
   std::vector<uint32_t> before;   // by group: the counter's sum before the run
   std::vector<uint32_t> targets;  // by group: what the run's tiles add
@@ -25,7 +25,7 @@ struct RunRecord {
   uint32_t expected(int group) const { return before[group] + targets[group]; }
 };
 
-// The facts of the runs in flight, and the sums over all runs so far. One thread issues runs; any
+// The records of the runs in flight, and the sums over all runs so far. One thread issues runs; any
 // thread may ask.
 class RunLedger {
  public:
@@ -33,12 +33,12 @@ class RunLedger {
   // nothing after this.
   void create(int most_groups, bool arrivals);
 
-  // The facts of the next eager run, which changes nothing before commit(): a run that could not be
-  // started has added nothing to any counter.
+  // The record of the next eager run, which changes nothing before commit(): a run that could not
+  // be started has added nothing to any counter.
   const RunRecord& next(const RunMap& map);
   void commit();
 
-  // The facts of a captured run, `which` of them; replays start from zero.
+  // The record of a captured run, `which` of them; replays start from zero.
   const RunRecord& capture(const RunMap& map, size_t which);
 
   // Copies, for other threads. Of a run in flight, by its number; of a captured run.
@@ -51,7 +51,7 @@ class RunLedger {
   bool arrivals() const { return arrivals_; }
 
  private:
-  void fill(const RunMap& map, RunRecord& facts) const;
+  void fill(const RunMap& map, RunRecord& record) const;
 
   // One more than can be in flight: the next one's are written while all others may be looked at.
   std::array<RunRecord, RunTracker::kMaxInFlight + 1> eager_;

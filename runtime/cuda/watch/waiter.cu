@@ -34,7 +34,7 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 // What precedes this kernel in its stream is complete and visible to it (CUDA C++ Programming
-// Guide, Streams), whoever wrote it; the release hands it on, and at .sys scope, because NCCL's
+// Guide, Streams), whatever wrote it; the release hands it on, and at .sys scope, because NCCL's
 // kernels ran in another memory synchronisation domain. A plain store of the run's number, not an
 // addition: one thread at a time writes a counter, in the order of the stream.
 __global__ void post_kernel(const __grid_constant__ PostArguments args) {

@@ -2,8 +2,8 @@
 // arrived, and the small kernels around these.
 //
 // The polling kernel is one warp of one CTA: the plan keeps an SM free for it. The stream waiter
-// (cuStreamWaitValue32, in runtime/cuda/op/run.cpp) takes no SM but answers later and has no
-// deadline of its own: there the watchdog's is the only one.
+// (cuStreamWaitValue32, in runtime/cuda/op/communication.cpp) takes no SM but answers later and has
+// no deadline of its own: there the watchdog's is the only one.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -42,8 +42,8 @@ cudaError_t preload_wait_kernels();
 // work that follows in the stream sees everything that was stored before the counter was raised.
 cudaError_t launch_wait(const WaitArguments& arguments, cudaStream_t stream);
 
-// Stores the counter's new value behind what precedes it in the stream: who acquires it sees all of
-// that.
+// Stores the counter's new value behind what precedes it in the stream: a tile that acquires it
+// sees all of that.
 cudaError_t launch_post(const PostArguments& arguments, cudaStream_t stream);
 
 // A captured run begins or ends: counts it, says which one it is, and sets back its progress.

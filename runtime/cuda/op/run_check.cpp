@@ -1,7 +1,8 @@
-// What has to be true of a run's arguments.
+#include "runtime/cuda/op/run_check.h"
+
 #include <cinttypes>
 
-#include "runtime/cuda/op/op.h"
+#include "runtime/map/patterns.h"
 #include "tilepost/dtype.h"
 
 namespace tilepost::cuda {
@@ -11,18 +12,10 @@ constexpr size_t kAlignment = 16;  // of matrices
 
 }  // namespace
 
-tilepost_result_t CudaOp::check_usable() const {
-  if (state_.failure.is_set()) return state_.failure.refuse();
-  if (state_.comm_aborted->load())
-    return fail(TILEPOST_ABORTED,
-                "the communicator was aborted by another operation; make a new one");
-  return TILEPOST_OK;
-}
-
 // A stream that is being captured may not be asked for its device; the launch will tell.
-tilepost_result_t CudaOp::check_run(const tilepost_run_operands_t& operands,
-                                    const EpilogueOperands& epilogue, cudaStream_t stream,
-                                    cudaStreamCaptureStatus capture) {
+tilepost_result_t RunCheck::check(const tilepost_run_operands_t& operands,
+                                  const EpilogueOperands& epilogue, cudaStream_t stream,
+                                  cudaStreamCaptureStatus capture) {
   const CaptureModeGuard relaxed;
   TILEPOST_TRY(check_pointer({"a", operands.a, kAlignment}));
   TILEPOST_TRY(check_pointer({"b", operands.b, kAlignment}));
@@ -40,7 +33,7 @@ tilepost_result_t CudaOp::check_run(const tilepost_run_operands_t& operands,
               device_.ordinal);
 }
 
-tilepost_result_t CudaOp::check_pointer(const EpilogueOperand& operand) {
+tilepost_result_t RunCheck::check_pointer(const EpilogueOperand& operand) {
   const char* name = operand.name;
   const void* pointer = operand.pointer;
   const size_t alignment = operand.alignment;
@@ -68,13 +61,13 @@ tilepost_result_t CudaOp::check_pointer(const EpilogueOperand& operand) {
 }
 
 // Other ranks' rows are written to `gathered` while this rank's are read from a.
-tilepost_result_t CudaOp::check_gathered(const tilepost_run_operands_t& operands,
-                                         const RunMap& run) const {
-  if (!gathers()) return TILEPOST_OK;
+tilepost_result_t RunCheck::check_gathered(const tilepost_run_operands_t& operands,
+                                           const RunMap& run) const {
+  if (operands.gathered == nullptr || !row_of(plan_).moves_input()) return TILEPOST_OK;
   const tilepost_map_t& map = run.map();
-  const auto row = static_cast<uintptr_t>(plan_->k * element_bytes(plan_->input));
-  const auto own = static_cast<uintptr_t>(rows_of_rank(map, state_.rank));
-  const int64_t first = first_row_of_rank(map, state_.rank);
+  const auto row = static_cast<uintptr_t>(plan_.k * element_bytes(plan_.input));
+  const auto own = static_cast<uintptr_t>(rows_of_rank(map, rank_));
+  const int64_t first = first_row_of_rank(map, rank_);
   const auto a = reinterpret_cast<uintptr_t>(operands.a);
   const auto all = reinterpret_cast<uintptr_t>(operands.gathered);
   const bool in_place = a == all + static_cast<uintptr_t>(first) * row;

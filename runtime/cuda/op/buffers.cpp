@@ -1,0 +1,104 @@
+#include "runtime/cuda/op/buffers.h"
+
+#include "tilepost/dtype.h"
+
+namespace tilepost::cuda {
+namespace {
+
+constexpr int64_t kOutputBytes = 2;  // of an element: bf16 and f16
+
+}  // namespace
+
+tilepost_result_t OpBuffers::create(const RunMap* planned, int lanes, cudaStream_t stream) {
+  const bool one_size = plan_.any_m == 0 && planned != nullptr && !transports_.windows;
+  sizes_ = one_size ? planned->sizes : most_sizes(plan_);
+  if (transports_.shared) device_bytes_ += transports_.shared->bytes();
+  if (transports_.windows) device_bytes_ += transports_.windows->layout().bytes;
+  const bool own = paths_.planned.exchanged == Memory::own;
+  if (own && paths_.any(&RunPath::stores_apart))
+    TILEPOST_TRY(add(send_, sizes_.send * kOutputBytes, stream));
+  if (paths_.planned.receives_in == Memory::own)
+    TILEPOST_TRY(add(received_, sizes_.receive * kOutputBytes, stream));
+  TILEPOST_TRY(add(scratch_, lanes * sizes_.scratch * kOutputBytes, stream));
+  if (!own || !row_of(plan_).moves_input()) return TILEPOST_OK;
+  return add(gathered_, plan_.map.m * plan_.k * element_bytes(plan_.input), stream);
+}
+
+tilepost_result_t OpBuffers::add(DeviceMemory& memory, int64_t bytes, cudaStream_t stream) {
+  if (bytes == 0) return TILEPOST_OK;
+  TILEPOST_TRY(make_device_memory(memory, static_cast<size_t>(bytes)));
+  TILEPOST_CUDA(cudaMemsetAsync(memory.get(), 0, static_cast<size_t>(bytes), stream));
+  device_bytes_ += bytes;
+  return TILEPOST_OK;
+}
+
+tilepost_result_t OpBuffers::grow_received(int64_t elements, cudaStream_t stream, bool& grown) {
+  grown = elements > sizes_.receive;
+  if (!grown) return TILEPOST_OK;
+  received_ = {};
+  device_bytes_ -= sizes_.receive * kOutputBytes;
+  sizes_.receive = 0;
+  TILEPOST_TRY(add(received_, elements * kOutputBytes, stream));
+  sizes_.receive = elements;
+  return TILEPOST_OK;
+}
+
+Buffers OpBuffers::of(const tilepost_run_operands_t& operands, const RunPath& path) const {
+  Buffers buffers{};
+  buffers.send = kernel_output(operands, path);
+  buffers.out = received_of(operands, path);
+  buffers.a = operands.a;
+  if (row_of(plan_).moves_input()) buffers.gathered = gathered_of(operands, path);
+  if (path.receives_in == Memory::own) buffers.scratch = scratch_.get();
+  buffers.reduced = path.stores_apart() ? buffers.send : operands.out;
+  if (path.copies_out()) buffers.result = operands.out;
+  return buffers;
+}
+
+void* OpBuffers::scratch_of(int lane) const {
+  return static_cast<char*>(scratch_.get()) + lane * sizes_.scratch * kOutputBytes;
+}
+
+void* OpBuffers::received_of(const tilepost_run_operands_t& operands, const RunPath& path) const {
+  if (!path.receives_apart()) return operands.out;
+  if (path.results == Buffer::landed) return shared_at(&SharedLayout::landed);
+  return paths_.planned.receives_in == Memory::window ? transports_.windows->received()
+                                                      : received_.get();
+}
+
+// A kernel that stores by owner gets tables of places, which know this operation's memory only;
+// where it stores into its own slots, that is to have something for its own tensor map.
+void* OpBuffers::kernel_output(const tilepost_run_operands_t& operands, const RunPath& path) const {
+  if (path.stores == Buffer::owners) return shared_at(&SharedLayout::slots);
+  if (path.by_owner) return send_.get();
+  if (!path.stores_apart()) return operands.out;
+  if (path.exchanged == Memory::window) return transports_.windows->send();
+  return path.exchanged == Memory::shared ? shared_at(&SharedLayout::send) : send_.get();
+}
+
+void* OpBuffers::gathered_of(const tilepost_run_operands_t& operands, const RunPath& path) const {
+  if (path.gathers_for_caller && operands.gathered != nullptr) return operands.gathered;
+  if (path.exchanged == Memory::window) return transports_.windows->gathered();
+  return path.exchanged == Memory::shared ? shared_at(&SharedLayout::gathered) : gathered_.get();
+}
+
+void* OpBuffers::shared_at(int64_t SharedLayout::*region) const {
+  const SharedRegions& regions = transports_.shared->regions();
+  return regions.own(regions.layout().*region);
+}
+
+void* OpBuffers::lent_out() const {
+  return paths_.planned.lends_out ? shared_at(&SharedLayout::landed) : nullptr;
+}
+
+// In sequence too where what the kernel stores, or reads, is in that memory.
+bool OpBuffers::uses_shared(const RunPath& path) const {
+  return path.shares_memory() ||
+         (path.exchanged == Memory::shared && (path.reads != InputFrom::a || path.stores_apart()));
+}
+
+void OpBuffers::leak() {
+  for (DeviceMemory* memory : {&send_, &received_, &gathered_, &scratch_}) memory->leak();
+}
+
+}  // namespace tilepost::cuda

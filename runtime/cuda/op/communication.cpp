@@ -1,0 +1,241 @@
+#include "runtime/cuda/op/communication.h"
+
+#include <algorithm>
+
+#include "runtime/core/operands.h"
+#include "runtime/cuda/consumers/norm.h"
+#include "runtime/cuda/consumers/unpermute.h"
+#include "runtime/cuda/watch/waiter.h"
+#include "tilepost/dtype.h"
+
+namespace tilepost::cuda {
+namespace {
+
+uint64_t nanoseconds(double seconds) {
+  return static_cast<uint64_t>(seconds * 1e9);
+}
+
+}  // namespace
+
+// ---- Waiting for a group, and posting one
+
+// A captured run always polls: whether a stream's wait for a value may be captured depends on the
+// driver.
+tilepost_result_t GroupWaits::wait(const Run& run, int group) const {
+  if (state_.stream_waits && run.bank == kEager) return wait_on_stream(run, group);
+  return poll(run, group);
+}
+
+tilepost_result_t GroupWaits::poll(const Run& run, int group) const {
+  WaitArguments wait{};
+  wait.counter = state_.bank(run.bank) + group * TILEPOST_COUNTER_STRIDE;
+  wait.target = run.record->expected(group);
+  wait.deadline_ns = nanoseconds(state_.deadline_seconds);
+  wait.page = state_.page();
+  wait.on_timeout = wait_records(state_.page(), run.bank, state_.most_groups) + group;
+  wait.report.before = run.record->before[group];
+  wait.report.target = run.record->targets[group];
+  wait.report.groups = static_cast<uint32_t>(run.record->groups);
+  wait.report.run = run.record->number;
+  wait.progress = &state_.page()->progress[run.bank];
+  wait.progress_value = progress_word(run.record->progress, group);
+  TILEPOST_CUDA(launch_wait(wait, run.comm));
+  return TILEPOST_OK;
+}
+
+// GEQ compares by signed distance, as epoch.h does. The write reports progress.
+tilepost_result_t GroupWaits::wait_on_stream(const Run& run, int group) const {
+  const auto address = [](const uint32_t* word) { return reinterpret_cast<CUdeviceptr>(word); };
+  const uint32_t* counter = state_.bank(run.bank) + group * TILEPOST_COUNTER_STRIDE;
+  TILEPOST_DRIVER(driver_.wait_value32(run.comm, address(counter), run.record->expected(group),
+                                       CU_STREAM_WAIT_VALUE_GEQ));
+  TILEPOST_DRIVER(driver_.write_value32(run.comm, address(&state_.page()->progress[run.bank]),
+                                        progress_word(run.record->progress, group),
+                                        CU_STREAM_WRITE_VALUE_DEFAULT));
+  return TILEPOST_OK;
+}
+
+tilepost_result_t GroupWaits::post(const Run& run, int group) const {
+  PostArguments post{};
+  post.counter = state_.bank(run.bank) + group * TILEPOST_COUNTER_STRIDE;
+  post.value = run.record->ready;
+  post.page = state_.page();
+  post.progress = &state_.page()->progress[run.bank];
+  post.progress_value = progress_word(run.record->progress, group);
+  TILEPOST_CUDA(launch_post(post, run.comm));
+  return TILEPOST_OK;
+}
+
+// ---- What is done on this rank alone
+
+tilepost_result_t Consumption::load() const {
+  if (plan_.consumer == TILEPOST_CONSUMER_UNPERMUTE) TILEPOST_CUDA(preload_unpermute());
+  if (normalises(plan_)) TILEPOST_CUDA(preload_norm(plan_.output));
+  return TILEPOST_OK;
+}
+
+tilepost_result_t Consumption::unpermute(const Run& run, int group) const {
+  if (plan_.consumer != TILEPOST_CONSUMER_UNPERMUTE || plan_.map.layout != TILEPOST_TILE)
+    return TILEPOST_OK;
+  if (run.plan().map().division == TILEPOST_DIVISION_COLUMNS) return unpermute_slabs(run, group);
+  return unpermute_slots(run, run.plan().tiles.groups[group]);
+}
+
+tilepost_result_t Consumption::unpermute_slots(const Run& run,
+                                               const tilepost_group_t& group) const {
+  if (group.num_tiles == 0) return TILEPOST_OK;
+  const tilepost_map_t& map = run.plan().map();
+  const UnpermuteArguments arguments{run.buffers.send,
+                                     run.operands->out,
+                                     run.map->tiles,
+                                     group.first_tile,
+                                     group.num_tiles,
+                                     static_cast<int32_t>(map.m),
+                                     static_cast<int32_t>(map.n),
+                                     map.tile_m,
+                                     map.tile_n};
+  TILEPOST_CUDA(launch_unpermute(arguments, run.comm));
+  return TILEPOST_OK;
+}
+
+// A rank's rows of a sum come as one block, of a full share's height; routed rows by source.
+tilepost_result_t Consumption::unpermute_slabs(const Run& run, int group) const {
+  const RunMap& plan = run.plan();
+  const tilepost_map_t& map = plan.map();
+  SlabArguments arguments{};
+  arguments.slabs = run.buffers.out;
+  arguments.out = run.operands->out;
+  arguments.first = group == 0 ? 0 : map.cuts[group - 1];
+  arguments.end = map.cuts[group];
+  arguments.n = static_cast<int32_t>(map.n);
+  arguments.tile_n = map.tile_n;
+  if (row_of(plan_).routes()) {
+    arguments.sources = plan_.ranks;
+    for (int s = 0; s <= plan_.ranks; ++s)
+      arguments.first_row[s] = static_cast<int32_t>(plan.counts.before(s, rank_));
+  } else {
+    arguments.sources = 1;
+    arguments.height = static_cast<int32_t>(share_rows(map));
+    arguments.first_row[1] = static_cast<int32_t>(rows_of_rank(map, rank_));
+  }
+  for (int s = 0; s < arguments.sources; ++s)
+    arguments.most_rows =
+        std::max(arguments.most_rows, arguments.first_row[s + 1] - arguments.first_row[s]);
+  if (arguments.most_rows == 0) return TILEPOST_OK;
+  TILEPOST_CUDA(launch_unpermute_slabs(arguments, run.comm));
+  return TILEPOST_OK;
+}
+
+tilepost_result_t Consumption::normalise(const Run& run) const {
+  if (!normalises(plan_)) return TILEPOST_OK;
+  const tilepost_map_t& map = run.plan().map();
+  NormArguments norm{};
+  norm.x = run.path().receives_apart() ? run.buffers.out : run.buffers.send;
+  norm.slot_rows = run.map->rows;
+  norm.height = share_rows(map);
+  norm.tile_m = map.tile_m;
+  norm.n = static_cast<int32_t>(map.n);
+  norm.tile_n = map.layout == TILEPOST_TILE ? map.tile_n : norm.n;
+  norm.rows = static_cast<int32_t>(rows_of_out(plan_, map.m, rank_));
+  norm.weight = run.operands->norm_weight;
+  if (plan_.consumer == TILEPOST_CONSUMER_RESIDUAL_RMS_NORM)
+    norm.residual = run.operands->norm_residual;
+  norm.out = run.operands->out;
+  norm.epsilon = run.operands->norm_epsilon;
+  if (norm.rows == 0) return TILEPOST_OK;
+  TILEPOST_CUDA(launch_norm(norm, plan_.output, device_.sms, run.comm));
+  return TILEPOST_OK;
+}
+
+// Its own rows stay as they are if they lie in their place: the GEMM may still be reading them.
+tilepost_result_t Consumption::hand_out_gathered(const Run& run) const {
+  void* to = run.operands->gathered;
+  const bool apart = run.path().waits == Waits::tiles && to != run.buffers.gathered;
+  if (!apart || to == nullptr) return TILEPOST_OK;
+  const tilepost_map_t& map = run.plan().map();
+  const int64_t first = first_row_of_rank(map, rank_);
+  if (run.buffers.a != static_cast<char*>(to) + first * row_bytes_of_a())
+    return copy_gathered(run, 0, map.m);
+  TILEPOST_TRY(copy_gathered(run, 0, first));
+  return copy_gathered(run, first + rows_of_rank(map, rank_), map.m);
+}
+
+tilepost_result_t Consumption::copy_gathered(const Run& run, int64_t first_row,
+                                             int64_t end_row) const {
+  if (first_row >= end_row) return TILEPOST_OK;
+  const int64_t from = first_row * row_bytes_of_a();
+  const auto bytes = static_cast<size_t>(end_row * row_bytes_of_a() - from);
+  TILEPOST_CUDA(cudaMemcpyAsync(static_cast<char*>(run.operands->gathered) + from,
+                                static_cast<const char*>(run.buffers.gathered) + from, bytes,
+                                cudaMemcpyDeviceToDevice, run.comm));
+  return TILEPOST_OK;
+}
+
+int64_t Consumption::row_bytes_of_a() const {
+  return plan_.k * element_bytes(plan_.input);
+}
+
+// ---- A run's groups
+
+// Groups go to the lanes round robin. Within a lane they follow each other; the lanes overlap.
+// Input arrives in order on one lane: a tile whose rows come with two groups waits for the later
+// one only.
+int Communication::lane_of(const Run& run, int group) const {
+  const bool several = run.path().overlaps && run.path().waits == Waits::steps;
+  return several ? group % std::max(1, plan_.comm_lanes) : 0;
+}
+
+// The run as a lane sees it: its own stream and scratch memory. Where memory is shared, lanes are
+// the transport's own.
+Run Communication::on_lane(const Run& run, int lane) const {
+  Run mine = run;
+  if (lane == 0 || state_.transports.shared) return mine;
+  mine.comm = lanes_.stream_of(lane);
+  if (run.buffers.scratch != nullptr) mine.buffers.scratch = buffers_.scratch_of(lane);
+  return mine;
+}
+
+// Tasks of the GEMM bring them while it runs.
+tilepost_result_t Communication::bring_own_rows(const Run& run) const {
+  if (!run.arrives() || run.path().tasks) return TILEPOST_OK;
+  return state_.transports.of(true).communicate(
+      run.buffers, {run.plan().steps[0], 0, lane_of(run, 0)}, run.user);
+}
+
+tilepost_result_t Communication::communicate(const Run& run) const {
+  const int groups = run.path().completes ? 0 : run.plan().num_groups();
+  for (int g = 0; g < groups; ++g)
+    TILEPOST_TRY(communicate_group(on_lane(run, lane_of(run, g)), g));
+  if (run.path().overlaps) TILEPOST_TRY(lanes_.join(run));
+  if (run.begun) TILEPOST_TRY(state_.transports.overlapping->rejoin(run.comm));
+  TILEPOST_TRY(consumption_.hand_out_gathered(run));
+  return consumption_.normalise(run);
+}
+
+tilepost_result_t Communication::communicate_group(const Run& run, int group) const {
+  const RunPath& path = run.path();
+  // Tiles that are stored with their owners raise counters there, which the transport waits for.
+  const bool own_tiles = path.stores != Buffer::owners;
+  if (path.overlaps && path.waits == Waits::steps && own_tiles)
+    TILEPOST_TRY(waits_.wait(run, group));
+  // The own rows, group 0, may have been brought before the GEMM.
+  if (!run.arrives() || path.tasks || group > 0)
+    TILEPOST_TRY(state_.transports.of(path.overlaps)
+                     .communicate(run.buffers,
+                                  {run.plan().steps[group], group, lane_of(run, group),
+                                   run.map->chunks_of(group)},
+                                  run.comm));
+  if (run.arrives()) TILEPOST_TRY(waits_.post(run, group));
+  return consumption_.unpermute(run, group);
+}
+
+tilepost_result_t Communication::warm_up(const Run& run, DeviceMap& map) const {
+  if (map.warm || !run.arrives() || state_.transports.shared) return TILEPOST_OK;
+  for (int g = 0; g < run.plan().num_groups(); ++g)
+    TILEPOST_TRY(state_.transports.of(true).communicate(
+        run.buffers, {run.plan().steps[g], g, lane_of(run, g)}, run.user));
+  map.warm = true;
+  return TILEPOST_OK;
+}
+
+}  // namespace tilepost::cuda

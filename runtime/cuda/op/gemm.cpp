@@ -1,0 +1,92 @@
+#include "runtime/cuda/op/gemm.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "tilepost/dtype.h"
+
+namespace tilepost::cuda {
+
+tilepost_result_t Gemm::find_arguments(Run& run) {
+  const RunMap& plan = run.plan();
+  if (plan.tiles.tiles.empty()) return TILEPOST_OK;
+  GemmArguments& arguments = run.gemm;
+  arguments.ctas = plan.gemm_ctas;
+  arguments.shape = plan.shape;
+  arguments.a = run.path().reads == InputFrom::a ? run.buffers.a : run.buffers.gathered;
+  arguments.b = run.operands->b;
+  arguments.c = run.buffers.send;
+  arguments.epilogue = run.epilogue;
+  find_view(run, arguments.view);
+  return plan_.kernel.launch == TILEPOST_LAUNCH_TMA ? find_tensor_maps(run, arguments)
+                                                    : TILEPOST_OK;
+}
+
+// The own rows, where the GEMM reads them from the caller's memory, have their places among all
+// rows: a tile's coordinates are the same in either map of A. The rows in front of them are nowhere
+// and never asked for, because a tile that reads through this map begins with an own row. What it
+// has behind them is filled with zeros (CUDA driver API, cuTensorMapEncodeTiled), and lies behind
+// all rows: other ranks' rows come through the other map.
+tilepost_result_t Gemm::find_tensor_maps(const Run& run, GemmArguments& arguments) {
+  const RunMap& plan = run.plan();
+  const int64_t c_rows = plan.tiles.send_elements / plan.shape.ldc;
+  int64_t a_rows = plan.rows;
+  if (run.path().reads == InputFrom::split) {
+    const int64_t first = first_row_of_rank(plan.map(), state_.rank);
+    const auto own = reinterpret_cast<uintptr_t>(run.buffers.a);
+    const auto row_bytes = static_cast<uintptr_t>(plan_.k * element_bytes(plan_.input));
+    arguments.a = reinterpret_cast<const void*>(own - static_cast<uintptr_t>(first) * row_bytes);
+    // A map has at least a row; no tile is of a rank without rows.
+    a_rows = std::max<int64_t>(1, first + rows_of_rank(plan.map(), state_.rank));
+  }
+  return tensor_maps_.find({arguments.a, arguments.b, arguments.c, a_rows, c_rows}, arguments.maps);
+}
+
+void Gemm::find_view(const Run& run, tilepost_view_t& view) const {
+  const RunMap& plan = run.plan();
+  const tilepost_map_t& map = plan.map();
+  view.tiles = run.map->tiles;
+  view.positions = run.map->positions;
+  view.counters = state_.bank(run.bank);
+  view.row_map = run.map->row_map;
+  view.num_tiles = static_cast<int32_t>(plan.tiles.tiles.size());
+  view.tiles_n = tiles_n(map);
+  if (map.division == TILEPOST_DIVISION_SHARES) {
+    view.share_rows = static_cast<int32_t>(share_rows(map));
+    view.share_tiles = share_tiles(map);
+  }
+  view.ready = run.record->ready;
+  view.in_map = run.map->in_map;
+  if (run.path().tasks) find_tasks(run, view.tasks);
+  if (run.path().by_owner) find_owners(run, view);
+}
+
+// In sequence all tiles have one owner, which is this rank.
+void Gemm::find_owners(const Run& run, tilepost_view_t& view) const {
+  if (run.path().overlaps)
+    view.pace = plan_.pace;
+  else
+    view.share_rows = std::numeric_limits<int32_t>::max();
+  view.rank = state_.rank;
+  view.out_maps = run.map->out_maps;
+  view.peer_counters = run.map->peer_counters;
+  view.peer_out = run.map->peer_out;
+}
+
+void Gemm::find_tasks(const Run& run, tilepost_tasks_t& tasks) const {
+  tasks = state_.transports.shared->tasks();
+  tasks.list = run.map->tasks;
+  tasks.count = run.map->num_tasks;
+  const bool spreads = run.path().reads == InputFrom::split;
+  tasks.out = spreads ? run.buffers.gathered : run.buffers.out;
+  if (spreads) tasks.in = run.buffers.a;
+  tasks.there = run.map->there;
+  tasks.raise = run.map->peer_counters;
+}
+
+tilepost_result_t Gemm::launch(const Run& run) const {
+  if (run.plan().tiles.tiles.empty()) return TILEPOST_OK;
+  return launch_gemm(plan_, run.gemm, run.user);
+}
+
+}  // namespace tilepost::cuda

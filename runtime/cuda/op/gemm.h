@@ -1,0 +1,36 @@
+// The woven GEMM of an operation: what it takes in a run, and its launch.
+#pragma once
+
+#include "runtime/cuda/device/launch.h"
+#include "runtime/cuda/device/tensor_maps.h"
+#include "runtime/cuda/op/run.h"
+#include "runtime/cuda/op/run_state.h"
+
+namespace tilepost::cuda {
+
+class Gemm {
+ public:
+  // All outlive this. `state` has the counters, and what ranks share.
+  Gemm(const tilepost_plan_t& plan, const Driver& driver, const RunState& state)
+      : plan_(plan), state_(state) {
+    tensor_maps_.init(plan, driver);
+  }
+
+  // Fills in run.gemm. A route may leave this rank without rows, and then without a kernel.
+  tilepost_result_t find_arguments(Run& run);
+
+  // On the caller's stream.
+  tilepost_result_t launch(const Run& run) const;
+
+ private:
+  tilepost_result_t find_tensor_maps(const Run& run, GemmArguments& arguments);
+  void find_view(const Run& run, tilepost_view_t& view) const;
+  void find_owners(const Run& run, tilepost_view_t& view) const;
+  void find_tasks(const Run& run, tilepost_tasks_t& tasks) const;
+
+  const tilepost_plan_t& plan_;
+  const RunState& state_;
+  TensorMapCache tensor_maps_;
+};
+
+}  // namespace tilepost::cuda

@@ -1,0 +1,150 @@
+#include "runtime/cuda/op/issuer.h"
+
+#include <thread>
+
+#include "runtime/cuda/watch/waiter.h"
+
+namespace tilepost::cuda {
+namespace {
+
+constexpr std::chrono::microseconds kRoomPoll{20};
+
+}  // namespace
+
+tilepost_result_t RunIssuer::run_eager(Run& run, DeviceMap& map) {
+  TILEPOST_TRY(wait_for_room());
+  TILEPOST_TRY(follow_last_run(run.user));
+  TILEPOST_TRY(follow_others(run));
+  run.bank = kEager;
+  run.record = &state_.ledger.next(run.plan());
+  run.end = state_.tracker.end_event();
+  run.begin = state_.tracker.begin_event();
+  const bool shares = buffers_.uses_shared(run.path()) && !run.path().completes;
+  run.fork = run.arrives() || shares ? lanes_.fork_event() : run.begin;
+  TILEPOST_CUDA(cudaEventRecord(run.begin, run.user));
+  if (const tilepost_result_t result = communication_.warm_up(run, map); result != TILEPOST_OK)
+    return give_up(run, result);
+  if (const tilepost_result_t result = start(run); result != TILEPOST_OK)
+    return run.begun ? give_up(run, result) : result;
+  // From here on the counters will grow, or other ranks wait, so the run counts whatever happens.
+  state_.ledger.commit();
+  tilepost_result_t result = finish(run);
+  if (result == TILEPOST_OK) result = let_others_follow(run);
+  if (result != TILEPOST_OK) return give_up(run, result);
+  state_.tracker.commit(run.record->number);
+  watchdog_.wake();
+  return TILEPOST_OK;
+}
+
+// Half a run: the other ranks would wait for the other half.
+tilepost_result_t RunIssuer::give_up(const Run& run, tilepost_result_t result) {
+  state_.abort(result, "rank " + std::to_string(state_.rank) + ": run " +
+                           std::to_string(run.record->number) + ": " + tilepost_last_error());
+  // A watcher may have let everything go before this run was among it.
+  state_.release_waits();
+  return state_.failure.report();
+}
+
+// A captured run has counters of its own, set to zero by a node of the graph, because a graph's
+// arguments cannot count runs.
+tilepost_result_t RunIssuer::run_captured(Run& run) {
+  run.bank = kCaptured;
+  run.record = &state_.ledger.capture(run.plan(), run.map->index);
+  run.fork = lanes_.captured_fork_event();
+  run.end = lanes_.captured_end_event();
+  const size_t words = static_cast<size_t>(run.record->groups) * TILEPOST_COUNTER_STRIDE;
+  TILEPOST_CUDA(cudaMemsetAsync(state_.bank(kCaptured), 0, words * sizeof(uint32_t), run.user));
+  TILEPOST_TRY(start(run));
+  TILEPOST_TRY(finish(run));
+  state_.captured = true;
+  watchdog_.wake();
+  return TILEPOST_OK;
+}
+
+// As many runs as the tracker has events for; CUDA's own launch queue has a bound of the same kind.
+tilepost_result_t RunIssuer::wait_for_room() {
+  while (!state_.tracker.has_room()) {
+    const tilepost_result_t result = state_.observe();
+    if (result != TILEPOST_OK && result != TILEPOST_IN_PROGRESS) return state_.failure.refuse();
+    if (!state_.tracker.has_room()) std::this_thread::sleep_for(kRoomPoll);
+  }
+  return TILEPOST_OK;
+}
+
+// Runs share counters and staging, so a run in another stream than the last one's waits for it.
+tilepost_result_t RunIssuer::follow_last_run(cudaStream_t stream) {
+  unsigned long long id = 0;
+  TILEPOST_CUDA(cudaStreamGetId(stream, &id));
+  if (id != last_stream_ && state_.tracker.last_end() != nullptr)
+    TILEPOST_CUDA(cudaStreamWaitEvent(stream, state_.tracker.last_end(), 0));
+  last_stream_ = id;
+  return TILEPOST_OK;
+}
+
+// Runs of several operations follow each other: those with tasks, and all of those that share
+// memory, for a run that does not overlap may have its output there.
+tilepost_result_t RunIssuer::follow_others(const Run& run) {
+  if (run.path().tasks) TILEPOST_TRY(order_->follow(run.user));
+  return shared_order() != nullptr ? shared_order()->follow(run.user) : TILEPOST_OK;
+}
+
+tilepost_result_t RunIssuer::let_others_follow(const Run& run) {
+  if (run.path().tasks) TILEPOST_TRY(order_->add(run.user));
+  return shared_order() != nullptr ? shared_order()->add(run.user) : TILEPOST_OK;
+}
+
+RunOrder* RunIssuer::shared_order() const {
+  return state_.transports.shared ? state_.transports.shared->order() : nullptr;
+}
+
+// All that can fail without consequences, and the GEMM, unless what it reads comes first.
+tilepost_result_t RunIssuer::start(Run& run) {
+  TILEPOST_TRY(gemm_.find_arguments(run));
+  if (buffers_.uses_shared(run.path())) TILEPOST_TRY(begin_sharing(run));
+  TILEPOST_TRY(communication_.bring_own_rows(run));
+  if (run.fork != run.begin) TILEPOST_CUDA(cudaEventRecord(run.fork, run.user));
+  if (run.comm != run.user) TILEPOST_TRY(lanes_.fork(run));
+  // Before a GEMM that may wait for other ranks.
+  if (run.bank == kCaptured)
+    TILEPOST_CUDA(
+        launch_replay_begin(state_.page(), static_cast<uint32_t>(run.map->index), run.comm));
+  return run.gathers_first() ? TILEPOST_OK : gemm_.launch(run);
+}
+
+tilepost_result_t RunIssuer::begin_sharing(Run& run) {
+  TILEPOST_TRY(
+      state_.transports.overlapping->begin(run.map->targets, run.map->num_counters, run.user));
+  run.begun = true;
+  return TILEPOST_OK;
+}
+
+tilepost_result_t RunIssuer::finish(const Run& run) {
+  TILEPOST_TRY(communication_.communicate(run));
+  if (run.gathers_first()) TILEPOST_TRY(gemm_.launch(run));
+  return end(run);
+}
+
+// The run ends with what ends last: its last collective, or the GEMM whose input that brings. Then
+// other ranks may store again where it has read.
+tilepost_result_t RunIssuer::end(const Run& run) {
+  cudaStream_t last = run.comm;
+  if (run.arrives()) {
+    TILEPOST_TRY(lanes_.rejoin(run));
+    last = run.user;
+  }
+  const bool captured = run.bank == kCaptured;
+  if (run.begun && captured) TILEPOST_TRY(state_.transports.overlapping->end(last));
+  if (captured) TILEPOST_CUDA(launch_replay_end(state_.page(), last));
+  TILEPOST_CUDA(cudaEventRecord(run.end, last));
+  if (last != run.user) TILEPOST_CUDA(cudaStreamWaitEvent(run.user, run.end, 0));
+  return run.begun && !captured ? end_apart(run, last) : TILEPOST_OK;
+}
+
+// The other ranks are told that an eager run has ended when its output is there already: the
+// caller's stream need not wait for that. All that is captured has to come back to it.
+tilepost_result_t RunIssuer::end_apart(const Run& run, cudaStream_t last) {
+  if (last != lanes_.stream()) TILEPOST_CUDA(cudaStreamWaitEvent(lanes_.stream(), run.end, 0));
+  return state_.transports.overlapping->end(lanes_.stream());
+}
+
+}  // namespace tilepost::cuda

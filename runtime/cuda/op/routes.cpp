@@ -1,0 +1,67 @@
+#include "runtime/cuda/op/routes.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace tilepost::cuda {
+
+tilepost_result_t Routes::create() {
+  if (!is_routed(plan_)) return TILEPOST_OK;
+  const size_t count = (1 + size_t(plan_.ranks)) * std::max(1, plan_.map.num_groups) * plan_.ranks;
+  const size_t bytes = count * sizeof(int64_t);
+  TILEPOST_TRY(make_device_memory(numbers_, bytes));
+  TILEPOST_CUDA(cudaMemsetAsync(numbers_.get(), 0, bytes, lanes_.stream()));
+  device_bytes_ = static_cast<int64_t>(bytes);
+  return make_pinned_memory(staging_, bytes);
+}
+
+tilepost_result_t Routes::warm_up() const {
+  auto* numbers = static_cast<int64_t*>(numbers_.get());
+  return state_.transports.exchange(numbers, numbers + 1, 1, lanes_.stream());
+}
+
+// From the beginning on the old route's tables are being replaced.
+tilepost_result_t Routes::set(const RouteInputs& inputs) {
+  rows_ = -1;
+  TILEPOST_TRY(agree(inputs));
+  rows_ = inputs.rows;
+  return TILEPOST_OK;
+}
+
+tilepost_result_t Routes::agree(const RouteInputs& given) {
+  RouteInputs inputs = given;
+  std::vector<int64_t> all;
+  if (plan_.any_m != 0) {
+    TILEPOST_TRY(exchange(std::span(&given.rows, 1), all));
+    inputs.most = *std::max_element(all.begin(), all.end());
+  }
+  auto run = begin_route(plan_, state_.rank, inputs);
+  TILEPOST_TRY(exchange(run->own_counts, all));
+  finish_route(plan_, state_.rank, all, *run);
+  bool grown = false;
+  TILEPOST_TRY(buffers_.grow_received(run->sizes.receive, lanes_.stream(), grown));
+  if (grown)
+    TILEPOST_TRY(state_.finish_in_time(lanes_.stream(), "tilepost_op_route: memory was not there"));
+  arrivals_ = Arrivals(*run, state_.rank, inputs);
+  return maps_.set_route(std::move(run));
+}
+
+// On the communication stream, which is idle, with the host waiting: routes are rare beside runs.
+tilepost_result_t Routes::exchange(std::span<const int64_t> own, std::vector<int64_t>& all) {
+  const size_t count = own.size(), all_count = count * plan_.ranks;
+  auto* staging = static_cast<int64_t*>(staging_.get());
+  auto* device = static_cast<int64_t*>(numbers_.get());
+  cudaStream_t stream = lanes_.stream();
+  std::memcpy(staging, own.data(), own.size_bytes());
+  TILEPOST_CUDA(cudaMemcpyAsync(device, staging, own.size_bytes(), cudaMemcpyHostToDevice, stream));
+  TILEPOST_TRY(state_.transports.exchange(device, device + count, count, stream));
+  TILEPOST_CUDA(cudaMemcpyAsync(staging + count, device + count, all_count * sizeof(int64_t),
+                                cudaMemcpyDeviceToHost, stream));
+  TILEPOST_TRY(
+      state_.finish_in_time(stream, std::string("tilepost_op_route of '") + program_ +
+                                        "': the ranks' numbers of rows were not all there"));
+  all.assign(staging + count, staging + count + all_count);
+  return TILEPOST_OK;
+}
+
+}  // namespace tilepost::cuda

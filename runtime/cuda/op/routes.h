@@ -1,0 +1,63 @@
+// The route of the runs that follow: ranks tell each other how many rows go where, and the
+// operation's map, and its memory where it has to, become those of that route.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "runtime/core/route.h"
+#include "runtime/cuda/op/buffers.h"
+#include "runtime/cuda/op/device_map.h"
+#include "runtime/cuda/op/run.h"
+#include "runtime/cuda/op/run_state.h"
+
+namespace tilepost::cuda {
+
+class Routes {
+ public:
+  // All outlive this.
+  Routes(const char* program, const tilepost_plan_t& plan, RunState& state, const Lanes& lanes,
+         OpBuffers& buffers, DeviceMaps& maps)
+      : program_(program),
+        plan_(plan),
+        state_(state),
+        lanes_(lanes),
+        buffers_(buffers),
+        maps_(maps) {}
+
+  // Memory to tell each other numbers; none unless the plan is routed. Zeroed on the communication
+  // stream.
+  tilepost_result_t create();
+  // Tells a number once.
+  tilepost_result_t warm_up() const;
+
+  // Sets a route that is valid against the plan. Runs so far have ended. Collective. After a
+  // failure there is no route.
+  tilepost_result_t set(const RouteInputs& inputs);
+
+  // Of the route set last; -1 before the first one.
+  int64_t rows() const { return rows_; }
+  tilepost_arrivals_t arrivals() const { return arrivals_.view(); }
+
+  int64_t device_bytes() const { return device_bytes_; }
+  // After a failure that the device has not come back from: leaves the memory to the process.
+  void leak() { numbers_.leak(); }
+
+ private:
+  tilepost_result_t agree(const RouteInputs& inputs);
+  tilepost_result_t exchange(std::span<const int64_t> own, std::vector<int64_t>& all);
+
+  const char* const program_;
+  const tilepost_plan_t& plan_;
+  RunState& state_;
+  const Lanes& lanes_;
+  OpBuffers& buffers_;
+  DeviceMaps& maps_;
+  int64_t rows_ = -1;
+  Arrivals arrivals_;
+  int64_t device_bytes_ = 0;
+  DeviceMemory numbers_;  // that ranks tell each other: own, then all
+  PinnedMemory staging_;  // the same
+};
+
+}  // namespace tilepost::cuda

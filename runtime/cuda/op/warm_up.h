@@ -1,0 +1,44 @@
+// Running collectives once before a run needs them: NCCL makes its connections, buffers and kernels
+// on first use, by kind and size, and waits for the device then.
+#pragma once
+
+#include <string>
+
+#include "runtime/cuda/op/communication.h"
+#include "runtime/cuda/op/routes.h"
+
+namespace tilepost::cuda {
+
+class WarmUp {
+ public:
+  // All outlive this.
+  WarmUp(const tilepost_plan_t& plan, RunState& state, const Lanes& lanes, const OpBuffers& buffers,
+         const GroupWaits& waits, const Routes& routes)
+      : plan_(plan),
+        state_(state),
+        lanes_(lanes),
+        buffers_(buffers),
+        waits_(waits),
+        routes_(routes) {}
+
+  // Runs what the plan's runs will, on the communication stream and on every lane, and waits for it
+  // within the deadline. `planned`: the map of the plan's own m, or an empty one of a routed plan.
+  // Collective.
+  tilepost_result_t run(const char* program, DeviceMap& planned) const;
+
+ private:
+  tilepost_result_t run_with(const char* program, DeviceMap& planned, void* scratch) const;
+  tilepost_result_t run_groups(const RunMap* planned, void* scratch) const;
+  tilepost_result_t run_shared(void* scratch) const;
+  tilepost_result_t finish(const char* program) const;
+  int64_t scratch_bytes(const RunMap* planned) const;
+
+  const tilepost_plan_t& plan_;
+  RunState& state_;
+  const Lanes& lanes_;
+  const OpBuffers& buffers_;
+  const GroupWaits& waits_;
+  const Routes& routes_;
+};
+
+}  // namespace tilepost::cuda
