@@ -28,11 +28,13 @@
 // A, B and C start at multiples of 16 bytes.
 #include <tilepost/plan.h>
 #include <tilepost/device/element.cuh>
-#include <tilepost/device/epilogue.cuh>
+#include <tilepost/device/pipeline.cuh>
 #include <tilepost/device/ptx.cuh>
 #include <tilepost/device/ptx_cluster.cuh>
 #include <tilepost/device/ptx_sm90.cuh>
 #include <tilepost/device/ring.cuh>
+#include <tilepost/device/split_k.cuh>
+#include <tilepost/device/transposed_epilogue.cuh>
 #include <tilepost/device/wgmma.cuh>
 #include <tilepost/mark.cuh>
 
@@ -56,11 +58,10 @@ constexpr int kConsumerN = 64;  // rows of weights of a consumer; columns of a p
 constexpr int kConsumers = kTileN / kConsumerN;
 constexpr int kSums = kTileM / 2;  // registers of a consumer's sums
 
-// Sums are owned in units of eight tokens: four registers of each thread of a consumer.
-constexpr int kUnitM = 8;
+constexpr int kUnitM = 8;  // tokens of a unit of sums
 constexpr int kUnits = kTileM / kUnitM;
+using SplitK = tilepost::SplitK<kUnits, kSplitK>;
 constexpr int kGroup = 4;  // units whose epilogue's inputs are loaded together
-constexpr int kMaxOwned = (kUnits + kSplitK - 1) / kSplitK;
 // Rows of a store of C: all that a CTA owns, if every one owns the same.
 constexpr int kBoxM = kUnits % kSplitK == 0 ? kTileM / kSplitK : kUnitM;
 
@@ -68,17 +69,20 @@ constexpr int kWeightsBytes = kTileN * kRowBytes;  // of a block
 constexpr int kConsumerBytes = kConsumerN * kRowBytes;
 constexpr int kTokensBytes = kTileM * kRowBytes;
 constexpr int kStageBytes = kBlocks * (kWeightsBytes + kTokensBytes);
-constexpr int kPanelBytes = kMaxOwned * kUnitM * kRowBytes;
-constexpr int kUnitBytes = 4 * 4 * 128;  // of partial sums, as the threads hold them
-constexpr int kPartBytes = kMaxOwned * kUnitBytes;
+constexpr int kPanelBytes = SplitK::kMaxOwned * kUnitM * kRowBytes;
 constexpr int kPipelineBytes = kStages * kStageBytes;
-constexpr int kNumBarriers = 2 * kStages + 2 * kConsumers + 2;
-constexpr int kBarrierBytes = 1024;
+constexpr int kPartsEnd = kPipelineBytes + kConsumers * (kPanelBytes + SplitK::kReceivedBytes);
+
+using StageBarriers = tilepost::StageBarriers<0, kStages>;
+using ReceivedBarriers = tilepost::Barriers<StageBarriers::kEnd, kConsumers>;
+using PanelBarriers = tilepost::Barriers<ReceivedBarriers::kEnd, kConsumers>;
+using ReadyBarrier = tilepost::Barriers<PanelBarriers::kEnd, 1>;
+using PanelsEmptyBarrier = tilepost::Barriers<ReadyBarrier::kEnd, 1>;
+constexpr int kBarrierBytes = 1024;  // that barriers may take
 
 constexpr int kConsumerWarps = 4 * kConsumers;
 constexpr int kThreads = 32 * (kConsumerWarps + 2);
-constexpr int kSharedBytes =
-    kPipelineBytes + kConsumers * (kPanelBytes + (kSplitK - 1) * kPartBytes) + kBarrierBytes;
+constexpr int kSharedBytes = kPartsEnd + kBarrierBytes;
 
 static_assert(kTileM == 8 || (kTileM >= 16 && kTileM <= 128 && kTileM % 16 == 0),
               "TILE_M is 8 or a multiple of 16 up to 128");
@@ -86,12 +90,9 @@ static_assert(kTileN == 64 || kTileN == 128, "TILE_N is 64 or 128");
 static_assert(kSplitK >= 1 && kSplitK <= 8, "a cluster has at most 8 CTAs");
 static_assert(!kNN || kElement != tilepost::DType::e4m3, "wgmma reads e4m3 K-major only");
 static_assert(kStages >= 2 && kBand >= 1);
-static_assert(kNumBarriers * 8 <= kBarrierBytes && kSharedBytes <= 232448, "shared memory");
-
-// The first unit that the CTA of rank `rank` owns; the next one's first is behind its last.
-__host__ __device__ constexpr int first_unit(int rank) {
-  return rank * kUnits / kSplitK;
-}
+static_assert(PanelsEmptyBarrier::kEnd * tilepost::kMbarrierBytes <= kBarrierBytes,
+              "room for barriers");
+static_assert(kSharedBytes <= 232448, "shared memory");
 
 // Where things are in shared memory. Stages and panels are multiples of 1024 bytes, the period of
 // the swizzle.
@@ -107,21 +108,22 @@ struct Shared {
   __device__ uint32_t panel(int consumer) const {
     return base + kPipelineBytes + consumer * kPanelBytes;
   }
-  // What rank `source` has summed of the units that `owner`, whose memory this is, owns.
-  __device__ uint32_t part(int consumer, int owner, int source) const {
-    const int slot = consumer * (kSplitK - 1) + source - (source > owner ? 1 : 0);
-    return panel(kConsumers) + slot * kPartBytes;
-  }
-  __device__ uint32_t full(int stage) const { return barrier(stage); }
-  __device__ uint32_t empty(int stage) const { return barrier(kStages + stage); }
-  __device__ uint32_t received(int consumer) const { return barrier(2 * kStages + consumer); }
-  __device__ uint32_t panel_full(int consumer) const {
-    return barrier(2 * kStages + kConsumers + consumer);
-  }
-  __device__ uint32_t ready() const { return barrier(2 * kStages + 2 * kConsumers); }
-  __device__ uint32_t panels_empty() const { return barrier(2 * kStages + 2 * kConsumers + 1); }
-  __device__ uint32_t barrier(int i) const { return base + kSharedBytes - kBarrierBytes + i * 8; }
+  // Where the consumers receive partial sums.
+  __device__ uint32_t parts() const { return panel(kConsumers); }
+  __device__ uint32_t barriers() const { return base + kSharedBytes - kBarrierBytes; }
+  __device__ StageBarriers stages() const { return {barriers()}; }
+  __device__ uint32_t panel_full(int consumer) const { return PanelBarriers{barriers()}[consumer]; }
+  __device__ uint32_t panels_empty() const { return PanelsEmptyBarrier{barriers()}[0]; }
 };
+
+// Of what the CTAs of a cluster send one another (SPLIT_K): where consumer `c` hears that it has
+// come, and all that it may.
+__device__ __forceinline__ uint32_t received_at(const Shared& shared, int consumer) {
+  return ReceivedBarriers{shared.barriers()}[consumer];
+}
+__device__ __forceinline__ uint32_t ready_at(const Shared& shared) {
+  return ReadyBarrier{shared.barriers()}[0];
+}
 
 // What of the problem is a CTA's: the positions first, first + stride, … below tiles, and the
 // stages of K from first_stage to last_stage: at least one, if only one behind K's end, all zeros.
@@ -142,15 +144,13 @@ struct Work {
 
 // One thread.
 __device__ __forceinline__ void init_barriers(const Shared& shared) {
-  for (int stage = 0; stage < kStages; ++stage) {
-    tilepost::ptx::init_barrier(shared.full(stage), 1);
-    tilepost::ptx::init_barrier(shared.empty(stage), kConsumers);
-  }
+  shared.stages().init(kConsumers);
   for (int consumer = 0; consumer < kConsumers; ++consumer) {
-    tilepost::ptx::init_barrier(shared.received(consumer), 1);
+    if constexpr (kSplitK > 1) tilepost::ptx::init_barrier(received_at(shared, consumer), 1);
     tilepost::ptx::init_barrier(shared.panel_full(consumer), 4);  // one per warp
   }
-  tilepost::ptx::init_barrier(shared.ready(), kConsumerWarps * kSplitK);
+  if constexpr (kSplitK > 1)
+    tilepost::ptx::init_barrier(ready_at(shared), kConsumerWarps * kSplitK);
   tilepost::ptx::init_barrier(shared.panels_empty(), 1);
   tilepost::ptx::fence_barrier_init();
 }
@@ -159,7 +159,7 @@ __device__ __forceinline__ void init_barriers(const Shared& shared) {
 __device__ __forceinline__ void load_stage(const Shared& shared, const CUtensorMap* map_a,
                                            const CUtensorMap* map_b, const tilepost::Tile& tile,
                                            int stage, int first_k, uint64_t policy) {
-  const uint32_t full = shared.full(stage);
+  const uint32_t full = shared.stages().full(stage);
   tilepost::ptx::arrive_expecting(full, kStageBytes);
 #pragma unroll
   for (int block = 0; block < kBlocks; ++block) {
@@ -189,7 +189,7 @@ __device__ __forceinline__ void load_tiles(const Shared& shared, const CUtensorM
     const tilepost::Tile tile = tilepost::tile(grid, position);
 #pragma unroll 1
     for (int stage = work.first_stage; stage < work.last_stage; ++stage) {
-      tilepost::ptx::wait_barrier(shared.empty(ring.index), ring.parity);
+      tilepost::ptx::wait_barrier(shared.stages().empty(ring.index), ring.parity);
       load_stage(shared, map_a, map_b, tile, ring.index, stage * kStageK, policy);
       ring.advance();
     }
@@ -200,7 +200,8 @@ __device__ __forceinline__ void load_tiles(const Shared& shared, const CUtensorM
 // The store thread: one. Stores what the CTA owns of each tile and says when that is complete.
 __device__ __forceinline__ void store_tiles(const Shared& shared, const CUtensorMap* map_c,
                                             const tilepost::TileGrid& grid, const Work& work) {
-  const int owned = first_unit(work.rank) * kUnitM, behind = first_unit(work.rank + 1) * kUnitM;
+  const int owned = SplitK::first_unit(work.rank) * kUnitM,
+            behind = SplitK::first_unit(work.rank + 1) * kUnitM;
   tilepost::Ring<1> panels(0);
   for (int position = work.first; position < work.tiles; position += work.stride) {
     const tilepost::Tile tile = tilepost::tile(grid, position);
@@ -243,7 +244,7 @@ __device__ __forceinline__ void multiply_tile(const Shared& shared, tilepost::Ri
   int previous = -1;
 #pragma unroll 2
   for (int stage = 0; stage < stages; ++stage) {
-    tilepost::ptx::wait_barrier(shared.full(ring.index), ring.parity);
+    tilepost::ptx::wait_barrier(shared.stages().full(ring.index), ring.parity);
     tilepost::ptx::pin(sums);
     tilepost::ptx::wgmma_fence();
 #pragma unroll
@@ -252,13 +253,13 @@ __device__ __forceinline__ void multiply_tile(const Shared& shared, tilepost::Ri
     tilepost::ptx::wgmma_commit();
     tilepost::ptx::pin(sums);
     tilepost::ptx::wgmma_wait<1>();
-    if (previous >= 0 && thread == 0) tilepost::ptx::arrive(shared.empty(previous));
+    if (previous >= 0) shared.stages().release<1>(previous, thread);
     previous = ring.index;
     ring.advance();
   }
   tilepost::ptx::wgmma_wait<0>();
   tilepost::ptx::pin(sums);
-  if (thread == 0) tilepost::ptx::arrive(shared.empty(previous));
+  shared.stages().release<1>(previous, thread);
 }
 
 // The same for e4m3, whose products the tensor cores add with about 14 bits: blocks of 128 products
@@ -272,7 +273,7 @@ __device__ __forceinline__ void multiply_tile_precisely(const Shared& shared,
   for (int i = 0; i < kSums; ++i) sums[i] = 0;
 #pragma unroll 1
   for (int stage = 0; stage < stages; ++stage) {
-    tilepost::ptx::wait_barrier(shared.full(ring.index), ring.parity);
+    tilepost::ptx::wait_barrier(shared.stages().full(ring.index), ring.parity);
 #pragma unroll
     for (int block = 0; block < kBlocks; ++block) {
       tilepost::ptx::pin(block_sums);
@@ -285,100 +286,10 @@ __device__ __forceinline__ void multiply_tile_precisely(const Shared& shared,
 #pragma unroll
       for (int i = 0; i < kSums; ++i) sums[i] += block_sums[i];
     }
-    if (thread == 0) tilepost::ptx::arrive(shared.empty(ring.index));
+    shared.stages().release<1>(ring.index, thread);
     ring.advance();
   }
 }
-
-// Sends the partial sums of what the mates own: to the same thread there.
-__device__ __forceinline__ void send_parts(const Shared& shared, const float (&sums)[kSums],
-                                           int rank, int consumer, int thread) {
-#pragma unroll
-  for (int owner = 0; owner < kSplitK; ++owner) {
-    if (owner == rank) continue;
-    const uint32_t part =
-        tilepost::ptx::remote_address(shared.part(consumer, owner, rank) + thread * 16, owner);
-    const uint32_t barrier = tilepost::ptx::remote_address(shared.received(consumer), owner);
-#pragma unroll
-    for (int unit = first_unit(owner); unit < first_unit(owner + 1); ++unit) {
-      const float* s = &sums[unit * 4];
-      tilepost::ptx::store_async(part + (unit - first_unit(owner)) * kUnitBytes, barrier, s[0],
-                                 s[1], s[2], s[3]);
-    }
-  }
-}
-
-// Tells the cluster that this warp has read the partial sums it was sent: a release of cluster
-// scope, after __syncwarp has ordered the other lanes' loads (PTX ISA, bar.warp.sync), so that they
-// come before the stores of the mates that acquire it.
-__device__ __forceinline__ void let_parts_come(const Shared& shared, int lane) {
-  __syncwarp();
-  if (lane < kSplitK) tilepost::ptx::arrive_remote_release(shared.ready(), lane);
-}
-
-// Adds up one unit, in the order of ranks, of which `owner` is this CTA's.
-__device__ __forceinline__ void add_parts(const Shared& shared, const float (&sums)[kSums],
-                                          float (&total)[4], int owner, int unit, int consumer,
-                                          int thread) {
-#pragma unroll
-  for (int source = 0; source < kSplitK; ++source) {
-    float part[4];
-    if (source == owner) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) part[i] = sums[unit * 4 + i];
-    } else {
-      tilepost::ptx::load_shared(part, shared.part(consumer, owner, source) +
-                                           (unit - first_unit(owner)) * kUnitBytes + thread * 16);
-    }
-#pragma unroll
-    for (int i = 0; i < 4; ++i) total[i] = source == 0 ? part[i] : total[i] + part[i];
-  }
-}
-
-// What the epilogue reads for a thread's part of some units, ahead of its use: two columns of C, 8
-// apart, and two rows of every unit. Nothing outside the output is read.
-struct Inputs {
-  float column_scale[2], bias[2];
-  float row_scale[kGroup][2];
-  tilepost::DeviceElement<kOutput> residual[kGroup][4];  // as a unit's sums
-
-  __device__ __forceinline__ void load(const tilepost_shape_t& shape,
-                                       const tilepost_epilogue_t& epilogue, int row, int col) {
-    using Element = tilepost::DeviceElement<kOutput>;
-#pragma unroll
-    for (int c = 0; c < 2; ++c) {
-      const int column = min(col + 8 * c, shape.n - 1);
-      column_scale[c] = tilepost::epilogue::column_scale<kEpilogue>(epilogue, column);
-      bias[c] = 0;
-      if constexpr ((kEpilogue & TILEPOST_BIAS) != 0) {
-        if (epilogue.bias != nullptr)
-          bias[c] = static_cast<float>(static_cast<const Element*>(epilogue.bias)[column]);
-      }
-#pragma unroll
-      for (int i = 0; i < kGroup * 2; ++i) {
-        const int line = min(row + i / 2 * kUnitM + i % 2, shape.m - 1);
-        if (c == 0)
-          row_scale[i / 2][i % 2] = tilepost::epilogue::row_scale<kEpilogue>(epilogue, line);
-        if constexpr ((kEpilogue & TILEPOST_RESIDUAL) != 0)
-          residual[i / 2][2 * c + i % 2] = static_cast<const Element*>(
-              epilogue.residual)[static_cast<long long>(line) * shape.n + column];
-      }
-    }
-  }
-
-  // The sums of two rows in column `c` of a unit, finished and rounded.
-  __device__ __forceinline__ uint32_t finish(const float* sums, int unit, int c) const {
-    float x[2];
-#pragma unroll
-    for (int row = 0; row < 2; ++row) {
-      tilepost::epilogue::Inputs inputs{row_scale[unit][row], column_scale[c], bias[c], 0};
-      if constexpr ((kEpilogue & TILEPOST_RESIDUAL) != 0)
-        inputs.residual = static_cast<float>(residual[unit][2 * c + row]);
-      x[row] = tilepost::epilogue::finish<kEpilogue>(sums[2 * c + row], inputs);
-    }
-    return tilepost::pack<kOutput>(x[0], x[1]);
-  }
-};
 
 // Writes what this CTA owns of the consumer's sums into its panel: rows of 64 columns of C, a row
 // per token, in the swizzled form that TMA expects: of a row's eight chunks of 16 bytes, chunk c
@@ -394,16 +305,16 @@ __device__ __forceinline__ void write_panel(const Shared& shared, const float (&
 #pragma unroll
   for (int owner = 0; owner < kSplitK; ++owner) {
     if (owner != rank) continue;
-    const int first = first_unit(owner), behind = first_unit(owner + 1);
+    const int first = SplitK::first_unit(owner), behind = SplitK::first_unit(owner + 1);
 #pragma unroll
     for (int group = first; group < behind; group += kGroup) {
       __syncwarp();  // keeps ptxas from loading for all groups at once, which takes 255 registers
-      Inputs inputs;
+      tilepost::epilogue::UnitInputs<kEpilogue, kOutput, kGroup, kUnitM> inputs;
       inputs.load(shape, epilogue, row + (group - first) * kUnitM, col);
 #pragma unroll
       for (int unit = group; unit < min(group + kGroup, behind); ++unit) {
         float total[4];
-        add_parts(shared, sums, total, owner, unit, consumer, thread);
+        SplitK::add(shared.parts(), sums, total, owner, unit, consumer, thread);
         tilepost::ptx::store_matrices_transposed(target + (unit - first) * kUnitM * kRowBytes,
                                                  inputs.finish(total, unit - group, 0),
                                                  inputs.finish(total, unit - group, 1));
@@ -420,7 +331,9 @@ __device__ __forceinline__ void multiply_tiles(const Shared& shared, const tilep
   const int lane = thread % 32;
   const int stages = work.last_stage - work.first_stage;
   tilepost::Ring<kStages> ring(0);
-  tilepost::Ring<1> ready(1), received(0), panels(1);
+  tilepost::Ring<1> panels(1);
+  uint32_t ready_parity = 1;
+  uint32_t received_parity = 0;
   float sums[kSums];
   for (int position = work.first; position < work.tiles; position += work.stride) {
     if constexpr (kPrecise)
@@ -430,19 +343,16 @@ __device__ __forceinline__ void multiply_tiles(const Shared& shared, const tilep
     int row = 0, col = 0;
     if constexpr (kEpilogue != 0) {
       const tilepost::Tile tile = tilepost::tile(grid, position);
-      row = tile.m + first_unit(work.rank) * kUnitM + lane % 4 * 2;
+      row = tile.m + SplitK::first_unit(work.rank) * kUnitM + lane % 4 * 2;
       col = tile.n + consumer * kConsumerN + thread / 32 * 16 + lane / 4;
     }
     if constexpr (kSplitK > 1) {
-      tilepost::ptx::wait_barrier_cluster(shared.ready(), ready.parity);
-      ready.advance();
-      send_parts(shared, sums, work.rank, consumer, thread);
-      const int owned = first_unit(work.rank + 1) - first_unit(work.rank);
-      if (thread == 0)
-        tilepost::ptx::arrive_expecting(shared.received(consumer),
-                                        owned * (kSplitK - 1) * kUnitBytes);
-      tilepost::ptx::wait_barrier_cluster(shared.received(consumer), received.parity);
-      received.advance();
+      tilepost::ptx::wait_barrier_cluster(ready_at(shared), ready_parity);
+      ready_parity ^= 1;
+      SplitK::send(shared.parts(), received_at(shared, consumer), sums, work.rank, consumer,
+                   thread);
+      SplitK::receive(received_at(shared, consumer), received_parity, work.rank, thread);
+      received_parity ^= 1;
     }
     tilepost::ptx::wait_barrier(shared.panels_empty(), panels.parity);
     panels.advance();
@@ -453,7 +363,7 @@ __device__ __forceinline__ void multiply_tiles(const Shared& shared, const tilep
     // Not after the last tile: then nothing comes that this CTA has not waited for, and it may
     // leave without waiting for its mates.
     if constexpr (kSplitK > 1) {
-      if (position + work.stride < work.tiles) let_parts_come(shared, lane);
+      if (position + work.stride < work.tiles) SplitK::let_parts_come(ready_at(shared), lane);
     }
   }
 }

@@ -31,30 +31,37 @@ void emit_includes(llvm::raw_ostream& out, const Program& program,
   out << "\n";
 }
 
-const char* truth(bool value) {
-  return value ? "true" : "false";
+// The view's members that differ from what tilepost::woven::View says.
+void emit_view(llvm::raw_ostream& out, const Plan& plan) {
+  out << "// The schedule and its counters as the kernel sees them, its last argument: what "
+         "differs from\n// tilepost::woven::View.\n"
+         "struct View : tilepost::woven::View {\n";
+  const auto is_true = [&](bool value, const char* name) {
+    if (value) out << "  static constexpr bool " << name << " = true;\n";
+  };
+  if (plan.map.layout != TILEPOST_PANEL)
+    out << "  static constexpr tilepost::Layout kLayout = tilepost::Layout::"
+        << name_of(plan.map.layout) << ";\n";
+  out << "  static constexpr int kTileM = " << plan.map.tile_m << ", kTileN = " << plan.map.tile_n
+      << ";\n";
+  is_true(plan.routing == TILEPOST_ROUTING_ROWS, "kRouted");
+  is_true(plan.map.division == TILEPOST_DIVISION_ARRIVALS, "kWaits");
+  is_true(stores_tiles(plan), "kStores");
+  if (plan.kernel.launch != TILEPOST_LAUNCH_HOST) {  // whose threads order stores whoever waits
+    if (plan.task_parts > 0)
+      out << "  static constexpr int kTaskParts = " << plan.task_parts << ";\n";
+    is_true(plan.task_parts > 0 && plan.pushes && plan.access == TILEPOST_ACCESS_WRITE, "kPushes");
+    if (plan.transport == TILEPOST_TRANSPORT_NONE)
+      out << "  static constexpr bool kOverlaps = false;\n";
+  }
+  out << "};\n\n";
 }
 
-// The view's last arguments: whether every row has a place of its own, whether tiles wait for their
-// input, whether they are stored into the memory of the rank that owns them, and, if helper warps
-// have tasks, how many parts they add up and whether they push any; where nothing overlaps, that.
 void emit_variant(llvm::raw_ostream& out, const Plan& plan, const WovenKernel& kernel) {
   const tilepost_kernel_t& planned = plan.kernel;
-  const bool has_tasks = plan.task_parts > 0 && planned.launch != TILEPOST_LAUNCH_HOST;
-  std::string tasks = has_tasks ? ", " + std::to_string(plan.task_parts) : "";
-  const bool warps_push = plan.pushes && plan.access == TILEPOST_ACCESS_WRITE;
-  if (has_tasks && warps_push) tasks += ", true";
-  // The host's threads order their stores whoever waits.
-  if (plan.transport == TILEPOST_TRANSPORT_NONE && planned.launch != TILEPOST_LAUNCH_HOST)
-    tasks = ", 0, false, false";
-  out << "namespace " << namespace_of(plan) << " {\n\n"
-      << "// The schedule and its counters as the kernel sees them: its last argument.\n"
-      << "using View = tilepost::woven::View<tilepost::Layout::" << name_of(plan.map.layout) << ", "
-      << plan.map.tile_m << ", " << plan.map.tile_n << ", "
-      << truth(plan.routing == TILEPOST_ROUTING_ROWS) << ", "
-      << truth(plan.map.division == TILEPOST_DIVISION_ARRIVALS) << ", " << truth(stores_tiles(plan))
-      << tasks << ">;\n\n"
-      << "// ---- The kernel: " << plan.source.file << ", specialised and woven\n\n"
+  out << "namespace " << namespace_of(plan) << " {\n\n";
+  emit_view(out, plan);
+  out << "// ---- The kernel: " << plan.source.file << ", specialised and woven\n\n"
       << kernel.body << "\n// ---- The plan\n\n";
   if (planned.launch != TILEPOST_LAUNCH_HOST)
     out << "static_assert(kThreads == " << planned.threads

@@ -18,8 +18,17 @@ void check_source(const Parsed& parsed, const WeaveRequest& request);
 // Folds every tunable to the plan's literal or to its fallback.
 Edits specialise(const Parsed& parsed, const WeaveRequest& request);
 
-// Replaces an `if` whose condition is a constant by the branch taken.
+// Replaces an `if` whose condition is a constant by the branch taken, folds what fold_choices folds
+// and drops what drop_unused_locals drops.
 Edits prune(const Parsed& parsed);
+
+// Replaces a `?:` whose condition is a constant by the operand taken, and an `&&` or `||` that one
+// constant operand leaves to the other by that. What a macro writes stays as it is.
+void fold_choices(const Parsed& parsed, Edits& edits);
+
+// Drops local variables that nothing names once `edits` are made, if no more goes with them than
+// their value.
+void drop_unused_locals(const Parsed& parsed, Edits& edits);
 
 // Sets `keep` on the pieces that the kernel and request.keep reach.
 void mark_reachable(const Parsed& parsed, const WeaveRequest& request, Pieces& pieces);

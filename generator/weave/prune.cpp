@@ -1,7 +1,6 @@
-#include <map>
-
 #include "clang/AST/ParentMapContext.h"
 #include "clang/AST/RecursiveASTVisitor.h"
+#include "generator/weave/layout.h"
 #include "generator/weave/passes.h"
 
 namespace tilepost {
@@ -28,7 +27,8 @@ bool has_label(const clang::Stmt* statement) {
 class Pruner : public clang::RecursiveASTVisitor<Pruner> {
  public:
   using Base = clang::RecursiveASTVisitor<Pruner>;
-  explicit Pruner(const Parsed& parsed) : parsed_(parsed), source_(parsed.text.text) {}
+  Pruner(const Parsed& parsed, Layout& layout, Edits& edits)
+      : parsed_(parsed), source_(parsed.text.text), layout_(layout), edits_(edits) {}
 
   bool TraverseDecl(clang::Decl* decl) {
     const Range outer = function_;
@@ -54,19 +54,9 @@ class Pruner : public clang::RecursiveASTVisitor<Pruner> {
         block && in_block(statement) && can_unwrap(statement, block, whole)) {
       unwrap(block, whole);
     } else {
-      const Range kept = range_of(taken);
-      edits_.erase(whole.begin, kept.begin);
-      edits_.erase(kept.end, whole.end);
+      keep_one(range_of(taken), whole);
     }
     return TraverseStmt(taken);
-  }
-
-  Edits take() {
-    for (const auto& [line, amount] : dedents_) {
-      const size_t text = StringRef(source_).find_first_not_of(' ', line);
-      edits_.erase(line, std::min(line + amount, text));
-    }
-    return std::move(edits_);
   }
 
  private:
@@ -113,36 +103,8 @@ class Pruner : public clang::RecursiveASTVisitor<Pruner> {
     return false;
   }
 
-  // From the first character to behind the last, the ; included.
   Range range_of(const clang::Stmt* statement) const {
-    const size_t begin = *parsed_.expanded(statement->getBeginLoc());
-    size_t end = *parsed_.expanded_end(statement->getEndLoc());
-    const Token* last = parsed_.tokens.at(end - 1);
-    const Token* after = last ? parsed_.tokens.next(last) : nullptr;
-    if (ends_with_semicolon(statement) && after && after->kind == clang::tok::semi) {
-      end = after->end;
-    }
-    return {begin, end};
-  }
-
-  // Whether a ; belongs to the statement that the tree's range leaves out.
-  static bool ends_with_semicolon(const clang::Stmt* statement) {
-    for (;;) {
-      if (const auto* branch = dyn_cast<clang::IfStmt>(statement)) {
-        statement = branch->getElse() ? branch->getElse() : branch->getThen();
-      } else if (const auto* loop = dyn_cast<clang::ForStmt>(statement)) {
-        statement = loop->getBody();
-      } else if (const auto* range_loop = dyn_cast<clang::CXXForRangeStmt>(statement)) {
-        statement = range_loop->getBody();
-      } else if (const auto* while_loop = dyn_cast<clang::WhileStmt>(statement)) {
-        statement = while_loop->getBody();
-      } else if (const auto* attributed = dyn_cast<clang::AttributedStmt>(statement)) {
-        statement = attributed->getSubStmt();
-      } else {
-        return !isa<clang::CompoundStmt, clang::DeclStmt, clang::NullStmt, clang::SwitchStmt,
-                    clang::CXXTryStmt>(statement);
-      }
-    }
+    return tilepost::range_of(parsed_, statement);
   }
 
   static bool is_empty(const clang::Stmt* statement) {
@@ -190,7 +152,7 @@ class Pruner : public clang::RecursiveASTVisitor<Pruner> {
 
   void drop(const clang::IfStmt* statement, Range whole) {
     if (in_block(statement)) {
-      drop_lines(whole);
+      layout_.erase_statement(whole, edits_);
       return;
     }
     const auto* outer = dyn_cast_or_null<clang::IfStmt>(parent_of(statement));
@@ -202,48 +164,13 @@ class Pruner : public clang::RecursiveASTVisitor<Pruner> {
     }
   }
 
-  // The statement with the comments right above it and one of the empty lines around it.
-  void drop_lines(Range whole) {
-    size_t begin = whole.begin;
-    size_t end = whole.end;
-    const std::vector<Token>& tokens = parsed_.tokens.all();
-    for (size_t i = parsed_.tokens.index_at(begin); i > 0; --i) {
-      const Token& before = tokens[i - 1];
-      const StringRef gap = StringRef(source_).slice(before.end, begin);
-      if (before.kind != clang::tok::comment || gap.count('\n') != 1 ||
-          !starts_line(before.begin)) {
-        break;
-      }
-      begin = before.begin;
-    }
-    for (const Token* next = parsed_.tokens.at(end - 1) + 1;
-         next < tokens.data() + tokens.size() && next->kind == clang::tok::comment &&
-         !StringRef(source_).slice(end, next->begin).contains('\n');
-         ++next) {
-      end = next->end;
-    }
-    if (starts_line(begin)) begin = line_start(begin);
-    const size_t text = StringRef(source_).find_first_not_of(" \t", end);
-    if (text != StringRef::npos && source_[text] == '\n') end = text + 1;
-    const StringRef before = StringRef(source_).take_front(begin).rtrim(" \t\n");
-    const bool first = before.ends_with("{");
-    const bool blank_above = StringRef(source_).slice(before.size(), begin).count('\n') > 1;
-    const size_t following = StringRef(source_).find_first_not_of(" \t\n", end);
-    const bool last = following == StringRef::npos || source_[following] == '}';
-    if (first || blank_above || last) {
-      if (last && blank_above) begin = before.size() + 1;
-      const size_t next_line = line_start(following == StringRef::npos ? end : following);
-      if ((first || blank_above) && next_line > end) end = next_line;
-    }
-    edits_.erase(begin, end);
-  }
-
-  bool starts_line(size_t offset) const {
-    return StringRef(source_).slice(line_start(offset), offset).trim().empty();
-  }
-
-  size_t line_start(size_t offset) const {
-    return StringRef(source_).take_front(offset).rfind('\n') + 1;
+  // `if (…) a; else …` becomes `a;`, moved left if it stood on a line of its own.
+  void keep_one(Range kept, Range whole) {
+    edits_.erase(whole.begin, kept.begin);
+    edits_.erase(kept.end, whole.end);
+    const size_t column = layout_.indentation(kept.begin);
+    const size_t wanted = layout_.indentation(whole.begin);
+    if (column > wanted) layout_.move_left(kept, column - wanted);
   }
 
   // `if (…) { a; b; } else …` becomes `a; b;`, moved left.
@@ -255,45 +182,32 @@ class Pruner : public clang::RecursiveASTVisitor<Pruner> {
     const size_t last = open + inside.rtrim().size();
     edits_.erase(whole.begin, first);
     edits_.erase(last, whole.end);
-    const size_t column = indentation(first, last);
-    const size_t wanted = whole.begin - line_start(whole.begin);
-    if (column <= wanted || line_start(first) == line_start(whole.begin)) return;
-    for (size_t line = source_.find('\n', first); line < last; line = source_.find('\n', line)) {
-      ++line;
-      const Token* token = parsed_.tokens.at(line);
-      const bool in_literal = token && token->begin < line && token->kind != clang::tok::comment;
-      if (!in_literal) dedents_[line] += column - wanted;
-    }
-  }
-
-  // Of the least indented line, preprocessor lines not counted.
-  size_t indentation(size_t begin, size_t end) const {
-    size_t least = ~size_t{0};
-    for (size_t line = line_start(begin); line < end && line != 0;
-         line = source_.find('\n', line) + 1) {
-      const size_t text = source_.find_first_not_of(' ', line);
-      if (text < end && source_[text] != '\n' && source_[text] != '#') {
-        least = std::min(least, text - line);
-      }
-    }
-    return least == ~size_t{0} ? 0 : least;
+    const size_t column = layout_.least_indentation({first, last});
+    const size_t wanted = whole.begin - layout_.line_start(whole.begin);
+    if (column <= wanted || layout_.line_start(first) == layout_.line_start(whole.begin)) return;
+    layout_.move_left({first, last}, column - wanted);
   }
 
   const Parsed& parsed_;
   const std::string& source_;
+  Layout& layout_;
+  Edits& edits_;
   Range function_ = {0, 0};  // the innermost one around
-  Edits edits_;
-  std::map<size_t, size_t> dedents_;  // start of a line -> columns to take away
 };
 
 }  // namespace
 
 Edits prune(const Parsed& parsed) {
-  Pruner pruner(parsed);
+  Edits edits;
+  Layout layout(parsed);
+  Pruner pruner(parsed, layout, edits);
   for (clang::Decl* decl : parsed.ast.getTranslationUnitDecl()->decls()) {
     if (parsed.expanded(decl->getBeginLoc())) pruner.TraverseDecl(decl);
   }
-  return pruner.take();
+  layout.apply(edits);
+  fold_choices(parsed, edits);
+  drop_unused_locals(parsed, edits);
+  return edits;
 }
 
 }  // namespace tilepost

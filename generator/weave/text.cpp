@@ -36,6 +36,16 @@ void Edits::replace(size_t begin, size_t end, llvm::StringRef text) {
   if (begin < end || !text.empty()) edits_.insert({begin, end, text.str()});
 }
 
+bool Edits::replaces(size_t offset) const {
+  size_t covered = 0;  // the end of the edits before
+  for (const Edit& edit : edits_) {
+    if (edit.begin > offset) break;
+    if (edit.begin >= covered || edit.text.empty()) covered = std::max(covered, edit.end);
+    if (covered > offset) return true;
+  }
+  return false;
+}
+
 Text Edits::apply(const Text& text, size_t begin, size_t end) const {
   Text result;
   size_t at = begin;
@@ -46,7 +56,10 @@ Text Edits::apply(const Text& text, size_t begin, size_t end) const {
   };
   for (auto edit = edits_.lower_bound({begin, begin, ""}); edit != edits_.end(); ++edit) {
     if (edit->begin > end || (edit->begin == end && end < text.size())) break;
-    if (edit->begin < at) continue;
+    if (edit->begin < at) {
+      if (edit->text.empty()) at = std::max(at, std::min(edit->end, end));
+      continue;
+    }
     copy_to(edit->begin);
     result.text += edit->text;
     result.origin.insert(result.origin.end(), edit->text.size(), text.origin[edit->begin]);

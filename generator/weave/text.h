@@ -41,8 +41,10 @@ class Edits {
   void erase(size_t begin, size_t end) { replace(begin, end, ""); }
 
   bool empty() const { return edits_.empty(); }
+  // Whether what stands at `offset` is replaced or erased.
+  bool replaces(size_t offset) const;
   // The part [begin, end) of `text` with the edits that start in it. An edit inside of what an
-  // earlier one replaced is dropped with it.
+  // earlier one replaced is dropped with it; what two erase, both in part, goes as a whole.
   Text apply(const Text& text, size_t begin, size_t end) const;
   Text apply(const Text& text) const { return apply(text, 0, text.size()); }
 

@@ -20,8 +20,14 @@ __device__ __constant__ tilepost_tasks_t task_list;
 
 namespace tilepost {
 template <int kParts>
+struct TaskView : woven::View {
+  static constexpr int kTileM = 1, kTileN = 1, kTaskParts = kParts;
+  static constexpr bool kPushes = true;
+};
+
+template <int kParts>
 __device__ __forceinline__ void helper_warp_of(HelperMemory spare, DType type) {
-  woven::View<Layout::panel, 1, 1, false, false, false, kParts, true> view;
+  TaskView<kParts> view;
   view.tasks = task_list;
   woven::helper_warp(view, spare, type);
 }

@@ -37,6 +37,14 @@ void store_tile(const View& view, Element* c, const tilepost::TileGrid& grid,
           tilepost::from_float<Element>(sums[row * grid.tile_n + col]);
 }
 
+// The view that the generator would write.
+template <tilepost::Layout layout, int tile_m, int tile_n, bool routed, bool waits, bool stores>
+struct View : tilepost::woven::View {
+  static constexpr tilepost::Layout kLayout = layout;
+  static constexpr int kTileM = tile_m, kTileN = tile_n;
+  static constexpr bool kRouted = routed, kWaits = waits, kStores = stores;
+};
+
 template <class Element>
 std::vector<float> tile_sums(const Element* a, const Element* b, const tilepost::TileGrid& grid,
                              const tilepost::Tile& tile, const tilepost_shape_t& shape) {
@@ -55,13 +63,13 @@ template <tilepost::Layout kLayout, int kTileM, int kTileN, class Element, Fault
           bool kRouted = false, bool kWaits = false, bool kStores = false>
 void kernel(const void* a, const void* b, void* c, tilepost_shape_t shape,
             tilepost_epilogue_t /*epilogue*/, int worker, int workers, tilepost_view_t plain_view) {
-  using View = tilepost::woven::View<kLayout, kTileM, kTileN, kRouted, kWaits, kStores>;
+  using PlanView = View<kLayout, kTileM, kTileN, kRouted, kWaits, kStores>;
   std::vector<tilepost_tile_t> tiles(plain_view.tiles, plain_view.tiles + plain_view.num_tiles);
   if (kFault == Fault::swapped_rows) {
     std::swap(tiles.front().row, tiles.back().row);
     plain_view.tiles = tiles.data();
   }
-  const View view{plain_view};
+  const PlanView view{{plain_view}};
   const tilepost::TileGrid grid{
       (shape.m + kTileM - 1) / kTileM, (shape.n + kTileN - 1) / kTileN, kTileM, kTileN, 1, 1};
   const int last = tilepost::woven::num_tiles(view, grid) - 1;  // -1: no tiles

@@ -155,7 +155,7 @@ TEST_CASE("elements and coordinates of the whole output lie with their owners") 
   constexpr int kShare = 6, kColumns = 5;
   std::vector<Bf16> memory(2 * kShare * kColumns);
   void* outs[] = {memory.data() + kShare * kColumns, memory.data()};
-  tilepost::woven::View<tilepost::Layout::panel, kTileM, kTileN, false, false, true> view{};
+  hand_woven::View<tilepost::Layout::panel, kTileM, kTileN, false, false, true> view{};
   view.share_rows = kShare;
   view.peer_out = outs;
   for (int row = 0; row < 2 * kShare; ++row)

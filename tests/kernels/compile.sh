@@ -55,24 +55,22 @@ expect_multiple() {
     fail "$1: $got instructions, expected a multiple of $2"
 }
 
-# expect_matrix <source> <arch>: as many matrix instructions as the configuration means, of the kind
-# that its element type has. Each takes 32 bytes of K. The loops over stages of the wgmma kernels,
-# whose rows have 128 bytes, may be unrolled any number of times, that of gemm_sm80 is not. sm_90a
-# has no mma of e4m3: ptxas makes two of f16.
+# expect_matrix <arch>: as many matrix instructions as the configuration in kernel.cu means, of the
+# kind that its element type has. Each takes 32 bytes of K. The loops over stages of the wgmma kernels,
+# whose rows have 128 bytes, may be unrolled any number of times, that of gemm_sm80 is not. sm_90a has
+# no mma of e4m3: ptxas makes two of f16.
 expect_matrix() {
-  local kind=H size=2 name count
-  value() {
-    sed -n -E "s/^constexpr [a-z]* $1 *= *(tilepost::tunable\(\"[A-Z_]*\", )?([0-9]+)\)?;.*/\2/p" "$2"
-  }
-  if grep -q 'kElement = .*DType::e4m3' "$1"; then kind=Q size=1; fi
-  if grep -q 'gemm_sm90(' "$1"; then
-    name=${kind}GMMA count=$(($(value kTileM "$1") / (2 - $(value kPingPong "$1")) / 64 * 4))
-  elif grep -q 'gemm_sm90_small(' "$1"; then
-    name=${kind}GMMA count=$(($(value kTileM "$1") <= 64 ? 8 : 4))
+  local arch=$1 kind=H size=2 name count
+  value() { sed -n -E "s/.*tilepost::tunable\(\"$1\", ([0-9]+)\);.*/\1/p" "$work/kernel.cu"; }
+  if grep -q 'tunable("ELEMENT", .*DType::e4m3' "$work/kernel.cu"; then kind=Q size=1; fi
+  if grep -q 'gemm_sm90(' "$work/kernel.cu"; then
+    name=${kind}GMMA count=$(($(value TILE_M) / (2 - $(value PINGPONG)) / 64 * 4))
+  elif grep -q 'gemm_sm90_small(' "$work/kernel.cu"; then
+    name=${kind}GMMA count=$(($(value TILE_M) <= 64 ? 8 : 4))
   else
     name=${kind}MMA
-    count=$(($(value kWarpM "$1") / 16 * $(value kWarpN "$1") / 8 * $(value kTileK "$1") * size / 32))
-    if [ "$name $2" = "QMMA 90a" ]; then name=HMMA count=$((2 * count)); fi
+    count=$(($(value WARP_M) / 16 * $(value WARP_N) / 8 * $(value TILE_K) * size / 32))
+    if [ "$name $arch" = "QMMA 90a" ]; then name=HMMA count=$((2 * count)); fi
   fi
   for other in HGMMA HMMA QGMMA QMMA; do
     [ "$other" = "$name" ] || expect "$other" 0
@@ -87,7 +85,7 @@ check_template() {
   shift 2
   specialise "$file" "$@"
   compile "$work/kernel.cu" "$arch"
-  expect_matrix "$work/kernel.cu" "$arch"
+  expect_matrix "$arch"
   expect MEMBAR.SYS 0
   expect RED 0
 }
@@ -181,8 +179,9 @@ check_stores() {
   local file=$1 arch=$2
   shift 2
   "$weaver" "$file" "$@" >"$work/woven.cu"
+  specialise "$file" "$@"
   compile "$work/woven.cu" "$arch"
-  expect_matrix "$work/woven.cu" "$arch"
+  expect_matrix "$arch"
   # One place that posts, and one that waits between a tile's stores, which may be unrolled.
   expect MEMBAR.SYS 1
   expect RED 1
@@ -220,8 +219,15 @@ case $what in
     tool=$1 spec=$2 arch=$3
     shift 3
     "$tool" generate "$spec" "$@" --name woven -o "$work"
+    mapfile -t tunables < <(python3 -c '
+import json, sys
+plan = json.load(open(sys.argv[1]))["plans"][0]
+print(plan["kernel"]["file"])
+for name, value in plan["kernel"]["tunables"].items():
+    print(f"{name}={value}")' "$work/woven.plan.json")
+    specialise "${tunables[@]}"
     compile "$work/woven.cu" "$arch"
-    expect_matrix "$work/woven.cu" "$arch"
+    expect_matrix "$arch"
     # One place that posts: gemm_sm90's two store warps share its code. Where A arrives the counters
     # say what has: the kernel polls them and posts nothing. There, and where stores to other ranks
     # are spread in time, it pauses, in loops that may be unrolled. Where nothing overlaps it counts
@@ -239,13 +245,6 @@ case $what in
     # Weaving does not touch the main loop: the plain kernel with the same tunables has the same matrix
     # instructions.
     matrix_instructions >"$work/woven.txt"
-    mapfile -t tunables < <(python3 -c '
-import json, sys
-plan = json.load(open(sys.argv[1]))["plans"][0]
-print(plan["kernel"]["file"])
-for name, value in plan["kernel"]["tunables"].items():
-    print(f"{name}={value}")' "$work/woven.plan.json")
-    specialise "${tunables[@]}"
     compile "$work/kernel.cu" "$arch"
     matrix_instructions >"$work/plain.txt"
     diff "$work/plain.txt" "$work/woven.txt" || fail "woven and plain differ in matrix instructions"
@@ -272,7 +271,7 @@ for name, value in plan["kernel"]["tunables"].items():
     before=$(cat "$work/$file")
     sed -i -E "$edit" "$work/$file"
     [ "$before" != "$(cat "$work/$file")" ] || fail "'$edit' changes nothing in $file"
-    if (compile "$work/kernel.cu" 90a && expect_matrix "$work/kernel.cu" 90a) 2>"$work/verdict.txt"; then
+    if (compile "$work/kernel.cu" 90a && expect_matrix 90a) 2>"$work/verdict.txt"; then
       fail "the checks accept $file after '$edit'"
     fi
     grep "$message" "$work/verdict.txt" || { cat "$work/verdict.txt"; fail "not the expected message"; }

@@ -36,8 +36,8 @@ int main(int argc, char** argv) {
   if (!woven) return 1;
   for (const std::string& include : woven->includes) std::cout << "#include " << include << "\n";
   std::cout << "#include <tilepost/device/woven.cuh>\n\n"
-            << "using View = tilepost::woven::View<tilepost::Layout::panel, "
-            << request.tunables["TILE_M"] << ", " << request.tunables["TILE_N"]
-            << ", false, false, true>;\n\n"
+            << "struct View : tilepost::woven::View {\n  static constexpr int kTileM = "
+            << request.tunables["TILE_M"] << ", kTileN = " << request.tunables["TILE_N"]
+            << ";\n  static constexpr bool kStores = true;\n};\n\n"
             << woven->body;
 }

@@ -16,6 +16,7 @@ namespace tilepost::panel {
 constexpr int kRows = 64, kColumns = 64;
 constexpr int kRowBytes = 128;
 constexpr int kBytes = kRows * kRowBytes;
+constexpr int kChunks = kRowBytes / 16;  // of a row, sixteen bytes each
 
 // The words of a panel that a thread of a warpgroup rounds: for each 16 columns (rows 0-7, 8-15) x
 // (columns 0-7, 8-15) of 16 rows.
@@ -26,6 +27,11 @@ using Words = uint32_t[kWords];
 struct Place {
   int row, col;
 };
+
+// That of a warpgroup's thread in the panel that lies at `panel`.
+__device__ __forceinline__ Place first_sum(Place panel, int thread) {
+  return {panel.row + thread / 32 * 16 + thread % 32 / 4, panel.col + thread % 4 * 2};
+}
 
 // Rounds a thread's sums of a panel, the epilogue applied. What the epilogue reads is loaded a few
 // words ahead, so that the loads overlap and still fit the registers.

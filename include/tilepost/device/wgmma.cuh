@@ -66,6 +66,12 @@ __device__ __forceinline__ void pin(float (&sums)[kCount]) {
   for (int i = 0; i < kCount; ++i) asm volatile("" : "+f"(sums[i])::"memory");
 }
 
+// The `index`-th kCount of a thread's sums.
+template <int kCount, int kAll>
+__device__ __forceinline__ float (&sums_at(float (&sums)[kAll], int index))[kCount] {
+  return *reinterpret_cast<float(*)[kCount]>(sums + index * kCount);
+}
+
 // Starts d (+)= a * b for descriptors a and b; with `accumulate` false, d is overwritten. kNMajor:
 // b is N-major; kMMajor: a is M-major. Asynchronous: wgmma_commit, then wgmma_wait.
 template <int kN, DType kType, bool kNMajor, bool kMMajor = false>

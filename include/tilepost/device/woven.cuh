@@ -14,26 +14,43 @@
 
 namespace tilepost::woven {
 
-// tilepost_view_t with what is known when the kernel is compiled. Adds no data, so that the runtime
-// passes the plain structure.
-template <Layout layout, int tile_m, int tile_n, bool routed = false, bool waits = false,
-          bool stores = false, int task_parts = 0, bool pushes = false, bool overlaps = true>
+// What the runtime passes, with what is known when the kernel is compiled. A generated view derives
+// from this one and says what is different, by members of the same names:
+//
+//   struct View : tilepost::woven::View {
+//     static constexpr int kTileM = 128, kTileN = 256;
+//     static constexpr bool kWaits = true;
+//   };
+//
+// It adds no data, so that the runtime passes the plain structure.
 struct View : tilepost_view_t {
-  static constexpr Layout kLayout = layout;
-  static constexpr int kTileM = tile_m, kTileN = tile_n;
-  static constexpr bool kRouted = routed;  // rows go where the row map says (routing rows)
-  static constexpr bool kWaits = waits;    // A arrives while the kernel runs (all_gather_gemm)
-  static constexpr bool kStores = stores;  // into the memory of the rank that owns a tile's rows
-                                           // (TILEPOST_ACCESS_WRITE)
-  static constexpr int kTaskParts = task_parts;  // that helper warps add up; 0: they have no tasks
-  static constexpr bool kPushes = pushes;        // some of it into all ranks' memory
-  static constexpr bool kOverlaps = overlaps;  // somebody waits for tiles, or A arrives, meanwhile
-  static_assert(kTileM > 0 && kTileN > 0);
-  static_assert(!kStores || (kLayout == Layout::panel && !kRouted && !kWaits),
-                "owners get whole rows of their own, as soon as they are computed");
+  static constexpr Layout kLayout = Layout::panel;
+  static constexpr int kTileM = 0, kTileN = 0;  // every view says its own
+  // Rows go where the row map says (routing rows).
+  static constexpr bool kRouted = false;
+  // A arrives while the kernel runs (all_gather_gemm).
+  static constexpr bool kWaits = false;
+  // Tiles go into the memory of the rank that owns their rows (TILEPOST_ACCESS_WRITE).
+  static constexpr bool kStores = false;
+  // What helper warps add up has so many parts; 0: they have no tasks.
+  static constexpr int kTaskParts = 0;
+  // Helper warps write some of their results into all ranks' memory.
+  static constexpr bool kPushes = false;
+  // Somebody waits for tiles, or A arrives, while the kernel runs.
+  static constexpr bool kOverlaps = true;
 };
-static_assert(sizeof(View<Layout::panel, 1, 1>) == sizeof(tilepost_view_t));
+static_assert(sizeof(View) == sizeof(tilepost_view_t));
 static_assert(sizeof(tilepost_tile_t) == 16, "tile() reads an entry in one load");
+
+// Refuses a view that contradicts itself; every woven kernel asks for its tiles and comes by here.
+template <class View>
+struct CheckedView {
+  static_assert(View::kTileM > 0 && View::kTileN > 0, "a view says how large its tiles are");
+  static_assert(!View::kStores ||
+                    (View::kLayout == Layout::panel && !View::kRouted && !View::kWaits),
+                "owners get whole rows of their own, as soon as they are computed");
+  static constexpr bool kIsRight = true;
+};
 
 // How many positions the schedule has, padding included.
 template <class View>
@@ -44,6 +61,7 @@ __device__ __forceinline__ int num_tiles(const View& view, const TileGrid& /*gri
 // The tile at `position` of the plan's schedule, 0 <= position < num_tiles.
 template <class View>
 __device__ __forceinline__ Tile tile(const View& view, const TileGrid& /*grid*/, int position) {
+  static_assert(CheckedView<View>::kIsRight);
   const ptx::Quad entry = ptx::load_readonly(view.tiles + position);
   return Tile{entry.x, entry.y, entry.z, entry.w};
 }

@@ -13,19 +13,34 @@
 
 namespace tilepost::woven {
 
-// tilepost_view_t with what is known when the kernel is compiled; adds no data.
-template <Layout layout, int tile_m, int tile_n, bool routed = false, bool waits = false,
-          bool stores = false>
+// What the runtime passes, with what is known when the kernel is compiled. A generated view derives
+// from this one and says what is different, by members of the same names:
+//
+//   struct View : tilepost::woven::View {
+//     static constexpr int kTileM = 128, kTileN = 256;
+//     static constexpr bool kWaits = true;
+//   };
+//
+// It adds no data, so that the runtime passes the plain structure.
 struct View : tilepost_view_t {
-  static constexpr Layout kLayout = layout;
-  static constexpr int kTileM = tile_m, kTileN = tile_n;
-  static constexpr bool kRouted = routed;  // rows go where the row map says (routing rows)
-  static constexpr bool kWaits = waits;    // A arrives while the kernel runs (all_gather_gemm)
-  static constexpr bool kStores = stores;  // into the memory of the rank that owns a tile's rows
-                                           // (TILEPOST_ACCESS_WRITE)
-  static_assert(kTileM > 0 && kTileN > 0);
-  static_assert(!kStores || (kLayout == Layout::panel && !kRouted && !kWaits),
+  static constexpr Layout kLayout = Layout::panel;
+  static constexpr int kTileM = 0, kTileN = 0;  // every view says its own
+  // Rows go where the row map says (routing rows).
+  static constexpr bool kRouted = false;
+  // A arrives while the kernel runs (all_gather_gemm).
+  static constexpr bool kWaits = false;
+  // Tiles go into the memory of the rank that owns their rows (TILEPOST_ACCESS_WRITE).
+  static constexpr bool kStores = false;
+};
+
+// Refuses a view that contradicts itself; every woven kernel asks for its tiles and comes by here.
+template <class View>
+struct CheckedView {
+  static_assert(View::kTileM > 0 && View::kTileN > 0, "a view says how large its tiles are");
+  static_assert(!View::kStores ||
+                    (View::kLayout == Layout::panel && !View::kRouted && !View::kWaits),
                 "owners get whole rows of their own, as soon as they are computed");
+  static constexpr bool kIsRight = true;
 };
 
 // How many positions the schedule has, padding included.
@@ -37,6 +52,7 @@ inline int num_tiles(const View& view, const TileGrid& /*grid*/) {
 // The tile at `position` of the plan's schedule, 0 <= position < num_tiles.
 template <class View>
 inline Tile tile(const View& view, const TileGrid& /*grid*/, int position) {
+  static_assert(CheckedView<View>::kIsRight);
   const tilepost_tile_t& entry = view.tiles[position];
   return Tile{entry.m, entry.n, entry.row, entry.group};
 }

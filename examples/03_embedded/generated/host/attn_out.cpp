@@ -13,8 +13,11 @@ static_assert(TILEPOST_ABI_VERSION == 8, "attn_out was generated for another til
 
 namespace attn_out::host {
 
-// The schedule and its counters as the kernel sees them: its last argument.
-using View = tilepost::woven::View<tilepost::Layout::panel, 64, 64, false, false, false>;
+// The schedule and its counters as the kernel sees them, its last argument: what differs from
+// tilepost::woven::View.
+struct View : tilepost::woven::View {
+  static constexpr int kTileM = 64, kTileN = 64;
+};
 
 // ---- The kernel: gemm_host.cpp, specialised and woven
 

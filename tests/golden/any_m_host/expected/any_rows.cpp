@@ -14,8 +14,11 @@ static_assert(TILEPOST_ABI_VERSION == 8, "any_rows was generated for another til
 
 namespace any_rows::host {
 
-// The schedule and its counters as the kernel sees them: its last argument.
-using View = tilepost::woven::View<tilepost::Layout::panel, 64, 64, false, false, false>;
+// The schedule and its counters as the kernel sees them, its last argument: what differs from
+// tilepost::woven::View.
+struct View : tilepost::woven::View {
+  static constexpr int kTileM = 64, kTileN = 64;
+};
 
 // ---- The kernel: gemm_host.cpp, specialised and woven
 

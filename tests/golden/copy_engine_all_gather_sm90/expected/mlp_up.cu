@@ -7,8 +7,9 @@
 
 #include <tilepost/device/arch.h>
 #include <tilepost/device/element.cuh>
-#include <tilepost/device/epilogue.cuh>
 #include <tilepost/device/panel.cuh>
+#include <tilepost/device/pipeline.cuh>
+#include <tilepost/device/positions.cuh>
 #include <tilepost/device/ptx.cuh>
 #include <tilepost/device/ptx_sm90.cuh>
 #include <tilepost/device/ring.cuh>
@@ -24,8 +25,13 @@ static_assert(TILEPOST_ABI_VERSION == 8, "mlp_up was generated for another tilep
 
 namespace mlp_up::sm_90a {
 
-// The schedule and its counters as the kernel sees them: its last argument.
-using View = tilepost::woven::View<tilepost::Layout::panel, 128, 128, false, true, false, 1>;
+// The schedule and its counters as the kernel sees them, its last argument: what differs from
+// tilepost::woven::View.
+struct View : tilepost::woven::View {
+  static constexpr int kTileM = 128, kTileN = 128;
+  static constexpr bool kWaits = true;
+  static constexpr int kTaskParts = 1;
+};
 
 // ---- The kernel: gemm_sm90.cu, specialised and woven
 
@@ -64,9 +70,7 @@ constexpr int kStages = 5;      // of the load pipeline
 constexpr int kPanels = 2;      // buffers for C per consumer
 constexpr int kCluster = 2;     // CTAs that share B: 1, 2 or 4
 constexpr int kBand = 16;       // tile rows swept together
-constexpr bool kPingPong = 0;   // they take turns at whole tiles
 constexpr bool kNN = 0;         // B is [k, n] row-major, not [n, k]
-constexpr bool kPrecise = 0;    // e4m3: sum in fp32 every stage
 constexpr bool kAdd = 0;        // C += A * B, in C's type
 constexpr int kHelper = 16512;  // bytes of shared memory left unused
 constexpr int kEpilogue = 0;    // a set of TILEPOST_SCALE …
@@ -75,14 +79,15 @@ constexpr tilepost::DType kOutput = tilepost::DType::bf16;
 
 constexpr int kRowBytes = 128;  // of an operand in shared memory: one swizzled row
 constexpr int kTileK = kRowBytes / static_cast<int>(sizeof(tilepost::DeviceElement<kElement>));
-constexpr int kSteps = 4;                           // wgmmas along a row: 32 bytes each
-constexpr int kConsumers = 2;                       // warpgroups that multiply
-constexpr int kBlockM = 64;                         // rows of one wgmma
-constexpr int kPanelN = tilepost::panel::kColumns;  // a panel has kBlockM rows
-constexpr int kSlabN = 64;                          // NN: columns of B in one swizzled row
-constexpr int kDescriptorStep = kNN ? 16 * kRowBytes / 16 : 2;  // of B from one wgmma to the next
+constexpr int kSteps = 4;                             // wgmmas along a row: 32 bytes each
+constexpr int kConsumers = 2;                         // warpgroups that multiply
+constexpr int kBlockM = 64;                           // rows of one wgmma
+constexpr int kPanelN = tilepost::panel::kColumns;    // a panel has kBlockM rows
+constexpr int kDescriptorStep = 2;                    // of B from one wgmma to the next
 
-constexpr int kConsumerM = kPingPong ? kTileM : kTileM / kConsumers;  // rows of a consumer's part
+constexpr int kSharers = kConsumers;                  // consumers that multiply parts of one tile
+constexpr int kConsumerM = kTileM / kSharers;         // rows of a consumer's part
+constexpr int kConsumerStep = kConsumerM;             // from one consumer's rows to the next's
 constexpr int kBlocks = kConsumerM / kBlockM;  // wgmma blocks of a consumer, one below the other
 constexpr int kSums = kTileN / 2;              // registers of a block's sums
 
@@ -92,34 +97,36 @@ constexpr int kPanelsPerTile = kBlocks * kPanelsAcross;  // of a consumer
 // A cooperative consumer of two blocks rounds and stores the first one's sums while the last
 // products of the second are still being made. (Beside an epilogue ptxas lacks the registers for
 // that; in ping-pong the other consumer has the tensor cores by then.)
-constexpr int kParts = kPingPong || kPrecise || kEpilogue != 0 ? 1 : kBlocks;
-constexpr int kStageReaders = kPingPong ? 1 : kConsumers;  // consumers that multiply a stage
+constexpr int kParts = kBlocks;
 
 // Panels whose buffers a cooperative consumer needs again for the same tile: not spread in time.
-constexpr int kAwaitedPanels = kPingPong ? 0 : kPanelsPerTile - kPanels;
+constexpr int kAwaitedPanels = kPanelsPerTile - kPanels;
 
 constexpr int kBytesA = kTileM * kRowBytes, kBytesB = kTileN * kRowBytes;
-constexpr int kPanelBytes = tilepost::panel::kBytes;
 constexpr int kPipelineBytes = kStages * (kBytesA + kBytesB);
-constexpr int kBarrierBytes = 1024;
+
+using Positions = tilepost::Positions<1>;
+using StageBarriers = tilepost::StageBarriers<0, kStages>;
+using PanelBarriers = tilepost::PanelBarriers<StageBarriers::kEnd, kConsumers, kPanels>;
+constexpr int kBarrierBytes = 1024;                 // that barriers may take
+
 constexpr int kThreads = 128 * (1 + kConsumers);
-constexpr int kSharedBytes =
-    kPipelineBytes + kConsumers * kPanels * kPanelBytes + kHelper + kBarrierBytes;
+constexpr int kPanelsEnd = kPipelineBytes + kConsumers * kPanels * tilepost::panel::kBytes;
+constexpr int kSharedBytes = kPanelsEnd + kHelper + kBarrierBytes;
 
 // 65536 registers for 384 threads: a warpgroup of movers and two of consumers share 504 per thread.
 // 192 sums leave a consumer no room in 232.
-constexpr int kSumsHeld = kBlocks * kSums * (kPrecise ? 2 : 1);
-constexpr int kMoverRegisters = kSumsHeld >= 192 ? 24 : 40;
+constexpr int kMoverRegisters = 40;
 constexpr int kConsumerRegisters = (504 - kMoverRegisters) / 2;
 
-static_assert(kConsumerM * (kPingPong ? 1 : kConsumers) == kTileM && kConsumerM % kBlockM == 0,
+static_assert(kConsumerM * kSharers == kTileM && kConsumerM % kBlockM == 0,
               "a consumer's part of a tile is whole blocks of 64 rows");
 static_assert(kTileM <= 256, "a TMA box has at most 256 rows");
 static_assert(kTileN == 128 || kTileN == 192 || kTileN == 256, "TILE_N is 128, 192 or 256");
-static_assert(kSumsHeld <= 192, "the sums of a tile do not fit the registers");
 static_assert(kCluster == 1 || kCluster == 2 || kCluster == 4, "CLUSTER is 1, 2 or 4");
 static_assert(kStages >= 2 && kPanels >= 1 && kHelper % 128 == 0 && kBand >= 1 &&
               kBand % kCluster == 0);
+static_assert(kSharedBytes <= 232448, "shared memory");
 static_assert(!kNN || kElement != tilepost::DType::e4m3, "wgmma reads e4m3 K-major only");
 
 // Where things are in shared memory. Stages and panels are multiples of 1024 bytes, the period of
@@ -130,64 +137,31 @@ struct Shared {
   __device__ uint32_t a(int stage) const { return base + stage * kBytesA; }
   __device__ uint32_t b(int stage) const { return base + kStages * kBytesA + stage * kBytesB; }
   __device__ uint32_t panel(int consumer, int buffer) const {
-    return base + kPipelineBytes + (consumer * kPanels + buffer) * kPanelBytes;
-  }
-  __device__ uint32_t spare() const { return base + kSharedBytes - kBarrierBytes - kHelper; }
-  __device__ uint32_t full(int stage) const { return barrier(stage); }
-  __device__ uint32_t empty(int stage) const { return barrier(kStages + stage); }
-  __device__ uint32_t panel_full(int consumer, int buffer) const {
-    return barrier(2 * kStages + consumer * kPanels + buffer);
-  }
-  __device__ uint32_t panel_empty(int consumer, int buffer) const {
-    return barrier(2 * kStages + (kConsumers + consumer) * kPanels + buffer);
-  }
-  __device__ uint32_t turn(int consumer) const {
-    return barrier(2 * kStages + 2 * kConsumers * kPanels + consumer);
+    return base + kPipelineBytes + (consumer * kPanels + buffer) * tilepost::panel::kBytes;
   }
   __device__ uint32_t barrier(int index) const {
-    return base + kSharedBytes - kBarrierBytes + index * 8;
+    return base + kSharedBytes - kBarrierBytes + index * tilepost::kMbarrierBytes;
   }
-};
-
-// The part of the schedule that a consumer and its store thread work on.
-struct Positions {
-  int first, stride;
-
-  __device__ explicit Positions(int consumer)
-      : first(blockIdx.x + (kPingPong ? consumer * gridDim.x : 0)),
-        stride(kPingPong ? kConsumers * gridDim.x : gridDim.x) {}
+  __device__ StageBarriers stages() const { return {barrier(0)}; }
+  __device__ PanelBarriers panels() const { return {barrier(0)}; }
 };
 
 // One thread.
 __device__ __forceinline__ void init_barriers(const Shared& shared) {
-  for (int stage = 0; stage < kStages; ++stage) {
-    tilepost::ptx::init_barrier(shared.full(stage), 1);
-    tilepost::ptx::init_barrier(shared.empty(stage), kStageReaders * kCluster);
-  }
+  shared.stages().init(kSharers * kCluster);
   for (int consumer = 0; consumer < kConsumers; ++consumer) {
-    tilepost::ptx::init_barrier(shared.turn(consumer), 1);
-    for (int buffer = 0; buffer < kPanels; ++buffer) {
-      tilepost::ptx::init_barrier(shared.panel_full(consumer, buffer), 4);  // one per warp
-      tilepost::ptx::init_barrier(shared.panel_empty(consumer, buffer), 1);
-    }
+    shared.panels().init(consumer);
   }
   tilepost::ptx::fence_barrier_init();
 }
 
-// Loads this CTA's share of a block of B for the whole cluster: some of its columns, or, if NN,
-// some of each column's elements of K.
+// Loads this CTA's share of a block of B for the whole cluster: some of its columns, or, where B is
+// [k, n], some of each column's elements of K.
 __device__ __forceinline__ void load_b(uint32_t target, const CUtensorMap* map, uint32_t full,
                                        int rank, int k, int n) {
-  constexpr int kRows = (kNN ? kTileK : kTileN) / kCluster;  // of the box
-  constexpr uint16_t kAllRanks = (1 << kCluster) - 1;
-  const uint32_t share = target + rank * kRows * kRowBytes;
-#pragma unroll 1  // few registers
-  for (int slab = 0; slab < (kNN ? kTileN / kSlabN : 1); ++slab) {
-    const uint32_t to = share + slab * kTileK * kRowBytes;
-    const int x = kNN ? n + slab * kSlabN : k;
-    const int y = (kNN ? k : n) + rank * kRows;
-    tilepost::ptx::load_box_multicast(to, map, full, x, y, kAllRanks);
-  }
+  constexpr int kRows = kTileN / kCluster;
+  tilepost::load_box_for_cluster<kCluster>(target + rank * kRows * kRowBytes, map, full, k,
+                                           n + rank * kRows);
 }
 
 // The loader: one thread. Fills the stages with the operands of one tile after the other, from
@@ -196,7 +170,7 @@ __device__ __forceinline__ void load_tiles(const View& view_, const Shared& shar
                                            const CUtensorMap* map_a, const CUtensorMap* map_b,
                                            const tilepost::TileGrid& grid, tilepost::Tile tile,
                                            int tiles, int stages) {
-  const int rank = kCluster > 1 ? static_cast<int>(tilepost::ptx::cluster_rank()) : 0;
+  const int rank = static_cast<int>(tilepost::ptx::cluster_rank());
   tilepost::Ring<kStages> ring(1);
   tilepost::BulkLoads loads;
   tilepost::ptx::wait_for_previous_kernels();
@@ -208,20 +182,14 @@ __device__ __forceinline__ void load_tiles(const View& view_, const Shared& shar
     if ((position += gridDim.x) < tiles) tile = tilepost::woven::tile(view_, grid, position);
 #pragma unroll 1  // few registers
     for (int k = 0; k < stages * kTileK; k += kTileK) {
-      const uint32_t full = shared.full(ring.index);
-      tilepost::ptx::wait_barrier(shared.empty(ring.index), ring.parity);
-      // A mate's share of B may land before this: the barrier's count of bytes is signed.
-      tilepost::ptx::arrive_expecting(full, kBytesA + kBytesB);
+      const uint32_t full = shared.stages().await_empty(ring, kBytesA + kBytesB);
       tilepost::ptx::load_box(shared.a(ring.index), in, full, k, m);
       load_b(shared.b(ring.index), map_b, full, rank, k, n);
       ring.advance();
     }
   }
-  // A mate may still write and arrive here: leave when the whole cluster has released every stage.
-  for (int stage = 0; stage < kStages; ++stage) {
-      tilepost::ptx::wait_barrier(shared.empty(ring.index), ring.parity);
-      ring.advance();
-    }
+  // A mate may still write and arrive here.
+  shared.stages().await_all_empty(ring);
 }
 
 // A store thread: one per consumer. Stores its panels and says when a tile is complete.
@@ -229,7 +197,6 @@ __device__ __forceinline__ void store_tiles(const View& view_, const Shared& sha
                                             const CUtensorMap* map_c,
                                             const tilepost::TileGrid& grid, int m, int tiles,
                                             int consumer) {
-  constexpr int kPart = kPingPong ? 0 : kConsumerM;  // from one consumer's rows to the next's
   const Positions positions(consumer);
   tilepost::Ring<kPanels> ring(0);
   tilepost::Pacer pacer{consumer, kConsumers};
@@ -239,11 +206,11 @@ __device__ __forceinline__ void store_tiles(const View& view_, const Shared& sha
     const tilepost::Tile tile = tilepost::woven::tile(view_, grid, position);
     const CUtensorMap* map = tilepost::woven::out_map(view_, map_c, tile);
     const tilepost::Coord first =
-        tilepost::woven::out_coord(view_, grid, tile, consumer * kPart, 0);
+        tilepost::woven::out_coord(view_, grid, tile, consumer * kConsumerStep, 0);
     const bool last_tile = position + gridDim.x >= tiles;  // of the CTA
-    int previous = 0;
+    tilepost::PanelReturns<PanelBarriers, kPanels> returns{shared.panels(), consumer};
     for (int panel = 0; panel < kPanelsPerTile; ++panel) {
-      tilepost::ptx::wait_barrier(shared.panel_full(consumer, ring.index), ring.parity);
+      tilepost::ptx::wait_barrier(shared.panels().full(consumer, ring.index), ring.parity);
       if (!tile.is_padding()) {
         if (panel >= kAwaitedPanels) tilepost::woven::pace(view_, pacer, tile, last_tile);
         tilepost::panel::store<kAdd>(
@@ -251,17 +218,10 @@ __device__ __forceinline__ void store_tiles(const View& view_, const Shared& sha
             {first.x + panel % kPanelsAcross * kPanelN, first.y + panel / kPanelsAcross * kBlockM});
       }
       tilepost::ptx::commit_bulk();
-      // Give back the panel before this one, whose store has had time to read it. With a single
-      // buffer there is none before it: the consumer waits for this very one.
-      if (panel > 0) {
-        tilepost::ptx::wait_bulk_read<1>();
-        tilepost::ptx::arrive(shared.panel_empty(consumer, previous));
-      }
-      previous = ring.index;
+      returns.stored(panel, ring.index);
       ring.advance();
     }
-    tilepost::ptx::wait_bulk_read<0>();
-    tilepost::ptx::arrive(shared.panel_empty(consumer, previous));
+    returns.finish();
     tilepost::woven::tile_done(view_, tile, tilepost::BulkStores{});
   }
   tilepost::ptx::wait_bulk<0>();
@@ -269,34 +229,24 @@ __device__ __forceinline__ void store_tiles(const View& view_, const Shared& sha
 
 using Sums = float[kBlocks * kSums];  // block by block
 
-// A block's sums, or, with kParts parts, a part's.
-__device__ __forceinline__ float (&sums_of(Sums& sums, int block))[kSums] {
-  return *reinterpret_cast<float(*)[kSums]>(sums + block * kSums);
-}
-
-// One thread of every CTA of the cluster hears that this consumer is done with a stage.
-__device__ __forceinline__ void release_stage(const Shared& shared, int stage, int thread) {
-  if (thread < kCluster) tilepost::ptx::arrive_remote(shared.empty(stage), thread);
-}
-
 // Starts the multiplication of a stage as kGroups groups, one for all blocks or one for each;
 // `fresh`: these are the first products of the sums.
 template <int kGroups>
 __device__ __forceinline__ void multiply_stage(const Shared& shared, int stage, Sums& sums,
                                                int consumer, bool fresh) {
-  const int first_row = kPingPong ? 0 : consumer * kConsumerM;
+  const int first_row = consumer * kConsumerStep;
   tilepost::ptx::pin(sums);
   tilepost::ptx::wgmma_fence();
-  const uint64_t b = kNN ? tilepost::ptx::matrix_descriptor_n_major(shared.b(stage))
-                         : tilepost::ptx::matrix_descriptor(shared.b(stage));
+  const uint64_t b = tilepost::ptx::matrix_descriptor(shared.b(stage));
 #pragma unroll
   for (int block = 0; block < kBlocks; ++block) {
     const uint64_t a = tilepost::ptx::matrix_descriptor(shared.a(stage) +
                                                         (first_row + block * kBlockM) * kRowBytes);
 #pragma unroll
     for (int step = 0; step < kSteps; ++step)
-      tilepost::ptx::wgmma<kTileN, kElement, kNN>(sums_of(sums, block), a + 2 * step,
-                                                  b + kDescriptorStep * step, !fresh || step != 0);
+      tilepost::ptx::wgmma<kTileN, kElement, kNN>(tilepost::ptx::sums_at<kSums>(sums, block),
+                                                  a + 2 * step, b + kDescriptorStep * step,
+                                                  !fresh || step != 0);
     if (kGroups > 1 || block == kBlocks - 1) tilepost::ptx::wgmma_commit();
   }
   tilepost::ptx::pin(sums);
@@ -307,42 +257,18 @@ __device__ __forceinline__ void multiply_stage(const Shared& shared, int stage, 
 // when the one after it has been issued. Returns the last one.
 __device__ __forceinline__ int multiply_tile(const Shared& shared, tilepost::Ring<kStages>& ring,
                                              Sums& sums, int stages, int consumer, int thread) {
-  const int whole = kParts == 1 ? stages : stages - 1;
+  const int whole = stages;
   int previous = -1;
 #pragma unroll 4
   for (int i = 0; i < whole; ++i) {
-    tilepost::ptx::wait_barrier(shared.full(ring.index), ring.parity);
+    tilepost::ptx::wait_barrier(shared.stages().full(ring.index), ring.parity);
     multiply_stage<1>(shared, ring.index, sums, consumer, i == 0);
     tilepost::ptx::wgmma_wait<1>();
-    if (previous >= 0) release_stage(shared, previous, thread);
+    if (previous >= 0) shared.stages().release<kCluster>(previous, thread);
     previous = ring.index;
     ring.advance();
   }
   return previous;
-}
-
-// The same with the sums of each stage added in fp32: the tensor cores keep about 14 bits of a sum
-// of products of e4m3.
-__device__ __forceinline__ int multiply_tile_precise(const Shared& shared,
-                                                     tilepost::Ring<kStages>& ring, Sums& sums,
-                                                     int stages, int consumer, int thread) {
-  int last = 0;
-#pragma unroll
-  for (int i = 0; i < kBlocks * kSums; ++i) sums[i] = 0;
-#pragma unroll 1
-  for (int stage = 0; stage < stages; ++stage) {
-    Sums products;
-    tilepost::ptx::wait_barrier(shared.full(ring.index), ring.parity);
-    multiply_stage<1>(shared, ring.index, products, consumer, true);
-    tilepost::ptx::wgmma_wait<0>();
-    tilepost::ptx::pin(products);
-    if (stage < stages - 1) release_stage(shared, ring.index, thread);
-    last = ring.index;
-    ring.advance();
-#pragma unroll
-    for (int i = 0; i < kBlocks * kSums; ++i) sums[i] += products[i];
-  }
-  return last;
 }
 
 // Hands the sums to the store thread panel by panel, those of each part as soon as they are made.
@@ -362,25 +288,17 @@ __device__ __forceinline__ void write_panels(const Shared& shared, tilepost::Rin
       else
         tilepost::ptx::wgmma_wait<1>();
       tilepost::ptx::pin(sums);
-      if (last) release_stage(shared, stage, thread);
+      if (last) shared.stages().release<kCluster>(stage, thread);
     }
     const int row = panel / kPanelsAcross * kBlockM, col = panel % kPanelsAcross * kPanelN;
     tilepost::panel::Words words;
     tilepost::panel::round<kEpilogue, kOutput>(words, sums + panel * kPanelN / 2, shape, epilogue,
                                                {place.row + row, place.col + col});
-    tilepost::ptx::wait_barrier(shared.panel_empty(consumer, ring.index), ring.parity);
+    tilepost::ptx::wait_barrier(shared.panels().empty(consumer, ring.index), ring.parity);
     tilepost::panel::write(shared.panel(consumer, ring.index), words, thread);
-    tilepost::ptx::fence_shared_to_async();
-    __syncwarp();
-    if (thread % 32 == 0) tilepost::ptx::arrive(shared.panel_full(consumer, ring.index));
+    shared.panels().pass_on(consumer, ring.index, thread);
     ring.advance();
   }
-}
-
-// The thread's place in the output; only an epilogue asks for it.
-__device__ __forceinline__ tilepost::panel::Place place_of(const tilepost::TileGrid& grid,
-                                                           int position, int consumer, int thread) {
-  return {0, 0};
 }
 
 // A consumer: 128 threads.
@@ -391,13 +309,11 @@ __device__ __forceinline__ void multiply_tiles(const Shared& shared, const tilep
   const Positions positions(consumer);
   tilepost::Ring<kStages> ring(0);
   tilepost::Ring<kPanels> panels(1);
-  tilepost::Ring<1> turns(consumer == 0 ? 1 : 0);
   Sums sums;
   for (int position = positions.first; position < tiles; position += positions.stride) {
-    const int last = kPrecise ? multiply_tile_precise(shared, ring, sums, stages, consumer, thread)
-                              : multiply_tile(shared, ring, sums, stages, consumer, thread);
-    write_panels(shared, panels, sums, shape, epilogue, place_of(grid, position, consumer, thread),
-                 last, consumer, thread);
+    const int last_stage = multiply_tile(shared, ring, sums, stages, consumer, thread);
+    tilepost::panel::Place place{};  // only an epilogue asks for it
+    write_panels(shared, panels, sums, shape, epilogue, place, last_stage, consumer, thread);
   }
 }
 
@@ -433,7 +349,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     if (warp == 0 && lane == 0)
       load_tiles(view_, shared, &map_a, &map_b, grid, first, tiles, stages);
     if (warp == kConsumers + 1)
-      tilepost::woven::helper_warp(view_, {shared.spare(), kHelper}, kOutput);
+      tilepost::woven::helper_warp(view_, {shared.base + kPanelsEnd, kHelper}, kOutput);
     if (warp >= 1 && warp <= kConsumers) {
       if (lane == 0) store_tiles(view_, shared, &map_c, grid, shape.m, tiles, warp - 1);
     }

@@ -16,8 +16,11 @@ static_assert(TILEPOST_ABI_VERSION == 8, "ffn_down was generated for another til
 
 namespace ffn_down::sm_80 {
 
-// The schedule and its counters as the kernel sees them: its last argument.
-using View = tilepost::woven::View<tilepost::Layout::panel, 128, 128, false, false, false>;
+// The schedule and its counters as the kernel sees them, its last argument: what differs from
+// tilepost::woven::View.
+struct View : tilepost::woven::View {
+  static constexpr int kTileM = 128, kTileN = 128;
+};
 
 // ---- The kernel: gemm_sm80.cu, specialised and woven
 
@@ -50,12 +53,10 @@ constexpr int kWarpN = 64;
 constexpr int kCtasPerSm = 1;
 // Elements per load: 8, 4, 2, 1, of e4m3 also 16. Of A and B along k, with NN of A only.
 constexpr int kLoadVector = 8;
-constexpr int kStoreVector = 8;    // of C: 8, 4, 2, 1
-constexpr bool kOverlapStore = 0;  // stage beside the stages
-constexpr int kBand = 8;           // tile rows swept together
+constexpr int kStoreVector = 8;  // of C: 8, 4, 2, 1
+constexpr int kBand = 8;         // tile rows swept together
 constexpr tilepost::DType kElement = tilepost::DType::f16;
 constexpr tilepost::DType kOutput = tilepost::DType::f16;
-constexpr bool kNN = 0;  // B is [k, n]
 
 using Element = tilepost::DeviceElement<kElement>;
 using Output = tilepost::DeviceElement<kOutput>;
@@ -80,15 +81,14 @@ constexpr int kMmasN = kWarpN / 8;
 constexpr int kStagedRow = kTileN + 8;
 constexpr int kPipelineBytes = kStages * kStageBytes;
 constexpr int kStagedBytes = kTileM * kStagedRow * 2;
-constexpr int kStagedOffset = kOverlapStore ? kPipelineBytes : 0;
-constexpr int kSharedBytes =
-    kStagedOffset + kStagedBytes > kPipelineBytes ? kStagedOffset + kStagedBytes : kPipelineBytes;
+constexpr int kStagedOffset = 0;
+constexpr int kSharedBytes = kPipelineBytes;
 
 // Tiles begin in the first stage that the staged tile leaves free, and load as many blocks as there
 // are such stages before it has been stored.
-constexpr int kCovered = kOverlapStore ? 0 : (kStagedBytes + kStageBytes - 1) / kStageBytes;
-constexpr int kFirstStage = kCovered < kStages ? kCovered : 0;
-constexpr int kEarly = kCovered < kStages ? (kCovered == 0 ? kStages - 1 : kStages - kCovered) : 0;
+constexpr int kCovered = (kStagedBytes + kStageBytes - 1) / kStageBytes;
+constexpr int kFirstStage = kCovered;
+constexpr int kEarly = kStages - kCovered;
 
 static_assert(kTileK * kSize == 64 || kTileK * kSize == 128, "rows of 64 or 128 bytes");
 static_assert(kTileM % kWarpM == 0 && kTileN % kWarpN == 0, "warps tile the tile");
@@ -96,7 +96,6 @@ static_assert(kWarpM % 16 == 0, "fragments tile the warp's part");
 static_assert(kWarpN == 16 || kWarpN == 32 || kWarpN == 64 || kWarpN == 128);
 static_assert(kStages >= 2 && kBand >= 1 && kCtasPerSm >= 1);
 static_assert(kCtasPerSm * kSharedBytes <= 232448, "shared memory");
-static_assert(!kNN || kSize == 2, "ldmatrix transposes 16-bit elements only");
 
 // A vector of C, so that it is loaded and stored by one instruction.
 template <int kElements>
@@ -152,7 +151,7 @@ struct Staged {
   static __device__ __forceinline__ int chunk() { return static_cast<int>(threadIdx.x) % kChunks; }
 };
 using StagedA = Staged<kTileM, kTileK>;
-using StagedB = Staged<kNN ? kTileK : kTileN, kNN ? kTileN : kTileK>;
+using StagedB = Staged<kTileN, kTileK>;
 
 // Copies the chunk from `source` on, of which the first `valid` elements exist; the others become
 // zero.
@@ -229,8 +228,7 @@ __device__ __forceinline__ Loader make_loader(uint32_t shared, const Element* a,
                                               const tilepost::Tile& tile) {
   const int m = tile.m, n = tile.n;
   return Loader{make_operand<StagedA>(a, shape.m, shape.k, shape.lda, m, 0),
-                kNN ? make_operand<StagedB>(b, shape.k, shape.n, shape.ldb, 0, n)
-                    : make_operand<StagedB>(b, shape.n, shape.k, shape.ldb, n, 0),
+                make_operand<StagedB>(b, shape.n, shape.k, shape.ldb, n, 0),
                 shared + StagedA::swizzle(StagedA::row(), StagedA::chunk()),
                 shared + kBytesA + StagedB::swizzle(StagedB::row(), StagedB::chunk()),
                 (shape.k + kTileK - 1) / kTileK,
@@ -297,9 +295,8 @@ __device__ __forceinline__ void multiply_tile(uint32_t shared, const Loader& loa
   const int a_row = warp % kWarpsM * kWarpM + lane % 16;
   const int b_col = warp / kWarpsM * kWarpN;
   const uint32_t a_first = shared + StagedA::swizzle(a_row, lane / 16);
-  const uint32_t b_first = shared + kBytesA +
-                           (kNN ? StagedB::swizzle(lane % 16, b_col / kChunk + lane / 16)
-                                : StagedB::swizzle(b_col + lane / 16 * 8 + lane % 8, lane / 8 % 2));
+  const uint32_t b_first =
+      shared + kBytesA + StagedB::swizzle(b_col + lane / 16 * 8 + lane % 8, lane / 8 % 2);
   clear(sums);
   load_blocks<kEarly, kStages - 1>(loader);
   tilepost::ptx::wait_copies<kStages - 2>();
@@ -309,7 +306,6 @@ __device__ __forceinline__ void multiply_tile(uint32_t shared, const Loader& loa
   fragments[0].load(a_first + stage * kStageBytes, b_first + stage * kStageBytes, 0);
 #pragma unroll 1
   for (int block = 0; block < loader.blocks; ++block) {
-    [[maybe_unused]] Sums partial;  // PRECISE
 #pragma unroll
     for (int step = 0; step < kSteps; ++step) {
       if (step == kSteps - 1) {

@@ -13,8 +13,12 @@ static_assert(TILEPOST_ABI_VERSION == 8, "on_host was generated for another tile
 
 namespace on_host::host {
 
-// The schedule and its counters as the kernel sees them: its last argument.
-using View = tilepost::woven::View<tilepost::Layout::tile, 64, 64, false, false, false>;
+// The schedule and its counters as the kernel sees them, its last argument: what differs from
+// tilepost::woven::View.
+struct View : tilepost::woven::View {
+  static constexpr tilepost::Layout kLayout = tilepost::Layout::tile;
+  static constexpr int kTileM = 64, kTileN = 64;
+};
 
 // ---- The kernel: gemm_host.cpp, specialised and woven
 

@@ -1,0 +1,42 @@
+// Where statements stand on their lines: what an edit must know so that the text stays as tidy as
+// the author left it.
+#pragma once
+
+#include <map>
+
+#include "clang/AST/Stmt.h"
+#include "generator/weave/parser.h"
+#include "generator/weave/text.h"
+
+namespace tilepost {
+
+// From the statement's first character to behind its last, the ; included.
+Range range_of(const Parsed& parsed, const clang::Stmt* statement);
+
+class Layout {
+ public:
+  explicit Layout(const Parsed& parsed) : parsed_(parsed), source_(parsed.text.text) {}
+
+  bool starts_line(size_t offset) const;
+  size_t line_start(size_t offset) const;
+  // The column of the first character of the line that `offset` is on.
+  size_t indentation(size_t offset) const;
+
+  // Erases a statement with the comments right above and behind it and one of the empty lines
+  // around it.
+  void erase_statement(Range whole, Edits& edits) const;
+  // Moves the lines that begin in `range` left, those of literals not. Moves of several calls add
+  // up, and are made by apply().
+  void move_left(Range range, size_t columns);
+  void apply(Edits& edits) const;
+
+  // Of the least indented line in `range`, preprocessor lines not counted.
+  size_t least_indentation(Range range) const;
+
+ private:
+  const Parsed& parsed_;
+  const std::string& source_;
+  std::map<size_t, size_t> moves_;  // start of a line -> columns to take away
+};
+
+}  // namespace tilepost

@@ -1,0 +1,91 @@
+#include <set>
+
+#include "clang/AST/Attr.h"
+#include "clang/AST/RecursiveASTVisitor.h"
+#include "generator/weave/layout.h"
+#include "generator/weave/passes.h"
+#include "llvm/ADT/DenseMap.h"
+
+namespace tilepost {
+namespace {
+
+using clang::dyn_cast;
+using clang::isa;
+
+// A local variable with a statement of its own.
+struct Local {
+  const clang::VarDecl* variable;
+  Range statement;
+};
+
+// Locals, and where the text names them.
+class Visitor : public clang::RecursiveASTVisitor<Visitor> {
+ public:
+  explicit Visitor(const Parsed& parsed) : parsed_(parsed) {}
+
+  std::vector<Local> locals;
+  llvm::DenseMap<const clang::VarDecl*, std::vector<size_t>> uses;
+
+  bool VisitDeclStmt(clang::DeclStmt* statement) {
+    const auto* variable =
+        statement->isSingleDecl() ? dyn_cast<clang::VarDecl>(statement->getSingleDecl()) : nullptr;
+    const bool in_macro =
+        statement->getBeginLoc().isMacroID() || statement->getEndLoc().isMacroID();
+    if (variable && !in_macro && is_value(variable))
+      locals.push_back({variable, range_of(parsed_, statement)});
+    return true;
+  }
+  bool VisitDeclRefExpr(clang::DeclRefExpr* name) {
+    const auto* variable = dyn_cast<clang::VarDecl>(name->getDecl());
+    const auto offset = parsed_.expanded(name->getLocation());
+    if (variable && offset) uses[variable].push_back(*offset);
+    return true;
+  }
+  // The tree walk leaves the attributes of statements out: #pragma unroll kDepth.
+  bool VisitAttributedStmt(clang::AttributedStmt* statement) {
+    for (const clang::Attr* attribute : statement->getAttrs())
+      TraverseAttr(const_cast<clang::Attr*>(attribute));
+    return true;
+  }
+
+ private:
+  // Whether nothing but its value goes with it: no memory that blocks share, no call, no
+  // destructor.
+  bool is_value(const clang::VarDecl* variable) const {
+    const clang::QualType type = variable->getType();
+    return (variable->hasLocalStorage() || variable->isConstexpr()) && !type->isReferenceType() &&
+           !type->isDependentType() && !type.isVolatileQualified() &&
+           type.isDestructedType() == clang::QualType::DK_none &&
+           !isa<clang::DecompositionDecl>(variable) && !variable->hasAttr<clang::UnusedAttr>() &&
+           (!variable->getInit() || !variable->getInit()->HasSideEffects(parsed_.ast));
+  }
+
+  const Parsed& parsed_;
+};
+
+}  // namespace
+
+void drop_unused_locals(const Parsed& parsed, Edits& edits) {
+  Visitor visitor(parsed);
+  for (clang::Decl* decl : parsed.ast.getTranslationUnitDecl()->decls())
+    if (parsed.expanded(decl->getBeginLoc())) visitor.TraverseDecl(decl);
+  std::set<llvm::StringRef> hidden;  // words that this parse did not see
+  for (const Range skipped : parsed.skipped)
+    for (const llvm::StringRef word : identifiers(parsed, skipped)) hidden.insert(word);
+  const Layout layout(parsed);
+  std::set<const clang::VarDecl*> dropped;
+  for (size_t before = ~size_t{0}; before != dropped.size();) {  // one may take another with it
+    before = dropped.size();
+    for (const Local& local : visitor.locals) {
+      if (dropped.count(local.variable) || hidden.count(local.variable->getName()) ||
+          edits.replaces(local.statement.begin) ||
+          !llvm::all_of(visitor.uses[local.variable],
+                        [&](size_t use) { return edits.replaces(use); }))
+        continue;
+      layout.erase_statement(local.statement, edits);
+      dropped.insert(local.variable);
+    }
+  }
+}
+
+}  // namespace tilepost

@@ -1,0 +1,150 @@
+// The mbarriers at which the warps of an sm_90a kernel meet: of the stages that a loader fills and
+// consumers multiply, and of the panels that consumers fill and a store thread empties.
+//
+// A kernel's barriers lie side by side, eight bytes each, from `base` on, an address of shared
+// memory; each kind takes those from number kFirst to kEnd - 1. One thread initialises them and
+// then fences (ptx::fence_barrier_init).
+#ifndef TILEPOST_DEVICE_PIPELINE_CUH
+#define TILEPOST_DEVICE_PIPELINE_CUH
+
+#include <cstdint>
+
+#include "tilepost/device/ptx_sm90.cuh"
+#include "tilepost/device/ring.cuh"
+
+namespace tilepost {
+
+constexpr int kMbarrierBytes = 8;
+
+// Loads a box into the shared memory of all CTAs of a cluster of kCluster, at the same addresses,
+// and counts its bytes on the barrier of each.
+template <int kCluster>
+__device__ __forceinline__ void load_box_for_cluster(uint32_t destination, const CUtensorMap* map,
+                                                     uint32_t barrier, int x, int y) {
+  constexpr uint16_t kAllRanks = (1 << kCluster) - 1;
+  if constexpr (kCluster > 1)
+    ptx::load_box_multicast(destination, map, barrier, x, y, kAllRanks);
+  else
+    ptx::load_box(destination, map, barrier, x, y);
+}
+
+// kCount barriers of one kind.
+template <int kFirst, int kCount>
+struct Barriers {
+  static constexpr int kEnd = kFirst + kCount;
+  uint32_t base;
+
+  __device__ __forceinline__ uint32_t operator[](int i) const {
+    return base + (kFirst + i) * kMbarrierBytes;
+  }
+};
+
+// full[stage]: the loads of a stage have landed; the loader's arrival and the bytes it expects.
+// empty[stage]: the stage has been multiplied.
+template <int kFirst, int kStages>
+struct StageBarriers {
+  static constexpr int kEnd = kFirst + 2 * kStages;
+  uint32_t base;
+
+  __device__ __forceinline__ uint32_t full(int stage) const {
+    return base + (kFirst + stage) * kMbarrierBytes;
+  }
+  __device__ __forceinline__ uint32_t empty(int stage) const {
+    return base + (kFirst + kStages + stage) * kMbarrierBytes;
+  }
+  // `readers`: the arrivals that empty a stage.
+  __device__ __forceinline__ void init(int readers) const {
+    for (int stage = 0; stage < kStages; ++stage) {
+      ptx::init_barrier(full(stage), 1);
+      ptx::init_barrier(empty(stage), readers);
+    }
+  }
+  // The loader, before it fills the ring's next stage with `bytes`: waits until that has been
+  // multiplied. Returns the barrier that its loads count on. In a cluster a mate's share of them
+  // may land before this: the barrier's count of bytes is signed.
+  __device__ __forceinline__ uint32_t await_empty(const Ring<kStages>& ring, int bytes) const {
+    const uint32_t filled = full(ring.index);
+    ptx::wait_barrier(empty(ring.index), ring.parity);
+    ptx::arrive_expecting(filled, bytes);
+    return filled;
+  }
+  // The loader, after its last stage: waits until the whole cluster has multiplied every stage.
+  __device__ __forceinline__ void await_all_empty(Ring<kStages>& ring) const {
+    for (int stage = 0; stage < kStages; ++stage) {
+      ptx::wait_barrier(empty(ring.index), ring.parity);
+      ring.advance();
+    }
+  }
+  // One thread of every CTA of the cluster of kCluster hears that this consumer, of whose
+  // warpgroup `thread` is one, is done with a stage.
+  template <int kCluster>
+  __device__ __forceinline__ void release(int stage, int thread) const {
+    if constexpr (kCluster > 1) {
+      if (thread < kCluster) ptx::arrive_remote(empty(stage), thread);
+    } else {
+      if (thread == 0) ptx::arrive(empty(stage));
+    }
+  }
+};
+
+// Of kBuffers panels of each of kConsumers warpgroups. full: a panel is in shared memory, one
+// arrival per warp. empty: TMA has read it.
+template <int kFirst, int kConsumers, int kBuffers>
+struct PanelBarriers {
+  static constexpr int kEnd = kFirst + 2 * kConsumers * kBuffers;
+  static constexpr int kWarps = 4;  // of a consumer
+  uint32_t base;
+
+  __device__ __forceinline__ uint32_t full(int consumer, int buffer) const {
+    return base + (kFirst + consumer * kBuffers + buffer) * kMbarrierBytes;
+  }
+  __device__ __forceinline__ uint32_t empty(int consumer, int buffer) const {
+    return base + (kFirst + (kConsumers + consumer) * kBuffers + buffer) * kMbarrierBytes;
+  }
+  // All threads of a consumer, after their writes into `buffer`: TMA may read it (`thread` counts
+  // in the warpgroup).
+  __device__ __forceinline__ void pass_on(int consumer, int buffer, int thread) const {
+    ptx::fence_shared_to_async();
+    __syncwarp();
+    if (thread % 32 == 0) ptx::arrive(full(consumer, buffer));
+  }
+  __device__ __forceinline__ void init(int consumer) const {
+    for (int buffer = 0; buffer < kBuffers; ++buffer) {
+      ptx::init_barrier(full(consumer, buffer), kWarps);
+      ptx::init_barrier(empty(consumer, buffer), 1);
+    }
+  }
+};
+
+// Gives panels back to the consumer that fills them, once TMA has read them: the one before that
+// whose store was committed last, which has had time by then. A single buffer has none before it:
+// the consumer waits for this very one. The thread that stores.
+template <class PanelBarriers, int kBuffers>
+struct PanelReturns {
+  PanelBarriers barriers;
+  int consumer;
+  int previous = 0;  // the buffer to be given back
+
+  // After the store of a tile's panel `panel`, from buffer `buffer`, has been committed.
+  __device__ __forceinline__ void stored(int panel, int buffer) {
+    if constexpr (kBuffers == 1) {
+      ptx::wait_bulk_read<0>();
+      ptx::arrive(barriers.empty(consumer, 0));
+    } else if (panel > 0) {
+      ptx::wait_bulk_read<1>();
+      ptx::arrive(barriers.empty(consumer, previous));
+    }
+    previous = buffer;
+  }
+  // After a tile's last panel.
+  __device__ __forceinline__ void finish() const {
+    if constexpr (kBuffers > 1) {
+      ptx::wait_bulk_read<0>();
+      ptx::arrive(barriers.empty(consumer, previous));
+    }
+  }
+};
+
+}  // namespace tilepost
+
+#endif  // TILEPOST_DEVICE_PIPELINE_CUH
