@@ -113,7 +113,7 @@ class HostOp final : public tilepost_op {
   std::vector<uint8_t> gathered_;   // all ranks' rows of A, where the caller does not want them, or
                                     // others read them
   // Of sums that are added as they arrive, too, the host keeps a block for every rank: which order
-  // is taken must not depend on who stores first.
+  // is taken must not depend on which rank stores first.
   const Slots blocks_;
   std::vector<uint16_t> slots_, sums_, landed_;  // what ranks share (steps.h)
   HostMemory memory_{};                          // the addresses of that, for the others

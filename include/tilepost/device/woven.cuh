@@ -66,7 +66,7 @@ __device__ __forceinline__ Tile tile(const View& view, const TileGrid& /*grid*/,
   return Tile{entry.x, entry.y, entry.z, entry.w};
 }
 
-// kStores: the rank that owns a tile's rows; of padding, which is nobody's, some rank.
+// kStores: the rank that owns a tile's rows; of padding, which no rank owns, some rank.
 __device__ __forceinline__ int owner_of(const tilepost_view_t& view, const Tile& tile) {
   return tile.is_padding() ? 0 : tile.m / view.share_rows;
 }
@@ -125,10 +125,10 @@ __device__ __forceinline__ const Map* out_map(const View& view, const Map* map, 
     return map;
 }
 
-// Once for all of a thread's stores. The maps of the ranks that own any of m rows: nobody changes
-// them while the kernel runs. And the memory they describe: its owner has read or zeroed it through
-// the generic proxy, before the kernels in front of this one acquired that its last run had ended;
-// the proxy fence puts that before what TMA does there (PTX ISA 8.6, Proxies).
+// Once for all of a thread's stores. The maps of the ranks that own any of m rows: no thread
+// changes them while the kernel runs. And the memory they describe: its owner has read or zeroed it
+// through the generic proxy, before the kernels in front of this one acquired that its last run had
+// ended; the proxy fence puts that before what TMA does there (PTX ISA 8.6, Proxies).
 template <class View>
 __device__ __forceinline__ void open_out_maps(const View& view, int m) {
   if constexpr (View::kStores) {
@@ -236,7 +236,7 @@ __device__ __forceinline__ const Map* in_map(const View& view, const Map* map, c
     return map;
 }
 
-// Once for all of a thread's loads: nobody changes the map while the kernel runs.
+// Once for all of a thread's loads: no thread changes the map while the kernel runs.
 template <class View>
 __device__ __forceinline__ void open_in_map(const View& view) {
   if constexpr (View::kWaits && View::kTaskParts > 0)
@@ -277,7 +277,7 @@ __device__ __forceinline__ void raise(const View& view, const Tile& tile) {
 // thread's earlier stores before what follows it in thread 0 (PTX ISA, barrier: it orders memory
 // accesses among the participating threads), and the release is cumulative (8.9.5, Causality
 // Order). Without the barrier, thread 0 would release its own stores only. Where A arrives,
-// counters say what has, and nobody waits for tiles: here and below nothing is posted then.
+// counters say what has, and nothing waits for tiles: here and below nothing is posted then.
 template <class View>
 __device__ __forceinline__ void tile_done(const View& view, const Tile& tile, BlockStores) {
   static_assert(!View::kStores, "a kernel stores into other ranks' memory with TMA");
@@ -305,7 +305,7 @@ __device__ __forceinline__ void tile_done(const View& view, const Tile& tile, Wa
 //
 // kStores: the tile is in its owner's memory then, and the counter that is raised is the owner's.
 // The scope is .sys already, which spans GPUs (PTX ISA 8.5, Scope), and cumulativity does not ask
-// whose memory anything is in (8.9.5). Padding is nobody's.
+// whose memory anything is in (8.9.5). No rank owns padding.
 template <class View>
 __device__ __forceinline__ void tile_done(const View& view, const Tile& tile, BulkStores) {
   if constexpr (View::kWaits) return;

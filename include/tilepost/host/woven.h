@@ -117,9 +117,9 @@ inline Coord out_coord(const View& view, const TileGrid& /*grid*/, const Tile& t
     return Coord{col, tile.row + row};
 }
 
-// Waits until the group's input has arrived: who copied it here has raised the counter with a
-// release operation, which the acquire load reads or a later one (C++20 [intro.races] 5). Ends also
-// when the runtime gives a run up: then it raises all counters.
+// Waits until the group's input has arrived: the thread that copied it here has raised the counter
+// with a release operation, which the acquire load reads or a later one (C++20 [intro.races] 5).
+// Ends also when the runtime gives a run up: then it raises all counters.
 template <class View>
 inline void input_ready(const View& view, const Tile& tile, BlockLoads) {
   if constexpr (View::kWaits) {
@@ -139,10 +139,10 @@ inline void post(uint32_t* counters, const Tile& tile) {
 }
 
 // Raises the group's counter after the tile's stores; where they went to the memory of the rank
-// that owns its rows, the counter there, and none for padding, which is nobody's.
+// that owns its rows, the counter there, and none for padding, which no rank owns.
 template <class View>
 inline void tile_done(const View& view, const Tile& tile, BlockStores) {
-  // Where A arrives, counters say what has, and nobody waits for tiles.
+  // Where A arrives, counters say what has, and nothing waits for tiles.
   if constexpr (View::kWaits) return;
   if constexpr (!View::kStores)
     post(view.counters, tile);

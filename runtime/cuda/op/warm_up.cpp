@@ -16,7 +16,7 @@ bool is_alike_everywhere(StepKind kind) {
          kind == StepKind::all_gather;
 }
 
-// Steps of a routed plan, which has none before its first route: equal parts to and from everybody.
+// Steps of a routed plan, which has none before its first route: equal parts to and from all ranks.
 std::vector<Step> even_exchange(int ranks, int64_t elements) {
   std::vector<Step> steps;
   const int64_t part = elements / ranks;

@@ -36,8 +36,8 @@ struct SharedWait {
 };
 enum WaitState : uint32_t { kNoWait = 0, kWaiting = 1, kGaveUp = 2 };
 
-// Places, by what is waited for and from whom. Groups whose tiles are awaited, or what tasks of
-// this rank's own kernel make of them, share kMostPeers places: few are awaited at a time, and
+// Places, by what is waited for and from which rank. Groups whose tiles are awaited, or what tasks
+// of this rank's own kernel make of them, share kMostPeers places: few are awaited at a time, and
 // those are close together.
 __host__ __device__ constexpr int flag_wait(Flag flag, int lane, int source) {
   return (static_cast<int>(flag) * kMostLanes + lane) * kMostPeers + source;
