@@ -28,7 +28,7 @@ void EpilogueOperands::add_for_consumer(const char* name, const void* pointer) {
 EpilogueOperands::EpilogueOperands(const tilepost_plan_t& plan, int rank,
                                    const tilepost_run_operands_t& operands) {
   const int ops = plan.epilogue;
-  const bool adds_bias = !sums_ranks(plan) || rank == 0;
+  const bool adds_bias = !row_of(plan).sums || rank == 0;
   if ((ops & (TILEPOST_SCALE | TILEPOST_SCALE_ROWS)) != 0)
     add("scale_a", operands.scale_a, alignof(float), for_kernel_.scale_a);
   if ((ops & (TILEPOST_SCALE | TILEPOST_SCALE_COLUMNS)) != 0)
@@ -43,7 +43,7 @@ EpilogueOperands::EpilogueOperands(const tilepost_plan_t& plan, int rank,
   }
   if (plan.consumer == TILEPOST_CONSUMER_RESIDUAL_RMS_NORM)
     add_for_consumer("norm_residual", operands.norm_residual);
-  if (plan.pattern == TILEPOST_ALL_GATHER_GEMM && operands.gathered != nullptr)
+  if (row_of(plan).moves_input() && operands.gathered != nullptr)
     list_[count_++] = {"gathered", operands.gathered, kVectorAlignment};
 }
 
@@ -56,10 +56,6 @@ tilepost_result_t EpilogueOperands::check() const {
   if (std::isfinite(epsilon_) && epsilon_ >= 0) return TILEPOST_OK;
   return fail(TILEPOST_INVALID_ARGUMENT, "norm_epsilon must be finite and at least 0, got %g",
               static_cast<double>(epsilon_));
-}
-
-bool sums_ranks(const tilepost_plan_t& plan) {
-  return plan.pattern == TILEPOST_GEMM_ALL_REDUCE || plan.pattern == TILEPOST_GEMM_REDUCE_SCATTER;
 }
 
 bool normalises(const tilepost_plan_t& plan) {

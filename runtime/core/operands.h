@@ -42,9 +42,6 @@ class EpilogueOperands {
   float epsilon_ = 0;
 };
 
-// Whether ranks add up what they compute.
-bool sums_ranks(const tilepost_plan_t& plan);
-
 // Whether the consumer normalises rows.
 bool normalises(const tilepost_plan_t& plan);
 

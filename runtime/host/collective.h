@@ -16,8 +16,8 @@ namespace tilepost {
 struct HostBuffers {
   void* send;                   // elements of the output's type
   void* received;               // the same; what steps receive goes here
-  const void* a;                // all_gather_gemm: this rank's rows
-  void* gathered;               // all_gather_gemm: all ranks' rows
+  const void* a;                // this rank's rows of A
+  void* gathered;               // all ranks' rows of A
   std::span<const Step> steps;  // of this group; not where ranks share memory
 };
 

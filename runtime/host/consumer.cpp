@@ -29,9 +29,8 @@ int64_t place_from_sources(const RunMap& run, int rank, int64_t row, int64_t col
 int64_t place(const HostConsumer& consumer, int64_t row, int64_t column) {
   const tilepost_map_t& map = consumer.run.map();
   if (map.layout == TILEPOST_PANEL) return row * map.n + column * map.tile_n;
-  if (consumer.plan.pattern == TILEPOST_GEMM_REDUCE_SCATTER)
-    return (column * share_rows(map) + row) * map.tile_n;
-  if (consumer.plan.pattern == TILEPOST_GEMM_ALL_TO_ALL)
+  if (row_of(consumer.plan).out_is_share()) return (column * share_rows(map) + row) * map.tile_n;
+  if (row_of(consumer.plan).out_is_routed())
     return place_from_sources(consumer.run, consumer.rank, row, column);
   return place_in_slots(consumer.run, row, column);
 }

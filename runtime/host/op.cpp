@@ -45,7 +45,7 @@ HostOp::HostOp(std::shared_ptr<HostGroup> group, int rank, const char* name,
       stream_(group_->stream(rank)),
       queue_(kQueueLength) {
   const RunSizes most = most_sizes(plan_);
-  if (stores_apart(plan_)) staging_.assign(most.send, 0);
+  if (paths_of(plan_).any(&RunPath::stores_apart)) staging_.assign(most.send, 0);
   received_.assign(most.receive, 0);
   allocate_shared(most);
   if (!is_routed(plan_)) {
@@ -71,6 +71,21 @@ void HostOp::start() {
   for (int worker = 0; worker < num_workers_; ++worker)
     threads_.emplace_back(&HostOp::work, this, worker);
   threads_.emplace_back(&HostOp::communicate, this);
+}
+
+void* HostOp::at(Buffer place, const Request& request) {
+  switch (place) {
+    case Buffer::out:
+      break;
+    case Buffer::send:
+    case Buffer::owners:  // whose kernel stores by a table
+      return staging_.data();
+    case Buffer::received:
+      return received_.data();
+    case Buffer::landed:
+      return landed_.data();
+  }
+  return request.operands.out;
 }
 
 // Made on the first run with so many rows.
@@ -104,10 +119,10 @@ tilepost_result_t HostOp::run(const tilepost_run_operands_t& operands, CUstream_
   request.operands = operands;
   request.run = run_map(rows);
   request.epilogue = EpilogueOperands(plan_, rank_, operands).for_kernel();
-  request.epilogue.out = send_buffer(*request.run, operands.out);
-  if (gathers()) {
-    const bool shared = request.run->access() != TILEPOST_ACCESS_MESSAGES;
-    const bool own = shared || operands.gathered == nullptr;
+  const RunPath& path = request.run->path;
+  request.epilogue.out = at(path.stores, request);
+  if (path.reads != InputFrom::a) {
+    const bool own = !path.gathers_for_caller || operands.gathered == nullptr;
     if (own && gathered_.empty())
       gathered_.assign(static_cast<size_t>(plan_.map.m * plan_.k) * input_bytes_, 0);
     request.gathered = own ? gathered_.data() : operands.gathered;
@@ -116,7 +131,7 @@ tilepost_result_t HostOp::run(const tilepost_run_operands_t& operands, CUstream_
   stream_.changed.wait(lock,
                        [&] { return posted_ - finished_ < kQueueLength || group_->aborted(); });
   if (group_->aborted()) return refuse();
-  if (gathers() && request.run->overlaps) ++overlapped_;
+  if (path.waits == Waits::tiles) ++overlapped_;
   request.ready = overlapped_;
   ++posted_;
   request.ticket = stream_.issued++;
@@ -162,7 +177,7 @@ tilepost_result_t HostOp::get_info(tilepost_op_info_t& info) {
   for (const auto& [rows, run] : run_maps_) info.device_bytes += table_bytes(*run);
   if (routed_ != nullptr) info.device_bytes += table_bytes(*routed_);
   info.rows = rows_.empty() ? nullptr : rows_.data();
-  info.out = lends_landed(plan_) ? landed_.data() : nullptr;
+  info.out = paths_of(plan_).planned.lends_out ? landed_.data() : nullptr;
   return TILEPOST_OK;
 }
 

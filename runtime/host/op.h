@@ -46,7 +46,7 @@ class HostOp final : public tilepost_op {
     tilepost_epilogue_t epilogue{};
     std::shared_ptr<const RunMap> run;
     uint32_t ready = 0;        // tilepost_view_t::ready
-    void* gathered = nullptr;  // all_gather_gemm: where all ranks' rows of A come to, and are read
+    void* gathered = nullptr;  // where all ranks' rows of A come to, and are read
   };
 
   // What the operation's threads do (op_threads.cpp).
@@ -85,18 +85,12 @@ class HostOp final : public tilepost_op {
 
   bool idle() const { return finished_ == posted_; }
   tilepost_result_t result() const;
-  bool gathers() const { return plan_.pattern == TILEPOST_ALL_GATHER_GEMM; }
-  // Whether the kernel stores into other ranks' memory.
-  bool writes() const { return stores_tiles(plan_); }
   // Whether the kernel of a run must not start before the communicating thread says so.
-  bool waits_to_start(const RunMap& map) const { return writes() || (gathers() && !map.overlaps); }
-  void* send_buffer(const RunMap& map, void* out) {
-    return stores_apart(plan_, map.overlaps) ? staging_.data() : out;
+  static bool waits_to_start(const RunPath& path) {
+    return path.by_owner || path.waits == Waits::kernel;
   }
-  void* receive_buffer(const RunMap& map, void* out) {
-    if (consumes_landed(plan_, map.overlaps)) return landed_.data();
-    return receives_apart(plan_, map.overlaps) ? received_.data() : out;
-  }
+  // This rank's memory for what a run has there.
+  void* at(Buffer place, const Request& request);
 
   const std::shared_ptr<HostGroup> group_;
   const int rank_;
@@ -108,8 +102,8 @@ class HostOp final : public tilepost_op {
   uint64_t operation_ = 0;
   std::vector<uint32_t> counters_;
   std::vector<uint32_t> reached_;   // by group: where its counter stands after the runs so far
-  std::vector<uint16_t> staging_;   // what the kernel stores, if not into out
-  std::vector<uint16_t> received_;  // what a consumer reads, if not the same
+  std::vector<uint16_t> staging_;   // Buffer::send
+  std::vector<uint16_t> received_;  // Buffer::received
   std::vector<uint8_t> gathered_;   // all ranks' rows of A, where the caller does not want them, or
                                     // others read them
   // Of sums that are added as they arrive, too, the host keeps a block for every rank: which order

@@ -29,20 +29,25 @@ bool HostOp::share_memory(uint64_t run, const Request& request) {
   memory.reserve(plan_.ranks);
   for (int rank = 0; rank < plan_.ranks; ++rank)
     memory.push_back(&group_->brought<HostMemory>(rank));
-  if (writes()) {
+  if (map.path.by_owner) {
     set_places(map, memory);
     open(run);
   }
   const tilepost_run_operands_t& operands = request.operands;
-  const HostSharedRun shared{plan_,         rank_,      blocks_,
-                             memory.data(), operands.a, receive_buffer(map, operands.out),
+  const HostSharedRun shared{plan_,
+                             map.path,
+                             rank_,
+                             blocks_,
+                             memory.data(),
+                             operands.a,
+                             at(map.path.results, request),
                              input_bytes_};
   for (int g = 0; g < map.num_groups(); ++g)
     if (!shared_group(place_of(run, map, g), request, shared)) {
       group_->leave();
       return false;
     }
-  if (gathers() && operands.gathered != nullptr)
+  if (map.path.reads != InputFrom::a && operands.gathered != nullptr)
     std::memcpy(operands.gathered, request.gathered,
                 static_cast<size_t>(map.rows * plan_.k) * input_bytes_);
   return group_->end_collective(rank_, place_of(run, map, HostStep::kEnd), deadline_seconds_);
@@ -50,10 +55,11 @@ bool HostOp::share_memory(uint64_t run, const Request& request) {
 
 bool HostOp::shared_group(const HostStep& place, const Request& request,
                           const HostSharedRun& shared) {
-  if (!gathers() && !wait_group(place, request.run->targets[place.group])) return false;
+  const Waits waits = request.run->path.waits;
+  if (waits == Waits::steps && !wait_group(place, request.run->targets[place.group])) return false;
   for (const Step& step : request.run->steps[place.group])
     if (!shared_step(place, shared, step)) return false;
-  if (gathers()) raise(place.group, request.ready);
+  if (waits == Waits::tiles) raise(place.group, request.ready);
   return true;
 }
 

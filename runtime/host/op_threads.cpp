@@ -28,7 +28,7 @@ bool HostOp::next_request(uint64_t run, Request& request) {
 void HostOp::work(int worker) {
   Request request;
   for (uint64_t run = 1; next_request(run, request); ++run) {
-    if (waits_to_start(*request.run) && !wait_open(run)) return;
+    if (waits_to_start(request.run->path) && !wait_open(run)) return;
     compute(request, worker);
     const std::lock_guard lock(stream_.mutex);
     if (++returned_ % num_workers_ == 0) stream_.changed.notify_all();
@@ -38,9 +38,10 @@ void HostOp::work(int worker) {
 // A kernel that stores into other ranks' memory does so as one that reads or writes it in a
 // collective: no rank may take it away meanwhile.
 void HostOp::compute(const Request& request, int worker) {
-  if (writes() && !group_->enter()) return;
+  const bool stores_there = request.run->path.by_owner;
+  if (stores_there && !group_->enter()) return;
   compute_alone(request, worker);
-  if (writes()) group_->leave();
+  if (stores_there) group_->leave();
 }
 
 void HostOp::compute_alone(const Request& request, int worker) {
@@ -55,13 +56,13 @@ void HostOp::compute_alone(const Request& request, int worker) {
   if (run.map().division == TILEPOST_DIVISION_SHARES) {
     view.share_rows = static_cast<int32_t>(share_rows(run.map()));
     view.share_tiles = share_tiles(run.map());
-  } else if (writes()) {
+  } else if (run.path.by_owner) {
     view.share_rows = std::numeric_limits<int32_t>::max();  // all tiles are of owner 0: itself
   }
   view.peer_out = peer_out_.data();
   view.peer_counters = peer_counters_.data();
   view.ready = request.ready;
-  const void* a = gathers() ? request.gathered : request.operands.a;
+  const void* a = run.path.reads == InputFrom::a ? request.operands.a : request.gathered;
   plan_.kernel.host_function(a, request.operands.b, request.epilogue.out, run.shape,
                              request.epilogue, worker, num_workers_, view);
 }
@@ -93,7 +94,7 @@ void HostOp::communicate() {
 
 // False: the communicator was aborted.
 bool HostOp::communicate_run(uint64_t run, const Request& request) {
-  const bool shared = request.run->access() != TILEPOST_ACCESS_MESSAGES;
+  const bool shared = request.run->path.shares_memory();
   if (!(shared ? share_memory(run, request) : exchange_messages(run, request))) return false;
   if (!wait_workers(run)) return false;
   finish_run(request);
@@ -102,18 +103,19 @@ bool HostOp::communicate_run(uint64_t run, const Request& request) {
 
 bool HostOp::exchange_messages(uint64_t run, const Request& request) {
   const RunMap& map = *request.run;
-  if (writes()) {
+  const Waits waits = map.path.waits;
+  if (map.path.by_owner) {
     set_own_place(request.epilogue.out);
     open(run);
   }
   for (int g = 0; g < map.num_groups(); ++g) {
     const HostStep place = place_of(run, map, g);
-    if (!gathers() && !wait_group(place, map.targets[g])) return false;
+    if (waits == Waits::steps && !wait_group(place, map.targets[g])) return false;
     const HostBuffers own = buffers_of(request, g);
-    if (plan_.pattern != TILEPOST_GEMM && !carry_out(place, own)) return false;
-    if (gathers() && map.overlaps) raise(g, request.ready);
+    if (row_of(plan_).communicates() && !carry_out(place, own)) return false;
+    if (waits == Waits::tiles) raise(g, request.ready);
   }
-  if (gathers() && !map.overlaps) open(run);
+  if (waits == Waits::kernel) open(run);
   return true;
 }
 
@@ -123,7 +125,7 @@ void HostOp::finish_run(const Request& request) {
   const tilepost_run_operands_t& operands = request.operands;
   if (plan_.consumer == TILEPOST_CONSUMER_NONE) return;
   const bool residual = plan_.consumer == TILEPOST_CONSUMER_RESIDUAL_RMS_NORM;
-  consume({plan_, map, rank_, receive_buffer(map, request.epilogue.out), operands.norm_weight,
+  consume({plan_, map, rank_, at(map.path.results, request), operands.norm_weight,
            residual ? operands.norm_residual : nullptr, operands.norm_epsilon, operands.out});
 }
 
@@ -133,7 +135,7 @@ HostStep HostOp::place_of(uint64_t run, const RunMap& map, int group) const {
 
 HostBuffers HostOp::buffers_of(const Request& request, int group) {
   const tilepost_run_operands_t& operands = request.operands;
-  return {request.epilogue.out, receive_buffer(*request.run, operands.out), operands.a,
+  return {request.epilogue.out, at(request.run->path.results, request), operands.a,
           request.gathered, request.run->steps[group]};
 }
 
@@ -171,7 +173,7 @@ void HostOp::raise(int group, uint32_t value) {
 
 // Nothing will arrive any more: lets workers go that wait for it inside the kernel.
 void HostOp::release_workers() {
-  if (!gathers()) return;
+  if (!row_of(plan_).moves_input()) return;
   const std::lock_guard lock(stream_.mutex);
   for (size_t group = 0; group < reached_.size(); ++group)
     raise(static_cast<int>(group), overlapped_ + kFarAhead);

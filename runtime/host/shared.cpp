@@ -13,14 +13,15 @@ template <class T>
 void add_parts(const HostSharedRun& run, const Step& step) {
   const HostMemory& own = *run.memory[run.rank];
   Sum<T> sum{{}, {static_cast<T*>(run.received) + step.to}, step.count};
-  sum.rounds_each = run.plan.access == TILEPOST_ACCESS_WRITE && run.plan.sum == TILEPOST_SUM_ADDED;
+  const bool reads = run.path.access == TILEPOST_ACCESS_READ;
+  sum.rounds_each = !reads && run.plan.sum == TILEPOST_SUM_ADDED;
   for (int source = 0; source < run.plan.ranks; ++source) {
-    const bool in_send = run.plan.access == TILEPOST_ACCESS_READ && source == run.rank;
+    const bool in_send = reads && source == run.rank;
     sum.terms.push_back(in_send ? static_cast<const T*>(own.send) + step.from
                                 : static_cast<const T*>(own.slots) +
                                       run.slots.at(source, step.from_slot));
   }
-  if (run.plan.pattern == TILEPOST_GEMM_ALL_REDUCE && run.plan.pushes == 0)
+  if (row_of(run.plan).product_spreads() && run.path.pushes != Pushes::sums)
     sum.results.push_back(static_cast<T*>(own.sums) + step.from_slot);
   add_up(sum);
 }
@@ -54,7 +55,7 @@ void carry_out_step(const HostSharedRun& run, const Step& step) {
       copy(run.received, peer.landed, step.to, kOutputBytes);
       break;
     case StepKind::own_part:
-      copy(run.plan.access == TILEPOST_ACCESS_READ ? own.send : own.landed, run.received, step.to,
+      copy(run.path.access == TILEPOST_ACCESS_READ ? own.send : own.landed, run.received, step.to,
            kOutputBytes);
       break;
     case StepKind::landed_part:

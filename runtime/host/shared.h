@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "runtime/map/run_path.h"
 #include "runtime/map/slots.h"
 #include "runtime/map/steps.h"
 
@@ -23,11 +24,12 @@ struct HostMemory {
 // What the steps of one rank work with.
 struct HostSharedRun {
   const tilepost_plan_t& plan;
+  const RunPath& path;
   int rank;
   Slots slots;                      // of every rank
   const HostMemory* const* memory;  // [ranks]
-  const void* a;                    // all_gather_gemm: this rank's rows
-  void* received;                   // out, or what a consumer reads
+  const void* a;                    // this rank's rows
+  void* received;                   // RunPath::results
   int input_bytes;                  // per element of A
 };
 

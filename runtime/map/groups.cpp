@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "runtime/map/cuts.h"
+#include "runtime/map/patterns.h"
 #include "tilepost/dtype.h"
 
 namespace tilepost {
@@ -190,7 +191,7 @@ GroupProblem problem_of(const tilepost_plan_t& plan, int64_t m) {
   if (waits(problem)) problem.unit_bytes = plan.k * element_bytes(plan.input);
   if (plan.access == TILEPOST_ACCESS_WRITE && plan.task_parts > 0)
     problem.most_bytes = most_bytes_of_tasks(plan.pattern);
-  problem.unhurried = plan.pattern != TILEPOST_GEMM_ALL_REDUCE && plan.task_parts == 0;
+  problem.unhurried = !row_of(plan).product_spreads() && plan.task_parts == 0;
   return problem;
 }
 
@@ -232,8 +233,8 @@ RunSchedule schedule_for(const tilepost_plan_t& plan, int64_t m) {
 // 716 us in 8 groups of one to four waves, 743 in 10 of one or two. Rows of A are read once.
 int64_t most_bytes_of_tasks(tilepost_pattern_t pattern) {
   constexpr int64_t kMib = int64_t{1} << 20;
-  if (pattern == TILEPOST_ALL_GATHER_GEMM) return INT64_MAX;
-  return (pattern == TILEPOST_GEMM_ALL_REDUCE ? 36 : 20) * kMib;
+  if (row_of(pattern).moves_input()) return INT64_MAX;
+  return (row_of(pattern).product_spreads() ? 36 : 20) * kMib;
 }
 
 Groups best_groups(const GroupProblem& problem) {

@@ -142,16 +142,16 @@ TEST_CASE("accesses that the host target does not know are refused") {
   };
   refused("does not know access 3", set(&tilepost_plan_t::access, 3));
   refused("does not know sum 2", set(&tilepost_plan_t::sum, 2));
-  refused("access 2 for pattern 2, layout 0, transport 0", set(&tilepost_plan_t::transport, 0));
-  refused("access 2 for pattern 2, layout 1",
+  refused("access is 2, expected 0 with transport 0", set(&tilepost_plan_t::transport, 0));
+  refused("layout is 1, expected panel (0)",
           [](tilepost_plan_t& plan) { plan.map.layout = TILEPOST_TILE; });
-  refused("access 0 for pattern 4", set(&tilepost_plan_t::access, 0), kVariants[3]);
+  refused("round_robin is 1, expected", set(&tilepost_plan_t::access, 0), kVariants[3]);
   for (const int variant : {3, 8})
-    refused("routing 0 and pushes 0", set(&tilepost_plan_t::pushes, 0), kVariants[variant]);
+    refused("pushes is 0, expected 1 where rows of A are copied", set(&tilepost_plan_t::pushes, 0), kVariants[variant]);
   for (const int variant : {0, 2, 5, 6})
-    refused("and pushes 1", set(&tilepost_plan_t::pushes, 1), kVariants[variant]);
-  refused("routing 1", set(&tilepost_plan_t::routing, 1), kVariants[6]);
-  refused("does not know division 1 for pattern 0", set(&tilepost_plan_t::access, 0), kVariants[0]);
+    refused("pushes is 1, expected", set(&tilepost_plan_t::pushes, 1), kVariants[variant]);
+  refused("routing is 1, expected even (0)", set(&tilepost_plan_t::routing, 1), kVariants[6]);
+  refused("number of shares is 2, expected 1", set(&tilepost_plan_t::access, 0), kVariants[0]);
   refused("number of shares is 1, expected 2", [](tilepost_plan_t& plan) { plan.map.ranks = 1; });
   refused("stagger is -1", [](tilepost_plan_t& plan) { plan.map.stagger = -1; });
   refused(

@@ -170,11 +170,11 @@ TEST_CASE_METHOD(OnFakes, "a plan that does not fit is refused with the value an
   }
   SECTION("cuts that do not cover the output") {
     program.cuts[1] = 3;
-    CHECK_THAT(refusal(program, TILEPOST_INVALID_ARGUMENT), Contains("do not cover"));
+    CHECK_THAT(refusal(program, TILEPOST_INVALID_ARGUMENT), Contains("do not increase up to the end of the schedule"));
   }
-  SECTION("an incomplete kernel") {
+  SECTION("a kernel that is not there") {
     program.plan.kernel.function = nullptr;
-    CHECK_THAT(refusal(program, TILEPOST_INVALID_ARGUMENT), Contains("incomplete"));
+    CHECK_THAT(refusal(program, TILEPOST_INVALID_ARGUMENT), Contains("the plan has no kernel"));
   }
   SECTION("a transport of another target") {
     program.plan.transport = TILEPOST_TRANSPORT_HOST;

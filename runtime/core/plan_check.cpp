@@ -1,0 +1,330 @@
+#include "runtime/core/plan_check.h"
+
+#include <cinttypes>
+#include <limits>
+#include <string>
+
+#include "runtime/core/error.h"
+#include "runtime/map/run_path.h"
+#include "runtime/map/tile_map.h"
+#include "tilepost/dtype.h"
+#include "tilepost/task_chunks.h"
+
+namespace tilepost {
+namespace {
+
+constexpr int64_t kMostExtent = std::numeric_limits<int32_t>::max();
+
+// Every function says whether its rules hold; the first that does not has set the error.
+class PlanRules {
+ public:
+  PlanRules(const char* name, const tilepost_plan_t& plan, const PlanLimits& limits)
+      : name_(name), plan_(plan), map_(plan.map), limits_(limits) {}
+
+  // Rules that read a field come behind those that bound it.
+  tilepost_result_t check(int world) {
+    if (values_are_known() && extents() && kernel() && ranks(world) && transport() && layout() &&
+        division() && consumer() && sharing() && pushes() && sums() && tasks() && groups())
+      return schedule();
+    return result_;
+  }
+
+ private:
+  bool on_host() const { return plan_.kernel.launch == TILEPOST_LAUNCH_HOST; }
+  const PatternRow& row() const { return row_of(plan_); }
+  bool shares_memory() const { return plan_.access != TILEPOST_ACCESS_MESSAGES; }
+  bool writes() const { return plan_.access == TILEPOST_ACCESS_WRITE; }
+
+  // ---- How a rule is said
+
+  bool expect(bool holds, const char* what, int64_t value, const std::string& expected) {
+    if (holds) return true;
+    result_ = fail(TILEPOST_INVALID_ARGUMENT,
+                   "'%s': the plan's %s is %" PRId64 ", expected %s; regenerate it", name_, what,
+                   value, expected.c_str());
+    return false;
+  }
+  bool in_range(const char* what, int64_t value, int64_t least, int64_t most) {
+    return expect(value >= least && value <= most, what, value,
+                  std::to_string(least) + " to " + std::to_string(most));
+  }
+  bool positive(const char* what, int64_t value) { return in_range(what, value, 1, kMostExtent); }
+  bool is_there(const void* pointer, const char* what) {
+    if (pointer != nullptr) return true;
+    result_ =
+        fail(TILEPOST_INVALID_ARGUMENT, "'%s': the plan has no %s; regenerate it", name_, what);
+    return false;
+  }
+  // Enumerators; last: the last one there is.
+  bool known(const char* what, int value, int last) {
+    if (value >= 0 && value <= last) return true;
+    result_ = fail(TILEPOST_UNSUPPORTED,
+                   "'%s': the %s target does not know %s %d; regenerate it with this version",
+                   name_, limits_.target, what, value);
+    return false;
+  }
+
+  // ---- The rules
+
+  bool values_are_known() {
+    return known("pattern", plan_.pattern, kNumPatterns - 1) &&
+           known("routing", plan_.routing, TILEPOST_ROUTING_ROWS) &&
+           known("layout", map_.layout, TILEPOST_TILE) &&
+           known("division", map_.division, TILEPOST_DIVISION_ARRIVALS) &&
+           known("transport", plan_.transport, TILEPOST_TRANSPORT_PEER) &&
+           known("access", plan_.access, TILEPOST_ACCESS_WRITE) &&
+           known("sum", plan_.sum, TILEPOST_SUM_ADDED) &&
+           known("wait", plan_.wait, TILEPOST_WAIT_STREAM) &&
+           known("consumer", plan_.consumer, TILEPOST_CONSUMER_RESIDUAL_RMS_NORM) &&
+           known("operands", plan_.operands, TILEPOST_NN) &&
+           known("input type", plan_.input, TILEPOST_E4M3) &&
+           known("output type", plan_.output, TILEPOST_F16) && types();
+  }
+
+  bool types() {
+    return expect(plan_.input == plan_.output || plan_.input == TILEPOST_E4M3, "input type",
+                  plan_.input,
+                  "that of the output, " + std::to_string(plan_.output) + ", or e4m3, " +
+                      std::to_string(TILEPOST_E4M3));
+  }
+
+  // What the runtime divides by, counts with and hands to kernels.
+  bool extents() {
+    if (!(positive("m", map_.m) && positive("n", map_.n) && positive("k", plan_.k) &&
+          positive("tile_m", map_.tile_m) && positive("tile_n", map_.tile_n) &&
+          positive("cluster", map_.cluster) && positive("band", map_.band) &&
+          positive("signals_per_tile", map_.signals_per_tile) &&
+          positive("num_groups", map_.num_groups)))
+      return false;
+    const int64_t rows = (map_.m + map_.tile_m - 1) / map_.tile_m;
+    const int64_t padded = (rows + map_.cluster - 1) / map_.cluster * map_.cluster;
+    const int64_t columns = (map_.n + map_.tile_n - 1) / map_.tile_n;
+    return expect(padded <= kMostExtent / columns, "number of tile rows", padded,
+                  "fewer than 2^31 tiles");
+  }
+
+  bool kernel() {
+    const tilepost_kernel_t& kernel = plan_.kernel;
+    if (on_host())
+      return is_there(reinterpret_cast<const void*>(kernel.host_function), "host kernel");
+    return is_there(kernel.function, "kernel") && positive("kernel.cluster", kernel.cluster) &&
+           positive("kernel.ctas_per_sm", kernel.ctas_per_sm) &&
+           positive("kernel.threads", kernel.threads) && positive("gemm_ctas", plan_.gemm_ctas) &&
+           expect(plan_.gemm_ctas % map_.cluster == 0, "gemm_ctas", plan_.gemm_ctas,
+                  "whole clusters of " + std::to_string(map_.cluster) + " tiles") &&
+           expect(plan_.gemm_ctas % kernel.cluster == 0, "gemm_ctas", plan_.gemm_ctas,
+                  "whole clusters of " + std::to_string(kernel.cluster) + " CTAs");
+  }
+
+  bool ranks(int world) {
+    if (!in_range("ranks", plan_.ranks, 1, limits_.most_ranks)) return false;
+    if (row().communicates() && plan_.ranks != world) {
+      result_ =
+          fail(TILEPOST_INVALID_ARGUMENT, "'%s' was planned for %d ranks, the communicator has %d",
+               name_, plan_.ranks, world);
+      return false;
+    }
+    const int shares = row().has_shares(plan_.access) ? plan_.ranks : 1;
+    return expect(map_.ranks == shares, "number of shares", map_.ranks, std::to_string(shares));
+  }
+
+  bool transport() {
+    const bool none = plan_.transport == TILEPOST_TRANSPORT_NONE;
+    return expect(none || row().communicates(), "transport", plan_.transport,
+                  "none (0) where ranks do not communicate") &&
+           expect(plan_.transport == TILEPOST_TRANSPORT_HOST ||
+                      plan_.access == access_of(plan_.transport),
+                  "access", plan_.access,
+                  std::to_string(access_of(plan_.transport)) + " with transport " +
+                      std::to_string(plan_.transport)) &&
+           expect(!none || map_.num_groups == 1, "number of groups", map_.num_groups,
+                  "1 where nothing overlaps");
+  }
+
+  bool layout() {
+    return expect(map_.layout == TILEPOST_PANEL || (row().may_tile() && !shares_memory()), "layout",
+                  map_.layout,
+                  "panel (0) where rows of A arrive or ranks touch each other's memory");
+  }
+
+  // Which rows a group is divided into (plan.h).
+  bool division() {
+    return division_fits() && stagger() &&
+           expect(map_.round_robin == (takes_turns() ? 1 : 0), "round_robin", map_.round_robin,
+                  "1 where groups are arrivals of copies, 0 elsewhere");
+  }
+
+  bool divided(tilepost_division_t one, tilepost_division_t other, const char* expected) {
+    return expect(map_.division == one || map_.division == other, "division", map_.division,
+                  expected);
+  }
+  bool division_fits() {
+    if (row().moves_input())
+      return divided(TILEPOST_DIVISION_ARRIVALS,
+                     shares_memory() ? TILEPOST_DIVISION_ARRIVALS : TILEPOST_DIVISION_ROWS,
+                     "arrivals (3) where rows of A come in groups, or rows (0) where they come "
+                     "as messages before the GEMM");
+    if (!row().has_shares(plan_.access))
+      return divided(TILEPOST_DIVISION_ROWS, TILEPOST_DIVISION_ROWS,
+                     "rows (0) where ranks have no shares");
+    if (map_.layout == TILEPOST_TILE)
+      return divided(TILEPOST_DIVISION_COLUMNS, TILEPOST_DIVISION_COLUMNS,
+                     "columns (2) where tiles are stored in slots and divided among ranks");
+    if (!shares_memory())
+      return divided(TILEPOST_DIVISION_ROWS, TILEPOST_DIVISION_SHARES,
+                     "rows (0) or shares (1) where row-major products are divided among ranks");
+    if (row().routes() && plan_.routing == TILEPOST_ROUTING_ROWS)
+      return divided(TILEPOST_DIVISION_ROWS, TILEPOST_DIVISION_ROWS,
+                     "rows (0) where every row has a rank of its own");
+    return divided(TILEPOST_DIVISION_SHARES, TILEPOST_DIVISION_SHARES,
+                   "shares (1) where ranks touch each other's memory");
+  }
+  bool takes_turns() const {
+    return map_.division == TILEPOST_DIVISION_ARRIVALS && plan_.access == TILEPOST_ACCESS_READ;
+  }
+  bool stagger() {
+    return expect(
+        map_.stagger == 0 || (map_.stagger > 0 && map_.division == TILEPOST_DIVISION_SHARES),
+        "stagger", map_.stagger, "0, or more where groups are parts of shares");
+  }
+
+  // Consumers have something to do, and rows to do it with.
+  bool consumer() {
+    switch (plan_.consumer) {
+      case TILEPOST_CONSUMER_NONE:
+        return true;
+      case TILEPOST_CONSUMER_UNPERMUTE:
+        return expect(map_.layout == TILEPOST_TILE, "consumer", plan_.consumer,
+                      "no unpermute (1) but for the tile layout");
+      case TILEPOST_CONSUMER_RMS_NORM:
+      case TILEPOST_CONSUMER_RESIDUAL_RMS_NORM:
+        return expect(row().may_normalise(), "consumer", plan_.consumer,
+                      "no norm but of a product or a sum: not of rows that are routed, nor where "
+                      "rows of A are");
+    }
+    return false;
+  }
+
+  // Ranks that touch each other's memory: few enough for the target's tables.
+  bool sharing() {
+    if (!shares_memory()) return true;
+    return in_range("ranks", plan_.ranks, limits_.fewest_peers, limits_.most_peers) &&
+           expect(plan_.comm_lanes <= limits_.most_lanes, "comm_lanes", plan_.comm_lanes,
+                  "at most " + std::to_string(limits_.most_lanes) +
+                      " where ranks touch each other's memory") &&
+           expect(map_.num_groups <= limits_.most_groups, "number of groups", map_.num_groups,
+                  "at most " + std::to_string(limits_.most_groups) +
+                      " where ranks touch each other's memory") &&
+           stores_by_owner();
+  }
+
+  // Kernels that store where other ranks want it.
+  bool stores_by_owner() {
+    if (!writes()) return true;
+    return expect(!is_routed(plan_), "routing", plan_.routing,
+                  "even (0) where kernels store into other ranks' memory") &&
+           expect(plan_.pace >= 0, "pace", plan_.pace, "0 or more clock cycles") &&
+           expect(on_host() || plan_.kernel.launch == TILEPOST_LAUNCH_TMA, "kernel.launch",
+                  plan_.kernel.launch,
+                  "tensor maps (0) where kernels store into other ranks' memory");
+  }
+
+  // Rows of A are always pushed where memory is shared: by tasks, or by copy engines. Sums are
+  // where kernels store the parts: by tasks alone, on a GPU.
+  bool pushes() {
+    if (row().moves_input())
+      return expect(plan_.pushes == (shares_memory() ? 1 : 0), "pushes", plan_.pushes,
+                    "1 where rows of A are copied into other ranks' memory, 0 elsewhere") &&
+             expect(on_host() || !writes() || plan_.task_parts > 0, "task_parts", plan_.task_parts,
+                    "1 where helper warps push rows of A");
+    const bool sums = row().product_spreads() && writes();
+    if (on_host() && sums) return in_range("pushes", plan_.pushes, 0, 1);
+    return expect(plan_.pushes == (sums && plan_.task_parts > 0 ? 1 : 0), "pushes", plan_.pushes,
+                  "1 where helper warps add up what all ranks get, 0 elsewhere");
+  }
+
+  // A kernel that adds does so in every run, and only slots are zero before it.
+  bool sums() {
+    return expect(!writes() || plan_.sum != TILEPOST_SUM_ADDED || !paths_of(plan_).has(false),
+                  "sum", plan_.sum, "staged (0) where some runs do not overlap");
+  }
+
+  // Parts lie side by side, in slots, and bulk copies move rows of them, or of A: multiples of 16
+  // bytes (PTX ISA, cp.async.bulk). A kernel that reads its own rows of A elsewhere has two tensor
+  // maps of A.
+  bool tasks() {
+    if (plan_.task_parts == 0 || on_host()) return true;
+    const tilepost_kernel_t& kernel = plan_.kernel;
+    const bool input = row().moves_input();
+    const int parts = row().sums ? plan_.ranks : 1;
+    const int64_t bytes =
+        input ? plan_.k * element_bytes(plan_.input) : map_.n * element_bytes(plan_.output);
+    return expect(plan_.task_parts == parts, "task_parts", plan_.task_parts,
+                  "0, or " + std::to_string(parts)) &&
+           expect(input ? shares_memory() : writes(), "access", plan_.access,
+                  "one that leaves helper warps something to do: write (2), or of rows of A read "
+                  "(1)") &&
+           expect(plan_.sum == TILEPOST_SUM_STAGED, "sum", plan_.sum,
+                  "staged (0) where helper warps add up") &&
+           expect(kernel.launch == TILEPOST_LAUNCH_TMA, "kernel.launch", kernel.launch,
+                  "tensor maps (0) where the kernel has tasks") &&
+           expect(kernel.helper_bytes <= kernel.shared_bytes, "kernel.helper_bytes",
+                  kernel.helper_bytes,
+                  "at most the kernel's " + std::to_string(kernel.shared_bytes) +
+                      " bytes of shared memory") &&
+           expect(task_chunk_bytes(kernel.helper_bytes, plan_.task_parts) >= kTaskUnit,
+                  "kernel.helper_bytes", kernel.helper_bytes,
+                  "room for " + std::to_string(kTaskUnit) + " bytes of " + std::to_string(parts) +
+                      " parts") &&
+           expect(bytes % kTaskUnit == 0, "row of tasks in bytes", bytes,
+                  "a multiple of " + std::to_string(kTaskUnit));
+  }
+
+  bool groups() {
+    if (!is_there(map_.cuts, "cuts") || !is_there(plan_.groups, "groups")) return false;
+    if (cuts_are_valid(map_)) return true;
+    result_ = fail(TILEPOST_INVALID_ARGUMENT,
+                   "'%s': the plan's %d group cuts do not increase up to the end of the schedule "
+                   "on whole clusters; regenerate it",
+                   name_, map_.num_groups);
+    return false;
+  }
+
+  // The schedule must be the one that the planner verified, tile by tile and group by group: tables
+  // of a plan that was tampered with must not run out of bounds.
+  tilepost_result_t schedule() const {
+    const TileMap built = build_tile_map(map_);
+    const uint64_t hash = hash_tile_map(built);
+    if (hash != plan_.map_hash)
+      return fail(TILEPOST_INVALID_ARGUMENT,
+                  "'%s': the tile map hashes to %016" PRIx64 ", the plan says %016" PRIx64
+                  "; regenerate it with this version",
+                  name_, hash, plan_.map_hash);
+    for (size_t g = 0; g < built.groups.size(); ++g) {
+      const tilepost_group_t& group = built.groups[g];
+      const tilepost_group_t& stated = plan_.groups[g];
+      if (group.first_tile != stated.first_tile || group.num_tiles != stated.num_tiles ||
+          group.target != stated.target || group.offset != stated.offset ||
+          group.count != stated.count)
+        return fail(TILEPOST_INVALID_ARGUMENT,
+                    "'%s': group %zu of the plan is not that of its tile map; regenerate it", name_,
+                    g);
+    }
+    return TILEPOST_OK;
+  }
+
+  const char* const name_;
+  const tilepost_plan_t& plan_;
+  const tilepost_map_t& map_;
+  const PlanLimits& limits_;
+  tilepost_result_t result_ = TILEPOST_OK;
+};
+
+}  // namespace
+
+tilepost_result_t check_plan(const tilepost_program_t& program, const tilepost_plan_t& plan,
+                             const PlanLimits& limits, int world) {
+  return PlanRules(program.name, plan, limits).check(world);
+}
+
+}  // namespace tilepost

@@ -1,0 +1,345 @@
+// A plan that breaks a rule is refused by that rule: each case changes one thing.
+#include "runtime/core/plan_check.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/map/run_path.h"
+#include "runtime/map/tile_map.h"
+#include "tests/catch.h"
+
+namespace tilepost::test {
+namespace {
+
+constexpr PlanLimits kLimits = {"test", 8, 2, 4, 2, 6};
+
+void kernel() {}  // its address stands for a kernel's
+void host_kernel(const void*, const void*, void*, tilepost_shape_t, tilepost_epilogue_t, int, int,
+                 tilepost_view_t) {}
+
+// 64 x 24 in tiles of 4 x 8 on two ranks, a plan of a GPU with a tensor map.
+struct Made {
+  std::vector<int32_t> cuts;
+  TileMap map;
+  tilepost_plan_t plan{};
+  tilepost_program_t program{};
+
+  Made(tilepost_pattern_t pattern, tilepost_transport_t transport, tilepost_division_t division,
+       std::vector<int32_t> ends, tilepost_layout_t layout = TILEPOST_PANEL)
+      : cuts(std::move(ends)) {
+    plan.pattern = pattern;
+    plan.ranks = 2;
+    plan.k = 8;
+    plan.transport = transport;
+    plan.access = access_of(transport);
+    plan.comm_lanes = 1;
+    plan.gemm_ctas = 8;
+    const int shares = row_of(pattern).has_shares(plan.access) ? 2 : 1;
+    plan.map = {64, 24, 4, 8, 2, 2, 1, layout, division, shares, 0, 0, 0, nullptr};
+    plan.kernel.launch = TILEPOST_LAUNCH_TMA;
+    plan.kernel.function = reinterpret_cast<const void*>(&kernel);
+    plan.kernel.host_function = host_kernel;
+    plan.kernel.cluster = 2;
+    plan.kernel.ctas_per_sm = 1;
+    plan.kernel.threads = 384;
+    plan.kernel.shared_bytes = 200000;
+    const bool gathers = row_of(pattern).moves_input();
+    plan.pushes = gathers && plan.access != TILEPOST_ACCESS_MESSAGES;
+    plan.map.round_robin = gathers && plan.access == TILEPOST_ACCESS_READ;
+  }
+  Made(const Made&) = delete;
+  Made& operator=(const Made&) = delete;
+
+  void give_tasks(int parts) {
+    plan.task_parts = parts;
+    plan.kernel.helper_bytes = 16512;
+  }
+
+  void finish() {
+    plan.map.num_groups = static_cast<int32_t>(cuts.size());
+    plan.map.cuts = cuts.data();
+    map = build_tile_map(plan.map);
+    plan.map_hash = hash_tile_map(map);
+    plan.groups = map.groups.data();
+    program = {TILEPOST_ABI_VERSION, "made", 1, &plan};
+  }
+
+  // Empty if the plan is one.
+  std::string refusal(tilepost_result_t expected = TILEPOST_INVALID_ARGUMENT) const {
+    const tilepost_result_t result = check_plan(program, plan, kLimits, 2);
+    if (result == TILEPOST_OK) return "";
+    CHECK(result == expected);
+    return tilepost_last_error();
+  }
+};
+
+// By number: what rules differ for.
+enum Base {
+  kMessages,    // AllReduce with messages
+  kTiles,       // the same in tile layout
+  kSums,        // ReduceScatter, kernels store parts, tasks add them up
+  kPushedSums,  // AllReduce, the same, and push them
+  kRoutes,      // All-to-All, kernels store rows, tasks move them
+  kCopiedRows,  // AllGather by copy engines, tasks copy own rows
+  kPushedRows,  // AllGather, tasks push rows
+  kAlone,       // no communication
+  kBases
+};
+
+std::unique_ptr<Made> make(Base base) {
+  std::unique_ptr<Made> made;
+  const auto set = [&](auto... arguments) { made = std::make_unique<Made>(arguments...); };
+  using Cuts = std::vector<int32_t>;
+  switch (base) {
+    case kMessages:
+      set(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_NCCL, TILEPOST_DIVISION_ROWS, Cuts{4, 16});
+      break;
+    case kTiles:
+      set(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_NCCL, TILEPOST_DIVISION_ROWS, Cuts{4, 48},
+          TILEPOST_TILE);
+      break;
+    case kSums:
+      set(TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TRANSPORT_PEER, TILEPOST_DIVISION_SHARES,
+          Cuts{2, 8});
+      made->give_tasks(2);
+      break;
+    case kPushedSums:
+      set(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_PEER, TILEPOST_DIVISION_SHARES, Cuts{2, 8});
+      made->give_tasks(2);
+      made->plan.pushes = 1;
+      break;
+    case kRoutes:
+      set(TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_TRANSPORT_PEER, TILEPOST_DIVISION_SHARES, Cuts{2, 8});
+      made->give_tasks(1);
+      break;
+    case kCopiedRows:
+      set(TILEPOST_ALL_GATHER_GEMM, TILEPOST_TRANSPORT_COPY_ENGINE, TILEPOST_DIVISION_ARRIVALS,
+          Cuts{0, 2, 8});
+      made->give_tasks(1);
+      break;
+    case kPushedRows:
+      set(TILEPOST_ALL_GATHER_GEMM, TILEPOST_TRANSPORT_PEER, TILEPOST_DIVISION_ARRIVALS,
+          Cuts{0, 2, 8});
+      made->give_tasks(1);
+      break;
+    case kAlone:
+    case kBases:
+      set(TILEPOST_GEMM, TILEPOST_TRANSPORT_NONE, TILEPOST_DIVISION_ROWS, Cuts{16});
+      break;
+  }
+  made->finish();
+  return made;
+}
+
+TEST_CASE("plans that break no rule are taken") {
+  for (int base = 0; base < kBases; ++base) {
+    INFO("base " << base);
+    CHECK(make(static_cast<Base>(base))->refusal() == "");
+  }
+}
+
+TEST_CASE("every rule of a plan names what it found and what it expected") {
+  const struct {
+    Base base;
+    const char* message;
+    std::function<void(tilepost_plan_t&)> change;
+  } cases[] = {
+      {kMessages, "input type is 0, expected that of the output, 1, or e4m3, 2",
+       [](auto& plan) { plan.output = TILEPOST_F16; }},
+      {kMessages, "m is 0, expected 1 to 2147483647", [](auto& plan) { plan.map.m = 0; }},
+      {kMessages, "n is -1, expected 1 to", [](auto& plan) { plan.map.n = -1; }},
+      {kMessages, "k is 0, expected 1 to", [](auto& plan) { plan.k = 0; }},
+      {kMessages, "tile_m is 0, expected 1 to", [](auto& plan) { plan.map.tile_m = 0; }},
+      {kMessages, "tile_n is 0, expected 1 to", [](auto& plan) { plan.map.tile_n = 0; }},
+      {kMessages, "cluster is 0, expected 1 to", [](auto& plan) { plan.map.cluster = 0; }},
+      {kMessages, "band is 0, expected 1 to", [](auto& plan) { plan.map.band = 0; }},
+      {kMessages, "signals_per_tile is 0, expected 1 to",
+       [](auto& plan) { plan.map.signals_per_tile = 0; }},
+      {kMessages, "num_groups is 0, expected 1 to", [](auto& plan) { plan.map.num_groups = 0; }},
+      {kMessages, "expected fewer than 2^31 tiles",
+       [](auto& plan) { plan.map.m = plan.map.n = INT32_MAX; }},
+      {kMessages, "the plan has no kernel", [](auto& plan) { plan.kernel.function = nullptr; }},
+      {kMessages, "the plan has no host kernel",
+       [](auto& plan) {
+         plan.kernel.launch = TILEPOST_LAUNCH_HOST;
+         plan.kernel.host_function = nullptr;
+       }},
+      {kMessages, "kernel.cluster is 0, expected 1 to",
+       [](auto& plan) { plan.kernel.cluster = 0; }},
+      {kMessages, "kernel.ctas_per_sm is 0, expected 1 to",
+       [](auto& plan) { plan.kernel.ctas_per_sm = 0; }},
+      {kMessages, "kernel.threads is 0, expected 1 to",
+       [](auto& plan) { plan.kernel.threads = 0; }},
+      {kMessages, "gemm_ctas is 0, expected 1 to", [](auto& plan) { plan.gemm_ctas = 0; }},
+      {kMessages, "gemm_ctas is 7, expected whole clusters of 2 tiles",
+       [](auto& plan) { plan.gemm_ctas = 7; }},
+      {kMessages, "gemm_ctas is 8, expected whole clusters of 3 CTAs",
+       [](auto& plan) { plan.kernel.cluster = 3; }},
+      {kMessages, "ranks is 9, expected 1 to 8", [](auto& plan) { plan.ranks = 9; }},
+      {kMessages, "planned for 3 ranks, the communicator has 2",
+       [](auto& plan) { plan.ranks = 3; }},
+      {kMessages, "number of shares is 2, expected 1", [](auto& plan) { plan.map.ranks = 2; }},
+      {kSums, "number of shares is 1, expected 2", [](auto& plan) { plan.map.ranks = 1; }},
+      {kAlone, "transport is 1, expected none (0) where ranks do not communicate",
+       [](auto& plan) { plan.transport = TILEPOST_TRANSPORT_NCCL; }},
+      {kSums, "access is 1, expected 2 with transport 5",
+       [](auto& plan) { plan.access = TILEPOST_ACCESS_READ; }},
+      {kMessages, "number of groups is 2, expected 1 where nothing overlaps",
+       [](auto& plan) { plan.transport = TILEPOST_TRANSPORT_NONE; }},
+      {kSums, "layout is 1, expected panel (0)",
+       [](auto& plan) { plan.map.layout = TILEPOST_TILE; }},
+      {kCopiedRows, "layout is 1, expected panel (0)",
+       [](auto& plan) { plan.map.layout = TILEPOST_TILE; }},
+      {kCopiedRows, "division is 0, expected arrivals (3)",
+       [](auto& plan) { plan.map.division = TILEPOST_DIVISION_ROWS; }},
+      {kMessages, "division is 1, expected rows (0) where ranks have no shares",
+       [](auto& plan) { plan.map.division = TILEPOST_DIVISION_SHARES; }},
+      {kTiles, "division is 1, expected rows (0) where ranks have no shares",
+       [](auto& plan) { plan.map.division = TILEPOST_DIVISION_SHARES; }},
+      {kSums, "division is 0, expected shares (1) where ranks touch each other's memory",
+       [](auto& plan) { plan.map.division = TILEPOST_DIVISION_ROWS; }},
+      {kRoutes, "division is 1, expected rows (0) where every row has a rank of its own",
+       [](auto& plan) { plan.routing = TILEPOST_ROUTING_ROWS; }},
+      {kSums, "division is 2, expected rows (0) or shares (1)",
+       [](auto& plan) {
+         plan.transport = TILEPOST_TRANSPORT_NCCL;
+         plan.access = TILEPOST_ACCESS_MESSAGES;
+         plan.map.division = TILEPOST_DIVISION_COLUMNS;
+       }},
+      {kSums, "division is 1, expected columns (2)",
+       [](auto& plan) {
+         plan.transport = TILEPOST_TRANSPORT_NCCL;
+         plan.access = TILEPOST_ACCESS_MESSAGES;
+         plan.map.layout = TILEPOST_TILE;
+       }},
+      {kSums, "stagger is -1, expected 0, or more where groups are parts of shares",
+       [](auto& plan) { plan.map.stagger = -1; }},
+      {kMessages, "stagger is 3, expected 0, or more", [](auto& plan) { plan.map.stagger = 3; }},
+      {kCopiedRows, "round_robin is 0, expected 1 where groups are arrivals of copies",
+       [](auto& plan) { plan.map.round_robin = 0; }},
+      {kMessages, "consumer is 1, expected no unpermute",
+       [](auto& plan) { plan.consumer = TILEPOST_CONSUMER_UNPERMUTE; }},
+      {kRoutes, "consumer is 2, expected no norm",
+       [](auto& plan) { plan.consumer = TILEPOST_CONSUMER_RMS_NORM; }},
+      {kPushedRows, "consumer is 3, expected no norm",
+       [](auto& plan) { plan.consumer = TILEPOST_CONSUMER_RESIDUAL_RMS_NORM; }},
+      {kSums, "comm_lanes is 3, expected at most 2", [](auto& plan) { plan.comm_lanes = 3; }},
+      {kSums, "number of groups is 7, expected at most 6",
+       [](auto& plan) { plan.map.num_groups = 7; }},
+      {kRoutes, "routing is 1, expected even (0)",
+       [](auto& plan) { plan.routing = TILEPOST_ROUTING_SPLITS; }},
+      {kSums, "pace is -1, expected 0 or more", [](auto& plan) { plan.pace = -1; }},
+      {kSums, "kernel.launch is 1, expected tensor maps (0) where kernels store",
+       [](auto& plan) { plan.kernel.launch = TILEPOST_LAUNCH_POINTERS; }},
+      {kCopiedRows, "pushes is 0, expected 1 where rows of A are copied",
+       [](auto& plan) { plan.pushes = 0; }},
+      {kPushedRows, "task_parts is 0, expected 1 where helper warps push",
+       [](auto& plan) { plan.task_parts = 0; }},
+      {kSums, "pushes is 1, expected 1 where helper warps add up what all ranks get, 0 elsewhere",
+       [](auto& plan) { plan.pushes = 1; }},
+      {kPushedSums, "pushes is 1, expected 1 where helper warps add up",
+       [](auto& plan) { plan.task_parts = 0; }},
+      {kSums, "sum is 1, expected staged (0) where some runs do not overlap",
+       [](auto& plan) {
+         plan.sum = TILEPOST_SUM_ADDED;
+         plan.any_m = 1;
+         plan.model.sequence_ctas = 132;
+       }},
+      {kSums, "task_parts is 1, expected 0, or 2", [](auto& plan) { plan.task_parts = 1; }},
+      {kSums, "task_parts is -1, expected 0, or 2", [](auto& plan) { plan.task_parts = -1; }},
+      {kCopiedRows, "task_parts is 2, expected 0, or 1", [](auto& plan) { plan.task_parts = 2; }},
+      {kSums, "access is 1, expected one that leaves helper warps something to do",
+       [](auto& plan) {
+         plan.transport = TILEPOST_TRANSPORT_COPY_ENGINE;
+         plan.access = TILEPOST_ACCESS_READ;
+       }},
+      {kSums, "sum is 1, expected staged (0) where helper warps add up",
+       [](auto& plan) { plan.sum = TILEPOST_SUM_ADDED; }},
+      {kCopiedRows, "kernel.launch is 1, expected tensor maps (0) where the kernel has tasks",
+       [](auto& plan) { plan.kernel.launch = TILEPOST_LAUNCH_POINTERS; }},
+      {kSums, "kernel.helper_bytes is 250000, expected at most the kernel's 200000 bytes",
+       [](auto& plan) { plan.kernel.helper_bytes = 250000; }},
+      {kSums, "kernel.helper_bytes is 0, expected room for 16 bytes of 2 parts",
+       [](auto& plan) { plan.kernel.helper_bytes = 0; }},
+      {kSums, "row of tasks in bytes is 40, expected a multiple of 16",
+       [](auto& plan) { plan.map.n = 20; }},
+      {kCopiedRows, "row of tasks in bytes is 24, expected a multiple of 16",
+       [](auto& plan) { plan.k = 12; }},
+      {kMessages, "the plan has no cuts", [](auto& plan) { plan.map.cuts = nullptr; }},
+      {kMessages, "the plan has no groups", [](auto& plan) { plan.groups = nullptr; }},
+      {kMessages, "2 group cuts do not increase up to the end of the schedule",
+       [](auto& plan) { plan.map.m = 128; }},
+      {kMessages, "the tile map hashes to", [](auto& plan) { ++plan.map_hash; }},
+  };
+  for (const auto& it : cases) {
+    const std::unique_ptr<Made> made = make(it.base);
+    it.change(made->plan);
+    INFO("base " << it.base << ": " << it.message);
+    CHECK_THAT(made->refusal(), Catch::Contains(it.message) && Catch::Contains("'made'"));
+  }
+}
+
+TEST_CASE("a group that is not that of the tile map is refused") {
+  const std::unique_ptr<Made> made = make(kMessages);
+  ++made->map.groups[1].target;
+  CHECK_THAT(made->refusal(), Catch::Contains("group 1 of the plan"));
+}
+
+TEST_CASE("ranks that share memory are at least two, and as many as the target has tables for") {
+  for (const int ranks : {1, 5}) {
+    const std::unique_ptr<Made> made = make(kSums);
+    made->plan.ranks = made->plan.map.ranks = made->plan.task_parts = ranks;
+    CHECK(check_plan(made->program, made->plan, kLimits, ranks) == TILEPOST_INVALID_ARGUMENT);
+    CHECK_THAT(tilepost_last_error(),
+               Catch::Contains("ranks is " + std::to_string(ranks) + ", expected 2 to 4"));
+  }
+}
+
+TEST_CASE("on the host sums are pushed without tasks") {
+  const std::unique_ptr<Made> made = make(kPushedSums);
+  made->plan.kernel.launch = TILEPOST_LAUNCH_HOST;
+  made->plan.task_parts = 0;
+  CHECK(made->refusal() == "");
+  made->plan.pushes = 2;
+  CHECK_THAT(made->refusal(), Catch::Contains("pushes is 2, expected 0 to 1"));
+}
+
+TEST_CASE("values that another version knows are unsupported") {
+  const auto unknown = [](const char* words, int value, auto field) {
+    const std::unique_ptr<Made> made = make(kMessages);
+    auto& place = field(made->plan);
+    place = static_cast<std::remove_reference_t<decltype(place)>>(value);
+    CHECK_THAT(made->refusal(TILEPOST_UNSUPPORTED),
+               Catch::Contains("the test target does not know " + std::string(words) + " " +
+                               std::to_string(value)));
+  };
+  unknown(
+      "pattern", 5, [](auto& plan) -> auto& { return plan.pattern; });
+  unknown(
+      "routing", 3, [](auto& plan) -> auto& { return plan.routing; });
+  unknown(
+      "layout", 2, [](auto& plan) -> auto& { return plan.map.layout; });
+  unknown(
+      "division", 4, [](auto& plan) -> auto& { return plan.map.division; });
+  unknown(
+      "transport", 6, [](auto& plan) -> auto& { return plan.transport; });
+  unknown(
+      "access", 3, [](auto& plan) -> auto& { return plan.access; });
+  unknown(
+      "sum", 2, [](auto& plan) -> auto& { return plan.sum; });
+  unknown(
+      "wait", 2, [](auto& plan) -> auto& { return plan.wait; });
+  unknown(
+      "consumer", 4, [](auto& plan) -> auto& { return plan.consumer; });
+  unknown(
+      "operands", 2, [](auto& plan) -> auto& { return plan.operands; });
+  unknown(
+      "input type", 3, [](auto& plan) -> auto& { return plan.input; });
+  unknown(
+      "output type", 2, [](auto& plan) -> auto& { return plan.output; });
+}
+
+}  // namespace
+}  // namespace tilepost::test
