@@ -8,6 +8,7 @@
 #include "runtime/bench/fastest.h"
 #include "runtime/bench/record.h"
 #include "runtime/bench/timing.h"
+#include "runtime/map/patterns.h"
 
 namespace tilepost::bench {
 namespace {
@@ -128,7 +129,7 @@ class GemmBench {
 }  // namespace
 
 int gemm_sms(const tilepost_plan_t& plan, int device_sms) {
-  const bool overlaps = plan.pattern != TILEPOST_GEMM && plan.transport != TILEPOST_TRANSPORT_NONE;
+  const bool overlaps = row_of(plan).communicates() && plan.transport != TILEPOST_TRANSPORT_NONE;
   const int reserved = overlaps && plan.comm_ctas > 0 ? plan.comm_ctas + 1 : 0;  // with the waiter
   return std::min(plan.sms, device_sms) - reserved;
 }

@@ -9,6 +9,7 @@
 #include "runtime/bench/overlap_bench.h"
 #include "runtime/bench/record.h"
 #include "runtime/cuda/op/select.h"
+#include "runtime/map/patterns.h"
 #include "runtime/verify/watchdog.h"
 
 namespace tilepost::bench {
@@ -53,7 +54,7 @@ class Harness {
 
   bool measure_plan(const Entry& entry, const tilepost_plan_t& plan) {
     if (!bench_gemm(entry, plan, session_)) return false;
-    if (plan.ranks == 1 || plan.pattern == TILEPOST_GEMM) return true;
+    if (plan.ranks == 1 || !row_of(plan).communicates()) return true;
     const std::string obstacle = overlap_obstacle(plan, machine_);
     if (obstacle.empty()) return bench_overlap(entry, plan, session_);
     Record("note").set("program", entry.name).set("text", obstacle);

@@ -1,4 +1,5 @@
 #include "runtime/bench/place.h"
+#include "runtime/map/patterns.h"
 
 #include <algorithm>
 
@@ -58,7 +59,7 @@ PlaceTable out_place(const tilepost_plan_t& plan, std::span<const int64_t> rows_
   const tilepost_map_t& map = plan.map;
   if (map.layout == TILEPOST_PANEL || plan.consumer != TILEPOST_CONSUMER_NONE) return {};
   const int64_t share[] = {share_rows(map)};
-  if (plan.pattern == TILEPOST_GEMM_REDUCE_SCATTER) rows_from = share;
+  if (row_of(plan).out_is_share()) rows_from = share;
   if (rows_from.empty()) return kernel_place(*make_run_map(plan, 0, map.m));
   return {slab_rows(rows_from, tiles_n(map)), map.tile_n, map.tile_n};
 }

@@ -2,6 +2,7 @@
 
 #include <random>
 
+#include "runtime/map/patterns.h"
 #include "runtime/map/tile_map.h"
 
 namespace tilepost::bench {
@@ -41,14 +42,14 @@ BenchRoute route_of(const tilepost_plan_t& plan, int rank, uint64_t seed) {
 
 std::vector<int64_t> rows_from(const tilepost_plan_t& plan, int rank, uint64_t seed) {
   std::vector<int64_t> rows;
-  if (plan.pattern != TILEPOST_GEMM_ALL_TO_ALL) return rows;
+  if (!row_of(plan).routes()) return rows;
   for (int source = 0; source < plan.ranks; ++source)
     rows.push_back(route_of(plan, source, seed).rows_to[rank]);
   return rows;
 }
 
 std::string route_in_words(const tilepost_plan_t& plan) {
-  if (plan.pattern != TILEPOST_GEMM_ALL_TO_ALL) return "";
+  if (!row_of(plan).routes()) return "";
   if (plan.routing == TILEPOST_ROUTING_SPLITS)
     return "route: every rank sends parts of its rows in the proportion 1 : 2 : ... : " +
            std::to_string(plan.ranks) + ", another one to each rank";

@@ -5,6 +5,7 @@
 
 #include "runtime/bench/error.h"
 #include "runtime/cuda/transport/nccl_collective.h"
+#include "runtime/map/patterns.h"
 #include "runtime/map/tile_map.h"
 
 namespace tilepost::bench {
@@ -19,8 +20,8 @@ int64_t padded_rows(const tilepost_plan_t& plan) {
 
 int64_t count_result_rows(const tilepost_plan_t& plan, std::span<const int64_t> rows_from,
                           int rank) {
-  if (plan.pattern == TILEPOST_GEMM_REDUCE_SCATTER) return rows_of_rank(plan.map, rank);
-  if (plan.pattern != TILEPOST_GEMM_ALL_TO_ALL) return plan.map.m;
+  if (row_of(plan).out_is_share()) return rows_of_rank(plan.map, rank);
+  if (!row_of(plan).out_is_routed()) return plan.map.m;
   return std::accumulate(rows_from.begin(), rows_from.end(), int64_t{0});
 }
 
@@ -49,11 +50,10 @@ Sequence::Sequence(const tilepost_plan_t& plan, int rank, uint64_t seed, CublasL
   const int64_t bytes = padded_rows(plan) * row_bytes;
   product_ = allocate(bytes);
   TILEPOST_BENCH_CUDA(cudaMemset(product_.get(), 0, static_cast<size_t>(bytes)));
-  if (plan.pattern == TILEPOST_ALL_GATHER_GEMM)
+  if (row_of(plan).moves_input())
     gathered_ = allocate(padded_rows(plan) * plan.k * element_bytes(plan.input));
-  if (plan.pattern == TILEPOST_GEMM_REDUCE_SCATTER)
-    received_ = allocate(share_rows(plan.map) * row_bytes);
-  if (plan.pattern == TILEPOST_GEMM_ALL_TO_ALL)
+  if (row_of(plan).out_is_share()) received_ = allocate(share_rows(plan.map) * row_bytes);
+  if (row_of(plan).out_is_routed())
     received_ = allocate(std::max<int64_t>(result_rows_, 1) * row_bytes);
   if (route_.destinations.empty()) return;
   order_ = upload(sorted_rows(route_));
@@ -71,7 +71,7 @@ void Sequence::poison(cudaStream_t stream) {
 }
 
 void Sequence::run(const OperandSet& set, cudaStream_t stream) {
-  const bool first = plan_.pattern == TILEPOST_ALL_GATHER_GEMM;
+  const bool first = row_of(plan_).moves_input();
   if (first) communicate(set, stream);
   gemm(set, stream);
   if (!first) communicate(set, stream);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/map/patterns.h"
 #include "runtime/verify/norm.h"
 
 namespace tilepost::verify {
@@ -50,7 +51,7 @@ RunBuffers::RunBuffers(RankDevice& device, const Problem& problem, int64_t out_e
   residual_ = allocate_for(Matrix::residual, 2);
   norm_weight_ = allocate_for(Matrix::norm_weight, 2);
   norm_residual_ = allocate_for(Matrix::norm_residual, 2);
-  if (problem.pattern == TILEPOST_ALL_GATHER_GEMM)
+  if (row_of(problem.pattern).moves_input())
     gathered_ = std::make_unique<FencedMemory>(
         device, static_cast<size_t>(problem.m * problem.k) * input_bytes());
 }

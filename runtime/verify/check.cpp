@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/map/patterns.h"
 #include "runtime/verify/norm.h"
 #include "runtime/verify/text.h"
 #include "tilepost/dtype.h"
@@ -69,7 +70,7 @@ void Check::begin_run(int run, const RunShape& shape) {
 }
 
 RowSource Check::residual_source(int rank, int run) const {
-  const bool scattered = problem_.pattern == TILEPOST_GEMM_REDUCE_SCATTER;
+  const bool scattered = row_of(problem_.pattern).out_is_share();
   return {seed_, run, residual_rank(problem_, rank), scattered ? shape_.share() : 0};
 }
 
@@ -83,7 +84,7 @@ void Check::compute_reference(RankDevice& device, int rank, int run) {
     first_rank = 0, end_rank = problem_.ranks;
   }
   if (begin == end) return;
-  const int64_t share = problem_.pattern == TILEPOST_ALL_GATHER_GEMM ? shape_.share() : 0;
+  const int64_t share = row_of(problem_.pattern).moves_input() ? shape_.share() : 0;
   device.reference({problem_, distribution_, weights_, seed_, run, first_rank, end_rank,
                     &expected.rows[begin], end - begin, &expected.sum[begin * problem_.n],
                     &expected.bound[begin * problem_.n], share});
@@ -105,7 +106,7 @@ void Check::compare_out(const RankOperation& operation, int rank, int set, int r
   std::vector<uint16_t> out;
   const std::string overwritten = operation.buffers(set).fetch_out(out);
   const OutputLayout layout = operation.layout(shape_);
-  const bool all = problem_.pattern == TILEPOST_GEMM_ALL_TO_ALL;
+  const bool all = row_of(problem_.pattern).out_is_routed();
   Comparison comparison;
   for (int source = all ? 0 : rank; source < (all ? problem_.ranks : rank + 1); ++source)
     compare(problem_, {out.data(), layout, shape_, rank}, expected_[reference_of(source)], source,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "runtime/map/patterns.h"
 #include "runtime/verify/check.h"
 #include "runtime/verify/text.h"
 
@@ -26,19 +27,9 @@ Problem problem_of(const tilepost_plan_t& plan, const World& world) {
 // "gemm_all_to_all rows"; nothing for gemm_all_reduce.
 std::string pattern_of(const tilepost_plan_t& plan) {
   constexpr const char* kRoutings[] = {" even", " splits", " rows"};
-  switch (plan.pattern) {
-    case TILEPOST_GEMM_ALL_REDUCE:
-      return "";
-    case TILEPOST_GEMM:
-      return "  gemm";
-    case TILEPOST_GEMM_REDUCE_SCATTER:
-      return "  gemm_reduce_scatter";
-    case TILEPOST_GEMM_ALL_TO_ALL:
-      return std::string("  gemm_all_to_all") + kRoutings[plan.routing];
-    case TILEPOST_ALL_GATHER_GEMM:
-      return "  all_gather_gemm";
-  }
-  return "";
+  if (plan.pattern == TILEPOST_GEMM_ALL_REDUCE) return "";
+  return std::string("  ") + row_of(plan).name +
+         (row_of(plan).routes() ? kRoutings[plan.routing] : "");
 }
 
 const char* consumer_of(const tilepost_plan_t& plan) {

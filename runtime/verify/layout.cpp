@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/map/patterns.h"
 #include "runtime/map/run_map.h"
 
 namespace tilepost::verify {
@@ -15,9 +16,9 @@ OutputLayout::OutputLayout(const Problem& problem, const RunShape& shape, int ra
       slots_(std::move(slots)) {
   const int64_t rows = shape.out_rows(rank);
   elements_ = rows * n_;
-  const bool scatters = problem.pattern == TILEPOST_GEMM_REDUCE_SCATTER;
+  const bool scatters = row_of(problem.pattern).out_is_share();
   slabs_ = problem.layout == TILEPOST_TILE && problem.consumer == TILEPOST_CONSUMER_NONE &&
-           (scatters || problem.pattern == TILEPOST_GEMM_ALL_TO_ALL);
+           row_of(problem.pattern).product_leaves();
   if (!slots_.empty())
     elements_ = (int64_t{*std::max_element(slots_.begin(), slots_.end())} + tile_m_) * tile_n_;
   if (!slabs_) return;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "runtime/map/patterns.h"
 #include "runtime/verify/check_program.h"
 #include "runtime/verify/watchdog.h"
 
@@ -25,7 +26,7 @@ class Harness {
     try {
       const tilepost_plan_t& first = program.plans[0];
       World& world =
-          world_of(first.pattern == TILEPOST_GEMM ? ranks_available(first.ranks) : first.ranks);
+          world_of(row_of(first).communicates() ? first.ranks : ranks_available(first.ranks));
       const tilepost_plan_t& plan = world.plan_of(program);
       label = program_label(entry, plan);
       const double seconds = 4 * deadline_of(plan, world, options_);

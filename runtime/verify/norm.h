@@ -10,7 +10,7 @@ constexpr float kNormEpsilon = 1e-5f;
 // Whose residual a rank adds: where all ranks end with the same rows, the same, so that one
 // reference serves all. The weight is rank 0's everywhere.
 inline int residual_rank(const Problem& problem, int rank) {
-  return problem.pattern == TILEPOST_GEMM_ALL_REDUCE ? 0 : rank;
+  return row_of(problem.pattern).product_spreads() ? 0 : rank;
 }
 
 // Rows [first, end) of a reference, in double precision. On entry `expected` holds the product's

@@ -1,4 +1,5 @@
 #include "runtime/verify/operation.h"
+#include "runtime/map/patterns.h"
 
 #include <algorithm>
 
@@ -14,7 +15,7 @@ int64_t most_out_elements(const Problem& problem) {
 
 bool needs_operands(const Problem& problem) {
   return problem.epilogue != 0 || problem.any_m || problem.normalises() ||
-         problem.pattern == TILEPOST_ALL_GATHER_GEMM;
+         row_of(problem.pattern).moves_input();
 }
 
 }  // namespace

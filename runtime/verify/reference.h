@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "runtime/map/patterns.h"
 #include "runtime/verify/data.h"
 
 namespace tilepost::verify {
@@ -25,14 +26,10 @@ struct Problem {
   int tile_m = 1, tile_n = 1;
 
   // Whether ranks are summed; if not, every rank has a product of its own.
-  bool sums() const {
-    return pattern == TILEPOST_GEMM_ALL_REDUCE || pattern == TILEPOST_GEMM_REDUCE_SCATTER;
-  }
+  bool sums() const { return row_of(pattern).sums; }
   // Ranks in the sum of one output.
   int summed() const { return sums() ? ranks : 1; }
-  bool routed() const {
-    return pattern == TILEPOST_GEMM_ALL_TO_ALL && routing != TILEPOST_ROUTING_EVEN;
-  }
+  bool routed() const { return row_of(pattern).routes() && routing != TILEPOST_ROUTING_EVEN; }
   bool normalises() const { return consumer == TILEPOST_CONSUMER_RMS_NORM || keeps_sum(); }
   // Whether a residual is added before rows are normalised, and the sum kept.
   bool keeps_sum() const { return consumer == TILEPOST_CONSUMER_RESIDUAL_RMS_NORM; }
@@ -75,7 +72,7 @@ struct ReferenceJob {
   int64_t num_rows;
   float* sum;         // [num_rows * n] the expected value
   float* bound;       // [num_rows * n] the largest error allowed
-  int64_t share = 0;  // all_gather_gemm: row i of A is row i % share of rank i / share
+  int64_t share = 0;  // where rows of A are gathered: row i is row i % share of rank i / share
 };
 
 // The rows to check of `rows`: all of them, or, where rows * n * k * ranks exceeds `max_products`,

@@ -1,4 +1,5 @@
 #include "runtime/verify/shape.h"
+#include "runtime/map/patterns.h"
 
 #include <algorithm>
 
@@ -33,7 +34,7 @@ RunShape::RunShape(const Problem& problem, int64_t m, Spread spread, uint64_t se
     const uint64_t bits = mix(seed + mix(static_cast<uint64_t>(rank)));
     rows_.push_back(varies ? static_cast<int64_t>(bits % static_cast<uint64_t>(m + 1)) : m);
   }
-  if (pattern_ != TILEPOST_GEMM_ALL_TO_ALL) return;
+  if (!row_of(pattern_).out_is_routed()) return;
   send_rows(problem.routed() ? spread : Spread::even, problem.routing, seed);
   land_rows();
 }
@@ -74,21 +75,21 @@ int64_t RunShape::own_rows(int rank) const {
 }
 
 int64_t RunShape::a_rows(int rank) const {
-  return pattern_ == TILEPOST_ALL_GATHER_GEMM ? own_rows(rank) : rows_[rank];
+  return row_of(pattern_).moves_input() ? own_rows(rank) : rows_[rank];
 }
 
 int64_t RunShape::out_rows(int rank) const {
-  if (pattern_ == TILEPOST_GEMM_REDUCE_SCATTER) return own_rows(rank);
-  if (pattern_ != TILEPOST_GEMM_ALL_TO_ALL) return m_;
+  if (row_of(pattern_).out_is_share()) return own_rows(rank);
+  if (!row_of(pattern_).out_is_routed()) return m_;
   int64_t rows = 0;
   for (const int64_t from : rows_from_[rank]) rows += from;
   return rows;
 }
 
 int64_t RunShape::out_row(int rank, int source, int64_t row) const {
-  if (pattern_ == TILEPOST_GEMM_ALL_TO_ALL)
+  if (row_of(pattern_).out_is_routed())
     return destinations_[source][row] == rank ? landed_[source][row] : -1;
-  if (pattern_ != TILEPOST_GEMM_REDUCE_SCATTER) return row;
+  if (!row_of(pattern_).out_is_share()) return row;
   const int64_t own = row - own_begin(rank);
   return own >= 0 && own < own_rows(rank) ? own : -1;
 }
