@@ -33,6 +33,7 @@ std::string refusal(const Program& program, tilepost_result_t expected) {
 struct Change {
   ranks::Way way;
   const char* what;
+  const char* refusal;
   void (*make)(tilepost_plan_t& plan);
 };
 constexpr ranks::Way kStores = ranks::stores(TILEPOST_GEMM_REDUCE_SCATTER);
@@ -40,52 +41,74 @@ constexpr ranks::Way kTasks = ranks::tasks(TILEPOST_GEMM_REDUCE_SCATTER);
 constexpr ranks::Way kGatherTasks = ranks::tasks(TILEPOST_ALL_GATHER_GEMM);
 constexpr ranks::Way kPushedRows = ranks::pushed_rows();
 const Change kChanges[] = {
-    {kStores, "reads", [](auto& plan) { plan.access = TILEPOST_ACCESS_READ; }},
-    {kStores, "messages", [](auto& plan) { plan.access = TILEPOST_ACCESS_MESSAGES; }},
-    {kStores, "by rows", [](auto& plan) { plan.map.division = TILEPOST_DIVISION_ROWS; }},
-    {kStores, "tiles", [](auto& plan) { plan.map.layout = TILEPOST_TILE; }},
-    {kStores, "a map of one rank", [](auto& plan) { plan.map.ranks = 1; }},
-    {kStores, "five lanes", [](auto& plan) { plan.comm_lanes = 5; }},
-    {kStores, "4096 groups", [](auto& plan) { plan.map.num_groups = 4096; }},
-    {kStores, "a pace below 0", [](auto& plan) { plan.pace = -1; }},
-    {kStores, "pointers", [](auto& plan) { plan.kernel.launch = TILEPOST_LAUNCH_POINTERS; }},
-    {kStores, "sums on their way for any m",
+    {kStores, "reads", "access is 1, expected 2 with transport 5",
+     [](auto& plan) { plan.access = TILEPOST_ACCESS_READ; }},
+    {kStores, "messages", "access is 0, expected 2 with transport 5",
+     [](auto& plan) { plan.access = TILEPOST_ACCESS_MESSAGES; }},
+    {kStores, "by rows", "division is 0, expected shares",
+     [](auto& plan) { plan.map.division = TILEPOST_DIVISION_ROWS; }},
+    {kStores, "tiles", "layout is 1, expected panel",
+     [](auto& plan) { plan.map.layout = TILEPOST_TILE; }},
+    {kStores, "a map of one rank", "number of shares is 1, expected 2",
+     [](auto& plan) { plan.map.ranks = 1; }},
+    {kStores, "five lanes", "comm_lanes is 5, expected at most 4",
+     [](auto& plan) { plan.comm_lanes = 5; }},
+    {kStores, "4096 groups", "number of groups is 4096, expected at most 4095",
+     [](auto& plan) { plan.map.num_groups = 4096; }},
+    {kStores, "a pace below 0", "pace is -1", [](auto& plan) { plan.pace = -1; }},
+    {kStores, "pointers", "kernel.launch is 1",
+     [](auto& plan) { plan.kernel.launch = TILEPOST_LAUNCH_POINTERS; }},
+    {kStores, "sums on their way for any m", "sum is 1, expected staged",
      [](auto& plan) {
        plan.sum = TILEPOST_SUM_ADDED;
        plan.any_m = 1;
        plan.model.sequence_ctas = 132;
      }},
-    {kStores, "splits",
+    {kStores, "splits", "routing is 1, expected even",
      [](auto& plan) {
        plan.pattern = TILEPOST_GEMM_ALL_TO_ALL;
        plan.routing = TILEPOST_ROUTING_SPLITS;
      }},
-    {kTasks, "one part", [](auto& plan) { plan.task_parts = 1; }},
-    {kTasks, "parts below 0", [](auto& plan) { plan.task_parts = -1; }},
-    {kTasks, "sums on their way", [](auto& plan) { plan.sum = TILEPOST_SUM_ADDED; }},
-    {kTasks, "no buffers", [](auto& plan) { plan.kernel.helper_bytes = 0; }},
-    {kTasks, "more than there is", [](auto& plan) { plan.kernel.helper_bytes = 250000; }},
-    {kTasks, "rows of 40 bytes", [](auto& plan) { plan.map.n = 20; }},
-    {kTasks, "pushes", [](auto& plan) { plan.pushes = 1; }},
-    {kTasks, "copy engines",
+    {kTasks, "one part", "task_parts is 1, expected 0, or 2",
+     [](auto& plan) { plan.task_parts = 1; }},
+    {kTasks, "parts below 0", "task_parts is -1, expected 0, or 2",
+     [](auto& plan) { plan.task_parts = -1; }},
+    {kTasks, "sums on their way", "sum is 1, expected staged",
+     [](auto& plan) { plan.sum = TILEPOST_SUM_ADDED; }},
+    {kTasks, "no buffers", "kernel.helper_bytes is 0",
+     [](auto& plan) { plan.kernel.helper_bytes = 0; }},
+    {kTasks, "more than there is", "kernel.helper_bytes is 250000",
+     [](auto& plan) { plan.kernel.helper_bytes = 250000; }},
+    {kTasks, "rows of 40 bytes", "row of tasks in bytes is 40",
+     [](auto& plan) { plan.map.n = 20; }},
+    {kTasks, "pushes", "pushes is 1", [](auto& plan) { plan.pushes = 1; }},
+    {kTasks, "copy engines", "access is 1",
      [](auto& plan) {
        plan.transport = TILEPOST_TRANSPORT_COPY_ENGINE;
        plan.access = TILEPOST_ACCESS_READ;
      }},
-    {kGatherTasks, "two parts", [](auto& plan) { plan.task_parts = 2; }},
-    {kGatherTasks, "rows of 24 bytes", [](auto& plan) { plan.k = 12; }},
-    {kGatherTasks, "no buffers", [](auto& plan) { plan.kernel.helper_bytes = 0; }},
-    {kGatherTasks, "pointers", [](auto& plan) { plan.kernel.launch = TILEPOST_LAUNCH_POINTERS; }},
-    {kGatherTasks, "messages",
+    {kGatherTasks, "two parts", "task_parts is 2, expected 0, or 1",
+     [](auto& plan) { plan.task_parts = 2; }},
+    {kGatherTasks, "rows of 24 bytes", "row of tasks in bytes is 24",
+     [](auto& plan) { plan.k = 12; }},
+    {kGatherTasks, "no buffers", "kernel.helper_bytes is 0",
+     [](auto& plan) { plan.kernel.helper_bytes = 0; }},
+    {kGatherTasks, "pointers", "kernel.launch is 1",
+     [](auto& plan) { plan.kernel.launch = TILEPOST_LAUNCH_POINTERS; }},
+    {kGatherTasks, "messages", "round_robin is 1",
      [](auto& plan) {
        plan.transport = TILEPOST_TRANSPORT_NCCL;
        plan.access = TILEPOST_ACCESS_MESSAGES;
      }},
-    {kPushedRows, "no pushes", [](auto& plan) { plan.pushes = 0; }},
-    {kPushedRows, "no tasks", [](auto& plan) { plan.task_parts = 0; }},
-    {kPushedRows, "two parts", [](auto& plan) { plan.task_parts = 2; }},
-    {kPushedRows, "rows of 24 bytes", [](auto& plan) { plan.k = 12; }},
-    {kPushedRows, "no buffers", [](auto& plan) { plan.kernel.helper_bytes = 0; }},
+    {kPushedRows, "no pushes", "pushes is 0, expected 1", [](auto& plan) { plan.pushes = 0; }},
+    {kPushedRows, "no tasks", "task_parts is 0, expected 1",
+     [](auto& plan) { plan.task_parts = 0; }},
+    {kPushedRows, "two parts", "task_parts is 2, expected 0, or 1",
+     [](auto& plan) { plan.task_parts = 2; }},
+    {kPushedRows, "rows of 24 bytes", "row of tasks in bytes is 24",
+     [](auto& plan) { plan.k = 12; }},
+    {kPushedRows, "no buffers", "kernel.helper_bytes is 0",
+     [](auto& plan) { plan.kernel.helper_bytes = 0; }},
 };
 
 }  // namespace
@@ -134,7 +157,7 @@ TEST_CASE_METHOD(OnFakes, "a plan that does not fit is refused with the value an
   SECTION("another number of ranks") {
     program.plan.ranks = 4;
     CHECK_THAT(refusal(program, TILEPOST_INVALID_ARGUMENT),
-               Contains("generated for 4 ranks, the communicator has 2"));
+               Contains("planned for 4 ranks, the communicator has 2"));
   }
   SECTION("too few SMs") {
     world().sms = 24;
@@ -170,7 +193,8 @@ TEST_CASE_METHOD(OnFakes, "a plan that does not fit is refused with the value an
   }
   SECTION("cuts that do not cover the output") {
     program.cuts[1] = 3;
-    CHECK_THAT(refusal(program, TILEPOST_INVALID_ARGUMENT), Contains("do not increase up to the end of the schedule"));
+    CHECK_THAT(refusal(program, TILEPOST_INVALID_ARGUMENT),
+               Contains("do not increase up to the end of the schedule"));
   }
   SECTION("a kernel that is not there") {
     program.plan.kernel.function = nullptr;
@@ -204,7 +228,7 @@ TEST_CASE("shared: plans that cannot be are refused") {
     ranks::use(op.program, change.way, 2, 64);
     change.make(op.program.plan);
     CHECK(op.setup.create(op.program) == TILEPOST_INVALID_ARGUMENT);
-    CHECK_THAT(tilepost_last_error(), Contains("incomplete"));
+    CHECK_THAT(tilepost_last_error(), Contains(change.refusal));
   }
 }
 
