@@ -28,6 +28,7 @@ for group in "$@"; do
       need ninja-build have ninja
       need llvm-19-dev test -e $llvm/include/llvm/Support/YAMLTraits.h
       need libclang-19-dev test -e $llvm/include/clang/Tooling/Tooling.h
+      need libfmt-dev test -e /usr/include/fmt/format.h
       need clang-19 test -e $llvm/lib/cmake/clang/ClangConfig.cmake
       ;;
     test)

@@ -11,11 +11,6 @@
 #include <string_view>
 #include <vector>
 
-// What generator/spec and generator/plan still use; nothing here does.
-#include "llvm/ADT/Twine.h"
-#include "llvm/Support/SourceMgr.h"
-#include "llvm/Support/raw_ostream.h"
-
 namespace tilepost {
 
 // A stretch of a text that was made known to a Diagnostics. Whoever read the text made it;

@@ -9,7 +9,7 @@
 #include "generator/diagnostics.h"
 #include "generator/emit/emit.h"
 #include "generator/plan/plan.h"
-#include "generator/spec/read_spec.h"
+#include "generator/yaml/read_spec.h"
 
 namespace tilepost {
 

@@ -1,5 +1,6 @@
 #include "generator/bench/bench.h"
 
+#include <fmt/format.h>
 #include <time.h>
 
 #include <array>
@@ -55,9 +56,10 @@ bool choose_plans(std::vector<VerifyProgram>& programs, int sm, Diagnostics& dia
   for (VerifyProgram& program : programs) {
     const Plan* plan = chosen_plan(program, sm);
     if (plan == nullptr)
-      diagnostics.error("cannot measure '" + program.name + "': it is planned for " +
-                        name_of(program.plans.front().arch) + ", this machine's GPUs are sm_" +
-                        llvm::Twine(sm) + "; choose another with --arch");
+      diagnostics.error(
+          fmt::format("cannot measure '{}': it is planned for {}, this machine's GPUs "
+                      "are sm_{}; choose another with --arch",
+                      program.name, name_of(program.plans.front().arch), sm));
     else
       program.plans = {Plan(*plan)};
   }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "generator/verify/sweep.h"
+#include "llvm/Support/raw_ostream.h"
 
 namespace tilepost {
 

@@ -1,8 +1,9 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "generator/bench/report.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
 #include "tilepost/version.h"
 
@@ -18,8 +19,7 @@ std::string text_of(const llvm::json::Object& object, llvm::StringRef key) {
 
 std::string in_words(double seconds) {
   const int whole = std::max(1, static_cast<int>(seconds + 0.5));
-  return whole < 90 ? llvm::formatv("{0} s", whole).str()
-                    : llvm::formatv("{0} min", (whole + 59) / 60).str();
+  return whole < 90 ? fmt::format("{} s", whole) : fmt::format("{} min", (whole + 59) / 60);
 }
 
 const char* const kModeWords[] = {"cool", "sustained", "cool and sustained"};
@@ -31,33 +31,31 @@ std::string types_of(const Plan& plan) {
 }
 
 // The columns that say what is measured.
-std::string point_columns(const VerifyProgram& program, llvm::StringRef mode) {
+std::string point_columns(const VerifyProgram& program, std::string_view mode) {
   const Plan& plan = program.plans.front();
   const tilepost_kernel_t& kernel = plan.kernel;
   const int sms = (plan.gemm_ctas + kernel.ctas_per_sm - 1) / kernel.ctas_per_sm;
-  return llvm::formatv("{0,-10}{1,-20} {2,-18} {3,-20}{4,-16}{5,-14}{6,-6}{7,9}", mode,
-                       program.name,
-                       llvm::formatv("{0}x{1}x{2}", plan.map.m, plan.map.n, plan.k).str(),
-                       types_of(plan), kernel.name,
-                       llvm::formatv("{0}x{1}x{2}/{3}", plan.map.tile_m, plan.map.tile_n,
-                                     kernel.tile_k, plan.source.stages)
-                           .str(),
-                       name_of(plan.map.layout), llvm::formatv("{0}/{1}", sms, plan.sms).str());
+  return fmt::format("{:<10}{:<20} {:<18} {:<20}{:<16}{:<14}{:<6}{:>9}", mode, program.name,
+                     fmt::format("{}x{}x{}", plan.map.m, plan.map.n, plan.k), types_of(plan),
+                     kernel.name,
+                     fmt::format("{}x{}x{}/{}", plan.map.tile_m, plan.map.tile_n, kernel.tile_k,
+                                 plan.source.stages),
+                     name_of(plan.map.layout), fmt::format("{}/{}", sms, plan.sms));
 }
 
 std::string time_columns(const Plan& plan, const std::vector<double>& us) {
-  if (us.empty()) return llvm::formatv("{0,10}{0,9}", "-");
+  if (us.empty()) return fmt::format("{0:>10}{0:>9}", "-");
   const double time = summarise(us).median;
   const double flop = 2.0 * static_cast<double>(plan.map.m) * static_cast<double>(plan.map.n) *
                       static_cast<double>(plan.k);
-  return llvm::formatv("{0,10:F1}{1,9:F0}", time, flop / time / 1e6);
+  return fmt::format("{:>10.1f}{:>9.0f}", time, flop / time / 1e6);
 }
 
 std::string ratio_columns(const std::vector<double>& ratios) {
-  if (ratios.empty()) return llvm::formatv("{0,8}{0,14}", "-");
+  if (ratios.empty()) return fmt::format("{0:>8}{0:>14}", "-");
   const Summary summary = summarise(ratios);
-  return llvm::formatv("{0,8:F3}{1,14}", summary.median,
-                       llvm::formatv("{0:F3}-{1:F3}", summary.p10, summary.p90).str());
+  return fmt::format("{:>8.3f}{:>14}", summary.median,
+                     fmt::format("{:.3f}-{:.3f}", summary.p10, summary.p90));
 }
 
 const std::vector<double>& times_of(const ModeSamples& samples, const char* variant) {
@@ -69,12 +67,12 @@ const std::vector<double>& times_of(const ModeSamples& samples, const char* vari
 std::string mode_row(const VerifyProgram& program, const ModeSamples& samples) {
   const Plan& plan = program.plans.front();
   const std::vector<double> signal = ratios_of(samples, kSignal);
-  std::string row = point_columns(program, samples.mode) + llvm::formatv("{0,8}", 0).str() +
+  std::string row = point_columns(program, samples.mode) + fmt::format("{:>8}", 0) +
                     time_columns(plan, times_of(samples, "ours")) +
                     time_columns(plan, times_of(samples, "cublaslt")) +
                     ratio_columns(ratios_of(samples, kAgainstCublas));
-  row += signal.empty() ? llvm::formatv("{0,8}", "-").str()
-                        : llvm::formatv("{0,8:F3}", summarise(signal).median).str();
+  row += signal.empty() ? fmt::format("{:>8}", "-")
+                        : fmt::format("{:>8.3f}", summarise(signal).median);
   return row;
 }
 
@@ -82,9 +80,9 @@ std::string refusal(const ProgramSamples& samples) {
   if (!samples.failure.empty()) return "no time: " + samples.failure;
   for (const CheckRecord& check : samples.checks)
     if (check.wrong > 0)
-      return llvm::formatv("no time: {0} of {1} {2} of '{3}' differ from {4}", check.wrong,
-                           check.elements, check.against == "counters" ? "groups" : "elements",
-                           check.variant, check.against);
+      return fmt::format("no time: {} of {} {} of '{}' differ from {}", check.wrong, check.elements,
+                         check.against == "counters" ? "groups" : "elements", check.variant,
+                         check.against);
   return "no time: the harness ended before";
 }
 
@@ -99,17 +97,17 @@ std::string table_head(const BenchContext& context, const llvm::json::Object& ma
   std::string text;
   llvm::raw_string_ostream out(text);
   const auto number = [&](llvm::StringRef key) { return machine.getInteger(key).value_or(0); };
-  out << "# tilepost " << TILEPOST_VERSION_STRING << ", revision "
-      << (context.revision.empty() ? "unknown" : context.revision) << ", " << context.date << "\n"
-      << llvm::formatv(
-             "# {0} x {1}, {2} SMs, sm_{3}; driver {4}, CUDA {5}, cuBLASLt {6}, "
-             "NCCL {7}\n",
+  out << fmt::format("# tilepost {}, revision {}, {}\n", TILEPOST_VERSION_STRING,
+                     context.revision.empty() ? "unknown" : context.revision, context.date)
+      << fmt::format(
+             "# {} x {}, {} SMs, sm_{}; driver {}, CUDA {}, cuBLASLt {}, "
+             "NCCL {}\n",
              number("gpus"), text_of(machine, "gpu"), number("sms"), number("sm"),
              text_of(machine, "driver"), text_of(machine, "cuda"), text_of(machine, "cublaslt"),
              text_of(machine, "nccl"))
-      << llvm::formatv("# {0}: {1} rounds, seed {2}; about {3}\n",
-                       kModeWords[static_cast<int>(context.options.mode)], context.options.rounds,
-                       context.options.seed, in_words(seconds))
+      << fmt::format("# {}: {} rounds, seed {}; about {}\n",
+                     kModeWords[static_cast<int>(context.options.mode)], context.options.rounds,
+                     context.options.seed, in_words(seconds))
       << "# medians; ratio: the reference's time over ours, paired by round, above 1 ours is "
          "faster; reference: the best of cuBLASLt's candidates\n";
   if (context.end_to_end)
@@ -119,9 +117,9 @@ std::string table_head(const BenchContext& context, const llvm::json::Object& ma
         << overlap_head();
   else
     out << "#\n";
-  out << llvm::formatv(
-      "#{0,-9}{1,-20} {2,-18} {3,-20}{4,-16}{5,-14}{6,-6}{7,9}{8,8}{9,10}{10,9}"
-      "{11,10}{12,9}{13,8}{14,14}{15,8}\n",
+  out << fmt::format(
+      "#{:<9}{:<20} {:<18} {:<20}{:<16}{:<14}{:<6}{:>9}{:>8}{:>10}{:>9}"
+      "{:>10}{:>9}{:>8}{:>14}{:>8}\n",
       "mode", "name", "m x n x k", "types", "kernel", "tile/stages", "layout", "SMs", "#wrong",
       "ours us", "TFLOP/s", "ref us", "TFLOP/s", "ratio", "p10-p90", "on/off");
   return text;
@@ -131,7 +129,7 @@ std::string table_rows(const VerifyProgram& program, const ProgramSamples& sampl
   std::string text;
   const std::string varied = program.varied.empty() ? "" : "  " + program.varied;
   if (!samples.ok()) {
-    text = point_columns(program, "-") + llvm::formatv("{0,8}  ", samples.wrong()).str() +
+    text = point_columns(program, "-") + fmt::format("{:>8}  ", samples.wrong()) +
            refusal(samples) + varied + "\n";
   } else {
     for (const ModeSamples& mode : samples.modes) {
@@ -168,16 +166,16 @@ std::string table_foot(const std::vector<VerifyProgram>& programs, const BenchLo
             medians.push_back(summarise(ratios).median);
       }
       if (medians.empty()) continue;
-      out << llvm::formatv("# geometric mean, {0,-10} {1,-18} {2:F3}, least {3:F3}, {4} point{5}\n",
-                           mode, kind.name, geometric_mean(medians),
-                           *std::min_element(medians.begin(), medians.end()), medians.size(),
-                           medians.size() == 1 ? "" : "s");
+      out << fmt::format("# geometric mean, {:<10} {:<18} {:.3f}, least {:.3f}, {} point{}\n", mode,
+                         kind.name, geometric_mean(medians),
+                         *std::min_element(medians.begin(), medians.end()), medians.size(),
+                         medians.size() == 1 ? "" : "s");
     }
   if (!log.torch().empty()) out << "# PyTorch " << log.torch() << "\n";
   if (!log.failure().empty()) out << "# FAIL: " << log.failure() << "\n";
   if (failed > 0)
-    out << llvm::formatv("# FAIL: {0} of {1} point{2} not measured\n", failed, programs.size(),
-                         programs.size() == 1 ? "" : "s");
+    out << fmt::format("# FAIL: {} of {} point{} not measured\n", failed, programs.size(),
+                       programs.size() == 1 ? "" : "s");
   return text;
 }
 

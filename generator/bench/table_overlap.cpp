@@ -1,14 +1,15 @@
 // The table's rows of operations measured from end to end.
+#include <fmt/format.h>
+
 #include "generator/bench/report.h"
-#include "llvm/Support/FormatVariadic.h"
 
 namespace tilepost {
 namespace {
 
 constexpr RatioKind kAgainstSequence{"", "ours", "sequence"}, kFused{"", "fused", "sequence"};
 constexpr const char* kRow =
-    "{0,-10}{1,-20} {2,-18} {3,-11}{4,-25}{5,-15}{6,-22}{7,8}{8,10}{9,10}{10,9}{11,9}{12,8}{13,14}"
-    "{14,9}{15,10}{16,9}{17,10}";
+    "{:<10}{:<20} {:<18} {:<11}{:<25}{:<15}{:<22}{:>8}{:>10}{:>10}{:>9}{:>9}{:>8}{:>14}"
+    "{:>9}{:>10}{:>9}{:>10}";
 
 std::string pattern_of(const Plan& plan) {
   std::string text = name_of(plan.pattern);
@@ -20,43 +21,42 @@ std::string schedule_of(const Plan& plan) {
   if (plan.transport == TILEPOST_TRANSPORT_NONE)
     return std::string(name_of(plan.map.layout)) + ", no overlap";
   const int sms = (plan.gemm_ctas + plan.kernel.ctas_per_sm - 1) / plan.kernel.ctas_per_sm;
-  return llvm::formatv("{0} {1}g {2}+{3}/{4}", name_of(plan.map.layout), plan.cuts().size(), sms,
-                       plan.comm_ctas, plan.comm_lanes);
+  return fmt::format("{} {}g {}+{}/{}", name_of(plan.map.layout), plan.cuts().size(), sms,
+                     plan.comm_ctas, plan.comm_lanes);
 }
 
 std::string median_of(const ModeSamples* samples, const char* variant) {
   if (samples == nullptr) return "-";
   const auto found = samples->us.find(variant);
   if (found == samples->us.end() || found->second.empty()) return "-";
-  return llvm::formatv("{0:F1}", summarise(found->second).median);
+  return fmt::format("{:.1f}", summarise(found->second).median);
 }
 
 std::string ratio_of(const ModeSamples* samples, const RatioKind& kind) {
   const std::vector<double> ratios =
       samples == nullptr ? std::vector<double>{} : ratios_of(*samples, kind);
   if (ratios.empty()) return "-";
-  return llvm::formatv("{0:F3}", summarise(ratios).median);
+  return fmt::format("{:.3f}", summarise(ratios).median);
 }
 
 std::string quartiles_of(const ModeSamples& samples) {
   const Summary summary = summarise(ratios_of(samples, kAgainstSequence));
-  return summary.n == 0 ? "-" : llvm::formatv("{0:F3}-{1:F3}", summary.p25, summary.p75).str();
+  return summary.n == 0 ? "-" : fmt::format("{:.3f}-{:.3f}", summary.p25, summary.p75);
 }
 
 // PyTorch's time over ours: not of the same rounds, so of the medians.
 std::string against_torch(const ModeSamples& ours, const ModeSamples* torch) {
   if (torch == nullptr || torch->us.count("fused") == 0 || ours.us.count("ours") == 0) return "-";
-  return llvm::formatv(
-      "{0:F3}", summarise(torch->us.at("fused")).median / summarise(ours.us.at("ours")).median);
+  return fmt::format(
+      "{:.3f}", summarise(torch->us.at("fused")).median / summarise(ours.us.at("ours")).median);
 }
 
 }  // namespace
 
 std::string overlap_head() {
-  return llvm::formatv(kRow, "#overlap", "name", "m x n x k", "types", "pattern/ranks", "transport",
-                       "groups, SMs+CTAs/lanes", "#wrong", "ours us", "seq us", "gemm us",
-                       "coll us", "ratio", "quartiles", "plan us", "torch us", "own x", "torch/us")
-             .str() +
+  return fmt::format(kRow, "#overlap", "name", "m x n x k", "types", "pattern/ranks", "transport",
+                     "groups, SMs+CTAs/lanes", "#wrong", "ours us", "seq us", "gemm us", "coll us",
+                     "ratio", "quartiles", "plan us", "torch us", "own x", "torch/us") +
          "\n";
 }
 
@@ -65,15 +65,14 @@ std::string overlap_row(const VerifyProgram& program, const ProgramSamples& samp
   const Plan& plan = program.plans.front();
   const bool single = mode.mode == "overlap";
   const ModeSamples* const torch = single ? samples.mode("torch") : nullptr;
-  return llvm::formatv(
-      kRow, mode.mode, program.name,
-      llvm::formatv("{0}x{1}x{2}", plan.map.m, plan.map.n, plan.k).str(),
+  return fmt::format(
+      kRow, mode.mode, program.name, fmt::format("{}x{}x{}", plan.map.m, plan.map.n, plan.k),
       std::string(name_of(plan.input)) + " " + name_of(plan.operands), pattern_of(plan),
       name_of(plan.planned_transport), schedule_of(plan), 0, median_of(&mode, "ours"),
       median_of(&mode, "sequence"), median_of(&mode, "gemm"), median_of(&mode, "collective"),
       ratio_of(&mode, kAgainstSequence), quartiles_of(mode),
-      single ? llvm::formatv("{0:F1}", plan.prediction.total).str() : "-",
-      median_of(torch, "fused"), ratio_of(torch, kFused), against_torch(mode, torch));
+      single ? fmt::format("{:.1f}", plan.prediction.total) : "-", median_of(torch, "fused"),
+      ratio_of(torch, kFused), against_torch(mode, torch));
 }
 
 }  // namespace tilepost

@@ -1,11 +1,12 @@
 #include "generator/bench/torch.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "generator/verify/output_reader.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -17,7 +18,7 @@ using llvm::json::Object;
 constexpr int kStartSeconds = 120, kShapeSeconds = 20;  // the script's deadline
 
 std::string shape_of(const Plan& plan) {
-  return llvm::formatv("{0}x{1}x{2}", plan.map.m, plan.map.n, plan.k);
+  return fmt::format("{}x{}x{}", plan.map.m, plan.map.n, plan.k);
 }
 
 bool has_fused(const Plan& plan, int gpus) {
@@ -57,7 +58,7 @@ ModeSamples samples_of(const Object& us) {
 // Why the script has no time for a point, or "".
 std::string reason_of(const Object& point) {
   const int64_t wrong = point.getInteger("wrong").value_or(0);
-  if (wrong > 0) return llvm::formatv("PyTorch: {0} elements are wrong, no time", wrong);
+  if (wrong > 0) return fmt::format("PyTorch: {} elements are wrong, no time", wrong);
   const llvm::StringRef failure = point.getString("failure").value_or("");
   return failure.empty() ? "" : ("PyTorch: no time: " + failure).str();
 }
@@ -107,7 +108,7 @@ bool take_torch(llvm::StringRef json, const TorchRun& run,
     const Object* point = each.getAsObject();
     if (point == nullptr || point->getObject("us") == nullptr) return false;
     const auto extent = [&](const char* key) { return point->getInteger(key).value_or(0); };
-    const std::string shape = llvm::formatv("{0}x{1}x{2}", extent("m"), extent("n"), extent("k"));
+    const std::string shape = fmt::format("{}x{}x{}", extent("m"), extent("n"), extent("k"));
     const std::string reason = reason_of(*point);
     for_programs(run, shape, programs, [&](const std::string& name) {
       if (reason.empty())

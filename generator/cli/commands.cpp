@@ -5,6 +5,7 @@
 #include "generator/driver.h"
 #include "generator/plan/make_plan.h"
 #include "generator/verify/verify.h"
+#include "llvm/ADT/SmallString.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
 

@@ -1,4 +1,6 @@
 // `tilepost list`: what this version supports, from the tables that decide it.
+#include <fmt/format.h>
+
 #include "generator/cli/commands.h"
 #include "generator/cli/list_variants.h"
 #include "generator/diagnostics.h"
@@ -6,7 +8,6 @@
 #include "generator/plan/kernels/kernels.h"
 #include "generator/plan/kernels/small_kernel.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/FormatVariadic.h"
 
 namespace tilepost {
 namespace {
@@ -19,29 +20,28 @@ void list_patterns(llvm::raw_ostream& out) {
       {TILEPOST_GEMM_ALL_TO_ALL, "out = the rows of all ranks' A * B that are for this rank"},
       {TILEPOST_ALL_GATHER_GEMM, "out = all ranks' rows of A, times B"}};
   for (const auto& [pattern, meaning] : patterns)
-    out << llvm::formatv("{0,-21}{1}\n", name_of(pattern), meaning);
+    out << fmt::format("{:<21}{}\n", name_of(pattern), meaning);
 }
 
 void list_archs(llvm::raw_ostream& out) {
   for (const Arch arch : {Arch::sm_80, Arch::sm_86, Arch::sm_89, Arch::sm_90a, Arch::host}) {
     const ArchInfo& info = arch_info(arch);
-    out << llvm::formatv("{0,-8}", name_of(arch));
+    out << fmt::format("{:<8}", name_of(arch));
     if (arch == Arch::host)
       out << "threads of one process; correctness, not speed\n";
     else
-      out << llvm::formatv("planned for {0} SMs, {1} bytes of shared memory per block\n",
-                           info.default_sms, info.shared_per_block);
+      out << fmt::format("planned for {} SMs, {} bytes of shared memory per block\n",
+                         info.default_sms, info.shared_per_block);
   }
 }
 
-void list_configs(llvm::raw_ostream& out, llvm::StringRef archs,
+void list_configs(llvm::raw_ostream& out, const char* archs,
                   const std::vector<KernelConfig>& configs,
                   tilepost_dtype_t element = TILEPOST_BF16) {
   for (const KernelConfig& config : configs)
-    out << llvm::formatv("{0,-16}{1,-12}tile {2}x{3}x{4}, {5} stages, {6} threads, {7} bytes\n",
-                         config.kernel, archs, config.tile_m, config.tile_n,
-                         tile_k(config, element), config.stages, threads(config),
-                         shared_bytes(config));
+    out << fmt::format("{:<16}{:<12}tile {}x{}x{}, {} stages, {} threads, {} bytes\n",
+                       config.kernel, archs, config.tile_m, config.tile_n, tile_k(config, element),
+                       config.stages, threads(config), shared_bytes(config));
 }
 
 void list_kernels(llvm::raw_ostream& out) {
@@ -66,7 +66,7 @@ void list_transports(llvm::raw_ostream& out) {
 
 void list_flags(llvm::raw_ostream& out) {
   for (const FlagInfo& flag : all_flags())
-    out << llvm::formatv("{0,-10}{1,-14}{2}\n", flag.verb, flag.flag, flag.help);
+    out << fmt::format("{:<10}{:<14}{}\n", flag.verb, flag.flag, flag.help);
 }
 
 struct Section {
@@ -86,8 +86,8 @@ int run_list(const std::string& what) {
   std::vector<llvm::StringRef> names;
   for (const Section& section : kSections) names.push_back(section.name);
   if (!what.empty() && !llvm::is_contained(names, what)) {
-    llvm::errs() << "tilepost: error: nothing to list called '" << what << "'"
-                 << did_you_mean(what, names) << "\n";
+    llvm::errs() << fmt::format("tilepost: error: nothing to list called '{}'{}\n", what,
+                                did_you_mean(what, names));
     return kExitUsage;
   }
   for (const Section& section : kSections) {

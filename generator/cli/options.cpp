@@ -1,5 +1,9 @@
 #include "generator/cli/options.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "generator/diagnostics.h"
 #include "llvm/Support/CommandLine.h"
 #include "tilepost/version.h"
@@ -91,24 +95,25 @@ const VerbInfo kVerbs[] = {{&generate_verb, Verb::generate}, {&check_verb, Verb:
                            {&bench_verb, Verb::bench},       {&list_verb, Verb::list},
                            {&schema_verb, Verb::schema}};
 
-bool usage_error(const llvm::Twine& message) {
-  llvm::errs() << "tilepost: error: " << message << "; see tilepost --help\n";
+bool usage_error(std::string_view message) {
+  llvm::errs() << fmt::format("tilepost: error: {}; see tilepost --help\n", message);
   return false;
 }
 
 // Splits "path=value".
-bool split_assignment(llvm::StringRef flag, llvm::StringRef text, std::vector<Override>& out) {
-  const auto [path, value] = text.split('=');
-  if (path.empty() || path.size() == text.size())
-    return usage_error(flag + " takes path=value, got '" + text + "'");
-  out.push_back({path.str(), value.str()});
+bool split_assignment(const char* flag, const std::string& text, std::vector<Override>& out) {
+  const size_t equals = text.find('=');
+  if (equals == 0 || equals == std::string::npos)
+    return usage_error(fmt::format("{} takes path=value, got '{}'", flag, text));
+  out.push_back({text.substr(0, equals), text.substr(equals + 1)});
   return true;
 }
 
 // Values of a sweep may be lists.
-bool balanced(llvm::StringRef text) {
-  if (text.count('[') == text.count(']')) return true;
-  return usage_error("--sweep takes path=value,value…, and a list in brackets, got '" + text + "'");
+bool balanced(const std::string& text) {
+  if (std::ranges::count(text, '[') == std::ranges::count(text, ']')) return true;
+  return usage_error(
+      fmt::format("--sweep takes path=value,value…, and a list in brackets, got '{}'", text));
 }
 
 bool collect(Options& options) {
@@ -123,7 +128,8 @@ bool collect(Options& options) {
     if (!split_assignment("--sweep", text, options.sweeps) || !balanced(text)) return false;
   for (const std::string& text : shapes)
     if (!parse_shape(text, options.shapes.emplace_back()))
-      return usage_error("--shape takes MxNxK, three positive numbers, got '" + text + "'");
+      return usage_error(
+          fmt::format("--shape takes MxNxK, three positive numbers, got '{}'", text));
   options.rounds = rounds;
   options.mode = mode;
   options.lent_output = lent_output;
@@ -147,19 +153,18 @@ bool check(const Options& options) {
   const bool takes_spec = options.verb != Verb::list && options.verb != Verb::schema;
   if (takes_spec && options.specs.empty()) return usage_error("no spec given");
   if ((options.verb == Verb::generate || options.verb == Verb::explain) && options.specs.size() > 1)
-    return usage_error("one spec at a time, got " + llvm::Twine(options.specs.size()));
+    return usage_error(fmt::format("one spec at a time, got {}", options.specs.size()));
   if (options.target != "auto" && options.target != "cuda" && options.target != "host")
-    return usage_error("--target is auto, cuda or host, got '" + llvm::Twine(options.target) + "'");
+    return usage_error(fmt::format("--target is auto, cuda or host, got '{}'", options.target));
   if (options.runs < 1)
-    return usage_error("--runs must be at least 1, got " + llvm::Twine(options.runs));
+    return usage_error(fmt::format("--runs must be at least 1, got {}", options.runs));
   if (options.rounds < 1 || options.rounds > kMaxRounds)
-    return usage_error("--rounds must be from 1 to " + llvm::Twine(kMaxRounds) + ", got " +
-                       llvm::Twine(options.rounds));
+    return usage_error(
+        fmt::format("--rounds must be from 1 to {}, got {}", kMaxRounds, options.rounds));
   if (options.mode != "cool" && options.mode != "sustained" && options.mode != "both")
-    return usage_error("--mode is cool, sustained or both, got '" + llvm::Twine(options.mode) +
-                       "'");
+    return usage_error(fmt::format("--mode is cool, sustained or both, got '{}'", options.mode));
   if (options.jobs < 0)
-    return usage_error("--jobs must not be negative, got " + llvm::Twine(options.jobs));
+    return usage_error(fmt::format("--jobs must not be negative, got {}", options.jobs));
   return true;
 }
 
@@ -181,8 +186,8 @@ bool parse_options(int argc, char** argv, Options& options) {
     std::vector<llvm::StringRef> verbs;
     for (const VerbInfo& info : kVerbs) verbs.push_back(info.command->getName());
     if (!llvm::is_contained(verbs, llvm::StringRef(argv[1])))
-      return usage_error("unknown command '" + llvm::Twine(argv[1]) + "'" +
-                         did_you_mean(argv[1], verbs));
+      return usage_error(
+          fmt::format("unknown command '{}'{}", argv[1], did_you_mean(argv[1], verbs)));
   }
   if (!cl::ParseCommandLineOptions(argc, argv, kOverview, &llvm::errs())) return false;
   for (const VerbInfo& info : kVerbs)

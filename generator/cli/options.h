@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "generator/bench/bench.h"
-#include "generator/spec/read_spec.h"
+#include "generator/yaml/read_spec.h"
 
 namespace tilepost {
 

@@ -6,6 +6,7 @@
 
 #include "generator/diagnostics.h"
 #include "generator/plan/plan.h"
+#include "llvm/ADT/StringRef.h"
 
 namespace tilepost {
 

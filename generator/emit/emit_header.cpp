@@ -1,6 +1,7 @@
 #include "generator/emit/parts.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/raw_ostream.h"
 
 namespace tilepost {
 namespace {

@@ -1,6 +1,7 @@
 #include <set>
 
 #include "generator/emit/parts.h"
+#include "llvm/Support/raw_ostream.h"
 #include "tilepost/version.h"
 
 namespace tilepost {

@@ -8,6 +8,9 @@
 #include <vector>
 
 #include "generator/spec/spec.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Twine.h"
+#include "llvm/Support/raw_ostream.h"
 #include "runtime/map/run_path.h"
 #include "runtime/map/steps.h"
 

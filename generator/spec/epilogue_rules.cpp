@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "generator/spec/rules.h"
@@ -42,9 +44,9 @@ std::string in_order(std::vector<Operation> operations) {
   std::stable_sort(
       operations.begin(), operations.end(),
       [](const Operation& x, const Operation& y) { return place_of(x.value) < place_of(y.value); });
-  std::vector<llvm::StringRef> names;
+  std::vector<std::string_view> names;
   for (const Operation& operation : operations) names.push_back(name_of(operation.value));
-  return "[" + join(names) + "]";
+  return fmt::format("[{}]", join(names));
 }
 
 // Only the first of each kind of fault: the others tend to be the same one again.
@@ -53,35 +55,38 @@ void check_order(const std::vector<Operation>& operations, Diagnostics& diagnost
     for (size_t j = 0; j < i; ++j)
       if (excludes(operations[j].value, operations[i].value)) {
         diagnostics.error(operations[i].where,
-                          "gemm.epilogue has both " + quoted(operations[j].value) + " and " +
-                              quoted(operations[i].value) + ", of which there can be one");
+                          fmt::format("gemm.epilogue has both {} and {}, of which there can be one",
+                                      quoted(operations[j].value), quoted(operations[i].value)));
         return;
       }
   for (size_t i = 1; i < operations.size(); ++i) {
     if (place_of(operations[i].value) >= place_of(operations[i - 1].value)) continue;
-    diagnostics.error(operations[i].where, "gemm.epilogue: " + quoted(operations[i].value) +
-                                               " comes before " + quoted(operations[i - 1].value) +
-                                               " in the kernels; write " + in_order(operations));
+    diagnostics.error(operations[i].where,
+                      fmt::format("gemm.epilogue: {} comes before {} in the kernels; write {}",
+                                  quoted(operations[i].value), quoted(operations[i - 1].value),
+                                  in_order(operations)));
     return;
   }
 }
 
 void check_before_sum(const Operation& operation, int64_t ranks, Diagnostics& diagnostics) {
-  const std::string word = name_of(operation.value);
   switch (operation.value) {
     case TILEPOST_GELU:
     case TILEPOST_SILU:
-      diagnostics.error(operation.where,
-                        "gemm.epilogue: " + quote(word) +
-                            " before a sum over ranks gives a wrong result, because " + word +
-                            "(x) + " + word + "(y) != " + word +
-                            "(x + y); apply it to the output of the collective");
+      diagnostics.error(
+          operation.where,
+          fmt::format("gemm.epilogue: '{0}' before a sum over ranks gives a wrong "
+                      "result, because {0}(x) + {0}(y) != {0}(x + y); apply it to the "
+                      "output of the collective",
+                      name_of(operation.value)));
       return;
     case TILEPOST_RESIDUAL:
       diagnostics.error(
           operation.where,
-          "gemm.epilogue: 'residual' before a sum over ranks is added on every rank, " +
-              llvm::Twine(ranks) + " times in all; add it to the output of the collective");
+          fmt::format(
+              "gemm.epilogue: 'residual' before a sum over ranks is added on every rank, {} "
+              "times in all; add it to the output of the collective",
+              ranks));
       return;
     default:
       return;

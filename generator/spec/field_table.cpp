@@ -6,14 +6,14 @@
 namespace tilepost {
 namespace {
 
-using llvm::StringRef;
+using std::string_view;
 
 // tilepost_shape_t holds int32, and kernels round up to tiles and stages.
 constexpr int64_t kMaxSize = std::numeric_limits<int32_t>::max() - 1023;
 constexpr int64_t kMaxWaves = int64_t{1} << 20;  // 1024 groups of it fit an int
 constexpr int64_t kClusters[] = {1, 2, 4};
 
-constexpr StringRef kLaterOutputs[] = {"f32"};
+constexpr string_view kLaterOutputs[] = {"f32"};
 constexpr Spelling kOutputTypes[] = {{"bf16", static_cast<int>(TILEPOST_BF16)},
                                      {"f16", static_cast<int>(TILEPOST_F16)}};
 constexpr Spelling kBuiltin[] = {{"builtin", 0}};
@@ -325,7 +325,7 @@ const Field kFields[] = {
 
 }  // namespace
 
-llvm::ArrayRef<Field> fields() {
+std::span<const Field> fields() {
   return kFields;
 }
 

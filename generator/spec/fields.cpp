@@ -1,5 +1,7 @@
 #include "generator/spec/fields.h"
 
+#include <fmt/format.h>
+
 #include "generator/diagnostics.h"
 #include "generator/spec/identifier.h"
 #include "generator/spec/text.h"
@@ -7,23 +9,27 @@
 namespace tilepost {
 namespace {
 
-using llvm::StringRef;
+using std::string_view;
 
 std::string numbers(const Field& field) {
-  if (field.min == field.max) return std::to_string(field.min);
-  if (field.values.empty())
-    return "from " + std::to_string(field.min) + " to " + std::to_string(field.max);
+  if (field.min == field.max) return fmt::to_string(field.min);
+  if (field.values.empty()) return fmt::format("from {} to {}", field.min, field.max);
   std::string out;
   for (size_t i = 0; i < field.values.size(); ++i) {
     if (i > 0) out += i + 1 < field.values.size() ? ", " : " or ";
-    out += std::to_string(field.values[i]);
+    out += fmt::to_string(field.values[i]);
   }
   return out;
 }
 
+std::vector<string_view> texts_of(std::span<const Spelling> choices) {
+  std::vector<string_view> texts;
+  for (const Spelling& choice : choices) texts.push_back(choice.text);
+  return texts;
+}
+
 std::string words(const Field& field) {
-  std::vector<StringRef> texts;
-  for (const Spelling& choice : field.choices) texts.push_back(choice.text);
+  const std::vector<string_view> texts = texts_of(field.choices);
   return texts.size() == 1 ? quote(texts[0]) : "one of " + join(texts);
 }
 
@@ -38,36 +44,35 @@ std::string plain_expectation(const Field& field) {
     case FieldKind::size:
       return "a whole number " + numbers(field) + ", or {max: such a number}";
     case FieldKind::integers: {
-      std::string count = std::to_string(field.max_items);
+      std::string count = fmt::to_string(field.max_items);
       if (field.min_items != field.max_items)
-        count = std::to_string(field.min_items) + " to " + count;
-      return "a list of " + count + " whole numbers " + numbers(field);
+        count = fmt::format("{} to {}", field.min_items, count);
+      return fmt::format("a list of {} whole numbers {}", count, numbers(field));
     }
     case FieldKind::word:
       return words(field);
     case FieldKind::words:
       return words(field) + ", or a list of them";
     case FieldKind::identifier:
-      return "a C identifier of at most " + std::to_string(kMaxNameLength) + " characters";
+      return fmt::format("a C identifier of at most {} characters", kMaxNameLength);
     case FieldKind::epilogue:
       break;
   }
-  std::vector<StringRef> operations;
-  for (const Spelling& choice : field.choices) operations.push_back(choice.text);
-  return "a list of some of " + join(operations);
+  return "a list of some of " + join(texts_of(field.choices));
 }
 
 }  // namespace
 
-StringRef Field::section() const {
-  return path.contains('.') ? path.split('.').first : "";
+string_view Field::section() const {
+  const size_t dot = path.find('.');
+  return dot == string_view::npos ? "" : path.substr(0, dot);
 }
 
-StringRef Field::leaf() const {
-  return path.contains('.') ? path.split('.').second : path;
+string_view Field::leaf() const {
+  return path.substr(path.find('.') + 1);  // npos + 1 is 0
 }
 
-const Field* find_field(StringRef path) {
+const Field* find_field(string_view path) {
   for (const Field& field : fields())
     if (field.path == path) return &field;
   return nullptr;
@@ -78,19 +83,19 @@ std::string expectation(const Field& field) {
   return plain_expectation(field) + (say_auto ? ", or auto" : "");
 }
 
-std::string suggest_key(StringRef section, StringRef key) {
+std::string suggest_key(string_view section, string_view key) {
   const Field* top = find_field(key);
   if (top != nullptr && !section.empty())
     return "; it stands at the top of the spec, not under " + quote(section);
-  std::vector<StringRef> siblings;
+  std::vector<string_view> siblings;
   for (const Field& field : fields())
     if (field.section() == section) siblings.push_back(field.leaf());
   const std::string sibling = did_you_mean(key, siblings);
   return sibling.empty() ? suggest_path(key) : sibling;
 }
 
-std::string suggest_path(StringRef path) {
-  std::vector<StringRef> paths;
+std::string suggest_path(string_view path) {
+  std::vector<string_view> paths;
   std::string same_leaf;
   for (const Field& field : fields()) {
     paths.push_back(field.path);

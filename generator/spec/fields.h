@@ -2,7 +2,9 @@
 // docs/spec.md go through it, so that they cannot disagree. A new field is one row here.
 #pragma once
 
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "generator/spec/names.h"
@@ -33,44 +35,44 @@ struct Reading {
 };
 
 struct Field {
-  llvm::StringRef path = {};  // dotted: "gemm.m"
+  std::string_view path = {};  // dotted: "gemm.m"
   FieldKind kind = FieldKind::integer;
   bool required = false;
-  int64_t min = 0, max = 0;               // of each number
-  llvm::ArrayRef<int64_t> values = {};    // if not empty, the only numbers allowed
-  size_t min_items = 0, max_items = 0;    // of a list
-  llvm::ArrayRef<Spelling> choices = {};  // of words
+  int64_t min = 0, max = 0;                // of each number
+  std::span<const int64_t> values = {};    // if not empty, the only numbers allowed
+  size_t min_items = 0, max_items = 0;     // of a list
+  std::span<const Spelling> choices = {};  // of words
   // What format 1 has and this version does not support: words, and what a mapping here means.
-  llvm::ArrayRef<llvm::StringRef> later = {};
-  llvm::StringRef later_mapping = {};
-  llvm::StringRef default_text = {};  // as the user would write it; "auto": absent
-  llvm::StringRef same_as = {};       // the default is the value of this field
-  llvm::StringRef description = {};   // for the schema
+  std::span<const std::string_view> later = {};
+  std::string_view later_mapping = {};
+  std::string_view default_text = {};  // as the user would write it; "auto": absent
+  std::string_view same_as = {};       // the default is the value of this field
+  std::string_view description = {};   // for the schema
   void (*store)(Spec&, const Reading&) = nullptr;
 
-  llvm::StringRef section() const;  // "gemm", or "" at the top
-  llvm::StringRef leaf() const;     // "m"
+  std::string_view section() const;  // "gemm", or "" at the top
+  std::string_view leaf() const;     // "m"
   // The word auto is accepted and leaves the choice to the planner, whatever the kind.
   bool accepts_auto() const { return default_text == "auto"; }
 };
 
 // All fields, a section before what is in it, in the order of docs/spec.md.
-llvm::ArrayRef<Field> fields();
+std::span<const Field> fields();
 
 // The key of a size's mapping.
-inline constexpr llvm::StringLiteral kMaxKey = "max";
+inline constexpr std::string_view kMaxKey = "max";
 
 // The field of this dotted path, or null.
-const Field* find_field(llvm::StringRef path);
+const Field* find_field(std::string_view path);
 
 // What the field takes, as messages and docs/spec.md say it: "a whole number from 1 to 64".
 std::string expectation(const Field& field);
 
 // ", did you mean 'groups'?" for a key that is no field of `section`: of its neighbours, or the
 // whole path where the key belongs elsewhere. "" if none is near.
-std::string suggest_key(llvm::StringRef section, llvm::StringRef key);
+std::string suggest_key(std::string_view section, std::string_view key);
 
 // The same for a dotted path.
-std::string suggest_path(llvm::StringRef path);
+std::string suggest_path(std::string_view path);
 
 }  // namespace tilepost

@@ -1,10 +1,9 @@
 // What may be a program's name: it becomes a namespace, a prefix of symbols and a file name.
 #pragma once
 
+#include <span>
 #include <string>
-
-#include "llvm/ADT/ArrayRef.h"
-#include "llvm/ADT/StringRef.h"
+#include <string_view>
 
 namespace tilepost {
 
@@ -12,16 +11,16 @@ inline constexpr size_t kMaxNameLength = 64;
 
 // An ECMA-262 regular expression for names: letters, digits and single underscores inside, so that
 // a name is no path and no identifier that C++ reserves ([lex.name]).
-inline constexpr llvm::StringLiteral kNamePattern = "^[A-Za-z](_?[A-Za-z0-9])*_?$";
+inline constexpr std::string_view kNamePattern = "^[A-Za-z](_?[A-Za-z0-9])*_?$";
 
 // Names that have the form and are taken: keywords, macros and names in scope of generated code.
 // Sorted.
-llvm::ArrayRef<llvm::StringRef> reserved_names();
+std::span<const std::string_view> reserved_names();
 
 // Names that start so are the runtime's.
-inline constexpr llvm::StringLiteral kReservedPrefix = "tilepost";
+inline constexpr std::string_view kReservedPrefix = "tilepost";
 
 // Why `name` cannot be a program's name, without the name itself; "" if it can.
-std::string why_not_a_name(llvm::StringRef name);
+std::string why_not_a_name(std::string_view name);
 
 }  // namespace tilepost

@@ -1,20 +1,22 @@
 #include "generator/spec/names.h"
 
-#include "llvm/Support/ErrorHandling.h"
+#include <array>
+#include <cstdlib>
 
 namespace tilepost {
 namespace {
 
 template <class E>
-constexpr Spelling spell(llvm::StringRef text, E value) {
+constexpr Spelling spell(std::string_view text, E value) {
   return {text, static_cast<int>(value)};
 }
 
-constexpr Spelling kPatterns[] = {spell("gemm_all_reduce", TILEPOST_GEMM_ALL_REDUCE),
-                                  spell("gemm", TILEPOST_GEMM),
-                                  spell("gemm_reduce_scatter", TILEPOST_GEMM_REDUCE_SCATTER),
-                                  spell("gemm_all_to_all", TILEPOST_GEMM_ALL_TO_ALL),
-                                  spell("all_gather_gemm", TILEPOST_ALL_GATHER_GEMM)};
+constexpr auto kPatternNames = [] {
+  std::array<Spelling, kNumPatterns> names{};
+  for (size_t i = 0; i < names.size(); ++i)
+    names[i] = spell(kPatterns[i].name, kPatterns[i].pattern);
+  return names;
+}();
 constexpr Spelling kRoutings[] = {spell("even", TILEPOST_ROUTING_EVEN),
                                   spell("splits", TILEPOST_ROUTING_SPLITS),
                                   spell("rows", TILEPOST_ROUTING_ROWS)};
@@ -54,24 +56,24 @@ template <class E>
 const char* find_name(E value) {
   for (const Spelling& spelling : spellings<E>())
     if (spelling.value == static_cast<int>(value)) return spelling.text.data();
-  llvm_unreachable("an enumerator without a spelling");
+  std::abort();  // an enumerator without a spelling
 }
 
 }  // namespace
 
 // clang-format off
-template <> llvm::ArrayRef<Spelling> spellings<tilepost_pattern_t>() { return kPatterns; }
-template <> llvm::ArrayRef<Spelling> spellings<tilepost_routing_t>() { return kRoutings; }
-template <> llvm::ArrayRef<Spelling> spellings<tilepost_dtype_t>() { return kElementTypes; }
-template <> llvm::ArrayRef<Spelling> spellings<tilepost_operands_t>() { return kGemmLayouts; }
-template <> llvm::ArrayRef<Spelling> spellings<tilepost_accumulate_t>() { return kAccumulates; }
-template <> llvm::ArrayRef<Spelling> spellings<tilepost_epilogue_op_t>() { return kEpilogueOps; }
-template <> llvm::ArrayRef<Spelling> spellings<Arch>() { return kArchs; }
-template <> llvm::ArrayRef<Spelling> spellings<tilepost_layout_t>() { return kOutputLayouts; }
-template <> llvm::ArrayRef<Spelling> spellings<tilepost_transport_t>() { return kTransports; }
-template <> llvm::ArrayRef<Spelling> spellings<tilepost_sum_t>() { return kSums; }
-template <> llvm::ArrayRef<Spelling> spellings<tilepost_wait_t>() { return kWaits; }
-template <> llvm::ArrayRef<Spelling> spellings<tilepost_consumer_t>() { return kConsumers; }
+template <> std::span<const Spelling> spellings<tilepost_pattern_t>() { return kPatternNames; }
+template <> std::span<const Spelling> spellings<tilepost_routing_t>() { return kRoutings; }
+template <> std::span<const Spelling> spellings<tilepost_dtype_t>() { return kElementTypes; }
+template <> std::span<const Spelling> spellings<tilepost_operands_t>() { return kGemmLayouts; }
+template <> std::span<const Spelling> spellings<tilepost_accumulate_t>() { return kAccumulates; }
+template <> std::span<const Spelling> spellings<tilepost_epilogue_op_t>() { return kEpilogueOps; }
+template <> std::span<const Spelling> spellings<Arch>() { return kArchs; }
+template <> std::span<const Spelling> spellings<tilepost_layout_t>() { return kOutputLayouts; }
+template <> std::span<const Spelling> spellings<tilepost_transport_t>() { return kTransports; }
+template <> std::span<const Spelling> spellings<tilepost_sum_t>() { return kSums; }
+template <> std::span<const Spelling> spellings<tilepost_wait_t>() { return kWaits; }
+template <> std::span<const Spelling> spellings<tilepost_consumer_t>() { return kConsumers; }
 // clang-format on
 
 const char* name_of(tilepost_pattern_t value) {

@@ -2,9 +2,10 @@
 // name_of.
 #pragma once
 
+#include <span>
+#include <string_view>
+
 #include "generator/spec/spec.h"
-#include "llvm/ADT/ArrayRef.h"
-#include "llvm/ADT/StringRef.h"
 
 namespace tilepost {
 
@@ -12,12 +13,12 @@ namespace tilepost {
 inline constexpr int kAuto = -1;
 
 struct Spelling {
-  llvm::StringRef text;
-  int value;  // of the enumerator
+  std::string_view text;
+  int value = 0;  // of the enumerator
 };
 
 // All spellings of E, 'auto' first where the planner may choose. Defined for the enums of spec.h.
 template <class E>
-llvm::ArrayRef<Spelling> spellings();
+std::span<const Spelling> spellings();
 
 }  // namespace tilepost

@@ -1,3 +1,7 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "generator/spec/rules.h"
 #include "generator/spec/text.h"
 
@@ -8,56 +12,80 @@ void note_pattern(const Spec& spec, Diagnostics& diagnostics) {
   diagnostics.note(spec.pattern.where, "pattern is given here");
 }
 
+// The patterns of which `holds`, as messages name them, and the ending of a verb that follows.
+struct PatternList {
+  std::string text;      // "pattern 'x'", or "patterns x, y and z"
+  const char* singular;  // "s" after one
+};
+
+template <class Holds>
+PatternList patterns_where(Holds holds) {
+  std::vector<std::string_view> names;
+  for (const PatternRow& row : kPatterns)
+    if (holds(row)) names.push_back(row.name);
+  std::ranges::sort(names);
+  if (names.size() == 1) return {fmt::format("pattern {}", quote(names.front())), "s"};
+  const std::string_view last = names.back();
+  names.pop_back();
+  return {fmt::format("patterns {} and {}", join(names), last), ""};
+}
+
 void check_routing(const Spec& spec, Diagnostics& diagnostics) {
-  if (!spec.routing.given() || spec.pattern.value == TILEPOST_GEMM_ALL_TO_ALL) return;
+  const PatternRow& row = row_of(spec.pattern.value);
+  if (!spec.routing.given() || row.routes()) return;
+  const PatternList routed = patterns_where([](const PatternRow& other) { return other.routes(); });
   diagnostics.error(spec.routing.where,
-                    "routing " + quote(name_of(spec.routing.value)) +
-                        " is for pattern 'gemm_all_to_all', which sends rows to chosen ranks; got "
-                        "pattern " +
-                        quote(name_of(spec.pattern.value)) + "; remove routing");
+                    fmt::format("routing {} is for {}, which send{} rows to chosen ranks; got "
+                                "pattern {}; remove routing",
+                                quote(name_of(spec.routing.value)), routed.text, routed.singular,
+                                quote(row.name)));
   note_pattern(spec, diagnostics);
 }
 
 void check_layout(const Spec& spec, Diagnostics& diagnostics) {
-  if (spec.pattern.value != TILEPOST_ALL_GATHER_GEMM || spec.schedule.layout.value != TILEPOST_TILE)
-    return;
-  diagnostics.error(spec.schedule.layout.where,
-                    "schedule.layout 'tile' is not possible with pattern 'all_gather_gemm': "
-                    "nothing is sent after its GEMM, so its output is row-major already; use "
-                    "'panel' or 'auto'");
+  const PatternRow& row = row_of(spec.pattern.value);
+  if (row.may_tile() || spec.schedule.layout.value != TILEPOST_TILE) return;
+  diagnostics.error(
+      spec.schedule.layout.where,
+      fmt::format("schedule.layout 'tile' is not possible with pattern {}: nothing is "
+                  "sent after its GEMM, so its output is row-major already; use "
+                  "'panel' or 'auto'",
+                  quote(row.name)));
 }
 
 // The slots of a run with another m are in a table of its own, and op_info has the planned m's.
 void check_slots(const Spec& spec, Diagnostics& diagnostics) {
-  const bool in_slots =
-      spec.pattern.value == TILEPOST_GEMM || spec.pattern.value == TILEPOST_GEMM_ALL_REDUCE;
-  if (!in_slots || !spec.gemm.any_m || spec.schedule.layout.value != TILEPOST_TILE ||
-      spec.consumer.value != TILEPOST_CONSUMER_NONE)
+  if (!row_of(spec.pattern.value).may_keep_slots() || !spec.gemm.any_m ||
+      spec.schedule.layout.value != TILEPOST_TILE || spec.consumer.value != TILEPOST_CONSUMER_NONE)
     return;
-  diagnostics.error(spec.schedule.layout.where,
-                    "schedule.layout 'tile' with '{max: " + llvm::Twine(spec.gemm.m.value) +
-                        "}' needs a consumer: the output of pattern " +
-                        quote(name_of(spec.pattern.value)) +
-                        " would stay in slots, and callers can look up those of " +
-                        llvm::Twine(spec.gemm.m.value) +
-                        " rows only; use consumer 'unpermute' or schedule.layout 'panel'");
+  diagnostics.error(
+      spec.schedule.layout.where,
+      fmt::format("schedule.layout 'tile' with '{{max: {0}}}' needs a consumer: the "
+                  "output of pattern {1} would stay in slots, and callers can look up "
+                  "those of {0} rows only; use consumer 'unpermute' or "
+                  "schedule.layout 'panel'",
+                  spec.gemm.m.value, quote(name_of(spec.pattern.value))));
   diagnostics.note(spec.gemm.m.where, "gemm.m is given here");
 }
 
 void check_lanes(const Spec& spec, Diagnostics& diagnostics) {
   const auto& lanes = spec.schedule.lanes;
-  if (spec.pattern.value != TILEPOST_ALL_GATHER_GEMM || !lanes || lanes->value == 1) return;
+  const PatternRow& row = row_of(spec.pattern.value);
+  if (!row.moves_input() || !lanes || lanes->value == 1) return;
   diagnostics.error(lanes->where,
-                    "schedule.lanes must be 1 with pattern 'all_gather_gemm'; got '" +
-                        llvm::Twine(lanes->value) +
-                        "', but its tiles count on the chunks arriving one after the other");
+                    fmt::format("schedule.lanes must be 1 with pattern {}; got '{}', but its tiles "
+                                "count on the chunks arriving one after the other",
+                                quote(row.name), lanes->value));
 }
 
 void check_unpermute(const Spec& spec, Diagnostics& diagnostics) {
-  if (spec.pattern.value == TILEPOST_ALL_GATHER_GEMM) {
-    diagnostics.error(spec.consumer.where,
-                      "consumer 'unpermute' makes tiles row-major; the output of pattern "
-                      "'all_gather_gemm' is row-major already, so consumer must be 'none'");
+  const PatternRow& row = row_of(spec.pattern.value);
+  if (!row.may_tile()) {
+    diagnostics.error(
+        spec.consumer.where,
+        fmt::format("consumer 'unpermute' makes tiles row-major; the output of pattern "
+                    "{} is row-major already, so consumer must be 'none'",
+                    quote(row.name)));
     return note_pattern(spec, diagnostics);
   }
   if (spec.schedule.layout.value != TILEPOST_PANEL) return;
@@ -68,14 +96,14 @@ void check_unpermute(const Spec& spec, Diagnostics& diagnostics) {
 }
 
 void check_norm(const Spec& spec, Diagnostics& diagnostics) {
-  if (spec.pattern.value != TILEPOST_GEMM_ALL_TO_ALL &&
-      spec.pattern.value != TILEPOST_ALL_GATHER_GEMM)
-    return;
+  const PatternRow& row = row_of(spec.pattern.value);
+  if (row.may_normalise()) return;
+  const PatternList normal =
+      patterns_where([](const PatternRow& other) { return other.may_normalise(); });
   diagnostics.error(spec.consumer.where,
-                    "consumer " + quote(name_of(spec.consumer.value)) +
-                        " is for patterns gemm, gemm_all_reduce and gemm_reduce_scatter; got " +
-                        quote(name_of(spec.pattern.value)) +
-                        ", whose output another operation has to normalise");
+                    fmt::format("consumer {} is for {}; got {}, whose output another operation has "
+                                "to normalise",
+                                quote(name_of(spec.consumer.value)), normal.text, quote(row.name)));
   note_pattern(spec, diagnostics);
 }
 
@@ -94,9 +122,11 @@ void check_consumer(const Spec& spec, Diagnostics& diagnostics) {
 // Groups are counted in waves, and every m has its own.
 void check_groups(const Spec& spec, Diagnostics& diagnostics) {
   if (!spec.gemm.any_m || !spec.schedule.groups) return;
-  diagnostics.error(spec.schedule.groups->where,
-                    "schedule.groups is for one m; with '{max: " + llvm::Twine(spec.gemm.m.value) +
-                        "}' every run chooses the groups for its own m; remove schedule.groups");
+  diagnostics.error(
+      spec.schedule.groups->where,
+      fmt::format("schedule.groups is for one m; with '{{max: {}}}' every run chooses "
+                  "the groups for its own m; remove schedule.groups",
+                  spec.gemm.m.value));
   diagnostics.note(spec.gemm.m.where, "gemm.m is given here");
 }
 
@@ -106,8 +136,8 @@ void check_nothing_sent(const Spec& spec, Diagnostics& diagnostics) {
   const auto& groups = spec.schedule.groups;
   if (groups && groups->value.size() > 1)
     diagnostics.error(groups->where,
-                      llvm::Twine(groups->value.size()) +
-                          " groups, but pattern 'gemm' sends nothing; remove schedule.groups");
+                      fmt::format("{} groups, but pattern {} sends nothing; remove schedule.groups",
+                                  groups->value.size(), quote(name_of(spec.pattern.value))));
 }
 
 }  // namespace

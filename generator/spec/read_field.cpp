@@ -1,30 +1,41 @@
 #include "generator/spec/read_field.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
 #include <optional>
 
 #include "generator/spec/identifier.h"
 #include "generator/spec/text.h"
-#include "llvm/ADT/StringExtras.h"
 
 namespace tilepost {
 namespace {
 
-using llvm::StringRef;
+using std::string_view;
 
 // The number a plain scalar spells: decimal, no leading zeros (octal to some readers of YAML).
 std::optional<int64_t> parse_integer(const Value& value) {
-  const StringRef digits = StringRef(value.text).drop_while([](char c) { return c == '-'; });
-  int64_t number = 0;
+  const string_view text = value.text;
+  const string_view digits = text.substr(std::min(text.find_first_not_of('-'), text.size()));
   if (value.kind != Value::Kind::scalar || value.quoted || digits.empty() ||
-      (digits.size() > 1 && digits[0] == '0') || StringRef(value.text).getAsInteger(10, number))
+      (digits.size() > 1 && digits[0] == '0'))
     return std::nullopt;
-  return number;
+  int64_t number = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc() && stop == end ? std::optional(number) : std::nullopt;
 }
 
-const Spelling* find_spelling(const Field& field, StringRef text) {
+const Spelling* find_spelling(const Field& field, string_view text) {
   for (const Spelling& choice : field.choices)
     if (choice.text == text) return &choice;
   return nullptr;
+}
+
+template <class List, class T>
+bool contains(const List& list, const T& value) {
+  return std::ranges::find(list, value) != std::end(list);
 }
 
 class FieldReader {
@@ -36,7 +47,7 @@ class FieldReader {
   bool read(const Value& value, Reading& reading) {
     reading.where = value.where;
     if (value.kind == Value::Kind::mapping && !field_.later_mapping.empty())
-      return refuse_later(value, field_.later_mapping.str());
+      return refuse_later(value, field_.later_mapping);
     switch (field_.kind) {
       case FieldKind::section:
         break;
@@ -59,22 +70,27 @@ class FieldReader {
   }
 
  private:
-  bool refuse(const Value& value, const std::string& hint = "") {
-    diagnostics_.error(value.where, field_.path + " must be " + expectation(field_) + "; got " +
-                                        describe(value) + hint);
+  // "gemm.m must be …; ", and what it is not.
+  bool refuse_because(const Value& value, string_view reason) {
+    diagnostics_.error(value.where,
+                       fmt::format("{} must be {}; {}", field_.path, expectation(field_), reason));
     return false;
   }
 
-  bool refuse_later(const Value& value, const std::string& what) {
+  bool refuse(const Value& value, string_view hint = "") {
+    return refuse_because(value, fmt::format("got {}{}", describe(value), hint));
+  }
+
+  bool refuse_later(const Value& value, string_view what) {
     diagnostics_.error(value.where,
-                       field_.path + ": " + what +
-                           " is not supported by this version; supported: " + expectation(field_));
+                       fmt::format("{}: {} is not supported by this version; supported: {}",
+                                   field_.path, what, expectation(field_)));
     return false;
   }
 
   bool in_range(int64_t number) const {
     return number >= field_.min && number <= field_.max &&
-           (field_.values.empty() || llvm::is_contained(field_.values, number));
+           (field_.values.empty() || contains(field_.values, number));
   }
 
   bool read_integer(const Value& value, int64_t& out) {
@@ -93,15 +109,13 @@ class FieldReader {
         most = &entry.value;
         continue;
       }
-      const std::string hint = did_you_mean(entry.key, {kMaxKey});
-      diagnostics_.error(
-          entry.where,
-          "unknown key " + quote(entry.key) +
-              (hint.empty() ? "; " + field_.path.str() + " has " + kMaxKey.str() : hint));
+      std::string hint = did_you_mean(entry.key, {kMaxKey});
+      if (hint.empty()) hint = fmt::format("; {} has {}", field_.path, kMaxKey);
+      diagnostics_.error(entry.where, fmt::format("unknown key {}{}", quote(entry.key), hint));
       ok = false;
     }
     reading.bound = true;
-    if (most == nullptr) return ok && refuse(value, " without " + quote(kMaxKey));
+    if (most == nullptr) return ok && refuse(value, fmt::format(" without {}", quote(kMaxKey)));
     return read_bound(*most, reading.integer) && ok;
   }
 
@@ -111,20 +125,17 @@ class FieldReader {
       out = *number;
       return true;
     }
-    diagnostics_.error(value.where, field_.path + "." + kMaxKey + " must be a whole number from " +
-                                        llvm::Twine(field_.min) + " to " + llvm::Twine(field_.max) +
-                                        "; got " + describe(value));
+    diagnostics_.error(
+        value.where, fmt::format("{}.{} must be a whole number from {} to {}; got {}", field_.path,
+                                 kMaxKey, field_.min, field_.max, describe(value)));
     return false;
   }
 
   bool read_integers(const Value& value, Reading& reading) {
     if (value.kind != Value::Kind::sequence) return refuse(value);
     const size_t count = value.items.size();
-    if (count < field_.min_items || count > field_.max_items) {
-      diagnostics_.error(value.where, field_.path + " must be " + expectation(field_) +
-                                          "; got a list of " + llvm::Twine(count));
-      return false;
-    }
+    if (count < field_.min_items || count > field_.max_items)
+      return refuse_because(value, fmt::format("got a list of {}", count));
     bool ok = true;
     for (const Value& item : value.items) {
       const std::optional<int64_t> number = parse_integer(item);
@@ -137,9 +148,9 @@ class FieldReader {
   }
 
   bool refuse_item(const Value& item) {
-    diagnostics_.error(item.where, "every number of " + field_.path + " must be from " +
-                                       llvm::Twine(field_.min) + " to " + llvm::Twine(field_.max) +
-                                       "; got " + describe(item));
+    diagnostics_.error(item.where,
+                       fmt::format("every number of {} must be from {} to {}; got {}", field_.path,
+                                   field_.min, field_.max, describe(item)));
     return false;
   }
 
@@ -152,20 +163,16 @@ class FieldReader {
   }
 
   bool refuse_word(const Value& value) {
-    if (llvm::is_contained(field_.later, StringRef(value.text)))
+    if (contains(field_.later, string_view(value.text)))
       return refuse_later(value, quote(value.text));
-    std::vector<StringRef> texts;
+    std::vector<string_view> texts;
     for (const Spelling& choice : field_.choices) texts.push_back(choice.text);
     return refuse(value, did_you_mean(value.text, texts));
   }
 
   bool read_words(const Value& value, Reading& reading) {
     if (value.kind != Value::Kind::sequence) return read_word(value, reading);
-    if (value.items.empty()) {
-      diagnostics_.error(value.where,
-                         field_.path + " must be " + expectation(field_) + "; got an empty list");
-      return false;
-    }
+    if (value.items.empty()) return refuse_because(value, "got an empty list");
     bool ok = true;
     for (const Value& item : value.items) {
       Reading one;
@@ -175,8 +182,9 @@ class FieldReader {
   }
 
   bool add_choice(const Value& item, const Reading& one, Reading& reading) {
-    if (llvm::is_contained(reading.choices, one.choices.front())) {
-      diagnostics_.error(item.where, field_.path + " lists " + quote(item.text) + " twice");
+    if (contains(reading.choices, one.choices.front())) {
+      diagnostics_.error(item.where,
+                         fmt::format("{} lists {} twice", field_.path, quote(item.text)));
       return false;
     }
     reading.choices.push_back(one.choices.front());
@@ -185,11 +193,8 @@ class FieldReader {
 
   bool read_identifier(const Value& value, Reading& reading) {
     if (value.kind != Value::Kind::scalar) return refuse(value);
-    if (const std::string reason = why_not_a_name(value.text); !reason.empty()) {
-      diagnostics_.error(value.where, field_.path + " must be " + expectation(field_) + "; " +
-                                          quote(value.text) + " " + reason);
-      return false;
-    }
+    if (const std::string reason = why_not_a_name(value.text); !reason.empty())
+      return refuse_because(value, fmt::format("{} {}", quote(value.text), reason));
     reading.text = value.text;
     return true;
   }
@@ -214,20 +219,6 @@ class FieldReader {
 };
 
 }  // namespace
-
-std::string describe(const Value& value) {
-  switch (value.kind) {
-    case Value::Kind::null:
-      return "nothing";
-    case Value::Kind::sequence:
-      return "a list";
-    case Value::Kind::mapping:
-      return "a mapping";
-    case Value::Kind::scalar:
-      break;
-  }
-  return (value.quoted ? "the string " : "") + quote(value.text);
-}
 
 void read_field(const Field& field, const Value& value, Spec& spec, Diagnostics& diagnostics) {
   const bool is_auto = value.kind == Value::Kind::scalar && value.text == "auto";

@@ -1,8 +1,8 @@
 // One value of the tree becomes one field of the Spec, checked against its row of the table.
 #pragma once
 
-#include "generator/spec/document.h"
 #include "generator/spec/fields.h"
+#include "generator/spec/value.h"
 
 namespace tilepost {
 
@@ -11,8 +11,5 @@ void read_field(const Field& field, const Value& value, Spec& spec, Diagnostics&
 
 // Stores the default of a field that was not given, if it has one that is not the planner's.
 void store_default(const Field& field, Spec& spec);
-
-// The value as messages call it: "'bf15'", "a list", "nothing".
-std::string describe(const Value& value);
 
 }  // namespace tilepost

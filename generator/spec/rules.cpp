@@ -1,5 +1,7 @@
 #include "generator/spec/rules.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "generator/spec/text.h"
@@ -13,9 +15,9 @@ void follow_a(const GemmSpec& gemm, Located<tilepost_dtype_t>& type, const char*
   if (!type.given()) {
     type.value = gemm.a.value;
   } else if (type.value != gemm.a.value) {
-    diagnostics.error(type.where, path + llvm::Twine(" must equal gemm.a, ") +
-                                      quote(name_of(gemm.a.value)) + "; got " +
-                                      quote(name_of(type.value)) + ", but " + reason);
+    diagnostics.error(
+        type.where, fmt::format("{} must equal gemm.a, {}; got {}, but {}", path,
+                                quote(name_of(gemm.a.value)), quote(name_of(type.value)), reason));
     diagnostics.note(gemm.a.where, "gemm.a is given here");
   }
 }
@@ -24,13 +26,13 @@ void check_product(const Located<int64_t>& x, const Located<int64_t>& y, const c
                    Diagnostics& diagnostics) {
   if (x.value <= 0 || y.value <= 0 || x.value < kMaxElements / y.value) return;
   if (x.value * y.value < kMaxElements) return;  // both fit 31 bits: no overflow
-  diagnostics.error(x.where, llvm::Twine(what) + " must have fewer than 2^46 elements; got " +
-                                 llvm::Twine(x.value) + " * " + llvm::Twine(y.value));
+  diagnostics.error(x.where, fmt::format("{} must have fewer than 2^46 elements; got {} * {}", what,
+                                         x.value, y.value));
   diagnostics.note(y.where, "the other factor is given here");
 }
 
 void check_archs(const Located<std::vector<Arch>>& archs, Diagnostics& diagnostics) {
-  const auto host = std::find(archs.value.begin(), archs.value.end(), Arch::host);
+  const auto host = std::ranges::find(archs.value, Arch::host);
   if (host == archs.value.end() || archs.value.size() == 1) return;
   diagnostics.error(archs.where,
                     "arch cannot mix 'host' with GPU architectures: one is compiled by a C++ "
@@ -46,8 +48,9 @@ void check_e4m3(const GemmSpec& gemm, Diagnostics& diagnostics) {
                       "operands along k only; use 'tn' and store B as [n,k]");
   if (!e4m3 && gemm.accumulate.value == TILEPOST_FAST)
     diagnostics.error(gemm.accumulate.where,
-                      llvm::Twine("gemm.accumulate 'fast' is for e4m3; sums of ") +
-                          name_of(gemm.a.value) + " are always kept in fp32");
+                      fmt::format("gemm.accumulate 'fast' is for e4m3; sums of {} are always kept "
+                                  "in fp32",
+                                  name_of(gemm.a.value)));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "generator/diagnostics.h"
+#include "runtime/map/patterns.h"
 #include "tilepost/plan.h"
 
 namespace tilepost {
@@ -21,12 +22,12 @@ struct Located {
 
 // Whether ranks exchange anything. If not, the plan is one group on all SMs, transport none.
 inline bool communicates(tilepost_pattern_t pattern) {
-  return pattern != TILEPOST_GEMM;
+  return row_of(pattern).communicates();
 }
 
 // Whether ranks add up what they compute.
 inline bool reduces(tilepost_pattern_t pattern) {
-  return pattern == TILEPOST_GEMM_ALL_REDUCE || pattern == TILEPOST_GEMM_REDUCE_SCATTER;
+  return row_of(pattern).sums;
 }
 
 enum class Arch { sm_80, sm_86, sm_89, sm_90a, host };

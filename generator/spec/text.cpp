@@ -1,19 +1,24 @@
 #include "generator/spec/text.h"
 
-#include "llvm/ADT/StringExtras.h"
+#include <fmt/format.h>
 
 namespace tilepost {
 
-std::string quote(llvm::StringRef text) {
+std::string quote(std::string_view text) {
   constexpr size_t kMaxQuoted = 60;
-  if (text.size() <= kMaxQuoted) return ("'" + text + "'").str();
+  if (text.size() <= kMaxQuoted) return fmt::format("'{}'", text);
   size_t end = kMaxQuoted;
   while ((text[end] & 0xc0) == 0x80 && end > 0) --end;  // not inside a UTF-8 sequence
-  return ("'" + text.take_front(end) + "…'").str();
+  return fmt::format("'{}…'", text.substr(0, end));
 }
 
-std::string join(llvm::ArrayRef<llvm::StringRef> words) {
-  return llvm::join(words, ", ");
+std::string join(const std::vector<std::string_view>& words) {
+  std::string out;
+  for (const std::string_view word : words) {
+    if (!out.empty()) out += ", ";
+    out += word;
+  }
+  return out;
 }
 
 }  // namespace tilepost

@@ -1,19 +1,16 @@
-// Helpers for messages: the user's words in quotes.
+// Helpers for messages: the user's words in quotes, and lists of words.
 #pragma once
 
-#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
-
-#include "llvm/ADT/ArrayRef.h"
-#include "llvm/ADT/StringRef.h"
 
 namespace tilepost {
 
 // 'text', cut after 60 bytes so that a long word cannot flood the message.
-std::string quote(llvm::StringRef text);
+std::string quote(std::string_view text);
 
 // "a, b, c"
-std::string join(llvm::ArrayRef<llvm::StringRef> words);
+std::string join(const std::vector<std::string_view>& words);
 
 }  // namespace tilepost

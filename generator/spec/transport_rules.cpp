@@ -58,8 +58,8 @@ void check_stores(const Spec& spec, Diagnostics& diagnostics) {
   for (const Arch arch : spec.archs.value)
     if (arch != Arch::sm_90a && arch != Arch::host) {
       diagnostics.error(spec.transport.where,
-                        "transport 'peer' stores with TMA, which sm_90a has and " +
-                            llvm::Twine(name_of(arch)) + " has not; use copy_engine or nccl");
+                        std::string("transport 'peer' stores with TMA, which sm_90a has and ") +
+                            name_of(arch) + " has not; use copy_engine or nccl");
       diagnostics.note(spec.archs.where, "arch is given here");
     }
 }

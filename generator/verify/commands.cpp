@@ -1,6 +1,7 @@
 #include "generator/verify/commands.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/raw_ostream.h"
 
 namespace tilepost {
 namespace {
@@ -67,8 +69,8 @@ bool collect(std::vector<Running>& running, Progress& progress, Diagnostics& dia
       each.process.kill();
       progress.clear();
       show_log(command);
-      diagnostics.error("no end within " + llvm::Twine(static_cast<int>(command.seconds)) +
-                        " s: " + in_words(command));
+      diagnostics.error(fmt::format("no end within {} s: {}", static_cast<int>(command.seconds),
+                                    in_words(command)));
       return false;
     }
     if (!each.process.succeeded()) {

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "generator/verify/process.h"
+#include "llvm/Support/raw_ostream.h"
 
 namespace tilepost {
 namespace {

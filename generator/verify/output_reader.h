@@ -7,6 +7,7 @@
 #include "generator/diagnostics.h"
 #include "generator/verify/progress.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/Support/raw_ostream.h"
 
 namespace tilepost {
 

@@ -7,6 +7,7 @@
 #include "generator/verify/process.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
 
 namespace tilepost {
 namespace {

@@ -1,5 +1,7 @@
 #include "generator/verify/progress.h"
 
+#include <fmt/format.h>
+
 #include "llvm/Support/Process.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -15,12 +17,12 @@ constexpr std::chrono::seconds kLogInterval{5};
 Progress::Progress()
     : terminal_(llvm::sys::Process::StandardErrIsDisplayed()), last_(Clock::now()) {}
 
-void Progress::update(const llvm::Twine& what, size_t done, size_t total) {
+void Progress::update(std::string_view what, size_t done, size_t total) {
   const auto now = Clock::now();
   if (terminal_ ? now - last_ < kTerminalInterval : now - last_ < kLogInterval) return;
   last_ = now;
   if (terminal_) llvm::errs() << "\r\033[K";
-  llvm::errs() << "tilepost: " << what << " " << done << "/" << total;
+  llvm::errs() << fmt::format("tilepost: {} {}/{}", what, done, total);
   if (!terminal_) llvm::errs() << "\n";
   shown_ = terminal_;
 }

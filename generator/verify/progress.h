@@ -3,9 +3,7 @@
 #pragma once
 
 #include <chrono>
-#include <string>
-
-#include "llvm/ADT/Twine.h"
+#include <string_view>
 
 namespace tilepost {
 
@@ -17,7 +15,7 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   // "tilepost: compiling 12/30"
-  void update(const llvm::Twine& what, size_t done, size_t total);
+  void update(std::string_view what, size_t done, size_t total);
 
   // Removes the line from a terminal, before other output.
   void clear();

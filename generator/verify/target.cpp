@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "generator/verify/build.h"
+#include "llvm/Support/raw_ostream.h"
 
 namespace tilepost {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "generator/verify/machine.h"
 #include "generator/verify/programs.h"
+#include "llvm/Support/raw_ostream.h"
 
 namespace tilepost {
 

@@ -1,5 +1,7 @@
 #include "generator/verify/verify.h"
 
+#include <fmt/format.h>
+
 #include <chrono>
 
 #include "generator/verify/build.h"
@@ -7,7 +9,6 @@
 #include "generator/verify/process.h"
 #include "generator/verify/sources.h"
 #include "generator/verify/target.h"
-#include "llvm/Support/FormatVariadic.h"
 
 namespace tilepost {
 namespace {
@@ -18,7 +19,7 @@ constexpr int kChecksPerProgram = 2;
 constexpr int kPassed = 0, kFailed = 1, kNotWritten = 3;
 
 std::string count_of(int64_t count, const char* what) {
-  return (llvm::Twine(count) + " " + what + (count == 1 ? "" : "s")).str();
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
 // More than the harness's own patience: see runtime/verify/check_program.cpp.
@@ -50,12 +51,13 @@ bool check_rows(const std::vector<VerifyProgram>& programs, const std::vector<in
     for (const VerifyProgram& program : programs) {
       const Plan& plan = program.plans.front();
       if (plan.any_m && m >= 1 && m <= plan.map.m) continue;
-      diagnostics.error(plan.any_m
-                            ? "--m must be from 1 to the " + llvm::Twine(plan.map.m) +
-                                  " rows that '" + plan.name + "' is for, got " + llvm::Twine(m)
-                            : "--m is for specs with gemm.m '{max: …}'; '" +
-                                  llvm::Twine(plan.name) + "' is for " + llvm::Twine(plan.map.m) +
-                                  " rows only, got " + llvm::Twine(m));
+      diagnostics.error(
+          plan.any_m
+              ? fmt::format("--m must be from 1 to the {} rows that '{}' is for, got {}",
+                            plan.map.m, plan.name, m)
+              : fmt::format(
+                    "--m is for specs with gemm.m '{{max: …}}'; '{}' is for {} rows only, got {}",
+                    plan.name, plan.map.m, m));
       return false;
     }
   return true;
@@ -88,7 +90,7 @@ bool summarise(const HarnessResult& result, const std::vector<VerifyProgram>& pr
         << " instead of " << expected;
   else
     out << "PASS: " << count_of(count, "plan") << ", " << extent(programs, options.runs);
-  out << ", seed " << options.seed << llvm::formatv(", {0:F1} s\n", seconds);
+  out << ", seed " << options.seed << fmt::format(", {:.1f} s\n", seconds);
   return passed;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "generator/driver.h"
+#include "llvm/Support/raw_ostream.h"
 
 namespace tilepost {
 

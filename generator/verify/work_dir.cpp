@@ -1,7 +1,9 @@
 #include "generator/verify/work_dir.h"
 
+#include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
 
 namespace tilepost {
 namespace fs = llvm::sys::fs;

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "generator/diagnostics.h"
+#include "llvm/ADT/StringRef.h"
 
 namespace tilepost {
 

@@ -1,5 +1,7 @@
 #include "generator/weave/report.h"
 
+#include "llvm/ADT/Twine.h"
+
 namespace tilepost {
 
 Report::Report(Diagnostics& diagnostics, llvm::StringRef name, llvm::StringRef source)
@@ -31,12 +33,12 @@ void Report::error(const llvm::Twine& message) {
 
 void Report::emit(Kind kind, Place where, const llvm::Twine& message) {
   if (kind == Kind::note) {
-    if (!muted_) diagnostics_.note(where, message);
+    if (!muted_) diagnostics_.note(where, message.str());
     return;
   }
   ++errors_;
   muted_ = !said_.insert({where.begin, message.str()}).second;
-  if (!muted_) diagnostics_.error(where, message);
+  if (!muted_) diagnostics_.error(where, message.str());
 }
 
 }  // namespace tilepost

@@ -6,6 +6,7 @@
 
 #include "generator/diagnostics.h"
 #include "generator/weave/text.h"
+#include "llvm/ADT/Twine.h"
 
 namespace tilepost {
 

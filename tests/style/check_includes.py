@@ -39,9 +39,7 @@ BANNED = (
 # What stands for now: patterns of complaints, of what is in front of the last colon. One that nothing matches
 # any more is refused as well.
 KNOWN = (
-    "docs/architecture.md, generator/yaml",
     "generator/plan/* → llvm/*",
-    "generator/plan/* → generator/diagnostics.h",
     "generator/plan/choose/choose_reasons.cpp → generator/plan/report/describe.h",
     "generator/plan/cost/predict.cpp → generator/plan/report/describe.h",
     "generator/plan/cost/predict.h → generator/plan/choose/budget.h",
@@ -51,14 +49,10 @@ KNOWN = (
     "generator/plan/plan_of_run.cpp → generator/plan/*",
     "generator/plan/report/* → generator/plan/make_plan.h",
     "generator/plan/verify/* → generator/plan/make_plan.h",
-    "generator/spec, sources",
-    "generator/spec/* → generator/diagnostics.h",
-    "generator/spec/* → llvm/*",
     "generator/verify, sources",
     "generator/weave, sources",
     "runtime/bench, sources",
     "runtime/verify, sources",
-    "templates/gemm_sm90*.cu, lines",
 )
 
 

@@ -41,7 +41,7 @@ void write_problem(OStream& json, const Plan& plan) {
   json.attribute("accumulate", name_of(plan.accumulate));
   json.attributeArray("epilogue", [&] {
     for (const Spelling& operation : spellings<tilepost_epilogue_op_t>())
-      if ((plan.epilogue & operation.value) != 0) json.value(operation.text);
+      if ((plan.epilogue & operation.value) != 0) json.value(llvm::StringRef(operation.text));
   });
   json.attribute("layout", name_of(plan.map.layout));
   json.attribute("division", name_of(plan.map.division));

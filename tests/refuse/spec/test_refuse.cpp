@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "generator/diagnostic_printer.h"
-#include "generator/spec/read_spec.h"
+#include "generator/yaml/read_spec.h"
 #include "tests/catch.h"
 
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "generator/diagnostic_printer.h"
-#include "generator/spec/read_spec.h"
+#include "generator/yaml/read_spec.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 namespace tilepost::test {

@@ -32,13 +32,13 @@ TEST_CASE("docs/spec.md has every field with its values and default") {
   const std::string docs = test::read_file("docs/spec.md");
   REQUIRE_FALSE(docs.empty());
   for (const Field& field : fields()) {
-    CAPTURE(field.path.str());
+    CAPTURE(field.path);
     const auto cells = row_of(docs, field.path);
     REQUIRE(cells.size() == 4);
     CHECK(plain(cells[1]) == plain(expectation(field)));
     const std::string fallback = field.required          ? "required"
-                                 : field.same_as.empty() ? field.default_text.str()
-                                                         : "as " + field.same_as.str();
+                                 : field.same_as.empty() ? std::string(field.default_text)
+                                                         : "as " + std::string(field.same_as);
     CHECK(plain(cells[2]) == fallback);
     CHECK(cells[3].size() > 10);
   }
@@ -58,9 +58,9 @@ TEST_CASE("docs/spec.md has no row without a field") {
 TEST_CASE("docs/spec.md names what this version leaves out") {
   const std::string docs = test::read_file("docs/spec.md");
   for (const Field& field : fields())
-    for (const llvm::StringRef word : field.later) {
-      CAPTURE(word.str());
-      CHECK(docs.find("`" + word.str() + "`") != std::string::npos);
+    for (const std::string_view word : field.later) {
+      CAPTURE(word);
+      CHECK(docs.find("`" + std::string(word) + "`") != std::string::npos);
     }
 }
 

@@ -36,7 +36,7 @@ class Mutator {
         text.resize(at);
         break;
       default:
-        text.insert(at, fields()[below(fields().size())].path.str() + ": ");
+        text.insert(at, std::string(fields()[below(fields().size())].path) + ": ");
     }
   }
 
@@ -122,7 +122,7 @@ TEST_CASE("random overrides never break the reader") {
     std::string value = "[1, 3]";
     for (size_t changes = mutator.below(5) + 1; changes > 0; --changes) mutator.change(value);
     const Field& field = fields()[mutator.below(fields().size())];
-    const test::Outcome outcome = test::read(test::kMinimal, {{field.path.str(), value}});
+    const test::Outcome outcome = test::read(test::kMinimal, {{std::string(field.path), value}});
     if (!holds(outcome) || !is_plain(outcome.log)) {
       CAPTURE(seed, value, outcome.log);
       FAIL("the reader broke its promise");

@@ -1,9 +1,9 @@
 // Hostile files: each gets one precise error, fast.
-#include "generator/spec/guard.h"
+#include "generator/yaml/guard.h"
 
 #include <chrono>
 
-#include "generator/spec/document.h"
+#include "generator/yaml/document.h"
 #include "tests/catch.h"
 #include "tests/unit/spec/fixture.h"
 

@@ -8,7 +8,7 @@ namespace {
 using namespace tilepost;
 using test::Outcome;
 
-constexpr const char* kPatterns[] = {"gemm", "gemm_all_reduce", "gemm_reduce_scatter",
+constexpr const char* kEveryPattern[] = {"gemm", "gemm_all_reduce", "gemm_reduce_scatter",
                                      "gemm_all_to_all", "all_gather_gemm"};
 
 Outcome read_with(const std::string& pattern, const std::string& more,
@@ -21,7 +21,7 @@ Outcome read_with(const std::string& pattern, const std::string& more,
 // Whether exactly the patterns of `taking` take it, the others saying `reason`.
 void check_taken(const std::string& more, const std::string& gemm,
                  const std::vector<std::string>& taking, const std::string& reason) {
-  for (const std::string pattern : kPatterns) {
+  for (const std::string pattern : kEveryPattern) {
     const Outcome outcome = read_with(pattern, more, gemm);
     CAPTURE(pattern, more, gemm, outcome.log);
     const bool taken = std::find(taking.begin(), taking.end(), pattern) != taking.end();
@@ -35,7 +35,7 @@ void check_taken(const std::string& more, const std::string& gemm,
 
 TEST_CASE("every pattern is read") {
   for (const Spelling& pattern : spellings<tilepost_pattern_t>()) {
-    const Outcome outcome = read_with(pattern.text.str(), "");
+    const Outcome outcome = read_with(std::string(pattern.text), "");
     INFO(outcome.log);
     REQUIRE(outcome.spec.has_value());
     CHECK(static_cast<int>(outcome.spec->pattern.value) == pattern.value);
@@ -46,9 +46,9 @@ TEST_CASE("every pattern is read") {
 
 TEST_CASE("routing is for gemm_all_to_all") {
   for (const Spelling& routing : spellings<tilepost_routing_t>()) {
-    const std::string line = "routing: " + routing.text.str() + "\n";
+    const std::string line = "routing: " + std::string(routing.text) + "\n";
     check_taken(line, "", {"gemm_all_to_all"},
-                "routing '" + routing.text.str() + "' is for pattern 'gemm_all_to_all'");
+                "routing '" + std::string(routing.text) + "' is for pattern 'gemm_all_to_all'");
     const Outcome outcome = read_with("gemm_all_to_all", line);
     REQUIRE(outcome.spec.has_value());
     CHECK(static_cast<int>(outcome.spec->routing.value) == routing.value);
@@ -129,21 +129,21 @@ TEST_CASE("only what is summed over ranks restricts the epilogue") {
   check_taken("", ", epilogue: [residual]", sums_nothing,
               "'residual' before a sum over ranks is added on every rank, 3 times in all");
   check_taken("", ", epilogue: [scale_rows, scale_columns, bias]",
-              {std::begin(kPatterns), std::end(kPatterns)}, "");
+              {std::begin(kEveryPattern), std::end(kEveryPattern)}, "");
 }
 
 TEST_CASE("the tile layout is for what is sent after the GEMM, or kept") {
   check_taken("schedule: {layout: tile}\n", "",
               {"gemm", "gemm_all_reduce", "gemm_reduce_scatter", "gemm_all_to_all"},
               "schedule.layout 'tile' is not possible with pattern 'all_gather_gemm'");
-  check_taken("schedule: {layout: panel}\n", "", {std::begin(kPatterns), std::end(kPatterns)}, "");
+  check_taken("schedule: {layout: panel}\n", "", {std::begin(kEveryPattern), std::end(kEveryPattern)}, "");
 }
 
 TEST_CASE("chunks arrive in one lane") {
   check_taken("schedule: {lanes: 2}\n", "",
               {"gemm", "gemm_all_reduce", "gemm_reduce_scatter", "gemm_all_to_all"},
               "schedule.lanes must be 1 with pattern 'all_gather_gemm'; got '2'");
-  check_taken("schedule: {lanes: 1}\n", "", {std::begin(kPatterns), std::end(kPatterns)}, "");
+  check_taken("schedule: {lanes: 1}\n", "", {std::begin(kEveryPattern), std::end(kEveryPattern)}, "");
 }
 
 TEST_CASE("consumers follow the patterns that have something for them to do") {
@@ -191,7 +191,7 @@ TEST_CASE("slots of any m are not left to the caller") {
 }
 
 TEST_CASE("any m and 8-bit inputs go with every pattern") {
-  for (const std::string pattern : kPatterns) {
+  for (const std::string pattern : kEveryPattern) {
     const Outcome outcome = test::read(
         "tilepost: 1\nname: small\npattern: " + pattern +
         "\nranks: 64\ngemm: {m: {max: 7}, n: 64, k: 7, a: e4m3, epilogue: [scale]}\narch: host\n");

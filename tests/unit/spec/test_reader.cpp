@@ -91,9 +91,9 @@ TEST_CASE("every choice is read and named alike") {
   for (const Field& field : fields()) {
     if (field.kind != FieldKind::word && field.kind != FieldKind::words) continue;
     for (const Spelling& choice : field.choices) {
-      std::vector<Override> overrides = {{field.path.str(), choice.text.str()}};
+      std::vector<Override> overrides = {{std::string(field.path), std::string(choice.text)}};
       if (field.path == "gemm.b" || field.path == "gemm.out")
-        overrides.push_back({"gemm.a", choice.text.str()});
+        overrides.push_back({"gemm.a", std::string(choice.text)});
       if (field.path == "gemm.accumulate") overrides.push_back({"gemm.a", "e4m3"});
       if (field.path == "routing") overrides.push_back({"pattern", "gemm_all_to_all"});
       if (field.path == "schedule.sum") overrides.push_back({"transport", "peer"});
@@ -135,9 +135,9 @@ TEST_CASE("every bound holds at its edge") {
   for (const Field& field : fields()) {
     const bool is_number = field.kind == FieldKind::integer || field.kind == FieldKind::size;
     if (!is_number || field.path == "tilepost") continue;
-    CAPTURE(field.path.str());
+    CAPTURE(field.path);
     const auto accepted = [&](int64_t number) {
-      return read(kMinimal, {{field.path.str(), std::to_string(number)}}).spec.has_value();
+      return read(kMinimal, {{std::string(field.path), std::to_string(number)}}).spec.has_value();
     };
     CHECK(accepted(field.min));
     CHECK(accepted(field.max));
@@ -270,12 +270,12 @@ TEST_CASE("every missing field is reported") {
     if (!field.required) continue;
     std::string text = R"({"tilepost": 1, "name": "x", "pattern": "gemm_all_reduce", "ranks": 1,
 "gemm": {"m": 1, "n": 1, "k": 1, "a": "f16"}, "arch": "host"})";
-    const size_t at = text.find("\"" + field.leaf().str() + "\"");
+    const size_t at = text.find("\"" + std::string(field.leaf()) + "\"");
     REQUIRE(at != std::string::npos);
     text.replace(at + 1, field.leaf().size(), "other");
     const Outcome outcome = read(text);
     CHECK_FALSE(outcome.spec.has_value());
-    CHECK(has(outcome.log, "missing '" + field.path.str() + "'; it must be "));
+    CHECK(has(outcome.log, "missing '" + std::string(field.path) + "'; it must be "));
   }
   CHECK(read("gemm: {}\n").errors == 9);
 }

@@ -3,6 +3,7 @@
 
 #include "generator/spec/fields.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
 #include "tests/catch.h"
 #include "tests/unit/spec/fixture.h"
 #include "tests/unit/spec/json_schema.h"
@@ -36,11 +37,12 @@ test::Outcome read_json(const Object& document) {
 
 void put(Object& document, const Field& field, json::Value value) {
   Object* mapping = &document;
-  if (!field.section().empty()) {
-    if (document.getObject(field.section()) == nullptr) document[field.section()] = Object{};
-    mapping = document.getObject(field.section());
+  const llvm::StringRef section = field.section();
+  if (!section.empty()) {
+    if (document.getObject(section) == nullptr) document[section] = Object{};
+    mapping = document.getObject(section);
   }
-  (*mapping)[field.leaf()] = std::move(value);
+  (*mapping)[llvm::StringRef(field.leaf())] = std::move(value);
 }
 
 // Values at and around every edge of the field, right and wrong, and of all types.
@@ -83,12 +85,14 @@ std::vector<json::Value> candidates(const Field& field) {
   std::vector<std::string> words = {
       "gelu", "name", "class", "a__b", "_a", "a_", std::string(65, 'a')};
   for (const Spelling& choice : field.choices) {
-    words.push_back(choice.text.str());
-    words.push_back(choice.text.upper());
-    words.push_back(choice.text.str() + "x");
-    for (const Spelling& other : field.choices) values.push_back(Array{choice.text, other.text});
+    const llvm::StringRef word = choice.text;
+    words.push_back(word.str());
+    words.push_back(word.upper());
+    words.push_back(word.str() + "x");
+    for (const Spelling& other : field.choices)
+      values.push_back(Array{word, llvm::StringRef(other.text)});
   }
-  for (const llvm::StringRef word : field.later) words.push_back(word.str());
+  for (const std::string_view word : field.later) words.emplace_back(word);
   for (const std::string& word : words) {
     values.push_back(word);
     values.push_back(Array{word});
@@ -148,7 +152,7 @@ TEST_CASE("the schema and the reader agree on every value of every field") {
       put(document, field, value);
       (agree(document) ? accepted : refused) += 1;
     }
-    CAPTURE(field.path.str());
+    CAPTURE(field.path);
     CHECK((accepted > 0 || field.kind == FieldKind::section));
     CHECK(refused > 0);
   }
@@ -188,7 +192,7 @@ TEST_CASE("the schema and the reader know the same keys") {
     else if (field.section() == "schedule")
       level = (*properties->getObject("schedule")->getArray("anyOf"))[1].getAsObject()->getObject(
           "properties");
-    CAPTURE(field.path.str());
+    CAPTURE(field.path);
     const Object* property = level->getObject(field.leaf());
     REQUIRE(property != nullptr);
     CHECK(property->getString("description")->contains(field.description));

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "generator/diagnostics.h"
+#include "llvm/ADT/StringRef.h"
 
 namespace tilepost {
 

@@ -1,7 +1,7 @@
-#include "generator/spec/guard.h"
+#include "generator/yaml/guard.h"
 
-#include "generator/spec/text.h"
-#include "llvm/ADT/StringExtras.h"
+#include <fmt/format.h>
+
 #include "llvm/Support/ConvertUTF.h"
 
 namespace tilepost {
@@ -9,21 +9,25 @@ namespace {
 
 using llvm::StringRef;
 
+std::string too_long(const char* what, size_t bytes, size_t most) {
+  return fmt::format("{} has {} bytes, at most {} are allowed", what, bytes, most);
+}
+
 // True if all bytes are UTF-8 without control characters other than tab and the line's end.
 bool check_bytes(StringRef text, Diagnostics& diagnostics) {
   for (size_t i = 0; i < text.size();) {
     const auto* first = reinterpret_cast<const llvm::UTF8*>(text.data()) + i;
     const size_t length = llvm::getNumBytesForUTF8(*first);
-    const std::string hex = {'0', 'x', llvm::hexdigit(*first >> 4), llvm::hexdigit(*first & 15)};
+    const std::string hex = fmt::format("0x{:02X}", *first);
     if (length > text.size() - i || !llvm::isLegalUTF8Sequence(first, first + length)) {
       diagnostics.error(place_of(text.substr(i, 1)),
-                        "byte " + hex + " is not valid UTF-8; save the spec as UTF-8");
+                        fmt::format("byte {} is not valid UTF-8; save the spec as UTF-8", hex));
       return false;
     }
     const bool line_end = *first == '\n' || text.substr(i).starts_with("\r\n");
     if ((*first < 0x20 && *first != '\t' && !line_end) || *first == 0x7f) {
       diagnostics.error(place_of(text.substr(i, 1)),
-                        "control character " + hex + " is not allowed");
+                        fmt::format("control character {} is not allowed", hex));
       return false;
     }
     i += length;
@@ -38,9 +42,8 @@ class LineChecker {
 
   bool check(StringRef line) {
     if (line.size() > kMaxLineBytes) {
-      return refuse(line.substr(kMaxLineBytes, 1), "the line has " + llvm::Twine(line.size()) +
-                                                       " bytes, at most " +
-                                                       llvm::Twine(kMaxLineBytes) + " are allowed");
+      return refuse(line.substr(kMaxLineBytes, 1),
+                    too_long("the line", line.size(), kMaxLineBytes));
     }
     const StringRef content = line.ltrim(' ');
     if (content.starts_with("\t"))
@@ -70,7 +73,7 @@ class LineChecker {
     return line.consume_front(marker) && (line.empty() || line[0] == ' ' || line[0] == '\t');
   }
 
-  bool refuse(StringRef where, const llvm::Twine& message) {
+  bool refuse(StringRef where, std::string_view message) {
     diagnostics_.error(place_of(where), message);
     return false;
   }
@@ -90,8 +93,7 @@ class LineChecker {
 bool guard_file(StringRef text, Diagnostics& diagnostics) {
   if (text.size() > kMaxSpecBytes) {
     diagnostics.error(place_of(text.take_front(0)),
-                      "the spec has " + llvm::Twine(text.size()) + " bytes, at most " +
-                          llvm::Twine(kMaxSpecBytes) + " are allowed");
+                      too_long("the spec", text.size(), kMaxSpecBytes));
     return false;
   }
   if (!check_bytes(text, diagnostics)) return false;
@@ -112,8 +114,7 @@ bool guard_file(StringRef text, Diagnostics& diagnostics) {
 bool guard_value(StringRef text, Diagnostics& diagnostics) {
   if (text.size() > kMaxLineBytes) {
     diagnostics.error(place_of(text.substr(kMaxLineBytes, 1)),
-                      "the value has " + llvm::Twine(text.size()) + " bytes, at most " +
-                          llvm::Twine(kMaxLineBytes) + " are allowed");
+                      too_long("the value", text.size(), kMaxLineBytes));
     return false;
   }
   if (!check_bytes(text, diagnostics)) return false;

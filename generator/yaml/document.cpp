@@ -1,7 +1,8 @@
-#include "generator/spec/document.h"
+#include "generator/yaml/document.h"
 
-#include "generator/spec/text.h"
+#include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/YAMLParser.h"
 
 namespace tilepost {
@@ -77,22 +78,18 @@ class TreeBuilder {
     return is_flow ? place_of(before.take_back(1)) : place;
   }
 
-  void abandon(Place where, const llvm::Twine& message) {
-    diagnostics_.error(where, message);
-    abandoned_ = true;
-  }
-
   bool enter(const yaml::Node& node, int depth) {
     if (depth < kMaxDepth) return true;
-    abandon(place_of_node(node),
-            "nested more than " + llvm::Twine(kMaxDepth) + " levels deep, a spec needs 3");
+    refuse_depth(place_of_node(node), diagnostics_);
+    abandoned_ = true;
     return false;
   }
 
   // Looking for a key among many costs quadratic time; no spec has many.
   bool has_room(size_t entries, Place where) {
     if (entries < kMaxEntries) return true;
-    abandon(where, "more than " + llvm::Twine(kMaxEntries) + " entries in one list or mapping");
+    refuse_entries(where, diagnostics_);
+    abandoned_ = true;
     return false;
   }
 
@@ -107,14 +104,8 @@ class TreeBuilder {
 
   static void fill_scalar(const yaml::ScalarNode& scalar, Value& value) {
     llvm::SmallString<64> storage;
-    value.kind = Value::Kind::scalar;
-    value.text = scalar.getValue(storage).str();
     const StringRef raw = scalar.getRawValue();
-    value.quoted = raw.starts_with("\"") || raw.starts_with("'");
-    const bool null_word = llvm::is_contained(
-        {StringRef("null"), StringRef("Null"), StringRef("NULL"), StringRef("~"), StringRef("")},
-        StringRef(value.text));
-    if (!value.quoted && null_word) value.kind = Value::Kind::null;
+    value.set_scalar(scalar.getValue(storage).str(), raw.starts_with("\"") || raw.starts_with("'"));
   }
 
   void fill_sequence(yaml::SequenceNode& sequence, Value& value, int depth) {
@@ -132,8 +123,9 @@ class TreeBuilder {
       auto* word = llvm::dyn_cast_or_null<yaml::ScalarNode>(key);
       if (word == nullptr) {
         const bool placed = key != nullptr && key->getSourceRange().isValid();
-        abandon(placed ? place_of_node(*key) : value.where,
-                "a key must be a word followed by ': '");
+        diagnostics_.error(placed ? place_of_node(*key) : value.where,
+                           "a key must be a word followed by ': '");
+        abandoned_ = true;
         return;
       }
       Entry entry;
@@ -150,9 +142,7 @@ class TreeBuilder {
 
   void add(Entry entry, Value& mapping) {
     if (const Entry* first = mapping.find(entry.key)) {
-      diagnostics_.error(entry.where, quote(entry.key) + " is given twice");
-      diagnostics_.note(first->where, "first given here");
-      return;
+      return refuse_twice(entry.key, entry.where, first->where, diagnostics_);
     }
     mapping.entries.push_back(std::move(entry));
   }
@@ -164,16 +154,6 @@ class TreeBuilder {
 };
 
 }  // namespace
-
-const Entry* Value::find(StringRef key) const {
-  for (const Entry& entry : entries)
-    if (entry.key == key) return &entry;
-  return nullptr;
-}
-
-Entry* Value::find(StringRef key) {
-  return const_cast<Entry*>(static_cast<const Value*>(this)->find(key));
-}
 
 std::optional<Value> parse_document(StringRef text, Diagnostics& diagnostics) {
   Value value;

@@ -1,9 +1,11 @@
 // The JSON Schema of format 1, made from the table of fields.
+#include <fmt/format.h>
+
 #include "generator/spec/fields.h"
 #include "generator/spec/identifier.h"
-#include "generator/spec/read_spec.h"
-#include "llvm/Support/FormatVariadic.h"
+#include "generator/yaml/read_spec.h"
 #include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
 
 namespace tilepost {
 namespace {
@@ -14,20 +16,22 @@ json::Object integer_schema(const Field& field) {
   if (field.min == field.max) return json::Object{{"const", field.min}};
   if (field.values.empty())
     return json::Object{{"type", "integer"}, {"minimum", field.min}, {"maximum", field.max}};
-  return json::Object{{"enum", json::Array(field.values)}};
+  return json::Object{
+      {"enum", json::Array(llvm::ArrayRef<int64_t>(field.values.data(), field.values.size()))}};
 }
 
 json::Object size_schema(const Field& field) {
-  json::Object bound{{"type", "object"},
-                     {"properties", json::Object{{kMaxKey, integer_schema(field)}}},
-                     {"required", json::Array{kMaxKey}},
-                     {"additionalProperties", false}};
+  json::Object bound{
+      {"type", "object"},
+      {"properties", json::Object{{llvm::StringRef(kMaxKey), integer_schema(field)}}},
+      {"required", json::Array{llvm::StringRef(kMaxKey)}},
+      {"additionalProperties", false}};
   return json::Object{{"anyOf", json::Array{integer_schema(field), std::move(bound)}}};
 }
 
 json::Object word_schema(const Field& field) {
   json::Array texts;
-  for (const Spelling& choice : field.choices) texts.push_back(choice.text);
+  for (const Spelling& choice : field.choices) texts.push_back(llvm::StringRef(choice.text));
   return json::Object{{"enum", std::move(texts)}};
 }
 
@@ -43,12 +47,14 @@ json::Object words_schema(const Field& field) {
 }
 
 json::Object identifier_schema() {
-  json::Object reserved{{"enum", json::Array(reserved_names())}};
-  json::Object prefixed{{"pattern", ("^" + kReservedPrefix).str()}};
+  json::Array names;
+  for (const llvm::StringRef name : reserved_names()) names.push_back(name);
+  json::Object reserved{{"enum", std::move(names)}};
+  json::Object prefixed{{"pattern", fmt::format("^{}", kReservedPrefix)}};
   json::Object taken{{"anyOf", json::Array{std::move(reserved), std::move(prefixed)}}};
   return json::Object{{"type", "string"},
                       {"maxLength", static_cast<int64_t>(kMaxNameLength)},
-                      {"pattern", kNamePattern},
+                      {"pattern", llvm::StringRef(kNamePattern)},
                       {"not", std::move(taken)}};
 }
 
@@ -84,9 +90,9 @@ json::Object field_schema(const Field& field) {
   if (field.accepts_auto() && field.kind != FieldKind::word)
     schema =
         json::Object{{"anyOf", json::Array{json::Object{{"const", "auto"}}, std::move(schema)}}};
-  std::string description = field.description.str();
-  if (!field.same_as.empty()) description += "; default: as " + field.same_as.str();
-  if (!field.default_text.empty()) description += "; default: " + field.default_text.str();
+  std::string description(field.description);
+  if (!field.same_as.empty()) description += fmt::format("; default: as {}", field.same_as);
+  if (!field.default_text.empty()) description += fmt::format("; default: {}", field.default_text);
   schema["description"] = description;
   return schema;
 }
@@ -95,9 +101,10 @@ json::Object section_schema(llvm::StringRef section) {
   json::Object properties;
   json::Array required;
   for (const Field& field : fields()) {
-    if (field.section() != section) continue;
-    properties[field.leaf()] = field_schema(field);
-    if (field.required) required.push_back(field.leaf());
+    if (llvm::StringRef(field.section()) != section) continue;
+    const llvm::StringRef key = field.leaf();
+    properties[key] = field_schema(field);
+    if (field.required) required.push_back(key);
   }
   json::Object schema{
       {"type", "object"}, {"properties", std::move(properties)}, {"additionalProperties", false}};
@@ -111,7 +118,11 @@ std::string spec_json_schema() {
   json::Object schema = section_schema("");
   schema["$schema"] = "https://json-schema.org/draft/2020-12/schema";
   schema["title"] = "tilepost spec, format 1";
-  return llvm::formatv("{0:2}\n", json::Value(std::move(schema))).str();
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  json::OStream(stream, /*IndentSize=*/2).value(json::Value(std::move(schema)));
+  stream << '\n';
+  return text;
 }
 
 }  // namespace tilepost
