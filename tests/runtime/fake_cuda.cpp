@@ -83,25 +83,12 @@ int& current_device() {
 void reset() {
   World& w = world();
   const std::lock_guard lock(w.mutex);
-  w.num_devices = 2, w.compute_major = 9, w.compute_minor = 0, w.sms = 132;
-  w.max_shared_bytes = 232448, w.blocks_per_sm = 1, w.max_threads = 1024;
-  w.has_driver = true, w.tensor_maps_fail = false;
-  w.peer_access = w.memory_handles = w.others_visible = true, w.accessible.clear();
-  w.comm_ranks = 2, w.comm_rank = 1, w.comm_device = 0, w.async_error = 0;
-  w.fail_at = 0, w.collectives_hang = false, w.gemm_posts_percent = 100, w.waits_give_up = false;
-  w.gemm_waits = w.gemm_stops = w.pushes_stop = false, w.exchange = nullptr, w.on_gemm = nullptr,
-  w.threads = false, w.kernel = nullptr, w.on_post = nullptr, w.on_norm = nullptr,
-  w.groups_begun = w.groups_ended = 0;
-  w.failed_call.clear();
-  w.fails_on = {};
-  w.signals_per_tile = 2;
-  current_device() = 0, w.aborted_comms = 0, w.max_ctas = 0, w.cluster_size = 0;
-  w.host_pointers.clear();
-  // What a test has left on purpose is not the next one's.
-  w.live_allocations = w.live_pinned = w.live_streams = w.live_events = w.live_comms = 0;
-  w.live_mappings = w.live_pools = w.live_windows = 0;
-  w.windows.clear(), w.window_answer = nullptr, w.gives_windows = true;
-  w.reset_calls();
+  static_cast<Machine&>(w) = {};
+  static_cast<Behaviour&>(w) = {};
+  static_cast<Calls&>(w) = {};
+  static_cast<Seen&>(w) = {};
+  w.forget();
+  current_device() = 0;
   user_streams.clear();
   legacy = {"legacy"};
 }

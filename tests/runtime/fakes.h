@@ -86,10 +86,8 @@ struct Sum {
   int64_t count;
 };
 
-struct World {
-  std::recursive_mutex mutex;  // the watchdog calls too
-
-  // The machine.
+// What the machine is.
+struct Machine {
   int num_devices = 2;
   int compute_major = 9, compute_minor = 0;
   int sms = 132;
@@ -101,16 +99,20 @@ struct World {
   bool peer_access = true;     // between any two devices
   bool memory_handles = true;  // CUDA shares memory between processes
   bool others_visible = true;  // devices of other processes
+  uint32_t signals_per_tile = 2;
+  std::map<const void*, int> host_pointers;  // pointers that are not device memory
 
-  // NCCL: what the adopted communicator says of itself.
+  // What the adopted communicator says of itself.
   int comm_ranks = 2, comm_rank = 1, comm_device = 0;
   int async_error = 0;  // ncclResult_t
   // What registering window number n, counted from 0, answers instead of success, and with a window
   // only if it `gives_windows`.
   std::function<int(int n)> window_answer;  // ncclResult_t
   bool gives_windows = true;
+};
 
-  // What goes wrong.
+// What goes wrong, and what stands for the kernels and the other ranks.
+struct Behaviour {
   int fail_at = 0;                // the call to fail, counted from 1 since reset_calls(); 0 = none
   std::thread::id fails_on;       // only calls of this thread count towards it; none: of all
   bool collectives_hang = false;  // as when a rank does not arrive; where ranks share memory the
@@ -130,47 +132,60 @@ struct World {
   // What an exchange of numbers brings: from, to, count. If empty, every rank says what this one
   // says.
   std::function<void(const int64_t*, int64_t*, size_t)> exchange;
+};
 
-  // What happened.
-  int calls = 0;
-  std::string failed_call;
+// The calls since reset_calls().
+struct Calls {
+  int calls = 0;  // of those that can fail
   std::vector<std::string> log;
-  std::vector<std::string> maps;  // tensor maps: "<columns>x<rows> box <columns>x<rows> …"
   std::vector<NcclCall> nccl;
   std::vector<Copy> copies;
   std::vector<Link> links;
   std::vector<Sum> sums;
-  std::vector<std::unique_ptr<Window>> windows;  // since reset()
-  std::set<int> accessible;                      // devices whose access has been enabled
+};
+
+// What else has happened since reset().
+struct Seen {
+  std::string failed_call;
+  std::vector<std::string> maps;  // tensor maps: "<columns>x<rows> box <columns>x<rows> …"
+  std::vector<std::unique_ptr<Window>> windows;
+  std::set<int> accessible;  // devices whose access has been enabled
   int groups_begun = 0, groups_ended = 0;
   tilepost_shape_t shape{};        // of the last launch
   tilepost_view_t view{};          // of the last launch
   const void* a = nullptr;         // of the last launch of a kernel that takes pointers
   tilepost_epilogue_t epilogue{};  // of the last launch
+  int aborted_comms = 0;
+  int max_ctas = 0, cluster_size = 0;  // of the last split
+};
+
+// What there is and has not been released.
+struct Live {
   std::atomic<int> live_allocations = 0, live_pinned = 0, live_streams = 0, live_events = 0,
                    live_comms = 0;
   std::atomic<int> live_mappings = 0;  // of other processes' memory
   std::atomic<int> live_pools = 0;
   std::atomic<int> live_windows = 0;  // NCCL's
-  int aborted_comms = 0;
-  int max_ctas = 0, cluster_size = 0;  // of the last split
-  uint32_t signals_per_tile = 2;
-  std::set<Event*> events;
-  std::set<Stream*> streams;
-  std::map<const void*, int> host_pointers;  // pointers that are not device memory
 
-  void reset_calls() {
-    const std::lock_guard lock(mutex);
-    calls = 0;
-    log.clear();
-    nccl.clear();
-    copies.clear();
-    links.clear();
-    sums.clear();
-  }
   int live() const {
     return live_allocations + live_pinned + live_streams + live_events + live_comms +
            live_mappings + live_pools + live_windows;
+  }
+  // What a test has left on purpose is not the next one's.
+  void forget() {
+    live_allocations = live_pinned = live_streams = live_events = live_comms = 0;
+    live_mappings = live_pools = live_windows = 0;
+  }
+};
+
+struct World : Machine, Behaviour, Calls, Seen, Live {
+  std::recursive_mutex mutex;  // the watchdog calls too
+  std::set<Event*> events;
+  std::set<Stream*> streams;
+
+  void reset_calls() {
+    const std::lock_guard lock(mutex);
+    static_cast<Calls&>(*this) = {};
   }
 };
 

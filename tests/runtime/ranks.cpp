@@ -110,14 +110,6 @@ order::Order order_of_run(const Program& program, bool captured) {
   return {};
 }
 
-void use_sequence_runs(Program& program) {
-  tilepost_model_t& model = program.plan.model;
-  program.plan.any_m = 1;
-  model.wave = model.sequence_wave = 10;
-  model.latency = 100;
-  model.sequence_ctas = 132;
-}
-
 Ranks::Ranks(Program& program, int count, double deadline_seconds)
     : program_(program),
       deadline_seconds_(deadline_seconds),

@@ -71,8 +71,6 @@ void use(Program& program, const Way& way, int ranks, int64_t m,
 int helper_bytes_of(int units, int parts = 1);
 // One run of rank 1, the others doing as it does; the caller takes what is gathered.
 order::Order order_of_run(const Program& program, bool captured);
-// Runs with few rows do not overlap.
-void use_sequence_runs(Program& program);
 
 // What `rank` computes for an element in a run: small integers, so that sums are exact.
 inline float product(uint32_t run, int rank, int64_t row, int64_t column) {

@@ -84,6 +84,15 @@ struct Program {
     finish();
   }
 
+  // Any number of rows up to m; runs with few rows do not overlap.
+  void use_any_m() {
+    tilepost_model_t& model = plan.model;
+    plan.any_m = 1;
+    model.wave = model.sequence_wave = 10;
+    model.latency = 100;
+    model.sequence_ctas = 132;
+  }
+
   void use_tiles(tilepost_consumer_t consumer) {
     plan.map.layout = TILEPOST_TILE;
     plan.consumer = consumer;

@@ -35,7 +35,7 @@ struct Make {
   tilepost_consumer_t consumer = TILEPOST_CONSUMER_NONE;
 
   void operator()(Program& program, int ranks, int64_t m) const {
-    if (any_m) ranks::use_sequence_runs(program);
+    if (any_m) program.use_any_m();
     program.plan.consumer = consumer;
     ranks::use(program, way, ranks, m);
   }
@@ -259,7 +259,7 @@ TEST_CASE_METHOD(TwoOperations, "shared memory: runs in different streams take t
   const bool shares = GENERATE(false, true), overlaps = GENERATE(false, true);
   CAPTURE(shares, overlaps);
   // No tasks, which take turns in any case.
-  ranks::use_sequence_runs(one);
+  one.use_any_m();
   ranks::use(one, kStores, 3, 48);
   ranks::use(other, kStores, 3, 48);
   REQUIRE(first.create(one, 0, 1, shares) == TILEPOST_OK);

@@ -214,11 +214,7 @@ TEST_CASE_METHOD(Operation, "a that overlaps gathered anywhere but at its own ro
 }
 
 TEST_CASE_METHOD(Operation, "runs without overlap find their input ready") {
-  program.plan.any_m = 1;
-  tilepost_model_t& model = program.plan.model;
-  model.wave = model.sequence_wave = 10;
-  model.latency = 100;
-  model.sequence_ctas = 132;
+  program.use_any_m();
   use_arrivals(program);
   create();
   for (int round = 0; round < 3; ++round) {

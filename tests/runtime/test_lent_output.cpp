@@ -97,7 +97,7 @@ TEST_CASE_METHOD(
     Team, "lent output: every rank gets what it should, in runs that overlap and in the others") {
   const int count = GENERATE(2, 3, 4);
   CAPTURE(count);
-  ranks::use_sequence_runs(program);
+  program.use_any_m();
   ranks::use(program, kTasks, count, 61);
   Ranks& all = create(count);
   REQUIRE(all.at(0).lent != nullptr);
@@ -115,7 +115,7 @@ TEST_CASE("lent output: a consumer reads what has landed, and nothing is kept be
   const auto bytes_of = [&](tilepost_consumer_t which, bool sequences) {
     Operation op;
     op.program.plan.consumer = which;
-    if (sequences) ranks::use_sequence_runs(op.program);
+    if (sequences) op.program.use_any_m();
     ranks::use(op.program, kTasks, 3, 48);
     CHECK(tilepost::most_sizes(op.program.plan).receive == 0);
     CHECK(tilepost::make_run_map(op.program.plan, 1, 48)->sizes.receive == 0);
@@ -127,7 +127,7 @@ TEST_CASE("lent output: a consumer reads what has landed, and nothing is kept be
 
   Operation op;
   op.program.plan.consumer = consumer;
-  ranks::use_sequence_runs(op.program);
+  op.program.use_any_m();
   ranks::use(op.program, kTasks, 3, 48);
   op.create();
   REQUIRE(op.run() == TILEPOST_OK);

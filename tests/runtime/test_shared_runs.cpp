@@ -121,7 +121,7 @@ TEST_CASE_METHOD(Team, "shared: runs that do not overlap come in between, by NCC
   CAPTURE(way);
   constexpr int64_t kRows = 5;
   const bool stores_tiles = way.access == TILEPOST_ACCESS_WRITE && !way.gathers();
-  ranks::use_sequence_runs(program);
+  program.use_any_m();
   ranks::use(program, way, 3, 61);
   Ranks& all = create(3);
   for (int round = 0; round < 8; ++round) {

@@ -30,7 +30,7 @@ TEST_CASE_METHOD(Operation, "tasks: what the kernel is told of them") {
   const auto pattern = GENERATE(kAllReduce, kReduceScatter, kAllToAll);
   CAPTURE(static_cast<int>(pattern));
   // three ranks, 16 rows each, in three groups
-  ranks::use_sequence_runs(program);
+  program.use_any_m();
   ranks::use(program, tasks(pattern), 3, 48);
   create();
   REQUIRE(run(48) == TILEPOST_OK);
@@ -84,7 +84,7 @@ TEST_CASE_METHOD(
 
 TEST_CASE_METHOD(Operation, "gather tasks: what the kernel is told of them, and where it reads") {
   // three ranks, 16 rows of 8 elements each; this is rank 1
-  ranks::use_sequence_runs(program);
+  program.use_any_m();
   ranks::use(program, tasks(kAllGather), 3, 48);
   program.plan.kernel.helper_bytes = helper_bytes_of(1);
   create();
