@@ -34,6 +34,9 @@ endif()
 if(TARGET tilepost)
   tilepost_add_export(tilepostGeneratorTargets TARGETS tilepost)
 endif()
+if(TARGET tilepost_plan)
+  install(TARGETS tilepost_plan ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+endif()
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(FILES "${PROJECT_SOURCE_DIR}/cmake/TilepostHelpers.cmake"
               "${PROJECT_SOURCE_DIR}/cmake/FindNCCL.cmake"
