@@ -26,8 +26,8 @@ Edits prune(const Parsed& parsed);
 // constant operand leaves to the other by that. What a macro writes stays as it is.
 void fold_choices(const Parsed& parsed, Edits& edits);
 
-// Drops local variables that nothing names once `edits` are made, if no more goes with them than
-// their value.
+// Drops local variables whose last use goes with `edits`, if no more goes with them than their
+// value.
 void drop_unused_locals(const Parsed& parsed, Edits& edits);
 
 // Sets `keep` on the pieces that the kernel and request.keep reach.

@@ -77,10 +77,11 @@ void drop_unused_locals(const Parsed& parsed, Edits& edits) {
   for (size_t before = ~size_t{0}; before != dropped.size();) {  // one may take another with it
     before = dropped.size();
     for (const Local& local : visitor.locals) {
-      if (dropped.count(local.variable) || hidden.count(local.variable->getName()) ||
-          edits.replaces(local.statement.begin) ||
-          !llvm::all_of(visitor.uses[local.variable],
-                        [&](size_t use) { return edits.replaces(use); }))
+      const std::vector<size_t>& uses = visitor.uses[local.variable];
+      const bool used = uses.empty() ||  // as its author left it
+                        !llvm::all_of(uses, [&](size_t use) { return edits.replaces(use); });
+      if (used || dropped.count(local.variable) || hidden.count(local.variable->getName()) ||
+          edits.replaces(local.statement.begin))
         continue;
       layout.erase_statement(local.statement, edits);
       dropped.insert(local.variable);

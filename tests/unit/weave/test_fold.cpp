@@ -137,7 +137,8 @@ TEST_CASE("locals that nobody names any more go, one with the other") {
         "  [[maybe_unused]] int a = n;\n  a = 2;\n");
 }
 
-TEST_CASE("locals that do more than hold a value stay") {
+TEST_CASE("locals that do more than hold a value stay, and so do those that nobody named before") {
+  CHECK(has(statements("  int (*self)(int) = nullptr;\n"), "(*self)(int) = nullptr;"));
   CHECK(has(statements("  const int a = ++n;\n  if constexpr (kOff) n = a;\n"), "= ++n;"));
   CHECK(has(statements("  __shared__ int a[4];\n  if constexpr (kOff) n = a[0];\n"),
             "__shared__ int a[4];"));
