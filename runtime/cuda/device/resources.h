@@ -1,10 +1,13 @@
-// Owners of what the runtime takes from CUDA: memory, streams, events; and the device guard.
+// Owners of what the runtime takes from CUDA: memory, streams, events; the device guard; and
+// waiting on the host for a stream, with a bound.
 //
 // All are move-only and default to empty. Making one can fail and says how; releasing one cannot
 // be helped when it fails, so its error is cleared and dropped.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
+#include <thread>
 #include <utility>
 
 #include "runtime/cuda/device/check.h"
@@ -111,5 +114,25 @@ class CaptureModeGuard {
  private:
   cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
 };
+
+// Returns when `stream` has run dry, or TILEPOST_TIMEOUT, without a text, after `seconds` (0:
+// never), or the error that `check()` returns, which is asked every so often.
+template <class Check>
+tilepost_result_t wait_for_stream(cudaStream_t stream, double seconds, Check check) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::microseconds kPoll{100};
+  const CaptureModeGuard relaxed;
+  const auto begin = Clock::now();
+  for (;;) {
+    const cudaError_t state = cudaStreamQuery(stream);
+    if (state == cudaSuccess) return TILEPOST_OK;
+    if (state != cudaErrorNotReady) TILEPOST_CUDA(state);
+    cudaGetLastError();
+    const std::chrono::duration<double> elapsed = Clock::now() - begin;
+    if (seconds > 0 && elapsed.count() > seconds) return TILEPOST_TIMEOUT;
+    TILEPOST_TRY(check());
+    std::this_thread::sleep_for(kPoll);
+  }
+}
 
 }  // namespace tilepost::cuda

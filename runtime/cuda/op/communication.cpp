@@ -189,7 +189,7 @@ int Communication::lane_of(const Run& run, int group) const {
 // the transport's own.
 Run Communication::on_lane(const Run& run, int lane) const {
   Run mine = run;
-  if (lane == 0 || state_.transports.shared) return mine;
+  if (lane == 0 || transports_.shared) return mine;
   mine.comm = lanes_.stream_of(lane);
   if (run.buffers.scratch != nullptr) mine.buffers.scratch = buffers_.scratch_of(lane);
   return mine;
@@ -198,8 +198,8 @@ Run Communication::on_lane(const Run& run, int lane) const {
 // Tasks of the GEMM bring them while it runs.
 tilepost_result_t Communication::bring_own_rows(const Run& run) const {
   if (!run.arrives() || run.path().tasks) return TILEPOST_OK;
-  return state_.transports.of(true).communicate(
-      run.buffers, {run.plan().steps[0], 0, lane_of(run, 0)}, run.user);
+  return transports_.of(true).communicate(run.buffers, {run.plan().steps[0], 0, lane_of(run, 0)},
+                                          run.user);
 }
 
 tilepost_result_t Communication::communicate(const Run& run) const {
@@ -207,7 +207,7 @@ tilepost_result_t Communication::communicate(const Run& run) const {
   for (int g = 0; g < groups; ++g)
     TILEPOST_TRY(communicate_group(on_lane(run, lane_of(run, g)), g));
   if (run.path().overlaps) TILEPOST_TRY(lanes_.join(run));
-  if (run.begun) TILEPOST_TRY(state_.transports.overlapping->rejoin(run.comm));
+  if (run.begun) TILEPOST_TRY(transports_.overlapping->rejoin(run.comm));
   TILEPOST_TRY(consumption_.hand_out_gathered(run));
   return consumption_.normalise(run);
 }
@@ -220,7 +220,7 @@ tilepost_result_t Communication::communicate_group(const Run& run, int group) co
     TILEPOST_TRY(waits_.wait(run, group));
   // The own rows, group 0, may have been brought before the GEMM.
   if (!run.arrives() || path.tasks || group > 0)
-    TILEPOST_TRY(state_.transports.of(path.overlaps)
+    TILEPOST_TRY(transports_.of(path.overlaps)
                      .communicate(run.buffers,
                                   {run.plan().steps[group], group, lane_of(run, group),
                                    run.map->chunks_of(group)},
@@ -230,9 +230,9 @@ tilepost_result_t Communication::communicate_group(const Run& run, int group) co
 }
 
 tilepost_result_t Communication::warm_up(const Run& run, DeviceMap& map) const {
-  if (map.warm || !run.arrives() || state_.transports.shared) return TILEPOST_OK;
+  if (map.warm || !run.arrives() || transports_.shared) return TILEPOST_OK;
   for (int g = 0; g < run.plan().num_groups(); ++g)
-    TILEPOST_TRY(state_.transports.of(true).communicate(
+    TILEPOST_TRY(transports_.of(true).communicate(
         run.buffers, {run.plan().steps[g], g, lane_of(run, g)}, run.user));
   map.warm = true;
   return TILEPOST_OK;

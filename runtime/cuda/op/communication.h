@@ -61,10 +61,11 @@ class Consumption {
 class Communication {
  public:
   // All outlive this.
-  Communication(const tilepost_plan_t& plan, RunState& state, const Driver& driver,
-                const Lanes& lanes, const OpBuffers& buffers, const Consumption& consumption)
+  Communication(const tilepost_plan_t& plan, const Transports& transports, RunState& state,
+                const Driver& driver, const Lanes& lanes, const OpBuffers& buffers,
+                const Consumption& consumption)
       : plan_(plan),
-        state_(state),
+        transports_(transports),
         waits_(state, driver),
         lanes_(lanes),
         buffers_(buffers),
@@ -92,7 +93,7 @@ class Communication {
   tilepost_result_t communicate_group(const Run& run, int group) const;
 
   const tilepost_plan_t& plan_;
-  RunState& state_;
+  const Transports& transports_;
   const GroupWaits waits_;
   const Lanes& lanes_;
   const OpBuffers& buffers_;

@@ -74,7 +74,7 @@ void Gemm::find_owners(const Run& run, tilepost_view_t& view) const {
 }
 
 void Gemm::find_tasks(const Run& run, tilepost_tasks_t& tasks) const {
-  tasks = state_.transports.shared->tasks();
+  tasks = transports_.shared->tasks();
   tasks.list = run.map->tasks;
   tasks.count = run.map->num_tasks;
   const bool spreads = run.path().reads == InputFrom::split;

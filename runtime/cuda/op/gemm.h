@@ -10,9 +10,10 @@ namespace tilepost::cuda {
 
 class Gemm {
  public:
-  // All outlive this. `state` has the counters, and what ranks share.
-  Gemm(const tilepost_plan_t& plan, const Driver& driver, const RunState& state)
-      : plan_(plan), state_(state) {
+  // All outlive this. `transports` have what ranks share, `state` the counters.
+  Gemm(const tilepost_plan_t& plan, const Driver& driver, const Transports& transports,
+       const RunState& state)
+      : plan_(plan), transports_(transports), state_(state) {
     tensor_maps_.init(plan, driver);
   }
 
@@ -29,6 +30,7 @@ class Gemm {
   void find_tasks(const Run& run, tilepost_tasks_t& tasks) const;
 
   const tilepost_plan_t& plan_;
+  const Transports& transports_;
   const RunState& state_;
   TensorMapCache tensor_maps_;
 };

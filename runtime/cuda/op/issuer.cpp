@@ -94,7 +94,7 @@ tilepost_result_t RunIssuer::let_others_follow(const Run& run) {
 }
 
 RunOrder* RunIssuer::shared_order() const {
-  return state_.transports.shared ? state_.transports.shared->order() : nullptr;
+  return transports_.shared ? transports_.shared->order() : nullptr;
 }
 
 // All that can fail without consequences, and the GEMM, unless what it reads comes first.
@@ -112,8 +112,7 @@ tilepost_result_t RunIssuer::start(Run& run) {
 }
 
 tilepost_result_t RunIssuer::begin_sharing(Run& run) {
-  TILEPOST_TRY(
-      state_.transports.overlapping->begin(run.map->targets, run.map->num_counters, run.user));
+  TILEPOST_TRY(transports_.overlapping->begin(run.map->targets, run.map->num_counters, run.user));
   run.begun = true;
   return TILEPOST_OK;
 }
@@ -133,7 +132,7 @@ tilepost_result_t RunIssuer::end(const Run& run) {
     last = run.user;
   }
   const bool captured = run.bank == kCaptured;
-  if (run.begun && captured) TILEPOST_TRY(state_.transports.overlapping->end(last));
+  if (run.begun && captured) TILEPOST_TRY(transports_.overlapping->end(last));
   if (captured) TILEPOST_CUDA(launch_replay_end(state_.page(), last));
   TILEPOST_CUDA(cudaEventRecord(run.end, last));
   if (last != run.user) TILEPOST_CUDA(cudaStreamWaitEvent(run.user, run.end, 0));
@@ -144,7 +143,7 @@ tilepost_result_t RunIssuer::end(const Run& run) {
 // caller's stream need not wait for that. All that is captured has to come back to it.
 tilepost_result_t RunIssuer::end_apart(const Run& run, cudaStream_t last) {
   if (last != lanes_.stream()) TILEPOST_CUDA(cudaStreamWaitEvent(lanes_.stream(), run.end, 0));
-  return state_.transports.overlapping->end(lanes_.stream());
+  return transports_.overlapping->end(lanes_.stream());
 }
 
 }  // namespace tilepost::cuda

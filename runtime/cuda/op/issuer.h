@@ -30,9 +30,11 @@ class RunIssuer {
  public:
   // All outlive this, but for `order`, that of the communicator's runs whose kernels wait inside
   // for other ranks.
-  RunIssuer(RunState& state, Watchdog& watchdog, const Lanes& lanes, const OpBuffers& buffers,
-            Gemm& gemm, const Communication& communication, std::shared_ptr<RunOrder> order)
-      : state_(state),
+  RunIssuer(const Transports& transports, RunState& state, Watchdog& watchdog, const Lanes& lanes,
+            const OpBuffers& buffers, Gemm& gemm, const Communication& communication,
+            std::shared_ptr<RunOrder> order)
+      : transports_(transports),
+        state_(state),
         watchdog_(watchdog),
         lanes_(lanes),
         buffers_(buffers),
@@ -58,6 +60,7 @@ class RunIssuer {
   tilepost_result_t end_apart(const Run& run, cudaStream_t last);
   RunOrder* shared_order() const;
 
+  const Transports& transports_;
   RunState& state_;
   Watchdog& watchdog_;
   const Lanes& lanes_;

@@ -3,6 +3,7 @@
 // rank alone, and a bounded wait last.
 #include "runtime/cuda/op/op.h"
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -44,13 +45,14 @@ CudaOp::CudaOp(const tilepost_program_t& program, const tilepost_plan_t& plan,
       options_(options),
       device_(device),
       order_(comm.order()),
-      buffers_(plan, state_.transports),
+      state_(transports_),
+      buffers_(plan, transports_),
       check_(plan, device_, comm.rank()),
-      gemm_(plan, driver_, state_),
+      gemm_(plan, driver_, transports_, state_),
       consumption_(plan, device_, comm.rank()),
-      communication_(plan, state_, driver_, lanes_, buffers_, consumption_),
-      routes_(program.name, plan, state_, lanes_, buffers_, maps_),
-      issuer_(state_, watchdog_, lanes_, buffers_, gemm_, communication_, order_) {
+      communication_(plan, transports_, state_, driver_, lanes_, buffers_, consumption_),
+      routes_(program.name, plan, transports_, state_, lanes_, buffers_, maps_),
+      issuer_(transports_, state_, watchdog_, lanes_, buffers_, gemm_, communication_, order_) {
   state_.device = device.ordinal;
   state_.rank = comm.rank();
   state_.comm_aborted = comm.aborted();
@@ -63,7 +65,7 @@ CudaOp::~CudaOp() {
   if (state_.tracker.last_end() != nullptr || state_.captured) synchronize();
   watchdog_.stop();
   const bool stuck = state_.failure.is_set() && !CounterAccess::drain(lanes_.stream());
-  state_.transports.close(!made_ || state_.failure.is_set(), stuck);
+  transports_.close(!made_ || state_.failure.is_set(), stuck);
   if (!stuck) return;
   // Freeing device memory waits for the device, and this one has not come back.
   state_.counters.leak();
@@ -74,25 +76,26 @@ CudaOp::~CudaOp() {
 }
 
 tilepost_result_t CudaOp::create(Communicator& comm) {
-  Transports& transports = state_.transports;
   TILEPOST_TRY(make_transports({comm, plan_, options_.deadline_seconds, options_.share_memory != 0},
-                               transports));
+                               transports_));
   warnings_ = plan_warnings(plan_, device_) + environment_warnings(plan_);
-  if (transports.windows) warnings_ += transports.windows->warnings();
+  if (transports_.windows) warnings_ += transports_.windows->warnings();
   TILEPOST_TRY(load_driver(driver_));
-  const bool lanes = transports.overlapping && !transports.shared;
+  // Where memory is shared, further lanes are the transport's own; input arrives in order, on one.
+  const bool lanes = transports_.overlapping && !transports_.shared;
   const bool in_order = row_of(plan_).moves_input();
   TILEPOST_TRY(lanes_.create(lanes && !in_order ? std::max(1, plan_.comm_lanes) : 1));
   TILEPOST_TRY(state_.tracker.create());
   TILEPOST_TRY(create_state());
-  const SharedRegions* regions = transports.shared ? &transports.shared->regions() : nullptr;
+  const SharedRegions* regions = transports_.shared ? &transports_.shared->regions() : nullptr;
   places_ = {&driver_, regions, state_.bank(kEager), nullptr};
   TILEPOST_TRY(maps_.create(program_.name, plan_, state_.rank, places_));
   TILEPOST_TRY(buffers_.create(maps_.planned()->run.get(), lanes_.num(), lanes_.stream()));
   places_.send = buffers_.send();
   TILEPOST_TRY(routes_.create());
   TILEPOST_TRY(load_kernels());
-  const WarmUp warm_up(plan_, state_, lanes_, buffers_, communication_.waits(), routes_);
+  const WarmUp warm_up(plan_, transports_, state_, lanes_, buffers_, communication_.waits(),
+                       routes_);
   TILEPOST_TRY(warm_up.run(program_.name, *maps_.planned()));
   watchdog_.start(state_);
   made_ = true;
@@ -106,8 +109,7 @@ tilepost_result_t CudaOp::create_state() {
   TILEPOST_TRY(make_device_memory(state_.counters, state_.counter_bytes()));
   TILEPOST_CUDA(cudaMemsetAsync(state_.counters.get(), 0, state_.counter_bytes(), lanes_.stream()));
   TILEPOST_TRY(make_pinned_memory(state_.watch_memory, watch_page_bytes(state_.most_groups)));
-  if (state_.transports.shared)
-    state_.transports.shared->report_to(state_.page(), options_.deadline_seconds);
+  if (transports_.shared) transports_.shared->report_to(state_.page(), options_.deadline_seconds);
   return state_.access.create(state_.most_groups);
 }
 
@@ -120,7 +122,7 @@ void CudaOp::set_up_state() {
   state_.kernel_waits = path.completes;
   state_.collective = row.collective;
   state_.most_groups = plan_.map.num_groups;
-  if (state_.transports.shared) state_.others_aborted = state_.transports.shared->others_aborted();
+  if (transports_.shared) state_.others_aborted = transports_.shared->others_aborted();
   const bool arrivals = plan_.map.division == TILEPOST_DIVISION_ARRIVALS && !path.completes;
   state_.ledger.create(state_.most_groups, arrivals);
 }

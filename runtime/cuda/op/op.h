@@ -57,6 +57,7 @@ class CudaOp final : public tilepost_op {
   PeerPlaces places_;
   DeviceMaps maps_;
   Lanes lanes_;
+  Transports transports_;
   RunState state_;
   OpBuffers buffers_;
   Watchdog watchdog_;

@@ -17,7 +17,7 @@ tilepost_result_t Routes::create() {
 
 tilepost_result_t Routes::warm_up() const {
   auto* numbers = static_cast<int64_t*>(numbers_.get());
-  return state_.transports.exchange(numbers, numbers + 1, 1, lanes_.stream());
+  return transports_.exchange(numbers, numbers + 1, 1, lanes_.stream());
 }
 
 // From the beginning on the old route's tables are being replaced.
@@ -54,7 +54,7 @@ tilepost_result_t Routes::exchange(std::span<const int64_t> own, std::vector<int
   cudaStream_t stream = lanes_.stream();
   std::memcpy(staging, own.data(), own.size_bytes());
   TILEPOST_CUDA(cudaMemcpyAsync(device, staging, own.size_bytes(), cudaMemcpyHostToDevice, stream));
-  TILEPOST_TRY(state_.transports.exchange(device, device + count, count, stream));
+  TILEPOST_TRY(transports_.exchange(device, device + count, count, stream));
   TILEPOST_CUDA(cudaMemcpyAsync(staging + count, device + count, all_count * sizeof(int64_t),
                                 cudaMemcpyDeviceToHost, stream));
   TILEPOST_TRY(

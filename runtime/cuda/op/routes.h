@@ -16,10 +16,11 @@ namespace tilepost::cuda {
 class Routes {
  public:
   // All outlive this.
-  Routes(const char* program, const tilepost_plan_t& plan, RunState& state, const Lanes& lanes,
-         OpBuffers& buffers, DeviceMaps& maps)
+  Routes(const char* program, const tilepost_plan_t& plan, Transports& transports, RunState& state,
+         const Lanes& lanes, OpBuffers& buffers, DeviceMaps& maps)
       : program_(program),
         plan_(plan),
+        transports_(transports),
         state_(state),
         lanes_(lanes),
         buffers_(buffers),
@@ -49,6 +50,7 @@ class Routes {
 
   const char* const program_;
   const tilepost_plan_t& plan_;
+  Transports& transports_;
   RunState& state_;
   const Lanes& lanes_;
   OpBuffers& buffers_;

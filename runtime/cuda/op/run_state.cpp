@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "runtime/cuda/device/stream_wait.h"
 #include "runtime/cuda/watch/epoch.h"
 #include "runtime/cuda/watch/waiter.h"
 
@@ -27,7 +26,7 @@ tilepost_result_t RunState::check_usable() const {
 
 tilepost_result_t RunState::finish_in_time(cudaStream_t stream, const std::string& what) {
   const tilepost_result_t result = wait_for_stream(stream, deadline_seconds, [this] {
-    return comm_aborted->load() ? check_usable() : transports.check_async();
+    return comm_aborted->load() ? check_usable() : transports_.check_async();
   });
   if (result != TILEPOST_TIMEOUT) return result;
   char seconds[32];
@@ -44,7 +43,7 @@ tilepost_result_t RunState::observe() {
   bool busy = false;
   std::optional<InFlight> started;
   tilepost_result_t result = find_in_flight(busy, started);
-  if (result == TILEPOST_OK) result = transports.check_async();
+  if (result == TILEPOST_OK) result = transports_.check_async();
   if (result != TILEPOST_OK) {
     abort(result, "rank " + std::to_string(rank) + ": " + tilepost_last_error());
   } else if ((busy && comm_aborted->load()) || (others_aborted && others_aborted->load())) {
@@ -112,7 +111,7 @@ std::string RunState::explain_late(const InFlight& run) {
 void RunState::find_missing_tiles(TimeoutFacts& facts) {
   facts.tasks = true;
   if (facts.open && facts.open->what != Awaited::added) return;
-  if (const std::optional<OpenWait> tiles = transports.shared->find_missing_tiles())
+  if (const std::optional<OpenWait> tiles = transports_.shared->find_missing_tiles())
     facts.open = tiles;
 }
 
@@ -157,7 +156,7 @@ void RunState::abort(tilepost_result_t result, const std::string& reason) {
     failure.record(result, reason);
     if (others_aborted) others_aborted->store(true);
     release_waits();
-    transports.abort();
+    transports_.abort();
   });
 }
 

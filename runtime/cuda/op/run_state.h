@@ -25,6 +25,9 @@ namespace tilepost::cuda {
 
 class RunState {
  public:
+  // `transports` are watched, and aborted with the runs; they outlive this.
+  explicit RunState(Transports& transports) : transports_(transports) {}
+
   // Set up once, in create().
   int device = 0, rank = 0;
   double deadline_seconds = 0;  // 0 = none
@@ -37,7 +40,6 @@ class RunState {
   DeviceMemory counters;  // [bank][group * TILEPOST_COUNTER_STRIDE]
   PinnedMemory watch_memory;
   CounterAccess access;
-  Transports transports;
   AbortedFlag comm_aborted;
   AbortedFlag others_aborted;  // of operations that use the same memory; null: of none
 
@@ -92,6 +94,7 @@ class RunState {
   std::string explain_given_up(const std::optional<InFlight>& started);
   TimeoutFacts facts_of(Bank which, uint64_t number) const;
 
+  Transports& transports_;
   std::mutex observe_mutex_;
   uint32_t replay_seen_ = 0;  // the replay whose start was seen last, and when
   Clock::time_point replay_since_;

@@ -57,7 +57,7 @@ tilepost_result_t WarmUp::run(const char* program, DeviceMap& planned) const {
 int64_t WarmUp::scratch_bytes(const RunMap* planned) const {
   const bool gathers = row_of(plan_).moves_input();
   const RunSizes& sizes = buffers_.sizes();
-  if (state_.transports.shared) {
+  if (transports_.shared) {
     if (!paths_of(plan_).has(false)) return 0;
     return gathers ? plan_.map.m * plan_.k * element_bytes(plan_.input)
                    : 2 * sizes.send * element_bytes(plan_.output);
@@ -68,8 +68,7 @@ int64_t WarmUp::scratch_bytes(const RunMap* planned) const {
 }
 
 tilepost_result_t WarmUp::run_with(const char* program, DeviceMap& planned, void* scratch) const {
-  TILEPOST_TRY(state_.transports.shared ? run_shared(scratch)
-                                        : run_groups(planned.run.get(), scratch));
+  TILEPOST_TRY(transports_.shared ? run_shared(scratch) : run_groups(planned.run.get(), scratch));
   planned.warm = true;
   if (is_routed(plan_)) TILEPOST_TRY(routes_.warm_up());
   return finish(program);
@@ -78,7 +77,7 @@ tilepost_result_t WarmUp::run_with(const char* program, DeviceMap& planned, void
 // Ranks that touch each other's memory go through one round of it; NCCL has only the runs in
 // sequence to make ready for.
 tilepost_result_t WarmUp::run_shared(void* scratch) const {
-  TILEPOST_TRY(state_.transports.overlapping->warm_up(lanes_.stream()));
+  TILEPOST_TRY(transports_.overlapping->warm_up(lanes_.stream()));
   if (scratch == nullptr) return TILEPOST_OK;
   const bool gathers = row_of(plan_).moves_input();
   const int64_t sent = buffers_.sizes().send;
@@ -87,12 +86,11 @@ tilepost_result_t WarmUp::run_shared(void* scratch) const {
   buffers.send = buffers.reduced = buffers.gathered = scratch;
   if (!gathers) buffers.out = static_cast<char*>(scratch) + sent * element_bytes(plan_.output);
   const std::vector<Step> steps = collective_of(row_of(plan_), plan_.ranks, count);
-  return state_.transports.sequence->communicate(buffers, {steps, 0, 0}, lanes_.stream());
+  return transports_.sequence->communicate(buffers, {steps, 0, 0}, lanes_.stream());
 }
 
 tilepost_result_t WarmUp::run_groups(const RunMap* planned, void* scratch) const {
-  const Transports& transports = state_.transports;
-  const RunPath path = path_of(plan_, transports.overlapping != nullptr);
+  const RunPath path = path_of(plan_, transports_.overlapping != nullptr);
   const std::vector<std::vector<Step>> steps =
       planned != nullptr ? planned->steps
                          : std::vector<std::vector<Step>>(
@@ -116,9 +114,9 @@ tilepost_result_t WarmUp::run_groups(const RunMap* planned, void* scratch) const
     if (is_alike_everywhere(last.kind) && !is_new) continue;
     // The first group's counter has reached nothing already, which tries the waiters out.
     if (path.overlaps && path.waits == Waits::steps) TILEPOST_TRY(waits_.wait(run, 0));
-    for (const auto* transport : {&transports.overlapping, &transports.sequence}) {
+    for (const auto* transport : {&transports_.overlapping, &transports_.sequence}) {
       const GroupRun group{steps[g], static_cast<int>(g),
-                           transport == &transports.sequence ? 0 : lane};
+                           transport == &transports_.sequence ? 0 : lane};
       if (*transport) TILEPOST_TRY((*transport)->communicate(buffers, group, run.comm));
     }
   }

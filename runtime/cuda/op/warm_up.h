@@ -12,9 +12,11 @@ namespace tilepost::cuda {
 class WarmUp {
  public:
   // All outlive this.
-  WarmUp(const tilepost_plan_t& plan, RunState& state, const Lanes& lanes, const OpBuffers& buffers,
-         const GroupWaits& waits, const Routes& routes)
+  WarmUp(const tilepost_plan_t& plan, const Transports& transports, RunState& state,
+         const Lanes& lanes, const OpBuffers& buffers, const GroupWaits& waits,
+         const Routes& routes)
       : plan_(plan),
+        transports_(transports),
         state_(state),
         lanes_(lanes),
         buffers_(buffers),
@@ -34,6 +36,7 @@ class WarmUp {
   int64_t scratch_bytes(const RunMap* planned) const;
 
   const tilepost_plan_t& plan_;
+  const Transports& transports_;
   RunState& state_;
   const Lanes& lanes_;
   const OpBuffers& buffers_;

@@ -31,7 +31,7 @@ struct SharedLayout {
   int64_t bytes = 0;  // of everything
 };
 
-// `most`: of the plan's largest run (most_sizes), the same on every rank. Words have room for the
+// `most`: of the plan's largest run (most_sizes), the same on every rank. Flags have room for the
 // plan's counters, and for `counters` at least.
 SharedLayout shared_layout(const tilepost_plan_t& plan, const RunSizes& most, int counters = 0);
 

@@ -2,7 +2,6 @@
 
 #include <cstring>
 
-#include "runtime/cuda/device/stream_wait.h"
 #include "runtime/cuda/watch/counter_access.h"
 
 namespace tilepost::cuda {

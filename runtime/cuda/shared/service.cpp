@@ -6,7 +6,6 @@
 #include <ranges>
 #include <thread>
 
-#include "runtime/cuda/device/stream_wait.h"
 #include "runtime/cuda/shared/tasks.h"
 #include "runtime/cuda/watch/epoch.h"
 

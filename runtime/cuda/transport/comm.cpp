@@ -1,10 +1,32 @@
 #include "runtime/cuda/transport/comm.h"
 
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "runtime/cuda/device/resources.h"
 
 namespace tilepost::cuda {
+namespace {
+
+using namespace std::chrono_literals;
+
+// How long abort() waits for the thread that issues collectives to leave NCCL by itself.
+constexpr auto kLockPatience = 2s;
+constexpr auto kRevokedPatience = 10s;
+constexpr auto kReadyPoll = 200us;
+
+// A communicator in non-blocking mode answers 'in progress' to everything that takes time.
+ncclResult_t wait_ready(ncclComm_t comm, ncclResult_t result) {
+  while (result == ncclInProgress) {
+    std::this_thread::sleep_for(kReadyPoll);
+    if (const ncclResult_t error = ncclCommGetAsyncError(comm, &result); error != ncclSuccess)
+      return error;
+  }
+  return result;
+}
+
+}  // namespace
 
 static_assert(sizeof(tilepost_unique_id_t) >= sizeof(ncclUniqueId));
 
@@ -58,6 +80,67 @@ tilepost_result_t Communicator::child(int max_ctas, int lane, std::shared_ptr<Ch
   }
   child = entry;
   return TILEPOST_OK;
+}
+
+// ---- Child communicators
+
+ChildComm::~ChildComm() {
+  if (comm_ == nullptr) return;
+  // ncclCommDestroy waits for the device; after an abort some of its work may never end.
+  if (aborted_->load())
+    ncclCommAbort(comm_);
+  else
+    ncclCommDestroy(comm_);
+}
+
+tilepost_result_t ChildComm::split_from(ncclComm_t parent, int rank, int max_ctas) {
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 1;
+  if (max_ctas > 0) {
+    // NCCL's default clusters of 4 CTAs find no 4 free SMs side by side while a persistent GEMM
+    // runs, and NCCL would start only when it ends.
+    config.cgaClusterSize = 1;
+    config.minCTAs = 1;
+    config.maxCTAs = max_ctas;
+  }
+  TILEPOST_NCCL(wait_ready(parent, ncclCommSplit(parent, 0, rank, &comm_, &config)));
+  return TILEPOST_OK;
+}
+
+tilepost_result_t ChildComm::check_usable() const {
+  if (!aborted_->load() && comm_ != nullptr) return TILEPOST_OK;
+  return fail(TILEPOST_ABORTED, "the communicator was aborted; make a new one");
+}
+
+tilepost_result_t ChildComm::check_async() {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock() || comm_ == nullptr) return TILEPOST_OK;
+  ncclResult_t state = ncclSuccess;
+  TILEPOST_NCCL(ncclCommGetAsyncError(comm_, &state));
+  if (state == ncclInProgress) return TILEPOST_OK;
+  TILEPOST_NCCL(state);
+  return TILEPOST_OK;
+}
+
+// The issuing thread can be stuck inside NCCL itself: when the device has stopped, CUDA's launch
+// queue fills and a launch blocks. Revoking ends the collectives on the device without freeing the
+// communicator under that thread, which then comes out.
+bool ChildComm::lock_or_revoke(std::unique_lock<std::timed_mutex>& lock) {
+  if (lock.try_lock_for(kLockPatience)) return true;
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 7)
+  ncclCommRevoke(comm_, NCCL_REVOKE_DEFAULT);
+#endif
+  return lock.try_lock_for(kRevokedPatience);
+}
+
+void ChildComm::abort() {
+  aborted_->store(true);
+  if (abort_begun_.exchange(true)) return;
+  std::unique_lock lock(mutex_, std::defer_lock);
+  // Freeing it under a thread that is still inside would crash; leaving it leaks it.
+  if (!lock_or_revoke(lock) || comm_ == nullptr) return;
+  ncclCommAbort(comm_);
+  comm_ = nullptr;
 }
 
 }  // namespace tilepost::cuda

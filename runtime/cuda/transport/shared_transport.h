@@ -3,11 +3,9 @@
 // (runtime/cuda/shared/flags.h).
 //
 // Which of them a plan has follows from what is left to do beside the GEMM:
-//   nothing, its tasks do all of it    KernelTransport
-//   tiles to wait for, parts to add    SharedTiles (shared_tiles.h), of
-//   runtime/cuda/transport/peer.cpp
-//                                      and runtime/cuda/transport/copy_engine.cpp
-//   rows of A to copy to the others    SharedRows (runtime/cuda/transport/shared_rows.cpp)
+//   nothing: its tasks do all of it    KernelTransport
+//   tiles to wait for, parts to add    SharedTiles (shared_tiles.h)
+//   rows of A to copy to the others    SharedRows (shared_rows.cpp)
 #pragma once
 
 #include "runtime/cuda/shared/service.h"
@@ -70,7 +68,7 @@ tilepost_result_t make_shared_service(const TransportSetup& setup, Transports& t
 tilepost_result_t make_shared_rows(SharedService& shared, const tilepost_plan_t& plan,
                                    std::unique_ptr<Transport>& transport);
 
-// Of all that the kinds of transport do by hand.
+// ---- What these transports put on streams, and where
 
 constexpr int64_t kWarmUpBytes = 16;
 
@@ -83,10 +81,10 @@ inline void* at(const void* base, int64_t bytes) {
   return const_cast<char*>(static_cast<const char*>(base)) + bytes;
 }
 
-// From here on the streams of `stream` follow what is on `leader` so far.
+// What comes on `stream` from here on follows what is on `leader` so far.
 tilepost_result_t follow(cudaStream_t stream, const Event& event, cudaStream_t leader);
 
-// Nothing where both are the same.
+// By copy engines; nothing where both places are the same.
 tilepost_result_t copy(void* to, const void* from, int64_t bytes, cudaStream_t stream);
 
 // All ranks but this one, a bit each.
