@@ -99,7 +99,7 @@ void set_division(tilepost_map_t& map, const Plan& plan, tilepost_division_t div
 
 // Whether the kernel stores tiles into the memory of the ranks that own them.
 inline bool stores_tiles(const Plan& plan) {
-  return plan.access == TILEPOST_ACCESS_WRITE && plan.pattern != TILEPOST_ALL_GATHER_GEMM;
+  return path_of(plan, true).by_owner;
 }
 
 }  // namespace tilepost

@@ -186,43 +186,4 @@ RunSizes most_sizes(const tilepost_plan_t& plan) {
   return sizes;
 }
 
-// ---- A kind of run's path, asked one by one
-
-bool stores_tiles(const tilepost_plan_t& plan) {
-  return path_of(plan, true).by_owner;
-}
-bool pushes_sums(const tilepost_plan_t& plan) {
-  return path_of(plan, true).pushes == Pushes::sums;
-}
-bool lends_landed(const tilepost_plan_t& plan) {
-  return path_of(plan, true).lends_out;
-}
-bool consumes_landed(const tilepost_plan_t& plan, bool overlaps) {
-  return path_of(plan, overlaps).results == Buffer::landed;
-}
-bool has_runs(const tilepost_plan_t& plan, bool overlaps) {
-  return paths_of(plan).has(overlaps);
-}
-bool stores_apart(const tilepost_plan_t& plan, bool overlaps) {
-  return path_of(plan, overlaps).stores_apart();
-}
-bool receives_apart(const tilepost_plan_t& plan, bool overlaps) {
-  return path_of(plan, overlaps).receives_apart();
-}
-bool receives_in_windows(const tilepost_plan_t& plan, bool overlaps) {
-  return path_of(plan, overlaps).receives_in == Memory::window;
-}
-bool copies_out(const tilepost_plan_t& plan, bool overlaps) {
-  return path_of(plan, overlaps).copies_out();
-}
-bool stores_apart(const tilepost_plan_t& plan) {
-  return paths_of(plan).any(&RunPath::stores_apart);
-}
-bool receives_apart(const tilepost_plan_t& plan) {
-  return paths_of(plan).any(&RunPath::receives_apart);
-}
-bool receives_in_windows(const tilepost_plan_t& plan) {
-  return paths_of(plan).planned.receives_in == Memory::window;
-}
-
 }  // namespace tilepost

@@ -79,21 +79,6 @@ void finish_route(const tilepost_plan_t& plan, int rank, std::span<const int64_t
 std::vector<int64_t> landed_rows(const RunMap& run, int rank, const RouteInputs& inputs);
 std::vector<int64_t> rows_from(const RunMap& run, int rank);
 
-// ---- A kind of run's path, asked one by one
-
-bool stores_tiles(const tilepost_plan_t& plan);
-bool pushes_sums(const tilepost_plan_t& plan);
-bool lends_landed(const tilepost_plan_t& plan);
-bool consumes_landed(const tilepost_plan_t& plan, bool overlaps);
-bool has_runs(const tilepost_plan_t& plan, bool overlaps);
-bool stores_apart(const tilepost_plan_t& plan, bool overlaps);
-bool receives_apart(const tilepost_plan_t& plan, bool overlaps);
-bool receives_in_windows(const tilepost_plan_t& plan, bool overlaps);
-bool copies_out(const tilepost_plan_t& plan, bool overlaps);
-bool stores_apart(const tilepost_plan_t& plan);
-bool receives_apart(const tilepost_plan_t& plan);
-bool receives_in_windows(const tilepost_plan_t& plan);
-
 // At least the sizes of every run of a plan, but for `out`, and for `receive` of routed plans,
 // which depends on the other ranks.
 RunSizes most_sizes(const tilepost_plan_t& plan);

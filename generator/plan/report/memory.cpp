@@ -24,13 +24,24 @@ void take_larger(const RunSizes& sizes, RunSizes& most) {
 
 // Of all ranks, by the code that the runtime allocates with. The first and the last differ where
 // the last share is short, but not in windows.
-RunSizes sizes_of(const Plan& plan, const tilepost_plan_t& runtime) {
-  const bool windows = runtime.transport == TILEPOST_TRANSPORT_NCCL_SYMMETRIC;
-  if (plan.any_m || is_routed(runtime) || windows) return most_sizes(runtime);
+RunSizes sizes_of(const tilepost_plan_t& plan, const RunPath& path) {
+  if (plan.any_m || is_routed(plan) || path.exchanged == Memory::window) return most_sizes(plan);
   RunSizes most;
   for (const int rank : {0, plan.ranks - 1})
-    take_larger(make_run_map(runtime, rank, plan.map.m)->sizes, most);
+    take_larger(make_run_map(plan, rank, plan.map.m)->sizes, most);
   return most;
+}
+
+const char* word_of(Memory memory) {
+  switch (memory) {
+    case Memory::own:
+      break;
+    case Memory::shared:
+      return "shared";
+    case Memory::window:
+      return "window";
+  }
+  return "";
 }
 
 std::string list(const std::vector<PlannedMemory>& memory, llvm::StringRef shared) {
@@ -46,26 +57,22 @@ std::string list(const std::vector<PlannedMemory>& memory, llvm::StringRef share
 }  // namespace
 
 std::vector<PlannedMemory> planned_memory(const Plan& plan) {
-  const tilepost_plan_t runtime = plan;
-  const RunSizes sizes = sizes_of(plan, runtime);
-  const bool reads = plan.access == TILEPOST_ACCESS_READ;
-  const bool pushes_rows = plan.pushes && plan.pattern == TILEPOST_ALL_GATHER_GEMM;
-  const char* const others = reads || pushes_rows ? "shared" : "";
-  const bool windows =
-      plan.transport == TILEPOST_TRANSPORT_NCCL_SYMMETRIC && plan.arch != Arch::host;
-  const char* const sent = windows ? "window" : others;
+  const RunPaths paths = paths_of(plan);
+  const RunPath& path = paths.planned;
+  const RunSizes sizes = sizes_of(plan, path);
+  const char* const exchanged = word_of(path.exchanged);
   std::vector<PlannedMemory> memory;
   const auto add = [&](const char* name, int64_t bytes, const char* shared) {
     if (bytes > 0) memory.push_back({name, bytes, shared});
   };
-  if (plan.pattern == TILEPOST_ALL_GATHER_GEMM)
-    add("gathered", plan.map.m * plan.k * bytes_of(plan.input), sent);
-  if (stores_apart(runtime)) add("send", sizes.send * kOutputBytes, sent);
+  if (path.reads != InputFrom::a)
+    add("gathered", plan.map.m * plan.k * bytes_of(plan.input), exchanged);
+  if (paths.any(&RunPath::stores_apart)) add("send", sizes.send * kOutputBytes, exchanged);
   add("slots", sizes.slots * kOutputBytes, "shared");
   add("sums", sizes.sums * kOutputBytes, "shared");
   add("landed", sizes.landed * kOutputBytes, "shared");
   add("scratch", plan.comm_lanes * sizes.scratch * kOutputBytes, "");
-  add("received", sizes.receive * kOutputBytes, receives_in_windows(runtime) ? "window" : "");
+  add("received", sizes.receive * kOutputBytes, word_of(path.receives_in));
   return memory;
 }
 

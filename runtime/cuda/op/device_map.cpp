@@ -156,22 +156,11 @@ bool DeviceMaps::needs_rows() const {
   return has_slots(*plan_) && plan_->consumer != TILEPOST_CONSUMER_UNPERMUTE;
 }
 
-// Only a valid map may be built at all: a program that was tampered with must not make the tables
-// run out of bounds.
-tilepost_result_t DeviceMaps::create(const char* program, const tilepost_plan_t& plan, int rank,
+tilepost_result_t DeviceMaps::create(const tilepost_plan_t& plan, int rank,
                                      const PeerPlaces& places) {
   plan_ = &plan;
   places_ = &places;
   rank_ = rank;
-  if (!cuts_are_valid(plan.map))
-    return fail(TILEPOST_INVALID_ARGUMENT,
-                "program '%s': its groups do not cover the output; regenerate it", program);
-  const uint64_t hash = hash_tile_map(build_tile_map(plan.map));
-  if (hash != plan.map_hash)
-    return fail(TILEPOST_INVALID_ARGUMENT,
-                "program '%s': its tile map has hash %016" PRIx64 ", the runtime builds %016" PRIx64
-                "; generator and runtime differ, regenerate it",
-                program, plan.map_hash, hash);
   table_bytes_ = most_table_bytes(plan, needs_rows());
   TILEPOST_TRY(make_stream(stream_, true));
   TILEPOST_TRY(make_pinned_memory(staging_, table_bytes_));

@@ -58,11 +58,9 @@ class DeviceMaps {
   static constexpr size_t kMost = 256;
   static constexpr size_t kMostKept = kMost - RunTracker::kMaxInFlight - 2;  // by captures
 
-  // Checks that the plan's own map is the one that the generator verified, and, unless the plan is
-  // routed, uploads it. `places` outlives the maps; `send` may still be filled in before runs in
-  // sequence.
-  tilepost_result_t create(const char* program, const tilepost_plan_t& plan, int rank,
-                           const PeerPlaces& places);
+  // Uploads the plan's own map unless the plan is routed. `places` outlives the maps; `send` may
+  // still be filled in before runs in sequence.
+  tilepost_result_t create(const tilepost_plan_t& plan, int rank, const PeerPlaces& places);
 
   // The map of a run with m rows; not for routed plans. While a stream is captured nothing may be
   // made, so then a new m is refused; and a captured map is kept for good.
