@@ -1,6 +1,4 @@
-#include <memory>
-
-#include "generator/plan/verify/verify_parts.h"
+#include "generator/plan/verify/traffic.h"
 
 namespace tilepost {
 namespace {
@@ -52,7 +50,7 @@ class Sample {
     traffic_.maps.assign(plan_.ranks, &plan_.tile_map());
     memory_.maps.reserve(plan_.ranks);  // pointed to
     if (plan_.map.stagger > 0 && plan_.routing != TILEPOST_ROUTING_SPLITS) add_orders();
-    if (plan_.pattern == TILEPOST_GEMM_ALL_TO_ALL) add_routes();
+    if (row_of(plan_).routes()) add_routes();
     traffic_.buffer = INT64_MAX;
     for (int rank = 0; rank < plan_.ranks; ++rank) {
       const TileMap& map = *traffic_.maps[rank];
@@ -129,6 +127,41 @@ bool can_follow(const Plan& plan) {
 
 Traffic traffic_of(const Plan& plan, TrafficMemory& memory) {
   return Sample(plan, memory).traffic();
+}
+
+Contents::Contents(const Plan& plan, const TileMap& map, std::span<const int32_t> row_map) {
+  const bool panel = plan.map.layout == TILEPOST_PANEL;
+  for (const tilepost_tile_t& tile : map.tiles) {
+    if (tile.row < 0 || (panel && tile.n != 0)) continue;
+    const int64_t rows = std::min<int64_t>(plan.map.tile_m, plan.map.m - tile.m);
+    if (row_map.empty()) strips_.push_back({tile.row, rows, tile.m, tile.n});
+    for (int64_t m = tile.m; !row_map.empty() && m < tile.m + rows; ++m)
+      strips_.push_back({int64_t{tile.row} + row_map[m], 1, m, tile.n});
+  }
+  std::sort(strips_.begin(), strips_.end(),
+            [](const Strip& x, const Strip& y) { return x.row < y.row; });
+}
+
+const Strip* Contents::at(int64_t row) const {
+  const auto after = std::upper_bound(strips_.begin(), strips_.end(), row,
+                                      [](int64_t r, const Strip& strip) { return r < strip.row; });
+  if (after == strips_.begin() || row >= after[-1].row + after[-1].rows) return nullptr;
+  return &after[-1];
+}
+
+ContentsByRank contents_of(const Plan& plan, const Traffic& traffic) {
+  ContentsByRank contents;
+  for (int rank = 0; rank < plan.ranks; ++rank) {
+    const bool like_first = traffic.maps[rank] == traffic.maps[0] && traffic.row_maps.empty();
+    if (rank > 0 && like_first) {
+      contents.push_back(contents[0]);
+      continue;
+    }
+    contents.push_back(std::make_shared<Contents>(
+        plan, *traffic.maps[rank],
+        traffic.row_maps.empty() ? std::span<const int32_t>{} : traffic.row_maps[rank]));
+  }
+  return contents;
 }
 
 }  // namespace tilepost

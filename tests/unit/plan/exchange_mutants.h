@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "generator/plan/verify/verify_parts.h"
+#include "generator/plan/verify/traffic.h"
 #include "tests/catch.h"
 #include "tests/unit/plan/build_plan.h"
 
@@ -130,10 +130,7 @@ inline std::string follow(const Plan& plan, const Change& change) {
     return changed;
   };
   Findings findings;
-  if (plan.pattern == TILEPOST_ALL_GATHER_GEMM)
-    verify_gather(plan, traffic, findings);
-  else
-    verify_steps(plan, traffic, findings);
+  check_of(plan).follow(plan, traffic, findings);
   return join(findings.take());
 }
 

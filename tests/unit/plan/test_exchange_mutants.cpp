@@ -92,7 +92,7 @@ TEST_CASE("caught: memory that is smaller or larger than what steps need") {
       Traffic traffic = traffic_of(plan, memory);
       traffic.received[1] += more * width(plan);
       Findings findings;
-      verify_steps(plan, traffic, findings);
+      follow_product(plan, traffic, findings);
       INFO(name(plan));
       REQUIRE(join(findings.take()).find("elements are received") != std::string::npos);
     }
@@ -102,7 +102,7 @@ TEST_CASE("caught: memory that is smaller or larger than what steps need") {
   Traffic traffic = traffic_of(plan, memory);
   traffic.buffer = plan.tile_map().send_elements;  // without the row that fills the last share
   Findings findings;
-  verify_steps(plan, traffic, findings);
+  follow_product(plan, traffic, findings);
   REQUIRE(join(findings.take()).find("reads beyond its group") != std::string::npos);
 }
 
@@ -184,7 +184,7 @@ TEST_CASE("caught: chunks that arrive in another order than the cuts say") {
     return steps(g == 0 ? 0 : 3 - g, rank);
   };
   Findings findings;
-  verify_gather(plan, traffic, findings);
+  check_of(plan).follow(plan, traffic, findings);
   REQUIRE(join(findings.take()).find("whose cuts say otherwise") != std::string::npos);
 }
 

@@ -108,7 +108,7 @@ TEST_CASE("caught: a counter that is waited for as if it counted other tiles") {
           Traffic traffic = traffic_of(plan, memory);
           traffic.targets[rank][g] += more;
           Findings findings;
-          verify_steps(plan, traffic, findings);
+          follow_product(plan, traffic, findings);
           REQUIRE(join(findings.take()).find("other numbers of signals") != std::string::npos);
         }
   }
@@ -128,7 +128,7 @@ TEST_CASE("caught: a kernel that stores a tile for another group than its owner'
       traffic.targets[0][g] += g == 0 ? -moved : moved;
     }
     Findings findings;
-    verify_steps(plan, traffic, findings);
+    follow_product(plan, traffic, findings);
     INFO(name(plan));
     REQUIRE(join(findings.take()).find("is none of this rank's") != std::string::npos);
   }

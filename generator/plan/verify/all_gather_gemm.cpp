@@ -1,11 +1,12 @@
-#include "generator/plan/make_plan.h"
-#include "generator/plan/verify/verify_parts.h"
-#include "llvm/Support/FormatVariadic.h"
+// Rows of A arrive, and tiles wait for them: every rank ends with all rows of A, each written once,
+// in natural order. Every tile, of the tables of other ranks too, which differ, waits for the group
+// that brings the last of the rows it reads.
+#include <fmt/format.h>
+
+#include "generator/plan/verify/traffic.h"
 
 namespace tilepost {
 namespace {
-
-using llvm::formatv;
 
 // Rows [first, end) of A that are there once `group` has arrived.
 struct Arrival {
@@ -36,14 +37,14 @@ class GatherCheck {
       }
     if (calls % plan_.ranks != 0)
       return findings_.add(
-          formatv("group {0}: {1} of {2} ranks call the AllGather", g, calls, plan_.ranks));
+          fmt::format("group {0}: {1} of {2} ranks call the AllGather", g, calls, plan_.ranks));
     for (int rank = 0; rank < plan_.ranks; ++rank) {
       for (const Step& step : steps[rank]) {
         if (step.kind == StepKind::receive_rows && !take_receive(g, rank, step)) return;
         if (step.kind == StepKind::landed_rows && !take_landed(g, rank, step)) return;
       }
       if (announced_[rank] != (shares() && g > 0))
-        return findings_.add(formatv("rank {0} does not announce its rows of A", rank));
+        return findings_.add(fmt::format("rank {0} does not announce its rows of A", rank));
     }
     for (const SendQueue& left : sends_)
       if (!left.empty()) return fault(g, 0, left.front(), "is never received");
@@ -58,12 +59,12 @@ class GatherCheck {
     for (const Arrival& arrival : arrivals) {
       if (arrival.first != row)
         return findings_.add(
-            formatv("rank {0}: row {1} of A arrives, expected {2}", rank, arrival.first, row));
+            fmt::format("rank {0}: row {1} of A arrives, expected {2}", rank, arrival.first, row));
       row = arrival.end;
       if (plan_.map.division == TILEPOST_DIVISION_ARRIVALS && !as_cut(rank, arrival)) return;
     }
     if (row != geometry_.m)
-      findings_.add(formatv("rank {0}: {1} of {2} rows of A arrive", rank, row, geometry_.m));
+      findings_.add(fmt::format("rank {0}: {1} of {2} rows of A arrive", rank, row, geometry_.m));
   }
 
   // Whether every tile waits for the last of the rows it reads, and for nothing later.
@@ -75,18 +76,18 @@ class GatherCheck {
       const int needed = last[tile.m / geometry_.tile_m];
       if (tile.group != needed)
         findings_.add(
-            formatv("rank {0}, position {1}: a tile that reads rows from {2} on waits "
-                    "for group {3}, the last of them arrive with group {4}",
-                    rank, t, tile.m, tile.group, needed));
+            fmt::format("rank {0}, position {1}: a tile that reads rows from {2} on waits "
+                        "for group {3}, the last of them arrive with group {4}",
+                        rank, t, tile.m, tile.group, needed));
     }
   }
 
  private:
   void fault(int g, int rank, const Step& step, const char* what) {
     findings_.add(
-        formatv("group {0}, rank {1}: a step from {2} to {3} of {4} elements, peer {5}, "
-                "{6}",
-                g, rank, step.from, step.to, step.count, step.peer, what));
+        fmt::format("group {0}, rank {1}: a step from {2} to {3} of {4} elements, peer {5}, "
+                    "{6}",
+                    g, rank, step.from, step.to, step.count, step.peer, what));
   }
 
   int64_t own_begin(int rank) const { return std::min(rank * geometry_.share, geometry_.m); }
@@ -206,9 +207,9 @@ class GatherCheck {
     if (source == rank ? arrival.group == 0 : arrival.group > 0 && in_place(rank, source, arrival))
       return true;
     findings_.add(
-        formatv("rank {0}: rows {1} to {2} arrive with group {3}, whose cuts say "
-                "otherwise",
-                rank, arrival.first, arrival.end, arrival.group));
+        fmt::format("rank {0}: rows {1} to {2} arrive with group {3}, whose cuts say "
+                    "otherwise",
+                    rank, arrival.first, arrival.end, arrival.group));
     return false;
   }
 
@@ -243,9 +244,7 @@ class GatherCheck {
   std::vector<bool> announced_;
 };
 
-}  // namespace
-
-void verify_gather(const Plan& plan, const Traffic& traffic, Findings& findings) {
+void follow_gather(const Plan& plan, const Traffic& traffic, Findings& findings) {
   GatherCheck check(plan, traffic, findings);
   for (size_t g = 0; g < plan.cuts().size() && findings.empty(); ++g)
     check.group(static_cast<int>(g));
@@ -261,5 +260,20 @@ void verify_gather(const Plan& plan, const Traffic& traffic, Findings& findings)
     if (!findings.empty()) return;
   }
 }
+
+tilepost_division_t division(const Plan& plan) {
+  return plan.transport != TILEPOST_TRANSPORT_NONE ? TILEPOST_DIVISION_ARRIVALS
+                                                   : TILEPOST_DIVISION_ROWS;
+}
+
+// Rows of A go to all ranks wherever memory is shared, by copy engines or by tasks.
+bool pushes_as_it_may(const Plan& plan) {
+  return (plan.pushes != 0) == (plan.access != TILEPOST_ACCESS_MESSAGES) &&
+         (plan.access != TILEPOST_ACCESS_WRITE || plan.task_parts == 1 || plan.arch == Arch::host);
+}
+
+}  // namespace
+
+const PatternCheck kAllGatherGemmCheck = {division, pushes_as_it_may, nullptr, follow_gather};
 
 }  // namespace tilepost

@@ -3,15 +3,14 @@
 // A rank is followed through the steps of a group in their order; what it gets of others' sums
 // comes last, when it is known what everybody has summed and pushed. Rows are of the panel layout:
 // n elements.
+#include <fmt/format.h>
+
 #include <map>
 
-#include "generator/plan/verify/verify_rows.h"
-#include "llvm/Support/FormatVariadic.h"
+#include "generator/plan/verify/traffic.h"
 
 namespace tilepost {
 namespace {
-
-using llvm::formatv;
 
 // Rows [first, first + rows).
 struct Rows {
@@ -69,9 +68,9 @@ class SharedCheck {
     for (int rank = 0; rank < plan_.ranks; ++rank)
       if (!std::ranges::equal(raised[rank], traffic_.targets[rank]))
         return findings_.add(
-            formatv("rank {0} waits for other numbers of signals than the tiles "
-                    "of its rows post on all ranks",
-                    rank));
+            fmt::format("rank {0} waits for other numbers of signals than the tiles "
+                        "of its rows post on all ranks",
+                        rank));
   }
 
   void group(int g) {
@@ -99,25 +98,25 @@ class SharedCheck {
     std::sort(landings.begin(), landings.end());
     size_t next = 0;
     int64_t row = 0, taken = 0;  // rows of out, and of the landing
-    for (const Wanted& wanted : wanted_by(plan_, traffic_, rank))
+    for (const Wanted& wanted : check_of(plan_).wanted(plan_, traffic_, rank))
       for (int64_t done = 0; done < wanted.rows;) {
         if (next == landings.size())
-          return findings_.add(formatv("rank {0}: row {1} of out is not written", rank, row));
+          return findings_.add(fmt::format("rank {0}: row {1} of out is not written", rank, row));
         const Landing& landing = landings[next];
         if (landing.to + taken != row || landing.source != wanted.source ||
             landing.m + taken != wanted.m + done)
-          return findings_.add(
-              formatv("rank {0}: row {1} of out is row {2} of rank {3}'s product and goes to row "
-                      "{4}, expected row {5} of rank {6}'s",
-                      rank, row, landing.m + taken, landing.source, landing.to + taken,
-                      wanted.m + done, wanted.source));
+          return findings_.add(fmt::format(
+              "rank {0}: row {1} of out is row {2} of rank {3}'s product and goes to row "
+              "{4}, expected row {5} of rank {6}'s",
+              rank, row, landing.m + taken, landing.source, landing.to + taken, wanted.m + done,
+              wanted.source));
         const int64_t rows = std::min(wanted.rows - done, landing.rows - taken);
         row += rows, done += rows, taken += rows;
         if (taken == landing.rows) ++next, taken = 0;
       }
     if (next != landings.size() || row * plan_.map.n != traffic_.received[rank])
-      findings_.add(formatv("rank {0}: {1} rows of out are wanted, {2} elements are received", rank,
-                            row, traffic_.received[rank]));
+      findings_.add(fmt::format("rank {0}: {1} rows of out are wanted, {2} elements are received",
+                                rank, row, traffic_.received[rank]));
   }
 
  private:
@@ -130,8 +129,8 @@ class SharedCheck {
   };
 
   bool writes() const { return plan_.access == TILEPOST_ACCESS_WRITE; }
-  bool reduces_all() const { return plan_.pattern == TILEPOST_GEMM_ALL_REDUCE; }
-  bool routes() const { return plan_.pattern == TILEPOST_GEMM_ALL_TO_ALL; }
+  bool reduces_all() const { return row_of(plan_).product_spreads(); }
+  bool routes() const { return row_of(plan_).routes(); }
   bool is_other(int rank, int peer) const {
     return peer >= 0 && peer < plan_.ranks && peer != rank;
   }
@@ -139,9 +138,9 @@ class SharedCheck {
 
   void fault(int g, int rank, const Step& step, const char* what) {
     findings_.add(
-        formatv("group {0}, rank {1}: a step from {2} to {3} of {4} elements, peer {5}, "
-                "{6}",
-                g, rank, step.from, step.to, step.count, step.peer, what));
+        fmt::format("group {0}, rank {1}: a step from {2} to {3} of {4} elements, peer {5}, "
+                    "{6}",
+                    g, rank, step.from, step.to, step.count, step.peer, what));
   }
 
   bool take(int g, int rank, const Step& step) {
@@ -328,16 +327,17 @@ class SharedCheck {
   bool complete(int g, int rank) {
     const State& state = state_[rank];
     if (state.announced == writes() || state.announced_sums != reduces_all()) {
-      findings_.add(formatv("group {0}: rank {1} does not announce it", g, rank));
+      findings_.add(fmt::format("group {0}: rank {1} does not announce it", g, rank));
       return false;
     }
     if (!pushed_all(rank)) {
-      findings_.add(formatv("group {0}: rank {1} does not push what it has summed, once", g, rank));
+      findings_.add(
+          fmt::format("group {0}: rank {1} does not push what it has summed, once", g, rank));
       return false;
     }
     if (std::ranges::all_of(state.pulled, [](const auto& rows) { return rows.empty(); }))
       return true;
-    findings_.add(formatv("group {0}: rank {1} pulls rows that it does not add up", g, rank));
+    findings_.add(fmt::format("group {0}: rank {1} pulls rows that it does not add up", g, rank));
     return false;
   }
 
@@ -353,7 +353,7 @@ class SharedCheck {
 
 }  // namespace
 
-void verify_shared(const Plan& plan, const Traffic& traffic, Findings& findings) {
+void follow_shared_memory(const Plan& plan, const Traffic& traffic, Findings& findings) {
   SharedCheck check(plan, traffic, findings);
   check.targets();
   for (size_t g = 0; g < plan.cuts().size() && findings.empty(); ++g)

@@ -1,10 +1,10 @@
-#include "generator/plan/verify/verify_rows.h"
-#include "llvm/Support/FormatVariadic.h"
+// Steps of ranks that exchange messages, but for rows of A.
+#include <fmt/format.h>
+
+#include "generator/plan/verify/traffic.h"
 
 namespace tilepost {
 namespace {
-
-using llvm::formatv;
 
 // Rows of out that a step writes, and where in whose send buffer they come from.
 struct Landing {
@@ -13,9 +13,9 @@ struct Landing {
   int64_t from;
 };
 
-class StepCheck {
+class MessageCheck {
  public:
-  StepCheck(const Plan& plan, const Traffic& traffic, Findings& findings)
+  MessageCheck(const Plan& plan, const Traffic& traffic, Findings& findings)
       : plan_(plan),
         traffic_(traffic),
         findings_(findings),
@@ -46,18 +46,18 @@ class StepCheck {
     std::vector<Landing>& landings = landings_[rank];
     std::sort(landings.begin(), landings.end(),
               [](const Landing& x, const Landing& y) { return x.to < y.to; });
-    const std::vector<Wanted> wanted = wanted_by(plan_, traffic_, rank);
+    const std::vector<Wanted> wanted = check_of(plan_).wanted(plan_, traffic_, rank);
     size_t piece = 0;
     int64_t to = 0, done = 0;  // rows of out, and of the piece
     for (const Landing& landing : landings) {
       if (landing.to != to)
         return findings_.add(
-            formatv("rank {0}: row {1} of out is written, expected {2}", rank, landing.to, to));
+            fmt::format("rank {0}: row {1} of out is written, expected {2}", rank, landing.to, to));
       for (int64_t row = 0; row < landing.rows;) {
         while (piece < wanted.size() && done == wanted[piece].rows) ++piece, done = 0;
         if (piece == wanted.size())
-          return findings_.add(
-              formatv("rank {0}: row {1} of out is written, there are no more", rank, to + row));
+          return findings_.add(fmt::format("rank {0}: row {1} of out is written, there are no more",
+                                           rank, to + row));
         const int64_t rows = agree(rank, to + row, landing, row, wanted[piece], done);
         if (rows == 0) return;
         row += rows, done += rows;
@@ -66,16 +66,16 @@ class StepCheck {
     }
     while (piece < wanted.size() && done == wanted[piece].rows) ++piece, done = 0;
     if (piece < wanted.size() || to * width_ != traffic_.received[rank])
-      findings_.add(formatv("rank {0}: {1} rows of out are written, {2} elements are received",
-                            rank, to, traffic_.received[rank]));
+      findings_.add(fmt::format("rank {0}: {1} rows of out are written, {2} elements are received",
+                                rank, to, traffic_.received[rank]));
   }
 
  private:
   void fault(int g, int rank, const Step& step, const char* what) {
     findings_.add(
-        formatv("group {0}, rank {1}: a step from {2} to {3} of {4} elements, peer {5}, "
-                "{6}",
-                g, rank, step.from, step.to, step.count, step.peer, what));
+        fmt::format("group {0}, rank {1}: a step from {2} to {3} of {4} elements, peer {5}, "
+                    "{6}",
+                    g, rank, step.from, step.to, step.count, step.peer, what));
   }
 
   SendQueue& sends(int from, int to) { return sends_[from * plan_.ranks + to]; }
@@ -131,7 +131,8 @@ class StepCheck {
       return x.kind == y.kind && x.from == y.from && x.count == y.count;
     };
     if (std::equal(first.begin(), first.end(), own.begin(), own.end(), alike)) return true;
-    findings_.add(formatv("group {0}: rank {1} makes other collective calls than rank 0", g, rank));
+    findings_.add(
+        fmt::format("group {0}: rank {1} makes other collective calls than rank 0", g, rank));
     return false;
   }
 
@@ -163,9 +164,9 @@ class StepCheck {
         strip->n == wanted.n && landing.source == wanted.source)
       return std::min(rows, strip->row + strip->rows - from);
     findings_.add(
-        formatv("rank {0}: row {1} of out comes from row {2} of rank {3}'s send buffer, "
-                "which is not row {4}, column {5} of rank {6}'s product",
-                rank, to, from, landing.source, wanted.m + done, wanted.n, wanted.source));
+        fmt::format("rank {0}: row {1} of out comes from row {2} of rank {3}'s send buffer, "
+                    "which is not row {4}, column {5} of rank {6}'s product",
+                    rank, to, from, landing.source, wanted.m + done, wanted.n, wanted.source));
     return 0;
   }
 
@@ -180,12 +181,16 @@ class StepCheck {
 
 }  // namespace
 
-void verify_steps(const Plan& plan, const Traffic& traffic, Findings& findings) {
-  if (plan.access != TILEPOST_ACCESS_MESSAGES) return verify_shared(plan, traffic, findings);
-  StepCheck check(plan, traffic, findings);
+void follow_messages(const Plan& plan, const Traffic& traffic, Findings& findings) {
+  MessageCheck check(plan, traffic, findings);
   for (size_t g = 0; g < plan.cuts().size() && findings.empty(); ++g)
     check.group(static_cast<int>(g));
   for (int rank = 0; rank < plan.ranks && findings.empty(); ++rank) check.rank(rank);
+}
+
+void follow_product(const Plan& plan, const Traffic& traffic, Findings& findings) {
+  if (plan.access == TILEPOST_ACCESS_MESSAGES) return follow_messages(plan, traffic, findings);
+  follow_shared_memory(plan, traffic, findings);
 }
 
 }  // namespace tilepost

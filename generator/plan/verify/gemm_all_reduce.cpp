@@ -1,0 +1,33 @@
+// Every rank ends with the sum of all products.
+#include "generator/plan/verify/traffic.h"
+
+namespace tilepost {
+namespace {
+
+// A share is summed by the rank that reads it, or that it is stored to.
+tilepost_division_t division(const Plan& plan) {
+  return plan.access == TILEPOST_ACCESS_MESSAGES ? TILEPOST_DIVISION_ROWS
+                                                 : TILEPOST_DIVISION_SHARES;
+}
+
+// Sums go to all ranks where helper warps, which do not wait for copies, have summed parts that lie
+// side by side.
+bool pushes_as_it_may(const Plan& plan) {
+  if (plan.access != TILEPOST_ACCESS_WRITE) return plan.pushes == 0;
+  const bool tasks = plan.task_parts > 0;
+  return plan.pushes != 0 ? plan.sum == TILEPOST_SUM_STAGED && (tasks || plan.arch == Arch::host)
+                          : !tasks;
+}
+
+// Messages sum the send buffer in place, whatever is where in it.
+std::vector<Wanted> wanted(const Plan& plan, const Traffic&, int) {
+  if (plan.map.division == TILEPOST_DIVISION_SHARES) return {{plan.map.m, kAnyRank, 0, 0}};
+  const int64_t width = plan.map.layout == TILEPOST_PANEL ? plan.map.n : plan.map.tile_n;
+  return {{plan.tile_map().send_elements / width, kAnyRank, kAny, kAny}};
+}
+
+}  // namespace
+
+const PatternCheck kGemmAllReduceCheck = {division, pushes_as_it_may, wanted, follow_product};
+
+}  // namespace tilepost

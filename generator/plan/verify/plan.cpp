@@ -1,0 +1,279 @@
+// The verifier: every invariant of a plan, checked from what the plan says and not with the code
+// that made it. Linear in the tiles but for one sort per group.
+#include <fmt/format.h>
+
+#include <iterator>
+#include <numeric>
+
+#include "generator/plan/arch.h"
+#include "generator/plan/make_plan.h"
+#include "generator/plan/verify/traffic.h"
+
+namespace tilepost {
+namespace {
+
+// Sizes that everything below divides by or indexes with.
+bool check_sizes(const Plan& plan, Findings& findings) {
+  const tilepost_kernel_t& kernel = plan.kernel;
+  if (plan.map.m < 1 || plan.map.n < 1 || plan.k < 1 || plan.map.tile_m < 1 ||
+      plan.map.tile_n < 1 || plan.map.cluster < 1 || kernel.ctas_per_sm < 1 ||
+      plan.map.signals_per_tile < 1 || plan.source.split_k < 1 ||
+      plan.gemm_ctas < plan.source.split_k || plan.ranks < 1) {
+    findings.add("a size is not positive");
+    return false;
+  }
+  return true;
+}
+
+// Who touches whose memory follows from the transport, and what the plan must be for it.
+bool check_access(const Plan& plan, Findings& findings) {
+  const bool shares = plan.access != TILEPOST_ACCESS_MESSAGES;
+  const bool writes = plan.access == TILEPOST_ACCESS_WRITE;
+  if (!check_of(plan).pushes_as_it_may(plan)) {
+    findings.add(fmt::format("access {0} and {1} task parts {2} pushes, {3}, sum {4}",
+                             static_cast<int>(plan.access), plan.task_parts,
+                             plan.pushes ? "with" : "without", name_of(plan.pattern),
+                             name_of(plan.sum)));
+    return false;
+  }
+  if (plan.access == access_of(plan.planned_transport) &&
+      (!shares || plan.map.layout == TILEPOST_PANEL) && (!writes || !is_routed(plan)) &&
+      plan.map.stagger >= 0 &&
+      (plan.map.stagger == 0 || plan.map.division == TILEPOST_DIVISION_SHARES))
+    return true;
+  findings.add(fmt::format(
+      "access {0} and stagger {1} for {2}, layout {3}, transport {4}, routing {5}",
+      static_cast<int>(plan.access), plan.map.stagger, name_of(plan.pattern),
+      name_of(plan.map.layout), name_of(plan.planned_transport), name_of(plan.routing)));
+  return false;
+}
+
+bool check_division(const Plan& plan, Findings& findings) {
+  if (plan.map.division == check_of(plan).division(plan)) return true;
+  findings.add(fmt::format("division {0} for {1}, layout {2}, transport {3}, routing {4}",
+                           static_cast<int>(plan.map.division), name_of(plan.pattern),
+                           name_of(plan.map.layout), name_of(plan.planned_transport),
+                           name_of(plan.routing)));
+  return false;
+}
+
+// Every rank has a share where rows are divided among ranks. Shares arrive in turns where copies
+// bring them, each of which is the faster the larger it is.
+bool check_shares(const Plan& plan, Findings& findings) {
+  const bool in_turns =
+      plan.map.division == TILEPOST_DIVISION_ARRIVALS && plan.access == TILEPOST_ACCESS_READ;
+  const int shares = Geometry(plan).shares;
+  if (plan.map.ranks == shares && plan.map.round_robin == (in_turns ? 1 : 0)) return true;
+  findings.add(fmt::format("a map of {0} shares {1}, the rows are {2} shares {3}", plan.map.ranks,
+                           plan.map.round_robin != 0 ? "in turns" : "at once", shares,
+                           in_turns ? "in turns" : "at once"));
+  return false;
+}
+
+// The host target's threads stand for every transport.
+void check_transport(const Plan& plan, Findings& findings) {
+  const bool host = plan.arch == Arch::host && plan.transport != TILEPOST_TRANSPORT_NONE;
+  if (plan.transport == (host ? TILEPOST_TRANSPORT_HOST : plan.planned_transport)) return;
+  findings.add(fmt::format("transport {0} on {1} where {2} is planned",
+                           static_cast<int>(plan.transport), name_of(plan.arch),
+                           name_of(plan.planned_transport)));
+}
+
+// Where the group ends, in what its cut counts, and where the cut says. Arrivals:
+// all_gather_gemm.cpp.
+struct CutEnd {
+  int64_t is, said;
+};
+CutEnd end_of(const Plan& plan, size_t g) {
+  const Geometry geometry(plan);
+  const tilepost_group_t& group = plan.tile_map().groups[g];
+  const int64_t cut = plan.cuts()[g], end = group.offset + group.count;
+  switch (plan.map.division) {
+    case TILEPOST_DIVISION_SHARES:
+      return {end, cut * geometry.tile_m * geometry.shares * plan.map.n};
+    case TILEPOST_DIVISION_COLUMNS:
+      return {end, cut * (plan.tile_map().send_elements / geometry.tiles_n)};
+    case TILEPOST_DIVISION_ARRIVALS:
+      return {0, 0};
+    case TILEPOST_DIVISION_ROWS:
+      break;
+  }
+  if (plan.map.layout == TILEPOST_TILE) return {int64_t{group.first_tile} + group.num_tiles, cut};
+  return {end, std::min(cut * geometry.tile_m, plan.map.m) * plan.map.n};
+}
+
+// The cuts say where the groups end, and the groups' waves are the schedule's.
+void check_cuts(const Plan& plan, Findings& findings) {
+  for (size_t g = 0; g < plan.cuts().size(); ++g) {
+    const CutEnd end = end_of(plan, g);
+    if (end.is != end.said)
+      findings.add(fmt::format("group {0} ends at {1}, cut {2} means {3}", g, end.is,
+                               plan.cuts()[g], end.said));
+  }
+  const int64_t positions = static_cast<int64_t>(plan.tile_map().tiles.size());
+  const int64_t waves = (positions + plan.at_once() - 1) / plan.at_once();
+  if (plan.waves != waves)
+    findings.add(fmt::format("{0} waves, {1} positions on {2} CTAs take {3}", plan.waves, positions,
+                             plan.gemm_ctas, waves));
+  const int64_t sum = std::accumulate(plan.group_waves.begin(), plan.group_waves.end(), int64_t{0});
+  if (plan.group_waves.size() != plan.cuts().size() || sum != waves)
+    findings.add(
+        fmt::format("{0} groups of {1} waves in all, the schedule has {2} groups and {3} waves",
+                    plan.group_waves.size(), sum, plan.cuts().size(), waves));
+}
+
+void check_grid(const Plan& plan, Findings& findings) {
+  if (plan.gemm_ctas % plan.map.cluster != 0)
+    findings.add(
+        fmt::format("a grid of {0} is no whole clusters of {1}", plan.gemm_ctas, plan.map.cluster));
+  if (plan.kernel.cluster < 1 || plan.gemm_ctas % plan.kernel.cluster != 0)
+    findings.add(fmt::format("a grid of {0} is no whole launched clusters of {1}", plan.gemm_ctas,
+                             plan.kernel.cluster));
+  if (plan.kernel.cluster % plan.source.split_k != 0)
+    findings.add(fmt::format("the {0} CTAs of a tile are no part of a launched cluster of {1}",
+                             plan.source.split_k, plan.kernel.cluster));
+}
+
+// NCCL's communicators have a CTA each at least; sums share theirs. Where the GEMM itself moves
+// what landed, nothing runs beside it.
+int least_comm_ctas(const Plan& plan) {
+  if (plan.task_parts > 0 && plan.access == TILEPOST_ACCESS_WRITE) return 0;
+  return plan.access == TILEPOST_ACCESS_MESSAGES ? plan.comm_lanes : 1;
+}
+
+// GEMM, collective and waiter run at the same time, so each needs SMs of its own: otherwise one of
+// them could wait for ever for another that cannot start.
+void check_budget(const Plan& plan, Findings& findings) {
+  const int gemm_sms = (plan.gemm_ctas + plan.kernel.ctas_per_sm - 1) / plan.kernel.ctas_per_sm;
+  if (plan.transport == TILEPOST_TRANSPORT_NONE) {
+    if (plan.comm_ctas != 0 || plan.cuts().size() != 1)
+      findings.add(
+          fmt::format("no overlap, but {0} CTAs are kept for the collective and there are {1} "
+                      "groups",
+                      plan.comm_ctas, plan.cuts().size()));
+    if (gemm_sms > plan.sms)
+      findings.add(fmt::format("the GEMM needs {0} SMs of {1}", gemm_sms, plan.sms));
+  } else if (plan.comm_lanes < 1 || plan.comm_ctas < least_comm_ctas(plan) ||
+             int64_t{gemm_sms} + plan.comm_ctas + (plan.comm_ctas > 0 ? 1 : 0) > plan.sms) {
+    findings.add(
+        fmt::format("GEMM on {0} SMs, collective on {1} and the waiter on 1 do not fit on {2}",
+                    gemm_sms, plan.comm_ctas, plan.sms));
+  }
+  // Whoever waits for a group counts on the groups before it.
+  if (plan.map.division == TILEPOST_DIVISION_ARRIVALS && plan.comm_lanes != 1)
+    findings.add(fmt::format("arrivals in {0} lanes do not come in order", plan.comm_lanes));
+  if (plan.at_once() > static_cast<int64_t>(plan.tile_map().tiles.size()))
+    findings.add(fmt::format("a grid of {0} for {1} positions", plan.gemm_ctas,
+                             plan.tile_map().tiles.size()));
+  const ArchInfo& arch = arch_info(plan.arch);
+  const tilepost_kernel_t& kernel = plan.kernel;
+  if (kernel.shared_bytes > arch.shared_per_block)
+    findings.add(fmt::format("{0} bytes of shared memory, a block of {1} has {2}",
+                             kernel.shared_bytes, name_of(plan.arch), arch.shared_per_block));
+  if (plan.arch == Arch::host) return;
+  if ((kernel.shared_bytes + arch.shared_reserved) * kernel.ctas_per_sm > arch.shared_per_sm)
+    findings.add(fmt::format(
+        "{0} CTAs of {1} bytes of shared memory do not fit on an SM of {2}, which "
+        "has {3}",
+        kernel.ctas_per_sm, kernel.shared_bytes, name_of(plan.arch), arch.shared_per_sm));
+  if (kernel.threads * kernel.ctas_per_sm > arch.threads_per_sm)
+    findings.add(fmt::format("{0} CTAs of {1} threads do not fit on an SM of {2}, which has {3}",
+                             kernel.ctas_per_sm, kernel.threads, name_of(plan.arch),
+                             arch.threads_per_sm));
+}
+
+// What no part above could say is right is not followed.
+void check_exchange(const Plan& plan, Findings& findings) {
+  const auto follow = check_of(plan).follow;
+  if (!findings.empty() || follow == nullptr || !can_follow(plan)) return;
+  TrafficMemory memory;
+  follow(plan, traffic_of(plan, memory), findings);
+}
+
+// What the pattern and the types allow.
+void check_operations(const Plan& plan, Findings& findings) {
+  const int nonlinear = TILEPOST_GELU | TILEPOST_SILU | TILEPOST_RESIDUAL;
+  if (row_of(plan).sums && (plan.epilogue & nonlinear) != 0)
+    findings.add(fmt::format("epilogue {0:#x} before a sum over ranks", plan.epilogue));
+  if (!row_of(plan).communicates() && plan.transport != TILEPOST_TRANSPORT_NONE)
+    findings.add(
+        fmt::format("transport {0} with nothing to send", name_of(plan.planned_transport)));
+  if (plan.routing != TILEPOST_ROUTING_EVEN && !row_of(plan).routes())
+    findings.add(fmt::format("routing {0} with {1}", name_of(plan.routing), name_of(plan.pattern)));
+  if (plan.output == TILEPOST_E4M3) findings.add("an output of 8 bits");
+  if (plan.input != TILEPOST_E4M3) return;
+  if (plan.operands == TILEPOST_NN) findings.add("e4m3 along n");
+  if (plan.arch == Arch::sm_80 || plan.arch == Arch::sm_86)
+    findings.add(fmt::format("e4m3 on {0}", name_of(plan.arch)));
+}
+
+// What a consumer can follow.
+void check_consumer(const Plan& plan, Findings& findings) {
+  const bool tiles = plan.map.layout == TILEPOST_TILE;
+  if (!row_of(plan).may_tile() && tiles)
+    findings.add("tiles in slot order, and nothing is sent after the GEMM");
+  const bool unpermutes = plan.consumer == TILEPOST_CONSUMER_UNPERMUTE;
+  const bool norms = plan.consumer != TILEPOST_CONSUMER_NONE && !unpermutes;
+  if ((unpermutes && !tiles) || (norms && !row_of(plan).may_normalise()))
+    findings.add(fmt::format("consumer {0} after {1} in layout {2}", name_of(plan.consumer),
+                             name_of(plan.pattern), name_of(plan.map.layout)));
+}
+
+// A box of a tensor map and the rows it cuts: CUDA driver API, cuTensorMapEncodeTiled.
+void check_box(char name, const tilepost_box_t& box, int64_t row_elements, tilepost_dtype_t type,
+               Findings& findings) {
+  const int64_t bytes = type == TILEPOST_E4M3 ? 1 : 2;
+  if (box.rows < 1 || box.rows > 256 || box.columns < 1 || box.columns > 256 ||
+      box.columns * bytes % 16 != 0 || (box.swizzle == 128 && box.columns * bytes > 128))
+    findings.add(
+        fmt::format("a box of {0} columns and {1} rows of {2}", box.columns, box.rows, name));
+  if (row_elements * bytes % 16 != 0)
+    findings.add(fmt::format("rows of {0} are {1} bytes long, TMA needs multiples of 16", name,
+                             row_elements * bytes));
+}
+
+void check_tensor_maps(const Plan& plan, Findings& findings) {
+  const tilepost_kernel_t& kernel = plan.kernel;
+  if (kernel.launch != TILEPOST_LAUNCH_TMA) return;
+  const bool nn = plan.operands == TILEPOST_NN;
+  check_box('A', kernel.box_a, plan.k, plan.input, findings);
+  check_box('B', kernel.box_b, nn ? plan.map.n : plan.k, plan.input, findings);
+  check_box('C', kernel.box_c, plan.map.layout == TILEPOST_PANEL ? plan.map.n : plan.map.tile_n,
+            plan.output, findings);
+}
+
+}  // namespace
+
+const PatternCheck& check_of(const Plan& plan) {
+  static constexpr const PatternCheck* kChecks[] = {
+      // by enumerator
+      &kGemmAllReduceCheck, &kGemmCheck, &kGemmReduceScatterCheck, &kGemmAllToAllCheck,
+      &kAllGatherGemmCheck};
+  static_assert(std::size(kChecks) == kNumPatterns);
+  return *kChecks[plan.pattern];
+}
+
+std::vector<std::string> verify_plan(const Plan& plan) {
+  Findings findings;
+  if (!check_sizes(plan, findings) || !check_division(plan, findings) ||
+      !check_access(plan, findings) || !check_shares(plan, findings))
+    return findings.take();
+  check_transport(plan, findings);
+  if (verify_tiles(plan, plan.tile_map(), findings)) {
+    verify_blocks(plan, plan.tile_map(), findings);
+    verify_orders(plan, findings);
+    check_cuts(plan, findings);
+    check_exchange(plan, findings);
+  }
+  check_operations(plan, findings);
+  check_consumer(plan, findings);
+  check_tensor_maps(plan, findings);
+  check_grid(plan, findings);
+  check_budget(plan, findings);
+  if (hash_tile_map(plan.tile_map()) != plan.map_hash)
+    findings.add(fmt::format("the tile table hashes to {0:#x}, the plan says {1:#x}",
+                             hash_tile_map(plan.tile_map()), plan.map_hash));
+  return findings.take();
+}
+
+}  // namespace tilepost
