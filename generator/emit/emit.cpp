@@ -1,6 +1,7 @@
 #include "generator/emit/emit.h"
 
 #include "generator/emit/parts.h"
+#include "generator/emit/plan_json.h"
 #include "generator/plan/make_plan.h"
 #include "generator/plan/report/describe.h"
 #include "generator/resources.h"

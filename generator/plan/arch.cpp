@@ -1,6 +1,6 @@
 #include "generator/plan/arch.h"
 
-#include "llvm/Support/ErrorHandling.h"
+#include <cstdlib>
 
 namespace tilepost {
 namespace {
@@ -18,7 +18,7 @@ constexpr ArchInfo kArchs[] = {
 const ArchInfo& arch_info(Arch arch) {
   for (const ArchInfo& info : kArchs)
     if (info.arch == arch) return info;
-  llvm_unreachable("arch");
+  std::abort();
 }
 
 }  // namespace tilepost

@@ -1,18 +1,18 @@
 #include "generator/plan/report/describe.h"
 
-#include <cstdio>
+#include <fmt/format.h>
 
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/ErrorHandling.h"
-#include "llvm/Support/FormatVariadic.h"
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include "runtime/map/patterns.h"
 
 namespace tilepost {
 namespace {
 
-using llvm::formatv;
-
 std::string shape(int64_t rows, int64_t columns) {
-  return formatv("[{0}, {1}]", rows, columns);
+  return fmt::format("[{0}, {1}]", rows, columns);
 }
 
 const char* kind_name(StepKind kind) {
@@ -58,7 +58,7 @@ const char* kind_name(StepKind kind) {
     case StepKind::landed_part:
       return "landed_part";
   }
-  llvm_unreachable("step");
+  std::abort();
 }
 
 std::string routed_to(const Plan& plan) {
@@ -70,7 +70,7 @@ std::string routed_to(const Plan& plan) {
     case TILEPOST_ROUTING_ROWS:
       return "each rank's rows routed to this rank";
   }
-  llvm_unreachable("routing");
+  std::abort();
 }
 
 }  // namespace
@@ -81,25 +81,18 @@ std::string describe_product(const Plan& plan, const std::string& out) {
   const std::string b = "B" + (nn ? shape(plan.k, plan.map.n) : shape(plan.map.n, plan.k) + "^T");
   const std::string whole = out + shape(plan.map.m, plan.map.n) + " = ";
   const int64_t share = share_rows(plan.map);
-  switch (plan.pattern) {
-    case TILEPOST_GEMM:
-      return whole + a + " * " + b;
-    case TILEPOST_GEMM_ALL_REDUCE:
-      return whole + formatv("sum over {0} ranks of ", plan.ranks).str() + a + " * " + b;
-    case TILEPOST_GEMM_REDUCE_SCATTER:
-      return out + shape(share, plan.map.n) +
-             formatv(" = this rank's rows of the sum over {0} ranks of ", plan.ranks).str() + a +
-             " * " + b;
-    case TILEPOST_GEMM_ALL_TO_ALL:
-      return formatv("{0}[rows, {1}] = {2}, {3} ranks, of ", out, plan.map.n, routed_to(plan),
-                     plan.ranks)
-                 .str() +
-             a + " * " + b;
-    case TILEPOST_ALL_GATHER_GEMM:
-      return whole + a + formatv(", {0} rows from each of {1} ranks, * ", share, plan.ranks).str() +
-             b;
-  }
-  llvm_unreachable("pattern");
+  const PatternRow& row = row_of(plan);
+  if (row.moves_input())
+    return whole + a + fmt::format(", {0} rows from each of {1} ranks, * ", share, plan.ranks) + b;
+  const std::string product = a + " * " + b;
+  if (!row.communicates()) return whole + product;
+  if (row.routes())
+    return fmt::format("{0}[rows, {1}] = {2}, {3} ranks, of ", out, plan.map.n, routed_to(plan),
+                       plan.ranks) +
+           product;
+  const std::string sum = fmt::format("sum over {0} ranks of ", plan.ranks) + product;
+  return row.out_is_share() ? out + shape(share, plan.map.n) + " = this rank's rows of the " + sum
+                            : whole + sum;
 }
 
 const char* name_of(tilepost_division_t division) {
@@ -113,7 +106,7 @@ const char* name_of(tilepost_division_t division) {
     case TILEPOST_DIVISION_ARRIVALS:
       return "arrivals";
   }
-  llvm_unreachable("division");
+  std::abort();
 }
 
 const char* name_of(tilepost_access_t access) {
@@ -125,7 +118,7 @@ const char* name_of(tilepost_access_t access) {
     case TILEPOST_ACCESS_WRITE:
       return "write";
   }
-  llvm_unreachable("access");
+  std::abort();
 }
 
 std::string number_text(double value) {
@@ -134,31 +127,15 @@ std::string number_text(double value) {
   return text;
 }
 
-const char* collective_name(tilepost_pattern_t pattern) {
-  switch (pattern) {
-    case TILEPOST_GEMM:
-      return "";
-    case TILEPOST_GEMM_ALL_REDUCE:
-      return "AllReduce";
-    case TILEPOST_GEMM_REDUCE_SCATTER:
-      return "ReduceScatter";
-    case TILEPOST_GEMM_ALL_TO_ALL:
-      return "AllToAll";
-    case TILEPOST_ALL_GATHER_GEMM:
-      return "AllGather";
-  }
-  llvm_unreachable("pattern");
-}
-
 const char* sequence_text(tilepost_pattern_t pattern) {
-  return pattern == TILEPOST_ALL_GATHER_GEMM ? "one collective, then the GEMM on all SMs"
-                                             : "the GEMM on all SMs, then one collective";
+  return row_of(pattern).moves_input() ? "one collective, then the GEMM on all SMs"
+                                       : "the GEMM on all SMs, then one collective";
 }
 
 std::vector<std::string> describe_transport(const Plan& plan) {
   const std::string adder = plan.task_parts > 0 ? "a helper warp of each CTA" : "a kernel";
   const bool reads = plan.access == TILEPOST_ACCESS_READ;
-  if (plan.pattern == TILEPOST_ALL_GATHER_GEMM)
+  if (row_of(plan).moves_input())
     return {std::string(reads ? "copy engines" : "helper warps") +
             " store this rank's rows of A into the other ranks' memory"};
   const bool sums = reduces(plan.pattern);
@@ -176,7 +153,7 @@ std::vector<std::string> describe_transport(const Plan& plan) {
     else if (plan.task_parts > 0)
       text += ", " + adder + " moves them to the output";
   }
-  if (plan.pattern != TILEPOST_GEMM_ALL_REDUCE) return {text};
+  if (!row_of(plan).product_spreads()) return {text};
   if (!plan.pushes) return {text, "copy engines bring what the other ranks have summed"};
   const std::string pushed = "helper warps store what is summed into the other ranks' memory, ";
   return {text, pushed + (plan.consumer == TILEPOST_CONSUMER_NONE
@@ -185,24 +162,17 @@ std::vector<std::string> describe_transport(const Plan& plan) {
 }
 
 const char* panel_text(tilepost_pattern_t pattern) {
-  switch (pattern) {
-    case TILEPOST_GEMM:
-      return "the output is row-major";
-    case TILEPOST_GEMM_ALL_REDUCE:
-      return "groups of whole rows are contiguous in a row-major output";
-    case TILEPOST_GEMM_REDUCE_SCATTER:
-    case TILEPOST_GEMM_ALL_TO_ALL:
-      return "every rank ends with whole rows, in order and row-major";
-    case TILEPOST_ALL_GATHER_GEMM:
-      return "nothing is sent after the GEMM, its output is row-major";
-  }
-  llvm_unreachable("pattern");
+  const PatternRow& row = row_of(pattern);
+  if (!row.communicates()) return "the output is row-major";
+  if (row.moves_input()) return "nothing is sent after the GEMM, its output is row-major";
+  return row.product_spreads() ? "groups of whole rows are contiguous in a row-major output"
+                               : "every rank ends with whole rows, in order and row-major";
 }
 
 std::vector<Step> planned_steps(const Plan& plan, size_t group) {
   if (plan.routing != TILEPOST_ROUTING_EVEN) return {};
   const Exchange exchange = exchange_of(plan);
-  const bool counted = plan.pattern == TILEPOST_GEMM_ALL_TO_ALL;
+  const bool counted = row_of(plan).routes();
   const RowCounts counts = counted ? even_counts(exchange) : RowCounts();
   return steps_of(exchange, plan.tile_map(), static_cast<int>(group), 0, counts);
 }
@@ -211,22 +181,22 @@ std::string describe_step(const Plan& plan, const Step& step) {
   const std::string kind = kind_name(step.kind);
   switch (step.kind) {
     case StepKind::all_reduce:
-      return formatv("{0} {1}, {2}", kind, step.from, step.count);
+      return fmt::format("{0} {1}, {2}", kind, step.from, step.count);
     case StepKind::reduce_scatter: {
       const std::string text =
-          formatv("{0} {1} -> {2}, {3} for each rank", kind, step.from, step.to, step.count);
-      return step.keep == step.count ? text : text + formatv(", {0} kept", step.keep).str();
+          fmt::format("{0} {1} -> {2}, {3} for each rank", kind, step.from, step.to, step.count);
+      return step.keep == step.count ? text : text + fmt::format(", {0} kept", step.keep);
     }
     case StepKind::all_gather:
-      return formatv("{0} {1}, {2} from each rank", kind, step.from, step.count);
+      return fmt::format("{0} {1}, {2} from each rank", kind, step.from, step.count);
     case StepKind::own_rows:
-      return formatv("{0} {1} -> {2}, {3}", kind, step.from, step.to, step.count);
+      return fmt::format("{0} {1} -> {2}, {3}", kind, step.from, step.to, step.count);
     case StepKind::send:
     case StepKind::send_rows:
-      return formatv("{0} {1} to rank {2}, {3}", kind, step.from, step.peer, step.count);
+      return fmt::format("{0} {1} to rank {2}, {3}", kind, step.from, step.peer, step.count);
     case StepKind::receive:
     case StepKind::receive_rows:
-      return formatv("{0} {1} from rank {2}, {3}", kind, step.to, step.peer, step.count);
+      return fmt::format("{0} {1} from rank {2}, {3}", kind, step.to, step.peer, step.count);
     case StepKind::announce:
     case StepKind::announce_sums:
       return kind;
@@ -236,21 +206,21 @@ std::string describe_step(const Plan& plan, const Step& step) {
     case StepKind::landed_sums:
     case StepKind::landed_rows:
     case StepKind::landed_part:
-      return formatv("{0} {1} of rank {2} -> {3}, {4}", kind, step.from, step.peer, step.to,
-                     step.count);
+      return fmt::format("{0} {1} of rank {2} -> {3}, {4}", kind, step.from, step.peer, step.to,
+                         step.count);
     case StepKind::push_sums:
     case StepKind::push_rows:
-      return formatv("{0} {1} -> {2} of rank {3}, {4}", kind, step.from, step.to, step.peer,
-                     step.count);
+      return fmt::format("{0} {1} -> {2} of rank {3}, {4}", kind, step.from, step.to, step.peer,
+                         step.count);
     case StepKind::sum:
       if (plan.access == TILEPOST_ACCESS_WRITE)
-        return formatv("{0} slots {1} -> {2}, {3}", kind, step.from_slot, step.to, step.count);
-      return formatv("{0} {1} and slots {2} -> {3}, {4}", kind, step.from, step.from_slot, step.to,
-                     step.count);
+        return fmt::format("{0} slots {1} -> {2}, {3}", kind, step.from_slot, step.to, step.count);
+      return fmt::format("{0} {1} and slots {2} -> {3}, {4}", kind, step.from, step.from_slot,
+                         step.to, step.count);
     case StepKind::own_part:
-      return formatv("{0} {1} -> {2}, {3}", kind, step.from, step.to, step.count);
+      return fmt::format("{0} {1} -> {2}, {3}", kind, step.from, step.to, step.count);
   }
-  llvm_unreachable("step");
+  std::abort();
 }
 
 std::string count_steps(const Plan& plan, size_t group) {
@@ -258,7 +228,8 @@ std::string count_steps(const Plan& plan, size_t group) {
   std::vector<std::pair<StepKind, int>> kinds;
   for (const Step& step : planned_steps(plan, group)) {
     if (step.kind == StepKind::announce || step.kind == StepKind::announce_sums) continue;
-    auto it = llvm::find_if(kinds, [&](const auto& kind) { return kind.first == step.kind; });
+    auto it =
+        std::ranges::find_if(kinds, [&](const auto& kind) { return kind.first == step.kind; });
     if (it == kinds.end()) it = kinds.insert(it, {step.kind, 0});
     ++it->second;
   }

@@ -19,9 +19,6 @@ const char* name_of(tilepost_access_t access);
 // A number of the model as it stands in generated code: what is read back is the same.
 std::string number_text(double value);
 
-// What follows the GEMM or comes before it: "AllReduce", "" for pattern gemm.
-const char* collective_name(tilepost_pattern_t pattern);
-
 // How the pattern runs without overlap: "the GEMM on all SMs, then one collective".
 const char* sequence_text(tilepost_pattern_t pattern);
 

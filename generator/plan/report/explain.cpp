@@ -1,5 +1,8 @@
 // `tilepost explain`: the plan for a reader.
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <string_view>
 
 #include "generator/plan/arch.h"
 #include "generator/plan/cost/predict.h"
@@ -9,14 +12,10 @@
 #include "generator/plan/report/memory.h"
 #include "generator/plan/report/timeline.h"
 #include "generator/spec/names.h"
-#include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/raw_ostream.h"
+#include "runtime/map/patterns.h"
 
 namespace tilepost {
 namespace {
-
-using llvm::formatv;
 
 constexpr int kLabel = 13;
 constexpr double kMib = 1 << 20;
@@ -28,7 +27,7 @@ double mib(int64_t bytes) {
 
 // Whether what the kernel stores is not what the rank ends with.
 bool ends_with_less(const Plan& plan) {
-  return plan.pattern == TILEPOST_GEMM_REDUCE_SCATTER || plan.pattern == TILEPOST_GEMM_ALL_TO_ALL;
+  return row_of(plan).product_leaves();
 }
 
 // Columns as wide as their widest cell, numbers to the right.
@@ -40,11 +39,11 @@ class Table {
     for (size_t i = 0; i < cells.size(); ++i) widths_[i] = std::max(widths_[i], cells[i].size());
     rows_.push_back(std::move(cells));
   }
-  void print(llvm::raw_ostream& out) const {
+  void print(std::string& out) const {
     for (const std::vector<std::string>& cells : rows_) {
       for (size_t i = 0; i < cells.size(); ++i)
-        out.indent(static_cast<unsigned>(2 + widths_[i] - cells[i].size())) << cells[i];
-      out << "\n";
+        out += fmt::format("{:>{}}", cells[i], 2 + widths_[i]);
+      out += "\n";
     }
   }
 
@@ -53,120 +52,119 @@ class Table {
   std::vector<size_t> widths_;
 };
 
-void line(llvm::raw_ostream& out, llvm::StringRef label, const std::string& text) {
-  out << label;
-  out.indent(static_cast<unsigned>(kLabel - label.size())) << text << "\n";
+void line(std::string& out, std::string_view label, const std::string& text) {
+  out += fmt::format("{:<{}}{}\n", label, kLabel, text);
 }
 
 // "scale, bias, gelu"
 std::string epilogue_of(const Plan& plan) {
-  std::vector<llvm::StringRef> names;
+  std::string names;
   for (const Spelling& operation : spellings<tilepost_epilogue_op_t>())
-    if ((plan.epilogue & operation.value) != 0) names.push_back(operation.text);
-  return llvm::join(names, ", ");
+    if ((plan.epilogue & operation.value) != 0)
+      names += (names.empty() ? "" : ", ") + std::string(operation.text);
+  return names;
 }
 
-void print_problem(llvm::raw_ostream& out, const Plan& plan) {
+void print_problem(std::string& out, const Plan& plan) {
   const double flops = 2.0 * static_cast<double>(plan.map.m) * plan.map.n * plan.k;
   std::string types = name_of(plan.input);
   if (plan.input != plan.output)
-    types += formatv(" summed {0}, {1} out", name_of(plan.accumulate), name_of(plan.output));
+    types += fmt::format(" summed {0}, {1} out", name_of(plan.accumulate), name_of(plan.output));
   line(out, "problem", describe_product(plan, "C") + ", " + types);
   if (plan.any_m)
-    line(out, "", formatv("{0} rows are a bound: every run has an m of its own", plan.map.m));
+    line(out, "", fmt::format("{0} rows are a bound: every run has an m of its own", plan.map.m));
   if (plan.epilogue != 0) line(out, "", "then " + epilogue_of(plan));
   line(out, "",
-       formatv("{0:F1} GFLOP and {1:F1} MiB of {2} on each rank", flops / 1e9,
-               mib(plan.map.m * plan.map.n * kElementBytes),
-               ends_with_less(plan) ? "product" : "output"));
+       fmt::format("{0:.1f} GFLOP and {1:.1f} MiB of {2} on each rank", flops / 1e9,
+                   mib(plan.map.m * plan.map.n * kElementBytes),
+                   ends_with_less(plan) ? "product" : "output"));
 }
 
-void print_kernel(llvm::raw_ostream& out, const Plan& plan) {
+void print_kernel(std::string& out, const Plan& plan) {
   const tilepost_kernel_t& kernel = plan.kernel;
   if (plan.arch == Arch::host)
     return line(out, "kernel",
-                formatv("{0}: tile {1}x{2}, cluster {3}", kernel.name, plan.map.tile_m,
-                        plan.map.tile_n, plan.map.cluster));
+                fmt::format("{0}: tile {1}x{2}, cluster {3}", kernel.name, plan.map.tile_m,
+                            plan.map.tile_n, plan.map.cluster));
   const int64_t bound = arch_info(plan.arch).shared_per_block;
   line(out, "kernel",
-       formatv("{0}: tile {1}x{2}x{3}, {4} stages, cluster {5}, {6} threads", kernel.name,
-               plan.map.tile_m, plan.map.tile_n, kernel.tile_k, plan.source.stages,
-               plan.map.cluster, kernel.threads));
+       fmt::format("{0}: tile {1}x{2}x{3}, {4} stages, cluster {5}, {6} threads", kernel.name,
+                   plan.map.tile_m, plan.map.tile_n, kernel.tile_k, plan.source.stages,
+                   plan.map.cluster, kernel.threads));
   line(out, "",
-       formatv("{0} of {1} bytes of shared memory ({2:F0}%), {3} per SM", kernel.shared_bytes,
-               bound, 100.0 * static_cast<double>(kernel.shared_bytes) / static_cast<double>(bound),
-               kernel.ctas_per_sm == 1 ? "1 CTA" : formatv("{0} CTAs", kernel.ctas_per_sm).str()));
+       fmt::format(
+           "{0} of {1} bytes of shared memory ({2:.0f}%), {3} per SM", kernel.shared_bytes, bound,
+           100.0 * static_cast<double>(kernel.shared_bytes) / static_cast<double>(bound),
+           kernel.ctas_per_sm == 1 ? "1 CTA" : fmt::format("{0} CTAs", kernel.ctas_per_sm)));
 }
 
 // What the SMs do that the GEMM leaves.
 const char* use_of_sms(const Plan& plan) {
   if (plan.access == TILEPOST_ACCESS_MESSAGES) return "collective";
   if (plan.task_parts > 0) return "announcements";
-  return reduces(plan.pattern) ? "sums" : "copies";
+  return row_of(plan).sums ? "sums" : "copies";
 }
 
-void print_budget(llvm::raw_ostream& out, const Plan& plan) {
+void print_budget(std::string& out, const Plan& plan) {
   const int gemm = (plan.gemm_ctas + plan.kernel.ctas_per_sm - 1) / plan.kernel.ctas_per_sm;
   const bool beside = plan.comm_ctas > 0;
   const int waiter = beside ? 1 : 0;
   const int idle = plan.sms - gemm - plan.comm_ctas - waiter;
-  std::string text = formatv("{0} = {1} GEMM", plan.sms, gemm);
-  if (beside) text += formatv(" + {0} {1} + 1 waiter", plan.comm_ctas, use_of_sms(plan));
-  if (idle > 0) text += formatv(" + {0} idle", idle);
+  std::string text = fmt::format("{0} = {1} GEMM", plan.sms, gemm);
+  if (beside) text += fmt::format(" + {0} {1} + 1 waiter", plan.comm_ctas, use_of_sms(plan));
+  if (idle > 0) text += fmt::format(" + {0} idle", idle);
   line(out, plan.arch == Arch::host ? "workers" : "SMs", text);
 }
 
 std::string transport_line(const Plan& plan) {
   std::string text = name_of(plan.planned_transport);
-  if (plan.access == TILEPOST_ACCESS_WRITE && reduces(plan.pattern))
+  if (plan.access == TILEPOST_ACCESS_WRITE && row_of(plan).sums)
     text += std::string(", parts ") + name_of(plan.sum);
   if (plan.comm_ctas > 0) {
     text += shares_memory(plan.planned_transport)
-                ? formatv(", {0} SM{1} for {2}", plan.comm_ctas, plan.comm_ctas == 1 ? "" : "s",
-                          use_of_sms(plan))
-                      .str()
-                : formatv(", CTAs at most {0}", plan.comm_ctas).str();
-    text += formatv(" in {0} lane{1}", plan.comm_lanes, plan.comm_lanes == 1 ? "" : "s");
+                ? fmt::format(", {0} SM{1} for {2}", plan.comm_ctas, plan.comm_ctas == 1 ? "" : "s",
+                              use_of_sms(plan))
+                : fmt::format(", CTAs at most {0}", plan.comm_ctas);
+    text += fmt::format(" in {0} lane{1}", plan.comm_lanes, plan.comm_lanes == 1 ? "" : "s");
   }
   if (plan.access != TILEPOST_ACCESS_WRITE) text += std::string(", wait ") + name_of(plan.wait);
-  if (plan.pace > 0) text += formatv(", a store every {0} cycles", plan.pace);
+  if (plan.pace > 0) text += fmt::format(", a store every {0} cycles", plan.pace);
   return text;
 }
 
-void print_schedule(llvm::raw_ostream& out, const Plan& plan) {
+void print_schedule(std::string& out, const Plan& plan) {
   const std::string ctas = plan.source.split_k == 1
                                ? std::to_string(plan.gemm_ctas)
-                               : formatv("{0} x {1}", plan.at_once(), plan.source.split_k).str();
+                               : fmt::format("{0} x {1}", plan.at_once(), plan.source.split_k);
   const int64_t columns = (plan.map.n + plan.map.tile_n - 1) / plan.map.tile_n;
   const int64_t positions = static_cast<int64_t>(plan.tile_map().tiles.size());
-  const int64_t stored = llvm::count_if(plan.tile_map().tiles,
-                                        [](const tilepost_tile_t& tile) { return tile.row >= 0; });
+  const int64_t stored = std::ranges::count_if(
+      plan.tile_map().tiles, [](const tilepost_tile_t& tile) { return tile.row >= 0; });
   const int64_t slots = int64_t{plan.waves} * plan.at_once();
   const int64_t last = positions - int64_t{plan.waves - 1} * plan.at_once();
   std::string padding;
-  if (positions != stored) padding = formatv(" + {0} padding", positions - stored);
+  if (positions != stored) padding = fmt::format(" + {0} padding", positions - stored);
   line(out, "tiles",
-       formatv("{0} x {1} = {2}{3}, bands of {4} tile rows", stored / columns, columns, stored,
-               padding, plan.map.band));
+       fmt::format("{0} x {1} = {2}{3}, bands of {4} tile rows", stored / columns, columns, stored,
+                   padding, plan.map.band));
   line(out, "waves",
-       formatv("{0} of {1} CTAs, the last with {2}; {3:F1}% of the CTAs' time has a tile",
-               plan.waves, ctas, last,
-               100.0 * static_cast<double>(positions) / static_cast<double>(slots)));
+       fmt::format("{0} of {1} CTAs, the last with {2}; {3:.1f}% of the CTAs' time has a tile",
+                   plan.waves, ctas, last,
+                   100.0 * static_cast<double>(positions) / static_cast<double>(slots)));
   const bool rows = plan.map.division == TILEPOST_DIVISION_ROWS;
   line(out, "layout",
-       formatv("{0}, {1}consumer {2}", name_of(plan.map.layout),
-               rows ? "" : std::string("groups of ") + name_of(plan.map.division) + ", ",
-               name_of(plan.consumer)));
+       fmt::format("{0}, {1}consumer {2}", name_of(plan.map.layout),
+                   rows ? "" : std::string("groups of ") + name_of(plan.map.division) + ", ",
+                   name_of(plan.consumer)));
   line(out, "transport",
-       !communicates(plan.pattern) ? std::string("none: every rank keeps its own product")
+       !row_of(plan).communicates() ? std::string("none: every rank keeps its own product")
        : plan.transport == TILEPOST_TRANSPORT_NONE
-           ? std::string(plan.pattern == TILEPOST_ALL_GATHER_GEMM
-                             ? "none: one collective, then the GEMM"
-                             : "none: the GEMM, then one collective")
+           ? std::string(row_of(plan).moves_input() ? "none: one collective, then the GEMM"
+                                                    : "none: the GEMM, then one collective")
            : transport_line(plan));
   if (shares_memory(plan.planned_transport))
     for (const std::string& text : describe_transport(plan)) line(out, "", text);
-  if (communicates(plan.pattern)) line(out, "memory", describe_memory(plan));
+  if (row_of(plan).communicates()) line(out, "memory", describe_memory(plan));
 }
 
 // What the groups are ranges of.
@@ -192,7 +190,7 @@ std::string arriving_ranges(const tilepost_map_t& map, int group) {
     const int64_t first = part.first * map.tile_m;
     const int64_t end = std::min(part.end * map.tile_m, share_rows(map));
     if (first < end)
-      text += formatv("{0}+{1} {2}-{3}", text.empty() ? "" : ", ", distance, first, end - 1).str();
+      text += fmt::format("{0}+{1} {2}-{3}", text.empty() ? "" : ", ", distance, first, end - 1);
   }
   return text;
 }
@@ -202,7 +200,7 @@ std::string range_of(const Plan& plan, size_t g) {
   const tilepost_map_t map = plan.map;
   const auto from_cuts = [&](int64_t unit, int64_t most) {
     const int64_t first = g == 0 ? 0 : map.cuts[g - 1] * unit;
-    return formatv("{0}-{1}", first, std::min(map.cuts[g] * unit, most) - 1).str();
+    return fmt::format("{0}-{1}", first, std::min(map.cuts[g] * unit, most) - 1);
   };
   switch (plan.map.division) {
     case TILEPOST_DIVISION_SHARES:
@@ -217,19 +215,19 @@ std::string range_of(const Plan& plan, size_t g) {
       break;
   }
   const tilepost_group_t& group = plan.tile_map().groups[g];
-  if (plan.pattern == TILEPOST_ALL_GATHER_GEMM) return formatv("0-{0}", plan.map.m - 1);
+  if (row_of(plan).moves_input()) return fmt::format("0-{0}", plan.map.m - 1);
   const int64_t unit =
       plan.map.layout == TILEPOST_PANEL ? plan.map.n : int64_t{plan.map.tile_m} * plan.map.tile_n;
-  return formatv("{0}-{1}", group.offset / unit, (group.offset + group.count) / unit - 1);
+  return fmt::format("{0}-{1}", group.offset / unit, (group.offset + group.count) / unit - 1);
 }
 
-void print_groups(llvm::raw_ostream& out, const Plan& plan) {
+void print_groups(std::string& out, const Plan& plan) {
   const Prediction& prediction = plan.prediction;
-  const bool timed = !prediction.group_ready.empty(), sent = communicates(plan.pattern);
+  const bool timed = !prediction.group_ready.empty(), sent = row_of(plan).communicates();
   std::vector<std::string> header = {"group", "waves", "tiles", range_name(plan), "MiB", "target"};
   if (timed) header.push_back("ready us");
   if (timed && sent) header.insert(header.end(), {"start us", "end us", "GB/s"});
-  const bool steps = has_shares(plan.pattern, plan.access);
+  const bool steps = row_of(plan).has_shares(plan.access);
   if (steps) header.push_back("on rank 0");
   Table table(std::move(header));
   for (size_t g = 0; g < plan.tile_map().groups.size(); ++g) {
@@ -237,14 +235,14 @@ void print_groups(llvm::raw_ostream& out, const Plan& plan) {
     const int64_t bytes = bytes_of_group(plan, g);
     std::vector<std::string> cells = {
         std::to_string(g), std::to_string(plan.group_waves[g]), std::to_string(group.num_tiles),
-        range_of(plan, g), formatv("{0:F2}", mib(bytes)),       std::to_string(group.target)};
-    if (timed) cells.push_back(formatv("{0:F1}", prediction.group_ready[g]));
+        range_of(plan, g), fmt::format("{0:.2f}", mib(bytes)),  std::to_string(group.target)};
+    if (timed) cells.push_back(fmt::format("{0:.1f}", prediction.group_ready[g]));
     if (timed && sent) {
       const double start = prediction.collective_start[g], end = prediction.collective_end[g];
       const double rate = end > start ? static_cast<double>(bytes) * 1e-3 / (end - start) : 0;
-      cells.push_back(formatv("{0:F1}", start));
-      cells.push_back(formatv("{0:F1}", end));
-      cells.push_back(formatv("{0:F0}", rate));
+      cells.push_back(fmt::format("{0:.1f}", start));
+      cells.push_back(fmt::format("{0:.1f}", end));
+      cells.push_back(fmt::format("{0:.0f}", rate));
     }
     if (steps) cells.push_back(count_steps(plan, g));
     table.add(std::move(cells));
@@ -253,8 +251,8 @@ void print_groups(llvm::raw_ostream& out, const Plan& plan) {
 }
 
 // What runs with fewer rows do.
-void print_any_m(llvm::raw_ostream& out, const Plan& plan) {
-  if (!plan.any_m || !communicates(plan.pattern)) return;
+void print_any_m(std::string& out, const Plan& plan) {
+  if (!plan.any_m || !row_of(plan).communicates()) return;
   const bool timed = !plan.prediction.group_ready.empty();
   std::vector<std::string> header = {"m", "groups", "tiles", "waves"};
   if (timed) header.push_back("end us");
@@ -265,55 +263,56 @@ void print_any_m(llvm::raw_ostream& out, const Plan& plan) {
         std::to_string(m),
         run.transport == TILEPOST_TRANSPORT_NONE ? "no overlap" : std::to_string(run.cuts().size()),
         std::to_string(run.tile_map().tiles.size()), std::to_string(run.waves)};
-    if (timed) cells.push_back(formatv("{0:F1}", run.prediction.total));
+    if (timed) cells.push_back(fmt::format("{0:.1f}", run.prediction.total));
     table.add(std::move(cells));
   }
-  out << "\n";
+  out += "\n";
   table.print(out);
 }
 
-void print_prediction(llvm::raw_ostream& out, const Plan& plan) {
+void print_prediction(std::string& out, const Plan& plan) {
   const Prediction& prediction = plan.prediction;
   if (prediction.group_ready.empty())
     return line(out, "prediction", "none: the host target is for correctness, not for speed");
   const double flops = 2.0 * static_cast<double>(plan.map.m) * plan.map.n * plan.k;
-  const std::string profile = formatv("machine profile: {0}", h200_nvlink_profile().name);
-  if (!communicates(plan.pattern)) {
+  const std::string profile = fmt::format("machine profile: {0}", h200_nvlink_profile().name);
+  if (!row_of(plan).communicates()) {
     line(out, "prediction",
-         formatv("{0:F0} us ({1:F0} TFLOP/s)", prediction.gemm, flops / prediction.gemm * 1e-6));
+         fmt::format("{0:.0f} us ({1:.0f} TFLOP/s)", prediction.gemm,
+                     flops / prediction.gemm * 1e-6));
     return line(out, "", profile);
   }
-  line(out, "prediction",
-       formatv("{0:F0} us in all; GEMM {1:F0} us ({2:F0} TFLOP/s), {3:F0} us of {4} exposed",
-               prediction.total, prediction.gemm, flops / prediction.gemm * 1e-6,
-               prediction.total - prediction.gemm,
-               plan.access == TILEPOST_ACCESS_MESSAGES ? "collectives" : "what follows it"));
+  line(
+      out, "prediction",
+      fmt::format("{0:.0f} us in all; GEMM {1:.0f} us ({2:.0f} TFLOP/s), {3:.0f} us of {4} exposed",
+                  prediction.total, prediction.gemm, flops / prediction.gemm * 1e-6,
+                  prediction.total - prediction.gemm,
+                  plan.access == TILEPOST_ACCESS_MESSAGES ? "collectives" : "what follows it"));
   line(out, "",
-       formatv("{0:F0} us for {1}: {2:F2}x", prediction.sequence, sequence_text(plan.pattern),
-               prediction.sequence / prediction.total));
+       fmt::format("{0:.0f} us for {1}: {2:.2f}x", prediction.sequence, sequence_text(plan.pattern),
+                   prediction.sequence / prediction.total));
   line(out, "", profile);
 }
 
 }  // namespace
 
 std::string explain_plan(const Plan& plan) {
-  std::string text;
-  llvm::raw_string_ostream out(text);
+  std::string out;
   const std::string title =
-      formatv("{0}: {1} on {2}", plan.name, name_of(plan.pattern), name_of(plan.arch));
-  out << title << "\n" << std::string(title.size(), '=') << "\n";
+      fmt::format("{0}: {1} on {2}", plan.name, name_of(plan.pattern), name_of(plan.arch));
+  out += title + "\n" + std::string(title.size(), '=') + "\n";
   print_problem(out, plan);
   print_kernel(out, plan);
   print_budget(out, plan);
   print_schedule(out, plan);
   print_prediction(out, plan);
-  out << "\n";
+  out += "\n";
   print_groups(out, plan);
   print_any_m(out, plan);
-  if (const std::string timeline = draw_timeline(plan); !timeline.empty()) out << "\n" << timeline;
-  if (!plan.reasons.empty()) out << "\nwhy\n";
-  for (const std::string& reason : plan.reasons) out << "  " << reason << "\n";
-  return out.str();
+  if (const std::string timeline = draw_timeline(plan); !timeline.empty()) out += "\n" + timeline;
+  if (!plan.reasons.empty()) out += "\nwhy\n";
+  for (const std::string& reason : plan.reasons) out += "  " + reason + "\n";
+  return out;
 }
 
 }  // namespace tilepost

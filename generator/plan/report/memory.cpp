@@ -1,11 +1,12 @@
 #include "generator/plan/report/memory.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <string_view>
 
 #include "generator/plan/kernels/kernels.h"
 #include "generator/plan/make_plan.h"
-#include "llvm/ADT/StringRef.h"
-#include "llvm/Support/FormatVariadic.h"
 #include "runtime/map/run_map.h"
 
 namespace tilepost {
@@ -44,12 +45,12 @@ const char* word_of(Memory memory) {
   return "";
 }
 
-std::string list(const std::vector<PlannedMemory>& memory, llvm::StringRef shared) {
+std::string list(const std::vector<PlannedMemory>& memory, std::string_view shared) {
   std::string text;
   for (const PlannedMemory& part : memory) {
     if (part.shared != shared) continue;
     text += text.empty() ? "" : ", ";
-    text += llvm::formatv("{0:F1} MiB {1}", static_cast<double>(part.bytes) / (1 << 20), part.name);
+    text += fmt::format("{0:.1f} MiB {1}", static_cast<double>(part.bytes) / (1 << 20), part.name);
   }
   return text;
 }

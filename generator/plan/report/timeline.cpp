@@ -1,13 +1,13 @@
 #include "generator/plan/report/timeline.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <vector>
 
-#include "generator/plan/report/describe.h"
-#include "llvm/Support/Format.h"
-#include "llvm/Support/FormatVariadic.h"
+#include "runtime/map/patterns.h"
 
 namespace tilepost {
 namespace {
@@ -47,7 +47,7 @@ class Axis {
     std::string labels, ticks;
     const int end = at(total);
     for (int column = 0; column <= end + 9; column += 10) {
-      const std::string label = llvm::formatv("{0:F0}", column * column_);
+      const std::string label = fmt::format("{0:.0f}", column * column_);
       labels.resize(column, ' ');
       labels += label;
       ticks += column + 10 <= end + 9 ? "|---------" : "|";
@@ -58,6 +58,11 @@ class Axis {
  private:
   double column_;  // us
 };
+
+// One word.
+const char* collective_of(const Plan& plan) {
+  return row_of(plan).routes() ? "AllToAll" : row_of(plan).collective;
+}
 
 std::string lane_line(const char* name, const std::string& lane, size_t margin) {
   std::string line = std::string("  ") + name;
@@ -72,8 +77,8 @@ std::string draw_timeline(const Plan& plan) {
   if (prediction.group_ready.empty() || prediction.total <= 0) return "";
   const Axis axis(prediction.total);
   std::string gemm;
-  std::vector<std::string> lanes(communicates(plan.pattern) ? plan.comm_lanes : 0);
-  const bool comes_first = plan.pattern == TILEPOST_ALL_GATHER_GEMM;
+  std::vector<std::string> lanes(row_of(plan).communicates() ? plan.comm_lanes : 0);
+  const bool comes_first = row_of(plan).moves_input();
   double before = 0;
   for (size_t g = 0; g < prediction.group_ready.size(); ++g) {
     if (comes_first) before = std::max(before, prediction.collective_end[g]);
@@ -84,12 +89,11 @@ std::string draw_timeline(const Plan& plan) {
       axis.fill(lanes[g % lanes.size()], prediction.collective_start[g],
                 prediction.collective_end[g], letter(g));
   }
-  std::string text = llvm::formatv("timeline, {0} us a column, groups by their digit\n",
-                                   llvm::format("%g", axis.column()));
-  const size_t margin = std::max<size_t>(13, 4 + std::strlen(collective_name(plan.pattern)));
+  std::string text =
+      fmt::format("timeline, {0:g} us a column, groups by their digit\n", axis.column());
+  const size_t margin = std::max<size_t>(13, 4 + std::strlen(collective_of(plan)));
   std::string collectives;
-  for (const std::string& lane : lanes)
-    collectives += lane_line(collective_name(plan.pattern), lane, margin);
+  for (const std::string& lane : lanes) collectives += lane_line(collective_of(plan), lane, margin);
   text += axis.ruler(prediction.total, margin);
   gemm = lane_line("GEMM", gemm, margin);
   text += comes_first ? collectives + gemm : gemm + collectives;

@@ -1,6 +1,7 @@
 // What the planner decides, and that it does what the spec asks.
 #include <numeric>
 
+#include "generator/emit/plan_json.h"
 #include "tests/catch.h"
 #include "tests/unit/plan/only_plan.h"
 

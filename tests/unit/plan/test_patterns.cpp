@@ -2,6 +2,7 @@
 // says.
 #include <numeric>
 
+#include "generator/emit/plan_json.h"
 #include "tests/catch.h"
 #include "tests/unit/plan/only_plan.h"
 

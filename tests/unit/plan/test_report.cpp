@@ -1,4 +1,5 @@
 // The plan as JSON and as text.
+#include "generator/emit/plan_json.h"
 #include "llvm/Support/JSON.h"
 #include "tests/catch.h"
 #include "tests/unit/plan/build_plan.h"

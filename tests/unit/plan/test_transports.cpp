@@ -1,5 +1,6 @@
 // Transports that read or write other ranks' memory: what each plan has, what it allocates, and
 // what explain says of it. What it is predicted to take: test_transport_times.cpp.
+#include "generator/emit/plan_json.h"
 #include "generator/plan/draft.h"
 #include "generator/plan/kernels/stores.h"
 #include "generator/plan/report/memory.h"

@@ -1,11 +1,12 @@
-// `<name>.plan.json`: the plans as JSON, keys in a fixed order, written for reading and for diff.
-#include "generator/plan/make_plan.h"
+#include "generator/emit/plan_json.h"
+
 #include "generator/plan/report/describe.h"
 #include "generator/plan/report/memory.h"
 #include "generator/spec/names.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
+#include "runtime/map/patterns.h"
 
 namespace tilepost {
 namespace {
@@ -128,7 +129,7 @@ void write_groups(OStream& json, const Plan& plan) {
 
 // Of an operation on every rank.
 void write_memory(OStream& json, const Plan& plan) {
-  if (!communicates(plan.pattern)) return;
+  if (!row_of(plan).communicates()) return;
   json.attributeObject("memory_bytes", [&] {
     for (const PlannedMemory& part : planned_memory(plan)) json.attribute(part.name, part.bytes);
   });
