@@ -66,7 +66,7 @@ bool choose_plans(std::vector<VerifyProgram>& programs, int sm, Diagnostics& dia
   return diagnostics.ok();
 }
 
-// What the harness will take, from the lengths it has built in (runtime/bench/timing.h).
+// What the harness will take, from the lengths it has built in (runtime/bench/gpu/timing.h).
 double estimate_seconds(const std::vector<VerifyProgram>& programs, const BenchOptions& options,
                         int gpus) {
   const bool cool = options.mode != BenchMode::sustained;

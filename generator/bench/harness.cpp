@@ -64,12 +64,8 @@ std::string registry_text(const std::vector<VerifyProgram>& programs, const Benc
   return text;
 }
 
-// What of the verification's harness this one uses.
 std::vector<std::string> harness_sources() {
-  std::vector<std::string> sources = sources_in({"runtime/bench"});
-  for (const char* shared : {"rank_team", "text", "watchdog"})
-    sources.push_back("runtime/verify/" + std::string(shared) + ".cpp");
-  return sources;
+  return sources_under({"runtime/harness", "runtime/bench"});
 }
 
 }  // namespace

@@ -68,10 +68,7 @@ BuildResult build_harness(const BuildPlan& plan, int jobs, WorkDir& dir, Progres
 // The name of a source's object file: "runtime/core/api.cpp" gives "obj/runtime_core_api.cpp.o".
 std::string object_name(llvm::StringRef source);
 
-// Paths of the sources (.cpp, .cu) that lie directly in one of the folders.
-std::vector<std::string> sources_in(const std::vector<std::string>& folders);
-
-// The same of the folders and all that is in them.
+// Paths of the sources (.cpp, .cu) that lie in one of the folders or in folders inside it.
 std::vector<std::string> sources_under(const std::vector<std::string>& folders);
 
 // Translation units that are several sources in one, because what a small source costs is mostly

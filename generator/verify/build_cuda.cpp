@@ -85,7 +85,7 @@ BuildPlan plan_cuda_build(const std::vector<VerifyProgram>& programs, const Cuda
   const std::vector<std::string> own = gpu_code(sm);
   build.add(verify_unit(/*cuda=*/true).name, own);
   build.add_runtime(sm);
-  for (const std::string& source : sources_in({"runtime/verify/cuda"}))
+  for (const std::string& source : sources_under({"runtime/verify/cuda"}))
     if (llvm::StringRef(source).ends_with(".cu")) build.add(source, own);
   build.add("registry.cpp", own);
   return build.finish();

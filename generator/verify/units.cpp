@@ -13,28 +13,17 @@ std::string object_name(llvm::StringRef source) {
   return "obj/" + name + ".o";
 }
 
-// The sources whose folder `wanted` accepts.
-template <class Wanted>
-static std::vector<std::string> sources_where(Wanted wanted) {
+std::vector<std::string> sources_under(const std::vector<std::string>& folders) {
   std::vector<std::string> sources;
   for (const Resource& resource : resources()) {
     const llvm::StringRef extension = llvm::sys::path::extension(resource.path);
     if (extension != ".cpp" && extension != ".cu") continue;
-    if (wanted(llvm::sys::path::parent_path(resource.path))) sources.push_back(resource.path.str());
+    const auto holds = [&](const std::string& folder) {
+      return resource.path.starts_with(folder + "/");
+    };
+    if (llvm::any_of(folders, holds)) sources.push_back(resource.path.str());
   }
   return sources;
-}
-
-std::vector<std::string> sources_in(const std::vector<std::string>& folders) {
-  return sources_where([&](llvm::StringRef folder) { return llvm::is_contained(folders, folder); });
-}
-
-std::vector<std::string> sources_under(const std::vector<std::string>& folders) {
-  return sources_where([&](llvm::StringRef folder) {
-    return llvm::any_of(folders, [&](const std::string& top) {
-      return folder == top || folder.starts_with(top + "/");
-    });
-  });
 }
 
 Unit harness_unit(const std::vector<std::string>& sources) {
@@ -45,8 +34,10 @@ Unit harness_unit(const std::vector<std::string>& sources) {
 }
 
 Unit verify_unit(bool cuda) {
-  return harness_unit(
-      sources_in({"runtime/verify", cuda ? "runtime/verify/cuda" : "runtime/verify/host"}));
+  std::vector<std::string> sources = sources_under({"runtime/harness", "runtime/verify"});
+  const llvm::StringRef other = cuda ? "runtime/verify/host/" : "runtime/verify/cuda/";
+  llvm::erase_if(sources, [&](llvm::StringRef source) { return source.starts_with(other); });
+  return harness_unit(sources);
 }
 
 std::vector<Unit> program_units(const std::vector<VerifyProgram>& programs) {

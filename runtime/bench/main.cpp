@@ -4,13 +4,13 @@
 #include <chrono>
 #include <cstdio>
 
-#include "runtime/bench/error.h"
-#include "runtime/bench/gemm_bench.h"
-#include "runtime/bench/overlap_bench.h"
+#include "runtime/bench/gemm/gemm_bench.h"
+#include "runtime/bench/gpu/checked.h"
+#include "runtime/bench/ranks/overlap_bench.h"
 #include "runtime/bench/record.h"
 #include "runtime/cuda/op/select.h"
+#include "runtime/harness/watchdog.h"
 #include "runtime/map/patterns.h"
-#include "runtime/verify/watchdog.h"
 
 namespace tilepost::bench {
 namespace {
@@ -80,7 +80,7 @@ class Harness {
   const Machine machine_;
   const Nvml nvml_;
   const Session session_;
-  verify::Watchdog watchdog_;
+  harness::Watchdog watchdog_;
   const char* program_ = "";
   std::chrono::steady_clock::time_point last_sign_ = std::chrono::steady_clock::now();
 };

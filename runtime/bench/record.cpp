@@ -2,7 +2,7 @@
 
 #include <cstdio>
 
-#include "runtime/verify/text.h"
+#include "runtime/harness/text.h"
 
 namespace tilepost::bench {
 
@@ -12,7 +12,7 @@ std::string quoted(const std::string& text) {
     if (c == '"' || c == '\\')
       result += std::string("\\") + c;
     else if (static_cast<unsigned char>(c) < 0x20)
-      result += verify::format("\\u%04x", static_cast<unsigned>(c));
+      result += harness::format("\\u%04x", static_cast<unsigned>(c));
     else
       result += c;
   }
@@ -47,7 +47,7 @@ Record& Record::set(const char* key, long long value) {
 
 Record& Record::set(const char* key, double value) {
   add_key(key);
-  text_ += verify::format("%.6g", value);
+  text_ += harness::format("%.6g", value);
   return *this;
 }
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "runtime/harness/text.h"
 #include "runtime/map/patterns.h"
-#include "runtime/verify/norm.h"
-#include "runtime/verify/text.h"
+#include "runtime/verify/reference/norm.h"
 #include "tilepost/dtype.h"
 
 namespace tilepost::verify {
@@ -17,14 +17,14 @@ Check::Check(const CheckSetup& setup, DataKind kind, uint64_t seed)
       seed_(seed) {}
 
 CheckResult Check::run(const RunList& list) {
-  RankTeam team(problem_.ranks);
+  harness::RankTeam team(problem_.ranks);
   team.run([&](int rank) { rank_main(team, rank, list); });
   const std::string name = distribution_.kind == DataKind::exact ? "exact: " : "random: ";
   if (!team.failure().empty()) return {false, name + team.failure()};
   return {true, name + success(list.count)};
 }
 
-void Check::rank_main(RankTeam& team, int rank, const RunList& list) {
+void Check::rank_main(harness::RankTeam& team, int rank, const RunList& list) {
   for (int first = 0; first < list.count; first += list.at_once) {
     const int count = std::min(list.at_once, list.count - first);
     std::vector<RunShape> shapes;
@@ -41,7 +41,7 @@ void Check::rank_main(RankTeam& team, int rank, const RunList& list) {
   }
 }
 
-bool Check::check_run(RankTeam& team, int rank, int first, int set) {
+bool Check::check_run(harness::RankTeam& team, int rank, int first, int set) {
   RankOperation& operation = *setup_.operations[rank];
   const int run = first + set;
   if (!team.step(rank, [&] { compute_reference(operation.device(), rank, run); })) return false;
@@ -112,7 +112,7 @@ void Check::compare_out(const RankOperation& operation, int rank, int set, int r
     compare(problem_, {out.data(), layout, shape_, rank}, expected_[reference_of(source)], source,
             tiles_[source], comparison);
   hold(comparison, "", run);
-  if (!overwritten.empty()) throw TargetError(format("run %d: ", run + 1) + overwritten);
+  if (!overwritten.empty()) throw TargetError(harness::format("run %d: ", run + 1) + overwritten);
 }
 
 void Check::compare_kept(const RunBuffers& buffers, int rank, int run) {
@@ -139,17 +139,17 @@ void Check::compare_gathered(const RunBuffers& buffers, int run) {
       const unsigned char* got = &gathered[static_cast<size_t>(row * problem_.k + i) * bytes];
       const unsigned bits = bytes == 1 ? got[0] : got[0] | got[1] << 8;
       if (bits != encode(value, problem_.input))
-        throw TargetError(format("run %d: the gathered A differs at (%lld, %lld): expected %.9g",
-                                 run + 1, static_cast<long long>(row), static_cast<long long>(i),
-                                 static_cast<double>(value)));
+        throw TargetError(harness::format(
+            "run %d: the gathered A differs at (%lld, %lld): expected %.9g", run + 1,
+            static_cast<long long>(row), static_cast<long long>(i), static_cast<double>(value)));
     }
-  if (!overwritten.empty()) throw TargetError(format("run %d: ", run + 1) + overwritten);
+  if (!overwritten.empty()) throw TargetError(harness::format("run %d: ", run + 1) + overwritten);
 }
 
 // Throws unless all is equal; keeps the worst error.
 void Check::hold(const Comparison& comparison, const std::string& what, int run) {
   const std::string rows =
-      problem_.any_m ? format(" with m = %lld", static_cast<long long>(shape_.m())) : "";
+      problem_.any_m ? harness::format(" with m = %lld", static_cast<long long>(shape_.m())) : "";
   if (comparison.different > 0)
     throw TargetError("run " + std::to_string(run + 1) + rows + ": " + what + describe(comparison));
   const std::lock_guard lock(worst_mutex_);
@@ -162,15 +162,16 @@ std::string Check::success(int runs) const {
   std::string text;
   const Expected& expected = expected_.front();
   if (sampled_)
-    text = format("%zu random rows of %lld: ", expected.rows.size(),
-                  static_cast<long long>(shape_.rows(0)));
+    text = harness::format("%zu random rows of %lld: ", expected.rows.size(),
+                           static_cast<long long>(shape_.rows(0)));
   text += std::to_string(
       problem_.any_m || problem_.routed() ? compared_ : static_cast<int64_t>(expected.sum.size()));
   if (distribution_.kind == DataKind::exact && problem_.linear() && !problem_.normalises())
     text += " elements equal";
   else
-    text += format(" elements, largest error %.2g of %.2g allowed", worst_error_, worst_bound_);
-  return text + format(", %d run%s", runs, runs == 1 ? "" : "s");
+    text += harness::format(" elements, largest error %.2g of %.2g allowed", worst_error_,
+                            worst_bound_);
+  return text + harness::format(", %d run%s", runs, runs == 1 ? "" : "s");
 }
 
 }  // namespace tilepost::verify

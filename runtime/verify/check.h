@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "runtime/harness/rank_team.h"
 #include "runtime/verify/check_program.h"
-#include "runtime/verify/compare.h"
-#include "runtime/verify/operation.h"
-#include "runtime/verify/rank_team.h"
+#include "runtime/verify/reference/compare.h"
+#include "runtime/verify/run/operation.h"
 
 namespace tilepost::verify {
 
@@ -32,8 +32,8 @@ class Check {
   CheckResult run(const RunList& list);
 
  private:
-  void rank_main(RankTeam& team, int rank, const RunList& list);
-  bool check_run(RankTeam& team, int rank, int first, int set);
+  void rank_main(harness::RankTeam& team, int rank, const RunList& list);
+  bool check_run(harness::RankTeam& team, int rank, int first, int set);
   void begin_run(int run, const RunShape& shape);
   void compute_reference(RankDevice& device, int rank, int run);
   void compare_run(int rank, int set, int run);

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <memory>
 
+#include "runtime/harness/text.h"
 #include "runtime/map/patterns.h"
 #include "runtime/verify/check.h"
-#include "runtime/verify/text.h"
 
 namespace tilepost::verify {
 namespace {
@@ -81,13 +81,13 @@ double products(const tilepost_plan_t& plan) {
 
 std::string program_label(const Entry& entry, const tilepost_plan_t& plan) {
   const tilepost_map_t& map = plan.map;
-  return format("%s%s%s  %s  %d ranks%s  %s%lldx%lldx%lld %s %s%s %d group%s", entry.name,
-                *entry.varied ? " " : "", entry.varied, target_name(), plan.ranks,
-                pattern_of(plan).c_str(), plan.any_m != 0 ? "any m to " : "",
-                static_cast<long long>(map.m), static_cast<long long>(map.n),
-                static_cast<long long>(plan.k), types_of(plan).c_str(),
-                map.layout == TILEPOST_PANEL ? "panel" : "tile", consumer_of(plan), map.num_groups,
-                map.num_groups == 1 ? "" : "s");
+  return harness::format("%s%s%s  %s  %d ranks%s  %s%lldx%lldx%lld %s %s%s %d group%s", entry.name,
+                         *entry.varied ? " " : "", entry.varied, target_name(), plan.ranks,
+                         pattern_of(plan).c_str(), plan.any_m != 0 ? "any m to " : "",
+                         static_cast<long long>(map.m), static_cast<long long>(map.n),
+                         static_cast<long long>(plan.k), types_of(plan).c_str(),
+                         map.layout == TILEPOST_PANEL ? "panel" : "tile", consumer_of(plan),
+                         map.num_groups, map.num_groups == 1 ? "" : "s");
 }
 
 double deadline_of(const tilepost_plan_t& plan, const World& world, const HarnessOptions& options) {
@@ -110,7 +110,7 @@ std::vector<CheckResult> check_program(const tilepost_program_t& program,
     operations.push_back(std::make_unique<RankOperation>(world, rank));
 
   std::vector<CheckResult> results;
-  RankTeam team(problem.ranks);
+  harness::RankTeam team(problem.ranks);
   team.run([&](int rank) {
     team.step(rank, [&] { operations[rank]->create(program, problem, deadline, sets); });
   });
@@ -121,7 +121,7 @@ std::vector<CheckResult> check_program(const tilepost_program_t& program,
     results.push_back(Check(setup, DataKind::exact, seed).run(exact));
     if (results.back().ok) results.push_back(Check(setup, DataKind::random, mix(seed)).run(random));
   }
-  RankTeam(problem.ranks).run([&](int rank) { operations[rank]->close(); });
+  harness::RankTeam(problem.ranks).run([&](int rank) { operations[rank]->close(); });
   return results;
 }
 

@@ -7,7 +7,7 @@
 
 #include "runtime/verify/options.h"
 #include "runtime/verify/registry.h"
-#include "runtime/verify/world.h"
+#include "runtime/verify/run/world.h"
 
 namespace tilepost::verify {
 

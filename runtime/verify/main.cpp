@@ -7,9 +7,9 @@
 #include <memory>
 #include <string>
 
+#include "runtime/harness/watchdog.h"
 #include "runtime/map/patterns.h"
 #include "runtime/verify/check_program.h"
-#include "runtime/verify/watchdog.h"
 
 namespace tilepost::verify {
 namespace {
@@ -73,7 +73,7 @@ class Harness {
 
   const HarnessOptions options_;
   std::map<int, std::unique_ptr<World>> worlds_;
-  Watchdog watchdog_;
+  harness::Watchdog watchdog_;
   std::chrono::steady_clock::time_point last_sign_ = std::chrono::steady_clock::now();
 };
 

@@ -51,8 +51,6 @@ KNOWN = (
     "generator/plan/verify/* → generator/plan/make_plan.h",
     "generator/verify, sources",
     "generator/weave, sources",
-    "runtime/bench, sources",
-    "runtime/verify, sources",
 )
 
 

@@ -3,7 +3,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "runtime/verify/world.h"
+#include "runtime/verify/run/world.h"
 
 namespace tilepost::verify {
 

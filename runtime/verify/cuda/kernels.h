@@ -6,7 +6,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "runtime/verify/epilogue.h"
+#include "runtime/verify/reference/epilogue.h"
 
 namespace tilepost::verify {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/verify/epilogue.h"
-#include "runtime/verify/world.h"
+#include "runtime/verify/reference/epilogue.h"
+#include "runtime/verify/run/world.h"
 
 namespace tilepost::verify {
 namespace {

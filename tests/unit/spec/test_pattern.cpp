@@ -9,7 +9,7 @@ using namespace tilepost;
 using test::Outcome;
 
 constexpr const char* kEveryPattern[] = {"gemm", "gemm_all_reduce", "gemm_reduce_scatter",
-                                     "gemm_all_to_all", "all_gather_gemm"};
+                                         "gemm_all_to_all", "all_gather_gemm"};
 
 Outcome read_with(const std::string& pattern, const std::string& more,
                   const std::string& gemm = "") {
@@ -136,14 +136,16 @@ TEST_CASE("the tile layout is for what is sent after the GEMM, or kept") {
   check_taken("schedule: {layout: tile}\n", "",
               {"gemm", "gemm_all_reduce", "gemm_reduce_scatter", "gemm_all_to_all"},
               "schedule.layout 'tile' is not possible with pattern 'all_gather_gemm'");
-  check_taken("schedule: {layout: panel}\n", "", {std::begin(kEveryPattern), std::end(kEveryPattern)}, "");
+  check_taken("schedule: {layout: panel}\n", "",
+              {std::begin(kEveryPattern), std::end(kEveryPattern)}, "");
 }
 
 TEST_CASE("chunks arrive in one lane") {
   check_taken("schedule: {lanes: 2}\n", "",
               {"gemm", "gemm_all_reduce", "gemm_reduce_scatter", "gemm_all_to_all"},
               "schedule.lanes must be 1 with pattern 'all_gather_gemm'; got '2'");
-  check_taken("schedule: {lanes: 1}\n", "", {std::begin(kEveryPattern), std::end(kEveryPattern)}, "");
+  check_taken("schedule: {lanes: 1}\n", "", {std::begin(kEveryPattern), std::end(kEveryPattern)},
+              "");
 }
 
 TEST_CASE("consumers follow the patterns that have something for them to do") {

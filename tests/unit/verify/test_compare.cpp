@@ -1,5 +1,5 @@
 // Comparison and its words: every differing element counts, and the first one is named.
-#include "runtime/verify/compare.h"
+#include "runtime/verify/reference/compare.h"
 
 #include "tests/catch.h"
 

@@ -1,5 +1,5 @@
 // The random operands: their statistics, their encodings, and that "exact" is exact.
-#include "runtime/verify/data.h"
+#include "runtime/verify/reference/data.h"
 
 #include <algorithm>
 #include <bit>

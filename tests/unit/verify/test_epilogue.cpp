@@ -1,6 +1,6 @@
 // The reference's epilogue against formulas written out here, its bounds against what fp32 and the
 // tensor cores' accumulators do, and checks that fail where an operation is left out.
-#include "runtime/verify/epilogue.h"
+#include "runtime/verify/reference/epilogue.h"
 
 #include <algorithm>
 #include <cmath>

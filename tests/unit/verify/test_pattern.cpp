@@ -1,7 +1,7 @@
 // The harness passes every pattern with its routes and numbers of rows, and catches what is wrong
 // in them: a tile in another's place, a row sent elsewhere, an A that is not what it should be.
 #include "runtime/verify/check_program.h"
-#include "runtime/verify/norm.h"
+#include "runtime/verify/reference/norm.h"
 #include "tests/catch.h"
 #include "tests/host/problem.h"
 

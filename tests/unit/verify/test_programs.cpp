@@ -51,11 +51,22 @@ TEST_CASE("which GPU runs which code") {
 TEST_CASE("object names are flat and distinct") {
   CHECK(object_name("runtime/core/api.cpp") == "obj/runtime_core_api.cpp.o");
   std::set<std::string> names;
-  const std::vector<std::string> sources =
-      sources_in({"runtime/core", "runtime/map", "runtime/host", "runtime/cuda", "runtime/verify",
-                  "runtime/verify/host", "runtime/verify/cuda"});
+  const std::vector<std::string> sources = sources_under({"runtime"});
   for (const std::string& source : sources) names.insert(object_name(source));
   CHECK(names.size() == sources.size());
   CHECK(names.count("obj/runtime_verify_main.cpp.o") == 1);
   CHECK(names.count("obj/runtime_map_tile_map.cpp.o") == 1);
+}
+
+TEST_CASE("a harness has the sources of one target, in whatever folder they are") {
+  for (const bool cuda : {false, true}) {
+    INFO((cuda ? "cuda" : "host"));
+    const std::string text = verify_unit(cuda).text;
+    CHECK_THAT(text, Catch::Contains("\"runtime/verify/main.cpp\""));
+    CHECK_THAT(text, Catch::Contains("\"runtime/verify/reference/compare.cpp\""));
+    CHECK_THAT(text, Catch::Contains("\"runtime/harness/watchdog.cpp\""));
+    CHECK((text.find("runtime/verify/cuda/cuda_world.cpp") != std::string::npos) == cuda);
+    CHECK((text.find("runtime/verify/host/host_world.cpp") != std::string::npos) == !cuda);
+    CHECK(text.find(".cu\"") == std::string::npos);
+  }
 }

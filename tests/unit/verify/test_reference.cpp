@@ -1,11 +1,11 @@
 // The reference against sums written out here, the rounding bound against real rounding.
-#include "runtime/verify/reference.h"
+#include "runtime/verify/reference/reference.h"
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
-#include "runtime/verify/world.h"
+#include "runtime/verify/run/world.h"
 #include "tests/catch.h"
 #include "tilepost/numeric.h"
 

@@ -1,0 +1,171 @@
+#include "runtime/bench/gemm/cublas_lt.h"
+
+#include <algorithm>
+#include <array>
+
+#include "runtime/bench/gpu/checked.h"
+
+namespace tilepost::bench {
+namespace {
+
+constexpr size_t kWorkspaceBytes = size_t{64} << 20;
+// Parts of a sum are added in fp32, as ours are, not rounded to the output's type in between.
+constexpr uint32_t kReductions =
+    CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+
+// Scales of rows and columns came with CUDA 12.9.
+#if CUBLAS_VERSION >= 120900
+constexpr bool kHasVectorScales = true;
+constexpr auto kVectorScales = CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F;
+#else
+constexpr bool kHasVectorScales = false;
+constexpr auto kVectorScales = CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F;
+#endif
+
+cudaDataType_t cuda_type(tilepost_dtype_t type) {
+  switch (type) {
+    case TILEPOST_BF16:
+      return CUDA_R_16BF;
+    case TILEPOST_F16:
+      return CUDA_R_16F;
+    case TILEPOST_E4M3:
+      return CUDA_R_8F_E4M3;
+  }
+  throw BenchError("an element type that cuBLASLt is not told about");
+}
+
+// What of the epilogue cuBLASLt has: all or nothing, so that it is clear what is compared. There is
+// no silu; what is added to the product is added before the activation, not after it; scales of
+// rows and columns come together and with e4m3 only (cuBLAS documentation, cublasLtEpilogue_t,
+// cublasLtMatmulMatrixScale_t).
+int supported(const Product& product) {
+  constexpr int kVectors = TILEPOST_SCALE_ROWS | TILEPOST_SCALE_COLUMNS;
+  const int wanted = product.operations, vectors = wanted & kVectors;
+  if ((wanted & TILEPOST_SILU) != 0) return 0;
+  if ((wanted & TILEPOST_RESIDUAL) != 0 && (wanted & kActivations) != 0) return 0;
+  if (vectors != 0 && (vectors != kVectors || product.input != TILEPOST_E4M3)) return 0;
+  if (vectors != 0 && !kHasVectorScales) return 0;
+  return wanted;
+}
+
+constexpr int kRounds = 7;  // of which the first does not count
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+}  // namespace
+
+// Row-major to cuBLASLt, which counts by columns: out^T = B^T * A^T, so its A is our B.
+CublasLt::CublasLt(const Product& product, float scale, bool fast_accumulation, int sms)
+    : operations_(supported(product)),
+      float8_(product.input == TILEPOST_E4M3),
+      scale_(scale),
+      workspace_(allocate(kWorkspaceBytes)) {
+  TILEPOST_BENCH_STATUS(cublasLtCreate(&handle_));
+  describe(product, fast_accumulation, sms);
+  describe_epilogue(product);
+  find_algorithms();
+}
+
+CublasLt::~CublasLt() {
+  if (a_ != nullptr) cublasLtMatrixLayoutDestroy(a_);
+  if (b_ != nullptr) cublasLtMatrixLayoutDestroy(b_);
+  if (out_ != nullptr) cublasLtMatrixLayoutDestroy(out_);
+  if (operation_ != nullptr) cublasLtMatmulDescDestroy(operation_);
+  if (handle_ != nullptr) cublasLtDestroy(handle_);
+}
+
+template <class T>
+void CublasLt::set(cublasLtMatmulDescAttributes_t attribute, const T& value) {
+  TILEPOST_BENCH_STATUS(
+      cublasLtMatmulDescSetAttribute(operation_, attribute, &value, sizeof value));
+}
+
+void CublasLt::describe(const Product& product, bool fast_accumulation, int sms) {
+  const cudaDataType_t input = cuda_type(product.input), output = cuda_type(product.output);
+  const auto m = static_cast<uint64_t>(product.m), n = static_cast<uint64_t>(product.n),
+             k = static_cast<uint64_t>(product.k);
+  TILEPOST_BENCH_STATUS(cublasLtMatmulDescCreate(&operation_, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+  set(CUBLASLT_MATMUL_DESC_TRANSA, product.nn ? CUBLAS_OP_N : CUBLAS_OP_T);
+  set(CUBLASLT_MATMUL_DESC_TRANSB, CUBLAS_OP_N);
+  if (float8_) set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, static_cast<int8_t>(fast_accumulation));
+  if (sms > 0) set(CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, static_cast<int32_t>(sms));
+  TILEPOST_BENCH_STATUS(product.nn ? cublasLtMatrixLayoutCreate(&a_, input, n, k, product.n)
+                                   : cublasLtMatrixLayoutCreate(&a_, input, k, n, product.k));
+  TILEPOST_BENCH_STATUS(cublasLtMatrixLayoutCreate(&b_, input, k, m, product.k));
+  TILEPOST_BENCH_STATUS(cublasLtMatrixLayoutCreate(&out_, output, n, m, product.n));
+}
+
+void CublasLt::describe_epilogue(const Product& product) {
+  const tilepost_epilogue_t& operands = product.epilogue;
+  if ((operations_ & TILEPOST_SCALE_ROWS) != 0) {
+    set(CUBLASLT_MATMUL_DESC_A_SCALE_MODE, static_cast<int32_t>(kVectorScales));
+    set(CUBLASLT_MATMUL_DESC_B_SCALE_MODE, static_cast<int32_t>(kVectorScales));
+  }
+  if (float8_ && operations_ & (TILEPOST_SCALE | TILEPOST_SCALE_ROWS)) {
+    set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, operands.scale_b);
+    set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, operands.scale_a);
+  }
+  const bool bias = (operations_ & TILEPOST_BIAS) != 0, gelu = (operations_ & TILEPOST_GELU) != 0;
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, bias && gelu ? CUBLASLT_EPILOGUE_GELU_BIAS
+                                     : bias       ? CUBLASLT_EPILOGUE_BIAS
+                                     : gelu       ? CUBLASLT_EPILOGUE_GELU
+                                                  : CUBLASLT_EPILOGUE_DEFAULT);
+  if (!bias) return;
+  set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, operands.bias);
+  set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<int32_t>(cuda_type(product.output)));
+}
+
+void CublasLt::find_algorithms() {
+  cublasLtMatmulPreference_t preference = nullptr;
+  TILEPOST_BENCH_STATUS(cublasLtMatmulPreferenceCreate(&preference));
+  TILEPOST_BENCH_STATUS(
+      cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                           &kWorkspaceBytes, sizeof kWorkspaceBytes));
+  TILEPOST_BENCH_STATUS(cublasLtMatmulPreferenceSetAttribute(
+      preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &kReductions, sizeof kReductions));
+  std::array<cublasLtMatmulHeuristicResult_t, kCandidates> found{};
+  int count = 0;
+  // Says CUBLAS_STATUS_NOT_SUPPORTED where there is none.
+  const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
+      handle_, operation_, a_, b_, out_, out_, preference, kCandidates, found.data(), &count);
+  cublasLtMatmulPreferenceDestroy(preference);
+  if (status != CUBLAS_STATUS_SUCCESS && status != CUBLAS_STATUS_NOT_SUPPORTED)
+    check_status(status, "cublasLtMatmulAlgoGetHeuristic");
+  for (int i = 0; status == CUBLAS_STATUS_SUCCESS && i < count; ++i)
+    if (found[i].state == CUBLAS_STATUS_SUCCESS) algorithms_.push_back(found[i].algo);
+}
+
+void CublasLt::launch(const OperandSet& set, int candidate, cudaStream_t stream) {
+  const float alpha = (operations_ & TILEPOST_SCALE) != 0 && !float8_ ? scale_ : 1;
+  const bool residual = (operations_ & TILEPOST_RESIDUAL) != 0;
+  const float beta = residual ? 1 : 0;
+  TILEPOST_BENCH_STATUS(cublasLtMatmul(
+      handle_, operation_, &alpha, set.b, a_, set.a, b_, &beta, residual ? set.residual : set.out,
+      out_, set.out, out_, &algorithms_[candidate], workspace_.get(), kWorkspaceBytes, stream));
+}
+
+int fastest_candidate(CublasLt& cublas, const Operands& operands, const Mode& mode, Timer& timer,
+                      cudaStream_t stream) {
+  std::vector<Variant> variants;
+  for (int i = 0; i < cublas.candidates(); ++i)
+    variants.push_back({"cublaslt", [&cublas, &operands, i, stream](int set) {
+                          cublas.launch(operands.set(set), i, stream);
+                        }});
+  const int burst = std::max(1, timer.warm_up(mode, variants) / (mode.rest_ms > 0 ? 1 : 2));
+  std::vector<std::vector<double>> times(variants.size());
+  for (int round = 0; round < kRounds; ++round) {
+    const Round measured = timer.round(mode, burst, variants);
+    for (size_t i = 0; round > 0 && i < times.size(); ++i) times[i].push_back(measured.us[i]);
+  }
+  int best = 0;
+  double least = median(times[0]);
+  for (int i = 1; i < cublas.candidates(); ++i)
+    if (const double time = median(times[i]); time < least) best = i, least = time;
+  return best;
+}
+
+}  // namespace tilepost::bench

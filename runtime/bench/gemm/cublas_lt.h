@@ -1,0 +1,55 @@
+// The product as cuBLASLt computes it: what ours is measured against.
+#pragma once
+
+#include <cublasLt.h>
+
+#include <string>
+#include <vector>
+
+#include "runtime/bench/gemm/operands.h"
+#include "runtime/bench/gpu/timing.h"
+
+namespace tilepost::bench {
+
+class CublasLt {
+ public:
+  // `product` gives the problem and the operands of the epilogue that all sets share. `sms`: how
+  // many SMs cuBLASLt may use; 0: all.
+  CublasLt(const Product& product, float scale, bool fast_accumulation, int sms);
+  ~CublasLt();
+  CublasLt(const CublasLt&) = delete;
+  CublasLt& operator=(const CublasLt&) = delete;
+
+  // Its best candidates by its own reckoning, at most kCandidates; 0: it cannot compute this.
+  int candidates() const { return static_cast<int>(algorithms_.size()); }
+
+  // The set of TILEPOST_SCALE … that it computes: the plan's or, where it lacks one of them, none.
+  int operations() const { return operations_; }
+
+  void launch(const OperandSet& set, int candidate, cudaStream_t stream);
+
+ private:
+  static constexpr int kCandidates = 8;
+
+  void describe(const Product& product, bool fast_accumulation, int sms);
+  void describe_epilogue(const Product& product);
+  void find_algorithms();
+  template <class T>
+  void set(cublasLtMatmulDescAttributes_t attribute, const T& value);
+
+  int operations_;
+  const bool float8_;
+  const float scale_;
+  cublasLtHandle_t handle_ = nullptr;
+  cublasLtMatmulDesc_t operation_ = nullptr;
+  cublasLtMatrixLayout_t a_ = nullptr, b_ = nullptr, out_ = nullptr;
+  std::vector<cublasLtMatmulAlgo_t> algorithms_;
+  cuda::DeviceMemory workspace_;
+};
+
+// Which of its candidates is the fastest here: its first choice often is not. Times them all as
+// `mode` has it and returns the one with the least median. Needs one.
+int fastest_candidate(CublasLt& cublas, const Operands& operands, const Mode& mode, Timer& timer,
+                      cudaStream_t stream);
+
+}  // namespace tilepost::bench

@@ -1,0 +1,72 @@
+// Our kernels on one GPU, without any communication: the woven one with real counters that nothing
+// waits for, and the plain one.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "runtime/bench/gemm/operands.h"
+#include "runtime/bench/gemm/place.h"
+#include "runtime/bench/registry.h"
+#include "runtime/cuda/device/launch.h"
+
+namespace tilepost::bench {
+
+// The schedule and the counters of a woven kernel, as rank 0 has them. Routed plans get the route
+// of route.h; what a kernel waits for has always arrived.
+class Signals {
+ public:
+  Signals(const tilepost_plan_t& plan, uint64_t seed);
+
+  tilepost_view_t view() const;
+  // Where the woven kernel puts its output.
+  Place place() const { return place_.place(); }
+  // Elements that it writes, padding included.
+  int64_t out_elements() const { return run_->tiles.send_elements; }
+  // How many counters do not read what so many launches must have posted.
+  int count_wrong(uint32_t launches) const;
+
+ private:
+  uint32_t posts(int group) const;
+
+  const tilepost_plan_t& plan_;
+  const std::unique_ptr<RunMap> run_;
+  const PlaceTable place_;
+  const cuda::DeviceMemory tiles_, positions_, row_map_, counters_;
+};
+
+// Whether the plain kernel can write a row-major output with the plan's stores: a plan for the tile
+// layout may count on slots whose rows are aligned.
+bool serves_rows(const tilepost_plan_t& plan);
+
+// The plan as the plain kernel serves it: its function, a row-major output of whole rows.
+tilepost_plan_t plain_plan(const tilepost_plan_t& plan, const PlainKernel& plain);
+
+// Tables by owner for a kernel that stores into other ranks' memory: all rows are this rank's own.
+class OwnTables {
+ public:
+  OwnTables(const tilepost_plan_t& plan, const cuda::Driver& driver, void* out, uint32_t* counters);
+  void set(tilepost_view_t& view) const;
+
+ private:
+  cuda::DeviceMemory map_, counters_, out_;
+};
+
+// One kernel, ready to be launched on every set of operands.
+class Gemm {
+ public:
+  Gemm(const tilepost_plan_t& plan, const cuda::DeviceInfo& device, const Operands& operands,
+       int64_t out_elements, const tilepost_view_t& view);
+  Gemm(const Gemm&) = delete;
+  Gemm& operator=(const Gemm&) = delete;
+
+  void launch(int set, cudaStream_t stream) const;
+
+ private:
+  const tilepost_plan_t plan_;
+  std::vector<cuda::GemmArguments> arguments_;  // per set
+  std::vector<cuda::TensorMaps> maps_;          // per set
+  std::vector<OwnTables> tables_;               // per set, for kernels that store tiles so
+};
+
+}  // namespace tilepost::bench

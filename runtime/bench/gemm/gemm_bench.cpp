@@ -1,0 +1,152 @@
+#include "runtime/bench/gemm/gemm_bench.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "runtime/bench/gemm/check.h"
+#include "runtime/bench/gemm/cublas_lt.h"
+#include "runtime/bench/gpu/checked.h"
+#include "runtime/bench/gpu/timing.h"
+#include "runtime/bench/record.h"
+#include "runtime/map/patterns.h"
+
+namespace tilepost::bench {
+namespace {
+
+constexpr double kHostBound = 0.5;  // share of bursts from which a note is due
+
+class GemmBench {
+ public:
+  GemmBench(const Entry& entry, const tilepost_plan_t& plan, const Session& session)
+      : name_(entry.name),
+        plan_(plan),
+        plain_plan_(plain_plan(plan, entry.plain())),
+        session_(session),
+        stream_(make_stream()),
+        signals_(plan, session.options.seed),
+        operands_(plan, signals_.out_elements(), stream_.get()),
+        woven_(plan, session.machine.device, operands_, signals_.out_elements(), signals_.view()),
+        cublas_(operands_.product(0), operands_.scale(), plan.accumulate == TILEPOST_FAST,
+                cublas_sms()) {
+    if (serves_rows(plan))
+      plain_.emplace(plain_plan_, session.machine.device, operands_, plan.map.m * plan.map.n,
+                     tilepost_view_t{});
+    else
+      note("the un-woven kernel cannot write rows of this length, the signal is not measured");
+  }
+
+  bool check() {
+    Checker checker(name_, plan_, operands_, cublas_, session_.options.seed, stream_.get());
+    session_.alive();
+    long long wrong = checker.check_cublas();
+    wrong += checker.check("ours", signals_.place(), [&] { woven_.launch(0, stream_.get()); });
+    if (plain_) wrong += checker.check("plain", {}, [&] { plain_->launch(0, stream_.get()); });
+    const int counters = signals_.count_wrong(1);
+    Record("check")
+        .set("program", name_)
+        .set("variant", "ours")
+        .set("against", "counters")
+        .set("elements", plan_.map.num_groups)
+        .set("wrong", counters);
+    return wrong == 0 && counters == 0;
+  }
+
+  void measure(const Mode& mode) {
+    std::vector<Variant> variants;
+    variants.push_back({"ours", [&](int set) { woven_.launch(set, stream_.get()); }});
+    if (plain_) variants.push_back({"plain", [&](int set) { plain_->launch(set, stream_.get()); }});
+    Timer timer(stream_.get(), operands_.count(), session_.nvml, session_.options.seed,
+                session_.alive);
+    Mode rest = mode;
+    if (cublas_.candidates() > 0) {
+      const int best = fastest_candidate(cublas_, operands_, mode, timer, stream_.get());
+      print_reference(mode, best);
+      variants.push_back({"cublaslt", [this, best](int set) {
+                            cublas_.launch(operands_.set(set), best, stream_.get());
+                          }});
+      rest.heating_ms = 0;  // it is hot
+    }
+    const int burst = timer.warm_up(rest, variants);
+    for (int i = 0; i < session_.options.rounds; ++i)
+      print_round(mode, i, variants, timer.round(mode, burst, variants));
+    for (const Variant& variant : variants)
+      if (variant.host_bound() > kHostBound)
+        note(std::string(mode.name) + ": launching '" + variant.name +
+             "' takes as long as computing, its times are the host's");
+    if (cublas_.candidates() == 0)
+      note(std::string(mode.name) + ": cuBLASLt has nothing for this product: no reference");
+  }
+
+  void fill_normal() { operands_.fill_normal(session_.options.seed); }
+
+ private:
+  static cuda::Stream make_stream() {
+    cuda::Stream stream;
+    check_tilepost(cuda::make_stream(stream, false), "make_stream");
+    return stream;
+  }
+
+  int cublas_sms() const {
+    const int sms = gemm_sms(plan_, session_.machine.device.sms);
+    return sms < session_.machine.device.sms ? sms : 0;
+  }
+
+  void note(const std::string& text) const {
+    Record("note").set("program", name_).set("text", text);
+  }
+
+  void print_reference(const Mode& mode, int best) const {
+    Record("reference")
+        .set("program", name_)
+        .set("mode", mode.name)
+        .set("candidates", cublas_.candidates())
+        .set("fastest", best)
+        .set("sms", gemm_sms(plan_, session_.machine.device.sms))
+        .set("operations", cublas_.operations())
+        .set("sets", operands_.count());
+  }
+
+  void print_round(const Mode& mode, int index, const std::vector<Variant>& variants,
+                   const Round& round) const {
+    Record record("sample");
+    record.set("program", name_).set("mode", mode.name).set("round", index).begin("us");
+    for (size_t i = 0; i < variants.size(); ++i) record.set(variants[i].name, round.us[i]);
+    record.end().set("mhz", round.mhz).set("watts", round.watts);
+  }
+
+  const char* const name_;
+  const tilepost_plan_t& plan_;
+  const tilepost_plan_t plain_plan_;
+  const Session& session_;
+  const cuda::Stream stream_;
+  const Signals signals_;
+  Operands operands_;
+  const Gemm woven_;
+  std::optional<Gemm> plain_;
+  CublasLt cublas_;
+};
+
+}  // namespace
+
+int gemm_sms(const tilepost_plan_t& plan, int device_sms) {
+  const bool overlaps = row_of(plan).communicates() && plan.transport != TILEPOST_TRANSPORT_NONE;
+  const int reserved = overlaps && plan.comm_ctas > 0 ? plan.comm_ctas + 1 : 0;  // with the waiter
+  return std::min(plan.sms, device_sms) - reserved;
+}
+
+bool bench_gemm(const Entry& entry, const tilepost_plan_t& plan, const Session& session) {
+  if (plan.sum == TILEPOST_SUM_ADDED) {
+    Record("note")
+        .set("program", entry.name)
+        .set("text", "a kernel that adds to what is there has no product of its own to time");
+    return true;
+  }
+  GemmBench bench(entry, plan, session);
+  if (!bench.check()) return false;
+  bench.fill_normal();
+  if (session.options.cool) bench.measure(kCool);
+  if (session.options.sustained) bench.measure(kSustained);
+  return true;
+}
+
+}  // namespace tilepost::bench

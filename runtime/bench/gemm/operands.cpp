@@ -1,0 +1,116 @@
+#include "runtime/bench/gemm/operands.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/bench/gpu/checked.h"
+
+namespace tilepost::bench {
+namespace {
+
+constexpr int64_t kMaxSets = 512;
+constexpr int kEpilogueMax = 8;  // of bias and residual: whole numbers, exact in every type
+constexpr int64_t kDenseLimit = 1 << 19;  // products of numbers up to 4 that fp32 sums exactly
+// Non-zero products of a sum, on average: so few that its parts are exact in e4m3's short
+// accumulators and in bf16.
+constexpr double kSparseProducts = 64;
+
+bool has(const tilepost_plan_t& plan, int operations) {
+  return (plan.epilogue & operations) != 0;
+}
+
+int64_t count_sets(int64_t bytes) {
+  int device = 0, l2_bytes = 0;
+  size_t free_bytes = 0, total_bytes = 0;
+  TILEPOST_BENCH_CUDA(cudaGetDevice(&device));
+  TILEPOST_BENCH_CUDA(cudaDeviceGetAttribute(&l2_bytes, cudaDevAttrL2CacheSize, device));
+  TILEPOST_BENCH_CUDA(cudaMemGetInfo(&free_bytes, &total_bytes));
+  const int64_t wanted = 2 * int64_t{l2_bytes} / bytes + 2;
+  const int64_t room = static_cast<int64_t>(free_bytes) * 3 / 4 / bytes;
+  return std::clamp<int64_t>(std::min(wanted, room), 1, kMaxSets);
+}
+
+}  // namespace
+
+Operands::Operands(const tilepost_plan_t& plan, int64_t out_elements, cudaStream_t stream)
+    : plan_(plan),
+      stream_(stream),
+      a_count_(plan.map.m * plan.k),
+      b_count_(plan.map.n * plan.k),
+      out_count_(plan.map.m * plan.map.n),
+      out_bytes_(std::max(out_elements, out_count_) * element_bytes(plan.output)) {
+  const int64_t a_bytes = a_count_ * element_bytes(plan.input);
+  const int64_t b_bytes = b_count_ * element_bytes(plan.input);
+  const int64_t residual_bytes =
+      has(plan, TILEPOST_RESIDUAL) ? out_count_ * element_bytes(plan.output) : 0;
+  const auto take = [this](int64_t bytes) {
+    memory_.push_back(allocate(bytes));
+    return memory_.back().get();
+  };
+  for (int64_t i = count_sets(a_bytes + b_bytes + out_bytes_ + residual_bytes); i > 0; --i)
+    sets_.push_back({take(a_bytes), take(b_bytes), take(out_bytes_),
+                     residual_bytes > 0 ? take(residual_bytes) : nullptr});
+  make_epilogue();
+}
+
+// Scales are powers of two, so that they keep exact sums exact.
+void Operands::make_epilogue() {
+  const auto powers = [](int64_t count) {
+    std::vector<float> values(static_cast<size_t>(count));
+    for (size_t i = 0; i < values.size(); ++i)
+      values[i] = std::ldexp(1.0f, static_cast<int>(i * 7 % 5) - 3);
+    return values;
+  };
+  if (has(plan_, TILEPOST_SCALE))
+    scale_a_ = upload<float>({kScaleA}), scale_b_ = upload<float>({kScaleB});
+  if (has(plan_, TILEPOST_SCALE_ROWS)) scale_a_ = upload(powers(plan_.map.m));
+  if (has(plan_, TILEPOST_SCALE_COLUMNS)) scale_b_ = upload(powers(plan_.map.n));
+  constexpr uint64_t kBiasSeed = 11, kResidualSeed = 12;
+  if (has(plan_, TILEPOST_BIAS)) {
+    bias_ = allocate(plan_.map.n * element_bytes(plan_.output));
+    fill_integers(bias_.get(), plan_.map.n, plan_.output, kBiasSeed, kEpilogueMax, 1, stream_);
+  }
+  for (const OperandSet& set : sets_)
+    if (set.residual != nullptr)
+      fill_integers(const_cast<void*>(set.residual), out_count_, plan_.output, kResidualSeed,
+                    kEpilogueMax, 1, stream_);
+}
+
+void Operands::fill_exact(uint64_t seed, int rank) {
+  const bool dense = rank < 0 && plan_.input != TILEPOST_E4M3 && plan_.k < kDenseLimit;
+  const int max = dense ? 4 : 1;
+  const double products = static_cast<double>(plan_.k) * (rank < 0 ? 1 : plan_.ranks);
+  const double share = dense ? 1 : std::min(1.0, std::sqrt(kSparseProducts / products));
+  const uint64_t first = 2 * (seed * 64 + static_cast<uint64_t>(std::max(rank, 0)));
+  const OperandSet& set = sets_[0];
+  fill_integers(const_cast<void*>(set.a), a_count_, plan_.input, first, max, share, stream_);
+  fill_integers(const_cast<void*>(set.b), b_count_, plan_.input, first + 1, max, share, stream_);
+}
+
+void Operands::fill_normal(uint64_t seed) {
+  for (const OperandSet& set : sets_) {
+    bench::fill_normal(const_cast<void*>(set.a), a_count_, plan_.input, 2 * seed, stream_);
+    bench::fill_normal(const_cast<void*>(set.b), b_count_, plan_.input, 2 * seed + 1, stream_);
+    ++seed;
+  }
+}
+
+tilepost_epilogue_t Operands::epilogue(int set) const {
+  return {static_cast<const float*>(scale_a_.get()), static_cast<const float*>(scale_b_.get()),
+          bias_.get(), sets_[set].residual, sets_[set].out};
+}
+
+Product Operands::product(int set) const {
+  return {sets_[set].a,
+          sets_[set].b,
+          epilogue(set),
+          plan_.input,
+          plan_.output,
+          static_cast<int>(plan_.map.m),
+          static_cast<int>(plan_.map.n),
+          static_cast<int>(plan_.k),
+          plan_.operands == TILEPOST_NN,
+          plan_.epilogue};
+}
+
+}  // namespace tilepost::bench

@@ -1,0 +1,34 @@
+// Where a plan's kernel stores, and where its collectives leave, the elements of a product.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "runtime/bench/gpu/checked.h"
+#include "runtime/bench/gpu/kernels.h"
+#include "runtime/map/run_map.h"
+
+namespace tilepost::bench {
+
+// A Place with the memory that it points to; row-major if made of nothing. Throws BenchError.
+class PlaceTable {
+ public:
+  PlaceTable() = default;
+  // `rows` as Place::rows; `length` as Place::length.
+  PlaceTable(const std::vector<int32_t>& rows, int tile_n, int length);
+
+  Place place() const { return {static_cast<const int32_t*>(rows_.get()), tile_n_, length_}; }
+
+ private:
+  cuda::DeviceMemory rows_;
+  int tile_n_ = 1, length_ = 0;
+};
+
+// Of what the run's kernel stores.
+PlaceTable kernel_place(const RunMap& run);
+
+// Of out as a run with the plan's m leaves it. `rows_from`: gemm_all_to_all, [ranks] how many of
+// its rows come from each rank.
+PlaceTable out_place(const tilepost_plan_t& plan, std::span<const int64_t> rows_from);
+
+}  // namespace tilepost::bench

@@ -1,0 +1,20 @@
+#include "runtime/bench/gpu/checked.h"
+
+namespace tilepost::bench {
+
+void check_cuda(cudaError_t error, const char* call) {
+  if (error == cudaSuccess) return;
+  throw BenchError(std::string(call) + ": " + cudaGetErrorString(error));
+}
+
+void check_tilepost(tilepost_result_t result, const char* call) {
+  if (result == TILEPOST_OK) return;
+  throw BenchError(std::string(call) + ": " + tilepost_result_name(result) + ": " +
+                   tilepost_last_error());
+}
+
+void check_status(int status, const char* call) {
+  if (status != 0) throw BenchError(std::string(call) + ": status " + std::to_string(status));
+}
+
+}  // namespace tilepost::bench

@@ -1,0 +1,47 @@
+// Calls of CUDA and libraries that end a program's measurement where they fail, and device memory
+// made with them.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "runtime/cuda/device/resources.h"
+#include "tilepost/tilepost.h"
+
+#define TILEPOST_BENCH_CUDA(call) ::tilepost::bench::check_cuda((call), #call)
+#define TILEPOST_BENCH_STATUS(call) ::tilepost::bench::check_status(static_cast<int>(call), #call)
+
+namespace tilepost::bench {
+
+// What ends the measurement of one program.
+struct BenchError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// Each throws BenchError with the call and the library's words unless the result is success.
+void check_cuda(cudaError_t error, const char* call);
+void check_tilepost(tilepost_result_t result, const char* call);
+void check_status(int status, const char* call);  // of cuBLASLt and NCCL, where 0 is success
+
+// Device memory, freed with its owner. Throws BenchError.
+inline cuda::DeviceMemory allocate(int64_t bytes) {
+  cuda::DeviceMemory memory;
+  check_tilepost(cuda::make_device_memory(memory, static_cast<size_t>(bytes)), "cudaMalloc");
+  return memory;
+}
+
+// A copy of `values` on the device; nothing if there are none. Throws BenchError.
+template <class T>
+cuda::DeviceMemory upload(const std::vector<T>& values) {
+  cuda::DeviceMemory memory;
+  if (values.empty()) return memory;
+  const size_t bytes = values.size() * sizeof(T);
+  memory = allocate(static_cast<int64_t>(bytes));
+  TILEPOST_BENCH_CUDA(cudaMemcpy(memory.get(), values.data(), bytes, cudaMemcpyHostToDevice));
+  return memory;
+}
+
+}  // namespace tilepost::bench

@@ -1,0 +1,43 @@
+// What is measured on, and what NVML tells of it: the SM clock, the power drawn, the driver's
+// version.
+#pragma once
+
+#include <string>
+
+#include "runtime/cuda/device/device.h"
+
+namespace tilepost::bench {
+
+// NVML is looked up at run time: a machine without it is measured all the same.
+class Nvml {
+ public:
+  // Of the GPU with this PCI bus id, "00000000:18:00.0".
+  explicit Nvml(const std::string& bus_id);
+  ~Nvml();
+  Nvml(const Nvml&) = delete;
+  Nvml& operator=(const Nvml&) = delete;
+
+  std::string driver_version() const;  // "" if unknown
+  double sm_clock_mhz() const;         // 0 if unknown
+  double watts() const;                // 0 if unknown
+  double watts_allowed() const;        // 0 if unknown
+
+ private:
+  void* library_ = nullptr;
+  void* device_ = nullptr;
+};
+
+struct Machine {
+  int gpus = 0;
+  cuda::DeviceInfo device;  // GPU 0, on which kernels are measured alone
+  std::string product;      // "NVIDIA H200"
+  std::string bus_id;       // of GPU 0
+};
+
+// Throws BenchError where there is no GPU.
+Machine read_machine();
+
+// Prints the machine record.
+void print_machine(const Machine& machine, const Nvml& nvml);
+
+}  // namespace tilepost::bench

@@ -1,0 +1,112 @@
+#include "runtime/bench/ranks/overlap_bench.h"
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+
+#include "runtime/bench/gpu/checked.h"
+#include "runtime/bench/ranks/rank_bench.h"
+#include "runtime/bench/record.h"
+
+namespace tilepost::bench {
+namespace {
+
+// How a mode runs its variants.
+struct RankMode {
+  const char* name;
+  std::vector<RankVariant> variants;
+  int more;      // runs behind the first one of a sample
+  int warm_ups;  // rounds
+};
+
+const RankMode kRankModes[] = {{"overlap", {kOurs, kSequence, kGemm, kCollective}, 0, 20},
+                               {"steady", {kOurs, kSequence}, 9, 3}};
+
+template <class T>
+T sum(const std::vector<T>& values) {
+  return std::accumulate(values.begin(), values.end(), T{});
+}
+
+void note(const char* program, const std::string& text) {
+  Record("note").set("program", program).set("text", text);
+}
+
+// Prints the check's record and what is to be known of the runs; true: nothing is wrong.
+bool report_check(const char* program, const tilepost_plan_t& plan, const BenchTeam& team,
+                  bool owns_out) {
+  const unsigned long long wrong = sum(team.wrong);
+  Record("check")
+      .set("program", program)
+      .set("variant", "overlap")
+      .set("against", "cublaslt and nccl")
+      .set("out", owns_out ? "own" : "caller's")
+      .set("elements", static_cast<long long>(sum(team.elements)))
+      .set("wrong", static_cast<long long>(wrong));
+  if (const std::string route = route_in_words(plan); !route.empty()) note(program, route);
+  if (owns_out) note(program, "the output is made in the operation's own memory");
+  return wrong == 0;
+}
+
+// One round on one rank; false: a rank has failed.
+bool run_round(RankBench& bench, BenchTeam& team, const RankMode& mode,
+               const std::vector<RankVariant>& order, int rank, std::vector<double>& us) {
+  for (const RankVariant variant : order) {
+    const bool alone = mode.more == 0;
+    if (!team.steps.step(rank, [&] { bench.enqueue(variant, alone); })) return false;
+    if (!team.steps.step(rank, [&] { bench.finish(variant, mode.more); })) return false;
+    us[variant] = team.slowest();
+  }
+  return true;
+}
+
+void measure(RankBench& bench, BenchTeam& team, const char* program, const RankMode& mode,
+             const Session& session, int rank) {
+  std::mt19937_64 random(session.options.seed);  // the same order on every rank
+  for (int round = -mode.warm_ups; round < session.options.rounds; ++round) {
+    std::vector<RankVariant> order = mode.variants;
+    std::shuffle(order.begin(), order.end(), random);
+    std::vector<double> us(kRankVariants);
+    if (!run_round(bench, team, mode, order, rank, us)) return;
+    if (rank != 0) continue;
+    session.alive();
+    if (round < 0) continue;
+    Record record("sample");
+    record.set("program", program).set("mode", mode.name).set("round", round).begin("us");
+    for (const RankVariant variant : mode.variants)
+      record.set(kRankVariantNames[variant], us[variant]);
+    record.end();
+  }
+}
+
+void work(const Entry& entry, const tilepost_plan_t& plan, const Session& session, BenchTeam& team,
+          int rank) {
+  RankBench bench(entry, plan, session, team, rank);
+  const auto step = [&](auto body) { return team.steps.step(rank, body); };
+  if (!step([&] { bench.create(); }) || !step([&] { bench.choose(); })) return;
+  if (!step([&] { bench.take_choice(), bench.check(); })) return;
+  if (rank == 0 && !report_check(entry.name, plan, team, bench.owns_out()))
+    team.steps.fail("wrong");
+  if (!step([] {})) return;
+  for (const RankMode& mode : kRankModes) measure(bench, team, entry.name, mode, session, rank);
+}
+
+}  // namespace
+
+std::string overlap_obstacle(const tilepost_plan_t& plan, const Machine& machine) {
+  if (plan.ranks > machine.gpus)
+    return "the operation wants " + std::to_string(plan.ranks) + " GPUs, this machine has " +
+           std::to_string(machine.gpus) + ": only its GEMM is measured";
+  if (plan.epilogue != 0 || plan.consumer > TILEPOST_CONSUMER_UNPERMUTE)
+    return "only a product without epilogue and norm is measured from end to end";
+  return "";
+}
+
+bool bench_overlap(const Entry& entry, const tilepost_plan_t& plan, const Session& session) {
+  BenchTeam team(plan.ranks);
+  team.steps.run([&](int rank) { work(entry, plan, session, team, rank); });
+  const bool wrong = sum(team.wrong) > 0;
+  if (!team.steps.failure().empty() && !wrong) throw BenchError(team.steps.failure());
+  return !wrong;
+}
+
+}  // namespace tilepost::bench

@@ -1,0 +1,91 @@
+// One rank of an operation that is measured from end to end: ours, what it replaces, and that one's
+// parts alone. Every step is taken by all ranks together (harness::RankTeam).
+#pragma once
+
+#include <memory>
+
+#include "runtime/bench/gemm/place.h"
+#include "runtime/bench/ranks/sequence.h"
+#include "runtime/bench/registry.h"
+#include "runtime/bench/session.h"
+#include "runtime/harness/rank_team.h"
+
+namespace tilepost::bench {
+
+// What can be run, and its name in the records.
+enum RankVariant { kOurs, kSequence, kGemm, kCollective, kRankVariants };
+inline constexpr const char* kRankVariantNames[] = {"ours", "sequence", "gemm", "collective"};
+
+// What the ranks of one measurement share.
+struct BenchTeam {
+  // Throws BenchError.
+  explicit BenchTeam(int ranks);
+
+  harness::RankTeam steps;
+  cuda::PinnedMemory gate_memory;
+  uint32_t* gate = nullptr;  // what all ranks wait for before a run
+  tilepost_unique_id_t ours_id{}, nccl_id{};
+  int candidate = 0;                      // of cuBLASLt, chosen by rank 0
+  std::vector<double> us;                 // [ranks] of the run that was finished last
+  std::vector<unsigned long long> wrong;  // [ranks] elements
+  std::vector<int64_t> elements;          // [ranks] that were compared
+
+  double slowest() const;
+};
+
+class RankBench {
+ public:
+  RankBench(const Entry& entry, const tilepost_plan_t& plan, const Session& session,
+            BenchTeam& team, int rank);
+  ~RankBench();
+  RankBench(const RankBench&) = delete;
+  RankBench& operator=(const RankBench&) = delete;
+
+  // Communicators, operands, the operation and its route.
+  void create();
+
+  // Rank 0 finds the fastest GEMM of cuBLASLt; all take it.
+  void choose();
+  void take_choice() { sequence_->choose(team_.candidate); }
+
+  // Ours against the sequence on whole numbers, so that the order of the additions does not matter:
+  // the same bits. Leaves the operands normal random.
+  void check();
+
+  // Whether our runs have the operation's own memory as their out (tilepost_op_info_t::out).
+  bool owns_out() const { return lent_output_ != nullptr; }
+
+  // Puts one run behind the gate, L2 flushed. `alone`: nothing will follow it.
+  void enqueue(RankVariant variant, bool alone);
+  // When all ranks have enqueued: opens the gate, puts `more` runs behind the first one, none if it
+  // is alone, and waits. The time is that of one run.
+  void finish(RankVariant variant, int more);
+
+ private:
+  void create_operation();
+  void set_route();
+  void start(RankVariant variant);
+  void* out_of(const OperandSet& set) const { return owns_out() ? lent_output_ : set.out; }
+
+  const Entry& entry_;
+  const tilepost_plan_t& plan_;
+  const Session& session_;
+  BenchTeam& team_;
+  const int rank_;
+  const std::vector<int64_t> rows_from_;
+  cuda::Stream stream_;
+  cuda::Event begin_, end_;
+  cuda::DeviceMemory flush_;
+  PlaceTable place_;  // of out
+  void* lent_output_ = nullptr;
+  std::unique_ptr<Operands> operands_;
+  std::unique_ptr<CublasLt> cublas_;
+  std::unique_ptr<Sequence> sequence_;
+  tilepost_comm_t comm_ = nullptr;
+  tilepost_op_t op_ = nullptr;
+  ncclComm_t nccl_ = nullptr;
+  uint32_t gates_ = 0;
+  int set_ = 0;
+};
+
+}  // namespace tilepost::bench

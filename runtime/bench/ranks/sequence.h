@@ -1,0 +1,55 @@
+// What users have: cuBLASLt on the whole GPU and one stock NCCL operation, one after the other in
+// one stream.
+//
+//   gemm_all_reduce      GEMM, ncclAllReduce in place
+//   gemm_reduce_scatter  GEMM, ncclReduceScatter; of rows that ranks do not divide, zeros are added
+//   gemm_all_to_all      GEMM, ncclSend and ncclRecv to and from all ranks in one group; routing
+//                        rows: between them a pass that sorts the rows by destination
+//   all_gather_gemm      ncclAllGather, GEMM
+#pragma once
+
+#include <nccl.h>
+
+#include "runtime/bench/gemm/cublas_lt.h"
+#include "runtime/bench/gemm/route.h"
+
+namespace tilepost::bench {
+
+class Sequence {
+ public:
+  // One rank's; `nccl` has the plan's ranks and NCCL's defaults. Throws BenchError.
+  Sequence(const tilepost_plan_t& plan, int rank, uint64_t seed, CublasLt& cublas, ncclComm_t nccl);
+
+  // Which of cuBLASLt's candidates computes the GEMM.
+  void choose(int candidate) { candidate_ = candidate; }
+
+  void run(const OperandSet& set, cudaStream_t stream);
+  // Its parts alone.
+  void gemm(const OperandSet& set, cudaStream_t stream);
+  void communicate(const OperandSet& set, cudaStream_t stream);
+
+  // [result_rows, n] row-major: what the operation's out must hold.
+  const void* result() const;
+  int64_t result_rows() const { return result_rows_; }
+  // Fills the result with 0xff.
+  void poison(cudaStream_t stream);
+
+ private:
+  void exchange_rows(cudaStream_t stream);
+
+  const tilepost_plan_t& plan_;
+  const int rank_;
+  CublasLt& cublas_;
+  const ncclComm_t nccl_;
+  const BenchRoute route_;
+  const std::vector<int64_t> rows_from_;
+  const int64_t result_rows_;
+  int candidate_ = 0;
+  cuda::DeviceMemory product_;   // [rows, n], of the GEMM
+  cuda::DeviceMemory gathered_;  // all_gather_gemm: [ranks * share, k]
+  cuda::DeviceMemory order_;     // routing rows: [m] the product's rows by destination
+  cuda::DeviceMemory sorted_;    // routing rows: [m, n] the product in that order
+  cuda::DeviceMemory received_;  // [result_rows, n], of ReduceScatter and All-to-All
+};
+
+}  // namespace tilepost::bench

@@ -1,0 +1,56 @@
+#include "runtime/bench/session.h"
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace tilepost::bench {
+namespace {
+
+constexpr const char* kUsage =
+    "usage: harness [--seed N] [--rounds N] [--mode cool|sustained|both] [--lent-output] "
+    "[--only NAME]\n";
+constexpr long kMaxRounds = 100000;
+
+bool apply_mode(const std::string& mode, HarnessOptions& options) {
+  options.cool = mode != "sustained";
+  options.sustained = mode != "cool";
+  return mode == "cool" || mode == "sustained" || mode == "both";
+}
+
+bool apply(const std::string& flag, const char* text, HarnessOptions& options) {
+  char* end = nullptr;
+  if (flag == "--mode") return apply_mode(text, options);
+  if (flag == "--only") {
+    options.only = text;
+    return true;
+  }
+  if (flag == "--seed") {
+    options.seed = std::strtoull(text, &end, 10);
+    return end != text && *end == '\0';
+  }
+  if (flag != "--rounds") return false;
+  const long rounds = std::strtol(text, &end, 10);
+  options.rounds = static_cast<int>(rounds);
+  return end != text && *end == '\0' && rounds >= 1 && rounds <= kMaxRounds;
+}
+
+}  // namespace
+
+bool parse_harness_options(int argc, char** argv, HarnessOptions& options) {
+  for (int i = 1; i < argc; ++i) {
+    if (argv[i] == std::string("--lent-output")) {
+      options.lent_output = true;
+      continue;
+    }
+    if (i + 1 < argc && apply(argv[i], argv[i + 1], options)) {
+      ++i;
+      continue;
+    }
+    std::fprintf(stderr, "harness: error: cannot use '%s%s%s'\n%s", argv[i],
+                 i + 1 < argc ? " " : "", i + 1 < argc ? argv[i + 1] : "", kUsage);
+    return false;
+  }
+  return true;
+}
+
+}  // namespace tilepost::bench

@@ -1,0 +1,43 @@
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/verify/reference/data.h"
+
+namespace tilepost::verify {
+namespace {
+
+// What the sums themselves may reach, so that what the epilogue makes of them is exact: scales of 1
+// and 2 for every vector of them, then the addends.
+double sum_limit(tilepost_dtype_t output, int epilogue, int more_addends) {
+  double limit = exact_limit(output) - more_addends * kMaxAddend;
+  if ((epilogue & TILEPOST_BIAS) != 0) limit -= kMaxAddend;
+  if ((epilogue & TILEPOST_RESIDUAL) != 0) limit -= kMaxAddend;
+  if ((epilogue & TILEPOST_SCALE) != 0) limit /= 4;
+  if ((epilogue & TILEPOST_SCALE_ROWS) != 0) limit /= 2;
+  if ((epilogue & TILEPOST_SCALE_COLUMNS) != 0) limit /= 2;
+  return limit;
+}
+
+}  // namespace
+
+// Every partial sum over any set of products must stay within the output type's exact integers.
+// - Few products: n * v^2 <= limit holds for certain.
+// - Many: products of {-1, 0, 1} with on average limit / 4 non-zero ones. More than `limit` of them
+//   have, by Chernoff's bound P(X >= 4 mu) <= (e^3 / 4^4)^mu, a probability below 1e-70 with mu =
+//   64, and below 1e-16 with the 15.5 that the longest epilogue leaves to bf16: not in any run.
+Distribution make_distribution(DataKind kind, int64_t k, int ranks, tilepost_dtype_t output,
+                               tilepost_dtype_t input, int epilogue, int more_addends) {
+  const bool e4m3 = input == TILEPOST_E4M3;
+  if (kind == DataKind::random) return {kind, 0, 0, e4m3 ? 4 : 8};
+  constexpr int kMostInE4m3 = 16;  // integers up to it are exact
+  const double products = static_cast<double>(k) * ranks;
+  const double limit = sum_limit(output, epilogue, more_addends);
+  if (products <= limit) {
+    const int most = static_cast<int>(std::sqrt(limit / products));
+    return {kind, e4m3 ? std::min(most, kMostInE4m3) : most, 0};
+  }
+  const double density = std::sqrt(limit / 4 / products);
+  return {kind, 0, static_cast<uint32_t>(density * 4294967296.0)};
+}
+
+}  // namespace tilepost::verify

@@ -1,0 +1,70 @@
+// Where an element of the result lies in `out`, and which tile, position and group it belongs to.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "runtime/map/tile_map.h"
+#include "runtime/verify/reference/shape.h"
+#include "tilepost/tilepost.h"
+
+namespace tilepost::verify {
+
+// One run's out on one rank, as docs/runtime.md describes it.
+class OutputLayout {
+ public:
+  // `slots`: the tile layout of gemm and gemm_all_reduce where it is kept, by tile row and column
+  // (tilepost_op_info_t::rows in host memory); else empty.
+  OutputLayout(const Problem& problem, const RunShape& shape, int rank,
+               std::vector<int32_t> slots = {});
+
+  int64_t offset(int64_t row, int64_t col) const;
+  int64_t elements() const { return elements_; }
+
+ private:
+  struct Block {
+    int64_t first_row, rows;
+  };
+  const Block& block_of(int64_t row) const;
+
+  int64_t n_, tile_m_, tile_n_, columns_;
+  bool slabs_ = false;         // blocks of slabs; one column of tiles in them each
+  std::vector<Block> blocks_;  // by source
+  std::vector<int32_t> slots_;
+  int64_t elements_;
+};
+
+struct Place {
+  int64_t first_row, first_col;  // of the tile, in the product
+  int position;                  // in the schedule
+  int group;
+};
+
+// Which tile of a rank's schedule computes an element. For messages, so it is made on first use.
+class TileIndex {
+ public:
+  TileIndex() = default;
+  // Of the rank whose product it is.
+  TileIndex(const tilepost_plan_t& plan, const RunShape& shape, int rank)
+      : plan_(&plan), shape_(&shape), rank_(rank) {}
+
+  Place place(int64_t row, int64_t col) const;
+
+ private:
+  struct Entry {
+    int64_t first_row;
+    int position, group;
+  };
+  void build() const;
+
+  const tilepost_plan_t* plan_ = nullptr;
+  const RunShape* shape_ = nullptr;
+  int rank_ = 0;
+  mutable std::vector<std::vector<Entry>> columns_;  // by tile column, by first row
+};
+
+// The map of a run, from the runtime's code: its slots by tile row and column.
+std::vector<int32_t> slots_of(const tilepost_plan_t& plan, int rank, int64_t m);
+
+}  // namespace tilepost::verify

@@ -1,0 +1,80 @@
+#include "runtime/verify/reference/reference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <set>
+
+namespace tilepost::verify {
+
+namespace {
+
+// The error of summing k products, in units of |a| |b|.
+//
+// fp32: n additions err by at most n * u * sum |a b| <= n * u * |a| |b|; tensor cores truncate
+// instead of rounding and align products before adding, so u is taken as 2^-22, four times that of
+// IEEE addition.
+//
+// e4m3: the tensor cores keep 13 bits below the largest of what they add, so the worst case, k
+// times 2^-13, would allow anything. But they truncate towards zero, and the products' signs are
+// random here: the errors add up like a random walk with steps of 2^-13 times the sum so far, which
+// is about |a| |b| / sqrt(k). The standard deviation is then about 2^-13 / 10, and the largest of a
+// million below 2^-12; where runs of 128 products are added in fp32, smaller by the square root of
+// the number of runs. The weights are many times these. The last term is for sums in fp32, rounded
+// at random.
+double sum_weight(const Problem& problem) {
+  const auto k = static_cast<double>(problem.k);
+  if (problem.input != TILEPOST_E4M3) return std::ldexp(k, -22);
+  constexpr double kRun = 128;  // products
+  const double runs = problem.accumulate == TILEPOST_FAST ? 1.0 : std::max(1.0, k / kRun);
+  return std::ldexp(std::min(std::sqrt(k), 8.0) / std::sqrt(runs), -13) +
+         std::ldexp(std::sqrt(k), -24);
+}
+
+}  // namespace
+
+Distribution distribution_of(DataKind kind, const Problem& problem) {
+  return make_distribution(kind, problem.k, problem.summed(), problem.output, problem.input,
+                           problem.epilogue, problem.keeps_sum() ? 1 : 0);
+}
+
+// The sum over ranks: as many roundings to the output type as there are ranks, each of a number of
+// at most sum |v_r| (1 + u)^ranks; below the normal range a rounding errs by half a denormal step
+// instead. The epilogue in fp32: a few roundings of 2^-24 each; erff and expf err by a few units in
+// the last place of numbers up to 1 (CUDA C++ Programming Guide, "Mathematical Functions"), so gelu
+// and silu by that times |x|. Their derivatives are at most 1.1290 and 1.0999.
+ErrorWeights error_weights(DataKind kind, const Problem& problem) {
+  if (kind == DataKind::exact && problem.linear()) return {};
+  const bool bf16 = problem.output == TILEPOST_BF16;
+  const bool sums = problem.sums();
+  const double u = bf16 ? std::ldexp(1.0, -8) : std::ldexp(1.0, -11);
+  const double growth = std::pow(1 + u, problem.summed());
+  ErrorWeights weights;
+  if (sums) weights.partial = static_cast<float>(u * problem.summed() * growth);
+  if (kind == DataKind::random) weights.product = static_cast<float>(sum_weight(problem) * growth);
+  weights.absolute = static_cast<float>(problem.summed() * std::ldexp(1.0, bf16 ? -133 : -24));
+  if (problem.epilogue != 0) weights.arithmetic = std::ldexp(1.0f, -21);
+  if ((problem.epilogue & TILEPOST_GELU) != 0) weights.slope = 1.13f;
+  if ((problem.epilogue & TILEPOST_SILU) != 0) weights.slope = 1.1f;
+  if (!problem.linear()) weights.activation = std::ldexp(1.0f, -20);
+  if (!sums) weights.last = static_cast<float>(u * growth);
+  return weights;
+}
+
+std::vector<int64_t> rows_to_check(const Problem& problem, int64_t total, double max_products,
+                                   uint64_t seed) {
+  const double row_products = static_cast<double>(problem.n) * problem.k * problem.ranks;
+  const int64_t affordable =
+      std::max<int64_t>(2, static_cast<int64_t>(max_products / row_products));
+  std::vector<int64_t> rows(std::min(total, affordable));
+  if (affordable >= total) {
+    std::iota(rows.begin(), rows.end(), int64_t{0});
+    return rows;
+  }
+  std::set<int64_t> sample{0, total - 1};
+  for (uint64_t i = 0; sample.size() < rows.size(); ++i)
+    sample.insert(static_cast<int64_t>(mix(seed ^ mix(i)) % static_cast<uint64_t>(total)));
+  return {sample.begin(), sample.end()};
+}
+
+}  // namespace tilepost::verify

@@ -1,0 +1,98 @@
+// What the output must be: a plain sum of plain products, over ranks where the pattern has it, put
+// through the epilogue; and how far rounding may move it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/map/patterns.h"
+#include "runtime/verify/reference/data.h"
+
+namespace tilepost::verify {
+
+// The problem as the checks see it.
+struct Problem {
+  int64_t m, n, k;
+  int ranks;
+  tilepost_dtype_t input, output;
+  tilepost_pattern_t pattern = TILEPOST_GEMM_ALL_REDUCE;
+  tilepost_operands_t operands = TILEPOST_TN;
+  tilepost_accumulate_t accumulate = TILEPOST_PRECISE;
+  int epilogue = 0;  // a set of TILEPOST_SCALE …
+  tilepost_layout_t layout = TILEPOST_PANEL;
+  tilepost_routing_t routing = TILEPOST_ROUTING_EVEN;
+  tilepost_consumer_t consumer = TILEPOST_CONSUMER_NONE;
+  bool any_m = false;  // m is a bound
+  int tile_m = 1, tile_n = 1;
+
+  // Whether ranks are summed; if not, every rank has a product of its own.
+  bool sums() const { return row_of(pattern).sums; }
+  // Ranks in the sum of one output.
+  int summed() const { return sums() ? ranks : 1; }
+  bool routed() const { return row_of(pattern).routes() && routing != TILEPOST_ROUTING_EVEN; }
+  bool normalises() const { return consumer == TILEPOST_CONSUMER_RMS_NORM || keeps_sum(); }
+  // Whether a residual is added before rows are normalised, and the sum kept.
+  bool keeps_sum() const { return consumer == TILEPOST_CONSUMER_RESIDUAL_RMS_NORM; }
+  // True if exact data gives exact outputs.
+  bool linear() const { return (epilogue & (TILEPOST_GELU | TILEPOST_SILU)) == 0; }
+  // Where element (k, n) of B lies.
+  int64_t b_index(int64_t at_k, int64_t at_n) const {
+    return operands == TILEPOST_NN ? at_k * n + at_n : at_n * k + at_k;
+  }
+};
+
+// How A and B are drawn for a check of `kind`.
+Distribution distribution_of(DataKind kind, const Problem& problem);
+
+// What an element's error may be. Rank r's exact sum of products is P_r, with scale and bias v_r;
+// |a_r|, |b_r| are the Euclidean norms of its row of A and column of B. The operations that follow
+// the sum x of the v_r give y.
+//   e = sum (partial |v_r| + scale product |a_r| |b_r| + arithmetic (|scale P_r| + |bias|))
+//   bound = slope e + activation (1 + |x|) + arithmetic |y| + last |y| + absolute
+struct ErrorWeights {
+  float partial = 0, product = 0, absolute = 0;
+  float arithmetic = 0, slope = 1, activation = 0, last = 0;
+};
+
+// Zero for exact data without gelu and silu. Otherwise the worst case of: accumulation of k
+// products on each rank, the epilogue in fp32, one rounding of each rank's result to the output
+// type, and one per hop of the sum.
+ErrorWeights error_weights(DataKind kind, const Problem& problem);
+
+// A part of the reference: rows[0 .. num_rows) of the output, num_rows * n elements, of the sum of
+// ranks first_rank .. end_rank - 1.
+struct ReferenceJob {
+  Problem problem;
+  Distribution distribution;
+  ErrorWeights weights;
+  uint64_t seed;
+  int run;
+  int first_rank, end_rank;
+  const int64_t* rows;
+  int64_t num_rows;
+  float* sum;         // [num_rows * n] the expected value
+  float* bound;       // [num_rows * n] the largest error allowed
+  int64_t share = 0;  // where rows of A are gathered: row i is row i % share of rank i / share
+};
+
+// The rows to check of `rows`: all of them, or, where rows * n * k * ranks exceeds `max_products`,
+// a sorted sample of what that affords: the first, the last and random ones.
+std::vector<int64_t> rows_to_check(const Problem& problem, int64_t rows, double max_products,
+                                   uint64_t seed);
+
+// Where a row of a matrix comes from, of which every rank has a share or one rank has all.
+struct RowSource {
+  uint64_t seed;
+  int run, rank;
+  int64_t share;  // ReferenceJob::share
+
+  TILEPOST_VERIFY_INLINE uint64_t stream(int64_t row, Matrix matrix = Matrix::a) const {
+    const int from = share == 0 ? rank : static_cast<int>(row / share);
+    return stream_of(seed, run, from, matrix);
+  }
+  TILEPOST_VERIFY_INLINE int64_t row_there(int64_t row) const {
+    return share == 0 ? row : row % share;
+  }
+};
+
+}  // namespace tilepost::verify

@@ -1,0 +1,137 @@
+#include "runtime/verify/reference/shape.h"
+#include "runtime/map/patterns.h"
+
+#include <algorithm>
+
+namespace tilepost::verify {
+namespace {
+
+constexpr int kRunsInFlight = 4;  // enough to catch a run that disturbs the next
+constexpr int kRunsPerRoute = 2;
+constexpr int kSpreads = 4;
+
+int destination_of(Spread spread, int ranks, int64_t share, int64_t row, uint64_t bits) {
+  const int drawn = static_cast<int>(bits % static_cast<uint64_t>(ranks));
+  switch (spread) {
+    case Spread::random:
+      break;
+    case Spread::all_to_one:
+      return -1;
+    case Spread::some_empty:
+      return drawn / 2 * 2;
+    case Spread::even:
+      return static_cast<int>(row / share);
+  }
+  return drawn;
+}
+
+}  // namespace
+
+RunShape::RunShape(const Problem& problem, int64_t m, Spread spread, uint64_t seed)
+    : pattern_(problem.pattern), ranks_(problem.ranks), m_(m) {
+  for (int rank = 0; rank < ranks_; ++rank) {
+    const bool varies = problem.routed() && problem.any_m && rank > 0;
+    const uint64_t bits = mix(seed + mix(static_cast<uint64_t>(rank)));
+    rows_.push_back(varies ? static_cast<int64_t>(bits % static_cast<uint64_t>(m + 1)) : m);
+  }
+  if (!row_of(pattern_).out_is_routed()) return;
+  send_rows(problem.routed() ? spread : Spread::even, problem.routing, seed);
+  land_rows();
+}
+
+void RunShape::send_rows(Spread spread, tilepost_routing_t routing, uint64_t seed) {
+  const int one = static_cast<int>(mix(seed) % static_cast<uint64_t>(ranks_));
+  destinations_.resize(ranks_);
+  splits_.assign(ranks_, std::vector<int64_t>(ranks_, 0));
+  for (int rank = 0; rank < ranks_; ++rank) {
+    for (int64_t row = 0; row < rows_[rank]; ++row) {
+      const uint64_t bits = mix(seed ^ mix(static_cast<uint64_t>(row) * ranks_ + rank));
+      const int to = destination_of(spread, ranks_, share(), row, bits);
+      destinations_[rank].push_back(to < 0 ? one : to);
+    }
+    if (routing == TILEPOST_ROUTING_SPLITS)
+      std::sort(destinations_[rank].begin(), destinations_[rank].end());
+    for (const int32_t to : destinations_[rank]) ++splits_[rank][to];
+  }
+}
+
+// By source rank, then by source row.
+void RunShape::land_rows() {
+  rows_from_.assign(ranks_, std::vector<int64_t>(ranks_, 0));
+  std::vector<int64_t> next(ranks_, 0);
+  landed_.resize(ranks_);
+  for (int source = 0; source < ranks_; ++source)
+    for (const int32_t to : destinations_[source]) {
+      landed_[source].push_back(next[to]++);
+      ++rows_from_[to][source];
+    }
+}
+
+int64_t RunShape::own_begin(int rank) const {
+  return std::min(share() * rank, m_);
+}
+int64_t RunShape::own_rows(int rank) const {
+  return std::min(share() * (rank + 1), m_) - own_begin(rank);
+}
+
+int64_t RunShape::a_rows(int rank) const {
+  return row_of(pattern_).moves_input() ? own_rows(rank) : rows_[rank];
+}
+
+int64_t RunShape::out_rows(int rank) const {
+  if (row_of(pattern_).out_is_share()) return own_rows(rank);
+  if (!row_of(pattern_).out_is_routed()) return m_;
+  int64_t rows = 0;
+  for (const int64_t from : rows_from_[rank]) rows += from;
+  return rows;
+}
+
+int64_t RunShape::out_row(int rank, int source, int64_t row) const {
+  if (row_of(pattern_).out_is_routed())
+    return destinations_[source][row] == rank ? landed_[source][row] : -1;
+  if (!row_of(pattern_).out_is_share()) return row;
+  const int64_t own = row - own_begin(rank);
+  return own >= 0 && own < own_rows(rank) ? own : -1;
+}
+
+std::string RunShape::wrong_arrivals(int rank, const tilepost_arrivals_t& arrivals) const {
+  if (arrivals.rows != out_rows(rank))
+    return "tilepost_op_route: arrivals.rows is " + std::to_string(arrivals.rows) + ", expected " +
+           std::to_string(out_rows(rank));
+  for (int source = 0; source < ranks_; ++source)
+    if (arrivals.rows_from[source] != rows_from(rank, source))
+      return "tilepost_op_route: arrivals.rows_from[" + std::to_string(source) + "] is " +
+             std::to_string(arrivals.rows_from[source]) + ", expected " +
+             std::to_string(rows_from(rank, source));
+  for (int64_t row = 0; row < rows_[rank]; ++row)
+    if (arrivals.landed[row] != landed_[rank][row])
+      return "tilepost_op_route: arrivals.landed[" + std::to_string(row) + "] is " +
+             std::to_string(arrivals.landed[row]) + ", expected " +
+             std::to_string(landed_[rank][row]);
+  return "";
+}
+
+RunList list_runs(const Problem& problem, const std::vector<int64_t>& asked, int runs) {
+  RunList list{{problem.m}, runs, kRunsInFlight};
+  if (problem.any_m) {
+    const int64_t tile = problem.tile_m;
+    list.m = asked;
+    if (asked.empty())
+      list.m = {problem.m, 1,    7,         tile - 1,          tile,
+                tile + 1,  1000, problem.m, problem.ranks + 1, problem.m * 2 / 3};
+    for (int64_t& m : list.m) m = std::clamp<int64_t>(m, 1, problem.m);
+    list.count = std::max(runs, static_cast<int>(list.m.size()));
+  }
+  if (!problem.routed()) return list;
+  list.at_once = kRunsPerRoute;
+  list.count = std::max(list.count, kSpreads * kRunsPerRoute);
+  return list;
+}
+
+RunShape shape_of(const Problem& problem, const RunList& list, int run, uint64_t seed) {
+  const int route = problem.routed() ? run / list.at_once : run;
+  return RunShape(problem, list.m[static_cast<size_t>(route) % list.m.size()],
+                  static_cast<Spread>(route % kSpreads), mix(seed + static_cast<uint64_t>(route)));
+}
+
+}  // namespace tilepost::verify

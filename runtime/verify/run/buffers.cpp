@@ -1,0 +1,159 @@
+#include "runtime/verify/run/buffers.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/map/patterns.h"
+#include "runtime/verify/reference/norm.h"
+
+namespace tilepost::verify {
+namespace {
+
+constexpr int kCanary = 0xa5;
+constexpr int kPoison = 0xff;  // 0xffff is a NaN in bf16 and in f16
+
+}  // namespace
+
+FencedMemory::FencedMemory(RankDevice& device, size_t most_bytes)
+    : device_(device), memory_(device.allocate(most_bytes + 2 * kCanaryBytes)) {}
+
+void FencedMemory::poison(size_t bytes) {
+  bytes_ = bytes;
+  device_.fill_bytes(memory_, kCanary, bytes + 2 * kCanaryBytes);
+  if (bytes > 0) device_.fill_bytes(data(), kPoison, bytes);
+}
+
+std::string FencedMemory::fetch(const char* name, std::vector<unsigned char>& bytes) const {
+  std::vector<unsigned char> all(bytes_ + 2 * kCanaryBytes);
+  device_.copy_to_host(all.data(), memory_, all.size());
+  const auto inside = all.begin() + kCanaryBytes, after = inside + static_cast<int64_t>(bytes_);
+  const auto is_canary = [](unsigned char byte) { return byte == kCanary; };
+  bytes.assign(inside, after);
+  const bool before_is_good = std::all_of(all.begin(), inside, is_canary);
+  if (before_is_good && std::all_of(after, all.end(), is_canary)) return "";
+  return std::string("memory ") + (before_is_good ? "after " : "before ") + name +
+         " was overwritten";
+}
+
+RunBuffers::RunBuffers(RankDevice& device, const Problem& problem, int64_t out_elements)
+    : device_(device), problem_(problem), out_(device, static_cast<size_t>(out_elements) * 2) {
+  const auto allocate = [&](int64_t count, size_t bytes) {
+    return count == 0 ? nullptr : device.allocate(static_cast<size_t>(count) * bytes);
+  };
+  const auto allocate_for = [&](Matrix matrix, size_t bytes) {
+    return allocate(count_of(matrix, problem.m), bytes);
+  };
+  a_ = allocate(problem.m * problem.k, input_bytes());
+  b_ = allocate(problem.n * problem.k, input_bytes());
+  scale_a_ = static_cast<float*>(allocate_for(Matrix::scale_a, sizeof(float)));
+  scale_b_ = static_cast<float*>(allocate_for(Matrix::scale_b, sizeof(float)));
+  bias_ = allocate_for(Matrix::bias, 2);
+  residual_ = allocate_for(Matrix::residual, 2);
+  norm_weight_ = allocate_for(Matrix::norm_weight, 2);
+  norm_residual_ = allocate_for(Matrix::norm_residual, 2);
+  if (row_of(problem.pattern).moves_input())
+    gathered_ = std::make_unique<FencedMemory>(
+        device, static_cast<size_t>(problem.m * problem.k) * input_bytes());
+}
+
+RunBuffers::~RunBuffers() {
+  for (void* memory : {a_, b_, static_cast<void*>(scale_a_), static_cast<void*>(scale_b_), bias_,
+                       residual_, norm_weight_, norm_residual_})
+    if (memory != nullptr) device_.release(memory);
+}
+
+int64_t RunBuffers::count_of(Matrix matrix, int64_t m) const {
+  const auto has = [&](int operation) { return (problem_.epilogue & operation) != 0; };
+  switch (matrix) {
+    case Matrix::scale_a:
+      return has(TILEPOST_SCALE_ROWS) ? m : has(TILEPOST_SCALE) ? 1 : 0;
+    case Matrix::scale_b:
+      return has(TILEPOST_SCALE_COLUMNS) ? problem_.n : has(TILEPOST_SCALE) ? 1 : 0;
+    case Matrix::bias:
+      return has(TILEPOST_BIAS) ? problem_.n : 0;
+    case Matrix::residual:
+      return has(TILEPOST_RESIDUAL) ? m * problem_.n : 0;
+    case Matrix::norm_weight:
+      return problem_.normalises() ? problem_.n : 0;
+    case Matrix::norm_residual:
+      return problem_.keeps_sum() ? m * problem_.n : 0;
+    default:
+      return 0;
+  }
+}
+
+// A gathered A is asked for in two runs of three, and in one of them a's rows are there already.
+void RunBuffers::prepare(const Distribution& distribution, uint64_t seed, int run, int rank,
+                         const RunShape& shape, int64_t out_elements) {
+  const auto stream = [&](Matrix matrix) { return stream_of(seed, run, rank, matrix); };
+  m_ = shape.rows(rank);
+  out_.poison(static_cast<size_t>(out_elements) * 2);
+  run_a_ = a_;
+  gathers_ = gathered_ != nullptr && run % 3 != 2;
+  if (gathered_ != nullptr) gathered_->poison(static_cast<size_t>(m_ * problem_.k) * input_bytes());
+  if (gathers_ && run % 3 == 1)
+    run_a_ = static_cast<char*>(gathered_->data()) +
+             static_cast<size_t>(shape.own_begin(rank) * problem_.k) * input_bytes();
+  device_.fill_operand(run_a_, shape.a_rows(rank) * problem_.k, distribution, stream(Matrix::a),
+                       problem_.input);
+  device_.fill_operand(b_, problem_.n * problem_.k, distribution, stream(Matrix::b),
+                       problem_.input);
+  const auto fill_scales = [&](float* data, Matrix matrix) {
+    device_.fill_scales(data, count_of(matrix, m_), distribution, stream(matrix));
+  };
+  fill_scales(scale_a_, Matrix::scale_a);
+  fill_scales(scale_b_, Matrix::scale_b);
+  device_.fill_operand(bias_, count_of(Matrix::bias, m_), addends(distribution),
+                       stream(Matrix::bias), problem_.output);
+  device_.fill_operand(residual_, count_of(Matrix::residual, m_), addends(distribution),
+                       stream(Matrix::residual), problem_.output);
+  fill_consumer(distribution, seed, run, rank, shape);
+}
+
+void RunBuffers::fill_consumer(const Distribution& distribution, uint64_t seed, int run, int rank,
+                               const RunShape& shape) {
+  device_.fill_operand(norm_weight_, count_of(Matrix::norm_weight, m_), addends(distribution),
+                       stream_of(seed, run, 0, Matrix::norm_weight), problem_.output);
+  kept_rows_ = problem_.keeps_sum() ? shape.out_rows(rank) : 0;
+  device_.fill_operand(norm_residual_, kept_rows_ * problem_.n, addends(distribution),
+                       stream_of(seed, run, residual_rank(problem_, rank), Matrix::norm_residual),
+                       problem_.output);
+}
+
+// Every rank passes a bias: that only rank 0's counts in a sum is the runtime's to see to.
+tilepost_run_operands_t RunBuffers::operands() const {
+  tilepost_run_operands_t operands{};
+  operands.struct_size = sizeof operands;
+  operands.a = run_a_;
+  operands.b = b_;
+  operands.out = out_.data();
+  operands.scale_a = scale_a_;
+  operands.scale_b = scale_b_;
+  operands.bias = bias_;
+  operands.residual = residual_;
+  operands.m = problem_.any_m && !problem_.routed() ? m_ : 0;
+  operands.gathered = gathers_ ? gathered_->data() : nullptr;
+  operands.norm_weight = norm_weight_;
+  operands.norm_residual = norm_residual_;
+  operands.norm_epsilon = kNormEpsilon;
+  return operands;
+}
+
+std::string RunBuffers::fetch_out(std::vector<uint16_t>& out) const {
+  std::vector<unsigned char> bytes;
+  std::string overwritten = out_.fetch("the output", bytes);
+  out.resize(bytes.size() / 2);
+  if (!bytes.empty()) std::memcpy(out.data(), bytes.data(), bytes.size());
+  return overwritten;
+}
+
+std::string RunBuffers::fetch_gathered(std::vector<unsigned char>& gathered) const {
+  return gathered_->fetch("the gathered A", gathered);
+}
+
+void RunBuffers::fetch_kept(std::vector<uint16_t>& kept) const {
+  kept.resize(static_cast<size_t>(kept_rows_ * problem_.n));
+  device_.copy_to_host(kept.data(), norm_residual_, kept.size() * 2);
+}
+
+}  // namespace tilepost::verify

@@ -1,0 +1,57 @@
+// One program made ready on one rank: its operation and its buffers.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "runtime/verify/reference/layout.h"
+#include "runtime/verify/run/buffers.h"
+#include "runtime/verify/run/world.h"
+
+namespace tilepost::verify {
+
+// Consecutive runs of one check.
+struct RunBatch {
+  const Distribution& distribution;
+  uint64_t seed;
+  int first;                            // number of the first one
+  const std::vector<RunShape>& shapes;  // of each
+};
+
+// One rank's part. All but the constructor is collective and runs on the rank's thread.
+class RankOperation {
+ public:
+  RankOperation(World& world, int rank) : device_(world.device(rank)), world_(world), rank_(rank) {}
+  ~RankOperation() { close(); }
+  RankOperation(const RankOperation&) = delete;
+  RankOperation& operator=(const RankOperation&) = delete;
+
+  // Makes the operation and buffers for `sets` runs in flight.
+  void create(const tilepost_program_t& program, const Problem& problem, double deadline, int sets);
+
+  // Fills a set for every run of the batch, sets the first one's route if the problem has one,
+  // starts the runs back to back and waits for them.
+  void run(const RunBatch& batch);
+
+  // Waits for the runs within the deadline and frees everything.
+  void close();
+
+  RankDevice& device() { return device_; }
+  OutputLayout layout(const RunShape& shape) const;
+  const RunBuffers& buffers(int set) const { return *buffers_[set]; }
+
+ private:
+  void check_info(const tilepost_op_info_t& info) const;
+  void set_route(const RunShape& shape);
+
+  RankDevice& device_;
+  World& world_;
+  const int rank_;
+  Problem problem_{};
+  const tilepost_plan_t* plan_ = nullptr;
+  tilepost_op_t op_ = nullptr;
+  std::vector<int32_t> slots_;  // tilepost_op_info_t::rows
+  std::vector<std::unique_ptr<RunBuffers>> buffers_;
+};
+
+}  // namespace tilepost::verify

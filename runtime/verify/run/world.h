@@ -1,0 +1,80 @@
+// The ranks of one communicator and the memory they compute in: what a check needs of a target.
+//
+// ../host/host_world.cpp and ../cuda/cuda_world.cpp each define open_world; a harness links one of
+// them.
+#pragma once
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include "runtime/verify/reference/reference.h"
+#include "tilepost/tilepost.h"
+
+namespace tilepost::verify {
+
+// A call of the target failed; what() says which and why.
+struct TargetError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// Throws TargetError with tilepost_last_error() unless `result` is TILEPOST_OK.
+inline void check(tilepost_result_t result, const char* call) {
+  if (result == TILEPOST_OK) return;
+  throw TargetError(std::string(call) + ": " + tilepost_result_name(result) + ": " +
+                    tilepost_last_error());
+}
+
+// One rank's memory and arithmetic. Used by one thread, which enter() was called on.
+class RankDevice {
+ public:
+  virtual ~RankDevice() = default;
+  virtual void enter() = 0;
+  virtual CUstream_st* stream() = 0;
+
+  virtual void* allocate(size_t bytes) = 0;  // 256-byte aligned
+  virtual void release(void* memory) = 0;
+  virtual void fill_bytes(void* memory, int byte, size_t bytes) = 0;
+  virtual void copy_to_host(void* target, const void* source, size_t bytes) = 0;
+
+  // data[i] = element i of the stream, for i < count; one byte each for e4m3, else two.
+  virtual void fill_operand(void* data, int64_t count, const Distribution& distribution,
+                            uint64_t stream, tilepost_dtype_t type) = 0;
+
+  // data[i] = scale i of the stream.
+  virtual void fill_scales(float* data, int64_t count, const Distribution& distribution,
+                           uint64_t stream) = 0;
+
+  // Computes the expected rows with arithmetic of its own: fp32 or better, a plain sum over ranks.
+  virtual void reference(const ReferenceJob& job) = 0;
+};
+
+class World {
+ public:
+  virtual ~World() = default;
+  virtual int ranks() const = 0;
+  virtual RankDevice& device(int rank) = 0;
+
+  // Rank `rank`'s communicator, made on first use. Collective; called on the rank's thread.
+  virtual tilepost_comm_t comm(int rank) = 0;
+
+  // The plan of the program that the runtime will choose here. Throws TargetError if none serves.
+  virtual const tilepost_plan_t& plan_of(const tilepost_program_t& program) const = 0;
+
+  // Products a check may spend on the reference before it samples rows.
+  virtual double max_reference_products() const = 0;
+
+  // Products per second that a slow but healthy machine reaches: sets the deadline.
+  virtual double slow_products_per_second() const = 0;
+};
+
+// The word for the lines: "host" or "cuda".
+const char* target_name();
+
+// How many of `ranks` ranks that do not need each other this machine can hold.
+int ranks_available(int ranks);
+
+// Throws TargetError if this machine cannot hold so many ranks.
+std::unique_ptr<World> open_world(int ranks);
+
+}  // namespace tilepost::verify
