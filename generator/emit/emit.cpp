@@ -6,7 +6,7 @@
 #include "generator/plan/report/describe.h"
 #include "generator/resources.h"
 #include "generator/spec/names.h"
-#include "generator/weave/weave_cache.h"
+#include "generator/weave/weave.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/xxhash.h"

@@ -1,16 +1,21 @@
 // The weaver's passes, in the order they run. Each looks at a finished parse; those that change
-// something return edits of the text that was parsed.
+// something return edits of the text that was parsed. marks/ reads and rewrites marks, prune/ drops
+// branches that a plan does not take, pieces/ keeps what the kernel needs.
 #pragma once
 
 #include <map>
 #include <string>
 #include <vector>
 
-#include "generator/weave/parser.h"
-#include "generator/weave/pieces.h"
+#include "generator/weave/parse/parser.h"
+#include "generator/weave/pieces/pieces.h"
 #include "generator/weave/weave.h"
 
 namespace tilepost {
+
+// Every declaration of a function of that name in the main file, outside namespaces and classes;
+// for a template its pattern.
+std::vector<const clang::FunctionDecl*> find_kernels(const Parsed& parsed, llvm::StringRef name);
 
 // Refuses a kernel that is missing, overloaded, of the wrong kind or in the wrong place.
 void check_source(const Parsed& parsed, const WeaveRequest& request);

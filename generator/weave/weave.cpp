@@ -1,6 +1,7 @@
 #include "generator/weave/weave.h"
 
-#include "generator/weave/guard_source.h"
+#include <tuple>
+
 #include "generator/weave/passes.h"
 #include "llvm/Support/thread.h"
 
@@ -55,13 +56,27 @@ std::optional<WovenKernel> weave_text(const WeaveRequest& request, Text text, Re
 std::optional<WovenKernel> weave(const WeaveRequest& request, Diagnostics& diagnostics) {
   Report report(diagnostics, request.file, request.source);
   const Text text = with_plain_lines(request.source);
-  guard_source(text, report);
+  check_limits(text, report);
   if (!report.ok()) return std::nullopt;
 
   std::optional<WovenKernel> woven;
   llvm::thread worker(std::optional<unsigned>(kStackBytes),
                       [&] { woven = weave_text(request, text, report); });
   worker.join();
+  return woven;
+}
+
+std::optional<WovenKernel> weave_cached(const WeaveRequest& request, Diagnostics& diagnostics) {
+  using Key =
+      std::tuple<std::string, std::string, std::string, std::map<std::string, std::string>,
+                 std::vector<std::string>, std::string, bool, bool, bool, bool, std::string>;
+  static std::map<Key, WovenKernel> cache;
+  const Key key{request.file,   request.source,    request.function,  request.tunables,
+                request.keep,   request.view_type, request.cuda,      request.waits,
+                request.stores, request.tasks,     request.arch_guard};
+  if (const auto found = cache.find(key); found != cache.end()) return found->second;
+  std::optional<WovenKernel> woven = weave(request, diagnostics);
+  if (woven) cache.emplace(key, *woven);
   return woven;
 }
 

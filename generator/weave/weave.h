@@ -33,4 +33,8 @@ struct WovenKernel {
 // Weaves. Reports every refusal at its place in `source` and returns nothing if there was one.
 std::optional<WovenKernel> weave(const WeaveRequest& request, Diagnostics& diagnostics);
 
+// weave(), remembering what succeeded in this process: plans that differ only in numbers the kernel
+// does not fold share one weave. Not thread-safe.
+std::optional<WovenKernel> weave_cached(const WeaveRequest& request, Diagnostics& diagnostics);
+
 }  // namespace tilepost

@@ -50,7 +50,6 @@ KNOWN = (
     "generator/plan/report/* → generator/plan/make_plan.h",
     "generator/plan/verify/* → generator/plan/make_plan.h",
     "generator/verify, sources",
-    "generator/weave, sources",
 )
 
 

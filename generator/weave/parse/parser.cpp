@@ -1,4 +1,4 @@
-#include "generator/weave/parser.h"
+#include "generator/weave/parse/parser.h"
 
 #include <functional>
 #include <memory>
@@ -12,7 +12,7 @@
 #include "clang/Lex/PPCallbacks.h"
 #include "clang/Lex/Preprocessor.h"
 #include "generator/resources.h"
-#include "generator/weave/prelude.h"
+#include "generator/weave/parse/prelude.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/VirtualFileSystem.h"
 
@@ -185,6 +185,36 @@ std::vector<Range> without_directives(std::vector<Range> ranges, const Tokens& t
   return ranges;
 }
 
+using clang::tok::TokenKind;
+
+// The largest source, bytes.
+constexpr size_t kMaxSourceBytes = size_t{1} << 20;
+// The deepest nesting of (, [ and {: Clang's own default (-fbracket-depth).
+constexpr int kMaxNesting = 256;
+// The most tokens of one expression or declarator, and the most else of one file.
+constexpr int kMaxRun = 10000;
+
+// -1 where a bracket closes, 1 where one opens.
+int nesting_step(TokenKind kind) {
+  switch (kind) {
+    case TokenKind::l_paren:
+    case TokenKind::l_square:
+    case TokenKind::l_brace:
+      return 1;
+    case TokenKind::r_paren:
+    case TokenKind::r_square:
+    case TokenKind::r_brace:
+      return -1;
+    default:
+      return 0;
+  }
+}
+
+bool ends_run(TokenKind kind) {
+  return kind == TokenKind::semi || kind == TokenKind::comma || kind == TokenKind::l_brace ||
+         kind == TokenKind::r_brace;
+}
+
 }  // namespace
 
 std::optional<size_t> Parsed::spelled(SourceLocation where) const {
@@ -234,6 +264,40 @@ void Parsed::note(SourceLocation where, const llvm::Twine& message) const {
 
 void Parsed::error_at(Range where, const llvm::Twine& message) const {
   report.say(Report::Kind::error, text, where.begin, where.end, message);
+}
+
+void check_limits(const Text& text, Report& report) {
+  if (text.size() > kMaxSourceBytes) {
+    report.error("the file has " + llvm::Twine(text.size()) +
+                 " bytes; a kernel's file has at most " + llvm::Twine(kMaxSourceBytes));
+    return;
+  }
+  if (const size_t at = text.text.find('\0'); at != std::string::npos) {
+    report.say(Report::Kind::error, text, at, at,
+               "there is a zero byte here; a kernel's file is plain text");
+    return;
+  }
+  const Tokens tokens(text.text);
+  int nesting = 0;
+  int run = 0;
+  int alternatives = 0;
+  for (const Token& token : tokens.all()) {
+    nesting = std::max(nesting + nesting_step(token.kind), 0);
+    const bool directive = token.kind == TokenKind::hash && token.starts_line;
+    run = directive || ends_run(token.kind) ? 0 : run + 1;
+    alternatives += tokens.text(token) == "else";
+    const char* what = nesting > kMaxNesting    ? "brackets are nested"
+                       : run > kMaxRun          ? "tokens follow each other without ; or ,"
+                       : alternatives > kMaxRun ? "else are in the file"
+                                                : nullptr;
+    if (!what) continue;
+    const int bound = nesting > kMaxNesting ? kMaxNesting : kMaxRun;
+    report.say(Report::Kind::error, text, token.begin, token.end,
+               "more than " + llvm::Twine(bound) + " " + what +
+                   "; the weaver reads kernels, not "
+                   "generated tables");
+    return;
+  }
 }
 
 bool parse(const Text& text, bool cuda, Report& report, llvm::function_ref<void(Parsed&)> use) {

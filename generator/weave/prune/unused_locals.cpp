@@ -2,8 +2,8 @@
 
 #include "clang/AST/Attr.h"
 #include "clang/AST/RecursiveASTVisitor.h"
-#include "generator/weave/layout.h"
 #include "generator/weave/passes.h"
+#include "generator/weave/prune/layout.h"
 #include "llvm/ADT/DenseMap.h"
 
 namespace tilepost {

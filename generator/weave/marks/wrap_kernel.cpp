@@ -1,7 +1,6 @@
 #include "clang/AST/DeclCXX.h"
 #include "clang/AST/DeclTemplate.h"
 #include "clang/AST/Stmt.h"
-#include "generator/weave/kernel.h"
 #include "generator/weave/passes.h"
 
 namespace tilepost {

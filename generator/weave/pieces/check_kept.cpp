@@ -1,5 +1,5 @@
 #include "clang/AST/RecursiveASTVisitor.h"
-#include "generator/weave/calls.h"
+#include "generator/weave/marks/calls.h"
 #include "generator/weave/passes.h"
 
 namespace tilepost {

@@ -1,4 +1,4 @@
-#include "generator/weave/prelude.h"
+#include "generator/weave/parse/prelude.h"
 
 namespace tilepost {
 namespace {

@@ -1,4 +1,4 @@
-#include "generator/weave/pieces.h"
+#include "generator/weave/pieces/pieces.h"
 
 #include <algorithm>
 #include <tuple>

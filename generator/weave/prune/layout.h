@@ -5,8 +5,8 @@
 #include <map>
 
 #include "clang/AST/Stmt.h"
-#include "generator/weave/parser.h"
-#include "generator/weave/text.h"
+#include "generator/weave/parse/parser.h"
+#include "generator/weave/parse/text.h"
 
 namespace tilepost {
 

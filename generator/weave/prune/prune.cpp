@@ -1,7 +1,7 @@
 #include "clang/AST/ParentMapContext.h"
 #include "clang/AST/RecursiveASTVisitor.h"
-#include "generator/weave/layout.h"
 #include "generator/weave/passes.h"
+#include "generator/weave/prune/layout.h"
 
 namespace tilepost {
 namespace {

@@ -1,7 +1,6 @@
 #include "clang/AST/Attr.h"
 #include "clang/AST/DeclTemplate.h"
 #include "clang/AST/RecursiveASTVisitor.h"
-#include "generator/weave/kernel.h"
 #include "generator/weave/passes.h"
 
 namespace tilepost {

@@ -1,4 +1,4 @@
-#include "generator/weave/tokens.h"
+#include "generator/weave/parse/tokens.h"
 
 #include <algorithm>
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "generator/diagnostics.h"
-#include "generator/weave/text.h"
+#include "generator/weave/parse/text.h"
 #include "llvm/ADT/Twine.h"
 
 namespace tilepost {

@@ -2,8 +2,7 @@
 
 #include "clang/AST/DeclTemplate.h"
 #include "clang/AST/TypeLoc.h"
-#include "generator/weave/calls.h"
-#include "generator/weave/kernel.h"
+#include "generator/weave/marks/calls.h"
 #include "generator/weave/passes.h"
 #include "llvm/ADT/SetVector.h"
 

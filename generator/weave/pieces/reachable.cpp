@@ -4,7 +4,6 @@
 
 #include "clang/AST/DeclTemplate.h"
 #include "clang/AST/RecursiveASTVisitor.h"
-#include "generator/weave/kernel.h"
 #include "generator/weave/passes.h"
 #include "llvm/ADT/StringMap.h"
 

@@ -1,4 +1,4 @@
-#include "generator/weave/layout.h"
+#include "generator/weave/prune/layout.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "generator/weave/text.h"
+#include "generator/weave/parse/text.h"
 
 #include <numeric>
 #include <tuple>

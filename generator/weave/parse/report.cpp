@@ -1,4 +1,4 @@
-#include "generator/weave/report.h"
+#include "generator/weave/parse/report.h"
 
 #include "llvm/ADT/Twine.h"
 

@@ -1,7 +1,7 @@
 #include <set>
 
 #include "clang/AST/Type.h"
-#include "generator/weave/calls.h"
+#include "generator/weave/marks/calls.h"
 #include "generator/weave/passes.h"
 #include "llvm/ADT/StringExtras.h"
 

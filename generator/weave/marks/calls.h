@@ -7,7 +7,7 @@
 
 #include "clang/AST/Expr.h"
 #include "clang/AST/ExprCXX.h"
-#include "generator/weave/parser.h"
+#include "generator/weave/parse/parser.h"
 
 namespace tilepost {
 

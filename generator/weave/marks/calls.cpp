@@ -1,4 +1,4 @@
-#include "generator/weave/calls.h"
+#include "generator/weave/marks/calls.h"
 
 #include "clang/AST/DeclTemplate.h"
 #include "clang/AST/RecursiveASTVisitor.h"
