@@ -147,7 +147,8 @@ TEST_CASE("accesses that the host target does not know are refused") {
           [](tilepost_plan_t& plan) { plan.map.layout = TILEPOST_TILE; });
   refused("round_robin is 1, expected", set(&tilepost_plan_t::access, 0), kVariants[3]);
   for (const int variant : {3, 8})
-    refused("pushes is 0, expected 1 where rows of A are copied", set(&tilepost_plan_t::pushes, 0), kVariants[variant]);
+    refused("pushes is 0, expected 1 where rows of A are copied", set(&tilepost_plan_t::pushes, 0),
+            kVariants[variant]);
   for (const int variant : {0, 2, 5, 6})
     refused("pushes is 1, expected", set(&tilepost_plan_t::pushes, 1), kVariants[variant]);
   refused("routing is 1, expected even (0)", set(&tilepost_plan_t::routing, 1), kVariants[6]);

@@ -29,15 +29,10 @@ class PrintedMessages : public Diagnostics {
   std::deque<std::string> texts_;  // a deque never moves what is in it
 };
 
-const FieldText kFields[] = {{"tilepost", "1"},
-                             {"name", "attn_out"},
-                             {"pattern", "gemm_all_reduce"},
-                             {"ranks", "4"},
-                             {"gemm.m", "8192"},
-                             {"gemm.n", "8192"},
-                             {"gemm.k", "2048"},
-                             {"gemm.a", "bf16"},
-                             {"arch", "sm_90a"}};
+const FieldText kFields[] = {
+    {"tilepost", "1"},  {"name", "attn_out"}, {"pattern", "gemm_all_reduce"},
+    {"ranks", "4"},     {"gemm.m", "8192"},   {"gemm.n", "8192"},
+    {"gemm.k", "2048"}, {"gemm.a", "bf16"},   {"arch", "sm_90a"}};
 
 std::vector<Plan> plan_fields() {
   PrintedMessages messages;
@@ -52,8 +47,8 @@ int main(int argc, char** argv) {
   const std::vector<Plan> plans = plan_fields();  // the first time warms up
   if (plans.size() != 1) return 1;
   const Prediction& prediction = plans.front().prediction;
-  fmt::print("{}: predicted {:.1f} us, in sequence {:.1f} us\n", plans.front().name, prediction.total,
-             prediction.sequence);
+  fmt::print("{}: predicted {:.1f} us, in sequence {:.1f} us\n", plans.front().name,
+             prediction.total, prediction.sequence);
   if (!(prediction.total > 0 && prediction.total < prediction.sequence)) return 1;
 
   double least = 1e9;
