@@ -10,7 +10,7 @@ namespace {
 VerifyProgram make(const std::string& name, tilepost_pattern_t pattern, int64_t m) {
   VerifyProgram program = make_program(name);
   program.plans[0].pattern = pattern;
-  program.plans[0].m = m;
+  program.plans[0].map.m = m;
   return program;
 }
 
