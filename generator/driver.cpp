@@ -8,7 +8,7 @@ namespace tilepost {
 std::vector<Plan> plan_input(const Input& input, Diagnostics& diagnostics) {
   const std::optional<Spec> spec = read_spec(input.path, input.text, input.overrides, diagnostics);
   if (!spec) return {};
-  return make_plans(*spec, diagnostics);
+  return make_plans(*spec, h200_nvlink_profile(), diagnostics);
 }
 
 std::vector<OutputFile> generate(const Input& input, Diagnostics& diagnostics) {

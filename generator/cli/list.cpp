@@ -5,6 +5,7 @@
 #include "generator/cli/list_variants.h"
 #include "generator/diagnostics.h"
 #include "generator/plan/arch.h"
+#include "generator/plan/cost/profile.h"
 #include "generator/plan/kernels/kernels.h"
 #include "generator/plan/kernels/small_kernel.h"
 #include "llvm/ADT/STLExtras.h"
@@ -46,7 +47,8 @@ void list_configs(llvm::raw_ostream& out, const char* archs,
 
 void list_kernels(llvm::raw_ostream& out) {
   list_configs(out, "sm_90a", sm90_configs());
-  for (const int64_t m : {16, 128, 256}) list_configs(out, "sm_90a", small_configs(m));
+  for (const int64_t m : {16, 128, 256})
+    list_configs(out, "sm_90a", small_configs(m, h200_nvlink_profile().in_flight_bytes));
   list_configs(out, "sm_80", sm80_configs(Arch::sm_80));
   list_configs(out, "sm_86", sm80_configs(Arch::sm_86));
   list_configs(out, "sm_89", sm80_configs(Arch::sm_89));

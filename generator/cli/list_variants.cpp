@@ -1,5 +1,6 @@
 #include "generator/cli/list_variants.h"
 
+#include "generator/plan/cost/profile.h"
 #include "generator/plan/kernels/operands.h"
 #include "generator/plan/kernels/small_kernel.h"
 
@@ -18,7 +19,7 @@ bool takes_epilogue(const KernelConfig& config, Plan plan, int cluster) {
 void print(llvm::raw_ostream& out, const KernelConfig& config, const Plan& plan, int cluster) {
   KernelRequest request = request_for(plan);
   request.cluster = cluster;
-  request.band = band_of(config, cluster, plan.map.m);
+  request.band = band_of(config, cluster, plan.map.m, h200_nvlink_profile().band_rows);
   KernelPlan kernel = make_kernel(config, request);
   if (takes_epilogue(config, plan, cluster)) kernel.source.tunables["EPILOGUE"] = "*";
   out << kernel.source.file << " " << digits(plan.arch);
@@ -68,7 +69,7 @@ void list_small(llvm::raw_ostream& out, Plan plan, bool first_only) {
   for (const int64_t m : {8, 16, 32, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256}) {
     if (first_only && m != 16 && m != 128 && m != 256) continue;
     plan.map.m = m;
-    for (const KernelConfig& config : small_configs(m)) {
+    for (const KernelConfig& config : small_configs(m, h200_nvlink_profile().in_flight_bytes)) {
       print(out, config, plan, 1);
       if (first_only) break;
     }

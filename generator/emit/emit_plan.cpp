@@ -1,5 +1,7 @@
 #include "generator/emit/parts.h"
+#include "generator/plan/cost/predict.h"
 #include "generator/plan/report/describe.h"
+#include "generator/plan/transports/transports.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/Format.h"
@@ -18,22 +20,6 @@ const char* c_name(tilepost_dtype_t type) {
       return "TILEPOST_E4M3";
   }
   llvm_unreachable("element type");
-}
-
-const char* c_name(tilepost_pattern_t pattern) {
-  switch (pattern) {
-    case TILEPOST_GEMM_ALL_REDUCE:
-      return "TILEPOST_GEMM_ALL_REDUCE";
-    case TILEPOST_GEMM:
-      return "TILEPOST_GEMM";
-    case TILEPOST_GEMM_REDUCE_SCATTER:
-      return "TILEPOST_GEMM_REDUCE_SCATTER";
-    case TILEPOST_GEMM_ALL_TO_ALL:
-      return "TILEPOST_GEMM_ALL_TO_ALL";
-    case TILEPOST_ALL_GATHER_GEMM:
-      return "TILEPOST_ALL_GATHER_GEMM";
-  }
-  llvm_unreachable("pattern");
 }
 
 const char* c_name(tilepost_routing_t routing) {
@@ -74,24 +60,6 @@ const char* c_name(tilepost_consumer_t consumer) {
       return "TILEPOST_CONSUMER_RESIDUAL_RMS_NORM";
   }
   llvm_unreachable("consumer");
-}
-
-const char* c_name(tilepost_transport_t transport) {
-  switch (transport) {
-    case TILEPOST_TRANSPORT_NONE:
-      return "TILEPOST_TRANSPORT_NONE";
-    case TILEPOST_TRANSPORT_NCCL:
-      return "TILEPOST_TRANSPORT_NCCL";
-    case TILEPOST_TRANSPORT_HOST:
-      return "TILEPOST_TRANSPORT_HOST";
-    case TILEPOST_TRANSPORT_NCCL_SYMMETRIC:
-      return "TILEPOST_TRANSPORT_NCCL_SYMMETRIC";
-    case TILEPOST_TRANSPORT_COPY_ENGINE:
-      return "TILEPOST_TRANSPORT_COPY_ENGINE";
-    case TILEPOST_TRANSPORT_PEER:
-      return "TILEPOST_TRANSPORT_PEER";
-  }
-  llvm_unreachable("transport");
 }
 
 const char* c_name(tilepost_access_t access) {
@@ -212,6 +180,11 @@ void set_model(Fields& fields, const tilepost_model_t& model) {
   fields.set("model.sequence_latency", number_text(model.sequence_latency));
   fields.set("model.sequence_per_byte", number_text(model.sequence_per_byte));
   fields.set("model.sequence_ctas", llvm::Twine(model.sequence_ctas), "grid without overlap");
+  if (model.most_bytes > 0)
+    fields.set("model.most_bytes", llvm::Twine(model.most_bytes),
+               "of a group, unless it is one cut");
+  fields.set("model.slack", number_text(model.slack), "fewer groups may end so much later");
+  fields.set("model.margin", number_text(model.margin), "by which overlap has to win");
 }
 
 void set_boxes(Fields& fields, const tilepost_kernel_t& kernel) {
@@ -265,7 +238,7 @@ std::string emit_plan(const Plan& plan) {
   if (plan.kernel.launch == TILEPOST_LAUNCH_HOST) emit_host_entry(out, plan);
   out << "tilepost_plan_t make_plan() {\n  tilepost_plan_t plan = {};\n";
   Fields fields(out);
-  fields.set("pattern", c_name(plan.pattern));
+  fields.set("pattern", row_of(plan).c_name);
   fields.set("ranks", llvm::Twine(plan.ranks));
   fields.set("k", llvm::Twine(plan.k));
   fields.set("input", c_name(plan.input));
@@ -293,8 +266,8 @@ std::string emit_plan(const Plan& plan) {
   }
   if (plan.pushes)
     fields.set("pushes", "1",
-               plan.pattern == TILEPOST_ALL_GATHER_GEMM ? "rows of A go where they are needed"
-                                                        : "sums go where they are needed");
+               row_of(plan).moves_input() ? "rows of A go where they are needed"
+                                          : "sums go where they are needed");
   if (plan.task_parts > 0)
     fields.set("task_parts", llvm::Twine(plan.task_parts),
                plan.task_parts > 1 ? "added up by helper warps" : "rows are moved by helper warps");

@@ -1,7 +1,9 @@
 #include "generator/emit/plan_json.h"
 
+#include "generator/plan/cost/predict.h"
 #include "generator/plan/report/describe.h"
 #include "generator/plan/report/memory.h"
+#include "generator/plan/transports/transports.h"
 #include "generator/spec/names.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
@@ -47,7 +49,8 @@ void write_problem(OStream& json, const Plan& plan) {
   json.attribute("layout", name_of(plan.map.layout));
   json.attribute("division", name_of(plan.map.division));
   json.attribute("transport", name_of(plan.planned_transport));
-  if (shares_memory(plan.planned_transport)) json.attribute("access", name_of(plan.access));
+  if (transport_of(plan.planned_transport).shares_memory())
+    json.attribute("access", name_of(plan.access));
   if (plan.access == TILEPOST_ACCESS_WRITE) {
     json.attribute("sum", name_of(plan.sum));
     json.attribute("pushes", plan.pushes != 0);
@@ -167,6 +170,9 @@ void write_model(OStream& json, const Plan& plan) {
     number("sequence_latency", model.sequence_latency);
     number("sequence_per_byte", model.sequence_per_byte);
     json.attribute("sequence_ctas", model.sequence_ctas);
+    json.attribute("most_bytes", model.most_bytes);
+    number("slack", model.slack);
+    number("margin", model.margin);
   });
 }
 

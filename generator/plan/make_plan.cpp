@@ -1,11 +1,12 @@
 #include "generator/plan/make_plan.h"
 
+#include <fmt/format.h>
+
 #include <numeric>
 
+#include "generator/plan/choose/draft.h"
 #include "generator/plan/cost/predict.h"
-#include "generator/plan/draft.h"
 #include "generator/plan/report/describe.h"
-#include "llvm/Support/FormatVariadic.h"
 
 namespace tilepost {
 namespace {
@@ -45,9 +46,9 @@ bool choose_layout(Draft& draft) {
       draft.plan.consumer == TILEPOST_CONSUMER_UNPERMUTE) {
     draft.diagnostics.error(
         draft.spec.consumer.where,
-        llvm::formatv("consumer '{0}' needs 'layout: tile': the output of layout 'panel'{1} is "
-                      "row-major already; remove it or set the layout",
-                      name_of(draft.plan.consumer), open ? ", the default," : ""));
+        fmt::format("consumer '{0}' needs 'layout: tile': the output of layout 'panel'{1} is "
+                    "row-major already; remove it or set the layout",
+                    name_of(draft.plan.consumer), open ? ", the default," : ""));
     return false;
   }
   if (open) draft.because(std::string("layout panel: ") + panel_text(draft.plan.pattern));
@@ -56,6 +57,7 @@ bool choose_layout(Draft& draft) {
 
 bool choose_wait(Draft& draft) {
   draft.plan.wait = draft.spec.schedule.wait.value.value_or(TILEPOST_WAIT_POLL);
+  draft.plan.wait_us = draft.profile.wait_of(draft.plan.wait);
   return true;
 }
 
@@ -92,42 +94,6 @@ bool verify_draft(Draft& draft) {
   return wrong.empty();
 }
 
-tilepost_division_t division_of(const Plan& plan, tilepost_transport_t transport) {
-  const bool overlap = transport != TILEPOST_TRANSPORT_NONE;
-  switch (plan.pattern) {
-    case TILEPOST_GEMM:
-      break;
-    case TILEPOST_GEMM_ALL_REDUCE:
-      // Every rank sums its share, which the others then get.
-      if (shares_memory(transport)) return TILEPOST_DIVISION_SHARES;
-      break;
-    case TILEPOST_GEMM_REDUCE_SCATTER:
-    case TILEPOST_GEMM_ALL_TO_ALL:
-      if (plan.map.layout == TILEPOST_TILE) return TILEPOST_DIVISION_COLUMNS;
-      // Rows that go anywhere have no share before they are routed.
-      if (overlap && plan.routing != TILEPOST_ROUTING_ROWS) return TILEPOST_DIVISION_SHARES;
-      break;
-    case TILEPOST_ALL_GATHER_GEMM:
-      if (overlap) return TILEPOST_DIVISION_ARRIVALS;
-      break;
-  }
-  return TILEPOST_DIVISION_ROWS;
-}
-
-tilepost_map_t Draft::recipe(const KernelChoice& kernel, tilepost_transport_t transport) const {
-  tilepost_map_t map = {};
-  map.m = plan.map.m;
-  map.n = plan.map.n;
-  map.tile_m = kernel.config.tile_m;
-  map.tile_n = kernel.config.tile_n;
-  map.cluster = kernel.request.cluster;
-  map.band = kernel.request.band;
-  map.signals_per_tile = signals_per_tile(kernel.config);
-  map.layout = plan.map.layout;
-  set_division(map, plan, division_of(plan, transport), access_of(transport));
-  return map;
-}
-
 void order_tiles(Plan& plan) {
   plan.set_tile_map(build_tile_map(plan.map));
   const auto waves = [&](int64_t positions) {
@@ -145,11 +111,13 @@ void order_tiles(Plan& plan) {
                                waves(group.first_tile));
 }
 
-std::vector<Plan> make_plans(const Spec& spec, Diagnostics& diagnostics) {
+std::vector<Plan> make_plans(const Spec& spec, const MachineProfile& profile,
+                             Diagnostics& diagnostics) {
   const int errors_before = diagnostics.errors();
   std::vector<Plan> plans;
   for (const Arch arch : spec.archs.value) {
-    Draft draft{spec, diagnostics, {}, {}};
+    Draft draft{spec, profile, diagnostics, {}, {}};
+    draft.plan.profile = profile.name;
     draft.plan.arch = arch;
     bool ok = true;
     for (const Pass pass : kPasses) {

@@ -5,12 +5,15 @@
 #include <vector>
 
 #include "generator/diagnostics.h"
+#include "generator/plan/cost/profile.h"
 #include "generator/plan/plan.h"
 
 namespace tilepost {
 
-// Plans every architecture of the spec. Reports all it cannot serve; empty if there was an error.
-std::vector<Plan> make_plans(const Spec& spec, Diagnostics& diagnostics);
+// Plans every architecture of the spec for such a machine. Reports all it cannot serve; empty if
+// there was an error.
+std::vector<Plan> make_plans(const Spec& spec, const MachineProfile& profile,
+                             Diagnostics& diagnostics);
 
 // The same plan on the host target: same tiles, groups, counters and steps, computed by gemm_host
 // on threads and reduced in process.

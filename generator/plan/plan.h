@@ -8,9 +8,6 @@
 #include <vector>
 
 #include "generator/spec/spec.h"
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/Twine.h"
-#include "llvm/Support/raw_ostream.h"
 #include "runtime/map/run_path.h"
 #include "runtime/map/steps.h"
 
@@ -64,9 +61,11 @@ struct Plan : tilepost_plan_t {
   // As planned. On the host target threads take its place, and tilepost_plan_t::transport says so.
   tilepost_transport_t planned_transport = TILEPOST_TRANSPORT_NCCL;
   KernelSource source;
+  double wait_us = 0;            // what `wait` takes on the machine predicted for
   int waves = 0;                 // ceil(positions / at_once())
   std::vector<int> group_waves;  // as asked or chosen, sums to waves
   Prediction prediction;
+  std::string profile;               // the machine predicted for
   std::vector<std::string> reasons;  // why the planner chose what it chose, one line each
 
   // Positions of the schedule that are computed at a time.

@@ -1,5 +1,5 @@
+#include "generator/plan/choose/draft.h"
 #include "generator/plan/cost/predict.h"
-#include "generator/plan/draft.h"
 #include "generator/plan/make_plan.h"
 #include "runtime/map/groups.h"
 

@@ -21,7 +21,8 @@ void check_epilogue(const Spec& spec, Diagnostics& diagnostics);
 // What goes with the pattern: routing, layout, consumer, groups (pattern_rules.cpp).
 void check_pattern(const Spec& spec, Diagnostics& diagnostics);
 
-// What the transport can carry, and what only one of them does (transport_rules.cpp).
+// What the transport can carry, and what only one of them does: each says it of itself
+// (generator/plan/transports).
 void check_transport(const Spec& spec, Diagnostics& diagnostics);
 
 }  // namespace tilepost

@@ -32,11 +32,6 @@ inline bool reduces(tilepost_pattern_t pattern) {
 
 enum class Arch { sm_80, sm_86, sm_89, sm_90a, host };
 
-// Whether ranks touch each other's memory (tilepost_access_t).
-inline bool shares_memory(tilepost_transport_t transport) {
-  return transport == TILEPOST_TRANSPORT_COPY_ENGINE || transport == TILEPOST_TRANSPORT_PEER;
-}
-
 // The spelling in the spec, "sm_90a" say.
 const char* name_of(tilepost_pattern_t value);
 const char* name_of(tilepost_routing_t value);

@@ -304,6 +304,9 @@ typedef struct tilepost_model {
   double sequence_wave;                        // one wave on all SMs, nothing beside it
   double sequence_latency, sequence_per_byte;  // of one collective on the whole GPU
   int32_t sequence_ctas;  // of the GEMM when nothing runs beside it; 0: every run overlaps
+  int64_t most_bytes;     // of a group that has more than one cut point; 0: no bound
+  double slack;           // a part of the whole: fewer groups may end so much later than the best
+  double margin;          // a part of the run in sequence: overlap is to win by more than that
 } tilepost_model_t;
 
 // One plan: one kernel on one architecture.

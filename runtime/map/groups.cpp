@@ -52,9 +52,9 @@ struct Timeline {
       last = count() - 2 - before;
     }
     const int64_t elements = points[last].elements - (first < 0 ? 0 : points[first].elements);
-    if (last - first > 1 && elements * problem.unit_bytes > problem.most_bytes) return kNever;
-    return problem.model.latency +
-           static_cast<double>(elements * problem.unit_bytes) * problem.model.per_byte;
+    const int64_t bytes = elements * problem.unit_bytes, most = problem.model.most_bytes;
+    if (last - first > 1 && most > 0 && bytes > most) return kNever;
+    return problem.model.latency + static_cast<double>(bytes) * problem.model.per_byte;
   }
 
   // What the programme's end means for the whole schedule.
@@ -189,9 +189,6 @@ GroupProblem problem_of(const tilepost_plan_t& plan, int64_t m) {
   problem.map.m = m;
   problem.at_once = at_most(plan.gemm_ctas / ctas_of_tile(plan), problem.map);
   if (waits(problem)) problem.unit_bytes = plan.k * element_bytes(plan.input);
-  if (plan.access == TILEPOST_ACCESS_WRITE && plan.task_parts > 0)
-    problem.most_bytes = most_bytes_of_tasks(plan.pattern);
-  problem.unhurried = !row_of(plan).product_spreads() && plan.task_parts == 0;
   return problem;
 }
 
@@ -218,23 +215,12 @@ RunSchedule schedule_for(const tilepost_plan_t& plan, int64_t m) {
   const int split = ctas_of_tile(plan);
   if (plan.model.sequence_ctas > 0) {
     const int at_once = at_most(plan.model.sequence_ctas / split, problem.map);
-    if (!overlap_pays(best_groups(problem).end, sequence_us(problem, at_once)))
+    if (!overlap_pays(best_groups(problem).end, sequence_us(problem, at_once), plan.model.margin))
       return in_sequence(plan, m);
   }
-  const Groups groups = plan.model.wave > 0
-                            ? fewest_groups(problem, plan.comm_lanes, plan.map.num_groups)
-                            : even_groups(problem, plan.map.num_groups);
+  const Groups groups = plan.model.wave > 0 ? fewest_groups(problem, plan.map.num_groups)
+                                            : even_groups(problem, plan.map.num_groups);
   return {true, plan.map.division, groups.cuts, problem.at_once * split};
-}
-
-// Then most of it is still in L2, and the GEMM keeps the memory's bandwidth. On two ranks,
-// ReduceScatter of 8192 x 8192 x 2048, groups of two waves (16 MiB) took 409 us, ones of up to four
-// 417, of up to eight 429. Not where the links are busier than memory: AllReduce on four ranks took
-// 716 us in 8 groups of one to four waves, 743 in 10 of one or two. Rows of A are read once.
-int64_t most_bytes_of_tasks(tilepost_pattern_t pattern) {
-  constexpr int64_t kMib = int64_t{1} << 20;
-  if (row_of(pattern).moves_input()) return INT64_MAX;
-  return (row_of(pattern).product_spreads() ? 36 : 20) * kMib;
 }
 
 Groups best_groups(const GroupProblem& problem) {
@@ -243,12 +229,12 @@ Groups best_groups(const GroupProblem& problem) {
   return take(timeline, best_cuts(timeline.ready, cost_of(timeline)));
 }
 
-Groups fewest_groups(const GroupProblem& problem, int lanes, int most) {
-  if (auto chunks = round_robin_groups(problem, slack_of(problem, lanes), most)) return *chunks;
+Groups fewest_groups(const GroupProblem& problem, int most) {
+  if (auto chunks = round_robin_groups(problem, problem.model.slack, most)) return *chunks;
   const Timeline timeline = timeline_of(problem);
   const CutCost cost = cost_of(timeline);
   const double best = timeline.end(best_cuts(timeline.ready, cost).end);
-  const double deadline = timeline.programme(best * (1 + slack_of(problem, lanes)));
+  const double deadline = timeline.programme(best * (1 + problem.model.slack));
   const int chunks = std::max(1, waits(problem) ? most - 1 : most);
   return take(timeline, fewest_cuts(timeline.ready, cost, deadline, chunks));
 }
@@ -282,12 +268,6 @@ double end_of_groups(const GroupProblem& problem, const std::vector<int32_t>& cu
   return end_of(Timeline(problem, std::move(points)));
 }
 
-double slack_of(const GroupProblem& problem, int lanes) {
-  if (waits(problem) && !problem.unhurried) return 0.005;
-  if (problem.map.stagger > 0) return problem.unhurried ? 0.06 : 0.02;
-  return lanes > 1 ? 0.01 : 0.03;
-}
-
 double computed_us(const GroupProblem& problem, int64_t positions) {
   const tilepost_model_t& model = problem.model;
   const int64_t waves = (positions + problem.at_once - 1) / problem.at_once;
@@ -308,9 +288,8 @@ double sequence_us(const GroupProblem& problem, int sequence_at_once) {
          static_cast<double>(elements * problem.unit_bytes) * model.sequence_per_byte;
 }
 
-bool overlap_pays(double overlapped_us, double sequence_us) {
-  constexpr double kModelError = 0.02;
-  return overlapped_us < sequence_us * (1 - kModelError);
+bool overlap_pays(double overlapped_us, double sequence_us, double margin) {
+  return overlapped_us < sequence_us * (1 - margin);
 }
 
 }  // namespace tilepost

@@ -33,13 +33,7 @@ struct GroupProblem {
   int at_once;         // positions computed at a time
   int64_t unit_bytes;  // bytes per element of the send buffer; ARRIVALS: per row of A
   tilepost_model_t model;
-  int64_t most_bytes = INT64_MAX;  // of a group that has more than one cut point
-  bool unhurried = false;  // shares take turns, and what follows a group shares the free SMs; or
-                           // collectives bring chunks
 };
-
-// GroupProblem::most_bytes where helper warps add up or move what the kernels of all ranks store.
-int64_t most_bytes_of_tasks(tilepost_pattern_t pattern);
 
 struct Groups {
   std::vector<int32_t> cuts;  // as tilepost_map_t::cuts
@@ -52,9 +46,9 @@ struct Groups {
 // ranks took 327 us in three chunks, a share each, 330 and 332 in four and six, 394 in one.
 Groups best_groups(const GroupProblem& problem);
 
-// The fewest groups that end at most slack_of(problem, lanes) of best_groups' time later, and no
-// more than `most` (ARRIVALS: at least 2, the first of which is the own share).
-Groups fewest_groups(const GroupProblem& problem, int lanes, int most);
+// The fewest groups that end at most model.slack of best_groups' time later, and no more than
+// `most` (ARRIVALS: at least 2, the first of which is the own share).
+Groups fewest_groups(const GroupProblem& problem, int most);
 
 // Where nothing is timed (model.wave is 0): one wave, then up to three groups of equal length, so
 // that small problems have groups too; no more than `most`.
@@ -63,15 +57,6 @@ Groups even_groups(const GroupProblem& problem, int most);
 // When groups with these cuts end; us.
 double end_of_groups(const GroupProblem& problem, const std::vector<int32_t>& cuts);
 
-// How much later fewer groups may end, a part of the whole: about the error of the model. One lane
-// next to a GEMM that is the bottleneck may be more idle than that, and the GEMM the faster for it,
-// which the model does not see. Nor does it see that groups in which shares take turns have thin
-// bands, whose operands are read more often: 16 of one wave cost the GEMM 4 %, 8 of two 2 %; nor
-// that their waits and sums share the few free SMs: 11 groups took 460 us where 8 and 4 took 420.
-// An AllReduce gains more by the sums that travel early, and chunks of A cost next to nothing where
-// ranks push them.
-double slack_of(const GroupProblem& problem, int lanes);
-
 // When the first `positions` positions are computed, if nothing is waited for; us.
 double computed_us(const GroupProblem& problem, int64_t positions);
 
@@ -79,9 +64,9 @@ double computed_us(const GroupProblem& problem, int64_t positions);
 // `problem` is that of the overlapped schedule.
 double sequence_us(const GroupProblem& problem, int sequence_at_once);
 
-// Whether overlap is worth it: it must win by more than the model's error, since what it loses is
-// certain.
-bool overlap_pays(double overlapped_us, double sequence_us);
+// Whether overlap is worth it: it must win by more than the model's error, a part `margin` of the
+// sequence, since what it loses is certain.
+bool overlap_pays(double overlapped_us, double sequence_us, double margin);
 
 }  // namespace tilepost
 

@@ -40,12 +40,7 @@ BANNED = (
 # any more is refused as well.
 KNOWN = (
     "generator/plan/* → llvm/*",
-    "generator/plan/choose/choose_reasons.cpp → generator/plan/report/describe.h",
-    "generator/plan/cost/predict.cpp → generator/plan/report/describe.h",
-    "generator/plan/cost/predict.h → generator/plan/choose/budget.h",
-    "generator/plan/draft.h → generator/plan/kernels/kernels.h",
     "generator/plan/host_twin.cpp → generator/plan/*",
-    "generator/plan/kernels/* → generator/plan/transports/transports.h",
     "generator/plan/plan_of_run.cpp → generator/plan/*",
     "generator/plan/report/* → generator/plan/make_plan.h",
     "generator/plan/verify/* → generator/plan/make_plan.h",

@@ -5,7 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "generator/plan/draft.h"
+#include "generator/plan/choose/draft.h"
+#include "generator/plan/transports/transports.h"
 #include "runtime/map/groups.h"
 
 namespace tilepost {
@@ -13,7 +14,7 @@ namespace tilepost {
 // One combination.
 struct Candidate {
   const KernelChoice* kernel = nullptr;
-  tilepost_transport_t transport = TILEPOST_TRANSPORT_NCCL;
+  const Transport* transport = nullptr;
   int comm_ctas = 0;
   int comm_lanes = 1;
   int task_parts = 0;  // tilepost_plan_t::task_parts
@@ -24,15 +25,12 @@ struct Candidate {
   std::vector<int32_t> cuts;
   double end = 0;  // predicted, us
 
-  bool overlaps() const { return transport != TILEPOST_TRANSPORT_NONE; }
+  bool overlaps() const { return transport->row.overlaps; }
 };
-
-// Waves in all groups.
-int64_t total_waves(const std::vector<int>& groups);
 
 // All overlapped combinations whose groups this transport carries, each with its best groups; with
 // `groups` given, those they fit.
-std::vector<Candidate> overlapped(const Draft& draft, tilepost_transport_t transport,
+std::vector<Candidate> overlapped(const Draft& draft, const Transport& transport,
                                   const std::optional<std::vector<int>>& groups);
 
 // Regroups an overlapped candidate with its best groups into the fewest that end hardly later.
@@ -41,7 +39,36 @@ void merge_groups(Candidate& candidate);
 // The whole GEMM on all SMs and one collective, if the pattern has any: one candidate per kernel.
 std::vector<Candidate> in_sequence(const Draft& draft);
 
-// The most preferred of those that end first, to within half a percent; null if there are none.
-const Candidate* best(const std::vector<Candidate>& candidates);
+// The most preferred of those that end first, to within `noise` of it, a part; null if there are
+// none.
+const Candidate* best(const std::vector<Candidate>& candidates, double noise);
+
+// ---- Groups that a user asks for
+
+// Waves in all groups.
+int64_t total_waves(const std::vector<int>& groups);
+
+// The most groups a schedule can be cut into, each with at least one unit (runtime/map/cuts.h), and
+// in slot order with at least one wave. ARRIVALS: without the own share.
+int64_t max_groups(const tilepost_map_t& map, int at_once);
+
+// The cuts of groups of `waves` waves each. Requires that they sum to schedule_waves(map, at_once)
+// and are no more than max_groups(). Every group gets at least one unit.
+std::vector<int32_t> cuts_of_waves(const tilepost_map_t& map, int at_once,
+                                   const std::vector<int>& waves);
+
+// ARRIVALS: the cuts of chunks whose sizes are to each other as `sizes`, each of at least one
+// unit. Requires no more than max_groups() of them, all positive.
+std::vector<int32_t> cuts_of_chunks(const tilepost_map_t& map, const std::vector<int>& sizes);
+
+// ---- Why, in words: the lines that explain prints last (reasons.cpp)
+
+// Transport, tile and budget of the chosen candidate, each with what the next best would take.
+// `overlap`, `sequence`: all that were compared.
+void explain_choice(Draft& draft, const std::vector<Candidate>& overlap,
+                    const std::vector<Candidate>& sequence, const Candidate& chosen);
+
+// Why so many groups; `finest`: the same candidate with the groups that end first.
+void explain_groups(Draft& draft, const Candidate& finest, const Candidate& chosen);
 
 }  // namespace tilepost

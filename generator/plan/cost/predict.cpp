@@ -1,47 +1,16 @@
 #include "generator/plan/cost/predict.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdlib>
 
-#include "generator/plan/report/describe.h"
 #include "runtime/map/cuts.h"
 
 namespace tilepost {
 namespace {
 
-constexpr double kStreamWaitUs = 10;  // cuStreamWaitValue32, measured beside the poll's 3.6
-constexpr double kMib = 1 << 20;
 constexpr int64_t kElementBytes = 2;
-
-const CollectiveProfile& collective_of(const MachineProfile& profile, tilepost_pattern_t pattern,
-                                       tilepost_transport_t transport) {
-  const bool symmetric = transport == TILEPOST_TRANSPORT_NCCL_SYMMETRIC;
-  const CollectiveProfile& exchange = symmetric ? profile.symmetric_all_to_all : profile.all_to_all;
-  switch (pattern) {
-    case TILEPOST_GEMM_REDUCE_SCATTER:
-      return symmetric ? profile.symmetric_reduce_scatter : profile.reduce_scatter;
-    case TILEPOST_ALL_GATHER_GEMM:
-      return transport == TILEPOST_TRANSPORT_NONE ? profile.all_gather : exchange;
-    case TILEPOST_GEMM_ALL_TO_ALL:
-      return exchange;
-    case TILEPOST_GEMM_ALL_REDUCE:
-    case TILEPOST_GEMM:
-      break;
-  }
-  return symmetric ? profile.symmetric_all_reduce : profile.all_reduce;
-}
-
-// Time per byte next to a GEMM over alone. Chunks of all_gather_gemm are the sends and receives of
-// All-to-All, but beside a GEMM that reads what they write.
-double slowdown(const MachineProfile& profile, tilepost_pattern_t pattern,
-                tilepost_transport_t transport, CommChoice comm) {
-  if (comm.lanes > 1)
-    return interpolate(profile.lane_beside_gemm, static_cast<double>(comm.ctas) / comm.lanes);
-  const bool chunks = pattern == TILEPOST_ALL_GATHER_GEMM;
-  return interpolate(
-      (chunks ? profile.all_gather : collective_of(profile, pattern, transport)).beside_gemm,
-      comm.ctas);
-}
 
 GroupProblem problem_of(const Plan& plan) {
   return {plan.map, plan.at_once(), unit_bytes(plan, plan.map.division), plan.model};
@@ -52,7 +21,7 @@ Prediction predict_sequence(const Plan& plan) {
   GroupProblem problem = problem_of(plan);
   const tilepost_model_t model = plan.model;
   problem.model.wave = model.sequence_wave;
-  const bool gathers = plan.pattern == TILEPOST_ALL_GATHER_GEMM;
+  const bool gathers = row_of(plan).moves_input();
   const double computed = computed_us(problem, schedule_positions(problem.map));
   const double sent = model.sequence_latency +
                       static_cast<double>(bytes_of_group(plan, 0)) * model.sequence_per_byte;
@@ -92,40 +61,16 @@ Prediction predict_arrivals(const Plan& plan) {
 
 }  // namespace
 
-CollectiveModel model_collective(tilepost_pattern_t pattern, tilepost_transport_t transport,
-                                 int ranks, CommChoice comm, double wait) {
-  if (ranks == 1 || !communicates(pattern)) return {};
-  const MachineProfile& profile = h200_nvlink_profile();
-  const bool beside_gemm = transport != TILEPOST_TRANSPORT_NONE;
-  const CollectiveProfile& collective = collective_of(profile, pattern, transport);
-  // CTAs bound what a rank sends per second, and so does its link.
-  const auto sent = [&](double world) { return collective.sent * (world - 1) / world; };
-  const double busy = comm.lanes > 1 ? comm.ctas * profile.lane_share : comm.ctas;
-  const double by_ctas =
-      interpolate(collective.us_per_mib, busy) * sent(ranks) / sent(profile.collective_ranks);
-  const double by_wire = interpolate(collective.wire_us_per_mib, ranks) * sent(ranks);
-  const double factor = beside_gemm ? slowdown(profile, pattern, transport, comm) : 1.0;
-  double latency = interpolate(collective.latency_us, ranks) + wait;
-  double per_byte = std::max(by_ctas, by_wire) / kMib * factor;
-  if (pattern == TILEPOST_ALL_GATHER_GEMM) {
-    latency += profile.step_us;  // the post of an arrival, or the start of the copy
-    if (!beside_gemm) per_byte += copy_us(1) / ranks;
-  }
-  if (comm.lanes == 1) return {latency, per_byte, 0};
-  const double shown = latency * collective.lane_latency / comm.lanes;
-  return {shown, per_byte, latency - shown};
-}
-
-double copy_us(double bytes) {
-  return 2 * bytes / h200_nvlink_profile().copy_bytes_per_us;
-}
-
-double wait_us(tilepost_wait_t wait) {
-  return wait == TILEPOST_WAIT_STREAM ? kStreamWaitUs : h200_nvlink_profile().wait_us;
+double copy_us(const MachineProfile& profile, double bytes) {
+  return 2 * bytes / profile.copy_bytes_per_us;
 }
 
 int64_t unit_bytes(const Plan& plan, tilepost_division_t division) {
   return division == TILEPOST_DIVISION_ARRIVALS ? plan.k * bytes_of(plan.input) : kElementBytes;
+}
+
+std::string number_text(double value) {
+  return fmt::format("{:.9g}", value);
 }
 
 double nine_digits(double value) {
@@ -133,8 +78,7 @@ double nine_digits(double value) {
 }
 
 int64_t bytes_of_group(const Plan& plan, size_t g) {
-  if (plan.pattern != TILEPOST_ALL_GATHER_GEMM)
-    return plan.tile_map().groups[g].count * kElementBytes;
+  if (!row_of(plan).moves_input()) return plan.tile_map().groups[g].count * kElementBytes;
   const tilepost_map_t map = plan.map;
   const int64_t row = plan.k * bytes_of(plan.input);
   if (plan.map.division != TILEPOST_DIVISION_ARRIVALS) return plan.map.m * row;
@@ -147,7 +91,7 @@ int64_t bytes_of_group(const Plan& plan, size_t g) {
 
 Prediction predict(const Plan& plan) {
   if (plan.arch == Arch::host) return {};
-  if (plan.transport == TILEPOST_TRANSPORT_NONE) return predict_sequence(plan);
+  if (!paths_of(plan).planned.overlaps) return predict_sequence(plan);
   if (plan.map.division == TILEPOST_DIVISION_ARRIVALS) return predict_arrivals(plan);
   Prediction prediction;
   const GroupProblem problem = problem_of(plan);
@@ -159,8 +103,8 @@ Prediction predict(const Plan& plan) {
     const size_t lanes = static_cast<size_t>(plan.comm_lanes);
     const double lane_free = g < lanes ? 0 : prediction.collective_end[g - lanes];
     // Helper warps wait for a group while they do another's tasks.
-    const double start = plan.task_parts > 0 ? std::max(ready, served)
-                                             : std::max(ready, lane_free) + wait_us(plan.wait);
+    const double start =
+        plan.task_parts > 0 ? std::max(ready, served) : std::max(ready, lane_free) + plan.wait_us;
     served = std::max(ready, served) + model.latency +
              static_cast<double>(bytes_of_group(plan, g)) * model.per_byte;
     prediction.group_ready.push_back(ready);

@@ -11,23 +11,20 @@ namespace {
 
 constexpr int kSector = 32;  // bytes that L2 delivers at least
 
-// Measured between two and three CTAs of gemm_sm90_small on an H200.
-constexpr double kExchangeUs = 0.55;         // CTAs that share a tile meet and add up
-constexpr double kExchangeUsPerKib = 0.055;  // that each sends
-
 // Partial sums that a CTA sends to the others of its tile.
-double exchange_us(const KernelConfig& config) {
+double exchange_us(const MachineProfile& profile, const KernelConfig& config) {
   if (config.split_k == 1) return 0;
   const double kib = config.tile_m * config.tile_n * 4.0 / 1024;
-  return kExchangeUs + kExchangeUsPerKib * kib * (config.split_k - 1) / config.split_k;
+  return profile.split_us + profile.split_us_per_kib * kib * (config.split_k - 1) / config.split_k;
 }
 
 // Of the tensor peak of an SM, inside the main loop.
 double efficiency(const MachineProfile& profile, const Plan& plan, const KernelConfig& config,
                   const KernelRequest& request) {
-  if (is_sm90(config) || is_small(config)) return config.efficiency;
+  const double measured = profile.times_of(config.row).efficiency;
+  if (is_sm90(config) || is_small(config)) return measured;
   const double peak = plan.arch == Arch::sm_90a ? profile.mma_sync : 1.0;
-  return config.efficiency * peak * interpolate(profile.load_vector, request.load_vector);
+  return measured * peak * interpolate(profile.load_vector, request.load_vector);
 }
 
 // Cycles that the tensor cores of an SM need for one stage of a tile.
@@ -66,9 +63,9 @@ double wait_factor(const MachineProfile& profile, const Plan& plan, const Kernel
 
 double ghz(const MachineProfile& profile, const Plan& plan, const KernelConfig& config,
            const KernelRequest& request) {
-  if (is_small(config)) return config.ghz;
-  if (!is_sm90(config)) return arch_info(plan.arch).clock_ghz;
-  double clock = config.ghz;
+  if (!is_sm90(config) && !is_small(config)) return arch_info(plan.arch).clock_ghz;
+  double clock = profile.times_of(config.row).ghz;
+  if (is_small(config)) return clock;
   if (request.cluster == 1) clock *= profile.cluster_1;
   if (request.cluster == 4) clock *= profile.cluster_4;
   if (request.element == TILEPOST_E4M3) clock *= profile.e4m3;
@@ -77,26 +74,24 @@ double ghz(const MachineProfile& profile, const Plan& plan, const KernelConfig& 
 
 }  // namespace
 
-double GemmModel::wave_on(int at_once) const {
-  return wave * std::max(std::pow(at_once / reference_ctas, clock_gain), least_factor);
+double GemmModel::wave_on(int at_once, double beside) const {
+  return wave * beside * std::max(std::pow(at_once / reference_ctas, clock_gain), least_factor);
 }
 
-GemmModel model_gemm(const Plan& plan, const KernelConfig& config, const KernelRequest& request,
-                     bool beside_collective) {
+GemmModel model_gemm(const MachineProfile& profile, const Plan& plan, const KernelConfig& config,
+                     const KernelRequest& request) {
   if (plan.arch == Arch::host) return {};
-  const MachineProfile& profile = h200_nvlink_profile();
   const int depth = tile_k(config, request.element);
   const int64_t all_stages = (plan.k + depth - 1) / depth;
   const auto stages = static_cast<double>((all_stages + config.split_k - 1) / config.split_k);
   const double cycles = stages * wait_factor(profile, plan, config, request) *
                             std::max(multiply_cycles(profile, plan, config, request),
                                      delivery_cycles(profile, plan, config, request)) +
-                        config.epilogue_cycles;
+                        profile.times_of(config.row).epilogue_cycles;
   GemmModel model;
-  model.start = profile.start_us + exchange_us(config);
+  model.start = profile.start_us + exchange_us(profile, config);
   model.wave = cycles / (ghz(profile, plan, config, request) * 1000);
   model.reference_ctas = profile.clock_sms * config.ctas_per_sm;
-  if (beside_collective) model.wave *= profile.beside_collective;
   if (is_sm90(config)) {
     model.clock_gain = profile.clock_gain;
     model.least_factor = ghz(profile, plan, config, request) / profile.max_ghz;

@@ -1,14 +1,33 @@
-// The machine the planner predicts for: every measured constant of the model in one place, so that
-// a profile of another machine can take this one's.
+// The machine the planner predicts for: every number that was measured, in one value that the
+// planner is given. No other file of planner or runtime has one; what a run needs of them when it
+// says its m travels in tilepost_model_t.
 #pragma once
 
+#include <cstdint>
+#include <map>
+#include <string>
 #include <vector>
+
+#include "generator/plan/arch.h"
 
 namespace tilepost {
 
 // One row of a table: y at x, interpolated linearly, held constant outside.
 struct ProfilePoint {
   double x, y;
+};
+
+// Where groups may be moved: CTAs for it, and the lanes that share them.
+struct CommChoice {
+  int ctas, lanes;
+};
+
+// A row of the catalogue of kernels, by KernelConfig::row.
+struct KernelTimes {
+  double efficiency = 0.8;        // of the tensor peak inside the main loop
+  double epilogue_cycles = 2000;  // per tile, not hidden behind the next tile's main loop
+  double ghz = 0;       // the clock it leaves `clock_sms` SMs; gemm_sm80: 0, the architecture's
+  bool beside = false;  // was timed beside collectives: the planner may overlap it unasked
 };
 
 // One collective: latency + bytes * us_per_mib(CTAs). Bytes are those of the largest buffer on a
@@ -23,6 +42,9 @@ struct CollectiveProfile {
   // one's.
   double lane_latency;
 };
+
+// The collective of each pattern that has one.
+using CollectiveProfiles = std::map<tilepost_pattern_t, CollectiveProfile>;
 
 // tilepost_transport_t copy_engine: every rank copies what it needs out of all other ranks' memory
 // at once, but rows of A, which it copies there, for one rank after the other.
@@ -65,12 +87,26 @@ struct TaskProfile {
   double beside_tasks;     // GEMM time with them and with its stores, against alone
   double rows_us_per_mib;  // AllGather: per MiB of rows that a rank stores elsewhere
   std::vector<ProfilePoint> pushed_us_per_mib;  // of GEMM time, for every MiB that a rank pushes
+  // Bytes of a group whose parts are added up or moved, at most, where it has more than one cut
+  // point; and of one whose sums are pushed on.
+  int64_t most_bytes, most_bytes_of_sums;
+};
+
+// How much later fewer groups may end than the best, a part of the whole: about the error of the
+// model, and what it does not see.
+struct SlackProfile {
+  double one_lane, lanes;  // collectives
+  double turns;            // shares take turns, and what follows a group shares the free SMs
+  double turns_hurried;    // shares take turns, sums travel early or helper warps do the tasks
+  double rows;             // chunks of A, pushed, which helper warps serve
 };
 
 struct MachineProfile {
-  const char* name;
+  std::string name;
+  Arch arch;  // others have their GEMM scaled from the tensor peak, and collectives as here
 
   // ---- GEMM
+  std::map<std::string, KernelTimes> kernels;
   // A tensor-bound kernel runs at the power limit. On x times clock_sms SMs its clock is
   // x^-clock_gain times that of its row in the catalogue.
   double clock_sms, clock_gain;
@@ -85,29 +121,52 @@ struct MachineProfile {
   double short_of_stages;       // cycles with three stages against four where rows are unaligned
   std::vector<ProfilePoint> load_vector;  // rate against elements per asynchronous copy
   double start_us;                        // launch, pipeline fill and drain
+  double split_us, split_us_per_kib;  // CTAs that share a tile meet and add up, and what each sends
+  int64_t in_flight_bytes;            // of operands per SM: what memory's latency takes
+  int64_t band_rows;                  // output rows swept together: a wave's operands stay in L2
+  double paced;  // of a tile's main loop, in which its stores to peers are spread
+  std::vector<ProfilePoint> resident_sms;  // against CTAs per cluster, for more than a pair of SMs
   double beside_collective;  // GEMM time next to a collective on other SMs, against alone
   double relief;  // of GEMM time in a run in sequence, times the part of it that communicates
 
   // ---- Collectives
-  CollectiveProfile all_reduce, reduce_scatter, all_gather, all_to_all;
-  // Out of symmetric windows (transport nccl_symmetric); the chunks of AllGather are sends and
-  // receives, as in all_to_all.
-  CollectiveProfile symmetric_all_reduce, symmetric_reduce_scatter, symmetric_all_to_all;
+  CollectiveProfiles sequence;   // the one of a run without overlap
+  CollectiveProfiles groups;     // one for each group, or chunk, beside the GEMM
+  CollectiveProfiles symmetric;  // the same out of symmetric windows
+  // To try where the spec leaves it open, in order of preference among equals.
+  std::vector<CommChoice> choices, symmetric_choices;
+  int least_lane_ctas;   // of a lane: with fewer a second one is not worth it
   int collective_ranks;  // of the tables over CTAs
   double lane_share;     // several lanes are as fast as one on this part of their CTAs
   std::vector<ProfilePoint> lane_beside_gemm;  // as beside_gemm, against the CTAs of one lane
   int default_ctas;                            // what NCCL takes when it may choose
   double wait_us;  // between collectives: from the counter's last raise, or from the end of the one
                    // before, to the start
-  double step_us;  // AllGather: a copy or a post between collectives on the stream
+  double stream_wait_us;     // the same with cuStreamWaitValue32 in place of the poll
+  double step_us;            // AllGather: a copy or a post between collectives on the stream
   double copy_bytes_per_us;  // that a copy kernel on all SMs reads and writes
 
   // ---- Ranks that touch each other's memory
+  std::vector<int> sum_ctas;  // to try where sums have SMs of their own, besides 1
+  std::vector<int> lanes;     // to try: they take no CTAs
   double meet_us;  // of a run: that all ranks have ended the last one, and to say that this one has
   CopyProfile copies;
   StoreProfile stores;
   SumProfile sums;
   TaskProfile tasks;
+
+  // ---- The model itself
+  SlackProfile slack;
+  double noise;   // differences below this part are none
+  double margin;  // the part by which overlap has to win: what it loses is certain
+
+  // What is known of a row of the catalogue, or a guess.
+  const KernelTimes& times_of(const std::string& row) const;
+  // From a counter's last raise, or from the end of the collective before, to the start of the
+  // collective that waits for it; us.
+  double wait_of(tilepost_wait_t wait) const {
+    return wait == TILEPOST_WAIT_STREAM ? stream_wait_us : wait_us;
+  }
 };
 
 // Four H200 (132 SMs, NV18), CUDA 13.0, NCCL 2.28, bf16.

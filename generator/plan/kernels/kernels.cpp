@@ -1,32 +1,27 @@
 #include "generator/plan/kernels/kernels.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <string_view>
 
+#include "generator/plan/kernels/operands.h"
 #include "generator/plan/kernels/small_kernel.h"
-#include "generator/plan/kernels/stores.h"
-#include "llvm/ADT/StringRef.h"
-#include "llvm/Support/ErrorHandling.h"
 
 namespace tilepost {
 namespace {
 
 constexpr int kTileK90 = 64;
 
-// Tensor-bound kernels run at the power limit, so each has a clock of its own: the less it moves
-// into shared memory per flop, the higher.
-KernelConfig sm90(int tile_m, int tile_n, int stages, int panels, double epilogue_cycles,
-                  double ghz) {
+KernelConfig sm90(const char* row, int tile_m, int tile_n, int stages, int panels) {
   KernelConfig config{};
   config.kernel = "gemm_sm90";
+  config.row = row;
   config.tile_m = tile_m;
   config.tile_n = tile_n;
   config.tile_k = kTileK90;
   config.stages = stages;
   config.panels = panels;
   config.ctas_per_sm = 1;
-  config.efficiency = 0.995;
-  config.epilogue_cycles = epilogue_cycles;
-  config.ghz = ghz;
   return config;
 }
 
@@ -35,37 +30,30 @@ KernelConfig with_epilogue(KernelConfig config) {
   return config;
 }
 
-KernelConfig beside(KernelConfig config) {
-  config.beside = true;
-  return config;
-}
-
-// The next tile's products hide a ping-pong kernel's rounding and storing.
-KernelConfig pingpong(int tile_m, int tile_n, int stages, int panels, double ghz) {
-  KernelConfig config = sm90(tile_m, tile_n, stages, panels, 0, ghz);
+KernelConfig pingpong(const char* row, int tile_m, int tile_n, int stages, int panels) {
+  KernelConfig config = sm90(row, tile_m, tile_n, stages, panels);
   config.pingpong = true;
   return config;
 }
 
-KernelConfig sm80(int tile_m, int tile_n, int tile_k, int stages, int warp_m, int warp_n,
-                  int ctas_per_sm, double efficiency) {
+KernelConfig sm80(const char* row, int tile_m, int tile_n, int tile_k, int stages, int warp_m,
+                  int warp_n, int ctas_per_sm) {
   KernelConfig config{};
   config.kernel = "gemm_sm80";
+  config.row = row;
   config.tile_m = tile_m;
   config.tile_n = tile_n;
   config.tile_k = tile_k;
   config.stages = stages;
-  config.beside = config.epilogue = true;
+  config.epilogue = true;
   config.warp_m = warp_m;
   config.warp_n = warp_n;
   config.ctas_per_sm = ctas_per_sm;
-  config.efficiency = efficiency;
-  config.epilogue_cycles = 2000;
   return config;
 }
 
 bool is_host(const KernelConfig& config) {
-  return llvm::StringRef(config.kernel) == "gemm_host";
+  return std::string_view(config.kernel) == "gemm_host";
 }
 
 const char* dtype_name(tilepost_dtype_t type) {
@@ -77,7 +65,16 @@ const char* dtype_name(tilepost_dtype_t type) {
     case TILEPOST_E4M3:
       return "tilepost::DType::e4m3";
   }
-  llvm_unreachable("element type");
+  std::abort();
+}
+
+constexpr int kPanel = 64;  // rows and columns of gemm_sm90's box of C
+
+// Panels that one thread stores of a tile: of gemm_sm90's two, each has half of the rows, or takes
+// its turn at whole tiles.
+int panels_of_tile(const KernelConfig& config) {
+  const int panels = config.tile_m / kPanel * (config.tile_n / kPanel);
+  return config.pingpong ? panels : panels / 2;
 }
 
 // Sums of 16-bit inputs are precise in every kernel, with nothing done for it.
@@ -139,48 +136,50 @@ void add_sm80_tunables(const KernelConfig& config, const KernelRequest& request,
 }  // namespace
 
 bool is_sm90(const KernelConfig& config) {
-  return llvm::StringRef(config.kernel) == "gemm_sm90";
+  return std::string_view(config.kernel) == "gemm_sm90";
 }
 
 const std::vector<KernelConfig>& sm90_configs() {
   static const std::vector<KernelConfig> configs = {
-      beside(with_epilogue(sm90(128, 256, 3, 4, 890, 1.587))),
-      pingpong(128, 192, 5, 1, 1.565),
-      sm90(256, 192, 3, 3, 1960, 1.618),
-      pingpong(128, 128, 6, 2, 1.570),
-      beside(sm90(128, 256, 4, 2, 1090, 1.585)),
-      beside(sm90(256, 128, 4, 2, 850, 1.553)),
-      beside(with_epilogue(sm90(128, 192, 4, 3, 810, 1.560))),
-      beside(with_epilogue(sm90(128, 128, 5, 2, 600, 1.560))),
+      with_epilogue(sm90("gemm_sm90/128x256/4", 128, 256, 3, 4)),
+      pingpong("gemm_sm90/128x192/pingpong", 128, 192, 5, 1),
+      sm90("gemm_sm90/256x192/3", 256, 192, 3, 3),
+      pingpong("gemm_sm90/128x128/pingpong", 128, 128, 6, 2),
+      sm90("gemm_sm90/128x256/2", 128, 256, 4, 2),
+      sm90("gemm_sm90/256x128/2", 256, 128, 4, 2),
+      with_epilogue(sm90("gemm_sm90/128x192/3", 128, 192, 4, 3)),
+      with_epilogue(sm90("gemm_sm90/128x128/2", 128, 128, 5, 2)),
   };
   return configs;
 }
 
 const std::vector<KernelConfig>& sm80_configs(Arch arch) {
   static const std::vector<KernelConfig> large = {
-      sm80(256, 128, 64, 3, 64, 64, 1, 0.85),
-      sm80(128, 256, 32, 4, 64, 64, 1, 0.82),
-      sm80(128, 128, 32, 4, 64, 64, 1, 0.70),
-      sm80(64, 128, 64, 3, 32, 64, 1, 0.60),
+      sm80("gemm_sm80/256x128x64", 256, 128, 64, 3, 64, 64, 1),
+      sm80("gemm_sm80/128x256x32", 128, 256, 32, 4, 64, 64, 1),
+      sm80("gemm_sm80/128x128x32", 128, 128, 32, 4, 64, 64, 1),
+      sm80("gemm_sm80/64x128x64", 64, 128, 64, 3, 32, 64, 1),
   };
   static const std::vector<KernelConfig> small = {
-      sm80(256, 128, 32, 3, 64, 64, 1, 0.82),
-      sm80(128, 128, 32, 3, 64, 64, 2, 0.80),
-      sm80(64, 128, 64, 3, 32, 64, 1, 0.60),
+      sm80("gemm_sm80/256x128x32", 256, 128, 32, 3, 64, 64, 1),
+      sm80("gemm_sm80/128x128x32/2 per SM", 128, 128, 32, 3, 64, 64, 2),
+      sm80("gemm_sm80/64x128x64", 64, 128, 64, 3, 32, 64, 1),
   };
   return arch == Arch::sm_86 || arch == Arch::sm_89 ? small : large;
 }
 
 const std::vector<KernelConfig>& sm80_e4m3_configs(Arch arch, tilepost_accumulate_t accumulate) {
   // A second set of sums leaves a warp half the tile.
-  static const std::vector<KernelConfig> precise = {sm80(128, 128, 64, 3, 64, 32, 1, 0.70)};
+  static const std::vector<KernelConfig> precise = {
+      sm80("gemm_sm80/128x128x64/e4m3 precise", 128, 128, 64, 3, 64, 32, 1)};
   static const std::vector<KernelConfig> fast = {
-      sm80(256, 128, 32, 3, 64, 64, 1, 0.82),
-      sm80(128, 128, 32, 3, 64, 64, 2, 0.80),
+      sm80("gemm_sm80/256x128x32", 256, 128, 32, 3, 64, 64, 1),
+      sm80("gemm_sm80/128x128x32/2 per SM", 128, 128, 32, 3, 64, 64, 2),
   };
   // sm_90a's mma has no 8-bit unit: inputs become f16 first, at half the rate and in registers that
   // larger warp tiles do not leave.
-  static const std::vector<KernelConfig> widened = {sm80(128, 128, 32, 4, 64, 32, 1, 0.35)};
+  static const std::vector<KernelConfig> widened = {
+      sm80("gemm_sm80/128x128x32/e4m3 widened", 128, 128, 32, 4, 64, 32, 1)};
   static const std::vector<KernelConfig> none;
   if (arch == Arch::sm_90a) return widened;
   if (arch != Arch::sm_89) return none;
@@ -189,12 +188,11 @@ const std::vector<KernelConfig>& sm80_e4m3_configs(Arch arch, tilepost_accumulat
 
 KernelConfig host_config(int tile_m, int tile_n) {
   KernelConfig config{};
-  config.kernel = "gemm_host";
+  config.kernel = config.row = "gemm_host";
   config.tile_m = tile_m;
   config.tile_n = tile_n;
   config.tile_k = config.stages = config.ctas_per_sm = 1;
-  config.beside = config.epilogue = true;
-  config.efficiency = 1;
+  config.epilogue = true;
   return config;
 }
 
@@ -261,11 +259,32 @@ KernelPlan make_kernel(const KernelConfig& config, const KernelRequest& request)
   return plan;
 }
 
-int band_of(const KernelConfig& config, int cluster, int64_t m) {
-  constexpr int kRowsInBand = 2048;
+int band_of(const KernelConfig& config, int cluster, int64_t m, int64_t rows) {
   const int64_t tile_rows = (m + config.tile_m - 1) / config.tile_m;
-  const int64_t wanted = std::min<int64_t>(std::max(1, kRowsInBand / config.tile_m), tile_rows);
+  const int64_t wanted = std::min(std::max<int64_t>(1, rows / config.tile_m), tile_rows);
   return static_cast<int>((wanted + cluster - 1) / cluster * cluster);
+}
+
+bool stores_to_peers(const KernelConfig& config) {
+  return is_sm90(config) || is_host(config);
+}
+
+bool stages_whole_tile(const KernelConfig& config) {
+  return is_sm90(config) && config.panels >= panels_of_tile(config);
+}
+
+// A sum of a tile more, and gemm_sm90 leaves the warps that move data too few registers.
+bool has_helper_warp(const KernelConfig& config, const Plan& plan) {
+  return is_sm90(config) && sums_held(config, plan) <= kMostBesideMore &&
+         shared_bytes(config) + kHelperBytes <= arch_info(plan.arch).shared_per_block;
+}
+
+int pace_of(const KernelConfig& config, const Plan& plan, double paced) {
+  if (!stores_tiles(plan) || !is_sm90(config)) return 0;
+  const double per_cycle = arch_info(plan.arch).tensor_flops_per_clock / 2;  // products
+  const double products = static_cast<double>(config.tile_m) * config.tile_n * plan.k;
+  const double cycles = products * bytes_of(plan.input) / 2 / per_cycle;
+  return static_cast<int>(paced * cycles / panels_of_tile(config));
 }
 
 }  // namespace tilepost

@@ -10,26 +10,23 @@
 
 #include "generator/plan/arch.h"
 #include "generator/plan/plan.h"
+#include "tilepost/task_chunks.h"
 
 namespace tilepost {
 
 // One row of the catalogue.
 struct KernelConfig {
   const char* kernel;  // "gemm_sm90"
+  const char* row;     // its name in a machine profile, which has its times
   int tile_m, tile_n;
   int tile_k;  // of 16-bit elements; 8-bit ones are twice as many in as many bytes
   int stages;
   int panels;          // gemm_sm90: staged 64-column panels of C per consumer warpgroup
   bool pingpong;       // gemm_sm90: the two consumers take turns at whole tiles
-  bool beside;         // was timed beside collectives: the planner may overlap it unasked
   bool epilogue;       // has registers for what an epilogue reads
   int warp_m, warp_n;  // gemm_sm80: a warp's part of the tile
   int ctas_per_sm;
-  double efficiency;       // of the tensor peak inside the main loop (profile.h says whence)
-  double epilogue_cycles;  // per tile, not hidden behind the next tile's main loop
-  double ghz;              // gemm_sm90: the clock it leaves 128 SMs; gemm_sm90_small: its clock;
-                           // 0: the architecture's
-  int split_k = 1;         // gemm_sm90_small: CTAs that share the products of a tile
+  int split_k = 1;  // gemm_sm90_small: CTAs that share the products of a tile
 };
 
 // What the chosen configuration is specialised to besides its row.
@@ -48,6 +45,12 @@ struct KernelRequest {
   int load_vector = 8;    // copies of A, and of B along K
   int load_vector_b = 8;  // copies of B along N (TILEPOST_NN)
   int store_vector = 8;   // stores of the output
+};
+
+// A kernel configuration that can serve the problem.
+struct KernelChoice {
+  KernelConfig config;
+  KernelRequest request;
 };
 
 // Whether it is a row of gemm_sm90.
@@ -84,8 +87,29 @@ int bytes_of(tilepost_dtype_t type);
 // The plan's kernel, tunables filled in.
 KernelPlan make_kernel(const KernelConfig& config, const KernelRequest& request);
 
-// Tile rows swept together: 2048 output rows keep a wave's operands in L2 (band 16 of 128 rows was
-// the best of 4, 8, 16, 32 on an H200), as a multiple of the cluster and no more than there are.
-int band_of(const KernelConfig& config, int cluster, int64_t m);
+// Tile rows swept together: so many output rows keep a wave's operands in L2, as a multiple of the
+// cluster and no more than there are.
+int band_of(const KernelConfig& config, int cluster, int64_t m, int64_t rows);
+
+// ---- Kernels that store into other ranks' memory
+
+// Shared memory that a kernel leaves to the tasks of its helper warp: buffers of 16 KiB. With more
+// of them, and smaller, sums were slower, with fewer no faster (tests/gpu/tasks.cu).
+constexpr int kHelperBytes = 16384 + kTaskBarriers;
+
+// Whether the configuration stores whole boxes by tensor maps, one map for each owner.
+bool stores_to_peers(const KernelConfig& config);
+
+// Whether a whole tile waits in shared memory while the next one is computed, so that all its
+// stores may take as long as that.
+bool stages_whole_tile(const KernelConfig& config);
+
+// Whether the kernel has a helper warp: registers and shared memory are left for its tasks.
+bool has_helper_warp(const KernelConfig& config, const Plan& plan);
+
+// tilepost_view_t::pace: the stores of a tile spread over the part `paced` of the next tile's main
+// loop. All CTAs finish a tile together; the burst of their stores, issued at once, holds up what
+// follows. 0 for kernels that do not pace, and where nothing is stored to peers.
+int pace_of(const KernelConfig& config, const Plan& plan, double paced);
 
 }  // namespace tilepost

@@ -1,7 +1,8 @@
 #include "generator/plan/kernels/operands.h"
 
+#include <fmt/format.h>
+
 #include "generator/plan/kernels/small_kernel.h"
-#include "llvm/Support/FormatVariadic.h"
 
 namespace tilepost {
 namespace {
@@ -27,7 +28,7 @@ int sums_held(const KernelConfig& config, const Plan& plan) {
 std::string why_not_input(const Plan& plan) {
   if (plan.input != TILEPOST_E4M3) return "";
   if (plan.arch != Arch::sm_80 && plan.arch != Arch::sm_86) return "";
-  return llvm::formatv(
+  return fmt::format(
       "e4m3 is not available on {0}, whose tensor cores multiply 16-bit types; "
       "use sm_89 or sm_90a, or bf16 or f16",
       name_of(plan.arch));
@@ -36,18 +37,18 @@ std::string why_not_input(const Plan& plan) {
 std::string why_not_tma(const Plan& plan) {
   const int along_k = kTmaBytes / bytes_of(plan.input);
   if (plan.k % along_k != 0)
-    return llvm::formatv("gemm_sm90 needs K a multiple of {0}{1}, not {2}", along_k,
-                         plan.input == TILEPOST_E4M3 ? " for e4m3" : "", plan.k);
+    return fmt::format("gemm_sm90 needs K a multiple of {0}{1}, not {2}", along_k,
+                       plan.input == TILEPOST_E4M3 ? " for e4m3" : "", plan.k);
   const int along_n = kTmaBytes / bytes_of(plan.output);
   if (plan.map.n % along_n == 0) return "";
   if (plan.operands == TILEPOST_NN)
-    return llvm::formatv("gemm_sm90 needs N a multiple of {0} for B of layout nn, not {1}", along_n,
-                         plan.map.n);
+    return fmt::format("gemm_sm90 needs N a multiple of {0} for B of layout nn, not {1}", along_n,
+                       plan.map.n);
   if (plan.epilogue != 0 && plan.map.n % 2 != 0)
-    return llvm::formatv("gemm_sm90 needs an even N for its epilogue, not {0}", plan.map.n);
+    return fmt::format("gemm_sm90 needs an even N for its epilogue, not {0}", plan.map.n);
   if (plan.map.layout == TILEPOST_PANEL)
-    return llvm::formatv("gemm_sm90 needs N a multiple of {0} in the panel layout, not {1}",
-                         along_n, plan.map.n);
+    return fmt::format("gemm_sm90 needs N a multiple of {0} in the panel layout, not {1}", along_n,
+                       plan.map.n);
   return "";
 }
 

@@ -1,8 +1,7 @@
 #include "generator/plan/kernels/small_kernel.h"
 
 #include <algorithm>
-
-#include "llvm/ADT/StringRef.h"
+#include <string_view>
 
 namespace tilepost {
 namespace {
@@ -34,44 +33,41 @@ int64_t stage_bytes(const KernelConfig& config) {
   return int64_t{config.tile_m + config.tile_n} * config.tile_k * 2;
 }
 
-// Stages of two rows of K where a row is short: fewer waits. As many stages as keep 200 KiB in
-// flight, which memory's latency takes on an H200.
-KernelConfig small(int tile_m, int tile_n, int split_k) {
-  constexpr int64_t kInFlight = 204800;
+// Stages of two rows of K where a row is short: fewer waits.
+KernelConfig small(int tile_m, int tile_n, int split_k, int64_t in_flight) {
   const int64_t bound = arch_info(Arch::sm_90a).shared_per_block - kBarrierBytes;
   KernelConfig config{};
-  config.kernel = "gemm_sm90_small";
+  config.kernel = config.row = "gemm_sm90_small";
   config.tile_m = tile_m;
   config.tile_n = tile_n;
   config.tile_k = tile_m <= 64 ? 2 * kTileK : kTileK;
   config.epilogue = true;
   config.ctas_per_sm = 1;
-  config.efficiency = 0.9;
-  config.ghz = 1.95;  // far from the power limit
   config.split_k = split_k;
   config.stages =
-      static_cast<int>(std::min(kInFlight, bound - staging_bytes(config)) / stage_bytes(config));
+      static_cast<int>(std::min(in_flight, bound - staging_bytes(config)) / stage_bytes(config));
   return config;
 }
 
 }  // namespace
 
 bool is_small(const KernelConfig& config) {
-  return llvm::StringRef(config.kernel) == "gemm_sm90_small";
+  return std::string_view(config.kernel) == "gemm_sm90_small";
 }
 
 // Tokens beyond the last are multiplied like the others, so a tile has as few as the instruction
 // allows; above 128 there are two tile rows. Short tiles are 64 columns wide, for the most CTAs;
 // tall ones move less through shared memory where they are wider.
-std::vector<KernelConfig> small_configs(int64_t m) {
+std::vector<KernelConfig> small_configs(int64_t m, int64_t in_flight) {
   if (m > kMostSmallRows) return {};
   const int64_t rows = m <= 128 ? m : (m + 1) / 2;
   const int tile_m = rows <= 8 ? 8 : static_cast<int>((rows + 15) / 16 * 16);
   std::vector<KernelConfig> configs;
   if (m <= 128)
-    for (const int split_k : {1, 2, 3, 4, 8}) configs.push_back(small(tile_m, 64, split_k));
+    for (const int split_k : {1, 2, 3, 4, 8})
+      configs.push_back(small(tile_m, 64, split_k, in_flight));
   if (m > 64)
-    for (const int split_k : {1, 2, 4}) configs.push_back(small(tile_m, 128, split_k));
+    for (const int split_k : {1, 2, 4}) configs.push_back(small(tile_m, 128, split_k, in_flight));
   return configs;
 }
 

@@ -14,8 +14,9 @@ inline constexpr int64_t kMostSmallRows = 256;
 
 bool is_small(const KernelConfig& config);
 
-// The rows for A of m rows in order of preference; none above kMostSmallRows.
-std::vector<KernelConfig> small_configs(int64_t m);
+// The rows for A of m rows in order of preference; none above kMostSmallRows. As many stages as
+// keep `in_flight` bytes of operands on their way.
+std::vector<KernelConfig> small_configs(int64_t m, int64_t in_flight);
 
 // Dynamic shared memory of one CTA, bytes.
 int64_t small_shared_bytes(const KernelConfig& config);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 
 #include "runtime/map/patterns.h"
@@ -119,46 +118,6 @@ const char* name_of(tilepost_access_t access) {
       return "write";
   }
   std::abort();
-}
-
-std::string number_text(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.9g", value);
-  return text;
-}
-
-const char* sequence_text(tilepost_pattern_t pattern) {
-  return row_of(pattern).moves_input() ? "one collective, then the GEMM on all SMs"
-                                       : "the GEMM on all SMs, then one collective";
-}
-
-std::vector<std::string> describe_transport(const Plan& plan) {
-  const std::string adder = plan.task_parts > 0 ? "a helper warp of each CTA" : "a kernel";
-  const bool reads = plan.access == TILEPOST_ACCESS_READ;
-  if (row_of(plan).moves_input())
-    return {std::string(reads ? "copy engines" : "helper warps") +
-            " store this rank's rows of A into the other ranks' memory"};
-  const bool sums = reduces(plan.pattern);
-  std::string text;
-  if (reads) {
-    text = sums ? "copy engines bring the other ranks' parts of this rank's rows"
-                : "copy engines bring the rows for this rank";
-    if (sums) text += ", a kernel sums them in the order of ranks";
-  } else {
-    text = sums ? "the kernels of all ranks store this rank's rows here"
-                : "the kernels of all ranks store the rows for this rank here";
-    if (sums)
-      text += plan.sum == TILEPOST_SUM_ADDED ? ", each added to what is there as it arrives"
-                                             : ", " + adder + " sums them in the order of ranks";
-    else if (plan.task_parts > 0)
-      text += ", " + adder + " moves them to the output";
-  }
-  if (!row_of(plan).product_spreads()) return {text};
-  if (!plan.pushes) return {text, "copy engines bring what the other ranks have summed"};
-  const std::string pushed = "helper warps store what is summed into the other ranks' memory, ";
-  return {text, pushed + (plan.consumer == TILEPOST_CONSUMER_NONE
-                              ? "and move what has landed to the output"
-                              : "where their consumers read it")};
 }
 
 const char* panel_text(tilepost_pattern_t pattern) {

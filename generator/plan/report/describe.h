@@ -16,14 +16,6 @@ std::string describe_product(const Plan& plan, const std::string& out);
 const char* name_of(tilepost_division_t division);
 const char* name_of(tilepost_access_t access);
 
-// A number of the model as it stands in generated code: what is read back is the same.
-std::string number_text(double value);
-
-// How the pattern runs without overlap: "the GEMM on all SMs, then one collective".
-const char* sequence_text(tilepost_pattern_t pattern);
-
-// What a transport that reads or writes other ranks' memory does, in lines.
-std::vector<std::string> describe_transport(const Plan& plan);
 
 // Why the panel layout is the default.
 const char* panel_text(tilepost_pattern_t pattern);

@@ -6,11 +6,11 @@
 
 #include "generator/plan/arch.h"
 #include "generator/plan/cost/predict.h"
-#include "generator/plan/cost/profile.h"
 #include "generator/plan/make_plan.h"
 #include "generator/plan/report/describe.h"
 #include "generator/plan/report/memory.h"
 #include "generator/plan/report/timeline.h"
+#include "generator/plan/transports/transports.h"
 #include "generator/spec/names.h"
 #include "runtime/map/patterns.h"
 
@@ -121,7 +121,7 @@ std::string transport_line(const Plan& plan) {
   if (plan.access == TILEPOST_ACCESS_WRITE && row_of(plan).sums)
     text += std::string(", parts ") + name_of(plan.sum);
   if (plan.comm_ctas > 0) {
-    text += shares_memory(plan.planned_transport)
+    text += transport_of(plan.planned_transport).shares_memory()
                 ? fmt::format(", {0} SM{1} for {2}", plan.comm_ctas, plan.comm_ctas == 1 ? "" : "s",
                               use_of_sms(plan))
                 : fmt::format(", CTAs at most {0}", plan.comm_ctas);
@@ -162,8 +162,8 @@ void print_schedule(std::string& out, const Plan& plan) {
            ? std::string(row_of(plan).moves_input() ? "none: one collective, then the GEMM"
                                                     : "none: the GEMM, then one collective")
            : transport_line(plan));
-  if (shares_memory(plan.planned_transport))
-    for (const std::string& text : describe_transport(plan)) line(out, "", text);
+  for (const std::string& text : transport_of(plan.planned_transport).describe(plan))
+    line(out, "", text);
   if (row_of(plan).communicates()) line(out, "memory", describe_memory(plan));
 }
 
@@ -275,7 +275,7 @@ void print_prediction(std::string& out, const Plan& plan) {
   if (prediction.group_ready.empty())
     return line(out, "prediction", "none: the host target is for correctness, not for speed");
   const double flops = 2.0 * static_cast<double>(plan.map.m) * plan.map.n * plan.k;
-  const std::string profile = fmt::format("machine profile: {0}", h200_nvlink_profile().name);
+  const std::string profile = fmt::format("machine profile: {0}", plan.profile);
   if (!row_of(plan).communicates()) {
     line(out, "prediction",
          fmt::format("{0:.0f} us ({1:.0f} TFLOP/s)", prediction.gemm,

@@ -1,51 +1,88 @@
 #include "generator/plan/transports/transports.h"
 
+#include <cstdlib>
+
+#include "generator/plan/transports/objects.h"
+#include "generator/spec/rules.h"
+#include "generator/spec/text.h"
+
 namespace tilepost {
 namespace {
 
-// Whether ranks may be taken to share memory unasked.
-bool may_share(const Draft& draft) {
-  const Plan& plan = draft.plan;
-  return plan.arch == Arch::sm_90a && plan.map.layout == TILEPOST_PANEL && plan.ranks > 1 &&
-         plan.ranks <= kMostOnOneHost;
+// In order of preference.
+const std::vector<const Transport*>& all_transports() {
+  static const std::vector<const Transport*> all = {&none_transport(), &nccl_transport(),
+                                                    &nccl_symmetric_transport(),
+                                                    &copy_engine_transport(), &peer_transport()};
+  return all;
 }
 
-// Kernels that cannot are left out with the candidates.
-bool may_store(const Draft& draft) {
-  const Plan& plan = draft.plan;
-  return plan.routing == TILEPOST_ROUTING_EVEN &&
-         draft.spec.schedule.wait.value != TILEPOST_WAIT_STREAM;
+// "transport 'peer'".
+std::string quoted_transport(const Spec& spec) {
+  const std::optional<tilepost_transport_t> wish = spec.transport.value;
+  return "transport " + quote(wish ? name_of(*wish) : "auto");
+}
+
+void check_sum(const Spec& spec, Diagnostics& diagnostics) {
+  const Located<std::optional<tilepost_sum_t>>& sum = spec.schedule.sum;
+  if (!sum.value) return;
+  const std::string asked = "schedule.sum " + quote(name_of(*sum.value));
+  if (!row_of(spec.pattern.value).sums) {
+    diagnostics.error(sum.where, asked + " has nothing to add up: pattern " +
+                                     quote(name_of(spec.pattern.value)) +
+                                     " sums over no ranks; remove schedule.sum");
+    return diagnostics.note(spec.pattern.where, "pattern is given here");
+  }
+  if (spec.transport.value == TILEPOST_TRANSPORT_PEER) return;
+  diagnostics.error(sum.where, asked +
+                                   " is for transport 'peer', whose kernels store the parts of a "
+                                   "sum where they are added up; got " +
+                                   quoted_transport(spec) +
+                                   "; set transport 'peer' or remove schedule.sum");
 }
 
 }  // namespace
 
-std::vector<tilepost_transport_t> transports_to_try(const Draft& draft) {
-  const std::optional<tilepost_transport_t> wish = draft.spec.transport.value;
-  if (!communicates(draft.plan.pattern) || wish == TILEPOST_TRANSPORT_NONE) return {};
-  if (wish) return {*wish};
-  std::vector<tilepost_transport_t> transports = {TILEPOST_TRANSPORT_NCCL};
-  if (!may_share(draft)) return transports;
-  transports.push_back(TILEPOST_TRANSPORT_COPY_ENGINE);
-  if (may_store(draft)) transports.push_back(TILEPOST_TRANSPORT_PEER);
-  return transports;
+int Transport::task_parts(const KernelConfig& config, const Plan& plan) const {
+  if (plan.arch == Arch::host || plan.ranks > kMostOnOneHost) return 0;
+  return has_helper_warp(config, plan) ? tasks_beside(plan) : 0;
 }
 
-const char* needs_text(tilepost_transport_t transport) {
-  switch (transport) {
-    case TILEPOST_TRANSPORT_COPY_ENGINE:
-    case TILEPOST_TRANSPORT_PEER:
-      return "needs peer access between all ranks: create fails with the reason where there is "
-             "none, then use transport: nccl";
-    case TILEPOST_TRANSPORT_NCCL_SYMMETRIC:
-      return "needs symmetric windows: where they register as nothing, NCCL takes ordinary "
-             "buffers, "
-             "and create says so";
-    case TILEPOST_TRANSPORT_NCCL:
-    case TILEPOST_TRANSPORT_NONE:
-    case TILEPOST_TRANSPORT_HOST:
-      break;
-  }
-  return "";
+const Transport& transport_of(tilepost_transport_t value) {
+  for (const Transport* transport : all_transports())
+    if (transport->row.value == value) return *transport;
+  std::abort();  // the host's is no plan's
+}
+
+std::vector<const Transport*> transports_to_try(const Spec& spec, const Plan& plan,
+                                                const MachineProfile& profile) {
+  const std::optional<tilepost_transport_t> wish = spec.transport.value;
+  if (!row_of(plan).communicates()) return {};
+  std::vector<const Transport*> to_try;
+  for (const Transport* transport : all_transports())
+    if (transport->row.overlaps &&
+        (wish ? transport->row.value == *wish : transport->may_try(spec, plan, profile)))
+      to_try.push_back(transport);
+  return to_try;
+}
+
+const char* c_name(tilepost_transport_t value) {
+  return value == TILEPOST_TRANSPORT_HOST ? "TILEPOST_TRANSPORT_HOST"
+                                          : transport_of(value).row.c_name;
+}
+
+// Of the spec's rules (generator/spec/rules.h) those about what carries the groups.
+void check_transport(const Spec& spec, Diagnostics& diagnostics) {
+  if (!spec.pattern.given()) return;
+  const std::optional<tilepost_transport_t> wish = spec.transport.value;
+  const bool communicates = row_of(spec.pattern.value).communicates();
+  if (!communicates && wish && transport_of(*wish).row.overlaps)
+    diagnostics.error(spec.transport.where,
+                      quoted_transport(spec) +
+                          " has nothing to send: pattern 'gemm' does not communicate; "
+                          "use 'auto' or 'none'");
+  check_sum(spec, diagnostics);
+  if (communicates && wish) transport_of(*wish).check(spec, diagnostics);
 }
 
 }  // namespace tilepost

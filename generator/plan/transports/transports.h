@@ -1,23 +1,141 @@
-// Which transports may carry the groups of a draft.
+// What can carry the groups of a plan: one object per transport, each in a file of its own.
+//
+// To add one: a file with a class derived from Transport, and its line in transports.cpp.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
-#include "generator/plan/draft.h"
+#include "generator/diagnostics.h"
+#include "generator/plan/cost/profile.h"
+#include "generator/plan/kernels/kernels.h"
+#include "generator/plan/plan.h"
+#include "generator/spec/spec.h"
 
 namespace tilepost {
 
 // The most ranks that are taken to be GPUs of one host, which reach each other's memory.
 inline constexpr int kMostOnOneHost = 8;
 
+// A group's collective, or what stands in for it, as the model sees it; us.
+struct CollectiveModel {
+  double latency = 0;
+  double per_byte = 0;
+  double tail = 0;  // of the last one, which no other lane hides, or of a chunk's arrival
+};
+
+// A schedule without its groups, as far as moving them goes.
+struct TransferProblem {
+  const Plan& plan;  // the problem and what is chosen by the spec
+  const MachineProfile& profile;
+  CommChoice comm;
+  double wave;         // of the GEMM with nothing beside it, us
+  double wave_beside;  // next to collectives on other SMs, us
+  double computed;     // the whole GEMM with nothing beside it, us
+  double wave_bytes;   // that a wave stores
+  double bytes;        // of all groups
+  int task_parts;      // tilepost_plan_t::task_parts
+};
+
+// What moving groups takes, and what it makes of the GEMM.
+struct TransferModel {
+  double wave = 0;         // beside the transfers, or with its own stores
+  CollectiveModel group;   // what follows the tiles of a group, or brings a chunk
+  double announce = 0;     // all_gather_gemm: before everything, after the copy of the own rows
+  int64_t most_bytes = 0;  // tilepost_model_t::most_bytes
+};
+
+// What is fixed of a transport.
+struct TransportRow {
+  tilepost_transport_t value;
+  const char* c_name;  // of `value`, as generated code writes it
+  bool overlaps;       // groups move beside the GEMM; if not, one collective beside nothing
+  bool windows;        // what is sent lies in symmetric windows
+  const char* needs;   // what it asks of the machine that a plan cannot know; "" if nothing
+};
+
+class Transport {
+ public:
+  const TransportRow row;
+
+  virtual ~Transport() = default;
+  Transport(const Transport&) = delete;
+  Transport& operator=(const Transport&) = delete;
+
+  // On every target.
+  tilepost_access_t access() const { return access_of(row.value); }
+  // Whether ranks touch each other's memory.
+  bool shares_memory() const { return access() != TILEPOST_ACCESS_MESSAGES; }
+
+  // Reports what of a spec that asks for this transport it cannot carry.
+  virtual void check(const Spec&, Diagnostics&) const {}
+
+  // Whether it may be chosen unasked. `plan` has what the spec says.
+  virtual bool may_try(const Spec&, const Plan&, const MachineProfile&) const { return false; }
+
+  // Why it cannot go with rows that TMA cannot address, "" if it can.
+  virtual std::string why_not_rows(const std::string& /*why_not_tma*/) const { return ""; }
+
+  // Whether the kernel stores as the transport needs it.
+  virtual bool stores(const KernelConfig&) const { return true; }
+
+  // Keeps of the kernels that serve the problem those that can go with it where the spec asks for
+  // it; false after it reported that there are none.
+  virtual bool keep_kernels(const Spec&, const Plan&, std::vector<KernelChoice>&,
+                            Diagnostics&) const {
+    return true;
+  }
+
+  // Whether a kernel can go with it, given `all` that serve the problem. `task_parts`: as below,
+  // 0 where the spec asks for SMs that do it.
+  virtual bool serves(const Plan&, const std::vector<KernelChoice>& /*all*/,
+                      const KernelConfig& /*one*/, int /*task_parts*/) const {
+    return true;
+  }
+
+  // tilepost_plan_t::task_parts: as many as there are ranks where their parts of a sum lie side by
+  // side, 1 where rows have to be moved on; 0 where there is nothing to do, or the kernel has no
+  // helper warp that could do it.
+  int task_parts(const KernelConfig& config, const Plan& plan) const;
+
+  // tilepost_plan_t::pushes of a plan whose access, sum and tasks are chosen.
+  virtual bool pushes(const Plan&) const { return false; }
+
+  // What to try for moving groups where the spec leaves it open, in order of preference among
+  // equals; some may be more than a small GPU has.
+  virtual std::vector<CommChoice> choices(const Plan&, const MachineProfile&,
+                                          int task_parts) const = 0;
+
+  virtual TransferModel model(const TransferProblem& problem) const = 0;
+
+  // What moves where, for explain: a line each; none where `row` says it all.
+  virtual std::vector<std::string> describe(const Plan&) const { return {}; }
+
+ protected:
+  explicit Transport(const TransportRow& facts) : row(facts) {}
+
+ private:
+  // task_parts() of a kernel that has a helper warp.
+  virtual int tasks_beside(const Plan&) const { return 0; }
+};
+
+// The one of that value, for plans of every target; requires that a plan may have it, which
+// excludes TILEPOST_TRANSPORT_HOST.
+const Transport& transport_of(tilepost_transport_t value);
+
 // The one the spec asks for. Where it leaves that open, those that the pattern, the layout and the
 // architecture allow, in order of preference: NCCL's collectives, which run everywhere, then those
 // that need peer access between all ranks, on machines whose times are known. Not nccl_symmetric,
 // whose windows have to be asked for. None where nothing is sent beside the GEMM.
-std::vector<tilepost_transport_t> transports_to_try(const Draft& draft);
+std::vector<const Transport*> transports_to_try(const Spec& spec, const Plan& plan,
+                                                const MachineProfile& profile);
 
-// "needs peer access …": what a transport asks of the machine that a plan cannot know; "" for the
-// others.
-const char* needs_text(tilepost_transport_t transport);
+// How the pattern runs without overlap: "the GEMM on all SMs, then one collective".
+const char* sequence_text(tilepost_pattern_t pattern);
+
+// "TILEPOST_TRANSPORT_NCCL", of any value that a plan states.
+const char* c_name(tilepost_transport_t value);
 
 }  // namespace tilepost

@@ -49,12 +49,12 @@ struct Planned {
   int errors = 0;
 };
 
-inline Planned plan(const Spec& spec) {
+inline Planned plan(const Spec& spec, const MachineProfile& profile = h200_nvlink_profile()) {
   Planned result;
   llvm::raw_string_ostream stream(result.messages);
   {
     DiagnosticPrinter diagnostics(stream);
-    result.plans = make_plans(spec, diagnostics);
+    result.plans = make_plans(spec, profile, diagnostics);
     result.errors = diagnostics.errors();
   }
   stream.flush();

@@ -3,7 +3,8 @@
 #include <limits>
 #include <random>
 
-#include "generator/plan/choose/cuts.h"
+#include "generator/plan/choose/candidates.h"
+#include "runtime/map/cuts.h"
 #include "tests/catch.h"
 
 namespace tilepost {

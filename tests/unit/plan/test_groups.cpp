@@ -4,8 +4,9 @@
 #include <limits>
 #include <random>
 
-#include "generator/plan/choose/cuts.h"
+#include "generator/plan/choose/candidates.h"
 #include "generator/plan/cost/predict.h"
+#include "runtime/map/cuts.h"
 #include "runtime/map/groups.h"
 #include "tests/catch.h"
 #include "tests/unit/plan/only_plan.h"
@@ -159,14 +160,12 @@ TEST_CASE("another m has the groups that the planner gives a spec for that m") {
       if (same.cuts().size() > p.cuts().size()) continue;  // more than the counters of the plan
       REQUIRE(run.gemm_ctas == same.gemm_ctas);
       ++overlapped;
-      if (shares_memory(p.planned_transport)) {
+      if (p.access != TILEPOST_ACCESS_MESSAGES) {
         // What of the sums is left when the GEMM has ended depends on m; the plan has that of its
         // own.
-        const bool unhurried = same.pattern != TILEPOST_GEMM_ALL_REDUCE && same.task_parts == 0;
-        const GroupProblem problem = {
-            same.map,   same.at_once(),      unit_bytes(same, same.map.division),
-            same.model, same.task_parts > 0, unhurried};
-        const double slack = 1 + slack_of(problem, p.comm_lanes);
+        const GroupProblem problem = {same.map, same.at_once(), unit_bytes(same, same.map.division),
+                                      same.model};
+        const double slack = 1 + same.model.slack;
         REQUIRE(end_of_groups(problem, run.cuts) <
                 1.05 * slack * end_of_groups(problem, same.cuts()));
         continue;
@@ -260,6 +259,9 @@ TEST_CASE("best_groups is the best of all ways to cut at the cut points, in ever
                        0,
                        0,
                        0,
+                       0,
+                       0,
+                       0.005 * static_cast<double>(random() % 8),
                        0};
       std::vector<CutPoint> points = cut_points(map, problem.at_once);
       if (points.size() > 12) continue;
@@ -277,14 +279,12 @@ TEST_CASE("best_groups is the best of all ways to cut at the cut points, in ever
       const Groups groups = best_groups(problem);
       REQUIRE(near(groups.end, best));
       REQUIRE(near(told(problem, groups.cuts), best));
-      for (const int lanes : {1, 2})
-        for (const int most : {2, 3, 100}) {
-          const Groups fewest = fewest_groups(problem, lanes, most);
-          REQUIRE(static_cast<int>(fewest.cuts.size()) <= most);
-          REQUIRE(near(told(problem, fewest.cuts), fewest.end));
-          if (most == 100)
-            REQUIRE(fewest.end <= best * (1 + slack_of(problem, lanes)) * (1 + 1e-9));
-        }
+      for (const int most : {2, 3, 100}) {
+        const Groups fewest = fewest_groups(problem, most);
+        REQUIRE(static_cast<int>(fewest.cuts.size()) <= most);
+        REQUIRE(near(told(problem, fewest.cuts), fewest.end));
+        if (most == 100) REQUIRE(fewest.end <= best * (1 + problem.model.slack) * (1 + 1e-9));
+      }
     }
   REQUIRE(tried > 150);
 }
@@ -302,12 +302,13 @@ GroupProblem round_robin_problem(int64_t m, int ranks, int cluster, double per_r
   problem.model.wave = 10;
   problem.model.latency = 1;
   problem.model.per_byte = per_row;
+  problem.model.slack = 0.005;
   return problem;
 }
 
 TEST_CASE("shares that take turns arrive whole where the GEMM has enough to do meanwhile") {
   // Four waves of 10 us for each of 4 shares, which are 11 us away from one another.
-  const Groups groups = fewest_groups(round_robin_problem(256, 4, 2, 10.0 / 64), 1, 100);
+  const Groups groups = fewest_groups(round_robin_problem(256, 4, 2, 10.0 / 64), 100);
   REQUIRE(groups.cuts == std::vector<int32_t>{0, 8, 16, 24});
   REQUIRE(near(groups.end, 4 * 4 * 10));
 }
@@ -318,7 +319,7 @@ TEST_CASE("shares that take turns are cut where the GEMM would wait for them") {
   REQUIRE(groups.cuts.size() == 1 + 3 * 4);  // the last of them is two tile rows
   REQUIRE(groups.cuts[4] == 8);
   REQUIRE(groups.end < end_of_groups(problem, {0, 8, 16, 24}));
-  REQUIRE(fewest_groups(problem, 1, 7).cuts.size() == 1 + 3 * 2);
+  REQUIRE(fewest_groups(problem, 7).cuts.size() == 1 + 3 * 2);
 }
 
 TEST_CASE("shares that take turns fill clusters across their borders") {

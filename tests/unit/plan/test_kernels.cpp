@@ -1,10 +1,13 @@
 // The catalogue: every row fits its architecture, sizes are what the kernels declare.
+#include "generator/plan/cost/profile.h"
 #include "generator/plan/kernels/operands.h"
 #include "generator/plan/kernels/small_kernel.h"
 #include "tests/catch.h"
 
 namespace tilepost {
 namespace {
+
+const MachineProfile& kProfile = h200_nvlink_profile();
 
 void require_fits(const KernelConfig& config, const ArchInfo& arch) {
   INFO(config.kernel << " " << config.tile_m << "x" << config.tile_n << " on "
@@ -20,6 +23,26 @@ TEST_CASE("every configuration fits its architecture") {
   for (const KernelConfig& config : sm90_configs()) require_fits(config, arch_info(Arch::sm_90a));
   for (const Arch arch : {Arch::sm_80, Arch::sm_86, Arch::sm_89, Arch::sm_90a})
     for (const KernelConfig& config : sm80_configs(arch)) require_fits(config, arch_info(arch));
+}
+
+TEST_CASE("the profile has times of every configuration, each under a name of its own") {
+  std::map<std::string, const KernelConfig*> rows;
+  const auto check = [&](const std::vector<KernelConfig>& configs) {
+    for (const KernelConfig& config : configs) {
+      INFO(config.row);
+      REQUIRE(kProfile.kernels.count(config.row) == 1);
+      const KernelConfig* const same = rows.try_emplace(config.row, &config).first->second;
+      REQUIRE(std::tie(same->tile_m, same->tile_n, same->tile_k, same->panels, same->warp_n) ==
+              std::tie(config.tile_m, config.tile_n, config.tile_k, config.panels, config.warp_n));
+    }
+  };
+  check(sm90_configs());
+  for (const Arch arch : {Arch::sm_80, Arch::sm_86, Arch::sm_89, Arch::sm_90a}) {
+    check(sm80_configs(arch));
+    for (const tilepost_accumulate_t accumulate : {TILEPOST_PRECISE, TILEPOST_FAST})
+      check(sm80_e4m3_configs(arch, accumulate));
+  }
+  REQUIRE(kProfile.kernels.count(small_configs(16, kProfile.in_flight_bytes)[0].row) == 1);
 }
 
 TEST_CASE("shared memory is what the kernels' layouts need") {
@@ -157,12 +180,14 @@ TEST_CASE("routed rows are stored by gemm_sm90's cooperative rows and by gemm_sm
   precise.input = TILEPOST_E4M3;
   for (const KernelConfig& config : sm90_configs())
     REQUIRE(can_route(config, precise) == fits(config, 128 * 128));
-  for (const KernelConfig& config : small_configs(16)) REQUIRE_FALSE(can_route(config, plan));
+  for (const KernelConfig& config : small_configs(16, kProfile.in_flight_bytes))
+    REQUIRE_FALSE(can_route(config, plan));
   for (const KernelConfig& config : sm80_configs(Arch::sm_80)) REQUIRE(can_route(config, plan));
   REQUIRE(can_route(host_config(64, 64), plan));
   plan.routing = TILEPOST_ROUTING_SPLITS;
   REQUIRE_FALSE(request_for(plan).routed);
-  for (const KernelConfig& config : small_configs(16)) REQUIRE(can_route(config, plan));
+  for (const KernelConfig& config : small_configs(16, kProfile.in_flight_bytes))
+    REQUIRE(can_route(config, plan));
 }
 
 TEST_CASE("consumers that take turns post a tile once") {
@@ -175,10 +200,10 @@ TEST_CASE("consumers that take turns post a tile once") {
 }
 
 TEST_CASE("a band is a multiple of the cluster and no more than the output needs") {
-  REQUIRE(band_of(sm90_configs()[0], 2, 8192) == 16);
-  REQUIRE(band_of(sm90_configs()[2], 2, 8192) == 8);
-  REQUIRE(band_of(sm90_configs()[0], 4, 129) == 4);
-  REQUIRE(band_of(sm90_configs()[0], 1, 1) == 1);
+  REQUIRE(band_of(sm90_configs()[0], 2, 8192, kProfile.band_rows) == 16);
+  REQUIRE(band_of(sm90_configs()[2], 2, 8192, kProfile.band_rows) == 8);
+  REQUIRE(band_of(sm90_configs()[0], 4, 129, kProfile.band_rows) == 4);
+  REQUIRE(band_of(sm90_configs()[0], 1, 1, kProfile.band_rows) == 1);
 }
 
 }  // namespace

@@ -182,5 +182,30 @@ TEST_CASE("the budget chosen is among those measured best") {
   CHECK(reduced.comm_ctas >= 36);
 }
 
+TEST_CASE("plans are for the machine that the planner is given") {
+  MachineProfile other = h200_nvlink_profile();
+  other.name = "links of half the width";
+  for (CollectiveProfiles* profiles : {&other.groups, &other.sequence})
+    for (auto& [pattern, collective] : *profiles) {
+      for (ProfilePoint& point : collective.us_per_mib) point.y *= 2;
+      for (ProfilePoint& point : collective.wire_us_per_mib) point.y *= 2;
+    }
+  other.slack.lanes = other.slack.one_lane = 0.1;
+  other.margin = 0.05;
+  other.stream_wait_us = 12;
+  Spec spec = make_spec(8192, 8192, 2048);
+  spec.gemm.any_m = true;
+  spec.transport.value = TILEPOST_TRANSPORT_NCCL;
+  spec.schedule.wait.value = TILEPOST_WAIT_STREAM;
+  const Planned planned = plan(spec, other);
+  REQUIRE(planned.plans.size() == 1);
+  const Plan& p = planned.plans.front();
+  CHECK(p.profile == other.name);
+  CHECK(p.prediction.total > 1.5 * only(spec).prediction.total);
+  CHECK(p.model.slack == 0.1);
+  CHECK(p.model.margin == 0.05);
+  CHECK(p.wait_us == 12);
+}
+
 }  // namespace
 }  // namespace tilepost::test

@@ -7,6 +7,8 @@
 namespace tilepost::test {
 namespace {
 
+const int64_t kInFlight = h200_nvlink_profile().in_flight_bytes;
+
 Spec small_spec(int64_t m, int64_t n, int64_t k) {
   Spec spec = make_spec(m, n, k);
   spec.pattern.value = TILEPOST_GEMM;
@@ -22,7 +24,7 @@ KernelConfig find(const std::vector<KernelConfig>& configs, int tile_n, int spli
 
 TEST_CASE("every height gets rows that fit, as tall as it needs") {
   for (int64_t m = 1; m <= kMostSmallRows; ++m) {
-    const std::vector<KernelConfig> configs = small_configs(m);
+    const std::vector<KernelConfig> configs = small_configs(m, kInFlight);
     REQUIRE_FALSE(configs.empty());
     for (const KernelConfig& config : configs) {
       INFO(m << " rows: " << config.tile_m << "x" << config.tile_n << " over " << config.split_k);
@@ -32,17 +34,17 @@ TEST_CASE("every height gets rows that fit, as tall as it needs") {
       REQUIRE(shared_bytes(config) <= arch_info(Arch::sm_90a).shared_per_block);
     }
   }
-  REQUIRE(small_configs(kMostSmallRows + 1).empty());
+  REQUIRE(small_configs(kMostSmallRows + 1, kInFlight).empty());
 }
 
 // The numbers of the template for rows that were measured.
 TEST_CASE("stages and shared memory are what the template takes") {
-  const KernelConfig short_tile = find(small_configs(16), 64, 1);
+  const KernelConfig short_tile = find(small_configs(16, kInFlight), 64, 1);
   REQUIRE(short_tile.tile_m == 16);
   REQUIRE(short_tile.stages == 10);
   REQUIRE(shared_bytes(short_tile) == 10 * 2 * 80 * 128 + 16 * 128 + 1024);
   REQUIRE(threads(short_tile) == 192);
-  const KernelConfig shared_tile = find(small_configs(128), 128, 2);
+  const KernelConfig shared_tile = find(small_configs(128, kInFlight), 128, 2);
   REQUIRE(shared_tile.stages == 5);
   REQUIRE(shared_bytes(shared_tile) == 5 * 256 * 128 + 2 * (64 * 128 + 8 * 2048) + 1024);
   REQUIRE(threads(shared_tile) == 320);
@@ -51,7 +53,8 @@ TEST_CASE("stages and shared memory are what the template takes") {
 TEST_CASE("a row's tunables, boxes and signals") {
   KernelRequest request;
   request.element = TILEPOST_E4M3;
-  const KernelConfig config = find(small_configs(40), 64, 3);  // 48 rows: 6 units, 2 for each CTA
+  const KernelConfig config =
+      find(small_configs(40, kInFlight), 64, 3);  // 48 rows: 6 units, 2 for each CTA
   const KernelPlan e4m3 = make_kernel(config, request);
   REQUIRE(e4m3.source.file == "gemm_sm90_small.cu");
   REQUIRE(e4m3.kernel.launch == TILEPOST_LAUNCH_TMA);
@@ -77,7 +80,7 @@ TEST_CASE("a row's tunables, boxes and signals") {
                                              {"PRECISE", "1"}});
   request.element = TILEPOST_BF16;
   request.operands = TILEPOST_NN;
-  const KernelPlan nn = make_kernel(find(small_configs(40), 64, 4), request);
+  const KernelPlan nn = make_kernel(find(small_configs(40, kInFlight), 64, 4), request);
   REQUIRE(nn.kernel.box_b.columns == 64);
   REQUIRE(nn.kernel.box_b.rows == 64);
   REQUIRE(nn.kernel.box_c.rows == 8);  // 6 units over 4 CTAs: one at a time

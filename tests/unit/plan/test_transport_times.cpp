@@ -1,7 +1,7 @@
 // What transports that read or write other ranks' memory are predicted to take, and what they took.
 #include <cmath>
 
-#include "generator/plan/cost/predict.h"
+#include "generator/plan/transports/transports.h"
 #include "tests/catch.h"
 #include "tests/unit/plan/only_plan.h"
 
@@ -29,14 +29,18 @@ TEST_CASE("predictions grow with rows, and with products where those are what ta
     }
 }
 
-SharedProblem problem(double wave, int ctas, int lanes) {
-  SharedProblem shared{};
-  shared.comm = {ctas, lanes};
-  shared.wave = wave;
-  shared.computed = 16 * wave;
-  shared.wave_bytes = 8 << 20;
-  shared.bytes = 128 << 20;
-  return shared;
+// 16 waves of so many us.
+TransferModel model(const Plan& plan, tilepost_transport_t transport, double wave,
+                    CommChoice comm) {
+  return transport_of(transport).model({.plan = plan,
+                                        .profile = h200_nvlink_profile(),
+                                        .comm = comm,
+                                        .wave = wave,
+                                        .wave_beside = wave,
+                                        .computed = 16 * wave,
+                                        .wave_bytes = 8 << 20,
+                                        .bytes = 128 << 20,
+                                        .task_parts = 0});
 }
 
 TEST_CASE("the model of groups answers to its budget") {
@@ -49,21 +53,21 @@ TEST_CASE("the model of groups answers to its budget") {
          {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_GEMM_REDUCE_SCATTER}) {
       p.pattern = pattern;
       const auto per_byte = [&](int ctas, int lanes) {
-        return model_shared(p, transport, problem(22, ctas, lanes)).group.per_byte;
+        return model(p, transport, 22, {ctas, lanes}).group.per_byte;
       };
       CHECK(per_byte(3, 1) >= per_byte(7, 1));  // sums on more SMs take less
       CHECK(per_byte(3, 2) <= per_byte(3, 1));  // lanes hide the shorter of the two
       const auto latency = [&](int lanes) {
-        return model_shared(p, transport, problem(22, 3, lanes)).group.latency;
+        return model(p, transport, 22, {3, lanes}).group.latency;
       };
       CHECK(latency(3) < latency(2));
       CHECK(latency(2) < latency(1));
     }
   // Stores bound the waves of a GEMM with few products.
   p.pattern = TILEPOST_GEMM_REDUCE_SCATTER;
-  const double fast = model_shared(p, TILEPOST_TRANSPORT_PEER, problem(5, 7, 2)).wave;
+  const double fast = model(p, TILEPOST_TRANSPORT_PEER, 5, {7, 2}).wave;
   CHECK(fast > 15);
-  CHECK(model_shared(p, TILEPOST_TRANSPORT_PEER, problem(80, 7, 2)).wave < 85);
+  CHECK(model(p, TILEPOST_TRANSPORT_PEER, 80, {7, 2}).wave < 85);
 }
 
 // bf16, 8192 x 8192 x 2048. `sms`: 0 for as many as the planner leaves free.

@@ -1,9 +1,9 @@
 // Transports that read or write other ranks' memory: what each plan has, what it allocates, and
 // what explain says of it. What it is predicted to take: test_transport_times.cpp.
 #include "generator/emit/plan_json.h"
-#include "generator/plan/draft.h"
-#include "generator/plan/kernels/stores.h"
+#include "generator/plan/choose/draft.h"
 #include "generator/plan/report/memory.h"
+#include "generator/plan/transports/transports.h"
 #include "runtime/map/groups.h"
 #include "tests/catch.h"
 #include "tests/unit/plan/only_plan.h"
@@ -271,15 +271,15 @@ TEST_CASE("auto compares what the machine and the pattern allow") {
   tiles.schedule.layout.value = TILEPOST_TILE;
   CHECK(only(tiles).planned_transport == TILEPOST_TRANSPORT_NCCL);
   for (const Arch arch : {Arch::sm_80, Arch::sm_89, Arch::host})
-    CHECK_FALSE(shares_memory(
-        only(spec_of(TILEPOST_GEMM_ALL_REDUCE, std::nullopt, 8192, 2048, arch)).planned_transport));
+    CHECK(only(spec_of(TILEPOST_GEMM_ALL_REDUCE, std::nullopt, 8192, 2048, arch)).access ==
+          TILEPOST_ACCESS_MESSAGES);
 }
 
 TEST_CASE("auto takes the transport that is predicted to end first, and says what it needs") {
   for (const tilepost_pattern_t pattern : kPatterns) {
     const Plan p = only(spec_of(pattern, std::nullopt));
     INFO(name_of(pattern));
-    REQUIRE(shares_memory(p.planned_transport));
+    REQUIRE(transport_of(p.planned_transport).shares_memory());
     for (const tilepost_transport_t transport :
          {TILEPOST_TRANSPORT_NCCL, TILEPOST_TRANSPORT_COPY_ENGINE, TILEPOST_TRANSPORT_PEER})
       CHECK(p.prediction.total <= 1.02 * only(spec_of(pattern, transport)).prediction.total);

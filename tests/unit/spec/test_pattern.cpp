@@ -164,6 +164,21 @@ TEST_CASE("consumers follow the patterns that have something for them to do") {
             .spec.has_value());
 }
 
+// The planner counts on it.
+TEST_CASE("groups have waves, and a budget for collectives an SM") {
+  const auto refused = [](const std::string& schedule, const std::string& path) {
+    const Outcome outcome = read_with("gemm_all_reduce", "schedule: {" + schedule + "}\n");
+    CHECK(outcome.errors == 1);
+    CHECK_THAT(outcome.log, Catch::Contains("schedule." + path));
+  };
+  refused("comm_sms: 0", "comm_sms");
+  refused("comm_sms: -1", "comm_sms");
+  refused("groups: []", "groups");
+  refused("groups: [0, 18]", "groups");
+  refused("groups: [18, 0]", "groups");
+  refused("lanes: 0", "lanes");
+}
+
 TEST_CASE("groups are for one m") {
   CHECK(read_with("gemm_all_reduce", "schedule: {groups: [1, 2]}\n").spec.has_value());
   const Outcome outcome =

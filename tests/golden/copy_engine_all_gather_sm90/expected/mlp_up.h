@@ -2,7 +2,7 @@
 //   out[1900, 1024] = A[1900, 512], 475 rows from each of 4 ranks, * B[1024, 512]^T, bf16 in, bf16 out
 //   for any m up to 1900
 //   sm_90a: gemm_sm90, tile 128x128, 3 waves in 4 groups, panel layout
-//   plan d431c4b1a2d4a987
+//   plan e43e6a058b4e802c
 #ifndef TILEPOST_GENERATED_MLP_UP_H
 #define TILEPOST_GENERATED_MLP_UP_H
 

@@ -2,7 +2,7 @@
 //   out[2048, 1024] = sum over 4 ranks of A[2048, 512] * B[1024, 512]^T, bf16 in, bf16 out
 //   for any m up to 2048
 //   sm_90a: gemm_sm90, tile 128x128, 3 waves in 1 group, panel layout
-//   plan 8be15e4976dc0766
+//   plan e4dfdd98c0376d75
 #ifndef TILEPOST_GENERATED_ATTN_OUT_H
 #define TILEPOST_GENERATED_ATTN_OUT_H
 

@@ -1,20 +1,19 @@
 // The pass that lists the kernels which can serve a spec on one architecture, or says why none can.
+#include <fmt/format.h>
+
 #include <algorithm>
 
-#include "generator/plan/draft.h"
+#include "generator/plan/choose/draft.h"
 #include "generator/plan/kernels/operands.h"
 #include "generator/plan/kernels/small_kernel.h"
-#include "generator/plan/kernels/stores.h"
 #include "generator/plan/transports/transports.h"
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/FormatVariadic.h"
 #include "runtime/map/cuts.h"
 
 namespace tilepost {
 namespace {
 
 std::string tile_name(int64_t tile_m, int64_t tile_n) {
-  return llvm::formatv("{0}x{1}", tile_m, tile_n);
+  return fmt::format("{0}x{1}", tile_m, tile_n);
 }
 
 // "128x256 (3 or 4 stages), 256x128 (4 stages)".
@@ -23,10 +22,10 @@ std::string list_tiles(const std::vector<KernelConfig>& configs) {
   for (const KernelConfig& config : configs) {
     const std::string name = tile_name(config.tile_m, config.tile_n);
     const std::string stages = std::to_string(config.stages);
-    auto it = llvm::find_if(tiles, [&](const auto& tile) { return tile.first == name; });
+    auto it = std::ranges::find_if(tiles, [&](const auto& tile) { return tile.first == name; });
     if (it == tiles.end())
       tiles.emplace_back(name, stages);
-    else if (llvm::StringRef(it->second).rsplit(' ').second != stages)
+    else if (it->second.substr(it->second.rfind(' ') + 1) != stages)
       it->second += " or " + stages;
   }
   std::string text;
@@ -55,22 +54,23 @@ bool clusters(Draft& draft, bool tma, const std::string& why_not_tma, std::vecto
     // Beside collectives clusters of 4 find no place: their CTAs sit on single SMs all over the
     // chip.
     out = !tma ? std::vector<int>{1}
-          : communicates(draft.plan.pattern) || draft.plan.epilogue != 0
+          : row_of(draft.plan).communicates() || draft.plan.epilogue != 0
               ? std::vector<int>{2, 1}
               : std::vector<int>{2, 4, 1};
     return true;
   }
   out = {static_cast<int>(asked->value)};
   const bool any = tma || arch == Arch::host;
-  if (any ? llvm::is_contained({1, 2, 4}, asked->value) : asked->value == 1) return true;
+  if (any ? asked->value == 1 || asked->value == 2 || asked->value == 4 : asked->value == 1)
+    return true;
   if (any)
     draft.diagnostics.error(
-        asked->where, llvm::formatv("cluster '{0}' is not available; use 1, 2 or 4", asked->value));
+        asked->where, fmt::format("cluster '{0}' is not available; use 1, 2 or 4", asked->value));
   else
     draft.diagnostics.error(
         asked->where,
-        llvm::formatv("cluster '{0}' is not available on {1}: {2}; use 1", asked->value,
-                      name_of(arch), why_not_tma.empty() ? "clusters need sm_90a" : why_not_tma));
+        fmt::format("cluster '{0}' is not available on {1}: {2}; use 1", asked->value,
+                    name_of(arch), why_not_tma.empty() ? "clusters need sm_90a" : why_not_tma));
   return false;
 }
 
@@ -79,17 +79,16 @@ bool filter_tile(Draft& draft, const std::string& why_not_tma, std::vector<Kerne
   const auto& tile = draft.spec.schedule.tile;
   if (!tile) return true;
   const std::string available = list_tiles(configs);
-  llvm::erase_if(configs, [&](const KernelConfig& config) {
+  std::erase_if(configs, [&](const KernelConfig& config) {
     return config.tile_m != tile->value[0] || config.tile_n != tile->value[1];
   });
   if (!configs.empty()) return true;
   const bool tma = draft.plan.arch == Arch::sm_90a && why_not_tma.empty();
   draft.diagnostics.error(
-      tile->where,
-      llvm::formatv("tile '{0}' is not available on {1}{2}; choose one of {3}{4}",
-                    tile_name(tile->value[0], tile->value[1]), name_of(draft.plan.arch),
-                    why_not_tma.empty() ? "" : " (" + why_not_tma + ")", available,
-                    tma ? ", with a cluster of 1, 2 or 4 where K is not split" : ""));
+      tile->where, fmt::format("tile '{0}' is not available on {1}{2}; choose one of {3}{4}",
+                               tile_name(tile->value[0], tile->value[1]), name_of(draft.plan.arch),
+                               why_not_tma.empty() ? "" : " (" + why_not_tma + ")", available,
+                               tma ? ", with a cluster of 1, 2 or 4 where K is not split" : ""));
   return false;
 }
 
@@ -101,7 +100,7 @@ bool apply_stages(Draft& draft, std::vector<KernelConfig>& configs) {
   if (asked->value < kMinStages) {
     draft.diagnostics.error(
         asked->where,
-        llvm::formatv("stages is '{0}', a pipeline needs at least {1}", asked->value, kMinStages));
+        fmt::format("stages is '{0}', a pipeline needs at least {1}", asked->value, kMinStages));
     return false;
   }
   const int64_t bound = arch_info(draft.plan.arch).shared_per_block;
@@ -115,17 +114,16 @@ bool apply_stages(Draft& draft, std::vector<KernelConfig>& configs) {
     tile = tile_name(config.tile_m, config.tile_n);
   }
   const ArchInfo& arch = arch_info(draft.plan.arch);
-  llvm::erase_if(configs, [&](const KernelConfig& config) {
+  std::erase_if(configs, [&](const KernelConfig& config) {
     return shared_bytes(config) > bound ||
            (shared_bytes(config) + arch.shared_reserved) * config.ctas_per_sm > arch.shared_per_sm;
   });
   if (!configs.empty()) return true;
   draft.diagnostics.error(
       asked->where,
-      llvm::formatv(
-          "{0} stages of tile {1} need {2} bytes of shared memory, {3} has {4} per block; "
-          "ask for fewer stages or a smaller 'tile'",
-          asked->value, tile, least, name_of(draft.plan.arch), bound));
+      fmt::format("{0} stages of tile {1} need {2} bytes of shared memory, {3} has {4} per block; "
+                  "ask for fewer stages or a smaller 'tile'",
+                  asked->value, tile, least, name_of(draft.plan.arch), bound));
   return false;
 }
 
@@ -161,17 +159,17 @@ bool fits_table(Draft& draft) {
     return !can_address(draft.recipe(kernel, transport));
   };
   std::vector<KernelChoice> kept = draft.kernels;
-  llvm::erase_if(kept, too_large);
+  std::erase_if(kept, too_large);
   if (kept.empty()) {
     const Place where =
         draft.spec.schedule.tile ? draft.spec.schedule.tile->where : draft.spec.gemm.where;
     draft.diagnostics.error(
         where,
-        llvm::formatv("an output of {0}x{1} has {2} tiles of {3}, stored in {4} rows; the bounds "
-                      "are {5} tiles and {6} rows; use larger tiles",
-                      draft.plan.map.m, draft.plan.map.n, least,
-                      tile_name(largest->config.tile_m, largest->config.tile_n),
-                      stored_rows(draft.recipe(*largest, transport)), kMaxPositions, INT32_MAX));
+        fmt::format("an output of {0}x{1} has {2} tiles of {3}, stored in {4} rows; the bounds "
+                    "are {5} tiles and {6} rows; use larger tiles",
+                    draft.plan.map.m, draft.plan.map.n, least,
+                    tile_name(largest->config.tile_m, largest->config.tile_n),
+                    stored_rows(draft.recipe(*largest, transport)), kMaxPositions, INT32_MAX));
     return false;
   }
   draft.kernels = std::move(kept);
@@ -183,8 +181,9 @@ std::vector<KernelConfig> catalogue(Draft& draft, const std::string& why_not_tma
   const Arch arch = draft.plan.arch;
   if (arch == Arch::host) return {host_tile(draft)};
   if (arch == Arch::sm_90a && why_not_tma.empty()) {
-    std::vector<KernelConfig> configs = small_configs(draft.plan.map.m);
-    llvm::append_range(configs, sm90_configs());
+    std::vector<KernelConfig> configs =
+        small_configs(draft.plan.map.m, draft.profile.in_flight_bytes);
+    configs.insert(configs.end(), sm90_configs().begin(), sm90_configs().end());
     return configs;
   }
   const Plan& plan = draft.plan;
@@ -197,61 +196,38 @@ bool no_cluster(Draft& draft) {
   const auto& cluster = *draft.spec.schedule.cluster;
   draft.diagnostics.error(
       cluster.where,
-      llvm::formatv("cluster '{0}' leaves no kernel: with this tile and these stages there is "
-                    "gemm_sm90_small only, whose clusters share K; remove it or use 1",
-                    cluster.value));
+      fmt::format("cluster '{0}' leaves no kernel: with this tile and these stages there is "
+                  "gemm_sm90_small only, whose clusters share K; remove it or use 1",
+                  cluster.value));
   return false;
 }
 
-// tilepost_transport_t peer stores with tensor maps; which kernel does so depends on what rows
-// allow.
+// Whether the transport that is asked for can go with what rows allow of kernels.
 bool can_store(Draft& draft, const std::string& why_not_tma) {
-  if (draft.spec.transport.value != TILEPOST_TRANSPORT_PEER || why_not_tma.empty()) return true;
-  draft.diagnostics.error(
-      draft.spec.transport.where,
-      llvm::formatv("transport 'peer' stores with TMA, but {0}; use copy_engine or nccl",
-                    why_not_tma));
-  return false;
+  const std::optional<tilepost_transport_t> wish = draft.spec.transport.value;
+  if (!wish || why_not_tma.empty()) return true;
+  const std::string why = transport_of(*wish).why_not_rows(why_not_tma);
+  if (!why.empty()) draft.diagnostics.error(draft.spec.transport.where, why);
+  return why.empty();
 }
 
-// tilepost_transport_t peer leaves rows of A to helper warps alone. Keeps the kernels that have
-// one.
-bool keep_helper_warp(Draft& draft) {
-  const Spec& spec = draft.spec;
-  if (spec.transport.value != TILEPOST_TRANSPORT_PEER ||
-      spec.pattern.value != TILEPOST_ALL_GATHER_GEMM || draft.plan.arch == Arch::host)
-    return true;
-  const ScheduleSpec& schedule = spec.schedule;
-  if (draft.plan.ranks > kMostOnOneHost) {
-    draft.diagnostics.error(spec.ranks.where,
-                            llvm::formatv("transport 'peer' gathers A over at most {0} ranks, the "
-                                          "GPUs of one host; use copy_engine or nccl",
-                                          kMostOnOneHost));
-    return false;
-  }
-  llvm::erase_if(draft.kernels, [&](const KernelChoice& kernel) {
-    return task_parts_of(kernel.config, draft.plan, TILEPOST_TRANSPORT_PEER) == 0;
+// The rows of the catalogue that can serve the draft at all.
+std::vector<KernelConfig> usable(Draft& draft, const std::string& why_not_tma) {
+  const Plan& plan = draft.plan;
+  const std::optional<tilepost_transport_t> wish = draft.spec.transport.value;
+  std::vector<KernelConfig> configs = catalogue(draft, why_not_tma);
+  std::erase_if(configs, [&](const KernelConfig& config) {
+    return !can_sum(config, plan) || !can_route(config, plan) ||
+           (wish && !transport_of(*wish).stores(config));
   });
-  if (!draft.kernels.empty()) return true;
-  const std::string why = llvm::formatv(
-      "no helper warp to store rows of A into other ranks' memory, as transport "
-      "'peer' has it do: that takes registers and {0} bytes of shared memory",
-      kHelperBytes);
-  if (schedule.stages)
-    draft.diagnostics.error(
-        schedule.stages->where,
-        llvm::formatv("{0} stages leave the kernel {1}; ask for fewer or use copy_engine",
-                      schedule.stages->value, why));
-  else if (schedule.tile)
-    draft.diagnostics.error(
-        schedule.tile->where,
-        llvm::formatv("tile '{0}' leaves the kernel {1}; remove it or use copy_engine",
-                      tile_name(schedule.tile->value[0], schedule.tile->value[1]), why));
-  else
-    draft.diagnostics.error(spec.transport.where,
-                            llvm::formatv("no kernel here leaves {0}; use copy_engine",
-                                          llvm::StringRef(why).substr(3)));
-  return false;
+  return configs;
+}
+
+// Keeps the kernels that can go with the transport that is asked for.
+bool keep_kernels(Draft& draft) {
+  const std::optional<tilepost_transport_t> wish = draft.spec.transport.value;
+  return !wish ||
+         transport_of(*wish).keep_kernels(draft.spec, draft.plan, draft.kernels, draft.diagnostics);
 }
 
 }  // namespace
@@ -269,11 +245,7 @@ bool select_kernels(Draft& draft) {
   const bool host = plan.arch == Arch::host;
   const std::string not_tma = plan.arch == Arch::sm_90a ? why_not_tma(plan) : "";
   const bool tma = plan.arch == Arch::sm_90a && not_tma.empty();
-  std::vector<KernelConfig> configs = catalogue(draft, not_tma);
-  llvm::erase_if(configs, [&](const KernelConfig& config) {
-    return !can_sum(config, plan) || !can_route(config, plan) ||
-           (draft.spec.transport.value == TILEPOST_TRANSPORT_PEER && !stores_to_peers(config));
-  });
+  std::vector<KernelConfig> configs = usable(draft, not_tma);
   std::vector<int> cluster_choices;
   // All of them report before any of them stops the planning.
   const bool cluster_ok = clusters(draft, tma, not_tma, cluster_choices);
@@ -290,12 +262,12 @@ bool select_kernels(Draft& draft) {
     for (const int cluster : cluster_choices) {
       if (is_small(config) && cluster != 1) continue;  // its clusters share tiles, not columns
       request.cluster = cluster;
-      request.band = band_of(config, cluster, plan.map.m);
+      request.band = band_of(config, cluster, plan.map.m, draft.profile.band_rows);
       draft.kernels.push_back({config, request});
     }
   }
   if (draft.kernels.empty()) return no_cluster(draft);
-  if (!keep_helper_warp(draft)) return false;
+  if (!keep_kernels(draft)) return false;
   return fits_table(draft);
 }
 

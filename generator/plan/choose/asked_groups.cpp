@@ -1,9 +1,16 @@
-#include "generator/plan/choose/cuts.h"
+// Groups that a user asks for.
 
 #include <algorithm>
 #include <numeric>
 
+#include "generator/plan/choose/candidates.h"
+#include "runtime/map/cuts.h"
+
 namespace tilepost {
+
+int64_t total_waves(const std::vector<int>& groups) {
+  return std::accumulate(groups.begin(), groups.end(), int64_t{0});
+}
 
 int64_t max_groups(const tilepost_map_t& map, int at_once) {
   const bool slots = map.division == TILEPOST_DIVISION_ROWS && map.layout == TILEPOST_TILE;

@@ -1,29 +1,26 @@
 // Why the planner chose what it chose, in words.
-#include "generator/plan/choose/choose_reasons.h"
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "generator/plan/choose/candidates.h"
 #include "generator/plan/cost/predict.h"
 #include "generator/plan/kernels/small_kernel.h"
-#include "generator/plan/report/describe.h"
-#include "generator/plan/transports/transports.h"
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/FormatVariadic.h"
 
 namespace tilepost {
 namespace {
 
 std::string tile_of(const KernelChoice& kernel) {
   const int split_k = kernel.config.split_k;
-  const std::string split = split_k == 1 ? "" : llvm::formatv(", K over {0} CTAs", split_k).str();
-  return llvm::formatv("{0}x{1}{2}, cluster {3}, {4} stages{5}", kernel.config.tile_m,
-                       kernel.config.tile_n, is_small(kernel.config) ? " swapped" : "",
-                       kernel.request.cluster, kernel.config.stages, split);
+  const std::string split = split_k == 1 ? "" : fmt::format(", K over {0} CTAs", split_k);
+  return fmt::format("{0}x{1}{2}, cluster {3}, {4} stages{5}", kernel.config.tile_m,
+                     kernel.config.tile_n, is_small(kernel.config) ? " swapped" : "",
+                     kernel.request.cluster, kernel.config.stages, split);
 }
 
 std::string us(double value) {
-  return llvm::formatv("{0:F0} us", value);
+  return fmt::format("{:.0f} us", value);
 }
 
 // "24", or "32 in 2 lanes".
@@ -45,7 +42,7 @@ std::string runners_up(const std::vector<Candidate>& candidates, const Candidate
       others.back() = &candidate;
     kernel = candidate.kernel;
   }
-  llvm::sort(others, [](const Candidate* a, const Candidate* b) {
+  std::ranges::sort(others, [](const Candidate* a, const Candidate* b) {
     return a->end != b->end ? a->end < b->end : a < b;  // all in one vector
   });
   std::string text;
@@ -59,7 +56,7 @@ std::string budgets(const std::vector<Candidate>& candidates, const Candidate& c
   std::vector<const Candidate*> same;
   for (const Candidate& candidate : candidates)
     if (candidate.kernel == chosen.kernel) same.push_back(&candidate);
-  llvm::sort(same, [](const Candidate* a, const Candidate* b) {
+  std::ranges::sort(same, [](const Candidate* a, const Candidate* b) {
     return std::pair(a->comm_lanes, a->comm_ctas) < std::pair(b->comm_lanes, b->comm_ctas);
   });
   std::string text;
@@ -69,10 +66,11 @@ std::string budgets(const std::vector<Candidate>& candidates, const Candidate& c
 }
 
 std::vector<Candidate> of_transport(const std::vector<Candidate>& candidates,
-                                    tilepost_transport_t transport) {
+                                    const Transport* transport) {
   std::vector<Candidate> same;
-  llvm::copy_if(candidates, std::back_inserter(same),
-                [&](const Candidate& candidate) { return candidate.transport == transport; });
+  std::ranges::copy_if(candidates, std::back_inserter(same), [&](const Candidate& candidate) {
+    return candidate.transport == transport;
+  });
   return same;
 }
 
@@ -80,7 +78,7 @@ std::vector<Candidate> of_transport(const std::vector<Candidate>& candidates,
 std::string transports_text(const std::vector<Candidate>& overlap) {
   std::vector<const Candidate*> firsts;
   for (const Candidate& candidate : overlap) {
-    auto it = llvm::find_if(
+    auto it = std::ranges::find_if(
         firsts, [&](const Candidate* first) { return first->transport == candidate.transport; });
     if (it == firsts.end())
       firsts.push_back(&candidate);
@@ -88,27 +86,28 @@ std::string transports_text(const std::vector<Candidate>& overlap) {
       *it = &candidate;
   }
   if (firsts.size() < 2) return "";
-  llvm::stable_sort(firsts, [](const Candidate* a, const Candidate* b) { return a->end < b->end; });
+  std::ranges::stable_sort(firsts,
+                           [](const Candidate* a, const Candidate* b) { return a->end < b->end; });
   std::string text;
   for (const Candidate* candidate : firsts)
-    text += (text.empty() ? "" : "; ") + std::string(name_of(candidate->transport)) + ": " +
-            us(candidate->end);
+    text += (text.empty() ? "" : "; ") + std::string(name_of(candidate->transport->row.value)) +
+            ": " + us(candidate->end);
   return text;
 }
 
 void explain_transport(Draft& draft, const std::vector<Candidate>& overlap,
                        const std::vector<Candidate>& sequence, const Candidate& chosen) {
-  const Candidate* with = best(overlap);
-  const Candidate* without = best(sequence);
+  const Candidate* with = best(overlap, draft.profile.noise);
+  const Candidate* without = best(sequence, draft.profile.noise);
   const std::string compared = transports_text(overlap);
-  const std::string name = std::string("transport ") + name_of(chosen.transport);
+  const std::string name = std::string("transport ") + name_of(chosen.transport->row.value);
   if (!compared.empty() && without)
     draft.because(name + " (" + compared + "; none: " + us(without->end) + ")");
   else if (with && without)
-    draft.because(llvm::formatv("{0}: {1} predicted with overlap, {2} for {3}{4}", name,
-                                us(with->end), us(without->end), sequence_text(draft.plan.pattern),
-                                draft.spec.transport.value == std::nullopt ? "" : " (as asked)"));
-  if (const std::string needs = needs_text(chosen.transport); !needs.empty())
+    draft.because(fmt::format("{0}: {1} predicted with overlap, {2} for {3}{4}", name,
+                              us(with->end), us(without->end), sequence_text(draft.plan.pattern),
+                              draft.spec.transport.value == std::nullopt ? "" : " (as asked)"));
+  if (const std::string needs = chosen.transport->row.needs; !needs.empty())
     draft.because(name + " " + needs);
 }
 
@@ -118,12 +117,12 @@ void explain_overlap(Draft& draft, const std::vector<Candidate>& all, const Cand
   const std::string others = runners_up(candidates, chosen);
   if (!others.empty())
     draft.because("tile " + tile_of(*chosen.kernel) + ": " + us(chosen.end) + "; next " + others);
-  const bool waits = draft.plan.pattern != TILEPOST_ALL_GATHER_GEMM;
-  if (waits && !shares_memory(chosen.transport) && draft.spec.schedule.wait.value == std::nullopt)
-    draft.because(
-        llvm::formatv("wait poll: a collective starts {0:F1} us after its group is done, "
-                      "{1:F0} us with wait stream",
-                      wait_us(TILEPOST_WAIT_POLL), wait_us(TILEPOST_WAIT_STREAM)));
+  const bool waits = !row_of(draft.plan).moves_input();
+  if (waits && !chosen.transport->shares_memory() && draft.spec.schedule.wait.value == std::nullopt)
+    draft.because(fmt::format(
+        "wait poll: a collective starts {0:.1f} us after its group is done, "
+        "{1:.0f} us with wait stream",
+        draft.profile.wait_of(TILEPOST_WAIT_POLL), draft.profile.wait_of(TILEPOST_WAIT_STREAM)));
   if (!comm_open || chosen.comm_ctas == 0) return;
   draft.because("comm_sms " + budget_of(chosen) + " (" + budgets(candidates, chosen) + ")");
 }
@@ -139,26 +138,24 @@ void explain_choice(Draft& draft, const std::vector<Candidate>& overlap,
     explain_overlap(draft, overlap, chosen, !schedule.comm_sms);
   else if (const std::string others = runners_up(sequence, chosen); !others.empty())
     draft.because("tile " + tile_of(*chosen.kernel) + ": " + us(chosen.end) + "; next " + others);
-  if (schedule.groups && chosen.transport != TILEPOST_TRANSPORT_NONE)
-    draft.because("groups as asked");
-  const bool alone = !communicates(draft.plan.pattern);
-  if (chosen.transport == TILEPOST_TRANSPORT_NONE && schedule.comm_sms)
+  if (schedule.groups && chosen.overlaps()) draft.because("groups as asked");
+  const bool alone = !row_of(draft.plan).communicates();
+  if (!chosen.overlaps() && schedule.comm_sms)
     draft.because(
         alone ? "comm_sms does not apply: pattern gemm does not communicate"
               : "comm_sms does not apply: without overlap the collective has the whole GPU");
-  if (draft.plan.arch != Arch::sm_90a)
-    draft.because(llvm::formatv(
-        "no machine profile for {0}: GEMM scaled from the tensor peak{1}", name_of(draft.plan.arch),
-        alone ? "" : std::string(", collectives as on ") + h200_nvlink_profile().name));
+  if (draft.plan.arch != draft.profile.arch)
+    draft.because(fmt::format("no machine profile for {0}: GEMM scaled from the tensor peak{1}",
+                              name_of(draft.plan.arch),
+                              alone ? "" : ", collectives as on " + draft.profile.name));
 }
 
 void explain_groups(Draft& draft, const Candidate& finest, const Candidate& chosen) {
-  std::string text =
-      llvm::formatv("groups {0}: the fewest that end within {1}% of the best", chosen.cuts.size(),
-                    number_text(100 * slack_of(chosen.problem, chosen.comm_lanes)));
+  std::string text = fmt::format("groups {0}: the fewest that end within {1}% of the best",
+                                 chosen.cuts.size(), number_text(100 * chosen.problem.model.slack));
   if (finest.cuts.size() != chosen.cuts.size())
-    text += llvm::formatv(" ({0} groups end at {1}, {2} at {3})", finest.cuts.size(),
-                          us(finest.end), chosen.cuts.size(), us(chosen.end));
+    text += fmt::format(" ({0} groups end at {1}, {2} at {3})", finest.cuts.size(), us(finest.end),
+                        chosen.cuts.size(), us(chosen.end));
   draft.because(text);
 }
 

@@ -4,22 +4,18 @@
 #include <vector>
 
 #include "generator/diagnostics.h"
+#include "generator/plan/cost/profile.h"
 #include "generator/plan/kernels/kernels.h"
 #include "generator/plan/plan.h"
 
 namespace tilepost {
-
-// A kernel configuration that can serve the problem.
-struct KernelChoice {
-  KernelConfig config;
-  KernelRequest request;
-};
 
 // How the schedule of such a plan is divided where this transport carries the groups.
 tilepost_division_t division_of(const Plan& plan, tilepost_transport_t transport);
 
 struct Draft {
   const Spec& spec;
+  const MachineProfile& profile;
   Diagnostics& diagnostics;
   Plan plan;
   std::vector<KernelChoice> kernels;  // in order of preference

@@ -1,0 +1,97 @@
+// transport: copy_engine. Copy engines read the other ranks' memory, but rows of A, which they copy
+// there.
+#include "generator/plan/cost/profile.h"
+#include "generator/plan/transports/models.h"
+#include "generator/plan/transports/objects.h"
+
+namespace tilepost {
+namespace {
+
+class CopyEngine final : public Transport {
+ public:
+  CopyEngine()
+      : Transport({.value = TILEPOST_TRANSPORT_COPY_ENGINE,
+                   .c_name = "TILEPOST_TRANSPORT_COPY_ENGINE",
+                   .overlaps = true,
+                   .windows = false,
+                   .needs = "needs peer access between all ranks: create fails with the reason "
+                            "where there is none, then use transport: nccl"}) {}
+
+  void check(const Spec& spec, Diagnostics& diagnostics) const override {
+    check_whole_rows(spec, diagnostics);
+  }
+  bool may_try(const Spec&, const Plan& plan, const MachineProfile& profile) const override {
+    return may_share(plan, profile);
+  }
+  // Copy engines push almost twice as fast as they pull.
+  bool pushes(const Plan& plan) const override { return row_of(plan).moves_input(); }
+  std::vector<CommChoice> choices(const Plan& plan, const MachineProfile& profile,
+                                  int task_parts) const override {
+    if (task_parts > 0) return {{1, 1}};  // what announces to ranks that copy
+    return choices_for_sums(plan, profile);
+  }
+  TransferModel model(const TransferProblem& problem) const override {
+    return row_of(problem.plan).moves_input() ? model_pushes(problem) : model_pulls(problem);
+  }
+  std::vector<std::string> describe(const Plan& plan) const override;
+
+ private:
+  // The own rows of A are moved to where all rows arrive.
+  int tasks_beside(const Plan& plan) const override { return row_of(plan).moves_input() ? 1 : 0; }
+
+  static TransferModel model_pushes(const TransferProblem& problem);
+  static TransferModel model_pulls(const TransferProblem& problem);
+};
+
+// Copies follow each other on one stream, a rank's share after the other, and do not wait for what
+// was there before to be seen: a byte of a group is one that a rank sends. The GEMM waits for the
+// own rows only where no tasks copy them. Where communication comes first, so does all that comes
+// once.
+TransferModel CopyEngine::model_pushes(const TransferProblem& problem) {
+  const MachineProfile& profile = problem.profile;
+  const CopyProfile& copies = profile.copies;
+  const double beside = computed_beside(problem, copies.slow_us_per_mib) / problem.computed;
+  TransferModel model;
+  model.wave = problem.wave * beside;
+  model.group = {copies.push_us, interpolate(copies.rows_us_per_mib, problem.plan.ranks) / kMib,
+                 copies.landed_us};
+  model.announce = profile.meet_us + (problem.task_parts == 0 ? profile.step_us : 0);
+  return model;
+}
+
+TransferModel CopyEngine::model_pulls(const TransferProblem& problem) {
+  const MachineProfile& profile = problem.profile;
+  const CopyProfile& copies = profile.copies;
+  const bool twice = row_of(problem.plan).product_spreads();
+  TransferModel model;
+  model.wave = problem.wave * copies.beside_copies;
+  model.group.latency = copies.latency_us * (twice ? 2 : 1) + profile.wait_of(problem.plan.wait) -
+                        profile.wait_of(TILEPOST_WAIT_POLL);
+  const double own_rows = 2.0 / problem.plan.ranks;  // read and written
+  model.group.per_byte =
+      with_sums(problem, own_rows, copy_per_byte(problem) * (twice ? copies.both_ways : 1));
+  hide_latency(problem, model.group);
+  model.group.tail += profile.meet_us;
+  return model;
+}
+
+std::vector<std::string> CopyEngine::describe(const Plan& plan) const {
+  if (row_of(plan).moves_input())
+    return {"copy engines store this rank's rows of A into the other ranks' memory"};
+  if (!row_of(plan).sums) return {"copy engines bring the rows for this rank"};
+  std::vector<std::string> lines = {
+      "copy engines bring the other ranks' parts of this rank's rows, a kernel sums them in the "
+      "order of ranks"};
+  if (row_of(plan).product_spreads())
+    lines.push_back("copy engines bring what the other ranks have summed");
+  return lines;
+}
+
+}  // namespace
+
+const Transport& copy_engine_transport() {
+  static const CopyEngine transport;
+  return transport;
+}
+
+}  // namespace tilepost

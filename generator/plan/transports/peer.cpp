@@ -1,0 +1,272 @@
+// transport: peer. The kernel stores tiles into the memory of the ranks that own their rows; helper
+// warps push rows of A, add up parts and push their sums.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "generator/plan/transports/models.h"
+#include "generator/plan/transports/objects.h"
+#include "generator/spec/text.h"
+
+namespace tilepost {
+namespace {
+
+class Peer final : public Transport {
+ public:
+  Peer()
+      : Transport({.value = TILEPOST_TRANSPORT_PEER,
+                   .c_name = "TILEPOST_TRANSPORT_PEER",
+                   .overlaps = true,
+                   .windows = false,
+                   .needs = "needs peer access between all ranks: create fails with the reason "
+                            "where there is none, then use transport: nccl"}) {}
+
+  void check(const Spec& spec, Diagnostics& diagnostics) const override;
+
+  // Kernels that cannot store to peers are left out with the candidates.
+  bool may_try(const Spec& spec, const Plan& plan, const MachineProfile& profile) const override {
+    return may_share(plan, profile) && plan.routing == TILEPOST_ROUTING_EVEN &&
+           spec.schedule.wait.value != TILEPOST_WAIT_STREAM;
+  }
+  std::string why_not_rows(const std::string& why_not_tma) const override {
+    return fmt::format("transport 'peer' stores with TMA, but {0}; use copy_engine or nccl",
+                       why_not_tma);
+  }
+  bool stores(const KernelConfig& config) const override { return stores_to_peers(config); }
+  bool keep_kernels(const Spec& spec, const Plan& plan, std::vector<KernelChoice>& kernels,
+                    Diagnostics& diagnostics) const override;
+  bool serves(const Plan& plan, const std::vector<KernelChoice>& all, const KernelConfig& one,
+              int task_parts) const override;
+  bool pushes(const Plan& plan) const override {
+    if (row_of(plan).moves_input()) return true;
+    return row_of(plan).product_spreads() && plan.sum == TILEPOST_SUM_STAGED &&
+           (plan.task_parts > 0 || plan.arch == Arch::host);
+  }
+  std::vector<CommChoice> choices(const Plan& plan, const MachineProfile& profile,
+                                  int task_parts) const override {
+    if (task_parts > 0) return {{0, 1}};  // the GEMM has all SMs
+    return choices_for_sums(plan, profile);
+  }
+  TransferModel model(const TransferProblem& problem) const override {
+    return row_of(problem.plan).moves_input() ? model_pushed_rows(problem) : model_stores(problem);
+  }
+  std::vector<std::string> describe(const Plan& plan) const override;
+
+ private:
+  int tasks_beside(const Plan& plan) const override {
+    if (!row_of(plan).sums) return 1;
+    return plan.sum == TILEPOST_SUM_STAGED ? plan.ranks : 0;
+  }
+
+  static TransferModel model_pushed_rows(const TransferProblem& problem);
+  static TransferModel model_stores(const TransferProblem& problem);
+};
+
+// Rows of A are pushed by helper warps, which nothing stands in for. Tiles are staged whole where
+// the spec leaves such a kernel.
+bool Peer::serves(const Plan& plan, const std::vector<KernelChoice>& all, const KernelConfig& one,
+                  int task_parts) const {
+  if (row_of(plan).moves_input()) return plan.arch == Arch::host || task_parts > 0;
+  const auto whole = [](const KernelChoice& other) { return stages_whole_tile(other.config); };
+  return stores_to_peers(one) && (stages_whole_tile(one) || std::ranges::none_of(all, whole));
+}
+
+// ---- What the spec may not ask for
+
+void check_budget(const Spec& spec, Diagnostics& diagnostics) {
+  if (!row_of(spec.pattern.value).moves_input() || !spec.schedule.comm_sms) return;
+  diagnostics.error(spec.schedule.comm_sms->where,
+                    "schedule.comm_sms is not possible with pattern 'all_gather_gemm' and "
+                    "transport 'peer', where helper warps of the GEMM store the rows of A and it "
+                    "has all SMs; remove it or use copy_engine");
+  note_transport(spec, diagnostics);
+}
+
+void check_routing(const Spec& spec, Diagnostics& diagnostics) {
+  if (!spec.routing.given() || spec.routing.value == TILEPOST_ROUTING_EVEN) return;
+  diagnostics.error(spec.routing.where,
+                    "routing " + quote(name_of(spec.routing.value)) +
+                        " is not possible with transport 'peer', whose kernel stores whole tiles "
+                        "into one rank's memory; use copy_engine");
+  note_transport(spec, diagnostics);
+}
+
+void check_archs(const Spec& spec, Diagnostics& diagnostics) {
+  for (const Arch arch : spec.archs.value) {
+    if (arch == Arch::sm_90a || arch == Arch::host) continue;
+    diagnostics.error(spec.transport.where,
+                      std::string("transport 'peer' stores with TMA, which sm_90a has and ") +
+                          name_of(arch) + " has not; use copy_engine or nccl");
+    diagnostics.note(spec.archs.where, "arch is given here");
+  }
+}
+
+// Other GPUs raise the counters, and a memory operation of the stream does not see that.
+void check_wait(const Spec& spec, Diagnostics& diagnostics) {
+  if (spec.schedule.wait.value != TILEPOST_WAIT_STREAM) return;
+  diagnostics.error(spec.schedule.wait.where,
+                    "schedule.wait 'stream' is not possible with transport 'peer': other GPUs "
+                    "raise the counters, which only a kernel waits for in order; use 'poll'");
+  note_transport(spec, diagnostics);
+}
+
+void Peer::check(const Spec& spec, Diagnostics& diagnostics) const {
+  check_whole_rows(spec, diagnostics);
+  check_budget(spec, diagnostics);
+  check_routing(spec, diagnostics);
+  check_archs(spec, diagnostics);
+  check_wait(spec, diagnostics);
+}
+
+// No kernel has a helper warp: names what the spec says of kernels, and what that leaves out.
+void refuse_no_helper_warp(const Spec& spec, Diagnostics& diagnostics) {
+  const ScheduleSpec& schedule = spec.schedule;
+  const std::string without = fmt::format(
+      "helper warp to store rows of A into other ranks' memory, as transport 'peer' has it do: "
+      "that "
+      "takes registers and {0} bytes of shared memory",
+      kHelperBytes);
+  if (schedule.stages)
+    diagnostics.error(
+        schedule.stages->where,
+        fmt::format("{0} stages leave the kernel no {1}; ask for fewer or use copy_engine",
+                    schedule.stages->value, without));
+  else if (schedule.tile)
+    diagnostics.error(
+        schedule.tile->where,
+        fmt::format("tile '{0}x{1}' leaves the kernel no {2}; remove it or use copy_engine",
+                    schedule.tile->value[0], schedule.tile->value[1], without));
+  else
+    diagnostics.error(spec.transport.where,
+                      fmt::format("no kernel here leaves {0}; use copy_engine", without));
+}
+
+// Rows of A are left to helper warps alone.
+bool Peer::keep_kernels(const Spec& spec, const Plan& plan, std::vector<KernelChoice>& kernels,
+                        Diagnostics& diagnostics) const {
+  if (!row_of(plan).moves_input() || plan.arch == Arch::host) return true;
+  if (plan.ranks > kMostOnOneHost) {
+    diagnostics.error(spec.ranks.where,
+                      fmt::format("transport 'peer' gathers A over at most {0} ranks, the GPUs of "
+                                  "one host; use copy_engine or nccl",
+                                  kMostOnOneHost));
+    return false;
+  }
+  std::erase_if(kernels,
+                [&](const KernelChoice& kernel) { return task_parts(kernel.config, plan) == 0; });
+  if (kernels.empty()) refuse_no_helper_warp(spec, diagnostics);
+  return !kernels.empty();
+}
+
+// ---- What it takes
+
+double wave_beside_pushes(const TransferProblem& problem) {
+  return problem.wave * computed_beside(problem, problem.profile.tasks.pushed_us_per_mib) /
+         problem.computed;
+}
+
+TransferModel Peer::model_pushed_rows(const TransferProblem& problem) {
+  const MachineProfile& profile = problem.profile;
+  TransferModel model;
+  model.wave = wave_beside_pushes(problem);
+  model.group = {profile.stores.latency_us + profile.tasks.latency_us + profile.tasks.rows_us,
+                 per_byte(problem, profile.tasks.rows_us_per_mib), 0};
+  model.announce = profile.meet_us;
+  return model;
+}
+
+// What all ranks get travels once more, a byte of a group in `spread`, and shares the links with
+// the stores of what is computed meanwhile: fully where both together take longer than the GEMM.
+double spread_per_byte(const TransferProblem& problem, double computed, double spread,
+                       double stored) {
+  const double busy = std::min(1.0, (spread + stored) * problem.bytes / computed);
+  return spread + busy * stored;
+}
+
+// Helper warps go on with one group while the links carry tiles and sums of others, so that no
+// latency shows but those of the last: of its tiles and of its sums. They read what they add up,
+// and what has landed.
+CollectiveModel model_pushed_sums(const TransferProblem& problem) {
+  const MachineProfile& profile = problem.profile;
+  const double moved = (1 + sent_part(problem.plan.ranks)) / profile.tasks.bytes_per_us;
+  const double both = per_byte(problem, profile.stores.both_us_per_mib);
+  const double pushed = spread_per_byte(
+      problem, computed_beside(problem, profile.tasks.pushed_us_per_mib), both, both);
+  return {profile.tasks.sums_us, std::max(moved, pushed),
+          2 * (profile.stores.latency_us + profile.tasks.latency_us)};
+}
+
+// What follows the stores of a group, which belong to the GEMM's waves.
+CollectiveModel model_after_stores(const TransferProblem& problem, double stored, bool twice) {
+  const MachineProfile& profile = problem.profile;
+  const bool tasks = problem.task_parts > 0;
+  if (tasks && twice) return model_pushed_sums(problem);
+  CollectiveModel group;
+  group.latency = profile.stores.latency_us;
+  if (tasks) {
+    group.latency += profile.tasks.latency_us;
+    group.per_byte = 1 / profile.tasks.bytes_per_us;
+  } else {
+    group.latency += profile.wait_of(TILEPOST_WAIT_POLL) + (twice ? profile.copies.latency_us : 0);
+    const double copied =
+        twice ? spread_per_byte(problem, problem.computed, copy_per_byte(problem), stored) : 0;
+    group.per_byte = with_sums(problem, 2, copied);  // all that landed is read and written
+  }
+  hide_latency(problem, group);
+  return group;
+}
+
+// A wave beside the stores of the one before, and whatever tasks do with those.
+double wave_with_stores(const TransferProblem& problem, bool twice) {
+  const MachineProfile& profile = problem.profile;
+  if (problem.task_parts == 0) return problem.wave * profile.stores.beside_stores;
+  return twice ? wave_beside_pushes(problem) : problem.wave * profile.tasks.beside_tasks;
+}
+
+TransferModel Peer::model_stores(const TransferProblem& problem) {
+  const MachineProfile& profile = problem.profile;
+  const bool twice = row_of(problem.plan).product_spreads();
+  const double stored = per_byte(problem, profile.stores.us_per_mib);
+  const double wave_stores = problem.wave_bytes * stored;
+  TransferModel model;
+  model.wave = std::max(wave_with_stores(problem, twice), wave_stores);
+  model.group = model_after_stores(problem, stored, twice);
+  model.group.tail += profile.stores.drain * wave_stores;
+  model.group.tail += profile.meet_us;
+  if (problem.task_parts > 0)
+    model.most_bytes = twice ? profile.tasks.most_bytes_of_sums : profile.tasks.most_bytes;
+  return model;
+}
+
+// ---- What it does
+
+std::string describe_parts(const Plan& plan) {
+  const std::string adder = plan.task_parts > 0 ? "a helper warp of each CTA" : "a kernel";
+  if (!row_of(plan).sums)
+    return "the kernels of all ranks store the rows for this rank here" +
+           (plan.task_parts > 0 ? ", " + adder + " moves them to the output" : "");
+  return "the kernels of all ranks store this rank's rows here" +
+         (plan.sum == TILEPOST_SUM_ADDED ? ", each added to what is there as it arrives"
+                                         : ", " + adder + " sums them in the order of ranks");
+}
+
+std::vector<std::string> Peer::describe(const Plan& plan) const {
+  if (row_of(plan).moves_input())
+    return {"helper warps store this rank's rows of A into the other ranks' memory"};
+  const std::string parts = describe_parts(plan);
+  if (!row_of(plan).product_spreads()) return {parts};
+  if (!plan.pushes) return {parts, "copy engines bring what the other ranks have summed"};
+  const std::string pushed = "helper warps store what is summed into the other ranks' memory, ";
+  return {parts, pushed + (plan.consumer == TILEPOST_CONSUMER_NONE
+                               ? "and move what has landed to the output"
+                               : "where their consumers read it")};
+}
+
+}  // namespace
+
+const Transport& peer_transport() {
+  static const Peer transport;
+  return transport;
+}
+
+}  // namespace tilepost
