@@ -22,7 +22,7 @@ std::string includes_of(const std::string& path) {
   llvm::SmallVector<llvm::StringRef> lines;
   find_resource(path).value_or("").split(lines, '\n');
   for (const llvm::StringRef line : lines)
-    if (line.starts_with("#include")) text += (line + "\n").str();
+    if (line.starts_with("#include")) text += line.str() + "\n";
   return text;
 }
 
