@@ -39,7 +39,6 @@ BANNED = (
 # What stands for now: patterns of complaints, of what is in front of the last colon. One that nothing matches
 # any more is refused as well.
 KNOWN = (
-    "generator/plan/* → llvm/*",
     "generator/plan/host_twin.cpp → generator/plan/*",
     "generator/plan/plan_of_run.cpp → generator/plan/*",
     "generator/plan/report/* → generator/plan/make_plan.h",

@@ -5,7 +5,7 @@ set -euo pipefail
 
 symbols=$("$1" -C "$2" 2>/dev/null)
 for needed in tilepost::read_fields tilepost::make_plans tilepost::explain_plan; do
-  if ! grep -q " T $needed(" <<<"$symbols"; then
+  if ! grep -Eq " T $needed(\[abi:cxx11\])?\(" <<<"$symbols"; then
     echo "$2 does not define $needed" >&2
     exit 1
   fi
