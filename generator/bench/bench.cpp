@@ -9,8 +9,8 @@
 #include "generator/bench/report.h"
 #include "generator/bench/revision.h"
 #include "generator/bench/torch.h"
-#include "generator/verify/output_reader.h"
-#include "generator/verify/process.h"
+#include "generator/harness/output_reader.h"
+#include "generator/harness/process.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace tilepost {
@@ -52,8 +52,8 @@ std::optional<BenchTarget> find_target(Diagnostics& diagnostics) {
 }
 
 // Leaves every program the one plan that serves the GPU best. False if one has none.
-bool choose_plans(std::vector<VerifyProgram>& programs, int sm, Diagnostics& diagnostics) {
-  for (VerifyProgram& program : programs) {
+bool choose_plans(std::vector<HarnessProgram>& programs, int sm, Diagnostics& diagnostics) {
+  for (HarnessProgram& program : programs) {
     const Plan* plan = chosen_plan(program, sm);
     if (plan == nullptr)
       diagnostics.error(
@@ -67,13 +67,13 @@ bool choose_plans(std::vector<VerifyProgram>& programs, int sm, Diagnostics& dia
 }
 
 // What the harness will take, from the lengths it has built in (runtime/bench/gpu/timing.h).
-double estimate_seconds(const std::vector<VerifyProgram>& programs, const BenchOptions& options,
+double estimate_seconds(const std::vector<HarnessProgram>& programs, const BenchOptions& options,
                         int gpus) {
   const bool cool = options.mode != BenchMode::sustained;
   const bool sustained = options.mode != BenchMode::cool;
   const int bursts = 3 * options.rounds;
   double seconds = 2;
-  for (const VerifyProgram& program : programs) {
+  for (const HarnessProgram& program : programs) {
     const Plan& plan = program.plans.front();
     seconds += 0.5 + (cool ? 0.7 + 0.0115 * bursts : 0) + (sustained ? 2 + 0.02 * bursts : 0);
     if (plan.ranks > 1 && plan.ranks <= gpus && plan.pattern != TILEPOST_GEMM)
@@ -92,7 +92,7 @@ std::string now_in_words() {
 }
 
 // Runs the harness, printing every program's rows when it has ended.
-HarnessEnd measure(const std::string& harness, const std::vector<VerifyProgram>& programs,
+HarnessEnd measure(const std::string& harness, const std::vector<HarnessProgram>& programs,
                    const BenchContext& context, double seconds, BenchLog& log,
                    llvm::raw_ostream& out, Progress& progress) {
   const BenchOptions& options = context.options;
@@ -112,13 +112,13 @@ HarnessEnd measure(const std::string& harness, const std::vector<VerifyProgram>&
     if (event != BenchLog::Event::machine && event != BenchLog::Event::end) return;
     progress.clear();
     if (event == BenchLog::Event::machine) out << table_head(context, log.machine(), seconds);
-    for (const VerifyProgram& program : programs)
+    for (const HarnessProgram& program : programs)
       if (event == BenchLog::Event::end && program.name == name)
         out << table_rows(program, log.of(name)), ++done;
     out.flush();
   });
   progress.clear();
-  for (const VerifyProgram& program : programs)
+  for (const HarnessProgram& program : programs)
     if (!log.of(program.name).ended) out << table_rows(program, log.of(program.name));
   out << table_foot(programs, log);
   if (!end.ended) out << "# FAIL: the harness ended early with " << end.end << "\n";
@@ -131,7 +131,7 @@ int bench(const std::vector<Input>& inputs, const BenchOptions& options, llvm::r
           std::string& json, Diagnostics& diagnostics) {
   const InterruptGuard guard;
   Progress progress;
-  std::vector<VerifyProgram> programs =
+  std::vector<HarnessProgram> programs =
       plan_cases(bench_cases(inputs, options), progress, diagnostics);
   if (programs.empty()) {
     if (diagnostics.ok() && !interrupted()) diagnostics.error("there is nothing to measure");
@@ -153,7 +153,7 @@ int bench(const std::vector<Input>& inputs, const BenchOptions& options, llvm::r
   if (built != BuildResult::built) return built == BuildResult::not_written ? kNotWritten : kFailed;
 
   progress.clear();
-  const bool end_to_end = llvm::any_of(programs, [](const VerifyProgram& program) {
+  const bool end_to_end = llvm::any_of(programs, [](const HarnessProgram& program) {
     return communicates(program.plans.front().pattern);
   });
   const BenchContext context{now_in_words(), tool_revision(), options, end_to_end};
@@ -165,7 +165,7 @@ int bench(const std::vector<Input>& inputs, const BenchOptions& options, llvm::r
   const HarnessEnd end = measure(plan.harness, programs, context, seconds, log, out, progress);
   json = bench_json(context, programs, log);
   bool ok = end.ended && end.exit_status == 0;
-  for (const VerifyProgram& program : programs) ok = ok && log.of(program.name).ok();
+  for (const HarnessProgram& program : programs) ok = ok && log.of(program.name).ok();
   return ok ? kMeasured : kFailed;
 }
 

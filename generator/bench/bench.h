@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "generator/verify/sweep.h"
+#include "generator/harness/sweep.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace tilepost {

@@ -47,11 +47,12 @@ std::string plain_text(const Plan& plan, const std::string& name) {
   return text;
 }
 
-std::string registry_text(const std::vector<VerifyProgram>& programs, const BenchHarness& harness) {
+std::string registry_text(const std::vector<HarnessProgram>& programs,
+                          const BenchHarness& harness) {
   std::string text;
   llvm::raw_string_ostream out(text);
   out << "#include \"runtime/bench/registry.h\"\n\n";
-  for (const VerifyProgram& program : programs)
+  for (const HarnessProgram& program : programs)
     out << "extern \"C\" const tilepost_program_t* " << program.name << "_program(void);\n";
   for (const PlainSource& plain : harness.plain)
     out << "tilepost::bench::PlainKernel " << plain.name << "();\n";
@@ -70,10 +71,10 @@ std::vector<std::string> harness_sources() {
 
 }  // namespace
 
-BenchHarness make_bench_harness(const std::vector<VerifyProgram>& programs) {
+BenchHarness make_bench_harness(const std::vector<HarnessProgram>& programs) {
   BenchHarness harness;
   std::map<std::string, size_t> known;
-  for (const VerifyProgram& program : programs) {
+  for (const HarnessProgram& program : programs) {
     const Plan& plan = program.plans.front();
     const auto [found, fresh] = known.emplace(key_of(plan), harness.plain.size());
     if (fresh) {
@@ -85,7 +86,7 @@ BenchHarness make_bench_harness(const std::vector<VerifyProgram>& programs) {
   return harness;
 }
 
-SourcesResult write_bench_sources(const std::vector<VerifyProgram>& programs,
+SourcesResult write_bench_sources(const std::vector<HarnessProgram>& programs,
                                   const BenchHarness& harness, const WorkDir& dir,
                                   Progress& progress, Diagnostics& diagnostics) {
   const Unit unit = harness_unit(harness_sources());
@@ -100,7 +101,7 @@ SourcesResult write_bench_sources(const std::vector<VerifyProgram>& programs,
 }
 
 // The longest first.
-BuildPlan plan_bench_build(const std::vector<VerifyProgram>& programs, const BenchHarness& harness,
+BuildPlan plan_bench_build(const std::vector<HarnessProgram>& programs, const BenchHarness& harness,
                            const CudaTools& tools, const std::string& cublas_lt, int sm,
                            const WorkDir& dir) {
   CudaBuild build(tools, dir);
@@ -108,7 +109,7 @@ BuildPlan plan_bench_build(const std::vector<VerifyProgram>& programs, const Ben
   build.add(harness_unit({}).name, own);
   for (const PlainSource& plain : harness.plain)
     build.add("programs/" + plain.name + ".cu", gpu_code(plain.arch, sm));
-  for (const VerifyProgram& program : programs)
+  for (const HarnessProgram& program : programs)
     build.add("programs/" + program.name + ".cu", gpu_code(program.plans.front().arch, sm));
   for (const std::string& source : harness_sources())
     if (llvm::StringRef(source).ends_with(".cu")) build.add(source, own);

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "generator/verify/build.h"
-#include "generator/verify/sources.h"
+#include "generator/harness/build.h"
+#include "generator/harness/programs.h"
 
 namespace tilepost {
 
@@ -23,15 +23,15 @@ struct BenchHarness {
 };
 
 // The plain kernels of programs that have one plan each.
-BenchHarness make_bench_harness(const std::vector<VerifyProgram>& programs);
+BenchHarness make_bench_harness(const std::vector<HarnessProgram>& programs);
 
 // Writes all that the compiler will read.
-SourcesResult write_bench_sources(const std::vector<VerifyProgram>& programs,
+SourcesResult write_bench_sources(const std::vector<HarnessProgram>& programs,
                                   const BenchHarness& harness, const WorkDir& dir,
                                   Progress& progress, Diagnostics& diagnostics);
 
 // `cublas_lt`: the library's file.
-BuildPlan plan_bench_build(const std::vector<VerifyProgram>& programs, const BenchHarness& harness,
+BuildPlan plan_bench_build(const std::vector<HarnessProgram>& programs, const BenchHarness& harness,
                            const CudaTools& tools, const std::string& cublas_lt, int sm,
                            const WorkDir& dir);
 

@@ -23,7 +23,7 @@ void write_summary(OStream& json, llvm::StringRef key, const std::vector<double>
   });
 }
 
-void write_problem(OStream& json, const VerifyProgram& program, const Plan& plan) {
+void write_problem(OStream& json, const HarnessProgram& program, const Plan& plan) {
   json.attribute("name", program.name);
   json.attribute("spec", program.spec_name);
   json.attribute("varied", program.varied);
@@ -117,7 +117,7 @@ void write_samples(OStream& json, const ProgramSamples& samples) {
 
 }  // namespace
 
-std::string bench_json(const BenchContext& context, const std::vector<VerifyProgram>& programs,
+std::string bench_json(const BenchContext& context, const std::vector<HarnessProgram>& programs,
                        const BenchLog& log) {
   std::string text;
   llvm::raw_string_ostream out(text);
@@ -132,7 +132,7 @@ std::string bench_json(const BenchContext& context, const std::vector<VerifyProg
     json.attribute("torch", log.torch());
     json.attribute("machine", llvm::json::Object(log.machine()));
     json.attributeArray("points", [&] {
-      for (const VerifyProgram& program : programs)
+      for (const HarnessProgram& program : programs)
         json.object([&] {
           const Plan& plan = program.plans.front();
           write_problem(json, program, plan);

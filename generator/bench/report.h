@@ -7,7 +7,7 @@
 #include "generator/bench/bench.h"
 #include "generator/bench/records.h"
 #include "generator/bench/statistics.h"
-#include "generator/verify/programs.h"
+#include "generator/harness/programs.h"
 
 namespace tilepost {
 
@@ -38,14 +38,14 @@ std::vector<double> ratios_of(const ModeSamples& samples, const RatioKind& kind)
 // geometric means and what failed, at the end.
 std::string table_head(const BenchContext& context, const llvm::json::Object& machine,
                        double seconds);
-std::string table_rows(const VerifyProgram& program, const ProgramSamples& samples);
+std::string table_rows(const HarnessProgram& program, const ProgramSamples& samples);
 // Of those rows that are about all ranks: modes "overlap", with what PyTorch has, and "steady".
 std::string overlap_head();
-std::string overlap_row(const VerifyProgram& program, const ProgramSamples& samples,
+std::string overlap_row(const HarnessProgram& program, const ProgramSamples& samples,
                         const ModeSamples& mode);
-std::string table_foot(const std::vector<VerifyProgram>& programs, const BenchLog& log);
+std::string table_foot(const std::vector<HarnessProgram>& programs, const BenchLog& log);
 
-std::string bench_json(const BenchContext& context, const std::vector<VerifyProgram>& programs,
+std::string bench_json(const BenchContext& context, const std::vector<HarnessProgram>& programs,
                        const BenchLog& log);
 
 }  // namespace tilepost

@@ -31,7 +31,7 @@ std::string types_of(const Plan& plan) {
 }
 
 // The columns that say what is measured.
-std::string point_columns(const VerifyProgram& program, std::string_view mode) {
+std::string point_columns(const HarnessProgram& program, std::string_view mode) {
   const Plan& plan = program.plans.front();
   const tilepost_kernel_t& kernel = plan.kernel;
   const int sms = (plan.gemm_ctas + kernel.ctas_per_sm - 1) / kernel.ctas_per_sm;
@@ -64,7 +64,7 @@ const std::vector<double>& times_of(const ModeSamples& samples, const char* vari
   return found == samples.us.end() ? none : found->second;
 }
 
-std::string mode_row(const VerifyProgram& program, const ModeSamples& samples) {
+std::string mode_row(const HarnessProgram& program, const ModeSamples& samples) {
   const Plan& plan = program.plans.front();
   const std::vector<double> signal = ratios_of(samples, kSignal);
   std::string row = point_columns(program, samples.mode) + fmt::format("{:>8}", 0) +
@@ -125,7 +125,7 @@ std::string table_head(const BenchContext& context, const llvm::json::Object& ma
   return text;
 }
 
-std::string table_rows(const VerifyProgram& program, const ProgramSamples& samples) {
+std::string table_rows(const HarnessProgram& program, const ProgramSamples& samples) {
   std::string text;
   const std::string varied = program.varied.empty() ? "" : "  " + program.varied;
   if (!samples.ok()) {
@@ -149,16 +149,16 @@ std::string table_rows(const VerifyProgram& program, const ProgramSamples& sampl
   return text;
 }
 
-std::string table_foot(const std::vector<VerifyProgram>& programs, const BenchLog& log) {
+std::string table_foot(const std::vector<HarnessProgram>& programs, const BenchLog& log) {
   std::string text;
   llvm::raw_string_ostream out(text);
   out << "#\n";
   size_t failed = 0;
-  for (const VerifyProgram& program : programs) failed += !log.of(program.name).ok();
+  for (const HarnessProgram& program : programs) failed += !log.of(program.name).ok();
   for (const char* mode : {"cool", "sustained", "overlap", "steady", "torch"})
     for (const RatioKind& kind : kRatioKinds) {
       std::vector<double> medians;
-      for (const VerifyProgram& program : programs) {
+      for (const HarnessProgram& program : programs) {
         const ProgramSamples& samples = log.of(program.name);
         if (!samples.ok()) continue;
         for (const ModeSamples& each : samples.modes)

@@ -60,7 +60,7 @@ std::string overlap_head() {
          "\n";
 }
 
-std::string overlap_row(const VerifyProgram& program, const ProgramSamples& samples,
+std::string overlap_row(const HarnessProgram& program, const ProgramSamples& samples,
                         const ModeSamples& mode) {
   const Plan& plan = program.plans.front();
   const bool single = mode.mode == "overlap";

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "generator/verify/output_reader.h"
+#include "generator/harness/output_reader.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/JSON.h"
@@ -36,8 +36,8 @@ bool is_about(const TorchRun& run, const Plan& plan) {
 // Calls body(program) for those that `run` measures at `shape`, or at any if it is empty.
 template <class Body>
 void for_programs(const TorchRun& run, const std::string& shape,
-                  const std::vector<VerifyProgram>& programs, Body body) {
-  for (const VerifyProgram& program : programs) {
+                  const std::vector<HarnessProgram>& programs, Body body) {
+  for (const HarnessProgram& program : programs) {
     const Plan& plan = program.plans.front();
     if (is_about(run, plan) && has_fused(plan, plan.ranks) &&
         (shape.empty() || shape_of(plan) == shape))
@@ -79,9 +79,9 @@ std::vector<std::string> arguments(const TorchRun& run, const std::string& pytho
 
 }  // namespace
 
-std::vector<TorchRun> torch_runs(const std::vector<VerifyProgram>& programs, int gpus) {
+std::vector<TorchRun> torch_runs(const std::vector<HarnessProgram>& programs, int gpus) {
   std::vector<TorchRun> runs;
-  for (const VerifyProgram& program : programs) {
+  for (const HarnessProgram& program : programs) {
     const Plan& plan = program.plans.front();
     if (!has_fused(plan, gpus)) continue;
     auto run = llvm::find_if(runs, [&](const TorchRun& each) { return is_about(each, plan); });
@@ -93,7 +93,7 @@ std::vector<TorchRun> torch_runs(const std::vector<VerifyProgram>& programs, int
 }
 
 bool take_torch(llvm::StringRef json, const TorchRun& run,
-                const std::vector<VerifyProgram>& programs, BenchLog& log) {
+                const std::vector<HarnessProgram>& programs, BenchLog& log) {
   llvm::Expected<llvm::json::Value> value = llvm::json::parse(json);
   if (!value) {
     llvm::consumeError(value.takeError());
@@ -121,7 +121,7 @@ bool take_torch(llvm::StringRef json, const TorchRun& run,
 }
 
 void measure_torch(const std::string& python, int rounds, uint64_t seed,
-                   const std::vector<VerifyProgram>& programs, int gpus, const WorkDir& dir,
+                   const std::vector<HarnessProgram>& programs, int gpus, const WorkDir& dir,
                    BenchLog& log, Progress& progress) {
   for (const TorchRun& run : torch_runs(programs, gpus)) {
     const std::string json = dir.path("torch.json");

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "generator/bench/records.h"
-#include "generator/verify/programs.h"
-#include "generator/verify/work_dir.h"
+#include "generator/harness/programs.h"
+#include "generator/harness/work_dir.h"
 
 namespace tilepost {
 
@@ -21,17 +21,17 @@ struct TorchRun {
 
 // What PyTorch has a fused operation for: gemm_reduce_scatter and all_gather_gemm of 16-bit types,
 // layout tn, without epilogue and consumers, on as many GPUs as there are.
-std::vector<TorchRun> torch_runs(const std::vector<VerifyProgram>& programs, int gpus);
+std::vector<TorchRun> torch_runs(const std::vector<HarnessProgram>& programs, int gpus);
 
 // Adds what the script wrote for `run` to every program that it is about, as mode "torch" with the
 // variants "fused" and "sequence", or as a note where there is no time. False if `json` is none of
 // its files.
 bool take_torch(llvm::StringRef json, const TorchRun& run,
-                const std::vector<VerifyProgram>& programs, BenchLog& log);
+                const std::vector<HarnessProgram>& programs, BenchLog& log);
 
 // Runs them all with the Python `python`. What could not be measured becomes notes of the programs.
 void measure_torch(const std::string& python, int rounds, uint64_t seed,
-                   const std::vector<VerifyProgram>& programs, int gpus, const WorkDir& dir,
+                   const std::vector<HarnessProgram>& programs, int gpus, const WorkDir& dir,
                    BenchLog& log, Progress& progress);
 
 }  // namespace tilepost

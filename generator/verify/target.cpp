@@ -2,31 +2,31 @@
 
 #include <algorithm>
 
-#include "generator/verify/build.h"
+#include "generator/harness/build.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace tilepost {
 namespace {
 
 // GPUs that the programs need. Ranks that do not communicate need not all be there.
-int max_ranks(const std::vector<VerifyProgram>& programs) {
+int max_ranks(const std::vector<HarnessProgram>& programs) {
   int ranks = 1;
-  for (const VerifyProgram& program : programs)
+  for (const HarnessProgram& program : programs)
     if (const Plan& plan = program.plans.front(); communicates(plan.pattern))
       ranks = std::max(ranks, plan.ranks);
   return ranks;
 }
 
 // Why the programs cannot run on this machine's GPUs, or "". Fills in `choice` on the way.
-std::string obstacle(const std::vector<VerifyProgram>& programs, TargetChoice& choice) {
-  for (const VerifyProgram& program : programs)
+std::string obstacle(const std::vector<HarnessProgram>& programs, TargetChoice& choice) {
+  for (const HarnessProgram& program : programs)
     if (program.plans.front().arch == Arch::host) return "the spec's arch is 'host'";
   const Gpus gpus = find_gpus();
   if (const int wanted = max_ranks(programs); gpus.count < wanted)
     return "this machine has " + std::to_string(gpus.count) + (gpus.count == 1 ? " GPU" : " GPUs") +
            (gpus.reason.empty() ? "" : " (" + gpus.reason + ")") + ", the spec wants " +
            std::to_string(wanted);
-  for (const VerifyProgram& program : programs) {
+  for (const HarnessProgram& program : programs) {
     const auto served = [&](const Plan& plan) { return serves_gpu(plan.arch, gpus.sm); };
     if (std::none_of(program.plans.begin(), program.plans.end(), served))
       return "this machine's GPUs are sm_" + std::to_string(gpus.sm) + ", '" + program.name +
@@ -42,7 +42,7 @@ std::string obstacle(const std::vector<VerifyProgram>& programs, TargetChoice& c
 
 }  // namespace
 
-std::optional<TargetChoice> choose_target(const std::vector<VerifyProgram>& programs,
+std::optional<TargetChoice> choose_target(const std::vector<HarnessProgram>& programs,
                                           VerifyTarget target, llvm::raw_ostream& out,
                                           Diagnostics& diagnostics) {
   TargetChoice choice;

@@ -5,8 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "generator/verify/machine.h"
-#include "generator/verify/programs.h"
+#include "generator/harness/machine.h"
+#include "generator/harness/programs.h"
+#include "generator/verify/verify.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace tilepost {
@@ -20,7 +21,7 @@ struct TargetChoice {
 
 // Picks the target. Where GPUs were not asked for and cannot serve, says why in a line on `out`.
 // Nothing, with the reason reported, if the target asked for or its compiler is missing.
-std::optional<TargetChoice> choose_target(const std::vector<VerifyProgram>& programs,
+std::optional<TargetChoice> choose_target(const std::vector<HarnessProgram>& programs,
                                           VerifyTarget target, llvm::raw_ostream& out,
                                           Diagnostics& diagnostics);
 

@@ -4,10 +4,9 @@
 
 #include <chrono>
 
-#include "generator/verify/build.h"
-#include "generator/verify/output_reader.h"
-#include "generator/verify/process.h"
-#include "generator/verify/sources.h"
+#include "generator/harness/output_reader.h"
+#include "generator/harness/process.h"
+#include "generator/verify/harness.h"
 #include "generator/verify/target.h"
 
 namespace tilepost {
@@ -23,9 +22,9 @@ std::string count_of(int64_t count, const char* what) {
 }
 
 // More than the harness's own patience: see runtime/verify/check_program.cpp.
-double idle_seconds(const std::vector<VerifyProgram>& programs) {
+double idle_seconds(const std::vector<HarnessProgram>& programs) {
   double products = 0;
-  for (const VerifyProgram& program : programs) {
+  for (const HarnessProgram& program : programs) {
     const Plan& plan = program.plans.front();
     products =
         std::max(products, static_cast<double>(plan.map.m) * plan.map.n * plan.k * plan.ranks);
@@ -34,9 +33,9 @@ double idle_seconds(const std::vector<VerifyProgram>& programs) {
 }
 
 // The runs of a plan for any m or with routes are as many as there are of these to go through.
-std::string extent(const std::vector<VerifyProgram>& programs, int runs) {
+std::string extent(const std::vector<HarnessProgram>& programs, int runs) {
   const auto count = static_cast<int64_t>(programs.size());
-  for (const VerifyProgram& program : programs) {
+  for (const HarnessProgram& program : programs) {
     const Plan& plan = program.plans.front();
     if (plan.any_m || plan.routing != TILEPOST_ROUTING_EVEN)
       return count_of(count * kChecksPerProgram, "check");
@@ -45,10 +44,10 @@ std::string extent(const std::vector<VerifyProgram>& programs, int runs) {
 }
 
 // Rows that were asked for must be possible for every plan.
-bool check_rows(const std::vector<VerifyProgram>& programs, const std::vector<int64_t>& rows,
+bool check_rows(const std::vector<HarnessProgram>& programs, const std::vector<int64_t>& rows,
                 Diagnostics& diagnostics) {
   for (const int64_t m : rows)
-    for (const VerifyProgram& program : programs) {
+    for (const HarnessProgram& program : programs) {
       const Plan& plan = program.plans.front();
       if (plan.any_m && m >= 1 && m <= plan.map.m) continue;
       diagnostics.error(
@@ -73,7 +72,7 @@ std::vector<std::string> harness_command(const std::string& harness, const Verif
 }
 
 // The last line; true: everything was checked and passed. `seconds` is what it all took.
-bool summarise(const HarnessResult& result, const std::vector<VerifyProgram>& programs,
+bool summarise(const HarnessResult& result, const std::vector<HarnessProgram>& programs,
                const VerifyOptions& options, double seconds, llvm::raw_ostream& out) {
   const auto count = static_cast<int64_t>(programs.size());
   const int64_t expected = count * kChecksPerProgram;
@@ -95,7 +94,7 @@ bool summarise(const HarnessResult& result, const std::vector<VerifyProgram>& pr
 }
 
 // Plans, generates and compiles into `dir`; the harness's path, or "" and the exit code.
-std::string make_harness(const std::vector<VerifyProgram>& programs, const TargetChoice& target,
+std::string make_harness(const std::vector<HarnessProgram>& programs, const TargetChoice& target,
                          int jobs, WorkDir& dir, Progress& progress, Diagnostics& diagnostics,
                          int& exit_code) {
   const SourcesResult sources =
@@ -117,7 +116,7 @@ int verify(const std::vector<Input>& inputs, const VerifyOptions& options, llvm:
   const auto start = std::chrono::steady_clock::now();
   const InterruptGuard guard;
   Progress progress;
-  std::vector<VerifyProgram> programs =
+  std::vector<HarnessProgram> programs =
       plan_cases(expand(inputs, options.sweeps), progress, diagnostics);
   if (programs.empty()) {
     if (diagnostics.ok() && !interrupted()) diagnostics.error("there is nothing to verify");

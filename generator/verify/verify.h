@@ -8,18 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "generator/driver.h"
+#include "generator/harness/sweep.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace tilepost {
 
 enum class VerifyTarget { automatic, cuda, host };
-
-// `--sweep gemm.m=1,7,64`.
-struct Sweep {
-  std::string path;                 // dotted field name
-  std::vector<std::string> values;  // each parsed as the field is
-};
 
 struct VerifyOptions {
   VerifyTarget target = VerifyTarget::automatic;

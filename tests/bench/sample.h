@@ -19,7 +19,7 @@ inline BenchLog read_log() {
   return log;
 }
 
-inline VerifyProgram make_program(const std::string& name) {
+inline HarnessProgram make_program(const std::string& name) {
   Plan plan;
   plan.name = name;
   plan.arch = Arch::sm_90a;

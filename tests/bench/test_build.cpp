@@ -4,7 +4,7 @@
 #include "generator/bench/bench.h"
 #include "generator/bench/harness.h"
 #include "generator/diagnostic_printer.h"
-#include "generator/verify/process.h"
+#include "generator/harness/process.h"
 #include "tests/catch.h"
 
 using namespace tilepost;
@@ -49,7 +49,7 @@ TEST_CASE("the harness compiles and links", "[compile]") {
   }
   DiagnosticPrinter diagnostics(llvm::errs());
   Progress progress;
-  std::vector<VerifyProgram> programs =
+  std::vector<HarnessProgram> programs =
       plan_cases(bench_cases(inputs(), {}), progress, diagnostics);
   REQUIRE(programs.size() == std::size(kSpecs));
   make_names_unique(programs);
@@ -76,7 +76,7 @@ TEST_CASE("programs whose kernels have the same numbers share a plain one") {
   Progress progress;
   BenchOptions options;
   options.shapes = {{4096, 4096, 4096}, {8192, 4096, 4096}, {4096, 4096, 4096}};
-  const std::vector<VerifyProgram> programs =
+  const std::vector<HarnessProgram> programs =
       plan_cases(bench_cases({inputs().front()}, options), progress, diagnostics);
   REQUIRE(programs.size() == 3);
   const BenchHarness harness = make_bench_harness(programs);

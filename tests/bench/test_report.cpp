@@ -8,8 +8,8 @@ namespace {
 
 const char* const kNames[] = {"fine", "wrong", "broken", "ranks", "ends", "hangs"};
 
-std::vector<VerifyProgram> programs() {
-  std::vector<VerifyProgram> result;
+std::vector<HarnessProgram> programs() {
+  std::vector<HarnessProgram> result;
   for (const char* name : kNames) result.push_back(make_program(name));
   return result;
 }
@@ -121,7 +121,7 @@ TEST_CASE("the rows of whole operations have a head of their own") {
 
 TEST_CASE("notes follow their row") {
   CHECK_THAT(rows("ranks"), Contains("#   ranks: the operation wants 4 GPUs"));
-  VerifyProgram silu = make_program("fine");
+  HarnessProgram silu = make_program("fine");
   silu.plans[0].epilogue = TILEPOST_SILU;
   CHECK_THAT(table_rows(silu, read_log().of("fine")), Contains("cuBLASLt lacks this epilogue"));
 }

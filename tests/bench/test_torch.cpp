@@ -7,14 +7,14 @@ using Catch::Contains;
 
 namespace {
 
-VerifyProgram make(const std::string& name, tilepost_pattern_t pattern, int64_t m) {
-  VerifyProgram program = make_program(name);
+HarnessProgram make(const std::string& name, tilepost_pattern_t pattern, int64_t m) {
+  HarnessProgram program = make_program(name);
   program.plans[0].pattern = pattern;
   program.plans[0].map.m = m;
   return program;
 }
 
-std::vector<VerifyProgram> programs() {
+std::vector<HarnessProgram> programs() {
   return {make("scatter", TILEPOST_GEMM_REDUCE_SCATTER, 4096),
           make("scatter_again", TILEPOST_GEMM_REDUCE_SCATTER, 4096),
           make("scatter_more", TILEPOST_GEMM_REDUCE_SCATTER, 8192),
@@ -38,7 +38,7 @@ TEST_CASE("PyTorch is asked for every shape of a pattern once, and for what it h
   CHECK(runs[1].pattern == TILEPOST_ALL_GATHER_GEMM);
   CHECK(torch_runs(programs(), 3).empty());
 
-  std::vector<VerifyProgram> others = programs();
+  std::vector<HarnessProgram> others = programs();
   others[0].plans[0].operands = TILEPOST_NN;
   others[1].plans[0].epilogue = TILEPOST_BIAS;
   others[2].plans[0].consumer = TILEPOST_CONSUMER_RMS_NORM;

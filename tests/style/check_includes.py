@@ -43,7 +43,6 @@ KNOWN = (
     "generator/plan/plan_of_run.cpp → generator/plan/*",
     "generator/plan/report/* → generator/plan/make_plan.h",
     "generator/plan/verify/* → generator/plan/make_plan.h",
-    "generator/verify, sources",
 )
 
 

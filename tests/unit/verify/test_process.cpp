@@ -1,5 +1,5 @@
 // Child processes end when they should, and say how.
-#include "generator/verify/process.h"
+#include "generator/harness/process.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -10,9 +10,9 @@
 #include <thread>
 
 #include "generator/diagnostic_printer.h"
-#include "generator/verify/commands.h"
-#include "generator/verify/output_reader.h"
-#include "generator/verify/work_dir.h"
+#include "generator/harness/commands.h"
+#include "generator/harness/output_reader.h"
+#include "generator/harness/work_dir.h"
 #include "tests/catch.h"
 
 using namespace tilepost;

@@ -1,17 +1,17 @@
 // Names, the registry, the build's commands.
-#include "generator/verify/programs.h"
+#include "generator/harness/programs.h"
 
 #include <set>
 
-#include "generator/verify/build.h"
+#include "generator/verify/harness.h"
 #include "tests/catch.h"
 
 using namespace tilepost;
 
 namespace {
 
-VerifyProgram make_program(const std::string& name, const std::string& varied = "") {
-  VerifyProgram program{name, name + ".yaml", varied, {Plan()}};
+HarnessProgram make_program(const std::string& name, const std::string& varied = "") {
+  HarnessProgram program{name, name + ".yaml", varied, {Plan()}};
   program.plans[0].name = name;
   return program;
 }
@@ -19,15 +19,15 @@ VerifyProgram make_program(const std::string& name, const std::string& varied = 
 }  // namespace
 
 TEST_CASE("names that occur once stay, others get a number, none collides") {
-  std::vector<VerifyProgram> programs = {make_program("a"), make_program("b"), make_program("a"),
-                                         make_program("a_1"), make_program("a")};
+  std::vector<HarnessProgram> programs = {make_program("a"), make_program("b"), make_program("a"),
+                                          make_program("a_1"), make_program("a")};
   make_names_unique(programs);
   CHECK(programs[0].name == "a_2");
   CHECK(programs[1].name == "b");
   CHECK(programs[2].name == "a_3");
   CHECK(programs[3].name == "a_1");
   CHECK(programs[4].name == "a_4");
-  for (const VerifyProgram& program : programs) CHECK(program.plans[0].name == program.name);
+  for (const HarnessProgram& program : programs) CHECK(program.plans[0].name == program.name);
 }
 
 TEST_CASE("the registry declares and lists every program") {

@@ -1,4 +1,4 @@
-#include "generator/verify/sweep.h"
+#include "generator/harness/sweep.h"
 
 #include <set>
 

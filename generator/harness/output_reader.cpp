@@ -1,4 +1,4 @@
-#include "generator/verify/output_reader.h"
+#include "generator/harness/output_reader.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -8,7 +8,7 @@
 #include <chrono>
 #include <thread>
 
-#include "generator/verify/process.h"
+#include "generator/harness/process.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace tilepost {

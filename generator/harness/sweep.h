@@ -4,9 +4,15 @@
 #include <string>
 #include <vector>
 
-#include "generator/verify/verify.h"
+#include "generator/driver.h"
 
 namespace tilepost {
+
+// `--sweep gemm.m=1,7,64`.
+struct Sweep {
+  std::string path;                 // dotted field name
+  std::vector<std::string> values;  // each parsed as the field is
+};
 
 // One spec with one combination of swept values appended to its overrides.
 struct Case {

@@ -1,4 +1,4 @@
-#include "generator/verify/progress.h"
+#include "generator/harness/progress.h"
 
 #include <fmt/format.h>
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "generator/diagnostics.h"
-#include "generator/verify/progress.h"
+#include "generator/harness/progress.h"
 
 namespace tilepost {
 

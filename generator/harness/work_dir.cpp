@@ -1,4 +1,4 @@
-#include "generator/verify/work_dir.h"
+#include "generator/harness/work_dir.h"
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"

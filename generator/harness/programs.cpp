@@ -1,10 +1,10 @@
-#include "generator/verify/programs.h"
+#include "generator/harness/programs.h"
 
 #include <map>
 #include <set>
 
+#include "generator/harness/process.h"
 #include "generator/plan/make_plan.h"
-#include "generator/verify/process.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
@@ -12,7 +12,7 @@
 namespace tilepost {
 namespace {
 
-void rename(VerifyProgram& program, const std::string& name) {
+void rename(HarnessProgram& program, const std::string& name) {
   program.name = name;
   for (Plan& plan : program.plans) plan.name = name;
 }
@@ -28,9 +28,9 @@ std::string literal(llvm::StringRef text) {
   return result;
 }
 
-std::vector<VerifyProgram> plan_cases(const std::vector<Case>& cases, Progress& progress,
-                                      Diagnostics& diagnostics) {
-  std::vector<VerifyProgram> programs;
+std::vector<HarnessProgram> plan_cases(const std::vector<Case>& cases, Progress& progress,
+                                       Diagnostics& diagnostics) {
+  std::vector<HarnessProgram> programs;
   for (const Case& each : cases) {
     if (interrupted() || diagnostics.errors() >= Diagnostics::kMaxErrors) return {};
     progress.update("planning", programs.size(), cases.size());
@@ -43,14 +43,14 @@ std::vector<VerifyProgram> plan_cases(const std::vector<Case>& cases, Progress& 
     programs.push_back(
         {name, llvm::sys::path::filename(each.input.path).str(), each.hidden, std::move(plans)});
   }
-  return diagnostics.ok() ? programs : std::vector<VerifyProgram>{};
+  return diagnostics.ok() ? programs : std::vector<HarnessProgram>{};
 }
 
-std::vector<VerifyProgram> on_host(const std::vector<VerifyProgram>& programs) {
-  std::vector<VerifyProgram> result;
-  for (const VerifyProgram& program : programs)
+std::vector<HarnessProgram> on_host(const std::vector<HarnessProgram>& programs) {
+  std::vector<HarnessProgram> result;
+  for (const HarnessProgram& program : programs)
     for (const Plan& plan : program.plans) {
-      VerifyProgram twin = program;
+      HarnessProgram twin = program;
       twin.plans = {plan.arch == Arch::host ? plan : host_twin(plan)};
       if (program.plans.size() > 1) {
         const std::string arch = std::string("as ") + name_of(plan.arch);
@@ -61,14 +61,14 @@ std::vector<VerifyProgram> on_host(const std::vector<VerifyProgram>& programs) {
   return result;
 }
 
-void make_names_unique(std::vector<VerifyProgram>& programs) {
+void make_names_unique(std::vector<HarnessProgram>& programs) {
   std::map<std::string, int> uses;
-  for (const VerifyProgram& program : programs) ++uses[program.name];
+  for (const HarnessProgram& program : programs) ++uses[program.name];
   std::set<std::string> taken;
   for (const auto& [name, count] : uses)
     if (count == 1) taken.insert(name);
   std::map<std::string, int> last;
-  for (VerifyProgram& program : programs) {
+  for (HarnessProgram& program : programs) {
     const std::string base = program.name;
     std::string name = base;
     while (uses[base] > 1 && (name == base || !taken.insert(name).second))
@@ -77,19 +77,19 @@ void make_names_unique(std::vector<VerifyProgram>& programs) {
   }
 }
 
-std::string emit_registry(const std::vector<VerifyProgram>& programs) {
-  std::string text;
-  llvm::raw_string_ostream out(text);
-  out << "#include \"runtime/verify/registry.h\"\n\n";
-  for (const VerifyProgram& program : programs)
-    out << "extern \"C\" const tilepost_program_t* " << program.name << "_program(void);\n";
-  out << "\nnamespace tilepost::verify {\nnamespace {\n\nconstexpr Entry kEntries[] = {\n";
-  for (const VerifyProgram& program : programs)
-    out << "    {" << literal(program.name) << ", " << literal(program.varied) << ", "
-        << program.name << "_program},\n";
-  out << "};\n\n}  // namespace\n\nRegistry registry() {\n  return {kEntries, " << programs.size()
-      << "};\n}\n\n}  // namespace tilepost::verify\n";
-  return text;
+SourcesResult write_programs(const std::vector<HarnessProgram>& programs, const WorkDir& dir,
+                             Progress& progress, Diagnostics& diagnostics) {
+  for (size_t i = 0; i < programs.size(); ++i) {
+    progress.update("generating", i, programs.size());
+    if (interrupted()) return SourcesResult::rejected;
+    const std::vector<OutputFile> files =
+        emit(programs[i].plans, programs[i].spec_name, diagnostics);
+    if (files.empty()) return SourcesResult::rejected;
+    for (const OutputFile& file : files)
+      if (!dir.write("programs/" + file.name, file.text, diagnostics))
+        return SourcesResult::not_written;
+  }
+  return SourcesResult::written;
 }
 
 }  // namespace tilepost

@@ -1,7 +1,9 @@
+#include "generator/harness/build.h"
+
 #include <algorithm>
 
+#include "generator/harness/process.h"
 #include "generator/resources.h"
-#include "generator/verify/build.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Path.h"
 
@@ -33,21 +35,27 @@ Unit harness_unit(const std::vector<std::string>& sources) {
   return unit;
 }
 
-Unit verify_unit(bool cuda) {
-  std::vector<std::string> sources = sources_under({"runtime/harness", "runtime/verify"});
-  const llvm::StringRef other = cuda ? "runtime/verify/host/" : "runtime/verify/cuda/";
-  llvm::erase_if(sources, [&](llvm::StringRef source) { return source.starts_with(other); });
-  return harness_unit(sources);
+bool write_resources(bool templates, const WorkDir& dir, Diagnostics& diagnostics) {
+  for (const Resource& resource : resources())
+    if ((templates || !resource.path.starts_with("templates/")) &&
+        !dir.write(resource.path, resource.text, diagnostics))
+      return false;
+  return dir.write("obj/README", "Objects and what the compiler said.\n", diagnostics);
 }
 
-std::vector<Unit> program_units(const std::vector<VerifyProgram>& programs) {
-  std::vector<Unit> units;
-  for (size_t i = 0; i < programs.size(); ++i) {
-    if (i % kProgramsPerUnit == 0)
-      units.push_back({"unit_" + std::to_string(units.size()) + ".cpp", ""});
-    units.back().text += "#include \"programs/" + programs[i].name + ".cpp\"\n";
+BuildResult build_harness(const BuildPlan& plan, int jobs, WorkDir& dir, Progress& progress,
+                          Diagnostics& diagnostics) {
+  std::vector<Command> commands = plan.compile;
+  commands.push_back(plan.link);
+  if (!dir.write("build.sh", shell_script(commands), diagnostics)) return BuildResult::not_written;
+  if (run_commands(plan.compile, jobs, "compiling", progress, diagnostics) &&
+      run_commands({plan.link}, 1, "linking", progress, diagnostics))
+    return BuildResult::built;
+  if (!interrupted() && dir.temporary()) {
+    dir.keep();
+    diagnostics.note({}, "the sources are in " + dir.path());
   }
-  return units;
+  return BuildResult::failed;
 }
 
 }  // namespace tilepost

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "generator/verify/build.h"
+#include "generator/harness/build.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Path.h"
 
@@ -68,27 +68,13 @@ bool serves_gpu(Arch arch, int sm) {
   return arch == Arch::sm_90a ? sm == 90 : std::stoi(number_of(arch)) <= sm;
 }
 
-const Plan* chosen_plan(const VerifyProgram& program, int sm) {
+const Plan* chosen_plan(const HarnessProgram& program, int sm) {
   const Plan* best = nullptr;
   for (const Plan& plan : program.plans)
     if (serves_gpu(plan.arch, sm) &&
         (best == nullptr || number_of(plan.arch) > number_of(best->arch)))
       best = &plan;
   return best;
-}
-
-BuildPlan plan_cuda_build(const std::vector<VerifyProgram>& programs, const CudaTools& tools,
-                          int sm, const WorkDir& dir) {
-  CudaBuild build(tools, dir);
-  for (const VerifyProgram& program : programs)
-    build.add("programs/" + program.name + ".cu", gpu_code(chosen_plan(program, sm)->arch, sm));
-  const std::vector<std::string> own = gpu_code(sm);
-  build.add(verify_unit(/*cuda=*/true).name, own);
-  build.add_runtime(sm);
-  for (const std::string& source : sources_under({"runtime/verify/cuda"}))
-    if (llvm::StringRef(source).ends_with(".cu")) build.add(source, own);
-  build.add("registry.cpp", own);
-  return build.finish();
 }
 
 }  // namespace tilepost

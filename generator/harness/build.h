@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "generator/verify/commands.h"
-#include "generator/verify/machine.h"
-#include "generator/verify/programs.h"
-#include "generator/verify/work_dir.h"
+#include "generator/harness/commands.h"
+#include "generator/harness/machine.h"
+#include "generator/harness/programs.h"
+#include "generator/harness/work_dir.h"
 
 namespace tilepost {
 
@@ -17,14 +17,6 @@ struct BuildPlan {
   Command link;
   std::string harness;  // the program they make
 };
-
-// A harness for the host target.
-BuildPlan plan_host_build(const std::vector<VerifyProgram>& programs, const std::string& compiler,
-                          const WorkDir& dir);
-
-// A harness for GPUs of compute capability `sm`.
-BuildPlan plan_cuda_build(const std::vector<VerifyProgram>& programs, const CudaTools& tools,
-                          int sm, const WorkDir& dir);
 
 // Collects the sources of a harness for GPUs.
 class CudaBuild {
@@ -52,7 +44,7 @@ std::vector<std::string> gpu_code(int sm);
 std::vector<std::string> gpu_code(Arch arch, int sm);
 
 // The plan that the runtime will choose there: of those that serve the GPU the highest; or null.
-const Plan* chosen_plan(const VerifyProgram& program, int sm);
+const Plan* chosen_plan(const HarnessProgram& program, int sm);
 
 // Whether a plan for `arch` runs on compute capability `sm`, as the runtime chooses plans
 // (runtime/cuda/op/select.h): sm_90a on 9.0 only, the others on every later GPU.
@@ -71,15 +63,18 @@ std::string object_name(llvm::StringRef source);
 // Paths of the sources (.cpp, .cu) that lie in one of the folders or in folders inside it.
 std::vector<std::string> sources_under(const std::vector<std::string>& folders);
 
-// Translation units that are several sources in one, because what a small source costs is mostly
-// the headers it reads: the harness's own C++ sources, and on the host many programs in each.
+// A translation unit that is several sources in one, because what a small source costs is mostly
+// the headers it reads.
 struct Unit {
   std::string name;  // "unit_3.cpp"
   std::string text;
 };
-inline constexpr size_t kProgramsPerUnit = 40;
-Unit harness_unit(const std::vector<std::string>& sources);  // the C++ ones of them
-Unit verify_unit(bool cuda);
-std::vector<Unit> program_units(const std::vector<VerifyProgram>& programs);
+
+// A harness's own sources: the C++ ones of `sources`.
+Unit harness_unit(const std::vector<std::string>& sources);
+
+// Writes what the tool carries: the runtime, the public headers, the harnesses and, if asked for,
+// the templates.
+bool write_resources(bool templates, const WorkDir& dir, Diagnostics& diagnostics);
 
 }  // namespace tilepost

@@ -1,4 +1,4 @@
-#include "generator/verify/machine.h"
+#include "generator/harness/machine.h"
 
 #include <cstdlib>
 

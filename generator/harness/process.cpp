@@ -1,4 +1,4 @@
-#include "generator/verify/process.h"
+#include "generator/harness/process.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-#include "generator/verify/commands.h"
+#include "generator/harness/commands.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -9,7 +9,7 @@
 #include <chrono>
 #include <thread>
 
-#include "generator/verify/process.h"
+#include "generator/harness/process.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"

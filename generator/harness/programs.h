@@ -1,0 +1,41 @@
+// From cases to generated programs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "generator/harness/progress.h"
+#include "generator/harness/sweep.h"
+#include "generator/harness/work_dir.h"
+
+namespace tilepost {
+
+// One generated program.
+struct HarnessProgram {
+  std::string name;         // unique in this verification
+  std::string spec_name;    // file name of the spec
+  std::string varied;       // Case::hidden
+  std::vector<Plan> plans;  // what it is generated from
+};
+
+// Plans every case. Reports every rejection, with the case's values; empty if there was one.
+std::vector<HarnessProgram> plan_cases(const std::vector<Case>& cases, Progress& progress,
+                                       Diagnostics& diagnostics);
+
+// The same programs for the host target: one per plan, CUDA plans as their twins.
+std::vector<HarnessProgram> on_host(const std::vector<HarnessProgram>& programs);
+
+// Makes the names unique: a name that occurs twice gets "_1", "_2", … .
+void make_names_unique(std::vector<HarnessProgram>& programs);
+
+// A C++ string literal.
+std::string literal(llvm::StringRef text);
+
+enum class SourcesResult { written, rejected, not_written };
+
+// Generates the programs into "programs/" of the working folder. Rejected: the weaver refused a
+// program or the user interrupted. The reason has been reported.
+SourcesResult write_programs(const std::vector<HarnessProgram>& programs, const WorkDir& dir,
+                             Progress& progress, Diagnostics& diagnostics);
+
+}  // namespace tilepost

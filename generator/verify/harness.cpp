@@ -1,0 +1,100 @@
+#include "generator/verify/harness.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace tilepost {
+namespace {
+
+constexpr double kCompileSeconds = 600;  // for the host
+
+bool write_units(const std::vector<Unit>& units, const WorkDir& dir, Diagnostics& diagnostics) {
+  for (const Unit& unit : units)
+    if (!dir.write(unit.name, unit.text, diagnostics)) return false;
+  return true;
+}
+
+}  // namespace
+
+std::string emit_registry(const std::vector<HarnessProgram>& programs) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  out << "#include \"runtime/verify/registry.h\"\n\n";
+  for (const HarnessProgram& program : programs)
+    out << "extern \"C\" const tilepost_program_t* " << program.name << "_program(void);\n";
+  out << "\nnamespace tilepost::verify {\nnamespace {\n\nconstexpr Entry kEntries[] = {\n";
+  for (const HarnessProgram& program : programs)
+    out << "    {" << literal(program.name) << ", " << literal(program.varied) << ", "
+        << program.name << "_program},\n";
+  out << "};\n\n}  // namespace\n\nRegistry registry() {\n  return {kEntries, " << programs.size()
+      << "};\n}\n\n}  // namespace tilepost::verify\n";
+  return text;
+}
+
+Unit verify_unit(bool cuda) {
+  std::vector<std::string> sources = sources_under({"runtime/harness", "runtime/verify"});
+  const llvm::StringRef other = cuda ? "runtime/verify/host/" : "runtime/verify/cuda/";
+  llvm::erase_if(sources, [&](llvm::StringRef source) { return source.starts_with(other); });
+  return harness_unit(sources);
+}
+
+std::vector<Unit> program_units(const std::vector<HarnessProgram>& programs) {
+  std::vector<Unit> units;
+  for (size_t i = 0; i < programs.size(); ++i) {
+    if (i % kProgramsPerUnit == 0)
+      units.push_back({"unit_" + std::to_string(units.size()) + ".cpp", ""});
+    units.back().text += "#include \"programs/" + programs[i].name + ".cpp\"\n";
+  }
+  return units;
+}
+
+SourcesResult write_sources(const std::vector<HarnessProgram>& programs, bool cuda,
+                            const WorkDir& dir, Progress& progress, Diagnostics& diagnostics) {
+  const bool written = write_resources(/*templates=*/false, dir, diagnostics) &&
+                       dir.write("registry.cpp", emit_registry(programs), diagnostics) &&
+                       write_units({verify_unit(cuda)}, dir, diagnostics) &&
+                       (cuda || write_units(program_units(programs), dir, diagnostics));
+  if (!written) return SourcesResult::not_written;
+  return write_programs(programs, dir, progress, diagnostics);
+}
+
+BuildPlan plan_host_build(const std::vector<HarnessProgram>& programs, const std::string& compiler,
+                          const WorkDir& dir) {
+  // The longest first.
+  std::vector<std::string> sources;
+  for (const Unit& unit : program_units(programs)) sources.push_back(unit.name);
+  sources.push_back(verify_unit(/*cuda=*/false).name);
+  for (const std::string& source : sources_under({"runtime/core", "runtime/map", "runtime/host"}))
+    sources.push_back(source);
+  sources.push_back("registry.cpp");
+
+  BuildPlan plan;
+  plan.harness = dir.path("harness");
+  plan.link = {
+      {compiler, "-pthread", "-o", plan.harness}, dir.path("obj/link.log"), kCompileSeconds};
+  for (const std::string& source : sources) {
+    const std::string object = dir.path(object_name(source));
+    plan.compile.push_back({{compiler, "-std=c++20", "-O2", "-pthread", "-I" + dir.path(),
+                             "-I" + dir.path("include"), "-c", dir.path(source), "-o", object},
+                            object + ".log",
+                            kCompileSeconds});
+    plan.link.argv.push_back(object);
+  }
+  return plan;
+}
+
+BuildPlan plan_cuda_build(const std::vector<HarnessProgram>& programs, const CudaTools& tools,
+                          int sm, const WorkDir& dir) {
+  CudaBuild build(tools, dir);
+  for (const HarnessProgram& program : programs)
+    build.add("programs/" + program.name + ".cu", gpu_code(chosen_plan(program, sm)->arch, sm));
+  const std::vector<std::string> own = gpu_code(sm);
+  build.add(verify_unit(/*cuda=*/true).name, own);
+  build.add_runtime(sm);
+  for (const std::string& source : sources_under({"runtime/verify/cuda"}))
+    if (llvm::StringRef(source).ends_with(".cu")) build.add(source, own);
+  build.add("registry.cpp", own);
+  return build.finish();
+}
+
+}  // namespace tilepost

@@ -1,0 +1,34 @@
+// The verify harness: its sources and how to compile them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "generator/harness/build.h"
+#include "generator/harness/programs.h"
+
+namespace tilepost {
+
+// registry.cpp of the harness.
+std::string emit_registry(const std::vector<HarnessProgram>& programs);
+
+// The harness's own C++ sources, with those of one of the two targets.
+Unit verify_unit(bool cuda);
+
+// On the host, many programs in each unit.
+inline constexpr size_t kProgramsPerUnit = 40;
+std::vector<Unit> program_units(const std::vector<HarnessProgram>& programs);
+
+// Writes all that the compiler will read: resources, programs, registry, units.
+SourcesResult write_sources(const std::vector<HarnessProgram>& programs, bool cuda,
+                            const WorkDir& dir, Progress& progress, Diagnostics& diagnostics);
+
+// A harness for the host target.
+BuildPlan plan_host_build(const std::vector<HarnessProgram>& programs, const std::string& compiler,
+                          const WorkDir& dir);
+
+// A harness for GPUs of compute capability `sm`.
+BuildPlan plan_cuda_build(const std::vector<HarnessProgram>& programs, const CudaTools& tools,
+                          int sm, const WorkDir& dir);
+
+}  // namespace tilepost
