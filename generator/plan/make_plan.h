@@ -23,8 +23,8 @@ Plan host_twin(const Plan& plan);
 // (schedule_for), its map, waves and prediction. 1 <= m <= plan.map.m.
 Plan plan_of_run(const Plan& plan, int64_t m);
 
-// Checks a finished plan without using the code that built it. Returns what is wrong, nothing if all
-// of this holds:
+// Checks a finished plan without using the code that built it. Returns what is wrong, nothing if
+// all of this holds:
 //   - the tile table is a bijection: every tile of the product has one position and is stored once,
 //     padding is not stored, and the inverse says so;
 //   - groups are consecutive positions that store one contiguous block each, blocks follow each
