@@ -8,7 +8,6 @@ against the table, each cycle, each header that its room must not have, each fol
 and each source that is too long. mutants: makes small trees that break one rule each and sees them refused.
 """
 import argparse
-import fnmatch
 import pathlib
 import re
 import sys
@@ -35,19 +34,6 @@ BANNED = (
     ("generator/plan", LLVM, "LLVM"),
     ("generator", CUDA, "CUDA"),
 )
-
-# What stands for now: patterns of complaints, of what is in front of the last colon. One that nothing matches
-# any more is refused as well.
-KNOWN = (
-    "generator/plan/host_twin.cpp → generator/plan/*",
-    "generator/plan/plan_of_run.cpp → generator/plan/*",
-    "generator/plan/report/* → generator/plan/make_plan.h",
-    "generator/plan/verify/* → generator/plan/make_plan.h",
-)
-
-
-def is_known(what):
-    return any(fnmatch.fnmatchcase(what, pattern) for pattern in KNOWN)
 
 
 def is_in(path, room):
@@ -174,12 +160,10 @@ class Tree:
                     self.complain(f"{path} → {name}", "there is no such header")
                 if lower is None or lower == room:
                     continue
-                arrow = f"{path} → {other}"
                 if lower not in below[room]:
                     may = ", ".join(self.table[room]) or "nothing"
-                    self.complain(arrow, f"{room} may include {may}, and what these may")
-                if not is_known(arrow):
-                    arrows.setdefault(room, set()).add(lower)
+                    self.complain(f"{path} → {other}", f"{room} may include {may}, and what these may")
+                arrows.setdefault(room, set()).add(lower)
         if cycle := find_cycle(arrows):
             self.complain("cycle", " → ".join(cycle))
 
@@ -220,15 +204,8 @@ class Tree:
                 self.complain(f"{folder}, sources", f"holds {count}, and at most {MOST_SOURCES} are allowed")
 
 
-def without_known(complaints):
-    """What is left of `complaints`, and of KNOWN what nothing matches any more."""
-    left = [(what, why) for what, why in complaints if not is_known(what)]
-    stale = [one for one in KNOWN if not any(fnmatch.fnmatchcase(what, one) for what, _ in complaints)]
-    return left + [(one, "is in KNOWN and not needed there") for one in stale]
-
-
 def check_tree(root):
-    complaints = without_known(Tree(root).check())
+    complaints = Tree(root).check()
     for what, why in complaints:
         print(f"{what}: {why}")
     return bool(complaints)

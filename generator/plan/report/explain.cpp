@@ -5,9 +5,10 @@
 #include <string_view>
 
 #include "generator/plan/arch.h"
+#include "generator/plan/choose/plan_of_run.h"
 #include "generator/plan/cost/predict.h"
-#include "generator/plan/make_plan.h"
 #include "generator/plan/report/describe.h"
+#include "generator/plan/report/explain.h"
 #include "generator/plan/report/memory.h"
 #include "generator/plan/report/timeline.h"
 #include "generator/plan/transports/transports.h"

@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "generator/plan/kernels/kernels.h"
-#include "generator/plan/make_plan.h"
 #include "runtime/map/run_map.h"
 
 namespace tilepost {

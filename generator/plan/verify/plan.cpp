@@ -6,8 +6,8 @@
 #include <numeric>
 
 #include "generator/plan/arch.h"
-#include "generator/plan/make_plan.h"
 #include "generator/plan/verify/traffic.h"
+#include "generator/plan/verify/verify_plan.h"
 
 namespace tilepost {
 namespace {

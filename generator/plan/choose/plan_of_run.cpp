@@ -1,6 +1,7 @@
+#include "generator/plan/choose/plan_of_run.h"
+
 #include "generator/plan/choose/draft.h"
 #include "generator/plan/cost/predict.h"
-#include "generator/plan/make_plan.h"
 #include "runtime/map/groups.h"
 
 namespace tilepost {
