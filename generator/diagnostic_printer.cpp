@@ -1,5 +1,7 @@
 #include "generator/diagnostic_printer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -148,9 +150,8 @@ void DiagnosticPrinter::show(Severity severity, Place where, std::string_view me
     const size_t begin = text.take_front(offset).rfind('\n') + 1;  // npos + 1 is 0
     line = text.slice(begin, text.find('\n', offset)).rtrim('\r');
     caret = std::min(offset - begin, line.size());
-    place = (buffer->getBufferIdentifier() + ":" + llvm::Twine(sources_.FindLineNumber(start, id)) +
-             ":" + llvm::Twine(caret + 1))
-                .str();
+    place = fmt::format("{}:{}:{}", std::string_view(buffer->getBufferIdentifier()),
+                        sources_.FindLineNumber(start, id), caret + 1);
   }
 
   constexpr Style kStyles[] = {{"error", llvm::raw_ostream::RED},

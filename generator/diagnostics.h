@@ -6,7 +6,6 @@
 // every phase has passed.
 #pragma once
 
-#include <concepts>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,12 +24,6 @@ struct Place {
 inline Place place_of(std::string_view text) {
   return {text.data(), text.data() + text.size()};
 }
-
-// What becomes a string only when asked to, such as LLVM's Twine.
-template <class Text>
-concept MakesString = requires(const Text& text) {
-  { text.str() } -> std::convertible_to<std::string>;
-};
 
 class Diagnostics {
  public:
@@ -52,19 +45,6 @@ class Diagnostics {
   void error(std::string_view message) { error(Place{}, message); }
   void warning(Place where, std::string_view message) { show(Severity::warning, where, message); }
   void note(Place where, std::string_view message) { show(Severity::note, where, message); }
-
-  template <MakesString Text>
-  void error(Place where, const Text& message) {
-    error(where, std::string(message.str()));
-  }
-  template <MakesString Text>
-  void error(const Text& message) {
-    error(Place{}, std::string(message.str()));
-  }
-  template <MakesString Text>
-  void note(Place where, const Text& message) {
-    note(where, std::string(message.str()));
-  }
 
   int errors() const { return errors_; }
   bool ok() const { return errors_ == 0; }

@@ -1,5 +1,7 @@
 #include "generator/cli/files.h"
 
+#include <fmt/format.h>
+
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -45,14 +47,16 @@ std::optional<Pending> write_temporary(llvm::StringRef path, llvm::StringRef tex
   llvm::SmallString<256> temporary;
   if (const auto error = fs::createUniqueFile(path + ".%%%%%%.tmp", descriptor, temporary,
                                               fs::OF_None, fs::all_read | fs::all_write)) {
-    diagnostics.error("cannot write '" + path + "': " + error.message());
+    diagnostics.error(
+        fmt::format("cannot write '{}': {}", std::string_view(path), error.message()));
     return std::nullopt;
   }
   llvm::raw_fd_ostream out(descriptor, /*shouldClose=*/true);
   out << text;
   out.close();
   if (out.has_error()) {
-    diagnostics.error("cannot write '" + path + "': " + out.error().message());
+    diagnostics.error(
+        fmt::format("cannot write '{}': {}", std::string_view(path), out.error().message()));
     out.clear_error();
     fs::remove(temporary);
     return std::nullopt;
@@ -69,7 +73,8 @@ bool make_folder(const std::string& dir, Diagnostics& diagnostics) {
 // Renaming over a device would replace it, and reading one may never end.
 bool may_replace(llvm::StringRef path, Diagnostics& diagnostics) {
   if (!fs::exists(path) || fs::is_regular_file(path)) return true;
-  diagnostics.error("cannot write '" + path + "': it is not a regular file");
+  diagnostics.error(
+      fmt::format("cannot write '{}': it is not a regular file", std::string_view(path)));
   return false;
 }
 

@@ -1,5 +1,7 @@
 #include "generator/emit/emit.h"
 
+#include <fmt/format.h>
+
 #include "generator/emit/parts.h"
 #include "generator/emit/plan_json.h"
 #include "generator/plan/make_plan.h"
@@ -7,8 +9,7 @@
 #include "generator/resources.h"
 #include "generator/spec/names.h"
 #include "generator/weave/weave.h"
-#include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/raw_ostream.h"
 #include "llvm/Support/xxhash.h"
 #include "tilepost/version.h"
 
@@ -86,8 +87,7 @@ std::vector<OutputFile> emit(const std::vector<Plan>& plans, llvm::StringRef spe
   if (kernels.size() != plans.size()) return {};
 
   const std::string json = plans_to_json(plans);
-  const Program program{plans, spec_name.str(),
-                        llvm::utohexstr(llvm::xxh3_64bits(json), /*LowerCase=*/true, 16)};
+  const Program program{plans, spec_name.str(), fmt::format("{:016x}", llvm::xxh3_64bits(json))};
   const std::string& name = program.name();
   return {{name + (program.host() ? ".cpp" : ".cu"), emit_source(program, kernels)},
           {name + ".h", emit_header(program)},

@@ -1,11 +1,12 @@
 #include "generator/emit/plan_json.h"
 
+#include <fmt/format.h>
+
 #include "generator/plan/cost/predict.h"
 #include "generator/plan/report/describe.h"
 #include "generator/plan/report/memory.h"
 #include "generator/plan/transports/transports.h"
 #include "generator/spec/names.h"
-#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 #include "runtime/map/patterns.h"
@@ -17,15 +18,14 @@ using llvm::json::OStream;
 
 // A tenth of a microsecond is more than the model can promise.
 std::string tenths(double us) {
-  return llvm::formatv("{0:F1}", us);
+  return fmt::format("{:.1f}", us);
 }
 
 // An array on one line.
 template <class Values>
 void row(OStream& json, const Values& values) {
   std::string text;
-  for (const auto& value : values)
-    text += (text.empty() ? "[" : ", ") + llvm::formatv("{0}", value).str();
+  for (const auto& value : values) text += (text.empty() ? "[" : ", ") + fmt::format("{}", value);
   json.rawValue(text.empty() ? "[]" : text + "]");
 }
 
@@ -121,11 +121,10 @@ void write_groups(OStream& json, const Plan& plan) {
   list("cuts", plan.cuts());
   json.attributeArray("groups", [&] {
     for (const tilepost_group_t& group : plan.tile_map().groups)
-      json.rawValue(llvm::formatv("{{ \"first_tile\": {0}, \"num_tiles\": {1}, \"target\": {2}, "
-                                  "\"offset\": {3}, \"count\": {4} }",
-                                  group.first_tile, group.num_tiles, group.target, group.offset,
-                                  group.count)
-                        .str());
+      json.rawValue(
+          fmt::format("{{ \"first_tile\": {}, \"num_tiles\": {}, \"target\": {}, "
+                      "\"offset\": {}, \"count\": {} }}",
+                      group.first_tile, group.num_tiles, group.target, group.offset, group.count));
   });
   json.attribute("send_elements", plan.tile_map().send_elements);
 }
@@ -216,9 +215,8 @@ void write_tiles(OStream& json, const Plan& plan) {
     for (size_t first = 0, end; first < tiles.size(); first = end) {
       for (end = first + 1; end < tiles.size() && continues(end);) ++end;
       const tilepost_tile_t& tile = tiles[first];
-      json.rawValue(llvm::formatv("[{0}, {1}, {2}, {3}, {4}, {5}]", first, end - first, tile.m,
-                                  tile.n, tile.row, tile.group)
-                        .str());
+      json.rawValue(fmt::format("[{}, {}, {}, {}, {}, {}]", first, end - first, tile.m, tile.n,
+                                tile.row, tile.group));
     }
   });
 }
@@ -232,7 +230,7 @@ void write_plan(OStream& json, const Plan& plan) {
     write_memory(json, plan);
     write_steps(json, plan);
     write_model(json, plan);
-    json.attribute("map_hash", llvm::formatv("0x{0:x-16}", plan.map_hash).str());
+    json.attribute("map_hash", fmt::format("0x{:016x}", plan.map_hash));
     write_prediction(json, plan.prediction);
     json.attributeArray("reasons", [&] {
       for (const std::string& reason : plan.reasons) json.value(reason);

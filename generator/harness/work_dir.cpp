@@ -1,5 +1,7 @@
 #include "generator/harness/work_dir.h"
 
+#include <fmt/format.h>
+
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -19,7 +21,8 @@ WorkDir::WorkDir(const std::string& keep_dir, Diagnostics& diagnostics) {
     if (!error) error = fs::make_absolute(path);
   }
   if (error)
-    diagnostics.error("cannot make folder '" + path + "': " + error.message());
+    diagnostics.error(
+        fmt::format("cannot make folder '{}': {}", std::string_view(path.str()), error.message()));
   else
     path_ = path.str().str();
 }

@@ -52,7 +52,7 @@ TEST_CASE("bytes that a terminal must not see are replaced") {
   std::string log;
   llvm::raw_string_ostream stream(log);
   DiagnosticPrinter diagnostics(stream);
-  diagnostics.error(llvm::Twine("bad '") + "\x1b[0m\n\xff" + "'");
+  diagnostics.error("bad '\x1b[0m\n\xff'");
   CHECK(log == "tilepost: error: bad '\\x1b[0m\\x0a\\xff'\n");
 }
 
@@ -94,8 +94,8 @@ TEST_CASE("errors past the limit are counted, their notes left out") {
     DiagnosticPrinter diagnostics(stream);
     CHECK(diagnostics.ok());
     for (int i = 0; i < count; ++i) {
-      diagnostics.error("e" + llvm::Twine(i));
-      diagnostics.note({}, "n" + llvm::Twine(i));
+      diagnostics.error("e" + std::to_string(i));
+      diagnostics.note({}, "n" + std::to_string(i));
     }
     CHECK(diagnostics.errors() == count);
     CHECK_FALSE(diagnostics.ok());
