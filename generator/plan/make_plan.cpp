@@ -1,5 +1,4 @@
 #include "generator/plan/make_plan.h"
-#include "generator/plan/kernels/operands.h"
 
 #include <fmt/format.h>
 

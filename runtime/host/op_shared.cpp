@@ -1,5 +1,5 @@
-// Runs whose ranks share memory (tilepost/steps.h): they read each other's, or their kernels store
-// into each other's.
+// Runs whose ranks share memory (runtime/map/steps.h): they read each other's, or their kernels
+// store into each other's.
 //
 // Ranks meet where a run begins, because from then on what others have read or stored may be
 // written again; where a rank announces something, which the others then read; and where the run

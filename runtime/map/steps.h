@@ -40,11 +40,10 @@ enum class StepKind {
 
   // TILEPOST_ACCESS_READ and _WRITE. Memory that ranks share: `send`, `gathered`; `slots`, where
   // parts of this rank's share come together (slots.h); `sums`, this rank's share row-major;
-  // `landed`, rows of out that other ranks have
-  // stored here. Nothing that a peer has stored is read before it has announced that. With
-  // tilepost_plan_t::task_parts a sum, own_rows, own_part or landed_… is a task of the kernel's,
-  // and
-  // so, with WRITE, is a push, which then belongs to the sum or the own rows that it spreads.
+  // `landed`, rows of out that other ranks have stored here. Nothing that a peer has stored is read
+  // before it has announced that. With tilepost_plan_t::task_parts a sum, own_rows, own_part or
+  // landed_… is a task of the kernel's. So, with WRITE, is a push, which then belongs to the sum or
+  // the own rows that it spreads.
   announce,   // what this rank has stored for the group, or pushed of its rows of A, may be read
   pull_part,  // peer's send buffer -> slots: rows of this rank's share, to be added
   pull,       // peer's send buffer -> out: rows routed to this rank

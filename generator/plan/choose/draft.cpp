@@ -14,7 +14,7 @@ tilepost_division_t division_of(const Plan& plan, tilepost_transport_t transport
     return carrier.shares_memory() ? TILEPOST_DIVISION_SHARES : TILEPOST_DIVISION_ROWS;
   if (!row.product_leaves()) return TILEPOST_DIVISION_ROWS;
   if (plan.map.layout == TILEPOST_TILE) return TILEPOST_DIVISION_COLUMNS;
-  // Rows that go anywhere have no share before they are routed.
+  // With routing by rows the rank of a row is not known when planning.
   return carrier.row.overlaps && plan.routing != TILEPOST_ROUTING_ROWS ? TILEPOST_DIVISION_SHARES
                                                                        : TILEPOST_DIVISION_ROWS;
 }

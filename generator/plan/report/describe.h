@@ -23,7 +23,7 @@ const char* panel_text(tilepost_pattern_t pattern);
 std::vector<Step> planned_steps(const Plan& plan, size_t group);
 
 // "reduce_scatter 4194304 -> 1048576, 1048576 for each rank": elements, of the buffers that
-// tilepost/steps.h names.
+// runtime/map/steps.h names.
 std::string describe_step(const Plan& plan, const Step& step);
 
 // "4 send, 4 receive"; announcements move nothing and are left out.

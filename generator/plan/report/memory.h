@@ -11,7 +11,7 @@
 namespace tilepost {
 
 struct PlannedMemory {
-  const char* name;    // as tilepost/steps.h calls it: "slots"
+  const char* name;    // as runtime/map/steps.h calls it: "slots"
   int64_t bytes;       // of the rank that needs most
   const char* shared;  // how other ranks reach it: "shared", "window"; "" if they do not
 };

@@ -1,4 +1,4 @@
-// What transports have in common whose ranks touch each other's memory.
+// Shared by the transports whose ranks touch each other's memory.
 #include <algorithm>
 
 #include "generator/plan/transports/models.h"
@@ -86,8 +86,8 @@ double copy_per_byte(const TransferProblem& problem) {
   return per_byte(problem, interpolate(problem.profile.copies.us_per_mib, problem.plan.ranks));
 }
 
-// Sums that all ranks wait for keep their copies back. What nobody waits for is the faster the less
-// of it is left.
+// Where every rank gets the sums, the copies of those that are left when the GEMM has ended come
+// after them. Where not, only a part of the sums' time shows (SumProfile::unawaited).
 double with_sums(const TransferProblem& problem, double passed_on, double transfers) {
   const Moving moved = moving(problem, passed_on);
   if (row_of(problem.plan).product_spreads())

@@ -1,5 +1,5 @@
-// The parts of the verifier (verify_plan in make_plan.h). Each derives what must hold from the
-// problem and compares it with what the plan says.
+// The parts of the verifier (verify_plan.h). Each derives what must hold from the problem and
+// compares it with what the plan says.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Steps of ranks that touch each other's memory (tilepost/steps.h), but for AllGather.
+// Steps of ranks that touch each other's memory (runtime/map/steps.h), but for AllGather.
 //
 // A rank is followed through the steps of a group in their order; what it gets of others' sums
 // comes last, when it is known what everybody has summed and pushed. Rows are of the panel layout:

@@ -25,7 +25,7 @@ struct Run {
   tilepost_epilogue_t epilogue;
   Buffers buffers;
   GemmArguments gemm;  // of a rank that has rows
-  bool begun;          // other ranks take it that this run comes
+  bool begun;          // other ranks now expect this run
 
   const RunMap& plan() const { return *map->run; }
   const RunPath& path() const { return plan().path; }
