@@ -19,8 +19,10 @@ void messages(GroupSteps& own) {
   if (arrivals && group == 0) return;
   const int64_t first = arrivals ? int64_t{map.cuts[group - 1]} * map.tile_m : 0;
   const int64_t end = arrivals ? std::min(int64_t{map.cuts[group]} * map.tile_m, share) : share;
-  if (first == 0 && end == share && share * ranks == map.m)
-    return own.add({StepKind::all_gather, 0, own_begin * k, 0, share * k, 0});
+  if (first == 0 && end == share && share * ranks == map.m) {
+    own.add({StepKind::all_gather, 0, own_begin * k, 0, share * k, 0});
+    return;
+  }
   // Each pair of ranks in the same distance at the same time.
   for (int distance = 1; distance < ranks; ++distance) {
     const int to = (own.rank + distance) % ranks, from = (own.rank + ranks - distance) % ranks;
@@ -60,7 +62,10 @@ void push_rows(GroupSteps& own) {
 // A rank stores its rows where they are needed: copy engines push almost twice as fast as they
 // pull. No other rank waits for its own rows.
 void shared(GroupSteps& own) {
-  if (own.group == 0) return own_rows(own);
+  if (own.group == 0) {
+    own_rows(own);
+    return;
+  }
   push_rows(own);
   own.for_others([&](int peer) {
     const Rows rows = rows_between(own, peer, own.rank);

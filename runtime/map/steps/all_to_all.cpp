@@ -22,7 +22,10 @@ void columns(GroupSteps& own) {
 }
 
 void messages(GroupSteps& own) {
-  if (own.map.division == TILEPOST_DIVISION_COLUMNS) return columns(own);
+  if (own.map.division == TILEPOST_DIVISION_COLUMNS) {
+    columns(own);
+    return;
+  }
   const RowCounts& counts = own.counts;
   const int64_t n = own.map.n;
   for (int peer = 0; peer < own.exchange.ranks; ++peer) {

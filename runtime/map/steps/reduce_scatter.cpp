@@ -14,7 +14,10 @@ void columns(GroupSteps& own) {
 
 void messages(GroupSteps& own) {
   const tilepost_map_t& map = own.map;
-  if (map.division == TILEPOST_DIVISION_COLUMNS) return columns(own);
+  if (map.division == TILEPOST_DIVISION_COLUMNS) {
+    columns(own);
+    return;
+  }
   SharePart part{0, share_tiles(map)};
   int64_t rows = share_rows(map);
   if (map.division == TILEPOST_DIVISION_SHARES) {
