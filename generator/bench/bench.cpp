@@ -76,7 +76,7 @@ double estimate_seconds(const std::vector<HarnessProgram>& programs, const Bench
   for (const HarnessProgram& program : programs) {
     const Plan& plan = program.plans.front();
     seconds += 0.5 + (cool ? 0.7 + 0.0115 * bursts : 0) + (sustained ? 2 + 0.02 * bursts : 0);
-    if (plan.ranks > 1 && plan.ranks <= gpus && plan.pattern != TILEPOST_GEMM)
+    if (plan.ranks > 1 && plan.ranks <= gpus && row_of(plan).communicates())
       seconds += 10 + 0.05 * options.rounds;
   }
   return seconds;
@@ -154,7 +154,7 @@ int bench(const std::vector<Input>& inputs, const BenchOptions& options, llvm::r
 
   progress.clear();
   const bool end_to_end = llvm::any_of(programs, [](const HarnessProgram& program) {
-    return communicates(program.plans.front().pattern);
+    return row_of(program.plans.front()).communicates();
   });
   const BenchContext context{now_in_words(), tool_revision(), options, end_to_end};
   BenchLog log;

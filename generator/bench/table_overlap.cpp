@@ -13,7 +13,7 @@ constexpr const char* kRow =
 
 std::string pattern_of(const Plan& plan) {
   std::string text = name_of(plan.pattern);
-  if (plan.pattern == TILEPOST_GEMM_ALL_TO_ALL) text += std::string(" ") + name_of(plan.routing);
+  if (row_of(plan).routes()) text += std::string(" ") + name_of(plan.routing);
   return text + "/" + std::to_string(plan.ranks);
 }
 

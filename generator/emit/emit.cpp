@@ -39,7 +39,7 @@ std::optional<WovenKernel> weave_plan(const Plan& plan, size_t num_plans,
   if (request.cuda) request.keep = {"kThreads", "kSharedBytes"};
   request.view_type = "View";
   request.waits = plan.map.division == TILEPOST_DIVISION_ARRIVALS;
-  request.stores = stores_tiles(plan);
+  request.stores = path_of(plan, true).by_owner;
   request.tasks = request.cuda && plan.task_parts > 0;
   request.arch_guard = arch_guard(plan, num_plans);
   return weave_cached(request, diagnostics);

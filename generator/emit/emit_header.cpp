@@ -19,17 +19,10 @@ bool reads_tiles_on_gpu(const Program& program) {
 int64_t out_elements(const Plan& plan) {
   const tilepost_map_t map = plan.map;
   const int64_t columns = keeps_tiles(plan) ? int64_t{tiles_n(map)} * map.tile_n : plan.map.n;
-  switch (plan.pattern) {
-    case TILEPOST_GEMM:
-    case TILEPOST_GEMM_ALL_REDUCE:
-    case TILEPOST_ALL_GATHER_GEMM:
-      return keeps_tiles(plan) ? plan.tile_map().send_elements : plan.map.m * plan.map.n;
-    case TILEPOST_GEMM_REDUCE_SCATTER:
-      return share_rows(map) * columns;
-    case TILEPOST_GEMM_ALL_TO_ALL:
-      return plan.routing == TILEPOST_ROUTING_EVEN ? plan.ranks * share_rows(map) * columns : 0;
-  }
-  llvm_unreachable("pattern");
+  if (row_of(plan).out_is_share()) return share_rows(map) * columns;
+  if (row_of(plan).out_is_routed())
+    return is_routed(plan) ? 0 : plan.ranks * share_rows(map) * columns;
+  return keeps_tiles(plan) ? plan.tile_map().send_elements : plan.map.m * plan.map.n;
 }
 
 void emit_out_elements(llvm::raw_ostream& out, const Plan& plan, llvm::StringRef meaning) {
@@ -55,7 +48,7 @@ void emit_slabs(llvm::raw_ostream& out, const Plan& plan) {
   const int tile_n = plan.map.tile_n;
   out << "\n// Where element (row, col) of a block of `rows` rows lies in it: a slab of " << tile_n
       << " columns after the\n// other. "
-      << (plan.pattern == TILEPOST_GEMM_REDUCE_SCATTER
+      << (row_of(plan).out_is_share()
               ? "`out` is one block, whose rows are the first rank's on every rank.\n"
               : "`out` is a block per source rank, of as many rows as come from there.\n")
       << "TILEPOST_INLINE int64_t offset(int64_t rows, int row, int col) {\n"
@@ -112,11 +105,8 @@ std::string emit_header(const Program& program) {
       << "inline constexpr int kRanks = " << plan.ranks << ";\n";
   if (llvm::all_of(program.plans,
                    [&](const Plan& each) { return out_elements(each) == out_elements(plan); }))
-    emit_out_elements(out, plan,
-                      has_shares(plan.pattern, TILEPOST_ACCESS_MESSAGES) &&
-                              plan.pattern != TILEPOST_ALL_GATHER_GEMM
-                          ? "what `out` holds at most"
-                          : "what `out` holds");
+    emit_out_elements(
+        out, plan, row_of(plan).product_leaves() ? "what `out` holds at most" : "what `out` holds");
   out << "\n}  // namespace " << plan.name << "\n";
   for (const Plan& each : program.plans)
     if (keeps_tiles(each)) emit_inverse(out, each);

@@ -259,7 +259,7 @@ std::string emit_plan(const Plan& plan) {
              messages ? "collectives that may overlap" : "groups whose transfers may overlap");
   fields.set("transport", c_name(plan.transport));
   fields.set("access", c_name(plan.access));
-  if (stores_tiles(plan)) {  // of rows of A nothing is summed or paced
+  if (path_of(plan, true).by_owner) {  // of rows of A nothing is summed or paced
     fields.set("sum",
                plan.sum == TILEPOST_SUM_ADDED ? "TILEPOST_SUM_ADDED" : "TILEPOST_SUM_STAGED");
     fields.set("pace", llvm::Twine(plan.pace), "cycles from one store of a tile to the next");

@@ -47,7 +47,7 @@ void emit_view(llvm::raw_ostream& out, const Plan& plan) {
       << ";\n";
   is_true(plan.routing == TILEPOST_ROUTING_ROWS, "kRouted");
   is_true(plan.map.division == TILEPOST_DIVISION_ARRIVALS, "kWaits");
-  is_true(stores_tiles(plan), "kStores");
+  is_true(path_of(plan, true).by_owner, "kStores");
   if (plan.kernel.launch != TILEPOST_LAUNCH_HOST) {  // whose threads order stores whoever waits
     if (plan.task_parts > 0)
       out << "  static constexpr int kTaskParts = " << plan.task_parts << ";\n";

@@ -53,7 +53,7 @@ TileMap& Plan::own_tile_map() {
 void set_division(tilepost_map_t& map, const Plan& plan, tilepost_division_t division,
                   tilepost_access_t access) {
   map.division = division;
-  map.ranks = has_shares(plan.pattern, access) ? plan.ranks : 1;
+  map.ranks = row_of(plan).has_shares(access) ? plan.ranks : 1;
   map.round_robin = division == TILEPOST_DIVISION_ARRIVALS && access == TILEPOST_ACCESS_READ;
 }
 

@@ -13,13 +13,6 @@
 
 namespace tilepost {
 
-// Whether every rank has a share of the rows of its own (tilepost_division_t): not where all ranks
-// get all rows at once, which NCCL's AllReduce does.
-inline bool has_shares(tilepost_pattern_t pattern, tilepost_access_t access) {
-  return pattern != TILEPOST_GEMM &&
-         (pattern != TILEPOST_GEMM_ALL_REDUCE || access != TILEPOST_ACCESS_MESSAGES);
-}
-
 // What only the planner knows of the chosen kernel; what the runtime is told is tilepost_kernel_t.
 struct KernelSource {
   std::string file;                             // template: "gemm_sm90.cu"
@@ -95,10 +88,5 @@ struct Plan : tilepost_plan_t {
 // shares of the rows and whether they arrive in turns.
 void set_division(tilepost_map_t& map, const Plan& plan, tilepost_division_t division,
                   tilepost_access_t access);
-
-// Whether the kernel stores tiles into the memory of the ranks that own them.
-inline bool stores_tiles(const Plan& plan) {
-  return path_of(plan, true).by_owner;
-}
 
 }  // namespace tilepost

@@ -97,7 +97,7 @@ void check_before_sum(const Operation& operation, int64_t ranks, Diagnostics& di
 
 void check_epilogue(const Spec& spec, Diagnostics& diagnostics) {
   check_order(spec.gemm.epilogue, diagnostics);
-  if (spec.pattern.given() && reduces(spec.pattern.value))
+  if (spec.pattern.given() && row_of(spec.pattern.value).sums)
     for (const Operation& operation : spec.gemm.epilogue)
       check_before_sum(operation, spec.ranks.value, diagnostics);
 }

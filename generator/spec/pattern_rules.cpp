@@ -132,7 +132,7 @@ void check_groups(const Spec& spec, Diagnostics& diagnostics) {
 
 // What has no communication cannot have it in groups. A budget for it is left unused.
 void check_nothing_sent(const Spec& spec, Diagnostics& diagnostics) {
-  if (communicates(spec.pattern.value)) return;
+  if (row_of(spec.pattern.value).communicates()) return;
   const auto& groups = spec.schedule.groups;
   if (groups && groups->value.size() > 1)
     diagnostics.error(groups->where,

@@ -20,16 +20,6 @@ struct Located {
   bool given() const { return where.known(); }
 };
 
-// Whether ranks exchange anything. If not, the plan is one group on all SMs, transport none.
-inline bool communicates(tilepost_pattern_t pattern) {
-  return row_of(pattern).communicates();
-}
-
-// Whether ranks add up what they compute.
-inline bool reduces(tilepost_pattern_t pattern) {
-  return row_of(pattern).sums;
-}
-
 enum class Arch { sm_80, sm_86, sm_89, sm_90a, host };
 
 // The spelling in the spec, "sm_90a" say.

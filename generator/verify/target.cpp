@@ -12,7 +12,7 @@ namespace {
 int max_ranks(const std::vector<HarnessProgram>& programs) {
   int ranks = 1;
   for (const HarnessProgram& program : programs)
-    if (const Plan& plan = program.plans.front(); communicates(plan.pattern))
+    if (const Plan& plan = program.plans.front(); row_of(plan).communicates())
       ranks = std::max(ranks, plan.ranks);
   return ranks;
 }

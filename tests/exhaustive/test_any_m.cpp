@@ -120,7 +120,7 @@ TEST_CASE("every pattern, layout, routing and consumer has a plan on every machi
           spec.ranks.value = ranks;
           spec.transport.value = transport;
           spec.archs.value = {Arch::sm_80, Arch::sm_90a, Arch::host};
-          const bool normalises = reduces(variant.pattern) && m % 2 == 1;
+          const bool normalises = row_of(variant.pattern).sums && m % 2 == 1;
           if (normalises)
             spec.consumer.value = TILEPOST_CONSUMER_RESIDUAL_RMS_NORM;
           else if (variant.layout == TILEPOST_TILE)

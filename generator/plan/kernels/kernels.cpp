@@ -280,7 +280,7 @@ bool has_helper_warp(const KernelConfig& config, const Plan& plan) {
 }
 
 int pace_of(const KernelConfig& config, const Plan& plan, double paced) {
-  if (!stores_tiles(plan) || !is_sm90(config)) return 0;
+  if (!path_of(plan, true).by_owner || !is_sm90(config)) return 0;
   const double per_cycle = arch_info(plan.arch).tensor_flops_per_clock / 2;  // products
   const double products = static_cast<double>(config.tile_m) * config.tile_n * plan.k;
   const double cycles = products * bytes_of(plan.input) / 2 / per_cycle;

@@ -16,7 +16,7 @@ class Oracle {
         group_of_(plan.tile_map().send_elements, -1),
         stored_(plan.map.m * plan.map.n, 0),
         listed_(plan.tile_map().positions.size(), false),
-        shares_(has_shares(plan.pattern, plan.access) ? plan.ranks : 1),
+        shares_(row_of(plan).has_shares(plan.access) ? plan.ranks : 1),
         share_((plan.map.m + shares_ - 1) / shares_),
         columns_((plan.map.n + plan.map.tile_n - 1) / plan.map.tile_n) {}
 

@@ -158,7 +158,7 @@ TEST_CASE("the SMs left free are few, and lanes take none of them") {
       REQUIRE(p.gemm_ctas % p.map.cluster == 0);
       if (alone)
         REQUIRE(p.gemm_ctas == 132);
-      else if (reduces(pattern) && p.task_parts == 0)
+      else if (row_of(pattern).sums && p.task_parts == 0)
         REQUIRE(p.comm_ctas <= 11);
       else
         REQUIRE(p.comm_ctas == 1);
