@@ -1,12 +1,30 @@
 #include "generator/weave/marks/calls.h"
 
+#include <iterator>
+
 #include "clang/AST/DeclTemplate.h"
 #include "clang/AST/RecursiveASTVisitor.h"
 #include "llvm/ADT/DenseSet.h"
-#include "llvm/ADT/StringSwitch.h"
 
 namespace tilepost {
 namespace {
+
+// By enumerator.
+constexpr const char* kMarkNames[] = {"",
+                                      "tunable",
+                                      "num_tiles",
+                                      "tile",
+                                      "out",
+                                      "out_coord",
+                                      "out_map",
+                                      "open_out_maps",
+                                      "pace",
+                                      "in_map",
+                                      "open_in_map",
+                                      "input_ready",
+                                      "helper_warp",
+                                      "tile_done"};
+static_assert(std::size(kMarkNames) == static_cast<size_t>(Mark::tile_done) + 1);
 
 using clang::dyn_cast;
 using clang::isa;
@@ -89,55 +107,13 @@ class Visitor : public clang::RecursiveASTVisitor<Visitor> {
 }  // namespace
 
 const char* name_of(Mark mark) {
-  switch (mark) {
-    case Mark::tunable:
-      return "tunable";
-    case Mark::num_tiles:
-      return "num_tiles";
-    case Mark::tile:
-      return "tile";
-    case Mark::out:
-      return "out";
-    case Mark::out_coord:
-      return "out_coord";
-    case Mark::out_map:
-      return "out_map";
-    case Mark::open_out_maps:
-      return "open_out_maps";
-    case Mark::pace:
-      return "pace";
-    case Mark::in_map:
-      return "in_map";
-    case Mark::open_in_map:
-      return "open_in_map";
-    case Mark::input_ready:
-      return "input_ready";
-    case Mark::helper_warp:
-      return "helper_warp";
-    case Mark::tile_done:
-      return "tile_done";
-    case Mark::none:
-      break;
-  }
-  return "";
+  return kMarkNames[static_cast<size_t>(mark)];
 }
 
 Mark mark_named(llvm::StringRef name) {
-  return llvm::StringSwitch<Mark>(name)
-      .Case("tunable", Mark::tunable)
-      .Case("num_tiles", Mark::num_tiles)
-      .Case("tile", Mark::tile)
-      .Case("out", Mark::out)
-      .Case("out_coord", Mark::out_coord)
-      .Case("out_map", Mark::out_map)
-      .Case("open_out_maps", Mark::open_out_maps)
-      .Case("pace", Mark::pace)
-      .Case("in_map", Mark::in_map)
-      .Case("open_in_map", Mark::open_in_map)
-      .Case("input_ready", Mark::input_ready)
-      .Case("helper_warp", Mark::helper_warp)
-      .Case("tile_done", Mark::tile_done)
-      .Default(Mark::none);
+  for (size_t mark = 1; mark < std::size(kMarkNames); ++mark)
+    if (name == kMarkNames[mark]) return static_cast<Mark>(mark);
+  return Mark::none;
 }
 
 Mark mark_of(const clang::NamedDecl* decl) {
