@@ -10,6 +10,12 @@
 #include "tests/runtime/fakes.h"
 #include "tilepost/tilepost.h"
 
+// The patterns that communicate, for short, in all tests of this folder.
+constexpr auto kAllReduce = TILEPOST_GEMM_ALL_REDUCE;
+constexpr auto kReduceScatter = TILEPOST_GEMM_REDUCE_SCATTER;
+constexpr auto kAllToAll = TILEPOST_GEMM_ALL_TO_ALL;
+constexpr auto kAllGather = TILEPOST_ALL_GATHER_GEMM;
+
 namespace sample {
 
 inline void kernel() {}  // its address stands for the __global__ function's

@@ -22,10 +22,6 @@ using sample::Setup;
 
 namespace {
 
-constexpr auto kAllReduce = TILEPOST_GEMM_ALL_REDUCE;
-constexpr auto kReduceScatter = TILEPOST_GEMM_REDUCE_SCATTER;
-constexpr auto kAllToAll = TILEPOST_GEMM_ALL_TO_ALL;
-constexpr auto kAllGather = TILEPOST_ALL_GATHER_GEMM;
 constexpr Way kStores = stores(kReduceScatter);
 
 // A way for ranks to touch each other's memory, with runs that do not overlap or a consumer.

@@ -9,7 +9,6 @@ using sample::Program;
 
 namespace {
 
-constexpr auto kAllReduce = TILEPOST_GEMM_ALL_REDUCE;
 constexpr ranks::Way kTasks = ranks::tasks(kAllReduce);
 
 // The operation's memory for an output, or null.

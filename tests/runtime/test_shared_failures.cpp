@@ -17,11 +17,6 @@ using sample::count_calls;
 
 namespace {
 
-constexpr auto kAllReduce = TILEPOST_GEMM_ALL_REDUCE;
-constexpr auto kReduceScatter = TILEPOST_GEMM_REDUCE_SCATTER;
-constexpr auto kAllToAll = TILEPOST_GEMM_ALL_TO_ALL;
-constexpr auto kAllGather = TILEPOST_ALL_GATHER_GEMM;
-
 constexpr double kDeadline = 0.2;
 
 // What ranks 0 and 2 of three say when rank 1 does not come to the third run.

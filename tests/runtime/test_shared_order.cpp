@@ -15,11 +15,6 @@ using sample::count_calls;
 
 namespace {
 
-constexpr auto kAllReduce = TILEPOST_GEMM_ALL_REDUCE;
-constexpr auto kReduceScatter = TILEPOST_GEMM_REDUCE_SCATTER;
-constexpr auto kAllToAll = TILEPOST_GEMM_ALL_TO_ALL;
-constexpr auto kAllGather = TILEPOST_ALL_GATHER_GEMM;
-
 // One run on rank 1 of three with 16 rows each, in groups of 4, 4 and 8 of them.
 class OneRun : public OnFakes {
  public:

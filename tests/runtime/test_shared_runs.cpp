@@ -16,11 +16,6 @@ using sample::count_calls;
 
 namespace {
 
-constexpr auto kAllReduce = TILEPOST_GEMM_ALL_REDUCE;
-constexpr auto kReduceScatter = TILEPOST_GEMM_REDUCE_SCATTER;
-constexpr auto kAllToAll = TILEPOST_GEMM_ALL_TO_ALL;
-constexpr auto kAllGather = TILEPOST_ALL_GATHER_GEMM;
-
 using Rows = std::vector<int64_t>;
 using Ints = std::vector<int>;
 using Calls = std::vector<const char*>;

@@ -15,11 +15,6 @@ using sample::count_calls;
 
 namespace {
 
-constexpr auto kAllReduce = TILEPOST_GEMM_ALL_REDUCE;
-constexpr auto kReduceScatter = TILEPOST_GEMM_REDUCE_SCATTER;
-constexpr auto kAllToAll = TILEPOST_GEMM_ALL_TO_ALL;
-constexpr auto kAllGather = TILEPOST_ALL_GATHER_GEMM;
-
 fakes::MapOf map_at(const void* map) {
   return *static_cast<const fakes::MapOf*>(map);
 }
