@@ -145,7 +145,7 @@ TaskProfile tasks() {
   return {8.3e5, 4, 4.5, 20, 1.05, 3.6, {{2, 1.2}, {4, 1.9}}, 20 * kMib, 36 * kMib};
 }
 
-// Chunks of all_gather_gemm are sends and receives, beside a GEMM that reads what they write.
+// Chunks of A are sends and receives, beside a GEMM that reads what they write.
 CollectiveProfile chunks(CollectiveProfile exchange) {
   exchange.beside_gemm = all_gather().beside_gemm;
   return exchange;
@@ -225,18 +225,18 @@ MachineProfile measured() {
   // together less the collective's: 0.75 to 1 of the GEMM's in a row.
   p.relief = 0.2;
 
-  p.sequence = {{TILEPOST_GEMM_ALL_REDUCE, all_reduce()},
-                {TILEPOST_GEMM_REDUCE_SCATTER, reduce_scatter()},
-                {TILEPOST_GEMM_ALL_TO_ALL, all_to_all()},
-                {TILEPOST_ALL_GATHER_GEMM, all_gather()}};
-  p.groups = {{TILEPOST_GEMM_ALL_REDUCE, all_reduce()},
-              {TILEPOST_GEMM_REDUCE_SCATTER, reduce_scatter()},
-              {TILEPOST_GEMM_ALL_TO_ALL, all_to_all()},
-              {TILEPOST_ALL_GATHER_GEMM, chunks(all_to_all())}};
-  p.symmetric = {{TILEPOST_GEMM_ALL_REDUCE, symmetric_all_reduce()},
-                 {TILEPOST_GEMM_REDUCE_SCATTER, symmetric_reduce_scatter()},
-                 {TILEPOST_GEMM_ALL_TO_ALL, symmetric_all_to_all()},
-                 {TILEPOST_ALL_GATHER_GEMM, chunks(symmetric_all_to_all())}};
+  p.sequence = {{Collective::all_reduce, all_reduce()},
+                {Collective::reduce_scatter, reduce_scatter()},
+                {Collective::all_to_all, all_to_all()},
+                {Collective::all_gather, all_gather()}};
+  p.groups = {{Collective::all_reduce, all_reduce()},
+              {Collective::reduce_scatter, reduce_scatter()},
+              {Collective::all_to_all, all_to_all()},
+              {Collective::chunks, chunks(all_to_all())}};
+  p.symmetric = {{Collective::all_reduce, symmetric_all_reduce()},
+                 {Collective::reduce_scatter, symmetric_reduce_scatter()},
+                 {Collective::all_to_all, symmetric_all_to_all()},
+                 {Collective::chunks, chunks(symmetric_all_to_all())}};
   // Where the model sees no difference, two lanes of 14 or 16 were measured best. A single ring is
   // not faster with more than 24 CTAs. Symmetric windows: 7 to 9 CTAs move what a ring needs twice
   // as many for.
@@ -281,6 +281,16 @@ MachineProfile measured() {
 const MachineProfile& h200_nvlink_profile() {
   static const MachineProfile profile = measured();
   return profile;
+}
+
+Collective whole_collective(const PatternRow& row) {
+  if (row.routes()) return Collective::all_to_all;
+  if (!row.sums) return Collective::all_gather;
+  return row.rows_end == RowsEnd::share ? Collective::reduce_scatter : Collective::all_reduce;
+}
+
+Collective group_collective(const PatternRow& row) {
+  return row.moves_input() ? Collective::chunks : whole_collective(row);
 }
 
 const KernelTimes& MachineProfile::times_of(const std::string& row) const {

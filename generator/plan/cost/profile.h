@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "generator/plan/arch.h"
+#include "runtime/map/patterns.h"
 
 namespace tilepost {
 
@@ -43,8 +44,20 @@ struct CollectiveProfile {
   double lane_latency;
 };
 
-// The collective of each pattern that has one.
-using CollectiveProfiles = std::map<tilepost_pattern_t, CollectiveProfile>;
+// What was measured. Patterns that do the same take the same.
+enum class Collective {
+  all_reduce,
+  reduce_scatter,
+  all_gather,
+  all_to_all,
+  chunks,  // rows of A by sends and receives, beside a GEMM that reads what they bring
+};
+using CollectiveProfiles = std::map<Collective, CollectiveProfile>;
+
+// What such a pattern does once without overlap, and for every group beside the GEMM. Requires that
+// it communicates.
+Collective whole_collective(const PatternRow& row);
+Collective group_collective(const PatternRow& row);
 
 // tilepost_transport_t copy_engine: every rank copies what it needs out of all other ranks' memory
 // at once, but rows of A, which it copies there, for one rank after the other.

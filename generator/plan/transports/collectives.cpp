@@ -28,8 +28,8 @@ bool sends_nothing(const Plan& plan) {
 
 CollectiveModel model_alone(const MachineProfile& profile, const Plan& plan) {
   if (sends_nothing(plan)) return {};
-  CollectiveModel model =
-      model_one(profile, profile.sequence.at(plan.pattern), plan, {profile.default_ctas, 1}, 1.0);
+  CollectiveModel model = model_one(profile, profile.sequence.at(whole_collective(row_of(plan))),
+                                    plan, {profile.default_ctas, 1}, 1.0);
   if (row_of(plan).moves_input()) {
     model.latency += profile.step_us;  // the start of the copy of the own rows
     model.per_byte += copy_us(profile, 1) / plan.ranks;
@@ -45,7 +45,7 @@ TransferModel model_collectives(const TransferProblem& problem,
   TransferModel model;
   model.wave = problem.wave_beside;
   if (sends_nothing(plan)) return model;
-  const CollectiveProfile& collective = profiles.at(plan.pattern);
+  const CollectiveProfile& collective = profiles.at(group_collective(row_of(plan)));
   const double slower = comm.lanes > 1 ? interpolate(profile.lane_beside_gemm,
                                                      static_cast<double>(comm.ctas) / comm.lanes)
                                        : interpolate(collective.beside_gemm, comm.ctas);
