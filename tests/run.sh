@@ -1,11 +1,18 @@
 #!/usr/bin/env bash
 # Builds everything with warnings as errors and runs every test that this machine can run; what it
 # cannot is named with the reason. Installs missing packages first. Ends in a line of counts.
+# Of the variants of the kernels it compiles a sample (tests/kernels/variants.py): all of them take too
+# long for every change. `bash tests/full.sh` is all that is here and them.
 #
-# Usage: bash tests/run.sh [ctest argument…], for example -R 'unit|golden'
+# Usage: bash tests/run.sh [--full] [ctest argument…], for example -R 'unit|golden'
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
+left_out='gpu|bench|full'
+if [ "${1:-}" = --full ]; then
+  left_out='gpu|bench'
+  shift
+fi
 jobs=$(nproc)
 tree=build/ci
 passed=0 failed=0 skipped=0
@@ -65,7 +72,7 @@ configure -UTILEPOST_GENERATED_DIR
 cmake --build --preset ci -j "$jobs"
 
 echo "== tests"
-run_tests cpu -j "$jobs" -LE 'gpu|bench' "$@"
+run_tests cpu -j "$jobs" -LE "$left_out" "$@"
 
 echo "== GPU tests"
 read -r gpus arch < <(bash cmake/find_gpus.sh)

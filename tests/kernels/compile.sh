@@ -2,16 +2,16 @@
 # Compiles CUDA sources to machine code and judges what ptxas says and made. No GPU is needed.
 #
 # Usage: compile.sh NVCC OPCODES WORK template FILE ARCH [NAME=VALUE…]   a template, un-woven
-#        compile.sh NVCC OPCODES WORK batch TOOL PART PARTS              every PARTS-th variant from
-#                                                                        PART on that the tool has
-#        compile.sh NVCC OPCODES WORK stores TOOL WEAVER PART PARTS      the same of gemm_sm90, woven
+#        compile.sh NVCC OPCODES WORK plain|stores TOOL WHICH PART PARTS WEAVER
+#                                                                        every PARTS-th from PART on of
+#                                                                        the variants of variants.py,
+#                                                                        which says what they are; stores
 #                                                                        by WEAVER (weave_template.cpp)
 #        compile.sh NVCC OPCODES WORK woven TOOL SPEC ARCH [ARG…]        what the tool makes of a spec
 #        compile.sh NVCC OPCODES WORK probe ARCH                         the opcode counter itself
 #        compile.sh NVCC OPCODES WORK mutant FILE SED MESSAGE            gemm_sm90 after a bad edit
 # Run in the root. Fails on any warning, spill, stack frame, serialised wgmma (C75xx), where the
 # instructions are not the expected ones, and if a file takes nvcc more than ten seconds of CPU time.
-# TILEPOST_EPILOGUES: the epilogues to try out in a batch, instead of a choice; "all" for all sets.
 set -euo pipefail
 nvcc=$1 opcodes=$2 work=$3 what=$4
 shift 4
@@ -40,19 +40,27 @@ compile() {
   "$opcodes" "$work/kernel.cubin" >"$work/opcodes.txt"
 }
 
+number_of() { sed -n "s/^$1 //p" "$work/opcodes.txt"; }
+
 # expect <name> <count>: exactly as many of these instructions.
 expect() {
   local got
-  got=$(sed -n "s/^$1 //p" "$work/opcodes.txt")
+  got=$(number_of "$1")
   [ "$got" = "$2" ] || fail "$1: $got instructions, expected $2"
 }
 
 # expect_multiple <name> <count>: a multiple of so many, and at least as many.
 expect_multiple() {
   local got
-  got=$(sed -n "s/^$1 //p" "$work/opcodes.txt")
+  got=$(number_of "$1")
   [ "$got" -ge "$2" ] && [ $((got % $2)) -eq 0 ] ||
     fail "$1: $got instructions, expected a multiple of $2"
+}
+
+expect_more() {
+  local got
+  got=$(number_of "$1")
+  [ "$got" -gt "$2" ] || fail "$1: $got instructions, expected more than $2"
 }
 
 # expect_matrix <arch>: as many matrix instructions as the configuration in kernel.cu means, of the
@@ -90,46 +98,6 @@ check_template() {
   expect RED 0
 }
 
-# with_more: reads the tool's variants, one a line, and adds to the first of each template,
-# architecture and kind of operands the epilogues and gemm_sm80's narrower vectors. The epilogues are
-# one scale, gelu, silu and residual alone, the linear ones, and everything with either activation.
-# f16 is like bf16 and sm_89 like sm_86: no more of them.
-with_more() {
-  python3 -c '
-import itertools, os, sys
-wanted = os.environ.get("TILEPOST_EPILOGUES", "1 14 16 32 64 94 110")
-if wanted == "all":
-    sets = itertools.product((0, 1, 2, 4, 6), (0, 8), (0, 16, 32), (0, 64))
-    wanted = " ".join(str(sum(s)) for s in sets if sum(s))
-kinds = set()
-for line in dict.fromkeys(sys.stdin):
-    file, arch, *tunables = line.split()
-    values = dict(t.split("=", 1) for t in tunables)
-    def show(**changes):
-        changed = {**values, **changes}
-        print(file, arch, *(f"{name}={value}" for name, value in changed.items()))
-    takes_epilogue = values["EPILOGUE"] == "*"
-    if takes_epilogue:
-        values["EPILOGUE"] = "0"
-    show()
-    if "f16" in values["ELEMENT"].replace("bf16", "") or arch == "89" and "bf16" in values["ELEMENT"]:
-        continue
-    kind = (file, arch, *(values[name] for name in ("ELEMENT", "NN", "PRECISE")))
-    # The default cluster and the tallest tiles hold the most: the fullest epilogue there too.
-    full = values.get("CLUSTER") == "2" or values.get("SPLIT_K") == "2" and values["TILE_M"] == "128"
-    if takes_epilogue and full:
-        show(EPILOGUE=94)
-    if kind in kinds or not takes_epilogue:
-        continue
-    kinds.add(kind)
-    for epilogue in wanted.split():
-        show(EPILOGUE=epilogue)
-    if file == "gemm_sm80.cu":
-        for vector in 4, 2, 1:
-            show(LOAD_VECTOR=vector, LOAD_VECTOR_B=vector, STORE_VECTOR=vector)
-'
-}
-
 # specialise <template> NAME=VALUE…: writes kernel.cu, the template with other fallbacks.
 specialise() {
   local file=$1 setting name
@@ -155,10 +123,11 @@ matrix_instructions() {
   fi
 }
 
-# for_each_of PART PARTS <command>: calls it with every PARTS-th line of variants.txt from PART on. In
-# a shell of its own, so that one failure does not hide the next variant's.
-for_each_of() {
-  local part=$1 parts=$2 check=$3 wrong=0 count=0 ms variant slow=nothing
+# for_each_variant <command> <kind> TOOL WHICH PART PARTS: calls the command with the variants of the kind
+# that are this part's. In a shell of its own, so that one failure does not hide the next variant's.
+for_each_variant() {
+  local check=$1 kind=$2 tool=$3 which=$4 part=$5 parts=$6 wrong=0 count=0 ms variant slow=nothing
+  "$tool" list variants | python3 tests/kernels/variants.py "$kind" "$which" >"$work/variants.txt"
   while read -r -a variant; do
     if ! ("$check" "${variant[@]}" >"$work/report.txt" && echo "$slowest" >"$work/ms.txt")
     then
@@ -188,32 +157,16 @@ check_stores() {
   expect_multiple NANOSLEEP 1
 }
 
-# variants_that_store: reads the tool's variants; those of gemm_sm90 whose rows are not routed, once
-# as they are and, of the default cluster, once adding behind the fullest epilogue they have.
-variants_that_store() {
-  local variant
-  sed -n -E '/ROUTED=0/s/^gemm_sm90\.cu (.*)/\1/p' | sed -E 's/ ?ADD=[01]//' |
-    while read -r variant; do
-      echo "gemm_sm90.cu ${variant/EPILOGUE=\*/EPILOGUE=0}"
-      [[ $variant != *CLUSTER=2* ]] || echo "gemm_sm90.cu ${variant/EPILOGUE=\*/EPILOGUE=94} ADD=1"
-    done
-}
-
 case $what in
   template)
     check_template "$@"
     ;;
-  batch)
-    tool=$1 part=$2 parts=$3
-    "$tool" list variants >"$work/catalogue.txt"
-    with_more <"$work/catalogue.txt" >"$work/variants.txt"
-    [ -s "$work/variants.txt" ] || fail "the tool lists no variants"
-    for_each_of "$part" "$parts" check_template
+  plain)
+    for_each_variant check_template plain "${@:1:4}"
     ;;
   stores)
-    tool=$1 weaver=$2 part=$3 parts=$4
-    "$tool" list variants | variants_that_store >"$work/variants.txt"
-    for_each_of "$part" "$parts" check_stores
+    weaver=$5
+    for_each_variant check_stores stores "${@:1:4}"
     ;;
   woven)
     tool=$1 spec=$2 arch=$3
@@ -231,7 +184,7 @@ for name, value in plan["kernel"]["tunables"].items():
     # One place that posts: gemm_sm90's two store warps share its code. Where A arrives the counters
     # say what has: the kernel polls them and posts nothing. There, and where stores to other ranks
     # are spread in time, it pauses, in loops that may be unrolled. Where nothing overlaps it counts
-    # tiles and releases nothing.
+    # tiles and releases nothing. A helper warp posts after every kind of task that it has.
     posts=1 releases=1
     if grep -q '"division": "arrivals"' "$work/woven.plan.json"; then posts=0 releases=0; fi
     if grep -q '"transport": "none"' "$work/woven.plan.json"; then releases=0; fi
@@ -240,8 +193,13 @@ for name, value in plan["kernel"]["tunables"].items():
     else
       expect NANOSLEEP 0
     fi
-    expect MEMBAR.SYS "$releases"
-    expect RED "$posts"
+    if [[ " ${tunables[*]}" =~ \ HELPER=[1-9] ]]; then
+      expect_more MEMBAR.SYS "$releases"
+      expect_more RED "$posts"
+    else
+      expect MEMBAR.SYS "$releases"
+      expect RED "$posts"
+    fi
     # Weaving does not touch the main loop: the plain kernel with the same tunables has the same matrix
     # instructions.
     matrix_instructions >"$work/woven.txt"
