@@ -1,11 +1,12 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "generator/emit/parts.h"
 #include "generator/plan/cost/predict.h"
 #include "generator/plan/report/describe.h"
 #include "generator/plan/transports/transports.h"
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/Twine.h"
-#include "llvm/Support/Format.h"
-#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/raw_ostream.h"
 
 namespace tilepost {
 namespace {
@@ -106,12 +107,13 @@ std::string epilogue_name(int epilogue) {
 class Fields {
  public:
   explicit Fields(llvm::raw_ostream& out) : out_(out) {}
-  void set(const llvm::Twine& field, const llvm::Twine& value, llvm::StringRef meaning = "") {
-    const std::string line = ("  plan." + field + " = " + value + ";").str();
-    out_ << line;
+  template <typename Value>
+  void set(const char* field, const Value& value, std::string_view meaning = "") {
+    std::string line = fmt::format("  plan.{} = {};", field, value);
     if (!meaning.empty())
-      out_.indent(line.size() < kComment ? kComment - line.size() : 2) << "// " << meaning;
-    out_ << "\n";
+      line = fmt::format("{:<{}}// {}", line, line.size() < kComment ? kComment : line.size() + 2,
+                         meaning);
+    out_ << line << "\n";
   }
 
  private:
@@ -134,36 +136,36 @@ const char* unit_of_cuts(const Plan& plan) {
 }
 
 void emit_groups(llvm::raw_ostream& out, const Plan& plan) {
-  out << "// Where each group ends, in " << unit_of_cuts(plan) << ".\n"
-      << "const int32_t kCuts[] = {";
-  llvm::interleaveComma(plan.cuts(), out);
-  out << "};\n\n// first tile, tiles, counter target of one run, first element, elements\n"
-      << "const tilepost_group_t kGroups[] = {\n";
+  out << fmt::format(
+      "// Where each group ends, in {}.\n"
+      "const int32_t kCuts[] = {{{}}};\n\n"
+      "// first tile, tiles, counter target of one run, first element, elements\n"
+      "const tilepost_group_t kGroups[] = {{\n",
+      unit_of_cuts(plan), fmt::join(plan.cuts(), ", "));
   for (const tilepost_group_t& group : plan.tile_map().groups)
-    out << llvm::formatv("    {{{0}, {1}, {2}, {3}, {4}},  // {5:F1} KiB\n", group.first_tile,
-                         group.num_tiles, group.target, group.offset, group.count,
-                         static_cast<double>(group.count) * 2 / 1024);
+    out << fmt::format("    {{{}, {}, {}, {}, {}}},  // {:.1f} KiB\n", group.first_tile,
+                       group.num_tiles, group.target, group.offset, group.count,
+                       static_cast<double>(group.count) * 2 / 1024);
   out << "};\n\n";
 }
 
 void set_map(Fields& fields, const Plan& plan) {
   const tilepost_map_t& map = plan.map;
-  fields.set("map.m", llvm::Twine(map.m));
-  fields.set("map.n", llvm::Twine(map.n));
-  fields.set("map.tile_m", llvm::Twine(map.tile_m));
-  fields.set("map.tile_n", llvm::Twine(map.tile_n));
-  fields.set("map.cluster", llvm::Twine(map.cluster), "CTAs that share a tile column");
-  fields.set("map.band", llvm::Twine(map.band), "tile rows swept together");
-  fields.set("map.signals_per_tile", llvm::Twine(map.signals_per_tile));
+  fields.set("map.m", map.m);
+  fields.set("map.n", map.n);
+  fields.set("map.tile_m", map.tile_m);
+  fields.set("map.tile_n", map.tile_n);
+  fields.set("map.cluster", map.cluster, "CTAs that share a tile column");
+  fields.set("map.band", map.band, "tile rows swept together");
+  fields.set("map.signals_per_tile", map.signals_per_tile);
   fields.set("map.layout", map.layout == TILEPOST_PANEL ? "TILEPOST_PANEL" : "TILEPOST_TILE");
   fields.set("map.division", c_name(map.division));
-  fields.set("map.ranks", llvm::Twine(map.ranks), "shares of the rows");
-  if (map.stagger > 0)
-    fields.set("map.stagger", llvm::Twine(map.stagger), "every rank has an order of its own");
+  fields.set("map.ranks", map.ranks, "shares of the rows");
+  if (map.stagger > 0) fields.set("map.stagger", map.stagger, "every rank has an order of its own");
   if (map.round_robin != 0) fields.set("map.round_robin", "1", "shares arrive one after the other");
-  fields.set("map.num_groups", llvm::Twine(map.num_groups));
+  fields.set("map.num_groups", map.num_groups);
   fields.set("map.cuts", "kCuts");
-  fields.set("map_hash", "0x" + llvm::Twine::utohexstr(plan.map_hash) + "u",
+  fields.set("map_hash", fmt::format("0x{:x}u", plan.map_hash),
              map.stagger > 0 ? "of rank 0's schedule" : "of the schedule that was verified");
 }
 
@@ -179,19 +181,18 @@ void set_model(Fields& fields, const tilepost_model_t& model) {
   fields.set("model.sequence_wave", number_text(model.sequence_wave));
   fields.set("model.sequence_latency", number_text(model.sequence_latency));
   fields.set("model.sequence_per_byte", number_text(model.sequence_per_byte));
-  fields.set("model.sequence_ctas", llvm::Twine(model.sequence_ctas), "grid without overlap");
+  fields.set("model.sequence_ctas", model.sequence_ctas, "grid without overlap");
   if (model.most_bytes > 0)
-    fields.set("model.most_bytes", llvm::Twine(model.most_bytes),
-               "of a group, unless it is one cut");
+    fields.set("model.most_bytes", model.most_bytes, "of a group, unless it is one cut");
   fields.set("model.slack", number_text(model.slack), "fewer groups may end so much later");
   fields.set("model.margin", number_text(model.margin), "by which overlap has to win");
 }
 
 void set_boxes(Fields& fields, const tilepost_kernel_t& kernel) {
   const auto set = [&](const char* field, const tilepost_box_t& box, const char* meaning) {
-    const std::string value =
-        llvm::formatv("{{{0}, {1}, {2}, {3}}", box.columns, box.rows, box.swizzle, box.promote);
-    fields.set(field, value, meaning);
+    fields.set(field,
+               fmt::format("{{{}, {}, {}, {}}}", box.columns, box.rows, box.swizzle, box.promote),
+               meaning);
   };
   set("kernel.box_a", kernel.box_a, "columns, rows, swizzle, L2 promotion");
   set("kernel.box_b", kernel.box_b, "");
@@ -200,24 +201,23 @@ void set_boxes(Fields& fields, const tilepost_kernel_t& kernel) {
 
 void set_kernel(Fields& fields, const Plan& plan) {
   const tilepost_kernel_t& kernel = plan.kernel;
-  fields.set("kernel.name", "\"" + llvm::Twine(kernel.name) + "\"");
+  fields.set("kernel.name", fmt::format("\"{}\"", kernel.name));
   fields.set("kernel.launch", c_name(kernel.launch));
   if (kernel.launch == TILEPOST_LAUNCH_HOST)
     fields.set("kernel.host_function", "&call_kernel");
   else
-    fields.set("kernel.function",
-               "reinterpret_cast<const void*>(&" + llvm::Twine(kernel.name) + ")");
-  fields.set("kernel.arch", llvm::Twine(kernel.arch));
-  fields.set("kernel.tile_k", llvm::Twine(kernel.tile_k), "elements of K per stage");
-  fields.set("kernel.cluster", llvm::Twine(kernel.cluster), "CTAs of a launched cluster");
+    fields.set("kernel.function", fmt::format("reinterpret_cast<const void*>(&{})", kernel.name));
+  fields.set("kernel.arch", kernel.arch);
+  fields.set("kernel.tile_k", kernel.tile_k, "elements of K per stage");
+  fields.set("kernel.cluster", kernel.cluster, "CTAs of a launched cluster");
   fields.set("kernel.early", kernel.early ? "1" : "0",
              "may start before the last kernel has ended");
   if (kernel.launch == TILEPOST_LAUNCH_TMA) set_boxes(fields, kernel);
-  fields.set("kernel.threads", llvm::Twine(kernel.threads), "per CTA");
-  fields.set("kernel.shared_bytes", llvm::Twine(kernel.shared_bytes), "per CTA");
+  fields.set("kernel.threads", kernel.threads, "per CTA");
+  fields.set("kernel.shared_bytes", kernel.shared_bytes, "per CTA");
   if (kernel.helper_bytes > 0)
-    fields.set("kernel.helper_bytes", llvm::Twine(kernel.helper_bytes), "of them a helper warp's");
-  fields.set("kernel.ctas_per_sm", llvm::Twine(kernel.ctas_per_sm));
+    fields.set("kernel.helper_bytes", kernel.helper_bytes, "of them a helper warp's");
+  fields.set("kernel.ctas_per_sm", kernel.ctas_per_sm);
 }
 
 // The runtime's function type knows no layout, so its view is a plain tilepost_view_t.
@@ -239,8 +239,8 @@ std::string emit_plan(const Plan& plan) {
   out << "tilepost_plan_t make_plan() {\n  tilepost_plan_t plan = {};\n";
   Fields fields(out);
   fields.set("pattern", row_of(plan).c_name);
-  fields.set("ranks", llvm::Twine(plan.ranks));
-  fields.set("k", llvm::Twine(plan.k));
+  fields.set("ranks", plan.ranks);
+  fields.set("k", plan.k);
   fields.set("input", c_name(plan.input));
   fields.set("output", c_name(plan.output));
   fields.set("operands", plan.operands == TILEPOST_NN ? "TILEPOST_NN" : "TILEPOST_TN");
@@ -250,26 +250,26 @@ std::string emit_plan(const Plan& plan) {
   fields.set("any_m", plan.any_m ? "1" : "0", plan.any_m ? "every run says its m" : "");
   if (plan.any_m && plan.model.wave > 0) set_model(fields, plan.model);
   set_map(fields, plan);
-  fields.set("sms", llvm::Twine(plan.sms), "of the device planned for");
-  fields.set("gemm_ctas", llvm::Twine(plan.gemm_ctas), "grid of the GEMM");
+  fields.set("sms", plan.sms, "of the device planned for");
+  fields.set("gemm_ctas", plan.gemm_ctas, "grid of the GEMM");
   const bool messages = plan.access == TILEPOST_ACCESS_MESSAGES;
-  fields.set("comm_ctas", llvm::Twine(plan.comm_ctas),
+  fields.set("comm_ctas", plan.comm_ctas,
              messages ? "at most, for the collectives" : "SMs left for sums and announcements");
-  fields.set("comm_lanes", llvm::Twine(plan.comm_lanes),
+  fields.set("comm_lanes", plan.comm_lanes,
              messages ? "collectives that may overlap" : "groups whose transfers may overlap");
   fields.set("transport", c_name(plan.transport));
   fields.set("access", c_name(plan.access));
   if (path_of(plan, true).by_owner) {  // of rows of A nothing is summed or paced
     fields.set("sum",
                plan.sum == TILEPOST_SUM_ADDED ? "TILEPOST_SUM_ADDED" : "TILEPOST_SUM_STAGED");
-    fields.set("pace", llvm::Twine(plan.pace), "cycles from one store of a tile to the next");
+    fields.set("pace", plan.pace, "cycles from one store of a tile to the next");
   }
   if (plan.pushes)
     fields.set("pushes", "1",
                row_of(plan).moves_input() ? "rows of A go where they are needed"
                                           : "sums go where they are needed");
   if (plan.task_parts > 0)
-    fields.set("task_parts", llvm::Twine(plan.task_parts),
+    fields.set("task_parts", plan.task_parts,
                plan.task_parts > 1 ? "added up by helper warps" : "rows are moved by helper warps");
   fields.set("wait",
              plan.wait == TILEPOST_WAIT_STREAM ? "TILEPOST_WAIT_STREAM" : "TILEPOST_WAIT_POLL");
