@@ -43,7 +43,7 @@ tilepost_result_t make_peer(const TransportSetup& setup, Transports& transports)
     TILEPOST_CUDA(preload_flags());
     transports.overlapping = std::make_unique<KernelTransport>(*shared);
   } else {
-    TILEPOST_TRY(make_shared_tiles<PeerTiles>(*shared, setup.plan, transports.overlapping));
+    TILEPOST_TRY(make_shared<PeerTiles>(*shared, setup.plan, transports.overlapping));
   }
   transports.shared = std::move(shared);
   return TILEPOST_OK;

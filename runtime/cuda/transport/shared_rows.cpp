@@ -127,10 +127,7 @@ class SharedRows final : public SharedTransport {
 
 tilepost_result_t make_shared_rows(SharedService& shared, const tilepost_plan_t& plan,
                                    std::unique_ptr<Transport>& transport) {
-  auto made = std::make_unique<SharedRows>(shared, plan);
-  TILEPOST_TRY(made->create());
-  transport = std::move(made);
-  return TILEPOST_OK;
+  return make_shared<SharedRows>(shared, plan, transport);
 }
 
 }  // namespace tilepost::cuda

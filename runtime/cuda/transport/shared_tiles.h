@@ -53,14 +53,4 @@ class SharedTiles : public SharedTransport {
   std::vector<PullLane> lanes_;
 };
 
-// A transport of class Kind, which is a SharedTiles made of a service and a plan.
-template <class Kind>
-tilepost_result_t make_shared_tiles(SharedService& shared, const tilepost_plan_t& plan,
-                                    std::unique_ptr<Transport>& transport) {
-  auto made = std::make_unique<Kind>(shared, plan);
-  TILEPOST_TRY(made->create());
-  transport = std::move(made);
-  return TILEPOST_OK;
-}
-
 }  // namespace tilepost::cuda

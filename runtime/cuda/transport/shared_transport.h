@@ -58,6 +58,16 @@ class KernelTransport final : public SharedTransport {
 tilepost_result_t make_shared_service(const TransportSetup& setup, Transports& transports,
                                       std::unique_ptr<SharedService>& shared);
 
+// A transport of class Kind, made of a service and a plan.
+template <class Kind>
+tilepost_result_t make_shared(SharedService& shared, const tilepost_plan_t& plan,
+                              std::unique_ptr<Transport>& transport) {
+  auto made = std::make_unique<Kind>(shared, plan);
+  TILEPOST_TRY(made->create());
+  transport = std::move(made);
+  return TILEPOST_OK;
+}
+
 // An AllGather whose rows of A copy engines bring: one copy to the others after the other,
 // announced when they are there.
 //   next peer's:    group 1   group 2 …
