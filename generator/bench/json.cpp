@@ -30,7 +30,7 @@ void write_problem(OStream& json, const HarnessProgram& program, const Plan& pla
   json.attribute("pattern", name_of(plan.pattern));
   json.attribute("routing", name_of(plan.routing));
   json.attribute("ranks", plan.ranks);
-  json.attribute("m", plan.map.m);
+  json.attribute("m", rows_of_runs(plan));
   json.attribute("n", plan.map.n);
   json.attribute("k", plan.k);
   json.attribute("input", name_of(plan.input));
@@ -73,6 +73,7 @@ void write_plan(OStream& json, const Plan& plan) {
 
 void write_mode(OStream& json, const ModeSamples& samples) {
   json.attribute("mode", samples.mode);
+  if (samples.rows > 0) json.attribute("rows", samples.rows);
   json.attributeObject("cublaslt", [&] {
     json.attribute("candidates", samples.candidates);
     json.attribute("fastest", samples.fastest);

@@ -38,6 +38,7 @@ void take_reference(ModeSamples& samples, const Object& record) {
   samples.fastest = static_cast<int>(number(record, "fastest"));
   samples.cublas_sms = static_cast<int>(number(record, "sms"));
   samples.cublas_operations = static_cast<int>(number(record, "operations"));
+  samples.rows = number(record, "rows");
 }
 
 }  // namespace

@@ -27,6 +27,7 @@ struct ModeSamples {
   int candidates = 0, fastest = -1;               // of cuBLASLt
   int cublas_sms = 0;                             // that it may use
   int cublas_operations = 0;                      // of the plan's epilogue that it computes
+  int64_t rows = 0;                               // that the GEMM multiplies; 0: the plan's
 };
 
 struct ProgramSamples {

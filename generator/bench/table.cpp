@@ -36,17 +36,17 @@ std::string point_columns(const HarnessProgram& program, std::string_view mode) 
   const tilepost_kernel_t& kernel = plan.kernel;
   const int sms = (plan.gemm_ctas + kernel.ctas_per_sm - 1) / kernel.ctas_per_sm;
   return fmt::format("{:<10}{:<20} {:<18} {:<20}{:<16}{:<14}{:<6}{:>9}", mode, program.name,
-                     fmt::format("{}x{}x{}", plan.map.m, plan.map.n, plan.k), types_of(plan),
-                     kernel.name,
+                     fmt::format("{}x{}x{}", rows_of_runs(plan), plan.map.n, plan.k),
+                     types_of(plan), kernel.name,
                      fmt::format("{}x{}x{}/{}", plan.map.tile_m, plan.map.tile_n, kernel.tile_k,
                                  plan.source.stages),
                      name_of(plan.map.layout), fmt::format("{}/{}", sms, plan.sms));
 }
 
-std::string time_columns(const Plan& plan, const std::vector<double>& us) {
+std::string time_columns(const Plan& plan, int64_t rows, const std::vector<double>& us) {
   if (us.empty()) return fmt::format("{0:>10}{0:>9}", "-");
   const double time = summarise(us).median;
-  const double flop = 2.0 * static_cast<double>(plan.map.m) * static_cast<double>(plan.map.n) *
+  const double flop = 2.0 * static_cast<double>(rows) * static_cast<double>(plan.map.n) *
                       static_cast<double>(plan.k);
   return fmt::format("{:>10.1f}{:>9.0f}", time, flop / time / 1e6);
 }
@@ -66,10 +66,11 @@ const std::vector<double>& times_of(const ModeSamples& samples, const char* vari
 
 std::string mode_row(const HarnessProgram& program, const ModeSamples& samples) {
   const Plan& plan = program.plans.front();
+  const int64_t rows = samples.rows > 0 ? samples.rows : plan.map.m;
   const std::vector<double> signal = ratios_of(samples, kSignal);
   std::string row = point_columns(program, samples.mode) + fmt::format("{:>8}", 0) +
-                    time_columns(plan, times_of(samples, "ours")) +
-                    time_columns(plan, times_of(samples, "cublaslt")) +
+                    time_columns(plan, rows, times_of(samples, "ours")) +
+                    time_columns(plan, rows, times_of(samples, "cublaslt")) +
                     ratio_columns(ratios_of(samples, kAgainstCublas));
   row += signal.empty() ? fmt::format("{:>8}", "-")
                         : fmt::format("{:>8.3f}", summarise(signal).median);

@@ -66,7 +66,8 @@ std::string overlap_row(const HarnessProgram& program, const ProgramSamples& sam
   const bool single = mode.mode == "overlap";
   const ModeSamples* const torch = single ? samples.mode("torch") : nullptr;
   return fmt::format(
-      kRow, mode.mode, program.name, fmt::format("{}x{}x{}", plan.map.m, plan.map.n, plan.k),
+      kRow, mode.mode, program.name,
+      fmt::format("{}x{}x{}", rows_of_runs(plan), plan.map.n, plan.k),
       std::string(name_of(plan.input)) + " " + name_of(plan.operands), pattern_of(plan),
       name_of(plan.planned_transport), schedule_of(plan), 0, median_of(&mode, "ours"),
       median_of(&mode, "sequence"), median_of(&mode, "gemm"), median_of(&mode, "collective"),

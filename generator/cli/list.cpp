@@ -9,19 +9,13 @@
 #include "generator/plan/kernels/kernels.h"
 #include "generator/plan/kernels/small_kernel.h"
 #include "llvm/ADT/STLExtras.h"
+#include "runtime/map/patterns.h"
 
 namespace tilepost {
 namespace {
 
 void list_patterns(llvm::raw_ostream& out) {
-  const std::pair<tilepost_pattern_t, const char*> patterns[] = {
-      {TILEPOST_GEMM_ALL_REDUCE, "out = sum over ranks of A * B, on every rank"},
-      {TILEPOST_GEMM, "out = A * B, every rank its own"},
-      {TILEPOST_GEMM_REDUCE_SCATTER, "out = this rank's rows of the sum over ranks of A * B"},
-      {TILEPOST_GEMM_ALL_TO_ALL, "out = the rows of all ranks' A * B that are for this rank"},
-      {TILEPOST_ALL_GATHER_GEMM, "out = all ranks' rows of A, times B"}};
-  for (const auto& [pattern, meaning] : patterns)
-    out << fmt::format("{:<21}{}\n", name_of(pattern), meaning);
+  for (const PatternRow& row : kPatterns) out << fmt::format("{:<21}{}\n", row.name, row.gives);
 }
 
 void list_archs(llvm::raw_ostream& out) {

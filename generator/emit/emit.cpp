@@ -59,7 +59,7 @@ std::string provenance(const Program& program) {
       << "; do not edit: change the spec and generate again.\n"
       << "//   " << describe_product(plan, "out") << ", " << name_of(plan.input) << " in, "
       << name_of(plan.output) << " out\n";
-  if (plan.any_m) out << "//   for any m up to " << plan.map.m << "\n";
+  if (plan.any_m) out << "//   for any m up to " << rows_of_runs(plan) << "\n";
   if (plan.epilogue != 0) {
     out << "//   epilogue";
     for (const Spelling& operation : spellings<tilepost_epilogue_op_t>())

@@ -20,6 +20,7 @@ int64_t out_elements(const Plan& plan) {
   const tilepost_map_t map = plan.map;
   const int64_t columns = keeps_tiles(plan) ? int64_t{tiles_n(map)} * map.tile_n : plan.map.n;
   if (row_of(plan).out_is_share()) return share_rows(map) * columns;
+  if (row_of(plan).input_is_routed()) return map.m * columns;
   if (row_of(plan).out_is_routed())
     return is_routed(plan) ? 0 : plan.ranks * share_rows(map) * columns;
   return keeps_tiles(plan) ? plan.tile_map().send_elements : plan.map.m * plan.map.n;
@@ -98,15 +99,21 @@ std::string emit_header(const Program& program) {
               ? "#ifdef __CUDACC__\n#include <tilepost/device/rows.cuh>\n#endif\n\n"
               : "")
       << "namespace " << plan.name << " {\n\n"
-      << "inline constexpr int64_t kM = " << plan.map.m
-      << (plan.any_m ? ";  // most rows of the product\n" : ";  // rows of the product\n")
-      << "inline constexpr int64_t kN = " << plan.map.n << ";  // columns of the result\n"
+      << "inline constexpr int64_t kM = " << rows_of_runs(plan) << ";  // "
+      << (plan.any_m ? "most rows of " : "rows of ")
+      << (row_of(plan).input_is_routed() ? "A on each rank" : "the product") << "\n";
+  if (row_of(plan).input_is_routed())
+    out << "inline constexpr int64_t kMaxReceived = " << plan.map.m
+        << ";  // most rows of the product\n";
+  out << "inline constexpr int64_t kN = " << plan.map.n << ";  // columns of the result\n"
       << "inline constexpr int64_t kK = " << plan.k << ";  // products of a sum, on each rank\n"
       << "inline constexpr int kRanks = " << plan.ranks << ";\n";
   if (llvm::all_of(program.plans,
                    [&](const Plan& each) { return out_elements(each) == out_elements(plan); }))
-    emit_out_elements(
-        out, plan, row_of(plan).product_leaves() ? "what `out` holds at most" : "what `out` holds");
+    emit_out_elements(out, plan,
+                      row_of(plan).product_leaves() || row_of(plan).input_is_routed()
+                          ? "what `out` holds at most"
+                          : "what `out` holds");
   out << "\n}  // namespace " << plan.name << "\n";
   for (const Plan& each : program.plans)
     if (keeps_tiles(each)) emit_inverse(out, each);

@@ -248,7 +248,9 @@ std::string emit_plan(const Plan& plan) {
   fields.set("epilogue", epilogue_name(plan.epilogue));
   fields.set("routing", c_name(plan.routing));
   fields.set("any_m", plan.any_m ? "1" : "0", plan.any_m ? "every run says its m" : "");
-  if (plan.any_m && plan.model.wave > 0) set_model(fields, plan.model);
+  if (row_of(plan).input_is_routed())
+    fields.set("rows_sent", plan.rows_sent, "rows of A on each rank, at most");
+  if (rows_vary(plan) && plan.model.wave > 0) set_model(fields, plan.model);
   set_map(fields, plan);
   fields.set("sms", plan.sms, "of the device planned for");
   fields.set("gemm_ctas", plan.gemm_ctas, "grid of the GEMM");

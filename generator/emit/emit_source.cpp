@@ -45,7 +45,7 @@ void emit_view(llvm::raw_ostream& out, const Plan& plan) {
         << name_of(plan.map.layout) << ";\n";
   out << "  static constexpr int kTileM = " << plan.map.tile_m << ", kTileN = " << plan.map.tile_n
       << ";\n";
-  is_true(plan.routing == TILEPOST_ROUTING_ROWS, "kRouted");
+  is_true(scatters_rows(plan), "kRouted");
   is_true(plan.map.division == TILEPOST_DIVISION_ARRIVALS, "kWaits");
   is_true(path_of(plan, true).by_owner, "kStores");
   if (plan.kernel.launch != TILEPOST_LAUNCH_HOST) {  // whose threads order stores whoever waits

@@ -35,7 +35,8 @@ void write_problem(OStream& json, const Plan& plan) {
   json.attribute("ranks", plan.ranks);
   json.attribute("routing", name_of(plan.routing));
   json.attribute("any_m", plan.any_m != 0);
-  json.attribute("m", plan.map.m);
+  json.attribute("m", rows_of_runs(plan));
+  if (row_of(plan).input_is_routed()) json.attribute("max_received", plan.map.m);
   json.attribute("n", plan.map.n);
   json.attribute("k", plan.k);
   json.attribute("input", name_of(plan.input));
@@ -149,7 +150,7 @@ void write_steps(OStream& json, const Plan& plan) {
 
 // What a run with another m chooses its groups by.
 void write_model(OStream& json, const Plan& plan) {
-  if (!plan.any_m || plan.model.wave <= 0) return;  // nothing is timed, or nothing overlaps
+  if (!rows_vary(plan) || plan.model.wave <= 0) return;  // nothing is timed, or nothing overlaps
   const tilepost_model_t& model = plan.model;
   json.attributeObject("model_us", [&] {
     const auto number = [&](const char* key, double value) {

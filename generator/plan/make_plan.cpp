@@ -8,6 +8,7 @@
 #include "generator/plan/cost/predict.h"
 #include "generator/plan/kernels/operands.h"
 #include "generator/plan/report/describe.h"
+#include "generator/spec/rules.h"
 
 namespace tilepost {
 namespace {
@@ -20,7 +21,8 @@ bool take_problem(Draft& draft) {
   plan.routing = spec.routing.value;
   plan.ranks = static_cast<int>(spec.ranks.value);
   plan.any_m = spec.gemm.any_m ? 1 : 0;
-  plan.map.m = spec.gemm.m.value;
+  plan.map.m = most_multiplied(spec);
+  if (row_of(plan).input_is_routed()) plan.rows_sent = spec.gemm.m.value;
   plan.map.n = spec.gemm.n.value;
   plan.k = spec.gemm.k.value;
   plan.input = spec.gemm.a.value;

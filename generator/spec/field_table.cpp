@@ -69,11 +69,23 @@ const Field kFields[] = {
      .kind = FieldKind::word,
      .choices = spellings<tilepost_routing_t>(),
      .default_text = "even",
-     .description = "gemm_all_to_all: which rank gets a row; equal parts, counts of consecutive "
-                    "rows, or a rank for every row, the last two said at run time",
+     .description = "of patterns that send rows to chosen ranks: which rank gets a row; equal "
+                    "parts, counts of consecutive rows, or a rank for every row, the last two said "
+                    "at run time",
      .store =
          [](Spec& s, const Reading& r) {
            s.routing = {choice_of<tilepost_routing_t>(r), r.where};
+         }},
+    {.path = "max_received",
+     .kind = FieldKind::integer,
+     .min = 1,
+     .max = kMaxSize,
+     .default_text = "auto",
+     .description = "where callers route rows of A: the most rows that a rank receives and "
+                    "multiplies; auto: as many as all ranks have, ranks * gemm.m",
+     .store =
+         [](Spec& s, const Reading& r) {
+           s.max_received = {r.integer, r.where};
          }},
     {.path = "ranks",
      .kind = FieldKind::integer,
@@ -95,8 +107,9 @@ const Field kFields[] = {
      .required = true,
      .min = 1,
      .max = kMaxSize,
-     .description = "rows of A and of the product, all_gather_gemm: of all ranks together; or the "
-                    "most of them, each run saying how many it has",
+     .description = "rows of A and of the product, where A is gathered: of all ranks together, "
+                    "where its rows are routed: of A on each rank; or the most of them, each run "
+                    "saying how many it has",
      .store =
          [](Spec& s, const Reading& r) {
            s.gemm.m = {r.integer, r.where};

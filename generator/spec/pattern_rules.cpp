@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "generator/spec/fields.h"
 #include "generator/spec/rules.h"
 #include "generator/spec/text.h"
 
@@ -23,6 +24,7 @@ PatternList patterns_where(Holds holds) {
   std::vector<std::string_view> names;
   for (const PatternRow& row : kPatterns)
     if (holds(row)) names.push_back(row.name);
+  if (names.empty()) return {"no pattern", "s"};
   std::ranges::sort(names);
   if (names.size() == 1) return {fmt::format("pattern {}", quote(names.front())), "s"};
   const std::string_view last = names.back();
@@ -40,6 +42,68 @@ void check_routing(const Spec& spec, Diagnostics& diagnostics) {
                                 quote(name_of(spec.routing.value)), routed.text, routed.singular,
                                 quote(row.name)));
   note_pattern(spec, diagnostics);
+}
+
+// Whether the most that a rank receives is the spec's to say; reports why not.
+bool may_bound_received(const Spec& spec, Diagnostics& diagnostics) {
+  const PatternRow& row = row_of(spec.pattern.value);
+  const Place where = spec.max_received->where;
+  if (!row.input_is_routed()) {
+    const PatternList routed =
+        patterns_where([](const PatternRow& other) { return other.input_is_routed(); });
+    diagnostics.error(where, fmt::format("max_received is for {}, whose ranks multiply the rows "
+                                         "that are sent to them; got pattern {}; remove "
+                                         "max_received",
+                                         routed.text, quote(row.name)));
+    note_pattern(spec, diagnostics);
+    return false;
+  }
+  if (spec.routing.value != TILEPOST_ROUTING_EVEN) return true;
+  diagnostics.error(where,
+                    "max_received is for routing 'splits' and 'rows'; with 'even' every rank "
+                    "receives an equal part of each rank's rows; remove max_received or set "
+                    "routing");
+  if (spec.routing.given()) diagnostics.note(spec.routing.where, "routing is given here");
+  return false;
+}
+
+// Some rank receives at least as many rows as a rank has: all of them go somewhere. A run with
+// fewer may send none.
+void check_bounds(const Spec& spec, Diagnostics& diagnostics) {
+  const GemmSpec& gemm = spec.gemm;
+  const int64_t least = gemm.any_m ? 1 : gemm.m.value;
+  const int64_t most = spec.ranks.value * gemm.m.value;
+  const Located<int64_t>& received = *spec.max_received;
+  if (most <= 0 || (received.value >= least && received.value <= most)) return;
+  diagnostics.error(
+      received.where,
+      fmt::format("max_received must be from {} to ranks * gemm.m, {}, which is all that ranks "
+                  "send; got '{}'",
+                  gemm.any_m ? "1" : fmt::format("gemm.m, {},", least), most, received.value));
+  diagnostics.note(gemm.m.where, "gemm.m is given here");
+}
+
+// What ranks receive is bounded as gemm.m is.
+void check_received(const Spec& spec, Diagnostics& diagnostics) {
+  const GemmSpec& gemm = spec.gemm;
+  if (spec.max_received) {
+    if (!may_bound_received(spec, diagnostics)) return;
+    check_bounds(spec, diagnostics);
+  }
+  if (!row_of(spec.pattern.value).input_is_routed()) return;
+  const Located<int64_t> received = {most_multiplied(spec),
+                                     spec.max_received ? spec.max_received->where : gemm.m.where};
+  const int64_t most = find_field("max_received")->max;
+  if (received.value > most && spec.routing.value != TILEPOST_ROUTING_EVEN) {
+    diagnostics.error(received.where,
+                      fmt::format("a rank may receive {} rows, as many as all {} ranks have, and a "
+                                  "GEMM has at most {}; set max_received",
+                                  received.value, spec.ranks.value, most));
+    return;
+  }
+  if (received.value <= gemm.m.value) return;  // as A itself
+  check_product(received, gemm.n, "the output, rows received * gemm.n,", diagnostics);
+  check_product(received, gemm.k, "the rows received, times gemm.k,", diagnostics);
 }
 
 void check_layout(const Spec& spec, Diagnostics& diagnostics) {
@@ -142,9 +206,17 @@ void check_nothing_sent(const Spec& spec, Diagnostics& diagnostics) {
 
 }  // namespace
 
+int64_t most_multiplied(const Spec& spec) {
+  const int64_t m = spec.gemm.m.value, ranks = spec.ranks.value;
+  if (!row_of(spec.pattern.value).input_is_routed() || ranks <= 0) return m;
+  if (spec.routing.value == TILEPOST_ROUTING_EVEN) return (m + ranks - 1) / ranks * ranks;
+  return spec.max_received ? spec.max_received->value : ranks * m;
+}
+
 void check_pattern(const Spec& spec, Diagnostics& diagnostics) {
   if (spec.pattern.given()) {
     check_routing(spec, diagnostics);
+    check_received(spec, diagnostics);
     check_layout(spec, diagnostics);
     check_slots(spec, diagnostics);
     check_lanes(spec, diagnostics);

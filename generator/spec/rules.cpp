@@ -22,15 +22,6 @@ void follow_a(const GemmSpec& gemm, Located<tilepost_dtype_t>& type, const char*
   }
 }
 
-void check_product(const Located<int64_t>& x, const Located<int64_t>& y, const char* what,
-                   Diagnostics& diagnostics) {
-  if (x.value <= 0 || y.value <= 0 || x.value < kMaxElements / y.value) return;
-  if (x.value * y.value < kMaxElements) return;  // both fit 31 bits: no overflow
-  diagnostics.error(x.where, fmt::format("{} must have fewer than 2^46 elements; got {} * {}", what,
-                                         x.value, y.value));
-  diagnostics.note(y.where, "the other factor is given here");
-}
-
 void check_archs(const Located<std::vector<Arch>>& archs, Diagnostics& diagnostics) {
   const auto host = std::ranges::find(archs.value, Arch::host);
   if (host == archs.value.end() || archs.value.size() == 1) return;
@@ -54,6 +45,15 @@ void check_e4m3(const GemmSpec& gemm, Diagnostics& diagnostics) {
 }
 
 }  // namespace
+
+void check_product(const Located<int64_t>& x, const Located<int64_t>& y, const char* what,
+                   Diagnostics& diagnostics) {
+  if (x.value <= 0 || y.value <= 0 || x.value < kMaxElements / y.value) return;
+  if (x.value * y.value < kMaxElements) return;  // both fit 31 bits: no overflow
+  diagnostics.error(x.where, fmt::format("{} must have fewer than 2^46 elements; got {} * {}", what,
+                                         x.value, y.value));
+  diagnostics.note(y.where, "the other factor is given here");
+}
 
 void apply_rules(Spec& spec, Diagnostics& diagnostics) {
   GemmSpec& gemm = spec.gemm;

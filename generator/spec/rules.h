@@ -18,7 +18,16 @@ void apply_rules(Spec& spec, Diagnostics& diagnostics);
 // ranks (epilogue_rules.cpp).
 void check_epilogue(const Spec& spec, Diagnostics& diagnostics);
 
-// What goes with the pattern: routing, layout, consumer, groups (pattern_rules.cpp).
+// The most rows that a rank multiplies: gemm.m, but where rows of A are routed what a rank
+// receives.
+int64_t most_multiplied(const Spec& spec);
+
+// Reports a product of two extents that is too large for what follows.
+void check_product(const Located<int64_t>& x, const Located<int64_t>& y, const char* what,
+                   Diagnostics& diagnostics);
+
+// What goes with the pattern: routing, what ranks receive, layout, consumer, groups
+// (pattern_rules.cpp).
 void check_pattern(const Spec& spec, Diagnostics& diagnostics);
 
 // What the transport can carry, and what only one of them does: each says it of itself

@@ -37,8 +37,9 @@ const char* name_of(tilepost_wait_t value);
 const char* name_of(tilepost_consumer_t value);
 
 struct GemmSpec {
-  Located<int64_t> m, n, k;  // elements; k on each rank
-  bool any_m = false;        // `m: {max: …}`: m is a bound, every run says its own
+  Located<int64_t> m, n,
+      k;               // elements; k on each rank; m of A on each rank where its rows are routed
+  bool any_m = false;  // `m: {max: …}`: m is a bound, every run says its own
   Located<tilepost_dtype_t> a, b, out;
   Located<tilepost_operands_t> layout;
   Located<tilepost_accumulate_t> accumulate;
@@ -65,7 +66,9 @@ struct Spec {
   std::string path;  // as given on the command line
   Located<std::string> name;
   Located<tilepost_pattern_t> pattern;
-  Located<tilepost_routing_t> routing;  // gemm_all_to_all
+  Located<tilepost_routing_t> routing;  // PatternRow::routes
+  // Rows that a rank receives at most where rows of A are routed; absent: all that are sent.
+  std::optional<Located<int64_t>> max_received;
   Located<int64_t> ranks;
   GemmSpec gemm;
   Located<std::vector<Arch>> archs;  // `arch: sm_90a` or `arch: [sm_80, sm_90a]`

@@ -37,8 +37,7 @@ std::string extent(const std::vector<HarnessProgram>& programs, int runs) {
   const auto count = static_cast<int64_t>(programs.size());
   for (const HarnessProgram& program : programs) {
     const Plan& plan = program.plans.front();
-    if (plan.any_m || plan.routing != TILEPOST_ROUTING_EVEN)
-      return count_of(count * kChecksPerProgram, "check");
+    if (plan.any_m || is_routed(plan)) return count_of(count * kChecksPerProgram, "check");
   }
   return count_of(count * (runs + 1), "run");
 }
@@ -49,14 +48,14 @@ bool check_rows(const std::vector<HarnessProgram>& programs, const std::vector<i
   for (const int64_t m : rows)
     for (const HarnessProgram& program : programs) {
       const Plan& plan = program.plans.front();
-      if (plan.any_m && m >= 1 && m <= plan.map.m) continue;
+      if (plan.any_m && m >= 1 && m <= rows_of_runs(plan)) continue;
       diagnostics.error(
           plan.any_m
               ? fmt::format("--m must be from 1 to the {} rows that '{}' is for, got {}",
-                            plan.map.m, plan.name, m)
+                            rows_of_runs(plan), plan.name, m)
               : fmt::format(
                     "--m is for specs with gemm.m '{{max: …}}'; '{}' is for {} rows only, got {}",
-                    plan.name, plan.map.m, m));
+                    plan.name, rows_of_runs(plan), m));
       return false;
     }
   return true;

@@ -29,7 +29,7 @@ typedef enum tilepost_pattern {
   TILEPOST_ALL_GATHER_GEMM = 4,
 } tilepost_pattern_t;
 
-// Which rank gets a row of the product (TILEPOST_GEMM_ALL_TO_ALL).
+// Which rank gets a row of the product (TILEPOST_GEMM_ALL_TO_ALL), or of A.
 typedef enum tilepost_routing {
   TILEPOST_ROUTING_EVEN = 0,  // ceil(m / ranks) consecutive rows each, the last ranks what is left
   TILEPOST_ROUTING_SPLITS = 1,  // consecutive rows, how many is said at run time
@@ -38,7 +38,7 @@ typedef enum tilepost_routing {
 
 // How the schedule is divided into groups, and what follows for the place of a tile. A rank's
 // *share* is the rows that are its own: those it ends with (ReduceScatter), gets from each rank
-// (All-to-All) or brings along (AllGather).
+// (All-to-All) or brings to those that multiply them (ARRIVALS).
 typedef enum tilepost_division {
   // Rows in their order. Panel: a group is a band of whole rows; tile: a run of slots.
   TILEPOST_DIVISION_ROWS = 0,
@@ -105,8 +105,8 @@ typedef enum tilepost_transport {
 typedef enum tilepost_access {
   TILEPOST_ACCESS_MESSAGES = 0,  // no rank: both sides take part in collectives, sends, receives
   TILEPOST_ACCESS_READ = 1,      // the rank that needs something copies it out of the other rank's
-                                 // memory; the rank that has rows of A (AllGather) copies them
-                                 // into the others' memory
+                                 // memory; the rank that has rows of A copies them into the others'
+                                 // memory
   TILEPOST_ACCESS_WRITE = 2,     // the kernel stores tiles into the memory of the rank that owns
                                  // their rows
 } tilepost_access_t;
@@ -201,18 +201,21 @@ typedef struct tilepost_epilogue {
 
 // What helper warps do beside the GEMM (mark.cuh, helper_warp): add up what lies in `parts` places,
 // in fp32 and in their order, or, with one part, move it; to one place of this rank's, and where
-// that is asked for to the same place on every other rank. Addresses and bytes are multiples of 16.
+// that is asked for to the same place on every other rank; or to one other rank alone. Addresses
+// and bytes are multiples of 16.
 typedef struct tilepost_task {
   int64_t from;    // of the first part: byte in tilepost_tasks_t::in
   int64_t to;      // of the sum: byte in tilepost_tasks_t::out
-  int64_t push;    // of the sum: byte in tilepost_tasks_t::there of every other rank; -1: nowhere
+  int64_t push;    // of the sum: byte in tilepost_tasks_t::there of every other rank, or of `only`;
+                   // -1: nowhere
   int64_t bytes;   // of a part
   int32_t parts;   // tilepost_plan_t::task_parts, or 1
   int32_t waits;   // it begins when this counter of tilepost_tasks_t::stored has its value; -1: at
                    // once
   int32_t counts;  // which counter grows by every chunk that is done: with a push this one of every
                    // other rank's, else of tilepost_tasks_t::done
-  int32_t reserved;
+  int32_t only;  // of a push: the rank that it is for, which alone gets it, this rank neither; -1:
+                 // it is for all
 } tilepost_task_t;
 
 // The tasks of one run, in the order in which they are done.
@@ -319,8 +322,10 @@ typedef struct tilepost_plan {
   tilepost_accumulate_t accumulate;
   int32_t epilogue;  // a set of TILEPOST_SCALE …
   tilepost_routing_t routing;
-  int32_t any_m;           // 1: map.m is a bound, and every run says its m
-  tilepost_model_t model;  // any_m: what groups are chosen by
+  int32_t any_m;      // 1: the m of runs is bounded, and every run says its own
+  int64_t rows_sent;  // routed rows of A: the m of runs, rows of A on each rank, or its
+                      // bound; map.m is then the most that a rank receives. Elsewhere 0: map.m
+  tilepost_model_t model;  // of plans whose runs differ in rows: what groups are chosen by
   tilepost_map_t map;
   uint64_t map_hash;   // tile_map.h: hash of the tile table the planner verified (of rank 0)
   int32_t sms;         // SMs of the GPU planned for
@@ -330,11 +335,11 @@ typedef struct tilepost_plan {
   tilepost_transport_t transport;
   tilepost_access_t access;  // follows from transport; on the host target it stands for it
   tilepost_sum_t sum;
-  int32_t pushes;      // 1: what all ranks are to have, sums of an AllReduce and rows of an
-                       // AllGather, is stored there by the rank that has it; 0: they copy it
+  int32_t pushes;      // 1: what all ranks are to have, sums of an AllReduce and rows of
+                       // A, is stored there by the rank that has it; 0: they copy it
   int32_t task_parts;  // parts that the kernel's helper warps add up, 1: rows that they move
-                       // (All-to-All: to the output; AllGather: the own rows of A to where all are
-                       // gathered, WRITE: by all ranks); 0: that is left to the runtime
+                       // (All-to-All of a product: to the output; rows of A: the own ones to where
+                       // all are gathered, WRITE: by all ranks); 0: that is left to the runtime
   int32_t pace;        // tilepost_view_t::pace
   tilepost_wait_t wait;
   tilepost_consumer_t consumer;

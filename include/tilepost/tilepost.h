@@ -129,7 +129,8 @@ typedef struct tilepost_run_operands {
   int64_t m;       // rows of this run, 1 to the plan's m, the same on all ranks; 0: the plan's.
                    // Another than the plan's needs a plan for any m. Routed: as routed
   void* gathered;  // all_gather_gemm: [m, k], gets all ranks' a; null: kept by the operation.
-                   // a may be this rank's rows in it already
+                   // a may be this rank's rows in it already. all_to_all_gemm: [rows, k], gets the
+                   // rows for this rank
   const void* norm_weight;  // [n], of the output's type: consumers rms_norm, residual_rms_norm
   void* norm_residual;  // [rows, n] of out's rows, of the output's type: residual_rms_norm adds it
                         // to the product's rows and keeps the sum here
@@ -140,7 +141,9 @@ typedef struct tilepost_run_operands {
 tilepost_result_t tilepost_op_run_with(tilepost_op_t op, const tilepost_run_operands_t* operands,
                                        struct CUstream_st* stream);
 
-// Where the rows of the following runs go: gemm_all_to_all with routing splits or rows.
+// Where the rows of the following runs go: gemm_all_to_all and all_to_all_gemm with routing splits
+// or rows. With the latter a route by which any rank would receive more than the plan's map.m rows
+// is an invalid argument on all ranks.
 typedef struct tilepost_route {
   size_t struct_size;     // sizeof(tilepost_route_t)
   int64_t m;              // this rank's rows, 0 to the plan's m; -1: the plan's. Ranks may

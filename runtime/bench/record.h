@@ -5,7 +5,8 @@
 //   begin     program; a new program, and now and then a sign of life
 //   check     program, variant, against, elements, wrong; of variant overlap also out: "own", which
 //             is the operation's memory (--lent-output), or "caller's"
-//   reference program, mode, what cuBLASLt computes and which of its candidates was the fastest
+//   reference program, mode, what cuBLASLt computes, of how many rows, and which of its candidates
+//             was the fastest
 //   sample    program, mode, round, us {variant: microseconds per launch}, mhz, watts
 //   note      program, text
 //   failed    program, text: no measurement

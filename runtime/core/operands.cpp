@@ -65,7 +65,8 @@ bool normalises(const tilepost_plan_t& plan) {
 
 tilepost_result_t rows_of_run(const tilepost_plan_t& plan, int64_t asked, int64_t routed,
                               int64_t& rows) {
-  rows = asked == 0 ? plan.map.m : asked;
+  const int64_t most = rows_of_runs(plan);
+  rows = asked == 0 ? most : asked;
   if (is_routed(plan)) {
     if (routed < 0)
       return fail(TILEPOST_INVALID_ARGUMENT,
@@ -77,16 +78,15 @@ tilepost_result_t rows_of_run(const tilepost_plan_t& plan, int64_t asked, int64_
                 "m is %" PRId64 ", the route has %" PRId64 " rows; pass 0, or set another route",
                 asked, routed);
   }
-  if (rows >= 1 && rows <= plan.map.m && (rows == plan.map.m || plan.any_m != 0))
-    return TILEPOST_OK;
+  if (rows >= 1 && rows <= most && (rows == most || plan.any_m != 0)) return TILEPOST_OK;
   if (plan.any_m != 0)
     return fail(TILEPOST_INVALID_ARGUMENT,
-                "m must be from 1 to %" PRId64 ", or 0 for %" PRId64 ", got %" PRId64, plan.map.m,
-                plan.map.m, asked);
+                "m must be from 1 to %" PRId64 ", or 0 for %" PRId64 ", got %" PRId64, most, most,
+                asked);
   return fail(TILEPOST_INVALID_ARGUMENT,
               "m is %" PRId64 ", the plan is for %" PRId64
               " rows only; generate it with 'm: {max: …}' for any number of them",
-              asked, plan.map.m);
+              asked, most);
 }
 
 }  // namespace tilepost

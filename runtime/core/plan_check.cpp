@@ -23,8 +23,9 @@ class PlanRules {
 
   // Rules that read a field come behind those that bound it.
   tilepost_result_t check(int world) {
-    if (values_are_known() && extents() && kernel() && ranks(world) && transport() && layout() &&
-        division() && consumer() && sharing() && pushes() && sums() && tasks() && groups())
+    if (values_are_known() && extents() && kernel() && ranks(world) && rows_sent() && transport() &&
+        layout() && division() && consumer() && sharing() && pushes() && sums() && tasks() &&
+        groups())
       return schedule();
     return result_;
   }
@@ -128,6 +129,19 @@ class PlanRules {
     return expect(map_.ranks == shares, "number of shares", map_.ranks, std::to_string(shares));
   }
 
+  // Rows of A that are routed: what a rank multiplies follows from what ranks send, or is a bound.
+  bool rows_sent() {
+    const int64_t sent = plan_.rows_sent;
+    if (!row().input_is_routed())
+      return expect(sent == 0, "rows_sent", sent, "0 where no rows of A are routed");
+    if (!positive("rows_sent", sent)) return false;
+    if (is_routed(plan_)) return in_range("m", map_.m, 1, plan_.ranks * sent);
+    const int64_t received = (sent + plan_.ranks - 1) / plan_.ranks * plan_.ranks;
+    return expect(map_.m == received, "m", map_.m,
+                  std::to_string(received) + ", an equal part of the " + std::to_string(sent) +
+                      " rows of every rank");
+  }
+
   bool transport() {
     const bool none = plan_.transport == TILEPOST_TRANSPORT_NONE;
     return expect(none || row().communicates(), "transport", plan_.transport,
@@ -137,6 +151,10 @@ class PlanRules {
                   "access", plan_.access,
                   std::to_string(access_of(plan_.transport)) + " with transport " +
                       std::to_string(plan_.transport)) &&
+           expect(plan_.transport != TILEPOST_TRANSPORT_NCCL_SYMMETRIC || !row().input_is_routed(),
+                  "transport", plan_.transport,
+                  "none that sends out of windows where rows of A are sent from the caller's "
+                  "memory") &&
            expect(!none || map_.num_groups == 1, "number of groups", map_.num_groups,
                   "1 where nothing overlaps");
   }

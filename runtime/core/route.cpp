@@ -8,17 +8,18 @@ namespace tilepost {
 namespace {
 
 tilepost_result_t check_rows(const tilepost_plan_t& plan, int64_t asked, int64_t& rows) {
-  rows = asked == -1 ? plan.map.m : asked;
-  if (rows == plan.map.m || (plan.any_m != 0 && rows >= 0 && rows < plan.map.m)) return TILEPOST_OK;
+  const int64_t most = rows_of_runs(plan);
+  rows = asked == -1 ? most : asked;
+  if (rows == most || (plan.any_m != 0 && rows >= 0 && rows < most)) return TILEPOST_OK;
   if (plan.any_m != 0)
     return fail(TILEPOST_INVALID_ARGUMENT,
                 "tilepost_op_route: m must be from 0 to %" PRId64 ", or -1 for %" PRId64
                 ", got %" PRId64,
-                plan.map.m, plan.map.m, asked);
+                most, most, asked);
   return fail(TILEPOST_INVALID_ARGUMENT,
               "tilepost_op_route: m is %" PRId64 ", the plan is for %" PRId64
               " rows only; generate it with 'm: {max: …}' for any number of them",
-              asked, plan.map.m);
+              asked, most);
 }
 
 tilepost_result_t check_splits(const int64_t* splits, int ranks, int64_t rows) {
@@ -59,8 +60,8 @@ tilepost_result_t check_route(const tilepost_plan_t& plan, const tilepost_route_
                               RouteInputs& inputs) {
   if (!is_routed(plan))
     return fail(TILEPOST_INVALID_ARGUMENT,
-                "tilepost_op_route: the plan's rows go where the plan says; only gemm_all_to_all "
-                "with routing 'splits' or 'rows' takes a route");
+                "tilepost_op_route: the plan's rows go where the plan says; only one with routing "
+                "'splits' or 'rows' takes a route");
   int64_t rows = 0;
   if (const auto result = check_rows(plan, route.m, rows); result != TILEPOST_OK) return result;
   const bool splits = plan.routing == TILEPOST_ROUTING_SPLITS;
@@ -73,6 +74,22 @@ tilepost_result_t check_route(const tilepost_plan_t& plan, const tilepost_route_
     inputs.splits = {route.splits, static_cast<size_t>(plan.ranks)};
   else
     inputs.destinations = {route.destinations, static_cast<size_t>(rows)};
+  return TILEPOST_OK;
+}
+
+tilepost_result_t check_received(const tilepost_plan_t& plan, std::span<const int64_t> all_counts) {
+  if (!row_of(plan).input_is_routed()) return TILEPOST_OK;
+  for (int rank = 0; rank < plan.ranks; ++rank) {
+    int64_t received = 0;
+    for (int source = 0; source < plan.ranks; ++source)
+      received += all_counts[static_cast<size_t>(source) * plan.ranks + rank];
+    if (received > plan.map.m)
+      return fail(TILEPOST_INVALID_ARGUMENT,
+                  "tilepost_op_route: rank %d would receive %" PRId64
+                  " rows, the plan is for at most %" PRId64
+                  "; send it fewer, or generate the plan with a larger 'max_received'",
+                  rank, received, plan.map.m);
+  }
   return TILEPOST_OK;
 }
 

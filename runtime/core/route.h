@@ -14,6 +14,10 @@ namespace tilepost {
 tilepost_result_t check_route(const tilepost_plan_t& plan, const tilepost_route_t& route,
                               RouteInputs& inputs);
 
+// Routed rows of A: whether every rank has room for what it would receive. `all_counts`: as of
+// finish_route, the same on all ranks, and so is the answer.
+tilepost_result_t check_received(const tilepost_plan_t& plan, std::span<const int64_t> all_counts);
+
 // The arrays of a route's tilepost_arrivals_t.
 class Arrivals {
  public:
@@ -21,7 +25,7 @@ class Arrivals {
   // Of a finished route.
   Arrivals(const RunMap& run, int rank, const RouteInputs& inputs)
       : rows_(run.counts.arriving(rank)),
-        rows_from_(rows_from(run, rank)),
+        rows_from_(run.counts.from_each(rank)),
         landed_(landed_rows(run, rank, inputs)) {}
 
   tilepost_arrivals_t view() const {

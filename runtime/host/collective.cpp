@@ -48,10 +48,16 @@ void all_gather(const HostTeam& team, int rank, size_t index, const Step& step) 
   }
 }
 
+bool sends_rows(StepKind kind) {
+  return kind == StepKind::send_rows || kind == StepKind::send_own_rows;
+}
+
 // The peer's send that `number` sends of its to this rank come before; null if there is none.
-const Step* find_send(const HostBuffers& peer, StepKind kind, int rank, int number) {
+const Step* find_send(const HostBuffers& peer, bool rows, int rank, int number) {
   for (const Step& step : peer.steps)
-    if (step.kind == kind && step.peer == rank && number-- == 0) return &step;
+    if ((rows ? sends_rows(step.kind) : step.kind == StepKind::send) && step.peer == rank &&
+        number-- == 0)
+      return &step;
   return nullptr;
 }
 
@@ -65,11 +71,11 @@ class Receiver {
     const bool rows = step.kind == StepKind::receive_rows;
     const HostBuffers& peer = *team_.buffers[step.peer];
     const HostBuffers& own = *team_.buffers[rank_];
-    const Step* send =
-        find_send(peer, rows ? StepKind::send_rows : StepKind::send, rank_, received_[step.peer]++);
+    const Step* send = find_send(peer, rows, rank_, received_[step.peer]++);
     if (send == nullptr || send->count != step.count) return false;
-    copy_elements(rows ? peer.gathered : peer.send, send->from, rows ? own.gathered : own.received,
-                  step.to, step.count,
+    const void* from = rows ? peer.gathered : peer.send;
+    if (send->kind == StepKind::send_own_rows) from = peer.a;
+    copy_elements(from, send->from, rows ? own.gathered : own.received, step.to, step.count,
                   rows ? team_.input_bytes : static_cast<int>(sizeof(uint16_t)));
     return true;
   }

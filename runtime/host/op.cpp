@@ -47,9 +47,11 @@ HostOp::HostOp(std::shared_ptr<HostGroup> group, int rank, const char* name,
   const RunSizes most = most_sizes(plan_);
   if (paths_of(plan_).any(&RunPath::stores_apart)) staging_.assign(most.send, 0);
   received_.assign(most.receive, 0);
+  if (paths_of(plan_).planned.packs)
+    packed_.assign(static_cast<size_t>(plan_.rows_sent * plan_.k) * input_bytes_, 0);
   allocate_shared(most);
   if (!is_routed(plan_)) {
-    const auto planned = run_map(plan_.map.m);
+    const auto planned = run_map(rows_of_runs(plan_));
     if (keeps_slots(plan_)) rows_ = destination_rows(planned->tiles);
   }
   const std::lock_guard lock(stream_.mutex);
@@ -106,7 +108,7 @@ tilepost_result_t HostOp::check(const tilepost_run_operands_t& operands, int64_t
     if (const auto result = check_alignment(operand); result != TILEPOST_OK) return result;
   for (const EpilogueOperand& operand : more.list())
     if (const auto result = check_alignment(operand); result != TILEPOST_OK) return result;
-  return rows_of_run(plan_, operands.m, routed_ ? routed_->rows : -1, rows);
+  return rows_of_run(plan_, operands.m, routed_ ? routed_->m : -1, rows);
 }
 
 tilepost_result_t HostOp::run(const tilepost_run_operands_t& operands, CUstream_st* stream) {
@@ -168,12 +170,13 @@ tilepost_result_t HostOp::get_info(tilepost_op_info_t& info) {
   info.plan = &plan_;
   info.rank = rank_;
   info.out_elements = 0;
-  if (const auto run = run_map(plan_.map.m); run != nullptr) info.out_elements = run->sizes.out;
+  if (const auto run = run_map(rows_of_runs(plan_)); run != nullptr)
+    info.out_elements = run->sizes.out;
   info.device_bytes = static_cast<int64_t>(
       (counters_.size() + rows_.size()) * sizeof(uint32_t) +
       (staging_.size() + received_.size() + slots_.size() + sums_.size() + landed_.size()) *
           sizeof(uint16_t) +
-      gathered_.size());
+      gathered_.size() + packed_.size());
   for (const auto& [rows, run] : run_maps_) info.device_bytes += table_bytes(*run);
   if (routed_ != nullptr) info.device_bytes += table_bytes(*routed_);
   info.rows = rows_.empty() ? nullptr : rows_.data();

@@ -67,6 +67,11 @@ class HostOp final : public tilepost_op {
   HostStep place_of(uint64_t run, const RunMap& map, int group) const;
   HostBuffers buffers_of(const Request& request, int group);
   void finish_run(const Request& request);
+  void pack(const Request& request);
+  // Rows of A as steps take them.
+  const void* input_of(const Request& request) const {
+    return request.run->path.packs ? packed_.data() : request.operands.a;
+  }
 
   // Runs whose ranks share memory (op_shared.cpp).
   void allocate_shared(const RunSizes& most);
@@ -80,7 +85,7 @@ class HostOp final : public tilepost_op {
   tilepost_result_t check(const tilepost_run_operands_t& operands, int64_t& rows) const;
   bool wait_for_stream();
   bool exchange(const HostStep& place, const std::vector<int64_t>& mine, std::vector<int64_t>& all);
-  std::unique_ptr<RunMap> agree_on_route(RouteInputs& inputs);
+  tilepost_result_t agree_on_route(RouteInputs& inputs, std::unique_ptr<RunMap>& run);
   tilepost_result_t refuse() const;
 
   bool idle() const { return finished_ == posted_; }
@@ -104,6 +109,7 @@ class HostOp final : public tilepost_op {
   std::vector<uint32_t> reached_;   // by group: where its counter stands after the runs so far
   std::vector<uint16_t> staging_;   // Buffer::send
   std::vector<uint16_t> received_;  // Buffer::received
+  std::vector<uint8_t> packed_;     // rows of A by destination: RunPath::packs
   std::vector<uint8_t> gathered_;   // all ranks' rows of A, where the caller does not want them, or
                                     // others read them
   // Of sums that are added as they arrive, too, the host keeps a block for every rank: which order

@@ -27,26 +27,29 @@ bool HostOp::exchange(const HostStep& place, const std::vector<int64_t>& mine,
   return group_->end_collective(rank_, place, deadline_seconds_);
 }
 
-// Null: the communicator was aborted. Ranks choose the same groups because they know the most rows
-// that any of them has.
-std::unique_ptr<RunMap> HostOp::agree_on_route(RouteInputs& inputs) {
+// Ranks choose the same groups because they know the most rows that any of them has, and refuse a
+// route alike because they know all of its counts.
+tilepost_result_t HostOp::agree_on_route(RouteInputs& inputs, std::unique_ptr<RunMap>& run) {
+  const auto failed = [&] { return fail(group_->failure(), "%s", group_->failure_text()); };
   HostStep place{name_, operation_, plan_.map_hash, ++routes_, 0, HostStep::kExchange, false};
   std::vector<int64_t> all;
-  if (!exchange(place, {inputs.rows}, all)) return nullptr;
+  if (!exchange(place, {inputs.rows}, all)) return failed();
   inputs.most = std::max<int64_t>(1, std::ranges::max(all));
-  auto run = begin_route(plan_, rank_, inputs);
+  run = begin_route(plan_, rank_, inputs);
   place.rows = inputs.most;
-  if (!exchange(place, run->own_counts, all)) return nullptr;
+  if (!exchange(place, run->own_counts, all)) return failed();
+  if (const auto result = check_received(plan_, all); result != TILEPOST_OK) return result;
   finish_route(plan_, rank_, all, *run);
-  return run;
+  return TILEPOST_OK;
 }
 
 tilepost_result_t HostOp::route(const tilepost_route_t& route, tilepost_arrivals_t* arrivals) {
   RouteInputs inputs{};
   if (const auto result = check_route(plan_, route, inputs); result != TILEPOST_OK) return result;
   if (!wait_for_stream()) return refuse();
-  std::unique_ptr<RunMap> run = agree_on_route(inputs);
-  if (run == nullptr) return fail(group_->failure(), "%s", group_->failure_text());
+  routed_ = nullptr;
+  std::unique_ptr<RunMap> run;
+  if (const auto result = agree_on_route(inputs, run); result != TILEPOST_OK) return result;
   if (received_.size() < static_cast<size_t>(run->sizes.receive))
     received_.assign(run->sizes.receive, 0);
   arrivals_ = Arrivals(*run, rank_, inputs);

@@ -39,7 +39,7 @@ bool HostOp::share_memory(uint64_t run, const Request& request) {
                              rank_,
                              blocks_,
                              memory.data(),
-                             operands.a,
+                             input_of(request),
                              at(map.path.results, request),
                              input_bytes_};
   for (int g = 0; g < map.num_groups(); ++g)

@@ -1,4 +1,5 @@
 // What the threads of an operation do.
+#include <cstring>
 #include <limits>
 
 #include "runtime/host/consumer.h"
@@ -94,6 +95,7 @@ void HostOp::communicate() {
 
 // False: the communicator was aborted.
 bool HostOp::communicate_run(uint64_t run, const Request& request) {
+  if (request.run->path.packs) pack(request);
   const bool shared = request.run->path.shares_memory();
   if (!(shared ? share_memory(run, request) : exchange_messages(run, request))) return false;
   if (!wait_workers(run)) return false;
@@ -119,6 +121,17 @@ bool HostOp::exchange_messages(uint64_t run, const Request& request) {
   return true;
 }
 
+// The runs before have ended, on all ranks that read what they had sorted.
+void HostOp::pack(const Request& request) {
+  const auto bytes = static_cast<size_t>(plan_.k) * input_bytes_;
+  const auto* from = static_cast<const uint8_t*>(request.operands.a);
+  uint8_t* to = packed_.data();
+  for (const int32_t row : request.run->order) {
+    std::memcpy(to, from + static_cast<size_t>(row) * bytes, bytes);
+    to += bytes;
+  }
+}
+
 // What follows the kernel and the steps.
 void HostOp::finish_run(const Request& request) {
   const RunMap& map = *request.run;
@@ -130,12 +143,11 @@ void HostOp::finish_run(const Request& request) {
 }
 
 HostStep HostOp::place_of(uint64_t run, const RunMap& map, int group) const {
-  return {name_, operation_, plan_.map_hash, run, map.most, group, plan_.any_m != 0};
+  return {name_, operation_, plan_.map_hash, run, map.most, group, rows_vary(plan_)};
 }
 
 HostBuffers HostOp::buffers_of(const Request& request, int group) {
-  const tilepost_run_operands_t& operands = request.operands;
-  return {request.epilogue.out, at(request.run->path.results, request), operands.a,
+  return {request.epilogue.out, at(request.run->path.results, request), input_of(request),
           request.gathered, request.run->steps[group]};
 }
 

@@ -74,6 +74,7 @@ void carry_out_step(const HostSharedRun& run, const Step& step) {
     case StepKind::receive:
     case StepKind::all_gather:
     case StepKind::send_rows:
+    case StepKind::send_own_rows:
     case StepKind::receive_rows:
       break;
   }

@@ -21,8 +21,8 @@ struct RunSchedule {
   int32_t gemm_ctas = 0;      // grid of the GEMM
 };
 
-// Requires plan.any_m and 1 <= m <= plan.map.m. Never more groups than plan.map has; for plan.map.m
-// the plan's own.
+// `m`: rows that are multiplied. Requires 1 <= m <= plan.map.m, and rows_vary(plan) for another
+// than plan.map.m. Never more groups than plan.map has; for plan.map.m the plan's own.
 RunSchedule schedule_for(const tilepost_plan_t& plan, int64_t m);
 
 // ---- What the planner and schedule_for share

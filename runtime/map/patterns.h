@@ -1,5 +1,6 @@
 // The patterns: a row each. What follows from a pattern is asked of its row, so that another one is
-// a row here, a file of steps (steps/) and a case of the reference.
+// a row here, with its enumerator (tilepost/plan.h), a file of steps (steps/, listed in steps.cpp)
+// and a file of what must hold (generator/plan/verify/, listed in plan.cpp there).
 //
 // A pattern is said by three facts: what moves between ranks, whether they sum it, and where a row
 // of it ends.
@@ -32,6 +33,7 @@ struct PatternRow {
   const char* name;        // in a spec
   const char* c_name;      // of the enumerator
   const char* collective;  // what a run that does not overlap does besides; "" for nothing
+  const char* gives;       // what every rank ends with
   Moves moves;
   bool sums;  // ranks add up what they have computed
   RowsEnd rows_end;
@@ -71,20 +73,29 @@ struct PatternRow {
 
   // How many rows of the run, or of this rank's share of them, `out` has; routed rows are counted.
   constexpr bool out_is_share() const { return moves_product() && rows_end == RowsEnd::share; }
-  constexpr bool out_is_routed() const { return moves_product() && routes(); }
+  constexpr bool out_is_routed() const { return routes(); }
+
+  // Rows of the product go to chosen ranks: a rank's out is other ranks' rows.
+  constexpr bool product_is_routed() const { return moves_product() && routes(); }
+
+  // Rows of A go to chosen ranks: what a rank multiplies is what it receives.
+  constexpr bool input_is_routed() const { return moves_input() && routes(); }
 };
 
 // By enumerator.
 inline constexpr PatternRow kPatterns[] = {
     {TILEPOST_GEMM_ALL_REDUCE, "gemm_all_reduce", "TILEPOST_GEMM_ALL_REDUCE", "AllReduce",
-     Moves::product, true, RowsEnd::all},
-    {TILEPOST_GEMM, "gemm", "TILEPOST_GEMM", "", Moves::nothing, false, RowsEnd::own},
+     "out = sum over ranks of A * B, on every rank", Moves::product, true, RowsEnd::all},
+    {TILEPOST_GEMM, "gemm", "TILEPOST_GEMM", "", "out = A * B, every rank its own", Moves::nothing,
+     false, RowsEnd::own},
     {TILEPOST_GEMM_REDUCE_SCATTER, "gemm_reduce_scatter", "TILEPOST_GEMM_REDUCE_SCATTER",
-     "ReduceScatter", Moves::product, true, RowsEnd::share},
+     "ReduceScatter", "out = this rank's rows of the sum over ranks of A * B", Moves::product, true,
+     RowsEnd::share},
     {TILEPOST_GEMM_ALL_TO_ALL, "gemm_all_to_all", "TILEPOST_GEMM_ALL_TO_ALL", "All-to-All",
-     Moves::product, false, RowsEnd::routed},
+     "out = the rows of all ranks' A * B that are for this rank", Moves::product, false,
+     RowsEnd::routed},
     {TILEPOST_ALL_GATHER_GEMM, "all_gather_gemm", "TILEPOST_ALL_GATHER_GEMM", "AllGather",
-     Moves::input, false, RowsEnd::all},
+     "out = all ranks' rows of A, times B", Moves::input, false, RowsEnd::all},
 };
 inline constexpr int kNumPatterns = static_cast<int>(std::size(kPatterns));
 
@@ -109,6 +120,22 @@ static_assert([] {
 // Whether runs wait for tilepost_op_route: with routing even, ranks know where rows go.
 constexpr bool is_routed(const tilepost_plan_t& plan) {
   return row_of(plan).routes() && plan.routing != TILEPOST_ROUTING_EVEN;
+}
+
+// Whether the kernel stores every row of a tile where its route says.
+constexpr bool scatters_rows(const tilepost_plan_t& plan) {
+  return row_of(plan).moves_product() && plan.routing == TILEPOST_ROUTING_ROWS;
+}
+
+// What the m of a run is of, and its bound with any_m: rows of the product, or of A on each rank
+// where these are routed.
+constexpr int64_t rows_of_runs(const tilepost_plan_t& plan) {
+  return row_of(plan).input_is_routed() ? plan.rows_sent : plan.map.m;
+}
+
+// Whether a run may multiply another number of rows than map.m.
+constexpr bool rows_vary(const tilepost_plan_t& plan) {
+  return plan.any_m != 0 || (row_of(plan).input_is_routed() && is_routed(plan));
 }
 
 }  // namespace tilepost

@@ -34,6 +34,19 @@ int64_t RowCounts::before(int source, int destination) const {
   return rows;
 }
 
+std::vector<int64_t> RowCounts::from_each(int destination) const {
+  std::vector<int64_t> rows;
+  rows.reserve(ranks_);
+  for (int source = 0; source < ranks_; ++source) rows.push_back(sum(source, destination));
+  return rows;
+}
+
+int64_t RowCounts::sent_before(int source, int destination) const {
+  int64_t rows = 0;
+  for (int other = 0; other < destination; ++other) rows += sum(source, other);
+  return rows;
+}
+
 Route make_route(const Exchange& exchange, std::span<const int64_t> splits,
                  std::span<const int32_t> destinations) {
   const tilepost_map_t& map = exchange.map;
@@ -71,6 +84,31 @@ RowCounts even_counts(const Exchange& exchange) {
   for (int source = 0; source < exchange.ranks; ++source)
     std::ranges::copy(route.counts, counts.of(source).begin());
   return counts;
+}
+
+RowCounts even_input_counts(int ranks, int64_t m) {
+  tilepost_map_t sent{};
+  sent.m = m;
+  sent.ranks = ranks;
+  RowCounts counts(ranks, 1);
+  for (int source = 0; source < ranks; ++source)
+    for (int rank = 0; rank < ranks; ++rank) counts.at(source, 0, rank) = rows_of_rank(sent, rank);
+  return counts;
+}
+
+InputRoute make_input_route(int ranks, std::span<const int64_t> splits,
+                            std::span<const int32_t> destinations) {
+  InputRoute route;
+  route.counts.assign(splits.begin(), splits.end());
+  if (!splits.empty()) return route;
+  route.counts.assign(ranks, 0);
+  for (const int32_t rank : destinations) ++route.counts[rank];
+  std::vector<int64_t> next(ranks, 0);
+  for (int rank = 1; rank < ranks; ++rank) next[rank] = next[rank - 1] + route.counts[rank - 1];
+  route.order.resize(destinations.size());
+  for (size_t row = 0; row < destinations.size(); ++row)
+    route.order[next[destinations[row]]++] = static_cast<int32_t>(row);
+  return route;
 }
 
 }  // namespace tilepost

@@ -99,6 +99,18 @@ void set_steps(const tilepost_plan_t& plan, int rank, RunMap& run) {
   set_sizes(plan, rank, run);
 }
 
+// A run that multiplies what `counts` say it receives. All ranks choose the groups of the one that
+// receives most.
+void build_received(const tilepost_plan_t& plan, int rank, RunMap& run) {
+  const RowCounts& counts = run.counts;
+  int64_t most = 1;
+  for (int other = 0; other < plan.ranks; ++other) most = std::max(most, counts.arriving(other));
+  set_schedule(plan, most, run);
+  const std::vector<int64_t> from = counts.from_each(rank);
+  build(plan, counts.arriving(rank), {.rank = rank, .splits = from}, run);
+  run.own = {counts.before(rank, rank), counts.at(rank, 0, rank), counts.sent_before(rank, rank)};
+}
+
 }  // namespace
 
 int64_t rows_of_out(const tilepost_plan_t& plan, int64_t m, int rank) {
@@ -110,9 +122,17 @@ int64_t rows_of_out(const tilepost_plan_t& plan, int64_t m, int rank) {
 
 std::unique_ptr<RunMap> make_run_map(const tilepost_plan_t& plan, int rank, int64_t m) {
   auto run = std::make_unique<RunMap>();
-  set_schedule(plan, m, *run);
-  build(plan, m, {.rank = rank, .splits = {}}, *run);
-  if (row_of(plan).routes()) run->counts = even_counts(run->exchange);
+  run->m = m;
+  if (row_of(plan).input_is_routed()) {
+    run->counts = even_input_counts(plan.ranks, m);
+    build_received(plan, rank, *run);
+  } else {
+    set_schedule(plan, m, *run);
+    build(plan, m, {.rank = rank, .splits = {}}, *run);
+    if (row_of(plan).routes()) run->counts = even_counts(run->exchange);
+    if (row_of(plan).moves_input())
+      run->own = {first_row_of_rank(run->map(), rank), rows_of_rank(run->map(), rank), 0};
+  }
   set_steps(plan, rank, *run);
   return run;
 }
@@ -120,6 +140,13 @@ std::unique_ptr<RunMap> make_run_map(const tilepost_plan_t& plan, int rank, int6
 std::unique_ptr<RunMap> begin_route(const tilepost_plan_t& plan, int rank,
                                     const RouteInputs& inputs) {
   auto run = std::make_unique<RunMap>();
+  run->m = inputs.rows;
+  if (row_of(plan).input_is_routed()) {
+    InputRoute route = make_input_route(plan.ranks, inputs.splits, inputs.destinations);
+    run->own_counts = std::move(route.counts);
+    run->order = std::move(route.order);
+    return run;
+  }
   set_schedule(plan, std::max<int64_t>(1, inputs.most), *run);  // no rank may have any row
   const bool shares = run->map().division == TILEPOST_DIVISION_SHARES;
   build(plan, inputs.rows,
@@ -138,26 +165,35 @@ void finish_route(const tilepost_plan_t& plan, int rank, std::span<const int64_t
     const auto counts = all_counts.subspan(source * length, length);
     std::ranges::copy(counts, run.counts.of(source).begin());
   }
+  if (row_of(plan).input_is_routed()) build_received(plan, rank, run);
   set_steps(plan, rank, run);
+}
+
+std::unique_ptr<RunMap> routed_run(const tilepost_plan_t& plan, int rank,
+                                   std::span<const RouteInputs> ranks) {
+  const int64_t most = std::ranges::max(ranks, {}, &RouteInputs::rows).rows;
+  std::unique_ptr<RunMap> own;
+  std::vector<int64_t> counts;
+  for (int source = 0; source < plan.ranks; ++source) {
+    RouteInputs inputs = ranks[source];
+    inputs.most = most;
+    std::unique_ptr<RunMap> run = begin_route(plan, source, inputs);
+    counts.insert(counts.end(), run->own_counts.begin(), run->own_counts.end());
+    if (source == rank) own = std::move(run);
+  }
+  finish_route(plan, rank, counts, *own);
+  return own;
 }
 
 std::vector<int64_t> landed_rows(const RunMap& run, int rank, const RouteInputs& inputs) {
   const int ranks = run.counts.ranks();
   std::vector<int64_t> next, landed;
   for (int to = 0; to < ranks; ++to) next.push_back(run.counts.before(rank, to));
-  landed.reserve(static_cast<size_t>(run.rows));
+  landed.reserve(static_cast<size_t>(run.m));
   for (const int32_t to : inputs.destinations) landed.push_back(next[to]++);
   for (size_t to = 0; to < inputs.splits.size(); ++to)
     for (int64_t row = 0; row < inputs.splits[to]; ++row) landed.push_back(next[to]++);
   return landed;
-}
-
-std::vector<int64_t> rows_from(const RunMap& run, int rank) {
-  std::vector<int64_t> rows;
-  rows.reserve(run.counts.ranks());
-  for (int source = 0; source < run.counts.ranks(); ++source)
-    rows.push_back(run.counts.sum(source, rank));
-  return rows;
 }
 
 // All of these grow with m: whole tiles of the rows, of each share, or of each split.

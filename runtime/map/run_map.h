@@ -29,7 +29,9 @@ struct RunMap {
   RunMap(const RunMap&) = delete;
   RunMap& operator=(const RunMap&) = delete;
 
-  int64_t rows = 0;  // of this rank's product; may be 0 where a route says so
+  int64_t m = 0;     // as the caller says (tilepost_run_operands_t::m, tilepost_route_t::m)
+  int64_t rows = 0;  // of this rank's product; may be 0 where a route says so, or where rows of A
+                     // are routed
   int64_t most = 0;  // of any rank's product; equal on all ranks
   bool overlaps = false;
   RunPath path{};
@@ -41,9 +43,15 @@ struct RunMap {
   RowCounts counts;                      // where rows are routed
   std::vector<int64_t> own_counts;       // routed: this rank's part of `counts`
   std::vector<int32_t> row_map;          // routing rows: tilepost_view_t::row_map
+  std::vector<int32_t> order;            // RunPath::packs: InputRoute::order
   std::vector<std::vector<Step>> steps;  // by group, this rank's
   std::vector<uint32_t> targets;         // by group: counter_targets
   RunSizes sizes;
+
+  // Where A moves, this rank's rows that stay: among all that it multiplies, and in its a.
+  struct OwnRows {
+    int64_t first = 0, count = 0, in_a = 0;
+  } own;
 
   // How ranks reach each other in this run.
   tilepost_access_t access() const { return path.access; }
@@ -54,7 +62,7 @@ struct RunMap {
 // Rows of out on `rank` in a run with m rows; not where other ranks' rows are routed to it.
 int64_t rows_of_out(const tilepost_plan_t& plan, int64_t m, int rank);
 
-// The run with m rows, 1 <= m <= plan.map.m; another than plan.map.m requires plan.any_m. Not for
+// The run with m rows, 1 <= m <= rows_of_runs(plan); another than that requires plan.any_m. Not for
 // routed plans.
 std::unique_ptr<RunMap> make_run_map(const tilepost_plan_t& plan, int rank, int64_t m);
 
@@ -75,9 +83,12 @@ std::unique_ptr<RunMap> begin_route(const tilepost_plan_t& plan, int rank,
 void finish_route(const tilepost_plan_t& plan, int rank, std::span<const int64_t> all_counts,
                   RunMap& run);
 
-// tilepost_arrivals_t::landed and rows_from of a finished route.
+// The whole of it, for who knows what all ranks were told: [ranks]. Their `most` is not looked at.
+std::unique_ptr<RunMap> routed_run(const tilepost_plan_t& plan, int rank,
+                                   std::span<const RouteInputs> ranks);
+
+// tilepost_arrivals_t::landed of a finished route.
 std::vector<int64_t> landed_rows(const RunMap& run, int rank, const RouteInputs& inputs);
-std::vector<int64_t> rows_from(const RunMap& run, int rank);
 
 // At least the sizes of every run of a plan, but for `out`, and for `receive` of routed plans,
 // which depends on the other ranks.

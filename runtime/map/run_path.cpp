@@ -72,6 +72,7 @@ RunPath path_of(const tilepost_plan_t& plan, bool overlaps) {
   path.stores = stores_into(plan, path);
   path.results = results_of(plan, path);
   if (row.moves_input()) path.reads = path.tasks ? InputFrom::split : InputFrom::gathered;
+  path.packs = row.input_is_routed() && plan.routing == TILEPOST_ROUTING_ROWS;
   path.gathers_for_caller = !overlaps || path.exchanged == Memory::own;
   path.lends_out = path.pushes == Pushes::sums && !path.consumes;
   return path;
@@ -80,7 +81,7 @@ RunPath path_of(const tilepost_plan_t& plan, bool overlaps) {
 RunPaths paths_of(const tilepost_plan_t& plan) {
   const bool overlaps = plan.transport != TILEPOST_TRANSPORT_NONE;
   RunPaths paths{path_of(plan, overlaps), {}};
-  if (overlaps && plan.any_m != 0 && plan.model.sequence_ctas > 0)
+  if (overlaps && rows_vary(plan) && plan.model.sequence_ctas > 0)
     paths.sequence = path_of(plan, false);
   return paths;
 }

@@ -40,7 +40,7 @@ enum class Waits {
   kernel,  // the kernel for all steps
 };
 
-// What the rank that has it stores where all ranks want it.
+// What the rank that has it stores where other ranks want it.
 enum class Pushes { nothing, rows, sums };
 
 struct RunPath {
@@ -49,6 +49,8 @@ struct RunPath {
 
   // The kernel.
   InputFrom reads;
+  bool packs;      // before all else, rows of a are sorted by the rank they go to (routing rows);
+                   // steps and kernel read them there
   Buffer stores;   // out, send, owners
   bool by_owner;   // it looks up where to store by the owner of a tile's rows, in all runs of the
                    // plan; in one that does not overlap this rank owns them all
@@ -87,7 +89,7 @@ RunPath path_of(const tilepost_plan_t& plan, bool overlaps);
 // The kinds of run that a plan has.
 struct RunPaths {
   RunPath planned;                  // of the plan's own m
-  std::optional<RunPath> sequence;  // of fewer rows, where overlap does not pay: any_m
+  std::optional<RunPath> sequence;  // of fewer rows, where overlap does not pay: rows_vary
 
   // Whether some runs overlap, or do not.
   bool has(bool overlaps) const { return overlaps == planned.overlaps || (!overlaps && sequence); }

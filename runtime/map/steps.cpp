@@ -9,8 +9,8 @@ namespace tilepost {
 namespace {
 
 // As kPatterns has them; null where nothing moves.
-const PatternSteps* const kSteps[] = {&kAllReduceSteps, nullptr, &kReduceScatterSteps,
-                                      &kAllToAllSteps, &kAllGatherSteps};
+const PatternSteps* const kSteps[] = {&kGemmAllReduceSteps, nullptr, &kGemmReduceScatterSteps,
+                                      &kGemmAllToAllSteps, &kAllGatherGemmSteps};
 static_assert(std::size(kSteps) == std::size(kPatterns));
 
 }  // namespace

@@ -18,7 +18,7 @@ struct Exchange {
   tilepost_pattern_t pattern;
   tilepost_routing_t routing;
   int ranks;
-  int64_t k;                 // all_gather_gemm: elements of a row of A
+  int64_t k;                 // where rows of A move: elements of a row
   bool overlaps;             // steps follow groups; if not, group 0's steps are all there is
   tilepost_access_t access;  // of runs that overlap; the others exchange messages
   tilepost_map_t map;        // its cuts outlive this
@@ -33,10 +33,11 @@ enum class StepKind {
   reduce_scatter,  // send buffer -> out; `count` elements for every rank
   send,            // send buffer -> peer
   receive,         // peer -> out
-  own_rows,        // AllGather, any access: a -> gathered, this rank's share
+  own_rows,        // rows of A, any access: a -> gathered, what stays on this rank
   all_gather,      // AllGather: gathered, in place; `count` elements from every rank
   send_rows,       // AllGather: gathered -> peer
-  receive_rows,    // AllGather: peer -> gathered
+  send_own_rows,   // routed rows of A: a -> peer
+  receive_rows,    // rows of A: peer -> gathered
 
   // TILEPOST_ACCESS_READ and _WRITE. Memory that ranks share: `send`, `gathered`; `slots`, where
   // parts of this rank's share come together (slots.h); `sums`, this rank's share row-major;
@@ -55,8 +56,8 @@ enum class StepKind {
   push_sums,      // AllReduce: this rank's sums in out -> peer's landed, the same place
   landed_sums,    // AllReduce: what `peer` has pushed, landed -> out, the same place; nothing is
                   // copied where out is landed
-  push_rows,      // AllGather: a -> peer's gathered
-  landed_rows,    // AllGather: what `peer` has pushed is there, in gathered
+  push_rows,      // rows of A: a -> peer's gathered
+  landed_rows,    // rows of A: what `peer` has pushed is there, in gathered
   own_part,       // All-to-All: this rank's rows for itself: READ from its send buffer, WRITE from
                   // landed -> out
   landed_part,    // All-to-All, WRITE: what `peer` has stored here, landed -> out, the same place
@@ -77,7 +78,8 @@ struct Step {
   int64_t from_slot = 0;  // sum: first element within each block of slots
 };
 
-// Rows that every rank sends to every rank in every group, where rows are routed.
+// Rows that every rank sends to every rank in every group, where rows are routed. Rows of A have
+// one group here: the cuts say which of them arrive when (arriving_part).
 class RowCounts {
  public:
   RowCounts() = default;
@@ -94,6 +96,10 @@ class RowCounts {
   // What arrives at `destination` from the ranks before `source`.
   int64_t before(int source, int destination) const;
   int64_t arriving(int destination) const { return before(ranks_, destination); }
+  // [ranks] what arrives there from each rank.
+  std::vector<int64_t> from_each(int destination) const;
+  // Of `source`, what goes to the ranks before `destination`.
+  int64_t sent_before(int source, int destination) const;
   int ranks() const { return ranks_; }
   int groups() const { return groups_; }
   // [groups][ranks] of one source, as ranks exchange them.
@@ -123,6 +129,18 @@ Route make_route(const Exchange& exchange, std::span<const int64_t> splits,
 
 // The counts of routing even, the same on all ranks.
 RowCounts even_counts(const Exchange& exchange);
+
+// Routed rows of A: the counts of routing even where each rank sends m rows.
+RowCounts even_input_counts(int ranks, int64_t m);
+
+// Routed rows of A, one rank's: rows to each rank, and for routing rows which row of a comes when
+// they are sorted by destination, those for one rank in their order.
+struct InputRoute {
+  std::vector<int64_t> counts;  // [ranks]
+  std::vector<int32_t> order;   // [m]
+};
+InputRoute make_input_route(int ranks, std::span<const int64_t> splits,
+                            std::span<const int32_t> destinations);
 
 // What `rank` does for `group`, in order. `counts` where rows are routed only.
 std::vector<Step> steps_of(const Exchange& exchange, const TileMap& tile_map, int group, int rank,

@@ -159,42 +159,67 @@ void build_columns(const tilepost_map_t& map, TileMap& out) {
   out.send_elements = tiles_n(map) * slab * map.tile_n;
 }
 
-// Where shares take turns: the tile rows that arrive at `rank` before the share of `source`.
-int64_t tiles_before(const tilepost_map_t& map, int64_t source, int rank) {
-  if (map.round_robin == 0) return 0;
-  return (source - rank + map.ranks - 1) % map.ranks * share_tiles(map);
+// Tile rows that the cuts count of each share (ARRIVALS).
+int64_t counted_tiles(const tilepost_map_t& map) {
+  const int64_t all = map.cuts[map.num_groups - 1];
+  return map.round_robin != 0 && map.ranks > 1 ? all / (map.ranks - 1) : all;
 }
 
-// The group whose arrival brings row `row` of A to `rank`.
-int arrival_of(const tilepost_map_t& map, int rank, int64_t row) {
-  const int64_t share = share_rows(map), source = row / share;
-  if (source == rank) return 0;
-  const int64_t tile_row = tiles_before(map, source, rank) + row % share / map.tile_m;
-  return static_cast<int>(std::upper_bound(map.cuts, map.cuts + map.num_groups, tile_row) -
-                          map.cuts);
+// Where each share begins among all rows, and where the last one ends: [ranks + 1].
+std::vector<int64_t> share_begins(const tilepost_map_t& map, std::span<const int64_t> splits) {
+  std::vector<int64_t> begins = {0};
+  for (int rank = 0; rank < map.ranks; ++rank)
+    begins.push_back(begins.back() + (splits.empty() ? rows_of_rank(map, rank) : splits[rank]));
+  return begins;
+}
+
+// The group whose arrival brings row `row` of the share of `source` to the rank of `inputs`.
+int arrival_of(const tilepost_map_t& map, const MapInputs& inputs, int source, int64_t row) {
+  if (source == inputs.rank) return 0;
+  int first = 1, end = map.num_groups - 1;
+  while (first < end) {
+    const int middle = (first + end) / 2;
+    const SharePart part = arriving_part(map, inputs.splits, middle, source, inputs.rank);
+    if (row < part.end * map.tile_m)
+      end = middle;
+    else
+      first = middle + 1;
+  }
+  return first;
+}
+
+// The group that brings the last of rows [first, end) of all.
+int last_arrival(const tilepost_map_t& map, const MapInputs& inputs,
+                 const std::vector<int64_t>& begins, int64_t first, int64_t end) {
+  int group = 0;
+  const auto behind = std::ranges::upper_bound(begins, first);
+  auto source = static_cast<int>(behind - begins.begin()) - 1;
+  for (; source < map.ranks && begins[source] < end; ++source) {
+    const int64_t last = std::min(end, begins[source + 1]) - 1;
+    if (last >= begins[source])
+      group = std::max(group, arrival_of(map, inputs, source, last - begins[source]));
+  }
+  return group;
 }
 
 // The rows of A at which tiles of each group begin.
-std::vector<std::vector<TileRow>> rows_by_arrival(const tilepost_map_t& map, int rank) {
-  const int64_t share = share_rows(map);
+std::vector<std::vector<TileRow>> rows_by_arrival(const tilepost_map_t& map,
+                                                  const MapInputs& inputs) {
+  const std::vector<int64_t> begins = share_begins(map, inputs.splits);
   std::vector<std::vector<TileRow>> groups(map.num_groups);
   // From this rank's share on, round to it again.
   const int tiles = tiles_m(map);
-  const auto begin = static_cast<int>(std::min<int64_t>(share * rank / map.tile_m, tiles));
+  const auto begin = static_cast<int>(std::min<int64_t>(begins[inputs.rank] / map.tile_m, tiles));
   for (int i = 0; i < tiles; ++i) {
     const int64_t first = int64_t{(begin + i) % tiles} * map.tile_m;
-    const int64_t last = std::min(first + map.tile_m, map.m) - 1;
-    int group = 0;
-    for (int64_t row = first; row <= last; row = (row / share + 1) * share)
-      group = std::max({group, arrival_of(map, rank, row),
-                        arrival_of(map, rank, std::min(last, (row / share + 1) * share - 1))});
-    groups[group].push_back({first, first});
+    const int64_t end = std::min(first + map.tile_m, map.m);
+    groups[last_arrival(map, inputs, begins, first, end)].push_back({first, first});
   }
   return groups;
 }
 
-void build_arrivals(const tilepost_map_t& map, int rank, TileMap& out) {
-  std::vector<std::vector<TileRow>> groups = rows_by_arrival(map, rank);
+void build_arrivals(const tilepost_map_t& map, const MapInputs& inputs, TileMap& out) {
+  std::vector<std::vector<TileRow>> groups = rows_by_arrival(map, inputs);
   bool backwards = false;
   for (int g = 0; g < map.num_groups; ++g) {
     const size_t first_tile = out.tiles.size();
@@ -262,15 +287,20 @@ SharePart share_part(const tilepost_map_t& map, std::span<const int64_t> splits,
   return {tiles * first / all, tiles * map.cuts[group] / all};
 }
 
-SharePart arriving_part(const tilepost_map_t& map, int group, int source, int rank) {
-  const int64_t before = tiles_before(map, source, rank), share = share_tiles(map);
-  return {std::clamp<int64_t>(map.cuts[group - 1] - before, 0, share),
-          std::clamp<int64_t>(map.cuts[group] - before, 0, share)};
+SharePart arriving_part(const tilepost_map_t& map, std::span<const int64_t> splits, int group,
+                        int source, int rank) {
+  const int64_t share = counted_tiles(map);
+  const int64_t turns = map.round_robin != 0 ? (source - rank + map.ranks - 1) % map.ranks : 0;
+  const int64_t first = std::clamp<int64_t>(map.cuts[group - 1] - turns * share, 0, share);
+  const int64_t end = std::clamp<int64_t>(map.cuts[group] - turns * share, 0, share);
+  if (splits.empty()) return {first, end};
+  const int64_t tiles = ceil_div(splits[source], map.tile_m);
+  return {tiles * first / share, tiles * end / share};
 }
 
 std::vector<int> arriving_rows(const tilepost_map_t& map, int rank) {
   std::vector<int> counts;
-  for (const std::vector<TileRow>& rows : rows_by_arrival(map, rank))
+  for (const std::vector<TileRow>& rows : rows_by_arrival(map, {.rank = rank, .splits = {}}))
     counts.push_back(static_cast<int>(rows.size()));
   return counts;
 }
@@ -288,10 +318,10 @@ TileMap build_tile_map(const tilepost_map_t& map, const MapInputs& inputs) {
       build_columns(map, out);
       break;
     case TILEPOST_DIVISION_ARRIVALS:
-      build_arrivals(map, inputs.rank, out);
+      build_arrivals(map, inputs, out);
       break;
   }
-  if (inputs.splits.empty()) index_positions(map, out);
+  if (inputs.splits.empty() || map.division != TILEPOST_DIVISION_SHARES) index_positions(map, out);
   return out;
 }
 

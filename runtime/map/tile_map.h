@@ -23,7 +23,9 @@ struct TileMap {
 // What else a map may depend on.
 struct MapInputs {
   int rank = 0;  // ARRIVALS: whose share is computed first; SHARES with stagger: whose comes last
-  std::span<const int64_t> splits;  // [ranks] SHARES: rows of each share; empty: equal shares
+  std::span<const int64_t> splits;  // [ranks] rows of each share: SHARES: that go to each rank,
+                                    // ARRIVALS: that come from each; they sum to m. Empty: equal
+                                    // shares
 };
 
 // Tile rows and columns that cover m x n.
@@ -56,8 +58,9 @@ SharePart share_part(const tilepost_map_t& map, std::span<const int64_t> splits,
                      int rank);
 
 // ARRIVALS, group > 0: the tile rows of `source`'s share that arrive at `rank`, another one. None
-// if first == end.
-SharePart arriving_part(const tilepost_map_t& map, int group, int source, int rank);
+// if first == end. With `splits`, those of `rank`, the cuts say which part of each share.
+SharePart arriving_part(const tilepost_map_t& map, std::span<const int64_t> splits, int group,
+                        int source, int rank);
 
 // ARRIVALS: how many tile rows of `rank`'s schedule are in each group, without padding.
 std::vector<int> arriving_rows(const tilepost_map_t& map, int rank);
@@ -72,7 +75,8 @@ std::vector<int> arriving_rows(const tilepost_map_t& map, int rank);
 // (ARRIVALS: from 0), the last one covering the rows, columns or positions it counts, and cuts in
 // tile rows but the last multiples of cluster; stagger >= 0, and 0 for all divisions but SHARES;
 // round_robin 0 or 1, and 0 for all but ARRIVALS.
-// Maps with splits have no positions.
+// SHARES with splits have no positions. With splits m may be 0, and ARRIVALS' cuts may be those of
+// another m.
 TileMap build_tile_map(const tilepost_map_t& map, const MapInputs& inputs = {});
 
 // Whether the cuts of a map are what build_tile_map requires.

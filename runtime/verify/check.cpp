@@ -71,7 +71,7 @@ void Check::begin_run(int run, const RunShape& shape) {
 
 RowSource Check::residual_source(int rank, int run) const {
   const bool scattered = row_of(problem_.pattern).out_is_share();
-  return {seed_, run, residual_rank(problem_, rank), scattered ? shape_.share() : 0};
+  return {seed_, run, residual_rank(problem_, rank), scattered ? shape_.shares().data() : nullptr};
 }
 
 void Check::compute_reference(RankDevice& device, int rank, int run) {
@@ -84,10 +84,9 @@ void Check::compute_reference(RankDevice& device, int rank, int run) {
     first_rank = 0, end_rank = problem_.ranks;
   }
   if (begin == end) return;
-  const int64_t share = row_of(problem_.pattern).moves_input() ? shape_.share() : 0;
   device.reference({problem_, distribution_, weights_, seed_, run, first_rank, end_rank,
                     &expected.rows[begin], end - begin, &expected.sum[begin * problem_.n],
-                    &expected.bound[begin * problem_.n], share});
+                    &expected.bound[begin * problem_.n], shape_.input_rows(rank)});
   if (problem_.normalises())
     normalise(problem_, distribution_, residual_source(rank, run), begin, end, expected,
               kept_[reference_of(rank)]);
@@ -98,15 +97,15 @@ void Check::compare_run(int rank, int set, int run) {
   const RunBuffers& buffers = operation.buffers(set);
   compare_out(operation, rank, set, run);
   if (problem_.keeps_sum()) compare_kept(buffers, rank, run);
-  if (buffers.gathers()) compare_gathered(buffers, run);
+  if (buffers.gathers()) compare_gathered(buffers, rank, run);
 }
 
-// Of All-to-All every rank is a source of the rows.
+// Where rows of the product are routed every rank is a source of them.
 void Check::compare_out(const RankOperation& operation, int rank, int set, int run) {
   std::vector<uint16_t> out;
   const std::string overwritten = operation.buffers(set).fetch_out(out);
   const OutputLayout layout = operation.layout(shape_);
-  const bool all = row_of(problem_.pattern).out_is_routed();
+  const bool all = row_of(problem_.pattern).product_is_routed();
   Comparison comparison;
   for (int source = all ? 0 : rank; source < (all ? problem_.ranks : rank + 1); ++source)
     compare(problem_, {out.data(), layout, shape_, rank}, expected_[reference_of(source)], source,
@@ -127,12 +126,12 @@ void Check::compare_kept(const RunBuffers& buffers, int rank, int run) {
 }
 
 // Every row of A that was checked must be in its place, bit by bit.
-void Check::compare_gathered(const RunBuffers& buffers, int run) {
+void Check::compare_gathered(const RunBuffers& buffers, int rank, int run) {
   std::vector<unsigned char> gathered;
   const std::string overwritten = buffers.fetch_gathered(gathered);
-  const RowSource source{seed_, run, 0, shape_.share()};
+  const RowSource source{seed_, run, rank, shape_.input_rows(rank).data()};
   const auto bytes = static_cast<size_t>(element_bytes(problem_.input));
-  for (const int64_t row : expected_.front().rows)
+  for (const int64_t row : expected_[reference_of(rank)].rows)
     for (int64_t i = 0; i < problem_.k; ++i) {
       const float value =
           value_at(distribution_, source.stream(row), source.row_there(row) * problem_.k + i);

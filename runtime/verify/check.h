@@ -39,7 +39,7 @@ class Check {
   void compare_run(int rank, int set, int run);
   void compare_out(const RankOperation& operation, int rank, int set, int run);
   void compare_kept(const RunBuffers& buffers, int rank, int run);
-  void compare_gathered(const RunBuffers& buffers, int run);
+  void compare_gathered(const RunBuffers& buffers, int rank, int run);
   void hold(const Comparison& comparison, const std::string& what, int run);
   // Rows of which matrix `rank` brings when all ranks' are asked for.
   RowSource residual_source(int rank, int run) const;

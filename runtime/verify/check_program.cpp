@@ -13,14 +13,15 @@ namespace {
 constexpr double kDeadlineSeconds = 20;
 
 Problem problem_of(const tilepost_plan_t& plan, const World& world) {
-  Problem problem{plan.map.m,  plan.map.n,   plan.k,        world.ranks(),   plan.input,
-                  plan.output, plan.pattern, plan.operands, plan.accumulate, plan.epilogue};
+  Problem problem{rows_of_runs(plan), plan.map.n,   plan.k,        world.ranks(),   plan.input,
+                  plan.output,        plan.pattern, plan.operands, plan.accumulate, plan.epilogue};
   problem.layout = plan.map.layout;
   problem.routing = plan.routing;
   problem.consumer = plan.consumer;
   problem.any_m = plan.any_m != 0;
   problem.tile_m = plan.map.tile_m;
   problem.tile_n = plan.map.tile_n;
+  problem.most_received = plan.map.m;
   return problem;
 }
 
@@ -84,7 +85,7 @@ std::string program_label(const Entry& entry, const tilepost_plan_t& plan) {
   return harness::format("%s%s%s  %s  %d ranks%s  %s%lldx%lldx%lld %s %s%s %d group%s", entry.name,
                          *entry.varied ? " " : "", entry.varied, target_name(), plan.ranks,
                          pattern_of(plan).c_str(), plan.any_m != 0 ? "any m to " : "",
-                         static_cast<long long>(map.m), static_cast<long long>(map.n),
+                         static_cast<long long>(rows_of_runs(plan)), static_cast<long long>(map.n),
                          static_cast<long long>(plan.k), types_of(plan).c_str(),
                          map.layout == TILEPOST_PANEL ? "panel" : "tile", consumer_of(plan),
                          map.num_groups, map.num_groups == 1 ? "" : "s");

@@ -14,22 +14,18 @@ Number Memory::read(int64_t at, int group) const {
   return at < 0 || at >= size() || elements_[at].group != group ? kNever : elements_[at].value;
 }
 
-SharedWorld::SharedWorld(const World& world, Fault& fault)
-    : world_(world), fault_(fault), memory_(world.ranks) {
+SharedWorld::SharedWorld(const World& world, const World::Input& input, Fault& fault)
+    : world_(world), input_(input), fault_(fault), memory_(world.ranks) {
   for (int rank = 0; rank < world.ranks; ++rank) {
     Own& own = memory_[rank];
     own.posted.assign(world.cuts.size(), 0);
-    if (gathers()) own.landed.assign(world.m * world.k);
+    if (gathers()) own.landed.assign(static_cast<int64_t>(input.gathered[rank].size()));
     if (routes()) own.landed.assign(world.ranks * own_rows(rank) * world.n);
     if (!adds()) continue;
     if (world.pushes) own.landed.assign(world.m * world.n);
     own.slots.assign(world.ranks * block());
     own.sums.assign(block());
   }
-}
-
-int64_t SharedWorld::own_rows(int rank) const {
-  return std::clamp<int64_t>(world_.m - rank * world_.share(), 0, world_.share());
 }
 
 int64_t SharedWorld::block() const {
@@ -101,7 +97,7 @@ void SharedWorld::check_order(int g, int rank) {
     sums |= is(StepKind::announce_sums, step);
   }
   const bool announces = gathers() ? g > 0 : reads();
-  if (announced != announces || sums != (world_.pattern == TILEPOST_GEMM_ALL_REDUCE))
+  if (announced != announces || sums != world_.row().product_spreads())
     fault_.say("rank ", rank, " announces group ", g, " wrongly");
 }
 
@@ -170,11 +166,13 @@ Number SharedWorld::source_of(int g, int rank, const Step& step, int64_t i) cons
       return memory_[step.peer].sums.read(at, g);
     case StepKind::push_sums:  // out is where all ranks' sums lie
       return memory_[rank].sums.read(at - rank * world_.share() * world_.n, g);
-    case StepKind::landed_sums:
-    case StepKind::landed_rows: {
-      const int64_t row = at / (gathers() ? world_.k : world_.n) - step.peer * world_.share();
+    case StepKind::landed_sums: {
+      const int64_t row = at / world_.n - step.peer * world_.share();
       return row >= 0 && row < own_rows(step.peer) ? memory_[rank].landed.read(at, g) : kNever;
     }
+    case StepKind::landed_rows:
+      return input_.pieces[rank][step.peer].has(at / world_.k) ? memory_[rank].landed.read(at, g)
+                                                               : kNever;
     case StepKind::own_part:
       return reads() ? memory_[rank].send.read(at, g) : memory_[rank].landed.read(at, g);
     case StepKind::landed_part:
@@ -182,8 +180,8 @@ Number SharedWorld::source_of(int g, int rank, const Step& step, int64_t i) cons
                                                          : kNever;
     case StepKind::own_rows:
     case StepKind::push_rows:
-      return at / world_.k < own ? number(0, rank * world_.share() + at / world_.k, at % world_.k)
-                                 : kNever;
+      return at < static_cast<int64_t>(input_.brought[rank].size()) ? input_.brought[rank][at]
+                                                                    : kNever;
     default:
       return kNever;
   }
@@ -205,7 +203,7 @@ void SharedWorld::sum(int g, int rank, const Step& step) {
       all += part;
     }
     write_out(rank, step.to + i, all);
-    if (world_.pattern == TILEPOST_GEMM_ALL_REDUCE && !own.sums.write(step.from_slot + i, all, g))
+    if (world_.row().product_spreads() && !own.sums.write(step.from_slot + i, all, g))
       fault_.say("rank ", rank, " sums twice");
   }
 }

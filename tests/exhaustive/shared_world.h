@@ -32,10 +32,10 @@ class SharedWorld {
   // What the steps of one rank read and write beside the memory that is kept here.
   struct Rank {
     const std::vector<std::vector<Step>>* steps;  // by group
-    std::vector<Number>* out;                     // all_gather_gemm: gathered
+    std::vector<Number>* out;                     // or, where rows of A gather, these
   };
 
-  SharedWorld(const World& world, Fault& fault);
+  SharedWorld(const World& world, const World::Input& input, Fault& fault);
 
   void add_rank(const Rank& rank) { ranks_.push_back(rank); }
   void allocate_send(int rank, int64_t elements) { memory_[rank].send.assign(elements); }
@@ -54,16 +54,16 @@ class SharedWorld {
  private:
   struct Own {
     Memory send, slots, sums;
-    Memory landed;                 // all_gather_gemm: what others have pushed of `gathered`
+    Memory landed;                 // or, where rows of A gather, what others have pushed of them
     std::vector<uint32_t> posted;  // by group
   };
 
   bool is(StepKind kind, const Step& step) const { return step.kind == kind; }
   bool reads() const { return world_.access == TILEPOST_ACCESS_READ; }
-  bool gathers() const { return world_.pattern == TILEPOST_ALL_GATHER_GEMM; }
-  bool routes() const { return world_.pattern == TILEPOST_GEMM_ALL_TO_ALL; }
-  bool adds() const { return !routes() && !gathers(); }
-  int64_t own_rows(int rank) const;
+  bool gathers() const { return world_.gathers(); }
+  bool routes() const { return world_.row().product_is_routed(); }
+  bool adds() const { return world_.row().sums; }
+  int64_t own_rows(int rank) const { return world_.own_rows(rank); }
   int64_t block() const;
   void check_order(int g, int rank);
   bool has(int g, int rank, StepKind kind) const;
@@ -78,6 +78,7 @@ class SharedWorld {
   void write_out(int rank, int64_t at, Number value);
 
   const World& world_;
+  const World::Input& input_;
   Fault& fault_;
   std::vector<Rank> ranks_;
   std::vector<Own> memory_;

@@ -26,10 +26,10 @@ struct TaskView : woven::View {
 };
 
 template <int kParts>
-__device__ __forceinline__ void helper_warp_of(HelperMemory spare, DType type) {
+__device__ __forceinline__ void helper_warp_of(HelperMemory memory, DType type) {
   TaskView<kParts> view;
   view.tasks = task_list;
-  woven::helper_warp(view, spare, type);
+  woven::helper_warp(view, memory, type);
 }
 }  // namespace tilepost
 

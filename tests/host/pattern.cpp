@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <sstream>
 #include <thread>
 
@@ -46,22 +47,20 @@ PatternRun::PatternRun(const Problem& problem, int64_t m, Spread spread, bool in
   for (Rank& rank : ranks_)
     rank.rows = routed() && problem.any_m ? static_cast<int64_t>(random() % (m + 1)) : m;
   make_destinations(spread, random);
+  land_rows();
   make_operands(integers, random);
   expect_products(integers);
   for (Rank& rank : ranks_) {
     size_t elements = rank.expected.size();
     const int64_t columns = (problem.n + Problem::kTileN - 1) / Problem::kTileN;
     if (problem.layout == TILEPOST_TILE && problem.consumer == TILEPOST_CONSUMER_NONE)
-      elements = (is(TILEPOST_GEMM_REDUCE_SCATTER) ? share() : elements / problem.n) * columns *
+      elements = (problem.row().out_is_share() ? share() : elements / problem.n) * columns *
                  Problem::kTileN;
     rank.out = Aligned(guarded(elements));
   }
   if (problem.consumer == TILEPOST_CONSUMER_RESIDUAL_RMS_NORM) keep_residual();
 }
 
-bool PatternRun::routed() const {
-  return is(TILEPOST_GEMM_ALL_TO_ALL) && problem_.routing != TILEPOST_ROUTING_EVEN;
-}
 bool PatternRun::normalises() const {
   return problem_.consumer == TILEPOST_CONSUMER_RMS_NORM ||
          problem_.consumer == TILEPOST_CONSUMER_RESIDUAL_RMS_NORM;
@@ -70,6 +69,9 @@ bool PatternRun::normalises() const {
 void PatternRun::make_destinations(Spread spread, std::mt19937_64& random) {
   const int ranks = problem_.ranks;
   const int one = static_cast<int>(random() % ranks);
+  const bool bounded = problem_.row().input_is_routed();
+  std::vector<int64_t> room(ranks, bounded ? problem_.most_rows() : m_ * ranks);
+  if (routed() && problem_.any_m && spread == Spread::some_empty) ranks_.back().rows = 0;
   for (Rank& rank : ranks_) {
     for (int64_t row = 0; row < rank.rows; ++row) {
       int to = static_cast<int>(random() % ranks);
@@ -79,8 +81,12 @@ void PatternRun::make_destinations(Spread spread, std::mt19937_64& random) {
         to = one;
       else if (spread == Spread::some_empty)
         to = to / 2 * 2;
+      for (int tries = 1; tries < ranks && room[to] == 0; ++tries) to = (to + 1) % ranks;
+      if (room[to] == 0) break;
+      --room[to];
       rank.destinations.push_back(to);
     }
+    rank.rows = static_cast<int64_t>(rank.destinations.size());
     if (problem_.routing == TILEPOST_ROUTING_SPLITS)
       std::sort(rank.destinations.begin(), rank.destinations.end());
     rank.splits.assign(ranks, 0);
@@ -88,24 +94,36 @@ void PatternRun::make_destinations(Spread spread, std::mt19937_64& random) {
   }
 }
 
+void PatternRun::land_rows() {
+  for (int to = 0; to < problem_.ranks; ++to)
+    for (const Rank& source : ranks_) ranks_[to].rows_from.push_back(source.splits[to]);
+  if (!problem_.row().input_is_routed()) return;
+  for (Rank& rank : ranks_)
+    rank.rows = std::accumulate(rank.rows_from.begin(), rank.rows_from.end(), int64_t{0});
+}
+
 void PatternRun::make_operands(bool integers, std::mt19937_64& random) {
   const auto matrix = [&](int64_t rows, int64_t width) {
     return reference::random_matrix(problem_.type, rows, width, integers, random);
   };
   const int64_t k = problem_.k;
-  all_a_ = matrix(m_, k);
+  const bool gathers = problem_.row().moves_input(), routes = problem_.row().routes();
+  const Matrix all = matrix(m_, k);
+  std::vector<Matrix> own;
+  for (int r = 0; r < problem_.ranks; ++r)
+    own.push_back(gathers && !routes ? rows_of(all, own_begin(r), own_rows(r), k)
+                                     : matrix(ranks_[r].brought(), k));
   for (int r = 0; r < problem_.ranks; ++r) {
     Rank& rank = ranks_[r];
-    const bool gathers = is(TILEPOST_ALL_GATHER_GEMM);
-    const Matrix own =
-        gathers ? rows_of(all_a_, own_begin(r), own_rows(r), k) : matrix(rank.rows, k);
-    rank.a = Aligned(own);
+    rank.a = Aligned(own[r]);
+    rank.input = !gathers ? own[r] : routes ? rows_for(r, own, k) : all;
     rank.b = Aligned(matrix(problem_.n, k));
     rank.weight = Aligned(matrix(1, problem_.n));
     rank.gathers = gathers && random() % 3 != 0;
-    rank.in_place = rank.gathers && random() % 2 != 0;
-    rank.gathered = Aligned(guarded(all_a_.size()));
-    if (rank.in_place) std::copy(own.begin(), own.end(), rank.gathered.data() + own_begin(r) * k);
+    rank.in_place = rank.gathers && !routes && random() % 2 != 0;
+    rank.gathered = Aligned(guarded(rank.input.size()));
+    if (rank.in_place)
+      std::copy(own[r].begin(), own[r].end(), rank.gathered.data() + own_begin(r) * k);
     rank.residual = Aligned(matrix(m_, problem_.n));
   }
 }
@@ -113,31 +131,32 @@ void PatternRun::make_operands(bool integers, std::mt19937_64& random) {
 void PatternRun::expect_products(bool integers) {
   std::vector<Matrix> products;
   for (const Rank& rank : ranks_) {
-    const Matrix a = is(TILEPOST_ALL_GATHER_GEMM)
-                         ? all_a_
-                         : Matrix(rank.a.data(), rank.a.data() + rank.a.size());
     const Matrix b(rank.b.data(), rank.b.data() + rank.b.size());
     products.push_back(
-        reference::gemm(problem_.type, a, b, rank.rows, problem_.n, problem_.k, integers));
+        reference::gemm(problem_.type, rank.input, b, rank.rows, problem_.n, problem_.k, integers));
   }
-  const bool sums = is(TILEPOST_GEMM_ALL_REDUCE) || is(TILEPOST_GEMM_REDUCE_SCATTER);
-  if (sums) products.assign(products.size(), reference::sum(problem_.type, products, integers));
-  if (is(TILEPOST_GEMM_ALL_TO_ALL)) return expect_all_to_all(products);
-  for (int r = 0; r < problem_.ranks; ++r)
-    ranks_[r].expected = is(TILEPOST_GEMM_REDUCE_SCATTER)
-                             ? rows_of(products[r], own_begin(r), own_rows(r), problem_.n)
-                             : products[r];
+  if (problem_.row().sums)
+    products.assign(products.size(), reference::sum(problem_.type, products, integers));
+  for (int r = 0; r < problem_.ranks; ++r) {
+    if (problem_.row().product_is_routed())
+      ranks_[r].expected = rows_for(r, products, problem_.n);
+    else if (problem_.row().out_is_share())
+      ranks_[r].expected = rows_of(products[r], own_begin(r), own_rows(r), problem_.n);
+    else
+      ranks_[r].expected = products[r];
+  }
 }
 
-void PatternRun::expect_all_to_all(const std::vector<Matrix>& products) {
-  for (Rank& rank : ranks_) rank.rows_from.assign(problem_.ranks, 0);
+// The rows that are routed to a rank, of a matrix of every rank: by source and then by source row.
+Matrix PatternRun::rows_for(int rank, const std::vector<Matrix>& sources, int64_t width) const {
+  Matrix all;
   for (int source = 0; source < problem_.ranks; ++source)
-    for (int64_t row = 0; row < ranks_[source].rows; ++row) {
-      Rank& to = ranks_[ranks_[source].destinations[row]];
-      const Matrix values = rows_of(products[source], row, 1, problem_.n);
-      to.expected.insert(to.expected.end(), values.begin(), values.end());
-      ++to.rows_from[source];
+    for (size_t row = 0; row < ranks_[source].destinations.size(); ++row) {
+      if (ranks_[source].destinations[row] != rank) continue;
+      const Matrix values = rows_of(sources[source], static_cast<int64_t>(row), 1, width);
+      all.insert(all.end(), values.begin(), values.end());
     }
+  return all;
 }
 
 // Rounded once after an addition in fp32; then it is what is normalised.
@@ -157,7 +176,7 @@ std::string PatternRun::route(const Ops& ops) {
   if (!routed()) return "";
   return on_all_ranks(problem_.ranks, [&](int rank) -> std::string {
     tilepost_route_t route{sizeof route, -1, nullptr, nullptr};
-    if (problem_.any_m) route.m = ranks_[rank].rows;
+    if (problem_.any_m) route.m = ranks_[rank].brought();
     if (problem_.routing == TILEPOST_ROUTING_SPLITS)
       route.splits = ranks_[rank].splits.data();
     else
@@ -177,7 +196,7 @@ std::string PatternRun::compare_arrivals(int rank, const tilepost_arrivals_t& ar
   std::vector<int64_t> next(problem_.ranks, 0);
   for (int to = 0; to < problem_.ranks; ++to)
     for (int before = 0; before < rank; ++before) next[to] += ranks_[to].rows_from[before];
-  for (int64_t row = 0; row < ranks_[rank].rows; ++row)
+  for (int64_t row = 0; row < ranks_[rank].brought(); ++row)
     if (arrivals.landed[row] != next[ranks_[rank].destinations[row]]++) return "landed is wrong";
   return "";
 }
@@ -212,7 +231,7 @@ int64_t PatternRun::place_of(int rank, int64_t row, int64_t col) const {
   if (problem_.layout == TILEPOST_PANEL || problem_.consumer != TILEPOST_CONSUMER_NONE)
     return row * problem_.n + col;
   const int64_t slab = col / Problem::kTileN, in_slab = col % Problem::kTileN;
-  if (is(TILEPOST_GEMM_REDUCE_SCATTER)) return (slab * share() + row) * Problem::kTileN + in_slab;
+  if (problem_.row().out_is_share()) return (slab * share() + row) * Problem::kTileN + in_slab;
   const int64_t columns = (problem_.n + Problem::kTileN - 1) / Problem::kTileN;
   int64_t before = 0;
   int source = 0;
@@ -274,8 +293,8 @@ std::string PatternRun::compare_beside(int rank) const {
   const Rank& own = ranks_[rank];
   for (size_t i = 0; i < own.kept.size(); ++i)
     if (own.residual.data()[i] != own.kept[i]) return "the kept sum is wrong";
-  for (size_t i = 0; own.gathers && i < all_a_.size(); ++i)
-    if (own.gathered.data()[i] != all_a_[i]) return "a row of gathered is wrong";
+  for (size_t i = 0; own.gathers && i < own.input.size(); ++i)
+    if (own.gathered.data()[i] != own.input[i]) return "a row of gathered is wrong";
   for (const Aligned* memory : {&own.out, &own.gathered})
     for (size_t i = memory->size() - kGuard; i < memory->size(); ++i)
       if (memory->data()[i] != kGuardBits) return "memory after an output was overwritten";

@@ -27,7 +27,8 @@ class Aligned {
 
 class PatternRun {
  public:
-  // m rows of all ranks (all_gather_gemm) or of each; of routed plans for any m at most as many.
+  // m rows of all ranks (all_gather_gemm) or of each; of routed plans for any m at most as many,
+  // and of rows of A no more than their ranks have room for.
   PatternRun(const Problem& problem, int64_t m, Spread spread, bool integers,
              std::mt19937_64& random);
   PatternRun(const PatternRun&) = delete;
@@ -48,21 +49,27 @@ class PatternRun {
  private:
   struct Rank {
     int64_t rows = 0;                   // of its product
-    std::vector<int32_t> destinations;  // [rows] of gemm_all_to_all
+    std::vector<int32_t> destinations;  // of the rows that are routed
     std::vector<int64_t> splits;
     Aligned a, b, out, weight, residual, gathered;
     bool gathers = false;             // asks for `gathered`
     bool in_place = false;            // and has its own rows there already
     const uint16_t* found = nullptr;  // where the run has left its output
+    reference::Matrix input;          // the rows of A that it multiplies
     reference::Matrix expected;       // [out rows][n]
-    std::vector<int64_t> rows_from;   // gemm_all_to_all
+    std::vector<int64_t> rows_from;   // of the rows that are routed here
     reference::Matrix kept;           // residual_rms_norm: the expected sums
+
+    // Rows that it brings, where rows are routed.
+    int64_t brought() const { return static_cast<int64_t>(destinations.size()); }
   };
 
   void make_operands(bool integers, std::mt19937_64& random);
   void make_destinations(Spread spread, std::mt19937_64& random);
+  void land_rows();
   void expect_products(bool integers);
-  void expect_all_to_all(const std::vector<reference::Matrix>& products);
+  reference::Matrix rows_for(int rank, const std::vector<reference::Matrix>& sources,
+                             int64_t width) const;
   void keep_residual();
   std::string compare_arrivals(int rank, const tilepost_arrivals_t& arrivals) const;
   std::string compare_rank(int rank) const;
@@ -75,8 +82,7 @@ class PatternRun {
   int64_t out_rows(int rank) const {
     return static_cast<int64_t>(ranks_[rank].expected.size()) / problem_.n;
   }
-  bool is(tilepost_pattern_t pattern) const { return problem_.pattern == pattern; }
-  bool routed() const;
+  bool routed() const { return problem_.routed(); }
   bool normalises() const;
   // Where a run leaves element (row, col) of a rank's output (docs/runtime.md).
   int64_t place_of(int rank, int64_t row, int64_t col) const;
@@ -85,5 +91,4 @@ class PatternRun {
   const int64_t m_;
   bool uses_lent_ = false;
   std::vector<Rank> ranks_;
-  reference::Matrix all_a_;  // all_gather_gemm
 };

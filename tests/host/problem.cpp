@@ -17,7 +17,7 @@ bool has_shares(const Problem& problem) {
 tilepost_division_t division_of(const Problem& problem) {
   const bool overlaps = problem.transport != TILEPOST_TRANSPORT_NONE;
   if (!has_shares(problem)) return TILEPOST_DIVISION_ROWS;
-  if (problem.pattern == TILEPOST_ALL_GATHER_GEMM)
+  if (problem.row().moves_input())
     return overlaps ? TILEPOST_DIVISION_ARRIVALS : TILEPOST_DIVISION_ROWS;
   if (problem.layout == TILEPOST_TILE) return TILEPOST_DIVISION_COLUMNS;
   return overlaps && problem.routing != TILEPOST_ROUTING_ROWS ? TILEPOST_DIVISION_SHARES
@@ -49,7 +49,7 @@ tilepost_host_kernel_t choose_fault(Fault fault) {
 template <tilepost::Layout kLayout, class Element>
 tilepost_host_kernel_t choose_kind(const Problem& problem) {
   constexpr int kM = Problem::kTileM, kN = Problem::kTileN;
-  if (problem.routing == TILEPOST_ROUTING_ROWS)
+  if (problem.routing == TILEPOST_ROUTING_ROWS && problem.row().product_is_routed())
     return hand_woven::kernel<kLayout, kM, kN, Element, Fault::none, true, false>;
   if (division_of(problem) == TILEPOST_DIVISION_ARRIVALS)
     return hand_woven::kernel<kLayout, kM, kN, Element, Fault::none, false, true>;
@@ -106,7 +106,7 @@ bool keeps_slots(const Problem& problem) {
 
 Program::Program(const Problem& problem) {
   tilepost_map_t map{};
-  map.m = problem.m;
+  map.m = problem.most_rows();
   map.n = problem.n;
   map.tile_m = Problem::kTileM;
   map.tile_n = Problem::kTileN;
@@ -127,6 +127,7 @@ Program::Program(const Problem& problem) {
   plan_.pattern = problem.pattern;
   plan_.routing = problem.routing;
   plan_.any_m = problem.any_m;
+  if (problem.row().input_is_routed()) plan_.rows_sent = problem.m;
   plan_.ranks = problem.ranks;
   plan_.k = problem.k;
   plan_.input = plan_.output = problem.type;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/map/patterns.h"
 #include "runtime/map/tile_map.h"
 #include "tests/host/hand_woven.h"
 #include "tests/host/reference.h"
@@ -30,8 +31,19 @@ struct Problem {
   int stagger = 0;
   int cluster = 1;
   int band = 2;
+  int64_t most_received = 0;  // of routed rows of A: what a rank may get; 0: all ranks' rows
   int groups = 3;  // at most; fewer where there is less to divide, one where nothing overlaps
   hand_woven::Fault fault = hand_woven::Fault::none;
+
+  const tilepost::PatternRow& row() const { return tilepost::row_of(pattern); }
+  // The most rows that a rank multiplies.
+  int64_t most_rows() const {
+    if (!row().input_is_routed()) return m;
+    if (!routed()) return (m + ranks - 1) / ranks * ranks;
+    return most_received > 0 ? most_received : m * ranks;
+  }
+  // Runs wait for a route.
+  bool routed() const { return row().routes() && routing != TILEPOST_ROUTING_EVEN; }
 };
 
 // A program with one host plan, with everything it points to.

@@ -2,6 +2,7 @@
 #include <nccl.h>
 
 #include "runtime/cuda/consumers/norm.h"
+#include "runtime/cuda/consumers/pack.h"
 #include "runtime/cuda/consumers/unpermute.h"
 #include "runtime/cuda/watch/waiter.h"
 #include "tests/runtime/fakes.h"
@@ -196,6 +197,9 @@ cudaError_t preload_wait_kernels() {
 cudaError_t preload_unpermute() {
   return launched("preload_unpermute");
 }
+cudaError_t preload_pack() {
+  return launched("preload_pack");
+}
 cudaError_t preload_norm(tilepost_dtype_t) {
   return launched("preload_norm");
 }
@@ -251,6 +255,17 @@ cudaError_t launch_unpermute_slabs(const SlabArguments& arguments, cudaStream_t 
   return launched("unpermute_slabs " + stream_of(stream).name + " columns " +
                   std::to_string(arguments.first) + ".." + std::to_string(arguments.end) +
                   " height " + std::to_string(arguments.height) + " rows" + rows);
+}
+
+// Elsewhere than with ranks as threads pointers lead nowhere.
+cudaError_t launch_pack(const PackArguments& arguments, cudaStream_t stream) {
+  const auto* from = static_cast<const char*>(arguments.rows);
+  auto* to = static_cast<char*>(arguments.packed);
+  const auto bytes = static_cast<size_t>(arguments.row_bytes);
+  for (int64_t row = 0; world().threads && row < arguments.count; ++row)
+    std::memcpy(to + row * arguments.row_bytes, from + arguments.order[row] * arguments.row_bytes,
+                bytes);
+  return launched("pack " + stream_of(stream).name + " " + std::to_string(arguments.count));
 }
 
 cudaError_t launch_norm(const NormArguments& arguments, tilepost_dtype_t, int,

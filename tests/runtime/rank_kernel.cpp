@@ -18,6 +18,10 @@ MapOf map_of(const void* map) {
   return kept;
 }
 
+bool gathers(const tilepost_plan_t& plan) {
+  return tilepost::row_of(plan).moves_input();
+}
+
 // The stand-in for the woven kernel: what each tile stores, where, and whose counter it raises.
 class Kernel {
  public:
@@ -117,6 +121,10 @@ class Kernel {
                static_cast<char*>(tasks.out) + task.to;
   }
 
+  bool is_for(const tilepost_task_t& task, int rank) const {
+    return task.only < 0 ? rank != view_.tasks.rank : rank == task.only;
+  }
+
   void do_task(const tilepost_task_t& task) const {
     const tilepost_tasks_t& tasks = view_.tasks;
     const auto* from = static_cast<const char*>(tasks.in) + task.from;
@@ -124,9 +132,9 @@ class Kernel {
       float sum = 0;
       for (int part = 0; part < task.parts; ++part)
         sum += fakes::bf16::read(from + part * tasks.stride, i);
-      fakes::bf16::write(static_cast<char*>(tasks.out) + task.to, i, sum);
+      if (task.only < 0) fakes::bf16::write(static_cast<char*>(tasks.out) + task.to, i, sum);
       for (int rank = 0; rank < tasks.ranks && task.push >= 0; ++rank)
-        if (rank != tasks.rank)
+        if (is_for(task, rank))
           fakes::bf16::write(static_cast<char*>(tasks.there[rank]) + task.push, i, sum);
     }
     const auto count = [&](uint32_t* counters) {
@@ -137,7 +145,7 @@ class Kernel {
     };
     if (task.push < 0 && tasks.done != nullptr) count(tasks.done);
     for (int rank = 0; rank < tasks.ranks && task.push >= 0; ++rank)
-      if (rank != tasks.rank) count(tasks.raise[rank]);
+      if (is_for(task, rank)) count(tasks.raise[rank]);
   }
 
   void compute(const tilepost_tile_t& tile) {
@@ -147,7 +155,7 @@ class Kernel {
       for (int row = 0; row < plan_.map.tile_m; ++row)
         for (int column = 0; column < plan_.map.tile_n; ++column)
           store(tile, row, tile.n + column, owner);
-    if (plan_.pattern == TILEPOST_ALL_GATHER_GEMM || (writes && tile.row < 0)) return;
+    if (gathers(plan_) || (writes && tile.row < 0)) return;
     uint32_t* counters = writes ? view_.peer_counters[owner] : view_.counters;
     __atomic_fetch_add(counters + tile.group * TILEPOST_COUNTER_STRIDE,
                        static_cast<uint32_t>(plan_.map.signals_per_tile), __ATOMIC_RELEASE);
@@ -176,8 +184,7 @@ class Kernel {
   float value_of(const tilepost_tile_t& tile, int row_of_tile, int64_t column) const {
     const int64_t row = tile.m + row_of_tile;
     if (row >= shape_.m) return 0;
-    if (plan_.pattern != TILEPOST_ALL_GATHER_GEMM)
-      return product(self().run, self().rank, row, column);
+    if (!gathers(plan_)) return product(self().run, self().rank, row, column);
     const MapOf in = input_of(tile);
     return row < static_cast<int64_t>(in.rows)
                ? fakes::bf16::read(in.base, row * shape_.lda + column % shape_.k)
@@ -202,7 +209,7 @@ std::mutex add_mutex;
 
 fakes::Hang run_kernel(const Program& program, void** arguments, double seconds) {
   auto kernel = std::make_shared<Kernel>(program, arguments);
-  if (program.plan.pattern == TILEPOST_ALL_GATHER_GEMM) {
+  if (gathers(program.plan)) {
     if (!kernel->do_tasks(seconds)) return kernel->stopped();
     if (program.plan.access == TILEPOST_ACCESS_WRITE)
       return kernel->compute_pushed(seconds) ? fakes::Hang{} : kernel->stopped();

@@ -44,7 +44,8 @@ std::vector<int32_t> cuts_of(const Way& way, bool by_rows, int tiles) {
 void use(Program& program, const Way& way, int ranks, int64_t m, tilepost_routing_t routing) {
   tilepost_plan_t& plan = program.plan;
   const bool reads = way.access == TILEPOST_ACCESS_READ;
-  const bool by_rows = routing == TILEPOST_ROUTING_ROWS;
+  const bool by_rows = routing == TILEPOST_ROUTING_ROWS && !way.gathers();
+  const bool routes_input = tilepost::row_of(way.pattern).input_is_routed();
   plan.transport = reads ? TILEPOST_TRANSPORT_COPY_ENGINE : TILEPOST_TRANSPORT_PEER;
   plan.access = way.access;
   plan.sum = way.sum;
@@ -53,11 +54,14 @@ void use(Program& program, const Way& way, int ranks, int64_t m, tilepost_routin
   plan.k = 8;
   plan.comm_lanes = way.gathers() ? 1 : 2;
   plan.map.m = m;
+  if (routes_input)
+    plan.map.m = routing == TILEPOST_ROUTING_EVEN ? (m + ranks - 1) / ranks * ranks : ranks * m;
+  plan.rows_sent = routes_input ? m : 0;
   plan.map.n = 24;
   plan.map.tile_m = 4;
   plan.map.tile_n = 8;
   plan.map.round_robin = way.gathers() && reads ? 1 : 0;
-  const int share = static_cast<int>((m + ranks - 1) / ranks);
+  const int share = static_cast<int>((plan.map.m + ranks - 1) / ranks);
   const int shares = plan.map.round_robin != 0 ? ranks - 1 : 1;
   const int tiles = by_rows ? static_cast<int>(m + 3) / 4 : (share + 3) / 4 * shares;
   program.use(way.pattern, ranks,
@@ -220,13 +224,19 @@ void Ranks::run_once(int rank, Rank& mine, int64_t m) {
   // One rank is late to look at what the others may soon store to again.
   if (mine.found == mine.lent && self().run / 2 % ranks_.size() == static_cast<size_t>(rank))
     std::this_thread::sleep_for(kLate);
-  const int64_t rows = m > 0 ? m : plan.map.m;
+  const int64_t rows = m > 0 ? m : tilepost::rows_of_runs(plan);
   if (plan.consumer == TILEPOST_CONSUMER_NONE) compare(mine, mine.found, expected(rank, rows));
-  if (plan.pattern != TILEPOST_ALL_GATHER_GEMM || self().run % 2 != 0) return;
+  if (!tilepost::row_of(plan).moves_input() || self().run % 2 != 0) return;
+  compare(mine, mine.gathered.data(), gathered(rank, rows));
+}
+
+std::vector<float> Ranks::gathered(int rank, int64_t m) const {
+  const tilepost_plan_t& plan = program_.plan;
+  if (tilepost::row_of(plan).routes()) return routed(rank, m, plan.k);
   std::vector<float> all;
-  for (int64_t i = 0; i < rows * plan.k; ++i)
+  for (int64_t i = 0; i < m * plan.k; ++i)
     all.push_back(product(self().run, 0, i / plan.k, i % plan.k));
-  compare(mine, mine.gathered.data(), all);
+  return all;
 }
 
 void Ranks::take_turns(const std::vector<Turn>& turns) {
@@ -309,8 +319,10 @@ void Ranks::route(uint32_t seed) {
   std::minstd_rand random(seed);
   for (auto& rows : destinations_) {
     rows.clear();
-    for (int64_t row = 0; row < plan.map.m; ++row)
-      rows.push_back(static_cast<int32_t>(random() % plan.ranks));
+    // Every third route leaves ranks without rows.
+    const uint32_t ranks = seed % 3 == 0 ? 1 : static_cast<uint32_t>(plan.ranks);
+    for (int64_t row = 0; row < tilepost::rows_of_runs(plan); ++row)
+      rows.push_back(static_cast<int32_t>(random() % ranks));
     if (plan.routing == TILEPOST_ROUTING_SPLITS) std::sort(rows.begin(), rows.end());
   }
   on_all([&](int rank, Rank& mine) {
@@ -331,8 +343,12 @@ void Ranks::fill_a(int rank, Rank& mine, int64_t m) const {
   if (m > 0) map.m = m;
   const int64_t first = tilepost::first_row_of_rank(map, rank);
   mine.a.assign(static_cast<size_t>(plan.map.m * plan.k), 0);
-  for (int64_t i = 0; i < tilepost::rows_of_rank(map, rank) * plan.k; ++i)
-    fakes::bf16::write(mine.a.data(), i, product(self().run, 0, first + i / plan.k, i % plan.k));
+  const bool routed = tilepost::row_of(plan).input_is_routed();
+  const int64_t rows = routed ? (m > 0 ? m : plan.rows_sent) : tilepost::rows_of_rank(map, rank);
+  for (int64_t i = 0; i < rows * plan.k; ++i)
+    fakes::bf16::write(mine.a.data(), i,
+                       routed ? product(self().run, rank, i / plan.k, i % plan.k)
+                              : product(self().run, 0, first + i / plan.k, i % plan.k));
 }
 
 float Ranks::sum(int64_t row, int64_t column) const {
@@ -347,7 +363,7 @@ std::vector<float> Ranks::expected(int rank, int64_t m) const {
   tilepost_map_t map = plan.map;
   map.m = m;
   const bool all = plan.pattern != TILEPOST_GEMM_REDUCE_SCATTER;
-  if (plan.pattern == TILEPOST_GEMM_ALL_TO_ALL) return routed(rank, m);
+  if (tilepost::row_of(plan).routes()) return routed(rank, m, map.n);
   const int64_t first = all ? 0 : tilepost::first_row_of_rank(map, rank);
   const int64_t end = all ? m : first + tilepost::rows_of_rank(map, rank);
   std::vector<float> values;
@@ -360,7 +376,7 @@ std::vector<float> Ranks::expected(int rank, int64_t m) const {
 }
 
 // By source and then by its rows.
-std::vector<float> Ranks::routed(int rank, int64_t m) const {
+std::vector<float> Ranks::routed(int rank, int64_t m, int64_t columns) const {
   const tilepost_plan_t& plan = program_.plan;
   const int64_t share = (m + plan.ranks - 1) / plan.ranks;
   std::vector<float> values;
@@ -369,8 +385,9 @@ std::vector<float> Ranks::routed(int rank, int64_t m) const {
       const int64_t to =
           plan.routing == TILEPOST_ROUTING_EVEN ? row / share : destinations_[source][row];
       if (to != rank) continue;
-      for (int64_t column = 0; column < plan.map.n; ++column)
-        values.push_back(product(self().run, source, row, column));
+      const int64_t period = tilepost::row_of(plan).moves_input() ? plan.k : columns;
+      for (int64_t column = 0; column < columns; ++column)
+        values.push_back(product(self().run, source, row, column % period));
     }
   return values;
 }

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/map/patterns.h"
 #include "tests/runtime/bf16.h"
 #include "tests/runtime/order.h"
 #include "tests/runtime/sample.h"
@@ -41,7 +42,7 @@ struct Way {
   bool tasks = false;  // for the kernel's helper warps
   tilepost_sum_t sum = TILEPOST_SUM_STAGED;
 
-  bool gathers() const { return pattern == TILEPOST_ALL_GATHER_GEMM; }
+  bool gathers() const { return tilepost::row_of(pattern).moves_input(); }
   bool pushes_rows() const { return gathers() && access == TILEPOST_ACCESS_WRITE; }
 };
 std::ostream& operator<<(std::ostream& out, const Way& way);
@@ -57,14 +58,15 @@ constexpr Way stores(tilepost_pattern_t pattern, tilepost_sum_t sum = TILEPOST_S
 // Kernels store into the others' memory and add up themselves, or copy what copy engines read.
 constexpr Way tasks(tilepost_pattern_t pattern) {
   return {pattern,
-          pattern == TILEPOST_ALL_GATHER_GEMM ? TILEPOST_ACCESS_READ : TILEPOST_ACCESS_WRITE, true};
+          tilepost::row_of(pattern).moves_input() ? TILEPOST_ACCESS_READ : TILEPOST_ACCESS_WRITE,
+          true};
 }
-// all_gather_gemm whose tasks push rows into the others' memory.
-constexpr Way pushed_rows() {
-  return {TILEPOST_ALL_GATHER_GEMM, TILEPOST_ACCESS_WRITE, true};
+// Rows of A that tasks push into the others' memory.
+constexpr Way pushed_rows(tilepost_pattern_t pattern = TILEPOST_ALL_GATHER_GEMM) {
+  return {pattern, TILEPOST_ACCESS_WRITE, true};
 }
 
-// Edits a program: tiles of 4 x 8, 24 columns, k 8, a few groups.
+// Edits a program: tiles of 4 x 8, 24 columns, k 8, a few groups. `m`: of its runs.
 void use(Program& program, const Way& way, int ranks, int64_t m,
          tilepost_routing_t routing = TILEPOST_ROUTING_EVEN);
 // A helper warp whose chunks are of `units` of 16 bytes for each part.
@@ -141,9 +143,11 @@ class Ranks {
   void run_turn(int rank, const Turn& turn);
   void run_once(int rank, Rank& mine, int64_t m);
   void fill_a(int rank, Rank& mine, int64_t m) const;
+  // The rows of A that `rank` is to multiply.
+  std::vector<float> gathered(int rank, int64_t m) const;
   // By element of out on `rank`: what it has to be. `m`: of the run.
   std::vector<float> expected(int rank, int64_t m) const;
-  std::vector<float> routed(int rank, int64_t m) const;
+  std::vector<float> routed(int rank, int64_t m, int64_t columns) const;
   float sum(int64_t row, int64_t column) const;
   void see_norm(const void* x, int rows, int n);
   void exchange(const int64_t* from, int64_t* to, size_t count);

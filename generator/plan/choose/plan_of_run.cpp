@@ -6,10 +6,18 @@
 
 namespace tilepost {
 
+int64_t most_in_runs(const Plan& plan) {
+  return is_routed(plan) ? plan.map.m : rows_of_runs(plan);
+}
+
 Plan plan_of_run(const Plan& plan, int64_t m) {
-  const RunSchedule schedule = schedule_for(plan, m);
   Plan run = plan;
   run.map.m = m;
+  if (row_of(plan).input_is_routed() && !is_routed(plan)) {  // an equal part from every rank
+    run.rows_sent = m;
+    run.map.m = (m + plan.ranks - 1) / plan.ranks * plan.ranks;
+  }
+  const RunSchedule schedule = schedule_for(plan, run.map.m);
   run.any_m = 0;
   run.gemm_ctas = schedule.gemm_ctas;
   if (!schedule.overlaps) {

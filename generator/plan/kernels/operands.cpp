@@ -62,14 +62,14 @@ bool can_sum(const KernelConfig& config, const Plan& plan) {
 }
 
 bool can_route(const KernelConfig& config, const Plan& plan) {
-  if (plan.routing != TILEPOST_ROUTING_ROWS) return true;
+  if (!scatters_rows(plan)) return true;
   if (is_small(config) || config.pingpong) return false;
   return !is_sm90(config) || sums_held(config, plan) <= kMostBesideMore;
 }
 
 KernelRequest request_for(const Plan& plan) {
   KernelRequest request;
-  request.routed = plan.routing == TILEPOST_ROUTING_ROWS;
+  request.routed = scatters_rows(plan);
   request.added = plan.access == TILEPOST_ACCESS_WRITE && plan.sum == TILEPOST_SUM_ADDED;
   request.element = plan.input;
   request.output = plan.output;

@@ -30,6 +30,8 @@ const char* kind_name(StepKind kind) {
       return "all_gather";
     case StepKind::send_rows:
       return "send_rows";
+    case StepKind::send_own_rows:
+      return "send_own_rows";
     case StepKind::receive_rows:
       return "receive_rows";
     case StepKind::announce:
@@ -81,6 +83,10 @@ std::string describe_product(const Plan& plan, const std::string& out) {
   const std::string whole = out + shape(plan.map.m, plan.map.n) + " = ";
   const int64_t share = share_rows(plan.map);
   const PatternRow& row = row_of(plan);
+  if (row.input_is_routed())
+    return fmt::format("{0}[rows, {1}] = A[rows, {2}], {3}, {4} ranks, * ", out, plan.map.n, plan.k,
+                       routed_to(plan), plan.ranks) +
+           b;
   if (row.moves_input())
     return whole + a + fmt::format(", {0} rows from each of {1} ranks, * ", share, plan.ranks) + b;
   const std::string product = a + " * " + b;
@@ -129,10 +135,13 @@ const char* panel_text(tilepost_pattern_t pattern) {
 }
 
 std::vector<Step> planned_steps(const Plan& plan, size_t group) {
-  if (plan.routing != TILEPOST_ROUTING_EVEN) return {};
+  if (is_routed(plan)) return {};
   const Exchange exchange = exchange_of(plan);
-  const bool counted = row_of(plan).routes();
-  const RowCounts counts = counted ? even_counts(exchange) : RowCounts();
+  RowCounts counts;
+  if (row_of(plan).input_is_routed())
+    counts = even_input_counts(plan.ranks, plan.rows_sent);
+  else if (row_of(plan).routes())
+    counts = even_counts(exchange);
   return steps_of(exchange, plan.tile_map(), static_cast<int>(group), 0, counts);
 }
 
@@ -152,6 +161,7 @@ std::string describe_step(const Plan& plan, const Step& step) {
       return fmt::format("{0} {1} -> {2}, {3}", kind, step.from, step.to, step.count);
     case StepKind::send:
     case StepKind::send_rows:
+    case StepKind::send_own_rows:
       return fmt::format("{0} {1} to rank {2}, {3}", kind, step.from, step.peer, step.count);
     case StepKind::receive:
     case StepKind::receive_rows:
@@ -183,7 +193,7 @@ std::string describe_step(const Plan& plan, const Step& step) {
 }
 
 std::string count_steps(const Plan& plan, size_t group) {
-  if (plan.routing != TILEPOST_ROUTING_EVEN) return "as routed";
+  if (is_routed(plan)) return "as routed";
   std::vector<std::pair<StepKind, int>> kinds;
   for (const Step& step : planned_steps(plan, group)) {
     if (step.kind == StepKind::announce || step.kind == StepKind::announce_sums) continue;

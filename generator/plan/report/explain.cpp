@@ -73,7 +73,12 @@ void print_problem(std::string& out, const Plan& plan) {
     types += fmt::format(" summed {0}, {1} out", name_of(plan.accumulate), name_of(plan.output));
   line(out, "problem", describe_product(plan, "C") + ", " + types);
   if (plan.any_m)
-    line(out, "", fmt::format("{0} rows are a bound: every run has an m of its own", plan.map.m));
+    line(out, "",
+         fmt::format("{0} rows are a bound: every run has an m of its own", rows_of_runs(plan)));
+  if (row_of(plan).input_is_routed())
+    line(out, "",
+         fmt::format("every rank has {0}{1} rows of A and multiplies what it receives, at most {2}",
+                     plan.any_m ? "at most " : "", plan.rows_sent, plan.map.m));
   if (plan.epilogue != 0) line(out, "", "then " + epilogue_of(plan));
   line(out, "",
        fmt::format("{0:.1f} GFLOP and {1:.1f} MiB of {2} on each rank", flops / 1e9,
@@ -187,7 +192,7 @@ const char* range_name(const Plan& plan) {
 std::string arriving_ranges(const tilepost_map_t& map, int group) {
   std::string text;
   for (int distance = 1; distance < map.ranks; ++distance) {
-    const SharePart part = arriving_part(map, group, distance, 0);
+    const SharePart part = arriving_part(map, {}, group, distance, 0);
     const int64_t first = part.first * map.tile_m;
     const int64_t end = std::min(part.end * map.tile_m, share_rows(map));
     if (first < end)
@@ -253,12 +258,14 @@ void print_groups(std::string& out, const Plan& plan) {
 
 // What runs with fewer rows do.
 void print_any_m(std::string& out, const Plan& plan) {
-  if (!plan.any_m || !row_of(plan).communicates()) return;
+  if (!rows_vary(plan) || !row_of(plan).communicates()) return;
   const bool timed = !plan.prediction.group_ready.empty();
-  std::vector<std::string> header = {"m", "groups", "tiles", "waves"};
+  const bool received = row_of(plan).input_is_routed() && is_routed(plan);
+  const char* const rows = received ? "most received" : "m";
+  std::vector<std::string> header = {rows, "groups", "tiles", "waves"};
   if (timed) header.push_back("end us");
   Table table(std::move(header));
-  for (int64_t m = 1; m < plan.map.m; m *= 4) {
+  for (int64_t m = 1; m < most_in_runs(plan); m *= 4) {
     const Plan run = plan_of_run(plan, m);
     std::vector<std::string> cells = {
         std::to_string(m),

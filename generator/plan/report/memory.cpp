@@ -28,7 +28,7 @@ RunSizes sizes_of(const tilepost_plan_t& plan, const RunPath& path) {
   if (plan.any_m || is_routed(plan) || path.exchanged == Memory::window) return most_sizes(plan);
   RunSizes most;
   for (const int rank : {0, plan.ranks - 1})
-    take_larger(make_run_map(plan, rank, plan.map.m)->sizes, most);
+    take_larger(make_run_map(plan, rank, rows_of_runs(plan))->sizes, most);
   return most;
 }
 
@@ -65,6 +65,7 @@ std::vector<PlannedMemory> planned_memory(const Plan& plan) {
   const auto add = [&](const char* name, int64_t bytes, const char* shared) {
     if (bytes > 0) memory.push_back({name, bytes, shared});
   };
+  if (path.packs) add("packed", plan.rows_sent * plan.k * bytes_of(plan.input), "");
   if (path.reads != InputFrom::a)
     add("gathered", plan.map.m * plan.k * bytes_of(plan.input), exchanged);
   if (paths.any(&RunPath::stores_apart)) add("send", sizes.send * kOutputBytes, exchanged);

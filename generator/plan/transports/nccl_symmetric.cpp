@@ -1,6 +1,7 @@
 // transport: nccl_symmetric. As nccl, out of symmetric windows.
 #include "generator/plan/transports/models.h"
 #include "generator/plan/transports/objects.h"
+#include "generator/spec/text.h"
 
 namespace tilepost {
 namespace {
@@ -15,6 +16,7 @@ class NcclSymmetric final : public Transport {
                    .needs = "needs symmetric windows: where they register as nothing, NCCL takes "
                             "ordinary buffers, and create says so"}) {}
 
+  void check(const Spec& spec, Diagnostics& diagnostics) const override;
   std::vector<CommChoice> choices(const Plan&, const MachineProfile& profile, int) const override {
     return profile.symmetric_choices;
   }
@@ -22,6 +24,17 @@ class NcclSymmetric final : public Transport {
     return model_collectives(problem, problem.profile.symmetric);
   }
 };
+
+// NCCL 2.28.3 hangs, or brings nothing, where memory that it does not know is sent into a window.
+void NcclSymmetric::check(const Spec& spec, Diagnostics& diagnostics) const {
+  const PatternRow& pattern = row_of(spec.pattern.value);
+  if (!pattern.input_is_routed()) return;
+  diagnostics.error(spec.transport.where,
+                    "transport 'nccl_symmetric' sends out of symmetric windows, but pattern " +
+                        quote(pattern.name) +
+                        " sends rows of A from the caller's memory; use copy_engine or nccl");
+  diagnostics.note(spec.pattern.where, "pattern is given here");
+}
 
 }  // namespace
 

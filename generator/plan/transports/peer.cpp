@@ -25,7 +25,7 @@ class Peer final : public Transport {
 
   // Kernels that cannot store to peers are left out with the candidates.
   bool may_try(const Spec& spec, const Plan& plan, const MachineProfile& profile) const override {
-    return may_share(plan, profile) && plan.routing == TILEPOST_ROUTING_EVEN &&
+    return may_share(plan, profile) && !is_routed(plan) &&
            spec.schedule.wait.value != TILEPOST_WAIT_STREAM;
   }
   std::string why_not_rows(const std::string& why_not_tma) const override {
@@ -76,9 +76,10 @@ bool Peer::serves(const Plan& plan, const std::vector<KernelChoice>& all, const 
 void check_budget(const Spec& spec, Diagnostics& diagnostics) {
   if (!row_of(spec.pattern.value).moves_input() || !spec.schedule.comm_sms) return;
   diagnostics.error(spec.schedule.comm_sms->where,
-                    "schedule.comm_sms is not possible with pattern 'all_gather_gemm' and "
-                    "transport 'peer', where helper warps of the GEMM store the rows of A and it "
-                    "has all SMs; remove it or use copy_engine");
+                    "schedule.comm_sms is not possible with pattern " +
+                        quote(name_of(spec.pattern.value)) +
+                        " and transport 'peer', where helper warps of the GEMM store the rows of A "
+                        "and it has all SMs; remove it or use copy_engine");
   note_transport(spec, diagnostics);
 }
 
@@ -86,8 +87,11 @@ void check_routing(const Spec& spec, Diagnostics& diagnostics) {
   if (!spec.routing.given() || spec.routing.value == TILEPOST_ROUTING_EVEN) return;
   diagnostics.error(spec.routing.where,
                     "routing " + quote(name_of(spec.routing.value)) +
-                        " is not possible with transport 'peer', whose kernel stores whole tiles "
-                        "into one rank's memory; use copy_engine");
+                        " is not possible with transport 'peer', whose " +
+                        (row_of(spec.pattern.value).moves_input()
+                             ? "helper warps store rows of A where the plan says"
+                             : "kernel stores whole tiles into one rank's memory") +
+                        "; use copy_engine");
   note_transport(spec, diagnostics);
 }
 

@@ -43,7 +43,7 @@ struct TransferProblem {
 struct TransferModel {
   double wave = 0;         // beside the transfers, or with its own stores
   CollectiveModel group;   // what follows the tiles of a group, or brings a chunk
-  double announce = 0;     // all_gather_gemm: before everything, after the copy of the own rows
+  double announce = 0;     // rows of A: before everything, after the copy of the own ones
   int64_t most_bytes = 0;  // tilepost_model_t::most_bytes
 };
 

@@ -25,6 +25,20 @@ bool check_sizes(const Plan& plan, Findings& findings) {
   return true;
 }
 
+// What a rank has and what it multiplies differ where rows of A are routed. Even shares are as many
+// from every rank; of a route ranks may take any part.
+bool check_rows(const Plan& plan, Findings& findings) {
+  const int64_t sent = plan.rows_sent;
+  const int64_t share = (sent + plan.ranks - 1) / plan.ranks;
+  const bool right = !row_of(plan).input_is_routed() ? sent == 0
+                     : is_routed(plan)               ? sent > 0 && plan.map.m <= plan.ranks * sent
+                                                     : sent > 0 && plan.map.m == plan.ranks * share;
+  if (!right)
+    findings.add(fmt::format("{0} rows on each of {1} ranks, of which one multiplies {2}, {3}",
+                             sent, plan.ranks, plan.map.m, name_of(plan.pattern)));
+  return right;
+}
+
 // Who touches whose memory follows from the transport, and what the plan must be for it.
 bool check_access(const Plan& plan, Findings& findings) {
   const bool shares = plan.access != TILEPOST_ACCESS_MESSAGES;
@@ -72,6 +86,8 @@ bool check_shares(const Plan& plan, Findings& findings) {
 
 // The host target's threads stand for every transport.
 void check_transport(const Plan& plan, Findings& findings) {
+  if (plan.planned_transport == TILEPOST_TRANSPORT_NCCL_SYMMETRIC && row_of(plan).input_is_routed())
+    findings.add("rows of A are sent out of windows, which do not hold them");
   const bool host = plan.arch == Arch::host && plan.transport != TILEPOST_TRANSPORT_NONE;
   if (plan.transport == (host ? TILEPOST_TRANSPORT_HOST : plan.planned_transport)) return;
   findings.add(fmt::format("transport {0} on {1} where {2} is planned",
@@ -79,8 +95,7 @@ void check_transport(const Plan& plan, Findings& findings) {
                            name_of(plan.planned_transport)));
 }
 
-// Where the group ends, in what its cut counts, and where the cut says. Arrivals:
-// all_gather_gemm.cpp.
+// Where the group ends, in what its cut counts, and where the cut says. Arrivals: arrivals.cpp.
 struct CutEnd {
   int64_t is, said;
 };
@@ -186,8 +201,10 @@ void check_budget(const Plan& plan, Findings& findings) {
 void check_exchange(const Plan& plan, Findings& findings) {
   const auto follow = check_of(plan).follow;
   if (!findings.empty() || follow == nullptr || !can_follow(plan)) return;
-  TrafficMemory memory;
-  follow(plan, traffic_of(plan, memory), findings);
+  for (int sample = 0; sample < num_samples(plan) && findings.empty(); ++sample) {
+    TrafficMemory memory;
+    follow(plan, traffic_of(plan, memory, sample), findings);
+  }
 }
 
 // What the pattern and the types allow.
@@ -255,8 +272,9 @@ const PatternCheck& check_of(const Plan& plan) {
 
 std::vector<std::string> verify_plan(const Plan& plan) {
   Findings findings;
-  if (!check_sizes(plan, findings) || !check_division(plan, findings) ||
-      !check_access(plan, findings) || !check_shares(plan, findings))
+  if (!check_sizes(plan, findings) || !check_rows(plan, findings) ||
+      !check_division(plan, findings) || !check_access(plan, findings) ||
+      !check_shares(plan, findings))
     return findings.take();
   check_transport(plan, findings);
   if (verify_tiles(plan, plan.tile_map(), findings)) {

@@ -1,5 +1,7 @@
 #include "generator/plan/verify/traffic.h"
 
+#include <numeric>
+
 namespace tilepost {
 namespace {
 
@@ -24,6 +26,44 @@ std::vector<int32_t> sample_destinations(const Plan& plan, int source) {
   return destinations;
 }
 
+// Routes of rows of A: the splits of each rank, none of which receives more than `most`. The last
+// rank receives as many, more of them from later ranks; of what is left a rank keeps half, and the
+// next ones get the rest, but the first rank only what fits nowhere else. Ranks send all of their
+// `rows`, as far as there is room.
+std::vector<std::vector<int64_t>> sample_input_splits(int ranks, int64_t rows, int64_t most) {
+  std::vector<std::vector<int64_t>> splits(ranks, std::vector<int64_t>(ranks, 0));
+  std::vector<int64_t> left(ranks, rows), room(ranks, most);
+  const auto send = [&](int source, int rank, int64_t wanted) {
+    const int64_t sent = std::min({wanted, left[source], room[rank]});
+    splits[source][rank] += sent, left[source] -= sent, room[rank] -= sent;
+  };
+  const int last = ranks - 1, weights = ranks * (ranks + 1) / 2;
+  for (int source = 0; source < ranks; ++source) send(source, last, most / weights * (source + 1));
+  for (int source = 0; source < ranks; ++source) send(source, last, rows);
+  for (int source = 0; source < ranks; ++source) {
+    if (source > 0) send(source, source, left[source] / 2);
+    for (int distance = 1; distance <= ranks; ++distance)
+      if ((source + distance) % ranks != 0) send(source, (source + distance) % ranks, rows);
+    send(source, 0, rows);
+  }
+  return splits;
+}
+
+// Destinations that give these splits, those of one rank apart from each other.
+std::vector<int32_t> destinations_of(std::vector<int64_t> splits) {
+  std::vector<int32_t> destinations;
+  for (bool more = true; more;) {
+    more = false;
+    for (size_t rank = splits.size(); rank-- > 0;) {
+      if (splits[rank] == 0) continue;
+      --splits[rank];
+      destinations.push_back(static_cast<int32_t>(rank));
+      more = true;
+    }
+  }
+  return destinations;
+}
+
 std::vector<std::vector<Run>> runs_of(const std::vector<int64_t>& splits) {
   std::vector<std::vector<Run>> runs;
   int64_t m = 0;
@@ -41,16 +81,24 @@ std::vector<std::vector<Run>> runs_of(const std::vector<int32_t>& destinations, 
   return runs;
 }
 
+// Room for all rows, if there is any.
+int64_t less_received(const Plan& plan) {
+  return std::min(plan.map.m, plan.rows_sent + plan.rows_sent / 3);
+}
+
 class Sample {
  public:
-  Sample(const Plan& plan, TrafficMemory& memory)
-      : plan_(plan), memory_(memory), exchange_(exchange_of(plan)) {}
+  Sample(const Plan& plan, TrafficMemory& memory, int sample)
+      : plan_(plan), memory_(memory), exchange_(exchange_of(plan)), sample_(sample) {}
 
   Traffic traffic() {
     traffic_.maps.assign(plan_.ranks, &plan_.tile_map());
     memory_.maps.reserve(plan_.ranks);  // pointed to
     if (plan_.map.stagger > 0 && plan_.routing != TILEPOST_ROUTING_SPLITS) add_orders();
-    if (row_of(plan_).routes()) add_routes();
+    if (row_of(plan_).input_is_routed())
+      add_input_routes();
+    else if (row_of(plan_).routes())
+      add_routes();
     traffic_.buffer = INT64_MAX;
     for (int rank = 0; rank < plan_.ranks; ++rank) {
       const TileMap& map = *traffic_.maps[rank];
@@ -109,9 +157,56 @@ class Sample {
     traffic_.row_maps.push_back(memory_.row_maps.back());
   }
 
+  // The splits of all ranks.
+  std::vector<std::vector<int64_t>> input_splits() const {
+    const int64_t rows = plan_.rows_sent, share = (rows + plan_.ranks - 1) / plan_.ranks;
+    if (is_routed(plan_))
+      return sample_input_splits(plan_.ranks, rows,
+                                 sample_ == 0 ? plan_.map.m : less_received(plan_));
+    std::vector<int64_t> splits;
+    for (int rank = 0; rank < plan_.ranks; ++rank)
+      splits.push_back(std::clamp<int64_t>(rows - rank * share, 0, share));
+    return std::vector<std::vector<int64_t>>(plan_.ranks, splits);
+  }
+
+  void add_input_routes() {
+    const std::vector<std::vector<int64_t>> splits = input_splits();
+    counts_ = RowCounts(plan_.ranks, 1);
+    if (!is_routed(plan_)) counts_ = even_input_counts(plan_.ranks, plan_.rows_sent);
+    for (int source = 0; source < plan_.ranks; ++source) {
+      if (plan_.routing == TILEPOST_ROUTING_ROWS) {
+        const std::vector<int32_t> destinations = destinations_of(splits[source]);
+        traffic_.sent.push_back(runs_of(destinations, plan_.ranks));
+        add_counts(source, make_input_route(plan_.ranks, {}, destinations));
+      } else {
+        traffic_.sent.push_back(runs_of(splits[source]));
+        if (is_routed(plan_)) add_counts(source, make_input_route(plan_.ranks, splits[source], {}));
+      }
+    }
+    if (plan_.map.division == TILEPOST_DIVISION_ARRIVALS) add_input_maps(splits);
+  }
+
+  void add_counts(int source, InputRoute route) {
+    std::ranges::copy(route.counts, counts_.of(source).begin());
+    if (plan_.routing == TILEPOST_ROUTING_ROWS) traffic_.orders.push_back(std::move(route.order));
+  }
+
+  // Every rank multiplies another number of rows.
+  void add_input_maps(const std::vector<std::vector<int64_t>>& splits) {
+    for (int rank = 0; rank < plan_.ranks; ++rank) {
+      std::vector<int64_t> received;
+      for (const std::vector<int64_t>& of_source : splits) received.push_back(of_source[rank]);
+      tilepost_map_t map = exchange_.map;
+      map.m = std::accumulate(received.begin(), received.end(), int64_t{0});
+      memory_.maps.push_back(build_tile_map(map, {.rank = rank, .splits = received}));
+      traffic_.maps[rank] = &memory_.maps.back();
+    }
+  }
+
   const Plan& plan_;
   TrafficMemory& memory_;
   Exchange exchange_;
+  int sample_;
   RowCounts counts_;
   Traffic traffic_;
 };
@@ -122,11 +217,16 @@ bool can_follow(const Plan& plan) {
   const int64_t columns =
       plan.map.division == TILEPOST_DIVISION_COLUMNS ? Geometry(plan).tiles_n : int64_t{1};
   return plan.routing != TILEPOST_ROUTING_ROWS ||
-         plan.map.m <= kMostRoutedRows / plan.ranks / columns;
+         rows_of_runs(plan) <= kMostRoutedRows / plan.ranks / columns;
 }
 
-Traffic traffic_of(const Plan& plan, TrafficMemory& memory) {
-  return Sample(plan, memory).traffic();
+Traffic traffic_of(const Plan& plan, TrafficMemory& memory, int sample) {
+  return Sample(plan, memory, sample).traffic();
+}
+
+int num_samples(const Plan& plan) {
+  const bool input = row_of(plan).input_is_routed() && is_routed(plan);
+  return input && less_received(plan) < plan.map.m ? 2 : 1;
 }
 
 Contents::Contents(const Plan& plan, const TileMap& map, std::span<const int32_t> row_map) {

@@ -16,8 +16,10 @@ struct Traffic {
   struct Run {
     int64_t m, rows;  // consecutive rows of a product
   };
-  std::vector<const TileMap*> maps;                 // [ranks]
-  std::vector<std::span<const int32_t>> row_maps;   // [ranks] routing rows; else empty
+  std::vector<const TileMap*> maps;                // [ranks]
+  std::vector<std::span<const int32_t>> row_maps;  // [ranks] routing rows; else empty
+  std::vector<std::vector<int32_t>> orders;  // [ranks] routing rows, of A: in which rows are sent;
+                                             // else empty
   std::vector<std::vector<std::vector<Run>>> sent;  // [ranks][ranks] All-to-All: source's rows for
                                                     // a destination, in their order
   std::vector<int64_t> received;                    // [ranks] received_elements
@@ -33,12 +35,15 @@ bool can_follow(const Plan& plan);
 
 // The traffic of the plan: its steps, with equal shares or with a route that is uneven and leaves
 // ranks empty. The maps of splits, and of ranks with an order of their own, are kept in `maps`, row
-// maps in `row_maps`.
+// maps in `row_maps`. `sample`: which of the routes, 0 to num_samples(plan) - 1. With the first one
+// of rows of A a rank receives as many as one may, if ranks have so many; with the second none
+// does.
 struct TrafficMemory {
   std::vector<TileMap> maps;
   std::vector<std::vector<int32_t>> row_maps;
 };
-Traffic traffic_of(const Plan& plan, TrafficMemory& memory);
+Traffic traffic_of(const Plan& plan, TrafficMemory& memory, int sample = 0);
+int num_samples(const Plan& plan);
 
 // What one rank has sent another in a group and that one has not received yet.
 struct SendQueue {

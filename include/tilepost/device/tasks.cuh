@@ -4,8 +4,8 @@
 //
 // A chunk's parts come into shared memory by bulk copies, of which several chunks' are under way;
 // the warp adds them up there, in place of the first part, and bulk copies take the sum away, to
-// this rank's memory and, of a push, to every other rank's. So one warp with few registers keeps
-// enough bytes in flight.
+// this rank's memory and, of a push, to every other rank's, or to one of them alone. So one warp
+// with few registers keeps enough bytes in flight.
 #ifndef TILEPOST_DEVICE_TASKS_CUH
 #define TILEPOST_DEVICE_TASKS_CUH
 
@@ -81,10 +81,15 @@ __device__ __forceinline__ void add_parts(uint32_t first, int stride, int bytes,
   }
 }
 
-// One lane: calls body(rank) for every other rank, the next one first, so that not all ranks begin
-// with the same.
+// One lane: calls body(rank) for every rank that a push is for, the next one first, so that not all
+// ranks begin with the same.
 template <class Body>
-__device__ __forceinline__ void for_others(const tilepost_tasks_t& tasks, Body body) {
+__device__ __forceinline__ void for_pushed(const tilepost_tasks_t& tasks,
+                                           const tilepost_task_t& task, Body body) {
+  if (task.only >= 0) {
+    body(task.only);
+    return;
+  }
 #pragma unroll 1
   for (int distance = 1; distance < tasks.ranks; ++distance) {
     const int rank = tasks.rank + distance;
@@ -126,9 +131,10 @@ __device__ __forceinline__ void do_task(const tilepost_tasks_t& tasks, const til
     ptx::fence_shared_to_async();
     __syncwarp();
     if (lane == 0) {
-      ptx::store_bytes(static_cast<char*>(tasks.out) + task.to + offset(i), sum, bytes(i));
+      if (!kPushes || task.only < 0)
+        ptx::store_bytes(static_cast<char*>(tasks.out) + task.to + offset(i), sum, bytes(i));
       if (kPushes && task.push >= 0)
-        for_others(tasks, [&](int rank) {
+        for_pushed(tasks, task, [&](int rank) {
           ptx::store_bytes(static_cast<char*>(tasks.there[rank]) + task.push + offset(i), sum,
                            bytes(i));
         });
@@ -145,7 +151,8 @@ __device__ __forceinline__ void count_done(const tilepost_tasks_t& tasks,
   const long long at = static_cast<long long>(task.counts) * TILEPOST_COUNTER_STRIDE;
   if (kPushes && task.push >= 0) {
     ptx::wait_bulk<0>();
-    for_others(tasks, [&](int rank) { ptx::red_release_sys(tasks.raise[rank] + at, chunks); });
+    for_pushed(tasks, task,
+               [&](int rank) { ptx::red_release_sys(tasks.raise[rank] + at, chunks); });
   } else if (tasks.done != nullptr) {
     ptx::wait_bulk<0>();
     ptx::red_release_sys(tasks.done + at, chunks);

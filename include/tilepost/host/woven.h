@@ -27,7 +27,7 @@ struct View : tilepost_view_t {
   static constexpr int kTileM = 0, kTileN = 0;  // every view says its own
   // Rows go where the row map says (routing rows).
   static constexpr bool kRouted = false;
-  // A arrives while the kernel runs (all_gather_gemm).
+  // A arrives while the kernel runs (TILEPOST_DIVISION_ARRIVALS).
   static constexpr bool kWaits = false;
   // Tiles go into the memory of the rank that owns their rows (TILEPOST_ACCESS_WRITE).
   static constexpr bool kStores = false;

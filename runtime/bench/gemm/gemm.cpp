@@ -10,13 +10,17 @@ namespace tilepost::bench {
 
 namespace {
 
-// A run of rank 0, of a routed plan up to what ranks would have to tell each other.
+// A run of rank 0 with the plan's m.
 std::unique_ptr<RunMap> run_of(const tilepost_plan_t& plan, uint64_t seed) {
   if (hash_tile_map(build_tile_map(plan.map)) != plan.map_hash)
     throw BenchError("generator and runtime build different tile maps");
-  if (!is_routed(plan)) return make_run_map(plan, 0, plan.map.m);
-  const BenchRoute route = route_of(plan, 0, seed);
-  return begin_route(plan, 0, {plan.map.m, plan.map.m, route.splits, route.destinations});
+  const int64_t m = rows_of_runs(plan);
+  if (!is_routed(plan)) return make_run_map(plan, 0, m);
+  std::vector<BenchRoute> routes;
+  std::vector<RouteInputs> inputs;
+  for (int rank = 0; rank < plan.ranks; ++rank) routes.push_back(route_of(plan, rank, seed));
+  for (const BenchRoute& route : routes) inputs.push_back({m, m, route.splits, route.destinations});
+  return routed_run(plan, 0, inputs);
 }
 
 cuda::DeviceMemory make_counters(const tilepost_plan_t& plan) {

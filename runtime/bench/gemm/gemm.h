@@ -12,7 +12,7 @@
 
 namespace tilepost::bench {
 
-// The schedule and the counters of a woven kernel, as rank 0 has them. Routed plans get the route
+// The schedule and the counters of a woven kernel, as rank 0 has them. Routed plans get the routes
 // of route.h; what a kernel waits for has always arrived.
 class Signals {
  public:

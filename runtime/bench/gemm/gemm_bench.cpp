@@ -5,6 +5,7 @@
 
 #include "runtime/bench/gemm/check.h"
 #include "runtime/bench/gemm/cublas_lt.h"
+#include "runtime/bench/gemm/route.h"
 #include "runtime/bench/gpu/checked.h"
 #include "runtime/bench/gpu/timing.h"
 #include "runtime/bench/record.h"
@@ -15,21 +16,28 @@ namespace {
 
 constexpr double kHostBound = 0.5;  // share of bursts from which a note is due
 
+// The plan, with as many rows as rank 0 multiplies.
+tilepost_plan_t measured_plan(const tilepost_plan_t& plan, uint64_t seed) {
+  tilepost_plan_t measured = plan;
+  measured.map.m = rows_multiplied(plan, 0, seed);
+  return measured;
+}
+
 class GemmBench {
  public:
   GemmBench(const Entry& entry, const tilepost_plan_t& plan, const Session& session)
       : name_(entry.name),
-        plan_(plan),
-        plain_plan_(plain_plan(plan, entry.plain())),
+        plan_(measured_plan(plan, session.options.seed)),
+        plain_plan_(plain_plan(plan_, entry.plain())),
         session_(session),
         stream_(make_stream()),
         signals_(plan, session.options.seed),
-        operands_(plan, signals_.out_elements(), stream_.get()),
-        woven_(plan, session.machine.device, operands_, signals_.out_elements(), signals_.view()),
+        operands_(plan_, signals_.out_elements(), stream_.get()),
+        woven_(plan_, session.machine.device, operands_, signals_.out_elements(), signals_.view()),
         cublas_(operands_.product(0), operands_.scale(), plan.accumulate == TILEPOST_FAST,
                 cublas_sms()) {
-    if (serves_rows(plan))
-      plain_.emplace(plain_plan_, session.machine.device, operands_, plan.map.m * plan.map.n,
+    if (serves_rows(plan_))
+      plain_.emplace(plain_plan_, session.machine.device, operands_, plan_.map.m * plan_.map.n,
                      tilepost_view_t{});
     else
       note("the un-woven kernel cannot write rows of this length, the signal is not measured");
@@ -103,6 +111,7 @@ class GemmBench {
         .set("fastest", best)
         .set("sms", gemm_sms(plan_, session_.machine.device.sms))
         .set("operations", cublas_.operations())
+        .set("rows", static_cast<long long>(plan_.map.m))
         .set("sets", operands_.count());
   }
 
@@ -115,8 +124,7 @@ class GemmBench {
   }
 
   const char* const name_;
-  const tilepost_plan_t& plan_;
-  const tilepost_plan_t plain_plan_;
+  const tilepost_plan_t plan_, plain_plan_;
   const Session& session_;
   const cuda::Stream stream_;
   const Signals signals_;

@@ -1,4 +1,5 @@
-// One program's GEMM on one GPU: first whether it is right, then how fast it is beside cuBLASLt.
+// One program's GEMM on one GPU, with the rows that rank 0 multiplies: first whether it is right,
+// then how fast it is beside cuBLASLt.
 #pragma once
 
 #include "runtime/bench/registry.h"

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "runtime/bench/gpu/checked.h"
+#include "runtime/map/patterns.h"
 
 namespace tilepost::bench {
 namespace {
@@ -35,7 +36,7 @@ int64_t count_sets(int64_t bytes) {
 Operands::Operands(const tilepost_plan_t& plan, int64_t out_elements, cudaStream_t stream)
     : plan_(plan),
       stream_(stream),
-      a_count_(plan.map.m * plan.k),
+      a_count_(std::max(rows_of_runs(plan), plan.map.m) * plan.k),
       b_count_(plan.map.n * plan.k),
       out_count_(plan.map.m * plan.map.n),
       out_bytes_(std::max(out_elements, out_count_) * element_bytes(plan.output)) {

@@ -10,7 +10,7 @@
 namespace tilepost::bench {
 
 struct OperandSet {
-  const void* a;
+  const void* a;  // room for what a rank brings, and for what its GEMM multiplies
   const void* b;
   void* out;             // room for the kernel's layout and for a row-major output
   const void* residual;  // null unless the plan's epilogue adds one

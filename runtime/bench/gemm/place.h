@@ -27,8 +27,8 @@ class PlaceTable {
 // Of what the run's kernel stores.
 PlaceTable kernel_place(const RunMap& run);
 
-// Of out as a run with the plan's m leaves it. `rows_from`: gemm_all_to_all, [ranks] how many of
-// its rows come from each rank.
+// Of out as a run with the plan's m leaves it. `rows_from`: where rows are routed, [ranks] how many
+// of its rows come from each rank.
 PlaceTable out_place(const tilepost_plan_t& plan, std::span<const int64_t> rows_from);
 
 }  // namespace tilepost::bench

@@ -1,5 +1,7 @@
 #include "runtime/bench/gemm/route.h"
 
+#include <algorithm>
+#include <numeric>
 #include <random>
 
 #include "runtime/map/patterns.h"
@@ -22,22 +24,63 @@ std::vector<int64_t> uneven_splits(int64_t rows, int ranks, int source) {
   return splits;
 }
 
-}  // namespace
+// Rows that each rank still has room for. What no rank has room for stays where it is: the
+// operation refuses it.
+using Room = std::vector<int64_t>;
 
-BenchRoute route_of(const tilepost_plan_t& plan, int rank, uint64_t seed) {
+void fit_splits(std::vector<int64_t>& splits, Room& room) {
+  int64_t beyond = 0;
+  for (size_t to = 0; to < splits.size(); ++to) {
+    const int64_t fits = std::min(splits[to], room[to]);
+    beyond += splits[to] - fits;
+    splits[to] = fits, room[to] -= fits;
+  }
+  for (size_t to = 0; to < splits.size(); ++to) {
+    const int64_t more = std::min(beyond, room[to]);
+    splits[to] += more, room[to] -= more, beyond -= more;
+  }
+  splits[0] += beyond;
+}
+
+std::vector<int32_t> random_destinations(int64_t rows, uint64_t seed, Room& room) {
+  std::mt19937_64 random(seed);
+  const size_t ranks = room.size();
+  std::vector<int32_t> destinations;
+  for (int64_t row = 0; row < rows; ++row) {
+    size_t to = random() % ranks;
+    for (size_t tries = 1; tries < ranks && room[to] <= 0; ++tries) to = (to + 1) % ranks;
+    --room[to];
+    destinations.push_back(static_cast<int32_t>(to));
+  }
+  return destinations;
+}
+
+// What `rank` sends when the ranks before it have left so much room.
+BenchRoute route_into(const tilepost_plan_t& plan, int rank, uint64_t seed, Room& room) {
   BenchRoute route;
-  route.rows_to.resize(static_cast<size_t>(plan.ranks));
+  tilepost_map_t sent = plan.map;
+  sent.m = rows_of_runs(plan);
+  route.rows_to.resize(room.size());
   if (plan.routing == TILEPOST_ROUTING_EVEN) {
-    for (int to = 0; to < plan.ranks; ++to) route.rows_to[to] = rows_of_rank(plan.map, to);
+    for (int to = 0; to < plan.ranks; ++to) route.rows_to[to] = rows_of_rank(sent, to);
   } else if (plan.routing == TILEPOST_ROUTING_SPLITS) {
-    route.rows_to = route.splits = uneven_splits(plan.map.m, plan.ranks, rank);
+    route.splits = uneven_splits(sent.m, plan.ranks, rank);
+    fit_splits(route.splits, room);
+    route.rows_to = route.splits;
   } else {
-    std::mt19937_64 random(64 * seed + static_cast<uint64_t>(rank));
-    for (int64_t row = 0; row < plan.map.m; ++row)
-      route.destinations.push_back(static_cast<int32_t>(random() % plan.ranks));
+    route.destinations = random_destinations(sent.m, 64 * seed + static_cast<uint64_t>(rank), room);
     for (const int32_t to : route.destinations) ++route.rows_to[to];
   }
   return route;
+}
+
+}  // namespace
+
+BenchRoute route_of(const tilepost_plan_t& plan, int rank, uint64_t seed) {
+  const bool bounded = row_of(plan).input_is_routed();
+  Room room(static_cast<size_t>(plan.ranks), bounded ? plan.map.m : plan.ranks * plan.map.m);
+  for (int before = 0; before < rank; ++before) route_into(plan, before, seed, room);
+  return route_into(plan, rank, seed, room);
 }
 
 std::vector<int64_t> rows_from(const tilepost_plan_t& plan, int rank, uint64_t seed) {
@@ -46,6 +89,12 @@ std::vector<int64_t> rows_from(const tilepost_plan_t& plan, int rank, uint64_t s
   for (int source = 0; source < plan.ranks; ++source)
     rows.push_back(route_of(plan, source, seed).rows_to[rank]);
   return rows;
+}
+
+int64_t rows_multiplied(const tilepost_plan_t& plan, int rank, uint64_t seed) {
+  if (!row_of(plan).input_is_routed()) return plan.map.m;
+  const std::vector<int64_t> rows = rows_from(plan, rank, seed);
+  return std::accumulate(rows.begin(), rows.end(), int64_t{0});
 }
 
 std::string route_in_words(const tilepost_plan_t& plan) {

@@ -139,9 +139,9 @@ __global__ void gather_kernel(const Part* from, const int32_t* rows, int parts, 
 }
 
 template <class Part>
-void launch_gather(const void* from, const int32_t* rows, int count, int n, void* to,
+void launch_gather(const void* from, const int32_t* rows, int count, int64_t row_bytes, void* to,
                    cudaStream_t stream) {
-  const auto parts = static_cast<int>(n * sizeof(uint16_t) / sizeof(Part));
+  const auto parts = static_cast<int>(row_bytes / sizeof(Part));
   gather_kernel<<<count, kThreads, 0, stream>>>(static_cast<const Part*>(from), rows, parts,
                                                 static_cast<Part*>(to));
 }
@@ -213,13 +213,14 @@ void count_different(const void* out, const Place& place, const void* expected, 
   TILEPOST_BENCH_CUDA(cudaGetLastError());
 }
 
-void gather_rows(const void* from, const int32_t* rows, int count, int n, void* to,
+void gather_rows(const void* from, const int32_t* rows, int count, int64_t row_bytes, void* to,
                  cudaStream_t stream) {
-  constexpr int kWide = sizeof(uint4) / sizeof(uint16_t);
-  if (n % kWide == 0)
-    launch_gather<uint4>(from, rows, count, n, to, stream);
+  if (row_bytes % sizeof(uint4) == 0)
+    launch_gather<uint4>(from, rows, count, row_bytes, to, stream);
+  else if (row_bytes % sizeof(uint16_t) == 0)
+    launch_gather<uint16_t>(from, rows, count, row_bytes, to, stream);
   else
-    launch_gather<uint16_t>(from, rows, count, n, to, stream);
+    launch_gather<uint8_t>(from, rows, count, row_bytes, to, stream);
   TILEPOST_BENCH_CUDA(cudaGetLastError());
 }
 

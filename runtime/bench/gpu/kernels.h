@@ -53,8 +53,8 @@ void count_wrong(const Product& product, const void* out, const Place& place, co
 void count_different(const void* out, const Place& place, const void* expected, int m, int n,
                      unsigned long long* wrong, cudaStream_t stream);
 
-// Row i of `to` becomes row rows[i] of `from`; both have `count` rows of n 16-bit elements.
-void gather_rows(const void* from, const int32_t* rows, int count, int n, void* to,
+// Row i of `to`, of `count` rows, becomes row rows[i] of `from`.
+void gather_rows(const void* from, const int32_t* rows, int count, int64_t row_bytes, void* to,
                  cudaStream_t stream);
 
 // Holds the stream until *word, in pinned host memory, has reached `value`, or some 20 s have

@@ -15,6 +15,7 @@ constexpr int64_t kFlushBytes = int64_t{256} << 20;  // more than any L2
 
 BenchTeam::BenchTeam(int ranks)
     : steps(ranks),
+      candidates(static_cast<size_t>(ranks)),
       us(static_cast<size_t>(ranks)),
       wrong(static_cast<size_t>(ranks)),
       elements(static_cast<size_t>(ranks)) {
@@ -55,8 +56,10 @@ void RankBench::create() {
   check_tilepost(tilepost_op_get_info(op_, &info), "tilepost_op_get_info");
   if (session_.options.lent_output) lent_output_ = info.out;
   operands_ = std::make_unique<Operands>(plan_, info.out_elements, stream_.get());
-  cublas_ = std::make_unique<CublasLt>(operands_->product(0), operands_->scale(),
-                                       plan_.accumulate == TILEPOST_FAST, 0);
+  Product product = operands_->product(0);
+  product.m = static_cast<int>(rows_of(rank_));
+  cublas_ =
+      std::make_unique<CublasLt>(product, operands_->scale(), plan_.accumulate == TILEPOST_FAST, 0);
   if (cublas_->candidates() == 0) throw BenchError("cuBLASLt cannot compute this product");
   sequence_ = std::make_unique<Sequence>(plan_, rank_, session_.options.seed, *cublas_, nccl_);
   place_ = out_place(plan_, rows_from_);
@@ -84,10 +87,11 @@ void RankBench::set_route() {
 
 void RankBench::choose() {
   operands_->fill_normal(session_.options.seed + static_cast<uint64_t>(rank_));
-  if (rank_ != 0) return;
+  if (rank_ != 0 && follows_first()) return;
+  const std::function<void()> quiet = [] {};  // one rank's sign of life is enough
   Timer timer(stream_.get(), operands_->count(), session_.nvml, session_.options.seed,
-              session_.alive);
-  team_.candidate = fastest_candidate(*cublas_, *operands_, kCool, timer, stream_.get());
+              rank_ == 0 ? session_.alive : quiet);
+  team_.candidates[rank_] = fastest_candidate(*cublas_, *operands_, kCool, timer, stream_.get());
 }
 
 void RankBench::check() {

@@ -25,7 +25,7 @@ struct BenchTeam {
   cuda::PinnedMemory gate_memory;
   uint32_t* gate = nullptr;  // what all ranks wait for before a run
   tilepost_unique_id_t ours_id{}, nccl_id{};
-  int candidate = 0;                      // of cuBLASLt, chosen by rank 0
+  std::vector<int> candidates;            // [ranks] of cuBLASLt, of those ranks that chose
   std::vector<double> us;                 // [ranks] of the run that was finished last
   std::vector<unsigned long long> wrong;  // [ranks] elements
   std::vector<int64_t> elements;          // [ranks] that were compared
@@ -44,9 +44,10 @@ class RankBench {
   // Communicators, operands, the operation and its route.
   void create();
 
-  // Rank 0 finds the fastest GEMM of cuBLASLt; all take it.
+  // Rank 0 finds the fastest GEMM of cuBLASLt. Those that multiply as many rows take it; the others
+  // find their own.
   void choose();
-  void take_choice() { sequence_->choose(team_.candidate); }
+  void take_choice() { sequence_->choose(team_.candidates[follows_first() ? 0 : rank_]); }
 
   // Ours against the sequence on whole numbers, so that the order of the additions does not matter:
   // the same bits. Leaves the operands normal random.
@@ -65,6 +66,8 @@ class RankBench {
   void create_operation();
   void set_route();
   void start(RankVariant variant);
+  int64_t rows_of(int rank) const { return rows_multiplied(plan_, rank, session_.options.seed); }
+  bool follows_first() const { return rows_of(rank_) == rows_of(0); }
   void* out_of(const OperandSet& set) const { return owns_out() ? lent_output_ : set.out; }
 
   const Entry& entry_;

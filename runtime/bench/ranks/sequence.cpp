@@ -46,18 +46,19 @@ Sequence::Sequence(const tilepost_plan_t& plan, int rank, uint64_t seed, CublasL
       route_(route_of(plan, rank, seed)),
       rows_from_(rows_from(plan, rank, seed)),
       result_rows_(count_result_rows(plan, rows_from_, rank)) {
+  const PatternRow& row = row_of(plan);
   const int64_t row_bytes = plan.map.n * element_bytes(plan.output);
   const int64_t bytes = padded_rows(plan) * row_bytes;
   product_ = allocate(bytes);
   TILEPOST_BENCH_CUDA(cudaMemset(product_.get(), 0, static_cast<size_t>(bytes)));
-  if (row_of(plan).moves_input())
+  if (row.moves_input())
     gathered_ = allocate(padded_rows(plan) * plan.k * element_bytes(plan.input));
-  if (row_of(plan).out_is_share()) received_ = allocate(share_rows(plan.map) * row_bytes);
-  if (row_of(plan).out_is_routed())
-    received_ = allocate(std::max<int64_t>(result_rows_, 1) * row_bytes);
+  if (row.out_is_share()) received_ = allocate(share_rows(plan.map) * row_bytes);
+  if (row.product_is_routed()) received_ = allocate(std::max<int64_t>(result_rows_, 1) * row_bytes);
   if (route_.destinations.empty()) return;
   order_ = upload(sorted_rows(route_));
-  sorted_ = allocate(plan.map.m * row_bytes);
+  const int64_t moved_bytes = row.moves_input() ? plan.k * element_bytes(plan.input) : row_bytes;
+  sorted_ = allocate(rows_of_runs(plan) * moved_bytes);
 }
 
 const void* Sequence::result() const {
@@ -84,51 +85,54 @@ void Sequence::gemm(const OperandSet& set, cudaStream_t stream) {
   cublas_.launch(target, candidate_, stream);
 }
 
+Sequence::Moved Sequence::moved(const OperandSet& set) const {
+  if (row_of(plan_).moves_input()) return {set.a, gathered_.get(), plan_.k, plan_.input};
+  return {product_.get(), received_ ? received_.get() : product_.get(), plan_.map.n, plan_.output};
+}
+
 void Sequence::communicate(const OperandSet& set, cudaStream_t stream) {
-  const ncclDataType_t type = nccl_type(plan_.output);
-  const auto count = [](int64_t rows, int64_t columns) {
-    return static_cast<size_t>(rows * columns);
-  };
-  switch (plan_.pattern) {
-    case TILEPOST_GEMM:
+  const Moved rows = moved(set);
+  const ncclDataType_t type = nccl_type(rows.type);
+  const auto count = [&](int64_t num_rows) { return static_cast<size_t>(num_rows * rows.width); };
+  switch (row_of(plan_).rows_end) {
+    case RowsEnd::own:
       break;
-    case TILEPOST_GEMM_ALL_REDUCE:
-      TILEPOST_BENCH_STATUS(ncclAllReduce(product_.get(), product_.get(),
-                                          count(plan_.map.m, plan_.map.n), type, ncclSum, nccl_,
-                                          stream));
+    case RowsEnd::routed:
+      exchange_rows(rows, stream);
       break;
-    case TILEPOST_GEMM_REDUCE_SCATTER:
-      TILEPOST_BENCH_STATUS(ncclReduceScatter(product_.get(), received_.get(),
-                                              count(share_rows(plan_.map), plan_.map.n), type,
-                                              ncclSum, nccl_, stream));
+    case RowsEnd::share:
+      TILEPOST_BENCH_STATUS(ncclReduceScatter(rows.from, rows.to, count(share_rows(plan_.map)),
+                                              type, ncclSum, nccl_, stream));
       break;
-    case TILEPOST_GEMM_ALL_TO_ALL:
-      exchange_rows(stream);
-      break;
-    case TILEPOST_ALL_GATHER_GEMM:
-      TILEPOST_BENCH_STATUS(ncclAllGather(set.a, gathered_.get(),
-                                          count(share_rows(plan_.map), plan_.k),
-                                          nccl_type(plan_.input), nccl_, stream));
+    case RowsEnd::all:
+      if (row_of(plan_).sums)
+        TILEPOST_BENCH_STATUS(
+            ncclAllReduce(rows.from, rows.to, count(plan_.map.m), type, ncclSum, nccl_, stream));
+      else
+        TILEPOST_BENCH_STATUS(
+            ncclAllGather(rows.from, rows.to, count(share_rows(plan_.map)), type, nccl_, stream));
       break;
   }
 }
 
-void Sequence::exchange_rows(cudaStream_t stream) {
-  const ncclDataType_t type = nccl_type(plan_.output);
-  const int64_t n = plan_.map.n;
+void Sequence::exchange_rows(const Moved& rows, cudaStream_t stream) {
+  const ncclDataType_t type = nccl_type(rows.type);
+  const int64_t row_bytes = rows.width * element_bytes(rows.type);
   if (sorted_)
-    gather_rows(product_.get(), static_cast<const int32_t*>(order_.get()),
-                static_cast<int>(plan_.map.m), static_cast<int>(n), sorted_.get(), stream);
-  const auto* from = static_cast<const uint16_t*>(sorted_ ? sorted_.get() : product_.get());
-  auto* to = static_cast<uint16_t*>(received_.get());
+    gather_rows(rows.from, static_cast<const int32_t*>(order_.get()),
+                static_cast<int>(rows_of_runs(plan_)), row_bytes, sorted_.get(), stream);
+  const auto* from = static_cast<const char*>(sorted_ ? sorted_.get() : rows.from);
+  auto* to = static_cast<char*>(rows.to);
   TILEPOST_BENCH_STATUS(ncclGroupStart());
   for (int peer = 0; peer < plan_.ranks; ++peer) {
-    const int64_t sent = route_.rows_to[peer] * n, received = rows_from_[peer] * n;
+    const int64_t sent = route_.rows_to[peer], received = rows_from_[peer];
     if (sent > 0)
-      TILEPOST_BENCH_STATUS(ncclSend(from, static_cast<size_t>(sent), type, peer, nccl_, stream));
+      TILEPOST_BENCH_STATUS(
+          ncclSend(from, static_cast<size_t>(sent * rows.width), type, peer, nccl_, stream));
     if (received > 0)
-      TILEPOST_BENCH_STATUS(ncclRecv(to, static_cast<size_t>(received), type, peer, nccl_, stream));
-    from += sent, to += received;
+      TILEPOST_BENCH_STATUS(
+          ncclRecv(to, static_cast<size_t>(received * rows.width), type, peer, nccl_, stream));
+    from += sent * row_bytes, to += received * row_bytes;
   }
   TILEPOST_BENCH_STATUS(ncclGroupEnd());
 }

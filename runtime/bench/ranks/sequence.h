@@ -6,6 +6,7 @@
 //   gemm_all_to_all      GEMM, ncclSend and ncclRecv to and from all ranks in one group; routing
 //                        rows: between them a pass that sorts the rows by destination
 //   all_gather_gemm      ncclAllGather, GEMM
+//   all_to_all_gemm      as gemm_all_to_all, with rows of A, then GEMM
 #pragma once
 
 #include <nccl.h>
@@ -35,7 +36,15 @@ class Sequence {
   void poison(cudaStream_t stream);
 
  private:
-  void exchange_rows(cudaStream_t stream);
+  // What the collective moves, and where it leaves it.
+  struct Moved {
+    const void* from;
+    void* to;
+    int64_t width;  // elements of a row
+    tilepost_dtype_t type;
+  };
+  Moved moved(const OperandSet& set) const;
+  void exchange_rows(const Moved& rows, cudaStream_t stream);
 
   const tilepost_plan_t& plan_;
   const int rank_;
@@ -46,10 +55,10 @@ class Sequence {
   const int64_t result_rows_;
   int candidate_ = 0;
   cuda::DeviceMemory product_;   // [rows, n], of the GEMM
-  cuda::DeviceMemory gathered_;  // all_gather_gemm: [ranks * share, k]
-  cuda::DeviceMemory order_;     // routing rows: [m] the product's rows by destination
-  cuda::DeviceMemory sorted_;    // routing rows: [m, n] the product in that order
-  cuda::DeviceMemory received_;  // [result_rows, n], of ReduceScatter and All-to-All
+  cuda::DeviceMemory gathered_;  // [rows, k] where rows of A come together
+  cuda::DeviceMemory order_;     // routing rows: [m] the rows by destination
+  cuda::DeviceMemory sorted_;    // routing rows: the rows in that order
+  cuda::DeviceMemory received_;  // [result_rows, n] where rows of the product come
 };
 
 }  // namespace tilepost::bench

@@ -36,7 +36,7 @@ struct Launch {
 
 // The largest grid of any run.
 int32_t most_ctas(const tilepost_plan_t& plan) {
-  return plan.any_m != 0 ? std::max(plan.gemm_ctas, plan.model.sequence_ctas) : plan.gemm_ctas;
+  return rows_vary(plan) ? std::max(plan.gemm_ctas, plan.model.sequence_ctas) : plan.gemm_ctas;
 }
 
 tilepost_result_t count_resident(const tilepost_plan_t& plan, const DeviceInfo& device,

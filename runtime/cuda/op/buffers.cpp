@@ -20,8 +20,10 @@ tilepost_result_t OpBuffers::create(const RunMap* planned, int lanes, cudaStream
   if (paths_.planned.receives_in == Memory::own)
     TILEPOST_TRY(add(received_, sizes_.receive * kOutputBytes, stream));
   TILEPOST_TRY(add(scratch_, lanes * sizes_.scratch * kOutputBytes, stream));
+  const int64_t row_bytes = plan_.k * element_bytes(plan_.input);
+  if (paths_.planned.packs) TILEPOST_TRY(add(packed_, plan_.rows_sent * row_bytes, stream));
   if (!own || !row_of(plan_).moves_input()) return TILEPOST_OK;
-  return add(gathered_, plan_.map.m * plan_.k * element_bytes(plan_.input), stream);
+  return add(gathered_, plan_.map.m * row_bytes, stream);
 }
 
 tilepost_result_t OpBuffers::add(DeviceMemory& memory, int64_t bytes, cudaStream_t stream) {
@@ -47,7 +49,7 @@ Buffers OpBuffers::of(const tilepost_run_operands_t& operands, const RunPath& pa
   Buffers buffers{};
   buffers.send = kernel_output(operands, path);
   buffers.out = received_of(operands, path);
-  buffers.a = operands.a;
+  buffers.a = path.packs ? packed_.get() : operands.a;
   if (row_of(plan_).moves_input()) buffers.gathered = gathered_of(operands, path);
   if (path.receives_in == Memory::own) buffers.scratch = scratch_.get();
   buffers.reduced = path.stores_apart() ? buffers.send : operands.out;
@@ -98,7 +100,7 @@ bool OpBuffers::uses_shared(const RunPath& path) const {
 }
 
 void OpBuffers::leak() {
-  for (DeviceMemory* memory : {&send_, &received_, &gathered_, &scratch_}) memory->leak();
+  for (DeviceMemory* memory : {&send_, &received_, &gathered_, &packed_, &scratch_}) memory->leak();
 }
 
 }  // namespace tilepost::cuda

@@ -31,6 +31,9 @@ class OpBuffers {
   // can be more than before. Runs so far have ended.
   tilepost_result_t grow_received(int64_t elements, cudaStream_t stream, bool& grown);
 
+  // Where rows of A are sorted by destination (RunPath::packs), or null.
+  void* packed() const { return packed_.get(); }
+
   // What the buffers have room for, in elements; scratch: of a lane.
   const RunSizes& sizes() const { return sizes_; }
   // Whether steps send and receive in this memory alone, whatever the caller brings.
@@ -62,6 +65,7 @@ class OpBuffers {
   DeviceMemory send_;      // where the kernel stores: Buffer::send in Memory::own
   DeviceMemory received_;  // what steps receive: Buffer::received in Memory::own
   DeviceMemory gathered_;  // all rows of A, for runs that bring no memory for them: Memory::own
+  DeviceMemory packed_;    // rows of A by destination: RunPath::packs
   DeviceMemory scratch_;   // by lane
 };
 

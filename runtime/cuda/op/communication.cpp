@@ -4,6 +4,7 @@
 
 #include "runtime/core/operands.h"
 #include "runtime/cuda/consumers/norm.h"
+#include "runtime/cuda/consumers/pack.h"
 #include "runtime/cuda/consumers/unpermute.h"
 #include "runtime/cuda/watch/waiter.h"
 #include "tilepost/dtype.h"
@@ -71,20 +72,21 @@ tilepost_result_t GroupWaits::post(const Run& run, int group) const {
 tilepost_result_t Consumption::load() const {
   if (plan_.consumer == TILEPOST_CONSUMER_UNPERMUTE) TILEPOST_CUDA(preload_unpermute());
   if (normalises(plan_)) TILEPOST_CUDA(preload_norm(plan_.output));
+  if (path_of(plan_, true).packs) TILEPOST_CUDA(preload_pack());
   return TILEPOST_OK;
 }
 
 tilepost_result_t Consumption::unpermute(const Run& run, int group) const {
   if (plan_.consumer != TILEPOST_CONSUMER_UNPERMUTE || plan_.map.layout != TILEPOST_TILE)
     return TILEPOST_OK;
-  if (run.plan().map().division == TILEPOST_DIVISION_COLUMNS) return unpermute_slabs(run, group);
-  return unpermute_slots(run, run.plan().tiles.groups[group]);
+  if (run.run_map().map().division == TILEPOST_DIVISION_COLUMNS) return unpermute_slabs(run, group);
+  return unpermute_slots(run, run.run_map().tiles.groups[group]);
 }
 
 tilepost_result_t Consumption::unpermute_slots(const Run& run,
                                                const tilepost_group_t& group) const {
   if (group.num_tiles == 0) return TILEPOST_OK;
-  const tilepost_map_t& map = run.plan().map();
+  const tilepost_map_t& map = run.run_map().map();
   const UnpermuteArguments arguments{run.buffers.send,
                                      run.operands->out,
                                      run.map->tiles,
@@ -100,7 +102,7 @@ tilepost_result_t Consumption::unpermute_slots(const Run& run,
 
 // A rank's rows of a sum come as one block, of a full share's height; routed rows by source.
 tilepost_result_t Consumption::unpermute_slabs(const Run& run, int group) const {
-  const RunMap& plan = run.plan();
+  const RunMap& plan = run.run_map();
   const tilepost_map_t& map = plan.map();
   SlabArguments arguments{};
   arguments.slabs = run.buffers.out;
@@ -128,7 +130,7 @@ tilepost_result_t Consumption::unpermute_slabs(const Run& run, int group) const 
 
 tilepost_result_t Consumption::normalise(const Run& run) const {
   if (!normalises(plan_)) return TILEPOST_OK;
-  const tilepost_map_t& map = run.plan().map();
+  const tilepost_map_t& map = run.run_map().map();
   NormArguments norm{};
   norm.x = run.path().receives_apart() ? run.buffers.out : run.buffers.send;
   norm.slot_rows = run.map->rows;
@@ -152,12 +154,11 @@ tilepost_result_t Consumption::hand_out_gathered(const Run& run) const {
   void* to = run.operands->gathered;
   const bool apart = run.path().waits == Waits::tiles && to != run.buffers.gathered;
   if (!apart || to == nullptr) return TILEPOST_OK;
-  const tilepost_map_t& map = run.plan().map();
-  const int64_t first = first_row_of_rank(map, rank_);
-  if (run.buffers.a != static_cast<char*>(to) + first * row_bytes_of_a())
-    return copy_gathered(run, 0, map.m);
-  TILEPOST_TRY(copy_gathered(run, 0, first));
-  return copy_gathered(run, first + rows_of_rank(map, rank_), map.m);
+  const RunMap& plan = run.run_map();
+  if (run.buffers.a != static_cast<char*>(to) + plan.own.first * row_bytes_of_a())
+    return copy_gathered(run, 0, plan.rows);
+  TILEPOST_TRY(copy_gathered(run, 0, plan.own.first));
+  return copy_gathered(run, plan.own.first + plan.own.count, plan.rows);
 }
 
 tilepost_result_t Consumption::copy_gathered(const Run& run, int64_t first_row,
@@ -195,15 +196,23 @@ Run Communication::on_lane(const Run& run, int lane) const {
   return mine;
 }
 
+tilepost_result_t Communication::pack(const Run& run) const {
+  if (!run.path().packs || run.run_map().m == 0) return TILEPOST_OK;
+  const PackArguments pack{run.operands->a, buffers_.packed(), run.map->order, run.run_map().m,
+                           plan_.k * element_bytes(plan_.input)};
+  TILEPOST_CUDA(launch_pack(pack, run.user));
+  return TILEPOST_OK;
+}
+
 // Tasks of the GEMM bring them while it runs.
 tilepost_result_t Communication::bring_own_rows(const Run& run) const {
   if (!run.arrives() || run.path().tasks) return TILEPOST_OK;
-  return transports_.of(true).communicate(run.buffers, {run.plan().steps[0], 0, lane_of(run, 0)},
+  return transports_.of(true).communicate(run.buffers, {run.run_map().steps[0], 0, lane_of(run, 0)},
                                           run.user);
 }
 
 tilepost_result_t Communication::communicate(const Run& run) const {
-  const int groups = run.path().completes ? 0 : run.plan().num_groups();
+  const int groups = run.path().completes ? 0 : run.run_map().num_groups();
   for (int g = 0; g < groups; ++g)
     TILEPOST_TRY(communicate_group(on_lane(run, lane_of(run, g)), g));
   if (run.path().overlaps) TILEPOST_TRY(lanes_.join(run));
@@ -222,7 +231,7 @@ tilepost_result_t Communication::communicate_group(const Run& run, int group) co
   if (!run.arrives() || path.tasks || group > 0)
     TILEPOST_TRY(transports_.of(path.overlaps)
                      .communicate(run.buffers,
-                                  {run.plan().steps[group], group, lane_of(run, group),
+                                  {run.run_map().steps[group], group, lane_of(run, group),
                                    run.map->chunks_of(group)},
                                   run.comm));
   if (run.arrives()) TILEPOST_TRY(waits_.post(run, group));
@@ -231,9 +240,9 @@ tilepost_result_t Communication::communicate_group(const Run& run, int group) co
 
 tilepost_result_t Communication::warm_up(const Run& run, DeviceMap& map) const {
   if (map.warm || !run.arrives() || transports_.shared) return TILEPOST_OK;
-  for (int g = 0; g < run.plan().num_groups(); ++g)
+  for (int g = 0; g < run.run_map().num_groups(); ++g)
     TILEPOST_TRY(transports_.of(true).communicate(
-        run.buffers, {run.plan().steps[g], g, lane_of(run, g)}, run.user));
+        run.buffers, {run.run_map().steps[g], g, lane_of(run, g)}, run.user));
   map.warm = true;
   return TILEPOST_OK;
 }

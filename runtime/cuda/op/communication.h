@@ -73,6 +73,10 @@ class Communication {
 
   const GroupWaits& waits() const { return waits_; }
 
+  // Before all else, on the caller's stream: sorts rows of A by destination where that is to be
+  // done (RunPath::packs).
+  tilepost_result_t pack(const Run& run) const;
+
   // Before a GEMM that reads its own rows where all ranks' come together: brings these there, on
   // the caller's stream.
   tilepost_result_t bring_own_rows(const Run& run) const;

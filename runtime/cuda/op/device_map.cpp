@@ -34,7 +34,7 @@ size_t most_table_bytes(const tilepost_plan_t& plan, bool needs_rows) {
   const size_t entries = aligned(rows * tiles_n(map) * sizeof(int32_t));
   size_t bytes = aligned(tiles * sizeof(tilepost_tile_t)) + entries;
   if (needs_rows) bytes += entries;
-  if (plan.routing == TILEPOST_ROUTING_ROWS) bytes += aligned(map.m * sizeof(int32_t));
+  if (plan.routing == TILEPOST_ROUTING_ROWS) bytes += aligned(rows_of_runs(plan) * sizeof(int32_t));
   if (plan.access == TILEPOST_ACCESS_WRITE)
     bytes += aligned(shared_counters(plan) * sizeof(uint32_t)) +
              aligned(plan.ranks * sizeof(CUtensorMap)) + 3 * aligned(plan.ranks * sizeof(void*));
@@ -102,7 +102,9 @@ tilepost_result_t make_peer_tables(const tilepost_plan_t& plan, const RunMap& ru
   if (path_of(plan, true).reads == InputFrom::split) {
     tables.in_map.resize(1);
     void* gathered = places.shared->own(places.shared->layout().gathered);
-    return encode_input(*places.driver, plan, gathered, run.rows, tables.in_map.front());
+    // A map has at least a row; no tile is of a rank that multiplies none.
+    return encode_input(*places.driver, plan, gathered, std::max<int64_t>(1, run.rows),
+                        tables.in_map.front());
   }
   if (!run.path.by_owner) return TILEPOST_OK;
   for (int owner = 0; owner < plan.ranks; ++owner) {
@@ -166,13 +168,13 @@ tilepost_result_t DeviceMaps::create(const tilepost_plan_t& plan, int rank,
   TILEPOST_TRY(make_pinned_memory(staging_, table_bytes_));
   DeviceMap* map = nullptr;
   if (is_routed(plan)) return add(map);
-  TILEPOST_TRY(make(plan.map.m, map));
+  TILEPOST_TRY(make(rows_of_runs(plan), map));
   map->kept = true;
   return TILEPOST_OK;
 }
 
 bool DeviceMaps::serves(const DeviceMap& map, int64_t m) const {
-  return map.run != nullptr && (is_routed(*plan_) || map.run->rows == m);
+  return map.run != nullptr && (is_routed(*plan_) || map.run->m == m);
 }
 
 tilepost_result_t DeviceMaps::find(int64_t m, bool capturing, DeviceMap*& map) {
@@ -249,6 +251,7 @@ tilepost_result_t DeviceMaps::upload(DeviceMap& map) {
   map.positions = packer.add(run.tiles.positions);
   map.rows = packer.add(rows);
   map.row_map = packer.add(run.row_map);
+  map.order = packer.add(run.order);
   const std::vector<uint32_t>& targets = tasks.targets.empty() ? run.targets : tasks.targets;
   map.targets = run.path.access == TILEPOST_ACCESS_WRITE ? packer.add(targets) : nullptr;
   map.num_counters =
@@ -263,7 +266,7 @@ tilepost_result_t DeviceMaps::upload(DeviceMap& map) {
   map.chunks = std::move(tasks.chunks);
   if (packer.bytes() > table_bytes_)
     return fail(TILEPOST_INTERNAL_ERROR,
-                "the tables of a run with %" PRId64 " rows have %zu bytes, more than %zu", run.rows,
+                "the tables of a run with %" PRId64 " rows have %zu bytes, more than %zu", run.m,
                 packer.bytes(), table_bytes_);
   if (packer.bytes() == 0) return TILEPOST_OK;
   TILEPOST_CUDA(cudaMemcpyAsync(map.memory.get(), staging_.get(), packer.bytes(),

@@ -29,7 +29,8 @@ struct DeviceMap {
   const tilepost_tile_t* tiles = nullptr;
   const int32_t* positions = nullptr;  // null where the map has none
   const int32_t* rows = nullptr;       // destination rows by tile, for consumers that read slots
-  const int32_t* row_map = nullptr;    // routing rows
+  const int32_t* row_map = nullptr;    // routing rows: of the product
+  const int32_t* order = nullptr;      // RunMap::order
   // TILEPOST_ACCESS_WRITE; null otherwise. Targets for runs that overlap; the rest by owner.
   const uint32_t* targets = nullptr;  // [num_counters] RunMap::targets, or Tasks::targets
   const CUtensorMap* out_maps = nullptr;

@@ -7,9 +7,19 @@
 
 namespace tilepost::cuda {
 
+namespace {
+
+// Of a rank without rows there is nothing to compute; but its helper warps may have rows for
+// others.
+bool has_work(const Run& run) {
+  return !run.run_map().tiles.tiles.empty() || run.map->num_tasks > 0;
+}
+
+}  // namespace
+
 tilepost_result_t Gemm::find_arguments(Run& run) {
-  const RunMap& plan = run.plan();
-  if (plan.tiles.tiles.empty()) return TILEPOST_OK;
+  const RunMap& plan = run.run_map();
+  if (!has_work(run)) return TILEPOST_OK;
   GemmArguments& arguments = run.gemm;
   arguments.ctas = plan.gemm_ctas;
   arguments.shape = plan.shape;
@@ -28,22 +38,23 @@ tilepost_result_t Gemm::find_arguments(Run& run) {
 // has behind them is filled with zeros (CUDA driver API, cuTensorMapEncodeTiled), and lies behind
 // all rows: other ranks' rows come through the other map.
 tilepost_result_t Gemm::find_tensor_maps(const Run& run, GemmArguments& arguments) {
-  const RunMap& plan = run.plan();
-  const int64_t c_rows = plan.tiles.send_elements / plan.shape.ldc;
-  int64_t a_rows = plan.rows;
+  const RunMap& plan = run.run_map();
+  // A map has at least a row; no tile is of a rank without rows.
+  const int64_t c_rows = std::max<int64_t>(1, plan.tiles.send_elements / plan.shape.ldc);
+  int64_t a_rows = std::max<int64_t>(1, plan.rows);
   if (run.path().reads == InputFrom::split) {
-    const int64_t first = first_row_of_rank(plan.map(), state_.rank);
-    const auto own = reinterpret_cast<uintptr_t>(run.buffers.a);
-    const auto row_bytes = static_cast<uintptr_t>(plan_.k * element_bytes(plan_.input));
-    arguments.a = reinterpret_cast<const void*>(own - static_cast<uintptr_t>(first) * row_bytes);
-    // A map has at least a row; no tile is of a rank without rows.
-    a_rows = std::max<int64_t>(1, first + rows_of_rank(plan.map(), state_.rank));
+    const RunMap::OwnRows& own = plan.own;
+    const int64_t row_bytes = plan_.k * element_bytes(plan_.input);
+    arguments.a =
+        reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(run.buffers.a) +
+                                      static_cast<uintptr_t>((own.in_a - own.first) * row_bytes));
+    a_rows = std::max<int64_t>(1, own.first + own.count);
   }
   return tensor_maps_.find({arguments.a, arguments.b, arguments.c, a_rows, c_rows}, arguments.maps);
 }
 
 void Gemm::find_view(const Run& run, tilepost_view_t& view) const {
-  const RunMap& plan = run.plan();
+  const RunMap& plan = run.run_map();
   const tilepost_map_t& map = plan.map();
   view.tiles = run.map->tiles;
   view.positions = run.map->positions;
@@ -85,7 +96,7 @@ void Gemm::find_tasks(const Run& run, tilepost_tasks_t& tasks) const {
 }
 
 tilepost_result_t Gemm::launch(const Run& run) const {
-  if (run.plan().tiles.tiles.empty()) return TILEPOST_OK;
+  if (!has_work(run)) return TILEPOST_OK;
   return launch_gemm(plan_, run.gemm, run.user);
 }
 

@@ -16,7 +16,7 @@ tilepost_result_t RunIssuer::run_eager(Run& run, DeviceMap& map) {
   TILEPOST_TRY(follow_last_run(run.user));
   TILEPOST_TRY(follow_others(run));
   run.bank = kEager;
-  run.record = &state_.ledger.next(run.plan());
+  run.record = &state_.ledger.next(run.run_map());
   run.end = state_.tracker.end_event();
   run.begin = state_.tracker.begin_event();
   const bool shares = buffers_.uses_shared(run.path()) && !run.path().completes;
@@ -49,7 +49,7 @@ tilepost_result_t RunIssuer::give_up(const Run& run, tilepost_result_t result) {
 // arguments cannot count runs.
 tilepost_result_t RunIssuer::run_captured(Run& run) {
   run.bank = kCaptured;
-  run.record = &state_.ledger.capture(run.plan(), run.map->index);
+  run.record = &state_.ledger.capture(run.run_map(), run.map->index);
   run.fork = lanes_.captured_fork_event();
   run.end = lanes_.captured_end_event();
   const size_t words = static_cast<size_t>(run.record->groups) * TILEPOST_COUNTER_STRIDE;
@@ -100,6 +100,7 @@ RunOrder* RunIssuer::shared_order() const {
 // All that can fail without consequences, and the GEMM, unless what it reads comes first.
 tilepost_result_t RunIssuer::start(Run& run) {
   TILEPOST_TRY(gemm_.find_arguments(run));
+  TILEPOST_TRY(communication_.pack(run));
   if (buffers_.uses_shared(run.path())) TILEPOST_TRY(begin_sharing(run));
   TILEPOST_TRY(communication_.bring_own_rows(run));
   if (run.fork != run.begin) TILEPOST_CUDA(cudaEventRecord(run.fork, run.user));

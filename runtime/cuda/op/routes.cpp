@@ -31,12 +31,13 @@ tilepost_result_t Routes::set(const RouteInputs& inputs) {
 tilepost_result_t Routes::agree(const RouteInputs& given) {
   RouteInputs inputs = given;
   std::vector<int64_t> all;
-  if (plan_.any_m != 0) {
+  if (plan_.any_m != 0 && !row_of(plan_).input_is_routed()) {
     TILEPOST_TRY(exchange(std::span(&given.rows, 1), all));
     inputs.most = *std::max_element(all.begin(), all.end());
   }
   auto run = begin_route(plan_, state_.rank, inputs);
   TILEPOST_TRY(exchange(run->own_counts, all));
+  TILEPOST_TRY(check_received(plan_, all));
   finish_route(plan_, state_.rank, all, *run);
   bool grown = false;
   TILEPOST_TRY(buffers_.grow_received(run->sizes.receive, lanes_.stream(), grown));

@@ -27,8 +27,8 @@ struct Run {
   GemmArguments gemm;  // of a rank that has rows
   bool begun;          // other ranks now expect this run
 
-  const RunMap& plan() const { return *map->run; }
-  const RunPath& path() const { return plan().path; }
+  const RunMap& run_map() const { return *map->run; }
+  const RunPath& path() const { return run_map().path; }
   // Whether the communication stream brings the GEMM's input while it runs.
   bool arrives() const { return path().waits == Waits::tiles && !path().completes; }
   // Whether the GEMM comes behind all steps.

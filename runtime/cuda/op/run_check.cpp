@@ -64,15 +64,19 @@ tilepost_result_t RunCheck::check_pointer(const EpilogueOperand& operand) {
 tilepost_result_t RunCheck::check_gathered(const tilepost_run_operands_t& operands,
                                            const RunMap& run) const {
   if (operands.gathered == nullptr || !row_of(plan_).moves_input()) return TILEPOST_OK;
-  const tilepost_map_t& map = run.map();
+  const bool routed = row_of(plan_).input_is_routed();
   const auto row = static_cast<uintptr_t>(plan_.k * element_bytes(plan_.input));
-  const auto own = static_cast<uintptr_t>(rows_of_rank(map, rank_));
-  const int64_t first = first_row_of_rank(map, rank_);
+  const auto brought = static_cast<uintptr_t>(routed ? run.m : run.own.count);
+  const int64_t first = run.own.first;
   const auto a = reinterpret_cast<uintptr_t>(operands.a);
   const auto all = reinterpret_cast<uintptr_t>(operands.gathered);
-  const bool in_place = a == all + static_cast<uintptr_t>(first) * row;
-  if (in_place || a >= all + static_cast<uintptr_t>(map.m) * row || a + own * row <= all)
+  const bool in_place = !routed && a == all + static_cast<uintptr_t>(first) * row;
+  if (in_place || a >= all + static_cast<uintptr_t>(run.rows) * row || a + brought * row <= all)
     return TILEPOST_OK;
+  if (routed)
+    return fail(TILEPOST_INVALID_ARGUMENT,
+                "a overlaps gathered, where other ranks' rows arrive while a is read; pass memory "
+                "of its own");
   return fail(TILEPOST_INVALID_ARGUMENT,
               "a overlaps gathered, but is not this rank's rows in it, which begin at row %" PRId64,
               first);

@@ -17,12 +17,14 @@ bool is_alike_everywhere(StepKind kind) {
 }
 
 // Steps of a routed plan, which has none before its first route: equal parts to and from all ranks.
-std::vector<Step> even_exchange(int ranks, int64_t elements) {
+std::vector<Step> even_exchange(const PatternRow& row, int ranks, int64_t elements) {
+  const StepKind send = row.moves_input() ? StepKind::send_own_rows : StepKind::send;
+  const StepKind receive = row.moves_input() ? StepKind::receive_rows : StepKind::receive;
   std::vector<Step> steps;
   const int64_t part = elements / ranks;
   for (int peer = 0; peer < ranks; ++peer) {
-    steps.push_back({StepKind::send, peer, peer * part, 0, part, 0});
-    steps.push_back({StepKind::receive, peer, 0, peer * part, part, 0});
+    steps.push_back({send, peer, peer * part, 0, part, 0});
+    steps.push_back({receive, peer, 0, peer * part, part, 0});
   }
   return steps;
 }
@@ -30,8 +32,8 @@ std::vector<Step> even_exchange(int ranks, int64_t elements) {
 // A collective of the kind that runs in sequence make, `count` elements in all.
 std::vector<Step> collective_of(const PatternRow& row, int ranks, int64_t count) {
   const int64_t part = count / ranks;
+  if (row.routes()) return even_exchange(row, ranks, count);
   if (row.moves_input()) return {{StepKind::all_gather, 0, 0, 0, part, 0}};
-  if (row.routes()) return even_exchange(ranks, count);
   if (row.product_spreads()) return {{StepKind::all_reduce, 0, 0, 0, count, 0}};
   return {{StepKind::reduce_scatter, 0, 0, 0, part, part}};
 }
@@ -67,6 +69,12 @@ int64_t WarmUp::scratch_bytes(const RunMap* planned) const {
   return std::max(sizes.send, out) * int64_t{sizeof(uint16_t)};
 }
 
+// Elements that a run moves, of rows of A in equal parts.
+int64_t WarmUp::most_sent() const {
+  if (!row_of(plan_).moves_input()) return buffers_.sizes().send;
+  return plan_.map.m / plan_.ranks * plan_.ranks * plan_.k;
+}
+
 tilepost_result_t WarmUp::run_with(const char* program, DeviceMap& planned, void* scratch) const {
   TILEPOST_TRY(transports_.shared ? run_shared(scratch) : run_groups(planned.run.get(), scratch));
   planned.warm = true;
@@ -80,11 +88,11 @@ tilepost_result_t WarmUp::run_shared(void* scratch) const {
   TILEPOST_TRY(transports_.overlapping->warm_up(lanes_.stream()));
   if (scratch == nullptr) return TILEPOST_OK;
   const bool gathers = row_of(plan_).moves_input();
-  const int64_t sent = buffers_.sizes().send;
-  const int64_t count = gathers ? plan_.map.m / plan_.ranks * plan_.ranks * plan_.k : sent;
+  const int64_t count = most_sent();
   Buffers buffers{};
   buffers.send = buffers.reduced = buffers.gathered = scratch;
-  if (!gathers) buffers.out = static_cast<char*>(scratch) + sent * element_bytes(plan_.output);
+  buffers.a = scratch;
+  if (!gathers) buffers.out = static_cast<char*>(scratch) + count * element_bytes(plan_.output);
   const std::vector<Step> steps = collective_of(row_of(plan_), plan_.ranks, count);
   return transports_.sequence->communicate(buffers, {steps, 0, 0}, lanes_.stream());
 }
@@ -92,9 +100,10 @@ tilepost_result_t WarmUp::run_shared(void* scratch) const {
 tilepost_result_t WarmUp::run_groups(const RunMap* planned, void* scratch) const {
   const RunPath path = path_of(plan_, transports_.overlapping != nullptr);
   const std::vector<std::vector<Step>> steps =
-      planned != nullptr ? planned->steps
-                         : std::vector<std::vector<Step>>(
-                               lanes_.num(), even_exchange(plan_.ranks, buffers_.sizes().send));
+      planned != nullptr
+          ? planned->steps
+          : std::vector<std::vector<Step>>(lanes_.num(),
+                                           even_exchange(row_of(plan_), plan_.ranks, most_sent()));
   tilepost_run_operands_t operands{};
   operands.out = scratch;
   Buffers buffers = buffers_.of(operands, path);

@@ -33,6 +33,7 @@ class WarmUp {
   tilepost_result_t run_groups(const RunMap* planned, void* scratch) const;
   tilepost_result_t run_shared(void* scratch) const;
   tilepost_result_t finish(const char* program) const;
+  int64_t most_sent() const;
   int64_t scratch_bytes(const RunMap* planned) const;
 
   const tilepost_plan_t& plan_;

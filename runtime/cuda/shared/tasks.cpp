@@ -51,10 +51,9 @@ class TaskList {
       case StepKind::landed_part:
         return add(step, g, {layout_.landed + step.from * width(), -1, g, g});
       case StepKind::own_rows:
-        return pushes_ == Pushes::rows ? add_edges(step, g) : add(step, g, {0, -1, -1, g});
-      case StepKind::push_rows:  // the same rows to every rank: one task
-        if (pushes_ == Pushes::rows && tasks_.chunks[g] == 0)
-          add(step, g, {step.from * width(), step.to * width(), -1, g});
+        return add_own_rows(step, g);
+      case StepKind::push_rows:
+        if (pushes_ == Pushes::rows) add_push(step, g);
         return;
       case StepKind::landed_sums:
         tasks_.targets[landed_counter(g)] += chunks_of(step.count, plan_.task_parts);
@@ -67,7 +66,26 @@ class TaskList {
     }
   }
 
-  // Own rows that are pushed are copied on the way. But tiles that have rows of two ranks, where
+  // Rows that go to one rank each. The others are the same for every rank: one task.
+  bool routes() const { return row_of(plan_).routes(); }
+
+  void add_own_rows(const Step& own, int g) {
+    const Place place{own.from * width(), -1, -1, g};
+    if (pushes_ != Pushes::rows) return add(own, g, place);
+    if (!routes()) return add_edges(own, g);
+    add(own, g, place);
+    tasks_.targets[g] += chunks_of(own.count, 1);
+  }
+
+  void add_push(const Step& push, int g) {
+    const Place place{push.from * width(), push.to * width(), -1, g};
+    if (routes())
+      add(push, g, place, push.peer);
+    else if (tasks_.chunks[g] == 0)
+      add(push, g, place);
+  }
+
+  // Own rows that all ranks get are copied on the way. But tiles that have rows of two ranks, where
   // shares do not end with a tile, do not wait for that: what they may have comes before. Pushes
   // then write the same bytes once more, while such tiles may be read.
   void add_edges(const Step& own, int g) {
@@ -101,10 +119,10 @@ class TaskList {
     int waits, counts;
   };
 
-  void add(const Step& step, int g, const Place& place) {
+  void add(const Step& step, int g, const Place& place, int only = -1) {
     const int parts = parts_of(step.kind);
     tasks_.list.push_back({place.from, step.to * width(), place.push, step.count * width(), parts,
-                           place.waits, place.counts, 0});
+                           place.waits, place.counts, only});
     tasks_.chunks[g] += chunks_of(step.count, parts);
   }
 

@@ -36,7 +36,7 @@ tilepost_result_t make_copy_engine(const TransportSetup& setup, Transports& tran
   std::unique_ptr<SharedService> shared;
   TILEPOST_TRY(make_shared_service(setup, transports, shared));
   const bool gathers = row_of(setup.plan).moves_input();
-  TILEPOST_TRY(gathers ? make_shared_rows(*shared, setup.plan, transports.overlapping)
+  TILEPOST_TRY(gathers ? make_copy_engine_rows(*shared, setup.plan, transports.overlapping)
                        : make_shared<CopyEngineTiles>(*shared, setup.plan, transports.overlapping));
   transports.shared = std::move(shared);
   return TILEPOST_OK;

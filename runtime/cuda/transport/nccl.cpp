@@ -12,7 +12,7 @@ tilepost_result_t make_nccl(const TransportSetup& setup, Transports& transports)
   TILEPOST_TRY(make_channel(setup, channel));
   transports.overlapping = std::make_unique<NcclCollective>(channel, setup.plan);
   transports.channels.push_back(std::move(channel));
-  return setup.plan.any_m != 0 ? make_none(setup, transports) : TILEPOST_OK;
+  return rows_vary(setup.plan) ? make_none(setup, transports) : TILEPOST_OK;
 }
 
 }  // namespace tilepost::cuda

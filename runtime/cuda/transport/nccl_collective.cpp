@@ -145,6 +145,10 @@ tilepost_result_t NcclCollective::issue(const Buffers& buffers, const Step& step
                                   at(buffers.gathered, step.to, input), count, nccl_type(input),
                                   comm, stream));
       break;
+    case StepKind::send_own_rows:
+      TILEPOST_NCCL(ncclSend(at(const_cast<void*>(buffers.a), step.from, input), count,
+                             nccl_type(input), step.peer, comm, stream));
+      break;
     case StepKind::send_rows:
       TILEPOST_NCCL(ncclSend(at(buffers.gathered, step.from, input), count, nccl_type(input),
                              step.peer, comm, stream));

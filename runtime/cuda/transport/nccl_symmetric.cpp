@@ -63,7 +63,7 @@ tilepost_result_t make_nccl_symmetric(const TransportSetup& setup, Transports& t
   transports.windows = std::move(windows);
   transports.overlapping = std::make_unique<SymmetricTransport>(channel, setup.plan);
   transports.channels.push_back(std::move(channel));
-  return setup.plan.any_m != 0 ? make_none(setup, transports) : TILEPOST_OK;
+  return rows_vary(setup.plan) ? make_none(setup, transports) : TILEPOST_OK;
 }
 
 }  // namespace tilepost::cuda

@@ -1,8 +1,8 @@
 // Transport 'peer': the kernels store their tiles where they belong, in the memory of the rank that
 // owns the rows, and raise that rank's counters. What is left to do when a group is complete is
 // local: adding the parts up, or moving rows to out. Tasks of the kernel do that, and push an
-// AllReduce's sums, or kernels of the runtime's do, and these sums are pulled. An AllGather's rows
-// are pushed by tasks.
+// AllReduce's sums, or kernels of the runtime's do, and these sums are pulled. Rows of A are pushed
+// by tasks.
 #include "runtime/cuda/transport/shared_tiles.h"
 #include "tilepost/dtype.h"
 

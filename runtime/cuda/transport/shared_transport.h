@@ -5,7 +5,7 @@
 // Which of them a plan has follows from what is left to do beside the GEMM:
 //   nothing: its tasks do all of it    KernelTransport
 //   tiles to wait for, parts to add    SharedTiles (shared_tiles.h)
-//   rows of A to copy to the others    SharedRows (shared_rows.cpp)
+//   rows of A to copy to the others    CopyEngineRows (copy_engine_rows.cpp)
 #pragma once
 
 #include "runtime/cuda/shared/service.h"
@@ -68,15 +68,15 @@ tilepost_result_t make_shared(SharedService& shared, const tilepost_plan_t& plan
   return TILEPOST_OK;
 }
 
-// An AllGather whose rows of A copy engines bring: one copy to the others after the other,
+// Rows of A that copy engines bring: one copy to the others after the other,
 // announced when they are there.
 //   next peer's:    group 1   group 2 …
 //   announcing:             └ announce 1   announce 2 …
 //   caller's:       wait for others' 1   post 1   wait for others' 2 …
 // The caller posts what has come, and therefore waits for it; copies to the others wait for nothing
 // but the run's beginning. Tasks that copy the own rows are waited for before others' are posted.
-tilepost_result_t make_shared_rows(SharedService& shared, const tilepost_plan_t& plan,
-                                   std::unique_ptr<Transport>& transport);
+tilepost_result_t make_copy_engine_rows(SharedService& shared, const tilepost_plan_t& plan,
+                                        std::unique_ptr<Transport>& transport);
 
 // ---- What these transports put on streams, and where
 

@@ -17,8 +17,8 @@ namespace tilepost::cuda {
 struct Buffers {
   void* send;      // where the kernel stores
   void* out;       // what steps receive into: the caller's out, or the consumer's input
-  const void* a;   // all_gather_gemm: this rank's rows
-  void* gathered;  // all_gather_gemm: all ranks' rows
+  const void* a;   // where rows of A move: this rank's, as steps take them
+  void* gathered;  // and all that it multiplies
   void* scratch;   // what a reduce_scatter receives beyond what may be written to out; null where
                    // `out` has room for that too
   void* reduced;   // where an all_reduce writes: `send`, or out

@@ -59,4 +59,23 @@ void sum_own_part(GroupSteps& own, const SummedPart& part, int64_t to) {
   own.add_some({StepKind::sum, 0, from, to, part.count, 0, part.in_share});
 }
 
+void bring_own_rows(GroupSteps& own, const MovedRows& rows) {
+  own.add_some({StepKind::own_rows, own.rank, rows.in_a, rows.in_gathered, rows.count, 0});
+}
+
+// The rank to which this rank's rows are the first of all that come gets them first.
+void push_and_land_rows(GroupSteps& own, RowsBetween between) {
+  const int ranks = own.exchange.ranks;
+  for (int distance = 1; distance < ranks; ++distance) {
+    const int peer = (own.rank + ranks - distance) % ranks;
+    const MovedRows rows = between(own, own.rank, peer);
+    own.add_some({StepKind::push_rows, peer, rows.in_a, rows.in_gathered, rows.count, 0});
+  }
+  own.announce(StepKind::announce);
+  own.for_others([&](int peer) {
+    const MovedRows rows = between(own, peer, own.rank);
+    own.add_some({StepKind::landed_rows, peer, rows.in_gathered, rows.in_gathered, rows.count, 0});
+  });
+}
+
 }  // namespace tilepost

@@ -53,7 +53,8 @@ struct PatternSteps {
   // send_buffer_elements beyond what the kernel stores; null: none.
   int64_t (*sent)(const Exchange& exchange) = nullptr;
 };
-extern const PatternSteps kAllReduceSteps, kReduceScatterSteps, kAllToAllSteps, kAllGatherSteps;
+extern const PatternSteps kGemmAllReduceSteps, kGemmReduceScatterSteps, kGemmAllToAllSteps,
+    kAllGatherGemmSteps;
 
 // Rows of `part` that lie in a share of `share` rows.
 inline int64_t valid_rows(const tilepost_map_t& map, const SharePart& part, int64_t share) {
@@ -88,5 +89,21 @@ SummedPart summed_part(const GroupSteps& own, int rank);
 // Ranks that share memory: this rank's part of the group comes together in its slots and is summed
 // to element `to` of where sums go.
 void sum_own_part(GroupSteps& own, const SummedPart& part, int64_t to);
+
+// Rows of A that one rank brings another, or itself, in a group: elements.
+struct MovedRows {
+  int64_t in_a;         // where they start in the source's a
+  int64_t in_gathered;  // and where all rows come together
+  int64_t count;
+};
+using RowsBetween = MovedRows (*)(const GroupSteps& own, int source, int rank);
+
+// Group 0: what stays on this rank.
+void bring_own_rows(GroupSteps& own, const MovedRows& rows);
+
+// Ranks that share memory, group > 0: a rank stores its rows where they are needed, for copy
+// engines push almost twice as fast as they pull, and waits for the others'. No other rank waits
+// for its own rows.
+void push_and_land_rows(GroupSteps& own, RowsBetween between);
 
 }  // namespace tilepost

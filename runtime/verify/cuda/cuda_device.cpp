@@ -1,5 +1,6 @@
 #include "runtime/verify/cuda/cuda_device.h"
 
+#include <algorithm>
 #include <memory>
 
 #include "runtime/verify/cuda/kernels.h"
@@ -81,6 +82,8 @@ void CudaDevice::reference(const ReferenceJob& job) {
   const bool exact = job.distribution.kind == DataKind::exact;
   const int64_t elements = job.num_rows * problem.n;
   const Scratch<int64_t> rows(job.num_rows);
+  const auto num_origins = static_cast<int64_t>(job.origins.size());
+  const Scratch<RowOrigin> origins(std::max<int64_t>(1, num_origins));
   const Scratch<float> a(job.num_rows * problem.k), b(problem.n * problem.k);
   const Scratch<float> a_norms(job.num_rows), b_norms(problem.n);
   const Scratch<double> sum(elements);
@@ -88,13 +91,17 @@ void CudaDevice::reference(const ReferenceJob& job) {
   check_cuda(cudaMemcpyAsync(rows.get(), job.rows, job.num_rows * sizeof(int64_t),
                              cudaMemcpyHostToDevice, stream_),
              "cudaMemcpyAsync");
+  check_cuda(cudaMemcpyAsync(origins.get(), job.origins.data(), job.origins.size_bytes(),
+                             cudaMemcpyHostToDevice, stream_),
+             "cudaMemcpyAsync");
   fill_bytes(sum.get(), 0, elements * sizeof(double));
   fill_bytes(bound.get(), 0, elements * sizeof(float));
   for (int rank = job.first_rank; rank < job.end_rank; ++rank) {
     const uint64_t b_stream = stream_of(job.seed, job.run, rank, Matrix::b);
-    check_cuda(fill_rows(a.get(), rows.get(), job.num_rows, problem.k, job.distribution,
-                         {job.seed, job.run, rank, job.share}, stream_),
-               "fill_rows");
+    check_cuda(
+        fill_rows(a.get(), rows.get(), job.num_rows, problem.k, job.distribution,
+                  {job.seed, job.run, rank, num_origins > 0 ? origins.get() : nullptr}, stream_),
+        "fill_rows");
     check_cuda(fill_columns(b.get(), problem, job.distribution, b_stream, stream_), "fill_columns");
     check_cuda(row_norms(a.get(), job.num_rows, problem.k, a_norms.get(), stream_), "row_norms");
     check_cuda(row_norms(b.get(), problem.n, problem.k, b_norms.get(), stream_), "row_norms");

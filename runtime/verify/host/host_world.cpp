@@ -17,7 +17,7 @@ constexpr size_t kAlignment = 256;
 template <class T>
 std::vector<T> make_a(const ReferenceJob& job, int rank) {
   const int64_t k = job.problem.k;
-  const RowSource source{job.seed, job.run, rank, job.share};
+  const RowSource source{job.seed, job.run, rank, job.origins.data()};
   std::vector<T> values(static_cast<size_t>(job.num_rows * k));
   for (int64_t i = 0; i < job.num_rows; ++i) {
     const uint64_t stream = source.stream(job.rows[i]);

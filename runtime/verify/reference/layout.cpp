@@ -51,18 +51,16 @@ int64_t OutputLayout::offset(int64_t row, int64_t col) const {
 }
 
 void TileIndex::build() const {
-  std::unique_ptr<RunMap> run;
-  if (is_routed(*plan_)) {
-    const bool splits = plan_->routing == TILEPOST_ROUTING_SPLITS;
-    RouteInputs inputs{shape_->rows(rank_), shape_->m(), {}, {}};
-    if (splits)
-      inputs.splits = shape_->splits(rank_);
+  std::vector<RouteInputs> routes;
+  for (int rank = 0; rank < plan_->ranks && is_routed(*plan_); ++rank) {
+    routes.push_back({shape_->a_rows(rank), 0, {}, {}});
+    if (plan_->routing == TILEPOST_ROUTING_SPLITS)
+      routes.back().splits = shape_->splits(rank);
     else
-      inputs.destinations = shape_->destinations(rank_);
-    run = begin_route(*plan_, rank_, inputs);
-  } else {
-    run = make_run_map(*plan_, rank_, shape_->m());
+      routes.back().destinations = shape_->destinations(rank);
   }
+  const std::unique_ptr<RunMap> run = is_routed(*plan_) ? routed_run(*plan_, rank_, routes)
+                                                        : make_run_map(*plan_, rank_, shape_->m());
   columns_.resize(tiles_n(run->map()));
   for (size_t t = 0; t < run->tiles.tiles.size(); ++t) {
     const tilepost_tile_t& tile = run->tiles.tiles[t];

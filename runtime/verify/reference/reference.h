@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "runtime/map/patterns.h"
@@ -10,7 +11,7 @@
 
 namespace tilepost::verify {
 
-// The problem as the checks see it.
+// The problem as the checks see it. m: of runs, as operations are told it.
 struct Problem {
   int64_t m, n, k;
   int ranks;
@@ -24,11 +25,14 @@ struct Problem {
   tilepost_consumer_t consumer = TILEPOST_CONSUMER_NONE;
   bool any_m = false;  // m is a bound
   int tile_m = 1, tile_n = 1;
+  int64_t most_received = 0;  // where rows of A are routed: what any rank gets at most
 
   // Whether ranks are summed; if not, every rank has a product of its own.
   bool sums() const { return row_of(pattern).sums; }
   // Ranks in the sum of one output.
   int summed() const { return sums() ? ranks : 1; }
+  // The longest product of any rank.
+  int64_t most_rows() const { return row_of(pattern).input_is_routed() ? most_received : m; }
   bool routed() const { return row_of(pattern).routes() && routing != TILEPOST_ROUTING_EVEN; }
   bool normalises() const { return consumer == TILEPOST_CONSUMER_RMS_NORM || keeps_sum(); }
   // Whether a residual is added before rows are normalised, and the sum kept.
@@ -59,6 +63,12 @@ struct ErrorWeights {
 // type, and one per hop of the sum.
 ErrorWeights error_weights(DataKind kind, const Problem& problem);
 
+// Which row of which rank's a row is, of a matrix that lies on all of them.
+struct RowOrigin {
+  int rank;
+  int64_t row;
+};
+
 // A part of the reference: rows[0 .. num_rows) of the output, num_rows * n elements, of the sum of
 // ranks first_rank .. end_rank - 1.
 struct ReferenceJob {
@@ -70,9 +80,10 @@ struct ReferenceJob {
   int first_rank, end_rank;
   const int64_t* rows;
   int64_t num_rows;
-  float* sum;         // [num_rows * n] the expected value
-  float* bound;       // [num_rows * n] the largest error allowed
-  int64_t share = 0;  // where rows of A are gathered: row i is row i % share of rank i / share
+  float* sum;    // [num_rows * n] the expected value
+  float* bound;  // [num_rows * n] the largest error allowed
+  // Where the rows of A come from that a rank multiplies; empty: they are its own.
+  std::span<const RowOrigin> origins = {};
 };
 
 // The rows to check of `rows`: all of them, or, where rows * n * k * ranks exceeds `max_products`,
@@ -80,18 +91,17 @@ struct ReferenceJob {
 std::vector<int64_t> rows_to_check(const Problem& problem, int64_t rows, double max_products,
                                    uint64_t seed);
 
-// Where a row of a matrix comes from, of which every rank has a share or one rank has all.
+// Where the elements of a row come from, of a matrix that one rank has or all have together.
 struct RowSource {
   uint64_t seed;
   int run, rank;
-  int64_t share;  // ReferenceJob::share
+  const RowOrigin* origins;  // by row; null: all rows are the rank's
 
   TILEPOST_VERIFY_INLINE uint64_t stream(int64_t row, Matrix matrix = Matrix::a) const {
-    const int from = share == 0 ? rank : static_cast<int>(row / share);
-    return stream_of(seed, run, from, matrix);
+    return stream_of(seed, run, origins == nullptr ? rank : origins[row].rank, matrix);
   }
   TILEPOST_VERIFY_INLINE int64_t row_there(int64_t row) const {
-    return share == 0 ? row : row % share;
+    return origins == nullptr ? row : origins[row].row;
   }
 };
 

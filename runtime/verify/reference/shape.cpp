@@ -25,46 +25,78 @@ int destination_of(Spread spread, int ranks, int64_t share, int64_t row, uint64_
   return drawn;
 }
 
+// `wanted`, or the next rank that has room; -1: none has.
+int next_with_room(const std::vector<int64_t>& room, int wanted) {
+  const int ranks = static_cast<int>(room.size());
+  for (int i = 0; i < ranks; ++i)
+    if (const int rank = (wanted + i) % ranks; room[rank] > 0) return rank;
+  return -1;
+}
+
 }  // namespace
 
 RunShape::RunShape(const Problem& problem, int64_t m, Spread spread, uint64_t seed)
     : pattern_(problem.pattern), ranks_(problem.ranks), m_(m) {
-  for (int rank = 0; rank < ranks_; ++rank) {
-    const bool varies = problem.routed() && problem.any_m && rank > 0;
-    const uint64_t bits = mix(seed + mix(static_cast<uint64_t>(rank)));
-    rows_.push_back(varies ? static_cast<int64_t>(bits % static_cast<uint64_t>(m + 1)) : m);
-  }
-  if (!row_of(pattern_).out_is_routed()) return;
-  send_rows(problem.routed() ? spread : Spread::even, problem.routing, seed);
+  draw_rows(problem, spread, seed);
+  share_rows();
+  if (!row_of(pattern_).routes()) return;
+  send_rows(problem, problem.routed() ? spread : Spread::even, seed);
   land_rows();
+  if (!row_of(pattern_).input_is_routed()) return;
+  for (int rank = 0; rank < ranks_; ++rank)
+    rows_[rank] = static_cast<int64_t>(arrived_[rank].size());
 }
 
-void RunShape::send_rows(Spread spread, tilepost_routing_t routing, uint64_t seed) {
+// Of some_empty the last rank, where it may, has nothing to send either.
+void RunShape::draw_rows(const Problem& problem, Spread spread, uint64_t seed) {
+  for (int rank = 0; rank < ranks_; ++rank) {
+    const bool varies = problem.routed() && problem.any_m && rank > 0;
+    const bool none = varies && spread == Spread::some_empty && rank == ranks_ - 1;
+    const uint64_t bits = mix(seed + mix(static_cast<uint64_t>(rank)));
+    const auto drawn = static_cast<int64_t>(bits % static_cast<uint64_t>(m_ + 1));
+    rows_.push_back(none ? 0 : varies ? drawn : m_);
+  }
+}
+
+void RunShape::send_rows(const Problem& problem, Spread spread, uint64_t seed) {
+  const bool bounded = row_of(pattern_).input_is_routed();
   const int one = static_cast<int>(mix(seed) % static_cast<uint64_t>(ranks_));
+  std::vector<int64_t> room(ranks_, bounded ? problem.most_received : m_ * ranks_);
   destinations_.resize(ranks_);
   splits_.assign(ranks_, std::vector<int64_t>(ranks_, 0));
   for (int rank = 0; rank < ranks_; ++rank) {
     for (int64_t row = 0; row < rows_[rank]; ++row) {
       const uint64_t bits = mix(seed ^ mix(static_cast<uint64_t>(row) * ranks_ + rank));
-      const int to = destination_of(spread, ranks_, share(), row, bits);
-      destinations_[rank].push_back(to < 0 ? one : to);
+      const int wanted = destination_of(spread, ranks_, share(), row, bits);
+      const int to = next_with_room(room, wanted < 0 ? one : wanted);
+      if (to < 0) break;
+      --room[to];
+      destinations_[rank].push_back(to);
     }
-    if (routing == TILEPOST_ROUTING_SPLITS)
+    if (problem.routing == TILEPOST_ROUTING_SPLITS)
       std::sort(destinations_[rank].begin(), destinations_[rank].end());
     for (const int32_t to : destinations_[rank]) ++splits_[rank][to];
+    rows_[rank] = static_cast<int64_t>(destinations_[rank].size());
   }
 }
 
 // By source rank, then by source row.
 void RunShape::land_rows() {
   rows_from_.assign(ranks_, std::vector<int64_t>(ranks_, 0));
-  std::vector<int64_t> next(ranks_, 0);
+  arrived_.resize(ranks_);
   landed_.resize(ranks_);
   for (int source = 0; source < ranks_; ++source)
-    for (const int32_t to : destinations_[source]) {
-      landed_[source].push_back(next[to]++);
+    for (size_t row = 0; row < destinations_[source].size(); ++row) {
+      const int32_t to = destinations_[source][row];
+      landed_[source].push_back(static_cast<int64_t>(arrived_[to].size()));
+      arrived_[to].push_back({source, static_cast<int64_t>(row)});
       ++rows_from_[to][source];
     }
+}
+
+void RunShape::share_rows() {
+  for (int rank = 0; rank < ranks_; ++rank)
+    for (int64_t row = 0; row < own_rows(rank); ++row) shares_.push_back({rank, row});
 }
 
 int64_t RunShape::own_begin(int rank) const {
@@ -75,19 +107,22 @@ int64_t RunShape::own_rows(int rank) const {
 }
 
 int64_t RunShape::a_rows(int rank) const {
+  if (row_of(pattern_).routes()) return static_cast<int64_t>(destinations_[rank].size());
   return row_of(pattern_).moves_input() ? own_rows(rank) : rows_[rank];
+}
+
+std::span<const RowOrigin> RunShape::input_rows(int rank) const {
+  if (!row_of(pattern_).moves_input()) return {};
+  return row_of(pattern_).routes() ? std::span<const RowOrigin>(arrived_[rank]) : shares();
 }
 
 int64_t RunShape::out_rows(int rank) const {
   if (row_of(pattern_).out_is_share()) return own_rows(rank);
-  if (!row_of(pattern_).out_is_routed()) return m_;
-  int64_t rows = 0;
-  for (const int64_t from : rows_from_[rank]) rows += from;
-  return rows;
+  return row_of(pattern_).routes() ? static_cast<int64_t>(arrived_[rank].size()) : m_;
 }
 
 int64_t RunShape::out_row(int rank, int source, int64_t row) const {
-  if (row_of(pattern_).out_is_routed())
+  if (row_of(pattern_).product_is_routed())
     return destinations_[source][row] == rank ? landed_[source][row] : -1;
   if (!row_of(pattern_).out_is_share()) return row;
   const int64_t own = row - own_begin(rank);
@@ -103,7 +138,7 @@ std::string RunShape::wrong_arrivals(int rank, const tilepost_arrivals_t& arriva
       return "tilepost_op_route: arrivals.rows_from[" + std::to_string(source) + "] is " +
              std::to_string(arrivals.rows_from[source]) + ", expected " +
              std::to_string(rows_from(rank, source));
-  for (int64_t row = 0; row < rows_[rank]; ++row)
+  for (int64_t row = 0; row < a_rows(rank); ++row)
     if (arrivals.landed[row] != landed_[rank][row])
       return "tilepost_op_route: arrivals.landed[" + std::to_string(row) + "] is " +
              std::to_string(arrivals.landed[row]) + ", expected " +

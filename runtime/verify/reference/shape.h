@@ -1,8 +1,10 @@
-// What one run asks of every rank: rows, routes, and which row of the product ends where. Written
-// from the description of the patterns (tilepost.h), not with the runtime's code.
+// What one run asks of every rank: rows, routes, which rows of A a rank multiplies, and which row
+// of the product ends where. Written from the description of the patterns (tilepost.h), not with
+// the runtime's code.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,17 +20,20 @@ class RunShape {
  public:
   RunShape() = default;
   // m: rows of all ranks (all_gather_gemm) or of each rank; where a route says the number of rows,
-  // the others' are random and at most m. Destinations follow from the seed.
+  // the others' are random and at most m. Destinations follow from the seed; a row that its rank
+  // has no room for goes to the next rank that has some, and is left out if none has.
   RunShape(const Problem& problem, int64_t m, Spread spread, uint64_t seed);
 
   int64_t m() const { return m_; }
   // Rows of rank's product.
   int64_t rows(int rank) const { return rows_[rank]; }
-  // Rows of A that rank brings along.
+  // Rows of A that rank brings along: where rows are routed, those that its route is about.
   int64_t a_rows(int rank) const;
+  // Where the rows of A come from that rank multiplies; empty: they are its own.
+  std::span<const RowOrigin> input_rows(int rank) const;
   // Rows of out on rank.
   int64_t out_rows(int rank) const;
-  // Rows of out on rank that come from source (gemm_all_to_all).
+  // Rows that rank gets from source, where rows are routed.
   int64_t rows_from(int rank, int source) const { return rows_from_[rank][source]; }
 
   // The row of rank's out that row `row` of source's product becomes; -1: another rank gets it. Of
@@ -39,6 +44,8 @@ class RunShape {
   int64_t share() const { return (m_ + ranks_ - 1) / ranks_; }
   int64_t own_begin(int rank) const;
   int64_t own_rows(int rank) const;
+  // All m rows by share.
+  std::span<const RowOrigin> shares() const { return shares_; }
 
   // What tilepost_op_route takes, of routed problems.
   const std::vector<int64_t>& splits(int rank) const { return splits_[rank]; }
@@ -47,17 +54,22 @@ class RunShape {
   std::string wrong_arrivals(int rank, const tilepost_arrivals_t& arrivals) const;
 
  private:
-  void send_rows(Spread spread, tilepost_routing_t routing, uint64_t seed);
+  void draw_rows(const Problem& problem, Spread spread, uint64_t seed);
+  void send_rows(const Problem& problem, Spread spread, uint64_t seed);
   void land_rows();
+  void share_rows();
 
   tilepost_pattern_t pattern_ = TILEPOST_GEMM;
   int ranks_ = 1;
   int64_t m_ = 0;
-  std::vector<int64_t> rows_;                       // [ranks]
-  std::vector<std::vector<int32_t>> destinations_;  // gemm_all_to_all: [ranks][rows]
+  std::vector<int64_t> rows_;      // [ranks]
+  std::vector<RowOrigin> shares_;  // [m]
+  // Where rows are routed.
+  std::vector<std::vector<int32_t>> destinations_;  // [ranks][rows there]
   std::vector<std::vector<int64_t>> splits_;        // [ranks][ranks] rows to each rank
-  std::vector<std::vector<int64_t>> landed_;        // [ranks][rows] row of the destination's out
+  std::vector<std::vector<int64_t>> landed_;        // [ranks][rows there] row at the destination
   std::vector<std::vector<int64_t>> rows_from_;     // [ranks][ranks]
+  std::vector<std::vector<RowOrigin>> arrived_;     // [ranks][rows that come]
 };
 
 // The runs of one check.

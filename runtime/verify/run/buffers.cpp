@@ -41,7 +41,7 @@ RunBuffers::RunBuffers(RankDevice& device, const Problem& problem, int64_t out_e
     return count == 0 ? nullptr : device.allocate(static_cast<size_t>(count) * bytes);
   };
   const auto allocate_for = [&](Matrix matrix, size_t bytes) {
-    return allocate(count_of(matrix, problem.m), bytes);
+    return allocate(count_of(matrix, problem.most_rows()), bytes);
   };
   a_ = allocate(problem.m * problem.k, input_bytes());
   b_ = allocate(problem.n * problem.k, input_bytes());
@@ -53,7 +53,7 @@ RunBuffers::RunBuffers(RankDevice& device, const Problem& problem, int64_t out_e
   norm_residual_ = allocate_for(Matrix::norm_residual, 2);
   if (row_of(problem.pattern).moves_input())
     gathered_ = std::make_unique<FencedMemory>(
-        device, static_cast<size_t>(problem.m * problem.k) * input_bytes());
+        device, static_cast<size_t>(problem.most_rows() * problem.k) * input_bytes());
 }
 
 RunBuffers::~RunBuffers() {
@@ -82,16 +82,19 @@ int64_t RunBuffers::count_of(Matrix matrix, int64_t m) const {
   }
 }
 
-// A gathered A is asked for in two runs of three, and in one of them a's rows are there already.
+// A gathered A is asked for in two runs of three. In one of them a's rows are there already, where
+// every rank's are to be in their place.
 void RunBuffers::prepare(const Distribution& distribution, uint64_t seed, int run, int rank,
                          const RunShape& shape, int64_t out_elements) {
   const auto stream = [&](Matrix matrix) { return stream_of(seed, run, rank, matrix); };
-  m_ = shape.rows(rank);
+  const int64_t rows = shape.rows(rank);
+  m_ = shape.m();
   out_.poison(static_cast<size_t>(out_elements) * 2);
   run_a_ = a_;
   gathers_ = gathered_ != nullptr && run % 3 != 2;
-  if (gathered_ != nullptr) gathered_->poison(static_cast<size_t>(m_ * problem_.k) * input_bytes());
-  if (gathers_ && run % 3 == 1)
+  if (gathered_ != nullptr)
+    gathered_->poison(static_cast<size_t>(rows * problem_.k) * input_bytes());
+  if (gathers_ && run % 3 == 1 && row_of(problem_.pattern).rows_end == RowsEnd::all)
     run_a_ = static_cast<char*>(gathered_->data()) +
              static_cast<size_t>(shape.own_begin(rank) * problem_.k) * input_bytes();
   device_.fill_operand(run_a_, shape.a_rows(rank) * problem_.k, distribution, stream(Matrix::a),
@@ -99,21 +102,22 @@ void RunBuffers::prepare(const Distribution& distribution, uint64_t seed, int ru
   device_.fill_operand(b_, problem_.n * problem_.k, distribution, stream(Matrix::b),
                        problem_.input);
   const auto fill_scales = [&](float* data, Matrix matrix) {
-    device_.fill_scales(data, count_of(matrix, m_), distribution, stream(matrix));
+    device_.fill_scales(data, count_of(matrix, rows), distribution, stream(matrix));
   };
   fill_scales(scale_a_, Matrix::scale_a);
   fill_scales(scale_b_, Matrix::scale_b);
-  device_.fill_operand(bias_, count_of(Matrix::bias, m_), addends(distribution),
+  device_.fill_operand(bias_, count_of(Matrix::bias, rows), addends(distribution),
                        stream(Matrix::bias), problem_.output);
-  device_.fill_operand(residual_, count_of(Matrix::residual, m_), addends(distribution),
+  device_.fill_operand(residual_, count_of(Matrix::residual, rows), addends(distribution),
                        stream(Matrix::residual), problem_.output);
   fill_consumer(distribution, seed, run, rank, shape);
 }
 
 void RunBuffers::fill_consumer(const Distribution& distribution, uint64_t seed, int run, int rank,
                                const RunShape& shape) {
-  device_.fill_operand(norm_weight_, count_of(Matrix::norm_weight, m_), addends(distribution),
-                       stream_of(seed, run, 0, Matrix::norm_weight), problem_.output);
+  device_.fill_operand(norm_weight_, count_of(Matrix::norm_weight, shape.rows(rank)),
+                       addends(distribution), stream_of(seed, run, 0, Matrix::norm_weight),
+                       problem_.output);
   kept_rows_ = problem_.keeps_sum() ? shape.out_rows(rank) : 0;
   device_.fill_operand(norm_residual_, kept_rows_ * problem_.n, addends(distribution),
                        stream_of(seed, run, residual_rank(problem_, rank), Matrix::norm_residual),

@@ -65,7 +65,7 @@ class RunBuffers {
   RankDevice& device_;
   const Problem problem_;
   FencedMemory out_;
-  std::unique_ptr<FencedMemory> gathered_;  // all_gather_gemm
+  std::unique_ptr<FencedMemory> gathered_;  // where rows of A come together
   void* a_ = nullptr;
   void* b_ = nullptr;
   float* scale_a_ = nullptr;
@@ -74,7 +74,7 @@ class RunBuffers {
   void* residual_ = nullptr;
   void* norm_weight_ = nullptr;
   void* norm_residual_ = nullptr;
-  int64_t m_ = 0;          // of the last run
+  int64_t m_ = 0;          // of the last run, as the operation is told
   int64_t kept_rows_ = 0;  // of the last run
   void* run_a_ = nullptr;  // a of the last run
   bool gathers_ = false;

@@ -9,8 +9,9 @@ namespace {
 // Elements of out that no run exceeds: whole tiles and shares of all rows there can be.
 int64_t most_out_elements(const Problem& problem) {
   const int64_t columns = (problem.n + problem.tile_n - 1) / problem.tile_n * problem.tile_n;
-  const int64_t whole = problem.m + problem.tile_m + problem.ranks;
-  return (problem.routed() ? problem.m * problem.ranks : whole) * columns;
+  const int64_t whole = problem.most_rows() + problem.tile_m + problem.ranks;
+  const bool all = problem.routed() && row_of(problem.pattern).product_is_routed();
+  return (all ? problem.m * problem.ranks : whole) * columns;
 }
 
 bool needs_operands(const Problem& problem) {
@@ -38,6 +39,7 @@ void RankOperation::create(const tilepost_program_t& program, const Problem& pro
   check_info(info);
   for (int i = 0; i < sets; ++i)
     buffers_.push_back(std::make_unique<RunBuffers>(device_, problem, most_out_elements(problem)));
+  check_bound();
 }
 
 // How much a run writes is told before it is run.
@@ -56,17 +58,42 @@ OutputLayout RankOperation::layout(const RunShape& shape) const {
   return OutputLayout(problem_, shape, rank_, other ? slots_of(*plan_, rank_, shape.m()) : slots_);
 }
 
-void RankOperation::set_route(const RunShape& shape) {
+tilepost_result_t RankOperation::route(const std::vector<int64_t>& splits,
+                                       const std::vector<int32_t>& destinations, int64_t rows,
+                                       tilepost_arrivals_t& arrivals) {
   tilepost_route_t route{};
   route.struct_size = sizeof route;
-  route.m = shape.rows(rank_);
+  route.m = rows;
   if (problem_.routing == TILEPOST_ROUTING_SPLITS)
-    route.splits = shape.splits(rank_).data();
+    route.splits = splits.data();
   else
-    route.destinations = shape.destinations(rank_).data();
-  tilepost_arrivals_t arrivals{};
+    route.destinations = destinations.data();
   arrivals.struct_size = sizeof arrivals;
-  check(tilepost_op_route(op_, &route, &arrivals), "tilepost_op_route");
+  return tilepost_op_route(op_, &route, &arrivals);
+}
+
+// Where a plan bounds what a rank gets, a route beyond that is refused on every rank alike, and
+// leaves the operation as it was.
+void RankOperation::check_bound() {
+  const bool bounded = problem_.routed() && row_of(problem_.pattern).input_is_routed() &&
+                       problem_.most_received < problem_.m * problem_.ranks;
+  if (!bounded) return;
+  std::vector<int64_t> splits(problem_.ranks, 0);
+  splits.back() = problem_.m;
+  const std::vector<int32_t> destinations(problem_.m, problem_.ranks - 1);
+  tilepost_arrivals_t arrivals{};
+  const tilepost_result_t result = route(splits, destinations, problem_.m, arrivals);
+  if (result != TILEPOST_INVALID_ARGUMENT)
+    throw TargetError("tilepost_op_route: a rank would get " +
+                      std::to_string(problem_.m * problem_.ranks) + " rows, of at most " +
+                      std::to_string(problem_.most_received) + ": got " +
+                      tilepost_result_name(result) + ", expected TILEPOST_INVALID_ARGUMENT");
+}
+
+void RankOperation::set_route(const RunShape& shape) {
+  tilepost_arrivals_t arrivals{};
+  check(route(shape.splits(rank_), shape.destinations(rank_), shape.a_rows(rank_), arrivals),
+        "tilepost_op_route");
   const std::string wrong = shape.wrong_arrivals(rank_, arrivals);
   if (!wrong.empty()) throw TargetError(wrong);
 }

@@ -42,7 +42,11 @@ class RankOperation {
 
  private:
   void check_info(const tilepost_op_info_t& info) const;
+  void check_bound();
   void set_route(const RunShape& shape);
+  tilepost_result_t route(const std::vector<int64_t>& splits,
+                          const std::vector<int32_t>& destinations, int64_t rows,
+                          tilepost_arrivals_t& arrivals);
 
   RankDevice& device_;
   World& world_;

@@ -65,6 +65,7 @@ inline Planned plan(const Spec& spec, const MachineProfile& profile = h200_nvlin
 // end at `cuts`.
 struct SmallPlan {
   int64_t m = 1, n = 1;
+  int64_t rows_sent = 0;  // where rows of A are routed; m is then what a rank receives
   int tile_m = 1, tile_n = 1;
   int cluster = 1, band = 1, signals = 1;
   int gemm_ctas = 1;
@@ -94,13 +95,14 @@ inline void build_plan(const SmallPlan& small, Plan& plan) {
   plan.routing = small.routing;
   plan.ranks = small.ranks;
   plan.map.m = small.m;
+  plan.rows_sent = small.rows_sent;
   plan.map.n = small.n;
   plan.k = 8;
   plan.map.layout = small.layout;
   plan.set_transport(small.overlaps ? transport_with(small.access) : TILEPOST_TRANSPORT_NONE);
   plan.map.stagger = small.stagger;
-  plan.pushes = small.pushes || (plan.access != TILEPOST_ACCESS_MESSAGES &&
-                                 plan.pattern == TILEPOST_ALL_GATHER_GEMM);
+  plan.pushes =
+      small.pushes || (plan.access != TILEPOST_ACCESS_MESSAGES && row_of(plan).moves_input());
   plan.kernel.launch = TILEPOST_LAUNCH_HOST;
   plan.map.tile_m = small.tile_m;
   plan.map.tile_n = small.tile_n;

@@ -182,6 +182,17 @@ TEST_CASE("the budget chosen is among those measured best") {
   CHECK(reduced.comm_ctas >= 36);
 }
 
+TEST_CASE("what every pattern does has a measured time") {
+  const MachineProfile& profile = h200_nvlink_profile();
+  for (const PatternRow& row : tilepost::kPatterns) {
+    if (!row.communicates()) continue;
+    INFO(row.name);
+    CHECK(profile.sequence.contains(whole_collective(row)));
+    CHECK(profile.groups.contains(group_collective(row)));
+    CHECK(profile.symmetric.contains(group_collective(row)));
+  }
+}
+
 TEST_CASE("plans are for the machine that the planner is given") {
   MachineProfile other = h200_nvlink_profile();
   other.name = "links of half the width";

@@ -135,7 +135,7 @@ TEST_CASE("the reference of a norm: fp32 is within its bound, a wrong one is not
   problem.consumer = TILEPOST_CONSUMER_RESIDUAL_RMS_NORM;
   const verify::DataKind kind = GENERATE(verify::DataKind::exact, verify::DataKind::random);
   const auto data = verify::distribution_of(kind, problem);
-  const verify::RowSource source{5, 1, 0, 0};
+  const verify::RowSource source{5, 1, 0, nullptr};
   const auto element = [&](verify::Matrix matrix, int64_t index) {
     return verify::value_at(verify::addends(data), verify::stream_of(5, 1, 0, matrix), index);
   };

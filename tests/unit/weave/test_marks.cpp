@@ -38,7 +38,7 @@ TEST_CASE("TMA coordinates and the form without tiles") {
 )");
 }
 
-TEST_CASE("a loader's maps, and a warp to spare") {
+TEST_CASE("a loader's maps, and a helper warp") {
   CHECK(woven_body(R"(struct Map {};
 __device__ void load(const Map* map);
 __global__ void gemm(const Map* map, float* c) {

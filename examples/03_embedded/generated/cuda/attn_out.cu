@@ -492,8 +492,8 @@ struct View : tilepost::woven::View {
 //
 // One CTA per SM walks the schedule: its positions are blockIdx.x, blockIdx.x + gridDim.x, … The
 // warpgroups share the work. Warpgroup 0 gives its registers away and moves data: one thread loads
-// operands with TMA, one per consumer stores finished panels with TMA; its last warp is spare. The
-// other warpgroups, the consumers, multiply. Everybody meets at mbarriers only:
+// operands with TMA, one per consumer stores finished panels with TMA; its last warp is the helper
+// warp. The other warpgroups, the consumers, multiply. Everybody meets at mbarriers only:
 //
 //   full[stage]    the loads of a stage have landed      loader -> consumers
 //   empty[stage]   a stage has been multiplied           consumers of the whole cluster -> loader

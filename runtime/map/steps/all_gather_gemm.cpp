@@ -4,9 +4,10 @@
 namespace tilepost {
 namespace {
 
-void own_rows(GroupSteps& own) {
-  const int64_t k = own.exchange.k, to = first_row_of_rank(own.map, own.rank) * k;
-  own.add_some({StepKind::own_rows, own.rank, 0, to, rows_of_rank(own.map, own.rank) * k, 0});
+void bring_own_share(GroupSteps& own) {
+  const int64_t k = own.exchange.k;
+  bring_own_rows(
+      own, {0, first_row_of_rank(own.map, own.rank) * k, rows_of_rank(own.map, own.rank) * k});
 }
 
 void messages(GroupSteps& own) {
@@ -15,7 +16,7 @@ void messages(GroupSteps& own) {
   const int64_t share = share_rows(map), mine = rows_of_rank(map, own.rank), k = own.exchange.k;
   const bool arrivals = map.division == TILEPOST_DIVISION_ARRIVALS;
   const int64_t own_begin = first_row_of_rank(map, own.rank);
-  if (group == 0) own_rows(own);
+  if (group == 0) bring_own_share(own);
   if (arrivals && group == 0) return;
   const int64_t first = arrivals ? int64_t{map.cuts[group - 1]} * map.tile_m : 0;
   const int64_t end = arrivals ? std::min(int64_t{map.cuts[group]} * map.tile_m, share) : share;
@@ -33,48 +34,24 @@ void messages(GroupSteps& own) {
   }
 }
 
-// The group's part of what one rank brings another: elements.
-struct Rows {
-  int64_t in_share;  // where it starts in that rank's rows
-  int64_t in_all;    // and in all rows
-  int64_t count;
-};
-
-Rows rows_between(const GroupSteps& own, int source, int rank) {
+// The group's part of what one rank brings another.
+MovedRows rows_between(const GroupSteps& own, int source, int rank) {
   const tilepost_map_t& map = own.map;
-  const SharePart part = arriving_part(map, own.group, source, rank);
+  const SharePart part = arriving_part(map, {}, own.group, source, rank);
   const int64_t first = part.first * map.tile_m, k = own.exchange.k;
   return {first * k, (source * share_rows(map) + first) * k,
           valid_rows(map, part, rows_of_rank(map, source)) * k};
 }
 
-// The rank to which this rank's rows are the first of all that come gets them first.
-void push_rows(GroupSteps& own) {
-  const int ranks = own.exchange.ranks;
-  for (int distance = 1; distance < ranks; ++distance) {
-    const int peer = (own.rank + ranks - distance) % ranks;
-    const Rows rows = rows_between(own, own.rank, peer);
-    own.add_some({StepKind::push_rows, peer, rows.in_share, rows.in_all, rows.count, 0});
-  }
-  own.announce(StepKind::announce);
-}
-
-// A rank stores its rows where they are needed: copy engines push almost twice as fast as they
-// pull. No other rank waits for its own rows.
 void shared(GroupSteps& own) {
-  if (own.group == 0) {
-    own_rows(own);
-    return;
-  }
-  push_rows(own);
-  own.for_others([&](int peer) {
-    const Rows rows = rows_between(own, peer, own.rank);
-    own.add_some({StepKind::landed_rows, peer, rows.in_all, rows.in_all, rows.count, 0});
-  });
+  if (own.group == 0)
+    bring_own_share(own);
+  else
+    push_and_land_rows(own, rows_between);
 }
 
 }  // namespace
 
-const PatternSteps kAllGatherSteps = {messages, shared};
+const PatternSteps kAllGatherGemmSteps = {messages, shared};
 
 }  // namespace tilepost

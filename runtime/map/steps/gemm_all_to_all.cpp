@@ -61,6 +61,6 @@ int64_t received(const Exchange& exchange, const TileMap& /*tile_map*/, int rank
 
 }  // namespace
 
-const PatternSteps kAllToAllSteps = {messages, shared, received};
+const PatternSteps kGemmAllToAllSteps = {messages, shared, received};
 
 }  // namespace tilepost

@@ -48,6 +48,6 @@ int64_t received(const Exchange& exchange, const TileMap& tile_map, int /*rank*/
 
 }  // namespace
 
-const PatternSteps kAllReduceSteps = {messages, shared, received};
+const PatternSteps kGemmAllReduceSteps = {messages, shared, received};
 
 }  // namespace tilepost

@@ -32,10 +32,13 @@ read -r key _ < <(
 kept=$OBJECTS/$key/${name//\//_}.o
 cp "$kept" "$object" 2>/dev/null && exit 0
 
-"$REAL_CXX" "$@"
-if [ ! -d "$OBJECTS/$key" ]; then
-  rm -rf "$OBJECTS"
-  mkdir -p "$OBJECTS/$key"
-fi
-cp "$object" "$kept.$$"
-mv "$kept.$$" "$kept"
+# Another test may be compiling it this minute.
+mkdir -p "$OBJECTS"
+exec {lock}>"$OBJECTS/${name//\//_}.lock"
+flock "$lock"
+cp "$kept" "$object" 2>/dev/null && exit 0
+find "$OBJECTS" -mindepth 1 -maxdepth 1 -type d ! -name "$key" -exec rm -rf {} +
+mkdir -p "$OBJECTS/$key"
+"$REAL_CXX" "$@" {lock}>&-
+cp "$object" "$kept.new"
+mv "$kept.new" "$kept"

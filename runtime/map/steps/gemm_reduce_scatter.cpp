@@ -49,6 +49,6 @@ int64_t sent(const Exchange& exchange) {
 
 }  // namespace
 
-const PatternSteps kReduceScatterSteps = {messages, shared, received, sent};
+const PatternSteps kGemmReduceScatterSteps = {messages, shared, received, sent};
 
 }  // namespace tilepost

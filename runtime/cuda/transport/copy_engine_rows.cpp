@@ -7,9 +7,9 @@ namespace {
 // The copies of all groups are on one stream. Four GPUs push 311 GB/s one after the other where
 // each has 8 MiB for every other, about 210 beside a GEMM and side by side
 // (docs/internals/performance.md).
-class SharedRows final : public SharedTransport {
+class CopyEngineRows final : public SharedTransport {
  public:
-  SharedRows(SharedService& shared, const tilepost_plan_t& plan)
+  CopyEngineRows(SharedService& shared, const tilepost_plan_t& plan)
       : SharedTransport(shared), plan_(plan) {}
 
   tilepost_result_t create() {
@@ -125,9 +125,9 @@ class SharedRows final : public SharedTransport {
 
 }  // namespace
 
-tilepost_result_t make_shared_rows(SharedService& shared, const tilepost_plan_t& plan,
-                                   std::unique_ptr<Transport>& transport) {
-  return make_shared<SharedRows>(shared, plan, transport);
+tilepost_result_t make_copy_engine_rows(SharedService& shared, const tilepost_plan_t& plan,
+                                        std::unique_ptr<Transport>& transport) {
+  return make_shared<CopyEngineRows>(shared, plan, transport);
 }
 
 }  // namespace tilepost::cuda

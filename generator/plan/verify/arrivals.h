@@ -1,0 +1,34 @@
+// Rows of A that go to the ranks that multiply them, and tiles that wait for them: what the checks
+// of all patterns whose input moves have in common.
+#pragma once
+
+#include "generator/plan/verify/traffic.h"
+
+namespace tilepost {
+
+// What one rank has for another: `rows` rows of its A from `from` on, which lie among the rows that
+// the other multiplies from `to` on.
+struct RowBlock {
+  int64_t from, to, rows;
+};
+
+struct Arrivals {
+  std::vector<std::vector<RowBlock>> blocks;  // [source][destination]
+  // Whether cuts say which part of a block comes with a group, whatever its size; if not, which of
+  // its tile rows.
+  bool in_parts = false;
+};
+
+// PatternCheck::follow where rows of A arrive: every rank gets every row that is for it once, and
+// they lie where the blocks say; sends and receives pair up, and where ranks touch each other's
+// memory, what a step takes there is announced; a group brings what its cuts say. Every tile, of
+// the tables of other ranks too, which differ, waits for the group that brings the last of the rows
+// it reads, and for no later one.
+void follow_arrivals(const Plan& plan, const Traffic& traffic, const Arrivals& arrivals,
+                     Findings& findings);
+
+// PatternCheck::division and ::pushes_as_it_may of all of these patterns.
+tilepost_division_t division_of_arrivals(const Plan& plan);
+bool pushes_arrivals(const Plan& plan);
+
+}  // namespace tilepost

@@ -1,0 +1,24 @@
+// Rows of A by destination: what a run of a plan with routing rows does before any of them is sent.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+namespace tilepost::cuda {
+
+struct PackArguments {
+  const void* rows;
+  void* packed;          // row i of it is row order[i] of `rows`
+  const int32_t* order;  // [count], on the device
+  int64_t count;         // at least 1
+  int64_t row_bytes;
+};
+
+// Loads every variant of the kernel.
+cudaError_t preload_pack();
+
+// Uses the widest accesses that row_bytes allows; both pointers are 16-byte aligned.
+cudaError_t launch_pack(const PackArguments& arguments, cudaStream_t stream);
+
+}  // namespace tilepost::cuda
