@@ -27,9 +27,11 @@ typedef enum tilepost_pattern {
   TILEPOST_GEMM_REDUCE_SCATTER = 2,
   TILEPOST_GEMM_ALL_TO_ALL = 3,
   TILEPOST_ALL_GATHER_GEMM = 4,
+  TILEPOST_ALL_TO_ALL_GEMM = 5,
 } tilepost_pattern_t;
 
-// Which rank gets a row of the product (TILEPOST_GEMM_ALL_TO_ALL), or of A.
+// Which rank gets a row of the product (TILEPOST_GEMM_ALL_TO_ALL), or of A
+// (TILEPOST_ALL_TO_ALL_GEMM).
 typedef enum tilepost_routing {
   TILEPOST_ROUTING_EVEN = 0,  // ceil(m / ranks) consecutive rows each, the last ranks what is left
   TILEPOST_ROUTING_SPLITS = 1,  // consecutive rows, how many is said at run time
@@ -323,7 +325,7 @@ typedef struct tilepost_plan {
   int32_t epilogue;  // a set of TILEPOST_SCALE …
   tilepost_routing_t routing;
   int32_t any_m;      // 1: the m of runs is bounded, and every run says its own
-  int64_t rows_sent;  // routed rows of A: the m of runs, rows of A on each rank, or its
+  int64_t rows_sent;  // TILEPOST_ALL_TO_ALL_GEMM: the m of runs, rows of A on each rank, or its
                       // bound; map.m is then the most that a rank receives. Elsewhere 0: map.m
   tilepost_model_t model;  // of plans whose runs differ in rows: what groups are chosen by
   tilepost_map_t map;

@@ -101,6 +101,8 @@ tilepost_result_t tilepost_op_create(tilepost_comm_t comm, const tilepost_progra
 //   gemm_all_to_all       a [m, k]                    out [rows, n]: the rows for this rank, by
 //                                                     source rank and then by source row
 //   all_gather_gemm       a [share, k], this rank's   out [m, n]: all ranks' rows times b
+//   all_to_all_gemm       a [m, k], this rank's       out [rows, n]: the rows for this rank, in
+//                                                     the same order, times b
 //
 // b is [n, k] (layout tn) or [k, n] (nn). Everything is row-major; where the plan keeps the tile
 // layout, out has tilepost_op_info's out_elements in the order docs/runtime.md describes. Pointers

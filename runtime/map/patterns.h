@@ -96,6 +96,9 @@ inline constexpr PatternRow kPatterns[] = {
      RowsEnd::routed},
     {TILEPOST_ALL_GATHER_GEMM, "all_gather_gemm", "TILEPOST_ALL_GATHER_GEMM", "AllGather",
      "out = all ranks' rows of A, times B", Moves::input, false, RowsEnd::all},
+    {TILEPOST_ALL_TO_ALL_GEMM, "all_to_all_gemm", "TILEPOST_ALL_TO_ALL_GEMM", "All-to-All",
+     "out = the rows of all ranks' A that are for this rank, times B", Moves::input, false,
+     RowsEnd::routed},
 };
 inline constexpr int kNumPatterns = static_cast<int>(std::size(kPatterns));
 

@@ -9,8 +9,9 @@ namespace tilepost {
 namespace {
 
 // As kPatterns has them; null where nothing moves.
-const PatternSteps* const kSteps[] = {&kGemmAllReduceSteps, nullptr, &kGemmReduceScatterSteps,
-                                      &kGemmAllToAllSteps, &kAllGatherGemmSteps};
+const PatternSteps* const kSteps[] = {&kGemmAllReduceSteps,     nullptr,
+                                      &kGemmReduceScatterSteps, &kGemmAllToAllSteps,
+                                      &kAllGatherGemmSteps,     &kAllToAllGemmSteps};
 static_assert(std::size(kSteps) == std::size(kPatterns));
 
 }  // namespace

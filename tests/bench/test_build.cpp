@@ -26,6 +26,8 @@ const char* const kSpecs[] = {
     "gemm: {m: 4096, n: 4096, k: 1024, a: bf16}\n",
     "name: gathered\npattern: all_gather_gemm\narch: sm_90a\nranks: 4\n"
     "gemm: {m: 8192, n: 4096, k: 4096, a: f16}\n",
+    "name: arriving\npattern: all_to_all_gemm\nrouting: rows\narch: sm_90a\nranks: 4\n"
+    "gemm: {m: 4096, n: 4096, k: 1024, a: bf16}\n",
     "name: older\npattern: gemm\narch: sm_80\nranks: 1\n"
     "gemm: {m: 1000, n: 1001, k: 77, a: bf16}\n",
 };

@@ -66,7 +66,9 @@ if [ "$(nvidia-smi -L | grep -c '^GPU')" -ge 2 ]; then
   for name in all_reduce reduce_scatter all_gather; do
     whole 4 "$name" --shape 1003x1032x520 --shape 2048x2048x512 --sweep transport=none,nccl
   done
-  whole 6 all_to_all --shape 1003x1032x520 --sweep transport=none,nccl --sweep routing=even,splits,rows
+  for name in all_to_all all_to_all_gemm; do
+    whole 6 "$name" --shape 1003x1032x520 --sweep transport=none,nccl --sweep routing=even,splits,rows
+  done
   for name in all_reduce reduce_scatter all_to_all; do
     whole 2 "$name" --shape 1003x1032x520 -D schedule.layout=tile --sweep consumer=none,unpermute
   done

@@ -56,6 +56,19 @@ TEST_CASE("a row per mode") {
   CHECK(words(text, "sustained").size() == cool.size());
 }
 
+TEST_CASE("speeds are of the rows that were multiplied, shapes of those that a rank sends") {
+  HarnessProgram program = make_program("fine");
+  program.plans.front().pattern = TILEPOST_ALL_TO_ALL_GEMM;
+  program.plans.front().rows_sent = 1024;
+  ProgramSamples samples = read_log().of("fine");
+  for (ModeSamples& mode : samples.modes) mode.rows = 2048;
+  const std::vector<std::string> cool = words(table_rows(program, samples), "cool");
+  REQUIRE(cool.size() > 12);
+  CHECK(cool[2] == "1024x8192x2048");
+  // 2 * 2048 * 8192 * 2048 in 100 us.
+  CHECK(cool[11] == "687");
+}
+
 TEST_CASE("head and rows have the same columns") {
   const std::string head = table_head(context(), read_log().machine(), 100), row = rows("fine");
   const llvm::StringRef columns = llvm::StringRef(head).rtrim('\n').rsplit('\n').second;

@@ -23,6 +23,9 @@ std::vector<Variant> variants() {
       all.push_back({TILEPOST_GEMM_ALL_TO_ALL, routing, layout});
   }
   all.push_back({TILEPOST_ALL_GATHER_GEMM, TILEPOST_ROUTING_EVEN, TILEPOST_PANEL});
+  for (const tilepost_routing_t routing :
+       {TILEPOST_ROUTING_EVEN, TILEPOST_ROUTING_SPLITS, TILEPOST_ROUTING_ROWS})
+    all.push_back({TILEPOST_ALL_TO_ALL_GEMM, routing, TILEPOST_PANEL});
   return all;
 }
 
@@ -35,7 +38,8 @@ Spec spec_of(const Variant& variant, int64_t m, int64_t n, Arch arch) {
 }
 
 // The run as `plan` says it. Routes leave out a rank, send two rows of three to the next, and some
-// ranks have half of the rows.
+// ranks have half of the rows. Of rows of A, which go to a rank from all others, each sends half of
+// what a rank gets.
 World world_of(const Plan& plan) {
   const tilepost_map_t map = plan.map;
   World world;
@@ -43,7 +47,10 @@ World world_of(const Plan& plan) {
   world.routing = static_cast<tilepost_routing_t>(plan.routing);
   world.layout = map.layout, world.division = map.division;
   world.ranks = plan.ranks;
-  world.m = plan.map.m, world.n = plan.map.n, world.k = 2;
+  world.m = rows_of_runs(plan), world.n = plan.map.n, world.k = 2;
+  if (world.row().input_is_routed()) world.most = plan.map.m;
+  if (world.row().input_is_routed() && is_routed(plan))
+    world.m = std::max<int64_t>(1, plan.map.m / 2);
   world.tile_m = map.tile_m, world.tile_n = map.tile_n;
   world.cluster = map.cluster, world.band = map.band;
   world.overlaps = plan.transport != TILEPOST_TRANSPORT_NONE;
@@ -53,7 +60,7 @@ World world_of(const Plan& plan) {
   world.cuts = plan.cuts();
   for (int rank = 0; rank < plan.ranks && plan.routing != TILEPOST_ROUTING_EVEN; ++rank) {
     std::vector<int32_t> destinations;
-    for (int64_t row = 0; row < plan.map.m - rank % 2 * (plan.map.m / 2); ++row)
+    for (int64_t row = 0; row < world.m - rank % 2 * (world.m / 2); ++row)
       destinations.push_back(static_cast<int32_t>((rank + (row % 3 == 0)) % (plan.ranks - 1)));
     if (plan.routing == TILEPOST_ROUTING_ROWS) {
       world.destinations.push_back(std::move(destinations));
@@ -65,10 +72,13 @@ World world_of(const Plan& plan) {
   return world;
 }
 
-// Ranks read each other's memory in rows; they write it where what they send is even.
+// Ranks read each other's memory in rows; they write it where what they send is even. Windows do
+// not hold rows of A that are routed.
 bool serves(const Variant& variant, std::optional<tilepost_transport_t> transport) {
   const tilepost_access_t access = access_of(transport.value_or(TILEPOST_TRANSPORT_NCCL));
-  if (access == TILEPOST_ACCESS_MESSAGES) return true;
+  if (access == TILEPOST_ACCESS_MESSAGES)
+    return transport != TILEPOST_TRANSPORT_NCCL_SYMMETRIC ||
+           !row_of(variant.pattern).input_is_routed();
   if (variant.layout == TILEPOST_TILE) return false;
   return access == TILEPOST_ACCESS_READ || variant.routing == TILEPOST_ROUTING_EVEN;
 }

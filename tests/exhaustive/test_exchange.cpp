@@ -14,7 +14,8 @@ namespace {
 
 constexpr int64_t kLeastWorlds = 200000;
 constexpr double kMostSeconds = 20;  // of one core
-constexpr int kMostMasks = 8;        // ways to cut one problem
+// Ways to cut one problem; fewer where rows of A are routed, whose plans take longest to verify.
+constexpr unsigned kMostMasks = 8, kMostRoutedMasks = 3;
 
 int ceil_div(int64_t a, int64_t b) {
   return static_cast<int>((a + b - 1) / b);
@@ -22,7 +23,7 @@ int ceil_div(int64_t a, int64_t b) {
 
 Plan plan_of(const World& world) {
   SmallPlan small;
-  small.m = world.m, small.n = world.n;
+  small.m = world.most_rows(), small.n = world.n;
   small.tile_m = world.tile_m, small.tile_n = world.tile_n;
   small.cluster = world.cluster, small.band = world.band, small.gemm_ctas = world.cluster;
   small.ranks = world.ranks;
@@ -35,6 +36,7 @@ Plan plan_of(const World& world) {
   small.access = world.access;
   small.stagger = world.stagger;
   small.pushes = world.pushes;
+  if (world.row().input_is_routed()) small.rows_sent = world.m;
   return build_plan(small);
 }
 
@@ -59,6 +61,13 @@ class Sweep {
     world.pattern = TILEPOST_ALL_GATHER_GEMM;
     if (world.ranks > 1) divide(world, TILEPOST_PANEL, TILEPOST_DIVISION_ARRIVALS, true);
     divide(world, TILEPOST_PANEL, TILEPOST_DIVISION_ROWS, false);
+    world.pattern = TILEPOST_ALL_TO_ALL_GEMM;
+    for (const tilepost_routing_t routing :
+         {TILEPOST_ROUTING_EVEN, TILEPOST_ROUTING_SPLITS, TILEPOST_ROUTING_ROWS}) {
+      world.routing = routing;
+      if (world.ranks > 1) divide(world, TILEPOST_PANEL, TILEPOST_DIVISION_ARRIVALS, true);
+      divide(world, TILEPOST_PANEL, TILEPOST_DIVISION_ROWS, false);
+    }
   }
 
   // The same where ranks read or write each other's memory.
@@ -89,6 +98,15 @@ class Sweep {
     if (world.ranks == 1) return;
     for (const tilepost_access_t access : {TILEPOST_ACCESS_READ, TILEPOST_ACCESS_WRITE}) {
       world.access = access, world.pushes = true;
+      for (const tilepost_pattern_t pattern :
+           {TILEPOST_ALL_GATHER_GEMM, TILEPOST_ALL_TO_ALL_GEMM}) {
+        world.pattern = pattern;
+        divide(world, TILEPOST_PANEL, TILEPOST_DIVISION_ARRIVALS, true);
+      }
+    }
+    world.access = TILEPOST_ACCESS_READ;
+    for (const tilepost_routing_t routing : {TILEPOST_ROUTING_SPLITS, TILEPOST_ROUTING_ROWS}) {
+      world.routing = routing;
       divide(world, TILEPOST_PANEL, TILEPOST_DIVISION_ARRIVALS, true);
     }
   }
@@ -107,7 +125,8 @@ class Sweep {
     int units, step, end;
   };
   static Cuttable cuttable(const World& world) {
-    const int rows = ceil_div(world.m, world.tile_m), columns = ceil_div(world.n, world.tile_n);
+    const int rows = ceil_div(world.most_rows(), world.tile_m),
+              columns = ceil_div(world.n, world.tile_n);
     const int clusters = ceil_div(rows, world.cluster),
               share = ceil_div(world.share(), world.tile_m);
     switch (world.division) {
@@ -131,8 +150,9 @@ class Sweep {
     world.layout = layout, world.division = division, world.overlaps = overlaps;
     const Cuttable cut = cuttable(world);
     const unsigned masks = overlaps ? 1u << std::min(cut.units - 1, 20) : 1;
-    for (unsigned i = 0; i < std::min<unsigned>(masks, kMostMasks); ++i) {
-      const unsigned mask = masks <= kMostMasks ? i : random_() % masks;
+    const unsigned most = world.row().input_is_routed() ? kMostRoutedMasks : kMostMasks;
+    for (unsigned i = 0; i < std::min(masks, most); ++i) {
+      const unsigned mask = masks <= most ? i : random_() % masks;
       world.cuts.clear();
       if (division == TILEPOST_DIVISION_ARRIVALS) world.cuts.push_back(0);
       for (int unit = 1; unit < cut.units; ++unit)

@@ -13,9 +13,10 @@ using Clock = std::chrono::steady_clock;
 constexpr double kDeadline = 0.3;
 constexpr std::chrono::seconds kInTime{20};  // generous: the machine may be loaded
 
-Problem routed(tilepost_routing_t routing, bool any_m) {
+Problem routed(tilepost_routing_t routing, bool any_m,
+               tilepost_pattern_t pattern = TILEPOST_GEMM_ALL_TO_ALL) {
   Problem problem;
-  problem.pattern = TILEPOST_GEMM_ALL_TO_ALL;
+  problem.pattern = pattern;
   problem.routing = routing;
   problem.any_m = any_m;
   problem.m = 20;
@@ -52,7 +53,8 @@ TEST_CASE("wrong routes are refused with the index, the value and the bound") {
     const char* message;
     std::function<tilepost_route_t()> make;
   } cases[] = {
-      {TILEPOST_ROUTING_EVEN, false, "only gemm_all_to_all with routing 'splits' or 'rows'",
+      {TILEPOST_ROUTING_EVEN, false,
+       "only gemm_all_to_all and all_to_all_gemm with routing 'splits' or 'rows'",
        [&] { return route_of(-1, splits, destinations); }},
       {TILEPOST_ROUTING_SPLITS, false, "splits is null",
        [&] { return route_of(-1, nullptr, destinations); }},
@@ -128,6 +130,64 @@ TEST_CASE("route and run check what they are given") {
   CHECK(run.compare() == "");
 }
 
+TEST_CASE("a route of rows of A has as many rows as a rank may send, whatever it may get") {
+  Problem problem =
+      routed(TILEPOST_ROUTING_SPLITS, GENERATE(false, true), TILEPOST_ALL_TO_ALL_GEMM);
+  problem.most_received = GENERATE(20, 25, 40);
+  const Program program(problem);
+  const Comms comms(2);
+  const Ops ops(comms, program.get(), 2);
+  const int64_t splits[2] = {12, 13};
+  const tilepost_route_t route = route_of(25, splits, nullptr);
+  CHECK(tilepost_op_route(ops[0], &route, nullptr) == TILEPOST_INVALID_ARGUMENT);
+  CHECK_THAT(tilepost_last_error(),
+             Catch::Contains(problem.any_m ? "m must be from 0 to 20, or -1 for 20, got 25"
+                                           : "m is 25, the plan is for 20 rows only"));
+}
+
+TEST_CASE("a rank that would get more rows than it has room for: all ranks are told, and go on") {
+  const auto routing = GENERATE(TILEPOST_ROUTING_SPLITS, TILEPOST_ROUTING_ROWS);
+  const auto access = GENERATE(TILEPOST_ACCESS_MESSAGES, TILEPOST_ACCESS_READ);
+  constexpr int kRanks = 3;
+  Problem problem = routed(routing, true, TILEPOST_ALL_TO_ALL_GEMM);
+  problem.ranks = kRanks;
+  problem.access = access;
+  problem.pushes = access != TILEPOST_ACCESS_MESSAGES;
+  problem.most_received = 30;
+  const Program program(problem);
+  const Comms comms(kRanks);
+  const Ops ops(comms, program.get(), kRanks);
+  std::mt19937_64 random(6);
+  const auto run_once = [&] {
+    PatternRun run(problem, 20, Spread::random, false, random);
+    REQUIRE(run.route(ops) == "");
+    REQUIRE(run.start(ops) == "");
+    for (int rank = 0; rank < kRanks; ++rank)
+      REQUIRE(tilepost_op_synchronize(ops[rank]) == TILEPOST_OK);
+    REQUIRE(run.compare() == "");
+  };
+  const bool had_route = GENERATE(false, true);
+  if (had_route) run_once();
+  // Rank 1 would get 11 rows of one rank, and 10 of each other one.
+  std::vector<std::string> errors(kRanks);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < kRanks; ++rank)
+    threads.emplace_back([&, rank] {
+      const int64_t rows = rank == 2 ? 11 : 10;
+      const int64_t splits[kRanks] = {0, rows, 0};
+      const std::vector<int32_t> destinations(rows, 1);
+      const tilepost_route_t route = route_of(rows, splits, destinations.data());
+      if (tilepost_op_route(ops[rank], &route, nullptr) == TILEPOST_INVALID_ARGUMENT)
+        errors[rank] = tilepost_last_error();
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (const std::string& error : errors)
+    CHECK_THAT(error, Catch::Contains("rank 1 would receive 31 rows, the plan is for at most 30"));
+  PatternRun unset(problem, 20, Spread::random, false, random);
+  if (!had_route) CHECK(unset.start(ops, 0) == TILEPOST_INVALID_ARGUMENT);
+  for (int i = 0; i < 3; ++i) run_once();
+}
+
 TEST_CASE("m is held to the plan") {
   Problem problem;
   problem.ranks = 1;
@@ -197,8 +257,8 @@ TEST_CASE("ranks that do not agree on m are told so") {
 }
 
 TEST_CASE("a rank that never runs ends the others, whatever the pattern") {
-  const auto pattern =
-      GENERATE(TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_ALL_GATHER_GEMM);
+  const auto pattern = GENERATE(TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_GEMM_ALL_TO_ALL,
+                                TILEPOST_ALL_GATHER_GEMM, TILEPOST_ALL_TO_ALL_GEMM);
   Problem problem;
   problem.pattern = pattern;
   problem.ranks = 3;

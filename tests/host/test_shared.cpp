@@ -26,7 +26,9 @@ constexpr Variant kVariants[] = {{TILEPOST_ACCESS_READ, TILEPOST_GEMM_ALL_REDUCE
                                  {TILEPOST_ACCESS_WRITE, TILEPOST_GEMM_REDUCE_SCATTER},
                                  {TILEPOST_ACCESS_WRITE, TILEPOST_GEMM_ALL_TO_ALL},
                                  {TILEPOST_ACCESS_WRITE, TILEPOST_GEMM_ALL_REDUCE, true},
-                                 {TILEPOST_ACCESS_WRITE, TILEPOST_ALL_GATHER_GEMM, true}};
+                                 {TILEPOST_ACCESS_WRITE, TILEPOST_ALL_GATHER_GEMM, true},
+                                 {TILEPOST_ACCESS_READ, TILEPOST_ALL_TO_ALL_GEMM, true},
+                                 {TILEPOST_ACCESS_WRITE, TILEPOST_ALL_TO_ALL_GEMM, true}};
 constexpr int kNumVariants = std::size(kVariants);
 
 Problem make(const Variant& variant, int ranks) {
@@ -146,12 +148,14 @@ TEST_CASE("accesses that the host target does not know are refused") {
   refused("layout is 1, expected panel (0)",
           [](tilepost_plan_t& plan) { plan.map.layout = TILEPOST_TILE; });
   refused("round_robin is 1, expected", set(&tilepost_plan_t::access, 0), kVariants[3]);
-  for (const int variant : {3, 8})
+  for (const int variant : {3, 8, 9, 10})
     refused("pushes is 0, expected 1 where rows of A are copied", set(&tilepost_plan_t::pushes, 0),
             kVariants[variant]);
   for (const int variant : {0, 2, 5, 6})
     refused("pushes is 1, expected", set(&tilepost_plan_t::pushes, 1), kVariants[variant]);
-  refused("routing is 1, expected even (0)", set(&tilepost_plan_t::routing, 1), kVariants[6]);
+  for (const int variant : {6, 10})
+    refused("routing is 1, expected even (0)", set(&tilepost_plan_t::routing, 1),
+            kVariants[variant]);
   refused("number of shares is 2, expected 1", set(&tilepost_plan_t::access, 0), kVariants[0]);
   refused("number of shares is 1, expected 2", [](tilepost_plan_t& plan) { plan.map.ranks = 1; });
   refused("stagger is -1", [](tilepost_plan_t& plan) { plan.map.stagger = -1; });

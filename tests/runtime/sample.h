@@ -15,6 +15,7 @@ constexpr auto kAllReduce = TILEPOST_GEMM_ALL_REDUCE;
 constexpr auto kReduceScatter = TILEPOST_GEMM_REDUCE_SCATTER;
 constexpr auto kAllToAll = TILEPOST_GEMM_ALL_TO_ALL;
 constexpr auto kAllGather = TILEPOST_ALL_GATHER_GEMM;
+constexpr auto kAllToAllGemm = TILEPOST_ALL_TO_ALL_GEMM;
 
 namespace sample {
 

@@ -49,13 +49,17 @@ const std::vector<Trial> kTrials = {
     {.way = tasks(kAllToAll), .units = {0, 2}, .absent = kNothingBeside},
     {tasks(kAllGather), {1, 5, 7, 9, 16, 61, 64}, {0}, {1, 3, 256}, {"cudaMemcpyAsync user"}},
     {pushed_rows(), kShares, {0}, {1, 3, 256}, {"wait_", "announce", "post "}},
+    {.way = copies(kAllToAllGemm), .rows = kShares, .staggers = {0}},
+    {tasks(kAllToAllGemm), kShares, {0}, {1, 3, 256}, {"cudaMemcpyAsync user"}},
+    {pushed_rows(kAllToAllGemm), kShares, {0}, {1, 3, 256}, {"wait_", "announce", "post "}},
 };
 
 // All of them whose plans can be for any number of rows.
 const std::vector<Way> kAnyRows = {
-    copies(kAllReduce),    copies(kReduceScatter), copies(kAllToAll), copies(kAllGather),
-    stores(kAllReduce),    stores(kReduceScatter), stores(kAllToAll), tasks(kAllReduce),
-    tasks(kReduceScatter), tasks(kAllToAll),       tasks(kAllGather), pushed_rows()};
+    copies(kAllReduce),    copies(kReduceScatter), copies(kAllToAll),         copies(kAllGather),
+    stores(kAllReduce),    stores(kReduceScatter), stores(kAllToAll),         tasks(kAllReduce),
+    tasks(kReduceScatter), tasks(kAllToAll),       tasks(kAllGather),         pushed_rows(),
+    copies(kAllToAllGemm), tasks(kAllToAllGemm),   pushed_rows(kAllToAllGemm)};
 
 void set_units(sample::Program& program, int units) {
   tilepost_plan_t& plan = program.plan;
@@ -162,14 +166,38 @@ TEST_CASE_METHOD(Team, "shared: rows go where their route says, and a new route 
   const int count = GENERATE(2, 3, 4);
   const int64_t m = GENERATE(1, 13, 64);
   const auto routing = GENERATE(TILEPOST_ROUTING_SPLITS, TILEPOST_ROUTING_ROWS);
-  CAPTURE(count, m, static_cast<int>(routing));
-  ranks::use(program, copies(kAllToAll), count, m, routing);
+  const Way way = GENERATE(copies(kAllToAll), copies(kAllToAllGemm), tasks(kAllToAllGemm));
+  CAPTURE(way, count, m, static_cast<int>(routing));
+  ranks::use(program, way, count, m, routing);
   Ranks& all = create(count);
   for (uint32_t seed = 1; seed <= 3; ++seed) {
     all.route(seed);
     all.run(2);
     all.run_captured();
   }
+  check();
+}
+
+TEST_CASE_METHOD(Team, "shared: a route that brings a rank too many rows is refused on all ranks") {
+  const auto routing = GENERATE(TILEPOST_ROUTING_SPLITS, TILEPOST_ROUTING_ROWS);
+  ranks::use(program, copies(kAllToAllGemm), 2, 13, routing);
+  program.plan.map.m = 20;
+  program.cuts = {0, 1, 3};
+  program.finish();
+  Ranks& all = create(2);
+  all.route(3);  // all of the 26 rows to rank 0
+  for (int rank = 0; rank < 2; ++rank) {
+    CHECK(all.at(rank).result == TILEPOST_INVALID_ARGUMENT);
+    CHECK_THAT(all.at(rank).text,
+               Catch::Contains("rank 0 would receive 26 rows, the plan is for at most 20"));
+    all.at(rank).result = TILEPOST_OK;
+  }
+  world().reset_calls();
+  CHECK(all.start(all.at(0), 0) == TILEPOST_INVALID_ARGUMENT);
+  CHECK_THAT(all.at(0).text, Catch::Contains("call tilepost_op_route before the first run"));
+  all.at(0).result = TILEPOST_OK;
+  all.route(1);
+  all.run(3);
   check();
 }
 

@@ -262,10 +262,10 @@ void check_tensor_maps(const Plan& plan, Findings& findings) {
 }  // namespace
 
 const PatternCheck& check_of(const Plan& plan) {
-  static constexpr const PatternCheck* kChecks[] = {
-      // by enumerator
-      &kGemmAllReduceCheck, &kGemmCheck, &kGemmReduceScatterCheck, &kGemmAllToAllCheck,
-      &kAllGatherGemmCheck};
+  static constexpr const PatternCheck* kChecks[] = {// by enumerator
+                                                    &kGemmAllReduceCheck,     &kGemmCheck,
+                                                    &kGemmReduceScatterCheck, &kGemmAllToAllCheck,
+                                                    &kAllGatherGemmCheck,     &kAllToAllGemmCheck};
   static_assert(std::size(kChecks) == kNumPatterns);
   return *kChecks[plan.pattern];
 }

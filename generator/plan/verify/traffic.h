@@ -102,7 +102,7 @@ struct PatternCheck {
 };
 
 extern const PatternCheck kGemmCheck, kGemmAllReduceCheck, kGemmReduceScatterCheck,
-    kGemmAllToAllCheck, kAllGatherGemmCheck;
+    kGemmAllToAllCheck, kAllGatherGemmCheck, kAllToAllGemmCheck;
 
 const PatternCheck& check_of(const Plan& plan);
 

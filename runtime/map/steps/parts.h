@@ -54,7 +54,7 @@ struct PatternSteps {
   int64_t (*sent)(const Exchange& exchange) = nullptr;
 };
 extern const PatternSteps kGemmAllReduceSteps, kGemmReduceScatterSteps, kGemmAllToAllSteps,
-    kAllGatherGemmSteps;
+    kAllGatherGemmSteps, kAllToAllGemmSteps;
 
 // Rows of `part` that lie in a share of `share` rows.
 inline int64_t valid_rows(const tilepost_map_t& map, const SharePart& part, int64_t share) {

@@ -84,6 +84,7 @@ enum Base {
   kRoutes,      // All-to-All, kernels store rows, tasks move them
   kCopiedRows,  // AllGather by copy engines, tasks copy own rows
   kPushedRows,  // AllGather, tasks push rows
+  kRoutedRows,  // rows of A are routed, copy engines
   kAlone,       // no communication
   kBases
 };
@@ -122,6 +123,13 @@ std::unique_ptr<Made> make(Base base) {
     case kPushedRows:
       set(TILEPOST_ALL_GATHER_GEMM, TILEPOST_TRANSPORT_PEER, TILEPOST_DIVISION_ARRIVALS,
           Cuts{0, 2, 8});
+      made->give_tasks(1);
+      break;
+    case kRoutedRows:
+      set(TILEPOST_ALL_TO_ALL_GEMM, TILEPOST_TRANSPORT_COPY_ENGINE, TILEPOST_DIVISION_ARRIVALS,
+          Cuts{0, 2, 8});
+      made->plan.routing = TILEPOST_ROUTING_SPLITS;
+      made->plan.rows_sent = made->plan.map.m;
       made->give_tasks(1);
       break;
     case kAlone:
@@ -182,6 +190,20 @@ TEST_CASE("every rule of a plan names what it found and what it expected") {
        [](auto& plan) { plan.ranks = 3; }},
       {kMessages, "number of shares is 2, expected 1", [](auto& plan) { plan.map.ranks = 2; }},
       {kSums, "number of shares is 1, expected 2", [](auto& plan) { plan.map.ranks = 1; }},
+      {kMessages, "rows_sent is 5, expected 0 where no rows of A are routed",
+       [](auto& plan) { plan.rows_sent = 5; }},
+      {kRoutedRows, "rows_sent is 0, expected 1 to", [](auto& plan) { plan.rows_sent = 0; }},
+      {kRoutedRows, "m is 64, expected 1 to 62", [](auto& plan) { plan.rows_sent = 31; }},
+      {kRoutedRows, "m is 64, expected 62, an equal part of the 61 rows of every rank",
+       [](auto& plan) {
+         plan.routing = TILEPOST_ROUTING_EVEN;
+         plan.rows_sent = 61;
+       }},
+      {kRoutedRows, "transport is 3, expected none that sends out of windows",
+       [](auto& plan) {
+         plan.transport = TILEPOST_TRANSPORT_NCCL_SYMMETRIC;
+         plan.access = TILEPOST_ACCESS_MESSAGES;
+       }},
       {kAlone, "transport is 1, expected none (0) where ranks do not communicate",
        [](auto& plan) { plan.transport = TILEPOST_TRANSPORT_NCCL; }},
       {kSums, "access is 1, expected 2 with transport 5",
@@ -316,7 +338,7 @@ TEST_CASE("values that another version knows are unsupported") {
                                std::to_string(value)));
   };
   unknown(
-      "pattern", 5, [](auto& plan) -> auto& { return plan.pattern; });
+      "pattern", kNumPatterns, [](auto& plan) -> auto& { return plan.pattern; });
   unknown(
       "routing", 3, [](auto& plan) -> auto& { return plan.routing; });
   unknown(

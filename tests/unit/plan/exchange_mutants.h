@@ -15,8 +15,9 @@ inline Plan subject(tilepost_pattern_t pattern, tilepost_division_t division,
                     std::vector<int32_t> cuts, bool overlaps = true,
                     tilepost_routing_t routing = TILEPOST_ROUTING_EVEN, int64_t m = 17,
                     tilepost_access_t access = TILEPOST_ACCESS_MESSAGES, int stagger = 0,
-                    bool pushes = false) {
+                    bool pushes = false, int64_t rows_sent = 0) {
   SmallPlan small;
+  small.rows_sent = rows_sent;
   small.pushes = pushes;
   small.access = access, small.stagger = stagger;
   small.m = m, small.n = 8, small.tile_m = 2, small.tile_n = 3;  // ragged both ways
@@ -39,6 +40,26 @@ inline Plan columns() {
 inline Plan gathered(int64_t m = 17) {
   return subject(TILEPOST_ALL_GATHER_GEMM, TILEPOST_DIVISION_ARRIVALS, {0, 1, 3}, true,
                  TILEPOST_ROUTING_EVEN, m);
+}
+
+// Rows of A that are routed: 17 rows of each rank; one rank receives 23 of them, more than another.
+inline Plan dispatched(tilepost_routing_t routing,
+                       tilepost_access_t access = TILEPOST_ACCESS_MESSAGES, int64_t sent = 17) {
+  const bool even = routing == TILEPOST_ROUTING_EVEN;
+  const int64_t m = even ? (sent + kRanks - 1) / kRanks * kRanks : 23;
+  const int32_t share = static_cast<int32_t>(((m + kRanks - 1) / kRanks + 1) / 2);  // tiles of 2
+  return subject(TILEPOST_ALL_TO_ALL_GEMM, TILEPOST_DIVISION_ARRIVALS,
+                 access == TILEPOST_ACCESS_READ
+                     ? std::vector<int32_t>{0, 1, share + 1, share * (kRanks - 1)}
+                     : std::vector<int32_t>{0, 1, share},
+                 true, routing, m, access, 0, false, sent);
+}
+// The same in sequence.
+inline Plan dispatched_at_once(tilepost_routing_t routing) {
+  const int64_t m = routing == TILEPOST_ROUTING_EVEN ? 18 : 23;
+  return subject(TILEPOST_ALL_TO_ALL_GEMM, TILEPOST_DIVISION_ROWS,
+                 {static_cast<int32_t>((m + 1) / 2)}, false, routing, m, TILEPOST_ACCESS_MESSAGES,
+                 0, false, 17);
 }
 
 // Ranks that read or write each other's memory.
@@ -66,6 +87,11 @@ inline std::vector<Plan> shared_subjects() {
                               access == TILEPOST_ACCESS_READ ? std::vector<int32_t>{0, 1, 4, 6}
                                                              : std::vector<int32_t>{0, 1, 3},
                               true, TILEPOST_ROUTING_EVEN, m, access));
+  for (const tilepost_routing_t routing :
+       {TILEPOST_ROUTING_EVEN, TILEPOST_ROUTING_SPLITS, TILEPOST_ROUTING_ROWS})
+    plans.push_back(dispatched(routing, TILEPOST_ACCESS_READ));
+  for (const int64_t sent : {17, 13})
+    plans.push_back(dispatched(TILEPOST_ROUTING_EVEN, TILEPOST_ACCESS_WRITE, sent));
   for (const int64_t m : {17, 13})
     plans.push_back(subject(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_DIVISION_SHARES, {1, 3}, true,
                             TILEPOST_ROUTING_EVEN, m, TILEPOST_ACCESS_WRITE, 4, true));
@@ -84,6 +110,8 @@ inline std::vector<Plan> subjects() {
     plans.push_back(
         subject(TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_DIVISION_COLUMNS, {1, 3}, true, routing));
     plans.push_back(subject(TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_DIVISION_ROWS, {9}, false, routing));
+    plans.push_back(dispatched(routing));
+    plans.push_back(dispatched_at_once(routing));
   }
   plans.push_back(scattered());
   plans.push_back(columns());
@@ -136,7 +164,7 @@ inline std::string follow(const Plan& plan, const Change& change) {
 
 // Elements that belong together: a row of what the step moves.
 inline int64_t width(const Plan& plan) {
-  if (plan.pattern == TILEPOST_ALL_GATHER_GEMM) return plan.k;
+  if (row_of(plan).moves_input()) return plan.k;
   return plan.map.layout == TILEPOST_PANEL ? plan.map.n : plan.map.tile_n;
 }
 
@@ -147,7 +175,7 @@ struct Mutation {
 };
 
 inline bool sends(StepKind kind) {
-  return kind == StepKind::send || kind == StepKind::send_rows;
+  return kind == StepKind::send || kind == StepKind::send_rows || kind == StepKind::send_own_rows;
 }
 inline bool receives(StepKind kind) {
   return kind == StepKind::receive || kind == StepKind::receive_rows;

@@ -24,7 +24,8 @@ inline Spec spec_of(tilepost_pattern_t pattern, std::optional<tilepost_transport
 }
 
 constexpr tilepost_pattern_t kPatterns[] = {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_GEMM_REDUCE_SCATTER,
-                                            TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_ALL_GATHER_GEMM};
+                                            TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_ALL_GATHER_GEMM,
+                                            TILEPOST_ALL_TO_ALL_GEMM};
 constexpr tilepost_transport_t kSharing[] = {TILEPOST_TRANSPORT_COPY_ENGINE,
                                              TILEPOST_TRANSPORT_PEER};
 

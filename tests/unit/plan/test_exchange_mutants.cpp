@@ -86,7 +86,7 @@ TEST_CASE("caught: a step before its group is finished") {
 
 TEST_CASE("caught: memory that is smaller or larger than what steps need") {
   for (const Plan& plan : subjects()) {
-    if (plan.pattern == TILEPOST_ALL_GATHER_GEMM) continue;
+    if (row_of(plan).moves_input()) continue;
     for (const int64_t more : {-1, 1}) {
       TrafficMemory memory;
       Traffic traffic = traffic_of(plan, memory);
@@ -149,15 +149,130 @@ void exchange(Plan& plan, size_t a, size_t b) {
       position = static_cast<int32_t>(a);
 }
 
+// Of group 0 and of the last one.
+void exchange_early_and_late(Plan& plan) {
+  std::vector<tilepost_tile_t>& tiles = plan.own_tile_map().tiles;
+  const auto late = static_cast<size_t>(plan.own_tile_map().groups.back().first_tile);
+  for (size_t t = 0; t < late; ++t)
+    if (tiles[t].group == 0 && tiles[t].n == tiles[late].n && tiles[t].row >= 0)
+      return exchange(plan, t, late);
+}
+
 TEST_CASE("caught: a tile that waits for too little") {
-  for (const int64_t m : {17, 18})
-    require_caught(gathered(m), "the last of them arrive with group", [](Plan& plan) {
-      std::vector<tilepost_tile_t>& tiles = plan.own_tile_map().tiles;
-      const auto late = static_cast<size_t>(plan.own_tile_map().groups[2].first_tile);
-      for (size_t t = 0; t < late; ++t)
-        if (tiles[t].group == 0 && tiles[t].n == tiles[late].n && tiles[t].row >= 0)
-          return exchange(plan, t, late);
-    });
+  for (const Plan& plan : {gathered(17), gathered(18), dispatched(TILEPOST_ROUTING_EVEN),
+                           dispatched(TILEPOST_ROUTING_SPLITS), dispatched(TILEPOST_ROUTING_ROWS)})
+    require_caught(plan, "the last of them arrive with group", exchange_early_and_late);
+}
+
+TEST_CASE("caught: a tile that waits for too little on a rank with rows of its own number") {
+  for (const tilepost_routing_t routing :
+       {TILEPOST_ROUTING_EVEN, TILEPOST_ROUTING_SPLITS, TILEPOST_ROUTING_ROWS}) {
+    const Plan plan = dispatched(routing);
+    TrafficMemory memory;
+    const Traffic traffic = traffic_of(plan, memory);
+    for (TileMap& map : memory.maps)
+      for (tilepost_tile_t& tile : map.tiles)
+        if (tile.row >= 0 && tile.group + 1 == plan.map.num_groups) {
+          const int32_t group = std::exchange(tile.group, 0);
+          Findings findings;
+          check_of(plan).follow(plan, traffic, findings);
+          REQUIRE_FALSE(findings.empty());
+          tile.group = group;
+        }
+    Findings findings;
+    check_of(plan).follow(plan, traffic, findings);
+    REQUIRE(findings.empty());
+  }
+}
+
+TEST_CASE("rows of A are routed unevenly, and one rank receives as many as one may") {
+  for (const tilepost_routing_t routing : {TILEPOST_ROUTING_SPLITS, TILEPOST_ROUTING_ROWS}) {
+    const Plan plan = dispatched(routing);
+    REQUIRE(num_samples(plan) == 2);
+    for (const int sample : {0, 1}) {
+      TrafficMemory memory;
+      const Traffic traffic = traffic_of(plan, memory, sample);
+      std::vector<int64_t> received(kRanks, 0);
+      for (int source = 0; source < kRanks; ++source) {
+        int64_t sent = 0;
+        for (int rank = 0; rank < kRanks; ++rank)
+          for (const Traffic::Run& run : traffic.sent[source][rank])
+            sent += run.rows, received[rank] += run.rows;
+        REQUIRE(sent == plan.rows_sent);
+      }
+      INFO(received[0] << ", " << received[1] << ", " << received[2]);
+      REQUIRE(received[2] == (sample == 0 ? 23 : 22));
+      REQUIRE(received[0] < received[1]);
+    }
+  }
+}
+
+TEST_CASE("rows of A are routed in every small shape") {
+  int plans = 0;
+  for (const int ranks : {1, 2, 3, 5})
+    for (const int64_t sent : {1, 2, 5, 8, 13})
+      for (const tilepost_routing_t routing :
+           {TILEPOST_ROUTING_EVEN, TILEPOST_ROUTING_SPLITS, TILEPOST_ROUTING_ROWS})
+        for (const tilepost_access_t access :
+             {TILEPOST_ACCESS_MESSAGES, TILEPOST_ACCESS_READ, TILEPOST_ACCESS_WRITE})
+          for (const int tile_m : {1, 2, 3})
+            for (int64_t most = sent; most <= ranks * sent; most += sent / 2 + 1) {
+              const bool even = routing == TILEPOST_ROUTING_EVEN;
+              if (access == TILEPOST_ACCESS_WRITE && !even) continue;
+              SmallPlan small;
+              small.pattern = TILEPOST_ALL_TO_ALL_GEMM;
+              small.division = TILEPOST_DIVISION_ARRIVALS;
+              small.routing = routing, small.access = access, small.ranks = ranks;
+              small.rows_sent = sent, small.m = even ? (sent + ranks - 1) / ranks * ranks : most;
+              small.n = 4, small.tile_m = tile_m, small.tile_n = 3;
+              const int64_t share = (small.m + ranks - 1) / ranks;
+              const bool in_turns = access == TILEPOST_ACCESS_READ && ranks > 1;
+              const auto end =
+                  static_cast<int32_t>((share + tile_m - 1) / tile_m * (in_turns ? ranks - 1 : 1));
+              for (const int32_t step : {1, 2, 3, end}) {
+                small.cuts = {0};
+                while (small.cuts.back() < end)
+                  small.cuts.push_back(std::min(end, small.cuts.back() + step));
+                const Plan plan = build_plan(small);
+                INFO(name(plan) << ", " << ranks << " ranks, " << sent << " rows, tiles of "
+                                << tile_m << ", cuts of " << step);
+                REQUIRE(join(verify_plan(plan)) == "");
+                ++plans;
+              }
+              if (even) break;
+            }
+  REQUIRE(plans > 3000);
+}
+
+TEST_CASE("caught: rows of A in another order than they are sent in") {
+  const Plan plan = dispatched(TILEPOST_ROUTING_ROWS);
+  TrafficMemory memory;
+  Traffic traffic = traffic_of(plan, memory);
+  std::swap(traffic.orders[1][0], traffic.orders[1][1]);
+  Findings findings;
+  check_of(plan).follow(plan, traffic, findings);
+  REQUIRE(join(findings.take()).find("rank 1: its rows for rank") != std::string::npos);
+}
+
+TEST_CASE("caught: a rank that receives more rows than the plan is for") {
+  const Plan plan = dispatched(TILEPOST_ROUTING_SPLITS);
+  TrafficMemory memory;
+  const Traffic traffic = traffic_of(plan, memory);
+  Plan fewer = plan;
+  fewer.map.m = 22;
+  Findings findings;
+  check_of(plan).follow(fewer, traffic, findings);
+  REQUIRE(join(findings.take()).find("rank 2 receives 23 rows of at most 22") != std::string::npos);
+}
+
+TEST_CASE("caught: rows that ranks have and rows that one receives do not fit together") {
+  require_caught(dispatched(TILEPOST_ROUTING_EVEN), "rows on each of 3 ranks",
+                 [](Plan& plan) { plan.rows_sent = 21; });
+  require_caught(dispatched(TILEPOST_ROUTING_SPLITS), "rows on each of 3 ranks",
+                 [](Plan& plan) { plan.rows_sent = 7; });
+  require_caught(dispatched(TILEPOST_ROUTING_ROWS), "rows on each of 3 ranks",
+                 [](Plan& plan) { plan.rows_sent = 0; });
+  require_caught(gathered(), "rows on each of 3 ranks", [](Plan& plan) { plan.rows_sent = 17; });
 }
 
 TEST_CASE("caught: an arrival that raises its counter twice, sends a block or is of other rows") {
@@ -177,15 +292,17 @@ TEST_CASE("caught: an arrival that raises its counter twice, sends a block or is
 }
 
 TEST_CASE("caught: chunks that arrive in another order than the cuts say") {
-  const Plan plan = gathered();
-  TrafficMemory memory;
-  Traffic traffic = traffic_of(plan, memory);
-  traffic.steps = [steps = traffic.steps](int g, int rank) {
-    return steps(g == 0 ? 0 : 3 - g, rank);
-  };
-  Findings findings;
-  check_of(plan).follow(plan, traffic, findings);
-  REQUIRE(join(findings.take()).find("whose cuts say otherwise") != std::string::npos);
+  for (const Plan& plan :
+       {gathered(), dispatched(TILEPOST_ROUTING_EVEN), dispatched(TILEPOST_ROUTING_SPLITS)}) {
+    TrafficMemory memory;
+    Traffic traffic = traffic_of(plan, memory);
+    traffic.steps = [steps = traffic.steps](int g, int rank) {
+      return steps(g == 0 ? 0 : 3 - g, rank);
+    };
+    Findings findings;
+    check_of(plan).follow(plan, traffic, findings);
+    REQUIRE(join(findings.take()).find("whose cuts say otherwise") != std::string::npos);
+  }
 }
 
 TEST_CASE("caught: cluster-mates of two groups") {
@@ -217,6 +334,13 @@ TEST_CASE("caught: what does not go with the pattern") {
                  [](Plan& plan) { plan.consumer = TILEPOST_CONSUMER_UNPERMUTE; });
   require_caught(gathered(), "consumer rms_norm",
                  [](Plan& plan) { plan.consumer = TILEPOST_CONSUMER_RMS_NORM; });
+  require_caught(dispatched(TILEPOST_ROUTING_SPLITS, TILEPOST_ACCESS_READ), "access 2",
+                 [](Plan& plan) {
+                   plan.set_transport(TILEPOST_TRANSPORT_PEER);
+                   plan.map.round_robin = 0;
+                 });
+  require_caught(dispatched(TILEPOST_ROUTING_SPLITS), "rows of A are sent out of windows",
+                 [](Plan& plan) { plan.set_transport(TILEPOST_TRANSPORT_NCCL_SYMMETRIC); });
   require_caught(gathered(), "routing rows",
                  [](Plan& plan) { plan.routing = TILEPOST_ROUTING_ROWS; });
 }

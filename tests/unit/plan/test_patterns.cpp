@@ -17,7 +17,7 @@ Spec pattern_spec(tilepost_pattern_t pattern, int64_t m, int64_t n, int64_t k,
 }
 
 constexpr tilepost_pattern_t kShared[] = {TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_GEMM_ALL_TO_ALL,
-                                          TILEPOST_ALL_GATHER_GEMM};
+                                          TILEPOST_ALL_GATHER_GEMM, TILEPOST_ALL_TO_ALL_GEMM};
 
 TEST_CASE("the division follows pattern, layout, routing and overlap") {
   for (const Arch arch : {Arch::sm_90a, Arch::sm_80, Arch::host})
@@ -25,11 +25,11 @@ TEST_CASE("the division follows pattern, layout, routing and overlap") {
       for (const tilepost_layout_t layout : {TILEPOST_PANEL, TILEPOST_TILE})
         for (const tilepost_pattern_t pattern :
              {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_GEMM_ALL_TO_ALL,
-              TILEPOST_ALL_GATHER_GEMM})
+              TILEPOST_ALL_GATHER_GEMM, TILEPOST_ALL_TO_ALL_GEMM})
           for (const tilepost_routing_t routing :
                {TILEPOST_ROUTING_EVEN, TILEPOST_ROUTING_SPLITS, TILEPOST_ROUTING_ROWS}) {
-            if (pattern != TILEPOST_GEMM_ALL_TO_ALL && routing != TILEPOST_ROUTING_EVEN) continue;
-            if (pattern == TILEPOST_ALL_GATHER_GEMM && layout == TILEPOST_TILE) continue;
+            if (!row_of(pattern).routes() && routing != TILEPOST_ROUTING_EVEN) continue;
+            if (!row_of(pattern).may_tile() && layout == TILEPOST_TILE) continue;
             Spec spec = pattern_spec(pattern, 1000, 1000, 512, arch);
             spec.transport.value = transport;
             spec.schedule.layout.value = layout;
@@ -39,7 +39,7 @@ TEST_CASE("the division follows pattern, layout, routing and overlap") {
                                << name_of(routing) << " " << name_of(transport));
             const bool overlap = transport == TILEPOST_TRANSPORT_NCCL;
             tilepost_division_t expected = TILEPOST_DIVISION_ROWS;
-            if (pattern == TILEPOST_ALL_GATHER_GEMM)
+            if (row_of(pattern).moves_input())
               expected = overlap ? TILEPOST_DIVISION_ARRIVALS : TILEPOST_DIVISION_ROWS;
             else if (pattern != TILEPOST_GEMM_ALL_REDUCE)
               expected = layout == TILEPOST_TILE                       ? TILEPOST_DIVISION_COLUMNS
@@ -96,7 +96,7 @@ TEST_CASE("the timeline is the collectives' order") {
     INFO(name_of(pattern));
     for (size_t g = 0; g < p.cuts().size(); ++g) {
       REQUIRE(prediction.collective_end[g] > prediction.collective_start[g]);
-      if (pattern == TILEPOST_ALL_GATHER_GEMM)
+      if (row_of(pattern).moves_input())
         REQUIRE(prediction.group_ready[g] >= prediction.collective_end[g]);
       else
         REQUIRE(prediction.collective_start[g] >= prediction.group_ready[g]);
@@ -149,6 +149,64 @@ TEST_CASE("routed rows and arrivals take kernels that serve them") {
   REQUIRE(only(arrivals).kernel.name == std::string("gemm_sm90"));
 }
 
+TEST_CASE("rows of A are routed by every transport that can, on every target") {
+  for (const Arch arch : {Arch::sm_90a, Arch::sm_80, Arch::host})
+    for (const tilepost_transport_t transport :
+         {TILEPOST_TRANSPORT_NONE, TILEPOST_TRANSPORT_NCCL, TILEPOST_TRANSPORT_COPY_ENGINE,
+          TILEPOST_TRANSPORT_PEER})
+      for (const tilepost_routing_t routing :
+           {TILEPOST_ROUTING_EVEN, TILEPOST_ROUTING_SPLITS, TILEPOST_ROUTING_ROWS})
+        for (const bool any_m : {false, true})
+          for (const int64_t most : {0, 1000, 1500, 4000}) {
+            const bool even = routing == TILEPOST_ROUTING_EVEN;
+            if (transport == TILEPOST_TRANSPORT_PEER && (!even || arch == Arch::sm_80)) continue;
+            if (even && most != 0) continue;
+            Spec spec = pattern_spec(TILEPOST_ALL_TO_ALL_GEMM, 1001, 1000, 512, arch);
+            spec.transport.value = transport;
+            spec.routing.value = routing;
+            spec.gemm.any_m = any_m;
+            if (most > 0) spec.max_received = wish<int64_t>(any_m ? most / 8 : most + 1);
+            INFO(name_of(arch) << " " << name_of(transport) << " " << name_of(routing) << " "
+                               << any_m << " " << most);
+            const Plan p = only(spec);  // verified
+            REQUIRE(p.rows_sent == 1001);
+            REQUIRE(p.map.m == (even ? 1004 : most == 0 ? 4004 : spec.max_received->value));
+            REQUIRE(rows_vary(p) == (any_m || !even));
+            REQUIRE((p.pushes != 0) == (p.access != TILEPOST_ACCESS_MESSAGES));
+            if (p.source.tunables.contains("ROUTED"))
+              REQUIRE(p.source.tunables.at("ROUTED") == "0");
+            const std::string text = explain_plan(p), json = plans_to_json({p});
+            INFO(text);
+            REQUIRE((text.find("packed") != std::string::npos) ==
+                    (routing == TILEPOST_ROUTING_ROWS));
+            REQUIRE(text.find("gathered") != std::string::npos);
+            REQUIRE((text.find("most received") != std::string::npos) == !even);
+            REQUIRE(json.find("\"m\": 1001") != std::string::npos);
+            REQUIRE(json.find("\"max_received\": ") != std::string::npos);
+            REQUIRE((json.find("model_us") != std::string::npos) ==
+                    (rows_vary(p) && arch != Arch::host && p.cuts().size() > 1));
+            REQUIRE(verify_plan(host_twin(p)).empty());
+            if (!rows_vary(p)) continue;
+            const int64_t m = most_in_runs(p) / 3 + 1;
+            const Plan run = plan_of_run(p, m);
+            REQUIRE(run.map.m == (even ? (m + 3) / 4 * 4 : m));
+            REQUIRE(verify_plan(run).empty());
+          }
+}
+
+TEST_CASE("rows of A that are routed take the AllGather's time") {
+  Spec gathered = pattern_spec(TILEPOST_ALL_GATHER_GEMM, 8192, 8192, 2048);
+  Spec routed = pattern_spec(TILEPOST_ALL_TO_ALL_GEMM, 8192, 8192, 2048);
+  for (const tilepost_transport_t transport :
+       {TILEPOST_TRANSPORT_NCCL, TILEPOST_TRANSPORT_COPY_ENGINE, TILEPOST_TRANSPORT_PEER}) {
+    gathered.transport.value = routed.transport.value = transport;
+    const Plan p = only(routed), q = only(gathered);
+    REQUIRE(p.cuts() == q.cuts());
+    REQUIRE(p.prediction.total == q.prediction.total);
+    REQUIRE(hash_tile_map(p.tile_map()) == hash_tile_map(q.tile_map()));
+  }
+}
+
 TEST_CASE("norm consumers work in both layouts") {
   for (const tilepost_consumer_t consumer :
        {TILEPOST_CONSUMER_RMS_NORM, TILEPOST_CONSUMER_RESIDUAL_RMS_NORM})
@@ -172,7 +230,12 @@ TEST_CASE("explain says what each pattern computes and when") {
         "4 send, 4 receive", "\n  AllToAll "}},
       {TILEPOST_ALL_GATHER_GEMM,
        {"C[8192, 8192] = A[8192, 2048], 2048 rows from each of 4 ranks, * B", "groups of arrivals",
-        "own", "send_rows", "one collective, then the GEMM"}}};
+        "own", "send_rows", "one collective, then the GEMM"}},
+      {TILEPOST_ALL_TO_ALL_GEMM,
+       {"C[rows, 8192] = A[rows, 2048], an equal part of each rank's rows, 4 ranks, * B",
+        "every rank has 8192 rows of A and multiplies what it receives, at most 8192",
+        "groups of arrivals", "own", "3 send_own_rows, 3 receive_rows", "\n  AllToAll ",
+        "one collective, then the GEMM"}}};
   for (const auto& [pattern, texts] : expected) {
     Spec spec = pattern_spec(pattern, 8192, 8192, 2048);
     spec.transport.value = TILEPOST_TRANSPORT_NCCL;
@@ -181,7 +244,7 @@ TEST_CASE("explain says what each pattern computes and when") {
     for (const std::string& words : texts) CHECK(text.find(words) != std::string::npos);
     // Communication that comes first is drawn first.
     const bool first = text.find("\n  All") < text.find("\n  GEMM ");
-    CHECK(first == (pattern == TILEPOST_ALL_GATHER_GEMM));
+    CHECK(first == row_of(pattern).moves_input());
   }
   Spec any = pattern_spec(TILEPOST_GEMM_ALL_REDUCE, 8192, 8192, 2048);
   any.gemm.any_m = true;

@@ -18,6 +18,8 @@ TEST_CASE("access, division and shares follow the transport") {
     for (const tilepost_pattern_t pattern : kPatterns)
       for (const Arch arch : {Arch::sm_90a, Arch::host}) {
         INFO(name_of(transport) << " " << name_of(pattern) << " " << name_of(arch));
+        if (transport == TILEPOST_TRANSPORT_NCCL_SYMMETRIC && row_of(pattern).input_is_routed())
+          continue;  // the spec's rules refuse it
         const Plan p = only(spec_of(pattern, transport, 1000, 512, arch));
         REQUIRE(p.planned_transport == transport);
         const bool reads = transport == TILEPOST_TRANSPORT_COPY_ENGINE;
@@ -32,7 +34,7 @@ TEST_CASE("access, division and shares follow the transport") {
         }
         const bool staggers = shares && p.map.division == TILEPOST_DIVISION_SHARES;
         REQUIRE(p.map.stagger == (staggers ? p.at_once() : 0));
-        const bool gathers = pattern == TILEPOST_ALL_GATHER_GEMM;
+        const bool gathers = row_of(pattern).moves_input();
         REQUIRE((p.pace > 0) == (writes && !gathers && arch == Arch::sm_90a));
         REQUIRE(p.pushes == (gathers ? shares : writes && pattern == TILEPOST_GEMM_ALL_REDUCE));
         REQUIRE((p.transport == TILEPOST_TRANSPORT_HOST) ==
@@ -162,7 +164,7 @@ TEST_CASE("the SMs left free are few, and lanes take none of them") {
         REQUIRE(p.comm_ctas <= 11);
       else
         REQUIRE(p.comm_ctas == 1);
-      REQUIRE(p.comm_lanes <= (pattern == TILEPOST_ALL_GATHER_GEMM ? 1 : 3));
+      REQUIRE(p.comm_lanes <= (row_of(pattern).moves_input() ? 1 : 3));
       REQUIRE(p.cuts().size() < 4096);
     }
   Spec spec = spec_of(TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_TRANSPORT_COPY_ENGINE);
@@ -183,8 +185,9 @@ TEST_CASE("helper warps add up and move, unless SMs are asked for, or sums are a
   CHECK(parts(TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TRANSPORT_PEER, nothing) == 4);
   CHECK(parts(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_PEER, nothing) == 4);
   CHECK(parts(TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_TRANSPORT_PEER, nothing) == 1);
-  CHECK(parts(TILEPOST_ALL_GATHER_GEMM, TILEPOST_TRANSPORT_COPY_ENGINE, nothing) == 1);
-  CHECK(parts(TILEPOST_ALL_GATHER_GEMM, TILEPOST_TRANSPORT_PEER, nothing) == 1);
+  for (const tilepost_pattern_t pattern : {TILEPOST_ALL_GATHER_GEMM, TILEPOST_ALL_TO_ALL_GEMM})
+    for (const tilepost_transport_t transport : kSharing)
+      CHECK(parts(pattern, transport, nothing) == 1);
   CHECK(parts(TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TRANSPORT_COPY_ENGINE, nothing) == 0);
   CHECK(parts(TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_TRANSPORT_COPY_ENGINE, nothing) == 0);
   CHECK(parts(TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TRANSPORT_PEER, sms) == 0);
@@ -219,8 +222,9 @@ TEST_CASE("sums are pushed by helper warps, and pulled where kernels add") {
 }
 
 TEST_CASE("rows of A are pushed by kernels with a helper warp, or the spec is told why not") {
-  const auto refused = [](const char* words, auto change) {
-    Spec spec = spec_of(TILEPOST_ALL_GATHER_GEMM, TILEPOST_TRANSPORT_PEER);
+  const tilepost_pattern_t pattern = GENERATE(TILEPOST_ALL_GATHER_GEMM, TILEPOST_ALL_TO_ALL_GEMM);
+  const auto refused = [&](const char* words, auto change) {
+    Spec spec = spec_of(pattern, TILEPOST_TRANSPORT_PEER);
     change(spec);
     const Planned planned = plan(spec);
     INFO(planned.messages);
@@ -237,7 +241,7 @@ TEST_CASE("rows of A are pushed by kernels with a helper warp, or the spec is to
   });
   refused("over at most 8 ranks", [](Spec& spec) { spec.ranks.value = 9; });
   // Any tile that has one will do, whole in shared memory or not.
-  Spec spec = spec_of(TILEPOST_ALL_GATHER_GEMM, TILEPOST_TRANSPORT_PEER);
+  Spec spec = spec_of(pattern, TILEPOST_TRANSPORT_PEER);
   spec.schedule.tile = wish(std::vector<int64_t>{128, 128});
   CHECK(only(spec).task_parts == 1);
   CHECK(only(spec).kernel.helper_bytes == kHelperBytes);
@@ -259,10 +263,12 @@ TEST_CASE("auto compares what the machine and the pattern allow") {
     CHECK(compared(open(pattern), TILEPOST_TRANSPORT_PEER));
     CHECK_FALSE(compared(open(pattern), TILEPOST_TRANSPORT_NCCL_SYMMETRIC));
   }
-  Spec routed = open(TILEPOST_GEMM_ALL_TO_ALL);
-  routed.routing.value = TILEPOST_ROUTING_SPLITS;
-  CHECK(compared(routed, TILEPOST_TRANSPORT_COPY_ENGINE));
-  CHECK_FALSE(compared(routed, TILEPOST_TRANSPORT_PEER));
+  for (const tilepost_pattern_t pattern : {TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_ALL_TO_ALL_GEMM}) {
+    Spec routed = open(pattern);
+    routed.routing.value = TILEPOST_ROUTING_SPLITS;
+    CHECK(compared(routed, TILEPOST_TRANSPORT_COPY_ENGINE));
+    CHECK_FALSE(compared(routed, TILEPOST_TRANSPORT_PEER));
+  }
   // More ranks than one host has, tiles, and machines that were not measured.
   Spec ranks = open(TILEPOST_GEMM_ALL_REDUCE);
   ranks.ranks.value = 9;
@@ -316,7 +322,16 @@ TEST_CASE("memory is what each transport keeps of the parts") {
   CHECK(bytes(TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_TRANSPORT_PEER, "landed") == kProduct);
   CHECK(bytes(TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_TRANSPORT_PEER, "slots") == 0);
   for (const tilepost_transport_t transport : kSharing)
-    CHECK(bytes(TILEPOST_ALL_GATHER_GEMM, transport, "gathered") == int64_t{8192} * 2048 * 2);
+    for (const tilepost_pattern_t pattern : {TILEPOST_ALL_GATHER_GEMM, TILEPOST_ALL_TO_ALL_GEMM})
+      CHECK(bytes(pattern, transport, "gathered") == int64_t{8192} * 2048 * 2);
+  Spec routed = spec_of(TILEPOST_ALL_TO_ALL_GEMM, TILEPOST_TRANSPORT_COPY_ENGINE);
+  routed.routing.value = TILEPOST_ROUTING_ROWS;
+  CHECK(bytes_named(only(routed), "gathered") == int64_t{4} * 8192 * 2048 * 2);
+  CHECK(bytes_named(only(routed), "packed") == int64_t{8192} * 2048 * 2);
+  routed.max_received = wish<int64_t>(10000);
+  CHECK(bytes_named(only(routed), "gathered") == int64_t{10000} * 2048 * 2);
+  routed.routing.value = TILEPOST_ROUTING_SPLITS;
+  CHECK(bytes_named(only(routed), "packed") == 0);
   Spec pulled = spec_of(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_PEER);
   pulled.schedule.comm_sms = wish<int64_t>(3);
   CHECK(bytes_named(only(pulled), "sums") == kProduct / 4);
@@ -351,6 +366,14 @@ TEST_CASE("explain and the JSON say what a transport does and allocates") {
         {"copy engines store this rank's rows of A into the other ranks' memory",
          "32.0 MiB gathered shared", "1 push_rows", "1 landed_rows", "1 announcements"}},
        {TILEPOST_ALL_GATHER_GEMM,
+        TILEPOST_TRANSPORT_PEER,
+        {"helper warps store this rank's rows of A into the other ranks' memory",
+         "32.0 MiB gathered shared", "3 push_rows", "3 landed_rows", "132 = 132 GEMM"}},
+       {TILEPOST_ALL_TO_ALL_GEMM,
+        TILEPOST_TRANSPORT_COPY_ENGINE,
+        {"copy engines store this rank's rows of A into the other ranks' memory",
+         "32.0 MiB gathered shared", "1 push_rows", "1 landed_rows", "1 announcements"}},
+       {TILEPOST_ALL_TO_ALL_GEMM,
         TILEPOST_TRANSPORT_PEER,
         {"helper warps store this rank's rows of A into the other ranks' memory",
          "32.0 MiB gathered shared", "3 push_rows", "3 landed_rows", "132 = 132 GEMM"}},

@@ -8,8 +8,12 @@ namespace {
 using namespace tilepost;
 using test::Outcome;
 
-constexpr const char* kEveryPattern[] = {"gemm", "gemm_all_reduce", "gemm_reduce_scatter",
-                                         "gemm_all_to_all", "all_gather_gemm"};
+constexpr const char* kEveryPattern[] = {"gemm",
+                                         "gemm_all_reduce",
+                                         "gemm_reduce_scatter",
+                                         "gemm_all_to_all",
+                                         "all_gather_gemm",
+                                         "all_to_all_gemm"};
 
 Outcome read_with(const std::string& pattern, const std::string& more,
                   const std::string& gemm = "") {
@@ -44,11 +48,12 @@ TEST_CASE("every pattern is read") {
   }
 }
 
-TEST_CASE("routing is for gemm_all_to_all") {
+TEST_CASE("routing is for patterns with an All-to-All") {
   for (const Spelling& routing : spellings<tilepost_routing_t>()) {
     const std::string line = "routing: " + std::string(routing.text) + "\n";
-    check_taken(line, "", {"gemm_all_to_all"},
-                "routing '" + std::string(routing.text) + "' is for pattern 'gemm_all_to_all'");
+    check_taken(line, "", {"gemm_all_to_all", "all_to_all_gemm"},
+                "routing '" + std::string(routing.text) +
+                    "' is for patterns all_to_all_gemm and gemm_all_to_all");
     const Outcome outcome = read_with("gemm_all_to_all", line);
     REQUIRE(outcome.spec.has_value());
     CHECK(static_cast<int>(outcome.spec->routing.value) == routing.value);
@@ -57,13 +62,77 @@ TEST_CASE("routing is for gemm_all_to_all") {
              Catch::Contains("did you mean 'rows'?"));
 }
 
+TEST_CASE("what a rank receives of routed rows of A has a bound") {
+  const std::string splits = "routing: splits\n";
+  const auto received = [](const std::string& most) { return "max_received: " + most + "\n"; };
+  for (const std::string routing : {"splits", "rows"}) {
+    const std::string line = "routing: " + routing + "\n";
+    for (const std::string most : {"auto", "129", "387"}) {
+      const Outcome outcome = read_with("all_to_all_gemm", line + received(most));
+      INFO(outcome.log);
+      REQUIRE(outcome.spec.has_value());
+      CHECK(outcome.spec->max_received.has_value() == (most != "auto"));
+    }
+    for (const std::string most : {"128", "388"}) {
+      const Outcome outcome = read_with("all_to_all_gemm", line + received(most));
+      CHECK(outcome.errors == 1);
+      CHECK_THAT(outcome.log,
+                 Catch::Contains("max_received must be from gemm.m, 129, to ranks * gemm.m, 387") &&
+                     Catch::Contains("got '" + most + "'") &&
+                     Catch::Contains("gemm.m is given here"));
+    }
+  }
+  CHECK_THAT(read_with("all_to_all_gemm", splits + received("0")).log,
+             Catch::Contains("max_received must be a whole number from 1 to 2147482624, or auto"));
+  const auto any = [&](const std::string& most) {
+    return test::read(
+        "tilepost: 1\nname: small\npattern: all_to_all_gemm\nranks: 3\n"
+        "gemm: {m: {max: 129}, n: 64, k: 7, a: bf16}\narch: host\n" +
+        splits + received(most));
+  };
+  CHECK(any("1").spec.has_value());
+  CHECK_THAT(any("388").log, Catch::Contains("max_received must be from 1 to ranks * gemm.m, 387"));
+  for (const std::string routing : {"", "routing: even\n"})
+    CHECK_THAT(read_with("all_to_all_gemm", routing + received("129")).log,
+               Catch::Contains("max_received is for routing 'splits' and 'rows'"));
+  for (const std::string pattern : kEveryPattern)
+    if (pattern != "all_to_all_gemm")
+      CHECK_THAT(read_with(pattern, received("129")).log,
+                 Catch::Contains("max_received is for pattern 'all_to_all_gemm'") &&
+                     Catch::Contains("got pattern '" + pattern + "'"));
+}
+
+TEST_CASE("what a rank receives is as bounded as what it has") {
+  const auto read = [](const std::string& m, const std::string& n, const std::string& more) {
+    return test::read(
+        "tilepost: 1\nname: small\npattern: all_to_all_gemm\nranks: 4\n"
+        "gemm: {m: " +
+        m + ", n: " + n + ", k: 64, a: bf16}\narch: host\nrouting: rows\n" + more);
+  };
+  const Outcome all = read("1000000000", "64", "");
+  CHECK(all.errors == 1);
+  CHECK_THAT(all.log, Catch::Contains("a rank may receive 4000000000 rows, as many as all 4 ranks "
+                                      "have, and a GEMM has at most 2147482624; set max_received"));
+  CHECK(read("1000000000", "64", "max_received: 1000000000\n").spec.has_value());
+  const Outcome large = read("100000000", "500000", "");
+  CHECK(large.errors == 1);
+  CHECK_THAT(large.log, Catch::Contains("the output, rows received * gemm.n, must have fewer than "
+                                        "2^46 elements; got 400000000 * 500000"));
+  CHECK(read("100000000", "500000", "max_received: 100000000\n").spec.has_value());
+}
+
 TEST_CASE("every transport goes with the patterns that it can carry") {
   const std::vector<std::string> sends = {"gemm_all_reduce", "gemm_reduce_scatter",
-                                          "gemm_all_to_all", "all_gather_gemm"};
-  for (const std::string transport : {"nccl", "nccl_symmetric", "copy_engine", "peer"}) {
+                                          "gemm_all_to_all", "all_gather_gemm", "all_to_all_gemm"};
+  for (const std::string transport : {"nccl", "copy_engine", "peer"}) {
     check_taken("transport: " + transport + "\n", "", sends,
                 "transport '" + transport + "' has nothing to send");
   }
+  const std::string windows = "transport: nccl_symmetric\n";
+  check_taken(windows, "", {sends.begin(), sends.end() - 1}, "transport 'nccl_symmetric' ");
+  CHECK_THAT(read_with("gemm", windows).log, Catch::Contains("has nothing to send"));
+  CHECK_THAT(read_with("all_to_all_gemm", windows).log,
+             Catch::Contains("sends rows of A from the caller's memory"));
 }
 
 TEST_CASE("memory is shared by whole rows") {
@@ -83,17 +152,21 @@ TEST_CASE("memory is shared by whole rows") {
 
 TEST_CASE("peers store with TMA what is theirs, and are waited for by a kernel") {
   const std::string peer = "transport: peer\n";
-  for (const std::string routing : {"splits", "rows"}) {
-    CHECK_THAT(read_with("gemm_all_to_all", peer + "routing: " + routing + "\n").log,
-               Catch::Contains("routing '" + routing + "' is not possible with transport 'peer'"));
-    CHECK(read_with("gemm_all_to_all", "transport: copy_engine\nrouting: " + routing + "\n")
-              .spec.has_value());
+  for (const std::string pattern : {"gemm_all_to_all", "all_to_all_gemm"}) {
+    for (const std::string routing : {"splits", "rows"}) {
+      CHECK_THAT(
+          read_with(pattern, peer + "routing: " + routing + "\n").log,
+          Catch::Contains("routing '" + routing + "' is not possible with transport 'peer'"));
+      CHECK(read_with(pattern, "transport: copy_engine\nrouting: " + routing + "\n")
+                .spec.has_value());
+    }
+    CHECK(read_with(pattern, peer + "routing: even\n").spec.has_value());
   }
-  CHECK(read_with("gemm_all_to_all", peer + "routing: even\n").spec.has_value());
   CHECK_THAT(read_with("gemm_all_reduce", peer + "schedule: {wait: stream}\n").log,
              Catch::Contains("schedule.wait 'stream' is not possible with transport 'peer'"));
-  CHECK_THAT(read_with("all_gather_gemm", peer + "schedule: {comm_sms: 3}\n").log,
-             Catch::Contains("schedule.comm_sms is not possible with pattern 'all_gather_gemm'"));
+  for (const std::string pattern : {"all_gather_gemm", "all_to_all_gemm"})
+    CHECK_THAT(read_with(pattern, peer + "schedule: {comm_sms: 3}\n").log,
+               Catch::Contains("schedule.comm_sms is not possible with pattern '" + pattern + "'"));
   for (const std::string pattern : {"gemm_all_reduce", "gemm_reduce_scatter", "gemm_all_to_all"})
     CHECK(read_with(pattern, peer + "schedule: {comm_sms: 3}\n").spec.has_value());
   for (const std::string arch : {"sm_80", "sm_89", "[sm_90a, sm_86]"}) {
@@ -115,7 +188,8 @@ TEST_CASE("sums are arranged where peers store them") {
       CHECK_THAT(log, Catch::Contains("schedule.sum '" + sum + "' is for transport 'peer'"));
       CHECK_THAT(log, Catch::Contains("got transport '" + transport + "'"));
     }
-    for (const std::string pattern : {"gemm", "gemm_all_to_all", "all_gather_gemm"})
+    for (const std::string pattern :
+         {"gemm", "gemm_all_to_all", "all_gather_gemm", "all_to_all_gemm"})
       CHECK_THAT(read_with(pattern, line).log, Catch::Contains("has nothing to add up"));
     CHECK(read_with("gemm_all_reduce", "transport: peer\n" + line).spec.has_value());
   }
@@ -123,7 +197,8 @@ TEST_CASE("sums are arranged where peers store them") {
 }
 
 TEST_CASE("only what is summed over ranks restricts the epilogue") {
-  const std::vector<std::string> sums_nothing = {"gemm", "gemm_all_to_all", "all_gather_gemm"};
+  const std::vector<std::string> sums_nothing = {"gemm", "gemm_all_to_all", "all_gather_gemm",
+                                                 "all_to_all_gemm"};
   check_taken("", ", epilogue: [gelu]", sums_nothing, "gelu(x) + gelu(y) != gelu(x + y)");
   check_taken("", ", epilogue: [silu]", sums_nothing, "silu(x) + silu(y) != silu(x + y)");
   check_taken("", ", epilogue: [residual]", sums_nothing,
@@ -135,7 +210,7 @@ TEST_CASE("only what is summed over ranks restricts the epilogue") {
 TEST_CASE("the tile layout is for what is sent after the GEMM, or kept") {
   check_taken("schedule: {layout: tile}\n", "",
               {"gemm", "gemm_all_reduce", "gemm_reduce_scatter", "gemm_all_to_all"},
-              "schedule.layout 'tile' is not possible with pattern 'all_gather_gemm'");
+              "schedule.layout 'tile' is not possible with pattern 'all_");
   check_taken("schedule: {layout: panel}\n", "",
               {std::begin(kEveryPattern), std::end(kEveryPattern)}, "");
 }
@@ -143,7 +218,7 @@ TEST_CASE("the tile layout is for what is sent after the GEMM, or kept") {
 TEST_CASE("chunks arrive in one lane") {
   check_taken("schedule: {lanes: 2}\n", "",
               {"gemm", "gemm_all_reduce", "gemm_reduce_scatter", "gemm_all_to_all"},
-              "schedule.lanes must be 1 with pattern 'all_gather_gemm'; got '2'");
+              "_gemm'; got '2', but its tiles count on the chunks");
   check_taken("schedule: {lanes: 1}\n", "", {std::begin(kEveryPattern), std::end(kEveryPattern)},
               "");
 }
@@ -158,7 +233,7 @@ TEST_CASE("consumers follow the patterns that have something for them to do") {
     }
   check_taken("consumer: unpermute\n", "",
               {"gemm", "gemm_all_reduce", "gemm_reduce_scatter", "gemm_all_to_all"},
-              "the output of pattern 'all_gather_gemm' is row-major already");
+              "_gemm' is row-major already");
   check_taken("consumer: unpermute\nschedule: {layout: panel}\n", "", {}, "row-major already");
   CHECK(read_with("gemm_reduce_scatter", "consumer: rms_norm\nschedule: {layout: tile}\n")
             .spec.has_value());

@@ -112,7 +112,10 @@ bool refused_by_rule(const std::string& log) {
                             "in the kernels; write",
                             "has nothing to send",
                             "sends nothing",
-                            "which sends rows to chosen",
+                            "rows to chosen ranks",
+                            "max_received is for",
+                            "to ranks * gemm.m",
+                            "set max_received",
                             "schedule.groups is for one m",
                             "is not possible with pattern",
                             "is for transport 'peer'",
@@ -148,6 +151,10 @@ TEST_CASE("the schema and the reader agree on every value of every field") {
     for (const json::Value& value : candidates(field)) {
       Object document = minimal();
       if (field.path == "routing") document["pattern"] = "gemm_all_to_all";
+      if (field.path == "max_received") {
+        document["pattern"] = "all_to_all_gemm";
+        document["routing"] = "rows";
+      }
       if (field.path == "schedule.sum") document["transport"] = "peer";
       put(document, field, value);
       (agree(document) ? accepted : refused) += 1;

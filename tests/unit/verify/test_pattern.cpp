@@ -5,6 +5,7 @@
 #include "tests/catch.h"
 #include "tests/host/problem.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace verify = tilepost::verify;
@@ -44,6 +45,17 @@ void misrouting_kernel(const void* a, const void* b, void* c, tilepost_shape_t s
                      Fault::none, kRouted>(a, b, c, shape, epilogue, worker, workers, view);
 }
 
+// Calls the right kernel with two rows of A exchanged for each other.
+void reordering_kernel(const void* a, const void* b, void* c, tilepost_shape_t shape,
+                       tilepost_epilogue_t epilogue, int worker, int workers,
+                       tilepost_view_t view) {
+  const auto* const rows = static_cast<const uint16_t*>(a);
+  std::vector<uint16_t> input(rows, rows + int64_t{shape.m} * shape.lda);
+  if (shape.m > 1) std::swap_ranges(input.begin(), input.begin() + shape.k, &input[shape.lda]);
+  hand_woven::kernel<tilepost::Layout::panel, Problem::kTileM, Problem::kTileN, tilepost::Bf16,
+                     Fault::none>(input.data(), b, c, shape, epilogue, worker, workers, view);
+}
+
 // Changes the gathered A after the product is right.
 void spoiling_kernel(const void* a, const void* b, void* c, tilepost_shape_t shape,
                      tilepost_epilogue_t epilogue, int worker, int workers, tilepost_view_t view) {
@@ -55,19 +67,21 @@ void spoiling_kernel(const void* a, const void* b, void* c, tilepost_shape_t sha
 }  // namespace
 
 TEST_CASE("every pattern passes, with its routes and numbers of rows") {
-  const auto pattern = GENERATE(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_GEMM_REDUCE_SCATTER,
-                                TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_ALL_GATHER_GEMM);
+  const auto pattern =
+      GENERATE(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_GEMM_ALL_TO_ALL,
+               TILEPOST_ALL_GATHER_GEMM, TILEPOST_ALL_TO_ALL_GEMM);
   const auto layout = GENERATE(TILEPOST_PANEL, TILEPOST_TILE);
   const auto routing =
       GENERATE(TILEPOST_ROUTING_EVEN, TILEPOST_ROUTING_SPLITS, TILEPOST_ROUTING_ROWS);
   const bool any_m = GENERATE(false, true);
-  const bool sends = pattern == TILEPOST_GEMM_ALL_TO_ALL;
-  if (!sends && routing != TILEPOST_ROUTING_EVEN) return;
-  if (layout == TILEPOST_TILE && pattern == TILEPOST_ALL_GATHER_GEMM) return;
+  const tilepost::PatternRow& row = tilepost::row_of(pattern);
+  if (!row.routes() && routing != TILEPOST_ROUTING_EVEN) return;
+  if (layout == TILEPOST_TILE && !row.may_tile()) return;
   if (layout == TILEPOST_TILE && routing == TILEPOST_ROUTING_ROWS) return;
   Problem problem = make(pattern, layout);
   problem.routing = routing;
   problem.any_m = any_m;
+  if (row.input_is_routed()) problem.most_received = GENERATE(0, 101, 150);
   const Program program(problem);
   const auto results = check(program);
   INFO(results.back().text);
@@ -110,7 +124,7 @@ TEST_CASE("a tile in another's place is caught in every pattern") {
 }
 #endif
 
-TEST_CASE("a row that is sent elsewhere is caught") {
+TEST_CASE("a row of the product that is sent elsewhere is caught") {
   Problem problem = make(TILEPOST_GEMM_ALL_TO_ALL);
   problem.routing = TILEPOST_ROUTING_ROWS;
   Program program(problem);
@@ -120,8 +134,19 @@ TEST_CASE("a row that is sent elsewhere is caught") {
   CHECK_THAT(results.back().text, Catch::Contains("first difference at ("));
 }
 
+TEST_CASE("rows of A in another order are caught") {
+  Problem problem = make(TILEPOST_ALL_TO_ALL_GEMM);
+  problem.routing = GENERATE(TILEPOST_ROUTING_SPLITS, TILEPOST_ROUTING_ROWS);
+  problem.transport = TILEPOST_TRANSPORT_NONE;
+  Program program(problem);
+  program.plan().kernel.host_function = reordering_kernel;
+  const auto results = check(program);
+  CHECK_FALSE(results.back().ok);
+  CHECK_THAT(results.back().text, Catch::Contains("first difference at ("));
+}
+
 TEST_CASE("a gathered A that differs is caught") {
-  Problem problem = make(TILEPOST_ALL_GATHER_GEMM);
+  Problem problem = make(GENERATE(TILEPOST_ALL_GATHER_GEMM, TILEPOST_ALL_TO_ALL_GEMM));
   problem.transport = TILEPOST_TRANSPORT_NONE;
   Program program(problem);
   program.plan().kernel.host_function = spoiling_kernel;
