@@ -1,6 +1,8 @@
 // NCCL's entry points, and the runtime's own kernels as the host sees them.
 #include <nccl.h>
 
+#include <chrono>
+
 #include "runtime/cuda/consumers/norm.h"
 #include "runtime/cuda/consumers/pack.h"
 #include "runtime/cuda/consumers/unpermute.h"
@@ -77,7 +79,24 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   free_comm(comm);
   return ncclSuccess;
 }
+// As on a device: memory is given back when no collective of another communicator hangs any more.
+void wait_for_other_aborts() {
+  constexpr std::chrono::seconds kPatience{2};
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  std::unique_lock lock(world().mutex);
+  ++world().aborts_begun;
+  while (world().aborts_begun < world().aborts_meet) {
+    if (std::chrono::steady_clock::now() > end) {
+      ++world().aborts_alone;
+      return;
+    }
+    lock.unlock();
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+    lock.lock();
+  }
+}
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
+  wait_for_other_aborts();
   const std::lock_guard lock(world().mutex);
   free_comm(comm);
   ++world().aborted_comms;

@@ -122,6 +122,7 @@ struct Behaviour {
   bool gemm_waits = false;   // the GEMM raises no counters, it waits for those of its tiles' groups
   bool gemm_stops = false;   // … and then does not end until something is aborted
   bool pushes_stop = false;  // tasks push nothing (ranks.h)
+  int aborts_meet = 0;       // aborting a communicator waits until so many are being aborted
   std::function<void()> on_gemm;  // what happens elsewhere while a GEMM is being launched
   // Ranks are threads (ranks.h): what waits for another rank makes its thread wait, sums are
   // summed, and the kernel is the test's own.
@@ -156,7 +157,8 @@ struct Seen {
   const void* a = nullptr;         // of the last launch of a kernel that takes pointers
   tilepost_epilogue_t epilogue{};  // of the last launch
   int aborted_comms = 0;
-  int max_ctas = 0, cluster_size = 0;  // of the last split
+  int aborts_begun = 0, aborts_alone = 0;  // alone: the others did not come in time
+  int max_ctas = 0, cluster_size = 0;      // of the last split
 };
 
 // What there is and has not been released.

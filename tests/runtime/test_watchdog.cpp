@@ -173,3 +173,16 @@ TEST_CASE_METHOD(Watched,
   fakes::release_all();
   CHECK(tilepost_op_status(setup.op) == TILEPOST_OK);
 }
+
+TEST_CASE_METHOD(Operation, "all communicators of an operation are aborted at once") {
+  const bool any_m = GENERATE(false, true);
+  program.plan.comm_lanes = 2;
+  if (any_m) program.use_any_m();
+  create(kDeadline);
+  world().collectives_hang = true;
+  world().aborts_meet = any_m ? 3 : 2;
+  REQUIRE(run() == TILEPOST_OK);
+  CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_TIMEOUT);
+  CHECK(world().aborted_comms == world().aborts_meet);
+  CHECK(world().aborts_alone == 0);
+}

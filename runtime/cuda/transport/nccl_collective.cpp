@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/cuda/device/at_once.h"
 #include "tilepost/dtype.h"
 
 namespace tilepost::cuda {
@@ -60,7 +61,7 @@ tilepost_result_t NcclChannel::check_async() {
 }
 
 void NcclChannel::abort() {
-  for (const auto& comm : lanes_) comm->abort();
+  for_all_at_once(lanes_, [](const auto& comm) { comm->abort(); });
 }
 
 tilepost_result_t NcclCollective::communicate(const Buffers& buffers, const GroupRun& run,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "runtime/cuda/device/at_once.h"
 #include "runtime/map/patterns.h"
 
 namespace tilepost::cuda {
@@ -43,9 +44,11 @@ tilepost_result_t Transports::check_async() {
   return TILEPOST_OK;
 }
 
+// Whoever aborts a communicator waits for the device, where the collective of another may go on for
+// ever until that is aborted too.
 void Transports::abort() {
   if (shared) shared->abort();
-  for (const auto& channel : channels) channel->abort();
+  for_all_at_once(channels, [](const auto& channel) { channel->abort(); });
 }
 
 void Transports::close(bool failed, bool stuck) {

@@ -1,0 +1,32 @@
+// Doing something to several things at the same time.
+#pragma once
+
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "runtime/cuda/device/resources.h"
+
+namespace tilepost::cuda {
+
+// Calls body(item) for every item, each on a thread of its own, and returns when all have. Where
+// the system has no more threads, the rest is done on this one, one after the other.
+template <class Items, class Body>
+void for_all_at_once(const Items& items, Body body) {
+  std::vector<std::thread> threads;
+  threads.reserve(items.size());
+  for (const auto& item : items) {
+    const auto work = [&body, &item] {
+      const CaptureModeGuard relaxed;
+      body(item);
+    };
+    try {
+      threads.emplace_back(work);
+    } catch (const std::system_error&) {
+      work();
+    }
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace tilepost::cuda
