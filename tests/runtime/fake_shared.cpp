@@ -1,6 +1,7 @@
 // The kernels of runtime/cuda/shared/flags.h and sum.h as the host sees them. The other ranks do
 // what this one does, at the same time, and say so in this rank's words; with collectives_hang they
 // do no more.
+#include "runtime/cuda/shared/access_test.h"
 #include "runtime/cuda/shared/flags.h"
 #include "runtime/cuda/shared/sum.h"
 #include "runtime/cuda/watch/epoch.h"
@@ -60,6 +61,22 @@ cudaError_t preload_flags() {
 }
 cudaError_t preload_sum(tilepost_dtype_t) {
   return launched("preload_sum");
+}
+
+// With ranks as threads each does its part; elsewhere this one finds what the others would have
+// done.
+cudaError_t launch_access_test(const AccessTest& test, cudaStream_t stream) {
+  const cudaError_t error = launched("access_test " + stream_of(stream).name);
+  const std::lock_guard lock(world().mutex);
+  if (error != cudaSuccess) return error;
+  for (int rank = 0; rank < test.ranks; ++rank) {
+    if (rank == test.rank) continue;
+    const int source = world().threads ? test.rank : rank;
+    uint32_t* const words = test.of[world().threads ? rank : test.rank];
+    words[0] += added_by(1) - (world().additions_lost ? 1 : 0);
+    if (!world().stores_lost) words[1 + source] = stored_by(source);
+  }
+  return cudaSuccess;
 }
 
 cudaError_t launch_shared_begin(const SharedFlags& flags, const uint32_t* targets, int groups,

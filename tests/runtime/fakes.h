@@ -96,9 +96,10 @@ struct Machine {
   int max_threads = 1024;
   bool has_driver = true;
   bool tensor_maps_fail = false;
-  bool peer_access = true;     // between any two devices
-  bool memory_handles = true;  // CUDA shares memory between processes
-  bool others_visible = true;  // devices of other processes
+  bool peer_access = true;                           // between any two devices
+  bool memory_handles = true;                        // CUDA shares memory between processes
+  bool additions_lost = false, stores_lost = false;  // in other ranks' memory
+  bool others_visible = true;                        // devices of other processes
   uint32_t signals_per_tile = 2;
   std::map<const void*, int> host_pointers;  // pointers that are not device memory
 

@@ -180,3 +180,40 @@ TEST_CASE("shared: a run that breaks off before it has begun changes nothing, la
   CHECK(failing.calls() > breaking.calls);
   CHECK((broken_runs > breaking.broken) == !breaking.captured);
 }
+
+TEST_CASE("shared: memory that loses what ranks add to it serves plans that only read") {
+  const Way way =
+      GENERATE(copies(kReduceScatter), stores(kReduceScatter), tasks(kAllReduce), pushed_rows());
+  CAPTURE(way);
+  OnFakes world_of_its_own;
+  sample::Program program;
+  ranks::use(program, way, 2, 64);
+  Ranks all(program, 2);
+  world().additions_lost = true;
+  all.create();
+  if (way.access == TILEPOST_ACCESS_READ) {
+    CHECK(all.all_ok());
+  } else {
+    for (int rank = 0; rank < 2; ++rank) {
+      CHECK(all.at(rank).result == TILEPOST_UNSUPPORTED);
+      CHECK_THAT(all.at(rank).text,
+                 Contains("counters in rank 0's memory is lost") && Contains("copy_engine"));
+    }
+  }
+  all.destroy();
+}
+
+TEST_CASE("shared: ranks whose stores do not arrive are told whose") {
+  OnFakes world_of_its_own;
+  world_of_its_own.leaves_memory();
+  sample::Program program;
+  ranks::use(program, copies(kReduceScatter), 3, 64);
+  Ranks all(program, 3);
+  world().stores_lost = true;
+  all.create();
+  for (int rank = 0; rank < 3; ++rank) {
+    CHECK(all.at(rank).result == TILEPOST_UNSUPPORTED);
+    CHECK_THAT(all.at(rank).text,
+               Contains("what rank 1 stores in rank 0's memory does not arrive"));
+  }
+}

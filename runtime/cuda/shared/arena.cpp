@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+
+#include "runtime/cuda/shared/access_test.h"
+
 namespace tilepost::cuda {
 namespace {
 
@@ -9,6 +12,25 @@ constexpr size_t kOffered = 8;  // arenas that a rank tells the others of
 constexpr int64_t kNone = -1;
 
 using Ids = std::array<int64_t, kOffered>;
+
+// What a rank finds in its words: how many additions are lost, and the first rank whose store is
+// missing, or -1.
+struct AccessResult {
+  int64_t lost = 0, missing = -1;
+};
+
+tilepost_result_t read_back(const AccessTest& test, cudaStream_t stream, AccessResult& result) {
+  const auto words = static_cast<size_t>(1 + test.ranks);
+  std::array<uint32_t, 1 + kMostPeers> found{};
+  TILEPOST_CUDA(cudaMemcpyAsync(found.data(), test.of[test.rank], words * sizeof(uint32_t),
+                                cudaMemcpyDeviceToHost, stream));
+  TILEPOST_CUDA(cudaMemsetAsync(test.of[test.rank], 0, words * sizeof(uint32_t), stream));
+  TILEPOST_CUDA(cudaStreamSynchronize(stream));
+  result.lost = int64_t{added_by(test.ranks - 1)} - found[0];
+  for (int rank = test.ranks - 1; rank >= 0; --rank)
+    if (rank != test.rank && found[1 + rank] != stored_by(rank)) result.missing = rank;
+  return TILEPOST_OK;
+}
 
 // This rank's that have room. When an operation is destroyed is each rank's own business, so ranks
 // may have different ones.
@@ -62,9 +84,42 @@ tilepost_result_t SharedArena::create(const SharedRanks& ranks, const SharedLayo
   TILEPOST_TRY(memory_.create(ranks.channel, ranks.rank, ranks.ranks, ranks.device, layout.bytes,
                               ranks.seconds));
   // From here on another rank may come to use the memory.
-  if (const tilepost_result_t made = make_numbers(); made != TILEPOST_OK) {
-    abandon();
-    return made;
+  tilepost_result_t made = make_numbers();
+  if (made == TILEPOST_OK) made = try_out(ranks);
+  if (made != TILEPOST_OK) abandon();
+  return made;
+}
+
+// Where warming up moves bytes later: in the second half of its room. The first exchange comes
+// behind every rank's additions and stores, the second behind what is wrong with them. The words
+// are zero again before a rank says so.
+tilepost_result_t SharedArena::try_out(const SharedRanks& ranks) {
+  constexpr int64_t kAt = SharedLayout::kRegionAlignment / 2;
+  static_assert((1 + kMostPeers) * sizeof(uint32_t) <= SharedLayout::kRegionAlignment / 2);
+  NumberExchange numbers(ranks.channel, ranks.ranks, ranks.seconds);
+  TILEPOST_TRY(numbers.create(2));
+  AccessTest test{};
+  test.rank = ranks.rank;
+  test.ranks = ranks.ranks;
+  for (int rank = 0; rank < ranks.ranks; ++rank)
+    test.of[rank] = static_cast<uint32_t*>(memory_.of(rank, layout_.warm_up + kAt));
+  const auto tell = [&](const std::array<int64_t, 2>& own, std::vector<int64_t>& all) {
+    return explain_absence(numbers.run(own, all), ranks.rank, "tries of memory", ranks.seconds);
+  };
+  TILEPOST_CUDA(launch_access_test(test, numbers.stream()));
+  std::vector<int64_t> all;
+  TILEPOST_TRY(tell({0, 0}, all));
+  AccessResult own;
+  TILEPOST_TRY(read_back(test, numbers.stream(), own));
+  TILEPOST_TRY(tell({own.lost, own.missing}, all));
+  for (int rank = 0; rank < ranks.ranks; ++rank) {
+    const int64_t lost = all[2 * rank], missing = all[2 * rank + 1];
+    if (missing >= 0)
+      return fail(TILEPOST_UNSUPPORTED,
+                  "what rank %d stores in rank %d's memory does not arrive there: their GPUs reach "
+                  "each other's memory by name only; use 'transport: nccl'",
+                  static_cast<int>(missing), rank);
+    if (lost > 0 && loses_additions_ < 0) loses_additions_ = rank;
   }
   return TILEPOST_OK;
 }

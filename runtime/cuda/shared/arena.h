@@ -37,8 +37,13 @@ class SharedArena {
   // Unless it was abandoned, frees what no rank may use any more.
   ~SharedArena();
 
-  // Collective, as SharedMemory::create.
+  // Collective, as SharedMemory::create. Tries the memory out (access_test.h): TILEPOST_UNSUPPORTED
+  // on all ranks where stores do not arrive.
   tilepost_result_t create(const SharedRanks& ranks, const SharedLayout& layout);
+
+  // The first rank in whose memory additions by the others are lost, the same on all ranks; -1:
+  // none. Plans whose kernels raise other ranks' counters cannot use the memory then.
+  int loses_additions() const { return loses_additions_; }
 
   // Whether an operation of such a layout can have its regions here, and where they are.
   bool has_room(const SharedLayout& layout) const;
@@ -61,6 +66,7 @@ class SharedArena {
 
  private:
   tilepost_result_t make_numbers();
+  tilepost_result_t try_out(const SharedRanks& ranks);
 
   const int64_t id_;
   SharedLayout layout_;  // of the operation that it was made for
@@ -69,6 +75,7 @@ class SharedArena {
   RunOrder order_;
   AbortedFlag aborted_ = std::make_shared<std::atomic<bool>>(false);
   bool abandoned_ = false;
+  int loses_additions_ = -1;
 };
 
 // A communicator's arenas that operations share, which own them: by id, in the order in which they

@@ -26,6 +26,12 @@ tilepost_result_t SharedService::create(const SharedRanks& ranks, SharedArenas& 
   const SharedLayout layout =
       shared_layout(plan_, most_sizes(plan_), shares_ ? kSharedCounters : 0);
   TILEPOST_TRY(find_arena(ranks, arenas, {layout, shares_}, arena_, made_arena_));
+  if (path_.access == TILEPOST_ACCESS_WRITE && arena_->loses_additions() >= 0)
+    return fail(TILEPOST_UNSUPPORTED,
+                "what other ranks' kernels add to counters in rank %d's memory is lost: these GPUs "
+                "have no atomic operations on each other's memory; use 'transport: copy_engine' or "
+                "'transport: nccl'",
+                arena_->loses_additions());
   regions_ = {arena_->memory(), arena_->place(layout)};
   touched_ = made_arena_;
   flags_ = arena_->flags();
