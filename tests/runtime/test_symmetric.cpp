@@ -246,7 +246,7 @@ TEST_CASE_METHOD(Operation,
   if (how == 4)  // of the other rank only
     world().exchange = [&](const int64_t* own, int64_t* all, size_t count) {
       std::copy_n(own, count, std::copy_n(own, count, all));
-      if (++told == 2) all[0] = 1;
+      if (++told == 3) all[0] = 1;  // behind the plans
     };
   create();
   CHECK_THAT(tilepost_op_warnings(setup.op),
@@ -272,7 +272,7 @@ TEST_CASE_METHOD(Operation,
   int told = 0;
   world().exchange = [&](const int64_t* own, int64_t* all, size_t count) {
     std::copy_n(own, count, std::copy_n(own, count, all));
-    if (++told == at) all[0] = at == 1 ? TILEPOST_OUT_OF_MEMORY : 2;
+    if (++told == 1 + at) all[0] = at == 1 ? TILEPOST_OUT_OF_MEMORY : 2;
   };
   CHECK(setup.create(program) == (at == 1 ? TILEPOST_OUT_OF_MEMORY : TILEPOST_NCCL_ERROR));
   CHECK_THAT(tilepost_last_error(), Contains("rank 0 could not"));
@@ -304,7 +304,11 @@ TEST_CASE_METHOD(
     "symmetric: a rank that does not come to the windows is a timeout, and nothing is freed "
     "that may be waited for") {
   use_symmetric(program, TILEPOST_GEMM_ALL_REDUCE, 2, 512);
-  world().collectives_hang = true;
+  int told = 0;
+  world().exchange = [&](const int64_t* own, int64_t* all, size_t count) {
+    std::copy_n(own, count, std::copy_n(own, count, all));
+    world().collectives_hang = ++told > 1;  // behind the plans
+  };
   CHECK(setup.create(program, 0.02) == TILEPOST_TIMEOUT);
   CHECK_THAT(tilepost_last_error(), Contains("the other ranks' windows") && Contains("0.02"));
   CHECK(count_calls("ncclCommWindowRegister") == 0);

@@ -46,9 +46,9 @@ class ChildComm {
   tilepost_result_t check_async();
 
   // Ends its collectives, also those that hang on the device, and marks the whole communicator
-  // aborted. May be called from any thread, more than once. ncclCommAbort frees memory, and so waits
-  // for all that is on the device: what another communicator has hanging there has to be aborted at
-  // the same time (Transports::abort).
+  // aborted. May be called from any thread, more than once. ncclCommAbort frees memory, and so
+  // waits for all that is on the device: what another communicator has hanging there has to be
+  // aborted at the same time (Transports::abort).
   void abort();
 
   const AbortedFlag& aborted() const { return aborted_; }
