@@ -53,6 +53,15 @@ CUresult wait_value(CUstream stream, CUdeviceptr address, cuuint32_t value, unsi
   return CUDA_SUCCESS;
 }
 
+CUresult green_context(CUstream, CUgreenCtx* context) {
+  *context = world().stream_sms > 0 ? reinterpret_cast<CUgreenCtx>(&world()) : nullptr;
+  return CUDA_SUCCESS;
+}
+CUresult green_resource(CUgreenCtx, CUdevResource* resource, CUdevResourceType) {
+  resource->sm.smCount = world().stream_sms;
+  return CUDA_SUCCESS;
+}
+
 CUresult write_value(CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned) {
   if (call("cuStreamWriteValue32 " + name_of(stream))) return CUDA_ERROR_UNKNOWN;
   if (!stream_of(stream).hang.holds()) *reinterpret_cast<uint32_t*>(address) = value;
@@ -414,6 +423,8 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** function, 
   if (wanted == "cuTensorMapEncodeTiled") *function = reinterpret_cast<void*>(encode_tiled);
   if (wanted == "cuStreamWaitValue32") *function = reinterpret_cast<void*>(wait_value);
   if (wanted == "cuStreamWriteValue32") *function = reinterpret_cast<void*>(write_value);
+  if (wanted == "cuStreamGetGreenCtx") *function = reinterpret_cast<void*>(green_context);
+  if (wanted == "cuGreenCtxGetDevResource") *function = reinterpret_cast<void*>(green_resource);
   return cudaSuccess;
 }
 

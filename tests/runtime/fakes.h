@@ -91,6 +91,7 @@ struct Machine {
   int num_devices = 2;
   int compute_major = 9, compute_minor = 0;
   int sms = 132;
+  unsigned stream_sms = 0;  // of a green context, which the caller's streams then are of; 0: none
   int max_shared_bytes = 232448;
   int blocks_per_sm = 1;
   int max_threads = 1024;

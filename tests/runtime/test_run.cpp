@@ -204,3 +204,14 @@ TEST_CASE_METHOD(Pointers, "more runs than events wait for the oldest") {
   for (int i = 0; i < 500; ++i) REQUIRE(run() == TILEPOST_OK);
   CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_OK);
 }
+
+TEST_CASE_METHOD(Operation, "a stream with part of the SMs is refused") {
+  create();
+  world().stream_sms = 96;
+  world().reset_calls();
+  CHECK(run() == TILEPOST_INVALID_ARGUMENT);
+  CHECK_THAT(tilepost_last_error(), Contains("has 96 of the 132 SMs") && Contains("whole device"));
+  CHECK(enqueued().empty());
+  world().stream_sms = 132;
+  CHECK(run() == TILEPOST_OK);
+}

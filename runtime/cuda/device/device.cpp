@@ -46,7 +46,9 @@ tilepost_result_t read_device(int ordinal, DeviceInfo& info) {
 tilepost_result_t load_driver(Driver& driver) {
   TILEPOST_TRY(look_up("cuTensorMapEncodeTiled", 12000, driver.encode_tiled));
   TILEPOST_TRY(look_up("cuStreamWaitValue32", 11070, driver.wait_value32));
-  return look_up("cuStreamWriteValue32", 11070, driver.write_value32);
+  TILEPOST_TRY(look_up("cuStreamWriteValue32", 11070, driver.write_value32));
+  TILEPOST_TRY(look_up("cuStreamGetGreenCtx", 12040, driver.stream_green_context));
+  return look_up("cuGreenCtxGetDevResource", 12040, driver.green_context_resource);
 }
 
 }  // namespace tilepost::cuda

@@ -27,6 +27,8 @@ struct Driver {
   // Versions 11.7 of the calls: the earlier ones need a driver option.
   PFN_cuStreamWaitValue32_v11070 wait_value32 = nullptr;
   PFN_cuStreamWriteValue32_v11070 write_value32 = nullptr;
+  PFN_cuStreamGetGreenCtx_v12040 stream_green_context = nullptr;
+  PFN_cuGreenCtxGetDevResource_v12040 green_context_resource = nullptr;
 };
 
 // Looks all up. TILEPOST_UNSUPPORTED names the entry point that the driver lacks.

@@ -24,13 +24,32 @@ tilepost_result_t RunCheck::check(const tilepost_run_operands_t& operands,
   if (capture == cudaStreamCaptureStatusInvalidated)
     return fail(TILEPOST_INVALID_ARGUMENT,
                 "the stream's capture has been invalidated by an earlier error; end it first");
-  if (capture != cudaStreamCaptureStatusNone) return TILEPOST_OK;
+  return capture == cudaStreamCaptureStatusNone ? check_stream(stream) : TILEPOST_OK;
+}
+
+// A green context's streams have some of the SMs alone: a GEMM that waits for other ranks, with
+// what it waits for behind it, would hang there.
+tilepost_result_t RunCheck::check_stream(cudaStream_t stream) const {
   int device = -1;
   TILEPOST_CUDA(cudaStreamGetDevice(stream, &device));
-  if (device == device_.ordinal) return TILEPOST_OK;
-  return fail(TILEPOST_INVALID_ARGUMENT,
-              "the stream belongs to device %d, the communicator to device %d", device,
-              device_.ordinal);
+  if (device != device_.ordinal)
+    return fail(TILEPOST_INVALID_ARGUMENT,
+                "the stream belongs to device %d, the communicator to device %d", device,
+                device_.ordinal);
+  CUgreenCtx context = nullptr;
+  CUdevResource resource{};
+  const bool named =
+      stream != nullptr && stream != cudaStreamLegacy && stream != cudaStreamPerThread;
+  if (!named || driver_.stream_green_context(stream, &context) != CUDA_SUCCESS ||
+      context == nullptr ||
+      driver_.green_context_resource(context, &resource, CU_DEV_RESOURCE_TYPE_SM) != CUDA_SUCCESS ||
+      static_cast<int>(resource.sm.smCount) >= device_.sms)
+    return TILEPOST_OK;
+  return fail(
+      TILEPOST_INVALID_ARGUMENT,
+      "the stream is a green context's and has %u of the %d SMs of device %d; the plan counts "
+      "on all of them: pass a stream of the whole device",
+      resource.sm.smCount, device_.sms, device_.ordinal);
 }
 
 tilepost_result_t RunCheck::check_pointer(const EpilogueOperand& operand) {

@@ -13,12 +13,12 @@ namespace tilepost::cuda {
 
 class RunCheck {
  public:
-  // Both outlive this.
-  RunCheck(const tilepost_plan_t& plan, const DeviceInfo& device, int rank)
-      : plan_(plan), device_(device), rank_(rank) {}
+  // All outlive this.
+  RunCheck(const tilepost_plan_t& plan, const DeviceInfo& device, const Driver& driver)
+      : plan_(plan), device_(device), driver_(driver) {}
 
-  // The pointers that `epilogue` lists and a, b, out; and the stream's device. Each check names the
-  // first argument that is wrong.
+  // The pointers that `epilogue` lists and a, b, out; and that the stream has all of the right
+  // device. Each check names the first argument that is wrong.
   tilepost_result_t check(const tilepost_run_operands_t& operands, const EpilogueOperands& epilogue,
                           cudaStream_t stream, cudaStreamCaptureStatus capture);
 
@@ -28,10 +28,11 @@ class RunCheck {
 
  private:
   tilepost_result_t check_pointer(const EpilogueOperand& operand);
+  tilepost_result_t check_stream(cudaStream_t stream) const;
 
   const tilepost_plan_t& plan_;
   const DeviceInfo& device_;
-  const int rank_;
+  const Driver& driver_;
   std::array<const void*, 32> checked_{};  // pointers that have passed check_pointer
   int next_checked_ = 0;
 };
