@@ -66,7 +66,7 @@ tilepost_result_t tilepost_comm_adopt(struct ncclComm* nccl, tilepost_comm_t* co
 // The host target: `world` ranks in this process, comms[rank] for each. 1 <= world <= 64.
 tilepost_result_t tilepost_comm_create_host(int world, tilepost_comm_t* comms);
 
-// Its operations must have been destroyed. Null is allowed.
+// TILEPOST_INVALID_ARGUMENT, and nothing is destroyed, while it has operations. Null is allowed.
 tilepost_result_t tilepost_comm_destroy(tilepost_comm_t comm);
 
 // ---- Operations

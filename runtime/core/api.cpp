@@ -71,7 +71,14 @@ tilepost_options_t tilepost_default_options(void) {
 }
 
 tilepost_result_t tilepost_comm_destroy(tilepost_comm_t comm) {
-  return guarded(__func__, [&] {
+  const char* call = __func__;
+  return guarded(call, [&] {
+    if (const int ops = comm == nullptr ? 0 : comm->live_ops->load(); ops > 0)
+      return fail(
+          TILEPOST_INVALID_ARGUMENT,
+          "%s: operations of this communicator that have not been destroyed: %d; destroy them "
+          "first",
+          call, ops);
     delete comm;
     return TILEPOST_OK;
   });
@@ -93,7 +100,10 @@ tilepost_result_t tilepost_op_create(tilepost_comm_t comm, const tilepost_progra
   return guarded(call, [&] {
     std::unique_ptr<tilepost_op> made;
     const tilepost_result_t result = comm->create_op(*program, chosen, made);
-    if (result == TILEPOST_OK) *op = made.release();
+    if (result != TILEPOST_OK) return result;
+    made->live_ops = comm->live_ops;
+    ++*made->live_ops;
+    *op = made.release();
     return result;
   });
 }

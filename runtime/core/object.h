@@ -1,6 +1,7 @@
 // What the C handles point to: one interface, implemented by the CUDA and the host target.
 #pragma once
 
+#include <atomic>
 #include <memory>
 
 #include "tilepost/tilepost.h"
@@ -8,6 +9,9 @@
 // One rank of a communicator.
 struct tilepost_comm {
   virtual ~tilepost_comm() = default;
+
+  // How many operations it has, counted by api.cpp.
+  std::shared_ptr<std::atomic<int>> live_ops = std::make_shared<std::atomic<int>>(0);
 
   // Makes an operation; arguments are non-null, program's ABI version is right and options
   // complete.
@@ -18,7 +22,12 @@ struct tilepost_comm {
 
 // One operation on one rank. Destruction waits for the runs, within the deadline.
 struct tilepost_op {
-  virtual ~tilepost_op() = default;
+  virtual ~tilepost_op() {
+    if (live_ops) --*live_ops;
+  }
+
+  // Its communicator's, from when the caller has it.
+  std::shared_ptr<std::atomic<int>> live_ops;
 
   // a, b and out have been checked to be non-null; what the plan asks for besides (operands.h),
   // alignment and device are the target's business.

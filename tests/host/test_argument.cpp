@@ -16,6 +16,24 @@ TEST_CASE("communicators of an impossible size are refused") {
   for (const tilepost_comm_t comm : comms) CHECK(tilepost_comm_destroy(comm) == TILEPOST_OK);
 }
 
+TEST_CASE("a communicator is not destroyed while it has operations") {
+  Problem problem;
+  problem.ranks = 1;
+  const Program program(problem);
+  tilepost_comm_t comm = nullptr;
+  REQUIRE(tilepost_comm_create_host(1, &comm) == TILEPOST_OK);
+  tilepost_op_t ops[2] = {};
+  for (tilepost_op_t& op : ops)
+    REQUIRE(tilepost_op_create(comm, &program.get(), nullptr, &op) == TILEPOST_OK);
+  for (int left = 2; left > 0; --left) {
+    CHECK(tilepost_comm_destroy(comm) == TILEPOST_INVALID_ARGUMENT);
+    CHECK_THAT(tilepost_last_error(),
+               Catch::Contains("have not been destroyed: " + std::to_string(left)));
+    CHECK(tilepost_op_destroy(ops[left - 1]) == TILEPOST_OK);
+  }
+  CHECK(tilepost_comm_destroy(comm) == TILEPOST_OK);
+}
+
 TEST_CASE("pointers and streams are checked") {
   Problem problem;
   problem.ranks = 1;
