@@ -175,6 +175,26 @@ constexpr const char* kOverview =
     "  tilepost verify attn_out.yaml\n"
     "  tilepost bench attn_out.yaml\n";
 
+// LLVM's libraries bring some 300 flags of their own, which say nothing to this tool's users.
+void drop_foreign_flags() {
+  std::vector<cl::Option*> foreign;
+  for (const auto& entry : cl::getRegisteredOptions())
+    if (!entry.getKey().starts_with("help") && entry.getKey() != "version")
+      foreign.push_back(entry.second);
+  for (cl::Option* option : foreign) option->removeArgument();
+}
+
+// LLVM would read more arguments from a file that one beginning with @ names.
+bool check_arguments(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i)
+    if (argv[i][0] == '@')
+      return usage_error(
+          fmt::format("'{}': arguments are not read from files; for a file whose name "
+                      "begins with @ write './{}'",
+                      argv[i], argv[i]));
+  return true;
+}
+
 }  // namespace
 
 bool parse_options(int argc, char** argv, Options& options) {
@@ -189,6 +209,8 @@ bool parse_options(int argc, char** argv, Options& options) {
       return usage_error(
           fmt::format("unknown command '{}'{}", argv[1], did_you_mean(argv[1], verbs)));
   }
+  if (!check_arguments(argc, argv)) return false;
+  drop_foreign_flags();
   if (!cl::ParseCommandLineOptions(argc, argv, kOverview, &llvm::errs())) return false;
   for (const VerbInfo& info : kVerbs)
     if (*info.command) {

@@ -35,6 +35,13 @@ expect 2 "" "$tool" generate --no-such-flag x.yaml
 expect 0 "" "$tool" --version
 grep -q "^tilepost [0-9]" out || fail "--version prints no version"
 expect 0 "" "$tool" --help
+[ "$(wc -l <out)" -le 60 ] || fail "--help has $(wc -l <out) lines"
+expect 2 "" "$tool" check "$specs/ar_sm90.yaml" --color
+expect 2 "" "$tool" --print-all-options check "$specs/ar_sm90.yaml"
+expect 2 "arguments are not read from files" "$tool" check @/dev/zero
+echo "$specs/ar_sm90.yaml" >@names
+cp "$specs/ar_sm90.yaml" @spec.yaml
+expect 0 "" "$tool" check ./@spec.yaml
 
 echo "# files"
 expect 3 "cannot read 'none.yaml'" "$tool" generate none.yaml
