@@ -53,8 +53,7 @@ TEST_CASE("wrong routes are refused with the index, the value and the bound") {
     const char* message;
     std::function<tilepost_route_t()> make;
   } cases[] = {
-      {TILEPOST_ROUTING_EVEN, false,
-       "only gemm_all_to_all and all_to_all_gemm with routing 'splits' or 'rows'",
+      {TILEPOST_ROUTING_EVEN, false, "only one with routing 'splits' or 'rows' takes a route",
        [&] { return route_of(-1, splits, destinations); }},
       {TILEPOST_ROUTING_SPLITS, false, "splits is null",
        [&] { return route_of(-1, nullptr, destinations); }},
