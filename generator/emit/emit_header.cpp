@@ -21,8 +21,7 @@ int64_t out_elements(const Plan& plan) {
   const int64_t columns = keeps_tiles(plan) ? int64_t{tiles_n(map)} * map.tile_n : plan.map.n;
   if (row_of(plan).out_is_share()) return share_rows(map) * columns;
   if (row_of(plan).input_is_routed()) return map.m * columns;
-  if (row_of(plan).out_is_routed())
-    return is_routed(plan) ? 0 : plan.ranks * share_rows(map) * columns;
+  if (row_of(plan).routes()) return is_routed(plan) ? 0 : plan.ranks * share_rows(map) * columns;
   return keeps_tiles(plan) ? plan.tile_map().send_elements : plan.map.m * plan.map.n;
 }
 

@@ -145,7 +145,7 @@ tilepost_result_t tilepost_op_run_with(tilepost_op_t op, const tilepost_run_oper
 
 // Where the rows of the following runs go: gemm_all_to_all and all_to_all_gemm with routing splits
 // or rows. With the latter a route by which any rank would receive more than the plan's map.m rows
-// is an invalid argument on all ranks.
+// is an invalid argument on all ranks, and then no route is set.
 typedef struct tilepost_route {
   size_t struct_size;     // sizeof(tilepost_route_t)
   int64_t m;              // this rank's rows, 0 to the plan's m; -1: the plan's. Ranks may

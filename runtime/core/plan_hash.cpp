@@ -3,27 +3,23 @@
 #include <bit>
 #include <initializer_list>
 
+#include "runtime/map/fnv1a.h"
+
 namespace tilepost {
 namespace {
 
 class Hash {
  public:
   void add(std::initializer_list<int64_t> values) {
-    for (const int64_t value : values) mix(static_cast<uint64_t>(value));
+    for (const int64_t value : values) hash_.mix(static_cast<uint64_t>(value));
   }
   void add(std::initializer_list<double> values) {
-    for (const double value : values) mix(std::bit_cast<uint64_t>(value));
+    for (const double value : values) hash_.mix(std::bit_cast<uint64_t>(value));
   }
-  uint64_t value() const { return hash_; }
+  uint64_t value() const { return hash_.value(); }
 
  private:
-  void mix(uint64_t value) {
-    for (int byte = 0; byte < 8; ++byte) {
-      hash_ ^= (value >> (8 * byte)) & 0xff;
-      hash_ *= 0x100000001b3u;
-    }
-  }
-  uint64_t hash_ = 0xcbf29ce484222325u;
+  Fnv1a hash_;
 };
 
 }  // namespace

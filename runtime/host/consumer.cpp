@@ -30,7 +30,7 @@ int64_t place(const HostConsumer& consumer, int64_t row, int64_t column) {
   const tilepost_map_t& map = consumer.run.map();
   if (map.layout == TILEPOST_PANEL) return row * map.n + column * map.tile_n;
   if (row_of(consumer.plan).out_is_share()) return (column * share_rows(map) + row) * map.tile_n;
-  if (row_of(consumer.plan).out_is_routed())
+  if (row_of(consumer.plan).routes())
     return place_from_sources(consumer.run, consumer.rank, row, column);
   return place_in_slots(consumer.run, row, column);
 }

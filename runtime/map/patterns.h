@@ -71,9 +71,9 @@ struct PatternRow {
     return communicates() && (!product_spreads() || access != TILEPOST_ACCESS_MESSAGES);
   }
 
-  // How many rows of the run, or of this rank's share of them, `out` has; routed rows are counted.
+  // `out` has the rows of this rank's share, not all of the run's. A pattern that routes has
+  // neither: the rows that arrive.
   constexpr bool out_is_share() const { return moves_product() && rows_end == RowsEnd::share; }
-  constexpr bool out_is_routed() const { return routes(); }
 
   // Rows of the product go to chosen ranks: a rank's out is other ranks' rows.
   constexpr bool product_is_routed() const { return moves_product() && routes(); }

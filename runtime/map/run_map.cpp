@@ -88,8 +88,8 @@ void set_sizes(const tilepost_plan_t& plan, int rank, RunMap& run) {
   if (path.shares_memory()) set_shared_sizes(plan, run.map(), received, sizes);
   sizes.out = received;
   if (path.consumes)
-    sizes.out = run.map().n * (row.out_is_routed() ? run.counts.arriving(rank)
-                                                   : rows_of_out(plan, run.rows, rank));
+    sizes.out = run.map().n *
+                (row.routes() ? run.counts.arriving(rank) : rows_of_out(plan, run.rows, rank));
 }
 
 void set_steps(const tilepost_plan_t& plan, int rank, RunMap& run) {

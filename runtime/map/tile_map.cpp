@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/map/fnv1a.h"
 #include "runtime/map/stagger.h"
 
 namespace tilepost {
@@ -363,23 +364,17 @@ std::vector<int32_t> destination_rows(const TileMap& tile_map) {
 }
 
 uint64_t hash_tile_map(const TileMap& tile_map) {
-  uint64_t hash = 0xcbf29ce484222325u;
-  const auto mix = [&](uint64_t value) {
-    for (int byte = 0; byte < 8; ++byte) {
-      hash ^= (value >> (8 * byte)) & 0xff;
-      hash *= 0x100000001b3u;
-    }
-  };
+  Fnv1a hash;
   for (const tilepost_tile_t& tile : tile_map.tiles) {
-    mix(static_cast<uint32_t>(tile.m) | uint64_t{static_cast<uint32_t>(tile.n)} << 32);
-    mix(static_cast<uint32_t>(tile.row) | uint64_t{static_cast<uint32_t>(tile.group)} << 32);
+    hash.mix(static_cast<uint32_t>(tile.m) | uint64_t{static_cast<uint32_t>(tile.n)} << 32);
+    hash.mix(static_cast<uint32_t>(tile.row) | uint64_t{static_cast<uint32_t>(tile.group)} << 32);
   }
   for (const tilepost_group_t& group : tile_map.groups) {
-    mix(group.target);
-    mix(static_cast<uint64_t>(group.offset));
-    mix(static_cast<uint64_t>(group.count));
+    hash.mix(group.target);
+    hash.mix(static_cast<uint64_t>(group.offset));
+    hash.mix(static_cast<uint64_t>(group.count));
   }
-  return hash;
+  return hash.value();
 }
 
 }  // namespace tilepost

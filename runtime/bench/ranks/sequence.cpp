@@ -21,7 +21,7 @@ int64_t padded_rows(const tilepost_plan_t& plan) {
 int64_t count_result_rows(const tilepost_plan_t& plan, std::span<const int64_t> rows_from,
                           int rank) {
   if (row_of(plan).out_is_share()) return rows_of_rank(plan.map, rank);
-  if (!row_of(plan).out_is_routed()) return plan.map.m;
+  if (!row_of(plan).routes()) return plan.map.m;
   return std::accumulate(rows_from.begin(), rows_from.end(), int64_t{0});
 }
 

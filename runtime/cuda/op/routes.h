@@ -36,7 +36,7 @@ class Routes {
   // failure there is no route.
   tilepost_result_t set(const RouteInputs& inputs);
 
-  // Of the route set last; -1 before the first one.
+  // Of the route set last; -1 before the first one and after one that failed.
   int64_t rows() const { return rows_; }
   tilepost_arrivals_t arrivals() const { return arrivals_.view(); }
 

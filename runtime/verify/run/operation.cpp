@@ -72,8 +72,8 @@ tilepost_result_t RankOperation::route(const std::vector<int64_t>& splits,
   return tilepost_op_route(op_, &route, &arrivals);
 }
 
-// Where a plan bounds what a rank gets, a route beyond that is refused on every rank alike, and
-// leaves the operation as it was.
+// Where a plan bounds what a rank gets, a route beyond that is refused on every rank alike.
+// No route is set then: this comes before the problem's own.
 void RankOperation::check_bound() {
   const bool bounded = problem_.routed() && row_of(problem_.pattern).input_is_routed() &&
                        problem_.most_received < problem_.m * problem_.ranks;
