@@ -32,6 +32,24 @@ Place to_place(llvm::SMRange range) {
   return {range.Start.getPointer(), range.End.getPointer()};
 }
 
+// Refuses commas in `gap`, a stretch between two words, that have nothing before them: the parser
+// passes over them. A gap has only punctuation, blanks and comments. `after_word`: a word ends
+// where it begins.
+bool check_gap(StringRef gap, bool after_word, Diagnostics& diagnostics) {
+  char before = after_word ? 'w' : ' ';
+  for (size_t i = 0; i < gap.size(); ++i) {
+    if (gap[i] == '#') i = gap.find('\n', i);
+    if (i >= gap.size()) break;
+    if (llvm::isSpace(gap[i])) continue;
+    if (gap[i] == ',' && (before == ',' || before == '[' || before == '{')) {
+      diagnostics.error(place_of(gap.substr(i, 1)), "a comma with no value before it; remove it");
+      return false;
+    }
+    before = gap[i];
+  }
+  return true;
+}
+
 class TreeBuilder {
  public:
   TreeBuilder(StringRef text, yaml::Stream& stream, Diagnostics& diagnostics)
@@ -58,6 +76,18 @@ class TreeBuilder {
                          "block scalars ('|', '>') are not supported; write the value on one line");
     }
     return value;
+  }
+
+  // Whether commas stand where they should; after the tree is complete.
+  bool check_commas() {
+    const char* end = text_.begin();
+    for (const StringRef word : words_) {
+      if (word.begin() < end) continue;  // an empty word has no place of its own
+      if (!check_gap(StringRef(end, word.begin() - end), end != text_.begin(), diagnostics_))
+        return false;
+      end = word.end();
+    }
+    return check_gap(StringRef(end, text_.end() - end), !words_.empty(), diagnostics_);
   }
 
   // True if nothing more can be read: an abandoned node must not be advanced past, the parser would
@@ -102,9 +132,10 @@ class TreeBuilder {
       diagnostics_.error(place_of(node.getRawTag()), "tags are not supported; remove the tag");
   }
 
-  static void fill_scalar(const yaml::ScalarNode& scalar, Value& value) {
+  void fill_scalar(const yaml::ScalarNode& scalar, Value& value) {
     llvm::SmallString<64> storage;
     const StringRef raw = scalar.getRawValue();
+    words_.push_back(raw);
     value.set_scalar(scalar.getValue(storage).str(), raw.starts_with("\"") || raw.starts_with("'"));
   }
 
@@ -130,6 +161,7 @@ class TreeBuilder {
       }
       Entry entry;
       entry.where = to_place(word->getSourceRange());
+      words_.push_back(word->getRawValue());
       check_decoration(*word);
       llvm::SmallString<32> storage;
       entry.key = word->getValue(storage).str();
@@ -150,6 +182,7 @@ class TreeBuilder {
   StringRef text_;
   yaml::Stream& stream_;
   Diagnostics& diagnostics_;
+  std::vector<StringRef> words_;  // scalars as they stand, in the order of the text
   bool abandoned_ = false;
 };
 
@@ -184,7 +217,7 @@ std::optional<Value> parse_document(StringRef text, Diagnostics& diagnostics) {
     const Place where = at != nullptr ? Place{at, at} : place_of(text);
     diagnostics.error(where, "not valid YAML" + (syntax.found ? ": " + syntax.message : ""));
   }
-  if (diagnostics.errors() != errors) return std::nullopt;
+  if (diagnostics.errors() != errors || !builder.check_commas()) return std::nullopt;
   return value;
 }
 

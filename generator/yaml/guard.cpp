@@ -35,6 +35,30 @@ bool check_bytes(StringRef text, Diagnostics& diagnostics) {
   return true;
 }
 
+// LLVM's parser calls itself for every comma that follows a comma, with only blanks and comments
+// between them. This counts such commas wherever they stand, in a string too: what a string is,
+// only the parser knows. Lines that begin with '#' hold no token for it either.
+bool check_commas(StringRef text, Diagnostics& diagnostics) {
+  size_t row = 0;  // commas so far with nothing between them
+  bool line_start = true;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '#' && (row > 0 || line_start)) {
+      i = std::min(text.find('\n', i), text.size()) - 1;
+    } else if (c == ',') {
+      if (++row > kMaxCommas) {
+        diagnostics.error(place_of(text.substr(i, 1)),
+                          fmt::format("more than {} commas with nothing between them", kMaxCommas));
+        return false;
+      }
+    } else if (c != ' ' && c != '\t' && c != '\r' && c != '\n') {
+      row = 0;
+    }
+    line_start = c == '\n' || (line_start && c == ' ');
+  }
+  return true;
+}
+
 // Follows a file line by line and refuses what is not one plain YAML document.
 class LineChecker {
  public:
@@ -105,7 +129,7 @@ bool guard_file(StringRef text, Diagnostics& diagnostics) {
     if (!checker.check(line.rtrim('\r'))) return false;
     rest = tail;
   }
-  if (checker.has_content()) return true;
+  if (checker.has_content()) return check_commas(text, diagnostics);
   diagnostics.error(place_of(text.take_front(0)),
                     "the spec is empty; it starts with 'tilepost: 1' (docs/spec.md)");
   return false;
@@ -127,7 +151,7 @@ bool guard_value(StringRef text, Diagnostics& diagnostics) {
     diagnostics.error(place_of(text), "YAML markers and directives are not values");
     return false;
   }
-  return true;
+  return check_commas(text, diagnostics);
 }
 
 }  // namespace tilepost

@@ -78,6 +78,41 @@ TEST_CASE("a collection of very many entries is one error") {
   refused("tilepost: [\n" + repeat("1,\n", 300'000) + "]\n", "2050:1", "more than 2048 entries");
 }
 
+TEST_CASE("a row of commas is one error, however it is spread") {
+  const std::string row = "more than 64 commas";
+  refused("a: [" + repeat(",", 4000) + "]\n", "1:69", row);
+  refused("[" + repeat(repeat(",", 4000) + "\n", 5), "1:66", row);
+  refused("{" + repeat(",\n", 100'000), "65:1", row);
+  refused("[" + repeat(", # ,\n", 100'000), "65:1", row);
+  refused("[" + repeat(",#\n#,\n", 100'000), "129:1", row);
+  // What looks like a string and is none: the scalar before it goes on.
+  refused("a: b\n 'c\nd: [" + repeat(",", 1000) + "]\ne: '\n", "3:69", row);
+  CHECK(read(kMinimal.str() + "# " + repeat(",", 1000) + "\n").spec.has_value());
+  const Outcome value = read(kMinimal, {{"gemm.m", "[" + repeat(",", 4000) + "]"}});
+  CHECK(value.log.find(row) != std::string::npos);
+}
+
+TEST_CASE("a comma follows a value") {
+  const std::string lone = "a comma with no value before it; remove it";
+  const auto tile = [](llvm::StringRef list) {
+    return kMinimal.str() + "schedule: {tile: " + list.str() + "}\n";
+  };
+  REQUIRE(read(tile("[128, 64, ]")).spec.has_value());
+  refused(tile("[128,,,64]"), "7:23", lone);
+  refused(tile("[128, # ,\n , 64]"), "8:2", lone);
+  refused(tile("[ ,128, 64]"), "7:20", lone);
+  refused(tile("[128, 64,,]"), "7:27", lone);
+  CHECK(read(tile("[128, 64], ")).spec.has_value());
+  refused(test::with_line("gemm", "gemm: {m: 64,,, n: 64, k: 64, a: bf16}"), "5:14", lone);
+  refused(test::with_line("gemm", "gemm: {, m: 64, n: 64, k: 64, a: bf16}"), "5:8", lone);
+  refused(test::with_line("arch", "arch: [[sm_90a],, sm_80]"), "6:17", lone);
+  // In strings and comments commas mean nothing.
+  refused(test::with_line("name", "name: 'a,,b'"), "2:7", "not a C identifier");
+  refused(test::with_line("name", "name: a,,b"), "2:7", "not a C identifier");
+  CHECK(read(tile("[128, # ,, [,\n 64]")).spec.has_value());
+  CHECK(read(kMinimal.str() + "# [,,\n").spec.has_value());
+}
+
 TEST_CASE("size and line length are bounded") {
   refused(std::string(10'000'000, 'a'), "1:1", "10000000 bytes, at most 1048576");
   refused(repeat("a: b\n", 250'000), "1:1", "1250000 bytes, at most 1048576");
