@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/ConvertUTF.h"
+#include "generator/printable.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 namespace tilepost {
@@ -25,25 +24,16 @@ struct Cell {
   size_t offset;  // of its first byte in the line
 };
 
-// The length of the legal UTF-8 sequence at the start of `text`, or 0.
-size_t sequence_length(StringRef text) {
-  const auto* first = reinterpret_cast<const llvm::UTF8*>(text.data());
-  const size_t length = llvm::getNumBytesForUTF8(*first);
-  if (length > text.size() || !llvm::isLegalUTF8Sequence(first, first + length)) return 0;
-  return length;
-}
-
 // Splits line[begin, end) into columns. Tabs become one space, so that the caret line needs none.
 std::vector<Cell> split_into_cells(StringRef line, size_t begin, size_t end) {
   std::vector<Cell> cells;
   for (size_t i = begin; i < end;) {
-    const size_t length = sequence_length(line.drop_front(i));
-    const auto byte = static_cast<unsigned char>(line[i]);
-    StringRef text = line.substr(i, length);
-    if (byte == '\t') text = " ";
-    if (length == 0 || (byte < 0x20 && byte != '\t') || byte == 0x7f) text = "?";
+    const Character character = first_character(std::string_view(line).substr(i));
+    const StringRef text = line[i] == '\t'   ? " "
+                           : character.plain ? line.substr(i, character.bytes)
+                                             : "?";
     cells.push_back({text, i});
-    i += std::max<size_t>(length, 1);
+    i += character.bytes;
   }
   return cells;
 }
@@ -91,23 +81,6 @@ Snippet make_snippet(StringRef line, size_t caret, size_t end) {
   return snippet;
 }
 
-// Makes a message safe to print on one line: user's words may hold any escape YAML knows.
-std::string printable(StringRef message) {
-  std::string out;
-  for (size_t i = 0; i < message.size();) {
-    const StringRef rest = message.drop_front(i);
-    const size_t length = sequence_length(rest);
-    const auto byte = static_cast<unsigned char>(message[i]);
-    if (length == 0 || byte < 0x20 || byte == 0x7f) {
-      out += {'\\', 'x', llvm::hexdigit(byte >> 4, true), llvm::hexdigit(byte & 15, true)};
-    } else {
-      out += rest.take_front(length);
-    }
-    i += std::max<size_t>(length, 1);
-  }
-  return out;
-}
-
 struct Style {
   StringRef word;
   llvm::raw_ostream::Colors color;
@@ -150,7 +123,7 @@ void DiagnosticPrinter::show(Severity severity, Place where, std::string_view me
     const size_t begin = text.take_front(offset).rfind('\n') + 1;  // npos + 1 is 0
     line = text.slice(begin, text.find('\n', offset)).rtrim('\r');
     caret = std::min(offset - begin, line.size());
-    place = fmt::format("{}:{}:{}", std::string_view(buffer->getBufferIdentifier()),
+    place = fmt::format("{}:{}:{}", printable(buffer->getBufferIdentifier()),
                         sources_.FindLineNumber(start, id), caret + 1);
   }
 

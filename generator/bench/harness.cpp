@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "generator/printable.h"
 #include "generator/resources.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/raw_ostream.h"
@@ -37,7 +38,7 @@ std::string plain_text(const Plan& plan, const std::string& name) {
       << "// The planned number of this name.\ntemplate <class T>\n"
       << "constexpr T planned(std::string_view name, T fallback) {\n";
   for (const auto& [tunable, value] : plan.source.tunables)
-    out << "  if (name == " << literal(tunable) << ") return static_cast<T>(" << value << ");\n";
+    out << "  if (name == " << c_literal(tunable) << ") return static_cast<T>(" << value << ");\n";
   out << "  return fallback;\n}\n\n}  // namespace tilepost\n\n"
       << "#define tunable(name, fallback) planned(name, fallback)\nnamespace " << name
       << "_kernel {\n#include \"" << path << "\"\n}\n#undef tunable\n\n"
@@ -58,7 +59,7 @@ std::string registry_text(const std::vector<HarnessProgram>& programs,
     out << "tilepost::bench::PlainKernel " << plain.name << "();\n";
   out << "\nnamespace tilepost::bench {\nnamespace {\n\nconstexpr Entry kEntries[] = {\n";
   for (size_t i = 0; i < programs.size(); ++i)
-    out << "    {" << literal(programs[i].name) << ", " << programs[i].name << "_program, "
+    out << "    {" << c_literal(programs[i].name) << ", " << programs[i].name << "_program, "
         << harness.plain[harness.plain_of[i]].name << "},\n";
   out << "};\n\n}  // namespace\n\nRegistry registry() {\n  return {kEntries, " << programs.size()
       << "};\n}\n\n}  // namespace tilepost::bench\n";

@@ -8,6 +8,7 @@
 #include "generator/plan/cost/profile.h"
 #include "generator/plan/kernels/kernels.h"
 #include "generator/plan/kernels/small_kernel.h"
+#include "generator/printable.h"
 #include "llvm/ADT/STLExtras.h"
 #include "runtime/map/patterns.h"
 
@@ -82,7 +83,7 @@ int run_list(const std::string& what) {
   std::vector<llvm::StringRef> names;
   for (const Section& section : kSections) names.push_back(section.name);
   if (!what.empty() && !llvm::is_contained(names, what)) {
-    llvm::errs() << fmt::format("tilepost: error: nothing to list called '{}'{}\n", what,
+    llvm::errs() << fmt::format("tilepost: error: nothing to list called '{}'{}\n", printable(what),
                                 did_you_mean(what, names));
     return kExitUsage;
   }

@@ -2,6 +2,7 @@
 #include <exception>
 
 #include "generator/cli/commands.h"
+#include "generator/printable.h"
 #include "llvm/Support/raw_ostream.h"
 #include "tilepost/version.h"
 
@@ -18,8 +19,9 @@ int main(int argc, char** argv) {
     }
     return code;
   } catch (const std::exception& error) {
-    llvm::errs() << "tilepost: internal error: " << error.what() << " (version "
-                 << TILEPOST_VERSION_STRING << "); please report it with the spec\n";
+    llvm::errs() << "tilepost: internal error: " << tilepost::printable(error.what())
+                 << " (version " << TILEPOST_VERSION_STRING
+                 << "); please report it with the spec\n";
     return tilepost::kExitBug;
   }
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "generator/diagnostics.h"
+#include "generator/printable.h"
 #include "llvm/Support/CommandLine.h"
 #include "tilepost/version.h"
 
@@ -96,7 +97,7 @@ const VerbInfo kVerbs[] = {{&generate_verb, Verb::generate}, {&check_verb, Verb:
                            {&schema_verb, Verb::schema}};
 
 bool usage_error(std::string_view message) {
-  llvm::errs() << fmt::format("tilepost: error: {}; see tilepost --help\n", message);
+  llvm::errs() << fmt::format("tilepost: error: {}; see tilepost --help\n", printable(message));
   return false;
 }
 
@@ -184,6 +185,17 @@ void drop_foreign_flags() {
   for (cl::Option* option : foreign) option->removeArgument();
 }
 
+// LLVM's parser, whose words quote arguments as they are.
+bool parse_command_line(int argc, char** argv) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  const bool parsed = cl::ParseCommandLineOptions(argc, argv, kOverview, &stream);
+  llvm::SmallVector<llvm::StringRef> lines;
+  llvm::StringRef(text).split(lines, '\n', -1, /*KeepEmpty=*/false);
+  for (const llvm::StringRef line : lines) llvm::errs() << printable(line) << "\n";
+  return parsed;
+}
+
 // LLVM would read more arguments from a file that one beginning with @ names.
 bool check_arguments(int argc, char** argv) {
   for (int i = 1; i < argc; ++i)
@@ -211,7 +223,7 @@ bool parse_options(int argc, char** argv, Options& options) {
   }
   if (!check_arguments(argc, argv)) return false;
   drop_foreign_flags();
-  if (!cl::ParseCommandLineOptions(argc, argv, kOverview, &llvm::errs())) return false;
+  if (!parse_command_line(argc, argv)) return false;
   for (const VerbInfo& info : kVerbs)
     if (*info.command) {
       options.verb = info.verb;

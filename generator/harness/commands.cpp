@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "generator/harness/process.h"
+#include "generator/printable.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -38,7 +39,8 @@ void show_log(const Command& command) {
   if (!log) return;
   const llvm::StringRef text = (*log)->getBuffer();
   llvm::errs() << text.take_front(kMaxShownBytes);
-  if (text.size() > kMaxShownBytes) llvm::errs() << "\n… the rest is in " << command.log << "\n";
+  if (text.size() > kMaxShownBytes)
+    llvm::errs() << "\n… the rest is in " << printable(command.log) << "\n";
 }
 
 bool start(const Command& command, std::vector<Running>& running, Diagnostics& diagnostics) {

@@ -5,7 +5,6 @@
 
 #include "generator/harness/process.h"
 #include "generator/plan/make_plan.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -18,15 +17,6 @@ void rename(HarnessProgram& program, const std::string& name) {
 }
 
 }  // namespace
-
-std::string literal(llvm::StringRef text) {
-  std::string result;
-  llvm::raw_string_ostream stream(result);
-  stream << '"';
-  llvm::printEscapedString(text, stream);
-  stream << '"';
-  return result;
-}
 
 std::vector<HarnessProgram> plan_cases(const std::vector<Case>& cases, Progress& progress,
                                        Diagnostics& diagnostics) {

@@ -28,9 +28,6 @@ std::vector<HarnessProgram> on_host(const std::vector<HarnessProgram>& programs)
 // Makes the names unique: a name that occurs twice gets "_1", "_2", … .
 void make_names_unique(std::vector<HarnessProgram>& programs);
 
-// A C++ string literal.
-std::string literal(llvm::StringRef text);
-
 enum class SourcesResult { written, rejected, not_written };
 
 // Generates the programs into "programs/" of the working folder. Rejected: the weaver refused a

@@ -1,5 +1,6 @@
 #include "generator/harness/sweep.h"
 
+#include "generator/printable.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace tilepost {
@@ -13,7 +14,7 @@ bool is_shown(llvm::StringRef path) {
 }
 
 void append(std::string& text, const Sweep& sweep, const std::string& value) {
-  text += (text.empty() ? "" : ", ") + sweep.path + "=" + value;
+  text += (text.empty() ? "" : ", ") + printable(sweep.path + "=" + value);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "generator/verify/harness.h"
 
+#include "generator/printable.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -24,7 +25,7 @@ std::string emit_registry(const std::vector<HarnessProgram>& programs) {
     out << "extern \"C\" const tilepost_program_t* " << program.name << "_program(void);\n";
   out << "\nnamespace tilepost::verify {\nnamespace {\n\nconstexpr Entry kEntries[] = {\n";
   for (const HarnessProgram& program : programs)
-    out << "    {" << literal(program.name) << ", " << literal(program.varied) << ", "
+    out << "    {" << c_literal(program.name) << ", " << c_literal(program.varied) << ", "
         << program.name << "_program},\n";
   out << "};\n\n}  // namespace\n\nRegistry registry() {\n  return {kEntries, " << programs.size()
       << "};\n}\n\n}  // namespace tilepost::verify\n";

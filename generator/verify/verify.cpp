@@ -6,6 +6,7 @@
 
 #include "generator/harness/output_reader.h"
 #include "generator/harness/process.h"
+#include "generator/printable.h"
 #include "generator/verify/harness.h"
 #include "generator/verify/target.h"
 
@@ -141,7 +142,7 @@ int verify(const std::vector<Input>& inputs, const VerifyOptions& options, llvm:
   const bool passed = summarise(result, programs, options, elapsed.count(), out);
   if (!passed && dir.temporary() && !interrupted()) dir.keep();
   if (!passed && !dir.temporary())
-    out << "sources and harness are in " << dir.path()
+    out << "sources and harness are in " << printable(dir.path())
         << ": 'sh build.sh' compiles, './harness --only NAME' runs one program\n";
   return passed ? kPassed : kFailed;
 }
