@@ -117,6 +117,24 @@ TEST_CASE_METHOD(Operation, "gather tasks: what the kernel is told of them, and 
   CHECK(world().a == view.tasks.out);
 }
 
+TEST_CASE_METHOD(Operation, "gather tasks: a too low for the rows before it is refused") {
+  ranks::use(program, tasks(kAllGather), 3, 48);  // rank 1: 16 rows of 16 bytes behind rank 0's 16
+  create();
+  auto operands = sample::operands();
+  operands.a = reinterpret_cast<const void*>(uintptr_t{240});
+  world().reset_calls();
+  CHECK(run_with(operands) == TILEPOST_INVALID_ARGUMENT);
+  CHECK_THAT(tilepost_last_error(), Catch::Contains("a is at 0xf0") &&
+                                        Catch::Contains("256 bytes before it") &&
+                                        Catch::Contains("below address 0"));
+  CHECK(count_calls("gemm") == 0);
+  CHECK(tilepost_op_status(setup.op) == TILEPOST_OK);
+  operands.a = reinterpret_cast<const void*>(uintptr_t{256});
+  CHECK(run_with(operands) == TILEPOST_OK);
+  operands.a = sample::operands().a;
+  CHECK(run_with(operands) == TILEPOST_OK);
+}
+
 TEST_CASE_METHOD(Operation, "gather tasks: a rank without rows has none and announces at once") {
   // three ranks, the last of which has no rows
   ranks::use(program, tasks(kAllGather), 3, 4);

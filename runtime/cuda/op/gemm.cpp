@@ -1,6 +1,7 @@
 #include "runtime/cuda/op/gemm.h"
 
 #include <algorithm>
+#include <cinttypes>
 #include <limits>
 
 #include "tilepost/dtype.h"
@@ -37,18 +38,28 @@ tilepost_result_t Gemm::find_arguments(Run& run) {
 // and never asked for, because a tile that reads through this map begins with an own row. What it
 // has behind them is filled with zeros (CUDA driver API, cuTensorMapEncodeTiled), and lies behind
 // all rows: other ranks' rows come through the other map.
+tilepost_result_t Gemm::place_own_rows(const Run& run, const void*& first_row) const {
+  const RunMap::OwnRows& own = run.run_map().own;
+  const auto address = reinterpret_cast<uintptr_t>(run.buffers.a);
+  const int64_t before = (own.first - own.in_a) * plan_.k * element_bytes(plan_.input);
+  if (before > 0 && static_cast<uintptr_t>(before) > address)
+    return fail(TILEPOST_INVALID_ARGUMENT,
+                "a is at 0x%" PRIxPTR ", and the kernel counts its rows from %" PRId64
+                " bytes before it, where other ranks' rows would be: that is below address 0; "
+                "allocate a at a higher address, with cudaMalloc say",
+                address, before);
+  first_row = reinterpret_cast<const void*>(address - static_cast<uintptr_t>(before));
+  return TILEPOST_OK;
+}
+
 tilepost_result_t Gemm::find_tensor_maps(const Run& run, GemmArguments& arguments) {
   const RunMap& plan = run.run_map();
   // A map has at least a row; no tile is of a rank without rows.
   const int64_t c_rows = std::max<int64_t>(1, plan.tiles.send_elements / plan.shape.ldc);
   int64_t a_rows = std::max<int64_t>(1, plan.rows);
   if (run.path().reads == InputFrom::split) {
-    const RunMap::OwnRows& own = plan.own;
-    const int64_t row_bytes = plan_.k * element_bytes(plan_.input);
-    arguments.a =
-        reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(run.buffers.a) +
-                                      static_cast<uintptr_t>((own.in_a - own.first) * row_bytes));
-    a_rows = std::max<int64_t>(1, own.first + own.count);
+    TILEPOST_TRY(place_own_rows(run, arguments.a));
+    a_rows = std::max<int64_t>(1, plan.own.first + plan.own.count);
   }
   return tensor_maps_.find({arguments.a, arguments.b, arguments.c, a_rows, c_rows}, arguments.maps);
 }

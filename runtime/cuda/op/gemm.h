@@ -24,6 +24,7 @@ class Gemm {
   tilepost_result_t launch(const Run& run) const;
 
  private:
+  tilepost_result_t place_own_rows(const Run& run, const void*& first_row) const;
   tilepost_result_t find_tensor_maps(const Run& run, GemmArguments& arguments);
   void find_view(const Run& run, tilepost_view_t& view) const;
   void find_owners(const Run& run, tilepost_view_t& view) const;
