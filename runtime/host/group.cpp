@@ -11,11 +11,8 @@ constexpr std::chrono::microseconds kPollInterval{50};
 }  // namespace
 
 std::string name_step(int rank, const HostStep& step) {
-  const bool exchange = step.group == HostStep::kExchange;
-  std::string name = "rank " + std::to_string(rank) + (exchange ? ", route " : ", run ") +
-                     std::to_string(step.run) + " of '" + step.program + "'";
-  if (exchange) return name;
-  if (step.says_rows) name += " with m = " + std::to_string(step.rows);
+  const std::string name = "rank " + std::to_string(rank) + ", " + name_of(step.terms);
+  if (step.group == HostStep::kExchange) return name;
   if (step.group == HostStep::kBegin) return name + ", begin";
   if (step.group == HostStep::kEnd) return name + ", end";
   return name + ", group " + std::to_string(step.group);
@@ -99,11 +96,16 @@ bool HostGroup::meet(int rank, const HostStep& step, const Deadline& deadline,
   const uint64_t meeting = ++members_[rank].meetings;
   members_[rank].step = step;
   for (int other = 0; other < world_; ++other) {
-    if (members_[other].meetings != meeting || members_[other].step.same_as(step)) continue;
-    const std::string text = name_step(rank, step) + ": does not match " +
-                             name_step(other, members_[other].step) +
-                             "; every rank must run the same operations in the same order";
-    abort_locked(TILEPOST_INVALID_ARGUMENT, text);
+    if (members_[other].meetings != meeting) continue;
+    const HostStep& theirs = members_[other].step;
+    const std::string differs = difference(rank, step.terms, other, theirs.terms);
+    if (!differs.empty()) {
+      abort_locked(TILEPOST_INVALID_ARGUMENT, differs);
+      return false;
+    }
+    if (theirs.group == step.group) continue;
+    abort_locked(TILEPOST_INTERNAL_ERROR,
+                 name_step(rank, step) + ": met " + name_step(other, theirs));
     return false;
   }
   if (++arrived_ == world_) {

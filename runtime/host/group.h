@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/core/run_terms.h"
 #include "runtime/host/deadline.h"
 #include "tilepost/tilepost.h"
 
@@ -26,27 +27,17 @@ struct HostStream {
   std::condition_variable changed;  // posted, finished, worker returned, stopped, aborted
   uint64_t issued = 0;
   uint64_t completed = 0;
-  uint64_t operations = 0;  // created so far
+  uint64_t operations = 0;  // made so far, of those that meet the other ranks'
 };
 
 // One step of one run on one rank, as it appears in messages and as the ranks compare it.
 struct HostStep {
-  const char* program;
-  uint64_t operation;  // how many were created before it on this rank
-  uint64_t map_hash;
-  uint64_t run;    // from 1; of a route, how many there were
-  int64_t rows;    // what ranks agreed on or must agree on: m, or the most rows of a route
-  int group;       // or one of those below
-  bool says_rows;  // in messages: runs of the operation differ in it
+  RunTerms terms;
+  int group;  // or one of those below
 
   static constexpr int kExchange = -1;  // ranks tell each other about a route
   static constexpr int kBegin = -2;     // of a run whose ranks share memory
   static constexpr int kEnd = -3;
-
-  bool same_as(const HostStep& other) const {
-    return operation == other.operation && map_hash == other.map_hash && run == other.run &&
-           rows == other.rows && group == other.group;
-  }
 };
 
 // "rank 1, run 7 of 'attn_out', group 2", "rank 1, route 3 of 'experts'".

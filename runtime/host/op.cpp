@@ -2,6 +2,7 @@
 
 #include "runtime/core/error.h"
 #include "runtime/core/operands.h"
+#include "runtime/core/plan_hash.h"
 #include "tilepost/dtype.h"
 
 namespace tilepost {
@@ -39,6 +40,7 @@ HostOp::HostOp(std::shared_ptr<HostGroup> group, int rank, const char* name,
       deadline_seconds_(deadline_seconds),
       num_workers_(workers),
       input_bytes_(static_cast<int>(element_bytes(plan.input))),
+      plan_hash_(hash_plan(plan)),
       counters_(static_cast<size_t>(plan.map.num_groups) * TILEPOST_COUNTER_STRIDE, 0),
       reached_(static_cast<size_t>(plan.map.num_groups), 0),
       blocks_{slots_of(plan, plan.map).block, plan.ranks},
@@ -54,8 +56,6 @@ HostOp::HostOp(std::shared_ptr<HostGroup> group, int rank, const char* name,
     const auto planned = run_map(rows_of_runs(plan_));
     if (keeps_slots(plan_)) rows_ = destination_rows(planned->tiles);
   }
-  const std::lock_guard lock(stream_.mutex);
-  operation_ = stream_.operations++;
 }
 
 HostOp::~HostOp() {
@@ -68,11 +68,15 @@ HostOp::~HostOp() {
   for (std::thread& thread : threads_) thread.join();
 }
 
+// Nothing is counted that failed: the number must be the same on all ranks.
 void HostOp::start() {
   threads_.reserve(num_workers_ + 1);
   for (int worker = 0; worker < num_workers_; ++worker)
     threads_.emplace_back(&HostOp::work, this, worker);
   threads_.emplace_back(&HostOp::communicate, this);
+  if (!row_of(plan_).communicates()) return;
+  const std::lock_guard lock(stream_.mutex);
+  operation_ = ++stream_.operations;
 }
 
 void* HostOp::at(Buffer place, const Request& request) {

@@ -104,7 +104,8 @@ class HostOp final : public tilepost_op {
   const double deadline_seconds_;
   const int num_workers_;
   const int input_bytes_;  // per element of A and B
-  uint64_t operation_ = 0;
+  const uint64_t plan_hash_;
+  uint64_t operation_ = 0;  // RunTerms::operation; 0 where no other rank is met
   std::vector<uint32_t> counters_;
   std::vector<uint32_t> reached_;   // by group: where its counter stands after the runs so far
   std::vector<uint16_t> staging_;   // Buffer::send

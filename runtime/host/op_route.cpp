@@ -31,12 +31,16 @@ bool HostOp::exchange(const HostStep& place, const std::vector<int64_t>& mine,
 // route alike because they know all of its counts.
 tilepost_result_t HostOp::agree_on_route(RouteInputs& inputs, std::unique_ptr<RunMap>& run) {
   const auto failed = [&] { return fail(group_->failure(), "%s", group_->failure_text()); };
-  HostStep place{name_, operation_, plan_.map_hash, ++routes_, 0, HostStep::kExchange, false};
+  HostStep place{{}, HostStep::kExchange};
+  place.terms.program = name_;
+  place.terms.operation = operation_;
+  place.terms.plan = plan_hash_;
+  place.terms.sets_route = true;
+  place.terms.number = ++routes_;
   std::vector<int64_t> all;
   if (!exchange(place, {inputs.rows}, all)) return failed();
   inputs.most = std::max<int64_t>(1, std::ranges::max(all));
   run = begin_route(plan_, rank_, inputs);
-  place.rows = inputs.most;
   if (!exchange(place, run->own_counts, all)) return failed();
   if (const auto result = check_received(plan_, all); result != TILEPOST_OK) return result;
   finish_route(plan_, rank_, all, *run);

@@ -143,7 +143,7 @@ void HostOp::finish_run(const Request& request) {
 }
 
 HostStep HostOp::place_of(uint64_t run, const RunMap& map, int group) const {
-  return {name_, operation_, plan_.map_hash, run, map.most, group, rows_vary(plan_)};
+  return {terms_of_run(name_, operation_, plan_, plan_hash_, run, map), group};
 }
 
 HostBuffers HostOp::buffers_of(const Request& request, int group) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/map/fnv1a.h"
 #include "runtime/map/groups.h"
 #include "runtime/map/slots.h"
 
@@ -22,6 +23,20 @@ void set_schedule(const tilepost_plan_t& plan, int64_t most, RunMap& run) {
   if (map.division != TILEPOST_DIVISION_ARRIVALS) map.round_robin = 0;
   run.exchange.overlaps = run.overlaps;
   map.num_groups = static_cast<int32_t>(run.cuts.size());
+  Fnv1a hash;
+  for (const int64_t value : {most, int64_t{run.overlaps}, int64_t{map.division}})
+    hash.mix(static_cast<uint64_t>(value));
+  for (const int32_t cut : run.cuts) hash.mix(static_cast<uint64_t>(cut));
+  run.schedule_hash = hash.value();
+}
+
+// Adds all ranks' counts to what they must have in common.
+void hash_counts(RunMap& run) {
+  Fnv1a hash;
+  hash.mix(run.schedule_hash);
+  for (int source = 0; source < run.counts.ranks(); ++source)
+    for (const int64_t rows : run.counts.of(source)) hash.mix(static_cast<uint64_t>(rows));
+  run.schedule_hash = hash.value();
 }
 
 // Where rows are divided as they are, a rank with fewer than `most` has nothing in the last groups.
@@ -166,6 +181,7 @@ void finish_route(const tilepost_plan_t& plan, int rank, std::span<const int64_t
     std::ranges::copy(counts, run.counts.of(source).begin());
   }
   if (row_of(plan).input_is_routed()) build_received(plan, rank, run);
+  hash_counts(run);
   set_steps(plan, rank, run);
 }
 

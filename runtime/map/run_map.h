@@ -33,6 +33,9 @@ struct RunMap {
   int64_t rows = 0;  // of this rank's product; may be 0 where a route says so, or where rows of A
                      // are routed
   int64_t most = 0;  // of any rank's product; equal on all ranks
+  // What ranks must have in common to exchange anything: over `most`, the groups and, where rows
+  // are routed, `counts`.
+  uint64_t schedule_hash = 0;
   bool overlaps = false;
   RunPath path{};
   int32_t gemm_ctas = 0;

@@ -87,7 +87,7 @@ TEST_CASE("a rank that lost a signal is named by those who wait for it") {
   for (const tilepost_op_t op : ops) CHECK(tilepost_op_destroy(op) == TILEPOST_OK);
 }
 
-TEST_CASE("ranks that run different operations are told so") {
+TEST_CASE("ranks that run different operations are told which, though these have one name") {
   Problem problem, other;
   other.groups = 2;
   std::mt19937_64 random(4);
@@ -95,11 +95,73 @@ TEST_CASE("ranks that run different operations are told so") {
   const Program program(problem), second(other);
   const Comms comms(2);
   const Ops ops(comms, program.get(), 2), second_ops(comms, second.get(), 2);
-  REQUIRE(data.run(ops, 0) == TILEPOST_OK);
+  for (int run = 1; run <= 2; ++run) REQUIRE(data.run(ops, 0) == TILEPOST_OK);
+  REQUIRE(data.run(ops, 1) == TILEPOST_OK);
   REQUIRE(data.run(second_ops, 1) == TILEPOST_OK);
-  CHECK(tilepost_op_synchronize(ops[0]) == TILEPOST_INVALID_ARGUMENT);
-  CHECK_THAT(tilepost_last_error(), Catch::Contains("does not match"));
-  CHECK(tilepost_op_synchronize(second_ops[1]) == TILEPOST_INVALID_ARGUMENT);
+  for (const tilepost_op_t op : {ops[0], second_ops[1]}) {
+    CHECK(tilepost_op_synchronize(op) == TILEPOST_INVALID_ARGUMENT);
+    CHECK_THAT(tilepost_last_error(),
+               Catch::Contains("rank 0 is at run 2 of 'hand_woven', its operation 1") &&
+                   Catch::Contains("rank 1 is at run 1 of 'hand_woven', its operation 2") &&
+                   Catch::Contains("every rank must make the same calls in the same order"));
+  }
+}
+
+TEST_CASE("a rank with an operation more than the others is told so") {
+  const Problem problem;
+  std::mt19937_64 random(6);
+  Data data(problem, false, random);
+  const Program program(problem);
+  const Comms comms(2);
+  tilepost_op_t extra = nullptr;
+  REQUIRE(tilepost_op_create(comms[1], &program.get(), nullptr, &extra) == TILEPOST_OK);
+  {
+    const Ops ops(comms, program.get(), 2);
+    data.run(ops);
+    CHECK(tilepost_op_synchronize(ops[0]) == TILEPOST_INVALID_ARGUMENT);
+    CHECK_THAT(tilepost_last_error(),
+               Catch::Contains("rank 0 is at run 1 of 'hand_woven', its operation 1") &&
+                   Catch::Contains("rank 1 is at run 1 of 'hand_woven', its operation 2"));
+  }
+  CHECK(tilepost_op_destroy(extra) == TILEPOST_OK);
+}
+
+TEST_CASE("ranks with programs of one name and other groups are told so") {
+  Problem problem, other;
+  other.groups = 2;
+  std::mt19937_64 random(7);
+  Data data(problem, false, random);
+  const Program program(problem), second(other);
+  const Comms comms(2);
+  tilepost_op_t ops[2] = {};
+  REQUIRE(tilepost_op_create(comms[0], &program.get(), nullptr, &ops[0]) == TILEPOST_OK);
+  REQUIRE(tilepost_op_create(comms[1], &second.get(), nullptr, &ops[1]) == TILEPOST_OK);
+  for (int rank = 0; rank < 2; ++rank)
+    REQUIRE(tilepost_op_run(ops[rank], data.a[rank].data(), data.b[rank].data(),
+                            data.out[rank].data(), nullptr) == TILEPOST_OK);
+  for (const tilepost_op_t op : ops) {
+    CHECK(tilepost_op_synchronize(op) == TILEPOST_INVALID_ARGUMENT);
+    CHECK_THAT(tilepost_last_error(), Catch::Contains("'s plan is not that of rank "));
+  }
+  for (const tilepost_op_t op : ops) CHECK(tilepost_op_destroy(op) == TILEPOST_OK);
+}
+
+TEST_CASE("operations that meet no other rank are made and run by each rank alone") {
+  Problem alone, problem;
+  alone.pattern = TILEPOST_GEMM;
+  alone.transport = TILEPOST_TRANSPORT_NONE;
+  alone.ranks = 1;
+  std::mt19937_64 random(8);
+  Data own(alone, false, random), data(problem, false, random);
+  const Program first(alone), program(problem);
+  const Comms comms(2);
+  const Ops own_ops(comms, first.get(), 1);
+  const Ops ops(comms, program.get(), 2);
+  own.run(own_ops);
+  data.run(ops);
+  for (int rank = 0; rank < 2; ++rank) CHECK(tilepost_op_synchronize(ops[rank]) == TILEPOST_OK);
+  CHECK(data.compare(program) == "");
+  CHECK(own.compare(first) == "");
 }
 
 TEST_CASE("communicators and operations come and go 1000 times, in any order") {

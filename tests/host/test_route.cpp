@@ -237,21 +237,40 @@ TEST_CASE("the consumer's operands are checked") {
   check("norm_epsilon must be finite and at least 0, got -1");
 }
 
-TEST_CASE("ranks that do not agree on m are told so") {
+// 100 and 104 rows are as many tiles, so nothing but m itself tells them apart.
+TEST_CASE("a rank with another m than the others: all are told which ranks, and both values") {
   Problem problem;
+  problem.pattern = GENERATE(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_GEMM_REDUCE_SCATTER,
+                             TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_ALL_GATHER_GEMM);
+  problem.access = GENERATE(TILEPOST_ACCESS_MESSAGES, TILEPOST_ACCESS_READ, TILEPOST_ACCESS_WRITE);
+  if (problem.row().moves_input() && problem.access == TILEPOST_ACCESS_WRITE) return;
+  const bool in_sequence = GENERATE(false, true);
+  if (in_sequence && problem.access != TILEPOST_ACCESS_MESSAGES) return;
+  if (in_sequence) problem.transport = TILEPOST_TRANSPORT_NONE;
+  problem.pushes = problem.row().moves_input() && problem.access != TILEPOST_ACCESS_MESSAGES;
   problem.any_m = true;
+  problem.ranks = 3;
+  problem.m = 128;
+  INFO("pattern " << problem.pattern << " access " << problem.access);
   const Program program(problem);
   std::mt19937_64 random(2);
-  PatternRun run(problem, 33, Spread::random, false, random);
-  PatternRun other(problem, 34, Spread::random, false, random);
-  const Comms comms(2);
-  const Ops ops(comms, program.get(), 2);
-  REQUIRE(run.start(ops, 0) == TILEPOST_OK);
-  REQUIRE(other.start(ops, 1) == TILEPOST_OK);
-  for (int rank = 0; rank < 2; ++rank) {
-    CHECK(tilepost_op_synchronize(ops[rank]) == TILEPOST_INVALID_ARGUMENT);
+  PatternRun most(problem, 104, Spread::random, false, random);
+  PatternRun other(problem, 100, Spread::random, false, random);
+  const Comms comms(3);
+  const Ops ops(comms, program.get(), 3, 20);
+  // The last one may come when the others have met already.
+  bool started[3] = {};
+  for (int rank = 0; rank < 3; ++rank)
+    started[rank] = (rank == 1 ? other : most).start(ops, rank) == TILEPOST_OK;
+  REQUIRE((started[0] && started[1]));
+  for (int rank = 0; rank < 3; ++rank) {
+    CHECK(tilepost_op_synchronize(ops[rank]) ==
+          (started[rank] ? TILEPOST_INVALID_ARGUMENT : TILEPOST_ABORTED));
     CHECK_THAT(tilepost_last_error(),
-               Catch::Contains("with m = 33, group 0") && Catch::Contains("with m = 34, group 0"));
+               Catch::Contains("run 1 of 'hand_woven': m is ") &&
+                   Catch::Contains("100 on rank 1") &&
+                   (Catch::Contains("104 on rank 0") || Catch::Contains("104 on rank 2")) &&
+                   Catch::Contains("pass the same m on every rank"));
   }
 }
 
@@ -316,7 +335,8 @@ TEST_CASE("a route that a rank never sets ends in time, and so does one against 
     other.join();
     REQUIRE(run.start(ops, 0) == TILEPOST_OK);
     CHECK(tilepost_op_route(ops[1], &route, nullptr) == TILEPOST_INVALID_ARGUMENT);
-    CHECK_THAT(tilepost_last_error(), Catch::Contains("does not match"));
+    CHECK_THAT(tilepost_last_error(), Catch::Contains("rank 1 is at route 2 of 'hand_woven'") &&
+                                          Catch::Contains("rank 0 is at run 1 of 'hand_woven'"));
   }
   CHECK(Clock::now() - start < kInTime);
 }

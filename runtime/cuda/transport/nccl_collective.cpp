@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cinttypes>
 
 #include "runtime/core/plan_hash.h"
+#include "runtime/core/run_terms.h"
 #include "runtime/cuda/device/at_once.h"
 #include "tilepost/dtype.h"
 
@@ -60,10 +60,10 @@ tilepost_result_t agree_on_plan(const TransportSetup& setup, ControlChannel& cha
       explain_absence(numbers.run(own, all), comm.rank(), "plans", setup.deadline_seconds));
   for (int rank = 1; rank < comm.world(); ++rank)
     if (all[rank] != all[0])
-      return fail(TILEPOST_INVALID_ARGUMENT,
-                  "rank %d's plan is not that of rank 0 (hashes %016" PRIx64 " and %016" PRIx64
-                  "); make the operation of the same generated code on all ranks",
-                  rank, static_cast<uint64_t>(all[rank]), static_cast<uint64_t>(all[0]));
+      return fail(
+          TILEPOST_INVALID_ARGUMENT, "%s",
+          plan_difference(rank, static_cast<uint64_t>(all[rank]), 0, static_cast<uint64_t>(all[0]))
+              .c_str());
   return TILEPOST_OK;
 }
 

@@ -1,0 +1,73 @@
+#include "runtime/core/run_terms.h"
+
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
+
+#include "runtime/map/run_map.h"
+
+namespace tilepost {
+namespace {
+
+constexpr const char* kSameOrder = "; every rank must make the same calls in the same order";
+
+std::string text_of(uint64_t hash) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%016" PRIx64, hash);
+  return text;
+}
+
+std::string call_of(const RunTerms& terms) {
+  return (terms.sets_route ? "route " : "run ") + std::to_string(terms.number) + " of '" +
+         terms.program + "'";
+}
+
+// "rank 1 is at run 3 of 'attn_out', its operation 2".
+std::string place_of(int rank, const RunTerms& terms) {
+  return "rank " + std::to_string(rank) + " is at " + call_of(terms) + ", its operation " +
+         std::to_string(terms.operation);
+}
+
+// "run 3 of 'attn_out': m is 104 on rank 1 and 100 on rank 0".
+std::string values(const RunTerms& terms, const char* name, int rank, const std::string& value,
+                   int other, const std::string& other_value) {
+  return call_of(terms) + ": " + name + " is " + value + " on rank " + std::to_string(rank) +
+         " and " + other_value + " on rank " + std::to_string(other);
+}
+
+}  // namespace
+
+RunTerms terms_of_run(const char* program, uint64_t operation, const tilepost_plan_t& plan,
+                      uint64_t plan_hash, uint64_t number, const RunMap& run) {
+  return {program, operation,       plan_hash,        false, number, is_routed(plan),
+          run.m,   plan.any_m != 0, run.schedule_hash};
+}
+
+std::string name_of(const RunTerms& terms) {
+  const bool says_m = !terms.sets_route && !terms.routed && terms.any_m;
+  return call_of(terms) + (says_m ? " with m = " + std::to_string(terms.m) : "");
+}
+
+std::string difference(int rank, const RunTerms& terms, int other, const RunTerms& other_terms) {
+  if (terms.operation != other_terms.operation || terms.sets_route != other_terms.sets_route ||
+      std::strcmp(terms.program, other_terms.program) != 0 || terms.number != other_terms.number)
+    return place_of(rank, terms) + ", " + place_of(other, other_terms) + kSameOrder;
+  if (terms.plan != other_terms.plan)
+    return call_of(terms) + ": " + plan_difference(rank, terms.plan, other, other_terms.plan);
+  if (!terms.routed && terms.m != other_terms.m)
+    return values(terms, "m", rank, std::to_string(terms.m), other, std::to_string(other_terms.m)) +
+           "; pass the same m on every rank";
+  if (terms.schedule == other_terms.schedule) return {};
+  return values(terms, terms.routed ? "the hash of the route" : "the hash of the schedule", rank,
+                text_of(terms.schedule), other, text_of(other_terms.schedule)) +
+         (terms.routed ? "; set the route again on every rank"
+                       : "; run the same version of tilepost on every rank");
+}
+
+std::string plan_difference(int rank, uint64_t plan_hash, int other, uint64_t other_plan_hash) {
+  return "rank " + std::to_string(rank) + "'s plan is not that of rank " + std::to_string(other) +
+         " (hashes " + text_of(plan_hash) + " and " + text_of(other_plan_hash) +
+         "); make the operation of the same generated code on all ranks";
+}
+
+}  // namespace tilepost
