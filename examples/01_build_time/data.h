@@ -12,6 +12,8 @@
 
 #include "ffn_down.h"
 
+namespace ffn_down = tilepost_gen_ffn_down;
+
 static_assert(ffn_down::kRanks * ffn_down::kK <= 256, "sums would be rounded");
 
 struct Operands {

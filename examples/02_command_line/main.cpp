@@ -12,6 +12,8 @@
 #include <cuda_runtime.h>
 #endif
 
+namespace proj = tilepost_gen_proj;
+
 namespace {
 
 using Matrix = std::vector<tilepost::F16>;

@@ -5,6 +5,8 @@
 
 #include "attn_out.h"
 
+namespace attn_out = tilepost_gen_attn_out;
+
 namespace {
 
 void check(tilepost_result_t result) {

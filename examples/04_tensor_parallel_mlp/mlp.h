@@ -13,6 +13,9 @@
 #include "down.h"
 #include "gate_up.h"
 
+namespace down = tilepost_gen_down;
+namespace gate_up = tilepost_gen_gate_up;
+
 namespace mlp {
 
 inline constexpr int kRanks = gate_up::kRanks;

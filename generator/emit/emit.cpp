@@ -48,8 +48,12 @@ std::optional<WovenKernel> weave_plan(const Plan& plan, size_t num_plans,
 
 }  // namespace
 
+std::string namespace_of(std::string_view name) {
+  return "tilepost_gen_" + std::string(name);
+}
+
 std::string namespace_of(const Plan& plan) {
-  return plan.name + "::" + name_of(plan.arch);
+  return namespace_of(plan.name) + "::" + name_of(plan.arch);
 }
 
 std::string provenance(const Program& program) {

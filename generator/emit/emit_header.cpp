@@ -84,7 +84,7 @@ void emit_inverse(llvm::raw_ostream& out, const Plan& plan) {
 
 std::string emit_header(const Program& program) {
   const Plan& plan = program.first();
-  const std::string guard = "TILEPOST_GENERATED_" + llvm::StringRef(plan.name).upper() + "_H";
+  const std::string guard = "TILEPOST_GENERATED_" + plan.name + "_H";
   std::string text;
   llvm::raw_string_ostream out(text);
   out << provenance(program) << "#ifndef " << guard << "\n#define " << guard << "\n\n"
@@ -97,7 +97,7 @@ std::string emit_header(const Program& program) {
       << (reads_tiles_on_gpu(program)
               ? "#ifdef __CUDACC__\n#include <tilepost/device/rows.cuh>\n#endif\n\n"
               : "")
-      << "namespace " << plan.name << " {\n\n"
+      << "namespace " << namespace_of(plan.name) << " {\n\n"
       << "inline constexpr int64_t kM = " << rows_of_runs(plan) << ";  // "
       << (plan.any_m ? "most rows of " : "rows of ")
       << (row_of(plan).input_is_routed() ? "A on each rank" : "the product") << "\n";
@@ -113,7 +113,7 @@ std::string emit_header(const Program& program) {
                       row_of(plan).product_leaves() || row_of(plan).input_is_routed()
                           ? "what `out` holds at most"
                           : "what `out` holds");
-  out << "\n}  // namespace " << plan.name << "\n";
+  out << "\n}  // namespace " << namespace_of(plan.name) << "\n";
   for (const Plan& each : program.plans)
     if (keeps_tiles(each)) emit_inverse(out, each);
   out << "\n#endif  // __cplusplus\n\n#endif  // " << guard << "\n";

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "generator/diagnostics.h"
@@ -21,7 +22,11 @@ struct Program {
   bool host() const { return plans.front().arch == Arch::host; }
 };
 
-// "attn_out::sm_90a": where one plan's code lives.
+// "tilepost_gen_attn_out": where all plans of a program live. No library and no program's own name
+// begins so, and no name of a program makes it a keyword or a macro.
+std::string namespace_of(std::string_view name);
+
+// "tilepost_gen_attn_out::sm_90a": where one plan's code lives.
 std::string namespace_of(const Plan& plan);
 
 // The comment every generated file starts with: by what, from what, what it computes.

@@ -51,7 +51,7 @@ const Field kFields[] = {
     {.path = "name",
      .kind = FieldKind::identifier,
      .required = true,
-     .description = "prefix of symbols, namespace and file name of the generated code",
+     .description = "name of the generated files, and part of the names in them",
      .store =
          [](Spec& s, const Reading& r) {
            s.name = {r.text, r.where};

@@ -3,86 +3,37 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <vector>
 
 namespace tilepost {
 namespace {
 
 using std::string_view;
 
-// C++20 keywords and alternative tokens, macros of compilers and of the C headers, and names that
-// the headers of generated code declare at global scope and that make a plausible name of a
-// program.
-constexpr string_view kReserved[] = {"BUFSIZ",       "EOF",
-                                     "FILE",         "NULL",
-                                     "abort",        "abs",
-                                     "alignas",      "alignof",
-                                     "and",          "and_eq",
-                                     "asm",          "assert",
-                                     "atoi",         "auto",
-                                     "bitand",       "bitor",
-                                     "bool",         "break",
-                                     "case",         "catch",
-                                     "ceil",         "char",
-                                     "char16_t",     "char32_t",
-                                     "char8_t",      "class",
-                                     "co_await",     "co_return",
-                                     "co_yield",     "compl",
-                                     "complex",      "concept",
-                                     "const",        "const_cast",
-                                     "consteval",    "constexpr",
-                                     "constinit",    "continue",
-                                     "cos",          "cuda",
-                                     "decltype",     "default",
-                                     "delete",       "div",
-                                     "do",           "double",
-                                     "dynamic_cast", "else",
-                                     "enum",         "errno",
-                                     "exit",         "exp",
-                                     "explicit",     "export",
-                                     "extern",       "false",
-                                     "float",        "floor",
-                                     "fma",          "fmax",
-                                     "fmin",         "for",
-                                     "free",         "friend",
-                                     "gamma",        "goto",
-                                     "half",         "i386",
-                                     "if",           "index",
-                                     "inline",       "int",
-                                     "linux",        "log",
-                                     "long",         "main",
-                                     "malloc",       "max",
-                                     "min",          "mutable",
-                                     "namespace",    "new",
-                                     "noexcept",     "not",
-                                     "not_eq",       "nullptr",
-                                     "nvcuda",       "operator",
-                                     "or",           "or_eq",
-                                     "pow",          "printf",
-                                     "private",      "protected",
-                                     "public",       "rand",
-                                     "register",     "reinterpret_cast",
-                                     "remove",       "rename",
-                                     "requires",     "restrict",
-                                     "return",       "round",
-                                     "short",        "signal",
-                                     "signed",       "sin",
-                                     "sizeof",       "sqrt",
-                                     "static",       "static_assert",
-                                     "static_cast",  "std",
-                                     "stderr",       "stdin",
-                                     "stdout",       "struct",
-                                     "switch",       "system",
-                                     "tan",          "template",
-                                     "this",         "thread_local",
-                                     "throw",        "time",
-                                     "true",         "try",
-                                     "typedef",      "typeid",
-                                     "typename",     "union",
-                                     "unix",         "unsigned",
-                                     "using",        "virtual",
-                                     "void",         "volatile",
-                                     "wchar_t",      "while",
-                                     "xor",          "xor_eq"};
+// Headers that <name>.h would be taken for, in whose folder a compiler looks first: those of the C
+// library, of compilers, of CUDA and of NCCL.
+constexpr string_view kHeaders =
+    "aio aliases alloca ar argp argz assert builtin_types byteswap channel_descriptor "
+    "common_functions complex cooperative_groups cpio crypt ctype cuComplex cublas cublasLt "
+    "cublas_api cublas_v2 cuda cudaProfiler cudaTypedefs cuda_awbarrier cuda_bf16 "
+    "cuda_device_runtime_api cuda_fp16 cuda_fp4 cuda_fp6 cuda_fp8 cuda_occupancy cuda_pipeline "
+    "cuda_profiler_api cuda_runtime cuda_runtime_api cuda_stdint cudart_platform curand "
+    "curand_kernel cxxabi device_atomic_functions device_double_functions device_functions "
+    "device_launch_parameters device_types dirent dlfcn driver_functions driver_types elf "
+    "endian envz err errno error execinfo fatbinary_section fcntl features fenv float fmtmsg "
+    "fnmatch fstab fts ftw gconv getopt glob grp gshadow host_config host_defines iconv ifaddrs "
+    "inttypes iso646 langinfo lastlog libgen libintl library_types limits link locale malloc "
+    "math math_constants math_functions mcheck memory mma mntent monetary mqueue nccl "
+    "nccl_device nccl_net netdb nl_types nss nvml nvrtc obstack omp paths poll printf "
+    "proc_service pthread pty pwd re_comp regex regexp resolv sched search semaphore setjmp "
+    "sgtty shadow signal sm_20_atomic_functions sm_20_intrinsics sm_30_intrinsics "
+    "sm_32_atomic_functions sm_32_intrinsics sm_35_atomic_functions sm_35_intrinsics "
+    "sm_60_atomic_functions sm_61_intrinsics spawn stab stdalign stdarg stdatomic stdbit "
+    "stdbool stdckdint stddef stdint stdio stdio_ext stdlib stdnoreturn string strings "
+    "surface_indirect_functions surface_types syscall sysexits syslimits syslog tar termio "
+    "termios texture_indirect_functions texture_types tgmath thread_db threads time ttyent "
+    "uchar ucontext ulimit unistd unwind utime utmp utmpx values varargs vector_functions "
+    "vector_types wait wchar wctype wordexp";
 
 // Whatever the locale.
 bool is_digit(char c) {
@@ -94,8 +45,17 @@ bool is_word(char c) {
 
 }  // namespace
 
-std::span<const string_view> reserved_names() {
-  return kReserved;
+std::span<const string_view> taken_names() {
+  static const std::vector<string_view> names = [] {
+    std::vector<string_view> words = {"false", "true"};
+    for (size_t begin = 0, end; begin < kHeaders.size(); begin = end + 1) {
+      end = std::min(kHeaders.find(' ', begin), kHeaders.size());
+      words.push_back(kHeaders.substr(begin, end - begin));
+    }
+    std::ranges::sort(words);
+    return words;
+  }();
+  return names;
 }
 
 std::string why_not_a_name(string_view name) {
@@ -108,8 +68,12 @@ std::string why_not_a_name(string_view name) {
   if (name[0] == '_') return "starts with an underscore; C++ reserves such names";
   if (name.find("__") != string_view::npos) return "contains '__'; C++ reserves such names";
   if (name.starts_with(kReservedPrefix)) return "starts with 'tilepost', which is the runtime's";
-  if (std::ranges::binary_search(kReserved, name))
-    return "is a C++ keyword or a name of the standard headers";
+  if (name.ends_with('_'))
+    return "ends with an underscore; <name>_program would contain '__', which C++ reserves";
+  if (name == "true" || name == "false") return "is a truth value to readers of YAML, not a word";
+  if (std::ranges::binary_search(taken_names(), name))
+    return fmt::format("is a header of the system or of CUDA; <{}.h> would find the generated one",
+                       name);
   return "";
 }
 

@@ -1,4 +1,6 @@
-// What may be a program's name: it becomes a namespace, a prefix of symbols and a file name.
+// What may be a program's name: it becomes the end of a namespace, a prefix of symbols and a file
+// name. Keywords, macros and names of other libraries may be: what is generated spells none of
+// them.
 #pragma once
 
 #include <span>
@@ -11,11 +13,11 @@ inline constexpr size_t kMaxNameLength = 64;
 
 // An ECMA-262 regular expression for names: letters, digits and single underscores inside, so that
 // a name is no path and no identifier that C++ reserves ([lex.name]).
-inline constexpr std::string_view kNamePattern = "^[A-Za-z](_?[A-Za-z0-9])*_?$";
+inline constexpr std::string_view kNamePattern = "^[A-Za-z](_?[A-Za-z0-9])*$";
 
-// Names that have the form and are taken: keywords, macros and names in scope of generated code.
-// Sorted.
-std::span<const std::string_view> reserved_names();
+// Names that have the form and are taken: headers that <name>.h would be mistaken for, and words that
+// YAML does not read as words. Sorted.
+std::span<const std::string_view> taken_names();
 
 // Names that start so are the runtime's.
 inline constexpr std::string_view kReservedPrefix = "tilepost";

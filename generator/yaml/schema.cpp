@@ -48,7 +48,7 @@ json::Object words_schema(const Field& field) {
 
 json::Object identifier_schema() {
   json::Array names;
-  for (const llvm::StringRef name : reserved_names()) names.push_back(name);
+  for (const llvm::StringRef name : taken_names()) names.push_back(name);
   json::Object reserved{{"enum", std::move(names)}};
   json::Object prefixed{{"pattern", fmt::format("^{}", kReservedPrefix)}};
   json::Object taken{{"anyOf", json::Array{std::move(reserved), std::move(prefixed)}}};

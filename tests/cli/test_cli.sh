@@ -77,7 +77,7 @@ for arguments in "check" "check x.yaml -D" "check x.yaml -" "list" ""; do
 done
 
 echo "# names never become paths"
-for name in ../up a/b 'a b' '' 1x 'x;y' int std; do
+for name in ../up a/b 'a b' '' 1x 'x;y' x_ string cuda_runtime; do
   expect 1 "name" "$tool" generate "$specs/ar_sm90.yaml" --name "$name" -o names
   [ -z "$name" ] || [ ! -e names ] || fail "name '$name' wrote something"
 done 2>/dev/null

@@ -6,9 +6,9 @@
 #include "small.h"
 #include "wide.h"
 
-static_assert(small::kM == 64 && small::kK == 32 && small::kRanks == 2);
-static_assert(bare::kN == small::kN);
-static_assert(wide::kN == 96 && wide::kRanks == 3);
+static_assert(tilepost_gen_small::kM == 64 && tilepost_gen_small::kK == 32 && tilepost_gen_small::kRanks == 2);
+static_assert(tilepost_gen_bare::kN == tilepost_gen_small::kN);
+static_assert(tilepost_gen_wide::kN == 96 && tilepost_gen_wide::kRanks == 3);
 
 int main() {
   const tilepost_program_t* programs[] = {small_program(), wide_program(), bare_program()};

@@ -21,7 +21,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 8, "attn_out was generated for another tilepost runtime; generate it again");
 
-namespace attn_out::sm_80 {
+namespace tilepost_gen_attn_out::sm_80 {
 
 // The schedule and its counters as the kernel sees them, its last argument: what differs from
 // tilepost::woven::View.
@@ -473,9 +473,9 @@ tilepost_plan_t make_plan() {
   return plan;
 }
 
-}  // namespace attn_out::sm_80
+}  // namespace tilepost_gen_attn_out::sm_80
 
-namespace attn_out::sm_90a {
+namespace tilepost_gen_attn_out::sm_90a {
 
 // The schedule and its counters as the kernel sees them, its last argument: what differs from
 // tilepost::woven::View.
@@ -889,10 +889,10 @@ tilepost_plan_t make_plan() {
   return plan;
 }
 
-}  // namespace attn_out::sm_90a
+}  // namespace tilepost_gen_attn_out::sm_90a
 
 extern "C" const tilepost_program_t* attn_out_program(void) {
-  static const tilepost_plan_t plans[] = {attn_out::sm_80::make_plan(), attn_out::sm_90a::make_plan()};
+  static const tilepost_plan_t plans[] = {tilepost_gen_attn_out::sm_80::make_plan(), tilepost_gen_attn_out::sm_90a::make_plan()};
   static const tilepost_program_t program = {8, "attn_out", 2, plans};
   return &program;
 }

@@ -3,8 +3,8 @@
 //   sm_80: gemm_sm80, tile 256x128, 22 waves in 5 groups, panel layout
 //   sm_90a: gemm_sm90, tile 128x256, 16 waves in 8 groups, panel layout
 //   plan dce53a0e4f5c4090
-#ifndef TILEPOST_GENERATED_ATTN_OUT_H
-#define TILEPOST_GENERATED_ATTN_OUT_H
+#ifndef TILEPOST_GENERATED_attn_out_H
+#define TILEPOST_GENERATED_attn_out_H
 
 #include <tilepost/tilepost.h>
 
@@ -20,7 +20,7 @@ const tilepost_program_t* attn_out_program(void);
 
 #include <tilepost/mark.cuh>
 
-namespace attn_out {
+namespace tilepost_gen_attn_out {
 
 inline constexpr int64_t kM = 8192;  // rows of the product
 inline constexpr int64_t kN = 8192;  // columns of the result
@@ -28,8 +28,8 @@ inline constexpr int64_t kK = 2048;  // products of a sum, on each rank
 inline constexpr int kRanks = 4;
 inline constexpr int64_t kOutElements = 67108864;  // what `out` holds
 
-}  // namespace attn_out
+}  // namespace tilepost_gen_attn_out
 
 #endif  // __cplusplus
 
-#endif  // TILEPOST_GENERATED_ATTN_OUT_H
+#endif  // TILEPOST_GENERATED_attn_out_H

@@ -11,7 +11,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 8, "attn_out was generated for another tilepost runtime; generate it again");
 
-namespace attn_out::host {
+namespace tilepost_gen_attn_out::host {
 
 // The schedule and its counters as the kernel sees them, its last argument: what differs from
 // tilepost::woven::View.
@@ -198,10 +198,10 @@ tilepost_plan_t make_plan() {
   return plan;
 }
 
-}  // namespace attn_out::host
+}  // namespace tilepost_gen_attn_out::host
 
 extern "C" const tilepost_program_t* attn_out_program(void) {
-  static const tilepost_plan_t plans[] = {attn_out::host::make_plan()};
+  static const tilepost_plan_t plans[] = {tilepost_gen_attn_out::host::make_plan()};
   static const tilepost_program_t program = {8, "attn_out", 1, plans};
   return &program;
 }

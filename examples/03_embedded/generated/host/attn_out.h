@@ -2,8 +2,8 @@
 //   out[384, 256] = sum over 4 ranks of A[384, 64] * B[256, 64]^T, bf16 in, bf16 out
 //   host: gemm_host, tile 64x64, 4 waves in 4 groups, panel layout
 //   plan 9bcddd7fb08bdf24
-#ifndef TILEPOST_GENERATED_ATTN_OUT_H
-#define TILEPOST_GENERATED_ATTN_OUT_H
+#ifndef TILEPOST_GENERATED_attn_out_H
+#define TILEPOST_GENERATED_attn_out_H
 
 #include <tilepost/tilepost.h>
 
@@ -19,7 +19,7 @@ const tilepost_program_t* attn_out_program(void);
 
 #include <tilepost/mark.cuh>
 
-namespace attn_out {
+namespace tilepost_gen_attn_out {
 
 inline constexpr int64_t kM = 384;  // rows of the product
 inline constexpr int64_t kN = 256;  // columns of the result
@@ -27,8 +27,8 @@ inline constexpr int64_t kK = 64;  // products of a sum, on each rank
 inline constexpr int kRanks = 4;
 inline constexpr int64_t kOutElements = 98304;  // what `out` holds
 
-}  // namespace attn_out
+}  // namespace tilepost_gen_attn_out
 
 #endif  // __cplusplus
 
-#endif  // TILEPOST_GENERATED_ATTN_OUT_H
+#endif  // TILEPOST_GENERATED_attn_out_H

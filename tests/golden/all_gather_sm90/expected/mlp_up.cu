@@ -22,7 +22,7 @@ static_assert(TILEPOST_ABI_VERSION == 8, "mlp_up was generated for another tilep
 #error "mlp_up.cu is planned for sm_90a: compile with -gencode arch=compute_90a,code=sm_90a"
 #endif
 
-namespace mlp_up::sm_90a {
+namespace tilepost_gen_mlp_up::sm_90a {
 
 // The schedule and its counters as the kernel sees them, its last argument: what differs from
 // tilepost::woven::View.
@@ -435,10 +435,10 @@ tilepost_plan_t make_plan() {
   return plan;
 }
 
-}  // namespace mlp_up::sm_90a
+}  // namespace tilepost_gen_mlp_up::sm_90a
 
 extern "C" const tilepost_program_t* mlp_up_program(void) {
-  static const tilepost_plan_t plans[] = {mlp_up::sm_90a::make_plan()};
+  static const tilepost_plan_t plans[] = {tilepost_gen_mlp_up::sm_90a::make_plan()};
   static const tilepost_program_t program = {8, "mlp_up", 1, plans};
   return &program;
 }

@@ -2,8 +2,8 @@
 //   out[2048, 1024] = A[2048, 512], 512 rows from each of 4 ranks, * B[1024, 512]^T, bf16 in, bf16 out
 //   sm_90a: gemm_sm90, tile 128x128, 3 waves in 3 groups, panel layout
 //   plan 7b666fb71094411c
-#ifndef TILEPOST_GENERATED_MLP_UP_H
-#define TILEPOST_GENERATED_MLP_UP_H
+#ifndef TILEPOST_GENERATED_mlp_up_H
+#define TILEPOST_GENERATED_mlp_up_H
 
 #include <tilepost/tilepost.h>
 
@@ -19,7 +19,7 @@ const tilepost_program_t* mlp_up_program(void);
 
 #include <tilepost/mark.cuh>
 
-namespace mlp_up {
+namespace tilepost_gen_mlp_up {
 
 inline constexpr int64_t kM = 2048;  // rows of the product
 inline constexpr int64_t kN = 1024;  // columns of the result
@@ -27,8 +27,8 @@ inline constexpr int64_t kK = 512;  // products of a sum, on each rank
 inline constexpr int kRanks = 4;
 inline constexpr int64_t kOutElements = 2097152;  // what `out` holds
 
-}  // namespace mlp_up
+}  // namespace tilepost_gen_mlp_up
 
 #endif  // __cplusplus
 
-#endif  // TILEPOST_GENERATED_MLP_UP_H
+#endif  // TILEPOST_GENERATED_mlp_up_H

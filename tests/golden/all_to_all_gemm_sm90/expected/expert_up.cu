@@ -23,7 +23,7 @@ static_assert(TILEPOST_ABI_VERSION == 8, "expert_up was generated for another ti
 #error "expert_up.cu is planned for sm_90a: compile with -gencode arch=compute_90a,code=sm_90a"
 #endif
 
-namespace expert_up::sm_90a {
+namespace tilepost_gen_expert_up::sm_90a {
 
 // The schedule and its counters as the kernel sees them, its last argument: what differs from
 // tilepost::woven::View.
@@ -443,10 +443,10 @@ tilepost_plan_t make_plan() {
   return plan;
 }
 
-}  // namespace expert_up::sm_90a
+}  // namespace tilepost_gen_expert_up::sm_90a
 
 extern "C" const tilepost_program_t* expert_up_program(void) {
-  static const tilepost_plan_t plans[] = {expert_up::sm_90a::make_plan()};
+  static const tilepost_plan_t plans[] = {tilepost_gen_expert_up::sm_90a::make_plan()};
   static const tilepost_program_t program = {8, "expert_up", 1, plans};
   return &program;
 }

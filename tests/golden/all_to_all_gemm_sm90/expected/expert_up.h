@@ -3,8 +3,8 @@
 //   for any m up to 1000
 //   sm_90a: gemm_sm90, tile 128x128, 2 waves in 4 groups, panel layout
 //   plan e6d310022a751d19
-#ifndef TILEPOST_GENERATED_EXPERT_UP_H
-#define TILEPOST_GENERATED_EXPERT_UP_H
+#ifndef TILEPOST_GENERATED_expert_up_H
+#define TILEPOST_GENERATED_expert_up_H
 
 #include <tilepost/tilepost.h>
 
@@ -20,7 +20,7 @@ const tilepost_program_t* expert_up_program(void);
 
 #include <tilepost/mark.cuh>
 
-namespace expert_up {
+namespace tilepost_gen_expert_up {
 
 inline constexpr int64_t kM = 1000;  // most rows of A on each rank
 inline constexpr int64_t kMaxReceived = 1500;  // most rows of the product
@@ -29,8 +29,8 @@ inline constexpr int64_t kK = 512;  // products of a sum, on each rank
 inline constexpr int kRanks = 4;
 inline constexpr int64_t kOutElements = 1536000;  // what `out` holds at most
 
-}  // namespace expert_up
+}  // namespace tilepost_gen_expert_up
 
 #endif  // __cplusplus
 
-#endif  // TILEPOST_GENERATED_EXPERT_UP_H
+#endif  // TILEPOST_GENERATED_expert_up_H

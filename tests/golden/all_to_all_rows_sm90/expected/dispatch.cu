@@ -22,7 +22,7 @@ static_assert(TILEPOST_ABI_VERSION == 8, "dispatch was generated for another til
 #error "dispatch.cu is planned for sm_90a: compile with -gencode arch=compute_90a,code=sm_90a"
 #endif
 
-namespace dispatch::sm_90a {
+namespace tilepost_gen_dispatch::sm_90a {
 
 // The schedule and its counters as the kernel sees them, its last argument: what differs from
 // tilepost::woven::View.
@@ -414,10 +414,10 @@ tilepost_plan_t make_plan() {
   return plan;
 }
 
-}  // namespace dispatch::sm_90a
+}  // namespace tilepost_gen_dispatch::sm_90a
 
 extern "C" const tilepost_program_t* dispatch_program(void) {
-  static const tilepost_plan_t plans[] = {dispatch::sm_90a::make_plan()};
+  static const tilepost_plan_t plans[] = {tilepost_gen_dispatch::sm_90a::make_plan()};
   static const tilepost_program_t program = {8, "dispatch", 1, plans};
   return &program;
 }

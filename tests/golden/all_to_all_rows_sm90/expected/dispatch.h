@@ -2,8 +2,8 @@
 //   out[rows, 1024] = each rank's rows routed to this rank, 4 ranks, of A[1024, 512] * B[1024, 512]^T, bf16 in, bf16 out
 //   sm_90a: gemm_sm90, tile 128x128, 2 waves in 2 groups, panel layout
 //   plan 828290fe8ee300c6
-#ifndef TILEPOST_GENERATED_DISPATCH_H
-#define TILEPOST_GENERATED_DISPATCH_H
+#ifndef TILEPOST_GENERATED_dispatch_H
+#define TILEPOST_GENERATED_dispatch_H
 
 #include <tilepost/tilepost.h>
 
@@ -19,15 +19,15 @@ const tilepost_program_t* dispatch_program(void);
 
 #include <tilepost/mark.cuh>
 
-namespace dispatch {
+namespace tilepost_gen_dispatch {
 
 inline constexpr int64_t kM = 1024;  // rows of the product
 inline constexpr int64_t kN = 1024;  // columns of the result
 inline constexpr int64_t kK = 512;  // products of a sum, on each rank
 inline constexpr int kRanks = 4;
 
-}  // namespace dispatch
+}  // namespace tilepost_gen_dispatch
 
 #endif  // __cplusplus
 
-#endif  // TILEPOST_GENERATED_DISPATCH_H
+#endif  // TILEPOST_GENERATED_dispatch_H

@@ -12,7 +12,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 8, "any_rows was generated for another tilepost runtime; generate it again");
 
-namespace any_rows::host {
+namespace tilepost_gen_any_rows::host {
 
 // The schedule and its counters as the kernel sees them, its last argument: what differs from
 // tilepost::woven::View.
@@ -197,10 +197,10 @@ tilepost_plan_t make_plan() {
   return plan;
 }
 
-}  // namespace any_rows::host
+}  // namespace tilepost_gen_any_rows::host
 
 extern "C" const tilepost_program_t* any_rows_program(void) {
-  static const tilepost_plan_t plans[] = {any_rows::host::make_plan()};
+  static const tilepost_plan_t plans[] = {tilepost_gen_any_rows::host::make_plan()};
   static const tilepost_program_t program = {8, "any_rows", 1, plans};
   return &program;
 }

@@ -3,8 +3,8 @@
 //   for any m up to 300
 //   host: gemm_host, tile 64x64, 2 waves in 2 groups, panel layout
 //   plan c3e6d86c56f45a2a
-#ifndef TILEPOST_GENERATED_ANY_ROWS_H
-#define TILEPOST_GENERATED_ANY_ROWS_H
+#ifndef TILEPOST_GENERATED_any_rows_H
+#define TILEPOST_GENERATED_any_rows_H
 
 #include <tilepost/tilepost.h>
 
@@ -20,7 +20,7 @@ const tilepost_program_t* any_rows_program(void);
 
 #include <tilepost/mark.cuh>
 
-namespace any_rows {
+namespace tilepost_gen_any_rows {
 
 inline constexpr int64_t kM = 300;  // most rows of the product
 inline constexpr int64_t kN = 100;  // columns of the result
@@ -28,8 +28,8 @@ inline constexpr int64_t kK = 64;  // products of a sum, on each rank
 inline constexpr int kRanks = 3;
 inline constexpr int64_t kOutElements = 10000;  // what `out` holds at most
 
-}  // namespace any_rows
+}  // namespace tilepost_gen_any_rows
 
 #endif  // __cplusplus
 
-#endif  // TILEPOST_GENERATED_ANY_ROWS_H
+#endif  // TILEPOST_GENERATED_any_rows_H

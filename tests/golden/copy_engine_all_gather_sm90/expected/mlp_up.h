@@ -3,8 +3,8 @@
 //   for any m up to 1900
 //   sm_90a: gemm_sm90, tile 128x128, 3 waves in 4 groups, panel layout
 //   plan e43e6a058b4e802c
-#ifndef TILEPOST_GENERATED_MLP_UP_H
-#define TILEPOST_GENERATED_MLP_UP_H
+#ifndef TILEPOST_GENERATED_mlp_up_H
+#define TILEPOST_GENERATED_mlp_up_H
 
 #include <tilepost/tilepost.h>
 
@@ -20,7 +20,7 @@ const tilepost_program_t* mlp_up_program(void);
 
 #include <tilepost/mark.cuh>
 
-namespace mlp_up {
+namespace tilepost_gen_mlp_up {
 
 inline constexpr int64_t kM = 1900;  // most rows of the product
 inline constexpr int64_t kN = 1024;  // columns of the result
@@ -28,8 +28,8 @@ inline constexpr int64_t kK = 512;  // products of a sum, on each rank
 inline constexpr int kRanks = 4;
 inline constexpr int64_t kOutElements = 1945600;  // what `out` holds
 
-}  // namespace mlp_up
+}  // namespace tilepost_gen_mlp_up
 
 #endif  // __cplusplus
 
-#endif  // TILEPOST_GENERATED_MLP_UP_H
+#endif  // TILEPOST_GENERATED_mlp_up_H

@@ -23,7 +23,7 @@ static_assert(TILEPOST_ABI_VERSION == 8, "attn_out was generated for another til
 #error "attn_out.cu is planned for sm_90a: compile with -gencode arch=compute_90a,code=sm_90a"
 #endif
 
-namespace attn_out::sm_90a {
+namespace tilepost_gen_attn_out::sm_90a {
 
 // The schedule and its counters as the kernel sees them, its last argument: what differs from
 // tilepost::woven::View.
@@ -448,10 +448,10 @@ tilepost_plan_t make_plan() {
   return plan;
 }
 
-}  // namespace attn_out::sm_90a
+}  // namespace tilepost_gen_attn_out::sm_90a
 
 extern "C" const tilepost_program_t* attn_out_program(void) {
-  static const tilepost_plan_t plans[] = {attn_out::sm_90a::make_plan()};
+  static const tilepost_plan_t plans[] = {tilepost_gen_attn_out::sm_90a::make_plan()};
   static const tilepost_program_t program = {8, "attn_out", 1, plans};
   return &program;
 }

@@ -3,8 +3,8 @@
 //   for any m up to 2048
 //   sm_90a: gemm_sm90, tile 128x128, 3 waves in 1 group, panel layout
 //   plan e4dfdd98c0376d75
-#ifndef TILEPOST_GENERATED_ATTN_OUT_H
-#define TILEPOST_GENERATED_ATTN_OUT_H
+#ifndef TILEPOST_GENERATED_attn_out_H
+#define TILEPOST_GENERATED_attn_out_H
 
 #include <tilepost/tilepost.h>
 
@@ -20,7 +20,7 @@ const tilepost_program_t* attn_out_program(void);
 
 #include <tilepost/mark.cuh>
 
-namespace attn_out {
+namespace tilepost_gen_attn_out {
 
 inline constexpr int64_t kM = 2048;  // most rows of the product
 inline constexpr int64_t kN = 1024;  // columns of the result
@@ -28,8 +28,8 @@ inline constexpr int64_t kK = 512;  // products of a sum, on each rank
 inline constexpr int kRanks = 4;
 inline constexpr int64_t kOutElements = 2097152;  // what `out` holds
 
-}  // namespace attn_out
+}  // namespace tilepost_gen_attn_out
 
 #endif  // __cplusplus
 
-#endif  // TILEPOST_GENERATED_ATTN_OUT_H
+#endif  // TILEPOST_GENERATED_attn_out_H

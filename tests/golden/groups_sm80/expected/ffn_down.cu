@@ -14,7 +14,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 8, "ffn_down was generated for another tilepost runtime; generate it again");
 
-namespace ffn_down::sm_80 {
+namespace tilepost_gen_ffn_down::sm_80 {
 
 // The schedule and its counters as the kernel sees them, its last argument: what differs from
 // tilepost::woven::View.
@@ -463,10 +463,10 @@ tilepost_plan_t make_plan() {
   return plan;
 }
 
-}  // namespace ffn_down::sm_80
+}  // namespace tilepost_gen_ffn_down::sm_80
 
 extern "C" const tilepost_program_t* ffn_down_program(void) {
-  static const tilepost_plan_t plans[] = {ffn_down::sm_80::make_plan()};
+  static const tilepost_plan_t plans[] = {tilepost_gen_ffn_down::sm_80::make_plan()};
   static const tilepost_program_t program = {8, "ffn_down", 1, plans};
   return &program;
 }

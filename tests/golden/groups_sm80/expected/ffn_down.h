@@ -2,8 +2,8 @@
 //   out[1000, 3000] = sum over 2 ranks of A[1000, 520] * B[3000, 520]^T, f16 in, f16 out
 //   sm_80: gemm_sm80, tile 128x128, 3 waves in 2 groups, panel layout
 //   plan 7463791fa7906e6d
-#ifndef TILEPOST_GENERATED_FFN_DOWN_H
-#define TILEPOST_GENERATED_FFN_DOWN_H
+#ifndef TILEPOST_GENERATED_ffn_down_H
+#define TILEPOST_GENERATED_ffn_down_H
 
 #include <tilepost/tilepost.h>
 
@@ -19,7 +19,7 @@ const tilepost_program_t* ffn_down_program(void);
 
 #include <tilepost/mark.cuh>
 
-namespace ffn_down {
+namespace tilepost_gen_ffn_down {
 
 inline constexpr int64_t kM = 1000;  // rows of the product
 inline constexpr int64_t kN = 3000;  // columns of the result
@@ -27,8 +27,8 @@ inline constexpr int64_t kK = 520;  // products of a sum, on each rank
 inline constexpr int kRanks = 2;
 inline constexpr int64_t kOutElements = 3000000;  // what `out` holds
 
-}  // namespace ffn_down
+}  // namespace tilepost_gen_ffn_down
 
 #endif  // __cplusplus
 
-#endif  // TILEPOST_GENERATED_FFN_DOWN_H
+#endif  // TILEPOST_GENERATED_ffn_down_H

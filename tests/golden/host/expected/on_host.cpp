@@ -11,7 +11,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 8, "on_host was generated for another tilepost runtime; generate it again");
 
-namespace on_host::host {
+namespace tilepost_gen_on_host::host {
 
 // The schedule and its counters as the kernel sees them, its last argument: what differs from
 // tilepost::woven::View.
@@ -197,10 +197,10 @@ tilepost_plan_t make_plan() {
   return plan;
 }
 
-}  // namespace on_host::host
+}  // namespace tilepost_gen_on_host::host
 
 extern "C" const tilepost_program_t* on_host_program(void) {
-  static const tilepost_plan_t plans[] = {on_host::host::make_plan()};
+  static const tilepost_plan_t plans[] = {tilepost_gen_on_host::host::make_plan()};
   static const tilepost_program_t program = {8, "on_host", 1, plans};
   return &program;
 }

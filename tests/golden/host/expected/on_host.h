@@ -2,8 +2,8 @@
 //   out[129, 200] = sum over 3 ranks of A[129, 64] * B[200, 64]^T, bf16 in, bf16 out
 //   host: gemm_host, tile 64x64, 2 waves in 2 groups, tile layout
 //   plan f7a69a703c9de5eb
-#ifndef TILEPOST_GENERATED_ON_HOST_H
-#define TILEPOST_GENERATED_ON_HOST_H
+#ifndef TILEPOST_GENERATED_on_host_H
+#define TILEPOST_GENERATED_on_host_H
 
 #include <tilepost/tilepost.h>
 
@@ -19,7 +19,7 @@ const tilepost_program_t* on_host_program(void);
 
 #include <tilepost/mark.cuh>
 
-namespace on_host {
+namespace tilepost_gen_on_host {
 
 inline constexpr int64_t kM = 129;  // rows of the product
 inline constexpr int64_t kN = 200;  // columns of the result
@@ -27,8 +27,8 @@ inline constexpr int64_t kK = 64;  // products of a sum, on each rank
 inline constexpr int kRanks = 3;
 inline constexpr int64_t kOutElements = 25800;  // what `out` holds
 
-}  // namespace on_host
+}  // namespace tilepost_gen_on_host
 
 #endif  // __cplusplus
 
-#endif  // TILEPOST_GENERATED_ON_HOST_H
+#endif  // TILEPOST_GENERATED_on_host_H

@@ -2,8 +2,8 @@
 //   out[2048, 2048] = sum over 4 ranks of A[2048, 2048] * B[2048, 2048]^T, bf16 in, bf16 out
 //   sm_90a: gemm_sm90, tile 128x256, 1 wave in 1 group, panel layout
 //   plan 752d12aa212bc073
-#ifndef TILEPOST_GENERATED_ATTN_OUT_H
-#define TILEPOST_GENERATED_ATTN_OUT_H
+#ifndef TILEPOST_GENERATED_attn_out_H
+#define TILEPOST_GENERATED_attn_out_H
 
 #include <tilepost/tilepost.h>
 
@@ -19,7 +19,7 @@ const tilepost_program_t* attn_out_program(void);
 
 #include <tilepost/mark.cuh>
 
-namespace attn_out {
+namespace tilepost_gen_attn_out {
 
 inline constexpr int64_t kM = 2048;  // rows of the product
 inline constexpr int64_t kN = 2048;  // columns of the result
@@ -27,8 +27,8 @@ inline constexpr int64_t kK = 2048;  // products of a sum, on each rank
 inline constexpr int kRanks = 4;
 inline constexpr int64_t kOutElements = 4194304;  // what `out` holds
 
-}  // namespace attn_out
+}  // namespace tilepost_gen_attn_out
 
 #endif  // __cplusplus
 
-#endif  // TILEPOST_GENERATED_ATTN_OUT_H
+#endif  // TILEPOST_GENERATED_attn_out_H

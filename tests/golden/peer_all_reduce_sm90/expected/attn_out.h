@@ -2,8 +2,8 @@
 //   out[1900, 1024] = sum over 4 ranks of A[1900, 512] * B[1024, 512]^T, bf16 in, bf16 out
 //   sm_90a: gemm_sm90, tile 128x128, 3 waves in 2 groups, panel layout
 //   plan 4f7cbdf10fe4a58e
-#ifndef TILEPOST_GENERATED_ATTN_OUT_H
-#define TILEPOST_GENERATED_ATTN_OUT_H
+#ifndef TILEPOST_GENERATED_attn_out_H
+#define TILEPOST_GENERATED_attn_out_H
 
 #include <tilepost/tilepost.h>
 
@@ -19,7 +19,7 @@ const tilepost_program_t* attn_out_program(void);
 
 #include <tilepost/mark.cuh>
 
-namespace attn_out {
+namespace tilepost_gen_attn_out {
 
 inline constexpr int64_t kM = 1900;  // rows of the product
 inline constexpr int64_t kN = 1024;  // columns of the result
@@ -27,8 +27,8 @@ inline constexpr int64_t kK = 512;  // products of a sum, on each rank
 inline constexpr int kRanks = 4;
 inline constexpr int64_t kOutElements = 1945600;  // what `out` holds
 
-}  // namespace attn_out
+}  // namespace tilepost_gen_attn_out
 
 #endif  // __cplusplus
 
-#endif  // TILEPOST_GENERATED_ATTN_OUT_H
+#endif  // TILEPOST_GENERATED_attn_out_H

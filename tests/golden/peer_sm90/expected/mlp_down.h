@@ -2,8 +2,8 @@
 //   out[475, 1024] = this rank's rows of the sum over 4 ranks of A[1900, 512] * B[1024, 512]^T, bf16 in, bf16 out
 //   sm_90a: gemm_sm90, tile 128x128, 3 waves in 2 groups, panel layout
 //   plan fb82eb975c9dda01
-#ifndef TILEPOST_GENERATED_MLP_DOWN_H
-#define TILEPOST_GENERATED_MLP_DOWN_H
+#ifndef TILEPOST_GENERATED_mlp_down_H
+#define TILEPOST_GENERATED_mlp_down_H
 
 #include <tilepost/tilepost.h>
 
@@ -19,7 +19,7 @@ const tilepost_program_t* mlp_down_program(void);
 
 #include <tilepost/mark.cuh>
 
-namespace mlp_down {
+namespace tilepost_gen_mlp_down {
 
 inline constexpr int64_t kM = 1900;  // rows of the product
 inline constexpr int64_t kN = 1024;  // columns of the result
@@ -27,8 +27,8 @@ inline constexpr int64_t kK = 512;  // products of a sum, on each rank
 inline constexpr int kRanks = 4;
 inline constexpr int64_t kOutElements = 486400;  // what `out` holds at most
 
-}  // namespace mlp_down
+}  // namespace tilepost_gen_mlp_down
 
 #endif  // __cplusplus
 
-#endif  // TILEPOST_GENERATED_MLP_DOWN_H
+#endif  // TILEPOST_GENERATED_mlp_down_H

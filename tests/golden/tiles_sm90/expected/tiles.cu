@@ -22,7 +22,7 @@ static_assert(TILEPOST_ABI_VERSION == 8, "tiles was generated for another tilepo
 #error "tiles.cu is planned for sm_90a: compile with -gencode arch=compute_90a,code=sm_90a"
 #endif
 
-namespace tiles::sm_90a {
+namespace tilepost_gen_tiles::sm_90a {
 
 // The schedule and its counters as the kernel sees them, its last argument: what differs from
 // tilepost::woven::View.
@@ -433,10 +433,10 @@ tilepost_plan_t make_plan() {
   return plan;
 }
 
-}  // namespace tiles::sm_90a
+}  // namespace tilepost_gen_tiles::sm_90a
 
 extern "C" const tilepost_program_t* tiles_program(void) {
-  static const tilepost_plan_t plans[] = {tiles::sm_90a::make_plan()};
+  static const tilepost_plan_t plans[] = {tilepost_gen_tiles::sm_90a::make_plan()};
   static const tilepost_program_t program = {8, "tiles", 1, plans};
   return &program;
 }

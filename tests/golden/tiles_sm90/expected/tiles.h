@@ -2,8 +2,8 @@
 //   out[300, 600] = sum over 2 ranks of A[300, 128] * B[600, 128]^T, bf16 in, bf16 out
 //   sm_90a: gemm_sm90, tile 128x128, 1 wave in 1 group, tile layout
 //   plan 16683e0330aacdfb
-#ifndef TILEPOST_GENERATED_TILES_H
-#define TILEPOST_GENERATED_TILES_H
+#ifndef TILEPOST_GENERATED_tiles_H
+#define TILEPOST_GENERATED_tiles_H
 
 #include <tilepost/tilepost.h>
 
@@ -23,7 +23,7 @@ const tilepost_program_t* tiles_program(void);
 #include <tilepost/device/rows.cuh>
 #endif
 
-namespace tiles {
+namespace tilepost_gen_tiles {
 
 inline constexpr int64_t kM = 300;  // rows of the product
 inline constexpr int64_t kN = 600;  // columns of the result
@@ -31,9 +31,9 @@ inline constexpr int64_t kK = 128;  // products of a sum, on each rank
 inline constexpr int kRanks = 2;
 inline constexpr int64_t kOutElements = 245760;  // what `out` holds
 
-}  // namespace tiles
+}  // namespace tilepost_gen_tiles
 
-namespace tiles::sm_90a {
+namespace tilepost_gen_tiles::sm_90a {
 
 inline constexpr int64_t kOutElements = 245760;  // as it stays, in tiles
 
@@ -54,8 +54,8 @@ __device__ __forceinline__ tilepost::rows::Vector<T, kWidth> load_row(
 }
 #endif  // __CUDACC__
 
-}  // namespace tiles::sm_90a
+}  // namespace tilepost_gen_tiles::sm_90a
 
 #endif  // __cplusplus
 
-#endif  // TILEPOST_GENERATED_TILES_H
+#endif  // TILEPOST_GENERATED_tiles_H

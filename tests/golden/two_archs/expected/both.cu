@@ -21,7 +21,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 8, "both was generated for another tilepost runtime; generate it again");
 
-namespace both::sm_80 {
+namespace tilepost_gen_both::sm_80 {
 
 // The schedule and its counters as the kernel sees them, its last argument: what differs from
 // tilepost::woven::View.
@@ -469,9 +469,9 @@ tilepost_plan_t make_plan() {
   return plan;
 }
 
-}  // namespace both::sm_80
+}  // namespace tilepost_gen_both::sm_80
 
-namespace both::sm_90a {
+namespace tilepost_gen_both::sm_90a {
 
 // The schedule and its counters as the kernel sees them, its last argument: what differs from
 // tilepost::woven::View.
@@ -867,10 +867,10 @@ tilepost_plan_t make_plan() {
   return plan;
 }
 
-}  // namespace both::sm_90a
+}  // namespace tilepost_gen_both::sm_90a
 
 extern "C" const tilepost_program_t* both_program(void) {
-  static const tilepost_plan_t plans[] = {both::sm_80::make_plan(), both::sm_90a::make_plan()};
+  static const tilepost_plan_t plans[] = {tilepost_gen_both::sm_80::make_plan(), tilepost_gen_both::sm_90a::make_plan()};
   static const tilepost_program_t program = {8, "both", 2, plans};
   return &program;
 }

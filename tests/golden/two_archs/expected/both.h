@@ -3,8 +3,8 @@
 //   sm_80: gemm_sm80, tile 128x128, 1 wave in 1 group, panel layout
 //   sm_90a: gemm_sm90, tile 128x128, 1 wave in 1 group, panel layout
 //   plan 62b9e4df1e8e0eb9
-#ifndef TILEPOST_GENERATED_BOTH_H
-#define TILEPOST_GENERATED_BOTH_H
+#ifndef TILEPOST_GENERATED_both_H
+#define TILEPOST_GENERATED_both_H
 
 #include <tilepost/tilepost.h>
 
@@ -20,7 +20,7 @@ const tilepost_program_t* both_program(void);
 
 #include <tilepost/mark.cuh>
 
-namespace both {
+namespace tilepost_gen_both {
 
 inline constexpr int64_t kM = 1024;  // rows of the product
 inline constexpr int64_t kN = 1024;  // columns of the result
@@ -28,8 +28,8 @@ inline constexpr int64_t kK = 1024;  // products of a sum, on each rank
 inline constexpr int kRanks = 4;
 inline constexpr int64_t kOutElements = 1048576;  // what `out` holds
 
-}  // namespace both
+}  // namespace tilepost_gen_both
 
 #endif  // __cplusplus
 
-#endif  // TILEPOST_GENERATED_BOTH_H
+#endif  // TILEPOST_GENERATED_both_H
