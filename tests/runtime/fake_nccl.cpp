@@ -6,6 +6,7 @@
 #include "runtime/cuda/consumers/norm.h"
 #include "runtime/cuda/consumers/pack.h"
 #include "runtime/cuda/consumers/unpermute.h"
+#include "runtime/cuda/transport/agreement.h"
 #include "runtime/cuda/watch/waiter.h"
 #include "tests/runtime/fakes.h"
 
@@ -24,7 +25,7 @@ ncclResult_t move(const char* name, const void* from, void* to, size_t count, nc
                   int peer, ncclComm_t comm, cudaStream_t stream) {
   World& w = world();
   const std::lock_guard lock(w.mutex);
-  Stream& s = stream_of(stream);
+  fakes::Stream& s = stream_of(stream);
   if (w.collectives_hang && !s.hang.holds()) s.hang = {true, {}};
   w.nccl.push_back(
       {name, from, to, count, type, peer, open_groups > 0 ? w.groups_begun : 0, comm, s.name});
@@ -50,6 +51,14 @@ void free_comm(ncclComm_t comm) {
 
 }  // namespace
 
+void fakes::say_as(int rank, const int64_t* own, int64_t* to, size_t count) {
+  std::copy_n(own, count, to);
+  if (count != tilepost::cuda::kStandingNumbers) return;
+  auto& standing = *reinterpret_cast<tilepost::cuda::Standing*>(to);
+  const std::string bus = "0000:0" + std::to_string(rank + 1) + ":00.0";
+  bus.copy(standing.place.bus, sizeof standing.place.bus);
+}
+
 extern "C" {
 
 const char* ncclGetErrorString(ncclResult_t) {
@@ -57,6 +66,10 @@ const char* ncclGetErrorString(ncclResult_t) {
 }
 const char* ncclGetLastError(ncclComm_t) {
   return "injected";
+}
+ncclResult_t ncclGetVersion(int* version) {
+  *version = NCCL_VERSION_CODE;
+  return checked("ncclGetVersion");
 }
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
   *id = {};
@@ -186,7 +199,7 @@ ncclResult_t ncclAllGather(const void* from, void* to, size_t count, ncclDataTyp
       world().exchange(own, all, count);
     else
       for (int rank = 0; rank < world().comm_ranks; ++rank)
-        for (size_t i = 0; i < count; ++i) all[rank * count + i] = own[i];
+        say_as(rank, own, all + rank * count, count);
   }
   return move("allgather", from, to, count, type, -1, comm, stream);
 }
@@ -225,7 +238,7 @@ cudaError_t preload_norm(tilepost_dtype_t) {
 
 cudaError_t launch_wait(const WaitArguments& wait, cudaStream_t stream) {
   const std::lock_guard lock(world().mutex);
-  Stream& s = stream_of(stream);
+  fakes::Stream& s = stream_of(stream);
   const cudaError_t error = launched("wait " + s.name + " " + std::to_string(wait.target));
   if (error != cudaSuccess || s.hang.holds()) return error;
   if (static_cast<int32_t>(*wait.counter - wait.target) >= 0) {
@@ -242,7 +255,7 @@ cudaError_t launch_wait(const WaitArguments& wait, cudaStream_t stream) {
 
 cudaError_t launch_post(const PostArguments& post, cudaStream_t stream) {
   const std::lock_guard lock(world().mutex);
-  Stream& s = stream_of(stream);
+  fakes::Stream& s = stream_of(stream);
   const cudaError_t error = launched("post " + s.name + " " + std::to_string(post.value));
   if (error != cudaSuccess || s.hang.holds()) return error;
   *post.counter = post.value;

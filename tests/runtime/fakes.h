@@ -226,6 +226,9 @@ class Capture {
   Stream& stream_;
 };
 
+// Puts what this rank says to `to` as `rank` would say it: the same, but for the GPU that it is on.
+void say_as(int rank, const int64_t* own, int64_t* to, size_t count);
+
 // Lets collectives that hang end, as aborting them does.
 void release_all();
 

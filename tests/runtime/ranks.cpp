@@ -90,7 +90,7 @@ void tell_apart(const int64_t* from, int64_t* to, size_t count) {
   constexpr int kSelf = 1;
   using tilepost::cuda::PeerInfo;
   for (int rank = 0; rank < world().comm_ranks; ++rank, to += count) {
-    std::copy(from, from + count, to);
+    fakes::say_as(rank, from, to, count);
     if (count != tilepost::cuda::kPeerInfoNumbers || rank == kSelf) continue;
     PeerInfo info = tilepost::cuda::peer_infos_of(std::span(to, count)).front();
     info.address += (rank + 1) * static_cast<int64_t>(sizeof(uint32_t));

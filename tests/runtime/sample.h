@@ -19,6 +19,9 @@ constexpr auto kAllToAllGemm = TILEPOST_ALL_TO_ALL_GEMM;
 
 namespace sample {
 
+// Communicators of an operation with one lane: by which ranks tell each other numbers, and its own.
+constexpr int kComms = 2;
+
 inline void kernel() {}  // its address stands for the __global__ function's
 
 // 4 x 2 tiles of 128 x 128 in two groups, for 2 ranks on sm_90a; edit, then finish().

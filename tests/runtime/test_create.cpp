@@ -373,19 +373,3 @@ TEST_CASE_METHOD(OnFakes, "a status carries the text of its error") {
   CHECK(tilepost::Comm::init({}, 5, 2, comm).result() == TILEPOST_INVALID_ARGUMENT);
   CHECK_FALSE(comm);
 }
-
-TEST_CASE_METHOD(Operation, "ranks with other plans are told which") {
-  const auto transport =
-      GENERATE(TILEPOST_TRANSPORT_NCCL, TILEPOST_TRANSPORT_NONE, TILEPOST_TRANSPORT_COPY_ENGINE);
-  if (transport == TILEPOST_TRANSPORT_NONE) program.use_sequence(4);
-  if (transport == TILEPOST_TRANSPORT_COPY_ENGINE)
-    ranks::use(program, ranks::copies(TILEPOST_GEMM_REDUCE_SCATTER), 2, 64);
-  CAPTURE(static_cast<int>(transport));
-  world().exchange = [](const int64_t* from, int64_t* to, size_t count) {
-    std::copy(from, from + count, to);
-    to[count] = from[0] ^ 1;
-    std::copy(from + 1, from + count, to + count + 1);
-  };
-  const std::string text = refusal(program, TILEPOST_INVALID_ARGUMENT);
-  CHECK_THAT(text, Contains("rank 1's plan is not that of rank 0") && Contains("on all ranks"));
-}

@@ -212,7 +212,7 @@ TEST_CASE_METHOD(Operation, "a rank that does not call route") {
   CHECK_THAT(tilepost_last_error(), Contains("rank 1: tilepost_op_route of 'sample'") &&
                                         Contains("after 0.2 s") &&
                                         Contains("a rank did not arrive"));
-  CHECK(world().aborted_comms == 1);
+  CHECK(world().aborted_comms == sample::kComms);
   CHECK(run() == TILEPOST_ABORTED);
 }
 

@@ -166,10 +166,14 @@ TEST_CASE("what lies in shared memory keeps off the counters of who made it") {
 
 TEST_CASE_METHOD(OnFakes, "ranks on different hosts") {
   Meeting meeting(3);
-  meeting.edit = [](int rank, PeerInfo& info) { info.host[1] += rank == 2; };
+  meeting.edit = [](int rank, PeerInfo& info) {
+    info.host[1] += rank == 2;
+    std::memcpy(info.host_name, "here", sizeof "here");
+  };
   CHECK(refusal(meeting, TILEPOST_UNSUPPORTED) ==
-        "rank 0 (device 0, 0000:01:00.0) and rank 2 (device 2, 0000:03:00.0) run on different "
-        "hosts, and only ranks of one host can share memory; use 'transport: nccl'");
+        "rank 0 (device 0, 0000:01:00.0) runs on host 'here' and rank 2 (device 2, 0000:03:00.0) "
+        "on host 'here', and only ranks of one host can share memory (containers of one machine "
+        "are one host where NCCL_HOSTID is the same in all of them); use 'transport: nccl'");
 }
 
 TEST_CASE_METHOD(OnFakes, "processes that CUDA gives no handles") {

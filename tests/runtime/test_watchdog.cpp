@@ -35,7 +35,7 @@ class Watched : public Operation {
 };
 
 void Watched::check_aftermath() {
-  CHECK(world().aborted_comms == 1);
+  CHECK(world().aborted_comms == sample::kComms);
   CHECK(tilepost_op_status(setup.op) == TILEPOST_TIMEOUT);
   CHECK(run() == TILEPOST_ABORTED);
   CHECK_THAT(tilepost_last_error(), Contains("the reason: rank 1: "));
@@ -180,7 +180,7 @@ TEST_CASE_METHOD(Operation, "all communicators of an operation are aborted at on
   if (any_m) program.use_any_m();
   create(kDeadline);
   world().collectives_hang = true;
-  world().aborts_meet = any_m ? 3 : 2;
+  world().aborts_meet = sample::kComms + (any_m ? 2 : 1);
   REQUIRE(run() == TILEPOST_OK);
   CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_TIMEOUT);
   CHECK(world().aborted_comms == world().aborts_meet);

@@ -10,12 +10,29 @@
 #include "runtime/cuda/device/environment.h"
 #include "runtime/cuda/op/select.h"
 #include "runtime/cuda/op/warm_up.h"
+#include "runtime/cuda/transport/agreement.h"
 #include "runtime/cuda/watch/waiter.h"
 
 namespace tilepost::cuda {
 namespace {
 
 constexpr std::chrono::microseconds kSynchronizePoll{20};
+
+// As far as this rank alone can tell.
+tilepost_result_t choose_plan(const tilepost_program_t& program, const DeviceInfo& device,
+                              int world, const tilepost_plan_t*& plan) {
+  TILEPOST_TRY(select_plan(program, device, plan));
+  TILEPOST_TRY(check_plan(program, *plan, device, world));
+  return check_environment(*plan);
+}
+
+// Whether other ranks are to come, which plans of one program have in common. The patterns have not
+// been checked yet.
+bool communicates(const tilepost_program_t& program) {
+  if (program.num_plans < 1 || program.plans == nullptr) return false;
+  const int pattern = program.plans[0].pattern;
+  return pattern >= 0 && pattern < kNumPatterns && row_of(program.plans[0]).communicates();
+}
 
 }  // namespace
 
@@ -28,9 +45,11 @@ tilepost_result_t make_op(Communicator& comm, const tilepost_program_t& program,
   DeviceInfo device;
   TILEPOST_TRY(read_device(comm.device(), device));
   const tilepost_plan_t* plan = nullptr;
-  TILEPOST_TRY(select_plan(program, device, plan));
-  TILEPOST_TRY(check_plan(program, *plan, device, comm.world()));
-  TILEPOST_TRY(check_environment(*plan));
+  const tilepost_result_t chosen = choose_plan(program, device, comm.world(), plan);
+  if (communicates(program))
+    TILEPOST_TRY(agree(comm, {program, plan, options, device, chosen}));
+  else
+    TILEPOST_TRY(chosen);
   auto made = std::make_unique<CudaOp>(program, *plan, options, device, comm);
   TILEPOST_TRY(made->create(comm));
   op = std::move(made);

@@ -219,8 +219,12 @@ tilepost_result_t SharedMemory::report(int rank, const Trouble& trouble,
   if (trouble.kind == Trouble::no_access)
     return fail(TILEPOST_UNSUPPORTED, "%s has no peer access to %s%s", one.c_str(), other.c_str(),
                 kWayOut);
-  return fail(TILEPOST_UNSUPPORTED, "%s could not map the memory of %s: %s%s", one.c_str(),
+  const bool processes = !same_process(infos[rank], infos[trouble.peer]);
+  return fail(TILEPOST_UNSUPPORTED, "%s could not map the memory of %s: %s%s%s", one.c_str(),
               other.c_str(), trouble.text.empty() ? "its own error says why" : trouble.text.c_str(),
+              processes ? "; where they are in containers, start these with one IPC and PID "
+                          "namespace (--ipc=host --pid=host)"
+                        : "",
               kWayOut);
 }
 

@@ -3,12 +3,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <functional>
 #include <random>
 
 #include "runtime/cuda/device/check.h"
+#include "runtime/map/fnv1a.h"
 
 namespace tilepost::cuda {
 namespace {
@@ -22,19 +23,32 @@ int64_t random_of_process() {
   return number;
 }
 
-// Linux makes this number when it boots; containers see their host's. Where there is none, the
-// host's name has to do.
-std::string text_of_host() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string text;
-  if (std::getline(file, text) && !text.empty()) return text;
+struct Host {
+  std::string text;  // that tells hosts apart
+  std::string name;
+};
+
+Host own_host() {
+  if (const char* id = std::getenv("NCCL_HOSTID"); id != nullptr && *id != '\0') return {id, id};
   char name[256] = {};
   gethostname(name, sizeof name - 1);
-  return name;
+  // Linux makes it when it boots; containers see their host's.
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string boot;
+  std::getline(file, boot);
+  return {name + boot, name};
 }
 
+// Not std::hash, which may be another one in another rank's build.
 int64_t hash(const std::string& text) {
-  return static_cast<int64_t>(std::hash<std::string>{}(text));
+  Fnv1a hash;
+  for (const char letter : text) hash.mix(static_cast<unsigned char>(letter));
+  return static_cast<int64_t>(hash.value());
+}
+
+template <size_t kSize>
+std::string text_of(const char (&text)[kSize]) {
+  return {text, strnlen(text, kSize)};
 }
 
 }  // namespace
@@ -43,9 +57,10 @@ tilepost_result_t make_peer_info(int device, PeerInfo& info) {
   info = {};
   info.process[0] = random_of_process();
   info.process[1] = getpid();
-  const std::string host = text_of_host();
-  info.host[0] = hash(host);
-  info.host[1] = hash("once more " + host);
+  const Host host = own_host();
+  info.host[0] = hash(host.text);
+  info.host[1] = hash("once more " + host.text);
+  host.name.copy(info.host_name, sizeof info.host_name);
   info.ordinal = device;
   TILEPOST_CUDA(cudaDeviceGetPCIBusId(info.bus, sizeof info.bus, device));
   return TILEPOST_OK;
@@ -71,17 +86,22 @@ bool same_host(const PeerInfo& one, const PeerInfo& other) {
   return std::ranges::equal(one.host, other.host);
 }
 
+bool same_gpu(const PeerInfo& one, const PeerInfo& other) {
+  return same_host(one, other) && std::ranges::equal(one.bus, other.bus);
+}
+
 std::string name_of(int rank, const PeerInfo& info) {
-  const std::string bus(info.bus, strnlen(info.bus, sizeof info.bus));
-  return "rank " + std::to_string(rank) + " (device " + std::to_string(info.ordinal) + ", " + bus +
-         ")";
+  return "rank " + std::to_string(rank) + " (device " + std::to_string(info.ordinal) + ", " +
+         text_of(info.bus) + ")";
 }
 
 std::string reason_not_to_share(std::span<const PeerInfo> infos) {
   for (size_t r = 1; r < infos.size(); ++r)
     if (!same_host(infos[0], infos[r]))
-      return name_of(0, infos[0]) + " and " + name_of(static_cast<int>(r), infos[r]) +
-             " run on different hosts, and only ranks of one host can share memory";
+      return name_of(0, infos[0]) + " runs on host '" + text_of(infos[0].host_name) + "' and " +
+             name_of(static_cast<int>(r), infos[r]) + " on host '" + text_of(infos[r].host_name) +
+             "', and only ranks of one host can share memory (containers of one machine are one "
+             "host where NCCL_HOSTID is the same in all of them)";
   for (size_t r = 0; r < infos.size(); ++r)
     for (size_t other = 0; other < infos.size(); ++other)
       if (infos[r].has_handle == 0 && !same_process(infos[r], infos[other]))

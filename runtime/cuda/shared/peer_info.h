@@ -1,4 +1,9 @@
-// What ranks that are to share memory tell each other: where they are, and where their memory is.
+// What ranks tell each other: where they are, and, if they are to share memory, where that is.
+//
+// A host is what NCCL takes for one: NCCL_HOSTID where it is set; elsewhere the host's name and the
+// number that Linux makes when it boots. So containers with names of their own are hosts of their
+// own unless NCCL_HOSTID says otherwise. Unlike NCCL this reads the environment alone, not NCCL's
+// configuration files.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -15,7 +20,8 @@ namespace tilepost::cuda {
 struct PeerInfo {
   int64_t status;      // tilepost_result_t of getting the memory
   int64_t process[2];  // the same for ranks of one process only
-  int64_t host[2];     // the same for ranks of one running system only
+  int64_t host[2];     // the same for ranks of one host only
+  char host_name[32];  // what people call it; cut off where it is longer
   int64_t bytes;       // that ranks share
   int64_t ordinal;     // of the device, within the process
   char bus[16];        // PCI bus id of the device
@@ -35,6 +41,7 @@ std::vector<PeerInfo> peer_infos_of(std::span<const int64_t> numbers);
 
 bool same_process(const PeerInfo& one, const PeerInfo& other);
 bool same_host(const PeerInfo& one, const PeerInfo& other);
+bool same_gpu(const PeerInfo& one, const PeerInfo& other);
 
 // "rank 2 (device 3, 0000:41:00.0)".
 std::string name_of(int rank, const PeerInfo& info);

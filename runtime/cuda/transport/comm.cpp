@@ -82,6 +82,12 @@ tilepost_result_t Communicator::child(int max_ctas, int lane, std::shared_ptr<Ch
   return TILEPOST_OK;
 }
 
+// With one CTA, which finds a place beside any GEMM.
+tilepost_result_t Communicator::control(std::shared_ptr<ChildComm>& control) {
+  constexpr int kCtas = 1, kNoLane = -1;
+  return child(kCtas, kNoLane, control);
+}
+
 // ---- Child communicators
 
 ChildComm::~ChildComm() {

@@ -78,6 +78,10 @@ class Communicator {
   // made.
   tilepost_result_t child(int max_ctas, int lane, std::shared_ptr<ChildComm>& child);
 
+  // The child by which ranks tell each other numbers, the same whatever their plans are; made on
+  // first use. Collective when it has to be made.
+  tilepost_result_t control(std::shared_ptr<ChildComm>& control);
+
   int device() const { return device_; }
   int rank() const { return rank_; }
   int world() const { return world_; }

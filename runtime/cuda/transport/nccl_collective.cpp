@@ -1,10 +1,7 @@
 #include "runtime/cuda/transport/nccl_collective.h"
 
 #include <algorithm>
-#include <array>
 
-#include "runtime/core/plan_hash.h"
-#include "runtime/core/run_terms.h"
 #include "runtime/cuda/device/at_once.h"
 #include "tilepost/dtype.h"
 
@@ -47,23 +44,6 @@ tilepost_result_t make_channel(const TransportSetup& setup, std::shared_ptr<Nccl
   for (int lane = 0; lane < num_lanes; ++lane)
     TILEPOST_TRY(setup.comm.child(setup.plan.comm_ctas / num_lanes, lane, lanes[lane]));
   channel = std::make_shared<NcclChannel>(std::move(lanes));
-  return agree_on_plan(setup, *channel);
-}
-
-tilepost_result_t agree_on_plan(const TransportSetup& setup, ControlChannel& channel) {
-  const Communicator& comm = setup.comm;
-  NumberExchange numbers(channel, comm.world(), setup.deadline_seconds);
-  TILEPOST_TRY(numbers.create(1));
-  const std::array<int64_t, 1> own = {static_cast<int64_t>(hash_plan(setup.plan))};
-  std::vector<int64_t> all;
-  TILEPOST_TRY(
-      explain_absence(numbers.run(own, all), comm.rank(), "plans", setup.deadline_seconds));
-  for (int rank = 1; rank < comm.world(); ++rank)
-    if (all[rank] != all[0])
-      return fail(
-          TILEPOST_INVALID_ARGUMENT, "%s",
-          plan_difference(rank, static_cast<uint64_t>(all[rank]), 0, static_cast<uint64_t>(all[0]))
-              .c_str());
   return TILEPOST_OK;
 }
 

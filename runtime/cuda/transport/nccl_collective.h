@@ -30,12 +30,6 @@ class NcclChannel final : public ControlChannel {
 // As many lanes as the plan has, with an equal part of its CTAs each. Collective.
 tilepost_result_t make_channel(const TransportSetup& setup, std::shared_ptr<NcclChannel>& channel);
 
-// That all ranks have the same plan, as far as it decides what they exchange: ranks with other
-// groups would wait for each other for ever, or take what is not meant for them.
-// TILEPOST_INVALID_ARGUMENT on all ranks, and names the first one whose plan is not rank 0's.
-// Collective; before anything else is exchanged.
-tilepost_result_t agree_on_plan(const TransportSetup& setup, ControlChannel& channel);
-
 // Steps that are messages: an NCCL call each, or one for all of a group.
 class NcclCollective final : public Transport {
  public:

@@ -81,7 +81,7 @@ class Transports {
   // current device.
   void close(bool failed, bool stuck);
 
-  // How ranks tell each other numbers; the first one does, and all are watched.
+  // All are watched; the first one is how ranks tell each other numbers (Communicator::control).
   std::vector<std::shared_ptr<ControlChannel>> channels;
   std::unique_ptr<SharedService> shared;  // null where ranks exchange messages
   std::unique_ptr<WindowMemory> windows;  // null where NCCL was not asked to know any

@@ -1,0 +1,142 @@
+#include "runtime/cuda/transport/agreement.h"
+
+#include <array>
+#include <cinttypes>
+#include <cstring>
+
+#include "runtime/core/plan_hash.h"
+#include "runtime/core/run_terms.h"
+#include "runtime/cuda/transport/nccl_collective.h"
+#include "tilepost/version.h"
+
+namespace tilepost::cuda {
+namespace {
+
+constexpr const char* kSameCode = "make the operation of the same generated code on all ranks";
+constexpr const char* kSameRuntime = "link the same version of tilepost on all ranks";
+
+// A number that is the same on all ranks, and what to do where it is not.
+struct Fact {
+  int64_t Standing::*value;
+  const char* name;
+  const char* way_out;
+};
+constexpr std::array kOfRuntimes = {
+    Fact{&Standing::abi, "runtime has ABI", kSameRuntime},
+    Fact{&Standing::version, "runtime has version", kSameRuntime},
+    Fact{&Standing::nccl, "NCCL has version", "load the same NCCL on all ranks"},
+};
+constexpr std::array kOfOperations = {
+    Fact{&Standing::share_memory, "tilepost_options_t::share_memory is",
+         "set it alike on all ranks"},
+    Fact{&Standing::m, "plan has m", kSameCode},
+    Fact{&Standing::n, "plan has n", kSameCode},
+    Fact{&Standing::k, "plan has k", kSameCode},
+};
+
+using Standings = std::vector<Standing>;
+
+tilepost_result_t make_standing(const Communicator& comm, const Proposal& proposal,
+                                Standing& standing) {
+  standing = {};
+  int nccl = 0;
+  TILEPOST_NCCL(ncclGetVersion(&nccl));
+  standing.abi = TILEPOST_ABI_VERSION;
+  standing.version =
+      TILEPOST_VERSION_MAJOR * 10000 + TILEPOST_VERSION_MINOR * 100 + TILEPOST_VERSION_PATCH;
+  standing.nccl = nccl;
+  standing.result = proposal.result;
+  standing.sm = proposal.device.sm;
+  standing.share_memory = proposal.options.share_memory;
+  TILEPOST_TRY(make_peer_info(comm.device(), standing.place));
+  if (proposal.result != TILEPOST_OK) return TILEPOST_OK;
+  standing.m = proposal.plan->map.m;
+  standing.n = proposal.plan->map.n;
+  standing.k = proposal.plan->k;
+  standing.plan = static_cast<int64_t>(hash_plan(*proposal.plan));
+  return TILEPOST_OK;
+}
+
+tilepost_result_t tell(Communicator& comm, double seconds, const Standing& own, Standings& all) {
+  std::vector<std::shared_ptr<ChildComm>> control(1);
+  TILEPOST_TRY(comm.control(control.front()));
+  NcclChannel channel(std::move(control));
+  NumberExchange numbers(channel, comm.world(), seconds);
+  TILEPOST_TRY(numbers.create(kStandingNumbers));
+  std::array<int64_t, kStandingNumbers> said{};
+  std::memcpy(said.data(), &own, sizeof own);
+  std::vector<int64_t> told;
+  TILEPOST_TRY(explain_absence(numbers.run(said, told), comm.rank(), "plans", seconds));
+  all.resize(static_cast<size_t>(comm.world()));
+  std::memcpy(all.data(), told.data(), all.size() * sizeof(Standing));
+  return TILEPOST_OK;
+}
+
+template <size_t kFacts>
+tilepost_result_t compare(const Standings& all, const std::array<Fact, kFacts>& facts) {
+  for (const Fact& fact : facts)
+    for (size_t rank = 1; rank < all.size(); ++rank)
+      if (all[rank].*fact.value != all[0].*fact.value)
+        return fail(TILEPOST_INVALID_ARGUMENT,
+                    "rank %zu is not like rank 0: its %s %" PRId64 ", that of rank 0 %" PRId64
+                    "; %s",
+                    rank, fact.name, all[rank].*fact.value, all[0].*fact.value, fact.way_out);
+  return TILEPOST_OK;
+}
+
+tilepost_result_t find_refusal(const Standings& all) {
+  for (size_t rank = 0; rank < all.size(); ++rank)
+    if (all[rank].result != TILEPOST_OK)
+      return fail(static_cast<tilepost_result_t>(all[rank].result),
+                  "%s refused the program; its own error says why",
+                  name_of(static_cast<int>(rank), all[rank].place).c_str());
+  return TILEPOST_OK;
+}
+
+// Ranks on different GPUs may have different plans of one program.
+tilepost_result_t compare_plans(const Standings& all) {
+  for (size_t rank = 1; rank < all.size(); ++rank) {
+    if (all[rank].plan == all[0].plan) continue;
+    const std::string text =
+        plan_difference(static_cast<int>(rank), static_cast<uint64_t>(all[rank].plan), 0,
+                        static_cast<uint64_t>(all[0].plan));
+    if (all[rank].sm == all[0].sm) return fail(TILEPOST_INVALID_ARGUMENT, "%s", text.c_str());
+    return fail(TILEPOST_INVALID_ARGUMENT,
+                "%s; their GPUs are sm_%" PRId64 " and sm_%" PRId64
+                ": generate it with one arch that serves both",
+                text.c_str(), all[rank].sm, all[0].sm);
+  }
+  return TILEPOST_OK;
+}
+
+// Kernels of two ranks on one GPU would wait for each other, and hold the SMs that the other needs.
+tilepost_result_t compare_gpus(const Standings& all) {
+  for (size_t rank = 1; rank < all.size(); ++rank)
+    for (size_t other = 0; other < rank; ++other)
+      if (same_gpu(all[rank].place, all[other].place))
+        return fail(TILEPOST_INVALID_ARGUMENT,
+                    "%s and %s are on one GPU; give each rank its own (cudaSetDevice, "
+                    "CUDA_VISIBLE_DEVICES)",
+                    name_of(static_cast<int>(other), all[other].place).c_str(),
+                    name_of(static_cast<int>(rank), all[rank].place).c_str());
+  return TILEPOST_OK;
+}
+
+}  // namespace
+
+// Runtimes first: of others, nothing else can be read.
+tilepost_result_t agree(Communicator& comm, const Proposal& proposal) {
+  const std::string text = proposal.result != TILEPOST_OK ? tilepost_last_error() : "";
+  Standing own;
+  TILEPOST_TRY(make_standing(comm, proposal, own));
+  Standings all;
+  TILEPOST_TRY(tell(comm, proposal.options.deadline_seconds, own, all));
+  if (proposal.result != TILEPOST_OK) return fail(proposal.result, "%s", text.c_str());
+  TILEPOST_TRY(compare(all, kOfRuntimes));
+  TILEPOST_TRY(find_refusal(all));
+  TILEPOST_TRY(compare(all, kOfOperations));
+  TILEPOST_TRY(compare_plans(all));
+  return compare_gpus(all);
+}
+
+}  // namespace tilepost::cuda
