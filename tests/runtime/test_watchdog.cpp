@@ -101,7 +101,7 @@ TEST_CASE_METHOD(Watched, "the watchdog ends a run that nobody asks about") {
   const auto begin = Clock::now();
   while (aborted() == 0 && Clock::now() - begin < std::chrono::seconds(5))
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  CHECK(aborted() == 1);
+  CHECK(aborted() > 0);
   const std::chrono::duration<double> elapsed = Clock::now() - begin;
   CHECK(elapsed.count() > kDeadline * 0.9);
   CHECK(run() == TILEPOST_ABORTED);
