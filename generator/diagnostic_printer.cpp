@@ -88,45 +88,66 @@ struct Style {
 
 }  // namespace
 
+std::string_view SourceTexts::add(std::string_view name, std::string_view text) {
+  const unsigned id =
+      sources_.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(text, name), llvm::SMLoc());
+  return sources_.getMemoryBuffer(id)->getBuffer();
+}
+
+std::optional<SourceTexts::Spot> SourceTexts::find(Place where) const {
+  const llvm::SMLoc start = llvm::SMLoc::getFromPointer(where.begin);
+  const unsigned id = where.known() ? sources_.FindBufferContainingLoc(start) : 0;
+  if (id == 0) return std::nullopt;
+  const llvm::MemoryBuffer* buffer = sources_.getMemoryBuffer(id);
+  const StringRef text = buffer->getBuffer();
+  const auto offset = static_cast<size_t>(where.begin - text.data());
+  const size_t begin = text.take_front(offset).rfind('\n') + 1;  // npos + 1 is 0
+  const StringRef line = text.slice(begin, text.find('\n', offset)).rtrim('\r');
+  return Spot{buffer->getBufferIdentifier(), sources_.FindLineNumber(start, id),
+              std::min(offset - begin, line.size()) + 1, line};
+}
+
 DiagnosticPrinter::DiagnosticPrinter(llvm::raw_ostream& stream, bool color)
     : stream_(stream), color_(color) {
   if (color_) stream_.enable_colors(true);
 }
 
 DiagnosticPrinter::~DiagnosticPrinter() {
-  const int rest = errors() - kMaxErrors;
-  if (rest > 0) {
-    stream_ << "tilepost: note: " << rest << (rest == 1 ? " more error" : " more errors")
+  const auto say_rest = [&](size_t all, const char* what) {
+    if (all <= kMaxErrors) return;
+    const size_t rest = all - kMaxErrors;
+    stream_ << "tilepost: note: " << rest << " more " << what << (rest == 1 ? "" : "s")
             << " not shown\n";
-  }
+  };
+  say_rest(static_cast<size_t>(errors()), "error");
+  say_rest(warnings_.size(), "warning");
 }
 
-std::string_view DiagnosticPrinter::add_source(std::string_view name, std::string_view text) {
-  const unsigned id =
-      sources_.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(text, name), llvm::SMLoc());
-  return sources_.getMemoryBuffer(id)->getBuffer();
+bool DiagnosticPrinter::is_hidden(Severity severity, const std::string& text) {
+  switch (severity) {
+    case Severity::error:
+      return errors() > kMaxErrors;
+    case Severity::warning:
+      return !warnings_.insert(text).second || warnings_.size() > kMaxErrors;
+    case Severity::note:  // belongs to the message before it
+      break;
+  }
+  return hidden_;
 }
 
 void DiagnosticPrinter::show(Severity severity, Place where, std::string_view message) {
-  // Past the limit, notes go too: they belong to an error that is not shown.
-  if (errors() > kMaxErrors && severity != Severity::warning) return;
+  const std::optional<SourceTexts::Spot> spot = sources_.find(where);
+  const std::string place =
+      spot ? fmt::format("{}:{}:{}", printable(spot->file), spot->line, spot->column) : "tilepost";
+  const std::string text = printable(message);
+  hidden_ = is_hidden(severity, place + text);
+  if (hidden_) return;
+  print(severity, place, text);
+  if (spot && !spot->text.trim().empty()) print_snippet(where, *spot);
+}
 
-  const llvm::SMLoc start = llvm::SMLoc::getFromPointer(where.begin);
-  const unsigned id = where.known() ? sources_.FindBufferContainingLoc(start) : 0;
-  StringRef line;
-  size_t caret = 0;
-  std::string place = "tilepost";
-  if (id != 0) {
-    const llvm::MemoryBuffer* buffer = sources_.getMemoryBuffer(id);
-    const StringRef text = buffer->getBuffer();
-    const auto offset = static_cast<size_t>(where.begin - text.data());
-    const size_t begin = text.take_front(offset).rfind('\n') + 1;  // npos + 1 is 0
-    line = text.slice(begin, text.find('\n', offset)).rtrim('\r');
-    caret = std::min(offset - begin, line.size());
-    place = fmt::format("{}:{}:{}", printable(buffer->getBufferIdentifier()),
-                        sources_.FindLineNumber(start, id), caret + 1);
-  }
-
+void DiagnosticPrinter::print(Severity severity, const std::string& place,
+                              const std::string& message) {
   constexpr Style kStyles[] = {{"error", llvm::raw_ostream::RED},
                                {"warning", llvm::raw_ostream::MAGENTA},
                                {"note", llvm::raw_ostream::BLUE}};
@@ -136,11 +157,13 @@ void DiagnosticPrinter::show(Severity severity, Place where, std::string_view me
   if (color_) stream_.changeColor(style.color, /*Bold=*/true);
   stream_ << style.word << ": ";
   if (color_) stream_.resetColor();
-  stream_ << printable(message) << '\n';
-  if (line.trim().empty()) return;
+  stream_ << message << '\n';
+}
 
+void DiagnosticPrinter::print_snippet(Place where, const SourceTexts::Spot& spot) {
+  const size_t caret = spot.column - 1;
   const auto length = static_cast<size_t>(where.end - where.begin);
-  const Snippet snippet = make_snippet(line, caret, caret + length);
+  const Snippet snippet = make_snippet(spot.text, caret, caret + length);
   stream_ << snippet.line << '\n';
   if (color_) stream_.changeColor(llvm::raw_ostream::GREEN, /*Bold=*/true);
   stream_ << snippet.marks;

@@ -39,6 +39,11 @@ void Diagnostics::error(Place where, string_view message) {
   show(Severity::error, where, message);
 }
 
+void Diagnostics::warning(Place where, string_view message) {
+  if (refuses_warnings_) return error(where, std::string(message) + " [--werror]");
+  show(Severity::warning, where, message);
+}
+
 std::string did_you_mean(string_view word, const std::vector<string_view>& choices) {
   // A third of the letters may be wrong; beyond that a guess confuses more than it helps.
   constexpr size_t kMaxWord = 64;

@@ -27,7 +27,7 @@ inline Place place_of(std::string_view text) {
 
 class Diagnostics {
  public:
-  // Nobody reads more errors than this: further ones are counted and not shown.
+  // Nobody reads more errors than this, or more warnings: further ones are counted and not shown.
   static constexpr int kMaxErrors = 20;
 
   Diagnostics() = default;
@@ -43,8 +43,12 @@ class Diagnostics {
   // value and the bound. At an unknown place they stand without a line of the source.
   void error(Place where, std::string_view message);
   void error(std::string_view message) { error(Place{}, message); }
-  void warning(Place where, std::string_view message) { show(Severity::warning, where, message); }
+  // What is possible, but hardly what was meant: slow, guessed, or without effect.
+  void warning(Place where, std::string_view message);
   void note(Place where, std::string_view message) { show(Severity::note, where, message); }
+
+  // From here on warnings are errors, which end with "[--werror]".
+  void refuse_warnings() { refuses_warnings_ = true; }
 
   int errors() const { return errors_; }
   bool ok() const { return errors_ == 0; }
@@ -53,10 +57,11 @@ class Diagnostics {
   enum class Severity { error, warning, note };
 
  private:
-  // Called for each message, after an error was counted. A note belongs to the error before it.
+  // Called for each message, after an error was counted. A note belongs to the message before it.
   virtual void show(Severity severity, Place where, std::string_view message) = 0;
 
   int errors_ = 0;
+  bool refuses_warnings_ = false;
 };
 
 // ", did you mean 'x'?" for the choice nearest to `word`, or "" if none is near.

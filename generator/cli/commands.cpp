@@ -98,6 +98,7 @@ std::vector<Sweep> read_sweeps(const Options& options) {
 
 int run_command(const Options& options) {
   DiagnosticPrinter diagnostics(llvm::errs(), llvm::sys::Process::StandardErrHasColors());
+  if (options.werror) diagnostics.refuse_warnings();
   switch (options.verb) {
     case Verb::generate:
       return generate_command(options, diagnostics);

@@ -38,6 +38,9 @@ cl::opt<std::string> name("name", cl::value_desc("identifier"),
                           cl::desc("Override name: symbol prefix and file name"),
                           cl::sub(generate_verb), cl::sub(check_verb), cl::sub(explain_verb),
                           cl::sub(verify_verb), cl::sub(bench_verb));
+cl::opt<bool> werror("werror", cl::desc("Treat warnings as errors"), cl::sub(generate_verb),
+                     cl::sub(check_verb), cl::sub(explain_verb), cl::sub(verify_verb),
+                     cl::sub(bench_verb));
 cl::opt<std::string> output_dir("o", cl::value_desc("dir"), cl::init("."),
                                 cl::desc("Folder to write to, created if missing"),
                                 cl::sub(generate_verb));
@@ -131,6 +134,7 @@ bool collect(Options& options) {
     if (!parse_shape(text, options.shapes.emplace_back()))
       return usage_error(
           fmt::format("--shape takes MxNxK, three positive numbers, got '{}'", text));
+  options.werror = werror;
   options.rounds = rounds;
   options.mode = mode;
   options.lent_output = lent_output;

@@ -16,6 +16,7 @@ struct Options {
   Verb verb = Verb::check;
   std::vector<std::string> specs;   // files; "-" is standard input
   std::vector<Override> overrides;  // -D, then --arch and --name
+  bool werror = false;              // --werror: warnings are errors
   std::string output_dir = ".";     // generate -o
   std::string depfile;              // generate --depfile
   bool dry_run = false;             // generate --dry-run

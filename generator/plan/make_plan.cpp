@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "generator/plan/choose/draft.h"
+#include "generator/plan/choose/warnings.h"
 #include "generator/plan/cost/predict.h"
 #include "generator/plan/kernels/operands.h"
 #include "generator/plan/report/describe.h"
@@ -34,8 +36,6 @@ bool take_problem(Draft& draft) {
   plan.consumer = spec.consumer.value;
   const bool added = spec.schedule.sum.value == TILEPOST_SUM_ADDED;
   plan.sum = added && plan.arch != Arch::host ? TILEPOST_SUM_ADDED : TILEPOST_SUM_STAGED;
-  if (added && plan.arch == Arch::host)
-    draft.because("sum added does not apply: gemm_host stores the ranks' parts side by side");
   plan.sms = spec.schedule.sms ? static_cast<int>(spec.schedule.sms->value)
                                : arch_info(plan.arch).default_sms;
   return true;
@@ -87,6 +87,35 @@ constexpr Pass kPasses[] = {
     verify_draft,      // every invariant, by other code
 };
 
+Draft begin_draft(const Spec& spec, Arch arch, const MachineProfile& profile,
+                  Diagnostics& diagnostics) {
+  Draft draft{spec, profile, diagnostics, {}, {}};
+  draft.plan.profile = profile.name;
+  draft.plan.arch = arch;
+  return draft;
+}
+
+// False after an error was reported.
+bool complete(Draft& draft) {
+  return std::ranges::all_of(kPasses, [&](Pass pass) { return pass(draft); });
+}
+
+// Counts errors and says nothing.
+class SilentDiagnostics : public Diagnostics {
+ public:
+  std::string_view add_source(std::string_view, std::string_view text) override { return text; }
+
+ private:
+  void show(Severity, Place, std::string_view) override {}
+};
+
+// What a plan of the spec is predicted to take, us; 0 if it has none.
+double predicted_us(const Spec& spec, Arch arch, const MachineProfile& profile) {
+  SilentDiagnostics diagnostics;
+  Draft draft = begin_draft(spec, arch, profile, diagnostics);
+  return complete(draft) ? draft.plan.prediction.total : 0;
+}
+
 }  // namespace
 
 bool verify_draft(Draft& draft) {
@@ -119,15 +148,10 @@ std::vector<Plan> make_plans(const Spec& spec, const MachineProfile& profile,
   const int errors_before = diagnostics.errors();
   std::vector<Plan> plans;
   for (const Arch arch : spec.archs.value) {
-    Draft draft{spec, profile, diagnostics, {}, {}};
-    draft.plan.profile = profile.name;
-    draft.plan.arch = arch;
-    bool ok = true;
-    for (const Pass pass : kPasses) {
-      ok = pass(draft);
-      if (!ok) break;
-    }
-    if (ok) plans.push_back(std::move(draft.plan));
+    Draft draft = begin_draft(spec, arch, profile, diagnostics);
+    if (!complete(draft)) continue;
+    warn_of_plan(draft, [&](const Spec& other) { return predicted_us(other, arch, profile); });
+    plans.push_back(std::move(draft.plan));
   }
   if (diagnostics.errors() != errors_before) plans.clear();
   return plans;

@@ -128,6 +128,24 @@ expect 0 "" "$tool" schema
 python3 -m json.tool out >/dev/null || fail "schema is not JSON"
 "$tool" schema >/dev/full 2>err && fail "a full disk went unnoticed"
 
+echo "# warnings"
+slow=(-D gemm.k=2050)
+for verb in check explain generate; do
+  expect 0 "warning: slow kernel: gemm_sm90 needs K a multiple of 8, not 2050" \
+    "$tool" $verb "$specs/ar_sm90.yaml" "${slow[@]}"
+  [ "$(grep -c 'warning: ' err)" = 1 ] || fail "$verb: the warning is there $(grep -c 'warning: ' err) times"
+done
+sed 's/  k: 2048/  k: 2050/' "$specs/ar_sm90.yaml" >slow.yaml
+expect 0 "slow.yaml:9:6: warning: slow kernel" "$tool" check slow.yaml
+for verb in check explain generate verify bench; do
+  expect 1 "error: slow kernel: gemm_sm90 needs K" "$tool" $verb slow.yaml --werror
+  grep -q "\[--werror\]" err || fail "$verb: an error does not say that it is a warning"
+done
+expect 1 "" "$tool" generate slow.yaml --werror -o strict
+[ ! -e strict ] || fail "something was written in spite of --werror"
+expect 0 "" "$tool" check "$specs/ar_sm90.yaml" --werror
+expect 1 "schedule.wait has no effect" "$tool" check "$specs/ar_sm90.yaml" --werror -D transport=none -D schedule.wait=poll
+
 echo "# generate is quick and needs no CUDA"
 start=$(date +%s%N)
 env -i PATH=/usr/bin:/bin "$tool" generate "$specs/ar_sm90.yaml" -o quick || fail "generate in an empty environment"

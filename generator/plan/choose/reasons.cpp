@@ -140,10 +140,6 @@ void explain_choice(Draft& draft, const std::vector<Candidate>& overlap,
     draft.because("tile " + tile_of(*chosen.kernel) + ": " + us(chosen.end) + "; next " + others);
   if (schedule.groups && chosen.overlaps()) draft.because("groups as asked");
   const bool alone = !row_of(draft.plan).communicates();
-  if (!chosen.overlaps() && schedule.comm_sms)
-    draft.because(
-        alone ? "comm_sms does not apply: pattern gemm does not communicate"
-              : "comm_sms does not apply: without overlap the collective has the whole GPU");
   if (draft.plan.arch != draft.profile.arch)
     draft.because(fmt::format("no machine profile for {0}: GEMM scaled from the tensor peak{1}",
                               name_of(draft.plan.arch),

@@ -255,8 +255,6 @@ bool select_kernels(Draft& draft) {
   if (!cluster_ok || !tile_ok || !stages_ok || !stores_ok) return false;
 
   if (!not_tma.empty()) draft.because("kernel gemm_sm80 compiled for sm_90a: " + not_tma);
-  if (host && draft.spec.schedule.stages)
-    draft.because("stages do not apply: gemm_host has no pipeline");
   KernelRequest request = request_for(plan);
   for (const KernelConfig& config : configs) {
     for (const int cluster : cluster_choices) {

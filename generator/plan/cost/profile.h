@@ -149,7 +149,7 @@ struct MachineProfile {
   // To try where the spec leaves it open, in order of preference among equals.
   std::vector<CommChoice> choices, symmetric_choices;
   int least_lane_ctas;   // of a lane: with fewer a second one is not worth it
-  int collective_ranks;  // of the tables over CTAs
+  int collective_ranks;  // of the tables over CTAs; nothing was measured on more
   double lane_share;     // several lanes are as fast as one on this part of their CTAs
   std::vector<ProfilePoint> lane_beside_gemm;  // as beside_gemm, against the CTAs of one lane
   int default_ctas;                            // what NCCL takes when it may choose

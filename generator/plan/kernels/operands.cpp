@@ -19,6 +19,11 @@ int vector_of(int64_t elements, tilepost_dtype_t type) {
 
 }  // namespace
 
+int64_t aligned(int64_t elements, tilepost_dtype_t type) {
+  const int64_t along = kTmaBytes / bytes_of(type);
+  return (elements + along - 1) / along * along;
+}
+
 int sums_held(const KernelConfig& config, const Plan& plan) {
   const int rows = config.pingpong ? config.tile_m : config.tile_m / 2;
   const bool precise = plan.input == TILEPOST_E4M3 && plan.accumulate == TILEPOST_PRECISE;

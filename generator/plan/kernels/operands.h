@@ -13,6 +13,10 @@ std::string why_not_input(const Plan& plan);
 // Why TMA cannot address the operands, "" if it can.
 std::string why_not_tma(const Plan& plan);
 
+// The least number of elements that is not below `elements` and whose rows TMA and copies of 16
+// bytes can address.
+int64_t aligned(int64_t elements, tilepost_dtype_t type);
+
 // Sums of a tile in a thread of gemm_sm90.
 int sums_held(const KernelConfig& config, const Plan& plan);
 

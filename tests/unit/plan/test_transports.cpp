@@ -145,9 +145,7 @@ TEST_CASE("sums that are added have a kernel of their own and no run in sequence
   for (const int64_t m : {1, 100, 8192}) REQUIRE(schedule_for(p, m).overlaps);
   REQUIRE(host_twin(p).sum == TILEPOST_SUM_STAGED);
   spec.archs.value = {Arch::host};
-  const Plan host = only(spec);
-  REQUIRE(host.sum == TILEPOST_SUM_STAGED);
-  REQUIRE(host.reasons.front().find("sum added does not apply") != std::string::npos);
+  REQUIRE(only(spec).sum == TILEPOST_SUM_STAGED);
 }
 
 TEST_CASE("the SMs left free are few, and lanes take none of them") {

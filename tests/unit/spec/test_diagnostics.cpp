@@ -121,6 +121,37 @@ TEST_CASE("warnings and notes are no errors") {
   CHECK(log == "tilepost: warning: w\ntilepost: note: n\n");
 }
 
+TEST_CASE("a warning is said once, twenty of them at most, and notes go with them") {
+  const int count = GENERATE(1, 20, 21, 23);
+  std::string log;
+  llvm::raw_string_ostream stream(log);
+  {
+    DiagnosticPrinter diagnostics(stream);
+    for (int i = 0; i < 2 * count; ++i) {
+      diagnostics.warning({}, "w" + std::to_string(i / 2));
+      diagnostics.note({}, "n" + std::to_string(i));
+    }
+    CHECK(diagnostics.ok());
+  }
+  const auto shown = static_cast<size_t>(std::min(count, 20));
+  CHECK(llvm::StringRef(log).count("warning: w") == shown);
+  CHECK(llvm::StringRef(log).count("note: n") == shown);
+  const std::string rest = count == 21   ? "tilepost: note: 1 more warning not shown\n"
+                           : count == 23 ? "tilepost: note: 3 more warnings not shown\n"
+                                         : "note: n" + std::to_string(2 * count - 2) + "\n";
+  CHECK(llvm::StringRef(log).ends_with(rest));
+}
+
+TEST_CASE("warnings that are refused are errors") {
+  std::string log;
+  llvm::raw_string_ostream stream(log);
+  DiagnosticPrinter diagnostics(stream);
+  diagnostics.refuse_warnings();
+  diagnostics.warning({}, "w");
+  CHECK(diagnostics.errors() == 1);
+  CHECK(log == "tilepost: error: w [--werror]\n");
+}
+
 TEST_CASE("a source keeps its own copy and a foreign place is no place") {
   std::string log;
   llvm::raw_string_ostream stream(log);
