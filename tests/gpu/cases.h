@@ -20,8 +20,18 @@ struct RankCase {
 
 using Case = std::vector<RankCase>;  // by rank
 
+// Rows go from every rank to chosen ones: those of the product, or those of A.
+inline bool exchanges_rows(const tilepost_plan_t& plan) {
+  return plan.pattern == TILEPOST_GEMM_ALL_TO_ALL || plan.pattern == TILEPOST_ALL_TO_ALL_GEMM;
+}
+
 inline bool is_routed(const tilepost_plan_t& plan) {
-  return plan.pattern == TILEPOST_GEMM_ALL_TO_ALL && plan.routing != TILEPOST_ROUTING_EVEN;
+  return exchanges_rows(plan) && plan.routing != TILEPOST_ROUTING_EVEN;
+}
+
+// The m of runs, or its bound: of each rank's rows of A, or of the product.
+inline int64_t most_rows(const tilepost_plan_t& plan) {
+  return plan.pattern == TILEPOST_ALL_TO_ALL_GEMM ? plan.rows_sent : plan.map.m;
 }
 
 // Rows from 1 to `most`, small ones as likely as large ones.
@@ -45,17 +55,33 @@ inline std::vector<int32_t> random_destinations(std::mt19937& random, int64_t m,
   return destinations;
 }
 
+// Turns rows away from ranks that would multiply more of them than the plan is for, to the next
+// with room. Ranks have at least as much room as there are rows.
+inline void keep_within_bounds(const tilepost_plan_t& plan, Case& made) {
+  if (plan.pattern != TILEPOST_ALL_TO_ALL_GEMM) return;
+  std::vector<int64_t> received(plan.ranks, 0);
+  for (RankCase& rank : made)
+    for (int32_t& destination : rank.destinations) {
+      while (received[destination] >= plan.map.m) destination = (destination + 1) % plan.ranks;
+      ++received[destination];
+    }
+}
+
 // The case of `seed`; seed 0 of a plan for any m has the planned number of rows.
 inline Case make_case(const tilepost_plan_t& plan, uint32_t seed) {
   std::mt19937 random(seed);
   Case made(plan.ranks);
-  const int64_t common = plan.any_m && seed != 0 ? random_rows(random, plan.map.m) : plan.map.m;
+  const int64_t most = most_rows(plan);
+  const int64_t common = plan.any_m && seed != 0 ? random_rows(random, most) : most;
   for (RankCase& rank : made) {
     rank.m = common;
     if (!is_routed(plan)) continue;
-    if (plan.any_m && seed != 0) rank.m = random_rows(random, plan.map.m) - random() % 2;
+    if (plan.any_m && seed != 0) rank.m = random_rows(random, most) - random() % 2;
     rank.destinations = random_destinations(random, rank.m, plan.ranks);
-    if (plan.routing != TILEPOST_ROUTING_SPLITS) continue;
+  }
+  keep_within_bounds(plan, made);
+  if (plan.routing != TILEPOST_ROUTING_SPLITS) return made;
+  for (RankCase& rank : made) {
     std::sort(rank.destinations.begin(), rank.destinations.end());
     rank.splits.assign(plan.ranks, 0);
     for (const int32_t destination : rank.destinations) ++rank.splits[destination];
@@ -63,13 +89,13 @@ inline Case make_case(const tilepost_plan_t& plan, uint32_t seed) {
   return made;
 }
 
-// Rows of the product of `source` that end in `rank`'s out, in their order there.
+// Rows of the product of `source`, or of its A, that end in `rank`'s out, in their order there.
 inline std::vector<int32_t> rows_between(const tilepost_plan_t& plan, const Case& all, int source,
                                          int rank) {
   std::vector<int32_t> rows;
   const int64_t m = all[source].m, share = (m + plan.ranks - 1) / plan.ranks;
-  const bool divides = plan.pattern == TILEPOST_GEMM_REDUCE_SCATTER ||
-                       (plan.pattern == TILEPOST_GEMM_ALL_TO_ALL && !is_routed(plan));
+  const bool divides =
+      plan.pattern == TILEPOST_GEMM_REDUCE_SCATTER || (exchanges_rows(plan) && !is_routed(plan));
   for (int64_t row = 0; row < m; ++row) {
     const bool mine =
         is_routed(plan) ? all[source].destinations[row] == rank : !divides || row / share == rank;

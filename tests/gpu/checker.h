@@ -21,8 +21,10 @@ class Checker {
     name_ = program.name;
     slots_ = info.rows;
     columns_ = (plan_->map.n + plan_->map.tile_n - 1) / plan_->map.tile_n;
+    stream_ = device_.stream();
+    most_ = most_rows(*plan_);
     for (Set& set : sets_) {
-      set.a = device_.allocate(plan_->map.m * plan_->k * kElementBytes);
+      set.a = device_.allocate(most_ * plan_->k * kElementBytes);
       set.b = device_.allocate(b_count() * kElementBytes);
       set.out_bytes = out_bytes(info);
       set.out = device_.allocate(set.out_bytes);
@@ -31,11 +33,10 @@ class Checker {
       sets_.back().out = info.out;
       sets_.back().out_bytes = plan_->map.m * plan_->map.n * kElementBytes;
     }
-    a_ = device_.allocate(plan_->map.m * plan_->k * kElementBytes);
+    a_ = device_.allocate(most_ * plan_->k * kElementBytes);
     b_ = device_.allocate(b_count() * kElementBytes);
-    sum_ = device_.allocate<float>(plan_->map.m * plan_->map.n * int64_t{sizeof(float)});
-    rows_ =
-        device_.allocate<int32_t>(int64_t{plan_->ranks} * plan_->map.m * int64_t{sizeof(int32_t)});
+    sum_ = device_.allocate<float>(most_ * plan_->map.n * int64_t{sizeof(float)});
+    rows_ = device_.allocate<int32_t>(int64_t{plan_->ranks} * most_ * int64_t{sizeof(int32_t)});
     mismatches_ = device_.allocate<unsigned long long>(sizeof *mismatches_);
     CUDA_OK(cudaMemsetAsync(mismatches_, 0, sizeof *mismatches_, stream()));
     choose(op, 0);
@@ -45,7 +46,8 @@ class Checker {
   // routed.
   void choose(tilepost::Op& op, uint32_t seed) {
     case_ = make_case(*plan_, seed);
-    device_.synchronize();
+    summed_.reset();
+    CUDA_OK(cudaStreamSynchronize(stream_));
     rows_first_.assign(1, 0);
     std::vector<int32_t> rows;
     for (int source = 0; source < plan_->ranks; ++source) {
@@ -92,32 +94,32 @@ class Checker {
   // Compares the set's output with a product of the same seed that shares no code with the
   // product's.
   void check_set(int set, uint32_t seed) {
-    const bool sums = plan_->pattern == TILEPOST_GEMM_ALL_REDUCE ||
-                      plan_->pattern == TILEPOST_GEMM_REDUCE_SCATTER;
-    const bool exchanges = plan_->pattern == TILEPOST_GEMM_ALL_TO_ALL;
     const Set& s = sets_[set];
-    if (sums) {
-      clear_sum(case_[rank_].m);
-      for (int rank = 0; rank < plan_->ranks; ++rank) add_product_of(rank, seed);
-      compare_rows(s.out, rank_);
-    } else if (exchanges) {
+    if (exchanges_rows(*plan_)) {
       for (int source = 0; source < plan_->ranks; ++source) {
         clear_sum(case_[source].m);
         add_product_of(source, seed);
         compare_rows(s.out, source);
       }
-    } else {
-      clear_sum(case_[rank_].m);
-      add_product_of(rank_, seed);
-      compare_rows(s.out, rank_);
+      return;
     }
+    // Of the same operands again: the reference is still there.
+    if (summed_ != seed) {
+      const bool sums = plan_->pattern == TILEPOST_GEMM_ALL_REDUCE ||
+                        plan_->pattern == TILEPOST_GEMM_REDUCE_SCATTER;
+      clear_sum(case_[rank_].m);
+      for (int rank = 0; rank < plan_->ranks; ++rank)
+        if (sums || rank == rank_) add_product_of(rank, seed);
+      summed_ = seed;
+    }
+    compare_rows(s.out, rank_);
   }
 
   // Elements that were wrong so far. Waits for the stream.
   unsigned long long mismatches() {
     unsigned long long count = 0;
     CUDA_OK(cudaMemcpyAsync(&count, mismatches_, sizeof count, cudaMemcpyDeviceToHost, stream()));
-    device_.synchronize();
+    CUDA_OK(cudaStreamSynchronize(stream_));
     return count;
   }
 
@@ -142,7 +144,13 @@ class Checker {
   const Set& set(int i) const { return sets_[i]; }
   Place place() const { return {slots_, plan_->map.tile_m, plan_->map.tile_n, 0}; }
   int64_t rows() const { return case_[rank_].m; }
-  cudaStream_t stream() const { return device_.stream(); }
+  cudaStream_t stream() const { return stream_; }
+
+  // Fills, runs and checks from here on are put on `stream`, or again on the checker's own if it is
+  // null. The caller orders them after those before.
+  void use(cudaStream_t stream) { stream_ = stream == nullptr ? device_.stream() : stream; }
+
+  const tilepost_plan_t& plan() const { return *plan_; }
 
  private:
   static constexpr int64_t kElementBytes = 2;
@@ -167,8 +175,7 @@ class Checker {
 
   // Room for everything that any case may send here.
   int64_t out_bytes(const tilepost_op_info_t& info) const {
-    const int64_t rows =
-        plan_->pattern == TILEPOST_GEMM_ALL_TO_ALL ? plan_->ranks * plan_->map.m : plan_->map.m;
+    const int64_t rows = exchanges_rows(*plan_) ? plan_->ranks * most_ : plan_->map.m;
     const int64_t all = (rows + plan_->ranks) * columns_ * plan_->map.tile_n;
     return std::max(info.out_elements, all) * kElementBytes;
   }
@@ -178,7 +185,7 @@ class Checker {
     CUDA_OK(cudaMemsetAsync(sum_, 0, bytes, stream()));
   }
 
-  // Adds the product that `rank` computes.
+  // Adds the product of `rank`'s A: with its B, or with this rank's where rows of A move.
   void add_product_of(int rank, uint32_t seed) {
     if (case_[rank].m == 0) return;
     auto* a = static_cast<char*>(a_);
@@ -187,7 +194,8 @@ class Checker {
       fill(a, a_rows(source) * plan_->k, plan_->input, shape(), seed, source, 0, stream());
       a += a_rows(source) * plan_->k * kElementBytes;
     }
-    fill(b_, b_count(), plan_->input, shape(), seed, rank, 1, stream());
+    const int multiplier = plan_->pattern == TILEPOST_ALL_TO_ALL_GEMM ? rank_ : rank;
+    fill(b_, b_count(), plan_->input, shape(), seed, multiplier, 1, stream());
     add_product(a_, b_, sum_, plan_->input, shape(case_[rank].m), stream());
   }
 
@@ -195,8 +203,7 @@ class Checker {
   void compare_rows(const void* out, int source) {
     const int64_t count = rows_first_[source + 1] - rows_first_[source];
     if (count == 0) return;
-    const bool by_source = plan_->pattern == TILEPOST_GEMM_ALL_TO_ALL;
-    const int64_t first = by_source ? rows_first_[source] : 0;
+    const int64_t first = exchanges_rows(*plan_) ? rows_first_[source] : 0;
     Place where = place();
     const int64_t width = has_slabs() ? columns_ * plan_->map.tile_n : plan_->map.n;
     if (has_slabs())
@@ -224,7 +231,9 @@ class Checker {
   const int rank_;
   const int32_t* slots_ = nullptr;
   int64_t columns_ = 1;
+  int64_t most_ = 0;  // rows of a rank's A or product
   Device device_;
+  cudaStream_t stream_ = nullptr;
   Case case_;
   std::vector<int64_t> rows_first_;  // [ranks + 1] of rows_, by source
   std::vector<Set> sets_;
@@ -233,6 +242,7 @@ class Checker {
   float* sum_;
   int32_t* rows_;  // rows of the product in the order in which they are in out
   unsigned long long* mismatches_;
+  std::optional<uint32_t> summed_;  // the seed whose reference is in sum_
 };
 
 // A run of a set as a graph.
@@ -251,7 +261,9 @@ class CapturedRun {
     CUDA_OK(cudaGraphDestroy(graph_));
   }
 
-  void replay() { CUDA_OK(cudaGraphLaunch(executable_, stream_)); }
+  void replay() { replay(stream_); }
+  void replay(cudaStream_t stream) { CUDA_OK(launch(stream)); }
+  cudaError_t launch(cudaStream_t stream) { return cudaGraphLaunch(executable_, stream); }
 
  private:
   cudaStream_t stream_;

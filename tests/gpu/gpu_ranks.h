@@ -5,8 +5,10 @@
 #pragma once
 
 #include <cuda_runtime_api.h>
+#include <fnmatch.h>
 
 #include <barrier>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -97,8 +99,9 @@ inline Shape shape_of(const tilepost_program_t& program) {
           plan.ranks};
 }
 
-// Command line: [program …] [--name value …]; programs that need more GPUs than there are get
-// skipped, visibly.
+// Command line: [pattern …] [--name value …]. Programs are chosen by their names, with the shell's
+// wildcards, bash's extended ones too: 'ar_*' '!(*_peer)'. `--part 2/4` runs every fourth of those,
+// from the second on. Programs that need more GPUs than there are get skipped, visibly.
 class Arguments {
  public:
   Arguments(int argc, char** argv) {
@@ -110,30 +113,53 @@ class Arguments {
     }
   }
 
-  double number(const char* name, double fallback) const {
+  std::string text(const char* name, const std::string& fallback) const {
     for (const auto& [option, value] : options_)
-      if (option == name) return std::atof(value.c_str());
+      if (option == name) return value;
     return fallback;
   }
+  double number(const char* name, double fallback) const {
+    const std::string given = text(name, "");
+    return given.empty() ? fallback : std::atof(given.c_str());
+  }
+
+  const std::vector<std::string>& names() const { return names_; }
 
   std::vector<const tilepost_program_t*> programs() const {
     std::vector<const tilepost_program_t*> chosen;
+    const int gpus = num_gpus();
+    int part = 1, parts = 1, position = 0;
+    std::sscanf(text("part", "1/1").c_str(), "%d/%d", &part, &parts);
     for (int i = 0; i < kNumPrograms; ++i) {
       const tilepost_program_t* program = kPrograms[i];
-      if (!wanted(program->name)) continue;
-      if (plan_of(*program).ranks > num_gpus())
+      if (!wanted(program->name) || position++ % parts != part - 1) continue;
+      if (plan_of(*program).ranks > gpus)
         std::printf("SKIP %s: needs %d GPUs, found %d\n", program->name, plan_of(*program).ranks,
-                    num_gpus());
+                    gpus);
       else
         chosen.push_back(program);
     }
     return chosen;
   }
 
+  // Names and wildcards that no program answers to.
+  std::vector<std::string> unknown() const {
+    std::vector<std::string> left;
+    for (const std::string& given : names_) {
+      bool matches = false;
+      for (int i = 0; i < kNumPrograms; ++i) matches |= is_named(given, kPrograms[i]->name);
+      if (!matches) left.push_back(given);
+    }
+    return left;
+  }
+
  private:
-  bool wanted(const std::string& name) const {
+  static bool is_named(const std::string& given, const char* name) {
+    return fnmatch(given.c_str(), name, FNM_EXTMATCH) == 0;
+  }
+  bool wanted(const char* name) const {
     for (const std::string& given : names_)
-      if (given == name) return true;
+      if (is_named(given, name)) return true;
     return names_.empty();
   }
 
@@ -141,11 +167,26 @@ class Arguments {
   std::vector<std::pair<std::string, std::string>> options_;
 };
 
-// Runs `test` on each chosen program; the exit code of the test program.
+// Runs `test` on each chosen program, and begins none later than --seconds after the first; with
+// --list 1 only prints their names. The exit code of the test program.
 inline int run_programs(const Arguments& arguments,
                         const std::function<void(const tilepost_program_t&)>& test) {
+  for (const std::string& name : arguments.unknown()) {
+    std::printf("FAIL: no program is named '%s'\n", name.c_str());
+    return 1;
+  }
   const auto programs = arguments.programs();
+  const auto begin = std::chrono::steady_clock::now();
   for (const tilepost_program_t* program : programs) {
+    if (arguments.number("list", 0) != 0) {
+      std::printf("%s\n", program->name);
+      continue;
+    }
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
+    if (elapsed.count() > arguments.number("seconds", 1e9)) {
+      std::printf("# no time for %s\n", program->name);
+      continue;
+    }
     test(*program);
     std::printf("PASS %s\n", program->name);
     std::fflush(stdout);

@@ -1,10 +1,10 @@
 // A process per rank, as MPI and torchrun have it: results, and what is left when one dies.
 //
-//   processes [program …] [--runs 40] [--deadline 5]
+//   processes [program …] [--runs 40] [--deadline 5] [--faults 1]
 //
 // Starts itself once per rank. First every rank runs with new operands each time, eager and
-// captured, and checks; then the last rank's process ends without a word, and the others have to
-// end with an error within the deadline.
+// captured, and checks; then, unless --faults 0, the last rank's process ends without a word, and
+// the others have to end with an error within the deadline.
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -74,7 +74,7 @@ void expect_error(tilepost::Op& op, Checker& checker, int rank, double deadline)
 
 // One rank, in a process of its own.
 int run_rank(const tilepost_program_t& program, int rank, const tilepost_unique_id_t& id, int runs,
-             double deadline) {
+             double deadline, bool faults) {
   const int ranks = plan_of(program).ranks;
   CUDA_OK(cudaSetDevice(rank));
   preload();
@@ -91,7 +91,7 @@ int run_rank(const tilepost_program_t& program, int rank, const tilepost_unique_
   }
   checker.choose(op, 0);
   replay(op, checker, runs / 4);
-  if (ranks == 1) return 0;
+  if (ranks == 1 || !faults) return 0;
   std::fflush(nullptr);
   if (rank == ranks - 1) _exit(0);
   expect_error(op, checker, rank, deadline);
@@ -99,14 +99,15 @@ int run_rank(const tilepost_program_t& program, int rank, const tilepost_unique_
 }
 
 // Starts all ranks of a program and waits for them; false if one fails.
-bool run_all(const char* self, const tilepost_program_t& program, int runs, double deadline) {
+bool run_all(const char* self, const tilepost_program_t& program, int runs, double deadline,
+             bool faults) {
   tilepost_unique_id_t id{};
   TILEPOST_OK_(tilepost::Status(tilepost_get_unique_id(&id)));
   std::vector<pid_t> children;
   for (int rank = 0; rank < plan_of(program).ranks; ++rank) {
     std::vector<std::string> words = {
-        self,       kRankOption,          std::to_string(rank),    program.name,
-        to_hex(id), std::to_string(runs), std::to_string(deadline)};
+        self,       kRankOption,          std::to_string(rank),     program.name,
+        to_hex(id), std::to_string(runs), std::to_string(deadline), faults ? "1" : "0"};
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
@@ -127,13 +128,14 @@ bool run_all(const char* self, const tilepost_program_t& program, int runs, doub
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc == 7 && std::strcmp(argv[1], kRankOption) == 0)
+  if (argc == 8 && std::strcmp(argv[1], kRankOption) == 0)
     return run_rank(*find_program(argv[3]), std::atoi(argv[2]), from_hex(argv[4]),
-                    std::atoi(argv[5]), std::atof(argv[6]));
+                    std::atoi(argv[5]), std::atof(argv[6]), std::atoi(argv[7]) != 0);
   const Arguments arguments(argc, argv);
   const int runs = static_cast<int>(arguments.number("runs", 40));
   const double deadline = arguments.number("deadline", 5);
+  const bool faults = arguments.number("faults", 1) != 0;
   return run_programs(arguments, [&](const tilepost_program_t& program) {
-    EXPECT(run_all("/proc/self/exe", program, runs, deadline), program.name);
+    EXPECT(run_all("/proc/self/exe", program, runs, deadline, faults), program.name);
   });
 }

@@ -1,0 +1,145 @@
+#!/usr/bin/env bash
+# Generates the programs that the drivers in tests/gpu/trust run.
+#
+#   programs.sh TILEPOST OUT RANKS [SET …]     sets: main small pairs neighbours; all of them if none is named
+#
+# TILEPOST is the generator. OUT is to be given to tests/gpu as TILEPOST_GENERATED_DIR. A program's name says
+# what it is: <pattern>[_<routing>]_<transport>, with nccl2 for two lanes and _any for any m. Sets:
+#
+#   main        every pattern by every transport, two to four groups of 4096x1536x512, and some for any m
+#   small       small_…: the same, as small as is sensible: for compute-sanitizer
+#   pairs       big_…, mate_…: what beside.cpp runs on two streams, a GEMM that holds all SMs and others
+#   neighbours  …_nb: planned to run beside foreign collectives
+#
+# OUT/refused.txt lists what the spec does not allow, with the generator's words.
+set -euo pipefail
+[ $# -ge 3 ] || { sed -n '2,16p' "$0" >&2; exit 2; }
+tool=$(readlink -f "$1") out=$2 ranks=$3
+shift 3
+[ $# -gt 0 ] || set -- main small pairs neighbours
+
+# make <name> <pattern> <transport> <m>x<n>x<k> [override …]: groups is an override like any other. A
+# program that is refused is listed.
+make() {
+  local name=$1 pattern=$2 transport=$3 m n k flags=() word
+  IFS=x read -r m n k <<<"$4"
+  shift 4
+  for word in "$@"; do flags+=(-D "$word"); done
+  printf '{tilepost: 1, name: %s, pattern: %s, ranks: %s, arch: sm_90a, transport: %s,\n gemm: {m: %s, n: %s, k: %s, a: bf16}}\n' \
+    "$name" "$pattern" "$ranks" "$transport" "$m" "$n" "$k" >"$out/specs/$name.yaml"
+  if ! "$tool" generate "$out/specs/$name.yaml" "${flags[@]}" -o "$out" >"$out/log" 2>&1; then
+    printf '%s: %s\n' "$name" "$(grep -m1 'error:' "$out/log" || tail -1 "$out/log")" >>"$out/refused.txt"
+    return 1
+  fi
+}
+
+# The waves of a spec, to cut into groups.
+waves() { # pattern transport shape override…
+  local pattern=$1 transport=$2 m n k flags=() word
+  IFS=x read -r m n k <<<"$3"
+  shift 3
+  for word in "$@"; do flags+=(-D "$word"); done
+  printf '{tilepost: 1, name: x, pattern: %s, ranks: %s, arch: sm_90a, transport: %s, gemm: {m: %s, n: %s, k: %s, a: bf16}}\n' \
+    "$pattern" "$ranks" "$transport" "$m" "$n" "$k" |
+    "$tool" explain - "${flags[@]}" 2>/dev/null | sed -n 's/^waves  *\([0-9]*\) of.*/\1/p' | head -1
+}
+
+# Cuts for `n` waves: two to four groups.
+cuts() {
+  case $1 in
+    '' | 0 | 1) ;;
+    2) echo 'schedule.groups=[1, 1]' ;;
+    3) echo 'schedule.groups=[1, 1, 1]' ;;
+    *) echo "schedule.groups=[1, 1, $(($1 - 3)), 1]" ;;
+  esac
+}
+
+# grid <prefix of names> <shape> <any-m: yes or no>: every pattern by every transport.
+grid() {
+  local prefix=$1 shape=$2 any=$3 pattern short transport routing lanes name given groups
+  for pattern in gemm_all_reduce gemm_reduce_scatter gemm_all_to_all all_gather_gemm all_to_all_gemm; do
+    for routing in - even splits rows; do
+      case $pattern:$routing in
+        gemm_all_to_all:- | all_to_all_gemm:- | gemm_all_to_all:splits) continue ;;
+        gemm_all_to_all:* | all_to_all_gemm:*) ;;
+        *:-) ;;
+        *) continue ;;
+      esac
+      case $pattern in
+        gemm_all_reduce) short="ar" ;;
+        gemm_reduce_scatter) short=rs ;;
+        gemm_all_to_all) short=a2a ;;
+        all_gather_gemm) short=ag ;;
+        all_to_all_gemm) short=in ;;
+      esac
+      [ "$routing" = - ] || short=${short}_$routing
+      for transport in nccl nccl2 nccl_symmetric copy_engine peer none; do
+        given=()
+        [ "$routing" = - ] || given+=("routing=$routing")
+        lanes=
+        case $transport in
+          nccl) lanes=1 ;;
+          nccl2) lanes=2 ;;
+        esac
+        [ -z "$lanes" ] || given+=("schedule.lanes=$lanes")
+        name=$prefix${short}_$transport
+        # Rows of A arrive in chunks of these sizes; groups of tiles are of whole waves.
+        case $pattern:$transport in
+          *:none) groups= ;;
+          all_gather_gemm:* | all_to_all_gemm:*) groups='schedule.groups=[1, 1, 2]' ;;
+          *) groups=$(cuts "$(waves "$pattern" "${transport%2}" "$shape" "${given[@]}" schedule.tile='[128, 128]')") ;;
+        esac
+        [ -z "$groups" ] || given+=("schedule.tile=[128, 128]" "$groups")
+        make "$name" "$pattern" "${transport%2}" "$shape" "${given[@]}" || true
+      done
+    done
+  done
+  [ "$any" = yes ] || return 0
+  for name in ar:gemm_all_reduce:nccl ar:gemm_all_reduce:copy_engine ar:gemm_all_reduce:peer \
+    rs:gemm_reduce_scatter:nccl rs:gemm_reduce_scatter:peer ag:all_gather_gemm:nccl ag:all_gather_gemm:copy_engine \
+    ag:all_gather_gemm:peer in_rows:all_to_all_gemm:copy_engine in_rows:all_to_all_gemm:nccl \
+    a2a_rows:gemm_all_to_all:nccl a2a_rows:gemm_all_to_all:copy_engine; do
+    IFS=: read -r short pattern transport <<<"$name"
+    given=(gemm.m.max=4000)
+    case $short in *_rows) given+=(routing=rows) ;; esac
+    make "${short}_${transport}_any" "$pattern" "$transport" "$shape" "${given[@]}" || true
+  done
+}
+
+# Two on two streams; the first has a GEMM that takes all SMs and waits for other ranks inside.
+pairs() {
+  make big_ar_peer gemm_all_reduce peer 8192x8192x4096 || true
+  for transport in nccl copy_engine none peer; do
+    make "mate_rs_$transport" gemm_reduce_scatter "$transport" 4096x3072x1024 || true
+  done
+  make big_ag_peer all_gather_gemm peer 8192x8192x4096 || true
+  make big_ar_nccl gemm_all_reduce nccl 8192x8192x4096 || true
+  make mate_ar_peer_any gemm_all_reduce peer 4096x3072x1024 gemm.m.max=4096 || true
+}
+
+neighbours() {
+  for pattern in ar:gemm_all_reduce rs:gemm_reduce_scatter ag:all_gather_gemm a2a_even:gemm_all_to_all in_even:all_to_all_gemm; do
+    for transport in nccl copy_engine peer none; do
+      make "${pattern%:*}_${transport}_nb" "${pattern#*:}" "$transport" 4096x3072x1024 neighbours=true || true
+    done
+  done
+  make big_ar_peer_nb gemm_all_reduce peer 8192x8192x4096 neighbours=true || true
+}
+
+mkdir -p "$out/specs"
+rm -f "$out"/*.cu "$out"/*.h "$out"/*.plan.json "$out"/specs/*.yaml
+: >"$out/refused.txt"
+for set in "$@"; do
+  case $set in
+    main) grid '' 4096x1536x512 yes ;;
+    small) grid small_ 1024x512x256 no ;;
+    pairs) pairs ;;
+    neighbours) neighbours ;;
+    *)
+      echo "no set '$set'; there are main, small, pairs and neighbours" >&2
+      exit 2
+      ;;
+  esac
+done
+rm -f "$out/log"
+echo "$(find "$out" -name '*.cu' | wc -l) programs, $(wc -l <"$out/refused.txt") refused"

@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# compute-sanitizer over small runs of every program, a process for each rank.
+#
+#   sanitize.sh PROCESSES [pattern …]
+#
+# PROCESSES is the program of processes.cpp, built with the small programs of programs.sh. Environment: TOOLS
+# (memcheck racecheck), RUNS of each program (4), EACH seconds at most (150), BUDGET seconds in all (100000),
+# TSV a file to append to, JOBS at a time (1). racecheck sees shared memory within a kernel, and memory that
+# GPUs share only as far as memcheck sees its bounds.
+#
+# 0 if there was no error, 1 if there was one, 77 if there is no compute-sanitizer.
+set -u
+[ $# -ge 1 ] || { sed -n '2,11p' "$0" >&2; exit 2; }
+processes=$(readlink -f "$1")
+shift
+[ $# -gt 0 ] || set -- 'small_*'
+sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)
+[ -n "$sanitizer" ] || { echo "skipped: no compute-sanitizer here"; exit 77; }
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+
+# Reports that are no fault, by the tool and a part of the kernel's name, each with its reason:
+# 'racecheck|kernel|reason'.
+excluded=()
+
+names=$("$processes" "$@" --list 1) || { echo "$names"; exit 1; }
+failures=0 passed=0
+
+# one <tool> <program>: prints a line; 1 unless there are no errors.
+one() {
+  local tool=$1 name=$2 log=$dir/$1.$2 flags=(--tool "$1" --target-processes all) entry begin=$SECONDS verdict=FAIL
+  local errors rc
+  for entry in "${excluded[@]}"; do
+    IFS='|' read -r which kernel _ <<<"$entry"
+    [ "$which" != "$tool" ] || flags+=(--kernel-name-exclude "kernel_substring=$kernel")
+  done
+  timeout -k 10 "${EACH:-150}" "$sanitizer" "${flags[@]}" "$processes" "$name" --runs "${RUNS:-4}" --faults 0 \
+    --deadline 100 >"$log" 2>&1 </dev/null
+  rc=$?
+  # Every process writes a summary; racecheck counts warnings apart, which are hazards too.
+  errors=$(sed -nE 's/.*ERROR SUMMARY: ([0-9]+) errors?.*/\1/p; s/.*SUMMARY: ([0-9]+) hazards? displayed.*/\1/p' \
+    "$log" | awk '{ sum += $1; count++ } END { print count ? sum : "none" }')
+  [ "$rc" != 0 ] || [ "$errors" != 0 ] || verdict=PASS
+  [ "$rc" != 124 ] || errors="timeout"
+  printf 'sanitize\t%s %s\t%s\t%s\t%s s\texit code %s\t%s\n' "$tool" "$name" "$verdict" "$errors" \
+    $((SECONDS - begin)) "$rc" "$(grep -m1 -E '(Invalid|Error: |Race reported|Warning: Race|Program hit|FAIL)' "$log" | cut -c1-200)" |
+    tee -a "${TSV:-/dev/null}"
+  if [ "$verdict" = FAIL ]; then
+    sed 's/^/    /' "$log" | head -40
+    return 1
+  fi
+}
+
+for tool in ${TOOLS:-memcheck racecheck}; do
+  for name in $names; do
+    if [ "$SECONDS" -gt "${BUDGET:-100000}" ]; then
+      echo "# no time for $tool $name"
+      continue
+    fi
+    (one "$tool" "$name" || touch "$dir/failed.$tool.$name") &
+    while [ "$(jobs -rp | wc -l)" -ge "${JOBS:-1}" ]; do wait -n; done
+  done
+  wait
+done
+failures=$(find "$dir" -name 'failed.*' | wc -l)
+passed=$(find "$dir" -name 'memcheck.*' -o -name 'racecheck.*' | wc -l)
+echo "# sanitize: $passed runs, $failures with errors"
+[ "$failures" = 0 ]

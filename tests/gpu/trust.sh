@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# Builds the drivers of tests/gpu/trust and runs parts of them on this machine's GPUs.
+#
+#   trust.sh PART …        parts: build faults threads pairs foreign neighbours soak processes graph cycles
+#                          sanitize; build comes by itself
+#
+# Environment: GENERATED (.carry/trust) what programs.sh has made, BUILD (build/trust) where to build, OUT
+# (build/trust/out) gets trust.tsv, a line for every case of every part, and PART.log; EACH (540) seconds at
+# most for each part, PATTERNS which programs, FLAGS more flags of the driver, JOBS compilers at a time.
+#
+# A part that fails leaves the others to run. The exit code is 1 if one has failed. Parts can be repeated:
+# with RESUME a file like trust.tsv, faults, pairs and foreign leave out what has passed by it.
+set -u
+[ $# -ge 1 ] || { sed -n '2,14p' "$0" >&2; exit 2; }
+root=$(cd "$(dirname "$0")/../.." && pwd)
+generated=$(readlink -f "${GENERATED:-$root/.carry/trust}")
+build=${BUILD:-$root/build/trust} out=${OUT:-$root/build/trust/out} each=${EACH:-540}
+# NVLink multicast: a program that hangs in it may take the host's GPUs with it.
+export NCCL_NVLS_ENABLE=0
+mkdir -p "$build" "$out"
+failed=()
+
+build() {
+  [ -n "$(ls "$generated"/*.cu 2>/dev/null)" ] ||
+    { echo "no programs in '$generated': tests/gpu/programs.sh makes them, GENERATED names the folder"; return 1; }
+  cmake -S "$root/tests/gpu" -B "$build" -DTILEPOST_GENERATED_DIR="$generated" -DCMAKE_CUDA_ARCHITECTURES=90a \
+    -DCMAKE_BUILD_TYPE=Release $(command -v ninja >/dev/null && echo -GNinja) >"$out/build.log" 2>&1 &&
+    cmake --build "$build" -j "${JOBS:-$(nproc)}" --target gpu_faults gpu_beside gpu_soak gpu_processes gpu_dead_rank \
+      >>"$out/build.log" 2>&1 && return
+  grep -E -A3 'error|Error|FAILED' "$out/build.log" | head -30
+  return 1
+}
+
+# run <part> <command …>: with a limit, a log and a line about its end.
+run() {
+  local part=$1 begin=$SECONDS rc
+  shift
+  echo "== $part: $*"
+  timeout -k 15 $((each + 20)) "$@" 2>&1 </dev/null | tee "$out/$part.log"
+  rc=${PIPESTATUS[0]}
+  [ "$rc" = 0 ] || [ "$rc" = 77 ] || failed+=("$part")
+  echo "== $part: exit code $rc after $((SECONDS - begin)) s"
+}
+
+# driver <part> <default patterns> <program> <words …>
+driver() {
+  local part=$1 patterns=$2 program=$3 chosen
+  shift 3
+  read -r -a chosen <<<"${PATTERNS:-$patterns}"
+  # shellcheck disable=SC2086 # FLAGS are words
+  run "$part" "$build/$program" "$@" "${chosen[@]}" --tsv "$out/trust.tsv" --seconds $((each - 30)) \
+    ${RESUME:+--resume "$RESUME"} ${FLAGS:-}
+}
+
+main='!(small_*|big_*|mate_*|*_nb)'
+if ! build; then
+  echo "the build has failed: $out/build.log"
+  exit 1
+fi
+echo "built after $SECONDS s"
+for part in "$@"; do
+  case $part in
+    build) ;;
+    faults) driver faults "$main" faults ;;
+    threads) driver threads "$main" dead_rank ;;
+    pairs) driver pairs '' beside pairs ;;
+    foreign) driver foreign '@(ar|rs)_@(peer|nccl|copy_engine)' beside foreign --expect "${EXPECT:-ok}" ;;
+    neighbours) driver neighbours '*_nb' beside foreign ;;
+    soak) driver soak "$main" soak mixed --seed "${SEED:-1}" ;;
+    processes) driver processes "$main" soak mixed --processes 1 --seed "${SEED:-1}" ;;
+    graph) driver graph '@(ar|rs|ag|a2a_even|in_even)_@(nccl|peer|copy_engine)' soak graph ;;
+    cycles) driver cycles '@(ar_peer|rs_nccl2|ag_copy_engine)' soak cycles ;;
+    sanitize)
+      export TSV=$out/trust.tsv BUDGET=$((each - 160))
+      # shellcheck disable=SC2086 # PATTERNS are words
+      run sanitize bash "$root/tests/gpu/sanitize.sh" "$build/processes" ${PATTERNS:-'small_*'}
+      ;;
+    *)
+      echo "no part '$part'"
+      failed+=("$part")
+      ;;
+  esac
+done
+echo "== $(grep -c "$(printf '\tPASS\t')" "$out/trust.tsv" 2>/dev/null) passed, failed: $(grep "$(printf '\tFAIL\t')" "$out/trust.tsv" 2>/dev/null | cut -f1,2 | tr '\t\n' ' ,')"
+[ ${#failed[@]} = 0 ] || { echo "== parts that failed: ${failed[*]}"; exit 1; }

@@ -1,0 +1,353 @@
+// What is left when a rank fails: the others get an error in time that says whom they miss, and go
+// on.
+//
+//   faults [pattern …] [--kinds stop,kill,exit,leave,late] [--modes eager,graph] [--when any]
+//          [--deadline 2] [--slack 5] [--resume-victim before] [--seed 1] [--jobs 1] [--part i/n]
+//          [--seconds N] [--tsv FILE] [--resume FILE]
+//
+// A process for each rank. Per program, and in the same processes as far as they live, a case for
+// each kind and mode. One rank, chosen by the seed,
+//
+//   stop    gets SIGSTOP, and SIGCONT when the others have their error; then it gets one itself
+//   kill    gets SIGKILL
+//   exit    ends by _exit(0)
+//   leave   ends by exit(0) with operation and communicator alive, between runs: nothing may crash
+//   late    comes a second late, which is no error
+//
+// between runs or while some are in flight (--when between or flight, or by the seed). The others
+// must have an error `slack` seconds after the deadline at the latest. It says which rank speaks
+// and what it waited for and, where ranks share memory, which rank is missing. They destroy
+// operation and communicator within 5 s, make new ones with all ranks, among them one that takes
+// the place of a dead one, and have right results in 5 eager and 5 replayed runs. At the end all
+// processes exit with 0.
+#include <signal.h>
+
+#include <atomic>
+#include <memory>
+#include <random>
+#include <regex>
+#include <sstream>
+#include <thread>
+
+#include "tests/gpu/trust/fault_rank.h"
+#include "tests/gpu/trust/report.h"
+
+using namespace gpu_test;
+
+namespace {
+
+constexpr const char* kRankOption = "--rank";
+constexpr double kStart = 90, kJoin = 90, kCheck = 60, kFree = 5;  // seconds
+constexpr double kPatience = 20;  // to see how late what is too late comes
+constexpr int kUnlimited = 1000000;
+
+struct Settings {
+  double deadline, slack;
+  uint32_t seed;
+  std::string when, resume_victim;
+  std::vector<std::string> kinds, modes;
+};
+
+struct Case {
+  std::string kind, mode;
+  bool in_flight;
+  int victim;
+};
+
+// What the table says of a case.
+struct Outcome {
+  double error_seconds = 0, free_seconds = 0, join_seconds = 0;
+  int survivors = 0, named = 0;
+  bool recovered = false;
+  std::string text, complaint;
+
+  void complain(const std::string& what) { complaint += (complaint.empty() ? "" : "; ") + what; }
+};
+
+std::string name_of(int rank) {
+  return "rank " + std::to_string(rank);
+}
+
+bool shares_memory(const tilepost_program_t& program) {
+  return plan_of(program).access != TILEPOST_ACCESS_MESSAGES &&
+         plan_of(program).transport != TILEPOST_TRANSPORT_NONE;
+}
+
+// Whether the text names `rank` behind 'rank' or 'ranks', apart from who speaks.
+bool names_rank(const std::string& text, int rank) {
+  static const std::regex list("\\branks? ([0-9]+(, [0-9]+)*)");
+  const std::string said = text.substr(std::min(text.find("run "), text.size()));
+  for (std::sregex_iterator it(said.begin(), said.end(), list), end; it != end; ++it) {
+    std::istringstream numbers((*it)[1].str());
+    for (int number; numbers >> number; numbers.ignore(1))
+      if (number == rank) return true;
+  }
+  return false;
+}
+
+bool says_what_was_awaited(const std::string& text) {
+  static const std::regex awaited("group|did not|collective|NCCL|stopped|arrive");
+  return std::regex_search(text, awaited);
+}
+
+// The processes of one program's ranks.
+class Team {
+ public:
+  Team(const tilepost_program_t& program, int first_device, const Settings& settings)
+      : program_(program), first_device_(first_device), settings_(settings), ranks_(world()) {
+    for (int rank = 0; rank < world(); ++rank) start(rank);
+    for (int rank = 0; rank < world(); ++rank) expect(rank, "start", "ready", kStart);
+    join();
+  }
+
+  int world() const { return plan_of(program_).ranks; }
+
+  // The parent's answer to one case, or a Problem.
+  void run(const Case& c, uint32_t seed, Outcome& outcome) {
+    check(c.mode, 2, seed);
+    if (c.kind == "late") return run_late(c, seed + 100, outcome);
+    outcome.survivors = world() - 1;
+    fail(c, outcome);
+    if (c.kind != "stop") replace(c);
+    const auto begin = Clock::now();
+    join();
+    outcome.join_seconds = seconds_since(begin);
+    check("eager", 5, seed + 200);
+    check("graph", 5, seed + 300);
+    outcome.recovered = true;
+  }
+
+  // Ends all ranks; "" or what was wrong about it.
+  std::string quit() {
+    std::string wrong;
+    for (auto& rank : ranks_) rank->order("quit");
+    for (int rank = 0; rank < world(); ++rank)
+      if (const std::string end = ranks_[rank]->wait_for_end(20); !end.empty())
+        wrong += name_of(rank) + " ended by " + end + " ";
+    return wrong;
+  }
+
+ private:
+  void start(int rank) {
+    ranks_[rank] = std::make_unique<Child>(std::vector<std::string>{
+        kRankOption, std::to_string(rank), std::to_string(first_device_ + rank), program_.name,
+        std::to_string(settings_.deadline)});
+  }
+
+  std::string answer_of(int rank, const std::string& what, Clock::time_point until) {
+    return ranks_[rank]->expect_answer(until, name_of(rank), what);
+  }
+  void expect(int rank, const std::string& what, const std::string& answer, double seconds) {
+    expect(rank, what, answer, in_seconds(seconds));
+  }
+  void expect(int rank, const std::string& what, const std::string& answer,
+              Clock::time_point until) {
+    const std::string got = answer_of(rank, what, until);
+    if (got != answer) throw Problem(name_of(rank) + ", asked to '" + what + "': " + got);
+  }
+
+  // The order to those of `who`; each must answer 'ok'.
+  template <class Who>
+  void ask(const std::string& order, double seconds, const Who& who) {
+    for (int rank = 0; rank < world(); ++rank)
+      if (who(rank)) ranks_[rank]->order(order);
+    const auto until = in_seconds(seconds);
+    for (int rank = 0; rank < world(); ++rank)
+      if (who(rank)) expect(rank, order.substr(0, 30), "ok", until);
+  }
+  void ask_all(const std::string& order, double seconds) {
+    ask(order, seconds, [](int) { return true; });
+  }
+
+  void join() {
+    ranks_[0]->order("id");
+    const std::string id = answer_of(0, "id", in_seconds(kStart));
+    ask_all("join " + words_of(id).at(1), kJoin);
+  }
+
+  void check(const std::string& mode, int runs, uint32_t seed) {
+    ask_all("check " + mode + " " + std::to_string(runs) + " " + std::to_string(seed), kCheck);
+  }
+
+  void run_late(const Case& c, uint32_t seed, Outcome& outcome) {
+    const std::string order = "check " + c.mode + " 1 " + std::to_string(seed);
+    for (int rank = 0; rank < world(); ++rank)
+      if (rank != c.victim) ranks_[rank]->order(order);
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    ranks_[c.victim]->order(order);
+    const auto until = in_seconds(kCheck);
+    for (int rank = 0; rank < world(); ++rank) expect(rank, order, "ok", until);
+    outcome.recovered = true;
+  }
+
+  // One rank fails; the others, and a stopped one that goes on, get their errors.
+  void fail(const Case& c, Outcome& outcome) {
+    const double limit = settings_.deadline + settings_.slack;
+    const std::string load = "load " + c.mode + " ", seconds = " " + in_text(limit + kPatience / 2);
+    std::mt19937 random(settings_.seed + static_cast<uint32_t>(c.victim) + c.in_flight * 7u);
+    if (c.in_flight) {
+      for (auto& rank : ranks_) rank->order(load + std::to_string(kUnlimited) + seconds);
+      std::this_thread::sleep_for(std::chrono::milliseconds(20 + random() % 180));
+    }
+    strike(c);
+    const auto begin = Clock::now();
+    if (!c.in_flight)
+      for (int rank = 0; rank < world(); ++rank)
+        if (rank != c.victim)
+          ranks_[rank]->order(load + (random() % 2 == 0 ? "1" : "200") + seconds);
+    const auto until = in_seconds(limit + kPatience);
+    for (int rank = 0; rank < world(); ++rank)
+      if (rank != c.victim) {
+        judge(rank, c, answer_of(rank, "load", until), outcome);
+        outcome.error_seconds = std::max(outcome.error_seconds, seconds_since(begin));
+      }
+    if (outcome.error_seconds > limit)
+      outcome.complain("an error only after " + in_text(outcome.error_seconds) + " s");
+    if (shares_memory(program_) && outcome.named == 0)
+      outcome.complain("no survivor names " + name_of(c.victim));
+    const auto survivors = [&](int rank) { return rank != c.victim; };
+    const bool alone = c.kind != "stop" || settings_.resume_victim == "after";
+    if (alone) free(outcome, survivors);
+    if (c.kind != "stop") return;
+    ranks_[c.victim]->signal(SIGCONT);
+    if (!c.in_flight) ranks_[c.victim]->order(load + "1" + seconds);
+    const std::string own =
+        answer_of(c.victim, "load after SIGCONT", in_seconds(limit + kPatience / 2 + kPatience));
+    if (own.rfind("error ", 0) != 0) outcome.complain("the stopped rank: " + own);
+    free(outcome, [&](int rank) { return !alone || rank == c.victim; });
+  }
+
+  void strike(const Case& c) {
+    Child& victim = *ranks_[c.victim];
+    if (c.kind == "stop") victim.signal(SIGSTOP);
+    if (c.kind == "kill") victim.signal(SIGKILL);
+    if (c.kind == "exit") victim.signal(SIGUSR1);
+    if (c.kind == "leave") victim.order("leave");
+  }
+
+  void judge(int rank, const Case& c, const std::string& answer, Outcome& outcome) const {
+    const std::vector<std::string> words = words_of(answer);
+    if (words.size() < 3 || words[0] != "error") {
+      outcome.complain(name_of(rank) + " got no error: " + answer);
+      return;
+    }
+    const std::string text = answer.substr(answer.find(words[2]));
+    if (outcome.text.empty() || (!names_rank(outcome.text, c.victim) && names_rank(text, c.victim)))
+      outcome.text = text;
+    outcome.named += names_rank(text, c.victim);
+    if (text.find(name_of(rank) + ":") == std::string::npos)
+      outcome.complain(name_of(rank) + " does not say which rank it is: " + text);
+    if (!says_what_was_awaited(text))
+      outcome.complain(name_of(rank) + " does not say what it waited for: " + text);
+  }
+
+  // Those of `who` destroy what they have.
+  template <class Who>
+  void free(Outcome& outcome, const Who& who) {
+    const auto begin = Clock::now();
+    ask("free", kFree + kPatience, who);
+    outcome.free_seconds = std::max(outcome.free_seconds, seconds_since(begin));
+    if (outcome.free_seconds > kFree)
+      outcome.complain("destroyed only after " + in_text(outcome.free_seconds) + " s");
+  }
+
+  void replace(const Case& c) {
+    const std::string end = ranks_[c.victim]->wait_for_end(20);
+    const std::string expected = c.kind == "kill" ? "signal 9" : "";
+    if (end != expected) throw Problem("the process of " + name_of(c.victim) + " ended by " + end);
+    start(c.victim);
+    expect(c.victim, "start", "ready", kStart);
+  }
+
+  const tilepost_program_t& program_;
+  const int first_device_;
+  const Settings& settings_;
+  std::vector<std::unique_ptr<Child>> ranks_;
+};
+
+std::vector<std::string> split(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> parts;
+  for (std::string part; std::getline(stream, part, ',');) parts.push_back(part);
+  return parts;
+}
+
+void report(Report& report, const std::string& name, const Case& c, const Outcome& outcome) {
+  const bool passed = outcome.complaint.empty() && outcome.recovered;
+  report.row(
+      name, passed ? "PASS" : "FAIL",
+      {c.in_flight ? "flight" : "between", std::to_string(c.victim), in_text(outcome.error_seconds),
+       in_text(outcome.free_seconds), in_text(outcome.join_seconds),
+       std::to_string(outcome.named) + "/" + std::to_string(outcome.survivors),
+       outcome.recovered ? "yes" : "no", outcome.complaint, outcome.text});
+}
+
+// All cases of a program, in one team as long as nothing is wrong with it.
+void test_program(const tilepost_program_t& program, int first_device, const Settings& settings,
+                  Report& results) {
+  std::unique_ptr<Team> team;
+  std::mt19937 random(settings.seed);
+  const std::string prefix = std::string(program.name) + " ";
+  for (const std::string& kind : settings.kinds)
+    for (const std::string& mode : settings.modes) {
+      Case c{kind, mode, random() % 2 == 0, static_cast<int>(random() % plan_of(program).ranks)};
+      const uint32_t seed = random() % 100000 * 1000;
+      if (settings.when != "any") c.in_flight = settings.when == "flight";
+      if (kind == "leave" || kind == "late") c.in_flight = false;
+      if (!results.is_due(prefix + kind + " " + mode)) continue;
+      Outcome outcome;
+      try {
+        if (!team) team = std::make_unique<Team>(program, first_device, settings);
+        team->run(c, seed, outcome);
+      } catch (const std::exception& problem) {
+        outcome.complain(problem.what());
+        team.reset();
+      }
+      report(results, prefix + kind + " " + mode, c, outcome);
+    }
+  if (!team) return;
+  if (const std::string wrong = team->quit(); !wrong.empty())
+    report(results, prefix + "end", Case{},
+           Outcome{.recovered = true, .text = {}, .complaint = wrong});
+}
+
+// Programs in as many threads as there are jobs; teams that fit beside each other use GPUs of their
+// own.
+void test_all(const std::vector<const tilepost_program_t*>& programs, int jobs,
+              const Settings& settings, Report& results) {
+  const int gpus = num_gpus();
+  std::atomic<size_t> next{0};
+  std::vector<std::thread> threads;
+  for (int job = 0; job < jobs; ++job)
+    threads.emplace_back([&, job] {
+      for (size_t i = next++; i < programs.size(); i = next++) {
+        const int ranks = plan_of(*programs[i]).ranks;
+        test_program(*programs[i], job % (gpus / ranks) * ranks, settings, results);
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc > 1 && std::strcmp(argv[1], kRankOption) == 0) return run_fault_rank(argc - 2, argv + 2);
+  const Arguments arguments(argc, argv);
+  if (!names_are_known(arguments)) return 1;
+  Settings settings;
+  settings.deadline = arguments.number("deadline", 2);
+  settings.slack = arguments.number("slack", 5);
+  settings.seed = static_cast<uint32_t>(arguments.number("seed", 1));
+  settings.when = arguments.text("when", "any");
+  settings.resume_victim = arguments.text("resume-victim", "before");
+  settings.kinds = split(arguments.text("kinds", "stop,kill,exit,leave,late"));
+  settings.modes = split(arguments.text("modes", "eager,graph"));
+  Report results(
+      arguments, "faults",
+      {"when", "victim", "error s", "free s", "join s", "named", "recovered", "complaint", "text"});
+  std::vector<const tilepost_program_t*> programs;
+  for (const tilepost_program_t* program : arguments.programs())
+    if (plan_of(*program).ranks > 1) programs.push_back(program);
+  test_all(programs, static_cast<int>(arguments.number("jobs", 1)), settings, results);
+  return results.finish();
+}

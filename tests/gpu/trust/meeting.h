@@ -1,0 +1,63 @@
+// Where the ranks of soak.cpp meet: threads of this process, or processes whose parent passes words
+// on.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "tests/gpu/trust/report.h"
+
+namespace gpu_test {
+
+class Meeting {
+ public:
+  virtual ~Meeting() = default;
+
+  // Waits for all ranks; what rank 0 has brought, on all of them.
+  virtual std::string meet(int rank, const std::string& brought) = 0;
+  // A line of the table. Rank 0 calls it.
+  virtual void row(const std::string& name, const std::string& verdict,
+                   const std::vector<std::string>& fields) = 0;
+
+  void barrier(int rank) { meet(rank, "-"); }
+  tilepost_unique_id_t new_id(int rank) {
+    tilepost_unique_id_t id{};
+    if (rank == 0) TILEPOST_OK_(tilepost::Status(tilepost_get_unique_id(&id)));
+    return from_hex(meet(rank, to_hex(id)));
+  }
+};
+
+// All ranks are threads. The process ends with 1 if they do not meet for `patience` seconds.
+class ThreadMeeting : public Meeting {
+ public:
+  ThreadMeeting(Ranks& ranks, Report& report, double patience);
+  ~ThreadMeeting() override;
+  std::string meet(int rank, const std::string& brought) override;
+  void row(const std::string& name, const std::string& verdict,
+           const std::vector<std::string>& fields) override;
+
+ private:
+  struct Watch;
+  Ranks& ranks_;
+  Report& report_;
+  std::string word_;
+  std::unique_ptr<Watch> watch_;
+};
+
+// A rank's process.
+class ProcessMeeting : public Meeting {
+ public:
+  explicit ProcessMeeting(Orders& orders) : orders_(orders) {}
+  std::string meet(int rank, const std::string& brought) override;
+  void row(const std::string& name, const std::string& verdict,
+           const std::vector<std::string>& fields) override;
+
+ private:
+  Orders& orders_;
+};
+
+// Their parent: passes words on until all ranks have said 'done'. "" or what went wrong.
+std::string host_meeting(std::vector<std::unique_ptr<Child>>& ranks, Report& report,
+                         double patience);
+
+}  // namespace gpu_test

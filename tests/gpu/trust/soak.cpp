@@ -1,0 +1,108 @@
+// Many runs of many operations, every result compared exactly.
+//
+//   soak mixed|graph|cycles [pattern …] [--runs N] [--seconds N] [--seed 1] [--processes 0]
+//        [--deadline 20] [--operations 16] [--shared 0.3] [--streams free] [--part i/n]
+//        [--patience 180] [--tsv FILE] [--resume FILE]
+//
+//   mixed    rounds of up to 12 runs of several operations of one communicator: program, rows,
+//   route,
+//            stream (of three), eager or replayed, memory shared or not, all drawn from the seed;
+//            until there are as many runs as asked for, or time is up. --streams ordered puts every
+//            run behind all others
+//   graph    of each program one graph, replayed --runs times (1000)
+//   cycles   of each program --runs operations (1000), made, run once and destroyed, every 20 of
+//   them on
+//            a communicator of their own; then device and host memory are what they were
+//
+// Ranks are threads of one process, or processes with --processes 1. Programs for another number of
+// ranks than the first one's are left out, visibly. An error names the seed, the round and what was
+// in it, and ends the driver.
+#include "tests/gpu/trust/soak_rank.h"
+
+#include <memory>
+
+using namespace gpu_test;
+
+namespace {
+
+constexpr const char* kRankOption = "--rank";
+
+// The same command line makes the same options in every process.
+SoakOptions options_of(const std::string& mode, const Arguments& arguments) {
+  SoakOptions options{};
+  options.mode = mode;
+  options.runs = static_cast<int64_t>(arguments.number("runs", mode == "mixed" ? 1e12 : 1000));
+  options.seconds = arguments.number("seconds", mode == "mixed" ? 60 : 1e9);
+  options.deadline = arguments.number("deadline", 20);
+  options.seed = static_cast<uint32_t>(arguments.number("seed", 1));
+  options.most_operations = static_cast<int>(arguments.number("operations", 16));
+  options.shared = arguments.number("shared", 0.3);
+  options.ordered = arguments.text("streams", "free") == "ordered";
+  options.threads = arguments.number("processes", 0) == 0;
+  for (const tilepost_program_t* program : arguments.programs())
+    if (options.programs.empty() || plan_of(*program).ranks == plan_of(*options.programs[0]).ranks)
+      options.programs.push_back(program);
+    else
+      std::printf("SKIP %s: for another number of ranks\n", program->name);
+  return options;
+}
+
+void run_threads(const SoakOptions& options, Report& report, double patience) {
+  Ranks ranks(plan_of(*options.programs[0]).ranks);
+  ThreadMeeting meeting(ranks, report, patience);
+  ranks.run([&](int rank) { soak(options, rank, meeting); });
+}
+
+void run_processes(const SoakOptions& options, int argc, char** argv, Report& report,
+                   double patience) {
+  std::vector<std::unique_ptr<Child>> ranks;
+  for (int rank = 0; rank < plan_of(*options.programs[0]).ranks; ++rank) {
+    std::vector<std::string> words(argv + 1, argv + argc);
+    words.insert(words.begin(), {kRankOption, std::to_string(rank)});
+    ranks.push_back(std::make_unique<Child>(words));
+  }
+  if (const std::string wrong = host_meeting(ranks, report, patience); !wrong.empty())
+    report.row(options.mode, "FAIL", {"", "", std::to_string(options.seed), "", "", wrong});
+}
+
+int run_rank(int rank, const std::string& mode, const Arguments& arguments) {
+  Orders orders;
+  ProcessMeeting meeting(orders);
+  CUDA_OK(cudaSetDevice(rank));
+  preload();
+  soak(options_of(mode, arguments), rank, meeting);
+  orders.answer("done");
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int own_rank = -1;
+  if (argc > 2 && std::strcmp(argv[1], kRankOption) == 0) {
+    own_rank = std::atoi(argv[2]);
+    argc -= 2;
+    argv += 2;
+  }
+  const std::string mode = argc > 1 ? argv[1] : "";
+  if (mode != "mixed" && mode != "graph" && mode != "cycles") {
+    std::printf("soak mixed|graph|cycles [pattern …] [--name value …]\n");
+    return 1;
+  }
+  const Arguments arguments(argc - 1, argv + 1);
+  if (own_rank >= 0) return run_rank(own_rank, mode, arguments);
+  if (!names_are_known(arguments)) return 1;
+  const SoakOptions options = options_of(mode, arguments);
+  Report report(arguments, "soak", {"runs", "replays", "seed", "device MiB", "host MiB", "text"});
+  const double patience = arguments.number("patience", 180);
+  std::printf("# soak %s: seed %u, %zu programs, ranks as %s\n", mode.c_str(), options.seed,
+              options.programs.size(), options.threads ? "threads" : "processes");
+  std::fflush(stdout);
+  if (!options.programs.empty()) {
+    if (options.threads)
+      run_threads(options, report, patience);
+    else
+      run_processes(options, argc, argv, report, patience);
+  }
+  return report.finish();
+}

@@ -1,0 +1,406 @@
+#include "tests/gpu/trust/soak_rank.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <random>
+#include <set>
+
+#include "tests/gpu/checker.h"
+
+namespace gpu_test {
+namespace {
+
+constexpr int kStreams = 3, kSets = 3;
+constexpr int kMostPerRound = 12;
+constexpr int kMostGraphs = 24;  // per operation whose rows vary: schedules of graphs stay
+constexpr double kLeakMiB = 8, kHostLeakMiB = 48;  // CUDA and NCCL hand memory out in blocks
+
+const char* name_of(tilepost_pattern_t pattern) {
+  constexpr const char* kNames[] = {"gemm_all_reduce",     "gemm",
+                                    "gemm_reduce_scatter", "gemm_all_to_all",
+                                    "all_gather_gemm",     "all_to_all_gemm"};
+  return kNames[pattern];
+}
+const char* name_of(tilepost_transport_t transport) {
+  constexpr const char* kNames[] = {"none",           "nccl",        "host",
+                                    "nccl_symmetric", "copy_engine", "peer"};
+  return kNames[transport];
+}
+std::string kind_of(const tilepost_plan_t& plan) {
+  std::string kind = std::string(name_of(plan.pattern)) + " " + name_of(plan.transport);
+  if (plan.comm_lanes > 1 && plan.access == TILEPOST_ACCESS_MESSAGES) kind += ", lanes";
+  if (plan.any_m) kind += ", any m";
+  return kind;
+}
+
+// Whether operations of the program may have their memory in common.
+bool may_share(const tilepost_program_t& program) {
+  const tilepost_plan_t& plan = plan_of(program);
+  return plan.access == TILEPOST_ACCESS_READ ||
+         (plan.access == TILEPOST_ACCESS_WRITE && plan.sum != TILEPOST_SUM_ADDED);
+}
+
+struct Memory {
+  double device_mib, host_mib;
+};
+Memory memory_now() {
+  size_t available = 0, total = 0;
+  CUDA_OK(cudaDeviceSynchronize());
+  CUDA_OK(cudaMemGetInfo(&available, &total));
+  long pages = 0, resident = 0;
+  if (std::FILE* file = std::fopen("/proc/self/statm", "r")) {
+    if (std::fscanf(file, "%ld %ld", &pages, &resident) != 2) resident = 0;
+    std::fclose(file);
+  }
+  constexpr double kMiB = 1 << 20;
+  return {static_cast<double>(total - available) / kMiB,
+          static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE)) / kMiB};
+}
+
+// What comes on `stream` follows what is on the other one.
+void follow(cudaStream_t stream, cudaStream_t leader) {
+  if (stream == leader) return;
+  cudaEvent_t event = nullptr;
+  CUDA_OK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+  CUDA_OK(cudaEventRecord(event, leader));
+  CUDA_OK(cudaStreamWaitEvent(stream, event, 0));
+  CUDA_OK(cudaEventDestroy(event));
+}
+
+tilepost_options_t options_of(const SoakOptions& options, bool shares) {
+  tilepost_options_t made = tilepost_default_options();
+  made.deadline_seconds = options.deadline;
+  made.share_memory = shares;
+  return made;
+}
+
+// One operation with its operands, and graphs of runs of them.
+class Member {
+ public:
+  Member(const tilepost::Comm& comm, const tilepost_program_t& its_program, int rank,
+         const SoakOptions& options, bool may_share_its)
+      : program(its_program), shares(may_share_its) {
+    TILEPOST_OK_(tilepost::Op::create(comm, &program, op, options_of(options, shares)));
+    // Another run may overwrite an output that is the operation's own: the last set is never used.
+    checker = std::make_unique<Checker>(program, op, rank, kSets + 1);
+  }
+  ~Member() {
+    for (auto& graph : graphs) graph.reset();
+    op = tilepost::Op();
+  }
+  Member(const Member&) = delete;
+  Member& operator=(const Member&) = delete;
+
+  bool varies() const { return plan_of(program).any_m || is_routed(plan_of(program)); }
+
+  // New rows or another route: graphs of the old ones are gone.
+  void choose(uint32_t seed) {
+    for (auto& graph : graphs) graph.reset();
+    checker->choose(op, seed);
+    ran = false;
+  }
+
+  const tilepost_program_t& program;
+  const bool shares;
+  tilepost::Op op;
+  std::unique_ptr<Checker> checker;
+  std::array<std::unique_ptr<CapturedRun>, kSets> graphs;
+  bool ran = false;  // with these rows: only then it can be captured
+  int captured = 0;
+  int64_t eager_runs = 0, replays = 0;
+};
+
+class Mixed {
+ public:
+  Mixed(const SoakOptions& options, int rank, Meeting& meeting)
+      : options_(options), rank_(rank), meeting_(meeting), random_(options.seed) {
+    for (cudaStream_t& stream : streams_)
+      CUDA_OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    const int world = plan_of(*options.programs[0]).ranks;
+    TILEPOST_OK_(tilepost::Comm::init(meeting.new_id(rank), rank, world, comm_));
+    // The largest of those that share memory comes first, so as to serve the others.
+    std::vector<const tilepost_program_t*> programs = options.programs;
+    if (static_cast<int>(programs.size()) > options.most_operations) {
+      std::shuffle(programs.begin(), programs.end(), random_);
+      programs.resize(static_cast<size_t>(options.most_operations));
+    }
+    for (const tilepost_program_t* program : programs) {
+      const bool shares = may_share(*program) && random_() % 1000 < options.shared * 1000;
+      members_.push_back(std::make_unique<Member>(comm_, *program, rank, options, shares));
+    }
+    meeting.barrier(rank);
+  }
+
+  ~Mixed() {
+    for (cudaStream_t stream : streams_) cudaStreamDestroy(stream);
+  }
+  Mixed(const Mixed&) = delete;
+  Mixed& operator=(const Mixed&) = delete;
+
+  void run() {
+    const auto begin = Clock::now();
+    auto told = begin;
+    while (!is_over(begin)) {
+      if (round_ % 4 == 3) vary();
+      issue();
+      check();
+      ++round_;
+      if (rank_ == 0 && seconds_since(told) > 10) {
+        told = Clock::now();
+        std::printf("# seed %u: %lld runs in %d rounds, %.0f s\n", options_.seed,
+                    static_cast<long long>(done_), round_, seconds_since(begin));
+        std::fflush(stdout);
+      }
+    }
+    report(seconds_since(begin));
+  }
+
+ private:
+  struct Run {
+    Member* member;
+    int set;
+    cudaStream_t stream;
+    bool replayed;
+    uint32_t seed;
+  };
+
+  // Rank 0 decides whether time is up.
+  bool is_over(Clock::time_point begin) {
+    const bool over = done_ >= options_.runs || seconds_since(begin) > options_.seconds;
+    return meeting_.meet(rank_, over ? "stop" : "go") == "stop";
+  }
+
+  // Other rows and routes for some. All ranks draw the same numbers. Nothing is in flight.
+  void vary() {
+    for (auto& member : members_) {
+      if (!member->varies() || random_() % 3 != 0) continue;
+      member->choose(random_() % 4 == 0 ? random_() % 12 : random_() % 4000);
+      // In one process memory is allocated and freed while no rank has a run in flight.
+      if (options_.threads) meeting_.barrier(rank_);
+    }
+  }
+
+  void issue() {
+    draw();
+    for (const Run& run : runs_) {
+      run.member->checker->use(run.stream);
+      run.member->checker->fill_set(run.set, run.seed);
+      capture(run);
+    }
+    if (random_() % 2 == 0)
+      for (cudaStream_t stream : streams_) CUDA_OK(cudaStreamSynchronize(stream));
+    for (const Run& run : runs_) start(run);
+    // Waits as a caller would: operation by operation.
+    for (const Run& run : runs_) wait(run);
+    done_ += static_cast<int64_t>(runs_.size());
+  }
+
+  void draw() {
+    runs_.clear();
+    std::set<std::pair<Member*, int>> used;
+    const auto count = 1 + random_() % kMostPerRound;
+    for (uint32_t i = 0; i < count; ++i) {
+      Member* member = members_[random_() % members_.size()].get();
+      const int set = static_cast<int>(random_() % kSets);
+      const bool replayed = random_() % 3 == 0;
+      cudaStream_t stream = streams_[random_() % kStreams];
+      const auto seed = static_cast<uint32_t>(random_());
+      if (used.emplace(member, set).second) runs_.push_back({member, set, stream, replayed, seed});
+    }
+  }
+
+  // A run to be replayed needs a graph; without one it is eager.
+  void capture(Run run) {
+    Member& member = *run.member;
+    auto& graph = member.graphs[static_cast<size_t>(run.set)];
+    if (!run.replayed || graph || !member.ran) return;
+    if (member.varies() && member.captured >= kMostGraphs) return;
+    ++member.captured;
+    graph = std::make_unique<CapturedRun>(*member.checker, member.op, run.set);
+  }
+
+  void start(const Run& run) {
+    Member& member = *run.member;
+    auto& graph = member.graphs[static_cast<size_t>(run.set)];
+    const bool replays = run.replayed && graph != nullptr;
+    // The runtime orders eager runs only; what replays may meet is the caller's to order.
+    const bool ordered = replays || options_.ordered;
+    if (ordered)
+      for (cudaStream_t other : streams_) follow(run.stream, other);
+    if (replays) {
+      graph->replay(run.stream);
+      ++member.replays;
+    } else {
+      member.checker->use(run.stream);
+      if (const auto status = member.checker->run_set(member.op, run.set); !status)
+        fail(run, described(status));
+      member.ran = true;
+      ++member.eager_runs;
+    }
+    if (ordered)
+      for (cudaStream_t other : streams_) follow(other, run.stream);
+  }
+
+  void wait(const Run& run) {
+    if (const auto status = run.member->op.synchronize(); !status) fail(run, described(status));
+    while (cudaStreamQuery(run.stream) == cudaErrorNotReady) {
+      const auto status = run.member->op.status();
+      if (!status && !status.in_progress()) fail(run, described(status));
+      usleep(20);
+    }
+  }
+
+  void check() {
+    for (const Run& run : runs_) {
+      run.member->checker->use(streams_[0]);
+      run.member->checker->check_set(run.set, run.seed);
+    }
+    CUDA_OK(cudaStreamSynchronize(streams_[0]));
+    std::set<Member*> seen;
+    for (const Run& run : runs_)
+      if (seen.insert(run.member).second)
+        if (const auto wrong = run.member->checker->mismatches(); wrong != 0)
+          fail(run, std::to_string(wrong) + " wrong elements");
+  }
+
+  [[noreturn]] void fail(const Run& failed, const std::string& what) {
+    std::string text = std::string(failed.member->program.name) + ", rank " +
+                       std::to_string(rank_) + ", seed " + std::to_string(options_.seed) +
+                       ", round " + std::to_string(round_) + ", after " + std::to_string(done_) +
+                       " runs: " + what + "; the round:";
+    for (const Run& run : runs_) {
+      const auto stream = std::find(streams_.begin(), streams_.end(), run.stream);
+      text += std::string(" ") + run.member->program.name + (run.replayed ? " replay" : "") +
+              (run.member->shares ? " shared" : "") + " m " +
+              std::to_string(run.member->checker->rows()) + " stream " +
+              std::to_string(stream - streams_.begin()) + (run.member == failed.member ? "!" : "") +
+              ",";
+    }
+    meeting_.row("mixed", "FAIL",
+                 {std::to_string(done_), "", std::to_string(options_.seed), "", "", text});
+    die(__FILE__, __LINE__, text);
+  }
+
+  void report(double seconds) {
+    if (rank_ != 0) return;
+    std::map<std::string, std::pair<int64_t, int64_t>> counts;
+    for (const auto& member : members_) {
+      const std::string kind =
+          kind_of(plan_of(member->program)) + (member->shares ? ", shared" : "");
+      counts[kind].first += member->eager_runs;
+      counts[kind].second += member->replays;
+    }
+    const std::string seed = std::to_string(options_.seed);
+    for (const auto& [kind, count] : counts)
+      meeting_.row("mixed " + kind, "PASS",
+                   {std::to_string(count.first), std::to_string(count.second), seed, "", "", ""});
+    meeting_.row("mixed", "PASS",
+                 {std::to_string(done_), "", seed, "", "",
+                  std::to_string(round_) + " rounds of " + std::to_string(members_.size()) +
+                      " operations in " + in_text(seconds) + " s"});
+  }
+
+  const SoakOptions& options_;
+  const int rank_;
+  Meeting& meeting_;
+  std::mt19937 random_;
+  std::array<cudaStream_t, kStreams> streams_{};
+  tilepost::Comm comm_;
+  std::vector<std::unique_ptr<Member>> members_;
+  std::vector<Run> runs_;
+  int round_ = 0;
+  int64_t done_ = 0;
+};
+
+// Replays of one graph, each with operands of its own.
+void test_graph(const SoakOptions& options, int rank, Meeting& meeting,
+                const tilepost_program_t& program) {
+  tilepost::Comm comm;
+  const int world = plan_of(program).ranks;
+  TILEPOST_OK_(tilepost::Comm::init(meeting.new_id(rank), rank, world, comm));
+  int64_t done = 0;
+  {
+    Member member(comm, program, rank, options, false);
+    Checker& checker = *member.checker;
+    meeting.barrier(rank);
+    checker.run_and_check(member.op, options.seed);
+    CapturedRun graph(checker, member.op);
+    for (; done < options.runs; ++done) {
+      const auto seed = options.seed + 1 + static_cast<uint32_t>(done);
+      checker.fill_set(0, seed);
+      graph.replay();
+      checker.check_set(0, seed);
+      if (done % 50 != 49) continue;
+      TILEPOST_OK_(member.op.synchronize());
+      EXPECT(checker.mismatches() == 0, std::string(program.name) + ", replay " +
+                                            std::to_string(done) + ", seed " +
+                                            std::to_string(options.seed));
+    }
+    EXPECT(checker.mismatches() == 0, program.name);
+    TILEPOST_OK_(member.op.synchronize());
+    meeting.barrier(rank);
+  }
+  if (rank == 0)
+    meeting.row(std::string("graph ") + program.name, "PASS",
+                {"1", std::to_string(done), std::to_string(options.seed), "", "", ""});
+}
+
+// Operations made, run once and destroyed; every 20th time with their communicator.
+void test_cycles(const SoakOptions& options, int rank, Meeting& meeting,
+                 const tilepost_program_t& program) {
+  constexpr int64_t kPerComm = 20, kSettled = 2 * kPerComm;
+  const int world = plan_of(program).ranks;
+  const auto begin = Clock::now();
+  Memory before{}, after{};
+  int64_t done = 0;
+  while (done < options.runs && done % kPerComm == 0) {
+    tilepost::Comm comm;
+    TILEPOST_OK_(tilepost::Comm::init(meeting.new_id(rank), rank, world, comm));
+    for (int64_t i = 0; i < kPerComm; ++i, ++done) {
+      {
+        Member member(comm, program, rank, options, done % 3 == 0 && may_share(program));
+        meeting.barrier(rank);
+        member.checker->run_and_check(member.op, options.seed + static_cast<uint32_t>(done));
+        meeting.barrier(rank);
+      }
+      if (options.threads) meeting.barrier(rank);
+    }
+    comm = tilepost::Comm();
+    meeting.barrier(rank);  // NCCL frees a process's communicators when the last of them goes
+    after = memory_now();
+    if (done <= kSettled) before = after;  // what the first rounds leave is CUDA's and NCCL's
+    const bool over = seconds_since(begin) > options.seconds;
+    if (meeting.meet(rank, over ? "stop" : "go") == "stop") break;
+  }
+  const double device = after.device_mib - before.device_mib;
+  const double host = after.host_mib - before.host_mib;
+  const bool flat = device <= kLeakMiB && host <= kHostLeakMiB;
+  if (rank == 0)
+    meeting.row(
+        std::string("cycles ") + program.name, flat ? "PASS" : "FAIL",
+        {std::to_string(done), "", std::to_string(options.seed), in_text(device), in_text(host),
+         "of " + in_text(after.device_mib) + " and " + in_text(after.host_mib) + " MiB, " +
+             in_text(seconds_since(begin)) + " s"});
+}
+
+}  // namespace
+
+void soak(const SoakOptions& options, int rank, Meeting& meeting) {
+  if (options.mode == "mixed") {
+    Mixed(options, rank, meeting).run();
+    meeting.barrier(rank);
+    return;
+  }
+  const auto begin = Clock::now();
+  for (const tilepost_program_t* program : options.programs) {
+    const bool over = seconds_since(begin) > options.seconds;
+    if (meeting.meet(rank, over ? "stop" : "go") == "stop") break;
+    if (options.mode == "graph") test_graph(options, rank, meeting, *program);
+    if (options.mode == "cycles") test_cycles(options, rank, meeting, *program);
+  }
+}
+
+}  // namespace gpu_test

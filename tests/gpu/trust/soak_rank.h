@@ -1,0 +1,28 @@
+// A rank of soak.cpp: a thread or a process.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tests/gpu/trust/meeting.h"
+
+namespace gpu_test {
+
+struct SoakOptions {
+  std::string mode;                                 // mixed, graph or cycles
+  std::vector<const tilepost_program_t*> programs;  // for as many ranks each
+  int64_t runs;                                     // mixed: in all; graph, cycles: per program
+  double seconds;                                   // begins nothing later
+  double deadline;
+  uint32_t seed;
+  int most_operations;
+  double shared;  // of the operations that may share their memory
+  bool ordered;   // streams follow each other
+  bool threads;   // ranks have one memory and are not to allocate beside another's run
+};
+
+// The current device is the rank's. Ends the process with 1 and the seed where something is wrong.
+void soak(const SoakOptions& options, int rank, Meeting& meeting);
+
+}  // namespace gpu_test
