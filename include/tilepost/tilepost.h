@@ -79,6 +79,8 @@ typedef struct tilepost_options {
   int share_memory;  // 1: runs of this operation never overlap runs of the communicator's other
                      // operations made so, and may use the same memory that ranks touch. The same
                      // on all ranks; 0 = memory of its own, as on the host target in any case
+  int64_t schedule_bytes;  // any m: bytes of schedules that are kept besides that of the plan's m,
+                           // 1 to 2^40; the one used longest ago makes room; 0 = 64 MiB
 } tilepost_options_t;
 
 // struct_size set, a deadline of 60 s.

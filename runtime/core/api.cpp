@@ -1,8 +1,10 @@
 // The C entry points that are the same for every target: check, dispatch, let no exception out.
+#include <cinttypes>
 #include <new>
 
 #include "runtime/core/error.h"
 #include "runtime/core/object.h"
+#include "runtime/map/schedule_cache.h"
 
 namespace {
 
@@ -10,6 +12,7 @@ using tilepost::fail;
 
 constexpr double kDefaultDeadlineSeconds = 60;
 constexpr double kMaxDeadlineSeconds = 86400;
+constexpr int64_t kMostScheduleBytes = int64_t{1} << 40;
 
 // Runs `body`, turning what it throws into a result.
 template <class Body>
@@ -50,6 +53,10 @@ tilepost_result_t check_options(const char* call, const tilepost_options_t& opti
   if (options.share_memory != 0 && options.share_memory != 1)
     return fail(TILEPOST_INVALID_ARGUMENT, "%s: options.share_memory must be 0 or 1, got %d", call,
                 options.share_memory);
+  if (options.schedule_bytes < 0 || options.schedule_bytes > kMostScheduleBytes)
+    return fail(TILEPOST_INVALID_ARGUMENT,
+                "%s: options.schedule_bytes must be from 0 to %" PRId64 ", got %" PRId64, call,
+                kMostScheduleBytes, options.schedule_bytes);
   return TILEPOST_OK;
 }
 
@@ -67,7 +74,7 @@ tilepost_result_t run(const char* call, tilepost_op_t op, const tilepost_run_ope
 extern "C" {
 
 tilepost_options_t tilepost_default_options(void) {
-  return {sizeof(tilepost_options_t), kDefaultDeadlineSeconds, 0, 0};
+  return {sizeof(tilepost_options_t), kDefaultDeadlineSeconds, 0, 0, 0};
 }
 
 tilepost_result_t tilepost_comm_destroy(tilepost_comm_t comm) {
@@ -95,8 +102,9 @@ tilepost_result_t tilepost_op_create(tilepost_comm_t comm, const tilepost_progra
     return fail(TILEPOST_INVALID_ARGUMENT,
                 "%s: program '%s' was generated for ABI %u, this runtime has ABI %u; regenerate it",
                 call, program->name, program->abi_version, TILEPOST_ABI_VERSION);
-  const tilepost_options_t chosen = options ? *options : tilepost_default_options();
+  tilepost_options_t chosen = options ? *options : tilepost_default_options();
   if (const auto result = check_options(call, chosen); result != TILEPOST_OK) return result;
+  if (chosen.schedule_bytes == 0) chosen.schedule_bytes = tilepost::kScheduleBytes;
   return guarded(call, [&] {
     std::unique_ptr<tilepost_op> made;
     const tilepost_result_t result = comm->create_op(*program, chosen, made);

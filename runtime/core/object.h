@@ -13,8 +13,8 @@ struct tilepost_comm {
   // How many operations it has, counted by api.cpp.
   std::shared_ptr<std::atomic<int>> live_ops = std::make_shared<std::atomic<int>>(0);
 
-  // Makes an operation; arguments are non-null, program's ABI version is right and options
-  // complete.
+  // Makes an operation; arguments are non-null, program's ABI version is right, options complete
+  // and schedule_bytes not 0.
   virtual tilepost_result_t create_op(const tilepost_program_t& program,
                                       const tilepost_options_t& options,
                                       std::unique_ptr<tilepost_op>& op) = 0;

@@ -24,8 +24,7 @@ tilepost_result_t HostComm::create_op(const tilepost_program_t& program,
   if (const auto result = check_host_program(program, group_->world(), plan); result != TILEPOST_OK)
     return result;
   const int workers = options.host_workers > 0 ? options.host_workers : kDefaultWorkers;
-  auto made = std::make_unique<HostOp>(group_, rank_, program.name, *plan, workers,
-                                       options.deadline_seconds);
+  auto made = std::make_unique<HostOp>(group_, rank_, program.name, *plan, options, workers);
   try {
     made->start();
   } catch (const std::system_error& error) {

@@ -24,26 +24,22 @@ bool keeps_slots(const tilepost_plan_t& plan) {
          plan.consumer == TILEPOST_CONSUMER_NONE;
 }
 
-int64_t table_bytes(const RunMap& run) {
-  return static_cast<int64_t>(run.tiles.tiles.size() * sizeof(tilepost_tile_t) +
-                              (run.tiles.positions.size() + run.row_map.size()) * sizeof(int32_t));
-}
-
 }  // namespace
 
 HostOp::HostOp(std::shared_ptr<HostGroup> group, int rank, const char* name,
-               const tilepost_plan_t& plan, int workers, double deadline_seconds)
+               const tilepost_plan_t& plan, const tilepost_options_t& options, int workers)
     : group_(std::move(group)),
       rank_(rank),
       name_(name),
       plan_(plan),
-      deadline_seconds_(deadline_seconds),
+      deadline_seconds_(options.deadline_seconds),
       num_workers_(workers),
       input_bytes_(static_cast<int>(element_bytes(plan.input))),
       plan_hash_(hash_plan(plan)),
       counters_(static_cast<size_t>(plan.map.num_groups) * TILEPOST_COUNTER_STRIDE, 0),
       reached_(static_cast<size_t>(plan.map.num_groups), 0),
       blocks_{slots_of(plan, plan.map).block, plan.ranks},
+      others_(options.schedule_bytes),
       stream_(group_->stream(rank)),
       queue_(kQueueLength) {
   const RunSizes most = most_sizes(plan_);
@@ -53,8 +49,8 @@ HostOp::HostOp(std::shared_ptr<HostGroup> group, int rank, const char* name,
     packed_.assign(static_cast<size_t>(plan_.rows_sent * plan_.k) * input_bytes_, 0);
   allocate_shared(most);
   if (!is_routed(plan_)) {
-    const auto planned = run_map(rows_of_runs(plan_));
-    if (keeps_slots(plan_)) rows_ = destination_rows(planned->tiles);
+    planned_ = make_run_map(plan_, rank_, rows_of_runs(plan_));
+    if (keeps_slots(plan_)) rows_ = destination_rows(planned_->tiles);
   }
 }
 
@@ -94,12 +90,13 @@ void* HostOp::at(Buffer place, const Request& request) {
   return request.operands.out;
 }
 
-// Made on the first run with so many rows.
+// Made on the first run with so many rows, and again where it has made room since.
 std::shared_ptr<const RunMap> HostOp::run_map(int64_t rows) {
   if (is_routed(plan_)) return routed_;
-  std::shared_ptr<const RunMap>& run = run_maps_[rows];
-  if (run == nullptr) run = make_run_map(plan_, rank_, rows);
-  return run;
+  if (rows == planned_->m) return planned_;
+  if (const auto* found = others_.find(rows); found != nullptr) return *found;
+  std::shared_ptr<const RunMap> run = make_run_map(plan_, rank_, rows);
+  return others_.add(rows, run, bytes_of(*run));
 }
 
 tilepost_result_t HostOp::check(const tilepost_run_operands_t& operands, int64_t& rows) const {
@@ -174,15 +171,16 @@ tilepost_result_t HostOp::get_info(tilepost_op_info_t& info) {
   info.plan = &plan_;
   info.rank = rank_;
   info.out_elements = 0;
-  if (const auto run = run_map(rows_of_runs(plan_)); run != nullptr)
+  if (const auto& run = is_routed(plan_) ? routed_ : planned_; run != nullptr)
     info.out_elements = run->sizes.out;
   info.device_bytes = static_cast<int64_t>(
       (counters_.size() + rows_.size()) * sizeof(uint32_t) +
       (staging_.size() + received_.size() + slots_.size() + sums_.size() + landed_.size()) *
           sizeof(uint16_t) +
       gathered_.size() + packed_.size());
-  for (const auto& [rows, run] : run_maps_) info.device_bytes += table_bytes(*run);
-  if (routed_ != nullptr) info.device_bytes += table_bytes(*routed_);
+  info.device_bytes += others_.bytes();
+  for (const auto& run : {planned_, routed_})
+    if (run != nullptr) info.device_bytes += bytes_of(*run);
   info.rows = rows_.empty() ? nullptr : rows_.data();
   info.out = paths_of(plan_).planned.lends_out ? landed_.data() : nullptr;
   return TILEPOST_OK;

@@ -7,7 +7,6 @@
 // Runs queue up; the next one starts when the last one of this rank is complete.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -18,6 +17,7 @@
 #include "runtime/host/group.h"
 #include "runtime/host/shared.h"
 #include "runtime/map/run_map.h"
+#include "runtime/map/schedule_cache.h"
 #include "runtime/map/slots.h"
 
 namespace tilepost {
@@ -26,7 +26,7 @@ class HostOp final : public tilepost_op {
  public:
   // `name` and `plan` belong to the program, which outlives the operation.
   HostOp(std::shared_ptr<HostGroup> group, int rank, const char* name, const tilepost_plan_t& plan,
-         int workers, double deadline_seconds);
+         const tilepost_options_t& options, int workers);
   ~HostOp() override;
 
   // Starts the threads; throws std::system_error if the system has no more.
@@ -122,9 +122,10 @@ class HostOp final : public tilepost_op {
   // raises.
   std::vector<void*> peer_out_;
   std::vector<uint32_t*> peer_counters_;
-  std::vector<int32_t> rows_;                                  // tilepost_op_info_t::rows
-  std::map<int64_t, std::shared_ptr<const RunMap>> run_maps_;  // by m; not routed
-  std::shared_ptr<const RunMap> routed_;                       // the last route's
+  std::vector<int32_t> rows_;                            // tilepost_op_info_t::rows
+  std::shared_ptr<const RunMap> planned_;                // of the plan's m; not routed
+  ScheduleCache<std::shared_ptr<const RunMap>> others_;  // of any m; runs keep theirs alive
+  std::shared_ptr<const RunMap> routed_;                 // the last route's
   Arrivals arrivals_;
   uint64_t routes_ = 0;
   uint32_t overlapped_ = 0;  // runs posted whose A arrives while they compute

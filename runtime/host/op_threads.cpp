@@ -87,6 +87,7 @@ void HostOp::communicate() {
   for (uint64_t run = 1; next_request(run, request) && communicate_run(run, request); ++run) {
     const std::lock_guard lock(stream_.mutex);
     finished_ = run;
+    queue_[run % queue_.size()].run.reset();  // it may have made room since
     ++stream_.completed;
     stream_.changed.notify_all();
   }

@@ -128,6 +128,17 @@ void build_received(const tilepost_plan_t& plan, int rank, RunMap& run) {
 
 }  // namespace
 
+int64_t bytes_of(const RunMap& run) {
+  const auto bytes = [](const auto& list) {
+    return static_cast<int64_t>(list.capacity() * sizeof(list[0]));
+  };
+  int64_t sum = sizeof run + bytes(run.cuts) + bytes(run.tiles.tiles) + bytes(run.tiles.positions) +
+                bytes(run.tiles.groups) + run.counts.bytes() + bytes(run.own_counts) +
+                bytes(run.row_map) + bytes(run.order) + bytes(run.steps) + bytes(run.targets);
+  for (const std::vector<Step>& steps : run.steps) sum += bytes(steps);
+  return sum;
+}
+
 int64_t rows_of_out(const tilepost_plan_t& plan, int64_t m, int rank) {
   if (!row_of(plan).out_is_share()) return m;
   tilepost_map_t map = plan.map;

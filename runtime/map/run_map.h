@@ -62,6 +62,9 @@ struct RunMap {
   int num_groups() const { return exchange.map.num_groups; }
 };
 
+// Host memory that it holds.
+int64_t bytes_of(const RunMap& run);
+
 // Rows of out on `rank` in a run with m rows; not where other ranks' rows are routed to it.
 int64_t rows_of_out(const tilepost_plan_t& plan, int64_t m, int rank);
 

@@ -102,6 +102,7 @@ class RowCounts {
   int64_t sent_before(int source, int destination) const;
   int ranks() const { return ranks_; }
   int groups() const { return groups_; }
+  int64_t bytes() const { return static_cast<int64_t>(rows_.capacity() * sizeof(int64_t)); }
   // [groups][ranks] of one source, as ranks exchange them.
   std::span<int64_t> of(int source) {
     return std::span(rows_).subspan(static_cast<size_t>(source) * groups_ * ranks_,

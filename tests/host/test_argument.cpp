@@ -138,6 +138,12 @@ TEST_CASE("options are checked") {
   CHECK(tilepost_op_create(comms[0], &program.get(), &options, &op) == TILEPOST_INVALID_ARGUMENT);
   CHECK_THAT(tilepost_last_error(), Catch::Contains("from 0 to 256, got 257"));
   options = tilepost_default_options();
+  options.schedule_bytes = GENERATE(int64_t{-1}, (int64_t{1} << 40) + 1);
+  CHECK(tilepost_op_create(comms[0], &program.get(), &options, &op) == TILEPOST_INVALID_ARGUMENT);
+  CHECK_THAT(tilepost_last_error(),
+             Catch::Contains("options.schedule_bytes must be from 0 to 1099511627776, got " +
+                             std::to_string(options.schedule_bytes)));
+  options = tilepost_default_options();
   options.share_memory = 2;
   CHECK(tilepost_op_create(comms[0], &program.get(), &options, &op) == TILEPOST_INVALID_ARGUMENT);
   CHECK_THAT(tilepost_last_error(), Catch::Contains("share_memory must be 0 or 1, got 2"));
