@@ -20,6 +20,29 @@ ncclResult_t checked(const std::string& line) {
 
 thread_local int open_groups = 0;
 
+// A call that hangs while the test wants it to, and counts until it has returned.
+class Hanging {
+ public:
+  explicit Hanging(const char* name) : name_(name), counts_(is_on()) {
+    if (counts_) ++world().hanging_calls;
+    while (is_on()) std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+  ~Hanging() {
+    if (counts_) --world().hanging_calls;
+  }
+  Hanging(const Hanging&) = delete;
+  Hanging& operator=(const Hanging&) = delete;
+
+ private:
+  bool is_on() const {
+    const std::lock_guard lock(world().mutex);
+    return world().nccl_hangs == name_;
+  }
+
+  const std::string name_;
+  const bool counts_;
+};
+
 // A call that moves data: hangs if collectives do.
 ncclResult_t move(const char* name, const void* from, void* to, size_t count, ncclDataType_t type,
                   int peer, ncclComm_t comm, cudaStream_t stream) {
@@ -81,6 +104,7 @@ ncclResult_t ncclCommInitRank(ncclComm_t* comm, int, ncclUniqueId, int) {
   return ncclSuccess;
 }
 ncclResult_t ncclCommSplit(ncclComm_t, int, int, ncclComm_t* child, ncclConfig_t* config) {
+  const Hanging hanging("ncclCommSplit");
   if (checked("ncclCommSplit")) return ncclInternalError;
   const std::lock_guard lock(world().mutex);
   world().max_ctas = config->maxCTAs;
@@ -89,6 +113,8 @@ ncclResult_t ncclCommSplit(ncclComm_t, int, int, ncclComm_t* child, ncclConfig_t
   return ncclSuccess;
 }
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
+  const Hanging hanging("ncclCommDestroy");
+  const std::lock_guard lock(world().mutex);
   free_comm(comm);
   return ncclSuccess;
 }
@@ -110,6 +136,7 @@ void wait_for_other_aborts() {
 }
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
   wait_for_other_aborts();
+  const Hanging hanging("ncclCommAbort");
   const std::lock_guard lock(world().mutex);
   free_comm(comm);
   ++world().aborted_comms;
@@ -213,6 +240,14 @@ ncclResult_t ncclRecv(void* to, size_t count, ncclDataType_t type, int peer, ncc
 }
 
 }  // extern "C"
+
+void fakes::return_all() {
+  {
+    const std::lock_guard lock(world().mutex);
+    world().nccl_hangs.clear();
+  }
+  while (world().hanging_calls > 0) std::this_thread::sleep_for(std::chrono::microseconds(100));
+}
 
 namespace tilepost::cuda {
 namespace {

@@ -124,6 +124,7 @@ struct Behaviour {
   bool gemm_waits = false;   // the GEMM raises no counters, it waits for those of its tiles' groups
   bool gemm_stops = false;   // … and then does not end until something is aborted
   bool pushes_stop = false;  // tasks push nothing (ranks.h)
+  std::string nccl_hangs;    // the call of NCCL that does not return as long as it stands here
   int aborts_meet = 0;       // aborting a communicator waits until so many are being aborted
   std::function<void()> on_gemm;  // what happens elsewhere while a GEMM is being launched
   // Ranks are threads (ranks.h): what waits for another rank makes its thread wait, sums are
@@ -169,7 +170,8 @@ struct Live {
                    live_comms = 0;
   std::atomic<int> live_mappings = 0;  // of other processes' memory
   std::atomic<int> live_pools = 0;
-  std::atomic<int> live_windows = 0;  // NCCL's
+  std::atomic<int> live_windows = 0;   // NCCL's
+  std::atomic<int> hanging_calls = 0;  // that have not returned: Behaviour::nccl_hangs
 
   int live() const {
     return live_allocations + live_pinned + live_streams + live_events + live_comms +
@@ -231,5 +233,8 @@ void say_as(int rank, const int64_t* own, int64_t* to, size_t count);
 
 // Lets collectives that hang end, as aborting them does.
 void release_all();
+
+// Lets calls of NCCL return that hang, and waits until they have.
+void return_all();
 
 }  // namespace fakes

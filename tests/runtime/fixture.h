@@ -15,6 +15,7 @@ class OnFakes {
   OnFakes() { fakes::reset(); }
   // Not where an exception ends the case: it may have left anything.
   ~OnFakes() noexcept(false) {
+    fakes::return_all();
     if (!leaves_memory_ && std::uncaught_exceptions() == 0) CHECK(fakes::world().live() == 0);
   }
   OnFakes(const OnFakes&) = delete;

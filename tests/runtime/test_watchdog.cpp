@@ -2,6 +2,7 @@
 // go on afterwards.
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "tests/catch.h"
 #include "tests/runtime/fixture.h"
@@ -185,4 +186,42 @@ TEST_CASE_METHOD(Operation, "all communicators of an operation are aborted at on
   CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_TIMEOUT);
   CHECK(world().aborted_comms == world().aborts_meet);
   CHECK(world().aborts_alone == 0);
+}
+
+TEST_CASE_METHOD(Watched, "an abort of NCCL that does not return holds nobody up") {
+  leaves_memory();  // that the collective may still use
+  create(kDeadline);
+  world().collectives_hang = true;
+  world().nccl_hangs = "ncclCommAbort";
+  // What the abort waits for is not this operation's alone, so its error does not wait for it.
+  CHECK_THAT(ended_by_deadline(), Contains("a rank did not arrive"));
+  const auto begin = Clock::now();
+  CHECK(run() == TILEPOST_ABORTED);
+  setup.release();
+  const std::chrono::duration<double> elapsed = Clock::now() - begin;
+  CHECK(elapsed.count() < kSlack);
+  CHECK(world().hanging_calls >=
+        2);  // of the operation's communicators, and of the one they are of
+  world().collectives_hang = false;
+  fakes::release_all();
+  Setup fresh;
+  REQUIRE(fresh.create(program, kDeadline) == TILEPOST_OK);
+  REQUIRE(run_on(fresh, user) == TILEPOST_OK);
+  CHECK(tilepost_op_synchronize(fresh.op) == TILEPOST_OK);
+}
+
+TEST_CASE_METHOD(Watched,
+                 "an NCCL that does not let go of a communicator holds nobody up for long") {
+  create(kDeadline);
+  world().nccl_hangs = "ncclCommDestroy";
+  CHECK(tilepost_op_destroy(std::exchange(setup.op, nullptr)) == TILEPOST_OK);
+  const auto begin = Clock::now();
+  std::thread rank_that_comes_late([] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    fakes::return_all();
+  });
+  CHECK(tilepost_comm_destroy(std::exchange(setup.comm, nullptr)) == TILEPOST_OK);
+  rank_that_comes_late.join();
+  CHECK(Clock::now() - begin > std::chrono::milliseconds(45));  // it was waited for
+  CHECK(world().live_comms == 0);
 }

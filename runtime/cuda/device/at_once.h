@@ -1,7 +1,7 @@
 // Doing something to several things at the same time.
 #pragma once
 
-#include <system_error>
+#include <exception>
 #include <thread>
 #include <vector>
 
@@ -10,7 +10,7 @@
 namespace tilepost::cuda {
 
 // Calls body(item) for every item, each on a thread of its own, and returns when all have. Where
-// the system has no more threads, the rest is done on this one, one after the other.
+// the system has no more threads or memory, the rest is done on this one, one after the other.
 template <class Items, class Body>
 void for_all_at_once(const Items& items, Body body) {
   std::vector<std::thread> threads;
@@ -22,7 +22,7 @@ void for_all_at_once(const Items& items, Body body) {
     };
     try {
       threads.emplace_back(work);
-    } catch (const std::system_error&) {
+    } catch (const std::exception&) {
       work();
     }
   }

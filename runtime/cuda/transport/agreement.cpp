@@ -59,7 +59,7 @@ tilepost_result_t make_standing(const Communicator& comm, const Proposal& propos
 
 tilepost_result_t tell(Communicator& comm, double seconds, const Standing& own, Standings& all) {
   std::vector<std::shared_ptr<ChildComm>> control(1);
-  TILEPOST_TRY(comm.control(control.front()));
+  TILEPOST_TRY(comm.control(seconds, control.front()));
   NcclChannel channel(std::move(control));
   NumberExchange numbers(channel, comm.world(), seconds);
   TILEPOST_TRY(numbers.create(kStandingNumbers));

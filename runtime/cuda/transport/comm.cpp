@@ -1,19 +1,27 @@
 #include "runtime/cuda/transport/comm.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <string>
 #include <thread>
 
-#include "runtime/cuda/device/resources.h"
+#include "runtime/cuda/device/at_once.h"
+#include "runtime/cuda/device/bounded.h"
 
 namespace tilepost::cuda {
 namespace {
 
 using namespace std::chrono_literals;
 
-// How long abort() waits for the thread that issues collectives to leave NCCL by itself.
-constexpr auto kLockPatience = 2s;
-constexpr auto kRevokedPatience = 10s;
+// How long abort() waits for the thread that issues collectives to leave NCCL by itself, then after
+// revoking, and for ncclCommAbort: 4 s in all.
+constexpr auto kLockPatience = 500ms;
+constexpr auto kRevokedPatience = 1500ms;
+constexpr auto kAbortPatience = 2s;
+// How long NCCL may take to release a communicator whose ranks are well, and to make one.
+constexpr auto kDestroyPatience = 10s;
+constexpr double kSplitSeconds = 30;
 constexpr auto kReadyPoll = 200us;
 
 // A communicator in non-blocking mode answers 'in progress' to everything that takes time.
@@ -26,6 +34,14 @@ ncclResult_t wait_ready(ncclComm_t comm, ncclResult_t result) {
   return result;
 }
 
+// ncclCommDestroy waits for the device; after an abort some of its work may never end.
+void release(ncclComm_t comm, bool aborted) {
+  if (aborted)
+    returns_within(kAbortPatience, [comm] { ncclCommAbort(comm); });
+  else
+    returns_within(kDestroyPatience, [comm] { ncclCommDestroy(comm); });
+}
+
 }  // namespace
 
 static_assert(sizeof(tilepost_unique_id_t) >= sizeof(ncclUniqueId));
@@ -33,13 +49,11 @@ static_assert(sizeof(tilepost_unique_id_t) >= sizeof(ncclUniqueId));
 Communicator::~Communicator() {
   DeviceGuard guard;
   guard.enter(device_);
+  if (is_aborted()) for_all_at_once(children_, [](const auto& child) { child.second->abort(); });
   children_.clear();
-  if (!owned_ || nccl_ == nullptr) return;
-  // As in ~ChildComm: nothing here may wait for work that an abort has left unfinished.
-  if (is_aborted())
-    ncclCommAbort(nccl_);
-  else
-    ncclCommDestroy(nccl_);
+  // A thread that is still inside would find it freed.
+  if (!owned_ || nccl_ == nullptr || split_is_open_) return;
+  release(nccl_, is_aborted());
 }
 
 tilepost_result_t Communicator::init(const tilepost_unique_id_t& id, int rank, int world) {
@@ -71,32 +85,56 @@ tilepost_result_t Communicator::adopt(ncclComm_t nccl) {
   return TILEPOST_OK;
 }
 
-tilepost_result_t Communicator::child(int max_ctas, int lane, std::shared_ptr<ChildComm>& child) {
+tilepost_result_t Communicator::child(int max_ctas, int lane, double seconds,
+                                      std::shared_ptr<ChildComm>& child) {
   std::shared_ptr<ChildComm>& entry = children_[{max_ctas, lane}];
-  if (!entry) {
-    auto fresh = std::make_shared<ChildComm>(aborted_);
-    TILEPOST_TRY(fresh->split_from(nccl_, rank_, max_ctas));
-    entry = std::move(fresh);
-  }
+  if (!entry) TILEPOST_TRY(split(max_ctas, seconds, entry));
   child = entry;
   return TILEPOST_OK;
 }
 
 // With one CTA, which finds a place beside any GEMM.
-tilepost_result_t Communicator::control(std::shared_ptr<ChildComm>& control) {
+tilepost_result_t Communicator::control(double seconds, std::shared_ptr<ChildComm>& control) {
   constexpr int kCtas = 1, kNoLane = -1;
-  return child(kCtas, kNoLane, control);
+  return child(kCtas, kNoLane, seconds, control);
+}
+
+// NCCL waits for all ranks in there, and has no bound itself.
+tilepost_result_t Communicator::split(int max_ctas, double seconds,
+                                      std::shared_ptr<ChildComm>& child) {
+  struct Made {
+    std::shared_ptr<ChildComm> child;
+    tilepost_result_t result = TILEPOST_OK;
+    std::string text;
+  };
+  auto made = std::make_shared<Made>();
+  made->child = std::make_shared<ChildComm>(aborted_);
+  const double patience = std::max(seconds, kSplitSeconds);
+  const auto split_off = [made, parent = nccl_, device = device_, rank = rank_, max_ctas] {
+    DeviceGuard guard;
+    made->result = guard.enter(device);
+    if (made->result == TILEPOST_OK) made->result = made->child->split_from(parent, rank, max_ctas);
+    if (made->result != TILEPOST_OK) made->text = tilepost_last_error();
+  };
+  if (seconds == 0) {
+    split_off();
+  } else if (!returns_within(std::chrono::duration<double>(patience), split_off)) {
+    split_is_open_ = true;
+    aborted_->store(true);
+    return fail(TILEPOST_TIMEOUT,
+                "rank %d: tilepost_op_create: NCCL did not make a communicator within %g s: a rank "
+                "did not arrive, or failed in this call",
+                rank_, patience);
+  }
+  if (made->result != TILEPOST_OK) return fail(made->result, "%s", made->text.c_str());
+  child = std::move(made->child);
+  return TILEPOST_OK;
 }
 
 // ---- Child communicators
 
 ChildComm::~ChildComm() {
-  if (comm_ == nullptr) return;
-  // ncclCommDestroy waits for the device; after an abort some of its work may never end.
-  if (aborted_->load())
-    ncclCommAbort(comm_);
-  else
-    ncclCommDestroy(comm_);
+  if (comm_ != nullptr) release(comm_, aborted_->load());
 }
 
 tilepost_result_t ChildComm::split_from(ncclComm_t parent, int rank, int max_ctas) {
@@ -145,7 +183,7 @@ void ChildComm::abort() {
   std::unique_lock lock(mutex_, std::defer_lock);
   // Freeing it under a thread that is still inside would crash; leaving it leaks it.
   if (!lock_or_revoke(lock) || comm_ == nullptr) return;
-  ncclCommAbort(comm_);
+  release(comm_, true);
   comm_ = nullptr;
 }
 

@@ -48,7 +48,8 @@ class ChildComm {
   // Ends its collectives, also those that hang on the device, and marks the whole communicator
   // aborted. May be called from any thread, more than once. ncclCommAbort frees memory, and so
   // waits for all that is on the device: what another communicator has hanging there has to be
-  // aborted at the same time (Transports::abort).
+  // aborted at the same time (Transports::abort), and for what is not ours there it waits alone,
+  // for this returns within some seconds.
   void abort();
 
   const AbortedFlag& aborted() const { return aborted_; }
@@ -68,6 +69,8 @@ class Communicator {
   Communicator() = default;
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
+  // Takes some seconds at most, whatever has become of the other ranks: what NCCL has not released
+  // by then it releases later, or never.
   ~Communicator();
 
   // One of the two, once. Both bind the communicator to the current device.
@@ -75,12 +78,14 @@ class Communicator {
   tilepost_result_t adopt(ncclComm_t nccl);
 
   // The child with this CTA budget for this lane, made on first use. Collective when it has to be
-  // made.
-  tilepost_result_t child(int max_ctas, int lane, std::shared_ptr<ChildComm>& child);
+  // made: then waits for the other ranks, no longer than `seconds` (0: for ever) or the time that
+  // NCCL is given in any case. A communicator that lost its patience is aborted.
+  tilepost_result_t child(int max_ctas, int lane, double seconds,
+                          std::shared_ptr<ChildComm>& child);
 
   // The child by which ranks tell each other numbers, the same whatever their plans are; made on
   // first use. Collective when it has to be made.
-  tilepost_result_t control(std::shared_ptr<ChildComm>& control);
+  tilepost_result_t control(double seconds, std::shared_ptr<ChildComm>& control);
 
   int device() const { return device_; }
   int rank() const { return rank_; }
@@ -94,8 +99,11 @@ class Communicator {
   SharedArenas& arenas() { return arenas_; }
 
  private:
+  tilepost_result_t split(int max_ctas, double seconds, std::shared_ptr<ChildComm>& child);
+
   int device_ = 0, rank_ = 0, world_ = 0;
   ncclComm_t nccl_ = nullptr;
+  bool split_is_open_ = false;  // NCCL is still splitting it, and may be for ever
   bool owned_ = false;
   AbortedFlag aborted_ = std::make_shared<std::atomic<bool>>(false);
   std::shared_ptr<RunOrder> order_ = std::make_shared<RunOrder>();

@@ -42,7 +42,8 @@ tilepost_result_t make_channel(const TransportSetup& setup, std::shared_ptr<Nccl
   const int num_lanes = std::max(1, setup.plan.comm_lanes);
   std::vector<std::shared_ptr<ChildComm>> lanes(num_lanes);
   for (int lane = 0; lane < num_lanes; ++lane)
-    TILEPOST_TRY(setup.comm.child(setup.plan.comm_ctas / num_lanes, lane, lanes[lane]));
+    TILEPOST_TRY(setup.comm.child(setup.plan.comm_ctas / num_lanes, lane, setup.deadline_seconds,
+                                  lanes[lane]));
   channel = std::make_shared<NcclChannel>(std::move(lanes));
   return TILEPOST_OK;
 }

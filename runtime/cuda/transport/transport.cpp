@@ -28,7 +28,7 @@ constexpr std::array<Row, 5> kTransports = {{
 tilepost_result_t make_transports(const TransportSetup& setup, Transports& transports) {
   if (!row_of(setup.plan).communicates()) return make_local(setup, transports);
   std::vector<std::shared_ptr<ChildComm>> control(1);
-  TILEPOST_TRY(setup.comm.control(control.front()));
+  TILEPOST_TRY(setup.comm.control(setup.deadline_seconds, control.front()));
   transports.channels.push_back(std::make_shared<NcclChannel>(std::move(control)));
   const auto* row = std::ranges::find(kTransports, setup.plan.transport, &Row::transport);
   if (row != kTransports.end()) return row->make(setup, transports);

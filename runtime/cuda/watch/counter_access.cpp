@@ -11,7 +11,7 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kPatience = 2s;
+constexpr auto kPatience = 1s;
 constexpr auto kPoll = 100us;
 
 }  // namespace

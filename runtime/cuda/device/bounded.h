@@ -1,0 +1,47 @@
+// Calls of other libraries that may take for ever, bounded: CUDA and NCCL free memory, and so wait
+// for all that is on the device, also for what no abort of ours can end.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "runtime/cuda/device/resources.h"
+
+namespace tilepost::cuda {
+
+// Calls body() on a thread of its own. False if it has not returned after `patience`: then it goes
+// on alone, so it has to own all that it works with. Where the system has no more threads, this one
+// calls it, and there is no bound.
+template <class Body>
+bool returns_within(std::chrono::duration<double> patience, Body body) {
+  struct End {
+    std::mutex mutex;
+    std::condition_variable came;
+    bool is_here = false;
+  };
+  auto end = std::make_shared<End>();
+  const auto work = [end, body] {
+    {
+      const CaptureModeGuard relaxed;
+      body();
+    }
+    const std::lock_guard lock(end->mutex);
+    end->is_here = true;
+    end->came.notify_all();
+  };
+  try {
+    std::thread(work).detach();
+  } catch (const std::exception&) {
+    const CaptureModeGuard relaxed;
+    body();
+    return true;
+  }
+  std::unique_lock lock(end->mutex);
+  return end->came.wait_for(lock, patience, [&] { return end->is_here; });
+}
+
+}  // namespace tilepost::cuda
