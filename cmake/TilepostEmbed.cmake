@@ -52,7 +52,9 @@ file(GLOB_RECURSE tilepost_embedded RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEP
   ${PROJECT_SOURCE_DIR}/runtime/*.cpp ${PROJECT_SOURCE_DIR}/runtime/*.cu
   ${PROJECT_SOURCE_DIR}/runtime/*.py
   ${PROJECT_SOURCE_DIR}/templates/*.h ${PROJECT_SOURCE_DIR}/templates/*.cuh
-  ${PROJECT_SOURCE_DIR}/templates/*.cpp ${PROJECT_SOURCE_DIR}/templates/*.cu)
+  ${PROJECT_SOURCE_DIR}/templates/*.cpp ${PROJECT_SOURCE_DIR}/templates/*.cu
+  ${PROJECT_SOURCE_DIR}/generator/bundle/*.in)
+list(APPEND tilepost_embedded LICENSE cmake/FindNCCL.cmake)  # for bundles, as generator/bundle is
 list(SORT tilepost_embedded)
 
 set(tilepost_embedded_files ${tilepost_embedded})

@@ -1,4 +1,5 @@
-// The files the generator carries: templates, public headers, runtime sources, the verify harness.
+// The files the generator carries: templates, public headers, runtime sources, the verify harness,
+// what bundles have besides.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,7 @@
 #include "generator/cli/commands.h"
 
+#include "generator/bundle/bundle.h"
+#include "generator/bundle/folder.h"
 #include "generator/cli/files.h"
 #include "generator/diagnostic_printer.h"
 #include "generator/driver.h"
@@ -12,17 +14,33 @@
 namespace tilepost {
 namespace {
 
+void print_paths(const std::string& dir, const std::vector<OutputFile>& files) {
+  for (const OutputFile& file : files) {
+    llvm::SmallString<256> path(dir);
+    llvm::sys::path::append(path, file.name);
+    llvm::outs() << path << "\n";
+  }
+}
+
+int bundle_command(const Options& options, const std::vector<Input>& inputs,
+                   Diagnostics& diagnostics) {
+  const std::vector<OutputFile> files = make_bundle(inputs, diagnostics);
+  if (files.empty()) return kExitRejected;
+  if (options.dry_run) {
+    print_paths(options.bundle, files);
+    return kExitOk;
+  }
+  return write_bundle(options.bundle, files, diagnostics) ? kExitOk : kExitIo;
+}
+
 int generate_command(const Options& options, Diagnostics& diagnostics) {
   const std::vector<Input> inputs = read_inputs(options, diagnostics);
   if (inputs.empty()) return kExitIo;
+  if (!options.bundle.empty()) return bundle_command(options, inputs, diagnostics);
   const std::vector<OutputFile> files = generate(inputs.front(), diagnostics);
   if (files.empty()) return kExitRejected;
   if (options.dry_run) {
-    for (const OutputFile& file : files) {
-      llvm::SmallString<256> path(options.output_dir);
-      llvm::sys::path::append(path, file.name);
-      llvm::outs() << path << "\n";
-    }
+    print_paths(options.output_dir, files);
     return kExitOk;
   }
   if (!write_files(options.output_dir, files, diagnostics)) return kExitIo;

@@ -44,6 +44,9 @@ cl::opt<bool> werror("werror", cl::desc("Treat warnings as errors"), cl::sub(gen
 cl::opt<std::string> output_dir("o", cl::value_desc("dir"), cl::init("."),
                                 cl::desc("Folder to write to, created if missing"),
                                 cl::sub(generate_verb));
+cl::opt<std::string> bundle("bundle", cl::value_desc("dir"),
+                            cl::desc("Write a folder that builds by itself, runtime included"),
+                            cl::sub(generate_verb));
 cl::opt<std::string> depfile("depfile", cl::value_desc("file"),
                              cl::desc("Also write a Makefile dependency file"),
                              cl::sub(generate_verb));
@@ -142,6 +145,7 @@ bool collect(Options& options) {
   options.json = json;
   options.specs.assign(specs.begin(), specs.end());
   options.output_dir = output_dir;
+  options.bundle = bundle;
   options.depfile = depfile;
   options.dry_run = dry_run;
   options.list_what = list_what;
@@ -157,10 +161,18 @@ bool collect(Options& options) {
 bool check(const Options& options) {
   const bool takes_spec = options.verb != Verb::list && options.verb != Verb::schema;
   if (takes_spec && options.specs.empty()) return usage_error("no spec given");
-  if ((options.verb == Verb::generate || options.verb == Verb::explain) && options.specs.size() > 1)
+  const bool one_spec =
+      options.verb == Verb::explain || (options.verb == Verb::generate && options.bundle.empty());
+  if (one_spec && options.specs.size() > 1)
     return usage_error(fmt::format("one spec at a time, got {}", options.specs.size()));
   if (options.target != "auto" && options.target != "cuda" && options.target != "host")
     return usage_error(fmt::format("--target is auto, cuda or host, got '{}'", options.target));
+  if (bundle.getNumOccurrences() > 0 && options.bundle.empty())
+    return usage_error("--bundle needs a folder");
+  if (!options.bundle.empty() && output_dir.getNumOccurrences() + depfile.getNumOccurrences() > 0)
+    return usage_error(
+        "--bundle names the folder itself and writes no depfile: leave -o and "
+        "--depfile out");
   if (options.runs < 1)
     return usage_error(fmt::format("--runs must be at least 1, got {}", options.runs));
   if (options.rounds < 1 || options.rounds > kMaxRounds)

@@ -18,6 +18,7 @@ struct Options {
   std::vector<Override> overrides;  // -D, then --arch and --name
   bool werror = false;              // --werror: warnings are errors
   std::string output_dir = ".";     // generate -o
+  std::string bundle;               // generate --bundle
   std::string depfile;              // generate --depfile
   bool dry_run = false;             // generate --dry-run
   std::string list_what;            // list: patterns, archs, kernels, transports, flags; empty: all

@@ -28,6 +28,14 @@ std::vector<std::string> sources_under(const std::vector<std::string>& folders) 
   return sources;
 }
 
+std::vector<std::string> runtime_folders(bool cuda) {
+  return {"runtime/core", "runtime/map", cuda ? "runtime/cuda" : "runtime/host"};
+}
+
+std::vector<std::string> runtime_sources(bool cuda) {
+  return sources_under(runtime_folders(cuda));
+}
+
 Unit harness_unit(const std::vector<std::string>& sources) {
   Unit unit{"unit_harness.cpp", ""};
   for (const std::string& source : sources)
@@ -36,10 +44,12 @@ Unit harness_unit(const std::vector<std::string>& sources) {
 }
 
 bool write_resources(bool templates, const WorkDir& dir, Diagnostics& diagnostics) {
-  for (const Resource& resource : resources())
-    if ((templates || !resource.path.starts_with("templates/")) &&
-        !dir.write(resource.path, resource.text, diagnostics))
-      return false;
+  for (const Resource& resource : resources()) {
+    const bool wanted = resource.path.starts_with("include/") ||
+                        resource.path.starts_with("runtime/") ||
+                        (templates && resource.path.starts_with("templates/"));
+    if (wanted && !dir.write(resource.path, resource.text, diagnostics)) return false;
+  }
   return dir.write("obj/README", "Objects and what the compiler said.\n", diagnostics);
 }
 

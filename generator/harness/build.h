@@ -63,6 +63,10 @@ std::string object_name(llvm::StringRef source);
 // Paths of the sources (.cpp, .cu) that lie in one of the folders or in folders inside it.
 std::vector<std::string> sources_under(const std::vector<std::string>& folders);
 
+// The folders of the runtime of a target, and the sources in them.
+std::vector<std::string> runtime_folders(bool cuda);
+std::vector<std::string> runtime_sources(bool cuda);
+
 // A translation unit that is several sources in one, because what a small source costs is mostly
 // the headers it reads.
 struct Unit {

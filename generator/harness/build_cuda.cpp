@@ -38,8 +38,7 @@ void CudaBuild::add(const std::string& source, const std::vector<std::string>& c
 }
 
 void CudaBuild::add_runtime(int sm) {
-  for (const std::string& source : sources_under({"runtime/core", "runtime/map", "runtime/cuda"}))
-    add(source, gpu_code(sm));
+  for (const std::string& source : runtime_sources(/*cuda=*/true)) add(source, gpu_code(sm));
 }
 
 void CudaBuild::link_library(const std::string& library) {

@@ -88,16 +88,6 @@ bool collect(std::vector<Running>& running, Progress& progress, Diagnostics& dia
   return true;
 }
 
-std::string quoted(const std::string& word) {
-  const llvm::StringRef safe =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@";
-  if (!word.empty() && llvm::StringRef(word).find_first_not_of(safe) == llvm::StringRef::npos)
-    return word;
-  std::string text = "'";
-  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
-}
-
 }  // namespace
 
 bool run_commands(const std::vector<Command>& commands, int jobs, const std::string& what,
@@ -117,12 +107,23 @@ bool run_commands(const std::vector<Command>& commands, int jobs, const std::str
   return true;
 }
 
+std::string shell_word(const std::string& word) {
+  const llvm::StringRef safe =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@";
+  if (!word.empty() && llvm::StringRef(word).find_first_not_of(safe) == llvm::StringRef::npos)
+    return word;
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
 std::string shell_script(const std::vector<Command>& commands) {
   std::string text =
       "#!/bin/sh\n# Builds the harness again, after a change by hand say.\nset -ex\n";
   for (const Command& command : commands) {
     std::string line;
-    for (const std::string& word : command.argv) line += (line.empty() ? "" : " ") + quoted(word);
+    for (const std::string& word : command.argv)
+      line += (line.empty() ? "" : " ") + shell_word(word);
     text += line + "\n";
   }
   return text;

@@ -21,6 +21,9 @@ struct Command {
 bool run_commands(const std::vector<Command>& commands, int jobs, const std::string& what,
                   Progress& progress, Diagnostics& diagnostics);
 
+// A word as a shell reads it, quoted where it must be.
+std::string shell_word(const std::string& word);
+
 // The commands as a shell script that can be run by hand in the working folder.
 std::string shell_script(const std::vector<Command>& commands);
 

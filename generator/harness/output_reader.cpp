@@ -20,7 +20,7 @@ constexpr int kPollMilliseconds = 100;
 void take_line(llvm::StringRef line, HarnessResult& result, llvm::raw_ostream& out,
                Progress& progress) {
   const bool passed = line.starts_with("ok "), failed = line.starts_with("FAIL ");
-  if (!passed && !failed) return;
+  if (!passed && !failed && !line.starts_with("skip ")) return;
   result.passed += passed;
   result.failed += failed;
   result.last_line = line.str();

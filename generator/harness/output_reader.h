@@ -29,8 +29,8 @@ struct HarnessResult : HarnessEnd {
 HarnessEnd run_lines(const std::vector<std::string>& argv, double idle_seconds,
                      llvm::function_ref<void(llvm::StringRef)> take);
 
-// The harness of `tilepost verify`: its lines "ok …" and "FAIL …" go to `out`, "# …" are signs of
-// life.
+// The harness of `tilepost verify`: its lines "ok …", "FAIL …" and "skip …" go to `out`, "# …" are
+// signs of life.
 HarnessResult run_harness(const std::vector<std::string>& argv, double idle_seconds,
                           llvm::raw_ostream& out, Progress& progress);
 

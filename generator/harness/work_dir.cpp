@@ -39,7 +39,8 @@ std::string WorkDir::path(llvm::StringRef file) const {
 
 bool WorkDir::write(llvm::StringRef file, llvm::StringRef text, Diagnostics& diagnostics) const {
   const std::string path = this->path(file);
-  std::error_code error = fs::create_directories(llvm::sys::path::parent_path(path));
+  std::error_code error =
+      fs::create_directories(llvm::sys::path::parent_path(path), true, fs::all_all);
   if (!error) {
     llvm::raw_fd_ostream stream(path, error);
     if (!error) {

@@ -65,8 +65,7 @@ BuildPlan plan_host_build(const std::vector<HarnessProgram>& programs, const std
   std::vector<std::string> sources;
   for (const Unit& unit : program_units(programs)) sources.push_back(unit.name);
   sources.push_back(verify_unit(/*cuda=*/false).name);
-  for (const std::string& source : sources_under({"runtime/core", "runtime/map", "runtime/host"}))
-    sources.push_back(source);
+  for (const std::string& source : runtime_sources(/*cuda=*/false)) sources.push_back(source);
   sources.push_back("registry.cpp");
 
   BuildPlan plan;

@@ -1,6 +1,7 @@
 // The verify harness: checks every program it was built with and prints a line per check.
-// Lines start with "ok    ", "FAIL  " or, as a sign of life, "# ".
-// Exit status: 0 all checks passed, 1 one failed, 2 command line.
+// Lines start with "ok    ", "FAIL  ", "skip  " or, as a sign of life and for the counts at the
+// end, "# ". Exit status: 0 all checks passed, 1 one failed, 2 command line, 77 none failed and a
+// program could not be run here.
 #include <chrono>
 #include <cstdio>
 #include <map>
@@ -14,19 +15,29 @@
 namespace tilepost::verify {
 namespace {
 
+constexpr int kSkipped = 77;
+
 class Harness {
  public:
   explicit Harness(const HarnessOptions& options) : options_(options) {}
 
-  // False: a check failed.
-  bool check_entry(const Entry& entry, int index) {
+  int checks() const { return checks_; }
+  int failed() const { return failed_; }
+  int skipped() const { return skipped_; }
+
+  void check_entry(const Entry& entry, int index) {
     const tilepost_program_t& program = *entry.program();
     std::string label = entry.name;
     bool ok = true;
     try {
       const tilepost_plan_t& first = program.plans[0];
-      World& world =
-          world_of(row_of(first).communicates() ? first.ranks : ranks_available(first.ranks));
+      const int ranks = row_of(first).communicates() ? first.ranks : ranks_available(first.ranks);
+      if (const std::string why = obstacle(program, ranks); !why.empty()) {
+        print("skip", label, why);
+        ++skipped_;
+        return;
+      }
+      World& world = world_of(ranks);
       const tilepost_plan_t& plan = world.plan_of(program);
       label = program_label(entry, plan);
       const double seconds = 4 * deadline_of(plan, world, options_);
@@ -36,17 +47,16 @@ class Harness {
       const auto results = check_program(program, plan, world, options_, mix(options_.seed + index),
                                          [&](int runs) { alive(entry, runs); });
       for (const CheckResult& result : results) {
-        print(result.ok, label, result.text);
+        take(result.ok, label, result.text);
         ok = ok && result.ok;
       }
     } catch (const std::exception& error) {
-      print(false, label, error.what());
+      take(false, label, error.what());
       ok = false;
     }
     watchdog_.disarm();
     // A failure may have aborted the communicators.
     if (!ok) worlds_.clear();
-    return ok;
   }
 
  private:
@@ -66,31 +76,40 @@ class Harness {
     std::fflush(stdout);
   }
 
-  static void print(bool ok, const std::string& label, const std::string& text) {
-    std::printf("%s%s  %s\n", ok ? "ok    " : "FAIL  ", label.c_str(), text.c_str());
+  void take(bool ok, const std::string& label, const std::string& text) {
+    print(ok ? "ok" : "FAIL", label, text);
+    ++checks_;
+    failed_ += !ok;
+  }
+
+  static void print(const char* word, const std::string& label, const std::string& text) {
+    std::printf("%-6s%s  %s\n", word, label.c_str(), text.c_str());
     std::fflush(stdout);
   }
 
   const HarnessOptions options_;
   std::map<int, std::unique_ptr<World>> worlds_;
   harness::Watchdog watchdog_;
+  int checks_ = 0, failed_ = 0, skipped_ = 0;
   std::chrono::steady_clock::time_point last_sign_ = std::chrono::steady_clock::now();
 };
 
 int run(const HarnessOptions& options) {
   const Registry programs = registry();
   Harness harness(options);
-  int checked = 0, failed = 0;
+  int programs_seen = 0;
   for (int i = 0; i < programs.count; ++i) {
     if (!options.only.empty() && options.only != programs.entries[i].name) continue;
-    ++checked;
-    failed += !harness.check_entry(programs.entries[i], i);
+    ++programs_seen;
+    harness.check_entry(programs.entries[i], i);
   }
-  if (checked == 0) {
+  if (programs_seen == 0) {
     std::fprintf(stderr, "harness: error: no program is called '%s'\n", options.only.c_str());
     return 2;
   }
-  return failed == 0 ? 0 : 1;
+  std::printf("# %d checks, %d failed, %d of %d programs skipped\n", harness.checks(),
+              harness.failed(), harness.skipped(), programs_seen);
+  return harness.failed() > 0 ? 1 : harness.skipped() > 0 ? kSkipped : 0;
 }
 
 }  // namespace

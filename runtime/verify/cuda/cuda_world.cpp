@@ -10,20 +10,41 @@
 namespace tilepost::verify {
 namespace {
 
+// The plan that the runtime chooses on such GPUs, or null.
+const tilepost_plan_t* best_plan(const tilepost_program_t& program, int sm) {
+  const tilepost_plan_t* best = nullptr;
+  for (int i = 0; i < program.num_plans; ++i) {
+    const tilepost_plan_t& plan = program.plans[i];
+    if (cuda::serves(plan.kernel.arch, sm) &&
+        (best == nullptr || plan.kernel.arch > best->kernel.arch))
+      best = &plan;
+  }
+  return best;
+}
+
+// Of GPU 0, 90 say.
+int compute_capability() {
+  int major = 0, minor = 0;
+  check_cuda(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0),
+             "cudaDeviceGetAttribute");
+  check_cuda(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, 0),
+             "cudaDeviceGetAttribute");
+  return 10 * major + minor;
+}
+
+// The GPUs that this process sees; 0 with CUDA's reason where there is none.
+int count_gpus(std::string& reason) {
+  int count = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  if (error == cudaSuccess) return count;
+  reason = std::string(" (") + cudaGetErrorString(error) + ")";
+  return 0;
+}
+
 class CudaWorld final : public World {
  public:
   explicit CudaWorld(int ranks) : comms_(ranks, nullptr) {
-    int count = 0;
-    check_cuda(cudaGetDeviceCount(&count), "cudaGetDeviceCount");
-    if (count < ranks)
-      throw TargetError("the plan wants " + std::to_string(ranks) + " GPUs, this machine has " +
-                        std::to_string(count));
-    int major = 0, minor = 0;
-    check_cuda(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0),
-               "cudaDeviceGetAttribute");
-    check_cuda(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, 0),
-               "cudaDeviceGetAttribute");
-    sm_ = 10 * major + minor;
+    sm_ = compute_capability();
     for (int rank = 0; rank < ranks; ++rank) devices_.push_back(std::make_unique<CudaDevice>(rank));
     check(tilepost_get_unique_id(&id_), "tilepost_get_unique_id");
   }
@@ -44,13 +65,7 @@ class CudaWorld final : public World {
   }
 
   const tilepost_plan_t& plan_of(const tilepost_program_t& program) const override {
-    const tilepost_plan_t* best = nullptr;
-    for (int i = 0; i < program.num_plans; ++i) {
-      const tilepost_plan_t& plan = program.plans[i];
-      if (cuda::serves(plan.kernel.arch, sm_) &&
-          (best == nullptr || plan.kernel.arch > best->kernel.arch))
-        best = &plan;
-    }
+    const tilepost_plan_t* best = best_plan(program, sm_);
     if (best == nullptr)
       throw TargetError("no plan of the program serves GPU 0, which is sm_" + std::to_string(sm_));
     return *best;
@@ -73,9 +88,19 @@ const char* target_name() {
 }
 
 int ranks_available(int ranks) {
-  int count = 0;
-  check_cuda(cudaGetDeviceCount(&count), "cudaGetDeviceCount");
-  return std::max(1, std::min(ranks, count));
+  std::string reason;
+  return std::max(1, std::min(ranks, count_gpus(reason)));
+}
+
+std::string obstacle(const tilepost_program_t& program, int ranks) {
+  std::string reason;
+  const int count = count_gpus(reason);
+  if (count < ranks)
+    return "not run: it takes " + std::to_string(ranks) + (ranks == 1 ? " GPU" : " GPUs") +
+           ", this machine has " + std::to_string(count) + reason;
+  if (const int sm = compute_capability(); best_plan(program, sm) == nullptr)
+    return "not run: none of its plans serves GPU 0, which is sm_" + std::to_string(sm);
+  return "";
 }
 
 std::unique_ptr<World> open_world(int ranks) {

@@ -167,6 +167,10 @@ int ranks_available(int ranks) {
   return ranks;
 }
 
+std::string obstacle(const tilepost_program_t&, int) {
+  return "";
+}
+
 std::unique_ptr<World> open_world(int ranks) {
   return std::make_unique<HostWorld>(ranks);
 }

@@ -74,6 +74,9 @@ const char* target_name();
 // How many of `ranks` ranks that do not need each other this machine can hold.
 int ranks_available(int ranks);
 
+// Why this machine cannot run the program on so many ranks, or "": it has too few GPUs, or others.
+std::string obstacle(const tilepost_program_t& program, int ranks);
+
 // Throws TargetError if this machine cannot hold so many ranks.
 std::unique_ptr<World> open_world(int ranks);
 

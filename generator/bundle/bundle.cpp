@@ -1,0 +1,112 @@
+#include "generator/bundle/bundle.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "generator/bundle/texts.h"
+#include "generator/resources.h"
+#include "generator/verify/harness.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/xxhash.h"
+#include "tilepost/version.h"
+
+namespace tilepost {
+namespace {
+
+bool is_cuda(const HarnessProgram& program) {
+  return program.plans.front().arch != Arch::host;
+}
+
+// One program for each input; fewer if some are rejected.
+std::vector<HarnessProgram> plan_inputs(const std::vector<Input>& inputs,
+                                        Diagnostics& diagnostics) {
+  std::vector<HarnessProgram> programs;
+  for (const Input& input : inputs) {
+    std::vector<Plan> plans = plan_input(input, diagnostics);
+    if (plans.empty()) continue;
+    const std::string name = plans.front().name;
+    programs.push_back({name, llvm::sys::path::filename(input.path).str(), "", std::move(plans)});
+  }
+  return programs;
+}
+
+bool go_together(const std::vector<HarnessProgram>& programs, Diagnostics& diagnostics) {
+  std::set<std::string> names;
+  for (const HarnessProgram& program : programs) {
+    if (!names.insert(program.name).second)
+      diagnostics.error(fmt::format(
+          "two operations of one bundle are called '{}'; give one another name", program.name));
+    if (is_cuda(program) != is_cuda(programs.front()))
+      diagnostics.error(
+          fmt::format("a bundle is for one target: '{}' is for {}, '{}' for {}; make two bundles",
+                      programs.front().name, name_of(programs.front().plans.front().arch),
+                      program.name, name_of(program.plans.front().arch)));
+  }
+  return diagnostics.ok();
+}
+
+// Whether a bundle for the target holds this file of the tool's.
+bool holds(llvm::StringRef path, bool cuda) {
+  std::vector<std::string> folders = runtime_folders(cuda);
+  folders.insert(folders.end(), {"runtime/harness", "runtime/verify", "include/tilepost"});
+  const llvm::StringRef others[] = {
+      cuda ? "include/tilepost/host/" : "include/tilepost/device/",
+      cuda ? "runtime/verify/host/" : "runtime/verify/cuda/",
+  };
+  const auto is_in = [&](llvm::StringRef folder) { return path.starts_with(folder); };
+  return path == "LICENSE" || (cuda && path == "cmake/FindNCCL.cmake") ||
+         (llvm::any_of(folders, [&](const std::string& folder) { return is_in(folder + "/"); }) &&
+          llvm::none_of(others, is_in));
+}
+
+// Equal for equal runtimes only: projects may have several bundles, and one runtime for all.
+std::string runtime_version(const std::vector<OutputFile>& carried,
+                            const std::vector<HarnessProgram>& programs) {
+  std::string all;
+  for (const OutputFile& file : carried) all += file.name + "\n" + file.text;
+  std::string version = fmt::format("{} {:016x}", TILEPOST_VERSION_STRING, llvm::xxh3_64bits(all));
+  for (const Arch arch : archs_of(programs)) version += std::string(" ") + name_of(arch);
+  return version;
+}
+
+std::string list_of(const std::vector<OutputFile>& files) {
+  std::string text = std::string(kBundleListHead) + "\n";
+  for (const OutputFile& file : files) text += file.name + "\n";
+  return text;
+}
+
+}  // namespace
+
+std::vector<OutputFile> make_bundle(const std::vector<Input>& inputs, Diagnostics& diagnostics) {
+  const std::vector<HarnessProgram> programs = plan_inputs(inputs, diagnostics);
+  if (!diagnostics.ok() || !go_together(programs, diagnostics)) return {};
+  const bool cuda = is_cuda(programs.front());
+
+  std::vector<OutputFile> files;
+  for (const Resource& resource : resources())
+    if (holds(resource.path, cuda)) files.push_back({resource.path.str(), resource.text.str()});
+  BundleContents contents{inputs, programs, cuda, runtime_sources(cuda), {}, ""};
+  for (const std::string& source : sources_under({"runtime/verify/cuda"}))
+    if (cuda && llvm::StringRef(source).ends_with(".cu")) contents.check_kernels.push_back(source);
+  contents.runtime_version = runtime_version(files, programs);
+
+  for (const HarnessProgram& program : programs)
+    for (OutputFile& file : emit(program.plans, program.spec_name, diagnostics))
+      files.push_back({"generated/" + file.name, std::move(file.text)});
+  if (!diagnostics.ok()) return {};
+  files.push_back({"check/check.cpp", verify_unit(cuda).text});
+  files.push_back({"check/registry.cpp", emit_registry(programs)});
+  files.push_back({"Makefile", bundle_makefile(contents)});
+  files.push_back({"CMakeLists.txt", bundle_cmakelists(contents)});
+  files.push_back({"README.md", bundle_readme(contents)});
+  files.push_back({kBundleList, ""});
+  llvm::sort(files, [](const OutputFile& x, const OutputFile& y) { return x.name < y.name; });
+  for (OutputFile& file : files)
+    if (file.name == kBundleList) file.text = list_of(files);
+  return files;
+}
+
+}  // namespace tilepost

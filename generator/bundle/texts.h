@@ -1,0 +1,29 @@
+// The texts of a bundle that depend on its operations: Makefile, CMakeLists.txt, README.md.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "generator/driver.h"
+#include "generator/harness/programs.h"
+
+namespace tilepost {
+
+// What the texts speak of.
+struct BundleContents {
+  const std::vector<Input>& inputs;
+  const std::vector<HarnessProgram>& programs;  // one for each input, all for one target
+  bool cuda = false;
+  std::vector<std::string> runtime;        // sources of the runtime
+  std::vector<std::string> check_kernels;  // .cu sources of the self-check
+  std::string runtime_version;             // equal for equal runtimes only
+};
+
+std::string bundle_makefile(const BundleContents& contents);
+std::string bundle_cmakelists(const BundleContents& contents);
+std::string bundle_readme(const BundleContents& contents);
+
+// The architectures that all the programs' plans are for, in the order of the enumerators.
+std::vector<Arch> archs_of(const std::vector<HarnessProgram>& programs);
+
+}  // namespace tilepost
