@@ -3,7 +3,8 @@
 //
 //   dead_rank [program …] [--deadline 3] [--ahead 200]
 //
-// First with one run outstanding, then with so many that CUDA's launch queue fills up.
+// First with one run outstanding, then with so many that CUDA's launch queue fills up, then with a
+// few replays of a graph.
 #include <chrono>
 
 #include "tests/gpu/checker.h"
@@ -25,6 +26,32 @@ tilepost_options_t options_with(double deadline) {
   return options;
 }
 
+constexpr int kReplays = 8;
+
+void expect_missed(const tilepost::Status& status, int rank, double elapsed, double deadline) {
+  std::printf("# rank %d after %.2f s: %s: %s\n", rank, elapsed, status.name(),
+              status.text().c_str());
+  EXPECT(status.result() == TILEPOST_TIMEOUT, status.text());
+  const std::string name = "rank " + std::to_string(rank) + ": ";
+  EXPECT(status.text().find(name) == 0, status.text());
+  EXPECT(status.text().find("run") != std::string::npos, status.text());
+  EXPECT(status.text().find("group") != std::string::npos, status.text());
+  EXPECT(status.text().find("did not arrive") != std::string::npos, status.text());
+  EXPECT(elapsed < deadline + kSlack, std::to_string(elapsed) + " s");
+}
+
+// Replays, which the runtime sees only once the device has come to them.
+void expect_timeout_of_replays(CapturedRun& graph, tilepost::Op& op, int rank, double deadline) {
+  const auto begin = Clock::now();
+  for (int i = 0; i < kReplays; ++i) graph.replay();
+  tilepost::Status status;
+  while ((status || status.in_progress()) && seconds_since(begin) < deadline + kSlack) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    status = op.status();
+  }
+  expect_missed(status, rank, seconds_since(begin), deadline);
+}
+
 // Puts runs on the stream until one is refused or `ahead` are there, then waits for the error.
 void expect_timeout(Checker& checker, tilepost::Op& op, int rank, double deadline, int ahead) {
   const auto begin = Clock::now();
@@ -36,17 +63,11 @@ void expect_timeout(Checker& checker, tilepost::Op& op, int rank, double deadlin
   }
   const tilepost::Status status = op.synchronize();
   const double elapsed = seconds_since(begin);
-  std::printf("# rank %d after %.2f s: %s: %s\n", rank, elapsed, status.name(),
-              status.text().c_str());
-  EXPECT(status.result() == TILEPOST_TIMEOUT, status.text());
-  const std::string name = "rank " + std::to_string(rank) + ": run ";
-  EXPECT(status.text().find(name) == 0, status.text());
-  EXPECT(status.text().find("group") != std::string::npos, status.text());
-  EXPECT(status.text().find("did not arrive") != std::string::npos, status.text());
-  EXPECT(elapsed < deadline + kSlack, std::to_string(elapsed) + " s");
+  expect_missed(status, rank, elapsed, deadline);
   EXPECT(checker.run_set(op, 0).result() == TILEPOST_ABORTED, "a run after the error");
 }
 
+// With `ahead` runs outstanding; 0: with replays of a graph.
 void test_missing(Ranks& ranks, int rank, const tilepost_program_t& program, double deadline,
                   int ahead) {
   const bool missing = rank == ranks.world() - 1;
@@ -57,9 +78,13 @@ void test_missing(Ranks& ranks, int rank, const tilepost_program_t& program, dou
     TILEPOST_OK_(tilepost::Op::create(comm, &program, op, options_with(deadline)));
     Checker checker(program, op, rank, 1);
     checker.run_and_check(op, 1);
+    std::optional<CapturedRun> graph;
+    if (ahead == 0) graph.emplace(checker, op);
     ranks.barrier();
-    if (!missing) expect_timeout(checker, op, rank, deadline, ahead);
+    if (!missing && graph) expect_timeout_of_replays(*graph, op, rank, deadline);
+    if (!missing && !graph) expect_timeout(checker, op, rank, deadline, ahead);
     ranks.barrier();
+    graph.reset();
     const auto begin = Clock::now();
     op = tilepost::Op();
     EXPECT(seconds_since(begin) < kSlack, "destroying took too long");
@@ -90,6 +115,8 @@ int main(int argc, char** argv) {
       test_missing(ranks, rank, program, deadline, 1);
       test_recovery(ranks, rank, program);
       test_missing(ranks, rank, program, deadline, ahead);
+      test_recovery(ranks, rank, program);
+      test_missing(ranks, rank, program, deadline, 0);
       test_recovery(ranks, rank, program);
     });
   });

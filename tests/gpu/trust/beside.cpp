@@ -49,16 +49,11 @@ struct Outcome {
   std::string text;
 };
 
-std::string name_of(int rank) {
-  return "rank " + std::to_string(rank);
-}
-
 // Takes signs of life until the rank has ended its case.
-std::string last_answer(Child& child, int rank, double deadline, Outcome& outcome) {
+std::string last_answer(const Children& ranks, int rank, double deadline, Outcome& outcome) {
   double patience = kCreate;
   for (;;) {
-    const std::string answer =
-        child.expect_answer(in_seconds(patience), name_of(rank), "run its rounds");
+    const std::string answer = expect_answer(ranks, rank, in_seconds(patience), "run its rounds");
     const std::vector<std::string> words = words_of(answer);
     if (words.size() != 2 || words[0] != "round") return answer;
     outcome.last_round = std::max(outcome.last_round, std::stoi(words[1]));
@@ -83,7 +78,7 @@ Outcome run_case(const Case& c, const Settings& settings) {
   std::string names;
   for (const tilepost_program_t* program : c.programs)
     names += (names.empty() ? "" : ",") + std::string(program->name);
-  std::vector<std::unique_ptr<Child>> ranks;
+  Children ranks;
   for (int rank = 0; rank < world; ++rank)
     ranks.push_back(std::make_unique<Child>(
         std::vector<std::string>{kRankOption, std::to_string(rank), std::to_string(rank), names,
@@ -92,11 +87,11 @@ Outcome run_case(const Case& c, const Settings& settings) {
   std::string order = settings.pairs ? "pair" : "foreign";
   for (int i = 0; i < (settings.pairs ? 1 : 2); ++i) {
     ranks[0]->order("id");
-    order += " " + words_of(ranks[0]->expect_answer(in_seconds(kStart), "rank 0", "id")).at(1);
+    order += " " + words_of(expect_answer(ranks, 0, in_seconds(kStart), "id")).at(1);
   }
   for (auto& rank : ranks) rank->order(order);
   for (int rank = 0; rank < world; ++rank)
-    note(rank, last_answer(*ranks[rank], rank, settings.deadline, outcome), outcome);
+    note(rank, last_answer(ranks, rank, settings.deadline, outcome), outcome);
   for (auto& rank : ranks) rank->order("quit");
   for (int rank = 0; rank < world; ++rank)
     if (const std::string end = ranks[rank]->wait_for_end(30); !end.empty() && outcome.fine) {

@@ -104,14 +104,30 @@ std::optional<std::string> Child::answer(Clock::time_point until) {
   }
 }
 
-std::string Child::expect_answer(Clock::time_point until, const std::string& who,
-                                 const std::string& what) {
+bool Child::has_ended() const {
+  siginfo_t info{};
+  return pid_ <= 0 ||
+         (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+          info.si_pid == pid_);
+}
+
+std::string expect_answer(const Children& ranks, int rank, Clock::time_point until,
+                          const std::string& what, int dead) {
   const auto begin = Clock::now();
-  if (auto line = answer(until)) return *line;
-  const std::string asked = who + ", asked to '" + what + "', ";
-  if (Clock::now() < until) {
-    const std::string end = wait_for_end(5);
-    throw Problem(asked + "ended" + (end.empty() ? " with exit code 0" : " by " + end));
+  const auto gone = [&](int other) {
+    const std::string end = ranks[other]->wait_for_end(1);
+    return name_of(other) + " ended by " + (end.empty() ? "exit code 0" : end);
+  };
+  const std::string asked = name_of(rank) + ", asked to '" + what + "', ";
+  while (Clock::now() < until) {
+    if (auto line = ranks[rank]->answer(std::min(until, in_seconds(0.5)))) return *line;
+    if (ranks[rank]->has_ended()) {
+      if (auto line = ranks[rank]->answer(in_seconds(0))) return *line;
+      throw Problem(asked + "has gone: " + gone(rank));
+    }
+    for (int other = 0; other < static_cast<int>(ranks.size()); ++other)
+      if (other != dead && ranks[other]->has_ended() && seconds_since(begin) > 3)
+        throw Problem(asked + "waits, for " + gone(other));
   }
   char seconds[32];
   std::snprintf(seconds, sizeof seconds, "%.1f s", seconds_since(begin));

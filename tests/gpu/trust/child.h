@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -41,9 +42,7 @@ class Child {
   // Its next answer, or nothing if none has come by `until` or the process has ended.
   std::optional<std::string> answer(Clock::time_point until);
 
-  // The same, or a Problem that names `who` and what was asked.
-  std::string expect_answer(Clock::time_point until, const std::string& who,
-                            const std::string& what);
+  bool has_ended() const;
 
   void signal(int number) const;
 
@@ -55,6 +54,17 @@ class Child {
   int orders_ = -1, answers_ = -1;
   std::string text_;  // of answers, not yet taken
 };
+
+using Children = std::vector<std::unique_ptr<Child>>;  // by rank
+
+// The next answer of `rank`, or a Problem that says what it was asked to do and what became of it
+// or of another rank, whose end leaves it waiting. `dead` has ended and is not missed.
+std::string expect_answer(const Children& ranks, int rank, Clock::time_point until,
+                          const std::string& what, int dead = -1);
+
+inline std::string name_of(int rank) {
+  return "rank " + std::to_string(rank);
+}
 
 // Seen from the rank's process.
 class Orders {

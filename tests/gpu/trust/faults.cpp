@@ -76,7 +76,8 @@ bool shares_memory(const tilepost_program_t& program) {
 // Whether the text names `rank` behind 'rank' or 'ranks', apart from who speaks.
 bool names_rank(const std::string& text, int rank) {
   static const std::regex list("\\branks? ([0-9]+(, [0-9]+)*)");
-  const std::string said = text.substr(std::min(text.find("run "), text.size()));
+  const size_t speaker = text.find(": ", std::min(text.find("rank "), text.size()));
+  const std::string said = text.substr(std::min(speaker, text.size()));
   for (std::sregex_iterator it(said.begin(), said.end(), list), end; it != end; ++it) {
     std::istringstream numbers((*it)[1].str());
     for (int number; numbers >> number; numbers.ignore(1))
@@ -135,7 +136,7 @@ class Team {
   }
 
   std::string answer_of(int rank, const std::string& what, Clock::time_point until) {
-    return ranks_[rank]->expect_answer(until, name_of(rank), what);
+    return expect_answer(ranks_, rank, until, what, dead_);
   }
   void expect(int rank, const std::string& what, const std::string& answer, double seconds) {
     expect(rank, what, answer, in_seconds(seconds));
@@ -210,7 +211,8 @@ class Team {
     if (alone) free(outcome, survivors);
     if (c.kind != "stop") return;
     ranks_[c.victim]->signal(SIGCONT);
-    if (!c.in_flight) ranks_[c.victim]->order(load + "1" + seconds);
+    // More runs than the others have begun: at least one misses them.
+    if (!c.in_flight) ranks_[c.victim]->order(load + std::to_string(kUnlimited) + seconds);
     const std::string own =
         answer_of(c.victim, "load after SIGCONT", in_seconds(limit + kPatience / 2 + kPatience));
     if (own.rfind("error ", 0) != 0) outcome.complain("the stopped rank: " + own);
@@ -219,6 +221,7 @@ class Team {
 
   void strike(const Case& c) {
     Child& victim = *ranks_[c.victim];
+    if (c.kind != "stop") dead_ = c.victim;
     if (c.kind == "stop") victim.signal(SIGSTOP);
     if (c.kind == "kill") victim.signal(SIGKILL);
     if (c.kind == "exit") victim.signal(SIGUSR1);
@@ -256,13 +259,15 @@ class Team {
     const std::string expected = c.kind == "kill" ? "signal 9" : "";
     if (end != expected) throw Problem("the process of " + name_of(c.victim) + " ended by " + end);
     start(c.victim);
+    dead_ = -1;
     expect(c.victim, "start", "ready", kStart);
   }
 
   const tilepost_program_t& program_;
   const int first_device_;
   const Settings& settings_;
-  std::vector<std::unique_ptr<Child>> ranks_;
+  Children ranks_;
+  int dead_ = -1;  // whose process has been made to end
 };
 
 std::vector<std::string> split(const std::string& text) {
@@ -286,8 +291,10 @@ void report(Report& report, const std::string& name, const Case& c, const Outcom
 void test_program(const tilepost_program_t& program, int first_device, const Settings& settings,
                   Report& results) {
   std::unique_ptr<Team> team;
-  std::mt19937 random(settings.seed);
   const std::string prefix = std::string(program.name) + " ";
+  std::seed_seq seeds(prefix.begin(), prefix.end());
+  std::mt19937 random(seeds);
+  random.discard(settings.seed * 16);
   for (const std::string& kind : settings.kinds)
     for (const std::string& mode : settings.modes) {
       Case c{kind, mode, random() % 2 == 0, static_cast<int>(random() % plan_of(program).ranks)};

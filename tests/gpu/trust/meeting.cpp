@@ -77,9 +77,9 @@ void take_row(const std::string& line, Report& report) {
 }
 
 // The next word of `rank`; its lines for the table are taken on the way.
-std::string next_word(Child& child, const std::string& who, Report& report, double patience) {
+std::string next_word(const Children& ranks, int rank, Report& report, double patience) {
   for (;;) {
-    const std::string line = child.expect_answer(in_seconds(patience), who, "go on");
+    const std::string line = expect_answer(ranks, rank, in_seconds(patience), "go on");
     if (line.rfind("row\t", 0) != 0) return line;
     take_row(line, report);
   }
@@ -87,15 +87,13 @@ std::string next_word(Child& child, const std::string& who, Report& report, doub
 
 }  // namespace
 
-std::string host_meeting(std::vector<std::unique_ptr<Child>>& ranks, Report& report,
-                         double patience) {
+std::string host_meeting(Children& ranks, Report& report, double patience) {
   try {
     for (;;) {
       std::string word;
       size_t done = 0;
-      for (size_t rank = 0; rank < ranks.size(); ++rank) {
-        const std::string said =
-            next_word(*ranks[rank], "rank " + std::to_string(rank), report, patience);
+      for (int rank = 0; rank < static_cast<int>(ranks.size()); ++rank) {
+        const std::string said = next_word(ranks, rank, report, patience);
         if (said == "done") ++done;
         if (rank == 0) word = said;
       }
@@ -103,9 +101,9 @@ std::string host_meeting(std::vector<std::unique_ptr<Child>>& ranks, Report& rep
       if (done != 0) return "some ranks are done, and others wait for them";
       for (auto& rank : ranks) rank->order(word.substr(std::string("meet ").size()));
     }
-    for (size_t rank = 0; rank < ranks.size(); ++rank)
+    for (int rank = 0; rank < static_cast<int>(ranks.size()); ++rank)
       if (const std::string end = ranks[rank]->wait_for_end(30); !end.empty())
-        return "rank " + std::to_string(rank) + " ended by " + end;
+        return name_of(rank) + " ended by " + end;
   } catch (const std::exception& problem) {
     return problem.what();
   }

@@ -57,7 +57,6 @@ class ProcessMeeting : public Meeting {
 };
 
 // Their parent: passes words on until all ranks have said 'done'. "" or what went wrong.
-std::string host_meeting(std::vector<std::unique_ptr<Child>>& ranks, Report& report,
-                         double patience);
+std::string host_meeting(Children& ranks, Report& report, double patience);
 
 }  // namespace gpu_test

@@ -19,6 +19,8 @@
 namespace gpu_test {
 
 class Report {
+  static constexpr size_t kWidest = 120;  // columns of the table; the lines are whole
+
  public:
   // `columns` come behind driver, case and verdict.
   Report(const Arguments& arguments, std::string driver, std::vector<std::string> columns)
@@ -61,6 +63,9 @@ class Report {
   // Prints the table; the exit code of the driver.
   int finish() const {
     std::vector<std::vector<std::string>> table = rows_;
+    for (auto& row : table)
+      for (std::string& field : row)
+        if (field.size() > kWidest) field = field.substr(0, kWidest) + "...";
     std::vector<std::string> head = {"case", "verdict"};
     head.insert(head.end(), columns_.begin(), columns_.end());
     table.insert(table.begin(), head);

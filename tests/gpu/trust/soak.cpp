@@ -55,7 +55,7 @@ void run_threads(const SoakOptions& options, Report& report, double patience) {
 
 void run_processes(const SoakOptions& options, int argc, char** argv, Report& report,
                    double patience) {
-  std::vector<std::unique_ptr<Child>> ranks;
+  Children ranks;
   for (int rank = 0; rank < plan_of(*options.programs[0]).ranks; ++rank) {
     std::vector<std::string> words(argv + 1, argv + argc);
     words.insert(words.begin(), {kRankOption, std::to_string(rank)});
