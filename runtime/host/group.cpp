@@ -53,6 +53,7 @@ bool HostGroup::begin_collective(int rank, const HostStep& step, const void* bro
                                  double seconds) {
   const Deadline deadline(seconds);
   std::unique_lock lock(mutex_);
+  if (aborted()) return false;  // others may still read what was brought before
   brought_[rank] = brought;
   if (!meet(rank, step, deadline, lock) || aborted()) return false;
   inside_.fetch_add(1, std::memory_order_relaxed);

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/core/run_terms.h"
@@ -57,6 +58,9 @@ struct HostSignal {
 
 class HostGroup {
  public:
+  // Between begin_collective or enter and what ends it: leaves however the scope is left.
+  class Visit;
+
   explicit HostGroup(int world);
 
   int world() const { return world_; }
@@ -67,7 +71,9 @@ class HostGroup {
   bool wait_signal(int rank, const HostStep& step, const HostSignal& signal, double seconds);
 
   // Waits until every rank has brought what the others may read and write for the same step; all
-  // may then do so until they call end_collective. False as above.
+  // may then do so until they call end_collective. False as above. What a rank has brought, and
+  // what that points to, stays where it is until the collective or the group has ended: ranks that
+  // are still at it when another gives up go on to read it.
   bool begin_collective(int rank, const HostStep& step, const void* brought, double seconds);
   bool end_collective(int rank, const HostStep& step, double seconds);
   // In between: waits until every rank has come as far. False as above.
@@ -119,6 +125,22 @@ class HostGroup {
   std::atomic<bool> aborted_{false};
   tilepost_result_t failure_ = TILEPOST_OK;
   std::string text_;
+};
+
+class HostGroup::Visit {
+ public:
+  // begin_collective or enter has returned true.
+  explicit Visit(HostGroup& group) : group_(&group) {}
+  Visit(const Visit&) = delete;
+  ~Visit() {
+    if (group_ != nullptr) group_->leave();
+  }
+  bool end_collective(int rank, const HostStep& step, double seconds) {
+    return std::exchange(group_, nullptr)->end_collective(rank, step, seconds);
+  }
+
+ private:
+  HostGroup* group_;
 };
 
 }  // namespace tilepost

@@ -57,7 +57,7 @@ HostOp::HostOp(std::shared_ptr<HostGroup> group, int rank, const char* name,
 HostOp::~HostOp() {
   {
     std::unique_lock lock(stream_.mutex);
-    stream_.changed.wait(lock, [&] { return idle() || group_->ended(); });
+    stream_.changed.wait(lock, [&] { return is_let_go(); });
     stop_ = true;
     stream_.changed.notify_all();
   }

@@ -50,12 +50,14 @@ class HostOp final : public tilepost_op {
   };
 
   // What the operation's threads do (op_threads.cpp).
+  template <class Body>
+  void end_by_abort(Body body);
   void work(int worker);
   void compute(const Request& request, int worker);
   void communicate();
   bool communicate_run(uint64_t run, const Request& request);
   bool exchange_messages(uint64_t run, const Request& request);
-  bool carry_out(const HostStep& place, const HostBuffers& own);
+  bool carry_out(const HostStep& place);
   void compute_alone(const Request& request, int worker);
   bool next_request(uint64_t run, Request& request);
   bool wait_open(uint64_t run);
@@ -84,11 +86,13 @@ class HostOp final : public tilepost_op {
   std::shared_ptr<const RunMap> run_map(int64_t rows);
   tilepost_result_t check(const tilepost_run_operands_t& operands, int64_t& rows) const;
   bool wait_for_stream();
-  bool exchange(const HostStep& place, const std::vector<int64_t>& mine, std::vector<int64_t>& all);
+  bool exchange(const HostStep& place, std::vector<int64_t> mine, std::vector<int64_t>& all);
   tilepost_result_t agree_on_route(RouteInputs& inputs, std::unique_ptr<RunMap>& run);
   tilepost_result_t refuse() const;
 
   bool idle() const { return finished_ == posted_; }
+  // Whether no rank will touch this operation's memory any more.
+  bool is_let_go() const { return group_->aborted() ? group_->ended() : idle(); }
   tilepost_result_t result() const;
   // Whether the kernel of a run must not start before the communicating thread says so.
   static bool waits_to_start(const RunPath& path) {
@@ -118,6 +122,10 @@ class HostOp final : public tilepost_op {
   const Slots blocks_;
   std::vector<uint16_t> slots_, sums_, landed_;  // what ranks share (steps.h)
   HostMemory memory_{};                          // the addresses of that, for the others
+  // What this rank has brought to a collective (HostGroup::begin_collective), which may outlive the
+  // call that brought it: of a group of messages, and of a route.
+  HostBuffers own_{};
+  std::vector<int64_t> told_;
   // TILEPOST_ACCESS_WRITE: by owner, where this rank's kernel stores in this run, and what it
   // raises.
   std::vector<void*> peer_out_;

@@ -16,15 +16,17 @@ bool HostOp::wait_for_stream() {
 }
 
 // `all`: what the ranks have brought, one after the other. False as above.
-bool HostOp::exchange(const HostStep& place, const std::vector<int64_t>& mine,
-                      std::vector<int64_t>& all) {
-  if (!group_->begin_collective(rank_, place, &mine, deadline_seconds_)) return false;
+bool HostOp::exchange(const HostStep& place, std::vector<int64_t> mine, std::vector<int64_t>& all) {
+  if (group_->aborted()) return false;  // others may still read what was told before
+  told_ = std::move(mine);
+  if (!group_->begin_collective(rank_, place, &told_, deadline_seconds_)) return false;
+  HostGroup::Visit visit(*group_);
   all.clear();
   for (int rank = 0; rank < plan_.ranks; ++rank) {
     const auto& theirs = group_->brought<std::vector<int64_t>>(rank);
     all.insert(all.end(), theirs.begin(), theirs.end());
   }
-  return group_->end_collective(rank_, place, deadline_seconds_);
+  return visit.end_collective(rank_, place, deadline_seconds_);
 }
 
 // Ranks choose the same groups because they know the most rows that any of them has, and refuse a

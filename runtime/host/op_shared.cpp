@@ -25,6 +25,7 @@ bool HostOp::share_memory(uint64_t run, const Request& request) {
   if (!group_->begin_collective(rank_, place_of(run, map, HostStep::kBegin), &memory_,
                                 deadline_seconds_))
     return false;
+  HostGroup::Visit visit(*group_);
   std::vector<const HostMemory*> memory;
   memory.reserve(plan_.ranks);
   for (int rank = 0; rank < plan_.ranks; ++rank)
@@ -43,14 +44,11 @@ bool HostOp::share_memory(uint64_t run, const Request& request) {
                              at(map.path.results, request),
                              input_bytes_};
   for (int g = 0; g < map.num_groups(); ++g)
-    if (!shared_group(place_of(run, map, g), request, shared)) {
-      group_->leave();
-      return false;
-    }
+    if (!shared_group(place_of(run, map, g), request, shared)) return false;
   if (map.path.reads != InputFrom::a && operands.gathered != nullptr)
     std::memcpy(operands.gathered, request.gathered,
                 static_cast<size_t>(map.rows * plan_.k) * input_bytes_);
-  return group_->end_collective(rank_, place_of(run, map, HostStep::kEnd), deadline_seconds_);
+  return visit.end_collective(rank_, place_of(run, map, HostStep::kEnd), deadline_seconds_);
 }
 
 bool HostOp::shared_group(const HostStep& place, const Request& request,

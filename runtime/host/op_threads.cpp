@@ -1,6 +1,7 @@
 // What the threads of an operation do.
 #include <cstring>
 #include <limits>
+#include <new>
 
 #include "runtime/host/consumer.h"
 #include "runtime/host/op.h"
@@ -26,23 +27,38 @@ bool HostOp::next_request(uint64_t run, Request& request) {
   return true;
 }
 
-void HostOp::work(int worker) {
-  Request request;
-  for (uint64_t run = 1; next_request(run, request); ++run) {
-    if (waits_to_start(request.run->path) && !wait_open(run)) return;
-    compute(request, worker);
-    const std::lock_guard lock(stream_.mutex);
-    if (++returned_ % num_workers_ == 0) stream_.changed.notify_all();
+// Nothing may leave a thread: what `body` throws ends the communicator instead. The texts fit a
+// string that allocates nothing.
+template <class Body>
+void HostOp::end_by_abort(Body body) {
+  try {
+    body();
+  } catch (const std::bad_alloc&) {
+    group_->abort(TILEPOST_OUT_OF_MEMORY, "out of memory");
+  } catch (...) {
+    group_->abort(TILEPOST_INTERNAL_ERROR, "kernel threw");
   }
+}
+
+void HostOp::work(int worker) {
+  end_by_abort([&] {
+    Request request;
+    for (uint64_t run = 1; next_request(run, request); ++run) {
+      if (waits_to_start(request.run->path) && !wait_open(run)) return;
+      compute(request, worker);
+      const std::lock_guard lock(stream_.mutex);
+      if (++returned_ % num_workers_ == 0) stream_.changed.notify_all();
+    }
+  });
 }
 
 // A kernel that stores into other ranks' memory does so as one that reads or writes it in a
 // collective: no rank may take it away meanwhile.
 void HostOp::compute(const Request& request, int worker) {
-  const bool stores_there = request.run->path.by_owner;
-  if (stores_there && !group_->enter()) return;
+  if (!request.run->path.by_owner) return compute_alone(request, worker);
+  if (!group_->enter()) return;
+  const HostGroup::Visit visit(*group_);
   compute_alone(request, worker);
-  if (stores_there) group_->leave();
 }
 
 void HostOp::compute_alone(const Request& request, int worker) {
@@ -83,14 +99,16 @@ void HostOp::open(uint64_t run) {
 }
 
 void HostOp::communicate() {
-  Request request;
-  for (uint64_t run = 1; next_request(run, request) && communicate_run(run, request); ++run) {
-    const std::lock_guard lock(stream_.mutex);
-    finished_ = run;
-    queue_[run % queue_.size()].run.reset();  // it may have made room since
-    ++stream_.completed;
-    stream_.changed.notify_all();
-  }
+  end_by_abort([&] {
+    Request request;
+    for (uint64_t run = 1; next_request(run, request) && communicate_run(run, request); ++run) {
+      const std::lock_guard lock(stream_.mutex);
+      finished_ = run;
+      queue_[run % queue_.size()].run.reset();  // it may have made room since
+      ++stream_.completed;
+      stream_.changed.notify_all();
+    }
+  });
   release_workers();
 }
 
@@ -114,8 +132,8 @@ bool HostOp::exchange_messages(uint64_t run, const Request& request) {
   for (int g = 0; g < map.num_groups(); ++g) {
     const HostStep place = place_of(run, map, g);
     if (waits == Waits::steps && !wait_group(place, map.targets[g])) return false;
-    const HostBuffers own = buffers_of(request, g);
-    if (row_of(plan_).communicates() && !carry_out(place, own)) return false;
+    own_ = buffers_of(request, g);
+    if (row_of(plan_).communicates() && !carry_out(place)) return false;
     if (waits == Waits::tiles) raise(g, request.ready);
   }
   if (waits == Waits::kernel) open(run);
@@ -153,9 +171,10 @@ HostBuffers HostOp::buffers_of(const Request& request, int group) {
 }
 
 // All ranks meet even where this one neither sends nor receives.
-bool HostOp::carry_out(const HostStep& place, const HostBuffers& own) {
-  copy_own_rows(own, input_bytes_);
-  if (!group_->begin_collective(rank_, place, &own, deadline_seconds_)) return false;
+bool HostOp::carry_out(const HostStep& place) {
+  copy_own_rows(own_, input_bytes_);
+  if (!group_->begin_collective(rank_, place, &own_, deadline_seconds_)) return false;
+  HostGroup::Visit visit(*group_);
   std::vector<const HostBuffers*> buffers;
   buffers.reserve(plan_.ranks);
   for (int rank = 0; rank < plan_.ranks; ++rank)
@@ -164,7 +183,7 @@ bool HostOp::carry_out(const HostStep& place, const HostBuffers& own) {
       receive_steps({plan_.output, input_bytes_, plan_.ranks, buffers.data()}, rank_);
   if (!wrong.empty())
     group_->abort(TILEPOST_INTERNAL_ERROR, name_step(rank_, place) + ": " + wrong);
-  return group_->end_collective(rank_, place, deadline_seconds_);
+  return visit.end_collective(rank_, place, deadline_seconds_);
 }
 
 // Counters are never reset: a run starts where the targets of those before it have led, modulo
