@@ -41,6 +41,11 @@ class Operation : public OnFakes {
     INFO(tilepost_last_error());
     REQUIRE(result == TILEPOST_OK);
   }
+  // Without a deadline, with so many bytes for schedules.
+  void create_with(int64_t schedule_bytes) {
+    setup.schedule_bytes = schedule_bytes;
+    create();
+  }
   // Destroys the operation and its communicator before the case ends.
   void release() { setup.release(); }
   // A run on `user` of m rows, 0 for a plan that has its own.

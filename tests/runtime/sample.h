@@ -126,6 +126,7 @@ struct Program {
 struct Setup {
   tilepost_comm_t comm = nullptr;
   tilepost_op_t op = nullptr;
+  int64_t schedule_bytes = 0;  // as in tilepost_options_t
 
   Setup() = default;
   Setup(const Setup&) = delete;
@@ -153,6 +154,7 @@ struct Setup {
     tilepost_options_t options = tilepost_default_options();
     options.deadline_seconds = deadline_seconds;
     options.share_memory = shares ? 1 : 0;
+    options.schedule_bytes = schedule_bytes;
     return tilepost_op_create(where, &program.program, &options, &op);
   }
 };

@@ -148,6 +148,28 @@ class Packer {
   size_t bytes_ = 0;
 };
 
+// All tables of a map, in their order.
+void pack(const std::vector<int32_t>& rows, const PeerTables& peers, const Tasks& tasks,
+          Packer& packer, DeviceMap& map) {
+  const RunMap& run = *map.run;
+  map.tiles = packer.add(run.tiles.tiles);
+  map.positions = packer.add(run.tiles.positions);
+  map.rows = packer.add(rows);
+  map.row_map = packer.add(run.row_map);
+  map.order = packer.add(run.order);
+  const std::vector<uint32_t>& targets = tasks.targets.empty() ? run.targets : tasks.targets;
+  map.targets = run.path.access == TILEPOST_ACCESS_WRITE ? packer.add(targets) : nullptr;
+  map.num_counters =
+      static_cast<int32_t>(map.targets != nullptr ? targets.size() : run.num_groups());
+  map.out_maps = packer.add(peers.out_maps);
+  map.peer_counters = packer.add(peers.counters);
+  map.peer_out = packer.add(peers.out);
+  map.there = packer.add(peers.there);
+  map.in_map = packer.add(peers.in_map);
+  map.tasks = packer.add(tasks.list);
+  map.num_tasks = static_cast<int32_t>(tasks.list.size());
+}
+
 }  // namespace
 
 bool keeps_slots(const tilepost_plan_t& plan) {
@@ -159,15 +181,25 @@ bool DeviceMaps::needs_rows() const {
 }
 
 tilepost_result_t DeviceMaps::create(const tilepost_plan_t& plan, int rank,
-                                     const PeerPlaces& places) {
+                                     const PeerPlaces& places, int64_t schedule_bytes,
+                                     WaitForRun wait_for_run) {
   plan_ = &plan;
   places_ = &places;
   rank_ = rank;
-  table_bytes_ = most_table_bytes(plan, needs_rows());
+  wait_for_run_ = std::move(wait_for_run);
+  most_bytes_ = static_cast<int64_t>(most_table_bytes(plan, needs_rows()));
+  bytes_ = most_bytes_;
+  const bool has_others = plan.any_m != 0 && !is_routed(plan);
+  if (has_others)
+    bytes_ += std::clamp(schedule_bytes, most_bytes_, static_cast<int64_t>(kMost) * most_bytes_);
   TILEPOST_TRY(make_stream(stream_, true));
-  TILEPOST_TRY(make_pinned_memory(staging_, table_bytes_));
+  TILEPOST_TRY(make_pinned_memory(staging_, static_cast<size_t>(most_bytes_)));
+  TILEPOST_TRY(make_device_memory(memory_, static_cast<size_t>(bytes_)));
+  if (is_routed(plan)) {
+    maps_.push_back(std::make_unique<DeviceMap>());
+    return TILEPOST_OK;
+  }
   DeviceMap* map = nullptr;
-  if (is_routed(plan)) return add(map);
   TILEPOST_TRY(make(rows_of_runs(plan), map));
   map->kept = true;
   return TILEPOST_OK;
@@ -198,6 +230,7 @@ tilepost_result_t DeviceMaps::find(int64_t m, bool capturing, DeviceMap*& map) {
   map->last_use = ++uses_;
   map->kept |= capturing;
   kept_ += newly_kept;
+  if (capturing && map->captured < 0) map->captured = captured_++;
   return TILEPOST_OK;
 }
 
@@ -205,39 +238,64 @@ tilepost_result_t DeviceMaps::set_route(std::unique_ptr<RunMap> run) {
   DeviceMap& map = *maps_.front();
   map.run = std::move(run);
   map.warm = false;
-  return upload(map);
+  return upload(map, false);
 }
 
 tilepost_result_t DeviceMaps::make(int64_t m, DeviceMap*& map) {
-  map = maps_.size() < kMost ? nullptr : oldest();
-  auto run = make_run_map(*plan_, rank_, m);
-  if (map == nullptr) TILEPOST_TRY(add(map));
-  map->run = std::move(run);
-  map->warm = false;
-  const tilepost_result_t result = upload(*map);
-  if (result != TILEPOST_OK) map->run.reset();
-  return result;
-}
-
-tilepost_result_t DeviceMaps::add(DeviceMap*& map) {
-  const CaptureModeGuard relaxed;
   auto fresh = std::make_unique<DeviceMap>();
-  TILEPOST_TRY(make_device_memory(fresh->memory, table_bytes_));
-  fresh->index = maps_.size();
-  map = fresh.get();
+  fresh->run = make_run_map(*plan_, rank_, m);
+  TILEPOST_TRY(upload(*fresh, true));
   maps_.push_back(std::move(fresh));
+  map = maps_.back().get();
   return TILEPOST_OK;
 }
 
-DeviceMap* DeviceMaps::oldest() {
-  DeviceMap* oldest = nullptr;
-  for (const auto& map : maps_)
-    if (!map->kept && (oldest == nullptr || map->last_use < oldest->last_use)) oldest = map.get();
-  return oldest;
+// Where `bytes` find a place between the maps, the first one.
+std::optional<int64_t> DeviceMaps::find_hole(int64_t bytes) const {
+  std::vector<std::pair<int64_t, int64_t>> taken;
+  for (const auto& map : maps_) taken.emplace_back(map->at, map->at + map->bytes);
+  std::sort(taken.begin(), taken.end());
+  int64_t at = 0;
+  for (const auto& [first, end] : taken) {
+    if (first - at >= bytes) return at;
+    at = std::max(at, end);
+  }
+  if (bytes_ - at < bytes) return {};
+  return at;
 }
 
-// On a stream of its own, ended before this returns: the run may then be put on any stream.
-tilepost_result_t DeviceMaps::upload(DeviceMap& map) {
+tilepost_result_t DeviceMaps::make_room(DeviceMap& map) {
+  for (;;) {
+    const std::optional<int64_t> hole = find_hole(map.bytes);
+    if (hole && maps_.size() < kMost) {
+      map.at = *hole;
+      return TILEPOST_OK;
+    }
+    TILEPOST_TRY(remove_oldest(map));
+  }
+}
+
+tilepost_result_t DeviceMaps::remove_oldest(const DeviceMap& wanted) {
+  auto oldest = maps_.end();
+  for (auto map = maps_.begin(); map != maps_.end(); ++map)
+    if (!(*map)->kept && (oldest == maps_.end() || (*map)->last_use < (*oldest)->last_use))
+      oldest = map;
+  if (oldest == maps_.end())
+    return fail(TILEPOST_UNSUPPORTED,
+                "the tables of %" PRId64 " rows have %" PRId64
+                " bytes, and those of captured runs "
+                "leave no such place among the %" PRId64
+                " bytes of tables; raise tilepost_options_t::schedule_bytes",
+                wanted.run->m, wanted.bytes, bytes_);
+  TILEPOST_TRY(wait_for_run_((*oldest)->last_run));
+  if (oldest->get() == last_) last_ = nullptr;
+  maps_.erase(oldest);
+  return TILEPOST_OK;
+}
+
+// On a stream of its own, ended before this returns: the run may then be put on any stream. A new
+// map first finds its place, for which its tables are counted.
+tilepost_result_t DeviceMaps::upload(DeviceMap& map, bool is_new) {
   const CaptureModeGuard relaxed;
   const RunMap& run = *map.run;
   std::vector<int32_t> rows;
@@ -246,37 +304,30 @@ tilepost_result_t DeviceMaps::upload(DeviceMap& map) {
   TILEPOST_TRY(make_peer_tables(*plan_, run, *places_, peers));
   Tasks tasks;
   if (run.path.tasks) TILEPOST_TRY(make_tasks(*plan_, run, *places_->shared, tasks));
-  Packer packer(staging_.get(), map.memory.get(), table_bytes_);
-  map.tiles = packer.add(run.tiles.tiles);
-  map.positions = packer.add(run.tiles.positions);
-  map.rows = packer.add(rows);
-  map.row_map = packer.add(run.row_map);
-  map.order = packer.add(run.order);
-  const std::vector<uint32_t>& targets = tasks.targets.empty() ? run.targets : tasks.targets;
-  map.targets = run.path.access == TILEPOST_ACCESS_WRITE ? packer.add(targets) : nullptr;
-  map.num_counters =
-      static_cast<int32_t>(map.targets != nullptr ? targets.size() : run.num_groups());
-  map.out_maps = packer.add(peers.out_maps);
-  map.peer_counters = packer.add(peers.counters);
-  map.peer_out = packer.add(peers.out);
-  map.there = packer.add(peers.there);
-  map.in_map = packer.add(peers.in_map);
-  map.tasks = packer.add(tasks.list);
-  map.num_tasks = static_cast<int32_t>(tasks.list.size());
-  map.chunks = std::move(tasks.chunks);
-  if (packer.bytes() > table_bytes_)
+  Packer counting(nullptr, nullptr, 0);
+  pack(rows, peers, tasks, counting, map);
+  const auto bytes = static_cast<int64_t>(counting.bytes());
+  if (bytes > most_bytes_)
     return fail(TILEPOST_INTERNAL_ERROR,
-                "the tables of a run with %" PRId64 " rows have %zu bytes, more than %zu", run.m,
-                packer.bytes(), table_bytes_);
-  if (packer.bytes() == 0) return TILEPOST_OK;
-  TILEPOST_CUDA(cudaMemcpyAsync(map.memory.get(), staging_.get(), packer.bytes(),
-                                cudaMemcpyHostToDevice, stream_.get()));
+                "the tables of a run with %" PRId64 " rows have %" PRId64
+                " bytes, more than %" PRId64,
+                run.m, bytes, most_bytes_);
+  map.bytes = is_new ? bytes : most_bytes_;
+  if (is_new) TILEPOST_TRY(make_room(map));
+  void* const place = static_cast<char*>(memory_.get()) + map.at;
+  Packer packer(staging_.get(), place, counting.bytes());
+  pack(rows, peers, tasks, packer, map);
+  map.chunks = std::move(tasks.chunks);
+  if (bytes == 0) return TILEPOST_OK;
+  TILEPOST_CUDA(cudaMemcpyAsync(place, staging_.get(), packer.bytes(), cudaMemcpyHostToDevice,
+                                stream_.get()));
   TILEPOST_CUDA(cudaStreamSynchronize(stream_.get()));
   return TILEPOST_OK;
 }
 
 void DeviceMaps::leak() {
-  for (const auto& map : maps_) map->memory.leak();
+  memory_.leak();
+  staging_.leak();
 }
 
 }  // namespace tilepost::cuda

@@ -28,6 +28,7 @@ tilepost_result_t RunIssuer::run_eager(Run& run, DeviceMap& map) {
     return run.begun ? give_up(run, result) : result;
   // From here on the counters will grow, or other ranks wait, so the run counts whatever happens.
   state_.ledger.commit();
+  map.last_run = run.record->number;
   tilepost_result_t result = finish(run);
   if (result == TILEPOST_OK) result = let_others_follow(run);
   if (result != TILEPOST_OK) return give_up(run, result);
@@ -49,7 +50,7 @@ tilepost_result_t RunIssuer::give_up(const Run& run, tilepost_result_t result) {
 // arguments cannot count runs.
 tilepost_result_t RunIssuer::run_captured(Run& run) {
   run.bank = kCaptured;
-  run.record = &state_.ledger.capture(run.run_map(), run.map->index);
+  run.record = &state_.ledger.capture(run.run_map(), static_cast<size_t>(run.map->captured));
   run.fork = lanes_.captured_fork_event();
   run.end = lanes_.captured_end_event();
   const size_t words = static_cast<size_t>(run.record->groups) * TILEPOST_COUNTER_STRIDE;
@@ -108,7 +109,7 @@ tilepost_result_t RunIssuer::start(Run& run) {
   // Before a GEMM that may wait for other ranks.
   if (run.bank == kCaptured)
     TILEPOST_CUDA(
-        launch_replay_begin(state_.page(), static_cast<uint32_t>(run.map->index), run.comm));
+        launch_replay_begin(state_.page(), static_cast<uint32_t>(run.map->captured), run.comm));
   return run.gathers_first() ? TILEPOST_OK : gemm_.launch(run);
 }
 

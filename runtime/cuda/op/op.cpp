@@ -108,7 +108,8 @@ tilepost_result_t CudaOp::create(Communicator& comm) {
   TILEPOST_TRY(create_state());
   const SharedRegions* regions = transports_.shared ? &transports_.shared->regions() : nullptr;
   places_ = {&driver_, regions, state_.bank(kEager), nullptr};
-  TILEPOST_TRY(maps_.create(plan_, state_.rank, places_));
+  TILEPOST_TRY(maps_.create(plan_, state_.rank, places_, options_.schedule_bytes,
+                            [this](uint64_t run) { return state_.wait_for_run(run); }));
   TILEPOST_TRY(buffers_.create(maps_.planned()->run.get(), lanes_.num(), lanes_.stream()));
   places_.send = buffers_.send();
   TILEPOST_TRY(routes_.create());

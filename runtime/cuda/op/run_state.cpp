@@ -1,6 +1,7 @@
 #include "runtime/cuda/op/run_state.h"
 
 #include <algorithm>
+#include <thread>
 
 #include "runtime/cuda/watch/epoch.h"
 #include "runtime/cuda/watch/waiter.h"
@@ -34,6 +35,16 @@ tilepost_result_t RunState::finish_in_time(cudaStream_t stream, const std::strin
   abort(TILEPOST_TIMEOUT, "rank " + std::to_string(rank) + ": " + what + " after " + seconds +
                               " s: a rank did not arrive, or failed in this call");
   return failure.report();
+}
+
+tilepost_result_t RunState::wait_for_run(uint64_t run) {
+  constexpr std::chrono::microseconds kPoll{20};
+  while (tracker.is_in_flight(run)) {
+    const tilepost_result_t result = observe();
+    if (result != TILEPOST_OK && result != TILEPOST_IN_PROGRESS) return failure.refuse();
+    if (tracker.is_in_flight(run)) std::this_thread::sleep_for(kPoll);
+  }
+  return TILEPOST_OK;
 }
 
 tilepost_result_t RunState::observe() {

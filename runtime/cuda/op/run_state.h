@@ -64,6 +64,9 @@ class RunState {
   // the operation ends: with `what` was missing.
   tilepost_result_t finish_in_time(cudaStream_t stream, const std::string& what);
 
+  // Waits until the eager run of this number, and those before, have ended.
+  tilepost_result_t wait_for_run(uint64_t run);
+
   // TILEPOST_OK when nothing is in flight, TILEPOST_IN_PROGRESS, or the error that ended a run.
   // Ends the runs when it finds that one has missed its deadline or that CUDA or NCCL has failed.
   // Called by any thread.

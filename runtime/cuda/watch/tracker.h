@@ -29,6 +29,9 @@ class RunTracker {
   cudaEvent_t end_event() const { return slots_[next_].end.get(); }
   void commit(uint64_t run);
 
+  // Whether the run of this number, or one before it, has not been seen to end.
+  bool is_in_flight(uint64_t run);
+
   // The end of the run committed last, or null before the first.
   cudaEvent_t last_end() const { return last_end_; }
 
