@@ -110,7 +110,7 @@ tilepost_result_t tilepost_op_create(tilepost_comm_t comm, const tilepost_progra
 // layout, out has tilepost_op_info's out_elements in the order docs/runtime.md describes. Pointers
 // are device pointers, 16-byte aligned, of the communicator's device; `stream` is a stream of that
 // device. No pointer is null, also on a rank that has no rows. On the host target pointers are host
-// pointers and `stream` is null. Collective: every
+// pointers, aligned alike, and `stream` is null. Collective: every
 // rank calls it, in the same order. For plans that need nothing else; the others take
 // tilepost_op_run_with.
 tilepost_result_t tilepost_op_run(tilepost_op_t op, const void* a, const void* b, void* out,

@@ -7,11 +7,15 @@
 #include "runtime/map/run_map.h"
 
 namespace tilepost {
-namespace {
 
-constexpr size_t kVectorAlignment = 16;  // kernels may read rows in vectors
-
-}  // namespace
+tilepost_result_t check_alignment(const EpilogueOperand& operand) {
+  const auto address = reinterpret_cast<uintptr_t>(operand.pointer);
+  if (address % operand.alignment == 0) return TILEPOST_OK;
+  return fail(TILEPOST_INVALID_ARGUMENT,
+              "%s must be a multiple of %zu bytes, got 0x%" PRIxPTR ", which is %" PRIuPTR
+              " bytes past one",
+              operand.name, operand.alignment, address, address % operand.alignment);
+}
 
 template <class T>
 void EpilogueOperands::add(const char* name, const T* pointer, size_t alignment,

@@ -7,6 +7,9 @@
 
 namespace tilepost {
 
+// Bytes to which matrices and vectors of elements are aligned: kernels may read rows in vectors.
+constexpr size_t kVectorAlignment = 16;
+
 // One operand of a plan's epilogue or consumer.
 struct EpilogueOperand {
   const char* name;  // "bias"
@@ -14,6 +17,9 @@ struct EpilogueOperand {
   size_t alignment;  // bytes
   const char* reader = "epilogue";
 };
+
+// That the pointer is a multiple of the alignment.
+tilepost_result_t check_alignment(const EpilogueOperand& operand);
 
 // The operands that the plan reads on this rank: its epilogue's, its consumer's, and `gathered` if
 // it was given.

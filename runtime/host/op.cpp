@@ -11,13 +11,6 @@ namespace {
 // Runs that may wait for their turn; posting another one waits for a free place.
 constexpr size_t kQueueLength = 256;
 
-tilepost_result_t check_alignment(const EpilogueOperand& operand) {
-  if (reinterpret_cast<uintptr_t>(operand.pointer) % operand.alignment == 0) return TILEPOST_OK;
-  return fail(TILEPOST_INVALID_ARGUMENT,
-              "tilepost_op_run: %s is at %p, it must be aligned to %zu bytes", operand.name,
-              operand.pointer, operand.alignment);
-}
-
 // Gemm and gemm_all_reduce leave slots, of which the caller must know which is which.
 bool keeps_slots(const tilepost_plan_t& plan) {
   return plan.map.layout == TILEPOST_TILE && plan.map.division == TILEPOST_DIVISION_ROWS &&
@@ -102,9 +95,9 @@ std::shared_ptr<const RunMap> HostOp::run_map(int64_t rows) {
 tilepost_result_t HostOp::check(const tilepost_run_operands_t& operands, int64_t& rows) const {
   const EpilogueOperands more(plan_, rank_, operands);
   if (const auto result = more.check(); result != TILEPOST_OK) return result;
-  const EpilogueOperand pointers[] = {{"a", operands.a, static_cast<size_t>(input_bytes_)},
-                                      {"b", operands.b, static_cast<size_t>(input_bytes_)},
-                                      {"out", operands.out, sizeof(uint16_t)}};
+  const EpilogueOperand pointers[] = {{"a", operands.a, kVectorAlignment},
+                                      {"b", operands.b, kVectorAlignment},
+                                      {"out", operands.out, kVectorAlignment}};
   for (const EpilogueOperand& operand : pointers)
     if (const auto result = check_alignment(operand); result != TILEPOST_OK) return result;
   for (const EpilogueOperand& operand : more.list())

@@ -120,7 +120,8 @@ void PatternRun::make_operands(bool integers, std::mt19937_64& random) {
     rank.b = Aligned(matrix(problem_.n, k));
     rank.weight = Aligned(matrix(1, problem_.n));
     rank.gathers = gathers && random() % 3 != 0;
-    rank.in_place = rank.gathers && !routes && random() % 2 != 0;
+    const bool in_place = rank.gathers && !routes && random() % 2 != 0;
+    rank.in_place = in_place && own_begin(r) * k % 8 == 0;  // a begins at a multiple of 16 bytes
     rank.gathered = Aligned(guarded(rank.input.size()));
     if (rank.in_place)
       std::copy(own[r].begin(), own[r].end(), rank.gathered.data() + own_begin(r) * k);

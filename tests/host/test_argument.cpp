@@ -44,6 +44,7 @@ TEST_CASE("pointers and streams are checked") {
   const Ops ops(comms, program.get(), 1);
   void* const good = data.out[0].data();
   void* const odd = static_cast<char*>(good) + 1;
+  void* const even = static_cast<char*>(good) + 2;
   auto* const stream = reinterpret_cast<CUstream_st*>(good);
   const struct {
     const void *a, *b;
@@ -53,9 +54,10 @@ TEST_CASE("pointers and streams are checked") {
   } calls[] = {{nullptr, good, good, nullptr, "a is null"},
                {good, nullptr, good, nullptr, "b is null"},
                {good, good, nullptr, nullptr, "out is null"},
-               {odd, good, good, nullptr, "a is at"},
-               {good, odd, good, nullptr, "b is at"},
-               {good, good, odd, nullptr, "aligned to 2 bytes"},
+               {odd, good, good, nullptr, "a must be a multiple of 16 bytes, got 0x"},
+               {even, good, good, nullptr, "which is 2 bytes past one"},
+               {good, even, good, nullptr, "b must be a multiple of 16 bytes"},
+               {good, good, even, nullptr, "out must be a multiple of 16 bytes"},
                {good, good, good, stream, "stream must be null"}};
   for (const auto& call : calls) {
     CHECK(tilepost_op_run(ops[0], call.a, call.b, call.out, call.stream) ==

@@ -305,7 +305,7 @@ TEST_CASE("all_gather_gemm and gemm_reduce_scatter in a chain") {
   second.pattern = TILEPOST_GEMM_REDUCE_SCATTER;
   first.m = second.m = kM;
   first.ranks = second.ranks = kRanks;
-  first.k = second.n = 17;
+  first.k = second.n = 20;  // shares of x begin at multiples of 16 bytes
   first.n = second.k = kHidden;
   const Program gather(first), scatter(second);
   const Comms comms(kRanks);

@@ -117,7 +117,7 @@ TEST_CASE("route and run check what they are given") {
   CHECK(tilepost_op_route(ops[0], &route, &arrivals) == TILEPOST_INVALID_ARGUMENT);
   CHECK_THAT(tilepost_last_error(), Catch::Contains("arrivals.struct_size is 0"));
   REQUIRE(run.route(ops) == "");
-  uint16_t memory[20 * 8] = {};
+  alignas(16) uint16_t memory[20 * 8] = {};
   tilepost_run_operands_t operands{};
   operands.struct_size = sizeof operands;
   operands.a = operands.b = operands.out = memory;
@@ -231,7 +231,7 @@ TEST_CASE("the consumer's operands are checked") {
   operands.norm_weight = memory;
   check("norm_residual is null");
   operands.norm_residual = memory + 1;
-  check("norm_residual is at");
+  check("norm_residual must be a multiple of 16 bytes");
   operands.norm_residual = memory;
   operands.norm_epsilon = -1;
   check("norm_epsilon must be finite and at least 0, got -1");

@@ -6,20 +6,15 @@
 #include "tilepost/dtype.h"
 
 namespace tilepost::cuda {
-namespace {
-
-constexpr size_t kAlignment = 16;  // of matrices
-
-}  // namespace
 
 // A stream that is being captured may not be asked for its device; the launch will tell.
 tilepost_result_t RunCheck::check(const tilepost_run_operands_t& operands,
                                   const EpilogueOperands& epilogue, cudaStream_t stream,
                                   cudaStreamCaptureStatus capture) {
   const CaptureModeGuard relaxed;
-  TILEPOST_TRY(check_pointer({"a", operands.a, kAlignment}));
-  TILEPOST_TRY(check_pointer({"b", operands.b, kAlignment}));
-  TILEPOST_TRY(check_pointer({"out", operands.out, kAlignment}));
+  TILEPOST_TRY(check_pointer({"a", operands.a, kVectorAlignment}));
+  TILEPOST_TRY(check_pointer({"b", operands.b, kVectorAlignment}));
+  TILEPOST_TRY(check_pointer({"out", operands.out, kVectorAlignment}));
   for (const EpilogueOperand& operand : epilogue.list()) TILEPOST_TRY(check_pointer(operand));
   if (capture == cudaStreamCaptureStatusInvalidated)
     return fail(TILEPOST_INVALID_ARGUMENT,
@@ -55,13 +50,7 @@ tilepost_result_t RunCheck::check_stream(cudaStream_t stream) const {
 tilepost_result_t RunCheck::check_pointer(const EpilogueOperand& operand) {
   const char* name = operand.name;
   const void* pointer = operand.pointer;
-  const size_t alignment = operand.alignment;
-  const auto address = reinterpret_cast<uintptr_t>(pointer);
-  if (address % alignment != 0)
-    return fail(TILEPOST_INVALID_ARGUMENT,
-                "%s must be a multiple of %zu bytes, got 0x%" PRIxPTR ", which is %" PRIuPTR
-                " bytes past one",
-                name, alignment, address, address % alignment);
+  TILEPOST_TRY(check_alignment(operand));
   for (const void* checked : checked_)
     if (checked == pointer) return TILEPOST_OK;
   cudaPointerAttributes attributes{};

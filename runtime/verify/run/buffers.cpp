@@ -9,6 +9,7 @@
 namespace tilepost::verify {
 namespace {
 
+constexpr size_t kOperandAlignment = 16;  // tilepost_op_run
 constexpr int kCanary = 0xa5;
 constexpr int kPoison = 0xff;  // 0xffff is a NaN in bf16 and in f16
 
@@ -83,7 +84,7 @@ int64_t RunBuffers::count_of(Matrix matrix, int64_t m) const {
 }
 
 // A gathered A is asked for in two runs of three. In one of them a's rows are there already, where
-// every rank's are to be in their place.
+// every rank's are to be in their place and that place is aligned as a must be.
 void RunBuffers::prepare(const Distribution& distribution, uint64_t seed, int run, int rank,
                          const RunShape& shape, int64_t out_elements) {
   const auto stream = [&](Matrix matrix) { return stream_of(seed, run, rank, matrix); };
@@ -94,9 +95,10 @@ void RunBuffers::prepare(const Distribution& distribution, uint64_t seed, int ru
   gathers_ = gathered_ != nullptr && run % 3 != 2;
   if (gathered_ != nullptr)
     gathered_->poison(static_cast<size_t>(rows * problem_.k) * input_bytes());
-  if (gathers_ && run % 3 == 1 && row_of(problem_.pattern).rows_end == RowsEnd::all)
-    run_a_ = static_cast<char*>(gathered_->data()) +
-             static_cast<size_t>(shape.own_begin(rank) * problem_.k) * input_bytes();
+  const size_t in_place = static_cast<size_t>(shape.own_begin(rank) * problem_.k) * input_bytes();
+  if (gathers_ && run % 3 == 1 && row_of(problem_.pattern).rows_end == RowsEnd::all &&
+      in_place % kOperandAlignment == 0)
+    run_a_ = static_cast<char*>(gathered_->data()) + in_place;
   device_.fill_operand(run_a_, shape.a_rows(rank) * problem_.k, distribution, stream(Matrix::a),
                        problem_.input);
   device_.fill_operand(b_, problem_.n * problem_.k, distribution, stream(Matrix::b),
