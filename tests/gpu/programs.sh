@@ -18,6 +18,12 @@ tool=$(readlink -f "$1") out=$2 ranks=$3
 shift 3
 [ $# -gt 0 ] || set -- main small pairs neighbours
 
+# spec <name> <pattern> <transport> <m> <n> <k>
+spec() {
+  printf '{tilepost: 1, name: %s, pattern: %s, ranks: %s, arch: sm_90a,\n' "$1" "$2" "$ranks"
+  printf ' transport: %s, gemm: {m: %s, n: %s, k: %s, a: bf16}}\n' "$3" "$4" "$5" "$6"
+}
+
 # make <name> <pattern> <transport> <m>x<n>x<k> [override …]: groups is an override like any other. A
 # program that is refused is listed.
 make() {
@@ -25,8 +31,7 @@ make() {
   IFS=x read -r m n k <<<"$4"
   shift 4
   for word in "$@"; do flags+=(-D "$word"); done
-  printf '{tilepost: 1, name: %s, pattern: %s, ranks: %s, arch: sm_90a, transport: %s,\n gemm: {m: %s, n: %s, k: %s, a: bf16}}\n' \
-    "$name" "$pattern" "$ranks" "$transport" "$m" "$n" "$k" >"$out/specs/$name.yaml"
+  spec "$name" "$pattern" "$transport" "$m" "$n" "$k" >"$out/specs/$name.yaml"
   if ! "$tool" generate "$out/specs/$name.yaml" "${flags[@]}" -o "$out" >"$out/log" 2>&1; then
     printf '%s: %s\n' "$name" "$(grep -m1 'error:' "$out/log" || tail -1 "$out/log")" >>"$out/refused.txt"
     return 1
@@ -39,8 +44,7 @@ waves() { # pattern transport shape override…
   IFS=x read -r m n k <<<"$3"
   shift 3
   for word in "$@"; do flags+=(-D "$word"); done
-  printf '{tilepost: 1, name: x, pattern: %s, ranks: %s, arch: sm_90a, transport: %s, gemm: {m: %s, n: %s, k: %s, a: bf16}}\n' \
-    "$pattern" "$ranks" "$transport" "$m" "$n" "$k" |
+  spec x "$pattern" "$transport" "$m" "$n" "$k" |
     "$tool" explain - "${flags[@]}" 2>/dev/null | sed -n 's/^waves  *\([0-9]*\) of.*/\1/p' | head -1
 }
 
@@ -54,9 +58,9 @@ cuts() {
   esac
 }
 
-# grid <prefix of names> <shape> <any-m: yes or no>: every pattern by every transport.
+# grid <prefix of names> <shape> <chunks of rows> <any-m: yes or no>: every pattern by every transport.
 grid() {
-  local prefix=$1 shape=$2 any=$3 pattern short transport routing lanes name given groups
+  local prefix=$1 shape=$2 chunks=$3 any=$4 pattern short transport routing lanes name given groups
   for pattern in gemm_all_reduce gemm_reduce_scatter gemm_all_to_all all_gather_gemm all_to_all_gemm; do
     for routing in - even splits rows; do
       case $pattern:$routing in
@@ -86,8 +90,8 @@ grid() {
         # Rows of A arrive in chunks of these sizes; groups of tiles are of whole waves.
         case $pattern:$transport in
           *:none) groups= ;;
-          all_gather_gemm:* | all_to_all_gemm:*) groups='schedule.groups=[1, 1, 2]' ;;
-          *) groups=$(cuts "$(waves "$pattern" "${transport%2}" "$shape" "${given[@]}" schedule.tile='[128, 128]')") ;;
+          all_gather_gemm:* | all_to_all_gemm:*) groups="schedule.groups=$chunks" ;;
+          *) groups=$(cuts "$(waves "$pattern" "${transport%2}" "$shape" "${given[@]}" 'schedule.tile=[128, 128]')") ;;
         esac
         [ -z "$groups" ] || given+=("schedule.tile=[128, 128]" "$groups")
         make "$name" "$pattern" "${transport%2}" "$shape" "${given[@]}" || true
@@ -118,7 +122,8 @@ pairs() {
 }
 
 neighbours() {
-  for pattern in ar:gemm_all_reduce rs:gemm_reduce_scatter ag:all_gather_gemm a2a_even:gemm_all_to_all in_even:all_to_all_gemm; do
+  for pattern in ar:gemm_all_reduce rs:gemm_reduce_scatter ag:all_gather_gemm \
+    a2a_even:gemm_all_to_all in_even:all_to_all_gemm; do
     for transport in nccl copy_engine peer none; do
       make "${pattern%:*}_${transport}_nb" "${pattern#*:}" "$transport" 4096x3072x1024 neighbours=true || true
     done
@@ -131,8 +136,8 @@ rm -f "$out"/*.cu "$out"/*.h "$out"/*.plan.json "$out"/specs/*.yaml
 : >"$out/refused.txt"
 for set in "$@"; do
   case $set in
-    main) grid '' 4096x1536x512 yes ;;
-    small) grid small_ 1024x512x256 no ;;
+    main) grid '' 4096x1536x512 '[1, 1, 2]' yes ;;
+    small) grid small_ 2048x512x256 '[1, 1]' no ;;
     pairs) pairs ;;
     neighbours) neighbours ;;
     *)

@@ -5,8 +5,8 @@
 #
 # PROCESSES is the program of processes.cpp, built with the small programs of programs.sh. Environment: TOOLS
 # (memcheck racecheck), RUNS of each program (4), EACH seconds at most (150), BUDGET seconds in all (100000),
-# TSV a file to append to, JOBS at a time (1). racecheck sees shared memory within a kernel, and memory that
-# GPUs share only as far as memcheck sees its bounds.
+# TSV a file to append to, AT_ONCE programs (1), SANITIZER_FLAGS more flags. racecheck sees a kernel's shared
+# memory only: of memory that GPUs share, memcheck sees the bounds, and no tool the races.
 #
 # 0 if there was no error, 1 if there was one, 77 if there is no compute-sanitizer.
 set -u
@@ -29,21 +29,23 @@ failures=0 passed=0
 # one <tool> <program>: prints a line; 1 unless there are no errors.
 one() {
   local tool=$1 name=$2 log=$dir/$1.$2 flags=(--tool "$1" --target-processes all) entry begin=$SECONDS verdict=FAIL
-  local errors rc
+  local errors rc first
   for entry in "${excluded[@]}"; do
     IFS='|' read -r which kernel _ <<<"$entry"
     [ "$which" != "$tool" ] || flags+=(--kernel-name-exclude "kernel_substring=$kernel")
   done
-  timeout -k 10 "${EACH:-150}" "$sanitizer" "${flags[@]}" "$processes" "$name" --runs "${RUNS:-4}" --faults 0 \
-    --deadline 100 >"$log" 2>&1 </dev/null
+  # shellcheck disable=SC2086 # flags are words
+  timeout -k 10 "${EACH:-150}" "$sanitizer" "${flags[@]}" ${SANITIZER_FLAGS:-} \
+    "$processes" "$name" --runs "${RUNS:-4}" --faults 0 --deadline 100 >"$log" 2>&1 </dev/null
   rc=$?
   # Every process writes a summary; racecheck counts warnings apart, which are hazards too.
   errors=$(sed -nE 's/.*ERROR SUMMARY: ([0-9]+) errors?.*/\1/p; s/.*SUMMARY: ([0-9]+) hazards? displayed.*/\1/p' \
     "$log" | awk '{ sum += $1; count++ } END { print count ? sum : "none" }')
   [ "$rc" != 0 ] || [ "$errors" != 0 ] || verdict=PASS
   [ "$rc" != 124 ] || errors="timeout"
+  first=$(grep -m1 -E '(Invalid|Error: |Race reported|Warning: Race|Program hit|FAIL)' "$log" | cut -c1-200)
   printf 'sanitize\t%s %s\t%s\t%s\t%s s\texit code %s\t%s\n' "$tool" "$name" "$verdict" "$errors" \
-    $((SECONDS - begin)) "$rc" "$(grep -m1 -E '(Invalid|Error: |Race reported|Warning: Race|Program hit|FAIL)' "$log" | cut -c1-200)" |
+    $((SECONDS - begin)) "$rc" "$first" |
     tee -a "${TSV:-/dev/null}"
   if [ "$verdict" = FAIL ]; then
     sed 's/^/    /' "$log" | head -40
@@ -58,7 +60,7 @@ for tool in ${TOOLS:-memcheck racecheck}; do
       continue
     fi
     (one "$tool" "$name" || touch "$dir/failed.$tool.$name") &
-    while [ "$(jobs -rp | wc -l)" -ge "${JOBS:-1}" ]; do wait -n; done
+    while [ "$(jobs -rp | wc -l)" -ge "${AT_ONCE:-1}" ]; do wait -n; done
   done
   wait
 done

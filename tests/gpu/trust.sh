@@ -18,6 +18,7 @@ build=${BUILD:-$root/build/trust} out=${OUT:-$root/build/trust/out} each=${EACH:
 # NVLink multicast: a program that hangs in it may take the host's GPUs with it.
 export NCCL_NVLS_ENABLE=0
 mkdir -p "$build" "$out"
+touch "$out/trust.tsv"
 failed=()
 
 build() {
@@ -81,5 +82,7 @@ for part in "$@"; do
       ;;
   esac
 done
-echo "== $(grep -c "$(printf '\tPASS\t')" "$out/trust.tsv" 2>/dev/null) passed, failed: $(grep "$(printf '\tFAIL\t')" "$out/trust.tsv" 2>/dev/null | cut -f1,2 | tr '\t\n' ' ,')"
+tab=$(printf '\t')
+echo "== $(grep -c "${tab}PASS$tab" "$out/trust.tsv") passed; failed:"
+grep "${tab}FAIL$tab" "$out/trust.tsv" | cut -f1,2
 [ ${#failed[@]} = 0 ] || { echo "== parts that failed: ${failed[*]}"; exit 1; }
