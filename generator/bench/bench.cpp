@@ -149,7 +149,8 @@ int bench(const std::vector<Input>& inputs, const BenchOptions& options, llvm::r
     return sources == SourcesResult::not_written ? kNotWritten : kFailed;
   const BuildPlan plan =
       plan_bench_build(programs, harness, target->tools, target->cublas_lt, target->sm, dir);
-  const BuildResult built = build_harness(plan, options.jobs, dir, progress, diagnostics);
+  const BuildResult built =
+      build_harness(plan, options.jobs, options.cache_dir, dir, progress, diagnostics);
   if (built != BuildResult::built) return built == BuildResult::not_written ? kNotWritten : kFailed;
 
   progress.clear();

@@ -32,10 +32,11 @@ struct BenchOptions {
   BenchMode mode = BenchMode::both;
   bool lent_output = false;  // give operations that lend memory for their output that as out
   int rounds = 50;
-  uint64_t seed = 1;     // of the random data and orders
-  std::string torch;     // a Python with PyTorch, to measure its fused operations; empty: none
-  std::string keep_dir;  // where to leave sources and harness; empty: a temporary folder
-  int jobs = 0;          // compilers at a time; 0: one per core
+  uint64_t seed = 1;      // of the random data and orders
+  std::string torch;      // a Python with PyTorch, to measure its fused operations; empty: none
+  std::string keep_dir;   // where to leave sources and harness; empty: a temporary folder
+  int jobs = 0;           // compilers at a time; 0: one per core
+  std::string cache_dir;  // keeps the compiled runtime for the next run; empty: not
 };
 
 // Measures every input at every shape and combination of the sweeps. Prints the table to `out` and

@@ -21,6 +21,7 @@ int bench_command(const Options& options, Diagnostics& diagnostics) {
   bench_options.torch = options.torch;
   bench_options.keep_dir = options.keep_dir;
   bench_options.jobs = options.jobs;
+  bench_options.cache_dir = options.cache_dir;
   std::string json;
   if (!options.json.empty() && !can_write_file(options.json, diagnostics)) return kExitIo;
   const int exit_code = bench(inputs, bench_options, llvm::outs(), json, diagnostics);

@@ -80,6 +80,7 @@ int verify_command(const Options& options, Diagnostics& diagnostics) {
   verify_options.run_rows = options.run_rows;
   verify_options.keep_dir = options.keep_dir;
   verify_options.jobs = options.jobs;
+  verify_options.cache_dir = options.cache_dir;
   return verify(inputs, verify_options, llvm::outs(), diagnostics);
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "generator/diagnostics.h"
+#include "generator/harness/cache/cache.h"
 #include "generator/printable.h"
 #include "llvm/Support/CommandLine.h"
 #include "tilepost/version.h"
@@ -69,6 +70,11 @@ cl::list<int64_t> run_rows("m", cl::value_desc("m1,m2,..."), cl::CommaSeparated,
 cl::opt<std::string> keep("keep", cl::value_desc("dir"),
                           cl::desc("Keep the generated project in this folder"),
                           cl::sub(verify_verb), cl::sub(bench_verb));
+cl::opt<std::string> cache("cache", cl::value_desc("dir"),
+                           cl::desc("Keep the compiled runtime here instead of the user's cache"),
+                           cl::sub(verify_verb), cl::sub(bench_verb));
+cl::opt<bool> no_cache("no-cache", cl::desc("Compile the runtime again and keep nothing of it"),
+                       cl::sub(verify_verb), cl::sub(bench_verb));
 cl::opt<int> jobs("jobs", cl::value_desc("n"), cl::init(0),
                   cl::desc("Compilers at a time; 0 is one per core"), cl::sub(verify_verb),
                   cl::sub(bench_verb));
@@ -155,6 +161,7 @@ bool collect(Options& options) {
   options.run_rows.assign(run_rows.begin(), run_rows.end());
   options.keep_dir = keep;
   options.jobs = jobs;
+  if (!no_cache) options.cache_dir = cache.getNumOccurrences() > 0 ? cache : default_cache_folder();
   return true;
 }
 
@@ -173,6 +180,9 @@ bool check(const Options& options) {
     return usage_error(
         "--bundle names the folder itself and writes no depfile: leave -o and "
         "--depfile out");
+  if (cache.getNumOccurrences() > 0 && (no_cache || cache.empty()))
+    return usage_error(no_cache ? "--cache and --no-cache contradict each other"
+                                : "--cache needs a folder");
   if (options.runs < 1)
     return usage_error(fmt::format("--runs must be at least 1, got {}", options.runs));
   if (options.rounds < 1 || options.rounds > kMaxRounds)

@@ -28,6 +28,7 @@ struct Options {
   int runs = 3;                     // verify --runs
   std::vector<int64_t> run_rows;    // verify --m
   std::string keep_dir;             // verify and bench --keep
+  std::string cache_dir;            // verify and bench --cache; empty: nothing is kept
   int jobs = 0;                     // verify and bench --jobs; 0 = one per core
   std::vector<Shape> shapes;        // bench --shape
   int rounds = 50;                  // bench --rounds

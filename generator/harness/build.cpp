@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "generator/harness/cache/cache.h"
 #include "generator/harness/process.h"
 #include "generator/resources.h"
 #include "llvm/ADT/STLExtras.h"
@@ -53,14 +54,32 @@ bool write_resources(bool templates, const WorkDir& dir, Diagnostics& diagnostic
   return dir.write("obj/README", "Objects and what the compiler said.\n", diagnostics);
 }
 
-BuildResult build_harness(const BuildPlan& plan, int jobs, WorkDir& dir, Progress& progress,
-                          Diagnostics& diagnostics) {
+void add_compile(std::vector<std::string> words, const std::string& source, double seconds,
+                 const WorkDir& dir, BuildPlan& plan) {
+  const std::string object = dir.path(object_name(source)), path = dir.path(source);
+  for (const std::string& word :
+       {"-I" + dir.path(), "-I" + dir.path("include"), std::string("-MD"), std::string("-MF"),
+        object + ".d", std::string("-c"), path, std::string("-o"), object})
+    words.push_back(word);
+  const bool common = source == harness_unit({}).name || find_resource(source).has_value();
+  (common ? plan.common : plan.compile)
+      .push_back({std::move(words), object + ".log", seconds, path, object});
+  plan.link.argv.push_back(object);
+}
+
+BuildResult build_harness(const BuildPlan& plan, int jobs, const std::string& cache, WorkDir& dir,
+                          Progress& progress, Diagnostics& diagnostics) {
   std::vector<Command> commands = plan.compile;
+  commands.insert(commands.end(), plan.common.begin(), plan.common.end());
   commands.push_back(plan.link);
   if (!dir.write("build.sh", shell_script(commands), diagnostics)) return BuildResult::not_written;
-  if (run_commands(plan.compile, jobs, "compiling", progress, diagnostics) &&
-      run_commands({plan.link}, 1, "linking", progress, diagnostics))
-    return BuildResult::built;
+  commands.pop_back();
+  const CachedObjects kept(cache, plan.common, dir);
+  const bool found = kept.restore(diagnostics);
+  if (run_commands(found ? plan.compile : commands, jobs, "compiling", progress, diagnostics)) {
+    if (!found) kept.store(diagnostics);
+    if (run_commands({plan.link}, 1, "linking", progress, diagnostics)) return BuildResult::built;
+  }
   if (!interrupted() && dir.temporary()) {
     dir.keep();
     diagnostics.note({}, "the sources are in " + dir.path());

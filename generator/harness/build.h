@@ -13,10 +13,16 @@ namespace tilepost {
 
 // Compile commands, independent of each other, then the link command.
 struct BuildPlan {
-  std::vector<Command> compile;
+  std::vector<Command> compile;  // of what differs from run to run
+  std::vector<Command> common;   // of what the tool carries, the same in every run
   Command link;
   std::string harness;  // the program they make
 };
+
+// Adds the command that compiles a source of the working folder: `words`, the include folders, the
+// source and its object.
+void add_compile(std::vector<std::string> words, const std::string& source, double seconds,
+                 const WorkDir& dir, BuildPlan& plan);
 
 // Collects the sources of a harness for GPUs.
 class CudaBuild {
@@ -52,10 +58,11 @@ bool serves_gpu(Arch arch, int sm);
 
 enum class BuildResult { built, failed, not_written };
 
-// Compiles and links, `jobs` compilers at a time, and leaves a script that does it again. On
-// failure a temporary folder is kept and named.
-BuildResult build_harness(const BuildPlan& plan, int jobs, WorkDir& dir, Progress& progress,
-                          Diagnostics& diagnostics);
+// Compiles and links, `jobs` compilers at a time, and leaves a script that does it again. Common
+// objects come from the folder `cache` if it has them, and are kept there ("": not). On failure a
+// temporary folder is kept and named.
+BuildResult build_harness(const BuildPlan& plan, int jobs, const std::string& cache, WorkDir& dir,
+                          Progress& progress, Diagnostics& diagnostics);
 
 // The name of a source's object file: "runtime/core/api.cpp" gives "obj/runtime_core_api.cpp.o".
 std::string object_name(llvm::StringRef source);

@@ -26,15 +26,11 @@ CudaBuild::CudaBuild(const CudaTools& tools, const WorkDir& dir) : tools_(tools)
 }
 
 void CudaBuild::add(const std::string& source, const std::vector<std::string>& code) {
-  const std::string object = dir_.path(object_name(source));
-  Command command{{tools_.nvcc, "-std=c++20", "-O3"}, object + ".log", kCompileSeconds};
-  command.argv.insert(command.argv.end(), code.begin(), code.end());
-  for (const std::string& word :
-       {"-I" + dir_.path(), "-I" + dir_.path("include"), "-I" + tools_.nccl_include,
-        std::string("-c"), dir_.path(source), std::string("-o"), object})
-    command.argv.push_back(word);
-  plan_.compile.push_back(std::move(command));
-  plan_.link.argv.push_back(object);
+  std::vector<std::string> words = {tools_.nvcc, "-std=c++20", "-O3",
+                                    "-Xcompiler=-ffp-contract=off"};
+  words.insert(words.end(), code.begin(), code.end());
+  words.push_back("-I" + tools_.nccl_include);
+  add_compile(std::move(words), source, kCompileSeconds, dir_, plan_);
 }
 
 void CudaBuild::add_runtime(int sm) {

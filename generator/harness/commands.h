@@ -13,6 +13,8 @@ struct Command {
   std::vector<std::string> argv;
   std::string log;     // file that takes its output
   double seconds = 0;  // deadline
+  // Of a compiler: what it reads, and what it makes. It lists the headers in `object` + ".d".
+  std::string source{}, object{};
 };
 
 // Runs at most `jobs` at a time; 0: one per core. At the first that fails, exceeds its deadline or

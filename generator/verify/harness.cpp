@@ -72,14 +72,10 @@ BuildPlan plan_host_build(const std::vector<HarnessProgram>& programs, const std
   plan.harness = dir.path("harness");
   plan.link = {
       {compiler, "-pthread", "-o", plan.harness}, dir.path("obj/link.log"), kCompileSeconds};
-  for (const std::string& source : sources) {
-    const std::string object = dir.path(object_name(source));
-    plan.compile.push_back({{compiler, "-std=c++20", "-O2", "-pthread", "-I" + dir.path(),
-                             "-I" + dir.path("include"), "-c", dir.path(source), "-o", object},
-                            object + ".log",
-                            kCompileSeconds});
-    plan.link.argv.push_back(object);
-  }
+  // Groups are chosen by floating point, and every rank must choose the same.
+  for (const std::string& source : sources)
+    add_compile({compiler, "-std=c++20", "-O2", "-pthread", "-ffp-contract=off"}, source,
+                kCompileSeconds, dir, plan);
   return plan;
 }
 

@@ -95,8 +95,8 @@ bool summarise(const HarnessResult& result, const std::vector<HarnessProgram>& p
 
 // Plans, generates and compiles into `dir`; the harness's path, or "" and the exit code.
 std::string make_harness(const std::vector<HarnessProgram>& programs, const TargetChoice& target,
-                         int jobs, WorkDir& dir, Progress& progress, Diagnostics& diagnostics,
-                         int& exit_code) {
+                         int jobs, const std::string& cache, WorkDir& dir, Progress& progress,
+                         Diagnostics& diagnostics, int& exit_code) {
   const SourcesResult sources =
       dir.ok() ? write_sources(programs, target.cuda, dir, progress, diagnostics)
                : SourcesResult::not_written;
@@ -104,7 +104,7 @@ std::string make_harness(const std::vector<HarnessProgram>& programs, const Targ
   if (sources != SourcesResult::written) return "";
   const BuildPlan plan = target.cuda ? plan_cuda_build(programs, target.tools, target.sm, dir)
                                      : plan_host_build(programs, target.compiler, dir);
-  const BuildResult built = build_harness(plan, jobs, dir, progress, diagnostics);
+  const BuildResult built = build_harness(plan, jobs, cache, dir, progress, diagnostics);
   exit_code = built == BuildResult::not_written ? kNotWritten : kFailed;
   return built == BuildResult::built ? plan.harness : "";
 }
@@ -131,8 +131,8 @@ int verify(const std::vector<Input>& inputs, const VerifyOptions& options, llvm:
 
   WorkDir dir(options.keep_dir, diagnostics);
   int exit_code = kFailed;
-  const std::string harness =
-      make_harness(programs, *target, options.jobs, dir, progress, diagnostics, exit_code);
+  const std::string harness = make_harness(programs, *target, options.jobs, options.cache_dir, dir,
+                                           progress, diagnostics, exit_code);
   if (harness.empty()) return exit_code;
 
   progress.clear();

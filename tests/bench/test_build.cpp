@@ -62,7 +62,7 @@ TEST_CASE("the harness compiles and links", "[compile]") {
   REQUIRE(write_bench_sources(programs, harness, dir, progress, diagnostics) ==
           SourcesResult::written);
   const BuildPlan plan = plan_bench_build(programs, harness, *tools, cublas_lt, kHopper, dir);
-  REQUIRE(build_harness(plan, 0, dir, progress, diagnostics) == BuildResult::built);
+  REQUIRE(build_harness(plan, 0, "", dir, progress, diagnostics) == BuildResult::built);
 
   // A command line that is wrong needs no GPU to be refused.
   Process process;

@@ -119,8 +119,8 @@ if [ -n "$(ls "$TMPDIR")" ]; then
   echo "FAILED: temporary folders were left: $(ls "$TMPDIR")"
   failures=$((failures + 1))
 fi
-# By the compiler itself, which takes its time.
-CXX=${REAL_CXX:-} "$tilepost" verify "$dir/small.yaml" >"$dir/out" 2>&1 &
+# While the runtime is compiled, which takes its time.
+"$tilepost" verify "$dir/small.yaml" --no-cache >"$dir/out" 2>&1 &
 tool=$!
 sleep 1
 kill -INT "$tool" 2>/dev/null

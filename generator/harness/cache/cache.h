@@ -1,0 +1,44 @@
+// Objects of the sources that every harness has (the runtime, and the harness itself), kept between
+// runs.
+//
+// An entry is one file, which holds the objects of one set of commands. It is used only if all that
+// went into them is the same: the sources, the commands, the compiler, the variables that compilers
+// read, and the bytes of every header outside the working folder that the compiler says it read. It
+// is written beside its place and renamed, so any number of processes may use one folder at once.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "generator/harness/commands.h"
+#include "generator/harness/work_dir.h"
+
+namespace tilepost {
+
+// Entries that a folder keeps; the ones unused for longest go.
+inline constexpr size_t kCacheEntries = 8;
+
+// "$XDG_CACHE_HOME/tilepost", else "$HOME/.cache/tilepost"; "" where neither is an absolute path.
+std::string default_cache_folder();
+
+// The objects of one set of commands, each of which compiles a source of the working folder.
+class CachedObjects {
+ public:
+  // `folder`: of the cache; "": nothing is kept and nothing is found.
+  CachedObjects(const std::string& folder, const std::vector<Command>& commands,
+                const WorkDir& dir);
+
+  // Puts all objects into the working folder; false if they must be compiled. An entry that is not
+  // as it was written is reported, and is not used.
+  bool restore(Diagnostics& diagnostics) const;
+
+  // Keeps what the commands have made. Reports if it cannot, which fails nothing.
+  void store(Diagnostics& diagnostics) const;
+
+ private:
+  const std::vector<Command>& commands_;
+  const WorkDir& dir_;
+  std::string entry_;  // the file; "": not to be kept
+};
+
+}  // namespace tilepost

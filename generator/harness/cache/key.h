@@ -1,0 +1,21 @@
+// What a kept set of objects is found by: everything known before compiling that goes into it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "generator/harness/commands.h"
+#include "generator/harness/work_dir.h"
+#include "llvm/ADT/StringRef.h"
+
+namespace tilepost {
+
+// 32 hexadecimal digits of BLAKE3.
+std::string hash_of(llvm::StringRef text);
+
+// The hash of the commands without the working folder's path, the sources and all that the tool
+// carries for them, the compilers (their files and what they say of their version), and the
+// variables of the environment that compilers read. "" where a compiler does not tell its version.
+std::string cache_key(const std::vector<Command>& commands, const WorkDir& dir);
+
+}  // namespace tilepost
