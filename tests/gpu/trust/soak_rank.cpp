@@ -372,7 +372,7 @@ void test_cycles(const SoakOptions& options, int rank, Meeting& meeting,
     meeting.barrier(rank);  // NCCL frees a process's communicators when the last of them goes
     after = memory_now();
     if (done <= kSettled) before = after;  // what the first rounds leave is CUDA's and NCCL's
-    const bool over = seconds_since(begin) > options.seconds;
+    const bool over = seconds_since(options.begin) > options.seconds;
     if (meeting.meet(rank, over ? "stop" : "go") == "stop") break;
   }
   const double device = after.device_mib - before.device_mib;
@@ -394,9 +394,8 @@ void soak(const SoakOptions& options, int rank, Meeting& meeting) {
     meeting.barrier(rank);
     return;
   }
-  const auto begin = Clock::now();
   for (const tilepost_program_t* program : options.programs) {
-    const bool over = seconds_since(begin) > options.seconds;
+    const bool over = seconds_since(options.begin) > options.seconds;
     if (meeting.meet(rank, over ? "stop" : "go") == "stop") break;
     if (options.mode == "graph") test_graph(options, rank, meeting, *program);
     if (options.mode == "cycles") test_cycles(options, rank, meeting, *program);

@@ -14,6 +14,7 @@ struct SoakOptions {
   std::vector<const tilepost_program_t*> programs;  // for as many ranks each
   int64_t runs;                                     // mixed: in all; graph, cycles: per program
   double seconds;                                   // begins nothing later
+  Clock::time_point begin = Clock::now();           // of the driver, by which time is up
   double deadline;
   uint32_t seed;
   int most_operations;
