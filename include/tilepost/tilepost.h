@@ -111,8 +111,9 @@ tilepost_result_t tilepost_op_create(tilepost_comm_t comm, const tilepost_progra
 // are device pointers, 16-byte aligned, of the communicator's device; `stream` is a stream of that
 // device. No pointer is null, also on a rank that has no rows. On the host target pointers are host
 // pointers, aligned alike, and `stream` is null. Collective: every
-// rank calls it, in the same order. For plans that need nothing else; the others take
-// tilepost_op_run_with.
+// rank calls it, in the same order. Not between the caller's ncclGroupStart and ncclGroupEnd: NCCL
+// would start the run's collectives behind what says that it has ended. For plans that need nothing
+// else; the others take tilepost_op_run_with.
 tilepost_result_t tilepost_op_run(tilepost_op_t op, const void* a, const void* b, void* out,
                                   struct CUstream_st* stream);
 
@@ -205,6 +206,12 @@ const char* tilepost_op_warnings(tilepost_op_t op);
 
 // Waits for its runs (within the deadline) and frees everything. Null is allowed.
 tilepost_result_t tilepost_op_destroy(tilepost_op_t op);
+
+// Bytes of device and pinned host memory that operations of this process have left to it: after a
+// failure the device may still use them, and another process may not have unmapped what it shares.
+// The latter are freed later, by a call that makes or destroys such an operation. 0 on the host
+// target.
+int64_t tilepost_bytes_left(void);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -26,6 +26,16 @@ tilepost_result_t guarded(const char* call, Body body) {
   }
 }
 
+// A child of fork() has the handles, and nothing that they stand for.
+tilepost_result_t check_process(const char* call, const tilepost_owned& handle) {
+  if (handle.process == getpid()) return TILEPOST_OK;
+  return fail(
+      TILEPOST_INVALID_ARGUMENT,
+      "%s: the handle is of process %lld, and this is process %lld, forked since; make what "
+      "is used here in this process, before anything of CUDA is called in its parent",
+      call, static_cast<long long>(handle.process), static_cast<long long>(getpid()));
+}
+
 tilepost_result_t null_argument(const char* call, const char* name) {
   return fail(TILEPOST_INVALID_ARGUMENT, "%s: %s is null", call, name);
 }
@@ -63,6 +73,7 @@ tilepost_result_t check_options(const char* call, const tilepost_options_t& opti
 tilepost_result_t run(const char* call, tilepost_op_t op, const tilepost_run_operands_t& operands,
                       CUstream_st* stream) {
   if (op == nullptr) return null_argument(call, "op");
+  if (const auto result = check_process(call, *op); result != TILEPOST_OK) return result;
   if (operands.a == nullptr) return null_argument(call, "a");
   if (operands.b == nullptr) return null_argument(call, "b");
   if (operands.out == nullptr) return null_argument(call, "out");
@@ -79,6 +90,8 @@ tilepost_options_t tilepost_default_options(void) {
 
 tilepost_result_t tilepost_comm_destroy(tilepost_comm_t comm) {
   const char* call = __func__;
+  if (comm != nullptr)
+    if (const auto result = check_process(call, *comm); result != TILEPOST_OK) return result;
   return guarded(call, [&] {
     if (const int ops = comm == nullptr ? 0 : comm->live_ops->load(); ops > 0)
       return fail(
@@ -97,6 +110,7 @@ tilepost_result_t tilepost_op_create(tilepost_comm_t comm, const tilepost_progra
   if (op == nullptr) return null_argument(call, "op");
   *op = nullptr;
   if (comm == nullptr) return null_argument(call, "comm");
+  if (const auto result = check_process(call, *comm); result != TILEPOST_OK) return result;
   if (program == nullptr) return null_argument(call, "program");
   if (program->abi_version != TILEPOST_ABI_VERSION)
     return fail(TILEPOST_INVALID_ARGUMENT,
@@ -138,6 +152,7 @@ tilepost_result_t tilepost_op_run_with(tilepost_op_t op, const tilepost_run_oper
 tilepost_result_t tilepost_op_route(tilepost_op_t op, const tilepost_route_t* route,
                                     tilepost_arrivals_t* arrivals) {
   if (op == nullptr) return null_argument(__func__, "op");
+  if (const auto result = check_process(__func__, *op); result != TILEPOST_OK) return result;
   if (route == nullptr) return null_argument(__func__, "route");
   if (route->struct_size != sizeof *route)
     return wrong_size(__func__, "route", route->struct_size, sizeof *route, "tilepost_route_t");
@@ -149,16 +164,19 @@ tilepost_result_t tilepost_op_route(tilepost_op_t op, const tilepost_route_t* ro
 
 tilepost_result_t tilepost_op_status(tilepost_op_t op) {
   if (op == nullptr) return null_argument(__func__, "op");
+  if (const auto result = check_process(__func__, *op); result != TILEPOST_OK) return result;
   return guarded(__func__, [&] { return op->status(); });
 }
 
 tilepost_result_t tilepost_op_synchronize(tilepost_op_t op) {
   if (op == nullptr) return null_argument(__func__, "op");
+  if (const auto result = check_process(__func__, *op); result != TILEPOST_OK) return result;
   return guarded(__func__, [&] { return op->synchronize(); });
 }
 
 tilepost_result_t tilepost_op_get_info(tilepost_op_t op, tilepost_op_info_t* info) {
   if (op == nullptr) return null_argument(__func__, "op");
+  if (const auto result = check_process(__func__, *op); result != TILEPOST_OK) return result;
   if (info == nullptr) return null_argument(__func__, "info");
   return guarded(__func__, [&] { return op->get_info(*info); });
 }
@@ -168,6 +186,8 @@ const char* tilepost_op_warnings(tilepost_op_t op) {
 }
 
 tilepost_result_t tilepost_op_destroy(tilepost_op_t op) {
+  if (op != nullptr)
+    if (const auto result = check_process(__func__, *op); result != TILEPOST_OK) return result;
   return guarded(__func__, [&] {
     delete op;
     return TILEPOST_OK;

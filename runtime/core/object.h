@@ -1,13 +1,20 @@
 // What the C handles point to: one interface, implemented by the CUDA and the host target.
 #pragma once
 
+#include <unistd.h>
+
 #include <atomic>
 #include <memory>
 
 #include "tilepost/tilepost.h"
 
+// Whose handle it is: threads, and what a target has of a device, do not survive fork().
+struct tilepost_owned {
+  const pid_t process = getpid();
+};
+
 // One rank of a communicator.
-struct tilepost_comm {
+struct tilepost_comm : tilepost_owned {
   virtual ~tilepost_comm() = default;
 
   // How many operations it has, counted by api.cpp.
@@ -21,7 +28,7 @@ struct tilepost_comm {
 };
 
 // One operation on one rank. Destruction waits for the runs, within the deadline.
-struct tilepost_op {
+struct tilepost_op : tilepost_owned {
   virtual ~tilepost_op() {
     if (live_ops) --*live_ops;
   }

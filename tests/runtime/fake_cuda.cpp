@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <new>
 
 #include "tests/runtime/fake_gemm.h"
 #include "tests/runtime/fakes.h"
@@ -17,7 +18,9 @@ std::vector<std::unique_ptr<Stream>> user_streams;
 Stream legacy{"legacy"};
 
 cudaError_t checked(const std::string& line, cudaError_t error = cudaErrorUnknown) {
-  return call(line) ? error : cudaSuccess;
+  const bool fails = call(line);
+  if (world().unloaded) return cudaErrorCudartUnloading;
+  return fails ? error : cudaSuccess;
 }
 
 std::string name_of(cudaStream_t stream) {
@@ -224,10 +227,14 @@ cudaError_t cudaIpcOpenMemHandle(void** pointer, cudaIpcMemHandle_t handle, unsi
   if (checked("cudaIpcOpenMemHandle")) return cudaErrorUnknown;
   std::memcpy(pointer, &handle, sizeof *pointer);
   ++world().live_mappings;
+  const std::lock_guard lock(world().mutex);
+  ++world().mappings[*pointer];
   return cudaSuccess;
 }
-cudaError_t cudaIpcCloseMemHandle(void*) {
+cudaError_t cudaIpcCloseMemHandle(void* pointer) {
   --world().live_mappings;
+  const std::lock_guard lock(world().mutex);
+  --world().mappings[pointer];
   return cudaSuccess;
 }
 
@@ -251,6 +258,10 @@ cudaError_t cudaMalloc(void** pointer, size_t bytes) {
   return cudaSuccess;
 }
 cudaError_t cudaFree(void* pointer) {
+  {
+    const std::lock_guard lock(world().mutex);
+    world().freed_while_mapped += world().mappings[pointer] > 0;
+  }
   std::free(pointer);
   --world().live_allocations;
   return cudaSuccess;
@@ -375,6 +386,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   const std::lock_guard lock(world().mutex);
+  if (world().no_memory) throw std::bad_alloc();
   if (event_of(event).captured) return cudaErrorCapturedEvent;
   const cudaError_t error = checked("cudaEventQuery");
   if (error != cudaSuccess) return error;

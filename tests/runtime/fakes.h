@@ -124,6 +124,8 @@ struct Behaviour {
   bool gemm_waits = false;   // the GEMM raises no counters, it waits for those of its tiles' groups
   bool gemm_stops = false;   // … and then does not end until something is aborted
   bool pushes_stop = false;  // tasks push nothing (ranks.h)
+  bool unloaded = false;     // the process ends: CUDA answers cudaErrorCudartUnloading
+  bool no_memory = false;    // asking for an event finds no host memory
   std::string nccl_hangs;    // the call of NCCL that does not return as long as it stands here
   int aborts_meet = 0;       // aborting a communicator waits until so many are being aborted
   std::function<void()> on_gemm;  // what happens elsewhere while a GEMM is being launched
@@ -153,7 +155,9 @@ struct Seen {
   std::string failed_call;
   std::vector<std::string> maps;  // tensor maps: "<columns>x<rows> box <columns>x<rows> …"
   std::vector<std::unique_ptr<Window>> windows;
-  std::set<int> accessible;  // devices whose access has been enabled
+  std::map<const void*, int> mappings;  // of memory, by other processes
+  int freed_while_mapped = 0;           // which CUDA leaves undefined
+  std::set<int> accessible;             // devices whose access has been enabled
   int groups_begun = 0, groups_ended = 0;
   tilepost_shape_t shape{};        // of the last launch
   tilepost_view_t view{};          // of the last launch

@@ -16,6 +16,7 @@ class OnFakes {
   // Not where an exception ends the case: it may have left anything.
   ~OnFakes() noexcept(false) {
     fakes::return_all();
+    CHECK(fakes::world().freed_while_mapped == 0);
     if (!leaves_memory_ && std::uncaught_exceptions() == 0) CHECK(fakes::world().live() == 0);
   }
   OnFakes(const OnFakes&) = delete;

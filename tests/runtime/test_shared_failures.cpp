@@ -26,9 +26,11 @@ struct Missing {
   const char *rank_0, *rank_2;
 };
 const char* const kTilesMissing =
-    ": group 1 of 3: not all ranks' tiles were stored within 0.2 s: 6 signals are missing";
+    ": group 1 of 3: not all ranks' tiles were stored within 0.2 s: 6 signals are missing; "
+    "rank 1 did not arrive";
 const char* const kRowsMissing =
-    ": group 2 of 4: not all ranks' rows were stored within 0.2 s: 1 signals are missing";
+    ": group 2 of 4: not all ranks' rows were stored within 0.2 s: 1 signals are missing; "
+    "rank 1 did not arrive";
 const std::vector<Missing> kMissing = {
     {copies(kReduceScatter), 64, "rank 1 did not announce", "rank 1 did not announce"},
     {stores(kReduceScatter), 64, "group 1", "group 1"},
@@ -49,7 +51,8 @@ struct Stuck {
   std::vector<const char*> words;
 };
 const std::vector<const char*> kHalfOfTiles = {
-    "group 1 of 3: not all ranks' tiles were stored within 0.2 s: 9 signals are missing"};
+    "group 1 of 3: not all ranks' tiles were stored within 0.2 s: 9 signals are missing; "
+    "all ranks have begun the run, so the GEMM of one has stopped"};
 const std::vector<const char*> kOwnRows = {
     "group 1 of 5: this rank's rows were not copied within 0.2 s: 1 chunks are missing"};
 // Shares do not end with a tile.

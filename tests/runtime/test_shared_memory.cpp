@@ -108,6 +108,24 @@ TEST_CASE_METHOD(OnFakes, "every rank reaches every rank's memory, which is zero
   CHECK(world().accessible.size() == (processes || ranks == 1 ? 0 : size_t(ranks)));
 }
 
+TEST_CASE_METHOD(OnFakes, "memory is not freed before the other processes have unmapped it") {
+  const int64_t left = tilepost_bytes_left();
+  Meeting meeting(3);
+  meeting.edit = [](int rank, PeerInfo& info) { info.process[0] += rank; };
+  auto made = make(meeting, kBytes);
+  for (const auto& rank : made) REQUIRE(rank->result == TILEPOST_OK);
+  made[1].reset();
+  CHECK(world().live_allocations == 3);
+  CHECK(tilepost_bytes_left() == left + (2 << 20));  // of rank 1, which ranks 0 and 2 map
+  made[0].reset();
+  CHECK(world().live_allocations == 3);
+  SharedMemory::free_unmapped();
+  CHECK(world().live_allocations == 3);
+  made[2].reset();
+  CHECK(world().live_allocations == 0);
+  CHECK(tilepost_bytes_left() == left);
+}
+
 TEST_CASE_METHOD(OnFakes, "ranks of which only some are of one process") {
   const bool on_already = GENERATE(false, true);
   if (on_already) world().accessible = {0, 1};
@@ -251,16 +269,19 @@ TEST_CASE("a failure at any call ends on every rank and leaves nothing behind") 
 TEST_CASE_METHOD(OnFakes, "memory left to the process is neither freed nor unmapped") {
   Meeting meeting(2);
   meeting.edit = [](int rank, PeerInfo& info) { info.process[0] += rank; };
-  void* own = nullptr;
+  void *own = nullptr, *mapped = nullptr;
   {
     const auto made = make(meeting, kBytes);
     REQUIRE(made[0]->result == TILEPOST_OK);
     own = made[0]->memory.own(0);
+    mapped = made[1]->memory.own(0);
     made[0]->memory.leak();
     CHECK_FALSE(made[0]->memory.exists());
   }
   CHECK(world().live_mappings == 1);
-  CHECK(world().live_allocations == 1);
+  CHECK(world().live_allocations == 2);  // the other one's too, which is still mapped
+  world().mappings.clear();
   cudaFree(own);
+  cudaFree(mapped);
   world().live_mappings = 0;
 }

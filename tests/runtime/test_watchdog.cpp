@@ -1,6 +1,11 @@
 // Runs that cannot end by themselves: the deadline, what the error says, and that the process can
 // go on afterwards.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <chrono>
+#include <cstdlib>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -190,6 +195,7 @@ TEST_CASE_METHOD(Operation, "all communicators of an operation are aborted at on
 
 TEST_CASE_METHOD(Watched, "an abort of NCCL that does not return holds nobody up") {
   leaves_memory();  // that the collective may still use
+  const int64_t left = tilepost_bytes_left();
   create(kDeadline);
   world().collectives_hang = true;
   world().nccl_hangs = "ncclCommAbort";
@@ -200,8 +206,10 @@ TEST_CASE_METHOD(Watched, "an abort of NCCL that does not return holds nobody up
   setup.release();
   const std::chrono::duration<double> elapsed = Clock::now() - begin;
   CHECK(elapsed.count() < kSlack);
-  CHECK(world().hanging_calls >=
-        2);  // of the operation's communicators, and of the one they are of
+  // Freeing pinned memory would wait for the device too.
+  CHECK(world().live_pinned == 3);
+  CHECK(tilepost_bytes_left() > left);
+  CHECK(world().hanging_calls >= 2);  // of the operation's communicators, and of the one above them
   world().collectives_hang = false;
   fakes::release_all();
   Setup fresh;
@@ -224,4 +232,92 @@ TEST_CASE_METHOD(Watched,
   rank_that_comes_late.join();
   CHECK(Clock::now() - begin > std::chrono::milliseconds(45));  // it was waited for
   CHECK(world().live_comms == 0);
+}
+
+TEST_CASE_METHOD(Watched, "destroying does not wait for ever for what precedes a run") {
+  create(kDeadline);
+  fakes::stream_of(user).hang = {true, {}};  // a collective of the caller's
+  REQUIRE(run() == TILEPOST_OK);
+  const auto begin = Clock::now();
+  CHECK(tilepost_op_destroy(std::exchange(setup.op, nullptr)) == TILEPOST_OK);
+  const std::chrono::duration<double> elapsed = Clock::now() - begin;
+  CHECK(elapsed.count() >= kDeadline);
+  CHECK(elapsed.count() < kDeadline + kSlack);
+  CHECK(world().aborted_comms > 0);
+}
+
+TEST_CASE_METHOD(Watched, "a watchdog that finds no host memory ends the runs") {
+  create(kDeadline);
+  world().collectives_hang = true;
+  REQUIRE(run() == TILEPOST_OK);
+  {
+    const std::lock_guard lock(world().mutex);
+    world().no_memory = true;
+  }
+  const auto begin = Clock::now();
+  while (run() != TILEPOST_ABORTED && Clock::now() - begin < std::chrono::seconds(5))
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  CHECK_THAT(tilepost_last_error(), Contains("out of host memory"));
+  const std::lock_guard lock(world().mutex);
+  world().no_memory = false;
+}
+
+TEST_CASE_METHOD(Watched, "an operation that outlives CUDA ends nothing and calls NCCL no more") {
+  leaves_memory();  // communicators
+  create(kDeadline);
+  world().collectives_hang = true;
+  REQUIRE(run() == TILEPOST_OK);
+  {
+    const std::lock_guard lock(world().mutex);
+    world().unloaded = true;
+  }
+  std::this_thread::sleep_for(std::chrono::duration<double>(2 * kDeadline));
+  CHECK(tilepost_op_destroy(std::exchange(setup.op, nullptr)) == TILEPOST_OK);
+  CHECK(tilepost_comm_destroy(std::exchange(setup.comm, nullptr)) == TILEPOST_OK);
+  CHECK(world().aborted_comms == 0);
+  CHECK(world().live_comms > 0);
+}
+
+TEST_CASE("std::exit stops the watchdogs before CUDA is taken down") {
+  constexpr int kStillWatching = 42;
+  const pid_t child = fork();
+  if (child == 0) {
+    fakes::reset();
+    // Registered before the watchdogs' end, and so called after it, as CUDA's is.
+    std::atexit([] {
+      world().reset_calls();
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      const std::lock_guard lock(world().mutex);
+      _exit(world().calls > 0 ? kStillWatching : 0);
+    });
+    auto* program = new Program;
+    auto* setup = new Setup;  // nobody destroys it
+    if (setup->create(*program, 1) != TILEPOST_OK) _exit(1);
+    world().collectives_hang = true;
+    if (run_on(*setup, fakes::user_stream("user")) != TILEPOST_OK) _exit(2);
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    std::exit(3);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+}
+
+TEST_CASE_METHOD(Watched, "a forked process is told that it cannot use an operation") {
+  create(kDeadline);
+  const pid_t child = fork();
+  if (child == 0) {
+    const bool refused = run() == TILEPOST_INVALID_ARGUMENT &&
+                         std::string(tilepost_last_error()).find("forked") != std::string::npos &&
+                         tilepost_op_synchronize(setup.op) == TILEPOST_INVALID_ARGUMENT &&
+                         tilepost_op_destroy(setup.op) == TILEPOST_INVALID_ARGUMENT &&
+                         tilepost_comm_destroy(setup.comm) == TILEPOST_INVALID_ARGUMENT;
+    _exit(refused ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+  CHECK(run() == TILEPOST_OK);
 }

@@ -5,7 +5,8 @@
 namespace tilepost::cuda {
 
 tilepost_result_t make_pinned_memory(PinnedMemory& memory, size_t bytes) {
-  TILEPOST_CUDA(cudaHostAlloc(memory.out(), bytes, cudaHostAllocPortable | cudaHostAllocMapped));
+  TILEPOST_CUDA(
+      cudaHostAlloc(memory.out(bytes), bytes, cudaHostAllocPortable | cudaHostAllocMapped));
   std::memset(memory.get(), 0, bytes);
   return TILEPOST_OK;
 }

@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "runtime/core/bytes_left.h"
 #include "runtime/cuda/device/check.h"
 
 namespace tilepost::cuda {
@@ -58,13 +59,31 @@ struct EventTraits {
   static cudaError_t release(Handle handle) { return cudaEventDestroy(handle); }
 };
 
-using DeviceMemory = Owned<DeviceMemoryTraits>;
-using PinnedMemory = Owned<PinnedMemoryTraits>;
+// Memory besides knows its size, and counts what is left to the process.
+template <class Traits>
+class OwnedMemory : public Owned<Traits> {
+ public:
+  // For the call that makes `bytes` of it.
+  void** out(size_t bytes) {
+    bytes_ = static_cast<int64_t>(bytes);
+    return Owned<Traits>::out();
+  }
+  void leak() {
+    if (*this) add_bytes_left(bytes_);
+    Owned<Traits>::leak();
+  }
+
+ private:
+  int64_t bytes_ = 0;
+};
+
+using DeviceMemory = OwnedMemory<DeviceMemoryTraits>;
+using PinnedMemory = OwnedMemory<PinnedMemoryTraits>;
 using Stream = Owned<StreamTraits>;
 using Event = Owned<EventTraits>;
 
 inline tilepost_result_t make_device_memory(DeviceMemory& memory, size_t bytes) {
-  TILEPOST_CUDA(cudaMalloc(memory.out(), bytes));
+  TILEPOST_CUDA(cudaMalloc(memory.out(bytes), bytes));
   return TILEPOST_OK;
 }
 
@@ -77,6 +96,12 @@ tilepost_result_t make_stream(Stream& stream, bool highest_priority);
 inline tilepost_result_t make_event(Event& event) {
   TILEPOST_CUDA(cudaEventCreateWithFlags(event.out(), cudaEventDisableTiming));
   return TILEPOST_OK;
+}
+
+// Whether CUDA has been taken down, because the process ends.
+inline bool is_unloaded() {
+  int device = -1;
+  return cudaGetDevice(&device) == cudaErrorCudartUnloading;
 }
 
 // Makes `device` current until the end of the scope.

@@ -81,14 +81,15 @@ CudaOp::CudaOp(const tilepost_program_t& program, const tilepost_plan_t& plan,
 CudaOp::~CudaOp() {
   DeviceGuard guard;
   guard.enter(device_.ordinal);
-  if (state_.tracker.last_end() != nullptr || state_.captured) synchronize();
+  if (state_.tracker.last_end() != nullptr || state_.captured) state_.finish();
   watchdog_.stop();
-  const bool stuck = state_.failure.is_set() && !CounterAccess::drain(lanes_.stream());
+  const bool stuck = state_.failure.is_set() && !state_.is_at_rest(lanes_.stream());
   transports_.close(!made_ || state_.failure.is_set(), stuck);
   if (!stuck) return;
-  // Freeing device memory waits for the device, and this one has not come back.
+  // Freeing memory waits for the device, pinned memory too, and this one has not come back.
   state_.counters.leak();
   state_.watch_memory.leak();
+  state_.access.leak();
   buffers_.leak();
   routes_.leak();
   maps_.leak();
@@ -117,7 +118,7 @@ tilepost_result_t CudaOp::create(Communicator& comm) {
   const WarmUp warm_up(plan_, transports_, state_, lanes_, buffers_, communication_.waits(),
                        routes_);
   TILEPOST_TRY(warm_up.run(program_.name, *maps_.planned()));
-  watchdog_.start(state_);
+  watchdog_.start(state_.device, state_.deadline_seconds, [this] { return state_.watch(); });
   made_ = true;
   return TILEPOST_OK;
 }

@@ -42,7 +42,10 @@ class Routes {
 
   int64_t device_bytes() const { return device_bytes_; }
   // After a failure that the device has not come back from: leaves the memory to the process.
-  void leak() { numbers_.leak(); }
+  void leak() {
+    numbers_.leak();
+    staging_.leak();
+  }
 
  private:
   tilepost_result_t agree(const RouteInputs& inputs);

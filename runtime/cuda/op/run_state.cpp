@@ -11,9 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A deadline is noticed at most this much late, relative to its length.
-constexpr double kPeriodsPerDeadline = 50;
-constexpr std::chrono::nanoseconds kShortestPeriod = 1ms, kLongestPeriod = 100ms;
+constexpr auto kRestPatience = 1s;  // for runs that have been let go
 
 }  // namespace
 
@@ -55,6 +53,8 @@ tilepost_result_t RunState::observe() {
   std::optional<InFlight> started;
   tilepost_result_t result = find_in_flight(busy, started);
   if (result == TILEPOST_OK) result = transports_.check_async();
+  // At the end of the process nothing that this could end goes on, and nothing can be called.
+  if (result != TILEPOST_OK && is_unloaded()) return result;
   if (result != TILEPOST_OK) {
     abort(result, "rank " + std::to_string(rank) + ": " + tilepost_last_error());
   } else if ((busy && comm_aborted->load()) || (others_aborted && others_aborted->load())) {
@@ -109,6 +109,7 @@ std::string RunState::explain_late(const InFlight& run) {
     facts.passed = groups_passed(load(page()->progress[run.bank]), issued.progress, issued.groups);
   facts.open = find_open_wait(page()->shared);
   if (issued.overlaps && kernel_waits) find_missing_tiles(facts);
+  if (facts.open && transports_.shared) facts.absent = transports_.shared->find_absent();
   if (facts.open || facts.stored_by_all) return explain_timeout(facts);
   facts.targets = issued.targets;
   facts.arrived = access.read(bank(run.bank));
@@ -144,9 +145,14 @@ std::string RunState::explain_given_up(const std::optional<InFlight>& started) {
     }
   }
   const std::optional<OpenWait> open = find_open_wait(page()->shared);
-  if (open && open->gave_up)
-    return explain_late(started.value_or(InFlight{kEager, ledger.runs(), Clock::now()}));
+  if (open && open->gave_up) return explain_late(started.value_or(latest()));
   return {};
+}
+
+// A run that gave up before it was seen to begin: a replay counts itself behind its first wait.
+RunState::InFlight RunState::latest() const {
+  if (captured && !tracker.has_any()) return {kCaptured, load(page()->replayed), Clock::now()};
+  return {kEager, ledger.runs(), Clock::now()};
 }
 
 TimeoutFacts RunState::facts_of(Bank which, uint64_t number) const {
@@ -185,52 +191,57 @@ void RunState::release_waits() {
     access.write(bank(kCaptured), std::vector<uint32_t>(most_groups, kReleased));
 }
 
-// ---- The watchdog
-
-void Watchdog::start(RunState& state) {
-  if (state.deadline_seconds == 0) return;
-  state_ = &state;
-  const std::chrono::duration<double> period(state.deadline_seconds / kPeriodsPerDeadline);
-  period_ = std::clamp(std::chrono::duration_cast<std::chrono::nanoseconds>(period),
-                       kShortestPeriod, kLongestPeriod);
-  thread_ = std::thread([this] { watch(); });
-}
-
-void Watchdog::wake() {
-  const std::lock_guard lock(mutex_);
-  woken_ = true;
-  if (asleep_) changed_.notify_one();
-}
-
-void Watchdog::stop() {
-  if (!thread_.joinable()) return;
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-    changed_.notify_one();
+// Replays begin without a call of ours, so once a run has been captured there is no sleeping.
+Watchdog::Found RunState::watch() noexcept {
+  tilepost_result_t result = TILEPOST_OK;
+  try {
+    result = observe();
+  } catch (const std::exception&) {
+    // Ending the runs may need memory too; the failure and the word that lets the device go do not.
+    failure.record(TILEPOST_OUT_OF_MEMORY, std::move(no_memory_));
+    store(page()->abort, 1);
+    try {
+      abort(TILEPOST_OUT_OF_MEMORY, {});
+    } catch (const std::exception&) {
+    }
+    return Watchdog::Found::over;
   }
-  thread_.join();
+  if (result == TILEPOST_IN_PROGRESS) return Watchdog::Found::busy;
+  if (result != TILEPOST_OK) return Watchdog::Found::over;
+  return captured ? Watchdog::Found::busy : Watchdog::Found::idle;
 }
 
-void Watchdog::watch() {
-  cudaSetDevice(state_->device);
-  std::unique_lock lock(mutex_);
-  bool idle = true;
-  while (!stopping_) {
-    asleep_ = idle;
-    if (idle)
-      changed_.wait(lock, [this] { return stopping_ || woken_; });
-    else
-      changed_.wait_for(lock, period_, [this] { return stopping_; });
-    asleep_ = woken_ = false;
-    if (stopping_) return;
-    lock.unlock();
-    const tilepost_result_t result = state_->observe();
-    lock.lock();
-    // Replays begin without a call of ours, so once a run has been captured there is no sleeping.
-    idle = result == TILEPOST_OK && !state_->captured;
-    if (result != TILEPOST_OK && result != TILEPOST_IN_PROGRESS) return;
+void RunState::finish() {
+  constexpr std::chrono::microseconds kPoll{20};
+  const auto begin = Clock::now();
+  while (observe() == TILEPOST_IN_PROGRESS) {
+    const std::chrono::duration<double> elapsed = Clock::now() - begin;
+    if (deadline_seconds > 0 && elapsed.count() > deadline_seconds && !has_started()) {
+      char seconds[32];
+      std::snprintf(seconds, sizeof seconds, "%g", deadline_seconds);
+      abort(TILEPOST_TIMEOUT, "rank " + std::to_string(rank) +
+                                  ": tilepost_op_destroy: a run has not begun after " + seconds +
+                                  " s: what precedes it in its stream has not ended");
+    }
+    std::this_thread::sleep_for(kPoll);
   }
+}
+
+bool RunState::has_started() {
+  std::optional<RunTracker::Oldest> oldest;
+  return tracker.observe(oldest) != TILEPOST_OK || !oldest || oldest->started;
+}
+
+bool RunState::is_at_rest(cudaStream_t stream) {
+  if (!CounterAccess::drain(stream)) return false;
+  const auto end = Clock::now() + kRestPatience;
+  std::optional<RunTracker::Oldest> oldest;
+  while (tracker.observe(oldest) == TILEPOST_OK) {
+    if (!oldest) return true;
+    if (Clock::now() > end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return false;
 }
 
 }  // namespace tilepost::cuda

@@ -1,6 +1,5 @@
 // What the thread that issues runs and the threads that watch them share, and the two things that
-// watching does: see how far the runs are, and end them when they cannot end themselves. And the
-// watchdog, a thread that does so whether or not anybody asks.
+// watching does: see how far the runs are, and end them when they cannot end themselves.
 #pragma once
 
 #include <atomic>
@@ -20,6 +19,7 @@
 #include "runtime/cuda/watch/timeout.h"
 #include "runtime/cuda/watch/tracker.h"
 #include "runtime/cuda/watch/watch_page.h"
+#include "runtime/cuda/watch/watchdog.h"
 
 namespace tilepost::cuda {
 
@@ -72,6 +72,15 @@ class RunState {
   // Called by any thread.
   tilepost_result_t observe();
 
+  // What the watchdog calls: observe(), which there is nobody to tell of. Throws nothing.
+  Watchdog::Found watch() noexcept;
+
+  // At the end: waits for the runs. One that the stream has not come to within the deadline,
+  // because what precedes it there does not end, ends the operation too.
+  void finish();
+  // Whether the runs so far are over on the device, as far as can be seen; waits a moment for it.
+  bool is_at_rest(cudaStream_t stream);
+
   // Records the failure, lets all waiters go and aborts the communicator. Only the first caller's
   // reason counts. Called by any thread.
   void abort(tilepost_result_t result, const std::string& reason);
@@ -95,6 +104,8 @@ class RunState {
   std::string explain_late(const InFlight& run);
   void find_missing_tiles(TimeoutFacts& facts);
   std::string explain_given_up(const std::optional<InFlight>& started);
+  InFlight latest() const;
+  bool has_started();
   TimeoutFacts facts_of(Bank which, uint64_t number) const;
 
   Transports& transports_;
@@ -102,32 +113,8 @@ class RunState {
   uint32_t replay_seen_ = 0;  // the replay whose start was seen last, and when
   Clock::time_point replay_since_;
   std::once_flag abort_once_;
-};
-
-// Observes an operation's runs until it is stopped, so that a run that hangs is ended at its
-// deadline whether or not anybody asks for its status. Sleeps while nothing is in flight.
-class Watchdog {
- public:
-  Watchdog() = default;
-  Watchdog(const Watchdog&) = delete;
-  Watchdog& operator=(const Watchdog&) = delete;
-  ~Watchdog() { stop(); }
-
-  // Starts the thread; without a deadline there is nothing to watch for, and no thread.
-  void start(RunState& state);
-  // A run has been issued.
-  void wake();
-  void stop();
-
- private:
-  void watch();
-
-  RunState* state_ = nullptr;
-  std::chrono::nanoseconds period_{};
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool stopping_ = false, asleep_ = false, woken_ = false;
-  std::thread thread_;
+  // For when there is no memory to make one: recording it moves it.
+  std::string no_memory_ = "the thread that watches the runs is out of host memory";
 };
 
 }  // namespace tilepost::cuda

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <mutex>
+#include <utility>
 
 #include "runtime/cuda/watch/watch_page.h"
 
@@ -55,6 +57,32 @@ std::string text_of(const char* call, cudaError_t error) {
   return std::string(call) + " → " + cudaGetErrorName(error) + ": " + cudaGetErrorString(error);
 }
 
+// The name of a file of locks, which it has while the ranks open it.
+struct NamedLocks {
+  explicit NamedLocks(int64_t of) : token(of) {}
+  NamedLocks(const NamedLocks&) = delete;
+  NamedLocks& operator=(const NamedLocks&) = delete;
+  ~NamedLocks() { MappingLocks::take_name_away(token); }
+  const int64_t token;
+};
+
+// Memory of this process that others have yet to unmap. Never destroyed: static objects may come
+// after it.
+struct Exported {
+  void* memory;
+  int64_t bytes;
+  int rank;
+  MappingLocks locks;
+};
+struct AllExported {
+  std::mutex mutex;
+  std::vector<Exported> all;
+};
+AllExported& exported() {
+  static auto* const instance = new AllExported;
+  return *instance;
+}
+
 }  // namespace
 
 SharedMemory::~SharedMemory() {
@@ -62,16 +90,51 @@ SharedMemory::~SharedMemory() {
 }
 
 void SharedMemory::release() {
-  for (size_t r = 0; r < opened_.size(); ++r)
-    if (opened_[r] && cudaIpcCloseMemHandle(bases_[r]) != cudaSuccess) cudaGetLastError();
-  if (own_ != nullptr && cudaFree(own_) != cudaSuccess) cudaGetLastError();
+  for (size_t r = 0; r < opened_.size(); ++r) {
+    if (!opened_[r]) continue;
+    if (cudaIpcCloseMemHandle(bases_[r]) != cudaSuccess) cudaGetLastError();
+    if (locks_) locks_.let_go(static_cast<int>(r), rank_);
+  }
+  release_own();
   if (pool_ != nullptr && cudaMemPoolDestroy(pool_) != cudaSuccess) cudaGetLastError();
-  leak();
+  forget();
+  free_unmapped();
+}
+
+// Without locks nobody knows when the others have unmapped it.
+void SharedMemory::release_own() {
+  if (own_ == nullptr) return;
+  if (!exported_) {
+    if (cudaFree(own_) != cudaSuccess) cudaGetLastError();
+    return;
+  }
+  const auto bytes = static_cast<int64_t>(allocation_bytes(bytes_));
+  add_bytes_left(bytes);
+  if (!locks_) return;
+  const std::lock_guard lock(exported().mutex);
+  exported().all.push_back({own_, bytes, rank_, std::move(locks_)});
+}
+
+void SharedMemory::free_unmapped() {
+  const std::lock_guard lock(exported().mutex);
+  std::erase_if(exported().all, [](const Exported& memory) {
+    if (memory.locks.is_held(memory.rank)) return false;
+    if (cudaFree(memory.memory) != cudaSuccess) cudaGetLastError();
+    add_bytes_left(-memory.bytes);
+    return true;
+  });
 }
 
 void SharedMemory::leak() {
+  locks_.leak();
+  if (own_ != nullptr) add_bytes_left(static_cast<int64_t>(allocation_bytes(bytes_)));
+  forget();
+}
+
+void SharedMemory::forget() {
   own_ = nullptr;
   pool_ = nullptr;
+  exported_ = false;
   bases_.clear();
   opened_.clear();
 }
@@ -81,12 +144,19 @@ tilepost_result_t SharedMemory::create(ControlChannel& channel, int rank, int ra
   if (ranks > kMostPeers)
     return fail(TILEPOST_UNSUPPORTED, "at most %d ranks can share memory, there are %d%s",
                 kMostPeers, ranks, kWayOut);
+  free_unmapped();
   rank_ = rank;
   bytes_ = bytes;
   bases_.assign(ranks, nullptr);
   opened_.assign(ranks, false);
   const tilepost_result_t result = share(channel, device, seconds);
-  if (result != TILEPOST_OK) release();
+  if (result == TILEPOST_OK) return result;
+  // Another rank may know of the memory already and come to map it: if nobody has a lock yet, the
+  // lock on all of it stays, so that nobody will. A rank without locks did not get so far with all.
+  const bool unmapped = own_ != nullptr && exported_ && !(locks_ && locks_.is_held(rank_));
+  if (unmapped && cudaFree(std::exchange(own_, nullptr)) != cudaSuccess) cudaGetLastError();
+  release();
+  if (unmapped) locks_.leak();
   return result;
 }
 
@@ -102,18 +172,23 @@ tilepost_result_t SharedMemory::share(ControlChannel& channel, int device, doubl
   PeerInfo info;
   TILEPOST_TRY(make_peer_info(device, info));
   info.bytes = bytes_;
+  const NamedLocks named(rank_ == 0 ? locks_.make() : 0);
+  info.locks = named.token;
   std::vector<int64_t> all;
   TILEPOST_TRY(tell(numbers_of(info), "places", all));
   std::vector<PeerInfo> infos = peer_infos_of(all);
   TILEPOST_TRY(check_sizes(infos));
   const bool one_process = std::ranges::all_of(
       infos, [&](const PeerInfo& other) { return same_process(infos[0], other); });
+  if (rank_ != 0 && !one_process && locks_.open(infos[0].locks)) info.locks = infos[0].locks;
   const tilepost_result_t allocated = allocate(device, one_process, numbers.stream(), info);
   const std::string text = allocated != TILEPOST_OK ? tilepost_last_error() : "";
   info.status = allocated;
   TILEPOST_TRY(tell(numbers_of(info), "memory", all));
   if (allocated != TILEPOST_OK) return fail(allocated, "%s", text.c_str());
   infos = peer_infos_of(all);
+  if (std::ranges::any_of(infos, [](const PeerInfo& other) { return other.locks == 0; }))
+    locks_ = {};
   TILEPOST_TRY(check_allocations(infos, bytes_));
   const Trouble trouble = map_all(infos);
   const std::array<int64_t, 2> own = {trouble.kind, trouble.peer};
@@ -137,6 +212,7 @@ tilepost_result_t SharedMemory::allocate(int device, bool one_process, cudaStrea
   bases_[rank_] = own_;
   info.address = static_cast<int64_t>(reinterpret_cast<uintptr_t>(own_));
   if (one_process) return TILEPOST_OK;
+  exported_ = true;
   info.has_handle = cudaIpcGetMemHandle(&info.handle, own_) == cudaSuccess ? 1 : 0;
   if (info.has_handle == 0) cudaGetLastError();
   return TILEPOST_OK;
@@ -204,10 +280,13 @@ SharedMemory::Trouble SharedMemory::map_between_processes(int peer, const PeerIn
   if (!visible) cudaGetLastError();
   if (visible && other != device && !has_access(device, other))
     return {Trouble::no_access, peer, ""};
+  if (locks_ && !locks_.hold(peer, rank_))
+    return {Trouble::not_mapped, peer, "no lock on the memory was to be had"};
   const cudaError_t error =
       cudaIpcOpenMemHandle(&bases_[peer], info.handle, cudaIpcMemLazyEnablePeerAccess);
   opened_[peer] = error == cudaSuccess;
   if (error == cudaSuccess) return {};
+  if (locks_) locks_.let_go(peer, rank_);
   cudaGetLastError();
   return {Trouble::not_mapped, peer, text_of("cudaIpcOpenMemHandle", error)};
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/cuda/device/resources.h"
+#include "runtime/cuda/shared/mapping_locks.h"
 #include "runtime/cuda/shared/number_exchange.h"
 #include "runtime/cuda/shared/peer_info.h"
 #include "tilepost/tilepost.h"
@@ -18,7 +19,8 @@ class SharedMemory {
   SharedMemory() = default;
   SharedMemory(const SharedMemory&) = delete;
   SharedMemory& operator=(const SharedMemory&) = delete;
-  // Unmaps the others' memory and frees this rank's, unless leak() was called.
+  // Unmaps the others' memory and frees this rank's, unless leak() was called. Memory that another
+  // process still maps waits for that; see free_unmapped().
   ~SharedMemory();
 
   // Allocates `bytes`, zeroed, and maps it on all ranks, whose device is the current one.
@@ -36,6 +38,10 @@ class SharedMemory {
   void* own(int64_t at) const { return static_cast<char*>(own_) + at; }
   int rank() const { return rank_; }
   int ranks() const { return static_cast<int>(bases_.size()); }
+
+  // Frees what waited until other processes have unmapped it, and has not to any more. Until then
+  // it counts as left to the process. Any thread; making and releasing such memory does it too.
+  static void free_unmapped();
 
   // Leaves the memory to the process: after a failure other ranks may still use it.
   void leak();
@@ -60,11 +66,15 @@ class SharedMemory {
   tilepost_result_t report(int rank, const Trouble& trouble,
                            const std::vector<PeerInfo>& infos) const;
   void release();
+  void release_own();
+  void forget();
 
   void* own_ = nullptr;
   int rank_ = 0;
   std::vector<void*> bases_;  // by rank
   std::vector<bool> opened_;  // by rank: mapped out of another process
+  MappingLocks locks_;        // between processes; none if one of the ranks could not have them
+  bool exported_ = false;     // other processes may map own_
   // All ranks are of this process: where own_ is from. With a pool, access is granted to this very
   // memory. cudaDeviceEnablePeerAccess would open all of a device's memory, and from then on every
   // cudaMalloc and cudaFree of the process would wait for the other devices' kernels, which may be

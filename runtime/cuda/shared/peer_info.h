@@ -27,6 +27,7 @@ struct PeerInfo {
   char bus[16];        // PCI bus id of the device
   int64_t address;     // of the memory, within the process
   int64_t has_handle;  // 0: CUDA gave none
+  int64_t locks;       // token of the file of locks (mapping_locks.h); 0: this rank has not got it
   cudaIpcMemHandle_t handle;
 };
 constexpr size_t kPeerInfoNumbers = sizeof(PeerInfo) / sizeof(int64_t);

@@ -35,6 +35,7 @@ tilepost_result_t SharedService::create(const SharedRanks& ranks, SharedArenas& 
   regions_ = {arena_->memory(), arena_->place(layout)};
   touched_ = made_arena_;
   flags_ = arena_->flags();
+  TILEPOST_TRY(begun_.create(flags_.ranks));
   if (path_.completes) return access_.create(shared_counters(plan_));
   if (path_.tasks) flags_.done = arena_->done();
   return TILEPOST_OK;
@@ -101,6 +102,21 @@ std::optional<OpenWait> SharedService::find_missing_tiles() {
                       {},
                       expected[i] - stored[i]};
   return {};
+}
+
+std::optional<std::vector<int>> SharedService::find_absent() {
+  const std::vector<uint32_t> begun =
+      begun_.read(flags_.of[flags_.rank] + begun_word(0, flags_.ranks));
+  if (begun.empty()) return {};
+  std::vector<int> absent;
+  for (int rank = 0; rank < flags_.ranks; ++rank)
+    if (!reached(begun[rank], begun[flags_.rank])) absent.push_back(rank);
+  return absent;
+}
+
+void SharedService::leak() {
+  access_.leak();
+  begun_.leak();
 }
 
 uint32_t* SharedService::own_counters() const {

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "runtime/cuda/shared/arena.h"
 #include "runtime/cuda/shared/layout.h"
@@ -59,6 +60,9 @@ class SharedService {
   // tiles are not all stored here. Nothing where they are, or where that cannot be found out.
   std::optional<OpenWait> find_missing_tiles();
 
+  // The ranks that have not begun this rank's latest run; nothing where that cannot be found out.
+  std::optional<std::vector<int>> find_absent();
+
   // From now on nothing may be put on streams that uses the memory. Called by any thread.
   void abort() { aborted_ = true; }
   bool is_aborted() const { return aborted_; }
@@ -67,6 +71,8 @@ class SharedService {
   // are through with this rank's memory; or leaves that to the process, where they may never be:
   // after a failure, also of the operation's making.
   void close(bool failed);
+  // When the device has not come back: leaves to the process what it may still write for this host.
+  void leak();
 
  private:
   bool keeps_zeros() const;
@@ -83,6 +89,7 @@ class SharedService {
   SharedRegions regions_;
   SharedFlags flags_{};
   CounterAccess access_;             // where tasks wait: to counters and what they have to reach
+  CounterAccess begun_;              // to the runs that each rank has begun
   cudaStream_t ended_on_ = nullptr;  // where eager runs that overlap say that they have ended
   std::atomic<bool> aborted_ = false;
 };

@@ -36,6 +36,7 @@ ncclResult_t wait_ready(ncclComm_t comm, ncclResult_t result) {
 
 // ncclCommDestroy waits for the device; after an abort some of its work may never end.
 void release(ncclComm_t comm, bool aborted) {
+  if (is_unloaded()) return;
   if (aborted)
     returns_within(kAbortPatience, [comm] { ncclCommAbort(comm); });
   else

@@ -59,6 +59,7 @@ void Transports::close(bool failed, bool stuck) {
   if (!overlapping) return;
   overlapping->close(failed);
   if (stuck && windows) windows->leak();
+  if (stuck && shared) shared->leak();
   overlapping.reset();
   // What it has mapped of other processes belongs to this device.
   shared.reset();

@@ -136,6 +136,7 @@ void WindowMemory::release() {
 }
 
 void WindowMemory::leak() {
+  if (memory_ != nullptr) add_bytes_left(layout_.bytes);
   memory_ = nullptr;
   windows_.clear();
 }

@@ -23,6 +23,9 @@ class CounterAccess {
   // Sets the groups' counters of one bank; does nothing after a copy that did not finish.
   void write(uint32_t* bank, const std::vector<uint32_t>& values);
 
+  // Leaves its memory to the process: a copy may still be under way.
+  void leak() { mirror_.leak(); }
+
   // Waits for `stream` to run dry, within the bound. False if it does not.
   static bool drain(cudaStream_t stream);
 

@@ -65,6 +65,13 @@ std::string not_done(const TimeoutFacts& facts, const std::string& within,
          "stopped";
 }
 
+// Signals of several ranks are one sum, but each rank says when it begins a run.
+std::string who_may_lack(const TimeoutFacts& facts) {
+  if (!facts.absent) return "the GEMM of a rank has stopped, or a rank did not arrive";
+  if (facts.absent->empty()) return "all ranks have begun the run, so the GEMM of one has stopped";
+  return names_of(*facts.absent) + " did not arrive";
+}
+
 std::string what_is_awaited(const TimeoutFacts& facts, const OpenWait& wait) {
   const std::string within = " within " + in_seconds(facts.seconds) + ": ";
   const std::string stopped = "it has stopped, or did not arrive";
@@ -90,8 +97,7 @@ std::string what_is_awaited(const TimeoutFacts& facts, const OpenWait& wait) {
   }
   const char* what = wait.what == Awaited::landed ? "sums" : facts.gathers ? "rows" : "tiles";
   return group + ": not all ranks' " + what + " were stored" + within +
-         std::to_string(wait.missing) +
-         " signals are missing; the GEMM of a rank has stopped, or a rank did not arrive";
+         std::to_string(wait.missing) + " signals are missing; " + who_may_lack(facts);
 }
 
 // Groups are waited for in order, and none is at the moment.

@@ -25,7 +25,8 @@ struct TimeoutFacts {
   bool stored_by_all = false;     // ranks store into each other's memory: `passed` counts groups
                                   // whose tiles are there, targets and arrived are not looked at
   bool tasks = false;             // the GEMM itself waits for them, to add them up or to move them
-  std::optional<OpenWait> open;   // a wait for another rank that is not over: the reason, if any
+  std::optional<std::vector<int>> absent;  // ranks that have not begun the run, where that is known
+  std::optional<OpenWait> open;  // a wait for another rank that is not over: the reason, if any
 };
 
 // "rank 1: run 7: group 2 of 5 …"; tells a GEMM that stopped from a rank that did not arrive. Where

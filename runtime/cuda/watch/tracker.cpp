@@ -27,6 +27,11 @@ bool RunTracker::has_room() {
   return count_ < kMaxInFlight;
 }
 
+bool RunTracker::has_any() const {
+  const std::lock_guard lock(mutex_);
+  return count_ > 0;
+}
+
 bool RunTracker::is_in_flight(uint64_t run) {
   const std::lock_guard lock(mutex_);
   return count_ > 0 && slots_[head_].run.run <= run;

@@ -29,6 +29,8 @@ class RunTracker {
   cudaEvent_t end_event() const { return slots_[next_].end.get(); }
   void commit(uint64_t run);
 
+  // Whether any run has not been seen to end.
+  bool has_any() const;
   // Whether the run of this number, or one before it, has not been seen to end.
   bool is_in_flight(uint64_t run);
 
@@ -49,7 +51,7 @@ class RunTracker {
     Oldest run;
   };
 
-  std::mutex mutex_;  // guards head_, count_ and the runs
+  mutable std::mutex mutex_;  // guards head_, count_ and the runs
   std::array<Slot, kMaxInFlight> slots_;
   int head_ = 0, count_ = 0;
   int next_ = 0;  // (head_ + count_) % kMaxInFlight, for the issuing thread

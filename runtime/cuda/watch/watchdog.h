@@ -1,0 +1,50 @@
+// A thread that observes an operation's runs until it is stopped, so that a run that hangs is ended
+// at its deadline whether or not anybody asks for its status. It sleeps while nothing is in flight.
+//
+// At the end of the process CUDA is taken down while threads still run. So what std::exit() calls
+// stops all watchdogs first: it is registered after CUDA's own, and therefore called before.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+namespace tilepost::cuda {
+
+class Watchdog {
+ public:
+  // What observing has found: nothing in flight and nothing that begins by itself; something; the
+  // end of all runs.
+  enum class Found { idle, busy, over };
+
+  Watchdog() = default;
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+  ~Watchdog() { stop(); }
+
+  // Starts the thread, which has `device` current and calls `observe` several times within the
+  // deadline; without a deadline there is nothing to watch for, and no thread.
+  void start(int device, double deadline_seconds, std::function<Found()> observe);
+  // A run has been issued.
+  void wake();
+  void stop();
+
+  // From the end of the process: no call of `observe` begins any more, and one that is under way
+  // has returned unless it takes too long.
+  void retire();
+
+ private:
+  void watch();
+
+  int device_ = 0;
+  std::function<Found()> observe_;
+  std::chrono::nanoseconds period_{};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stopping_ = false, asleep_ = false, woken_ = false, observing_ = false;
+  std::thread thread_;
+};
+
+}  // namespace tilepost::cuda
