@@ -27,6 +27,8 @@ case $1 in
     build "$scratch/tree" -S "$examples/01_build_time" -G Ninja -DCMAKE_PREFIX_PATH="$PREFIX" \
       "-DARCHS=80;90a"
     run_on_gpus 4 "summed over 4 GPUs, 0 elements wrong" "$scratch/tree/build_time"
+    [ -x "$scratch/tree/build_time_torchrun" ] || fail "no program for torchrun"
+    [ -x "$scratch/tree/build_time_mpi" ] || echo "# no MPI here: main_mpi.cpp is not compiled"
     ;;
   command_line)
     for shape in "512 320 96" "129 65 7"; do

@@ -82,12 +82,13 @@ class Checker {
     fill_normal(s.b, b_count(), plan_->input, seed, rank_, 1, stream());
   }
 
-  tilepost::Status run_set(tilepost::Op& op, int set) {
+  // `m`: other rows than the case's; 0: these.
+  tilepost::Status run_set(tilepost::Op& op, int set, int64_t m = 0) {
     tilepost_run_operands_t operands{};
     operands.a = sets_[set].a;
     operands.b = sets_[set].b;
     operands.out = sets_[set].out;
-    if (plan_->any_m && !is_routed(*plan_)) operands.m = case_[rank_].m;
+    if (plan_->any_m && !is_routed(*plan_)) operands.m = m > 0 ? m : case_[rank_].m;
     return op.run(operands, stream());
   }
 

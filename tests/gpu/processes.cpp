@@ -1,10 +1,18 @@
 // A process per rank, as MPI and torchrun have it: results, and what is left when one dies.
 //
-//   processes [program …] [--runs 40] [--deadline 5] [--faults 1]
+//   processes [program …] [--runs 40] [--deadline 5] [--faults 1] [--devices all] [--hosts 1]
+//             [--rows same]
 //
 // Starts itself once per rank. First every rank runs with new operands each time, eager and
 // captured, and checks; then, unless --faults 0, the last rank's process ends without a word, and
 // the others have to end with an error within the deadline.
+//
+// --devices one: each process sees its own GPU alone; mixed: every other one sees them in reverse
+// order (CUDA_VISIBLE_DEVICES, which must not be set outside).
+// --hosts N: the ranks are told to NCCL as those of N hosts (NCCL_HOSTID), whose sockets are on the
+// loopback. Programs for peer and copy_engine must then be refused on all ranks, with both hosts.
+// --rows differ: instead of a rank that dies, the last one runs with other rows, which programs for
+// any m whose ranks share memory must end on all ranks, with both numbers; others are left out.
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,6 +29,39 @@ namespace {
 
 constexpr double kSlack = 20;  // seconds past the deadline: reading counters, aborting, freeing
 constexpr const char* kRankOption = "--rank";
+
+// How processes are started, and what of.
+struct Setting {
+  std::string devices;  // "all", "one", "mixed"
+  int device = 0;       // of a rank's process, as it sees them
+  int hosts = 1;
+  int runs = 40;
+  double deadline = 5;
+  std::string end;  // what comes last: "fault", "rows", "none"
+};
+
+bool shares_memory(const tilepost_program_t& program) {
+  return plan_of(program).access != TILEPOST_ACCESS_MESSAGES;
+}
+
+std::string host_of(int rank, int ranks, int hosts) {
+  return "tilepost-host-" + std::to_string(rank * hosts / ranks);
+}
+
+// The number by which the rank's process knows GPU `rank`, and the GPUs that it sees, in order; ""
+// for all.
+struct Visible {
+  int device;
+  std::string list;
+};
+Visible visible_to(int rank, const std::string& devices) {
+  if (devices == "one") return {0, std::to_string(rank)};
+  if (devices != "mixed" || rank % 2 == 0) return {rank, ""};
+  const int last = num_gpus() - 1;
+  std::string list;
+  for (int gpu = last; gpu >= 0; --gpu) list += std::to_string(gpu) + (gpu > 0 ? "," : "");
+  return {last - rank, list};
+}
 
 std::string to_hex(const tilepost_unique_id_t& id) {
   std::string text;
@@ -72,47 +113,107 @@ void expect_error(tilepost::Op& op, Checker& checker, int rank, double deadline)
   EXPECT(elapsed < deadline + kSlack, std::to_string(elapsed) + " s");
 }
 
+// Ranks of several hosts are told why they cannot share memory.
+int expect_refusal(const tilepost::Status& made, int rank, int ranks, int hosts) {
+  std::printf("# rank %d: %s: %s\n", rank, made.name(), made.text().c_str());
+  EXPECT(made.result() == TILEPOST_UNSUPPORTED, made.text());
+  for (const int of : {0, ranks - 1})
+    EXPECT(made.text().find(host_of(of, ranks, hosts)) != std::string::npos, made.text());
+  return 0;
+}
+
+// The last rank runs with other rows than the others.
+void expect_difference(tilepost::Op& op, Checker& checker, int rank, const tilepost_plan_t& plan) {
+  const int64_t m = plan.map.m, other = m - m / 8;
+  const tilepost::Status issued = checker.run_set(op, 0, rank == plan.ranks - 1 ? other : m);
+  const tilepost::Status ended = issued ? op.synchronize() : issued;
+  std::printf("# rank %d: %s: %s\n", rank, ended.name(), ended.text().c_str());
+  EXPECT(!ended, "runs with different rows succeeded");
+  EXPECT(ended.text().find("pass the same m on every rank") != std::string::npos, ended.text());
+}
+
 // One rank, in a process of its own.
-int run_rank(const tilepost_program_t& program, int rank, const tilepost_unique_id_t& id, int runs,
-             double deadline, bool faults) {
+int run_rank(const tilepost_program_t& program, int rank, const tilepost_unique_id_t& id,
+             const Setting& setting) {
   const int ranks = plan_of(program).ranks;
-  CUDA_OK(cudaSetDevice(rank));
+  CUDA_OK(cudaSetDevice(setting.device));
   preload();
   tilepost::Comm comm;
   TILEPOST_OK_(tilepost::Comm::init(id, rank, ranks, comm));
   tilepost_options_t options = tilepost_default_options();
-  options.deadline_seconds = deadline;
+  options.deadline_seconds = setting.deadline;
   tilepost::Op op;
-  TILEPOST_OK_(tilepost::Op::create(comm, &program, op, options));
+  const tilepost::Status made = tilepost::Op::create(comm, &program, op, options);
+  if (setting.hosts > 1 && shares_memory(program))
+    return expect_refusal(made, rank, ranks, setting.hosts);
+  TILEPOST_OK_(made);
+  if (rank == 0 && *op.warnings() != '\0') std::printf("# %s: %s", program.name, op.warnings());
   Checker checker(program, op, rank, 2);
-  for (int i = 0; i < runs; ++i) {
+  for (int i = 0; i < setting.runs; ++i) {
     if (i % 8 == 4) checker.choose(op, static_cast<uint32_t>(i));
     checker.run_and_check(op, static_cast<uint32_t>(i));
   }
   checker.choose(op, 0);
-  replay(op, checker, runs / 4);
-  if (ranks == 1 || !faults) return 0;
+  replay(op, checker, setting.runs / 4);
   std::fflush(nullptr);
+  if (setting.end == "rows") expect_difference(op, checker, rank, plan_of(program));
+  if (ranks == 1 || setting.end != "fault") return 0;
   if (rank == ranks - 1) _exit(0);
-  expect_error(op, checker, rank, deadline);
+  expect_error(op, checker, rank, setting.deadline);
   return 0;
 }
 
+// This process's environment with other values for some variables.
+std::vector<std::string> environment_with(const std::vector<std::string>& changes) {
+  std::vector<std::string> all = changes;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string name(*entry, std::strcspn(*entry, "=") + 1);
+    bool changed = false;
+    for (const std::string& change : changes) changed |= change.rfind(name, 0) == 0;
+    if (!changed) all.emplace_back(*entry);
+  }
+  return all;
+}
+
+std::vector<char*> pointers_to(std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+// What NCCL is to take for several hosts has but sockets between them.
+std::vector<std::string> changes_for(int rank, int ranks, const Setting& setting,
+                                     const Visible& visible) {
+  std::vector<std::string> changes;
+  if (!visible.list.empty()) changes.push_back("CUDA_VISIBLE_DEVICES=" + visible.list);
+  if (setting.hosts > 1) changes.push_back("NCCL_HOSTID=" + host_of(rank, ranks, setting.hosts));
+  return changes;
+}
+
 // Starts all ranks of a program and waits for them; false if one fails.
-bool run_all(const char* self, const tilepost_program_t& program, int runs, double deadline,
-             bool faults) {
+bool run_all(const char* self, const tilepost_program_t& program, const Setting& setting) {
   tilepost_unique_id_t id{};
   TILEPOST_OK_(tilepost::Status(tilepost_get_unique_id(&id)));
+  const int ranks = plan_of(program).ranks;
   std::vector<pid_t> children;
-  for (int rank = 0; rank < plan_of(program).ranks; ++rank) {
-    std::vector<std::string> words = {
-        self,       kRankOption,          std::to_string(rank),     program.name,
-        to_hex(id), std::to_string(runs), std::to_string(deadline), faults ? "1" : "0"};
-    std::vector<char*> arguments;
-    for (std::string& word : words) arguments.push_back(word.data());
-    arguments.push_back(nullptr);
+  for (int rank = 0; rank < ranks; ++rank) {
+    const Visible visible = visible_to(rank, setting.devices);
+    std::vector<std::string> words = {self,
+                                      kRankOption,
+                                      std::to_string(rank),
+                                      program.name,
+                                      to_hex(id),
+                                      std::to_string(visible.device),
+                                      std::to_string(setting.hosts),
+                                      std::to_string(setting.runs),
+                                      std::to_string(setting.deadline),
+                                      setting.end};
+    std::vector<std::string> environment =
+        environment_with(changes_for(rank, ranks, setting, visible));
     pid_t child = 0;
-    EXPECT(posix_spawn(&child, self, nullptr, nullptr, arguments.data(), environ) == 0,
+    EXPECT(posix_spawn(&child, self, nullptr, nullptr, pointers_to(words).data(),
+                       pointers_to(environment).data()) == 0,
            "posix_spawn");
     children.push_back(child);
   }
@@ -125,17 +226,38 @@ bool run_all(const char* self, const tilepost_program_t& program, int runs, doub
   return passed;
 }
 
+int run_child(char** argv) {
+  Setting setting;
+  setting.device = std::atoi(argv[5]);
+  setting.hosts = std::atoi(argv[6]);
+  setting.runs = std::atoi(argv[7]);
+  setting.deadline = std::atof(argv[8]);
+  setting.end = argv[9];
+  return run_rank(*find_program(argv[3]), std::atoi(argv[2]), from_hex(argv[4]), setting);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc == 8 && std::strcmp(argv[1], kRankOption) == 0)
-    return run_rank(*find_program(argv[3]), std::atoi(argv[2]), from_hex(argv[4]),
-                    std::atoi(argv[5]), std::atof(argv[6]), std::atoi(argv[7]) != 0);
+  if (argc == 10 && std::strcmp(argv[1], kRankOption) == 0) return run_child(argv);
   const Arguments arguments(argc, argv);
-  const int runs = static_cast<int>(arguments.number("runs", 40));
-  const double deadline = arguments.number("deadline", 5);
-  const bool faults = arguments.number("faults", 1) != 0;
+  Setting setting;
+  setting.runs = static_cast<int>(arguments.number("runs", 40));
+  setting.deadline = arguments.number("deadline", 5);
+  setting.hosts = static_cast<int>(arguments.number("hosts", 1));
+  setting.devices = arguments.text("devices", "all");
+  setting.end = arguments.number("faults", 1) != 0 ? "fault" : "none";
+  if (arguments.text("rows", "same") == "differ") setting.end = "rows";
+  // Before the id is made, whose socket is one of this process.
+  if (setting.hosts > 1)
+    for (const auto& [name, value] :
+         {std::pair{"NCCL_SOCKET_IFNAME", "lo"}, std::pair{"NCCL_IB_DISABLE", "1"},
+          std::pair{"NCCL_MNNVL_ENABLE", "0"}})
+      setenv(name, value, 1);
   return run_programs(arguments, [&](const tilepost_program_t& program) {
-    EXPECT(run_all("/proc/self/exe", program, runs, deadline, faults), program.name);
+    const tilepost_plan_t& plan = plan_of(program);
+    const bool comparable = shares_memory(program) && plan.any_m != 0 && !is_routed(plan);
+    if (setting.end == "rows" && !comparable) return;
+    EXPECT(run_all("/proc/self/exe", program, setting), program.name);
   });
 }
