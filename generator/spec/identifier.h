@@ -15,8 +15,8 @@ inline constexpr size_t kMaxNameLength = 64;
 // a name is no path and no identifier that C++ reserves ([lex.name]).
 inline constexpr std::string_view kNamePattern = "^[A-Za-z](_?[A-Za-z0-9])*$";
 
-// Names that have the form and are taken: headers that <name>.h would be mistaken for, and words that
-// YAML does not read as words. Sorted.
+// Names that have the form and are taken: headers that <name>.h would be mistaken for, and words
+// that YAML does not read as words. Sorted.
 std::span<const std::string_view> taken_names();
 
 // Names that start so are the runtime's.

@@ -6,7 +6,8 @@
 #include "small.h"
 #include "wide.h"
 
-static_assert(tilepost_gen_small::kM == 64 && tilepost_gen_small::kK == 32 && tilepost_gen_small::kRanks == 2);
+static_assert(tilepost_gen_small::kM == 64 && tilepost_gen_small::kK == 32 &&
+              tilepost_gen_small::kRanks == 2);
 static_assert(tilepost_gen_bare::kN == tilepost_gen_small::kN);
 static_assert(tilepost_gen_wide::kN == 96 && tilepost_gen_wide::kRanks == 3);
 
