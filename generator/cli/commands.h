@@ -10,7 +10,7 @@ namespace tilepost {
 inline constexpr int kExitOk = 0;
 inline constexpr int kExitRejected = 1;  // spec or kernel rejected, or a verification failed
 inline constexpr int kExitUsage = 2;     // command line
-inline constexpr int kExitIo = 3;        // a file could not be read or written
+inline constexpr int kExitIo = 3;        // a file could not be read or written, or memory ran out
 inline constexpr int kExitBug = 70;      // internal error
 
 // Runs the verb and returns the exit code.

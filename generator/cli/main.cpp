@@ -1,5 +1,6 @@
 // The tool's entry point: parse, run, and turn a crash into a report.
 #include <exception>
+#include <new>
 
 #include "generator/cli/commands.h"
 #include "generator/printable.h"
@@ -18,6 +19,9 @@ int main(int argc, char** argv) {
       return tilepost::kExitIo;
     }
     return code;
+  } catch (const std::bad_alloc&) {
+    llvm::errs() << "tilepost: error: out of memory\n";
+    return tilepost::kExitIo;
   } catch (const std::exception& error) {
     llvm::errs() << "tilepost: internal error: " << tilepost::printable(error.what())
                  << " (version " << TILEPOST_VERSION_STRING

@@ -141,7 +141,9 @@ int64_t stored_rows(const tilepost_map_t& map) {
   return map.layout == TILEPOST_TILE ? schedule_positions(map) * map.tile_m : map.m;
 }
 
-constexpr int64_t kMaxPositions = 1 << 24;  // the table of them lies in device memory
+// Planning takes some seconds and some 200 MB for as many; an output of 64 GiB in tiles of 128x128.
+constexpr int64_t kMaxPositions = 1 << 21;
+constexpr int64_t kMaxTileRows = 1 << 15;  // among which the search for groups chooses
 
 // Some kernel can address the output. Where the transport is open, one that every pattern has.
 bool fits_table(Draft& draft) {
@@ -164,12 +166,13 @@ bool fits_table(Draft& draft) {
     const Place where =
         draft.spec.schedule.tile ? draft.spec.schedule.tile->where : draft.spec.gemm.where;
     draft.diagnostics.error(
-        where,
-        fmt::format("an output of {0}x{1} has {2} tiles of {3}, stored in {4} rows; the bounds "
-                    "are {5} tiles and {6} rows; use larger tiles",
-                    draft.plan.map.m, draft.plan.map.n, least,
-                    tile_name(largest->config.tile_m, largest->config.tile_n),
-                    stored_rows(draft.recipe(*largest, transport)), kMaxPositions, INT32_MAX));
+        where, fmt::format(
+                   "an output of {0}x{1} has {2} tiles of {3}, stored in {4} rows; the bounds "
+                   "are {5} tiles, {6} of them one below the other, and {7} rows; use larger tiles",
+                   draft.plan.map.m, draft.plan.map.n, least,
+                   tile_name(largest->config.tile_m, largest->config.tile_n),
+                   stored_rows(draft.recipe(*largest, transport)), kMaxPositions, kMaxTileRows,
+                   INT32_MAX));
     return false;
   }
   draft.kernels = std::move(kept);
@@ -233,7 +236,8 @@ bool keep_kernels(Draft& draft) {
 }  // namespace
 
 bool can_address(const tilepost_map_t& map) {
-  return schedule_positions(map) <= kMaxPositions && stored_rows(map) <= INT32_MAX;
+  return schedule_positions(map) <= kMaxPositions && tiles_m(map) <= kMaxTileRows &&
+         stored_rows(map) <= INT32_MAX;
 }
 
 bool select_kernels(Draft& draft) {

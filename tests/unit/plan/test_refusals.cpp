@@ -112,8 +112,11 @@ TEST_CASE("a consumer that has nothing to do") {
 
 TEST_CASE("an output with more tiles than the table holds") {
   Spec spec = make_spec(INT32_MAX, INT32_MAX, 64);
-  check_says(refusal(spec),
-             {"stored in 2147483", "the bounds are 16777216 tiles and 2147483647 rows"});
+  check_says(refusal(spec), {"stored in 2147483",
+                             "the bounds are 2097152 tiles, 32768 of them one below the other, "
+                             "and 2147483647 rows"});
+  check_says(refusal(make_spec(8'000'000, 65'536, 64)), {"the bounds are 2097152 tiles"});
+  check_says(refusal(make_spec(268'435'456, 64, 64)), {"32768 of them one below the other"});
 }
 
 }  // namespace
