@@ -43,6 +43,9 @@ int generate_command(const Options& options, Diagnostics& diagnostics) {
     print_paths(options.output_dir, files);
     return kExitOk;
   }
+  if (!options.depfile.empty() &&
+      !check_depfile(options.depfile, options.output_dir, files, inputs.front().path, diagnostics))
+    return kExitUsage;
   if (!write_files(options.output_dir, files, diagnostics)) return kExitIo;
   if (!options.depfile.empty()) {
     const std::string rule = make_depfile(options.output_dir, files, inputs.front().path);

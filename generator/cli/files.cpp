@@ -1,8 +1,16 @@
 #include "generator/cli/files.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
+
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -64,8 +72,49 @@ std::optional<Pending> write_temporary(llvm::StringRef path, llvm::StringRef tex
   return Pending{temporary.str().str(), path.str()};
 }
 
+// Excludes other programs that write sets into a folder, as long as it lives. It leaves nothing
+// behind when the program is killed. Not every file system has such locks; there, sets of two
+// programs may mix, which the compiler sees (emit.h).
+class FolderLock {
+ public:
+  explicit FolderLock(const std::string& dir)
+      : descriptor_(open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    if (descriptor_ < 0) return;
+    int result = 0;
+    do result = flock(descriptor_, LOCK_EX);
+    while (result != 0 && errno == EINTR);
+    held_ = result == 0;
+  }
+  ~FolderLock() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+  bool held() const { return held_; }
+
+ private:
+  int descriptor_;
+  bool held_ = false;
+};
+
+// Removes temporaries of `files` that programs left which were killed. Under the lock nobody else's
+// are in use.
+void remove_abandoned(const std::string& dir, const std::vector<OutputFile>& files) {
+  std::error_code error;
+  for (fs::directory_iterator entry(dir, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const llvm::StringRef name = llvm::sys::path::filename(entry->path());
+    for (const OutputFile& file : files) {
+      llvm::StringRef rest = name;
+      if (rest.consume_front(file.name) && rest.consume_front(".") && rest.consume_back(".tmp") &&
+          rest.size() == 6 && llvm::all_of(rest, llvm::isHexDigit))
+        fs::remove(entry->path());
+    }
+  }
+}
+
 bool make_folder(const std::string& dir, Diagnostics& diagnostics) {
-  const auto error = fs::create_directories(dir);
+  const auto error = fs::create_directories(dir, /*IgnoreExisting=*/true, fs::all_all);
   if (error) diagnostics.error("cannot create folder '" + dir + "': " + error.message());
   return !error;
 }
@@ -107,6 +156,8 @@ std::optional<std::string> read_text(const std::string& path, Diagnostics& diagn
 bool write_files(const std::string& dir, const std::vector<OutputFile>& files,
                  Diagnostics& diagnostics) {
   if (!make_folder(dir, diagnostics)) return false;
+  const FolderLock lock(dir);
+  if (lock.held()) remove_abandoned(dir, files);
   std::vector<Pending> pending;
   bool ok = true;
   for (const OutputFile& file : files) {
@@ -124,6 +175,9 @@ bool write_files(const std::string& dir, const std::vector<OutputFile>& files,
     }
     if (!ok) break;
   }
+  // Headers last: who is stopped between two leaves a header that its source refuses.
+  std::ranges::stable_partition(
+      pending, [](const Pending& file) { return !llvm::StringRef(file.final).ends_with(".h"); });
   for (const Pending& file : pending) {
     if (!ok) {
       fs::remove(file.temporary);
@@ -149,12 +203,41 @@ bool can_write_file(const std::string& path, Diagnostics& diagnostics) {
   return !error;
 }
 
+bool check_depfile(const std::string& depfile, const std::string& dir,
+                   const std::vector<OutputFile>& files, const std::string& spec,
+                   Diagnostics& diagnostics) {
+  const auto plain = [](llvm::StringRef path) {
+    llvm::SmallString<256> text(path);
+    fs::make_absolute(text);
+    llvm::sys::path::remove_dots(text, /*remove_dot_dot=*/true);
+    return text.str().str();
+  };
+  std::vector<std::string> others = {spec};
+  for (const OutputFile& file : files) {
+    llvm::SmallString<256> path(dir);
+    llvm::sys::path::append(path, file.name);
+    others.push_back(path.str().str());
+  }
+  for (const std::string& other : others) {
+    if (plain(other) != plain(depfile) && !fs::equivalent(other, depfile)) continue;
+    diagnostics.error(fmt::format("--depfile is '{}', which is {}; name another file", depfile,
+                                  other == spec ? "the spec" : "one of the outputs"));
+    return false;
+  }
+  for (const std::string& path : others)
+    if (path.find_first_of("\r\n") != std::string::npos) {
+      diagnostics.error(fmt::format("a depfile cannot name '{}': it has a line end", path));
+      return false;
+    }
+  return true;
+}
+
 std::string make_depfile(const std::string& dir, const std::vector<OutputFile>& files,
                          const std::string& spec) {
   const auto escaped = [](llvm::StringRef path) {
     std::string text;
     for (const char c : path) {
-      if (c == ' ' || c == '#') text += '\\';
+      if (c == ' ' || c == '#' || c == ':') text += '\\';
       if (c == '$') text += '$';
       text += c;
     }

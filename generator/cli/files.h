@@ -14,7 +14,8 @@ std::optional<std::string> read_text(const std::string& path, Diagnostics& diagn
 
 // Writes every file into `dir`, which is created if missing. A file whose bytes would not change is
 // left alone, so that nothing is rebuilt. Each file is written beside its place and then renamed,
-// after all could be written; on an error none is changed. Reports why not.
+// headers last, after all could be written; on an error none is changed. One program at a time
+// writes into a folder. What killed programs left of these files is removed. Reports why not.
 bool write_files(const std::string& dir, const std::vector<OutputFile>& files,
                  Diagnostics& diagnostics);
 
@@ -24,6 +25,11 @@ bool write_file(const std::string& path, const std::string& text, Diagnostics& d
 // Whether write_file could: asked before long work, whose result would be lost. Creates the folder,
 // leaves the file alone. Reports why not.
 bool can_write_file(const std::string& path, Diagnostics& diagnostics);
+
+// Whether `depfile` can hold that rule: it is none of the files, and their names have no line ends.
+bool check_depfile(const std::string& depfile, const std::string& dir,
+                   const std::vector<OutputFile>& files, const std::string& spec,
+                   Diagnostics& diagnostics);
 
 // A Makefile rule: every output in `dir` depends on `spec`.
 std::string make_depfile(const std::string& dir, const std::vector<OutputFile>& files,

@@ -92,7 +92,12 @@ std::vector<OutputFile> emit(const std::vector<Plan>& plans, llvm::StringRef spe
   if (kernels.size() != plans.size()) return {};
 
   const std::string json = plans_to_json(plans);
-  const Program program{plans, spec_name.str(), fmt::format("{:016x}", llvm::xxh3_64bits(json))};
+  const auto hash = [](llvm::StringRef text) {
+    return fmt::format("{:016x}", llvm::xxh3_64bits(text));
+  };
+  Program program{plans, spec_name.str(), hash(json), std::string(16, '0')};
+  // Of what the files say besides.
+  program.set_hash = hash(emit_source(program, kernels) + emit_header(program) + json);
   const std::string& name = program.name();
   return {{name + (program.host() ? ".cpp" : ".cu"), emit_source(program, kernels)},
           {name + ".h", emit_header(program)},

@@ -106,7 +106,9 @@ std::string emit_header(const Program& program) {
         << ";  // most rows of the product\n";
   out << "inline constexpr int64_t kN = " << plan.map.n << ";  // columns of the result\n"
       << "inline constexpr int64_t kK = " << plan.k << ";  // products of a sum, on each rank\n"
-      << "inline constexpr int kRanks = " << plan.ranks << ";\n";
+      << "inline constexpr int kRanks = " << plan.ranks << ";\n"
+      << "inline constexpr uint64_t kFiles = 0x" << program.set_hash
+      << ";  // the same in the source that belongs to this header\n";
   if (llvm::all_of(program.plans,
                    [&](const Plan& each) { return out_elements(each) == out_elements(plan); }))
     emit_out_elements(out, plan,

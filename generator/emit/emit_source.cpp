@@ -81,6 +81,8 @@ std::string emit_source(const Program& program, const std::vector<WovenKernel>& 
   emit_includes(out, program, kernels);
   out << "static_assert(TILEPOST_ABI_VERSION == " << TILEPOST_ABI_VERSION << ", \"" << name
       << " was generated for another tilepost runtime; generate it again\");\n\n";
+  out << "static_assert(" << namespace_of(name) << "::kFiles == 0x" << program.set_hash << ", \""
+      << name << ".h was not generated with this file; generate both again\");\n\n";
   emit_arch_check(out, program);
   for (size_t i = 0; i < kernels.size(); ++i) emit_variant(out, program.plans[i], kernels[i]);
   out << "extern \"C\" const tilepost_program_t* " << name << "_program(void) {\n"

@@ -17,7 +17,7 @@ WorkDir::WorkDir(const std::string& keep_dir, Diagnostics& diagnostics) {
     error = fs::createUniqueDirectory("tilepost", path);
     temporary_ = !error;
   } else {
-    error = fs::create_directories(path);
+    error = fs::create_directories(path, true, fs::all_all);
     if (!error) error = fs::make_absolute(path);
   }
   if (error)

@@ -92,6 +92,37 @@ python3 -m json.tool one/attn_out.plan.json >/dev/null || fail "plan.json is not
 grep -nE '/(home|root|work|tmp|usr)/|20[0-9][0-9]-' one/attn_out.cu one/attn_out.h one/attn_out.plan.json &&
   fail "a path or a date in the output"
 
+echo "# sets of files are whole, whoever is killed or comes between"
+expect 2 "--depfile is 'one/./attn_out.h', which is one of the outputs" \
+  "$tool" generate "$specs/ar_host.yaml" --name attn_out -o one --depfile one/./attn_out.h
+cp "$specs/ar_host.yaml" 'a b#c$d:e.yaml'
+expect 0 "" "$tool" generate 'a b#c$d:e.yaml' --name escaped -o escaped --depfile escaped.d
+grep -qF ': a\ b\#c$$d\:e.yaml' escaped.d || fail "depfile: $(cat escaped.d)"
+(umask 022 && "$tool" generate "$specs/ar_host.yaml" -o folder/of/mine)
+[ "$(stat -c %a folder/of)" = 755 ] || fail "a folder has the mode $(stat -c %a folder/of)"
+# one_set <folder>: source and header are of one generation.
+one_set() {
+  local kept
+  kept=$(sed -nE 's/.*kFiles = (0x[0-9a-f]{16}).*/\1/p' "$1/set.h")
+  [ -n "$kept" ] && grep -q "kFiles == $kept" "$1/set.cpp"
+}
+touch folder/set.h.0123ab.tmp folder/other.h.0123ab.tmp
+for k in 8 16 24 32; do
+  for again in 1 2 3; do "$tool" generate "$specs/ar_host.yaml" --name set -D gemm.k=$((k + again)) -o folder & done
+  wait
+  one_set folder || fail "racing programs left a mixed set"
+done
+for ms in 10 20 30 40 50 60 80; do
+  "$tool" generate "$specs/ar_host.yaml" --name set -D gemm.k=$((100 + ms)) -o folder &
+  sleep 0.0$ms && kill -9 $! && wait $!
+done 2>/dev/null
+expect 0 "" "$tool" generate "$specs/ar_host.yaml" --name set -o folder
+one_set folder || fail "a mixed set after kills"
+[ "$(cd folder && echo *)" = "of other.h.0123ab.tmp set.cpp set.h set.plan.json" ] || fail "left: $(ls folder)"
+sed -i 's/kFiles = 0x..../kFiles = 0x0123/' folder/set.h
+c++ -std=c++20 -fsyntax-only -I"$specs/../../include" folder/set.cpp 2>err && fail "a mixed set compiles"
+grep -q "set.h was not generated with this file" err || fail "a mixed set is not named"
+
 echo "# deterministic, in another folder, locale and time zone"
 mkdir -p other && (cd other && LC_ALL=C.UTF-8 TZ=Asia/Tokyo "$tool" generate "$specs/ar_sm90.yaml" --name attn_out -o two)
 for file in attn_out.cu attn_out.h attn_out.plan.json; do

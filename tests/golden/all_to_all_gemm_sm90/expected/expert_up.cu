@@ -19,6 +19,8 @@
 
 static_assert(TILEPOST_ABI_VERSION == 8, "expert_up was generated for another tilepost runtime; generate it again");
 
+static_assert(tilepost_gen_expert_up::kFiles == 0xf02a1861414c3704, "expert_up.h was not generated with this file; generate both again");
+
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "expert_up.cu is planned for sm_90a: compile with -gencode arch=compute_90a,code=sm_90a"
 #endif

@@ -27,6 +27,7 @@ inline constexpr int64_t kMaxReceived = 1500;  // most rows of the product
 inline constexpr int64_t kN = 1024;  // columns of the result
 inline constexpr int64_t kK = 512;  // products of a sum, on each rank
 inline constexpr int kRanks = 4;
+inline constexpr uint64_t kFiles = 0xf02a1861414c3704;  // the same in the source that belongs to this header
 inline constexpr int64_t kOutElements = 1536000;  // what `out` holds at most
 
 }  // namespace tilepost_gen_expert_up

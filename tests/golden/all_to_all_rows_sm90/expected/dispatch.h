@@ -25,6 +25,7 @@ inline constexpr int64_t kM = 1024;  // rows of the product
 inline constexpr int64_t kN = 1024;  // columns of the result
 inline constexpr int64_t kK = 512;  // products of a sum, on each rank
 inline constexpr int kRanks = 4;
+inline constexpr uint64_t kFiles = 0x215362992fa39612;  // the same in the source that belongs to this header
 
 }  // namespace tilepost_gen_dispatch
 

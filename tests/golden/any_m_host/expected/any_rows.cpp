@@ -12,6 +12,8 @@
 
 static_assert(TILEPOST_ABI_VERSION == 8, "any_rows was generated for another tilepost runtime; generate it again");
 
+static_assert(tilepost_gen_any_rows::kFiles == 0x175b77e94c609d85, "any_rows.h was not generated with this file; generate both again");
+
 namespace tilepost_gen_any_rows::host {
 
 // The schedule and its counters as the kernel sees them, its last argument: what differs from

@@ -26,6 +26,7 @@ inline constexpr int64_t kM = 300;  // most rows of the product
 inline constexpr int64_t kN = 100;  // columns of the result
 inline constexpr int64_t kK = 64;  // products of a sum, on each rank
 inline constexpr int kRanks = 3;
+inline constexpr uint64_t kFiles = 0x175b77e94c609d85;  // the same in the source that belongs to this header
 inline constexpr int64_t kOutElements = 10000;  // what `out` holds at most
 
 }  // namespace tilepost_gen_any_rows

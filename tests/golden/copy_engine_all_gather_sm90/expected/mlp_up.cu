@@ -19,6 +19,8 @@
 
 static_assert(TILEPOST_ABI_VERSION == 8, "mlp_up was generated for another tilepost runtime; generate it again");
 
+static_assert(tilepost_gen_mlp_up::kFiles == 0x51e3ce17bf7b3613, "mlp_up.h was not generated with this file; generate both again");
+
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "mlp_up.cu is planned for sm_90a: compile with -gencode arch=compute_90a,code=sm_90a"
 #endif

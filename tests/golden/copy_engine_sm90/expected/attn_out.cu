@@ -19,6 +19,8 @@
 
 static_assert(TILEPOST_ABI_VERSION == 8, "attn_out was generated for another tilepost runtime; generate it again");
 
+static_assert(tilepost_gen_attn_out::kFiles == 0xbd2d012f40931c0a, "attn_out.h was not generated with this file; generate both again");
+
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "attn_out.cu is planned for sm_90a: compile with -gencode arch=compute_90a,code=sm_90a"
 #endif

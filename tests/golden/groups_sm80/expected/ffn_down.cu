@@ -14,6 +14,8 @@
 
 static_assert(TILEPOST_ABI_VERSION == 8, "ffn_down was generated for another tilepost runtime; generate it again");
 
+static_assert(tilepost_gen_ffn_down::kFiles == 0x85f5de7a432de521, "ffn_down.h was not generated with this file; generate both again");
+
 namespace tilepost_gen_ffn_down::sm_80 {
 
 // The schedule and its counters as the kernel sees them, its last argument: what differs from

@@ -25,6 +25,7 @@ inline constexpr int64_t kM = 1000;  // rows of the product
 inline constexpr int64_t kN = 3000;  // columns of the result
 inline constexpr int64_t kK = 520;  // products of a sum, on each rank
 inline constexpr int kRanks = 2;
+inline constexpr uint64_t kFiles = 0x85f5de7a432de521;  // the same in the source that belongs to this header
 inline constexpr int64_t kOutElements = 3000000;  // what `out` holds
 
 }  // namespace tilepost_gen_ffn_down

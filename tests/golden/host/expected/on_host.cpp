@@ -11,6 +11,8 @@
 
 static_assert(TILEPOST_ABI_VERSION == 8, "on_host was generated for another tilepost runtime; generate it again");
 
+static_assert(tilepost_gen_on_host::kFiles == 0xf8b8e8b208056fb7, "on_host.h was not generated with this file; generate both again");
+
 namespace tilepost_gen_on_host::host {
 
 // The schedule and its counters as the kernel sees them, its last argument: what differs from

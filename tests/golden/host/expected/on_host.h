@@ -25,6 +25,7 @@ inline constexpr int64_t kM = 129;  // rows of the product
 inline constexpr int64_t kN = 200;  // columns of the result
 inline constexpr int64_t kK = 64;  // products of a sum, on each rank
 inline constexpr int kRanks = 3;
+inline constexpr uint64_t kFiles = 0xf8b8e8b208056fb7;  // the same in the source that belongs to this header
 inline constexpr int64_t kOutElements = 25800;  // what `out` holds
 
 }  // namespace tilepost_gen_on_host

@@ -25,6 +25,7 @@ inline constexpr int64_t kM = 2048;  // rows of the product
 inline constexpr int64_t kN = 2048;  // columns of the result
 inline constexpr int64_t kK = 2048;  // products of a sum, on each rank
 inline constexpr int kRanks = 4;
+inline constexpr uint64_t kFiles = 0x5c8e4c6566083d20;  // the same in the source that belongs to this header
 inline constexpr int64_t kOutElements = 4194304;  // what `out` holds
 
 }  // namespace tilepost_gen_attn_out

@@ -25,6 +25,7 @@ inline constexpr int64_t kM = 1900;  // rows of the product
 inline constexpr int64_t kN = 1024;  // columns of the result
 inline constexpr int64_t kK = 512;  // products of a sum, on each rank
 inline constexpr int kRanks = 4;
+inline constexpr uint64_t kFiles = 0x162854a4374fe646;  // the same in the source that belongs to this header
 inline constexpr int64_t kOutElements = 1945600;  // what `out` holds
 
 }  // namespace tilepost_gen_attn_out

@@ -18,6 +18,8 @@
 
 static_assert(TILEPOST_ABI_VERSION == 8, "mlp_down was generated for another tilepost runtime; generate it again");
 
+static_assert(tilepost_gen_mlp_down::kFiles == 0x62256990cd74c159, "mlp_down.h was not generated with this file; generate both again");
+
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "mlp_down.cu is planned for sm_90a: compile with -gencode arch=compute_90a,code=sm_90a"
 #endif

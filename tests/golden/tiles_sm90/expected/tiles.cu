@@ -18,6 +18,8 @@
 
 static_assert(TILEPOST_ABI_VERSION == 8, "tiles was generated for another tilepost runtime; generate it again");
 
+static_assert(tilepost_gen_tiles::kFiles == 0xbd792c1414a0cab9, "tiles.h was not generated with this file; generate both again");
+
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "tiles.cu is planned for sm_90a: compile with -gencode arch=compute_90a,code=sm_90a"
 #endif

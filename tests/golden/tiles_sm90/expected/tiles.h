@@ -29,6 +29,7 @@ inline constexpr int64_t kM = 300;  // rows of the product
 inline constexpr int64_t kN = 600;  // columns of the result
 inline constexpr int64_t kK = 128;  // products of a sum, on each rank
 inline constexpr int kRanks = 2;
+inline constexpr uint64_t kFiles = 0xbd792c1414a0cab9;  // the same in the source that belongs to this header
 inline constexpr int64_t kOutElements = 245760;  // what `out` holds
 
 }  // namespace tilepost_gen_tiles

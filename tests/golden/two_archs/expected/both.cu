@@ -21,6 +21,8 @@
 
 static_assert(TILEPOST_ABI_VERSION == 8, "both was generated for another tilepost runtime; generate it again");
 
+static_assert(tilepost_gen_both::kFiles == 0xdceb6dca2c7267ce, "both.h was not generated with this file; generate both again");
+
 namespace tilepost_gen_both::sm_80 {
 
 // The schedule and its counters as the kernel sees them, its last argument: what differs from

@@ -26,6 +26,7 @@ inline constexpr int64_t kM = 1024;  // rows of the product
 inline constexpr int64_t kN = 1024;  // columns of the result
 inline constexpr int64_t kK = 1024;  // products of a sum, on each rank
 inline constexpr int kRanks = 4;
+inline constexpr uint64_t kFiles = 0xdceb6dca2c7267ce;  // the same in the source that belongs to this header
 inline constexpr int64_t kOutElements = 1048576;  // what `out` holds
 
 }  // namespace tilepost_gen_both
