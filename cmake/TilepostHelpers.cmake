@@ -34,12 +34,15 @@ function(_tilepost_refuse_unknown call)
   endif()
 endfunction()
 
-# The value of a top-level `key:` line of a spec, without quotes and comment; "" if there is none.
+# The value of a top-level `key:` line of a spec, without quotes and comments; "" if there is none. A
+# list in brackets may go on over further lines.
 function(_tilepost_read_field out spec key)
-  file(STRINGS "${spec}" line REGEX "^[\"']?${key}[\"']?[ \t]*:" LIMIT_COUNT 1)
-  string(REGEX REPLACE "^[^:]*:[ \t]*" "" value "${line}")
-  string(REGEX REPLACE "(^|[ \t]+)#.*$" "" value "${value}")
-  string(REGEX REPLACE "[]\"'[ \t]" "" value "${value}")
+  file(READ "${spec}" text)
+  string(REGEX REPLACE "(^|[ \t\n])#[^\n]*" "\\1" text "${text}")
+  set(value "")
+  if("\n${text}" MATCHES "\n[\"']?${key}[\"']?[ \t]*:[ \t]*(\\[[^]]*|[^\n]*)")
+    string(REGEX REPLACE "[][\"' \t\r\n]" "" value "${CMAKE_MATCH_1}")
+  endif()
   set(${out} "${value}" PARENT_SCOPE)
 endfunction()
 
