@@ -79,6 +79,8 @@ struct RunPath {
   bool stores_apart() const { return stores != Buffer::out; }
   // Whether steps receive into memory of the operation, for a consumer to read or to be copied.
   bool receives_apart() const { return results == Buffer::received || results == Buffer::landed; }
+  // Whether the kernel waits for other ranks while it holds its SMs: for tiles, sums or rows.
+  bool holds_sms() const { return completes || waits == Waits::tiles; }
   // Whether helper warps push; if not, copies do.
   bool tasks_push() const { return completes && pushes != Pushes::nothing; }
 };

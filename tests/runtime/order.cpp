@@ -24,7 +24,7 @@ Order::Order() {
     } else if (call == "cudaStreamWaitEvent") {
       past.insert(recorded[events[i]].begin(), recorded[events[i]].end());
     } else if (!stream.empty()) {
-      calls_.push_back({line, past});
+      calls_.push_back({line, i, past});
       past.insert(calls_.size() - 1);
     }
   }
@@ -54,6 +54,21 @@ bool Order::joined(const std::string& call) const {
   const std::vector<size_t> calls = all(call);
   return !calls.empty() &&
          std::ranges::all_of(calls, [this](size_t i) { return user_past_.contains(i); });
+}
+
+bool Order::all_behind_user(size_t from) const {
+  return std::ranges::all_of(calls_, [&](const Call& call) {
+    return call.logged < from || std::ranges::all_of(user_past_, [&](size_t i) {
+             return calls_[i].line.rfind("gemm", 0) == 0 || call.past.contains(i);
+           });
+  });
+}
+
+bool Order::none_behind_user(size_t from) const {
+  return std::ranges::all_of(calls_, [&](const Call& call) {
+    return call.logged < from ||
+           std::ranges::none_of(user_past_, [&](size_t i) { return call.past.contains(i); });
+  });
 }
 
 }  // namespace order

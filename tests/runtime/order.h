@@ -21,10 +21,15 @@ class Order {
   bool all_before(const std::string& call, const std::string& other) const;
   // Whether what comes next on the user's stream follows all such calls.
   bool joined(const std::string& call) const;
+  // Whether all that was logged from line `from` on comes behind what the user's stream has
+  // followed, or none of it does. GEMMs apart, which streams follow by their counters.
+  bool all_behind_user(size_t from) const;
+  bool none_behind_user(size_t from) const;
 
  private:
   struct Call {
     std::string line;
+    size_t logged;
     std::set<size_t> past;
   };
   std::vector<size_t> all(const std::string& call) const;

@@ -270,9 +270,9 @@ TEST_CASE_METHOD(TwoOperations, "shared memory: runs in different streams take t
   REQUIRE(order.count("shared_begin") == begins);
   REQUIRE(order.count("sum") == sums);
   const int second_begin = begins - 2, last_begin = begins - 1;
-  CHECK(order.before("gemm", 0, "shared_begin", second_begin) == shares);
+  // What overlaps ends with its sums, which have waited for its tiles.
+  if (!overlaps) CHECK(order.before("gemm", 0, "shared_begin", second_begin) == shares);
   if (overlaps) CHECK(order.before("sum", 2, "shared_begin", second_begin) == shares);
-  CHECK(order.before("gemm", 1, "shared_begin", last_begin) == shares);
   CHECK(order.before("sum", sums - 4, "shared_begin", last_begin) == shares);
 }
 

@@ -29,9 +29,9 @@ tilepost_result_t RunIssuer::run_eager(Run& run, DeviceMap& map) {
   // From here on the counters will grow, or other ranks wait, so the run counts whatever happens.
   state_.ledger.commit();
   map.last_run = run.record->number;
-  tilepost_result_t result = finish(run);
-  if (result == TILEPOST_OK) result = let_others_follow(run);
-  if (result != TILEPOST_OK) return give_up(run, result);
+  if (const tilepost_result_t result = finish(run); result != TILEPOST_OK)
+    return give_up(run, result);
+  let_others_follow(run);
   state_.tracker.commit(run.record->number);
   watchdog_.wake();
   return TILEPOST_OK;
@@ -82,16 +82,30 @@ tilepost_result_t RunIssuer::follow_last_run(cudaStream_t stream) {
   return TILEPOST_OK;
 }
 
-// Runs of several operations follow each other: those with tasks, and all of those that share
-// memory, for a run that does not overlap may have its output there.
+// Runs of operations that share memory are all exclusive there, for a run that does not overlap may
+// have its output there.
 tilepost_result_t RunIssuer::follow_others(const Run& run) {
-  if (run.path().tasks) TILEPOST_TRY(order_->follow(run.user));
-  return shared_order() != nullptr ? shared_order()->follow(run.user) : TILEPOST_OK;
+  RunOrder::Run mine = in_order(run);
+  if (communicates_) TILEPOST_TRY(order_->follow(in_comm_, mine));
+  if (shared_order() == nullptr) return TILEPOST_OK;
+  mine.exclusive = true;
+  return shared_order()->follow(in_arena_, mine);
 }
 
-tilepost_result_t RunIssuer::let_others_follow(const Run& run) {
-  if (run.path().tasks) TILEPOST_TRY(order_->add(run.user));
-  return shared_order() != nullptr ? shared_order()->add(run.user) : TILEPOST_OK;
+void RunIssuer::let_others_follow(const Run& run) {
+  RunOrder::Run mine = in_order(run);
+  if (communicates_) order_->add(in_comm_, mine, run.end);
+  mine.exclusive = true;
+  if (shared_order() != nullptr) shared_order()->add(in_arena_, mine, run.end);
+}
+
+RunOrder::Run RunIssuer::in_order(const Run& run) const {
+  return {run.user, last_stream_, run.path().holds_sms()};
+}
+
+void RunIssuer::leave_orders() {
+  order_->leave(in_comm_);
+  if (shared_order() != nullptr) shared_order()->leave(in_arena_);
 }
 
 RunOrder* RunIssuer::shared_order() const {

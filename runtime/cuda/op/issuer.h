@@ -28,11 +28,10 @@ namespace tilepost::cuda {
 
 class RunIssuer {
  public:
-  // All outlive this, but for `order`, that of the communicator's runs whose kernels wait inside
-  // for other ranks.
+  // All outlive this, but for `order`, that of the communicator's runs that communicate.
   RunIssuer(const Transports& transports, RunState& state, Watchdog& watchdog, const Lanes& lanes,
             const OpBuffers& buffers, Gemm& gemm, const Communication& communication,
-            std::shared_ptr<RunOrder> order)
+            std::shared_ptr<RunOrder> order, bool communicates)
       : transports_(transports),
         state_(state),
         watchdog_(watchdog),
@@ -40,19 +39,24 @@ class RunIssuer {
         buffers_(buffers),
         gemm_(gemm),
         communication_(communication),
-        order_(std::move(order)) {}
+        order_(std::move(order)),
+        communicates_(communicates) {}
 
   // `run` has what the caller gave, and its map, which is `map`. Once other ranks wait for a run,
   // or counters will grow, a failure ends the operation.
   tilepost_result_t run_eager(Run& run, DeviceMap& map);
   tilepost_result_t run_captured(Run& run);
 
+  // When runs have ended, before the events that say so and what ranks share are no more.
+  void leave_orders();
+
  private:
   tilepost_result_t give_up(const Run& run, tilepost_result_t result);
   tilepost_result_t wait_for_room();
   tilepost_result_t follow_last_run(cudaStream_t stream);
   tilepost_result_t follow_others(const Run& run);
-  tilepost_result_t let_others_follow(const Run& run);
+  void let_others_follow(const Run& run);
+  RunOrder::Run in_order(const Run& run) const;
   tilepost_result_t start(Run& run);
   tilepost_result_t begin_sharing(Run& run);
   tilepost_result_t finish(const Run& run);
@@ -68,6 +72,8 @@ class RunIssuer {
   Gemm& gemm_;
   const Communication& communication_;
   const std::shared_ptr<RunOrder> order_;
+  const bool communicates_;
+  RunOrder::Member in_comm_, in_arena_;
   unsigned long long last_stream_ = 0;  // cudaStreamGetId of the last eager run's
 };
 

@@ -46,10 +46,12 @@ tilepost_result_t make_op(Communicator& comm, const tilepost_program_t& program,
   TILEPOST_TRY(read_device(comm.device(), device));
   const tilepost_plan_t* plan = nullptr;
   const tilepost_result_t chosen = choose_plan(program, device, comm.world(), plan);
-  if (communicates(program))
+  if (communicates(program)) {
+    TILEPOST_TRY(comm.order()->wait_for_exclusive(*comm.aborted()));
     TILEPOST_TRY(agree(comm, {program, plan, options, device, chosen}));
-  else
+  } else {
     TILEPOST_TRY(chosen);
+  }
   auto made = std::make_unique<CudaOp>(program, *plan, options, device, comm);
   TILEPOST_TRY(made->create(comm));
   op = std::move(made);
@@ -71,7 +73,8 @@ CudaOp::CudaOp(const tilepost_program_t& program, const tilepost_plan_t& plan,
       consumption_(plan, device_, comm.rank()),
       communication_(plan, transports_, state_, driver_, lanes_, buffers_, consumption_),
       routes_(program.name, plan, transports_, state_, lanes_, buffers_, maps_),
-      issuer_(transports_, state_, watchdog_, lanes_, buffers_, gemm_, communication_, order_) {
+      issuer_(transports_, state_, watchdog_, lanes_, buffers_, gemm_, communication_, order_,
+              row_of(plan).communicates()) {
   state_.device = device.ordinal;
   state_.rank = comm.rank();
   state_.comm_aborted = comm.aborted();
@@ -83,6 +86,7 @@ CudaOp::~CudaOp() {
   guard.enter(device_.ordinal);
   if (state_.tracker.last_end() != nullptr || state_.captured) state_.finish();
   watchdog_.stop();
+  issuer_.leave_orders();
   const bool stuck = state_.failure.is_set() && !state_.is_at_rest(lanes_.stream());
   transports_.close(!made_ || state_.failure.is_set(), stuck);
   if (!stuck) return;
@@ -126,7 +130,6 @@ tilepost_result_t CudaOp::create(Communicator& comm) {
 // Counters, and what watchers look at.
 tilepost_result_t CudaOp::create_state() {
   set_up_state();
-  if (path_of(plan_, true).tasks) TILEPOST_TRY(order_->create());
   TILEPOST_TRY(make_device_memory(state_.counters, state_.counter_bytes()));
   TILEPOST_CUDA(cudaMemsetAsync(state_.counters.get(), 0, state_.counter_bytes(), lanes_.stream()));
   TILEPOST_TRY(make_pinned_memory(state_.watch_memory, watch_page_bytes(state_.most_groups)));
@@ -194,6 +197,7 @@ tilepost_result_t CudaOp::route(const tilepost_route_t& route, tilepost_arrivals
     return fail(TILEPOST_INVALID_ARGUMENT,
                 "a run of this operation is being captured; end the capture before a new route");
   TILEPOST_TRY(synchronize());
+  TILEPOST_TRY(order_->wait_for_exclusive(*state_.comm_aborted));
   TILEPOST_TRY(routes_.set(inputs));
   if (arrivals != nullptr) *arrivals = routes_.arrivals();
   return TILEPOST_OK;

@@ -134,7 +134,7 @@ tilepost_result_t SharedArena::make_numbers() {
   TILEPOST_TRY(make_stream(stream, true));
   TILEPOST_CUDA(cudaMemsetAsync(numbers_.get(), 0, bytes, stream.get()));
   TILEPOST_CUDA(cudaStreamSynchronize(stream.get()));
-  return order_.create();
+  return TILEPOST_OK;
 }
 
 bool SharedArena::has_room(const SharedLayout& layout) const {

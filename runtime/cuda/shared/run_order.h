@@ -3,8 +3,10 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "runtime/cuda/device/resources.h"
 
@@ -13,34 +15,56 @@ namespace tilepost::cuda {
 // Set when an operation has failed that others have to do with. Read by any thread.
 using AbortedFlag = std::shared_ptr<std::atomic<bool>>;
 
-// Runs that follow each other on a device, in the order of the host's calls, which is the same on
-// all ranks: those whose kernels wait inside for other ranks', for side by side one could hold the
-// SMs here that the other waits for there; and those that use the same memory
+// Which runs of several operations wait for which, in the order of the host's calls, which is the
+// same on all ranks. An *exclusive* run has the device for itself: it begins when all runs before
+// it have ended, and none behind it begins before it has ended. The others go side by side.
+//
+// Of the communicator's operations those runs are exclusive whose kernel waits for other ranks
+// while it holds SMs (RunPath::holds_sms); docs/internals/transports.md has the proof that no run
+// then keeps another from ending. Of operations that use the same memory all are
 // (runtime/cuda/shared/arena.h). Eager runs only; a captured one is ordered by where its graph is
 // launched.
+//
+// Runs of one operation follow each other without this, and so do runs on one stream, which goes on
+// behind a run's end: neither costs anything here.
 class RunOrder {
  public:
-  // Before the others; more than once does nothing.
-  tilepost_result_t create() {
-    const std::lock_guard lock(mutex_);
-    return last_.get() != nullptr ? TILEPOST_OK : make_event(last_);
-  }
-  // What comes on `stream` follows the last such run.
-  tilepost_result_t follow(cudaStream_t stream) {
-    const std::lock_guard lock(mutex_);
-    TILEPOST_CUDA(cudaStreamWaitEvent(stream, last_.get(), 0));
-    return TILEPOST_OK;
-  }
-  // Such a run has been put on `stream`.
-  tilepost_result_t add(cudaStream_t stream) {
-    const std::lock_guard lock(mutex_);
-    TILEPOST_CUDA(cudaEventRecord(last_.get(), stream));
-    return TILEPOST_OK;
-  }
+  // An operation's part in it; it stays where it is until it leaves.
+  struct Member {
+    uint64_t following = 0, followed = 0;  // exclusive runs, by number
+  };
+  // A run on the caller's stream, and the stream's number (cudaStreamGetId); 0: of a stream that
+  // no run has been on.
+  struct Run {
+    cudaStream_t stream;
+    unsigned long long stream_id;
+    bool exclusive;
+  };
+
+  // What comes on the stream of `run` follows what it has to.
+  tilepost_result_t follow(Member& member, const Run& run);
+  // The run that has followed is on its stream, and ends with `end`, which is kept as long as the
+  // member.
+  void add(Member& member, const Run& run, cudaEvent_t end);
+  // The member's runs have ended.
+  void leave(const Member& member);
+  // On the host, for what has no place in the order and has to do with other ranks: until the last
+  // exclusive run has ended; TILEPOST_ABORTED if `aborted` is set meanwhile.
+  tilepost_result_t wait_for_exclusive(const std::atomic<bool>& aborted);
 
  private:
+  struct Last {
+    const Member* member;
+    unsigned long long stream_id;
+    cudaEvent_t end;
+  };
+
+  tilepost_result_t query_exclusive(bool& ended);
+
   std::mutex mutex_;
-  Event last_;
+  std::vector<Last> since_;     // the last run of each stream, from the last exclusive one on
+  Last exclusive_{};            // no end: it has ended, or there was none
+  uint64_t num_exclusive_ = 0;  // its number
 };
 
 }  // namespace tilepost::cuda

@@ -64,7 +64,10 @@ tilepost_result_t SharedService::end(cudaStream_t stream) {
 }
 
 tilepost_result_t SharedService::begin_warm_up(cudaStream_t stream) {
-  if (shares_) TILEPOST_TRY(arena_->order().follow(stream));
+  if (shares_) {
+    RunOrder::Member nobody;
+    TILEPOST_TRY(arena_->order().follow(nobody, {stream, 0, true}));
+  }
   return begin(nullptr, 0, stream);
 }
 

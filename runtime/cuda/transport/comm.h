@@ -93,7 +93,7 @@ class Communicator {
   bool is_aborted() const { return aborted_->load(); }
   // Set when an operation of the communicator has aborted.
   const AbortedFlag& aborted() const { return aborted_; }
-  // Of runs whose kernels wait inside for other ranks.
+  // Of runs that communicate.
   const std::shared_ptr<RunOrder>& order() const { return order_; }
   // Of operations that share memory with each other.
   SharedArenas& arenas() { return arenas_; }
