@@ -9,13 +9,6 @@ namespace {
 
 using std::string_view;
 
-std::string lower_case(string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return out;
-}
-
 // Letters to add, drop or replace to make one of the other.
 size_t edit_distance(string_view from, string_view to) {
   std::vector<size_t> row(to.size() + 1);  // distances of a prefix of `from` to all those of `to`
@@ -33,6 +26,13 @@ size_t edit_distance(string_view from, string_view to) {
 }
 
 }  // namespace
+
+std::string lower_case(string_view text) {
+  std::string out(text);
+  for (char& c : out)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return out;
+}
 
 void Diagnostics::error(Place where, string_view message) {
   if (errors_ < std::numeric_limits<int>::max()) ++errors_;

@@ -64,6 +64,9 @@ class Diagnostics {
   bool refuses_warnings_ = false;
 };
 
+// The text with A to Z in lower case.
+std::string lower_case(std::string_view text);
+
 // ", did you mean 'x'?" for the choice nearest to `word`, or "" if none is near.
 std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& choices);
 

@@ -1,15 +1,19 @@
 #include "generator/cli/commands.h"
 
+#include <fmt/format.h>
+
 #include "generator/bundle/bundle.h"
 #include "generator/bundle/folder.h"
 #include "generator/cli/files.h"
 #include "generator/diagnostic_printer.h"
 #include "generator/driver.h"
+#include "generator/emit/plan_json.h"
 #include "generator/plan/make_plan.h"
 #include "generator/verify/verify.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
+#include "tilepost/version.h"
 
 namespace tilepost {
 namespace {
@@ -54,23 +58,54 @@ int generate_command(const Options& options, Diagnostics& diagnostics) {
   return kExitOk;
 }
 
-int check_command(const Options& options, Diagnostics& diagnostics) {
+// ---- Commands that print text, or fill in a document if there is one
+
+int check_command(const Options& options, Diagnostics& diagnostics, JsonDocument* document) {
   const std::vector<Input> inputs = read_inputs(options, diagnostics);
+  llvm::json::Array specs;
+  for (const Input& input : inputs) {
+    const bool ok = !generate(input, diagnostics).empty();
+    specs.push_back(llvm::json::Object{{"file", json_text(input.path)}, {"ok", ok}});
+  }
+  if (document != nullptr) document->set("specs", std::move(specs));
   if (inputs.empty()) return kExitIo;
-  for (const Input& input : inputs) generate(input, diagnostics);
   return diagnostics.ok() ? kExitOk : kExitRejected;
 }
 
-int explain_command(const Options& options, Diagnostics& diagnostics) {
+int explain_command(const Options& options, Diagnostics& diagnostics, JsonDocument* document) {
   const std::vector<Input> inputs = read_inputs(options, diagnostics);
+  std::vector<Plan> plans;
+  if (!inputs.empty()) plans = plan_input(inputs.front(), diagnostics);
+  if (document != nullptr) {
+    document->set("name", plans.empty() ? nullptr : llvm::json::Value(plans.front().name));
+    document->set_text("prediction", plans.empty() ? "null" : prediction_to_json(plans.front()));
+    document->set_text("plans", explained_to_json(plans));
+  } else {
+    for (const Plan& plan : plans) llvm::outs() << explain_plan(plan);
+  }
   if (inputs.empty()) return kExitIo;
-  const std::vector<Plan> plans = plan_input(inputs.front(), diagnostics);
-  if (plans.empty()) return kExitRejected;
-  for (const Plan& plan : plans) llvm::outs() << explain_plan(plan);
-  return kExitOk;
+  return plans.empty() ? kExitRejected : kExitOk;
 }
 
-int verify_command(const Options& options, Diagnostics& diagnostics) {
+void fill_in(const VerifyReport& report, const Options& options, JsonDocument& document) {
+  llvm::json::Array checks;
+  for (const std::string& line : report.lines) {
+    const auto [word, text] = llvm::StringRef(line).split(' ');
+    checks.push_back(
+        llvm::json::Object{{"result", word.lower()}, {"text", json_text(text.ltrim())}});
+  }
+  document.set("target", report.target.empty() ? nullptr : llvm::json::Value(report.target));
+  document.set("target_reason", json_text(report.target_reason));
+  document.set("seed", static_cast<int64_t>(options.seed));
+  document.set("passed", report.passed);
+  document.set("failed", report.failed);
+  document.set("summary", json_text(report.summary));
+  document.set("checks", std::move(checks));
+}
+
+int verify_command(const Options& options, Diagnostics& diagnostics, JsonDocument* document) {
+  VerifyReport report;
+  if (document != nullptr) fill_in(report, options, *document);
   const std::vector<Input> inputs = read_inputs(options, diagnostics);
   if (inputs.empty()) return kExitIo;
   VerifyOptions verify_options;
@@ -84,7 +119,46 @@ int verify_command(const Options& options, Diagnostics& diagnostics) {
   verify_options.keep_dir = options.keep_dir;
   verify_options.jobs = options.jobs;
   verify_options.cache_dir = options.cache_dir;
-  return verify(inputs, verify_options, llvm::outs(), diagnostics);
+  llvm::raw_ostream& out = document != nullptr ? llvm::nulls() : llvm::outs();
+  const int exit_code = verify(inputs, verify_options, out, report, diagnostics);
+  if (document != nullptr) fill_in(report, options, *document);
+  return exit_code;
+}
+
+int run_verb(const Options& options, Diagnostics& diagnostics, JsonDocument* document) {
+  if (options.werror) diagnostics.refuse_warnings();
+  switch (options.verb) {
+    case Verb::generate:
+      return generate_command(options, diagnostics);
+    case Verb::check:
+      return check_command(options, diagnostics, document);
+    case Verb::explain:
+      return explain_command(options, diagnostics, document);
+    case Verb::verify:
+      return verify_command(options, diagnostics, document);
+    case Verb::bench:
+      return bench_command(options, diagnostics);
+    case Verb::list:
+      return list_command(options, diagnostics, document);
+    case Verb::schema:
+      llvm::outs() << spec_json_schema();
+      return kExitOk;
+  }
+  llvm_unreachable("verb");
+}
+
+// The document is whole whatever happens: what is thrown becomes a message in it.
+int run_as_json(const Options& options) {
+  JsonDiagnostics diagnostics;
+  JsonDocument document;
+  int exit_code = kExitBug;
+  try {
+    exit_code = run_verb(options, diagnostics, &document);
+  } catch (const std::exception& error) {
+    diagnostics.error(internal_error(error));
+  }
+  document.print(llvm::outs(), verb_name(options.verb), exit_code, diagnostics);
+  return exit_code;
 }
 
 }  // namespace
@@ -118,27 +192,30 @@ std::vector<Sweep> read_sweeps(const Options& options) {
   return sweeps;
 }
 
-int run_command(const Options& options) {
-  DiagnosticPrinter diagnostics(llvm::errs(), llvm::sys::Process::StandardErrHasColors());
-  if (options.werror) diagnostics.refuse_warnings();
-  switch (options.verb) {
-    case Verb::generate:
-      return generate_command(options, diagnostics);
-    case Verb::check:
-      return check_command(options, diagnostics);
-    case Verb::explain:
-      return explain_command(options, diagnostics);
-    case Verb::verify:
-      return verify_command(options, diagnostics);
-    case Verb::bench:
-      return bench_command(options, diagnostics);
-    case Verb::list:
-      return run_list(options.list_what);
-    case Verb::schema:
-      llvm::outs() << spec_json_schema();
-      return kExitOk;
+std::string internal_error(const std::exception& error) {
+  return fmt::format("internal error: {} (version {}); please report it with the spec",
+                     error.what(), TILEPOST_VERSION_STRING);
+}
+
+int refuse_usage(const Options& options, const std::vector<std::string>& mistakes) {
+  const auto report = [&](Diagnostics& diagnostics) {
+    for (const std::string& mistake : mistakes) diagnostics.error(mistake);
+  };
+  if (options.json_document) {
+    JsonDiagnostics diagnostics;
+    report(diagnostics);
+    JsonDocument().print(llvm::outs(), verb_name(options.verb), kExitUsage, diagnostics);
+  } else {
+    DiagnosticPrinter diagnostics(llvm::errs(), llvm::sys::Process::StandardErrHasColors());
+    report(diagnostics);
   }
-  llvm_unreachable("verb");
+  return kExitUsage;
+}
+
+int run_command(const Options& options) {
+  if (options.json_document) return run_as_json(options);
+  DiagnosticPrinter diagnostics(llvm::errs(), llvm::sys::Process::StandardErrHasColors());
+  return run_verb(options, diagnostics, nullptr);
 }
 
 }  // namespace tilepost

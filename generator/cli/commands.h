@@ -1,6 +1,9 @@
 // What each verb does.
 #pragma once
 
+#include <exception>
+
+#include "generator/cli/json_output.h"
 #include "generator/cli/options.h"
 #include "generator/verify/verify.h"
 
@@ -13,8 +16,14 @@ inline constexpr int kExitUsage = 2;     // command line
 inline constexpr int kExitIo = 3;        // a file could not be read or written, or memory ran out
 inline constexpr int kExitBug = 70;      // internal error
 
-// Runs the verb and returns the exit code.
+// Runs the verb and returns the exit code. With --json prints one document, whatever happens.
 int run_command(const Options& options);
+
+// Says what is wrong with the command line, and returns the exit code.
+int refuse_usage(const Options& options, const std::vector<std::string>& mistakes);
+
+// What to say of a bug.
+std::string internal_error(const std::exception& error);
 
 // `tilepost bench`.
 int bench_command(const Options& options, Diagnostics& diagnostics);
@@ -24,7 +33,8 @@ int bench_command(const Options& options, Diagnostics& diagnostics);
 std::vector<Input> read_inputs(const Options& options, Diagnostics& diagnostics);
 std::vector<Sweep> read_sweeps(const Options& options);
 
-// `tilepost list`: patterns, archs, kernels, transports, flags, or all of them.
-int run_list(const std::string& what);
+// `tilepost list`: patterns, archs, kernels, transports, flags, variants, or all but the last.
+// Prints it, or fills in `document` if there is one.
+int list_command(const Options& options, Diagnostics& diagnostics, JsonDocument* document);
 
 }  // namespace tilepost

@@ -8,89 +8,166 @@
 #include "generator/plan/cost/profile.h"
 #include "generator/plan/kernels/kernels.h"
 #include "generator/plan/kernels/small_kernel.h"
-#include "generator/printable.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/raw_ostream.h"
 #include "runtime/map/patterns.h"
 
 namespace tilepost {
 namespace {
 
-void list_patterns(llvm::raw_ostream& out) {
-  for (const PatternRow& row : kPatterns) out << fmt::format("{:<21}{}\n", row.name, row.gives);
+using llvm::json::Object;
+
+// An item: a line of text, and the same for programs.
+struct Item {
+  std::string text;
+  Object object;
+};
+using Items = std::vector<Item>;
+
+Items list_patterns() {
+  Items items;
+  for (const PatternRow& row : kPatterns)
+    items.push_back({fmt::format("{:<21}{}", row.name, row.gives),
+                     Object{{"name", row.name}, {"gives", row.gives}}});
+  return items;
 }
 
-void list_archs(llvm::raw_ostream& out) {
-  for (const Arch arch : {Arch::sm_80, Arch::sm_86, Arch::sm_89, Arch::sm_90a, Arch::host}) {
+Items list_archs() {
+  Items items;
+  for (const Arch arch : {Arch::sm_80, Arch::sm_86, Arch::sm_89, Arch::sm_90a}) {
     const ArchInfo& info = arch_info(arch);
-    out << fmt::format("{:<8}", name_of(arch));
-    if (arch == Arch::host)
-      out << "threads of one process; correctness, not speed\n";
-    else
-      out << fmt::format("planned for {} SMs, {} bytes of shared memory per block\n",
-                         info.default_sms, info.shared_per_block);
+    items.push_back({fmt::format("{:<8}planned for {} SMs, {} bytes of shared memory per block",
+                                 name_of(arch), info.default_sms, info.shared_per_block),
+                     Object{{"name", name_of(arch)},
+                            {"sms", info.default_sms},
+                            {"shared_bytes_per_block", info.shared_per_block}}});
+  }
+  items.push_back(
+      {"host    threads of one process; correctness, not speed",
+       Object{{"name", "host"}, {"sms", nullptr}, {"shared_bytes_per_block", nullptr}}});
+  return items;
+}
+
+// Configurations that differ only in what a line does not say stand there once.
+void add_configs(Items& items, const char* arch, const std::vector<KernelConfig>& configs,
+                 tilepost_dtype_t element = TILEPOST_BF16) {
+  const bool e4m3 = element == TILEPOST_E4M3;
+  for (const KernelConfig& config : configs) {
+    const int depth = tile_k(config, element);
+    Item item{
+        fmt::format("{:<16}{:<12}tile {}x{}x{}, {} stages, {} threads, {} bytes", config.kernel,
+                    fmt::format("{}{}", arch, e4m3 ? " e4m3" : ""), config.tile_m, config.tile_n,
+                    depth, config.stages, threads(config), shared_bytes(config)),
+        Object{{"name", config.kernel},
+               {"arch", arch},
+               {"e4m3_only", e4m3},
+               {"tile", llvm::json::Array{config.tile_m, config.tile_n, depth}},
+               {"stages", config.stages},
+               {"threads", threads(config)},
+               {"shared_bytes", shared_bytes(config)}}};
+    const auto same = [&](const Item& other) { return other.text == item.text; };
+    if (llvm::none_of(items, same)) items.push_back(std::move(item));
   }
 }
 
-void list_configs(llvm::raw_ostream& out, const char* archs,
-                  const std::vector<KernelConfig>& configs,
-                  tilepost_dtype_t element = TILEPOST_BF16) {
-  for (const KernelConfig& config : configs)
-    out << fmt::format("{:<16}{:<12}tile {}x{}x{}, {} stages, {} threads, {} bytes\n",
-                       config.kernel, archs, config.tile_m, config.tile_n, tile_k(config, element),
-                       config.stages, threads(config), shared_bytes(config));
-}
-
-void list_kernels(llvm::raw_ostream& out) {
-  list_configs(out, "sm_90a", sm90_configs());
+Items list_kernels() {
+  Items items;
+  add_configs(items, "sm_90a", sm90_configs());
   for (const int64_t m : {16, 128, 256})
-    list_configs(out, "sm_90a", small_configs(m, h200_nvlink_profile().in_flight_bytes));
-  list_configs(out, "sm_80", sm80_configs(Arch::sm_80));
-  list_configs(out, "sm_86", sm80_configs(Arch::sm_86));
-  list_configs(out, "sm_89", sm80_configs(Arch::sm_89));
+    add_configs(items, "sm_90a", small_configs(m, h200_nvlink_profile().in_flight_bytes));
+  for (const Arch arch : {Arch::sm_80, Arch::sm_86, Arch::sm_89})
+    add_configs(items, name_of(arch), sm80_configs(arch));
   for (const tilepost_accumulate_t accumulate : {TILEPOST_FAST, TILEPOST_PRECISE})
-    list_configs(out, "sm_89 e4m3", sm80_e4m3_configs(Arch::sm_89, accumulate), TILEPOST_E4M3);
-  out << "gemm_host       host        any tile\n";
+    add_configs(items, "sm_89", sm80_e4m3_configs(Arch::sm_89, accumulate), TILEPOST_E4M3);
+  items.push_back({"gemm_host       host        any tile", Object{{"name", "gemm_host"},
+                                                                  {"arch", "host"},
+                                                                  {"e4m3_only", false},
+                                                                  {"tile", nullptr},
+                                                                  {"stages", nullptr},
+                                                                  {"threads", 1},
+                                                                  {"shared_bytes", 0}}});
+  return items;
 }
 
-void list_transports(llvm::raw_ostream& out) {
-  out << "nccl            a stock NCCL collective per group; in process on the host target\n"
-         "nccl_symmetric  the same out of symmetric windows, with fewer SMs\n"
-         "copy_engine     copy engines read the other ranks' memory, with hardly any SM\n"
-         "peer            the kernel stores into the memory of the rank that owns the rows\n"
-         "none            the whole GEMM, then one collective\n"
-         "auto            whichever the planner predicts to be fastest\n";
+Items list_transports() {
+  constexpr std::pair<const char*, const char*> kTransports[] = {
+      {"nccl", "a stock NCCL collective per group; in process on the host target"},
+      {"nccl_symmetric", "the same out of symmetric windows, with fewer SMs"},
+      {"copy_engine", "copy engines read the other ranks' memory, with hardly any SM"},
+      {"peer", "the kernel stores into the memory of the rank that owns the rows"},
+      {"none", "the whole GEMM, then one collective"},
+      {"auto", "whichever the planner predicts to be fastest"}};
+  Items items;
+  for (const auto& [name, how] : kTransports)
+    items.push_back({fmt::format("{:<16}{}", name, how), Object{{"name", name}, {"how", how}}});
+  return items;
 }
 
-void list_flags(llvm::raw_ostream& out) {
+Items list_flags() {
+  Items items;
   for (const FlagInfo& flag : all_flags())
-    out << fmt::format("{:<10}{:<14}{}\n", flag.verb, flag.flag, flag.help);
+    items.push_back({fmt::format("{:<10}{:<14}{}", flag.verb, flag.flag, flag.help),
+                     Object{{"command", flag.verb}, {"flag", flag.flag}, {"help", flag.help}}});
+  return items;
+}
+
+// Template, digits of the architecture, tunables.
+Items list_all_variants() {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  list_variants(out);
+  Items items;
+  llvm::SmallVector<llvm::StringRef> lines;
+  llvm::StringRef(text).split(lines, '\n', -1, /*KeepEmpty=*/false);
+  for (const llvm::StringRef line : lines) {
+    llvm::SmallVector<llvm::StringRef> words;
+    line.split(words, ' ');
+    Object tunables;
+    for (const llvm::StringRef word : llvm::drop_begin(words, 2))
+      tunables[word.split('=').first.str()] = word.split('=').second.str();
+    items.push_back({line.str(), Object{{"file", words[0].str()},
+                                        {"arch", "sm_" + words[1].str()},
+                                        {"tunables", std::move(tunables)}}});
+  }
+  return items;
 }
 
 struct Section {
   llvm::StringRef name;
-  void (*print)(llvm::raw_ostream& out);
+  Items (*items)();
 };
 // What a list of everything leaves out: it is for programs.
 constexpr llvm::StringLiteral kVariants = "variants";
-
 const Section kSections[] = {{"patterns", list_patterns}, {"archs", list_archs},
                              {"kernels", list_kernels},   {"transports", list_transports},
-                             {"flags", list_flags},       {kVariants, list_variants}};
+                             {"flags", list_flags},       {kVariants, list_all_variants}};
+
+llvm::json::Array objects_of(Items items) {
+  llvm::json::Array objects;
+  for (Item& item : items) objects.push_back(std::move(item.object));
+  return objects;
+}
 
 }  // namespace
 
-int run_list(const std::string& what) {
+int list_command(const Options& options, Diagnostics& diagnostics, JsonDocument* document) {
+  const std::string& what = options.list_what;
   std::vector<llvm::StringRef> names;
   for (const Section& section : kSections) names.push_back(section.name);
   if (!what.empty() && !llvm::is_contained(names, what)) {
-    llvm::errs() << fmt::format("tilepost: error: nothing to list called '{}'{}\n", printable(what),
-                                did_you_mean(what, names));
+    diagnostics.error(
+        fmt::format("nothing to list called '{}'{}", what, did_you_mean(what, names)));
     return kExitUsage;
   }
   for (const Section& section : kSections) {
     if (what.empty() ? section.name == kVariants : what != section.name) continue;
+    Items items = section.items();
+    if (document != nullptr) {
+      document->set(section.name.str(), objects_of(std::move(items)));
+      continue;
+    }
     if (what.empty()) llvm::outs() << "# " << section.name << "\n";
-    section.print(llvm::outs());
+    for (const Item& item : items) llvm::outs() << item.text << "\n";
   }
   return kExitOk;
 }

@@ -10,8 +10,10 @@
 int main(int argc, char** argv) {
   try {
     tilepost::Options options;
-    if (!tilepost::parse_options(argc, argv, options)) return tilepost::kExitUsage;
-    const int code = tilepost::run_command(options);
+    std::vector<std::string> mistakes;
+    const int code = tilepost::parse_options(argc, argv, options, mistakes)
+                         ? tilepost::run_command(options)
+                         : tilepost::refuse_usage(options, mistakes);
     llvm::outs().flush();
     if (llvm::outs().has_error()) {
       llvm::outs().clear_error();
@@ -23,9 +25,7 @@ int main(int argc, char** argv) {
     llvm::errs() << "tilepost: error: out of memory\n";
     return tilepost::kExitIo;
   } catch (const std::exception& error) {
-    llvm::errs() << "tilepost: internal error: " << tilepost::printable(error.what())
-                 << " (version " << TILEPOST_VERSION_STRING
-                 << "); please report it with the spec\n";
+    llvm::errs() << "tilepost: " << tilepost::printable(tilepost::internal_error(error)) << "\n";
     return tilepost::kExitBug;
   }
 }

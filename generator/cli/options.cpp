@@ -6,7 +6,6 @@
 
 #include "generator/diagnostics.h"
 #include "generator/harness/cache/cache.h"
-#include "generator/printable.h"
 #include "llvm/Support/CommandLine.h"
 #include "tilepost/version.h"
 
@@ -92,6 +91,9 @@ cl::opt<bool> lent_output("lent-output",
 cl::opt<std::string> json("json", cl::value_desc("file"),
                           cl::desc("Also write every sample, summarised, as JSON"),
                           cl::sub(bench_verb));
+cl::opt<bool> json_document("json", cl::desc("Print one JSON document, messages included"),
+                            cl::sub(check_verb), cl::sub(explain_verb), cl::sub(verify_verb),
+                            cl::sub(list_verb));
 cl::opt<std::string> torch("torch", cl::value_desc("python"),
                            cl::desc("Also measure PyTorch's fused operations, in this Python"),
                            cl::sub(bench_verb));
@@ -108,8 +110,10 @@ const VerbInfo kVerbs[] = {{&generate_verb, Verb::generate}, {&check_verb, Verb:
                            {&bench_verb, Verb::bench},       {&list_verb, Verb::list},
                            {&schema_verb, Verb::schema}};
 
+std::vector<std::string> usage_errors;
+
 bool usage_error(std::string_view message) {
-  llvm::errs() << fmt::format("tilepost: error: {}; see tilepost --help\n", printable(message));
+  usage_errors.push_back(fmt::format("{}; see tilepost --help", message));
   return false;
 }
 
@@ -129,13 +133,22 @@ bool balanced(const std::string& text) {
       fmt::format("--sweep takes path=value,value…, and a list in brackets, got '{}'", text));
 }
 
+// "80,sm_90a" as the spec has it: "[sm_80,sm_90a]". CMake's ARCHS takes the same.
+std::string arch_list(llvm::StringRef text) {
+  llvm::SmallVector<llvm::StringRef> words;
+  text.split(words, ',');
+  std::string list;
+  for (const llvm::StringRef word : words) {
+    const bool digits = !word.empty() && word[0] >= '0' && word[0] <= '9';
+    list += (list.empty() ? "" : ",") + (digits ? "sm_" + word.str() : word.str());
+  }
+  return words.size() > 1 ? "[" + list + "]" : list;
+}
+
 bool collect(Options& options) {
   for (const std::string& text : defines)
     if (!split_assignment("-D", text, options.overrides)) return false;
-  if (arch.getNumOccurrences() > 0) {
-    const bool several = llvm::StringRef(arch).contains(',');
-    options.overrides.push_back({"arch", several ? "[" + arch + "]" : std::string(arch)});
-  }
+  if (arch.getNumOccurrences() > 0) options.overrides.push_back({"arch", arch_list(arch)});
   if (name.getNumOccurrences() > 0) options.overrides.push_back({"name", name});
   for (const std::string& text : sweeps)
     if (!split_assignment("--sweep", text, options.sweeps) || !balanced(text)) return false;
@@ -144,6 +157,7 @@ bool collect(Options& options) {
       return usage_error(
           fmt::format("--shape takes MxNxK, three positive numbers, got '{}'", text));
   options.werror = werror;
+  options.json_document = json_document;
   options.rounds = rounds;
   options.mode = mode;
   options.lent_output = lent_output;
@@ -218,8 +232,23 @@ bool parse_command_line(int argc, char** argv) {
   const bool parsed = cl::ParseCommandLineOptions(argc, argv, kOverview, &stream);
   llvm::SmallVector<llvm::StringRef> lines;
   llvm::StringRef(text).split(lines, '\n', -1, /*KeepEmpty=*/false);
-  for (const llvm::StringRef line : lines) llvm::errs() << printable(line) << "\n";
+  for (llvm::StringRef line : lines) {
+    line.consume_front("tilepost: ");
+    usage_errors.push_back(line.str());
+  }
   return parsed;
+}
+
+// What is asked for before the command line is known to be right.
+void foretell(int argc, char** argv, Options& options) {
+  for (const VerbInfo& info : kVerbs)
+    if (argc > 1 && info.command->getName() == argv[1]) options.verb = info.verb;
+  const bool has_document = options.verb == Verb::check || options.verb == Verb::explain ||
+                            options.verb == Verb::verify || options.verb == Verb::list;
+  for (int i = 2; i < argc; ++i) {
+    const llvm::StringRef word = argv[i];
+    if (has_document && (word == "--json" || word == "-json")) options.json_document = true;
+  }
 }
 
 // LLVM would read more arguments from a file that one beginning with @ names.
@@ -233,9 +262,7 @@ bool check_arguments(int argc, char** argv) {
   return true;
 }
 
-}  // namespace
-
-bool parse_options(int argc, char** argv, Options& options) {
+bool parse(int argc, char** argv, Options& options) {
   cl::SetVersionPrinter([](llvm::raw_ostream& out) {
     out << "tilepost " << TILEPOST_VERSION_STRING << " (spec format 1, ABI " << TILEPOST_ABI_VERSION
         << ")\n";
@@ -247,6 +274,7 @@ bool parse_options(int argc, char** argv, Options& options) {
       return usage_error(
           fmt::format("unknown command '{}'{}", argv[1], did_you_mean(argv[1], verbs)));
   }
+  foretell(argc, argv, options);
   if (!check_arguments(argc, argv)) return false;
   drop_foreign_flags();
   if (!parse_command_line(argc, argv)) return false;
@@ -258,6 +286,20 @@ bool parse_options(int argc, char** argv, Options& options) {
   return usage_error("no command given");
 }
 
+}  // namespace
+
+bool parse_options(int argc, char** argv, Options& options, std::vector<std::string>& mistakes) {
+  const bool parsed = parse(argc, argv, options);
+  mistakes = std::move(usage_errors);
+  return parsed;
+}
+
+std::string_view verb_name(Verb verb) {
+  for (const VerbInfo& info : kVerbs)
+    if (info.verb == verb) return info.command->getName();
+  return "";
+}
+
 std::vector<FlagInfo> all_flags() {
   std::vector<FlagInfo> flags;
   for (const VerbInfo& info : kVerbs) {
@@ -266,8 +308,8 @@ std::vector<FlagInfo> all_flags() {
       const cl::Option& option = *entry.second;
       if (option.getOptionHiddenFlag() != cl::NotHidden || option.ArgStr.starts_with("help"))
         continue;
-      // -D and -o as compilers have them; LLVM takes one dash or two before any.
-      const std::string dashes = option.ArgStr == "D" || option.ArgStr == "o" ? "-" : "--";
+      // Letters as compilers have them, words with two dashes; LLVM takes either before any.
+      const std::string dashes = option.ArgStr.size() == 1 ? "-" : "--";
       of_verb.push_back(
           {info.command->getName().str(), dashes + option.ArgStr.str(), option.HelpStr.str()});
     }

@@ -17,6 +17,7 @@ struct Options {
   std::vector<std::string> specs;   // files; "-" is standard input
   std::vector<Override> overrides;  // -D, then --arch and --name
   bool werror = false;              // --werror: warnings are errors
+  bool json_document = false;       // check, explain, verify, list --json
   std::string output_dir = ".";     // generate -o
   std::string bundle;               // generate --bundle
   std::string depfile;              // generate --depfile
@@ -38,9 +39,13 @@ struct Options {
   std::string json;                 // bench --json
 };
 
-// Parses the command line. On a mistake prints it to standard error and returns false: exit code 2.
-// --help and --version print and exit 0.
-bool parse_options(int argc, char** argv, Options& options);
+// Parses the command line. On a mistake returns false, exit code 2, and in `mistakes` what to say
+// of it, line by line; options.verb and json_document are set where they can be told. --help and
+// --version print and exit 0.
+bool parse_options(int argc, char** argv, Options& options, std::vector<std::string>& mistakes);
+
+// "check".
+std::string_view verb_name(Verb verb);
 
 // One flag as `list flags` prints it.
 struct FlagInfo {

@@ -222,8 +222,13 @@ void write_tiles(OStream& json, const Plan& plan) {
   });
 }
 
-void write_plan(OStream& json, const Plan& plan) {
+void write_plan(OStream& json, const Plan& plan, bool explained) {
   json.object([&] {
+    if (explained) {
+      json.attributeBegin("prediction");
+      json.rawValue(prediction_to_json(plan));
+      json.attributeEnd();
+    }
     write_problem(json, plan);
     write_kernel(json, plan);
     write_budget(json, plan);
@@ -250,11 +255,30 @@ std::string plans_to_json(const std::vector<Plan>& plans) {
     json.attribute("tilepost", 1);
     json.attribute("name", plans.empty() ? "" : plans.front().name);
     json.attributeArray("plans", [&] {
-      for (const Plan& plan : plans) write_plan(json, plan);
+      for (const Plan& plan : plans) write_plan(json, plan, /*explained=*/false);
     });
   });
   out << "\n";
   return out.str();
+}
+
+std::string explained_to_json(const std::vector<Plan>& plans) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  OStream json(out, 2);
+  json.array([&] {
+    for (const Plan& plan : plans) write_plan(json, plan, /*explained=*/true);
+  });
+  return out.str();
+}
+
+std::string prediction_to_json(const Plan& plan) {
+  const Prediction& prediction = plan.prediction;
+  const bool timed = plan.arch != Arch::host;
+  return fmt::format("{{ \"us\": {}, \"sequence_us\": {}, \"overlaps\": {} }}",
+                     timed ? tenths(prediction.total) : "null",
+                     timed ? tenths(prediction.sequence) : "null",
+                     transport_of(plan.planned_transport).row.overlaps);
 }
 
 }  // namespace tilepost

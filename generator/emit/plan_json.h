@@ -11,4 +11,9 @@ namespace tilepost {
 // All plans of one program.
 std::string plans_to_json(const std::vector<Plan>& plans);
 
+// For `tilepost explain --json`: the same plans as an array, each with its prediction in short; and
+// that alone.
+std::string explained_to_json(const std::vector<Plan>& plans);
+std::string prediction_to_json(const Plan& plan);
+
 }  // namespace tilepost

@@ -23,7 +23,7 @@ void take_line(llvm::StringRef line, HarnessResult& result, llvm::raw_ostream& o
   if (!passed && !failed && !line.starts_with("skip ")) return;
   result.passed += passed;
   result.failed += failed;
-  result.last_line = line.str();
+  result.lines.push_back(line.str());
   progress.clear();
   out << line << "\n";
   out.flush();

@@ -19,9 +19,9 @@ struct HarnessEnd {
 };
 
 struct HarnessResult : HarnessEnd {
-  int passed = 0;         // "ok" lines
-  int failed = 0;         // "FAIL" lines
-  std::string last_line;  // the last of either
+  int passed = 0;                  // "ok" lines
+  int failed = 0;                  // "FAIL" lines
+  std::vector<std::string> lines;  // of these and of others that were shown
 };
 
 // Runs argv and calls take(line) for every line it prints. Killed if it prints nothing for

@@ -20,9 +20,12 @@ Progress::Progress()
 void Progress::update(std::string_view what, size_t done, size_t total) {
   const auto now = Clock::now();
   if (terminal_ ? now - last_ < kTerminalInterval : now - last_ < kLogInterval) return;
+  const std::string text = fmt::format("tilepost: {} {}/{}", what, done, total);
+  if (!terminal_ && text == text_) return;  // a log is not told twice
   last_ = now;
+  text_ = text;
   if (terminal_) llvm::errs() << "\r\033[K";
-  llvm::errs() << fmt::format("tilepost: {} {}/{}", what, done, total);
+  llvm::errs() << text;
   if (!terminal_) llvm::errs() << "\n";
   shown_ = terminal_;
 }

@@ -1,8 +1,9 @@
 // How far long work has come, on standard error: one rewritten line on a terminal, else a line
-// every few seconds.
+// every few seconds, if there is something new.
 #pragma once
 
 #include <chrono>
+#include <string>
 #include <string_view>
 
 namespace tilepost {
@@ -23,6 +24,7 @@ class Progress {
  private:
   const bool terminal_;
   bool shown_ = false;
+  std::string text_;  // that was printed last
   std::chrono::steady_clock::time_point last_;
 };
 

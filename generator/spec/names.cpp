@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdlib>
+#include <utility>
 
 namespace tilepost {
 namespace {
@@ -52,6 +53,24 @@ constexpr Spelling kConsumers[] = {spell("none", TILEPOST_CONSUMER_NONE),
                                    spell("rms_norm", TILEPOST_CONSUMER_RMS_NORM),
                                    spell("residual_rms_norm", TILEPOST_CONSUMER_RESIDUAL_RMS_NORM)};
 
+constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
+    {"bfloat16", "bf16"},    {"float16", "f16"},      {"fp16", "f16"},
+    {"half", "f16"},         {"float32", "f32"},      {"fp32", "f32"},
+    {"float", "f32"},        {"fp8", "e4m3"},         {"float8", "e4m3"},
+    {"f8", "e4m3"},          {"float8_e4m3", "e4m3"}, {"float8_e4m3fn", "e4m3"},
+    {"e4m3fn", "e4m3"},      {"a100", "sm_80"},       {"ampere", "sm_80"},
+    {"80", "sm_80"},         {"a40", "sm_86"},        {"a6000", "sm_86"},
+    {"86", "sm_86"},         {"l40", "sm_89"},        {"l40s", "sm_89"},
+    {"ada", "sm_89"},        {"89", "sm_89"},         {"h100", "sm_90a"},
+    {"h200", "sm_90a"},      {"h800", "sm_90a"},      {"gh200", "sm_90a"},
+    {"hopper", "sm_90a"},    {"90", "sm_90a"},        {"90a", "sm_90a"},
+    {"b100", "sm_100"},      {"b200", "sm_100"},      {"gb200", "sm_100"},
+    {"blackwell", "sm_100"}, {"100", "sm_100"},       {"cpu", "host"},
+    {"sm_70", "sm_70"},      {"sm_75", "sm_75"},      {"sm_87", "sm_87"},
+    {"sm_100", "sm_100"},    {"sm_100a", "sm_100a"},  {"sm_103", "sm_103"},
+    {"sm_103a", "sm_103a"},  {"sm_120", "sm_120"},    {"sm_120a", "sm_120a"},
+    {"f32", "f32"}};
+
 template <class E>
 const char* find_name(E value) {
   for (const Spelling& spelling : spellings<E>())
@@ -75,6 +94,12 @@ template <> std::span<const Spelling> spellings<tilepost_sum_t>() { return kSums
 template <> std::span<const Spelling> spellings<tilepost_wait_t>() { return kWaits; }
 template <> std::span<const Spelling> spellings<tilepost_consumer_t>() { return kConsumers; }
 // clang-format on
+
+std::string_view spelling_of(std::string_view name) {
+  for (const auto& [other, spelling] : kOtherNames)
+    if (other == name) return spelling;
+  return "";
+}
 
 const char* name_of(tilepost_pattern_t value) {
   return find_name(value);

@@ -21,4 +21,8 @@ struct Spelling {
 template <class E>
 std::span<const Spelling> spellings();
 
+// How the spec spells what others call by this name, in lower case: "bf16" for "bfloat16", "sm_90a"
+// for "h100". "" for any other word. This version need not support it: "sm_100" for itself.
+std::string_view spelling_of(std::string_view name);
+
 }  // namespace tilepost

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "generator/harness/build.h"
-#include "llvm/Support/raw_ostream.h"
 
 namespace tilepost {
 namespace {
@@ -43,8 +42,7 @@ std::string obstacle(const std::vector<HarnessProgram>& programs, TargetChoice& 
 }  // namespace
 
 std::optional<TargetChoice> choose_target(const std::vector<HarnessProgram>& programs,
-                                          VerifyTarget target, llvm::raw_ostream& out,
-                                          Diagnostics& diagnostics) {
+                                          VerifyTarget target, Diagnostics& diagnostics) {
   TargetChoice choice;
   if (target != VerifyTarget::host) {
     const std::string reason = obstacle(programs, choice);
@@ -54,7 +52,7 @@ std::optional<TargetChoice> choose_target(const std::vector<HarnessProgram>& pro
       diagnostics.error("cannot verify on GPUs: " + reason);
       return std::nullopt;
     }
-    out << "host target: " << reason << "\n";
+    choice.reason = reason;
   }
   std::string looked_for;
   if (const auto compiler = find_host_compiler(looked_for)) {

@@ -8,7 +8,6 @@
 #include "generator/harness/machine.h"
 #include "generator/harness/programs.h"
 #include "generator/verify/verify.h"
-#include "llvm/Support/raw_ostream.h"
 
 namespace tilepost {
 
@@ -17,12 +16,12 @@ struct TargetChoice {
   int sm = 0;            // cuda: compute capability of the GPUs
   CudaTools tools;       // cuda
   std::string compiler;  // host
+  std::string reason;    // host: why not GPUs, where they were not excluded
 };
 
-// Picks the target. Where GPUs were not asked for and cannot serve, says why in a line on `out`.
-// Nothing, with the reason reported, if the target asked for or its compiler is missing.
+// Picks the target. Nothing, with the reason reported, if the one asked for or its compiler is
+// missing.
 std::optional<TargetChoice> choose_target(const std::vector<HarnessProgram>& programs,
-                                          VerifyTarget target, llvm::raw_ostream& out,
-                                          Diagnostics& diagnostics);
+                                          VerifyTarget target, Diagnostics& diagnostics);
 
 }  // namespace tilepost

@@ -52,10 +52,10 @@ bool check_rows(const std::vector<HarnessProgram>& programs, const std::vector<i
       if (plan.any_m && m >= 1 && m <= rows_of_runs(plan)) continue;
       diagnostics.error(
           plan.any_m
-              ? fmt::format("--m must be from 1 to the {} rows that '{}' is for, got {}",
+              ? fmt::format("-m must be from 1 to the {} rows that '{}' is for, got {}",
                             rows_of_runs(plan), plan.name, m)
               : fmt::format(
-                    "--m is for specs with gemm.m '{{max: …}}'; '{}' is for {} rows only, got {}",
+                    "-m is for specs with gemm.m '{{max: …}}'; '{}' is for {} rows only, got {}",
                     plan.name, rows_of_runs(plan), m));
       return false;
     }
@@ -73,14 +73,16 @@ std::vector<std::string> harness_command(const std::string& harness, const Verif
 
 // The last line; true: everything was checked and passed. `seconds` is what it all took.
 bool summarise(const HarnessResult& result, const std::vector<HarnessProgram>& programs,
-               const VerifyOptions& options, double seconds, llvm::raw_ostream& out) {
+               const VerifyOptions& options, double seconds, std::string& text) {
+  llvm::raw_string_ostream out(text);
   const auto count = static_cast<int64_t>(programs.size());
   const int64_t expected = count * kChecksPerProgram;
   const int64_t made = result.passed + result.failed;
   const bool passed = result.ended && result.exit_status == 0 && result.passed == expected;
   if (!result.ended)
     out << "FAIL: the harness ended early with " << result.end << " after "
-        << count_of(made, "check") << (made > 0 ? ", the last of them: " : "") << result.last_line;
+        << count_of(made, "check")
+        << (made > 0 ? ", the last of them: " + result.lines.back() : "");
   else if (result.failed > 0)
     out << "FAIL: " << count_of(result.failed, "check") << " of " << made << " failed, "
         << count_of(count, "plan");
@@ -89,7 +91,7 @@ bool summarise(const HarnessResult& result, const std::vector<HarnessProgram>& p
         << " instead of " << expected;
   else
     out << "PASS: " << count_of(count, "plan") << ", " << extent(programs, options.runs);
-  out << ", seed " << options.seed << fmt::format(", {:.1f} s\n", seconds);
+  out << ", seed " << options.seed << fmt::format(", {:.1f} s", seconds);
   return passed;
 }
 
@@ -112,7 +114,7 @@ std::string make_harness(const std::vector<HarnessProgram>& programs, const Targ
 }  // namespace
 
 int verify(const std::vector<Input>& inputs, const VerifyOptions& options, llvm::raw_ostream& out,
-           Diagnostics& diagnostics) {
+           VerifyReport& report, Diagnostics& diagnostics) {
   const auto start = std::chrono::steady_clock::now();
   const InterruptGuard guard;
   Progress progress;
@@ -123,9 +125,11 @@ int verify(const std::vector<Input>& inputs, const VerifyOptions& options, llvm:
     return kFailed;
   }
   if (!check_rows(programs, options.run_rows, diagnostics)) return kFailed;
-  const std::optional<TargetChoice> target =
-      choose_target(programs, options.target, out, diagnostics);
+  const std::optional<TargetChoice> target = choose_target(programs, options.target, diagnostics);
   if (!target) return kFailed;
+  report.target = target->cuda ? "cuda" : "host";
+  report.target_reason = target->reason;
+  if (!target->reason.empty()) out << "host target: " << target->reason << "\n";
   if (!target->cuda) programs = on_host(programs);
   make_names_unique(programs);
 
@@ -139,7 +143,10 @@ int verify(const std::vector<Input>& inputs, const VerifyOptions& options, llvm:
   const HarnessResult result =
       run_harness(harness_command(harness, options), idle_seconds(programs), out, progress);
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-  const bool passed = summarise(result, programs, options, elapsed.count(), out);
+  report.lines = result.lines;
+  report.passed = result.passed, report.failed = result.failed;
+  const bool passed = summarise(result, programs, options, elapsed.count(), report.summary);
+  out << report.summary << "\n";
   if (!passed && dir.temporary() && !interrupted()) dir.keep();
   if (!passed && !dir.temporary())
     out << "sources and harness are in " << printable(dir.path())

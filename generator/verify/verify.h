@@ -26,11 +26,20 @@ struct VerifyOptions {
   std::string cache_dir;          // keeps the compiled runtime for the next run; empty: not
 };
 
+// What a verification came to, for programs.
+struct VerifyReport {
+  std::string target;              // "cuda", "host"; empty: none was chosen
+  std::string target_reason;       // why the host, where GPUs were not excluded
+  std::vector<std::string> lines;  // one for each check: "ok …", "FAIL …" or "skip …"
+  int passed = 0, failed = 0;      // checks
+  std::string summary;             // the last line: "PASS: 1 plan, 4 runs, seed 1, 12.1 s"
+};
+
 // Verifies every input under every combination of the sweeps. Prints a line per check and a last
 // line "PASS: …" or "FAIL: …" to `out`, progress to standard error. Returns the exit code: 0 all
 // checks passed, 1 a spec was rejected, something needed is missing or a check failed, 3 the
 // working folder could not be written.
 int verify(const std::vector<Input>& inputs, const VerifyOptions& options, llvm::raw_ostream& out,
-           Diagnostics& diagnostics);
+           VerifyReport& report, Diagnostics& diagnostics);
 
 }  // namespace tilepost

@@ -19,7 +19,9 @@ Check::Check(const CheckSetup& setup, DataKind kind, uint64_t seed)
 CheckResult Check::run(const RunList& list) {
   harness::RankTeam team(problem_.ranks);
   team.run([&](int rank) { rank_main(team, rank, list); });
-  const std::string name = distribution_.kind == DataKind::exact ? "exact: " : "random: ";
+  const std::string name = equals()                                ? "exact: "
+                           : distribution_.kind == DataKind::exact ? "integers: "
+                                                                   : "random: ";
   if (!team.failure().empty()) return {false, name + team.failure()};
   return {true, name + success(list.count)};
 }
@@ -157,6 +159,11 @@ void Check::hold(const Comparison& comparison, const std::string& what, int run)
     worst_error_ = comparison.worst_error, worst_bound_ = comparison.worst_bound;
 }
 
+// Integers go into operands, and what comes out of them is exact.
+bool Check::equals() const {
+  return distribution_.kind == DataKind::exact && problem_.linear() && !problem_.normalises();
+}
+
 std::string Check::success(int runs) const {
   std::string text;
   const Expected& expected = expected_.front();
@@ -165,7 +172,7 @@ std::string Check::success(int runs) const {
                            static_cast<long long>(shape_.rows(0)));
   text += std::to_string(
       problem_.any_m || problem_.routed() ? compared_ : static_cast<int64_t>(expected.sum.size()));
-  if (distribution_.kind == DataKind::exact && problem_.linear() && !problem_.normalises())
+  if (equals())
     text += " elements equal";
   else
     text += harness::format(" elements, largest error %.2g of %.2g allowed", worst_error_,

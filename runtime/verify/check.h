@@ -43,6 +43,7 @@ class Check {
   void hold(const Comparison& comparison, const std::string& what, int run);
   // Rows of which matrix `rank` brings when all ranks' are asked for.
   RowSource residual_source(int rank, int run) const;
+  bool equals() const;
   std::string success(int runs) const;
 
   // The ranks share one reference out among themselves, or make one each.

@@ -36,6 +36,10 @@ expect 0 "" "$tool" --version
 grep -q "^tilepost [0-9]" out || fail "--version prints no version"
 expect 0 "" "$tool" --help
 [ "$(wc -l <out)" -le 60 ] || fail "--help has $(wc -l <out) lines"
+for verb in generate check explain verify bench list schema; do
+  expect 0 "" "$tool" $verb --help
+  [ "$(wc -l <out)" -le 60 ] || fail "$verb --help has $(wc -l <out) lines"
+done
 expect 2 "" "$tool" check "$specs/ar_sm90.yaml" --color
 expect 2 "" "$tool" --print-all-options check "$specs/ar_sm90.yaml"
 expect 2 "arguments are not read from files" "$tool" check @/dev/zero
@@ -142,6 +146,8 @@ expect 0 "" "$tool" generate "$specs/ar_sm90.yaml" --dry-run --name dry -o dry
 echo "# standard input, overrides, several architectures"
 "$tool" check - <"$specs/ar_sm90.yaml" || fail "check -"
 expect 0 "" "$tool" generate "$specs/ar_sm90.yaml" --arch sm_80,sm_90a --name both -o both
+expect 0 "" "$tool" generate "$specs/ar_sm90.yaml" --arch 80,90a --name both -o both_by_number
+cmp -s both/both.cu both_by_number/both.cu || fail "80,90a is not sm_80,sm_90a"
 expect 1 "did you mean 'gemm'" "$tool" check "$specs/ar_sm90.yaml" -D gem.m=4
 for verb in explain check; do expect 0 "" "$tool" $verb "$specs/ar_sm90.yaml"; done
 for transport in auto nccl nccl_symmetric copy_engine peer none; do

@@ -190,6 +190,25 @@ TEST_CASE("values of format 1 that come later say so") {
   later("arch", "sm_80\nkernel: {file: my.cu, function: f, output: C}");
 }
 
+TEST_CASE("names that others use are understood, and what is not supported says so") {
+  const auto of_arch = [](const std::string& word) {
+    return error_of(with_line("arch", "arch: " + word));
+  };
+  for (const char* word : {"h100", "H100", "hopper", "90a", "90", "sm_90"})
+    CHECK(has(of_arch(word), "did you mean 'sm_90a'?"));
+  CHECK(has(of_arch("a100"), "did you mean 'sm_80'?"));
+  for (const char* word : {"sm_100", "sm_120a", "b200", "blackwell"})
+    CHECK(has(of_arch(word), "is not supported by this version; supported: one of sm_80"));
+  const auto of_a = [](const std::string& word) {
+    return error_of(with_line("gemm", "gemm: {m: 1, n: 1, k: 1, a: " + word + "}"));
+  };
+  CHECK(has(of_a("bfloat16"), "did you mean 'bf16'?"));
+  CHECK(has(of_a("float16"), "did you mean 'f16'?"));
+  CHECK(has(of_a("float8_e4m3fn"), "did you mean 'e4m3'?"));
+  for (const char* word : {"float32", "fp32", "f32"})
+    CHECK(has(of_a(word), "is not supported by this version; supported: one of bf16, f16, e4m3"));
+}
+
 TEST_CASE("architectures are one or a set, the host alone") {
   CHECK(has(error_of(with_line("arch", "arch: [sm_80, host]")), "arch cannot mix 'host'"));
   CHECK(has(error_of(with_line("arch", "arch: [sm_80, sm_80]")), "arch lists 'sm_80' twice"));

@@ -92,7 +92,7 @@ TEST_CASE("a harness's lines are counted and passed on") {
   CHECK(result.ended);
   CHECK(result.passed == 1);
   CHECK(result.failed == 1);
-  CHECK(result.last_line == "FAIL  b  x");
+  CHECK(result.lines.back() == "FAIL  b  x");
   CHECK(lines == "ok    a\nFAIL  b  x\n");
 }
 

@@ -73,10 +73,10 @@ run "$tilepost" verify "$dir/small.yaml" --keep "$dir/small.yaml/below"
 expect "an impossible folder" 3 "error: cannot make folder"
 run "$tilepost" verify "$dir/small.yaml" --sweep ranks=2,0
 expect "a rejected case" 1 "ranks" "note: with ranks=0"
-run "$tilepost" verify "$dir/small.yaml" --m 7
-expect "rows for a plan with one m" 1 "error: --m is for specs with gemm.m '{max: …}'; 'small' is for"
-run "$tilepost" verify "$dir/small.yaml" -D "gemm.m={max: 100}" --m 7,101
-expect "rows beyond the bound" 1 "error: --m must be from 1 to the 100 rows that 'small' is for, got 101"
+run "$tilepost" verify "$dir/small.yaml" -m 7
+expect "rows for a plan with one m" 1 "error: -m is for specs with gemm.m '{max: …}'; 'small' is for"
+run "$tilepost" verify "$dir/small.yaml" -D "gemm.m={max: 100}" -m 7,101
+expect "rows beyond the bound" 1 "error: -m must be from 1 to the 100 rows that 'small' is for, got 101"
 
 # ---- What is caught: the kept harness, built again with a fault in the woven header -----------------
 header=$dir/kept/include/tilepost/host/woven.h
