@@ -56,6 +56,10 @@ std::string namespace_of(const Plan& plan) {
   return namespace_of(plan.name) + "::" + name_of(plan.arch);
 }
 
+std::string plan_symbol(const Program& program) {
+  return "tilepost_plan_" + program.name() + "_" + program.plan_hash;
+}
+
 std::string provenance(const Program& program) {
   const Plan& plan = program.first();
   std::string text;

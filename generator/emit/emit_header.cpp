@@ -80,6 +80,17 @@ void emit_inverse(llvm::raw_ostream& out, const Plan& plan) {
   out << "\n}  // namespace " << namespace_of(plan) << "\n";
 }
 
+// Kept by linkers that drop what nothing uses.
+void emit_plan_symbol(llvm::raw_ostream& out, const Program& program) {
+  const std::string symbol = plan_symbol(program);
+  out << "// The source of this plan alone defines it: what includes this header does not "
+         "link with another's.\n"
+      << "extern const char " << symbol << ";\n"
+      << "#if __has_attribute(retain)\n__attribute__((retain))\n#endif\n"
+      << "__attribute__((used)) static const char* const tilepost_linked_" << program.name()
+      << " =\n    &" << symbol << ";\n\n";
+}
+
 }  // namespace
 
 std::string emit_header(const Program& program) {
@@ -91,8 +102,9 @@ std::string emit_header(const Program& program) {
       << "#include <tilepost/tilepost.h>\n\n"
       << "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
       << "// For tilepost_op_create. Static storage, never null.\n"
-      << "const tilepost_program_t* " << plan.name << "_program(void);\n\n"
-      << "#ifdef __cplusplus\n}  // extern \"C\"\n\n"
+      << "const tilepost_program_t* " << plan.name << "_program(void);\n\n";
+  emit_plan_symbol(out, program);
+  out << "#ifdef __cplusplus\n}  // extern \"C\"\n\n"
       << "#include <tilepost/mark.cuh>\n\n"
       << (reads_tiles_on_gpu(program)
               ? "#ifdef __CUDACC__\n#include <tilepost/device/rows.cuh>\n#endif\n\n"

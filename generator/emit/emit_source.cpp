@@ -12,7 +12,8 @@ namespace {
 void emit_arch_check(llvm::raw_ostream& out, const Program& program) {
   if (program.plans.size() != 1 || program.first().kernel.launch != TILEPOST_LAUNCH_TMA) return;
   out << "#if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A\n#error \"" << program.name()
-      << ".cu is planned for sm_90a: compile with -gencode arch=compute_90a,code=sm_90a\"\n"
+      << ".cu is planned for sm_90a, and for nothing else: compile with -gencode "
+         "arch=compute_90a,code=sm_90a and without -arch, which may add compute_90\"\n"
          "#endif\n\n";
 }
 
@@ -85,7 +86,10 @@ std::string emit_source(const Program& program, const std::vector<WovenKernel>& 
       << name << ".h was not generated with this file; generate both again\");\n\n";
   emit_arch_check(out, program);
   for (size_t i = 0; i < kernels.size(); ++i) emit_variant(out, program.plans[i], kernels[i]);
-  out << "extern \"C\" const tilepost_program_t* " << name << "_program(void) {\n"
+  const std::string symbol = plan_symbol(program);
+  out << "// Declared by the header of this plan alone.\n"
+      << "decltype(" << symbol << ") " << symbol << " = 0;\n\n"
+      << "extern \"C\" const tilepost_program_t* " << name << "_program(void) {\n"
       << "  static const tilepost_plan_t plans[] = {";
   for (size_t i = 0; i < program.plans.size(); ++i)
     out << (i ? ", " : "") << namespace_of(program.plans[i]) << "::make_plan()";

@@ -14,6 +14,14 @@ extern "C" {
 // For tilepost_op_create. Static storage, never null.
 const tilepost_program_t* attn_out_program(void);
 
+// The source of this plan alone defines it: what includes this header does not link with another's.
+extern const char tilepost_plan_attn_out_4f7cbdf10fe4a58e;
+#if __has_attribute(retain)
+__attribute__((retain))
+#endif
+__attribute__((used)) static const char* const tilepost_linked_attn_out =
+    &tilepost_plan_attn_out_4f7cbdf10fe4a58e;
+
 #ifdef __cplusplus
 }  // extern "C"
 
@@ -25,7 +33,7 @@ inline constexpr int64_t kM = 1900;  // rows of the product
 inline constexpr int64_t kN = 1024;  // columns of the result
 inline constexpr int64_t kK = 512;  // products of a sum, on each rank
 inline constexpr int kRanks = 4;
-inline constexpr uint64_t kFiles = 0x162854a4374fe646;  // the same in the source that belongs to this header
+inline constexpr uint64_t kFiles = 0x3324b5e7000492eb;  // the same in the source that belongs to this header
 inline constexpr int64_t kOutElements = 1945600;  // what `out` holds
 
 }  // namespace tilepost_gen_attn_out

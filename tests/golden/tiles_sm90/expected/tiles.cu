@@ -18,10 +18,10 @@
 
 static_assert(TILEPOST_ABI_VERSION == 8, "tiles was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_tiles::kFiles == 0xbd792c1414a0cab9, "tiles.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_tiles::kFiles == 0xc442c9aa79141ace, "tiles.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
-#error "tiles.cu is planned for sm_90a: compile with -gencode arch=compute_90a,code=sm_90a"
+#error "tiles.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
 #endif
 
 namespace tilepost_gen_tiles::sm_90a {
@@ -436,6 +436,9 @@ tilepost_plan_t make_plan() {
 }
 
 }  // namespace tilepost_gen_tiles::sm_90a
+
+// Declared by the header of this plan alone.
+decltype(tilepost_plan_tiles_16683e0330aacdfb) tilepost_plan_tiles_16683e0330aacdfb = 0;
 
 extern "C" const tilepost_program_t* tiles_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_tiles::sm_90a::make_plan()};
