@@ -89,8 +89,8 @@ endfunction()
 function(_tilepost_add_rule call prefix)
   set(one SPEC NAME OUTPUT_DIR PLAN_JSON)
   set(several ARCHS DEFINES DEPENDS)
-  cmake_parse_arguments(arg "" "${one}" "${several}" ${ARGN})
-  _tilepost_refuse_unknown("${call}" KNOWN ${one} ${several} WORDS ${arg_UNPARSED_ARGUMENTS}
+  cmake_parse_arguments(arg "WERROR" "${one}" "${several}" ${ARGN})
+  _tilepost_refuse_unknown("${call}" KNOWN ${one} ${several} WERROR WORDS ${arg_UNPARSED_ARGUMENTS}
     VALUES ${arg_SPEC} ${arg_NAME} ${arg_OUTPUT_DIR} ${arg_ARCHS} ${arg_DEFINES} ${arg_DEPENDS}
     EMPTY ${arg_KEYWORDS_MISSING_VALUES})
   if(NOT arg_SPEC)
@@ -123,6 +123,16 @@ function(_tilepost_add_rule call prefix)
     _tilepost_fail("${call}" "the name must be a C identifier, got '${name}' from '${spec}';"
                    "write a line 'name: …' in the spec or give NAME")
   endif()
+  # Two programs of one name would share files, or be taken for one another when they are linked.
+  get_property(other GLOBAL PROPERTY "tilepost_call_for_${name}")
+  if(other)
+    _tilepost_fail("${call}" "the name '${name}' is that of ${other} already; give one of them"
+                   "another with NAME")
+  endif()
+  set_property(GLOBAL PROPERTY "tilepost_call_for_${name}" "${call} in '${CMAKE_CURRENT_SOURCE_DIR}'")
+  if(arg_WERROR)
+    list(APPEND flags --werror)
+  endif()
   if(arg_ARCHS)
     _tilepost_spell_archs("${call}" archs ${arg_ARCHS})
     list(JOIN archs "," joined)
@@ -154,9 +164,15 @@ function(_tilepost_add_rule call prefix)
   set(source "${dir}/${name}.${extension}")
   set(others "${dir}/${name}.h" "${dir}/${name}.plan.json")
   # Makefiles touch every output but the first after the command, and files named in a depfile count
-  # as new when what they depend on is: either would compile again what has not changed.
+  # as new when what they depend on is: either would compile again what has not changed. There a file
+  # of its own says when the generator ran; make looks at the source's time after it did nothing.
+  set(ran "")
   if(CMAKE_GENERATOR MATCHES "Makefiles")
-    set(outputs OUTPUT "${source}" BYPRODUCTS ${others})
+    set(stamp "${CMAKE_CURRENT_BINARY_DIR}/tilepost/${name}.stamp")
+    set(outputs OUTPUT "${stamp}" BYPRODUCTS ${others})
+    set(ran COMMAND ${CMAKE_COMMAND} -E touch "${stamp}")
+    add_custom_command(OUTPUT "${source}" COMMAND ${CMAKE_COMMAND} -E true DEPENDS "${stamp}"
+                       COMMENT "" VERBATIM)
   else()
     set(outputs OUTPUT "${source}" ${others} DEPFILE "${depfile}")
   endif()
@@ -164,6 +180,7 @@ function(_tilepost_add_rule call prefix)
   add_custom_command(
     ${outputs}
     COMMAND ${generator} generate "${spec}" ${flags} -o "${dir}" --depfile "${depfile}"
+    ${ran}
     DEPENDS "${spec}" ${generator_depends} ${arg_DEPENDS}
     COMMENT "Generating ${name}.${extension} from ${spec_name}"
     VERBATIM)
@@ -177,7 +194,7 @@ endfunction()
 
 # tilepost_generate(<out-var> SPEC <file.yaml> [NAME <identifier>] [ARCHS <arch>…]
 #                   [DEFINES <path>=<value>…] [OUTPUT_DIR <dir>] [DEPENDS <file|target>…]
-#                   [PLAN_JSON <out-var>])
+#                   [PLAN_JSON <out-var>] [WERROR])
 # Sets <out-var> to the generated source and header, for a target of the caller's own.
 function(tilepost_generate out)
   _tilepost_add_rule("tilepost_generate(${out})" rule ${ARGN})

@@ -37,6 +37,8 @@ case $1 in
       says "right on all 4 ranks" "$scratch/log"
       says "plan: ${shape// / x }, tiles of" "$scratch/log"
     done
+    PATH=$BUILD/bin:$PATH step "run.sh from the build folder" bash "$examples/02_command_line/run.sh" -o "$scratch/built"
+    says "right on all 4 ranks" "$scratch/log"
     ;;
   command_line_cuda)
     for arch in 80 90a; do

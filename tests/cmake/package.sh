@@ -104,6 +104,10 @@ case $1 in
       "tilepost_generate(x SPEC $spec DEFINES arch=host)"
     refuses "must be a C identifier, got '../up'" "tilepost_generate(x SPEC $spec NAME ../up)"
     refuses "must be a C identifier, got '1st'" "tilepost_generate(x SPEC $scratch/bad_name.yaml)"
+    refuses "the name 'small' is that of tilepost_generate(x) in '$here/errors' already; give one of them another with NAME" \
+      "tilepost_generate(x SPEC $spec)"$'\n'"tilepost_generate(y SPEC $spec DEFINES gemm.m=64)"
+    refuses "the name 'small' is that of" \
+      "tilepost_generate(x SPEC $spec)"$'\n'"tilepost_generate(y SPEC $spec NAME small OUTPUT_DIR other)" -G "Unix Makefiles"
     refuses "cannot read the architectures" "tilepost_generate(x SPEC $scratch/no_arch.yaml)"
     refuses "need the CUDA language" "add_tilepost_library(x SPEC $spec ARCHS 90a)"
     refuses "need tilepost::host" "add_tilepost_library(x SPEC $spec)"

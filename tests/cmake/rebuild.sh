@@ -33,6 +33,15 @@ rebuild "a comment"
 expect_unchanged "a comment"
 rebuild "a comment, again"
 expect_unchanged "a comment, again"
+touch "$spec"
+rebuild "a touch"
+for source in small wide bare; do
+  [ "$(grep -c "Generating $source.cpp" "$scratch/log")" = 1 ] ||
+    fail "$source.cpp was generated $(grep -c "Generating $source.cpp" "$scratch/log") times"
+done
+rebuild "nothing"
+grep "Generating" "$scratch/log" && fail "something was generated for nothing"
+expect_unchanged "a touch"
 
 sed -i 's/k: 32/k: 40/; s/small::kK == 32/small::kK == 40/' "$spec" "$scratch/project/main.cpp"
 rebuild "a number"
