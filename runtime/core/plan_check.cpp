@@ -57,7 +57,9 @@ class PlanRules {
     return false;
   }
   // Enumerators; last: the last one there is.
-  bool known(const char* what, int value, int last) {
+  template <class Enum>
+  bool known(const char* what, const Enum& field, int last) {
+    const int value = stored_value(field);
     if (value >= 0 && value <= last) return true;
     result_ = fail(TILEPOST_UNSUPPORTED,
                    "'%s': the %s target does not know %s %d; regenerate it with this version",
@@ -79,7 +81,8 @@ class PlanRules {
            known("consumer", plan_.consumer, TILEPOST_CONSUMER_RESIDUAL_RMS_NORM) &&
            known("operands", plan_.operands, TILEPOST_NN) &&
            known("input type", plan_.input, TILEPOST_E4M3) &&
-           known("output type", plan_.output, TILEPOST_F16) && types();
+           known("output type", plan_.output, TILEPOST_F16) &&
+           known("launch", plan_.kernel.launch, TILEPOST_LAUNCH_HOST) && types();
   }
 
   bool types() {

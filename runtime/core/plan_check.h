@@ -4,10 +4,22 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 
 #include "tilepost/tilepost.h"
 
 namespace tilepost {
+
+// The integer that is in a field of an enumerated type. To load a value of the type that its
+// enumerators do not span is undefined ([conv.lval], [dcl.enum]/8), and a plan that has not been
+// checked may hold any.
+template <class Enum>
+int stored_value(const Enum& field) {
+  static_assert(sizeof field == sizeof(int));
+  int value;
+  std::memcpy(&value, &field, sizeof value);
+  return value;
+}
 
 // What a target has room for.
 struct PlanLimits {

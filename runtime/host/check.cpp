@@ -14,7 +14,8 @@ constexpr PlanLimits kLimits = {"host", kMany, 1, kMany, kMany, kMany};
 
 const tilepost_plan_t* find_host_plan(const tilepost_program_t& program) {
   for (int i = 0; i < program.num_plans && program.plans != nullptr; ++i)
-    if (program.plans[i].kernel.launch == TILEPOST_LAUNCH_HOST) return &program.plans[i];
+    if (stored_value(program.plans[i].kernel.launch) == TILEPOST_LAUNCH_HOST)
+      return &program.plans[i];
   return nullptr;
 }
 
@@ -27,11 +28,12 @@ tilepost_result_t check_host_program(const tilepost_program_t& program, int worl
     return fail(TILEPOST_UNSUPPORTED,
                 "'%s' has no plan for the host target; generate it with 'arch: host'",
                 program.name);
-  if (plan->transport != TILEPOST_TRANSPORT_NONE && plan->transport != TILEPOST_TRANSPORT_HOST)
+  const int transport = stored_value(plan->transport);
+  if (transport != TILEPOST_TRANSPORT_NONE && transport != TILEPOST_TRANSPORT_HOST)
     return fail(TILEPOST_UNSUPPORTED,
                 "'%s': the host target does not know transport %d; regenerate it with "
                 "'transport: auto' or 'none'",
-                program.name, static_cast<int>(plan->transport));
+                program.name, transport);
   const tilepost_result_t result = check_plan(program, *plan, kLimits, world);
   if (result == TILEPOST_OK) checked = plan;
   return result;

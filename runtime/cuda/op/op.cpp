@@ -7,6 +7,7 @@
 #include <chrono>
 #include <thread>
 
+#include "runtime/core/plan_check.h"
 #include "runtime/cuda/device/environment.h"
 #include "runtime/cuda/op/select.h"
 #include "runtime/cuda/op/warm_up.h"
@@ -30,7 +31,7 @@ tilepost_result_t choose_plan(const tilepost_program_t& program, const DeviceInf
 // been checked yet.
 bool communicates(const tilepost_program_t& program) {
   if (program.num_plans < 1 || program.plans == nullptr) return false;
-  const int pattern = program.plans[0].pattern;
+  const int pattern = stored_value(program.plans[0].pattern);
   return pattern >= 0 && pattern < kNumPatterns && row_of(program.plans[0]).communicates();
 }
 

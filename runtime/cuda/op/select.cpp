@@ -18,7 +18,7 @@ std::string list_archs(const tilepost_program_t& program) {
   for (int i = 0; i < program.num_plans; ++i) {
     const tilepost_kernel_t& kernel = program.plans[i].kernel;
     if (!text.empty()) text += ", ";
-    text += kernel.launch == TILEPOST_LAUNCH_HOST ? "host" : arch_name(kernel.arch);
+    text += stored_value(kernel.launch) == TILEPOST_LAUNCH_HOST ? "host" : arch_name(kernel.arch);
   }
   return text.empty() ? "nothing" : text;
 }
@@ -37,7 +37,7 @@ tilepost_result_t select_plan(const tilepost_program_t& program, const DeviceInf
   plan = nullptr;
   for (int i = 0; i < program.num_plans; ++i) {
     const tilepost_plan_t& candidate = program.plans[i];
-    if (candidate.kernel.launch == TILEPOST_LAUNCH_HOST) continue;
+    if (stored_value(candidate.kernel.launch) == TILEPOST_LAUNCH_HOST) continue;
     if (!serves(candidate.kernel.arch, device.sm)) continue;
     if (plan == nullptr || candidate.kernel.arch > plan->kernel.arch) plan = &candidate;
   }

@@ -1,6 +1,7 @@
 // A plan that breaks a rule is refused by that rule: each case changes one thing.
 #include "runtime/core/plan_check.h"
 
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <string>
@@ -331,8 +332,7 @@ TEST_CASE("on the host sums are pushed without tasks") {
 TEST_CASE("values that another version knows are unsupported") {
   const auto unknown = [](const char* words, int value, auto field) {
     const std::unique_ptr<Made> made = make(kMessages);
-    auto& place = field(made->plan);
-    place = static_cast<std::remove_reference_t<decltype(place)>>(value);
+    std::memcpy(&field(made->plan), &value, sizeof value);  // no value of the type
     CHECK_THAT(made->refusal(TILEPOST_UNSUPPORTED),
                Catch::Contains("the test target does not know " + std::string(words) + " " +
                                std::to_string(value)));
@@ -361,6 +361,11 @@ TEST_CASE("values that another version knows are unsupported") {
       "input type", 3, [](auto& plan) -> auto& { return plan.input; });
   unknown(
       "output type", 2, [](auto& plan) -> auto& { return plan.output; });
+  unknown(
+      "launch", 3, [](auto& plan) -> auto& { return plan.kernel.launch; });
+  for (const int value : {9, -1, INT32_MAX, INT32_MIN})
+    unknown(
+        "pattern", value, [](auto& plan) -> auto& { return plan.pattern; });
 }
 
 }  // namespace
