@@ -9,8 +9,6 @@
 namespace tilepost {
 namespace {
 
-constexpr const char* kSameOrder = "; every rank must make the same calls in the same order";
-
 std::string text_of(uint64_t hash) {
   char text[17];
   std::snprintf(text, sizeof text, "%016" PRIx64, hash);
@@ -28,11 +26,11 @@ std::string place_of(int rank, const RunTerms& terms) {
          std::to_string(terms.operation);
 }
 
-// "run 3 of 'attn_out': m is 104 on rank 1 and 100 on rank 0".
-std::string values(const RunTerms& terms, const char* name, int rank, const std::string& value,
-                   int other, const std::string& other_value) {
-  return call_of(terms) + ": " + name + " is " + value + " on rank " + std::to_string(rank) +
-         " and " + other_value + " on rank " + std::to_string(other);
+// "m is 104 on rank 1 and 100 on rank 0".
+std::string values(const char* name, int rank, const std::string& value, int other,
+                   const std::string& other_value) {
+  return std::string(name) + " is " + value + " on rank " + std::to_string(rank) + " and " +
+         other_value + " on rank " + std::to_string(other);
 }
 
 }  // namespace
@@ -54,11 +52,17 @@ std::string difference(int rank, const RunTerms& terms, int other, const RunTerm
     return place_of(rank, terms) + ", " + place_of(other, other_terms) + kSameOrder;
   if (terms.plan != other_terms.plan)
     return call_of(terms) + ": " + plan_difference(rank, terms.plan, other, other_terms.plan);
+  const std::string text = run_difference(rank, terms, other, other_terms);
+  return text.empty() ? text : call_of(terms) + ": " + text;
+}
+
+std::string run_difference(int rank, const RunTerms& terms, int other,
+                           const RunTerms& other_terms) {
   if (!terms.routed && terms.m != other_terms.m)
-    return values(terms, "m", rank, std::to_string(terms.m), other, std::to_string(other_terms.m)) +
+    return values("m", rank, std::to_string(terms.m), other, std::to_string(other_terms.m)) +
            "; pass the same m on every rank";
   if (terms.schedule == other_terms.schedule) return {};
-  return values(terms, terms.routed ? "the hash of the route" : "the hash of the schedule", rank,
+  return values(terms.routed ? "the hash of the route" : "the hash of the schedule", rank,
                 text_of(terms.schedule), other, text_of(other_terms.schedule)) +
          (terms.routed ? "; set the route again on every rank"
                        : "; run the same version of tilepost on every rank");

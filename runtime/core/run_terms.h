@@ -28,12 +28,18 @@ struct RunTerms {
 RunTerms terms_of_run(const char* program, uint64_t operation, const tilepost_plan_t& plan,
                       uint64_t plan_hash, uint64_t number, const RunMap& run);
 
+// What to do where ranks make other calls.
+constexpr const char* kSameOrder = "; every rank must make the same calls in the same order";
+
 // "run 3 of 'attn_out'", "run 3 of 'attn_out' with m = 100", "route 2 of 'experts'".
 std::string name_of(const RunTerms& terms);
 
 // What `rank` and `other` do not have in common, the first that explains the rest: ranks, values
 // and what to do. Empty where the terms are equal.
 std::string difference(int rank, const RunTerms& terms, int other, const RunTerms& other_terms);
+
+// The same of runs of one operation, without its name: of `m` and `schedule`.
+std::string run_difference(int rank, const RunTerms& terms, int other, const RunTerms& other_terms);
 
 // The same of plans alone, where ranks compare nothing else.
 std::string plan_difference(int rank, uint64_t plan_hash, int other, uint64_t other_plan_hash);

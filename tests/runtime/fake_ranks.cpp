@@ -53,16 +53,46 @@ bool wait(const SharedFlags& flags, const uint32_t* word, uint32_t target, Share
 
 }  // namespace
 
-cudaError_t begin(const SharedFlags& flags, const uint32_t* targets, int groups) {
+void tell_run(uint32_t* line, uint32_t run, const RunWords& words) {
+  store(line[0], run);
+  auto* const told = reinterpret_cast<uint64_t*>(line + kRunWordsAt);
+  const uint32_t values[] = {words.m, words.schedule, words.plan};
+  for (int i = 0; i < kRunWords; ++i)
+    __atomic_store_n(told + i, run_word(run, values[i]), __ATOMIC_RELEASE);
+}
+
+bool is_common_run(const SharedFlags& flags) {
+  const auto told = [&](int rank) {
+    const auto* words =
+        reinterpret_cast<const uint64_t*>(own(flags) + begun_word(rank, flags.ranks) + kRunWordsAt);
+    uint32_t values[kRunWords];
+    for (int i = 0; i < kRunWords; ++i) {
+      uint64_t word = 0;
+      do word = __atomic_load_n(words + i, __ATOMIC_ACQUIRE);
+      while (static_cast<uint32_t>(word) != *flags.run);
+      values[i] = static_cast<uint32_t>(word >> 32);
+    }
+    return RunWords{values[0], values[1], values[2]};
+  };
+  for (int rank = 0; rank < flags.ranks; ++rank) {
+    if (told(rank).same_as(told(flags.rank))) continue;
+    flags.page->difference = {0, static_cast<uint32_t>(rank), told(flags.rank), told(rank)};
+    store(flags.page->difference.found, 1);
+    return give_up(flags);
+  }
+  return true;
+}
+
+cudaError_t begin(const SharedFlags& flags, const RunBeginning& beginning) {
   for (int rank = 0; rank < flags.ranks; ++rank)
     wait(flags, own(flags) + ended_word(rank, flags.ranks), *flags.run,
          flags.page->shared[ended_wait(rank)], 0);
   ++*flags.run;
   for (int rank = 0; rank < flags.ranks; ++rank)
-    store(flags.of[rank][begun_word(flags.rank, flags.ranks)], *flags.run);
+    tell_run(flags.of[rank] + begun_word(flags.rank, flags.ranks), *flags.run, beginning.words);
   store(flags.page->stored, 0);
-  for (int g = 0; g < groups; ++g) {
-    if (targets != nullptr) flags.expected[g] += targets[g];
+  for (int g = 0; g < beginning.counters; ++g) {
+    if (beginning.targets != nullptr) flags.expected[g] += beginning.targets[g];
     if (flags.done != nullptr) store(flags.done[g * TILEPOST_COUNTER_STRIDE], 0);
   }
   return cudaSuccess;
@@ -108,6 +138,11 @@ cudaError_t wait_added(const SharedFlags& flags, int group, uint32_t chunks) {
 
 cudaError_t end(const SharedFlags& flags) {
   if (load(flags.page->abort) != 0 || load(*flags.given_up) != 0) return cudaSuccess;
+  for (int rank = 0; rank < flags.ranks; ++rank)
+    if (!wait(flags, own(flags) + begun_word(rank, flags.ranks), *flags.run,
+              flags.page->shared[begun_wait(rank)], 0))
+      return cudaSuccess;
+  if (!is_common_run(flags)) return cudaSuccess;
   for (int i = 0; i < kFlags * kMostLanes * flags.ranks; ++i)
     store(own(flags)[i * TILEPOST_COUNTER_STRIDE], last_flag_value(*flags.run));
   for (int rank = 0; rank < flags.ranks; ++rank)

@@ -11,7 +11,10 @@ using tilepost::cuda::Flag;
 using tilepost::cuda::SharedFlags;
 using tilepost::cuda::SumArguments;
 
-cudaError_t begin(const SharedFlags& flags, const uint32_t* targets, int groups);
+using tilepost::cuda::RunBeginning;
+using tilepost::cuda::RunWords;
+
+cudaError_t begin(const SharedFlags& flags, const RunBeginning& beginning);
 cudaError_t announce(const SharedFlags& flags, Flag flag, int lane, int group);
 cudaError_t wait_announced(const SharedFlags& flags, Flag flag, int lane, int group,
                            uint64_t sources);
@@ -20,6 +23,13 @@ cudaError_t announce_and_wait(const SharedFlags& flags, Flag flag, int lane, int
 cudaError_t wait_stored(const SharedFlags& flags, int group);
 cudaError_t wait_added(const SharedFlags& flags, int group, uint32_t chunks);
 cudaError_t end(const SharedFlags& flags);
+
+// Parts of the above: what a rank says of the run that it has begun, in a line of another's memory;
+// whether all ranks have said the same, who have all begun it, and if not, which the page is to
+// say.
+void tell_run(uint32_t* line, uint32_t run, const RunWords& words);
+bool is_common_run(const SharedFlags& flags);
+
 cudaError_t sum(const SumArguments& arguments);
 
 }  // namespace fakes::ranks

@@ -79,11 +79,11 @@ cudaError_t launch_access_test(const AccessTest& test, cudaStream_t stream) {
   return cudaSuccess;
 }
 
-cudaError_t launch_shared_begin(const SharedFlags& flags, const uint32_t* targets, int groups,
+cudaError_t launch_shared_begin(const SharedFlags& flags, const RunBeginning& beginning,
                                 cudaStream_t stream) {
   fakes::Stream& s = stream_of(stream);
   const cudaError_t error = launched("shared_begin " + s.name);
-  if (error == cudaSuccess && world().threads) return ranks::begin(flags, targets, groups);
+  if (error == cudaSuccess && world().threads) return ranks::begin(flags, beginning);
   const std::lock_guard lock(world().mutex);
   if (error != cudaSuccess || s.hang.holds()) return error;
   for (int rank = 0; rank < flags.ranks; ++rank)
@@ -92,13 +92,18 @@ cudaError_t launch_shared_begin(const SharedFlags& flags, const uint32_t* target
            flags.page->shared[ended_wait(rank)], 0);
   if (s.hang.holds()) return cudaSuccess;
   ++*flags.run;
+  // What is said to others first: where theirs is made of this rank's memory, they lie close by.
+  for (int rank = 0; rank < flags.ranks; ++rank)
+    ranks::tell_run(flags.of[rank] + begun_word(flags.rank, flags.ranks), *flags.run,
+                    beginning.words);
   for (int rank = 0; rank < flags.ranks; ++rank) {
-    flags.of[rank][begun_word(flags.rank, flags.ranks)] = *flags.run;
-    own(flags)[begun_word(rank, flags.ranks)] = *flags.run;
+    RunWords theirs = beginning.words;
+    if (world().edit_run && rank != flags.rank) world().edit_run(rank, theirs);
+    ranks::tell_run(own(flags) + begun_word(rank, flags.ranks), *flags.run, theirs);
   }
   flags.page->stored = 0;
-  for (int g = 0; g < groups; ++g) {
-    if (targets != nullptr) flags.expected[g] += targets[g];
+  for (int g = 0; g < beginning.counters; ++g) {
+    if (beginning.targets != nullptr) flags.expected[g] += beginning.targets[g];
     if (flags.done != nullptr) flags.done[g * TILEPOST_COUNTER_STRIDE] = 0;
   }
   return cudaSuccess;
@@ -174,6 +179,7 @@ cudaError_t launch_shared_end(const SharedFlags& flags, cudaStream_t stream) {
   if (error == cudaSuccess && world().threads && !s.hang.holds()) return ranks::end(flags);
   const std::lock_guard lock(world().mutex);
   if (error != cudaSuccess || s.hang.holds() || load(flags.page->abort) != 0) return error;
+  if (!ranks::is_common_run(flags)) return error;
   for (int i = 0; i < kFlags * kMostLanes * flags.ranks; ++i)
     own(flags)[i * TILEPOST_COUNTER_STRIDE] = last_flag_value(*flags.run);
   for (int rank = 0; rank < flags.ranks; ++rank) {

@@ -19,6 +19,10 @@
 
 #include "tilepost/tilepost.h"
 
+namespace tilepost::cuda {
+struct RunWords;
+}
+
 namespace fakes {
 
 // Work that hangs: a collective until release_all(), a wait until `over` says so.
@@ -135,6 +139,9 @@ struct Behaviour {
   std::function<Hang(void** arguments)> kernel;  // what keeps it from ending, if anything
   std::function<void()> on_post;                 // after a group's arrival was posted
   std::function<void(const void* x, int rows, int n)> on_norm;
+  // Where ranks share memory: what another rank says of its run, where that is not what this one
+  // says.
+  std::function<void(int rank, tilepost::cuda::RunWords&)> edit_run;
   // What an exchange of numbers brings: from, to, count. If empty, every rank says what this one
   // says.
   std::function<void(const int64_t*, int64_t*, size_t)> exchange;

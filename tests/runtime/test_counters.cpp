@@ -74,6 +74,7 @@ TEST_CASE("places of waits are apart and inside") {
   for (int source = 0; source < kMostPeers; ++source) CHECK(seen.insert(ended_wait(source)).second);
   for (int group = 0; group < kMostPeers; ++group) CHECK(seen.insert(stored_wait(group)).second);
   for (int group = 0; group < kMostPeers; ++group) CHECK(seen.insert(added_wait(group)).second);
+  for (int source = 0; source < kMostPeers; ++source) CHECK(seen.insert(begun_wait(source)).second);
   CHECK(stored_wait(kMostPeers + 3) == stored_wait(3));
   CHECK(added_wait(kMostPeers + 3) == added_wait(3));
   CHECK(*seen.begin() == 0);
@@ -157,7 +158,7 @@ TEST_CASE_METHOD(FlagsOfThree, "a run that was given up has begun and never ends
   const bool aborted = GENERATE(false, true);
   SharedFlags other = flags;
   other.rank = 0;
-  REQUIRE(launch_shared_begin(flags, nullptr, 0, stream) == cudaSuccess);
+  REQUIRE(launch_shared_begin(flags, {}, stream) == cudaSuccess);
   memory[0][begun_word(0, kRanks)] = 1;
   memory[0][begun_word(2, kRanks)] = 1;
   memory[0][ended_word(0, kRanks)] = 1;

@@ -32,7 +32,7 @@ tilepost_result_t RunIssuer::run_eager(Run& run, DeviceMap& map) {
   if (const tilepost_result_t result = finish(run); result != TILEPOST_OK)
     return give_up(run, result);
   let_others_follow(run);
-  state_.tracker.commit(run.record->number);
+  state_.tracker.commit(run.record->number, run.begun);
   watchdog_.wake();
   return TILEPOST_OK;
 }
@@ -128,7 +128,9 @@ tilepost_result_t RunIssuer::start(Run& run) {
 }
 
 tilepost_result_t RunIssuer::begin_sharing(Run& run) {
-  TILEPOST_TRY(transports_.overlapping->begin(run.map->targets, run.map->num_counters, run.user));
+  TILEPOST_TRY(transports_.overlapping->begin(
+      {run.map->targets, run.map->num_counters, transports_.shared->words_of(run.run_map())},
+      run.user));
   run.begun = true;
   return TILEPOST_OK;
 }
@@ -159,7 +161,9 @@ tilepost_result_t RunIssuer::end(const Run& run) {
 // caller's stream need not wait for that. All that is captured has to come back to it.
 tilepost_result_t RunIssuer::end_apart(const Run& run, cudaStream_t last) {
   if (last != lanes_.stream()) TILEPOST_CUDA(cudaStreamWaitEvent(lanes_.stream(), run.end, 0));
-  return transports_.overlapping->end(lanes_.stream());
+  TILEPOST_TRY(transports_.overlapping->end(lanes_.stream()));
+  TILEPOST_CUDA(cudaEventRecord(state_.tracker.apart_event(), lanes_.stream()));
+  return TILEPOST_OK;
 }
 
 }  // namespace tilepost::cuda

@@ -146,6 +146,7 @@ void CudaOp::set_up_state() {
   state_.tiles_from_all = path.access == TILEPOST_ACCESS_WRITE;
   state_.kernel_waits = path.completes;
   state_.collective = row.collective;
+  state_.plan = &plan_;
   state_.most_groups = plan_.map.num_groups;
   if (transports_.shared) state_.others_aborted = transports_.shared->others_aborted();
   const bool arrivals = plan_.map.division == TILEPOST_DIVISION_ARRIVALS && !path.completes;

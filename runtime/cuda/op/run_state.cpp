@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "runtime/core/run_terms.h"
 #include "runtime/cuda/watch/epoch.h"
 #include "runtime/cuda/watch/waiter.h"
 
@@ -60,6 +61,8 @@ tilepost_result_t RunState::observe() {
   } else if ((busy && comm_aborted->load()) || (others_aborted && others_aborted->load())) {
     abort(TILEPOST_ABORTED,
           "rank " + std::to_string(rank) + ": another operation of the communicator has failed");
+  } else if (const std::string other = explain_difference(started); !other.empty()) {
+    abort(TILEPOST_INVALID_ARGUMENT, other);
   } else if (const std::string text = explain_given_up(started); !text.empty()) {
     abort(TILEPOST_TIMEOUT, text);
   } else if (started && is_late(*started)) {
@@ -100,6 +103,10 @@ std::string RunState::explain_late(const InFlight& run) {
   const RunRecord issued = run.bank == kEager ? ledger.of_run(run.run)
                                               : ledger.of_captured(static_cast<size_t>(run.run));
   TimeoutFacts facts = facts_of(run.bank, issued.number);
+  // Ranks that run different things wait for what never comes.
+  if (transports_.shared)
+    if (const std::optional<RunDifference> found = transports_.shared->find_difference())
+      return explain(*found, facts.run);
   facts.overlaps = issued.overlaps;
   facts.groups = issued.groups;
   facts.stored_by_all = issued.overlaps && tiles_from_all;
@@ -117,6 +124,32 @@ std::string RunState::explain_late(const InFlight& run) {
   for (size_t g = 0; g < facts.arrived.size(); ++g)
     facts.arrived[g] = signals_of_run(facts.arrived[g], issued.before[g], issued.targets[g]);
   return explain_timeout(facts);
+}
+
+std::string RunState::explain(const RunDifference& difference, const std::string& run) const {
+  const std::string where = "rank " + std::to_string(rank) + ": " + run + ": ";
+  const auto other = static_cast<int>(difference.rank);
+  const auto name = [](int number) { return "rank " + std::to_string(number); };
+  if (difference.own.plan != difference.theirs.plan)
+    return where + name(other) + " runs another operation of those that share memory than " +
+           name(rank) + kSameOrder;
+  const auto terms_of = [&](const RunWords& words) {
+    RunTerms terms;
+    terms.routed = is_routed(*plan);
+    terms.m = words.m;
+    terms.schedule = words.schedule;
+    return terms;
+  };
+  return where + run_difference(other, terms_of(difference.theirs), rank, terms_of(difference.own));
+}
+
+// What the ranks have found by themselves, also in runs that have ended since.
+std::string RunState::explain_difference(const std::optional<InFlight>& started) const {
+  const RunDifference& found = page()->difference;
+  if (load(found.found) == 0) return {};
+  const uint64_t number = started && started->bank == kEager ? started->run : ledger.runs();
+  const bool replay = started && started->bank == kCaptured;
+  return explain(found, facts_of(replay ? kCaptured : kEager, number).run);
 }
 
 // Tasks wait inside the GEMM. What waits for their sums waits for the tiles that they lack, if any.

@@ -36,6 +36,7 @@ class RunState {
   bool tiles_from_all = false;  // of runs that overlap: all ranks store what this one waits for
   bool kernel_waits = false;    // of runs that overlap: the GEMM's own warps wait for tiles
   const char* collective = "";
+  const tilepost_plan_t* plan = nullptr;
   int most_groups = 0;    // of any run
   DeviceMemory counters;  // [bank][group * TILEPOST_COUNTER_STRIDE]
   PinnedMemory watch_memory;
@@ -103,6 +104,8 @@ class RunState {
   bool is_late(const InFlight& run) const;
   std::string explain_late(const InFlight& run);
   void find_missing_tiles(TimeoutFacts& facts);
+  std::string explain(const RunDifference& difference, const std::string& run) const;
+  std::string explain_difference(const std::optional<InFlight>& started) const;
   std::string explain_given_up(const std::optional<InFlight>& started);
   InFlight latest() const;
   bool has_started();

@@ -29,6 +29,10 @@ __device__ __forceinline__ bool is_other(const SharedFlags& flags, int rank) {
   return rank < flags.ranks && rank != flags.rank;
 }
 
+__device__ __forceinline__ volatile uint64_t* run_words(uint32_t* line) {
+  return reinterpret_cast<volatile uint64_t*>(line + kRunWordsAt);
+}
+
 // A wait that has given up keeps its run under way until the host has seen that.
 __device__ void stay_for_host(const WatchPage* page) {
   const uint64_t start = ptx::global_time_ns();
@@ -79,8 +83,12 @@ __device__ bool wait_for(const SharedFlags& flags, const uint32_t* word, uint32_
 // before. That end's release has been acquired (PTX ISA 8.9.5); this run's tasks and waits come
 // behind this kernel in their streams (CUDA C++ Programming Guide, Streams). So the counts of what
 // is done no other kernel touches meanwhile.
+//
+// What the run is goes out behind the number of runs begun, so that nothing waits for it: each word
+// says whose run it is of, in one access of 64 bits (PTX ISA 8.2.1, Scalar Data-types), which is
+// relaxed and of system scope (st, .volatile).
 __global__ void __launch_bounds__(kThreads)
-    begin_kernel(const __grid_constant__ SharedFlags flags, const uint32_t* targets, int counters) {
+    begin_kernel(const __grid_constant__ SharedFlags flags, const RunBeginning beginning) {
   const int rank = threadIdx.x;
   const uint32_t run = *flags.run;
   if (rank < flags.ranks)
@@ -88,10 +96,16 @@ __global__ void __launch_bounds__(kThreads)
              flags.page->shared + ended_wait(rank), 0);
   __syncthreads();
   if (rank == 0) *flags.run = run + 1;
-  if (rank < flags.ranks)
-    ptx::store_release_sys(flags.of[rank] + begun_word(flags.rank, flags.ranks), run + 1);
-  for (int i = threadIdx.x; i < counters; i += kThreads) {
-    if (targets != nullptr) flags.expected[i] += targets[i];
+  if (rank < flags.ranks) {
+    uint32_t* const line = flags.of[rank] + begun_word(flags.rank, flags.ranks);
+    ptx::store_release_sys(line, run + 1);
+    volatile uint64_t* const words = run_words(line);
+    words[0] = run_word(run + 1, beginning.words.m);
+    words[1] = run_word(run + 1, beginning.words.schedule);
+    words[2] = run_word(run + 1, beginning.words.plan);
+  }
+  for (int i = threadIdx.x; i < beginning.counters; i += kThreads) {
+    if (beginning.targets != nullptr) flags.expected[i] += beginning.targets[i];
     if (flags.done != nullptr) flags.done[i * TILEPOST_COUNTER_STRIDE] = 0;
   }
 }
@@ -137,6 +151,56 @@ __global__ void added_kernel(const __grid_constant__ SharedFlags flags, int grou
     publish(&flags.page->stored, static_cast<uint32_t>(group) + 1);
 }
 
+// What `rank` has begun as this run. It has said so, so its words are under way or here; they are
+// not the next run's, which it does not begin before this rank has ended this one. False if the
+// host said abort, or the deadline passed, before they came.
+__device__ bool read_run_words(const SharedFlags& flags, int rank, uint32_t run, RunWords& words) {
+  const volatile uint64_t* const line = run_words(own_flags(flags) + begun_word(rank, flags.ranks));
+  uint32_t found[kRunWords];
+  const PollEnd end = poll_until(
+      [&] {
+        bool all = true;
+        for (int i = 0; i < kRunWords; ++i) {
+          const uint64_t word = line[i];
+          all &= static_cast<uint32_t>(word) == run;
+          found[i] = static_cast<uint32_t>(word >> 32);
+        }
+        return all;
+      },
+      flags.deadline_ns, flags.page, [] {});
+  words = {found[0], found[1], found[2]};
+  return end == PollEnd::reached;
+}
+
+// Whether all ranks have begun the same run as this one. The ranks' threads look at one rank each;
+// of several that differ the host is told of the first. No rank is waited for here that the
+// beginning of the next run would not wait for: what has not begun has not ended.
+__device__ bool is_common_run(const SharedFlags& flags, uint32_t run) {
+  __shared__ uint32_t differs[kMostPeers];
+  const int rank = threadIdx.x;
+  RunWords own{}, theirs{};
+  bool known = true;
+  differs[rank] = 0;
+  if (rank < flags.ranks) {
+    known = wait_for(flags, own_flags(flags) + begun_word(rank, flags.ranks), run,
+                     flags.page->shared + begun_wait(rank), 0) &&
+            read_run_words(flags, flags.rank, run, own) && read_run_words(flags, rank, run, theirs);
+    differs[rank] = known && !own.same_as(theirs) ? 1 : 0;
+  }
+  if (__syncthreads_and(known && differs[rank] == 0)) return true;
+  bool first = differs[rank] != 0;
+  for (int other = 0; other < rank; ++other) first &= differs[other] == 0;
+  if (first) {
+    RunDifference& told = flags.page->difference;
+    told.rank = static_cast<uint32_t>(rank);
+    told.own = own;
+    told.theirs = theirs;
+    publish(&told.found, 1);
+  }
+  *static_cast<volatile uint32_t*>(flags.given_up) = 1;
+  return false;
+}
+
 // All of this rank's reading and copying precedes in the stream. The barrier puts the flags before
 // the releases (PTX ISA, barrier; 8.9.5): no rank announces anything of the next run before it has
 // acquired them, so nothing newer is overwritten. Volatile stores are relaxed ones of system scope
@@ -145,7 +209,10 @@ __global__ void added_kernel(const __grid_constant__ SharedFlags flags, int grou
 __global__ void __launch_bounds__(kThreads) end_kernel(const __grid_constant__ SharedFlags flags) {
   const int rank = threadIdx.x;
   const uint32_t run = *flags.run;
-  if (is_given_up(flags) || ptx::load_relaxed_sys(&flags.page->abort) != 0) return;
+  __shared__ bool over;
+  if (rank == 0) over = is_given_up(flags) || ptx::load_relaxed_sys(&flags.page->abort) != 0;
+  __syncthreads();
+  if (over || !is_common_run(flags, run)) return;
   volatile uint32_t* own = own_flags(flags);
   for (int i = threadIdx.x; i < kFlags * kMostLanes * flags.ranks; i += kThreads)
     own[i * TILEPOST_COUNTER_STRIDE] = last_flag_value(run);
@@ -171,9 +238,9 @@ cudaError_t preload_flags() {
   return cudaSuccess;
 }
 
-cudaError_t launch_shared_begin(const SharedFlags& flags, const uint32_t* targets, int counters,
+cudaError_t launch_shared_begin(const SharedFlags& flags, const RunBeginning& beginning,
                                 cudaStream_t stream) {
-  return launch_kernel(begin_kernel, 1, kThreads, stream, flags, targets, counters);
+  return launch_kernel(begin_kernel, 1, kThreads, stream, flags, beginning);
 }
 
 cudaError_t launch_announce(const SharedFlags& flags, Flag flag, int lane, int group,

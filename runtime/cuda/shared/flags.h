@@ -23,6 +23,7 @@
 
 #include "runtime/cuda/shared/memory.h"
 #include "runtime/cuda/watch/watch_page.h"
+#include "tilepost/plan.h"
 
 namespace tilepost::cuda {
 
@@ -41,6 +42,10 @@ __host__ __device__ constexpr uint32_t last_flag_value(uint32_t run) {
 // source rank; the runs that each rank has ended, and those it has begun, which differ for good
 // where one was given up; counters, which the kernels of all ranks raise (TILEPOST_ACCESS_WRITE):
 // the groups', and again the groups', for sums that are pushed (tasks.h, shared_counters).
+//
+// Behind the number of runs begun, in the same line, comes what the last of these is: kRunWords
+// words of 64 bits, the number of the run in the low half and a word of RunWords in the high one.
+// So each says of itself which run it is of, and needs no order among them.
 __host__ __device__ constexpr int64_t flag_word(Flag flag, int lane, int source, int ranks) {
   return ((static_cast<int64_t>(flag) * kMostLanes + lane) * ranks + source) *
          TILEPOST_COUNTER_STRIDE;
@@ -50,6 +55,12 @@ __host__ __device__ constexpr int64_t ended_word(int source, int ranks) {
 }
 __host__ __device__ constexpr int64_t begun_word(int source, int ranks) {
   return ended_word(ranks + source, ranks);
+}
+constexpr int kRunWordsAt = 2;  // 32-bit words from the beginning of the line
+constexpr int kRunWords = sizeof(RunWords) / sizeof(uint32_t);
+static_assert(kRunWordsAt + 2 * kRunWords <= TILEPOST_COUNTER_STRIDE);
+__host__ __device__ constexpr uint64_t run_word(uint32_t run, uint32_t word) {
+  return uint64_t{word} << 32 | run;
 }
 __host__ __device__ constexpr int64_t counter_word(int counter, int ranks) {
   return ((int64_t{kFlags} * kMostLanes + 2) * ranks + counter) * TILEPOST_COUNTER_STRIDE;
@@ -74,10 +85,17 @@ struct SharedFlags {
 // Loads the kernels, so that none has to be loaded while something waits.
 cudaError_t preload_flags();
 
+// What begins: by how much counters grow, and what all ranks must have in common.
+struct RunBeginning {
+  const uint32_t* targets;  // [counters] device memory; null: nothing grows
+  int counters;
+  RunWords words;
+};
+
 // Waits until every rank, this one too, has ended the run before, then counts this one: run += 1
-// and, for each of `counters`, expected += targets[counter] and done = 0, of the groups. `targets`:
-// device memory; null: the run has none.
-cudaError_t launch_shared_begin(const SharedFlags& flags, const uint32_t* targets, int counters,
+// and, for each of the counters, expected += targets[counter] and done = 0, of the groups. Tells
+// every rank what run it is.
+cudaError_t launch_shared_begin(const SharedFlags& flags, const RunBeginning& beginning,
                                 cudaStream_t stream);
 
 // Tells every other rank that what precedes in the stream may be read.
@@ -105,7 +123,9 @@ cudaError_t launch_wait_added(const SharedFlags& flags, int group, uint32_t chun
 
 // Tells every rank that this one has ended the run: that it has done all it does with the others'
 // memory, and needs nothing more of its own. Not of a run that was given up: what is left of it in
-// the streams may still touch the others' memory.
+// the streams may still touch the others' memory. Before that it waits until every rank has begun
+// the run, and gives it up if a rank has begun another one: the page then says which
+// (RunDifference).
 cudaError_t launch_shared_end(const SharedFlags& flags, cudaStream_t stream);
 
 // Waits on the host until every rank has ended what it has begun, and as many runs as this one.

@@ -6,6 +6,7 @@
 #include <ranges>
 #include <thread>
 
+#include "runtime/core/plan_hash.h"
 #include "runtime/cuda/shared/tasks.h"
 #include "runtime/cuda/watch/epoch.h"
 
@@ -15,6 +16,12 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::microseconds kPoll{100};
+
+// Both halves count.
+constexpr uint32_t folded(uint64_t hash) {
+  return static_cast<uint32_t>(hash ^ hash >> 32);
+}
+
 constexpr int kSharedCounters = 256;  // of the plans that share memory: more than most have
 
 }  // namespace
@@ -52,9 +59,9 @@ void SharedService::report_to(WatchPage* page, double deadline_seconds) {
   flags_.deadline_ns = static_cast<uint64_t>(deadline_seconds * 1e9);
 }
 
-tilepost_result_t SharedService::begin(const uint32_t* targets, int counters, cudaStream_t stream) {
+tilepost_result_t SharedService::begin(const RunBeginning& beginning, cudaStream_t stream) {
   touched_ = true;
-  TILEPOST_CUDA(launch_shared_begin(flags_, targets, counters, stream));
+  TILEPOST_CUDA(launch_shared_begin(flags_, beginning, stream));
   return TILEPOST_OK;
 }
 
@@ -68,7 +75,7 @@ tilepost_result_t SharedService::begin_warm_up(cudaStream_t stream) {
     RunOrder::Member nobody;
     TILEPOST_TRY(arena_->order().follow(nobody, {stream, 0, true}));
   }
-  return begin(nullptr, 0, stream);
+  return begin({nullptr, 0, {0, 0, folded(hash_plan(plan_))}}, stream);
 }
 
 tilepost_result_t SharedService::end_warm_up(cudaStream_t stream) {
@@ -120,6 +127,31 @@ std::optional<std::vector<int>> SharedService::find_absent() {
 void SharedService::leak() {
   access_.leak();
   begun_.leak();
+}
+
+RunWords SharedService::words_of(const RunMap& run) const {
+  return {static_cast<uint32_t>(run.m), folded(run.schedule_hash), folded(hash_plan(plan_))};
+}
+
+// Words of another run than the one that its rank has begun are still under way.
+std::optional<RunDifference> SharedService::find_difference() {
+  const std::vector<uint32_t> lines =
+      begun_.read_lines(flags_.of[flags_.rank] + begun_word(0, flags_.ranks));
+  if (lines.empty()) return {};
+  const auto words_of_rank = [&](int rank, uint32_t run) -> std::optional<RunWords> {
+    const uint32_t* line = lines.data() + static_cast<ptrdiff_t>(rank) * TILEPOST_COUNTER_STRIDE;
+    const uint32_t* words = line + kRunWordsAt;
+    if (line[0] != run || words[0] != run || words[2] != run || words[4] != run) return {};
+    return RunWords{words[1], words[3], words[5]};
+  };
+  const uint32_t run = lines[static_cast<size_t>(flags_.rank) * TILEPOST_COUNTER_STRIDE];
+  const std::optional<RunWords> own = words_of_rank(flags_.rank, run);
+  for (int rank = 0; own && rank < flags_.ranks; ++rank) {
+    const std::optional<RunWords> theirs = words_of_rank(rank, run);
+    if (theirs && !theirs->same_as(*own))
+      return RunDifference{1, static_cast<uint32_t>(rank), *own, *theirs};
+  }
+  return {};
 }
 
 uint32_t* SharedService::own_counters() const {

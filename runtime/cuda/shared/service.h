@@ -45,10 +45,10 @@ class SharedService {
   tilepost_tasks_t tasks() const;
 
   // Before the GEMM of a run, and after everything that belongs to it
-  // (runtime/cuda/shared/flags.h). `targets`: device memory, by counter, what all ranks add to this
-  // rank's counters (TILEPOST_ACCESS_WRITE); null elsewhere, and `counters` then are groups. May be
+  // (runtime/cuda/shared/flags.h). Targets: what all ranks add to this rank's counters
+  // (TILEPOST_ACCESS_WRITE); elsewhere there are none, and the counters are groups. May be
   // captured.
-  tilepost_result_t begin(const uint32_t* targets, int counters, cudaStream_t stream);
+  tilepost_result_t begin(const RunBeginning& beginning, cudaStream_t stream);
   tilepost_result_t end(cudaStream_t stream);
 
   // The same of warming up. `stream` is the one where eager runs say from then on that they have
@@ -62,6 +62,12 @@ class SharedService {
 
   // The ranks that have not begun this rank's latest run; nothing where that cannot be found out.
   std::optional<std::vector<int>> find_absent();
+  // What ranks have in common in a run (RunBeginning::words).
+  RunWords words_of(const RunMap& run) const;
+  // A rank that has begun another run than this one has as the last of this rank's; nothing where
+  // there is none, or where that cannot be found out. For runs that are late: ranks compare by
+  // themselves when a run ends.
+  std::optional<RunDifference> find_difference();
 
   // From now on nothing may be put on streams that uses the memory. Called by any thread.
   void abort() { aborted_ = true; }

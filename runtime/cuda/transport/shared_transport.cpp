@@ -18,10 +18,9 @@ tilepost_result_t SharedTransport::warm_up(cudaStream_t stream) {
   return shared_.end_warm_up(stream);
 }
 
-tilepost_result_t SharedTransport::begin(const uint32_t* targets, int counters,
-                                         cudaStream_t stream) {
+tilepost_result_t SharedTransport::begin(const RunBeginning& beginning, cudaStream_t stream) {
   reset_lanes();
-  return shared_.begin(targets, counters, stream);
+  return shared_.begin(beginning, stream);
 }
 
 tilepost_result_t SharedTransport::check_usable() const {

@@ -20,7 +20,7 @@ class SharedTransport : public Transport {
 
   // A run with nothing in it but what the kinds of transport add (warm_up_lanes).
   tilepost_result_t warm_up(cudaStream_t stream) final;
-  tilepost_result_t begin(const uint32_t* targets, int counters, cudaStream_t stream) final;
+  tilepost_result_t begin(const RunBeginning& beginning, cudaStream_t stream) final;
   tilepost_result_t end(cudaStream_t stream) final { return shared_.end(stream); }
   void close(bool failed) final { shared_.close(failed); }
 

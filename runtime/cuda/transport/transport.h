@@ -45,8 +45,7 @@ class Transport {
 
   // Before the GEMM of a run that uses memory which ranks share, and after everything that belongs
   // to it: SharedService::begin and end.
-  virtual tilepost_result_t begin(const uint32_t* /*targets*/, int /*counters*/,
-                                  cudaStream_t /*stream*/) {
+  virtual tilepost_result_t begin(const RunBeginning& /*beginning*/, cudaStream_t /*stream*/) {
     return TILEPOST_OK;
   }
   virtual tilepost_result_t end(cudaStream_t /*stream*/) { return TILEPOST_OK; }

@@ -52,6 +52,13 @@ std::vector<uint32_t> CounterAccess::read(const uint32_t* bank) {
   return values;
 }
 
+std::vector<uint32_t> CounterAccess::read_lines(const uint32_t* lines) {
+  const std::lock_guard lock(mutex_);
+  if (!copy(mirror_.get(), lines, bytes(), cudaMemcpyDeviceToHost)) return {};
+  const auto* first = static_cast<const uint32_t*>(mirror_.get());
+  return {first, first + static_cast<ptrdiff_t>(num_groups_) * TILEPOST_COUNTER_STRIDE};
+}
+
 std::vector<uint32_t> CounterAccess::read_words(const uint32_t* words) {
   const std::lock_guard lock(mutex_);
   const size_t bytes = static_cast<size_t>(num_groups_) * sizeof(uint32_t);

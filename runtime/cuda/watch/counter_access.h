@@ -17,6 +17,9 @@ class CounterAccess {
   // The groups' counters of one bank; empty if the copy did not finish in time.
   std::vector<uint32_t> read(const uint32_t* bank);
 
+  // All words of as many lines of TILEPOST_COUNTER_STRIDE; empty as above.
+  std::vector<uint32_t> read_lines(const uint32_t* lines);
+
   // As many words that lie side by side, a word per group; empty as above.
   std::vector<uint32_t> read_words(const uint32_t* words);
 

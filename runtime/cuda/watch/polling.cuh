@@ -32,22 +32,29 @@ struct Poll {
 };
 enum class PollEnd { reached, aborted, late };
 
-// Polls until the word has reached the target, the host says abort or the deadline has passed.
-// `waiting()` is called every so often meanwhile. Orders nothing: polling with relaxed loads and
-// acquiring once, behind this, pays for one invalidation of L1 instead of one per poll.
-template <class Waiting>
-__device__ __forceinline__ PollEnd poll(const Poll& args, Waiting waiting) {
+// Polls until is_reached() says so, the host says abort or the deadline has passed (0: none).
+// `waiting()` is called every so often meanwhile.
+template <class IsReached, class Waiting>
+__device__ __forceinline__ PollEnd poll_until(IsReached is_reached, uint64_t deadline_ns,
+                                              const WatchPage* page, Waiting waiting) {
   const uint64_t start = ptx::global_time_ns();
   for (;;) {
     for (int i = 0; i < kPollsPerCheck; ++i) {
-      if (has_reached(ptx::load_relaxed_sys(args.word), args.target)) return PollEnd::reached;
+      if (is_reached()) return PollEnd::reached;
       ptx::sleep_ns(kPollNanoseconds);
     }
-    if (ptx::load_relaxed_sys(&args.page->abort) != 0) return PollEnd::aborted;
+    if (ptx::load_relaxed_sys(&page->abort) != 0) return PollEnd::aborted;
     waiting();
-    if (args.deadline_ns != 0 && ptx::global_time_ns() - start >= args.deadline_ns)
-      return PollEnd::late;
+    if (deadline_ns != 0 && ptx::global_time_ns() - start >= deadline_ns) return PollEnd::late;
   }
+}
+
+// The same until the word has reached the target. Orders nothing: polling with relaxed loads and
+// acquiring once, behind this, pays for one invalidation of L1 instead of one per poll.
+template <class Waiting>
+__device__ __forceinline__ PollEnd poll(const Poll& args, Waiting waiting) {
+  return poll_until([&] { return has_reached(ptx::load_relaxed_sys(args.word), args.target); },
+                    args.deadline_ns, args.page, waiting);
 }
 
 }  // namespace tilepost::cuda

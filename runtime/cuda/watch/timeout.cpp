@@ -85,6 +85,8 @@ std::string what_is_awaited(const TimeoutFacts& facts, const OpenWait& wait) {
     case Awaited::ended:
       return names_of(wait.ranks) + " did not end the run before" + within +
              "it has stopped, or is still busy with it";
+    case Awaited::begun:
+      return names_of(wait.ranks) + " did not begin the run" + within + stopped;
     case Awaited::added:
       return group + ": " + not_done(facts, within, std::to_string(wait.missing));
     case Awaited::stored:

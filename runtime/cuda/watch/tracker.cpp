@@ -18,6 +18,7 @@ tilepost_result_t RunTracker::create() {
   for (Slot& slot : slots_) {
     TILEPOST_TRY(make_event(slot.begin));
     TILEPOST_TRY(make_event(slot.end));
+    TILEPOST_TRY(make_event(slot.apart));
   }
   return TILEPOST_OK;
 }
@@ -37,9 +38,10 @@ bool RunTracker::is_in_flight(uint64_t run) {
   return count_ > 0 && slots_[head_].run.run <= run;
 }
 
-void RunTracker::commit(uint64_t run) {
+void RunTracker::commit(uint64_t run, bool apart) {
   const std::lock_guard lock(mutex_);
   slots_[next_].run = {run, false, {}};
+  slots_[next_].ends_apart = apart;
   last_end_ = slots_[next_].end.get();
   next_ = (next_ + 1) % kMaxInFlight;
   ++count_;
@@ -52,7 +54,7 @@ tilepost_result_t RunTracker::observe(std::optional<Oldest>& oldest) {
   while (count_ > 0) {
     Slot& slot = slots_[head_];
     bool done = false;
-    TILEPOST_TRY(query(slot.end.get(), done));
+    TILEPOST_TRY(query(slot.ends_apart ? slot.apart.get() : slot.end.get(), done));
     if (!done) {
       bool started = slot.run.started;
       if (!started) TILEPOST_TRY(query(slot.begin.get(), started));

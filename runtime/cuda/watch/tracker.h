@@ -27,7 +27,10 @@ class RunTracker {
   bool has_room();
   cudaEvent_t begin_event() const { return slots_[next_].begin.get(); }
   cudaEvent_t end_event() const { return slots_[next_].end.get(); }
-  void commit(uint64_t run);
+  // Of a run that ends apart: recorded where ranks have compared what it was, when its output is
+  // there already. Until then it counts as in flight.
+  cudaEvent_t apart_event() const { return slots_[next_].apart.get(); }
+  void commit(uint64_t run, bool apart = false);
 
   // Whether any run has not been seen to end.
   bool has_any() const;
@@ -47,7 +50,8 @@ class RunTracker {
 
  private:
   struct Slot {
-    Event begin, end;
+    Event begin, end, apart;
+    bool ends_apart = false;
     Oldest run;
   };
 

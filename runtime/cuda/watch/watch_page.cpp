@@ -8,6 +8,7 @@ Awaited kind_of(int row) {
   if (row < kMostLanes) return Awaited::block;
   if (row < kFlags * kMostLanes) return Awaited::sums;
   if (row == kFlags * kMostLanes) return Awaited::ended;
+  if (row == kFlags * kMostLanes + 3) return Awaited::begun;
   return row == kFlags * kMostLanes + 1 ? Awaited::stored : Awaited::added;
 }
 
@@ -17,7 +18,8 @@ bool is_of_group(Awaited what) {
 }
 
 int group_of(Awaited what, const SharedWait& wait) {
-  return what == Awaited::ended ? -1 : static_cast<int>(wait.group);
+  const bool of_run = what == Awaited::ended || what == Awaited::begun;
+  return of_run ? -1 : static_cast<int>(wait.group);
 }
 
 bool comes_before(const OpenWait& one, const OpenWait& other) {

@@ -30,11 +30,29 @@ constexpr int kFlags = 2;
 // A place. The device writes it; `state` last.
 struct SharedWait {
   uint32_t state;   // WaitState
-  uint32_t group;   // not for the end of a run
+  uint32_t group;   // not for the end or beginning of a run
   uint32_t seen;    // what the word read
   uint32_t wanted;  // what was waited for
 };
 enum WaitState : uint32_t { kNoWait = 0, kWaiting = 1, kGaveUp = 2 };
+
+// What ranks that share memory must have in common in a run.
+struct RunWords {
+  uint32_t m;         // as the caller says
+  uint32_t schedule;  // RunMap::schedule_hash, folded
+  uint32_t plan;      // hash_plan, folded
+
+  __host__ __device__ constexpr bool same_as(const RunWords& other) const {
+    return m == other.m && schedule == other.schedule && plan == other.plan;
+  }
+};
+
+// A rank whose run is not this rank's. The device writes it; `found` last.
+struct RunDifference {
+  uint32_t found;  // not 0: the rest is there
+  uint32_t rank;
+  RunWords own, theirs;
+};
 
 // Places, by what is waited for and from which rank. Groups whose tiles are awaited, or what tasks
 // of this rank's own kernel make of them, share kMostPeers places: few are awaited at a time, and
@@ -51,7 +69,10 @@ __host__ __device__ constexpr int stored_wait(int group) {
 __host__ __device__ constexpr int added_wait(int group) {
   return (kFlags * kMostLanes + 2) * kMostPeers + group % kMostPeers;
 }
-constexpr int kSharedWaits = (kFlags * kMostLanes + 3) * kMostPeers;
+__host__ __device__ constexpr int begun_wait(int source) {
+  return (kFlags * kMostLanes + 3) * kMostPeers + source;
+}
+constexpr int kSharedWaits = (kFlags * kMostLanes + 4) * kMostPeers;
 
 // Eager runs never reset their counters; captured runs reset theirs. So each has
 // counters and a page of its own, and the two can be mixed.
@@ -78,6 +99,7 @@ struct alignas(128) WatchPage {
   uint32_t stored;  // device: groups of the run whose tiles all ranks have stored, where the ranks'
                     // kernels store into each other's memory
   SharedWait shared[kSharedWaits];  // device
+  RunDifference difference;         // device
 };
 
 // Bytes of a page and its groups' wait records, which follow it: [bank][group].
@@ -108,11 +130,11 @@ inline void store(uint32_t& word, uint32_t value) {
 }
 
 // A wait that is not over, for the host.
-enum class Awaited { block, sums, ended, stored, added, landed };
+enum class Awaited { block, sums, ended, stored, added, landed, begun };
 struct OpenWait {
   Awaited what;
   bool gave_up;
-  int group;               // not for `ended`
+  int group;               // not for `ended` and `begun`
   std::vector<int> ranks;  // that did not come; empty for `stored` and `landed`, which do not tell
                            // them apart, and for `added`, which is this rank's own
   uint32_t missing;  // `stored`: signals; `added`, `landed`, and `stored` rows: chunks of tasks
