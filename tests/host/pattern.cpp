@@ -176,17 +176,22 @@ void PatternRun::keep_residual() {
 std::string PatternRun::route(const Ops& ops) {
   if (!routed()) return "";
   return on_all_ranks(problem_.ranks, [&](int rank) -> std::string {
-    tilepost_route_t route{sizeof route, -1, nullptr, nullptr};
-    if (problem_.any_m) route.m = ranks_[rank].brought();
-    if (problem_.routing == TILEPOST_ROUTING_SPLITS)
-      route.splits = ranks_[rank].splits.data();
-    else
-      route.destinations = ranks_[rank].destinations.data();
-    tilepost_arrivals_t arrivals{sizeof arrivals, 0, nullptr, nullptr};
-    if (tilepost_op_route(ops[rank], &route, &arrivals) != TILEPOST_OK)
-      return tilepost_last_error();
-    return compare_arrivals(rank, arrivals);
+    std::string wrong;
+    return route(ops[rank], rank, wrong) == TILEPOST_OK ? wrong : tilepost_last_error();
   });
+}
+
+tilepost_result_t PatternRun::route(tilepost_op_t op, int rank, std::string& wrong) const {
+  tilepost_route_t route{sizeof route, -1, nullptr, nullptr};
+  if (problem_.any_m) route.m = ranks_[rank].brought();
+  if (problem_.routing == TILEPOST_ROUTING_SPLITS)
+    route.splits = ranks_[rank].splits.data();
+  else
+    route.destinations = ranks_[rank].destinations.data();
+  tilepost_arrivals_t arrivals{sizeof arrivals, 0, nullptr, nullptr};
+  const tilepost_result_t result = tilepost_op_route(op, &route, &arrivals);
+  wrong = result == TILEPOST_OK ? compare_arrivals(rank, arrivals) : "";
+  return result;
 }
 
 // Every row must land where the receiver's order, by source and then by source row, puts it.
@@ -243,12 +248,15 @@ int64_t PatternRun::place_of(int rank, int64_t row, int64_t col) const {
 }
 
 std::string PatternRun::compare() const {
-  for (int rank = 0; rank < problem_.ranks; ++rank) {
-    std::string wrong = normalises() ? compare_norm(rank) : compare_rank(rank);
-    if (wrong.empty()) wrong = compare_beside(rank);
-    if (!wrong.empty()) return "rank " + std::to_string(rank) + ": " + wrong;
-  }
+  for (int rank = 0; rank < problem_.ranks; ++rank)
+    if (const std::string wrong = compare(rank); !wrong.empty()) return wrong;
   return "";
+}
+
+std::string PatternRun::compare(int rank) const {
+  std::string wrong = normalises() ? compare_norm(rank) : compare_rank(rank);
+  if (wrong.empty()) wrong = compare_beside(rank);
+  return wrong.empty() ? "" : "rank " + std::to_string(rank) + ": " + wrong;
 }
 
 std::string PatternRun::compare_rank(int rank) const {

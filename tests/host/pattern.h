@@ -35,6 +35,8 @@ class PatternRun {
 
   // "" or the first error of a rank.
   std::string route(const Ops& ops);
+  // Of one rank, whose thread calls it: gives `wrong` what is wrong with the arrivals, or "".
+  tilepost_result_t route(tilepost_op_t op, int rank, std::string& wrong) const;
   std::string start(const Ops& ops);
   // From here on the output is made in the operation's own memory, where it lends some; only one
   // run at a time then.
@@ -45,6 +47,7 @@ class PatternRun {
   // After the run: "" or the first wrong element of out, of what was kept or gathered, or what was
   // overwritten beside them.
   std::string compare() const;
+  std::string compare(int rank) const;
 
  private:
   struct Rank {

@@ -6,8 +6,7 @@ using hand_woven::Fault;
 
 // A tile stored into another group's block, or after its signal, races with the collective by
 // intention: ThreadSanitizer would report it, and rightly.
-#ifndef __SANITIZE_THREAD__
-TEST_CASE("a wrong map is caught") {
+TEST_CASE("a wrong map is caught", "[races]") {
   Problem problem;
   problem.layout = GENERATE(TILEPOST_PANEL, TILEPOST_TILE);
   problem.consumer =
@@ -17,14 +16,13 @@ TEST_CASE("a wrong map is caught") {
   CHECK_THAT(run_and_compare(problem, false, 1), Catch::Contains("instead of"));
 }
 
-TEST_CASE("a signal before the store is caught") {
+TEST_CASE("a signal before the store is caught", "[races]") {
   Problem problem;
   problem.layout = GENERATE(TILEPOST_PANEL, TILEPOST_TILE);
   CHECK(run_and_compare(problem, false, 3) == "");
   problem.fault = Fault::early_signal;
   CHECK_THAT(run_and_compare(problem, false, 3), Catch::Contains("instead of"));
 }
-#endif
 
 TEST_CASE("a missing signal ends in an error that names group, counter and target") {
   Problem problem;

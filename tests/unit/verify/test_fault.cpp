@@ -99,8 +99,7 @@ TEST_CASE("the report's label") {
 
 // Stores into another group's block and signals before stores race with the collective by
 // intention: ThreadSanitizer would report them, and rightly.
-#ifndef __SANITIZE_THREAD__
-TEST_CASE("a wrong map is caught") {
+TEST_CASE("a wrong map is caught", "[races]") {
   const tilepost_layout_t layout = GENERATE(TILEPOST_PANEL, TILEPOST_TILE);
   const auto results = make_program<Fault::swapped_rows>(layout).check();
   REQUIRE(results.size() == 1);
@@ -108,14 +107,13 @@ TEST_CASE("a wrong map is caught") {
   CHECK_THAT(results[0].text, Catch::Contains("first difference at ("));
 }
 
-TEST_CASE("a signal before the store is caught") {
+TEST_CASE("a signal before the store is caught", "[races]") {
   const tilepost_layout_t layout = GENERATE(TILEPOST_PANEL, TILEPOST_TILE);
   const auto results = make_program<Fault::early_signal>(layout).check();
   REQUIRE(results.size() == 1);
   CHECK_FALSE(results[0].ok);
   CHECK_THAT(results[0].text, Catch::Contains("groups with differences: 1"));
 }
-#endif
 
 TEST_CASE("a missing signal is caught within the deadline") {
   const auto start = std::chrono::steady_clock::now();
