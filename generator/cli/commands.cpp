@@ -1,6 +1,7 @@
 #include "generator/cli/commands.h"
 
 #include <fmt/format.h>
+#include <string.h>
 
 #include "generator/bundle/bundle.h"
 #include "generator/bundle/folder.h"
@@ -8,6 +9,7 @@
 #include "generator/diagnostic_printer.h"
 #include "generator/driver.h"
 #include "generator/emit/plan_json.h"
+#include "generator/harness/process.h"
 #include "generator/plan/make_plan.h"
 #include "generator/verify/verify.h"
 #include "llvm/ADT/SmallString.h"
@@ -125,6 +127,14 @@ int verify_command(const Options& options, Diagnostics& diagnostics, JsonDocumen
   return exit_code;
 }
 
+// Who was asked to stop has not failed.
+int unless_interrupted(int exit_code, Diagnostics& diagnostics) {
+  const int signal = interrupt_signal();
+  if (exit_code == kExitOk || signal == 0) return exit_code;
+  diagnostics.error(fmt::format("interrupted by signal {} ({})", signal, strsignal(signal)));
+  return kExitSignal + signal;
+}
+
 int run_verb(const Options& options, Diagnostics& diagnostics, JsonDocument* document) {
   if (options.werror) diagnostics.refuse_warnings();
   switch (options.verb) {
@@ -135,9 +145,9 @@ int run_verb(const Options& options, Diagnostics& diagnostics, JsonDocument* doc
     case Verb::explain:
       return explain_command(options, diagnostics, document);
     case Verb::verify:
-      return verify_command(options, diagnostics, document);
+      return unless_interrupted(verify_command(options, diagnostics, document), diagnostics);
     case Verb::bench:
-      return bench_command(options, diagnostics);
+      return unless_interrupted(bench_command(options, diagnostics), diagnostics);
     case Verb::list:
       return list_command(options, diagnostics, document);
     case Verb::schema:

@@ -15,6 +15,7 @@ inline constexpr int kExitRejected = 1;  // spec or kernel rejected, or a verifi
 inline constexpr int kExitUsage = 2;     // command line
 inline constexpr int kExitIo = 3;        // a file could not be read or written, or memory ran out
 inline constexpr int kExitBug = 70;      // internal error
+inline constexpr int kExitSignal = 128;  // and the signal that asked to stop, as shells say it
 
 // Runs the verb and returns the exit code. With --json prints one document, whatever happens.
 int run_command(const Options& options);

@@ -1,4 +1,7 @@
 // The tool's entry point: parse, run, and turn a crash into a report.
+#include <fcntl.h>
+
+#include <cstdlib>
 #include <exception>
 #include <new>
 
@@ -7,7 +10,21 @@
 #include "llvm/Support/raw_ostream.h"
 #include "tilepost/version.h"
 
+namespace {
+
+// A standard descriptor that was closed would be the number of the next file or pipe, and children
+// would lose what goes there. The wrong way round, so that using one of the first two still fails.
+void occupy_standard_descriptors() {
+  constexpr int kModes[] = {O_WRONLY, O_RDONLY, O_WRONLY};
+  for (int descriptor = 0; descriptor < 3; ++descriptor)
+    if (fcntl(descriptor, F_GETFD) < 0 && open("/dev/null", kModes[descriptor]) != descriptor)
+      std::abort();
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
+  occupy_standard_descriptors();
   try {
     tilepost::Options options;
     std::vector<std::string> mistakes;

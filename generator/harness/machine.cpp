@@ -5,10 +5,13 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Allocator.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/DynamicLibrary.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
+#include "llvm/Support/StringSaver.h"
 
 namespace tilepost {
 namespace {
@@ -27,6 +30,14 @@ std::string environment(const char* name) {
 std::optional<std::string> find_program(const std::string& name) {
   const auto found = llvm::sys::findProgramByName(name);
   return found && llvm::sys::fs::can_execute(*found) ? std::optional(*found) : std::nullopt;
+}
+
+std::vector<std::string> split_words(const std::string& text) {
+  llvm::BumpPtrAllocator memory;
+  llvm::StringSaver saver(memory);
+  llvm::SmallVector<const char*, 8> words;
+  llvm::cl::TokenizeGNUCommandLine(text, saver, words);
+  return {words.begin(), words.end()};
 }
 
 // The first of the folders that holds the first of the files that any holds.
@@ -83,15 +94,22 @@ Gpus find_gpus() {
   return gpus;
 }
 
-std::optional<std::string> find_host_compiler(std::string& looked_for) {
+std::vector<std::string> find_host_compiler(std::string& looked_for) {
   if (const std::string chosen = environment("CXX"); !chosen.empty()) {
-    looked_for = "'" + chosen + "' (from CXX)";
-    return find_program(chosen);
+    // A path with blanks needs no quotes here.
+    std::vector<std::string> words =
+        find_program(chosen) ? std::vector{chosen} : split_words(chosen);
+    if (words.empty()) words = {chosen};
+    looked_for = "'" + words[0] + "' (from CXX)";
+    const auto found = find_program(words[0]);
+    if (!found) return {};
+    words[0] = *found;
+    return words;
   }
   looked_for = "c++, g++, clang++ in PATH; set CXX";
   for (const char* name : {"c++", "g++", "clang++"})
-    if (const auto found = find_program(name)) return found;
-  return std::nullopt;
+    if (const auto found = find_program(name)) return {*found};
+  return {};
 }
 
 std::optional<CudaTools> find_cuda_tools(std::string& missing) {

@@ -16,8 +16,10 @@ struct Gpus {
 // The GPUs visible to this process (CUDA_VISIBLE_DEVICES applies), by asking the driver.
 Gpus find_gpus();
 
-// $CXX, else c++, g++, clang++. Or nothing, with what was looked for in `looked_for`.
-std::optional<std::string> find_host_compiler(std::string& looked_for);
+// The words that compile C++: those of $CXX, split and unquoted as make's shell does it ("ccache
+// g++ -m64"), the first of them looked up; else c++, g++, clang++. Empty, with what was looked for
+// in `looked_for`, if there is none.
+std::vector<std::string> find_host_compiler(std::string& looked_for);
 
 // The CUDA Toolkit and NCCL as the compiler needs them.
 struct CudaTools {

@@ -12,28 +12,40 @@
 #include <thread>
 #include <utility>
 
-#include "llvm/Support/Signals.h"
-
 namespace tilepost {
 namespace {
 
 constexpr std::chrono::milliseconds kGrace{500};
 
-std::atomic<bool> interrupt_seen{false};
+// POSIX, "Signal Concepts": a handler may use atomic objects that are lock-free.
+std::atomic<int> first_signal{0};
+static_assert(std::atomic<int>::is_always_lock_free);
+
+void note_signal(int signal) {
+  int none = 0;
+  first_signal.compare_exchange_strong(none, signal);
+}
 
 }  // namespace
 
 InterruptGuard::InterruptGuard() {
-  interrupt_seen = false;
-  llvm::sys::SetInterruptFunction([] { interrupt_seen = true; });
+  first_signal = 0;
+  struct sigaction action = {};
+  action.sa_handler = note_signal;
+  for (size_t i = 0; i < std::size(kSignals); ++i) {
+    sigaction(kSignals[i], &action, &before_[i]);
+    // nohup has the program outlive its terminal.
+    if (kSignals[i] == SIGHUP && before_[i].sa_handler == SIG_IGN)
+      sigaction(SIGHUP, &before_[i], nullptr);
+  }
 }
 
 InterruptGuard::~InterruptGuard() {
-  llvm::sys::SetInterruptFunction(nullptr);
+  for (size_t i = 0; i < std::size(kSignals); ++i) sigaction(kSignals[i], &before_[i], nullptr);
 }
 
-bool interrupted() {
-  return interrupt_seen;
+int interrupt_signal() {
+  return first_signal;
 }
 
 Process::Process(Process&& other) noexcept

@@ -2,23 +2,35 @@
 // or harness's own children end with it.
 #pragma once
 
+#include <signal.h>
 #include <sys/types.h>
 
+#include <iterator>
 #include <string>
 #include <vector>
 
 namespace tilepost {
 
-// True once the user has asked to stop (Ctrl-C, SIGTERM) while a guard lives. Everything that waits
-// for a child looks here.
+// While a guard lives, signals that ask to stop (Ctrl-C, SIGTERM, SIGHUP) end nothing by
+// themselves, however many come: everything that waits for a child looks at interrupted() and
+// returns, so that children are ended and folders removed on the way. One guard at a time.
 class InterruptGuard {
  public:
   InterruptGuard();
   ~InterruptGuard();
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;
+
+ private:
+  static constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
+  struct sigaction before_[std::size(kSignals)];
 };
-bool interrupted();
+
+// The first signal that came under the last guard, or 0.
+int interrupt_signal();
+inline bool interrupted() {
+  return interrupt_signal() != 0;
+}
 
 class Process {
  public:

@@ -59,8 +59,8 @@ SourcesResult write_sources(const std::vector<HarnessProgram>& programs, bool cu
   return write_programs(programs, dir, progress, diagnostics);
 }
 
-BuildPlan plan_host_build(const std::vector<HarnessProgram>& programs, const std::string& compiler,
-                          const WorkDir& dir) {
+BuildPlan plan_host_build(const std::vector<HarnessProgram>& programs,
+                          const std::vector<std::string>& compiler, const WorkDir& dir) {
   // The longest first.
   std::vector<std::string> sources;
   for (const Unit& unit : program_units(programs)) sources.push_back(unit.name);
@@ -70,11 +70,16 @@ BuildPlan plan_host_build(const std::vector<HarnessProgram>& programs, const std
 
   BuildPlan plan;
   plan.harness = dir.path("harness");
-  plan.link = {
-      {compiler, "-pthread", "-o", plan.harness}, dir.path("obj/link.log"), kCompileSeconds};
+  const auto command = [&](std::initializer_list<std::string> words) {
+    std::vector<std::string> argv = compiler;
+    argv.insert(argv.end(), words);
+    return argv;
+  };
+  plan.link = {command({"-pthread", "-o", plan.harness}), dir.path("obj/link.log"),
+               kCompileSeconds};
   // Groups are chosen by floating point, and every rank must choose the same.
   for (const std::string& source : sources)
-    add_compile({compiler, "-std=c++20", "-O2", "-pthread", "-ffp-contract=off"}, source,
+    add_compile(command({"-std=c++20", "-O2", "-pthread", "-ffp-contract=off"}), source,
                 kCompileSeconds, dir, plan);
   return plan;
 }

@@ -23,9 +23,9 @@ std::vector<Unit> program_units(const std::vector<HarnessProgram>& programs);
 SourcesResult write_sources(const std::vector<HarnessProgram>& programs, bool cuda,
                             const WorkDir& dir, Progress& progress, Diagnostics& diagnostics);
 
-// A harness for the host target.
-BuildPlan plan_host_build(const std::vector<HarnessProgram>& programs, const std::string& compiler,
-                          const WorkDir& dir);
+// A harness for the host target; the words of `compiler` begin each command.
+BuildPlan plan_host_build(const std::vector<HarnessProgram>& programs,
+                          const std::vector<std::string>& compiler, const WorkDir& dir);
 
 // A harness for GPUs of compute capability `sm`.
 BuildPlan plan_cuda_build(const std::vector<HarnessProgram>& programs, const CudaTools& tools,

@@ -55,10 +55,8 @@ std::optional<TargetChoice> choose_target(const std::vector<HarnessProgram>& pro
     choice.reason = reason;
   }
   std::string looked_for;
-  if (const auto compiler = find_host_compiler(looked_for)) {
-    choice.compiler = *compiler;
-    return choice;
-  }
+  choice.compiler = find_host_compiler(looked_for);
+  if (!choice.compiler.empty()) return choice;
   diagnostics.error("there is no C++ compiler: looked for " + looked_for);
   return std::nullopt;
 }

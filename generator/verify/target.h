@@ -13,10 +13,10 @@ namespace tilepost {
 
 struct TargetChoice {
   bool cuda = false;
-  int sm = 0;            // cuda: compute capability of the GPUs
-  CudaTools tools;       // cuda
-  std::string compiler;  // host
-  std::string reason;    // host: why not GPUs, where they were not excluded
+  int sm = 0;                         // cuda: compute capability of the GPUs
+  CudaTools tools;                    // cuda
+  std::vector<std::string> compiler;  // host: the words that begin its commands
+  std::string reason;                 // host: why not GPUs, where they were not excluded
 };
 
 // Picks the target. Nothing, with the reason reported, if the one asked for or its compiler is

@@ -126,11 +126,39 @@ sleep 1
 kill -INT "$tool" 2>/dev/null
 wait "$tool"
 status=$?
-expect "an interrupt" 1
+expect "an interrupt" 130 "error: interrupted by signal 2"
 if [ -n "$(ls "$TMPDIR")" ] || pgrep -f "$TMPDIR" >/dev/null; then
   echo "FAILED: an interrupt left something behind: $(ls "$TMPDIR") $(pgrep -af "$TMPDIR")"
   failures=$((failures + 1))
 fi
+
+# A compiler that takes its time to end: the second signal comes while the first is being answered.
+printf '#!/bin/sh\ntrap "" TERM\n: >"%s/started"\nsleep 20 & wait; wait\n' "$dir" >"$dir/stubborn"
+chmod +x "$dir/stubborn"
+CXX=$dir/stubborn "$tilepost" verify "$dir/small.yaml" --no-cache >"$dir/out" 2>&1 &
+tool=$!
+for _ in $(seq 500); do [ -e "$dir/started" ] && break; sleep 0.02; done
+kill -TERM "$tool"
+for _ in 1 2 3 4; do sleep 0.1; kill -TERM "$tool" 2>/dev/null; done
+wait "$tool"
+status=$?
+expect "several interrupts" 143 "error: interrupted by signal 15"
+if [ -n "$(ls "$TMPDIR")" ]; then
+  echo "FAILED: several interrupts left something behind: $(ls "$TMPDIR")"
+  failures=$((failures + 1))
+fi
+
+# ---- Closed descriptors, compilers of several words -------------------------------------------------
+printf '#!/bin/sh\necho "said to output"; echo "said to error" >&2; exit 1\n' >"$dir/failing"
+chmod +x "$dir/failing"
+CXX=$dir/failing "$tilepost" verify "$dir/small.yaml" --no-cache --keep "$dir/closed" <&- >"$dir/out" 2>&1
+status=$?
+expect "standard input is closed" 1 "said to output" "said to error" "the compiler ended with exit status 1"
+CXX=$dir/failing "$tilepost" verify "$dir/small.yaml" --no-cache --keep "$dir/closed" <&- >&- 2>"$dir/out"
+status=$?
+expect "input and output are closed" 3 "said to output" "error: cannot write to standard output"
+run env CXX="$dir/failing -O0 '-Dblank=a b'" "$tilepost" verify "$dir/small.yaml" --no-cache --keep "$dir/closed"
+expect "a compiler of several words" 1 "$dir/failing -O0 -Dblank=a b -std=c++20"
 
 [ "$failures" -eq 0 ] && echo "PASS: verify from outside"
 exit $((failures > 0))
