@@ -45,6 +45,21 @@ skip() {
   notes+=("$2")
 }
 
+# sanitize: tests/sanitize.sh, whose last line has its counts.
+sanitize() {
+  local report=$PWD/build/sanitize.log counts
+  bash tests/sanitize.sh 2>&1 | tee "$report" || true
+  read -ra counts < <(sed -n 's/^sanitizers: \([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p' "$report")
+  if [ ${#counts[@]} -ne 3 ]; then
+    failed=$((failed + 1))
+    return
+  fi
+  passed=$((passed + counts[0]))
+  failed=$((failed + counts[1]))
+  skipped=$((skipped + counts[2]))
+  while IFS= read -r name; do notes+=("$name"); done < <(sed -n 's/^skipped: //p' "$report")
+}
+
 # Generates what the GPU tests run, for the GPUs that are here.
 generate_for_gpus() {
   local ranks=$1 arch=$2 out=$tree/gpu-programs
@@ -73,6 +88,11 @@ cmake --build --preset ci -j "$jobs"
 
 echo "== tests"
 run_tests cpu -j "$jobs" -LE "$left_out" "$@"
+
+if [ $# -eq 0 ]; then
+  echo "== sanitizers"
+  sanitize
+fi
 
 echo "== GPU tests"
 read -r gpus arch < <(bash cmake/find_gpus.sh)
