@@ -57,7 +57,7 @@ std::string namespace_of(const Plan& plan) {
 }
 
 std::string plan_symbol(const Program& program) {
-  return "tilepost_plan_" + program.name() + "_" + program.plan_hash;
+  return "tilepost_plan_" + program.name() + "_" + program.set_hash;
 }
 
 std::string provenance(const Program& program) {

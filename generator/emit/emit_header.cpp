@@ -83,7 +83,7 @@ void emit_inverse(llvm::raw_ostream& out, const Plan& plan) {
 // Kept by linkers that drop what nothing uses.
 void emit_plan_symbol(llvm::raw_ostream& out, const Program& program) {
   const std::string symbol = plan_symbol(program);
-  out << "// The source of this plan alone defines it: what includes this header does not "
+  out << "// The source of this set alone defines it: what includes this header does not "
          "link with another's.\n"
       << "extern const char " << symbol << ";\n"
       << "#if __has_attribute(retain)\n__attribute__((retain))\n#endif\n"

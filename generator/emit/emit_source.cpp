@@ -87,7 +87,7 @@ std::string emit_source(const Program& program, const std::vector<WovenKernel>& 
   emit_arch_check(out, program);
   for (size_t i = 0; i < kernels.size(); ++i) emit_variant(out, program.plans[i], kernels[i]);
   const std::string symbol = plan_symbol(program);
-  out << "// Declared by the header of this plan alone.\n"
+  out << "// Declared by the header of this set alone.\n"
       << "decltype(" << symbol << ") " << symbol << " = 0;\n\n"
       << "extern \"C\" const tilepost_program_t* " << name << "_program(void) {\n"
       << "  static const tilepost_plan_t plans[] = {";

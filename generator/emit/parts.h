@@ -30,8 +30,8 @@ std::string namespace_of(std::string_view name);
 // "tilepost_gen_attn_out::sm_90a": where one plan's code lives.
 std::string namespace_of(const Plan& plan);
 
-// "tilepost_plan_attn_out_f7a69a703c9de5eb": what the source of this plan defines and its header
-// refers to, so that the header of one plan neither compiles nor links with the source of another.
+// "tilepost_plan_attn_out_f7a69a703c9de5eb", with the hash of the set: what the source defines and
+// the header refers to, so that a header neither compiles nor links with the source of another set.
 std::string plan_symbol(const Program& program);
 
 // The comment every generated file starts with: by what, from what, what it computes.

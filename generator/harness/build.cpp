@@ -72,7 +72,8 @@ BuildResult build_harness(const BuildPlan& plan, int jobs, const std::string& ca
   std::vector<Command> commands = plan.compile;
   commands.insert(commands.end(), plan.common.begin(), plan.common.end());
   commands.push_back(plan.link);
-  if (!dir.write("build.sh", shell_script(commands), diagnostics)) return BuildResult::not_written;
+  if (!dir.write("build.sh", shell_script(commands, dir.path()), diagnostics))
+    return BuildResult::not_written;
   commands.pop_back();
   const CachedObjects kept(cache, plan.common, dir);
   const bool found = kept.restore(diagnostics);

@@ -117,13 +117,23 @@ std::string shell_word(const std::string& word) {
   return text + "'";
 }
 
-std::string shell_script(const std::vector<Command>& commands) {
+// "-I/tmp/kept/include" to "-Iinclude", "/tmp/kept" to ".", where the folder is /tmp/kept.
+std::string relative_word(std::string word, const std::string& folder) {
+  const size_t at = word.find(folder);
+  if (folder.empty() || at == std::string::npos) return word;
+  const size_t end = at + folder.size();
+  if (end == word.size()) return word.replace(at, folder.size(), ".");
+  return word[end] == '/' ? word.erase(at, folder.size() + 1) : word;
+}
+
+std::string shell_script(const std::vector<Command>& commands, const std::string& folder) {
   std::string text =
-      "#!/bin/sh\n# Builds the harness again, after a change by hand say.\nset -ex\n";
+      "#!/bin/sh\n# Builds the harness again, after a change by hand say.\nset -ex\n"
+      "cd \"$(dirname \"$0\")\"\n";
   for (const Command& command : commands) {
     std::string line;
     for (const std::string& word : command.argv)
-      line += (line.empty() ? "" : " ") + shell_word(word);
+      line += (line.empty() ? "" : " ") + shell_word(relative_word(word, folder));
     text += line + "\n";
   }
   return text;

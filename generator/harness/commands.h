@@ -26,7 +26,8 @@ bool run_commands(const std::vector<Command>& commands, int jobs, const std::str
 // A word as a shell reads it, quoted where it must be.
 std::string shell_word(const std::string& word);
 
-// The commands as a shell script that can be run by hand in the working folder.
-std::string shell_script(const std::vector<Command>& commands);
+// The commands as a shell script. It runs in the folder where it lies, wherever that was moved to:
+// `folder`, the absolute path of the working folder, is nowhere in it.
+std::string shell_script(const std::vector<Command>& commands, const std::string& folder);
 
 }  // namespace tilepost

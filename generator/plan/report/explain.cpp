@@ -19,6 +19,7 @@ namespace tilepost {
 namespace {
 
 constexpr int kLabel = 13;
+constexpr size_t kMaxColumns = 120;
 constexpr double kMib = 1 << 20;
 constexpr int64_t kElementBytes = 2;
 
@@ -55,6 +56,39 @@ class Table {
 
 void line(std::string& out, std::string_view label, const std::string& text) {
   out += fmt::format("{:<{}}{}\n", label, kLabel, text);
+}
+
+// Breaks a line that is too long at spaces, behind a comma or the like where that leaves more than
+// half a line. What follows is set in under the text that it belongs to.
+void wrap_line(std::string& out, std::string_view text) {
+  const size_t start = std::min(text.find_first_not_of(' '), text.size());
+  const size_t indent = start == 0 ? kLabel : start < kLabel ? start + 2 : start;
+  size_t margin = 0;
+  while (margin + text.size() > kMaxColumns) {
+    const std::string_view head = text.substr(0, kMaxColumns - margin + 1);
+    size_t end = head.rfind(' ');
+    for (size_t i = end; i != std::string_view::npos && i > kMaxColumns / 2;
+         i = head.rfind(' ', i - 1))
+      if (std::string_view(",;:").find(head[i - 1]) != std::string_view::npos) {
+        end = i;
+        break;
+      }
+    if (end == std::string_view::npos || end <= (margin == 0 ? start : 0)) break;
+    out += std::string(margin, ' ') + std::string(text.substr(0, end)) + "\n";
+    text.remove_prefix(end + 1);
+    margin = indent;
+  }
+  out += std::string(margin, ' ') + std::string(text) + "\n";
+}
+
+std::string wrapped(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const size_t end = text.find('\n');
+    wrap_line(out, text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
 }
 
 // "scale, bias, gelu"
@@ -320,7 +354,7 @@ std::string explain_plan(const Plan& plan) {
   if (const std::string timeline = draw_timeline(plan); !timeline.empty()) out += "\n" + timeline;
   if (!plan.reasons.empty()) out += "\nwhy\n";
   for (const std::string& reason : plan.reasons) out += "  " + reason + "\n";
-  return out;
+  return wrapped(out);
 }
 
 }  // namespace tilepost

@@ -7,7 +7,7 @@
 
 namespace tilepost {
 
-// Tiles, waves, groups, bytes, SM budget, a timeline.
+// Tiles, waves, groups, bytes, SM budget, a timeline. Lines have at most 120 columns.
 std::string explain_plan(const Plan& plan);
 
 }  // namespace tilepost

@@ -123,8 +123,16 @@ TEST_CASE("lines are whole whatever the pieces") {
 }
 
 TEST_CASE("the build script quotes what needs it") {
-  CHECK_THAT(shell_script({{{"c++", "-I/a b", "it's", "-O2"}, "log", 1}}),
+  CHECK_THAT(shell_script({{{"c++", "-I/a b", "it's", "-O2"}, "log", 1}}, "/kept"),
              Catch::EndsWith("c++ '-I/a b' 'it'\\''s' -O2\n"));
+}
+
+TEST_CASE("the build script runs where it lies, and names no folder of its own") {
+  CHECK_THAT(
+      shell_script(
+          {{{"/bin/c++", "-I/kept", "-I/kept/include", "/kept/a.cpp", "/kept2/b.cpp"}, "log", 1}},
+          "/kept"),
+      Catch::EndsWith("\ncd \"$(dirname \"$0\")\"\n/bin/c++ -I. -Iinclude a.cpp /kept2/b.cpp\n"));
 }
 
 TEST_CASE("a temporary folder goes, a kept one stays") {
