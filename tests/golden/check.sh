@@ -8,6 +8,10 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 "$tool" generate "$here/$case/spec.yaml" -o "$dir/generated" || exit 1
 "$tool" explain "$here/$case/spec.yaml" >"$dir/generated/explain.txt" || exit 1
+if grep -n '.\{121,\}' "$dir/generated/explain.txt"; then
+  echo "explain has lines of more than 120 columns"
+  exit 1
+fi
 if ! diff -ru "$here/$case/expected" "$dir/generated"; then
   echo "the output of '$case' changed; if it should have: bash tests/golden/accept.sh <tilepost> $case"
   exit 1

@@ -19,7 +19,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 8, "expert_up was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_expert_up::kFiles == 0x3743f9951dec9468, "expert_up.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_expert_up::kFiles == 0x53b75d223c107cf1, "expert_up.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "expert_up.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -447,8 +447,8 @@ tilepost_plan_t make_plan() {
 
 }  // namespace tilepost_gen_expert_up::sm_90a
 
-// Declared by the header of this plan alone.
-decltype(tilepost_plan_expert_up_e6d310022a751d19) tilepost_plan_expert_up_e6d310022a751d19 = 0;
+// Declared by the header of this set alone.
+decltype(tilepost_plan_expert_up_53b75d223c107cf1) tilepost_plan_expert_up_53b75d223c107cf1 = 0;
 
 extern "C" const tilepost_program_t* expert_up_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_expert_up::sm_90a::make_plan()};

@@ -18,7 +18,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 8, "dispatch was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_dispatch::kFiles == 0xe52bb0c11a649cd3, "dispatch.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_dispatch::kFiles == 0xe233dfc8a6a7afe4, "dispatch.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "dispatch.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -418,8 +418,8 @@ tilepost_plan_t make_plan() {
 
 }  // namespace tilepost_gen_dispatch::sm_90a
 
-// Declared by the header of this plan alone.
-decltype(tilepost_plan_dispatch_828290fe8ee300c6) tilepost_plan_dispatch_828290fe8ee300c6 = 0;
+// Declared by the header of this set alone.
+decltype(tilepost_plan_dispatch_e233dfc8a6a7afe4) tilepost_plan_dispatch_e233dfc8a6a7afe4 = 0;
 
 extern "C" const tilepost_program_t* dispatch_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_dispatch::sm_90a::make_plan()};

@@ -12,7 +12,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 8, "any_rows was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_any_rows::kFiles == 0xad6d9b8ef65ea4e1, "any_rows.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_any_rows::kFiles == 0xc3e247120186b22d, "any_rows.h was not generated with this file; generate both again");
 
 namespace tilepost_gen_any_rows::host {
 
@@ -201,8 +201,8 @@ tilepost_plan_t make_plan() {
 
 }  // namespace tilepost_gen_any_rows::host
 
-// Declared by the header of this plan alone.
-decltype(tilepost_plan_any_rows_c3e6d86c56f45a2a) tilepost_plan_any_rows_c3e6d86c56f45a2a = 0;
+// Declared by the header of this set alone.
+decltype(tilepost_plan_any_rows_c3e247120186b22d) tilepost_plan_any_rows_c3e247120186b22d = 0;
 
 extern "C" const tilepost_program_t* any_rows_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_any_rows::host::make_plan()};

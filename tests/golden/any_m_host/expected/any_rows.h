@@ -15,13 +15,13 @@ extern "C" {
 // For tilepost_op_create. Static storage, never null.
 const tilepost_program_t* any_rows_program(void);
 
-// The source of this plan alone defines it: what includes this header does not link with another's.
-extern const char tilepost_plan_any_rows_c3e6d86c56f45a2a;
+// The source of this set alone defines it: what includes this header does not link with another's.
+extern const char tilepost_plan_any_rows_c3e247120186b22d;
 #if __has_attribute(retain)
 __attribute__((retain))
 #endif
 __attribute__((used)) static const char* const tilepost_linked_any_rows =
-    &tilepost_plan_any_rows_c3e6d86c56f45a2a;
+    &tilepost_plan_any_rows_c3e247120186b22d;
 
 #ifdef __cplusplus
 }  // extern "C"
@@ -34,7 +34,7 @@ inline constexpr int64_t kM = 300;  // most rows of the product
 inline constexpr int64_t kN = 100;  // columns of the result
 inline constexpr int64_t kK = 64;  // products of a sum, on each rank
 inline constexpr int kRanks = 3;
-inline constexpr uint64_t kFiles = 0xad6d9b8ef65ea4e1;  // the same in the source that belongs to this header
+inline constexpr uint64_t kFiles = 0xc3e247120186b22d;  // the same in the source that belongs to this header
 inline constexpr int64_t kOutElements = 10000;  // what `out` holds at most
 
 }  // namespace tilepost_gen_any_rows

@@ -19,7 +19,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 8, "attn_out was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_attn_out::kFiles == 0xc3239145c4eabec7, "attn_out.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_attn_out::kFiles == 0x07763397d963c1c8, "attn_out.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "attn_out.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -452,8 +452,8 @@ tilepost_plan_t make_plan() {
 
 }  // namespace tilepost_gen_attn_out::sm_90a
 
-// Declared by the header of this plan alone.
-decltype(tilepost_plan_attn_out_e4dfdd98c0376d75) tilepost_plan_attn_out_e4dfdd98c0376d75 = 0;
+// Declared by the header of this set alone.
+decltype(tilepost_plan_attn_out_07763397d963c1c8) tilepost_plan_attn_out_07763397d963c1c8 = 0;
 
 extern "C" const tilepost_program_t* attn_out_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_attn_out::sm_90a::make_plan()};

@@ -14,7 +14,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 8, "ffn_down was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_ffn_down::kFiles == 0xf123274110c04d02, "ffn_down.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_ffn_down::kFiles == 0x9653b6671ec00745, "ffn_down.h was not generated with this file; generate both again");
 
 namespace tilepost_gen_ffn_down::sm_80 {
 
@@ -467,8 +467,8 @@ tilepost_plan_t make_plan() {
 
 }  // namespace tilepost_gen_ffn_down::sm_80
 
-// Declared by the header of this plan alone.
-decltype(tilepost_plan_ffn_down_7463791fa7906e6d) tilepost_plan_ffn_down_7463791fa7906e6d = 0;
+// Declared by the header of this set alone.
+decltype(tilepost_plan_ffn_down_9653b6671ec00745) tilepost_plan_ffn_down_9653b6671ec00745 = 0;
 
 extern "C" const tilepost_program_t* ffn_down_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_ffn_down::sm_80::make_plan()};

@@ -11,7 +11,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 8, "on_host was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_on_host::kFiles == 0x636af5524d1a7b84, "on_host.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_on_host::kFiles == 0xf666b368317493da, "on_host.h was not generated with this file; generate both again");
 
 namespace tilepost_gen_on_host::host {
 
@@ -201,8 +201,8 @@ tilepost_plan_t make_plan() {
 
 }  // namespace tilepost_gen_on_host::host
 
-// Declared by the header of this plan alone.
-decltype(tilepost_plan_on_host_f7a69a703c9de5eb) tilepost_plan_on_host_f7a69a703c9de5eb = 0;
+// Declared by the header of this set alone.
+decltype(tilepost_plan_on_host_f666b368317493da) tilepost_plan_on_host_f666b368317493da = 0;
 
 extern "C" const tilepost_program_t* on_host_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_on_host::host::make_plan()};

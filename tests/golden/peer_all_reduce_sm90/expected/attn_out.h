@@ -14,13 +14,13 @@ extern "C" {
 // For tilepost_op_create. Static storage, never null.
 const tilepost_program_t* attn_out_program(void);
 
-// The source of this plan alone defines it: what includes this header does not link with another's.
-extern const char tilepost_plan_attn_out_4f7cbdf10fe4a58e;
+// The source of this set alone defines it: what includes this header does not link with another's.
+extern const char tilepost_plan_attn_out_2476225b729315ad;
 #if __has_attribute(retain)
 __attribute__((retain))
 #endif
 __attribute__((used)) static const char* const tilepost_linked_attn_out =
-    &tilepost_plan_attn_out_4f7cbdf10fe4a58e;
+    &tilepost_plan_attn_out_2476225b729315ad;
 
 #ifdef __cplusplus
 }  // extern "C"
@@ -33,7 +33,7 @@ inline constexpr int64_t kM = 1900;  // rows of the product
 inline constexpr int64_t kN = 1024;  // columns of the result
 inline constexpr int64_t kK = 512;  // products of a sum, on each rank
 inline constexpr int kRanks = 4;
-inline constexpr uint64_t kFiles = 0x3324b5e7000492eb;  // the same in the source that belongs to this header
+inline constexpr uint64_t kFiles = 0x2476225b729315ad;  // the same in the source that belongs to this header
 inline constexpr int64_t kOutElements = 1945600;  // what `out` holds
 
 }  // namespace tilepost_gen_attn_out

@@ -18,7 +18,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 8, "tiles was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_tiles::kFiles == 0xc442c9aa79141ace, "tiles.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_tiles::kFiles == 0x4e0a3b327b63d7de, "tiles.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "tiles.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -437,8 +437,8 @@ tilepost_plan_t make_plan() {
 
 }  // namespace tilepost_gen_tiles::sm_90a
 
-// Declared by the header of this plan alone.
-decltype(tilepost_plan_tiles_16683e0330aacdfb) tilepost_plan_tiles_16683e0330aacdfb = 0;
+// Declared by the header of this set alone.
+decltype(tilepost_plan_tiles_4e0a3b327b63d7de) tilepost_plan_tiles_4e0a3b327b63d7de = 0;
 
 extern "C" const tilepost_program_t* tiles_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_tiles::sm_90a::make_plan()};

@@ -21,7 +21,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 8, "both was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_both::kFiles == 0x5780a9d57a8e35b3, "both.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_both::kFiles == 0xd6fe1c2c178bdd9a, "both.h was not generated with this file; generate both again");
 
 namespace tilepost_gen_both::sm_80 {
 
@@ -871,8 +871,8 @@ tilepost_plan_t make_plan() {
 
 }  // namespace tilepost_gen_both::sm_90a
 
-// Declared by the header of this plan alone.
-decltype(tilepost_plan_both_62b9e4df1e8e0eb9) tilepost_plan_both_62b9e4df1e8e0eb9 = 0;
+// Declared by the header of this set alone.
+decltype(tilepost_plan_both_d6fe1c2c178bdd9a) tilepost_plan_both_d6fe1c2c178bdd9a = 0;
 
 extern "C" const tilepost_program_t* both_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_both::sm_80::make_plan(), tilepost_gen_both::sm_90a::make_plan()};
