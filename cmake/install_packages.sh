@@ -38,6 +38,9 @@ for group in "$@"; do
       need shellcheck have shellcheck
       need clang-format-14 have clang-format-14
       need clang-tidy-19 have clang-tidy-19
+      need clang-19 have clang++-19
+      need libclang-rt-19-dev test -e $llvm/lib/clang/19/lib/linux/libclang_rt.fuzzer-x86_64.a \
+        -o -e $llvm/lib/clang/19/lib/linux/libclang_rt.fuzzer-aarch64.a
       ;;
     *)
       echo "install_packages.sh: unknown group '$group'; the groups are build, test" >&2
