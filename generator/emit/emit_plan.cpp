@@ -276,6 +276,7 @@ std::string emit_plan(const Plan& plan) {
   fields.set("wait",
              plan.wait == TILEPOST_WAIT_STREAM ? "TILEPOST_WAIT_STREAM" : "TILEPOST_WAIT_POLL");
   fields.set("consumer", c_name(plan.consumer));
+  if (plan.neighbours) fields.set("neighbours", "1", "no GEMM waits for other ranks");
   fields.set("groups", "kGroups");
   set_kernel(fields, plan);
   out << "  return plan;\n}\n";

@@ -60,6 +60,7 @@ void write_problem(OStream& json, const Plan& plan) {
   }
   json.attribute("wait", name_of(plan.wait));
   json.attribute("consumer", name_of(plan.consumer));
+  if (plan.neighbours) json.attribute("neighbours", true);
 }
 
 // Columns, rows, swizzle and promotion of each tensor map.
@@ -193,6 +194,8 @@ void write_prediction(OStream& json, const Prediction& prediction) {
     number("gemm", prediction.gemm);
     number("total", prediction.total);
     number("sequence", prediction.sequence);
+    if (prediction.without_neighbours > 0)
+      number("without_neighbours", prediction.without_neighbours);
     list("group_ready", prediction.group_ready);
     list("collective_start", prediction.collective_start);
     list("collective_end", prediction.collective_end);
@@ -275,10 +278,14 @@ std::string explained_to_json(const std::vector<Plan>& plans) {
 std::string prediction_to_json(const Plan& plan) {
   const Prediction& prediction = plan.prediction;
   const bool timed = plan.arch != Arch::host;
-  return fmt::format("{{ \"us\": {}, \"sequence_us\": {}, \"overlaps\": {} }}",
+  const std::string without =
+      prediction.without_neighbours > 0
+          ? fmt::format(", \"us_without_neighbours\": {}", tenths(prediction.without_neighbours))
+          : "";
+  return fmt::format("{{ \"us\": {}, \"sequence_us\": {}, \"overlaps\": {}{} }}",
                      timed ? tenths(prediction.total) : "null",
                      timed ? tenths(prediction.sequence) : "null",
-                     transport_of(plan.planned_transport).row.overlaps);
+                     transport_of(plan.planned_transport).row.overlaps, without);
 }
 
 }  // namespace tilepost

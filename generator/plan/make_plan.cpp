@@ -34,6 +34,7 @@ bool take_problem(Draft& draft) {
   for (const Located<tilepost_epilogue_op_t>& operation : spec.gemm.epilogue)
     plan.epilogue |= static_cast<int>(operation.value);
   plan.consumer = spec.consumer.value;
+  plan.neighbours = spec.neighbours.value ? 1 : 0;
   const bool added = spec.schedule.sum.value == TILEPOST_SUM_ADDED;
   plan.sum = added && plan.arch != Arch::host ? TILEPOST_SUM_ADDED : TILEPOST_SUM_STAGED;
   plan.sms = spec.schedule.sms ? static_cast<int>(spec.schedule.sms->value)
@@ -116,6 +117,14 @@ double predicted_us(const Spec& spec, Arch arch, const MachineProfile& profile) 
   return complete(draft) ? draft.plan.prediction.total : 0;
 }
 
+// What the plan would be predicted to take if no neighbours ran beside it.
+void predict_without_neighbours(Draft& draft) {
+  if (draft.plan.neighbours == 0 || draft.plan.arch == Arch::host) return;
+  Spec alone = draft.spec;
+  alone.neighbours.value = false;
+  draft.plan.prediction.without_neighbours = predicted_us(alone, draft.plan.arch, draft.profile);
+}
+
 }  // namespace
 
 bool verify_draft(Draft& draft) {
@@ -150,6 +159,7 @@ std::vector<Plan> make_plans(const Spec& spec, const MachineProfile& profile,
   for (const Arch arch : spec.archs.value) {
     Draft draft = begin_draft(spec, arch, profile, diagnostics);
     if (!complete(draft)) continue;
+    predict_without_neighbours(draft);
     warn_of_plan(draft, [&](const Spec& other) { return predicted_us(other, arch, profile); });
     plans.push_back(std::move(draft.plan));
   }

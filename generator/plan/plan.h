@@ -35,6 +35,7 @@ struct Prediction {
   double gemm = 0;                       // the whole GEMM on its SMs
   double total = 0;                      // until the last collective, or the GEMM, ends
   double sequence = 0;                   // GEMM on all SMs, then one collective
+  double without_neighbours = 0;         // total of the plan without `neighbours`; 0: not asked
   std::vector<double> group_ready;       // when each group's tiles are done
   std::vector<double> collective_start;  // per group
   std::vector<double> collective_end;    // per group

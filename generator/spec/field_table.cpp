@@ -17,6 +17,7 @@ constexpr string_view kLaterOutputs[] = {"f32"};
 constexpr Spelling kOutputTypes[] = {{"bf16", static_cast<int>(TILEPOST_BF16)},
                                      {"f16", static_cast<int>(TILEPOST_F16)}};
 constexpr Spelling kBuiltin[] = {{"builtin", 0}};
+constexpr Spelling kTruths[] = {{"false", 0}, {"true", 1}};
 
 template <class E>
 E choice_of(const Reading& reading) {
@@ -317,6 +318,16 @@ const Field kFields[] = {
      .store =
          [](Spec& s, const Reading& r) {
            s.transport = {choice_or_auto<tilepost_transport_t>(r), r.where};
+         }},
+    {.path = "neighbours",
+     .kind = FieldKind::word,
+     .choices = kTruths,
+     .default_text = "false",
+     .description = "true: collectives of other communicators may run beside the operation, in any "
+                    "order; no GEMM of it waits for other ranks then",
+     .store =
+         [](Spec& s, const Reading& r) {
+           s.neighbours = {r.choices.front() != 0, r.where};
          }},
     {.path = "consumer",
      .kind = FieldKind::word,

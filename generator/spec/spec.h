@@ -74,6 +74,7 @@ struct Spec {
   Located<std::vector<Arch>> archs;  // `arch: sm_90a` or `arch: [sm_80, sm_90a]`
   ScheduleSpec schedule;
   Located<std::optional<tilepost_transport_t>> transport;
+  Located<bool> neighbours;  // collectives of other communicators run beside it
   Located<tilepost_consumer_t> consumer;
 };
 

@@ -29,9 +29,13 @@ json::Object size_schema(const Field& field) {
   return json::Object{{"anyOf", json::Array{integer_schema(field), std::move(bound)}}};
 }
 
+// YAML reads a bare true or false as a truth value, and one in quotes as a word.
 json::Object word_schema(const Field& field) {
   json::Array texts;
-  for (const Spelling& choice : field.choices) texts.push_back(llvm::StringRef(choice.text));
+  for (const Spelling& choice : field.choices) {
+    texts.push_back(llvm::StringRef(choice.text));
+    if (choice.text == "true" || choice.text == "false") texts.push_back(choice.text == "true");
+  }
   return json::Object{{"enum", std::move(texts)}};
 }
 

@@ -345,6 +345,8 @@ typedef struct tilepost_plan {
   int32_t pace;        // tilepost_view_t::pace
   tilepost_wait_t wait;
   tilepost_consumer_t consumer;
+  int32_t neighbours;  // 1: collectives of other communicators may run beside it, in any order: no
+                       // GEMM waits for other ranks
   const tilepost_group_t* groups;  // [map.num_groups]
   tilepost_kernel_t kernel;
 } tilepost_plan_t;

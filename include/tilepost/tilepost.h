@@ -90,6 +90,12 @@ tilepost_options_t tilepost_default_options(void);
 // warms it up. Collective: every rank calls it, in the same order. `options` may be null. The
 // program must outlive the operation. Pattern gemm communicates nothing: its operations are made
 // and run by each rank alone, on a communicator of any size.
+//
+// Neighbours: some GEMMs hold their SMs until other ranks have come (docs/transports.md, Order of
+// runs). Runs of one communicator take turns for them. Collectives of other communicators, NCCL's
+// or yours, the runtime does not see: beside one that is issued in another order on another rank,
+// such a run ends with TILEPOST_TIMEOUT. Order the two by events on all ranks alike, or plan with
+// `neighbours: true`, for which no GEMM waits for other ranks.
 tilepost_result_t tilepost_op_create(tilepost_comm_t comm, const tilepost_program_t* program,
                                      const tilepost_options_t* options, tilepost_op_t* op);
 

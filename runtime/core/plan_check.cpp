@@ -25,7 +25,7 @@ class PlanRules {
   tilepost_result_t check(int world) {
     if (values_are_known() && extents() && kernel() && ranks(world) && rows_sent() && transport() &&
         layout() && division() && consumer() && sharing() && pushes() && sums() && tasks() &&
-        groups())
+        neighbours() && groups())
       return schedule();
     return result_;
   }
@@ -299,6 +299,14 @@ class PlanRules {
                       " parts") &&
            expect(bytes % kTaskUnit == 0, "row of tasks in bytes", bytes,
                   "a multiple of " + std::to_string(kTaskUnit));
+  }
+
+  // Beside collectives of other communicators no GEMM waits for other ranks.
+  bool neighbours() {
+    if (!in_range("neighbours", plan_.neighbours, 0, 1)) return false;
+    const bool waits = plan_.task_parts > 0 || paths_of(plan_).any(&RunPath::holds_sms);
+    return expect(plan_.neighbours == 0 || !waits, "neighbours", plan_.neighbours,
+                  "0 where the GEMM waits for other ranks, with tasks or for rows of A");
   }
 
   bool groups() {

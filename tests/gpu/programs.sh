@@ -124,7 +124,7 @@ pairs() {
 neighbours() {
   for pattern in ar:gemm_all_reduce rs:gemm_reduce_scatter ag:all_gather_gemm \
     a2a_even:gemm_all_to_all in_even:all_to_all_gemm; do
-    for transport in nccl copy_engine peer none; do
+    for transport in auto nccl copy_engine peer none; do
       make "${pattern%:*}_${transport}_nb" "${pattern#*:}" "$transport" 4096x3072x1024 neighbours=true || true
     done
   done

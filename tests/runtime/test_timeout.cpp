@@ -60,6 +60,14 @@ TEST_CASE("a timeout names what is missing") {
     facts.arrived = {1024, 1024, 512};
     CHECK_THAT(explain_timeout(facts), Contains("did not end") && !Contains("arrive"));
   }
+  SECTION("a GEMM that holds its SMs, which a neighbour may need") {
+    facts.holds_sms = true;
+    facts.passed = 1;
+    facts.arrived = {1024, 512, 0};
+    CHECK_THAT(explain_timeout(facts),
+               Contains("still waiting to run; if another communicator's collective runs beside "
+                        "it, plan with 'neighbours: true'"));
+  }
   SECTION("rows that do not arrive before the GEMM") {
     facts.gathers = true;
     facts.collective = "AllGather";

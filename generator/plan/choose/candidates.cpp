@@ -36,9 +36,11 @@ int gemm_grid(const Draft& draft, const Candidate& candidate) {
   return static_cast<int>(std::max<int64_t>(std::min(ctas, wanted), 0) / cluster * cluster);
 }
 
-// SMs that are asked for are for kernels that add up.
+// SMs that are asked for are for kernels that add up. Beside neighbours helper warps wait for no
+// other rank: the GEMM would hold its SMs meanwhile.
 int task_parts(const Draft& draft, const KernelChoice& kernel, const Transport& transport) {
-  return draft.spec.schedule.comm_sms ? 0 : transport.task_parts(kernel.config, draft.plan);
+  if (draft.spec.schedule.comm_sms || draft.plan.neighbours != 0) return 0;
+  return transport.task_parts(kernel.config, draft.plan);
 }
 
 // The CTA counts that leave the GEMM at least half the SMs, or a quarter of a smaller GPU.

@@ -121,6 +121,8 @@ void warn_of_fields(const Draft& draft) {
   if (host && schedule.sum.value == TILEPOST_SUM_ADDED)
     no_effect(draft, schedule.sum.where, "schedule.sum",
               "gemm_host stores the ranks' parts side by side");
+  if (draft.spec.neighbours.value && !row_of(plan).communicates())
+    no_effect(draft, draft.spec.neighbours.where, "neighbours", no_streams);
   const Located<tilepost_accumulate_t>& accumulate = draft.spec.gemm.accumulate;
   if (accumulate.given() && plan.input != TILEPOST_E4M3)
     no_effect(draft, accumulate.where, "gemm.accumulate",

@@ -172,6 +172,23 @@ std::string transport_line(const Plan& plan) {
   return text;
 }
 
+// What makes the plan safe, and what that costs.
+void print_neighbours(std::string& out, const Plan& plan) {
+  if (plan.neighbours == 0 || !row_of(plan).communicates()) return;
+  line(out, "neighbours",
+       fmt::format("safe beside other communicators' collectives in any order: {0}",
+                   row_of(plan).moves_input()
+                       ? "all rows come before the GEMM, which waits for no rank"
+                       : "the GEMM ends without waiting for other ranks"));
+  const Prediction& prediction = plan.prediction;
+  if (prediction.without_neighbours <= 0) return;
+  const double cost = prediction.total - prediction.without_neighbours;
+  line(out, "",
+       cost < 0.5 ? fmt::format("costs nothing: {0:.0f} us with and without", prediction.total)
+                  : fmt::format("costs {0:.0f} us of {1:.0f}: {2:.0f} us without", cost,
+                                prediction.total, prediction.without_neighbours));
+}
+
 void print_schedule(std::string& out, const Plan& plan) {
   const std::string ctas = plan.source.split_k == 1
                                ? std::to_string(plan.gemm_ctas)
@@ -204,6 +221,7 @@ void print_schedule(std::string& out, const Plan& plan) {
            : transport_line(plan));
   for (const std::string& text : transport_of(plan.planned_transport).describe(plan))
     line(out, "", text);
+  print_neighbours(out, plan);
   if (row_of(plan).communicates()) line(out, "memory", describe_memory(plan));
 }
 

@@ -95,6 +95,16 @@ void check_transport(const Plan& plan, Findings& findings) {
                            name_of(plan.planned_transport)));
 }
 
+// Beside neighbours no GEMM waits for other ranks: neither its tiles nor its helper warps.
+void check_neighbours(const Plan& plan, Findings& findings) {
+  const bool waits = plan.map.division == TILEPOST_DIVISION_ARRIVALS || plan.task_parts > 0;
+  if (plan.neighbours != 0 && waits)
+    findings.add(
+        fmt::format("a GEMM with {0} task parts and division {1} waits for other ranks, "
+                    "which neighbours forbid",
+                    plan.task_parts, static_cast<int>(plan.map.division)));
+}
+
 // Where the group ends, in what its cut counts, and where the cut says. Arrivals: arrivals.cpp.
 struct CutEnd {
   int64_t is, said;
@@ -277,6 +287,7 @@ std::vector<std::string> verify_plan(const Plan& plan) {
       !check_shares(plan, findings))
     return findings.take();
   check_transport(plan, findings);
+  check_neighbours(plan, findings);
   if (verify_tiles(plan, plan.tile_map(), findings)) {
     verify_blocks(plan, plan.tile_map(), findings);
     verify_orders(plan, findings);

@@ -145,6 +145,7 @@ void CudaOp::set_up_state() {
   state_.stream_waits = plan_.wait == TILEPOST_WAIT_STREAM && !state_.gathers;
   state_.tiles_from_all = path.access == TILEPOST_ACCESS_WRITE;
   state_.kernel_waits = path.completes;
+  state_.holds_sms = path.holds_sms();
   state_.collective = row.collective;
   state_.plan = &plan_;
   state_.most_groups = plan_.map.num_groups;

@@ -108,6 +108,7 @@ std::string RunState::explain_late(const InFlight& run) {
     if (const std::optional<RunDifference> found = transports_.shared->find_difference())
       return explain(*found, facts.run);
   facts.overlaps = issued.overlaps;
+  facts.holds_sms = issued.overlaps && holds_sms;
   facts.groups = issued.groups;
   facts.stored_by_all = issued.overlaps && tiles_from_all;
   if (facts.stored_by_all)

@@ -35,6 +35,7 @@ class RunState {
   bool gathers = false;         // the collective comes before the GEMM
   bool tiles_from_all = false;  // of runs that overlap: all ranks store what this one waits for
   bool kernel_waits = false;    // of runs that overlap: the GEMM's own warps wait for tiles
+  bool holds_sms = false;       // of runs that overlap: RunPath::holds_sms
   const char* collective = "";
   const tilepost_plan_t* plan = nullptr;
   int most_groups = 0;    // of any run

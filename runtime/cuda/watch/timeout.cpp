@@ -135,7 +135,10 @@ std::string what_is_missing(const TimeoutFacts& facts) {
 }  // namespace
 
 std::string explain_timeout(const TimeoutFacts& facts) {
-  return "rank " + std::to_string(facts.rank) + ": " + facts.run + ": " + what_is_missing(facts);
+  return "rank " + std::to_string(facts.rank) + ": " + facts.run + ": " + what_is_missing(facts) +
+         (facts.holds_sms ? "; if another communicator's collective runs beside it, plan with "
+                            "'neighbours: true'"
+                          : "");
 }
 
 }  // namespace tilepost::cuda

@@ -25,6 +25,8 @@ struct TimeoutFacts {
   bool stored_by_all = false;     // ranks store into each other's memory: `passed` counts groups
                                   // whose tiles are there, targets and arrived are not looked at
   bool tasks = false;             // the GEMM itself waits for them, to add them up or to move them
+  bool holds_sms = false;  // the GEMM holds SMs until other ranks have come, which collectives
+                           // of other communicators may need
   std::optional<std::vector<int>> absent;  // ranks that have not begun the run, where that is known
   std::optional<OpenWait> open;  // a wait for another rank that is not over: the reason, if any
 };

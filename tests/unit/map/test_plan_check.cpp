@@ -149,6 +149,9 @@ TEST_CASE("plans that break no rule are taken") {
   }
 }
 
+constexpr const char* kHoldsSms =
+    "neighbours is 1, expected 0 where the GEMM waits for other ranks, with tasks or for rows of A";
+
 TEST_CASE("every rule of a plan names what it found and what it expected") {
   const struct {
     Base base;
@@ -290,6 +293,17 @@ TEST_CASE("every rule of a plan names what it found and what it expected") {
        [](auto& plan) { plan.map.n = 20; }},
       {kCopiedRows, "row of tasks in bytes is 24, expected a multiple of 16",
        [](auto& plan) { plan.k = 12; }},
+      {kMessages, "neighbours is 2, expected 0 to 1", [](auto& plan) { plan.neighbours = 2; }},
+      {kSums, kHoldsSms, [](auto& plan) { plan.neighbours = 1; }},
+      {kPushedSums, kHoldsSms, [](auto& plan) { plan.neighbours = 1; }},
+      {kRoutes, kHoldsSms, [](auto& plan) { plan.neighbours = 1; }},
+      {kCopiedRows, kHoldsSms, [](auto& plan) { plan.neighbours = 1; }},
+      {kPushedRows, kHoldsSms, [](auto& plan) { plan.neighbours = 1; }},
+      {kRoutedRows, kHoldsSms,
+       [](auto& plan) {
+         plan.neighbours = 1;
+         plan.task_parts = 0;  // its tiles wait without tasks, too
+       }},
       {kMessages, "the plan has no cuts", [](auto& plan) { plan.map.cuts = nullptr; }},
       {kMessages, "the plan has no groups", [](auto& plan) { plan.groups = nullptr; }},
       {kMessages, "2 group cuts do not increase up to the end of the schedule",
@@ -302,6 +316,18 @@ TEST_CASE("every rule of a plan names what it found and what it expected") {
     INFO("base " << it.base << ": " << it.message);
     CHECK_THAT(made->refusal(), Catch::Contains(it.message) && Catch::Contains("'made'"));
   }
+}
+
+TEST_CASE("neighbours may run beside plans whose GEMM waits for nobody") {
+  for (const Base base : {kMessages, kTiles, kAlone}) {
+    const std::unique_ptr<Made> made = make(base);
+    made->plan.neighbours = 1;
+    CHECK(made->refusal() == "");
+  }
+  const std::unique_ptr<Made> adding = make(kSums);
+  adding->plan.task_parts = 0;  // kernels add
+  adding->plan.neighbours = 1;
+  CHECK(adding->refusal() == "");
 }
 
 TEST_CASE("a group that is not that of the tile map is refused") {

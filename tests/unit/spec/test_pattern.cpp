@@ -292,3 +292,37 @@ TEST_CASE("any m and 8-bit inputs go with every pattern") {
     CHECK(outcome.spec->gemm.any_m);
   }
 }
+
+TEST_CASE("neighbours are false unless given, and either word is read") {
+  for (const std::string pattern : kEveryPattern) {
+    CHECK_FALSE(read_with(pattern, "").spec->neighbours.value);
+    CHECK_FALSE(read_with(pattern, "neighbours: false\n").spec->neighbours.value);
+    const Outcome outcome = read_with(pattern, "neighbours: true\n");
+    INFO(outcome.log);
+    REQUIRE(outcome.spec.has_value());
+    CHECK(outcome.spec->neighbours.value);
+    CHECK(outcome.spec->neighbours.given());
+  }
+  CHECK_THAT(read_with("gemm", "neighbours: 1\n").log,
+             Catch::Contains("neighbours must be one of false, true; got '1'"));
+}
+
+TEST_CASE("beside neighbours no rows arrive while their GEMM runs") {
+  const std::vector<std::string> sending = {"gemm_all_reduce", "gemm_reduce_scatter",
+                                            "gemm_all_to_all"};
+  for (const std::string transport : {"nccl", "nccl_symmetric", "copy_engine", "peer"})
+    for (const std::string pattern : {"all_gather_gemm", "all_to_all_gemm"}) {
+      if (transport == "nccl_symmetric" && pattern == "all_to_all_gemm") continue;
+      const std::string asked = "transport: " + transport + "\n";
+      CHECK(read_with(pattern, asked + "neighbours: false\n").spec.has_value());
+      const Outcome outcome = read_with(pattern, asked + "neighbours: true\n");
+      CHECK(outcome.errors == 1);
+      CHECK_THAT(outcome.log,
+                 Catch::Contains("transport '" + transport + "' is not possible with pattern '" +
+                                 pattern + "' and neighbours 'true'"));
+      for (const std::string& other : sending)
+        CHECK(read_with(other, asked + "neighbours: true\n").spec.has_value());
+    }
+  for (const std::string pattern : {"all_gather_gemm", "all_to_all_gemm"})
+    CHECK(read_with(pattern, "transport: none\nneighbours: true\n").spec.has_value());
+}
