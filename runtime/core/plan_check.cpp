@@ -154,10 +154,10 @@ class PlanRules {
                   "access", plan_.access,
                   std::to_string(access_of(plan_.transport)) + " with transport " +
                       std::to_string(plan_.transport)) &&
-           expect(plan_.transport != TILEPOST_TRANSPORT_NCCL_SYMMETRIC || !row().input_is_routed(),
+           expect(plan_.transport != TILEPOST_TRANSPORT_NCCL_SYMMETRIC ||
+                      fits_windows(row(), is_routed(plan_)),
                   "transport", plan_.transport,
-                  "none that sends out of windows where rows of A are sent from the caller's "
-                  "memory") &&
+                  "none that sends out of windows where routed rows are in the caller's memory") &&
            expect(!none || map_.num_groups == 1, "number of groups", map_.num_groups,
                   "1 where nothing overlaps");
   }

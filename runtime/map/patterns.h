@@ -125,6 +125,13 @@ constexpr bool is_routed(const tilepost_plan_t& plan) {
   return row_of(plan).routes() && plan.routing != TILEPOST_ROUTING_EVEN;
 }
 
+// Whether all that ranks send and receive lies in memory of the operation, which NCCL can know as
+// windows: rows of A that are routed are sent from the caller's memory, and rows of the product
+// that are `routed` land in the caller's.
+constexpr bool fits_windows(const PatternRow& pattern, bool routed) {
+  return !pattern.input_is_routed() && !routed;
+}
+
 // Whether the kernel stores every row of a tile where its route says.
 constexpr bool scatters_rows(const tilepost_plan_t& plan) {
   return row_of(plan).moves_product() && plan.routing == TILEPOST_ROUTING_ROWS;

@@ -25,12 +25,10 @@ Buffer stores_into(const tilepost_plan_t& plan, const RunPath& path) {
   return row.product_leaves() || elsewhere || path.consumes ? Buffer::send : Buffer::out;
 }
 
-// A window has room for whole shares on every rank; of routed rows each rank gets as many as the
-// others send it.
+// A window has room for whole shares on every rank.
 Memory receives_in(const tilepost_plan_t& plan, bool overlaps) {
   const bool windows = overlaps && plan.transport == TILEPOST_TRANSPORT_NCCL_SYMMETRIC;
-  return windows && row_of(plan).product_leaves() && !is_routed(plan) ? Memory::window
-                                                                      : Memory::own;
+  return windows && row_of(plan).product_leaves() ? Memory::window : Memory::own;
 }
 
 Buffer results_of(const tilepost_plan_t& plan, const RunPath& path) {

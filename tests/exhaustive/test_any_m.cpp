@@ -73,12 +73,12 @@ World world_of(const Plan& plan) {
 }
 
 // Ranks read each other's memory in rows; they write it where what they send is even. Windows do
-// not hold rows of A that are routed.
+// not hold rows that are routed.
 bool serves(const Variant& variant, std::optional<tilepost_transport_t> transport) {
   const tilepost_access_t access = access_of(transport.value_or(TILEPOST_TRANSPORT_NCCL));
   if (access == TILEPOST_ACCESS_MESSAGES)
     return transport != TILEPOST_TRANSPORT_NCCL_SYMMETRIC ||
-           !row_of(variant.pattern).input_is_routed();
+           fits_windows(row_of(variant.pattern), variant.routing != TILEPOST_ROUTING_EVEN);
   if (variant.layout == TILEPOST_TILE) return false;
   return access == TILEPOST_ACCESS_READ || variant.routing == TILEPOST_ROUTING_EVEN;
 }

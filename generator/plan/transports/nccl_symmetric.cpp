@@ -25,14 +25,18 @@ class NcclSymmetric final : public Transport {
   }
 };
 
-// NCCL 2.28.3 hangs, or brings nothing, where memory that it does not know is sent into a window.
+// NCCL 2.28.3 hangs, or brings nothing, where one side of a message is in a window and the other is
+// memory that it does not know.
 void NcclSymmetric::check(const Spec& spec, Diagnostics& diagnostics) const {
   const PatternRow& pattern = row_of(spec.pattern.value);
-  if (!pattern.input_is_routed()) return;
-  diagnostics.error(spec.transport.where,
-                    "transport 'nccl_symmetric' sends out of symmetric windows, but pattern " +
-                        quote(pattern.name) +
-                        " sends rows of A from the caller's memory; use copy_engine or nccl");
+  const bool routed = pattern.routes() && spec.routing.value != TILEPOST_ROUTING_EVEN;
+  if (fits_windows(pattern, routed)) return;
+  const char* where = pattern.input_is_routed() ? " sends rows of A from the caller's memory"
+                                                : " receives routed rows in the caller's memory";
+  diagnostics.error(
+      spec.transport.where,
+      "transport 'nccl_symmetric' moves what lies in symmetric windows, but pattern " +
+          quote(pattern.name) + where + "; use copy_engine or nccl");
   diagnostics.note(spec.pattern.where, "pattern is given here");
 }
 

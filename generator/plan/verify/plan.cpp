@@ -86,8 +86,9 @@ bool check_shares(const Plan& plan, Findings& findings) {
 
 // The host target's threads stand for every transport.
 void check_transport(const Plan& plan, Findings& findings) {
-  if (plan.planned_transport == TILEPOST_TRANSPORT_NCCL_SYMMETRIC && row_of(plan).input_is_routed())
-    findings.add("rows of A are sent out of windows, which do not hold them");
+  if (plan.planned_transport == TILEPOST_TRANSPORT_NCCL_SYMMETRIC &&
+      !fits_windows(row_of(plan), is_routed(plan)))
+    findings.add("routed rows are sent or received in windows, which do not hold them");
   const bool host = plan.arch == Arch::host && plan.transport != TILEPOST_TRANSPORT_NONE;
   if (plan.transport == (host ? TILEPOST_TRANSPORT_HOST : plan.planned_transport)) return;
   findings.add(fmt::format("transport {0} on {1} where {2} is planned",

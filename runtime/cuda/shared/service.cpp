@@ -129,8 +129,10 @@ void SharedService::leak() {
   begun_.leak();
 }
 
+// Where rows are routed, each rank has an m of its own; the schedule has the counts of all.
 RunWords SharedService::words_of(const RunMap& run) const {
-  return {static_cast<uint32_t>(run.m), folded(run.schedule_hash), folded(hash_plan(plan_))};
+  const int64_t m = is_routed(plan_) ? 0 : run.m;
+  return {static_cast<uint32_t>(m), folded(run.schedule_hash), folded(hash_plan(plan_))};
 }
 
 // Words of another run than the one that its rank has begun are still under way.

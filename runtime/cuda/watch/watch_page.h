@@ -38,7 +38,7 @@ enum WaitState : uint32_t { kNoWait = 0, kWaiting = 1, kGaveUp = 2 };
 
 // What ranks that share memory must have in common in a run.
 struct RunWords {
-  uint32_t m;         // as the caller says
+  uint32_t m;         // as the caller says; 0 where rows are routed
   uint32_t schedule;  // RunMap::schedule_hash, folded
   uint32_t plan;      // hash_plan, folded
 

@@ -339,7 +339,7 @@ TEST_CASE("caught: what does not go with the pattern") {
                    plan.set_transport(TILEPOST_TRANSPORT_PEER);
                    plan.map.round_robin = 0;
                  });
-  require_caught(dispatched(TILEPOST_ROUTING_SPLITS), "rows of A are sent out of windows",
+  require_caught(dispatched(TILEPOST_ROUTING_SPLITS), "routed rows are sent or received in windows",
                  [](Plan& plan) { plan.set_transport(TILEPOST_TRANSPORT_NCCL_SYMMETRIC); });
   require_caught(gathered(), "routing rows",
                  [](Plan& plan) { plan.routing = TILEPOST_ROUTING_ROWS; });

@@ -133,6 +133,9 @@ TEST_CASE("every transport goes with the patterns that it can carry") {
   CHECK_THAT(read_with("gemm", windows).log, Catch::Contains("has nothing to send"));
   CHECK_THAT(read_with("all_to_all_gemm", windows).log,
              Catch::Contains("sends rows of A from the caller's memory"));
+  for (const std::string routing : {"splits", "rows"})
+    CHECK_THAT(read_with("gemm_all_to_all", windows + "routing: " + routing + "\n").log,
+               Catch::Contains("receives routed rows in the caller's memory; use copy_engine"));
 }
 
 TEST_CASE("memory is shared by whole rows") {
