@@ -29,7 +29,7 @@ done < <(find tests examples -name '*.yaml' -size -4k -print0)
 run() {
   mkdir "$dir/$1"
   TILEPOST_FUZZ_MODE=$1 build/fuzz/bin/fuzz_plan "$dir/$1" "$dir/seeds" -dict="$dir/dictionary" -max_len=4096 \
-    -max_total_time="$seconds" -timeout=60 -rss_limit_mb=4096 -print_final_stats=1 \
+    -max_total_time="$seconds" -timeout=300 -rss_limit_mb=4096 -print_final_stats=1 \
     -artifact_prefix="build/fuzz/finding-$1-" >"$dir/$1.log" 2>&1
 }
 run parse &
