@@ -244,7 +244,8 @@ TEST_CASE_METHOD(Operation,
   CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_TIMEOUT);
   CHECK(std::string(tilepost_last_error()) ==
         "rank 1: run 2: group 2 of 3 not finished after 0.2 s: its rows have not arrived: the "
-        "AllGather did not finish: a rank did not arrive");
+        "AllGather did not finish: a rank did not arrive; if another communicator's collective "
+        "runs beside it, plan with 'neighbours: true'");
   CHECK_FALSE(fakes::stream_of(user).hang.holds());
   CHECK(run() == TILEPOST_ABORTED);
 }
