@@ -11,7 +11,7 @@ constexpr std::chrono::microseconds kPollInterval{50};
 }  // namespace
 
 std::string name_step(int rank, const HostStep& step) {
-  const std::string name = "rank " + std::to_string(rank) + ", " + name_of(step.terms);
+  std::string name = "rank " + std::to_string(rank) + ", " + name_of(step.terms);
   if (step.group == HostStep::kExchange) return name;
   if (step.group == HostStep::kBegin) return name + ", begin";
   if (step.group == HostStep::kEnd) return name + ", end";

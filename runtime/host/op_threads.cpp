@@ -55,7 +55,10 @@ void HostOp::work(int worker) {
 // A kernel that stores into other ranks' memory does so as one that reads or writes it in a
 // collective: no rank may take it away meanwhile.
 void HostOp::compute(const Request& request, int worker) {
-  if (!request.run->path.by_owner) return compute_alone(request, worker);
+  if (!request.run->path.by_owner) {
+    compute_alone(request, worker);
+    return;
+  }
   if (!group_->enter()) return;
   const HostGroup::Visit visit(*group_);
   compute_alone(request, worker);

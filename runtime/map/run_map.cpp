@@ -132,9 +132,10 @@ int64_t bytes_of(const RunMap& run) {
   const auto bytes = [](const auto& list) {
     return static_cast<int64_t>(list.capacity() * sizeof(list[0]));
   };
-  int64_t sum = sizeof run + bytes(run.cuts) + bytes(run.tiles.tiles) + bytes(run.tiles.positions) +
-                bytes(run.tiles.groups) + run.counts.bytes() + bytes(run.own_counts) +
-                bytes(run.row_map) + bytes(run.order) + bytes(run.steps) + bytes(run.targets);
+  auto sum = static_cast<int64_t>(sizeof run);
+  sum += bytes(run.cuts) + bytes(run.tiles.tiles) + bytes(run.tiles.positions) +
+         bytes(run.tiles.groups) + run.counts.bytes() + bytes(run.own_counts) + bytes(run.row_map) +
+         bytes(run.order) + bytes(run.steps) + bytes(run.targets);
   for (const std::vector<Step>& steps : run.steps) sum += bytes(steps);
   return sum;
 }
