@@ -99,6 +99,28 @@ inline Shape shape_of(const tilepost_program_t& program) {
           plan.ranks};
 }
 
+// Unique ids and programs on command lines.
+inline std::string to_hex(const tilepost_unique_id_t& id) {
+  std::string text;
+  for (const char byte : id.bytes) {
+    char digits[3];
+    std::snprintf(digits, sizeof digits, "%02x", static_cast<unsigned char>(byte));
+    text += digits;
+  }
+  return text;
+}
+inline tilepost_unique_id_t from_hex(const std::string& text) {
+  tilepost_unique_id_t id{};
+  for (size_t i = 0; i < sizeof id.bytes; ++i)
+    id.bytes[i] = static_cast<char>(std::stoi(text.substr(2 * i, 2), nullptr, 16));
+  return id;
+}
+inline const tilepost_program_t* find_program(const std::string& name) {
+  for (int i = 0; i < kNumPrograms; ++i)
+    if (name == kPrograms[i]->name) return kPrograms[i];
+  return nullptr;
+}
+
 // Command line: [pattern …] [--name value …]. Programs are chosen by their names, with the shell's
 // wildcards, bash's extended ones too: 'ar_*' '!(*_peer)'. `--part 2/4` runs every fourth of those,
 // from the second on. Programs that need more GPUs than there are get skipped, visibly.
@@ -167,14 +189,18 @@ class Arguments {
   std::vector<std::pair<std::string, std::string>> options_;
 };
 
+// What all drivers do first: a name that no program has is an error. False after saying so.
+inline bool names_are_known(const Arguments& arguments) {
+  for (const std::string& name : arguments.unknown())
+    std::printf("FAIL: no program is named '%s'\n", name.c_str());
+  return arguments.unknown().empty();
+}
+
 // Runs `test` on each chosen program, and begins none later than --seconds after the first; with
 // --list 1 only prints their names. The exit code of the test program.
 inline int run_programs(const Arguments& arguments,
                         const std::function<void(const tilepost_program_t&)>& test) {
-  for (const std::string& name : arguments.unknown()) {
-    std::printf("FAIL: no program is named '%s'\n", name.c_str());
-    return 1;
-  }
+  if (!names_are_known(arguments)) return 1;
   const auto programs = arguments.programs();
   const auto begin = std::chrono::steady_clock::now();
   for (const tilepost_program_t* program : programs) {

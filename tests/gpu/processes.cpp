@@ -63,29 +63,6 @@ Visible visible_to(int rank, const std::string& devices) {
   return {last - rank, list};
 }
 
-std::string to_hex(const tilepost_unique_id_t& id) {
-  std::string text;
-  for (const char byte : id.bytes) {
-    char digits[3];
-    std::snprintf(digits, sizeof digits, "%02x", static_cast<unsigned char>(byte));
-    text += digits;
-  }
-  return text;
-}
-
-tilepost_unique_id_t from_hex(const std::string& text) {
-  tilepost_unique_id_t id{};
-  for (size_t i = 0; i < sizeof id.bytes; ++i)
-    id.bytes[i] = static_cast<char>(std::stoi(text.substr(2 * i, 2), nullptr, 16));
-  return id;
-}
-
-const tilepost_program_t* find_program(const std::string& name) {
-  for (int i = 0; i < kNumPrograms; ++i)
-    if (name == kPrograms[i]->name) return kPrograms[i];
-  return nullptr;
-}
-
 // A captured run, replayed with an eager one after each.
 void replay(tilepost::Op& op, Checker& checker, int replays) {
   CapturedRun captured(checker, op);

@@ -106,35 +106,6 @@ inline std::string in_text(double value) {
   return text;
 }
 
-// Unique ids and programs on command lines.
-inline std::string to_hex(const tilepost_unique_id_t& id) {
-  std::string text;
-  for (const char byte : id.bytes) {
-    char digits[3];
-    std::snprintf(digits, sizeof digits, "%02x", static_cast<unsigned char>(byte));
-    text += digits;
-  }
-  return text;
-}
-inline tilepost_unique_id_t from_hex(const std::string& text) {
-  tilepost_unique_id_t id{};
-  for (size_t i = 0; i < sizeof id.bytes; ++i)
-    id.bytes[i] = static_cast<char>(std::stoi(text.substr(2 * i, 2), nullptr, 16));
-  return id;
-}
-inline const tilepost_program_t* find_program(const std::string& name) {
-  for (int i = 0; i < kNumPrograms; ++i)
-    if (name == kPrograms[i]->name) return kPrograms[i];
-  return nullptr;
-}
-
-// What all drivers do first: a name that no program has is an error. False after saying so.
-inline bool names_are_known(const Arguments& arguments) {
-  for (const std::string& name : arguments.unknown())
-    std::printf("FAIL: no program is named '%s'\n", name.c_str());
-  return arguments.unknown().empty();
-}
-
 inline std::string described(const tilepost::Status& status) {
   return std::string(status.name()) + ": " + status.text();
 }
