@@ -26,6 +26,9 @@ constexpr int kSharedCounters = 256;  // of the plans that share memory: more th
 
 }  // namespace
 
+SharedService::SharedService(const tilepost_plan_t& plan)
+    : plan_(plan), path_(path_of(plan, true)), plan_word_(folded(hash_plan(plan))) {}
+
 // Memory that is shared has room for the counters of other plans too.
 tilepost_result_t SharedService::create(const SharedRanks& ranks, SharedArenas& arenas,
                                         bool share) {
@@ -75,7 +78,7 @@ tilepost_result_t SharedService::begin_warm_up(cudaStream_t stream) {
     RunOrder::Member nobody;
     TILEPOST_TRY(arena_->order().follow(nobody, {stream, 0, true}));
   }
-  return begin({nullptr, 0, {0, 0, folded(hash_plan(plan_))}}, stream);
+  return begin({nullptr, 0, {0, 0, plan_word_}}, stream);
 }
 
 tilepost_result_t SharedService::end_warm_up(cudaStream_t stream) {
@@ -132,7 +135,7 @@ void SharedService::leak() {
 // Where rows are routed, each rank has an m of its own; the schedule has the counts of all.
 RunWords SharedService::words_of(const RunMap& run) const {
   const int64_t m = is_routed(plan_) ? 0 : run.m;
-  return {static_cast<uint32_t>(m), folded(run.schedule_hash), folded(hash_plan(plan_))};
+  return {static_cast<uint32_t>(m), folded(run.schedule_hash), plan_word_};
 }
 
 // Words of another run than the one that its rank has begun are still under way.

@@ -18,7 +18,7 @@ namespace tilepost::cuda {
 
 class SharedService {
  public:
-  explicit SharedService(const tilepost_plan_t& plan) : plan_(plan), path_(path_of(plan, true)) {}
+  explicit SharedService(const tilepost_plan_t& plan);
   SharedService(const SharedService&) = delete;
   SharedService& operator=(const SharedService&) = delete;
 
@@ -86,7 +86,8 @@ class SharedService {
   uint32_t* own_counters() const;
 
   const tilepost_plan_t& plan_;
-  const RunPath path_;  // of runs that overlap
+  const RunPath path_;        // of runs that overlap
+  const uint32_t plan_word_;  // RunWords::plan of all runs
   double deadline_seconds_ = 0;
   std::shared_ptr<SharedArena> arena_;
   bool shares_ = false;      // the arena with other operations
