@@ -1,15 +1,8 @@
 #include "runtime/cuda/op/issuer.h"
 
-#include <thread>
-
 #include "runtime/cuda/watch/waiter.h"
 
 namespace tilepost::cuda {
-namespace {
-
-constexpr std::chrono::microseconds kRoomPoll{20};
-
-}  // namespace
 
 tilepost_result_t RunIssuer::run_eager(Run& run, DeviceMap& map) {
   TILEPOST_TRY(wait_for_room());
@@ -64,12 +57,7 @@ tilepost_result_t RunIssuer::run_captured(Run& run) {
 
 // As many runs as the tracker has events for; CUDA's own launch queue has a bound of the same kind.
 tilepost_result_t RunIssuer::wait_for_room() {
-  while (!state_.tracker.has_room()) {
-    const tilepost_result_t result = state_.observe();
-    if (result != TILEPOST_OK && result != TILEPOST_IN_PROGRESS) return state_.failure.refuse();
-    if (!state_.tracker.has_room()) std::this_thread::sleep_for(kRoomPoll);
-  }
-  return TILEPOST_OK;
+  return state_.wait_until([this] { return state_.tracker.has_room(); });
 }
 
 // Runs share counters and staging, so a run in another stream than the last one's waits for it.

@@ -37,13 +37,7 @@ tilepost_result_t RunState::finish_in_time(cudaStream_t stream, const std::strin
 }
 
 tilepost_result_t RunState::wait_for_run(uint64_t run) {
-  constexpr std::chrono::microseconds kPoll{20};
-  while (tracker.is_in_flight(run)) {
-    const tilepost_result_t result = observe();
-    if (result != TILEPOST_OK && result != TILEPOST_IN_PROGRESS) return failure.refuse();
-    if (tracker.is_in_flight(run)) std::this_thread::sleep_for(kPoll);
-  }
-  return TILEPOST_OK;
+  return wait_until([&] { return !tracker.is_in_flight(run); });
 }
 
 tilepost_result_t RunState::observe() {
@@ -246,7 +240,6 @@ Watchdog::Found RunState::watch() noexcept {
 }
 
 void RunState::finish() {
-  constexpr std::chrono::microseconds kPoll{20};
   const auto begin = Clock::now();
   while (observe() == TILEPOST_IN_PROGRESS) {
     const std::chrono::duration<double> elapsed = Clock::now() - begin;

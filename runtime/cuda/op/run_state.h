@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -66,6 +65,16 @@ class RunState {
   // the operation ends: with `what` was missing.
   tilepost_result_t finish_in_time(cudaStream_t stream, const std::string& what);
 
+  // Observes until `reached`(); TILEPOST_ABORTED, and why, when the runs have failed before.
+  template <class Reached>
+  tilepost_result_t wait_until(Reached reached) {
+    while (!reached()) {
+      const tilepost_result_t result = observe();
+      if (result != TILEPOST_OK && result != TILEPOST_IN_PROGRESS) return failure.refuse();
+      if (!reached()) std::this_thread::sleep_for(kPoll);
+    }
+    return TILEPOST_OK;
+  }
   // Waits until the eager run of this number, and those before, have ended.
   tilepost_result_t wait_for_run(uint64_t run);
 
@@ -94,6 +103,7 @@ class RunState {
 
  private:
   using Clock = RunTracker::Clock;
+  static constexpr std::chrono::microseconds kPoll{20};
   struct InFlight {
     Bank bank;
     uint64_t run;  // number, or which captured run
