@@ -151,25 +151,24 @@ __global__ void added_kernel(const __grid_constant__ SharedFlags flags, int grou
     publish(&flags.page->stored, static_cast<uint32_t>(group) + 1);
 }
 
-// What `rank` has begun as this run. It has said so, so its words are under way or here; they are
-// not the next run's, which it does not begin before this rank has ended this one. False if the
-// host said abort, or the deadline passed, before they came.
-__device__ bool read_run_words(const SharedFlags& flags, int rank, uint32_t run, RunWords& words) {
+// What `rank` has begun as this run, if its words are here. The three loads do not wait for each
+// other.
+__device__ __forceinline__ bool see_run_words(const SharedFlags& flags, int rank, uint32_t run,
+                                              RunWords& words) {
   const volatile uint64_t* const line = run_words(own_flags(flags) + begun_word(rank, flags.ranks));
-  uint32_t found[kRunWords];
-  const PollEnd end = poll_until(
-      [&] {
-        bool all = true;
-        for (int i = 0; i < kRunWords; ++i) {
-          const uint64_t word = line[i];
-          all &= static_cast<uint32_t>(word) == run;
-          found[i] = static_cast<uint32_t>(word >> 32);
-        }
-        return all;
-      },
-      flags.deadline_ns, flags.page, [] {});
-  words = {found[0], found[1], found[2]};
-  return end == PollEnd::reached;
+  const uint64_t found[kRunWords] = {line[0], line[1], line[2]};
+  const auto of_run = [run](uint64_t word) { return static_cast<uint32_t>(word) == run; };
+  const auto value = [](uint64_t word) { return static_cast<uint32_t>(word >> 32); };
+  words = {value(found[0]), value(found[1]), value(found[2])};
+  return of_run(found[0]) & of_run(found[1]) & of_run(found[2]);
+}
+
+// The same of a rank that has said that it has begun the run: its words are under way or here, and
+// they are not the next run's, which it does not begin before this rank has ended this one. False
+// if the host said abort, or the deadline passed, before they came.
+__device__ bool read_run_words(const SharedFlags& flags, int rank, uint32_t run, RunWords& words) {
+  return poll_until([&] { return see_run_words(flags, rank, run, words); }, flags.deadline_ns,
+                    flags.page, [] {}) == PollEnd::reached;
 }
 
 // Whether all ranks have begun the same run as this one. The ranks' threads look at one rank each;
@@ -201,6 +200,21 @@ __device__ bool is_common_run(const SharedFlags& flags, uint32_t run) {
   return false;
 }
 
+// Whether nothing was given up and all ranks' words are here and the same: what nearly every run
+// finds. The next run waits for this, so nothing that is loaded here waits for another load.
+__device__ bool is_plain_end(const SharedFlags& flags, uint32_t run) {
+  const int rank = threadIdx.x;
+  const uint32_t given_up = *static_cast<const volatile uint32_t*>(flags.given_up);
+  const uint32_t abort = rank == 0 ? ptx::load_relaxed_sys(&flags.page->abort) : 0;
+  bool same = true;
+  if (rank < flags.ranks) {
+    RunWords own{}, theirs{};
+    const bool own_here = see_run_words(flags, flags.rank, run, own);
+    same = see_run_words(flags, rank, run, theirs) & own_here & own.same_as(theirs);
+  }
+  return __syncthreads_and(same && given_up == 0 && abort == 0) != 0;
+}
+
 // All of this rank's reading and copying precedes in the stream. The barrier puts the flags before
 // the releases (PTX ISA, barrier; 8.9.5): no rank announces anything of the next run before it has
 // acquired them, so nothing newer is overwritten. Volatile stores are relaxed ones of system scope
@@ -209,10 +223,12 @@ __device__ bool is_common_run(const SharedFlags& flags, uint32_t run) {
 __global__ void __launch_bounds__(kThreads) end_kernel(const __grid_constant__ SharedFlags flags) {
   const int rank = threadIdx.x;
   const uint32_t run = *flags.run;
-  __shared__ bool over;
-  if (rank == 0) over = is_given_up(flags) || ptx::load_relaxed_sys(&flags.page->abort) != 0;
-  __syncthreads();
-  if (over || !is_common_run(flags, run)) return;
+  if (!is_plain_end(flags, run)) {
+    __shared__ bool over;
+    if (rank == 0) over = is_given_up(flags) || ptx::load_relaxed_sys(&flags.page->abort) != 0;
+    __syncthreads();
+    if (over || !is_common_run(flags, run)) return;
+  }
   volatile uint32_t* own = own_flags(flags);
   for (int i = threadIdx.x; i < kFlags * kMostLanes * flags.ranks; i += kThreads)
     own[i * TILEPOST_COUNTER_STRIDE] = last_flag_value(run);
