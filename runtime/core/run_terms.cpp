@@ -33,12 +33,20 @@ std::string values(const char* name, int rank, const std::string& value, int oth
          other_value + " on rank " + std::to_string(other);
 }
 
+// "rank 1 runs in sequence and rank 0 overlaps".
+std::string one_that_overlaps(int rank, const RunTerms& terms, int other) {
+  const auto in_words = [](int of, bool overlaps) {
+    return "rank " + std::to_string(of) + (overlaps ? " overlaps" : " runs in sequence");
+  };
+  return in_words(rank, terms.overlaps) + " and " + in_words(other, !terms.overlaps);
+}
+
 }  // namespace
 
 RunTerms terms_of_run(const char* program, uint64_t operation, const tilepost_plan_t& plan,
                       uint64_t plan_hash, uint64_t number, const RunMap& run) {
-  return {program, operation,       plan_hash,        false, number, is_routed(plan),
-          run.m,   plan.any_m != 0, run.schedule_hash};
+  return {program, operation,       plan_hash,         false,       number, is_routed(plan),
+          run.m,   plan.any_m != 0, run.schedule_hash, run.overlaps};
 }
 
 std::string name_of(const RunTerms& terms) {
@@ -58,14 +66,18 @@ std::string difference(int rank, const RunTerms& terms, int other, const RunTerm
 
 std::string run_difference(int rank, const RunTerms& terms, int other,
                            const RunTerms& other_terms) {
+  const bool one_overlaps = terms.overlaps != other_terms.overlaps;
+  const std::string overlap = one_overlaps ? one_that_overlaps(rank, terms, other) : "";
   if (!terms.routed && terms.m != other_terms.m)
     return values("m", rank, std::to_string(terms.m), other, std::to_string(other_terms.m)) +
-           "; pass the same m on every rank";
+           (one_overlaps ? ", where " + overlap : "") + "; pass the same m on every rank";
+  const char* way_out = terms.routed ? "; set the route again on every rank"
+                                     : "; run the same version of tilepost on every rank";
+  if (one_overlaps) return overlap + way_out;
   if (terms.schedule == other_terms.schedule) return {};
   return values(terms.routed ? "the hash of the route" : "the hash of the schedule", rank,
                 text_of(terms.schedule), other, text_of(other_terms.schedule)) +
-         (terms.routed ? "; set the route again on every rank"
-                       : "; run the same version of tilepost on every rank");
+         way_out;
 }
 
 std::string plan_difference(int rank, uint64_t plan_hash, int other, uint64_t other_plan_hash) {

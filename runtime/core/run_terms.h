@@ -22,6 +22,7 @@ struct RunTerms {
   int64_t m = 0;          // rows of the run
   bool any_m = false;     // runs of the operation differ in m
   uint64_t schedule = 0;  // RunMap::schedule_hash; 0 where a route is set
+  bool overlaps = false;  // RunMap::overlaps
 };
 
 // The terms of run `number` of an operation whose plan has this hash.
@@ -38,7 +39,7 @@ std::string name_of(const RunTerms& terms);
 // and what to do. Empty where the terms are equal.
 std::string difference(int rank, const RunTerms& terms, int other, const RunTerms& other_terms);
 
-// The same of runs of one operation, without its name: of `m` and `schedule`.
+// The same of runs of one operation, without its name: of `m`, `schedule` and `overlaps`.
 std::string run_difference(int rank, const RunTerms& terms, int other, const RunTerms& other_terms);
 
 // The same of plans alone, where ranks compare nothing else.

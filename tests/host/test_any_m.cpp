@@ -1,4 +1,4 @@
-// What an operation for any m keeps of its schedules.
+// What an operation for any m keeps of its schedules, and what ranks with other rows are told.
 #include <malloc.h>
 
 #include "tests/catch.h"
@@ -50,4 +50,39 @@ TEST_CASE("runs with 4001 numbers of rows take no more memory than schedules may
   // What the allocator says: nothing else keeps them. Sanitizers have allocators of their own.
   CHECK(static_cast<int64_t>(mallinfo2().uordblks) - heap < 2 * kScheduleBytes);
   CHECK(tilepost_op_destroy(op) == TILEPOST_OK);
+}
+
+// Few rows are not worth the latency of a second collective.
+TEST_CASE("a rank whose rows make it overlap is told from one that runs in sequence") {
+  Problem problem;
+  problem.any_m = true;
+  problem.m = 512;
+  Program program(problem);
+  tilepost_model_t& model = program.plan().model;
+  model.wave = model.sequence_wave = 10;
+  model.latency = 40;
+  model.sequence_ctas = 2;
+  const Comms comms(2);
+  const Ops ops(comms, program.get(), 2);
+  std::mt19937_64 random(8);
+  Data data(problem, false, random);
+  bool started[2] = {};
+  for (int rank = 0; rank < 2; ++rank) {
+    tilepost_run_operands_t operands{};
+    operands.struct_size = sizeof operands;
+    operands.a = data.a[rank].data();
+    operands.b = data.b[rank].data();
+    operands.out = data.out[rank].data();
+    operands.m = rank == 0 ? 512 : 16;
+    started[rank] = tilepost_op_run_with(ops[rank], &operands, nullptr) == TILEPOST_OK;
+  }
+  REQUIRE(started[0]);
+  for (int rank = 0; rank < 2; ++rank) {
+    CHECK(tilepost_op_synchronize(ops[rank]) ==
+          (started[rank] ? TILEPOST_INVALID_ARGUMENT : TILEPOST_ABORTED));
+    CHECK_THAT(tilepost_last_error(), Catch::Contains("run 1 of 'hand_woven': m is ") &&
+                                          Catch::Contains("rank 1 runs in sequence") &&
+                                          Catch::Contains("rank 0 overlaps") &&
+                                          Catch::Contains("pass the same m on every rank"));
+  }
 }

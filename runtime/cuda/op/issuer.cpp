@@ -15,10 +15,14 @@ tilepost_result_t RunIssuer::run_eager(Run& run, DeviceMap& map) {
   const bool shares = buffers_.uses_shared(run.path()) && !run.path().completes;
   run.fork = run.arrives() || shares ? lanes_.fork_event() : run.begin;
   TILEPOST_CUDA(cudaEventRecord(run.begin, run.user));
+  tell_others(run);
   if (const tilepost_result_t result = communication_.warm_up(run, map); result != TILEPOST_OK)
     return give_up(run, result);
-  if (const tilepost_result_t result = start(run); result != TILEPOST_OK)
-    return run.begun ? give_up(run, result) : result;
+  if (const tilepost_result_t result = start(run); result != TILEPOST_OK) {
+    if (run.begun) return give_up(run, result);
+    if (board_ != nullptr) board_->take_back();
+    return result;
+  }
   // From here on the counters will grow, or other ranks wait, so the run counts whatever happens.
   state_.ledger.commit();
   map.last_run = run.record->number;
@@ -85,6 +89,13 @@ void RunIssuer::let_others_follow(const Run& run) {
   if (communicates_) order_->add(in_comm_, mine, run.end);
   mine.exclusive = true;
   if (shared_order() != nullptr) shared_order()->add(in_arena_, mine, run.end);
+}
+
+// Where rows are routed each rank has an m of its own.
+void RunIssuer::tell_others(const Run& run) {
+  if (board_ == nullptr) return;
+  const RunMap& map = run.run_map();
+  board_->say({is_routed(*state_.plan) ? 0 : map.m, map.schedule_hash, map.overlaps});
 }
 
 RunOrder::Run RunIssuer::in_order(const Run& run) const {

@@ -28,10 +28,11 @@ namespace tilepost::cuda {
 
 class RunIssuer {
  public:
-  // All outlive this, but for `order`, that of the communicator's runs that communicate.
+  // All outlive this, but for `order`, that of the communicator's runs that communicate. `board`:
+  // null where there is none.
   RunIssuer(const Transports& transports, RunState& state, Watchdog& watchdog, const Lanes& lanes,
             const OpBuffers& buffers, Gemm& gemm, const Communication& communication,
-            std::shared_ptr<RunOrder> order, bool communicates)
+            std::shared_ptr<RunOrder> order, RunBoard* board, bool communicates)
       : transports_(transports),
         state_(state),
         watchdog_(watchdog),
@@ -40,6 +41,7 @@ class RunIssuer {
         gemm_(gemm),
         communication_(communication),
         order_(std::move(order)),
+        board_(board),
         communicates_(communicates) {}
 
   // `run` has what the caller gave, and its map, which is `map`. Once other ranks wait for a run,
@@ -56,6 +58,7 @@ class RunIssuer {
   tilepost_result_t follow_last_run(cudaStream_t stream);
   tilepost_result_t follow_others(const Run& run);
   void let_others_follow(const Run& run);
+  void tell_others(const Run& run);
   RunOrder::Run in_order(const Run& run) const;
   tilepost_result_t start(Run& run);
   tilepost_result_t begin_sharing(Run& run);
@@ -72,6 +75,7 @@ class RunIssuer {
   Gemm& gemm_;
   const Communication& communication_;
   const std::shared_ptr<RunOrder> order_;
+  RunBoard* const board_;
   const bool communicates_;
   RunOrder::Member in_comm_, in_arena_;
   unsigned long long last_stream_ = 0;  // cudaStreamGetId of the last eager run's

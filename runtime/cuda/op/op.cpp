@@ -11,7 +11,6 @@
 #include "runtime/cuda/device/environment.h"
 #include "runtime/cuda/op/select.h"
 #include "runtime/cuda/op/warm_up.h"
-#include "runtime/cuda/transport/agreement.h"
 #include "runtime/cuda/watch/waiter.h"
 
 namespace tilepost::cuda {
@@ -47,13 +46,15 @@ tilepost_result_t make_op(Communicator& comm, const tilepost_program_t& program,
   TILEPOST_TRY(read_device(comm.device(), device));
   const tilepost_plan_t* plan = nullptr;
   const tilepost_result_t chosen = choose_plan(program, device, comm.world(), plan);
+  std::unique_ptr<Agreement> agreement;
   if (communicates(program)) {
     TILEPOST_TRY(comm.order()->wait_for_exclusive(*comm.aborted()));
-    TILEPOST_TRY(agree(comm, {program, plan, options, device, chosen}));
+    agreement = std::make_unique<Agreement>();
+    TILEPOST_TRY(agree(comm, {program, plan, options, device, chosen}, *agreement));
   } else {
     TILEPOST_TRY(chosen);
   }
-  auto made = std::make_unique<CudaOp>(program, *plan, options, device, comm);
+  auto made = std::make_unique<CudaOp>(program, *plan, options, device, comm, std::move(agreement));
   TILEPOST_TRY(made->create(comm));
   op = std::move(made);
   return TILEPOST_OK;
@@ -61,12 +62,13 @@ tilepost_result_t make_op(Communicator& comm, const tilepost_program_t& program,
 
 CudaOp::CudaOp(const tilepost_program_t& program, const tilepost_plan_t& plan,
                const tilepost_options_t& options, const DeviceInfo& device,
-               const Communicator& comm)
+               const Communicator& comm, std::unique_ptr<Agreement> agreement)
     : program_(program),
       plan_(plan),
       options_(options),
       device_(device),
       order_(comm.order()),
+      agreement_(std::move(agreement)),
       state_(transports_),
       buffers_(plan, transports_),
       check_(plan, device_, driver_),
@@ -75,11 +77,17 @@ CudaOp::CudaOp(const tilepost_program_t& program, const tilepost_plan_t& plan,
       communication_(plan, transports_, state_, driver_, lanes_, buffers_, consumption_),
       routes_(program.name, plan, transports_, state_, lanes_, buffers_, maps_),
       issuer_(transports_, state_, watchdog_, lanes_, buffers_, gemm_, communication_, order_,
-              row_of(plan).communicates()) {
+              board(), row_of(plan).communicates()) {
   state_.device = device.ordinal;
   state_.rank = comm.rank();
   state_.comm_aborted = comm.aborted();
   state_.deadline_seconds = options.deadline_seconds;
+  state_.board = board();
+}
+
+// Null where this rank sees no other's calls.
+RunBoard* CudaOp::board() const {
+  return agreement_ && agreement_->board.is_joined() ? &agreement_->board : nullptr;
 }
 
 CudaOp::~CudaOp() {
@@ -104,6 +112,7 @@ tilepost_result_t CudaOp::create(Communicator& comm) {
   TILEPOST_TRY(make_transports({comm, plan_, options_.deadline_seconds, options_.share_memory != 0},
                                transports_));
   warnings_ = plan_warnings(plan_, device_) + environment_warnings(plan_);
+  if (agreement_) warnings_ += agreement_->warnings;
   if (transports_.windows) warnings_ += transports_.windows->warnings();
   TILEPOST_TRY(load_driver(driver_));
   // Where memory is shared, further lanes are the transport's own; input arrives in order, on one.

@@ -20,14 +20,17 @@
 #include "runtime/cuda/op/issuer.h"
 #include "runtime/cuda/op/routes.h"
 #include "runtime/cuda/op/run_check.h"
+#include "runtime/cuda/transport/agreement.h"
 
 namespace tilepost::cuda {
 
 class CudaOp final : public tilepost_op {
  public:
-  // `plan` is the program's for this device. Nothing is made yet.
+  // `plan` is the program's for this device; `agreement` that of the ranks about it, null where
+  // there is but one. Nothing is made yet.
   CudaOp(const tilepost_program_t& program, const tilepost_plan_t& plan,
-         const tilepost_options_t& options, const DeviceInfo& device, const Communicator& comm);
+         const tilepost_options_t& options, const DeviceInfo& device, const Communicator& comm,
+         std::unique_ptr<Agreement> agreement);
   CudaOp(const CudaOp&) = delete;
   CudaOp& operator=(const CudaOp&) = delete;
   ~CudaOp() override;
@@ -43,6 +46,7 @@ class CudaOp final : public tilepost_op {
   const char* warnings() override { return warnings_.c_str(); }
 
  private:
+  RunBoard* board() const;
   tilepost_result_t create_state();
   void set_up_state();
   tilepost_result_t load_kernels() const;
@@ -52,6 +56,7 @@ class CudaOp final : public tilepost_op {
   const tilepost_options_t options_;
   const DeviceInfo device_;
   const std::shared_ptr<RunOrder> order_;  // of the communicator
+  const std::unique_ptr<Agreement> agreement_;
   std::string warnings_;
   Driver driver_;
   PeerPlaces places_;

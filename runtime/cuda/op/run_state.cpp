@@ -57,6 +57,8 @@ tilepost_result_t RunState::observe() {
           "rank " + std::to_string(rank) + ": another operation of the communicator has failed");
   } else if (const std::string other = explain_difference(started); !other.empty()) {
     abort(TILEPOST_INVALID_ARGUMENT, other);
+  } else if (const std::string calls = explain_other_calls(); !calls.empty()) {
+    abort(TILEPOST_INVALID_ARGUMENT, calls);
   } else if (const std::string text = explain_given_up(started); !text.empty()) {
     abort(TILEPOST_TIMEOUT, text);
   } else if (started && is_late(*started)) {
@@ -111,7 +113,8 @@ std::string RunState::explain_late(const InFlight& run) {
     facts.passed = groups_passed(load(page()->progress[run.bank]), issued.progress, issued.groups);
   facts.open = find_open_wait(page()->shared);
   if (issued.overlaps && kernel_waits) find_missing_tiles(facts);
-  if (facts.open && transports_.shared) facts.absent = transports_.shared->find_absent();
+  facts.absent =
+      facts.open && transports_.shared ? transports_.shared->find_absent() : find_absent(run);
   if (facts.open || facts.stored_by_all) return explain_timeout(facts);
   facts.targets = issued.targets;
   facts.arrived = access.read(bank(run.bank));
@@ -145,6 +148,34 @@ std::string RunState::explain_difference(const std::optional<InFlight>& started)
   const uint64_t number = started && started->bank == kEager ? started->run : ledger.runs();
   const bool replay = started && started->bank == kCaptured;
   return explain(found, facts_of(replay ? kCaptured : kEager, number).run);
+}
+
+// What other ranks have called, also where that has hung nothing up.
+std::string RunState::explain_other_calls() const {
+  if (board == nullptr) return {};
+  const std::optional<RunBoard::Difference> found = board->find_difference();
+  if (!found) return {};
+  const std::string where =
+      "rank " + std::to_string(rank) + ": run " + std::to_string(found->number) + ": ";
+  const auto terms_of = [&](const RunBoard::Call& call) {
+    RunTerms terms;
+    terms.routed = is_routed(*plan);
+    terms.m = call.m;
+    terms.schedule = call.schedule;
+    terms.overlaps = call.overlaps;
+    return terms;
+  };
+  if (found->is_here)
+    return where + run_difference(found->rank, terms_of(found->theirs), rank, terms_of(found->own));
+  return where + "an earlier run of rank " + std::to_string(found->rank) +
+         " was not that of rank " + std::to_string(rank) +
+         "; pass the same m and set the same routes on every rank";
+}
+
+// Replays are not called.
+std::optional<std::vector<int>> RunState::find_absent(const InFlight& run) const {
+  if (board == nullptr || run.bank != kEager) return {};
+  return board->find_absent(run.run);
 }
 
 // Tasks wait inside the GEMM. What waits for their sums waits for the tiles that they lack, if any.

@@ -14,6 +14,7 @@
 #include "runtime/cuda/transport/transport.h"
 #include "runtime/cuda/watch/counter_access.h"
 #include "runtime/cuda/watch/failure.h"
+#include "runtime/cuda/watch/run_board.h"
 #include "runtime/cuda/watch/run_record.h"
 #include "runtime/cuda/watch/timeout.h"
 #include "runtime/cuda/watch/tracker.h"
@@ -42,7 +43,8 @@ class RunState {
   PinnedMemory watch_memory;
   CounterAccess access;
   AbortedFlag comm_aborted;
-  AbortedFlag others_aborted;  // of operations that use the same memory; null: of none
+  AbortedFlag others_aborted;       // of operations that use the same memory; null: of none
+  const RunBoard* board = nullptr;  // null where ranks do not see what the others call
 
   RunTracker tracker;
   RunLedger ledger;
@@ -117,6 +119,8 @@ class RunState {
   void find_missing_tiles(TimeoutFacts& facts);
   std::string explain(const RunDifference& difference, const std::string& run) const;
   std::string explain_difference(const std::optional<InFlight>& started) const;
+  std::string explain_other_calls() const;
+  std::optional<std::vector<int>> find_absent(const InFlight& run) const;
   std::string explain_given_up(const std::optional<InFlight>& started);
   InFlight latest() const;
   bool has_started();

@@ -122,13 +122,24 @@ tilepost_result_t compare_gpus(const Standings& all) {
   return TILEPOST_OK;
 }
 
+// Ranks of other hosts have no way to see it.
+void join(const Communicator& comm, const Standings& all, Agreement& agreement) {
+  const Standing &own = all[static_cast<size_t>(comm.rank())], &first = all.front();
+  if (!same_host(own.place, first.place) || (comm.rank() != 0 && first.board.token == 0)) return;
+  if (agreement.board.join(first.board, comm.rank(), comm.world())) return;
+  agreement.warnings =
+      "runs are not compared with those of other ranks: the processes share no memory (shmget, "
+      "shmat); start containers of one host with one IPC namespace\n";
+}
+
 }  // namespace
 
 // Runtimes first: of others, nothing else can be read.
-tilepost_result_t agree(Communicator& comm, const Proposal& proposal) {
+tilepost_result_t agree(Communicator& comm, const Proposal& proposal, Agreement& agreement) {
   const std::string text = proposal.result != TILEPOST_OK ? tilepost_last_error() : "";
   Standing own;
   TILEPOST_TRY(make_standing(comm, proposal, own));
+  if (comm.rank() == 0) own.board = RunBoard::make(comm.world(), agreement.board);
   Standings all;
   TILEPOST_TRY(tell(comm, proposal.options.deadline_seconds, own, all));
   if (proposal.result != TILEPOST_OK) return fail(proposal.result, "%s", text.c_str());
@@ -136,7 +147,9 @@ tilepost_result_t agree(Communicator& comm, const Proposal& proposal) {
   TILEPOST_TRY(find_refusal(all));
   TILEPOST_TRY(compare(all, kOfOperations));
   TILEPOST_TRY(compare_plans(all));
-  return compare_gpus(all);
+  TILEPOST_TRY(compare_gpus(all));
+  join(comm, all, agreement);
+  return TILEPOST_OK;
 }
 
 }  // namespace tilepost::cuda

@@ -7,6 +7,7 @@
 #include "runtime/cuda/device/device.h"
 #include "runtime/cuda/shared/peer_info.h"
 #include "runtime/cuda/transport/comm.h"
+#include "runtime/cuda/watch/run_board.h"
 
 namespace tilepost::cuda {
 
@@ -18,9 +19,10 @@ struct Standing {
   int64_t nccl;    // as ncclGetVersion has it
   int64_t result;  // tilepost_result_t of what the rank checked by itself
   int64_t sm;      // compute capability * 10
-  int64_t share_memory;   // tilepost_options_t
-  int64_t m, n, k, plan;  // of the plan, whose hash is the last; 0 where the rank has found none
-  PeerInfo place;         // without memory
+  int64_t share_memory;     // tilepost_options_t
+  int64_t m, n, k, plan;    // of the plan, whose hash is the last; 0 where the rank has found none
+  RunBoard::Address board;  // that rank 0 has made
+  PeerInfo place;           // without memory
 };
 constexpr size_t kStandingNumbers = sizeof(Standing) / sizeof(int64_t);
 static_assert(sizeof(Standing) % sizeof(int64_t) == 0);
@@ -35,10 +37,16 @@ struct Proposal {
   tilepost_result_t result;
 };
 
+// What else comes of it.
+struct Agreement {
+  RunBoard board;        // joined by the ranks of rank 0's host
+  std::string warnings;  // where such a rank could not join
+};
+
 // TILEPOST_OK where all ranks' own checks have succeeded and they say the same, each on a GPU of
 // its own. Otherwise all fail, and name the first rank that refused or is not like rank 0, with
 // both values; a rank whose own checks failed keeps its own error. Waits for the other ranks within
 // the deadline of the options. Collective; before anything that depends on the plan.
-tilepost_result_t agree(Communicator& comm, const Proposal& proposal);
+tilepost_result_t agree(Communicator& comm, const Proposal& proposal, Agreement& agreement);
 
 }  // namespace tilepost::cuda

@@ -22,8 +22,20 @@ size_t first_incomplete(const TimeoutFacts& facts, size_t first) {
   return group;
 }
 
+// "rank 2", "ranks 2, 3".
+std::string names_of(const std::vector<int>& ranks) {
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (size_t i = 0; i < ranks.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(ranks[i]);
+  return text;
+}
+
+// NCCL does not tell ranks apart, but they may have said what they call.
 std::string collective_missing(const TimeoutFacts& facts) {
-  return std::string("the ") + facts.collective + " did not finish: a rank did not arrive";
+  const std::string text = std::string("the ") + facts.collective + " did not finish: ";
+  if (!facts.absent) return text + "a rank did not arrive";
+  if (!facts.absent->empty()) return text + names_of(*facts.absent) + " did not arrive";
+  return text +
+         "all ranks have called the run, but one has stopped, or its stream has not come to it";
 }
 
 std::string missing_rank(const TimeoutFacts& facts) {
@@ -44,13 +56,6 @@ std::string what_is_missing_at_first(const TimeoutFacts& facts, const std::strin
     return group_name(facts, static_cast<size_t>(facts.passed)) + late +
            "its rows have not arrived: " + collective_missing(facts);
   return "all groups" + late + "their rows have arrived, but the GEMM has stopped";
-}
-
-// "rank 2", "ranks 2, 3".
-std::string names_of(const std::vector<int>& ranks) {
-  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-  for (size_t i = 0; i < ranks.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(ranks[i]);
-  return text;
 }
 
 // Tasks copy the rank's own rows, or add up tiles, which were stored: elsewhere these are missing.

@@ -27,7 +27,8 @@ struct TimeoutFacts {
   bool tasks = false;             // the GEMM itself waits for them, to add them up or to move them
   bool holds_sms = false;  // the GEMM holds SMs until other ranks have come, which collectives
                            // of other communicators may need
-  std::optional<std::vector<int>> absent;  // ranks that have not begun the run, where that is known
+  std::optional<std::vector<int>>
+      absent;                    // ranks that have not begun, or called, the run, if known
   std::optional<OpenWait> open;  // a wait for another rank that is not over: the reason, if any
 };
 

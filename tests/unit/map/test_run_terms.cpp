@@ -71,6 +71,12 @@ TEST_CASE("terms that differ are named with the ranks and their values") {
        "0000000000000123); make the operation of the same generated code on all ranks"},
       {[](RunTerms& t) { t.m = 104; },
        "run 3 of 'attn_out': m is 100 on rank 4 and 104 on rank 0; pass the same m on every rank"},
+      {[](RunTerms& t) { t.m = 1, t.schedule = 1, t.overlaps = true; },
+       "run 3 of 'attn_out': m is 100 on rank 4 and 1 on rank 0, where rank 4 runs in sequence and "
+       "rank 0 overlaps; pass the same m on every rank"},
+      {[](RunTerms& t) { t.schedule = 1, t.overlaps = true; },
+       "run 3 of 'attn_out': rank 4 runs in sequence and rank 0 overlaps; run the same version of "
+       "tilepost on every rank"},
       {[](RunTerms& t) { t.schedule = 1; },
        "run 3 of 'attn_out': the hash of the schedule is 0000000000000def on rank 4 and "
        "0000000000000001 on rank 0; run the same version of tilepost on every rank"}};

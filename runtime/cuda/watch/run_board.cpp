@@ -1,0 +1,166 @@
+#include "runtime/cuda/watch/run_board.h"
+
+#include <sys/ipc.h>
+#include <sys/shm.h>
+
+#include <algorithm>
+#include <atomic>
+#include <random>
+
+#include "runtime/map/fnv1a.h"
+
+namespace tilepost::cuda {
+namespace {
+
+using Word = std::atomic<uint64_t>;
+// Between processes only what needs no lock works (C++, [atomics.lockfree]).
+static_assert(Word::is_always_lock_free);
+
+constexpr size_t kLine = 64;  // bytes that processors hand to each other at once
+constexpr int kOwnerOnly = 0600;
+
+int64_t random_token() {
+  std::random_device random;
+  return static_cast<int64_t>((uint64_t{random()} << 32) | random() | 1);
+}
+
+}  // namespace
+
+// A run. `number` is 0 while the rest is being written, so that who reads the same number before
+// and after the rest has read that run.
+struct alignas(kLine) RunBoard::Entry {
+  Word number, m, schedule, overlaps, digest;
+};
+
+// A rank's part. It alone writes it.
+struct alignas(kLine) RunBoard::Line {
+  Word joined;  // 1: the rank says what it calls
+  Word said;    // number of its last run
+  Entry entries[kKept];
+};
+
+// All of it, zero at first; the ranks' lines follow.
+struct alignas(kLine) RunBoard::Segment {
+  Word token;
+};
+
+struct RunBoard::Known {
+  Call call;
+  uint64_t digest;
+};
+
+RunBoard::~RunBoard() {
+  if (segment_ != nullptr) shmdt(segment_);
+}
+
+RunBoard::Address RunBoard::make(int ranks, RunBoard& board) {
+  const size_t bytes = sizeof(Segment) + static_cast<size_t>(ranks) * sizeof(Line);
+  const int id = shmget(IPC_PRIVATE, bytes, kOwnerOnly);
+  if (id < 0) return {};
+  const bool attached = board.attach(id, bytes);
+  // Linux lets others attach it, and frees it when the last one that has is gone (shmat(2), Notes).
+  shmctl(id, IPC_RMID, nullptr);
+  if (!attached) return {};
+  const int64_t token = random_token();
+  board.segment_->token.store(static_cast<uint64_t>(token), std::memory_order_release);
+  return {id, token};
+}
+
+// Ids are those of an IPC namespace: elsewhere one is nobody's, or another segment's.
+bool RunBoard::join(const Address& address, int rank, int ranks) {
+  const size_t bytes = sizeof(Segment) + static_cast<size_t>(ranks) * sizeof(Line);
+  if (address.token == 0) return false;
+  if (segment_ == nullptr && !attach(address.segment, bytes)) return false;
+  if (segment_->token.load(std::memory_order_acquire) != static_cast<uint64_t>(address.token))
+    return false;
+  rank_ = rank;
+  ranks_ = ranks;
+  line_of(rank).joined.store(1, std::memory_order_release);
+  return true;
+}
+
+bool RunBoard::attach(int64_t segment, size_t bytes) {
+  const auto id = static_cast<int>(segment);
+  struct shmid_ds state {};
+  if (shmctl(id, IPC_STAT, &state) != 0 || state.shm_segsz != bytes) return false;
+  void* memory = shmat(id, nullptr, 0);
+  if (memory == reinterpret_cast<void*>(-1)) return false;
+  segment_ = static_cast<Segment*>(memory);
+  return true;
+}
+
+RunBoard::Line& RunBoard::line_of(int rank) const {
+  return reinterpret_cast<Line*>(segment_ + 1)[rank];
+}
+
+// Every word is released behind the number that is 0: who acquires a new word sees that number, or
+// the new one, when it looks again (C++, [atomics.order]). `said` is released behind all of it.
+void RunBoard::say(const Call& call) {
+  Line& line = line_of(rank_);
+  const uint64_t last = line.said.load(std::memory_order_relaxed), number = last + 1;
+  const std::optional<Known> before = read(rank_, last);
+  Fnv1a digest;
+  digest.mix(before ? before->digest : 0);
+  digest.mix(static_cast<uint64_t>(call.m));
+  digest.mix(call.schedule);
+  Entry& entry = line.entries[number % kKept];
+  entry.number.store(0, std::memory_order_relaxed);
+  entry.m.store(static_cast<uint64_t>(call.m), std::memory_order_release);
+  entry.schedule.store(call.schedule, std::memory_order_release);
+  entry.overlaps.store(call.overlaps ? 1 : 0, std::memory_order_release);
+  entry.digest.store(digest.value(), std::memory_order_release);
+  entry.number.store(number, std::memory_order_release);
+  line.said.store(number, std::memory_order_release);
+}
+
+void RunBoard::take_back() {
+  Line& line = line_of(rank_);
+  line.said.store(line.said.load(std::memory_order_relaxed) - 1, std::memory_order_release);
+}
+
+// Nothing if it has made room for a later one, or is being written.
+std::optional<RunBoard::Known> RunBoard::read(int rank, uint64_t number) const {
+  const Entry& entry = line_of(rank).entries[number % kKept];
+  if (number == 0 || entry.number.load(std::memory_order_acquire) != number) return {};
+  const Known known{{static_cast<int64_t>(entry.m.load(std::memory_order_acquire)),
+                     entry.schedule.load(std::memory_order_acquire),
+                     entry.overlaps.load(std::memory_order_acquire) != 0},
+                    entry.digest.load(std::memory_order_acquire)};
+  if (entry.number.load(std::memory_order_relaxed) != number) return {};
+  return known;
+}
+
+std::optional<RunBoard::Difference> RunBoard::find_difference() const {
+  for (int rank = 0; rank < ranks_; ++rank)
+    if (const std::optional<Difference> found = compare(rank)) return found;
+  return {};
+}
+
+// From the last run that both have called back to the first in which their digests differ.
+std::optional<RunBoard::Difference> RunBoard::compare(int rank) const {
+  const Line &own = line_of(rank_), &theirs = line_of(rank);
+  uint64_t number = std::min(own.said.load(std::memory_order_acquire),
+                             theirs.said.load(std::memory_order_acquire));
+  std::optional<Difference> found;
+  for (; number > 0; --number) {
+    const std::optional<Known> mine = read(rank_, number), other = read(rank, number);
+    if (!mine || !other || mine->digest == other->digest) break;
+    const bool differs =
+        mine->call.m != other->call.m || mine->call.schedule != other->call.schedule;
+    found = Difference{rank, number, differs, mine->call, other->call};
+  }
+  return found;
+}
+
+std::optional<std::vector<int>> RunBoard::find_absent(uint64_t number) const {
+  std::vector<int> absent;
+  for (int rank = 0; rank < ranks_; ++rank) {
+    const Line& line = line_of(rank);
+    if (line.joined.load(std::memory_order_acquire) == 0) return {};
+    if (line.said.load(std::memory_order_acquire) < number) absent.push_back(rank);
+  }
+  if (ranks_ == 0) return {};
+  return absent;
+}
+
+}  // namespace tilepost::cuda

@@ -1,0 +1,81 @@
+// What every rank of an operation has called, where the other ranks of its host can read it.
+//
+// Ranks that run with other rows make NCCL wait for what never comes, or take what is not meant for
+// them: NCCL does not compare counts. So every rank writes what it runs to memory that the ranks of
+// a host share, before any of it can reach another rank. Whoever watches runs reads what the others
+// wrote. Nobody waits for anybody, and nothing of it is on the device.
+//
+// A rank's last runs are kept. Each holds a digest of all runs up to it besides, so that ranks
+// which have any run in common compare all before it too.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace tilepost::cuda {
+
+class RunBoard {
+ public:
+  // Enough for the runs in flight on two ranks (RunTracker::kMaxInFlight).
+  static constexpr int kKept = 64;
+
+  // By which ranks find it; both 0 where there is none.
+  struct Address {
+    int64_t segment, token;
+  };
+
+  // What ranks must have in common in a run.
+  struct Call {
+    int64_t m;          // 0 where rows are routed
+    uint64_t schedule;  // RunMap::schedule_hash
+    bool overlaps;
+  };
+
+  RunBoard() = default;
+  RunBoard(const RunBoard&) = delete;
+  RunBoard& operator=(const RunBoard&) = delete;
+  ~RunBoard();
+
+  // One rank makes it, and keeps it until the others have joined; no address where the system gives
+  // no memory. Nothing of it is left behind, however processes end.
+  static Address make(int ranks, RunBoard& board);
+  // Every rank, that one too. False where it cannot be found: this rank is on another host, or in a
+  // container that shares no memory with the one that has made it.
+  bool join(const Address& address, int rank, int ranks);
+  bool is_joined() const { return rank_ >= 0; }
+
+  // The thread that issues runs: this rank's next run. Before anything of it can reach another
+  // rank.
+  void say(const Call& call);
+  // It has come to nothing, and nothing of it has reached another rank.
+  void take_back();
+
+  // Any thread.
+  struct Difference {
+    int rank = 0;          // the first that has called another run
+    uint64_t number = 0;   // of the run, from 1: the first that differs, or that is still known
+    bool is_here = false;  // what differs is that run; if not, an earlier one
+    Call own{}, theirs{};
+  };
+  // Nothing where all runs that this rank and another one have both called were the same.
+  std::optional<Difference> find_difference() const;
+  // The ranks that have not called run `number`; nothing where one of them cannot be asked.
+  std::optional<std::vector<int>> find_absent(uint64_t number) const;
+
+ private:
+  struct Entry;
+  struct Line;
+  struct Segment;
+  struct Known;
+
+  bool attach(int64_t segment, size_t bytes);
+  Line& line_of(int rank) const;
+  std::optional<Known> read(int rank, uint64_t number) const;
+  std::optional<Difference> compare(int rank) const;
+
+  Segment* segment_ = nullptr;
+  int rank_ = -1, ranks_ = 0;
+};
+
+}  // namespace tilepost::cuda

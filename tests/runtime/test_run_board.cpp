@@ -1,0 +1,320 @@
+// What ranks see of each other's calls where NCCL compares nothing: every rank says which one runs
+// something else, and in what, also where nothing hangs; and which rank has not come.
+#include "runtime/cuda/watch/run_board.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <barrier>
+#include <random>
+
+#include "runtime/cuda/transport/agreement.h"
+#include "tests/catch.h"
+#include "tests/runtime/team.h"
+
+using Catch::Contains;
+using fakes::world;
+using ranks::Rank;
+using ranks::Ranks;
+using tilepost::cuda::RunBoard;
+using Call = RunBoard::Call;
+
+namespace {
+
+constexpr double kDeadline = 0.3;
+constexpr int kRanks = 3;
+
+// Boards of so many ranks, all joined.
+struct Boards {
+  explicit Boards(int ranks) : of(static_cast<size_t>(ranks)) {
+    const RunBoard::Address address = RunBoard::make(ranks, of[0]);
+    for (int rank = 0; rank < ranks; ++rank) REQUIRE(of[rank].join(address, rank, ranks));
+  }
+  std::vector<RunBoard> of;
+};
+
+constexpr Call call(int64_t m) {
+  return {m, static_cast<uint64_t>(m) * 7, m > 64};
+}
+
+// Ranks that exchange messages, which the fakes carry out on paper, in no time: nothing keeps a run
+// from ending that should not.
+class Messages : public OnFakes {
+ public:
+  sample::Program program;
+
+  Ranks& create() {
+    program.plan.any_m = 1;
+    all_ = std::make_unique<Ranks>(program, kRanks, kDeadline);
+    world().threads = false;
+    world().kernel = nullptr;
+    all_->create();
+    INFO(all_->text());
+    REQUIRE(all_->all_ok());
+    return *all_;
+  }
+  // A run of so many rows on every rank, and what each finds when all have called it.
+  void run(const std::vector<int64_t>& rows) {
+    std::barrier called(kRanks);
+    all_->on_all([&](int rank, Rank& mine) {
+      mine.result = sample::run_on(mine.setup, mine.user, rows[static_cast<size_t>(rank)]);
+      called.arrive_and_wait();
+      if (mine.result == TILEPOST_OK) mine.result = tilepost_op_synchronize(mine.setup.op);
+      mine.text = tilepost_last_error();
+    });
+  }
+  ~Messages() noexcept(false) {
+    if (all_ != nullptr) all_->destroy();
+  }
+
+ private:
+  std::unique_ptr<Ranks> all_;
+};
+
+struct Way {
+  const char* name;
+  void (*use)(sample::Program& program);
+};
+const Way kWays[] = {
+    {"nccl, AllReduce",
+     [](sample::Program& program) {
+       program.use(kAllReduce, kRanks, TILEPOST_DIVISION_ROWS, {2, 4});
+     }},
+    {"nccl with two lanes, ReduceScatter",
+     [](sample::Program& program) {
+       program.plan.comm_lanes = 2;
+       program.use(kReduceScatter, kRanks, TILEPOST_DIVISION_SHARES, {1, 2});
+     }},
+    {"nccl, AllGather",
+     [](sample::Program& program) {
+       program.use(kAllGather, kRanks, TILEPOST_DIVISION_ARRIVALS, {0, 1, 2});
+     }},
+    {"none, AllReduce",
+     [](sample::Program& program) {
+       program.use(kAllReduce, kRanks, TILEPOST_DIVISION_ROWS, {4});
+       program.use_sequence(4);
+     }},
+};
+
+}  // namespace
+
+TEST_CASE("ranks find the first run in which they differ, whoever is ahead") {
+  Boards boards(2);
+  RunBoard &one = boards.of[0], &other = boards.of[1];
+  for (const int64_t m : {100, 60, 100}) one.say(call(m));
+  CHECK_FALSE(one.find_difference());
+  other.say(call(100));
+  CHECK_FALSE(one.find_difference());
+  CHECK_FALSE(other.find_difference());
+  for (const int64_t m : {64, 100, 7}) other.say(call(m));
+  const auto found = one.find_difference(), seen = other.find_difference();
+  REQUIRE((found && seen));
+  CHECK(found->rank == 1);
+  CHECK(seen->rank == 0);
+  CHECK(found->number == 2);
+  CHECK(found->is_here);
+  CHECK(found->own.m == 60);
+  CHECK(found->theirs.m == 64);
+  CHECK(seen->own.schedule == 64 * 7);
+  CHECK_FALSE(seen->theirs.overlaps);
+}
+
+TEST_CASE("a difference that is no longer kept is found by what came of it") {
+  Boards boards(2);
+  for (int run = 1; run <= 200; ++run)
+    for (int rank = 0; rank < 2; ++rank) boards.of[rank].say(call(run == 3 ? 10 + rank : 100));
+  const auto found = boards.of[0].find_difference();
+  REQUIRE(found);
+  CHECK(found->number == 200 - RunBoard::kKept + 1);
+  CHECK_FALSE(found->is_here);
+}
+
+// The reference keeps all that was said.
+TEST_CASE("random calls are compared as far as ranks have both called them") {
+  std::minstd_rand random(7);
+  for (int round = 0; round < 200; ++round) {
+    Boards boards(kRanks);
+    std::vector<int64_t> said[kRanks];
+    for (int step = 0; step < 400; ++step) {
+      const auto rank = static_cast<int>(random() % kRanks);
+      const size_t number = said[rank].size();
+      const bool taken_back = random() % 20 == 0;
+      const auto usual = static_cast<int64_t>(number % 5 + 60);
+      const int64_t m = random() % 500 == 0 ? 1000 + rank : usual;
+      boards.of[rank].say(call(m));
+      if (taken_back)
+        boards.of[rank].take_back();
+      else
+        said[rank].push_back(m);
+      const auto asks = static_cast<int>(random() % kRanks);
+      size_t first = 0;  // run, from 1, in which the rank that asks differs from another
+      int with = -1;
+      bool apart = false;  // too far to have a run in common
+      for (int other = 0; other < kRanks && first == 0; ++other) {
+        const size_t both = std::min(said[asks].size(), said[other].size());
+        const size_t ahead = std::max(said[asks].size(), said[other].size());
+        apart |= ahead - both >= RunBoard::kKept;
+        for (size_t i = 0; i < both && first == 0; ++i)
+          if (said[asks][i] != said[other][i]) first = i + 1, with = other;
+      }
+      if (apart) break;
+      const auto found = boards.of[asks].find_difference();
+      REQUIRE(found.has_value() == (first != 0));
+      if (!found) continue;
+      CHECK(found->rank == with);
+      CHECK(found->number >= first);
+      CHECK(found->is_here == (said[asks][found->number - 1] != said[with][found->number - 1]));
+      if (said[asks].size() < RunBoard::kKept / 2 && said[with].size() < RunBoard::kKept / 2)
+        CHECK(found->number == first);
+    }
+  }
+}
+
+TEST_CASE("ranks that have not called a run are named, if all can say what they call") {
+  Boards boards(kRanks);
+  boards.of[0].say(call(9));
+  boards.of[2].say(call(9));
+  boards.of[2].say(call(9));
+  CHECK(boards.of[1].find_absent(1) == std::vector<int>{1});
+  CHECK(boards.of[1].find_absent(2) == std::vector<int>{0, 1});
+  boards.of[0].take_back();
+  CHECK(boards.of[1].find_absent(1) == std::vector<int>{0, 1});
+  RunBoard alone;
+  REQUIRE(alone.join(RunBoard::make(2, alone), 0, 2));
+  CHECK_FALSE(alone.find_absent(1));
+}
+
+TEST_CASE("a board is one by its token and size, and nobody's when all have left it") {
+  RunBoard::Address address{};
+  {
+    RunBoard made, found, wrong, small;
+    address = RunBoard::make(2, made);
+    REQUIRE(address.token != 0);
+    CHECK_FALSE(small.join(address, 0, 1));
+    CHECK_FALSE(wrong.join({address.segment, address.token + 2}, 1, 2));
+    CHECK_FALSE(wrong.is_joined());
+    CHECK(found.join(address, 1, 2));
+  }
+  RunBoard late;
+  CHECK_FALSE(late.join(address, 1, 2));
+  CHECK_FALSE(late.join({}, 1, 2));
+}
+
+TEST_CASE("processes see each other's calls") {
+  RunBoard own;
+  const RunBoard::Address address = RunBoard::make(2, own);
+  REQUIRE(own.join(address, 0, 2));
+  own.say(call(100));
+  const pid_t child = fork();
+  if (child == 0) {
+    RunBoard theirs;
+    const bool joined = theirs.join(address, 1, 2);
+    if (joined) theirs.say(call(104));
+    _exit(joined && theirs.find_difference() ? 0 : 1);
+  }
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  const auto found = own.find_difference();
+  REQUIRE(found);
+  CHECK(found->theirs.m == 104);
+}
+
+TEST_CASE_METHOD(Messages, "nccl: runs with other rows end with an error on all ranks") {
+  const Way way = GENERATE(from_range(std::begin(kWays), std::end(kWays)));
+  const bool hangs = GENERATE(false, true);
+  CAPTURE(way.name, hangs);
+  way.use(program);
+  Ranks& all = create();
+  run({512, 512, 512});
+  REQUIRE(all.all_ok());
+  world().collectives_hang = hangs;
+  run({500, 384, 500});
+  for (int rank = 0; rank < kRanks; ++rank) {
+    CAPTURE(rank);
+    const Rank& mine = all.at(rank);
+    CHECK(mine.result == TILEPOST_INVALID_ARGUMENT);
+    const std::string text = rank == 1
+                                 ? "m is 500 on rank 0 and 384 on rank 1"
+                                 : "m is 384 on rank 1 and 500 on rank " + std::to_string(rank);
+    CHECK_THAT(mine.text, Contains("rank " + std::to_string(rank) + ": run 2: " + text) &&
+                              Contains("pass the same m on every rank"));
+    CHECK(sample::run_on(mine.setup, mine.user, 500) == TILEPOST_ABORTED);
+  }
+}
+
+TEST_CASE_METHOD(Messages, "nccl: a rank that overlaps is told from one that runs in sequence") {
+  program.use(kAllReduce, kRanks, TILEPOST_DIVISION_ROWS, {2, 4});
+  program.use_any_m();
+  Ranks& all = create();
+  run({512, 32, 512});
+  CHECK(all.at(2).result == TILEPOST_INVALID_ARGUMENT);
+  CHECK_THAT(all.at(2).text,
+             Contains("rank 2: run 1: m is 32 on rank 1 and 512 on rank 2, where rank 1 runs in "
+                      "sequence and rank 2 overlaps; pass the same m on every rank"));
+}
+
+// The second finds the difference by itself, the first when it looks again.
+TEST_CASE_METHOD(Messages, "nccl: a rank that is ahead by a run finds the difference later") {
+  program.use(kAllReduce, kRanks, TILEPOST_DIVISION_ROWS, {2, 4});
+  Ranks& all = create();
+  const auto run_alone = [&](int who, int64_t rows) {
+    all.on_all([&](int rank, Rank& mine) {
+      if (rank != who) return;
+      mine.result = sample::run_on(mine.setup, mine.user, rows);
+      if (mine.result == TILEPOST_OK) mine.result = tilepost_op_synchronize(mine.setup.op);
+    });
+  };
+  run_alone(0, 100);
+  CHECK(all.at(0).result == TILEPOST_OK);
+  run_alone(1, 104);
+  CHECK(all.at(1).result == TILEPOST_INVALID_ARGUMENT);
+  CHECK(tilepost_op_synchronize(all.at(0).setup.op) == TILEPOST_INVALID_ARGUMENT);
+  CHECK_THAT(tilepost_last_error(), Contains("run 1: m is 104 on rank 1 and 100 on rank 0"));
+}
+
+TEST_CASE_METHOD(Messages, "nccl: a run that could not be started is not one that was called") {
+  program.use(kAllReduce, kRanks, TILEPOST_DIVISION_ROWS, {2, 4});
+  Ranks& all = create();
+  all.on_all([&](int rank, Rank& mine) {
+    if (rank != 1) return;
+    world().tensor_maps_fail = true;
+    CHECK(sample::run_on(mine.setup, mine.user, 7) != TILEPOST_OK);
+    world().tensor_maps_fail = false;
+  });
+  run({100, 100, 100});
+  INFO(all.text());
+  CHECK(all.all_ok());
+}
+
+TEST_CASE_METHOD(Messages, "nccl: a rank that did not come is named") {
+  program.use(kAllReduce, kRanks, TILEPOST_DIVISION_ROWS, {2, 4});
+  Ranks& all = create();
+  world().collectives_hang = true;
+  const bool all_come = GENERATE(false, true);
+  std::barrier called(kRanks);
+  all.on_all([&](int rank, Rank& mine) {
+    if (rank == 2 || all_come) mine.result = sample::run_on(mine.setup, mine.user, 512);
+    called.arrive_and_wait();
+    if (rank != 2) return;
+    mine.result = tilepost_op_synchronize(mine.setup.op);
+    mine.text = tilepost_last_error();
+  });
+  CHECK(all.at(2).result == TILEPOST_TIMEOUT);
+  CHECK_THAT(all.at(2).text, Contains(all_come ? "all ranks have called the run, but"
+                                               : "ranks 0, 1 did not arrive"));
+}
+
+TEST_CASE_METHOD(Operation, "a rank that shares no memory with the others says so") {
+  world().exchange = [](const int64_t* own, int64_t* all, size_t count) {
+    for (int rank = 0; rank < 2; ++rank) fakes::say_as(rank, own, all + rank * count, count);
+    if (count == tilepost::cuda::kStandingNumbers)
+      reinterpret_cast<tilepost::cuda::Standing*>(all)->board = {1 << 30, 7};
+  };
+  create();
+  CHECK_THAT(
+      tilepost_op_warnings(setup.op),
+      Contains("runs are not compared with those of other ranks") && Contains("one IPC namespace"));
+  CHECK(run() == TILEPOST_OK);
+}
