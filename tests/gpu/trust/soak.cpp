@@ -5,19 +5,19 @@
 //        [--patience 180] [--tsv FILE] [--resume FILE]
 //
 //   mixed    rounds of up to 12 runs of several operations of one communicator: program, rows,
-//   route,
-//            stream (of three), eager or replayed, memory shared or not, all drawn from the seed;
-//            until there are as many runs as asked for, or time is up. --streams ordered puts every
-//            run behind all others
+//            route, stream (of three), eager or replayed, memory shared or not, all drawn from the
+//            seed; until there are as many runs as asked for, or time is up. --streams ordered puts
+//            every run behind all others
 //   graph    of each program one graph, replayed --runs times (1000)
 //   cycles   of each program --runs operations (1000), made, run once and destroyed, every 20 of
-//   them on
-//            a communicator of their own; then device and host memory are what they were
+//            them on a communicator of their own; then device and host memory are what they were
 //
 // Ranks are threads of one process, or processes with --processes 1. Programs for another number of
 // ranks than the first one's are left out, visibly. An error names the seed, the round and what was
 // in it, and ends the driver.
 #include "tests/gpu/trust/soak_rank.h"
+
+#include <malloc.h>
 
 #include <memory>
 
@@ -75,6 +75,15 @@ int run_rank(int rank, const std::string& mode, const Arguments& arguments) {
   return 0;
 }
 
+// glibc keeps up to 64 MiB of freed memory for each thread that ever made allocations (mallopt(3),
+// M_MMAP_THRESHOLD, M_TRIM_THRESHOLD), and NCCL makes threads with every communicator. Fixed
+// thresholds hand it back, so that what is resident is what is held.
+void hand_back_freed_memory() {
+  constexpr int kThreshold = 128 << 10;  // bytes: what the thresholds begin with
+  mallopt(M_MMAP_THRESHOLD, kThreshold);
+  mallopt(M_TRIM_THRESHOLD, kThreshold);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -89,6 +98,7 @@ int main(int argc, char** argv) {
     std::printf("soak mixed|graph|cycles [pattern …] [--name value …]\n");
     return 1;
   }
+  if (mode == "cycles") hand_back_freed_memory();
   const Arguments arguments(argc - 1, argv + 1);
   if (own_rank >= 0) return run_rank(own_rank, mode, arguments);
   if (!names_are_known(arguments)) return 1;
