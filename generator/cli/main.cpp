@@ -7,6 +7,7 @@
 
 #include "generator/cli/commands.h"
 #include "generator/printable.h"
+#include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/raw_ostream.h"
 #include "tilepost/version.h"
 
@@ -21,10 +22,16 @@ void occupy_standard_descriptors() {
       std::abort();
 }
 
+// LLVM ends the process where it finds no memory, unless it is told what else to do.
+void throw_bad_alloc(void* /*data*/, const char* /*reason*/, bool /*generates_crash*/) {
+  throw std::bad_alloc();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   occupy_standard_descriptors();
+  llvm::install_bad_alloc_error_handler(throw_bad_alloc);
   try {
     tilepost::Options options;
     std::vector<std::string> mistakes;

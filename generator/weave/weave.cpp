@@ -1,9 +1,13 @@
 #include "generator/weave/weave.h"
 
+#include <pthread.h>
+
+#include <exception>
+#include <new>
 #include <tuple>
 
 #include "generator/weave/passes.h"
-#include "llvm/Support/thread.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace tilepost {
 
@@ -51,6 +55,36 @@ std::optional<WovenKernel> weave_text(const WeaveRequest& request, Text text, Re
   return woven;
 }
 
+struct Work {
+  llvm::function_ref<void()> body;
+  std::exception_ptr failure;
+};
+
+void* do_work(void* given) {
+  auto& work = *static_cast<Work*>(given);
+  try {
+    work.body();
+  } catch (...) {
+    work.failure = std::current_exception();
+  }
+  return nullptr;
+}
+
+// On a thread of its own. Not llvm::thread, which ends the process where there is no memory for the
+// stack, or for what is done on it.
+void do_on_large_stack(llvm::function_ref<void()> body) {
+  Work work{body, nullptr};
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, kStackBytes);
+  pthread_t thread;
+  const int error = pthread_create(&thread, &attributes, do_work, &work);
+  pthread_attr_destroy(&attributes);
+  if (error != 0) throw std::bad_alloc();
+  pthread_join(thread, nullptr);
+  if (work.failure) std::rethrow_exception(work.failure);
+}
+
 }  // namespace
 
 std::optional<WovenKernel> weave(const WeaveRequest& request, Diagnostics& diagnostics) {
@@ -60,9 +94,7 @@ std::optional<WovenKernel> weave(const WeaveRequest& request, Diagnostics& diagn
   if (!report.ok()) return std::nullopt;
 
   std::optional<WovenKernel> woven;
-  llvm::thread worker(std::optional<unsigned>(kStackBytes),
-                      [&] { woven = weave_text(request, text, report); });
-  worker.join();
+  do_on_large_stack([&] { woven = weave_text(request, text, report); });
   return woven;
 }
 

@@ -47,6 +47,24 @@ echo "$specs/ar_sm90.yaml" >@names
 cp "$specs/ar_sm90.yaml" @spec.yaml
 expect 0 "" "$tool" check ./@spec.yaml
 
+echo "# memory"
+# From too little to be loaded up to enough: an error every time, and no crash. Sanitizers want terabytes.
+if (ulimit -v 4000000 && "$tool" --version >/dev/null 2>&1); then
+  short=0
+  for kib in $(seq 100000 30000 2000000); do
+    (ulimit -c 0 -v "$kib" && exec "$tool" check "$specs/ar_sm90.yaml") >out 2>err
+    got=$?
+    [ "$got" = 0 ] && break
+    [ "$got" = 127 ] && grep -q "shared librar" err && continue
+    short=$((short + 1))
+    if [ "$got" != 3 ] || [ "$(cat err)" != "tilepost: error: out of memory" ]; then
+      fail "exit $got with $kib KiB of memory"
+    fi
+  done
+  [ "$got" = 0 ] || fail "2 GB are not enough"
+  [ "$short" -gt 0 ] || fail "no amount of memory was too little"
+fi
+
 echo "# files"
 expect 3 "cannot read 'none.yaml'" "$tool" generate none.yaml
 expect 3 "it is a folder" "$tool" generate .

@@ -1,5 +1,6 @@
 #include "generator/weave/parse/parser.h"
 
+#include <exception>
 #include <functional>
 #include <memory>
 
@@ -147,7 +148,8 @@ class Preprocessing : public clang::PPCallbacks {
 
 class Action : public clang::ASTFrontendAction {
  public:
-  explicit Action(std::function<void(clang::ASTContext&)> use) : use_(std::move(use)) {}
+  explicit Action(std::function<void(const Action&, clang::ASTContext&)> use)
+      : use_(std::move(use)) {}
 
   std::vector<Inclusion> inclusions;
   std::vector<Range> skipped;
@@ -161,17 +163,17 @@ class Action : public clang::ASTFrontendAction {
   std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance&,
                                                         StringRef) override {
     struct Finished : clang::ASTConsumer {
-      llvm::function_ref<void(clang::ASTContext&)> use;
-      explicit Finished(llvm::function_ref<void(clang::ASTContext&)> f) : use(f) {}
+      const Action& action;
+      explicit Finished(const Action& mine) : action(mine) {}
       void HandleTranslationUnit(clang::ASTContext& ast) override {
-        if (!ast.getDiagnostics().hasErrorOccurred()) use(ast);
+        if (!ast.getDiagnostics().hasErrorOccurred()) action.use_(action, ast);
       }
     };
-    return std::make_unique<Finished>(use_);
+    return std::make_unique<Finished>(*this);
   }
 
  private:
-  std::function<void(clang::ASTContext&)> use_;
+  std::function<void(const Action&, clang::ASTContext&)> use_;
 };
 
 // A skipped range starts at the directive that was not taken; what is skipped are the lines after.
@@ -300,33 +302,58 @@ void check_limits(const Text& text, Report& report) {
   }
 }
 
+namespace {
+
+// Clang knows no exceptions, so what one of std::bad_alloc has come through is in no state to be
+// destroyed: it is left to the process, which ends.
+template <class T>
+class Fragile {
+ public:
+  template <class... Arguments>
+  explicit Fragile(Arguments&&... arguments)
+      : object_(std::make_unique<T>(std::forward<Arguments>(arguments)...)) {}
+  Fragile(const Fragile&) = delete;
+  Fragile& operator=(const Fragile&) = delete;
+  ~Fragile() {
+    if (std::uncaught_exceptions() > exceptions_) static_cast<void>(object_.release());
+  }
+  T& operator*() const { return *object_; }
+  T* operator->() const { return object_.get(); }
+
+ private:
+  const int exceptions_ = std::uncaught_exceptions();
+  std::unique_ptr<T> object_;
+};
+
+}  // namespace
+
 bool parse(const Text& text, bool cuda, Report& report, llvm::function_ref<void(Parsed&)> use) {
   const Tokens tokens(text.text);
   Consumer consumer(text, cuda, report);
-  clang::CompilerInstance compiler;
-  compiler.createFileManager(make_files(text.text, cuda));
+  const Fragile<clang::CompilerInstance> compiler;
+  compiler->createFileManager(make_files(text.text, cuda));
 #if CLANG_VERSION_MAJOR >= 20
-  compiler.createDiagnostics(compiler.getVirtualFileSystem(), &consumer, /*ShouldOwnClient=*/false);
+  compiler->createDiagnostics(compiler->getVirtualFileSystem(), &consumer,
+                              /*ShouldOwnClient=*/false);
 #else
-  compiler.createDiagnostics(&consumer, /*ShouldOwnClient=*/false);
+  compiler->createDiagnostics(&consumer, /*ShouldOwnClient=*/false);
 #endif
   auto invocation = std::make_shared<clang::CompilerInvocation>();
   std::vector<const char*> words;
   const std::vector<std::string> line = arguments(cuda);
   for (const std::string& word : line) words.push_back(word.c_str());
-  clang::CompilerInvocation::CreateFromArgs(*invocation, words, compiler.getDiagnostics());
-  compiler.setInvocation(std::move(invocation));
+  clang::CompilerInvocation::CreateFromArgs(*invocation, words, compiler->getDiagnostics());
+  compiler->setInvocation(std::move(invocation));
 
   bool used = false;
-  std::unique_ptr<Action> action;
-  action = std::make_unique<Action>([&](clang::ASTContext& ast) {
+  const Fragile<Action> action([&](const Action& mine, clang::ASTContext& ast) {
     Parsed parsed(text, tokens, ast, report);
-    parsed.inclusions = action->inclusions;
-    parsed.skipped = without_directives(action->skipped, tokens, text.text);
+    parsed.inclusions = mine.inclusions;
+    parsed.skipped = without_directives(mine.skipped, tokens, text.text);
     used = true;
     use(parsed);
   });
-  compiler.ExecuteAction(*action);
+  compiler->ExecuteAction(*action);
   if (!used && report.ok()) report.error("Clang could not read it: " + consumer.unplaced);
   return used && report.ok();
 }
