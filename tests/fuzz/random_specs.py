@@ -19,6 +19,7 @@ import tempfile
 
 SUMS = ("gemm_all_reduce", "gemm_reduce_scatter")
 ROUTED = ("gemm_all_to_all", "all_to_all_gemm")
+GATHERS = ("all_gather_gemm", "all_to_all_gemm")
 PATTERNS = ("gemm", *SUMS, *ROUTED, "all_gather_gemm")
 NORMS = ("rms_norm", "residual_rms_norm")
 
@@ -39,7 +40,7 @@ def epilogue(random_, pattern):
 
 
 def choose_transport(random_, spec):
-    if spec["pattern"] == "gemm":
+    if spec["pattern"] == "gemm" or (spec["pattern"] in GATHERS and spec.get("neighbours")):
         return random_.choice(["auto", "none"])
     choices = ["auto", "nccl", "none"]
     if spec["pattern"] != "all_to_all_gemm":
@@ -52,7 +53,7 @@ def choose_transport(random_, spec):
 
 
 def choose_layout(random_, spec):
-    if spec["pattern"] in ("all_gather_gemm", "all_to_all_gemm") or spec["routing"] == "rows":
+    if spec["pattern"] in GATHERS or spec["routing"] == "rows":
         return "panel"
     return random_.choice(["panel", "tile"])
 
@@ -82,13 +83,15 @@ def make_spec(random_, name):
     spec = {"tilepost": 1, "name": name, "pattern": pattern, "ranks": random_.choice([1, 2, 2, 3, 4, 5]),
             "routing": random_.choice(["even", "splits", "rows"]) if pattern in ROUTED else "even",
             "gemm": gemm, "arch": arch, "schedule": {}}
+    if random_.random() < 0.3:
+        spec["neighbours"] = random_.random() < 0.8
     schedule = spec["schedule"]
     schedule["layout"] = choose_layout(random_, spec)
     spec["transport"] = choose_transport(random_, spec)
     spec["consumer"] = choose_consumer(random_, spec, any_m)
     if arch == "host" and random_.random() < 0.8:
         schedule["tile"] = [random_.choice([16, 32, 64]), random_.choice([16, 32, 64])]
-    if pattern not in ("gemm", "all_gather_gemm", "all_to_all_gemm") and random_.random() < 0.4:
+    if pattern not in ("gemm", *GATHERS) and random_.random() < 0.4:
         schedule["lanes"] = random_.randint(1, 3)
     if spec["transport"] == "peer" and pattern in SUMS and random_.random() < 0.5:
         schedule["sum"] = random_.choice(["staged", "added"])
