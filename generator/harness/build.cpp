@@ -6,6 +6,7 @@
 #include "generator/harness/process.h"
 #include "generator/resources.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
 namespace tilepost {
@@ -67,6 +68,15 @@ void add_compile(std::vector<std::string> words, const std::string& source, doub
   plan.link.argv.push_back(object);
 }
 
+namespace {
+
+// They are for the cache alone, and full of this machine's paths, of which a kept folder has none.
+void remove_header_lists(const std::vector<Command>& commands) {
+  for (const Command& command : commands) llvm::sys::fs::remove(command.object + ".d");
+}
+
+}  // namespace
+
 BuildResult build_harness(const BuildPlan& plan, int jobs, const std::string& cache, WorkDir& dir,
                           Progress& progress, Diagnostics& diagnostics) {
   std::vector<Command> commands = plan.compile;
@@ -79,6 +89,7 @@ BuildResult build_harness(const BuildPlan& plan, int jobs, const std::string& ca
   const bool found = kept.restore(diagnostics);
   if (run_commands(found ? plan.compile : commands, jobs, "compiling", progress, diagnostics)) {
     if (!found) kept.store(diagnostics);
+    remove_header_lists(commands);
     if (run_commands({plan.link}, 1, "linking", progress, diagnostics)) return BuildResult::built;
   }
   if (!interrupted() && dir.temporary()) {

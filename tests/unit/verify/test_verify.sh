@@ -56,6 +56,10 @@ if [ "$(grep -c '^ok    small_' "$dir/out")" -ne 8 ]; then
   echo "FAILED: two sweeps: expected 8 lines"
   failures=$((failures + 1))
 fi
+if grep -rqF "$dir" "$dir/kept"; then
+  echo "FAILED: two sweeps: where it was built is in $(grep -rlF "$dir" "$dir/kept" | head -3)"
+  failures=$((failures + 1))
+fi
 
 if [ -z "$(ls /dev/nvidia0 2>/dev/null)" ]; then
   run "$tilepost" verify "$dir/on_gpu.yaml"
