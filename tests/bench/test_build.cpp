@@ -13,6 +13,9 @@ namespace {
 
 constexpr int kHopper = 90;
 
+// Those of this build; none where it has no CUDA target.
+const std::vector<std::string> kRuntimeLibraries = {TILEPOST_RUNTIME_LIBRARIES};
+
 // Each is another kernel, another way to launch it or another way to compile it.
 const char* const kSpecs[] = {
     "name: panel\npattern: gemm_all_reduce\narch: sm_90a\nranks: 2\n"
@@ -39,16 +42,41 @@ std::vector<Input> inputs() {
   return result;
 }
 
-}  // namespace
+struct Tools {
+  CudaTools cuda;
+  std::string cublas_lt;
+};
 
-TEST_CASE("the harness compiles and links", "[compile]") {
+std::optional<Tools> find_tools() {
   std::string missing;
   const std::optional<CudaTools> tools = find_cuda_tools(missing);
   const std::string cublas_lt = tools ? find_toolkit_library(*tools, "libcublasLt.so") : "";
   if (cublas_lt.empty()) {
     WARN("skipped: there is no " << (tools ? "libcublasLt.so" : missing));
-    return;
+    return std::nullopt;
   }
+  return Tools{*tools, cublas_lt};
+}
+
+bool is_runtime(const Command& command) {
+  for (const std::string& source : runtime_sources(/*cuda=*/true))
+    if (llvm::StringRef(command.object).ends_with("/" + object_name(source))) return true;
+  return false;
+}
+
+// Takes the runtime's objects out of the plan and links the libraries of this build in their place.
+void use_built_runtime(const Tools& tools, BuildPlan& plan) {
+  REQUIRE(static_cast<size_t>(llvm::count_if(plan.common, is_runtime)) ==
+          runtime_sources(/*cuda=*/true).size());
+  std::vector<std::string>& link = plan.link.argv;
+  for (const Command& command : plan.common)
+    if (is_runtime(command)) llvm::erase(link, command.object);
+  llvm::erase_if(plan.common, is_runtime);
+  link.insert(llvm::find(link, tools.cublas_lt), kRuntimeLibraries.begin(),
+              kRuntimeLibraries.end());
+}
+
+void build(const Tools& tools, bool built_runtime) {
   DiagnosticPrinter diagnostics(llvm::errs());
   Progress progress;
   std::vector<HarnessProgram> programs =
@@ -61,7 +89,8 @@ TEST_CASE("the harness compiles and links", "[compile]") {
   REQUIRE(dir.ok());
   REQUIRE(write_bench_sources(programs, harness, dir, progress, diagnostics) ==
           SourcesResult::written);
-  const BuildPlan plan = plan_bench_build(programs, harness, *tools, cublas_lt, kHopper, dir);
+  BuildPlan plan = plan_bench_build(programs, harness, tools.cuda, tools.cublas_lt, kHopper, dir);
+  if (built_runtime && !kRuntimeLibraries.empty()) use_built_runtime(tools, plan);
   REQUIRE(build_harness(plan, 0, "", dir, progress, diagnostics) == BuildResult::built);
 
   // A command line that is wrong needs no GPU to be refused.
@@ -71,6 +100,17 @@ TEST_CASE("the harness compiles and links", "[compile]") {
   while (!process.ended()) {
   }
   CHECK(process.exit_status() == 2);
+}
+
+}  // namespace
+
+// The same runtime, which takes three quarters of the time to compile once more.
+TEST_CASE("the harness compiles and links with the runtime that is built", "[compile]") {
+  if (const std::optional<Tools> tools = find_tools()) build(*tools, /*built_runtime=*/true);
+}
+
+TEST_CASE("the harness compiles and links", "[.whole]") {
+  if (const std::optional<Tools> tools = find_tools()) build(*tools, /*built_runtime=*/false);
 }
 
 TEST_CASE("programs whose kernels have the same numbers share a plain one") {

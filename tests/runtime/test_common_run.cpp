@@ -19,7 +19,7 @@ using tilepost::cuda::RunWords;
 
 namespace {
 
-constexpr double kDeadline = 0.3;
+constexpr double kDeadline = 0.2;
 
 const Way kWays[] = {copies(kAllReduce), copies(kReduceScatter), copies(kAllToAll),
                      copies(kAllGather), stores(kAllReduce),     stores(kReduceScatter),
@@ -105,6 +105,6 @@ TEST_CASE("shared: a rank that gets nothing does not end before all have begun")
     mine.text = tilepost_last_error();
   });
   CHECK(all.at(2).result == TILEPOST_TIMEOUT);
-  CHECK_THAT(all.at(2).text, Contains("rank 1 did not begin the run within 0.3 s"));
+  CHECK_THAT(all.at(2).text, Contains("rank 1 did not begin the run within 0.2 s"));
   all.destroy();
 }
