@@ -7,7 +7,7 @@
 namespace tilepost {
 namespace {
 
-int64_t ceil_div(int64_t a, int64_t b) {
+int64_t ceil_div64(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }
 
@@ -36,7 +36,7 @@ int64_t unit_size(const tilepost_map_t& map) {
 int64_t last_cut(const tilepost_map_t& map) {
   switch (map.division) {
     case TILEPOST_DIVISION_ROWS:
-      return is_slots(map) ? ceil_div(tiles_m(map), map.cluster) * map.cluster * tiles_n(map)
+      return is_slots(map) ? ceil_div64(tiles_m(map), map.cluster) * map.cluster * tiles_n(map)
                            : tiles_m(map);
     case TILEPOST_DIVISION_SHARES:
       return share_tiles(map);
@@ -49,14 +49,14 @@ int64_t last_cut(const tilepost_map_t& map) {
 }
 
 int64_t whole_clusters(const tilepost_map_t& map, int64_t rows) {
-  return ceil_div(rows, map.cluster) * map.cluster;
+  return ceil_div64(rows, map.cluster) * map.cluster;
 }
 
 // SHARES: tile rows that the first `cut` of every share are; the last shares are shorter.
 int64_t rows_of_shares(const tilepost_map_t& map, int64_t cut) {
   int64_t rows = 0;
   for (int rank = 0; rank < map.ranks; ++rank)
-    rows += std::min(cut, ceil_div(rows_of_rank(map, rank), map.tile_m));
+    rows += std::min(cut, ceil_div64(rows_of_rank(map, rank), map.tile_m));
   return rows;
 }
 
@@ -133,7 +133,7 @@ std::vector<CutPoint> arrival_points(const tilepost_map_t& map, int limit) {
 }  // namespace
 
 int64_t cut_units(const tilepost_map_t& map) {
-  return ceil_div(last_cut(map), unit_size(map));
+  return ceil_div64(last_cut(map), unit_size(map));
 }
 
 CutPoint cut_at(const tilepost_map_t& map, int32_t cut) {
@@ -145,7 +145,7 @@ CutPoint cut_after(const tilepost_map_t& map, int64_t unit) {
 }
 
 int64_t units_before(const tilepost_map_t& map, int32_t cut) {
-  return ceil_div(cut, unit_size(map));
+  return ceil_div64(cut, unit_size(map));
 }
 
 int64_t complete_units(const tilepost_map_t& map, int64_t positions) {
@@ -162,11 +162,11 @@ int64_t schedule_positions(const tilepost_map_t& map) {
 }
 
 int64_t schedule_waves(const tilepost_map_t& map, int at_once) {
-  return ceil_div(schedule_positions(map), at_once);
+  return ceil_div64(schedule_positions(map), at_once);
 }
 
 int64_t least_at_once(const tilepost_map_t& map, int64_t waves) {
-  return whole_clusters(map, ceil_div(schedule_positions(map), waves));
+  return whole_clusters(map, ceil_div64(schedule_positions(map), waves));
 }
 
 std::vector<CutPoint> cut_points(const tilepost_map_t& map, int at_once, int limit) {
