@@ -12,23 +12,17 @@
 #include "generator/bundle/bundle.h"
 #include "generator/harness/work_dir.h"
 #include "generator/printable.h"
+#include "generator/whole_files.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 
 namespace tilepost {
 namespace {
 
 namespace fs = llvm::sys::fs;
-
-std::string joined(llvm::StringRef folder, llvm::StringRef file) {
-  llvm::SmallString<256> path(folder);
-  llvm::sys::path::append(path, file);
-  return path.str().str();
-}
 
 bool refuse(const std::string& path, const std::string& why, Diagnostics& diagnostics) {
   diagnostics.error(fmt::format("cannot write bundle '{}': {}", printable(path), why));
@@ -59,9 +53,9 @@ bool is_empty_folder(const std::string& dir) {
 bool look_at(const std::string& dir, Found& found, Diagnostics& diagnostics) {
   if (!fs::exists(dir) || is_empty_folder(dir)) return true;
   if (!fs::is_directory(dir)) return refuse(dir, "it is not a folder", diagnostics);
-  const auto list = llvm::MemoryBuffer::getFile(joined(dir, kBundleList));
+  const auto list = text_of_file(joined(dir, kBundleList));
   llvm::SmallVector<llvm::StringRef> lines;
-  if (list) (*list)->getBuffer().split(lines, '\n', -1, /*KeepEmpty=*/false);
+  if (list) llvm::StringRef(*list).split(lines, '\n', -1, /*KeepEmpty=*/false);
   if (lines.empty() || lines[0] != kBundleListHead)
     return refuse(
         dir,
@@ -188,11 +182,6 @@ bool make_new(const std::string& dir, const std::vector<OutputFile>& files,
   return true;
 }
 
-bool has_text(const std::string& path, llvm::StringRef text) {
-  const auto there = llvm::MemoryBuffer::getFile(path, false, /*RequiresNullTerminator=*/false);
-  return there && (*there)->getBuffer() == text;
-}
-
 // Removes a file, and its folders as far as they are empty then.
 std::error_code remove_file(const std::string& dir, const std::string& file) {
   if (const auto error = fs::remove(joined(dir, file))) return error;
@@ -214,7 +203,7 @@ bool renew(const std::string& dir, const Found& found, const std::vector<OutputF
   std::vector<std::string> changed;
   for (const OutputFile& file : files) {
     obsolete.erase(file.name);
-    if (has_text(joined(dir, file.name), file.text)) continue;
+    if (text_of_file(joined(dir, file.name)) == file.text) continue;
     if (!work.ok() || !work.write(file.name, file.text, diagnostics)) return false;
     if (file.name != kBundleList) changed.push_back(file.name);
   }
@@ -233,7 +222,7 @@ bool renew(const std::string& dir, const Found& found, const std::vector<OutputF
   for (const std::string& file : obsolete)
     if (!error) error = remove_file(dir, file);
   for (const OutputFile& file : files)
-    if (!error && file.name == kBundleList && !has_text(list, file.text)) {
+    if (!error && file.name == kBundleList && text_of_file(list) != file.text) {
       if (!work.write("new.list", file.text, diagnostics)) return false;
       error = fs::rename(work.path("new.list"), list);
     }

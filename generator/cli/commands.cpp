@@ -12,7 +12,7 @@
 #include "generator/harness/process.h"
 #include "generator/plan/make_plan.h"
 #include "generator/verify/verify.h"
-#include "llvm/ADT/SmallString.h"
+#include "generator/whole_files.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
 #include "tilepost/version.h"
@@ -21,11 +21,7 @@ namespace tilepost {
 namespace {
 
 void print_paths(const std::string& dir, const std::vector<OutputFile>& files) {
-  for (const OutputFile& file : files) {
-    llvm::SmallString<256> path(dir);
-    llvm::sys::path::append(path, file.name);
-    llvm::outs() << path << "\n";
-  }
+  for (const OutputFile& file : files) llvm::outs() << joined(dir, file.name) << "\n";
 }
 
 int bundle_command(const Options& options, const std::vector<Input>& inputs,

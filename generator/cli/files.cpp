@@ -8,14 +8,12 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "generator/whole_files.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallString.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
-#include "llvm/Support/raw_ostream.h"
 
 namespace tilepost {
 namespace {
@@ -23,11 +21,6 @@ namespace {
 namespace fs = llvm::sys::fs;
 
 constexpr uint64_t kMaxInputBytes = 16u << 20;
-
-// A file written under a temporary name, not yet in its place.
-struct Pending {
-  std::string temporary, final;
-};
 
 // Reads to the end, or to the bound: a pipe or a device may never end. Returns what went wrong, or
 // "".
@@ -41,35 +34,6 @@ std::string read_bounded(fs::file_t file, std::string& text) {
     if (text.size() > kMaxInputBytes)
       return "more than " + std::to_string(kMaxInputBytes) + " bytes, a spec has at most 1048576";
   }
-}
-
-bool same_contents(llvm::StringRef path, llvm::StringRef text) {
-  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false,
-                                            /*RequiresNullTerminator=*/false);
-  return buffer && (*buffer)->getBuffer() == text;
-}
-
-std::optional<Pending> write_temporary(llvm::StringRef path, llvm::StringRef text,
-                                       Diagnostics& diagnostics) {
-  int descriptor = -1;
-  llvm::SmallString<256> temporary;
-  if (const auto error = fs::createUniqueFile(path + ".%%%%%%.tmp", descriptor, temporary,
-                                              fs::OF_None, fs::all_read | fs::all_write)) {
-    diagnostics.error(
-        fmt::format("cannot write '{}': {}", std::string_view(path), error.message()));
-    return std::nullopt;
-  }
-  llvm::raw_fd_ostream out(descriptor, /*shouldClose=*/true);
-  out << text;
-  out.close();
-  if (out.has_error()) {
-    diagnostics.error(
-        fmt::format("cannot write '{}': {}", std::string_view(path), out.error().message()));
-    out.clear_error();
-    fs::remove(temporary);
-    return std::nullopt;
-  }
-  return Pending{temporary.str().str(), path.str()};
 }
 
 // Excludes other programs that write sets into a folder, as long as it lives. It leaves nothing
@@ -104,12 +68,8 @@ void remove_abandoned(const std::string& dir, const std::vector<OutputFile>& fil
   for (fs::directory_iterator entry(dir, error), end; !error && entry != end;
        entry.increment(error)) {
     const llvm::StringRef name = llvm::sys::path::filename(entry->path());
-    for (const OutputFile& file : files) {
-      llvm::StringRef rest = name;
-      if (rest.consume_front(file.name) && rest.consume_front(".") && rest.consume_back(".tmp") &&
-          rest.size() == 6 && llvm::all_of(rest, llvm::isHexDigit))
-        fs::remove(entry->path());
-    }
+    for (const OutputFile& file : files)
+      if (is_temporary_of(name, file.name)) fs::remove(entry->path());
   }
 }
 
@@ -124,6 +84,11 @@ bool may_replace(llvm::StringRef path, Diagnostics& diagnostics) {
   if (!fs::exists(path) || fs::is_regular_file(path)) return true;
   diagnostics.error(
       fmt::format("cannot write '{}': it is not a regular file", std::string_view(path)));
+  return false;
+}
+
+bool refuse(const std::string& path, const std::error_code& error, Diagnostics& diagnostics) {
+  diagnostics.error("cannot write '" + path + "': " + error.message());
   return false;
 }
 
@@ -158,34 +123,31 @@ bool write_files(const std::string& dir, const std::vector<OutputFile>& files,
   if (!make_folder(dir, diagnostics)) return false;
   const FolderLock lock(dir);
   if (lock.held()) remove_abandoned(dir, files);
-  std::vector<Pending> pending;
+  std::vector<TemporaryFile> pending;
   bool ok = true;
   for (const OutputFile& file : files) {
-    llvm::SmallString<256> path(dir);
-    llvm::sys::path::append(path, file.name);
+    llvm::SmallString<256> path(joined(dir, file.name));
     llvm::sys::path::remove_dots(path);
-    if (!may_replace(path, diagnostics)) {
-      ok = false;
-    } else if (same_contents(path, file.text)) {
-      continue;
-    } else if (auto written = write_temporary(path, file.text, diagnostics)) {
-      pending.push_back(*written);
-    } else {
-      ok = false;
-    }
+    const std::string place = path.str().str();
+    ok = may_replace(place, diagnostics);
     if (!ok) break;
+    if (text_of_file(place) == file.text) continue;
+    const auto error =
+        write_temporary(place, file.text, fs::all_read | fs::all_write, pending.emplace_back());
+    if (!error) continue;
+    pending.pop_back();
+    ok = refuse(place, error, diagnostics);
+    break;
   }
   // Headers last: who is stopped between two leaves a header that its source refuses.
-  std::ranges::stable_partition(
-      pending, [](const Pending& file) { return !llvm::StringRef(file.final).ends_with(".h"); });
-  for (const Pending& file : pending) {
-    if (!ok) {
-      fs::remove(file.temporary);
-    } else if (const auto error = fs::rename(file.temporary, file.final)) {
-      diagnostics.error("cannot write '" + file.final + "': " + error.message());
-      fs::remove(file.temporary);
-      ok = false;
-    }
+  std::ranges::stable_partition(pending, [](const TemporaryFile& file) {
+    return !llvm::StringRef(file.final).ends_with(".h");
+  });
+  for (const TemporaryFile& file : pending) {
+    if (!ok)
+      file.remove();
+    else if (const auto error = file.rename())
+      ok = refuse(file.final, error, diagnostics);
   }
   return ok;
 }
@@ -199,8 +161,7 @@ bool can_write_file(const std::string& path, Diagnostics& diagnostics) {
   const std::string folder = folder_of(path);
   if (!make_folder(folder, diagnostics) || !may_replace(path, diagnostics)) return false;
   const auto error = fs::access(folder, fs::AccessMode::Write);
-  if (error) diagnostics.error("cannot write '" + path + "': " + error.message());
-  return !error;
+  return error ? refuse(path, error, diagnostics) : true;
 }
 
 bool check_depfile(const std::string& depfile, const std::string& dir,
@@ -213,11 +174,7 @@ bool check_depfile(const std::string& depfile, const std::string& dir,
     return text.str().str();
   };
   std::vector<std::string> others = {spec};
-  for (const OutputFile& file : files) {
-    llvm::SmallString<256> path(dir);
-    llvm::sys::path::append(path, file.name);
-    others.push_back(path.str().str());
-  }
+  for (const OutputFile& file : files) others.push_back(joined(dir, file.name));
   for (const std::string& other : others) {
     if (plain(other) != plain(depfile) && !fs::equivalent(other, depfile)) continue;
     diagnostics.error(fmt::format("--depfile is '{}', which is {}; name another file", depfile,
@@ -245,8 +202,7 @@ std::string make_depfile(const std::string& dir, const std::vector<OutputFile>& 
   };
   std::string text;
   for (const OutputFile& file : files) {
-    llvm::SmallString<256> path(dir);
-    llvm::sys::path::append(path, file.name);
+    llvm::SmallString<256> path(joined(dir, file.name));
     llvm::sys::path::remove_dots(path);
     text += escaped(path) + " ";
   }

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 
+#include "generator/whole_files.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
@@ -15,12 +16,6 @@
 
 namespace tilepost {
 namespace {
-
-std::string joined(llvm::StringRef folder, llvm::StringRef file) {
-  llvm::SmallString<256> path(folder);
-  llvm::sys::path::append(path, file);
-  return path.str().str();
-}
 
 std::string environment(const char* name) {
   const char* value = std::getenv(name);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "generator/whole_files.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -32,9 +33,7 @@ WorkDir::~WorkDir() {
 }
 
 std::string WorkDir::path(llvm::StringRef file) const {
-  llvm::SmallString<256> path(path_);
-  llvm::sys::path::append(path, file);
-  return path.str().str();
+  return joined(path_, file);
 }
 
 bool WorkDir::write(llvm::StringRef file, llvm::StringRef text, Diagnostics& diagnostics) const {

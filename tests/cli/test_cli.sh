@@ -69,6 +69,7 @@ echo "# files"
 expect 3 "cannot read 'none.yaml'" "$tool" generate none.yaml
 expect 3 "it is a folder" "$tool" generate .
 expect 3 "bytes, a spec has at most" "$tool" check /dev/zero
+expect 0 "" "$tool" generate "$specs/ar_host.yaml" -o 100%/of%%%%%%
 touch plain_file
 expect 3 "cannot create folder 'plain_file/sub'" "$tool" generate "$specs/ar_sm90.yaml" -o plain_file/sub
 mkdir -p blocked/attn_out.plan.json

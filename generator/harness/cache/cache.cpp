@@ -12,12 +12,11 @@
 #include "generator/harness/cache/depfile.h"
 #include "generator/harness/cache/key.h"
 #include "generator/printable.h"
+#include "generator/whole_files.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/raw_ostream.h"
 
 namespace tilepost {
 namespace {
@@ -25,20 +24,7 @@ namespace {
 namespace fs = llvm::sys::fs;
 
 constexpr const char* kSuffix = ".objects";
-constexpr const char* kTemporarySuffix = ".tmp";
 constexpr std::chrono::hours kTemporaryLife{1};
-
-std::string joined(llvm::StringRef folder, llvm::StringRef file) {
-  llvm::SmallString<256> path(folder);
-  llvm::sys::path::append(path, file);
-  return path.str().str();
-}
-
-std::optional<std::string> read_file(const std::string& path) {
-  const auto file = llvm::MemoryBuffer::getFile(path, false, /*RequiresNullTerminator=*/false);
-  if (!file) return std::nullopt;
-  return (*file)->getBuffer().str();
-}
 
 // An entry is a hash of the rest, then headers, then objects:
 //   <hash>\n headers <count>\n <hash> <path>\n … objects <count>\n <bytes>\n<the bytes> …
@@ -94,7 +80,7 @@ std::optional<Entry> collect(const std::vector<Command>& commands, const WorkDir
   Entry entry;
   std::set<std::string> headers;
   for (const Command& command : commands) {
-    const auto object = read_file(command.object), rule = read_file(command.object + ".d");
+    const auto object = text_of_file(command.object), rule = text_of_file(command.object + ".d");
     if (!object || !rule) return std::nullopt;
     const std::vector<std::string> files = read_depfile(*rule);
     if (files.empty()) return std::nullopt;
@@ -103,7 +89,7 @@ std::optional<Entry> collect(const std::vector<Command>& commands, const WorkDir
   }
   for (const std::string& path : headers) {
     if (llvm::StringRef(path).starts_with(dir.path() + "/")) continue;  // in the key
-    const auto text = read_file(path);
+    const auto text = text_of_file(path);
     if (!text || !llvm::sys::path::is_absolute(path) || llvm::StringRef(path).contains('\n'))
       return std::nullopt;
     entry.headers.emplace_back(hash_of(*text), path);
@@ -131,20 +117,9 @@ void prune(const std::string& folder) {
 std::error_code write_entry(const std::string& path, const std::string& text) {
   const std::string folder = llvm::sys::path::parent_path(path).str();
   if (const auto error = fs::create_directories(folder, true, fs::owner_all)) return error;
-  int descriptor = -1;
-  llvm::SmallString<256> temporary;
-  if (const auto error =
-          fs::createUniqueFile(joined(folder, "%%%%%%%%%%%%") + kTemporarySuffix, descriptor,
-                               temporary, fs::OF_None, fs::owner_read | fs::owner_write))
-    return error;
-  llvm::raw_fd_ostream out(descriptor, /*shouldClose=*/true);
-  out << text;
-  out.close();
-  std::error_code error = out.error();
-  out.clear_error();
-  if (!error) error = fs::rename(temporary, path);
-  if (error) fs::remove(temporary);
-  return error;
+  TemporaryFile file;
+  const auto error = write_temporary(path, text, fs::owner_read | fs::owner_write, file);
+  return error ? error : file.rename();
 }
 
 }  // namespace
@@ -169,7 +144,7 @@ CachedObjects::CachedObjects(const std::string& folder, const std::vector<Comman
 }
 
 bool CachedObjects::restore(Diagnostics& diagnostics) const {
-  const auto text = entry_.empty() ? std::nullopt : read_file(entry_);
+  const auto text = entry_.empty() ? std::nullopt : text_of_file(entry_);
   if (!text) return false;
   const std::optional<Entry> entry = from_text(*text);
   if (!entry || entry->objects.size() != commands_.size()) {
@@ -178,7 +153,7 @@ bool CachedObjects::restore(Diagnostics& diagnostics) const {
     return false;
   }
   for (const auto& [hash, path] : entry->headers) {
-    const auto header = read_file(path);
+    const auto header = text_of_file(path);
     if (!header || hash_of(*header) != hash) return false;
   }
   for (size_t i = 0; i < commands_.size(); ++i) {

@@ -5,10 +5,10 @@
 
 #include "generator/harness/output_reader.h"
 #include "generator/resources.h"
+#include "generator/whole_files.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/BLAKE3.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Program.h"
 
 namespace tilepost {
@@ -39,18 +39,13 @@ class Parts {
   llvm::BLAKE3 hasher_;
 };
 
-std::string file_text(const std::string& path) {
-  const auto file = llvm::MemoryBuffer::getFile(path, false, /*RequiresNullTerminator=*/false);
-  return file ? (*file)->getBuffer().str() : "";
-}
-
 // What a compiler is: its file, and what it says of its version, for the file may be a script or a
 // driver of other programs. False if it says nothing.
 bool add_compiler(const std::vector<std::string>& words, Parts& key) {
   for (const std::string& word : words) {
     const auto program = llvm::sys::findProgramByName(word);
     key.add(word);
-    if (program) key.add(hash_of(file_text(*program)));
+    if (program) key.add(hash_of(text_of_file(*program).value_or("")));
   }
   std::vector<std::string> ask = words;
   ask.emplace_back("--version");
@@ -89,7 +84,7 @@ std::string cache_key(const std::vector<Command>& commands, const WorkDir& dir) 
         relative.replace(at, dir.path().size(), "@");
       key.add(relative);
     }
-    key.add(file_text(command.source));
+    key.add(text_of_file(command.source).value_or(""));
     compilers.insert(compiler_of(command));
   }
   for (const Resource& resource : resources())
