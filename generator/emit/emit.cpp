@@ -39,7 +39,7 @@ std::optional<WovenKernel> weave_plan(const Plan& plan, size_t num_plans,
   request.cuda = plan.kernel.launch != TILEPOST_LAUNCH_HOST;
   if (request.cuda) request.keep = {"kThreads", "kSharedBytes"};
   request.view_type = "View";
-  request.waits = plan.map.division == TILEPOST_DIVISION_ARRIVALS;
+  request.waits = paths_of(plan).planned.waits == Waits::tiles;
   request.stores = path_of(plan, true).by_owner;
   request.tasks = request.cuda && plan.task_parts > 0;
   request.arch_guard = arch_guard(plan, num_plans);

@@ -47,7 +47,9 @@ void emit_view(llvm::raw_ostream& out, const Plan& plan) {
   out << "  static constexpr int kTileM = " << plan.map.tile_m << ", kTileN = " << plan.map.tile_n
       << ";\n";
   is_true(scatters_rows(plan), "kRouted");
-  is_true(plan.map.division == TILEPOST_DIVISION_ARRIVALS, "kWaits");
+  const Waits waits = paths_of(plan).planned.waits;
+  is_true(waits == Waits::tiles, "kWaits");
+  if (waits == Waits::launches) out << "  static constexpr bool kRaises = false;\n";
   is_true(path_of(plan, true).by_owner, "kStores");
   if (plan.kernel.launch != TILEPOST_LAUNCH_HOST) {  // whose threads order stores whoever waits
     if (plan.task_parts > 0)

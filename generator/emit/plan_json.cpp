@@ -108,6 +108,7 @@ void write_budget(OStream& json, const Plan& plan) {
     json.attribute("comm_ctas", plan.comm_ctas);
     json.attribute("comm_lanes", plan.comm_lanes);
     json.attribute("waves", plan.waves);
+    if (const int launches = num_launches(plan); launches > 1) json.attribute("launches", launches);
   });
 }
 

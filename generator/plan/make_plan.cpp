@@ -141,6 +141,13 @@ void order_tiles(Plan& plan) {
     return static_cast<int>((positions + plan.at_once() - 1) / plan.at_once());
   };
   plan.waves = waves(static_cast<int64_t>(plan.tile_map().tiles.size()));
+  if (paths_of(plan).planned.waits == Waits::launches) {  // each has a last wave of its own
+    plan.group_waves.clear();
+    for (const tilepost_group_t& group : plan.tile_map().groups)
+      plan.group_waves.push_back(waves(group.num_tiles));
+    plan.waves = std::accumulate(plan.group_waves.begin(), plan.group_waves.end(), 0);
+    return;
+  }
   if (plan.map.division != TILEPOST_DIVISION_ARRIVALS) {
     const int counted = std::accumulate(plan.group_waves.begin(), plan.group_waves.end(), 0);
     plan.group_waves.back() += plan.waves - counted;

@@ -194,32 +194,6 @@ void check_groups(const Spec& spec, Diagnostics& diagnostics) {
   diagnostics.note(spec.gemm.m.where, "gemm.m is given here");
 }
 
-// Tiles that wait for rows of other ranks hold SMs meanwhile, which neighbours may need for these
-// ranks to come.
-void check_neighbours(const Spec& spec, Diagnostics& diagnostics) {
-  const PatternRow& row = row_of(spec.pattern.value);
-  if (!spec.neighbours.value || !row.moves_input()) return;
-  const std::optional<tilepost_transport_t> wish = spec.transport.value;
-  const auto& groups = spec.schedule.groups;
-  const bool overlaps = wish && *wish != TILEPOST_TRANSPORT_NONE;
-  if (overlaps)
-    diagnostics.error(
-        spec.transport.where,
-        fmt::format("transport {} is not possible with pattern {} and neighbours 'true': its GEMM "
-                    "would hold SMs while it waits for rows of other ranks; use 'auto' or 'none', "
-                    "which bring the rows before the GEMM, or remove neighbours",
-                    quote(name_of(*wish)), quote(row.name)));
-  else if (groups && groups->value.size() > 1)
-    diagnostics.error(
-        groups->where,
-        fmt::format("{} groups, but with neighbours 'true' pattern {} is not possible with "
-                    "any overlap: all rows come before its GEMM; remove schedule.groups",
-                    groups->value.size(), quote(row.name)));
-  else
-    return;
-  diagnostics.note(spec.neighbours.where, "neighbours is given here");
-}
-
 // What has no communication cannot have it in groups. A budget for it is left unused.
 void check_nothing_sent(const Spec& spec, Diagnostics& diagnostics) {
   if (row_of(spec.pattern.value).communicates()) return;
@@ -246,7 +220,6 @@ void check_pattern(const Spec& spec, Diagnostics& diagnostics) {
     check_layout(spec, diagnostics);
     check_slots(spec, diagnostics);
     check_lanes(spec, diagnostics);
-    check_neighbours(spec, diagnostics);
   }
   check_consumer(spec, diagnostics);
   check_groups(spec, diagnostics);

@@ -141,7 +141,8 @@ typedef struct tilepost_tile {
   int32_t row;  // first row of the destination: of the row-major send buffer (panel), or of the
                 // column of slots (tile); -1 for a padding tile, which is computed and not stored.
                 // With a row map, row r of the tile goes to row + row_map[m + r]
-  int32_t group;  // whose counter the tile raises, or waits for (TILEPOST_DIVISION_ARRIVALS)
+  int32_t group;  // whose counter the tile raises, or waits for (TILEPOST_DIVISION_ARRIVALS),
+                  // unless its launch does (neighbours)
 } tilepost_tile_t;
 
 // A group: consecutive schedule positions whose destination is one contiguous block.
@@ -346,7 +347,8 @@ typedef struct tilepost_plan {
   tilepost_wait_t wait;
   tilepost_consumer_t consumer;
   int32_t neighbours;  // 1: collectives of other communicators may run beside it, in any order: no
-                       // GEMM waits for other ranks
+                       // GEMM waits for other ranks; where rows of A arrive, it is launched for
+                       // each group of them when they have come
   const tilepost_group_t* groups;  // [map.num_groups]
   tilepost_kernel_t kernel;
 } tilepost_plan_t;

@@ -301,12 +301,15 @@ class PlanRules {
                   "a multiple of " + std::to_string(kTaskUnit));
   }
 
-  // Beside collectives of other communicators no GEMM waits for other ranks.
+  // Beside collectives of other communicators no GEMM waits for other ranks, and no kernel pushes
+  // what it has for them.
   bool neighbours() {
     if (!in_range("neighbours", plan_.neighbours, 0, 1)) return false;
     const bool waits = plan_.task_parts > 0 || paths_of(plan_).any(&RunPath::holds_sms);
-    return expect(plan_.neighbours == 0 || !waits, "neighbours", plan_.neighbours,
-                  "0 where the GEMM waits for other ranks, with tasks or for rows of A");
+    const bool pushed = row().moves_input() && writes();
+    return expect(plan_.neighbours == 0 || !(waits || pushed), "neighbours", plan_.neighbours,
+                  "0 where the GEMM waits for other ranks, with tasks or for rows of A that they "
+                  "push");
   }
 
   bool groups() {

@@ -127,7 +127,7 @@ tilepost_result_t HostOp::run(const tilepost_run_operands_t& operands, CUstream_
   stream_.changed.wait(lock,
                        [&] { return posted_ - finished_ < kQueueLength || group_->aborted(); });
   if (group_->aborted()) return refuse();
-  if (path.waits == Waits::tiles) ++overlapped_;
+  if (path.arrives()) ++overlapped_;
   request.ready = overlapped_;
   ++posted_;
   request.ticket = stream_.issued++;

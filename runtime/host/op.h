@@ -59,6 +59,8 @@ class HostOp final : public tilepost_op {
   bool exchange_messages(uint64_t run, const Request& request);
   bool carry_out(const HostStep& place);
   void compute_alone(const Request& request, int worker);
+  void launch(const Request& request, int worker, const tilepost_view_t& view) const;
+  void wait_arrival(int group, uint32_t ready) const;
   bool next_request(uint64_t run, Request& request);
   bool wait_open(uint64_t run);
   bool wait_group(const HostStep& place, uint32_t target);

@@ -53,11 +53,12 @@ bool HostOp::share_memory(uint64_t run, const Request& request) {
 
 bool HostOp::shared_group(const HostStep& place, const Request& request,
                           const HostSharedRun& shared) {
-  const Waits waits = request.run->path.waits;
-  if (waits == Waits::steps && !wait_group(place, request.run->targets[place.group])) return false;
+  const RunPath& path = request.run->path;
+  if (path.waits == Waits::steps && !wait_group(place, request.run->targets[place.group]))
+    return false;
   for (const Step& step : request.run->steps[place.group])
     if (!shared_step(place, shared, step)) return false;
-  if (waits == Waits::tiles) raise(place.group, request.ready);
+  if (path.arrives()) raise(place.group, request.ready);
   return true;
 }
 

@@ -82,9 +82,27 @@ void HostOp::compute_alone(const Request& request, int worker) {
   view.peer_out = peer_out_.data();
   view.peer_counters = peer_counters_.data();
   view.ready = request.ready;
+  if (run.path.waits != Waits::launches) return launch(request, worker, view);
+  for (const tilepost_group_t& group : run.tiles.groups) {
+    view.tiles = run.tiles.tiles.data() + group.first_tile;
+    view.num_tiles = group.num_tiles;
+    wait_arrival(static_cast<int>(&group - run.tiles.groups.data()), request.ready);
+    launch(request, worker, view);
+  }
+}
+
+void HostOp::launch(const Request& request, int worker, const tilepost_view_t& view) const {
+  const RunMap& run = *request.run;
   const void* a = run.path.reads == InputFrom::a ? request.operands.a : request.gathered;
   plan_.kernel.host_function(a, request.operands.b, request.epilogue.out, run.shape,
                              request.epilogue, worker, num_workers_, view);
+}
+
+// Ends also when the run is given up, as a kernel's own wait does (input_ready).
+void HostOp::wait_arrival(int group, uint32_t ready) const {
+  const uint32_t* counter = counters_.data() + size_t{TILEPOST_COUNTER_STRIDE} * group;
+  while (static_cast<int32_t>(__atomic_load_n(counter, __ATOMIC_ACQUIRE) - ready) < 0)
+    std::this_thread::yield();
 }
 
 // Waits until what the kernel reads is there, where the whole GEMM comes after it, or where it may
@@ -137,7 +155,7 @@ bool HostOp::exchange_messages(uint64_t run, const Request& request) {
     if (waits == Waits::steps && !wait_group(place, map.targets[g])) return false;
     own_ = buffers_of(request, g);
     if (row_of(plan_).communicates() && !carry_out(place)) return false;
-    if (waits == Waits::tiles) raise(g, request.ready);
+    if (map.path.arrives()) raise(g, request.ready);
   }
   if (waits == Waits::kernel) open(run);
   return true;

@@ -5,7 +5,9 @@
 #include <optional>
 
 #include "runtime/map/cuts.h"
+#include "runtime/map/launches.h"
 #include "runtime/map/patterns.h"
+#include "runtime/map/run_path.h"
 #include "tilepost/dtype.h"
 
 namespace tilepost {
@@ -75,6 +77,8 @@ CutCost cost_of(const Timeline& timeline) {
 
 // When groups that end at all of the points end.
 double end_of(const Timeline& timeline) {
+  if (timeline.problem.launches)
+    return end_of_launches(timeline.problem, timeline.own, timeline.points);
   double end = 0;
   for (int i = 0; i < timeline.count(); ++i)
     end = std::max(end, timeline.ready[i]) + timeline.cost(i - 1, i);
@@ -138,6 +142,17 @@ Timeline timeline_of(const GroupProblem& problem) {
   return {problem, cut_points(problem.map, problem.at_once)};
 }
 
+// Groups that are launched one by one.
+Groups launched_groups(const GroupProblem& problem, double slack, int most) {
+  const Timeline timeline = timeline_of(problem);
+  const CutChoice choice = best_launches(problem, timeline.own, timeline.points, slack, most - 1);
+  Groups groups;
+  groups.cuts = {0};
+  for (const int end : choice.ends) groups.cuts.push_back(timeline.points[end].cut);
+  groups.end = choice.end;
+  return groups;
+}
+
 // Where shares take turns: each in `parts` chunks, as equal as whole clusters allow.
 std::vector<int32_t> chunks_of_shares(const tilepost_map_t& map, int64_t parts) {
   const int64_t tiles = share_tiles(map), last = arriving_tiles(map);
@@ -189,6 +204,7 @@ GroupProblem problem_of(const tilepost_plan_t& plan, int64_t m) {
   problem.map.m = m;
   problem.at_once = at_most(plan.gemm_ctas / ctas_of_tile(plan), problem.map);
   if (waits(problem)) problem.unit_bytes = plan.k * element_bytes(plan.input);
+  problem.launches = path_of(plan, true).waits == Waits::launches;
   return problem;
 }
 
@@ -204,6 +220,10 @@ RunSchedule in_sequence(const tilepost_plan_t& plan, int64_t m) {
 }
 
 }  // namespace
+
+int32_t launch_ctas(const tilepost_plan_t& plan, int32_t gemm_ctas, int32_t positions) {
+  return std::min(gemm_ctas, positions * ctas_of_tile(plan));
+}
 
 RunSchedule schedule_for(const tilepost_plan_t& plan, int64_t m) {
   if (m == plan.map.m)
@@ -225,12 +245,14 @@ RunSchedule schedule_for(const tilepost_plan_t& plan, int64_t m) {
 
 Groups best_groups(const GroupProblem& problem) {
   if (auto chunks = round_robin_groups(problem, 0, INT32_MAX)) return *chunks;
+  if (problem.launches) return launched_groups(problem, 0, INT32_MAX);
   const Timeline timeline = timeline_of(problem);
   return take(timeline, best_cuts(timeline.ready, cost_of(timeline)));
 }
 
 Groups fewest_groups(const GroupProblem& problem, int most) {
   if (auto chunks = round_robin_groups(problem, problem.model.slack, most)) return *chunks;
+  if (problem.launches) return launched_groups(problem, problem.model.slack, most);
   const Timeline timeline = timeline_of(problem);
   const CutCost cost = cost_of(timeline);
   const double best = timeline.end(best_cuts(timeline.ready, cost).end);

@@ -25,6 +25,9 @@ struct RunSchedule {
 // than plan.map.m. Never more groups than plan.map has; for plan.map.m the plan's own.
 RunSchedule schedule_for(const tilepost_plan_t& plan, int64_t m);
 
+// Of these CTAs, those that a launch of so many positions of the schedule has use for.
+int32_t launch_ctas(const tilepost_plan_t& plan, int32_t gemm_ctas, int32_t positions);
+
 // ---- What the planner and schedule_for share
 
 // A schedule without its groups.
@@ -33,6 +36,7 @@ struct GroupProblem {
   int at_once;         // positions computed at a time
   int64_t unit_bytes;  // bytes per element of the send buffer; ARRIVALS: per row of A
   tilepost_model_t model;
+  bool launches = false;  // ARRIVALS: the GEMM is launched for each group (Waits::launches)
 };
 
 struct Groups {

@@ -47,9 +47,11 @@ Pushes pushes_of(const tilepost_plan_t& plan, bool overlaps) {
   return row.product_spreads() ? Pushes::sums : Pushes::nothing;
 }
 
-Waits waits_of(const PatternRow& row, bool overlaps) {
-  if (!row.moves_input()) return Waits::steps;
-  return overlaps ? Waits::tiles : Waits::kernel;
+// Beside neighbours no kernel may wait for rows of other ranks.
+Waits waits_of(const tilepost_plan_t& plan, bool overlaps) {
+  if (!row_of(plan).moves_input()) return Waits::steps;
+  if (!overlaps) return Waits::kernel;
+  return plan.neighbours != 0 ? Waits::launches : Waits::tiles;
 }
 
 }  // namespace
@@ -65,7 +67,7 @@ RunPath path_of(const tilepost_plan_t& plan, bool overlaps) {
   path.tasks = overlaps && plan.task_parts > 0;
   path.completes = path.tasks && plan.access == TILEPOST_ACCESS_WRITE;
   path.pushes = pushes_of(plan, overlaps);
-  path.waits = waits_of(row, overlaps);
+  path.waits = waits_of(plan, overlaps);
   path.by_owner = plan.access == TILEPOST_ACCESS_WRITE && !row.moves_input();
   path.stores = stores_into(plan, path);
   path.results = results_of(plan, path);

@@ -35,9 +35,10 @@ enum class InputFrom {
 
 // What waits for what, group by group.
 enum class Waits {
-  steps,   // the steps of a group for its tiles
-  tiles,   // the tiles of a group for its rows of A, which steps bring
-  kernel,  // the kernel for all steps
+  steps,     // the steps of a group for its tiles
+  tiles,     // the tiles of a group for its rows of A, which steps bring, inside the kernel
+  launches,  // the same, but the kernel is launched for each group, behind its steps
+  kernel,    // the kernel for all steps
 };
 
 // What the rank that has it stores where other ranks want it.
@@ -79,6 +80,8 @@ struct RunPath {
   bool stores_apart() const { return stores != Buffer::out; }
   // Whether steps receive into memory of the operation, for a consumer to read or to be copied.
   bool receives_apart() const { return results == Buffer::received || results == Buffer::landed; }
+  // Whether rows of A come beside the kernel, group by group.
+  bool arrives() const { return waits == Waits::tiles || waits == Waits::launches; }
   // Whether the kernel waits for other ranks while it holds its SMs: for tiles, sums or rows.
   bool holds_sms() const { return completes || waits == Waits::tiles; }
   // Whether helper warps push; if not, copies do.

@@ -128,6 +128,13 @@ neighbours() {
       make "${pattern%:*}_${transport}_nb" "${pattern#*:}" "$transport" 4096x3072x1024 neighbours=true || true
     done
   done
+  # Rows of A, whose GEMM is launched for each group: routed, of any m, in more groups than one launch fills.
+  for transport in nccl copy_engine; do
+    make "in_rows_${transport}_nb" all_to_all_gemm "$transport" 4096x3072x1024 neighbours=true routing=rows || true
+    make "ag_${transport}_any_nb" all_gather_gemm "$transport" 4096x3072x1024 neighbours=true gemm.m.max=4000 || true
+    make "ag_${transport}_groups_nb" all_gather_gemm "$transport" 4096x3072x1024 neighbours=true \
+      'schedule.tile=[128, 128]' 'schedule.groups=[1, 1, 2]' || true
+  done
   make big_ar_peer_nb gemm_all_reduce peer 8192x8192x4096 neighbours=true || true
 }
 

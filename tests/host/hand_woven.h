@@ -19,6 +19,7 @@ enum class Fault {
   missing_signal,  // the last position never raises its counter
   early_signal,    // the last position raises its counter, sleeps, and only then stores
   late_return,     // all is right, but the kernel sleeps before it returns
+  early_launch,    // nobody waits for rows of A that arrive, neither tiles nor launches
 };
 
 // Long enough for the collective to overtake what comes after the sleep.
@@ -38,11 +39,12 @@ void store_tile(const View& view, Element* c, const tilepost::TileGrid& grid,
 }
 
 // The view that the generator would write.
-template <tilepost::Layout layout, int tile_m, int tile_n, bool routed, bool waits, bool stores>
+template <tilepost::Layout layout, int tile_m, int tile_n, bool routed, bool waits, bool stores,
+          bool raises>
 struct View : tilepost::woven::View {
   static constexpr tilepost::Layout kLayout = layout;
   static constexpr int kTileM = tile_m, kTileN = tile_n;
-  static constexpr bool kRouted = routed, kWaits = waits, kStores = stores;
+  static constexpr bool kRouted = routed, kWaits = waits, kStores = stores, kRaises = raises;
 };
 
 template <class Element>
@@ -60,10 +62,10 @@ std::vector<float> tile_sums(const Element* a, const Element* b, const tilepost:
 
 // A tilepost_host_kernel_t.
 template <tilepost::Layout kLayout, int kTileM, int kTileN, class Element, Fault kFault,
-          bool kRouted = false, bool kWaits = false, bool kStores = false>
+          bool kRouted = false, bool kWaits = false, bool kStores = false, bool kRaises = true>
 void kernel(const void* a, const void* b, void* c, tilepost_shape_t shape,
             tilepost_epilogue_t /*epilogue*/, int worker, int workers, tilepost_view_t plain_view) {
-  using PlanView = View<kLayout, kTileM, kTileN, kRouted, kWaits, kStores>;
+  using PlanView = View<kLayout, kTileM, kTileN, kRouted, kWaits, kStores, kRaises>;
   std::vector<tilepost_tile_t> tiles(plain_view.tiles, plain_view.tiles + plain_view.num_tiles);
   if (kFault == Fault::swapped_rows) {
     std::swap(tiles.front().row, tiles.back().row);

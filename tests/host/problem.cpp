@@ -41,6 +41,7 @@ tilepost_host_kernel_t choose_fault(Fault fault) {
       return hand_woven::kernel<kLayout, kM, kN, Element, Fault::late_return, false, false,
                                 kStores>;
     case Fault::none:
+    case Fault::early_launch:
       break;
   }
   return hand_woven::kernel<kLayout, kM, kN, Element, Fault::none, false, false, kStores>;
@@ -51,6 +52,9 @@ tilepost_host_kernel_t choose_kind(const Problem& problem) {
   constexpr int kM = Problem::kTileM, kN = Problem::kTileN;
   if (problem.routing == TILEPOST_ROUTING_ROWS && problem.row().product_is_routed())
     return hand_woven::kernel<kLayout, kM, kN, Element, Fault::none, true, false>;
+  const bool launched = problem.neighbours || problem.fault == Fault::early_launch;
+  if (division_of(problem) == TILEPOST_DIVISION_ARRIVALS && launched)
+    return hand_woven::kernel<kLayout, kM, kN, Element, Fault::none, false, false, false, false>;
   if (division_of(problem) == TILEPOST_DIVISION_ARRIVALS)
     return hand_woven::kernel<kLayout, kM, kN, Element, Fault::none, false, true>;
   if constexpr (kLayout == tilepost::Layout::panel)
@@ -139,6 +143,7 @@ Program::Program(const Problem& problem) {
   plan_.access = problem.access;
   plan_.sum = problem.sum;
   plan_.pushes = problem.pushes;
+  plan_.neighbours = problem.neighbours ? 1 : 0;
   plan_.consumer = problem.consumer;
   plan_.groups = map_.groups.data();
   plan_.kernel.name = "hand_woven";

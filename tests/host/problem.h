@@ -28,6 +28,7 @@ struct Problem {
   tilepost_access_t access = TILEPOST_ACCESS_MESSAGES;
   tilepost_sum_t sum = TILEPOST_SUM_STAGED;
   bool pushes = false;
+  bool neighbours = false;
   int stagger = 0;
   int cluster = 1;
   int band = 2;

@@ -48,6 +48,32 @@ TEST_CASE("every pattern, layout, rank count, ragged shape and route agrees with
       }
 }
 
+// Rank 0 has time to compute before the rows of rank 1 have come, by intention: a race.
+TEST_CASE("a launch that does not wait for its rows is caught", "[races]") {
+  Problem problem;
+  problem.pattern = GENERATE(TILEPOST_ALL_GATHER_GEMM, TILEPOST_ALL_TO_ALL_GEMM);
+  problem.access = GENERATE(TILEPOST_ACCESS_MESSAGES, TILEPOST_ACCESS_READ);
+  problem.pushes = problem.access == TILEPOST_ACCESS_READ;
+  INFO(describe(problem));
+  for (const bool waits : {true, false}) {
+    problem.neighbours = waits;
+    problem.fault = waits ? hand_woven::Fault::none : hand_woven::Fault::early_launch;
+    const Program program(problem);
+    const Comms comms(2);
+    const Ops ops(comms, program.get(), 2);
+    std::mt19937_64 random(3);
+    PatternRun run(problem, problem.m, Spread::random, false, random);
+    REQUIRE(run.start(ops, 0) == TILEPOST_OK);
+    std::this_thread::sleep_for(hand_woven::kSleep);
+    REQUIRE(run.start(ops, 1) == TILEPOST_OK);
+    REQUIRE(synchronize(ops, 2) == "");
+    if (waits)
+      CHECK(run.compare() == "");
+    else
+      CHECK_THAT(run.compare(0), Catch::Contains("instead of"));
+  }
+}
+
 TEST_CASE("any number of rows, up and down, with the routes of each") {
   const int ranks = GENERATE(2, 3, 8);
   const Variant variant = GENERATE(from_range(all_variants()));

@@ -17,6 +17,7 @@ struct Variant {
   tilepost_access_t access;
   tilepost_pattern_t pattern;
   bool pushes = false;
+  bool neighbours = false;
 };
 constexpr Variant kVariants[] = {{TILEPOST_ACCESS_READ, TILEPOST_GEMM_ALL_REDUCE},
                                  {TILEPOST_ACCESS_READ, TILEPOST_GEMM_REDUCE_SCATTER},
@@ -28,7 +29,8 @@ constexpr Variant kVariants[] = {{TILEPOST_ACCESS_READ, TILEPOST_GEMM_ALL_REDUCE
                                  {TILEPOST_ACCESS_WRITE, TILEPOST_GEMM_ALL_REDUCE, true},
                                  {TILEPOST_ACCESS_WRITE, TILEPOST_ALL_GATHER_GEMM, true},
                                  {TILEPOST_ACCESS_READ, TILEPOST_ALL_TO_ALL_GEMM, true},
-                                 {TILEPOST_ACCESS_WRITE, TILEPOST_ALL_TO_ALL_GEMM, true}};
+                                 {TILEPOST_ACCESS_WRITE, TILEPOST_ALL_TO_ALL_GEMM, true},
+                                 {TILEPOST_ACCESS_READ, TILEPOST_ALL_GATHER_GEMM, true, true}};
 constexpr int kNumVariants = std::size(kVariants);
 
 Problem make(const Variant& variant, int ranks) {
@@ -36,6 +38,7 @@ Problem make(const Variant& variant, int ranks) {
   problem.access = variant.access;
   problem.pattern = variant.pattern;
   problem.pushes = variant.pushes;
+  problem.neighbours = variant.neighbours;
   problem.ranks = ranks;
   problem.m = 100;
   problem.stagger = 3;

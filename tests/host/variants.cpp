@@ -34,11 +34,25 @@ void add_shared_variants(std::vector<Variant>& variants) {
     push(TILEPOST_ALL_TO_ALL_GEMM, TILEPOST_CONSUMER_NONE, TILEPOST_ACCESS_READ, routing);
 }
 
+// Rows of A beside neighbours, for each group of which the kernel is launched.
+void add_launched_variants(std::vector<Variant>& variants) {
+  const auto add = [&](tilepost_pattern_t pattern, tilepost_access_t access,
+                       tilepost_routing_t routing = TILEPOST_ROUTING_EVEN) {
+    variants.push_back({pattern, TILEPOST_PANEL, TILEPOST_CONSUMER_NONE, TILEPOST_TRANSPORT_HOST,
+                        routing, access, access == TILEPOST_ACCESS_READ, true});
+  };
+  add(TILEPOST_ALL_GATHER_GEMM, TILEPOST_ACCESS_MESSAGES);
+  add(TILEPOST_ALL_GATHER_GEMM, TILEPOST_ACCESS_READ);
+  add(TILEPOST_ALL_TO_ALL_GEMM, TILEPOST_ACCESS_MESSAGES, TILEPOST_ROUTING_ROWS);
+  add(TILEPOST_ALL_TO_ALL_GEMM, TILEPOST_ACCESS_READ, TILEPOST_ROUTING_SPLITS);
+}
+
 }  // namespace
 
 std::vector<Variant> all_variants() {
   std::vector<Variant> variants;
   add_shared_variants(variants);
+  add_launched_variants(variants);
   for (const auto transport : {TILEPOST_TRANSPORT_HOST, TILEPOST_TRANSPORT_NONE})
     for (const auto layout : {TILEPOST_PANEL, TILEPOST_TILE}) {
       const auto plain =
@@ -82,6 +96,7 @@ Problem make(const Variant& variant, int ranks, uint64_t seed) {
   problem.groups = 1 + static_cast<int>(seed % 4);
   problem.access = variant.access;
   problem.pushes = variant.pushes;
+  problem.neighbours = variant.neighbours;
   problem.stagger = static_cast<int>(seed / 4 % 3) * 2;
   return problem;
 }
@@ -102,5 +117,6 @@ std::string describe(const Problem& problem) {
          std::to_string(problem.groups) + " cluster " + std::to_string(problem.cluster) +
          " access " + std::to_string(problem.access) + " stagger " +
          std::to_string(problem.stagger) + (problem.pushes ? ", pushes" : "") +
+         (problem.neighbours ? ", beside neighbours" : "") +
          (problem.most_received > 0 ? " receives " + std::to_string(problem.most_received) : "");
 }

@@ -15,6 +15,7 @@ struct Variant {
   tilepost_routing_t routing = TILEPOST_ROUTING_EVEN;
   tilepost_access_t access = TILEPOST_ACCESS_MESSAGES;
   bool pushes = false;
+  bool neighbours = false;
 };
 
 // Everything that can be put together, but for gemm and gemm_all_reduce that leave slots

@@ -105,6 +105,7 @@ void post_tiles(void** arguments, Stream& stream) {
     if (!w.gemm_stops) do_tasks(view.tasks, stream);
     return wait_for_arrivals(view, stream);
   }
+  if (!w.gemm_raises) return;
   if (view.peer_counters != nullptr) {
     post_to_owners(view);
     return do_tasks(view.tasks, stream);

@@ -125,13 +125,14 @@ struct Behaviour {
                                   // others announce and end nothing any more
   uint32_t gemm_posts_percent = 100;  // how much of each group's signals the GEMM posts
   bool waits_give_up = false;         // polling waits report a timeout at once
-  bool gemm_waits = false;   // the GEMM raises no counters, it waits for those of its tiles' groups
-  bool gemm_stops = false;   // … and then does not end until something is aborted
-  bool pushes_stop = false;  // tasks push nothing (ranks.h)
-  bool unloaded = false;     // the process ends: CUDA answers cudaErrorCudartUnloading
-  bool no_memory = false;    // asking for an event finds no host memory
-  std::string nccl_hangs;    // the call of NCCL that does not return as long as it stands here
-  int aborts_meet = 0;       // aborting a communicator waits until so many are being aborted
+  bool gemm_raises = true;            // the GEMM raises its tiles' groups' counters
+  bool gemm_waits = false;            // … or it waits for them
+  bool gemm_stops = false;            // … and then does not end until something is aborted
+  bool pushes_stop = false;           // tasks push nothing (ranks.h)
+  bool unloaded = false;              // the process ends: CUDA answers cudaErrorCudartUnloading
+  bool no_memory = false;             // asking for an event finds no host memory
+  std::string nccl_hangs;         // the call of NCCL that does not return as long as it stands here
+  int aborts_meet = 0;            // aborting a communicator waits until so many are being aborted
   std::function<void()> on_gemm;  // what happens elsewhere while a GEMM is being launched
   // Ranks are threads (ranks.h): what waits for another rank makes its thread wait, sums are
   // summed, and the kernel is the test's own.

@@ -6,8 +6,9 @@
 namespace ranks {
 
 // Computes all tiles; where their input arrives meanwhile, those that have it, and the others when
-// self().resume() is called. Tasks wait for the tiles of all ranks no longer than `seconds`; then
-// the kernel does not end before it is told to.
+// self().resume() is called, but for launches of groups, which compute those alone that have it.
+// Tasks wait for the tiles of all ranks no longer than `seconds`; then the kernel does not end
+// before it is told to.
 fakes::Hang run_kernel(const Program& program, void** arguments, double seconds);
 
 // Takes a moment, not the same on all ranks.

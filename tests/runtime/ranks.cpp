@@ -24,6 +24,7 @@ std::ostream& operator<<(std::ostream& out, const Way& way) {
       << static_cast<int>(way.pattern);
   if (way.tasks) out << ", with tasks";
   if (way.sum == TILEPOST_SUM_ADDED) out << ", added";
+  if (way.neighbours) out << ", beside neighbours";
   return out;
 }
 
@@ -49,6 +50,7 @@ void use(Program& program, const Way& way, int ranks, int64_t m, tilepost_routin
   plan.transport = reads ? TILEPOST_TRANSPORT_COPY_ENGINE : TILEPOST_TRANSPORT_PEER;
   plan.access = way.access;
   plan.sum = way.sum;
+  plan.neighbours = way.neighbours ? 1 : 0;
   plan.pushes = way.gathers() || (way.tasks && way.pattern == TILEPOST_GEMM_ALL_REDUCE) ? 1 : 0;
   plan.routing = routing;
   plan.k = 8;

@@ -41,6 +41,7 @@ struct Way {
   tilepost_access_t access;
   bool tasks = false;  // for the kernel's helper warps
   tilepost_sum_t sum = TILEPOST_SUM_STAGED;
+  bool neighbours = false;
 
   bool gathers() const { return tilepost::row_of(pattern).moves_input(); }
   bool pushes_rows() const { return gathers() && access == TILEPOST_ACCESS_WRITE; }
@@ -60,6 +61,10 @@ constexpr Way tasks(tilepost_pattern_t pattern) {
   return {pattern,
           tilepost::row_of(pattern).moves_input() ? TILEPOST_ACCESS_READ : TILEPOST_ACCESS_WRITE,
           true};
+}
+// Copy engines bring rows of A, and the kernel is launched for each group of them.
+constexpr Way launches(tilepost_pattern_t pattern) {
+  return {pattern, TILEPOST_ACCESS_READ, false, TILEPOST_SUM_STAGED, true};
 }
 // Rows of A that tasks push into the others' memory.
 constexpr Way pushed_rows(tilepost_pattern_t pattern = TILEPOST_ALL_GATHER_GEMM) {

@@ -83,8 +83,14 @@ struct Program {
     plan.map.layout = layout;
     cuts = std::move(ends);
     fakes::world().comm_ranks = ranks;
-    fakes::world().gemm_waits = division == TILEPOST_DIVISION_ARRIVALS;
+    weave();
     finish();
+  }
+
+  // Rows that arrive are waited for in the kernel, or by its launches beside neighbours.
+  void weave() const {
+    fakes::world().gemm_raises = plan.map.division != TILEPOST_DIVISION_ARRIVALS;
+    fakes::world().gemm_waits = !fakes::world().gemm_raises && plan.neighbours == 0;
   }
 
   // No overlap: one group, in the division's unit.

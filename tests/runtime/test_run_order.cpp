@@ -52,6 +52,13 @@ void use_stores(Program& program) {
 void use_pushed_rows(Program& program) {
   ranks::use(program, ranks::pushed_rows(), 3, 48);
 }
+void use_nccl_launches(Program& program) {
+  program.plan.neighbours = 1;
+  use_nccl_gather(program);
+}
+void use_launches(Program& program) {
+  ranks::use(program, ranks::launches(kAllGather), 3, 48);
+}
 void use_few_rows(Program& program) {
   program.use_any_m();
   use_tasks<kAllReduce>(program);
@@ -68,6 +75,8 @@ const Kind kOthers[] = {{"reduce_scatter, nccl", use_nccl},
                         {"reduce_scatter, none", use_none},
                         {"all_reduce, copy_engine", use_copies<kAllReduce>},
                         {"reduce_scatter, peer", use_stores},
+                        {"all_gather, nccl, launches", use_nccl_launches},
+                        {"all_gather, copy_engine, launches", use_launches},
                         {"all_reduce, peer, few rows", use_few_rows, 5}};
 
 // Two operations on a communicator, on rank 1 of three.
@@ -86,7 +95,7 @@ class TwoKinds : public OnFakes {
   }
   // A run of either.
   void run(int which, const std::string& stream) {
-    world().gemm_waits = programs_[which].plan.map.division == TILEPOST_DIVISION_ARRIVALS;
+    programs_[which].weave();
     CUstream_st*& on = streams_[stream];
     if (on == nullptr) on = fakes::user_stream(stream);
     REQUIRE(run_on(setups_[which], on, ms_[which]) == TILEPOST_OK);

@@ -7,6 +7,7 @@
 using fakes::world;
 using order::Order;
 using ranks::copies;
+using ranks::launches;
 using ranks::pushed_rows;
 using ranks::stores;
 using ranks::tasks;
@@ -99,6 +100,30 @@ TEST_CASE_METHOD(OneRun,
   }
   CHECK(order.joined("cudaMemcpyAsync"));
   if (captured) CHECK(order.joined("shared_end"));
+}
+
+TEST_CASE_METHOD(OneRun,
+                 "copy_engine: a group is launched behind its rows, and beside those of the next") {
+  const bool captured = GENERATE(false, true);
+  CAPTURE(captured);
+  // Groups of the own rows, of 4, 4 and 8 of one other, and of 16.
+  const Order order = run(launches(kAllGather), captured);
+  constexpr int kArrivals = 4;
+  REQUIRE(order.count("gemm") == 1 + kArrivals);
+  REQUIRE(order.count("wait_announced") == kArrivals);
+  REQUIRE(order.count("cudaMemcpyAsync") == 1 + kArrivals + 1);
+  CHECK(order.all_before("shared_begin", "gemm"));
+  CHECK(order.before("cudaMemcpyAsync", 0, "gemm", 0));
+  for (int arrival = 0; arrival < kArrivals; ++arrival) {
+    CAPTURE(arrival);
+    CHECK(order.before("wait_announced", arrival, "gemm", arrival + 1));
+    CHECK_FALSE(order.before("wait_announced", arrival, "gemm", arrival));
+    // What comes next, and what this rank has for others, waits for no launch.
+    for (const char* call : {"wait_announced", "announce", "cudaMemcpyAsync"})
+      CHECK_FALSE(order.before("gemm", 0, call, arrival));
+  }
+  check_end(order, {"gemm", "wait_announced", "cudaMemcpyAsync"}, captured);
+  CHECK(world().view.num_tiles > 0);
 }
 
 TEST_CASE_METHOD(OneRun,

@@ -7,6 +7,7 @@
 
 using fakes::world;
 using ranks::copies;
+using ranks::launches;
 using ranks::pushed_rows;
 using ranks::Ranks;
 using ranks::stores;
@@ -50,16 +51,20 @@ const std::vector<Trial> kTrials = {
     {tasks(kAllGather), {1, 5, 7, 9, 16, 61, 64}, {0}, {1, 3, 256}, {"cudaMemcpyAsync user"}},
     {pushed_rows(), kShares, {0}, {1, 3, 256}, {"wait_", "announce", "post "}},
     {.way = copies(kAllToAllGemm), .rows = kShares, .staggers = {0}},
+    {.way = launches(kAllGather), .rows = kShares, .staggers = {0}},
+    {.way = launches(kAllToAllGemm), .rows = kShares, .staggers = {0}},
     {tasks(kAllToAllGemm), kShares, {0}, {1, 3, 256}, {"cudaMemcpyAsync user"}},
     {pushed_rows(kAllToAllGemm), kShares, {0}, {1, 3, 256}, {"wait_", "announce", "post "}},
 };
 
 // All of them whose plans can be for any number of rows.
 const std::vector<Way> kAnyRows = {
-    copies(kAllReduce),    copies(kReduceScatter), copies(kAllToAll),         copies(kAllGather),
-    stores(kAllReduce),    stores(kReduceScatter), stores(kAllToAll),         tasks(kAllReduce),
-    tasks(kReduceScatter), tasks(kAllToAll),       tasks(kAllGather),         pushed_rows(),
-    copies(kAllToAllGemm), tasks(kAllToAllGemm),   pushed_rows(kAllToAllGemm)};
+    copies(kAllReduce),    copies(kReduceScatter), copies(kAllToAll),
+    copies(kAllGather),    stores(kAllReduce),     stores(kReduceScatter),
+    stores(kAllToAll),     tasks(kAllReduce),      tasks(kReduceScatter),
+    tasks(kAllToAll),      tasks(kAllGather),      pushed_rows(),
+    copies(kAllToAllGemm), tasks(kAllToAllGemm),   pushed_rows(kAllToAllGemm),
+    launches(kAllGather),  launches(kAllToAllGemm)};
 
 void set_units(sample::Program& program, int units) {
   tilepost_plan_t& plan = program.plan;
@@ -166,7 +171,8 @@ TEST_CASE_METHOD(Team, "shared: rows go where their route says, and a new route 
   const int count = GENERATE(2, 3, 4);
   const int64_t m = GENERATE(1, 13, 64);
   const auto routing = GENERATE(TILEPOST_ROUTING_SPLITS, TILEPOST_ROUTING_ROWS);
-  const Way way = GENERATE(copies(kAllToAll), copies(kAllToAllGemm), tasks(kAllToAllGemm));
+  const Way way = GENERATE(copies(kAllToAll), copies(kAllToAllGemm), tasks(kAllToAllGemm),
+                           launches(kAllToAllGemm));
   CAPTURE(way, count, m, static_cast<int>(routing));
   ranks::use(program, way, count, m, routing);
   Ranks& all = create(count);

@@ -183,6 +183,7 @@ std::optional<Candidate> begin(const Draft& draft, const KernelChoice& kernel,
   GroupProblem& problem = candidate.problem;
   problem.map = draft.recipe(kernel, transport.row.value);
   problem.unit_bytes = unit_bytes(draft.plan, problem.map.division);
+  problem.launches = path_of(draft.plan, candidate.overlaps()).waits == Waits::launches;
   if (!can_address(problem.map)) return std::nullopt;
   candidate.gemm_ctas = gemm_grid(draft, candidate);
   if (candidate.gemm_ctas == 0) return std::nullopt;

@@ -144,7 +144,7 @@ Wishes wishes_of(const Draft& draft) {
   const std::optional<tilepost_transport_t> wish = spec.transport.value;
   Wishes wishes;
   wishes.groups = asked_groups(spec);
-  wishes.overlap = may_overlap(draft.plan) && (!wish || transport_of(*wish).row.overlaps);
+  wishes.overlap = row_of(draft.plan).communicates() && (!wish || transport_of(*wish).row.overlaps);
   wishes.always = wishes.overlap && wish;
   wishes.must_overlap =
       wishes.always || (wishes.overlap &&

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "runtime/map/cuts.h"
+#include "runtime/map/launches.h"
 
 namespace tilepost {
 namespace {
@@ -13,7 +14,8 @@ namespace {
 constexpr int64_t kElementBytes = 2;
 
 GroupProblem problem_of(const Plan& plan) {
-  return {plan.map, plan.at_once(), unit_bytes(plan, plan.map.division), plan.model};
+  return {plan.map, plan.at_once(), unit_bytes(plan, plan.map.division), plan.model,
+          paths_of(plan).planned.waits == Waits::launches};
 }
 
 // Without overlap: one after the other, each with the whole GPU.
@@ -34,18 +36,42 @@ Prediction predict_sequence(const Plan& plan) {
   return prediction;
 }
 
-// Communication first: a group's tiles start when they have come and the ones before are done.
-Prediction predict_arrivals(const Plan& plan) {
-  const GroupProblem problem = problem_of(plan);
+// Collectives that come one after the other, before the tiles of their groups.
+Prediction predict_collectives(const Plan& plan) {
   const tilepost_model_t& model = plan.model;
-  const std::vector<tilepost_group_t>& groups = plan.tile_map().groups;
   Prediction prediction;
   double end = 0;
-  for (size_t g = 0; g < groups.size(); ++g) {
+  for (size_t g = 0; g < plan.tile_map().groups.size(); ++g) {
     const double bytes = static_cast<double>(bytes_of_group(plan, g));
     prediction.collective_start.push_back(end);
     end += g == 0 ? model.wait : model.latency + bytes * model.per_byte;
     prediction.collective_end.push_back(g == 0 ? end : end + model.tail);
+  }
+  return prediction;
+}
+
+// Communication first: a group is launched when it has come and the launch before has ended.
+Prediction predict_launches(const Plan& plan) {
+  const GroupProblem problem = problem_of(plan);
+  Prediction prediction = predict_collectives(plan);
+  double end = 0;
+  for (size_t g = 0; g < plan.tile_map().groups.size(); ++g) {
+    const double computed = launch_us(problem, plan.tile_map().groups[g].num_tiles);
+    end = std::max(end, prediction.collective_end[g]) + computed;
+    prediction.gemm += computed;
+    prediction.group_ready.push_back(end);
+  }
+  prediction.total = end;
+  return prediction;
+}
+
+// Communication first: a group's tiles start when they have come and the ones before are done.
+Prediction predict_arrivals(const Plan& plan) {
+  const GroupProblem problem = problem_of(plan);
+  if (problem.launches) return predict_launches(plan);
+  const std::vector<tilepost_group_t>& groups = plan.tile_map().groups;
+  Prediction prediction = predict_collectives(plan);
+  for (size_t g = 0; g < groups.size(); ++g) {
     double ready = 0;
     for (size_t h = 0; h <= g; ++h) {
       const int64_t positions =

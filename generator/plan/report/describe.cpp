@@ -100,6 +100,12 @@ std::string describe_product(const Plan& plan, const std::string& out) {
                             : whole + sum;
 }
 
+int num_launches(const Plan& plan) {
+  if (paths_of(plan).planned.waits != Waits::launches) return 1;
+  const auto has_tiles = [](const tilepost_group_t& group) { return group.num_tiles > 0; };
+  return static_cast<int>(std::ranges::count_if(plan.tile_map().groups, has_tiles));
+}
+
 const char* name_of(tilepost_division_t division) {
   switch (division) {
     case TILEPOST_DIVISION_ROWS:

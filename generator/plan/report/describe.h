@@ -26,6 +26,9 @@ std::vector<Step> planned_steps(const Plan& plan, size_t group);
 // runtime/map/steps.h names.
 std::string describe_step(const Plan& plan, const Step& step);
 
+// How often a run of rank 0 launches the GEMM.
+int num_launches(const Plan& plan);
+
 // "4 send, 4 receive"; announcements move nothing and are left out.
 std::string count_steps(const Plan& plan, size_t group);
 

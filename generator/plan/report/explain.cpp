@@ -172,14 +172,25 @@ std::string transport_line(const Plan& plan) {
   return text;
 }
 
+const char* why_safe(Waits waits) {
+  switch (waits) {
+    case Waits::launches:
+      return "the GEMM is launched for each group when its rows have come";
+    case Waits::kernel:
+      return "all rows come before the GEMM, which waits for no rank";
+    case Waits::steps:
+    case Waits::tiles:
+      break;
+  }
+  return "the GEMM ends without waiting for other ranks";
+}
+
 // What makes the plan safe, and what that costs.
 void print_neighbours(std::string& out, const Plan& plan) {
   if (plan.neighbours == 0 || !row_of(plan).communicates()) return;
   line(out, "neighbours",
        fmt::format("safe beside other communicators' collectives in any order: {0}",
-                   row_of(plan).moves_input()
-                       ? "all rows come before the GEMM, which waits for no rank"
-                       : "the GEMM ends without waiting for other ranks"));
+                   why_safe(paths_of(plan).planned.waits)));
   const Prediction& prediction = plan.prediction;
   if (prediction.without_neighbours <= 0) return;
   const double cost = prediction.total - prediction.without_neighbours;
@@ -187,6 +198,14 @@ void print_neighbours(std::string& out, const Plan& plan) {
        cost < 0.5 ? fmt::format("costs nothing: {0:.0f} us with and without", prediction.total)
                   : fmt::format("costs {0:.0f} us of {1:.0f}: {2:.0f} us without", cost,
                                 prediction.total, prediction.without_neighbours));
+}
+
+// ", the last with 40", or of how many launches each has such a wave.
+std::string last_waves(const Plan& plan) {
+  if (const int launches = num_launches(plan); launches > 1)
+    return fmt::format(" in {0} launches", launches);
+  const auto positions = static_cast<int64_t>(plan.tile_map().tiles.size());
+  return fmt::format(", the last with {0}", positions - int64_t{plan.waves - 1} * plan.at_once());
 }
 
 void print_schedule(std::string& out, const Plan& plan) {
@@ -198,15 +217,14 @@ void print_schedule(std::string& out, const Plan& plan) {
   const int64_t stored = std::ranges::count_if(
       plan.tile_map().tiles, [](const tilepost_tile_t& tile) { return tile.row >= 0; });
   const int64_t slots = int64_t{plan.waves} * plan.at_once();
-  const int64_t last = positions - int64_t{plan.waves - 1} * plan.at_once();
   std::string padding;
   if (positions != stored) padding = fmt::format(" + {0} padding", positions - stored);
   line(out, "tiles",
        fmt::format("{0} x {1} = {2}{3}, bands of {4} tile rows", stored / columns, columns, stored,
                    padding, plan.map.band));
   line(out, "waves",
-       fmt::format("{0} of {1} CTAs, the last with {2}; {3:.1f}% of the CTAs' time has a tile",
-                   plan.waves, ctas, last,
+       fmt::format("{0} of {1} CTAs{2}; {3:.1f}% of the CTAs' time has a tile", plan.waves, ctas,
+                   last_waves(plan),
                    100.0 * static_cast<double>(positions) / static_cast<double>(slots)));
   const bool rows = plan.map.division == TILEPOST_DIVISION_ROWS;
   line(out, "layout",

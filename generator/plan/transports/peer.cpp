@@ -11,6 +11,12 @@
 namespace tilepost {
 namespace {
 
+// Helper warps that push rows of A belong to a GEMM, whose tiles would wait for those of other
+// ranks while it holds SMs.
+bool pushes_beside_neighbours(const Spec& spec) {
+  return spec.neighbours.value && row_of(spec.pattern.value).moves_input();
+}
+
 class Peer final : public Transport {
  public:
   Peer()
@@ -25,7 +31,7 @@ class Peer final : public Transport {
 
   // Kernels that cannot store to peers are left out with the candidates.
   bool may_try(const Spec& spec, const Plan& plan, const MachineProfile& profile) const override {
-    return may_share(plan, profile) && !is_routed(plan) &&
+    return may_share(plan, profile) && !is_routed(plan) && !pushes_beside_neighbours(spec) &&
            spec.schedule.wait.value != TILEPOST_WAIT_STREAM;
   }
   std::string why_not_rows(const std::string& why_not_tma) const override {
@@ -114,12 +120,24 @@ void check_wait(const Spec& spec, Diagnostics& diagnostics) {
   note_transport(spec, diagnostics);
 }
 
+void check_neighbours(const Spec& spec, Diagnostics& diagnostics) {
+  if (!pushes_beside_neighbours(spec)) return;
+  diagnostics.error(
+      spec.transport.where,
+      fmt::format("transport 'peer' is not possible with pattern {} and neighbours 'true': its "
+                  "GEMM would hold SMs while it waits for rows of other ranks; use 'auto', "
+                  "'copy_engine', 'nccl' or 'none', or remove neighbours",
+                  quote(name_of(spec.pattern.value))));
+  diagnostics.note(spec.neighbours.where, "neighbours is given here");
+}
+
 void Peer::check(const Spec& spec, Diagnostics& diagnostics) const {
   check_whole_rows(spec, diagnostics);
   check_budget(spec, diagnostics);
   check_routing(spec, diagnostics);
   check_archs(spec, diagnostics);
   check_wait(spec, diagnostics);
+  check_neighbours(spec, diagnostics);
 }
 
 // No kernel has a helper warp: names what the spec says of kernels, and what that leaves out.

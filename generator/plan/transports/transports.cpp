@@ -54,14 +54,10 @@ const Transport& transport_of(tilepost_transport_t value) {
   std::abort();  // the host's is no plan's
 }
 
-bool may_overlap(const Plan& plan) {
-  return row_of(plan).communicates() && !(plan.neighbours != 0 && row_of(plan).moves_input());
-}
-
 std::vector<const Transport*> transports_to_try(const Spec& spec, const Plan& plan,
                                                 const MachineProfile& profile) {
   const std::optional<tilepost_transport_t> wish = spec.transport.value;
-  if (!may_overlap(plan)) return {};
+  if (!row_of(plan).communicates()) return {};
   std::vector<const Transport*> to_try;
   for (const Transport* transport : all_transports())
     if (transport->row.overlaps &&

@@ -125,10 +125,6 @@ class Transport {
 // excludes TILEPOST_TRANSPORT_HOST.
 const Transport& transport_of(tilepost_transport_t value);
 
-// Whether groups may move beside the GEMM of such a plan. Beside neighbours they may not where its
-// tiles wait for them: it would hold SMs until other ranks have come.
-bool may_overlap(const Plan& plan);
-
 // The one the spec asks for. Where it leaves that open, those that the pattern, the layout and the
 // architecture allow, in order of preference: NCCL's collectives, which run everywhere, then those
 // that need peer access between all ranks, on machines whose times are known. Not nccl_symmetric,

@@ -96,14 +96,29 @@ void check_transport(const Plan& plan, Findings& findings) {
                            name_of(plan.planned_transport)));
 }
 
-// Beside neighbours no GEMM waits for other ranks: neither its tiles nor its helper warps.
+// Beside neighbours no GEMM waits for other ranks: it has no helper warps that would wait for their
+// tiles or rows, and is launched for a group of arrivals when something else has brought it.
 void check_neighbours(const Plan& plan, Findings& findings) {
-  const bool waits = plan.map.division == TILEPOST_DIVISION_ARRIVALS || plan.task_parts > 0;
-  if (plan.neighbours != 0 && waits)
+  const bool pushed = plan.map.division == TILEPOST_DIVISION_ARRIVALS &&
+                      plan.planned_transport == TILEPOST_TRANSPORT_PEER;
+  if (plan.neighbours != 0 && (pushed || plan.task_parts > 0))
     findings.add(
-        fmt::format("a GEMM with {0} task parts and division {1} waits for other ranks, "
+        fmt::format("a GEMM with {0} task parts and transport {1} waits for other ranks, "
                     "which neighbours forbid",
-                    plan.task_parts, static_cast<int>(plan.map.division)));
+                    plan.task_parts, name_of(plan.planned_transport)));
+}
+
+// Waves of all launches of the GEMM: one for each group of arrivals beside neighbours, each of
+// which has a last wave of its own, else one in all.
+int64_t waves_of(const Plan& plan) {
+  const auto waves = [&](size_t positions) {
+    return (static_cast<int64_t>(positions) + plan.at_once() - 1) / plan.at_once();
+  };
+  if (plan.neighbours == 0 || plan.map.division != TILEPOST_DIVISION_ARRIVALS)
+    return waves(plan.tile_map().tiles.size());
+  int64_t sum = 0;
+  for (const tilepost_group_t& group : plan.tile_map().groups) sum += waves(group.num_tiles);
+  return sum;
 }
 
 // Where the group ends, in what its cut counts, and where the cut says. Arrivals: arrivals.cpp.
@@ -136,11 +151,10 @@ void check_cuts(const Plan& plan, Findings& findings) {
       findings.add(fmt::format("group {0} ends at {1}, cut {2} means {3}", g, end.is,
                                plan.cuts()[g], end.said));
   }
-  const int64_t positions = static_cast<int64_t>(plan.tile_map().tiles.size());
-  const int64_t waves = (positions + plan.at_once() - 1) / plan.at_once();
+  const int64_t waves = waves_of(plan);
   if (plan.waves != waves)
-    findings.add(fmt::format("{0} waves, {1} positions on {2} CTAs take {3}", plan.waves, positions,
-                             plan.gemm_ctas, waves));
+    findings.add(fmt::format("{0} waves, {1} positions on {2} CTAs take {3}", plan.waves,
+                             plan.tile_map().tiles.size(), plan.gemm_ctas, waves));
   const int64_t sum = std::accumulate(plan.group_waves.begin(), plan.group_waves.end(), int64_t{0});
   if (plan.group_waves.size() != plan.cuts().size() || sum != waves)
     findings.add(

@@ -30,6 +30,9 @@ struct View : tilepost_view_t {
   static constexpr bool kRouted = false;
   // A arrives while the kernel runs (TILEPOST_DIVISION_ARRIVALS).
   static constexpr bool kWaits = false;
+  // Tiles raise their group's counter when they are done. Not where that says what of A has come,
+  // and so not with kWaits.
+  static constexpr bool kRaises = true;
   // Tiles go into the memory of the rank that owns their rows (TILEPOST_ACCESS_WRITE).
   static constexpr bool kStores = false;
   // What helper warps add up has so many parts; 0: they have no tasks.
@@ -281,7 +284,7 @@ __device__ __forceinline__ void raise(const View& view, const Tile& tile) {
 template <class View>
 __device__ __forceinline__ void tile_done(const View& view, const Tile& tile, BlockStores) {
   static_assert(!View::kStores, "a kernel stores into other ranks' memory with TMA");
-  if constexpr (View::kWaits) return;
+  if constexpr (View::kWaits || !View::kRaises) return;
   if constexpr (View::kOverlaps) __syncthreads();
   if (threadIdx.x == 0 && threadIdx.y == 0 && threadIdx.z == 0) raise(view, tile);
 }
@@ -292,7 +295,7 @@ __device__ __forceinline__ void tile_done(const View& view, const Tile& tile, Bl
 template <class View>
 __device__ __forceinline__ void tile_done(const View& view, const Tile& tile, WarpStores) {
   static_assert(!View::kStores, "a kernel stores into other ranks' memory with TMA");
-  if constexpr (View::kWaits) return;
+  if constexpr (View::kWaits || !View::kRaises) return;
   if constexpr (View::kOverlaps) __syncwarp();
   if (threadIdx.x % 32 == 0) raise(view, tile);
 }
@@ -308,7 +311,7 @@ __device__ __forceinline__ void tile_done(const View& view, const Tile& tile, Wa
 // whose memory anything is in (8.9.5). No rank owns padding.
 template <class View>
 __device__ __forceinline__ void tile_done(const View& view, const Tile& tile, BulkStores) {
-  if constexpr (View::kWaits) return;
+  if constexpr (View::kWaits || !View::kRaises) return;
   if constexpr (View::kOverlaps) ptx::wait_bulk<0>();
   if constexpr (!View::kStores)
     raise(view, tile);

@@ -29,6 +29,9 @@ struct View : tilepost_view_t {
   static constexpr bool kRouted = false;
   // A arrives while the kernel runs (TILEPOST_DIVISION_ARRIVALS).
   static constexpr bool kWaits = false;
+  // Tiles raise their group's counter when they are done. Not where that says what of A has come,
+  // and so not with kWaits.
+  static constexpr bool kRaises = true;
   // Tiles go into the memory of the rank that owns their rows (TILEPOST_ACCESS_WRITE).
   static constexpr bool kStores = false;
 };
@@ -143,7 +146,7 @@ inline void post(uint32_t* counters, const Tile& tile) {
 template <class View>
 inline void tile_done(const View& view, const Tile& tile, BlockStores) {
   // Where A arrives, counters say what has, and nothing waits for tiles.
-  if constexpr (View::kWaits) return;
+  if constexpr (View::kWaits || !View::kRaises) return;
   if constexpr (!View::kStores)
     post(view.counters, tile);
   else if (!tile.is_padding())

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "runtime/map/patterns.h"
+#include "runtime/map/run_path.h"
 
 namespace tilepost::cuda {
 namespace {
@@ -56,7 +56,7 @@ tilepost_result_t check_environment(const tilepost_plan_t& plan) {
   constexpr const char* kBlocking = "CUDA_LAUNCH_BLOCKING";
   const char* value = std::getenv(kBlocking);
   const bool blocks = value != nullptr && std::atoi(value) != 0;
-  if (!blocks || plan.map.division != TILEPOST_DIVISION_ARRIVALS) return TILEPOST_OK;
+  if (!blocks || paths_of(plan).planned.waits != Waits::tiles) return TILEPOST_OK;
   return fail(TILEPOST_UNSUPPORTED,
               "%s is '%s': the GEMM would wait for ever for rows that are sent after its launch; "
               "unset it, or generate with transport none",

@@ -152,7 +152,7 @@ tilepost_result_t Consumption::normalise(const Run& run) const {
 // Its own rows stay as they are if they lie in their place: the GEMM may still be reading them.
 tilepost_result_t Consumption::hand_out_gathered(const Run& run) const {
   void* to = run.operands->gathered;
-  const bool apart = run.path().waits == Waits::tiles && to != run.buffers.gathered;
+  const bool apart = run.path().arrives() && to != run.buffers.gathered;
   if (!apart || to == nullptr) return TILEPOST_OK;
   const RunMap& plan = run.run_map();
   if (run.buffers.a != static_cast<char*>(to) + plan.own.first * row_bytes_of_a())
@@ -211,10 +211,11 @@ tilepost_result_t Communication::bring_own_rows(const Run& run) const {
                                           run.user);
 }
 
-tilepost_result_t Communication::communicate(const Run& run) const {
-  const int groups = run.path().completes ? 0 : run.run_map().num_groups();
-  for (int g = 0; g < groups; ++g)
-    TILEPOST_TRY(communicate_group(on_lane(run, lane_of(run, g)), g));
+tilepost_result_t Communication::communicate(const Run& run, int group) const {
+  return communicate_group(on_lane(run, lane_of(run, group)), group);
+}
+
+tilepost_result_t Communication::finish(const Run& run) const {
   if (run.path().overlaps) TILEPOST_TRY(lanes_.join(run));
   if (run.begun) TILEPOST_TRY(transports_.overlapping->rejoin(run.comm));
   TILEPOST_TRY(consumption_.hand_out_gathered(run));
@@ -239,7 +240,7 @@ tilepost_result_t Communication::communicate_group(const Run& run, int group) co
 }
 
 tilepost_result_t Communication::warm_up(const Run& run, DeviceMap& map) const {
-  if (map.warm || !run.arrives() || transports_.shared) return TILEPOST_OK;
+  if (map.warm || run.path().waits != Waits::tiles || transports_.shared) return TILEPOST_OK;
   for (int g = 0; g < run.run_map().num_groups(); ++g)
     TILEPOST_TRY(transports_.of(true).communicate(
         run.buffers, {run.run_map().steps[g], g, lane_of(run, g)}, run.user));

@@ -81,9 +81,11 @@ class Communication {
   // the caller's stream.
   tilepost_result_t bring_own_rows(const Run& run) const;
 
-  // All groups of a run, and what follows them, on the run's lanes; none where its kernel completes
-  // it. Lane 0 goes on behind all of it.
-  tilepost_result_t communicate(const Run& run) const;
+  // A group of a run whose kernel does not complete it, on the group's lane.
+  tilepost_result_t communicate(const Run& run, int group) const;
+
+  // What follows the groups. Lane 0 goes on behind all of it.
+  tilepost_result_t finish(const Run& run) const;
 
   // NCCL makes its connections, buffers and kernels on first use, by kind and size, and waits for
   // the device then. A GEMM that waits for its input would keep it from that; so the first run with

@@ -4,6 +4,7 @@
 #include <cinttypes>
 #include <limits>
 
+#include "runtime/map/groups.h"
 #include "tilepost/dtype.h"
 
 namespace tilepost::cuda {
@@ -109,6 +110,18 @@ void Gemm::find_tasks(const Run& run, tilepost_tasks_t& tasks) const {
 tilepost_result_t Gemm::launch(const Run& run) const {
   if (!has_work(run)) return TILEPOST_OK;
   return launch_gemm(plan_, run.gemm, run.user);
+}
+
+// A group is consecutive positions of the schedule, which the kernel counts from 0. Where tiles are
+// is not asked for by position, as it is of shares and routed products: the output is in order.
+tilepost_result_t Gemm::launch_group(const Run& run, int group) const {
+  const tilepost_group_t& tiles = run.run_map().tiles.groups[group];
+  if (tiles.num_tiles == 0) return TILEPOST_OK;
+  GemmArguments arguments = run.gemm;
+  arguments.ctas = launch_ctas(plan_, arguments.ctas, tiles.num_tiles);
+  arguments.view.tiles += tiles.first_tile;
+  arguments.view.num_tiles = tiles.num_tiles;
+  return launch_gemm(plan_, arguments, run.user);
 }
 
 }  // namespace tilepost::cuda

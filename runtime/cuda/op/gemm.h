@@ -20,8 +20,9 @@ class Gemm {
   // Fills in run.gemm. A route may leave this rank without rows, and then without a kernel.
   tilepost_result_t find_arguments(Run& run);
 
-  // On the caller's stream.
+  // On the caller's stream: the whole of it, or the tiles of one group.
   tilepost_result_t launch(const Run& run) const;
+  tilepost_result_t launch_group(const Run& run, int group) const;
 
  private:
   tilepost_result_t place_own_rows(const Run& run, const void*& first_row) const;

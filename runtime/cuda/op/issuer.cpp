@@ -123,7 +123,8 @@ tilepost_result_t RunIssuer::start(Run& run) {
   if (run.bank == kCaptured)
     TILEPOST_CUDA(
         launch_replay_begin(state_.page(), static_cast<uint32_t>(run.map->captured), run.comm));
-  return run.gathers_first() ? TILEPOST_OK : gemm_.launch(run);
+  if (run.gathers_first()) return TILEPOST_OK;
+  return run.launches_groups() ? gemm_.launch_group(run, 0) : gemm_.launch(run);
 }
 
 tilepost_result_t RunIssuer::begin_sharing(Run& run) {
@@ -135,9 +136,22 @@ tilepost_result_t RunIssuer::begin_sharing(Run& run) {
 }
 
 tilepost_result_t RunIssuer::finish(const Run& run) {
-  TILEPOST_TRY(communication_.communicate(run));
+  const int groups = run.path().completes ? 0 : run.run_map().num_groups();
+  for (int g = 0; g < groups; ++g) {
+    TILEPOST_TRY(communication_.communicate(run, g));
+    if (run.launches_groups() && g > 0) TILEPOST_TRY(launch_behind(run, g));
+  }
+  TILEPOST_TRY(communication_.finish(run));
   if (run.gathers_first()) TILEPOST_TRY(gemm_.launch(run));
   return end(run);
+}
+
+// The caller's stream waits for what has brought the group, and no kernel does. One event serves
+// all groups: a wait is for what was recorded last when it is called (CUDA Runtime API,
+// cudaStreamWaitEvent).
+tilepost_result_t RunIssuer::launch_behind(const Run& run, int group) {
+  TILEPOST_TRY(lanes_.rejoin(run));
+  return gemm_.launch_group(run, group);
 }
 
 // The run ends with what ends last: its last collective, or the GEMM whose input that brings. Then

@@ -11,6 +11,10 @@
 // copy them (tasks, which wait for nothing), and the first post of others' rows waits for that.
 //   user stream:  [counters = 0]  begin  (copy own rows)  fork  GEMM            wait(lane end)  end
 //   comm stream:                         wait(fork)  { collective, post group }*      lane end
+// Beside neighbours the GEMM may not wait, and is launched for each group behind its collective:
+//   user stream:  …  (copy own rows)  fork  GEMM 0   wait(1) GEMM 1   wait(2) GEMM 2 …   end
+//   comm stream:          wait(fork)  { collective, post group }*           lane end
+// with each launch behind the calls that bring its group, and in front of those of the next.
 // Where ranks share memory, a run begins when all ranks have ended the one before, and says when it
 // has ended: first on the user's stream, before anything is stored, and last on the communication
 // stream, or, captured, on the user's (runtime/cuda/shared/flags.h). The lanes then fork behind the
@@ -63,6 +67,7 @@ class RunIssuer {
   tilepost_result_t start(Run& run);
   tilepost_result_t begin_sharing(Run& run);
   tilepost_result_t finish(const Run& run);
+  tilepost_result_t launch_behind(const Run& run, int group);
   tilepost_result_t end(const Run& run);
   tilepost_result_t end_apart(const Run& run, cudaStream_t last);
   RunOrder* shared_order() const;

@@ -29,8 +29,10 @@ struct Run {
 
   const RunMap& run_map() const { return *map->run; }
   const RunPath& path() const { return run_map().path; }
-  // Whether the communication stream brings the GEMM's input while it runs.
-  bool arrives() const { return path().waits == Waits::tiles && !path().completes; }
+  // Whether the communication stream brings the GEMM's input group by group, beside it.
+  bool arrives() const { return path().arrives() && !path().completes; }
+  // Whether the GEMM is launched for each group, behind what brings its input.
+  bool launches_groups() const { return path().waits == Waits::launches; }
   // Whether the GEMM comes behind all steps.
   bool gathers_first() const { return path().waits == Waits::kernel; }
 };

@@ -150,7 +150,8 @@ TEST_CASE("plans that break no rule are taken") {
 }
 
 constexpr const char* kHoldsSms =
-    "neighbours is 1, expected 0 where the GEMM waits for other ranks, with tasks or for rows of A";
+    "neighbours is 1, expected 0 where the GEMM waits for other ranks, with tasks or for rows of A "
+    "that they push";
 
 TEST_CASE("every rule of a plan names what it found and what it expected") {
   const struct {
@@ -299,10 +300,14 @@ TEST_CASE("every rule of a plan names what it found and what it expected") {
       {kRoutes, kHoldsSms, [](auto& plan) { plan.neighbours = 1; }},
       {kCopiedRows, kHoldsSms, [](auto& plan) { plan.neighbours = 1; }},
       {kPushedRows, kHoldsSms, [](auto& plan) { plan.neighbours = 1; }},
-      {kRoutedRows, kHoldsSms,
+      {kRoutedRows, kHoldsSms, [](auto& plan) { plan.neighbours = 1; }},
+      {kPushedRows, kHoldsSms,
        [](auto& plan) {
          plan.neighbours = 1;
-         plan.task_parts = 0;  // its tiles wait without tasks, too
+         plan.task_parts = 0;  // on the host other threads push
+         plan.kernel.launch = TILEPOST_LAUNCH_HOST;
+         plan.kernel.host_function = [](const void*, const void*, void*, tilepost_shape_t,
+                                        tilepost_epilogue_t, int, int, tilepost_view_t) {};
        }},
       {kMessages, "the plan has no cuts", [](auto& plan) { plan.map.cuts = nullptr; }},
       {kMessages, "the plan has no groups", [](auto& plan) { plan.groups = nullptr; }},
@@ -324,10 +329,13 @@ TEST_CASE("neighbours may run beside plans whose GEMM waits for nobody") {
     made->plan.neighbours = 1;
     CHECK(made->refusal() == "");
   }
-  const std::unique_ptr<Made> adding = make(kSums);
-  adding->plan.task_parts = 0;  // kernels add
-  adding->plan.neighbours = 1;
-  CHECK(adding->refusal() == "");
+  // Kernels add, and launches follow the rows that copy engines bring.
+  for (const Base base : {kSums, kCopiedRows, kRoutedRows}) {
+    const std::unique_ptr<Made> made = make(base);
+    made->plan.task_parts = 0;
+    made->plan.neighbours = 1;
+    CHECK(made->refusal() == "");
+  }
 }
 
 TEST_CASE("a group that is not that of the tile map is refused") {

@@ -108,6 +108,25 @@ TEST_CASE("where the product goes") {
   }
 }
 
+TEST_CASE(
+    "rows of A are waited for by tiles, by launches beside neighbours, or by the whole GEMM") {
+  for (const auto pattern : {TILEPOST_ALL_GATHER_GEMM, TILEPOST_ALL_TO_ALL_GEMM})
+    for (const auto transport : {TILEPOST_TRANSPORT_NCCL, TILEPOST_TRANSPORT_COPY_ENGINE}) {
+      tilepost_plan_t plan = plan_with(pattern, transport);
+      CHECK(path_of(plan, true).waits == Waits::tiles);
+      CHECK(path_of(plan, true).holds_sms());
+      plan.neighbours = 1;
+      CHECK(path_of(plan, true).waits == Waits::launches);
+      CHECK(path_of(plan, true).arrives());
+      CHECK_FALSE(path_of(plan, true).holds_sms());
+      CHECK(path_of(plan, false).waits == Waits::kernel);
+      CHECK_FALSE(path_of(plan, false).arrives());
+    }
+  tilepost_plan_t sums = plan_with(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_NCCL);
+  sums.neighbours = 1;
+  CHECK(path_of(sums, true).waits == Waits::steps);
+}
+
 TEST_CASE("even shares are received in windows where runs overlap") {
   const tilepost_plan_t plan =
       plan_with(TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_TRANSPORT_NCCL_SYMMETRIC);

@@ -295,6 +295,85 @@ TEST_CASE("best_groups is the best of all ways to cut at the cut points, in ever
   REQUIRE(tried > 150);
 }
 
+// ---- Launches, one for each group
+
+// What launches with these cuts take, told launch by launch.
+double told_launches(const GroupProblem& problem, const std::vector<int32_t>& cuts) {
+  const tilepost_model_t& model = problem.model;
+  double come = model.wait, end = model.wait;
+  CutPoint before;
+  for (size_t g = 0; g < cuts.size(); ++g) {
+    const CutPoint point = cut_after(problem.map, units_before(problem.map, cuts[g]));
+    if (g > 0) {
+      const auto bytes =
+          static_cast<double>((point.elements - before.elements) * problem.unit_bytes);
+      come += model.latency + bytes * model.per_byte;
+      end = std::max(end, come + model.tail);
+    }
+    const int64_t tiles = point.positions - before.positions;
+    const auto part =
+        static_cast<double>(tiles) / static_cast<double>(schedule_positions(problem.map));
+    const auto waves = static_cast<double>((tiles + problem.at_once - 1) / problem.at_once);
+    const double read = model.read_b + part * static_cast<double>(problem.map.m) * model.read_row;
+    if (tiles > 0) end += model.start + std::max(waves * model.wave, read);
+    before = point;
+  }
+  return end;
+}
+
+TEST_CASE("best_groups is the best of all ways to launch groups at the cut points") {
+  std::mt19937 random(6);
+  std::uniform_real_distribution<double> some(1, 30);
+  int tried = 0, several = 0;
+  for (int repeat = 0; repeat < 200; ++repeat) {
+    GroupProblem problem = {};
+    tilepost_map_t& map = problem.map;
+    map.m = 8 * (4 + static_cast<int>(random() % 40)) - static_cast<int>(random() % 8);
+    map.n = 16 * (1 + static_cast<int>(random() % 8));
+    map.tile_m = 8, map.tile_n = 16;
+    map.cluster = map.band = 1 + static_cast<int>(random() % 2);
+    map.signals_per_tile = 1;
+    map.division = TILEPOST_DIVISION_ARRIVALS;
+    map.ranks = 2 + static_cast<int>(random() % 3);
+    problem.unit_bytes = 2;
+    problem.at_once = map.cluster * (4 + static_cast<int>(random() % 12));
+    problem.launches = true;
+    problem.model.start = some(random);
+    problem.model.wave = some(random);
+    problem.model.read_b = some(random);
+    problem.model.read_row = 0.1 * some(random);
+    problem.model.wait = some(random);
+    problem.model.latency = 0.2 * some(random);
+    problem.model.per_byte = 0.02 * some(random);
+    problem.model.tail = some(random);
+    problem.model.slack = 0.005 * static_cast<double>(random() % 8);
+    const std::vector<CutPoint> points = cut_points(map, problem.at_once);
+    if (points.size() > 12) continue;
+    ++tried;
+    double best = std::numeric_limits<double>::infinity();
+    for (unsigned mask = 0; mask < 1u << (points.size() - 1); ++mask) {
+      std::vector<int32_t> cuts = {0};
+      for (size_t i = 0; i < points.size(); ++i)
+        if (i + 1 == points.size() || (mask >> i & 1)) cuts.push_back(points[i].cut);
+      REQUIRE(near(told_launches(problem, cuts), end_of_groups(problem, cuts)));
+      best = std::min(best, told_launches(problem, cuts));
+    }
+    const Groups groups = best_groups(problem);
+    REQUIRE(near(groups.end, best));
+    REQUIRE(near(told_launches(problem, groups.cuts), best));
+    several += groups.cuts.size() > 2;
+    for (const int most : {2, 3, 100}) {
+      const Groups fewest = fewest_groups(problem, most);
+      REQUIRE(static_cast<int>(fewest.cuts.size()) <= most);
+      REQUIRE(near(told_launches(problem, fewest.cuts), fewest.end));
+      if (most == 100) REQUIRE(fewest.end <= best * (1 + problem.model.slack) * (1 + 1e-9));
+      REQUIRE(fewest.cuts.size() <= std::max<size_t>(2, groups.cuts.size()));
+    }
+  }
+  REQUIRE(tried > 100);
+  REQUIRE(several > 20);
+}
+
 // ---- Shares that take turns
 
 GroupProblem round_robin_problem(int64_t m, int ranks, int cluster, double per_row) {
@@ -317,6 +396,16 @@ TEST_CASE("shares that take turns arrive whole where the GEMM has enough to do m
   const Groups groups = fewest_groups(round_robin_problem(256, 4, 2, 10.0 / 64), 100);
   REQUIRE(groups.cuts == std::vector<int32_t>{0, 8, 16, 24});
   REQUIRE(near(groups.end, 4 * 4 * 10));
+}
+
+TEST_CASE("shares that take turns are launched whole where waves would be lost") {
+  GroupProblem problem = round_robin_problem(256, 4, 2, 10.0 / 64);
+  problem.launches = true;
+  const Groups groups = fewest_groups(problem, 100);
+  REQUIRE(groups.cuts == std::vector<int32_t>{0, 8, 16, 24});
+  REQUIRE(near(groups.end, 4 * 4 * 10));
+  problem.at_once = 12;  // a share is 32 positions: three waves, the last with 8
+  REQUIRE(near(best_groups(problem).end, 4 * 3 * 10));
 }
 
 TEST_CASE("shares that take turns are cut where the GEMM would wait for them") {
