@@ -235,11 +235,15 @@ TEST_CASE_METHOD(Messages, "nccl: runs with other rows end with an error on all 
     CAPTURE(rank);
     const Rank& mine = all.at(rank);
     CHECK(mine.result == TILEPOST_INVALID_ARGUMENT);
-    const std::string text = rank == 1
-                                 ? "m is 500 on rank 0 and 384 on rank 1"
-                                 : "m is 384 on rank 1 and 500 on rank " + std::to_string(rank);
-    CHECK_THAT(mine.text, Contains("rank " + std::to_string(rank) + ": run 2: " + text) &&
+    CHECK_THAT(mine.text, Contains("rank " + std::to_string(rank) + ": run 2: m is ") &&
                               Contains("pass the same m on every rank"));
+    // Rank 1 may see rank 2's call first.
+    const std::string own = std::to_string(rank);
+    if (rank == 1)
+      CHECK_THAT(mine.text, Contains("m is 500 on rank 0 and 384 on rank 1") ||
+                                Contains("m is 500 on rank 2 and 384 on rank 1"));
+    else
+      CHECK_THAT(mine.text, Contains("m is 384 on rank 1 and 500 on rank " + own));
     CHECK(sample::run_on(mine.setup, mine.user, 500) == TILEPOST_ABORTED);
   }
 }
@@ -295,15 +299,19 @@ TEST_CASE_METHOD(Messages, "nccl: a rank that did not come is named") {
   const bool all_come = GENERATE(false, true);
   std::barrier called(kRanks);
   all.on_all([&](int rank, Rank& mine) {
-    if (rank == 2 || all_come) mine.result = sample::run_on(mine.setup, mine.user, 512);
+    const bool comes = rank == 2 || all_come;
+    if (comes) mine.result = sample::run_on(mine.setup, mine.user, 512);
     called.arrive_and_wait();
-    if (rank != 2) return;
-    mine.result = tilepost_op_synchronize(mine.setup.op);
-    mine.text = tilepost_last_error();
+    if (comes && mine.result == TILEPOST_OK) mine.result = tilepost_op_synchronize(mine.setup.op);
+    if (mine.result != TILEPOST_OK) mine.text = tilepost_last_error();
   });
-  CHECK(all.at(2).result == TILEPOST_TIMEOUT);
-  CHECK_THAT(all.at(2).text, Contains(all_come ? "all ranks have called the run, but"
-                                               : "ranks 0, 1 did not arrive"));
+  // The first that gives up ends what hangs on the fakes, on all ranks.
+  const char* text = all_come ? "all ranks have called the run, but" : "ranks 0, 1 did not arrive";
+  int named = 0;
+  for (int rank = 0; rank < kRanks; ++rank)
+    named += all.at(rank).result == TILEPOST_TIMEOUT &&
+             all.at(rank).text.find(text) != std::string::npos;
+  CHECK(named >= 1);
 }
 
 TEST_CASE_METHOD(Operation, "a rank that shares no memory with the others says so") {
