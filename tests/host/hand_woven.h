@@ -40,7 +40,7 @@ void store_tile(const View& view, Element* c, const tilepost::TileGrid& grid,
 
 // The view that the generator would write.
 template <tilepost::Layout layout, int tile_m, int tile_n, bool routed, bool waits, bool stores,
-          bool raises>
+          bool raises = true>
 struct View : tilepost::woven::View {
   static constexpr tilepost::Layout kLayout = layout;
   static constexpr int kTileM = tile_m, kTileN = tile_n;
