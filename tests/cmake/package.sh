@@ -38,8 +38,10 @@ case $1 in
     run_consumer "$scratch/consumer/consumer"
     ;;
   subdirectory)
+    # In a unity build, as a parent may have it, and in no hurry to run.
     build "$scratch/parent" -S "$here/subdirectory" -G Ninja -DTILEPOST_SOURCE="$SOURCE" \
-      -DTILEPOST_WITH_CUDA=OFF -Dtilepost_GENERATOR_EXECUTABLE="$ready"
+      -DTILEPOST_WITH_CUDA=OFF -Dtilepost_GENERATOR_EXECUTABLE="$ready" -DCMAKE_BUILD_TYPE=None \
+      -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=0
     run_consumer "$(find "$scratch/parent" -type f -name consumer -perm -u+x)"
     # With a generator of its own the parent builds that before it generates.
     step "configure with the generator" "$CMAKE" -S "$here/subdirectory" -B "$scratch/full" -G Ninja \
@@ -49,8 +51,8 @@ case $1 in
     ;;
   ready_generator)
     # No LLVM: the runtime and the examples build with the program that is there.
-    build "$scratch/lean" -S "$SOURCE" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTILEPOST_BUILD_TESTS=OFF \
-      -DTILEPOST_BUILD_EXAMPLES=ON -DTILEPOST_WITH_CUDA=OFF -DCMAKE_DISABLE_FIND_PACKAGE_Clang=ON \
+    build "$scratch/lean" -S "$SOURCE" -G Ninja -DCMAKE_BUILD_TYPE=None -DTILEPOST_BUILD_TESTS=OFF \
+      -DCMAKE_UNITY_BUILD=ON -DTILEPOST_BUILD_EXAMPLES=ON -DTILEPOST_WITH_CUDA=OFF -DCMAKE_DISABLE_FIND_PACKAGE_Clang=ON \
       -DCMAKE_DISABLE_FIND_PACKAGE_LLVM=ON -Dtilepost_GENERATOR_EXECUTABLE="$ready"
     step "run build_time" "$scratch/lean/bin/build_time"
     step "install" "$CMAKE" --install "$scratch/lean" --prefix "$scratch/prefix"
