@@ -91,11 +91,8 @@ void RunIssuer::let_others_follow(const Run& run) {
   if (shared_order() != nullptr) shared_order()->add(in_arena_, mine, run.end);
 }
 
-// Where rows are routed each rank has an m of its own.
 void RunIssuer::tell_others(const Run& run) {
-  if (board_ == nullptr) return;
-  const RunMap& map = run.run_map();
-  board_->say({is_routed(*state_.plan) ? 0 : map.m, map.schedule_hash, map.overlaps});
+  if (board_ != nullptr) board_->say(RunBoard::call_of(*state_.plan, run.run_map()));
 }
 
 RunOrder::Run RunIssuer::in_order(const Run& run) const {

@@ -160,7 +160,7 @@ void CudaOp::set_up_state() {
   state_.most_groups = plan_.map.num_groups;
   if (transports_.shared) state_.others_aborted = transports_.shared->others_aborted();
   const bool arrivals = plan_.map.division == TILEPOST_DIVISION_ARRIVALS && !path.completes;
-  state_.ledger.create(state_.most_groups, arrivals);
+  state_.ledger.create(plan_, arrivals);
 }
 
 tilepost_result_t CudaOp::load_kernels() const {

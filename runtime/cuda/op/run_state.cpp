@@ -82,12 +82,18 @@ tilepost_result_t RunState::find_in_flight(bool& busy, std::optional<InFlight>& 
 void RunState::find_replay(std::optional<InFlight>& started) {
   const uint32_t ended = load(page()->replays_ended);
   const uint32_t begun = load(page()->replays_begun);
-  if (begun == ended) return;
-  if (begun != replay_seen_) {
-    replay_seen_ = begun;
-    replay_since_ = Clock::now();
+  if (begun == ended) {
+    if (says_replay_) board->end_replay();
+    says_replay_ = false;
+    return;
   }
   started = InFlight{kCaptured, load(page()->replayed), replay_since_};
+  if (begun == replay_seen_) return;
+  replay_seen_ = begun;
+  started->since = replay_since_ = Clock::now();
+  if (board == nullptr) return;
+  board->say_replay(begun, ledger.of_captured(static_cast<size_t>(started->run)).call);
+  says_replay_ = true;
 }
 
 bool RunState::is_late(const InFlight& run) const {
@@ -102,6 +108,9 @@ std::string RunState::explain_late(const InFlight& run) {
   // Ranks that run different things wait for what never comes.
   if (transports_.shared)
     if (const std::optional<RunDifference> found = transports_.shared->find_difference())
+      return explain(*found, facts.run);
+  if (board != nullptr && run.bank == kCaptured)
+    if (const std::optional<RunBoard::Difference> found = board->find_other_replay())
       return explain(*found, facts.run);
   facts.overlaps = issued.overlaps;
   facts.holds_sms = issued.overlaps && holds_sms;
@@ -155,8 +164,13 @@ std::string RunState::explain_other_calls() const {
   if (board == nullptr) return {};
   const std::optional<RunBoard::Difference> found = board->find_difference();
   if (!found) return {};
-  const std::string where =
-      "rank " + std::to_string(rank) + ": run " + std::to_string(found->number) + ": ";
+  return explain(*found, "run " + std::to_string(found->number));
+}
+
+std::string RunState::explain(const RunBoard::Difference& difference,
+                              const std::string& run) const {
+  const std::string where = "rank " + std::to_string(rank) + ": " + run + ": ";
+  const int other = difference.rank;
   const auto terms_of = [&](const RunBoard::Call& call) {
     RunTerms terms;
     terms.routed = is_routed(*plan);
@@ -165,11 +179,11 @@ std::string RunState::explain_other_calls() const {
     terms.overlaps = call.overlaps;
     return terms;
   };
-  if (found->is_here)
-    return where + run_difference(found->rank, terms_of(found->theirs), rank, terms_of(found->own));
-  return where + "an earlier run of rank " + std::to_string(found->rank) +
-         " was not that of rank " + std::to_string(rank) +
-         "; pass the same m and set the same routes on every rank";
+  if (difference.is_here)
+    return where +
+           run_difference(other, terms_of(difference.theirs), rank, terms_of(difference.own));
+  return where + "an earlier run of rank " + std::to_string(other) + " was not that of rank " +
+         std::to_string(rank) + "; pass the same m and set the same routes on every rank";
 }
 
 // Replays are not called.

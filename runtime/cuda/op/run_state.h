@@ -43,8 +43,8 @@ class RunState {
   PinnedMemory watch_memory;
   CounterAccess access;
   AbortedFlag comm_aborted;
-  AbortedFlag others_aborted;       // of operations that use the same memory; null: of none
-  const RunBoard* board = nullptr;  // null where ranks do not see what the others call
+  AbortedFlag others_aborted;  // of operations that use the same memory; null: of none
+  RunBoard* board = nullptr;   // null where ranks do not see what the others call
 
   RunTracker tracker;
   RunLedger ledger;
@@ -120,6 +120,7 @@ class RunState {
   std::string explain(const RunDifference& difference, const std::string& run) const;
   std::string explain_difference(const std::optional<InFlight>& started) const;
   std::string explain_other_calls() const;
+  std::string explain(const RunBoard::Difference& difference, const std::string& run) const;
   std::optional<std::vector<int>> find_absent(const InFlight& run) const;
   std::string explain_given_up(const std::optional<InFlight>& started);
   InFlight latest() const;
@@ -128,6 +129,7 @@ class RunState {
 
   Transports& transports_;
   std::mutex observe_mutex_;
+  bool says_replay_ = false;
   uint32_t replay_seen_ = 0;  // the replay whose start was seen last, and when
   Clock::time_point replay_since_;
   std::once_flag abort_once_;

@@ -37,6 +37,7 @@ struct alignas(kLine) RunBoard::Line {
   Word joined;  // 1: the rank says what it calls
   Word said;    // number of its last run
   Entry entries[kKept];
+  Entry replay;  // the one that is under way, if any; without a digest
 };
 
 // All of it, zero at first; the ranks' lines follow.
@@ -94,22 +95,26 @@ RunBoard::Line& RunBoard::line_of(int rank) const {
 }
 
 // Every word is released behind the number that is 0: who acquires a new word sees that number, or
-// the new one, when it looks again (C++, [atomics.order]). `said` is released behind all of it.
-void RunBoard::say(const Call& call) {
-  Line& line = line_of(rank_);
-  const uint64_t last = line.said.load(std::memory_order_relaxed), number = last + 1;
-  const std::optional<Known> before = read(rank_, last);
-  Fnv1a digest;
-  digest.mix(before ? before->digest : 0);
-  digest.mix(static_cast<uint64_t>(call.m));
-  digest.mix(call.schedule);
-  Entry& entry = line.entries[number % kKept];
+// the new one, when it looks again (C++, [atomics.order]).
+void RunBoard::write(Entry& entry, uint64_t number, const Call& call, uint64_t digest) {
   entry.number.store(0, std::memory_order_relaxed);
   entry.m.store(static_cast<uint64_t>(call.m), std::memory_order_release);
   entry.schedule.store(call.schedule, std::memory_order_release);
   entry.overlaps.store(call.overlaps ? 1 : 0, std::memory_order_release);
-  entry.digest.store(digest.value(), std::memory_order_release);
+  entry.digest.store(digest, std::memory_order_release);
   entry.number.store(number, std::memory_order_release);
+}
+
+// `said` is released behind the entry.
+void RunBoard::say(const Call& call) {
+  Line& line = line_of(rank_);
+  const uint64_t last = line.said.load(std::memory_order_relaxed), number = last + 1;
+  const std::optional<Known> before = read(entry_of(rank_, last), last);
+  Fnv1a digest;
+  digest.mix(before ? before->digest : 0);
+  digest.mix(static_cast<uint64_t>(call.m));
+  digest.mix(call.schedule);
+  write(line.entries[number % kKept], number, call, digest.value());
   line.said.store(number, std::memory_order_release);
 }
 
@@ -118,9 +123,20 @@ void RunBoard::take_back() {
   line.said.store(line.said.load(std::memory_order_relaxed) - 1, std::memory_order_release);
 }
 
-// Nothing if it has made room for a later one, or is being written.
-std::optional<RunBoard::Known> RunBoard::read(int rank, uint64_t number) const {
-  const Entry& entry = line_of(rank).entries[number % kKept];
+void RunBoard::say_replay(uint64_t number, const Call& call) {
+  write(line_of(rank_).replay, number, call, 0);
+}
+
+void RunBoard::end_replay() {
+  line_of(rank_).replay.number.store(0, std::memory_order_release);
+}
+
+const RunBoard::Entry& RunBoard::entry_of(int rank, uint64_t number) const {
+  return line_of(rank).entries[number % kKept];
+}
+
+// Nothing if it has made room for another one, or is being written.
+std::optional<RunBoard::Known> RunBoard::read(const Entry& entry, uint64_t number) {
   if (number == 0 || entry.number.load(std::memory_order_acquire) != number) return {};
   const Known known{{static_cast<int64_t>(entry.m.load(std::memory_order_acquire)),
                      entry.schedule.load(std::memory_order_acquire),
@@ -143,13 +159,23 @@ std::optional<RunBoard::Difference> RunBoard::compare(int rank) const {
                              theirs.said.load(std::memory_order_acquire));
   std::optional<Difference> found;
   for (; number > 0; --number) {
-    const std::optional<Known> mine = read(rank_, number), other = read(rank, number);
+    const auto mine = read(entry_of(rank_, number), number);
+    const auto other = read(entry_of(rank, number), number);
     if (!mine || !other || mine->digest == other->digest) break;
-    const bool differs =
-        mine->call.m != other->call.m || mine->call.schedule != other->call.schedule;
-    found = Difference{rank, number, differs, mine->call, other->call};
+    found = Difference{rank, number, !mine->call.same_as(other->call), mine->call, other->call};
   }
   return found;
+}
+
+std::optional<RunBoard::Difference> RunBoard::find_other_replay() const {
+  const Entry& own = line_of(rank_).replay;
+  const uint64_t number = own.number.load(std::memory_order_acquire);
+  const std::optional<Known> mine = read(own, number);
+  for (int rank = 0; mine && rank < ranks_; ++rank)
+    if (const auto other = read(line_of(rank).replay, number);
+        other && !mine->call.same_as(other->call))
+      return Difference{rank, number, true, mine->call, other->call};
+  return {};
 }
 
 std::optional<std::vector<int>> RunBoard::find_absent(uint64_t number) const {

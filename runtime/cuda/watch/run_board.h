@@ -13,6 +13,8 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/map/run_map.h"
+
 namespace tilepost::cuda {
 
 class RunBoard {
@@ -30,7 +32,13 @@ class RunBoard {
     int64_t m;          // 0 where rows are routed
     uint64_t schedule;  // RunMap::schedule_hash
     bool overlaps;
+
+    bool same_as(const Call& other) const { return m == other.m && schedule == other.schedule; }
   };
+  // Of a run of `plan`.
+  static Call call_of(const tilepost_plan_t& plan, const RunMap& run) {
+    return {is_routed(plan) ? 0 : run.m, run.schedule_hash, run.overlaps};
+  }
 
   RunBoard() = default;
   RunBoard(const RunBoard&) = delete;
@@ -51,6 +59,11 @@ class RunBoard {
   // It has come to nothing, and nothing of it has reached another rank.
   void take_back();
 
+  // Replays call nothing, so who watches says which one is under way on this rank, `number` by how
+  // many have begun there; and that none is. One thread at a time.
+  void say_replay(uint64_t number, const Call& call);
+  void end_replay();
+
   // Any thread.
   struct Difference {
     int rank = 0;          // the first that has called another run
@@ -60,6 +73,9 @@ class RunBoard {
   };
   // Nothing where all runs that this rank and another one have both called were the same.
   std::optional<Difference> find_difference() const;
+  // Nothing unless this rank and another one are in the replay of the same number, and these are of
+  // other runs. For replays that are late: ranks need not have replayed as often.
+  std::optional<Difference> find_other_replay() const;
   // The ranks that have not called run `number`; nothing where one of them cannot be asked.
   std::optional<std::vector<int>> find_absent(uint64_t number) const;
 
@@ -71,7 +87,9 @@ class RunBoard {
 
   bool attach(int64_t segment, size_t bytes);
   Line& line_of(int rank) const;
-  std::optional<Known> read(int rank, uint64_t number) const;
+  static void write(Entry& entry, uint64_t number, const Call& call, uint64_t digest);
+  static std::optional<Known> read(const Entry& entry, uint64_t number);
+  const Entry& entry_of(int rank, uint64_t number) const;
   std::optional<Difference> compare(int rank) const;
 
   Segment* segment_ = nullptr;

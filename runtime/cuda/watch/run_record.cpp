@@ -2,7 +2,9 @@
 
 namespace tilepost::cuda {
 
-void RunLedger::create(int most_groups, bool arrivals) {
+void RunLedger::create(const tilepost_plan_t& plan, bool arrivals) {
+  const int most_groups = plan.map.num_groups;
+  plan_ = &plan;
   arrivals_ = arrivals;
   sums_.assign(most_groups, 0);
   for (RunRecord& record : eager_) {
@@ -14,6 +16,7 @@ void RunLedger::create(int most_groups, bool arrivals) {
 void RunLedger::fill(const RunMap& map, RunRecord& record) const {
   record.overlaps = map.overlaps;
   record.groups = map.num_groups();
+  record.call = RunBoard::call_of(*plan_, map);
   record.targets.clear();
   // Tiles stored at their owner's raise its counters, which count by themselves
   // (runtime/cuda/shared/flags.h).

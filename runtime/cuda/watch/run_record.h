@@ -7,6 +7,7 @@
 #include <mutex>
 #include <vector>
 
+#include "runtime/cuda/watch/run_board.h"
 #include "runtime/cuda/watch/tracker.h"
 #include "runtime/map/run_map.h"
 
@@ -20,6 +21,7 @@ struct RunRecord {
   uint32_t ready = 0;             // ARRIVALS: what a group's counter is set to when it has arrived
   std::vector<uint32_t> before;   // by group: the counter's sum before the run
   std::vector<uint32_t> targets;  // by group: what the run's tiles add
+  RunBoard::Call call{};
 
   // What the counter reads when the run's tiles have all raised it.
   uint32_t expected(int group) const { return before[group] + targets[group]; }
@@ -29,9 +31,9 @@ struct RunRecord {
 // thread may ask.
 class RunLedger {
  public:
-  // `arrivals`: the kernel waits for counters and raises none. Eager runs allocate
-  // nothing after this.
-  void create(int most_groups, bool arrivals);
+  // `arrivals`: the kernel waits for counters and raises none. Eager runs allocate nothing after
+  // this. `plan` outlives this.
+  void create(const tilepost_plan_t& plan, bool arrivals);
 
   // The record of the next eager run, which changes nothing before commit(): a run that could not
   // be started has added nothing to any counter.
@@ -56,6 +58,7 @@ class RunLedger {
   // One more than can be in flight: the next one's are written while all others may be looked at.
   std::array<RunRecord, RunTracker::kMaxInFlight + 1> eager_;
   std::vector<RunRecord> captured_;
+  const tilepost_plan_t* plan_ = nullptr;
   bool arrivals_ = false;
   mutable std::mutex mutex_;  // guards all but eager_ of runs that are not in flight
   std::vector<uint32_t> sums_;
