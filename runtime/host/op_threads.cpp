@@ -82,7 +82,10 @@ void HostOp::compute_alone(const Request& request, int worker) {
   view.peer_out = peer_out_.data();
   view.peer_counters = peer_counters_.data();
   view.ready = request.ready;
-  if (run.path.waits != Waits::launches) return launch(request, worker, view);
+  if (run.path.waits != Waits::launches) {
+    launch(request, worker, view);
+    return;
+  }
   for (const tilepost_group_t& group : run.tiles.groups) {
     view.tiles = run.tiles.tiles.data() + group.first_tile;
     view.num_tiles = group.num_tiles;
