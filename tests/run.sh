@@ -11,9 +11,11 @@ cd "$(dirname "$0")/.."
 left_out='gpu|bench|full'
 # The runtime's own kernels are the same for every GPU: for the oldest and the newest kind.
 architectures=-DTILEPOST_CUDA_ARCHITECTURES="80-real;90"
+sanitized=()
 if [ "${1:-}" = --full ]; then
   left_out='gpu|bench'
   architectures=-UTILEPOST_CUDA_ARCHITECTURES
+  sanitized=(--full)
   shift
 fi
 jobs=$(nproc)
@@ -51,7 +53,7 @@ skip() {
 # sanitize: tests/sanitize.sh, whose last line has its counts.
 sanitize() {
   local report=$PWD/build/sanitize.log counts
-  bash tests/sanitize.sh 2>&1 | tee "$report" || true
+  bash tests/sanitize.sh "${sanitized[@]}" 2>&1 | tee "$report" || true
   read -ra counts < <(sed -n 's/^sanitizers: \([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p' "$report")
   if [ ${#counts[@]} -ne 3 ]; then
     failed=$((failed + 1))
