@@ -61,13 +61,14 @@ void TileIndex::build() const {
   }
   const std::unique_ptr<RunMap> run = is_routed(*plan_) ? routed_run(*plan_, rank_, routes)
                                                         : make_run_map(*plan_, rank_, shape_->m());
-  columns_.resize(tiles_n(run->map()));
+  std::vector<std::vector<Entry>>& columns = index_->columns;
+  columns.resize(tiles_n(run->map()));
   for (size_t t = 0; t < run->tiles.tiles.size(); ++t) {
     const tilepost_tile_t& tile = run->tiles.tiles[t];
     if (tile.row >= 0)
-      columns_[tile.n / run->map().tile_n].push_back({tile.m, static_cast<int>(t), tile.group});
+      columns[tile.n / run->map().tile_n].push_back({tile.m, static_cast<int>(t), tile.group});
   }
-  for (std::vector<Entry>& column : columns_)
+  for (std::vector<Entry>& column : columns)
     std::sort(column.begin(), column.end(),
               [](const Entry& a, const Entry& b) { return a.first_row < b.first_row; });
 }
@@ -75,9 +76,9 @@ void TileIndex::build() const {
 // The last tile that starts at or before the row: one that a share's end cuts off is followed by
 // the next share's first.
 Place TileIndex::place(int64_t row, int64_t col) const {
-  if (columns_.empty()) build();
+  std::call_once(index_->once, [this] { build(); });
   const int64_t width = plan_->map.tile_n;
-  const std::vector<Entry>& column = columns_[col / width];
+  const std::vector<Entry>& column = index_->columns[col / width];
   const auto after =
       std::upper_bound(column.begin(), column.end(), row,
                        [](int64_t value, const Entry& entry) { return value < entry.first_row; });

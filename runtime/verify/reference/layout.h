@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "runtime/map/tile_map.h"
@@ -61,7 +62,12 @@ class TileIndex {
   const tilepost_plan_t* plan_ = nullptr;
   const RunShape* shape_ = nullptr;
   int rank_ = 0;
-  mutable std::vector<std::vector<Entry>> columns_;  // by tile column, by first row
+  // Made by the first thread that asks: ranks compare side by side.
+  struct Index {
+    std::once_flag once;
+    std::vector<std::vector<Entry>> columns;  // by tile column, by first row
+  };
+  std::shared_ptr<Index> index_ = std::make_shared<Index>();
 };
 
 // The map of a run, from the runtime's code: its slots by tile row and column.
