@@ -174,8 +174,8 @@ TEST_CASE("operations of all patterns take turns on one communicator, several ru
   std::mt19937_64 random(5);
   std::deque<Problem> problems;
   std::deque<Program> programs;
-  std::deque<Ops> operations;
   const Comms comms(kRanks);
+  std::deque<Ops> operations;
   for (const Variant& variant : all_variants()) {
     Problem problem = make(variant, kRanks, random());
     problem.any_m = random() % 2 != 0;
