@@ -104,6 +104,7 @@ HarnessEnd measure(const std::string& harness, const std::vector<HarnessProgram>
                                    "--mode",
                                    kModeFlags[static_cast<int>(options.mode)]};
   if (options.lent_output) argv.emplace_back("--lent-output");
+  if (options.registered) argv.emplace_back("--registered");
   size_t done = 0;
   const HarnessEnd end = run_lines(argv, kIdleSeconds, [&](llvm::StringRef line) {
     std::string name;

@@ -16,7 +16,7 @@ struct CheckRecord {
   std::string variant;  // "ours", "plain", "cublaslt", "overlap"
   std::string against;
   int64_t elements = 0, wrong = 0;
-  std::string out;  // of variant overlap: "own" or "caller's" memory; else ""
+  std::string out;  // of variant overlap: "own", "registered" or "caller's" memory; else ""
 };
 
 // All samples of one program in one mode.

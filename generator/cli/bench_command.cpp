@@ -18,6 +18,7 @@ int bench_command(const Options& options, Diagnostics& diagnostics) {
   bench_options.rounds = options.rounds;
   bench_options.seed = options.seed;
   bench_options.lent_output = options.lent_output;
+  bench_options.registered = options.registered;
   bench_options.torch = options.torch;
   bench_options.keep_dir = options.keep_dir;
   bench_options.jobs = options.jobs;

@@ -88,6 +88,9 @@ cl::opt<std::string> mode("mode", cl::value_desc("cool|sustained|both"), cl::ini
 cl::opt<bool> lent_output("lent-output",
                           cl::desc("Make outputs in the operations' own memory where they lend it"),
                           cl::sub(bench_verb));
+cl::opt<bool> registered("registered",
+                         cl::desc("Register outputs with operations whose ranks store into them"),
+                         cl::sub(bench_verb));
 cl::opt<std::string> json("json", cl::value_desc("file"),
                           cl::desc("Also write every sample, summarised, as JSON"),
                           cl::sub(bench_verb));
@@ -161,6 +164,7 @@ bool collect(Options& options) {
   options.rounds = rounds;
   options.mode = mode;
   options.lent_output = lent_output;
+  options.registered = registered;
   options.torch = torch;
   options.json = json;
   options.specs.assign(specs.begin(), specs.end());
@@ -204,6 +208,8 @@ bool check(const Options& options) {
         fmt::format("--rounds must be from 1 to {}, got {}", kMaxRounds, options.rounds));
   if (options.mode != "cool" && options.mode != "sustained" && options.mode != "both")
     return usage_error(fmt::format("--mode is cool, sustained or both, got '{}'", options.mode));
+  if (options.lent_output && options.registered)
+    return usage_error("--lent-output and --registered contradict each other");
   if (options.jobs < 0)
     return usage_error(fmt::format("--jobs must not be negative, got {}", options.jobs));
   return true;

@@ -35,6 +35,7 @@ struct Options {
   int rounds = 50;                  // bench --rounds
   std::string mode = "both";        // bench --mode
   bool lent_output = false;         // bench --lent-output
+  bool registered = false;          // bench --registered
   std::string torch;                // bench --torch
   std::string json;                 // bench --json
 };

@@ -179,6 +179,38 @@ typedef struct tilepost_arrivals {
 tilepost_result_t tilepost_op_route(tilepost_op_t op, const tilepost_route_t* route,
                                     tilepost_arrivals_t* arrivals);
 
+// Lets the other ranks store results straight into memory of the caller's: a run whose out is the
+// begin of a registered buffer gets them there without a copy, as in tilepost_op_info_t::out. The
+// memory stays an ordinary output: it may be read and written wherever it could be before, and it
+// is whole when the run ends. Once per buffer; it holds for all runs until it is unregistered or
+// the operation is destroyed.
+//
+// Collective: every rank calls it, in the same order, with a buffer of its own and the same number
+// of bytes; `bytes` bounds the outputs that may go there. In a run all ranks pass the buffer of the
+// same registration as out, or none does: a rank that passes another one is an error on all ranks,
+// which names it. An out inside of a registered buffer, or larger than it, is
+// TILEPOST_INVALID_ARGUMENT. Any other out is treated as ever.
+//
+// TILEPOST_UNSUPPORTED where nothing would be gained: ranks store in each other's outputs in runs
+// of gemm_all_reduce with transport peer, helper warps and no consumer (on the host target, where
+// the plan says so), those whose tilepost_op_info_t::out is not null. Then pass the buffer as out
+// without registering it. TILEPOST_UNSUPPORTED too for memory that other ranks cannot be given:
+// `buffer` is device memory of cudaMalloc, 16-byte aligned; memory of pools (cudaMallocAsync), of
+// cuMemCreate (expandable segments) and managed memory are refused. What one rank alone passes
+// wrongly is an error on all. Waits for the runs so far and for the other ranks, within the
+// deadline; not while a run of the operation is being captured.
+//
+// The memory must not be freed before it is unregistered, nor, where the operation is destroyed
+// without that or has failed, before all ranks have destroyed it: other processes have it open
+// until then, all of the allocation that it is part of. Between ranks of one process peer access
+// between their devices is enabled, and stays so: cudaMalloc and cudaFree may then wait for kernels
+// of all these devices.
+tilepost_result_t tilepost_op_register(tilepost_op_t op, void* buffer, int64_t bytes);
+
+// Undoes it, for what begins at `buffer`. Collective likewise; when it returns no rank has the
+// memory open. Destroy graphs before that were captured with the buffer as out.
+tilepost_result_t tilepost_op_unregister(tilepost_op_t op, const void* buffer);
+
 // TILEPOST_OK when all runs so far have finished, TILEPOST_IN_PROGRESS, or the error that ended
 // one.
 tilepost_result_t tilepost_op_status(tilepost_op_t op);

@@ -106,6 +106,14 @@ class Op {
     if (arrivals != nullptr) arrivals->struct_size = sizeof *arrivals;
     return Status(tilepost_op_route(handle_, &route, arrivals));
   }
+  // tilepost_op_register, tilepost_op_unregister: outputs of the caller's into which the other
+  // ranks store; collective.
+  Status register_output(void* buffer, int64_t bytes) {
+    return Status(tilepost_op_register(handle_, buffer, bytes));
+  }
+  Status unregister_output(const void* buffer) {
+    return Status(tilepost_op_unregister(handle_, buffer));
+  }
   Status status() { return Status(tilepost_op_status(handle_)); }
   Status synchronize() { return Status(tilepost_op_synchronize(handle_)); }
   Status get_info(tilepost_op_info_t& info) { return Status(tilepost_op_get_info(handle_, &info)); }

@@ -4,7 +4,7 @@
 //   machine   what is measured on, once
 //   begin     program; a new program, and now and then a sign of life
 //   check     program, variant, against, elements, wrong; of variant overlap also out: "own", which
-//             is the operation's memory (--lent-output), or "caller's"
+//             is the operation's memory (--lent-output), "registered" (--registered), or "caller's"
 //   reference program, mode, what cuBLASLt computes, of how many rows, and which of its candidates
 //             was the fastest
 //   sample    program, mode, round, us {variant: microseconds per launch}, mhz, watts

@@ -8,7 +8,7 @@ namespace {
 
 constexpr const char* kUsage =
     "usage: harness [--seed N] [--rounds N] [--mode cool|sustained|both] [--lent-output] "
-    "[--only NAME]\n";
+    "[--registered] [--only NAME]\n";
 constexpr long kMaxRounds = 100000;
 
 bool apply_mode(const std::string& mode, HarnessOptions& options) {
@@ -40,6 +40,10 @@ bool parse_harness_options(int argc, char** argv, HarnessOptions& options) {
   for (int i = 1; i < argc; ++i) {
     if (argv[i] == std::string("--lent-output")) {
       options.lent_output = true;
+      continue;
+    }
+    if (argv[i] == std::string("--registered")) {
+      options.registered = true;
       continue;
     }
     if (i + 1 < argc && apply(argv[i], argv[i + 1], options)) {

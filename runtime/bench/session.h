@@ -15,6 +15,7 @@ struct HarnessOptions {
   int rounds = 50;
   bool cool = true, sustained = true;  // which modes
   bool lent_output = false;  // operations that lend memory for their output are given it as out
+  bool registered = false;   // outputs are registered where the operation has a use for it
   std::string only;          // name of the one program to measure; empty: all
 };
 

@@ -162,6 +162,18 @@ tilepost_result_t tilepost_op_route(tilepost_op_t op, const tilepost_route_t* ro
   return guarded(__func__, [&] { return op->route(*route, arrivals); });
 }
 
+tilepost_result_t tilepost_op_register(tilepost_op_t op, void* buffer, int64_t bytes) {
+  if (op == nullptr) return null_argument(__func__, "op");
+  if (const auto result = check_process(__func__, *op); result != TILEPOST_OK) return result;
+  return guarded(__func__, [&] { return op->register_output(buffer, bytes); });
+}
+
+tilepost_result_t tilepost_op_unregister(tilepost_op_t op, const void* buffer) {
+  if (op == nullptr) return null_argument(__func__, "op");
+  if (const auto result = check_process(__func__, *op); result != TILEPOST_OK) return result;
+  return guarded(__func__, [&] { return op->unregister_output(buffer); });
+}
+
 tilepost_result_t tilepost_op_status(tilepost_op_t op) {
   if (op == nullptr) return null_argument(__func__, "op");
   if (const auto result = check_process(__func__, *op); result != TILEPOST_OK) return result;

@@ -41,6 +41,9 @@ struct tilepost_op : tilepost_owned {
   virtual tilepost_result_t run(const tilepost_run_operands_t& operands, CUstream_st* stream) = 0;
   // The structures have been checked to be there and of the right size; route.h checks the rest.
   virtual tilepost_result_t route(const tilepost_route_t& route, tilepost_arrivals_t* arrivals) = 0;
+  // `buffer` may be null: all ranks are told so (registration.h).
+  virtual tilepost_result_t register_output(void* buffer, int64_t bytes) = 0;
+  virtual tilepost_result_t unregister_output(const void* buffer) = 0;
   virtual tilepost_result_t status() = 0;
   virtual tilepost_result_t synchronize() = 0;
   virtual tilepost_result_t get_info(tilepost_op_info_t& info) = 0;

@@ -16,7 +16,8 @@ std::string text_of(uint64_t hash) {
 }
 
 std::string call_of(const RunTerms& terms) {
-  return (terms.sets_route ? "route " : "run ") + std::to_string(terms.number) + " of '" +
+  const char* names[] = {"run ", "route ", "registration "};
+  return names[static_cast<int>(terms.call)] + std::to_string(terms.number) + " of '" +
          terms.program + "'";
 }
 
@@ -41,21 +42,25 @@ std::string one_that_overlaps(int rank, const RunTerms& terms, int other) {
   return in_words(rank, terms.overlaps) + " and " + in_words(other, !terms.overlaps);
 }
 
+std::string output_in_words(uint32_t number) {
+  return number == 0 ? "no registered buffer" : "registered buffer " + std::to_string(number);
+}
+
 }  // namespace
 
 RunTerms terms_of_run(const char* program, uint64_t operation, const tilepost_plan_t& plan,
                       uint64_t plan_hash, uint64_t number, const RunMap& run) {
-  return {program, operation,       plan_hash,         false,       number, is_routed(plan),
-          run.m,   plan.any_m != 0, run.schedule_hash, run.overlaps};
+  return {program, operation,       plan_hash,         Meeting::run, number, is_routed(plan),
+          run.m,   plan.any_m != 0, run.schedule_hash, run.overlaps, 0};
 }
 
 std::string name_of(const RunTerms& terms) {
-  const bool says_m = !terms.sets_route && !terms.routed && terms.any_m;
+  const bool says_m = terms.call == Meeting::run && !terms.routed && terms.any_m;
   return call_of(terms) + (says_m ? " with m = " + std::to_string(terms.m) : "");
 }
 
 std::string difference(int rank, const RunTerms& terms, int other, const RunTerms& other_terms) {
-  if (terms.operation != other_terms.operation || terms.sets_route != other_terms.sets_route ||
+  if (terms.operation != other_terms.operation || terms.call != other_terms.call ||
       std::strcmp(terms.program, other_terms.program) != 0 || terms.number != other_terms.number)
     return place_of(rank, terms) + ", " + place_of(other, other_terms) + kSameOrder;
   if (terms.plan != other_terms.plan)
@@ -74,10 +79,14 @@ std::string run_difference(int rank, const RunTerms& terms, int other,
   const char* way_out = terms.routed ? "; set the route again on every rank"
                                      : "; run the same version of tilepost on every rank";
   if (one_overlaps) return overlap + way_out;
-  if (terms.schedule == other_terms.schedule) return {};
-  return values(terms.routed ? "the hash of the route" : "the hash of the schedule", rank,
-                text_of(terms.schedule), other, text_of(other_terms.schedule)) +
-         way_out;
+  if (terms.schedule != other_terms.schedule)
+    return values(terms.routed ? "the hash of the route" : "the hash of the schedule", rank,
+                  text_of(terms.schedule), other, text_of(other_terms.schedule)) +
+           way_out;
+  if (terms.output == other_terms.output) return {};
+  return values("out", rank, output_in_words(terms.output), other,
+                output_in_words(other_terms.output)) +
+         "; pass the same one on every rank, or none";
 }
 
 std::string plan_difference(int rank, uint64_t plan_hash, int other, uint64_t other_plan_hash) {

@@ -36,7 +36,7 @@ struct HostStep {
   RunTerms terms;
   int group;  // or one of those below
 
-  static constexpr int kExchange = -1;  // ranks tell each other about a route
+  static constexpr int kExchange = -1;  // ranks tell each other about a route or an output
   static constexpr int kBegin = -2;     // of a run whose ranks share memory
   static constexpr int kEnd = -3;
 };

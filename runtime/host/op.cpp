@@ -123,6 +123,14 @@ tilepost_result_t HostOp::run(const tilepost_run_operands_t& operands, CUstream_
       gathered_.assign(static_cast<size_t>(plan_.map.m * plan_.k) * input_bytes_, 0);
     request.gathered = own ? gathered_.data() : operands.gathered;
   }
+  if (path.lends_out) {
+    const RegisteredRange* output = nullptr;
+    const int64_t bytes = request.run->sizes.out * element_bytes(plan_.output);
+    if (const auto result = find_output(registered_, operands.out, bytes, output);
+        result != TILEPOST_OK)
+      return result;
+    if (output != nullptr) request.output = output->number;
+  }
   std::unique_lock lock(stream_.mutex);
   stream_.changed.wait(lock,
                        [&] { return posted_ - finished_ < kQueueLength || group_->aborted(); });

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "runtime/core/object.h"
+#include "runtime/core/registration.h"
 #include "runtime/core/route.h"
 #include "runtime/host/collective.h"
 #include "runtime/host/group.h"
@@ -34,6 +35,8 @@ class HostOp final : public tilepost_op {
 
   tilepost_result_t run(const tilepost_run_operands_t& operands, CUstream_st* stream) override;
   tilepost_result_t route(const tilepost_route_t& route, tilepost_arrivals_t* arrivals) override;
+  tilepost_result_t register_output(void* buffer, int64_t bytes) override;
+  tilepost_result_t unregister_output(const void* buffer) override;
   tilepost_result_t status() override;
   tilepost_result_t synchronize() override;
   tilepost_result_t get_info(tilepost_op_info_t& info) override;
@@ -47,6 +50,7 @@ class HostOp final : public tilepost_op {
     std::shared_ptr<const RunMap> run;
     uint32_t ready = 0;        // tilepost_view_t::ready
     void* gathered = nullptr;  // where all ranks' rows of A come to, and are read
+    uint32_t output = 0;       // RunTerms::output
   };
 
   // What the operation's threads do (op_threads.cpp).
@@ -68,7 +72,7 @@ class HostOp final : public tilepost_op {
   void open(uint64_t run);
   void raise(int group, uint32_t value);
   void release_workers();
-  HostStep place_of(uint64_t run, const RunMap& map, int group) const;
+  HostStep place_of(uint64_t run, const Request& request, int group) const;
   HostBuffers buffers_of(const Request& request, int group);
   void finish_run(const Request& request);
   void pack(const Request& request);
@@ -90,6 +94,8 @@ class HostOp final : public tilepost_op {
   bool wait_for_stream();
   bool exchange(const HostStep& place, std::vector<int64_t> mine, std::vector<int64_t>& all);
   tilepost_result_t agree_on_route(RouteInputs& inputs, std::unique_ptr<RunMap>& run);
+  tilepost_result_t agree_on_output(Registration call, tilepost_result_t own,
+                                    const RegisteredRange& range);
   tilepost_result_t refuse() const;
 
   bool idle() const { return finished_ == posted_; }
@@ -138,6 +144,9 @@ class HostOp final : public tilepost_op {
   std::shared_ptr<const RunMap> routed_;                 // the last route's
   Arrivals arrivals_;
   uint64_t routes_ = 0;
+  std::vector<RegisteredRange> registered_;  // into which other ranks push, in place of landed_
+  uint32_t registrations_ = 0;               // so far, and calls that make or undo one
+  uint64_t registration_calls_ = 0;
   uint32_t overlapped_ = 0;  // runs posted whose A arrives while they compute
 
   HostStream& stream_;  // its mutex guards all below

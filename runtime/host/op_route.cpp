@@ -37,7 +37,7 @@ tilepost_result_t HostOp::agree_on_route(RouteInputs& inputs, std::unique_ptr<Ru
   place.terms.program = name_;
   place.terms.operation = operation_;
   place.terms.plan = plan_hash_;
-  place.terms.sets_route = true;
+  place.terms.call = Meeting::route;
   place.terms.number = ++routes_;
   std::vector<int64_t> all;
   if (!exchange(place, {inputs.rows}, all)) return failed();

@@ -20,9 +20,10 @@ void HostOp::allocate_shared(const RunSizes& most) {
 // False: the communicator was aborted, here and below.
 bool HostOp::share_memory(uint64_t run, const Request& request) {
   const RunMap& map = *request.run;
-  memory_ = {request.epilogue.out, slots_.data(),    sums_.data(),
-             landed_.data(),       request.gathered, counters_.data()};
-  if (!group_->begin_collective(rank_, place_of(run, map, HostStep::kBegin), &memory_,
+  void* landed = request.output != 0 ? request.operands.out : landed_.data();
+  memory_ = {request.epilogue.out, slots_.data(),   sums_.data(), landed,
+             request.gathered,     counters_.data()};
+  if (!group_->begin_collective(rank_, place_of(run, request, HostStep::kBegin), &memory_,
                                 deadline_seconds_))
     return false;
   HostGroup::Visit visit(*group_);
@@ -44,11 +45,11 @@ bool HostOp::share_memory(uint64_t run, const Request& request) {
                              at(map.path.results, request),
                              input_bytes_};
   for (int g = 0; g < map.num_groups(); ++g)
-    if (!shared_group(place_of(run, map, g), request, shared)) return false;
+    if (!shared_group(place_of(run, request, g), request, shared)) return false;
   if (map.path.reads != InputFrom::a && operands.gathered != nullptr)
     std::memcpy(operands.gathered, request.gathered,
                 static_cast<size_t>(map.rows * plan_.k) * input_bytes_);
-  return visit.end_collective(rank_, place_of(run, map, HostStep::kEnd), deadline_seconds_);
+  return visit.end_collective(rank_, place_of(run, request, HostStep::kEnd), deadline_seconds_);
 }
 
 bool HostOp::shared_group(const HostStep& place, const Request& request,

@@ -154,7 +154,7 @@ bool HostOp::exchange_messages(uint64_t run, const Request& request) {
     open(run);
   }
   for (int g = 0; g < map.num_groups(); ++g) {
-    const HostStep place = place_of(run, map, g);
+    const HostStep place = place_of(run, request, g);
     if (waits == Waits::steps && !wait_group(place, map.targets[g])) return false;
     own_ = buffers_of(request, g);
     if (row_of(plan_).communicates() && !carry_out(place)) return false;
@@ -185,8 +185,10 @@ void HostOp::finish_run(const Request& request) {
            residual ? operands.norm_residual : nullptr, operands.norm_epsilon, operands.out});
 }
 
-HostStep HostOp::place_of(uint64_t run, const RunMap& map, int group) const {
-  return {terms_of_run(name_, operation_, plan_, plan_hash_, run, map), group};
+HostStep HostOp::place_of(uint64_t run, const Request& request, int group) const {
+  HostStep place{terms_of_run(name_, operation_, plan_, plan_hash_, run, *request.run), group};
+  place.terms.output = request.output;
+  return place;
 }
 
 HostBuffers HostOp::buffers_of(const Request& request, int group) {

@@ -100,6 +100,10 @@ python3 -m json.tool results/bench.json >/dev/null || { echo "FAIL: JSON"; failu
 grep -q '"lent_output": false' results/bench.json || { echo "FAIL: lent_output unasked"; failures=$((failures + 1)); }
 with 0 "" fine 0 --lent-output --json own.json
 grep -q -- "--lent-output" arguments || { echo "FAIL: flags: $(cat arguments)"; failures=$((failures + 1)); }
+with 0 "" fine 0 --registered --json registered.json
+grep -q -- "--registered" arguments || { echo "FAIL: flags: $(cat arguments)"; failures=$((failures + 1)); }
+grep -q '"registered": true' registered.json || { echo "FAIL: registered is not told"; failures=$((failures + 1)); }
+with 2 "--lent-output and --registered contradict each other" fine 0 --registered --lent-output
 grep -q '"lent_output": true' own.json || { echo "FAIL: lent_output is not told"; failures=$((failures + 1)); }
 with 1 "17 of 16384 elements of 'ours' differ from cublaslt" wrong 1
 with 1 "# FAIL: 1 of 1 point not measured" wrong 0

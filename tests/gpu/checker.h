@@ -29,7 +29,8 @@ class Checker {
       set.out_bytes = out_bytes(info);
       set.out = device_.allocate(set.out_bytes);
     }
-    if (info.out != nullptr) {
+    lends_ = info.out != nullptr;
+    if (lends_) {
       sets_.back().out = info.out;
       sets_.back().out_bytes = plan_->map.m * plan_->map.n * kElementBytes;
     }
@@ -65,6 +66,18 @@ class Checker {
     TILEPOST_OK_(tilepost::Status(tilepost_op_route(op.get(), &route, &arrivals)));
     EXPECT(arrivals.rows == rows_first_.back(), std::to_string(arrivals.rows) + " rows announced");
     check_landed(arrivals);
+  }
+
+  // From here on the other ranks store straight into the set's output, where the operation has a
+  // use for that: those that lend memory. Collective, and so is undoing it, before the checker
+  // goes.
+  void register_out(tilepost::Op& op, int set) {
+    const tilepost::Status status = op.register_output(sets_[set].out, sets_[set].out_bytes);
+    EXPECT(lends_ ? status.ok() : status.result() == TILEPOST_UNSUPPORTED, status.text());
+  }
+  bool lends() const { return lends_; }
+  void unregister_out(tilepost::Op& op, int set) {
+    if (lends_) TILEPOST_OK_(op.unregister_output(sets_[set].out));
   }
 
   // New operands for a set, and an output full of NaN.
@@ -230,6 +243,7 @@ class Checker {
   const tilepost_plan_t* plan_ = nullptr;
   const char* name_ = "";
   const int rank_;
+  bool lends_ = false;  // memory for an output
   const int32_t* slots_ = nullptr;
   int64_t columns_ = 1;
   int64_t most_ = 0;  // rows of a rank's A or product

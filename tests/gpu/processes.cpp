@@ -4,8 +4,9 @@
 //             [--rows same]
 //
 // Starts itself once per rank. First every rank runs with new operands each time, eager and
-// captured, and checks; then, unless --faults 0, the last rank's process ends without a word, and
-// the others have to end with an error within the deadline.
+// captured, and checks, half of the time with an output that is registered; then, unless --faults
+// 0, the last rank's process ends without a word, and the others have to end with an error within
+// the deadline.
 //
 // --devices one: each process sees its own GPU alone; mixed: every other one sees them in reverse
 // order (CUDA_VISIBLE_DEVICES, which must not be set outside).
@@ -127,11 +128,14 @@ int run_rank(const tilepost_program_t& program, int rank, const tilepost_unique_
   if (rank == 0 && *op.warnings() != '\0') std::printf("# %s: %s", program.name, op.warnings());
   Checker checker(program, op, rank, 2);
   for (int i = 0; i < setting.runs; ++i) {
+    if (i == setting.runs / 2) checker.register_out(op, 0);
     if (i % 8 == 4) checker.choose(op, static_cast<uint32_t>(i));
     checker.run_and_check(op, static_cast<uint32_t>(i));
   }
   checker.choose(op, 0);
   replay(op, checker, setting.runs / 4);
+  checker.unregister_out(op, 0);
+  checker.run_and_check(op, static_cast<uint32_t>(setting.runs));
   std::fflush(nullptr);
   if (setting.end == "rows") expect_difference(op, checker, rank, plan_of(program));
   if (ranks == 1 || setting.end != "fault") return 0;

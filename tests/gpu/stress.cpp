@@ -267,6 +267,36 @@ void test_shared(Ranks& ranks, int rank, const tilepost_program_t& program) {
   }
 }
 
+// Outputs that are registered, that are not, and that are the operation's own, one behind the other
+// and in graphs.
+void test_registered(Ranks& ranks, int rank, const tilepost_program_t& program, int runs) {
+  constexpr int kRegistered = 2;  // of the sets
+  Rank made;
+  make(ranks, rank, program, made);
+  Checker checker(program, made.op, rank, kSets);
+  for (int set = 0; set < kRegistered; ++set) checker.register_out(made.op, set);
+  if (checker.lends()) {
+    ranks.barrier();
+    checker.run_and_check(made.op, 0);
+    ranks.barrier();
+    CapturedRun graph(checker, made.op);
+    ranks.barrier();
+    for (int first = 0; first < runs; first += kSets) {
+      for (int i = 0; i < kSets; ++i) checker.fill_set(i, first + i);
+      graph.replay();
+      for (int i = 1; i < kSets; ++i) TILEPOST_OK_(checker.run_set(made.op, i));
+      for (int i = 0; i < kSets; ++i) checker.check_set(i, first + i);
+    }
+    const auto wrong = checker.mismatches();
+    EXPECT(wrong == 0, std::to_string(wrong) + " wrong elements with registered outputs, rank " +
+                           std::to_string(rank));
+    TILEPOST_OK_(made.op.synchronize());
+    ranks.barrier();
+  }
+  for (int set = 0; set < kRegistered; ++set) checker.unregister_out(made.op, set);
+  ranks.barrier();
+}
+
 size_t free_bytes() {
   size_t available = 0, total = 0;
   CUDA_OK(cudaDeviceSynchronize());
@@ -309,6 +339,7 @@ void test_program(const tilepost_program_t& program, int runs, int cases, int cy
     }
     test_adopt(ranks, rank, program);
     test_shared(ranks, rank, program);
+    test_registered(ranks, rank, program, runs);
     test_leaks(ranks, rank, program, cycles);
   });
 }

@@ -93,8 +93,8 @@ constexpr int kRanks = 3;  // to which sums are pushed: this one, and two others
 enum class Pushes { none, moved, in_place };
 
 // Tasks over `elements` elements of `parts` parts each, in `count` tasks of unequal sizes. With
-// pushes each is followed by one that moves what has landed at the second rank to `moved`, when
-// that is there; or to where it is.
+// pushes each is followed by one that moves what has landed at the second rank to `moved`; or,
+// where pushes land in `out`, leaves it there.
 struct Tasks {
   int parts;
   int64_t elements;
@@ -132,9 +132,7 @@ struct Tasks {
       add(j, at * 2, (end - at) * 2);
       at = end;
     }
-    for (tilepost_task_t& task : list)
-      if (kind == Pushes::in_place && task.push < 0)
-        task.to = reinterpret_cast<char*>(from) + task.from - reinterpret_cast<char*>(out);
+    if (kind == Pushes::in_place) there[0] = out;
     const auto* word = device_copy(std::vector<uint32_t>(1));
     const std::vector<void*> places(there, there + kRanks);
     const std::vector<uint32_t*> raised(counters, counters + kRanks);
@@ -156,10 +154,10 @@ struct Tasks {
   void add(int number, int64_t at, int64_t bytes) {
     const int chunk = tilepost::task_chunk_bytes(kHelper, parts);
     chunks.push_back(static_cast<uint32_t>(tilepost::task_chunks(bytes, chunk)));
-    list.push_back({at, at, pushes ? at : -1, bytes, parts, -1, number, 0});
+    list.push_back({at, at, pushes ? at : -1, bytes, parts, -1, number, -1});
     if (pushes)
       list.push_back({static_cast<int64_t>(in.size()) * 2 + at, elements * 2 + at, -1, bytes, 1,
-                      number, 0, 0});
+                      number, 0, -1});
   }
 
   // The counters go on from run to run.

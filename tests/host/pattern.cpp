@@ -215,7 +215,8 @@ tilepost_result_t PatternRun::start(tilepost_op_t op, int r) {
   operands.b = rank.b.data();
   tilepost_op_info_t info{};
   if (tilepost_op_get_info(op, &info) != TILEPOST_OK) return TILEPOST_INTERNAL_ERROR;
-  auto* const lent = static_cast<uint16_t*>(uses_lent_ ? info.out : nullptr);
+  auto* lent = static_cast<uint16_t*>(uses_lent_ ? info.out : nullptr);
+  if (!outs_.empty()) lent = outs_[static_cast<size_t>(r)];
   if (lent != nullptr) std::fill_n(lent, m_ * problem_.n, kGuardBits);
   operands.out = lent != nullptr ? lent : rank.out.data();
   rank.found = static_cast<const uint16_t*>(operands.out);

@@ -41,6 +41,8 @@ class PatternRun {
   // From here on the output is made in the operation's own memory, where it lends some; only one
   // run at a time then.
   void use_lent() { uses_lent_ = true; }
+  // From here on the output is made in these, a rank's each, which have room for it.
+  void use_outs(std::vector<uint16_t*> outs) { outs_ = std::move(outs); }
   tilepost_result_t start(const Ops& ops, int rank) { return start(ops[rank], rank); }
   tilepost_result_t start(tilepost_op_t op, int rank);
 
@@ -93,5 +95,6 @@ class PatternRun {
   const Problem problem_;
   const int64_t m_;
   bool uses_lent_ = false;
+  std::vector<uint16_t*> outs_;  // by rank; empty: their own
   std::vector<Rank> ranks_;
 };

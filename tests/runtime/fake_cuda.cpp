@@ -72,6 +72,48 @@ CUresult write_value(CUstream stream, CUdeviceptr address, cuuint32_t value, uns
 }
 
 // Addresses that tests make up are small numbers; nothing lies there.
+// Of the caller's memory (CallerMemory), in which a pointer may lie anywhere.
+CUresult pointer_attribute(void* value, CUpointer_attribute attribute, CUdeviceptr address) {
+  const std::lock_guard lock(world().mutex);
+  for (const auto& [base, memory] : world().caller_memory) {
+    const auto begin = reinterpret_cast<CUdeviceptr>(base);
+    if (address < begin || address >= begin + memory.bytes) continue;
+    const auto put = [&](auto what) { std::memcpy(value, &what, sizeof what); };
+    switch (attribute) {
+      case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+        put(memory.kind == "host" ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE);
+        break;
+      case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+        put(memory.kind == "managed" ? 1u : 0u);
+        break;
+      case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+        put(memory.device);
+        break;
+      case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+        put(memory.kind == "pool" ? begin : CUdeviceptr{0});
+        break;
+      case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+        put(memory.kind == "cudaMalloc" ? 1u : 0u);
+        break;
+      case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+        put(begin);
+        break;
+      case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+        put(memory.bytes);
+        break;
+      case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+        put(memory.id);
+        break;
+      default:
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    // Pools are asked for where it is not known that there is one.
+    if (attribute == CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE) return CUDA_SUCCESS;
+    return call("cuPointerGetAttribute") ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+  }
+  return CUDA_ERROR_INVALID_VALUE;
+}
+
 bool is_real(const void* pointer) {
   return reinterpret_cast<uintptr_t>(pointer) >= uintptr_t{1} << 32;
 }
@@ -225,6 +267,7 @@ cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* pointer) {
 }
 cudaError_t cudaIpcOpenMemHandle(void** pointer, cudaIpcMemHandle_t handle, unsigned) {
   if (checked("cudaIpcOpenMemHandle")) return cudaErrorUnknown;
+  if (world().cannot_open.contains(current_device())) return cudaErrorMapBufferObjectFailed;
   std::memcpy(pointer, &handle, sizeof *pointer);
   ++world().live_mappings;
   const std::lock_guard lock(world().mutex);
@@ -437,6 +480,7 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** function, 
   if (wanted == "cuStreamWriteValue32") *function = reinterpret_cast<void*>(write_value);
   if (wanted == "cuStreamGetGreenCtx") *function = reinterpret_cast<void*>(green_context);
   if (wanted == "cuGreenCtxGetDevResource") *function = reinterpret_cast<void*>(green_resource);
+  if (wanted == "cuPointerGetAttribute") *function = reinterpret_cast<void*>(pointer_attribute);
   return cudaSuccess;
 }
 

@@ -56,7 +56,7 @@ bool wait(const SharedFlags& flags, const uint32_t* word, uint32_t target, Share
 void tell_run(uint32_t* line, uint32_t run, const RunWords& words) {
   store(line[0], run);
   auto* const told = reinterpret_cast<uint64_t*>(line + kRunWordsAt);
-  const uint32_t values[] = {words.m, words.schedule, words.plan};
+  const uint32_t values[] = {words.m, words.schedule, words.plan, words.output};
   for (int i = 0; i < kRunWords; ++i)
     __atomic_store_n(told + i, run_word(run, values[i]), __ATOMIC_RELEASE);
 }
@@ -72,7 +72,7 @@ bool is_common_run(const SharedFlags& flags) {
       while (static_cast<uint32_t>(word) != *flags.run);
       values[i] = static_cast<uint32_t>(word >> 32);
     }
-    return RunWords{values[0], values[1], values[2]};
+    return RunWords{values[0], values[1], values[2], values[3]};
   };
   for (int rank = 0; rank < flags.ranks; ++rank) {
     if (told(rank).same_as(told(flags.rank))) continue;

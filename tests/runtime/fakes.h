@@ -90,6 +90,14 @@ struct Sum {
   int64_t count;
 };
 
+// An allocation of the caller's.
+struct CallerMemory {
+  size_t bytes;
+  int device;
+  unsigned long long id;
+  std::string kind = "cudaMalloc";  // or "pool", "virtual", "managed", "host"
+};
+
 // What the machine is.
 struct Machine {
   int num_devices = 2;
@@ -101,12 +109,14 @@ struct Machine {
   int max_threads = 1024;
   bool has_driver = true;
   bool tensor_maps_fail = false;
-  bool peer_access = true;                           // between any two devices
-  bool memory_handles = true;                        // CUDA shares memory between processes
+  bool peer_access = true;     // between any two devices
+  bool memory_handles = true;  // CUDA shares memory between processes
+  std::set<int> cannot_open;   // devices of processes that can open no memory of others
   bool additions_lost = false, stores_lost = false;  // in other ranks' memory
   bool others_visible = true;                        // devices of other processes
   uint32_t signals_per_tile = 2;
-  std::map<const void*, int> host_pointers;  // pointers that are not device memory
+  std::map<const void*, int> host_pointers;           // pointers that are not device memory
+  std::map<const void*, CallerMemory> caller_memory;  // by its beginning
 
   // What the adopted communicator says of itself.
   int comm_ranks = 2, comm_rank = 1, comm_device = 0;

@@ -118,9 +118,8 @@ class Kernel {
 
   bool is_in_place(const tilepost_task_t& task) const {
     const tilepost_tasks_t& tasks = view_.tasks;
-    return plan_.task_parts > 1 && task.parts == 1 &&
-           static_cast<const char*>(tasks.in) + task.from ==
-               static_cast<char*>(tasks.out) + task.to;
+    return plan_.task_parts > 1 && task.parts == 1 && tasks.there != nullptr &&
+           tasks.there[tasks.rank] == tasks.out;
   }
 
   bool is_for(const tilepost_task_t& task, int rank) const {

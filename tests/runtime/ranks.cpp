@@ -1,6 +1,7 @@
 #include "tests/runtime/ranks.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <span>
 #include <stdexcept>
@@ -198,6 +199,42 @@ void Ranks::destroy() {
   });
 }
 
+Registered::Registered(int device, size_t elements) : memory_(kBefore + elements) {
+  static std::atomic<unsigned long long> ids = 0;
+  const std::lock_guard lock(world().mutex);
+  world().caller_memory[memory_.data()] = {memory_.size() * 2, device, ++ids, "cudaMalloc"};
+}
+
+void Registered::free(bool replaced) {
+  const std::lock_guard lock(world().mutex);
+  if (const auto at = world().caller_memory.find(memory_.data());
+      at != world().caller_memory.end()) {
+    world().freed_while_mapped += world().mappings[memory_.data()] > 0;
+    at->second.id += 1'000'000;
+    if (!replaced) world().caller_memory.erase(at);
+  }
+}
+
+void Ranks::register_output(int64_t m) {
+  on_all([&](int rank, Rank& mine) {
+    const auto elements = static_cast<size_t>(m * program_.plan.map.n);
+    mine.registered.push_back(std::make_unique<Registered>(rank, elements));
+    Registered& fresh = *mine.registered.back();
+    mine.result = tilepost_op_register(mine.setup.op, fresh.data(), fresh.bytes());
+    if (mine.result != TILEPOST_OK) mine.text = tilepost_last_error();
+  });
+}
+
+void Ranks::unregister_outputs() {
+  on_all([&](int, Rank& mine) {
+    for (const auto& buffer : mine.registered)
+      if (mine.result == TILEPOST_OK)
+        mine.result = tilepost_op_unregister(mine.setup.op, buffer->data());
+    if (mine.result != TILEPOST_OK) mine.text = tilepost_last_error();
+    mine.registered.clear();
+  });
+}
+
 tilepost_result_t Ranks::start(Rank& mine, int64_t m) {
   const tilepost_plan_t& plan = program_.plan;
   fill_a(self().rank, mine, m);
@@ -206,15 +243,25 @@ tilepost_result_t Ranks::start(Rank& mine, int64_t m) {
   mine.gathered.assign(static_cast<size_t>(plan.map.m * plan.k), 0xffff);
   tilepost_run_operands_t operands = sample::operands();
   operands.a = mine.a.data();
-  const bool lent = mine.lent != nullptr && self().run % 2 == 0;
-  if (lent) std::fill_n(mine.lent, plan.map.m * plan.map.n, uint16_t{0xffff});
-  operands.out = mine.found = lent ? mine.lent : mine.out.data();
+  operands.out = mine.found = choose_out(mine);
   // Every other run brings memory for what is gathered.
   operands.gathered = self().run % 2 == 0 ? mine.gathered.data() : nullptr;
   operands.m = m;
   mine.result = tilepost_op_run_with(mine.setup.op, &operands, mine.user);
   if (mine.result != TILEPOST_OK) mine.text = tilepost_last_error();
   return mine.result;
+}
+
+uint16_t* Ranks::choose_out(Rank& mine) const {
+  const uint32_t run = self().run;
+  if (!mine.registered.empty() && run % 3 != 0) {
+    Registered& chosen = *mine.registered[run % mine.registered.size()];
+    std::fill_n(chosen.data(), chosen.bytes() / 2, uint16_t{0xffff});
+    return chosen.data();
+  }
+  if (mine.lent == nullptr || run % 2 != 0) return mine.out.data();
+  std::fill_n(mine.lent, program_.plan.map.m * program_.plan.map.n, uint16_t{0xffff});
+  return mine.lent;
 }
 
 void Ranks::run_once(int rank, Rank& mine, int64_t m) {

@@ -85,12 +85,34 @@ inline float product(uint32_t run, int rank, int64_t row, int64_t column) {
   return static_cast<float>(mixed >> 16 & 31);
 }
 
+// Memory of the caller's that fakes::World knows as long as this lives.
+class Registered {
+ public:
+  Registered(int device, size_t elements);
+  Registered(const Registered&) = delete;
+  Registered& operator=(const Registered&) = delete;
+  ~Registered() { free(); }
+
+  // It begins somewhat behind its allocation.
+  uint16_t* data() { return memory_.data() + kBefore; }
+  int64_t bytes() const { return static_cast<int64_t>((memory_.size() - kBefore) * 2); }
+  const void* allocation() const { return memory_.data(); }
+  // As cudaFree does; and then another one takes its place, if asked.
+  void free(bool replaced = false);
+
+ private:
+  static constexpr size_t kBefore = 24;
+  std::vector<uint16_t> memory_;
+};
+
 struct Rank {
   sample::Setup setup;
   CUstream_st* user = nullptr;
   std::vector<uint16_t> a, out, gathered;
   uint16_t* lent = nullptr;   // tilepost_op_info_t::out, the out of every other run
   uint16_t* found = nullptr;  // the out of the last run
+  // Buffers of this rank's, by registration: the outs of two runs of three, in turn.
+  std::vector<std::unique_ptr<Registered>> registered;
   tilepost_result_t result = TILEPOST_OK;
   std::string text;
   int64_t wrong = 0;  // elements so far
@@ -110,6 +132,9 @@ class Ranks {
   void on_all(const std::function<void(int, Rank&)>& body);
   void create();
   void destroy();
+  // Registers one more buffer on every rank, for outputs of m rows; undoes all.
+  void register_output(int64_t m);
+  void unregister_outputs();
   // Runs `times` on every rank, with m rows (0: the plan's), and checks every element. A rank may
   // be up to a run ahead of another. Every other run has the operation's memory for its output, if
   // there is such.
@@ -148,6 +173,7 @@ class Ranks {
   void run_turn(int rank, const Turn& turn);
   void run_once(int rank, Rank& mine, int64_t m);
   void fill_a(int rank, Rank& mine, int64_t m) const;
+  uint16_t* choose_out(Rank& mine) const;
   // The rows of A that `rank` is to multiply.
   std::vector<float> gathered(int rank, int64_t m) const;
   // By element of out on `rank`: what it has to be. `m`: of the run.

@@ -35,7 +35,7 @@ struct Boards {
 };
 
 constexpr Call call(int64_t m) {
-  return {m, static_cast<uint64_t>(m) * 7, m > 64};
+  return {m, static_cast<uint64_t>(m) * 7, m > 64, 0};
 }
 
 // Ranks that exchange messages, which the fakes carry out on paper, in no time: nothing keeps a run
@@ -120,6 +120,18 @@ TEST_CASE("ranks find the first run in which they differ, whoever is ahead") {
   CHECK(found->theirs.m == 64);
   CHECK(seen->own.schedule == 64 * 7);
   CHECK_FALSE(seen->theirs.overlaps);
+}
+
+TEST_CASE("runs that differ in nothing but their output differ") {
+  Boards boards(2);
+  for (const uint32_t output : {1u, 2u}) boards.of[0].say({100, 700, true, output});
+  for (const uint32_t output : {1u, 0u}) boards.of[1].say({100, 700, true, output});
+  const auto found = boards.of[1].find_difference();
+  REQUIRE(found);
+  CHECK(found->number == 2);
+  CHECK(found->is_here);
+  CHECK(found->own.output == 0);
+  CHECK(found->theirs.output == 2);
 }
 
 TEST_CASE("a difference that is no longer kept is found by what came of it") {

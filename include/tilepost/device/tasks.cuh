@@ -159,11 +159,10 @@ __device__ __forceinline__ void count_done(const tilepost_tasks_t& tasks,
   }
 }
 
-// Whether what a task moves is where it is to go: `out` is the memory that other ranks push into.
-__device__ __forceinline__ bool is_in_place(const tilepost_tasks_t& tasks,
-                                            const tilepost_task_t& task) {
-  return task.parts == 1 &&
-         static_cast<const char*>(tasks.in) + task.from == static_cast<char*>(tasks.out) + task.to;
+// Whether what tasks with one part move is where it is to go: other ranks push into `out` itself.
+// Of a kernel that adds and pushes; in sequence it has no tasks.
+__device__ __forceinline__ bool lands_in_out(const tilepost_tasks_t& tasks) {
+  return tasks.count > 0 && tasks.there[tasks.rank] == tasks.out;
 }
 
 // One lane in every CTA. Waits for what has not been moved because it is in place: the kernel must
@@ -173,7 +172,7 @@ __device__ __forceinline__ bool is_in_place(const tilepost_tasks_t& tasks,
 __device__ __forceinline__ void wait_in_place(const tilepost_tasks_t& tasks) {
 #pragma unroll 1
   for (int j = blockIdx.x; j < tasks.count; j += gridDim.x)
-    if (is_in_place(tasks, tasks.list[j]) && !wait_for_parts(tasks, tasks.list[j].waits)) break;
+    if (tasks.list[j].parts == 1 && !wait_for_parts(tasks, tasks.list[j].waits)) break;
 }
 
 // All lanes of a warp, in every CTA. Tasks of a kernel that adds and pushes have kParts parts or
@@ -189,12 +188,13 @@ __device__ __forceinline__ void do_tasks(const tilepost_tasks_t& tasks, HelperMe
   }
   __syncwarp();
   const int stride = gridDim.x;
+  const bool in_place = kParts > 1 && kPushes && lands_in_out(tasks);
   int chunk = blockIdx.x, turn = 0;
 #pragma unroll 1
   for (int j = 0; j < tasks.count; ++j) {
     const tilepost_task_t task = tasks.list[j];  // in registers
     const bool moves = kParts > 1 && kPushes && task.parts == 1;
-    if (moves && is_in_place(tasks, task)) continue;
+    if (moves && in_place) continue;
     const int bytes = task_chunk_bytes(helper.bytes, moves ? 1 : kParts);
     const int in_all = task_chunks(task.bytes, bytes);
     const int count = chunk < in_all ? (in_all - chunk + stride - 1) / stride : 0;
@@ -212,7 +212,7 @@ __device__ __forceinline__ void do_tasks(const tilepost_tasks_t& tasks, HelperMe
   }
   if (lane != 0) return;
   ptx::wait_bulk<0>();
-  if constexpr (kParts > 1 && kPushes) wait_in_place(tasks);
+  if (in_place) wait_in_place(tasks);
 }
 
 }  // namespace tilepost::woven

@@ -33,17 +33,18 @@ void note(const char* program, const std::string& text) {
 
 // Prints the check's record and what is to be known of the runs; true: nothing is wrong.
 bool report_check(const char* program, const tilepost_plan_t& plan, const BenchTeam& team,
-                  bool owns_out) {
+                  const std::string& out) {
   const unsigned long long wrong = sum(team.wrong);
   Record("check")
       .set("program", program)
       .set("variant", "overlap")
       .set("against", "cublaslt and nccl")
-      .set("out", owns_out ? "own" : "caller's")
+      .set("out", out)
       .set("elements", static_cast<long long>(sum(team.elements)))
       .set("wrong", static_cast<long long>(wrong));
   if (const std::string route = route_in_words(plan); !route.empty()) note(program, route);
-  if (owns_out) note(program, "the output is made in the operation's own memory");
+  if (out == "own") note(program, "the output is made in the operation's own memory");
+  if (out == "registered") note(program, "other ranks store into the output, which is registered");
   return wrong == 0;
 }
 
@@ -84,7 +85,7 @@ void work(const Entry& entry, const tilepost_plan_t& plan, const Session& sessio
   const auto step = [&](auto body) { return team.steps.step(rank, body); };
   if (!step([&] { bench.create(); }) || !step([&] { bench.choose(); })) return;
   if (!step([&] { bench.take_choice(), bench.check(); })) return;
-  if (rank == 0 && !report_check(entry.name, plan, team, bench.owns_out()))
+  if (rank == 0 && !report_check(entry.name, plan, team, bench.kind_of_out()))
     team.steps.fail("wrong");
   if (!step([] {})) return;
   for (const RankMode& mode : kRankModes) measure(bench, team, entry.name, mode, session, rank);

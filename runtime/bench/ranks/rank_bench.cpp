@@ -56,6 +56,7 @@ void RankBench::create() {
   check_tilepost(tilepost_op_get_info(op_, &info), "tilepost_op_get_info");
   if (session_.options.lent_output) lent_output_ = info.out;
   operands_ = std::make_unique<Operands>(plan_, info.out_elements, stream_.get());
+  if (session_.options.registered) register_outputs();
   Product product = operands_->product(0);
   product.m = static_cast<int>(rows_of(rank_));
   cublas_ =
@@ -83,6 +84,22 @@ void RankBench::set_route() {
   check_tilepost(tilepost_op_route(op_, &wanted, &arrivals), "tilepost_op_route");
   if (!std::equal(rows_from_.begin(), rows_from_.end(), arrivals.rows_from))
     throw BenchError("tilepost_op_route announces other rows than were sent");
+}
+
+// Where the operation has no use for it, it has none for the first set.
+void RankBench::register_outputs() {
+  for (int i = 0; i < operands_->count(); ++i) {
+    const tilepost_result_t result =
+        tilepost_op_register(op_, operands_->set(i).out, operands_->out_bytes());
+    if (result == TILEPOST_UNSUPPORTED && i == 0) return;
+    check_tilepost(result, "tilepost_op_register");
+  }
+  registered_ = true;
+}
+
+const char* RankBench::kind_of_out() const {
+  if (lent_output_ != nullptr) return "own";
+  return registered_ ? "registered" : "caller's";
 }
 
 void RankBench::choose() {

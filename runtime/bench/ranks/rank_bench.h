@@ -53,8 +53,9 @@ class RankBench {
   // the same bits. Leaves the operands normal random.
   void check();
 
-  // Whether our runs have the operation's own memory as their out (tilepost_op_info_t::out).
-  bool owns_out() const { return lent_output_ != nullptr; }
+  // What memory our runs have as their out: "own", the operation's (tilepost_op_info_t::out),
+  // "registered" (tilepost_op_register) or "caller's".
+  const char* kind_of_out() const;
 
   // Puts one run behind the gate, L2 flushed. `alone`: nothing will follow it.
   void enqueue(RankVariant variant, bool alone);
@@ -65,10 +66,13 @@ class RankBench {
  private:
   void create_operation();
   void set_route();
+  void register_outputs();
   void start(RankVariant variant);
   int64_t rows_of(int rank) const { return rows_multiplied(plan_, rank, session_.options.seed); }
   bool follows_first() const { return rows_of(rank_) == rows_of(0); }
-  void* out_of(const OperandSet& set) const { return owns_out() ? lent_output_ : set.out; }
+  void* out_of(const OperandSet& set) const {
+    return lent_output_ != nullptr ? lent_output_ : set.out;
+  }
 
   const Entry& entry_;
   const tilepost_plan_t& plan_;
@@ -81,6 +85,7 @@ class RankBench {
   cuda::DeviceMemory flush_;
   PlaceTable place_;  // of out
   void* lent_output_ = nullptr;
+  bool registered_ = false;
   std::unique_ptr<Operands> operands_;
   std::unique_ptr<CublasLt> cublas_;
   std::unique_ptr<Sequence> sequence_;

@@ -48,7 +48,8 @@ tilepost_result_t load_driver(Driver& driver) {
   TILEPOST_TRY(look_up("cuStreamWaitValue32", 11070, driver.wait_value32));
   TILEPOST_TRY(look_up("cuStreamWriteValue32", 11070, driver.write_value32));
   TILEPOST_TRY(look_up("cuStreamGetGreenCtx", 12040, driver.stream_green_context));
-  return look_up("cuGreenCtxGetDevResource", 12040, driver.green_context_resource);
+  TILEPOST_TRY(look_up("cuGreenCtxGetDevResource", 12040, driver.green_context_resource));
+  return look_up("cuPointerGetAttribute", 4000, driver.pointer_attribute);
 }
 
 }  // namespace tilepost::cuda

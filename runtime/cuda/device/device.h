@@ -29,6 +29,7 @@ struct Driver {
   PFN_cuStreamWriteValue32_v11070 write_value32 = nullptr;
   PFN_cuStreamGetGreenCtx_v12040 stream_green_context = nullptr;
   PFN_cuGreenCtxGetDevResource_v12040 green_context_resource = nullptr;
+  PFN_cuPointerGetAttribute_v4000 pointer_attribute = nullptr;
 };
 
 // Looks all up. TILEPOST_UNSUPPORTED names the entry point that the driver lacks.

@@ -103,7 +103,7 @@ void Gemm::find_tasks(const Run& run, tilepost_tasks_t& tasks) const {
   const bool spreads = run.path().reads == InputFrom::split;
   tasks.out = spreads ? run.buffers.gathered : run.buffers.out;
   if (spreads) tasks.in = run.buffers.a;
-  tasks.there = run.map->there;
+  tasks.there = run.output.number != 0 ? run.output.there : run.map->there;
   tasks.raise = run.map->peer_counters;
 }
 

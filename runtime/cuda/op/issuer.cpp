@@ -92,7 +92,8 @@ void RunIssuer::let_others_follow(const Run& run) {
 }
 
 void RunIssuer::tell_others(const Run& run) {
-  if (board_ != nullptr) board_->say(RunBoard::call_of(*state_.plan, run.run_map()));
+  if (board_ != nullptr)
+    board_->say(RunBoard::call_of(*state_.plan, run.run_map(), run.output.number));
 }
 
 RunOrder::Run RunIssuer::in_order(const Run& run) const {
@@ -126,7 +127,8 @@ tilepost_result_t RunIssuer::start(Run& run) {
 
 tilepost_result_t RunIssuer::begin_sharing(Run& run) {
   TILEPOST_TRY(transports_.overlapping->begin(
-      {run.map->targets, run.map->num_counters, transports_.shared->words_of(run.run_map())},
+      {run.map->targets, run.map->num_counters,
+       transports_.shared->words_of(run.run_map(), run.output.number)},
       run.user));
   run.begun = true;
   return TILEPOST_OK;

@@ -12,6 +12,7 @@
 #include "runtime/cuda/op/select.h"
 #include "runtime/cuda/op/warm_up.h"
 #include "runtime/cuda/watch/waiter.h"
+#include "tilepost/dtype.h"
 
 namespace tilepost::cuda {
 namespace {
@@ -76,6 +77,7 @@ CudaOp::CudaOp(const tilepost_program_t& program, const tilepost_plan_t& plan,
       consumption_(plan, device_, comm.rank()),
       communication_(plan, transports_, state_, driver_, lanes_, buffers_, consumption_),
       routes_(program.name, plan, transports_, state_, lanes_, buffers_, maps_),
+      registered_(plan, driver_),
       issuer_(transports_, state_, watchdog_, lanes_, buffers_, gemm_, communication_, order_,
               board(), row_of(plan).communicates()) {
   state_.device = device.ordinal;
@@ -97,6 +99,7 @@ CudaOp::~CudaOp() {
   watchdog_.stop();
   issuer_.leave_orders();
   const bool stuck = state_.failure.is_set() && !state_.is_at_rest(lanes_.stream());
+  if (!stuck) registered_.close();
   transports_.close(!made_ || state_.failure.is_set(), stuck);
   if (!stuck) return;
   // Freeing memory waits for the device, pinned memory too, and this one has not come back.
@@ -105,6 +108,7 @@ CudaOp::~CudaOp() {
   state_.access.leak();
   buffers_.leak();
   routes_.leak();
+  registered_.leak();
   maps_.leak();
 }
 
@@ -190,10 +194,30 @@ tilepost_result_t CudaOp::run(const tilepost_run_operands_t& operands, CUstream_
   const bool beside = run.path().overlaps && !run.path().completes;
   run.comm = beside ? lanes_.stream() : stream;
   run.operands = &operands;
+  TILEPOST_TRY(find_output(operands, run));
   run.buffers = buffers_.of(operands, run.path());
   run.epilogue = epilogue.for_kernel();
   run.epilogue.out = run.buffers.send;
   return capturing ? issuer_.run_captured(run) : issuer_.run_eager(run, *map);
+}
+
+// Runs that push go to a registered buffer; the others write it like any other memory.
+tilepost_result_t CudaOp::find_output(const tilepost_run_operands_t& operands, Run& run) const {
+  if (!run.path().lends_out) return TILEPOST_OK;
+  const int64_t bytes = run.run_map().sizes.out * element_bytes(plan_.output);
+  return registered_.find(operands.out, bytes, run.output);
+}
+
+// Before what ranks tell each other with the host waiting, and what no run in flight may see
+// change.
+tilepost_result_t CudaOp::come_to_rest(const char* what) {
+  cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+  TILEPOST_CUDA(cudaStreamIsCapturing(lanes_.stream(), &capture));
+  if (capture != cudaStreamCaptureStatusNone)
+    return fail(TILEPOST_INVALID_ARGUMENT,
+                "a run of this operation is being captured; end the capture before %s", what);
+  TILEPOST_TRY(synchronize());
+  return order_->wait_for_exclusive(*state_.comm_aborted);
 }
 
 tilepost_result_t CudaOp::route(const tilepost_route_t& route, tilepost_arrivals_t* arrivals) {
@@ -203,16 +227,35 @@ tilepost_result_t CudaOp::route(const tilepost_route_t& route, tilepost_arrivals
   DeviceGuard guard;
   TILEPOST_TRY(guard.enter(device_.ordinal));
   const CaptureModeGuard relaxed;
-  cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-  TILEPOST_CUDA(cudaStreamIsCapturing(lanes_.stream(), &capture));
-  if (capture != cudaStreamCaptureStatusNone)
-    return fail(TILEPOST_INVALID_ARGUMENT,
-                "a run of this operation is being captured; end the capture before a new route");
-  TILEPOST_TRY(synchronize());
-  TILEPOST_TRY(order_->wait_for_exclusive(*state_.comm_aborted));
+  TILEPOST_TRY(come_to_rest("a new route"));
   TILEPOST_TRY(routes_.set(inputs));
   if (arrivals != nullptr) *arrivals = routes_.arrivals();
   return TILEPOST_OK;
+}
+
+SharedRanks CudaOp::shared_ranks() const {
+  return {state_.rank, plan_.ranks, device_.ordinal, *transports_.channels.front(),
+          options_.deadline_seconds};
+}
+
+tilepost_result_t CudaOp::register_output(void* buffer, int64_t bytes) {
+  TILEPOST_TRY(check_registers(program_.name, plan_));
+  TILEPOST_TRY(state_.check_usable());
+  DeviceGuard guard;
+  TILEPOST_TRY(guard.enter(device_.ordinal));
+  const CaptureModeGuard relaxed;
+  TILEPOST_TRY(come_to_rest("a buffer is registered"));
+  return registered_.add(shared_ranks(), buffer, bytes);
+}
+
+tilepost_result_t CudaOp::unregister_output(const void* buffer) {
+  TILEPOST_TRY(check_registers(program_.name, plan_));
+  TILEPOST_TRY(state_.check_usable());
+  DeviceGuard guard;
+  TILEPOST_TRY(guard.enter(device_.ordinal));
+  const CaptureModeGuard relaxed;
+  TILEPOST_TRY(come_to_rest("a buffer is unregistered"));
+  return registered_.remove(shared_ranks(), buffer);
 }
 
 tilepost_result_t CudaOp::status() {
@@ -235,7 +278,7 @@ tilepost_result_t CudaOp::get_info(tilepost_op_info_t& info) {
   info.rank = state_.rank;
   info.out_elements = map.run != nullptr ? map.run->sizes.out : 0;
   info.device_bytes = static_cast<int64_t>(state_.counter_bytes()) + buffers_.device_bytes() +
-                      routes_.device_bytes() + maps_.device_bytes();
+                      routes_.device_bytes() + registered_.device_bytes() + maps_.device_bytes();
   info.rows = keeps_slots(plan_) ? map.rows : nullptr;
   info.out = buffers_.lent_out();
   return TILEPOST_OK;

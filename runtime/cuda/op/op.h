@@ -10,6 +10,8 @@
 //   Consumption (communication.h)    what is done with the result on this rank
 //   RunIssuer (issuer.h)             all of a run, in the order in which it goes out
 //   Routes (routes.h)                routes of the runs that follow
+//   RegisteredOutputs                outputs of the caller's into which other ranks store
+//     (registered/registered_outputs.h)
 //   WarmUp (warm_up.h)               collectives once, before anything waits for them
 #pragma once
 
@@ -40,6 +42,8 @@ class CudaOp final : public tilepost_op {
 
   tilepost_result_t run(const tilepost_run_operands_t& operands, CUstream_st* stream) override;
   tilepost_result_t route(const tilepost_route_t& route, tilepost_arrivals_t* arrivals) override;
+  tilepost_result_t register_output(void* buffer, int64_t bytes) override;
+  tilepost_result_t unregister_output(const void* buffer) override;
   tilepost_result_t status() override;
   tilepost_result_t synchronize() override;
   tilepost_result_t get_info(tilepost_op_info_t& info) override;
@@ -50,6 +54,9 @@ class CudaOp final : public tilepost_op {
   tilepost_result_t create_state();
   void set_up_state();
   tilepost_result_t load_kernels() const;
+  tilepost_result_t come_to_rest(const char* what);
+  tilepost_result_t find_output(const tilepost_run_operands_t& operands, Run& run) const;
+  SharedRanks shared_ranks() const;
 
   const tilepost_program_t& program_;
   const tilepost_plan_t& plan_;
@@ -71,6 +78,7 @@ class CudaOp final : public tilepost_op {
   Consumption consumption_;
   Communication communication_;
   Routes routes_;
+  RegisteredOutputs registered_;
   RunIssuer issuer_;
   bool made_ = false;  // create() has come to its end
 };

@@ -6,6 +6,7 @@
 #include "runtime/cuda/device/launch.h"
 #include "runtime/cuda/device/resources.h"
 #include "runtime/cuda/op/device_map.h"
+#include "runtime/cuda/registered/registered_outputs.h"
 #include "runtime/cuda/transport/transport.h"
 #include "runtime/cuda/watch/run_record.h"
 #include "runtime/cuda/watch/watch_page.h"
@@ -24,6 +25,7 @@ struct Run {
   const tilepost_run_operands_t* operands;
   tilepost_epilogue_t epilogue;
   Buffers buffers;
+  RegisteredOutput output;
   GemmArguments gemm;  // of a rank that has rows
   bool begun;          // other ranks now expect this run
 

@@ -145,6 +145,7 @@ std::string RunState::explain(const RunDifference& difference, const std::string
     terms.routed = is_routed(*plan);
     terms.m = words.m;
     terms.schedule = words.schedule;
+    terms.output = words.output;
     return terms;
   };
   return where + run_difference(other, terms_of(difference.theirs), rank, terms_of(difference.own));
@@ -177,13 +178,15 @@ std::string RunState::explain(const RunBoard::Difference& difference,
     terms.m = call.m;
     terms.schedule = call.schedule;
     terms.overlaps = call.overlaps;
+    terms.output = call.output;
     return terms;
   };
   if (difference.is_here)
     return where +
            run_difference(other, terms_of(difference.theirs), rank, terms_of(difference.own));
   return where + "an earlier run of rank " + std::to_string(other) + " was not that of rank " +
-         std::to_string(rank) + "; pass the same m and set the same routes on every rank";
+         std::to_string(rank) +
+         "; pass the same m and outputs, and set the same routes, on every rank";
 }
 
 // Replays are not called.

@@ -103,6 +103,7 @@ __global__ void __launch_bounds__(kThreads)
     words[0] = run_word(run + 1, beginning.words.m);
     words[1] = run_word(run + 1, beginning.words.schedule);
     words[2] = run_word(run + 1, beginning.words.plan);
+    words[3] = run_word(run + 1, beginning.words.output);
   }
   for (int i = threadIdx.x; i < beginning.counters; i += kThreads) {
     if (beginning.targets != nullptr) flags.expected[i] += beginning.targets[i];
@@ -151,16 +152,16 @@ __global__ void added_kernel(const __grid_constant__ SharedFlags flags, int grou
     publish(&flags.page->stored, static_cast<uint32_t>(group) + 1);
 }
 
-// What `rank` has begun as this run, if its words are here. The three loads do not wait for each
+// What `rank` has begun as this run, if its words are here. The loads do not wait for each
 // other.
 __device__ __forceinline__ bool see_run_words(const SharedFlags& flags, int rank, uint32_t run,
                                               RunWords& words) {
   const volatile uint64_t* const line = run_words(own_flags(flags) + begun_word(rank, flags.ranks));
-  const uint64_t found[kRunWords] = {line[0], line[1], line[2]};
+  const uint64_t found[kRunWords] = {line[0], line[1], line[2], line[3]};
   const auto of_run = [run](uint64_t word) { return static_cast<uint32_t>(word) == run; };
   const auto value = [](uint64_t word) { return static_cast<uint32_t>(word >> 32); };
-  words = {value(found[0]), value(found[1]), value(found[2])};
-  return of_run(found[0]) & of_run(found[1]) & of_run(found[2]);
+  words = {value(found[0]), value(found[1]), value(found[2]), value(found[3])};
+  return of_run(found[0]) & of_run(found[1]) & of_run(found[2]) & of_run(found[3]);
 }
 
 // The same of a rank that has said that it has begun the run: its words are under way or here, and

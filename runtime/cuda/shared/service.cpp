@@ -78,7 +78,7 @@ tilepost_result_t SharedService::begin_warm_up(cudaStream_t stream) {
     RunOrder::Member nobody;
     TILEPOST_TRY(arena_->order().follow(nobody, {stream, 0, true}));
   }
-  return begin({nullptr, 0, {0, 0, plan_word_}}, stream);
+  return begin({nullptr, 0, {0, 0, plan_word_, 0}}, stream);
 }
 
 tilepost_result_t SharedService::end_warm_up(cudaStream_t stream) {
@@ -133,9 +133,9 @@ void SharedService::leak() {
 }
 
 // Where rows are routed, each rank has an m of its own; the schedule has the counts of all.
-RunWords SharedService::words_of(const RunMap& run) const {
+RunWords SharedService::words_of(const RunMap& run, uint32_t output) const {
   const int64_t m = is_routed(plan_) ? 0 : run.m;
-  return {static_cast<uint32_t>(m), folded(run.schedule_hash), plan_word_};
+  return {static_cast<uint32_t>(m), folded(run.schedule_hash), plan_word_, output};
 }
 
 // Words of another run than the one that its rank has begun are still under way.
@@ -146,8 +146,10 @@ std::optional<RunDifference> SharedService::find_difference() {
   const auto words_of_rank = [&](int rank, uint32_t run) -> std::optional<RunWords> {
     const uint32_t* line = lines.data() + static_cast<ptrdiff_t>(rank) * TILEPOST_COUNTER_STRIDE;
     const uint32_t* words = line + kRunWordsAt;
-    if (line[0] != run || words[0] != run || words[2] != run || words[4] != run) return {};
-    return RunWords{words[1], words[3], words[5]};
+    if (line[0] != run) return {};
+    for (int i = 0; i < kRunWords; ++i)
+      if (words[2 * i] != run) return {};
+    return RunWords{words[1], words[3], words[5], words[7]};
   };
   const uint32_t run = lines[static_cast<size_t>(flags_.rank) * TILEPOST_COUNTER_STRIDE];
   const std::optional<RunWords> own = words_of_rank(flags_.rank, run);

@@ -62,8 +62,8 @@ class SharedService {
 
   // The ranks that have not begun this rank's latest run; nothing where that cannot be found out.
   std::optional<std::vector<int>> find_absent();
-  // What ranks have in common in a run (RunBeginning::words).
-  RunWords words_of(const RunMap& run) const;
+  // What ranks have in common in a run (RunBeginning::words) whose out is this registered buffer.
+  RunWords words_of(const RunMap& run, uint32_t output) const;
   // A rank that has begun another run than this one has as the last of this rank's; nothing where
   // there is none, or where that cannot be found out. For runs that are late: ranks compare by
   // themselves when a run ends.

@@ -29,7 +29,7 @@ int64_t random_token() {
 // A run. `number` is 0 while the rest is being written, so that who reads the same number before
 // and after the rest has read that run.
 struct alignas(kLine) RunBoard::Entry {
-  Word number, m, schedule, overlaps, digest;
+  Word number, m, schedule, overlaps, output, digest;
 };
 
 // A rank's part. It alone writes it.
@@ -101,6 +101,7 @@ void RunBoard::write(Entry& entry, uint64_t number, const Call& call, uint64_t d
   entry.m.store(static_cast<uint64_t>(call.m), std::memory_order_release);
   entry.schedule.store(call.schedule, std::memory_order_release);
   entry.overlaps.store(call.overlaps ? 1 : 0, std::memory_order_release);
+  entry.output.store(call.output, std::memory_order_release);
   entry.digest.store(digest, std::memory_order_release);
   entry.number.store(number, std::memory_order_release);
 }
@@ -114,6 +115,7 @@ void RunBoard::say(const Call& call) {
   digest.mix(before ? before->digest : 0);
   digest.mix(static_cast<uint64_t>(call.m));
   digest.mix(call.schedule);
+  digest.mix(call.output);
   write(line.entries[number % kKept], number, call, digest.value());
   line.said.store(number, std::memory_order_release);
 }
@@ -140,7 +142,8 @@ std::optional<RunBoard::Known> RunBoard::read(const Entry& entry, uint64_t numbe
   if (number == 0 || entry.number.load(std::memory_order_acquire) != number) return {};
   const Known known{{static_cast<int64_t>(entry.m.load(std::memory_order_acquire)),
                      entry.schedule.load(std::memory_order_acquire),
-                     entry.overlaps.load(std::memory_order_acquire) != 0},
+                     entry.overlaps.load(std::memory_order_acquire) != 0,
+                     static_cast<uint32_t>(entry.output.load(std::memory_order_acquire))},
                     entry.digest.load(std::memory_order_acquire)};
   if (entry.number.load(std::memory_order_relaxed) != number) return {};
   return known;

@@ -32,12 +32,15 @@ class RunBoard {
     int64_t m;          // 0 where rows are routed
     uint64_t schedule;  // RunMap::schedule_hash
     bool overlaps;
+    uint32_t output;  // RunTerms::output
 
-    bool same_as(const Call& other) const { return m == other.m && schedule == other.schedule; }
+    bool same_as(const Call& other) const {
+      return m == other.m && schedule == other.schedule && output == other.output;
+    }
   };
-  // Of a run of `plan`.
-  static Call call_of(const tilepost_plan_t& plan, const RunMap& run) {
-    return {is_routed(plan) ? 0 : run.m, run.schedule_hash, run.overlaps};
+  // Of a run of `plan` whose out is this registered buffer.
+  static Call call_of(const tilepost_plan_t& plan, const RunMap& run, uint32_t output) {
+    return {is_routed(plan) ? 0 : run.m, run.schedule_hash, run.overlaps, output};
   }
 
   RunBoard() = default;

@@ -16,7 +16,7 @@ void RunLedger::create(const tilepost_plan_t& plan, bool arrivals) {
 void RunLedger::fill(const RunMap& map, RunRecord& record) const {
   record.overlaps = map.overlaps;
   record.groups = map.num_groups();
-  record.call = RunBoard::call_of(*plan_, map);
+  record.call = RunBoard::call_of(*plan_, map, 0);  // over NCCL none is registered
   record.targets.clear();
   // Tiles stored at their owner's raise its counters, which count by themselves
   // (runtime/cuda/shared/flags.h).

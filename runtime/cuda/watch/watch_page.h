@@ -41,9 +41,11 @@ struct RunWords {
   uint32_t m;         // as the caller says; 0 where rows are routed
   uint32_t schedule;  // RunMap::schedule_hash, folded
   uint32_t plan;      // hash_plan, folded
+  uint32_t output;    // RunTerms::output
 
   __host__ __device__ constexpr bool same_as(const RunWords& other) const {
-    return m == other.m && schedule == other.schedule && plan == other.plan;
+    return m == other.m && schedule == other.schedule && plan == other.plan &&
+           output == other.output;
   }
 };
 

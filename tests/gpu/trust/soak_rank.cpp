@@ -86,13 +86,15 @@ class Member {
  public:
   Member(const tilepost::Comm& comm, const tilepost_program_t& its_program, int rank,
          const SoakOptions& options, bool may_share_its)
-      : program(its_program), shares(may_share_its) {
+      : program(its_program), shares(may_share_its), registers(!options.threads) {
     TILEPOST_OK_(tilepost::Op::create(comm, &program, op, options_of(options, shares)));
     // Another run may overwrite an output that is the operation's own: the last set is never used.
     checker = std::make_unique<Checker>(program, op, rank, kSets + 1);
+    if (registers) checker->register_out(op, 0);
   }
   ~Member() {
     for (auto& graph : graphs) graph.reset();
+    if (registers) checker->unregister_out(op, 0);
     op = tilepost::Op();
   }
   Member(const Member&) = delete;
@@ -109,6 +111,8 @@ class Member {
 
   const tilepost_program_t& program;
   const bool shares;
+  // Not threads: with peer access between their GPUs making a graph waits for other ranks' kernels.
+  const bool registers;
   tilepost::Op op;
   std::unique_ptr<Checker> checker;
   std::array<std::unique_ptr<CapturedRun>, kSets> graphs;

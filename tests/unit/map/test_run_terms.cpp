@@ -9,12 +9,13 @@
 using Catch::Contains;
 using tilepost::difference;
 using tilepost::make_run_map;
+using tilepost::Meeting;
 using tilepost::RunTerms;
 
 namespace {
 
 RunTerms terms() {
-  return {"attn_out", 2, 0xabc, false, 3, false, 100, true, 0xdef};
+  return {"attn_out", 2, 0xabc, Meeting::run, 3, false, 100, true, 0xdef, false, 0};
 }
 
 tilepost_plan_t plan_of(int32_t* cuts, int groups) {
@@ -64,8 +65,13 @@ TEST_CASE("terms that differ are named with the ranks and their values") {
        "operation 1; every rank must make the same calls in the same order"},
       {[](RunTerms& t) { t.program = "mlp"; }, "rank 0 is at run 3 of 'mlp', its operation 2"},
       {[](RunTerms& t) { t.number = 4; }, "rank 0 is at run 4 of 'attn_out', its operation 2"},
-      {[](RunTerms& t) { t.sets_route = true; },
+      {[](RunTerms& t) { t.call = Meeting::route; },
        "rank 0 is at route 3 of 'attn_out', its operation 2"},
+      {[](RunTerms& t) { t.call = Meeting::registration; },
+       "rank 0 is at registration 3 of 'attn_out', its operation 2"},
+      {[](RunTerms& t) { t.output = 2; },
+       "run 3 of 'attn_out': out is no registered buffer on rank 4 and registered buffer 2 on rank "
+       "0; pass the same one on every rank, or none"},
       {[](RunTerms& t) { t.plan = 0x123; },
        "run 3 of 'attn_out': rank 4's plan is not that of rank 0 (hashes 0000000000000abc and "
        "0000000000000123); make the operation of the same generated code on all ranks"},
@@ -96,7 +102,7 @@ TEST_CASE("calls are named with what tells them apart") {
   CHECK(name_of(terms()) == "run 3 of 'attn_out' with m = 100");
   RunTerms fixed = terms(), route = terms();
   fixed.any_m = false;
-  route.sets_route = true;
+  route.call = Meeting::route;
   CHECK(name_of(fixed) == "run 3 of 'attn_out'");
   CHECK(name_of(route) == "route 3 of 'attn_out'");
 }

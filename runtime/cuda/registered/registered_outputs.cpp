@@ -1,0 +1,241 @@
+// Ranks tell each other what they pass, and where it is; map it; and tell each other how that went.
+// So they all go on, or all fail. Unregistering ends when all ranks have closed what they had open.
+#include "runtime/cuda/registered/registered_outputs.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string>
+
+#include "runtime/cuda/shared/number_exchange.h"
+#include "runtime/cuda/shared/peer_info.h"
+
+namespace tilepost::cuda {
+
+// A struct of numbers. `peer.bytes` and `peer.status` are not looked at, and `peer.address` is that
+// of the buffer; its handle is of the allocation, in which the buffer begins at `offset`.
+struct RegisteredOutputs::Info {
+  RegistrationTerms terms;
+  int64_t offset;
+  PeerInfo peer;
+};
+
+std::vector<RegistrationTerms> RegisteredOutputs::terms_of(const std::vector<Info>& infos) {
+  std::vector<RegistrationTerms> terms(infos.size());
+  std::ranges::transform(infos, terms.begin(), &Info::terms);
+  return terms;
+}
+
+// What the ranks of one call tell each other.
+class RegisteredOutputs::Exchange {
+ public:
+  static constexpr size_t kNumbers = sizeof(Info) / sizeof(int64_t);
+  static_assert(sizeof(Info) % sizeof(int64_t) == 0);
+
+  Exchange(const SharedRanks& ranks, const char* call)
+      : ranks_(ranks), call_(call), numbers_(ranks.channel, ranks.ranks, ranks.seconds) {}
+
+  tilepost_result_t create() { return numbers_.create(kNumbers); }
+
+  tilepost_result_t tell(const Info& own, std::vector<Info>& all) {
+    std::array<int64_t, kNumbers> told{};
+    std::memcpy(told.data(), &own, sizeof own);
+    std::vector<int64_t> numbers;
+    TILEPOST_TRY(run(told, numbers));
+    all.resize(static_cast<size_t>(ranks_.ranks));
+    std::memcpy(all.data(), numbers.data(), all.size() * sizeof(Info));
+    return TILEPOST_OK;
+  }
+
+  // How this rank's last step went: the first rank's result that is not TILEPOST_OK.
+  tilepost_result_t tell(tilepost_result_t own) {
+    const std::string text = own != TILEPOST_OK ? tilepost_last_error() : "";
+    std::vector<int64_t> results;
+    TILEPOST_TRY(run(std::array<int64_t, 1>{own}, results));
+    if (own != TILEPOST_OK) return fail(own, "%s", text.c_str());
+    for (size_t rank = 0; rank < results.size(); ++rank)
+      if (results[rank] != TILEPOST_OK)
+        return fail(static_cast<tilepost_result_t>(results[rank]),
+                    "%s: rank %zu could not map the others' buffers; its own error says why", call_,
+                    rank);
+    return TILEPOST_OK;
+  }
+
+  cudaStream_t stream() const { return numbers_.stream(); }
+  // False if what was issued last has not ended.
+  bool is_idle() const { return numbers_.is_idle(); }
+
+ private:
+  tilepost_result_t run(std::span<const int64_t> own, std::vector<int64_t>& all) {
+    const tilepost_result_t result = numbers_.run(own, all);
+    if (result != TILEPOST_TIMEOUT) return result;
+    return fail(result,
+                "rank %d: %s: the other ranks did not come within %g s: a rank did not arrive, or "
+                "failed in this call",
+                ranks_.rank, call_, ranks_.seconds);
+  }
+
+  const SharedRanks& ranks_;
+  const char* const call_;
+  NumberExchange numbers_;
+};
+
+RegisteredOutputs::~RegisteredOutputs() {
+  close();
+}
+
+void RegisteredOutputs::close() {
+  for (const auto& buffer : buffers_) close(*buffer);
+  buffers_.clear();
+  ranges_.clear();
+}
+
+void RegisteredOutputs::close(Buffer& buffer) {
+  for (void* memory : buffer.opened)
+    if (cudaIpcCloseMemHandle(memory) != cudaSuccess) cudaGetLastError();
+  buffer.opened.clear();
+}
+
+void RegisteredOutputs::leak() {
+  for (const auto& buffer : buffers_) leak(*buffer);
+}
+
+void RegisteredOutputs::leak(Buffer& buffer) {
+  buffer.opened.clear();
+  buffer.there.leak();
+}
+
+tilepost_result_t RegisteredOutputs::add(const SharedRanks& ranks, void* buffer, int64_t bytes) {
+  Exchange exchange(ranks, "tilepost_op_register");
+  TILEPOST_TRY(exchange.create());
+  auto fresh = std::make_unique<Buffer>();
+  Info own{};
+  const tilepost_result_t described = describe(ranks, buffer, bytes, own, *fresh);
+  const std::string text = described != TILEPOST_OK ? tilepost_last_error() : "";
+  own.terms = {static_cast<int64_t>(Registration::adds), described, count_ + 1, bytes};
+  if (described != TILEPOST_OK) own.terms.number = 0;
+  std::vector<Info> infos;
+  TILEPOST_TRY(exchange.tell(own, infos));
+  ++count_;
+  TILEPOST_TRY(agree_on_registration(ranks.rank, terms_of(infos), text.c_str()));
+  const tilepost_result_t mapped = exchange.tell(map(ranks, infos, exchange.stream(), *fresh));
+  if (mapped != TILEPOST_OK) return give_up(mapped, exchange, *fresh);
+  ranges_.push_back({count_, static_cast<const char*>(buffer), bytes});
+  buffers_.push_back(std::move(fresh));
+  device_bytes_ += ranks.ranks * static_cast<int64_t>(sizeof(void*));
+  return TILEPOST_OK;
+}
+
+// The caller may free its buffer when this returns, which no rank has open then. What was issued
+// may hold up the device, which giving anything back would wait for.
+tilepost_result_t RegisteredOutputs::give_up(tilepost_result_t result, Exchange& exchange,
+                                             Buffer& fresh) {
+  const std::string text = tilepost_last_error();
+  exchange.is_idle() ? close(fresh) : leak(fresh);
+  if (exchange.is_idle()) static_cast<void>(exchange.tell(TILEPOST_OK));
+  return fail(result, "%s", text.c_str());
+}
+
+tilepost_result_t RegisteredOutputs::describe(const SharedRanks& ranks, void* buffer, int64_t bytes,
+                                              Info& info, Buffer& fresh) const {
+  TILEPOST_TRY(make_peer_info(ranks.device, info.peer));
+  TILEPOST_TRY(check_buffer(plan_, buffer, bytes, ranges_));
+  TILEPOST_TRY(find_caller_memory(driver_, ranks.device, buffer, bytes, fresh.memory));
+  info.peer.address = static_cast<int64_t>(reinterpret_cast<uintptr_t>(buffer));
+  info.offset = static_cast<char*>(buffer) - fresh.memory.base;
+  const cudaError_t error = cudaIpcGetMemHandle(&info.peer.handle, fresh.memory.base);
+  info.peer.has_handle = error == cudaSuccess ? 1 : 0;
+  if (error != cudaSuccess) cudaGetLastError();
+  return TILEPOST_OK;
+}
+
+// All tables are there before any rank says that it has succeeded.
+tilepost_result_t RegisteredOutputs::map(const SharedRanks& ranks, const std::vector<Info>& infos,
+                                         cudaStream_t stream, Buffer& fresh) {
+  std::vector<void*> places(infos.size());
+  for (int peer = 0; peer < ranks.ranks; ++peer)
+    TILEPOST_TRY(reach(peer, infos[static_cast<size_t>(ranks.rank)],
+                       infos[static_cast<size_t>(peer)], fresh, places[static_cast<size_t>(peer)]));
+  const size_t bytes = places.size() * sizeof(void*);
+  TILEPOST_TRY(make_device_memory(fresh.there, bytes));
+  TILEPOST_CUDA(cudaMemcpyAsync(fresh.there.get(), static_cast<const void*>(places.data()), bytes,
+                                cudaMemcpyHostToDevice, stream));
+  TILEPOST_CUDA(cudaStreamSynchronize(stream));
+  return TILEPOST_OK;
+}
+
+// That the devices reach each other is known since the operation was made. Peer access stays on: it
+// belongs to the process, and others may have come to use it.
+tilepost_result_t RegisteredOutputs::reach(int peer, const Info& own, const Info& info,
+                                           Buffer& fresh, void*& place) {
+  place = reinterpret_cast<void*>(static_cast<uintptr_t>(info.peer.address));
+  if (same_process(own.peer, info.peer)) {
+    if (own.peer.ordinal == info.peer.ordinal) return TILEPOST_OK;
+    const cudaError_t error = cudaDeviceEnablePeerAccess(static_cast<int>(info.peer.ordinal), 0);
+    if (error != cudaSuccess) cudaGetLastError();
+    if (error != cudaErrorPeerAccessAlreadyEnabled) TILEPOST_CUDA(error);
+    return TILEPOST_OK;
+  }
+  const std::string name = name_of(peer, info.peer);
+  if (info.peer.has_handle == 0)
+    return fail(TILEPOST_UNSUPPORTED,
+                "CUDA gave %s no handle of its buffer for other processes; pass it as out without "
+                "registering it",
+                name.c_str());
+  void* base = nullptr;
+  const cudaError_t error =
+      cudaIpcOpenMemHandle(&base, info.peer.handle, cudaIpcMemLazyEnablePeerAccess);
+  if (error != cudaSuccess) {
+    cudaGetLastError();
+    return fail(TILEPOST_UNSUPPORTED,
+                "the buffer of %s could not be mapped: cudaIpcOpenMemHandle → %s: %s; pass it as "
+                "out without registering it",
+                name.c_str(), cudaGetErrorName(error), cudaGetErrorString(error));
+  }
+  fresh.opened.push_back(base);
+  place = static_cast<char*>(base) + info.offset;
+  return TILEPOST_OK;
+}
+
+tilepost_result_t RegisteredOutputs::remove(const SharedRanks& ranks, const void* buffer) {
+  Exchange exchange(ranks, "tilepost_op_unregister");
+  TILEPOST_TRY(exchange.create());
+  const RegisteredRange* range = nullptr;
+  const tilepost_result_t found = find_registered(ranges_, buffer, range);
+  const std::string text = found != TILEPOST_OK ? tilepost_last_error() : "";
+  Info own{};
+  own.terms = {static_cast<int64_t>(Registration::removes), found,
+               range != nullptr ? range->number : 0, range != nullptr ? range->bytes : 0};
+  std::vector<Info> infos;
+  TILEPOST_TRY(exchange.tell(own, infos));
+  TILEPOST_TRY(agree_on_registration(ranks.rank, terms_of(infos), text.c_str()));
+  const auto at = range - ranges_.data();
+  close(*buffers_[static_cast<size_t>(at)]);
+  ranges_.erase(ranges_.begin() + at);
+  const std::unique_ptr<Buffer> gone = std::move(buffers_[static_cast<size_t>(at)]);
+  buffers_.erase(buffers_.begin() + at);
+  device_bytes_ -= ranks.ranks * static_cast<int64_t>(sizeof(void*));
+  const tilepost_result_t told = exchange.tell(TILEPOST_OK);  // that it is closed
+  if (!exchange.is_idle()) leak(*gone);
+  return told;
+}
+
+// Of memory that was freed without having been unregistered only this rank's own is found here: the
+// others store there no sooner than this rank's kernel has begun.
+tilepost_result_t RegisteredOutputs::find(const void* out, int64_t bytes,
+                                          RegisteredOutput& output) const {
+  output = {};
+  const RegisteredRange* range = nullptr;
+  TILEPOST_TRY(find_output(ranges_, out, bytes, range));
+  if (range == nullptr) return TILEPOST_OK;
+  const Buffer& buffer = *buffers_[static_cast<size_t>(range - ranges_.data())];
+  if (!is_still_there(driver_, out, buffer.memory.id))
+    return fail(TILEPOST_INVALID_ARGUMENT,
+                "out, %p, lies in memory that was freed after it had been registered; call "
+                "tilepost_op_unregister on all ranks before any of them frees its buffer",
+                out);
+  output = {range->number, static_cast<void* const*>(buffer.there.get())};
+  return TILEPOST_OK;
+}
+
+}  // namespace tilepost::cuda

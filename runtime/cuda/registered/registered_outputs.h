@@ -1,0 +1,81 @@
+// Outputs of the caller's into which the other ranks store (tilepost_op_register).
+//
+// A registered buffer has what an operation's own memory for sums has: a place on every rank, and a
+// table of the ranks' places. A run whose out is that buffer pushes there, and moves nothing. The
+// memory stays the caller's, who must not free it before the ranks have unregistered it: so there
+// are no locks on it (shared/mapping_locks.h), but no rank has it open any more when unregistering
+// returns.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "runtime/core/registration.h"
+#include "runtime/cuda/registered/caller_memory.h"
+#include "runtime/cuda/shared/arena.h"
+
+namespace tilepost::cuda {
+
+// How a run whose out is a registered buffer reaches it on all ranks.
+struct RegisteredOutput {
+  uint32_t number = 0;           // RunTerms::output; 0: out is not registered
+  void* const* there = nullptr;  // [ranks] where it begins on each: device memory
+};
+
+class RegisteredOutputs {
+ public:
+  // Both outlive this.
+  RegisteredOutputs(const tilepost_plan_t& plan, const Driver& driver)
+      : plan_(plan), driver_(driver) {}
+  RegisteredOutputs(const RegisteredOutputs&) = delete;
+  RegisteredOutputs& operator=(const RegisteredOutputs&) = delete;
+  ~RegisteredOutputs();
+
+  // Collective, and wait for the other ranks within the deadline; all ranks succeed, or all fail.
+  // The ranks' device is the current one. No run of this rank is in flight.
+  tilepost_result_t add(const SharedRanks& ranks, void* buffer, int64_t bytes);
+  tilepost_result_t remove(const SharedRanks& ranks, const void* buffer);
+
+  // What a run's out of `bytes` bytes is. TILEPOST_INVALID_ARGUMENT where it is not the begin of a
+  // buffer, or larger, or where its memory was freed.
+  tilepost_result_t find(const void* out, int64_t bytes, RegisteredOutput& output) const;
+
+  int64_t device_bytes() const { return device_bytes_; }
+
+  // Closes what other processes' memory is open. This rank's runs are over.
+  void close();
+  // When they may not be: leaves it open, and the tables to the process.
+  void leak();
+
+ private:
+  // What ranks tell each other of a buffer.
+  struct Info;
+  class Exchange;
+  // This rank's, with what it has of the other ranks'.
+  struct Buffer {
+    CallerMemory memory;
+    std::vector<void*> opened;  // allocations of other processes
+    DeviceMemory there;
+  };
+
+  static std::vector<RegistrationTerms> terms_of(const std::vector<Info>& infos);
+  tilepost_result_t describe(const SharedRanks& ranks, void* buffer, int64_t bytes, Info& info,
+                             Buffer& fresh) const;
+  tilepost_result_t map(const SharedRanks& ranks, const std::vector<Info>& infos,
+                        cudaStream_t stream, Buffer& fresh);
+  static tilepost_result_t reach(int peer, const Info& own, const Info& info, Buffer& fresh,
+                                 void*& place);
+  static tilepost_result_t give_up(tilepost_result_t result, Exchange& exchange, Buffer& fresh);
+  static void close(Buffer& buffer);
+  static void leak(Buffer& buffer);
+
+  const tilepost_plan_t& plan_;
+  const Driver& driver_;
+  std::vector<RegisteredRange> ranges_;
+  std::vector<std::unique_ptr<Buffer>> buffers_;  // of ranges_, in their order
+  uint32_t count_ = 0;                            // registrations so far, the same on all ranks
+  int64_t device_bytes_ = 0;
+};
+
+}  // namespace tilepost::cuda
