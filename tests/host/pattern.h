@@ -41,6 +41,9 @@ class PatternRun {
   // From here on the output is made in the operation's own memory, where it lends some; only one
   // run at a time then.
   void use_lent() { uses_lent_ = true; }
+  // A rank's own output, and the bytes of it that a run writes.
+  uint16_t* out(int rank) { return ranks_[rank].out.data(); }
+  int64_t out_bytes(int rank) const { return out_rows(rank) * problem_.n * 2; }
   // From here on the output is made in these, a rank's each, which have room for it.
   void use_outs(std::vector<uint16_t*> outs) { outs_ = std::move(outs); }
   tilepost_result_t start(const Ops& ops, int rank) { return start(ops[rank], rank); }

@@ -11,6 +11,12 @@ constexpr double kShortest = 0.005;  // seconds, of deadlines that may pass
 constexpr std::chrono::milliseconds kLate{40};
 const std::vector<Variant> kVariants = all_variants();
 
+// Whether outputs can be registered.
+bool pushes_sums(const Problem& problem) {
+  return problem.pushes && problem.pattern == TILEPOST_GEMM_ALL_REDUCE &&
+         problem.consumer == TILEPOST_CONSUMER_NONE;
+}
+
 }  // namespace
 
 // ---- What is played
@@ -64,8 +70,11 @@ void Sequence::add_run(size_t op) {
   const auto m = problem.any_m ? 1 + static_cast<int64_t>(draw(problem.m)) : problem.m;
   PatternRun* const data = make_data(op, m);
   if (problem.routed()) script_.push_back({Kind::route, op, data, m});
+  const bool registers = pushes_sums(problem) && draw(2) != 0;
+  if (registers) script_.push_back({Kind::registers, op, data, m});
   for (uint64_t runs = 1 + (problem.routed() ? draw(3) : 0); runs > 0; --runs)
     script_.push_back({Kind::run, op, data, m});
+  if (registers && draw(2) != 0) script_.push_back({Kind::unregisters, op, data, m});
 }
 
 // What all ranks do, in the same order.
@@ -137,7 +146,8 @@ std::string Sequence::describe() const {
     text += "\n  " + ::describe(operation.problem) + (operation.problem.any_m ? ", any m" : "");
   text += "\n ";
   for (const Step& step : script_) {
-    const char* const names[] = {"create", "route", "run", "destroy", "sleep"};
+    const char* const names[] = {"create",     "route",   "register", "run",
+                                 "unregister", "destroy", "sleep"};
     text += std::string(" ") + names[static_cast<int>(step.kind)] + std::to_string(step.op);
   }
   return text;
@@ -215,6 +225,15 @@ void Sequence::take_step(int rank, const Step& step) {
     if (!wrong.empty()) note(rank, wrong);
     return;
   }
+  if (step.kind == Kind::registers) {
+    check(rank, "register",
+          tilepost_op_register(op, step.data->out(rank), step.data->out_bytes(rank)));
+    return;
+  }
+  if (step.kind == Kind::unregisters) {
+    check(rank, "unregister", tilepost_op_unregister(op, step.data->out(rank)));
+    return;
+  }
   // Routed memory is used again by the next run: it is compared when that has ended.
   if (check(rank, "run", step.data->start(op, rank))) own.running[step.op].push_back(step.data);
 }
@@ -262,7 +281,10 @@ void Sequence::call_wrongly(int rank, size_t index) {
   const auto refused = [&](const char* call, tilepost_result_t result) {
     check_refused(rank, call, result);
   };
-  switch (own.random() % 10) {
+  switch (own.random() % 11) {
+    case 10:
+      if (pushes_sums(operations_[index].problem)) return;  // then others are asked
+      return refused("register without a use", tilepost_op_register(op, memory, sizeof memory));
     case 0:
       return refused("run without a", tilepost_op_run(op, nullptr, memory, memory, nullptr));
     case 1:

@@ -37,7 +37,7 @@ class Sequence {
   int compared() const { return compared_; }
 
  private:
-  enum class Kind { create, route, run, destroy, sleep };
+  enum class Kind { create, route, registers, run, unregisters, destroy, sleep };
   struct Step {
     Kind kind;
     size_t op;
