@@ -11,6 +11,15 @@ constexpr double kShortest = 0.005;  // seconds, of deadlines that may pass
 constexpr std::chrono::milliseconds kLate{40};
 const std::vector<Variant> kVariants = all_variants();
 
+// Of the kind whose outputs can be registered.
+constexpr Variant kPushing = {TILEPOST_GEMM_ALL_REDUCE,
+                              TILEPOST_PANEL,
+                              TILEPOST_CONSUMER_NONE,
+                              TILEPOST_TRANSPORT_HOST,
+                              TILEPOST_ROUTING_EVEN,
+                              TILEPOST_ACCESS_WRITE,
+                              true};
+
 // Whether outputs can be registered.
 bool pushes_sums(const Problem& problem) {
   return problem.pushes && problem.pattern == TILEPOST_GEMM_ALL_REDUCE &&
@@ -48,7 +57,9 @@ Sequence::Sequence(uint64_t seed)
 Sequence::~Sequence() = default;
 
 void Sequence::add_operation() {
-  Problem problem = make(kVariants[draw(kVariants.size())], world_, random_());
+  const bool pushes = draw(6) == 0;  // of which there are few
+  const Variant& drawn = kVariants[draw(kVariants.size())];
+  Problem problem = make(pushes ? kPushing : drawn, world_, random_());
   problem.any_m = draw(2) != 0;
   problem.m = 1 + static_cast<int64_t>(draw(60));
   problem.n = 1 + static_cast<int64_t>(draw(24));
