@@ -105,12 +105,12 @@ TEST_CASE("ranks find the first run in which they differ, whoever is ahead") {
   Boards boards(2);
   RunBoard &one = boards.of[0], &other = boards.of[1];
   for (const int64_t m : {100, 60, 100}) one.say(call(m));
-  CHECK_FALSE(one.find_difference());
+  CHECK_FALSE(one.find_difference(false));
   other.say(call(100));
-  CHECK_FALSE(one.find_difference());
-  CHECK_FALSE(other.find_difference());
+  CHECK_FALSE(one.find_difference(false));
+  CHECK_FALSE(other.find_difference(false));
   for (const int64_t m : {64, 100, 7}) other.say(call(m));
-  const auto found = one.find_difference(), seen = other.find_difference();
+  const auto found = one.find_difference(false), seen = other.find_difference(false);
   REQUIRE((found && seen));
   CHECK(found->rank == 1);
   CHECK(seen->rank == 0);
@@ -126,7 +126,7 @@ TEST_CASE("runs that differ in nothing but their output differ") {
   Boards boards(2);
   for (const uint32_t output : {1u, 2u}) boards.of[0].say({100, 700, true, output});
   for (const uint32_t output : {1u, 0u}) boards.of[1].say({100, 700, true, output});
-  const auto found = boards.of[1].find_difference();
+  const auto found = boards.of[1].find_difference(false);
   REQUIRE(found);
   CHECK(found->number == 2);
   CHECK(found->is_here);
@@ -138,13 +138,43 @@ TEST_CASE("a difference that is no longer kept is found by what came of it") {
   Boards boards(2);
   for (int run = 1; run <= 200; ++run)
     for (int rank = 0; rank < 2; ++rank) boards.of[rank].say(call(run == 3 ? 10 + rank : 100));
-  const auto found = boards.of[0].find_difference();
+  const auto found = boards.of[0].find_difference(false);
   REQUIRE(found);
   CHECK(found->number == 200 - RunBoard::kKept + 1);
   CHECK_FALSE(found->is_here);
 }
 
 // The reference keeps all that was said.
+TEST_CASE("calls of ranks that replay graphs are compared when a run is late") {
+  Boards boards(3);
+  boards.of[0].say_captured();
+  boards.of[0].say(call(512));
+  for (const int rank : {1, 2})
+    for (const int64_t m : {384, 512}) boards.of[static_cast<size_t>(rank)].say(call(m));
+  for (const RunBoard& board : boards.of) CHECK_FALSE(board.find_difference(false));
+  for (const RunBoard& board : boards.of) CHECK(board.find_difference(true));
+  boards.of[2].say(call(100));
+  boards.of[1].say(call(104));
+  CHECK_FALSE(boards.of[0].find_difference(false));
+  const auto found = boards.of[1].find_difference(false);
+  REQUIRE(found);
+  CHECK(found->rank == 2);
+  CHECK(found->number == 3);
+}
+
+TEST_CASE("a run that was taken back is not read as the one that took its number") {
+  Boards boards(2);
+  boards.of[0].say(call(512));
+  boards.of[0].take_back();
+  for (RunBoard& board : boards.of) board.say(call(384));
+  CHECK_FALSE(boards.of[0].find_difference(false));
+  CHECK_FALSE(boards.of[1].find_difference(false));
+  boards.of[0].say(call(100));
+  boards.of[1].say(call(104));
+  REQUIRE(boards.of[1].find_difference(false));
+  CHECK(boards.of[1].find_difference(false)->number == 2);
+}
+
 TEST_CASE("random calls are compared as far as ranks have both called them") {
   std::minstd_rand random(7);
   for (int round = 0; round < 200; ++round) {
@@ -173,7 +203,7 @@ TEST_CASE("random calls are compared as far as ranks have both called them") {
           if (said[asks][i] != said[other][i]) first = i + 1, with = other;
       }
       if (apart) break;
-      const auto found = boards.of[asks].find_difference();
+      const auto found = boards.of[asks].find_difference(false);
       REQUIRE(found.has_value() == (first != 0));
       if (!found) continue;
       CHECK(found->rank == with);
@@ -225,12 +255,12 @@ TEST_CASE("processes see each other's calls") {
     RunBoard theirs;
     const bool joined = theirs.join(address, 1, 2);
     if (joined) theirs.say(call(104));
-    _exit(joined && theirs.find_difference() ? 0 : 1);
+    _exit(joined && theirs.find_difference(false) ? 0 : 1);
   }
   int status = -1;
   REQUIRE(waitpid(child, &status, 0) == child);
   CHECK(status == 0);
-  const auto found = own.find_difference();
+  const auto found = own.find_difference(false);
   REQUIRE(found);
   CHECK(found->theirs.m == 104);
 }
@@ -288,6 +318,20 @@ TEST_CASE_METHOD(Messages, "nccl: replays with other rows say so when they are l
     one_said_so |= all.at(rank).text.find("a replayed run: m is ") != std::string::npos &&
                    all.at(rank).text.find("384 on rank 1") != std::string::npos;
   CHECK(one_said_so);
+}
+
+TEST_CASE_METHOD(Messages, "nccl: what one rank replays others may call") {
+  program.use(kAllReduce, kRanks, TILEPOST_DIVISION_ROWS, {2, 4});
+  Ranks& all = create();
+  run({384, 384, 384});
+  all.on_all([&](int rank, Rank& mine) {
+    const fakes::Capture capture(mine.user, rank == 0);
+    mine.result = sample::run_on(mine.setup, mine.user, 384);
+  });
+  run({512, 512, 512});
+  run({100, 100, 100});
+  INFO(all.text());
+  CHECK(all.all_ok());
 }
 
 // The second finds the difference by itself, the first when it looks again.

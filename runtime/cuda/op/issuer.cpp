@@ -52,6 +52,7 @@ tilepost_result_t RunIssuer::run_captured(Run& run) {
   run.end = lanes_.captured_end_event();
   const size_t words = static_cast<size_t>(run.record->groups) * TILEPOST_COUNTER_STRIDE;
   TILEPOST_CUDA(cudaMemsetAsync(state_.bank(kCaptured), 0, words * sizeof(uint32_t), run.user));
+  if (board_ != nullptr) board_->say_captured();
   TILEPOST_TRY(start(run));
   TILEPOST_TRY(finish(run));
   state_.captured = true;

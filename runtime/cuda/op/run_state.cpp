@@ -57,7 +57,7 @@ tilepost_result_t RunState::observe() {
           "rank " + std::to_string(rank) + ": another operation of the communicator has failed");
   } else if (const std::string other = explain_difference(started); !other.empty()) {
     abort(TILEPOST_INVALID_ARGUMENT, other);
-  } else if (const std::string calls = explain_other_calls(); !calls.empty()) {
+  } else if (const std::string calls = explain_other_calls(false); !calls.empty()) {
     abort(TILEPOST_INVALID_ARGUMENT, calls);
   } else if (const std::string text = explain_given_up(started); !text.empty()) {
     abort(TILEPOST_TIMEOUT, text);
@@ -112,6 +112,7 @@ std::string RunState::explain_late(const InFlight& run) {
   if (board != nullptr && run.bank == kCaptured)
     if (const std::optional<RunBoard::Difference> found = board->find_other_replay())
       return explain(*found, facts.run);
+  if (const std::string calls = explain_other_calls(true); !calls.empty()) return calls;
   facts.overlaps = issued.overlaps;
   facts.holds_sms = issued.overlaps && holds_sms;
   facts.groups = issued.groups;
@@ -161,9 +162,9 @@ std::string RunState::explain_difference(const std::optional<InFlight>& started)
 }
 
 // What other ranks have called, also where that has hung nothing up.
-std::string RunState::explain_other_calls() const {
+std::string RunState::explain_other_calls(bool late) const {
   if (board == nullptr) return {};
-  const std::optional<RunBoard::Difference> found = board->find_difference();
+  const std::optional<RunBoard::Difference> found = board->find_difference(late);
   if (!found) return {};
   return explain(*found, "run " + std::to_string(found->number));
 }

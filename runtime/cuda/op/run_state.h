@@ -119,7 +119,7 @@ class RunState {
   void find_missing_tiles(TimeoutFacts& facts);
   std::string explain(const RunDifference& difference, const std::string& run) const;
   std::string explain_difference(const std::optional<InFlight>& started) const;
-  std::string explain_other_calls() const;
+  std::string explain_other_calls(bool late) const;
   std::string explain(const RunBoard::Difference& difference, const std::string& run) const;
   std::optional<std::vector<int>> find_absent(const InFlight& run) const;
   std::string explain_given_up(const std::optional<InFlight>& started);

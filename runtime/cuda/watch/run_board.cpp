@@ -18,6 +18,11 @@ static_assert(Word::is_always_lock_free);
 
 constexpr size_t kLine = 64;  // bytes that processors hand to each other at once
 constexpr int kOwnerOnly = 0600;
+constexpr int kNumberBits = 48;  // of a stamp
+
+constexpr uint64_t number_of(uint64_t stamp) {
+  return stamp & ((uint64_t{1} << kNumberBits) - 1);
+}
 
 int64_t random_token() {
   std::random_device random;
@@ -26,16 +31,18 @@ int64_t random_token() {
 
 }  // namespace
 
-// A run. `number` is 0 while the rest is being written, so that who reads the same number before
+// A run. `stamp` is its number, and in the high bits how many runs had been taken back, so that no
+// two runs have the same. It is 0 while the rest is being written: who reads the same stamp before
 // and after the rest has read that run.
 struct alignas(kLine) RunBoard::Entry {
-  Word number, m, schedule, overlaps, output, digest;
+  Word stamp, m, schedule, overlaps, output, digest;
 };
 
 // A rank's part. It alone writes it.
 struct alignas(kLine) RunBoard::Line {
-  Word joined;  // 1: the rank says what it calls
-  Word said;    // number of its last run
+  Word joined;    // 1: the rank says what it calls
+  Word said;      // number of its last run
+  Word captured;  // 1: some of its runs are in graphs
   Entry entries[kKept];
   Entry replay;  // the one that is under way, if any; without a digest
 };
@@ -94,16 +101,16 @@ RunBoard::Line& RunBoard::line_of(int rank) const {
   return reinterpret_cast<Line*>(segment_ + 1)[rank];
 }
 
-// Every word is released behind the number that is 0: who acquires a new word sees that number, or
+// Every word is released behind the stamp that is 0: who acquires a new word sees that stamp, or
 // the new one, when it looks again (C++, [atomics.order]).
-void RunBoard::write(Entry& entry, uint64_t number, const Call& call, uint64_t digest) {
-  entry.number.store(0, std::memory_order_relaxed);
+void RunBoard::write(Entry& entry, uint64_t stamp, const Call& call, uint64_t digest) {
+  entry.stamp.store(0, std::memory_order_relaxed);
   entry.m.store(static_cast<uint64_t>(call.m), std::memory_order_release);
   entry.schedule.store(call.schedule, std::memory_order_release);
   entry.overlaps.store(call.overlaps ? 1 : 0, std::memory_order_release);
   entry.output.store(call.output, std::memory_order_release);
   entry.digest.store(digest, std::memory_order_release);
-  entry.number.store(number, std::memory_order_release);
+  entry.stamp.store(stamp, std::memory_order_release);
 }
 
 // `said` is released behind the entry.
@@ -116,13 +123,18 @@ void RunBoard::say(const Call& call) {
   digest.mix(static_cast<uint64_t>(call.m));
   digest.mix(call.schedule);
   digest.mix(call.output);
-  write(line.entries[number % kKept], number, call, digest.value());
+  write(line.entries[number % kKept], number | taken_back_ << kNumberBits, call, digest.value());
   line.said.store(number, std::memory_order_release);
 }
 
 void RunBoard::take_back() {
   Line& line = line_of(rank_);
+  ++taken_back_;
   line.said.store(line.said.load(std::memory_order_relaxed) - 1, std::memory_order_release);
+}
+
+void RunBoard::say_captured() {
+  line_of(rank_).captured.store(1, std::memory_order_release);
 }
 
 void RunBoard::say_replay(uint64_t number, const Call& call) {
@@ -130,7 +142,7 @@ void RunBoard::say_replay(uint64_t number, const Call& call) {
 }
 
 void RunBoard::end_replay() {
-  line_of(rank_).replay.number.store(0, std::memory_order_release);
+  line_of(rank_).replay.stamp.store(0, std::memory_order_release);
 }
 
 const RunBoard::Entry& RunBoard::entry_of(int rank, uint64_t number) const {
@@ -139,19 +151,26 @@ const RunBoard::Entry& RunBoard::entry_of(int rank, uint64_t number) const {
 
 // Nothing if it has made room for another one, or is being written.
 std::optional<RunBoard::Known> RunBoard::read(const Entry& entry, uint64_t number) {
-  if (number == 0 || entry.number.load(std::memory_order_acquire) != number) return {};
+  const uint64_t stamp = entry.stamp.load(std::memory_order_acquire);
+  if (number == 0 || number_of(stamp) != number) return {};
   const Known known{{static_cast<int64_t>(entry.m.load(std::memory_order_acquire)),
                      entry.schedule.load(std::memory_order_acquire),
                      entry.overlaps.load(std::memory_order_acquire) != 0,
                      static_cast<uint32_t>(entry.output.load(std::memory_order_acquire))},
                     entry.digest.load(std::memory_order_acquire)};
-  if (entry.number.load(std::memory_order_relaxed) != number) return {};
+  if (entry.stamp.load(std::memory_order_relaxed) != stamp) return {};
   return known;
 }
 
-std::optional<RunBoard::Difference> RunBoard::find_difference() const {
-  for (int rank = 0; rank < ranks_; ++rank)
+bool RunBoard::counts_all(int rank) const {
+  return line_of(rank).captured.load(std::memory_order_acquire) == 0;
+}
+
+std::optional<RunBoard::Difference> RunBoard::find_difference(bool late) const {
+  for (int rank = 0; rank < ranks_; ++rank) {
+    if (!late && !(counts_all(rank_) && counts_all(rank))) continue;
     if (const std::optional<Difference> found = compare(rank)) return found;
+  }
   return {};
 }
 
@@ -172,7 +191,7 @@ std::optional<RunBoard::Difference> RunBoard::compare(int rank) const {
 
 std::optional<RunBoard::Difference> RunBoard::find_other_replay() const {
   const Entry& own = line_of(rank_).replay;
-  const uint64_t number = own.number.load(std::memory_order_acquire);
+  const uint64_t number = number_of(own.stamp.load(std::memory_order_acquire));
   const std::optional<Known> mine = read(own, number);
   for (int rank = 0; mine && rank < ranks_; ++rank)
     if (const auto other = read(line_of(rank).replay, number);

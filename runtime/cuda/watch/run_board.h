@@ -49,7 +49,7 @@ class RunBoard {
   ~RunBoard();
 
   // One rank makes it, and keeps it until the others have joined; no address where the system gives
-  // no memory. Nothing of it is left behind, however processes end.
+  // no memory. When it returns, nothing of it can be left behind, however processes end.
   static Address make(int ranks, RunBoard& board);
   // Every rank, that one too. False where it cannot be found: this rank is on another host, or in a
   // container that shares no memory with the one that has made it.
@@ -61,6 +61,9 @@ class RunBoard {
   void say(const Call& call);
   // It has come to nothing, and nothing of it has reached another rank.
   void take_back();
+  // From now on graphs replay runs of this rank, which are not called: what it calls as its run n
+  // may be another rank's run n + 1.
+  void say_captured();
 
   // Replays call nothing, so who watches says which one is under way on this rank, `number` by how
   // many have begun there; and that none is. One thread at a time.
@@ -74,8 +77,10 @@ class RunBoard {
     bool is_here = false;  // what differs is that run; if not, an earlier one
     Call own{}, theirs{};
   };
-  // Nothing where all runs that this rank and another one have both called were the same.
-  std::optional<Difference> find_difference() const;
+  // Nothing where all runs that this rank and another one have both called were the same. Where one
+  // of the two has captured runs, calls differ in programs that are right, too: then nothing,
+  // unless a run is `late`.
+  std::optional<Difference> find_difference(bool late) const;
   // Nothing unless this rank and another one are in the replay of the same number, and these are of
   // other runs. For replays that are late: ranks need not have replayed as often.
   std::optional<Difference> find_other_replay() const;
@@ -90,13 +95,15 @@ class RunBoard {
 
   bool attach(int64_t segment, size_t bytes);
   Line& line_of(int rank) const;
-  static void write(Entry& entry, uint64_t number, const Call& call, uint64_t digest);
+  static void write(Entry& entry, uint64_t stamp, const Call& call, uint64_t digest);
   static std::optional<Known> read(const Entry& entry, uint64_t number);
   const Entry& entry_of(int rank, uint64_t number) const;
   std::optional<Difference> compare(int rank) const;
+  bool counts_all(int rank) const;
 
   Segment* segment_ = nullptr;
   int rank_ = -1, ranks_ = 0;
+  uint64_t taken_back_ = 0;  // runs
 };
 
 }  // namespace tilepost::cuda
