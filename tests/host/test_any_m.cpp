@@ -62,10 +62,11 @@ TEST_CASE("a rank whose rows make it overlap is told from one that runs in seque
   model.wave = model.sequence_wave = 10;
   model.latency = 40;
   model.sequence_ctas = 2;
+  std::mt19937_64 random(8);
+  Data data(problem, false,
+            random);  // outlives the operations: a run that failed may still read it
   const Comms comms(2);
   const Ops ops(comms, program.get(), 2);
-  std::mt19937_64 random(8);
-  Data data(problem, false, random);
   bool started[2] = {};
   for (int rank = 0; rank < 2; ++rank) {
     tilepost_run_operands_t operands{};
