@@ -270,6 +270,9 @@ TEST_CASE_METHOD(Pushers, "registered: unregistering is told likewise") {
             "rank 2 has called tilepost_op_register and rank ");
   all.run_mixed();
   check(all);
+  all.register_output(kM);
+  all.run_mixed();
+  check(all);
   // Also of memory that was freed, and what is left is closed with the operation.
   all.on_all([&](int rank, Rank& mine) {
     if (rank == 1) world().caller_memory.erase(mine.registered[0]->allocation());

@@ -116,8 +116,8 @@ tilepost_result_t RegisteredOutputs::add(const SharedRanks& ranks, void* buffer,
   if (described != TILEPOST_OK) own.terms.number = 0;
   std::vector<Info> infos;
   TILEPOST_TRY(exchange.tell(own, infos));
-  ++count_;
   TILEPOST_TRY(agree_on_registration(ranks.rank, terms_of(infos), text.c_str()));
+  ++count_;  // ranks that agree on nothing may not all have come here
   const tilepost_result_t mapped = exchange.tell(map(ranks, infos, exchange.stream(), *fresh));
   if (mapped != TILEPOST_OK) return give_up(mapped, exchange, *fresh);
   ranges_.push_back({count_, static_cast<const char*>(buffer), bytes});
