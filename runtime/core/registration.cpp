@@ -88,6 +88,13 @@ tilepost_result_t agree_on_registration(int rank, std::span<const RegistrationTe
   const RegistrationTerms& own = all[static_cast<size_t>(rank)];
   const auto first = [&](auto is) { return std::ranges::find_if(all, is) - all.begin(); };
   const auto end = static_cast<ptrdiff_t>(all.size());
+  if (const auto other = first([&](const auto& terms) { return terms.operation != own.operation; });
+      other != end)
+    return fail(TILEPOST_INVALID_ARGUMENT,
+                "rank %td has called %s with its operation %" PRId64
+                " and rank %d %s with its operation %" PRId64 "%s",
+                other, call_name(all[other].call), all[other].operation, rank, call_name(own.call),
+                own.operation, kSameOrder);
   if (const auto other = first([&](const auto& terms) { return terms.call != own.call; });
       other != end)
     return fail(TILEPOST_INVALID_ARGUMENT, "rank %td has called %s and rank %d %s%s", other,

@@ -19,9 +19,10 @@ struct RegisteredRange {
 // A call of a rank, as the others must have made it too.
 enum class Registration : int64_t { adds = 1, removes = 2 };
 struct RegistrationTerms {
-  int64_t call;    // Registration
-  int64_t status;  // tilepost_result_t: what this rank says of its own buffer
-  int64_t number;  // of the buffer; 0 where `status` is not TILEPOST_OK
+  int64_t operation;  // RunTerms::operation
+  int64_t call;       // Registration
+  int64_t status;     // tilepost_result_t: what this rank says of its own buffer
+  int64_t number;     // of the buffer; 0 where `status` is not TILEPOST_OK
   int64_t bytes;
 };
 constexpr size_t kRegistrationNumbers = sizeof(RegistrationTerms) / sizeof(int64_t);

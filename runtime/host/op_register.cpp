@@ -18,11 +18,12 @@ tilepost_result_t HostOp::agree_on_output(Registration call, tilepost_result_t o
   place.terms.number = ++registration_calls_;
   const auto number = own == TILEPOST_OK ? int64_t{range.number} : 0;
   std::vector<int64_t> all;
-  if (!exchange(place, {static_cast<int64_t>(call), own, number, range.bytes}, all))
+  const auto operation = static_cast<int64_t>(operation_);
+  if (!exchange(place, {operation, static_cast<int64_t>(call), own, number, range.bytes}, all))
     return fail(group_->failure(), "%s", group_->failure_text());
   std::vector<RegistrationTerms> terms;
   for (size_t at = 0; at < all.size(); at += kRegistrationNumbers)
-    terms.push_back({all[at], all[at + 1], all[at + 2], all[at + 3]});
+    terms.push_back({all[at], all[at + 1], all[at + 2], all[at + 3], all[at + 4]});
   return agree_on_registration(rank_, terms, text.c_str());
 }
 

@@ -74,6 +74,37 @@ TEST_CASE("shared: runs with other rows end with an error on all ranks, which na
   all.destroy();
 }
 
+// Nothing else tells their runs apart.
+TEST_CASE("shared: ranks that run other operations of one plan end with an error on all") {
+  const Way way = GENERATE(tasks(kAllReduce), copies(kAllGather));
+  CAPTURE(way);
+  OnFakes fresh;
+  fresh.leaves_memory();
+  sample::Program program;
+  ranks::use(program, way, 3, 66);
+  Ranks all(program, 3, kDeadline), other(program, all);
+  for (Ranks* team : {&all, &other}) {
+    team->shares = true;
+    team->create();
+    REQUIRE(team->all_ok());
+  }
+  all.on_all([&](int rank, Rank& mine) {
+    ranks::self().run = 1;
+    Rank& runs = rank == 1 ? other.at(rank) : mine;
+    if (all.start(runs, 66) == TILEPOST_OK) runs.result = tilepost_op_synchronize(runs.setup.op);
+    mine.result = runs.result;
+    mine.text = tilepost_last_error();
+  });
+  for (int rank = 0; rank < 3; ++rank) {
+    CAPTURE(rank);
+    CHECK((all.at(rank).result == TILEPOST_INVALID_ARGUMENT ||
+           all.at(rank).result == TILEPOST_TIMEOUT));
+    CHECK_THAT(all.at(rank).text, Contains("runs another operation of those that share "));
+  }
+  other.destroy();
+  all.destroy();
+}
+
 TEST_CASE_METHOD(Operation, "shared: what a run is is compared before it counts as ended") {
   const Other other = GENERATE(from_range(std::begin(kOthers), std::end(kOthers)));
   const bool captured = GENERATE(false, true);

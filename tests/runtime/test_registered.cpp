@@ -287,6 +287,28 @@ TEST_CASE_METHOD(Pushers, "registered: unregistering is told likewise") {
   check(all);
 }
 
+TEST_CASE_METHOD(Pushers, "registered: ranks register with the same operation, also of one plan") {
+  Ranks& all = create_pushers(3, GENERATE(false, true));
+  Ranks other(program, all);
+  other.create();
+  all.on_all([&](int rank, Rank& mine) {
+    Registered buffer(rank, kM * 24);
+    tilepost_op_t op = rank == 1 ? other.at(rank).setup.op : mine.setup.op;
+    mine.result = tilepost_op_register(op, buffer.data(), buffer.bytes());
+    mine.text = tilepost_last_error();
+  });
+  check_all(all, TILEPOST_INVALID_ARGUMENT, 1,
+            "rank 0 has called tilepost_op_register with its operation 1 and rank 1 "
+            "tilepost_op_register with its operation 2; every rank must make the same calls",
+            "rank 1 has called tilepost_op_register with its operation 2 and rank ");
+  for (Ranks* team : {&all, &other}) {
+    team->register_output(kM);
+    team->run_mixed();
+    check(*team);
+  }
+  other.destroy();
+}
+
 TEST_CASE_METHOD(Operation,
                  "registered: an out that was freed, is inside, or is larger is refused") {
   program.plan.any_m = 1;

@@ -52,6 +52,7 @@ tilepost_result_t make_op(Communicator& comm, const tilepost_program_t& program,
     TILEPOST_TRY(comm.order()->wait_for_exclusive(*comm.aborted()));
     agreement = std::make_unique<Agreement>();
     TILEPOST_TRY(agree(comm, {program, plan, options, device, chosen}, *agreement));
+    comm.count_operation();
   } else {
     TILEPOST_TRY(chosen);
   }
@@ -77,7 +78,7 @@ CudaOp::CudaOp(const tilepost_program_t& program, const tilepost_plan_t& plan,
       consumption_(plan, device_, comm.rank()),
       communication_(plan, transports_, state_, driver_, lanes_, buffers_, consumption_),
       routes_(program.name, plan, transports_, state_, lanes_, buffers_, maps_),
-      registered_(plan, driver_),
+      registered_(plan, driver_, comm.operations()),
       issuer_(transports_, state_, watchdog_, lanes_, buffers_, gemm_, communication_, order_,
               board(), row_of(plan).communicates()) {
   state_.device = device.ordinal;

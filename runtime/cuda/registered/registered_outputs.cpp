@@ -112,7 +112,7 @@ tilepost_result_t RegisteredOutputs::add(const SharedRanks& ranks, void* buffer,
   Info own{};
   const tilepost_result_t described = describe(ranks, buffer, bytes, own, *fresh);
   const std::string text = described != TILEPOST_OK ? tilepost_last_error() : "";
-  own.terms = {static_cast<int64_t>(Registration::adds), described, count_ + 1, bytes};
+  own.terms = {operation_, static_cast<int64_t>(Registration::adds), described, count_ + 1, bytes};
   if (described != TILEPOST_OK) own.terms.number = 0;
   std::vector<Info> infos;
   TILEPOST_TRY(exchange.tell(own, infos));
@@ -204,7 +204,7 @@ tilepost_result_t RegisteredOutputs::remove(const SharedRanks& ranks, const void
   const tilepost_result_t found = find_registered(ranges_, buffer, range);
   const std::string text = found != TILEPOST_OK ? tilepost_last_error() : "";
   Info own{};
-  own.terms = {static_cast<int64_t>(Registration::removes), found,
+  own.terms = {operation_, static_cast<int64_t>(Registration::removes), found,
                range != nullptr ? range->number : 0, range != nullptr ? range->bytes : 0};
   std::vector<Info> infos;
   TILEPOST_TRY(exchange.tell(own, infos));

@@ -25,9 +25,9 @@ struct RegisteredOutput {
 
 class RegisteredOutputs {
  public:
-  // Both outlive this.
-  RegisteredOutputs(const tilepost_plan_t& plan, const Driver& driver)
-      : plan_(plan), driver_(driver) {}
+  // Both outlive this. `operation`: its number, the same on all ranks.
+  RegisteredOutputs(const tilepost_plan_t& plan, const Driver& driver, int64_t operation)
+      : plan_(plan), driver_(driver), operation_(operation) {}
   RegisteredOutputs(const RegisteredOutputs&) = delete;
   RegisteredOutputs& operator=(const RegisteredOutputs&) = delete;
   ~RegisteredOutputs();
@@ -72,6 +72,7 @@ class RegisteredOutputs {
 
   const tilepost_plan_t& plan_;
   const Driver& driver_;
+  const int64_t operation_;
   std::vector<RegisteredRange> ranges_;
   std::vector<std::unique_ptr<Buffer>> buffers_;  // of ranges_, in their order
   uint32_t count_ = 0;                            // registrations so far, the same on all ranks

@@ -26,8 +26,12 @@ constexpr int kSharedCounters = 256;  // of the plans that share memory: more th
 
 }  // namespace
 
-SharedService::SharedService(const tilepost_plan_t& plan)
-    : plan_(plan), path_(path_of(plan, true)), plan_word_(folded(hash_plan(plan))) {}
+// Operations of one plan that share memory are told apart too: no two numbers make the same word of
+// it.
+SharedService::SharedService(const tilepost_plan_t& plan, int64_t operation)
+    : plan_(plan),
+      path_(path_of(plan, true)),
+      plan_word_(folded(hash_plan(plan)) ^ static_cast<uint32_t>(operation)) {}
 
 // Memory that is shared has room for the counters of other plans too.
 tilepost_result_t SharedService::create(const SharedRanks& ranks, SharedArenas& arenas,

@@ -18,7 +18,8 @@ namespace tilepost::cuda {
 
 class SharedService {
  public:
-  explicit SharedService(const tilepost_plan_t& plan);
+  // `operation`: its number, the same on all ranks (Communicator::operations).
+  SharedService(const tilepost_plan_t& plan, int64_t operation);
   SharedService(const SharedService&) = delete;
   SharedService& operator=(const SharedService&) = delete;
 
@@ -87,7 +88,7 @@ class SharedService {
 
   const tilepost_plan_t& plan_;
   const RunPath path_;        // of runs that overlap
-  const uint32_t plan_word_;  // RunWords::plan of all runs
+  const uint32_t plan_word_;  // RunWords::plan of all runs: of the operation, the same on all ranks
   double deadline_seconds_ = 0;
   std::shared_ptr<SharedArena> arena_;
   bool shares_ = false;      // the arena with other operations

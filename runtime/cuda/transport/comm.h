@@ -95,6 +95,10 @@ class Communicator {
   const AbortedFlag& aborted() const { return aborted_; }
   // Of runs that communicate.
   const std::shared_ptr<RunOrder>& order() const { return order_; }
+  // Operations on which the ranks have agreed so far, the same on all of them: while one is being
+  // made, its own number (RunTerms::operation).
+  int64_t operations() const { return operations_; }
+  void count_operation() { ++operations_; }
   // Of operations that share memory with each other.
   SharedArenas& arenas() { return arenas_; }
 
@@ -107,6 +111,7 @@ class Communicator {
   bool owned_ = false;
   AbortedFlag aborted_ = std::make_shared<std::atomic<bool>>(false);
   std::shared_ptr<RunOrder> order_ = std::make_shared<RunOrder>();
+  int64_t operations_ = 0;
   SharedArenas arenas_;
   std::map<std::pair<int, int>, std::shared_ptr<ChildComm>> children_;  // by CTA budget and lane
 };

@@ -40,7 +40,7 @@ enum WaitState : uint32_t { kNoWait = 0, kWaiting = 1, kGaveUp = 2 };
 struct RunWords {
   uint32_t m;         // as the caller says; 0 where rows are routed
   uint32_t schedule;  // RunMap::schedule_hash, folded
-  uint32_t plan;      // hash_plan, folded
+  uint32_t plan;      // hash_plan, folded, with the operation's number
   uint32_t output;    // RunTerms::output
 
   __host__ __device__ constexpr bool same_as(const RunWords& other) const {
