@@ -203,8 +203,9 @@ tilepost_result_t tilepost_op_route(tilepost_op_t op, const tilepost_route_t* ro
 // The memory must not be freed before it is unregistered, nor, where the operation is destroyed
 // without that or has failed, before all ranks have destroyed it: other processes have it open
 // until then, all of the allocation that it is part of. Between ranks of one process peer access
-// between their devices is enabled, and stays so: cudaMalloc and cudaFree may then wait for kernels
-// of all these devices.
+// between their devices is enabled, and stays so: cudaMalloc and cudaFree, and so registering,
+// unregistering, create and destroy, may then wait for kernels of all these devices. Such ranks
+// call them while none of them has a run in flight, and meet before the next run.
 tilepost_result_t tilepost_op_register(tilepost_op_t op, void* buffer, int64_t bytes);
 
 // Undoes it, for what begins at `buffer`. Collective likewise; when it returns no rank has the
