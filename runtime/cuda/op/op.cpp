@@ -209,27 +209,27 @@ tilepost_result_t CudaOp::find_output(const tilepost_run_operands_t& operands, R
   return registered_.find(operands.out, bytes, run.output);
 }
 
-// Before what ranks tell each other with the host waiting, and what no run in flight may see
-// change.
-tilepost_result_t CudaOp::come_to_rest(const char* what) {
+// For what ranks tell each other with the host waiting, and what no run in flight may see change.
+template <class Body>
+tilepost_result_t CudaOp::at_rest(const char* what, Body body) {
+  DeviceGuard guard;
+  TILEPOST_TRY(guard.enter(device_.ordinal));
+  const CaptureModeGuard relaxed;
   cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
   TILEPOST_CUDA(cudaStreamIsCapturing(lanes_.stream(), &capture));
   if (capture != cudaStreamCaptureStatusNone)
     return fail(TILEPOST_INVALID_ARGUMENT,
                 "a run of this operation is being captured; end the capture before %s", what);
   TILEPOST_TRY(synchronize());
-  return order_->wait_for_exclusive(*state_.comm_aborted);
+  TILEPOST_TRY(order_->wait_for_exclusive(*state_.comm_aborted));
+  return body();
 }
 
 tilepost_result_t CudaOp::route(const tilepost_route_t& route, tilepost_arrivals_t* arrivals) {
   TILEPOST_TRY(state_.check_usable());
   RouteInputs inputs{};
   TILEPOST_TRY(check_route(plan_, route, inputs));
-  DeviceGuard guard;
-  TILEPOST_TRY(guard.enter(device_.ordinal));
-  const CaptureModeGuard relaxed;
-  TILEPOST_TRY(come_to_rest("a new route"));
-  TILEPOST_TRY(routes_.set(inputs));
+  TILEPOST_TRY(at_rest("a new route", [&] { return routes_.set(inputs); }));
   if (arrivals != nullptr) *arrivals = routes_.arrivals();
   return TILEPOST_OK;
 }
@@ -242,21 +242,15 @@ SharedRanks CudaOp::shared_ranks() const {
 tilepost_result_t CudaOp::register_output(void* buffer, int64_t bytes) {
   TILEPOST_TRY(check_registers(program_.name, plan_));
   TILEPOST_TRY(state_.check_usable());
-  DeviceGuard guard;
-  TILEPOST_TRY(guard.enter(device_.ordinal));
-  const CaptureModeGuard relaxed;
-  TILEPOST_TRY(come_to_rest("a buffer is registered"));
-  return registered_.add(shared_ranks(), buffer, bytes);
+  return at_rest("a buffer is registered",
+                 [&] { return registered_.add(shared_ranks(), buffer, bytes); });
 }
 
 tilepost_result_t CudaOp::unregister_output(const void* buffer) {
   TILEPOST_TRY(check_registers(program_.name, plan_));
   TILEPOST_TRY(state_.check_usable());
-  DeviceGuard guard;
-  TILEPOST_TRY(guard.enter(device_.ordinal));
-  const CaptureModeGuard relaxed;
-  TILEPOST_TRY(come_to_rest("a buffer is unregistered"));
-  return registered_.remove(shared_ranks(), buffer);
+  return at_rest("a buffer is unregistered",
+                 [&] { return registered_.remove(shared_ranks(), buffer); });
 }
 
 tilepost_result_t CudaOp::status() {

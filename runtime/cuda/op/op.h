@@ -54,7 +54,8 @@ class CudaOp final : public tilepost_op {
   tilepost_result_t create_state();
   void set_up_state();
   tilepost_result_t load_kernels() const;
-  tilepost_result_t come_to_rest(const char* what);
+  template <class Body>
+  tilepost_result_t at_rest(const char* what, Body body);
   tilepost_result_t find_output(const tilepost_run_operands_t& operands, Run& run) const;
   SharedRanks shared_ranks() const;
 
