@@ -93,6 +93,7 @@ class HostOp final : public tilepost_op {
   tilepost_result_t check(const tilepost_run_operands_t& operands, int64_t& rows) const;
   bool wait_for_stream();
   bool exchange(const HostStep& place, std::vector<int64_t> mine, std::vector<int64_t>& all);
+  HostStep exchange_place(Meeting call, uint64_t number) const;
   tilepost_result_t agree_on_route(RouteInputs& inputs, std::unique_ptr<RunMap>& run);
   tilepost_result_t agree_on_output(Registration call, tilepost_result_t own,
                                     const RegisteredRange& range);

@@ -10,12 +10,7 @@ tilepost_result_t HostOp::agree_on_output(Registration call, tilepost_result_t o
                                           const RegisteredRange& range) {
   const std::string text = own != TILEPOST_OK ? tilepost_last_error() : "";
   if (!wait_for_stream()) return refuse();
-  HostStep place{{}, HostStep::kExchange};
-  place.terms.program = name_;
-  place.terms.operation = operation_;
-  place.terms.plan = plan_hash_;
-  place.terms.call = Meeting::registration;
-  place.terms.number = ++registration_calls_;
+  const HostStep place = exchange_place(Meeting::registration, ++registration_calls_);
   const auto number = own == TILEPOST_OK ? int64_t{range.number} : 0;
   std::vector<int64_t> all;
   const auto operation = static_cast<int64_t>(operation_);

@@ -29,16 +29,22 @@ bool HostOp::exchange(const HostStep& place, std::vector<int64_t> mine, std::vec
   return visit.end_collective(rank_, place, deadline_seconds_);
 }
 
-// Ranks choose the same groups because they know the most rows that any of them has, and refuse a
-// route alike because they know all of its counts.
-tilepost_result_t HostOp::agree_on_route(RouteInputs& inputs, std::unique_ptr<RunMap>& run) {
-  const auto failed = [&] { return fail(group_->failure(), "%s", group_->failure_text()); };
+// `number`: of the operation's calls of this kind.
+HostStep HostOp::exchange_place(Meeting call, uint64_t number) const {
   HostStep place{{}, HostStep::kExchange};
   place.terms.program = name_;
   place.terms.operation = operation_;
   place.terms.plan = plan_hash_;
-  place.terms.call = Meeting::route;
-  place.terms.number = ++routes_;
+  place.terms.call = call;
+  place.terms.number = number;
+  return place;
+}
+
+// Ranks choose the same groups because they know the most rows that any of them has, and refuse a
+// route alike because they know all of its counts.
+tilepost_result_t HostOp::agree_on_route(RouteInputs& inputs, std::unique_ptr<RunMap>& run) {
+  const auto failed = [&] { return fail(group_->failure(), "%s", group_->failure_text()); };
+  const HostStep place = exchange_place(Meeting::route, ++routes_);
   std::vector<int64_t> all;
   if (!exchange(place, {inputs.rows}, all)) return failed();
   inputs.most = std::max<int64_t>(1, std::ranges::max(all));
