@@ -9,13 +9,13 @@ tilepost_result_t RunIssuer::run_eager(Run& run, DeviceMap& map) {
   TILEPOST_TRY(follow_last_run(run.user));
   TILEPOST_TRY(follow_others(run));
   run.bank = kEager;
-  run.record = &state_.ledger.next(run.run_map());
+  run.record = &state_.ledger.next(run.run_map(), run.output.number);
   run.end = state_.tracker.end_event();
   run.begin = state_.tracker.begin_event();
   const bool shares = buffers_.uses_shared(run.path()) && !run.path().completes;
   run.fork = run.arrives() || shares ? lanes_.fork_event() : run.begin;
   TILEPOST_CUDA(cudaEventRecord(run.begin, run.user));
-  tell_others(run);
+  if (board_ != nullptr) board_->say(run.record->call);
   if (const tilepost_result_t result = communication_.warm_up(run, map); result != TILEPOST_OK)
     return give_up(run, result);
   if (const tilepost_result_t result = start(run); result != TILEPOST_OK) {
@@ -47,7 +47,8 @@ tilepost_result_t RunIssuer::give_up(const Run& run, tilepost_result_t result) {
 // arguments cannot count runs.
 tilepost_result_t RunIssuer::run_captured(Run& run) {
   run.bank = kCaptured;
-  run.record = &state_.ledger.capture(run.run_map(), static_cast<size_t>(run.map->captured));
+  run.record = &state_.ledger.capture(run.run_map(), run.output.number,
+                                      static_cast<size_t>(run.map->captured));
   run.fork = lanes_.captured_fork_event();
   run.end = lanes_.captured_end_event();
   const size_t words = static_cast<size_t>(run.record->groups) * TILEPOST_COUNTER_STRIDE;
@@ -90,11 +91,6 @@ void RunIssuer::let_others_follow(const Run& run) {
   if (communicates_) order_->add(in_comm_, mine, run.end);
   mine.exclusive = true;
   if (shared_order() != nullptr) shared_order()->add(in_arena_, mine, run.end);
-}
-
-void RunIssuer::tell_others(const Run& run) {
-  if (board_ != nullptr)
-    board_->say(RunBoard::call_of(*state_.plan, run.run_map(), run.output.number));
 }
 
 RunOrder::Run RunIssuer::in_order(const Run& run) const {

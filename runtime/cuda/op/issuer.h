@@ -62,7 +62,6 @@ class RunIssuer {
   tilepost_result_t follow_last_run(cudaStream_t stream);
   tilepost_result_t follow_others(const Run& run);
   void let_others_follow(const Run& run);
-  void tell_others(const Run& run);
   RunOrder::Run in_order(const Run& run) const;
   tilepost_result_t start(Run& run);
   tilepost_result_t begin_sharing(Run& run);

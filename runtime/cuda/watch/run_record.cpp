@@ -13,10 +13,10 @@ void RunLedger::create(const tilepost_plan_t& plan, bool arrivals) {
   }
 }
 
-void RunLedger::fill(const RunMap& map, RunRecord& record) const {
+void RunLedger::fill(const RunMap& map, uint32_t output, RunRecord& record) const {
   record.overlaps = map.overlaps;
   record.groups = map.num_groups();
-  record.call = RunBoard::call_of(*plan_, map, 0);  // over NCCL none is registered
+  record.call = RunBoard::call_of(*plan_, map, output);
   record.targets.clear();
   // Tiles stored at their owner's raise its counters, which count by themselves
   // (runtime/cuda/shared/flags.h).
@@ -25,10 +25,10 @@ void RunLedger::fill(const RunMap& map, RunRecord& record) const {
 }
 
 // A run that does not overlap finds its input there: the last value is behind it already.
-const RunRecord& RunLedger::next(const RunMap& map) {
+const RunRecord& RunLedger::next(const RunMap& map, uint32_t output) {
   const std::lock_guard lock(mutex_);
   RunRecord& record = eager_[(runs_ + 1) % eager_.size()];
-  fill(map, record);
+  fill(map, output, record);
   record.number = runs_ + 1;
   record.progress = progress_;
   record.ready = ready_ + (map.overlaps ? 1 : 0);
@@ -45,11 +45,11 @@ void RunLedger::commit() {
   ready_ = record.ready;
 }
 
-const RunRecord& RunLedger::capture(const RunMap& map, size_t which) {
+const RunRecord& RunLedger::capture(const RunMap& map, uint32_t output, size_t which) {
   const std::lock_guard lock(mutex_);
   if (captured_.size() <= which) captured_.resize(which + 1);
   RunRecord& record = captured_[which];
-  fill(map, record);
+  fill(map, output, record);
   record.number = 1;
   record.ready = map.overlaps ? 1 : 0;
   record.before.assign(record.groups, 0);

@@ -21,7 +21,7 @@ struct RunRecord {
   uint32_t ready = 0;             // ARRIVALS: what a group's counter is set to when it has arrived
   std::vector<uint32_t> before;   // by group: the counter's sum before the run
   std::vector<uint32_t> targets;  // by group: what the run's tiles add
-  RunBoard::Call call{};
+  RunBoard::Call call{};          // what ranks have in common in it
 
   // What the counter reads when the run's tiles have all raised it.
   uint32_t expected(int group) const { return before[group] + targets[group]; }
@@ -36,12 +36,12 @@ class RunLedger {
   void create(const tilepost_plan_t& plan, bool arrivals);
 
   // The record of the next eager run, which changes nothing before commit(): a run that could not
-  // be started has added nothing to any counter.
-  const RunRecord& next(const RunMap& map);
+  // be started has added nothing to any counter. `output`, here and below: RunTerms::output.
+  const RunRecord& next(const RunMap& map, uint32_t output);
   void commit();
 
   // The record of a captured run, `which` of them; replays start from zero.
-  const RunRecord& capture(const RunMap& map, size_t which);
+  const RunRecord& capture(const RunMap& map, uint32_t output, size_t which);
 
   // Copies, for other threads. Of a run in flight, by its number; of a captured run.
   RunRecord of_run(uint64_t number) const;
@@ -53,7 +53,7 @@ class RunLedger {
   bool arrivals() const { return arrivals_; }
 
  private:
-  void fill(const RunMap& map, RunRecord& record) const;
+  void fill(const RunMap& map, uint32_t output, RunRecord& record) const;
 
   // One more than can be in flight: the next one's are written while all others may be looked at.
   std::array<RunRecord, RunTracker::kMaxInFlight + 1> eager_;
