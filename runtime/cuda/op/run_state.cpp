@@ -141,15 +141,24 @@ std::string RunState::explain(const RunDifference& difference, const std::string
   if (difference.own.plan != difference.theirs.plan)
     return where + name(other) + " runs another operation of those that share memory than " +
            name(rank) + kSameOrder;
-  const auto terms_of = [&](const RunWords& words) {
+  const auto call_of = [](const RunWords& words) {
+    return RunBoard::Call{words.m, words.schedule, false, words.output};  // all overlap
+  };
+  return where + explain_calls(other, call_of(difference.theirs), call_of(difference.own));
+}
+
+std::string RunState::explain_calls(int other, const RunBoard::Call& theirs,
+                                    const RunBoard::Call& own) const {
+  const auto terms_of = [&](const RunBoard::Call& call) {
     RunTerms terms;
     terms.routed = is_routed(*plan);
-    terms.m = words.m;
-    terms.schedule = words.schedule;
-    terms.output = words.output;
+    terms.m = call.m;
+    terms.schedule = call.schedule;
+    terms.overlaps = call.overlaps;
+    terms.output = call.output;
     return terms;
   };
-  return where + run_difference(other, terms_of(difference.theirs), rank, terms_of(difference.own));
+  return run_difference(other, terms_of(theirs), rank, terms_of(own));
 }
 
 // What the ranks have found by themselves, also in runs that have ended since.
@@ -173,18 +182,7 @@ std::string RunState::explain(const RunBoard::Difference& difference,
                               const std::string& run) const {
   const std::string where = "rank " + std::to_string(rank) + ": " + run + ": ";
   const int other = difference.rank;
-  const auto terms_of = [&](const RunBoard::Call& call) {
-    RunTerms terms;
-    terms.routed = is_routed(*plan);
-    terms.m = call.m;
-    terms.schedule = call.schedule;
-    terms.overlaps = call.overlaps;
-    terms.output = call.output;
-    return terms;
-  };
-  if (difference.is_here)
-    return where +
-           run_difference(other, terms_of(difference.theirs), rank, terms_of(difference.own));
+  if (difference.is_here) return where + explain_calls(other, difference.theirs, difference.own);
   return where + "an earlier run of rank " + std::to_string(other) + " was not that of rank " +
          std::to_string(rank) +
          "; pass the same m and outputs, and set the same routes, on every rank";

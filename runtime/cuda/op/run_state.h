@@ -118,6 +118,8 @@ class RunState {
   std::string explain_late(const InFlight& run);
   void find_missing_tiles(TimeoutFacts& facts);
   std::string explain(const RunDifference& difference, const std::string& run) const;
+  std::string explain_calls(int other, const RunBoard::Call& theirs,
+                            const RunBoard::Call& own) const;
   std::string explain_difference(const std::optional<InFlight>& started) const;
   std::string explain_other_calls(bool late) const;
   std::string explain(const RunBoard::Difference& difference, const std::string& run) const;
