@@ -211,10 +211,6 @@ tilepost_result_t Communication::bring_own_rows(const Run& run) const {
                                           run.user);
 }
 
-tilepost_result_t Communication::communicate(const Run& run, int group) const {
-  return communicate_group(on_lane(run, lane_of(run, group)), group);
-}
-
 tilepost_result_t Communication::finish(const Run& run) const {
   if (run.path().overlaps) TILEPOST_TRY(lanes_.join(run));
   if (run.begun) TILEPOST_TRY(transports_.overlapping->rejoin(run.comm));
@@ -222,7 +218,8 @@ tilepost_result_t Communication::finish(const Run& run) const {
   return consumption_.normalise(run);
 }
 
-tilepost_result_t Communication::communicate_group(const Run& run, int group) const {
+tilepost_result_t Communication::communicate(const Run& whole, int group) const {
+  const Run run = on_lane(whole, lane_of(whole, group));
   const RunPath& path = run.path();
   // Tiles that are stored with their owners raise counters there, which the transport waits for.
   const bool own_tiles = path.stores != Buffer::owners;

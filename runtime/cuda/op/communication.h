@@ -96,7 +96,6 @@ class Communication {
  private:
   int lane_of(const Run& run, int group) const;
   Run on_lane(const Run& run, int lane) const;
-  tilepost_result_t communicate_group(const Run& run, int group) const;
 
   const tilepost_plan_t& plan_;
   const Transports& transports_;
