@@ -164,16 +164,13 @@ tilepost_result_t RegisteredOutputs::map(const SharedRanks& ranks, const std::ve
   return TILEPOST_OK;
 }
 
-// That the devices reach each other is known since the operation was made. Peer access stays on: it
-// belongs to the process, and others may have come to use it.
+// That the devices reach each other is known since the operation was made.
 tilepost_result_t RegisteredOutputs::reach(int peer, const Info& own, const Info& info,
                                            Buffer& fresh, void*& place) {
   place = reinterpret_cast<void*>(static_cast<uintptr_t>(info.peer.address));
   if (same_process(own.peer, info.peer)) {
     if (own.peer.ordinal == info.peer.ordinal) return TILEPOST_OK;
-    const cudaError_t error = cudaDeviceEnablePeerAccess(static_cast<int>(info.peer.ordinal), 0);
-    if (error != cudaSuccess) cudaGetLastError();
-    if (error != cudaErrorPeerAccessAlreadyEnabled) TILEPOST_CUDA(error);
+    TILEPOST_CUDA(enable_peer_access(static_cast<int>(info.peer.ordinal)));
     return TILEPOST_OK;
   }
   const std::string name = name_of(peer, info.peer);

@@ -261,12 +261,10 @@ SharedMemory::Trouble SharedMemory::grant(int peer, int other) {
   return {Trouble::not_mapped, peer, text_of("cudaMemPoolSetAccess", error)};
 }
 
-// Some ranks are of this process and some are not. Peer access stays on: it belongs to the process,
-// and others may have come to use it.
+// Some ranks are of this process and some are not.
 SharedMemory::Trouble SharedMemory::enable_access(int peer, int other) {
-  const cudaError_t error = cudaDeviceEnablePeerAccess(other, 0);
-  if (error != cudaSuccess) cudaGetLastError();
-  if (error == cudaSuccess || error == cudaErrorPeerAccessAlreadyEnabled) return {};
+  const cudaError_t error = enable_peer_access(other);
+  if (error == cudaSuccess) return {};
   return {Trouble::not_mapped, peer, text_of("cudaDeviceEnablePeerAccess", error)};
 }
 

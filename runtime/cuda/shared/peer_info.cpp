@@ -95,6 +95,12 @@ std::string name_of(int rank, const PeerInfo& info) {
          text_of(info.bus) + ")";
 }
 
+cudaError_t enable_peer_access(int other) {
+  const cudaError_t error = cudaDeviceEnablePeerAccess(other, 0);
+  if (error != cudaSuccess) cudaGetLastError();
+  return error == cudaErrorPeerAccessAlreadyEnabled ? cudaSuccess : error;
+}
+
 std::string reason_not_to_share(std::span<const PeerInfo> infos) {
   for (size_t r = 1; r < infos.size(); ++r)
     if (!same_host(infos[0], infos[r]))

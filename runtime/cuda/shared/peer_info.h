@@ -47,6 +47,10 @@ bool same_gpu(const PeerInfo& one, const PeerInfo& other);
 // "rank 2 (device 3, 0000:41:00.0)".
 std::string name_of(int rank, const PeerInfo& info);
 
+// From the current device to another one of this process; cudaSuccess also where it is on already.
+// It stays on: it belongs to the process, and others may have come to use it.
+cudaError_t enable_peer_access(int other);
+
 // Why these ranks cannot share memory, as far as their infos say it; empty if they may. Every rank
 // finds the same.
 std::string reason_not_to_share(std::span<const PeerInfo> infos);
