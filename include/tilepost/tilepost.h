@@ -198,7 +198,7 @@ tilepost_result_t tilepost_op_route(tilepost_op_t op, const tilepost_route_t* ro
 // `buffer` is device memory of cudaMalloc, 16-byte aligned; memory of pools (cudaMallocAsync), of
 // cuMemCreate (expandable segments) and managed memory are refused. What one rank alone passes
 // wrongly is an error on all. Waits for the runs so far and for the other ranks, within the
-// deadline; not while a run of the operation is being captured.
+// deadline; not while a run of the operation is being captured, on whichever stream.
 //
 // The memory must not be freed before it is unregistered, nor, where the operation is destroyed
 // without that or has failed, before all ranks have destroyed it: other processes have it open

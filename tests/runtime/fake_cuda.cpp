@@ -17,6 +17,11 @@ namespace {
 std::vector<std::unique_ptr<Stream>> user_streams;
 Stream legacy{"legacy"};
 
+void count_memory_call() {
+  const std::lock_guard lock(world().mutex);
+  ++world().memory_calls;
+}
+
 cudaError_t checked(const std::string& line, cudaError_t error = cudaErrorUnknown) {
   const bool fails = call(line);
   if (world().unloaded) return cudaErrorCudartUnloading;
@@ -31,89 +36,11 @@ Event& event_of(cudaEvent_t event) {
   return *reinterpret_cast<Event*>(event);
 }
 
-CUresult encode_tiled(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t, void* base,
-                      const cuuint64_t* sizes, const cuuint64_t* strides, const cuuint32_t* box,
-                      const cuuint32_t*, CUtensorMapInterleave, CUtensorMapSwizzle swizzle,
-                      CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill) {
-  const auto by = [](auto x, auto y) { return std::to_string(x) + "x" + std::to_string(y); };
-  const std::lock_guard lock(world().mutex);
-  world().maps.push_back(by(sizes[0], sizes[1]) + " box " + by(box[0], box[1]) + " stride " +
-                         std::to_string(strides[0]) + " type " + std::to_string(type) +
-                         " swizzle " + std::to_string(swizzle) + " promote " +
-                         std::to_string(promotion));
-  const MapOf kept{base, sizes[0], sizes[1]};
-  std::memcpy(map, &kept, sizeof kept);
-  const bool bad = world().tensor_maps_fail || box[0] > 256 || box[1] > 256;
-  return call("encode") || bad ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
-}
-
-CUresult wait_value(CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned) {
-  if (call("cuStreamWaitValue32 " + name_of(stream))) return CUDA_ERROR_UNKNOWN;
-  const std::lock_guard lock(world().mutex);
-  const auto* counter = reinterpret_cast<const uint32_t*>(address);
-  const auto reached = [=] { return static_cast<int32_t>(*counter - value) >= 0; };
-  if (!reached()) stream_of(stream).hang = {true, reached};
-  return CUDA_SUCCESS;
-}
-
-CUresult green_context(CUstream, CUgreenCtx* context) {
-  *context = world().stream_sms > 0 ? reinterpret_cast<CUgreenCtx>(&world()) : nullptr;
-  return CUDA_SUCCESS;
-}
-CUresult green_resource(CUgreenCtx, CUdevResource* resource, CUdevResourceType) {
-  resource->sm.smCount = world().stream_sms;
-  return CUDA_SUCCESS;
-}
-
-CUresult write_value(CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned) {
-  if (call("cuStreamWriteValue32 " + name_of(stream))) return CUDA_ERROR_UNKNOWN;
-  if (!stream_of(stream).hang.holds()) *reinterpret_cast<uint32_t*>(address) = value;
-  return CUDA_SUCCESS;
+void begin_mapping() {
+  if (world().on_mapping) world().on_mapping();
 }
 
 // Addresses that tests make up are small numbers; nothing lies there.
-// Of the caller's memory (CallerMemory), in which a pointer may lie anywhere.
-CUresult pointer_attribute(void* value, CUpointer_attribute attribute, CUdeviceptr address) {
-  const std::lock_guard lock(world().mutex);
-  for (const auto& [base, memory] : world().caller_memory) {
-    const auto begin = reinterpret_cast<CUdeviceptr>(base);
-    if (address < begin || address >= begin + memory.bytes) continue;
-    const auto put = [&](auto what) { std::memcpy(value, &what, sizeof what); };
-    switch (attribute) {
-      case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-        put(memory.kind == "host" ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE);
-        break;
-      case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-        put(memory.kind == "managed" ? 1u : 0u);
-        break;
-      case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-        put(memory.device);
-        break;
-      case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
-        put(memory.kind == "pool" ? begin : CUdeviceptr{0});
-        break;
-      case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
-        put(memory.kind == "cudaMalloc" ? 1u : 0u);
-        break;
-      case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-        put(begin);
-        break;
-      case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
-        put(memory.bytes);
-        break;
-      case CU_POINTER_ATTRIBUTE_BUFFER_ID:
-        put(memory.id);
-        break;
-      default:
-        return CUDA_ERROR_NOT_SUPPORTED;
-    }
-    // Pools are asked for where it is not known that there is one.
-    if (attribute == CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE) return CUDA_SUCCESS;
-    return call("cuPointerGetAttribute") ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
-  }
-  return CUDA_ERROR_INVALID_VALUE;
-}
-
 bool is_real(const void* pointer) {
   return reinterpret_cast<uintptr_t>(pointer) >= uintptr_t{1} << 32;
 }
@@ -168,16 +95,22 @@ Stream& stream_of(CUstream_st* handle) {
   return handle == nullptr ? legacy : *reinterpret_cast<Stream*>(handle);
 }
 
-Capture::Capture(CUstream_st* stream, bool captured) : stream_(stream_of(stream)) {
+void capture(Stream& stream, bool on) {
+  static unsigned long long captures = 0;
   const std::lock_guard lock(world().mutex);
-  stream_.capturing = captured;
+  if (!on)
+    for (Stream* own : world().streams)
+      if (own->device == stream.device && own->capture == stream.capture) own->capturing = false;
+  stream.capturing = on;
+  if (on) stream.capture = ++captures;
+}
+
+Capture::Capture(CUstream_st* stream, bool captured) : stream_(stream_of(stream)) {
+  capture(stream_, captured);
 }
 
 Capture::~Capture() {
-  const std::lock_guard lock(world().mutex);
-  stream_.capturing = false;
-  for (Stream* own : world().streams)
-    if (own->device == stream_.device) own->capturing = false;
+  capture(stream_, false);
 }
 
 void release_all() {
@@ -235,6 +168,7 @@ cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) {
 }
 cudaError_t cudaDeviceEnablePeerAccess(int device, unsigned) {
   if (checked("cudaDeviceEnablePeerAccess")) return cudaErrorUnknown;
+  begin_mapping();
   const std::lock_guard lock(world().mutex);
   const bool is_new = world().accessible.insert(device).second;
   return is_new ? cudaSuccess : cudaErrorPeerAccessAlreadyEnabled;
@@ -268,6 +202,7 @@ cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* pointer) {
 }
 cudaError_t cudaIpcOpenMemHandle(void** pointer, cudaIpcMemHandle_t handle, unsigned) {
   if (checked("cudaIpcOpenMemHandle")) return cudaErrorUnknown;
+  begin_mapping();
   if (world().cannot_open.contains(current_device())) return cudaErrorMapBufferObjectFailed;
   std::memcpy(pointer, &handle, sizeof *pointer);
   ++world().live_mappings;
@@ -276,6 +211,7 @@ cudaError_t cudaIpcOpenMemHandle(void** pointer, cudaIpcMemHandle_t handle, unsi
   return cudaSuccess;
 }
 cudaError_t cudaIpcCloseMemHandle(void* pointer) {
+  begin_mapping();
   --world().live_mappings;
   const std::lock_guard lock(world().mutex);
   --world().mappings[pointer];
@@ -296,14 +232,19 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* lowest, int* highest) {
 }
 
 cudaError_t cudaMalloc(void** pointer, size_t bytes) {
+  count_memory_call();
   if (checked("cudaMalloc")) return cudaErrorMemoryAllocation;
   *pointer = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   ++world().live_allocations;
+  const std::lock_guard lock(world().mutex);
+  world().allocated.insert(*pointer);
   return cudaSuccess;
 }
 cudaError_t cudaFree(void* pointer) {
+  count_memory_call();
   {
     const std::lock_guard lock(world().mutex);
+    world().allocated.erase(pointer);
     world().freed_while_mapped += world().mappings[pointer] > 0;
   }
   std::free(pointer);
@@ -311,12 +252,14 @@ cudaError_t cudaFree(void* pointer) {
   return cudaSuccess;
 }
 cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned) {
+  count_memory_call();
   if (checked("cudaHostAlloc")) return cudaErrorMemoryAllocation;
   *pointer = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   ++world().live_pinned;
   return cudaSuccess;
 }
 cudaError_t cudaFreeHost(void* pointer) {
+  count_memory_call();
   std::free(pointer);
   --world().live_pinned;
   return cudaSuccess;
@@ -392,13 +335,29 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* 
       stream_of(stream).capturing ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
   return checked("cudaStreamIsCapturing");
 }
+#if CUDART_VERSION >= 13000
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status,
+                                     unsigned long long* id, cudaGraph_t*, const cudaGraphNode_t**,
+                                     const cudaGraphEdgeData**, size_t*) {
+#else
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status,
+                                     unsigned long long* id) {
+#endif
+  *id = stream_of(stream).capture;
+  *status =
+      stream_of(stream).capturing ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+  return checked("cudaStreamGetCaptureInfo");
+}
 // A stream that waits for a captured event joins the capture; a capture cannot wait for work
 // outside of it.
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   Stream& s = stream_of(stream);
-  if (s.capturing && !event_of(event).captured) return cudaErrorStreamCaptureIsolation;
-  if (event_of(event).hang.holds()) s.hang = event_of(event).hang;
-  s.capturing |= event_of(event).captured;
+  const Event& e = event_of(event);
+  if (s.capturing && !e.captured) return cudaErrorStreamCaptureIsolation;
+  if (s.capturing && e.capture != s.capture) return cudaErrorStreamCaptureMerge;
+  if (e.hang.holds()) s.hang = e.hang;
+  if (e.captured) s.capture = e.capture;
+  s.capturing |= e.captured;
   const std::lock_guard lock(world().mutex);
   world().links.push_back({world().log.size(), event});
   return checked("cudaStreamWaitEvent " + s.name);
@@ -424,7 +383,8 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   const std::lock_guard lock(world().mutex);
-  event_of(event) = {stream_of(stream).hang, stream_of(stream).capturing};
+  const Stream& s = stream_of(stream);
+  event_of(event) = {s.hang, s.capturing, s.capture};
   world().links.push_back({world().log.size(), event});
   return checked("cudaEventRecord " + name_of(stream));
 }
@@ -467,22 +427,6 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void*, v
               (config->numAttrs ? " clusters" : ""));
   if (error == cudaSuccess) post_tiles(arguments, stream_of(config->stream));
   return error;
-}
-
-cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** function, unsigned,
-                                             unsigned long long,
-                                             cudaDriverEntryPointQueryResult* result) {
-  if (checked(name)) return cudaErrorUnknown;
-  if (!world().has_driver) return cudaErrorInsufficientDriver;  // outputs stay as they were
-  *result = cudaDriverEntryPointSuccess;
-  const std::string wanted = name;
-  if (wanted == "cuTensorMapEncodeTiled") *function = reinterpret_cast<void*>(encode_tiled);
-  if (wanted == "cuStreamWaitValue32") *function = reinterpret_cast<void*>(wait_value);
-  if (wanted == "cuStreamWriteValue32") *function = reinterpret_cast<void*>(write_value);
-  if (wanted == "cuStreamGetGreenCtx") *function = reinterpret_cast<void*>(green_context);
-  if (wanted == "cuGreenCtxGetDevResource") *function = reinterpret_cast<void*>(green_resource);
-  if (wanted == "cuPointerGetAttribute") *function = reinterpret_cast<void*>(pointer_attribute);
-  return cudaSuccess;
 }
 
 }  // extern "C"

@@ -39,10 +39,12 @@ struct Stream {
   int device = 0;
   Hang hang{};
   bool capturing = false;
+  unsigned long long capture = 0;  // which one, while that is so
 };
 struct Event {
   Hang hang{};
   bool captured = false;
+  unsigned long long capture = 0;  // likewise
 };
 
 // One NCCL call that moves data.
@@ -95,7 +97,7 @@ struct CallerMemory {
   size_t bytes;
   int device;
   unsigned long long id;
-  std::string kind = "cudaMalloc";  // or "pool", "virtual", "managed", "host"
+  std::string kind = "cudaMalloc";  // or "pool", "virtual", "graph", "managed", "host"
 };
 
 // What the machine is.
@@ -149,6 +151,7 @@ struct Behaviour {
   bool threads = false;
   std::function<Hang(void** arguments)> kernel;  // what keeps it from ending, if anything
   std::function<void()> on_post;                 // after a group's arrival was posted
+  std::function<void()> on_mapping;  // while devices or processes get access to memory, or lose it
   std::function<void(const void* x, int rows, int n)> on_norm;
   // Where ranks share memory: what another rank says of its run, where that is not what this one
   // says.
@@ -173,9 +176,11 @@ struct Seen {
   std::string failed_call;
   std::vector<std::string> maps;  // tensor maps: "<columns>x<rows> box <columns>x<rows> …"
   std::vector<std::unique_ptr<Window>> windows;
+  std::set<const void*> allocated;      // by cudaMalloc, and not freed
   std::map<const void*, int> mappings;  // of memory, by other processes
   int freed_while_mapped = 0;           // which CUDA leaves undefined
   std::set<int> accessible;             // devices whose access has been enabled
+  int memory_calls = 0;                 // that allocate or free memory of devices, or pinned
   int groups_begun = 0, groups_ended = 0;
   tilepost_shape_t shape{};        // of the last launch
   tilepost_view_t view{};          // of the last launch
@@ -192,17 +197,18 @@ struct Live {
                    live_comms = 0;
   std::atomic<int> live_mappings = 0;  // of other processes' memory
   std::atomic<int> live_pools = 0;
+  std::atomic<int> live_handles = 0;   // of memory of cuMemCreate
   std::atomic<int> live_windows = 0;   // NCCL's
   std::atomic<int> hanging_calls = 0;  // that have not returned: Behaviour::nccl_hangs
 
   int live() const {
     return live_allocations + live_pinned + live_streams + live_events + live_comms +
-           live_mappings + live_pools + live_windows;
+           live_mappings + live_pools + live_windows + live_handles;
   }
   // What a test has left on purpose is not the next one's.
   void forget() {
     live_allocations = live_pinned = live_streams = live_events = live_comms = 0;
-    live_mappings = live_pools = live_windows = 0;
+    live_mappings = live_pools = live_windows = live_handles = 0;
   }
 };
 
@@ -237,8 +243,11 @@ bool call(const std::string& line);
 CUstream_st* user_stream(const std::string& name, int device = 0);
 Stream& stream_of(CUstream_st* handle);
 
-// The stream is being captured as long as this lives. Streams of its device that joined the capture
-// leave it then.
+// From here on the stream is being captured, or not any more. Streams of its device that joined the
+// capture leave it then.
+void capture(Stream& stream, bool on);
+
+// The stream is being captured as long as this lives.
 class Capture {
  public:
   explicit Capture(CUstream_st* stream, bool captured = true);

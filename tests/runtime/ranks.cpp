@@ -110,7 +110,7 @@ order::Order order_of_run(const Program& program, bool captured) {
   values.gathered = reinterpret_cast<void*>(0x4000000 * 9);
   if (program.plan.access == TILEPOST_ACCESS_READ) world().exchange = tell_apart;
   if (setup.create(program) != TILEPOST_OK) throw std::runtime_error(tilepost_last_error());
-  fakes::stream_of(user).capturing = captured;
+  fakes::capture(fakes::stream_of(user), captured);
   world().reset_calls();
   if (tilepost_op_run_with(setup.op, &values, user) != TILEPOST_OK)
     throw std::runtime_error(tilepost_last_error());
@@ -199,29 +199,40 @@ void Ranks::destroy() {
   });
 }
 
-Registered::Registered(int device, size_t elements) : memory_(kBefore + elements) {
+Registered::Registered(int device, size_t elements, size_t more) : first_(24), elements_(elements) {
   static std::atomic<unsigned long long> ids = 0;
+  memory_ = std::make_shared<std::vector<uint16_t>>(first_ + elements + more);
   const std::lock_guard lock(world().mutex);
-  world().caller_memory[memory_.data()] = {memory_.size() * 2, device, ++ids, "cudaMalloc"};
+  world().caller_memory[allocation()] = {memory_->size() * 2, device, ++ids, "cudaMalloc"};
+}
+
+Registered::Registered(const Registered& before, size_t elements)
+    : memory_(before.memory_), first_(before.first_ + before.elements_), elements_(elements) {}
+
+Registered::~Registered() {
+  if (memory_.use_count() == 1) free();
 }
 
 void Registered::free(bool replaced) {
   const std::lock_guard lock(world().mutex);
-  if (const auto at = world().caller_memory.find(memory_.data());
-      at != world().caller_memory.end()) {
-    world().freed_while_mapped += world().mappings[memory_.data()] > 0;
+  if (const auto at = world().caller_memory.find(allocation()); at != world().caller_memory.end()) {
+    world().freed_while_mapped += world().mappings[allocation()] > 0;
     at->second.id += 1'000'000;
     if (!replaced) world().caller_memory.erase(at);
   }
 }
 
-void Ranks::register_output(int64_t m) {
+void Ranks::register_output(int64_t m, size_t buffers) {
   on_all([&](int rank, Rank& mine) {
     const auto elements = static_cast<size_t>(m * program_.plan.map.n);
-    mine.registered.push_back(std::make_unique<Registered>(rank, elements));
-    Registered& fresh = *mine.registered.back();
-    mine.result = tilepost_op_register(mine.setup.op, fresh.data(), fresh.bytes());
-    if (mine.result != TILEPOST_OK) mine.text = tilepost_last_error();
+    for (size_t i = 0; i < buffers && mine.result == TILEPOST_OK; ++i) {
+      mine.registered.push_back(
+          i == 0 ? std::make_unique<Registered>(rank, elements, (buffers - 1) * elements)
+                 : std::make_unique<Registered>(*mine.registered.back(), elements));
+      Registered& fresh = *mine.registered.back();
+      mine.result = tilepost_op_register(mine.setup.op, fresh.data(), fresh.bytes());
+      if (mine.result != TILEPOST_OK) mine.text = tilepost_last_error();
+    }
   });
 }
 
@@ -302,15 +313,8 @@ void Ranks::take_turns(const std::vector<Turn>& turns) {
 }
 
 void Ranks::run_turn(int rank, const Turn& turn) {
-  const auto capture = [&](bool on) {
-    const std::lock_guard lock(world().mutex);
-    fakes::stream_of(ranks_[rank]->user).capturing = on;
-    for (fakes::Stream* stream : world().streams)
-      if (!on && stream->device == rank) stream->capturing = false;
-  };
-  capture(turn.captured);
+  const fakes::Capture capture(ranks_[rank]->user, turn.captured);
   run_once(rank, *ranks_[rank], turn.m);
-  capture(false);
 }
 
 void Ranks::run(int times, int64_t m) {
@@ -325,10 +329,9 @@ void Ranks::run(int times, int64_t m) {
 }
 
 void Ranks::run_captured(int64_t m) {
-  for (const auto& mine : ranks_) fakes::stream_of(mine->user).capturing = true;
+  for (const auto& mine : ranks_) fakes::capture(fakes::stream_of(mine->user), true);
   run(1, m);
-  for (const auto& mine : ranks_) fakes::stream_of(mine->user).capturing = false;
-  for (fakes::Stream* stream : world().streams) stream->capturing = false;
+  for (const auto& mine : ranks_) fakes::capture(fakes::stream_of(mine->user), false);
 }
 
 void Ranks::run_mixed() {

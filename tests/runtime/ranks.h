@@ -88,21 +88,24 @@ inline float product(uint32_t run, int rank, int64_t row, int64_t column) {
 // Memory of the caller's that fakes::World knows as long as this lives.
 class Registered {
  public:
-  Registered(int device, size_t elements);
+  // Room for `more` elements is behind it in its allocation.
+  Registered(int device, size_t elements, size_t more = 0);
+  // Behind another one, in the same allocation.
+  Registered(const Registered& before, size_t elements);
   Registered(const Registered&) = delete;
   Registered& operator=(const Registered&) = delete;
-  ~Registered() { free(); }
+  ~Registered();
 
   // It begins somewhat behind its allocation.
-  uint16_t* data() { return memory_.data() + kBefore; }
-  int64_t bytes() const { return static_cast<int64_t>((memory_.size() - kBefore) * 2); }
-  const void* allocation() const { return memory_.data(); }
+  uint16_t* data() { return memory_->data() + first_; }
+  int64_t bytes() const { return static_cast<int64_t>(elements_ * 2); }
+  const void* allocation() const { return memory_->data(); }
   // As cudaFree does; and then another one takes its place, if asked.
   void free(bool replaced = false);
 
  private:
-  static constexpr size_t kBefore = 24;
-  std::vector<uint16_t> memory_;
+  std::shared_ptr<std::vector<uint16_t>> memory_;  // the allocation
+  size_t first_, elements_;
 };
 
 struct Rank {
@@ -132,8 +135,9 @@ class Ranks {
   void on_all(const std::function<void(int, Rank&)>& body);
   void create();
   void destroy();
-  // Registers one more buffer on every rank, for outputs of m rows; undoes all.
-  void register_output(int64_t m);
+  // Registers so many more buffers on every rank, in one allocation, for outputs of m rows; undoes
+  // all.
+  void register_output(int64_t m, size_t buffers = 1);
   void unregister_outputs();
   // Runs `times` on every rank, with m rows (0: the plan's), and checks every element. A rank may
   // be up to a run ahead of another. Every other run has the operation's memory for its output, if

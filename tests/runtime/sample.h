@@ -206,6 +206,15 @@ inline std::vector<std::string> enqueued() {
 }
 using Lines = std::vector<std::string>;
 
+// The same of a run that is the first of the operation's in a capture of `user`: by which the
+// operation sees how long it is being captured, and then `lines`.
+inline Lines captured(const Lines& lines) {
+  Lines all{"cudaEventRecord user", "cudaStreamWaitEvent own3", "cudaEventRecord own3",
+            "cudaStreamWaitEvent user"};
+  all.insert(all.end(), lines.begin(), lines.end());
+  return all;
+}
+
 // How many logged calls begin with `word`.
 inline int count_calls(const std::string& word) {
   const std::lock_guard lock(fakes::world().mutex);

@@ -144,7 +144,7 @@ TEST_CASE_METHOD(Operation, "captured arrivals start from zero and wait for one"
     for (const char* line : {"cudaEventRecord own0", "cudaStreamWaitEvent user", "replay_end user",
                              "cudaEventRecord user"})
       expected.push_back(line);
-    CHECK(enqueued() == expected);
+    CHECK(enqueued() == sample::captured(expected));
     CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_OK);
     REQUIRE(run() == TILEPOST_OK);
   }

@@ -391,18 +391,47 @@ TEST_CASE_METHOD(Operation, "registered: ranks compare the outs of replayed grap
              Contains("out is no registered buffer on rank 2 and registered buffer 1 on rank 1"));
 }
 
-TEST_CASE_METHOD(Operation, "registered: not while a run is captured, nor after a failure") {
+TEST_CASE_METHOD(Operation, "registered: not while a run is being captured, on whichever stream") {
   ranks::use(program, kTasks, 3, 48);
   create();
-  Registered buffer(0, 48 * 24);
+  Registered buffer(0, 48 * 24), more(0, 48 * 24);
+  CUstream_st* const other = fakes::user_stream("other");
+  REQUIRE(tilepost_op_register(setup.op, buffer.data(), buffer.bytes()) == TILEPOST_OK);
+  const auto run_on = [&](CUstream_st* stream, void* out) {
+    tilepost_run_operands_t values = sample::operands();
+    values.out = out;
+    REQUIRE(tilepost_op_run_with(setup.op, &values, stream) == TILEPOST_OK);
+  };
+  const auto refuses = [&] {
+    CHECK(tilepost_op_register(setup.op, more.data(), more.bytes()) == TILEPOST_INVALID_ARGUMENT);
+    CHECK_THAT(tilepost_last_error(), Contains("end the capture before a buffer is registered"));
+    CHECK(tilepost_op_unregister(setup.op, buffer.data()) == TILEPOST_INVALID_ARGUMENT);
+    CHECK_THAT(tilepost_last_error(), Contains("end the capture before a buffer is unregistered"));
+  };
+  const int streams = world().live_streams;
   {
     const fakes::Capture capture(user);
-    REQUIRE(run_with(sample::operands()) == TILEPOST_OK);
-    for (fakes::Stream* own : world().streams) own->capturing = true;
-    CHECK(tilepost_op_register(setup.op, buffer.data(), buffer.bytes()) ==
-          TILEPOST_INVALID_ARGUMENT);
-    CHECK_THAT(tilepost_last_error(), Contains("end the capture before a buffer is registered"));
+    for (void* out : {sample::operands().out, static_cast<void*>(buffer.data())}) run_on(user, out);
+    refuses();
+    {
+      const fakes::Capture beside(other);
+      for (int i = 0; i < 2; ++i) {
+        run_on(other, buffer.data());
+        run_on(user, buffer.data());
+      }
+      refuses();
+    }
+    refuses();
   }
+  CHECK(world().live_streams == streams + 1);
+  {
+    const fakes::Capture capture(other);
+    REQUIRE(tilepost_op_register(setup.op, more.data(), more.bytes()) == TILEPOST_OK);
+    run_on(other, more.data());
+    refuses();
+  }
+  CHECK(world().live_streams == streams + 1);
+  CHECK(tilepost_op_unregister(setup.op, buffer.data()) == TILEPOST_OK);
   CHECK(tilepost_op_register(nullptr, buffer.data(), 16) == TILEPOST_INVALID_ARGUMENT);
   CHECK(tilepost_op_unregister(nullptr, buffer.data()) == TILEPOST_INVALID_ARGUMENT);
 }

@@ -88,11 +88,12 @@ TEST_CASE_METHOD(Pointers,
     {
       const fakes::Capture capture(user);
       REQUIRE(run() == TILEPOST_OK);
-      CHECK(enqueued() == Lines{"cudaMemsetAsync user", "cudaEventRecord user",
-                                "cudaStreamWaitEvent own0", "replay_begin own0",
-                                "gemm user x8 clusters", "wait own0 8", "allreduce own0 65536",
-                                "wait own0 8", "allreduce own0 65536", "replay_end own0",
-                                "cudaEventRecord own0", "cudaStreamWaitEvent user"});
+      CHECK(enqueued() ==
+            sample::captured({"cudaMemsetAsync user", "cudaEventRecord user",
+                              "cudaStreamWaitEvent own0", "replay_begin own0",
+                              "gemm user x8 clusters", "wait own0 8", "allreduce own0 65536",
+                              "wait own0 8", "allreduce own0 65536", "replay_end own0",
+                              "cudaEventRecord own0", "cudaStreamWaitEvent user"}));
     }
     CHECK(tilepost_op_status(setup.op) == TILEPOST_OK);
   }

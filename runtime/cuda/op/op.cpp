@@ -133,6 +133,7 @@ tilepost_result_t CudaOp::create(Communicator& comm) {
   TILEPOST_TRY(buffers_.create(maps_.planned()->run.get(), lanes_.num(), lanes_.stream()));
   places_.send = buffers_.send();
   TILEPOST_TRY(routes_.create());
+  TILEPOST_TRY(captures_.create());
   TILEPOST_TRY(load_kernels());
   const WarmUp warm_up(plan_, transports_, state_, lanes_, buffers_, communication_.waits(),
                        routes_);
@@ -199,7 +200,9 @@ tilepost_result_t CudaOp::run(const tilepost_run_operands_t& operands, CUstream_
   run.buffers = buffers_.of(operands, run.path());
   run.epilogue = epilogue.for_kernel();
   run.epilogue.out = run.buffers.send;
-  return capturing ? issuer_.run_captured(run) : issuer_.run_eager(run, *map);
+  if (!capturing) return issuer_.run_eager(run, *map);
+  TILEPOST_TRY(captures_.join(stream));
+  return issuer_.run_captured(run);
 }
 
 // Runs that push go to a registered buffer; the others write it like any other memory.
@@ -215,9 +218,9 @@ tilepost_result_t CudaOp::at_rest(const char* what, Body body) {
   DeviceGuard guard;
   TILEPOST_TRY(guard.enter(device_.ordinal));
   const CaptureModeGuard relaxed;
-  cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-  TILEPOST_CUDA(cudaStreamIsCapturing(lanes_.stream(), &capture));
-  if (capture != cudaStreamCaptureStatusNone)
+  bool capturing = false;
+  TILEPOST_TRY(captures_.find_open(capturing));
+  if (capturing)
     return fail(TILEPOST_INVALID_ARGUMENT,
                 "a run of this operation is being captured; end the capture before %s", what);
   TILEPOST_TRY(synchronize());

@@ -12,6 +12,7 @@
 //   Routes (routes.h)                routes of the runs that follow
 //   RegisteredOutputs                outputs of the caller's into which other ranks store
 //     (registered/registered_outputs.h)
+//   Captures (device/captures.h)     captures of runs that are still under way
 //   WarmUp (warm_up.h)               collectives once, before anything waits for them
 #pragma once
 
@@ -19,6 +20,7 @@
 #include <string>
 
 #include "runtime/core/object.h"
+#include "runtime/cuda/device/captures.h"
 #include "runtime/cuda/op/issuer.h"
 #include "runtime/cuda/op/routes.h"
 #include "runtime/cuda/op/run_check.h"
@@ -80,6 +82,7 @@ class CudaOp final : public tilepost_op {
   Communication communication_;
   Routes routes_;
   RegisteredOutputs registered_;
+  Captures captures_;  // of runs
   RunIssuer issuer_;
   bool made_ = false;  // create() has come to its end
 };
