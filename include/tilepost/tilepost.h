@@ -197,15 +197,20 @@ tilepost_result_t tilepost_op_route(tilepost_op_t op, const tilepost_route_t* ro
 // without registering it. TILEPOST_UNSUPPORTED too for memory that other ranks cannot be given:
 // `buffer` is device memory of cudaMalloc, 16-byte aligned; memory of pools (cudaMallocAsync), of
 // cuMemCreate (expandable segments) and managed memory are refused. What one rank alone passes
-// wrongly is an error on all. Waits for the runs so far and for the other ranks, within the
-// deadline; not while a run of the operation is being captured, on whichever stream.
+// wrongly is an error on all. So is a buffer beyond the 256th that an operation has at a time:
+// TILEPOST_UNSUPPORTED. Waits for the runs so far and for the other ranks, within the deadline; not
+// while a run of the operation is being captured, on whichever stream.
 //
 // The memory must not be freed before it is unregistered, nor, where the operation is destroyed
 // without that or has failed, before all ranks have destroyed it: other processes have it open
-// until then, all of the allocation that it is part of. Between ranks of one process peer access
-// between their devices is enabled, and stays so: cudaMalloc and cudaFree, and so registering,
-// unregistering, create and destroy, may then wait for kernels of all these devices. Such ranks
-// call them while none of them has a run in flight, and meet before the next run.
+// until then, all of the allocation that it is part of.
+//
+// Registering and unregistering allocate and free nothing on the device. Between ranks of one
+// process the first registration enables peer access between their devices: it may wait for all
+// that is there, so no work there may need this rank to go on, but for runs of the communicator.
+// Peer access stays on, and cudaMalloc and cudaFree, and so create and destroy, may from then on
+// wait for kernels of all these devices. Such ranks call them while none of them has a run in
+// flight or registers, and meet before one does.
 tilepost_result_t tilepost_op_register(tilepost_op_t op, void* buffer, int64_t bytes);
 
 // Undoes it, for what begins at `buffer`. Collective likewise; when it returns no rank has the

@@ -61,6 +61,10 @@ tilepost_result_t check_buffer(const tilepost_plan_t& plan, const void* buffer, 
                 "bytes is %" PRId64 ", and the output of the operation's smallest run has %" PRId64
                 "; register as many bytes as the largest output that goes there",
                 bytes, least);
+  if (registered.size() >= kMostRegistered)
+    return fail(TILEPOST_UNSUPPORTED,
+                "%zu buffers are registered with the operation, the most; unregister one first",
+                registered.size());
   const auto* begin = static_cast<const char*>(buffer);
   for (const RegisteredRange& other : registered)
     if (begin < other.begin + other.bytes && other.begin < begin + bytes)

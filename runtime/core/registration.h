@@ -25,13 +25,16 @@ struct RegistrationTerms {
   int64_t number;     // of the buffer; 0 where `status` is not TILEPOST_OK
   int64_t bytes;
 };
+// Buffers of an operation at a time: what they take is there before the first.
+constexpr size_t kMostRegistered = 256;
 constexpr size_t kRegistrationNumbers = sizeof(RegistrationTerms) / sizeof(int64_t);
 
 // TILEPOST_UNSUPPORTED, and what to do, where runs of the plan store nothing in other ranks'
 // outputs. The same on all ranks.
 tilepost_result_t check_registers(const char* program, const tilepost_plan_t& plan);
 
-// That the buffer can be an output of the plan's runs, and shares no byte with those registered.
+// That the buffer can be an output of the plan's runs, and shares no byte with those registered, of
+// which there are fewer than kMostRegistered.
 tilepost_result_t check_buffer(const tilepost_plan_t& plan, const void* buffer, int64_t bytes,
                                std::span<const RegisteredRange> registered);
 

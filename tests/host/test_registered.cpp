@@ -3,6 +3,7 @@
 #include <functional>
 #include <thread>
 
+#include "runtime/core/registration.h"
 #include "tests/catch.h"
 #include "tests/host/variants.h"
 
@@ -216,4 +217,24 @@ TEST_CASE("registering does not wait for a run that has failed, nor longer than 
   CHECK(tilepost_op_register(ops[0], buffer.data(), int64_t{kM} * kN * 2) == TILEPOST_TIMEOUT);
   CHECK_THAT(tilepost_last_error(), Contains("registration 1 of") && Contains("rank 1 did not"));
   CHECK(tilepost_op_register(ops[0], buffer.data(), int64_t{kM} * kN * 2) == TILEPOST_ABORTED);
+}
+
+TEST_CASE("registered: so many buffers at a time and no more") {
+  constexpr size_t kStride = 24;  // elements; a row has kN
+  const Pushers pushers(pushing(2, 3));
+  std::vector<Aligned> memory;
+  for (int rank = 0; rank < 2; ++rank)
+    memory.emplace_back(reference::Matrix((tilepost::kMostRegistered + 1) * kStride));
+  const auto called = pushers.on_all([&](int rank) {
+    tilepost_result_t result = TILEPOST_OK;
+    size_t added = 0;
+    while (result == TILEPOST_OK && added <= tilepost::kMostRegistered)
+      result =
+          tilepost_op_register(pushers.ops[rank], memory[rank].data() + kStride * added++, kN * 2);
+    return added == tilepost::kMostRegistered + 1 ? result : TILEPOST_OK;
+  });
+  for (const Pushers::Called& mine : called) {
+    CHECK(mine.result == TILEPOST_UNSUPPORTED);
+    CHECK_THAT(mine.text, Contains("256 buffers are registered with the operation, the most"));
+  }
 }

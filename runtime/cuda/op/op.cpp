@@ -133,6 +133,7 @@ tilepost_result_t CudaOp::create(Communicator& comm) {
   TILEPOST_TRY(buffers_.create(maps_.planned()->run.get(), lanes_.num(), lanes_.stream()));
   places_.send = buffers_.send();
   TILEPOST_TRY(routes_.create());
+  TILEPOST_TRY(create_registered());
   TILEPOST_TRY(captures_.create());
   TILEPOST_TRY(load_kernels());
   const WarmUp warm_up(plan_, transports_, state_, lanes_, buffers_, communication_.waits(),
@@ -237,23 +238,22 @@ tilepost_result_t CudaOp::route(const tilepost_route_t& route, tilepost_arrivals
   return TILEPOST_OK;
 }
 
-SharedRanks CudaOp::shared_ranks() const {
-  return {state_.rank, plan_.ranks, device_.ordinal, *transports_.channels.front(),
-          options_.deadline_seconds};
+tilepost_result_t CudaOp::create_registered() {
+  if (!paths_of(plan_).planned.lends_out) return TILEPOST_OK;
+  return registered_.create({state_.rank, plan_.ranks, device_.ordinal,
+                             *transports_.channels.front(), options_.deadline_seconds});
 }
 
 tilepost_result_t CudaOp::register_output(void* buffer, int64_t bytes) {
   TILEPOST_TRY(check_registers(program_.name, plan_));
   TILEPOST_TRY(state_.check_usable());
-  return at_rest("a buffer is registered",
-                 [&] { return registered_.add(shared_ranks(), buffer, bytes); });
+  return at_rest("a buffer is registered", [&] { return registered_.add(buffer, bytes); });
 }
 
 tilepost_result_t CudaOp::unregister_output(const void* buffer) {
   TILEPOST_TRY(check_registers(program_.name, plan_));
   TILEPOST_TRY(state_.check_usable());
-  return at_rest("a buffer is unregistered",
-                 [&] { return registered_.remove(shared_ranks(), buffer); });
+  return at_rest("a buffer is unregistered", [&] { return registered_.remove(buffer); });
 }
 
 tilepost_result_t CudaOp::status() {

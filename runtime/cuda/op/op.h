@@ -59,7 +59,7 @@ class CudaOp final : public tilepost_op {
   template <class Body>
   tilepost_result_t at_rest(const char* what, Body body);
   tilepost_result_t find_output(const tilepost_run_operands_t& operands, Run& run) const;
-  SharedRanks shared_ranks() const;
+  tilepost_result_t create_registered();
 
   const tilepost_program_t& program_;
   const tilepost_plan_t& plan_;

@@ -1,12 +1,19 @@
 // Ranks tell each other what they pass, and where it is; map it; and tell each other how that went.
 // So they all go on, or all fail. Unregistering ends when all ranks have closed what they had open.
+//
+// Mapping memory of others, closing it and enabling peer access may wait for all that is on the
+// devices of the process. When a rank does so all ranks have come to the call, behind their runs;
+// and those of its process meet on the host before one of them puts the next exchange on its
+// device, which would wait for the rank.
 #include "runtime/cuda/registered/registered_outputs.h"
 
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 #include <string>
 
+#include "runtime/cuda/registered/process_meeting.h"
 #include "runtime/cuda/shared/number_exchange.h"
 #include "runtime/cuda/shared/peer_info.h"
 
@@ -17,6 +24,7 @@ namespace tilepost::cuda {
 struct RegisteredOutputs::Info {
   RegistrationTerms terms;
   int64_t offset;
+  int64_t seat;  // ProcessMeeting
   PeerInfo peer;
 };
 
@@ -32,24 +40,41 @@ class RegisteredOutputs::Exchange {
   static constexpr size_t kNumbers = sizeof(Info) / sizeof(int64_t);
   static_assert(sizeof(Info) % sizeof(int64_t) == 0);
 
-  Exchange(const SharedRanks& ranks, const char* call)
-      : ranks_(ranks), call_(call), numbers_(ranks.channel, ranks.ranks, ranks.seconds) {}
+  explicit Exchange(const SharedRanks& ranks)
+      : ranks_(ranks), numbers_(ranks.channel, ranks.ranks, ranks.seconds) {}
 
-  tilepost_result_t create() { return numbers_.create(kNumbers); }
+  tilepost_result_t create() {
+    TILEPOST_TRY(make_peer_info(ranks_.device, place_));
+    return numbers_.create(kNumbers);
+  }
 
-  tilepost_result_t tell(const Info& own, std::vector<Info>& all) {
+  const SharedRanks& ranks() const { return ranks_; }
+  // This rank's, without memory.
+  const PeerInfo& place() const { return place_; }
+  int64_t device_bytes() const { return numbers_.device_bytes(); }
+  // The call that the ranks are in.
+  void begin(const char* call) { call_ = call; }
+
+  tilepost_result_t tell(Info& own, std::vector<Info>& all) {
+    own.seat = ProcessMeeting::new_seat();
     std::array<int64_t, kNumbers> told{};
     std::memcpy(told.data(), &own, sizeof own);
     std::vector<int64_t> numbers;
     TILEPOST_TRY(run(told, numbers));
     all.resize(static_cast<size_t>(ranks_.ranks));
     std::memcpy(all.data(), numbers.data(), all.size() * sizeof(Info));
+    std::vector<int64_t> seats;
+    for (const Info& info : all)
+      if (same_process(all[static_cast<size_t>(ranks_.rank)].peer, info.peer))
+        seats.push_back(info.seat);
+    meeting_.emplace(std::move(seats));
     return TILEPOST_OK;
   }
 
   // How this rank's last step went: the first rank's result that is not TILEPOST_OK.
   tilepost_result_t tell(tilepost_result_t own) {
     const std::string text = own != TILEPOST_OK ? tilepost_last_error() : "";
+    TILEPOST_TRY(meet());
     std::vector<int64_t> results;
     TILEPOST_TRY(run(std::array<int64_t, 1>{own}, results));
     if (own != TILEPOST_OK) return fail(own, "%s", text.c_str());
@@ -64,10 +89,22 @@ class RegisteredOutputs::Exchange {
   cudaStream_t stream() const { return numbers_.stream(); }
   // False if what was issued last has not ended.
   bool is_idle() const { return numbers_.is_idle(); }
+  void leak() { numbers_.leak(); }
 
  private:
+  // With the ranks of this process, which have come to the call.
+  tilepost_result_t meet() {
+    const tilepost_result_t result =
+        meeting_->meet(ranks_.seconds, [this] { return ranks_.channel.check_async(); });
+    if (result != TILEPOST_OK) ranks_.channel.abort();
+    return explain(result);
+  }
+
   tilepost_result_t run(std::span<const int64_t> own, std::vector<int64_t>& all) {
-    const tilepost_result_t result = numbers_.run(own, all);
+    return explain(numbers_.run(own, all));
+  }
+
+  tilepost_result_t explain(tilepost_result_t result) const {
     if (result != TILEPOST_TIMEOUT) return result;
     return fail(result,
                 "rank %d: %s: the other ranks did not come within %g s: a rank did not arrive, or "
@@ -75,13 +112,43 @@ class RegisteredOutputs::Exchange {
                 ranks_.rank, call_, ranks_.seconds);
   }
 
-  const SharedRanks& ranks_;
-  const char* const call_;
+  const SharedRanks ranks_;
+  const char* call_ = "";
+  PeerInfo place_{};
   NumberExchange numbers_;
+  std::optional<ProcessMeeting> meeting_;  // of the call
 };
 
+RegisteredOutputs::RegisteredOutputs(const tilepost_plan_t& plan, const Driver& driver,
+                                     int64_t operation)
+    : plan_(plan), driver_(driver), operation_(operation) {}
+
+// What the ranks told each other last may hold up the device, which freeing would wait for.
 RegisteredOutputs::~RegisteredOutputs() {
   close();
+  if (exchange_ && !exchange_->is_idle()) tables_.leak();
+}
+
+tilepost_result_t RegisteredOutputs::create(const SharedRanks& ranks) {
+  exchange_ = std::make_unique<Exchange>(ranks);
+  TILEPOST_TRY(exchange_->create());
+  TILEPOST_TRY(make_device_memory(tables_, kMostRegistered * table_bytes()));
+  device_bytes_ = static_cast<int64_t>(kMostRegistered * table_bytes()) + exchange_->device_bytes();
+  return TILEPOST_OK;
+}
+
+void** RegisteredOutputs::table(int which) const {
+  return static_cast<void**>(tables_.get()) + static_cast<ptrdiff_t>(which) * plan_.ranks;
+}
+
+// There are as many as buffers.
+int RegisteredOutputs::free_table() const {
+  const auto is_taken = [&](int table) {
+    return std::ranges::any_of(buffers_, [&](const auto& other) { return other->table == table; });
+  };
+  int table = 0;
+  while (is_taken(table)) ++table;
+  return table;
 }
 
 void RegisteredOutputs::close() {
@@ -97,50 +164,47 @@ void RegisteredOutputs::close(Buffer& buffer) {
 }
 
 void RegisteredOutputs::leak() {
-  for (const auto& buffer : buffers_) leak(*buffer);
+  for (const auto& buffer : buffers_) buffer->opened.clear();
+  tables_.leak();
+  if (exchange_) exchange_->leak();
 }
 
-void RegisteredOutputs::leak(Buffer& buffer) {
-  buffer.opened.clear();
-  buffer.there.leak();
-}
-
-tilepost_result_t RegisteredOutputs::add(const SharedRanks& ranks, void* buffer, int64_t bytes) {
-  Exchange exchange(ranks, "tilepost_op_register");
-  TILEPOST_TRY(exchange.create());
+tilepost_result_t RegisteredOutputs::add(void* buffer, int64_t bytes) {
+  exchange_->begin("tilepost_op_register");
   auto fresh = std::make_unique<Buffer>();
   Info own{};
-  const tilepost_result_t described = describe(ranks, buffer, bytes, own, *fresh);
+  own.peer = exchange_->place();
+  const tilepost_result_t described = describe(buffer, bytes, own, *fresh);
   const std::string text = described != TILEPOST_OK ? tilepost_last_error() : "";
   own.terms = {operation_, static_cast<int64_t>(Registration::adds), described, count_ + 1, bytes};
   if (described != TILEPOST_OK) own.terms.number = 0;
   std::vector<Info> infos;
-  TILEPOST_TRY(exchange.tell(own, infos));
-  TILEPOST_TRY(agree_on_registration(ranks.rank, terms_of(infos), text.c_str()));
+  TILEPOST_TRY(exchange_->tell(own, infos));
+  TILEPOST_TRY(agree_on_registration(exchange_->ranks().rank, terms_of(infos), text.c_str()));
   ++count_;  // ranks that agree on nothing may not all have come here
-  const tilepost_result_t mapped = exchange.tell(map(ranks, infos, exchange.stream(), *fresh));
-  if (mapped != TILEPOST_OK) return give_up(mapped, exchange, *fresh);
+  const tilepost_result_t mapped = exchange_->tell(map(infos, *fresh));
+  if (mapped != TILEPOST_OK) return give_up(mapped, *fresh);
   ranges_.push_back({count_, static_cast<const char*>(buffer), bytes});
   buffers_.push_back(std::move(fresh));
-  device_bytes_ += ranks.ranks * static_cast<int64_t>(sizeof(void*));
   return TILEPOST_OK;
 }
 
 // The caller may free its buffer when this returns, which no rank has open then. What was issued
 // may hold up the device, which giving anything back would wait for.
-tilepost_result_t RegisteredOutputs::give_up(tilepost_result_t result, Exchange& exchange,
-                                             Buffer& fresh) {
+tilepost_result_t RegisteredOutputs::give_up(tilepost_result_t result, Buffer& fresh) {
   const std::string text = tilepost_last_error();
-  exchange.is_idle() ? close(fresh) : leak(fresh);
-  if (exchange.is_idle()) static_cast<void>(exchange.tell(TILEPOST_OK));
+  if (exchange_->is_idle()) {
+    close(fresh);
+    static_cast<void>(exchange_->tell(TILEPOST_OK));
+  }
   return fail(result, "%s", text.c_str());
 }
 
-tilepost_result_t RegisteredOutputs::describe(const SharedRanks& ranks, void* buffer, int64_t bytes,
-                                              Info& info, Buffer& fresh) const {
-  TILEPOST_TRY(make_peer_info(ranks.device, info.peer));
+tilepost_result_t RegisteredOutputs::describe(void* buffer, int64_t bytes, Info& info,
+                                              Buffer& fresh) const {
+  const int device = exchange_->ranks().device;
   TILEPOST_TRY(check_buffer(plan_, buffer, bytes, ranges_));
-  TILEPOST_TRY(find_caller_memory(driver_, ranks.device, buffer, bytes, fresh.memory));
+  TILEPOST_TRY(find_caller_memory(driver_, device, buffer, bytes, fresh.memory));
   info.peer.address = static_cast<int64_t>(reinterpret_cast<uintptr_t>(buffer));
   info.offset = static_cast<char*>(buffer) - fresh.memory.base;
   const cudaError_t error = cudaIpcGetMemHandle(&info.peer.handle, fresh.memory.base);
@@ -150,21 +214,21 @@ tilepost_result_t RegisteredOutputs::describe(const SharedRanks& ranks, void* bu
 }
 
 // All tables are there before any rank says that it has succeeded.
-tilepost_result_t RegisteredOutputs::map(const SharedRanks& ranks, const std::vector<Info>& infos,
-                                         cudaStream_t stream, Buffer& fresh) {
+tilepost_result_t RegisteredOutputs::map(const std::vector<Info>& infos, Buffer& fresh) const {
+  const Info& own = infos[static_cast<size_t>(exchange_->ranks().rank)];
   std::vector<void*> places(infos.size());
-  for (int peer = 0; peer < ranks.ranks; ++peer)
-    TILEPOST_TRY(reach(peer, infos[static_cast<size_t>(ranks.rank)],
-                       infos[static_cast<size_t>(peer)], fresh, places[static_cast<size_t>(peer)]));
-  const size_t bytes = places.size() * sizeof(void*);
-  TILEPOST_TRY(make_device_memory(fresh.there, bytes));
-  TILEPOST_CUDA(cudaMemcpyAsync(fresh.there.get(), static_cast<const void*>(places.data()), bytes,
-                                cudaMemcpyHostToDevice, stream));
-  TILEPOST_CUDA(cudaStreamSynchronize(stream));
+  for (size_t peer = 0; peer < infos.size(); ++peer)
+    TILEPOST_TRY(reach(static_cast<int>(peer), own, infos[peer], fresh, places[peer]));
+  fresh.table = free_table();
+  TILEPOST_CUDA(cudaMemcpyAsync(static_cast<void*>(table(fresh.table)),
+                                static_cast<const void*>(places.data()), table_bytes(),
+                                cudaMemcpyHostToDevice, exchange_->stream()));
+  TILEPOST_CUDA(cudaStreamSynchronize(exchange_->stream()));
   return TILEPOST_OK;
 }
 
-// That the devices reach each other is known since the operation was made.
+// Where the peer's buffer is. Peer access lasts, also when this fails. That the devices reach each
+// other is known since the operation was made.
 tilepost_result_t RegisteredOutputs::reach(int peer, const Info& own, const Info& info,
                                            Buffer& fresh, void*& place) {
   place = reinterpret_cast<void*>(static_cast<uintptr_t>(info.peer.address));
@@ -194,27 +258,23 @@ tilepost_result_t RegisteredOutputs::reach(int peer, const Info& own, const Info
   return TILEPOST_OK;
 }
 
-tilepost_result_t RegisteredOutputs::remove(const SharedRanks& ranks, const void* buffer) {
-  Exchange exchange(ranks, "tilepost_op_unregister");
-  TILEPOST_TRY(exchange.create());
+tilepost_result_t RegisteredOutputs::remove(const void* buffer) {
+  exchange_->begin("tilepost_op_unregister");
   const RegisteredRange* range = nullptr;
   const tilepost_result_t found = find_registered(ranges_, buffer, range);
   const std::string text = found != TILEPOST_OK ? tilepost_last_error() : "";
   Info own{};
+  own.peer = exchange_->place();
   own.terms = {operation_, static_cast<int64_t>(Registration::removes), found,
                range != nullptr ? range->number : 0, range != nullptr ? range->bytes : 0};
   std::vector<Info> infos;
-  TILEPOST_TRY(exchange.tell(own, infos));
-  TILEPOST_TRY(agree_on_registration(ranks.rank, terms_of(infos), text.c_str()));
+  TILEPOST_TRY(exchange_->tell(own, infos));
+  TILEPOST_TRY(agree_on_registration(exchange_->ranks().rank, terms_of(infos), text.c_str()));
   const auto at = range - ranges_.data();
   close(*buffers_[static_cast<size_t>(at)]);
   ranges_.erase(ranges_.begin() + at);
-  const std::unique_ptr<Buffer> gone = std::move(buffers_[static_cast<size_t>(at)]);
   buffers_.erase(buffers_.begin() + at);
-  device_bytes_ -= ranks.ranks * static_cast<int64_t>(sizeof(void*));
-  const tilepost_result_t told = exchange.tell(TILEPOST_OK);  // that it is closed
-  if (!exchange.is_idle()) leak(*gone);
-  return told;
+  return exchange_->tell(TILEPOST_OK);  // that it is closed
 }
 
 // Of memory that was freed without having been unregistered only this rank's own is found here: the
@@ -231,7 +291,7 @@ tilepost_result_t RegisteredOutputs::find(const void* out, int64_t bytes,
                 "out, %p, lies in memory that was freed after it had been registered; call "
                 "tilepost_op_unregister on all ranks before any of them frees its buffer",
                 out);
-  output = {range->number, static_cast<void* const*>(buffer.there.get())};
+  output = {range->number, table(buffer.table)};
   return TILEPOST_OK;
 }
 

@@ -5,6 +5,10 @@
 // memory stays the caller's, who must not free it before the ranks have unregistered it: so there
 // are no locks on it (shared/mapping_locks.h), but no rank has it open any more when unregistering
 // returns.
+//
+// Registering and unregistering allocate and free nothing on the device, nor pinned memory: where
+// peer access is on, as between ranks of one process, that may wait for the kernels of all its
+// devices, and one of these may wait for this rank to go on.
 #pragma once
 
 #include <cstdint>
@@ -26,16 +30,20 @@ struct RegisteredOutput {
 class RegisteredOutputs {
  public:
   // Both outlive this. `operation`: its number, the same on all ranks.
-  RegisteredOutputs(const tilepost_plan_t& plan, const Driver& driver, int64_t operation)
-      : plan_(plan), driver_(driver), operation_(operation) {}
+  RegisteredOutputs(const tilepost_plan_t& plan, const Driver& driver, int64_t operation);
   RegisteredOutputs(const RegisteredOutputs&) = delete;
   RegisteredOutputs& operator=(const RegisteredOutputs&) = delete;
   ~RegisteredOutputs();
 
+  // Allocates all that registering takes, where the plan has a use for it (RunPath::lends_out).
+  // Once, on the ranks' device, before anything else is called but for find(). What the channel is
+  // of outlives this.
+  tilepost_result_t create(const SharedRanks& ranks);
+
   // Collective, and wait for the other ranks within the deadline; all ranks succeed, or all fail.
   // The ranks' device is the current one. No run of this rank is in flight.
-  tilepost_result_t add(const SharedRanks& ranks, void* buffer, int64_t bytes);
-  tilepost_result_t remove(const SharedRanks& ranks, const void* buffer);
+  tilepost_result_t add(void* buffer, int64_t bytes);
+  tilepost_result_t remove(const void* buffer);
 
   // What a run's out of `bytes` bytes is. TILEPOST_INVALID_ARGUMENT where it is not the begin of a
   // buffer, or larger, or where its memory was freed.
@@ -56,19 +64,19 @@ class RegisteredOutputs {
   struct Buffer {
     CallerMemory memory;
     std::vector<void*> opened;  // allocations of other processes
-    DeviceMemory there;
+    int table = 0;              // which of tables_ it has
   };
 
   static std::vector<RegistrationTerms> terms_of(const std::vector<Info>& infos);
-  tilepost_result_t describe(const SharedRanks& ranks, void* buffer, int64_t bytes, Info& info,
-                             Buffer& fresh) const;
-  tilepost_result_t map(const SharedRanks& ranks, const std::vector<Info>& infos,
-                        cudaStream_t stream, Buffer& fresh);
+  tilepost_result_t describe(void* buffer, int64_t bytes, Info& info, Buffer& fresh) const;
+  tilepost_result_t map(const std::vector<Info>& infos, Buffer& fresh) const;
   static tilepost_result_t reach(int peer, const Info& own, const Info& info, Buffer& fresh,
                                  void*& place);
-  static tilepost_result_t give_up(tilepost_result_t result, Exchange& exchange, Buffer& fresh);
+  tilepost_result_t give_up(tilepost_result_t result, Buffer& fresh);
+  int free_table() const;
+  void** table(int which) const;
+  size_t table_bytes() const { return static_cast<size_t>(plan_.ranks) * sizeof(void*); }
   static void close(Buffer& buffer);
-  static void leak(Buffer& buffer);
 
   const tilepost_plan_t& plan_;
   const Driver& driver_;
@@ -76,6 +84,8 @@ class RegisteredOutputs {
   std::vector<RegisteredRange> ranges_;
   std::vector<std::unique_ptr<Buffer>> buffers_;  // of ranges_, in their order
   uint32_t count_ = 0;                            // registrations so far, the same on all ranks
+  std::unique_ptr<Exchange> exchange_;            // null before create()
+  DeviceMemory tables_;                           // [kMostRegistered][ranks] places
   int64_t device_bytes_ = 0;
 };
 

@@ -16,6 +16,7 @@ tilepost_result_t NumberExchange::create(size_t most) {
   const size_t bytes = most * (1 + static_cast<size_t>(ranks_)) * sizeof(int64_t);
   TILEPOST_TRY(make_stream(stream_, true));
   TILEPOST_TRY(make_device_memory(numbers_, bytes));
+  device_bytes_ = static_cast<int64_t>(bytes);
   return make_pinned_memory(staging_, bytes);
 }
 

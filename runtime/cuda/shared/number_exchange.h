@@ -45,8 +45,11 @@ class NumberExchange {
   tilepost_result_t run(std::span<const int64_t> own, std::vector<int64_t>& all);
 
   cudaStream_t stream() const { return stream_.get(); }
+  int64_t device_bytes() const { return device_bytes_; }
   // False if what was issued last has not ended, and freeing device memory could wait for ever.
   bool is_idle() const { return idle_; }
+  // When the device has not come back: leaves the memory to the process.
+  void leak() { idle_ = false; }
 
  private:
   // To the host: `count` numbers from number `first` on.
@@ -58,6 +61,7 @@ class NumberExchange {
   Stream stream_;
   DeviceMemory numbers_;  // own, then all
   PinnedMemory staging_;  // the same
+  int64_t device_bytes_ = 0;
   bool idle_ = true;
 };
 

@@ -1,0 +1,33 @@
+// Where ranks that are threads of one process wait for each other on the host, with nothing on
+// their devices: so what one of them does before it comes may wait for all of these devices.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "runtime/core/error.h"
+
+namespace tilepost::cuda {
+
+class ProcessMeeting {
+ public:
+  // A number that no other of this process is. Ranks tell each other theirs before they meet.
+  static int64_t new_seat();
+
+  // Of the ranks of this process that have these seats, in any order.
+  explicit ProcessMeeting(std::vector<int64_t> seats);
+  ProcessMeeting(const ProcessMeeting&) = delete;
+  ProcessMeeting& operator=(const ProcessMeeting&) = delete;
+  ~ProcessMeeting();
+
+  // Returns when all of them have come as often as this one. TILEPOST_TIMEOUT, without a text,
+  // after `seconds` (0: never), or the error that `check()` returns, which is asked every so often.
+  tilepost_result_t meet(double seconds, const std::function<tilepost_result_t()>& check);
+
+ private:
+  int64_t room_ = 0;  // the first of the seats
+  int64_t ranks_ = 0, rounds_ = 0;
+};
+
+}  // namespace tilepost::cuda
