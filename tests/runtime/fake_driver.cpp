@@ -70,7 +70,7 @@ CUresult pointer_attribute(void* value, CUpointer_attribute attribute, CUdevicep
         put(memory.kind == "pool" ? begin : CUdeviceptr{0});
         break;
       case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
-        put(memory.kind == "cudaMalloc" ? 1u : 0u);
+        put(memory.kind == "cudaMalloc" && world().memory_handles ? 1u : 0u);
         break;
       case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
         put(begin);

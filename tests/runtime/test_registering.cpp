@@ -102,6 +102,22 @@ TEST_CASE_METHOD(Pushers, "registered: a rank that maps for too long is not wait
   check_all(all, TILEPOST_TIMEOUT, 0, text, text);
 }
 
+TEST_CASE_METHOD(Pushers, "registered: threads need no handles for other processes") {
+  Ranks& all = create_pushers(3, false);
+  world().memory_handles = false;
+  all.register_output(kM);
+  all.run_mixed();
+  check(all);
+  all.on_all([](int rank, Rank& mine) {
+    Registered buffer(rank, kM * 24);
+    if (rank == 1) world().caller_memory[buffer.allocation()].kind = "virtual";
+    mine.result = tilepost_op_register(mine.setup.op, buffer.data(), buffer.bytes());
+    mine.text = tilepost_last_error();
+  });
+  check_all(all, TILEPOST_UNSUPPORTED, 1, "is memory of cuMemCreate",
+            "rank 1's buffer was refused");
+}
+
 TEST_CASE_METHOD(Operation, "registered: so many buffers at a time and no more") {
   constexpr int64_t kRows = 12;  // some on every rank
   program.plan.any_m = 1;
@@ -197,7 +213,13 @@ TEST_CASE_METHOD(Pushers, "registered: what one rank passes wrongly all are told
       {[](Registered& buffer, void*&, int64_t&) {
          world().caller_memory[buffer.allocation()].kind = "virtual";
        },
-       TILEPOST_UNSUPPORTED, "is not memory of cudaMalloc (cuMemCreate", "rank 1's buffer"},
+       TILEPOST_UNSUPPORTED, "is memory of cuMemCreate (as in PyTorch's expandable segments)",
+       "rank 1's buffer"},
+      {[](Registered& buffer, void*&, int64_t&) {
+         world().caller_memory[buffer.allocation()].kind = "graph";
+       },
+       TILEPOST_UNSUPPORTED, "is not memory that cudaMalloc made in this process",
+       "rank 1's buffer"},
   };
   for (const auto& wrong : cases) {
     INFO(wrong.own);

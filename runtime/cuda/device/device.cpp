@@ -49,7 +49,9 @@ tilepost_result_t load_driver(Driver& driver) {
   TILEPOST_TRY(look_up("cuStreamWriteValue32", 11070, driver.write_value32));
   TILEPOST_TRY(look_up("cuStreamGetGreenCtx", 12040, driver.stream_green_context));
   TILEPOST_TRY(look_up("cuGreenCtxGetDevResource", 12040, driver.green_context_resource));
-  return look_up("cuPointerGetAttribute", 4000, driver.pointer_attribute);
+  TILEPOST_TRY(look_up("cuPointerGetAttribute", 4000, driver.pointer_attribute));
+  TILEPOST_TRY(look_up("cuMemRetainAllocationHandle", 11000, driver.retain_handle));
+  return look_up("cuMemRelease", 10020, driver.release_handle);
 }
 
 }  // namespace tilepost::cuda

@@ -30,6 +30,8 @@ struct Driver {
   PFN_cuStreamGetGreenCtx_v12040 stream_green_context = nullptr;
   PFN_cuGreenCtxGetDevResource_v12040 green_context_resource = nullptr;
   PFN_cuPointerGetAttribute_v4000 pointer_attribute = nullptr;
+  PFN_cuMemRetainAllocationHandle_v11000 retain_handle = nullptr;
+  PFN_cuMemRelease_v10020 release_handle = nullptr;
 };
 
 // Looks all up. TILEPOST_UNSUPPORTED names the entry point that the driver lacks.

@@ -20,10 +20,20 @@ bool is_of_pool(const Driver& driver, const void* pointer) {
   return ask(driver, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, pointer, pool) && pool != 0;
 }
 
-tilepost_result_t check_kind(const Driver& driver, int device, const void* buffer) {
+// What was mapped with cuMemMap has an allocation of cuMemCreate that can be had (CUDA Driver API,
+// cuMemRetainAllocationHandle).
+bool is_mapped(const Driver& driver, const void* pointer) {
+  CUmemGenericAllocationHandle handle = 0;
+  if (driver.retain_handle(&handle, const_cast<void*>(pointer)) != CUDA_SUCCESS) return false;
+  driver.release_handle(handle);
+  return true;
+}
+
+tilepost_result_t check_kind(const Driver& driver, int device, const void* known,
+                             const void* buffer) {
   constexpr const char* kWayOut =
       "allocate it with cudaMalloc, or pass it as out without registering it";
-  unsigned type = 0, managed = 0, capable = 0;
+  unsigned type = 0, managed = 0;
   int ordinal = -1;
   if (!ask(driver, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, buffer, type) || type != CU_MEMORYTYPE_DEVICE)
     return fail(TILEPOST_INVALID_ARGUMENT, "buffer must be device memory, got host memory at %p",
@@ -44,21 +54,29 @@ tilepost_result_t check_kind(const Driver& driver, int device, const void* buffe
                 "the buffer at %p is of a memory pool (cudaMallocAsync), which other ranks cannot "
                 "be given; %s",
                 buffer, kWayOut);
-  TILEPOST_DRIVER(
-      driver.pointer_attribute(&capable, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, address));
-  if (capable == 0)
+  constexpr auto kHasHandles = CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE;
+  unsigned handles = 0, known_handles = 0;
+  TILEPOST_DRIVER(driver.pointer_attribute(&handles, kHasHandles, address));
+  if (handles != 0) return TILEPOST_OK;
+  if (is_mapped(driver, buffer))
     return fail(TILEPOST_UNSUPPORTED,
-                "the buffer at %p is not memory of cudaMalloc (cuMemCreate makes other, as "
-                "expandable segments do), and other ranks cannot be given it; %s",
+                "the buffer at %p is memory of cuMemCreate (as in PyTorch's expandable segments), "
+                "which other ranks cannot be given; %s",
+                buffer, kWayOut);
+  // Elsewhere the system has none for anything, and threads need none.
+  if (ask(driver, kHasHandles, known, known_handles) && known_handles != 0)
+    return fail(TILEPOST_UNSUPPORTED,
+                "the buffer at %p is not memory that cudaMalloc made in this process (but a "
+                "graph's or another process's, say), and other ranks cannot be given it; %s",
                 buffer, kWayOut);
   return TILEPOST_OK;
 }
 
 }  // namespace
 
-tilepost_result_t find_caller_memory(const Driver& driver, int device, const void* buffer,
-                                     int64_t bytes, CallerMemory& memory) {
-  TILEPOST_TRY(check_kind(driver, device, buffer));
+tilepost_result_t find_caller_memory(const Driver& driver, int device, const void* known,
+                                     const void* buffer, int64_t bytes, CallerMemory& memory) {
+  TILEPOST_TRY(check_kind(driver, device, known, buffer));
   const auto address = reinterpret_cast<CUdeviceptr>(buffer);
   size_t size = 0;
   TILEPOST_DRIVER(driver.pointer_attribute(static_cast<void*>(&memory.base),

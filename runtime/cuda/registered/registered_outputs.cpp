@@ -204,7 +204,7 @@ tilepost_result_t RegisteredOutputs::describe(void* buffer, int64_t bytes, Info&
                                               Buffer& fresh) const {
   const int device = exchange_->ranks().device;
   TILEPOST_TRY(check_buffer(plan_, buffer, bytes, ranges_));
-  TILEPOST_TRY(find_caller_memory(driver_, device, buffer, bytes, fresh.memory));
+  TILEPOST_TRY(find_caller_memory(driver_, device, tables_.get(), buffer, bytes, fresh.memory));
   info.peer.address = static_cast<int64_t>(reinterpret_cast<uintptr_t>(buffer));
   info.offset = static_cast<char*>(buffer) - fresh.memory.base;
   const cudaError_t error = cudaIpcGetMemHandle(&info.peer.handle, fresh.memory.base);
@@ -240,8 +240,8 @@ tilepost_result_t RegisteredOutputs::reach(int peer, const Info& own, const Info
   const std::string name = name_of(peer, info.peer);
   if (info.peer.has_handle == 0)
     return fail(TILEPOST_UNSUPPORTED,
-                "CUDA gave %s no handle of its buffer for other processes; pass it as out without "
-                "registering it",
+                "CUDA gave %s no handle of its buffer for other processes (cudaIpcGetMemHandle); "
+                "pass it as out without registering it",
                 name.c_str());
   void* base = nullptr;
   const cudaError_t error =
