@@ -4,9 +4,9 @@
 //             [--rows same]
 //
 // Starts itself once per rank. First every rank runs with new operands each time, eager and
-// captured, and checks, half of the time with an output that is registered; then, unless --faults
-// 0, the last rank's process ends without a word, and the others have to end with an error within
-// the deadline.
+// captured, and checks, half of the time with an output that is registered, and then with two that
+// are of one allocation; then, unless --faults 0, the last rank's process ends without a word, and
+// the others have to end with an error within the deadline.
 //
 // --devices one: each process sees its own GPU alone; mixed: every other one sees them in reverse
 // order (CUDA_VISIBLE_DEVICES, which must not be set outside).
@@ -64,19 +64,22 @@ Visible visible_to(int rank, const std::string& devices) {
   return {last - rank, list};
 }
 
-// A captured run, replayed with an eager one after each.
+// A captured run, replayed with an eager one after each, whose output is registered in between.
 void replay(tilepost::Op& op, Checker& checker, int replays) {
   CapturedRun captured(checker, op);
   for (int i = 0; i < replays; ++i) {
+    if (i == replays / 2) checker.register_out(op, 1);
     const auto seed = static_cast<uint32_t>(5000 + 2 * i);
+    const int set = 1 + i % 2;
     checker.fill_set(0, seed);
-    checker.fill_set(1, seed + 1);
+    checker.fill_set(set, seed + 1);
     captured.replay();
-    TILEPOST_OK_(checker.run_set(op, 1));
+    TILEPOST_OK_(checker.run_set(op, set));
     checker.check_set(0, seed);
-    checker.check_set(1, seed + 1);
+    checker.check_set(set, seed + 1);
   }
   EXPECT(checker.mismatches() == 0, "a replayed graph, or an eager run between replays");
+  checker.unregister_out(op, 1);
 }
 
 void expect_error(tilepost::Op& op, Checker& checker, int rank, double deadline) {
@@ -126,7 +129,8 @@ int run_rank(const tilepost_program_t& program, int rank, const tilepost_unique_
     return expect_refusal(made, rank, ranks, setting.hosts);
   TILEPOST_OK_(made);
   if (rank == 0 && *op.warnings() != '\0') std::printf("# %s: %s", program.name, op.warnings());
-  Checker checker(program, op, rank, 2);
+  Checker checker(program, op, rank, 3);
+  checker.join_outs();
   for (int i = 0; i < setting.runs; ++i) {
     if (i == setting.runs / 2) checker.register_out(op, 0);
     if (i % 8 == 4) checker.choose(op, static_cast<uint32_t>(i));

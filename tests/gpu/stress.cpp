@@ -268,14 +268,17 @@ void test_shared(Ranks& ranks, int rank, const tilepost_program_t& program) {
 }
 
 // Outputs that are registered, that are not, and that are the operation's own, one behind the other
-// and in graphs.
+// and in graphs. One is registered and unregistered between the runs, with no meeting of the ranks.
 void test_registered(Ranks& ranks, int rank, const tilepost_program_t& program, int runs) {
-  constexpr int kRegistered = 2;  // of the sets
+  constexpr int kComing = 1;  // the set that comes and goes
   Rank made;
   make(ranks, rank, program, made);
   Checker checker(program, made.op, rank, kSets);
-  for (int set = 0; set < kRegistered; ++set) checker.register_out(made.op, set);
+  checker.join_outs();
+  ranks.barrier();
+  checker.register_out(made.op, 0);
   if (checker.lends()) {
+    bool is_there = false;
     ranks.barrier();
     checker.run_and_check(made.op, 0);
     ranks.barrier();
@@ -284,16 +287,22 @@ void test_registered(Ranks& ranks, int rank, const tilepost_program_t& program, 
     for (int first = 0; first < runs; first += kSets) {
       for (int i = 0; i < kSets; ++i) checker.fill_set(i, first + i);
       graph.replay();
+      if (first / kSets % 4 == 1) {
+        is_there ? checker.unregister_out(made.op, kComing)
+                 : checker.register_out(made.op, kComing);
+        is_there = !is_there;
+      }
       for (int i = 1; i < kSets; ++i) TILEPOST_OK_(checker.run_set(made.op, i));
       for (int i = 0; i < kSets; ++i) checker.check_set(i, first + i);
     }
     const auto wrong = checker.mismatches();
     EXPECT(wrong == 0, std::to_string(wrong) + " wrong elements with registered outputs, rank " +
                            std::to_string(rank));
+    if (is_there) checker.unregister_out(made.op, kComing);
     TILEPOST_OK_(made.op.synchronize());
     ranks.barrier();
   }
-  for (int set = 0; set < kRegistered; ++set) checker.unregister_out(made.op, set);
+  checker.unregister_out(made.op, 0);
   ranks.barrier();
 }
 
