@@ -333,7 +333,7 @@ cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long* id) {
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
   *status =
       stream_of(stream).capturing ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
-  return checked("cudaStreamIsCapturing");
+  return checked("cudaStreamIsCapturing " + name_of(stream));
 }
 #if CUDART_VERSION >= 13000
 cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status,
@@ -341,12 +341,13 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatu
                                      const cudaGraphEdgeData**, size_t*) {
 #else
 cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status,
-                                     unsigned long long* id) {
+                                     unsigned long long* id, cudaGraph_t*, const cudaGraphNode_t**,
+                                     size_t*) {
 #endif
   *id = stream_of(stream).capture;
   *status =
       stream_of(stream).capturing ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
-  return checked("cudaStreamGetCaptureInfo");
+  return checked("cudaStreamGetCaptureInfo " + name_of(stream));
 }
 // A stream that waits for a captured event joins the capture; a capture cannot wait for work
 // outside of it.

@@ -380,7 +380,12 @@ TEST_CASE_METHOD(Operation, "registered: not while a run is being captured, on w
     refuses();
   }
   CHECK(world().live_streams == streams + 1);
+  world().reset_calls();
   CHECK(tilepost_op_unregister(setup.op, buffer.data()) == TILEPOST_OK);
+  // The caller's streams, which may be gone, are not asked.
+  for (const char* stream : {" user", " other"})
+    CHECK(std::ranges::none_of(world().log,
+                               [&](const auto& line) { return line.ends_with(stream); }));
   CHECK(tilepost_op_register(nullptr, buffer.data(), 16) == TILEPOST_INVALID_ARGUMENT);
   CHECK(tilepost_op_unregister(nullptr, buffer.data()) == TILEPOST_INVALID_ARGUMENT);
 }

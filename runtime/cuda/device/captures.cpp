@@ -32,7 +32,7 @@ tilepost_result_t Captures::join(cudaStream_t stream) {
     TILEPOST_TRY(ask(witnesses_[i].stream.get(), status, joined));
     if (status == cudaStreamCaptureStatusNone)
       unused = i;
-    else if (joined == capture)
+    else if (status == cudaStreamCaptureStatusActive && joined == capture)
       return TILEPOST_OK;
   }
   if (unused == witnesses_.size()) TILEPOST_TRY(add_witness());
