@@ -204,6 +204,25 @@ TEST_CASE_METHOD(Operation, "wrong routes are refused, and the route before stay
   CHECK(run() == TILEPOST_OK);
 }
 
+// Runs that do not overlap, as those with few rows, are on the caller's stream alone.
+TEST_CASE_METHOD(Operation, "no route while a run is being captured") {
+  program.use_any_m();
+  use_routing(program, TILEPOST_ROUTING_SPLITS);
+  create();
+  const int64_t half = GENERATE(1, 256);
+  const std::vector<int64_t> splits{half, half};
+  const auto set = [&] { return set_route(setup, route_of(splits, {}, 2 * half)); };
+  REQUIRE(set() == TILEPOST_OK);
+  REQUIRE(run() == TILEPOST_OK);
+  {
+    const fakes::Capture capture(user);
+    REQUIRE(run() == TILEPOST_OK);
+    CHECK(set() == TILEPOST_INVALID_ARGUMENT);
+    CHECK_THAT(tilepost_last_error(), Contains("end the capture before a new route"));
+  }
+  CHECK(set() == TILEPOST_OK);
+}
+
 TEST_CASE_METHOD(Operation, "a rank that does not call route") {
   use_routing(program, TILEPOST_ROUTING_SPLITS);
   create(0.2);
