@@ -32,6 +32,11 @@ std::string name_of(cudaStream_t stream) {
   return stream_of(stream).name;
 }
 
+// A call that puts nothing on the stream: no word of the line is its name.
+cudaError_t asked(const std::string& call, cudaStream_t stream) {
+  return checked(call + ":" + name_of(stream));
+}
+
 Event& event_of(cudaEvent_t event) {
   return *reinterpret_cast<Event*>(event);
 }
@@ -333,7 +338,7 @@ cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long* id) {
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
   *status =
       stream_of(stream).capturing ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
-  return checked("cudaStreamIsCapturing " + name_of(stream));
+  return asked("cudaStreamIsCapturing", stream);
 }
 #if CUDART_VERSION >= 13000
 cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status,
@@ -347,7 +352,7 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatu
   *id = stream_of(stream).capture;
   *status =
       stream_of(stream).capturing ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
-  return checked("cudaStreamGetCaptureInfo " + name_of(stream));
+  return asked("cudaStreamGetCaptureInfo", stream);
 }
 // A stream that waits for a captured event joins the capture; a capture cannot wait for work
 // outside of it.

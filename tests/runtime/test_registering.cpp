@@ -383,7 +383,7 @@ TEST_CASE_METHOD(Operation, "registered: not while a run is being captured, on w
   world().reset_calls();
   CHECK(tilepost_op_unregister(setup.op, buffer.data()) == TILEPOST_OK);
   // The caller's streams, which may be gone, are not asked.
-  for (const char* stream : {" user", " other"})
+  for (const char* stream : {":user", ":other"})
     CHECK(std::ranges::none_of(world().log,
                                [&](const auto& line) { return line.ends_with(stream); }));
   CHECK(tilepost_op_register(nullptr, buffer.data(), 16) == TILEPOST_INVALID_ARGUMENT);
