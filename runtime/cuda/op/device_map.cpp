@@ -124,7 +124,7 @@ tilepost_result_t make_peer_tables(const tilepost_plan_t& plan, const RunMap& ru
 }
 
 // Puts tables one after the other into the staging memory, and says where they will be. Beyond its
-// `most` bytes it only counts.
+// `most` bytes it only counts; without memory too.
 class Packer {
  public:
   Packer(void* staging, void* device, size_t most)
@@ -135,7 +135,7 @@ class Packer {
     if (table.empty()) return nullptr;
     if (bytes_ + table.size() * sizeof(T) <= most_)
       std::memcpy(staging_ + bytes_, table.data(), table.size() * sizeof(T));
-    const auto* place = reinterpret_cast<const T*>(device_ + bytes_);
+    const T* place = device_ != nullptr ? reinterpret_cast<const T*>(device_ + bytes_) : nullptr;
     bytes_ += aligned(table.size() * sizeof(T));
     return place;
   }
