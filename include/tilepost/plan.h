@@ -100,6 +100,7 @@ typedef enum tilepost_transport {
   TILEPOST_TRANSPORT_NCCL_SYMMETRIC = 3,  // as NCCL, out of symmetric windows
   TILEPOST_TRANSPORT_COPY_ENGINE = 4,     // copy engines read the other ranks' memory
   TILEPOST_TRANSPORT_PEER = 5,            // the kernel stores into the other ranks' memory
+  TILEPOST_TRANSPORT_PEER_TILES = 6,      // the same for few rows: one kernel is the whole run
 } tilepost_transport_t;
 
 // Which rank touches the memory of which. It decides what ranks exchange (steps.h), on every
@@ -111,7 +112,21 @@ typedef enum tilepost_access {
                                  // memory
   TILEPOST_ACCESS_WRITE = 2,     // the kernel stores tiles into the memory of the rank that owns
                                  // their rows
+  TILEPOST_ACCESS_TILES = 3,  // few rows: the kernels of all ranks meet and exchange tile by tile
+                              // (tilepost_exchange_t); nothing is left to do before or behind
+                              // them
 } tilepost_access_t;
+
+// TILEPOST_ACCESS_TILES: how often a row of a tile goes from rank to rank.
+typedef enum tilepost_shots {
+  TILEPOST_SHOTS_NONE = 0,  // other access
+  TILEPOST_ONE_SHOT = 1,    // every rank stores what it has computed with all that want it, who add
+                            // it up
+  TILEPOST_TWO_SHOT = 2,    // AllReduce: with the one rank that adds it up, which stores the sum
+                            // with all others
+  TILEPOST_ONE_SHOT_LINES = 3,  // one shot in lines of sixteen bytes, twelve of them data and the
+                                // rest the number of the run: no flag comes behind the data
+} tilepost_shots_t;
 
 // TILEPOST_ACCESS_WRITE: how the ranks' parts of a sum come together.
 typedef enum tilepost_sum {
@@ -238,6 +253,54 @@ typedef struct tilepost_tasks {
   int32_t rank, ranks;  // of pushes
 } tilepost_tasks_t;
 
+// Elements of 16 bits in a line (TILEPOST_ONE_SHOT_LINES).
+#define TILEPOST_LINE_ELEMENTS 6
+
+// Of a run's kind: its kernel exchanges tiles.
+#define TILEPOST_EXCHANGES 0x80000000u
+
+// The most ranks whose kernels exchange tiles: the GPUs of one host.
+#define TILEPOST_MOST_EXCHANGING 8
+
+// What a kernel works with that exchanges tiles with the kernels of other ranks
+// (TILEPOST_ACCESS_TILES). A CTA's rows of a tile are a *part*; parts have numbers, from 0, the
+// same on all ranks, and what is sent of a part is received by the CTA that has the part on the
+// other rank. Runs have numbers, modulo 2^32; what a run stores lies in the buffers of its parity,
+// 0 or 1.
+typedef struct tilepost_exchange {
+  // By rank, as this rank addresses it: memory that ranks share, laid out alike on all of them.
+  char* memory[TILEPOST_MOST_EXCHANGING];
+  // In it, in bytes:
+  int64_t begun;       // lines, TILEPOST_COUNTER_STRIDE words each, by rank: the runs that it has
+                       // begun, then what the last two were (runtime/cuda/shared/flags.h)
+  int64_t ended;       // lines alike: the runs that it has ended
+  int64_t arrived;     // flags [2 parities][2 shots][parts][TILEPOST_MOST_EXCHANGING], by rank that
+                       // has stored: the number of the run
+  int64_t slots;       // [2 parities][ranks], by rank that has stored
+  int64_t slot_bytes;  // of one of them: rows of the output's length
+  const void* slot_maps;  // CUtensorMap [2 parities][ranks]: this rank's slot on every rank
+  void* const* there;     // [ranks] TILEPOST_TWO_SHOT: where sums go, rows as out has them
+  void* out;
+  uint32_t* run;       // this rank's: runs begun [0], the kind of the last one [2], and threads
+                       // that have read both for the next one [3]
+  uint32_t* given_up;  // this rank's: not 0 since a wait has ended without what it was for
+  uint32_t kind;       // of this run: runs of one kind share their buffers, and alternate;
+                       // TILEPOST_EXCHANGES is set
+  uint32_t words[4];   // what all ranks must have in common in a run
+  int32_t rank, ranks;
+  int32_t most_parts;    // of any run
+  int32_t lines;         // TILEPOST_ONE_SHOT_LINES: of a part, sixteen bytes each
+  uint64_t deadline_ns;  // of every wait; 0: none
+  // In memory of the host (runtime/cuda/watch/watch_page.h):
+  const uint32_t* abort;
+  uint32_t* begun_waits;   // [ranks][4]
+  uint32_t* ended_waits;   // [ranks][4]
+  uint32_t* arrived_wait;  // [4]
+  uint32_t* difference;
+  uint32_t* replays;  // begun, ended, which; null: the run is not captured
+  uint32_t replayed;  // which of the captured runs it is
+} tilepost_exchange_t;
+
 // What a woven kernel gets besides its own arguments.
 typedef struct tilepost_view {
   const tilepost_tile_t* tiles;  // [num_tiles] the schedule
@@ -261,6 +324,7 @@ typedef struct tilepost_view {
   // ARRIVALS with tasks, whose kernel gets a map of the own rows of A, at their places among all:
   const void* in_map;  // CUtensorMap: of the memory in which all rows of A arrive; null: the
                        // kernel's own map is of that
+  tilepost_exchange_t exchange;  // TILEPOST_ACCESS_TILES
 } tilepost_view_t;
 
 // Counters are 128 bytes apart, so that no two share a cache line.
@@ -338,6 +402,7 @@ typedef struct tilepost_plan {
   tilepost_transport_t transport;
   tilepost_access_t access;  // follows from transport; on the host target it stands for it
   tilepost_sum_t sum;
+  tilepost_shots_t shots;
   int32_t pushes;      // 1: what all ranks are to have, sums of an AllReduce and rows of
                        // A, is stored there by the rank that has it; 0: they copy it
   int32_t task_parts;  // parts that the kernel's helper warps add up, 1: rows that they move

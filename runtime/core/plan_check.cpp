@@ -24,8 +24,8 @@ class PlanRules {
   // Rules that read a field come behind those that bound it.
   tilepost_result_t check(int world) {
     if (values_are_known() && extents() && kernel() && ranks(world) && rows_sent() && transport() &&
-        layout() && division() && consumer() && sharing() && pushes() && sums() && tasks() &&
-        neighbours() && groups())
+        layout() && division() && consumer() && sharing() && shots() && pushes() && sums() &&
+        tasks() && neighbours() && groups())
       return schedule();
     return result_;
   }
@@ -74,9 +74,10 @@ class PlanRules {
            known("routing", plan_.routing, TILEPOST_ROUTING_ROWS) &&
            known("layout", map_.layout, TILEPOST_TILE) &&
            known("division", map_.division, TILEPOST_DIVISION_ARRIVALS) &&
-           known("transport", plan_.transport, TILEPOST_TRANSPORT_PEER) &&
-           known("access", plan_.access, TILEPOST_ACCESS_WRITE) &&
+           known("transport", plan_.transport, TILEPOST_TRANSPORT_PEER_TILES) &&
+           known("access", plan_.access, limits_.last) &&
            known("sum", plan_.sum, TILEPOST_SUM_ADDED) &&
+           known("shots", plan_.shots, TILEPOST_ONE_SHOT_LINES) &&
            known("wait", plan_.wait, TILEPOST_WAIT_STREAM) &&
            known("consumer", plan_.consumer, TILEPOST_CONSUMER_RESIDUAL_RMS_NORM) &&
            known("operands", plan_.operands, TILEPOST_NN) &&
@@ -250,6 +251,24 @@ class PlanRules {
                   "tensor maps (0) where kernels store into other ranks' memory");
   }
 
+  // Kernels that exchange tiles: flags and tables are for so many ranks, and helper warps move
+  // sixteen bytes at a time.
+  bool shots() {
+    const bool tiles = plan_.access == TILEPOST_ACCESS_TILES;
+    if (!tiles)
+      return expect(plan_.shots == 0, "shots", plan_.shots, "0 without exchange of tiles");
+    return in_range("shots", plan_.shots, TILEPOST_ONE_SHOT, TILEPOST_ONE_SHOT_LINES) &&
+           expect(row().product_spreads(), "pattern", plan_.pattern,
+                  "one whose sums all ranks get, where kernels exchange tiles") &&
+           in_range("ranks", plan_.ranks, 2, TILEPOST_MOST_EXCHANGING) &&
+           expect(map_.num_groups == 1, "number of groups", map_.num_groups,
+                  "1 where kernels exchange tiles") &&
+           expect(plan_.kernel.launch == TILEPOST_LAUNCH_TMA, "kernel.launch", plan_.kernel.launch,
+                  "tensor maps (0) where kernels exchange tiles") &&
+           positive("kernel.box_c.rows", plan_.kernel.box_c.rows) &&
+           expect(map_.n % 8 == 0, "n", map_.n, "a multiple of 8 where kernels exchange tiles");
+  }
+
   // Rows of A are always pushed where memory is shared: by tasks, or by copy engines. Sums are
   // where kernels store the parts: by tasks alone, on a GPU.
   bool pushes() {
@@ -259,6 +278,9 @@ class PlanRules {
              expect(on_host() || !writes() || plan_.task_parts > 0, "task_parts", plan_.task_parts,
                     "1 where helper warps push rows of A");
     const bool sums = row().product_spreads() && writes();
+    if (plan_.access == TILEPOST_ACCESS_TILES)
+      return expect(plan_.pushes == (plan_.shots == TILEPOST_TWO_SHOT ? 1 : 0), "pushes",
+                    plan_.pushes, "1 where sums go to all ranks in a second shot, 0 elsewhere");
     if (on_host() && sums) return in_range("pushes", plan_.pushes, 0, 1);
     return expect(plan_.pushes == (sums && plan_.task_parts > 0 ? 1 : 0), "pushes", plan_.pushes,
                   "1 where helper warps add up what all ranks get, 0 elsewhere");

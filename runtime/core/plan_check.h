@@ -24,6 +24,7 @@ int stored_value(const Enum& field) {
 // What a target has room for.
 struct PlanLimits {
   const char* target;            // "host", as in "the host target"
+  tilepost_access_t last;        // access that it knows, with all in front of it
   int most_ranks;                // of an operation
   int fewest_peers, most_peers;  // of ranks that share memory
   int most_lanes;                // of runs that share memory

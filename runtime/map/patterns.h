@@ -66,8 +66,9 @@ struct PatternRow {
   constexpr bool may_keep_slots() const { return may_tile() && !product_leaves(); }
 
   // Every rank has a share of the rows of its own (tilepost_division_t). Not where messages give
-  // all ranks all rows at once.
+  // all ranks all rows at once, or kernels exchange tiles.
   constexpr bool has_shares(tilepost_access_t access) const {
+    if (access == TILEPOST_ACCESS_TILES) return false;
     return communicates() && (!product_spreads() || access != TILEPOST_ACCESS_MESSAGES);
   }
 

@@ -52,6 +52,8 @@ struct RunPath {
   InputFrom reads;
   bool packs;      // before all else, rows of a are sorted by the rank they go to (routing rows);
                    // steps and kernel read them there
+  bool meets;      // the kernel meets those of the other ranks by itself and exchanges tiles with
+                   // them: it is the whole run
   Buffer stores;   // out, send, owners
   bool by_owner;   // it looks up where to store by the owner of a tile's rows, in all runs of the
                    // plan; in one that does not overlap this rank owns them all
@@ -108,6 +110,7 @@ RunPaths paths_of(const tilepost_plan_t& plan);
 // Who touches whose memory with such a transport, on every target.
 constexpr tilepost_access_t access_of(tilepost_transport_t transport) {
   if (transport == TILEPOST_TRANSPORT_COPY_ENGINE) return TILEPOST_ACCESS_READ;
+  if (transport == TILEPOST_TRANSPORT_PEER_TILES) return TILEPOST_ACCESS_TILES;
   return transport == TILEPOST_TRANSPORT_PEER ? TILEPOST_ACCESS_WRITE : TILEPOST_ACCESS_MESSAGES;
 }
 

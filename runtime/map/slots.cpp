@@ -6,8 +6,31 @@
 namespace tilepost {
 
 Slots slots_of(const tilepost_plan_t& plan, const tilepost_map_t& map) {
+  constexpr int kLine = 8;  // elements
+  if (plan.shots == TILEPOST_ONE_SHOT_LINES)
+    return {exchanged_parts(plan) * lines_of_part(plan) * kLine, 2 * plan.ranks};
+  if (plan.access == TILEPOST_ACCESS_TILES)
+    return {exchanged_rows(plan, map.m) * map.n, 2 * plan.ranks};
   const bool added = plan.access == TILEPOST_ACCESS_WRITE && plan.sum == TILEPOST_SUM_ADDED;
   return {int64_t{share_tiles(map)} * map.tile_m * map.n, added ? 1 : plan.ranks};
+}
+
+int exchanged_parts(const tilepost_plan_t& plan) {
+  if (plan.access != TILEPOST_ACCESS_TILES) return 0;
+  return tiles_m(plan.map) * tiles_n(plan.map) * plan.map.signals_per_tile;
+}
+
+int64_t lines_of_part(const tilepost_plan_t& plan) {
+  constexpr int kUnit = 8;  // rows of which a CTA has whole ones
+  const int units = (plan.map.tile_m + kUnit - 1) / kUnit, ctas = plan.map.signals_per_tile;
+  const int64_t elements = int64_t{(units + ctas - 1) / ctas} * kUnit * plan.map.tile_n;
+  return (elements + TILEPOST_LINE_ELEMENTS - 1) / TILEPOST_LINE_ELEMENTS;
+}
+
+int64_t exchanged_rows(const tilepost_plan_t& plan, int64_t m) {
+  if (plan.shots != TILEPOST_TWO_SHOT) return m;
+  const int64_t box = plan.kernel.box_c.rows, boxes = (m + box - 1) / box;
+  return (boxes + plan.ranks - 1) / plan.ranks * box;
 }
 
 int64_t landed_row(const tilepost_map_t& map, int source, int owner) {

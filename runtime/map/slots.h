@@ -12,7 +12,8 @@ namespace tilepost {
 // A rank's slots: blocks one after the other, each the share of this rank, row-major.
 struct Slots {
   int64_t block;  // elements of a block: of a share's whole tile rows. Sums have one such block.
-  int blocks;     // one for each rank that parts come from; TILEPOST_SUM_ADDED: one for all
+  int blocks;     // one for each rank that parts come from; TILEPOST_SUM_ADDED: one for all;
+                  // TILEPOST_ACCESS_TILES: one for each rank, and again, by the run's parity
 
   int64_t elements() const { return block * blocks; }
   // Where element `element` of the share lies as `source` has it.
@@ -24,6 +25,15 @@ struct Slots {
 // `map`: of the run for how much it needs, of the plan for where slots are, for that is the same in
 // all of its runs.
 Slots slots_of(const tilepost_plan_t& plan, const tilepost_map_t& map);
+
+// TILEPOST_ACCESS_TILES: parts of all tiles of the plan's largest run, each of which a CTA raises
+// the counter for, and lines of one (TILEPOST_ONE_SHOT_LINES).
+int exchanged_parts(const tilepost_plan_t& plan);
+int64_t lines_of_part(const tilepost_plan_t& plan);
+
+// TILEPOST_ACCESS_TILES: rows that a rank stores on another one in a run of m rows. Two shots:
+// boxes take turns among the ranks, and lie one behind the other.
+int64_t exchanged_rows(const tilepost_plan_t& plan, int64_t m);
 
 // TILEPOST_ACCESS_WRITE, All-to-All: the row of `owner`'s landed memory where what `source` stores
 // there begins; rows_of_rank(map, owner) rows, as out has them. `map` is of the run.

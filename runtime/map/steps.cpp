@@ -31,7 +31,8 @@ std::vector<Step> steps_of(const Exchange& exchange, const TileMap& tile_map, in
                            const RowCounts& counts) {
   std::vector<Step> steps;
   const PatternSteps* const pattern = kSteps[exchange.pattern];
-  if (pattern == nullptr) return steps;
+  if (pattern == nullptr || (exchange.overlaps && exchange.access == TILEPOST_ACCESS_TILES))
+    return steps;
   const bool shares = exchange.overlaps && exchange.access != TILEPOST_ACCESS_MESSAGES;
   GroupSteps own{exchange, exchange.map, tile_map, group, rank, counts, steps};
   (shares ? pattern->shared : pattern->messages)(own);

@@ -24,7 +24,8 @@ std::string list_archs(const tilepost_program_t& program) {
 }
 
 constexpr PlanLimits kLimits = {
-    "CUDA", SlabArguments::kMostSources, 2, kMostPeers, kMostLanes, kGroupsPerRun - 1};
+    "CUDA",     TILEPOST_ACCESS_TILES, SlabArguments::kMostSources, 2, kMostPeers,
+    kMostLanes, kGroupsPerRun - 1};
 
 }  // namespace
 

@@ -14,7 +14,7 @@
 namespace tilepost::test {
 namespace {
 
-constexpr PlanLimits kLimits = {"test", 8, 2, 4, 2, 6};
+constexpr PlanLimits kLimits = {"test", TILEPOST_ACCESS_TILES, 8, 2, 4, 2, 6};
 
 void kernel() {}  // its address stands for a kernel's
 void host_kernel(const void*, const void*, void*, tilepost_shape_t, tilepost_epilogue_t, int, int,
