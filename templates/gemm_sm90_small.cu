@@ -7,14 +7,15 @@
 // turned on its way through shared memory.
 //
 // Consumer warpgroups, then two warps of movers: the thread that loads operands with TMA and the
-// one that stores C with TMA. They meet at mbarriers:
+// one that stores C with TMA. Behind these there may be HELPERS warps with nothing to do, which
+// read the panels too, if it LENDS them. They meet at mbarriers:
 //
 //   full[stage]     the loads of a stage have landed        loader -> consumers
 //   empty[stage]    a stage has been multiplied             consumers -> loader
 //   ready           partial sums may be sent                consumers of the cluster -> the same
 //   received[c]     partial sums for consumer c have come   consumers of the mates -> consumer
 //   panel_full[c]   consumer c's part of C is in shared     consumer -> store thread
-//   panels_empty    the panels have been read by TMA        store thread -> consumers
+//   panels_empty    the panels have been read               store thread -> consumers
 //
 // The SPLIT_K CTAs of a cluster share its tiles: each sums a range of K, then sends of its partial
 // sums to every mate what that one owns (eight tokens or a multiple). The owner adds them in the
@@ -43,6 +44,8 @@ constexpr int kTileN = tilepost::tunable("TILE_N", 64);      // rows of weights:
 constexpr int kStages = tilepost::tunable("STAGES", 10);     // of the load pipeline
 constexpr int kSplitK = tilepost::tunable("SPLIT_K", 1);     // CTAs that share a tile: 1 to 8
 constexpr int kBand = tilepost::tunable("BAND", 16);         // tile rows swept together
+constexpr int kHelpers = tilepost::tunable("HELPERS", 0);    // warps with nothing to do
+constexpr bool kLends = tilepost::tunable("LENDS", 0);       // they read panels too
 constexpr bool kNN = tilepost::tunable("NN", 0);             // B is [k, n] row-major, not [n, k]
 constexpr bool kPrecise = tilepost::tunable("PRECISE", 0);   // e4m3: sum in fp32 every block of K
 constexpr int kEpilogue = tilepost::tunable("EPILOGUE", 0);  // a set of TILEPOST_SCALE …
@@ -62,8 +65,8 @@ constexpr int kUnitM = 8;  // tokens of a unit of sums
 constexpr int kUnits = kTileM / kUnitM;
 using SplitK = tilepost::SplitK<kUnits, kSplitK>;
 constexpr int kGroup = 4;  // units whose epilogue's inputs are loaded together
-// Rows of a store of C: all that a CTA owns, if every one owns the same.
-constexpr int kBoxM = kUnits % kSplitK == 0 ? kTileM / kSplitK : kUnitM;
+// Rows of a store of C: all that a CTA owns, if every one owns the same, or a part of that.
+constexpr int kBoxM = tilepost::tunable("BOX_M", kUnits % kSplitK == 0 ? kTileM / kSplitK : kUnitM);
 
 constexpr int kWeightsBytes = kTileN * kRowBytes;  // of a block
 constexpr int kConsumerBytes = kConsumerN * kRowBytes;
@@ -81,7 +84,7 @@ using PanelsEmptyBarrier = tilepost::Barriers<ReadyBarrier::kEnd, 1>;
 constexpr int kBarrierBytes = 1024;  // that barriers may take
 
 constexpr int kConsumerWarps = 4 * kConsumers;
-constexpr int kThreads = 32 * (kConsumerWarps + 2);
+constexpr int kThreads = 32 * (kConsumerWarps + 2 + kHelpers);
 constexpr int kSharedBytes = kPartsEnd + kBarrierBytes;
 
 static_assert(kTileM == 8 || (kTileM >= 16 && kTileM <= 128 && kTileM % 16 == 0),
@@ -89,7 +92,9 @@ static_assert(kTileM == 8 || (kTileM >= 16 && kTileM <= 128 && kTileM % 16 == 0)
 static_assert(kTileN == 64 || kTileN == 128, "TILE_N is 64 or 128");
 static_assert(kSplitK >= 1 && kSplitK <= 8, "a cluster has at most 8 CTAs");
 static_assert(!kNN || kElement != tilepost::DType::e4m3, "wgmma reads e4m3 K-major only");
-static_assert(kStages >= 2 && kBand >= 1);
+static_assert(kStages >= 2 && kBand >= 1 && kHelpers >= 0);
+static_assert(kUnits % kSplitK == 0 ? kTileM / kSplitK % kBoxM == 0 : kBoxM == kUnitM,
+              "a CTA owns whole boxes");
 static_assert(PanelsEmptyBarrier::kEnd * tilepost::kMbarrierBytes <= kBarrierBytes,
               "room for barriers");
 static_assert(kSharedBytes <= 232448, "shared memory");
@@ -151,7 +156,7 @@ __device__ __forceinline__ void init_barriers(const Shared& shared) {
   }
   if constexpr (kSplitK > 1)
     tilepost::ptx::init_barrier(ready_at(shared), kConsumerWarps * kSplitK);
-  tilepost::ptx::init_barrier(shared.panels_empty(), 1);
+  tilepost::ptx::init_barrier(shared.panels_empty(), kLends ? 2 : 1);
   tilepost::ptx::fence_barrier_init();
 }
 
@@ -203,15 +208,20 @@ __device__ __forceinline__ void store_tiles(const Shared& shared, const CUtensor
   const int owned = SplitK::first_unit(work.rank) * kUnitM,
             behind = SplitK::first_unit(work.rank + 1) * kUnitM;
   tilepost::Ring<1> panels(0);
+  tilepost::TileStores stores;
+  tilepost::open_exchange(stores);
   for (int position = work.first; position < work.tiles; position += work.stride) {
     const tilepost::Tile tile = tilepost::tile(grid, position);
     for (int consumer = 0; consumer < kConsumers; ++consumer) {
       tilepost::ptx::wait_barrier(shared.panel_full(consumer), panels.parity);
       if (tile.is_padding()) continue;
       for (int row = owned; row < behind; row += kBoxM) {
-        const tilepost::Coord coord = tilepost::out_coord(grid, tile, row, consumer * kConsumerN);
-        tilepost::ptx::store_box(map_c, shared.panel(consumer) + (row - owned) * kRowBytes, coord.x,
-                                 coord.y);
+        for (int place = 0; place < tilepost::num_places(stores); ++place) {
+          const auto to = tilepost::out_place(stores, map_c, grid, tile, row, kBoxM,
+                                              consumer * kConsumerN, place);
+          tilepost::ptx::store_box(to.map, shared.panel(consumer) + (row - owned) * kRowBytes, to.x,
+                                   to.y);
+        }
       }
     }
     panels.advance();
@@ -219,6 +229,7 @@ __device__ __forceinline__ void store_tiles(const Shared& shared, const CUtensor
     tilepost::ptx::wait_bulk_read<0>();
     tilepost::ptx::arrive(shared.panels_empty());
     tilepost::tile_done(tile, tilepost::BulkStores{});
+    tilepost::part_stored(stores, position * kSplitK + work.rank);
   }
   tilepost::ptx::wait_bulk<0>();
 }
@@ -368,6 +379,19 @@ __device__ __forceinline__ void multiply_tiles(const Shared& shared, const tilep
   }
 }
 
+// The helper warps.
+__device__ __forceinline__ void lend_helpers(const Shared& shared, const tilepost_shape_t& shape,
+                                             const Work& work) {
+  constexpr int kFirst = 32 * (kConsumerWarps + 2);
+  const tilepost::TilePart part{work.rank, SplitK::first_unit(work.rank) * kUnitM,
+                                SplitK::first_unit(work.rank + 1) * kUnitM, kTileN};
+  const tilepost::TileParts parts{work.first, work.stride, work.tiles, kSplitK, kBoxM, part};
+  const tilepost::TilePanels panels{shared.panel(0), kPanelBytes, shared.panel_full(0),
+                                    kLends ? shared.panels_empty() : 0};
+  tilepost::exchange_tiles(parts, panels, shape, kOutput, static_cast<int>(threadIdx.x) - kFirst,
+                           32 * kHelpers);
+}
+
 __global__ void __launch_bounds__(kThreads, 1)
     gemm_sm90_small(const __grid_constant__ CUtensorMap map_a,
                     const __grid_constant__ CUtensorMap map_b,
@@ -402,6 +426,8 @@ __global__ void __launch_bounds__(kThreads, 1)
     if constexpr (kSplitK > 1) tilepost::ptx::cluster_wait();
     if (warp < kConsumerWarps) {
       multiply_tiles(shared, shape, epilogue, grid, work, warp / 4, threadIdx.x % 128);
+    } else if (warp > kConsumerWarps + 1) {
+      lend_helpers(shared, shape, work);
     } else if (lane == 0) {
       tilepost::ptx::prefetch_tensor_map(&map_c);
       store_tiles(shared, &map_c, grid, work);

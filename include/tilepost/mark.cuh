@@ -61,6 +61,48 @@ struct HelperMemory {
   int bytes;
 };
 
+// What a thread that stores tiles knows of the run whose tiles other ranks get.
+struct TileStores {
+  unsigned run = 0;       // its number
+  bool may_store = true;  // the run was not given up
+};
+
+// Where a box of a tile goes: (x, y) of a tensor map.
+template <class Map>
+struct OutPlace {
+  const Map* map;
+  int x, y;
+};
+
+// What a CTA has of every tile: rows [first_row, end_row), all of its `columns`; number `number` of
+// the parts that a tile has.
+struct TilePart {
+  int number;
+  int first_row, end_row;
+  int columns;
+};
+
+// All that a CTA has: that part of the tiles at positions first, first + stride, … below tiles. A
+// tile has `per_tile` parts; they are stored in boxes of `box_rows` rows.
+struct TileParts {
+  int first, stride, tiles;
+  int per_tile;
+  int box_rows;
+  TilePart part;
+};
+
+// Where a CTA has its part of a tile in shared memory: a panel for every 64 columns, `stride` bytes
+// apart, rows of 128 bytes in the swizzled form that TMA stores from: of a row's eight chunks of 16
+// bytes, chunk c lies at c ^ (row % 8). All addresses are those of shared memory; barriers are
+// mbarriers of 8 bytes: a panel is there when its own has completed a phase, and may be written
+// again when all who read panels have arrived at the other.
+struct TilePanels {
+  unsigned address;
+  int stride;
+  unsigned full;   // of the first panel; the others' follow
+  unsigned empty;  // 0: nobody else reads panels
+};
+
 // Which loads input_ready has to let wait.
 struct BlockLoads {};  // ordinary and asynchronous copies by all threads of the block; all call
 struct BulkLoads {     // TMA loads by the calling thread, which alone calls
@@ -148,6 +190,35 @@ TILEPOST_INLINE void open_in_map() {}
 // type of C, a constant. Woven where other ranks' parts of C are to be added up, or rows moved:
 // does that while the kernel runs (device/tasks.cuh).
 TILEPOST_INLINE void helper_warp(HelperMemory /*helper*/, DType /*output*/) {}
+
+// The calling thread will store parts of tiles (few rows). Woven where other ranks get them: finds
+// out which run it is, and waits until their memory may be written.
+TILEPOST_INLINE void open_exchange(TileStores& /*stores*/) {}
+
+// To how many places a box of a tile goes, and the place `place` of those; the box has `rows` rows
+// of a tile from `row` on, and columns from `col` on. `map` covers the output. Woven where other
+// ranks get the tile: memory of theirs.
+TILEPOST_INLINE int num_places(const TileStores& /*stores*/) {
+  return 1;
+}
+template <class Map>
+TILEPOST_INLINE OutPlace<Map> out_place(const TileStores& /*stores*/, const Map* map,
+                                        const TileGrid& /*grid*/, const Tile& tile, int row,
+                                        int /*rows*/, int col, int /*place*/) {
+  return {map, tile.n + col, tile.row + row};
+}
+
+// The calling thread has committed all stores of a part, `part` of all the schedule's. Woven where
+// other ranks get it: completes them and tells the ranks.
+TILEPOST_INLINE void part_stored(const TileStores& /*stores*/, int /*part*/) {}
+
+// Threads of the CTA, `threads` of them in whole warps, have nothing to do; all of them call, once,
+// this is number `thread`. `shape` is the kernel's, `output` the type of C, a constant. Woven where
+// ranks exchange tiles: adds up what has come of the CTA's parts (device/exchange.cuh).
+template <class Shape>
+TILEPOST_INLINE void exchange_tiles(const TileParts& /*parts*/, const TilePanels& /*panels*/,
+                                    const Shape& /*shape*/, DType /*output*/, int /*thread*/,
+                                    int /*threads*/) {}
 
 // Every store of the tile has been issued. Woven: completes them and raises the group's counter,
 // also for a padding tile; where they went to another rank's memory, the counter there, and none

@@ -23,6 +23,11 @@ constexpr const char* kMarkNames[] = {"",
                                       "open_in_map",
                                       "input_ready",
                                       "helper_warp",
+                                      "open_exchange",
+                                      "num_places",
+                                      "out_place",
+                                      "part_stored",
+                                      "exchange_tiles",
                                       "tile_done"};
 static_assert(std::size(kMarkNames) == static_cast<size_t>(Mark::tile_done) + 1);
 

@@ -26,6 +26,11 @@ enum class Mark {
   open_in_map,
   input_ready,
   helper_warp,
+  open_exchange,
+  num_places,
+  out_place,
+  part_stored,
+  exchange_tiles,
   tile_done
 };
 

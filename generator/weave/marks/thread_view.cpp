@@ -72,10 +72,11 @@ class Threader {
     require(!request_.waits || marks_.count(Mark::input_ready),
             "reaches no tilepost::input_ready: nothing says where it starts to read a tile's rows "
             "of A, which arrive while it runs; call it before the tile's first load");
-    require(marks_.count(Mark::out) || marks_.count(Mark::out_coord),
-            "reaches no tilepost::out and no tilepost::out_coord: nothing says where it "
-            "stores its output; mark the stores");
-    const bool needs_maps = request_.stores && marks_.count(Mark::out_coord);
+    const bool by_tma = marks_.count(Mark::out_coord) || marks_.count(Mark::out_place);
+    require(marks_.count(Mark::out) || by_tma,
+            "reaches no tilepost::out, no tilepost::out_coord and no tilepost::out_place: nothing "
+            "says where it stores its output; mark the stores");
+    const bool needs_maps = request_.stores && by_tma;
     require(!needs_maps || marks_.count(Mark::out_map),
             "reaches no tilepost::out_map: its TMA stores go to the memory of several ranks, each "
             "with a tensor map of its own; take the map from it");
@@ -84,6 +85,7 @@ class Threader {
             "memory, of which TMA may remember older ones; call it in each thread that stores, "
             "before its first store");
     check_tasks(require);
+    if (request_.exchanges) check_exchange(require);
     require(marks_.count(Mark::tile_done),
             "reaches no tilepost::tile_done: nothing says when a tile is finished; call it "
             "after the tile's last store");
@@ -104,6 +106,23 @@ class Threader {
     require(!request_.tasks || marks_.count(Mark::helper_warp),
             "reaches no tilepost::helper_warp: the plan leaves it to a warp of each CTA to add up "
             "or move rows; call it in a warp that has nothing else to do");
+  }
+
+  // What lets the kernels of all ranks exchange the parts that their CTAs have of tiles.
+  template <class Require>
+  void check_exchange(const Require& require) const {
+    require(marks_.count(Mark::open_exchange),
+            "reaches no tilepost::open_exchange: other ranks may still read what its stores "
+            "overwrite; call it in each thread that stores, before its first store");
+    require(marks_.count(Mark::num_places) && marks_.count(Mark::out_place),
+            "reaches no tilepost::num_places or no tilepost::out_place: its TMA stores go to the "
+            "memory of several ranks; store each box once for every place");
+    require(marks_.count(Mark::part_stored),
+            "reaches no tilepost::part_stored: nothing tells other ranks that its part of a tile "
+            "has come; call it after the part's last store");
+    require(marks_.count(Mark::exchange_tiles),
+            "reaches no tilepost::exchange_tiles: the plan leaves it to warps of each CTA to add "
+            "up what other ranks store; call it in warps that have nothing else to do");
   }
 
   void refuse_kernel(const llvm::Twine& reason) {

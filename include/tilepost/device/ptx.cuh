@@ -87,6 +87,12 @@ __device__ __forceinline__ void sleep_ns(uint32_t ns) {
   asm volatile("nanosleep.u32 %0;" ::"r"(ns) : "memory");
 }
 
+// A barrier of `threads` threads of the CTA, whole warps, with a number of its own: 1 to 15, 0 is
+// __syncthreads. Orders their memory accesses as that does (PTX ISA, barrier).
+__device__ __forceinline__ void sync_threads(int barrier, int threads) {
+  asm volatile("barrier.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
+}
+
 }  // namespace tilepost::ptx
 
 #endif  // TILEPOST_DEVICE_PTX_CUH

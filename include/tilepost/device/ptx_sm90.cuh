@@ -206,6 +206,37 @@ __device__ __forceinline__ void allow_next_kernels() {
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }
 
+// ---- Sixteen bytes in one access (PTX ISA 8.2.1, Scalar Data-types: .b128 is a scalar, where .v4
+// is four that have no order)
+
+// What a thread of another GPU finds there is all of these bytes or none of them.
+__device__ __forceinline__ void store_line_sys(void* destination, uint4 line) {
+  const uint64_t low = line.x | static_cast<uint64_t>(line.y) << 32,
+                 high = line.z | static_cast<uint64_t>(line.w) << 32;
+  asm volatile(
+      "{\n"
+      ".reg .b128 line;\n"
+      "mov.b128 line, {%1, %2};\n"
+      "st.relaxed.sys.global.b128 [%0], line;\n"
+      "}" ::"l"(destination),
+      "l"(low), "l"(high)
+      : "memory");
+}
+__device__ __forceinline__ uint4 load_line_sys(const void* source) {
+  uint64_t low, high;
+  asm volatile(
+      "{\n"
+      ".reg .b128 line;\n"
+      "ld.relaxed.sys.global.b128 line, [%2];\n"
+      "mov.b128 {%0, %1}, line;\n"
+      "}"
+      : "=l"(low), "=l"(high)
+      : "l"(source)
+      : "memory");
+  return {static_cast<uint32_t>(low), static_cast<uint32_t>(low >> 32), static_cast<uint32_t>(high),
+          static_cast<uint32_t>(high >> 32)};
+}
+
 // ---- Registers (PTX ISA, setmaxnreg): all four warps of a warpgroup
 
 // Gives registers back, so that each thread keeps kRegisters.
@@ -234,6 +265,11 @@ __device__ __forceinline__ void store_matrices(uint32_t row, uint32_t m0, uint32
 }
 
 // Sixteen bytes of shared memory.
+__device__ __forceinline__ uint32_t load_shared_word(uint32_t source) {
+  uint32_t word;
+  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(source) : "memory");
+  return word;
+}
 __device__ __forceinline__ uint4 load_shared_quad(uint32_t source) {
   uint4 quad;
   asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"

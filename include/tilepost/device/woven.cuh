@@ -5,6 +5,7 @@
 #ifndef TILEPOST_DEVICE_WOVEN_CUH
 #define TILEPOST_DEVICE_WOVEN_CUH
 
+#include "tilepost/device/exchange.cuh"
 #include "tilepost/device/ptx.cuh"
 #include "tilepost/device/ptx_sm90.cuh"
 #include "tilepost/device/tasks.cuh"
@@ -41,6 +42,9 @@ struct View : tilepost_view_t {
   static constexpr bool kPushes = false;
   // Somebody waits for tiles, or A arrives, while the kernel runs.
   static constexpr bool kOverlaps = true;
+  // The kernels of kRanks ranks exchange tiles (TILEPOST_ACCESS_TILES, tilepost_shots_t); 0: they
+  // do not.
+  static constexpr int kShots = 0, kRanks = 0;
 };
 static_assert(sizeof(View) == sizeof(tilepost_view_t));
 static_assert(sizeof(tilepost_tile_t) == 16, "tile() reads an entry in one load");
@@ -117,6 +121,19 @@ __device__ __forceinline__ Coord out_coord(const View& view, const TileGrid& /*g
     return Coord{tile.n + col, tile.row + row};
   else
     return Coord{col, tile.row + row};
+}
+
+// The same of a box that may go to several ranks.
+template <class View, class Map>
+__device__ __forceinline__ OutPlace<Map> out_place(const View& view, const TileStores& stores,
+                                                   const Map* map, const TileGrid& grid,
+                                                   const Tile& tile, int row, int rows, int col,
+                                                   int place) {
+  if constexpr (View::kShots != 0)
+    if (exchanges(view))
+      return place_in_slots<View, Map>(view, stores, tile, row, rows, col, place);
+  const Coord coord = out_coord(view, grid, tile, row, col);
+  return {map, coord.x, coord.y};
 }
 
 // The tensor map for that store: of the memory of the rank that owns the tile's rows, or `map`.
@@ -309,8 +326,14 @@ __device__ __forceinline__ void tile_done(const View& view, const Tile& tile, Wa
 // kStores: the tile is in its owner's memory then, and the counter that is raised is the owner's.
 // The scope is .sys already, which spans GPUs (PTX ISA 8.5, Scope), and cumulativity does not ask
 // whose memory anything is in (8.9.5). No rank owns padding.
+//
+// kShots: nobody waits for tiles, but a run in sequence says how far it has come (raise).
 template <class View>
 __device__ __forceinline__ void tile_done(const View& view, const Tile& tile, BulkStores) {
+  if constexpr (View::kShots != 0) {
+    if (!exchanges(view)) ptx::red_relaxed_sys(counter_at(view.counters, tile.group), 1);
+    return;
+  }
   if constexpr (View::kWaits || !View::kRaises) return;
   if constexpr (View::kOverlaps) ptx::wait_bulk<0>();
   if constexpr (!View::kStores)

@@ -4,5 +4,5 @@ __device__ void finish(float* c) {
   tilepost::tile_done({}, tilepost::BlockStores{});
 }
 __global__ void gemm(float* c) { *c = 1; }
-// expect: 6:17: error: kernel 'gemm' reaches no tilepost::out and
+// expect: 6:17: error: kernel 'gemm' reaches no tilepost::out, no
 // expect: 6:17: error: kernel 'gemm' reaches no tilepost::tile_done

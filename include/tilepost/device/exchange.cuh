@@ -1,0 +1,296 @@
+// How the kernels of all ranks exchange tiles of few rows (TILEPOST_ACCESS_TILES): no kernel comes
+// before or behind them, and the ranks meet inside.
+//
+// A CTA's rows of a tile are a part. The thread that stores them puts them into this rank's slot on
+// the ranks that want them, then raises a flag there. The helper warps of the CTA that has the same
+// part on that rank wait for the flags of all ranks, add up what has come in the order of ranks,
+// and store the sums: into out (one shot), or with all ranks (two shots), where the helper warps of
+// the same part wait once more.
+//
+// Slots and flags are double, by the parity of the run's number, and nothing else keeps runs apart.
+// Every rank waits in run e for every rank's begin of run e, and in its stream run e comes behind
+// run e - 1. So a rank that has ended run e knows that all ranks have ended run e - 1, whose
+// buffers its run e + 1 then writes. A flag holds the number of the run and no other value can be
+// there that looks like it: run e + 2, which writes the same flag, begins on no rank before this
+// one has ended run e. docs/internals/memory-model.md has the proof.
+//
+// That holds between runs of one kind. One behind a run of another kind, whose memory may be laid
+// out otherwise, first waits until all ranks have ended that.
+#ifndef TILEPOST_DEVICE_EXCHANGE_CUH
+#define TILEPOST_DEVICE_EXCHANGE_CUH
+
+#include <cuda.h>
+
+#include <cstdint>
+
+#include "tilepost/device/exchange_lines.cuh"
+#include "tilepost/device/exchange_parts.cuh"
+#include "tilepost/device/ptx_sm90.cuh"
+
+namespace tilepost::woven {
+
+// ---- The thread that stores
+
+// Before its first store. The maps: no thread changes them while the kernel runs. The memory they
+// describe was read through the generic proxy, by kernels that ended before the flags came that
+// were acquired since; the proxy fence puts that before what TMA does there (PTX ISA 8.6, Proxies).
+template <class View>
+__device__ __forceinline__ void open_exchange(const View& view, TileStores& stores) {
+  const tilepost_exchange_t& exchange = view.exchange;
+  if (!exchanges(view)) return;
+  if constexpr (View::kShots == TILEPOST_ONE_SHOT_LINES) return;
+  const RunRead read = read_run(exchange);
+  stores.run = read.run;
+  stores.may_store = true;
+  count_reader(exchange, read.run, num_readers<View>());
+  if (read.last_kind != exchange.kind)
+    for (int rank = 0; stores.may_store && rank < exchange.ranks; ++rank)
+      stores.may_store =
+          await_run(exchange, exchange_line(exchange, exchange.ended, exchange.rank, rank),
+                    stores.run - 1, exchange.ended_waits + 4 * rank);
+  const auto* const maps = static_cast<const CUtensorMap*>(exchange.slot_maps);
+#pragma unroll 1
+  for (int rank = 0; rank < exchange.ranks; ++rank)
+    ptx::acquire_tensor_map(maps + (stores.run & 1) * exchange.ranks + rank);
+  ptx::fence_global_to_async();
+}
+
+// On how many ranks a box is wanted. `row`: its first one of the tile, `rows`: of a box, all boxes
+// of an output are as high.
+template <class View>
+__device__ __forceinline__ int num_places(const View& view, const TileStores& stores) {
+  if (!exchanges(view)) return 1;
+  if (View::kShots == TILEPOST_ONE_SHOT_LINES || !stores.may_store) return 0;
+  return View::kShots == TILEPOST_ONE_SHOT ? View::kRanks : 1;
+}
+
+// Two shots: the boxes of the output, counted down its rows, take turns among the ranks, and lie
+// one behind the other in their slots.
+template <class View, class Map>
+__device__ __forceinline__ OutPlace<Map> place_in_slots(const View& view, const TileStores& stores,
+                                                        const Tile& tile, int row, int rows,
+                                                        int col, int place) {
+  const Map* const maps =
+      static_cast<const Map*>(view.exchange.slot_maps) + (stores.run & 1) * View::kRanks;
+  if constexpr (View::kShots == TILEPOST_ONE_SHOT) {
+    return {maps + rank_of_place(view, place), tile.n + col, tile.m + row};
+  } else {
+    const int box = (tile.m + row) / rows;
+    return {maps + box % View::kRanks, tile.n + col, box / View::kRanks * rows};
+  }
+}
+
+// All of a part's stores are committed. Waits until they are made: then they are visible to this
+// thread in the generic proxy (tile_done, BulkStores). The fence and the relaxed stores behind it
+// are a release each (PTX ISA 8.8, Release and Acquire Patterns): one fence serves all ranks.
+template <class View>
+__device__ __forceinline__ void part_stored(const View& view, const TileStores& stores, int part) {
+  const tilepost_exchange_t& exchange = view.exchange;
+  if (!exchanges(view) || !stores.may_store) return;
+  if constexpr (View::kShots == TILEPOST_ONE_SHOT_LINES) return;
+  ptx::wait_bulk<0>();
+  __threadfence_system();
+#pragma unroll
+  for (int place = 0; place < View::kRanks; ++place)
+    *static_cast<volatile uint32_t*>(
+        exchange_flags(exchange, rank_of_place(view, place), stores.run, 0, part) + exchange.rank) =
+        stores.run;
+}
+
+// ---- Helper warps: flags come behind the data
+
+// All helper threads: waits for a part's flags of all ranks.
+template <class View>
+__device__ __forceinline__ void await_part(const View& view, const Helper& helper, int shot,
+                                           int part) {
+  const tilepost_exchange_t& exchange = view.exchange;
+  if (helper.thread < View::kRanks)
+    await(exchange, exchange_flags(exchange, exchange.rank, helper.run, shot, part) + helper.thread,
+          helper.run, exchange.arrived_wait, [&](uint32_t value) { return value == helper.run; });
+  sync_helpers(helper);
+}
+
+// All helper threads: what they have stored before is there for who sees the flags.
+template <class View>
+__device__ __forceinline__ void raise_part(const View& view, const Helper& helper, int part) {
+  const tilepost_exchange_t& exchange = view.exchange;
+  sync_helpers(helper);
+  if (helper.thread >= View::kRanks) return;
+  __threadfence_system();
+  *static_cast<volatile uint32_t*>(exchange_flags(exchange, helper.thread, helper.run, 1, part) +
+                                   exchange.rank) = helper.run;
+}
+
+// Whether this rank adds up a row, and where it lies in a slot.
+template <class View>
+__device__ __forceinline__ bool adds_row(const View& view, int row, int box_rows) {
+  return View::kShots == TILEPOST_ONE_SHOT || row / box_rows % View::kRanks == view.exchange.rank;
+}
+template <class View>
+__device__ __forceinline__ int slot_row(int row, int box_rows) {
+  if constexpr (View::kShots == TILEPOST_ONE_SHOT) return row;
+  return row / box_rows / View::kRanks * box_rows + row % box_rows;
+}
+
+// Adds up what all ranks have stored of a part, and stores the sums where they are wanted. A few
+// units at a time, whose loads wait together: of one that is not the thread's some other is loaded.
+template <class View, DType kType>
+__device__ __forceinline__ void add_part(const View& view, const Helper& helper,
+                                         const PartUnits<View::kTileN>& units, int n,
+                                         int box_rows) {
+  constexpr int kAtOnce = View::kRanks <= 2 ? 4 : 2;
+  const tilepost_exchange_t& exchange = view.exchange;
+  const char* const slots = exchange.memory[exchange.rank] + exchange.slots +
+                            (helper.run & 1) * View::kRanks * exchange.slot_bytes;
+  const auto is_own = [&](int unit) {
+    return units.has(unit) && adds_row(view, units.row(unit), box_rows);
+  };
+#pragma unroll 1
+  for (int first = helper.thread; first < units.count(); first += kAtOnce * helper.threads) {
+    uint4 parts[kAtOnce][View::kRanks];
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      const int unit = is_own(first + i * helper.threads) ? first + i * helper.threads : 0;
+      const long long at = (static_cast<long long>(slot_row<View>(units.row(unit), box_rows)) * n +
+                            units.col(unit)) *
+                           2;
+#pragma unroll
+      for (int rank = 0; rank < View::kRanks; ++rank)
+        parts[i][rank] = *reinterpret_cast<const uint4*>(slots + rank * exchange.slot_bytes + at);
+    }
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      const int unit = first + i * helper.threads;
+      if (!is_own(unit)) continue;
+      const uint4 sum = add_units<kType>(parts[i]);
+      const long long at = (static_cast<long long>(units.row(unit)) * n + units.col(unit)) * 2;
+      *reinterpret_cast<uint4*>(static_cast<char*>(exchange.out) + at) = sum;
+      if constexpr (View::kShots == TILEPOST_TWO_SHOT) {
+#pragma unroll
+        for (int place = 0; place < View::kRanks - 1; ++place)
+          *reinterpret_cast<uint4*>(static_cast<char*>(exchange.there[rank_of_place(view, place)]) +
+                                    at) = sum;
+      }
+    }
+  }
+}
+
+// Two shots: what other ranks have summed of a part is moved to out, unless it lies there.
+template <class View>
+__device__ __forceinline__ void move_part(const View& view, const Helper& helper,
+                                          const PartUnits<View::kTileN>& units, int n,
+                                          int box_rows) {
+  const tilepost_exchange_t& exchange = view.exchange;
+  const void* const landed = exchange.there[exchange.rank];
+  if (landed == exchange.out) return;
+#pragma unroll 4
+  for (int unit = helper.thread; unit < units.count(); unit += helper.threads) {
+    if (!units.has(unit) || adds_row(view, units.row(unit), box_rows)) continue;
+    const long long at = (static_cast<long long>(units.row(unit)) * n + units.col(unit)) * 2;
+    *reinterpret_cast<uint4*>(static_cast<char*>(exchange.out) + at) =
+        *reinterpret_cast<const uint4*>(static_cast<const char*>(landed) + at);
+  }
+}
+
+// ---- All threads of the helper warps of a CTA
+
+// In a run that exchanges nothing: who stores reads panels alone.
+__device__ __forceinline__ void keep_panels_empty(const TileParts& parts, const TilePanels& panels,
+                                                  int thread) {
+  if (panels.empty == 0 || thread != 0) return;
+  uint32_t parity = 0;
+  for (int position = parts.first; position < parts.tiles; position += parts.stride) {
+    for (int column = 0; column < parts.part.columns; column += kPanelColumns)
+      ptx::wait_barrier(panels.full + column / kPanelColumns * 8, parity);
+    parity ^= 1;
+    ptx::arrive(panels.empty);
+  }
+}
+
+// Behind a run of another kind, waits until all ranks have ended that. False if that was given up.
+__device__ __forceinline__ void follow_other_kind(const tilepost_exchange_t& exchange,
+                                                  const RunRead& read, const Helper& helper) {
+  if (read.last_kind == exchange.kind) return;
+  if (helper.thread < exchange.ranks)
+    await_run(exchange, exchange_line(exchange, exchange.ended, exchange.rank, helper.thread),
+              read.run - 1, exchange.ended_waits + 4 * helper.thread);
+  sync_helpers(helper);
+}
+
+// With what the kernel computes: its positions, and which rows of every tile are the CTA's.
+template <class View, DType kType>
+__device__ __forceinline__ void exchange_parts(const View& view, const TileParts& parts,
+                                               const TilePanels& panels,
+                                               const tilepost_shape_t& shape, int thread,
+                                               int threads) {
+  const tilepost_exchange_t& exchange = view.exchange;
+  const RunRead read = read_run(exchange);
+  const Helper helper{thread, threads, read.run};
+  sync_helpers(helper);
+  if (thread == 0) count_reader(exchange, read.run, num_readers<View>());
+  uint32_t replay = 0;
+  if (blockIdx.x == 0) {
+    if (thread < View::kRanks) {
+      tell_begun(exchange, read.run, read.last_kind, thread);
+      meet(exchange, read.run, thread);
+    } else if (thread == threads - 1) {
+      replay = begin_replay(exchange);
+    }
+  }
+  const auto for_parts = [&](auto body) {
+#pragma unroll 1
+    for (int position = parts.first; position < parts.tiles; position += parts.stride) {
+      const ptx::Quad entry = ptx::load_readonly(view.tiles + position);
+      const Tile tile{entry.x, entry.y, entry.z, entry.w};
+      body(position * parts.per_tile + parts.part.number, units_of<View>(parts.part, tile, shape));
+    }
+  };
+  if constexpr (View::kShots == TILEPOST_ONE_SHOT_LINES) {
+    follow_other_kind(exchange, read, helper);
+    uint32_t parity = 0;
+    for_parts([&](int part, const PartUnits<View::kTileN>& units) {
+      const int elements = (units.end - units.first) * View::kTileN;
+      const int lines = (elements + TILEPOST_LINE_ELEMENTS - 1) / TILEPOST_LINE_ELEMENTS;
+      for (int column = 0; column < parts.part.columns; column += kPanelColumns)
+        ptx::wait_barrier(panels.full + column / kPanelColumns * 8, parity);
+      parity ^= 1;
+      store_lines(view, helper, panels, part, lines);
+      sync_helpers(helper);
+      if (thread == 0) ptx::arrive(panels.empty);
+      add_lines<View, kType>(view, helper, units, part, lines, shape.n);
+    });
+  } else {
+    for_parts([&](int part, const PartUnits<View::kTileN>& units) {
+      await_part(view, helper, 0, part);
+      add_part<View, kType>(view, helper, units, shape.n, parts.box_rows);
+      if constexpr (View::kShots == TILEPOST_TWO_SHOT) raise_part(view, helper, part);
+    });
+  }
+  if constexpr (View::kShots == TILEPOST_TWO_SHOT)
+    for_parts([&](int part, const PartUnits<View::kTileN>& units) {
+      await_part(view, helper, 1, part);
+      move_part(view, helper, units, shape.n, parts.box_rows);
+    });
+  if (blockIdx.x == 0 && thread == threads - 1) end_replay(exchange, replay);
+}
+
+template <class View>
+__device__ __forceinline__ void exchange_tiles(const View& view, const TileParts& parts,
+                                               const TilePanels& panels,
+                                               const tilepost_shape_t& shape, DType output,
+                                               int thread, int threads) {
+  if constexpr (View::kShots != 0) {
+    if (!exchanges(view)) {
+      keep_panels_empty(parts, panels, thread);
+      return;
+    }
+    if (output == DType::bf16)
+      exchange_parts<View, DType::bf16>(view, parts, panels, shape, thread, threads);
+    else
+      exchange_parts<View, DType::f16>(view, parts, panels, shape, thread, threads);
+  }
+}
+
+}  // namespace tilepost::woven
+
+#endif  // TILEPOST_DEVICE_EXCHANGE_CUH

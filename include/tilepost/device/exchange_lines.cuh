@@ -1,0 +1,136 @@
+// Parts that are exchanged in lines (TILEPOST_ONE_SHOT_LINES): sixteen bytes in one access, twelve
+// of them data and the rest the number of the run. Who finds that number has the data: nothing is
+// released and nothing acquired, for nothing else is read.
+#ifndef TILEPOST_DEVICE_EXCHANGE_LINES_CUH
+#define TILEPOST_DEVICE_EXCHANGE_LINES_CUH
+
+#include <cstdint>
+
+#include "tilepost/device/exchange_parts.cuh"
+#include "tilepost/device/ptx_sm90.cuh"
+
+namespace tilepost::woven {
+
+// A line's slot: of what `source` has of a part, on rank `where`.
+__device__ __forceinline__ char* line_at(const tilepost_exchange_t& exchange, int where, int source,
+                                         uint32_t run, int part, int line) {
+  constexpr int kLineBytes = 16;
+  const int64_t slot = (run & 1) * exchange.ranks + source;
+  return exchange.memory[where] + exchange.slots + slot * exchange.slot_bytes +
+         (static_cast<int64_t>(part) * exchange.lines + line) * kLineBytes;
+}
+
+constexpr int kPanelColumns = 64;
+constexpr int kPairs = TILEPOST_LINE_ELEMENTS / 2;  // of elements in a line
+
+// The word of two neighbouring elements of a part, as the panels have it. Elements are counted
+// along its rows.
+template <int kColumns>
+__device__ __forceinline__ uint32_t panel_word(const TilePanels& panels, int element) {
+  const int row = element / kColumns, column = element % kColumns;
+  const int in_panel = column % kPanelColumns;
+  const uint32_t chunk = static_cast<uint32_t>(in_panel / 8 ^ row % 8);
+  return ptx::load_shared_word(panels.address + column / kPanelColumns * panels.stride + row * 128 +
+                               chunk * 16 + in_panel % 8 * 2);
+}
+
+// Stores a part's lines with all ranks, this one too. Behind the part's last row comes anything.
+template <class View>
+__device__ __forceinline__ void store_lines(const View& view, const Helper& helper,
+                                            const TilePanels& panels, int part, int lines) {
+#pragma unroll 2
+  for (int line = helper.thread; line < lines; line += helper.threads) {
+    uint32_t words[kPairs];
+#pragma unroll
+    for (int i = 0; i < kPairs; ++i)
+      words[i] = panel_word<View::kTileN>(panels, line * TILEPOST_LINE_ELEMENTS + 2 * i);
+#pragma unroll
+    for (int place = 0; place < View::kRanks; ++place)
+      ptx::store_line_sys(line_at(view.exchange, rank_of_place(view, place), view.exchange.rank,
+                                  helper.run, part, line),
+                          {words[0], words[1], words[2], helper.run});
+  }
+}
+
+// Waits until lines of all ranks are there, of each kAtOnce from `first` on. All are loaded before
+// any is looked at. Waits like await().
+template <int kRanks, int kAtOnce>
+__device__ __forceinline__ bool await_lines(const tilepost_exchange_t& exchange,
+                                            const Helper& helper,
+                                            const char* const (&from)[kAtOnce],
+                                            uint4 (&found)[kAtOnce][kRanks]) {
+  constexpr int kPollsPerCheck = 1024;
+  Patience patience;
+  for (int polls = 1;; ++polls) {
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i)
+#pragma unroll
+      for (int rank = 0; rank < kRanks; ++rank)
+        found[i][rank] = ptx::load_line_sys(from[i] + rank * exchange.slot_bytes);
+    uint32_t missing = 0;
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i)
+#pragma unroll
+      for (int rank = 0; rank < kRanks; ++rank) missing |= found[i][rank].w ^ helper.run;
+    if (missing == 0) break;
+    if (polls % kPollsPerCheck != 0) continue;
+    patience = look_up(exchange, helper.run, exchange.arrived_wait, patience);
+    if (patience.over) return false;
+  }
+  if (patience.told) *static_cast<volatile uint32_t*>(exchange.arrived_wait) = 0;
+  return true;
+}
+
+// The sums of a line, in the order of ranks, to out.
+template <class View, DType kType>
+__device__ __forceinline__ void add_line(const View& view, const PartUnits<View::kTileN>& units,
+                                         const uint4 (&found)[View::kRanks], int line, int n) {
+#pragma unroll
+  for (int pair = 0; pair < kPairs; ++pair) {
+    const auto word = [&](int rank) {
+      return pair == 0 ? found[rank].x : pair == 1 ? found[rank].y : found[rank].z;
+    };
+    float2 sum = unpack<kType>(word(0));
+#pragma unroll
+    for (int rank = 1; rank < View::kRanks; ++rank) {
+      const float2 other = unpack<kType>(word(rank));
+      sum.x += other.x;
+      sum.y += other.y;
+    }
+    const int element = line * TILEPOST_LINE_ELEMENTS + 2 * pair;
+    const int row = units.first + element / View::kTileN, column = element % View::kTileN;
+    if (row < units.end && column < units.columns)
+      *reinterpret_cast<uint32_t*>(static_cast<char*>(view.exchange.out) +
+                                   (static_cast<long long>(row) * n + units.column + column) * 2) =
+          pack<kType>(sum.x, sum.y);
+  }
+}
+
+// What has come of a part's lines, to out: a few lines at a time. Of one that is not the thread's
+// its first one is loaded.
+template <class View, DType kType>
+__device__ __forceinline__ void add_lines(const View& view, const Helper& helper,
+                                          const PartUnits<View::kTileN>& units, int part, int lines,
+                                          int n) {
+  constexpr int kAtOnce = View::kRanks <= 2 ? 6 : View::kRanks <= 4 ? 3 : 1;
+  const tilepost_exchange_t& exchange = view.exchange;
+#pragma unroll 1
+  for (int first = helper.thread; first < lines; first += kAtOnce * helper.threads) {
+    const char* from[kAtOnce];
+    uint4 found[kAtOnce][View::kRanks];
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      const int line = first + i * helper.threads;
+      from[i] = line_at(exchange, exchange.rank, 0, helper.run, part, line < lines ? line : first);
+    }
+    if (!await_lines<View::kRanks, kAtOnce>(exchange, helper, from, found)) return;
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i)
+      if (first + i * helper.threads < lines)
+        add_line<View, kType>(view, units, found[i], first + i * helper.threads, n);
+  }
+}
+
+}  // namespace tilepost::woven
+
+#endif  // TILEPOST_DEVICE_EXCHANGE_LINES_CUH
