@@ -55,7 +55,7 @@ bool wait(const SharedFlags& flags, const uint32_t* word, uint32_t target, Share
 
 void tell_run(uint32_t* line, uint32_t run, const RunWords& words) {
   store(line[0], run);
-  auto* const told = reinterpret_cast<uint64_t*>(line + kRunWordsAt);
+  auto* const told = reinterpret_cast<uint64_t*>(line + run_words_at(run));
   const uint32_t values[] = {words.m, words.schedule, words.plan, words.output};
   for (int i = 0; i < kRunWords; ++i)
     __atomic_store_n(told + i, run_word(run, values[i]), __ATOMIC_RELEASE);
@@ -63,8 +63,8 @@ void tell_run(uint32_t* line, uint32_t run, const RunWords& words) {
 
 bool is_common_run(const SharedFlags& flags) {
   const auto told = [&](int rank) {
-    const auto* words =
-        reinterpret_cast<const uint64_t*>(own(flags) + begun_word(rank, flags.ranks) + kRunWordsAt);
+    const auto* words = reinterpret_cast<const uint64_t*>(
+        own(flags) + begun_word(rank, flags.ranks) + run_words_at(*flags.run));
     uint32_t values[kRunWords];
     for (int i = 0; i < kRunWords; ++i) {
       uint64_t word = 0;

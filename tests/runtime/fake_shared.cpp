@@ -173,6 +173,15 @@ cudaError_t launch_wait_added(const SharedFlags& flags, int group, uint32_t chun
   return cudaSuccess;
 }
 
+cudaError_t launch_settle(const SharedFlags& flags, cudaStream_t stream) {
+  const cudaError_t error = launched("settle " + stream_of(stream).name);
+  if (error != cudaSuccess || (*flags.kind & TILEPOST_EXCHANGES) == 0) return error;
+  for (int rank = 0; rank < flags.ranks; ++rank)
+    __atomic_store_n(flags.of[rank] + ended_word(flags.rank, flags.ranks), *flags.run,
+                     __ATOMIC_RELEASE);
+  return cudaSuccess;
+}
+
 cudaError_t launch_shared_end(const SharedFlags& flags, cudaStream_t stream) {
   fakes::Stream& s = stream_of(stream);
   const cudaError_t error = launched("shared_end " + s.name);

@@ -12,7 +12,8 @@ struct Launch {
   cudaLaunchAttribute attributes[2]{};
   cudaLaunchConfig_t config{};
 
-  Launch(const tilepost_plan_t& plan, int32_t ctas, cudaStream_t stream) {
+  // `alone`: nothing else of the run is beside the kernel or behind it.
+  Launch(const tilepost_plan_t& plan, int32_t ctas, bool alone, cudaStream_t stream) {
     config.gridDim = dim3(ctas);
     config.blockDim = dim3(plan.kernel.threads);
     config.dynamicSmemBytes = plan.kernel.shared_bytes;
@@ -24,7 +25,7 @@ struct Launch {
       cluster.val.clusterDim = {static_cast<unsigned>(plan.kernel.cluster), 1, 1};
     }
     // Not beside collectives: it would take their SMs meanwhile.
-    if (plan.kernel.early && !row_of(plan).communicates()) {
+    if (plan.kernel.early && alone) {
       cudaLaunchAttribute& early = attributes[config.numAttrs++];
       early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
       early.val.programmaticStreamSerializationAllowed = 1;
@@ -41,7 +42,7 @@ int32_t most_ctas(const tilepost_plan_t& plan) {
 
 tilepost_result_t count_resident(const tilepost_plan_t& plan, const DeviceInfo& device,
                                  int& resident) {
-  const Launch launch(plan, most_ctas(plan), nullptr);
+  const Launch launch(plan, most_ctas(plan), false, nullptr);
   if (plan.kernel.cluster > 1) {
     int clusters = 0;
     TILEPOST_CUDA(cudaOccupancyMaxActiveClusters(&clusters, plan.kernel.function, &launch.config));
@@ -78,7 +79,8 @@ tilepost_result_t prepare_kernel(const tilepost_plan_t& plan, const DeviceInfo& 
 
 tilepost_result_t launch_gemm(const tilepost_plan_t& plan, const GemmArguments& arguments,
                               cudaStream_t stream) {
-  const Launch launch(plan, arguments.ctas, stream);
+  const bool alone = !row_of(plan).communicates() || arguments.view.exchange.ranks != 0;
+  const Launch launch(plan, arguments.ctas, alone, stream);
   GemmArguments values = arguments;
   if (plan.kernel.launch == TILEPOST_LAUNCH_TMA) {
     TensorMaps maps = *arguments.maps;

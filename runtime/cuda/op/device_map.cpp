@@ -35,6 +35,8 @@ size_t most_table_bytes(const tilepost_plan_t& plan, bool needs_rows) {
   size_t bytes = aligned(tiles * sizeof(tilepost_tile_t)) + entries;
   if (needs_rows) bytes += entries;
   if (plan.routing == TILEPOST_ROUTING_ROWS) bytes += aligned(rows_of_runs(plan) * sizeof(int32_t));
+  if (plan.access == TILEPOST_ACCESS_TILES)
+    bytes += aligned(2 * plan.ranks * sizeof(CUtensorMap)) + aligned(plan.ranks * sizeof(void*));
   if (plan.access == TILEPOST_ACCESS_WRITE)
     bytes += aligned(shared_counters(plan) * sizeof(uint32_t)) +
              aligned(plan.ranks * sizeof(CUtensorMap)) + 3 * aligned(plan.ranks * sizeof(void*));
@@ -50,7 +52,8 @@ size_t most_table_bytes(const tilepost_plan_t& plan, bool needs_rows) {
 // What a kernel is told of memory that ranks share (tilepost_view_t): where the rows of each rank's
 // share go and whose counters it raises, if it stores there, or where the others' rows arrive.
 //
-// By owner, of plans whose kernels store by owner; empty otherwise. A run in sequence has one owner
+// By owner, of plans whose kernels store by owner; by parity and rank, of kernels that exchange
+// tiles; empty otherwise. A run in sequence has one owner
 // for all rows, and every entry is that. `there`, `counters`: of what tasks push. `in_map`: one
 // entry where the kernel's tasks spread rows of A, in runs in sequence too, for the kernel makes
 // the map fit for use whether or not any tile needs it.
@@ -96,9 +99,27 @@ void add_pushes(const RunPath& path, const SharedRegions& shared, PeerTables& ta
   }
 }
 
+// This rank's slot on every rank, by the run's parity.
+tilepost_result_t add_slots(const tilepost_plan_t& plan, const RunMap& run,
+                            const PeerPlaces& places, PeerTables& tables) {
+  if (plan.shots == TILEPOST_ONE_SHOT_LINES) return TILEPOST_OK;  // stored by threads
+  const SharedLayout& layout = places.shared->layout();
+  for (int parity = 0; parity < 2; ++parity) {
+    const int64_t slot = layout.slot_bytes * (parity * plan.ranks + places.shared->rank());
+    for (int rank = 0; rank < plan.ranks; ++rank) {
+      CUtensorMap map{};
+      TILEPOST_TRY(encode_output(*places.driver, plan, places.shared->of(rank, layout.slots + slot),
+                                 exchanged_rows(plan, run.map().m), map));
+      tables.out_maps.push_back(map);
+    }
+  }
+  return TILEPOST_OK;
+}
+
 tilepost_result_t make_peer_tables(const tilepost_plan_t& plan, const RunMap& run,
                                    const PeerPlaces& places, PeerTables& tables) {
   if (run.path.tasks_push()) add_pushes(run.path, *places.shared, tables);
+  if (run.path.meets) return add_slots(plan, run, places, tables);
   if (path_of(plan, true).reads == InputFrom::split) {
     tables.in_map.resize(1);
     void* gathered = places.shared->own(places.shared->layout().gathered);

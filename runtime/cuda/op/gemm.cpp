@@ -81,6 +81,7 @@ void Gemm::find_view(const Run& run, tilepost_view_t& view) const {
   view.ready = run.record->ready;
   view.in_map = run.map->in_map;
   if (run.path().tasks) find_tasks(run, view.tasks);
+  if (run.path().meets) find_exchange(run, view.exchange);
   if (run.path().by_owner) find_owners(run, view);
 }
 
@@ -105,6 +106,22 @@ void Gemm::find_tasks(const Run& run, tilepost_tasks_t& tasks) const {
   if (spreads) tasks.in = run.buffers.a;
   tasks.there = run.output.number != 0 ? run.output.there : run.map->there;
   tasks.raise = run.map->peer_counters;
+}
+
+// The kernel counts replays as the kernels in front of it and behind it do elsewhere.
+void Gemm::find_exchange(const Run& run, tilepost_exchange_t& exchange) const {
+  transports_.shared->set_exchange(exchange);
+  const RunWords words = transports_.shared->words_of(run.run_map(), run.output.number);
+  exchange.words[0] = words.m;
+  exchange.words[1] = words.schedule;
+  exchange.words[2] = words.plan;
+  exchange.words[3] = words.output;
+  exchange.slot_maps = run.map->out_maps;
+  exchange.there = run.output.number != 0 ? run.output.there : run.map->there;
+  exchange.out = run.buffers.out;
+  if (run.bank != kCaptured) return;
+  exchange.replays = &state_.page()->replays_begun;
+  exchange.replayed = static_cast<uint32_t>(run.map->captured);
 }
 
 tilepost_result_t Gemm::launch(const Run& run) const {

@@ -30,6 +30,7 @@ class Gemm {
   void find_view(const Run& run, tilepost_view_t& view) const;
   void find_owners(const Run& run, tilepost_view_t& view) const;
   void find_tasks(const Run& run, tilepost_tasks_t& tasks) const;
+  void find_exchange(const Run& run, tilepost_exchange_t& exchange) const;
 
   const tilepost_plan_t& plan_;
   const Transports& transports_;

@@ -29,8 +29,8 @@ __device__ __forceinline__ bool is_other(const SharedFlags& flags, int rank) {
   return rank < flags.ranks && rank != flags.rank;
 }
 
-__device__ __forceinline__ volatile uint64_t* run_words(uint32_t* line) {
-  return reinterpret_cast<volatile uint64_t*>(line + kRunWordsAt);
+__device__ __forceinline__ volatile uint64_t* run_words(uint32_t* line, uint32_t run) {
+  return reinterpret_cast<volatile uint64_t*>(line + run_words_at(run));
 }
 
 // A wait that has given up keeps its run under way until the host has seen that.
@@ -76,6 +76,14 @@ __device__ bool wait_for(const SharedFlags& flags, const uint32_t* word, uint32_
   return true;
 }
 
+// A kernel that exchanges tiles does not say that it has ended. The next run's does, and any kernel
+// of this file that comes behind it in the stream can.
+__device__ __forceinline__ void end_exchange(const SharedFlags& flags, uint32_t run) {
+  const int rank = threadIdx.x;
+  if (rank < flags.ranks && (*flags.kind & TILEPOST_EXCHANGES) != 0 && !is_given_up(flags))
+    ptx::store_release_sys(flags.of[rank] + ended_word(flags.rank, flags.ranks), run);
+}
+
 // This rank's own last run too: it says so on another stream. The barrier orders the waits before
 // the counting (PTX ISA, barrier), and that all threads have read the old number before it changes.
 // All of the last run's chunks were counted before its end, which comes behind the kernel whose
@@ -91,15 +99,19 @@ __global__ void __launch_bounds__(kThreads)
     begin_kernel(const __grid_constant__ SharedFlags flags, const RunBeginning beginning) {
   const int rank = threadIdx.x;
   const uint32_t run = *flags.run;
+  end_exchange(flags, run);
   if (rank < flags.ranks)
     wait_for(flags, own_flags(flags) + ended_word(rank, flags.ranks), run,
              flags.page->shared + ended_wait(rank), 0);
   __syncthreads();
-  if (rank == 0) *flags.run = run + 1;
+  if (rank == 0) {
+    *flags.run = run + 1;
+    *flags.kind = beginning.words.plan & ~TILEPOST_EXCHANGES;
+  }
   if (rank < flags.ranks) {
     uint32_t* const line = flags.of[rank] + begun_word(flags.rank, flags.ranks);
     ptx::store_release_sys(line, run + 1);
-    volatile uint64_t* const words = run_words(line);
+    volatile uint64_t* const words = run_words(line, run + 1);
     words[0] = run_word(run + 1, beginning.words.m);
     words[1] = run_word(run + 1, beginning.words.schedule);
     words[2] = run_word(run + 1, beginning.words.plan);
@@ -156,7 +168,8 @@ __global__ void added_kernel(const __grid_constant__ SharedFlags flags, int grou
 // other.
 __device__ __forceinline__ bool see_run_words(const SharedFlags& flags, int rank, uint32_t run,
                                               RunWords& words) {
-  const volatile uint64_t* const line = run_words(own_flags(flags) + begun_word(rank, flags.ranks));
+  const volatile uint64_t* const line =
+      run_words(own_flags(flags) + begun_word(rank, flags.ranks), run);
   const uint64_t found[kRunWords] = {line[0], line[1], line[2], line[3]};
   const auto of_run = [run](uint64_t word) { return static_cast<uint32_t>(word) == run; };
   const auto value = [](uint64_t word) { return static_cast<uint32_t>(word >> 32); };
@@ -239,6 +252,11 @@ __global__ void __launch_bounds__(kThreads) end_kernel(const __grid_constant__ S
   if (rank == 0) publish(&flags.page->stored, 0);
 }
 
+__global__ void __launch_bounds__(kThreads)
+    settle_kernel(const __grid_constant__ SharedFlags flags) {
+  end_exchange(flags, *flags.run);
+}
+
 cudaError_t launch_announcement(const SharedFlags& flags, const Announcement& what,
                                 cudaStream_t stream) {
   return launch_kernel(announce_kernel, 1, kThreads, stream, flags, what);
@@ -250,7 +268,7 @@ cudaError_t preload_flags() {
   for (const void* kernel :
        {reinterpret_cast<const void*>(begin_kernel), reinterpret_cast<const void*>(announce_kernel),
         reinterpret_cast<const void*>(stored_kernel), reinterpret_cast<const void*>(added_kernel),
-        reinterpret_cast<const void*>(end_kernel)})
+        reinterpret_cast<const void*>(end_kernel), reinterpret_cast<const void*>(settle_kernel)})
     if (const auto error = preload_beside_gemm(kernel); error != cudaSuccess) return error;
   return cudaSuccess;
 }
@@ -282,6 +300,10 @@ cudaError_t launch_wait_stored(const SharedFlags& flags, int group, cudaStream_t
 cudaError_t launch_wait_added(const SharedFlags& flags, int group, uint32_t chunks,
                               cudaStream_t stream) {
   return launch_kernel(added_kernel, 1, 1, stream, flags, group, chunks);
+}
+
+cudaError_t launch_settle(const SharedFlags& flags, cudaStream_t stream) {
+  return launch_kernel(settle_kernel, 1, kThreads, stream, flags);
 }
 
 cudaError_t launch_shared_end(const SharedFlags& flags, cudaStream_t stream) {

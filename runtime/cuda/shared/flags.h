@@ -56,9 +56,13 @@ __host__ __device__ constexpr int64_t ended_word(int source, int ranks) {
 __host__ __device__ constexpr int64_t begun_word(int source, int ranks) {
   return ended_word(ranks + source, ranks);
 }
-constexpr int kRunWordsAt = 2;  // 32-bit words from the beginning of the line
 constexpr int kRunWords = sizeof(RunWords) / sizeof(uint32_t);
-static_assert(kRunWordsAt + 2 * kRunWords <= TILEPOST_COUNTER_STRIDE);
+// Where they are, in 32-bit words from the beginning of the line: by the run's parity, for where
+// kernels exchange tiles a rank may begin a run before all others have seen what the last one is.
+__host__ __device__ constexpr int run_words_at(uint32_t run) {
+  return 2 + static_cast<int>(run & 1) * 2 * kRunWords;
+}
+static_assert(run_words_at(1) + 2 * kRunWords <= TILEPOST_COUNTER_STRIDE);
 __host__ __device__ constexpr uint64_t run_word(uint32_t run, uint32_t word) {
   return uint64_t{word} << 32 | run;
 }
@@ -74,6 +78,7 @@ struct SharedFlags {
   uint32_t* of[kMostPeers];  // by rank: its flags and counters, as this rank addresses them
   int rank, ranks;
   uint32_t* run;       // this rank's: runs begun
+  uint32_t* kind;      // this rank's: what the last of them was (tilepost_exchange_t::kind)
   uint32_t* given_up;  // this rank's: not 0 since a wait has ended without what it was for
   uint32_t* expected;  // this rank's, by counter: what it reads when all of the run's is here
   uint32_t* done;  // this rank's, by group, TILEPOST_COUNTER_STRIDE apart: chunks that the run's
@@ -127,6 +132,10 @@ cudaError_t launch_wait_added(const SharedFlags& flags, int group, uint32_t chun
 // the run, and gives it up if a rank has begun another one: the page then says which
 // (RunDifference).
 cudaError_t launch_shared_end(const SharedFlags& flags, cudaStream_t stream);
+
+// Tells every rank that this one has ended its last run, if that was one of a kernel that exchanges
+// tiles, which leaves that to what comes behind it. No run may be under way.
+cudaError_t launch_settle(const SharedFlags& flags, cudaStream_t stream);
 
 // Waits on the host until every rank has ended what it has begun, and as many runs as this one.
 // False if that does not come about within `seconds`: then others may still use this rank's memory,

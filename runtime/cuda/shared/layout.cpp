@@ -25,9 +25,15 @@ class Regions {
   int64_t end_ = 0;
 };
 
+// By parity, shot, part and rank.
+int64_t arrived_bytes(int parts) {
+  return int64_t{2} * 2 * parts * TILEPOST_MOST_EXCHANGING * sizeof(uint32_t);
+}
+
 }  // namespace
 
-SharedLayout shared_layout(const tilepost_plan_t& plan, const RunSizes& most, int counters) {
+SharedLayout shared_layout(const tilepost_plan_t& plan, const RunSizes& most, int counters,
+                           int parts) {
   SharedLayout layout;
   const RunPath path = path_of(plan, true);
   if (!path.shares_memory()) return layout;
@@ -38,6 +44,8 @@ SharedLayout shared_layout(const tilepost_plan_t& plan, const RunSizes& most, in
   layout.counters = std::max(counters, shared_counters(plan));
   layout.flags = regions.take(shared_flags_bytes(layout.counters, plan.ranks));
   layout.warm_up = regions.take(SharedLayout::kRegionAlignment);
+  layout.parts = std::max(parts, exchanged_parts(plan));
+  layout.arrived = regions.take(arrived_bytes(layout.parts));
   layout.send = regions.take(exchanges && !gathers ? most.send * width : 0);
   layout.gathered =
       regions.take(exchanges && gathers ? plan.map.m * plan.k * element_bytes(plan.input) : 0);
@@ -50,10 +58,10 @@ SharedLayout shared_layout(const tilepost_plan_t& plan, const RunSizes& most, in
   return layout;
 }
 
-// With fewer counters than `made` has, regions would begin among these.
+// With fewer counters or parts than `made` has, regions would begin among these.
 bool fits(const SharedLayout& made, const SharedLayout& wanted) {
-  return wanted.counters == made.counters && wanted.pushed <= made.pushed &&
-         wanted.bytes - wanted.pushed <= made.bytes - made.pushed;
+  return wanted.counters == made.counters && wanted.parts == made.parts &&
+         wanted.pushed <= made.pushed && wanted.bytes - wanted.pushed <= made.bytes - made.pushed;
 }
 
 }  // namespace tilepost::cuda

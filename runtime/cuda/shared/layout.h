@@ -20,10 +20,12 @@ struct SharedLayout {
   int64_t flags = 0;     // flags and counters: runtime/cuda/shared/flags.h
   int counters = 0;      // that `flags` has room for
   int64_t warm_up = 0;   // what warming up moves; nothing else is there
+  int64_t arrived = 0;   // TILES: flags of parts (tilepost_exchange_t), which runs never set back
+  int parts = 0;         // that `arrived` has room for
   int64_t send = 0;      // READ: where the kernel stores
   int64_t gathered = 0;  // all rows of A
   int64_t slots = 0;     // parts of sums, a block of slot_bytes for each rank they come from
-                         // (TILEPOST_SUM_ADDED: one block)
+                         // (TILEPOST_SUM_ADDED: one block; TILES: two, by the run's parity)
   int64_t slot_bytes = 0;
   int64_t sums = 0;    // AllReduce: this rank's rows, summed
   int64_t landed = 0;  // WRITE: rows from all ranks, as out has them; sums behind `pushed`
@@ -31,9 +33,10 @@ struct SharedLayout {
   int64_t bytes = 0;  // of everything
 };
 
-// `most`: of the plan's largest run (most_sizes), the same on every rank. Flags have room for the
-// plan's counters, and for `counters` at least.
-SharedLayout shared_layout(const tilepost_plan_t& plan, const RunSizes& most, int counters = 0);
+// `most`: of the plan's largest run (most_sizes), the same on every rank. There is room for the
+// plan's counters and parts, and for `counters` and `parts` at least.
+SharedLayout shared_layout(const tilepost_plan_t& plan, const RunSizes& most, int counters = 0,
+                           int parts = 0);
 
 // Whether an operation with the layout `wanted` finds room in memory that was laid out as `made`:
 // for the same flags, for what lies between them and `pushed`, and for what lies behind that.

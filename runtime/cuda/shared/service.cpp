@@ -9,6 +9,7 @@
 #include "runtime/core/plan_hash.h"
 #include "runtime/cuda/shared/tasks.h"
 #include "runtime/cuda/watch/epoch.h"
+#include "runtime/map/slots.h"
 
 namespace tilepost::cuda {
 namespace {
@@ -22,7 +23,9 @@ constexpr uint32_t folded(uint64_t hash) {
   return static_cast<uint32_t>(hash ^ hash >> 32);
 }
 
-constexpr int kSharedCounters = 256;  // of the plans that share memory: more than most have
+// Of the plans that share memory: more than most have.
+constexpr int kSharedCounters = 256;
+constexpr int kSharedParts = 4096;
 
 }  // namespace
 
@@ -36,9 +39,9 @@ SharedService::SharedService(const tilepost_plan_t& plan, int64_t operation)
 // Memory that is shared has room for the counters of other plans too.
 tilepost_result_t SharedService::create(const SharedRanks& ranks, SharedArenas& arenas,
                                         bool share) {
-  shares_ = share && !keeps_zeros();
-  const SharedLayout layout =
-      shared_layout(plan_, most_sizes(plan_), shares_ ? kSharedCounters : 0);
+  shares_ = share && !keeps_zeros() && !keeps_lines();
+  const SharedLayout layout = shared_layout(plan_, most_sizes(plan_), shares_ ? kSharedCounters : 0,
+                                            shares_ ? kSharedParts : 0);
   TILEPOST_TRY(find_arena(ranks, arenas, {layout, shares_}, arena_, made_arena_));
   if (path_.access == TILEPOST_ACCESS_WRITE && arena_->loses_additions() >= 0)
     return fail(TILEPOST_UNSUPPORTED,
@@ -50,6 +53,7 @@ tilepost_result_t SharedService::create(const SharedRanks& ranks, SharedArenas& 
   touched_ = made_arena_;
   flags_ = arena_->flags();
   TILEPOST_TRY(begun_.create(flags_.ranks));
+  if (path_.meets) return TILEPOST_OK;
   if (path_.completes) return access_.create(shared_counters(plan_));
   if (path_.tasks) flags_.done = arena_->done();
   return TILEPOST_OK;
@@ -58,6 +62,12 @@ tilepost_result_t SharedService::create(const SharedRanks& ranks, SharedArenas& 
 // Whether a run takes it that slots are zero, as this operation's last one has left them.
 bool SharedService::keeps_zeros() const {
   return path_.by_owner && plan_.sum == TILEPOST_SUM_ADDED;
+}
+
+// Whether what a run finds in slots must be lines of earlier runs of this operation: of a line that
+// has not come, the word that says which run it is of is read.
+bool SharedService::keeps_lines() const {
+  return plan_.shots == TILEPOST_ONE_SHOT_LINES;
 }
 
 void SharedService::report_to(WatchPage* page, double deadline_seconds) {
@@ -108,6 +118,7 @@ tilepost_tasks_t SharedService::tasks() const {
 
 // A run has begun when its numbers are expected; groups that it has none of are complete.
 std::optional<OpenWait> SharedService::find_missing_tiles() {
+  if (path_.meets) return {};  // waits inside the kernel tell by themselves
   const std::vector<uint32_t> stored = access_.read(own_counters());
   const std::vector<uint32_t> expected = access_.read_words(flags_.expected);
   const auto groups = static_cast<size_t>(plan_.map.num_groups);
@@ -149,7 +160,7 @@ std::optional<RunDifference> SharedService::find_difference() {
   if (lines.empty()) return {};
   const auto words_of_rank = [&](int rank, uint32_t run) -> std::optional<RunWords> {
     const uint32_t* line = lines.data() + static_cast<ptrdiff_t>(rank) * TILEPOST_COUNTER_STRIDE;
-    const uint32_t* words = line + kRunWordsAt;
+    const uint32_t* words = line + run_words_at(run);
     if (line[0] != run) return {};
     for (int i = 0; i < kRunWords; ++i)
       if (words[2 * i] != run) return {};
@@ -165,12 +176,43 @@ std::optional<RunDifference> SharedService::find_difference() {
   return {};
 }
 
+// Runs of an operation are of two kinds: a kernel that exchanges tiles leaves nothing behind that
+// the next one has to wait for.
+void SharedService::set_exchange(tilepost_exchange_t& exchange) const {
+  const SharedLayout& layout = regions_.layout();
+  constexpr auto kWord = static_cast<int64_t>(sizeof(uint32_t));
+  for (int rank = 0; rank < flags_.ranks; ++rank)
+    exchange.memory[rank] = static_cast<char*>(regions_.of(rank, 0));
+  exchange.begun = layout.flags + begun_word(0, flags_.ranks) * kWord;
+  exchange.ended = layout.flags + ended_word(0, flags_.ranks) * kWord;
+  exchange.arrived = layout.arrived;
+  exchange.slots = layout.slots;
+  exchange.slot_bytes = layout.slot_bytes;
+  exchange.run = flags_.run;
+  exchange.given_up = flags_.given_up;
+  exchange.kind = plan_word_ | TILEPOST_EXCHANGES;
+  exchange.rank = flags_.rank;
+  exchange.ranks = flags_.ranks;
+  exchange.most_parts = layout.parts;
+  exchange.lines = static_cast<int32_t>(lines_of_part(plan_));
+  exchange.deadline_ns = flags_.deadline_ns;
+  WatchPage* const page = flags_.page;
+  const auto words = [&](int wait) { return &page->shared[wait].state; };
+  exchange.abort = &page->abort;
+  exchange.begun_waits = words(begun_wait(0));
+  exchange.ended_waits = words(ended_wait(0));
+  exchange.arrived_wait = words(stored_wait(0));
+  exchange.difference = &page->difference.found;
+}
+
 uint32_t* SharedService::own_counters() const {
   return flags_.of[flags_.rank] + counter_word(0, flags_.ranks);
 }
 
 // Whether this rank has said of its last run that it has ended.
 bool SharedService::has_ended() const {
+  if (ended_on_ != nullptr && path_.meets && launch_settle(flags_, ended_on_) != cudaSuccess)
+    return false;
   return ended_on_ == nullptr ||
          wait_for_stream(ended_on_, deadline_seconds_, [] { return TILEPOST_OK; }) == TILEPOST_OK;
 }

@@ -45,6 +45,10 @@ class SharedService {
   // wait for and count. Offsets of tasks are within this rank's memory.
   tilepost_tasks_t tasks() const;
 
+  // What a kernel that exchanges tiles is told in every run, but for the run's own: words, out,
+  // where sums go, maps, and whether it is captured.
+  void set_exchange(tilepost_exchange_t& exchange) const;
+
   // Before the GEMM of a run, and after everything that belongs to it
   // (runtime/cuda/shared/flags.h). Targets: what all ranks add to this rank's counters
   // (TILEPOST_ACCESS_WRITE); elsewhere there are none, and the counters are groups. May be
@@ -83,6 +87,7 @@ class SharedService {
 
  private:
   bool keeps_zeros() const;
+  bool keeps_lines() const;
   bool has_ended() const;
   uint32_t* own_counters() const;
 

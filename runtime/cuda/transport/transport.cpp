@@ -15,12 +15,13 @@ struct Row {
   tilepost_result_t (*make)(const TransportSetup&, Transports&);
 };
 
-constexpr std::array<Row, 5> kTransports = {{
+constexpr std::array<Row, 6> kTransports = {{
     {TILEPOST_TRANSPORT_NONE, make_none},
     {TILEPOST_TRANSPORT_NCCL, make_nccl},
     {TILEPOST_TRANSPORT_NCCL_SYMMETRIC, make_nccl_symmetric},
     {TILEPOST_TRANSPORT_COPY_ENGINE, make_copy_engine},
     {TILEPOST_TRANSPORT_PEER, make_peer},
+    {TILEPOST_TRANSPORT_PEER_TILES, make_peer},
 }};
 
 }  // namespace
@@ -34,7 +35,7 @@ tilepost_result_t make_transports(const TransportSetup& setup, Transports& trans
   if (row != kTransports.end()) return row->make(setup, transports);
   return fail(TILEPOST_UNSUPPORTED,
               "transport %d is not one of the CUDA target's (none, nccl, nccl_symmetric, "
-              "copy_engine, peer); regenerate the program with one of these",
+              "copy_engine, peer, peer_tiles); regenerate the program with one of these",
               static_cast<int>(setup.plan.transport));
 }
 
