@@ -1,6 +1,7 @@
 // Every sample summarised, with all that is needed to measure it again.
 #include "llvm/Support/JSON.h"
 #include "generator/bench/report.h"
+#include "generator/plan/report/describe.h"
 #include "llvm/Support/raw_ostream.h"
 #include "tilepost/version.h"
 
@@ -56,6 +57,7 @@ void write_plan(OStream& json, const Plan& plan) {
     json.attribute("layout", name_of(plan.map.layout));
     json.attribute("transport", name_of(plan.planned_transport));
     if (plan.access == TILEPOST_ACCESS_WRITE) json.attribute("sum", name_of(plan.sum));
+    if (plan.access == TILEPOST_ACCESS_TILES) json.attribute("shots", name_of(plan.shots));
     json.attribute("sms", plan.sms);
     json.attribute("gemm_ctas", plan.gemm_ctas);
     json.attribute("comm_ctas", plan.comm_ctas);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "generator/bench/report.h"
+#include "generator/plan/report/describe.h"
 
 namespace tilepost {
 namespace {
@@ -21,6 +22,9 @@ std::string schedule_of(const Plan& plan) {
   if (plan.transport == TILEPOST_TRANSPORT_NONE)
     return std::string(name_of(plan.map.layout)) + ", no overlap";
   const int sms = (plan.gemm_ctas + plan.kernel.ctas_per_sm - 1) / plan.kernel.ctas_per_sm;
+  if (plan.access == TILEPOST_ACCESS_TILES)
+    return fmt::format("{} {} shot{} {}", name_of(plan.map.layout), name_of(plan.shots),
+                       plan.shots == TILEPOST_ONE_SHOT ? "" : "s", sms);
   return fmt::format("{} {}g {}+{}/{}", name_of(plan.map.layout), plan.cuts().size(), sms,
                      plan.comm_ctas, plan.comm_lanes);
 }

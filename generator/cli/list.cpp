@@ -95,6 +95,7 @@ Items list_transports() {
       {"nccl_symmetric", "the same out of symmetric windows, with fewer SMs"},
       {"copy_engine", "copy engines read the other ranks' memory, with hardly any SM"},
       {"peer", "the kernel stores into the memory of the rank that owns the rows"},
+      {"peer_tiles", "of few rows: kernels exchange tiles with those of the other ranks"},
       {"none", "the whole GEMM, then one collective"},
       {"auto", "whichever the planner predicts to be fastest"}};
   Items items;

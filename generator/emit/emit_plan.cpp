@@ -71,8 +71,24 @@ const char* c_name(tilepost_access_t access) {
       return "TILEPOST_ACCESS_READ";
     case TILEPOST_ACCESS_WRITE:
       return "TILEPOST_ACCESS_WRITE";
+    case TILEPOST_ACCESS_TILES:
+      return "TILEPOST_ACCESS_TILES";
   }
   llvm_unreachable("access");
+}
+
+const char* c_name(tilepost_shots_t shots) {
+  switch (shots) {
+    case TILEPOST_SHOTS_NONE:
+      return "TILEPOST_SHOTS_NONE";
+    case TILEPOST_ONE_SHOT:
+      return "TILEPOST_ONE_SHOT";
+    case TILEPOST_TWO_SHOT:
+      return "TILEPOST_TWO_SHOT";
+    case TILEPOST_ONE_SHOT_LINES:
+      return "TILEPOST_ONE_SHOT_LINES";
+  }
+  llvm_unreachable("shots");
 }
 
 const char* c_name(tilepost_launch_t launch) {
@@ -266,6 +282,7 @@ std::string emit_plan(const Plan& plan) {
                plan.sum == TILEPOST_SUM_ADDED ? "TILEPOST_SUM_ADDED" : "TILEPOST_SUM_STAGED");
     fields.set("pace", plan.pace, "cycles from one store of a tile to the next");
   }
+  if (plan.shots != TILEPOST_SHOTS_NONE) fields.set("shots", c_name(plan.shots));
   if (plan.pushes)
     fields.set("pushes", "1",
                row_of(plan).moves_input() ? "rows of A go where they are needed"

@@ -49,7 +49,10 @@ void emit_view(llvm::raw_ostream& out, const Plan& plan) {
   is_true(scatters_rows(plan), "kRouted");
   const Waits waits = paths_of(plan).planned.waits;
   is_true(waits == Waits::tiles, "kWaits");
-  if (waits == Waits::launches) out << "  static constexpr bool kRaises = false;\n";
+  const bool meets = paths_of(plan).planned.meets;
+  if (waits == Waits::launches || meets) out << "  static constexpr bool kRaises = false;\n";
+  if (meets)
+    out << "  static constexpr int kShots = " << plan.shots << ", kRanks = " << plan.ranks << ";\n";
   is_true(path_of(plan, true).by_owner, "kStores");
   if (plan.kernel.launch != TILEPOST_LAUNCH_HOST) {  // whose threads order stores whoever waits
     if (plan.task_parts > 0)

@@ -58,6 +58,10 @@ void write_problem(OStream& json, const Plan& plan) {
     json.attribute("task_parts", plan.task_parts);
     json.attribute("pace", plan.pace);
   }
+  if (plan.access == TILEPOST_ACCESS_TILES) {
+    json.attribute("shots", name_of(plan.shots));
+    json.attribute("pushes", plan.pushes != 0);
+  }
   json.attribute("wait", name_of(plan.wait));
   json.attribute("consumer", name_of(plan.consumer));
   if (plan.neighbours) json.attribute("neighbours", true);

@@ -307,14 +307,26 @@ const Field kFields[] = {
          [](Spec& s, const Reading& r) {
            s.schedule.sum = {choice_or_auto<tilepost_sum_t>(r), r.where};
          }},
+    {.path = "schedule.shots",
+     .kind = FieldKind::word,
+     .choices = spellings<tilepost_shots_t>(),
+     .default_text = "auto",
+     .description = "transport peer_tiles: every rank stores its tiles with all ranks, who all add "
+                    "them up, or with one rank, which stores the sums with all others; lines: the "
+                    "former, with the flag in the data",
+     .store =
+         [](Spec& s, const Reading& r) {
+           s.schedule.shots = {choice_or_auto<tilepost_shots_t>(r), r.where};
+         }},
     {.path = "transport",
      .kind = FieldKind::word,
      .choices = spellings<tilepost_transport_t>(),
      .default_text = "auto",
-     .description =
-         "what carries a group beside the GEMM: a collective of NCCL's, out of ordinary "
-         "buffers or symmetric windows, copy engines that read the other ranks' memory, "
-         "or the kernel itself, which stores into it; none: the GEMM, then one collective",
+     .description = "what carries a group beside the GEMM: a collective of NCCL's, out of ordinary "
+                    "buffers or symmetric windows, copy engines that read the other ranks' memory, "
+                    "or the kernel itself, which stores into it, of few rows tile by tile for all "
+                    "ranks; none: "
+                    "the GEMM, then one collective",
      .store =
          [](Spec& s, const Reading& r) {
            s.transport = {choice_or_auto<tilepost_transport_t>(r), r.where};

@@ -43,9 +43,14 @@ constexpr Spelling kTransports[] = {{"auto", kAuto},
                                     spell("nccl_symmetric", TILEPOST_TRANSPORT_NCCL_SYMMETRIC),
                                     spell("copy_engine", TILEPOST_TRANSPORT_COPY_ENGINE),
                                     spell("peer", TILEPOST_TRANSPORT_PEER),
+                                    spell("peer_tiles", TILEPOST_TRANSPORT_PEER_TILES),
                                     spell("none", TILEPOST_TRANSPORT_NONE)};
 constexpr Spelling kSums[] = {
     {"auto", kAuto}, spell("staged", TILEPOST_SUM_STAGED), spell("added", TILEPOST_SUM_ADDED)};
+constexpr Spelling kShots[] = {{"auto", kAuto},
+                               spell("one", TILEPOST_ONE_SHOT),
+                               spell("two", TILEPOST_TWO_SHOT),
+                               spell("lines", TILEPOST_ONE_SHOT_LINES)};
 constexpr Spelling kWaits[] = {
     {"auto", kAuto}, spell("poll", TILEPOST_WAIT_POLL), spell("stream", TILEPOST_WAIT_STREAM)};
 constexpr Spelling kConsumers[] = {spell("none", TILEPOST_CONSUMER_NONE),
@@ -91,6 +96,7 @@ template <> std::span<const Spelling> spellings<Arch>() { return kArchs; }
 template <> std::span<const Spelling> spellings<tilepost_layout_t>() { return kOutputLayouts; }
 template <> std::span<const Spelling> spellings<tilepost_transport_t>() { return kTransports; }
 template <> std::span<const Spelling> spellings<tilepost_sum_t>() { return kSums; }
+template <> std::span<const Spelling> spellings<tilepost_shots_t>() { return kShots; }
 template <> std::span<const Spelling> spellings<tilepost_wait_t>() { return kWaits; }
 template <> std::span<const Spelling> spellings<tilepost_consumer_t>() { return kConsumers; }
 // clang-format on

@@ -59,6 +59,7 @@ struct ScheduleSpec {
   Located<std::optional<tilepost_layout_t>> layout;
   Located<std::optional<tilepost_wait_t>> wait;
   Located<std::optional<tilepost_sum_t>> sum;
+  Located<std::optional<tilepost_shots_t>> shots;
   Place where;
 };
 

@@ -49,6 +49,8 @@ def choose_transport(random_, spec):
         choices += ["copy_engine"] * 2
         if spec["routing"] == "even" and spec["arch"] != "sm_80":
             choices += ["peer"] * 2
+            if spec["pattern"] == "gemm_all_reduce" and spec["ranks"] > 1 and not spec.get("neighbours"):
+                choices += ["peer_tiles"] * 3
     return random_.choice(choices)
 
 
@@ -60,6 +62,8 @@ def choose_layout(random_, spec):
 
 def choose_consumer(random_, spec, any_m):
     tiles = spec["schedule"]["layout"] == "tile"
+    if spec["transport"] == "peer_tiles":
+        return "none"
     choices = ["unpermute"] if tiles else ["none"]
     if tiles and not (any_m and spec["pattern"] in ("gemm", "gemm_all_reduce")):
         choices.append("none")

@@ -188,12 +188,16 @@ for name, value in plan["kernel"]["tunables"].items():
     posts=1 releases=1
     if grep -q '"division": "arrivals"' "$work/woven.plan.json"; then posts=0 releases=0; fi
     if grep -q '"transport": "none"' "$work/woven.plan.json"; then releases=0; fi
-    if grep -qE '"division": "arrivals"|"transport": "peer"' "$work/woven.plan.json"; then
+    if grep -qE '"division": "arrivals"|"transport": "peer(_tiles)?"' "$work/woven.plan.json"; then
       expect_multiple NANOSLEEP 1
     else
       expect NANOSLEEP 0
     fi
-    if [[ " ${tunables[*]}" =~ \ HELPER=[1-9] ]]; then
+    if [[ " ${tunables[*]}" =~ \ HELPERS=[1-9] ]]; then
+      # Flags of other ranks are stored behind fences. A run in sequence counts tiles.
+      expect_more MEMBAR.SYS 0
+      expect RED 1
+    elif [[ " ${tunables[*]}" =~ \ HELPER=[1-9] ]]; then
       expect_more MEMBAR.SYS "$releases"
       expect_more RED "$posts"
     else

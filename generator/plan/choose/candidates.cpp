@@ -88,7 +88,7 @@ std::vector<CommChoice> open_choices(const Draft& draft, const KernelChoice& ker
   // A tile may need rows of an earlier chunk, too.
   if (row_of(plan).moves_input())
     std::erase_if(choices, [](const CommChoice& choice) { return choice.lanes > 1; });
-  if (!schedule.lanes) return choices;
+  if (!schedule.lanes || transport.access() == TILEPOST_ACCESS_TILES) return choices;
   return with_lanes(choices, static_cast<int>(schedule.lanes->value), transport);
 }
 
@@ -119,7 +119,8 @@ TransferModel model_transfers(const Draft& draft, const Candidate& candidate) {
        .computed = static_cast<double>(candidate.waves) * wave,
        .wave_bytes = at_once * tile_bytes,
        .bytes = static_cast<double>(bytes_sent(draft.plan)),
-       .task_parts = candidate.task_parts});
+       .task_parts = candidate.task_parts,
+       .shots = candidate.shots});
 }
 
 // What a run in sequence takes, the same kernel on its own grid. While it communicates, the chip
@@ -220,6 +221,18 @@ void take(const Groups& groups, Candidate& candidate) {
   candidate.end = groups.end;
 }
 
+// Takes the groups that end first, of those that may be.
+void take_best(const Draft& draft, Candidate& candidate) {
+  const GroupProblem& problem = candidate.problem;
+  if (!candidate.is_one_group())
+    return take(
+        draft.plan.arch == Arch::host ? even_groups(problem, INT_MAX) : best_groups(problem),
+        candidate);
+  candidate.group_waves = {static_cast<int>(candidate.waves)};
+  candidate.cuts = cuts_of_waves(problem.map, problem.at_once, candidate.group_waves);
+  candidate.end = end_of_groups(problem, candidate.cuts);
+}
+
 // Takes the groups the user asked for; false if they do not fit.
 bool take_groups(const std::vector<int>& asked, Candidate& candidate) {
   const GroupProblem& problem = candidate.problem;
@@ -235,17 +248,26 @@ bool take_groups(const std::vector<int>& asked, Candidate& candidate) {
   return true;
 }
 
+// Whether the rows are more than the kernel is for, but where it exchanges tiles.
+bool only_exchanges(const Draft& draft, const KernelChoice& kernel) {
+  return is_small(kernel.config) && draft.plan.map.m > kMostSmallRows;
+}
+
 // Kernels of the draft that can overlap with it. Rows of the catalogue that were not timed beside
-// collectives serve where nothing else does, or where the spec asks for their tile.
+// collectives serve where nothing else does, where the spec asks for their tile, or where nothing
+// runs beside them.
 std::vector<const KernelChoice*> kernels_with(const Draft& draft, const Transport& transport) {
+  const bool exchanges = transport.access() == TILEPOST_ACCESS_TILES;
   const auto timed = [&](const KernelChoice& kernel) {
     return draft.profile.times_of(kernel.config.row).beside;
   };
-  const bool timed_only = !draft.spec.schedule.tile && std::ranges::any_of(draft.kernels, timed);
+  const bool timed_only =
+      !exchanges && !draft.spec.schedule.tile && std::ranges::any_of(draft.kernels, timed);
   const bool waits = division_of(draft.plan, transport.row.value) == TILEPOST_DIVISION_ARRIVALS;
   std::vector<const KernelChoice*> kernels;
   for (const KernelChoice& kernel : draft.kernels) {
     if (timed_only && !timed(kernel)) continue;
+    if (!exchanges && only_exchanges(draft, kernel)) continue;
     if (waits && is_small(kernel.config)) continue;  // loads without asking whether A has come
     const int parts = task_parts(draft, kernel, transport);
     if (transport.serves(draft.plan, draft.kernels, kernel.config, parts))
@@ -259,20 +281,20 @@ std::vector<const KernelChoice*> kernels_with(const Draft& draft, const Transpor
 std::vector<Candidate> overlapped(const Draft& draft, const Transport& transport,
                                   const std::optional<std::vector<int>>& groups) {
   std::vector<Candidate> candidates;
+  const std::vector<tilepost_shots_t> all_shots = transport.shots(draft.spec, draft.plan);
   for (const KernelChoice* kernel : kernels_with(draft, transport))
-    for (const CommChoice& comm : open_choices(draft, *kernel, transport)) {
-      std::optional<Candidate> candidate = begin(draft, *kernel, transport, comm);
-      if (!candidate) continue;
-      model_both(draft, *candidate);
-      if (groups) {
-        if (!take_groups(*groups, *candidate)) continue;
-      } else {
-        take(draft.plan.arch == Arch::host ? even_groups(candidate->problem, INT_MAX)
-                                           : best_groups(candidate->problem),
-             *candidate);
+    for (const CommChoice& comm : open_choices(draft, *kernel, transport))
+      for (const tilepost_shots_t shots : all_shots) {
+        std::optional<Candidate> candidate = begin(draft, *kernel, transport, comm);
+        if (!candidate) continue;
+        candidate->shots = shots;
+        model_both(draft, *candidate);
+        if (!groups)
+          take_best(draft, *candidate);
+        else if (!take_groups(*groups, *candidate))
+          continue;
+        candidates.push_back(std::move(*candidate));
       }
-      candidates.push_back(std::move(*candidate));
-    }
   return candidates;
 }
 
@@ -281,8 +303,11 @@ void merge_groups(Candidate& candidate) {
 }
 
 std::vector<Candidate> in_sequence(const Draft& draft) {
+  const bool others = !std::ranges::all_of(
+      draft.kernels, [&](const KernelChoice& kernel) { return only_exchanges(draft, kernel); });
   std::vector<Candidate> candidates;
   for (const KernelChoice& kernel : draft.kernels) {
+    if (others && only_exchanges(draft, kernel)) continue;
     std::optional<Candidate> candidate = begin_sequence(draft, kernel);
     if (!candidate) continue;
     GroupProblem& problem = candidate->problem;

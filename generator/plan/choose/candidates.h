@@ -18,6 +18,7 @@ struct Candidate {
   int comm_ctas = 0;
   int comm_lanes = 1;
   int task_parts = 0;  // tilepost_plan_t::task_parts
+  tilepost_shots_t shots = TILEPOST_SHOTS_NONE;
   int gemm_ctas = 0;
   GroupProblem problem = {};  // map, positions at a time, model
   int64_t waves = 0;
@@ -26,6 +27,8 @@ struct Candidate {
   double end = 0;  // predicted, us
 
   bool overlaps() const { return transport->row.overlaps; }
+  // Whether kernels exchange tiles, whatever group they are in: there is one.
+  bool is_one_group() const { return shots != TILEPOST_SHOTS_NONE; }
 };
 
 // All overlapped combinations whose groups this transport carries, each with its best groups; with
@@ -34,6 +37,7 @@ std::vector<Candidate> overlapped(const Draft& draft, const Transport& transport
                                   const std::optional<std::vector<int>>& groups);
 
 // Regroups an overlapped candidate with its best groups into the fewest that end hardly later.
+// Requires that there may be several.
 void merge_groups(Candidate& candidate);
 
 // The whole GEMM on all SMs and one collective, if the pattern has any: one candidate per kernel.

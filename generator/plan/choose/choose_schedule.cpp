@@ -118,8 +118,11 @@ void take(Draft& draft, const Candidate& chosen) {
   plan.set_cuts(chosen.cuts);
   KernelRequest request = chosen.kernel->request;
   plan.task_parts = chosen.task_parts;
+  plan.shots = chosen.shots;
   plan.pushes = chosen.transport->pushes(plan) ? 1 : 0;
   request.tasks = plan.task_parts > 0;
+  request.shots = plan.shots;
+  request.ranks = plan.ranks;
   request.added = request_for(plan).added;
   plan.set_kernel(make_kernel(config, request));
   plan.pace = pace_of(config, plan, draft.profile.paced);
@@ -183,7 +186,7 @@ bool choose_schedule(Draft& draft) {
   if (groups && !chosen.overlaps() && total_waves(*groups) != chosen.waves)
     return groups_do_not_fit(draft, *groups, chosen);
   explain_choice(draft, overlap, sequence, chosen);
-  if (use_overlap && !groups && draft.plan.arch != Arch::host) {
+  if (use_overlap && !groups && draft.plan.arch != Arch::host && !chosen.is_one_group()) {
     const Candidate finest = chosen;
     merge_groups(chosen);
     explain_groups(draft, finest, chosen);

@@ -9,9 +9,10 @@ tilepost_division_t division_of(const Plan& plan, tilepost_transport_t transport
   const Transport& carrier = transport_of(transport);
   if (row.moves_input())
     return carrier.row.overlaps ? TILEPOST_DIVISION_ARRIVALS : TILEPOST_DIVISION_ROWS;
-  // Ranks that share memory sum a share each, which the others then get.
+  // Ranks that share memory sum a share each, which the others then get, but for kernels that
+  // exchange tiles.
   if (row.product_spreads())
-    return carrier.shares_memory() ? TILEPOST_DIVISION_SHARES : TILEPOST_DIVISION_ROWS;
+    return row.has_shares(carrier.access()) ? TILEPOST_DIVISION_SHARES : TILEPOST_DIVISION_ROWS;
   if (!row.product_leaves()) return TILEPOST_DIVISION_ROWS;
   if (plan.map.layout == TILEPOST_TILE) return TILEPOST_DIVISION_COLUMNS;
   // With routing by rows the rank of a row is not known when planning.

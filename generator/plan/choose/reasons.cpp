@@ -65,6 +65,17 @@ std::string budgets(const std::vector<Candidate>& candidates, const Candidate& c
   return text;
 }
 
+// "one shot: 14 us, two shots: 16 us" of the chosen tile; "" where kernels exchange none.
+std::string shots_text(const std::vector<Candidate>& candidates, const Candidate& chosen) {
+  std::string text;
+  for (const Candidate& candidate : candidates) {
+    if (candidate.kernel != chosen.kernel || candidate.shots == TILEPOST_SHOTS_NONE) continue;
+    text += (text.empty() ? "" : ", ") + std::string(words_of(candidate.shots)) + ": " +
+            us(candidate.end);
+  }
+  return text;
+}
+
 std::vector<Candidate> of_transport(const std::vector<Candidate>& candidates,
                                     const Transport* transport) {
   std::vector<Candidate> same;
@@ -117,6 +128,8 @@ void explain_overlap(Draft& draft, const std::vector<Candidate>& all, const Cand
   const std::string others = runners_up(candidates, chosen);
   if (!others.empty())
     draft.because("tile " + tile_of(*chosen.kernel) + ": " + us(chosen.end) + "; next " + others);
+  if (const std::string shots = shots_text(candidates, chosen); !shots.empty())
+    draft.because(shots);
   const bool waits = !row_of(draft.plan).moves_input();
   if (waits && !chosen.transport->shares_memory() && draft.spec.schedule.wait.value == std::nullopt)
     draft.because(fmt::format(

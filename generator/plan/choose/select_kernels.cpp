@@ -215,13 +215,21 @@ bool can_store(Draft& draft, const std::string& why_not_tma) {
   return why.empty();
 }
 
+// Whether kernels may exchange tiles, for which gemm_sm90_small takes more rows than for others.
+bool may_exchange(const Draft& draft) {
+  return std::ranges::any_of(
+      transports_to_try(draft.spec, draft.plan, draft.profile),
+      [](const Transport* transport) { return transport->access() == TILEPOST_ACCESS_TILES; });
+}
+
 // The rows of the catalogue that can serve the draft at all.
 std::vector<KernelConfig> usable(Draft& draft, const std::string& why_not_tma) {
   const Plan& plan = draft.plan;
+  const bool small = plan.map.m <= kMostSmallRows || may_exchange(draft);
   const std::optional<tilepost_transport_t> wish = draft.spec.transport.value;
   std::vector<KernelConfig> configs = catalogue(draft, why_not_tma);
   std::erase_if(configs, [&](const KernelConfig& config) {
-    return !can_sum(config, plan) || !can_route(config, plan) ||
+    return (is_small(config) && !small) || !can_sum(config, plan) || !can_route(config, plan) ||
            (wish && !transport_of(*wish).stores(config));
   });
   return configs;

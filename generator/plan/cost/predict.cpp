@@ -122,6 +122,7 @@ Prediction predict(const Plan& plan) {
   Prediction prediction;
   const GroupProblem problem = problem_of(plan);
   const tilepost_model_t& model = plan.model;
+  const bool completes = paths_of(plan).planned.completes;
   double served = 0;  // when the links are free
   for (size_t g = 0; g < plan.tile_map().groups.size(); ++g) {
     const tilepost_group_t& group = plan.tile_map().groups[g];
@@ -130,7 +131,7 @@ Prediction predict(const Plan& plan) {
     const double lane_free = g < lanes ? 0 : prediction.collective_end[g - lanes];
     // Helper warps wait for a group while they do another's tasks.
     const double start =
-        plan.task_parts > 0 ? std::max(ready, served) : std::max(ready, lane_free) + plan.wait_us;
+        completes ? std::max(ready, served) : std::max(ready, lane_free) + plan.wait_us;
     served = std::max(ready, served) + model.latency +
              static_cast<double>(bytes_of_group(plan, g)) * model.per_byte;
     prediction.group_ready.push_back(ready);

@@ -84,6 +84,16 @@ struct StoreProfile {
                  // own rows come last
 };
 
+// tilepost_transport_t peer_tiles: kernels of few rows exchange tiles. What of it comes behind the
+// GEMM.
+struct TileProfile {
+  double latency_us;  // of a shot: until all ranks have seen what was stored last
+  double line_latency_us, line_us_per_mib;  // of one shot in lines, per MiB of data sent
+  // Per MiB that a rank sends: in one shot, and in two of which each goes on beside the other.
+  double one_shot_us_per_mib, two_shot_us_per_mib;
+  int64_t most_rows;  // that were timed: the planner exchanges no more unasked
+};
+
 // Adding up parts, or copying them: bytes read and written.
 struct SumProfile {
   double sm_bytes_per_us;      // on one SM that the GEMM leaves free
@@ -165,6 +175,7 @@ struct MachineProfile {
   double meet_us;  // of a run: that all ranks have ended the last one, and to say that this one has
   CopyProfile copies;
   StoreProfile stores;
+  TileProfile tiles;
   SumProfile sums;
   TaskProfile tasks;
 

@@ -269,6 +269,10 @@ bool stores_to_peers(const KernelConfig& config) {
   return is_sm90(config) || is_host(config);
 }
 
+bool exchanges_tiles(const KernelConfig& config) {
+  return is_small(config) || is_host(config);
+}
+
 bool stages_whole_tile(const KernelConfig& config) {
   return is_sm90(config) && config.panels >= panels_of_tile(config);
 }

@@ -41,6 +41,9 @@ struct KernelRequest {
   bool routed = false;  // every row goes to a place of its own (TILEPOST_ROUTING_ROWS)
   bool added = false;   // tiles are added to what is where they go (TILEPOST_SUM_ADDED)
   bool tasks = false;   // a helper warp has tasks (tilepost_tasks_t)
+  // gemm_sm90_small: helper warps exchange tiles with kernels of so many ranks.
+  tilepost_shots_t shots = TILEPOST_SHOTS_NONE;
+  int ranks = 1;
   // gemm_sm80: elements per access, as many as the starts of rows are aligned to.
   int load_vector = 8;    // copies of A, and of B along K
   int load_vector_b = 8;  // copies of B along N (TILEPOST_NN)
@@ -99,6 +102,9 @@ constexpr int kHelperBytes = 16384 + kTaskBarriers;
 
 // Whether the configuration stores whole boxes by tensor maps, one map for each owner.
 bool stores_to_peers(const KernelConfig& config);
+
+// Whether the configuration exchanges tiles with other ranks, or stands for one that does.
+bool exchanges_tiles(const KernelConfig& config);
 
 // Whether a whole tile waits in shared memory while the next one is computed, so that all its
 // stores may take as long as that.

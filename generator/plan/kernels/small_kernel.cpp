@@ -16,6 +16,14 @@ int consumers(const KernelConfig& config) {
   return config.tile_n / kConsumerColumns;
 }
 
+// Warps that exchange tiles with other ranks. An SM's registers are in four parts, for a fourth of
+// the warps each: those of more than twelve have 128, of twelve 168. Consumers of tall tiles that
+// keep two sets of sums need more than 128 where there are two.
+int helper_warps(const KernelConfig& config, const KernelRequest& request) {
+  const bool two_sums = request.element == TILEPOST_E4M3 && request.accumulate == TILEPOST_PRECISE;
+  return two_sums && consumers(config) > 1 ? 2 : 4;
+}
+
 // A CTA's part of a tile, in units.
 int most_owned(const KernelConfig& config) {
   return (config.tile_m / kUnit + config.split_k - 1) / config.split_k;
@@ -49,6 +57,18 @@ KernelConfig small(int tile_m, int tile_n, int split_k, int64_t in_flight) {
   return config;
 }
 
+// Units of a box of C: all that a CTA owns, if every one owns the same. Boxes whose sums are left
+// to one rank each are so many, if they can be, that every rank gets some of what a CTA owns.
+int units_of_box(const KernelConfig& config, const KernelRequest& request) {
+  const int units = config.tile_m / kUnit;
+  if (units % config.split_k != 0) return 1;
+  const int owned = units / config.split_k;
+  if (request.shots != TILEPOST_TWO_SHOT) return owned;
+  int box = std::max(1, owned / request.ranks);
+  while (owned % box != 0) --box;
+  return box;
+}
+
 }  // namespace
 
 bool is_small(const KernelConfig& config) {
@@ -56,11 +76,13 @@ bool is_small(const KernelConfig& config) {
 }
 
 // Tokens beyond the last are multiplied like the others, so a tile has as few as the instruction
-// allows; above 128 there are two tile rows. Short tiles are 64 columns wide, for the most CTAs;
-// tall ones move less through shared memory where they are wider.
+// allows; above 128 there are several tile rows. Short tiles are 64 columns wide, for the most
+// CTAs; tall ones move less through shared memory where they are wider.
 std::vector<KernelConfig> small_configs(int64_t m, int64_t in_flight) {
-  if (m > kMostSmallRows) return {};
-  const int64_t rows = m <= 128 ? m : (m + 1) / 2;
+  if (m > kMostExchangedRows) return {};
+  constexpr int64_t kMostRows = 128;  // of a tile
+  const int64_t tile_rows = (m + kMostRows - 1) / kMostRows;
+  const int64_t rows = (m + tile_rows - 1) / tile_rows;
   const int tile_m = rows <= 8 ? 8 : static_cast<int>((rows + 15) / 16 * 16);
   std::vector<KernelConfig> configs;
   if (m <= 128)
@@ -85,8 +107,7 @@ int small_threads(const KernelConfig& config) {
 void complete_small(const KernelConfig& config, const KernelRequest& request, KernelPlan& plan) {
   constexpr int kSwizzle = 128, kPromote = 0;
   const int row = kRowBytes / bytes_of(request.element);
-  const int units = config.tile_m / kUnit;
-  const int box_m = units % config.split_k == 0 ? config.tile_m / config.split_k : kUnit;
+  const int box_m = kUnit * units_of_box(config, request);
   plan.kernel.box_a = {row, config.tile_m, kSwizzle, kPromote};
   plan.kernel.box_b = request.operands == TILEPOST_NN
                           ? tilepost_box_t{kConsumerColumns, row, kSwizzle, kPromote}
@@ -96,6 +117,12 @@ void complete_small(const KernelConfig& config, const KernelRequest& request, Ke
   plan.kernel.early = 1;
   plan.source.tunables["STAGES"] = std::to_string(config.stages);
   plan.source.tunables["SPLIT_K"] = std::to_string(config.split_k);
+  if (request.shots == TILEPOST_SHOTS_NONE) return;
+  const int helpers = helper_warps(config, request);
+  plan.kernel.threads += 32 * helpers;
+  plan.source.tunables["HELPERS"] = std::to_string(helpers);
+  plan.source.tunables["BOX_M"] = std::to_string(box_m);
+  if (request.shots == TILEPOST_ONE_SHOT_LINES) plan.source.tunables["LENDS"] = "1";
 }
 
 }  // namespace tilepost

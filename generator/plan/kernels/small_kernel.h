@@ -11,10 +11,12 @@ namespace tilepost {
 
 // The most rows of A it is offered for: with more, gemm_sm90 is bound by the tensor cores.
 inline constexpr int64_t kMostSmallRows = 256;
+// The same where kernels exchange tiles.
+inline constexpr int64_t kMostExchangedRows = 2048;
 
 bool is_small(const KernelConfig& config);
 
-// The rows for A of m rows in order of preference; none above kMostSmallRows. As many stages as
+// The rows for A of m rows in order of preference; none above kMostExchangedRows. As many stages as
 // keep `in_flight` bytes of operands on their way.
 std::vector<KernelConfig> small_configs(int64_t m, int64_t in_flight);
 

@@ -128,6 +128,22 @@ const char* name_of(tilepost_access_t access) {
       return "read";
     case TILEPOST_ACCESS_WRITE:
       return "write";
+    case TILEPOST_ACCESS_TILES:
+      return "tiles";
+  }
+  std::abort();
+}
+
+const char* name_of(tilepost_shots_t shots) {
+  switch (shots) {
+    case TILEPOST_SHOTS_NONE:
+      return "none";
+    case TILEPOST_ONE_SHOT:
+      return "one";
+    case TILEPOST_TWO_SHOT:
+      return "two";
+    case TILEPOST_ONE_SHOT_LINES:
+      return "lines";
   }
   std::abort();
 }

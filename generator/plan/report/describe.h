@@ -16,6 +16,9 @@ std::string describe_product(const Plan& plan, const std::string& out);
 const char* name_of(tilepost_division_t division);
 const char* name_of(tilepost_access_t access);
 
+// "one", "two"; "none" where no kernels exchange tiles.
+const char* name_of(tilepost_shots_t shots);
+
 // Why the panel layout is the default.
 const char* panel_text(tilepost_pattern_t pattern);
 

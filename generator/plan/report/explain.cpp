@@ -161,13 +161,16 @@ std::string transport_line(const Plan& plan) {
   if (plan.access == TILEPOST_ACCESS_WRITE && row_of(plan).sums)
     text += std::string(", parts ") + name_of(plan.sum);
   if (plan.comm_ctas > 0) {
-    text += transport_of(plan.planned_transport).shares_memory()
+    text += plan.access != TILEPOST_ACCESS_MESSAGES
                 ? fmt::format(", {0} SM{1} for {2}", plan.comm_ctas, plan.comm_ctas == 1 ? "" : "s",
                               use_of_sms(plan))
                 : fmt::format(", CTAs at most {0}", plan.comm_ctas);
     text += fmt::format(" in {0} lane{1}", plan.comm_lanes, plan.comm_lanes == 1 ? "" : "s");
   }
-  if (plan.access != TILEPOST_ACCESS_WRITE) text += std::string(", wait ") + name_of(plan.wait);
+  if (plan.access == TILEPOST_ACCESS_TILES)
+    text += std::string(", ") + words_of(plan.shots);
+  else if (plan.access != TILEPOST_ACCESS_WRITE)
+    text += std::string(", wait ") + name_of(plan.wait);
   if (plan.pace > 0) text += fmt::format(", a store every {0} cycles", plan.pace);
   return text;
 }

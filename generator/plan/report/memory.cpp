@@ -44,6 +44,14 @@ const char* word_of(Memory memory) {
   return "";
 }
 
+// Where kernels exchange tiles: flags of every part that a CTA has of a tile, for each rank that
+// stores. Runs take turns at two sets of them.
+int64_t flag_bytes(const Plan& plan) {
+  constexpr int64_t kParities = 2, kShots = 2, kFlagBytes = 4;
+  const int64_t parts = static_cast<int64_t>(plan.tile_map().tiles.size()) * plan.source.split_k;
+  return kParities * kShots * parts * TILEPOST_MOST_EXCHANGING * kFlagBytes;
+}
+
 std::string list(const std::vector<PlannedMemory>& memory, std::string_view shared) {
   std::string text;
   for (const PlannedMemory& part : memory) {
@@ -72,6 +80,7 @@ std::vector<PlannedMemory> planned_memory(const Plan& plan) {
   add("slots", sizes.slots * kOutputBytes, "shared");
   add("sums", sizes.sums * kOutputBytes, "shared");
   add("landed", sizes.landed * kOutputBytes, "shared");
+  if (path.meets) add("flags", flag_bytes(plan), "shared");
   add("scratch", plan.comm_lanes * sizes.scratch * kOutputBytes, "");
   add("received", sizes.receive * kOutputBytes, word_of(path.receives_in));
   return memory;

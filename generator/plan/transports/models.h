@@ -26,6 +26,12 @@ bool may_share(const Plan& plan, const MachineProfile& profile);
 // Refuses layouts and consumers of tiles: what is moved is whole rows.
 void check_whole_rows(const Spec& spec, Diagnostics& diagnostics);
 
+// Refuses architectures without TMA.
+void check_tma(const Spec& spec, Diagnostics& diagnostics);
+
+// "transport 'peer'", as the spec asks for it.
+std::string quoted_transport(const Spec& spec);
+
 // "transport is given here".
 void note_transport(const Spec& spec, Diagnostics& diagnostics);
 

@@ -10,5 +10,6 @@ const Transport& nccl_transport();
 const Transport& nccl_symmetric_transport();
 const Transport& copy_engine_transport();
 const Transport& peer_transport();
+const Transport& peer_tiles_transport();
 
 }  // namespace tilepost

@@ -101,16 +101,6 @@ void check_routing(const Spec& spec, Diagnostics& diagnostics) {
   note_transport(spec, diagnostics);
 }
 
-void check_archs(const Spec& spec, Diagnostics& diagnostics) {
-  for (const Arch arch : spec.archs.value) {
-    if (arch == Arch::sm_90a || arch == Arch::host) continue;
-    diagnostics.error(spec.transport.where,
-                      std::string("transport 'peer' stores with TMA, which sm_90a has and ") +
-                          name_of(arch) + " has not; use copy_engine or nccl");
-    diagnostics.note(spec.archs.where, "arch is given here");
-  }
-}
-
 // Other GPUs raise the counters, and a memory operation of the stream does not see that.
 void check_wait(const Spec& spec, Diagnostics& diagnostics) {
   if (spec.schedule.wait.value != TILEPOST_WAIT_STREAM) return;
@@ -135,7 +125,7 @@ void Peer::check(const Spec& spec, Diagnostics& diagnostics) const {
   check_whole_rows(spec, diagnostics);
   check_budget(spec, diagnostics);
   check_routing(spec, diagnostics);
-  check_archs(spec, diagnostics);
+  check_tma(spec, diagnostics);
   check_wait(spec, diagnostics);
   check_neighbours(spec, diagnostics);
 }

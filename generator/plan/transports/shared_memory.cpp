@@ -37,15 +37,15 @@ Moving moving(const TransferProblem& problem, double passed_on) {
   return {us / problem.bytes, left / all};
 }
 
-std::string quoted_transport(const Spec& spec) {
-  return "transport " + quote(name_of(*spec.transport.value));
-}
-
 }  // namespace
 
 bool may_share(const Plan& plan, const MachineProfile& profile) {
   return plan.arch == profile.arch && plan.map.layout == TILEPOST_PANEL && plan.ranks > 1 &&
          plan.ranks <= kMostOnOneHost;
+}
+
+std::string quoted_transport(const Spec& spec) {
+  return "transport " + quote(name_of(*spec.transport.value));
 }
 
 void note_transport(const Spec& spec, Diagnostics& diagnostics) {
@@ -65,6 +65,16 @@ void check_whole_rows(const Spec& spec, Diagnostics& diagnostics) {
                                              quoted_transport(spec) +
                                              " moves whole rows, so consumer must be 'none'");
   note_transport(spec, diagnostics);
+}
+
+void check_tma(const Spec& spec, Diagnostics& diagnostics) {
+  for (const Arch arch : spec.archs.value) {
+    if (arch == Arch::sm_90a || arch == Arch::host) continue;
+    diagnostics.error(spec.transport.where,
+                      quoted_transport(spec) + " stores with TMA, which sm_90a has and " +
+                          name_of(arch) + " has not; use copy_engine or nccl");
+    diagnostics.note(spec.archs.where, "arch is given here");
+  }
 }
 
 std::vector<CommChoice> choices_for_sums(const Plan& plan, const MachineProfile& profile) {

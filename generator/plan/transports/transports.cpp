@@ -11,9 +11,9 @@ namespace {
 
 // In order of preference.
 const std::vector<const Transport*>& all_transports() {
-  static const std::vector<const Transport*> all = {&none_transport(), &nccl_transport(),
-                                                    &nccl_symmetric_transport(),
-                                                    &copy_engine_transport(), &peer_transport()};
+  static const std::vector<const Transport*> all = {
+      &none_transport(),        &nccl_transport(), &nccl_symmetric_transport(),
+      &copy_engine_transport(), &peer_transport(), &peer_tiles_transport()};
   return all;
 }
 
@@ -41,6 +41,16 @@ void check_sum(const Spec& spec, Diagnostics& diagnostics) {
                                    "; set transport 'peer' or remove schedule.sum");
 }
 
+void check_shots(const Spec& spec, Diagnostics& diagnostics) {
+  const Located<std::optional<tilepost_shots_t>>& shots = spec.schedule.shots;
+  if (!shots.value || spec.transport.value == TILEPOST_TRANSPORT_PEER_TILES) return;
+  diagnostics.error(shots.where,
+                    "schedule.shots is for transport 'peer_tiles', whose kernels exchange tiles; "
+                    "got " +
+                        quoted_transport(spec) +
+                        "; set transport 'peer_tiles' or remove schedule.shots");
+}
+
 }  // namespace
 
 int Transport::task_parts(const KernelConfig& config, const Plan& plan) const {
@@ -66,6 +76,11 @@ std::vector<const Transport*> transports_to_try(const Spec& spec, const Plan& pl
   return to_try;
 }
 
+const char* words_of(tilepost_shots_t shots) {
+  if (shots == TILEPOST_ONE_SHOT_LINES) return "one shot in lines";
+  return shots == TILEPOST_ONE_SHOT ? "one shot" : "two shots";
+}
+
 const char* c_name(tilepost_transport_t value) {
   return value == TILEPOST_TRANSPORT_HOST ? "TILEPOST_TRANSPORT_HOST"
                                           : transport_of(value).row.c_name;
@@ -82,6 +97,7 @@ void check_transport(const Spec& spec, Diagnostics& diagnostics) {
                           " has nothing to send: pattern 'gemm' does not communicate; "
                           "use 'auto' or 'none'");
   check_sum(spec, diagnostics);
+  check_shots(spec, diagnostics);
   if (communicates && wish) transport_of(*wish).check(spec, diagnostics);
 }
 

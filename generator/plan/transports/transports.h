@@ -37,6 +37,7 @@ struct TransferProblem {
   double wave_bytes;   // that a wave stores
   double bytes;        // of all groups
   int task_parts;      // tilepost_plan_t::task_parts
+  tilepost_shots_t shots = TILEPOST_SHOTS_NONE;
 };
 
 // What moving groups takes, and what it makes of the GEMM.
@@ -100,7 +101,12 @@ class Transport {
   // helper warp that could do it.
   int task_parts(const KernelConfig& config, const Plan& plan) const;
 
-  // tilepost_plan_t::pushes of a plan whose access, sum and tasks are chosen.
+  // What to try for tilepost_plan_t::shots.
+  virtual std::vector<tilepost_shots_t> shots(const Spec&, const Plan&) const {
+    return {TILEPOST_SHOTS_NONE};
+  }
+
+  // tilepost_plan_t::pushes of a plan whose access, sum, shots and tasks are chosen.
   virtual bool pushes(const Plan&) const { return false; }
 
   // What to try for moving groups where the spec leaves it open, in order of preference among
@@ -134,6 +140,9 @@ std::vector<const Transport*> transports_to_try(const Spec& spec, const Plan& pl
 
 // How the pattern runs without overlap: "the GEMM on all SMs, then one collective".
 const char* sequence_text(tilepost_pattern_t pattern);
+
+// "one shot", "one shot in lines", "two shots"; not of plans without.
+const char* words_of(tilepost_shots_t shots);
 
 // "TILEPOST_TRANSPORT_NCCL", of any value that a plan states.
 const char* c_name(tilepost_transport_t value);

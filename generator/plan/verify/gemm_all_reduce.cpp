@@ -4,15 +4,18 @@
 namespace tilepost {
 namespace {
 
-// A share is summed by the rank that reads it, or that it is stored to.
+// A share is summed by the rank that reads it, or that it is stored to. Kernels that exchange tiles
+// divide each of them.
 tilepost_division_t division(const Plan& plan) {
-  return plan.access == TILEPOST_ACCESS_MESSAGES ? TILEPOST_DIVISION_ROWS
-                                                 : TILEPOST_DIVISION_SHARES;
+  const bool shares = plan.access == TILEPOST_ACCESS_READ || plan.access == TILEPOST_ACCESS_WRITE;
+  return shares ? TILEPOST_DIVISION_SHARES : TILEPOST_DIVISION_ROWS;
 }
 
 // Sums go to all ranks where helper warps, which do not wait for copies, have summed parts that lie
 // side by side.
 bool pushes_as_it_may(const Plan& plan) {
+  if (plan.access == TILEPOST_ACCESS_TILES)
+    return plan.pushes == (plan.shots == TILEPOST_TWO_SHOT ? 1 : 0);
   if (plan.access != TILEPOST_ACCESS_WRITE) return plan.pushes == 0;
   const bool tasks = plan.task_parts > 0;
   return plan.pushes != 0 ? plan.sum == TILEPOST_SUM_STAGED && (tasks || plan.arch == Arch::host)

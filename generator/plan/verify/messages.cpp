@@ -190,6 +190,7 @@ void follow_messages(const Plan& plan, const Traffic& traffic, Findings& finding
 
 void follow_product(const Plan& plan, const Traffic& traffic, Findings& findings) {
   if (plan.access == TILEPOST_ACCESS_MESSAGES) return follow_messages(plan, traffic, findings);
+  if (plan.access == TILEPOST_ACCESS_TILES) return follow_tiles(plan, findings);
   follow_shared_memory(plan, traffic, findings);
 }
 

@@ -62,6 +62,10 @@ void verify_blocks(const Plan& plan, const TileMap& map, Findings& findings);
 // (tilepost_map_t::stagger), and that all have the same groups. Builds them.
 void verify_orders(const Plan& plan, Findings& findings);
 
+// Where kernels exchange tiles: the plan has what they need, and nothing that goes on beside them;
+// elsewhere none of it.
+void verify_exchange_of_tiles(const Plan& plan, Findings& findings);
+
 // The ranks whose own tile tables are looked at, where they differ: all, or of very large ones the
 // first, the last and one between.
 std::vector<int> ranks_to_check(const Plan& plan);

@@ -39,6 +39,13 @@ bool check_rows(const Plan& plan, Findings& findings) {
   return right;
 }
 
+// Threads exchange no tiles, but messages.
+tilepost_access_t wanted_access(const Plan& plan) {
+  const tilepost_access_t access = access_of(plan.planned_transport);
+  return plan.arch == Arch::host && access == TILEPOST_ACCESS_TILES ? TILEPOST_ACCESS_MESSAGES
+                                                                    : access;
+}
+
 // Who touches whose memory follows from the transport, and what the plan must be for it.
 bool check_access(const Plan& plan, Findings& findings) {
   const bool shares = plan.access != TILEPOST_ACCESS_MESSAGES;
@@ -50,9 +57,8 @@ bool check_access(const Plan& plan, Findings& findings) {
                              name_of(plan.sum)));
     return false;
   }
-  if (plan.access == access_of(plan.planned_transport) &&
-      (!shares || plan.map.layout == TILEPOST_PANEL) && (!writes || !is_routed(plan)) &&
-      plan.map.stagger >= 0 &&
+  if (plan.access == wanted_access(plan) && (!shares || plan.map.layout == TILEPOST_PANEL) &&
+      (!writes || !is_routed(plan)) && plan.map.stagger >= 0 &&
       (plan.map.stagger == 0 || plan.map.division == TILEPOST_DIVISION_SHARES))
     return true;
   findings.add(fmt::format(
@@ -97,11 +103,13 @@ void check_transport(const Plan& plan, Findings& findings) {
 }
 
 // Beside neighbours no GEMM waits for other ranks: it has no helper warps that would wait for their
-// tiles or rows, and is launched for a group of arrivals when something else has brought it.
+// tiles or rows, nor exchanges tiles, and is launched for a group of arrivals when something else
+// has brought it.
 void check_neighbours(const Plan& plan, Findings& findings) {
   const bool pushed = plan.map.division == TILEPOST_DIVISION_ARRIVALS &&
                       plan.planned_transport == TILEPOST_TRANSPORT_PEER;
-  if (plan.neighbours != 0 && (pushed || plan.task_parts > 0))
+  const bool meets = plan.access == TILEPOST_ACCESS_TILES;
+  if (plan.neighbours != 0 && (pushed || meets || plan.task_parts > 0))
     findings.add(
         fmt::format("a GEMM with {0} task parts and transport {1} waits for other ranks, "
                     "which neighbours forbid",
@@ -177,6 +185,7 @@ void check_grid(const Plan& plan, Findings& findings) {
 // NCCL's communicators have a CTA each at least; sums share theirs. Where the GEMM itself moves
 // what landed, nothing runs beside it.
 int least_comm_ctas(const Plan& plan) {
+  if (plan.access == TILEPOST_ACCESS_TILES) return 0;
   if (plan.task_parts > 0 && plan.access == TILEPOST_ACCESS_WRITE) return 0;
   return plan.access == TILEPOST_ACCESS_MESSAGES ? plan.comm_lanes : 1;
 }
@@ -303,6 +312,7 @@ std::vector<std::string> verify_plan(const Plan& plan) {
     return findings.take();
   check_transport(plan, findings);
   check_neighbours(plan, findings);
+  verify_exchange_of_tiles(plan, findings);
   if (verify_tiles(plan, plan.tile_map(), findings)) {
     verify_blocks(plan, plan.tile_map(), findings);
     verify_orders(plan, findings);

@@ -110,9 +110,10 @@ const PatternCheck& check_of(const Plan& plan);
 // reads only what its group has finished, and every rank ends with its rows, each written once, in
 // the documented order. Where ranks touch each other's memory: a step reads only what its owner has
 // announced for the group, or what kernels have stored before the counter is at its target, and a
-// sum has every rank's part once.
+// sum has every rank's part once. Where kernels exchange tiles: peer_tiles.cpp.
 void follow_product(const Plan& plan, const Traffic& traffic, Findings& findings);
 void follow_messages(const Plan& plan, const Traffic& traffic, Findings& findings);
 void follow_shared_memory(const Plan& plan, const Traffic& traffic, Findings& findings);
+void follow_tiles(const Plan& plan, Findings& findings);
 
 }  // namespace tilepost

@@ -23,18 +23,18 @@ KernelConfig find(const std::vector<KernelConfig>& configs, int tile_n, int spli
 }
 
 TEST_CASE("every height gets rows that fit, as tall as it needs") {
-  for (int64_t m = 1; m <= kMostSmallRows; ++m) {
+  for (int64_t m = 1; m <= kMostExchangedRows; ++m) {
     const std::vector<KernelConfig> configs = small_configs(m, kInFlight);
     REQUIRE_FALSE(configs.empty());
     for (const KernelConfig& config : configs) {
       INFO(m << " rows: " << config.tile_m << "x" << config.tile_n << " over " << config.split_k);
       REQUIRE((config.tile_m == 8 || (config.tile_m % 16 == 0 && config.tile_m <= 128)));
-      REQUIRE((m + config.tile_m - 1) / config.tile_m == (m <= 128 ? 1 : 2));
+      REQUIRE((m + config.tile_m - 1) / config.tile_m == (m + 127) / 128);
       REQUIRE(config.stages >= 2);
       REQUIRE(shared_bytes(config) <= arch_info(Arch::sm_90a).shared_per_block);
     }
   }
-  REQUIRE(small_configs(kMostSmallRows + 1, kInFlight).empty());
+  REQUIRE(small_configs(kMostExchangedRows + 1, kInFlight).empty());
 }
 
 // The numbers of the template for rows that were measured.

@@ -97,6 +97,7 @@ TEST_CASE("every choice is read and named alike") {
       if (field.path == "gemm.accumulate") overrides.push_back({"gemm.a", "e4m3"});
       if (field.path == "routing") overrides.push_back({"pattern", "gemm_all_to_all"});
       if (field.path == "schedule.sum") overrides.push_back({"transport", "peer"});
+      if (field.path == "schedule.shots") overrides.push_back({"transport", "peer_tiles"});
       const Outcome outcome = read(kMinimal, overrides);
       INFO(outcome.log);
       CHECK(outcome.spec.has_value());
@@ -118,6 +119,7 @@ TEST_CASE("every choice is read and named alike") {
   CHECK(spellings<tilepost_layout_t>().front().text == "auto");
   CHECK(name_of(TILEPOST_TRANSPORT_NONE) == std::string("none"));
   CHECK(name_of(TILEPOST_TRANSPORT_COPY_ENGINE) == std::string("copy_engine"));
+  CHECK(name_of(TILEPOST_TRANSPORT_PEER_TILES) == std::string("peer_tiles"));
   CHECK(name_of(TILEPOST_SUM_ADDED) == std::string("added"));
   CHECK(name_of(TILEPOST_WAIT_STREAM) == std::string("stream"));
   CHECK(name_of(TILEPOST_CONSUMER_UNPERMUTE) == std::string("unpermute"));

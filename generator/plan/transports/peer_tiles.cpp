@@ -1,0 +1,193 @@
+// transport: peer_tiles. The kernels of few rows meet and exchange tiles: each stores what it has
+// computed into the other ranks' memory, and its helper warps add up what has come from them. One
+// launch is the whole run.
+#include <fmt/format.h>
+
+#include "generator/plan/kernels/small_kernel.h"
+#include "generator/plan/transports/models.h"
+#include "generator/plan/transports/objects.h"
+#include "generator/spec/rules.h"
+#include "generator/spec/text.h"
+
+namespace tilepost {
+namespace {
+
+class PeerTiles final : public Transport {
+ public:
+  PeerTiles()
+      : Transport({.value = TILEPOST_TRANSPORT_PEER_TILES,
+                   .c_name = "TILEPOST_TRANSPORT_PEER_TILES",
+                   .overlaps = true,
+                   .windows = false,
+                   .needs = "needs peer access between all ranks: create fails with the reason "
+                            "where there is none, then use transport: nccl"}) {}
+
+  void check(const Spec& spec, Diagnostics& diagnostics) const override;
+  bool may_try(const Spec& spec, const Plan& plan, const MachineProfile& profile) const override;
+  std::string why_not_rows(const std::string& why_not_tma) const override {
+    return fmt::format("transport 'peer_tiles' stores with TMA, but {0}; use copy_engine or nccl",
+                       why_not_tma);
+  }
+  bool stores(const KernelConfig& config) const override { return exchanges_tiles(config); }
+  bool serves(const Plan&, const std::vector<KernelChoice>&, const KernelConfig& one,
+              int) const override {
+    return exchanges_tiles(one);
+  }
+  // gemm_host exchanges messages (Plan::set_transport).
+  std::vector<tilepost_shots_t> shots(const Spec& spec, const Plan& plan) const override {
+    if (plan.arch == Arch::host) return {TILEPOST_SHOTS_NONE};
+    if (spec.schedule.shots.value) return {*spec.schedule.shots.value};
+    return {TILEPOST_ONE_SHOT_LINES, TILEPOST_ONE_SHOT, TILEPOST_TWO_SHOT};
+  }
+  bool pushes(const Plan& plan) const override { return plan.shots == TILEPOST_TWO_SHOT; }
+  std::vector<CommChoice> choices(const Plan&, const MachineProfile&, int) const override {
+    return {{0, 1}};  // the GEMM has all SMs
+  }
+  TransferModel model(const TransferProblem& problem) const override;
+  std::vector<std::string> describe(const Plan& plan) const override;
+};
+
+// ---- What the spec may not ask for
+
+void check_problem(const Spec& spec, Diagnostics& diagnostics) {
+  if (spec.pattern.value != TILEPOST_GEMM_ALL_REDUCE) {
+    diagnostics.error(spec.pattern.where,
+                      "pattern " + quote(name_of(spec.pattern.value)) +
+                          " is not possible with transport 'peer_tiles', whose kernels exchange "
+                          "tiles of gemm_all_reduce alone; use 'auto' or 'peer'");
+    return note_transport(spec, diagnostics);
+  }
+  if (spec.gemm.m.value > kMostExchangedRows) {
+    diagnostics.error(spec.gemm.m.where,
+                      fmt::format("gemm.m is '{0}', transport 'peer_tiles' is for at most {1} "
+                                  "rows; use 'auto' or 'peer'",
+                                  spec.gemm.m.value, kMostExchangedRows));
+    note_transport(spec, diagnostics);
+  }
+  if (spec.ranks.value < 2 || spec.ranks.value > TILEPOST_MOST_EXCHANGING) {
+    diagnostics.error(spec.ranks.where,
+                      fmt::format("ranks is '{0}', transport 'peer_tiles' is for 2 to {1}, GPUs of "
+                                  "one host; use 'auto' or 'nccl'",
+                                  spec.ranks.value, TILEPOST_MOST_EXCHANGING));
+    note_transport(spec, diagnostics);
+  }
+}
+
+// A norm is of whole rows, and a CTA has some columns of them.
+void check_consumer(const Spec& spec, Diagnostics& diagnostics) {
+  if (spec.consumer.value == TILEPOST_CONSUMER_NONE ||
+      spec.consumer.value == TILEPOST_CONSUMER_UNPERMUTE)  // check_whole_rows
+    return;
+  diagnostics.error(spec.consumer.where,
+                    "consumer " + quote(name_of(spec.consumer.value)) +
+                        " is not possible with transport 'peer_tiles', whose kernel is the whole "
+                        "run; use 'auto' or 'peer', or consumer 'none'");
+  note_transport(spec, diagnostics);
+}
+
+// Nothing runs beside the kernel, which waits for other ranks tile by tile.
+void check_schedule(const Spec& spec, Diagnostics& diagnostics) {
+  const ScheduleSpec& schedule = spec.schedule;
+  if (schedule.comm_sms) {
+    diagnostics.error(schedule.comm_sms->where,
+                      "schedule.comm_sms is not possible with transport 'peer_tiles', where helper "
+                      "warps of the GEMM add up the tiles and it has all SMs; remove it or use "
+                      "'peer'");
+    note_transport(spec, diagnostics);
+  }
+  if (schedule.groups && schedule.groups->value.size() > 1) {
+    diagnostics.error(schedule.groups->where,
+                      fmt::format("{0} groups, but transport 'peer_tiles' sends tile by tile; "
+                                  "remove schedule.groups or use 'peer'",
+                                  schedule.groups->value.size()));
+    note_transport(spec, diagnostics);
+  }
+  if (schedule.wait.value == TILEPOST_WAIT_STREAM) {
+    diagnostics.error(schedule.wait.where,
+                      "schedule.wait 'stream' is not possible with transport 'peer_tiles', whose "
+                      "kernel waits for what other GPUs store; use 'poll'");
+    note_transport(spec, diagnostics);
+  }
+}
+
+void check_neighbours(const Spec& spec, Diagnostics& diagnostics) {
+  if (!spec.neighbours.value) return;
+  diagnostics.error(spec.transport.where,
+                    "transport 'peer_tiles' is not possible with neighbours 'true': its kernel "
+                    "holds SMs while it waits for tiles of other ranks; use 'auto', 'peer', "
+                    "'copy_engine', 'nccl' or 'none', or remove neighbours");
+  diagnostics.note(spec.neighbours.where, "neighbours is given here");
+}
+
+void PeerTiles::check(const Spec& spec, Diagnostics& diagnostics) const {
+  check_problem(spec, diagnostics);
+  check_whole_rows(spec, diagnostics);
+  check_consumer(spec, diagnostics);
+  check_schedule(spec, diagnostics);
+  check_tma(spec, diagnostics);
+  check_neighbours(spec, diagnostics);
+}
+
+// All that check() asks for, of rows that were timed. Kernels that cannot exchange tiles are left
+// out with the candidates.
+bool PeerTiles::may_try(const Spec& spec, const Plan& plan, const MachineProfile& profile) const {
+  const ScheduleSpec& schedule = spec.schedule;
+  return may_share(plan, profile) && plan.ranks <= TILEPOST_MOST_EXCHANGING &&
+         plan.pattern == TILEPOST_GEMM_ALL_REDUCE && plan.map.m <= profile.tiles.most_rows &&
+         plan.consumer == TILEPOST_CONSUMER_NONE && plan.neighbours == 0 && !schedule.comm_sms &&
+         (!schedule.groups || schedule.groups->value.size() == 1) &&
+         schedule.wait.value != TILEPOST_WAIT_STREAM;
+}
+
+// ---- What it takes
+
+// What a rank sends: in one shot all that it has computed to every other rank; in two a share of it
+// to each of them, and the sums of its own.
+TransferModel PeerTiles::model(const TransferProblem& problem) const {
+  const TileProfile& tiles = problem.profile.tiles;
+  const bool twice = problem.shots == TILEPOST_TWO_SHOT;
+  TransferModel model;
+  model.wave = problem.wave;
+  if (problem.shots == TILEPOST_ONE_SHOT_LINES) {
+    model.group.latency = tiles.line_latency_us;
+    model.group.per_byte = problem.plan.ranks * per_byte(problem, tiles.line_us_per_mib);
+    return model;
+  }
+  model.group.latency = tiles.latency_us * (twice ? 2 : 1);
+  model.group.per_byte = twice ? 2 * per_byte(problem, tiles.two_shot_us_per_mib)
+                               : problem.plan.ranks * per_byte(problem, tiles.one_shot_us_per_mib);
+  return model;
+}
+
+// ---- What it does
+
+std::vector<std::string> PeerTiles::describe(const Plan& plan) const {
+  switch (plan.shots) {
+    case TILEPOST_SHOTS_NONE:
+      return {};
+    case TILEPOST_ONE_SHOT_LINES:
+      return {
+          "helper warps of each CTA store its tiles into all other ranks' memory, in lines of 16 "
+          "bytes that say themselves which run they are of, and sum in the order of ranks"};
+    case TILEPOST_ONE_SHOT:
+      return {"each kernel stores its tiles into all other ranks' memory",
+              "helper warps of each CTA sum the parts of its tiles in the order of ranks"};
+    case TILEPOST_TWO_SHOT:
+      break;
+  }
+  return {
+      fmt::format("each kernel stores boxes of {0} rows into the memory of the one rank that "
+                  "sums them",
+                  plan.kernel.box_c.rows),
+      "helper warps of each CTA sum the parts in the order of ranks and store the sums into all "
+      "other ranks' memory"};
+}
+
+}  // namespace
+
+const Transport& peer_tiles_transport() {
+  static const PeerTiles transport;
+  return transport;
+}
+
+}  // namespace tilepost

@@ -1,0 +1,148 @@
+// Tiles that kernels exchange (TILEPOST_ACCESS_TILES). The CTAs of a tile own rows of it, in units
+// of eight as equally as they can be; what one owns travels in boxes. Rank r of them sums box b of
+// all rows where b % ranks is r (TILEPOST_TWO_SHOT), or every rank sums all of them. In lines what
+// a CTA owns travels as a whole.
+#include <fmt/format.h>
+
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "generator/plan/verify/traffic.h"
+
+namespace tilepost {
+namespace {
+
+constexpr int kUnit = 8;  // rows of a tile that a CTA owns at least
+
+int box_rows(const Plan& plan) {
+  return plan.kernel.box_c.rows;
+}
+
+// What the kernel is specialised to, "" if to nothing.
+std::string_view tunable(const Plan& plan, const char* name) {
+  const auto found = plan.source.tunables.find(name);
+  return found == plan.source.tunables.end() ? std::string_view() : found->second;
+}
+
+// The rows of a tile that a CTA of it owns: [first, end).
+struct Owned {
+  int first, end;
+};
+Owned owned_by(const Plan& plan, int cta) {
+  const int units = plan.map.tile_m / kUnit, ctas = plan.source.split_k;
+  return {cta * units / ctas * kUnit, (cta + 1) * units / ctas * kUnit};
+}
+
+// Kernel and boxes: who stores parts has roles for it, and in whole boxes.
+void check_kernel(const Plan& plan, Findings& findings) {
+  const int rows = box_rows(plan);
+  if (std::string_view(plan.kernel.name) != "gemm_sm90_small" ||
+      plan.kernel.launch != TILEPOST_LAUNCH_TMA || plan.map.tile_m % kUnit != 0)
+    findings.add(fmt::format("kernel {0} with tiles of {1} rows exchanges no tiles",
+                             plan.kernel.name, plan.map.tile_m));
+  if (tunable(plan, "HELPERS").empty() || tunable(plan, "BOX_M") != std::to_string(rows))
+    findings.add(
+        fmt::format("a kernel of '{0}' helper warps with boxes of '{1}' rows, the tensor "
+                    "map has {2}",
+                    tunable(plan, "HELPERS"), tunable(plan, "BOX_M"), rows));
+  const bool lines = plan.shots == TILEPOST_ONE_SHOT_LINES;
+  if ((tunable(plan, "LENDS") == "1") != lines)
+    findings.add(
+        fmt::format("helper warps {0} lines out of panels, of which '{1}' are lent to them",
+                    lines ? "store" : "store no", tunable(plan, "LENDS")));
+  for (int cta = 0; cta < plan.source.split_k; ++cta) {
+    const Owned owned = owned_by(plan, cta);
+    if (rows >= kUnit && rows % kUnit == 0 && owned.first % rows == 0 && owned.end % rows == 0)
+      continue;
+    return findings.add(
+        fmt::format("rows {0} to {1} of a tile, which CTA {2} owns, are no whole "
+                    "boxes of {3}",
+                    owned.first, owned.end, cta, rows));
+  }
+}
+
+// Where the boxes of one tile column go: how often each rank has summed which rows of each rank's,
+// and how often each has got the sum.
+class ColumnCheck {
+ public:
+  ColumnCheck(const Plan& plan, Findings& findings)
+      : plan_(plan),
+        findings_(findings),
+        box_(box_rows(plan)),
+        boxes_((plan.map.m + box_ - 1) / box_),
+        landed_(boxes_ * plan.ranks, 0),
+        slot_(plan.ranks, std::vector<int64_t>(boxes_, -1)) {}
+
+  // What every rank does with its boxes of a tile, for all have the same tiles.
+  void tile(const tilepost_tile_t& tile) {
+    for (int cta = 0; cta < plan_.source.split_k; ++cta) {
+      const Owned owned = owned_by(plan_, cta);
+      for (int row = owned.first; row < owned.end; row += box_)
+        if (tile.m + row < plan_.map.m) box((tile.m + row) / box_);
+    }
+  }
+
+  // Every rank has the sum of every row, once.
+  void end(int64_t column) {
+    for (size_t i = 0; i < landed_.size() && !findings_.full(); ++i)
+      if (landed_[i] != 1)
+        findings_.add(fmt::format("column {0}: rank {1} gets the sum of rows from {2} on {3} times",
+                                  column, i % plan_.ranks, i / plan_.ranks * box_, landed_[i]));
+  }
+
+ private:
+  void box(int64_t b) {
+    const bool twice = plan_.shots == TILEPOST_TWO_SHOT;
+    for (int rank = 0; rank < plan_.ranks; ++rank) {
+      if (twice && b % plan_.ranks != rank) continue;
+      const int64_t place = twice ? b / plan_.ranks : b;  // in each of the rank's slots
+      if (std::exchange(slot_[rank][place], b) != -1)
+        findings_.add(fmt::format("box {0} lies where another does, with rank {1}", b, rank));
+      for (int to = 0; to < plan_.ranks; ++to)
+        if (twice || to == rank) ++landed_[b * plan_.ranks + to];
+    }
+  }
+
+  const Plan& plan_;
+  Findings& findings_;
+  const int box_;
+  const int64_t boxes_;
+  std::vector<int> landed_;                 // [boxes][ranks]
+  std::vector<std::vector<int64_t>> slot_;  // [ranks][place] the box that lies there
+};
+
+}  // namespace
+
+void verify_exchange_of_tiles(const Plan& plan, Findings& findings) {
+  if (plan.access != TILEPOST_ACCESS_TILES) {
+    if (plan.shots != TILEPOST_SHOTS_NONE)
+      findings.add(
+          fmt::format("{0} shots, and no kernels exchange tiles", static_cast<int>(plan.shots)));
+    return;
+  }
+  if (plan.shots == TILEPOST_SHOTS_NONE) findings.add("kernels exchange tiles in no shot");
+  if (plan.ranks < 2 || plan.ranks > TILEPOST_MOST_EXCHANGING)
+    findings.add(fmt::format("kernels of {0} ranks exchange tiles, 2 to {1} can", plan.ranks,
+                             TILEPOST_MOST_EXCHANGING));
+  if (plan.cuts().size() != 1 || plan.comm_ctas != 0 || plan.comm_lanes != 1 ||
+      plan.task_parts != 0 || plan.consumer != TILEPOST_CONSUMER_NONE)
+    findings.add(
+        fmt::format("kernels exchange tiles, beside {0} groups, {1} CTAs in {2} lanes, "
+                    "{3} task parts and consumer {4}",
+                    plan.cuts().size(), plan.comm_ctas, plan.comm_lanes, plan.task_parts,
+                    name_of(plan.consumer)));
+  check_kernel(plan, findings);
+}
+
+void follow_tiles(const Plan& plan, Findings& findings) {
+  std::map<int32_t, ColumnCheck> columns;
+  for (const tilepost_tile_t& tile : plan.tile_map().tiles) {
+    if (tile.row < 0) continue;
+    const auto column = columns.try_emplace(tile.n, plan, findings).first;
+    if (!findings.full()) column->second.tile(tile);
+  }
+  for (auto& [n, column] : columns) column.end(n);
+}
+
+}  // namespace tilepost

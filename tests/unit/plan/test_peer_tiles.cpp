@@ -1,0 +1,348 @@
+// transport: peer_tiles: what it is planned for, what the plan then has, and what verify_plan
+// notices of plans that are wrong.
+#include <functional>
+
+#include "generator/plan/choose/plan_of_run.h"
+#include "generator/plan/kernels/small_kernel.h"
+#include "generator/plan/report/memory.h"
+#include "tests/catch.h"
+#include "tests/unit/plan/only_plan.h"
+
+namespace tilepost::test {
+namespace {
+
+constexpr tilepost_shots_t kShots[] = {TILEPOST_ONE_SHOT, TILEPOST_ONE_SHOT_LINES,
+                                       TILEPOST_TWO_SHOT};
+
+Spec few_rows(int64_t m, std::optional<tilepost_transport_t> transport) {
+  return spec_of(TILEPOST_GEMM_ALL_REDUCE, transport, m);
+}
+
+// A machine on which other numbers of shots take for ever.
+MachineProfile machine_for(tilepost_shots_t shots) {
+  MachineProfile profile = h200_nvlink_profile();
+  TileProfile& tiles = profile.tiles;
+  if (shots != TILEPOST_ONE_SHOT) tiles.one_shot_us_per_mib = 1e9;
+  if (shots != TILEPOST_ONE_SHOT_LINES) tiles.line_us_per_mib = 1e9;
+  if (shots != TILEPOST_TWO_SHOT) tiles.two_shot_us_per_mib = 1e9;
+  return profile;
+}
+
+Plan exchanging(int64_t m, tilepost_shots_t shots, int ranks = 4) {
+  Spec spec = few_rows(m, TILEPOST_TRANSPORT_PEER_TILES);
+  spec.ranks.value = ranks;
+  const Planned planned = plan(spec, machine_for(shots));
+  INFO(planned.messages);
+  REQUIRE(planned.plans.size() == 1);
+  REQUIRE(planned.plans.front().shots == shots);
+  return planned.plans.front();
+}
+
+TEST_CASE("few rows of an AllReduce are exchanged unasked, in the shots that end first") {
+  for (const auto& [m, shots] :
+       {std::pair(1, TILEPOST_ONE_SHOT_LINES), std::pair(16, TILEPOST_ONE_SHOT_LINES),
+        std::pair(64, TILEPOST_TWO_SHOT), std::pair(256, TILEPOST_TWO_SHOT)}) {
+    INFO(m << " rows");
+    const Plan p = only(few_rows(m, std::nullopt));
+    REQUIRE(p.planned_transport == TILEPOST_TRANSPORT_PEER_TILES);
+    REQUIRE(p.shots == shots);
+    REQUIRE(p.prediction.total < p.prediction.sequence);
+  }
+  const int64_t most = h200_nvlink_profile().tiles.most_rows;
+  REQUIRE(most <= kMostExchangedRows);
+  REQUIRE(only(few_rows(most + 1, std::nullopt)).planned_transport !=
+          TILEPOST_TRANSPORT_PEER_TILES);
+}
+
+TEST_CASE("not unasked where something else must follow it, or run beside it") {
+  const auto chosen = [](const std::function<void(Spec&)>& change) {
+    Spec spec = few_rows(64, std::nullopt);
+    change(spec);
+    return only(spec).planned_transport;
+  };
+  REQUIRE(chosen([](Spec&) {}) == TILEPOST_TRANSPORT_PEER_TILES);
+  const std::function<void(Spec&)> changes[] = {
+      [](Spec& spec) { spec.neighbours.value = true; },
+      [](Spec& spec) { spec.consumer.value = TILEPOST_CONSUMER_RMS_NORM; },
+      [](Spec& spec) { spec.schedule.layout.value = TILEPOST_TILE; },
+      [](Spec& spec) { spec.schedule.wait.value = TILEPOST_WAIT_STREAM; },
+      [](Spec& spec) { spec.schedule.comm_sms = wish<int64_t>(8); },
+      [](Spec& spec) {
+        spec.schedule.tile = wish(std::vector<int64_t>{128, 128});
+      },
+      [](Spec& spec) { spec.ranks.value = TILEPOST_MOST_EXCHANGING + 1; },
+      [](Spec& spec) { spec.gemm.k.value = 2047; },
+      [](Spec& spec) { spec.archs.value = {Arch::sm_80}; },
+      [](Spec& spec) { spec.pattern.value = TILEPOST_GEMM_REDUCE_SCATTER; },
+  };
+  for (const auto& change : changes) REQUIRE(chosen(change) != TILEPOST_TRANSPORT_PEER_TILES);
+}
+
+TEST_CASE("more rows than the kernel is for it takes to exchange their tiles alone") {
+  const int64_t m = 2 * kMostSmallRows;
+  const Plan p = only(few_rows(m, TILEPOST_TRANSPORT_PEER_TILES));
+  REQUIRE(p.kernel.name == std::string("gemm_sm90_small"));
+  REQUIRE(p.prediction.sequence > p.prediction.gemm);
+  for (const tilepost_transport_t other : {TILEPOST_TRANSPORT_NONE, TILEPOST_TRANSPORT_NCCL})
+    REQUIRE(only(few_rows(m, other)).kernel.name == std::string("gemm_sm90"));
+  REQUIRE(only(spec_of(TILEPOST_GEMM_REDUCE_SCATTER, std::nullopt, m)).kernel.name ==
+          std::string("gemm_sm90"));
+}
+
+TEST_CASE("shots as asked") {
+  for (const tilepost_shots_t shots : kShots)
+    for (const int64_t m : {1, 256}) {
+      Spec spec = few_rows(m, TILEPOST_TRANSPORT_PEER_TILES);
+      spec.schedule.shots.value = shots;
+      REQUIRE(only(spec).shots == shots);
+    }
+}
+
+TEST_CASE("the kernel is the whole run") {
+  for (const tilepost_shots_t shots : kShots) {
+    const Plan p = exchanging(256, shots);
+    REQUIRE(p.transport == TILEPOST_TRANSPORT_PEER_TILES);
+    REQUIRE(p.access == TILEPOST_ACCESS_TILES);
+    REQUIRE(p.pushes == (shots == TILEPOST_TWO_SHOT ? 1 : 0));
+    REQUIRE(p.map.division == TILEPOST_DIVISION_ROWS);
+    REQUIRE(p.map.ranks == 1);
+    REQUIRE(p.map.stagger == 0);
+    REQUIRE(p.cuts() == std::vector<int32_t>{2});  // tile rows
+    REQUIRE(p.comm_ctas == 0);
+    REQUIRE(p.comm_lanes == 1);
+    REQUIRE(p.task_parts == 0);
+    REQUIRE(p.kernel.name == std::string("gemm_sm90_small"));
+    REQUIRE(p.kernel.early);
+    REQUIRE(p.source.tunables.at("HELPERS") == "4");
+    REQUIRE(p.source.tunables.count("LENDS") == (shots == TILEPOST_ONE_SHOT_LINES ? 1 : 0));
+    REQUIRE(p.source.tunables.at("BOX_M") == std::to_string(p.kernel.box_c.rows));
+    const RunPath path = paths_of(p).planned;
+    REQUIRE(path.meets);
+    REQUIRE(path.completes);
+    REQUIRE(path.results == Buffer::out);
+  }
+}
+
+// 128 rows are 16 units of eight.
+TEST_CASE("boxes are what a CTA owns, or small enough that every rank sums some of it") {
+  const auto box = [](int split_k, int tile_m, tilepost_shots_t shots, int ranks) {
+    for (const KernelConfig& config : small_configs(tile_m, 204800)) {
+      if (config.split_k != split_k || config.tile_m != tile_m || config.tile_n != 64) continue;
+      KernelRequest request;
+      request.shots = shots;
+      request.ranks = ranks;
+      const KernelPlan kernel = make_kernel(config, request);
+      REQUIRE(kernel.kernel.threads == threads(config) + (shots == TILEPOST_SHOTS_NONE ? 0 : 128));
+      REQUIRE((kernel.source.tunables.count("BOX_M") == 1) == (shots != TILEPOST_SHOTS_NONE));
+      return int{kernel.kernel.box_c.rows};
+    }
+    FAIL("no such row");
+    return 0;
+  };
+  REQUIRE(box(1, 128, TILEPOST_SHOTS_NONE, 4) == 128);
+  REQUIRE(box(1, 128, TILEPOST_ONE_SHOT, 4) == 128);
+  REQUIRE(box(1, 128, TILEPOST_TWO_SHOT, 4) == 32);
+  REQUIRE(box(1, 128, TILEPOST_TWO_SHOT, 2) == 64);
+  REQUIRE(box(1, 128, TILEPOST_TWO_SHOT, 3) == 32);
+  REQUIRE(box(1, 112, TILEPOST_TWO_SHOT, 4) == 16);  // 14 units: seven boxes of two, not of three
+  REQUIRE(box(1, 8, TILEPOST_TWO_SHOT, 8) == 8);
+  REQUIRE(box(2, 128, TILEPOST_TWO_SHOT, 4) == 16);
+  REQUIRE(box(8, 128, TILEPOST_TWO_SHOT, 4) == 8);
+  REQUIRE(box(3, 128, TILEPOST_ONE_SHOT, 4) == 8);  // 16 units over 3 CTAs
+  REQUIRE(box(3, 48, TILEPOST_ONE_SHOT, 4) == 16);
+}
+
+// An SM has as many registers for each of twelve warps as two sets of sums take.
+TEST_CASE("kernels of tall tiles with two sets of sums have fewer helper warps") {
+  const auto threads_of = [](tilepost_dtype_t input, tilepost_accumulate_t accumulate) {
+    Spec spec = few_rows(256, TILEPOST_TRANSPORT_PEER_TILES);
+    spec.gemm.a.value = spec.gemm.b.value = input;
+    spec.gemm.accumulate.value = accumulate;
+    const Plan p = only(spec);
+    REQUIRE(p.map.tile_n == 128);
+    REQUIRE(p.source.tunables.at("HELPERS") == std::to_string(p.kernel.threads / 32 - 10));
+    return int{p.kernel.threads};
+  };
+  REQUIRE(threads_of(TILEPOST_BF16, TILEPOST_PRECISE) == 32 * 14);
+  REQUIRE(threads_of(TILEPOST_E4M3, TILEPOST_FAST) == 32 * 14);
+  REQUIRE(threads_of(TILEPOST_E4M3, TILEPOST_PRECISE) == 32 * 12);
+}
+
+TEST_CASE("every few rows get a right plan, in one shot and in two, and so does the host") {
+  int split = 0;
+  for (const tilepost_shots_t shots : kShots)
+    for (const int ranks : {2, 3, 4, 8})
+      for (const int64_t m : {1, 8, 9, 33, 64, 65, 100, 128, 129, 200, 300, 2048})
+        for (const int64_t n : {8, 200, 2048, 8192})
+          for (const bool any_m : {false, true}) {
+            Spec spec = few_rows(m, TILEPOST_TRANSPORT_PEER_TILES);
+            spec.ranks.value = ranks;
+            spec.gemm.n.value = n;
+            spec.gemm.any_m = any_m;
+            const Planned planned = plan(spec, machine_for(shots));
+            INFO(m << "x" << n << " on " << ranks << " ranks: " << planned.messages);
+            REQUIRE(planned.plans.size() == 1);
+            const Plan& p = planned.plans.front();
+            REQUIRE(p.shots == shots);
+            REQUIRE(p.cuts().size() == 1);
+            split += p.source.split_k > 1 ? 1 : 0;
+            const Plan twin = host_twin(p);
+            REQUIRE(twin.access == TILEPOST_ACCESS_MESSAGES);
+            REQUIRE(twin.shots == TILEPOST_SHOTS_NONE);
+            REQUIRE(verify_plan(twin).empty());
+          }
+  REQUIRE(split > 0);
+}
+
+TEST_CASE("any number of rows is one group, and runs in sequence where that is faster") {
+  Spec spec = few_rows(1024, TILEPOST_TRANSPORT_PEER_TILES);
+  spec.gemm.any_m = true;
+  const Plan p = only(spec);
+  for (int64_t m = 1; m <= 1024; m += m < 300 ? 1 : 41) {
+    const Plan run = plan_of_run(p, m);
+    INFO(m << " rows");
+    REQUIRE(run.transport == TILEPOST_TRANSPORT_PEER_TILES);
+    REQUIRE(run.cuts().size() == 1);
+    REQUIRE(verify_plan(run).empty());
+  }
+  spec.transport.value = std::nullopt;
+  Plan open = only(spec);
+  REQUIRE(open.planned_transport == TILEPOST_TRANSPORT_PEER_TILES);
+  REQUIRE(open.model.sequence_ctas > 0);
+  REQUIRE(plan_of_run(open, 16).transport == TILEPOST_TRANSPORT_PEER_TILES);
+  open.model.latency += 1000;
+  const Plan run = plan_of_run(open, 16);
+  REQUIRE(run.transport == TILEPOST_TRANSPORT_NONE);
+  REQUIRE(run.shots == TILEPOST_SHOTS_NONE);
+  REQUIRE(verify_plan(run).empty());
+}
+
+TEST_CASE("planned for the host, its threads exchange messages") {
+  Spec spec = make_spec(64, 256, 128, Arch::host);
+  spec.transport.value = TILEPOST_TRANSPORT_PEER_TILES;
+  const Plan p = only(spec);
+  REQUIRE(p.planned_transport == TILEPOST_TRANSPORT_PEER_TILES);
+  REQUIRE(p.transport == TILEPOST_TRANSPORT_HOST);
+  REQUIRE(p.access == TILEPOST_ACCESS_MESSAGES);
+  REQUIRE(p.shots == TILEPOST_SHOTS_NONE);
+}
+
+// 64 rows of 8192 columns on four ranks: 128 tiles, a CTA each.
+TEST_CASE("memory: two sets of a slot for each rank, flags, and where sums land") {
+  const auto bytes = [](const Plan& p, const std::string& name) {
+    for (const PlannedMemory& part : planned_memory(p))
+      if (part.name == name) return part.bytes;
+    return int64_t{0};
+  };
+  constexpr int64_t kRow = 8192 * 2;
+  const Plan one = exchanging(64, TILEPOST_ONE_SHOT), two = exchanging(64, TILEPOST_TWO_SHOT);
+  REQUIRE(bytes(one, "slots") == 2 * 4 * 64 * kRow);
+  REQUIRE(bytes(two, "slots") == 2 * 64 * kRow);
+  REQUIRE(bytes(one, "landed") == 0);
+  REQUIRE(bytes(two, "landed") == 64 * kRow);
+  REQUIRE(bytes(two, "flags") == 2 * 2 * int64_t{two.gemm_ctas} * 8 * 4);
+  const Plan odd = exchanging(70, TILEPOST_TWO_SHOT);  // boxes of 16 rows: five, two with rank 0
+  REQUIRE(odd.kernel.box_c.rows == 16);
+  REQUIRE(bytes(odd, "slots") == 2 * 4 * 32 * kRow);
+  // Six elements in a line of 16 bytes: 683 for the 64 x 64 of a part.
+  const Plan lines = exchanging(64, TILEPOST_ONE_SHOT_LINES);
+  REQUIRE(lines.gemm_ctas == 128);
+  REQUIRE(bytes(lines, "slots") == 2 * 4 * 128 * 683 * 16);
+}
+
+TEST_CASE("what it takes grows with the rows, and with the latency of a shot") {
+  double last = 0;
+  for (const int64_t m : {1, 16, 32, 64, 128, 256}) {
+    const double now = only(few_rows(m, TILEPOST_TRANSPORT_PEER_TILES)).prediction.total;
+    CHECK(now > last);
+    last = now;
+  }
+  for (const tilepost_shots_t shots : kShots) {
+    MachineProfile slow = machine_for(shots);
+    slow.tiles.latency_us += 10;
+    slow.tiles.line_latency_us += 10;
+    const Plan p = plan(few_rows(64, TILEPOST_TRANSPORT_PEER_TILES), slow).plans.front();
+    CHECK(p.prediction.total - exchanging(64, shots).prediction.total ==
+          Approx(shots == TILEPOST_TWO_SHOT ? 20 : 10));
+  }
+}
+
+// What verify_plan says of a plan that was changed.
+std::string said_of(Plan plan, const std::function<void(Plan&)>& change) {
+  REQUIRE(verify_plan(plan).empty());
+  change(plan);
+  std::string text;
+  for (const std::string& finding : verify_plan(plan)) text += finding + "\n";
+  return text;
+}
+
+TEST_CASE("caught: a plan that exchanges tiles and has what does not go with it") {
+  const std::pair<const char*, std::function<void(Plan&)>> mutants[] = {
+      {"no shot", [](Plan& p) { p.shots = TILEPOST_SHOTS_NONE; }},
+      {"the other shots",
+       [](Plan& p) {
+         p.shots = p.shots == TILEPOST_ONE_SHOT ? TILEPOST_ONE_SHOT_LINES : TILEPOST_ONE_SHOT;
+       }},
+      {"pushes", [](Plan& p) { p.pushes = 1 - p.pushes; }},
+      {"lanes", [](Plan& p) { p.comm_lanes = 2; }},
+      {"SMs beside it", [](Plan& p) { p.comm_ctas = 1, p.sms += 10; }},
+      {"tasks", [](Plan& p) { p.task_parts = p.ranks; }},
+      {"neighbours", [](Plan& p) { p.neighbours = 1; }},
+      {"a norm", [](Plan& p) { p.consumer = TILEPOST_CONSUMER_RMS_NORM; }},
+      {"another access", [](Plan& p) { p.access = TILEPOST_ACCESS_WRITE; }},
+      {"messages", [](Plan& p) { p.access = TILEPOST_ACCESS_MESSAGES; }},
+      {"shares", [](Plan& p) { p.map.division = TILEPOST_DIVISION_SHARES; }},
+      {"shares of the rows", [](Plan& p) { p.map.ranks = p.ranks; }},
+      {"turns", [](Plan& p) { p.map.stagger = 8; }},
+      {"a kernel without roles", [](Plan& p) { p.kernel.name = "gemm_sm90"; }},
+      {"no helper warps", [](Plan& p) { p.source.tunables.erase("HELPERS"); }},
+      {"boxes the kernel does not know", [](Plan& p) { p.kernel.box_c.rows *= 2; }},
+      {"the kernel's boxes", [](Plan& p) { p.source.tunables["BOX_M"] = "7"; }},
+      {"too many ranks", [](Plan& p) { p.ranks = TILEPOST_MOST_EXCHANGING + 1; }},
+      {"a single rank", [](Plan& p) { p.ranks = 1; }},
+  };
+  for (const tilepost_shots_t shots : kShots)
+    for (const auto& [what, change] : mutants) {
+      INFO(shots << " shots, " << what);
+      REQUIRE(said_of(exchanging(200, shots), change) != "");
+    }
+}
+
+TEST_CASE("caught: several groups of tiles that are exchanged") {
+  REQUIRE(said_of(exchanging(256, TILEPOST_TWO_SHOT), [](Plan& p) {
+            p.set_cuts({1, 2});
+            p.group_waves = {0, p.waves};
+            p.set_tile_map(build_tile_map(p.map));
+          }).find("beside 2 groups") != std::string::npos);
+}
+
+// Whatever kernel and tensor map agree on.
+TEST_CASE("caught: boxes that are no part of what a CTA owns") {
+  const auto with_box = [](int rows) {
+    return [rows](Plan& p) {
+      p.kernel.box_c.rows = rows;
+      p.source.tunables["BOX_M"] = std::to_string(rows);
+    };
+  };
+  for (const tilepost_shots_t shots : kShots) {
+    const Plan p = exchanging(96, shots);  // a tile of 96 rows
+    REQUIRE(p.map.tile_m / p.source.split_k == 96);
+    for (const int rows : {8, 16, 24, 32, 48, 96}) REQUIRE(said_of(p, with_box(rows)) == "");
+    for (const int rows : {0, 12, 40, 64, 192})
+      REQUIRE(said_of(p, with_box(rows)).find("no whole boxes") != std::string::npos);
+  }
+}
+
+TEST_CASE("caught: a tile that is exchanged twice, and one that is not") {
+  for (const tilepost_shots_t shots : kShots)
+    REQUIRE(said_of(exchanging(64, shots),
+                    [](Plan& p) { p.own_tile_map().tiles[1] = p.own_tile_map().tiles[0]; }) != "");
+}
+
+TEST_CASE("caught: shots of a plan that exchanges no tiles") {
+  const Plan p = only(few_rows(64, TILEPOST_TRANSPORT_NONE));
+  REQUIRE(said_of(p, [](Plan& q) { q.shots = TILEPOST_ONE_SHOT; }) != "");
+}
+
+}  // namespace
+}  // namespace tilepost::test
