@@ -1,6 +1,7 @@
 #include "runtime/bench/ranks/overlap_bench.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <random>
 
@@ -16,11 +17,17 @@ struct RankMode {
   const char* name;
   std::vector<RankVariant> variants;
   int more;      // runs behind the first one of a sample
+  int graph;     // 0; or a sample is the replay of a graph with so many runs
   int warm_ups;  // rounds
+  int64_t most_rows = std::numeric_limits<int64_t>::max();  // of problems measured so
 };
 
-const RankMode kRankModes[] = {{"overlap", {kOurs, kSequence, kGemm, kCollective}, 0, 20},
-                               {"steady", {kOurs, kSequence}, 9, 3}};
+constexpr int64_t kFewRows = 2048;  // where inference servers replay graphs
+
+const RankMode kRankModes[] = {
+    {"overlap", {kOurs, kSequence, kGemm, kCollective}, 0, 0, 20},
+    {"steady", {kOurs, kSequence}, 9, 0, 3},
+    {"graph", {kOurs, kSequence, kGemm, kCollective}, 0, 20, 3, kFewRows}};
 
 template <class T>
 T sum(const std::vector<T>& values) {
@@ -53,8 +60,16 @@ bool run_round(RankBench& bench, BenchTeam& team, const RankMode& mode,
                const std::vector<RankVariant>& order, int rank, std::vector<double>& us) {
   for (const RankVariant variant : order) {
     const bool alone = mode.more == 0;
-    if (!team.steps.step(rank, [&] { bench.enqueue(variant, alone); })) return false;
-    if (!team.steps.step(rank, [&] { bench.finish(variant, mode.more); })) return false;
+    if (mode.graph > 0) {
+      if (!team.steps.step(rank, [&] { bench.enqueue_graph(variant); })) return false;
+    } else if (!team.steps.step(rank, [&] { bench.enqueue(variant, alone); })) {
+      return false;
+    }
+    const auto finish = [&] {
+      if (mode.graph > 0) return bench.finish_graph();
+      bench.finish(variant, mode.more);
+    };
+    if (!team.steps.step(rank, finish)) return false;
     us[variant] = team.slowest();
   }
   return true;
@@ -63,6 +78,9 @@ bool run_round(RankBench& bench, BenchTeam& team, const RankMode& mode,
 void measure(RankBench& bench, BenchTeam& team, const char* program, const RankMode& mode,
              const Session& session, int rank) {
   std::mt19937_64 random(session.options.seed);  // the same order on every rank
+  for (const RankVariant variant : mode.variants)
+    if (mode.graph > 0 && !team.steps.step(rank, [&] { bench.make_graph(variant, mode.graph); }))
+      return;
   for (int round = -mode.warm_ups; round < session.options.rounds; ++round) {
     std::vector<RankVariant> order = mode.variants;
     std::shuffle(order.begin(), order.end(), random);
@@ -88,7 +106,9 @@ void work(const Entry& entry, const tilepost_plan_t& plan, const Session& sessio
   if (rank == 0 && !report_check(entry.name, plan, team, bench.kind_of_out()))
     team.steps.fail("wrong");
   if (!step([] {})) return;
-  for (const RankMode& mode : kRankModes) measure(bench, team, entry.name, mode, session, rank);
+  for (const RankMode& mode : kRankModes)
+    if (rows_of_runs(plan) <= mode.most_rows && !(mode.graph > 0 && is_routed(plan)))
+      measure(bench, team, entry.name, mode, session, rank);
 }
 
 }  // namespace

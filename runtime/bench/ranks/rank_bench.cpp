@@ -39,6 +39,7 @@ RankBench::RankBench(const Entry& entry, const tilepost_plan_t& plan, const Sess
       rows_from_(rows_from(plan, rank, session.options.seed)) {}
 
 RankBench::~RankBench() {
+  for (Graph& graph : graphs_) graph.reset();
   tilepost_op_destroy(op_);
   tilepost_comm_destroy(comm_);
   if (nccl_ != nullptr) ncclCommAbort(nccl_);
@@ -135,11 +136,23 @@ void RankBench::check() {
   operands_->fill_normal(session_.options.seed + static_cast<uint64_t>(rank_));
 }
 
-void RankBench::enqueue(RankVariant variant, bool alone) {
+// Behind the gate, with L2 flushed.
+void RankBench::begin_sample() {
   TILEPOST_BENCH_CUDA(cudaMemsetAsync(flush_.get(), 0, kFlushBytes, stream_.get()));
   TILEPOST_BENCH_CUDA(cudaStreamSynchronize(stream_.get()));
   gate(team_.gate, ++gates_, stream_.get());
   TILEPOST_BENCH_CUDA(cudaEventRecord(begin_.get(), stream_.get()));
+}
+
+void RankBench::end_sample(int runs) {
+  TILEPOST_BENCH_CUDA(cudaEventSynchronize(end_.get()));
+  float milliseconds = 0;
+  TILEPOST_BENCH_CUDA(cudaEventElapsedTime(&milliseconds, begin_.get(), end_.get()));
+  team_.us[rank_] = static_cast<double>(milliseconds) * 1000 / runs;
+}
+
+void RankBench::enqueue(RankVariant variant, bool alone) {
+  begin_sample();
   start(variant);
   if (alone) TILEPOST_BENCH_CUDA(cudaEventRecord(end_.get(), stream_.get()));
 }
@@ -148,10 +161,32 @@ void RankBench::finish(RankVariant variant, int more) {
   if (rank_ == 0) __atomic_store_n(team_.gate, gates_, __ATOMIC_RELEASE);
   for (int i = 0; i < more; ++i) start(variant);
   if (more > 0) TILEPOST_BENCH_CUDA(cudaEventRecord(end_.get(), stream_.get()));
-  TILEPOST_BENCH_CUDA(cudaEventSynchronize(end_.get()));
-  float milliseconds = 0;
-  TILEPOST_BENCH_CUDA(cudaEventElapsedTime(&milliseconds, begin_.get(), end_.get()));
-  team_.us[rank_] = static_cast<double>(milliseconds) * 1000 / (1 + more);
+  end_sample(1 + more);
+}
+
+void RankBench::make_graph(RankVariant variant, int runs) {
+  graph_runs_ = runs;
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t exec = nullptr;
+  TILEPOST_BENCH_CUDA(cudaStreamBeginCapture(stream_.get(), cudaStreamCaptureModeThreadLocal));
+  for (int i = 0; i < runs; ++i) start(variant);
+  TILEPOST_BENCH_CUDA(cudaStreamEndCapture(stream_.get(), &graph));
+  const cudaError_t made = cudaGraphInstantiate(&exec, graph, 0);
+  cudaGraphDestroy(graph);
+  TILEPOST_BENCH_CUDA(made);
+  graphs_[variant].reset(exec);
+  TILEPOST_BENCH_CUDA(cudaGraphUpload(exec, stream_.get()));
+}
+
+void RankBench::enqueue_graph(RankVariant variant) {
+  begin_sample();
+  TILEPOST_BENCH_CUDA(cudaGraphLaunch(graphs_[variant].get(), stream_.get()));
+  TILEPOST_BENCH_CUDA(cudaEventRecord(end_.get(), stream_.get()));
+}
+
+void RankBench::finish_graph() {
+  if (rank_ == 0) __atomic_store_n(team_.gate, gates_, __ATOMIC_RELEASE);
+  end_sample(graph_runs_);
 }
 
 void RankBench::start(RankVariant variant) {

@@ -2,7 +2,9 @@
 // parts alone. Every step is taken by all ranks together (harness::RankTeam).
 #pragma once
 
+#include <array>
 #include <memory>
+#include <type_traits>
 
 #include "runtime/bench/gemm/place.h"
 #include "runtime/bench/ranks/sequence.h"
@@ -63,7 +65,20 @@ class RankBench {
   // is alone, and waits. The time is that of one run.
   void finish(RankVariant variant, int more);
 
+  // Captures `runs` runs, one after the other.
+  void make_graph(RankVariant variant, int runs);
+  // The same as above of that graph: its replay, and the time of one of its runs.
+  void enqueue_graph(RankVariant variant);
+  void finish_graph();
+
  private:
+  struct GraphDeleter {
+    void operator()(cudaGraphExec_t graph) const { cudaGraphExecDestroy(graph); }
+  };
+  using Graph = std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, GraphDeleter>;
+
+  void begin_sample();
+  void end_sample(int runs);
   void create_operation();
   void set_route();
   void register_outputs();
@@ -92,6 +107,8 @@ class RankBench {
   tilepost_comm_t comm_ = nullptr;
   tilepost_op_t op_ = nullptr;
   ncclComm_t nccl_ = nullptr;
+  std::array<Graph, kRankVariants> graphs_;
+  int graph_runs_ = 1;
   uint32_t gates_ = 0;
   int set_ = 0;
 };
