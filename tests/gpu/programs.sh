@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # Generates the programs that the drivers in tests/gpu/trust run.
 #
-#   programs.sh TILEPOST OUT RANKS [SET …]     sets: main small pairs neighbours; all of them if none is named
+#   programs.sh TILEPOST OUT RANKS [SET …]     sets: main small few pairs neighbours; all of them if none is named
 #
 # TILEPOST is the generator. OUT is to be given to tests/gpu as TILEPOST_GENERATED_DIR. A program's name says
 # what it is: <pattern>[_<routing>]_<transport>, with nccl2 for two lanes and _any for any m. Sets:
 #
 #   main        every pattern by every transport, two to four groups of 4096x1536x512, and some for any m
 #   small       small_…: the same, as small as is sensible: for compute-sanitizer
+#   few         ar_tiles_…: few rows, whose kernels exchange tiles, in every number of shots, of one m and of any;
+#               small_ar_tiles_…: the same
 #   pairs       big_…, mate_…: what beside.cpp runs on two streams, a GEMM that holds all SMs and others
 #   neighbours  …_nb: planned to run beside foreign collectives
 #
@@ -16,7 +18,7 @@ set -euo pipefail
 [ $# -ge 3 ] || { sed -n '2,16p' "$0" >&2; exit 2; }
 tool=$(readlink -f "$1") out=$2 ranks=$3
 shift 3
-[ $# -gt 0 ] || set -- main small pairs neighbours
+[ $# -gt 0 ] || set -- main small few pairs neighbours
 
 # spec <name> <pattern> <transport> <m> <n> <k>
 spec() {
@@ -110,6 +112,15 @@ grid() {
   done
 }
 
+few() {
+  local shots
+  for shots in one two lines; do
+    make "ar_tiles_$shots" gemm_all_reduce peer_tiles 64x8192x2048 "schedule.shots=$shots"
+    make "ar_tiles_${shots}_any" gemm_all_reduce peer_tiles 64x2048x512 "schedule.shots=$shots" gemm.m.max=700
+    make "small_ar_tiles_$shots" gemm_all_reduce peer_tiles 40x512x256 "schedule.shots=$shots"
+  done
+}
+
 # Two on two streams; the first has a GEMM that takes all SMs and waits for other ranks inside.
 pairs() {
   make big_ar_peer gemm_all_reduce peer 8192x8192x4096 || true
@@ -145,10 +156,11 @@ for set in "$@"; do
   case $set in
     main) grid '' 4096x1536x512 '[1, 1, 2]' yes ;;
     small) grid small_ 2048x512x256 '[1, 1]' no ;;
+    few) few ;;
     pairs) pairs ;;
     neighbours) neighbours ;;
     *)
-      echo "no set '$set'; there are main, small, pairs and neighbours" >&2
+      echo "no set '$set'; there are main, small, few, pairs and neighbours" >&2
       exit 2
       ;;
   esac

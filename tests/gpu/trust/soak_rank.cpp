@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <random>
 #include <set>
@@ -28,8 +29,9 @@ const char* name_of(tilepost_pattern_t pattern) {
   return kNames[pattern];
 }
 const char* name_of(tilepost_transport_t transport) {
-  constexpr const char* kNames[] = {"none",           "nccl",        "host",
-                                    "nccl_symmetric", "copy_engine", "peer"};
+  constexpr const char* kNames[] = {"none",        "nccl", "host",      "nccl_symmetric",
+                                    "copy_engine", "peer", "peer_tiles"};
+  static_assert(std::size(kNames) == TILEPOST_TRANSPORT_PEER_TILES + 1);
   return kNames[transport];
 }
 std::string kind_of(const tilepost_plan_t& plan) {
@@ -42,7 +44,7 @@ std::string kind_of(const tilepost_plan_t& plan) {
 // Whether operations of the program may have their memory in common.
 bool may_share(const tilepost_program_t& program) {
   const tilepost_plan_t& plan = plan_of(program);
-  return plan.access == TILEPOST_ACCESS_READ ||
+  return plan.access == TILEPOST_ACCESS_READ || plan.access == TILEPOST_ACCESS_TILES ||
          (plan.access == TILEPOST_ACCESS_WRITE && plan.sum != TILEPOST_SUM_ADDED);
 }
 
