@@ -83,11 +83,16 @@ bool is_common_run(const SharedFlags& flags) {
   return true;
 }
 
+// Of a run of a kernel that exchanged tiles it says itself that it has ended.
 cudaError_t begin(const SharedFlags& flags, const RunBeginning& beginning) {
+  const bool exchanged = (*flags.kind & TILEPOST_EXCHANGES) != 0 && load(*flags.given_up) == 0;
+  for (int rank = 0; exchanged && rank < flags.ranks; ++rank)
+    store(flags.of[rank][ended_word(flags.rank, flags.ranks)], *flags.run);
   for (int rank = 0; rank < flags.ranks; ++rank)
     wait(flags, own(flags) + ended_word(rank, flags.ranks), *flags.run,
          flags.page->shared[ended_wait(rank)], 0);
   ++*flags.run;
+  *flags.kind = beginning.words.plan & ~TILEPOST_EXCHANGES;
   for (int rank = 0; rank < flags.ranks; ++rank)
     tell_run(flags.of[rank] + begun_word(flags.rank, flags.ranks), *flags.run, beginning.words);
   store(flags.page->stored, 0);

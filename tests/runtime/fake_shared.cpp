@@ -92,6 +92,7 @@ cudaError_t launch_shared_begin(const SharedFlags& flags, const RunBeginning& be
            flags.page->shared[ended_wait(rank)], 0);
   if (s.hang.holds()) return cudaSuccess;
   ++*flags.run;
+  *flags.kind = beginning.words.plan & ~TILEPOST_EXCHANGES;
   // What is said to others first: where theirs is made of this rank's memory, they lie close by.
   for (int rank = 0; rank < flags.ranks; ++rank)
     ranks::tell_run(flags.of[rank] + begun_word(flags.rank, flags.ranks), *flags.run,
@@ -175,11 +176,10 @@ cudaError_t launch_wait_added(const SharedFlags& flags, int group, uint32_t chun
 
 cudaError_t launch_settle(const SharedFlags& flags, cudaStream_t stream) {
   const cudaError_t error = launched("settle " + stream_of(stream).name);
-  if (error != cudaSuccess || (*flags.kind & TILEPOST_EXCHANGES) == 0) return error;
-  for (int rank = 0; rank < flags.ranks; ++rank)
-    __atomic_store_n(flags.of[rank] + ended_word(flags.rank, flags.ranks), *flags.run,
-                     __ATOMIC_RELEASE);
-  return cudaSuccess;
+  const bool exchanged = (*flags.kind & TILEPOST_EXCHANGES) != 0 && load(*flags.given_up) == 0;
+  for (int rank = 0; error == cudaSuccess && exchanged && rank < flags.ranks; ++rank)
+    store(own(flags)[ended_word(rank, flags.ranks)], *flags.run);
+  return error;
 }
 
 cudaError_t launch_shared_end(const SharedFlags& flags, cudaStream_t stream) {

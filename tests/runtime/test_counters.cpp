@@ -107,7 +107,7 @@ namespace {
 struct FlagsOfThree : OnFakes {
   static constexpr int kRanks = 3, kGroups = 4;
   std::vector<uint32_t> memory[kRanks];
-  uint32_t run = 0, given_up = 0, expected[kGroups] = {};
+  uint32_t run = 0, given_up = 0, expected[kGroups] = {}, kind = 0;
   WatchPage page{};
   SharedFlags flags{};
   CUstream_st* const stream = fakes::user_stream("lane");
@@ -121,6 +121,7 @@ struct FlagsOfThree : OnFakes {
     flags.ranks = kRanks;
     flags.run = &run;
     flags.given_up = &given_up;
+    flags.kind = &kind;
     flags.expected = expected;
     flags.page = &page;
   }
@@ -167,4 +168,20 @@ TEST_CASE_METHOD(FlagsOfThree, "a run that was given up has begun and never ends
   page.abort = aborted;
   REQUIRE(launch_shared_end(flags, stream) == cudaSuccess);
   CHECK(wait_until_all_ended(other, 0.01) == !aborted);
+}
+
+// Behind a kernel that exchanged tiles, which tells no rank that it has ended.
+TEST_CASE_METHOD(FlagsOfThree, "a rank settles its last run with itself alone") {
+  const bool exchanged = GENERATE(false, true), failed = GENERATE(false, true);
+  CAPTURE(exchanged, failed);
+  run = 7;
+  kind = exchanged ? TILEPOST_EXCHANGES | 3 : 3;
+  given_up = failed ? 1 : 0;
+  for (int rank = 0; rank < kRanks; ++rank) own(begun_word(rank, kRanks)) = 7;
+  const auto others = memory[0];
+  REQUIRE(launch_settle(flags, stream) == cudaSuccess);
+  CHECK(wait_until_all_ended(flags, 0.01) == (exchanged && !failed));
+  own(begun_word(2, kRanks)) = 8;  // a run without this rank, which may store here
+  CHECK_FALSE(wait_until_all_ended(flags, 0.01));
+  CHECK(memory[0] == others);
 }

@@ -76,8 +76,8 @@ __device__ bool wait_for(const SharedFlags& flags, const uint32_t* word, uint32_
   return true;
 }
 
-// A kernel that exchanges tiles does not say that it has ended. The next run's does, and any kernel
-// of this file that comes behind it in the stream can.
+// A kernel that exchanges tiles does not say that it has ended. The kernel that begins the next run
+// does, and comes behind it in the stream.
 __device__ __forceinline__ void end_exchange(const SharedFlags& flags, uint32_t run) {
   const int rank = threadIdx.x;
   if (rank < flags.ranks && (*flags.kind & TILEPOST_EXCHANGES) != 0 && !is_given_up(flags))
@@ -252,9 +252,14 @@ __global__ void __launch_bounds__(kThreads) end_kernel(const __grid_constant__ S
   if (rank == 0) publish(&flags.page->stored, 0);
 }
 
+// A kernel that exchanges tiles has waited for all that the other ranks' kernels of its run store
+// on this rank: their words, and their flags or lines of every part. What they still do is not in
+// this rank's memory, so to this rank they have ended. They are not told, for theirs may be gone.
 __global__ void __launch_bounds__(kThreads)
     settle_kernel(const __grid_constant__ SharedFlags flags) {
-  end_exchange(flags, *flags.run);
+  const int rank = threadIdx.x;
+  if (rank < flags.ranks && (*flags.kind & TILEPOST_EXCHANGES) != 0 && !is_given_up(flags))
+    *static_cast<volatile uint32_t*>(own_flags(flags) + ended_word(rank, flags.ranks)) = *flags.run;
 }
 
 cudaError_t launch_announcement(const SharedFlags& flags, const Announcement& what,

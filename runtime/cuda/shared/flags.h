@@ -133,8 +133,9 @@ cudaError_t launch_wait_added(const SharedFlags& flags, int group, uint32_t chun
 // (RunDifference).
 cudaError_t launch_shared_end(const SharedFlags& flags, cudaStream_t stream);
 
-// Tells every rank that this one has ended its last run, if that was one of a kernel that exchanges
-// tiles, which leaves that to what comes behind it. No run may be under way.
+// Where this rank's last run was one of a kernel that exchanges tiles, which leaves it to the next
+// run to say that it has ended: notes on this rank that all ranks have, as far as its own memory is
+// concerned. No run may be under way in that.
 cudaError_t launch_settle(const SharedFlags& flags, cudaStream_t stream);
 
 // Waits on the host until every rank has ended what it has begun, and as many runs as this one.

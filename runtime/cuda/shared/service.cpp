@@ -209,9 +209,11 @@ uint32_t* SharedService::own_counters() const {
   return flags_.of[flags_.rank] + counter_word(0, flags_.ranks);
 }
 
-// Whether this rank has said of its last run that it has ended.
-bool SharedService::has_ended() const {
-  if (ended_on_ != nullptr && path_.meets && launch_settle(flags_, ended_on_) != cudaSuccess)
+// Whether this rank has said of its last run that it has ended, or need not. `last`: no other
+// operation has runs in this memory. If one has, these may be under way.
+bool SharedService::has_ended(bool last) const {
+  const bool settles = last && (path_.meets || shares_);
+  if (ended_on_ != nullptr && settles && launch_settle(flags_, ended_on_) != cudaSuccess)
     return false;
   return ended_on_ == nullptr ||
          wait_for_stream(ended_on_, deadline_seconds_, [] { return TILEPOST_OK; }) == TILEPOST_OK;
@@ -223,8 +225,8 @@ void SharedService::close(bool failed) {
   if (!arena_ || (failed && !touched_)) return;
   const double seconds =
       deadline_seconds_ > 0 ? deadline_seconds_ : std::numeric_limits<double>::infinity();
-  const bool waits = arena_.use_count() == 1 && !arena_->is_abandoned();
-  if (!failed && has_ended() && (!waits || wait_until_all_ended(flags_, seconds))) return;
+  const bool last = arena_.use_count() == 1 && !arena_->is_abandoned();
+  if (!failed && has_ended(last) && (!last || wait_until_all_ended(flags_, seconds))) return;
   arena_->abandon();
 }
 

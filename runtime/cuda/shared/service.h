@@ -88,7 +88,7 @@ class SharedService {
  private:
   bool keeps_zeros() const;
   bool keeps_lines() const;
-  bool has_ended() const;
+  bool has_ended(bool last) const;
   uint32_t* own_counters() const;
 
   const tilepost_plan_t& plan_;
