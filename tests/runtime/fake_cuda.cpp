@@ -50,6 +50,13 @@ bool is_real(const void* pointer) {
   return reinterpret_cast<uintptr_t>(pointer) >= uintptr_t{1} << 32;
 }
 
+void count_early(const cudaLaunchConfig_t& config) {
+  const std::lock_guard lock(world().mutex);
+  for (unsigned i = 0; i < config.numAttrs; ++i)
+    if (config.attrs[i].id == cudaLaunchAttributeProgrammaticStreamSerialization)
+      ++world().early_launches;
+}
+
 // Tests make up other ranks' memory a few bytes behind their own, so the two can overlap.
 void copy(void* to, const void* from, size_t bytes) {
   if (is_real(to) && is_real(from)) std::memmove(to, from, bytes);
@@ -422,6 +429,7 @@ cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void*,
 }
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void*, void** arguments) {
   World& w = world();
+  count_early(*config);
   if (w.on_gemm) w.on_gemm();
   if (w.kernel) {
     if (const Hang hang = w.kernel(arguments); hang.stuck) stream_of(config->stream).hang = hang;

@@ -169,6 +169,7 @@ struct Calls {
   std::vector<Copy> copies;
   std::vector<Link> links;
   std::vector<Sum> sums;
+  int early_launches = 0;  // of kernels that need not wait for the one before
 };
 
 // What else has happened since reset().

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "tests/runtime/exchange_kernel.h"
 #include "tilepost/task_chunks.h"
 
 namespace ranks {
@@ -209,6 +210,7 @@ std::mutex add_mutex;
 }  // namespace
 
 fakes::Hang run_kernel(const Program& program, void** arguments, double seconds) {
+  if (exchanges(arguments)) return run_exchange(program, arguments);
   auto kernel = std::make_shared<Kernel>(program, arguments);
   if (gathers(program.plan)) {
     if (!kernel->do_tasks(seconds)) return kernel->stopped();

@@ -1,0 +1,378 @@
+#include "tests/runtime/exchange_kernel.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstring>
+
+#include "runtime/cuda/watch/watch_page.h"
+#include "tests/runtime/rank_kernel.h"
+
+namespace ranks {
+
+using fakes::MapOf;
+using tilepost::cuda::kGaveUp;
+using tilepost::cuda::kWaiting;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr int kUnitRows = 8;
+constexpr int kLineBytes = 16;
+constexpr std::chrono::microseconds kPoll{20};
+constexpr std::chrono::milliseconds kTold{10};  // a wait that takes longer tells the host
+
+std::array<tilepost_exchange_t, TILEPOST_MOST_EXCHANGING> last_exchanges;
+
+uint32_t load(const uint32_t* word) {
+  return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+void store(uint32_t* word, uint32_t value) {
+  __atomic_store_n(word, value, __ATOMIC_RELEASE);
+}
+
+// Rows [first, end) of a tile, which one CTA has: the same number on every rank.
+struct Part {
+  int number;
+  tilepost_tile_t tile;
+  int first, end;
+};
+
+class Exchange {
+ public:
+  Exchange(const Program& program, void** arguments)
+      : plan_(program.plan),
+        shape_(*static_cast<const tilepost_shape_t*>(arguments[3])),
+        view_(*static_cast<const tilepost_view_t*>(arguments[5])),
+        exchange_(view_.exchange),
+        run_(load(exchange_.run) + 1),
+        last_kind_(load(exchange_.run + 2)) {
+    const int ctas = plan_.map.signals_per_tile, units = plan_.map.tile_m / kUnitRows;
+    for (int i = 0; i < view_.num_tiles; ++i)
+      for (int cta = 0; cta < ctas; ++cta)
+        parts_.push_back({i * ctas + cta, view_.tiles[i], cta * units / ctas * kUnitRows,
+                          (cta + 1) * units / ctas * kUnitRows});
+  }
+
+  // False: it was given up.
+  bool run() {
+    store(exchange_.run + 2, exchange_.kind);
+    store(exchange_.run, run_);
+    const uint32_t replay = begin_replay();
+    tell_begun();
+    if (last_kind_ != exchange_.kind && !follow_other_kind()) return false;
+    for (const Part& part : parts_) {
+      linger();
+      lines() ? store_lines(part) : store_boxes(part);
+    }
+    if (!meet()) return false;
+    for (const Part& part : parts_) {
+      linger();
+      if (!(lines() ? add_lines(part) : add_boxes(part))) return false;
+    }
+    for (const Part& part : parts_)
+      if (plan_.shots == TILEPOST_TWO_SHOT && !move(part)) return false;
+    if (exchange_.replays != nullptr) store(exchange_.replays + 1, replay);
+    return true;
+  }
+
+  // One that is late stays until the host has seen that.
+  fakes::Hang end_given_up() const {
+    if (!late_) return {};
+    return {true, [abort = exchange_.abort] { return load(abort) != 0; }};
+  }
+
+ private:
+  bool lines() const { return plan_.shots == TILEPOST_ONE_SHOT_LINES; }
+
+  uint32_t* line(int64_t lines, int where, int rank) const {
+    return reinterpret_cast<uint32_t*>(exchange_.memory[where] + lines) +
+           rank * TILEPOST_COUNTER_STRIDE;
+  }
+  uint32_t* flag(int where, int shot, int part, int source) const {
+    const int64_t of_part = ((run_ & 1) * 2 + shot) * exchange_.most_parts + part;
+    return reinterpret_cast<uint32_t*>(exchange_.memory[where] + exchange_.arrived) +
+           of_part * TILEPOST_MOST_EXCHANGING + source;
+  }
+  char* slot(int where, int source) const {
+    return exchange_.memory[where] + exchange_.slots +
+           exchange_.slot_bytes * ((run_ & 1) * exchange_.ranks + source);
+  }
+
+  // ---- Waiting
+
+  static void tell(uint32_t* place, uint32_t state, uint32_t wanted) {
+    place[1] = 0;
+    place[2] = wanted - 1;
+    place[3] = wanted;
+    store(place, state);
+  }
+
+  // Every wait of the kernel looks at what this rank has given up.
+  template <class HasCome>
+  bool await(const uint32_t* word, uint32_t wanted, uint32_t* place, HasCome has_come) {
+    const auto begin = Clock::now();
+    bool told = false;
+    while (!has_come(load(word))) {
+      if (load(exchange_.given_up) != 0) return false;
+      const auto elapsed = Clock::now() - begin;
+      late_ =
+          exchange_.deadline_ns != 0 && elapsed >= std::chrono::nanoseconds(exchange_.deadline_ns);
+      if (late_) tell(place, kGaveUp, wanted);
+      if (late_ || load(exchange_.abort) != 0) {
+        store(exchange_.given_up, 1);
+        return false;
+      }
+      if (!told && elapsed > kTold) {
+        tell(place, kWaiting, wanted);
+        told = true;
+      }
+      std::this_thread::sleep_for(kPoll);
+    }
+    if (told) store(place, 0);
+    return true;
+  }
+  bool await_run(const uint32_t* count, uint32_t run, uint32_t* place) {
+    return await(count, run, place,
+                 [&](uint32_t value) { return static_cast<int32_t>(value - run) >= 0; });
+  }
+  bool await_part(int shot, const Part& part) {
+    for (int rank = 0; rank < exchange_.ranks; ++rank)
+      if (!await(flag(exchange_.rank, shot, part.number, rank), run_, exchange_.arrived_wait,
+                 [&](uint32_t value) { return value == run_; }))
+        return false;
+    return true;
+  }
+
+  // ---- The ranks meet
+
+  uint32_t begin_replay() {
+    if (exchange_.replays == nullptr) return 0;
+    store(exchange_.replays + 2, exchange_.replayed);
+    store(exchange_.replays, load(exchange_.replays) + 1);
+    return load(exchange_.replays);
+  }
+
+  static uint64_t* words(uint32_t* line, uint32_t run) {
+    return reinterpret_cast<uint64_t*>(line + 2) + (run & 1) * 4;
+  }
+
+  void tell_begun() {
+    for (int rank = 0; rank < exchange_.ranks; ++rank) {
+      if ((last_kind_ & TILEPOST_EXCHANGES) != 0 && load(exchange_.given_up) == 0)
+        store(line(exchange_.ended, rank, exchange_.rank), run_ - 1);
+      uint32_t* const begun = line(exchange_.begun, rank, exchange_.rank);
+      for (int i = 0; i < 4; ++i)
+        __atomic_store_n(words(begun, run_) + i, uint64_t{exchange_.words[i]} << 32 | run_,
+                         __ATOMIC_RELAXED);
+      store(begun, run_);
+    }
+  }
+
+  bool follow_other_kind() {
+    for (int rank = 0; rank < exchange_.ranks; ++rank)
+      if (!await_run(line(exchange_.ended, exchange_.rank, rank), run_ - 1,
+                     exchange_.ended_waits + 4 * rank))
+        return false;
+    return true;
+  }
+
+  bool meet() {
+    for (int rank = 0; rank < exchange_.ranks; ++rank) {
+      uint32_t* const begun = line(exchange_.begun, exchange_.rank, rank);
+      if (!await_run(begun, run_, exchange_.begun_waits + 4 * rank)) return false;
+      std::array<uint32_t, 4> theirs{};
+      for (int i = 0; i < 4; ++i) theirs[i] = static_cast<uint32_t>(words(begun, run_)[i] >> 32);
+      if (std::equal(theirs.begin(), theirs.end(), exchange_.words)) continue;
+      store(exchange_.given_up, 1);
+      exchange_.difference[1] = static_cast<uint32_t>(rank);
+      for (int i = 0; i < 4; ++i) {
+        exchange_.difference[2 + i] = exchange_.words[i];
+        exchange_.difference[6 + i] = theirs[i];
+      }
+      store(exchange_.difference, 1);
+      return false;
+    }
+    return true;
+  }
+
+  // ---- Flags behind the data
+
+  float value(const Part& part, int row, int64_t column) const {
+    const int64_t of_out = part.tile.m + row;
+    return of_out < shape_.m ? product(self().run, exchange_.rank, of_out, column) : 0;
+  }
+
+  // As TMA does: nothing outside of the map.
+  void store_box(const Part& part, int first, int rows, int where, int64_t to_row) const {
+    MapOf map;
+    std::memcpy(&map,
+                static_cast<const char*>(exchange_.slot_maps) +
+                    ((run_ & 1) * exchange_.ranks + where) * 128,
+                sizeof map);
+    for (int row = 0; row < rows; ++row)
+      for (int column = part.tile.n; column < part.tile.n + plan_.map.tile_n; ++column) {
+        const auto at = static_cast<uint64_t>(to_row + row);
+        if (at < map.rows && static_cast<uint64_t>(column) < map.columns)
+          fakes::bf16::write(map.base, static_cast<int64_t>(at * map.columns) + column,
+                             value(part, first + row, column));
+      }
+  }
+
+  void store_boxes(const Part& part) const {
+    const int rows = plan_.kernel.box_c.rows;
+    for (int first = part.first; first < part.end; first += rows) {
+      const int box = (part.tile.m + first) / rows;
+      if (plan_.shots == TILEPOST_TWO_SHOT)
+        store_box(part, first, rows, box % exchange_.ranks, box / exchange_.ranks * rows);
+      for (int rank = 0; plan_.shots == TILEPOST_ONE_SHOT && rank < exchange_.ranks; ++rank)
+        store_box(part, first, rows, rank, part.tile.m + first);
+    }
+    for (int rank = 0; rank < exchange_.ranks; ++rank)
+      store(flag(rank, 0, part.number, exchange_.rank), run_);
+  }
+
+  bool adds(int row) const {
+    return plan_.shots != TILEPOST_TWO_SHOT ||
+           row / plan_.kernel.box_c.rows % exchange_.ranks == exchange_.rank;
+  }
+  int64_t slot_row(int row) const {
+    const int rows = plan_.kernel.box_c.rows;
+    if (plan_.shots != TILEPOST_TWO_SHOT) return row;
+    return int64_t{row / rows / exchange_.ranks} * rows + row % rows;
+  }
+
+  // Of every element of the part that is in the output: row and column there.
+  template <class Body>
+  void for_elements(const Part& part, Body body) const {
+    const auto end = std::min<int64_t>(part.tile.m + part.end, shape_.m);
+    for (int row = part.tile.m + part.first; row < end; ++row)
+      for (int column = part.tile.n; column < part.tile.n + plan_.map.tile_n; ++column)
+        if (column < shape_.n) body(row, column);
+  }
+
+  bool add_boxes(const Part& part) {
+    if (!await_part(0, part)) return false;
+    for_elements(part, [&](int row, int column) {
+      if (!adds(row)) return;
+      float sum = 0;
+      for (int source = 0; source < exchange_.ranks; ++source)
+        sum += fakes::bf16::read(slot(exchange_.rank, source), slot_row(row) * shape_.n + column);
+      const int64_t at = int64_t{row} * shape_.n + column;
+      fakes::bf16::write(exchange_.out, at, sum);
+      for (int rank = 0; plan_.shots == TILEPOST_TWO_SHOT && rank < exchange_.ranks; ++rank)
+        if (rank != exchange_.rank) fakes::bf16::write(exchange_.there[rank], at, sum);
+    });
+    for (int rank = 0; plan_.shots == TILEPOST_TWO_SHOT && rank < exchange_.ranks; ++rank)
+      store(flag(rank, 1, part.number, exchange_.rank), run_);
+    return true;
+  }
+
+  // What others have summed, unless it lies in the output.
+  bool move(const Part& part) {
+    if (!await_part(1, part)) return false;
+    const void* const landed = exchange_.there[exchange_.rank];
+    if (landed == exchange_.out) return true;
+    for_elements(part, [&](int row, int column) {
+      const int64_t at = int64_t{row} * shape_.n + column;
+      if (!adds(row)) fakes::bf16::write(exchange_.out, at, fakes::bf16::read(landed, at));
+    });
+    return true;
+  }
+
+  // ---- Lines
+
+  char* line_at(int where, int source, int part, int line) const {
+    return slot(where, source) + (int64_t{part} * exchange_.lines + line) * kLineBytes;
+  }
+  static uint32_t* run_of(char* line) { return reinterpret_cast<uint32_t*>(line) + 3; }
+
+  int elements(const Part& part) const {
+    const auto end = std::min<int64_t>(part.tile.m + part.end, shape_.m);
+    return std::max(0, static_cast<int>(end) - part.tile.m - part.first) * plan_.map.tile_n;
+  }
+  // Its row in the tile, and its column in the output.
+  int row_of(const Part& part, int element) const {
+    return part.first + element / plan_.map.tile_n;
+  }
+  int column_of(const Part& part, int element) const {
+    return part.tile.n + element % plan_.map.tile_n;
+  }
+
+  void store_lines(const Part& part) const {
+    for (int first = 0; first < elements(part); first += TILEPOST_LINE_ELEMENTS)
+      for (int rank = 0; rank < exchange_.ranks; ++rank) {
+        char* const to = line_at(rank, exchange_.rank, part.number, first / TILEPOST_LINE_ELEMENTS);
+        for (int i = 0; i < TILEPOST_LINE_ELEMENTS; ++i)
+          fakes::bf16::write(to, i,
+                             value(part, row_of(part, first + i), column_of(part, first + i)));
+        store(run_of(to), run_);
+      }
+  }
+
+  bool add_lines(const Part& part) {
+    for (int element = 0; element < elements(part); ++element) {
+      float sum = 0;
+      for (int source = 0; source < exchange_.ranks; ++source) {
+        char* const from =
+            line_at(exchange_.rank, source, part.number, element / TILEPOST_LINE_ELEMENTS);
+        if (!await(run_of(from), run_, exchange_.arrived_wait,
+                   [&](uint32_t value) { return value == run_; }))
+          return false;
+        sum += fakes::bf16::read(from, element % TILEPOST_LINE_ELEMENTS);
+      }
+      const int64_t row = part.tile.m + row_of(part, element);
+      if (column_of(part, element) < shape_.n)
+        fakes::bf16::write(exchange_.out, row * shape_.n + column_of(part, element), sum);
+    }
+    return true;
+  }
+
+  const tilepost_plan_t& plan_;
+  const tilepost_shape_t shape_;
+  const tilepost_view_t view_;
+  const tilepost_exchange_t& exchange_;
+  const uint32_t run_, last_kind_;
+  std::vector<Part> parts_;
+  bool late_ = false;
+};
+
+}  // namespace
+
+void use_exchange(Program& program, tilepost_shots_t shots, int ranks, int64_t m, int ctas) {
+  tilepost_plan_t& plan = program.plan;
+  plan.transport = TILEPOST_TRANSPORT_PEER_TILES;
+  plan.access = TILEPOST_ACCESS_TILES;
+  plan.shots = shots;
+  plan.pushes = shots == TILEPOST_TWO_SHOT ? 1 : 0;
+  plan.k = 8;
+  plan.comm_lanes = 1;
+  plan.comm_ctas = 0;
+  plan.map.m = m;
+  plan.map.n = 24;
+  plan.map.tile_m = 16;
+  plan.map.tile_n = 8;
+  plan.map.cluster = 1;
+  plan.map.signals_per_tile = ctas;
+  plan.kernel.cluster = ctas;
+  plan.kernel.early = 1;
+  plan.kernel.box_c.rows = shots == TILEPOST_TWO_SHOT ? kUnitRows : plan.map.tile_m / ctas;
+  program.use(TILEPOST_GEMM_ALL_REDUCE, ranks, TILEPOST_DIVISION_ROWS,
+              {static_cast<int32_t>((m + 15) / 16)});
+}
+
+bool exchanges(void** arguments) {
+  return static_cast<const tilepost_view_t*>(arguments[5])->exchange.ranks != 0;
+}
+
+fakes::Hang run_exchange(const Program& program, void** arguments) {
+  last_exchanges[self().rank] = static_cast<const tilepost_view_t*>(arguments[5])->exchange;
+  Exchange exchange(program, arguments);
+  return exchange.run() ? fakes::Hang{} : exchange.end_given_up();
+}
+
+const tilepost_exchange_t& last_exchange(int rank) {
+  return last_exchanges[rank];
+}
+
+}  // namespace ranks

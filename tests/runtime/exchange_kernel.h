@@ -1,0 +1,23 @@
+// The woven kernel of a rank that is a thread (ranks.h) where kernels exchange tiles
+// (TILEPOST_ACCESS_TILES), as the launch describes it, and programs that have such kernels.
+#pragma once
+
+#include "tests/runtime/ranks.h"
+
+namespace ranks {
+
+// Edits a program: tiles of 16 x 8, 24 columns, k 8. `ctas`: that share a tile; each has some of
+// its rows. Two shots are in boxes of eight rows.
+void use_exchange(Program& program, tilepost_shots_t shots, int ranks, int64_t m, int ctas = 1);
+
+// Whether the run that is launched exchanges tiles: others of the plan do not.
+bool exchanges(void** arguments);
+
+// The whole run, on the calling thread: meets the other ranks, stores, waits and adds up. One that
+// is given up does not end before the host says abort.
+fakes::Hang run_exchange(const Program& program, void** arguments);
+
+// What the last run on `rank` that exchanged tiles was launched with.
+const tilepost_exchange_t& last_exchange(int rank);
+
+}  // namespace ranks

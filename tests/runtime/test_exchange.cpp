@@ -1,0 +1,309 @@
+// Operations whose kernels exchange tiles by themselves, with ranks as threads: what they get, what
+// is launched, and how runs end in which ranks do not do the same.
+#include <algorithm>
+
+#include "runtime/cuda/shared/layout.h"
+#include "runtime/map/slots.h"
+#include "tests/catch.h"
+#include "tests/runtime/exchange_kernel.h"
+#include "tests/runtime/team.h"
+
+using Catch::Contains;
+using fakes::world;
+using ranks::last_exchange;
+using ranks::Rank;
+using ranks::Ranks;
+using ranks::use_exchange;
+using sample::count_calls;
+using sample::Lines;
+
+namespace {
+
+constexpr double kDeadline = 0.2;
+
+const tilepost_shots_t kShots[] = {TILEPOST_ONE_SHOT, TILEPOST_TWO_SHOT, TILEPOST_ONE_SHOT_LINES};
+
+tilepost_shots_t any_shots() {
+  return GENERATE(from_range(std::begin(kShots), std::end(kShots)));
+}
+
+// What is logged that goes to a stream, of one whose name begins so.
+Lines put_on(const std::string& stream) {
+  const std::lock_guard lock(world().mutex);
+  Lines lines;
+  for (const std::string& line : world().log)
+    if (const size_t at = line.find(' '); at != std::string::npos &&
+                                          line.compare(at + 1, stream.size(), stream) == 0 &&
+                                          line.rfind("cudaStreamQuery", 0) != 0)
+      lines.push_back(line);
+  return lines;
+}
+
+// Nothing of what other runs in shared memory have before and behind their kernels.
+void check_nothing_beside(int kernels) {
+  CHECK(count_calls("gemm ") == kernels);
+  for (const char* call : {"shared_begin", "shared_end", "announce", "wait_", "sum ", "replay",
+                           "cudaMemset", "cudaMemcpyAsync user"})
+    CHECK(count_calls(call) == 0);
+  CHECK(world().nccl.empty());
+}
+
+uint32_t ended(int rank, int source) {
+  const tilepost_exchange_t& exchange = last_exchange(rank);
+  const auto* words = reinterpret_cast<const uint32_t*>(exchange.memory[rank] + exchange.ended);
+  return words[source * TILEPOST_COUNTER_STRIDE];
+}
+
+}  // namespace
+
+TEST_CASE("exchange: every rank gets the sums, run after run, captured or not") {
+  const auto shots = any_shots();
+  const int count = GENERATE(2, 3, 4, 8), ctas = GENERATE(1, 2);
+  for (const int64_t m : {1, 17, 64}) {
+    CAPTURE(static_cast<int>(shots), count, ctas, m);
+    Team team;
+    use_exchange(team.program, shots, count, m, ctas);
+    Ranks& all = team.create(count);
+    world().reset_calls();
+    all.run_mixed();
+    team.check();
+    check_nothing_beside(7 * count);
+    CHECK(world().early_launches == 7 * count);
+  }
+}
+
+TEST_CASE("exchange: any number of rows in any order") {
+  const auto shots = any_shots();
+  CAPTURE(static_cast<int>(shots));
+  Team team;
+  team.program.plan.any_m = 1;
+  use_exchange(team.program, shots, 3, 61, 2);
+  Ranks& all = team.create(3);
+  for (int64_t m = 1; m <= 61; m += 3) all.run(2, m);
+  for (int64_t m = 61; m >= 1; m -= 5) all.run(1, m);
+  for (int64_t m = 1; m <= 61; m += 12) all.run_captured(m);
+  team.check();
+}
+
+// A kernel that is launched early would take the SMs of NCCL's.
+TEST_CASE_METHOD(Team, "exchange: runs that do not overlap come in between, by NCCL") {
+  const auto shots = any_shots();
+  CAPTURE(static_cast<int>(shots));
+  constexpr int64_t kRows = 5;
+  program.use_any_m();
+  use_exchange(program, shots, 3, 61);
+  Ranks& all = create(3);
+  for (int round = 0; round < 6; ++round) {
+    world().reset_calls();
+    all.run(1 + round % 2);
+    check_nothing_beside(3 * (1 + round % 2));
+    CHECK(world().early_launches == 3 * (1 + round % 2));
+    world().reset_calls();
+    // What NCCL moves is not moved here, so nothing is compared.
+    all.run_unchecked(1, kRows);
+    CHECK(count_calls("gemm ") == 3);
+    CHECK(world().early_launches == 0);
+    CHECK(count_calls("shared_") == 0);
+    REQUIRE(world().nccl.size() == 3);
+    for (const fakes::NcclCall& call : world().nccl) CHECK(all.is_product(call.from, kRows));
+    if (round == 3) all.run_captured();
+  }
+  check();
+}
+
+TEST_CASE_METHOD(Team, "exchange: an eager run is one kernel on the caller's stream") {
+  const auto shots = any_shots();
+  CAPTURE(static_cast<int>(shots));
+  use_exchange(program, shots, 2, 61);
+  Ranks& all = create(2);
+  world().reset_calls();
+  all.run(1);
+  check();
+  for (const std::string rank : {"0", "1"})
+    CHECK(put_on("user" + rank) ==
+          Lines{"cudaEventRecord user" + rank, "gemm user" + rank, "cudaEventRecord user" + rank});
+  CHECK(put_on("own").empty());
+  for (int rank = 0; rank < 2; ++rank) CHECK(last_exchange(rank).replays == nullptr);
+}
+
+TEST_CASE_METHOD(Team, "exchange: a captured run is the kernel, which counts its replays") {
+  const auto shots = any_shots();
+  CAPTURE(static_cast<int>(shots));
+  program.plan.any_m = 1;
+  use_exchange(program, shots, 2, 61);
+  Ranks& all = create(2);
+  for (const int64_t m : {61, 16}) all.run(1, m);
+  world().reset_calls();
+  for (const int64_t m : {61, 16, 16}) all.run_captured(m);
+  check();
+  check_nothing_beside(3 * 2);
+  for (const std::string& line : put_on("own"))  // nothing but to see the capture end
+    CHECK((line.rfind("cudaEventRecord", 0) == 0 || line.rfind("cudaStreamWaitEvent", 0) == 0));
+  for (int rank = 0; rank < 2; ++rank) {
+    const uint32_t* const replays = last_exchange(rank).replays;
+    REQUIRE(replays != nullptr);
+    CHECK(replays[0] == 3);
+    CHECK(replays[1] == 3);
+    CHECK(replays[2] == 1);  // the second that was captured
+  }
+}
+
+TEST_CASE_METHOD(Team, "exchange: slots and flags are there twice, and runs take turns at them") {
+  const auto shots = any_shots();
+  const int ctas = GENERATE(1, 2);
+  CAPTURE(static_cast<int>(shots), ctas);
+  use_exchange(program, shots, 3, 61, ctas);
+  const tilepost_plan_t& plan = program.plan;
+  const auto sizes = tilepost::most_sizes(plan);
+  const auto layout = tilepost::cuda::shared_layout(plan, sizes);
+  const int64_t rows = shots == TILEPOST_TWO_SHOT ? 24 : 61;       // boxes of eight, three ranks
+  const int64_t lines = 4 * 3 * ctas * ((16 / ctas * 8 + 5) / 6);  // of six elements
+  const int64_t slot = shots == TILEPOST_ONE_SHOT_LINES ? lines * 16 : rows * 24 * 2;
+  CHECK(layout.slot_bytes >= slot);
+  CHECK(layout.parts == 4 * 3 * ctas);
+  const int64_t behind = plan.pushes != 0 ? layout.landed : layout.bytes;
+  CHECK(behind - layout.slots >= 2 * 3 * layout.slot_bytes);
+  CHECK(layout.slots - layout.arrived >= 2 * 2 * layout.parts * TILEPOST_MOST_EXCHANGING * 4);
+
+  Ranks& all = create(3);
+  all.run(1);
+  const auto* const maps = static_cast<const char*>(last_exchange(1).slot_maps);
+  REQUIRE((maps == nullptr) == (shots == TILEPOST_ONE_SHOT_LINES));
+  for (int parity = 0; maps != nullptr && parity < 2; ++parity)
+    for (int rank = 0; rank < 3; ++rank) {
+      const auto& map = *reinterpret_cast<const fakes::MapOf*>(maps + (parity * 3 + rank) * 128);
+      CHECK(map.base == last_exchange(1).memory[rank] + last_exchange(1).slots +
+                            (parity * 3 + 1) * last_exchange(1).slot_bytes);
+      CHECK(map.rows == static_cast<uint64_t>(rows));
+    }
+  // A rank that is slow to add up finds the next run's tiles beside its own.
+  all.run(50);
+  check();
+}
+
+TEST_CASE("exchange: runs with other rows end with an error on all ranks, which names both") {
+  const auto shots = any_shots();
+  CAPTURE(static_cast<int>(shots));
+  OnFakes fresh;
+  fresh.leaves_memory();
+  sample::Program program;
+  program.plan.any_m = 1;
+  use_exchange(program, shots, 3, 61);
+  Ranks all(program, 3, kDeadline);
+  all.create();
+  all.run(2, 61);
+  REQUIRE(all.all_ok());
+  all.on_all([&](int rank, Rank& mine) {
+    ranks::self().run = 3;
+    if (all.start(mine, rank == 1 ? 40 : 61) == TILEPOST_OK)
+      mine.result = tilepost_op_synchronize(mine.setup.op);
+    mine.text = tilepost_last_error();
+  });
+  for (int rank = 0; rank < 3; ++rank) {
+    CAPTURE(rank);
+    const Rank& mine = all.at(rank);
+    CHECK((mine.result == TILEPOST_INVALID_ARGUMENT || mine.result == TILEPOST_TIMEOUT));
+    CHECK_THAT(mine.text, Contains("rank " + std::to_string(rank) + ": run 3: ") &&
+                              Contains("m is ") && Contains("40") && Contains("61") &&
+                              Contains("rank 1"));
+  }
+  all.destroy();
+}
+
+// Ranks see no other's calls where these are not of one host; then the kernel's words alone tell.
+TEST_CASE("exchange: another operation of the plan on one rank is an error on all") {
+  const auto shots = GENERATE(TILEPOST_ONE_SHOT, TILEPOST_TWO_SHOT);
+  CAPTURE(static_cast<int>(shots));
+  OnFakes fresh;
+  fresh.leaves_memory();
+  sample::Program program;
+  use_exchange(program, shots, 3, 61);
+  Ranks all(program, 3, kDeadline), other(program, all);
+  for (Ranks* team : {&all, &other}) {
+    team->shares = true;
+    team->create();
+    REQUIRE(team->all_ok());
+  }
+  all.on_all([&](int rank, Rank& mine) {
+    ranks::self().run = 1;
+    Rank& runs = rank == 1 ? other.at(rank) : mine;
+    if (all.start(runs, 61) == TILEPOST_OK) runs.result = tilepost_op_synchronize(runs.setup.op);
+    mine.result = runs.result;
+    mine.text = tilepost_last_error();
+  });
+  for (int rank = 0; rank < 3; ++rank) {
+    CAPTURE(rank);
+    CHECK((all.at(rank).result == TILEPOST_INVALID_ARGUMENT ||
+           all.at(rank).result == TILEPOST_TIMEOUT));
+    CHECK_THAT(all.at(rank).text, Contains("runs another operation of those that share "));
+  }
+  other.destroy();
+  all.destroy();
+}
+
+TEST_CASE("exchange: a rank that never comes is named at the deadline") {
+  const auto shots = any_shots();
+  const int absent = shots == TILEPOST_TWO_SHOT ? 2 : 0;
+  CAPTURE(static_cast<int>(shots), absent);
+  OnFakes fresh;
+  fresh.leaves_memory();
+  sample::Program program;
+  use_exchange(program, shots, 3, 61);
+  Ranks all(program, 3, kDeadline);
+  all.create();
+  all.run(2);
+  REQUIRE(all.all_ok());
+  const auto begin = std::chrono::steady_clock::now();
+  all.run_but(absent);
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(2));
+  for (int rank = 0; rank < 3; ++rank) {
+    if (rank == absent) continue;
+    CHECK(all.at(rank).result == TILEPOST_TIMEOUT);
+    CHECK_THAT(all.at(rank).text,
+               Contains("rank " + std::to_string(absent) + " did not begin the run within 0.2 s"));
+  }
+  all.destroy();
+}
+
+// Ranks destroy operations when they like, and one thread may do it for all.
+TEST_CASE("exchange: that a run has ended the next one tells, and who goes waits for nobody") {
+  const auto shots = any_shots();
+  CAPTURE(static_cast<int>(shots));
+  OnFakes fresh;
+  sample::Program program;
+  use_exchange(program, shots, 2, 61);
+  Ranks all(program, 2);
+  all.create();
+  all.run(1);
+  const uint32_t before = ended(0, 1);
+  all.run(3);
+  INFO(all.text());
+  REQUIRE(all.all_ok());
+  for (int rank = 0; rank < 2; ++rank)
+    for (int source = 0; source < 2; ++source) CHECK(ended(rank, source) == before + 3);
+  const auto begin = std::chrono::steady_clock::now();
+  for (int rank = 0; rank < 2; ++rank) {
+    CHECK(count_calls("settle") == rank);
+    all.at(rank).setup.release();
+  }
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(1));
+}
+
+// It may still store here.
+TEST_CASE("exchange: a rank that goes without a run that others have begun leaves its memory") {
+  const auto shots = any_shots();
+  CAPTURE(static_cast<int>(shots));
+  OnFakes fresh;
+  fresh.leaves_memory();
+  sample::Program program;
+  use_exchange(program, shots, 2, 61);
+  Ranks all(program, 2, kDeadline);
+  all.create();
+  all.run(2);
+  REQUIRE(all.all_ok());
+  all.run_but(1);
+  const int pools = world().live_pools;
+  tilepost_op_destroy(std::exchange(all.at(1).setup.op, nullptr));
+  CHECK(world().live_pools == pools);
+  all.destroy();
+}

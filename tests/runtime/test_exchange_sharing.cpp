@@ -1,0 +1,197 @@
+// Operations that exchange tiles in memory that they share with others, and in outputs that are
+// lent or registered.
+#include <functional>
+#include <memory>
+
+#include "tests/catch.h"
+#include "tests/runtime/exchange_kernel.h"
+#include "tests/runtime/fixture.h"
+#include "tests/runtime/ranks.h"
+
+using Catch::Contains;
+using fakes::world;
+using ranks::last_exchange;
+using ranks::Rank;
+using ranks::Ranks;
+using ranks::use_exchange;
+using sample::count_calls;
+using sample::Program;
+
+namespace {
+
+using Make = std::function<void(Program&)>;
+
+Make exchange(tilepost_shots_t shots, int64_t m = 61, int ctas = 1) {
+  return [=](Program& program) { use_exchange(program, shots, 3, m, ctas); };
+}
+Make by(const ranks::Way& way, int64_t m = 61) {
+  return [=](Program& program) { ranks::use(program, way, 3, m); };
+}
+
+// Its memory has room for all of the others'.
+const Make kRoom = by(ranks::tasks(kAllReduce), 512);
+
+// Operations of three ranks on one communicator, which share memory.
+class Shared : public OnFakes {
+ public:
+  // They go before their communicators.
+  ~Shared() noexcept(false) {
+    while (!teams_.empty()) teams_.pop_back();
+  }
+
+  Ranks& add(const Make& make) {
+    Program& program = *programs_.emplace_back(std::make_unique<Program>());
+    make(program);
+    teams_.push_back(teams_.empty() ? std::make_unique<Ranks>(program, 3)
+                                    : std::make_unique<Ranks>(program, *teams_.front()));
+    teams_.back()->shares = true;
+    teams_.back()->create();
+    check();
+    return *teams_.back();
+  }
+
+  void check() const {
+    for (const auto& team : teams_) {
+      INFO(team->text());
+      REQUIRE(team->all_ok());
+      CHECK(team->wrong() == 0);
+    }
+  }
+
+  // Memory that each rank has for others to touch: how many pieces.
+  static int pieces() { return world().live_pools / 3; }
+
+ private:
+  std::vector<std::unique_ptr<Program>> programs_;
+  std::vector<std::unique_ptr<Ranks>> teams_;
+};
+
+// What rank 0 of three knows of how many runs the others have ended.
+uint32_t ended(int source) {
+  const tilepost_exchange_t& exchange = last_exchange(0);
+  const auto* words = reinterpret_cast<const uint32_t*>(exchange.memory[0] + exchange.ended);
+  return words[source * TILEPOST_COUNTER_STRIDE];
+}
+
+}  // namespace
+
+TEST_CASE_METHOD(Shared, "exchange: operations that share memory take turns at it") {
+  struct Pair {
+    Make one, other;
+  };
+  const Pair pair = GENERATE(Pair{exchange(TILEPOST_ONE_SHOT), by(ranks::tasks(kAllReduce))},
+                             Pair{exchange(TILEPOST_TWO_SHOT), by(ranks::copies(kAllReduce))},
+                             Pair{exchange(TILEPOST_TWO_SHOT), by(ranks::stores(kReduceScatter))},
+                             Pair{exchange(TILEPOST_ONE_SHOT), exchange(TILEPOST_TWO_SHOT, 40, 2)},
+                             Pair{exchange(TILEPOST_ONE_SHOT), exchange(TILEPOST_ONE_SHOT, 16)},
+                             Pair{exchange(TILEPOST_TWO_SHOT), exchange(TILEPOST_TWO_SHOT, 48)});
+  add(kRoom);
+  Ranks& one = add(pair.one);
+  Ranks& other = add(pair.other);
+  CHECK(pieces() == 1);
+  std::minstd_rand random(7);
+  for (int round = 0; round < 6; ++round) {
+    std::vector<Ranks::Turn> turns;
+    for (int i = 0; i < 12; ++i)
+      turns.push_back({random() / 7 % 2 == 0 ? &one : &other, random() / 7 % 4 == 0});
+    Ranks::take_turns(turns);
+  }
+  check();
+}
+
+TEST_CASE_METHOD(Shared, "exchange: runs of one kind follow each other, those of others wait") {
+  Ranks& pushes = add(kRoom);
+  Ranks& one = add(exchange(TILEPOST_ONE_SHOT));
+  Ranks& other = add(exchange(TILEPOST_TWO_SHOT));
+  REQUIRE(pieces() == 1);
+  Ranks::take_turns({{&one}});
+  const uint32_t first = last_exchange(0).kind;
+  Ranks::take_turns({{&other}});
+  const uint32_t second = last_exchange(0).kind;
+  CHECK(first != second);
+  CHECK((first & second & TILEPOST_EXCHANGES) != 0);
+  const uint32_t* const run = last_exchange(0).run;
+  CHECK(run[2] == second);
+  // Nobody has said that the second one has ended: that is for what comes behind it.
+  const auto last = [&] { return run[0]; };
+  for (int source = 0; source < 3; ++source) CHECK(ended(source) == last() - 1);
+  Ranks::take_turns({{&pushes}});
+  for (int source = 0; source < 3; ++source) CHECK(ended(source) == last());
+  CHECK((run[2] & TILEPOST_EXCHANGES) == 0);
+  Ranks::take_turns({{&one}, {&pushes}, {&one}});
+  for (int source = 0; source < 3; ++source) CHECK(ended(source) == last() - 1);
+  check();
+}
+
+// Runs of the others may be under way there, of which none may be taken for ended.
+TEST_CASE_METHOD(Shared, "exchange: only the last operation settles shared memory's last run") {
+  const bool exchanges_last = GENERATE(false, true);
+  CAPTURE(exchanges_last);
+  Ranks& pushes = add(kRoom);
+  Ranks& one = add(exchange(TILEPOST_ONE_SHOT));
+  REQUIRE(pieces() == 1);
+  Ranks::take_turns({{&pushes}, {&one}});
+  Ranks& first = exchanges_last ? pushes : one;
+  Ranks& last = exchanges_last ? one : pushes;
+  world().reset_calls();
+  first.destroy();
+  CHECK(count_calls("settle") == 0);
+  last.destroy();
+  CHECK(count_calls("settle") == 3);
+  CHECK(pieces() == 0);
+  check();
+}
+
+TEST_CASE_METHOD(Shared, "exchange: lines keep their memory to themselves") {
+  add(kRoom);
+  Ranks& one = add(exchange(TILEPOST_ONE_SHOT_LINES));
+  CHECK(pieces() == 2);
+  Ranks& other = add(exchange(TILEPOST_ONE_SHOT_LINES));
+  CHECK(pieces() == 3);
+  Ranks& shots = add(exchange(TILEPOST_TWO_SHOT, 16));
+  CHECK(pieces() == 3);
+  for (int round = 0; round < 5; ++round) Ranks::take_turns({{&one}, {&shots}, {&other}, {&other}});
+  check();
+}
+
+// Outputs of every second run are lent (ranks.cpp), or of two runs of three registered.
+TEST_CASE_METHOD(Shared, "exchange: two shots store sums where the output is") {
+  const bool registers = GENERATE(false, true);
+  CAPTURE(registers);
+  Ranks& all = add(exchange(TILEPOST_TWO_SHOT, 61, 2));
+  REQUIRE(all.at(0).lent != nullptr);
+  if (registers) all.register_output(61);
+  check();
+  int in_place = 0;
+  for (int run = 0; run < 12; ++run) {
+    run % 4 == 3 ? all.run_captured() : all.run(1);
+    const tilepost_exchange_t& exchange = last_exchange(0);
+    CHECK(exchange.out == all.at(0).found);
+    for (int rank = 0; rank < 3; ++rank) {
+      const bool there = exchange.there[rank] == all.at(rank).found;
+      const bool wanted = all.at(rank).found != all.at(rank).out.data();
+      CHECK(there == wanted);
+      in_place += there ? 1 : 0;
+    }
+  }
+  CHECK(in_place >= 3 * 6);
+  all.run(30);
+  check();
+  if (registers) all.unregister_outputs();
+  check();
+}
+
+TEST_CASE_METHOD(Shared, "exchange: one shot stores nothing in outputs of others") {
+  const auto shots = GENERATE(TILEPOST_ONE_SHOT, TILEPOST_ONE_SHOT_LINES);
+  CAPTURE(static_cast<int>(shots));
+  Ranks& all = add(exchange(shots));
+  CHECK(all.at(0).lent == nullptr);
+  all.register_output(61);
+  for (int rank = 0; rank < 3; ++rank) {
+    CHECK(all.at(rank).result == TILEPOST_UNSUPPORTED);
+    all.at(rank).result = TILEPOST_OK;
+    all.at(rank).registered.clear();
+  }
+  all.run(2);
+  check();
+}
