@@ -86,6 +86,8 @@ enum Base {
   kCopiedRows,  // AllGather by copy engines, tasks copy own rows
   kPushedRows,  // AllGather, tasks push rows
   kRoutedRows,  // rows of A are routed, copy engines
+  kExchange,    // AllReduce, kernels exchange tiles in one shot
+  kTwoShots,    // the same in two
   kAlone,       // no communication
   kBases
 };
@@ -132,6 +134,14 @@ std::unique_ptr<Made> make(Base base) {
       made->plan.routing = TILEPOST_ROUTING_SPLITS;
       made->plan.rows_sent = made->plan.map.m;
       made->give_tasks(1);
+      break;
+    case kExchange:
+    case kTwoShots:
+      set(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_PEER_TILES, TILEPOST_DIVISION_ROWS,
+          Cuts{16});
+      made->plan.shots = base == kTwoShots ? TILEPOST_TWO_SHOT : TILEPOST_ONE_SHOT;
+      made->plan.pushes = base == kTwoShots ? 1 : 0;
+      made->plan.kernel.box_c.rows = 4;
       break;
     case kAlone:
     case kBases:
@@ -294,10 +304,31 @@ TEST_CASE("every rule of a plan names what it found and what it expected") {
        [](auto& plan) { plan.map.n = 20; }},
       {kCopiedRows, "row of tasks in bytes is 24, expected a multiple of 16",
        [](auto& plan) { plan.k = 12; }},
+      {kSums, "shots is 1, expected 0 without exchange of tiles",
+       [](auto& plan) { plan.shots = TILEPOST_ONE_SHOT; }},
+      {kExchange, "shots is 0, expected 1 to 3",
+       [](auto& plan) { plan.shots = TILEPOST_SHOTS_NONE; }},
+      {kExchange, "expected one whose sums all ranks get, where kernels exchange tiles",
+       [](auto& plan) { plan.pattern = TILEPOST_GEMM_REDUCE_SCATTER; }},
+      {kExchange, "number of groups is 2, expected 1 where kernels exchange tiles",
+       [](auto& plan) { plan.map.num_groups = 2; }},
+      {kExchange, "kernel.launch is 1, expected tensor maps (0) where kernels exchange tiles",
+       [](auto& plan) { plan.kernel.launch = TILEPOST_LAUNCH_POINTERS; }},
+      {kExchange, "kernel.box_c.rows is 0, expected 1 to",
+       [](auto& plan) { plan.kernel.box_c.rows = 0; }},
+      {kTwoShots, "n is 20, expected a multiple of 8 where kernels exchange tiles",
+       [](auto& plan) { plan.map.n = 20; }},
+      {kExchange, "pushes is 1, expected 1 where sums go to all ranks in a second shot",
+       [](auto& plan) { plan.pushes = 1; }},
+      {kTwoShots, "pushes is 0, expected 1 where sums go to all ranks in a second shot",
+       [](auto& plan) { plan.pushes = 0; }},
+      {kExchange, "access is 3, expected one that leaves helper warps something to do",
+       [](auto& plan) { plan.task_parts = 2; }},
       {kMessages, "neighbours is 2, expected 0 to 1", [](auto& plan) { plan.neighbours = 2; }},
       {kSums, kHoldsSms, [](auto& plan) { plan.neighbours = 1; }},
       {kPushedSums, kHoldsSms, [](auto& plan) { plan.neighbours = 1; }},
       {kRoutes, kHoldsSms, [](auto& plan) { plan.neighbours = 1; }},
+      {kExchange, kHoldsSms, [](auto& plan) { plan.neighbours = 1; }},
       {kCopiedRows, kHoldsSms, [](auto& plan) { plan.neighbours = 1; }},
       {kPushedRows, kHoldsSms, [](auto& plan) { plan.neighbours = 1; }},
       {kRoutedRows, kHoldsSms, [](auto& plan) { plan.neighbours = 1; }},
@@ -320,6 +351,20 @@ TEST_CASE("every rule of a plan names what it found and what it expected") {
     it.change(made->plan);
     INFO("base " << it.base << ": " << it.message);
     CHECK_THAT(made->refusal(), Catch::Contains(it.message) && Catch::Contains("'made'"));
+  }
+}
+
+// Tables have room for the GPUs of one host, whatever else a target bounds.
+TEST_CASE("kernels of two to eight ranks exchange tiles") {
+  constexpr PlanLimits kMany = {"test", TILEPOST_ACCESS_TILES, 16, 1, 16, 2, 6};
+  const std::unique_ptr<Made> made = make(kExchange);
+  for (int ranks = 1; ranks <= 9; ++ranks) {
+    made->plan.ranks = ranks;
+    CAPTURE(ranks);
+    const bool taken = check_plan(made->program, made->plan, kMany, ranks) == TILEPOST_OK;
+    CHECK(taken == (ranks >= 2 && ranks <= TILEPOST_MOST_EXCHANGING));
+    const std::string found = "ranks is " + std::to_string(ranks) + ", expected 2 to 8";
+    if (!taken) CHECK_THAT(tilepost_last_error(), Catch::Contains(found));
   }
 }
 
@@ -380,11 +425,13 @@ TEST_CASE("values that another version knows are unsupported") {
   unknown(
       "division", 4, [](auto& plan) -> auto& { return plan.map.division; });
   unknown(
-      "transport", 6, [](auto& plan) -> auto& { return plan.transport; });
+      "transport", 7, [](auto& plan) -> auto& { return plan.transport; });
   unknown(
-      "access", 3, [](auto& plan) -> auto& { return plan.access; });
+      "access", 4, [](auto& plan) -> auto& { return plan.access; });
   unknown(
       "sum", 2, [](auto& plan) -> auto& { return plan.sum; });
+  unknown(
+      "shots", 4, [](auto& plan) -> auto& { return plan.shots; });
   unknown(
       "wait", 2, [](auto& plan) -> auto& { return plan.wait; });
   unknown(
