@@ -61,6 +61,7 @@ class Exchange {
     const uint32_t replay = begin_replay();
     tell_begun();
     if (last_kind_ != exchange_.kind && !follow_other_kind()) return false;
+    if (load(exchange_.given_up) != 0) return false;
     for (const Part& part : parts_) {
       linger();
       lines() ? store_lines(part) : store_boxes(part);

@@ -31,9 +31,11 @@ namespace tilepost::woven {
 
 // ---- The thread that stores
 
-// Before its first store. The maps: no thread changes them while the kernel runs. The memory they
-// describe was read through the generic proxy, by kernels that ended before the flags came that
-// were acquired since; the proxy fence puts that before what TMA does there (PTX ISA 8.6, Proxies).
+// Before its first store. Behind a run that was given up nothing is known of the other ranks, and
+// nothing is stored with them any more. The maps: no thread changes them while the kernel runs. The
+// memory they describe was read through the generic proxy, by kernels that ended before the flags
+// came that were acquired since; the proxy fence puts that before what TMA does there (PTX ISA 8.6,
+// Proxies).
 template <class View>
 __device__ __forceinline__ void open_exchange(const View& view, TileStores& stores) {
   const tilepost_exchange_t& exchange = view.exchange;
@@ -41,7 +43,7 @@ __device__ __forceinline__ void open_exchange(const View& view, TileStores& stor
   if constexpr (View::kShots == TILEPOST_ONE_SHOT_LINES) return;
   const RunRead read = read_run(exchange);
   stores.run = read.run;
-  stores.may_store = true;
+  stores.may_store = !is_given_up(exchange);
   count_reader(exchange, read.run, num_readers<View>());
   if (read.last_kind != exchange.kind)
     for (int rank = 0; stores.may_store && rank < exchange.ranks; ++rank)
@@ -110,12 +112,14 @@ __device__ __forceinline__ void await_part(const View& view, const Helper& helpe
   sync_helpers(helper);
 }
 
-// All helper threads: what they have stored before is there for who sees the flags.
+// All helper threads: what they have stored before is there for who sees the flags. Of sums of what
+// has not come nobody is told.
 template <class View>
-__device__ __forceinline__ void raise_part(const View& view, const Helper& helper, int part) {
+__device__ __forceinline__ void raise_part(const View& view, const Helper& helper, int part,
+                                           bool given_up) {
   const tilepost_exchange_t& exchange = view.exchange;
   sync_helpers(helper);
-  if (helper.thread >= View::kRanks) return;
+  if (given_up || helper.thread >= View::kRanks) return;
   __threadfence_system();
   *static_cast<volatile uint32_t*>(exchange_flags(exchange, helper.thread, helper.run, 1, part) +
                                    exchange.rank) = helper.run;
@@ -207,7 +211,7 @@ __device__ __forceinline__ void keep_panels_empty(const TileParts& parts, const 
   }
 }
 
-// Behind a run of another kind, waits until all ranks have ended that. False if that was given up.
+// Behind a run of another kind, waits until all ranks have ended that.
 __device__ __forceinline__ void follow_other_kind(const tilepost_exchange_t& exchange,
                                                   const RunRead& read, const Helper& helper) {
   if (read.last_kind == exchange.kind) return;
@@ -247,6 +251,7 @@ __device__ __forceinline__ void exchange_parts(const View& view, const TileParts
   };
   if constexpr (View::kShots == TILEPOST_ONE_SHOT_LINES) {
     follow_other_kind(exchange, read, helper);
+    const bool may_store = !is_given_up(exchange);
     uint32_t parity = 0;
     for_parts([&](int part, const PartUnits<View::kTileN>& units) {
       const int elements = (units.end - units.first) * View::kTileN;
@@ -254,7 +259,7 @@ __device__ __forceinline__ void exchange_parts(const View& view, const TileParts
       for (int column = 0; column < parts.part.columns; column += kPanelColumns)
         ptx::wait_barrier(panels.full + column / kPanelColumns * 8, parity);
       parity ^= 1;
-      store_lines(view, helper, panels, part, lines);
+      if (may_store) store_lines(view, helper, panels, part, lines);
       sync_helpers(helper);
       if (thread == 0) ptx::arrive(panels.empty);
       add_lines<View, kType>(view, helper, units, part, lines, shape.n);
@@ -262,8 +267,9 @@ __device__ __forceinline__ void exchange_parts(const View& view, const TileParts
   } else {
     for_parts([&](int part, const PartUnits<View::kTileN>& units) {
       await_part(view, helper, 0, part);
+      const bool given_up = View::kShots == TILEPOST_TWO_SHOT && is_given_up(exchange);
       add_part<View, kType>(view, helper, units, shape.n, parts.box_rows);
-      if constexpr (View::kShots == TILEPOST_TWO_SHOT) raise_part(view, helper, part);
+      if constexpr (View::kShots == TILEPOST_TWO_SHOT) raise_part(view, helper, part, given_up);
     });
   }
   if constexpr (View::kShots == TILEPOST_TWO_SHOT)
