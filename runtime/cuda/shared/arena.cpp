@@ -158,7 +158,7 @@ SharedFlags SharedArena::flags() const {
     flags.of[rank] = static_cast<uint32_t*>(memory_.of(rank, layout_.flags));
   flags.run = static_cast<uint32_t*>(numbers_.get());
   flags.given_up = flags.run + 1;
-  flags.kind = flags.run + 2;  // and behind it CTAs that have ended (tilepost_exchange_t::run)
+  flags.kind = flags.run + 2;  // and behind it who has read this (tilepost_exchange_t::run)
   flags.expected = done() + TILEPOST_COUNTER_STRIDE * layout_.counters;
   return flags;
 }

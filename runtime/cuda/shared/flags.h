@@ -7,6 +7,9 @@
 // number of the run and what counters have to reach are kept on the device, so that a captured run
 // replays like any other, mixed with eager ones.
 //
+// Kernels that exchange tiles (tilepost_exchange_t) begin and end runs themselves: with the
+// numbers, lines and words of this file, in tilepost/device/meeting.cuh.
+//
 // A flag holds run * kGroupsPerRun + group + 1 of the latest announcement; it grows from run to
 // run, modulo 2^32, and is compared by signed distance (epoch.h). The source rank writes it, in the
 // order of a stream; and its reader when it ends a run, which keeps flags that are not used for
@@ -43,9 +46,9 @@ __host__ __device__ constexpr uint32_t last_flag_value(uint32_t run) {
 // where one was given up; counters, which the kernels of all ranks raise (TILEPOST_ACCESS_WRITE):
 // the groups', and again the groups', for sums that are pushed (tasks.h, shared_counters).
 //
-// Behind the number of runs begun, in the same line, comes what the last of these is: kRunWords
-// words of 64 bits, the number of the run in the low half and a word of RunWords in the high one.
-// So each says of itself which run it is of, and needs no order among them.
+// Behind the number of runs begun, in the same line, comes what the last two of these are:
+// kRunWords words of 64 bits each, the number of the run in the low half and a word of RunWords in
+// the high one. So each says of itself which run it is of, and needs no order among them.
 __host__ __device__ constexpr int64_t flag_word(Flag flag, int lane, int source, int ranks) {
   return ((static_cast<int64_t>(flag) * kMostLanes + lane) * ranks + source) *
          TILEPOST_COUNTER_STRIDE;
