@@ -12,7 +12,7 @@
 // run e - 1. So a rank that has ended run e knows that all ranks have ended run e - 1, whose
 // buffers its run e + 1 then writes. A flag holds the number of the run and no other value can be
 // there that looks like it: run e + 2, which writes the same flag, begins on no rank before this
-// one has ended run e. docs/internals/memory-model.md has the proof.
+// one has ended run e. docs/internals/exchange-of-tiles.md has the proof.
 //
 // That holds between runs of one kind. One behind a run of another kind, whose memory may be laid
 // out otherwise, first waits until all ranks have ended that.
