@@ -77,10 +77,15 @@ __device__ bool wait_for(const SharedFlags& flags, const uint32_t* word, uint32_
 }
 
 // A kernel that exchanges tiles does not say that it has ended. The kernel that begins the next run
-// does, and comes behind it in the stream.
+// does, and comes behind it in the stream. As end_kernel does, it keeps flags from falling behind.
 __device__ __forceinline__ void end_exchange(const SharedFlags& flags, uint32_t run) {
   const int rank = threadIdx.x;
-  if (rank < flags.ranks && (*flags.kind & TILEPOST_EXCHANGES) != 0 && !is_given_up(flags))
+  if ((*flags.kind & TILEPOST_EXCHANGES) == 0) return;  // to all threads alike
+  volatile uint32_t* own = own_flags(flags);
+  for (int i = threadIdx.x; i < kFlags * kMostLanes * flags.ranks; i += kThreads)
+    own[i * TILEPOST_COUNTER_STRIDE] = last_flag_value(run);
+  __syncthreads();
+  if (rank < flags.ranks && !is_given_up(flags))
     ptx::store_release_sys(flags.of[rank] + ended_word(flags.rank, flags.ranks), run);
 }
 
