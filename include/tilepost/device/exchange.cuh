@@ -44,12 +44,13 @@ __device__ __forceinline__ void open_exchange(const View& view, TileStores& stor
   const RunRead read = read_run(exchange);
   stores.run = read.run;
   stores.may_store = !is_given_up(exchange);
-  count_reader(exchange, read.run, num_readers<View>());
   if (read.last_kind != exchange.kind)
     for (int rank = 0; stores.may_store && rank < exchange.ranks; ++rank)
       stores.may_store =
           await_run(exchange, exchange_line(exchange, exchange.ended, exchange.rank, rank),
                     stores.run - 1, exchange.ended_waits + 4 * rank);
+  // Not before: this rank's own last run may end on another stream, and reads its number there.
+  count_reader(exchange, read.run, num_readers<View>());
   const auto* const maps = static_cast<const CUtensorMap*>(exchange.slot_maps);
 #pragma unroll 1
   for (int rank = 0; rank < exchange.ranks; ++rank)
@@ -101,25 +102,26 @@ __device__ __forceinline__ void part_stored(const View& view, const TileStores& 
 
 // ---- Helper warps: flags come behind the data
 
-// All helper threads: waits for a part's flags of all ranks.
+// All helper threads: waits for a part's flags of all ranks. False, to all of them, if that was
+// given up: then nothing may be made of what has come, nor stored with other ranks, nor told them.
 template <class View>
-__device__ __forceinline__ void await_part(const View& view, const Helper& helper, int shot,
+__device__ __forceinline__ bool await_part(const View& view, const Helper& helper, int shot,
                                            int part) {
   const tilepost_exchange_t& exchange = view.exchange;
+  bool missing = false;
   if (helper.thread < View::kRanks)
-    await(exchange, exchange_flags(exchange, exchange.rank, helper.run, shot, part) + helper.thread,
-          helper.run, exchange.arrived_wait, [&](uint32_t value) { return value == helper.run; });
-  sync_helpers(helper);
+    missing = !await(
+        exchange, exchange_flags(exchange, exchange.rank, helper.run, shot, part) + helper.thread,
+        helper.run, exchange.arrived_wait, [&](uint32_t value) { return value == helper.run; });
+  return !ptx::sync_threads_any(kHelperBarrier, helper.threads, missing);
 }
 
-// All helper threads: what they have stored before is there for who sees the flags. Of sums of what
-// has not come nobody is told.
+// All helper threads: what they have stored before is there for who sees the flags.
 template <class View>
-__device__ __forceinline__ void raise_part(const View& view, const Helper& helper, int part,
-                                           bool given_up) {
+__device__ __forceinline__ void raise_part(const View& view, const Helper& helper, int part) {
   const tilepost_exchange_t& exchange = view.exchange;
   sync_helpers(helper);
-  if (given_up || helper.thread >= View::kRanks) return;
+  if (helper.thread >= View::kRanks) return;
   __threadfence_system();
   *static_cast<volatile uint32_t*>(exchange_flags(exchange, helper.thread, helper.run, 1, part) +
                                    exchange.rank) = helper.run;
@@ -266,15 +268,14 @@ __device__ __forceinline__ void exchange_parts(const View& view, const TileParts
     });
   } else {
     for_parts([&](int part, const PartUnits<View::kTileN>& units) {
-      await_part(view, helper, 0, part);
-      const bool given_up = View::kShots == TILEPOST_TWO_SHOT && is_given_up(exchange);
+      if (!await_part(view, helper, 0, part)) return;
       add_part<View, kType>(view, helper, units, shape.n, parts.box_rows);
-      if constexpr (View::kShots == TILEPOST_TWO_SHOT) raise_part(view, helper, part, given_up);
+      if constexpr (View::kShots == TILEPOST_TWO_SHOT) raise_part(view, helper, part);
     });
   }
   if constexpr (View::kShots == TILEPOST_TWO_SHOT)
     for_parts([&](int part, const PartUnits<View::kTileN>& units) {
-      await_part(view, helper, 1, part);
+      if (!await_part(view, helper, 1, part)) return;
       move_part(view, helper, units, shape.n, parts.box_rows);
     });
   if (blockIdx.x == 0 && thread == threads - 1) end_replay(exchange, replay);

@@ -86,7 +86,9 @@ inline __device__ __noinline__ Patience look_up(const tilepost_exchange_t& excha
     patience.told = true;
     return patience;
   }
-  if (late) tell_wait(place, kWaitGaveUp, wanted);
+  // Parts have one place together, which a wait that ends takes back: the next one is for those
+  // that do not end.
+  if (late) tell_wait(place == exchange.arrived_wait ? place + 4 : place, kWaitGaveUp, wanted);
   if (late) stay_for_host(exchange);
   *static_cast<volatile uint32_t*>(exchange.given_up) = 1;
   patience.over = true;
@@ -141,20 +143,34 @@ __device__ __forceinline__ void tell_begun(const tilepost_exchange_t& exchange, 
 }
 
 // The same threads: waits until that rank has begun the run. False if it has begun another one
-// than this rank, which the host is told, or if the wait was given up. The words came before the
-// number that was acquired.
+// than this rank, which the host is told, or if the wait was given up. Where the other rank's run
+// is one that a kernel of its own begins, its words may still be under way.
 __device__ __forceinline__ bool meet(const tilepost_exchange_t& exchange, uint32_t run, int rank) {
+  constexpr int kPollsPerCheck = 4096;
   uint32_t* const line = exchange_line(exchange, exchange.begun, exchange.rank, rank);
-  if (!await_run(exchange, line, run, exchange.begun_waits + 4 * rank)) return false;
+  uint32_t* const place = exchange.begun_waits + 4 * rank;
+  if (!await_run(exchange, line, run, place)) return false;
   const volatile uint64_t* const words = words_of_run(line, run);
   uint32_t theirs[4];
-  bool same = true;
+  uint32_t differs = 0;
+  Patience patience;
+  for (int polls = 1;; ++polls) {
+    uint32_t others = 0;  // bits of numbers of other runs
+    differs = 0;
 #pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    theirs[i] = static_cast<uint32_t>(words[i] >> 32);
-    same = same && theirs[i] == exchange.words[i];
+    for (int i = 0; i < 4; ++i) {
+      const uint64_t word = words[i];
+      theirs[i] = static_cast<uint32_t>(word >> 32);
+      others |= static_cast<uint32_t>(word) ^ run;
+      differs |= theirs[i] ^ exchange.words[i];
+    }
+    if (others == 0) break;
+    if (polls % kPollsPerCheck != 0) continue;
+    patience = look_up(exchange, run, place, patience);
+    if (patience.over) return false;
   }
-  if (same) return true;
+  if (patience.told) *static_cast<volatile uint32_t*>(place) = 0;
+  if (differs == 0) return true;
   if (atomicExch(exchange.given_up, 1) != 0) return false;  // of several the first tells
   volatile uint32_t* const told = exchange.difference;
   told[1] = static_cast<uint32_t>(rank);
@@ -165,6 +181,7 @@ __device__ __forceinline__ bool meet(const tilepost_exchange_t& exchange, uint32
   }
   __threadfence_system();
   told[0] = 1;
+  stay_for_host(exchange);
   return false;
 }
 

@@ -93,6 +93,22 @@ __device__ __forceinline__ void sync_threads(int barrier, int threads) {
   asm volatile("barrier.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
 }
 
+// The same, and whether any of the threads says so.
+__device__ __forceinline__ bool sync_threads_any(int barrier, int threads, bool says) {
+  uint32_t any;
+  asm volatile(
+      "{\n"
+      ".reg .pred says, any;\n"
+      "setp.ne.u32 says, %3, 0;\n"
+      "barrier.red.or.pred any, %1, %2, says;\n"
+      "selp.u32 %0, 1, 0, any;\n"
+      "}"
+      : "=r"(any)
+      : "r"(barrier), "r"(threads), "r"(static_cast<uint32_t>(says))
+      : "memory");
+  return any != 0;
+}
+
 }  // namespace tilepost::ptx
 
 #endif  // TILEPOST_DEVICE_PTX_CUH
