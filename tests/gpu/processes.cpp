@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "tests/gpu/checker.h"
@@ -137,7 +138,7 @@ int run_rank(const tilepost_program_t& program, int rank, const tilepost_unique_
     checker.run_and_check(op, static_cast<uint32_t>(i));
   }
   checker.choose(op, 0);
-  replay(op, checker, setting.runs / 4);
+  replay(op, checker, std::max(setting.runs / 4, 1));
   checker.unregister_out(op, 0);
   checker.run_and_check(op, static_cast<uint32_t>(setting.runs));
   std::fflush(nullptr);

@@ -31,6 +31,8 @@ excluded=(
   # The shared memory of NCCL's kernels is NCCL's to check, and patching them all takes minutes for each process.
   "racecheck|ncclDevKernel|NCCL's own"
   "racecheck|ncclSymkDevKernel|NCCL's own"
+  # The reference's product, in shared memory and of every rank: most of the time that a program takes.
+  "racecheck|product_kernel|the tests' own"
 )
 
 names=$("$processes" "$@" --list 1 | grep -v '^SKIP') || { echo "skipped: no such program, or too few GPUs"; exit 77; }
