@@ -92,7 +92,7 @@ __device__ __forceinline__ void part_stored(const View& view, const TileStores& 
   if (!exchanges(view) || !stores.may_store) return;
   if constexpr (View::kShots == TILEPOST_ONE_SHOT_LINES) return;
   ptx::wait_bulk<0>();
-  __threadfence_system();
+  ptx::fence_release_sys();
 #pragma unroll
   for (int place = 0; place < View::kRanks; ++place)
     *static_cast<volatile uint32_t*>(
@@ -122,7 +122,7 @@ __device__ __forceinline__ void raise_part(const View& view, const Helper& helpe
   const tilepost_exchange_t& exchange = view.exchange;
   sync_helpers(helper);
   if (helper.thread >= View::kRanks) return;
-  __threadfence_system();
+  ptx::fence_release_sys();
   *static_cast<volatile uint32_t*>(exchange_flags(exchange, helper.thread, helper.run, 1, part) +
                                    exchange.rank) = helper.run;
 }

@@ -95,19 +95,19 @@ inline __device__ __noinline__ Patience look_up(const tilepost_exchange_t& excha
   return patience;
 }
 
-// One thread. Waits until has_come(the word's value), then acquires what was released with it:
-// polling with relaxed loads and acquiring once spares an invalidation of L1 per poll.
+// One thread. Waits until has_come(the word's value), and acquires what was released with it. Every
+// poll acquires, which invalidates L1: polling with relaxed loads would need another load behind
+// the last one, which takes as long as a poll.
 template <class HasCome>
 __device__ __forceinline__ bool await(const tilepost_exchange_t& exchange, const uint32_t* word,
                                       uint32_t wanted, uint32_t* place, HasCome has_come) {
   constexpr int kPollsPerCheck = 4096;
   Patience patience;
-  for (int polls = 1; !has_come(ptx::load_relaxed_sys(word)); ++polls) {
+  for (int polls = 1; !has_come(ptx::load_acquire_sys(word)); ++polls) {
     if (polls % kPollsPerCheck != 0) continue;
     patience = look_up(exchange, wanted, place, patience);
     if (patience.over) return false;
   }
-  ptx::load_acquire_sys(word);
   if (patience.told) *static_cast<volatile uint32_t*>(place) = 0;
   return true;
 }

@@ -38,6 +38,13 @@ __device__ __forceinline__ void store_release_sys(uint32_t* counter, uint32_t va
   asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(counter), "r"(value) : "memory");
 }
 
+// What this thread has stored or observed before comes before its stores behind this: with relaxed
+// ones each is a release, and one fence serves all of them (PTX ISA 8.8, Release and Acquire
+// Patterns). __threadfence_system() is a fence.sc, which waits for more than that needs.
+__device__ __forceinline__ void fence_release_sys() {
+  asm volatile("fence.acq_rel.sys;" ::: "memory");
+}
+
 // Reads a counter without ordering anything: for polling.
 __device__ __forceinline__ uint32_t load_relaxed_sys(const uint32_t* counter) {
   uint32_t value;

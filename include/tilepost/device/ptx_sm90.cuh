@@ -89,7 +89,15 @@ __device__ __forceinline__ void load_box(uint32_t destination, const CUtensorMap
       : "memory");
 }
 
-// The same into every CTA of the cluster whose bit is set in `ranks`, at the same addresses; each
+// Brings the map's box at (x, y) into L2. Whoever writes there later writes there in L2: nothing
+// old is kept, so this may come before the memory is ready.
+__device__ __forceinline__ void prefetch_box(const CUtensorMap* map, int x, int y) {
+  asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global [%0, {%1, %2}];" ::"l"(map), "r"(x),
+               "r"(y)
+               : "memory");
+}
+
+// load_box into every CTA of the cluster whose bit is set in `ranks`, at the same addresses; each
 // counts the bytes on its own barrier.
 __device__ __forceinline__ void load_box_multicast(uint32_t destination, const CUtensorMap* map,
                                                    uint32_t barrier, int x, int y, uint16_t ranks) {
