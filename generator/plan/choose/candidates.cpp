@@ -117,7 +117,7 @@ TransferModel model_transfers(const Draft& draft, const Candidate& candidate) {
        .wave = wave,
        .wave_beside = gemm.wave_on(at_once, draft.profile.beside_collective),
        .computed = static_cast<double>(candidate.waves) * wave,
-       .wave_bytes = at_once * tile_bytes,
+       .wave_bytes = at_once * config.split_k * tile_bytes,
        .bytes = static_cast<double>(bytes_sent(draft.plan)),
        .task_parts = candidate.task_parts,
        .shots = candidate.shots});

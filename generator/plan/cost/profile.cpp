@@ -123,11 +123,11 @@ StoreProfile stores() {
 }
 
 // `tilepost bench` of AllReduce on two ranks, 8192 columns, K = 2048, in graphs of 20, less the
-// GEMM: in one shot 1, 16, 64 and 256 rows 4.2, 4.6, 5.3 and 16 us; in lines 1, 16, 64 and 128
-// rows 3.7, 4.4, 6.3 and 11.6; in two shots 1024 rows 43. On four ranks, an emulated GEMM, 1 and
-// 1024 rows in two shots 6.1 and 71 us.
+// GEMM. 1, 16 rows in lines: 1.4, 1.9 us. In one shot 64, 128, 256, 512, 1024, 2048 rows: 3.7, 7.3,
+// 15, 22, 32 and 53; K = 7168 2, -, 14, 20 and 36. In two shots from 128 rows on: 11, 20, 31, 49
+// and 91. In lines more rows: an older kernel, 64 and 128 rows 6.3 and 11.6.
 TileProfile tiles() {
-  return {4.2, 3.6, 3.8, 2.9, 2.75, 1024};
+  return {{1.3, 1.9, 1.9}, {1.5, 1.5, 1.7}, {3.1, 2.5, 1.5}, 1024};
 }
 
 // Four SMs beside a GEMM added 48 MiB in 200 us; memory gives 4.25e6 to a kernel that only reads.

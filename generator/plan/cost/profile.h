@@ -84,13 +84,16 @@ struct StoreProfile {
                  // own rows come last
 };
 
-// tilepost_transport_t peer_tiles: kernels of few rows exchange tiles. What of it comes behind the
-// GEMM.
+// What an exchange of tiles adds to the GEMM, in one way of doing it (tilepost_shots_t).
+struct ShotProfile {
+  double latency_us;  // until all ranks have seen what was stored last
+  double us_per_mib;  // per MiB that a rank sends, all of it: what is stored slows down the GEMM
+  double wave_us_per_mib;  // per MiB that it sends of one wave: the last one's come behind the GEMM
+};
+
+// tilepost_transport_t peer_tiles: kernels of few rows exchange tiles.
 struct TileProfile {
-  double latency_us;  // of a shot: until all ranks have seen what was stored last
-  double line_latency_us, line_us_per_mib;  // of one shot in lines, per MiB of data sent
-  // Per MiB that a rank sends: in one shot, and in two of which each goes on beside the other.
-  double one_shot_us_per_mib, two_shot_us_per_mib;
+  ShotProfile lines, one_shot, two_shots;
   int64_t most_rows;  // that were timed: the planner exchanges no more unasked
 };
 

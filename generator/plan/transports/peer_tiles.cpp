@@ -3,6 +3,8 @@
 // launch is the whole run.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "generator/plan/kernels/small_kernel.h"
 #include "generator/plan/transports/models.h"
 #include "generator/plan/transports/objects.h"
@@ -141,21 +143,22 @@ bool PeerTiles::may_try(const Spec& spec, const Plan& plan, const MachineProfile
 
 // ---- What it takes
 
+const ShotProfile& profile_of(const TileProfile& tiles, tilepost_shots_t shots) {
+  if (shots == TILEPOST_TWO_SHOT) return tiles.two_shots;
+  return shots == TILEPOST_ONE_SHOT ? tiles.one_shot : tiles.lines;
+}
+
 // What a rank sends: in one shot all that it has computed to every other rank; in two a share of it
 // to each of them, and the sums of its own.
 TransferModel PeerTiles::model(const TransferProblem& problem) const {
-  const TileProfile& tiles = problem.profile.tiles;
-  const bool twice = problem.shots == TILEPOST_TWO_SHOT;
+  const ShotProfile& shot = profile_of(problem.profile.tiles, problem.shots);
+  const double times = problem.shots == TILEPOST_TWO_SHOT ? 2 : problem.plan.ranks;
   TransferModel model;
   model.wave = problem.wave;
-  if (problem.shots == TILEPOST_ONE_SHOT_LINES) {
-    model.group.latency = tiles.line_latency_us;
-    model.group.per_byte = problem.plan.ranks * per_byte(problem, tiles.line_us_per_mib);
-    return model;
-  }
-  model.group.latency = tiles.latency_us * (twice ? 2 : 1);
-  model.group.per_byte = twice ? 2 * per_byte(problem, tiles.two_shot_us_per_mib)
-                               : problem.plan.ranks * per_byte(problem, tiles.one_shot_us_per_mib);
+  model.group.latency = shot.latency_us;
+  model.group.per_byte = times * per_byte(problem, shot.us_per_mib);
+  model.group.tail =
+      times * per_byte(problem, shot.wave_us_per_mib) * std::min(problem.wave_bytes, problem.bytes);
   return model;
 }
 

@@ -34,9 +34,10 @@ struct TransferProblem {
   double wave;         // of the GEMM with nothing beside it, us
   double wave_beside;  // next to collectives on other SMs, us
   double computed;     // the whole GEMM with nothing beside it, us
-  double wave_bytes;   // that a wave stores
-  double bytes;        // of all groups
-  int task_parts;      // tilepost_plan_t::task_parts
+  // That a wave stores, or would if no CTAs shared a tile: their waves are too short to hide much.
+  double wave_bytes;
+  double bytes;    // of all groups
+  int task_parts;  // tilepost_plan_t::task_parts
   tilepost_shots_t shots = TILEPOST_SHOTS_NONE;
 };
 

@@ -260,7 +260,7 @@ TEST_CASE("what it takes grows with the rows, and with the latency of a shot") {
   for (const tilepost_shots_t shots : kShots) {
     MachineProfile slow = machine_for(shots);
     slow.tiles.latency_us += 10;
-    slow.tiles.line_latency_us += 10;
+    slow.tiles.lines.latency_us += 10;
     const Plan p = plan(few_rows(64, TILEPOST_TRANSPORT_PEER_TILES), slow).plans.front();
     CHECK(p.prediction.total - exchanging(64, shots).prediction.total ==
           Approx(shots == TILEPOST_TWO_SHOT ? 20 : 10));
