@@ -235,7 +235,8 @@ __device__ __forceinline__ void store_tiles(const Shared& shared, const CUtensor
       tilepost::ptx::wait_barrier(shared.panel_full(consumer), panels.parity);
       if (tile.is_padding()) continue;
       for (int row = owned; row < behind; row += kBoxM) {
-        for (int place = 0; place < tilepost::num_places(stores); ++place) {
+        const int places = tilepost::num_places(stores, tile, row, kBoxM);
+        for (int place = 0; place < places; ++place) {
           const auto to = tilepost::out_place(stores, map_c, grid, tile, row, kBoxM,
                                               consumer * kConsumerN, place);
           tilepost::ptx::store_box(to.map, shared.panel(consumer) + (row - owned) * kRowBytes, to.x,
@@ -248,7 +249,7 @@ __device__ __forceinline__ void store_tiles(const Shared& shared, const CUtensor
     tilepost::ptx::wait_bulk_read<0>();
     tilepost::ptx::arrive(shared.panels_empty());
     tilepost::tile_done(tile, tilepost::BulkStores{});
-    tilepost::part_stored(stores, position * kSplitK + work.rank);
+    tilepost::part_stored(stores, tile, owned, behind, position * kSplitK + work.rank);
   }
   tilepost::ptx::wait_bulk<0>();
 }

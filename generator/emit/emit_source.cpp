@@ -53,6 +53,8 @@ void emit_view(llvm::raw_ostream& out, const Plan& plan) {
   if (waits == Waits::launches || meets) out << "  static constexpr bool kRaises = false;\n";
   if (meets)
     out << "  static constexpr int kShots = " << plan.shots << ", kRanks = " << plan.ranks << ";\n";
+  is_true(meets && row_of(plan).product_leaves(), "kScatters");
+  if (meets && !row_of(plan).sums) out << "  static constexpr bool kSums = false;\n";
   is_true(path_of(plan, true).by_owner, "kStores");
   if (plan.kernel.launch != TILEPOST_LAUNCH_HOST) {  // whose threads order stores whoever waits
     if (plan.task_parts > 0)

@@ -198,7 +198,8 @@ TILEPOST_INLINE void open_exchange(TileStores& /*stores*/) {}
 // To how many places a box of a tile goes, and the place `place` of those; the box has `rows` rows
 // of a tile from `row` on, and columns from `col` on. `map` covers the output. Woven where other
 // ranks get the tile: memory of theirs.
-TILEPOST_INLINE int num_places(const TileStores& /*stores*/) {
+TILEPOST_INLINE int num_places(const TileStores& /*stores*/, const Tile& /*tile*/, int /*row*/,
+                               int /*rows*/) {
   return 1;
 }
 template <class Map>
@@ -208,9 +209,10 @@ TILEPOST_INLINE OutPlace<Map> out_place(const TileStores& /*stores*/, const Map*
   return {map, tile.n + col, tile.row + row};
 }
 
-// The calling thread has committed all stores of a part, `part` of all the schedule's. Woven where
-// other ranks get it: completes them and tells the ranks.
-TILEPOST_INLINE void part_stored(const TileStores& /*stores*/, int /*part*/) {}
+// The calling thread has committed all stores of a part: rows [first, end) of the tile, `part` of
+// all the schedule's. Woven where other ranks get it: completes them and tells the ranks.
+TILEPOST_INLINE void part_stored(const TileStores& /*stores*/, const Tile& /*tile*/, int /*first*/,
+                                 int /*end*/, int /*part*/) {}
 
 // Threads of the CTA, `threads` of them in whole warps, have nothing to do; all of them call, once,
 // this is number `thread`. `shape` is the kernel's, `output` the type of C, a constant. Woven where

@@ -120,8 +120,8 @@ typedef enum tilepost_access {
 // TILEPOST_ACCESS_TILES: how often a row of a tile goes from rank to rank.
 typedef enum tilepost_shots {
   TILEPOST_SHOTS_NONE = 0,  // other access
-  TILEPOST_ONE_SHOT = 1,    // every rank stores what it has computed with all that want it, who add
-                            // it up
+  TILEPOST_ONE_SHOT = 1,    // every rank stores what it has computed with all that get it, who add
+                            // it up, or take every rank's (All-to-All)
   TILEPOST_TWO_SHOT = 2,    // AllReduce: with the one rank that adds it up, which stores the sum
                             // with all others
   TILEPOST_ONE_SHOT_LINES = 3,  // one shot in lines of sixteen bytes, twelve of them data and the
@@ -277,7 +277,7 @@ typedef struct tilepost_exchange {
   int64_t arrived;     // flags [2 parities][2 shots][parts][TILEPOST_MOST_EXCHANGING], by rank that
                        // has stored: the number of the run
   int64_t slots;       // [2 parities][ranks], by rank that has stored
-  int64_t slot_bytes;  // of one of them: rows of the output's length
+  int64_t slot_bytes;  // of one of them: the rows that a rank gets, of the output's length
   const void* slot_maps;  // CUtensorMap [2 parities][ranks]: this rank's slot on every rank
   void* const* there;     // [ranks] TILEPOST_TWO_SHOT: where sums go, rows as out has them
   void* out;
@@ -288,6 +288,8 @@ typedef struct tilepost_exchange {
                        // TILEPOST_EXCHANGES is set
   uint32_t words[4];   // what all ranks must have in common in a run
   int32_t rank, ranks;
+  int32_t rows;          // of the run's product
+  int32_t share_rows;    // of an equal share of them, where a rank gets its share; else not read
   int32_t most_parts;    // of any run
   int32_t lines;         // TILEPOST_ONE_SHOT_LINES: of a part, sixteen bytes each
   uint64_t deadline_ns;  // of every wait; 0: none

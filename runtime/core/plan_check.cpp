@@ -195,6 +195,9 @@ class PlanRules {
     if (!shares_memory())
       return divided(TILEPOST_DIVISION_ROWS, TILEPOST_DIVISION_SHARES,
                      "rows (0) or shares (1) where row-major products are divided among ranks");
+    if (plan_.access == TILEPOST_ACCESS_TILES)
+      return divided(TILEPOST_DIVISION_ROWS, TILEPOST_DIVISION_ROWS,
+                     "rows (0) where kernels exchange tiles");
     if (row().routes() && plan_.routing == TILEPOST_ROUTING_ROWS)
       return divided(TILEPOST_DIVISION_ROWS, TILEPOST_DIVISION_ROWS,
                      "rows (0) where every row has a rank of its own");
@@ -258,8 +261,11 @@ class PlanRules {
     if (!tiles)
       return expect(plan_.shots == 0, "shots", plan_.shots, "0 without exchange of tiles");
     return in_range("shots", plan_.shots, TILEPOST_ONE_SHOT, TILEPOST_ONE_SHOT_LINES) &&
-           expect(row().product_spreads(), "pattern", plan_.pattern,
-                  "one whose sums all ranks get, where kernels exchange tiles") &&
+           expect(may_exchange_tiles(row(), plan_.routing), "pattern", plan_.pattern,
+                  "one whose product moves to ranks that the plan says, where kernels exchange "
+                  "tiles") &&
+           expect(row().product_spreads() || plan_.shots != TILEPOST_TWO_SHOT, "shots", plan_.shots,
+                  "one shot (1, 3) where a row ends with one rank") &&
            in_range("ranks", plan_.ranks, 2, TILEPOST_MOST_EXCHANGING) &&
            expect(map_.num_groups == 1, "number of groups", map_.num_groups,
                   "1 where kernels exchange tiles") &&

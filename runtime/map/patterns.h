@@ -65,11 +65,11 @@ struct PatternRow {
   // stored them.
   constexpr bool may_keep_slots() const { return may_tile() && !product_leaves(); }
 
-  // Every rank has a share of the rows of its own (tilepost_division_t). Not where messages give
-  // all ranks all rows at once, or kernels exchange tiles.
+  // Every rank has a share of the rows of its own (tilepost_division_t). Not where messages, or
+  // kernels that exchange tiles, give all ranks all rows at once.
   constexpr bool has_shares(tilepost_access_t access) const {
-    if (access == TILEPOST_ACCESS_TILES) return false;
-    return communicates() && (!product_spreads() || access != TILEPOST_ACCESS_MESSAGES);
+    const bool apart = access == TILEPOST_ACCESS_READ || access == TILEPOST_ACCESS_WRITE;
+    return communicates() && (!product_spreads() || apart);
   }
 
   // `out` has the rows of this rank's share, not all of the run's. A pattern that routes has
@@ -131,6 +131,12 @@ constexpr bool is_routed(const tilepost_plan_t& plan) {
 // that are `routed` land in the caller's.
 constexpr bool fits_windows(const PatternRow& pattern, bool routed) {
   return !pattern.input_is_routed() && !routed;
+}
+
+// Whether kernels of few rows may exchange tiles (TILEPOST_ACCESS_TILES): the plan says which ranks
+// get a row of the product.
+constexpr bool may_exchange_tiles(const PatternRow& pattern, tilepost_routing_t routing) {
+  return pattern.moves_product() && (!pattern.routes() || routing == TILEPOST_ROUTING_EVEN);
 }
 
 // Whether the kernel stores every row of a tile where its route says.

@@ -6,11 +6,12 @@
 namespace tilepost {
 
 Slots slots_of(const tilepost_plan_t& plan, const tilepost_map_t& map) {
-  constexpr int kLine = 8;  // elements
+  constexpr int kLine = 8;   // elements
+  constexpr int kFirst = 0;  // the rank with the most rows
   if (plan.shots == TILEPOST_ONE_SHOT_LINES)
     return {exchanged_parts(plan) * lines_of_part(plan) * kLine, 2 * plan.ranks};
   if (plan.access == TILEPOST_ACCESS_TILES)
-    return {exchanged_rows(plan, map.m) * map.n, 2 * plan.ranks};
+    return {exchanged_rows(plan, map, kFirst) * map.n, 2 * plan.ranks};
   const bool added = plan.access == TILEPOST_ACCESS_WRITE && plan.sum == TILEPOST_SUM_ADDED;
   return {int64_t{share_tiles(map)} * map.tile_m * map.n, added ? 1 : plan.ranks};
 }
@@ -27,9 +28,10 @@ int64_t lines_of_part(const tilepost_plan_t& plan) {
   return (elements + TILEPOST_LINE_ELEMENTS - 1) / TILEPOST_LINE_ELEMENTS;
 }
 
-int64_t exchanged_rows(const tilepost_plan_t& plan, int64_t m) {
-  if (plan.shots != TILEPOST_TWO_SHOT) return m;
-  const int64_t box = plan.kernel.box_c.rows, boxes = (m + box - 1) / box;
+int64_t exchanged_rows(const tilepost_plan_t& plan, const tilepost_map_t& map, int rank) {
+  const int64_t box = plan.kernel.box_c.rows, boxes = (map.m + box - 1) / box;
+  if (row_of(plan).product_leaves()) return box + rows_of_rank(map, rank);
+  if (plan.shots != TILEPOST_TWO_SHOT) return map.m;
   return (boxes + plan.ranks - 1) / plan.ranks * box;
 }
 

@@ -9,7 +9,7 @@
 
 namespace tilepost {
 
-// A rank's slots: blocks one after the other, each the share of this rank, row-major.
+// A rank's slots: blocks one after the other, each of the rows that this rank gets, row-major.
 struct Slots {
   int64_t block;  // elements of a block: of a share's whole tile rows. Sums have one such block.
   int blocks;     // one for each rank that parts come from; TILEPOST_SUM_ADDED: one for all;
@@ -31,9 +31,10 @@ Slots slots_of(const tilepost_plan_t& plan, const tilepost_map_t& map);
 int exchanged_parts(const tilepost_plan_t& plan);
 int64_t lines_of_part(const tilepost_plan_t& plan);
 
-// TILEPOST_ACCESS_TILES: rows that a rank stores on another one in a run of m rows. Two shots:
-// boxes take turns among the ranks, and lie one behind the other.
-int64_t exchanged_rows(const tilepost_plan_t& plan, int64_t m);
+// TILEPOST_ACCESS_TILES: rows of a slot on `rank` in a run of `map`. Where a rank gets its share of
+// the rows, room for a box comes first. Two shots: boxes take turns among the ranks, and lie one
+// behind the other; as many on every rank.
+int64_t exchanged_rows(const tilepost_plan_t& plan, const tilepost_map_t& map, int rank);
 
 // TILEPOST_ACCESS_WRITE, All-to-All: the row of `owner`'s landed memory where what `source` stores
 // there begins; rows_of_rank(map, owner) rows, as out has them. `map` is of the run.

@@ -8,8 +8,8 @@
 #
 #   main        every pattern by every transport, two to four groups of 4096x1536x512, and some for any m
 #   small       small_…: the same, as small as is sensible: for compute-sanitizer
-#   few         ar_tiles_…: few rows, whose kernels exchange tiles, in every number of shots, of one m and of any;
-#               small_ar_tiles_…: the same
+#   few         ar_tiles_…, rs_tiles_…, a2a_even_tiles_…: few rows, whose kernels exchange tiles, in every number of
+#               shots, of one m and of any; small_ar_tiles_… and so on: the same
 #   pairs       big_…, mate_…: what beside.cpp runs on two streams, a GEMM that holds all SMs and others
 #   neighbours  …_nb: planned to run beside foreign collectives
 #
@@ -118,6 +118,16 @@ few() {
     make "ar_tiles_$shots" gemm_all_reduce peer_tiles 64x8192x2048 "schedule.shots=$shots"
     make "ar_tiles_${shots}_any" gemm_all_reduce peer_tiles 64x2048x512 "schedule.shots=$shots" gemm.m.max=700
     make "small_ar_tiles_$shots" gemm_all_reduce peer_tiles 40x512x256 "schedule.shots=$shots"
+  done
+  # Shares that end in boxes, of 70 rows, and that do not.
+  local pattern name
+  for pattern in rs:gemm_reduce_scatter a2a_even:gemm_all_to_all; do
+    for shots in one lines; do
+      name=${pattern%%:*}_tiles_$shots
+      make "$name" "${pattern#*:}" peer_tiles 256x8192x2048 "schedule.shots=$shots"
+      make "${name}_any" "${pattern#*:}" peer_tiles 64x2048x512 "schedule.shots=$shots" gemm.m.max=700
+      make "small_$name" "${pattern#*:}" peer_tiles 70x512x256 "schedule.shots=$shots"
+    done
   done
 }
 

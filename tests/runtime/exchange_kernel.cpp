@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 
 #include "runtime/cuda/watch/watch_page.h"
@@ -85,6 +86,36 @@ class Exchange {
 
  private:
   bool lines() const { return plan_.shots == TILEPOST_ONE_SHOT_LINES; }
+
+  // ---- Who gets a row
+
+  bool scatters() const { return plan_.pattern != TILEPOST_GEMM_ALL_REDUCE; }
+  bool sums() const { return plan_.pattern != TILEPOST_GEMM_ALL_TO_ALL; }
+  int first_of(int rank) const { return scatters() ? rank * exchange_.share_rows : 0; }
+  int end_of(int rank) const {
+    return scatters() ? std::min(first_of(rank) + exchange_.share_rows, exchange_.rows)
+                      : exchange_.rows;
+  }
+  // Whether it gets any of the rows [first, end) of the tile.
+  bool gets(int rank, const Part& part, int first, int end) const {
+    if (!scatters()) return true;
+    const int from = std::max(part.tile.m + first, first_of(rank));
+    return from < std::min(part.tile.m + end, end_of(rank));
+  }
+  // Where it has a row that it gets of `source`.
+  int64_t row_of_out(int row, int source) const {
+    const int first = first_of(exchange_.rank), rows = end_of(exchange_.rank) - first;
+    return row - first + (sums() ? 0 : int64_t{source} * rows);
+  }
+  // What this rank gets of an element, `of(source)` from each rank.
+  template <class Of>
+  void put(int row, int column, Of of) const {
+    float sum = 0;
+    for (int source = 0; source < exchange_.ranks; ++source) {
+      sum = of(source) + (sums() ? sum : 0);
+      fakes::bf16::write(exchange_.out, row_of_out(row, source) * shape_.n + column, sum);
+    }
+  }
 
   uint32_t* line(int64_t lines, int where, int rank) const {
     return reinterpret_cast<uint32_t*>(exchange_.memory[where] + lines) +
@@ -204,8 +235,9 @@ class Exchange {
     return of_out < shape_.m ? product(self().run, exchange_.rank, of_out, column) : 0;
   }
 
-  // As TMA does: nothing outside of the map.
+  // As TMA does: nothing behind the end of the map, and nowhere in front of it.
   void store_box(const Part& part, int first, int rows, int where, int64_t to_row) const {
+    if (to_row < 0) std::abort();
     MapOf map;
     std::memcpy(&map,
                 static_cast<const char*>(exchange_.slot_maps) +
@@ -227,10 +259,13 @@ class Exchange {
       if (plan_.shots == TILEPOST_TWO_SHOT)
         store_box(part, first, rows, box % exchange_.ranks, box / exchange_.ranks * rows);
       for (int rank = 0; plan_.shots == TILEPOST_ONE_SHOT && rank < exchange_.ranks; ++rank)
-        store_box(part, first, rows, rank, part.tile.m + first);
+        if (gets(rank, part, first, first + rows))
+          store_box(part, first, rows, rank,
+                    part.tile.m + first - first_of(rank) + (scatters() ? rows : 0));
     }
     for (int rank = 0; rank < exchange_.ranks; ++rank)
-      store(flag(rank, 0, part.number, exchange_.rank), run_);
+      if (gets(rank, part, part.first, part.end))
+        store(flag(rank, 0, part.number, exchange_.rank), run_);
   }
 
   bool adds(int row) const {
@@ -239,30 +274,33 @@ class Exchange {
   }
   int64_t slot_row(int row) const {
     const int rows = plan_.kernel.box_c.rows;
+    if (scatters()) return row - first_of(exchange_.rank) + rows;
     if (plan_.shots != TILEPOST_TWO_SHOT) return row;
     return int64_t{row / rows / exchange_.ranks} * rows + row % rows;
   }
 
-  // Of every element of the part that is in the output: row and column there.
+  // Of every element of the part that this rank gets: row and column in the product.
   template <class Body>
   void for_elements(const Part& part, Body body) const {
-    const auto end = std::min<int64_t>(part.tile.m + part.end, shape_.m);
-    for (int row = part.tile.m + part.first; row < end; ++row)
+    const int first = first_of(exchange_.rank), end = end_of(exchange_.rank);
+    for (int row = std::max(first, part.tile.m + part.first);
+         row < std::min(end, part.tile.m + part.end); ++row)
       for (int column = part.tile.n; column < part.tile.n + plan_.map.tile_n; ++column)
         if (column < shape_.n) body(row, column);
   }
 
   bool add_boxes(const Part& part) {
+    if (!gets(exchange_.rank, part, part.first, part.end)) return true;
     if (!await_part(0, part)) return false;
     for_elements(part, [&](int row, int column) {
       if (!adds(row)) return;
-      float sum = 0;
-      for (int source = 0; source < exchange_.ranks; ++source)
-        sum += fakes::bf16::read(slot(exchange_.rank, source), slot_row(row) * shape_.n + column);
+      put(row, column, [&](int source) {
+        return fakes::bf16::read(slot(exchange_.rank, source), slot_row(row) * shape_.n + column);
+      });
       const int64_t at = int64_t{row} * shape_.n + column;
-      fakes::bf16::write(exchange_.out, at, sum);
       for (int rank = 0; plan_.shots == TILEPOST_TWO_SHOT && rank < exchange_.ranks; ++rank)
-        if (rank != exchange_.rank) fakes::bf16::write(exchange_.there[rank], at, sum);
+        if (rank != exchange_.rank)
+          fakes::bf16::write(exchange_.there[rank], at, fakes::bf16::read(exchange_.out, at));
     });
     for (int rank = 0; plan_.shots == TILEPOST_TWO_SHOT && rank < exchange_.ranks; ++rank)
       store(flag(rank, 1, part.number, exchange_.rank), run_);
@@ -303,6 +341,8 @@ class Exchange {
   void store_lines(const Part& part) const {
     for (int first = 0; first < elements(part); first += TILEPOST_LINE_ELEMENTS)
       for (int rank = 0; rank < exchange_.ranks; ++rank) {
+        const int last = first + TILEPOST_LINE_ELEMENTS - 1;
+        if (!gets(rank, part, row_of(part, first), row_of(part, last) + 1)) continue;
         char* const to = line_at(rank, exchange_.rank, part.number, first / TILEPOST_LINE_ELEMENTS);
         for (int i = 0; i < TILEPOST_LINE_ELEMENTS; ++i)
           fakes::bf16::write(to, i,
@@ -313,18 +353,19 @@ class Exchange {
 
   bool add_lines(const Part& part) {
     for (int element = 0; element < elements(part); ++element) {
-      float sum = 0;
-      for (int source = 0; source < exchange_.ranks; ++source) {
-        char* const from =
-            line_at(exchange_.rank, source, part.number, element / TILEPOST_LINE_ELEMENTS);
-        if (!await(run_of(from), run_, exchange_.arrived_wait,
+      const int row = row_of(part, element);
+      if (!gets(exchange_.rank, part, row, row + 1)) continue;
+      const auto from = [&](int source) {
+        return line_at(exchange_.rank, source, part.number, element / TILEPOST_LINE_ELEMENTS);
+      };
+      for (int source = 0; source < exchange_.ranks; ++source)
+        if (!await(run_of(from(source)), run_, exchange_.arrived_wait,
                    [&](uint32_t value) { return value == run_; }))
           return false;
-        sum += fakes::bf16::read(from, element % TILEPOST_LINE_ELEMENTS);
-      }
-      const int64_t row = part.tile.m + row_of(part, element);
       if (column_of(part, element) < shape_.n)
-        fakes::bf16::write(exchange_.out, row * shape_.n + column_of(part, element), sum);
+        put(part.tile.m + row, column_of(part, element), [&](int source) {
+          return fakes::bf16::read(from(source), element % TILEPOST_LINE_ELEMENTS);
+        });
     }
     return true;
   }
@@ -340,7 +381,8 @@ class Exchange {
 
 }  // namespace
 
-void use_exchange(Program& program, tilepost_shots_t shots, int ranks, int64_t m, int ctas) {
+void use_exchange(Program& program, tilepost_shots_t shots, int ranks, int64_t m, int ctas,
+                  tilepost_pattern_t pattern) {
   tilepost_plan_t& plan = program.plan;
   plan.transport = TILEPOST_TRANSPORT_PEER_TILES;
   plan.access = TILEPOST_ACCESS_TILES;
@@ -358,8 +400,9 @@ void use_exchange(Program& program, tilepost_shots_t shots, int ranks, int64_t m
   plan.kernel.cluster = ctas;
   plan.kernel.early = 1;
   plan.kernel.box_c.rows = shots == TILEPOST_TWO_SHOT ? kUnitRows : plan.map.tile_m / ctas;
-  program.use(TILEPOST_GEMM_ALL_REDUCE, ranks, TILEPOST_DIVISION_ROWS,
-              {static_cast<int32_t>((m + 15) / 16)});
+  if (pattern != TILEPOST_GEMM_ALL_REDUCE)
+    plan.kernel.box_c.rows = kUnitRows;  // shares end in them
+  program.use(pattern, ranks, TILEPOST_DIVISION_ROWS, {static_cast<int32_t>((m + 15) / 16)});
 }
 
 bool exchanges(void** arguments) {

@@ -7,8 +7,9 @@
 namespace ranks {
 
 // Edits a program: tiles of 16 x 8, 24 columns, k 8. `ctas`: that share a tile; each has some of
-// its rows. Two shots are in boxes of eight rows.
-void use_exchange(Program& program, tilepost_shots_t shots, int ranks, int64_t m, int ctas = 1);
+// its rows. Boxes are of eight rows in two shots, and where a rank gets its share.
+void use_exchange(Program& program, tilepost_shots_t shots, int ranks, int64_t m, int ctas = 1,
+                  tilepost_pattern_t pattern = TILEPOST_GEMM_ALL_REDUCE);
 
 // Whether the run that is launched exchanges tiles: others of the plan do not.
 bool exchanges(void** arguments);

@@ -72,6 +72,60 @@ TEST_CASE("exchange: every rank gets the sums, run after run, captured or not") 
   }
 }
 
+// Shares that end in boxes, in parts and in lines, and ranks without rows.
+TEST_CASE("exchange: every rank gets its share, as sums or of every rank, captured or not") {
+  const auto pattern = GENERATE(kReduceScatter, kAllToAll);
+  const auto shots = GENERATE(TILEPOST_ONE_SHOT, TILEPOST_ONE_SHOT_LINES);
+  const int count = GENERATE(2, 3, 4, 8), ctas = GENERATE(1, 2);
+  for (const int64_t m : {1, 5, 17, 61, 64}) {
+    CAPTURE(static_cast<int>(pattern), static_cast<int>(shots), count, ctas, m);
+    Team team;
+    use_exchange(team.program, shots, count, m, ctas, pattern);
+    Ranks& all = team.create(count);
+    world().reset_calls();
+    all.run_mixed();
+    team.check();
+    check_nothing_beside(7 * count);
+  }
+}
+
+TEST_CASE("exchange: shares of any number of rows in any order") {
+  const auto pattern = GENERATE(kReduceScatter, kAllToAll);
+  const auto shots = GENERATE(TILEPOST_ONE_SHOT, TILEPOST_ONE_SHOT_LINES);
+  CAPTURE(static_cast<int>(pattern), static_cast<int>(shots));
+  Team team;
+  team.program.plan.any_m = 1;
+  use_exchange(team.program, shots, 3, 61, 2, pattern);
+  Ranks& all = team.create(3);
+  for (int64_t m = 1; m <= 61; m += 3) all.run(2, m);
+  for (int64_t m = 61; m >= 1; m -= 5) all.run(1, m);
+  for (int64_t m = 1; m <= 61; m += 12) all.run_captured(m);
+  team.check();
+}
+
+// 61 rows on three ranks: 21, 21 and 19. Tensor maps end with the share, behind room for a box.
+TEST_CASE_METHOD(Team, "exchange: slots have the rows of a share, and room for a box") {
+  const auto pattern = GENERATE(kReduceScatter, kAllToAll);
+  use_exchange(program, TILEPOST_ONE_SHOT, 3, 61, 2, pattern);
+  const auto layout =
+      tilepost::cuda::shared_layout(program.plan, tilepost::most_sizes(program.plan));
+  CHECK(layout.slot_bytes == (8 + 21) * 24 * 2);
+  CHECK(layout.bytes - layout.slots >= 2 * 3 * layout.slot_bytes);
+  Ranks& all = create(3);
+  all.run(1);
+  check();
+  const tilepost_exchange_t& last = last_exchange(1);
+  CHECK(last.rows == 61);
+  CHECK(last.share_rows == 21);
+  const auto* const maps = static_cast<const char*>(last.slot_maps);
+  for (int parity = 0; parity < 2; ++parity)
+    for (int rank = 0; rank < 3; ++rank) {
+      const auto& map = *reinterpret_cast<const fakes::MapOf*>(maps + (parity * 3 + rank) * 128);
+      CHECK(map.base == last.memory[rank] + last.slots + (parity * 3 + 1) * last.slot_bytes);
+      CHECK(map.rows == static_cast<uint64_t>(rank == 2 ? 8 + 19 : 8 + 21));
+    }
+}
+
 TEST_CASE("exchange: any number of rows in any order") {
   const auto shots = any_shots();
   CAPTURE(static_cast<int>(shots));

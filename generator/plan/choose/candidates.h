@@ -27,8 +27,9 @@ struct Candidate {
   double end = 0;  // predicted, us
 
   bool overlaps() const { return transport->row.overlaps; }
-  // Whether kernels exchange tiles, whatever group they are in: there is one.
-  bool is_one_group() const { return shots != TILEPOST_SHOTS_NONE; }
+  // Whether kernels exchange tiles, whatever group they are in: there is one. So there is on the
+  // host, in their place.
+  bool is_one_group() const { return transport->access() == TILEPOST_ACCESS_TILES; }
 };
 
 // All overlapped combinations whose groups this transport carries, each with its best groups; with

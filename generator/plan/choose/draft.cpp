@@ -15,6 +15,7 @@ tilepost_division_t division_of(const Plan& plan, tilepost_transport_t transport
     return row.has_shares(carrier.access()) ? TILEPOST_DIVISION_SHARES : TILEPOST_DIVISION_ROWS;
   if (!row.product_leaves()) return TILEPOST_DIVISION_ROWS;
   if (plan.map.layout == TILEPOST_TILE) return TILEPOST_DIVISION_COLUMNS;
+  if (carrier.access() == TILEPOST_ACCESS_TILES) return TILEPOST_DIVISION_ROWS;
   // With routing by rows the rank of a row is not known when planning.
   return carrier.row.overlaps && plan.routing != TILEPOST_ROUTING_ROWS ? TILEPOST_DIVISION_SHARES
                                                                        : TILEPOST_DIVISION_ROWS;

@@ -44,6 +44,9 @@ struct KernelRequest {
   // gemm_sm90_small: helper warps exchange tiles with kernels of so many ranks.
   tilepost_shots_t shots = TILEPOST_SHOTS_NONE;
   int ranks = 1;
+  // Each of which gets a share of so many rows, 1 where runs differ in rows; 0: it gets all of
+  // them.
+  int64_t share_rows = 0;
   // gemm_sm80: elements per access, as many as the starts of rows are aligned to.
   int load_vector = 8;    // copies of A, and of B along K
   int load_vector_b = 8;  // copies of B along N (TILEPOST_NN)

@@ -57,16 +57,24 @@ KernelConfig small(int tile_m, int tile_n, int split_k, int64_t in_flight) {
   return config;
 }
 
+// The most units that what a CTA owns is whole boxes of, no more than `most`.
+int even_box(int owned, int most) {
+  int box = std::clamp(most, 1, owned);
+  while (owned % box != 0) --box;
+  return box;
+}
+
 // Units of a box of C: all that a CTA owns, if every one owns the same. Boxes whose sums are left
-// to one rank each are so many, if they can be, that every rank gets some of what a CTA owns.
+// to one rank each are so many, if they can be, that every rank gets some of what a CTA owns. Boxes
+// in which a share may end are small: such a one is stored with both ranks, as a whole.
 int units_of_box(const KernelConfig& config, const KernelRequest& request) {
+  constexpr int kMostWithEnds = 2;
   const int units = config.tile_m / kUnit;
   if (units % config.split_k != 0) return 1;
   const int owned = units / config.split_k;
-  if (request.shots != TILEPOST_TWO_SHOT) return owned;
-  int box = std::max(1, owned / request.ranks);
-  while (owned % box != 0) --box;
-  return box;
+  if (request.shots == TILEPOST_TWO_SHOT) return even_box(owned, owned / request.ranks);
+  const bool ends = request.share_rows > 0 && request.share_rows % (int64_t{kUnit} * owned) != 0;
+  return ends ? even_box(owned, kMostWithEnds) : owned;
 }
 
 }  // namespace

@@ -306,7 +306,7 @@ void print_groups(std::string& out, const Plan& plan) {
   std::vector<std::string> header = {"group", "waves", "tiles", range_name(plan), "MiB", "target"};
   if (timed) header.push_back("ready us");
   if (timed && sent) header.insert(header.end(), {"start us", "end us", "GB/s"});
-  const bool steps = row_of(plan).has_shares(plan.access);
+  const bool steps = row_of(plan).has_shares(plan.access) && plan.access != TILEPOST_ACCESS_TILES;
   if (steps) header.push_back("on rank 0");
   Table table(std::move(header));
   for (size_t g = 0; g < plan.tile_map().groups.size(); ++g) {

@@ -1,6 +1,6 @@
 // transport: peer_tiles. The kernels of few rows meet and exchange tiles: each stores what it has
-// computed into the other ranks' memory, and its helper warps add up what has come from them. One
-// launch is the whole run.
+// computed into the memory of the ranks that get it, and its helper warps add up, or move, what has
+// come from them. One launch is the whole run.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -39,6 +39,7 @@ class PeerTiles final : public Transport {
   std::vector<tilepost_shots_t> shots(const Spec& spec, const Plan& plan) const override {
     if (plan.arch == Arch::host) return {TILEPOST_SHOTS_NONE};
     if (spec.schedule.shots.value) return {*spec.schedule.shots.value};
+    if (row_of(plan).product_leaves()) return {TILEPOST_ONE_SHOT_LINES, TILEPOST_ONE_SHOT};
     return {TILEPOST_ONE_SHOT_LINES, TILEPOST_ONE_SHOT, TILEPOST_TWO_SHOT};
   }
   bool pushes(const Plan& plan) const override { return plan.shots == TILEPOST_TWO_SHOT; }
@@ -51,14 +52,36 @@ class PeerTiles final : public Transport {
 
 // ---- What the spec may not ask for
 
-void check_problem(const Spec& spec, Diagnostics& diagnostics) {
-  if (spec.pattern.value != TILEPOST_GEMM_ALL_REDUCE) {
+// A row of the product ends where the plan says, and every rank knows it.
+bool check_product(const Spec& spec, Diagnostics& diagnostics) {
+  const PatternRow& row = row_of(spec.pattern.value);
+  if (may_exchange_tiles(row, spec.routing.value)) return true;
+  if (!row.moves_product())
     diagnostics.error(spec.pattern.where,
                       "pattern " + quote(name_of(spec.pattern.value)) +
                           " is not possible with transport 'peer_tiles', whose kernels exchange "
-                          "tiles of gemm_all_reduce alone; use 'auto' or 'peer'");
-    return note_transport(spec, diagnostics);
-  }
+                          "tiles of a product; use 'auto' or 'peer'");
+  else
+    diagnostics.error(spec.routing.where,
+                      "routing " + quote(name_of(spec.routing.value)) +
+                          " is not possible with transport 'peer_tiles', whose kernels exchange "
+                          "tiles as the plan says; use 'even', or transport 'copy_engine'");
+  note_transport(spec, diagnostics);
+  return false;
+}
+
+void check_shots(const Spec& spec, Diagnostics& diagnostics) {
+  const Located<std::optional<tilepost_shots_t>>& shots = spec.schedule.shots;
+  if (shots.value != TILEPOST_TWO_SHOT || !row_of(spec.pattern.value).product_leaves()) return;
+  diagnostics.error(shots.where,
+                    "schedule.shots 'two' is for sums that all ranks get: with pattern " +
+                        quote(name_of(spec.pattern.value)) +
+                        " a row goes to one rank, where it stays; use 'one', 'lines' or 'auto'");
+  diagnostics.note(spec.pattern.where, "pattern is given here");
+}
+
+void check_problem(const Spec& spec, Diagnostics& diagnostics) {
+  if (!check_product(spec, diagnostics)) return;
   if (spec.gemm.m.value > kMostExchangedRows) {
     diagnostics.error(spec.gemm.m.where,
                       fmt::format("gemm.m is '{0}', transport 'peer_tiles' is for at most {1} "
@@ -123,6 +146,7 @@ void check_neighbours(const Spec& spec, Diagnostics& diagnostics) {
 
 void PeerTiles::check(const Spec& spec, Diagnostics& diagnostics) const {
   check_problem(spec, diagnostics);
+  check_shots(spec, diagnostics);
   check_whole_rows(spec, diagnostics);
   check_consumer(spec, diagnostics);
   check_schedule(spec, diagnostics);
@@ -135,7 +159,7 @@ void PeerTiles::check(const Spec& spec, Diagnostics& diagnostics) const {
 bool PeerTiles::may_try(const Spec& spec, const Plan& plan, const MachineProfile& profile) const {
   const ScheduleSpec& schedule = spec.schedule;
   return may_share(plan, profile) && plan.ranks <= TILEPOST_MOST_EXCHANGING &&
-         plan.pattern == TILEPOST_GEMM_ALL_REDUCE && plan.map.m <= profile.tiles.most_rows &&
+         may_exchange_tiles(row_of(plan), plan.routing) && plan.map.m <= profile.tiles.most_rows &&
          plan.consumer == TILEPOST_CONSUMER_NONE && plan.neighbours == 0 && !schedule.comm_sms &&
          (!schedule.groups || schedule.groups->value.size() == 1) &&
          schedule.wait.value != TILEPOST_WAIT_STREAM;
@@ -148,11 +172,16 @@ const ShotProfile& profile_of(const TileProfile& tiles, tilepost_shots_t shots) 
   return shots == TILEPOST_ONE_SHOT ? tiles.one_shot : tiles.lines;
 }
 
-// What a rank sends: in one shot all that it has computed to every other rank; in two a share of it
-// to each of them, and the sums of its own.
+// How often a rank sends a share of what it has computed to every other rank: in one shot all of
+// it, or the one that the rank gets; in two a share, and the sums of its own.
+int shares_sent(const TransferProblem& problem) {
+  if (row_of(problem.plan).product_leaves()) return 1;
+  return problem.shots == TILEPOST_TWO_SHOT ? 2 : problem.plan.ranks;
+}
+
 TransferModel PeerTiles::model(const TransferProblem& problem) const {
   const ShotProfile& shot = profile_of(problem.profile.tiles, problem.shots);
-  const double times = problem.shots == TILEPOST_TWO_SHOT ? 2 : problem.plan.ranks;
+  const double times = shares_sent(problem);
   TransferModel model;
   model.wave = problem.wave;
   model.group.latency = shot.latency_us;
@@ -165,16 +194,24 @@ TransferModel PeerTiles::model(const TransferProblem& problem) const {
 // ---- What it does
 
 std::vector<std::string> PeerTiles::describe(const Plan& plan) const {
+  const bool shares = row_of(plan).product_leaves();
+  const bool sums = row_of(plan).sums;
   switch (plan.shots) {
     case TILEPOST_SHOTS_NONE:
       return {};
     case TILEPOST_ONE_SHOT_LINES:
-      return {
-          "helper warps of each CTA store its tiles into all other ranks' memory, in lines of 16 "
-          "bytes that say themselves which run they are of, and sum in the order of ranks"};
+      return {fmt::format(
+          "helper warps of each CTA store its tiles into {0}, in lines of 16 bytes that say "
+          "themselves which run they are of, and {1}",
+          shares ? "the memory of the ranks whose rows they are" : "all other ranks' memory",
+          sums ? "sum in the order of ranks" : "move what has come to the output")};
     case TILEPOST_ONE_SHOT:
-      return {"each kernel stores its tiles into all other ranks' memory",
-              "helper warps of each CTA sum the parts of its tiles in the order of ranks"};
+      return {shares ? fmt::format("each kernel stores boxes of {0} rows into the memory of the "
+                                   "ranks whose rows they are",
+                                   plan.kernel.box_c.rows)
+                     : "each kernel stores its tiles into all other ranks' memory",
+              sums ? "helper warps of each CTA sum the parts of its tiles in the order of ranks"
+                   : "helper warps of each CTA move the parts of its tiles to the output"};
     case TILEPOST_TWO_SHOT:
       break;
   }

@@ -4,9 +4,11 @@
 namespace tilepost {
 namespace {
 
-// Rows that go anywhere have no share before they are routed.
+// Rows that go anywhere have no share before they are routed. Tiles that kernels exchange are cut
+// without regard to shares.
 tilepost_division_t division(const Plan& plan) {
   if (plan.map.layout == TILEPOST_TILE) return TILEPOST_DIVISION_COLUMNS;
+  if (plan.planned_transport == TILEPOST_TRANSPORT_PEER_TILES) return TILEPOST_DIVISION_ROWS;
   return plan.transport != TILEPOST_TRANSPORT_NONE && plan.routing != TILEPOST_ROUTING_ROWS
              ? TILEPOST_DIVISION_SHARES
              : TILEPOST_DIVISION_ROWS;

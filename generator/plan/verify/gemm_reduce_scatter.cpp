@@ -4,8 +4,10 @@
 namespace tilepost {
 namespace {
 
+// Tiles that kernels exchange are cut without regard to shares.
 tilepost_division_t division(const Plan& plan) {
   if (plan.map.layout == TILEPOST_TILE) return TILEPOST_DIVISION_COLUMNS;
+  if (plan.planned_transport == TILEPOST_TRANSPORT_PEER_TILES) return TILEPOST_DIVISION_ROWS;
   return plan.transport != TILEPOST_TRANSPORT_NONE ? TILEPOST_DIVISION_SHARES
                                                    : TILEPOST_DIVISION_ROWS;
 }

@@ -1,7 +1,8 @@
 // Tiles that kernels exchange (TILEPOST_ACCESS_TILES). The CTAs of a tile own rows of it, in units
 // of eight as equally as they can be; what one owns travels in boxes. Rank r of them sums box b of
-// all rows where b % ranks is r (TILEPOST_TWO_SHOT), or every rank sums all of them. In lines what
-// a CTA owns travels as a whole.
+// all rows where b % ranks is r (TILEPOST_TWO_SHOT), or every rank sums all of them. Where a rank
+// gets a share of the rows, a box goes to every rank in whose share it has a row, who sums, or
+// takes, the rows of its share. In lines what a CTA owns travels as a whole.
 #include <fmt/format.h>
 
 #include <map>
@@ -62,8 +63,8 @@ void check_kernel(const Plan& plan, Findings& findings) {
   }
 }
 
-// Where the boxes of one tile column go: how often each rank has summed which rows of each rank's,
-// and how often each has got the sum.
+// Where the boxes of one tile column go, all of whose sums every rank gets: how often each rank has
+// summed which rows of each rank's, and how often each has got the sum.
 class ColumnCheck {
  public:
   ColumnCheck(const Plan& plan, Findings& findings)
@@ -112,6 +113,81 @@ class ColumnCheck {
   std::vector<std::vector<int64_t>> slot_;  // [ranks][place] the box that lies there
 };
 
+// The same where a rank gets its share: which row lies where in each rank's slots, of every rank's
+// product, and how often the rank has taken it out. A slot has room for a box in front.
+class ShareCheck {
+ public:
+  ShareCheck(const Plan& plan, Findings& findings)
+      : plan_(plan),
+        findings_(findings),
+        box_(box_rows(plan)),
+        share_((plan.map.m + plan.ranks - 1) / plan.ranks),
+        slot_(plan.ranks, std::vector<int64_t>(box_ + share_, -1)),
+        taken_(plan.map.m, 0) {}
+
+  void tile(const tilepost_tile_t& tile) {
+    for (int cta = 0; cta < plan_.source.split_k; ++cta) {
+      const Owned owned = owned_by(plan_, cta);
+      for (int row = owned.first; row < owned.end; row += box_) box(tile.m + row);
+      take(tile.m + owned.first, tile.m + owned.end);
+    }
+  }
+
+  // Every row is with the rank whose share it is in, once.
+  void end(int64_t column) {
+    for (int64_t row = 0; row < plan_.map.m && !findings_.full(); ++row)
+      if (taken_[row] != 1)
+        findings_.add(fmt::format("column {0}: rank {1} gets row {2} {3} times", column,
+                                  row / share_, row, taken_[row]));
+  }
+
+ private:
+  int64_t end_of(int rank) const { return std::min((rank + 1) * share_, plan_.map.m); }
+
+  // As TMA does: nothing behind the end of a tensor map, and nowhere in front of it.
+  void box(int64_t first) {
+    for (int rank = 0; rank < plan_.ranks; ++rank) {
+      const int64_t begin = rank * share_, end = end_of(rank);
+      if (first >= end || first + box_ <= begin) continue;
+      const int64_t to = first - begin + box_;
+      if (to < 0) findings_.add(fmt::format("a box from row {0} on begins before a slot", first));
+      for (int64_t row = std::max<int64_t>(0, -to); row < box_ && first + row < end; ++row) {
+        int64_t& there = slot_[rank][to + row];
+        if (to + row >= box_ && std::exchange(there, first + row) != -1)
+          findings_.add(
+              fmt::format("row {0} lies where another does, with rank {1}", first + row, rank));
+      }
+    }
+  }
+
+  // Ranks take of a part what is in their shares.
+  void take(int64_t first, int64_t part_end) {
+    for (int rank = 0; rank < plan_.ranks; ++rank) {
+      const int64_t begin = rank * share_;
+      for (int64_t row = std::max(first, begin); row < std::min(part_end, end_of(rank)); ++row)
+        taken_[row] += slot_[rank][box_ + row - begin] == row ? 1 : 0;
+    }
+  }
+
+  const Plan& plan_;
+  Findings& findings_;
+  const int box_;
+  const int64_t share_;
+  std::vector<std::vector<int64_t>> slot_;  // [ranks][row of a slot] the product's row there
+  std::vector<int> taken_;                  // [m]
+};
+
+template <class Column>
+void follow_columns(const Plan& plan, Findings& findings) {
+  std::map<int32_t, Column> columns;
+  for (const tilepost_tile_t& tile : plan.tile_map().tiles) {
+    if (tile.row < 0) continue;
+    const auto column = columns.try_emplace(tile.n, plan, findings).first;
+    if (!findings.full()) column->second.tile(tile);
+  }
+  for (auto& [n, column] : columns) column.end(n);
+}
+
 }  // namespace
 
 void verify_exchange_of_tiles(const Plan& plan, Findings& findings) {
@@ -122,6 +198,11 @@ void verify_exchange_of_tiles(const Plan& plan, Findings& findings) {
     return;
   }
   if (plan.shots == TILEPOST_SHOTS_NONE) findings.add("kernels exchange tiles in no shot");
+  if (!may_exchange_tiles(row_of(plan), plan.routing) ||
+      (plan.shots == TILEPOST_TWO_SHOT && !row_of(plan).product_spreads()))
+    findings.add(fmt::format("kernels exchange tiles of {0}, routing {1}, in {2} shots",
+                             name_of(plan.pattern), name_of(plan.routing),
+                             static_cast<int>(plan.shots)));
   if (plan.ranks < 2 || plan.ranks > TILEPOST_MOST_EXCHANGING)
     findings.add(fmt::format("kernels of {0} ranks exchange tiles, 2 to {1} can", plan.ranks,
                              TILEPOST_MOST_EXCHANGING));
@@ -136,13 +217,10 @@ void verify_exchange_of_tiles(const Plan& plan, Findings& findings) {
 }
 
 void follow_tiles(const Plan& plan, Findings& findings) {
-  std::map<int32_t, ColumnCheck> columns;
-  for (const tilepost_tile_t& tile : plan.tile_map().tiles) {
-    if (tile.row < 0) continue;
-    const auto column = columns.try_emplace(tile.n, plan, findings).first;
-    if (!findings.full()) column->second.tile(tile);
-  }
-  for (auto& [n, column] : columns) column.end(n);
+  if (row_of(plan).product_leaves())
+    follow_columns<ShareCheck>(plan, findings);
+  else
+    follow_columns<ColumnCheck>(plan, findings);
 }
 
 }  // namespace tilepost

@@ -58,46 +58,66 @@ __device__ __forceinline__ void open_exchange(const View& view, TileStores& stor
   ptx::fence_global_to_async();
 }
 
-// On how many ranks a box is wanted. `row`: its first one of the tile, `rows`: of a box, all boxes
-// of an output are as high.
+// How many ranks get a box. `row`: its first one of the tile, `rows`: of a box, all boxes of an
+// output are as high.
 template <class View>
-__device__ __forceinline__ int num_places(const View& view, const TileStores& stores) {
+__device__ __forceinline__ int num_places(const View& view, const TileStores& stores,
+                                          const Tile& tile, int row, int rows) {
   if (!exchanges(view)) return 1;
   if (View::kShots == TILEPOST_ONE_SHOT_LINES || !stores.may_store) return 0;
-  return View::kShots == TILEPOST_ONE_SHOT ? View::kRanks : 1;
+  if constexpr (View::kShots == TILEPOST_TWO_SHOT) return 1;
+  return ranks_of_rows(view, tile.m + row, tile.m + row + rows).count;
 }
 
+// Where a row that `rank` gets lies in its slots; a box has `box_rows` rows.
+//
+// One shot, where a rank gets its share: its map ends with the share's last row, behind which TMA
+// writes nothing. It may not begin with the first one, for no coordinate of a store may be negative
+// (CUDA Guide, Asynchronous Data Copies using TMA, Negative indices and out of bounds). So there is
+// room for a box in front of it, where nobody reads what lies there.
+//
 // Two shots: the boxes of the output, counted down its rows, take turns among the ranks, and lie
 // one behind the other in their slots.
+template <class View>
+__device__ __forceinline__ int slot_row(const View& view, int row, int rank, int box_rows) {
+  if constexpr (View::kShots == TILEPOST_TWO_SHOT)
+    return row / box_rows / View::kRanks * box_rows + row % box_rows;
+  return View::kScatters ? row - rows_of(view, rank).first + box_rows : row;
+}
+
+// Where a box goes that begins with this row and column of the tile.
 template <class View, class Map>
 __device__ __forceinline__ OutPlace<Map> place_in_slots(const View& view, const TileStores& stores,
                                                         const Tile& tile, int row, int rows,
                                                         int col, int place) {
   const Map* const maps =
       static_cast<const Map*>(view.exchange.slot_maps) + (stores.run & 1) * View::kRanks;
-  if constexpr (View::kShots == TILEPOST_ONE_SHOT) {
-    return {maps + rank_of_place(view, place), tile.n + col, tile.m + row};
-  } else {
-    const int box = (tile.m + row) / rows;
-    return {maps + box % View::kRanks, tile.n + col, box / View::kRanks * rows};
-  }
+  const int first = tile.m + row;
+  const int rank = View::kShots == TILEPOST_TWO_SHOT
+                       ? first / rows % View::kRanks
+                       : rank_of_place(view, ranks_of_rows(view, first, first + rows), place);
+  return {maps + rank, tile.n + col, slot_row(view, first, rank, rows)};
 }
 
-// All of a part's stores are committed. Waits until they are made: then they are visible to this
-// thread in the generic proxy (tile_done, BulkStores). The fence and the relaxed stores behind it
-// are a release each (PTX ISA 8.8, Release and Acquire Patterns): one fence serves all ranks.
+// All stores of a part, rows [first, end) of the tile, are committed. Waits until they are made:
+// then they are visible to this thread in the generic proxy (tile_done, BulkStores). The fence and
+// the relaxed stores behind it are a release each (PTX ISA 8.8, Release and Acquire Patterns): one
+// fence serves all ranks. Who gets none of the rows waits for no flag of them (exchange_parts).
 template <class View>
-__device__ __forceinline__ void part_stored(const View& view, const TileStores& stores, int part) {
+__device__ __forceinline__ void part_stored(const View& view, const TileStores& stores,
+                                            const Tile& tile, int first, int end, int part) {
   const tilepost_exchange_t& exchange = view.exchange;
   if (!exchanges(view) || !stores.may_store) return;
   if constexpr (View::kShots == TILEPOST_ONE_SHOT_LINES) return;
+  const SomeRanks ranks = ranks_of_rows(view, tile.m + first, tile.m + end);
+  if (ranks.count == 0) return;
   ptx::wait_bulk<0>();
   ptx::fence_release_sys();
 #pragma unroll
-  for (int place = 0; place < View::kRanks; ++place)
+  for (int place = 0; place < ranks.count; ++place)
     *static_cast<volatile uint32_t*>(
-        exchange_flags(exchange, rank_of_place(view, place), stores.run, 0, part) + exchange.rank) =
-        stores.run;
+        exchange_flags(exchange, rank_of_place(view, ranks, place), stores.run, 0, part) +
+        exchange.rank) = stores.run;
 }
 
 // ---- Helper warps: flags come behind the data
@@ -127,19 +147,15 @@ __device__ __forceinline__ void raise_part(const View& view, const Helper& helpe
                                    exchange.rank) = helper.run;
 }
 
-// Whether this rank adds up a row, and where it lies in a slot.
+// Whether this rank adds up a row of a part that it gets.
 template <class View>
 __device__ __forceinline__ bool adds_row(const View& view, int row, int box_rows) {
   return View::kShots == TILEPOST_ONE_SHOT || row / box_rows % View::kRanks == view.exchange.rank;
 }
-template <class View>
-__device__ __forceinline__ int slot_row(int row, int box_rows) {
-  if constexpr (View::kShots == TILEPOST_ONE_SHOT) return row;
-  return row / box_rows / View::kRanks * box_rows + row % box_rows;
-}
 
-// Adds up what all ranks have stored of a part, and stores the sums where they are wanted. A few
-// units at a time, whose loads wait together: of one that is not the thread's some other is loaded.
+// Adds up what all ranks have stored of a part, and stores the sums where they are wanted; or
+// (All-to-All) moves what each has stored to out. A few units at a time, whose loads wait together:
+// of one that is not the thread's some other is loaded.
 template <class View, DType kType>
 __device__ __forceinline__ void add_part(const View& view, const Helper& helper,
                                          const PartUnits<View::kTileN>& units, int n,
@@ -157,9 +173,10 @@ __device__ __forceinline__ void add_part(const View& view, const Helper& helper,
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) {
       const int unit = is_own(first + i * helper.threads) ? first + i * helper.threads : 0;
-      const long long at = (static_cast<long long>(slot_row<View>(units.row(unit), box_rows)) * n +
-                            units.col(unit)) *
-                           2;
+      const long long at =
+          (static_cast<long long>(slot_row(view, units.row(unit), exchange.rank, box_rows)) * n +
+           units.col(unit)) *
+          2;
 #pragma unroll
       for (int rank = 0; rank < View::kRanks; ++rank)
         parts[i][rank] = *reinterpret_cast<const uint4*>(slots + rank * exchange.slot_bytes + at);
@@ -168,14 +185,25 @@ __device__ __forceinline__ void add_part(const View& view, const Helper& helper,
     for (int i = 0; i < kAtOnce; ++i) {
       const int unit = first + i * helper.threads;
       if (!is_own(unit)) continue;
+      const auto in_out = [&](int source) {
+        return (row_of_out(view, units.row(unit), source) * n + units.col(unit)) * 2;
+      };
+      if constexpr (!View::kSums) {
+#pragma unroll
+        for (int rank = 0; rank < View::kRanks; ++rank)
+          *reinterpret_cast<uint4*>(static_cast<char*>(exchange.out) + in_out(rank)) =
+              parts[i][rank];
+        continue;
+      }
       const uint4 sum = add_units<kType>(parts[i]);
-      const long long at = (static_cast<long long>(units.row(unit)) * n + units.col(unit)) * 2;
-      *reinterpret_cast<uint4*>(static_cast<char*>(exchange.out) + at) = sum;
+      *reinterpret_cast<uint4*>(static_cast<char*>(exchange.out) + in_out(0)) = sum;
       if constexpr (View::kShots == TILEPOST_TWO_SHOT) {
+        constexpr SomeRanks kAll{0, View::kRanks};
 #pragma unroll
         for (int place = 0; place < View::kRanks - 1; ++place)
-          *reinterpret_cast<uint4*>(static_cast<char*>(exchange.there[rank_of_place(view, place)]) +
-                                    at) = sum;
+          *reinterpret_cast<uint4*>(
+              static_cast<char*>(exchange.there[rank_of_place(view, kAll, place)]) + in_out(0)) =
+              sum;
       }
     }
   }
@@ -256,20 +284,21 @@ __device__ __forceinline__ void exchange_parts(const View& view, const TileParts
     const bool may_store = !is_given_up(exchange);
     uint32_t parity = 0;
     for_parts([&](int part, const PartUnits<View::kTileN>& units) {
-      const int elements = (units.end - units.first) * View::kTileN;
-      const int lines = (elements + TILEPOST_LINE_ELEMENTS - 1) / TILEPOST_LINE_ELEMENTS;
+      const int lines = lines_of<View>(units.end - units.first);
       for (int column = 0; column < parts.part.columns; column += kPanelColumns)
         ptx::wait_barrier(panels.full + column / kPanelColumns * 8, parity);
       parity ^= 1;
-      if (may_store) store_lines(view, helper, panels, part, lines);
+      if (may_store) store_lines(view, helper, panels, units, part, lines);
       sync_helpers(helper);
       if (thread == 0) ptx::arrive(panels.empty);
-      add_lines<View, kType>(view, helper, units, part, lines, shape.n);
+      add_lines<View, kType>(view, helper, units, part, shape.n);
     });
   } else {
     for_parts([&](int part, const PartUnits<View::kTileN>& units) {
+      const PartUnits<View::kTileN> own = own_units(view, units);
+      if (View::kScatters && own.first >= own.end) return;  // flags of it go elsewhere
       if (!await_part(view, helper, 0, part)) return;
-      add_part<View, kType>(view, helper, units, shape.n, parts.box_rows);
+      add_part<View, kType>(view, helper, own, shape.n, parts.box_rows);
       if constexpr (View::kShots == TILEPOST_TWO_SHOT) raise_part(view, helper, part);
     });
   }

@@ -34,20 +34,33 @@ __device__ __forceinline__ uint32_t panel_word(const TilePanels& panels, int ele
                                chunk * 16 + in_panel % 8 * 2);
 }
 
-// Stores a part's lines with all ranks, this one too. Behind the part's last row comes anything.
+// Lines of which the first `rows` rows of a part have some elements.
+template <class View>
+__device__ __forceinline__ int lines_of(int rows) {
+  return (rows * View::kTileN + TILEPOST_LINE_ELEMENTS - 1) / TILEPOST_LINE_ELEMENTS;
+}
+
+// Stores a part's lines with the ranks that get any row of them, this one too. Behind the part's
+// last row comes anything.
 template <class View>
 __device__ __forceinline__ void store_lines(const View& view, const Helper& helper,
-                                            const TilePanels& panels, int part, int lines) {
+                                            const TilePanels& panels,
+                                            const PartUnits<View::kTileN>& units, int part,
+                                            int lines) {
 #pragma unroll 2
   for (int line = helper.thread; line < lines; line += helper.threads) {
     uint32_t words[kPairs];
 #pragma unroll
     for (int i = 0; i < kPairs; ++i)
       words[i] = panel_word<View::kTileN>(panels, line * TILEPOST_LINE_ELEMENTS + 2 * i);
+    const int first = line * TILEPOST_LINE_ELEMENTS / View::kTileN;
+    const int last = ((line + 1) * TILEPOST_LINE_ELEMENTS - 1) / View::kTileN;
+    const SomeRanks ranks =
+        ranks_of_rows(view, units.first + first, min(units.first + last + 1, units.end));
 #pragma unroll
-    for (int place = 0; place < View::kRanks; ++place)
-      ptx::store_line_sys(line_at(view.exchange, rank_of_place(view, place), view.exchange.rank,
-                                  helper.run, part, line),
+    for (int place = 0; place < ranks.count; ++place)
+      ptx::store_line_sys(line_at(view.exchange, rank_of_place(view, ranks, place),
+                                  view.exchange.rank, helper.run, part, line),
                           {words[0], words[1], words[2], helper.run});
   }
 }
@@ -81,15 +94,30 @@ __device__ __forceinline__ bool await_lines(const tilepost_exchange_t& exchange,
   return true;
 }
 
-// The sums of a line, in the order of ranks, to out.
+// Of a line of `units` those elements that are in `own`, the rows of these that this rank gets:
+// their sums, in the order of ranks, or (All-to-All) every rank's, to out.
 template <class View, DType kType>
 __device__ __forceinline__ void add_line(const View& view, const PartUnits<View::kTileN>& units,
+                                         const PartUnits<View::kTileN>& own,
                                          const uint4 (&found)[View::kRanks], int line, int n) {
 #pragma unroll
   for (int pair = 0; pair < kPairs; ++pair) {
     const auto word = [&](int rank) {
       return pair == 0 ? found[rank].x : pair == 1 ? found[rank].y : found[rank].z;
     };
+    const int element = line * TILEPOST_LINE_ELEMENTS + 2 * pair;
+    const int row = units.first + element / View::kTileN, column = element % View::kTileN;
+    if (row < own.first || row >= own.end || column >= own.columns) continue;
+    const auto out = [&](int source) -> uint32_t& {
+      return *reinterpret_cast<uint32_t*>(
+          static_cast<char*>(view.exchange.out) +
+          (row_of_out(view, row, source) * n + own.column + column) * 2);
+    };
+    if constexpr (!View::kSums) {
+#pragma unroll
+      for (int rank = 0; rank < View::kRanks; ++rank) out(rank) = word(rank);
+      continue;
+    }
     float2 sum = unpack<kType>(word(0));
 #pragma unroll
     for (int rank = 1; rank < View::kRanks; ++rank) {
@@ -97,25 +125,23 @@ __device__ __forceinline__ void add_line(const View& view, const PartUnits<View:
       sum.x += other.x;
       sum.y += other.y;
     }
-    const int element = line * TILEPOST_LINE_ELEMENTS + 2 * pair;
-    const int row = units.first + element / View::kTileN, column = element % View::kTileN;
-    if (row < units.end && column < units.columns)
-      *reinterpret_cast<uint32_t*>(static_cast<char*>(view.exchange.out) +
-                                   (static_cast<long long>(row) * n + units.column + column) * 2) =
-          pack<kType>(sum.x, sum.y);
+    out(0) = pack<kType>(sum.x, sum.y);
   }
 }
 
-// What has come of a part's lines, to out: a few lines at a time. Of one that is not the thread's
-// its first one is loaded.
+// What has come of a part's lines, to out: a few lines at a time, those that have any element of
+// the rows that this rank gets. Of one that is not the thread's its first one is loaded.
 template <class View, DType kType>
 __device__ __forceinline__ void add_lines(const View& view, const Helper& helper,
-                                          const PartUnits<View::kTileN>& units, int part, int lines,
-                                          int n) {
+                                          const PartUnits<View::kTileN>& units, int part, int n) {
   constexpr int kAtOnce = View::kRanks <= 2 ? 6 : View::kRanks <= 4 ? 3 : 1;
   const tilepost_exchange_t& exchange = view.exchange;
+  const PartUnits<View::kTileN> own = own_units(view, units);
+  if (own.first >= own.end) return;
+  const int begin = (own.first - units.first) * View::kTileN / TILEPOST_LINE_ELEMENTS;
+  const int lines = lines_of<View>(own.end - units.first);
 #pragma unroll 1
-  for (int first = helper.thread; first < lines; first += kAtOnce * helper.threads) {
+  for (int first = begin + helper.thread; first < lines; first += kAtOnce * helper.threads) {
     const char* from[kAtOnce];
     uint4 found[kAtOnce][View::kRanks];
 #pragma unroll
@@ -127,7 +153,7 @@ __device__ __forceinline__ void add_lines(const View& view, const Helper& helper
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i)
       if (first + i * helper.threads < lines)
-        add_line<View, kType>(view, units, found[i], first + i * helper.threads, n);
+        add_line<View, kType>(view, units, own, found[i], first + i * helper.threads, n);
   }
 }
 

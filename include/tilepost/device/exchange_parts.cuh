@@ -11,11 +11,50 @@
 
 namespace tilepost::woven {
 
-// The rank behind this one comes first, so that not all ranks begin with the same; this one last.
+// ---- Who gets a row of the product
+
+// Consecutive ranks.
+struct SomeRanks {
+  int first, count;
+};
+
+// Those that get any of the rows [first, end): all, or (kScatters) those in whose shares they lie,
+// where rows behind the last one are nobody's. Few comparisons are faster than a division.
 template <class View>
-__device__ __forceinline__ int rank_of_place(const View& view, int place) {
-  const int rank = view.exchange.rank + 1 + place;
-  return rank < View::kRanks ? rank : rank - View::kRanks;
+__device__ __forceinline__ SomeRanks ranks_of_rows(const View& view, int first, int end) {
+  if constexpr (!View::kScatters) return {0, View::kRanks};
+  const tilepost_exchange_t& exchange = view.exchange;
+  const int last = (end < exchange.rows ? end : exchange.rows) - 1;
+  if (first > last) return {0, 0};
+  int of_first = 0, of_last = 0;
+#pragma unroll
+  for (int rank = 1; rank < View::kRanks; ++rank) {
+    const int begin = rank * exchange.share_rows;
+    of_first += first >= begin ? 1 : 0;
+    of_last += last >= begin ? 1 : 0;
+  }
+  return {of_first, of_last + 1 - of_first};
+}
+
+// The place'th of them. The rank behind this one comes first, so that not all ranks begin with the
+// same.
+template <class View>
+__device__ __forceinline__ int rank_of_place(const View& view, const SomeRanks& ranks, int place) {
+  const int behind = view.exchange.rank + 1 - ranks.first;
+  const int rank = (behind > 0 && behind < ranks.count ? behind : 0) + place;
+  return ranks.first + (rank < ranks.count ? rank : rank - ranks.count);
+}
+
+// Rows [first, end) of the product; those that a rank gets.
+struct RowRange {
+  int first, end;
+};
+template <class View>
+__device__ __forceinline__ RowRange rows_of(const View& view, int rank) {
+  const tilepost_exchange_t& exchange = view.exchange;
+  if constexpr (!View::kScatters) return {0, exchange.rows};
+  const int first = rank * exchange.share_rows, end = first + exchange.share_rows;
+  return {first, end < exchange.rows ? end : exchange.rows};
 }
 
 // ---- Helper warps
@@ -50,7 +89,7 @@ __device__ __forceinline__ uint4 add_units(const uint4 (&parts)[kRanks]) {
   return {sum(&uint4::x), sum(&uint4::y), sum(&uint4::z), sum(&uint4::w)};
 }
 
-// The units of a part: rows [first, end) of the output, kColumns from `column` on, of which those
+// The units of a part: rows [first, end) of the product, kColumns from `column` on, of which those
 // below `columns` are in the output.
 template <int kColumns>
 struct PartUnits {
@@ -65,12 +104,31 @@ struct PartUnits {
   }
 };
 
-// The part's rows and columns that are in the output.
+// The part's rows and columns that are in the product.
 template <class View>
 __device__ __forceinline__ PartUnits<View::kTileN> units_of(const TilePart& part, const Tile& tile,
                                                             const tilepost_shape_t& shape) {
   const int first = tile.m + part.first_row, end = tile.m + part.end_row;
   return {first, end < shape.m ? end : shape.m, tile.n, shape.n - tile.n};
+}
+
+// Those that this rank gets; there may be none.
+template <class View>
+__device__ __forceinline__ PartUnits<View::kTileN> own_units(const View& view,
+                                                             const PartUnits<View::kTileN>& units) {
+  if constexpr (!View::kScatters) return units;
+  const RowRange own = rows_of(view, view.exchange.rank);
+  return {units.first > own.first ? units.first : own.first,
+          units.end < own.end ? units.end : own.end, units.column, units.columns};
+}
+
+// Where a row that this rank gets lies in out: sums, or what `source` has of it.
+template <class View>
+__device__ __forceinline__ long long row_of_out(const View& view, int row, int source) {
+  if constexpr (!View::kScatters) return row;
+  const RowRange own = rows_of(view, view.exchange.rank);
+  return row - own.first +
+         (View::kSums ? 0ll : source * static_cast<long long>(own.end - own.first));
 }
 
 }  // namespace tilepost::woven

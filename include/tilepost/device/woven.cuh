@@ -45,6 +45,10 @@ struct View : tilepost_view_t {
   // The kernels of kRanks ranks exchange tiles (TILEPOST_ACCESS_TILES, tilepost_shots_t); 0: they
   // do not.
   static constexpr int kShots = 0, kRanks = 0;
+  // There a rank gets its share of the rows, and not all of them.
+  static constexpr bool kScatters = false;
+  // There what ranks have of a row is added up. If not, who gets the row gets every rank's.
+  static constexpr bool kSums = true;
 };
 static_assert(sizeof(View) == sizeof(tilepost_view_t));
 static_assert(sizeof(tilepost_tile_t) == 16, "tile() reads an entry in one load");

@@ -109,7 +109,7 @@ tilepost_result_t add_slots(const tilepost_plan_t& plan, const RunMap& run,
     for (int rank = 0; rank < plan.ranks; ++rank) {
       CUtensorMap map{};
       TILEPOST_TRY(encode_output(*places.driver, plan, places.shared->of(rank, layout.slots + slot),
-                                 exchanged_rows(plan, run.map().m), map));
+                                 exchanged_rows(plan, run.map(), rank), map));
       tables.out_maps.push_back(map);
     }
   }

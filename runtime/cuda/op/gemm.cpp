@@ -110,8 +110,9 @@ void Gemm::find_tasks(const Run& run, tilepost_tasks_t& tasks) const {
 
 // The kernel counts replays as the kernels in front of it and behind it do elsewhere.
 void Gemm::find_exchange(const Run& run, tilepost_exchange_t& exchange) const {
+  const RunMap& plan = run.run_map();
   transports_.shared->set_exchange(exchange);
-  const RunWords words = transports_.shared->words_of(run.run_map(), run.output.number);
+  const RunWords words = transports_.shared->words_of(plan, run.output.number);
   exchange.words[0] = words.m;
   exchange.words[1] = words.schedule;
   exchange.words[2] = words.plan;
@@ -119,6 +120,8 @@ void Gemm::find_exchange(const Run& run, tilepost_exchange_t& exchange) const {
   exchange.slot_maps = run.map->out_maps;
   exchange.there = run.output.number != 0 ? run.output.there : run.map->there;
   exchange.out = run.buffers.out;
+  exchange.rows = plan.shape.m;
+  exchange.share_rows = static_cast<int32_t>(share_rows(plan.map()));
   if (run.bank != kCaptured) return;
   exchange.replays = &state_.page()->replays_begun;
   exchange.replayed = static_cast<uint32_t>(run.map->captured);

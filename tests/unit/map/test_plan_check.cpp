@@ -88,6 +88,8 @@ enum Base {
   kRoutedRows,  // rows of A are routed, copy engines
   kExchange,    // AllReduce, kernels exchange tiles in one shot
   kTwoShots,    // the same in two
+  kShares,      // ReduceScatter, kernels exchange tiles
+  kTaken,       // All-to-All, the same
   kAlone,       // no communication
   kBases
 };
@@ -141,6 +143,13 @@ std::unique_ptr<Made> make(Base base) {
           Cuts{16});
       made->plan.shots = base == kTwoShots ? TILEPOST_TWO_SHOT : TILEPOST_ONE_SHOT;
       made->plan.pushes = base == kTwoShots ? 1 : 0;
+      made->plan.kernel.box_c.rows = 4;
+      break;
+    case kShares:
+    case kTaken:
+      set(base == kShares ? TILEPOST_GEMM_REDUCE_SCATTER : TILEPOST_GEMM_ALL_TO_ALL,
+          TILEPOST_TRANSPORT_PEER_TILES, TILEPOST_DIVISION_ROWS, Cuts{16});
+      made->plan.shots = base == kShares ? TILEPOST_ONE_SHOT : TILEPOST_ONE_SHOT_LINES;
       made->plan.kernel.box_c.rows = 4;
       break;
     case kAlone:
@@ -308,8 +317,19 @@ TEST_CASE("every rule of a plan names what it found and what it expected") {
        [](auto& plan) { plan.shots = TILEPOST_ONE_SHOT; }},
       {kExchange, "shots is 0, expected 1 to 3",
        [](auto& plan) { plan.shots = TILEPOST_SHOTS_NONE; }},
-      {kExchange, "expected one whose sums all ranks get, where kernels exchange tiles",
+      {kTaken, "expected one whose product moves to ranks that the plan says",
+       [](auto& plan) { plan.routing = TILEPOST_ROUTING_SPLITS; }},
+      {kExchange, "number of shares is 1, expected 2",
        [](auto& plan) { plan.pattern = TILEPOST_GEMM_REDUCE_SCATTER; }},
+      {kShares, "number of shares is 1, expected 2", [](auto& plan) { plan.map.ranks = 1; }},
+      {kShares, "division is 1, expected rows (0) where kernels exchange tiles",
+       [](auto& plan) { plan.map.division = TILEPOST_DIVISION_SHARES; }},
+      {kShares, "shots is 2, expected one shot (1, 3) where a row ends with one rank",
+       [](auto& plan) { plan.shots = TILEPOST_TWO_SHOT; }},
+      {kTaken, "shots is 2, expected one shot (1, 3) where a row ends with one rank",
+       [](auto& plan) { plan.shots = TILEPOST_TWO_SHOT; }},
+      {kShares, "pushes is 1, expected 1 where sums go to all ranks in a second shot",
+       [](auto& plan) { plan.pushes = 1; }},
       {kExchange, "number of groups is 2, expected 1 where kernels exchange tiles",
        [](auto& plan) { plan.map.num_groups = 2; }},
       {kExchange, "kernel.launch is 1, expected tensor maps (0) where kernels exchange tiles",

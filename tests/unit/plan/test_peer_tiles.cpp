@@ -73,7 +73,7 @@ TEST_CASE("not unasked where something else must follow it, or run beside it") {
       [](Spec& spec) { spec.ranks.value = TILEPOST_MOST_EXCHANGING + 1; },
       [](Spec& spec) { spec.gemm.k.value = 2047; },
       [](Spec& spec) { spec.archs.value = {Arch::sm_80}; },
-      [](Spec& spec) { spec.pattern.value = TILEPOST_GEMM_REDUCE_SCATTER; },
+      [](Spec& spec) { spec.pattern.value = TILEPOST_ALL_TO_ALL_GEMM; },
   };
   for (const auto& change : changes) REQUIRE(chosen(change) != TILEPOST_TRANSPORT_PEER_TILES);
 }
@@ -85,7 +85,7 @@ TEST_CASE("more rows than the kernel is for it takes to exchange their tiles alo
   REQUIRE(p.prediction.sequence > p.prediction.gemm);
   for (const tilepost_transport_t other : {TILEPOST_TRANSPORT_NONE, TILEPOST_TRANSPORT_NCCL})
     REQUIRE(only(few_rows(m, other)).kernel.name == std::string("gemm_sm90"));
-  REQUIRE(only(spec_of(TILEPOST_GEMM_REDUCE_SCATTER, std::nullopt, m)).kernel.name ==
+  REQUIRE(only(spec_of(TILEPOST_ALL_TO_ALL_GEMM, std::nullopt, m)).kernel.name ==
           std::string("gemm_sm90"));
 }
 

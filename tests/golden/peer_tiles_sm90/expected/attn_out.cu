@@ -20,7 +20,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 8, "attn_out was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_attn_out::kFiles == 0xaf62f412e497fd38, "attn_out.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_attn_out::kFiles == 0x4572b3a4a6b2c761, "attn_out.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "attn_out.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -238,7 +238,8 @@ __device__ __forceinline__ void store_tiles(const View& view_, const Shared& sha
       tilepost::ptx::wait_barrier(shared.panel_full(consumer), panels.parity);
       if (tile.is_padding()) continue;
       for (int row = owned; row < behind; row += kBoxM) {
-        for (int place = 0; place < tilepost::woven::num_places(view_, stores); ++place) {
+        const int places = tilepost::woven::num_places(view_, stores, tile, row, kBoxM);
+        for (int place = 0; place < places; ++place) {
           const auto to = tilepost::woven::out_place(view_, stores, map_c, grid, tile, row, kBoxM,
                                                      consumer * kConsumerN, place);
           tilepost::ptx::store_box(to.map, shared.panel(consumer) + (row - owned) * kRowBytes, to.x,
@@ -251,7 +252,8 @@ __device__ __forceinline__ void store_tiles(const View& view_, const Shared& sha
     tilepost::ptx::wait_bulk_read<0>();
     tilepost::ptx::arrive(shared.panels_empty());
     tilepost::woven::tile_done(view_, tile, tilepost::BulkStores{});
-    tilepost::woven::part_stored(view_, stores, position * kSplitK + work.rank);
+    tilepost::woven::part_stored(view_, stores, tile, owned, behind,
+                                 position * kSplitK + work.rank);
   }
   tilepost::ptx::wait_bulk<0>();
 }
@@ -479,7 +481,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_attn_out::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_attn_out_af62f412e497fd38) tilepost_plan_attn_out_af62f412e497fd38 = 0;
+decltype(tilepost_plan_attn_out_4572b3a4a6b2c761) tilepost_plan_attn_out_4572b3a4a6b2c761 = 0;
 
 extern "C" const tilepost_program_t* attn_out_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_attn_out::sm_90a::make_plan()};
