@@ -21,7 +21,7 @@ struct CheckRecord {
 
 // All samples of one program in one mode.
 struct ModeSamples {
-  std::string mode;  // "cool", "sustained"; from end to end "overlap", "steady", "torch"
+  std::string mode;  // "cool", "sustained"; from end to end "overlap", "steady", "graph", "torch …"
   std::map<std::string, std::vector<double>> us;  // per variant: microseconds, a value per round
   std::vector<double> mhz, watts;                 // those that are known
   int candidates = 0, fastest = -1;               // of cuBLASLt

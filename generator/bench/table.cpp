@@ -134,7 +134,7 @@ std::string table_rows(const HarnessProgram& program, const ProgramSamples& samp
            refusal(samples) + varied + "\n";
   } else {
     for (const ModeSamples& mode : samples.modes) {
-      if (mode.mode == "torch") continue;  // columns of another row
+      if (llvm::StringRef(mode.mode).starts_with("torch")) continue;  // columns of another row
       const bool whole = mode.mode == "overlap" || mode.mode == "steady" || mode.mode == "graph";
       text +=
           (whole ? overlap_row(program, samples, mode) : mode_row(program, mode)) + varied + "\n";
@@ -156,7 +156,8 @@ std::string table_foot(const std::vector<HarnessProgram>& programs, const BenchL
   out << "#\n";
   size_t failed = 0;
   for (const HarnessProgram& program : programs) failed += !log.of(program.name).ok();
-  for (const char* mode : {"cool", "sustained", "overlap", "steady", "graph", "torch"})
+  for (const char* mode :
+       {"cool", "sustained", "overlap", "steady", "graph", "torch", "torch graph"})
     for (const RatioKind& kind : kRatioKinds) {
       std::vector<double> medians;
       for (const HarnessProgram& program : programs) {

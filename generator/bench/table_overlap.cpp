@@ -1,7 +1,12 @@
 // The table's rows of operations measured from end to end.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
+
 #include "generator/bench/report.h"
+#include "generator/plan/cost/profile.h"
+#include "generator/plan/kernels/kernels.h"
 #include "generator/plan/report/describe.h"
 
 namespace tilepost {
@@ -10,7 +15,7 @@ namespace {
 constexpr RatioKind kAgainstSequence{"", "ours", "sequence"}, kFused{"", "fused", "sequence"};
 constexpr const char* kRow =
     "{:<10}{:<20} {:<18} {:<11}{:<25}{:<15}{:<22}{:>8}{:>10}{:>10}{:>9}{:>9}{:>8}{:>14}"
-    "{:>9}{:>10}{:>9}{:>10}";
+    "{:>9}{:>8}{:>8}{:>10}{:>10}{:>10}{:>9}{:>10}";
 
 std::string pattern_of(const Plan& plan) {
   std::string text = name_of(plan.pattern);
@@ -29,11 +34,41 @@ std::string schedule_of(const Plan& plan) {
                      plan.comm_ctas, plan.comm_lanes);
 }
 
-std::string median_of(const ModeSamples* samples, const char* variant) {
-  if (samples == nullptr) return "-";
+std::optional<double> median(const ModeSamples* samples, const char* variant) {
+  if (samples == nullptr) return std::nullopt;
   const auto found = samples->us.find(variant);
-  if (found == samples->us.end() || found->second.empty()) return "-";
-  return fmt::format("{:.1f}", summarise(found->second).median);
+  if (found == samples->us.end() || found->second.empty()) return std::nullopt;
+  return summarise(found->second).median;
+}
+
+std::string median_of(const ModeSamples* samples, const char* variant) {
+  const std::optional<double> us = median(samples, variant);
+  return us ? fmt::format("{:.1f}", *us) : "-";
+}
+
+// What the links need at least for what a rank has to send, where every rank sends as much.
+std::optional<double> links_us(const Plan& plan) {
+  if (row_of(plan).routes() && plan.routing != TILEPOST_ROUTING_EVEN) return std::nullopt;
+  const double row = row_of(plan).moves_input() ? plan.k * bytes_of(plan.input) : plan.map.n * 2;
+  const double times = plan.pattern == TILEPOST_GEMM_ALL_REDUCE ? 2 : 1;
+  return times * static_cast<double>(plan.map.m) * row * (plan.ranks - 1) / plan.ranks /
+         h200_nvlink_profile().link_bytes_per_us;
+}
+
+// The limit, GEMM or links, over our time.
+std::string share_of_limit(const Plan& plan, const ModeSamples& mode) {
+  const auto ours = median(&mode, "ours"), gemm = median(&mode, "gemm");
+  const auto links = links_us(plan);
+  if (!ours || !gemm || !links) return "-";
+  return fmt::format("{:.2f}", std::max(*gemm, *links) / *ours);
+}
+
+// Of the collective's time what ours does not take beyond the GEMM.
+std::string share_hidden(const ModeSamples& mode) {
+  const auto ours = median(&mode, "ours"), gemm = median(&mode, "gemm"),
+             collective = median(&mode, "collective");
+  if (!ours || !gemm || !collective) return "-";
+  return fmt::format("{:.2f}", 1 - (*ours - *gemm) / *collective);
 }
 
 std::string ratio_of(const ModeSamples* samples, const RatioKind& kind) {
@@ -50,9 +85,14 @@ std::string quartiles_of(const ModeSamples& samples) {
 
 // PyTorch's time over ours: not of the same rounds, so of the medians.
 std::string against_torch(const ModeSamples& ours, const ModeSamples* torch) {
-  if (torch == nullptr || torch->us.count("fused") == 0 || ours.us.count("ours") == 0) return "-";
-  return fmt::format(
-      "{:.3f}", summarise(torch->us.at("fused")).median / summarise(ours.us.at("ours")).median);
+  const auto theirs = median(torch, "fused"), own = median(&ours, "ours");
+  return theirs && own ? fmt::format("{:.3f}", *theirs / *own) : "-";
+}
+
+// What PyTorch has beside a row of ours, or null.
+const ModeSamples* torch_beside(const ProgramSamples& samples, const std::string& mode) {
+  if (mode == "overlap") return samples.mode("torch");
+  return mode == "graph" ? samples.mode("torch graph") : nullptr;
 }
 
 }  // namespace
@@ -60,7 +100,8 @@ std::string against_torch(const ModeSamples& ours, const ModeSamples* torch) {
 std::string overlap_head() {
   return fmt::format(kRow, "#overlap", "name", "m x n x k", "types", "pattern/ranks", "transport",
                      "groups, SMs+CTAs/lanes", "#wrong", "ours us", "seq us", "gemm us", "coll us",
-                     "ratio", "quartiles", "plan us", "torch us", "own x", "torch/us") +
+                     "ratio", "quartiles", "plan us", "limit", "hidden", "1shot us", "2shot us",
+                     "torch us", "own x", "torch/us") +
          "\n";
 }
 
@@ -68,7 +109,7 @@ std::string overlap_row(const HarnessProgram& program, const ProgramSamples& sam
                         const ModeSamples& mode) {
   const Plan& plan = program.plans.front();
   const bool single = mode.mode == "overlap";
-  const ModeSamples* const torch = single ? samples.mode("torch") : nullptr;
+  const ModeSamples* const torch = torch_beside(samples, mode.mode);
   return fmt::format(
       kRow, mode.mode, program.name,
       fmt::format("{}x{}x{}", rows_of_runs(plan), plan.map.n, plan.k),
@@ -76,8 +117,9 @@ std::string overlap_row(const HarnessProgram& program, const ProgramSamples& sam
       name_of(plan.planned_transport), schedule_of(plan), 0, median_of(&mode, "ours"),
       median_of(&mode, "sequence"), median_of(&mode, "gemm"), median_of(&mode, "collective"),
       ratio_of(&mode, kAgainstSequence), quartiles_of(mode),
-      single ? fmt::format("{:.1f}", plan.prediction.total) : "-", median_of(torch, "fused"),
-      ratio_of(torch, kFused), against_torch(mode, torch));
+      single ? fmt::format("{:.1f}", plan.prediction.total) : "-", share_of_limit(plan, mode),
+      share_hidden(mode), median_of(torch, "one_shot"), median_of(torch, "two_shot"),
+      median_of(torch, "fused"), ratio_of(torch, kFused), against_torch(mode, torch));
 }
 
 }  // namespace tilepost

@@ -22,8 +22,9 @@ std::string shape_of(const Plan& plan) {
 }
 
 bool has_fused(const Plan& plan, int gpus) {
-  const bool pattern =
-      plan.pattern == TILEPOST_GEMM_REDUCE_SCATTER || plan.pattern == TILEPOST_ALL_GATHER_GEMM;
+  const bool pattern = plan.pattern == TILEPOST_GEMM_REDUCE_SCATTER ||
+                       plan.pattern == TILEPOST_ALL_GATHER_GEMM ||
+                       plan.pattern == TILEPOST_GEMM_ALL_REDUCE;
   return pattern && plan.ranks <= gpus && plan.input == plan.output &&
          plan.operands == TILEPOST_TN && plan.epilogue == 0 &&
          (plan.consumer == TILEPOST_CONSUMER_NONE || plan.consumer == TILEPOST_CONSUMER_UNPERMUTE);
@@ -45,9 +46,9 @@ void for_programs(const TorchRun& run, const std::string& shape,
   }
 }
 
-ModeSamples samples_of(const Object& us) {
+ModeSamples samples_of(const char* mode, const Object& us) {
   ModeSamples samples;
-  samples.mode = "torch";
+  samples.mode = mode;
   for (const auto& [variant, values] : us)
     if (const llvm::json::Array* list = values.getAsArray())
       for (const llvm::json::Value& value : *list)
@@ -111,10 +112,11 @@ bool take_torch(llvm::StringRef json, const TorchRun& run,
     const std::string shape = fmt::format("{}x{}x{}", extent("m"), extent("n"), extent("k"));
     const std::string reason = reason_of(*point);
     for_programs(run, shape, programs, [&](const std::string& name) {
-      if (reason.empty())
-        log.add_mode(name, samples_of(*point->getObject("us")));
-      else
-        log.add_note(name, reason);
+      if (!reason.empty()) return log.add_note(name, reason);
+      log.add_mode(name, samples_of("torch", *point->getObject("us")));
+      const Object* const graphed = point->getObject("graph_us");
+      if (graphed != nullptr && !graphed->empty())
+        log.add_mode(name, samples_of("torch graph", *graphed));
     });
   }
   return true;

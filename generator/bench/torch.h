@@ -19,13 +19,14 @@ struct TorchRun {
   std::vector<std::string> shapes;  // "8192x8192x2048", each once
 };
 
-// What PyTorch has a fused operation for: gemm_reduce_scatter and all_gather_gemm of 16-bit types,
-// layout tn, without epilogue and consumers, on as many GPUs as there are.
+// What PyTorch has operations of its own for: gemm_reduce_scatter, all_gather_gemm and, with a GEMM
+// before its AllReduces, gemm_all_reduce, of 16-bit types, layout tn, without epilogue and
+// consumers, on as many GPUs as there are.
 std::vector<TorchRun> torch_runs(const std::vector<HarnessProgram>& programs, int gpus);
 
-// Adds what the script wrote for `run` to every program that it is about, as mode "torch" with the
-// variants "fused" and "sequence", or as a note where there is no time. False if `json` is none of
-// its files.
+// Adds what the script wrote for `run` to every program that it is about, as modes "torch" and, of
+// few rows, "torch graph" with the variants "fused" and "sequence", for AllReduce "one_shot" and
+// "two_shot" too, or as a note where there is no time. False if `json` is none of its files.
 bool take_torch(llvm::StringRef json, const TorchRun& run,
                 const std::vector<HarnessProgram>& programs, BenchLog& log);
 

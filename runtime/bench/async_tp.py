@@ -5,11 +5,14 @@
                        A [m, k], B [n, k] on every rank -> [m / ranks, n]
   all_gather_gemm      torch.ops.symm_mem.fused_all_gather_matmul
                        A [m / ranks, k], B [n, k] on every rank -> [m, n]
+  gemm_all_reduce      torch.matmul, then the faster one of
+                       torch.ops.symm_mem.one_shot_all_reduce_out and two_shot_all_reduce_
+                       A [m, k], B [n, k] on every rank -> [m, n]
 
 One process per GPU. A result is checked on whole numbers, exactly, before it is timed on normal
-random ones. In every round both sides run once, in a new random order, after L2 has been flushed;
+random ones. In every round every side runs once, in a new random order, after L2 has been flushed;
 the host enqueues while the GPUs sleep, a small all-reduce lets all ranks start together, and the
-time is the slowest rank's, by events. Run by `tilepost bench --torch PYTHON`, and by hand:
+time is the slowest rank's, by events. Few rows are also run in CUDA graphs of 20, each a twentieth. Run by `tilepost bench --torch PYTHON`, and by hand:
 
   python3 async_tp.py --ranks 4 --shapes 8192x8192x2048,4096x8192x2048 --rounds 50 --json out.json
 
@@ -26,13 +29,15 @@ import sys
 import time
 import warnings
 
-PATTERNS = ("gemm_reduce_scatter", "all_gather_gemm")
+PATTERNS = ("gemm_reduce_scatter", "all_gather_gemm", "gemm_all_reduce")
 FLUSH_BYTES = 256 << 20  # more than any L2
 SLEEP_CYCLES = 6_000_000  # some 3 ms: longer than enqueueing takes
 WARMUPS = 10  # rounds
 REFERENCE_ROWS = 8  # of every rank, recomputed in fp32
 SPARSE_PRODUCTS = 64  # non-zero products of a sum, on average: few enough to be exact in bf16
 CANNOT = 77
+MOST_GRAPHED_ROWS = 2048  # with more rows what the host does costs nothing
+RUNS_OF_GRAPH = 20
 WRONG = 3  # of a rank's process: it went through, a result was wrong
 
 
@@ -69,24 +74,36 @@ def parse_arguments():
 
 
 class Case:
-    """One pattern at one shape: operands, buffers, and both ways to compute it."""
+    """One pattern at one shape: operands, buffers, and all ways to compute it."""
 
     def __init__(self, torch, arguments, pattern, shape, rank):
         self.torch, self.dist = torch, torch.distributed
         self.pattern, self.ranks, self.rank = pattern, arguments.ranks, rank
         self.m, self.n, self.k = shape
         self.group = self.dist.group.WORLD.group_name
-        self.share = self.m // self.ranks
-        self.scatters = pattern == "gemm_reduce_scatter"
+        self.gathers, self.reduces = pattern == "all_gather_gemm", pattern == "gemm_all_reduce"
+        self.share = self.m if self.reduces else self.m // self.ranks
         dtype = {"bf16": torch.bfloat16, "f16": torch.float16}[arguments.dtype]
 
         def make(rows, columns):
             return torch.empty(rows, columns, dtype=dtype, device="cuda")
 
-        self.a = make(self.m if self.scatters else self.share, self.k)
+        self.a = make(self.share if self.gathers else self.m, self.k)
         self.b = make(self.n, self.k)
-        self.whole = make(self.m, self.n) if self.scatters else make(self.m, self.k)
-        self.out = make(self.share if self.scatters else self.m, self.n)
+        self.whole = make(self.m, self.k if self.gathers else self.n)
+        self.out = make(self.m if self.gathers else self.share, self.n)
+        if self.reduces:
+            from torch.distributed import _symmetric_memory
+            self.whole = _symmetric_memory.empty(self.m, self.n, dtype=dtype, device="cuda")
+            _symmetric_memory.rendezvous(self.whole, self.group)
+
+    def variants(self):
+        """What is timed: names and functions without arguments. The first is what others are
+        compared with; "fused" is the fastest of the rest where there are several."""
+        if self.reduces:
+            return {"sequence": self.sequence, "one_shot": self.one_shot,
+                    "two_shot": self.two_shot}
+        return {"sequence": self.sequence, "fused": self.fused}
 
     def fill_exact(self):
         torch = self.torch
@@ -101,30 +118,44 @@ class Case:
 
     def sequence(self):
         torch, dist = self.torch, self.dist
-        if self.scatters:
+        if self.gathers:
+            dist.all_gather_into_tensor(self.whole, self.a)
+            return torch.matmul(self.whole, self.b.t(), out=self.out)
+        if self.reduces:
+            torch.matmul(self.a, self.b.t(), out=self.out)
+            dist.all_reduce(self.out)
+        else:
             torch.matmul(self.a, self.b.t(), out=self.whole)
             dist.reduce_scatter_tensor(self.out, self.whole)
-        else:
-            dist.all_gather_into_tensor(self.whole, self.a)
-            torch.matmul(self.whole, self.b.t(), out=self.out)
         return self.out
 
     def fused(self):
         fused = self.torch.ops.symm_mem
-        if self.scatters:
-            return fused.fused_matmul_reduce_scatter(self.a, self.b.t(), "sum", 0, self.group)
-        return fused.fused_all_gather_matmul(self.a, [self.b.t()], 0, self.group,
-                                             return_A=False)[1][0]
+        if self.gathers:
+            return fused.fused_all_gather_matmul(self.a, [self.b.t()], 0, self.group,
+                                                 return_A=False)[1][0]
+        return fused.fused_matmul_reduce_scatter(self.a, self.b.t(), "sum", 0, self.group)
+
+    def one_shot(self):
+        self.torch.matmul(self.a, self.b.t(), out=self.whole)
+        self.torch.ops.symm_mem.one_shot_all_reduce_out(self.whole, "sum", self.group, self.out)
+        return self.out
+
+    def two_shot(self):
+        self.torch.matmul(self.a, self.b.t(), out=self.whole)
+        return self.torch.ops.symm_mem.two_shot_all_reduce_(self.whole, "sum", self.group)
 
     def reference(self):
         """The first rows of every rank's share in fp32, as (rows of out, what they must be)."""
         torch, dist = self.torch, self.dist
         rows = min(REFERENCE_ROWS, self.share)
         b = self.b.float().t()
-        if self.scatters:
-            parts = self.a.view(self.ranks, self.share, self.k)[:, :rows].float() @ b
+        if not self.gathers:
+            shares = 1 if self.reduces else self.ranks
+            parts = self.a.view(shares, self.share, self.k)[:, :rows].float() @ b
             dist.all_reduce(parts)
-            return self.out.new_tensor(range(rows), dtype=torch.int64), parts[self.rank]
+            return (self.out.new_tensor(range(rows), dtype=torch.int64),
+                    parts[0 if self.reduces else self.rank])
         own = self.a[:rows].contiguous()
         all_rows = own.new_empty(self.ranks * rows, self.k)
         dist.all_gather_into_tensor(all_rows, own)
@@ -132,21 +163,21 @@ class Case:
         return self.out.new_tensor(places, dtype=torch.int64), all_rows.float() @ b
 
     def count_wrong(self):
-        """Elements of all ranks in which the fused result, the sequence's and a plain one differ."""
+        """Elements of all ranks in which a result, the sequence's and a plain one differ."""
         self.fill_exact()
         expected = self.sequence().clone()
-        got = self.fused()
         places, rows = self.reference()
-        wrong = (got != expected).sum() + (expected[places].float() != rows).sum()
+        wrong = (expected[places].float() != rows).sum()
+        for variant in self.variants().values():
+            wrong = wrong + (variant() != expected).sum()
         wrong = wrong + (not bool(rows.any()))
         self.dist.all_reduce(wrong)
         return int(wrong)
 
 
-def measure(torch, arguments, case):
-    """{"fused": [µs …], "sequence": [µs …]}, a sample per round."""
+def measure(torch, arguments, variants, runs=1):
+    """{name: [µs …]}, a sample per round, each of one of `runs` runs of a variant."""
     dist = torch.distributed
-    variants = {"fused": case.fused, "sequence": case.sequence}
     flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device="cuda")
     token = torch.zeros(1, device="cuda")
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
@@ -163,16 +194,41 @@ def measure(torch, arguments, case):
             end.record()
             end.synchronize()
             if index >= 0:
-                samples[name].append(begin.elapsed_time(end) * 1000)
+                samples[name].append(begin.elapsed_time(end) * 1000 / runs)
     slowest = torch.tensor([samples[name] for name in sorted(samples)], device="cuda")
     dist.all_reduce(slowest, op=dist.ReduceOp.MAX)
-    return dict(zip(sorted(samples), slowest.tolist()))
+    return with_fused(dict(zip(sorted(samples), slowest.tolist())))
+
+
+def median(values):
+    return sorted(values)[len(values) // 2]
+
+
+def with_fused(samples):
+    """Names the fastest way but the sequence "fused", beside its own name."""
+    if "fused" not in samples:
+        ways = [samples[name] for name in sorted(samples) if name != "sequence"]
+        samples["fused"] = min(ways, key=median)
+    return samples
+
+
+def capture(torch, variants):
+    """CUDA graphs of several runs of each variant, as functions."""
+    graphs = {}
+    for name, variant in variants.items():
+        graph = torch.cuda.CUDAGraph()
+        torch.cuda.synchronize()
+        with torch.cuda.graph(graph):
+            for _ in range(RUNS_OF_GRAPH):
+                variant()
+        graphs[name] = graph
+    return {name: graph.replay for name, graph in graphs.items()}
 
 
 def measure_point(torch, arguments, pattern, shape, rank):
     point = {"pattern": pattern, "m": shape[0], "n": shape[1], "k": shape[2],
-             "wrong": 0, "failure": "", "us": {}}
-    if shape[0] % arguments.ranks != 0:
+             "wrong": 0, "failure": "", "us": {}, "graph_us": {}}
+    if pattern != "gemm_all_reduce" and shape[0] % arguments.ranks != 0:
         point["failure"] = (f"PyTorch needs rows that {arguments.ranks} ranks divide, "
                             f"m is {shape[0]}")
         return point
@@ -180,7 +236,10 @@ def measure_point(torch, arguments, pattern, shape, rank):
     point["wrong"] = case.count_wrong()
     if point["wrong"] == 0:
         case.fill_normal()
-        point["us"] = measure(torch, arguments, case)
+        point["us"] = measure(torch, arguments, case.variants())
+        if case.reduces and case.m <= MOST_GRAPHED_ROWS:
+            graphs = capture(torch, case.variants())
+            point["graph_us"] = measure(torch, arguments, graphs, RUNS_OF_GRAPH)
     return point
 
 
@@ -190,10 +249,11 @@ def in_words(point):
         return f"{name}: {point['failure']}"
     if point["wrong"]:
         return f"{name}: {point['wrong']} elements wrong, no time"
-    pairs = list(zip(point["us"]["sequence"], point["us"]["fused"]))
-    medians = [sorted(column)[len(pairs) // 2] for column in zip(*pairs)]
-    ratio = sorted(sequence / fused for sequence, fused in pairs)[len(pairs) // 2]
-    return f"{name}: sequence {medians[0]:.1f} us, fused {medians[1]:.1f} us, ratio {ratio:.3f}"
+    medians = {name: median(values) for name, values in sorted(point["us"].items())}
+    graphed = {name + " in graphs": median(values)
+               for name, values in sorted(point["graph_us"].items())}
+    return name + ": " + ", ".join(f"{way} {us:.1f} us" for way, us in
+                                   {**medians, **graphed}.items())
 
 
 def write_json(path, report):
@@ -238,7 +298,8 @@ def obstacle(arguments):
     try:
         import torch
         import torch.distributed._symmetric_memory  # noqa: F401, defines torch.ops.symm_mem
-        for name in ("fused_matmul_reduce_scatter", "fused_all_gather_matmul"):
+        for name in ("fused_matmul_reduce_scatter", "fused_all_gather_matmul",
+                     "one_shot_all_reduce_out", "two_shot_all_reduce_"):
             getattr(torch.ops.symm_mem, name)
     except (ImportError, AttributeError) as error:
         return f"no PyTorch with symmetric memory: {error}"

@@ -36,7 +36,7 @@ for file in "$shapes"/*.yaml; do expect 0 "" "$tool" check "$file"; done
 script=$(cd "$shapes/../../.." && pwd)/runtime/bench/async_tp.py
 expect 2 "a shape is MxNxK, three positive numbers, got '1x2'" python3 "$script" --ranks 2 --shapes 1x2
 expect 2 "must be a positive number, got '0'" python3 "$script" --ranks 0 --shapes 1x2x3
-expect 2 "--patterns takes gemm_reduce_scatter, all_gather_gemm, got 'gemm'" \
+expect 2 "--patterns takes gemm_reduce_scatter, all_gather_gemm, gemm_all_reduce, got 'gemm'" \
   python3 "$script" --ranks 2 --shapes 8x8x8 --patterns gemm
 expect 77 "cannot measure: " env CUDA_VISIBLE_DEVICES= python3 "$script" --ranks 2 --shapes 8x8x8
 

@@ -176,6 +176,7 @@ struct MachineProfile {
   std::vector<int> sum_ctas;  // to try where sums have SMs of their own, besides 1
   std::vector<int> lanes;     // to try: they take no CTAs
   double meet_us;  // of a run: that all ranks have ended the last one, and to say that this one has
+  double link_bytes_per_us;  // to other ranks at most, whatever moves them
   CopyProfile copies;
   StoreProfile stores;
   TileProfile tiles;
