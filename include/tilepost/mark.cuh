@@ -83,7 +83,8 @@ struct TilePart {
 };
 
 // All that a CTA has: that part of the tiles at positions first, first + stride, … below tiles. A
-// tile has `per_tile` parts; they are stored in boxes of `box_rows` rows.
+// tile has `per_tile` parts; they are stored in boxes of `box_rows` rows. Of the tile's u units of
+// eight rows part p has those from p * u / per_tile on, rounded down.
 struct TileParts {
   int first, stride, tiles;
   int per_tile;

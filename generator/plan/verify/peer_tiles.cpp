@@ -1,8 +1,9 @@
 // Tiles that kernels exchange (TILEPOST_ACCESS_TILES). The CTAs of a tile own rows of it, in units
 // of eight as equally as they can be; what one owns travels in boxes. Rank r of them sums box b of
 // all rows where b % ranks is r (TILEPOST_TWO_SHOT), or every rank sums all of them. Where a rank
-// gets a share of the rows, a box goes to every rank in whose share it has a row, who sums, or
-// takes, the rows of its share. In lines what a CTA owns travels as a whole.
+// gets a share of the rows, a box goes to every rank in whose share it has a row. Its CTAs with
+// tiles of a column sum, or take, an equal part of the share each. In lines what a CTA owns travels
+// as a whole, and is summed, or taken, by the CTA that owns the same.
 #include <fmt/format.h>
 
 #include <map>
@@ -113,8 +114,8 @@ class ColumnCheck {
   std::vector<std::vector<int64_t>> slot_;  // [ranks][place] the box that lies there
 };
 
-// The same where a rank gets its share: which row lies where in each rank's slots, of every rank's
-// product, and how often the rank has taken it out. A slot has room for a box in front.
+// The same where a rank gets its share: which row of every rank's product lies where in each rank's
+// slots, and how often that rank has taken it out. A slot has room for a box in front.
 class ShareCheck {
  public:
   ShareCheck(const Plan& plan, Findings& findings)
@@ -129,16 +130,23 @@ class ShareCheck {
     for (int cta = 0; cta < plan_.source.split_k; ++cta) {
       const Owned owned = owned_by(plan_, cta);
       for (int row = owned.first; row < owned.end; row += box_) box(tile.m + row);
-      take(tile.m + owned.first, tile.m + owned.end);
+      if (plan_.shots == TILEPOST_ONE_SHOT_LINES)
+        take(tile.m + owned.first, tile.m + owned.end);
+      else
+        take_slice(tile.m / plan_.map.tile_m * plan_.source.split_k + cta);
     }
   }
 
-  // Every row is with the rank whose share it is in, once.
+  // Every row is with the rank whose share it is in, once, and has been taken there once.
   void end(int64_t column) {
-    for (int64_t row = 0; row < plan_.map.m && !findings_.full(); ++row)
-      if (taken_[row] != 1)
-        findings_.add(fmt::format("column {0}: rank {1} gets row {2} {3} times", column,
-                                  row / share_, row, taken_[row]));
+    for (int64_t row = 0; row < plan_.map.m && !findings_.full(); ++row) {
+      const int64_t rank = row / share_;
+      const bool there = slot_[rank][box_ + row - rank * share_] == row;
+      if (!there || taken_[row] != 1)
+        findings_.add(fmt::format("column {0}: rank {1} takes row {2}, which {3}, {4} times",
+                                  column, rank, row, there ? "has come" : "has not come",
+                                  taken_[row]));
+    }
   }
 
  private:
@@ -160,12 +168,18 @@ class ShareCheck {
     }
   }
 
-  // Ranks take of a part what is in their shares.
-  void take(int64_t first, int64_t part_end) {
+  // The rank whose share a row is in takes it.
+  void take(int64_t first, int64_t end) {
+    for (int64_t row = first; row < std::min(end, plan_.map.m); ++row) ++taken_[row];
+  }
+
+  // Every rank's share is cut into as many slices as there are parts in a column.
+  void take_slice(int64_t slice) {
+    const int64_t tile_rows = (plan_.map.m + plan_.map.tile_m - 1) / plan_.map.tile_m;
+    const int64_t slices = tile_rows * plan_.source.split_k;
     for (int rank = 0; rank < plan_.ranks; ++rank) {
-      const int64_t begin = rank * share_;
-      for (int64_t row = std::max(first, begin); row < std::min(part_end, end_of(rank)); ++row)
-        taken_[row] += slot_[rank][box_ + row - begin] == row ? 1 : 0;
+      const int64_t begin = rank * share_, rows = std::max<int64_t>(0, end_of(rank) - begin);
+      take(begin + slice * rows / slices, begin + (slice + 1) * rows / slices);
     }
   }
 

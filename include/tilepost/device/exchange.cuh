@@ -2,10 +2,11 @@
 // before or behind them, and the ranks meet inside.
 //
 // A CTA's rows of a tile are a part. The thread that stores them puts them into this rank's slot on
-// the ranks that want them, then raises a flag there. The helper warps of the CTA that has the same
+// the ranks that get them, then raises a flag there. The helper warps of the CTA that has the same
 // part on that rank wait for the flags of all ranks, add up what has come in the order of ranks,
 // and store the sums: into out (one shot), or with all ranks (two shots), where the helper warps of
-// the same part wait once more.
+// the same part wait once more. Where a rank gets its share of the rows (kScatters), all its CTAs
+// that have a part in a column of tiles add up, or move, as many of its rows of that column.
 //
 // Slots and flags are double, by the parity of the run's number, and nothing else keeps runs apart.
 // Every rank waits in run e for every rank's begin of run e, and in its stream run e comes behind
@@ -122,18 +123,39 @@ __device__ __forceinline__ void part_stored(const View& view, const TileStores& 
 
 // ---- Helper warps: flags come behind the data
 
-// All helper threads: waits for a part's flags of all ranks. False, to all of them, if that was
-// given up: then nothing may be made of what has come, nor stored with other ranks, nor told them.
+// All helper threads: waits for the flags of all ranks of `count` parts, of which number(i) is the
+// i'th. False, to all of them, if that was given up: then nothing may be made of what has come, nor
+// stored with other ranks, nor told them.
+template <class View, class Number>
+__device__ __forceinline__ bool await_parts(const View& view, const Helper& helper, int shot,
+                                            int count, Number number) {
+  const tilepost_exchange_t& exchange = view.exchange;
+  bool missing = false;
+#pragma unroll 1
+  for (int i = helper.thread; !missing && i < count * View::kRanks; i += helper.threads)
+    missing = !await(
+        exchange,
+        exchange_flags(exchange, exchange.rank, helper.run, shot, number(i / View::kRanks)) +
+            i % View::kRanks,
+        helper.run, exchange.arrived_wait, [&](uint32_t value) { return value == helper.run; });
+  return !ptx::sync_threads_any(kHelperBarrier, helper.threads, missing);
+}
 template <class View>
 __device__ __forceinline__ bool await_part(const View& view, const Helper& helper, int shot,
                                            int part) {
-  const tilepost_exchange_t& exchange = view.exchange;
-  bool missing = false;
-  if (helper.thread < View::kRanks)
-    missing = !await(
-        exchange, exchange_flags(exchange, exchange.rank, helper.run, shot, part) + helper.thread,
-        helper.run, exchange.arrived_wait, [&](uint32_t value) { return value == helper.run; });
-  return !ptx::sync_threads_any(kHelperBarrier, helper.threads, missing);
+  return await_parts(view, helper, shot, 1, [&](int) { return part; });
+}
+
+// The same for the parts of a column of tiles that a slice's rows are in.
+template <class View>
+__device__ __forceinline__ bool await_slice(const View& view, const Helper& helper,
+                                            const TileParts& parts, const Slice<View>& slice) {
+  const int32_t* const positions = view.positions + slice.units.column / View::kTileN;
+  return await_parts(view, helper, 0, slice.parts, [&](int i) {
+    const int part = slice.first_part + i;
+    const int position = positions[part / parts.per_tile * view.tiles_n];
+    return position * parts.per_tile + part % parts.per_tile;
+  });
 }
 
 // All helper threads: what they have stored before is there for who sees the flags.
@@ -276,14 +298,15 @@ __device__ __forceinline__ void exchange_parts(const View& view, const TileParts
     for (int position = parts.first; position < parts.tiles; position += parts.stride) {
       const ptx::Quad entry = ptx::load_readonly(view.tiles + position);
       const Tile tile{entry.x, entry.y, entry.z, entry.w};
-      body(position * parts.per_tile + parts.part.number, units_of<View>(parts.part, tile, shape));
+      body(position * parts.per_tile + parts.part.number, tile);
     }
   };
   if constexpr (View::kShots == TILEPOST_ONE_SHOT_LINES) {
     follow_other_kind(exchange, read, helper);
     const bool may_store = !is_given_up(exchange);
     uint32_t parity = 0;
-    for_parts([&](int part, const PartUnits<View::kTileN>& units) {
+    for_parts([&](int part, const Tile& tile) {
+      const PartUnits<View::kTileN> units = units_of<View>(parts.part, tile, shape);
       const int lines = lines_of<View>(units.end - units.first);
       for (int column = 0; column < parts.part.columns; column += kPanelColumns)
         ptx::wait_barrier(panels.full + column / kPanelColumns * 8, parity);
@@ -293,19 +316,25 @@ __device__ __forceinline__ void exchange_parts(const View& view, const TileParts
       if (thread == 0) ptx::arrive(panels.empty);
       add_lines<View, kType>(view, helper, units, part, shape.n);
     });
+  } else if constexpr (View::kScatters) {
+    // No warp that this waits for waits for these, here or elsewhere: parts are stored by others.
+    for_parts([&](int /*part*/, const Tile& tile) {
+      const Slice<View> slice = slice_of(view, parts, tile, shape.n);
+      if (slice.parts == 0 || !await_slice(view, helper, parts, slice)) return;
+      add_part<View, kType>(view, helper, slice.units, shape.n, parts.box_rows);
+    });
   } else {
-    for_parts([&](int part, const PartUnits<View::kTileN>& units) {
-      const PartUnits<View::kTileN> own = own_units(view, units);
-      if (View::kScatters && own.first >= own.end) return;  // flags of it go elsewhere
+    for_parts([&](int part, const Tile& tile) {
       if (!await_part(view, helper, 0, part)) return;
-      add_part<View, kType>(view, helper, own, shape.n, parts.box_rows);
+      add_part<View, kType>(view, helper, units_of<View>(parts.part, tile, shape), shape.n,
+                            parts.box_rows);
       if constexpr (View::kShots == TILEPOST_TWO_SHOT) raise_part(view, helper, part);
     });
   }
   if constexpr (View::kShots == TILEPOST_TWO_SHOT)
-    for_parts([&](int part, const PartUnits<View::kTileN>& units) {
+    for_parts([&](int part, const Tile& tile) {
       if (!await_part(view, helper, 1, part)) return;
-      move_part(view, helper, units, shape.n, parts.box_rows);
+      move_part(view, helper, units_of<View>(parts.part, tile, shape), shape.n, parts.box_rows);
     });
   if (blockIdx.x == 0 && thread == threads - 1) end_replay(exchange, replay);
 }

@@ -122,6 +122,36 @@ __device__ __forceinline__ PartUnits<View::kTileN> own_units(const View& view,
           units.end < own.end ? units.end : own.end, units.column, units.columns};
 }
 
+// Rows of a column of tiles, and the parts that they are in: `parts` of them from `first_part` on,
+// counted down the column.
+template <class View>
+struct Slice {
+  PartUnits<View::kTileN> units;
+  int first_part, parts;
+};
+
+// Where a rank gets its share (kScatters) few of its CTAs have parts of that. So all that have a
+// part in a column of tiles take as many of its rows that are this rank's, whoever has them: this
+// CTA's. There may be none.
+template <class View>
+__device__ __forceinline__ Slice<View> slice_of(const View& view, const TileParts& parts,
+                                                const Tile& tile, int columns) {
+  constexpr int kUnitRows = 8, kUnits = View::kTileM / kUnitRows;
+  const RowRange own = rows_of(view, view.exchange.rank);
+  const int rows = own.end > own.first ? own.end - own.first : 0;
+  const int slices = (view.exchange.rows + View::kTileM - 1) / View::kTileM * parts.per_tile;
+  const int slice = tile.m / View::kTileM * parts.per_tile + parts.part.number;
+  const int first = own.first + slice * rows / slices;
+  const int end = own.first + (slice + 1) * rows / slices;
+  const auto part_of = [&](int row) {
+    const int unit = row % View::kTileM / kUnitRows;
+    return row / View::kTileM * parts.per_tile + ((unit + 1) * parts.per_tile - 1) / kUnits;
+  };
+  if (first >= end) return {{0, 0, 0, 0}, 0, 0};
+  const int part = part_of(first);
+  return {{first, end, tile.n, columns - tile.n}, part, part_of(end - 1) + 1 - part};
+}
+
 // Where a row that this rank gets lies in out: sums, or what `source` has of it.
 template <class View>
 __device__ __forceinline__ long long row_of_out(const View& view, int row, int source) {

@@ -244,7 +244,7 @@ TEST_CASE("caught: boxes that bring a row of a share twice, or none") {
     const Plan p = exchanging(pattern, shots, 300);
     REQUIRE(followed(p, [](Plan&) {}) == "");
     REQUIRE_THAT(followed(p, [](Plan& q) { q.own_tile_map().tiles[0].row = -1; }),
-                 Catch::Contains("column 0: rank 0 gets row 0 0 times"));
+                 Catch::Contains("column 0: rank 0 takes row 0, which has not come, 0 times"));
     REQUIRE_THAT(
         followed(p, [](Plan& q) { q.own_tile_map().tiles[1] = q.own_tile_map().tiles[0]; }),
         Catch::Contains("row 0 lies where another does, with rank 0"));
