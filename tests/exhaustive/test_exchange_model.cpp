@@ -1,0 +1,72 @@
+// Every order of steps in which kernels can exchange tiles: right by the rules, and wrong in some
+// order without any one of them.
+#include "tests/catch.h"
+#include "tests/exhaustive/exchange_model.h"
+
+using Catch::Contains;
+
+namespace tilepost::test {
+namespace {
+
+const std::vector<int> kOneKind = {0, 0, 0}, kTwoKinds = {0, 1, 0};
+
+std::vector<ExchangeWorld> worlds() {
+  std::vector<ExchangeWorld> all;
+  for (const auto& kinds : {kOneKind, kTwoKinds}) {
+    for (const tilepost_shots_t shots : {TILEPOST_ONE_SHOT_LINES, TILEPOST_ONE_SHOT}) {
+      all.push_back({2, 1, shots, false, kinds});
+      all.push_back({2, 1, shots, true, kinds});  // rank 1 gets nothing
+    }
+    all.push_back({2, 1, TILEPOST_TWO_SHOT, false, kinds});
+  }
+  all.push_back({2, 1, TILEPOST_ONE_SHOT_LINES, false, {0, 0, 1, 1, 0}});
+  all.push_back({2, 2, TILEPOST_ONE_SHOT_LINES, true, {0, 0, 0}});
+  all.push_back({2, 2, TILEPOST_ONE_SHOT, true, {0, 0, 0}});
+  all.push_back({3, 1, TILEPOST_ONE_SHOT_LINES, true, {0, 0, 0}});
+  return all;
+}
+
+// Whether some world goes wrong by these rules.
+std::string fault_of(const ExchangeRules& rules) {
+  for (const ExchangeWorld& world : worlds()) {
+    const ExchangeResult result = try_all_orders(world, rules);
+    if (!result.fault.empty()) return result.fault;
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("kernels that exchange tiles are right in every order of their steps") {
+  size_t states = 0;
+  for (const ExchangeWorld& world : worlds()) {
+    const ExchangeResult result = try_all_orders(world, {});
+    CAPTURE(world.ranks, world.parts, static_cast<int>(world.shots), world.scatters, world.kinds[1],
+            result.states);
+    CHECK(result.fault.empty());
+    states += result.states;
+  }
+  CHECK(states > 400000);
+}
+
+TEST_CASE("without any one of the rules some order of steps goes wrong") {
+  struct Mutant {
+    bool ExchangeRules::*rule;
+    const char* fault;
+  };
+  const Mutant mutants[] = {{&ExchangeRules::waits_for_flags, "reads of run 0 in run 1"},
+                            {&ExchangeRules::flags_behind_data, "reads of run 0 in run 1"},
+                            {&ExchangeRules::two_buffers, "reads of run 3 in run 2"},
+                            {&ExchangeRules::meets, "all ranks wait"},
+                            {&ExchangeRules::right_run, "reads of run 0 in run 1"},
+                            {&ExchangeRules::waits_for_other_kinds, "reads of run 3 in run 2"},
+                            {&ExchangeRules::words_of_two_runs, "all ranks wait"},
+                            {&ExchangeRules::sums_behind_all, "reads of run 3 in run 2"}};
+  for (const Mutant& mutant : mutants) {
+    ExchangeRules rules;
+    rules.*mutant.rule = false;
+    CHECK_THAT(fault_of(rules), Contains(mutant.fault));
+  }
+}
+
+}  // namespace tilepost::test
