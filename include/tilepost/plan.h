@@ -291,7 +291,7 @@ typedef struct tilepost_exchange {
   int32_t rows;          // of the run's product
   int32_t share_rows;    // of an equal share of them, where a rank gets its share; else not read
   int32_t most_parts;    // of any run
-  int32_t lines;         // TILEPOST_ONE_SHOT_LINES: of a part, sixteen bytes each
+  int32_t lines;         // TILEPOST_ONE_SHOT_LINES: of a part in a slot, sixteen bytes each
   uint64_t deadline_ns;  // of every wait; 0: none
   // In memory of the host (runtime/cuda/watch/watch_page.h):
   const uint32_t* abort;

@@ -1,7 +1,10 @@
 #include "runtime/map/slots.h"
 
+#include <algorithm>
+
 #include "runtime/map/patterns.h"
 #include "runtime/map/tile_map.h"
+#include "tilepost/exchange_shares.h"
 
 namespace tilepost {
 
@@ -24,8 +27,10 @@ int exchanged_parts(const tilepost_plan_t& plan) {
 int64_t lines_of_part(const tilepost_plan_t& plan) {
   constexpr int kUnit = 8;  // rows of which a CTA has whole ones
   const int units = (plan.map.tile_m + kUnit - 1) / kUnit, ctas = plan.map.signals_per_tile;
-  const int64_t elements = int64_t{(units + ctas - 1) / ctas} * kUnit * plan.map.tile_n;
-  return (elements + TILEPOST_LINE_ELEMENTS - 1) / TILEPOST_LINE_ELEMENTS;
+  const int64_t rows = int64_t{(units + ctas - 1) / ctas} * kUnit;
+  if (row_of(plan).product_leaves())
+    return most_exchange_lines(std::min(rows, share_rows(plan.map)), plan.map.tile_n);
+  return exchange_lines({0, static_cast<int>(rows)}, plan.map.tile_n).end;
 }
 
 int64_t exchanged_rows(const tilepost_plan_t& plan, const tilepost_map_t& map, int rank) {

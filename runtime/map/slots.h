@@ -27,7 +27,7 @@ struct Slots {
 Slots slots_of(const tilepost_plan_t& plan, const tilepost_map_t& map);
 
 // TILEPOST_ACCESS_TILES: parts of all tiles of the plan's largest run, each of which a CTA raises
-// the counter for, and lines of one (TILEPOST_ONE_SHOT_LINES).
+// the counter for, and the most lines of one that a rank gets (TILEPOST_ONE_SHOT_LINES).
 int exchanged_parts(const tilepost_plan_t& plan);
 int64_t lines_of_part(const tilepost_plan_t& plan);
 

@@ -321,8 +321,12 @@ class Exchange {
 
   // ---- Lines
 
-  char* line_at(int where, int source, int part, int line) const {
-    return slot(where, source) + (int64_t{part} * exchange_.lines + line) * kLineBytes;
+  // Of lines that a rank gets the first one that has an element of its rows comes first.
+  char* line_at(int where, int source, const Part& part, int element) const {
+    const int before = std::max(0, first_of(where) - part.tile.m - part.first) * plan_.map.tile_n;
+    const int line = element / TILEPOST_LINE_ELEMENTS - before / TILEPOST_LINE_ELEMENTS;
+    if (line < 0 || line >= exchange_.lines) std::abort();
+    return slot(where, source) + (int64_t{part.number} * exchange_.lines + line) * kLineBytes;
   }
   static uint32_t* run_of(char* line) { return reinterpret_cast<uint32_t*>(line) + 3; }
 
@@ -343,7 +347,7 @@ class Exchange {
       for (int rank = 0; rank < exchange_.ranks; ++rank) {
         const int last = first + TILEPOST_LINE_ELEMENTS - 1;
         if (!gets(rank, part, row_of(part, first), row_of(part, last) + 1)) continue;
-        char* const to = line_at(rank, exchange_.rank, part.number, first / TILEPOST_LINE_ELEMENTS);
+        char* const to = line_at(rank, exchange_.rank, part, first);
         for (int i = 0; i < TILEPOST_LINE_ELEMENTS; ++i)
           fakes::bf16::write(to, i,
                              value(part, row_of(part, first + i), column_of(part, first + i)));
@@ -355,9 +359,7 @@ class Exchange {
     for (int element = 0; element < elements(part); ++element) {
       const int row = row_of(part, element);
       if (!gets(exchange_.rank, part, row, row + 1)) continue;
-      const auto from = [&](int source) {
-        return line_at(exchange_.rank, source, part.number, element / TILEPOST_LINE_ELEMENTS);
-      };
+      const auto from = [&](int source) { return line_at(exchange_.rank, source, part, element); };
       for (int source = 0; source < exchange_.ranks; ++source)
         if (!await(run_of(from(source)), run_, exchange_.arrived_wait,
                    [&](uint32_t value) { return value == run_; }))

@@ -67,7 +67,7 @@ __device__ __forceinline__ int num_places(const View& view, const TileStores& st
   if (!exchanges(view)) return 1;
   if (View::kShots == TILEPOST_ONE_SHOT_LINES || !stores.may_store) return 0;
   if constexpr (View::kShots == TILEPOST_TWO_SHOT) return 1;
-  return ranks_of_rows(view, tile.m + row, tile.m + row + rows).count;
+  return shares_of(view).ranks_of({tile.m + row, tile.m + row + rows}).count;
 }
 
 // Where a row that `rank` gets lies in its slots; a box has `box_rows` rows.
@@ -83,7 +83,7 @@ template <class View>
 __device__ __forceinline__ int slot_row(const View& view, int row, int rank, int box_rows) {
   if constexpr (View::kShots == TILEPOST_TWO_SHOT)
     return row / box_rows / View::kRanks * box_rows + row % box_rows;
-  return View::kScatters ? row - rows_of(view, rank).first + box_rows : row;
+  return View::kScatters ? row - shares_of(view).rows_of(rank).first + box_rows : row;
 }
 
 // Where a box goes that begins with this row and column of the tile.
@@ -94,9 +94,10 @@ __device__ __forceinline__ OutPlace<Map> place_in_slots(const View& view, const 
   const Map* const maps =
       static_cast<const Map*>(view.exchange.slot_maps) + (stores.run & 1) * View::kRanks;
   const int first = tile.m + row;
-  const int rank = View::kShots == TILEPOST_TWO_SHOT
-                       ? first / rows % View::kRanks
-                       : rank_of_place(view, ranks_of_rows(view, first, first + rows), place);
+  const int rank =
+      View::kShots == TILEPOST_TWO_SHOT
+          ? first / rows % View::kRanks
+          : shares_of(view).ranks_of({first, first + rows}).at(place, view.exchange.rank);
   return {maps + rank, tile.n + col, slot_row(view, first, rank, rows)};
 }
 
@@ -110,14 +111,14 @@ __device__ __forceinline__ void part_stored(const View& view, const TileStores& 
   const tilepost_exchange_t& exchange = view.exchange;
   if (!exchanges(view) || !stores.may_store) return;
   if constexpr (View::kShots == TILEPOST_ONE_SHOT_LINES) return;
-  const SomeRanks ranks = ranks_of_rows(view, tile.m + first, tile.m + end);
+  const ExchangeRanks ranks = shares_of(view).ranks_of({tile.m + first, tile.m + end});
   if (ranks.count == 0) return;
   ptx::wait_bulk<0>();
   ptx::fence_release_sys();
 #pragma unroll
   for (int place = 0; place < ranks.count; ++place)
     *static_cast<volatile uint32_t*>(
-        exchange_flags(exchange, rank_of_place(view, ranks, place), stores.run, 0, part) +
+        exchange_flags(exchange, ranks.at(place, exchange.rank), stores.run, 0, part) +
         exchange.rank) = stores.run;
 }
 
@@ -220,12 +221,11 @@ __device__ __forceinline__ void add_part(const View& view, const Helper& helper,
       const uint4 sum = add_units<kType>(parts[i]);
       *reinterpret_cast<uint4*>(static_cast<char*>(exchange.out) + in_out(0)) = sum;
       if constexpr (View::kShots == TILEPOST_TWO_SHOT) {
-        constexpr SomeRanks kAll{0, View::kRanks};
+        constexpr ExchangeRanks kAll{0, View::kRanks};
 #pragma unroll
         for (int place = 0; place < View::kRanks - 1; ++place)
           *reinterpret_cast<uint4*>(
-              static_cast<char*>(exchange.there[rank_of_place(view, kAll, place)]) + in_out(0)) =
-              sum;
+              static_cast<char*>(exchange.there[kAll.at(place, exchange.rank)]) + in_out(0)) = sum;
       }
     }
   }
@@ -307,11 +307,10 @@ __device__ __forceinline__ void exchange_parts(const View& view, const TileParts
     uint32_t parity = 0;
     for_parts([&](int part, const Tile& tile) {
       const PartUnits<View::kTileN> units = units_of<View>(parts.part, tile, shape);
-      const int lines = lines_of<View>(units.end - units.first);
       for (int column = 0; column < parts.part.columns; column += kPanelColumns)
         ptx::wait_barrier(panels.full + column / kPanelColumns * 8, parity);
       parity ^= 1;
-      if (may_store) store_lines(view, helper, panels, units, part, lines);
+      if (may_store) store_lines(view, helper, panels, units, part);
       sync_helpers(helper);
       if (thread == 0) ptx::arrive(panels.empty);
       add_lines<View, kType>(view, helper, units, part, shape.n);

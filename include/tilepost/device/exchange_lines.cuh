@@ -11,7 +11,7 @@
 
 namespace tilepost::woven {
 
-// A line's slot: of what `source` has of a part, on rank `where`.
+// A line's slot: of what `source` has of a part, on rank `where`; `line` of those that it gets.
 __device__ __forceinline__ char* line_at(const tilepost_exchange_t& exchange, int where, int source,
                                          uint32_t run, int part, int line) {
   constexpr int kLineBytes = 16;
@@ -34,10 +34,13 @@ __device__ __forceinline__ uint32_t panel_word(const TilePanels& panels, int ele
                                chunk * 16 + in_panel % 8 * 2);
 }
 
-// Lines of which the first `rows` rows of a part have some elements.
+// Which lines of a part a rank gets, which lie one behind the other in its slots.
 template <class View>
-__device__ __forceinline__ int lines_of(int rows) {
-  return (rows * View::kTileN + TILEPOST_LINE_ELEMENTS - 1) / TILEPOST_LINE_ELEMENTS;
+__device__ __forceinline__ ExchangeRange lines_for(const View& view,
+                                                   const PartUnits<View::kTileN>& units, int rank) {
+  const ExchangeRange own = shares_of(view).rows_of(rank).within({units.first, units.end});
+  if (own.count() == 0) return {0, 0};
+  return exchange_lines({own.first - units.first, own.end - units.first}, View::kTileN);
 }
 
 // Stores a part's lines with the ranks that get any row of them, this one too. Behind the part's
@@ -45,23 +48,26 @@ __device__ __forceinline__ int lines_of(int rows) {
 template <class View>
 __device__ __forceinline__ void store_lines(const View& view, const Helper& helper,
                                             const TilePanels& panels,
-                                            const PartUnits<View::kTileN>& units, int part,
-                                            int lines) {
+                                            const PartUnits<View::kTileN>& units, int part) {
+  const int lines = exchange_lines({0, units.end - units.first}, View::kTileN).end;
 #pragma unroll 2
   for (int line = helper.thread; line < lines; line += helper.threads) {
     uint32_t words[kPairs];
 #pragma unroll
     for (int i = 0; i < kPairs; ++i)
       words[i] = panel_word<View::kTileN>(panels, line * TILEPOST_LINE_ELEMENTS + 2 * i);
-    const int first = line * TILEPOST_LINE_ELEMENTS / View::kTileN;
-    const int last = ((line + 1) * TILEPOST_LINE_ELEMENTS - 1) / View::kTileN;
-    const SomeRanks ranks =
-        ranks_of_rows(view, units.first + first, min(units.first + last + 1, units.end));
+    const ExchangeRange rows = rows_of_line(line, View::kTileN);
+    const ExchangeRanks ranks = shares_of(view).ranks_of(
+        ExchangeRange{units.first + rows.first, units.first + rows.end}.within(
+            {units.first, units.end}));
 #pragma unroll
-    for (int place = 0; place < ranks.count; ++place)
-      ptx::store_line_sys(line_at(view.exchange, rank_of_place(view, ranks, place),
-                                  view.exchange.rank, helper.run, part, line),
-                          {words[0], words[1], words[2], helper.run});
+    for (int place = 0; place < ranks.count; ++place) {
+      const int rank = ranks.at(place, view.exchange.rank);
+      const int first = View::kScatters ? lines_for(view, units, rank).first : 0;
+      ptx::store_line_sys(
+          line_at(view.exchange, rank, view.exchange.rank, helper.run, part, line - first),
+          {words[0], words[1], words[2], helper.run});
+    }
   }
 }
 
@@ -137,22 +143,22 @@ __device__ __forceinline__ void add_lines(const View& view, const Helper& helper
   constexpr int kAtOnce = View::kRanks <= 2 ? 6 : View::kRanks <= 4 ? 3 : 1;
   const tilepost_exchange_t& exchange = view.exchange;
   const PartUnits<View::kTileN> own = own_units(view, units);
-  if (own.first >= own.end) return;
-  const int begin = (own.first - units.first) * View::kTileN / TILEPOST_LINE_ELEMENTS;
-  const int lines = lines_of<View>(own.end - units.first);
+  const ExchangeRange lines = lines_for(view, units, exchange.rank);
 #pragma unroll 1
-  for (int first = begin + helper.thread; first < lines; first += kAtOnce * helper.threads) {
+  for (int first = lines.first + helper.thread; first < lines.end;
+       first += kAtOnce * helper.threads) {
     const char* from[kAtOnce];
     uint4 found[kAtOnce][View::kRanks];
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) {
       const int line = first + i * helper.threads;
-      from[i] = line_at(exchange, exchange.rank, 0, helper.run, part, line < lines ? line : first);
+      from[i] = line_at(exchange, exchange.rank, 0, helper.run, part,
+                        (line < lines.end ? line : first) - lines.first);
     }
     if (!await_lines<View::kRanks, kAtOnce>(exchange, helper, from, found)) return;
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i)
-      if (first + i * helper.threads < lines)
+      if (first + i * helper.threads < lines.end)
         add_line<View, kType>(view, units, own, found[i], first + i * helper.threads, n);
   }
 }

@@ -7,54 +7,23 @@
 
 #include "tilepost/device/element.cuh"
 #include "tilepost/device/meeting.cuh"
+#include "tilepost/exchange_shares.h"
 #include "tilepost/mark.cuh"
 
 namespace tilepost::woven {
 
 // ---- Who gets a row of the product
 
-// Consecutive ranks.
-struct SomeRanks {
-  int first, count;
-};
-
-// Those that get any of the rows [first, end): all, or (kScatters) those in whose shares they lie,
-// where rows behind the last one are nobody's. Few comparisons are faster than a division.
 template <class View>
-__device__ __forceinline__ SomeRanks ranks_of_rows(const View& view, int first, int end) {
-  if constexpr (!View::kScatters) return {0, View::kRanks};
-  const tilepost_exchange_t& exchange = view.exchange;
-  const int last = (end < exchange.rows ? end : exchange.rows) - 1;
-  if (first > last) return {0, 0};
-  int of_first = 0, of_last = 0;
-#pragma unroll
-  for (int rank = 1; rank < View::kRanks; ++rank) {
-    const int begin = rank * exchange.share_rows;
-    of_first += first >= begin ? 1 : 0;
-    of_last += last >= begin ? 1 : 0;
-  }
-  return {of_first, of_last + 1 - of_first};
+__device__ __forceinline__ ExchangeShares<View::kRanks, View::kScatters> shares_of(
+    const View& view) {
+  return {view.exchange.rows, view.exchange.share_rows};
 }
 
-// The place'th of them. The rank behind this one comes first, so that not all ranks begin with the
-// same.
+// The rows that this rank gets.
 template <class View>
-__device__ __forceinline__ int rank_of_place(const View& view, const SomeRanks& ranks, int place) {
-  const int behind = view.exchange.rank + 1 - ranks.first;
-  const int rank = (behind > 0 && behind < ranks.count ? behind : 0) + place;
-  return ranks.first + (rank < ranks.count ? rank : rank - ranks.count);
-}
-
-// Rows [first, end) of the product; those that a rank gets.
-struct RowRange {
-  int first, end;
-};
-template <class View>
-__device__ __forceinline__ RowRange rows_of(const View& view, int rank) {
-  const tilepost_exchange_t& exchange = view.exchange;
-  if constexpr (!View::kScatters) return {0, exchange.rows};
-  const int first = rank * exchange.share_rows, end = first + exchange.share_rows;
-  return {first, end < exchange.rows ? end : exchange.rows};
+__device__ __forceinline__ ExchangeRange own_rows(const View& view) {
+  return shares_of(view).rows_of(view.exchange.rank);
 }
 
 // ---- Helper warps
@@ -117,9 +86,8 @@ template <class View>
 __device__ __forceinline__ PartUnits<View::kTileN> own_units(const View& view,
                                                              const PartUnits<View::kTileN>& units) {
   if constexpr (!View::kScatters) return units;
-  const RowRange own = rows_of(view, view.exchange.rank);
-  return {units.first > own.first ? units.first : own.first,
-          units.end < own.end ? units.end : own.end, units.column, units.columns};
+  const ExchangeRange own = own_rows(view).within({units.first, units.end});
+  return {own.first, own.end, units.column, units.columns};
 }
 
 // Rows of a column of tiles, and the parts that they are in: `parts` of them from `first_part` on,
@@ -136,27 +104,20 @@ struct Slice {
 template <class View>
 __device__ __forceinline__ Slice<View> slice_of(const View& view, const TileParts& parts,
                                                 const Tile& tile, int columns) {
-  constexpr int kUnitRows = 8, kUnits = View::kTileM / kUnitRows;
-  const RowRange own = rows_of(view, view.exchange.rank);
-  const int rows = own.end > own.first ? own.end - own.first : 0;
   const int slices = (view.exchange.rows + View::kTileM - 1) / View::kTileM * parts.per_tile;
   const int slice = tile.m / View::kTileM * parts.per_tile + parts.part.number;
-  const int first = own.first + slice * rows / slices;
-  const int end = own.first + (slice + 1) * rows / slices;
-  const auto part_of = [&](int row) {
-    const int unit = row % View::kTileM / kUnitRows;
-    return row / View::kTileM * parts.per_tile + ((unit + 1) * parts.per_tile - 1) / kUnits;
-  };
-  if (first >= end) return {{0, 0, 0, 0}, 0, 0};
-  const int part = part_of(first);
-  return {{first, end, tile.n, columns - tile.n}, part, part_of(end - 1) + 1 - part};
+  const ExchangeRange rows = exchange_slice(own_rows(view), slice, slices);
+  if (rows.count() == 0) return {{0, 0, 0, 0}, 0, 0};
+  const int first = exchange_part(rows.first, View::kTileM, parts.per_tile);
+  const int last = exchange_part(rows.end - 1, View::kTileM, parts.per_tile);
+  return {{rows.first, rows.end, tile.n, columns - tile.n}, first, last + 1 - first};
 }
 
 // Where a row that this rank gets lies in out: sums, or what `source` has of it.
 template <class View>
 __device__ __forceinline__ long long row_of_out(const View& view, int row, int source) {
   if constexpr (!View::kScatters) return row;
-  const RowRange own = rows_of(view, view.exchange.rank);
+  const ExchangeRange own = own_rows(view);
   return row - own.first +
          (View::kSums ? 0ll : source * static_cast<long long>(own.end - own.first));
 }

@@ -170,6 +170,10 @@ TEST_CASE("memory: two sets of a share for each rank, each with room for a box")
   for (const tilepost_pattern_t pattern : kScattering) {
     const Plan p = exchanging(pattern, TILEPOST_ONE_SHOT, 64);
     REQUIRE(slots(p) == 2 * 4 * (16 + p.kernel.box_c.rows) * kRow);
+    // Six elements in a line: at most 172 have one of the 16 x 64 of a rank's rows in a part.
+    const Plan lines = exchanging(pattern, TILEPOST_ONE_SHOT_LINES, 64);
+    REQUIRE(lines.gemm_ctas == 128);
+    REQUIRE(slots(lines) == 2 * 4 * 128 * 172 * 16);
   }
 }
 
