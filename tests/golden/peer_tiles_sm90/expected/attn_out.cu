@@ -20,7 +20,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 8, "attn_out was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_attn_out::kFiles == 0x4572b3a4a6b2c761, "attn_out.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_attn_out::kFiles == 0xb0e2b0ec7be3f036, "attn_out.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "attn_out.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -187,19 +187,6 @@ __device__ __forceinline__ void load_stage(const Shared& shared, const CUtensorM
     const uint32_t weights = shared.weights(stage, block);
     tilepost::ptx::load_box_hinted(weights, map_b, full, k, tile.n, policy);
     tilepost::ptx::load_box(shared.tokens(stage, block), map_a, full, k, tile.m);
-  }
-}
-
-// One thread, while kernels before this one may still run: brings the weights of the CTA's first
-// tile into L2, as far as the pipeline goes. Where no kernel comes before, that costs half a
-// microsecond: it is for kernels that end with waiting for other ranks, and come behind their like.
-__device__ __forceinline__ void prefetch_weights(const View& view_, const CUtensorMap* map_b,
-                                                 const tilepost::TileGrid& grid, const Work& work) {
-  if (work.first >= work.tiles) return;
-  const tilepost::Tile tile = tilepost::woven::tile(view_, grid, work.first);
-  const int behind = min(work.first_stage + kStages, work.last_stage) * kBlocks;
-  for (int block = work.first_stage * kBlocks; block < behind; ++block) {
-    tilepost::ptx::prefetch_box(map_b, block * kTileK, tile.n);
   }
 }
 
@@ -383,7 +370,6 @@ __global__ void __launch_bounds__(kThreads, 1) gemm_sm90_small(
     init_barriers(shared);
   }
   __syncthreads();
-  if (warp == kConsumerWarps && lane == 0) prefetch_weights(view_, &map_b, grid, work);
   tilepost::ptx::wait_for_previous_kernels();
 
   if (warp == kConsumerWarps) {
@@ -481,7 +467,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_attn_out::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_attn_out_4572b3a4a6b2c761) tilepost_plan_attn_out_4572b3a4a6b2c761 = 0;
+decltype(tilepost_plan_attn_out_b0e2b0ec7be3f036) tilepost_plan_attn_out_b0e2b0ec7be3f036 = 0;
 
 extern "C" const tilepost_program_t* attn_out_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_attn_out::sm_90a::make_plan()};
