@@ -17,6 +17,9 @@
 //   panel_full[c]   consumer c's part of C is in shared     consumer -> store thread
 //   panels_empty    the panels have been read               store thread -> consumers
 //
+// Where A arrives while the kernel runs, the loader goes ahead with weights, for as many stages as
+// there are, and helper warps tell it in a word of shared memory for which tiles tokens have come.
+//
 // The SPLIT_K CTAs of a cluster share its tiles: each sums a range of K, then sends of its partial
 // sums to every mate what that one owns (eight tokens or a multiple). The owner adds them in the
 // order of ranks, so that the result is always the same, and stores: SPLIT_K signals per tile.
@@ -95,8 +98,8 @@ static_assert(!kNN || kElement != tilepost::DType::e4m3, "wgmma reads e4m3 K-maj
 static_assert(kStages >= 2 && kBand >= 1 && kHelpers >= 0);
 static_assert(kUnits % kSplitK == 0 ? kTileM / kSplitK % kBoxM == 0 : kBoxM == kUnitM,
               "a CTA owns whole boxes");
-static_assert(PanelsEmptyBarrier::kEnd * tilepost::kMbarrierBytes <= kBarrierBytes,
-              "room for barriers");
+static_assert((PanelsEmptyBarrier::kEnd + 1) * tilepost::kMbarrierBytes <= kBarrierBytes,
+              "room for barriers, and a word");
 static_assert(kSharedBytes <= 232448, "shared memory");
 
 // Where things are in shared memory. Stages and panels are multiples of 1024 bytes, the period of
@@ -119,6 +122,10 @@ struct Shared {
   __device__ StageBarriers stages() const { return {barriers()}; }
   __device__ uint32_t panel_full(int consumer) const { return PanelBarriers{barriers()}[consumer]; }
   __device__ uint32_t panels_empty() const { return PanelsEmptyBarrier{barriers()}[0]; }
+  // A word: what helper warps have seen arrive of A.
+  __device__ uint32_t arrived() const {
+    return barriers() + PanelsEmptyBarrier::kEnd * tilepost::kMbarrierBytes;
+  }
 };
 
 // Of what the CTAs of a cluster send one another (SPLIT_K): where consumer `c` hears that it has
@@ -157,28 +164,33 @@ __device__ __forceinline__ void init_barriers(const Shared& shared) {
   if constexpr (kSplitK > 1)
     tilepost::ptx::init_barrier(ready_at(shared), kConsumerWarps * kSplitK);
   tilepost::ptx::init_barrier(shared.panels_empty(), kLends ? 2 : 1);
+  tilepost::open_input(shared.arrived());
   tilepost::ptx::fence_barrier_init();
 }
 
-// Starts the loads of one stage, weights first: they have the longer way.
-__device__ __forceinline__ void load_stage(const Shared& shared, const CUtensorMap* map_a,
-                                           const CUtensorMap* map_b, const tilepost::Tile& tile,
-                                           int stage, int first_k, uint64_t policy) {
+// Starts the loads of one stage, weights first: they have the longer way. Or weights alone, and
+// later tokens.
+__device__ __forceinline__ void load_stage(const Shared& shared, bool brings_b, bool brings_a,
+                                           const CUtensorMap* map_a, const CUtensorMap* map_b,
+                                           const tilepost::Tile& tile, int stage, int first_k,
+                                           uint64_t policy) {
   const uint32_t full = shared.stages().full(stage);
-  tilepost::ptx::arrive_expecting(full, kStageBytes);
+  if (brings_b) tilepost::ptx::arrive_expecting(full, kStageBytes);
 #pragma unroll
   for (int block = 0; block < kBlocks; ++block) {
     const int k = first_k + block * kTileK;
     const uint32_t weights = shared.weights(stage, block);
-    if constexpr (kNN) {
+    if (brings_b) {
+      if constexpr (kNN) {
 #pragma unroll
-      for (int consumer = 0; consumer < kConsumers; ++consumer)
-        tilepost::ptx::load_box_hinted(weights + consumer * kConsumerBytes, map_b, full,
-                                       tile.n + consumer * kConsumerN, k, policy);
-    } else {
-      tilepost::ptx::load_box_hinted(weights, map_b, full, k, tile.n, policy);
+        for (int consumer = 0; consumer < kConsumers; ++consumer)
+          tilepost::ptx::load_box_hinted(weights + consumer * kConsumerBytes, map_b, full,
+                                         tile.n + consumer * kConsumerN, k, policy);
+      } else {
+        tilepost::ptx::load_box_hinted(weights, map_b, full, k, tile.n, policy);
+      }
     }
-    tilepost::ptx::load_box(shared.tokens(stage, block), map_a, full, k, tile.m);
+    if (brings_a) tilepost::ptx::load_box(shared.tokens(stage, block), map_a, full, k, tile.m);
   }
 }
 
@@ -203,6 +215,21 @@ __device__ __forceinline__ void prefetch_weights(const CUtensorMap* map_b,
   }
 }
 
+// Of a tile whose tokens are still to come: starts the loads of weights alone, for as many stages
+// as there are. Returns the stage behind the last of them.
+__device__ __forceinline__ int load_ahead(const Shared& shared, const CUtensorMap* map_b,
+                                          const tilepost::Tile& tile, const Work& work,
+                                          tilepost::Ring<kStages> ring, uint64_t policy) {
+  const int end = min(work.last_stage, work.first_stage + kStages);
+#pragma unroll 1
+  for (int stage = work.first_stage; stage < end; ++stage) {
+    tilepost::ptx::wait_barrier(shared.stages().empty(ring.index), ring.parity);
+    load_stage(shared, true, false, nullptr, map_b, tile, ring.index, stage * kStageK, policy);
+    ring.advance();
+  }
+  return end;
+}
+
 // The loader: one thread. Fills the stages with the operands of one tile after the other.
 __device__ __forceinline__ void load_tiles(const Shared& shared, const CUtensorMap* map_a,
                                            const CUtensorMap* map_b, const tilepost::TileGrid& grid,
@@ -211,12 +238,18 @@ __device__ __forceinline__ void load_tiles(const Shared& shared, const CUtensorM
   const uint64_t policy = grid.tiles_m == 1 ? tilepost::ptx::policy_evict_first()
                                             : tilepost::ptx::policy_evict_normal();
   tilepost::Ring<kStages> ring(1);
+  tilepost::HelpedLoads loads{shared.arrived()};
   for (int position = work.first; position < work.tiles; position += work.stride) {
     const tilepost::Tile tile = tilepost::tile(grid, position);
+    const bool ahead = !tilepost::input_has_come(tile, loads);
+    const int loaded = ahead ? load_ahead(shared, map_b, tile, work, ring, policy) : 0;
+    tilepost::input_ready(tile, loads);
+    const CUtensorMap* tokens = tilepost::in_map(map_a, tile, loads);
 #pragma unroll 1
     for (int stage = work.first_stage; stage < work.last_stage; ++stage) {
-      tilepost::ptx::wait_barrier(shared.stages().empty(ring.index), ring.parity);
-      load_stage(shared, map_a, map_b, tile, ring.index, stage * kStageK, policy);
+      const bool brings_b = !ahead || stage >= loaded;
+      if (brings_b) tilepost::ptx::wait_barrier(shared.stages().empty(ring.index), ring.parity);
+      load_stage(shared, brings_b, true, tokens, map_b, tile, ring.index, stage * kStageK, policy);
       ring.advance();
     }
   }
@@ -410,8 +443,9 @@ __device__ __forceinline__ void lend_helpers(const Shared& shared, const tilepos
   const tilepost::TileParts parts{work.first, work.stride, work.tiles, kSplitK, kBoxM, part};
   const tilepost::TilePanels panels{shared.panel(0), kPanelBytes, shared.panel_full(0),
                                     kLends ? shared.panels_empty() : 0};
-  tilepost::exchange_tiles(parts, panels, shape, kOutput, static_cast<int>(threadIdx.x) - kFirst,
-                           32 * kHelpers);
+  const int thread = static_cast<int>(threadIdx.x) - kFirst;
+  tilepost::exchange_tiles(parts, panels, shape, kOutput, thread, 32 * kHelpers);
+  tilepost::exchange_rows(parts, shape, shared.arrived(), thread, 32 * kHelpers);
 }
 
 __global__ void __launch_bounds__(kThreads, 1)

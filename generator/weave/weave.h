@@ -22,6 +22,7 @@ struct WeaveRequest {
   bool stores = false;            // into other ranks' memory: it must mark the maps it stores with
   bool tasks = false;             // of a helper warp: it must mark one
   bool exchanges = false;         // tiles with other ranks: it must mark its part in that
+  bool gathers = false;           // the same of rows of A
   std::string arch_guard;         // macro that must be non-zero for the kernel's body, or empty
 };
 

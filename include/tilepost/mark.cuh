@@ -109,6 +109,13 @@ struct BlockLoads {};  // ordinary and asynchronous copies by all threads of the
 struct BulkLoads {     // TMA loads by the calling thread, which alone calls
   int arrived = 0;     // groups that the thread need not wait for any more; kept for its next tile
 };
+// The same in a kernel whose idle warps wait for it (exchange_rows), kept for all of its tiles.
+struct HelpedLoads {
+  unsigned arrived;     // the word of shared memory that open_input and exchange_rows get
+  int tiles = 0;        // that the thread has asked for
+  bool opened = false;  // the maps of in_map
+  unsigned parity = 0;  // of the run
+};
 
 // A number the plan may choose. The name is a string literal; `fallback` is what un-woven code
 // uses.
@@ -175,6 +182,14 @@ TILEPOST_INLINE void input_ready(const Tile& /*tile*/, BlockLoads) {}
 TILEPOST_INLINE void input_ready(const Tile& /*tile*/, BulkLoads& /*loads*/) {}
 TILEPOST_INLINE void input_ready(const Tile& /*tile*/, BulkLoads&& /*loads*/) {}
 
+TILEPOST_INLINE void input_ready(const Tile& /*tile*/, HelpedLoads& /*loads*/) {}
+
+// Whether input_ready of the tile, which is the next one, would come back at once: a kernel may
+// load what it has of other operands meanwhile.
+TILEPOST_INLINE bool input_has_come(const Tile& /*tile*/, const HelpedLoads& /*loads*/) {
+  return true;
+}
+
 // The tensor map, of type Map, for loads of the tile's rows of A; `map` covers A. Woven where A
 // arrives while the kernel runs: the tile's rows are this rank's own, or are among those that
 // arrive in other memory.
@@ -182,6 +197,15 @@ template <class Map>
 TILEPOST_INLINE const Map* in_map(const Map* map, const Tile& /*tile*/) {
   return map;
 }
+template <class Map>
+TILEPOST_INLINE const Map* in_map(const Map* map, const Tile& /*tile*/,
+                                  const HelpedLoads& /*loads*/) {
+  return map;
+}
+
+// One thread, before the first barrier of the CTA. `arrived`: a word of shared memory that the
+// kernel leaves alone. Woven where helper warps tell there what has arrived: sets it to zero.
+TILEPOST_INLINE void open_input(unsigned /*arrived*/) {}
 
 // The calling thread will load through in_map. Woven where maps lie in global memory: the fence
 // that TMA needs before it reads them (PTX ISA, fence.proxy.tensormap).
@@ -222,6 +246,13 @@ template <class Shape>
 TILEPOST_INLINE void exchange_tiles(const TileParts& /*parts*/, const TilePanels& /*panels*/,
                                     const Shape& /*shape*/, DType /*output*/, int /*thread*/,
                                     int /*threads*/) {}
+
+// The same threads. Woven where ranks exchange rows of A: stores some of this rank's with all
+// ranks, and waits for those that the CTA's tiles need (device/exchange_rows.cuh). `arrived`: as
+// open_input has it.
+template <class Shape>
+TILEPOST_INLINE void exchange_rows(const TileParts& /*parts*/, const Shape& /*shape*/,
+                                   unsigned /*arrived*/, int /*thread*/, int /*threads*/) {}
 
 // Every store of the tile has been issued. Woven: completes them and raises the group's counter,
 // also for a padding tile; where they went to another rank's memory, the counter there, and none

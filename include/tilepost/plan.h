@@ -112,16 +112,17 @@ typedef enum tilepost_access {
                                  // memory
   TILEPOST_ACCESS_WRITE = 2,     // the kernel stores tiles into the memory of the rank that owns
                                  // their rows
-  TILEPOST_ACCESS_TILES = 3,  // few rows: the kernels of all ranks meet and exchange tile by tile
-                              // (tilepost_exchange_t); nothing is left to do before or behind
-                              // them
+  TILEPOST_ACCESS_TILES = 3,  // few rows: the kernels of all ranks meet and exchange tile by tile,
+                              // or rows of A part by part (tilepost_exchange_t); nothing is left to
+                              // do before or behind them
 } tilepost_access_t;
 
 // TILEPOST_ACCESS_TILES: how often a row of a tile goes from rank to rank.
 typedef enum tilepost_shots {
   TILEPOST_SHOTS_NONE = 0,  // other access
   TILEPOST_ONE_SHOT = 1,    // every rank stores what it has computed with all that get it, who add
-                            // it up, or take every rank's (All-to-All)
+                            // it up, or take every rank's (All-to-All); or its rows of A, which all
+                            // ranks multiply
   TILEPOST_TWO_SHOT = 2,    // AllReduce: with the one rank that adds it up, which stores the sum
                             // with all others
   TILEPOST_ONE_SHOT_LINES = 3,  // one shot in lines of sixteen bytes, twelve of them data and the
@@ -267,6 +268,9 @@ typedef struct tilepost_tasks {
 // same on all ranks, and what is sent of a part is received by the CTA that has the part on the
 // other rank. Runs have numbers, modulo 2^32; what a run stores lies in the buffers of its parity,
 // 0 or 1.
+//
+// Where rows of A move, a part is a piece of the rows of one rank, each of which has parts from
+// number 0 on; slots then are [2 parities], each of which has all ranks' rows in their order.
 typedef struct tilepost_exchange {
   // By rank, as this rank addresses it: memory that ranks share, laid out alike on all of them.
   char* memory[TILEPOST_MOST_EXCHANGING];
@@ -281,6 +285,9 @@ typedef struct tilepost_exchange {
   const void* slot_maps;  // CUtensorMap [2 parities][ranks]: this rank's slot on every rank
   void* const* there;     // [ranks] TILEPOST_TWO_SHOT: where sums go, rows as out has them
   void* out;
+  // Of A, where that moves: this rank's rows, and where the caller wants all ranks'; null: nowhere.
+  const void* own_rows;
+  void* gathered;
   uint32_t* run;       // this rank's: runs begun [0], the kind of the last one [2], and threads
                        // that have read both for the next one [3]
   uint32_t* given_up;  // this rank's: not 0 since a wait has ended without what it was for
@@ -292,6 +299,8 @@ typedef struct tilepost_exchange {
   int32_t share_rows;    // of an equal share of them, where a rank gets its share; else not read
   int32_t most_parts;    // of any run
   int32_t lines;         // TILEPOST_ONE_SHOT_LINES: of a part in a slot, sixteen bytes each
+  int32_t row_units;     // of rows of A: of one, sixteen bytes each
+  int32_t part_units;    // of rows of A: of a part, but the last one
   uint64_t deadline_ns;  // of every wait; 0: none
   // In memory of the host (runtime/cuda/watch/watch_page.h):
   const uint32_t* abort;
@@ -323,9 +332,11 @@ typedef struct tilepost_view {
   void* const*
       peer_out;  // [ranks] the same place as out_maps, for kernels that store with pointers
   tilepost_tasks_t tasks;  // of helper warps
-  // ARRIVALS with tasks, whose kernel gets a map of the own rows of A, at their places among all:
-  const void* in_map;  // CUtensorMap: of the memory in which all rows of A arrive; null: the
-                       // kernel's own map is of that
+  // ARRIVALS with tasks or TILEPOST_ACCESS_TILES, whose kernel gets a map of the own rows of A, at
+  // their places among all:
+  const void* in_map;  // CUtensorMap: of the memory in which all rows of A arrive, with
+                       // TILEPOST_ACCESS_TILES [2] by the run's parity; null: the kernel's own map
+                       // is of that
   tilepost_exchange_t exchange;  // TILEPOST_ACCESS_TILES
 } tilepost_view_t;
 

@@ -254,21 +254,28 @@ class PlanRules {
                   "tensor maps (0) where kernels store into other ranks' memory");
   }
 
-  // Kernels that exchange tiles: flags and tables are for so many ranks, and helper warps move
-  // sixteen bytes at a time.
+  // Kernels that exchange tiles, or rows of A: flags and tables are for so many ranks, and helper
+  // warps move sixteen bytes at a time.
   bool shots() {
     const bool tiles = plan_.access == TILEPOST_ACCESS_TILES;
     if (!tiles)
       return expect(plan_.shots == 0, "shots", plan_.shots, "0 without exchange of tiles");
-    return in_range("shots", plan_.shots, TILEPOST_ONE_SHOT, TILEPOST_ONE_SHOT_LINES) &&
-           expect(may_exchange_tiles(row(), plan_.routing), "pattern", plan_.pattern,
-                  "one whose product moves to ranks that the plan says, where kernels exchange "
-                  "tiles") &&
+    const bool rows = row().moves_input();
+    const int64_t row_bytes = plan_.k * element_bytes(plan_.input);
+    return in_range("shots", plan_.shots, TILEPOST_ONE_SHOT,
+                    rows ? TILEPOST_ONE_SHOT : TILEPOST_ONE_SHOT_LINES) &&
+           expect(
+               may_exchange_tiles(row(), plan_.routing), "pattern", plan_.pattern,
+               "one whose product, or rows of A, move to ranks that the plan says, where kernels "
+               "exchange tiles") &&
            expect(row().product_spreads() || plan_.shots != TILEPOST_TWO_SHOT, "shots", plan_.shots,
                   "one shot (1, 3) where a row ends with one rank") &&
            in_range("ranks", plan_.ranks, 2, TILEPOST_MOST_EXCHANGING) &&
-           expect(map_.num_groups == 1, "number of groups", map_.num_groups,
-                  "1 where kernels exchange tiles") &&
+           expect(map_.num_groups == (rows ? 2 : 1), "number of groups", map_.num_groups,
+                  rows ? "2, own rows and others, where kernels exchange rows of A"
+                       : "1 where kernels exchange tiles") &&
+           expect(row_bytes % 16 == 0, "row of A in bytes", row_bytes,
+                  "a multiple of 16 where kernels exchange tiles") &&
            expect(plan_.kernel.launch == TILEPOST_LAUNCH_TMA, "kernel.launch", plan_.kernel.launch,
                   "tensor maps (0) where kernels exchange tiles") &&
            positive("kernel.box_c.rows", plan_.kernel.box_c.rows) &&

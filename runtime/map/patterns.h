@@ -134,8 +134,9 @@ constexpr bool fits_windows(const PatternRow& pattern, bool routed) {
 }
 
 // Whether kernels of few rows may exchange tiles (TILEPOST_ACCESS_TILES): the plan says which ranks
-// get a row of the product.
+// get a row of the product. Or rows of A: all ranks get one.
 constexpr bool may_exchange_tiles(const PatternRow& pattern, tilepost_routing_t routing) {
+  if (pattern.moves_input()) return !pattern.routes();
   return pattern.moves_product() && (!pattern.routes() || routing == TILEPOST_ROUTING_EVEN);
 }
 

@@ -52,8 +52,8 @@ struct RunPath {
   InputFrom reads;
   bool packs;      // before all else, rows of a are sorted by the rank they go to (routing rows);
                    // steps and kernel read them there
-  bool meets;      // the kernel meets those of the other ranks by itself and exchanges tiles with
-                   // them: it is the whole run
+  bool meets;      // the kernel meets those of the other ranks by itself and exchanges tiles, or
+                   // rows of A, with them: it is the whole run
   Buffer stores;   // out, send, owners
   bool by_owner;   // it looks up where to store by the owner of a tile's rows, in all runs of the
                    // plan; in one that does not overlap this rank owns them all

@@ -4,9 +4,28 @@
 
 #include "runtime/map/patterns.h"
 #include "runtime/map/tile_map.h"
+#include "tilepost/dtype.h"
 #include "tilepost/exchange_shares.h"
 
 namespace tilepost {
+namespace {
+
+// Rows of A: units of the largest share of a run of m rows.
+int64_t units_of_share(const tilepost_plan_t& plan, int64_t m) {
+  return (m + plan.ranks - 1) / plan.ranks * units_of_row(plan);
+}
+
+// Of the plan's run of m rows: parts of the largest share.
+int64_t parts_of_share(const tilepost_plan_t& plan, int64_t m) {
+  const int64_t units = units_of_share(plan, m), part = units_of_part(plan, m);
+  return (units + part - 1) / part;
+}
+
+constexpr int kHelperThreads = 128;  // of a CTA
+constexpr int kUnitsOfThread = 4;
+constexpr int kPartsAtOnce = 112;  // fewer than CTAs of a GPU
+
+}  // namespace
 
 Slots slots_of(const tilepost_plan_t& plan, const tilepost_map_t& map) {
   constexpr int kLine = 8;   // elements
@@ -21,6 +40,8 @@ Slots slots_of(const tilepost_plan_t& plan, const tilepost_map_t& map) {
 
 int exchanged_parts(const tilepost_plan_t& plan) {
   if (plan.access != TILEPOST_ACCESS_TILES) return 0;
+  if (row_of(plan).moves_input())  // of fewer rows parts may be smaller
+    return static_cast<int>(std::max<int64_t>(kPartsAtOnce, parts_of_share(plan, plan.map.m)));
   return tiles_m(plan.map) * tiles_n(plan.map) * plan.map.signals_per_tile;
 }
 
@@ -31,6 +52,18 @@ int64_t lines_of_part(const tilepost_plan_t& plan) {
   if (row_of(plan).product_leaves())
     return most_exchange_lines(std::min(rows, share_rows(plan.map)), plan.map.tile_n);
   return exchange_lines({0, static_cast<int>(rows)}, plan.map.tile_n).end;
+}
+
+int32_t units_of_row(const tilepost_plan_t& plan) {
+  constexpr int kUnitBytes = 16;
+  return static_cast<int32_t>(plan.k * element_bytes(plan.input) / kUnitBytes);
+}
+
+int32_t units_of_part(const tilepost_plan_t& plan, int64_t m) {
+  int32_t units = kHelperThreads;
+  while (units < kUnitsOfThread * kHelperThreads && units * kPartsAtOnce < units_of_share(plan, m))
+    units *= 2;
+  return units;
 }
 
 int64_t exchanged_rows(const tilepost_plan_t& plan, const tilepost_map_t& map, int rank) {

@@ -27,9 +27,16 @@ struct Slots {
 Slots slots_of(const tilepost_plan_t& plan, const tilepost_map_t& map);
 
 // TILEPOST_ACCESS_TILES: parts of all tiles of the plan's largest run, each of which a CTA raises
-// the counter for, and the most lines of one that a rank gets (TILEPOST_ONE_SHOT_LINES).
+// the counter for, and the most lines of one that a rank gets (TILEPOST_ONE_SHOT_LINES). Where rows
+// of A move: parts of any rank's rows.
 int exchanged_parts(const tilepost_plan_t& plan);
 int64_t lines_of_part(const tilepost_plan_t& plan);
+
+// TILEPOST_ACCESS_TILES, rows of A: units of sixteen bytes of a row, and of a part of a rank's rows
+// in a run of m rows: as few as the helper warps of a CTA store at a time, or more where else there
+// were more parts than CTAs, up to what their threads keep in registers.
+int32_t units_of_row(const tilepost_plan_t& plan);
+int32_t units_of_part(const tilepost_plan_t& plan, int64_t m);
 
 // TILEPOST_ACCESS_TILES: rows of a slot on `rank` in a run of `map`. Where a rank gets its share of
 // the rows, room for a box comes first. Two shots: boxes take turns among the ranks, and lie one

@@ -49,7 +49,7 @@ def choose_transport(random_, spec):
         choices += ["copy_engine"] * 2
         if spec["routing"] == "even" and spec["arch"] != "sm_80":
             choices += ["peer"] * 2
-            few = spec["pattern"].startswith("gemm_") and spec["ranks"] > 1 and not spec.get("neighbours")
+            few = spec["pattern"] != "all_to_all_gemm" and spec["ranks"] > 1 and not spec.get("neighbours")
             choices += ["peer_tiles"] * 3 if few else []
     return random_.choice(choices)
 

@@ -9,7 +9,7 @@
 #   main        every pattern by every transport, two to four groups of 4096x1536x512, and some for any m
 #   small       small_…: the same, as small as is sensible: for compute-sanitizer
 #   few         ar_tiles_…, rs_tiles_…, a2a_even_tiles_…: few rows, whose kernels exchange tiles, in every number of
-#               shots, of one m and of any; small_ar_tiles_… and so on: the same
+#               shots, of one m and of any; ag_tiles…: rows of A; small_ar_tiles_… and so on: the same
 #   pairs       big_…, mate_…: what beside.cpp runs on two streams, a GEMM that holds all SMs and others
 #   neighbours  …_nb: planned to run beside foreign collectives
 #
@@ -129,6 +129,9 @@ few() {
       make "small_$name" "${pattern#*:}" peer_tiles 70x512x256 "schedule.shots=$shots"
     done
   done
+  make ag_tiles all_gather_gemm peer_tiles 300x8192x2048
+  make ag_tiles_any all_gather_gemm peer_tiles 64x2048x512 gemm.m.max=700
+  make small_ag_tiles all_gather_gemm peer_tiles 40x512x256
 }
 
 # Two on two streams; the first has a GEMM that takes all SMs and waits for other ranks inside.

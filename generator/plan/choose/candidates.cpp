@@ -156,7 +156,8 @@ double slack_of(const Draft& draft, const Candidate& candidate) {
 void model_overlap(const Draft& draft, const Candidate& candidate, tilepost_model_t& model) {
   const TransferModel transfers = model_transfers(draft, candidate);
   // The copy of the own rows comes before everything, unless helper warps copy them.
-  const bool copied = row_of(draft.plan).moves_input() && candidate.task_parts == 0;
+  const bool copied = row_of(draft.plan).moves_input() && candidate.task_parts == 0 &&
+                      candidate.shots == TILEPOST_SHOTS_NONE;
   const GroupProblem& problem = candidate.problem;
   const double bytes = static_cast<double>(share_rows(problem.map) * problem.unit_bytes);
   const double own = copied ? copy_us(draft.profile, bytes) : 0;
@@ -228,8 +229,12 @@ void take_best(const Draft& draft, Candidate& candidate) {
     return take(
         draft.plan.arch == Arch::host ? even_groups(problem, INT_MAX) : best_groups(problem),
         candidate);
-  candidate.group_waves = {static_cast<int>(candidate.waves)};
-  candidate.cuts = cuts_of_waves(problem.map, problem.at_once, candidate.group_waves);
+  if (problem.map.division == TILEPOST_DIVISION_ARRIVALS) {
+    candidate.cuts = cuts_of_chunks(problem.map, {1});
+  } else {
+    candidate.group_waves = {static_cast<int>(candidate.waves)};
+    candidate.cuts = cuts_of_waves(problem.map, problem.at_once, candidate.group_waves);
+  }
   candidate.end = end_of_groups(problem, candidate.cuts);
 }
 
@@ -268,7 +273,8 @@ std::vector<const KernelChoice*> kernels_with(const Draft& draft, const Transpor
   for (const KernelChoice& kernel : draft.kernels) {
     if (timed_only && !timed(kernel)) continue;
     if (!exchanges && only_exchanges(draft, kernel)) continue;
-    if (waits && is_small(kernel.config)) continue;  // loads without asking whether A has come
+    // It asks whether A has come where it exchanges rows alone.
+    if (waits && !exchanges && is_small(kernel.config)) continue;
     const int parts = task_parts(draft, kernel, transport);
     if (transport.serves(draft.plan, draft.kernels, kernel.config, parts))
       kernels.push_back(&kernel);

@@ -27,8 +27,8 @@ struct Candidate {
   double end = 0;  // predicted, us
 
   bool overlaps() const { return transport->row.overlaps; }
-  // Whether kernels exchange tiles, whatever group they are in: there is one. So there is on the
-  // host, in their place.
+  // Whether kernels exchange tiles, whatever group they are in: there is one. Or rows of A: one for
+  // those of other ranks. So there is on the host, in their place.
   bool is_one_group() const { return transport->access() == TILEPOST_ACCESS_TILES; }
 };
 

@@ -95,6 +95,10 @@ struct ShotProfile {
 struct TileProfile {
   ShotProfile lines, one_shot, two_shots;
   int64_t most_rows;  // that were timed: the planner exchanges no more unasked
+  // AllGather: until all ranks have seen what was stored last, and per MiB that a rank stores
+  // elsewhere.
+  double rows_latency_us, rows_us_per_mib;
+  int64_t most_gathered_rows;  // as most_rows
 };
 
 // Adding up parts, or copying them: bytes read and written.

@@ -7,6 +7,7 @@
 
 #include "generator/plan/kernels/kernels.h"
 #include "runtime/map/run_map.h"
+#include "runtime/map/slots.h"
 
 namespace tilepost {
 namespace {
@@ -44,11 +45,11 @@ const char* word_of(Memory memory) {
   return "";
 }
 
-// Where kernels exchange tiles: flags of every part that a CTA has of a tile, for each rank that
-// stores. Runs take turns at two sets of them.
+// Where kernels exchange tiles: flags of every part that a CTA has of a tile, or of a rank's rows
+// of A, for each rank that stores. Runs take turns at two sets of them.
 int64_t flag_bytes(const Plan& plan) {
   constexpr int64_t kParities = 2, kShots = 2, kFlagBytes = 4;
-  const int64_t parts = static_cast<int64_t>(plan.tile_map().tiles.size()) * plan.source.split_k;
+  const int64_t parts = exchanged_parts(plan);
   return kParities * kShots * parts * TILEPOST_MOST_EXCHANGING * kFlagBytes;
 }
 
@@ -75,7 +76,7 @@ std::vector<PlannedMemory> planned_memory(const Plan& plan) {
   };
   if (path.packs) add("packed", plan.rows_sent * plan.k * bytes_of(plan.input), "");
   if (path.reads != InputFrom::a)
-    add("gathered", plan.map.m * plan.k * bytes_of(plan.input), exchanged);
+    add("gathered", (path.meets ? 2 : 1) * plan.map.m * plan.k * bytes_of(plan.input), exchanged);
   if (paths.any(&RunPath::stores_apart)) add("send", sizes.send * kOutputBytes, exchanged);
   add("slots", sizes.slots * kOutputBytes, "shared");
   add("sums", sizes.sums * kOutputBytes, "shared");

@@ -1,6 +1,7 @@
 // transport: peer_tiles. The kernels of few rows meet and exchange tiles: each stores what it has
 // computed into the memory of the ranks that get it, and its helper warps add up, or move, what has
-// come from them. One launch is the whole run.
+// come from them. Or they exchange rows of A, which helper warps store there before tiles that need
+// them are computed. One launch is the whole run.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -39,10 +40,14 @@ class PeerTiles final : public Transport {
   std::vector<tilepost_shots_t> shots(const Spec& spec, const Plan& plan) const override {
     if (plan.arch == Arch::host) return {TILEPOST_SHOTS_NONE};
     if (spec.schedule.shots.value) return {*spec.schedule.shots.value};
+    if (row_of(plan).moves_input()) return {TILEPOST_ONE_SHOT};
     if (row_of(plan).product_leaves()) return {TILEPOST_ONE_SHOT_LINES, TILEPOST_ONE_SHOT};
     return {TILEPOST_ONE_SHOT_LINES, TILEPOST_ONE_SHOT, TILEPOST_TWO_SHOT};
   }
-  bool pushes(const Plan& plan) const override { return plan.shots == TILEPOST_TWO_SHOT; }
+  bool pushes(const Plan& plan) const override {
+    const bool rows = plan.access == TILEPOST_ACCESS_TILES && row_of(plan).moves_input();
+    return rows || plan.shots == TILEPOST_TWO_SHOT;
+  }
   std::vector<CommChoice> choices(const Plan&, const MachineProfile&, int) const override {
     return {{0, 1}};  // the GEMM has all SMs
   }
@@ -52,15 +57,16 @@ class PeerTiles final : public Transport {
 
 // ---- What the spec may not ask for
 
-// A row of the product ends where the plan says, and every rank knows it.
-bool check_product(const Spec& spec, Diagnostics& diagnostics) {
+// A row of the product ends where the plan says, and every rank knows it; a row of A with all.
+bool check_rows(const Spec& spec, Diagnostics& diagnostics) {
   const PatternRow& row = row_of(spec.pattern.value);
   if (may_exchange_tiles(row, spec.routing.value)) return true;
   if (!row.moves_product())
     diagnostics.error(spec.pattern.where,
                       "pattern " + quote(name_of(spec.pattern.value)) +
                           " is not possible with transport 'peer_tiles', whose kernels exchange "
-                          "tiles of a product; use 'auto' or 'peer'");
+                          "tiles of a product, or rows of A that all ranks get; use 'auto' or "
+                          "'peer'");
   else
     diagnostics.error(spec.routing.where,
                       "routing " + quote(name_of(spec.routing.value)) +
@@ -72,16 +78,23 @@ bool check_product(const Spec& spec, Diagnostics& diagnostics) {
 
 void check_shots(const Spec& spec, Diagnostics& diagnostics) {
   const Located<std::optional<tilepost_shots_t>>& shots = spec.schedule.shots;
-  if (shots.value != TILEPOST_TWO_SHOT || !row_of(spec.pattern.value).product_leaves()) return;
-  diagnostics.error(shots.where,
-                    "schedule.shots 'two' is for sums that all ranks get: with pattern " +
-                        quote(name_of(spec.pattern.value)) +
-                        " a row goes to one rank, where it stays; use 'one', 'lines' or 'auto'");
+  const PatternRow& row = row_of(spec.pattern.value);
+  const std::string pattern = "with pattern " + quote(name_of(spec.pattern.value));
+  if (row.moves_input() && shots.value && shots.value != TILEPOST_ONE_SHOT)
+    diagnostics.error(shots.where,
+                      "schedule.shots is for tiles that are exchanged: " + pattern +
+                          " rows of A go to all ranks in one shot; use 'one' or 'auto'");
+  else if (row.product_leaves() && shots.value == TILEPOST_TWO_SHOT)
+    diagnostics.error(shots.where,
+                      "schedule.shots 'two' is for sums that all ranks get: " + pattern +
+                          " a row goes to one rank, where it stays; use 'one', 'lines' or 'auto'");
+  else
+    return;
   diagnostics.note(spec.pattern.where, "pattern is given here");
 }
 
 void check_problem(const Spec& spec, Diagnostics& diagnostics) {
-  if (!check_product(spec, diagnostics)) return;
+  if (!check_rows(spec, diagnostics)) return;
   if (spec.gemm.m.value > kMostExchangedRows) {
     diagnostics.error(spec.gemm.m.where,
                       fmt::format("gemm.m is '{0}', transport 'peer_tiles' is for at most {1} "
@@ -116,14 +129,14 @@ void check_schedule(const Spec& spec, Diagnostics& diagnostics) {
   if (schedule.comm_sms) {
     diagnostics.error(schedule.comm_sms->where,
                       "schedule.comm_sms is not possible with transport 'peer_tiles', where helper "
-                      "warps of the GEMM add up the tiles and it has all SMs; remove it or use "
+                      "warps of the GEMM do the exchange and it has all SMs; remove it or use "
                       "'peer'");
     note_transport(spec, diagnostics);
   }
   if (schedule.groups && schedule.groups->value.size() > 1) {
     diagnostics.error(schedule.groups->where,
-                      fmt::format("{0} groups, but transport 'peer_tiles' sends tile by tile; "
-                                  "remove schedule.groups or use 'peer'",
+                      fmt::format("{0} groups, but kernels of transport 'peer_tiles' exchange "
+                                  "everything in one; remove schedule.groups or use 'peer'",
                                   schedule.groups->value.size()));
     note_transport(spec, diagnostics);
   }
@@ -158,8 +171,11 @@ void PeerTiles::check(const Spec& spec, Diagnostics& diagnostics) const {
 // out with the candidates.
 bool PeerTiles::may_try(const Spec& spec, const Plan& plan, const MachineProfile& profile) const {
   const ScheduleSpec& schedule = spec.schedule;
+  const TileProfile& tiles = profile.tiles;
+  const bool gathers = row_of(plan).moves_input();
   return may_share(plan, profile) && plan.ranks <= TILEPOST_MOST_EXCHANGING &&
-         may_exchange_tiles(row_of(plan), plan.routing) && plan.map.m <= profile.tiles.most_rows &&
+         may_exchange_tiles(row_of(plan), plan.routing) &&
+         plan.map.m <= (gathers ? tiles.most_gathered_rows : tiles.most_rows) &&
          plan.consumer == TILEPOST_CONSUMER_NONE && plan.neighbours == 0 && !schedule.comm_sms &&
          (!schedule.groups || schedule.groups->value.size() == 1) &&
          schedule.wait.value != TILEPOST_WAIT_STREAM;
@@ -172,6 +188,16 @@ const ShotProfile& profile_of(const TileProfile& tiles, tilepost_shots_t shots) 
   return shots == TILEPOST_ONE_SHOT ? tiles.one_shot : tiles.lines;
 }
 
+// Rows of A: what a rank sends, which the tiles of its own rows do not wait for.
+TransferModel model_rows(const TransferProblem& problem) {
+  const TileProfile& tiles = problem.profile.tiles;
+  TransferModel model;
+  model.wave = problem.wave;
+  model.group.latency = tiles.rows_latency_us;
+  model.group.per_byte = per_byte(problem, tiles.rows_us_per_mib);
+  return model;
+}
+
 // How often a rank sends a share of what it has computed to every other rank: in one shot all of
 // it, or the one that the rank gets; in two a share, and the sums of its own.
 int shares_sent(const TransferProblem& problem) {
@@ -180,6 +206,7 @@ int shares_sent(const TransferProblem& problem) {
 }
 
 TransferModel PeerTiles::model(const TransferProblem& problem) const {
+  if (row_of(problem.plan).moves_input()) return model_rows(problem);
   const ShotProfile& shot = profile_of(problem.profile.tiles, problem.shots);
   const double times = shares_sent(problem);
   TransferModel model;
@@ -194,6 +221,10 @@ TransferModel PeerTiles::model(const TransferProblem& problem) const {
 // ---- What it does
 
 std::vector<std::string> PeerTiles::describe(const Plan& plan) const {
+  if (plan.shots != TILEPOST_SHOTS_NONE && row_of(plan).moves_input())
+    return {
+        "helper warps of each CTA store some of this rank's rows of A into all other ranks' "
+        "memory, and tiles wait for the rows they need"};
   const bool shares = row_of(plan).product_leaves();
   const bool sums = row_of(plan).sums;
   switch (plan.shots) {

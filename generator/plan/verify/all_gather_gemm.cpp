@@ -5,6 +5,7 @@ namespace tilepost {
 namespace {
 
 void follow(const Plan& plan, const Traffic& traffic, Findings& findings) {
+  if (plan.access == TILEPOST_ACCESS_TILES) return follow_rows(plan, findings);
   const Geometry geometry(plan);
   Arrivals arrivals;
   for (int source = 0; source < plan.ranks; ++source) {

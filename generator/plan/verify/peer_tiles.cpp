@@ -211,16 +211,19 @@ void verify_exchange_of_tiles(const Plan& plan, Findings& findings) {
           fmt::format("{0} shots, and no kernels exchange tiles", static_cast<int>(plan.shots)));
     return;
   }
+  const bool rows = row_of(plan).moves_input();
   if (plan.shots == TILEPOST_SHOTS_NONE) findings.add("kernels exchange tiles in no shot");
   if (!may_exchange_tiles(row_of(plan), plan.routing) ||
-      (plan.shots == TILEPOST_TWO_SHOT && !row_of(plan).product_spreads()))
+      (plan.shots == TILEPOST_TWO_SHOT && !row_of(plan).product_spreads()) ||
+      (plan.shots == TILEPOST_ONE_SHOT_LINES && rows))
     findings.add(fmt::format("kernels exchange tiles of {0}, routing {1}, in {2} shots",
                              name_of(plan.pattern), name_of(plan.routing),
                              static_cast<int>(plan.shots)));
   if (plan.ranks < 2 || plan.ranks > TILEPOST_MOST_EXCHANGING)
     findings.add(fmt::format("kernels of {0} ranks exchange tiles, 2 to {1} can", plan.ranks,
                              TILEPOST_MOST_EXCHANGING));
-  if (plan.cuts().size() != 1 || plan.comm_ctas != 0 || plan.comm_lanes != 1 ||
+  // Own rows of A are a group, and those of all other ranks one.
+  if (plan.cuts().size() != (rows ? 2 : 1) || plan.comm_ctas != 0 || plan.comm_lanes != 1 ||
       plan.task_parts != 0 || plan.consumer != TILEPOST_CONSUMER_NONE)
     findings.add(
         fmt::format("kernels exchange tiles, beside {0} groups, {1} CTAs in {2} lanes, "

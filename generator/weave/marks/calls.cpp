@@ -22,12 +22,15 @@ constexpr const char* kMarkNames[] = {"",
                                       "in_map",
                                       "open_in_map",
                                       "input_ready",
+                                      "input_has_come",
+                                      "open_input",
                                       "helper_warp",
                                       "open_exchange",
                                       "num_places",
                                       "out_place",
                                       "part_stored",
                                       "exchange_tiles",
+                                      "exchange_rows",
                                       "tile_done"};
 static_assert(std::size(kMarkNames) == static_cast<size_t>(Mark::tile_done) + 1);
 

@@ -25,12 +25,15 @@ enum class Mark {
   in_map,
   open_in_map,
   input_ready,
+  input_has_come,
+  open_input,
   helper_warp,
   open_exchange,
   num_places,
   out_place,
   part_stored,
   exchange_tiles,
+  exchange_rows,
   tile_done
 };
 

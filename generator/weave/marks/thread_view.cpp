@@ -86,6 +86,7 @@ class Threader {
             "before its first store");
     check_tasks(require);
     if (request_.exchanges) check_exchange(require);
+    if (request_.gathers) check_gathering(require);
     require(marks_.count(Mark::tile_done),
             "reaches no tilepost::tile_done: nothing says when a tile is finished; call it "
             "after the tile's last store");
@@ -123,6 +124,20 @@ class Threader {
     require(marks_.count(Mark::exchange_tiles),
             "reaches no tilepost::exchange_tiles: the plan leaves it to warps of each CTA to add "
             "up what other ranks store; call it in warps that have nothing else to do");
+  }
+
+  // What lets them exchange rows of A, of which helper warps tell the thread that loads them.
+  template <class Require>
+  void check_gathering(const Require& require) const {
+    require(marks_.count(Mark::open_input),
+            "reaches no tilepost::open_input: nothing says where idle warps of each CTA tell which "
+            "rows of A have come; call it in one thread, before the first barrier of the CTA");
+    require(marks_.count(Mark::in_map),
+            "reaches no tilepost::in_map: this rank's rows of A and those that arrive lie in "
+            "different memory, each with a tensor map of its own; take the map from it");
+    require(marks_.count(Mark::exchange_rows),
+            "reaches no tilepost::exchange_rows: the plan leaves it to warps of each CTA to store "
+            "rows of A with other ranks; call it in warps that have nothing else to do");
   }
 
   void refuse_kernel(const llvm::Twine& reason) {

@@ -161,12 +161,13 @@ __device__ __forceinline__ bool await_slice(const View& view, const Helper& help
 
 // All helper threads: what they have stored before is there for who sees the flags.
 template <class View>
-__device__ __forceinline__ void raise_part(const View& view, const Helper& helper, int part) {
+__device__ __forceinline__ void raise_part(const View& view, const Helper& helper, int shot,
+                                           int part) {
   const tilepost_exchange_t& exchange = view.exchange;
   sync_helpers(helper);
   if (helper.thread >= View::kRanks) return;
   ptx::fence_release_sys();
-  *static_cast<volatile uint32_t*>(exchange_flags(exchange, helper.thread, helper.run, 1, part) +
+  *static_cast<volatile uint32_t*>(exchange_flags(exchange, helper.thread, helper.run, shot, part) +
                                    exchange.rank) = helper.run;
 }
 
@@ -327,7 +328,7 @@ __device__ __forceinline__ void exchange_parts(const View& view, const TileParts
       if (!await_part(view, helper, 0, part)) return;
       add_part<View, kType>(view, helper, units_of<View>(parts.part, tile, shape), shape.n,
                             parts.box_rows);
-      if constexpr (View::kShots == TILEPOST_TWO_SHOT) raise_part(view, helper, part);
+      if constexpr (View::kShots == TILEPOST_TWO_SHOT) raise_part(view, helper, 1, part);
     });
   }
   if constexpr (View::kShots == TILEPOST_TWO_SHOT)

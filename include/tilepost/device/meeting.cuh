@@ -224,10 +224,11 @@ __device__ __forceinline__ void count_reader(const tilepost_exchange_t& exchange
   words[kRunWord] = run;
 }
 
-// Whoever reads the run in a CTA: the helper warps, and the thread that stores, if it does.
+// Whoever reads the run in a CTA: the helper warps, and the thread that stores, if it stores with
+// other ranks.
 template <class View>
 __device__ __forceinline__ uint32_t num_readers() {
-  return gridDim.x * (View::kShots == TILEPOST_ONE_SHOT_LINES ? 1 : 2);
+  return gridDim.x * (View::kGathers || View::kShots == TILEPOST_ONE_SHOT_LINES ? 1 : 2);
 }
 
 }  // namespace tilepost::woven

@@ -245,6 +245,18 @@ __device__ __forceinline__ uint4 load_line_sys(const void* source) {
           static_cast<uint32_t>(high >> 32)};
 }
 
+// ---- A word of shared memory that one thread of the CTA tells others by
+
+// A release operation of CTA scope, and an acquire (PTX ISA 8.8, Release and Acquire Patterns).
+__device__ __forceinline__ void store_release_shared(uint32_t destination, uint32_t word) {
+  asm volatile("st.release.cta.shared::cta.u32 [%0], %1;" ::"r"(destination), "r"(word) : "memory");
+}
+__device__ __forceinline__ uint32_t load_acquire_shared(uint32_t source) {
+  uint32_t word;
+  asm volatile("ld.acquire.cta.shared::cta.u32 %0, [%1];" : "=r"(word) : "r"(source) : "memory");
+  return word;
+}
+
 // ---- Registers (PTX ISA, setmaxnreg): all four warps of a warpgroup
 
 // Gives registers back, so that each thread keeps kRegisters.

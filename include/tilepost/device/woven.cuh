@@ -6,6 +6,7 @@
 #define TILEPOST_DEVICE_WOVEN_CUH
 
 #include "tilepost/device/exchange.cuh"
+#include "tilepost/device/exchange_rows.cuh"
 #include "tilepost/device/ptx.cuh"
 #include "tilepost/device/ptx_sm90.cuh"
 #include "tilepost/device/tasks.cuh"
@@ -49,6 +50,8 @@ struct View : tilepost_view_t {
   static constexpr bool kScatters = false;
   // There what ranks have of a row is added up. If not, who gets the row gets every rank's.
   static constexpr bool kSums = true;
+  // The kernels of kRanks ranks exchange rows of A (TILEPOST_ACCESS_TILES).
+  static constexpr bool kGathers = false;
 };
 static_assert(sizeof(View) == sizeof(tilepost_view_t));
 static_assert(sizeof(tilepost_tile_t) == 16, "tile() reads an entry in one load");

@@ -24,6 +24,11 @@ bool has_slots(const tilepost_plan_t& plan) {
   return plan.map.layout == TILEPOST_TILE && plan.map.division == TILEPOST_DIVISION_ROWS;
 }
 
+// Where rows of A arrive: runs of kernels that exchange them take turns at two places.
+int places_of_rows(const RunPath& path) {
+  return path.meets ? 2 : 1;
+}
+
 // Bytes that no run's tables exceed: whole tiles of every share or split, and what fills up the
 // clusters of every group. No run has more groups than the plan (groups.h).
 size_t most_table_bytes(const tilepost_plan_t& plan, bool needs_rows) {
@@ -41,7 +46,7 @@ size_t most_table_bytes(const tilepost_plan_t& plan, bool needs_rows) {
     bytes += aligned(shared_counters(plan) * sizeof(uint32_t)) +
              aligned(plan.ranks * sizeof(CUtensorMap)) + 3 * aligned(plan.ranks * sizeof(void*));
   const RunPath path = path_of(plan, true);
-  if (path.reads == InputFrom::split) bytes += aligned(sizeof(CUtensorMap));
+  if (path.reads == InputFrom::split) bytes += aligned(places_of_rows(path) * sizeof(CUtensorMap));
   // Of a group: a sum, and a move for each rank that has stored rows here; of an AllGather's first
   // one the copies of own rows, which may be two, of the others a push.
   const int64_t most_tasks = plan.ranks;
@@ -53,10 +58,10 @@ size_t most_table_bytes(const tilepost_plan_t& plan, bool needs_rows) {
 // share go and whose counters it raises, if it stores there, or where the others' rows arrive.
 //
 // By owner, of plans whose kernels store by owner; by parity and rank, of kernels that exchange
-// tiles; empty otherwise. A run in sequence has one owner
-// for all rows, and every entry is that. `there`, `counters`: of what tasks push. `in_map`: one
-// entry where the kernel's tasks spread rows of A, in runs in sequence too, for the kernel makes
-// the map fit for use whether or not any tile needs it.
+// tiles; empty otherwise. A run in sequence has one owner for all rows, and every entry is that.
+// `there`, `counters`: of what tasks push. `in_map`: entries where the kernel's helper warps spread
+// rows of A, in runs in sequence too, for the kernel makes the map fit for use whether or not any
+// tile needs it.
 struct PeerTables {
   std::vector<CUtensorMap> out_maps;
   std::vector<uint32_t*> counters;
@@ -116,17 +121,23 @@ tilepost_result_t add_slots(const tilepost_plan_t& plan, const RunMap& run,
   return TILEPOST_OK;
 }
 
+// Where all ranks' rows arrive here. A map has at least a row; no tile is of a rank that multiplies
+// none.
+tilepost_result_t add_input(const tilepost_plan_t& plan, const RunMap& run,
+                            const PeerPlaces& places, PeerTables& tables) {
+  const SharedLayout& layout = places.shared->layout();
+  for (int place = 0; place < places_of_rows(path_of(plan, true)); ++place)
+    TILEPOST_TRY(encode_input(*places.driver, plan,
+                              places.shared->own(layout.gathered + place * layout.gathered_bytes),
+                              std::max<int64_t>(1, run.rows), tables.in_map.emplace_back()));
+  return TILEPOST_OK;
+}
+
 tilepost_result_t make_peer_tables(const tilepost_plan_t& plan, const RunMap& run,
                                    const PeerPlaces& places, PeerTables& tables) {
   if (run.path.tasks_push()) add_pushes(run.path, *places.shared, tables);
+  if (path_of(plan, true).reads == InputFrom::split) return add_input(plan, run, places, tables);
   if (run.path.meets) return add_slots(plan, run, places, tables);
-  if (path_of(plan, true).reads == InputFrom::split) {
-    tables.in_map.resize(1);
-    void* gathered = places.shared->own(places.shared->layout().gathered);
-    // A map has at least a row; no tile is of a rank that multiplies none.
-    return encode_input(*places.driver, plan, gathered, std::max<int64_t>(1, run.rows),
-                        tables.in_map.front());
-  }
   if (!run.path.by_owner) return TILEPOST_OK;
   for (int owner = 0; owner < plan.ranks; ++owner) {
     const OwnedRows rows =

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "runtime/map/groups.h"
+#include "runtime/map/slots.h"
 #include "tilepost/dtype.h"
 
 namespace tilepost::cuda {
@@ -122,6 +123,11 @@ void Gemm::find_exchange(const Run& run, tilepost_exchange_t& exchange) const {
   exchange.out = run.buffers.out;
   exchange.rows = plan.shape.m;
   exchange.share_rows = static_cast<int32_t>(share_rows(plan.map()));
+  if (row_of(plan_).moves_input()) {
+    exchange.own_rows = run.buffers.a;
+    exchange.gathered = run.operands->gathered;
+    exchange.part_units = units_of_part(plan_, run.run_map().m);
+  }
   if (run.bank != kCaptured) return;
   exchange.replays = &state_.page()->replays_begun;
   exchange.replayed = static_cast<uint32_t>(run.map->captured);

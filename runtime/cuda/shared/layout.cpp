@@ -47,8 +47,11 @@ SharedLayout shared_layout(const tilepost_plan_t& plan, const RunSizes& most, in
   layout.parts = std::max(parts, exchanged_parts(plan));
   layout.arrived = regions.take(arrived_bytes(layout.parts));
   layout.send = regions.take(exchanges && !gathers ? most.send * width : 0);
-  layout.gathered =
-      regions.take(exchanges && gathers ? plan.map.m * plan.k * element_bytes(plan.input) : 0);
+  const int64_t rows_of_a =
+      exchanges && gathers ? plan.map.m * plan.k * element_bytes(plan.input) : 0;
+  layout.gathered = regions.take(rows_of_a);
+  layout.gathered_bytes = regions.end() - layout.gathered;
+  if (path.meets) regions.take(rows_of_a);
   layout.slots = regions.take(most.slots * width);
   layout.slot_bytes = most.slots * width / slots_of(plan, plan.map).blocks;
   layout.sums = regions.take(most.sums * width);

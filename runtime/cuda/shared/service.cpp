@@ -186,8 +186,9 @@ void SharedService::set_exchange(tilepost_exchange_t& exchange) const {
   exchange.begun = layout.flags + begun_word(0, flags_.ranks) * kWord;
   exchange.ended = layout.flags + ended_word(0, flags_.ranks) * kWord;
   exchange.arrived = layout.arrived;
-  exchange.slots = layout.slots;
-  exchange.slot_bytes = layout.slot_bytes;
+  const bool gathers = row_of(plan_).moves_input();
+  exchange.slots = gathers ? layout.gathered : layout.slots;
+  exchange.slot_bytes = gathers ? layout.gathered_bytes : layout.slot_bytes;
   exchange.run = flags_.run;
   exchange.given_up = flags_.given_up;
   exchange.kind = plan_word_ | TILEPOST_EXCHANGES;
@@ -195,6 +196,7 @@ void SharedService::set_exchange(tilepost_exchange_t& exchange) const {
   exchange.ranks = flags_.ranks;
   exchange.most_parts = layout.parts;
   exchange.lines = static_cast<int32_t>(lines_of_part(plan_));
+  if (gathers) exchange.row_units = units_of_row(plan_);
   exchange.deadline_ns = flags_.deadline_ns;
   WatchPage* const page = flags_.page;
   const auto words = [&](int wait) { return &page->shared[wait].state; };

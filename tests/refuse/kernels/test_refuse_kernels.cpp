@@ -3,7 +3,8 @@
 // A file states them in order, one per line: `// expect: <part of the output>`. A line
 // `// tunable: NAME=literal` sets a tunable, a line `// waits` says that A arrives while the kernel
 // runs, a line `// stores` that tiles go to other ranks' memory, `// tasks` that helper warps
-// have tasks, `// exchanges` that kernels exchange tiles. The kernel is called `gemm`.
+// have tasks, `// exchanges` that kernels exchange tiles, `// gathers` rows of A. The kernel is
+// called `gemm`.
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -64,6 +65,7 @@ void check_refused(const fs::path& path) {
   request.stores = !lines_after(request.source, "// stores").empty();
   request.tasks = !lines_after(request.source, "// tasks").empty();
   request.exchanges = !lines_after(request.source, "// exchanges").empty();
+  request.gathers = !lines_after(request.source, "// gathers").empty();
   for (const std::string& line : lines_after(request.source, "// tunable: ")) {
     const size_t equals = line.find('=');
     request.tunables[line.substr(0, equals)] = line.substr(equals + 1);

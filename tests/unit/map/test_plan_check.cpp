@@ -78,19 +78,20 @@ struct Made {
 
 // By number: what rules differ for.
 enum Base {
-  kMessages,    // AllReduce with messages
-  kTiles,       // the same in tile layout
-  kSums,        // ReduceScatter, kernels store parts, tasks add them up
-  kPushedSums,  // AllReduce, the same, and push them
-  kRoutes,      // All-to-All, kernels store rows, tasks move them
-  kCopiedRows,  // AllGather by copy engines, tasks copy own rows
-  kPushedRows,  // AllGather, tasks push rows
-  kRoutedRows,  // rows of A are routed, copy engines
-  kExchange,    // AllReduce, kernels exchange tiles in one shot
-  kTwoShots,    // the same in two
-  kShares,      // ReduceScatter, kernels exchange tiles
-  kTaken,       // All-to-All, the same
-  kAlone,       // no communication
+  kMessages,       // AllReduce with messages
+  kTiles,          // the same in tile layout
+  kSums,           // ReduceScatter, kernels store parts, tasks add them up
+  kPushedSums,     // AllReduce, the same, and push them
+  kRoutes,         // All-to-All, kernels store rows, tasks move them
+  kCopiedRows,     // AllGather by copy engines, tasks copy own rows
+  kPushedRows,     // AllGather, tasks push rows
+  kRoutedRows,     // rows of A are routed, copy engines
+  kExchange,       // AllReduce, kernels exchange tiles in one shot
+  kTwoShots,       // the same in two
+  kShares,         // ReduceScatter, kernels exchange tiles
+  kTaken,          // All-to-All, the same
+  kExchangedRows,  // AllGather, kernels exchange rows
+  kAlone,          // no communication
   kBases
 };
 
@@ -150,6 +151,12 @@ std::unique_ptr<Made> make(Base base) {
       set(base == kShares ? TILEPOST_GEMM_REDUCE_SCATTER : TILEPOST_GEMM_ALL_TO_ALL,
           TILEPOST_TRANSPORT_PEER_TILES, TILEPOST_DIVISION_ROWS, Cuts{16});
       made->plan.shots = base == kShares ? TILEPOST_ONE_SHOT : TILEPOST_ONE_SHOT_LINES;
+      made->plan.kernel.box_c.rows = 4;
+      break;
+    case kExchangedRows:
+      set(TILEPOST_ALL_GATHER_GEMM, TILEPOST_TRANSPORT_PEER_TILES, TILEPOST_DIVISION_ARRIVALS,
+          Cuts{0, 8});
+      made->plan.shots = TILEPOST_ONE_SHOT;
       made->plan.kernel.box_c.rows = 4;
       break;
     case kAlone:
@@ -317,8 +324,18 @@ TEST_CASE("every rule of a plan names what it found and what it expected") {
        [](auto& plan) { plan.shots = TILEPOST_ONE_SHOT; }},
       {kExchange, "shots is 0, expected 1 to 3",
        [](auto& plan) { plan.shots = TILEPOST_SHOTS_NONE; }},
-      {kTaken, "expected one whose product moves to ranks that the plan says",
+      {kTaken, "expected one whose product, or rows of A, move to ranks that the plan says",
        [](auto& plan) { plan.routing = TILEPOST_ROUTING_SPLITS; }},
+      {kExchangedRows, "shots is 2, expected 1 to 1",
+       [](auto& plan) { plan.shots = TILEPOST_TWO_SHOT; }},
+      {kExchangedRows, "number of groups is 1, expected 2, own rows and others",
+       [](auto& plan) { plan.map.num_groups = 1; }},
+      {kExchangedRows, "row of A in bytes is 18, expected a multiple of 16",
+       [](auto& plan) { plan.k = 9; }},
+      {kExchangedRows, "pushes is 0, expected 1 where rows of A are copied",
+       [](auto& plan) { plan.pushes = 0; }},
+      {kExchangedRows, "division is 0, expected arrivals",
+       [](auto& plan) { plan.map.division = TILEPOST_DIVISION_ROWS; }},
       {kExchange, "number of shares is 1, expected 2",
        [](auto& plan) { plan.pattern = TILEPOST_GEMM_REDUCE_SCATTER; }},
       {kShares, "number of shares is 1, expected 2", [](auto& plan) { plan.map.ranks = 1; }},

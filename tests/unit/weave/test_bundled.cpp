@@ -32,9 +32,10 @@ void check_bundled(const WeaveRequest& request) {
   CHECK(woven.body.find("#include") == std::string::npos);
   CHECK(woven.body.find("\n\n\n") == std::string::npos);
   for (const char* mark :
-       {"num_tiles", "tile", "input_ready", "tile_done", "out", "out_coord", "out_map",
-        "open_out_maps", "pace", "in_map", "open_in_map", "helper_warp", "open_exchange",
-        "num_places", "out_place", "part_stored", "exchange_tiles"}) {
+       {"num_tiles",  "tile",      "input_ready", "input_has_come", "open_input",
+        "tile_done",  "out",       "out_coord",   "out_map",        "open_out_maps",
+        "pace",       "in_map",    "open_in_map", "helper_warp",    "open_exchange",
+        "num_places", "out_place", "part_stored", "exchange_tiles", "exchange_rows"}) {
     CHECK(woven.body.find(std::string("tilepost::") + mark + "(") == std::string::npos);
   }
   CHECK(woven.body.find("tilepost::woven::tile_done(view_, ") != std::string::npos);
@@ -152,6 +153,17 @@ TEST_CASE("the kernel of few rows marks its part in an exchange of tiles") {
   const std::string body = weave_kernel(request).body;
   for (const char* mark :
        {"open_exchange", "num_places", "out_place", "part_stored", "exchange_tiles"})
+    CHECK(body.find(std::string("woven::") + mark + "(view_, ") != std::string::npos);
+}
+
+TEST_CASE("the kernel of few rows marks where it waits for rows of A that are exchanged") {
+  WeaveRequest request = bundled("gemm_sm90_small", ".cu");
+  request.tunables = {{"HELPERS", "4"}, {"BOX_M", "8"}};
+  request.waits = request.gathers = true;
+  check_bundled(request);
+  const std::string body = weave_kernel(request).body;
+  for (const char* mark :
+       {"open_input", "input_has_come", "input_ready", "in_map", "exchange_rows"})
     CHECK(body.find(std::string("woven::") + mark + "(view_, ") != std::string::npos);
 }
 

@@ -20,7 +20,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 8, "mlp_down was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_mlp_down::kFiles == 0xb3210befa4d89208, "mlp_down.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_mlp_down::kFiles == 0xc3160a26570bed40, "mlp_down.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "mlp_down.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -57,6 +57,9 @@ struct View : tilepost::woven::View {
 //   received[c]     partial sums for consumer c have come   consumers of the mates -> consumer
 //   panel_full[c]   consumer c's part of C is in shared     consumer -> store thread
 //   panels_empty    the panels have been read               store thread -> consumers
+//
+// Where A arrives while the kernel runs, the loader goes ahead with weights, for as many stages as
+// there are, and helper warps tell it in a word of shared memory for which tiles tokens have come.
 //
 // The SPLIT_K CTAs of a cluster share its tiles: each sums a range of K, then sends of its partial
 // sums to every mate what that one owns (eight tokens or a multiple). The owner adds them in the
@@ -123,8 +126,8 @@ static_assert(kSplitK >= 1 && kSplitK <= 8, "a cluster has at most 8 CTAs");
 static_assert(!kNN || kElement != tilepost::DType::e4m3, "wgmma reads e4m3 K-major only");
 static_assert(kStages >= 2 && kBand >= 1 && kHelpers >= 0);
 static_assert(kTileM / kSplitK % kBoxM == 0, "a CTA owns whole boxes");
-static_assert(PanelsEmptyBarrier::kEnd * tilepost::kMbarrierBytes <= kBarrierBytes,
-              "room for barriers");
+static_assert((PanelsEmptyBarrier::kEnd + 1) * tilepost::kMbarrierBytes <= kBarrierBytes,
+              "room for barriers, and a word");
 static_assert(kSharedBytes <= 232448, "shared memory");
 
 // Where things are in shared memory. Stages and panels are multiples of 1024 bytes, the period of
@@ -147,6 +150,10 @@ struct Shared {
   __device__ StageBarriers stages() const { return {barriers()}; }
   __device__ uint32_t panel_full(int consumer) const { return PanelBarriers{barriers()}[consumer]; }
   __device__ uint32_t panels_empty() const { return PanelsEmptyBarrier{barriers()}[0]; }
+  // A word: what helper warps have seen arrive of A.
+  __device__ uint32_t arrived() const {
+    return barriers() + PanelsEmptyBarrier::kEnd * tilepost::kMbarrierBytes;
+  }
 };
 
 // What of the problem is a CTA's: the positions first, first + stride, … below tiles, and the
@@ -167,28 +174,48 @@ struct Work {
 };
 
 // One thread.
-__device__ __forceinline__ void init_barriers(const Shared& shared) {
+__device__ __forceinline__ void init_barriers(const View& view_, const Shared& shared) {
   shared.stages().init(kConsumers);
   for (int consumer = 0; consumer < kConsumers; ++consumer) {
     tilepost::ptx::init_barrier(shared.panel_full(consumer), 4);  // one per warp
   }
   tilepost::ptx::init_barrier(shared.panels_empty(), 1);
+  tilepost::woven::open_input(view_, shared.arrived());
   tilepost::ptx::fence_barrier_init();
 }
 
-// Starts the loads of one stage, weights first: they have the longer way.
-__device__ __forceinline__ void load_stage(const Shared& shared, const CUtensorMap* map_a,
-                                           const CUtensorMap* map_b, const tilepost::Tile& tile,
-                                           int stage, int first_k, uint64_t policy) {
+// Starts the loads of one stage, weights first: they have the longer way. Or weights alone, and
+// later tokens.
+__device__ __forceinline__ void load_stage(const Shared& shared, bool brings_b, bool brings_a,
+                                           const CUtensorMap* map_a, const CUtensorMap* map_b,
+                                           const tilepost::Tile& tile, int stage, int first_k,
+                                           uint64_t policy) {
   const uint32_t full = shared.stages().full(stage);
-  tilepost::ptx::arrive_expecting(full, kStageBytes);
+  if (brings_b) tilepost::ptx::arrive_expecting(full, kStageBytes);
 #pragma unroll
   for (int block = 0; block < kBlocks; ++block) {
     const int k = first_k + block * kTileK;
     const uint32_t weights = shared.weights(stage, block);
-    tilepost::ptx::load_box_hinted(weights, map_b, full, k, tile.n, policy);
-    tilepost::ptx::load_box(shared.tokens(stage, block), map_a, full, k, tile.m);
+    if (brings_b) {
+      tilepost::ptx::load_box_hinted(weights, map_b, full, k, tile.n, policy);
+    }
+    if (brings_a) tilepost::ptx::load_box(shared.tokens(stage, block), map_a, full, k, tile.m);
   }
+}
+
+// Of a tile whose tokens are still to come: starts the loads of weights alone, for as many stages
+// as there are. Returns the stage behind the last of them.
+__device__ __forceinline__ int load_ahead(const Shared& shared, const CUtensorMap* map_b,
+                                          const tilepost::Tile& tile, const Work& work,
+                                          tilepost::Ring<kStages> ring, uint64_t policy) {
+  const int end = min(work.last_stage, work.first_stage + kStages);
+#pragma unroll 1
+  for (int stage = work.first_stage; stage < end; ++stage) {
+    tilepost::ptx::wait_barrier(shared.stages().empty(ring.index), ring.parity);
+    load_stage(shared, true, false, nullptr, map_b, tile, ring.index, stage * kStageK, policy);
+    ring.advance();
+  }
+  return end;
 }
 
 // The loader: one thread. Fills the stages with the operands of one tile after the other.
@@ -199,12 +226,18 @@ __device__ __forceinline__ void load_tiles(const View& view_, const Shared& shar
   const uint64_t policy = grid.tiles_m == 1 ? tilepost::ptx::policy_evict_first()
                                             : tilepost::ptx::policy_evict_normal();
   tilepost::Ring<kStages> ring(1);
+  tilepost::HelpedLoads loads{shared.arrived()};
   for (int position = work.first; position < work.tiles; position += work.stride) {
     const tilepost::Tile tile = tilepost::woven::tile(view_, grid, position);
+    const bool ahead = !tilepost::woven::input_has_come(view_, tile, loads);
+    const int loaded = ahead ? load_ahead(shared, map_b, tile, work, ring, policy) : 0;
+    tilepost::woven::input_ready(view_, tile, loads);
+    const CUtensorMap* tokens = tilepost::woven::in_map(view_, map_a, tile, loads);
 #pragma unroll 1
     for (int stage = work.first_stage; stage < work.last_stage; ++stage) {
-      tilepost::ptx::wait_barrier(shared.stages().empty(ring.index), ring.parity);
-      load_stage(shared, map_a, map_b, tile, ring.index, stage * kStageK, policy);
+      const bool brings_b = !ahead || stage >= loaded;
+      if (brings_b) tilepost::ptx::wait_barrier(shared.stages().empty(ring.index), ring.parity);
+      load_stage(shared, brings_b, true, tokens, map_b, tile, ring.index, stage * kStageK, policy);
       ring.advance();
     }
   }
@@ -348,8 +381,9 @@ __device__ __forceinline__ void lend_helpers(const View& view_, const Shared& sh
   const tilepost::TileParts parts{work.first, work.stride, work.tiles, kSplitK, kBoxM, part};
   const tilepost::TilePanels panels{shared.panel(0), kPanelBytes, shared.panel_full(0),
                                     kLends ? shared.panels_empty() : 0};
-  tilepost::woven::exchange_tiles(view_, parts, panels, shape, kOutput,
-                                  static_cast<int>(threadIdx.x) - kFirst, 32 * kHelpers);
+  const int thread = static_cast<int>(threadIdx.x) - kFirst;
+  tilepost::woven::exchange_tiles(view_, parts, panels, shape, kOutput, thread, 32 * kHelpers);
+  tilepost::woven::exchange_rows(view_, parts, shape, shared.arrived(), thread, 32 * kHelpers);
 }
 
 __global__ void __launch_bounds__(kThreads, 1) gemm_sm90_small(
@@ -368,7 +402,7 @@ __global__ void __launch_bounds__(kThreads, 1) gemm_sm90_small(
   if (warp == kConsumerWarps && lane == 0) {
     tilepost::ptx::prefetch_tensor_map(&map_b);
     tilepost::ptx::prefetch_tensor_map(&map_a);
-    init_barriers(shared);
+    init_barriers(view_, shared);
   }
   __syncthreads();
   tilepost::ptx::wait_for_previous_kernels();
@@ -468,7 +502,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_mlp_down::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_mlp_down_b3210befa4d89208) tilepost_plan_mlp_down_b3210befa4d89208 = 0;
+decltype(tilepost_plan_mlp_down_c3160a26570bed40) tilepost_plan_mlp_down_c3160a26570bed40 = 0;
 
 extern "C" const tilepost_program_t* mlp_down_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_mlp_down::sm_90a::make_plan()};

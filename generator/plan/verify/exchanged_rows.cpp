@@ -1,0 +1,132 @@
+// Rows of A that kernels exchange (TILEPOST_ACCESS_TILES). Every rank's rows are cut into parts,
+// each of which one of its CTAs stores with all ranks, with a flag of its own behind it; a tile
+// waits for the parts that have rows of it, unless all of its rows are this rank's own. How rows
+// are cut is what kernels do (tilepost/row_parts.h); here it is held against single rows.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "generator/plan/verify/traffic.h"
+#include "runtime/map/slots.h"
+#include "tilepost/dtype.h"
+#include "tilepost/row_parts.h"
+
+namespace tilepost {
+namespace {
+
+constexpr int kUnitBytes = 16;
+
+class RowCheck {
+ public:
+  RowCheck(const Plan& plan, Findings& findings)
+      : plan_(plan),
+        findings_(findings),
+        geometry_(plan),
+        parts_{plan.ranks, static_cast<int>(plan.map.m), units_of_row(plan),
+               units_of_part(plan, plan.map.m)} {}
+
+  // Units of a row are all of it.
+  bool units() {
+    const int64_t bytes = plan_.k * element_bytes(plan_.input);
+    if (parts_.part_units > 0 && int64_t{parts_.row_units} * kUnitBytes == bytes) return true;
+    findings_.add(
+        fmt::format("rows of A are {0} bytes, and travel as {1} units of {2} in parts of {3}",
+                    bytes, parts_.row_units, kUnitBytes, parts_.part_units));
+    return false;
+  }
+
+  // The parts of each rank are its rows, one behind the other, and each has a flag.
+  void stored() {
+    int64_t row = 0;
+    for (int source = 0; source < plan_.ranks; ++source) {
+      const int64_t rows = geometry_.rows_of(source);
+      const int units = parts_.units(source), count = parts_.parts_of(units);
+      int end = 0;
+      for (int part = 0; part < count; ++part) {
+        if (part * parts_.part_units != end || parts_.end_of(part, units) <= end)
+          return findings_.add(
+              fmt::format("part {0} of rank {1} does not follow unit {2}", part, source, end));
+        end = parts_.end_of(part, units);
+      }
+      if (parts_.first_row(source) != row || end != rows * parts_.row_units)
+        findings_.add(
+            fmt::format("rank {0} stores {1} units from row {2} on, it has {3} rows from "
+                        "row {4} on",
+                        source, end, parts_.first_row(source), rows, row));
+      if (count > exchanged_parts(plan_))
+        findings_.add(fmt::format("{0} parts of rank {1} have {2} flags", count, source,
+                                  exchanged_parts(plan_)));
+      row += rows;
+    }
+  }
+
+  // Tiles that wait for nothing have own rows alone, which the kernel reads elsewhere; the others
+  // wait for every part of every row.
+  void awaited(int rank, const TileMap& map) {
+    std::set<int32_t> seen;
+    for (const tilepost_tile_t& tile : map.tiles) {
+      if (findings_.full()) return;
+      if (tile.row < 0) {
+        findings_.add(fmt::format("rank {0}: padding in a schedule that waits for rows", rank));
+        continue;
+      }
+      const int64_t end = std::min<int64_t>(tile.m + plan_.map.tile_m, plan_.map.m);
+      const int64_t own = std::min(rank * geometry_.share, geometry_.m);
+      const bool is_own = tile.m >= own && end <= own + geometry_.rows_of(rank);
+      if ((tile.group == 0) != is_own)
+        findings_.add(
+            fmt::format("rank {0}: the tile of rows {1} to {2} waits for group {3}, own rows are "
+                        "{4} to {5}",
+                        rank, tile.m, end, tile.group, own, own + geometry_.rows_of(rank)));
+      if (seen.insert(tile.m).second) waits_for(tile.m, end);
+    }
+  }
+
+ private:
+  void waits_for(int64_t first, int64_t end) {
+    std::set<std::pair<int64_t, int64_t>> needed, asked;  // source, part
+    for (int64_t row = first; row < end; ++row) {
+      const int64_t source = row / geometry_.share, within = row % geometry_.share;
+      const int64_t last = (within + 1) * parts_.row_units - 1;
+      for (int64_t part = within * parts_.row_units / parts_.part_units;
+           part <= last / parts_.part_units; ++part)
+        needed.insert({source, part});
+    }
+    for (int source = 0; source < plan_.ranks; ++source) {
+      const SomeParts parts =
+          parts_.with_rows(source, static_cast<int>(first), static_cast<int>(end));
+      for (int part = parts.first; part < parts.first + parts.count; ++part)
+        asked.insert({source, part});
+    }
+    if (asked != needed)
+      findings_.add(
+          fmt::format("a tile of rows {0} to {1} waits for {2} parts, its rows are in {3}", first,
+                      end, asked.size(), needed.size()));
+  }
+
+  const Plan& plan_;
+  Findings& findings_;
+  const Geometry geometry_;
+  const RowParts parts_;
+};
+
+}  // namespace
+
+void follow_rows(const Plan& plan, Findings& findings) {
+  RowCheck check(plan, findings);
+  if (!check.units()) return;
+  check.stored();
+  for (const int rank : ranks_to_check(plan)) {
+    if (!findings.empty()) return;
+    if (rank == 0) {
+      check.awaited(rank, plan.tile_map());
+      continue;
+    }
+    const TileMap map = build_tile_map(plan.map, {.rank = rank, .splits = {}});
+    if (verify_tiles(plan, map, findings)) check.awaited(rank, map);
+  }
+}
+
+}  // namespace tilepost

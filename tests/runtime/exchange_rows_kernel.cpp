@@ -1,0 +1,156 @@
+// The stand-in for kernels that exchange rows of A: their parts, and which of them a tile waits
+// for, are worked out row by row here.
+#include <algorithm>
+#include <cstring>
+
+#include "tests/runtime/exchange_kernel.h"
+#include "tests/runtime/exchange_meeting.h"
+#include "tests/runtime/rank_kernel.h"
+
+namespace ranks {
+
+using fakes::MapOf;
+
+namespace {
+
+constexpr int kUnitBytes = 16;
+
+MapOf map_at(const void* maps, uint32_t which) {
+  MapOf map;
+  std::memcpy(&map, static_cast<const char*>(maps) + which * 128, sizeof map);
+  return map;
+}
+
+class RowExchange : public Meeting {
+ public:
+  RowExchange(const Program& program, void** arguments)
+      : Meeting(arguments),
+        plan_(program.plan),
+        own_(map_at(arguments[0], 0)),
+        out_(map_at(arguments[2], 0)),
+        shape_(*static_cast<const tilepost_shape_t*>(arguments[3])),
+        share_((shape_.m + exchange_.ranks - 1) / exchange_.ranks),
+        row_bytes_(exchange_.row_units * kUnitBytes),
+        part_bytes_(exchange_.part_units * kUnitBytes) {}
+
+  // False: it was given up.
+  bool run() {
+    store(exchange_.run + 2, exchange_.kind);
+    store(exchange_.run, run_);
+    const uint32_t replay = begin_replay();
+    tell_begun();
+    if (last_kind_ != exchange_.kind && !follow_other_kind()) return false;
+    if (load(exchange_.given_up) != 0) return false;
+    store_own_rows();
+    if (!meet()) return false;
+    for (int i = 0; i < view_.num_tiles; ++i) {
+      if (i % 5 == 0) linger();
+      if (!compute(view_.tiles[i])) return false;
+    }
+    if (exchange_.gathered != nullptr && !hand_out()) return false;
+    if (exchange_.replays != nullptr) store(exchange_.replays + 1, replay);
+    return true;
+  }
+
+ private:
+  int64_t rows_of(int rank) const {
+    return std::clamp<int64_t>(shape_.m - int64_t{rank} * share_, 0, share_);
+  }
+  char* arrived(int where) const {
+    return exchange_.memory[where] + exchange_.slots + (run_ & 1) * exchange_.slot_bytes;
+  }
+
+  // The last parts first: flags say which have come, and nothing else does.
+  void store_own_rows() const {
+    const int64_t bytes = rows_of(exchange_.rank) * row_bytes_;
+    const int64_t to = int64_t{exchange_.rank} * share_ * row_bytes_;
+    for (int64_t part = (bytes + part_bytes_ - 1) / part_bytes_ - 1; part >= 0; --part) {
+      linger();
+      const int64_t first = part * part_bytes_, count = std::min(part_bytes_, bytes - first);
+      for (int rank = 0; rank < exchange_.ranks; ++rank)
+        std::memcpy(arrived(rank) + to + first,
+                    static_cast<const char*>(exchange_.own_rows) + first, count);
+      for (int rank = 0; rank < exchange_.ranks; ++rank)
+        store(flag(rank, 0, static_cast<int>(part), exchange_.rank), run_);
+    }
+  }
+
+  // Waits for all parts that have some of the row.
+  bool await_row(int64_t row) {
+    const auto source = static_cast<int>(row / share_);
+    const int64_t first = row % share_ * row_bytes_;
+    for (int64_t part = first / part_bytes_; part * part_bytes_ < first + row_bytes_; ++part)
+      if (!await(flag(exchange_.rank, 0, static_cast<int>(part), source), run_,
+                 exchange_.arrived_wait, [&](uint32_t value) { return value == run_; }))
+        return false;
+    return true;
+  }
+
+  bool compute(const tilepost_tile_t& tile) {
+    const bool own = tile.group == 0;
+    const int64_t end = std::min<int64_t>(tile.m + plan_.map.tile_m, shape_.m);
+    for (int64_t row = tile.m; !own && row < end; ++row)
+      if (!await_row(row)) return false;
+    const MapOf in = own ? own_ : map_at(view_.in_map, run_ & 1);
+    for (int64_t row = tile.m; row < end; ++row)
+      for (int64_t column = tile.n; column < tile.n + plan_.map.tile_n; ++column)
+        if (column < static_cast<int64_t>(out_.columns))
+          fakes::bf16::write(out_.base, row * static_cast<int64_t>(out_.columns) + column,
+                             row < static_cast<int64_t>(in.rows)
+                                 ? fakes::bf16::read(in.base, row * shape_.lda + column % shape_.k)
+                                 : 0);
+    return true;
+  }
+
+  // Own rows that lie there already stay as they are.
+  bool hand_out() {
+    auto* const all = static_cast<char*>(exchange_.gathered);
+    for (int64_t row = 0; row < shape_.m; ++row) {
+      char* const to = all + row * row_bytes_;
+      const bool own = row / share_ == exchange_.rank;
+      if (own && to == static_cast<const char*>(exchange_.own_rows) + row % share_ * row_bytes_)
+        continue;
+      if (!await_row(row)) return false;
+      std::memcpy(to, arrived(exchange_.rank) + row * row_bytes_, row_bytes_);
+    }
+    return true;
+  }
+
+  const tilepost_plan_t& plan_;
+  const MapOf own_, out_;
+  const tilepost_shape_t shape_;
+  const int share_;
+  const int64_t row_bytes_, part_bytes_;
+};
+
+}  // namespace
+
+void use_exchanged_rows(Program& program, int ranks, int64_t m) {
+  tilepost_plan_t& plan = program.plan;
+  plan.transport = TILEPOST_TRANSPORT_PEER_TILES;
+  plan.access = TILEPOST_ACCESS_TILES;
+  plan.shots = TILEPOST_ONE_SHOT;
+  plan.pushes = 1;
+  plan.k = 512;
+  plan.comm_lanes = 1;
+  plan.comm_ctas = 0;
+  plan.map.m = m;
+  plan.map.n = 24;
+  plan.map.tile_m = 16;
+  plan.map.tile_n = 8;
+  plan.map.cluster = 1;
+  plan.map.ranks = ranks;
+  plan.kernel.early = 1;
+  plan.kernel.box_c.rows = plan.map.tile_m;
+  const auto share = static_cast<int32_t>((m + ranks - 1) / ranks);
+  program.use(TILEPOST_ALL_GATHER_GEMM, ranks, TILEPOST_DIVISION_ARRIVALS, {0, (share + 15) / 16});
+  plan.map.ranks = ranks;
+  program.finish();
+}
+
+fakes::Hang run_exchange_of_rows(const Program& program, void** arguments) {
+  RowExchange exchange(program, arguments);
+  return exchange.run() ? fakes::Hang{} : exchange.end_given_up();
+}
+
+}  // namespace ranks
