@@ -118,6 +118,8 @@ void RankBench::check() {
   cuda::DeviceMemory wrong = allocate(sizeof(unsigned long long));
   TILEPOST_BENCH_CUDA(cudaMemsetAsync(wrong.get(), 0, sizeof(unsigned long long), stream_.get()));
   operands_->fill_exact(session_.options.seed, rank_);
+  sequence_->norm().fill_normal(session_.options.seed, stream_.get());
+  sequence_->norm().clear_residuals(stream_.get());
   TILEPOST_BENCH_CUDA(cudaMemsetAsync(out_of(set), 0xff,
                                       static_cast<size_t>(operands_->out_bytes()), stream_.get()));
   sequence_->poison(stream_.get());
@@ -134,6 +136,7 @@ void RankBench::check() {
   check_tilepost(tilepost_op_synchronize(op_), "tilepost_op_synchronize");
   TILEPOST_BENCH_CUDA(cudaStreamSynchronize(stream_.get()));
   operands_->fill_normal(session_.options.seed + static_cast<uint64_t>(rank_));
+  sequence_->norm().fill_normal(session_.options.seed, stream_.get());
 }
 
 // Behind the gate, with L2 flushed.
@@ -189,13 +192,22 @@ void RankBench::finish_graph() {
   end_sample(graph_runs_);
 }
 
+void RankBench::run_ours(const OperandSet& set) {
+  tilepost_run_operands_t operands{};
+  operands.struct_size = sizeof operands;
+  operands.a = set.a;
+  operands.b = set.b;
+  operands.out = out_of(set);
+  sequence_->norm().add_to(operands);
+  check_tilepost(tilepost_op_run_with(op_, &operands, stream_.get()), "tilepost_op_run_with");
+}
+
 void RankBench::start(RankVariant variant) {
   const OperandSet& set = operands_->set(set_);
   set_ = (set_ + 1) % operands_->count();
   switch (variant) {
     case kOurs:
-      check_tilepost(tilepost_op_run(op_, set.a, set.b, out_of(set), stream_.get()),
-                     "tilepost_op_run");
+      run_ours(set);
       break;
     case kSequence:
       sequence_->run(set, stream_.get());

@@ -82,6 +82,7 @@ class RankBench {
   void create_operation();
   void set_route();
   void register_outputs();
+  void run_ours(const OperandSet& set);
   void start(RankVariant variant);
   int64_t rows_of(int rank) const { return rows_multiplied(plan_, rank, session_.options.seed); }
   bool follows_first() const { return rows_of(rank_) == rows_of(0); }

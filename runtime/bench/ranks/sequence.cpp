@@ -45,7 +45,8 @@ Sequence::Sequence(const tilepost_plan_t& plan, int rank, uint64_t seed, CublasL
       nccl_(nccl),
       route_(route_of(plan, rank, seed)),
       rows_from_(rows_from(plan, rank, seed)),
-      result_rows_(count_result_rows(plan, rows_from_, rank)) {
+      result_rows_(count_result_rows(plan, rows_from_, rank)),
+      norm_(plan, result_rows_) {
   const PatternRow& row = row_of(plan);
   const int64_t row_bytes = plan.map.n * element_bytes(plan.output);
   const int64_t bytes = padded_rows(plan) * row_bytes;
@@ -61,14 +62,9 @@ Sequence::Sequence(const tilepost_plan_t& plan, int rank, uint64_t seed, CublasL
   sorted_ = allocate(rows_of_runs(plan) * moved_bytes);
 }
 
-const void* Sequence::result() const {
-  return received_ ? received_.get() : product_.get();
-}
-
 void Sequence::poison(cudaStream_t stream) {
   const int64_t bytes = result_rows_ * plan_.map.n * element_bytes(plan_.output);
-  void* const result = received_ ? received_.get() : product_.get();
-  TILEPOST_BENCH_CUDA(cudaMemsetAsync(result, 0xff, static_cast<size_t>(bytes), stream));
+  TILEPOST_BENCH_CUDA(cudaMemsetAsync(result_memory(), 0xff, static_cast<size_t>(bytes), stream));
 }
 
 void Sequence::run(const OperandSet& set, cudaStream_t stream) {
@@ -76,6 +72,7 @@ void Sequence::run(const OperandSet& set, cudaStream_t stream) {
   if (first) communicate(set, stream);
   gemm(set, stream);
   if (!first) communicate(set, stream);
+  norm_.normalise(result_memory(), stream);
 }
 
 void Sequence::gemm(const OperandSet& set, cudaStream_t stream) {
@@ -87,7 +84,7 @@ void Sequence::gemm(const OperandSet& set, cudaStream_t stream) {
 
 Sequence::Moved Sequence::moved(const OperandSet& set) const {
   if (row_of(plan_).moves_input()) return {set.a, gathered_.get(), plan_.k, plan_.input};
-  return {product_.get(), received_ ? received_.get() : product_.get(), plan_.map.n, plan_.output};
+  return {product_.get(), result_memory(), plan_.map.n, plan_.output};
 }
 
 void Sequence::communicate(const OperandSet& set, cudaStream_t stream) {

@@ -7,12 +7,15 @@
 //                        rows: between them a pass that sorts the rows by destination
 //   all_gather_gemm      ncclAllGather, GEMM
 //   all_to_all_gemm      as gemm_all_to_all, with rows of A, then GEMM
+//
+// Then the kernel of a norm, where the plan has one.
 #pragma once
 
 #include <nccl.h>
 
 #include "runtime/bench/gemm/cublas_lt.h"
 #include "runtime/bench/gemm/route.h"
+#include "runtime/bench/ranks/norm_operands.h"
 
 namespace tilepost::bench {
 
@@ -20,6 +23,9 @@ class Sequence {
  public:
   // One rank's; `nccl` has the plan's ranks and NCCL's defaults. Throws BenchError.
   Sequence(const tilepost_plan_t& plan, int rank, uint64_t seed, CublasLt& cublas, ncclComm_t nccl);
+
+  // The weight and the residuals that ours is run with, too.
+  NormOperands& norm() { return norm_; }
 
   // Which of cuBLASLt's candidates computes the GEMM.
   void choose(int candidate) { candidate_ = candidate; }
@@ -30,7 +36,7 @@ class Sequence {
   void communicate(const OperandSet& set, cudaStream_t stream);
 
   // [result_rows, n] row-major: what the operation's out must hold.
-  const void* result() const;
+  const void* result() const { return result_memory(); }
   int64_t result_rows() const { return result_rows_; }
   // Fills the result with 0xff.
   void poison(cudaStream_t stream);
@@ -44,6 +50,7 @@ class Sequence {
     tilepost_dtype_t type;
   };
   Moved moved(const OperandSet& set) const;
+  void* result_memory() const { return received_ ? received_.get() : product_.get(); }
   void exchange_rows(const Moved& rows, cudaStream_t stream);
 
   const tilepost_plan_t& plan_;
@@ -53,6 +60,7 @@ class Sequence {
   const BenchRoute route_;
   const std::vector<int64_t> rows_from_;
   const int64_t result_rows_;
+  NormOperands norm_;
   int candidate_ = 0;
   cuda::DeviceMemory product_;   // [rows, n], of the GEMM
   cuda::DeviceMemory gathered_;  // [rows, k] where rows of A come together

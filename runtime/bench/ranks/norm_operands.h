@@ -1,0 +1,34 @@
+// What the consumers rms_norm and residual_rms_norm take, of the operation and of the sequence that
+// it is measured against: one weight, and residuals of their own.
+#pragma once
+
+#include "runtime/bench/gpu/checked.h"
+#include "tilepost/plan.h"
+
+namespace tilepost::bench {
+
+class NormOperands {
+ public:
+  // Nothing, of plans without a norm. `rows`: of this rank's output. Throws BenchError.
+  NormOperands(const tilepost_plan_t& plan, int64_t rows);
+
+  // Normal random weights, the same on all ranks, and residuals.
+  void fill_normal(uint64_t seed, cudaStream_t stream);
+  // Residuals of zeros, so that the squares of whole numbers have an exact sum.
+  void clear_residuals(cudaStream_t stream);
+
+  void add_to(tilepost_run_operands_t& operands) const;
+  // Normalises the sequence's rows in place.
+  void normalise(void* rows, cudaStream_t stream) const;
+
+ private:
+  bool has_residual() const { return plan_.consumer == TILEPOST_CONSUMER_RESIDUAL_RMS_NORM; }
+
+  const tilepost_plan_t& plan_;
+  const int64_t rows_;
+  int sms_ = 0;
+  cuda::DeviceMemory weight_;           // [n]
+  cuda::DeviceMemory ours_, sequence_;  // [rows, n] residuals
+};
+
+}  // namespace tilepost::bench
