@@ -30,6 +30,9 @@ constexpr char kPrelude[] = R"(
 #define __restrict__ __restrict
 
 typedef __SIZE_TYPE__ size_t;
+typedef unsigned short ushort;
+typedef unsigned int uint;
+typedef unsigned long ulong;
 #define TILEPOST_VECTOR1(name, T, bytes) struct __align__(bytes) name { T x; };
 #define TILEPOST_VECTOR2(name, T, bytes) struct __align__(bytes) name { T x, y; };
 #define TILEPOST_VECTOR3(name, T) struct name { T x, y, z; };

@@ -56,10 +56,13 @@ constexpr double fma(double x, double, double) { return x; }
 }
 )";
 
+// CUDA sources have memcpy, memset and printf from the prelude, for both sides.
 constexpr char kCstring[] = R"(#pragma once
 #include <stddef.h>
+#ifndef __CUDACC__
 extern "C" void* memcpy(void*, const void*, size_t);
 extern "C" void* memset(void*, int, size_t);
+#endif
 extern "C" void* memmove(void*, const void*, size_t);
 extern "C" int memcmp(const void*, const void*, size_t);
 namespace std { using ::memcmp; using ::memcpy; using ::memmove; using ::memset; }
@@ -331,7 +334,23 @@ struct __nv_fp8_e4m3 {
 )";
 
 constexpr char kClimits[] = "#pragma once\n#define INT_MAX __INT_MAX__\n";
-constexpr char kCstdio[] = "#pragma once\nextern \"C\" int printf(const char*, ...);\n";
+constexpr char kCstdio[] = R"(#pragma once
+#include <stddef.h>
+typedef struct _IO_FILE FILE;
+extern "C" FILE* stdin;
+extern "C" FILE* stdout;
+extern "C" FILE* stderr;
+#define stdin stdin
+#define stdout stdout
+#define stderr stderr
+#ifndef __CUDACC__
+extern "C" int printf(const char*, ...);
+#endif
+extern "C" int fprintf(FILE*, const char*, ...);
+extern "C" int snprintf(char*, size_t, const char*, ...);
+extern "C" int puts(const char*);
+namespace std { using ::FILE; using ::fprintf; using ::printf; using ::puts; using ::snprintf; }
+)";
 
 constexpr VirtualFile kHeaders[] = {
     {"algorithm", kAlgorithm},
