@@ -1,11 +1,8 @@
 #include "generator/weave/weave.h"
 
-#include <pthread.h>
-
-#include <exception>
-#include <new>
 #include <tuple>
 
+#include "generator/weave/parse/limits.h"
 #include "generator/weave/passes.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
@@ -25,8 +22,10 @@ Text with_plain_lines(const std::string& source) {
 // Three parses: the source as written, with tunables folded, and pruned. Each sees through what the
 // one before made constant.
 std::optional<WovenKernel> weave_text(const WeaveRequest& request, Text text, Report& report) {
+  Reading reading;
+  reading.cuda = request.cuda;
   Edits folded;
-  const bool read = parse(text, request.cuda, report, [&](Parsed& parsed) {
+  const bool read = parse(text, reading, report, [&](Parsed& parsed) {
     check_source(parsed, request);
     folded = specialise(parsed, request);
   });
@@ -34,13 +33,13 @@ std::optional<WovenKernel> weave_text(const WeaveRequest& request, Text text, Re
   text = folded.apply(text);
 
   Edits pruned;
-  if (!parse(text, request.cuda, report, [&](Parsed& parsed) { pruned = prune(parsed); })) {
+  if (!parse(text, reading, report, [&](Parsed& parsed) { pruned = prune(parsed); })) {
     return std::nullopt;
   }
   text = pruned.apply(text);
 
   WovenKernel woven;
-  const bool done = parse(text, request.cuda, report, [&](Parsed& parsed) {
+  const bool done = parse(text, reading, report, [&](Parsed& parsed) {
     Pieces pieces = cut_into_pieces(parsed);
     mark_reachable(parsed, request, pieces);
     check_kept(parsed, request, pieces);
@@ -53,36 +52,6 @@ std::optional<WovenKernel> weave_text(const WeaveRequest& request, Text text, Re
   });
   if (!done) return std::nullopt;
   return woven;
-}
-
-struct Work {
-  llvm::function_ref<void()> body;
-  std::exception_ptr failure;
-};
-
-void* do_work(void* given) {
-  auto& work = *static_cast<Work*>(given);
-  try {
-    work.body();
-  } catch (...) {
-    work.failure = std::current_exception();
-  }
-  return nullptr;
-}
-
-// On a thread of its own. Not llvm::thread, which ends the process where there is no memory for the
-// stack, or for what is done on it.
-void do_on_large_stack(llvm::function_ref<void()> body) {
-  Work work{body, nullptr};
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setstacksize(&attributes, kStackBytes);
-  pthread_t thread;
-  const int error = pthread_create(&thread, &attributes, do_work, &work);
-  pthread_attr_destroy(&attributes);
-  if (error != 0) throw std::bad_alloc();
-  pthread_join(thread, nullptr);
-  if (work.failure) std::rethrow_exception(work.failure);
 }
 
 }  // namespace

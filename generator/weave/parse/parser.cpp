@@ -5,7 +5,6 @@
 #include <memory>
 
 #include "clang/AST/ASTConsumer.h"
-#include "clang/Basic/DiagnosticLex.h"
 #include "clang/Basic/Version.h"
 #include "clang/Frontend/CompilerInstance.h"
 #include "clang/Frontend/FrontendAction.h"
@@ -13,6 +12,7 @@
 #include "clang/Lex/PPCallbacks.h"
 #include "clang/Lex/Preprocessor.h"
 #include "generator/resources.h"
+#include "generator/weave/parse/clang_errors.h"
 #include "generator/weave/parse/prelude.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/VirtualFileSystem.h"
@@ -24,8 +24,6 @@ using clang::SourceLocation;
 using llvm::StringRef;
 
 constexpr char kPreludePath[] = "/prelude/tilepost_prelude.h";
-constexpr char kStubFolder[] = "/stub/";
-constexpr char kOwnFolder[] = "/include/";
 
 // What both languages share. Diagnostics shows fewer errors than Clang may find.
 constexpr char kCommon[] =
@@ -36,6 +34,13 @@ constexpr char kCuda[] =
     "-x cuda -triple nvptx64-nvidia-cuda -aux-triple x86_64-unknown-linux-gnu -target-cpu sm_90a"
     " -fcuda-is-device -include /prelude/tilepost_prelude.h";
 constexpr char kHost[] = "-x c++ -triple x86_64-unknown-linux-gnu";
+
+// What asks for a function's instantiation: code behind the source. Two line ends, as the last line
+// may end in a backslash.
+std::string with_asked(const Text& text, const Reading& reading) {
+  if (reading.asked.empty()) return text.text;
+  return text.text + "\n\nauto* const " + kAskedName + " = &" + reading.asked + ";\n";
+}
 
 StringRef source_path(bool cuda) {
   return cuda ? "/kernel.cu" : "/kernel.cpp";
@@ -65,59 +70,6 @@ llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> make_files(StringRef source, boo
   }
   return files;
 }
-
-// Clang's errors in our form, at the user's place.
-class Consumer : public clang::DiagnosticConsumer {
- public:
-  Consumer(const Text& text, bool cuda, Report& report)
-      : text_(text), cuda_(cuda), report_(report) {}
-
-  // What could not be placed, because Clang failed before it had a source.
-  std::string unplaced;
-
-  void HandleDiagnostic(clang::DiagnosticsEngine::Level level,
-                        const clang::Diagnostic& info) override {
-    DiagnosticConsumer::HandleDiagnostic(level, info);
-    const bool error = level >= clang::DiagnosticsEngine::Error;
-    if (!error && (level != clang::DiagnosticsEngine::Note || !after_error_)) {
-      if (level != clang::DiagnosticsEngine::Note) after_error_ = false;
-      return;
-    }
-    after_error_ = true;
-    llvm::SmallString<256> message;
-    info.FormatDiagnostic(message);
-    if (info.getID() == clang::diag::err_pp_file_not_found) {
-      message = ("header '" + info.getArgStdStr(0) +
-                 "' is not known here: kernels are read without an installed toolchain, and may "
-                 "include " +
-                 known_headers(cuda_));
-    }
-    place(error ? Report::Kind::error : Report::Kind::note, info, message);
-  }
-
- private:
-  void place(Report::Kind kind, const clang::Diagnostic& info, StringRef message) {
-    if (!info.hasSourceManager() || info.getLocation().isInvalid()) {
-      if (kind == Report::Kind::error) unplaced = message.str();
-      return;
-    }
-    const clang::SourceManager& sm = info.getSourceManager();
-    const auto [file, offset] = sm.getDecomposedLoc(sm.getFileLoc(info.getLocation()));
-    if (file == sm.getMainFileID()) {
-      report_.say(kind, text_, offset, offset, message);
-      return;
-    }
-    StringRef name = sm.getFilename(sm.getFileLoc(info.getLocation()));
-    name.consume_front(kOwnFolder);
-    name.consume_front(kStubFolder);
-    report_.say_in(kind, name, sm.getBufferData(file), offset, message);
-  }
-
-  const Text& text_;
-  bool cuda_;
-  Report& report_;
-  bool after_error_ = false;
-};
 
 // Collects the inclusions and the branches not taken of the main file.
 class Preprocessing : public clang::PPCallbacks {
@@ -187,49 +139,19 @@ std::vector<Range> without_directives(std::vector<Range> ranges, const Tokens& t
   return ranges;
 }
 
-using clang::tok::TokenKind;
-
-// The largest source, bytes.
-constexpr size_t kMaxSourceBytes = size_t{1} << 20;
-// The deepest nesting of (, [ and {: Clang's own default (-fbracket-depth).
-constexpr int kMaxNesting = 256;
-// The most tokens of one expression or declarator, and the most else of one file.
-constexpr int kMaxRun = 10000;
-
-// -1 where a bracket closes, 1 where one opens.
-int nesting_step(TokenKind kind) {
-  switch (kind) {
-    case TokenKind::l_paren:
-    case TokenKind::l_square:
-    case TokenKind::l_brace:
-      return 1;
-    case TokenKind::r_paren:
-    case TokenKind::r_square:
-    case TokenKind::r_brace:
-      return -1;
-    default:
-      return 0;
-  }
-}
-
-bool ends_run(TokenKind kind) {
-  return kind == TokenKind::semi || kind == TokenKind::comma || kind == TokenKind::l_brace ||
-         kind == TokenKind::r_brace;
-}
-
 }  // namespace
 
 std::optional<size_t> Parsed::spelled(SourceLocation where) const {
   if (where.isInvalid()) return std::nullopt;
   const auto [file, offset] = sm.getDecomposedLoc(sm.getSpellingLoc(where));
-  if (file != sm.getMainFileID()) return std::nullopt;
+  if (file != sm.getMainFileID() || offset > text.size()) return std::nullopt;
   return offset;
 }
 
 std::optional<size_t> Parsed::expanded(SourceLocation where) const {
   if (where.isInvalid()) return std::nullopt;
   const auto [file, offset] = sm.getDecomposedLoc(sm.getExpansionLoc(where));
-  if (file != sm.getMainFileID()) return std::nullopt;
+  if (file != sm.getMainFileID() || offset > text.size()) return std::nullopt;
   return offset;
 }
 
@@ -268,40 +190,6 @@ void Parsed::error_at(Range where, const llvm::Twine& message) const {
   report.say(Report::Kind::error, text, where.begin, where.end, message);
 }
 
-void check_limits(const Text& text, Report& report) {
-  if (text.size() > kMaxSourceBytes) {
-    report.error("the file has " + llvm::Twine(text.size()) +
-                 " bytes; a kernel's file has at most " + llvm::Twine(kMaxSourceBytes));
-    return;
-  }
-  if (const size_t at = text.text.find('\0'); at != std::string::npos) {
-    report.say(Report::Kind::error, text, at, at,
-               "there is a zero byte here; a kernel's file is plain text");
-    return;
-  }
-  const Tokens tokens(text.text);
-  int nesting = 0;
-  int run = 0;
-  int alternatives = 0;
-  for (const Token& token : tokens.all()) {
-    nesting = std::max(nesting + nesting_step(token.kind), 0);
-    const bool directive = token.kind == TokenKind::hash && token.starts_line;
-    run = directive || ends_run(token.kind) ? 0 : run + 1;
-    alternatives += tokens.text(token) == "else";
-    const char* what = nesting > kMaxNesting    ? "brackets are nested"
-                       : run > kMaxRun          ? "tokens follow each other without ; or ,"
-                       : alternatives > kMaxRun ? "else are in the file"
-                                                : nullptr;
-    if (!what) continue;
-    const int bound = nesting > kMaxNesting ? kMaxNesting : kMaxRun;
-    report.say(Report::Kind::error, text, token.begin, token.end,
-               "more than " + llvm::Twine(bound) + " " + what +
-                   "; the weaver reads kernels, not "
-                   "generated tables");
-    return;
-  }
-}
-
 namespace {
 
 // Clang knows no exceptions, so what one of std::bad_alloc has come through is in no state to be
@@ -327,20 +215,22 @@ class Fragile {
 
 }  // namespace
 
-bool parse(const Text& text, bool cuda, Report& report, llvm::function_ref<void(Parsed&)> use) {
+bool parse(const Text& text, const Reading& reading, Report& report,
+           llvm::function_ref<void(Parsed&)> use) {
   const Tokens tokens(text.text);
-  Consumer consumer(text, cuda, report);
+  const std::string source = with_asked(text, reading);
+  ClangErrors errors(text, reading, report);
   const Fragile<clang::CompilerInstance> compiler;
-  compiler->createFileManager(make_files(text.text, cuda));
+  compiler->createFileManager(make_files(source, reading.cuda));
 #if CLANG_VERSION_MAJOR >= 20
-  compiler->createDiagnostics(compiler->getVirtualFileSystem(), &consumer,
+  compiler->createDiagnostics(compiler->getVirtualFileSystem(), &errors,
                               /*ShouldOwnClient=*/false);
 #else
-  compiler->createDiagnostics(&consumer, /*ShouldOwnClient=*/false);
+  compiler->createDiagnostics(&errors, /*ShouldOwnClient=*/false);
 #endif
   auto invocation = std::make_shared<clang::CompilerInvocation>();
   std::vector<const char*> words;
-  const std::vector<std::string> line = arguments(cuda);
+  const std::vector<std::string> line = arguments(reading.cuda);
   for (const std::string& word : line) words.push_back(word.c_str());
   clang::CompilerInvocation::CreateFromArgs(*invocation, words, compiler->getDiagnostics());
   compiler->setInvocation(std::move(invocation));
@@ -354,7 +244,16 @@ bool parse(const Text& text, bool cuda, Report& report, llvm::function_ref<void(
     use(parsed);
   });
   compiler->ExecuteAction(*action);
-  if (!used && report.ok()) report.error("Clang could not read it: " + consumer.unplaced);
+  if (!errors.about_asked().empty() && report.ok()) {
+    // Where a bracket of the source is open, what stands behind it is not at fault.
+    Reading source_alone = reading;
+    source_alone.asked.clear();
+    if (parse(text, source_alone, report, [](Parsed&) {})) {
+      report.error("function '" + reading.asked + "': " + errors.about_asked());
+    }
+    return false;
+  }
+  if (!used && report.ok()) report.error("Clang could not read it: " + errors.unplaced());
   return used && report.ok();
 }
 

@@ -7,6 +7,7 @@
 
 #include "clang/AST/ASTContext.h"
 #include "clang/Basic/SourceManager.h"
+#include "generator/weave/parse/reading.h"
 #include "generator/weave/parse/report.h"
 #include "generator/weave/parse/tokens.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -57,15 +58,9 @@ class Parsed {
   void say(Report::Kind kind, clang::SourceLocation where, const llvm::Twine& message) const;
 };
 
-// What parsing needs of a source that check_limits lets through.
-constexpr unsigned kStackBytes = 128u << 20;
-
-// Keeps a source that is no kernel away from Clang, whose parser recurses and has no limits of its
-// own: refuses one that is too long or nested too deeply.
-void check_limits(const Text& text, Report& report);
-
 // Parses `text` and, if Clang finds no error, hands the tree to `use`. Clang's errors are reported
 // as ours. Returns whether the parse was clean and nothing was reported.
-bool parse(const Text& text, bool cuda, Report& report, llvm::function_ref<void(Parsed&)> use);
+bool parse(const Text& text, const Reading& reading, Report& report,
+           llvm::function_ref<void(Parsed&)> use);
 
 }  // namespace tilepost

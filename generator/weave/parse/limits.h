@@ -1,0 +1,17 @@
+// What keeps Clang, whose parser recurses and has no limits of its own, from being brought down.
+#pragma once
+
+#include "generator/weave/parse/report.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+namespace tilepost {
+
+// Keeps a source that is no kernel away from Clang: refuses one that is too long or nested too
+// deeply.
+void check_limits(const Text& text, Report& report);
+
+// Calls `body` on a thread of its own, with the stack that parsing needs of a source that
+// check_limits lets through. Throws what it throws, or std::bad_alloc.
+void do_on_large_stack(llvm::function_ref<void()> body);
+
+}  // namespace tilepost
