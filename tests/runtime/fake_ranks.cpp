@@ -8,6 +8,7 @@
 
 namespace fakes::ranks {
 
+using namespace tilepost;
 using namespace tilepost::cuda;
 
 namespace {

@@ -66,24 +66,7 @@ __device__ __forceinline__ int num_places(const View& view, const TileStores& st
                                           const Tile& tile, int row, int rows) {
   if (!exchanges(view)) return 1;
   if (View::kShots == TILEPOST_ONE_SHOT_LINES || !stores.may_store) return 0;
-  if constexpr (View::kShots == TILEPOST_TWO_SHOT) return 1;
-  return shares_of(view).ranks_of({tile.m + row, tile.m + row + rows}).count;
-}
-
-// Where a row that `rank` gets lies in its slots; a box has `box_rows` rows.
-//
-// One shot, where a rank gets its share: its map ends with the share's last row, behind which TMA
-// writes nothing. It may not begin with the first one, for no coordinate of a store may be negative
-// (CUDA Guide, Asynchronous Data Copies using TMA, Negative indices and out of bounds). So there is
-// room for a box in front of it, where nobody reads what lies there.
-//
-// Two shots: the boxes of the output, counted down its rows, take turns among the ranks, and lie
-// one behind the other in their slots.
-template <class View>
-__device__ __forceinline__ int slot_row(const View& view, int row, int rank, int box_rows) {
-  if constexpr (View::kShots == TILEPOST_TWO_SHOT)
-    return row / box_rows / View::kRanks * box_rows + row % box_rows;
-  return View::kScatters ? row - shares_of(view).rows_of(rank).first + box_rows : row;
+  return ranks_of_box(view, tile.m + row, rows);
 }
 
 // Where a box goes that begins with this row and column of the tile.
@@ -94,10 +77,7 @@ __device__ __forceinline__ OutPlace<Map> place_in_slots(const View& view, const 
   const Map* const maps =
       static_cast<const Map*>(view.exchange.slot_maps) + (stores.run & 1) * View::kRanks;
   const int first = tile.m + row;
-  const int rank =
-      View::kShots == TILEPOST_TWO_SHOT
-          ? first / rows % View::kRanks
-          : shares_of(view).ranks_of({first, first + rows}).at(place, view.exchange.rank);
+  const int rank = rank_of_box(view, first, rows, place);
   return {maps + rank, tile.n + col, slot_row(view, first, rank, rows)};
 }
 
@@ -151,11 +131,9 @@ __device__ __forceinline__ bool await_part(const View& view, const Helper& helpe
 template <class View>
 __device__ __forceinline__ bool await_slice(const View& view, const Helper& helper,
                                             const TileParts& parts, const Slice<View>& slice) {
-  const int32_t* const positions = view.positions + slice.units.column / View::kTileN;
+  const int32_t* const positions = positions_of_column(view, slice.units.column);
   return await_parts(view, helper, 0, slice.parts, [&](int i) {
-    const int part = slice.first_part + i;
-    const int position = positions[part / parts.per_tile * view.tiles_n];
-    return position * parts.per_tile + part % parts.per_tile;
+    return part_in_column(view, positions, slice.first_part + i, parts.per_tile);
   });
 }
 
@@ -169,12 +147,6 @@ __device__ __forceinline__ void raise_part(const View& view, const Helper& helpe
   ptx::fence_release_sys();
   *static_cast<volatile uint32_t*>(exchange_flags(exchange, helper.thread, helper.run, shot, part) +
                                    exchange.rank) = helper.run;
-}
-
-// Whether this rank adds up a row of a part that it gets.
-template <class View>
-__device__ __forceinline__ bool adds_row(const View& view, int row, int box_rows) {
-  return View::kShots == TILEPOST_ONE_SHOT || row / box_rows % View::kRanks == view.exchange.rank;
 }
 
 // Adds up what all ranks have stored of a part, and stores the sums where they are wanted; or

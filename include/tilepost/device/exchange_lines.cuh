@@ -11,15 +11,6 @@
 
 namespace tilepost::woven {
 
-// A line's slot: of what `source` has of a part, on rank `where`; `line` of those that it gets.
-__device__ __forceinline__ char* line_at(const tilepost_exchange_t& exchange, int where, int source,
-                                         uint32_t run, int part, int line) {
-  constexpr int kLineBytes = 16;
-  const int64_t slot = (run & 1) * exchange.ranks + source;
-  return exchange.memory[where] + exchange.slots + slot * exchange.slot_bytes +
-         (static_cast<int64_t>(part) * exchange.lines + line) * kLineBytes;
-}
-
 constexpr int kPanelColumns = 64;
 constexpr int kPairs = TILEPOST_LINE_ELEMENTS / 2;  // of elements in a line
 
@@ -32,15 +23,6 @@ __device__ __forceinline__ uint32_t panel_word(const TilePanels& panels, int ele
   const uint32_t chunk = static_cast<uint32_t>(in_panel / 8 ^ row % 8);
   return ptx::load_shared_word(panels.address + column / kPanelColumns * panels.stride + row * 128 +
                                chunk * 16 + in_panel % 8 * 2);
-}
-
-// Which lines of a part a rank gets, which lie one behind the other in its slots.
-template <class View>
-__device__ __forceinline__ ExchangeRange lines_for(const View& view,
-                                                   const PartUnits<View::kTileN>& units, int rank) {
-  const ExchangeRange own = shares_of(view).rows_of(rank).within({units.first, units.end});
-  if (own.count() == 0) return {0, 0};
-  return exchange_lines({own.first - units.first, own.end - units.first}, View::kTileN);
 }
 
 // Stores a part's lines with the ranks that get any row of them, this one too. Behind the part's
@@ -56,14 +38,12 @@ __device__ __forceinline__ void store_lines(const View& view, const Helper& help
 #pragma unroll
     for (int i = 0; i < kPairs; ++i)
       words[i] = panel_word<View::kTileN>(panels, line * TILEPOST_LINE_ELEMENTS + 2 * i);
-    const ExchangeRange rows = rows_of_line(line, View::kTileN);
-    const ExchangeRanks ranks = shares_of(view).ranks_of(
-        ExchangeRange{units.first + rows.first, units.first + rows.end}.within(
-            {units.first, units.end}));
+    const ExchangeRange rows{units.first, units.end};
+    const ExchangeRanks ranks = ranks_of_line(view, rows, line);
 #pragma unroll
     for (int place = 0; place < ranks.count; ++place) {
       const int rank = ranks.at(place, view.exchange.rank);
-      const int first = View::kScatters ? lines_for(view, units, rank).first : 0;
+      const int first = View::kScatters ? lines_for(view, rows, rank).first : 0;
       ptx::store_line_sys(
           line_at(view.exchange, rank, view.exchange.rank, helper.run, part, line - first),
           {words[0], words[1], words[2], helper.run});
@@ -143,7 +123,7 @@ __device__ __forceinline__ void add_lines(const View& view, const Helper& helper
   constexpr int kAtOnce = View::kRanks <= 2 ? 6 : View::kRanks <= 4 ? 3 : 1;
   const tilepost_exchange_t& exchange = view.exchange;
   const PartUnits<View::kTileN> own = own_units(view, units);
-  const ExchangeRange lines = lines_for(view, units, exchange.rank);
+  const ExchangeRange lines = lines_for(view, ExchangeRange{units.first, units.end}, exchange.rank);
 #pragma unroll 1
   for (int first = lines.first + helper.thread; first < lines.end;
        first += kAtOnce * helper.threads) {

@@ -7,24 +7,10 @@
 
 #include "tilepost/device/element.cuh"
 #include "tilepost/device/meeting.cuh"
-#include "tilepost/exchange_shares.h"
+#include "tilepost/exchange_places.h"
 #include "tilepost/mark.cuh"
 
 namespace tilepost::woven {
-
-// ---- Who gets a row of the product
-
-template <class View>
-__device__ __forceinline__ ExchangeShares<View::kRanks, View::kScatters> shares_of(
-    const View& view) {
-  return {view.exchange.rows, view.exchange.share_rows};
-}
-
-// The rows that this rank gets.
-template <class View>
-__device__ __forceinline__ ExchangeRange own_rows(const View& view) {
-  return shares_of(view).rows_of(view.exchange.rank);
-}
 
 // ---- Helper warps
 
@@ -90,36 +76,20 @@ __device__ __forceinline__ PartUnits<View::kTileN> own_units(const View& view,
   return {own.first, own.end, units.column, units.columns};
 }
 
-// Rows of a column of tiles, and the parts that they are in: `parts` of them from `first_part` on,
-// counted down the column.
+// Rows of a column of tiles that this CTA takes, and the parts that they are in (slice_rows).
 template <class View>
 struct Slice {
   PartUnits<View::kTileN> units;
   int first_part, parts;
 };
-
-// Where a rank gets its share (kScatters) few of its CTAs have parts of that. So all that have a
-// part in a column of tiles take as many of its rows that are this rank's, whoever has them: this
-// CTA's. There may be none.
 template <class View>
 __device__ __forceinline__ Slice<View> slice_of(const View& view, const TileParts& parts,
                                                 const Tile& tile, int columns) {
-  const int slices = (view.exchange.rows + View::kTileM - 1) / View::kTileM * parts.per_tile;
-  const int slice = tile.m / View::kTileM * parts.per_tile + parts.part.number;
-  const ExchangeRange rows = exchange_slice(own_rows(view), slice, slices);
+  const ExchangeRange rows = slice_rows(view, tile.m, parts.part.number, parts.per_tile);
   if (rows.count() == 0) return {{0, 0, 0, 0}, 0, 0};
   const int first = exchange_part(rows.first, View::kTileM, parts.per_tile);
   const int last = exchange_part(rows.end - 1, View::kTileM, parts.per_tile);
   return {{rows.first, rows.end, tile.n, columns - tile.n}, first, last + 1 - first};
-}
-
-// Where a row that this rank gets lies in out: sums, or what `source` has of it.
-template <class View>
-__device__ __forceinline__ long long row_of_out(const View& view, int row, int source) {
-  if constexpr (!View::kScatters) return row;
-  const ExchangeRange own = own_rows(view);
-  return row - own.first +
-         (View::kSums ? 0ll : source * static_cast<long long>(own.end - own.first));
 }
 
 }  // namespace tilepost::woven

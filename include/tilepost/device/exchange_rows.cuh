@@ -19,27 +19,14 @@
 #include <cstdint>
 
 #include "tilepost/device/exchange.cuh"
-#include "tilepost/row_parts.h"
+#include "tilepost/exchange_places.h"
 
 namespace tilepost::woven {
 
-// Whether this run's rows of A are exchanged; a plan may have runs in sequence too.
-template <class View>
-__device__ __forceinline__ bool gathers(const View& view) {
-  return View::kGathers && view.exchange.ranks != 0;
-}
-
-// How the rows of the run are cut.
-template <class View>
-__device__ __forceinline__ RowParts row_parts(const View& view, const tilepost_shape_t& shape) {
-  return {View::kRanks, shape.m, view.exchange.row_units, view.exchange.part_units};
-}
-
 // Where the rows of all ranks arrive on rank `where`, in the run.
-__device__ __forceinline__ uint4* rows_on(const tilepost_exchange_t& exchange, int where,
-                                          uint32_t run) {
-  return reinterpret_cast<uint4*>(exchange.memory[where] + exchange.slots +
-                                  (run & 1) * exchange.slot_bytes);
+__device__ __forceinline__ uint4* units_on(const tilepost_exchange_t& exchange, int where,
+                                           uint32_t run) {
+  return reinterpret_cast<uint4*>(rows_on(exchange, where, run));
 }
 
 // ---- Helper warps: own rows
@@ -105,7 +92,7 @@ __device__ __forceinline__ void store_own_rows(const View& view, const Helper& h
       loaded = false;
 #pragma unroll
       for (int place = 0; place < View::kRanks; ++place)
-        units.store(rows_on(exchange, kAll.at(place, exchange.rank), helper.run) + to, unit,
+        units.store(units_on(exchange, kAll.at(place, exchange.rank), helper.run) + to, unit,
                     helper.threads, end);
     }
     loaded = false;
@@ -144,11 +131,6 @@ __device__ __forceinline__ uint32_t arrived_word(uint32_t tiles, uint32_t run) {
   return tiles << 1 | (run & 1);
 }
 
-// All rows of a group's tiles but the first's are read where they arrive.
-__device__ __forceinline__ bool is_own(const Tile& tile) {
-  return tile.group == 0 && !tile.is_padding();
-}
-
 // All helper threads: waits for the rows of one tile after the other, and tells the thread that
 // loads them. The barrier in await_rows orders what all of them have acquired before that.
 template <class View>
@@ -180,7 +162,7 @@ __device__ __forceinline__ void hand_out_rows(const View& view, const Helper& he
   const tilepost_exchange_t& exchange = view.exchange;
   uint4* const all = static_cast<uint4*>(exchange.gathered);
   if (all == nullptr) return;
-  const uint4* const arrived = rows_on(exchange, exchange.rank, helper.run);
+  const uint4* const arrived = units_on(exchange, exchange.rank, helper.run);
   int turn = static_cast<int>(blockIdx.x);  // counted over the parts of all ranks
 #pragma unroll 1
   for (int source = 0; source < View::kRanks; ++source) {

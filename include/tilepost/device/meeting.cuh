@@ -6,39 +6,14 @@
 #include <cstdint>
 
 #include "tilepost/device/ptx.cuh"
+#include "tilepost/exchange_words.h"
 #include "tilepost/plan.h"
 
 namespace tilepost::woven {
 
-constexpr int kHelperBarrier = 1;                          // ptx::sync_threads
-constexpr int kShotFlags = TILEPOST_MOST_EXCHANGING;       // of a part: one for each rank
-constexpr int kRunWord = 0, kKindWord = 2, kReadWord = 3;  // of tilepost_exchange_t::run
-
-// Whether this run's tiles are exchanged; a plan may have runs in sequence too.
-template <class View>
-__device__ __forceinline__ bool exchanges(const View& view) {
-  return View::kShots != 0 && view.exchange.ranks != 0;
-}
-
-// ---- Words in the memory that ranks share
-
-// The line in which `rank` says, on rank `where`, which runs it has begun, or ended.
-__device__ __forceinline__ uint32_t* exchange_line(const tilepost_exchange_t& exchange,
-                                                   int64_t lines, int where, int rank) {
-  return reinterpret_cast<uint32_t*>(exchange.memory[where] + lines) +
-         rank * TILEPOST_COUNTER_STRIDE;
-}
-
-// Flags of a part on rank `where`, by the rank that stores; `shot` is 0 or 1.
-__device__ __forceinline__ uint32_t* exchange_flags(const tilepost_exchange_t& exchange, int where,
-                                                    uint32_t run, int shot, int part) {
-  const long long line = (static_cast<long long>(run & 1) * 2 + shot) * exchange.most_parts + part;
-  return reinterpret_cast<uint32_t*>(exchange.memory[where] + exchange.arrived) + line * kShotFlags;
-}
+constexpr int kHelperBarrier = 1;  // ptx::sync_threads
 
 // ---- Waiting
-
-constexpr uint32_t kWaitIsOpen = 1, kWaitGaveUp = 2;  // a wait's state, as the host reads it
 
 // Tells the host of a wait: what it waits for, of which one signal is missing, then that it does.
 inline __device__ __noinline__ void tell_wait(uint32_t* place, uint32_t state, uint32_t wanted) {
@@ -57,8 +32,6 @@ __device__ __forceinline__ bool is_given_up(const tilepost_exchange_t& exchange)
 
 // A wait that has given up keeps its run under way until the host has seen that.
 inline __device__ __noinline__ void stay_for_host(const tilepost_exchange_t& exchange) {
-  constexpr uint64_t kStayNanoseconds = 1'000'000'000;
-  constexpr unsigned kStayPollNanoseconds = 100'000;
   const uint64_t start = ptx::global_time_ns();
   while (ptx::load_relaxed_sys(exchange.abort) == 0 &&
          ptx::global_time_ns() - start < kStayNanoseconds)
@@ -121,11 +94,10 @@ __device__ __forceinline__ bool await_run(const tilepost_exchange_t& exchange,
 
 // ---- The ranks meet
 
-// What a run is, in the line of those begun: words of 64 bits that say themselves which run they
-// are of, and so need no order among them. The last two runs' are there, by parity: a rank may have
-// begun the next one before all others have read what this one is, but not the one behind that.
+// What a run is, in the line of those begun: words that say themselves which run they are of, and
+// so need no order among them.
 __device__ __forceinline__ volatile uint64_t* words_of_run(uint32_t* line, uint32_t run) {
-  return reinterpret_cast<volatile uint64_t*>(line + 2) + (run & 1) * 4;
+  return reinterpret_cast<volatile uint64_t*>(line + kFirstRunWord) + (run & 1) * kRunWords;
 }
 
 // A thread for each rank: tells it what this rank begins. Nothing waits for that but the other
@@ -138,7 +110,7 @@ __device__ __forceinline__ void tell_begun(const tilepost_exchange_t& exchange, 
   uint32_t* const line = exchange_line(exchange, exchange.begun, rank, exchange.rank);
   volatile uint64_t* const words = words_of_run(line, run);
 #pragma unroll
-  for (int i = 0; i < 4; ++i) words[i] = static_cast<uint64_t>(exchange.words[i]) << 32 | run;
+  for (int i = 0; i < kRunWords; ++i) words[i] = run_word(run, exchange.words[i]);
   ptx::store_release_sys(line, run);
 }
 
@@ -151,14 +123,14 @@ __device__ __forceinline__ bool meet(const tilepost_exchange_t& exchange, uint32
   uint32_t* const place = exchange.begun_waits + 4 * rank;
   if (!await_run(exchange, line, run, place)) return false;
   const volatile uint64_t* const words = words_of_run(line, run);
-  uint32_t theirs[4];
+  uint32_t theirs[kRunWords];
   uint32_t differs = 0;
   Patience patience;
   for (int polls = 1;; ++polls) {
     uint32_t others = 0;  // bits of numbers of other runs
     differs = 0;
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
+    for (int i = 0; i < kRunWords; ++i) {
       const uint64_t word = words[i];
       theirs[i] = static_cast<uint32_t>(word >> 32);
       others |= static_cast<uint32_t>(word) ^ run;
@@ -175,9 +147,9 @@ __device__ __forceinline__ bool meet(const tilepost_exchange_t& exchange, uint32
   volatile uint32_t* const told = exchange.difference;
   told[1] = static_cast<uint32_t>(rank);
 #pragma unroll
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < kRunWords; ++i) {
     told[2 + i] = exchange.words[i];
-    told[6 + i] = theirs[i];
+    told[2 + kRunWords + i] = theirs[i];
   }
   __threadfence_system();
   told[0] = 1;

@@ -157,8 +157,8 @@ SharedFlags SharedArena::flags() const {
   for (int rank = 0; rank < flags.ranks; ++rank)
     flags.of[rank] = static_cast<uint32_t*>(memory_.of(rank, layout_.flags));
   flags.run = static_cast<uint32_t*>(numbers_.get());
-  flags.given_up = flags.run + 1;
-  flags.kind = flags.run + 2;  // and behind it who has read this (tilepost_exchange_t::run)
+  flags.given_up = flags.run + kGivenUpWord;
+  flags.kind = flags.run + kKindWord;  // and behind it who has read this (tilepost_exchange_t::run)
   flags.expected = done() + TILEPOST_COUNTER_STRIDE * layout_.counters;
   return flags;
 }

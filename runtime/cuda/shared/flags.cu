@@ -18,8 +18,6 @@ namespace tilepost::cuda {
 namespace {
 
 constexpr int kThreads = kMostPeers;
-constexpr uint64_t kStayNanoseconds = 1'000'000'000;
-constexpr unsigned kStayPollNanoseconds = 100'000;
 
 __device__ __forceinline__ uint32_t* own_flags(const SharedFlags& flags) {
   return flags.of[flags.rank];

@@ -7,8 +7,8 @@
 // number of the run and what counters have to reach are kept on the device, so that a captured run
 // replays like any other, mixed with eager ones.
 //
-// Kernels that exchange tiles (tilepost_exchange_t) begin and end runs themselves: with the
-// numbers, lines and words of this file, in tilepost/device/meeting.cuh.
+// Kernels that exchange tiles (tilepost_exchange_t) begin and end runs themselves: with the same
+// numbers, lines and words (tilepost/exchange_words.h), in tilepost/device/meeting.cuh.
 //
 // A flag holds run * kGroupsPerRun + group + 1 of the latest announcement; it grows from run to
 // run, modulo 2^32, and is compared by signed distance (epoch.h). The source rank writes it, in the
@@ -26,6 +26,7 @@
 
 #include "runtime/cuda/shared/memory.h"
 #include "runtime/cuda/watch/watch_page.h"
+#include "tilepost/exchange_words.h"
 #include "tilepost/plan.h"
 
 namespace tilepost::cuda {
@@ -46,9 +47,9 @@ __host__ __device__ constexpr uint32_t last_flag_value(uint32_t run) {
 // where one was given up; counters, which the kernels of all ranks raise (TILEPOST_ACCESS_WRITE):
 // the groups', and again the groups', for sums that are pushed (tasks.h, shared_counters).
 //
-// Behind the number of runs begun, in the same line, comes what the last two of these are:
-// kRunWords words of 64 bits each, the number of the run in the low half and a word of RunWords in
-// the high one. So each says of itself which run it is of, and needs no order among them.
+// Behind the number of runs begun, in the same line, comes what the last two of these are, the
+// words of RunWords (tilepost/exchange_words.h). Each says of itself which run it is of, and needs
+// no order among them.
 __host__ __device__ constexpr int64_t flag_word(Flag flag, int lane, int source, int ranks) {
   return ((static_cast<int64_t>(flag) * kMostLanes + lane) * ranks + source) *
          TILEPOST_COUNTER_STRIDE;
@@ -58,16 +59,6 @@ __host__ __device__ constexpr int64_t ended_word(int source, int ranks) {
 }
 __host__ __device__ constexpr int64_t begun_word(int source, int ranks) {
   return ended_word(ranks + source, ranks);
-}
-constexpr int kRunWords = sizeof(RunWords) / sizeof(uint32_t);
-// Where they are, in 32-bit words from the beginning of the line: by the run's parity, for where
-// kernels exchange tiles a rank may begin a run before all others have seen what the last one is.
-__host__ __device__ constexpr int run_words_at(uint32_t run) {
-  return 2 + static_cast<int>(run & 1) * 2 * kRunWords;
-}
-static_assert(run_words_at(1) + 2 * kRunWords <= TILEPOST_COUNTER_STRIDE);
-__host__ __device__ constexpr uint64_t run_word(uint32_t run, uint32_t word) {
-  return uint64_t{word} << 32 | run;
 }
 __host__ __device__ constexpr int64_t counter_word(int counter, int ranks) {
   return ((int64_t{kFlags} * kMostLanes + 2) * ranks + counter) * TILEPOST_COUNTER_STRIDE;

@@ -25,11 +25,6 @@ class Regions {
   int64_t end_ = 0;
 };
 
-// By parity, shot, part and rank.
-int64_t arrived_bytes(int parts) {
-  return int64_t{2} * 2 * parts * TILEPOST_MOST_EXCHANGING * sizeof(uint32_t);
-}
-
 }  // namespace
 
 SharedLayout shared_layout(const tilepost_plan_t& plan, const RunSizes& most, int counters,
@@ -45,7 +40,7 @@ SharedLayout shared_layout(const tilepost_plan_t& plan, const RunSizes& most, in
   layout.flags = regions.take(shared_flags_bytes(layout.counters, plan.ranks));
   layout.warm_up = regions.take(SharedLayout::kRegionAlignment);
   layout.parts = std::max(parts, exchanged_parts(plan));
-  layout.arrived = regions.take(arrived_bytes(layout.parts));
+  layout.arrived = regions.take(exchange_flags_bytes(layout.parts));
   layout.send = regions.take(exchanges && !gathers ? most.send * width : 0);
   const int64_t rows_of_a =
       exchanges && gathers ? plan.map.m * plan.k * element_bytes(plan.input) : 0;

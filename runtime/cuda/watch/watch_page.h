@@ -18,6 +18,8 @@
 #include <optional>
 #include <vector>
 
+#include "tilepost/exchange_words.h"
+
 namespace tilepost::cuda {
 
 constexpr int kMostPeers = 64;  // ranks that share memory
@@ -34,7 +36,7 @@ struct SharedWait {
   uint32_t seen;    // what the word read
   uint32_t wanted;  // what was waited for
 };
-enum WaitState : uint32_t { kNoWait = 0, kWaiting = 1, kGaveUp = 2 };
+enum WaitState : uint32_t { kNoWait = 0, kWaiting = kWaitIsOpen, kGaveUp = kWaitGaveUp };
 
 // What ranks that share memory must have in common in a run.
 struct RunWords {
@@ -48,6 +50,7 @@ struct RunWords {
            output == other.output;
   }
 };
+static_assert(sizeof(RunWords) == kRunWords * sizeof(uint32_t));
 
 // A rank whose run is not this rank's. The device writes it; `found` last.
 struct RunDifference {
