@@ -1,7 +1,9 @@
 # The files the generator carries, as C++: library tilepost_resources (generator/resources.h).
 #
 # Included by CMake it defines the library; run as a script (cmake -P) it writes the C++ file:
-#   cmake -DROOT=<folder> -DLIST=<file with one path per line> -DOUTPUT=<file> -P TilepostEmbed.cmake
+#   cmake -DROOT=<folder> -DCLANG=<Clang's headers> -DLIST=<file with one path per line> -DOUTPUT=<file>
+#         -P TilepostEmbed.cmake
+# A path clang/… is looked for among Clang's headers.
 
 if(CMAKE_SCRIPT_MODE_FILE)
   # Compilers bound the length of one literal (MSVC: 16380 bytes), so a text becomes several, cut
@@ -12,7 +14,11 @@ if(CMAKE_SCRIPT_MODE_FILE)
   set(table "")
   set(index 0)
   foreach(path IN LISTS paths)
-    file(READ "${ROOT}/${path}" text)
+    set(file "${ROOT}/${path}")
+    if(path MATCHES "^clang/(.*)")
+      set(file "${CLANG}/${CMAKE_MATCH_1}")
+    endif()
+    file(READ "${file}" text)
     string(APPEND texts "\n// ${path}\nconstexpr char kText${index}[] =")
     string(LENGTH "${text}" left)
     if(left EQUAL 0)
@@ -55,16 +61,39 @@ file(GLOB_RECURSE tilepost_embedded RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEP
   ${PROJECT_SOURCE_DIR}/templates/*.cpp ${PROJECT_SOURCE_DIR}/templates/*.cu
   ${PROJECT_SOURCE_DIR}/generator/bundle/*.in)
 list(APPEND tilepost_embedded LICENSE cmake/FindNCCL.cmake)  # for bundles, as generator/bundle is
-list(SORT tilepost_embedded)
 
+# Clang's own headers, which kernels that are read with the CUDA Toolkit's need: those for CUDA, and what every
+# C++ compiler brings. They must be those of the Clang that reads.
+string(REGEX MATCH "^[0-9]+" tilepost_clang_version "${LLVM_VERSION}")
+set(tilepost_clang_headers ${LLVM_LIBRARY_DIR}/clang/${tilepost_clang_version}/include)
+file(GLOB_RECURSE tilepost_clang_embedded RELATIVE ${tilepost_clang_headers}
+  ${tilepost_clang_headers}/__clang_cuda_*.h ${tilepost_clang_headers}/cuda_wrappers/*
+  ${tilepost_clang_headers}/__std*.h ${tilepost_clang_headers}/__float*.h)
+foreach(name float inttypes iso646 limits stdalign stdarg stdatomic stdbool stddef stdint stdnoreturn tgmath
+             unwind varargs)
+  list(APPEND tilepost_clang_embedded ${name}.h)
+endforeach()
+foreach(name stddef.h __clang_cuda_runtime_wrapper.h cuda_wrappers/algorithm)
+  if(NOT EXISTS ${tilepost_clang_headers}/${name})
+    message(FATAL_ERROR "Clang's own header ${name} is not in ${tilepost_clang_headers}; install the package that "
+                        "has it (libclang-common-${tilepost_clang_version}-dev)")
+  endif()
+endforeach()
 set(tilepost_embedded_files ${tilepost_embedded})
 list(TRANSFORM tilepost_embedded_files PREPEND "${PROJECT_SOURCE_DIR}/")
+foreach(header ${tilepost_clang_embedded})
+  list(APPEND tilepost_embedded clang/${header})
+  list(APPEND tilepost_embedded_files ${tilepost_clang_headers}/${header})
+endforeach()
+list(REMOVE_DUPLICATES tilepost_embedded)
+list(SORT tilepost_embedded)
 set(tilepost_embed_dir ${PROJECT_BINARY_DIR}/generated)
 list(JOIN tilepost_embedded "\n" tilepost_embed_list)
 file(CONFIGURE OUTPUT ${tilepost_embed_dir}/resources.txt CONTENT "${tilepost_embed_list}\n" @ONLY)
 add_custom_command(
   OUTPUT ${tilepost_embed_dir}/resources.cpp
-  COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -DLIST=${tilepost_embed_dir}/resources.txt
+  COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -DCLANG=${tilepost_clang_headers}
+          -DLIST=${tilepost_embed_dir}/resources.txt
           -DOUTPUT=${tilepost_embed_dir}/resources.cpp -P ${CMAKE_CURRENT_LIST_FILE}
   DEPENDS ${tilepost_embedded_files} ${tilepost_embed_dir}/resources.txt ${CMAKE_CURRENT_LIST_FILE}
   COMMENT "Embedding the generator's resources"

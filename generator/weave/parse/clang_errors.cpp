@@ -3,6 +3,7 @@
 #include "clang/Basic/DiagnosticLex.h"
 #include "clang/Basic/DiagnosticSema.h"
 #include "clang/Basic/SourceManager.h"
+#include "generator/weave/parse/invocation.h"
 #include "generator/weave/parse/prelude.h"
 #include "llvm/ADT/SmallString.h"
 
@@ -21,7 +22,7 @@ void ClangErrors::HandleDiagnostic(clang::DiagnosticsEngine::Level level,
   after_error_ = true;
   llvm::SmallString<256> message;
   info.FormatDiagnostic(message);
-  if (info.getID() == clang::diag::err_pp_file_not_found) {
+  if (info.getID() == clang::diag::err_pp_file_not_found && !reading_.full) {
     message = ("header '" + info.getArgStdStr(0) +
                "' is not known here: kernels are read without an installed toolchain, and may "
                "include " +
@@ -52,10 +53,8 @@ void ClangErrors::place(Report::Kind kind, const clang::Diagnostic& info, String
     }
     return;
   }
-  StringRef name = sm.getFilename(sm.getFileLoc(info.getLocation()));
-  name.consume_front(kOwnFolder);
-  name.consume_front(kStubFolder);
-  report_.say_in(kind, name, sm.getBufferData(file), offset, message);
+  const StringRef name = sm.getFilename(sm.getFileLoc(info.getLocation()));
+  report_.say_in(kind, known_name(name), sm.getBufferData(file), offset, message);
 }
 
 }  // namespace tilepost

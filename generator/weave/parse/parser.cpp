@@ -3,6 +3,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <set>
 
 #include "clang/AST/ASTConsumer.h"
 #include "clang/Basic/Version.h"
@@ -11,11 +12,9 @@
 #include "clang/Lex/Lexer.h"
 #include "clang/Lex/PPCallbacks.h"
 #include "clang/Lex/Preprocessor.h"
-#include "generator/resources.h"
 #include "generator/weave/parse/clang_errors.h"
-#include "generator/weave/parse/prelude.h"
+#include "generator/weave/parse/invocation.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/VirtualFileSystem.h"
 
 namespace tilepost {
 namespace {
@@ -23,52 +22,11 @@ namespace {
 using clang::SourceLocation;
 using llvm::StringRef;
 
-constexpr char kPreludePath[] = "/prelude/tilepost_prelude.h";
-
-// What both languages share. Diagnostics shows fewer errors than Clang may find.
-constexpr char kCommon[] =
-    " -fsyntax-only -std=c++20 -fgnuc-version=4.2.1 -nostdsysteminc -w -fno-caret-diagnostics"
-    " -ferror-limit 50 -internal-isystem /stub/ -internal-isystem /include/ ";
-// The triples are fixed: the tree must not depend on the machine the generator runs on.
-constexpr char kCuda[] =
-    "-x cuda -triple nvptx64-nvidia-cuda -aux-triple x86_64-unknown-linux-gnu -target-cpu sm_90a"
-    " -fcuda-is-device -include /prelude/tilepost_prelude.h";
-constexpr char kHost[] = "-x c++ -triple x86_64-unknown-linux-gnu";
-
 // What asks for a function's instantiation: code behind the source. Two line ends, as the last line
 // may end in a backslash.
 std::string with_asked(const Text& text, const Reading& reading) {
   if (reading.asked.empty()) return text.text;
   return text.text + "\n\nauto* const " + kAskedName + " = &" + reading.asked + ";\n";
-}
-
-StringRef source_path(bool cuda) {
-  return cuda ? "/kernel.cu" : "/kernel.cpp";
-}
-
-std::vector<std::string> arguments(bool cuda) {
-  const std::string line = std::string(cuda ? kCuda : kHost) + kCommon + source_path(cuda).str();
-  llvm::SmallVector<StringRef> words;
-  llvm::SplitString(line, words);
-  std::vector<std::string> list;
-  for (const StringRef word : words) list.push_back(word.str());
-  return list;
-}
-
-llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> make_files(StringRef source, bool cuda) {
-  auto files = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
-  const auto add = [&](const llvm::Twine& path, StringRef text) {
-    files->addFile(path, 0, llvm::MemoryBuffer::getMemBuffer(text));
-  };
-  add(source_path(cuda), source);
-  if (cuda) add(kPreludePath, cuda_prelude());
-  for (const VirtualFile& header : stub_headers()) {
-    if (is_known(header, cuda)) add(kStubFolder + header.name, header.text);
-  }
-  for (const Resource& resource : resources()) {
-    if (resource.path.starts_with("include/")) add("/" + resource.path, resource.text);
-  }
-  return files;
 }
 
 // Collects the inclusions and the branches not taken of the main file.
@@ -137,6 +95,19 @@ std::vector<Range> without_directives(std::vector<Range> ranges, const Tokens& t
     range.end = std::max(range.begin, text.rfind('\n', range.end) + 1);
   }
   return ranges;
+}
+
+// The files on disk that were included, by their real paths.
+std::vector<std::string> headers_read(const clang::SourceManager& sm) {
+  std::set<std::string> paths;
+  const clang::OptionalFileEntryRef main = sm.getFileEntryRefForID(sm.getMainFileID());
+  for (auto file = sm.fileinfo_begin(); file != sm.fileinfo_end(); ++file) {
+    const clang::FileEntryRef entry = file->first;
+    if (main && entry.isSameRef(*main)) continue;
+    const StringRef path = entry.getFileEntry().tryGetRealPathName();
+    if (!path.empty() && !path.starts_with(kAddedFolder)) paths.insert(path.str());
+  }
+  return {paths.begin(), paths.end()};
 }
 
 }  // namespace
@@ -221,18 +192,19 @@ bool parse(const Text& text, const Reading& reading, Report& report,
   const std::string source = with_asked(text, reading);
   ClangErrors errors(text, reading, report);
   const Fragile<clang::CompilerInstance> compiler;
-  compiler->createFileManager(make_files(source, reading.cuda));
+  const Files files = make_files(source, reading);
+  compiler->createFileManager(files);
 #if CLANG_VERSION_MAJOR >= 20
   compiler->createDiagnostics(compiler->getVirtualFileSystem(), &errors,
                               /*ShouldOwnClient=*/false);
 #else
   compiler->createDiagnostics(&errors, /*ShouldOwnClient=*/false);
 #endif
-  auto invocation = std::make_shared<clang::CompilerInvocation>();
-  std::vector<const char*> words;
-  const std::vector<std::string> line = arguments(reading.cuda);
-  for (const std::string& word : line) words.push_back(word.c_str());
-  clang::CompilerInvocation::CreateFromArgs(*invocation, words, compiler->getDiagnostics());
+  auto invocation = make_invocation(reading, files, &compiler->getDiagnostics());
+  if (!invocation) {
+    report.error("Clang could not read it: " + errors.unplaced());
+    return false;
+  }
   compiler->setInvocation(std::move(invocation));
 
   bool used = false;
@@ -240,6 +212,7 @@ bool parse(const Text& text, const Reading& reading, Report& report,
     Parsed parsed(text, tokens, ast, report);
     parsed.inclusions = mine.inclusions;
     parsed.skipped = without_directives(mine.skipped, tokens, text.text);
+    if (reading.full) parsed.headers = headers_read(parsed.sm);
     used = true;
     use(parsed);
   });

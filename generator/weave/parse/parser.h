@@ -1,4 +1,4 @@
-// One parse of a kernel's source with Clang, in memory, without CUDA or any header on disk.
+// One parse of a kernel's source with Clang, in memory.
 #pragma once
 
 #include <optional>
@@ -53,6 +53,8 @@ class Parsed {
   Report& report;
   std::vector<Inclusion> inclusions;
   std::vector<Range> skipped;  // branches of #if not taken; whole lines, directives not included
+  // Full mode: the files on disk that were included, sorted.
+  std::vector<std::string> headers;
 
  private:
   void say(Report::Kind kind, clang::SourceLocation where, const llvm::Twine& message) const;

@@ -28,4 +28,7 @@ bool is_known(const VirtualFile& header, bool cuda);
 // What a kernel may include, as a sentence's list: "<algorithm>, <bit>, …, <tilepost/…>".
 std::string known_headers(bool cuda);
 
+// What full mode adds to the headers that are installed.
+llvm::ArrayRef<VirtualFile> added_headers();
+
 }  // namespace tilepost

@@ -1,19 +1,36 @@
 // How a source is read.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace tilepost {
+
+// With installed headers: those of a CUDA Toolkit, of the system's C++ library and the user's, as
+// nvcc sees them.
+struct FullMode {
+  std::string toolkit;                    // its folder, which has include/ (find_toolkit)
+  std::string path;                       // of the source: its quoted includes are beside it
+  std::vector<std::string> include_dirs;  // -I
+  std::vector<std::string> defines;       // -D: "NAME" or "NAME=value"
+  std::string standard = "c++17";         // -std
+  std::string arch = "sm_90a";            // whose code is read: __CUDA_ARCH__
+};
 
 struct Reading {
   bool cuda = true;  // a .cu file; else C++
   // A function to instantiate, as find_instance() finds it: "lib::gemm<128, float>". May be empty.
   std::string asked;
+  // Else stand-ins for the headers are read, without any installation. For CUDA sources alone.
+  std::optional<FullMode> full;
 };
 
 // Folders that exist while a source is read: stand-in headers, and tilepost's own.
 constexpr char kStubFolder[] = "/stub/";
 constexpr char kOwnFolder[] = "/include/";
+// What all folders that full mode adds to the machine's are in.
+constexpr char kAddedFolder[] = "/.tilepost/";
 // The variable behind the source that holds the address of the function asked for.
 constexpr char kAskedName[] = "tilepost_asked_";
 

@@ -1,0 +1,120 @@
+// Sources read with the CUDA Toolkit's headers. Skipped, with a word, where there is none.
+#include <algorithm>
+#include <iostream>
+
+#include "generator/diagnostic_printer.h"
+#include "generator/weave/parse/instantiate.h"
+#include "generator/weave/parse/limits.h"
+#include "generator/weave/parse/toolkit.h"
+#include "llvm/Support/raw_ostream.h"
+#include "tests/catch.h"
+
+namespace tilepost {
+namespace {
+
+bool has_toolkit() {
+  std::string looked;
+  const bool found = find_toolkit(looked).has_value();
+  if (!found) std::cout << "SKIPPED: no CUDA Toolkit; " << looked << "\n";
+  return found;
+}
+
+struct Read {
+  std::string messages;
+  std::string parameters;  // a line each
+  std::vector<std::string> headers;
+};
+
+Read read(const std::string& source, const std::string& asked, FullMode full = {}) {
+  Read result;
+  llvm::raw_string_ostream stream(result.messages);
+  DiagnosticPrinter diagnostics(stream);
+  Report report(diagnostics, "kernel.cu", source);
+  std::string looked;
+  full.toolkit = find_toolkit(looked).value_or("");
+  Reading reading;
+  reading.asked = asked;
+  reading.full = full;
+  const Text text(source);
+  do_on_large_stack([&] {
+    parse(text, reading, report, [&](Parsed& parsed) {
+      result.headers = parsed.headers;
+      const auto instance = find_instance(parsed, reading);
+      if (!instance) return;
+      for (const Parameter& parameter : instance->parameters) {
+        result.parameters += parameter.declared + "\n";
+      }
+    });
+  });
+  return result;
+}
+
+bool any_ends(const std::vector<std::string>& paths, const std::string& end) {
+  return std::any_of(paths.begin(), paths.end(),
+                     [&](const std::string& path) { return llvm::StringRef(path).ends_with(end); });
+}
+
+}  // namespace
+
+TEST_CASE("installed headers are read, and Clang's own from the tool") {
+  if (!has_toolkit()) return;
+  const Read result = read(R"(#include <cuda_bf16.h>
+#include <mma.h>
+#include <cuda/barrier>
+#include <algorithm>
+#include <vector>
+template <int N, class T>
+__global__ void __launch_bounds__(128) gemm(const __nv_bfloat16* a, T* c, size_t n) {
+  __shared__ T tile[N];
+  tile[threadIdx.x] = T(a[blockIdx.x * n]);
+  __syncthreads();
+  c[min(N, 4)] = tile[0];
+}
+int main() {
+  const time_t now = time(nullptr);
+  printf("%d %ld\n", std::max(1, 2), long(now));
+  gemm<4, float><<<1, 128>>>(nullptr, nullptr, size_t{0});
+  return cudaDeviceSynchronize() == cudaSuccess ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+)",
+                           "gemm<4, float>");
+  CHECK(result.messages.empty());
+  CHECK(result.parameters == "const __nv_bfloat16 *a\nfloat *c\nunsigned long n\n");
+  CHECK(any_ends(result.headers, "/include/cuda_bf16.h"));
+  CHECK(any_ends(result.headers, "/cuda/barrier"));
+  CHECK(!any_ends(result.headers, "__clang_cuda_runtime_wrapper.h"));
+  CHECK(std::is_sorted(result.headers.begin(), result.headers.end()));
+}
+
+TEST_CASE("definitions, the standard and the architecture are as asked") {
+  if (!has_toolkit()) return;
+  FullMode full;
+  full.defines = {"TILE=64", "PLAIN"};
+  full.standard = "c++20";
+  for (const char* arch : {"sm_80", "sm_90a", "sm_100a"}) {
+    full.arch = arch;
+    const std::string number = std::to_string(std::stoi(std::string(arch).substr(3)) * 10);
+    const Read result = read(
+        "static_assert(TILE == 64 && PLAIN == 1 && __cplusplus >= 202002L);\n"
+        "#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ != " +
+            number + "\n#error wrong\n#endif\n__global__ void gemm() {}\n",
+        "gemm", full);
+    CHECK(result.messages.empty());
+  }
+}
+
+TEST_CASE("the user's errors are told in full mode too") {
+  if (!has_toolkit()) return;
+  CHECK(read("__global__ void gemm() { return 1; }\n", "gemm")
+            .messages.find(
+                "kernel.cu:1:26: error: void function 'gemm' should not return a value") == 0);
+  CHECK(read("#include \"missing.h\"\n__global__ void gemm() {}\n", "gemm")
+            .messages.find("kernel.cu:1:10: error: 'missing.h' file not found") == 0);
+}
+
+TEST_CASE("a folder without headers is no toolkit") {
+  CHECK(!is_toolkit(""));
+  CHECK(!is_toolkit("/nonexistent"));
+}
+
+}  // namespace tilepost
