@@ -45,6 +45,12 @@ const clang::FunctionDecl* function_of(const clang::NamedDecl* decl) {
   return dyn_cast<clang::FunctionDecl>(decl);
 }
 
+bool says_place(const clang::VarDecl* variable) {
+  if (!variable->getIdentifier() || !variable->hasExternalStorage()) return false;
+  if (!variable->getDeclContext()->getRedeclContext()->isTranslationUnit()) return false;
+  return variable->getName() == "blockIdx" || variable->getName() == "gridDim";
+}
+
 class Visitor : public clang::RecursiveASTVisitor<Visitor> {
  public:
   using Base = clang::RecursiveASTVisitor<Visitor>;
@@ -92,7 +98,8 @@ class Visitor : public clang::RecursiveASTVisitor<Visitor> {
     } else if (const auto* lookup = dyn_cast<clang::UnresolvedLookupExpr>(name)) {
       for (const clang::NamedDecl* decl : lookup->decls()) add_target(reference, decl);
     }
-    if (reference.functions.empty() && reference.mark == Mark::none) return false;
+    const bool is_call = !reference.functions.empty() || reference.mark != Mark::none;
+    if (!is_call && !reference.place) return false;
     reference.name = name;
     reference.call = call;
     reference.scope = scope_;
@@ -105,6 +112,8 @@ class Visitor : public clang::RecursiveASTVisitor<Visitor> {
       reference.mark = mark;
     } else if (const clang::FunctionDecl* function = function_of(decl)) {
       reference.functions.push_back(representative(function));
+    } else if (const auto* variable = dyn_cast<clang::VarDecl>(decl)) {
+      reference.place = says_place(variable);
     }
   }
 

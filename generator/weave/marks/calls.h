@@ -55,12 +55,13 @@ struct Scope {
   bool default_argument = false;
 };
 
-// A function's or mark's name, called or not.
+// A function's or mark's name, called or not, or what says which block runs.
 struct Reference {
   const clang::Expr* name = nullptr;      // DeclRefExpr, or UnresolvedLookupExpr in a template
   const clang::CallExpr* call = nullptr;  // null where its address is taken
   std::vector<const clang::FunctionDecl*> functions;  // what it may name; representatives
   Mark mark = Mark::none;
+  bool place = false;  // CUDA's blockIdx or gridDim, which say which block runs
   Scope scope;
 };
 

@@ -1,17 +1,11 @@
 #include <set>
 
-#include "clang/AST/DeclTemplate.h"
 #include "clang/AST/TypeLoc.h"
-#include "generator/weave/marks/calls.h"
+#include "generator/weave/marks/hand_down.h"
 #include "generator/weave/passes.h"
-#include "llvm/ADT/SetVector.h"
 
 namespace tilepost {
 namespace {
-
-using clang::dyn_cast;
-using clang::isa;
-using llvm::StringRef;
 
 class Threader {
  public:
@@ -27,17 +21,17 @@ class Threader {
   }
 
   void run() {
-    rewrite_marks();
+    const Handed view = {"const " + request_.view_type + "& view_", "view_", "&view_",
+                         "carries a mark"};
+    HandDown hand_down(parsed_, pieces_, references_, kernel_, view, edits_);
+    rewrite_marks(hand_down);
     if (!check_marks_present()) return;
-    spread();
-    for (const Reference& reference : references_) pass_on(reference);
-    for (const clang::FunctionDecl* function : need_) add_parameter(function);
+    hand_down.run();
     add_kernel_parameter();
-    check_skipped();
   }
 
  private:
-  void rewrite_marks() {
+  void rewrite_marks(HandDown& hand_down) {
     for (const Reference& reference : references_) {
       if (reference.mark == Mark::none || reference.mark == Mark::tunable) continue;
       const std::string name = name_of(reference.mark);
@@ -48,7 +42,7 @@ class Threader {
         continue;
       }
       const auto tokens = find_call_tokens(parsed_, reference, name);
-      if (!tokens || !enter(reference, "the mark '" + name + "'")) continue;
+      if (!tokens || !hand_down.enter(reference, "the mark '" + name + "'")) continue;
       if (tokens->has_template_arguments) {
         parsed_.error(reference.name->getBeginLoc(),
                       "the mark '" + name +
@@ -57,7 +51,7 @@ class Threader {
         continue;
       }
       edits_.replace(tokens->name_begin, tokens->name_end, "tilepost::woven::" + name);
-      insert_view(*tokens, reference);
+      hand_down.pass_to(*tokens, reference);
     }
   }
 
@@ -146,202 +140,19 @@ class Threader {
     }
   }
 
-  // The scope of a reference gets hold of the view: its function needs the parameter, its lambdas
-  // capture it. Refuses where that cannot be.
-  bool enter(const Reference& reference, const std::string& what) {
-    const Scope& scope = reference.scope;
-    const clang::SourceLocation where = reference.name->getBeginLoc();
-    if (!scope.function) {
-      parsed_.error(where, what + " is used outside of a function; move it into the kernel");
-      return false;
-    }
-    if (scope.default_argument) {
-      parsed_.error(where, what + " is used in a default argument; pass it at the call");
-      return false;
-    }
-    if (const auto* method = dyn_cast<clang::CXXMethodDecl>(scope.function)) {
-      const std::string owner = method->getParent()->getNameAsString();
-      parsed_.error(where, what + " is used in a member function of '" + owner +
-                               "', where the weaver cannot add a parameter; move it to a free "
-                               "function");
-      return false;
-    }
-    if (scope.function->isOverloadedOperator()) {
-      parsed_.error(where, what +
-                               " is used in an overloaded operator, where the weaver cannot add "
-                               "a parameter; move it to a function with a name");
-      return false;
-    }
-    for (const clang::LambdaExpr* lambda : scope.lambdas) capture(lambda);
-    need_.insert(representative(scope.function));
-    return true;
-  }
-
-  void capture(const clang::LambdaExpr* lambda) {
-    if (lambda->getCaptureDefault() != clang::LCD_None) return;
-    const auto open = parsed_.spelled(lambda->getIntroducerRange().getBegin());
-    if (!open) {
-      parsed_.error(lambda->getBeginLoc(),
-                    "a mark is used in a lambda that a macro pastes "
-                    "together; write [&] in the kernel's file");
-      return;
-    }
-    const bool empty = lambda->capture_begin() == lambda->capture_end();
-    edits_.insert(*open + 1, empty ? "&view_" : "&view_, ");
-  }
-
-  void insert_view(const CallTokens& tokens, const Reference& reference) {
-    const Token* first = parsed_.tokens.next(tokens.open);
-    const bool empty = first && first->kind == clang::tok::r_paren;
-    const bool no_arguments = reference.call->getNumArgs() == 0 ||
-                              isa<clang::CXXDefaultArgExpr>(reference.call->getArg(0));
-    if (!empty && no_arguments) {
-      parsed_.error(reference.name->getBeginLoc(),
-                    "a macro supplies an empty argument list here; write '()'");
-    }
-    edits_.insert(tokens.open->end, empty ? "view_" : "view_, ");
-  }
-
-  // Callers of functions that need the view need it too.
-  void spread() {
-    for (bool grew = true; grew && parsed_.report.ok();) {
-      const size_t before = need_.size();
-      for (const Reference& reference : references_) {
-        if (!names_needing(reference) || representative_of(reference.scope) == kernel_) continue;
-        enter(reference, "'" + name_of(reference) + "', which carries a mark,");
-      }
-      grew = need_.size() > before;
-    }
-  }
-
-  static const clang::FunctionDecl* representative_of(const Scope& scope) {
-    return scope.function && scope.lambdas.empty() ? representative(scope.function) : nullptr;
-  }
-
-  static std::string name_of(const Reference& reference) {
-    return reference.functions.front()->getNameAsString();
-  }
-  static const char* name_of(Mark mark) { return tilepost::name_of(mark); }
-
-  bool names_needing(const Reference& reference) const {
-    return std::any_of(reference.functions.begin(), reference.functions.end(),
-                       [&](const clang::FunctionDecl* function) { return need_.count(function); });
-  }
-
-  void pass_on(const Reference& reference) {
-    if (!names_needing(reference)) return;
-    const std::string name = name_of(reference);
-    const clang::SourceLocation where = reference.name->getBeginLoc();
-    for (const clang::FunctionDecl* function : reference.functions) {
-      if (function == kernel_) {
-        parsed_.error(where, "the kernel '" + name +
-                                 "' is launched or named by code it reaches "
-                                 "itself; that cannot be woven");
-        return;
-      }
-      if (need_.count(function)) continue;
-      parsed_.error(where, "'" + name +
-                               "' may mean several functions here, and only some of them "
-                               "carry marks; give them different names");
-      parsed_.note(function->getLocation(), "this one carries none");
-      return;
-    }
-    if (!reference.call) {
-      parsed_.error(where, "the address of '" + name +
-                               "', which carries a mark, is taken: calls "
-                               "through a pointer cannot be given the view; call it by name");
-      return;
-    }
-    if (isa<clang::CXXOperatorCallExpr>(reference.call)) return;  // refused where it is defined
-    if (const auto tokens = find_call_tokens(parsed_, reference, name)) {
-      insert_view(*tokens, reference);
-    }
-  }
-
-  // Helpers take the view first: default arguments and packs stay last.
-  void add_parameter(const clang::FunctionDecl* function) {
-    if (function == kernel_) return;
-    for (const clang::FunctionDecl* one : declarations_of(function)) {
-      const Token* open = open_of(one);
-      if (!open) continue;
-      const Token* first = parsed_.tokens.next(open);
-      const std::string parameter = "const " + request_.view_type + "& view_";
-      if (one->param_empty() && !one->isVariadic()) {
-        replace_parameters(open, first, parameter);
-      } else {
-        edits_.insert(open->end, parameter + ", ");
-      }
-    }
-  }
-
-  // All of one function: redeclarations, and the explicit specialisations of a template.
-  static std::vector<const clang::FunctionDecl*> declarations_of(
-      const clang::FunctionDecl* function) {
-    std::vector<const clang::FunctionDecl*> all(function->redecls_begin(), function->redecls_end());
-    if (const auto* pattern = function->getDescribedFunctionTemplate()) {
-      all.clear();
-      for (const auto* one : pattern->redecls()) {
-        all.push_back(clang::cast<clang::FunctionTemplateDecl>(one)->getTemplatedDecl());
-      }
-      for (const clang::FunctionDecl* special : pattern->specializations()) {
-        if (special->getTemplateSpecializationKind() != clang::TSK_ExplicitSpecialization) continue;
-        all.insert(all.end(), special->redecls_begin(), special->redecls_end());
-      }
-    }
-    return all;
-  }
-
-  // The ( of its parameters. An implicit declaration has none and needs none.
-  const Token* open_of(const clang::FunctionDecl* function) const {
-    const clang::FunctionTypeLoc type = function->getFunctionTypeLoc();
-    const auto offset = type ? parsed_.spelled(type.getLParenLoc()) : std::nullopt;
-    const Token* open = offset ? parsed_.tokens.at(*offset) : nullptr;
-    if (!open) {
-      parsed_.error(function->getLocation(), "the parameters of '" + function->getName() +
-                                                 "' are not written here, so none can be added; "
-                                                 "declare it with a parameter list");
-    }
-    return open;
-  }
-
-  // `()` and `(void)`.
-  void replace_parameters(const Token* open, const Token* first, const std::string& parameter) {
-    const bool is_void = first && parsed_.tokens.text(*first) == "void";
-    edits_.replace(open->end, is_void ? first->end : open->end, parameter);
-  }
-
   // The kernel takes it last: what launches it passes the kernel's own arguments first.
   void add_kernel_parameter() {
     const std::string parameter =
         (request_.cuda ? "const __grid_constant__ " : "const ") + request_.view_type + " view_";
     for (const clang::FunctionDecl* one : declarations_of(kernel_)) {
-      const Token* open = open_of(one);
+      const Token* open = open_of(parsed_, one);
       const auto end =
           open ? parsed_.spelled(one->getFunctionTypeLoc().getRParenLoc()) : std::nullopt;
       if (!end) continue;
       if (one->param_empty()) {
-        replace_parameters(open, parsed_.tokens.next(open), parameter);
+        set_only_parameter(parsed_, open, parameter, edits_);
       } else {
         edits_.insert(*end, ", " + parameter);
-      }
-    }
-  }
-
-  // Code that this parse left out must not call what now takes a view.
-  void check_skipped() {
-    for (const Range skipped : parsed_.skipped) {
-      for (const StringRef word : identifiers(parsed_, skipped)) {
-        const auto at = static_cast<size_t>(word.data() - parsed_.text.text.data());
-        for (const clang::FunctionDecl* function : need_) {
-          if (function == kernel_ || !function->getIdentifier() || function->getName() != word ||
-              !pieces_.kept(at)) {
-            continue;
-          }
-          parsed_.error_at({at, at + word.size()},
-                           "the preprocessor leaves out this use of '" + word +
-                               "', which carries a mark, when the kernel is woven; use `if "
-                               "constexpr` or move it out of the #if");
-        }
       }
     }
   }
@@ -353,7 +164,6 @@ class Threader {
   std::vector<Reference> references_;  // in what is kept
   const clang::FunctionDecl* kernel_ = nullptr;
   std::set<Mark> marks_;
-  llvm::SetVector<const clang::FunctionDecl*> need_;  // in the order found
 };
 
 }  // namespace

@@ -9,5 +9,5 @@ __global__ void gemm(float* c) {
   all(c);
   tilepost::tile_done({}, tilepost::BlockStores{});
 }
-// expect: 6:3: error: 'store' may mean several functions here, and only some of them carry marks; give them different names
-// expect: note: this one carries none
+// expect: 6:3: error: 'store' may mean several functions here, and not each of them carries a mark; give them different names
+// expect: note: this one does not

@@ -5,4 +5,4 @@ __global__ void gemm(float* c) {
   indirect(c);
   tilepost::tile_done({}, tilepost::BlockStores{});
 }
-// expect: 4:30: error: the address of 'store', which carries a mark, is taken: calls through a pointer cannot be given the view; call it by name
+// expect: 4:30: error: the address of 'store', which carries a mark, is taken: calls through a pointer cannot be given what it needs; call it by name
