@@ -8,7 +8,7 @@
 //
 // Consumer warpgroups, then two warps of movers: the thread that loads operands with TMA and the
 // one that stores C with TMA. Behind these there may be HELPERS warps with nothing to do, which
-// read the panels too, if it LENDS them. They meet at mbarriers:
+// look at the panels too, if it LENDS them. They meet at mbarriers:
 //
 //   full[stage]     the loads of a stage have landed        loader -> consumers
 //   empty[stage]    a stage has been multiplied             consumers -> loader
@@ -48,7 +48,7 @@ constexpr int kStages = tilepost::tunable("STAGES", 10);     // of the load pipe
 constexpr int kSplitK = tilepost::tunable("SPLIT_K", 1);     // CTAs that share a tile: 1 to 8
 constexpr int kBand = tilepost::tunable("BAND", 16);         // tile rows swept together
 constexpr int kHelpers = tilepost::tunable("HELPERS", 0);    // warps with nothing to do
-constexpr bool kLends = tilepost::tunable("LENDS", 0);       // they read panels too
+constexpr bool kLends = tilepost::tunable("LENDS", 0);       // they look at panels too
 constexpr bool kNN = tilepost::tunable("NN", 0);             // B is [k, n] row-major, not [n, k]
 constexpr bool kPrecise = tilepost::tunable("PRECISE", 0);   // e4m3: sum in fp32 every block of K
 constexpr int kEpilogue = tilepost::tunable("EPILOGUE", 0);  // a set of TILEPOST_SCALE …
@@ -84,7 +84,7 @@ using ReceivedBarriers = tilepost::Barriers<StageBarriers::kEnd, kConsumers>;
 using PanelBarriers = tilepost::Barriers<ReceivedBarriers::kEnd, kConsumers>;
 using ReadyBarrier = tilepost::Barriers<PanelBarriers::kEnd, 1>;
 using PanelsEmptyBarrier = tilepost::Barriers<ReadyBarrier::kEnd, 1>;
-constexpr int kBarrierBytes = 1024;  // that barriers may take
+constexpr int kBarrierBytes = 1024, kHelperBytes = 256;  // these of helper warps, at the end
 
 constexpr int kConsumerWarps = 4 * kConsumers;
 constexpr int kThreads = 32 * (kConsumerWarps + 2 + kHelpers);
@@ -98,7 +98,8 @@ static_assert(!kNN || kElement != tilepost::DType::e4m3, "wgmma reads e4m3 K-maj
 static_assert(kStages >= 2 && kBand >= 1 && kHelpers >= 0);
 static_assert(kUnits % kSplitK == 0 ? kTileM / kSplitK % kBoxM == 0 : kBoxM == kUnitM,
               "a CTA owns whole boxes");
-static_assert((PanelsEmptyBarrier::kEnd + 1) * tilepost::kMbarrierBytes <= kBarrierBytes,
+static_assert((PanelsEmptyBarrier::kEnd + 1) * tilepost::kMbarrierBytes <=
+                  kBarrierBytes - kHelperBytes,
               "room for barriers, and a word");
 static_assert(kSharedBytes <= 232448, "shared memory");
 
@@ -441,8 +442,11 @@ __device__ __forceinline__ void lend_helpers(const Shared& shared, const tilepos
   const tilepost::TilePart part{work.rank, SplitK::first_unit(work.rank) * kUnitM,
                                 SplitK::first_unit(work.rank + 1) * kUnitM, kTileN};
   const tilepost::TileParts parts{work.first, work.stride, work.tiles, kSplitK, kBoxM, part};
+  const tilepost::HelperMemory own{shared.base + kSharedBytes - kHelperBytes, kHelperBytes};
+  const tilepost::HelperMemory idle{shared.base, kPipelineBytes};
+  const unsigned empty = kLends ? shared.panels_empty() : 0;
   const tilepost::TilePanels panels{shared.panel(0), kPanelBytes, shared.panel_full(0),
-                                    kLends ? shared.panels_empty() : 0};
+                                    empty,           own,         idle};
   const int thread = static_cast<int>(threadIdx.x) - kFirst;
   tilepost::exchange_tiles(parts, panels, shape, kOutput, thread, 32 * kHelpers);
   tilepost::exchange_rows(parts, shape, shared.arrived(), thread, 32 * kHelpers);

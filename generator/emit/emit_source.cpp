@@ -59,6 +59,8 @@ void emit_view(llvm::raw_ostream& out, const Plan& plan) {
     out << "  static constexpr int kShots = " << plan.shots << ", kRanks = " << plan.ranks << ";\n";
   is_true(meets && row_of(plan).product_leaves(), "kScatters");
   if (meets && !row_of(plan).sums) out << "  static constexpr bool kSums = false;\n";
+  if (paths_of(plan).planned.normalises)
+    out << "  static constexpr int kNorm = " << plan.consumer << ", kN = " << plan.map.n << ";\n";
   is_true(path_of(plan, true).by_owner, "kStores");
   if (plan.kernel.launch != TILEPOST_LAUNCH_HOST) {  // whose threads order stores whoever waits
     if (plan.task_parts > 0)

@@ -96,12 +96,14 @@ struct TileParts {
 // apart, rows of 128 bytes in the swizzled form that TMA stores from: of a row's eight chunks of 16
 // bytes, chunk c lies at c ^ (row % 8). All addresses are those of shared memory; barriers are
 // mbarriers of 8 bytes: a panel is there when its own has completed a phase, and may be written
-// again when all who read panels have arrived at the other.
+// again when all who read panels have arrived at the other. Who reads them may use `own`, and
+// `idle` once the CTA's last panel is there.
 struct TilePanels {
   unsigned address;
   int stride;
   unsigned full;   // of the first panel; the others' follow
   unsigned empty;  // 0: nobody else reads panels
+  HelperMemory own, idle;
 };
 
 // Which loads input_ready has to let wait.

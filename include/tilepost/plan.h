@@ -254,6 +254,14 @@ typedef struct tilepost_tasks {
   int32_t rank, ranks;  // of pushes
 } tilepost_tasks_t;
 
+// TILEPOST_ACCESS_TILES: what a kernel does with the rows that it adds up, where the plan's
+// consumer normalises (tilepost_consumer_t). Device pointers.
+typedef struct tilepost_norm {
+  const void* weight;  // [n], of the output's type
+  void* residual;      // rows as out has them: TILEPOST_CONSUMER_RESIDUAL_RMS_NORM
+  float epsilon;
+} tilepost_norm_t;
+
 // Elements of 16 bits in a line (TILEPOST_ONE_SHOT_LINES).
 #define TILEPOST_LINE_ELEMENTS 6
 
@@ -310,6 +318,7 @@ typedef struct tilepost_exchange {
   uint32_t* difference;
   uint32_t* replays;  // begun, ended, which; null: the run is not captured
   uint32_t replayed;  // which of the captured runs it is
+  tilepost_norm_t norm;
 } tilepost_exchange_t;
 
 // What a woven kernel gets besides its own arguments.

@@ -62,11 +62,6 @@ tilepost_result_t EpilogueOperands::check() const {
               static_cast<double>(epsilon_));
 }
 
-bool normalises(const tilepost_plan_t& plan) {
-  return plan.consumer == TILEPOST_CONSUMER_RMS_NORM ||
-         plan.consumer == TILEPOST_CONSUMER_RESIDUAL_RMS_NORM;
-}
-
 tilepost_result_t rows_of_run(const tilepost_plan_t& plan, int64_t asked, int64_t routed,
                               int64_t& rows) {
   const int64_t most = rows_of_runs(plan);

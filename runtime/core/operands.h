@@ -48,9 +48,6 @@ class EpilogueOperands {
   float epsilon_ = 0;
 };
 
-// Whether the consumer normalises rows.
-bool normalises(const tilepost_plan_t& plan);
-
 // tilepost_run_operands_t::m: how many rows the run has. `routed`: the rows of the last route, -1
 // before the first one; not looked at unless the plan is routed.
 tilepost_result_t rows_of_run(const tilepost_plan_t& plan, int64_t asked, int64_t routed,

@@ -62,11 +62,12 @@ RunPath path_of(const tilepost_plan_t& plan, bool overlaps) {
   RunPath path{};
   path.overlaps = overlaps;
   path.access = overlaps ? plan.access : TILEPOST_ACCESS_MESSAGES;
-  path.consumes = has_consumer(plan);
+  path.meets = overlaps && plan.access == TILEPOST_ACCESS_TILES;
+  path.normalises = path.meets && normalises(plan);
+  path.consumes = has_consumer(plan) && !path.normalises;
   path.exchanged = exchanged_in(plan);
   path.receives_in = receives_in(plan, overlaps);
   path.tasks = overlaps && plan.task_parts > 0;
-  path.meets = overlaps && plan.access == TILEPOST_ACCESS_TILES;
   path.completes = path.meets || (path.tasks && plan.access == TILEPOST_ACCESS_WRITE);
   path.pushes = pushes_of(plan, overlaps);
   path.waits = waits_of(plan, overlaps);
@@ -77,7 +78,7 @@ RunPath path_of(const tilepost_plan_t& plan, bool overlaps) {
   if (row.moves_input()) path.reads = split ? InputFrom::split : InputFrom::gathered;
   path.packs = row.input_is_routed() && plan.routing == TILEPOST_ROUTING_ROWS;
   path.gathers_for_caller = !overlaps || path.exchanged == Memory::own;
-  path.lends_out = path.pushes == Pushes::sums && !path.consumes;
+  path.lends_out = path.pushes == Pushes::sums && !has_consumer(plan);
   return path;
 }
 

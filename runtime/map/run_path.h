@@ -50,15 +50,16 @@ struct RunPath {
 
   // The kernel.
   InputFrom reads;
-  bool packs;      // before all else, rows of a are sorted by the rank they go to (routing rows);
-                   // steps and kernel read them there
-  bool meets;      // the kernel meets those of the other ranks by itself and exchanges tiles, or
-                   // rows of A, with them: it is the whole run
-  Buffer stores;   // out, send, owners
-  bool by_owner;   // it looks up where to store by the owner of a tile's rows, in all runs of the
-                   // plan; in one that does not overlap this rank owns them all
-  bool tasks;      // its helper warps carry out steps
-  bool completes;  // and nothing is left to do when it ends: the run ends there
+  bool packs;       // before all else, rows of a are sorted by the rank they go to (routing rows);
+                    // steps and kernel read them there
+  bool meets;       // the kernel meets those of the other ranks by itself and exchanges tiles, or
+                    // rows of A, with them: it is the whole run
+  bool normalises;  // it does the work of a consumer that normalises, on rows that it has summed
+  Buffer stores;    // out, send, owners
+  bool by_owner;    // it looks up where to store by the owner of a tile's rows, in all runs of the
+                    // plan; in one that does not overlap this rank owns them all
+  bool tasks;       // its helper warps carry out steps
+  bool completes;   // and nothing is left to do when it ends: the run ends there
 
   // The steps.
   Waits waits;
@@ -66,7 +67,8 @@ struct RunPath {
                    // `stores` says, of which there is nothing to bring, or which is summed in place
   Pushes pushes;
 
-  // What comes behind the steps: a consumer that reads `results`, or a copy to out.
+  // What comes behind the steps: a consumer that reads `results`, if the kernel has not done its
+  // work, or a copy to out.
   bool consumes;
   bool copies_out() const { return !consumes && results != Buffer::out; }
 
@@ -106,6 +108,12 @@ struct RunPaths {
   }
 };
 RunPaths paths_of(const tilepost_plan_t& plan);
+
+// Whether the plan's consumer normalises rows.
+constexpr bool normalises(const tilepost_plan_t& plan) {
+  return plan.consumer == TILEPOST_CONSUMER_RMS_NORM ||
+         plan.consumer == TILEPOST_CONSUMER_RESIDUAL_RMS_NORM;
+}
 
 // Who touches whose memory with such a transport, on every target.
 constexpr tilepost_access_t access_of(tilepost_transport_t transport) {

@@ -62,8 +62,6 @@ def choose_layout(random_, spec):
 
 def choose_consumer(random_, spec, any_m):
     tiles = spec["schedule"]["layout"] == "tile"
-    if spec["transport"] == "peer_tiles":
-        return "none"
     choices = ["unpermute"] if tiles else ["none"]
     if tiles and not (any_m and spec["pattern"] in ("gemm", "gemm_all_reduce")):
         choices.append("none")

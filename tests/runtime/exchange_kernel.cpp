@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 
@@ -52,18 +53,26 @@ class Exchange : public Meeting {
       lines() ? store_lines(part) : store_boxes(part);
     }
     if (!meet()) return false;
-    for (const Part& part : parts_) {
-      linger();
-      if (!(lines() ? add_lines(part) : add_boxes(part))) return false;
-    }
-    for (const Part& part : parts_)
-      if (plan_.shots == TILEPOST_TWO_SHOT && !move(part)) return false;
+    if (!(normalises() ? exchange_rows() : exchange_parts())) return false;
     if (exchange_.replays != nullptr) store(exchange_.replays + 1, replay);
     return true;
   }
 
  private:
   bool lines() const { return plan_.shots == TILEPOST_ONE_SHOT_LINES; }
+
+  bool twice() const { return plan_.shots == TILEPOST_TWO_SHOT; }
+  bool normalises() const { return exchange_.norm.weight != nullptr; }
+
+  bool exchange_parts() {
+    for (const Part& part : parts_) {
+      linger();
+      if (!(lines() ? add_lines(part) : add_boxes(part))) return false;
+    }
+    for (const Part& part : parts_)
+      if (twice() && !move(part)) return false;
+    return true;
+  }
 
   // ---- Who gets a row
 
@@ -174,10 +183,12 @@ class Exchange : public Meeting {
     if (!await_part(0, part)) return false;
     for_elements(part, [&](int row, int column) {
       if (!adds(row)) return;
-      put(row, column, [&](int source) {
+      const auto of = [&](int source) {
         return fakes::bf16::read(slot(exchange_.rank, source), slot_row(row) * shape_.n + column);
-      });
+      };
       const int64_t at = int64_t{row} * shape_.n + column;
+      if (normalises()) return land(at, of);
+      put(row, column, of);
       for (int rank = 0; plan_.shots == TILEPOST_TWO_SHOT && rank < exchange_.ranks; ++rank)
         if (rank != exchange_.rank)
           fakes::bf16::write(exchange_.there[rank], at, fakes::bf16::read(exchange_.out, at));
@@ -185,6 +196,15 @@ class Exchange : public Meeting {
     for (int rank = 0; plan_.shots == TILEPOST_TWO_SHOT && rank < exchange_.ranks; ++rank)
       store(flag(rank, 1, part.number, exchange_.rank), run_);
     return true;
+  }
+
+  // Sums that are normalised are taken from where they land, this rank's too.
+  template <class Of>
+  void land(int64_t at, Of of) const {
+    float sum = 0;
+    for (int source = 0; source < exchange_.ranks; ++source) sum += of(source);
+    for (int rank = 0; rank < exchange_.ranks; ++rank)
+      fakes::bf16::write(exchange_.there[rank], at, sum);
   }
 
   // What others have summed, unless it lies in the output.
@@ -235,19 +255,84 @@ class Exchange : public Meeting {
       }
   }
 
+  // What `source` has of an element that has come.
+  float of_line(const Part& part, int element, int source) const {
+    return fakes::bf16::read(line_at(exchange_.rank, source, part, element),
+                             element % TILEPOST_LINE_ELEMENTS);
+  }
+  bool await_line(const Part& part, int element) {
+    for (int source = 0; source < exchange_.ranks; ++source)
+      if (!await(run_of(line_at(exchange_.rank, source, part, element)), run_,
+                 exchange_.arrived_wait, [&](uint32_t value) { return value == run_; }))
+        return false;
+    return true;
+  }
+
   bool add_lines(const Part& part) {
     for (int element = 0; element < elements(part); ++element) {
       const int row = row_of(part, element);
       if (!gets(exchange_.rank, part, row, row + 1)) continue;
-      const auto from = [&](int source) { return line_at(exchange_.rank, source, part, element); };
-      for (int source = 0; source < exchange_.ranks; ++source)
-        if (!await(run_of(from(source)), run_, exchange_.arrived_wait,
-                   [&](uint32_t value) { return value == run_; }))
-          return false;
+      if (!await_line(part, element)) return false;
       if (column_of(part, element) < shape_.n)
-        put(part.tile.m + row, column_of(part, element), [&](int source) {
-          return fakes::bf16::read(from(source), element % TILEPOST_LINE_ELEMENTS);
-        });
+        put(part.tile.m + row, column_of(part, element),
+            [&](int source) { return of_line(part, element, source); });
+    }
+    return true;
+  }
+
+  // ---- Whole rows, which are normalised
+
+  // Waits for a row's part and takes its sums, or makes them.
+  bool take_row(const Part& part, int row, std::vector<float>& sums) {
+    const int owner = row / plan_.kernel.box_c.rows % exchange_.ranks;
+    if (!lines() && !twice() && !await_part(0, part)) return false;
+    if (twice() && !await(flag(exchange_.rank, 1, part.number, owner), run_, exchange_.arrived_wait,
+                          [&](uint32_t value) { return value == run_; }))
+      return false;
+    const int end = std::min(part.tile.n + plan_.map.tile_n, shape_.n);
+    for (int column = part.tile.n; column < end; ++column) {
+      const int element =
+          (row - part.tile.m - part.first) * plan_.map.tile_n + column - part.tile.n;
+      if (lines() && !await_line(part, element)) return false;
+      if (twice())
+        sums[column] =
+            fakes::bf16::read(exchange_.there[exchange_.rank], int64_t{row} * shape_.n + column);
+      for (int source = 0; !twice() && source < exchange_.ranks; ++source)
+        sums[column] += lines() ? of_line(part, element, source)
+                                : fakes::bf16::read(slot(exchange_.rank, source),
+                                                    slot_row(row) * shape_.n + column);
+    }
+    return true;
+  }
+
+  void normalise(int row, std::vector<float> y) const {
+    const tilepost_norm_t& norm = exchange_.norm;
+    const int64_t first = int64_t{row} * shape_.n;
+    float squares = 0;
+    for (int i = 0; i < shape_.n; ++i) {
+      if (norm.residual != nullptr) y[i] += fakes::bf16::read(norm.residual, first + i);
+      if (norm.residual != nullptr) fakes::bf16::write(norm.residual, first + i, y[i]);
+      squares += y[i] * y[i];
+    }
+    const float scale = 1 / std::sqrt(squares / static_cast<float>(shape_.n) + norm.epsilon);
+    for (int i = 0; i < shape_.n; ++i)
+      fakes::bf16::write(exchange_.out, first + i,
+                         y[i] * scale * fakes::bf16::read(norm.weight, i));
+  }
+
+  bool exchange_rows() {
+    for (const Part& part : parts_) {
+      linger();
+      if (twice() && !add_boxes(part)) return false;
+    }
+    const int begin = first_of(exchange_.rank), end = end_of(exchange_.rank);
+    for (int row = begin; row < end; ++row) {
+      std::vector<float> sums(shape_.n, 0);
+      for (const Part& part : parts_) {
+        const bool has = part.tile.m + part.first <= row && row < part.tile.m + part.end;
+        if (has && !take_row(part, row, sums)) return false;
+      }
+      normalise(row - begin, std::move(sums));
     }
     return true;
   }

@@ -258,6 +258,7 @@ tilepost_result_t Ranks::start(Rank& mine, int64_t m) {
   // Every other run brings memory for what is gathered.
   operands.gathered = self().run % 2 == 0 ? mine.gathered.data() : nullptr;
   operands.m = m;
+  if (on_start) on_start(self().rank, operands);
   mine.result = tilepost_op_run_with(mine.setup.op, &operands, mine.user);
   if (mine.result != TILEPOST_OK) mine.text = tilepost_last_error();
   return mine.result;
@@ -286,6 +287,7 @@ void Ranks::run_once(int rank, Rank& mine, int64_t m) {
     std::this_thread::sleep_for(kLate);
   const int64_t rows = m > 0 ? m : tilepost::rows_of_runs(plan);
   if (plan.consumer == TILEPOST_CONSUMER_NONE) compare(mine, mine.found, expected(rank, rows));
+  if (on_found) mine.wrong += on_found(rank, mine.found, expected(rank, rows));
   if (!tilepost::row_of(plan).moves_input() || self().run % 2 != 0) return;
   compare(mine, mine.gathered.data(), gathered(rank, rows));
 }

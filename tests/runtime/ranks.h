@@ -130,6 +130,10 @@ class Ranks {
   Ranks(Program& program, Ranks& first);
 
   bool shares = false;  // tilepost_options_t::share_memory
+  // Of every run: changes its operands; looks at what a consumer has made of `sums`, and says how
+  // many elements are wrong.
+  std::function<void(int rank, tilepost_run_operands_t&)> on_start;
+  std::function<int64_t(int rank, const uint16_t* out, const std::vector<float>& sums)> on_found;
 
   // Runs body(rank, its state) on a thread per rank.
   void on_all(const std::function<void(int, Rank&)>& body);

@@ -127,7 +127,7 @@ StoreProfile stores() {
 // 15, 22, 32 and 53; K = 7168 2, -, 14, 20 and 36. In two shots from 128 rows on: 11, 20, 31, 49
 // and 91. In lines more rows: an older kernel, 64 and 128 rows 6.3 and 11.6.
 TileProfile tiles() {
-  return {{1.3, 1.9, 1.9}, {1.5, 1.5, 1.7}, {3.1, 2.5, 1.5}, 1024, 3, 4, 0};
+  return {{1.3, 1.9, 1.9}, {1.5, 1.5, 1.7}, {3.1, 2.5, 1.5}, 1024, 3, 4, 0, 0};
 }
 
 // Four SMs beside a GEMM added 48 MiB in 200 us; memory gives 4.25e6 to a kernel that only reads.

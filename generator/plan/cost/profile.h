@@ -98,7 +98,8 @@ struct TileProfile {
   // AllGather: until all ranks have seen what was stored last, and per MiB that a rank stores
   // elsewhere.
   double rows_latency_us, rows_us_per_mib;
-  int64_t most_gathered_rows;  // as most_rows
+  int64_t most_gathered_rows;    // as most_rows
+  int64_t most_normalised_rows;  // as most_rows, where the kernel normalises them
 };
 
 // Adding up parts, or copying them: bytes read and written.

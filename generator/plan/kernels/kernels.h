@@ -47,6 +47,7 @@ struct KernelRequest {
   // Each of which gets a share of so many rows, 1 where runs differ in rows; 0: it gets all of
   // them.
   int64_t share_rows = 0;
+  bool normalises = false;  // and they normalise the rows of the sums (RunPath::normalises)
   // gemm_sm80: elements per access, as many as the starts of rows are aligned to.
   int load_vector = 8;    // copies of A, and of B along K
   int load_vector_b = 8;  // copies of B along N (TILEPOST_NN)

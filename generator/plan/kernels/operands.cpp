@@ -81,6 +81,7 @@ KernelRequest request_for(const Plan& plan) {
   request.operands = plan.operands;
   request.accumulate = plan.accumulate;
   request.epilogue = plan.epilogue;
+  request.normalises = normalises(plan);
   request.load_vector = vector_of(plan.k, plan.input);
   request.load_vector_b =
       plan.operands == TILEPOST_NN ? vector_of(plan.map.n, plan.input) : request.load_vector;

@@ -130,7 +130,9 @@ void complete_small(const KernelConfig& config, const KernelRequest& request, Ke
   plan.kernel.threads += 32 * helpers;
   plan.source.tunables["HELPERS"] = std::to_string(helpers);
   plan.source.tunables["BOX_M"] = std::to_string(box_m);
-  if (request.shots == TILEPOST_ONE_SHOT_LINES) plan.source.tunables["LENDS"] = "1";
+  // To store lines out of panels, or to know when the last one is there and rows may come.
+  const bool rows = request.normalises && request.shots == TILEPOST_ONE_SHOT;
+  if (rows || request.shots == TILEPOST_ONE_SHOT_LINES) plan.source.tunables["LENDS"] = "1";
 }
 
 }  // namespace tilepost

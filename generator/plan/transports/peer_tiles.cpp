@@ -111,18 +111,6 @@ void check_problem(const Spec& spec, Diagnostics& diagnostics) {
   }
 }
 
-// A norm is of whole rows, and a CTA has some columns of them.
-void check_consumer(const Spec& spec, Diagnostics& diagnostics) {
-  if (spec.consumer.value == TILEPOST_CONSUMER_NONE ||
-      spec.consumer.value == TILEPOST_CONSUMER_UNPERMUTE)  // check_whole_rows
-    return;
-  diagnostics.error(spec.consumer.where,
-                    "consumer " + quote(name_of(spec.consumer.value)) +
-                        " is not possible with transport 'peer_tiles', whose kernel is the whole "
-                        "run; use 'auto' or 'peer', or consumer 'none'");
-  note_transport(spec, diagnostics);
-}
-
 // Nothing runs beside the kernel, which waits for other ranks tile by tile.
 void check_schedule(const Spec& spec, Diagnostics& diagnostics) {
   const ScheduleSpec& schedule = spec.schedule;
@@ -161,23 +149,24 @@ void PeerTiles::check(const Spec& spec, Diagnostics& diagnostics) const {
   check_problem(spec, diagnostics);
   check_shots(spec, diagnostics);
   check_whole_rows(spec, diagnostics);
-  check_consumer(spec, diagnostics);
   check_schedule(spec, diagnostics);
   check_tma(spec, diagnostics);
   check_neighbours(spec, diagnostics);
+}
+
+int64_t most_timed_rows(const TileProfile& tiles, const Plan& plan) {
+  if (row_of(plan).moves_input()) return tiles.most_gathered_rows;
+  return normalises(plan) ? tiles.most_normalised_rows : tiles.most_rows;
 }
 
 // All that check() asks for, of rows that were timed. Kernels that cannot exchange tiles are left
 // out with the candidates.
 bool PeerTiles::may_try(const Spec& spec, const Plan& plan, const MachineProfile& profile) const {
   const ScheduleSpec& schedule = spec.schedule;
-  const TileProfile& tiles = profile.tiles;
-  const bool gathers = row_of(plan).moves_input();
   return may_share(plan, profile) && plan.ranks <= TILEPOST_MOST_EXCHANGING &&
          may_exchange_tiles(row_of(plan), plan.routing) &&
-         plan.map.m <= (gathers ? tiles.most_gathered_rows : tiles.most_rows) &&
-         plan.consumer == TILEPOST_CONSUMER_NONE && plan.neighbours == 0 && !schedule.comm_sms &&
-         (!schedule.groups || schedule.groups->value.size() == 1) &&
+         plan.map.m <= most_timed_rows(profile.tiles, plan) && plan.neighbours == 0 &&
+         !schedule.comm_sms && (!schedule.groups || schedule.groups->value.size() == 1) &&
          schedule.wait.value != TILEPOST_WAIT_STREAM;
 }
 
@@ -220,7 +209,7 @@ TransferModel PeerTiles::model(const TransferProblem& problem) const {
 
 // ---- What it does
 
-std::vector<std::string> PeerTiles::describe(const Plan& plan) const {
+std::vector<std::string> describe_shots(const Plan& plan) {
   if (plan.shots != TILEPOST_SHOTS_NONE && row_of(plan).moves_input())
     return {
         "helper warps of each CTA store some of this rank's rows of A into all other ranks' "
@@ -252,6 +241,13 @@ std::vector<std::string> PeerTiles::describe(const Plan& plan) const {
                   plan.kernel.box_c.rows),
       "helper warps of each CTA sum the parts in the order of ranks and store the sums into all "
       "other ranks' memory"};
+}
+
+std::vector<std::string> PeerTiles::describe(const Plan& plan) const {
+  std::vector<std::string> lines = describe_shots(plan);
+  if (paths_of(plan).planned.normalises)
+    lines.push_back("and normalise the rows, each in one CTA: no kernel follows");
+  return lines;
 }
 
 }  // namespace

@@ -49,10 +49,13 @@ void check_kernel(const Plan& plan, Findings& findings) {
                     "map has {2}",
                     tunable(plan, "HELPERS"), tunable(plan, "BOX_M"), rows));
   const bool lines = plan.shots == TILEPOST_ONE_SHOT_LINES;
-  if ((tunable(plan, "LENDS") == "1") != lines)
-    findings.add(
-        fmt::format("helper warps {0} lines out of panels, of which '{1}' are lent to them",
-                    lines ? "store" : "store no", tunable(plan, "LENDS")));
+  const bool rows_behind = plan.shots == TILEPOST_ONE_SHOT && normalises(plan);
+  if ((tunable(plan, "LENDS") == "1") != (lines || rows_behind))
+    findings.add(fmt::format("helper warps {0} panels, of which '{1}' are lent to them",
+                             lines         ? "store lines out of"
+                             : rows_behind ? "wait for"
+                                           : "need no",
+                             tunable(plan, "LENDS")));
   for (int cta = 0; cta < plan.source.split_k; ++cta) {
     const Owned owned = owned_by(plan, cta);
     if (rows >= kUnit && rows % kUnit == 0 && owned.first % rows == 0 && owned.end % rows == 0)
@@ -224,7 +227,7 @@ void verify_exchange_of_tiles(const Plan& plan, Findings& findings) {
                              TILEPOST_MOST_EXCHANGING));
   // Own rows of A are a group, and those of all other ranks one.
   if (plan.cuts().size() != (rows ? 2 : 1) || plan.comm_ctas != 0 || plan.comm_lanes != 1 ||
-      plan.task_parts != 0 || plan.consumer != TILEPOST_CONSUMER_NONE)
+      plan.task_parts != 0 || plan.consumer == TILEPOST_CONSUMER_UNPERMUTE)
     findings.add(
         fmt::format("kernels exchange tiles, beside {0} groups, {1} CTAs in {2} lanes, "
                     "{3} task parts and consumer {4}",

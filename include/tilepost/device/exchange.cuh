@@ -25,6 +25,7 @@
 #include <cstdint>
 
 #include "tilepost/device/exchange_lines.cuh"
+#include "tilepost/device/exchange_norm.cuh"
 #include "tilepost/device/exchange_parts.cuh"
 #include "tilepost/device/ptx_sm90.cuh"
 
@@ -94,7 +95,7 @@ __device__ __forceinline__ void part_stored(const View& view, const TileStores& 
   const ExchangeRanks ranks = shares_of(view).ranks_of({tile.m + first, tile.m + end});
   if (ranks.count == 0) return;
   ptx::wait_bulk<0>();
-  ptx::fence_release_sys();
+  ptx::fence_sys();
 #pragma unroll
   for (int place = 0; place < ranks.count; ++place)
     *static_cast<volatile uint32_t*>(
@@ -144,9 +145,16 @@ __device__ __forceinline__ void raise_part(const View& view, const Helper& helpe
   const tilepost_exchange_t& exchange = view.exchange;
   sync_helpers(helper);
   if (helper.thread >= View::kRanks) return;
-  ptx::fence_release_sys();
+  ptx::fence_sys();
   *static_cast<volatile uint32_t*>(exchange_flags(exchange, helper.thread, helper.run, shot, part) +
                                    exchange.rank) = helper.run;
+}
+
+// Where this rank's own sums go: where the others' land, if all are to be normalised there.
+template <class View>
+__device__ __forceinline__ char* own_sums(const View& view) {
+  const tilepost_exchange_t& exchange = view.exchange;
+  return static_cast<char*>(View::kNorm != 0 ? exchange.there[exchange.rank] : exchange.out);
 }
 
 // Adds up what all ranks have stored of a part, and stores the sums where they are wanted; or
@@ -160,6 +168,7 @@ __device__ __forceinline__ void add_part(const View& view, const Helper& helper,
   const tilepost_exchange_t& exchange = view.exchange;
   const char* const slots = exchange.memory[exchange.rank] + exchange.slots +
                             (helper.run & 1) * View::kRanks * exchange.slot_bytes;
+  char* const out = own_sums(view);
   const auto is_own = [&](int unit) {
     return units.has(unit) && adds_row(view, units.row(unit), box_rows);
   };
@@ -187,12 +196,11 @@ __device__ __forceinline__ void add_part(const View& view, const Helper& helper,
       if constexpr (!View::kSums) {
 #pragma unroll
         for (int rank = 0; rank < View::kRanks; ++rank)
-          *reinterpret_cast<uint4*>(static_cast<char*>(exchange.out) + in_out(rank)) =
-              parts[i][rank];
+          *reinterpret_cast<uint4*>(out + in_out(rank)) = parts[i][rank];
         continue;
       }
       const uint4 sum = add_units<kType>(parts[i]);
-      *reinterpret_cast<uint4*>(static_cast<char*>(exchange.out) + in_out(0)) = sum;
+      *reinterpret_cast<uint4*>(out + in_out(0)) = sum;
       if constexpr (View::kShots == TILEPOST_TWO_SHOT) {
         constexpr ExchangeRanks kAll{0, View::kRanks};
 #pragma unroll
@@ -223,7 +231,7 @@ __device__ __forceinline__ void move_part(const View& view, const Helper& helper
 
 // ---- All threads of the helper warps of a CTA
 
-// In a run that exchanges nothing: who stores reads panels alone.
+// Who stores reads panels alone, as in a run that exchanges nothing. All have been there behind it.
 __device__ __forceinline__ void keep_panels_empty(const TileParts& parts, const TilePanels& panels,
                                                   int thread) {
   if (panels.empty == 0 || thread != 0) return;
@@ -266,6 +274,7 @@ __device__ __forceinline__ void exchange_parts(const View& view, const TileParts
       replay = begin_replay(exchange);
     }
   }
+  if constexpr (View::kNorm != 0) prefetch_row(view, helper, static_cast<int>(blockIdx.x));
   const auto for_parts = [&](auto body) {
 #pragma unroll 1
     for (int position = parts.first; position < parts.tiles; position += parts.stride) {
@@ -286,8 +295,13 @@ __device__ __forceinline__ void exchange_parts(const View& view, const TileParts
       if (may_store) store_lines(view, helper, panels, units, part);
       sync_helpers(helper);
       if (thread == 0) ptx::arrive(panels.empty);
-      add_lines<View, kType>(view, helper, units, part, shape.n);
+      if constexpr (View::kNorm == 0) add_lines<View, kType>(view, helper, units, part, shape.n);
     });
+  } else if constexpr (View::kNorm != 0 && View::kShots == TILEPOST_ONE_SHOT) {
+    // Before this CTA's products are made no row is there, and waiting for one would take bandwidth
+    // of L2 from them.
+    keep_panels_empty(parts, panels, thread - threads / 2);
+    sync_helpers(helper);
   } else if constexpr (View::kScatters) {
     // No warp that this waits for waits for these, here or elsewhere: parts are stored by others.
     for_parts([&](int /*part*/, const Tile& tile) {
@@ -303,7 +317,9 @@ __device__ __forceinline__ void exchange_parts(const View& view, const TileParts
       if constexpr (View::kShots == TILEPOST_TWO_SHOT) raise_part(view, helper, 1, part);
     });
   }
-  if constexpr (View::kShots == TILEPOST_TWO_SHOT)
+  if constexpr (View::kNorm != 0)
+    normalise_rows<View, kType>(view, parts, panels, helper);
+  else if constexpr (View::kShots == TILEPOST_TWO_SHOT)
     for_parts([&](int part, const Tile& tile) {
       if (!await_part(view, helper, 1, part)) return;
       move_part(view, helper, units_of<View>(parts.part, tile, shape), shape.n, parts.box_rows);

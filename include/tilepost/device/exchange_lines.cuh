@@ -80,6 +80,23 @@ __device__ __forceinline__ bool await_lines(const tilepost_exchange_t& exchange,
   return true;
 }
 
+__device__ __forceinline__ uint32_t word_of_line(const uint4& line, int pair) {
+  return pair == 0 ? line.x : pair == 1 ? line.y : line.z;
+}
+
+// The sums of a pair of elements of all ranks' lines, in the order of ranks.
+template <DType kType, int kRanks>
+__device__ __forceinline__ uint32_t add_words(const uint4 (&found)[kRanks], int pair) {
+  float2 sum = unpack<kType>(word_of_line(found[0], pair));
+#pragma unroll
+  for (int rank = 1; rank < kRanks; ++rank) {
+    const float2 other = unpack<kType>(word_of_line(found[rank], pair));
+    sum.x += other.x;
+    sum.y += other.y;
+  }
+  return pack<kType>(sum.x, sum.y);
+}
+
 // Of a line of `units` those elements that are in `own`, the rows of these that this rank gets:
 // their sums, in the order of ranks, or (All-to-All) every rank's, to out.
 template <class View, DType kType>
@@ -88,9 +105,6 @@ __device__ __forceinline__ void add_line(const View& view, const PartUnits<View:
                                          const uint4 (&found)[View::kRanks], int line, int n) {
 #pragma unroll
   for (int pair = 0; pair < kPairs; ++pair) {
-    const auto word = [&](int rank) {
-      return pair == 0 ? found[rank].x : pair == 1 ? found[rank].y : found[rank].z;
-    };
     const int element = line * TILEPOST_LINE_ELEMENTS + 2 * pair;
     const int row = units.first + element / View::kTileN, column = element % View::kTileN;
     if (row < own.first || row >= own.end || column >= own.columns) continue;
@@ -101,17 +115,10 @@ __device__ __forceinline__ void add_line(const View& view, const PartUnits<View:
     };
     if constexpr (!View::kSums) {
 #pragma unroll
-      for (int rank = 0; rank < View::kRanks; ++rank) out(rank) = word(rank);
+      for (int rank = 0; rank < View::kRanks; ++rank) out(rank) = word_of_line(found[rank], pair);
       continue;
     }
-    float2 sum = unpack<kType>(word(0));
-#pragma unroll
-    for (int rank = 1; rank < View::kRanks; ++rank) {
-      const float2 other = unpack<kType>(word(rank));
-      sum.x += other.x;
-      sum.y += other.y;
-    }
-    out(0) = pack<kType>(sum.x, sum.y);
+    out(0) = add_words<kType>(found, pair);
   }
 }
 

@@ -16,6 +16,11 @@ __device__ __forceinline__ uint32_t shared_address(const void* pointer) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
 }
 
+// The inverse.
+__device__ __forceinline__ void* shared_pointer(uint32_t address) {
+  return __cvta_shared_to_generic(address);
+}
+
 // Adds `value` to a counter that other kernels, copy engines and other GPUs wait for. A release
 // operation of system scope (PTX ISA 8.8, Release and Acquire Patterns): what this thread has
 // stored or observed before is visible to a thread that acquires the new value (8.9.5, Causality
@@ -40,8 +45,9 @@ __device__ __forceinline__ void store_release_sys(uint32_t* counter, uint32_t va
 
 // What this thread has stored or observed before comes before its stores behind this: with relaxed
 // ones each is a release, and one fence serves all of them (PTX ISA 8.8, Release and Acquire
-// Patterns). __threadfence_system() is a fence.sc, which waits for more than that needs.
-__device__ __forceinline__ void fence_release_sys() {
+// Patterns). And its relaxed loads before this each are an acquire. __threadfence_system() is a
+// fence.sc, which waits for more than that needs.
+__device__ __forceinline__ void fence_sys() {
   asm volatile("fence.acq_rel.sys;" ::: "memory");
 }
 
@@ -60,6 +66,11 @@ __device__ __forceinline__ uint32_t load_acquire_sys(const uint32_t* counter) {
   uint32_t value;
   asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(counter) : "memory");
   return value;
+}
+
+// Has a line of memory brought to L2; says nothing of when it is there.
+__device__ __forceinline__ void prefetch_l2(const void* address) {
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
 }
 
 // Sixteen bytes that no thread writes while the kernel runs (ld.global.nc), in one load. `source`

@@ -52,6 +52,9 @@ struct View : tilepost_view_t {
   static constexpr bool kSums = true;
   // The kernels of kRanks ranks exchange rows of A (TILEPOST_ACCESS_TILES).
   static constexpr bool kGathers = false;
+  // They normalise the rows that they have summed, of kN elements (tilepost_consumer_t); 0: they do
+  // not.
+  static constexpr int kNorm = 0, kN = 0;
 };
 static_assert(sizeof(View) == sizeof(tilepost_view_t));
 static_assert(sizeof(tilepost_tile_t) == 16, "tile() reads an entry in one load");
@@ -63,6 +66,8 @@ struct CheckedView {
   static_assert(!View::kStores ||
                     (View::kLayout == Layout::panel && !View::kRouted && !View::kWaits),
                 "owners get whole rows of their own, as soon as they are computed");
+  static_assert(View::kNorm == 0 || (View::kShots != 0 && View::kSums && View::kN % 8 == 0),
+                "rows that are normalised are sums of other ranks' tiles, in vectors of 16 bytes");
   static constexpr bool kIsRight = true;
 };
 

@@ -8,21 +8,18 @@
 
 #include "runtime/cuda/consumers/norm.h"
 #include "runtime/cuda/device/kernel_launch.cuh"
-#include "tilepost/device/element.cuh"
+#include "tilepost/device/norm.cuh"
 #include "tilepost/device/rows.cuh"
 
 namespace tilepost::cuda {
 namespace {
 
-constexpr int kWarp = 32;
-constexpr int kMostThreads = 1024;
+using norm::held_elements;
+using norm::kMostThreads;
+using norm::kWarp;
+
 constexpr int kWarpsOfShortRows = 8;  // of a block whose warps have a row each
 constexpr int kThreadsPerSm = 2048;
-
-// Elements that a thread holds: sixteen, or four accesses where those are narrow.
-constexpr int held_elements(int width) {
-  return width >= 4 ? 16 : 4 * width;
-}
 
 __device__ __forceinline__ rows::Any layout_of(const NormArguments& args) {
   return {args.slot_rows, args.height, args.tile_m, args.tile_n,
@@ -55,19 +52,13 @@ __device__ __forceinline__ void store_packed(void* base, int64_t element,
 // x + y, rounded.
 template <DType kType, int kWidth>
 __device__ __forceinline__ void add_to(Packed<kWidth>& x, const Packed<kWidth>& y) {
-  for (int w = 0; w < x.kWords; ++w) {
-    const float2 a = unpack<kType>(x.words[w]), b = unpack<kType>(y.words[w]);
-    x.words[w] = pack<kType>(a.x + b.x, a.y + b.y);
-  }
+  for (int w = 0; w < x.kWords; ++w) x.words[w] = norm::add<kType>(x.words[w], y.words[w]);
 }
 
 template <DType kType, int kWidth>
 __device__ __forceinline__ float squares(const Packed<kWidth>& y) {
   float sum = 0;
-  for (int w = 0; w < y.kWords; ++w) {
-    const float2 a = unpack<kType>(y.words[w]);
-    sum += a.x * a.x + a.y * a.y;
-  }
+  for (int w = 0; w < y.kWords; ++w) sum = norm::add_squares<kType>(sum, y.words[w]);
   return sum;
 }
 
@@ -75,16 +66,9 @@ template <DType kType, int kWidth>
 __device__ __forceinline__ Packed<kWidth> scaled(const Packed<kWidth>& y, float scale,
                                                  const Packed<kWidth>& weight) {
   Packed<kWidth> out;
-  for (int w = 0; w < y.kWords; ++w) {
-    const float2 a = unpack<kType>(y.words[w]), b = unpack<kType>(weight.words[w]);
-    out.words[w] = pack<kType>(a.x * scale * b.x, a.y * scale * b.y);
-  }
+  for (int w = 0; w < y.kWords; ++w)
+    out.words[w] = norm::scaled<kType>(y.words[w], scale, weight.words[w]);
   return out;
-}
-
-__device__ __forceinline__ float warp_sum(float value) {
-  for (int mask = kWarp / 2; mask > 0; mask /= 2) value += __shfl_xor_sync(~0u, value, mask);
-  return value;
 }
 
 // The sum over the threads of a row, to all of them. `partial` takes turns: a warp can write the
@@ -94,14 +78,14 @@ class RowSum {
  public:
   __device__ __forceinline__ float operator()(float value) {
     __shared__ float partial[2][kMostThreads / kWarp];
-    value = warp_sum(value);
+    value = norm::warp_sum(value);
     if (blockDim.x == kWarp) return value;
     const int lane = threadIdx.x % kWarp;
     if (lane == 0) partial[turn_][threadIdx.x / kWarp] = value;
     __syncthreads();
     value = lane < blockDim.x / kWarp ? partial[turn_][lane] : 0;
     turn_ ^= 1;
-    return warp_sum(value);
+    return norm::warp_sum(value);
   }
 
  private:
@@ -160,7 +144,7 @@ __global__ void __launch_bounds__(kMostThreads)
       if constexpr (kResidual) add_to<kType>(held.x[v], held.residual[v]);
       sum += squares<kType>(held.x[v]);
     }
-    const float scale = rsqrtf(row_sum(sum) / static_cast<float>(args.n) + args.epsilon);
+    const float scale = norm::scale_of(row_sum(sum), args.n, args.epsilon);
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) {
       const int column = column_of<kWidth>(v);
@@ -190,7 +174,7 @@ __global__ void __launch_bounds__(kMostThreads)
       }
       sum += squares<kType>(x);
     }
-    const float scale = rsqrtf(row_sum(sum) / static_cast<float>(args.n) + args.epsilon);
+    const float scale = norm::scale_of(row_sum(sum), args.n, args.epsilon);
     for (int column = first; column < args.n; column += step) {
       const auto x = kResidual
                          ? load_packed<kWidth>(args.residual, row * args.n + column)
@@ -239,11 +223,9 @@ cudaError_t launch_norm(const NormArguments& arguments, tilepost_dtype_t type, i
                         cudaStream_t stream) {
   const Variant* variant = variants(type);
   while (arguments.n % variant->width != 0 || arguments.tile_n % variant->width != 0) ++variant;
-  const int of_warp = kWarp * held_elements(variant->width);
-  const int warps = (arguments.n + of_warp - 1) / of_warp;
-  const bool held = warps * kWarp <= kMostThreads;
-  const int threads = std::min(warps * kWarp, kMostThreads);
-  const int rows_at_once = held && warps == 1 ? kWarpsOfShortRows : 1;
+  const int threads = norm::threads_of(arguments.n, variant->width);
+  const bool held = arguments.n <= threads * held_elements(variant->width);
+  const int rows_at_once = held && threads == kWarp ? kWarpsOfShortRows : 1;
   const int blocks = (arguments.rows + rows_at_once - 1) / rows_at_once;
   const int at_once = sms * (kThreadsPerSm / (threads * rows_at_once));
   const Kernel* kernels = held ? variant->held : variant->twice;

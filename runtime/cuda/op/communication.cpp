@@ -129,7 +129,7 @@ tilepost_result_t Consumption::unpermute_slabs(const Run& run, int group) const 
 }
 
 tilepost_result_t Consumption::normalise(const Run& run) const {
-  if (!normalises(plan_)) return TILEPOST_OK;
+  if (!normalises(plan_) || !run.path().consumes) return TILEPOST_OK;
   const tilepost_map_t& map = run.run_map().map();
   NormArguments norm{};
   norm.x = run.path().receives_apart() ? run.buffers.out : run.buffers.send;

@@ -18,6 +18,11 @@ bool has_work(const Run& run) {
   return !run.run_map().tiles.tiles.empty() || run.map->num_tasks > 0;
 }
 
+tilepost_norm_t norm_of(const tilepost_plan_t& plan, const tilepost_run_operands_t& operands) {
+  const bool keeps = plan.consumer == TILEPOST_CONSUMER_RESIDUAL_RMS_NORM;
+  return {operands.norm_weight, keeps ? operands.norm_residual : nullptr, operands.norm_epsilon};
+}
+
 }  // namespace
 
 tilepost_result_t Gemm::find_arguments(Run& run) {
@@ -128,6 +133,7 @@ void Gemm::find_exchange(const Run& run, tilepost_exchange_t& exchange) const {
     exchange.gathered = run.operands->gathered;
     exchange.part_units = units_of_part(plan_, run.run_map().m);
   }
+  if (run.path().normalises) exchange.norm = norm_of(plan_, *run.operands);
   if (run.bank != kCaptured) return;
   exchange.replays = &state_.page()->replays_begun;
   exchange.replayed = static_cast<uint32_t>(run.map->captured);

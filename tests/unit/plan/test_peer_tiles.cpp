@@ -266,6 +266,71 @@ TEST_CASE("what it takes grows with the rows, and with the latency of a shot") {
   }
 }
 
+// A plan whose kernel normalises, of so many shots.
+Plan normalising(tilepost_shots_t shots, tilepost_consumer_t norm, int64_t n = 8192) {
+  Spec spec = few_rows(64, TILEPOST_TRANSPORT_PEER_TILES);
+  spec.consumer.value = norm;
+  spec.gemm.n.value = n;
+  const Planned planned = plan(spec, machine_for(shots));
+  INFO(planned.messages);
+  REQUIRE(planned.plans.size() == 1);
+  return planned.plans.front();
+}
+
+TEST_CASE("the kernel normalises what it sums, and no consumer follows") {
+  for (const tilepost_consumer_t norm :
+       {TILEPOST_CONSUMER_RMS_NORM, TILEPOST_CONSUMER_RESIDUAL_RMS_NORM})
+    for (const tilepost_shots_t shots : kShots)
+      for (const int64_t n : {8, 200, 5120, 8192, 65536}) {
+        const Plan p = normalising(shots, norm, n);
+        REQUIRE(p.shots == shots);
+        REQUIRE(p.consumer == norm);
+        const RunPath path = paths_of(p).planned;
+        REQUIRE(path.normalises);
+        REQUIRE_FALSE(path.consumes);
+        REQUIRE_FALSE(path.lends_out);
+        REQUIRE(path.results == Buffer::out);
+        REQUIRE(p.source.tunables.count("LENDS") == (shots == TILEPOST_TWO_SHOT ? 0 : 1));
+        const Plan twin = host_twin(p);
+        REQUIRE(paths_of(twin).planned.consumes);
+        REQUIRE(verify_plan(twin).empty());
+      }
+}
+
+// What is planned for a machine on which norms of so many rows were timed.
+Plan where_timed(const Spec& spec, int64_t rows) {
+  MachineProfile profile = h200_nvlink_profile();
+  profile.tiles.most_normalised_rows = rows;
+  const Planned planned = plan(spec, profile);
+  INFO(planned.messages);
+  REQUIRE(planned.plans.size() == 1);
+  return planned.plans.front();
+}
+
+TEST_CASE("rows are normalised by the kernel unasked where that was timed") {
+  for (const int64_t m : {1, 64, 256}) {
+    Spec spec = few_rows(m, std::nullopt);
+    spec.consumer.value = TILEPOST_CONSUMER_RMS_NORM;
+    CHECK(where_timed(spec, 1024).planned_transport == TILEPOST_TRANSPORT_PEER_TILES);
+    CHECK(where_timed(spec, m - 1).planned_transport != TILEPOST_TRANSPORT_PEER_TILES);
+  }
+  REQUIRE(h200_nvlink_profile().tiles.most_normalised_rows <= kMostExchangedRows);
+}
+
+TEST_CASE("runs in sequence of such a plan have their norm behind them") {
+  Spec spec = few_rows(1024, std::nullopt);
+  spec.gemm.any_m = true;
+  spec.consumer.value = TILEPOST_CONSUMER_RESIDUAL_RMS_NORM;
+  Plan p = where_timed(spec, 1024);
+  REQUIRE(p.planned_transport == TILEPOST_TRANSPORT_PEER_TILES);
+  p.model.latency += 1000;
+  const Plan run = plan_of_run(p, 16);
+  REQUIRE(run.transport == TILEPOST_TRANSPORT_NONE);
+  REQUIRE(path_of(run, false).consumes);
+  REQUIRE(path_of(run, false).stores == Buffer::send);
+  REQUIRE(verify_plan(run).empty());
+}
+
 // What verify_plan says of a plan that was changed.
 std::string said_of(Plan plan, const std::function<void(Plan&)>& change) {
   REQUIRE(verify_plan(plan).empty());
@@ -287,7 +352,7 @@ TEST_CASE("caught: a plan that exchanges tiles and has what does not go with it"
       {"SMs beside it", [](Plan& p) { p.comm_ctas = 1, p.sms += 10; }},
       {"tasks", [](Plan& p) { p.task_parts = p.ranks; }},
       {"neighbours", [](Plan& p) { p.neighbours = 1; }},
-      {"a norm", [](Plan& p) { p.consumer = TILEPOST_CONSUMER_RMS_NORM; }},
+      {"a consumer of tiles", [](Plan& p) { p.consumer = TILEPOST_CONSUMER_UNPERMUTE; }},
       {"another access", [](Plan& p) { p.access = TILEPOST_ACCESS_WRITE; }},
       {"messages", [](Plan& p) { p.access = TILEPOST_ACCESS_MESSAGES; }},
       {"shares", [](Plan& p) { p.map.division = TILEPOST_DIVISION_SHARES; }},
@@ -305,6 +370,20 @@ TEST_CASE("caught: a plan that exchanges tiles and has what does not go with it"
       INFO(shots << " shots, " << what);
       REQUIRE(said_of(exchanging(200, shots), change) != "");
     }
+}
+
+TEST_CASE("caught: a norm of rows that nobody waits for, and a kernel that waits for no norm") {
+  const Plan norm = normalising(TILEPOST_ONE_SHOT, TILEPOST_CONSUMER_RMS_NORM);
+  REQUIRE(said_of(norm, [](Plan& p) { p.source.tunables.erase("LENDS"); }).find("wait for") !=
+          std::string::npos);
+  REQUIRE(said_of(norm, [](Plan& p) {
+            p.consumer = TILEPOST_CONSUMER_NONE;
+          }).find("need no panels") != std::string::npos);
+  REQUIRE(said_of(norm, [](Plan& p) { p.pattern = TILEPOST_GEMM_ALL_TO_ALL; }) != "");
+  for (const tilepost_shots_t shots : kShots)
+    REQUIRE(said_of(normalising(shots, TILEPOST_CONSUMER_RESIDUAL_RMS_NORM), [](Plan& p) {
+              p.consumer = TILEPOST_CONSUMER_UNPERMUTE;
+            }).find("consumer unpermute") != std::string::npos);
 }
 
 TEST_CASE("caught: several groups of tiles that are exchanged") {

@@ -20,7 +20,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 8, "mlp_down was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_mlp_down::kFiles == 0xc3160a26570bed40, "mlp_down.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_mlp_down::kFiles == 0x9ab70cd97b40f4db, "mlp_down.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "mlp_down.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -49,7 +49,7 @@ struct View : tilepost::woven::View {
 //
 // Consumer warpgroups, then two warps of movers: the thread that loads operands with TMA and the
 // one that stores C with TMA. Behind these there may be HELPERS warps with nothing to do, which
-// read the panels too, if it LENDS them. They meet at mbarriers:
+// look at the panels too, if it LENDS them. They meet at mbarriers:
 //
 //   full[stage]     the loads of a stage have landed        loader -> consumers
 //   empty[stage]    a stage has been multiplied             consumers -> loader
@@ -78,7 +78,7 @@ constexpr int kStages = 6;    // of the load pipeline
 constexpr int kSplitK = 1;    // CTAs that share a tile: 1 to 8
 constexpr int kBand = 2;      // tile rows swept together
 constexpr int kHelpers = 4;   // warps with nothing to do
-constexpr bool kLends = 0;    // they read panels too
+constexpr bool kLends = 0;    // they look at panels too
 constexpr bool kNN = 0;       // B is [k, n] row-major, not [n, k]
 constexpr int kEpilogue = 0;  // a set of TILEPOST_SCALE …
 constexpr tilepost::DType kElement = tilepost::DType::f16;
@@ -113,7 +113,7 @@ using ReceivedBarriers = tilepost::Barriers<StageBarriers::kEnd, kConsumers>;
 using PanelBarriers = tilepost::Barriers<ReceivedBarriers::kEnd, kConsumers>;
 using ReadyBarrier = tilepost::Barriers<PanelBarriers::kEnd, 1>;
 using PanelsEmptyBarrier = tilepost::Barriers<ReadyBarrier::kEnd, 1>;
-constexpr int kBarrierBytes = 1024;  // that barriers may take
+constexpr int kBarrierBytes = 1024, kHelperBytes = 256;  // these of helper warps, at the end
 
 constexpr int kConsumerWarps = 4 * kConsumers;
 constexpr int kThreads = 32 * (kConsumerWarps + 2 + kHelpers);
@@ -126,7 +126,8 @@ static_assert(kSplitK >= 1 && kSplitK <= 8, "a cluster has at most 8 CTAs");
 static_assert(!kNN || kElement != tilepost::DType::e4m3, "wgmma reads e4m3 K-major only");
 static_assert(kStages >= 2 && kBand >= 1 && kHelpers >= 0);
 static_assert(kTileM / kSplitK % kBoxM == 0, "a CTA owns whole boxes");
-static_assert((PanelsEmptyBarrier::kEnd + 1) * tilepost::kMbarrierBytes <= kBarrierBytes,
+static_assert((PanelsEmptyBarrier::kEnd + 1) * tilepost::kMbarrierBytes <=
+                  kBarrierBytes - kHelperBytes,
               "room for barriers, and a word");
 static_assert(kSharedBytes <= 232448, "shared memory");
 
@@ -379,8 +380,11 @@ __device__ __forceinline__ void lend_helpers(const View& view_, const Shared& sh
   const tilepost::TilePart part{work.rank, SplitK::first_unit(work.rank) * kUnitM,
                                 SplitK::first_unit(work.rank + 1) * kUnitM, kTileN};
   const tilepost::TileParts parts{work.first, work.stride, work.tiles, kSplitK, kBoxM, part};
+  const tilepost::HelperMemory own{shared.base + kSharedBytes - kHelperBytes, kHelperBytes};
+  const tilepost::HelperMemory idle{shared.base, kPipelineBytes};
+  const unsigned empty = kLends ? shared.panels_empty() : 0;
   const tilepost::TilePanels panels{shared.panel(0), kPanelBytes, shared.panel_full(0),
-                                    kLends ? shared.panels_empty() : 0};
+                                    empty,           own,         idle};
   const int thread = static_cast<int>(threadIdx.x) - kFirst;
   tilepost::woven::exchange_tiles(view_, parts, panels, shape, kOutput, thread, 32 * kHelpers);
   tilepost::woven::exchange_rows(view_, parts, shape, shared.arrived(), thread, 32 * kHelpers);
@@ -502,7 +506,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_mlp_down::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_mlp_down_c3160a26570bed40) tilepost_plan_mlp_down_c3160a26570bed40 = 0;
+decltype(tilepost_plan_mlp_down_9ab70cd97b40f4db) tilepost_plan_mlp_down_9ab70cd97b40f4db = 0;
 
 extern "C" const tilepost_program_t* mlp_down_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_mlp_down::sm_90a::make_plan()};
