@@ -1,0 +1,269 @@
+// Variables and memory: what is read, what is stored where.
+#include "generator/infer/interpreter.h"
+
+#include "clang/AST/Attr.h"
+
+namespace tilepost::inference {
+
+using clang::dyn_cast;
+
+int64_t Interpreter::size_of(Type type) const {
+  type = type.getNonReferenceType();
+  if (type->isVoidType() || type->isFunctionType()) return 1;
+  if (type->isDependentType() || type->isIncompleteType()) return 0;
+  return parsed_.ast.getTypeSizeInChars(type).getQuantity();
+}
+
+IntType Interpreter::int_type(Type type) const {
+  if (type->isPointerType() || !type->isIntegralOrEnumerationType()) return kInt64;
+  if (type->isBooleanType()) return {8, false};
+  const uint64_t bits = parsed_.ast.getTypeSize(type);
+  if (bits > 64) return kInt64;  // and what does not fit is lost
+  return {static_cast<uint8_t>(bits), type->isSignedIntegerOrEnumerationType()};
+}
+
+std::string Interpreter::name_of(Value pointer) const {
+  if (pointer.root == Root::output) return launch_.out;
+  return pointer.object ? memory_[pointer.object].name : "";
+}
+
+// The object of a variable of the nearest call that has it; a new one in the current call.
+uint32_t Interpreter::object_of(const clang::ValueDecl* variable) {
+  for (auto frame = frames_.rbegin(); frame != frames_.rend(); ++frame) {
+    const auto at = variables_.find({frame->id, variable});
+    if (at != variables_.end()) return at->second;
+  }
+  const uint32_t object = memory_.add(variable->getNameAsString());
+  memory_[object].facts = facts_.size();
+  variables_[{frames_.back().id, variable}] = object;
+  return object;
+}
+
+// The object of what an expression makes.
+uint32_t Interpreter::temporary(const clang::Expr* maker, const std::string& name) {
+  const auto [at, is_new] = variables_.try_emplace({frames_.back().id, maker}, 0);
+  if (is_new) at->second = memory_.add(name);
+  memory_[at->second].facts = facts_.size();
+  memory_[at->second].cells.clear();
+  return at->second;
+}
+
+Value Interpreter::moved(Value pointer, NodeId bytes) {
+  pointer.node = nodes.binary(Op::add, pointer.node, bytes, kInt64);
+  return pointer;
+}
+
+void Interpreter::read_output(Where where) {
+  if (!findings.reads_output) {
+    findings.reads_output = InferredPlace{where, "the kernel reads its output here"};
+  }
+}
+
+Value Interpreter::load(Value from, Type type, Where where) {
+  if (from.root == Root::output || (from.root == Root::unknown && output_as_number_)) {
+    read_output(where);
+  }
+  if (type->isRecordType() || type->isArrayType()) return from;
+  if (from.root != Root::object) {
+    const std::string name = from.root == Root::shared ? "" : name_of(from);
+    return unknown_value(type,
+                         name.empty() ? std::string("a value read from memory")
+                                      : "a value read from '" + std::string(name) + "'",
+                         where);
+  }
+  const Object& object = memory_[from.object];
+  const std::string what = object.name.empty() ? std::string("a temporary object")
+                                               : "the value of '" + std::string(object.name) + "'";
+  if (type.isVolatileQualified()) return unknown_value(type, what + ", which is volatile", where);
+  Value lost = unknown_value(type, what, where);
+  if (!nodes.is_constant(from.node)) {
+    lost.node = nodes.unknown(
+        {what + " at an index that is not constant", where.getRawEncoding(), loop_of(from.node)});
+    return lost;
+  }
+  const std::optional<Value> value =
+      memory_.read(from.object, nodes[from.node].value, size_of(type));
+  if (!value) {
+    lost.node = nodes.unknown({what, where.getRawEncoding(), object.loop});
+    return lost;
+  }
+  Value known = *value;
+  known.node = assume(known.node);
+  return known;
+}
+
+// Whether the value, or a part of what it points to as a struct, points into the output.
+bool Interpreter::carries_output(Value value, Type type) const {
+  if (value.root == Root::output) return !type->isRecordType();
+  const bool passed_whole = type->isRecordType() && value.root == Root::object;
+  if (!passed_whole) return false;
+  if (!nodes.is_constant(value.node)) return memory_.holds_output(value.object, 0, INT64_MAX / 2);
+  return memory_.holds_output(value.object, nodes[value.node].value, size_of(type));
+}
+
+void Interpreter::store(Value to, Value value, Type type, Where where) {
+  if (to.root != Root::object && carries_output(value, type)) {
+    complain(where,
+             "the output pointer '" + std::string(launch_.out) +
+                 "' is stored to memory, and stores through that copy cannot be seen",
+             where, "store through '" + std::string(launch_.out) + "' itself");
+    return;
+  }
+  switch (to.root) {
+    case Root::output:
+      return store_output(to, size_of(type), where);
+    case Root::object:
+      return store_variable(to, value, type, where);
+    case Root::shared:
+      return;
+    case Root::other:
+      return complain(where,
+                      "this stores into '" + std::string(name_of(to)) +
+                          "', which is not the output '" + launch_.out + "'",
+                      where, "a kernel without marks stores its output and nothing else");
+    default:
+      need_loops_of(to.node);
+      return complain(
+          where,
+          "this stores through a pointer that may point anywhere: it depends on " +
+              explain(to.node),
+          where, "store through '" + std::string(launch_.out) + "', or pointers computed from it");
+  }
+}
+
+void Interpreter::store_output(Value to, int64_t width, Where where) {
+  for (const Passed& passed : passed_) {
+    if (unrolling_.tried.count(passed.loop)) {
+      return complain(where, "this store is in a loop whose turns cannot be counted", where,
+                      "its bounds must follow from numbers of the launch, the block's index and "
+                      "the thread's; or mark the kernel: tilepost::tile, out_base and tile_done");
+    }
+    unrolling_.loops.insert(passed.loop);
+    restart_ = true;
+  }
+  const NodeId guard = facts_since(0);
+  need_loops_of(to.node);
+  need_loops_of(guard);
+  if (restart_) return;
+  if (nodes[to.node].lost) {
+    return complain(where, "where this store goes depends on " + std::string(explain(to.node)),
+                    where,
+                    "addresses must follow from numbers of the launch, the block's index and the "
+                    "thread's");
+  }
+  Store store{to.node, guard, width, 1, 0, false, where, {}};
+  if (!unrolled_.empty()) store.loop = unrolled_.front()->getBeginLoc();
+  findings.stores.push_back(store);
+}
+
+// What is chosen if the condition holds.
+Value Interpreter::choose(NodeId condition, Value a, Value b, Where where) {
+  if (nodes.is_constant(condition)) return nodes[condition].value ? a : b;
+  if (a.same_root(b)) {
+    a.node = nodes.select(condition, a.node, b.node);
+    return a;
+  }
+  // One of them is the output: it stays one, without a place where the other is chosen.
+  if (a.root == Root::output || b.root == Root::output) {
+    const NodeId nowhere = unknown("which of two pointers is taken", where);
+    const bool first = a.root == Root::output;
+    return {Root::output, 0,
+            nodes.select(condition, first ? a.node : nowhere, first ? nowhere : b.node)};
+  }
+  return {Root::unknown, 0, unknown("which of two pointers is taken", where)};
+}
+
+void Interpreter::store_variable(Value to, Value value, Type type, Where where) {
+  Object& object = memory_[to.object];
+  const int64_t size = size_of(type);
+  if (!nodes.is_constant(to.node)) {
+    if (value.root == Root::output) {
+      complain(where, "the output pointer is stored in '" + std::string(object.name) +
+                          "' at an index that is not constant");
+    }
+    note_store(to.object, std::nullopt, 0);
+    object.cells.clear();
+    object.loop = loop_of(to.node);
+    return;
+  }
+  const int64_t offset = nodes[to.node].value;
+  note_store(to.object, offset, size);
+  // Numbers of the computation fill large arrays and say nothing of addresses.
+  const bool data = !type->isIntegralOrEnumerationType() && !type->isPointerType() &&
+                    !type->isReferenceType() && key_of(value).empty();
+  if (data) return memory_.forget(to.object, offset, size);
+  const NodeId condition = facts_since(object.facts);
+  if (!nodes.is(condition, 1)) {
+    const std::optional<Value> old = memory_.read(to.object, offset, size);
+    Value other =
+        old ? *old
+            : unknown_value(type, "'" + std::string(object.name) + "', which is not always set",
+                            where);
+    if (!old && value.root != Root::output) {
+      other.root = value.root;
+      other.object = value.object;
+    }
+    value = choose(condition, value, other, where);
+  }
+  memory_.write(to.object, offset, size, value);
+}
+
+// Copies a struct.
+void Interpreter::copy_record(Value to, Value from, int64_t size, Where where) {
+  if (from.root == Root::output || (from.root == Root::unknown && output_as_number_)) {
+    read_output(where);
+  }
+  const bool known = from.root == Root::object && nodes.is_constant(from.node);
+  const int64_t source = known ? nodes[from.node].value : 0;
+  const bool carries = from.root == Root::object &&
+                       memory_.holds_output(from.object, source, known ? size : INT64_MAX / 2);
+  if (to.root != Root::object) {
+    if (carries) {
+      complain(where, "the output pointer '" + std::string(launch_.out) +
+                          "' is stored to memory in a struct, and stores through that copy cannot "
+                          "be seen");
+    } else if (to.root == Root::output) {
+      store_output(to, size, where);
+    } else if (to.root != Root::shared) {
+      store(to, {}, parsed_.ast.CharTy, where);
+    }
+    return;
+  }
+  if (!nodes.is_constant(to.node)) {
+    if (carries) complain(where, "the output pointer is stored at an index that is not constant");
+    note_store(to.object, std::nullopt, 0);
+    memory_[to.object].cells.clear();
+    return;
+  }
+  const int64_t target = nodes[to.node].value;
+  std::vector<std::pair<int64_t, Cell>> cells;
+  if (known) {
+    for (const auto& [at, cell] : memory_[from.object].cells) {
+      if (at >= source && at + cell.size <= source + size) cells.emplace_back(at - source, cell);
+    }
+  }
+  note_store(to.object, target, size);
+  const NodeId condition = facts_since(memory_[to.object].facts);
+  std::vector<std::optional<Value>> old;
+  for (const auto& [at, cell] : cells)
+    old.push_back(memory_.read(to.object, target + at, cell.size));
+  memory_.forget(to.object, target, size);
+  for (size_t i = 0; i < cells.size(); ++i) {
+    Value value = cells[i].second.value;
+    if (!nodes.is(condition, 1)) {
+      Value other = value;
+      other.node = unknown("a struct that is not always set", where);
+      value = choose(condition, value, old[i].value_or(other), where);
+    }
+    memory_.write(to.object, target + cells[i].first, cells[i].second.size, value);
+  }
+}
+
+// After something that may store through the pointer.
+void Interpreter::forget(Value pointer) {
+  if (pointer.root != Root::object) return;
+  note_store(pointer.object, std::nullopt, 0);
+  memory_[pointer.object].cells.clear();
+}
+
+}  // namespace tilepost::inference

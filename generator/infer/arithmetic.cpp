@@ -1,0 +1,143 @@
+// Arithmetic on numbers and pointers, in the C types of the source.
+#include "generator/infer/interpreter.h"
+
+namespace tilepost::inference {
+namespace {
+
+std::optional<Op> op_of(clang::BinaryOperatorKind kind) {
+  switch (kind) {
+    case clang::BO_Add:
+      return Op::add;
+    case clang::BO_Sub:
+      return Op::subtract;
+    case clang::BO_Mul:
+      return Op::multiply;
+    case clang::BO_Div:
+      return Op::divide;
+    case clang::BO_Rem:
+      return Op::remainder;
+    case clang::BO_And:
+      return Op::bit_and;
+    case clang::BO_Or:
+      return Op::bit_or;
+    case clang::BO_Xor:
+      return Op::bit_xor;
+    case clang::BO_Shl:
+      return Op::shift_left;
+    case clang::BO_Shr:
+      return Op::shift_right;
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
+Value Interpreter::pointer_arithmetic(clang::BinaryOperatorKind kind, Value a, Value b, Type left,
+                                      Type right, Where where) {
+  const bool left_is_pointer = left->isPointerType();
+  if (left_is_pointer && right->isPointerType()) {
+    if (!a.same_root(b) || a.root == Root::unknown) {
+      return {Root::number, 0, unknown("the distance of two pointers", where)};
+    }
+    const NodeId bytes = nodes.binary(Op::subtract, a.node, b.node, kInt64);
+    const NodeId size = nodes.constant(std::max<int64_t>(size_of(left->getPointeeType()), 1));
+    return {Root::number, 0, nodes.binary(Op::divide, bytes, size, kInt64)};
+  }
+  Value pointer = left_is_pointer ? a : b;
+  const Value index = left_is_pointer ? b : a;
+  const Type type = left_is_pointer ? left : right;
+  if (index.root != Root::number)
+    return {Root::unknown, 0, unknown("an address as an index", where)};
+  if (pointer.root == Root::number)
+    return {Root::unknown, 0, unknown("a number that is made a pointer", where)};
+  const NodeId size = nodes.constant(size_of(type->getPointeeType()));
+  // A lost place in memory that is not tracked is as good as any.
+  const NodeId bytes = nodes.binary(Op::multiply, index.node, size, kInt64);
+  const Op op = kind == clang::BO_Sub ? Op::subtract : Op::add;
+  pointer.node = nodes.binary(op, pointer.node, bytes, kInt64);
+  return pointer;
+}
+
+Value Interpreter::arithmetic(clang::BinaryOperatorKind kind, Value a, Value b, Type type,
+                              Type left, Type right, Where where) {
+  if (left->isPointerType() || right->isPointerType()) {
+    return pointer_arithmetic(kind, a, b, left, right, where);
+  }
+  const std::optional<Op> op = op_of(kind);
+  if (a.root != Root::number || b.root != Root::number) {
+    // An address as a number: only moving it by bytes keeps what it points into.
+    const bool moves =
+        int_type(type).bits == 64 && (kind == clang::BO_Add || kind == clang::BO_Sub);
+    if (moves && a.root != Root::number && b.root == Root::number) {
+      a.node = nodes.binary(*op, a.node, b.node, kInt64);
+      return a;
+    }
+    if (kind == clang::BO_Add && moves && a.root == Root::number) {
+      b.node = nodes.binary(*op, b.node, a.node, kInt64);
+      return b;
+    }
+    output_as_number_ |= a.root == Root::output || b.root == Root::output;
+    return unknown_value(type, "an address", where);
+  }
+  if (!op || !type->isIntegralOrEnumerationType()) {
+    return unknown_value(type, "a floating-point number", where);
+  }
+  return {Root::number, 0, nodes.binary(*op, a.node, b.node, int_type(type))};
+}
+
+Value Interpreter::compare(clang::BinaryOperatorKind kind, Value a, Value b, Type operands,
+                           Where where) {
+  const bool numbers = a.root == Root::number && b.root == Root::number;
+  const bool integers = numbers && !operands->isRealFloatingType();
+  const bool pointers = !numbers && a.same_root(b) && a.root != Root::unknown;
+  const bool keyed = !key_of(a).empty() && !key_of(b).empty() &&
+                     !(nodes.is_constant(a.node) && nodes.is_constant(b.node) && numbers);
+  const bool equality = kind == clang::BO_EQ || kind == clang::BO_NE;
+  if (keyed && !pointers) {
+    // The same in the whole launch. a > b is b < a; but a <= b is not the opposite of it for NaN.
+    const bool swapped = kind == clang::BO_GT || kind == clang::BO_GE;
+    const std::string first = key_of(swapped ? b : a);
+    const std::string second = key_of(swapped ? a : b);
+    const bool or_equal = kind == clang::BO_LE || kind == clang::BO_GE;
+    const NodeId choice = nodes.choice(first +
+                                       (equality   ? " == "
+                                        : or_equal ? " <= "
+                                                   : " < ") +
+                                       second);
+    return {Root::number, 0, kind == clang::BO_NE ? nodes.negation(choice) : choice};
+  }
+  // The output, and what the thread has itself, is at no null address.
+  const auto is_null = [&](Value value) {
+    return value.root == Root::number && nodes.is(value.node, 0);
+  };
+  const auto is_some = [](Value value) {
+    return value.root == Root::output || value.root == Root::object || value.root == Root::shared;
+  };
+  if (equality && ((is_null(a) && is_some(b)) || (is_null(b) && is_some(a)))) {
+    return {Root::number, 0, nodes.constant(kind == clang::BO_NE)};
+  }
+  if (!integers && !(pointers && a.root != Root::shared && a.root != Root::other)) {
+    return {Root::number, 0,
+            unknown("a comparison of numbers that are not whole, or of pointers", where)};
+  }
+  const IntType type = integers ? int_type(operands) : kInt64;
+  switch (kind) {
+    case clang::BO_LT:
+      return {Root::number, 0, nodes.binary(Op::less, a.node, b.node, type)};
+    case clang::BO_GT:
+      return {Root::number, 0, nodes.binary(Op::less, b.node, a.node, type)};
+    case clang::BO_LE:
+      return {Root::number, 0, nodes.negation(nodes.binary(Op::less, b.node, a.node, type))};
+    case clang::BO_GE:
+      return {Root::number, 0, nodes.negation(nodes.binary(Op::less, a.node, b.node, type))};
+    case clang::BO_EQ:
+      return {Root::number, 0, nodes.binary(Op::equal, a.node, b.node, type)};
+    case clang::BO_NE:
+      return {Root::number, 0, nodes.negation(nodes.binary(Op::equal, a.node, b.node, type))};
+    default:
+      return {Root::number, 0, unknown("a comparison", where)};
+  }
+}
+
+}  // namespace tilepost::inference

@@ -1,0 +1,338 @@
+// Inline PTX: which instructions there are, and what they store.
+//
+// Instructions are known by the start of their name. One that is not known is refused.
+#include "generator/infer/interpreter.h"
+#include "llvm/ADT/StringExtras.h"
+
+namespace tilepost::inference {
+
+using llvm::StringRef;
+
+namespace {
+
+struct Instruction {
+  StringRef predicate;  // "p" of "@p st.global…"; empty
+  bool negated = false;
+  StringRef name;                   // "st.global.v4.f32"
+  std::vector<StringRef> operands;  // as written
+};
+
+// Instructions that compute, or touch shared memory and registers only.
+constexpr StringRef kHarmless[] = {".reg",         ".pred",
+                                   ".shared",      "mov",
+                                   "cvt",          "cvta",
+                                   "add",          "addc",
+                                   "sub",          "subc",
+                                   "mul",          "mul24",
+                                   "mad",          "madc",
+                                   "fma",          "div",
+                                   "rem",          "abs",
+                                   "neg",          "min",
+                                   "max",          "and",
+                                   "or",           "xor",
+                                   "not",          "cnot",
+                                   "shl",          "shr",
+                                   "shf",          "bfe",
+                                   "bfi",          "bfind",
+                                   "brev",         "clz",
+                                   "popc",         "fns",
+                                   "lop3",         "prmt",
+                                   "sad",          "dp2a",
+                                   "dp4a",         "setp",
+                                   "set",          "selp",
+                                   "slct",         "rcp",
+                                   "sqrt",         "rsqrt",
+                                   "sin",          "cos",
+                                   "lg2",          "ex2",
+                                   "tanh",         "testp",
+                                   "copysign",     "bar",
+                                   "barrier.sync", "barrier.arrive",
+                                   "fence",        "membar",
+                                   "mbarrier",     "ldmatrix",
+                                   "stmatrix",     "movmatrix",
+                                   "mma",          "wgmma",
+                                   "wmma.load",    "wmma.mma",
+                                   "shfl",         "vote",
+                                   "match",        "redux",
+                                   "activemask",   "elect",
+                                   "ld",           "ldu",
+                                   "prefetch",     "prefetchu",
+                                   "createpolicy", "isspacep",
+                                   "nanosleep",    "bra",
+                                   "pmevent",      "cp.async",
+                                   "setmaxnreg",   "griddepcontrol.wait",
+                                   "st.shared",    "st.local",
+                                   "atom.shared",  "red.shared"};
+
+bool begins_with_word(StringRef name, StringRef word) {
+  return name.starts_with(word) && (name.size() == word.size() || name[word.size()] == '.');
+}
+
+// The instructions of the text, labels and braces left out.
+std::vector<Instruction> read_instructions(StringRef text) {
+  std::vector<Instruction> list;
+  llvm::SmallVector<StringRef> parts;
+  text.split(parts, ';');
+  for (StringRef part : parts) {
+    for (;;) {
+      part = part.ltrim(" \t\n\r{}");
+      if (part.consume_front("//")) {
+        part = part.drop_until([](char c) { return c == '\n'; });
+        continue;
+      }
+      const size_t label = part.find_first_of(" \t\n\r:");
+      if (label == StringRef::npos || part[label] != ':' || part.substr(label).starts_with("::"))
+        break;
+      part = part.drop_front(label + 1);
+    }
+    part = part.rtrim(" \t\n\r{}");
+    if (part.empty()) continue;
+    Instruction one;
+    if (part.consume_front("@")) {
+      one.negated = part.consume_front("!");
+      one.predicate = part.take_until([](char c) { return llvm::isSpace(c); });
+      part = part.drop_front(one.predicate.size()).ltrim();
+    }
+    one.name = part.take_until([](char c) { return llvm::isSpace(c) || c == '{' || c == '['; });
+    StringRef rest = part.drop_front(one.name.size());
+    llvm::SmallVector<StringRef> operands;
+    rest.split(operands, ',');
+    for (const StringRef operand : operands) one.operands.push_back(operand.trim(" \t\n\r{}"));
+    list.push_back(one);
+  }
+  return list;
+}
+
+// Bytes that one st of that name stores, or 0.
+int64_t stored_bytes(StringRef name) {
+  llvm::SmallVector<StringRef> parts;
+  name.split(parts, '.');
+  int64_t count = 1;
+  for (const StringRef part : parts) {
+    if (part == "v2") count = 2;
+    if (part == "v4") count = 4;
+    if (part == "v8") count = 8;
+  }
+  unsigned bits = 0;
+  if (parts.back().size() < 2 || parts.back().drop_front().getAsInteger(10, bits)) return 0;
+  return count * bits / 8;
+}
+
+// The number n of the operand "%n", "[%n]" or "[%n + 16]", and the bytes behind it; -1: another.
+int operand_number(StringRef operand, int64_t& bytes) {
+  bytes = 0;
+  const auto [base, offset] = operand.trim("[] \t").split('+');
+  unsigned number = 0;
+  StringRef digits = base.trim();
+  if (!digits.consume_front("%") || digits.getAsInteger(10, number)) return -1;
+  if (!offset.empty() && offset.trim().getAsInteger(10, bytes)) return -1;
+  return static_cast<int>(std::min(number, 1000u));
+}
+
+// Why an instruction has no place in a kernel whose blocks are reordered; empty if it has one.
+std::string refusal_of(StringRef name) {
+  const bool bulk = name.contains("bulk");
+  if (name.starts_with("cp.async") && name.contains("global.shared")) {
+    return "a bulk store: where it goes is in a tensor map or in memory, and cannot be seen";
+  }
+  if (name.starts_with("cp.reduce")) return "a store that adds: several blocks add to one tile";
+  if (bulk && name.contains("multicast")) return "blocks of a cluster share what they load";
+  if (begins_with_word(name, "exit") || begins_with_word(name, "ret")) {
+    return "assembly ends the thread: a signal behind it would never be sent";
+  }
+  if (begins_with_word(name, "trap") || begins_with_word(name, "brkpt")) {
+    return "assembly ends the kernel: a signal behind it would never be sent";
+  }
+  const bool reduces = begins_with_word(name, "red") || begins_with_word(name, "atom");
+  const bool in_shared = name.contains(".shared") || name.contains("::cta");
+  if (reduces && !in_shared)
+    return "blocks wait for each other or add to one tile here (" + name.str() + ")";
+  if (name.contains("cluster") && !bulk && !name.starts_with("fence") &&
+      !name.starts_with("mbarrier")) {
+    return "blocks of a cluster work together here (" + name.str() + ")";
+  }
+  return "";
+}
+
+bool is_store(StringRef name) {
+  return begins_with_word(name, "st") && !name.starts_with("st.shared") &&
+         !name.starts_with("st.local");
+}
+
+bool is_harmless(StringRef name) {
+  return std::any_of(std::begin(kHarmless), std::end(kHarmless),
+                     [&](StringRef word) { return begins_with_word(name, word); });
+}
+
+}  // namespace
+
+// What is known of a statement's operands, %0, %1 …, while its instructions are run.
+struct Interpreter::Assembly {
+  const clang::GCCAsmStmt* statement;
+  std::vector<Value> operands;
+  std::map<StringRef, NodeId> predicates;
+
+  Value* find(StringRef operand, int64_t& bytes) {
+    const int number = operand_number(operand, bytes);
+    const bool known = number >= 0 && number < static_cast<int>(operands.size());
+    return known ? &operands[number] : nullptr;
+  }
+};
+
+// Which copies are under way, and what cannot be done again in one block.
+void Interpreter::note_one_shot(Assembly& assembly, StringRef name, StringRef operand) {
+  const Where where = assembly.statement->getAsmLoc();
+  if (name.starts_with("setmaxnreg")) run_once(where, "registers are given back or taken here");
+  if (name.starts_with("mbarrier.init")) run_once(where, "a barrier is initialised here");
+  if (name.starts_with("tcgen05")) run_once(where, "tensor memory is used here");
+  if (name.starts_with("cp.async.ca") || name.starts_with("cp.async.cg")) pending_copies_ = where;
+  if (name.starts_with("cp.async.wait_all")) pending_copies_ = {};
+  if (name.starts_with("cp.async.wait_group")) {
+    int64_t bytes = 0;
+    const Value* left = assembly.find(operand, bytes);
+    if (operand == "0" || (left && nodes.is(left->node, 0))) pending_copies_ = {};
+  }
+}
+
+// An instruction that stores into no memory of the grid's. What it writes is unknown.
+void Interpreter::exec_harmless(Assembly& assembly, StringRef name,
+                                const std::vector<StringRef>& operands, bool predicated) {
+  const Where where = assembly.statement->getAsmLoc();
+  if (!is_harmless(name) && !name.starts_with("tcgen05")) {
+    return complain(where, "the instruction '" + name.str() + "' is not known here, and may store",
+                    where, "write it in C++, or mark the kernel");
+  }
+  int64_t bytes = 0;
+  for (const StringRef operand : operands) {
+    const Value* value = assembly.find(operand, bytes);
+    if (!value || value->root != Root::output) continue;
+    if (begins_with_word(name, "ld") || begins_with_word(name, "cp.async")) {
+      read_output(where);
+    } else if (!begins_with_word(name, "prefetch")) {
+      return complain(
+          where, "assembly computes with the output's address, and where that goes cannot be seen",
+          where, "give st.global the address itself");
+    }
+  }
+  if (operands.empty()) return;
+  NodeId truth = 0;
+  bool tests = false;
+  if (begins_with_word(name, "setp") && operands.size() == 3 && operands[2] == "0" && !predicated) {
+    const Value* tested = assembly.find(operands[1], bytes);
+    const bool equal = name.contains(".eq.");
+    tests = tested && tested->root == Root::number && (equal || name.contains(".ne."));
+    if (tests) truth = nodes.condition(tested->node);
+    if (tests && equal) truth = nodes.negation(truth);
+  }
+  assembly.predicates.erase(operands[0]);
+  if (tests) assembly.predicates[operands[0]] = truth;
+  for (const StringRef operand : operands) {
+    Value* value = assembly.find(operand, bytes);
+    const bool output =
+        value && value < &assembly.operands[0] + assembly.statement->getNumOutputs();
+    if (value && (output || operand.data() == operands[0].data()) && !operand.starts_with("[")) {
+      *value = {Root::number, 0, unknown("a value from inline assembly", where)};
+    }
+  }
+}
+
+void Interpreter::exec_store(Assembly& assembly, StringRef name, StringRef target, NodeId guard) {
+  const Where where = assembly.statement->getAsmLoc();
+  int64_t bytes = 0;
+  const Value* base = assembly.find(target, bytes);
+  const int64_t width = stored_bytes(name);
+  if (!base || width == 0) {
+    return complain(where, "where the assembly '" + name.str() + "' stores cannot be seen", where,
+                    "give it the address as an operand of its own");
+  }
+  guard = assume(guard);
+  if (nodes.is(guard, 0)) return;
+  const Value to = moved(*base, nodes.constant(bytes));
+  const size_t facts = facts_.size();
+  if (!nodes.is(guard, 1)) push_fact(guard);
+  if (to.root == Root::output) {
+    store_output(to, width, where);
+  } else if (to.root == Root::object) {
+    forget(to);
+  } else {
+    store(to, {}, parsed_.ast.CharTy, where);
+  }
+  pop_facts(facts);
+}
+
+void Interpreter::exec_instructions(Assembly& assembly, StringRef text) {
+  const Where where = assembly.statement->getAsmLoc();
+  const std::vector<Instruction> instructions = read_instructions(text);
+  const bool jumps =
+      std::any_of(instructions.begin(), instructions.end(),
+                  [](const Instruction& one) { return begins_with_word(one.name, "bra"); });
+  for (const Instruction& one : instructions) {
+    const StringRef first = one.operands.empty() ? StringRef() : one.operands[0];
+    const std::string refused = refusal_of(one.name);
+    if (!refused.empty()) {
+      return complain(where, refused, where,
+                      "mark the kernel instead: tilepost::tile, out_base and tile_done");
+    }
+    note_one_shot(assembly, one.name, first);
+    if (!is_store(one.name)) {
+      exec_harmless(assembly, one.name, one.operands, !one.predicate.empty());
+    } else if (jumps) {
+      return complain(where,
+                      "assembly jumps around a store, and whether it is reached cannot be seen",
+                      where, "give the store a predicate, or an if around it");
+    } else {
+      NodeId guard = nodes.constant(1);
+      if (!one.predicate.empty()) {
+        const auto found = assembly.predicates.find(one.predicate);
+        guard = found != assembly.predicates.end()
+                    ? found->second
+                    : nodes.condition(unknown("a predicate of the assembly", where));
+        if (one.negated) guard = nodes.negation(guard);
+      }
+      exec_store(assembly, one.name, first, guard);
+    }
+    if (stopped()) return;
+  }
+}
+
+void Interpreter::exec_asm(const clang::GCCAsmStmt* s) {
+  const Where where = s->getAsmLoc();
+  const std::string text = s->getAsmString()->getString().str();
+  if (s->isAsmGoto()) return complain(where, "assembly jumps out of itself here");
+  for (const char* name : {"%ctaid", "%nctaid", "%cluster", "%gridid"}) {
+    if (!StringRef(text).contains(name)) continue;
+    return complain(where,
+                    std::string("assembly reads ") + name +
+                        ", which is not the block that is told to the kernel",
+                    where, "read blockIdx");
+  }
+  Assembly assembly{s, {}, {}};
+  std::vector<Value> outputs;
+  for (unsigned i = 0; i < s->getNumOutputs(); ++i) {
+    outputs.push_back(address(s->getOutputExpr(i)));
+    assembly.operands.push_back(
+        s->isOutputPlusConstraint(i)
+            ? load(outputs.back(), s->getOutputExpr(i)->getType(), where)
+            : Value{Root::number, 0, unknown("a value from inline assembly", where)});
+  }
+  for (unsigned i = 0; i < s->getNumInputs(); ++i) {
+    const clang::Expr* input = s->getInputExpr(i);
+    assembly.operands.push_back(input->isGLValue() ? address(input) : eval(input));
+  }
+  if (stopped()) return;
+  const std::vector<Value> given(assembly.operands.begin() + s->getNumOutputs(),
+                                 assembly.operands.end());
+  exec_instructions(assembly, text);
+  if (stopped()) return;
+  // What the assembly may have stored through its operands.
+  for (unsigned i = 0; i < s->getNumInputs(); ++i) {
+    if (given[i].root == Root::object && !s->getInputExpr(i)->isGLValue()) forget(given[i]);
+  }
+  for (unsigned i = 0; i < s->getNumOutputs(); ++i) {
+    const Type type = s->getOutputExpr(i)->getType();
+    store(outputs[i], unknown_value(type, "a value from inline assembly", where), type, where);
+    if (stopped()) return;
+  }
+}
+
+}  // namespace tilepost::inference

@@ -1,0 +1,316 @@
+// Calls: run in place where the body is the user's, refused where they could store unseen.
+#include "generator/infer/interpreter.h"
+
+#include "clang/AST/Attr.h"
+#include "clang/AST/ExprCXX.h"
+#include "clang/AST/RecordLayout.h"
+
+namespace tilepost::inference {
+
+using clang::cast;
+using clang::dyn_cast;
+using clang::isa;
+using llvm::StringRef;
+
+// Whether the function is CUDA's, the standard library's or Clang's own.
+bool Interpreter::is_foreign(const clang::FunctionDecl* function) const {
+  if (function->getBuiltinID() != 0 || function->isImplicit()) return true;
+  const Where where = parsed_.sm.getExpansionLoc(function->getLocation());
+  if (parsed_.sm.isInSystemHeader(where)) return true;
+  const StringRef file = parsed_.sm.getFilename(where);
+  return file.starts_with("/prelude/") || file.starts_with(kStubFolder) ||
+         file.starts_with(kAddedFolder);
+}
+
+// The same call in the same call is the same frame: its variables are the same objects each time.
+void Interpreter::enter(const clang::FunctionDecl* function, const void* site, Value self) {
+  const uint32_t parent = frames_.empty() ? 0 : frames_.back().id;
+  const auto id = static_cast<uint32_t>(frame_ids_.size() + 1);
+  Frame frame;
+  frame.id = frame_ids_.try_emplace({parent, site}, id).first->second;
+  frame.function = function;
+  frame.facts = facts_.size();
+  frame.self = self;
+  frame.returned = frame.broken = frame.continued = nodes.constant(0);
+  frames_.push_back(frame);
+  if (!function->getReturnType()->isRecordType()) return;
+  const auto [at, is_new] = variables_.try_emplace({frame.id, function}, 0);
+  if (is_new) at->second = memory_.add("");
+  memory_[at->second].facts = facts_.size();
+  memory_[at->second].cells.clear();
+  frames_.back().result_object = at->second;
+}
+
+void Interpreter::leave() {
+  pop_facts(frames_.back().facts);
+  frames_.pop_back();
+}
+
+// Gives a parameter of the call that was entered its value: for a reference, the place.
+void Interpreter::bind(const clang::ParmVarDecl* parameter, Value value, Where where) {
+  const auto [at, is_new] = variables_.try_emplace({frames_.back().id, parameter}, 0);
+  if (is_new) at->second = memory_.add(parameter->getNameAsString());
+  memory_[at->second].facts = facts_.size();
+  memory_[at->second].cells.clear();
+  memory_[at->second].loop = nullptr;
+  const Value target = pointer_to(at->second);
+  const Type type = parameter->getType();
+  if (type->isReferenceType()) {
+    store_variable(target, value, parsed_.ast.getPointerType(type.getNonReferenceType()), where);
+  } else if (type->isRecordType()) {
+    copy_record(target, value, size_of(type), where);
+  } else {
+    store_variable(target, value, type, where);
+  }
+}
+
+Value Interpreter::call(const clang::CallExpr* e) {
+  const Where where = e->getExprLoc();
+  const clang::FunctionDecl* function = e->getDirectCallee();
+  if (isa<clang::CUDAKernelCallExpr>(e)) {
+    complain(where, "a kernel is launched here, and its stores cannot be seen");
+    return {};
+  }
+  if (!function) {
+    complain(where, "a function is called through a pointer here, and its stores cannot be seen",
+             where, "call it by its name, or give it as a template argument");
+    return unknown_value(e->getType(), "a call through a pointer", where);
+  }
+  if (refused_call(e, function)) return unknown_value(e->getType(), "a call", where);
+  Value known;
+  if (known_call(e, function, known)) return known;
+
+  Value self;
+  unsigned first = 0;
+  const auto* method = dyn_cast<clang::CXXMethodDecl>(function);
+  if (const auto* member = dyn_cast<clang::CXXMemberCallExpr>(e)) {
+    const clang::Expr* object = member->getImplicitObjectArgument();
+    self = object->getType()->isPointerType() ? eval(object) : address(object);
+  } else if (isa<clang::CXXOperatorCallExpr>(e) && method && !method->isStatic()) {
+    self = address(e->getArg(0));
+    first = 1;
+  }
+  std::vector<Value> arguments;
+  for (unsigned i = first; i < e->getNumArgs(); ++i) {
+    const unsigned parameter = i - first;
+    const bool reference = parameter < function->getNumParams() &&
+                           function->getParamDecl(parameter)->getType()->isReferenceType();
+    arguments.push_back(reference ? address(e->getArg(i)) : eval(e->getArg(i)));
+  }
+  if (stopped()) return {};
+  // What the compiler makes copies.
+  if (method && method->isDefaulted() && method->isTrivial() &&
+      (method->isCopyAssignmentOperator() || method->isMoveAssignmentOperator())) {
+    copy_record(self, arguments[0], size_of(parsed_.ast.getRecordType(method->getParent())), where);
+    return self;
+  }
+  const clang::FunctionDecl* definition = nullptr;
+  const bool has_body = function->hasBody(definition) && !definition->isDependentContext();
+  bool carries = false;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    carries |= carries_output(arguments[i], e->getArg(static_cast<unsigned>(i) + first)->getType());
+  }
+  const bool foreign = is_foreign(function);
+  const bool worth = function->isConstexpr() || carries || function->isInStdNamespace() ||
+                     (method && self.root == Root::object && function->isInlined() &&
+                      e->getType()->isIntegralOrEnumerationType());
+  if (has_body && (!foreign || worth)) return inline_call(e, definition, self, arguments);
+  return opaque_call(e, function, self, arguments);
+}
+
+Value Interpreter::inline_call(const clang::CallExpr* e, const clang::FunctionDecl* function,
+                               Value self, const std::vector<Value>& arguments) {
+  const Where where = e->getExprLoc();
+  const std::string name = function->getNameAsString();
+  for (const Frame& frame : frames_) {
+    if (frame.function != function) continue;
+    complain(where, "'" + name + "' calls itself, and how often cannot be seen", where,
+             "write it with a loop");
+    return unknown_value(e->getType(), "a recursive call", where);
+  }
+  if (frames_.size() >= kMaxCalls) {
+    complain(where, "more than " + std::to_string(kMaxCalls) + " calls are within each other here");
+    return unknown_value(e->getType(), "a call", where);
+  }
+  enter(function, e, self);
+  const auto* method = dyn_cast<clang::CXXMethodDecl>(function);
+  if (method && method->getParent()->isLambda()) open_lambda(self, where);
+  const size_t named = std::min<size_t>(arguments.size(), function->getNumParams());
+  for (size_t i = 0; i < named; ++i) bind(function->getParamDecl(i), arguments[i], where);
+  if (function->isVariadic()) {
+    for (size_t i = named; i < arguments.size(); ++i) {
+      if (arguments[i].root == Root::output)
+        complain(where, "the output pointer goes into '" + name + "'");
+    }
+  }
+  exec(function->getBody());
+  const Frame frame = frames_.back();
+  leave();
+  if (frame.has_result) return frame.result;
+  if (e->getType()->isVoidType()) return {};
+  if (e->getType()->isRecordType()) return pointer_to(frame.result_object);
+  return unknown_value(e->getType(), "the result of '" + name + "'", where);
+}
+
+// A function whose body is not seen. CUDA's own do not store but where their arguments point.
+Value Interpreter::opaque_call(const clang::CallExpr* e, const clang::FunctionDecl* function,
+                               Value self, const std::vector<Value>& arguments) {
+  const Where where = e->getExprLoc();
+  const std::string name = function->getNameAsString();
+  if (!is_foreign(function)) {
+    complain(where, "the body of '" + name + "' is not in this file, and its stores cannot be seen",
+             where, "include its definition");
+    return unknown_value(e->getType(), "the result of '" + name + "'", where);
+  }
+  const auto look = [&](Value value, Type type, Type declared) {
+    const bool indirect = declared->isPointerType() || declared->isReferenceType();
+    const bool constant = indirect && declared->getPointeeType().isConstQualified();
+    const bool numbers = name == "printf" || name == "vprintf";
+    if (numbers) return;
+    if (carries_output(value, type) ||
+        (value.root == Root::object && memory_.holds_output(value.object, 0, INT64_MAX / 2))) {
+      complain(where, "the output pointer goes into '" + name + "', whose stores are not visible",
+               where, "store with an assignment here, or mark the kernel");
+    } else if (value.root == Root::output && !constant) {
+      complain(where, "the output goes into '" + name + "', whose stores are not visible", where,
+               "store with an assignment here, or mark the kernel");
+    } else if (value.root == Root::output) {
+      read_output(where);
+    } else if (indirect && !constant &&
+               (value.root == Root::other || value.root == Root::unknown)) {
+      complain(where, "'" + name +
+                          "' may store through a pointer that is not the output, or that "
+                          "may point anywhere");
+    } else if (indirect && !constant) {
+      forget(value);
+    }
+  };
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const unsigned shift = e->getNumArgs() - static_cast<unsigned>(arguments.size());
+    const Type type = e->getArg(static_cast<unsigned>(i) + shift)->getType();
+    look(arguments[i], type,
+         i < function->getNumParams() ? function->getParamDecl(i)->getType() : type);
+  }
+  if (const auto* method = dyn_cast<clang::CXXMethodDecl>(function)) {
+    const bool changes = !method->isStatic() && !method->isConst();
+    if (changes) look(self, parsed_.ast.VoidPtrTy, parsed_.ast.VoidPtrTy);
+  }
+  if (e->getType()->isRecordType()) return pointer_to(temporary(e, ""));
+  const Type result = function->getReturnType();
+  return unknown_value(result, "the result of '" + name + "'", where);
+}
+
+void Interpreter::construct(Value target, const clang::CXXConstructExpr* e) {
+  const Where where = e->getExprLoc();
+  const clang::CXXConstructorDecl* constructor = e->getConstructor();
+  const clang::CXXRecordDecl* record = constructor->getParent();
+  const int64_t size = size_of(parsed_.ast.getRecordType(record));
+  if (constructor->isTrivial() && constructor->isCopyOrMoveConstructor()) {
+    copy_record(target, address(e->getArg(0)), size, where);
+    return;
+  }
+  if (constructor->isTrivial()) return;
+  std::vector<Value> arguments;
+  bool carries = false;
+  for (unsigned i = 0; i < e->getNumArgs(); ++i) {
+    const bool reference = i < constructor->getNumParams() &&
+                           constructor->getParamDecl(i)->getType()->isReferenceType();
+    arguments.push_back(reference ? address(e->getArg(i)) : eval(e->getArg(i)));
+    carries |= carries_output(arguments.back(), e->getArg(i)->getType());
+  }
+  if (stopped()) return;
+  const std::string name = record->getNameAsString();
+  const clang::FunctionDecl* definition = nullptr;
+  const bool has_body = constructor->hasBody(definition) && !definition->isDependentContext();
+  const bool foreign = is_foreign(constructor) && !constructor->isImplicit();
+  if (name == "barrier" || name == "pipeline_shared_state") {
+    run_once(where, "a " + name + " is initialised here");
+  }
+  if (!has_body || (foreign && !carries && !constructor->isConstexpr())) {
+    if (carries) {
+      complain(where, "the output pointer goes into '" + name + "', whose stores are not visible");
+    } else if (!is_foreign(constructor)) {
+      complain(where, "the constructor of '" + name + "' is not in this file");
+    }
+    if (target.root == Root::object)
+      copy_record(target, {Root::unknown, 0, unknown(name, where)}, size, where);
+    return;
+  }
+  for (const Frame& frame : frames_) {
+    if (frame.function == definition) return complain(where, "'" + name + "' constructs itself");
+  }
+  if (frames_.size() >= kMaxCalls)
+    return complain(where, "too many calls are within each other here");
+  enter(definition, e, target);
+  for (size_t i = 0; i < std::min<size_t>(arguments.size(), definition->getNumParams()); ++i) {
+    bind(definition->getParamDecl(i), arguments[i], where);
+  }
+  for (const clang::CXXCtorInitializer* part :
+       cast<clang::CXXConstructorDecl>(definition)->inits()) {
+    const clang::Expr* init = part->getInit();
+    if (const clang::FieldDecl* field = part->getMember()) {
+      const auto bits = static_cast<int64_t>(parsed_.ast.getFieldOffset(field));
+      const Value place = moved(target, nodes.constant(bits / 8));
+      if (field->getType()->isReferenceType()) {
+        store(place, address(init),
+              parsed_.ast.getPointerType(field->getType().getNonReferenceType()), where);
+      } else {
+        initialise(place, field->getType(), init);
+      }
+    } else if (part->isBaseInitializer() && !part->isBaseVirtual()) {
+      const auto* base = part->getBaseClass()->getAsCXXRecordDecl();
+      const auto offset = parsed_.ast.getASTRecordLayout(record).getBaseClassOffset(base);
+      initialise(moved(target, nodes.constant(offset.getQuantity())), Type(part->getBaseClass(), 0),
+                 init);
+    } else {
+      initialise(target, parsed_.ast.getRecordType(record), init);
+    }
+  }
+  exec(definition->getBody());
+  leave();
+}
+
+// What is captured by copy is copied now, what is captured by reference is the variable. The lambda
+// holds the number of its captures, which goes with it where it is copied.
+Value Interpreter::make_lambda(const clang::LambdaExpr* e) {
+  Captures captures;
+  auto init = e->capture_init_begin();
+  for (const clang::LambdaCapture& capture : e->captures()) {
+    const clang::Expr* given = *init++;
+    if (capture.capturesThis()) captures[nullptr] = frames_.back().self;
+    if (!capture.capturesVariable()) continue;
+    const auto* variable = dyn_cast<clang::VarDecl>(capture.getCapturedVar());
+    if (!variable || !variable->hasLocalStorage()) continue;
+    if (capture.getCaptureKind() == clang::LCK_ByRef) {
+      captures[variable] = address(given);
+      continue;
+    }
+    const uint32_t copy = memory_.add(variable->getNameAsString());
+    memory_[copy].facts = facts_.size();
+    initialise(pointer_to(copy), variable->getType().getNonReferenceType(), given);
+    captures[variable] = pointer_to(copy);
+  }
+  const Value made = pointer_to(temporary(e, "a lambda"));
+  memory_.write(made.object, 0, 1,
+                {Root::number, 0, nodes.constant(static_cast<int64_t>(captures_.size()))});
+  captures_.push_back(std::move(captures));
+  return made;
+}
+
+// In the call of a lambda that was entered.
+void Interpreter::open_lambda(Value self, Where where) {
+  const auto number = self.root == Root::object && nodes.is_constant(self.node)
+                          ? memory_.read(self.object, nodes[self.node].value, 1)
+                          : std::nullopt;
+  if (!number || !nodes.is_constant(number->node)) {
+    complain(where, "which lambda is called here cannot be seen");
+    return;
+  }
+  const Captures& captures = captures_[nodes[number->node].value];
+  frames_.back().captures = &captures;
+  if (const auto outer = captures.find(nullptr); outer != captures.end()) {
+    frames_.back().self = outer->second;
+  }
+}
+
+}  // namespace tilepost::inference

@@ -1,0 +1,317 @@
+#include "generator/infer/footprint.h"
+
+#include <algorithm>
+
+#include "generator/infer/lanes.h"
+
+namespace tilepost::inference {
+namespace {
+
+// Conditions that are the same in the whole launch and not known: all their combinations are tried.
+constexpr size_t kMaxChoices = 4;
+// Evaluations of a node for a thread of a block, and elements that are stored.
+constexpr double kMaxWork = 4e10;
+
+std::string times(int64_t rows, int64_t columns) {
+  return std::to_string(rows) + "x" + std::to_string(columns);
+}
+
+std::string at(const std::array<int64_t, 3>& index, bool three) {
+  return "(" + std::to_string(index[0]) + ", " + std::to_string(index[1]) +
+         (three ? ", " + std::to_string(index[2]) : "") + ")";
+}
+
+class Enumeration {
+ public:
+  Enumeration(const Nodes& nodes, const std::vector<Store>& stores, const KernelFacts& facts)
+      : nodes_(nodes),
+        stores_(stores),
+        facts_(facts),
+        lanes_(nodes, roots(stores), facts.threads),
+        tiles_m_((facts.m + facts.tile[0] - 1) / facts.tile[0]),
+        tiles_n_((facts.n + facts.tile[1] - 1) / facts.tile[1]),
+        stamps_(facts.tile[0] * facts.tile[1], 0) {}
+
+  Footprint run();
+
+ private:
+  static std::vector<NodeId> roots(const std::vector<Store>& stores) {
+    std::vector<NodeId> list{0};
+    for (const Store& store : stores) {
+      for (const NodeId id : {store.address, store.guard, store.pitch}) list.push_back(id);
+    }
+    return list;
+  }
+
+  void run_blocks(std::vector<int64_t>& blocks);
+  bool run_block();
+  bool run_store(const Store& store);
+  bool mark(const Store& store, size_t thread, int64_t bytes, int64_t width);
+  bool start_tile(const Store& store, size_t thread, int64_t element);
+  bool fail(clang::SourceLocation where, const std::string& text, const std::string& note = "",
+            clang::SourceLocation note_at = {});
+  bool fail_outside(const Store& store, size_t thread, int64_t element);
+  bool too_much();
+  std::string shape() const;
+  std::string block_name() const;
+  std::string thread_name(size_t thread) const;
+  std::string explain(NodeId id) const;
+  bool is_ragged() const {
+    return facts_.m % facts_.tile[0] != 0 || facts_.n % facts_.tile[1] != 0;
+  }
+  std::string requires_note() const {
+    return "the kernel has no guard for tiles that are cut off: say requires: {m: " +
+           std::to_string(facts_.tile[0]) + ", n: " + std::to_string(facts_.tile[1]) + "}";
+  }
+
+  const Nodes& nodes_;
+  const std::vector<Store>& stores_;
+  const KernelFacts& facts_;
+  LaneEvaluator lanes_;
+  int64_t tiles_m_, tiles_n_;
+  std::vector<uint32_t> stamps_;  // of the tile's elements: the block that stored it last, from 1
+  uint32_t stamp_ = 0;
+  int shift_ = 0;  // an element has 2^shift bytes
+  std::array<int64_t, 3> block_{};
+  int64_t tile_ = -1, row_ = 0, column_ = 0, rows_ = 0, columns_ = 0;
+  int64_t stored_ = 0, last_row_ = 0, last_column_ = 0;
+  Footprint result_;
+};
+
+std::string Enumeration::shape() const {
+  return "at m=" + std::to_string(facts_.m) + ", n=" + std::to_string(facts_.n) + " ";
+}
+
+std::string Enumeration::block_name() const {
+  return "block " + at(block_, facts_.grid[2] > 1);
+}
+
+std::string Enumeration::thread_name(size_t thread) const {
+  const auto x = static_cast<int64_t>(thread) % facts_.threads[0];
+  const auto y = static_cast<int64_t>(thread) / facts_.threads[0] % facts_.threads[1];
+  const auto z = static_cast<int64_t>(thread) / facts_.threads[0] / facts_.threads[1];
+  return "thread " + at({x, y, z}, facts_.threads[2] > 1);
+}
+
+std::string Enumeration::explain(NodeId id) const {
+  const std::vector<NodeId> unknowns = nodes_.unknowns(id);
+  return unknowns.empty() ? "arithmetic that overflows" : nodes_.reason(unknowns.front()).text;
+}
+
+bool Enumeration::fail(clang::SourceLocation where, const std::string& text,
+                       const std::string& note, clang::SourceLocation note_at) {
+  result_.complaints.push_back({where, text, note_at.isValid() ? note_at : where, note});
+  return false;
+}
+
+bool Enumeration::fail_outside(const Store& store, size_t thread, int64_t element) {
+  const bool before = element < 0;
+  const int64_t row = before ? -1 : element / facts_.out_ld;
+  const int64_t column = before ? 0 : element % facts_.out_ld;
+  const int64_t tile_row = row / facts_.tile[0];
+  const int64_t tile_column = column / facts_.tile[1];
+  const std::string who = shape() + block_name();
+  if (before || row >= facts_.m || column >= facts_.n) {
+    const std::string what = before ? "before the output's first element"
+                                    : "row " + std::to_string(row) + ", column " +
+                                          std::to_string(column) + " of an output of " +
+                                          times(facts_.m, facts_.n);
+    return fail(store.where,
+                who + ", " + thread_name(thread) + " stores outside the output: " + what,
+                is_ragged() ? requires_note()
+                            : "grid, threads, tile and arguments must be those of the launch");
+  }
+  const std::string text = who + " stores into tiles " +
+                           at({row_ / facts_.tile[0], column_ / facts_.tile[1], 0}, false) +
+                           " and " + at({tile_row, tile_column, 0}, false) + " of " +
+                           times(facts_.tile[0], facts_.tile[1]);
+  if (is_ragged()) return fail(store.where, text, requires_note());
+  if (store.loop.isValid()) {
+    return fail(
+        store.where, text,
+        "if one block computes several tiles in this loop, take each from tilepost::tile(grid, "
+        "position) and call tilepost::tile_done behind its stores",
+        store.loop);
+  }
+  return fail(store.where, text, "tile says the rows and the columns that one block stores");
+}
+
+bool Enumeration::start_tile(const Store& store, size_t thread, int64_t element) {
+  const int64_t row = element / facts_.out_ld;
+  const int64_t column = element % facts_.out_ld;
+  if (element < 0 || row >= facts_.m || column >= facts_.n)
+    return fail_outside(store, thread, element);
+  row_ = row - row % facts_.tile[0];
+  column_ = column - column % facts_.tile[1];
+  rows_ = std::min(facts_.tile[0], facts_.m - row_);
+  columns_ = std::min(facts_.tile[1], facts_.n - column_);
+  tile_ = row_ / facts_.tile[0] * tiles_n_ + column_ / facts_.tile[1];
+  return true;
+}
+
+// Notes that a thread stores these bytes.
+bool Enumeration::mark(const Store& store, size_t thread, int64_t bytes, int64_t width) {
+  const int64_t element = bytes >> shift_;
+  const int64_t count = width >> shift_;
+  if ((bytes | width) & (facts_.out_bytes - 1) || count == 0) {
+    return fail(store.where, shape() + block_name() + ", " + thread_name(thread) +
+                                 " stores a part of an element: the output's elements have " +
+                                 std::to_string(facts_.out_bytes) + " bytes");
+  }
+  if (tile_ < 0 && !start_tile(store, thread, element)) return false;
+  const int64_t distance = element - (row_ * facts_.out_ld + column_);
+  if (distance < 0 || distance >= rows_ * facts_.out_ld)
+    return fail_outside(store, thread, element);
+  const int64_t row = distance < UINT32_MAX && facts_.out_ld < UINT32_MAX
+                          ? static_cast<uint32_t>(distance) / static_cast<uint32_t>(facts_.out_ld)
+                          : distance / facts_.out_ld;
+  const int64_t column = distance - row * facts_.out_ld;
+  if (column + count > columns_)
+    return fail_outside(store, thread, element + std::max<int64_t>(0, columns_ - column));
+  uint32_t* stamps = stamps_.data() + row * facts_.tile[1] + column;
+  for (int64_t i = 0; i < count; ++i) {
+    stored_ += stamps[i] != stamp_;
+    stamps[i] = stamp_;
+  }
+  last_row_ = std::max(last_row_, row + 1);
+  last_column_ = std::max(last_column_, column + count);
+  return true;
+}
+
+bool Enumeration::run_store(const Store& store) {
+  const auto threads =
+      static_cast<size_t>(facts_.threads[0] * facts_.threads[1] * facts_.threads[2]);
+  const Lanes& guard = lanes_[store.guard];
+  const Lanes& address = lanes_[store.address];
+  const Lanes& pitch = lanes_[store.pitch];
+  for (size_t thread = 0; thread < threads; ++thread) {
+    if (guard.is_lost(thread)) {
+      return fail(
+          store.where, "whether this store is reached depends on " + explain(store.guard),
+          "conditions of stores must follow from numbers of the launch, the block's index and "
+          "the thread's");
+    }
+    if (store.by_warp && thread % 32 != 0) {
+      const size_t first = thread - thread % 32;
+      const bool same = guard.value(thread) == guard.value(first) &&
+                        (!guard.value(first) || (address.value(thread) == address.value(first) &&
+                                                 pitch.value(thread) == pitch.value(first)));
+      if (!same)
+        return fail(store.where, "the threads of a warp do not agree where this matrix is stored");
+      continue;
+    }
+    if (!guard.value(thread)) continue;
+    if (address.is_lost(thread) || pitch.is_lost(thread)) {
+      return fail(
+          store.where,
+          "where this store goes depends on " +
+              explain(address.is_lost(thread) ? store.address : store.pitch),
+          "addresses must follow from numbers of the launch, the block's index and the thread's");
+    }
+    for (int64_t row = 0; row < store.rows; ++row) {
+      if (!mark(store, thread, address.value(thread) + row * pitch.value(thread), store.width))
+        return false;
+    }
+  }
+  return true;
+}
+
+bool Enumeration::run_block() {
+  ++stamp_;
+  tile_ = -1;
+  stored_ = last_row_ = last_column_ = 0;
+  lanes_.move_to(block_);
+  for (const Store& store : stores_) {
+    if (!run_store(store)) return false;
+  }
+  if (tile_ < 0 || stored_ == rows_ * columns_) return true;
+  const std::string tile = at({row_ / facts_.tile[0], column_ / facts_.tile[1], 0}, false);
+  return fail(stores_.back().where,
+              shape() + block_name() + " stores " + std::to_string(stored_) + " of the " +
+                  std::to_string(rows_ * columns_) + " elements of tile " + tile,
+              "what it stores lies in the tile's first " + std::to_string(last_row_) +
+                  " rows and " + std::to_string(last_column_) +
+                  " columns; tile and threads must be those of the kernel");
+}
+
+void Enumeration::run_blocks(std::vector<int64_t>& blocks) {
+  blocks.assign(tiles_m_ * tiles_n_, -1);
+  int64_t linear = 0;
+  for (block_[2] = 0; block_[2] < facts_.grid[2]; ++block_[2]) {
+    for (block_[1] = 0; block_[1] < facts_.grid[1]; ++block_[1]) {
+      for (block_[0] = 0; block_[0] < facts_.grid[0]; ++block_[0], ++linear) {
+        if (!run_block()) return;
+        if (tile_ < 0) continue;
+        int64_t& owner = blocks[tile_];
+        if (owner >= 0) {
+          const std::array<int64_t, 3> other{owner % facts_.grid[0],
+                                             owner / facts_.grid[0] % facts_.grid[1],
+                                             owner / facts_.grid[0] / facts_.grid[1]};
+          fail(stores_.back().where,
+               shape() + "blocks " + at(other, facts_.grid[2] > 1) + " and " +
+                   at(block_, facts_.grid[2] > 1) + " both store tile " +
+                   at({row_ / facts_.tile[0], column_ / facts_.tile[1], 0}, false),
+               "each tile must be made by one block alone: no split-K, and the grid of the launch");
+          return;
+        }
+        owner = linear;
+      }
+    }
+  }
+  const auto missing = std::find(blocks.begin(), blocks.end(), -1);
+  if (missing == blocks.end()) return;
+  const int64_t tile = missing - blocks.begin();
+  fail(stores_.back().where,
+       shape() + "no block stores tile " + at({tile / tiles_n_, tile % tiles_n_, 0}, false) +
+           " of the " + times(tiles_m_, tiles_n_) + " tiles",
+       "grid must be that of the launch, and a multiple of the tile's sides of the shape");
+}
+
+// Refuses what would not end in a time that a user waits.
+bool Enumeration::too_much() {
+  const double blocks = static_cast<double>(facts_.grid[0]) * static_cast<double>(facts_.grid[1]) *
+                        static_cast<double>(facts_.grid[2]);
+  const double threads =
+      static_cast<double>(facts_.threads[0] * facts_.threads[1] * facts_.threads[2]);
+  const double work = blocks * threads * static_cast<double>(stores_.size());
+  if (work <= kMaxWork) return false;
+  fail(stores_.back().where,
+       shape() + "more than 4e10 stores of threads would have to be looked at",
+       "mark the kernel instead: tilepost::tile, out_base and tile_done");
+  return true;
+}
+
+Footprint Enumeration::run() {
+  while ((1 << shift_) < facts_.out_bytes) ++shift_;
+  const size_t choices = nodes_.choices().size();
+  if (choices > kMaxChoices) {
+    fail({}, "stores depend on more than " + std::to_string(kMaxChoices) +
+                 " conditions that are not known, '" + nodes_.choices().front() + "' among them");
+    return result_;
+  }
+  if (too_much()) return result_;
+  for (unsigned taken = 0; taken < 1u << choices; ++taken) {
+    std::vector<bool> values;
+    for (size_t i = 0; i < choices; ++i) values.push_back(taken >> i & 1);
+    lanes_.choose(values);
+    std::vector<int64_t> blocks;
+    run_blocks(blocks);
+    if (!result_.complaints.empty()) return result_;
+    if (taken > 0 && blocks != result_.blocks) {
+      fail(stores_.back().where,
+           "which block makes a tile depends on '" + nodes_.choices().front() + "'");
+      return result_;
+    }
+    result_.blocks = std::move(blocks);
+  }
+  return result_;
+}
+
+}  // namespace
+
+Footprint find_footprint(const Nodes& nodes, const std::vector<Store>& stores,
+                         const KernelFacts& facts) {
+  return Enumeration(nodes, stores, facts).run();
+}
+
+}  // namespace tilepost::inference

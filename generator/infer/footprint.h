@@ -1,0 +1,42 @@
+// Where a kernel stores, for all threads of all blocks, and whether that is a tile for each block.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "generator/infer/infer.h"
+#include "generator/infer/nodes.h"
+
+namespace tilepost::inference {
+
+// One store of each thread. Of a matrix that a warp stores together: `rows` of `width` bytes each,
+// `pitch` bytes apart, of lane 0.
+struct Store {
+  NodeId address;  // bytes from the output's start
+  NodeId guard;    // whether the thread gets here
+  int64_t width;   // bytes
+  int64_t rows = 1;
+  NodeId pitch = 0;
+  bool by_warp = false;
+  clang::SourceLocation where;
+  clang::SourceLocation loop;  // the outermost loop around it, if there is one
+};
+
+// What is wrong with a kernel's stores, and where.
+struct Complaint {
+  clang::SourceLocation where;  // invalid: the kernel as a whole
+  std::string text;
+  clang::SourceLocation note_at;
+  std::string note;
+};
+
+struct Footprint {
+  std::vector<int64_t> blocks;  // as Inferred's, of one shape
+  std::vector<Complaint> complaints;
+};
+
+Footprint find_footprint(const Nodes& nodes, const std::vector<Store>& stores,
+                         const KernelFacts& facts);
+
+}  // namespace tilepost::inference

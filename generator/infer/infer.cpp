@@ -1,0 +1,126 @@
+#include "generator/infer/infer.h"
+
+#include "generator/infer/footprint.h"
+#include "generator/infer/interpreter.h"
+
+namespace tilepost {
+namespace {
+
+using inference::Complaint;
+using inference::Findings;
+using inference::Footprint;
+using inference::Interpreter;
+
+// Each run unrolls a loop more, or finds one that cannot be.
+constexpr int kMaxRuns = 2000;
+
+void report(const Parsed& parsed, const Complaint& complaint) {
+  if (complaint.where.isInvalid()) {
+    parsed.report.error(complaint.text);
+    return;
+  }
+  parsed.error(complaint.where, complaint.text);
+  if (!complaint.note.empty()) parsed.note(complaint.note_at, complaint.note);
+}
+
+// Whether the numbers can be enumerated at all; the spec's rules have refused what cannot be.
+bool is_sound(const Parsed& parsed, const clang::FunctionDecl* kernel, const KernelFacts& facts) {
+  const auto positive = [](const auto& list) {
+    return std::all_of(list.begin(), list.end(), [](int64_t x) { return x > 0; });
+  };
+  constexpr int64_t kMost = int64_t{1} << 31;
+  const auto small = [](const auto& list) {
+    return std::all_of(list.begin(), list.end(), [](int64_t x) { return x <= kMost; });
+  };
+  const bool element = facts.out_bytes > 0 && facts.out_bytes <= 16 &&
+                       (facts.out_bytes & (facts.out_bytes - 1)) == 0;
+  const std::array<int64_t, 3> shape{facts.m, facts.n, facts.k};
+  const bool sound = element && positive(facts.tile) && positive(facts.threads) &&
+                     positive(facts.grid) && positive(shape) && small(facts.tile) &&
+                     small(facts.grid) && small(shape) && facts.out_ld >= facts.n &&
+                     facts.out_ld <= kMost && facts.tile[0] * facts.tile[1] <= int64_t{1} << 24 &&
+                     facts.threads[0] <= 1024 && facts.threads[1] <= 1024 &&
+                     facts.threads[2] <= 1024 &&
+                     facts.threads[0] * facts.threads[1] * facts.threads[2] <= 1024;
+  if (!sound) {
+    parsed.error(kernel->getLocation(),
+                 "tile, threads, grid, shape or the output's row length are out of bounds: a block "
+                 "has 1 to 1024 threads, a tile at most 16777216 elements, a row of the output at "
+                 "least n");
+  }
+  return sound;
+}
+
+BlockOrder order_of(const std::vector<KernelFacts>& shapes, const Inferred& inferred) {
+  const auto holds = [&](auto block_of) {
+    for (size_t s = 0; s < shapes.size(); ++s) {
+      const KernelFacts& facts = shapes[s];
+      const int64_t rows = (facts.m + facts.tile[0] - 1) / facts.tile[0];
+      const int64_t columns = (facts.n + facts.tile[1] - 1) / facts.tile[1];
+      for (int64_t row = 0; row < rows; ++row) {
+        for (int64_t column = 0; column < columns; ++column) {
+          const int64_t block = inferred.blocks[s][row * columns + column];
+          if (block != block_of(facts, row, column, rows, columns)) return false;
+        }
+      }
+    }
+    return true;
+  };
+  using Facts = const KernelFacts&;
+  using Int = int64_t;
+  if (holds([](Facts f, Int row, Int column, Int, Int) { return row * f.grid[0] + column; })) {
+    return BlockOrder::columns_then_rows;
+  }
+  if (holds([](Facts f, Int row, Int column, Int, Int) { return column * f.grid[0] + row; })) {
+    return BlockOrder::rows_then_columns;
+  }
+  if (holds([](Facts, Int row, Int column, Int, Int columns) { return row * columns + column; })) {
+    return BlockOrder::linear_by_rows;
+  }
+  if (holds([](Facts, Int row, Int column, Int rows, Int) { return column * rows + row; })) {
+    return BlockOrder::linear_by_columns;
+  }
+  return BlockOrder::table;
+}
+
+// The stores of the kernel at one shape, found in as many runs as loops have to be unrolled, and
+// proven.
+bool infer_shape(const Parsed& parsed, const clang::FunctionDecl* kernel, const KernelFacts& facts,
+                 Inferred& inferred) {
+  inference::Unrolling unrolling;
+  for (int runs = 0; runs < kMaxRuns; ++runs) {
+    Interpreter interpreter(parsed, facts, unrolling);
+    if (!interpreter.run(kernel)) continue;
+    const Findings& findings = interpreter.findings;
+    std::vector<Complaint> complaints = findings.complaints;
+    if (complaints.empty()) {
+      Footprint footprint = inference::find_footprint(interpreter.nodes, findings.stores, facts);
+      complaints = footprint.complaints;
+      inferred.blocks.push_back(std::move(footprint.blocks));
+    }
+    for (const Complaint& complaint : complaints) report(parsed, complaint);
+    if (!inferred.reads_output) inferred.reads_output = findings.reads_output;
+    if (!inferred.runs_once) inferred.runs_once = findings.runs_once;
+    return complaints.empty();
+  }
+  parsed.error(kernel->getLocation(),
+               "more than " + llvm::Twine(kMaxRuns) +
+                   " loops had to be followed to find where the kernel stores");
+  return false;
+}
+
+}  // namespace
+
+std::optional<Inferred> infer(const Parsed& parsed, const clang::FunctionDecl* kernel,
+                              const std::vector<KernelFacts>& shapes) {
+  Inferred inferred;
+  for (const KernelFacts& facts : shapes) {
+    if (!is_sound(parsed, kernel, facts)) return std::nullopt;
+    if (!infer_shape(parsed, kernel, facts, inferred)) return std::nullopt;
+  }
+  if (inferred.blocks.empty()) return std::nullopt;
+  inferred.order = order_of(shapes, inferred);
+  return inferred;
+}
+
+}  // namespace tilepost

@@ -1,0 +1,71 @@
+// Which tile each block of an unmarked kernel makes: proven, or refused with the reason.
+//
+// The kernel's text says nothing of tiles. Its stores do: every address is computed as an
+// expression of the thread's and the block's index (interpreter.h), then evaluated for all threads
+// of all blocks (footprint.h). What is accepted is proven for the shapes that were given: each
+// block stores all of exactly one tile, no two blocks the same one, and nothing else. What cannot
+// be proven is refused.
+//
+// Trusted are what the stores hold, loads, races within a block, that loops end, and that the
+// launch is as the facts say.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "generator/weave/parse/parser.h"
+
+namespace tilepost {
+
+// What the spec says of a kernel's launch at one shape. The output is m rows of n elements; a
+// column-major one is told with m and n, and the tile's sides, exchanged.
+struct KernelFacts {
+  int64_t m = 0, n = 0, k = 0;
+  std::array<int64_t, 2> tile{};  // rows, columns
+  std::array<int64_t, 3> threads{1, 1, 1};
+  std::array<int64_t, 3> grid{1, 1, 1};    // of the plain kernel
+  std::map<std::string, int64_t> numbers;  // value of each integer parameter, by its name
+  std::string out;                         // the parameter that points to the output
+  int64_t out_ld = 0;                      // elements from one row to the next
+  int out_bytes = 0;                       // of an element
+};
+
+// How blocks are numbered where one rule holds at all shapes; blocks of the grid have the
+// coordinates x, y, z, tiles the row and the column.
+enum class BlockOrder {
+  columns_then_rows,  // x is the tile's column, y its row
+  rows_then_columns,  // x is the row, y the column
+  linear_by_rows,     // x is row * columns + column
+  linear_by_columns,  // x is column * rows + row
+  table,              // another: see Inferred::blocks
+};
+
+// A fact and where it is in the source.
+struct InferredPlace {
+  clang::SourceLocation where;
+  std::string what;
+};
+
+struct Inferred {
+  BlockOrder order = BlockOrder::table;
+  // For each shape: the linear index of the plain kernel's block (x first) that makes each tile, by
+  // row * columns + column. Blocks that store nothing are in no list.
+  std::vector<std::vector<int64_t>> blocks;
+  // Where the kernel reads its output.
+  std::optional<InferredPlace> reads_output;
+  // Why a block's body cannot run again in the same block: barriers that are initialised, registers
+  // or tensor memory that are given back, copies that nobody waits for.
+  std::optional<InferredPlace> runs_once;
+};
+
+// Proves `kernel`, an instantiation with its body, for every one of `shapes`; one of them should be
+// ragged and have m != n, because a transposed output hides in squares. Reports at the place in
+// the source why it cannot, and returns nothing then.
+std::optional<Inferred> infer(const Parsed& parsed, const clang::FunctionDecl* kernel,
+                              const std::vector<KernelFacts>& shapes);
+
+}  // namespace tilepost

@@ -1,0 +1,210 @@
+#include "generator/infer/interpreter.h"
+
+#include "clang/AST/Attr.h"
+
+namespace tilepost::inference {
+
+using llvm::StringRef;
+
+namespace {
+
+std::array<int64_t, kSymbols> extents(const KernelFacts& facts) {
+  return {facts.threads[0], facts.threads[1], facts.threads[2],
+          facts.grid[0],    facts.grid[1],    facts.grid[2]};
+}
+
+}  // namespace
+
+Interpreter::Interpreter(const Parsed& parsed, const KernelFacts& facts, Unrolling& unrolling)
+    : nodes(extents(facts)), parsed_(parsed), launch_(facts), unrolling_(unrolling) {
+  memory_.add("");  // object 0 is nobody's
+}
+
+void Interpreter::bind_parameters(const clang::FunctionDecl* kernel) {
+  for (const clang::ParmVarDecl* parameter : kernel->parameters()) {
+    const Type type = parameter->getType();
+    const std::string name = parameter->getNameAsString();
+    const uint32_t object = object_of(parameter);
+    memory_[object].facts = 0;
+    Value value;
+    if (name == launch_.out) {
+      out_ = parameter;
+      value.root = Root::output;
+    } else if (type->isPointerType()) {
+      value = {Root::other, memory_.add(name), 0};
+    } else if (type->isIntegralOrEnumerationType() && launch_.numbers.count(name)) {
+      value.node = nodes.convert(nodes.constant(launch_.numbers.at(name)), int_type(type));
+    } else if (type->isScalarType()) {
+      value.node = nodes.unknown({"the parameter '" + name + "'"}, name);
+    } else {
+      continue;  // a struct: nothing is known of what it holds
+    }
+    memory_.write(object, 0, size_of(type), value);
+  }
+}
+
+bool Interpreter::run(const clang::FunctionDecl* kernel) {
+  for (const auto* note : kernel->specific_attrs<clang::AnnotateAttr>()) {
+    if (note->getAnnotation() == "cluster_dims") {
+      complain(kernel->getLocation(),
+               "blocks of a cluster work together here, and each would be given a tile of its own",
+               kernel->getLocation(), "use a kernel without clusters, or mark its tile loop");
+      return true;
+    }
+  }
+  enter(kernel, kernel, {});
+  bind_parameters(kernel);
+  if (!out_ || !out_->getType()->isPointerType()) {
+    complain(kernel->getLocation(), out_ ? "the output '" + launch_.out + "' is no pointer"
+                                         : "there is no parameter '" + launch_.out + "'");
+    return true;
+  }
+  exec(kernel->getBody());
+  if (restart_ || !findings.complaints.empty()) return !restart_;
+  if (pending_copies_.isValid()) {
+    run_once(pending_copies_, "copies that are not waited for before the kernel ends");
+  }
+  if (findings.stores.empty()) {
+    complain(kernel->getLocation(), "nothing is stored through '" + launch_.out + "'",
+             kernel->getLocation(), "out names the parameter that the kernel stores its result to");
+  }
+  return true;
+}
+
+void Interpreter::complain(Where where, const std::string& text, Where note_at,
+                           const std::string& note) {
+  trial_complaint_ |= trial_;
+  if (trial_ || stopped()) return;
+  findings.complaints.push_back({where, text, note_at, note});
+}
+
+bool Interpreter::step(Where where) {
+  if (stopped()) return false;
+  const char* what = ++steps_ > kMaxSteps                  ? "statements and expressions are run"
+                     : nodes.size() > kMaxNodes            ? "values are computed"
+                     : findings.stores.size() > kMaxStores ? "stores are made by each thread"
+                                                           : nullptr;
+  if (!what) return true;
+  const bool was_trial = std::exchange(trial_, false);
+  const auto bound = steps_ > kMaxSteps         ? size_t{kMaxSteps}
+                     : nodes.size() > kMaxNodes ? kMaxNodes
+                                                : kMaxStores;
+  complain(where,
+           "more than " + std::to_string(bound) + " " + what + " to find where the kernel stores",
+           where, "mark the kernel instead: tilepost::tile, out_base and tile_done");
+  trial_ = was_trial;
+  return false;
+}
+
+NodeId Interpreter::unknown(const std::string& text, Where where) {
+  return nodes.unknown({text, where.getRawEncoding(), nullptr});
+}
+
+Value Interpreter::unknown_value(Type type, const std::string& text, Where where) {
+  const bool pointer = type->isPointerType() || type->isReferenceType();
+  return {pointer ? Root::unknown : Root::number, 0, unknown(text, where)};
+}
+
+std::string Interpreter::explain(NodeId lost) const {
+  const std::vector<NodeId> unknowns = nodes.unknowns(lost);
+  return unknowns.empty() ? "arithmetic that overflows" : nodes.reason(unknowns.front()).text;
+}
+
+namespace {
+
+// Calls `use` with every condition that holds if `condition` does.
+template <class Use>
+void for_each_part(const Nodes& nodes, NodeId condition, const Use& use) {
+  use(condition);
+  const Node& node = nodes[condition];
+  if (node.op != Op::both) return;
+  for_each_part(nodes, node.a, use);
+  for_each_part(nodes, node.b, use);
+}
+
+}  // namespace
+
+void Interpreter::push_fact(NodeId condition) {
+  facts_.push_back(condition);
+  for_each_part(nodes, condition, [&](NodeId part) { ++known_[part]; });
+}
+
+void Interpreter::pop_facts(size_t size) {
+  for (; facts_.size() > size; facts_.pop_back()) {
+    for_each_part(nodes, facts_.back(), [&](NodeId part) {
+      if (--known_[part] == 0) known_.erase(part);
+    });
+  }
+}
+
+NodeId Interpreter::facts_since(size_t first) {
+  NodeId all = nodes.constant(1);
+  for (size_t i = first; i < facts_.size(); ++i) all = nodes.both(all, facts_[i]);
+  return all;
+}
+
+// The node, as it is where the facts hold. Looks into choices and conditions, not into arithmetic.
+NodeId Interpreter::assume(NodeId node, int depth) {
+  if (facts_.empty() || depth > 200) return node;
+  const Node at = nodes[node];
+  switch (at.op) {
+    case Op::select: {
+      const NodeId condition = assume(at.a, depth + 1);
+      if (nodes.is_constant(condition)) {
+        return assume(nodes[condition].value ? at.b : at.c, depth + 1);
+      }
+      return node;
+    }
+    case Op::both: {
+      if (at.safe && known_.count(node)) return nodes.constant(1);
+      return nodes.both(assume(at.a, depth + 1), assume(at.b, depth + 1));
+    }
+    case Op::negation:
+      if (nodes[at.a].op == Op::unknown && known_.count(node)) return nodes.constant(1);
+      if (at.safe && known_.count(node)) return nodes.constant(1);
+      return nodes.negation(assume(at.a, depth + 1));
+    case Op::less:
+    case Op::equal:
+    case Op::choice:
+    case Op::unknown:  // of a condition: see Nodes::condition
+      if (!at.safe && at.op != Op::unknown) return node;
+      if (known_.count(node)) return nodes.constant(1);
+      if (const NodeId opposite = nodes.negation(node); known_.count(opposite)) {
+        return nodes.constant(0);
+      }
+      return node;
+    default:
+      return node;
+  }
+}
+
+// The condition under which the current statement is not reached, for what it or others before it
+// left.
+NodeId Interpreter::gone() {
+  const Frame& frame = frames_.back();
+  return nodes.either(frame.returned, nodes.either(frame.broken, frame.continued));
+}
+
+// A loop that hides the node's value, or null.
+const void* Interpreter::loop_of(NodeId node) const {
+  for (const NodeId lost : nodes.unknowns(node)) {
+    if (const void* loop = nodes.reason(lost).loop) return loop;
+  }
+  return nullptr;
+}
+
+// Runs again with the loops unrolled that hide the node's value.
+void Interpreter::need_loops_of(NodeId node) {
+  for (const NodeId lost : nodes.unknowns(node)) {
+    const auto* loop = static_cast<const clang::Stmt*>(nodes.reason(lost).loop);
+    if (!loop || unrolling_.tried.count(loop)) continue;
+    unrolling_.loops.insert(loop);
+    restart_ = true;
+  }
+}
+
+void Interpreter::run_once(Where where, const std::string& what) {
+  if (!findings.runs_once) findings.runs_once = InferredPlace{where, what};
+}
+
+}  // namespace tilepost::inference

@@ -1,0 +1,233 @@
+// Runs a kernel's body once, for every thread of every block at once.
+//
+// Values are nodes over the thread's and the block's index; a branch that not all threads take
+// makes assignments choices between the old and the new value, under the conditions that hold
+// there, the *facts*. A loop is passed over: what it assigns is unknown afterwards. It is unrolled
+// only where that is not enough: it stores into the output, or a store depends on what it assigns.
+// Then all is run again from the start (run_kernel), so that what is interpreted stays small
+// though main loops are long.
+//
+// What is not understood is refused if it could store into global memory, and is unknown otherwise.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "clang/AST/ExprCXX.h"
+#include "clang/AST/StmtCXX.h"
+#include "generator/infer/footprint.h"
+#include "generator/infer/infer.h"
+#include "generator/infer/memory.h"
+#include "generator/infer/nodes.h"
+
+namespace tilepost::inference {
+
+// A clear end for kernels that no one can enumerate. Each is said in the refusal.
+constexpr int kMaxSteps = 4'000'000;     // statements and expressions
+constexpr size_t kMaxNodes = 2'000'000;  // values
+constexpr size_t kMaxStores = 100'000;   // of a thread
+constexpr int kMaxTurns = 20'000;        // of one loop that is unrolled
+constexpr size_t kMaxCalls = 48;         // within each other
+
+// What runs of the same kernel tell each other.
+struct Unrolling {
+  std::set<const clang::Stmt*> loops;  // to be unrolled
+  std::set<const clang::Stmt*> tried;  // that could not be
+};
+
+// What a run finds.
+struct Findings {
+  std::vector<Store> stores;
+  std::vector<Complaint> complaints;
+  std::optional<InferredPlace> reads_output;
+  std::optional<InferredPlace> runs_once;
+};
+
+class Interpreter {
+ public:
+  Interpreter(const Parsed& parsed, const KernelFacts& facts, Unrolling& unrolling);
+
+  // Runs the kernel. Returns false if it must be run again, with more loops unrolled.
+  bool run(const clang::FunctionDecl* kernel);
+
+  Findings findings;
+  Nodes nodes;
+
+ private:
+  using Where = clang::SourceLocation;
+  using Type = clang::QualType;
+
+  // Where a lambda's captures are; null: `this`.
+  using Captures = std::map<const clang::ValueDecl*, Value>;
+
+  // A call that is being run.
+  struct Frame {
+    const clang::FunctionDecl* function = nullptr;
+    uint32_t id = 0;   // the same for the same calls
+    size_t facts = 0;  // how many held at its start
+    Value self;        // `this`
+    uint32_t result_object = 0;
+    Value result;
+    bool has_result = false;
+    NodeId returned = 0;                 // under which condition it has
+    NodeId broken = 0;                   // … the innermost loop or switch was left
+    NodeId continued = 0;                // … its turn was
+    const Captures* captures = nullptr;  // of a lambda
+  };
+  // A part of a variable that a loop assigns.
+  struct Target {
+    int64_t size = 0;
+    bool known = false;   // what kind of value it holds
+    bool astray = false;  // a pointer that does not stay in what it points into
+    Value value;
+  };
+  // A loop that is being passed over: what was stored to variables in it.
+  struct Passed {
+    const clang::Stmt* loop;
+    std::map<std::pair<uint32_t, int64_t>, Target> cells;  // by object and offset
+    std::set<uint32_t> objects;                            // stored to at an unknown place
+  };
+
+  // interpreter.cpp: the start, facts, complaints
+  void bind_parameters(const clang::FunctionDecl* kernel);
+  void complain(Where where, const std::string& text, Where note_at = {},
+                const std::string& note = "");
+  bool stopped() const { return restart_ || !findings.complaints.empty(); }
+  bool step(Where where);
+  NodeId unknown(const std::string& text, Where where);
+  Value unknown_value(Type type, const std::string& text, Where where);
+  std::string explain(NodeId lost) const;
+  void push_fact(NodeId condition);
+  void pop_facts(size_t size);
+  NodeId facts_since(size_t first);
+  NodeId assume(NodeId node, int depth = 0);
+  NodeId gone();
+  void need_loops_of(NodeId node);
+  const void* loop_of(NodeId node) const;
+  void run_once(Where where, const std::string& what);
+
+  // access.cpp: variables and memory
+  uint32_t object_of(const clang::ValueDecl* variable);
+  uint32_t temporary(const clang::Expr* maker, const std::string& name);
+  Value pointer_to(uint32_t object) const { return {Root::object, object, 0}; }
+  Value moved(Value pointer, NodeId bytes);
+  Value load(Value from, Type type, Where where);
+  void store(Value to, Value value, Type type, Where where);
+  void store_output(Value to, int64_t width, Where where);
+  void store_variable(Value to, Value value, Type type, Where where);
+  void copy_record(Value to, Value from, int64_t size, Where where);
+  void forget(Value pointer);
+  void read_output(Where where);
+  Value choose(NodeId condition, Value a, Value b, Where where);
+  bool carries_output(Value value, Type type) const;
+  int64_t size_of(Type type) const;
+  IntType int_type(Type type) const;
+  std::string name_of(Value pointer) const;
+
+  // expressions.cpp, arithmetic.cpp
+  Value eval(const clang::Expr* e);
+  Value address(const clang::Expr* e);
+  void discard(const clang::Expr* e);
+  Value eval_cast(const clang::CastExpr* e);
+  Value eval_unary(const clang::UnaryOperator* e);
+  Value eval_binary(const clang::BinaryOperator* e);
+  Value eval_choice(const clang::AbstractConditionalOperator* e);
+  Value logical(const clang::BinaryOperator* e);
+  Value assign(const clang::BinaryOperator* e);
+  Value arithmetic(clang::BinaryOperatorKind kind, Value a, Value b, Type type, Type left,
+                   Type right, Where where);
+  Value compare(clang::BinaryOperatorKind kind, Value a, Value b, Type operands, Where where);
+  Value pointer_arithmetic(clang::BinaryOperatorKind kind, Value a, Value b, Type left, Type right,
+                           Where where);
+  Value bump(const clang::UnaryOperator* e);
+  Value builtin_variable(const clang::ValueDecl* variable, bool& found);
+  NodeId condition(const clang::Expr* e);
+  bool fold(const clang::Expr* e, Value& value);
+  std::string key_of(Value value) const;
+
+  // statements.cpp
+  void exec(const clang::Stmt* s);
+  void exec_compound(const clang::CompoundStmt* s);
+  void exec_declaration(const clang::DeclStmt* s);
+  void exec_if(const clang::IfStmt* s);
+  void exec_return(const clang::ReturnStmt* s);
+  void exec_switch(const clang::SwitchStmt* s);
+  void exec_under(NodeId condition, const clang::Stmt* s);
+  void declare(const clang::VarDecl* variable);
+  void initialise(Value target, Type type, const clang::Expr* init);
+
+  // loops.cpp
+  struct Loop {
+    const clang::Stmt* statement;
+    const clang::Stmt* condition_variable;
+    const clang::Expr* condition;
+    const clang::Expr* step;
+    const clang::Stmt* before;  // at the start of each turn
+    const clang::Stmt* body;
+    bool body_first;
+  };
+  void exec_loop(const Loop& loop);
+  bool unroll(const Loop& loop);
+  void pass_over(const Loop& loop);
+  void turn(const Loop& loop);
+  void widen(const Passed& assigned);
+  bool learn(Passed& assigned, const Passed& seen, const Memory& start);
+  NodeId carried(const clang::Stmt* loop, const std::string& text);
+  void note_store(uint32_t object, std::optional<int64_t> offset, int64_t size);
+
+  // calls.cpp
+  Value call(const clang::CallExpr* e);
+  Value inline_call(const clang::CallExpr* e, const clang::FunctionDecl* function, Value self,
+                    const std::vector<Value>& arguments);
+  Value opaque_call(const clang::CallExpr* e, const clang::FunctionDecl* function, Value self,
+                    const std::vector<Value>& arguments);
+  void construct(Value target, const clang::CXXConstructExpr* e);
+  Value make_lambda(const clang::LambdaExpr* e);
+  void open_lambda(Value self, Where where);
+  void enter(const clang::FunctionDecl* function, const void* site, Value self);
+  void leave();
+  void bind(const clang::ParmVarDecl* parameter, Value value, Where where);
+  bool is_foreign(const clang::FunctionDecl* function) const;
+
+  // intrinsics.cpp: functions known by name
+  bool known_call(const clang::CallExpr* e, const clang::FunctionDecl* function, Value& result);
+  bool refused_call(const clang::CallExpr* e, const clang::FunctionDecl* function);
+  void store_matrix(const clang::CallExpr* e);
+
+  // assembly.cpp
+  struct Assembly;
+  void exec_asm(const clang::GCCAsmStmt* s);
+  void exec_instructions(Assembly& assembly, llvm::StringRef text);
+  void exec_harmless(Assembly& assembly, llvm::StringRef name,
+                     const std::vector<llvm::StringRef>& operands, bool predicated);
+  void exec_store(Assembly& assembly, llvm::StringRef name, llvm::StringRef target, NodeId guard);
+  void note_one_shot(Assembly& assembly, llvm::StringRef name, llvm::StringRef operand);
+
+  const Parsed& parsed_;
+  const KernelFacts& launch_;
+  Unrolling& unrolling_;
+  Memory memory_;
+  std::vector<Frame> frames_;
+  std::vector<NodeId> facts_;
+  std::map<NodeId, int> known_;  // facts and the parts of those that are conjunctions
+  std::vector<Passed> passed_;
+  std::vector<const clang::Stmt*> unrolled_;  // loops around what is run
+  std::map<std::pair<uint32_t, const void*>, uint32_t> frame_ids_;
+  std::map<std::pair<uint32_t, const void*>, uint32_t> variables_;  // frame, declaration -> object
+  std::map<const clang::Stmt*, Passed> assigned_;                   // by loops, as far as seen
+  std::deque<Captures> captures_;
+  std::map<std::string, Value> builtins_;
+  const clang::ParmVarDecl* out_ = nullptr;
+  bool restart_ = false;
+  bool output_as_number_ = false;
+  bool trial_ = false;            // a turn whose complaints are not yet sure
+  bool trial_complaint_ = false;  // there was one
+  clang::SourceLocation pending_copies_;
+  int steps_ = 0;
+};
+
+}  // namespace tilepost::inference

@@ -1,0 +1,176 @@
+// CUDA's functions by name: those that store, those that compute an index, those that no block of a
+// reordered grid may call.
+#include "clang/AST/DeclTemplate.h"
+#include "generator/infer/interpreter.h"
+
+namespace tilepost::inference {
+
+using clang::dyn_cast;
+using llvm::StringRef;
+
+namespace {
+
+bool is_one_of(StringRef name, std::initializer_list<StringRef> names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+StringRef name_of_class(const clang::FunctionDecl* function) {
+  const auto* method = dyn_cast<clang::CXXMethodDecl>(function);
+  return method
+             ? StringRef(method->getParent()->getIdentifier() ? method->getParent()->getName() : "")
+             : StringRef();
+}
+
+}  // namespace
+
+// What is refused whatever its arguments are.
+bool Interpreter::refused_call(const clang::CallExpr* e, const clang::FunctionDecl* function) {
+  if (!function->getIdentifier() && !dyn_cast<clang::CXXMethodDecl>(function)) return false;
+  if (!is_foreign(function)) return false;
+  const StringRef name = function->getIdentifier() ? function->getName() : "";
+  const StringRef record = name_of_class(function);
+  const Where where = e->getExprLoc();
+  const char* mark = "mark the kernel instead: tilepost::tile, out_base and tile_done";
+  if (is_one_of(name, {"this_grid", "this_multi_grid", "cudaCGSynchronizeGrid", "cudaGridSync"}) ||
+      record == "grid_group" || record == "multi_grid_group") {
+    complain(where,
+             "all blocks of the grid wait for each other here, and blocks come in another order",
+             where, "end the kernel here and launch another");
+  } else if (is_one_of(name, {"this_cluster", "cluster_arrive", "cluster_wait"}) ||
+             record == "cluster_group" || name.starts_with("__cluster")) {
+    complain(where,
+             "blocks of a cluster work together here, and each would be given a tile of its own",
+             where, mark);
+  } else if (name.starts_with("cuda") && function->isExternC()) {
+    complain(where,
+             "'" + name.str() + "' is called in the kernel, and what it starts cannot be seen");
+  } else if (is_one_of(name, {"__trap", "exit", "abort", "__builtin_trap"})) {
+    complain(where,
+             "'" + name.str() + "' ends the kernel here: a signal behind it would never be sent");
+  } else {
+    return false;
+  }
+  return true;
+}
+
+// nvcuda::wmma's store of a fragment by a warp.
+void Interpreter::store_matrix(const clang::CallExpr* e) {
+  const Where where = e->getExprLoc();
+  const Value to = eval(e->getArg(0));
+  const Value pitch = eval(e->getArg(2));
+  const Type element = e->getArg(0)->getType()->getPointeeType();
+  const auto* fragment = clang::dyn_cast_or_null<clang::ClassTemplateSpecializationDecl>(
+      e->getArg(1)->getType().getNonReferenceType()->getAsCXXRecordDecl());
+  if (to.root != Root::output) return store(to, {}, element, where);
+  clang::Expr::EvalResult layout;
+  const bool known =
+      e->getNumArgs() == 4 && fragment && fragment->getTemplateArgs().size() > 2 &&
+      fragment->getTemplateArgs()[1].getKind() == clang::TemplateArgument::Integral &&
+      fragment->getTemplateArgs()[2].getKind() == clang::TemplateArgument::Integral &&
+      e->getArg(3)->EvaluateAsInt(layout, parsed_.ast);
+  if (!known) {
+    complain(where, "the shape or the layout of this fragment cannot be seen");
+    return;
+  }
+  const size_t before = findings.stores.size();
+  int64_t rows = fragment->getTemplateArgs()[1].getAsIntegral().getExtValue();
+  int64_t columns = fragment->getTemplateArgs()[2].getAsIntegral().getExtValue();
+  // mem_row_major is 0, mem_col_major 1: columns lie as rows do.
+  if (layout.Val.getInt().getBoolValue()) std::swap(rows, columns);
+  const int64_t size = size_of(element);
+  store_output(to, columns * size, where);
+  if (findings.stores.size() == before) return;
+  need_loops_of(pitch.node);
+  Store& made = findings.stores.back();
+  made.rows = rows;
+  made.pitch = nodes.binary(Op::multiply, pitch.node, nodes.constant(size), kInt64);
+  made.by_warp = true;
+}
+
+// Returns whether the call was one of these, and its value.
+bool Interpreter::known_call(const clang::CallExpr* e, const clang::FunctionDecl* function,
+                             Value& result) {
+  if (!function->getIdentifier() || !is_foreign(function)) return false;
+  const StringRef name = function->getName();
+  const Where where = e->getExprLoc();
+  const Type type = e->getType();
+  const unsigned count = e->getNumArgs();
+  const auto number = [&](NodeId node) {
+    result = {Root::number, 0, node};
+    return true;
+  };
+  static const std::map<StringRef, Symbol> registers = {
+      {"__nvvm_read_ptx_sreg_tid_x", thread_x},  {"__nvvm_read_ptx_sreg_tid_y", thread_y},
+      {"__nvvm_read_ptx_sreg_tid_z", thread_z},  {"__nvvm_read_ptx_sreg_ctaid_x", block_x},
+      {"__nvvm_read_ptx_sreg_ctaid_y", block_y}, {"__nvvm_read_ptx_sreg_ctaid_z", block_z}};
+  if (const auto found = registers.find(name); found != registers.end()) {
+    return number(nodes.symbol(found->second));
+  }
+  if (name.starts_with("__nvvm_read_ptx_sreg_ntid_")) {
+    return number(nodes.constant(launch_.threads[name.back() - 'x']));
+  }
+  if (name.starts_with("__nvvm_read_ptx_sreg_nctaid_")) {
+    return number(nodes.constant(launch_.grid[name.back() - 'x']));
+  }
+  if (is_one_of(name, {"min", "max", "umin", "umax", "llmin", "llmax", "ullmin", "ullmax"}) &&
+      count == 2 && type.getNonReferenceType()->isIntegralOrEnumerationType() &&
+      !type->isReferenceType()) {
+    const NodeId a = eval(e->getArg(0)).node;
+    const NodeId b = eval(e->getArg(1)).node;
+    const bool smaller = name.contains("min");
+    const NodeId less = nodes.binary(Op::less, a, b, int_type(type));
+    return number(nodes.select(less, smaller ? a : b, smaller ? b : a));
+  }
+  if (is_one_of(name, {"__stcg", "__stcs", "__stwb", "__stwt"}) && count == 2) {
+    const Value value = eval(e->getArg(1));
+    store(eval(e->getArg(0)), value, e->getArg(0)->getType()->getPointeeType(), where);
+    return true;
+  }
+  if (is_one_of(name, {"__ldg", "__ldca", "__ldcg", "__ldcs", "__ldcv", "__ldlu"}) && count == 1) {
+    result = load(eval(e->getArg(0)), type, where);
+    return true;
+  }
+  if (name == "store_matrix_sync" && count >= 3) {
+    store_matrix(e);
+    return true;
+  }
+  if (name == "load_matrix_sync" && count >= 2) {
+    if (eval(e->getArg(1)).root == Root::output) read_output(where);
+    return true;
+  }
+  if (name == "__cvta_generic_to_global" && count == 1) {
+    result = eval(e->getArg(0));
+    return true;
+  }
+  if (name.starts_with("atomic") && count >= 1) {
+    const Value at = eval(e->getArg(0));
+    for (unsigned i = 1; i < count; ++i) eval(e->getArg(i));
+    if (at.root == Root::output) {
+      complain(where,
+               "'" + name.str() +
+                   "' into the output: several blocks add to one tile (split-K), "
+                   "so no one store finishes it",
+               where, "use the kernel without split-K");
+    } else if (at.root != Root::shared && at.root != Root::object) {
+      complain(where,
+               "blocks depend on each other here ('" + name.str() + "' on " +
+                   (at.root == Root::other ? "'" + name_of(at) + "'" : "memory") +
+                   "), and they come in another order",
+               where, "a block must make its tile by itself");
+    }
+    if (at.root == Root::object) forget(at);
+    result = unknown_value(type, "the result of '" + name.str() + "'", where);
+    return true;
+  }
+  if (is_one_of(name, {"init", "__mbarrier_init", "mbarrier_init"})) {
+    run_once(where, "a barrier is initialised here");
+  }
+  if (name == "__pipeline_memcpy_async") pending_copies_ = where;
+  if (name == "__pipeline_wait_prior" && count == 1) {
+    const Value left = eval(e->getArg(0));
+    if (nodes.is(left.node, 0)) pending_copies_ = {};
+  }
+  return false;
+}
+
+}  // namespace tilepost::inference

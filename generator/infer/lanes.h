@@ -1,0 +1,45 @@
+// Nodes evaluated for all threads of a block at once.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "generator/infer/nodes.h"
+
+namespace tilepost::inference {
+
+// The value of a node in each thread; one value for all where it does not depend on the thread.
+struct Lanes {
+  std::vector<int64_t> values;
+  std::vector<uint8_t> lost;  // empty: in no thread
+  int64_t value(size_t thread) const { return values[values.size() == 1 ? 0 : thread]; }
+  bool is_lost(size_t thread) const { return !lost.empty() && lost[lost.size() == 1 ? 0 : thread]; }
+};
+
+class LaneEvaluator {
+ public:
+  // For the nodes that `roots` need, in blocks of that many threads along each axis.
+  LaneEvaluator(const Nodes& nodes, const std::vector<NodeId>& roots,
+                const std::array<int64_t, 3>& threads);
+
+  // Evaluates what depends on the choices and not on the block.
+  void choose(const std::vector<bool>& choices);
+  // Evaluates what depends on the block.
+  void move_to(const std::array<int64_t, 3>& block);
+
+  const Lanes& operator[](NodeId id) const { return lanes_[place_[id]]; }
+
+ private:
+  void evaluate(NodeId id);
+  void evaluate_threads(NodeId id, Lanes& lanes);
+
+  const Nodes& nodes_;
+  std::array<int64_t, 3> threads_;
+  std::array<int64_t, 3> block_{};
+  std::vector<bool> choices_;
+  std::vector<NodeId> fixed_, moving_;  // in the order of evaluation
+  std::vector<uint32_t> place_;
+  std::vector<Lanes> lanes_;
+};
+
+}  // namespace tilepost::inference

@@ -1,0 +1,187 @@
+// Loops: passed over, or unrolled where a store needs what they compute.
+#include "generator/infer/interpreter.h"
+
+namespace tilepost::inference {
+
+void Interpreter::exec_loop(const Loop& loop) {
+  Frame& frame = frames_.back();
+  const NodeId broken = frame.broken;
+  const NodeId continued = frame.continued;
+  const size_t index = frames_.size() - 1;
+  const size_t facts = facts_.size();
+  frame.broken = nodes.constant(0);
+  frame.continued = nodes.constant(0);
+  if (unrolling_.loops.count(loop.statement) && !unrolling_.tried.count(loop.statement)) {
+    if (!unroll(loop)) {
+      // It cannot: as far as anything depends on it, that is unknown.
+      unrolling_.tried.insert(loop.statement);
+      restart_ = true;
+    }
+  } else {
+    pass_over(loop);
+  }
+  pop_facts(facts);
+  frames_[index].broken = broken;
+  frames_[index].continued = continued;
+}
+
+// One turn's body and step.
+void Interpreter::turn(const Loop& loop) {
+  if (loop.before) exec(loop.before);
+  const size_t index = frames_.size() - 1;
+  const size_t facts = facts_.size();
+  exec(loop.body);
+  frames_[index].continued = nodes.constant(0);
+  pop_facts(facts);
+}
+
+// Turn after turn, as long as any thread goes on. Returns false if that cannot be known.
+bool Interpreter::unroll(const Loop& loop) {
+  const size_t index = frames_.size() - 1;
+  unrolled_.push_back(loop.statement);
+  bool known = true;
+  for (int turns = 0; !stopped(); ++turns) {
+    if (turns > kMaxTurns) {
+      complain(loop.statement->getBeginLoc(),
+               "this loop has more than " + std::to_string(kMaxTurns) +
+                   " turns, and stores depend on it",
+               loop.statement->getBeginLoc(),
+               "mark the kernel: tilepost::tile, out_base and tile_done");
+      break;
+    }
+    if (loop.condition && !(loop.body_first && turns == 0)) {
+      if (loop.condition_variable) exec(loop.condition_variable);
+      const NodeId goes_on = condition(loop.condition);
+      if (stopped() || nodes.is(goes_on, 0)) break;
+      if (nodes[goes_on].lost) {
+        need_loops_of(goes_on);
+        known = restart_;
+        break;
+      }
+      if (!nodes.is(goes_on, 1)) push_fact(goes_on);
+    }
+    turn(loop);
+    if (stopped()) break;
+    // Those that have left are not in the next turn.
+    const NodeId left = assume(nodes.either(frames_[index].broken, frames_[index].returned));
+    if (nodes.is(left, 1)) break;
+    if (nodes[left].lost) {
+      known = false;
+      break;
+    }
+    if (!nodes.is(left, 0)) push_fact(nodes.negation(left));
+    if (loop.step) discard(loop.step);
+  }
+  unrolled_.pop_back();
+  return known;
+}
+
+void Interpreter::note_store(uint32_t object, std::optional<int64_t> offset, int64_t size) {
+  for (Passed& passed : passed_) {
+    if (offset) {
+      int64_t& known = passed.cells[{object, *offset}].size;
+      known = std::max(known, size);
+    } else {
+      passed.objects.insert(object);
+    }
+  }
+}
+
+// Makes unknown what the loop's turns assign. A pointer keeps what it points into if it stays
+// there.
+void Interpreter::widen(const Passed& assigned) {
+  const NodeId anything = carried(assigned.loop, "a value that is carried round a loop");
+  for (const uint32_t object : assigned.objects) {
+    memory_[object].cells.clear();
+    memory_[object].loop = assigned.loop;
+  }
+  for (const auto& [place, target] : assigned.cells) {
+    memory_.forget(place.first, place.second, target.size);
+    memory_[place.first].loop = assigned.loop;
+    if (!target.known) continue;
+    Value value = target.value;
+    value.node = anything;
+    memory_.write(place.first, place.second, target.size, value);
+  }
+}
+
+NodeId Interpreter::carried(const clang::Stmt* loop, const std::string& text) {
+  return nodes.unknown({text, loop->getBeginLoc().getRawEncoding(), loop});
+}
+
+// Adds to `assigned` what one turn has stored, which started with what the memory now holds.
+// Returns whether there was anything new.
+bool Interpreter::learn(Passed& assigned, const Passed& seen, const Memory& start) {
+  bool changed = false;
+  for (const uint32_t object : seen.objects) {
+    if (object < start.size()) changed |= assigned.objects.insert(object).second;
+  }
+  for (const auto& [place, target] : seen.cells) {
+    if (place.first >= start.size()) continue;  // a variable of the turn itself
+    Target& known = assigned.cells[place];
+    changed |= known.size < target.size;
+    known.size = std::max(known.size, target.size);
+    const auto old = start.read(place.first, place.second, known.size);
+    const auto now = memory_.read(place.first, place.second, known.size);
+    const std::optional<Value> shape = old ? old : now;
+    if (known.astray || !shape) continue;
+    if (!known.known) {
+      known.known = changed = true;
+      known.value = *shape;
+    }
+    const bool stays = known.value.same_root(*shape) && (!now || now->same_root(known.value));
+    if (!stays) {
+      known.astray = changed = true;
+      known.value = {Root::unknown, 0, 0};
+    }
+  }
+  return changed;
+}
+
+// Runs one turn of which nothing is known: all that a turn may assign is unknown before it and
+// after it. What is assigned shows only when it is run, so it is run until nothing new is.
+void Interpreter::pass_over(const Loop& loop) {
+  const size_t index = frames_.size() - 1;
+  Passed& assigned =
+      assigned_.try_emplace(loop.statement, Passed{loop.statement, {}, {}}).first->second;
+  const NodeId returned = frames_[index].returned;
+  const Memory before = memory_;
+  const bool was_trial = std::exchange(trial_, true);
+  const bool had_complaint = std::exchange(trial_complaint_, false);
+  for (bool last = false;;) {
+    memory_.restore(before);
+    widen(assigned);
+    const Memory start = memory_;
+    passed_.push_back({loop.statement, {}, {}});
+    const size_t facts = facts_.size();
+    if (loop.condition_variable) exec(loop.condition_variable);
+    if (loop.condition && !loop.body_first) {
+      const NodeId goes_on = condition(loop.condition);
+      if (!nodes.is_constant(goes_on)) push_fact(goes_on);
+    }
+    turn(loop);
+    if (loop.step) discard(loop.step);
+    if (loop.condition && loop.body_first) condition(loop.condition);
+    pop_facts(facts);
+    const Passed seen = std::move(passed_.back());
+    passed_.pop_back();
+    if (stopped() || last) break;
+    if (learn(assigned, seen, start)) {
+      frames_[index].returned = returned;
+      continue;
+    }
+    // All is known of it; what it complained of meanwhile is now said.
+    if (was_trial || !trial_complaint_) break;
+    trial_ = false;
+    last = true;
+  }
+  trial_ = was_trial;
+  trial_complaint_ |= had_complaint;
+  widen(assigned);
+  if (frames_[index].returned != returned) {
+    const NodeId some = nodes.condition(carried(loop.statement, "whether a loop returns"));
+    frames_[index].returned = nodes.either(returned, some);
+  }
+}
+
+}  // namespace tilepost::inference

@@ -1,0 +1,77 @@
+// What the kernel's variables hold: numbers and pointers of one thread, as nodes.
+//
+// A variable is an object of bytes. A cell is a value at a place that is known; what is stored at a
+// place that is not known makes the whole object unknown. Shared memory, the kernel's inputs and
+// everything else hold what nobody knows.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "generator/infer/nodes.h"
+
+namespace tilepost::inference {
+
+// What a pointer points into; a number points nowhere.
+enum class Root : uint8_t {
+  number,
+  output,   // the kernel's output
+  object,   // a variable of the thread
+  shared,   // shared memory
+  other,    // global memory that is not the output
+  unknown,  // nobody knows: it may be the output
+};
+
+struct Value {
+  Root root = Root::number;
+  uint32_t object = 0;  // of Root::object
+  NodeId node = 0;      // the number, or the pointer's offset in bytes
+  bool operator==(const Value&) const = default;
+  bool same_root(const Value& other) const { return root == other.root && object == other.object; }
+};
+
+struct Cell {
+  int64_t size;
+  Value value;
+};
+
+// The cells of one object, by their offset.
+struct Object {
+  std::string name;            // of the variable, for messages
+  size_t facts = 0;            // how many facts held when it came to be
+  const void* loop = nullptr;  // that made cells unknown, if one did
+  std::map<int64_t, Cell> cells;
+};
+
+class Memory {
+ public:
+  uint32_t add(std::string name) {
+    objects_.push_back({std::move(name), 0, nullptr, {}});
+    return static_cast<uint32_t>(objects_.size() - 1);
+  }
+  Object& operator[](uint32_t id) { return objects_[id]; }
+  const Object& operator[](uint32_t id) const { return objects_[id]; }
+
+  // The value of exactly these bytes, if it is known.
+  std::optional<Value> read(uint32_t id, int64_t offset, int64_t size) const;
+  void write(uint32_t id, int64_t offset, int64_t size, Value value);
+  // Forgets what overlaps with these bytes.
+  void forget(uint32_t id, int64_t offset, int64_t size);
+  // Whether a cell that overlaps with these bytes points into the output.
+  bool holds_output(uint32_t id, int64_t offset, int64_t size) const;
+
+  size_t size() const { return objects_.size(); }
+  // Gives the objects of `earlier`, which are the first of these, what they held then.
+  void restore(const Memory& earlier) {
+    std::copy(earlier.objects_.begin(), earlier.objects_.end(), objects_.begin());
+  }
+
+ private:
+  std::vector<Object> objects_;
+};
+
+}  // namespace tilepost::inference

@@ -1,0 +1,141 @@
+// Numbers of a kernel as expressions of the thread's and the block's index.
+//
+// A node is a whole number that one thread of one block computes. Equal nodes are one node, and a
+// node whose operands are constants is one. Every node has the C type it was computed in: unsigned
+// arithmetic wraps around, signed overflow has no value. A node without a value is *lost*, and so
+// is what is computed from it, unless a choice or a product with 0 leaves it out.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+namespace tilepost::inference {
+
+using NodeId = uint32_t;
+
+enum class Op : uint8_t {
+  constant,  // value
+  symbol,    // value: one of Symbol
+  choice,    // value: index of a condition that is the same in the whole launch, but not known
+  unknown,   // value: index of a reason
+  add,
+  subtract,
+  multiply,
+  divide,
+  remainder,
+  bit_and,
+  bit_or,
+  bit_xor,
+  shift_left,
+  shift_right,
+  less,
+  equal,
+  both,    // 0 or 1 each, either order
+  either,  // the same
+  negation,
+  select,  // a ? b : c
+  convert,
+};
+
+enum Symbol { thread_x, thread_y, thread_z, block_x, block_y, block_z, kSymbols };
+
+// A C integer type. Values of unsigned 64-bit numbers are kept as their two's complement.
+struct IntType {
+  uint8_t bits = 64;
+  bool is_signed = true;
+  bool operator==(const IntType&) const = default;
+};
+constexpr IntType kInt64{64, true};
+constexpr IntType kInt{32, true};
+
+struct Node {
+  Op op;
+  IntType type;  // the result's; of comparisons: the operands'
+  bool thread;   // depends on the thread's index
+  bool block;    // depends on the block's index
+  bool safe;     // has a value in every thread
+  bool lost;     // has a value in none
+  bool exact;    // the operation needs neither wrap nor a check of overflow
+  NodeId a, b, c;
+  int64_t value;
+  int64_t least, most;  // bounds of the value
+};
+
+// Why a number is not known.
+struct Reason {
+  std::string text;            // "a value read from memory"
+  unsigned where = 0;          // a clang::SourceLocation's raw encoding
+  const void* loop = nullptr;  // the loop that was passed over without running it
+  unsigned serial = 0;         // not 0: of a condition, and no other number is the same node
+};
+
+struct Evaluated {
+  int64_t value;
+  bool lost;
+};
+
+// What one operation gives for operands that have values.
+Evaluated compute(Op op, IntType type, int64_t a, int64_t b);
+
+class Nodes {
+ public:
+  // `extent`: how many values each symbol has.
+  explicit Nodes(const std::array<int64_t, kSymbols>& extent);
+
+  NodeId constant(int64_t value);
+  NodeId symbol(Symbol which) { return symbols_[which]; }
+  // The condition of that name, e.g. "beta == 0".
+  NodeId choice(const std::string& name);
+  // `key` names a number that is the same in the whole launch, for choices; else empty.
+  NodeId unknown(Reason reason, const std::string& key = "");
+  // The number as a condition. One that is lost becomes a node of its own: two numbers that nobody
+  // knows need not be the same, so facts about one say nothing of the other.
+  NodeId condition(NodeId a);
+
+  NodeId binary(Op op, NodeId a, NodeId b, IntType type);
+  NodeId negation(NodeId a);
+  NodeId both(NodeId a, NodeId b);
+  NodeId either(NodeId a, NodeId b);
+  NodeId select(NodeId condition, NodeId a, NodeId b);
+  NodeId convert(NodeId a, IntType type);
+  // Whether the number is not 0, as 0 or 1.
+  NodeId truth(NodeId a);
+
+  const Node& operator[](NodeId id) const { return nodes_[id]; }
+  size_t size() const { return nodes_.size(); }
+  bool is_constant(NodeId id) const { return nodes_[id].op == Op::constant; }
+  bool is(NodeId id, int64_t value) const { return is_constant(id) && nodes_[id].value == value; }
+
+  const Reason& reason(NodeId id) const { return reasons_[nodes_[id].value]; }
+  const std::string& key(NodeId id) const { return keys_[nodes_[id].value]; }
+  const std::vector<std::string>& choices() const { return choices_; }
+
+  // The unknown nodes below `id`, in order of their making.
+  std::vector<NodeId> unknowns(NodeId id) const;
+
+ private:
+  NodeId make(Node node);
+  NodeId fold(Op op, NodeId a, NodeId b, IntType type, bool& folded);
+  void bound(Node& node) const;
+
+  using Key = std::tuple<Op, uint8_t, bool, NodeId, NodeId, NodeId, int64_t>;
+  struct Hash {
+    size_t operator()(const Key& key) const;
+  };
+  std::vector<Node> nodes_;
+  std::unordered_map<Key, NodeId, Hash> known_;
+  std::array<NodeId, kSymbols> symbols_;
+  std::vector<Reason> reasons_;
+  std::vector<std::string> keys_;
+  std::map<std::tuple<std::string, unsigned, const void*, unsigned, std::string>, NodeId> unknown_;
+  unsigned serial_ = 0;
+  std::vector<std::string> choices_;
+  std::map<std::string, NodeId> choice_;
+};
+
+}  // namespace tilepost::inference

@@ -1,0 +1,120 @@
+#include "tests/infer/case.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "generator/diagnostic_printer.h"
+#include "generator/weave/parse/instantiate.h"
+#include "generator/weave/parse/limits.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace tilepost {
+namespace {
+
+// The value behind "// key:" of the line, or nothing.
+std::optional<std::string> value_of(const std::string& line, const std::string& key) {
+  const std::string start = "// " + key + ": ";
+  if (line.rfind(start, 0) != 0) return std::nullopt;
+  return line.substr(start.size());
+}
+
+int64_t ceil_div(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
+
+std::array<int64_t, 3> read_grid(const std::string& text, const KernelFacts& facts) {
+  std::array<int64_t, 3> grid{1, 1, 1};
+  std::istringstream words(text);
+  std::string word;
+  for (int axis = 0; axis < 3 && words >> word; ++axis) {
+    const int64_t rows = ceil_div(facts.m, facts.tile[0]);
+    const int64_t columns = ceil_div(facts.n, facts.tile[1]);
+    grid[axis] = word == "rows"      ? rows
+                 : word == "columns" ? columns
+                 : word == "linear"  ? rows * columns
+                                     : std::stoll(word);
+  }
+  return grid;
+}
+
+}  // namespace
+
+InferCase make_case(const std::string& name, const std::string& source) {
+  InferCase kernel;
+  kernel.name = name;
+  kernel.source = source;
+  KernelFacts facts;
+  facts.k = 64;
+  facts.out = "C";
+  facts.out_bytes = 4;
+  std::string grid = "columns rows", shapes = "128x192 70x101";
+  std::istringstream lines(source);
+  for (std::string line; std::getline(lines, line);) {
+    if (auto v = value_of(line, "tile")) std::istringstream(*v) >> facts.tile[0] >> facts.tile[1];
+    if (auto v = value_of(line, "threads")) {
+      std::istringstream(*v) >> facts.threads[0] >> facts.threads[1] >> facts.threads[2];
+      for (int64_t& threads : facts.threads) threads = std::max<int64_t>(threads, 1);
+    }
+    if (auto v = value_of(line, "grid")) grid = *v;
+    if (auto v = value_of(line, "shapes")) shapes = *v;
+    if (auto v = value_of(line, "function")) kernel.function = *v;
+    if (auto v = value_of(line, "bytes")) facts.out_bytes = std::stoi(*v);
+    if (auto v = value_of(line, "order")) kernel.order = *v;
+    if (value_of(line, "reads")) kernel.reads = true;
+    if (value_of(line, "once")) kernel.once = true;
+    if (auto v = value_of(line, "expect")) kernel.expected.push_back(*v);
+  }
+  std::istringstream list(shapes);
+  for (std::string shape; list >> shape;) {
+    facts.m = std::stoll(shape);
+    facts.n = std::stoll(shape.substr(shape.find('x') + 1));
+    facts.out_ld = facts.n;
+    facts.grid = read_grid(grid, facts);
+    facts.numbers = {{"M", facts.m}, {"N", facts.n}, {"K", facts.k}, {"ldc", facts.n}};
+    kernel.shapes.push_back(facts);
+  }
+  return kernel;
+}
+
+InferCase read_case(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return make_case(std::filesystem::path(path).stem().string(), text.str());
+}
+
+std::vector<std::string> case_files(const std::string& folder) {
+  std::vector<std::string> list;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::string(TILEPOST_INFER_FOLDER) + "/" + folder)) {
+    if (entry.path().extension() == ".cu") list.push_back(entry.path().string());
+  }
+  std::sort(list.begin(), list.end());
+  return list;
+}
+
+InferResult infer_case(const InferCase& kernel) {
+  InferResult result;
+  llvm::raw_string_ostream stream(result.messages);
+  DiagnosticPrinter diagnostics(stream);
+  Report report(diagnostics, "kernel.cu", kernel.source);
+  const Text text(kernel.source);
+  Reading reading;
+  reading.asked = kernel.function;
+  do_on_large_stack([&] {
+    parse(text, reading, report, [&](Parsed& parsed) {
+      const std::optional<Instance> instance = find_instance(parsed, reading);
+      if (!instance) return;
+      const auto start = std::chrono::steady_clock::now();
+      result.inferred = infer(parsed, instance->function, kernel.shapes);
+      result.seconds =
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    });
+  });
+  return result;
+}
+
+}  // namespace tilepost

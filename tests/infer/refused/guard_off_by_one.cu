@@ -1,0 +1,8 @@
+// tile: 16 16
+// threads: 16 16
+// shapes: 72x112
+// expect: 7: stores outside the output: row 72, column 0 of an output of 72x112
+__global__ void gemm(const float* A, const float* B, float* C, int M, int N, int K) {
+  const int row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + threadIdx.x;
+  if (row <= M && column < N) C[row * N + column] = 1;
+}

@@ -1,0 +1,9 @@
+// tile: 16 16
+// threads: 16 16
+// expect: 6: a goto jumps here
+__global__ void gemm(const float* A, const float* B, float* C, int M, int N, int K) {
+  const int row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + threadIdx.x;
+  if (row >= M || column >= N) goto end;
+  C[row * N + column] = 1;
+end:;
+}

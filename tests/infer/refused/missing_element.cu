@@ -1,0 +1,7 @@
+// tile: 16 16
+// threads: 16 16
+// expect: 6: stores 255 of the 256 elements of tile (0, 0)
+__global__ void gemm(const float* A, const float* B, float* C, int M, int N, int K) {
+  const int row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + threadIdx.x;
+  if (row < M && column < N && threadIdx.x + threadIdx.y != 30) C[row * N + column] = 1;
+}
