@@ -142,6 +142,26 @@ TEST_CASE_METHOD(Shared, "exchange: only the last operation settles shared memor
   check();
 }
 
+// A kernel that exchanges tiles may take all SMs while it waits until the run before has ended. On
+// another stream the kernel that says so might find no SM.
+TEST_CASE_METHOD(Shared, "exchange: what says that a run has ended is in front of the next one") {
+  const tilepost_shots_t shots = GENERATE(TILEPOST_ONE_SHOT, TILEPOST_TWO_SHOT);
+  CAPTURE(static_cast<int>(shots));
+  const auto ends_on = [](const std::string& stream) {
+    return count_calls(("shared_end " + stream).c_str());
+  };
+  Ranks& before = add(kRoom);
+  world().reset_calls();
+  Ranks::take_turns({{&before}});
+  CHECK(ends_on("own") == 3);
+  Ranks& one = add(exchange(shots));
+  world().reset_calls();
+  Ranks::take_turns({{&before}, {&one}, {&before}});
+  CHECK(ends_on("user") == 6);
+  CHECK(ends_on("own") == 0);
+  check();
+}
+
 TEST_CASE_METHOD(Shared, "exchange: lines keep their memory to themselves") {
   add(kRoom);
   Ranks& one = add(exchange(TILEPOST_ONE_SHOT_LINES));

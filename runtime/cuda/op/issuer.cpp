@@ -29,7 +29,7 @@ tilepost_result_t RunIssuer::run_eager(Run& run, DeviceMap& map) {
   if (const tilepost_result_t result = finish(run); result != TILEPOST_OK)
     return give_up(run, result);
   let_others_follow(run);
-  state_.tracker.commit(run.record->number, run.begun);
+  state_.tracker.commit(run.record->number, run.ends_apart);
   watchdog_.wake();
   return TILEPOST_OK;
 }
@@ -129,6 +129,7 @@ tilepost_result_t RunIssuer::begin_sharing(Run& run) {
        transports_.shared->words_of(run.run_map(), run.output.number)},
       run.user));
   run.begun = true;
+  run.ends_apart = run.bank == kEager && !transports_.shared->ends_in_line();
   return TILEPOST_OK;
 }
 
@@ -160,15 +161,16 @@ tilepost_result_t RunIssuer::end(const Run& run) {
     last = run.user;
   }
   const bool captured = run.bank == kCaptured;
-  if (run.begun && captured) TILEPOST_TRY(transports_.overlapping->end(last));
+  if (run.begun && !run.ends_apart) TILEPOST_TRY(transports_.overlapping->end(last));
   if (captured && !run.path().meets) TILEPOST_CUDA(launch_replay_end(state_.page(), last));
   TILEPOST_CUDA(cudaEventRecord(run.end, last));
   if (last != run.user) TILEPOST_CUDA(cudaStreamWaitEvent(run.user, run.end, 0));
-  return run.begun && !captured ? end_apart(run, last) : TILEPOST_OK;
+  return run.ends_apart ? end_apart(run, last) : TILEPOST_OK;
 }
 
 // The other ranks are told that an eager run has ended when its output is there already: the
-// caller's stream need not wait for that. All that is captured has to come back to it.
+// caller's stream need not wait for that, unless a kernel that comes there does
+// (SharedService::ends_in_line). All that is captured has to come back to it.
 tilepost_result_t RunIssuer::end_apart(const Run& run, cudaStream_t last) {
   if (last != lanes_.stream()) TILEPOST_CUDA(cudaStreamWaitEvent(lanes_.stream(), run.end, 0));
   TILEPOST_TRY(transports_.overlapping->end(lanes_.stream()));

@@ -27,7 +27,8 @@ struct Run {
   Buffers buffers;
   RegisteredOutput output;
   GemmArguments gemm;  // of a rank that has rows
-  bool begun;          // other ranks now expect this run
+  bool begun;       // other ranks now expect this run, of which kernels beside the GEMM tell them
+  bool ends_apart;  // these tell of its end on the communication stream, when its output is there
 
   const RunMap& run_map() const { return *map->run; }
   const RunPath& path() const { return run_map().path; }

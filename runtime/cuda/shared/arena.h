@@ -9,6 +9,7 @@
 // has not been written in the same run (docs/internals/memory-model.md).
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -55,6 +56,12 @@ class SharedArena {
 
   int64_t id() const { return id_; }
   const SharedMemory& memory() const { return memory_; }
+  // Whether runs of any of its operations are a kernel alone, which meets the other ranks' itself
+  // (RunPath::meets); said before any of these is made. Such a kernel may take all SMs while it
+  // waits until the run before it has ended, which a kernel of this rank says: that must be in
+  // front of it in its stream, or it might find no SM.
+  void expect_meetings() { has_meetings_.store(true); }
+  bool has_meetings() const { return has_meetings_.load(); }
   // Eager runs of its operations follow each other.
   RunOrder& order() { return order_; }
   // Set when a run of any of them has failed.
@@ -75,6 +82,7 @@ class SharedArena {
   RunOrder order_;
   AbortedFlag aborted_ = std::make_shared<std::atomic<bool>>(false);
   bool abandoned_ = false;
+  std::atomic<bool> has_meetings_ = false;
   int loses_additions_ = -1;
 };
 

@@ -53,6 +53,7 @@ tilepost_result_t SharedService::create(const SharedRanks& ranks, SharedArenas& 
   touched_ = made_arena_;
   flags_ = arena_->flags();
   TILEPOST_TRY(begun_.create(flags_.ranks));
+  if (path_.meets) arena_->expect_meetings();
   if (path_.meets) return TILEPOST_OK;
   if (path_.completes) return access_.create(shared_counters(plan_));
   if (path_.tasks) flags_.done = arena_->done();

@@ -41,6 +41,10 @@ class SharedService {
   RunOrder* order() { return shares_ ? &arena_->order() : nullptr; }
   AbortedFlag others_aborted() const { return shares_ ? arena_->aborted() : nullptr; }
 
+  // Whether a run has to say that it has ended on the caller's stream, though nothing there waits
+  // for that (SharedArena::expect_meetings).
+  bool ends_in_line() const { return shares_ && arena_->has_meetings(); }
+
   // What the tasks of all runs have in common: where they read, unless the run says so, what they
   // wait for and count. Offsets of tasks are within this rank's memory.
   tilepost_tasks_t tasks() const;
