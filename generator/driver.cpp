@@ -1,5 +1,6 @@
 #include "generator/driver.h"
 
+#include "generator/own/examine.h"
 #include "generator/plan/make_plan.h"
 #include "llvm/Support/Path.h"
 
@@ -8,13 +9,22 @@ namespace tilepost {
 std::vector<Plan> plan_input(const Input& input, Diagnostics& diagnostics) {
   const std::optional<Spec> spec = read_spec(input.path, input.text, input.overrides, diagnostics);
   if (!spec) return {};
-  return make_plans(*spec, h200_nvlink_profile(), diagnostics);
+  std::shared_ptr<const OwnKernel> own;
+  if (spec->kernel && !(own = examine_kernel(*spec, input.path, diagnostics))) return {};
+  return make_plans(*spec, h200_nvlink_profile(), diagnostics, std::move(own));
+}
+
+Generated generate_from(const Input& input, Diagnostics& diagnostics) {
+  const std::vector<Plan> plans = plan_input(input, diagnostics);
+  if (plans.empty()) return {};
+  Generated generated = {emit(plans, llvm::sys::path::filename(input.path), diagnostics),
+                         {input.path}};
+  if (const auto& own = plans.front().source.own) generated.sources.push_back(own->path);
+  return generated;
 }
 
 std::vector<OutputFile> generate(const Input& input, Diagnostics& diagnostics) {
-  const std::vector<Plan> plans = plan_input(input, diagnostics);
-  if (plans.empty()) return {};
-  return emit(plans, llvm::sys::path::filename(input.path), diagnostics);
+  return generate_from(input, diagnostics).files;
 }
 
 }  // namespace tilepost

@@ -22,7 +22,14 @@ struct Input {
 // Reads and plans.
 std::vector<Plan> plan_input(const Input& input, Diagnostics& diagnostics);
 
-// The whole pipeline; empty if there was an error.
+// The whole pipeline. Its files are empty if there was an error.
+struct Generated {
+  std::vector<OutputFile> files;
+  std::vector<std::string> sources;  // what was read: the spec, the user's kernel
+};
+Generated generate_from(const Input& input, Diagnostics& diagnostics);
+
+// The files of it.
 std::vector<OutputFile> generate(const Input& input, Diagnostics& diagnostics);
 
 }  // namespace tilepost

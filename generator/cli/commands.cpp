@@ -39,18 +39,18 @@ int generate_command(const Options& options, Diagnostics& diagnostics) {
   const std::vector<Input> inputs = read_inputs(options, diagnostics);
   if (inputs.empty()) return kExitIo;
   if (!options.bundle.empty()) return bundle_command(options, inputs, diagnostics);
-  const std::vector<OutputFile> files = generate(inputs.front(), diagnostics);
+  const auto [files, sources] = generate_from(inputs.front(), diagnostics);
   if (files.empty()) return kExitRejected;
   if (options.dry_run) {
     print_paths(options.output_dir, files);
     return kExitOk;
   }
   if (!options.depfile.empty() &&
-      !check_depfile(options.depfile, options.output_dir, files, inputs.front().path, diagnostics))
+      !check_depfile(options.depfile, options.output_dir, files, sources, diagnostics))
     return kExitUsage;
   if (!write_files(options.output_dir, files, diagnostics)) return kExitIo;
   if (!options.depfile.empty()) {
-    const std::string rule = make_depfile(options.output_dir, files, inputs.front().path);
+    const std::string rule = make_depfile(options.output_dir, files, sources);
     if (!write_file(options.depfile, rule, diagnostics)) return kExitIo;
   }
   return kExitOk;

@@ -165,7 +165,7 @@ bool can_write_file(const std::string& path, Diagnostics& diagnostics) {
 }
 
 bool check_depfile(const std::string& depfile, const std::string& dir,
-                   const std::vector<OutputFile>& files, const std::string& spec,
+                   const std::vector<OutputFile>& files, const std::vector<std::string>& sources,
                    Diagnostics& diagnostics) {
   const auto plain = [](llvm::StringRef path) {
     llvm::SmallString<256> text(path);
@@ -173,12 +173,15 @@ bool check_depfile(const std::string& depfile, const std::string& dir,
     llvm::sys::path::remove_dots(text, /*remove_dot_dot=*/true);
     return text.str().str();
   };
-  std::vector<std::string> others = {spec};
+  std::vector<std::string> others = sources;
   for (const OutputFile& file : files) others.push_back(joined(dir, file.name));
   for (const std::string& other : others) {
     if (plain(other) != plain(depfile) && !fs::equivalent(other, depfile)) continue;
     diagnostics.error(fmt::format("--depfile is '{}', which is {}; name another file", depfile,
-                                  other == spec ? "the spec" : "one of the outputs"));
+                                  other == sources.front() ? "the spec"
+                                  : std::ranges::find(sources, other) != sources.end()
+                                      ? "the kernel"
+                                      : "one of the outputs"));
     return false;
   }
   for (const std::string& path : others)
@@ -190,7 +193,7 @@ bool check_depfile(const std::string& depfile, const std::string& dir,
 }
 
 std::string make_depfile(const std::string& dir, const std::vector<OutputFile>& files,
-                         const std::string& spec) {
+                         const std::vector<std::string>& sources) {
   const auto escaped = [](llvm::StringRef path) {
     std::string text;
     for (const char c : path) {
@@ -207,8 +210,8 @@ std::string make_depfile(const std::string& dir, const std::vector<OutputFile>& 
     text += escaped(path) + " ";
   }
   text.back() = ':';
-  text += " " + escaped(spec) + "\n";
-  return text;
+  for (const std::string& source : sources) text += " " + escaped(source);
+  return text + "\n";
 }
 
 }  // namespace tilepost

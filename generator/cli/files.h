@@ -26,13 +26,14 @@ bool write_file(const std::string& path, const std::string& text, Diagnostics& d
 // leaves the file alone. Reports why not.
 bool can_write_file(const std::string& path, Diagnostics& diagnostics);
 
-// Whether `depfile` can hold that rule: it is none of the files, and their names have no line ends.
+// Whether `depfile` can hold that rule: it is none of the files and of the sources, the first of
+// which is the spec, and their names have no line ends.
 bool check_depfile(const std::string& depfile, const std::string& dir,
-                   const std::vector<OutputFile>& files, const std::string& spec,
+                   const std::vector<OutputFile>& files, const std::vector<std::string>& sources,
                    Diagnostics& diagnostics);
 
-// A Makefile rule: every output in `dir` depends on `spec`.
+// A Makefile rule: every output in `dir` depends on all of `sources`.
 std::string make_depfile(const std::string& dir, const std::vector<OutputFile>& files,
-                         const std::string& spec);
+                         const std::vector<std::string>& sources);
 
 }  // namespace tilepost

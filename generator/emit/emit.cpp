@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "generator/emit/emit_own.h"
 #include "generator/emit/parts.h"
 #include "generator/emit/plan_json.h"
 #include "generator/plan/make_plan.h"
@@ -9,6 +10,7 @@
 #include "generator/printable.h"
 #include "generator/resources.h"
 #include "generator/spec/names.h"
+#include "generator/weave/unmarked/weave_unmarked.h"
 #include "generator/weave/weave.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Support/xxhash.h"
@@ -26,6 +28,7 @@ std::string arch_guard(const Plan& plan, size_t num_plans) {
 
 std::optional<WovenKernel> weave_plan(const Plan& plan, size_t num_plans,
                                       Diagnostics& diagnostics) {
+  if (plan.source.own) return weave_unmarked(unmarked_request(*plan.source.own), diagnostics);
   const std::optional<llvm::StringRef> source = find_resource("templates/" + plan.source.file);
   if (!source) {
     diagnostics.error("the bundled kernel '" + plan.source.file + "' is missing from this build");

@@ -230,6 +230,11 @@ void set_kernel(Fields& fields, const Plan& plan) {
              "may start before the last kernel has ended");
   if (kernel.launch == TILEPOST_LAUNCH_TMA) set_boxes(fields, kernel);
   fields.set("kernel.threads", kernel.threads, "per CTA");
+  for (int i = 0; i < 3 && kernel.block[0] > 0; ++i)
+    fields.set(fmt::format("kernel.block[{}]", i).c_str(), kernel.block[i],
+               i == 0 ? "x, y and z of the CTA" : "");
+  if (kernel.tile_per_cta)
+    fields.set("kernel.tile_per_cta", "1", "the grid has a CTA for every tile");
   fields.set("kernel.shared_bytes", kernel.shared_bytes, "per CTA");
   if (kernel.helper_bytes > 0)
     fields.set("kernel.helper_bytes", kernel.helper_bytes, "of them a helper warp's");

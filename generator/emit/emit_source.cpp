@@ -27,6 +27,7 @@ void emit_includes(llvm::raw_ostream& out, const Program& program,
   } else {
     includes.insert("<tilepost/device/arch.h>");
     includes.insert("<tilepost/device/woven.cuh>");
+    if (program.first().source.own) includes.insert("<tilepost/whole_numbers.h>");
   }
   out << "#include \"" << program.name() << ".h\"\n\n";
   for (const std::string& include : includes) out << "#include " << include << "\n";
@@ -76,9 +77,10 @@ void emit_variant(llvm::raw_ostream& out, const Plan& plan, const WovenKernel& k
   const tilepost_kernel_t& planned = plan.kernel;
   out << "namespace " << namespace_of(plan) << " {\n\n";
   emit_view(out, plan);
-  out << "// ---- The kernel: " << plan.source.file << ", specialised and woven\n\n"
+  out << "// ---- The kernel: " << plan.source.file
+      << (plan.source.own ? ", woven" : ", specialised and woven") << "\n\n"
       << kernel.body << "\n// ---- The plan\n\n";
-  if (planned.launch != TILEPOST_LAUNCH_HOST)
+  if (planned.launch != TILEPOST_LAUNCH_HOST && !plan.source.own)
     out << "static_assert(kThreads == " << planned.threads
         << " && kSharedBytes == " << planned.shared_bytes << ", \"the plan and " << planned.name
         << " disagree\");\n\n";

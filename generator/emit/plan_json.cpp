@@ -94,6 +94,12 @@ void write_kernel(OStream& json, const Plan& plan) {
   json.attribute("split_k", plan.source.split_k);
   if (kernel.launch == TILEPOST_LAUNCH_TMA) write_boxes(json, kernel);
   json.attribute("threads", kernel.threads);
+  if (kernel.block[0] > 0) {
+    json.attributeBegin("block");
+    row(json, std::vector<int>(std::begin(kernel.block), std::end(kernel.block)));
+    json.attributeEnd();
+  }
+  if (kernel.tile_per_cta) json.attribute("tile_per_cta", true);
   json.attribute("ctas_per_sm", kernel.ctas_per_sm);
   json.attribute("shared_bytes", kernel.shared_bytes);
   if (kernel.helper_bytes > 0) json.attribute("helper_bytes", kernel.helper_bytes);

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "generator/own/block_order.h"
 #include "generator/weave/parse/parser.h"
 
 namespace tilepost {
@@ -32,16 +33,6 @@ struct KernelFacts {
   std::string out;                         // the parameter that points to the output
   int64_t out_ld = 0;                      // elements from one row to the next
   int out_bytes = 0;                       // of an element
-};
-
-// How blocks are numbered where one rule holds at all shapes; blocks of the grid have the
-// coordinates x, y, z, tiles the row and the column.
-enum class BlockOrder {
-  columns_then_rows,  // x is the tile's column, y its row
-  rows_then_columns,  // x is the row, y the column
-  linear_by_rows,     // x is row * columns + column
-  linear_by_columns,  // x is column * rows + row
-  table,              // another: see Inferred::blocks
 };
 
 // A fact and where it is in the source.

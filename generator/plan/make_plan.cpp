@@ -88,10 +88,16 @@ constexpr Pass kPasses[] = {
     verify_draft,      // every invariant, by other code
 };
 
-Draft begin_draft(const Spec& spec, Arch arch, const MachineProfile& profile,
-                  Diagnostics& diagnostics) {
-  Draft draft{spec, profile, diagnostics, {}, {}};
-  draft.plan.profile = profile.name;
+// What is planned, but for the architecture.
+struct Problem {
+  const Spec& spec;
+  const MachineProfile& profile;
+  std::shared_ptr<const OwnKernel> own;
+};
+
+Draft begin_draft(const Problem& problem, Arch arch, Diagnostics& diagnostics) {
+  Draft draft{problem.spec, problem.profile, diagnostics, {}, {}, problem.own};
+  draft.plan.profile = problem.profile.name;
   draft.plan.arch = arch;
   return draft;
 }
@@ -111,9 +117,9 @@ class SilentDiagnostics : public Diagnostics {
 };
 
 // What a plan of the spec is predicted to take, us; 0 if it has none.
-double predicted_us(const Spec& spec, Arch arch, const MachineProfile& profile) {
+double predicted_us(const Problem& problem, Arch arch) {
   SilentDiagnostics diagnostics;
-  Draft draft = begin_draft(spec, arch, profile, diagnostics);
+  Draft draft = begin_draft(problem, arch, diagnostics);
   return complete(draft) ? draft.plan.prediction.total : 0;
 }
 
@@ -122,7 +128,8 @@ void predict_without_neighbours(Draft& draft) {
   if (draft.plan.neighbours == 0 || draft.plan.arch == Arch::host) return;
   Spec alone = draft.spec;
   alone.neighbours.value = false;
-  draft.plan.prediction.without_neighbours = predicted_us(alone, draft.plan.arch, draft.profile);
+  draft.plan.prediction.without_neighbours =
+      predicted_us({alone, draft.profile, draft.own}, draft.plan.arch);
 }
 
 }  // namespace
@@ -160,14 +167,22 @@ void order_tiles(Plan& plan) {
 }
 
 std::vector<Plan> make_plans(const Spec& spec, const MachineProfile& profile,
-                             Diagnostics& diagnostics) {
+                             Diagnostics& diagnostics, std::shared_ptr<const OwnKernel> own) {
   const int errors_before = diagnostics.errors();
   std::vector<Plan> plans;
+  if (spec.kernel && !own) {
+    diagnostics.error(spec.kernel->where,
+                      "a kernel of your own is read by the tilepost tool; this program plans for "
+                      "the bundled kernels alone");
+    return plans;
+  }
   for (const Arch arch : spec.archs.value) {
-    Draft draft = begin_draft(spec, arch, profile, diagnostics);
+    Draft draft = begin_draft({spec, profile, own}, arch, diagnostics);
     if (!complete(draft)) continue;
     predict_without_neighbours(draft);
-    warn_of_plan(draft, [&](const Spec& other) { return predicted_us(other, arch, profile); });
+    warn_of_plan(draft, [&](const Spec& other) {
+      return predicted_us({other, profile, own}, arch);
+    });
     plans.push_back(std::move(draft.plan));
   }
   if (diagnostics.errors() != errors_before) plans.clear();

@@ -2,6 +2,7 @@
 // what checks a plan and what explains it, the door of the planner's library.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "generator/diagnostics.h"
@@ -14,9 +15,11 @@
 namespace tilepost {
 
 // Plans every architecture of the spec for such a machine. Reports all it cannot serve; empty if
-// there was an error.
+// there was an error. `own` is what the spec's kernel was found to be by reading it, which the
+// planner does not do itself (generator/own).
 std::vector<Plan> make_plans(const Spec& spec, const MachineProfile& profile,
-                             Diagnostics& diagnostics);
+                             Diagnostics& diagnostics,
+                             std::shared_ptr<const OwnKernel> own = nullptr);
 
 // The same plan on the host target: same tiles, groups, counters and steps, computed by gemm_host
 // on threads and reduced in process.

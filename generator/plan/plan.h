@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "generator/own/own_kernel.h"
 #include "generator/spec/spec.h"
 #include "runtime/map/run_path.h"
 #include "runtime/map/steps.h"
@@ -19,6 +20,7 @@ struct KernelSource {
   std::map<std::string, std::string> tunables;  // name -> literal as it goes into the source
   int stages = 0;                               // pipeline depth
   int split_k = 1;                              // CTAs that share the products of a tile
+  std::shared_ptr<const OwnKernel> own;         // the user's, in place of a template
 };
 
 // A kernel with every number that it is specialised to. `kernel.arch` and the functions are unset.

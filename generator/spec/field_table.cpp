@@ -16,7 +16,6 @@ constexpr int64_t kClusters[] = {1, 2, 4};
 constexpr string_view kLaterOutputs[] = {"f32"};
 constexpr Spelling kOutputTypes[] = {{"bf16", static_cast<int>(TILEPOST_BF16)},
                                      {"f16", static_cast<int>(TILEPOST_F16)}};
-constexpr Spelling kBuiltin[] = {{"builtin", 0}};
 constexpr Spelling kTruths[] = {{"false", 0}, {"true", 1}};
 
 template <class E>
@@ -352,11 +351,105 @@ const Field kFields[] = {
            s.consumer = {choice_of<tilepost_consumer_t>(r), r.where};
          }},
     {.path = "kernel",
-     .kind = FieldKind::word,
-     .choices = kBuiltin,
-     .later_mapping = "a kernel of your own, '{file: …}'",
+     .kind = FieldKind::section,
      .default_text = "builtin",
-     .description = "the GEMM kernel that is woven"},
+     .description = "the GEMM kernel that is woven: the bundled one, or a CUDA kernel of your own",
+     .store = [](Spec& s, const Reading& r) { s.kernel.emplace().where = r.where; }},
+    {.path = "kernel.file",
+     .kind = FieldKind::text,
+     .required = true,
+     .noun = "a path",
+     .description = "the CUDA source that has it, from the spec's folder",
+     .store =
+         [](Spec& s, const Reading& r) {
+           s.kernel->file = {r.text, r.where};
+         }},
+    {.path = "kernel.function",
+     .kind = FieldKind::text,
+     .required = true,
+     .noun = "a function's name with its namespaces and template arguments",
+     .description = "the kernel in it",
+     .store =
+         [](Spec& s, const Reading& r) {
+           s.kernel->function = {r.text, r.where};
+         }},
+    {.path = "kernel.tile",
+     .kind = FieldKind::integers,
+     .required = true,
+     .min = 1,
+     .max = 1024,
+     .min_items = 2,
+     .max_items = 2,
+     .description = "rows and columns of the output that one block computes",
+     .store =
+         [](Spec& s, const Reading& r) {
+           s.kernel->tile = {r.integers, r.where};
+         }},
+    {.path = "kernel.threads",
+     .kind = FieldKind::expressions,
+     .required = true,
+     .min_items = 1,
+     .max_items = 3,
+     .description = "threads of a block: x, y and z of blockDim",
+     .store =
+         [](Spec& s, const Reading& r) {
+           s.kernel->threads = {r.expressions, r.where};
+         }},
+    {.path = "kernel.grid",
+     .kind = FieldKind::expressions,
+     .required = true,
+     .min_items = 1,
+     .max_items = 3,
+     .description = "blocks that you launch it with for the whole output: x, y and z of gridDim",
+     .store =
+         [](Spec& s, const Reading& r) {
+           s.kernel->grid = {r.expressions, r.where};
+         }},
+    {.path = "kernel.arguments",
+     .kind = FieldKind::arguments,
+     .required = true,
+     .description = "what each of its parameters is given: a, b, out, or a number",
+     .store =
+         [](Spec& s, const Reading& r) {
+           s.kernel->arguments = {r.arguments, r.where};
+         }},
+    {.path = "kernel.shared_bytes",
+     .kind = FieldKind::expression,
+     .default_text = "0",
+     .description = "dynamic shared memory of a block",
+     .store =
+         [](Spec& s, const Reading& r) {
+           s.kernel->shared_bytes = {r.expressions.front(), r.where};
+         }},
+    {.path = "kernel.requires",
+     .kind = FieldKind::multiples,
+     .min = 1,
+     .max = 65536,
+     .default_text = "{m: 1, n: 1, k: 1}",
+     .description = "what m, n and k have to be multiples of for it to be right",
+     .store =
+         [](Spec& s, const Reading& r) {
+           s.kernel->requires_ = {r.multiples, r.where};
+         }},
+    {.path = "kernel.blocks_per_sm",
+     .kind = FieldKind::integer,
+     .min = 1,
+     .max = 32,
+     .default_text = "1",
+     .description = "blocks that an SM holds at a time, from which the planner counts waves",
+     .store =
+         [](Spec& s, const Reading& r) {
+           s.kernel->blocks_per_sm = {r.integer, r.where};
+         }},
+    {.path = "kernel.efficiency",
+     .kind = FieldKind::part,
+     .default_text = "0.5",
+     .description = "its rate as a part of the tensor cores' peak, from which the planner predicts "
+                    "its time",
+     .store =
+         [](Spec& s, const Reading& r) {
+           s.kernel->efficiency = {r.part, r.where};
+         }},
 };
 
 }  // namespace

@@ -33,6 +33,8 @@ std::string words(const Field& field) {
   return texts.size() == 1 ? quote(texts[0]) : "one of " + join(texts);
 }
 
+constexpr char kExpression[] = "a whole number or an expression of m, n and k";
+
 // The expectation without auto.
 std::string plain_expectation(const Field& field) {
   switch (field.kind) {
@@ -55,6 +57,20 @@ std::string plain_expectation(const Field& field) {
       return words(field) + ", or a list of them";
     case FieldKind::identifier:
       return fmt::format("a C identifier of at most {} characters", kMaxNameLength);
+    case FieldKind::text:
+      return std::string(field.noun);
+    case FieldKind::part:
+      return "a number above 0 and at most 1";
+    case FieldKind::expression:
+      return kExpression;
+    case FieldKind::expressions:
+      return fmt::format("{}, or a list of {} to {} such", kExpression, field.min_items,
+                         field.max_items);
+    case FieldKind::arguments:
+      return "a mapping from parameters to a, b, out, a real number, or " +
+             std::string(kExpression);
+    case FieldKind::multiples:
+      return "a mapping of m, n and k to whole numbers " + numbers(field);
     case FieldKind::epilogue:
       break;
   }
@@ -80,7 +96,10 @@ const Field* find_field(string_view path) {
 
 std::string expectation(const Field& field) {
   const bool say_auto = field.accepts_auto() && field.kind != FieldKind::word;
-  return plain_expectation(field) + (say_auto ? ", or auto" : "");
+  const bool section = field.kind == FieldKind::section && !field.default_text.empty();
+  return plain_expectation(field) + (say_auto  ? ", or auto"
+                                     : section ? fmt::format(", or {}", field.default_text)
+                                               : "");
 }
 
 std::string suggest_key(string_view section, string_view key) {

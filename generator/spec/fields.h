@@ -13,14 +13,20 @@
 namespace tilepost {
 
 enum class FieldKind {
-  section,     // a mapping of fields "path.…"
-  integer,     // one whole number
-  size,        // one whole number, or {max: number} for one that is known at run time only
-  integers,    // a list of whole numbers
-  word,        // one of choices
-  words,       // one of choices, or a list of them
-  identifier,  // identifier.h
-  epilogue,    // a list of some of choices
+  section,      // a mapping of fields "path.…"
+  integer,      // one whole number
+  size,         // one whole number, or {max: number} for one that is known at run time only
+  integers,     // a list of whole numbers
+  word,         // one of choices
+  words,        // one of choices, or a list of them
+  identifier,   // identifier.h
+  epilogue,     // a list of some of choices
+  text,         // a word of any letters
+  part,         // a number above 0 and at most 1
+  expression,   // one Expression
+  expressions,  // a list of them; one alone stands for a list of one
+  arguments,    // a mapping of names: what each parameter of a kernel is given
+  multiples,    // a mapping of m, n and k: whole numbers
 };
 
 // A value as read, before it is stored: what the field's kind says.
@@ -31,6 +37,10 @@ struct Reading {
   std::vector<int> choices;   // values of the spellings; one for a word
   std::vector<Place> places;  // epilogue: of each choice
   std::string text;
+  double part = 0;
+  std::vector<Expression> expressions;
+  std::vector<KernelArgument> arguments;
+  std::array<int64_t, 3> multiples = {1, 1, 1};  // of m, n, k
   Place where;
 };
 
@@ -38,16 +48,16 @@ struct Field {
   std::string_view path = {};  // dotted: "gemm.m"
   FieldKind kind = FieldKind::integer;
   bool required = false;
-  int64_t min = 0, max = 0;                // of each number
-  std::span<const int64_t> values = {};    // if not empty, the only numbers allowed
-  size_t min_items = 0, max_items = 0;     // of a list
-  std::span<const Spelling> choices = {};  // of words
-  // What format 1 has and this version does not support: words, and what a mapping here means.
-  std::span<const std::string_view> later = {};
-  std::string_view later_mapping = {};
-  std::string_view default_text = {};  // as the user would write it; "auto": absent
-  std::string_view same_as = {};       // the default is the value of this field
-  std::string_view description = {};   // for the schema
+  int64_t min = 0, max = 0;                      // of each number
+  std::span<const int64_t> values = {};          // if not empty, the only numbers allowed
+  size_t min_items = 0, max_items = 0;           // of a list
+  std::span<const Spelling> choices = {};        // of words
+  std::span<const std::string_view> later = {};  // words that this version does not support
+  std::string_view noun = {};                    // what a text is: "a path"
+  // As the user would write it; "auto": absent. A section takes it as a word in its place.
+  std::string_view default_text = {};
+  std::string_view same_as = {};      // the default is the value of this field
+  std::string_view description = {};  // for the schema
   void (*store)(Spec&, const Reading&) = nullptr;
 
   std::string_view section() const;  // "gemm", or "" at the top

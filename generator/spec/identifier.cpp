@@ -58,12 +58,16 @@ std::span<const string_view> taken_names() {
   return names;
 }
 
+bool is_c_name(string_view name) {
+  return !name.empty() && std::ranges::all_of(name, is_word) && !is_digit(name[0]);
+}
+
 std::string why_not_a_name(string_view name) {
   if (name.empty()) return "is empty";
   if (name.size() > kMaxNameLength) {
     return fmt::format("has {} characters, at most {} are allowed", name.size(), kMaxNameLength);
   }
-  if (!std::ranges::all_of(name, is_word) || is_digit(name[0]))
+  if (!is_c_name(name))
     return "is not a C identifier (letters, digits and '_', not starting with a digit)";
   if (name[0] == '_') return "starts with an underscore; C++ reserves such names";
   if (name.find("__") != string_view::npos) return "contains '__'; C++ reserves such names";

@@ -15,6 +15,9 @@ inline constexpr size_t kMaxNameLength = 64;
 // a name is no path and no identifier that C++ reserves ([lex.name]).
 inline constexpr std::string_view kNamePattern = "^[A-Za-z](_?[A-Za-z0-9])*$";
 
+// Whether C++ takes it for a parameter's name.
+bool is_c_name(std::string_view name);
+
 // Names that have the form and are taken: headers that <name>.h would be mistaken for, and words
 // that YAML does not read as words. Sorted.
 std::span<const std::string_view> taken_names();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <optional>
 
 #include "generator/spec/identifier.h"
@@ -27,6 +28,16 @@ std::optional<int64_t> parse_integer(const Value& value) {
   return error == std::errc() && stop == end ? std::optional(number) : std::nullopt;
 }
 
+// The finite decimal number it spells.
+std::optional<double> parse_real(const Value& value) {
+  double number = 0;
+  const char* end = value.text.data() + value.text.size();
+  const auto [stop, error] = std::from_chars(value.text.data(), end, number);
+  const bool read = value.kind == Value::Kind::scalar && !value.quoted && error == std::errc() &&
+                    stop == end && std::isfinite(number);
+  return read ? std::optional(number) : std::nullopt;
+}
+
 const Spelling* find_spelling(const Field& field, string_view text) {
   for (const Spelling& choice : field.choices)
     if (choice.text == text) return &choice;
@@ -46,8 +57,6 @@ class FieldReader {
   // Fills `reading`; false if the value is refused, with the reason reported.
   bool read(const Value& value, Reading& reading) {
     reading.where = value.where;
-    if (value.kind == Value::Kind::mapping && !field_.later_mapping.empty())
-      return refuse_later(value, field_.later_mapping);
     switch (field_.kind) {
       case FieldKind::section:
         break;
@@ -65,6 +74,18 @@ class FieldReader {
         return read_identifier(value, reading);
       case FieldKind::epilogue:
         return read_epilogue(value, reading);
+      case FieldKind::text:
+        return read_text(value, reading.text);
+      case FieldKind::part:
+        return read_part(value, reading.part);
+      case FieldKind::expression:
+        return read_expression(value, reading.expressions.emplace_back());
+      case FieldKind::expressions:
+        return read_expressions(value, reading.expressions);
+      case FieldKind::arguments:
+        return read_arguments(value, reading.arguments);
+      case FieldKind::multiples:
+        return read_multiples(value, reading.multiples);
     }
     return true;
   }
@@ -215,6 +236,93 @@ class FieldReader {
     if (!add_choice(item, one, reading)) return false;
     reading.places.push_back(item.where);
     return true;
+  }
+
+  bool read_text(const Value& value, std::string& text) {
+    if (value.kind != Value::Kind::scalar || value.text.empty()) return refuse(value);
+    text = value.text;
+    return true;
+  }
+
+  bool read_part(const Value& value, double& part) {
+    const std::optional<double> number = parse_real(value);
+    if (!number || !(*number > 0 && *number <= 1)) return refuse(value);
+    part = *number;
+    return true;
+  }
+
+  bool read_expression(const Value& value, Expression& expression) {
+    if (value.kind != Value::Kind::scalar) return refuse(value);
+    std::string why;
+    std::optional<Expression> read = Expression::parse(value.text, why);
+    if (!read) return refuse(value, ": " + why);
+    expression = std::move(*read);
+    return true;
+  }
+
+  bool read_expressions(const Value& value, std::vector<Expression>& expressions) {
+    if (value.kind != Value::Kind::sequence)
+      return read_expression(value, expressions.emplace_back());
+    const size_t count = value.items.size();
+    if (count < field_.min_items || count > field_.max_items)
+      return refuse_because(value, fmt::format("got a list of {}", count));
+    bool ok = true;
+    for (const Value& item : value.items)
+      ok = read_expression(item, expressions.emplace_back()) && ok;
+    return ok;
+  }
+
+  bool read_arguments(const Value& value, std::vector<KernelArgument>& arguments) {
+    if (value.kind != Value::Kind::mapping) return refuse(value);
+    bool ok = true;
+    for (const Entry& entry : value.entries) {
+      KernelArgument& argument = arguments.emplace_back();
+      argument.parameter = entry.key;
+      argument.where = entry.where;
+      if (!is_c_name(entry.key)) {
+        diagnostics_.error(entry.where, fmt::format("{} has parameters' names; {} is none",
+                                                    field_.path, quote(entry.key)));
+        ok = false;
+      }
+      ok = read_argument(entry.value, argument) && ok;
+    }
+    return ok;
+  }
+
+  bool read_argument(const Value& value, KernelArgument& argument) {
+    using Kind = KernelArgument::Kind;
+    constexpr std::pair<string_view, Kind> kMemory[] = {
+        {"a", Kind::a}, {"b", Kind::b}, {"out", Kind::out}};
+    if (value.kind != Value::Kind::scalar) return refuse(value);
+    for (const auto& [word, kind] : kMemory) {
+      if (value.text != word) continue;
+      argument.kind = kind;
+      return true;
+    }
+    const std::optional<double> real = parse_real(value);
+    if (real && !parse_integer(value)) {
+      argument.kind = Kind::real;
+      argument.real = *real;
+      return true;
+    }
+    return read_expression(value, argument.whole);
+  }
+
+  bool read_multiples(const Value& value, std::array<int64_t, 3>& multiples) {
+    constexpr string_view kSizes[] = {"m", "n", "k"};
+    if (value.kind != Value::Kind::mapping) return refuse(value);
+    bool ok = true;
+    for (const Entry& entry : value.entries) {
+      const auto* size = std::ranges::find(kSizes, string_view(entry.key));
+      if (size == std::end(kSizes)) {
+        diagnostics_.error(entry.where, fmt::format("unknown key {}; {} has m, n and k",
+                                                    quote(entry.key), field_.path));
+        ok = false;
+        continue;
+      }
+      ok = read_integer(entry.value, multiples[static_cast<size_t>(size - kSizes)]) && ok;
+    }
+    return ok;
   }
 
   const Field& field_;

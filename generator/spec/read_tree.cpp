@@ -40,8 +40,9 @@ class TreeReader {
   void read_entry(const Field& field, const Entry& entry) {
     if (field.kind != FieldKind::section)
       return read_field(field, entry.value, spec_, diagnostics_);
-    const bool is_auto = entry.value.kind == Value::Kind::scalar && entry.value.text == "auto";
-    if (is_auto && field.accepts_auto()) return store_absent(field);
+    const bool is_default = entry.value.kind == Value::Kind::scalar &&
+                            !field.default_text.empty() && entry.value.text == field.default_text;
+    if (is_default) return store_absent(field);
     if (entry.value.kind != Value::Kind::mapping) {
       diagnostics_.error(entry.value.where, fmt::format("{} must be {}; got {}", field.path,
                                                         expectation(field), describe(entry.value)));

@@ -30,6 +30,10 @@ void check_product(const Located<int64_t>& x, const Located<int64_t>& y, const c
 // (pattern_rules.cpp).
 void check_pattern(const Spec& spec, Diagnostics& diagnostics);
 
+// What goes with a kernel of the user's own, and whether its numbers are some of a kernel's
+// (kernel_rules.cpp).
+void check_kernel(const Spec& spec, Diagnostics& diagnostics);
+
 // What the transport can carry, and what only one of them does: each says it of itself
 // (generator/plan/transports).
 void check_transport(const Spec& spec, Diagnostics& diagnostics);

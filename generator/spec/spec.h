@@ -1,12 +1,14 @@
 // The spec: what the user wrote, each value with its place in the file. Format 1, docs/spec.md.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "generator/diagnostics.h"
+#include "generator/spec/expression.h"
 #include "runtime/map/patterns.h"
 #include "tilepost/plan.h"
 
@@ -63,6 +65,32 @@ struct ScheduleSpec {
   Place where;
 };
 
+// What a parameter of the user's kernel is given.
+struct KernelArgument {
+  enum class Kind { a, b, out, whole, real };
+
+  std::string parameter;  // its name
+  Kind kind = Kind::whole;
+  Expression whole;  // Kind::whole
+  double real = 0;   // Kind::real
+  Place where;
+};
+
+// A kernel of the user's own. Absent lists and numbers say nothing.
+struct KernelSpec {
+  Located<std::string> file;                 // relative to the spec's folder
+  Located<std::string> function;             // "lib::my_gemm<128, 256>"
+  Located<std::vector<int64_t>> tile;        // [rows, columns] that a block computes
+  Located<std::vector<Expression>> threads;  // of a block: x, y, z
+  Located<std::vector<Expression>> grid;     // of the kernel as it is launched alone: x, y, z
+  Located<Expression> shared_bytes;          // dynamic shared memory of a block
+  Located<std::vector<KernelArgument>> arguments;
+  Located<std::array<int64_t, 3>> requires_{{1, 1, 1}, {}};  // m, n, k are multiples of these
+  Located<int64_t> blocks_per_sm{1, {}};
+  Located<double> efficiency{0.5, {}};  // of the tensor cores' peak
+  Place where;
+};
+
 struct Spec {
   std::string path;  // as given on the command line
   Located<std::string> name;
@@ -77,6 +105,7 @@ struct Spec {
   Located<std::optional<tilepost_transport_t>> transport;
   Located<bool> neighbours;  // collectives of other communicators run beside it
   Located<tilepost_consumer_t> consumer;
+  std::optional<KernelSpec> kernel;  // absent: the bundled one
 };
 
 }  // namespace tilepost

@@ -38,6 +38,10 @@ void drop_unused_locals(const Parsed& parsed, Edits& edits);
 // Sets `keep` on the pieces that the kernel and request.keep reach.
 void mark_reachable(const Parsed& parsed, const WeaveRequest& request, Pieces& pieces);
 
+// The same for a function of the main file.
+void mark_reachable(const Parsed& parsed, const std::vector<const clang::FunctionDecl*>& functions,
+                    Pieces& pieces);
+
 // Refuses in what is kept: names that the woven text needs for itself, marks that the preprocessor
 // hides from the parse, inclusions that cannot be hoisted.
 void check_kept(const Parsed& parsed, const WeaveRequest& request, const Pieces& pieces);

@@ -10,15 +10,6 @@ namespace tilepost {
 
 namespace {
 
-// The source with lines that end in \n alone, as the passes count on.
-Text with_plain_lines(const std::string& source) {
-  Edits edits;
-  for (size_t at = 0; (at = source.find("\r\n", at)) != std::string::npos; ++at) {
-    edits.erase(at, at + 1);
-  }
-  return edits.apply(Text(source));
-}
-
 // Three parses: the source as written, with tunables folded, and pruned. Each sees through what the
 // one before made constant.
 std::optional<WovenKernel> weave_text(const WeaveRequest& request, Text text, Report& report) {

@@ -62,6 +62,39 @@ json::Object identifier_schema() {
                       {"not", std::move(taken)}};
 }
 
+json::Object any_of(std::initializer_list<const char*> types) {
+  json::Array list;
+  for (const char* type : types) list.push_back(json::Object{{"type", type}});
+  return json::Object{{"anyOf", std::move(list)}};
+}
+
+// YAML reads some words as numbers or truth values.
+json::Object text_schema() {
+  json::Object text{{"type", "string"}, {"pattern", "."}};
+  return json::Object{{"anyOf", json::Array{std::move(text), any_of({"number", "boolean"})}}};
+}
+
+// What it says is read by Expression, not by the schema.
+json::Object expression_schema() {
+  json::Object number{{"type", "integer"}, {"minimum", 0}};
+  return json::Object{{"anyOf", json::Array{std::move(number), any_of({"string"})}}};
+}
+
+json::Object expressions_schema(const Field& field) {
+  json::Object list{{"type", "array"},
+                    {"items", expression_schema()},
+                    {"minItems", static_cast<int64_t>(field.min_items)},
+                    {"maxItems", static_cast<int64_t>(field.max_items)}};
+  return json::Object{{"anyOf", json::Array{expression_schema(), std::move(list)}}};
+}
+
+json::Object multiples_schema(const Field& field) {
+  json::Object sizes;
+  for (const char* size : {"m", "n", "k"}) sizes[size] = integer_schema(field);
+  return json::Object{
+      {"type", "object"}, {"properties", std::move(sizes)}, {"additionalProperties", false}};
+}
+
 json::Object section_schema(llvm::StringRef section);
 
 json::Object value_schema(const Field& field) {
@@ -83,6 +116,19 @@ json::Object value_schema(const Field& field) {
       return words_schema(field);
     case FieldKind::identifier:
       return identifier_schema();
+    case FieldKind::text:
+      return text_schema();
+    case FieldKind::part:
+      return json::Object{{"type", "number"}, {"exclusiveMinimum", 0}, {"maximum", 1}};
+    case FieldKind::expression:
+      return expression_schema();
+    case FieldKind::expressions:
+      return expressions_schema(field);
+    case FieldKind::arguments:
+      return json::Object{{"type", "object"},
+                          {"additionalProperties", any_of({"string", "number"})}};
+    case FieldKind::multiples:
+      return multiples_schema(field);
     case FieldKind::epilogue:
       break;
   }
@@ -91,9 +137,11 @@ json::Object value_schema(const Field& field) {
 
 json::Object field_schema(const Field& field) {
   json::Object schema = value_schema(field);
-  if (field.accepts_auto() && field.kind != FieldKind::word)
-    schema =
-        json::Object{{"anyOf", json::Array{json::Object{{"const", "auto"}}, std::move(schema)}}};
+  const bool stands_for = field.kind == FieldKind::section && !field.default_text.empty();
+  if (stands_for || (field.accepts_auto() && field.kind != FieldKind::word))
+    schema = json::Object{
+        {"anyOf", json::Array{json::Object{{"const", llvm::StringRef(field.default_text)}},
+                              std::move(schema)}}};
   std::string description(field.description);
   if (!field.same_as.empty()) description += fmt::format("; default: as {}", field.same_as);
   if (!field.default_text.empty()) description += fmt::format("; default: {}", field.default_text);

@@ -380,6 +380,9 @@ typedef struct tilepost_kernel {
   int32_t shared_bytes;                // dynamic shared memory per CTA
   int32_t helper_bytes;                // of it, what a helper warp may use (mark.cuh)
   int32_t ctas_per_sm;
+  int32_t block[3];      // a CTA's threads along x, y and z; 0: all along x
+  int32_t tile_per_cta;  // 1: the grid has a CTA for every position of the schedule, which computes
+                         // that one; 0: CTAs compute several, gemm_ctas apart
 } tilepost_kernel_t;
 
 // What the planner expects of the plan's kernel and collectives, for choosing the groups of another

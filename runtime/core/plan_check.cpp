@@ -114,11 +114,28 @@ class PlanRules {
       return is_there(reinterpret_cast<const void*>(kernel.host_function), "host kernel");
     return is_there(kernel.function, "kernel") && positive("kernel.cluster", kernel.cluster) &&
            positive("kernel.ctas_per_sm", kernel.ctas_per_sm) &&
-           positive("kernel.threads", kernel.threads) && positive("gemm_ctas", plan_.gemm_ctas) &&
+           positive("kernel.threads", kernel.threads) && block() &&
+           in_range("kernel.tile_per_cta", kernel.tile_per_cta, 0, 1) &&
+           expect(!kernel.tile_per_cta || map_.cluster == 1, "cluster", map_.cluster,
+                  "1 where the grid has a CTA for every tile") &&
+           positive("gemm_ctas", plan_.gemm_ctas) &&
            expect(plan_.gemm_ctas % map_.cluster == 0, "gemm_ctas", plan_.gemm_ctas,
                   "whole clusters of " + std::to_string(map_.cluster) + " tiles") &&
            expect(plan_.gemm_ctas % kernel.cluster == 0, "gemm_ctas", plan_.gemm_ctas,
                   "whole clusters of " + std::to_string(kernel.cluster) + " CTAs");
+  }
+
+  // All 0, or as many threads as a CTA has.
+  bool block() {
+    const tilepost_kernel_t& kernel = plan_.kernel;
+    if (kernel.block[0] == 0) return true;
+    int64_t threads = 1;
+    for (const int32_t extent : kernel.block) {
+      if (!in_range("kernel.block", extent, 1, kernel.threads)) return false;
+      threads *= extent;
+    }
+    return expect(threads == kernel.threads, "threads of kernel.block", threads,
+                  std::to_string(kernel.threads) + ", kernel.threads");
   }
 
   bool ranks(int world) {

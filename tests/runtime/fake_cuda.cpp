@@ -436,6 +436,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void*, v
     return checked("gemm " + name_of(config->stream));
   }
   const std::lock_guard lock(w.mutex);
+  w.block = {config->blockDim.x, config->blockDim.y, config->blockDim.z};
   const cudaError_t error =
       checked("gemm " + name_of(config->stream) + " x" + std::to_string(config->gridDim.x) +
               (config->numAttrs ? " clusters" : ""));

@@ -6,6 +6,7 @@
 // its counter. Every call is logged, counted and can be made to fail.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -108,6 +109,7 @@ struct Machine {
   unsigned stream_sms = 0;  // of a green context, which the caller's streams then are of; 0: none
   int max_shared_bytes = 232448;
   int blocks_per_sm = 1;
+  std::array<unsigned, 3> block{};  // of the last GEMM's launch
   int max_threads = 1024;
   bool has_driver = true;
   bool tensor_maps_fail = false;

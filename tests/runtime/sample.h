@@ -58,7 +58,9 @@ struct Program {
                    384,
                    200000,
                    0,
-                   1};
+                   1,
+                   {0, 0, 0},
+                   0};
     finish();
   }
   Program(const Program&) = delete;

@@ -1,5 +1,9 @@
 // Kernels' arguments: tensor maps out of the plan's boxes, shapes, the epilogue's operands; and
 // pattern gemm, which has no communicator.
+#include <algorithm>
+#include <array>
+
+#include "runtime/map/tile_map.h"
 #include "tests/catch.h"
 #include "tests/runtime/fixture.h"
 
@@ -110,6 +114,24 @@ TEST_CASE_METHOD(
   CHECK(count_calls({"allreduce", "wait ", "cudaStreamWaitEvent"}) == 0);
   CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_OK);
   CHECK(std::string(tilepost_op_warnings(setup.op)).empty());
+}
+
+TEST_CASE_METHOD(Operation,
+                 "a kernel that loops over no tiles has a CTA for each, whatever fits at once") {
+  program.use_sm80();
+  program.plan.kernel.tile_per_cta = 1;
+  std::ranges::copy(std::array{32, 4, 3}, program.plan.kernel.block);
+  program.plan.gemm_ctas = 2;
+  program.finish();
+  world().blocks_per_sm = 0;
+  create();
+  world().reset_calls();
+  REQUIRE(run_with(operands()) == TILEPOST_OK);
+  const size_t tiles = tilepost::build_tile_map(program.plan.map).tiles.size();
+  REQUIRE(tiles > 2);
+  CHECK(count_calls({"gemm user x" + std::to_string(tiles)}) == 1);
+  CHECK(world().block == std::array{32u, 4u, 3u});
+  CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_OK);
 }
 
 TEST_CASE_METHOD(Operation, "pattern gemm puts slots in place where it is asked to") {

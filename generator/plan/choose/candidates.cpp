@@ -262,6 +262,7 @@ bool only_exchanges(const Draft& draft, const KernelChoice& kernel) {
 // collectives serve where nothing else does, where the spec asks for their tile, or where nothing
 // runs beside them.
 std::vector<const KernelChoice*> kernels_with(const Draft& draft, const Transport& transport) {
+  if (!why_not_division(draft, transport.row.value).empty()) return {};
   const bool exchanges = transport.access() == TILEPOST_ACCESS_TILES;
   const auto timed = [&](const KernelChoice& kernel) {
     return draft.profile.times_of(kernel.config.row).beside;

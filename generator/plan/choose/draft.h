@@ -1,6 +1,8 @@
 // What the planner's passes hand on: the plan so far and the kernels that may still serve it.
 #pragma once
 
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "generator/diagnostics.h"
@@ -18,7 +20,8 @@ struct Draft {
   const MachineProfile& profile;
   Diagnostics& diagnostics;
   Plan plan;
-  std::vector<KernelChoice> kernels;  // in order of preference
+  std::vector<KernelChoice> kernels;          // in order of preference
+  std::shared_ptr<const OwnKernel> own = {};  // the spec's kernel
 
   void because(std::string reason) { plan.reasons.push_back(std::move(reason)); }
 
@@ -36,6 +39,12 @@ using Pass = bool (*)(Draft&);
 // Lists the kernels that can serve the draft's architecture, shape and layout with what the spec
 // asks for (select_kernels.cpp).
 bool select_kernels(Draft& draft);
+
+// The same with the spec's own kernel, which is the only one (select_own.cpp).
+bool select_own(Draft& draft);
+
+// Why the own kernel, if there is one, cannot serve groups that this transport carries; "": it can.
+std::string why_not_division(const Draft& draft, tilepost_transport_t transport);
 
 // Whether the schedule and the buffer where tiles are stored can be addressed by what kernels count
 // with.

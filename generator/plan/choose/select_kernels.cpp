@@ -250,6 +250,7 @@ bool can_address(const tilepost_map_t& map) {
 }
 
 bool select_kernels(Draft& draft) {
+  if (draft.own) return select_own(draft) && fits_table(draft);
   const Plan& plan = draft.plan;
   if (const std::string why = why_not_input(plan); !why.empty()) {
     draft.diagnostics.error(draft.spec.gemm.a.where, why);

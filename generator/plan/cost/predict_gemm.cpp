@@ -21,6 +21,7 @@ double exchange_us(const MachineProfile& profile, const KernelConfig& config) {
 // Of the tensor peak of an SM, inside the main loop.
 double efficiency(const MachineProfile& profile, const Plan& plan, const KernelConfig& config,
                   const KernelRequest& request) {
+  if (config.own) return config.own->spec.efficiency.value;
   const double measured = profile.times_of(config.row).efficiency;
   if (is_sm90(config) || is_small(config)) return measured;
   const double peak = plan.arch == Arch::sm_90a ? profile.mma_sync : 1.0;

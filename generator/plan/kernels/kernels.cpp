@@ -196,8 +196,23 @@ KernelConfig host_config(int tile_m, int tile_n) {
   return config;
 }
 
+// Its main loop is not known: a stage is as deep as the tensor cores' products of 16-bit elements.
+KernelConfig own_config(std::shared_ptr<const OwnKernel> own) {
+  KernelConfig config{};
+  config.kernel = own->name.c_str();
+  config.row = "own";
+  config.tile_m = static_cast<int>(own->spec.tile.value[0]);
+  config.tile_n = static_cast<int>(own->spec.tile.value[1]);
+  config.tile_k = 16;
+  config.stages = 1;
+  config.ctas_per_sm = static_cast<int>(own->spec.blocks_per_sm.value);
+  config.own = std::move(own);
+  return config;
+}
+
 int64_t shared_bytes(const KernelConfig& config) {
   if (is_host(config)) return 0;
+  if (config.own) return config.own->shared_bytes;
   if (is_small(config)) return small_shared_bytes(config);
   const int64_t pipeline =
       int64_t{config.stages} * (config.tile_m + config.tile_n) * config.tile_k * 2;
@@ -211,6 +226,7 @@ int64_t shared_bytes(const KernelConfig& config) {
 
 int threads(const KernelConfig& config) {
   if (is_host(config)) return 1;
+  if (config.own) return config.own->threads[0] * config.own->threads[1] * config.own->threads[2];
   if (is_small(config)) return small_threads(config);
   if (is_sm90(config)) return 384;  // a producer and two consumer warpgroups
   return config.tile_m / config.warp_m * (config.tile_n / config.warp_n) * 32;
@@ -243,6 +259,13 @@ KernelPlan make_kernel(const KernelConfig& config, const KernelRequest& request)
   plan.kernel.threads = threads(config);
   plan.kernel.ctas_per_sm = config.ctas_per_sm;
   plan.kernel.shared_bytes = static_cast<int32_t>(shared_bytes(config));
+  if (config.own) {
+    plan.source.own = config.own;
+    plan.source.file = config.own->spec.file.value;
+    std::ranges::copy(config.own->threads, plan.kernel.block);
+    plan.kernel.tile_per_cta = 1;
+    return plan;
+  }
   add_tunables(config, request, plan);
   if (is_sm90(config)) {
     if (request.tasks) plan.kernel.helper_bytes = kHelperBytes;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@ struct KernelConfig {
   int warp_m, warp_n;  // gemm_sm80: a warp's part of the tile
   int ctas_per_sm;
   int split_k = 1;  // gemm_sm90_small: CTAs that share the products of a tile
+  std::shared_ptr<const OwnKernel> own = nullptr;  // the user's, in place of a bundled one
 };
 
 // What the chosen configuration is specialised to besides its row.
@@ -75,6 +77,9 @@ const std::vector<KernelConfig>& sm80_e4m3_configs(Arch arch, tilepost_accumulat
 
 // gemm_host with a tile of the caller's choice.
 KernelConfig host_config(int tile_m, int tile_n);
+
+// A kernel of the user's own, which the plan's copies share.
+KernelConfig own_config(std::shared_ptr<const OwnKernel> own);
 
 // Dynamic shared memory of one CTA, bytes.
 int64_t shared_bytes(const KernelConfig& config);

@@ -127,10 +127,15 @@ void print_kernel(std::string& out, const Plan& plan) {
                 fmt::format("{0}: tile {1}x{2}, cluster {3}", kernel.name, plan.map.tile_m,
                             plan.map.tile_n, plan.map.cluster));
   const int64_t bound = arch_info(plan.arch).shared_per_block;
-  line(out, "kernel",
-       fmt::format("{0}: tile {1}x{2}x{3}, {4} stages, cluster {5}, {6} threads", kernel.name,
-                   plan.map.tile_m, plan.map.tile_n, kernel.tile_k, plan.source.stages,
-                   plan.map.cluster, kernel.threads));
+  if (plan.source.own)
+    line(out, "kernel",
+         fmt::format("{0}: tile {1}x{2}, {3} threads, a CTA for each tile", kernel.name,
+                     plan.map.tile_m, plan.map.tile_n, kernel.threads));
+  else
+    line(out, "kernel",
+         fmt::format("{0}: tile {1}x{2}x{3}, {4} stages, cluster {5}, {6} threads", kernel.name,
+                     plan.map.tile_m, plan.map.tile_n, kernel.tile_k, plan.source.stages,
+                     plan.map.cluster, kernel.threads));
   line(out, "",
        fmt::format(
            "{0} of {1} bytes of shared memory ({2:.0f}%), {3} per SM", kernel.shared_bytes, bound,

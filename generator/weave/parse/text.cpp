@@ -70,4 +70,12 @@ Text Edits::apply(const Text& text, size_t begin, size_t end) const {
   return result;
 }
 
+Text with_plain_lines(const std::string& source) {
+  Edits edits;
+  for (size_t at = 0; (at = source.find("\r\n", at)) != std::string::npos; ++at) {
+    edits.erase(at, at + 1);
+  }
+  return edits.apply(Text(source));
+}
+
 }  // namespace tilepost

@@ -58,4 +58,7 @@ class Edits {
   std::set<Edit> edits_;
 };
 
+// The source with lines that end in \n alone, as the passes count on.
+Text with_plain_lines(const std::string& source);
+
 }  // namespace tilepost

@@ -268,13 +268,29 @@ class Reach {
 
 }  // namespace
 
-void mark_reachable(const Parsed& parsed, const WeaveRequest& request, Pieces& pieces) {
-  Reach reach(parsed, pieces);
-  for (const clang::FunctionDecl* kernel : find_kernels(parsed, request.function)) {
-    if (const auto offset = parsed.expanded(kernel->getLocation())) {
+namespace {
+
+void keep_functions(const Parsed& parsed, const std::vector<const clang::FunctionDecl*>& functions,
+                    const Pieces& pieces, Reach& reach) {
+  for (const clang::FunctionDecl* function : functions) {
+    if (const auto offset = parsed.expanded(function->getLocation())) {
       if (const int at = pieces.at(*offset); at >= 0) reach.keep(at);
     }
   }
+}
+
+}  // namespace
+
+void mark_reachable(const Parsed& parsed, const std::vector<const clang::FunctionDecl*>& functions,
+                    Pieces& pieces) {
+  Reach reach(parsed, pieces);
+  keep_functions(parsed, functions, pieces, reach);
+  reach.settle();
+}
+
+void mark_reachable(const Parsed& parsed, const WeaveRequest& request, Pieces& pieces) {
+  Reach reach(parsed, pieces);
+  keep_functions(parsed, find_kernels(parsed, request.function), pieces, reach);
   for (const std::string& name : request.keep) {
     if (!reach.keep_named(name)) {
       parsed.report.error("'" + name +

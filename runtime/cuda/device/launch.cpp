@@ -7,6 +7,11 @@
 namespace tilepost::cuda {
 namespace {
 
+dim3 block_of(const tilepost_kernel_t& kernel) {
+  if (kernel.block[0] == 0) return dim3(kernel.threads);
+  return dim3(kernel.block[0], kernel.block[1], kernel.block[2]);
+}
+
 // A launch configuration and the attributes it points to.
 struct Launch {
   cudaLaunchAttribute attributes[2]{};
@@ -15,7 +20,7 @@ struct Launch {
   // `alone`: nothing else of the run is beside the kernel or behind it.
   Launch(const tilepost_plan_t& plan, int32_t ctas, bool alone, cudaStream_t stream) {
     config.gridDim = dim3(ctas);
-    config.blockDim = dim3(plan.kernel.threads);
+    config.blockDim = block_of(plan.kernel);
     config.dynamicSmemBytes = plan.kernel.shared_bytes;
     config.stream = stream;
     config.attrs = attributes;
@@ -67,6 +72,7 @@ tilepost_result_t prepare_kernel(const tilepost_plan_t& plan, const DeviceInfo& 
                 kernel.name, kernel.threads, attributes.maxThreadsPerBlock);
   TILEPOST_CUDA(cudaFuncSetAttribute(kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                      kernel.shared_bytes));
+  if (kernel.tile_per_cta) return TILEPOST_OK;  // CTAs start as others end
   int resident = 0;
   TILEPOST_TRY(count_resident(plan, device, resident));
   if (resident < most_ctas(plan))

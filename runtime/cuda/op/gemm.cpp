@@ -29,7 +29,8 @@ tilepost_result_t Gemm::find_arguments(Run& run) {
   const RunMap& plan = run.run_map();
   if (!has_work(run)) return TILEPOST_OK;
   GemmArguments& arguments = run.gemm;
-  arguments.ctas = plan.gemm_ctas;
+  arguments.ctas =
+      plan_.kernel.tile_per_cta ? static_cast<int32_t>(plan.tiles.tiles.size()) : plan.gemm_ctas;
   arguments.shape = plan.shape;
   arguments.a = run.path().reads == InputFrom::a ? run.buffers.a : run.buffers.gathered;
   arguments.b = run.operands->b;

@@ -1,6 +1,8 @@
 // A plan that breaks a rule is refused by that rule: each case changes one thing.
 #include "runtime/core/plan_check.h"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -211,6 +213,18 @@ TEST_CASE("every rule of a plan names what it found and what it expected") {
        [](auto& plan) { plan.kernel.ctas_per_sm = 0; }},
       {kMessages, "kernel.threads is 0, expected 1 to",
        [](auto& plan) { plan.kernel.threads = 0; }},
+      {kMessages, "threads of kernel.block is 256, expected 384, kernel.threads",
+       [](auto& plan) {
+         std::ranges::copy(std::array{32, 8, 1}, plan.kernel.block);
+       }},
+      {kMessages, "kernel.block is -1, expected 1 to 384",
+       [](auto& plan) {
+         std::ranges::copy(std::array{384, -1, -1}, plan.kernel.block);
+       }},
+      {kMessages, "kernel.tile_per_cta is 2, expected 0 to 1",
+       [](auto& plan) { plan.kernel.tile_per_cta = 2; }},
+      {kMessages, "cluster is 2, expected 1 where the grid has a CTA for every tile",
+       [](auto& plan) { plan.kernel.tile_per_cta = 1; }},
       {kMessages, "gemm_ctas is 0, expected 1 to", [](auto& plan) { plan.gemm_ctas = 0; }},
       {kMessages, "gemm_ctas is 7, expected whole clusters of 2 tiles",
        [](auto& plan) { plan.gemm_ctas = 7; }},

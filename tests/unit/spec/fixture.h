@@ -37,6 +37,11 @@ inline constexpr llvm::StringLiteral kMinimal =
     "gemm: {m: 129, n: 64, k: 7, a: bf16}\n"
     "arch: sm_90a\n";
 
+// A kernel of the user's own with the fields that have to be there, as an override of "kernel".
+inline constexpr const char* kOwnKernel =
+    "{file: a.cu, function: 'lib::f<64>', tile: [64, 64], threads: 128, "
+    "grid: [n / 64, 'ceil_div(m, 64)'], arguments: {C: out, A: a, B: b, M: m, alpha: 0.5}}";
+
 // The minimal spec with `key`'s line replaced.
 inline std::string with_line(llvm::StringRef key, llvm::StringRef line) {
   std::string out;

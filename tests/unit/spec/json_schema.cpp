@@ -16,6 +16,8 @@ std::string check_type(const json::Value& value, llvm::StringRef type) {
                   : type == "array"   ? value.getAsArray() != nullptr
                   : type == "string"  ? value.getAsString().has_value()
                   : type == "integer" ? value.getAsInteger().has_value()
+                  : type == "number"  ? value.getAsNumber().has_value()
+                  : type == "boolean" ? value.getAsBoolean().has_value()
                                       : false;
   return ok ? "" : "not of type " + type.str();
 }
@@ -26,6 +28,9 @@ std::string check_properties(const json::Object& object, const json::Object& sch
     const json::Object* property = properties != nullptr ? properties->getObject(key) : nullptr;
     if (property == nullptr) {
       if (schema.getBoolean("additionalProperties") == false) return "additional " + key.str();
+      const json::Object* others = schema.getObject("additionalProperties");
+      if (others != nullptr && !matches(value, json::Object(*others)))
+        return "value of " + key.str();
       continue;
     }
     if (const std::string reason = mismatch(value, *property); !reason.empty())
@@ -79,10 +84,13 @@ std::string check_choices(const json::Value& value, const json::Object& schema) 
 }  // namespace
 
 std::string mismatch(const json::Value& value, const json::Object& schema) {
-  static const char* const kKnown[] = {
-      "$schema", "title",    "description", "type",     "properties",           "required", "items",
-      "enum",    "const",    "minimum",     "not",      "additionalProperties", "maximum",  "anyOf",
-      "pattern", "minItems", "maxItems",    "contains", "uniqueItems",          "maxLength"};
+  static const char* const kKnown[] = {"$schema",     "title",      "description",
+                                       "type",        "properties", "required",
+                                       "items",       "enum",       "const",
+                                       "minimum",     "not",        "additionalProperties",
+                                       "maximum",     "anyOf",      "pattern",
+                                       "minItems",    "maxItems",   "contains",
+                                       "uniqueItems", "maxLength",  "exclusiveMinimum"};
   for (const auto& [key, unused] : schema)
     if (!llvm::is_contained(kKnown, key.str())) return "keyword " + key.str();
   if (const auto type = schema.getString("type"))
@@ -92,6 +100,11 @@ std::string mismatch(const json::Value& value, const json::Object& schema) {
     if (*number < schema.getInteger("minimum").value_or(*number)) return "below minimum";
     if (*number > schema.getInteger("maximum").value_or(*number)) return "above maximum";
   }
+  if (const auto number = value.getAsNumber())
+    if (*number <= schema.getNumber("exclusiveMinimum").value_or(*number - 1))
+      return "not above minimum";
+  if (const auto number = value.getAsNumber())
+    if (*number > schema.getNumber("maximum").value_or(*number)) return "above maximum";
   if (const json::Object* object = value.getAsObject()) return check_properties(*object, schema);
   if (const json::Array* array = value.getAsArray()) return check_array(*array, schema);
   if (const auto text = value.getAsString()) return check_string(*text, schema);

@@ -30,6 +30,12 @@ Object minimal() {
                 {"arch", "sm_90a"}};
 }
 
+// A kernel of the user's own, with the fields that have to be there.
+Object own_kernel() {
+  return Object{{"file", "a.cu"}, {"function", "f"},       {"tile", Array{64, 64}},
+                {"threads", 128}, {"grid", Array{1, "m"}}, {"arguments", Object{{"C", "out"}}}};
+}
+
 // JSON is YAML; printed on several lines for the bound on a line's length.
 test::Outcome read_json(const Object& document) {
   return test::read(llvm::formatv("{0:1}", json::Value(Object(document))).str());
@@ -71,6 +77,12 @@ std::vector<json::Value> candidates(const Field& field) {
                                      Object{{"max", 4}, {"min", 1}},
                                      Object{{"mx", 4}},
                                      Object{{"file", "a.cu"}},
+                                     Object{{"C", "out"}},
+                                     Object{{"C", "out"}, {"M", "m"}, {"x", 0.5}},
+                                     Object{{"C", Array{}}},
+                                     Object{{"m", 2}, {"k", 4}},
+                                     Object{{"q", 2}},
+                                     0.25,
                                      "Auto",
                                      "AUTO"};
   for (const int64_t number :
@@ -125,6 +137,8 @@ bool refused_by_rule(const std::string& log) {
                             "is not possible with transport",
                             "stores with TMA",
                             "has nothing to add up",
+                            "expression of m, n and k",
+                            "the kernel is given here",
                             "is row-major already",
                             "has to normalise"})
     if (log.find(words) != std::string::npos) return true;
@@ -159,6 +173,7 @@ TEST_CASE("the schema and the reader agree on every value of every field") {
       }
       if (field.path == "schedule.sum") document["transport"] = "peer";
       if (field.path == "schedule.shots") document["transport"] = "peer_tiles";
+      if (field.section() == "kernel") document["kernel"] = own_kernel();
       put(document, field, value);
       (agree(document) ? accepted : refused) += 1;
     }
@@ -199,9 +214,10 @@ TEST_CASE("the schema and the reader know the same keys") {
     const Object* level = properties;
     if (field.section() == "gemm")
       level = properties->getObject("gemm")->getObject("properties");
-    else if (field.section() == "schedule")
-      level = (*properties->getObject("schedule")->getArray("anyOf"))[1].getAsObject()->getObject(
-          "properties");
+    else if (!field.section().empty())
+      level = (*properties->getObject(llvm::StringRef(field.section()))->getArray("anyOf"))[1]
+                  .getAsObject()
+                  ->getObject("properties");
     CAPTURE(field.path);
     const Object* property = level->getObject(field.leaf());
     REQUIRE(property != nullptr);
@@ -211,9 +227,11 @@ TEST_CASE("the schema and the reader know the same keys") {
   const auto size_of = [](const json::Value& level) {
     return level.getAsObject()->getObject("properties")->size();
   };
-  const Object* schedule = properties->getObject("schedule");
-  CHECK(size_of(root) + size_of(Object(*properties->getObject("gemm"))) +
-            size_of((*schedule->getArray("anyOf"))[1]) ==
+  const auto choices = [&](llvm::StringRef section) {
+    return size_of((*properties->getObject(section)->getArray("anyOf"))[1]);
+  };
+  CHECK(size_of(root) + size_of(Object(*properties->getObject("gemm"))) + choices("schedule") +
+            choices("kernel") ==
         count);
   Object unknown = minimal();
   unknown["other"] = 1;

@@ -1,0 +1,78 @@
+#include "generator/emit/emit_own.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "llvm/Support/ErrorHandling.h"
+
+namespace tilepost {
+namespace {
+
+constexpr char kShape[] = "shape";
+
+std::array<std::string, 3> block_of_tile(const OwnKernel& own) {
+  switch (own.order) {
+    case BlockOrder::columns_then_rows:
+      return {"column", "row", "0"};
+    case BlockOrder::rows_then_columns:
+      return {"row", "column", "0"};
+    case BlockOrder::linear_by_rows:
+      return {"row * columns + column", "0", "0"};
+    case BlockOrder::linear_by_columns:
+      return {"column * rows + row", "0", "0"};
+    case BlockOrder::table:
+      break;
+  }
+  const int64_t x = own.grid[0], y = own.grid[1];
+  const std::string block = "kBlocks[row * columns + column]";
+  return {fmt::format("{} % {}", block, x), fmt::format("{} / {} % {}", block, x, y),
+          fmt::format("{} / {}", block, x * y)};
+}
+
+std::string table(const OwnKernel& own) {
+  if (own.order != BlockOrder::table) return "";
+  constexpr size_t kPerLine = 16;
+  std::string text =
+      "// The block of the plain kernel that makes each tile, by row * columns + column.\n"
+      "__device__ const int kBlocks[] = {";
+  for (size_t i = 0; i < own.blocks.size(); ++i)
+    text += fmt::format("{}{}", i % kPerLine == 0 ? "\n    " : " ", own.blocks[i]) + ",";
+  return text + "\n};\n\n";
+}
+
+}  // namespace
+
+UnmarkedRequest unmarked_request(const OwnKernel& own) {
+  UnmarkedRequest request;
+  request.file = own.path;
+  request.source = own.text;
+  request.function = own.spec.function.value;
+  request.kernel = own.name;
+  request.helpers = table(own);
+  request.block = block_of_tile(own);
+  request.grid = {"1", "1", "1"};
+  for (size_t i = 0; i < own.spec.grid.value.size(); ++i)
+    request.grid[i] = own.spec.grid.value[i].in_cpp(kShape);
+  for (const KernelArgument& argument : own.spec.arguments.value) {
+    switch (argument.kind) {
+      case KernelArgument::Kind::a:
+        request.a = argument.parameter;
+        break;
+      case KernelArgument::Kind::b:
+        request.b = argument.parameter;
+        break;
+      case KernelArgument::Kind::out:
+        request.out = argument.parameter;
+        break;
+      case KernelArgument::Kind::whole:
+        request.arguments[argument.parameter] = argument.whole.in_cpp(kShape);
+        break;
+      case KernelArgument::Kind::real:
+        request.arguments[argument.parameter] = fmt::format("{}", argument.real);
+        break;
+    }
+  }
+  return request;
+}
+
+}  // namespace tilepost

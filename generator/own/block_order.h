@@ -1,0 +1,16 @@
+// How the blocks of a kernel that knows no tiles are numbered.
+#pragma once
+
+namespace tilepost {
+
+// Which block of the plain kernel makes which tile. Blocks have the coordinates x, y and z, tiles
+// the row and the column, of which there are rows and columns.
+enum class BlockOrder {
+  columns_then_rows,  // x is the tile's column, y its row
+  rows_then_columns,  // x is the row, y the column
+  linear_by_rows,     // x is row * columns + column
+  linear_by_columns,  // x is column * rows + row
+  table,              // another order, which holds for one shape
+};
+
+}  // namespace tilepost

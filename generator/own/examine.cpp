@@ -1,0 +1,255 @@
+#include "generator/own/examine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "generator/infer/infer.h"
+#include "generator/spec/text.h"
+#include "generator/weave/parse/instantiate.h"
+#include "generator/weave/parse/limits.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "tilepost/dtype.h"
+
+namespace tilepost {
+namespace {
+
+using llvm::StringRef;
+
+// As many blocks fill a table of 256 KiB in generated code.
+constexpr size_t kMostInTable = 65536;
+
+// "woven_my_gemm" of "lib::my_gemm<128>".
+std::string woven_name(StringRef function) {
+  function = function.take_until([](char c) { return c == '<'; }).rtrim();
+  return "woven_" + function.substr(function.rfind(':') + 1).ltrim().str();  // npos + 1 is 0
+}
+
+bool read_source(OwnKernel& own, StringRef spec_path, Diagnostics& diagnostics) {
+  const Located<std::string>& file = own.spec.file;
+  llvm::SmallString<256> path(file.value);
+  if (!llvm::sys::path::is_absolute(path)) {
+    path = llvm::sys::path::parent_path(spec_path);
+    llvm::sys::path::append(path, file.value);
+  }
+  own.path = path.str();
+  auto text = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
+  if (text) {
+    own.text = (*text)->getBuffer().str();
+    return true;
+  }
+  diagnostics.error(file.where,
+                    fmt::format("cannot read {}: {}", quote(own.path), text.getError().message()));
+  return false;
+}
+
+// What the spec says of the kernel at one shape.
+class Examiner {
+ public:
+  Examiner(const Spec& spec, OwnKernel& own, Diagnostics& diagnostics)
+      : spec_(spec), own_(own), diagnostics_(diagnostics) {}
+
+  bool examine() {
+    Report report(diagnostics_, own_.path, own_.text);
+    const Text text = with_plain_lines(own_.text);
+    Reading reading;
+    reading.asked = own_.spec.function.value;
+    check_limits(text, report);
+    if (!report.ok() || !check_asked(reading.asked, report)) return false;
+    bool proven = false;
+    do_on_large_stack([&] {
+      const bool read = parse(text, reading, report, [&](Parsed& parsed) {
+        const std::optional<Instance> instance = find_instance(parsed, reading);
+        proven = instance && check_arguments(parsed, *instance) && prove(parsed, *instance);
+      });
+      proven = proven && read;
+    });
+    return proven;
+  }
+
+  // The spec's rules have seen that there are numbers of the spec's own shape; of another one some
+  // may not be.
+  bool facts_at(const ShapeNumbers& shape, KernelFacts& facts) const {
+    std::string why;
+    bool all = true;
+    const auto number = [&](const Expression& expression) {
+      const std::optional<int64_t> value = expression.at(shape, why);
+      all = all && value;
+      return value.value_or(0);
+    };
+    facts.m = shape.m;
+    facts.n = shape.n;
+    facts.k = shape.k;
+    std::ranges::copy(own_.spec.tile.value, facts.tile.begin());
+    std::ranges::transform(own_.spec.threads.value, facts.threads.begin(), number);
+    std::ranges::transform(own_.spec.grid.value, facts.grid.begin(), number);
+    for (const KernelArgument& argument : own_.spec.arguments.value) {
+      if (argument.kind == KernelArgument::Kind::whole)
+        facts.numbers[argument.parameter] = number(argument.whole);
+      if (argument.kind == KernelArgument::Kind::out) facts.out = argument.parameter;
+    }
+    facts.out_ld = shape.n;
+    facts.out_bytes = static_cast<int>(element_bytes(spec_.gemm.out.value));
+    return all;
+  }
+
+ private:
+  // Every parameter is given something, and nothing is given to others.
+  bool check_arguments(const Parsed& parsed, const Instance& instance) {
+    const int errors = diagnostics_.errors();
+    std::vector<std::string_view> names;
+    names.reserve(instance.parameters.size());
+    for (const Parameter& parameter : instance.parameters) names.push_back(parameter.name);
+    const std::vector<KernelArgument>& given = own_.spec.arguments.value;
+    for (const KernelArgument& argument : given) {
+      const auto at = std::ranges::find(names, std::string_view(argument.parameter));
+      if (at == names.end())
+        diagnostics_.error(
+            argument.where,
+            fmt::format("{} has no parameter {}{}", quote(own_.spec.function.value),
+                        quote(argument.parameter), did_you_mean(argument.parameter, names)));
+      else
+        check_type(parsed, instance.parameters[static_cast<size_t>(at - names.begin())], argument);
+    }
+    for (const Parameter& parameter : instance.parameters)
+      if (std::ranges::find(given, parameter.name, &KernelArgument::parameter) == given.end())
+        parsed.error(parameter.decl->getLocation(),
+                     "kernel.arguments gives nothing to parameter '" + parameter.name + "'");
+    return diagnostics_.errors() == errors && parsed.report.ok();
+  }
+
+  void check_type(const Parsed& parsed, const Parameter& parameter,
+                  const KernelArgument& argument) {
+    using Kind = KernelArgument::Kind;
+    const clang::QualType type = parameter.decl->getType();
+    const bool number = argument.kind == Kind::whole || argument.kind == Kind::real;
+    const bool fits = number ? type->isArithmeticType() : type->isPointerType();
+    if (!fits) {
+      parsed.error(parameter.decl->getLocation(),
+                   "parameter '" + parameter.name + "' is of type '" + parameter.type +
+                       "', and kernel.arguments gives it " + (number ? "a number" : "memory"));
+      return;
+    }
+    if (number) return;
+    const tilepost_dtype_t wanted = argument.kind == Kind::a   ? spec_.gemm.a.value
+                                    : argument.kind == Kind::b ? spec_.gemm.b.value
+                                                               : spec_.gemm.out.value;
+    const std::string element =
+        type->getPointeeType().getCanonicalType().getUnqualifiedType().getAsString();
+    constexpr std::pair<const char*, tilepost_dtype_t> kTypes[] = {
+        {"__nv_bfloat16", TILEPOST_BF16},
+        {"__half", TILEPOST_F16},
+        {"__nv_fp8_e4m3", TILEPOST_E4M3}};
+    for (const auto& [name, type_of_name] : kTypes) {
+      if (StringRef(element).ends_with(name) && type_of_name != wanted)
+        parsed.error(parameter.decl->getLocation(), "parameter '" + parameter.name +
+                                                        "' points to " + name +
+                                                        ", and the spec says " + name_of(wanted));
+    }
+    if (type->getPointeeType()->isRealFloatingType())
+      parsed.error(parameter.decl->getLocation(), "parameter '" + parameter.name + "' points to " +
+                                                      element + ", and the spec says " +
+                                                      name_of(wanted));
+  }
+
+  // A shape with partial tiles, as far as the kernel takes any, and with other rows than columns: a
+  // transposed output hides in a square, and a missing guard in whole tiles.
+  ShapeNumbers ragged() const {
+    const std::array<int64_t, 3>& multiples = own_.spec.requires_.value;
+    const auto size = [](int64_t whole, int64_t multiple) {
+      return (whole / multiple + 1) * multiple;
+    };
+    const int64_t rows = own_.spec.tile.value[0], columns = own_.spec.tile.value[1];
+    ShapeNumbers shape = {size(3 * rows, multiples[0]), size(2 * columns, multiples[1]),
+                          spec_.gemm.k.value};
+    if (shape.m == shape.n) shape.m += multiples[0];
+    return shape;
+  }
+
+  bool prove(const Parsed& parsed, const Instance& instance) {
+    const GemmSpec& gemm = spec_.gemm;
+    std::vector<KernelFacts> shapes(2);
+    facts_at({gemm.m.value, gemm.n.value, gemm.k.value}, shapes[0]);
+    const bool other = facts_at(ragged(), shapes[1]) &&
+                       std::ranges::all_of(shapes[1].grid, [](int64_t x) { return x > 0; });
+    if (!other) {
+      diagnostics_.error(own_.spec.grid.where,
+                         fmt::format("kernel.grid has no blocks at m={}, n={}, where the kernel is "
+                                     "tried too; round up with ceil_div, or say in kernel.requires "
+                                     "what m and n are multiples of",
+                                     shapes[1].m, shapes[1].n));
+      return false;
+    }
+    std::optional<Inferred> inferred = infer(parsed, instance.function, shapes);
+    if (!inferred) {
+      note_tried(shapes[1]);
+      return false;
+    }
+    if (inferred->reads_output) {
+      parsed.error(inferred->reads_output->where,
+                   "the output is read here: " + inferred->reads_output->what +
+                       "; what it held before is not there where a tile is moved to; use an "
+                       "instantiation that only writes it");
+      return false;
+    }
+    return take_order(*inferred);
+  }
+
+  // The shape that the user did not ask for, where the kernel need not take it.
+  void note_tried(const KernelFacts& other) {
+    const std::vector<int64_t>& tile = own_.spec.tile.value;
+    const std::array<int64_t, 3>& multiples = own_.spec.requires_.value;
+    if (multiples[0] % tile[0] == 0 && multiples[1] % tile[1] == 0) return;
+    diagnostics_.note(own_.spec.tile.where,
+                      fmt::format("it is tried at m={}, n={} too; a kernel that takes whole tiles "
+                                  "alone says so with requires: {{m: {}, n: {}}}",
+                                  other.m, other.n, tile[0], tile[1]));
+  }
+
+  bool take_order(Inferred& inferred) {
+    own_.order = inferred.order;
+    if (own_.order != BlockOrder::table) return true;
+    own_.blocks = std::move(inferred.blocks.front());
+    std::string why;
+    if (spec_.gemm.any_m)
+      why = "m is known at run time only";
+    else if (own_.blocks.size() > kMostInTable)
+      why = fmt::format("{} tiles are more than a table of {} holds", own_.blocks.size(),
+                        kMostInTable);
+    if (why.empty()) return true;
+    diagnostics_.error(own_.spec.grid.where,
+                       fmt::format("the blocks of {} are in an order that follows no simple rule, "
+                                   "and {}; use blocks in rows or columns",
+                                   quote(own_.spec.function.value), why));
+    return false;
+  }
+
+  const Spec& spec_;
+  OwnKernel& own_;
+  Diagnostics& diagnostics_;
+};
+
+}  // namespace
+
+std::shared_ptr<const OwnKernel> examine_kernel(const Spec& spec, std::string_view spec_path,
+                                                Diagnostics& diagnostics) {
+  if (!spec.kernel) return nullptr;
+  auto own = std::make_shared<OwnKernel>();
+  own->spec = *spec.kernel;
+  own->name = woven_name(own->spec.function.value);
+  if (!read_source(*own, StringRef(spec_path), diagnostics)) return nullptr;
+  Examiner examiner(spec, *own, diagnostics);
+  KernelFacts facts;
+  examiner.facts_at({spec.gemm.m.value, spec.gemm.n.value, spec.gemm.k.value}, facts);
+  std::ranges::transform(facts.threads, own->threads.begin(),
+                         [](int64_t x) { return static_cast<int32_t>(x); });
+  own->grid = facts.grid;
+  std::string why;
+  own->shared_bytes = static_cast<int32_t>(
+      own->spec.shared_bytes.value.at({facts.m, facts.n, facts.k}, why).value_or(0));
+  return examiner.examine() ? own : nullptr;
+}
+
+}  // namespace tilepost

@@ -1,0 +1,28 @@
+// A kernel of the user's own as planner and emitter take it: what the spec says of it, with its
+// numbers at the planned shape, and what was found by reading it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "generator/own/block_order.h"
+#include "generator/spec/spec.h"
+
+namespace tilepost {
+
+struct OwnKernel {
+  KernelSpec spec;
+  std::string name;                            // of the woven kernel: "woven_my_gemm"
+  std::string path;                            // of the source, as messages call it
+  std::string text;                            // the source
+  std::array<int32_t, 3> threads = {1, 1, 1};  // of a block: x, y, z
+  int32_t shared_bytes = 0;                    // dynamic, of a block
+  std::array<int64_t, 3> grid = {1, 1, 1};     // of the plain kernel at the planned shape
+  BlockOrder order = BlockOrder::table;
+  std::vector<int64_t> blocks;  // table: the block, counted along x first, that makes each tile, by
+                                // row * columns + column
+};
+
+}  // namespace tilepost

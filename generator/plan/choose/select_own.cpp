@@ -1,0 +1,58 @@
+// The pass's part for a kernel of the user's own: whether the architecture can run it, and which
+// divisions of the schedule it can serve.
+#include <fmt/format.h>
+
+#include "generator/plan/choose/draft.h"
+#include "generator/plan/kernels/operands.h"
+#include "generator/plan/transports/transports.h"
+
+namespace tilepost {
+
+std::string why_not_division(const Draft& draft, tilepost_transport_t transport) {
+  if (!draft.own || division_of(draft.plan, transport) != TILEPOST_DIVISION_SHARES) return "";
+  const int64_t tile = draft.own->spec.tile.value[0];
+  const int64_t share = (draft.plan.map.m + draft.plan.ranks - 1) / draft.plan.ranks;
+  if (draft.plan.any_m || is_routed(draft.plan))
+    return fmt::format(
+        "runs say where shares of the rows begin, and {} computes tiles from "
+        "multiples of {} rows only",
+        draft.own->name, tile);
+  if (share % tile == 0) return "";
+  return fmt::format(
+      "every rank has a share of {} rows, and {} computes tiles from multiples of {} "
+      "rows only",
+      share, draft.own->name, tile);
+}
+
+bool select_own(Draft& draft) {
+  const OwnKernel& own = *draft.own;
+  const int64_t bound = arch_info(draft.plan.arch).shared_per_block;
+  if (own.shared_bytes > bound) {
+    draft.diagnostics.error(own.spec.shared_bytes.where,
+                            fmt::format("kernel.shared_bytes is {}, {} has {} per block",
+                                        own.shared_bytes, name_of(draft.plan.arch), bound));
+    return false;
+  }
+  const std::optional<tilepost_transport_t> wish = draft.spec.transport.value;
+  if (wish && transport_of(*wish).row.overlaps) {
+    const std::string why = why_not_division(draft, *wish);
+    if (!why.empty()) {
+      draft.diagnostics.error(
+          draft.spec.transport.where,
+          fmt::format("transport '{}' is not possible: {}; use 'auto' or 'none'", name_of(*wish),
+                      why));
+      return false;
+    }
+  }
+  draft.because(
+      fmt::format("kernel {} as the spec describes it; it has a CTA for each tile, which "
+                  "take all SMs, and what runs beside it gets SMs as CTAs end",
+                  own.name));
+  KernelRequest request = request_for(draft.plan);
+  const KernelConfig config = own_config(draft.own);
+  request.band = band_of(config, 1, draft.plan.map.m, draft.profile.band_rows);
+  draft.kernels.push_back({config, request});
+  return true;
+}
+
+}  // namespace tilepost

@@ -1,0 +1,186 @@
+#include <fmt/format.h>
+
+#include "generator/spec/rules.h"
+#include "generator/spec/text.h"
+
+namespace tilepost {
+namespace {
+
+// CUDA C++ Programming Guide, Compute Capabilities: of a block and of a grid, x, y and z.
+constexpr int64_t kMostThreads[] = {1024, 1024, 64};
+constexpr int64_t kMostThreadsOfBlock = 1024;
+constexpr int64_t kMostBlocks[] = {2147483647, 65535, 65535};
+
+class KernelRules {
+ public:
+  KernelRules(const Spec& spec, Diagnostics& diagnostics)
+      : spec_(spec), kernel_(*spec.kernel), diagnostics_(diagnostics) {}
+
+  void check() {
+    check_pattern();
+    check_company();
+    check_types();
+    check_arguments();
+    if (spec_.gemm.m.value <= 0 || spec_.gemm.n.value <= 0 || spec_.gemm.k.value <= 0) return;
+    check_multiples();
+    check_threads();
+    check_extents("grid", kernel_.grid, kMostBlocks);
+    check_shared_bytes();
+  }
+
+ private:
+  void refuse(Place where, const std::string& message) {
+    diagnostics_.error(where, message);
+    diagnostics_.note(kernel_.where, "the kernel is given here");
+  }
+
+  // A tile's place is where the kernel stores it, moved by whole rows.
+  void check_pattern() {
+    if (!spec_.pattern.given()) return;
+    const PatternRow& row = row_of(spec_.pattern.value);
+    if (row.moves_input())
+      refuse(spec_.pattern.where,
+             fmt::format("pattern {} is not possible with a kernel of your own: its loads of A "
+                         "would have to wait for rows that arrive; use the bundled kernel",
+                         quote(row.name)));
+    if (row.routes() && spec_.routing.value == TILEPOST_ROUTING_ROWS)
+      refuse(spec_.routing.where,
+             "routing 'rows' is not possible with a kernel of your own: a tile it stores stays in "
+             "one piece; use 'even' or 'splits', or the bundled kernel");
+    if (spec_.schedule.layout.value == TILEPOST_TILE)
+      refuse(spec_.schedule.layout.where,
+             "schedule.layout 'tile' is not possible with a kernel of your own, whose rows keep "
+             "their length; use 'panel' or 'auto'");
+    const std::optional<tilepost_transport_t> wish = spec_.transport.value;
+    if (wish == TILEPOST_TRANSPORT_PEER || wish == TILEPOST_TRANSPORT_PEER_TILES)
+      refuse(spec_.transport.where,
+             fmt::format("transport {} is not possible with a kernel of your own, whose stores are "
+                         "ordinary ones; use 'auto', 'nccl', 'nccl_symmetric', 'copy_engine' or "
+                         "'none'",
+                         quote(name_of(*wish))));
+  }
+
+  void check_company() {
+    const auto own = [&](const auto& given, const char* path) {
+      if (given)
+        refuse(given->where, fmt::format("{} is for the bundled kernels; kernel.tile says that of "
+                                         "your own; remove it",
+                                         path));
+    };
+    own(spec_.schedule.tile, "schedule.tile");
+    own(spec_.schedule.stages, "schedule.stages");
+    own(spec_.schedule.cluster, "schedule.cluster");
+    if (!spec_.gemm.epilogue.empty())
+      refuse(spec_.gemm.epilogue.front().where,
+             "gemm.epilogue is for the bundled kernels; what your own does to its sums is in it; "
+             "remove gemm.epilogue");
+    for (const Arch arch : spec_.archs.value)
+      if (arch == Arch::host)
+        refuse(spec_.archs.where,
+               "arch 'host' is not possible with a kernel of your own, which is "
+               "CUDA; use a GPU architecture");
+  }
+
+  void check_types() {
+    if (spec_.gemm.accumulate.value == TILEPOST_FAST)
+      refuse(spec_.gemm.accumulate.where,
+             "gemm.accumulate is for the bundled kernels; your own sums as it does; remove it");
+  }
+
+  void check_arguments() {
+    const KernelArgument* out = nullptr;
+    for (const KernelArgument& argument : kernel_.arguments.value) {
+      if (argument.kind != KernelArgument::Kind::out) continue;
+      if (out != nullptr)
+        refuse(argument.where, fmt::format("kernel.arguments gives out to {} and to {}; one "
+                                           "parameter is the output",
+                                           quote(out->parameter), quote(argument.parameter)));
+      out = &argument;
+    }
+    if (out == nullptr && kernel_.arguments.given())
+      refuse(kernel_.arguments.where,
+             "kernel.arguments gives out to no parameter; say which is "
+             "the output, 'C: out' say");
+  }
+
+  void check_multiples() {
+    const Located<int64_t>* sizes[] = {&spec_.gemm.m, &spec_.gemm.n, &spec_.gemm.k};
+    constexpr const char* kNames[] = {"m", "n", "k"};
+    for (int i = 0; i < 3; ++i) {
+      const int64_t multiple = kernel_.requires_.value[static_cast<size_t>(i)];
+      if (i == 0 && spec_.gemm.any_m && multiple > 1)
+        refuse(spec_.gemm.m.where,
+               fmt::format("kernel.requires says that m is a multiple of {}, and with "
+                           "'{{max: …}}' every run has its own; give one m, or let the kernel "
+                           "check its rows and remove m from kernel.requires",
+                           multiple));
+      else if (sizes[i]->value % multiple != 0)
+        refuse(sizes[i]->where,
+               fmt::format("gemm.{} must be a multiple of {}, as kernel.requires says; got '{}'",
+                           kNames[i], multiple, sizes[i]->value));
+    }
+  }
+
+  // The number at the spec's shape, its bound for any m; nothing after it was refused.
+  std::optional<int64_t> number(const char* path, Place where, const Expression& expression,
+                                int64_t min, int64_t max) {
+    std::string why;
+    const ShapeNumbers shape = {spec_.gemm.m.value, spec_.gemm.n.value, spec_.gemm.k.value};
+    const std::optional<int64_t> value = expression.at(shape, why);
+    if (!value) {
+      refuse(where,
+             fmt::format("kernel.{}, {}, is no number: {}", path, quote(expression.text()), why));
+      return std::nullopt;
+    }
+    if (*value >= min && *value <= max) return value;
+    refuse(where,
+           fmt::format("kernel.{} must be from {} to {}; {} is {} at m={}, n={}, k={}", path, min,
+                       max, quote(expression.text()), *value, shape.m, shape.n, shape.k));
+    return std::nullopt;
+  }
+
+  // x, y and z as far as given; their product, 0 after one was refused.
+  int64_t check_extents(const char* path, const Located<std::vector<Expression>>& given,
+                        const int64_t (&most)[3]) {
+    int64_t product = 1;
+    for (size_t i = 0; i < given.value.size(); ++i) {
+      const std::optional<int64_t> extent = number(path, given.where, given.value[i], 1, most[i]);
+      product = extent ? product * *extent : 0;
+    }
+    return product;
+  }
+
+  void same_for_all_m(const char* path, Place where, const Expression& expression) {
+    if (!spec_.gemm.any_m || !expression.has_m()) return;
+    refuse(where, fmt::format("kernel.{} must be the same for every m of '{{max: …}}'; got {}",
+                              path, quote(expression.text())));
+  }
+
+  void check_threads() {
+    const auto& threads = kernel_.threads;
+    for (const Expression& each : threads.value) same_for_all_m("threads", threads.where, each);
+    const int64_t product = check_extents("threads", threads, kMostThreads);
+    if (product > kMostThreadsOfBlock)
+      refuse(threads.where, fmt::format("a block has at most {} threads; kernel.threads says {}",
+                                        kMostThreadsOfBlock, product));
+  }
+
+  void check_shared_bytes() {
+    const auto& bytes = kernel_.shared_bytes;
+    same_for_all_m("shared_bytes", bytes.where, bytes.value);
+    constexpr int64_t kMost = 232448;  // 227 KiB, sm_90a's; the planner asks the architecture
+    number("shared_bytes", bytes.where, bytes.value, 0, kMost);
+  }
+
+  const Spec& spec_;
+  const KernelSpec& kernel_;
+  Diagnostics& diagnostics_;
+};
+
+}  // namespace
+
+void check_kernel(const Spec& spec, Diagnostics& diagnostics) {
+  if (spec.kernel) KernelRules(spec, diagnostics).check();
+}
+
+}  // namespace tilepost

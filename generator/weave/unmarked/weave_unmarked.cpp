@@ -1,0 +1,192 @@
+#include "generator/weave/unmarked/weave_unmarked.h"
+
+#include "clang/AST/Attr.h"
+#include "generator/weave/marks/hand_down.h"
+#include "generator/weave/parse/instantiate.h"
+#include "generator/weave/parse/limits.h"
+#include "generator/weave/passes.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace tilepost {
+namespace {
+
+using clang::dyn_cast;
+using llvm::StringRef;
+
+// What a block asks for its place with. The kernel's body, and helpers that ask too, get parameters
+// of these names, which hide CUDA's variables.
+constexpr char kParameters[] = "const uint3 blockIdx, const dim3 gridDim";
+
+class Weaver {
+ public:
+  Weaver(const Parsed& parsed, const UnmarkedRequest& request, const Instance& instance)
+      : parsed_(parsed), request_(request), instance_(instance) {}
+
+  WovenKernel weave() {
+    Pieces pieces = cut_into_pieces(parsed_);
+    WeaveRequest names;
+    names.source = request_.source;
+    mark_reachable(parsed_, {instance_.written}, pieces);
+    check_kept(parsed_, names, pieces);
+    Edits edits;
+    hand_place_down(pieces, edits);
+    for (const clang::FunctionDecl* one : declarations_of(representative(instance_.written)))
+      make_callable(one, pieces, edits);
+    wrap_kernel(parsed_, names, pieces, edits);
+    if (!parsed_.report.ok()) return {};
+    WovenKernel woven = assemble(parsed_, names, pieces, edits);
+    woven.body =
+        "// As its author wrote it, but that it is told which block it is.\nnamespace user {\n\n" +
+        woven.body + "\n}  // namespace user\n\n" + request_.helpers + kernel();
+    return woven;
+  }
+
+ private:
+  void hand_place_down(const Pieces& pieces, Edits& edits) const {
+    std::vector<Reference> references;
+    for (Reference& reference : find_references(parsed_)) {
+      const auto at = parsed_.expanded(reference.name->getBeginLoc());
+      if (at && pieces.kept(*at)) references.push_back(std::move(reference));
+    }
+    HandDown down(parsed_, pieces, references, representative(instance_.written),
+                  {kParameters, "blockIdx, gridDim", "&blockIdx, &gridDim", "asks for its block"},
+                  edits);
+    for (const Reference& reference : references)
+      if (reference.place) down.enter(reference, "the block's place");
+    down.run();
+  }
+
+  // `__global__` and `__launch_bounds__(…)` become what a device function has, and it is told its
+  // place first: default arguments stay last.
+  void make_callable(const clang::FunctionDecl* one, const Pieces& pieces, Edits& edits) {
+    const auto name = parsed_.spelled(one->getLocation());
+    const int piece = name ? pieces.at(*name) : -1;
+    const clang::FunctionTypeLoc type = one->getFunctionTypeLoc();
+    const auto open = type ? parsed_.spelled(type.getLParenLoc()) : std::nullopt;
+    bool found = false;
+    for (const Token& token : parsed_.tokens.all()) {
+      if (piece < 0 || !open || token.begin >= *open) break;
+      if (token.begin < pieces.all[static_cast<size_t>(piece)].code.begin) continue;
+      const StringRef word = parsed_.tokens.text(token);
+      if (word == "__global__") {
+        edits.replace(token.begin, token.end, "__device__ __forceinline__");
+        found = true;
+      } else if (word == "__launch_bounds__") {
+        erase_call(token, edits);
+      }
+    }
+    if (!found) {
+      parsed_.error(one->getLocation(),
+                    "the kernel's __global__ is not written here; a macro that "
+                    "stands for it cannot be woven: write it out");
+      return;
+    }
+    edits.insert(*open + 1, one->param_empty() ? kParameters : std::string(kParameters) + ", ");
+  }
+
+  void erase_call(const Token& word, Edits& edits) {
+    const Token* token = parsed_.tokens.next(&word);
+    int depth = 0;
+    for (; token; token = parsed_.tokens.next(token)) {
+      depth += (token->kind == clang::tok::l_paren) - (token->kind == clang::tok::r_paren);
+      if (depth == 0) break;
+    }
+    if (token) edits.erase(word.begin, token->end);
+  }
+
+  // ---- The kernel of ours
+
+  std::string bounds() const {
+    const auto* bounds = instance_.function->getAttr<clang::CUDALaunchBoundsAttr>();
+    std::string text;
+    for (const clang::Expr* bound :
+         {bounds ? bounds->getMaxThreads() : nullptr, bounds ? bounds->getMinBlocks() : nullptr}) {
+      clang::Expr::EvalResult value;
+      if (!bound || !bound->EvaluateAsInt(value, parsed_.ast)) break;
+      text += (text.empty() ? "" : ", ") + llvm::toString(value.Val.getInt(), 10);
+    }
+    return text.empty() ? "" : "__launch_bounds__(" + text + ") ";
+  }
+
+  // The pointer that the parameter takes; what it promises of other pointers is the callee's.
+  static std::string pointer(const Parameter& parameter, const char* from) {
+    std::string type = parameter.type;
+    for (size_t at; (at = type.find("__restrict")) != std::string::npos;) type.erase(at, 10);
+    return "static_cast<" + StringRef(type).rtrim().str() + ">(" + from + ")";
+  }
+
+  std::string argument(const Parameter& parameter) const {
+    if (parameter.name == request_.a) return pointer(parameter, "a");
+    if (parameter.name == request_.b) return pointer(parameter, "b");
+    if (parameter.name == request_.out) return pointer(parameter, "c") + " + moved";
+    const auto found = request_.arguments.find(parameter.name);
+    return "static_cast<" + parameter.type + ">(" +
+           (found == request_.arguments.end() ? "0" : found->second) + ")";
+  }
+
+  std::string kernel() const {
+    std::string text;
+    llvm::raw_string_ostream out(text);
+    const auto list = [&](const std::array<std::string, 3>& extents) {
+      const char* comma = "";
+      for (const std::string& extent : extents) {
+        out << comma << "static_cast<unsigned>(" << extent << ")";
+        comma = ", ";
+      }
+    };
+    out << "// One tile: the block of the plain kernel that makes it, its output moved by whole "
+           "rows to\n"
+           "// where the tile goes.\n"
+           "__global__ void "
+        << bounds() << request_.kernel
+        << "(\n    void* a, void* b, void* c, const __grid_constant__ tilepost_shape_t shape,\n"
+           "    const __grid_constant__ tilepost_epilogue_t, const __grid_constant__ View view_) "
+           "{\n"
+           "  const tilepost::Tile tile =\n"
+           "      tilepost::woven::tile(view_, tilepost::TileGrid{}, "
+           "static_cast<int>(blockIdx.x));\n"
+           "  if (!tile.is_padding()) {\n"
+           "    [[maybe_unused]] const int rows = (shape.m + View::kTileM - 1) / View::kTileM;\n"
+           "    [[maybe_unused]] const int columns = (shape.n + View::kTileN - 1) / View::kTileN;\n"
+           "    const int row = tile.m / View::kTileM, column = tile.n / View::kTileN;\n"
+           "    const long long moved = static_cast<long long>(tile.row - tile.m) * shape.ldc;\n"
+           "    const uint3 block{";
+    list(request_.block);
+    out << "};\n    const dim3 grid{";
+    list(request_.grid);
+    out << "};\n    user::" << request_.function << "(block, grid";
+    for (const Parameter& parameter : instance_.parameters)
+      out << ",\n        " << argument(parameter);
+    out << ");\n  }\n"
+           "  tilepost::woven::tile_done(view_, tile, tilepost::BlockStores{});\n}\n";
+    return text;
+  }
+
+  const Parsed& parsed_;
+  const UnmarkedRequest& request_;
+  const Instance& instance_;
+};
+
+}  // namespace
+
+std::optional<WovenKernel> weave_unmarked(const UnmarkedRequest& request,
+                                          Diagnostics& diagnostics) {
+  Report report(diagnostics, request.file, request.source);
+  const Text text = with_plain_lines(request.source);
+  check_limits(text, report);
+  if (!report.ok() || !check_asked(request.function, report)) return std::nullopt;
+  Reading reading;
+  reading.asked = request.function;
+  std::optional<WovenKernel> woven;
+  do_on_large_stack([&] {
+    const bool read = parse(text, reading, report, [&](Parsed& parsed) {
+      if (const std::optional<Instance> instance = find_instance(parsed, reading))
+        woven = Weaver(parsed, request, *instance).weave();
+    });
+    if (!read) woven.reset();
+  });
+  return woven;
+}
+
+}  // namespace tilepost

@@ -1,0 +1,34 @@
+// Weaves a kernel that has no marks, of which is known which block of it makes which tile.
+//
+// Its body stays as it is, token for token: it becomes a device function that is told which block
+// it is, and a kernel of ours calls it with the block that makes the position's tile, and with an
+// output that is moved by whole rows to where the tile goes. No store is edited.
+#pragma once
+
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "generator/diagnostics.h"
+#include "generator/weave/weave.h"
+
+namespace tilepost {
+
+// Texts are C++ in which `shape` is the run's tilepost_shape_t, and `row` and `column` are the
+// tile's among all tiles, of which there are `rows` and `columns`.
+struct UnmarkedRequest {
+  std::string file;                        // what messages call the source
+  std::string source;                      // its text
+  std::string function;                    // the kernel in it: "lib::my_gemm<128>"
+  std::string kernel;                      // what the woven one is called
+  std::string helpers;                     // declarations in front of it, that the texts below need
+  std::array<std::string, 3> block, grid;  // x, y and z of the plain kernel's
+  std::map<std::string, std::string> arguments;  // by parameter: whole or real numbers
+  std::string a, b, out;  // which parameters point to them; a and b may be ""
+};
+
+// Reports every refusal at its place in `source` and returns nothing if there was one.
+std::optional<WovenKernel> weave_unmarked(const UnmarkedRequest& request, Diagnostics& diagnostics);
+
+}  // namespace tilepost

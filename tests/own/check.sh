@@ -1,0 +1,110 @@
+#!/usr/bin/env bash
+# Kernels of the user's own: what is accepted is woven, compiled where there is an nvcc, and run on the CPU
+# against the plain kernel; what is refused is refused at its place.
+# Usage: check.sh TILEPOST CXX LIBRARY…
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+tool=$1 cxx=$2
+shift 2
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+failed=0
+
+# spec PATTERN M N K TYPE KERNEL-FIELDS [MORE]: the spec of a kernel, with more fields as {path: value, …}
+spec() {
+  cat <<END
+tilepost: 1
+name: own
+pattern: $1
+ranks: 2
+gemm: {m: $2, n: $3, k: $4, a: $5}
+arch: sm_80
+kernel: {file: $here/kernels/$6}
+END
+  [ -z "${7:-}" ] || sed 's/^{//; s/}$//; s/, schedule:/\nschedule:/' <<<"$7"
+}
+
+# accepted WHAT ELEMENT KERNEL PLAIN-FILE GRID LAUNCH: the spec in $dir/spec.yaml
+accepted() {
+  "$tool" generate "$dir/spec.yaml" -o "$dir" 2>"$dir/log" || { echo "FAIL $1: refused"; cat "$dir/log"; failed=1; return; }
+  "$cxx" -std=c++20 -O1 -w -I "$here/cpu" -I "$root/include" -I "$root" -I "$dir" -DWOVEN="\"$dir/own.cu\"" \
+    -DPLAIN="\"$here/kernels/$4\"" -DElement="$2" -DKERNEL="$3" -DKERNEL_SPACE=tilepost_gen_own::sm_80 \
+    -DPROGRAM=own_program "-DGRID=$5" "-DLAUNCH=$6" "$here/run_woven.cpp" "${libraries[@]}" -o "$dir/run" >"$dir/log" 2>&1 ||
+    { echo "FAIL $1: not compiled"; head -20 "$dir/log"; failed=1; return; }
+  "$dir/run" >"$dir/log" || { failed=1; }
+  echo "$1: $(tail -1 "$dir/log")"
+  if command -v nvcc >/dev/null; then
+    nvcc -std=c++20 -arch=sm_80 -I "$root/include" -c "$dir/own.cu" -o "$dir/own.o" >"$dir/log" 2>&1 ||
+      { echo "FAIL $1: nvcc"; head "$dir/log"; failed=1; }
+  fi
+}
+
+# refused WHAT MESSAGE: the spec in $dir/spec.yaml
+refused() {
+  if "$tool" check "$dir/spec.yaml" >"$dir/log" 2>&1; then
+    echo "FAIL $1: accepted"
+    failed=1
+  elif ! grep -qF -- "$2" "$dir/log"; then
+    echo "FAIL $1: expected '$2', got"
+    cat "$dir/log"
+    failed=1
+  else
+    echo "$1: refused"
+  fi
+}
+
+libraries=("$@")
+command -v nvcc >/dev/null || echo "SKIP compiling with nvcc: there is none"
+
+tiled="tiled.cu, function: 'lib::tiled<16>', tile: [16, 16], threads: [16, 16],
+  grid: ['ceil_div(n, 16)', 'ceil_div(m, 16)'], arguments: {a: a, b: b, c: out, m: m, n: n, k: k}"
+tiled_grid='static_cast<unsigned>((n + 15) / 16), static_cast<unsigned>((m + 15) / 16)'
+tiled_call='lib::tiled<16>(a, b, c, m, n, k)'
+for case in "gemm_all_reduce 992 520 40 [10, 40, 58]" "gemm_reduce_scatter 512 200 24 [6, 8, 8]" \
+  "gemm_all_to_all 480 144 8 [5, 5, 5]" "gemm 77 33 5 auto"; do
+  read -r pattern m n k groups <<<"$case"
+  for transport in nccl copy_engine none; do
+    [ "$pattern" = gemm ] && [ $transport != none ] && continue
+    [ $transport = none ] && groups=auto
+    schedule="schedule: {sms: 24, comm_sms: 4, groups: $groups}"
+    spec "$pattern" "$m" "$n" "$k" bf16 "$tiled" "{transport: $transport, $schedule}" \
+      >"$dir/spec.yaml"
+    accepted "tiled, $pattern, $transport" __nv_bfloat16 woven_tiled tiled.cu "$tiled_grid" "$tiled_call"
+  done
+done
+swizzled="swizzled.cu, function: swizzled, tile: [8, 32], threads: 32, grid: 'ceil_div(n, 32) * ceil_div(m, 8)',
+  arguments: {a: a, b: b, c: out, alpha: 0.5, m: m, n: n, k: k}"
+spec gemm_all_reduce 333 250 16 f16 "$swizzled" "{transport: nccl, schedule: {sms: 12, comm_sms: 2}}" >"$dir/spec.yaml"
+accepted "swizzled" half woven_swizzled swizzled.cu 'static_cast<unsigned>((n + 31) / 32 * ((m + 7) / 8))' \
+  'swizzled(c, a, b, 0.5f, m, n, k)'
+whole="whole_tiles.cu, function: whole_tiles, tile: [16, 64], threads: 64, grid: [m / 16, n / 64],
+  arguments: {a: a, b: b, c: out, n: n, k: k}"
+spec gemm_reduce_scatter 256 192 8 bf16 "$whole, requires: {m: 16, n: 64}" >"$dir/spec.yaml"
+accepted "whole tiles" __nv_bfloat16 woven_whole_tiles whole_tiles.cu \
+  'static_cast<unsigned>(m / 16), static_cast<unsigned>(n / 64)' 'whole_tiles(a, b, c, n, k)'
+
+spec gemm_all_reduce 256 192 8 bf16 "$whole" >"$dir/spec.yaml"
+refused "whole tiles without requires" "says so with requires: {m: 16, n: 64}"
+spec gemm_all_reduce 256 192 8 bf16 "${tiled/16, 16/16, 32}" >"$dir/spec.yaml"
+refused "another tile" "error"
+spec gemm_all_reduce 256 192 8 f16 "$tiled" >"$dir/spec.yaml"
+refused "another type" "points to __nv_bfloat16, and the spec says f16"
+spec gemm_all_reduce 256 192 8 bf16 "${tiled/k: k/q: k}" >"$dir/spec.yaml"
+refused "an argument too many" "has no parameter 'q'"
+spec gemm_all_reduce 256 192 8 bf16 "${tiled/, k: k/}" >"$dir/spec.yaml"
+refused "an argument too few" "gives nothing to parameter 'k'"
+spec gemm_all_reduce 256 192 8 bf16 "${tiled/tiled.cu/missing.cu}" >"$dir/spec.yaml"
+refused "no such file" "cannot read"
+spec gemm_all_reduce 256 192 8 bf16 "${tiled/lib::tiled<16>/lib::tilde<16>}" >"$dir/spec.yaml"
+refused "no such function" "tiled.cu"
+spec gemm_reduce_scatter 250 192 8 bf16 "$tiled" "{transport: nccl}" >"$dir/spec.yaml"
+refused "shares that are no whole tiles" "every rank has a share of 125 rows"
+for function in reads_output transposed unguarded; do
+  own="refused.cu, function: $function, tile: [16, 16], threads: [16, 16],
+  grid: ['ceil_div(n, 16)', 'ceil_div(m, 16)'], arguments: {a: a, b: b, c: out, m: m, n: n, k: k"
+  [ $function = reads_output ] && own="$own, beta: 0.0"
+  spec gemm_all_reduce 256 192 8 bf16 "$own}" >"$dir/spec.yaml"
+  refused "$function" "refused.cu:"
+done
+exit $failed

@@ -1,0 +1,116 @@
+// Runs a woven kernel on the CPU, position by position in the planned order, and the plain one as
+// its author launches it: the same bits in the places that the schedule says, nothing elsewhere,
+// and every counter where the plan wants it.
+//
+// WOVEN is the generated source, PLAIN the kernel's own, LAUNCH the plain call.
+#include WOVEN
+
+#include <cstdio>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "runtime/map/tile_map.h"
+
+namespace plain {
+#include PLAIN
+}  // namespace plain
+
+namespace {
+
+using tilepost::TileMap;
+
+template <class Body>
+void for_threads(const tilepost_kernel_t& kernel, const Body& body) {
+  blockDim = {static_cast<unsigned>(kernel.block[0]), static_cast<unsigned>(kernel.block[1]),
+              static_cast<unsigned>(kernel.block[2])};
+  for (threadIdx.z = 0; threadIdx.z < blockDim.z; ++threadIdx.z)
+    for (threadIdx.y = 0; threadIdx.y < blockDim.y; ++threadIdx.y)
+      for (threadIdx.x = 0; threadIdx.x < blockDim.x; ++threadIdx.x) body();
+}
+
+struct Data {
+  std::vector<Element> a, b, c;
+
+  explicit Data(const tilepost_plan_t& plan) {
+    std::mt19937 random(7);
+    const auto fill = [&](std::vector<Element>& to, int64_t count) {
+      for (int64_t i = 0; i < count; ++i)
+        to.push_back(tilepost::from_float<Element>(static_cast<float>(random() % 17) - 8));
+    };
+    fill(a, plan.map.m * plan.k);
+    fill(b, plan.map.n * plan.k);
+    c.resize(static_cast<size_t>(plan.map.m * plan.map.n));
+  }
+};
+
+void run_plain(const tilepost_plan_t& plan, Data& data) {
+  const int m = static_cast<int>(plan.map.m), n = static_cast<int>(plan.map.n);
+  const int k = static_cast<int>(plan.k);
+  gridDim = {GRID};
+  for (blockIdx.y = 0; blockIdx.y < gridDim.y; ++blockIdx.y)
+    for (blockIdx.x = 0; blockIdx.x < gridDim.x; ++blockIdx.x)
+      for_threads(plan.kernel, [&] {
+        const Element *a = data.a.data(), *b = data.b.data();
+        Element* c = data.c.data();
+        plain::LAUNCH;
+      });
+}
+
+constexpr uint16_t kUntouched = 0x7A5A;
+
+std::vector<Element> run_woven(const tilepost_plan_t& plan, const TileMap& map, Data& data,
+                               std::vector<uint32_t>& counters) {
+  std::vector<Element> sent(static_cast<size_t>(map.send_elements), Element{kUntouched});
+  KERNEL_SPACE::View view{};
+  view.tiles = map.tiles.data();
+  view.counters = counters.data();
+  view.num_tiles = static_cast<int32_t>(map.tiles.size());
+  const tilepost_shape_t shape = {
+      static_cast<int32_t>(plan.map.m), static_cast<int32_t>(plan.map.n),
+      static_cast<int32_t>(plan.k),     static_cast<int32_t>(plan.k),
+      static_cast<int32_t>(plan.k),     static_cast<int32_t>(plan.map.n)};
+  for (size_t position = 0; position < map.tiles.size(); ++position)
+    for_threads(plan.kernel, [&] {
+      blockIdx = {static_cast<unsigned>(position), 0, 0};
+      KERNEL_SPACE::KERNEL(data.a.data(), data.b.data(), sent.data(), shape, {}, view);
+    });
+  return sent;
+}
+
+// What the schedule does with the plain output.
+std::vector<Element> moved(const tilepost_plan_t& plan, const TileMap& map, const Data& data) {
+  std::vector<Element> sent(static_cast<size_t>(map.send_elements), Element{kUntouched});
+  const int64_t n = plan.map.n;
+  for (const tilepost_tile_t& tile : map.tiles)
+    for (int64_t row = 0; tile.row >= 0 && row < plan.map.tile_m && tile.m + row < plan.map.m;
+         ++row)
+      for (int64_t column = tile.n; column < std::min(n, int64_t{tile.n} + plan.map.tile_n);
+           ++column)
+        sent[static_cast<size_t>((tile.row + row) * n + column)] =
+            data.c[static_cast<size_t>((tile.m + row) * n + column)];
+  return sent;
+}
+
+}  // namespace
+
+int main() {
+  const tilepost_plan_t plan = PROGRAM()->plans[0];
+  const TileMap map = tilepost::build_tile_map(plan.map);
+  Data data(plan);
+  run_plain(plan, data);
+  std::vector<uint32_t> counters(map.groups.size() * TILEPOST_COUNTER_STRIDE);
+  const std::vector<Element> sent = run_woven(plan, map, data, counters);
+  const std::vector<Element> wanted = moved(plan, map, data);
+  int wrong = std::memcmp(sent.data(), wanted.data(), sent.size() * sizeof(Element)) != 0;
+  if (wrong) std::printf("the woven kernel stored something else than the plain one\n");
+  for (size_t group = 0; group < map.groups.size(); ++group)
+    if (counters[group * TILEPOST_COUNTER_STRIDE] != map.groups[group].target) {
+      std::printf("group %zu: counter %u, expected %u\n", group,
+                  counters[group * TILEPOST_COUNTER_STRIDE], map.groups[group].target);
+      wrong = 1;
+    }
+  std::printf("%zu positions, %zu groups: %s\n", map.tiles.size(), map.groups.size(),
+              wrong ? "FAIL" : "PASS");
+  return wrong;
+}

@@ -1,0 +1,116 @@
+// The spec's kernel of the user's own: its fields, and what does not go with it.
+#include "tests/catch.h"
+#include "tests/unit/spec/fixture.h"
+
+namespace {
+
+using namespace tilepost;
+using test::kMinimal;
+using test::kOwnKernel;
+using test::Outcome;
+
+Outcome own(std::vector<Override> more = {}) {
+  more.insert(more.begin(), {"kernel", kOwnKernel});
+  return test::read(kMinimal, more);
+}
+
+std::string refusal(const std::vector<Override>& more) {
+  const Outcome outcome = own(more);
+  CHECK_FALSE(outcome.spec.has_value());
+  return outcome.log;
+}
+
+bool has(const std::string& text, const char* part) {
+  CAPTURE(text, part);
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("a kernel of the user's own is read") {
+  CHECK_FALSE(test::read(kMinimal).spec->kernel.has_value());
+  CHECK_FALSE(test::read(kMinimal, {{"kernel", "builtin"}}).spec->kernel.has_value());
+  const Outcome outcome = own({{"kernel.shared_bytes", "k * 256"},
+                               {"kernel.requires", "{n: 64}"},
+                               {"kernel.efficiency", "0.7"},
+                               {"kernel.blocks_per_sm", "2"}});
+  INFO(outcome.log);
+  REQUIRE(outcome.spec.has_value());
+  const KernelSpec& kernel = *outcome.spec->kernel;
+  CHECK(kernel.file.value == "a.cu");
+  CHECK(kernel.function.value == "lib::f<64>");
+  CHECK(kernel.tile.value == std::vector<int64_t>{64, 64});
+  CHECK(kernel.threads.value.front().text() == "128");
+  CHECK(kernel.grid.value.at(1).text() == "ceil_div(m, 64)");
+  CHECK(kernel.shared_bytes.value.text() == "k * 256");
+  CHECK(kernel.requires_.value == std::array<int64_t, 3>{1, 64, 1});
+  CHECK(kernel.efficiency.value == 0.7);
+  CHECK(kernel.blocks_per_sm.value == 2);
+  using Kind = KernelArgument::Kind;
+  const auto& arguments = kernel.arguments.value;
+  REQUIRE(arguments.size() == 5);
+  CHECK((arguments[0].parameter == "C" && arguments[0].kind == Kind::out));
+  CHECK((arguments[1].kind == Kind::a && arguments[2].kind == Kind::b));
+  CHECK((arguments[3].kind == Kind::whole && arguments[3].whole.text() == "m"));
+  CHECK((arguments[4].kind == Kind::real && arguments[4].real == 0.5));
+}
+
+TEST_CASE("a kernel needs to be described") {
+  for (const char* field : {"file", "function", "tile", "threads", "grid", "arguments"}) {
+    CAPTURE(field);
+    const std::string log = test::read(kMinimal, {{"kernel", "{}"}}).log;
+    CHECK(has(log, ("missing 'kernel." + std::string(field) + "'; it must be ").c_str()));
+  }
+  CHECK(has(test::read(kMinimal, {{"kernel", "mine.cu"}}).log,
+            "kernel must be a mapping, or builtin; got 'mine.cu'"));
+  CHECK(has(refusal({{"kernel.grid", "[m, 1, 1, 1]"}}), "got a list of 4"));
+  CHECK(has(refusal({{"kernel.grid", "[q]"}}), "'q' is not known"));
+  CHECK(has(refusal({{"kernel.efficiency", "1.5"}}), "a number above 0 and at most 1; got '1.5'"));
+  CHECK(has(refusal({{"kernel.requires", "{x: 2}"}}), "unknown key 'x'"));
+  CHECK(has(refusal({{"kernel.arguments", "{C: out, 2x: m}"}}), "'2x' is none"));
+  CHECK(has(refusal({{"kernel.arguments", "{C: out, M: rows}"}}), "'rows' is not known"));
+}
+
+TEST_CASE("an output is one parameter") {
+  CHECK(has(refusal({{"kernel.arguments", "{A: a}"}}), "gives out to no parameter"));
+  CHECK(has(refusal({{"kernel.arguments", "{C: out, D: out}"}}),
+            "gives out to 'C' and to 'D'; one parameter is the output"));
+}
+
+TEST_CASE("a kernel's numbers are some of a GPU's at the spec's shape") {
+  CHECK(has(refusal({{"kernel.threads", "[32, 33]"}}),
+            "at most 1024 threads; kernel.threads says 1056"));
+  CHECK(has(refusal({{"kernel.threads", "m - m"}}),
+            "kernel.threads must be from 1 to 1024; 'm - m' is 0 at m=129, n=64, k=7"));
+  CHECK(has(refusal({{"kernel.grid", "[1, m * 1024]"}}), "must be from 1 to 65535"));
+  CHECK(has(refusal({{"kernel.grid", "m / (n - 64)"}}), "is no number: at m=129"));
+  CHECK(has(refusal({{"kernel.shared_bytes", "300000"}}), "must be from 0 to 232448"));
+  CHECK(has(refusal({{"kernel.requires", "{m: 2}"}}),
+            "gemm.m must be a multiple of 2, as kernel.requires says; got '129'"));
+}
+
+TEST_CASE("any m needs a kernel that is the same for all") {
+  CHECK(own({{"gemm.m.max", "129"}}).spec.has_value());
+  CHECK(has(refusal({{"gemm.m.max", "128"}, {"kernel.requires", "{m: 64}"}}),
+            "every run has its own"));
+  CHECK(has(refusal({{"gemm.m.max", "128"}, {"kernel.threads", "m"}}), "the same for every m"));
+  CHECK(
+      has(refusal({{"gemm.m.max", "128"}, {"kernel.shared_bytes", "m"}}), "the same for every m"));
+}
+
+TEST_CASE("what the bundled kernels alone do is refused beside one of the user's") {
+  for (const char* pattern : {"all_gather_gemm", "all_to_all_gemm"})
+    CHECK(has(refusal({{"pattern", pattern}}), "is not possible with a kernel of your own"));
+  const std::vector<Override> others[] = {{{"pattern", "gemm_all_to_all"}, {"routing", "rows"}},
+                                          {{"schedule.layout", "tile"}},
+                                          {{"schedule.tile", "[128, 128]"}},
+                                          {{"schedule.stages", "3"}},
+                                          {{"schedule.cluster", "2"}},
+                                          {{"gemm.epilogue", "[bias]"}},
+                                          {{"transport", "peer"}},
+                                          {{"transport", "peer_tiles"}},
+                                          {{"arch", "host"}},
+                                          {{"gemm.a", "e4m3"}, {"gemm.accumulate", "fast"}}};
+  for (const std::vector<Override>& more : others)
+    CHECK(has(refusal(more), "note: the kernel is given here"));
+}
