@@ -5,6 +5,7 @@
 // worker computes the positions worker, worker + workers, … of the schedule. Operands are widened
 // to fp32 one panel of kTileK columns at a time, B transposed, so that the innermost loop runs
 // along n without a stride.
+#include <tilepost/host/box.h>
 #include <tilepost/host/epilogue.h>
 #include <tilepost/numeric.h>
 #include <tilepost/plan.h>
@@ -17,6 +18,7 @@ constexpr tilepost::DType kElement = tilepost::tunable("ELEMENT", tilepost::DTyp
 constexpr tilepost::DType kOutput = tilepost::tunable("OUTPUT", tilepost::DType::bf16);
 constexpr int kEpilogue = tilepost::tunable("EPILOGUE", 0);  // a set of TILEPOST_SCALE …
 constexpr bool kNN = tilepost::tunable("NN", 0);             // B is [k, n]
+constexpr int kBoxM = tilepost::tunable("BOX_M", 0);         // rows of a box of C; 0: no boxes
 constexpr int kTileK = 64;
 
 using Element = tilepost::HostElement<kElement>;
@@ -94,10 +96,42 @@ inline void store_tile(const Workspace& work, Output* c, const tilepost::TileGri
     }
 }
 
+// The same where other ranks may get the tile's rows, in boxes: with each that gets any of them.
+inline void store_boxes(const Workspace& work, Output* c, const tilepost::TileGrid& grid,
+                        const tilepost::Tile& tile, const tilepost_shape_t& shape,
+                        const tilepost_epilogue_t& epilogue, const tilepost::TileStores& stores,
+                        int part) {
+  Output panel[kTileM * kTileN] = {};
+  for (int row = 0; row < smaller(kTileM, shape.m - tile.m); ++row)
+    for (int col = 0; col < smaller(kTileN, shape.n - tile.n); ++col)
+      panel[row * kTileN + col] =
+          tilepost::from_float<Output>(tilepost::epilogue::finish<kEpilogue, kOutput>(
+              epilogue, work.sum[row][col], tile.m + row, tile.n + col, shape.n));
+  const tilepost::HostRows out{c, shape.m, shape.n, shape.ldc};
+  for (int row = 0; row < kTileM; row += kBoxM) {
+    const int places = tilepost::num_places(stores, tile, row, kBoxM);
+    for (int place = 0; place < places; ++place) {
+      const auto to = tilepost::out_place(stores, &out, grid, tile, row, kBoxM, 0, place);
+      tilepost::store_box(*to.map, panel + row * kTileN, kBoxM, kTileN, to.x, to.y);
+    }
+  }
+  tilepost::part_stored(stores, tile, 0, kTileM, part, panel);
+}
+
+// A worker's parts: whole tiles.
+inline tilepost::TileParts parts_of(const tilepost::TileGrid& grid, int worker, int workers) {
+  return {worker, workers, tilepost::num_tiles(grid), 1, kBoxM, {0, 0, kTileM, kTileN}};
+}
+
 void gemm_host(const void* a, const void* b, void* c, tilepost_shape_t shape,
                tilepost_epilogue_t epilogue, int worker, int workers) {
   const tilepost::TileGrid grid{
       (shape.m + kTileM - 1) / kTileM, (shape.n + kTileN - 1) / kTileN, kTileM, kTileN, 1, kBand};
+  tilepost::TileStores stores;
+  if constexpr (kBoxM > 0) {
+    tilepost::exchange_rows(parts_of(grid, worker, workers), shape, static_cast<const Element*>(a));
+    tilepost::open_exchange(stores);
+  }
   Workspace work{};
   for (int position = worker; position < tilepost::num_tiles(grid); position += workers) {
     const tilepost::Tile tile = tilepost::tile(grid, position);
@@ -105,10 +139,17 @@ void gemm_host(const void* a, const void* b, void* c, tilepost_shape_t shape,
       tilepost::input_ready(tile, tilepost::BlockLoads{});
       const int rows = smaller(kTileM, shape.m - tile.m);
       const int cols = smaller(kTileN, shape.n - tile.n);
-      compute_tile(work, static_cast<const Element*>(a), static_cast<const Element*>(b), shape,
-                   tile, rows, cols);
-      store_tile(work, static_cast<Output*>(c), grid, tile, shape, epilogue, rows, cols);
+      const Element* from = static_cast<const Element*>(a);
+      if constexpr (kBoxM > 0) from = tilepost::in_map(from, tile);
+      compute_tile(work, from, static_cast<const Element*>(b), shape, tile, rows, cols);
+      if constexpr (kBoxM > 0)
+        store_boxes(work, static_cast<Output*>(c), grid, tile, shape, epilogue, stores, position);
+      else
+        store_tile(work, static_cast<Output*>(c), grid, tile, shape, epilogue, rows, cols);
     }
     tilepost::tile_done(tile, tilepost::BlockStores{});
   }
+  if constexpr (kBoxM > 0)
+    tilepost::exchange_tiles(parts_of(grid, worker, workers), shape, kOutput,
+                             static_cast<const Element*>(a));
 }

@@ -228,7 +228,10 @@ void set_kernel(Fields& fields, const Plan& plan) {
   fields.set("kernel.cluster", kernel.cluster, "CTAs of a launched cluster");
   fields.set("kernel.early", kernel.early ? "1" : "0",
              "may start before the last kernel has ended");
-  if (kernel.launch == TILEPOST_LAUNCH_TMA) set_boxes(fields, kernel);
+  if (kernel.launch == TILEPOST_LAUNCH_TMA)
+    set_boxes(fields, kernel);
+  else if (plan.access == TILEPOST_ACCESS_TILES)
+    fields.set("kernel.box_c.rows", kernel.box_c.rows, "of a box that goes to other ranks");
   fields.set("kernel.threads", kernel.threads, "per CTA");
   for (int i = 0; i < 3 && kernel.block[0] > 0; ++i)
     fields.set(fmt::format("kernel.block[{}]", i).c_str(), kernel.block[i],

@@ -193,6 +193,7 @@ Plan host_twin(const Plan& plan) {
   Plan twin = plan;
   const KernelConfig config = host_config(plan.map.tile_m, plan.map.tile_n);
   KernelRequest request = request_for(plan);
+  request_exchange(plan, request);
   request.cluster = plan.map.cluster;  // keeps the padding and the order of the tiles
   request.band = plan.map.band;
   twin.arch = Arch::host;
@@ -204,12 +205,6 @@ Plan host_twin(const Plan& plan) {
   twin.map.signals_per_tile = signals_per_tile(config);  // gemm_host raises its counters otherwise
   twin.set_tile_map(build_tile_map(twin.map));
   twin.pace = 0;
-  if (twin.access != plan.access) {  // its threads exchange messages where kernels exchange tiles
-    twin.shots = TILEPOST_SHOTS_NONE;
-    twin.pushes = 0;
-    twin.comm_ctas = 1;
-    twin.sms = std::max(plan.sms, twin.gemm_ctas + twin.comm_ctas + 1);
-  }
   twin.sum = TILEPOST_SUM_STAGED;  // gemm_host stores and does not add
   twin.prediction = {};
   if (plan.arch != Arch::host)

@@ -20,8 +20,6 @@ void Plan::set_transport(tilepost_transport_t planned) {
   const bool threads = arch == Arch::host && planned != TILEPOST_TRANSPORT_NONE;
   transport = threads ? TILEPOST_TRANSPORT_HOST : planned;
   access = access_of(planned);
-  // gemm_host has no roles for tiles that kernels exchange: its threads exchange messages.
-  if (threads && access == TILEPOST_ACCESS_TILES) access = TILEPOST_ACCESS_MESSAGES;
 }
 
 void Plan::set_kernel(KernelPlan chosen) {

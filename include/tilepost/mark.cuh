@@ -241,6 +241,12 @@ TILEPOST_INLINE OutPlace<Map> out_place(const TileStores& /*stores*/, const Map*
 TILEPOST_INLINE void part_stored(const TileStores& /*stores*/, const Tile& /*tile*/, int /*first*/,
                                  int /*end*/, int /*part*/) {}
 
+// The same where the thread has the part's elements at `panel`, as many a row as a tile has
+// columns.
+template <class T>
+TILEPOST_INLINE void part_stored(const TileStores& /*stores*/, const Tile& /*tile*/, int /*first*/,
+                                 int /*end*/, int /*part*/, const T* /*panel*/) {}
+
 // Threads of the CTA, `threads` of them in whole warps, have nothing to do; all of them call, once,
 // this is number `thread`. `shape` is the kernel's, `output` the type of C, a constant. Woven where
 // ranks exchange tiles: adds up what has come of the CTA's parts (device/exchange.cuh).
@@ -255,6 +261,15 @@ TILEPOST_INLINE void exchange_tiles(const TileParts& /*parts*/, const TilePanels
 template <class Shape>
 TILEPOST_INLINE void exchange_rows(const TileParts& /*parts*/, const Shape& /*shape*/,
                                    unsigned /*arrived*/, int /*thread*/, int /*threads*/) {}
+
+// The same of a thread that stands for a CTA and does everything by turns: exchange_rows before its
+// first tile, exchange_tiles behind its last. `rows`: A, as the kernel has it.
+template <class Shape, class T>
+TILEPOST_INLINE void exchange_rows(const TileParts& /*parts*/, const Shape& /*shape*/,
+                                   const T* /*rows*/) {}
+template <class Shape, class T>
+TILEPOST_INLINE void exchange_tiles(const TileParts& /*parts*/, const Shape& /*shape*/,
+                                    DType /*output*/, const T* /*rows*/) {}
 
 // Every store of the tile has been issued. Woven: completes them and raises the group's counter,
 // also for a padding tile; where they went to another rank's memory, the counter there, and none

@@ -291,12 +291,15 @@ class PlanRules {
            expect(map_.num_groups == (rows ? 2 : 1), "number of groups", map_.num_groups,
                   rows ? "2, own rows and others, where kernels exchange rows of A"
                        : "1 where kernels exchange tiles") &&
-           expect(row_bytes % 16 == 0, "row of A in bytes", row_bytes,
+           expect(on_host() || row_bytes % 16 == 0, "row of A in bytes", row_bytes,
                   "a multiple of 16 where kernels exchange tiles") &&
-           expect(plan_.kernel.launch == TILEPOST_LAUNCH_TMA, "kernel.launch", plan_.kernel.launch,
-                  "tensor maps (0) where kernels exchange tiles") &&
+           expect(on_host() || plan_.kernel.launch == TILEPOST_LAUNCH_TMA, "kernel.launch",
+                  plan_.kernel.launch, "tensor maps (0) where kernels exchange tiles") &&
            positive("kernel.box_c.rows", plan_.kernel.box_c.rows) &&
-           expect(map_.n % 8 == 0, "n", map_.n, "a multiple of 8 where kernels exchange tiles");
+           expect(!on_host() || map_.tile_m % 8 == 0, "tile_m", map_.tile_m,
+                  "a multiple of 8 where kernels exchange tiles") &&
+           expect(on_host() || map_.n % 8 == 0, "n", map_.n,
+                  "a multiple of 8 where kernels exchange tiles");
   }
 
   // Rows of A are always pushed where memory is shared: by tasks, or by copy engines. Sums are

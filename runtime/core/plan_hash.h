@@ -12,4 +12,16 @@ namespace tilepost {
 // which may be another one on another GPU.
 uint64_t hash_plan(const tilepost_plan_t& plan);
 
+// A word of a hash: both halves count.
+constexpr uint32_t folded(uint64_t hash) {
+  return static_cast<uint32_t>(hash ^ hash >> 32);
+}
+
+// What an operation's runs are in memory that it may share with others; `operation`: its number,
+// the same on all ranks. Operations of one plan are told apart too: no two numbers make the same
+// word of it.
+constexpr uint32_t word_of_plan(uint64_t plan_hash, uint64_t operation) {
+  return folded(plan_hash) ^ static_cast<uint32_t>(operation);
+}
+
 }  // namespace tilepost

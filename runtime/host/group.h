@@ -8,12 +8,14 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "runtime/core/run_terms.h"
+#include "runtime/host/arena.h"
 #include "runtime/host/deadline.h"
 #include "tilepost/tilepost.h"
 
@@ -29,6 +31,7 @@ struct HostStream {
   uint64_t issued = 0;
   uint64_t completed = 0;
   uint64_t operations = 0;  // made so far, of those that meet the other ranks'
+  std::vector<std::shared_ptr<HostArena>> arenas;  // of operations that share their memory
 };
 
 // One step of one run on one rank, as it appears in messages and as the ranks compare it.
@@ -36,8 +39,9 @@ struct HostStep {
   RunTerms terms;
   int group;  // or one of those below
 
-  static constexpr int kExchange = -1;  // ranks tell each other about a route or an output
-  static constexpr int kBegin = -2;     // of a run whose ranks share memory
+  static constexpr int kExchange =
+      -1;                            // all of it; ranks tell each other about a route or an output
+  static constexpr int kBegin = -2;  // of a run whose ranks share memory
   static constexpr int kEnd = -3;
 };
 

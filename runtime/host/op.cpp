@@ -41,6 +41,7 @@ HostOp::HostOp(std::shared_ptr<HostGroup> group, int rank, const char* name,
   if (paths_of(plan_).planned.packs)
     packed_.assign(static_cast<size_t>(plan_.rows_sent * plan_.k) * input_bytes_, 0);
   allocate_shared(most);
+  take_arena(options.share_memory != 0);
   if (!is_routed(plan_)) {
     planned_ = make_run_map(plan_, rank_, rows_of_runs(plan_));
     if (keeps_slots(plan_)) rows_ = destination_rows(planned_->tiles);
@@ -117,7 +118,7 @@ tilepost_result_t HostOp::run(const tilepost_run_operands_t& operands, CUstream_
   request.epilogue = EpilogueOperands(plan_, rank_, operands).for_kernel();
   const RunPath& path = request.run->path;
   request.epilogue.out = at(path.stores, request);
-  if (path.reads != InputFrom::a) {
+  if (path.reads != InputFrom::a && !path.meets) {
     const bool own = !path.gathers_for_caller || operands.gathered == nullptr;
     if (own && gathered_.empty())
       gathered_.assign(static_cast<size_t>(plan_.map.m * plan_.k) * input_bytes_, 0);
@@ -129,7 +130,10 @@ tilepost_result_t HostOp::run(const tilepost_run_operands_t& operands, CUstream_
     if (const auto result = find_output(registered_, operands.out, bytes, output);
         result != TILEPOST_OK)
       return result;
-    if (output != nullptr) request.output = output->number;
+    if (output != nullptr) {
+      request.output = output->number;
+      request.there = registered_on_[output - registered_.data()];
+    }
   }
   std::unique_lock lock(stream_.mutex);
   stream_.changed.wait(lock,
@@ -179,6 +183,7 @@ tilepost_result_t HostOp::get_info(tilepost_op_info_t& info) {
       (staging_.size() + received_.size() + slots_.size() + sums_.size() + landed_.size()) *
           sizeof(uint16_t) +
       gathered_.size() + packed_.size());
+  if (arena_ != nullptr) info.device_bytes += arena_->bytes();
   info.device_bytes += others_.bytes();
   for (const auto& run : {planned_, routed_})
     if (run != nullptr) info.device_bytes += bytes_of(*run);

@@ -14,14 +14,22 @@
 #include "runtime/core/object.h"
 #include "runtime/core/registration.h"
 #include "runtime/core/route.h"
+#include "runtime/host/arena.h"
 #include "runtime/host/collective.h"
 #include "runtime/host/group.h"
 #include "runtime/host/shared.h"
 #include "runtime/map/run_map.h"
 #include "runtime/map/schedule_cache.h"
 #include "runtime/map/slots.h"
+#include "tilepost/host/box.h"
 
 namespace tilepost {
+
+// Where an operation's kernels on other ranks store, where these exchange tiles.
+struct HostExchangeMemory {
+  std::shared_ptr<HostArena> arena;
+  void* landed;  // sums that come in a second shot
+};
 
 class HostOp final : public tilepost_op {
  public:
@@ -51,6 +59,7 @@ class HostOp final : public tilepost_op {
     uint32_t ready = 0;        // tilepost_view_t::ready
     void* gathered = nullptr;  // where all ranks' rows of A come to, and are read
     uint32_t output = 0;       // RunTerms::output
+    std::vector<void*> there;  // [ranks] that output on every rank; none: it is not registered
   };
 
   // What the operation's threads do (op_threads.cpp).
@@ -64,6 +73,7 @@ class HostOp final : public tilepost_op {
   bool carry_out(const HostStep& place);
   void compute_alone(const Request& request, int worker);
   void launch(const Request& request, int worker, const tilepost_view_t& view) const;
+  const void* rows_of_a(const Request& request) const;
   void wait_arrival(int group, uint32_t ready) const;
   bool next_request(uint64_t run, Request& request);
   bool wait_open(uint64_t run);
@@ -89,6 +99,16 @@ class HostOp final : public tilepost_op {
   void set_places(const RunMap& map, const std::vector<const HostMemory*>& memory);
   void set_own_place(void* send);
 
+  // Runs whose kernels exchange tiles (op_exchange.cpp).
+  void take_arena(bool share);
+  bool exchange_tiles(uint64_t run, const Request& request);
+  bool meet_arenas(const HostStep& place);
+  void set_exchange(const Request& request);
+  void tell_begun(const RunTerms& terms);
+  bool await_ranks(const HostStep& place, int64_t lines, uint32_t number, const char* what);
+  bool compare_ranks(const HostStep& place);
+  std::string what_is_awaited();
+
   std::shared_ptr<const RunMap> run_map(int64_t rows);
   tilepost_result_t check(const tilepost_run_operands_t& operands, int64_t& rows) const;
   bool wait_for_stream();
@@ -96,7 +116,7 @@ class HostOp final : public tilepost_op {
   HostStep exchange_place(Meeting call, uint64_t number) const;
   tilepost_result_t agree_on_route(RouteInputs& inputs, std::unique_ptr<RunMap>& run);
   tilepost_result_t agree_on_output(Registration call, tilepost_result_t own,
-                                    const RegisteredRange& range);
+                                    const RegisteredRange& range, std::vector<void*>& there);
   tilepost_result_t refuse() const;
 
   bool idle() const { return finished_ == posted_; }
@@ -105,7 +125,7 @@ class HostOp final : public tilepost_op {
   tilepost_result_t result() const;
   // Whether the kernel of a run must not start before the communicating thread says so.
   static bool waits_to_start(const RunPath& path) {
-    return path.by_owner || path.waits == Waits::kernel;
+    return path.by_owner || path.meets || path.waits == Waits::kernel;
   }
   // This rank's memory for what a run has there.
   void* at(Buffer place, const Request& request);
@@ -139,14 +159,25 @@ class HostOp final : public tilepost_op {
   // raises.
   std::vector<void*> peer_out_;
   std::vector<uint32_t*> peer_counters_;
-  std::vector<int32_t> rows_;                            // tilepost_op_info_t::rows
-  std::shared_ptr<const RunMap> planned_;                // of the plan's m; not routed
+  // TILEPOST_ACCESS_TILES: this rank's memory and that of all ranks, and what the kernel of a run
+  // works with.
+  std::shared_ptr<HostArena> arena_;
+  HostExchangeMemory own_arena_{};
+  std::vector<HostExchangeMemory> others_arenas_;
+  tilepost_exchange_t exchange_{};
+  std::vector<HostRows> slot_rows_;        // tilepost_exchange_t::slot_maps
+  std::vector<void*> landed_of_;           // tilepost_exchange_t::there
+  uint32_t over_ = 0;                      // not 0: kernels wait for nothing more
+  uint32_t awaited_ = 0;                   // 1 + the rank that a worker has been waiting for
+  std::vector<int32_t> rows_;              // tilepost_op_info_t::rows
+  std::shared_ptr<const RunMap> planned_;  // of the plan's m; not routed
   ScheduleCache<std::shared_ptr<const RunMap>> others_;  // of any m; runs keep theirs alive
   std::shared_ptr<const RunMap> routed_;                 // the last route's
   Arrivals arrivals_;
   uint64_t routes_ = 0;
   std::vector<RegisteredRange> registered_;  // into which other ranks push, in place of landed_
-  uint32_t registrations_ = 0;               // so far, and calls that make or undo one
+  std::vector<std::vector<void*>> registered_on_;  // of each of these, [ranks] where it begins
+  uint32_t registrations_ = 0;                     // so far, and calls that make or undo one
   uint64_t registration_calls_ = 0;
   uint32_t overlapped_ = 0;  // runs posted whose A arrives while they compute
 

@@ -1,24 +1,30 @@
-// Registering outputs: the ranks tell each other what they pass. Within a process there is nothing
-// else to do: who pushes is told the pointer in every run (HostMemory::landed).
+// Registering outputs: the ranks tell each other what they pass, and where it is. Who pushes as a
+// step is told the pointer in every run, too (HostMemory::landed).
 #include "runtime/core/error.h"
 #include "runtime/host/op.h"
 
 namespace tilepost {
 
-// `own`: what this rank says of its buffer, whose text is the thread's last error.
+// `own`: what this rank says of its buffer, whose text is the thread's last error. `there`: gets
+// where each rank's buffer begins.
 tilepost_result_t HostOp::agree_on_output(Registration call, tilepost_result_t own,
-                                          const RegisteredRange& range) {
+                                          const RegisteredRange& range, std::vector<void*>& there) {
   const std::string text = own != TILEPOST_OK ? tilepost_last_error() : "";
   if (!wait_for_stream()) return refuse();
   const HostStep place = exchange_place(Meeting::registration, ++registration_calls_);
   const auto number = own == TILEPOST_OK ? int64_t{range.number} : 0;
   std::vector<int64_t> all;
   const auto operation = static_cast<int64_t>(operation_);
-  if (!exchange(place, {operation, static_cast<int64_t>(call), own, number, range.bytes}, all))
+  const auto begin = static_cast<int64_t>(reinterpret_cast<intptr_t>(range.begin));
+  if (!exchange(place, {operation, static_cast<int64_t>(call), own, number, range.bytes, begin},
+                all))
     return fail(group_->failure(), "%s", group_->failure_text());
   std::vector<RegistrationTerms> terms;
-  for (size_t at = 0; at < all.size(); at += kRegistrationNumbers)
+  there.clear();
+  for (size_t at = 0; at < all.size(); at += kRegistrationNumbers + 1) {
     terms.push_back({all[at], all[at + 1], all[at + 2], all[at + 3], all[at + 4]});
+    there.push_back(reinterpret_cast<void*>(static_cast<intptr_t>(all[at + 5])));
+  }
   return agree_on_registration(rank_, terms, text.c_str());
 }
 
@@ -26,10 +32,12 @@ tilepost_result_t HostOp::register_output(void* buffer, int64_t bytes) {
   if (const auto result = check_registers(name_, plan_); result != TILEPOST_OK) return result;
   const RegisteredRange range{registrations_ + 1, static_cast<const char*>(buffer), bytes};
   const tilepost_result_t own = check_buffer(plan_, buffer, bytes, registered_);
-  const tilepost_result_t agreed = agree_on_output(Registration::adds, own, range);
+  std::vector<void*> there;
+  const tilepost_result_t agreed = agree_on_output(Registration::adds, own, range, there);
   if (agreed != TILEPOST_OK) return agreed;
   ++registrations_;
   registered_.push_back(range);
+  registered_on_.push_back(std::move(there));
   return TILEPOST_OK;
 }
 
@@ -38,9 +46,12 @@ tilepost_result_t HostOp::unregister_output(const void* buffer) {
   const RegisteredRange* found = nullptr;
   const tilepost_result_t own = find_registered(registered_, buffer, found);
   const RegisteredRange range = found != nullptr ? *found : RegisteredRange{};
-  const tilepost_result_t agreed = agree_on_output(Registration::removes, own, range);
+  std::vector<void*> there;
+  const tilepost_result_t agreed = agree_on_output(Registration::removes, own, range, there);
   if (agreed != TILEPOST_OK) return agreed;
-  registered_.erase(registered_.begin() + (found - registered_.data()));
+  const ptrdiff_t at = found - registered_.data();
+  registered_.erase(registered_.begin() + at);
+  registered_on_.erase(registered_on_.begin() + at);
   return TILEPOST_OK;
 }
 

@@ -12,7 +12,8 @@
 namespace tilepost {
 
 void HostOp::allocate_shared(const RunSizes& most) {
-  if (most.slots > 0) slots_.assign(static_cast<size_t>(blocks_.elements()), 0);
+  if (most.slots > 0 && plan_.access != TILEPOST_ACCESS_TILES)
+    slots_.assign(static_cast<size_t>(blocks_.elements()), 0);
   sums_.assign(most.sums, 0);
   landed_.assign(most.landed, 0);
 }

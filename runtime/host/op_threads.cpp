@@ -55,7 +55,7 @@ void HostOp::work(int worker) {
 // A kernel that stores into other ranks' memory does so as one that reads or writes it in a
 // collective: no rank may take it away meanwhile.
 void HostOp::compute(const Request& request, int worker) {
-  if (!request.run->path.by_owner) {
+  if (!request.run->path.by_owner && !request.run->path.meets) {
     compute_alone(request, worker);
     return;
   }
@@ -82,6 +82,7 @@ void HostOp::compute_alone(const Request& request, int worker) {
   view.peer_out = peer_out_.data();
   view.peer_counters = peer_counters_.data();
   view.ready = request.ready;
+  if (run.path.meets) view.exchange = exchange_;
   if (run.path.waits != Waits::launches) {
     launch(request, worker, view);
     return;
@@ -94,11 +95,20 @@ void HostOp::compute_alone(const Request& request, int worker) {
   }
 }
 
+// What the kernel gets as A. Where rows are exchanged that is this rank's own, at their places
+// among all.
+const void* HostOp::rows_of_a(const Request& request) const {
+  const RunMap& run = *request.run;
+  if (run.path.reads == InputFrom::a) return request.operands.a;
+  if (!run.path.meets) return request.gathered;
+  const auto before = static_cast<uintptr_t>(run.own.first * plan_.k) * input_bytes_;
+  return reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(request.operands.a) - before);
+}
+
 void HostOp::launch(const Request& request, int worker, const tilepost_view_t& view) const {
   const RunMap& run = *request.run;
-  const void* a = run.path.reads == InputFrom::a ? request.operands.a : request.gathered;
-  plan_.kernel.host_function(a, request.operands.b, request.epilogue.out, run.shape,
-                             request.epilogue, worker, num_workers_, view);
+  plan_.kernel.host_function(rows_of_a(request), request.operands.b, request.epilogue.out,
+                             run.shape, request.epilogue, worker, num_workers_, view);
 }
 
 // Ends also when the run is given up, as a kernel's own wait does (input_ready).
@@ -139,8 +149,11 @@ void HostOp::communicate() {
 // False: the communicator was aborted.
 bool HostOp::communicate_run(uint64_t run, const Request& request) {
   if (request.run->path.packs) pack(request);
-  const bool shared = request.run->path.shares_memory();
-  if (!(shared ? share_memory(run, request) : exchange_messages(run, request))) return false;
+  const RunPath& path = request.run->path;
+  if (!(path.meets             ? exchange_tiles(run, request)
+        : path.shares_memory() ? share_memory(run, request)
+                               : exchange_messages(run, request)))
+    return false;
   if (!wait_workers(run)) return false;
   finish_run(request);
   return true;
@@ -175,7 +188,8 @@ void HostOp::pack(const Request& request) {
   }
 }
 
-// What follows the kernel and the steps.
+// What follows the kernel and the steps; a norm that on GPUs is the kernel's (RunPath::normalises),
+// too.
 void HostOp::finish_run(const Request& request) {
   const RunMap& map = *request.run;
   const tilepost_run_operands_t& operands = request.operands;
@@ -231,6 +245,7 @@ void HostOp::raise(int group, uint32_t value) {
 
 // Nothing will arrive any more: lets workers go that wait for it inside the kernel.
 void HostOp::release_workers() {
+  __atomic_store_n(&over_, 1u, __ATOMIC_RELAXED);
   if (!row_of(plan_).moves_input()) return;
   const std::lock_guard lock(stream_.mutex);
   for (size_t group = 0; group < reached_.size(); ++group)
@@ -247,9 +262,11 @@ bool HostOp::wait_workers(uint64_t run) {
         deadline.wait(stream_.changed, lock, [&] { return returned() || group_->aborted(); });
     if (in_time) return returned();
   }
-  group_->abort(TILEPOST_TIMEOUT,
-                "rank " + std::to_string(rank_) + ", run " + std::to_string(run) + " of '" + name_ +
-                    "': a worker did not return from the kernel within " + deadline.text());
+  const std::string awaited = what_is_awaited();
+  group_->abort(TILEPOST_TIMEOUT, "rank " + std::to_string(rank_) + ", run " + std::to_string(run) +
+                                      " of '" + name_ +
+                                      "': a worker did not return from the kernel within " +
+                                      deadline.text() + (awaited.empty() ? "" : ": " + awaited));
   return false;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/map/cuts.h"
 #include "runtime/map/patterns.h"
 #include "runtime/map/tile_map.h"
 #include "tilepost/dtype.h"
@@ -42,7 +43,7 @@ int exchanged_parts(const tilepost_plan_t& plan) {
   if (plan.access != TILEPOST_ACCESS_TILES) return 0;
   if (row_of(plan).moves_input())  // of fewer rows parts may be smaller
     return static_cast<int>(std::max<int64_t>(kPartsAtOnce, parts_of_share(plan, plan.map.m)));
-  return tiles_m(plan.map) * tiles_n(plan.map) * plan.map.signals_per_tile;
+  return static_cast<int>(schedule_positions(plan.map)) * plan.map.signals_per_tile;
 }
 
 int64_t lines_of_part(const tilepost_plan_t& plan) {
@@ -56,7 +57,8 @@ int64_t lines_of_part(const tilepost_plan_t& plan) {
 
 int32_t units_of_row(const tilepost_plan_t& plan) {
   constexpr int kUnitBytes = 16;
-  return static_cast<int32_t>(plan.k * element_bytes(plan.input) / kUnitBytes);
+  const int64_t bytes = plan.k * element_bytes(plan.input);
+  return static_cast<int32_t>(bytes % kUnitBytes == 0 ? bytes / kUnitBytes : plan.k);
 }
 
 int32_t units_of_part(const tilepost_plan_t& plan, int64_t m) {

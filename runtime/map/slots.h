@@ -32,8 +32,9 @@ Slots slots_of(const tilepost_plan_t& plan, const tilepost_map_t& map);
 int exchanged_parts(const tilepost_plan_t& plan);
 int64_t lines_of_part(const tilepost_plan_t& plan);
 
-// TILEPOST_ACCESS_TILES, rows of A: units of sixteen bytes of a row, and of a part of a rank's rows
-// in a run of m rows: as few as the helper warps of a CTA store at a time, or more where else there
+// TILEPOST_ACCESS_TILES, rows of A: units of sixteen bytes of a row (of an element, where that is
+// no whole number of them, which GPUs do not have), and of a part of a rank's rows in a run of m
+// rows: as few as the helper warps of a CTA store at a time, or more where else there
 // were more parts than CTAs, up to what their threads keep in registers.
 int32_t units_of_row(const tilepost_plan_t& plan);
 int32_t units_of_part(const tilepost_plan_t& plan, int64_t m);

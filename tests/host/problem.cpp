@@ -3,14 +3,14 @@
 #include <sstream>
 
 #include "tests/catch.h"
+#include "tests/host/hand_exchanged.h"
 
 namespace {
 
 using hand_woven::Fault;
 
 bool has_shares(const Problem& problem) {
-  return problem.pattern != TILEPOST_GEMM && (problem.pattern != TILEPOST_GEMM_ALL_REDUCE ||
-                                              problem.access != TILEPOST_ACCESS_MESSAGES);
+  return problem.row().has_shares(problem.access);
 }
 
 // As the planner divides (plan.h).
@@ -20,6 +20,7 @@ tilepost_division_t division_of(const Problem& problem) {
   if (problem.row().moves_input())
     return overlaps ? TILEPOST_DIVISION_ARRIVALS : TILEPOST_DIVISION_ROWS;
   if (problem.layout == TILEPOST_TILE) return TILEPOST_DIVISION_COLUMNS;
+  if (problem.access == TILEPOST_ACCESS_TILES) return TILEPOST_DIVISION_ROWS;
   return overlaps && problem.routing != TILEPOST_ROUTING_ROWS ? TILEPOST_DIVISION_SHARES
                                                               : TILEPOST_DIVISION_ROWS;
 }
@@ -50,6 +51,7 @@ tilepost_host_kernel_t choose_fault(Fault fault) {
 template <tilepost::Layout kLayout, class Element>
 tilepost_host_kernel_t choose_kind(const Problem& problem) {
   constexpr int kM = Problem::kTileM, kN = Problem::kTileN;
+  if (problem.access == TILEPOST_ACCESS_TILES) return hand_exchanged::choose(problem);
   if (problem.routing == TILEPOST_ROUTING_ROWS && problem.row().product_is_routed())
     return hand_woven::kernel<kLayout, kM, kN, Element, Fault::none, true, false>;
   const bool launched = problem.neighbours || problem.fault == Fault::early_launch;
@@ -81,7 +83,9 @@ std::vector<int32_t> make_cuts(int units, int groups, int step) {
 }
 
 std::vector<int32_t> cuts_of(const Problem& problem, const tilepost_map_t& map) {
-  const int groups = problem.transport == TILEPOST_TRANSPORT_NONE ? 1 : problem.groups;
+  const bool one =
+      problem.transport == TILEPOST_TRANSPORT_NONE || problem.access == TILEPOST_ACCESS_TILES;
+  const int groups = one ? 1 : problem.groups;
   const int rows = tilepost::tiles_m(map);
   const int padded = (rows + problem.cluster - 1) / problem.cluster * problem.cluster;
   std::vector<int32_t> cuts;
@@ -142,6 +146,9 @@ Program::Program(const Problem& problem) {
   plan_.transport = problem.transport;
   plan_.access = problem.access;
   plan_.sum = problem.sum;
+  plan_.shots = problem.shots;
+  if (problem.access == TILEPOST_ACCESS_TILES)
+    plan_.kernel.box_c.rows = hand_exchanged::box_rows(problem);
   plan_.pushes = problem.pushes;
   plan_.neighbours = problem.neighbours ? 1 : 0;
   plan_.consumer = problem.consumer;
@@ -163,10 +170,11 @@ Comms::~Comms() {
 }
 
 Ops::Ops(const Comms& comms, const tilepost_program_t& program, int ranks, double deadline,
-         int workers) {
+         int workers, bool share) {
   tilepost_options_t options = tilepost_default_options();
   options.deadline_seconds = deadline;
   options.host_workers = workers;
+  options.share_memory = share ? 1 : 0;
   for (int rank = 0; rank < ranks; ++rank) {
     tilepost_op_t op = nullptr;
     const auto result = tilepost_op_create(comms[rank], &program, &options, &op);

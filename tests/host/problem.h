@@ -27,6 +27,7 @@ struct Problem {
   tilepost_transport_t transport = TILEPOST_TRANSPORT_HOST;
   tilepost_access_t access = TILEPOST_ACCESS_MESSAGES;
   tilepost_sum_t sum = TILEPOST_SUM_STAGED;
+  tilepost_shots_t shots = TILEPOST_SHOTS_NONE;  // TILEPOST_ACCESS_TILES
   bool pushes = false;
   bool neighbours = false;
   int stagger = 0;
@@ -83,7 +84,7 @@ class Comms {
 class Ops {
  public:
   Ops(const Comms& comms, const tilepost_program_t& program, int ranks, double deadline = 60,
-      int workers = 2);
+      int workers = 2, bool share = false);
   ~Ops();
   Ops(const Ops&) = delete;
   tilepost_op_t operator[](int rank) const { return ops_[rank]; }

@@ -143,7 +143,7 @@ TEST_CASE("accesses that the host target does not know are refused") {
       plan.*field = static_cast<std::remove_reference_t<decltype(plan.*field)>>(value);
     };
   };
-  refused("does not know access 3", set(&tilepost_plan_t::access, 3));
+  refused("does not know access 4", set(&tilepost_plan_t::access, 4));
   refused("does not know sum 2", set(&tilepost_plan_t::sum, 2));
   refused("access is 2, expected 0 with transport 0", set(&tilepost_plan_t::transport, 0));
   refused("layout is 1, expected panel (0)",

@@ -34,6 +34,23 @@ void add_shared_variants(std::vector<Variant>& variants) {
     push(TILEPOST_ALL_TO_ALL_GEMM, TILEPOST_CONSUMER_NONE, TILEPOST_ACCESS_READ, routing);
 }
 
+// Those whose kernels exchange tiles, or rows of A.
+void add_exchanged_variants(std::vector<Variant>& variants) {
+  const auto add = [&](tilepost_pattern_t pattern, tilepost_shots_t shots, bool pushes = false,
+                       tilepost_consumer_t consumer = TILEPOST_CONSUMER_NONE) {
+    variants.push_back({pattern, TILEPOST_PANEL, consumer, TILEPOST_TRANSPORT_HOST,
+                        TILEPOST_ROUTING_EVEN, TILEPOST_ACCESS_TILES, pushes, false, shots});
+  };
+  for (const auto pattern :
+       {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_GEMM_ALL_TO_ALL})
+    for (const auto shots : {TILEPOST_ONE_SHOT, TILEPOST_ONE_SHOT_LINES}) add(pattern, shots);
+  add(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TWO_SHOT, true);
+  add(TILEPOST_ALL_GATHER_GEMM, TILEPOST_ONE_SHOT, true);
+  add(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TWO_SHOT, true, TILEPOST_CONSUMER_RMS_NORM);
+  add(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_ONE_SHOT, false, TILEPOST_CONSUMER_RESIDUAL_RMS_NORM);
+  add(TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_ONE_SHOT_LINES, false, TILEPOST_CONSUMER_RMS_NORM);
+}
+
 // Rows of A beside neighbours, for each group of which the kernel is launched.
 void add_launched_variants(std::vector<Variant>& variants) {
   const auto add = [&](tilepost_pattern_t pattern, tilepost_access_t access,
@@ -52,6 +69,7 @@ void add_launched_variants(std::vector<Variant>& variants) {
 std::vector<Variant> all_variants() {
   std::vector<Variant> variants;
   add_shared_variants(variants);
+  add_exchanged_variants(variants);
   add_launched_variants(variants);
   for (const auto transport : {TILEPOST_TRANSPORT_HOST, TILEPOST_TRANSPORT_NONE})
     for (const auto layout : {TILEPOST_PANEL, TILEPOST_TILE}) {
@@ -97,6 +115,12 @@ Problem make(const Variant& variant, int ranks, uint64_t seed) {
   problem.access = variant.access;
   problem.pushes = variant.pushes;
   problem.neighbours = variant.neighbours;
+  problem.shots = variant.shots;
+  if (ranks == 1 && variant.access == TILEPOST_ACCESS_TILES) {  // nobody to exchange with
+    problem.access = TILEPOST_ACCESS_MESSAGES;
+    problem.shots = TILEPOST_SHOTS_NONE;
+    problem.pushes = false;
+  }
   problem.stagger = static_cast<int>(seed / 4 % 3) * 2;
   return problem;
 }
@@ -116,7 +140,7 @@ std::string describe(const Problem& problem) {
          std::to_string(problem.m) + " n " + std::to_string(problem.n) + " groups " +
          std::to_string(problem.groups) + " cluster " + std::to_string(problem.cluster) +
          " access " + std::to_string(problem.access) + " stagger " +
-         std::to_string(problem.stagger) + (problem.pushes ? ", pushes" : "") +
-         (problem.neighbours ? ", beside neighbours" : "") +
+         std::to_string(problem.stagger) + " shots " + std::to_string(problem.shots) +
+         (problem.pushes ? ", pushes" : "") + (problem.neighbours ? ", beside neighbours" : "") +
          (problem.most_received > 0 ? " receives " + std::to_string(problem.most_received) : "");
 }

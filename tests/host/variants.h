@@ -16,6 +16,7 @@ struct Variant {
   tilepost_access_t access = TILEPOST_ACCESS_MESSAGES;
   bool pushes = false;
   bool neighbours = false;
+  tilepost_shots_t shots = TILEPOST_SHOTS_NONE;
 };
 
 // Everything that can be put together, but for gemm and gemm_all_reduce that leave slots

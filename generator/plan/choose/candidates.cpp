@@ -79,7 +79,8 @@ std::vector<CommChoice> open_choices(const Draft& draft, const KernelChoice& ker
       schedule.comm_sms
           ? static_cast<int>(std::min<int64_t>(schedule.comm_sms->value, INT32_MAX / 2))
           : 1;
-  if (plan.arch == Arch::host) return {{asked, 1}};
+  const bool exchanges = transport.access() == TILEPOST_ACCESS_TILES;
+  if (plan.arch == Arch::host) return {{exchanges ? 0 : asked, 1}};  // what moves groups
   std::vector<CommChoice> choices =
       schedule.comm_sms
           ? choices_with(draft, transport, asked)
@@ -88,7 +89,7 @@ std::vector<CommChoice> open_choices(const Draft& draft, const KernelChoice& ker
   // A tile may need rows of an earlier chunk, too.
   if (row_of(plan).moves_input())
     std::erase_if(choices, [](const CommChoice& choice) { return choice.lanes > 1; });
-  if (!schedule.lanes || transport.access() == TILEPOST_ACCESS_TILES) return choices;
+  if (!schedule.lanes || exchanges) return choices;
   return with_lanes(choices, static_cast<int>(schedule.lanes->value), transport);
 }
 

@@ -121,9 +121,7 @@ void take(Draft& draft, const Candidate& chosen) {
   plan.shots = chosen.shots;
   plan.pushes = chosen.transport->pushes(plan) ? 1 : 0;
   request.tasks = plan.task_parts > 0;
-  request.shots = plan.shots;
-  request.ranks = plan.ranks;
-  if (row_of(plan).product_leaves()) request.share_rows = plan.any_m ? 1 : share_rows(plan.map);
+  request_exchange(plan, request);
   request.added = request_for(plan).added;
   plan.set_kernel(make_kernel(config, request));
   plan.pace = pace_of(config, plan, draft.profile.paced);

@@ -34,16 +34,30 @@ std::string list_tiles(const std::vector<KernelConfig>& configs) {
   return text;
 }
 
-// Host: any tile; 64x64 by default, no larger than the output needs in powers of two.
+// Host: any tile; 64x64 by default, no larger than the output needs in powers of two, nor lower
+// than a unit of what kernels exchange.
 KernelConfig host_tile(const Draft& draft) {
   const auto& tile = draft.spec.schedule.tile;
   if (tile) return host_config(static_cast<int>(tile->value[0]), static_cast<int>(tile->value[1]));
-  const auto clip = [](int64_t extent) {
-    int size = 1;
+  const auto clip = [](int64_t extent, int least) {
+    int size = least;
     while (size < extent && size < 64) size *= 2;
     return size;
   };
-  return host_config(clip(draft.plan.map.m), clip(draft.plan.map.n));
+  const bool exchanges = draft.spec.transport.value == TILEPOST_TRANSPORT_PEER_TILES;
+  return host_config(clip(draft.plan.map.m, exchanges ? kExchangeUnit : 1),
+                     clip(draft.plan.map.n, 1));
+}
+
+// Whether the tile asked for, of which there is any on the host, goes with the transport.
+bool check_host_tile(Draft& draft, const std::vector<KernelConfig>& configs) {
+  if (!configs.empty()) return true;
+  const auto& tile = *draft.spec.schedule.tile;
+  draft.diagnostics.error(
+      tile.where, fmt::format("tile '{0}' is not possible with transport 'peer_tiles', whose "
+                              "kernels exchange {1} rows at a time; use a multiple of {1} rows",
+                              tile_name(tile.value[0], tile.value[1]), kExchangeUnit));
+  return false;
 }
 
 // The clusters to try: as asked, or those the kernel profits from.
@@ -263,7 +277,8 @@ bool select_kernels(Draft& draft) {
   std::vector<int> cluster_choices;
   // All of them report before any of them stops the planning.
   const bool cluster_ok = clusters(draft, tma, not_tma, cluster_choices);
-  const bool tile_ok = host || filter_tile(draft, not_tma, configs);
+  const bool tile_ok =
+      host ? check_host_tile(draft, configs) : filter_tile(draft, not_tma, configs);
   const bool stages_ok = host || !tile_ok || apply_stages(draft, configs);
   const bool stores_ok = can_store(draft, not_tma);
   if (!cluster_ok || !tile_ok || !stages_ok || !stores_ok) return false;

@@ -278,6 +278,9 @@ KernelPlan make_kernel(const KernelConfig& config, const KernelRequest& request)
     complete_small(config, request, plan);
   } else if (!is_host(config)) {
     add_sm80_tunables(config, request, plan);
+  } else if (request.shots != TILEPOST_SHOTS_NONE) {
+    plan.kernel.box_c = {config.tile_n, box_rows(config, request), 0, 0};
+    plan.source.tunables["BOX_M"] = std::to_string(plan.kernel.box_c.rows);
   }
   return plan;
 }
@@ -293,7 +296,7 @@ bool stores_to_peers(const KernelConfig& config) {
 }
 
 bool exchanges_tiles(const KernelConfig& config) {
-  return is_small(config) || is_host(config);
+  return is_small(config) || (is_host(config) && config.tile_m % kExchangeUnit == 0);
 }
 
 bool stages_whole_tile(const KernelConfig& config) {

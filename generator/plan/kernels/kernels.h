@@ -43,7 +43,7 @@ struct KernelRequest {
   bool routed = false;  // every row goes to a place of its own (TILEPOST_ROUTING_ROWS)
   bool added = false;   // tiles are added to what is where they go (TILEPOST_SUM_ADDED)
   bool tasks = false;   // a helper warp has tasks (tilepost_tasks_t)
-  // gemm_sm90_small: helper warps exchange tiles with kernels of so many ranks.
+  // gemm_sm90_small, gemm_host: it exchanges tiles with kernels of so many ranks.
   tilepost_shots_t shots = TILEPOST_SHOTS_NONE;
   int ranks = 1;
   // Each of which gets a share of so many rows, 1 where runs differ in rows; 0: it gets all of
@@ -112,7 +112,7 @@ constexpr int kHelperBytes = 16384 + kTaskBarriers;
 // Whether the configuration stores whole boxes by tensor maps, one map for each owner.
 bool stores_to_peers(const KernelConfig& config);
 
-// Whether the configuration exchanges tiles with other ranks, or stands for one that does.
+// Whether the configuration exchanges tiles with other ranks: it has whole units of eight rows.
 bool exchanges_tiles(const KernelConfig& config);
 
 // Whether a whole tile waits in shared memory while the next one is computed, so that all its

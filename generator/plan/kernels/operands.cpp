@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "generator/plan/kernels/small_kernel.h"
+#include "runtime/map/tile_map.h"
 
 namespace tilepost {
 namespace {
@@ -89,6 +90,12 @@ KernelRequest request_for(const Plan& plan) {
   request.store_vector = plan.map.layout == TILEPOST_PANEL ? vector_of(plan.map.n, plan.output)
                                                            : vector_of(0, plan.output);
   return request;
+}
+
+void request_exchange(const Plan& plan, KernelRequest& request) {
+  request.shots = plan.shots;
+  request.ranks = plan.ranks;
+  if (row_of(plan).product_leaves()) request.share_rows = plan.any_m ? 1 : share_rows(plan.map);
 }
 
 }  // namespace tilepost

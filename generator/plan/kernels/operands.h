@@ -34,4 +34,7 @@ bool can_route(const KernelConfig& config, const Plan& plan);
 // What every kernel for the plan is specialised to; cluster and band are left open.
 KernelRequest request_for(const Plan& plan);
 
+// Adds what the exchange of tiles asks of the kernel of a plan whose shots are chosen.
+void request_exchange(const Plan& plan, KernelRequest& request);
+
 }  // namespace tilepost

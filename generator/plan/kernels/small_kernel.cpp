@@ -6,7 +6,7 @@
 namespace tilepost {
 namespace {
 
-constexpr int kUnit = 8;              // rows of A that a CTA owns at least
+constexpr int kUnit = kExchangeUnit;
 constexpr int kRowBytes = 128;        // of an operand in shared memory
 constexpr int kTileK = 64;            // 16-bit elements of such a row
 constexpr int kConsumerColumns = 64;  // of C, per consumer warpgroup
@@ -101,6 +101,10 @@ std::vector<KernelConfig> small_configs(int64_t m, int64_t in_flight) {
   return configs;
 }
 
+int box_rows(const KernelConfig& config, const KernelRequest& request) {
+  return kUnit * units_of_box(config, request);
+}
+
 int64_t small_shared_bytes(const KernelConfig& config) {
   return config.stages * stage_bytes(config) + staging_bytes(config) + kBarrierBytes;
 }
@@ -115,7 +119,7 @@ int small_threads(const KernelConfig& config) {
 void complete_small(const KernelConfig& config, const KernelRequest& request, KernelPlan& plan) {
   constexpr int kSwizzle = 128, kPromote = 0;
   const int row = kRowBytes / bytes_of(request.element);
-  const int box_m = kUnit * units_of_box(config, request);
+  const int box_m = box_rows(config, request);
   plan.kernel.box_a = {row, config.tile_m, kSwizzle, kPromote};
   plan.kernel.box_b = request.operands == TILEPOST_NN
                           ? tilepost_box_t{kConsumerColumns, row, kSwizzle, kPromote}

@@ -14,7 +14,13 @@ inline constexpr int64_t kMostSmallRows = 256;
 // The same where kernels exchange tiles.
 inline constexpr int64_t kMostExchangedRows = 2048;
 
+// Rows of a tile that a CTA has at least where kernels exchange tiles.
+inline constexpr int kExchangeUnit = 8;
+
 bool is_small(const KernelConfig& config);
+
+// Rows of a box of C, where kernels exchange tiles.
+int box_rows(const KernelConfig& config, const KernelRequest& request);
 
 // The rows for A of m rows in order of preference; none above kMostExchangedRows. As many stages as
 // keep `in_flight` bytes of operands on their way.

@@ -8,6 +8,7 @@
 #include "generator/plan/kernels/kernels.h"
 #include "runtime/map/run_map.h"
 #include "runtime/map/slots.h"
+#include "tilepost/exchange_words.h"
 
 namespace tilepost {
 namespace {
@@ -45,14 +46,6 @@ const char* word_of(Memory memory) {
   return "";
 }
 
-// Where kernels exchange tiles: flags of every part that a CTA has of a tile, or of a rank's rows
-// of A, for each rank that stores. Runs take turns at two sets of them.
-int64_t flag_bytes(const Plan& plan) {
-  constexpr int64_t kParities = 2, kShots = 2, kFlagBytes = 4;
-  const int64_t parts = exchanged_parts(plan);
-  return kParities * kShots * parts * TILEPOST_MOST_EXCHANGING * kFlagBytes;
-}
-
 std::string list(const std::vector<PlannedMemory>& memory, std::string_view shared) {
   std::string text;
   for (const PlannedMemory& part : memory) {
@@ -81,7 +74,7 @@ std::vector<PlannedMemory> planned_memory(const Plan& plan) {
   add("slots", sizes.slots * kOutputBytes, "shared");
   add("sums", sizes.sums * kOutputBytes, "shared");
   add("landed", sizes.landed * kOutputBytes, "shared");
-  if (path.meets) add("flags", flag_bytes(plan), "shared");
+  if (path.meets) add("flags", exchange_flags_bytes(exchanged_parts(plan)), "shared");
   add("scratch", plan.comm_lanes * sizes.scratch * kOutputBytes, "");
   add("received", sizes.receive * kOutputBytes, word_of(path.receives_in));
   return memory;

@@ -39,18 +39,20 @@ Owned owned_by(const Plan& plan, int cta) {
 // Kernel and boxes: who stores parts has roles for it, and in whole boxes.
 void check_kernel(const Plan& plan, Findings& findings) {
   const int rows = box_rows(plan);
-  if (std::string_view(plan.kernel.name) != "gemm_sm90_small" ||
-      plan.kernel.launch != TILEPOST_LAUNCH_TMA || plan.map.tile_m % kUnit != 0)
+  const bool host = std::string_view(plan.kernel.name) == "gemm_host";
+  const bool small = std::string_view(plan.kernel.name) == "gemm_sm90_small";
+  if (plan.kernel.launch != (host ? TILEPOST_LAUNCH_HOST : TILEPOST_LAUNCH_TMA) ||
+      !(host || small) || plan.map.tile_m % kUnit != 0)
     findings.add(fmt::format("kernel {0} with tiles of {1} rows exchanges no tiles",
                              plan.kernel.name, plan.map.tile_m));
-  if (tunable(plan, "HELPERS").empty() || tunable(plan, "BOX_M") != std::to_string(rows))
+  if ((!host && tunable(plan, "HELPERS").empty()) || tunable(plan, "BOX_M") != std::to_string(rows))
     findings.add(
         fmt::format("a kernel of '{0}' helper warps with boxes of '{1}' rows, the tensor "
                     "map has {2}",
                     tunable(plan, "HELPERS"), tunable(plan, "BOX_M"), rows));
   const bool lines = plan.shots == TILEPOST_ONE_SHOT_LINES;
   const bool rows_behind = plan.shots == TILEPOST_ONE_SHOT && normalises(plan);
-  if ((tunable(plan, "LENDS") == "1") != (lines || rows_behind))
+  if (!host && (tunable(plan, "LENDS") == "1") != (lines || rows_behind))
     findings.add(fmt::format("helper warps {0} panels, of which '{1}' are lent to them",
                              lines         ? "store lines out of"
                              : rows_behind ? "wait for"

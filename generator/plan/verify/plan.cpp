@@ -39,13 +39,6 @@ bool check_rows(const Plan& plan, Findings& findings) {
   return right;
 }
 
-// Threads exchange no tiles, but messages.
-tilepost_access_t wanted_access(const Plan& plan) {
-  const tilepost_access_t access = access_of(plan.planned_transport);
-  return plan.arch == Arch::host && access == TILEPOST_ACCESS_TILES ? TILEPOST_ACCESS_MESSAGES
-                                                                    : access;
-}
-
 // Who touches whose memory follows from the transport, and what the plan must be for it.
 bool check_access(const Plan& plan, Findings& findings) {
   const bool shares = plan.access != TILEPOST_ACCESS_MESSAGES;
@@ -57,8 +50,9 @@ bool check_access(const Plan& plan, Findings& findings) {
                              name_of(plan.sum)));
     return false;
   }
-  if (plan.access == wanted_access(plan) && (!shares || plan.map.layout == TILEPOST_PANEL) &&
-      (!writes || !is_routed(plan)) && plan.map.stagger >= 0 &&
+  if (plan.access == access_of(plan.planned_transport) &&
+      (!shares || plan.map.layout == TILEPOST_PANEL) && (!writes || !is_routed(plan)) &&
+      plan.map.stagger >= 0 &&
       (plan.map.stagger == 0 || plan.map.division == TILEPOST_DIVISION_SHARES))
     return true;
   findings.add(fmt::format(

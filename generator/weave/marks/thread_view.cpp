@@ -123,7 +123,7 @@ class Threader {
   // What lets them exchange rows of A, of which helper warps tell the thread that loads them.
   template <class Require>
   void check_gathering(const Require& require) const {
-    require(marks_.count(Mark::open_input),
+    require(!request_.cuda || marks_.count(Mark::open_input),
             "reaches no tilepost::open_input: nothing says where idle warps of each CTA tell which "
             "rows of A have come; call it in one thread, before the first barrier of the CTA");
     require(marks_.count(Mark::in_map),

@@ -7,6 +7,7 @@
 
 #include <thread>
 
+#include "tilepost/host/exchange.h"
 #include "tilepost/layout.h"
 #include "tilepost/mark.cuh"
 #include "tilepost/plan.h"
@@ -34,6 +35,11 @@ struct View : tilepost_view_t {
   static constexpr bool kRaises = true;
   // Tiles go into the memory of the rank that owns their rows (TILEPOST_ACCESS_WRITE).
   static constexpr bool kStores = false;
+  // Kernels exchange tiles (TILEPOST_ACCESS_TILES), in so many shots, of so many ranks, each of
+  // which gets all rows, or (kScatters) its share of them: as sums or, if not, every rank's. Or
+  // (kGathers) rows of A.
+  static constexpr int kShots = TILEPOST_SHOTS_NONE, kRanks = 1;
+  static constexpr bool kScatters = false, kSums = true, kGathers = false;
 };
 
 // Refuses a view that contradicts itself; every woven kernel asks for its tiles and comes by here.
@@ -122,10 +128,13 @@ inline Coord out_coord(const View& view, const TileGrid& /*grid*/, const Tile& t
 
 // Waits until the group's input has arrived: the thread that copied it here has raised the counter
 // with a release operation, which the acquire load reads or a later one (C++20 [intro.races] 5).
-// Ends also when the runtime gives a run up: then it raises all counters.
+// Ends also when the runtime gives a run up: then it raises all counters. Where rows of A are
+// exchanged, waits for the flags of those that the tile has; in sequence all are there before.
 template <class View>
 inline void input_ready(const View& view, const Tile& tile, BlockLoads) {
-  if constexpr (View::kWaits) {
+  if constexpr (View::kGathers) {
+    if (gathers(view)) await_tile(view, view.exchange, tile);
+  } else if constexpr (View::kWaits) {
     const uint32_t* counter = view.counters + int64_t{tile.group} * TILEPOST_COUNTER_STRIDE;
     while (static_cast<int32_t>(__atomic_load_n(counter, __ATOMIC_ACQUIRE) - view.ready) < 0)
       std::this_thread::yield();
@@ -145,6 +154,11 @@ inline void post(uint32_t* counters, const Tile& tile) {
 // that owns its rows, the counter there, and none for padding, which no rank owns.
 template <class View>
 inline void tile_done(const View& view, const Tile& tile, BlockStores) {
+  // A plan whose kernels exchange tiles may have runs in sequence, which wait for all of them.
+  if constexpr (View::kShots != 0) {
+    if (!exchanges(view)) post(view.counters, tile);
+    return;
+  }
   // Where A arrives, counters say what has, and nothing waits for tiles.
   if constexpr (View::kWaits || !View::kRaises) return;
   if constexpr (!View::kStores)

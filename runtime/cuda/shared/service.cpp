@@ -18,23 +18,16 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::microseconds kPoll{100};
 
-// Both halves count.
-constexpr uint32_t folded(uint64_t hash) {
-  return static_cast<uint32_t>(hash ^ hash >> 32);
-}
-
 // Of the plans that share memory: more than most have.
 constexpr int kSharedCounters = 256;
 constexpr int kSharedParts = 4096;
 
 }  // namespace
 
-// Operations of one plan that share memory are told apart too: no two numbers make the same word of
-// it.
 SharedService::SharedService(const tilepost_plan_t& plan, int64_t operation)
     : plan_(plan),
       path_(path_of(plan, true)),
-      plan_word_(folded(hash_plan(plan)) ^ static_cast<uint32_t>(operation)) {}
+      plan_word_(word_of_plan(hash_plan(plan), static_cast<uint64_t>(operation))) {}
 
 // Memory that is shared has room for the counters of other plans too.
 tilepost_result_t SharedService::create(const SharedRanks& ranks, SharedArenas& arenas,

@@ -187,9 +187,9 @@ TEST_CASE("every few rows get a right plan, in one shot and in two, and so does 
             REQUIRE(p.cuts().size() == 1);
             split += p.source.split_k > 1 ? 1 : 0;
             const Plan twin = host_twin(p);
-            REQUIRE(twin.access == TILEPOST_ACCESS_MESSAGES);
-            REQUIRE(twin.shots == TILEPOST_SHOTS_NONE);
-            REQUIRE(verify_plan(twin).empty());
+            REQUIRE(twin.access == TILEPOST_ACCESS_TILES);
+            REQUIRE(twin.shots == shots);
+            REQUIRE(verify_plan(twin) == std::vector<std::string>{});
           }
   REQUIRE(split > 0);
 }
@@ -217,14 +217,29 @@ TEST_CASE("any number of rows is one group, and runs in sequence where that is f
   REQUIRE(verify_plan(run).empty());
 }
 
-TEST_CASE("planned for the host, its threads exchange messages") {
+TEST_CASE("planned for the host, its kernels exchange tiles, of whole units of rows") {
+  for (const int64_t m : {1, 3, 17, 64, 300}) {
+    Spec spec = make_spec(m, 257, 127, Arch::host);
+    spec.transport.value = TILEPOST_TRANSPORT_PEER_TILES;
+    const Plan p = only(spec);
+    REQUIRE(p.planned_transport == TILEPOST_TRANSPORT_PEER_TILES);
+    REQUIRE(p.transport == TILEPOST_TRANSPORT_HOST);
+    REQUIRE(p.access == TILEPOST_ACCESS_TILES);
+    REQUIRE(p.shots == TILEPOST_ONE_SHOT);
+    REQUIRE(p.comm_ctas == 0);
+    REQUIRE(p.map.tile_m % 8 == 0);
+    REQUIRE(p.source.tunables.at("BOX_M") == std::to_string(p.kernel.box_c.rows));
+    for (const tilepost_shots_t shots : kShots) {
+      spec.schedule.shots.value = shots;
+      REQUIRE(only(spec).shots == shots);
+    }
+  }
   Spec spec = make_spec(64, 256, 128, Arch::host);
   spec.transport.value = TILEPOST_TRANSPORT_PEER_TILES;
-  const Plan p = only(spec);
-  REQUIRE(p.planned_transport == TILEPOST_TRANSPORT_PEER_TILES);
-  REQUIRE(p.transport == TILEPOST_TRANSPORT_HOST);
-  REQUIRE(p.access == TILEPOST_ACCESS_MESSAGES);
-  REQUIRE(p.shots == TILEPOST_SHOTS_NONE);
+  spec.schedule.tile = wish(std::vector<int64_t>{12, 16});
+  REQUIRE_THAT(plan(spec).messages,
+               Catch::Contains("tile '12x16' is not possible with transport 'peer_tiles', whose "
+                               "kernels exchange 8 rows at a time; use a multiple of 8 rows"));
 }
 
 // 64 rows of 8192 columns on four ranks: 128 tiles, a CTA each.
@@ -292,7 +307,7 @@ TEST_CASE("the kernel normalises what it sums, and no consumer follows") {
         REQUIRE(path.results == Buffer::out);
         REQUIRE(p.source.tunables.count("LENDS") == (shots == TILEPOST_TWO_SHOT ? 0 : 1));
         const Plan twin = host_twin(p);
-        REQUIRE(paths_of(twin).planned.consumes);
+        REQUIRE(paths_of(twin).planned.normalises);
         REQUIRE(verify_plan(twin).empty());
       }
 }

@@ -116,7 +116,8 @@ TEST_CASE("every share of few rows gets a right plan, and so does the host") {
             split += p.source.split_k > 1 ? 1 : 0;
             with_ends += share_rows(p.map) % p.kernel.box_c.rows != 0 ? 1 : 0;
             const Plan twin = host_twin(p);
-            REQUIRE(twin.access == TILEPOST_ACCESS_MESSAGES);
+            REQUIRE(twin.access == TILEPOST_ACCESS_TILES);
+            REQUIRE(twin.shots == shots);
             REQUIRE(verify_plan(twin) == std::vector<std::string>{});
           }
   });
@@ -146,14 +147,14 @@ TEST_CASE("any number of rows, also in sequence where that is faster") {
   }
 }
 
-TEST_CASE("planned for the host, threads exchange messages of all rows at once") {
+TEST_CASE("planned for the host, kernels exchange all rows at once") {
   for (const tilepost_pattern_t pattern : kScattering) {
     Spec spec = make_spec(640, 2560, 128, Arch::host);
     spec.pattern.value = pattern;
     spec.transport.value = TILEPOST_TRANSPORT_PEER_TILES;
     const Plan p = only(spec);
     REQUIRE(p.transport == TILEPOST_TRANSPORT_HOST);
-    REQUIRE(p.access == TILEPOST_ACCESS_MESSAGES);
+    REQUIRE(p.access == TILEPOST_ACCESS_TILES);
     REQUIRE(p.map.division == TILEPOST_DIVISION_ROWS);
     REQUIRE(p.cuts().size() == 1);
   }

@@ -4,6 +4,7 @@
 //   plan f7a69a703c9de5eb
 #include "on_host.h"
 
+#include <tilepost/host/box.h>
 #include <tilepost/host/epilogue.h>
 #include <tilepost/host/woven.h>
 #include <tilepost/numeric.h>
@@ -11,7 +12,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 8, "on_host was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_on_host::kFiles == 0xf666b368317493da, "on_host.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_on_host::kFiles == 0x846c46e75fec14d3, "on_host.h was not generated with this file; generate both again");
 
 namespace tilepost_gen_on_host::host {
 
@@ -118,6 +119,7 @@ void gemm_host(const void* a, const void* b, void* c, tilepost_shape_t shape,
                tilepost_epilogue_t epilogue, int worker, int workers, const View view_) {
   const tilepost::TileGrid grid{
       (shape.m + kTileM - 1) / kTileM, (shape.n + kTileN - 1) / kTileN, kTileM, kTileN, 1, kBand};
+  tilepost::TileStores stores;
   Workspace work{};
   for (int position = worker; position < tilepost::woven::num_tiles(view_, grid);
        position += workers) {
@@ -126,8 +128,8 @@ void gemm_host(const void* a, const void* b, void* c, tilepost_shape_t shape,
       tilepost::woven::input_ready(view_, tile, tilepost::BlockLoads{});
       const int rows = smaller(kTileM, shape.m - tile.m);
       const int cols = smaller(kTileN, shape.n - tile.n);
-      compute_tile(work, static_cast<const Element*>(a), static_cast<const Element*>(b), shape,
-                   tile, rows, cols);
+      const Element* from = static_cast<const Element*>(a);
+      compute_tile(work, from, static_cast<const Element*>(b), shape, tile, rows, cols);
       store_tile(view_, work, static_cast<Output*>(c), grid, tile, shape, epilogue, rows, cols);
     }
     tilepost::woven::tile_done(view_, tile, tilepost::BlockStores{});
@@ -202,7 +204,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_on_host::host
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_on_host_f666b368317493da) tilepost_plan_on_host_f666b368317493da = 0;
+decltype(tilepost_plan_on_host_846c46e75fec14d3) tilepost_plan_on_host_846c46e75fec14d3 = 0;
 
 extern "C" const tilepost_program_t* on_host_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_on_host::host::make_plan()};

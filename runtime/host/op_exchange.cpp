@@ -1,0 +1,187 @@
+// Runs whose kernels exchange tiles, or rows of A, by themselves (TILEPOST_ACCESS_TILES;
+// tilepost/host/exchange.h).
+//
+// Here is what the first CTA does besides on GPUs, in the thread that communicates: it tells all
+// ranks which run this one begins, and that the one before has ended; behind a run of another kind
+// it waits until all ranks have ended that, and only then lets the workers in; and while they work
+// it meets the other ranks. No run ends before all ranks have begun it: two buffers are enough
+// (docs/internals/exchange-of-tiles.md).
+#include <algorithm>
+#include <thread>
+
+#include "runtime/core/plan_hash.h"
+#include "runtime/host/op.h"
+#include "tilepost/dtype.h"
+
+namespace tilepost {
+namespace {
+
+constexpr int kYields = 200;
+constexpr std::chrono::microseconds kPoll{50};
+constexpr int kSharedParts = 4096;  // of operations that share memory: more than most have
+
+// "rank 1", "ranks 1, 3".
+std::string in_words(const std::vector<int>& ranks) {
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (const int rank : ranks) text += (rank == ranks.front() ? "" : ", ") + std::to_string(rank);
+  return text;
+}
+
+// Lines are told from those of earlier runs by their numbers alone: nothing else may have been
+// stored where they are.
+bool may_share(const tilepost_plan_t& plan) {
+  return plan.shots != TILEPOST_ONE_SHOT_LINES;
+}
+
+}  // namespace
+
+// All ranks make their operations in the same order, and so choose alike. Shared memory stays as
+// long as the communicator.
+void HostOp::take_arena(bool share) {
+  if (plan_.access != TILEPOST_ACCESS_TILES) return;
+  ArenaNeed need = arena_need(plan_);
+  if (!share || !may_share(plan_)) {
+    arena_ = std::make_shared<HostArena>(plan_.ranks, need);
+    return;
+  }
+  const std::lock_guard lock(stream_.mutex);
+  for (const std::shared_ptr<HostArena>& made : stream_.arenas)
+    if (made->has_room(need)) arena_ = made;
+  if (arena_ != nullptr) return;
+  need.parts = std::max(need.parts, kSharedParts);
+  arena_ = stream_.arenas.emplace_back(std::make_shared<HostArena>(plan_.ranks, need));
+}
+
+// False: the communicator was aborted, here and below.
+bool HostOp::exchange_tiles(uint64_t run, const Request& request) {
+  if (others_arenas_.empty() && !meet_arenas(place_of(run, request, HostStep::kBegin)))
+    return false;
+  const HostStep place = place_of(run, request, HostStep::kExchange);
+  const uint32_t number = arena_->run[kRunWord] + 1, last_kind = arena_->run[kKindWord];
+  set_exchange(request);
+  tell_begun(place.terms);
+  if (last_kind != exchange_.kind && !await_ranks(place, exchange_.ended, number - 1, "ended"))
+    return false;
+  open(run);
+  if (!await_ranks(place, exchange_.begun, number, "begun") || !compare_ranks(place) ||
+      !wait_workers(run))
+    return false;
+  arena_->run[kRunWord] = number;
+  arena_->run[kKindWord] = exchange_.kind;
+  return true;
+}
+
+// In the first run ranks tell each other where their memory is, which on GPUs is known when the
+// operation has been made.
+bool HostOp::meet_arenas(const HostStep& place) {
+  own_arena_ = {arena_, landed_.data()};
+  if (!group_->begin_collective(rank_, place, &own_arena_, deadline_seconds_)) return false;
+  HostGroup::Visit visit(*group_);
+  for (int rank = 0; rank < plan_.ranks; ++rank)
+    others_arenas_.push_back(group_->brought<HostExchangeMemory>(rank));
+  return visit.end_collective(rank_, place, deadline_seconds_);
+}
+
+// The rows of a slot end with those that the rank gets in this run.
+void HostOp::set_exchange(const Request& request) {
+  const RunMap& map = *request.run;
+  const bool gathers = row_of(plan_).moves_input();
+  exchange_ = {};
+  arena_->place(exchange_);
+  const ArenaNeed need = arena_need(plan_);
+  exchange_.slot_bytes = need.bytes / (gathers ? 2 : 2 * plan_.ranks);
+  landed_of_.clear();
+  slot_rows_.clear();
+  for (int rank = 0; rank < plan_.ranks; ++rank) {
+    exchange_.memory[rank] = others_arenas_[rank].arena->memory();
+    landed_of_.push_back(request.output != 0 ? request.there[rank] : others_arenas_[rank].landed);
+  }
+  const auto columns = static_cast<int>(plan_.map.n);
+  for (int parity = 0; parity < 2 && !gathers; ++parity)
+    for (int rank = 0; rank < plan_.ranks; ++rank)
+      slot_rows_.push_back({exchange_.memory[rank] + exchange_.slots +
+                                (parity * plan_.ranks + rank_) * exchange_.slot_bytes,
+                            static_cast<int>(exchanged_rows(plan_, map.map(), rank)), columns,
+                            columns});
+  exchange_.slot_maps = slot_rows_.data();
+  exchange_.there = landed_of_.data();
+  exchange_.out = request.operands.out;
+  exchange_.own_rows = request.operands.a;
+  exchange_.gathered = request.operands.gathered;
+  exchange_.kind = word_of_plan(plan_hash_, operation_) | TILEPOST_EXCHANGES;
+  exchange_.rank = rank_;
+  exchange_.ranks = plan_.ranks;
+  exchange_.rows = map.shape.m;
+  exchange_.share_rows = static_cast<int32_t>(share_rows(map.map()));
+  exchange_.lines = static_cast<int32_t>(lines_of_part(plan_));
+  if (gathers) {
+    exchange_.row_units = units_of_row(plan_);
+    exchange_.part_units = units_of_part(plan_, map.m);
+  }
+  exchange_.abort = &over_;
+  exchange_.arrived_wait = &awaited_;
+  __atomic_store_n(&awaited_, 0u, __ATOMIC_RELAXED);
+}
+
+// A release operation each: who reads the number has seen what the run is, and all that the run
+// before did here.
+void HostOp::tell_begun(const RunTerms& terms) {
+  const uint32_t number = arena_->run[kRunWord] + 1;
+  arena_->terms[number & 1] = terms;
+  const bool exchanged = (arena_->run[kKindWord] & TILEPOST_EXCHANGES) != 0;
+  for (int rank = 0; rank < plan_.ranks; ++rank) {
+    if (exchanged)
+      __atomic_store_n(exchange_line(exchange_, exchange_.ended, rank, rank_), number - 1,
+                       __ATOMIC_RELEASE);
+    __atomic_store_n(exchange_line(exchange_, exchange_.begun, rank, rank_), number,
+                     __ATOMIC_RELEASE);
+  }
+}
+
+// Waits until every rank has begun, or ended, that many runs, by signed distance.
+bool HostOp::await_ranks(const HostStep& place, int64_t lines, uint32_t number, const char* what) {
+  const Deadline deadline(deadline_seconds_);
+  for (int polls = 0;; ++polls) {
+    std::vector<int> absent;
+    for (int rank = 0; rank < plan_.ranks; ++rank) {
+      const uint32_t* line = exchange_line(exchange_, lines, rank_, rank);
+      if (static_cast<int32_t>(__atomic_load_n(line, __ATOMIC_ACQUIRE) - number) < 0)
+        absent.push_back(rank);
+    }
+    if (absent.empty() || group_->aborted()) return !group_->aborted();
+    if (deadline.passed()) {
+      const std::string of = lines == exchange_.begun ? " the run" : " the run before";
+      group_->abort(TILEPOST_TIMEOUT, name_step(rank_, place) + ": " + in_words(absent) +
+                                          (absent.size() == 1 ? " has" : " have") + " not " + what +
+                                          of + " within " + deadline.text());
+      return false;
+    }
+    if (polls < kYields)
+      std::this_thread::yield();
+    else
+      std::this_thread::sleep_for(kPoll);
+  }
+}
+
+// Whether all ranks, which have begun a run of this number, have begun the same.
+bool HostOp::compare_ranks(const HostStep& place) {
+  const uint32_t number = arena_->run[kRunWord] + 1;
+  for (int rank = 0; rank < plan_.ranks; ++rank) {
+    const RunTerms& theirs = others_arenas_[rank].arena->terms[number & 1];
+    const std::string differs = difference(rank_, place.terms, rank, theirs);
+    if (differs.empty()) continue;
+    group_->abort(TILEPOST_INVALID_ARGUMENT, differs);
+    return false;
+  }
+  return true;
+}
+
+// What the workers of a run that take too long wait for: whose tiles, or rows of A; or nothing.
+std::string HostOp::what_is_awaited() {
+  const uint32_t source = __atomic_load_n(&awaited_, __ATOMIC_RELAXED);
+  if (source == 0) return {};
+  return (row_of(plan_).moves_input() ? "rows of rank " : "tiles of rank ") +
+         std::to_string(source - 1) + " have not come";
+}
+
+}  // namespace tilepost

@@ -1,0 +1,270 @@
+// Ranks whose kernels exchange tiles, or rows of A, by themselves: every way against the reference,
+// operations that share memory, ranks that come late, and what is wrong is found, with the rank
+// that it is wrong on.
+#include <deque>
+
+#include "tests/catch.h"
+#include "tests/host/hand_exchanged.h"
+#include "tests/host/pattern.h"
+
+namespace {
+
+using hand_exchanged::Fault;
+
+struct Way {
+  tilepost_pattern_t pattern;
+  tilepost_shots_t shots;
+};
+constexpr Way kWays[] = {{TILEPOST_GEMM_ALL_REDUCE, TILEPOST_ONE_SHOT},
+                         {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_ONE_SHOT_LINES},
+                         {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TWO_SHOT},
+                         {TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_ONE_SHOT},
+                         {TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_ONE_SHOT_LINES},
+                         {TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_ONE_SHOT},
+                         {TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_ONE_SHOT_LINES},
+                         {TILEPOST_ALL_GATHER_GEMM, TILEPOST_ONE_SHOT}};
+constexpr int kNumWays = std::size(kWays);
+
+Problem make(const Way& way, int ranks, int64_t m) {
+  Problem problem;
+  problem.access = TILEPOST_ACCESS_TILES;
+  problem.pattern = way.pattern;
+  problem.shots = way.shots;
+  problem.pushes = way.shots == TILEPOST_TWO_SHOT || way.pattern == TILEPOST_ALL_GATHER_GEMM;
+  problem.ranks = ranks;
+  problem.m = m;
+  problem.n = 20;
+  problem.k = 5;
+  return problem;
+}
+
+std::string in_words(const Problem& problem) {
+  return "pattern " + std::to_string(problem.pattern) + " shots " + std::to_string(problem.shots) +
+         " ranks " + std::to_string(problem.ranks) + " m " + std::to_string(problem.m);
+}
+
+std::string synchronize(const Ops& ops, int ranks) {
+  for (int rank = 0; rank < ranks; ++rank)
+    if (tilepost_op_synchronize(ops[rank]) != TILEPOST_OK) return tilepost_last_error();
+  return "";
+}
+
+// Of the same seed the same data for both problems: the first rank's output of each.
+std::string differs_from(const Problem& one, const Problem& other, uint64_t seed) {
+  std::vector<std::vector<uint16_t>> outs;
+  for (const Problem& problem : {one, other}) {
+    std::mt19937_64 random(seed);
+    PatternRun run(problem, problem.m, Spread::random, false, random);
+    const Program program(problem);
+    const Comms comms(problem.ranks);
+    const Ops ops(comms, program.get(), problem.ranks, 60, 1 + static_cast<int>(seed % 3));
+    std::string wrong = run.start(ops);
+    if (wrong.empty()) wrong = synchronize(ops, problem.ranks);
+    if (wrong.empty()) wrong = run.compare();
+    if (!wrong.empty()) return wrong;
+    outs.emplace_back();
+    for (int rank = 0; rank < problem.ranks; ++rank)
+      outs.back().insert(outs.back().end(), run.out(rank), run.out(rank) + run.out_bytes(rank) / 2);
+  }
+  return outs[0] == outs[1] ? "" : "the bits differ from those of the run in sequence";
+}
+
+// The run of rank 0 with a fault: what is wrong with it, or what the ranks say.
+std::string run_with(Fault fault, const Problem& problem, int count = 3) {
+  const Program program(problem);
+  const Comms comms(problem.ranks);
+  const Ops ops(comms, program.get(), problem.ranks, 0.4, 1);
+  std::mt19937_64 random(4);
+  std::deque<PatternRun> runs;
+  for (int i = 0; i < count; ++i)
+    runs.emplace_back(problem, problem.m, Spread::random, false, random);
+  hand_exchanged::fault = fault;
+  std::string wrong;
+  for (PatternRun& run : runs)
+    if (wrong.empty()) wrong = run.start(ops);
+  for (int rank = 0; rank < problem.ranks; ++rank)
+    if (tilepost_op_synchronize(ops[rank]) != TILEPOST_OK && wrong.empty())
+      wrong = tilepost_last_error();
+  hand_exchanged::fault = Fault::none;
+  for (const PatternRun& run : runs)
+    if (wrong.empty()) wrong = run.compare();
+  return wrong;
+}
+
+}  // namespace
+
+TEST_CASE("kernels exchange few rows in every way, with the bits of a run in sequence") {
+  const int ranks = GENERATE(2, 3, 4);
+  uint64_t seed = static_cast<uint64_t>(ranks);
+  for (const Way& way : kWays)
+    for (const int64_t m : {1, 3, 16, 17, 64, 65, 300, 1023, 2048}) {
+      Problem problem = make(way, ranks, m);
+      problem.type = ++seed % 2 != 0 ? TILEPOST_BF16 : TILEPOST_F16;
+      problem.k = m > 300 ? 3 : seed % 3 == 0 ? 264 : 5;
+      problem.n = m > 300 ? 10 : 20;
+      problem.cluster = 1 + static_cast<int>(seed % 2);  // with padding
+      Problem sequence = problem;
+      sequence.access = TILEPOST_ACCESS_MESSAGES;
+      sequence.transport = TILEPOST_TRANSPORT_NONE;
+      sequence.shots = TILEPOST_SHOTS_NONE;
+      sequence.pushes = false;
+      INFO(in_words(problem));
+      REQUIRE(differs_from(problem, sequence, seed) == "");
+    }
+}
+
+// Each rank begins its runs when it likes, with workers of its own number.
+TEST_CASE("operations that share memory alternate, on ranks that come at any time") {
+  const int ranks = GENERATE(2, 3, 4);
+  std::mt19937_64 random(static_cast<uint64_t>(ranks));
+  const Comms comms(ranks);
+  std::deque<Problem> problems;
+  std::deque<Program> programs;
+  std::deque<Ops> operations;
+  const auto add = [&](const Problem& problem) {
+    problems.push_back(problem);
+    operations.emplace_back(comms, programs.emplace_back(problem).get(), ranks, 60,
+                            1 + static_cast<int>(random() % 3), true);
+  };
+  for (const Way& way : kWays) {
+    Problem problem = make(way, ranks, 100);
+    problem.any_m = true;
+    add(problem);
+  }
+  Problem ordinary;  // its ranks share memory otherwise
+  ordinary.access = TILEPOST_ACCESS_WRITE;
+  ordinary.ranks = ranks;
+  add(ordinary);
+  for (int round = 0; round < 12; ++round) {
+    std::deque<PatternRun> runs;
+    std::vector<size_t> used;
+    for (int i = 0; i < 10; ++i) {
+      const size_t which = random() % problems.size();
+      const Problem& problem = problems[which];
+      const int64_t m = problem.any_m ? 1 + static_cast<int64_t>(random() % 100) : problem.m;
+      runs.emplace_back(problem, m, Spread::random, false, random);
+      used.push_back(which);
+    }
+    std::vector<std::thread> threads;
+    std::atomic<int> failed{0};
+    for (int rank = 0; rank < ranks; ++rank)
+      threads.emplace_back([&, rank, late = random()]() mutable {
+        for (size_t i = 0; i < used.size(); ++i, late /= 3) {
+          std::this_thread::sleep_for(std::chrono::microseconds(late % 3 * 200));
+          if (runs[i].start(operations[used[i]], rank) != TILEPOST_OK) ++failed;
+        }
+      });
+    for (std::thread& thread : threads) thread.join();
+    REQUIRE(failed == 0);
+    for (size_t i = 0; i < used.size(); ++i) {
+      INFO(in_words(problems[used[i]]));
+      REQUIRE(synchronize(operations[used[i]], ranks) == "");
+      REQUIRE(runs[i].compare() == "");
+    }
+  }
+}
+
+TEST_CASE("ranks whose kernels exchange tiles name the one that does not run, or runs once less") {
+  const Problem problem = make(kWays[GENERATE(range(0, kNumWays))], 3, 40);
+  const int before = GENERATE(0, 2);
+  INFO(in_words(problem) << " runs before " << before);
+  const Program program(problem);
+  std::mt19937_64 random(1);
+  PatternRun run(problem, problem.m, Spread::random, false, random);
+  const Comms comms(3);
+  const Ops ops(comms, program.get(), 3, 0.3);
+  for (int i = 0; i < before; ++i) {
+    REQUIRE(run.start(ops) == "");
+    REQUIRE(synchronize(ops, 3) == "");
+  }
+  for (const int rank : {0, 2}) REQUIRE(run.start(ops, rank) == TILEPOST_OK);
+  for (const int rank : {0, 2}) {
+    CHECK(tilepost_op_synchronize(ops[rank]) == TILEPOST_TIMEOUT);
+    CHECK_THAT(tilepost_last_error(),
+               before == 0 ? Catch::Contains("run 1 of 'hand_woven', begin: rank 1 did not arrive "
+                                             "at the collective within 0.3 s")
+                           : Catch::Contains("run 3 of 'hand_woven': rank 1 has not begun the run "
+                                             "within 0.3 s"));
+  }
+  CHECK(run.start(ops, 1) == TILEPOST_ABORTED);
+}
+
+TEST_CASE("ranks whose kernels exchange tiles name the one that runs another m") {
+  Problem problem = make(kWays[GENERATE(range(0, kNumWays))], 3, 40);
+  problem.any_m = true;
+  const int before = GENERATE(0, 1);
+  INFO(in_words(problem) << " runs before " << before);
+  const Program program(problem);
+  std::mt19937_64 random(1);
+  PatternRun run(problem, 40, Spread::random, false, random);
+  PatternRun other(problem, 17, Spread::random, false, random);
+  const Comms comms(3);
+  const Ops ops(comms, program.get(), 3, 20);
+  for (int i = 0; i < before; ++i) {
+    REQUIRE(run.start(ops) == "");
+    REQUIRE(synchronize(ops, 3) == "");
+  }
+  for (const int rank : {0, 2, 1})  // then nothing is wrong before all have
+    REQUIRE((rank == 1 ? other : run).start(ops, rank) == TILEPOST_OK);
+  for (const int rank : {0, 1, 2}) {
+    CHECK(tilepost_op_synchronize(ops[rank]) == TILEPOST_INVALID_ARGUMENT);
+    CHECK_THAT(tilepost_last_error(), Catch::Contains("17 on rank 1"));
+    CHECK_THAT(tilepost_last_error(), Catch::Contains("pass the same m on every rank"));
+  }
+}
+
+// Two operations that share memory, of which one rank runs another one.
+TEST_CASE("ranks whose kernels exchange tiles in shared memory name the one that runs another") {
+  const Problem one = make(kWays[0], 2, 40), two = make(kWays[2], 2, 64);
+  const Program first(one), second(two);
+  std::mt19937_64 random(1);
+  PatternRun run(one, one.m, Spread::random, false, random);
+  PatternRun other(two, two.m, Spread::random, false, random);
+  const Comms comms(2);
+  const Ops ops(comms, first.get(), 2, 20, 2, true), others(comms, second.get(), 2, 20, 2, true);
+  for (int i = 0; i < 2; ++i) {
+    REQUIRE(run.start(ops) == "");
+    REQUIRE(other.start(others) == "");
+    REQUIRE(synchronize(others, 2) == "");
+  }
+  REQUIRE(run.start(ops, 0) == TILEPOST_OK);
+  REQUIRE(other.start(others, 1) == TILEPOST_OK);
+  CHECK(tilepost_op_synchronize(ops[0]) == TILEPOST_INVALID_ARGUMENT);
+  CHECK_THAT(tilepost_last_error(), Catch::Contains("is at run 3 of 'hand_woven', its operation"));
+  CHECK_THAT(tilepost_last_error(),
+             Catch::Contains("every rank must make the same calls in the same order"));
+}
+
+TEST_CASE("a part that others are not told of is missed, with the rank that has it") {
+  const Problem problem = make(kWays[GENERATE(range(0, kNumWays))], 2, 48);
+  INFO(in_words(problem));
+  const bool rows = problem.row().moves_input();
+  CHECK_THAT(run_with(Fault::missing_flag, problem, 1),
+             Catch::Contains("a worker did not return from the kernel within 0.4 s: " +
+                             std::string(rows ? "rows" : "tiles") + " of rank 0 have not come"));
+}
+
+// What these read is stored at the same time, by intention.
+TEST_CASE("parts that others are told of too early give wrong results", "[races]") {
+  const Problem problem = make(kWays[GENERATE(range(0, kNumWays))], 2, 48);
+  if (problem.shots == TILEPOST_ONE_SHOT_LINES || problem.row().moves_input()) return;
+  INFO(in_words(problem));
+  CHECK_THAT(run_with(Fault::early_flag, problem), Catch::Contains("instead of"));
+}
+
+TEST_CASE("one buffer for all runs gives wrong results, or lines that never come", "[races]") {
+  const Problem problem = make(kWays[GENERATE(range(0, kNumWays))], 2, 48);
+  if (problem.shots == TILEPOST_TWO_SHOT) return;  // no rank goes on before all have read theirs
+  INFO(in_words(problem));
+  const bool lines = problem.shots == TILEPOST_ONE_SHOT_LINES;
+  CHECK_THAT(run_with(Fault::one_buffer, problem),
+             Catch::Contains(lines ? "within 0.4 s" : "instead of"));
+}
+
+TEST_CASE("parts that are waited for with the number of the run before are wrong", "[races]") {
+  const Problem problem = make(kWays[GENERATE(range(0, kNumWays))], 2, 48);
+  INFO(in_words(problem));
+  const bool tells = problem.shots == TILEPOST_TWO_SHOT;  // with the wrong number, too
+  CHECK_THAT(run_with(Fault::wrong_run, problem),
+             Catch::Contains(tells ? "of rank 0 have not come" : "instead of"));
+}
