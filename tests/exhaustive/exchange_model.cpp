@@ -67,6 +67,12 @@ class Kernel {
 
   Phase threads() const {
     Phase phase{meeting()};
+    if (world_.gathers) {
+      for (int part = 0; part < world_.parts; ++part)
+        if (has_rows(rank_, part)) phase.push_back(storer(part));
+      phase.push_back(tile());
+      return phase;
+    }
     for (int part = 0; part < world_.parts; ++part) {
       if (world_.shots == TILEPOST_ONE_SHOT_LINES) {
         phase.push_back(lines(part));
@@ -90,8 +96,12 @@ class Kernel {
 
  private:
   bool wants(int rank, int part) const {
+    if (world_.gathers) return true;
     const bool one = world_.scatters || world_.shots == TILEPOST_TWO_SHOT;
     return !one || part % world_.ranks == rank;
+  }
+  bool has_rows(int rank, int part) const {
+    return !world_.scatters || part % world_.ranks == rank;
   }
   void store(Thread& thread, int word) const { thread.push_back({Access::store, word, value_}); }
   template <class Body>
@@ -155,6 +165,26 @@ class Kernel {
     if (world_.shots != TILEPOST_TWO_SHOT) return thread;
     for_ranks([&](int rank) { store(thread, words_.sum(rank, part)); });
     for_ranks([&](int rank) { store(thread, words_.second_flag(rank, run_, rank_, part)); });
+    return thread;
+  }
+
+  // Rows of A: waits for all that it has, then reads them. The thread that loads them comes behind
+  // those that wait within its CTA, whatever other ranks do.
+  Thread tile() const {
+    Thread thread;
+    const auto for_parts = [&](auto body) {
+      for_ranks([&](int rank) {
+        for (int part = 0; part < world_.parts; ++part)
+          if (has_rows(rank, part)) body(rank, part);
+      });
+    };
+    if (rules_.waits_for_flags)
+      for_parts([&](int rank, int part) {
+        thread.push_back(flag_step(words_.flag(rank_, run_, rank, part)));
+      });
+    for_parts([&](int rank, int part) {
+      thread.push_back({Access::read, words_.slot(rank_, run_, rank, part), value_});
+    });
     return thread;
   }
 

@@ -20,6 +20,9 @@ struct ExchangeWorld {
   bool scatters =
       false;  // part p is wanted by rank p % ranks alone; else, but in two shots, by all
   std::vector<int> kinds;  // 0 or 1, of run 1, 2, …
+  // Rows of A are, in one shot: `parts` of every rank's or (scatters) part p of rank p % ranks
+  // alone. A tile of each rank has some of all.
+  bool gathers = false;
 };
 
 // The rules that keep runs apart. Without one of them some order must go wrong.
