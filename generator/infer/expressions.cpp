@@ -151,7 +151,10 @@ Value Interpreter::eval(const clang::Expr* e) {
     complain(e->getExprLoc(), "memory is allocated here, and what is stored to it cannot be seen");
     return unknown_value(e->getType(), "allocated memory", e->getExprLoc());
   }
-  if (e->isGLValue()) return load(address(e), e->getType(), e->getExprLoc());
+  if (e->isGLValue()) {
+    const bool property = isa<clang::MSPropertyRefExpr>(e);  // which has a type of its own
+    return load(address(e), property ? parsed_.ast.UnsignedIntTy : e->getType(), e->getExprLoc());
+  }
   // What has operands that could store is run for them.
   for (const clang::Stmt* child : e->children()) {
     if (const auto* operand = clang::dyn_cast_or_null<clang::Expr>(child)) discard(operand);
@@ -192,6 +195,19 @@ Value Interpreter::address(const clang::Expr* e) {
     if (!variable->getType()->isReferenceType()) return object;
     return load(object, parsed_.ast.getPointerType(variable->getType().getNonReferenceType()),
                 where);
+  }
+  // The toolkit's threadIdx.x is a property with a function behind it.
+  if (const auto* property = dyn_cast<clang::MSPropertyRefExpr>(e)) {
+    const clang::Expr* base = property->getBaseExpr();
+    if (const auto* opaque = dyn_cast<clang::OpaqueValueExpr>(base)) base = opaque->getSourceExpr();
+    const auto* name = dyn_cast<clang::DeclRefExpr>(stripped(base));
+    const std::string axis = property->getPropertyDecl()->getNameAsString();
+    bool builtin = false;
+    const Value known = name ? builtin_variable(name->getDecl(), builtin) : Value{};
+    if (!builtin || axis.size() != 1 || axis[0] < 'x' || axis[0] > 'z') {
+      return {Root::unknown, 0, unknown("a property", where)};
+    }
+    return moved(known, nodes.constant(4 * (axis[0] - 'x')));
   }
   if (const auto* member = dyn_cast<clang::MemberExpr>(e)) {
     const auto* field = dyn_cast<clang::FieldDecl>(member->getMemberDecl());

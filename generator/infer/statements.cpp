@@ -123,6 +123,15 @@ void Interpreter::initialise(Value target, Type type, const clang::Expr* init) {
   }
   if (const auto* made = dyn_cast<clang::CXXConstructExpr>(plain)) {
     if (type->isRecordType()) return construct(target, made);
+    // Each element of an array, of any number of dimensions.
+    const Type element = parsed_.ast.getBaseElementType(type);
+    const int64_t size = std::max<int64_t>(size_of(element), 1);
+    if (made->getConstructor()->isTrivial()) return;
+    for (int64_t at = 0; at < size_of(type); at += size) {
+      if (!step(init->getExprLoc())) return;
+      construct(moved(target, nodes.constant(at)), made);
+    }
+    return;
   }
   if (const auto* list = dyn_cast<clang::InitListExpr>(plain)) {
     if (const clang::ArrayType* array = parsed_.ast.getAsArrayType(type)) {

@@ -7,7 +7,6 @@
 #include <sstream>
 
 #include "generator/diagnostic_printer.h"
-#include "generator/weave/parse/instantiate.h"
 #include "generator/weave/parse/limits.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -23,6 +22,19 @@ std::optional<std::string> value_of(const std::string& line, const std::string& 
 
 int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
+}
+
+// "M m N n ldc n": a parameter and m, n, k or a number, in turn.
+std::map<std::string, int64_t> read_numbers(const std::string& text, const KernelFacts& facts) {
+  std::map<std::string, int64_t> numbers;
+  std::istringstream words(text);
+  for (std::string name, value; words >> name >> value;) {
+    numbers[name] = value == "m"   ? facts.m
+                    : value == "n" ? facts.n
+                    : value == "k" ? facts.k
+                                   : std::stoll(value);
+  }
+  return numbers;
 }
 
 std::array<int64_t, 3> read_grid(const std::string& text, const KernelFacts& facts) {
@@ -50,7 +62,7 @@ InferCase make_case(const std::string& name, const std::string& source) {
   facts.k = 64;
   facts.out = "C";
   facts.out_bytes = 4;
-  std::string grid = "columns rows", shapes = "128x192 70x101";
+  std::string grid = "columns rows", shapes = "128x192 70x101", numbers = "M m N n K k ldc n";
   std::istringstream lines(source);
   for (std::string line; std::getline(lines, line);) {
     if (auto v = value_of(line, "tile")) std::istringstream(*v) >> facts.tile[0] >> facts.tile[1];
@@ -60,6 +72,8 @@ InferCase make_case(const std::string& name, const std::string& source) {
     }
     if (auto v = value_of(line, "grid")) grid = *v;
     if (auto v = value_of(line, "shapes")) shapes = *v;
+    if (auto v = value_of(line, "numbers")) numbers = *v;
+    if (auto v = value_of(line, "out")) facts.out = *v;
     if (auto v = value_of(line, "function")) kernel.function = *v;
     if (auto v = value_of(line, "bytes")) facts.out_bytes = std::stoi(*v);
     if (auto v = value_of(line, "order")) kernel.order = *v;
@@ -73,7 +87,7 @@ InferCase make_case(const std::string& name, const std::string& source) {
     facts.n = std::stoll(shape.substr(shape.find('x') + 1));
     facts.out_ld = facts.n;
     facts.grid = read_grid(grid, facts);
-    facts.numbers = {{"M", facts.m}, {"N", facts.n}, {"K", facts.k}, {"ldc", facts.n}};
+    facts.numbers = read_numbers(numbers, facts);
     kernel.shapes.push_back(facts);
   }
   return kernel;
@@ -100,14 +114,16 @@ InferResult infer_case(const InferCase& kernel) {
   InferResult result;
   llvm::raw_string_ostream stream(result.messages);
   DiagnosticPrinter diagnostics(stream);
-  Report report(diagnostics, "kernel.cu", kernel.source);
+  Report report(diagnostics, kernel.full ? kernel.full->path : "kernel.cu", kernel.source);
   const Text text(kernel.source);
   Reading reading;
   reading.asked = kernel.function;
+  reading.full = kernel.full;
   do_on_large_stack([&] {
     parse(text, reading, report, [&](Parsed& parsed) {
       const std::optional<Instance> instance = find_instance(parsed, reading);
       if (!instance) return;
+      result.parameters = instance->parameters;
       const auto start = std::chrono::steady_clock::now();
       result.inferred = infer(parsed, instance->function, kernel.shapes);
       result.seconds =

@@ -6,7 +6,9 @@
 //   // grid: columns rows         words: rows, columns (of tiles), linear (their product), numbers
 //   // shapes: 128x192 70x101     m x n of each shape
 //   // function: gemm<32>
-//   // bytes: 4                   of an element of C
+//   // bytes: 4                   of an element of the output
+//   // out: C                     the output
+//   // numbers: M m N n ldc n     what integer parameters get: m, n, k or a number
 //   // order: columns_then_rows   what is expected
 //   // reads: yes                 it reads C
 //   // once: yes                  it cannot run again in one block
@@ -17,6 +19,7 @@
 #include <vector>
 
 #include "generator/infer/infer.h"
+#include "generator/weave/parse/instantiate.h"
 
 namespace tilepost {
 
@@ -25,6 +28,8 @@ struct InferCase {
   std::vector<KernelFacts> shapes;
   bool reads = false, once = false;
   std::vector<std::string> expected;  // "12: text", "text"
+  std::vector<Parameter> parameters;  // where a test needs them
+  std::optional<FullMode> full;       // to be read with installed headers
 };
 
 // Reads a kernel's file.
@@ -37,6 +42,7 @@ std::vector<std::string> case_files(const std::string& folder);
 struct InferResult {
   std::optional<Inferred> inferred;
   std::string messages;
+  std::vector<Parameter> parameters;  // names and types
   double seconds = 0;
 };
 
