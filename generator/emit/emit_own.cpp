@@ -1,9 +1,8 @@
 #include "generator/emit/emit_own.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include "llvm/Support/ErrorHandling.h"
+#include "generator/own/examine.h"
 
 namespace tilepost {
 namespace {
@@ -46,7 +45,7 @@ UnmarkedRequest unmarked_request(const OwnKernel& own) {
   UnmarkedRequest request;
   request.file = own.path;
   request.source = own.text;
-  request.function = own.spec.function.value;
+  request.reading = reading_of(own);
   request.kernel = own.name;
   request.helpers = table(own);
   request.block = block_of_tile(own);

@@ -5,9 +5,11 @@
 #include <algorithm>
 
 #include "generator/infer/infer.h"
+#include "generator/silent_diagnostics.h"
 #include "generator/spec/text.h"
 #include "generator/weave/parse/instantiate.h"
 #include "generator/weave/parse/limits.h"
+#include "generator/weave/parse/toolkit.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -54,15 +56,16 @@ class Examiner {
   bool examine() {
     Report report(diagnostics_, own_.path, own_.text);
     const Text text = with_plain_lines(own_.text);
-    Reading reading;
-    reading.asked = own_.spec.function.value;
     check_limits(text, report);
-    if (!report.ok() || !check_asked(reading.asked, report)) return false;
+    if (!report.ok() || !check_asked(own_.spec.function.value, report)) return false;
     bool proven = false;
     do_on_large_stack([&] {
+      choose_headers(text);
+      const Reading reading = reading_of(own_);
       const bool read = parse(text, reading, report, [&](Parsed& parsed) {
         const std::optional<Instance> instance = find_instance(parsed, reading);
-        proven = instance && check_arguments(parsed, *instance) && prove(parsed, *instance);
+        proven = instance && check_headers(parsed) && check_arguments(parsed, *instance) &&
+                 prove(parsed, *instance);
       });
       proven = proven && read;
     });
@@ -96,6 +99,26 @@ class Examiner {
   }
 
  private:
+  // Stand-ins for the headers suffice for most kernels, and then the result depends on no
+  // installation. A kernel that they do not suffice for is read with a toolkit's, if there is one.
+  void choose_headers(const Text& text) {
+    SilentDiagnostics silent;
+    Report unread(silent, own_.path, own_.text);
+    std::string looked;
+    if (!parse(text, reading_of(own_), unread, [](Parsed&) {}))
+      own_.toolkit = find_toolkit(looked).value_or("");
+  }
+
+  // What is generated is one file.
+  bool check_headers(const Parsed& parsed) const {
+    for (const Inclusion& inclusion : parsed.inclusions)
+      if (inclusion.spelled.starts_with('"'))
+        parsed.error_at({inclusion.at, inclusion.at + 1},
+                        "generated code is one file, which cannot include " + inclusion.spelled +
+                            "; put what the kernel needs of it into the kernel's file");
+    return parsed.report.ok();
+  }
+
   // Every parameter is given something, and nothing is given to others.
   bool check_arguments(const Parsed& parsed, const Instance& instance) {
     const int errors = diagnostics_.errors();
@@ -232,6 +255,17 @@ class Examiner {
 };
 
 }  // namespace
+
+Reading reading_of(const OwnKernel& own) {
+  Reading reading;
+  reading.asked = own.spec.function.value;
+  if (own.toolkit.empty()) return reading;
+  FullMode& full = reading.full.emplace();
+  full.toolkit = own.toolkit;
+  full.path = own.path;
+  full.standard = "c++20";  // as generated code is compiled
+  return reading;
+}
 
 std::shared_ptr<const OwnKernel> examine_kernel(const Spec& spec, std::string_view spec_path,
                                                 Diagnostics& diagnostics) {

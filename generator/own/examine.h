@@ -6,6 +6,7 @@
 
 #include "generator/diagnostics.h"
 #include "generator/own/own_kernel.h"
+#include "generator/weave/parse/reading.h"
 
 namespace tilepost {
 
@@ -13,5 +14,8 @@ namespace tilepost {
 // beside it. Null after an error was reported, at its place in the spec or in the kernel's source.
 std::shared_ptr<const OwnKernel> examine_kernel(const Spec& spec, std::string_view spec_path,
                                                 Diagnostics& diagnostics);
+
+// How its source is read, by all who read it.
+Reading reading_of(const OwnKernel& own);
 
 }  // namespace tilepost

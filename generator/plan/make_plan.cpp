@@ -10,6 +10,7 @@
 #include "generator/plan/cost/predict.h"
 #include "generator/plan/kernels/operands.h"
 #include "generator/plan/report/describe.h"
+#include "generator/silent_diagnostics.h"
 #include "generator/spec/rules.h"
 
 namespace tilepost {
@@ -106,15 +107,6 @@ Draft begin_draft(const Problem& problem, Arch arch, Diagnostics& diagnostics) {
 bool complete(Draft& draft) {
   return std::ranges::all_of(kPasses, [&](Pass pass) { return pass(draft); });
 }
-
-// Counts errors and says nothing.
-class SilentDiagnostics : public Diagnostics {
- public:
-  std::string_view add_source(std::string_view, std::string_view text) override { return text; }
-
- private:
-  void show(Severity, Place, std::string_view) override {}
-};
 
 // What a plan of the spec is predicted to take, us; 0 if it has none.
 double predicted_us(const Problem& problem, Arch arch) {

@@ -155,7 +155,7 @@ class Weaver {
     list(request_.block);
     out << "};\n    const dim3 grid{";
     list(request_.grid);
-    out << "};\n    user::" << request_.function << "(block, grid";
+    out << "};\n    user::" << request_.reading.asked << "(block, grid";
     for (const Parameter& parameter : instance_.parameters)
       out << ",\n        " << argument(parameter);
     out << ");\n  }\n"
@@ -175,9 +175,8 @@ std::optional<WovenKernel> weave_unmarked(const UnmarkedRequest& request,
   Report report(diagnostics, request.file, request.source);
   const Text text = with_plain_lines(request.source);
   check_limits(text, report);
-  if (!report.ok() || !check_asked(request.function, report)) return std::nullopt;
-  Reading reading;
-  reading.asked = request.function;
+  const Reading& reading = request.reading;
+  if (!report.ok() || !check_asked(reading.asked, report)) return std::nullopt;
   std::optional<WovenKernel> woven;
   do_on_large_stack([&] {
     const bool read = parse(text, reading, report, [&](Parsed& parsed) {

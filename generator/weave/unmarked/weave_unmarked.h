@@ -11,6 +11,7 @@
 #include <string>
 
 #include "generator/diagnostics.h"
+#include "generator/weave/parse/reading.h"
 #include "generator/weave/weave.h"
 
 namespace tilepost {
@@ -18,12 +19,12 @@ namespace tilepost {
 // Texts are C++ in which `shape` is the run's tilepost_shape_t, and `row` and `column` are the
 // tile's among all tiles, of which there are `rows` and `columns`.
 struct UnmarkedRequest {
-  std::string file;                        // what messages call the source
-  std::string source;                      // its text
-  std::string function;                    // the kernel in it: "lib::my_gemm<128>"
-  std::string kernel;                      // what the woven one is called
-  std::string helpers;                     // declarations in front of it, that the texts below need
-  std::array<std::string, 3> block, grid;  // x, y and z of the plain kernel's
+  std::string file;     // what messages call the source
+  std::string source;   // its text
+  Reading reading;      // with the kernel in it as what is asked for: "lib::my_gemm<128>"
+  std::string kernel;   // what the woven one is called
+  std::string helpers;  // declarations in front of it, that the texts below need
+  std::array<std::string, 3> block, grid;        // x, y and z of the plain kernel's
   std::map<std::string, std::string> arguments;  // by parameter: whole or real numbers
   std::string a, b, out;  // which parameters point to them; a and b may be ""
 };
