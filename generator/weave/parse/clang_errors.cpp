@@ -1,8 +1,11 @@
 #include "generator/weave/parse/clang_errors.h"
 
+#include <algorithm>
+
+#include "clang/Basic/DiagnosticAST.h"
 #include "clang/Basic/DiagnosticLex.h"
+#include "clang/Basic/DiagnosticParse.h"
 #include "clang/Basic/DiagnosticSema.h"
-#include "clang/Basic/SourceManager.h"
 #include "generator/weave/parse/invocation.h"
 #include "generator/weave/parse/prelude.h"
 #include "llvm/ADT/SmallString.h"
@@ -36,25 +39,100 @@ void ClangErrors::place(Report::Kind kind, const clang::Diagnostic& info, String
     if (kind == Report::Kind::error) unplaced_ = message.str();
     return;
   }
+  if (is_about_asked(info, kind, message)) return;
+  const Message placed = {info.getLocation(), message.str()};
+  if (!reading_.full) {
+    say(kind, info.getSourceManager(), placed);
+  } else if (kind == Report::Kind::error) {
+    held_.push_back({placed, {}, info.getID()});
+  } else if (!held_.empty()) {
+    held_.back().notes.push_back(placed);
+  }
+}
+
+// What stands behind the text.
+bool ClangErrors::is_about_asked(const clang::Diagnostic& info, Report::Kind kind,
+                                 StringRef message) {
   const clang::SourceManager& sm = info.getSourceManager();
   const auto [file, offset] = sm.getDecomposedLoc(sm.getFileLoc(info.getLocation()));
+  if (file != sm.getMainFileID() || offset <= text_.size()) return false;
+  if (kind != Report::Kind::error) return true;
+  after_error_ = false;  // its notes are about what the user did not write
+  if (!about_asked_.empty()) return true;
+  const bool ambiguous = info.getID() == clang::diag::err_auto_var_deduction_failure;
+  about_asked_ = ambiguous ? "it means several functions; name one instantiation of a template, "
+                             "with a value for each parameter that has no default"
+                           : message.str();
+  return true;
+}
+
+void ClangErrors::say(Report::Kind kind, const clang::SourceManager& sm, const Message& message) {
+  const auto [file, offset] = sm.getDecomposedLoc(sm.getFileLoc(message.where));
   if (file == sm.getMainFileID()) {
-    if (offset <= text_.size()) {
-      report_.say(kind, text_, offset, offset, message);
-      return;
-    }
-    after_error_ = false;  // its notes are about what the user did not write
-    if (kind == Report::Kind::error && about_asked_.empty()) {
-      const bool ambiguous = info.getID() == clang::diag::err_auto_var_deduction_failure;
-      about_asked_ = ambiguous
-                         ? "it means several functions; name one instantiation of a template, "
-                           "with a value for each parameter that has no default"
-                         : message.str();
-    }
+    report_.say(kind, text_, offset, offset, message.text);
     return;
   }
-  const StringRef name = sm.getFilename(sm.getFileLoc(info.getLocation()));
-  report_.say_in(kind, known_name(name), sm.getBufferData(file), offset, message);
+  const StringRef name = sm.getFilename(sm.getFileLoc(message.where));
+  report_.say_in(kind, known_name(name), sm.getBufferData(file), offset, message.text);
+}
+
+bool ClangErrors::in_text(const clang::SourceManager& sm, clang::SourceLocation where) const {
+  const auto [file, offset] = sm.getDecomposedLoc(sm.getFileLoc(where));
+  return file == sm.getMainFileID() && offset <= text_.size();
+}
+
+namespace {
+
+// What nvcc takes, and does what it says there. `code` starts where the error is.
+bool nvcc_takes(unsigned id, StringRef code) {
+  switch (id) {
+    // A % before a name in asm: nvcc reads it as %%. The operands are known all the same.
+    case clang::diag::err_asm_invalid_escape:
+    // A constructor of a __shared__ variable, which nvcc warns of and does not call.
+    case clang::diag::err_shared_var_init:
+    // A default argument that another declaration has too: nvcc takes the first.
+    case clang::diag::err_param_default_argument_template_redecl:
+      return true;
+    // alignas behind __shared__: the alignment of shared memory is no address in the output.
+    case clang::diag::err_attributes_not_allowed:
+    case clang::diag::err_attribute_not_type_attr:
+      return code.starts_with("alignas");
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+// A header in quotes is the user's own, and may define anything. One in <> that is not there is not
+// included by generated code either.
+bool ClangErrors::matters_not(const clang::SourceManager& sm, const Held& held) {
+  if (held.id != clang::diag::err_pp_file_not_found) return true;
+  if (*sm.getCharacterData(held.error.where) != '<') return false;
+  Message message = held.error;
+  message.text += "; what needs it is not read";
+  say(Report::Kind::warning, sm, message);
+  return true;
+}
+
+void ClangErrors::settle(const clang::SourceManager& sm, const Reached* reached) {
+  std::stable_partition(held_.begin(), held_.end(),
+                        [&](const Held& held) { return in_text(sm, held.error.where); });
+  for (const Held& held : held_) {
+    const bool in_reach = !reached || reached->covers(held.error.where);
+    if (reached && (in_reach ? nvcc_takes(held.id, sm.getCharacterData(held.error.where))
+                             : matters_not(sm, held))) {
+      if (in_text(sm, held.error.where))
+        left_out_.push_back(sm.getFileOffset(sm.getFileLoc(held.error.where)));
+      continue;
+    }
+    say(Report::Kind::error, sm, held.error);
+    for (const Message& note : held.notes) {
+      if (sm.getFileID(sm.getFileLoc(note.where)) != sm.getMainFileID() || in_text(sm, note.where))
+        say(Report::Kind::note, sm, note);
+    }
+  }
+  held_.clear();
 }
 
 }  // namespace tilepost

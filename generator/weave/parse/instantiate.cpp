@@ -12,23 +12,6 @@ namespace {
 using clang::dyn_cast;
 using llvm::StringRef;
 
-// The function whose address the variable behind the source holds.
-const clang::FunctionDecl* named_by_asked(const Parsed& parsed) {
-  const clang::DeclarationName wanted(&parsed.ast.Idents.get(kAskedName));
-  for (const clang::NamedDecl* decl : parsed.ast.getTranslationUnitDecl()->lookup(wanted)) {
-    const auto* variable = dyn_cast<clang::VarDecl>(decl);
-    const clang::Expr* value = variable ? variable->getInit() : nullptr;
-    if (!value) continue;
-    value = value->IgnoreParenImpCasts();
-    if (const auto* address = dyn_cast<clang::UnaryOperator>(value)) {
-      value = address->getSubExpr()->IgnoreParenImpCasts();
-    }
-    const auto* name = dyn_cast<clang::DeclRefExpr>(value);
-    return name ? dyn_cast<clang::FunctionDecl>(name->getDecl()) : nullptr;
-  }
-  return nullptr;
-}
-
 // Finds a type that code elsewhere cannot spell: of a lambda, or of a class without a name.
 class UnnamedTypes : public clang::RecursiveASTVisitor<UnnamedTypes> {
  public:
@@ -133,8 +116,24 @@ bool check_function(const Parsed& parsed, const Reading& reading,
 
 }  // namespace
 
+const clang::FunctionDecl* function_asked_for(const Parsed& parsed) {
+  const clang::DeclarationName wanted(&parsed.ast.Idents.get(kAskedName));
+  for (const clang::NamedDecl* decl : parsed.ast.getTranslationUnitDecl()->lookup(wanted)) {
+    const auto* variable = dyn_cast<clang::VarDecl>(decl);
+    const clang::Expr* value = variable ? variable->getInit() : nullptr;
+    if (!value) continue;
+    value = value->IgnoreParenImpCasts();
+    if (const auto* address = dyn_cast<clang::UnaryOperator>(value)) {
+      value = address->getSubExpr()->IgnoreParenImpCasts();
+    }
+    const auto* name = dyn_cast<clang::DeclRefExpr>(value);
+    return name ? dyn_cast<clang::FunctionDecl>(name->getDecl()) : nullptr;
+  }
+  return nullptr;
+}
+
 std::optional<Instance> find_instance(const Parsed& parsed, const Reading& reading) {
-  const clang::FunctionDecl* function = named_by_asked(parsed);
+  const clang::FunctionDecl* function = function_asked_for(parsed);
   if (!function) {
     parsed.report.error("'" + reading.asked +
                         "' does not name a function; write it as in lib::gemm<128, float>");

@@ -32,6 +32,9 @@ struct Instance {
 // or that takes what has no name to write; then it is nothing.
 std::optional<Instance> find_instance(const Parsed& parsed, const Reading& reading);
 
+// The declaration that it names, whatever it is; null if the parse found none.
+const clang::FunctionDecl* function_asked_for(const Parsed& parsed);
+
 // Whether `asked` can name a function: identifiers, ::, template arguments. Reports it if not.
 // Before parse(): it goes into the code as it is.
 bool check_asked(llvm::StringRef asked, Report& report);

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "clang/AST/ASTConsumer.h"
+#include "clang/Basic/DiagnosticLex.h"
 #include "clang/Basic/Version.h"
 #include "clang/Frontend/CompilerInstance.h"
 #include "clang/Frontend/FrontendAction.h"
@@ -13,6 +14,7 @@
 #include "clang/Lex/PPCallbacks.h"
 #include "clang/Lex/Preprocessor.h"
 #include "generator/weave/parse/clang_errors.h"
+#include "generator/weave/parse/instantiate.h"
 #include "generator/weave/parse/invocation.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -37,9 +39,10 @@ class Preprocessing : public clang::PPCallbacks {
       : sm_(sm), inclusions_(inclusions), skipped_(skipped) {}
 
   void InclusionDirective(SourceLocation hash, const clang::Token&, StringRef name, bool angled,
-                          clang::CharSourceRange, clang::OptionalFileEntryRef, StringRef, StringRef,
-                          const clang::Module*, bool, clang::SrcMgr::CharacteristicKind) override {
-    if (!sm_.isWrittenInMainFile(hash)) return;
+                          clang::CharSourceRange, clang::OptionalFileEntryRef file, StringRef,
+                          StringRef, const clang::Module*, bool,
+                          clang::SrcMgr::CharacteristicKind) override {
+    if (!sm_.isWrittenInMainFile(hash) || !file) return;
     const std::string spelled = angled ? "<" + name.str() + ">" : "\"" + name.str() + "\"";
     inclusions_.push_back({sm_.getFileOffset(hash), spelled});
   }
@@ -75,9 +78,7 @@ class Action : public clang::ASTFrontendAction {
     struct Finished : clang::ASTConsumer {
       const Action& action;
       explicit Finished(const Action& mine) : action(mine) {}
-      void HandleTranslationUnit(clang::ASTContext& ast) override {
-        if (!ast.getDiagnostics().hasErrorOccurred()) action.use_(action, ast);
-      }
+      void HandleTranslationUnit(clang::ASTContext& ast) override { action.use_(action, ast); }
     };
     return std::make_unique<Finished>(*this);
   }
@@ -184,6 +185,21 @@ class Fragile {
   std::unique_ptr<T> object_;
 };
 
+// In full mode, tells the errors that matter to the function asked for.
+void settle(Parsed& parsed, const Reading& reading, ClangErrors& errors) {
+  if (!reading.full) return;
+  const clang::FunctionDecl* function =
+      reading.asked.empty() ? nullptr : function_asked_for(parsed);
+  if (!function) {
+    errors.settle(parsed.sm, nullptr);
+    return;
+  }
+  if (!parsed.ast.getDiagnostics().hasErrorOccurred()) return;
+  const Reached reached(function, parsed.sm);
+  errors.settle(parsed.sm, &reached);
+  parsed.left_out = errors.left_out();
+}
+
 }  // namespace
 
 bool parse(const Text& text, const Reading& reading, Report& report,
@@ -206,10 +222,20 @@ bool parse(const Text& text, const Reading& reading, Report& report,
     return false;
   }
   compiler->setInvocation(std::move(invocation));
+  // A header that is missing ends nothing: whether it matters is seen by what is reached.
+  if (reading.full) {
+    compiler->getDiagnostics().setSeverity(clang::diag::err_pp_file_not_found,
+                                           clang::diag::Severity::Error, SourceLocation());
+  }
 
   bool used = false;
   const Fragile<Action> action([&](const Action& mine, clang::ASTContext& ast) {
     Parsed parsed(text, tokens, ast, report);
+    settle(parsed, reading, errors);
+    const clang::DiagnosticsEngine& all = ast.getDiagnostics();
+    const bool stopped = reading.full ? all.hasFatalErrorOccurred() || !errors.unplaced().empty()
+                                      : all.hasErrorOccurred();
+    if (!report.ok() || stopped || !errors.about_asked().empty()) return;
     parsed.inclusions = mine.inclusions;
     parsed.skipped = without_directives(mine.skipped, tokens, text.text);
     if (reading.full) parsed.headers = headers_read(parsed.sm);
@@ -217,6 +243,7 @@ bool parse(const Text& text, const Reading& reading, Report& report,
     use(parsed);
   });
   compiler->ExecuteAction(*action);
+  if (!used && compiler->hasSourceManager()) errors.settle(compiler->getSourceManager(), nullptr);
   if (!errors.about_asked().empty() && report.ok()) {
     // Where a bracket of the source is open, what stands behind it is not at fault.
     Reading source_alone = reading;

@@ -55,6 +55,8 @@ class Parsed {
   std::vector<Range> skipped;  // branches of #if not taken; whole lines, directives not included
   // Full mode: the files on disk that were included, sorted.
   std::vector<std::string> headers;
+  // Full mode: where in the text errors were found that matter to nothing the function reaches.
+  std::vector<size_t> left_out;
 
  private:
   void say(Report::Kind kind, clang::SourceLocation where, const llvm::Twine& message) const;

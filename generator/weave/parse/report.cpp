@@ -36,9 +36,14 @@ void Report::emit(Kind kind, Place where, const llvm::Twine& message) {
     if (!muted_) diagnostics_.note(where, message.str());
     return;
   }
-  ++errors_;
+  if (kind == Kind::error) ++errors_;
   muted_ = !said_.insert({where.begin, message.str()}).second;
-  if (!muted_) diagnostics_.error(where, message.str());
+  if (muted_) return;
+  if (kind == Kind::warning) {
+    diagnostics_.warning(where, message.str());
+  } else {
+    diagnostics_.error(where, message.str());
+  }
 }
 
 }  // namespace tilepost

@@ -12,7 +12,7 @@ namespace tilepost {
 
 class Report {
  public:
-  enum class Kind { error, note };
+  enum class Kind { error, warning, note };
 
   Report(Diagnostics& diagnostics, llvm::StringRef name, llvm::StringRef source);
 

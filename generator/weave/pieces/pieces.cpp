@@ -125,6 +125,10 @@ class Cutter {
       return;
     }
     const Span& first = spans_[span_];
+    if (const size_t behind = end_of_unread(token.begin, first.range.begin); behind != kNone) {
+      add(Piece::Kind::declaration, token.begin, behind);
+      return;
+    }
     size_t end = first.range.end;
     std::vector<const clang::Decl*> declarations = {first.decl};
     if (first.kind == Piece::Kind::declaration) {
@@ -139,6 +143,20 @@ class Cutter {
     const int at = static_cast<int>(pieces_.all.size()) - 1;
     if (piece.kind == Piece::Kind::open) scopes_.push_back(at);
     if (piece.kind == Piece::Kind::close) close_scope(piece, Piece::Kind::open, at);
+  }
+
+  // Where the code ends that Clang could not read, between `begin` and the next declaration: at the
+  // last ; or } there.
+  size_t end_of_unread(size_t begin, size_t next) const {
+    const bool any = std::any_of(parsed_.left_out.begin(), parsed_.left_out.end(),
+                                 [&](size_t at) { return begin <= at && at < next; });
+    if (!any) return kNone;
+    for (size_t i = parsed_.tokens.index_at(next); i-- > 0 && tokens_[i].begin >= begin;) {
+      const bool ends =
+          tokens_[i].kind == clang::tok::semi || tokens_[i].kind == clang::tok::r_brace;
+      if (ends && tokens_[i].end <= next) return tokens_[i].end;
+    }
+    return kNone;
   }
 
   size_t include_semicolon(size_t end) const {

@@ -112,6 +112,50 @@ TEST_CASE("the user's errors are told in full mode too") {
             .messages.find("kernel.cu:1:10: error: 'missing.h' file not found") == 0);
 }
 
+TEST_CASE("errors in what the kernel does not reach are left out") {
+  if (!has_toolkit()) return;
+  const std::string host = R"(#include <torch/extension.h>
+torch::Tensor forward(torch::Tensor a) { return a; }
+__device__ float broken(float x) { return x.missing; }
+struct Used { float x; __device__ float twice() const { return 2 * x; } };
+template <class T> __device__ float helper(T x) { return x.twice(); }
+)";
+  const Read left_out =
+      read(host + "__global__ void gemm(float* c) { *c = helper(Used{1}); }\n", "gemm");
+  CHECK(left_out.parameters == "float *c\n");
+  CHECK(left_out.messages.find("kernel.cu:1:10: warning: 'torch/extension.h' file not found; what "
+                               "needs it is not read") == 0);
+  CHECK(left_out.messages.find("error") == std::string::npos);
+
+  const Read reached =
+      read(host + "__global__ void gemm(float* c) { *c = helper(1) + broken(1); }\n", "gemm");
+  CHECK(reached.parameters.empty());
+  CHECK(reached.messages.find("kernel.cu:3:44: error: member reference base type 'float'") !=
+        std::string::npos);
+  CHECK(reached.messages.find("kernel.cu:5:59: error: member reference base type 'int'") !=
+        std::string::npos);
+  CHECK(reached.messages.find("kernel.cu:2:") == std::string::npos);
+}
+
+TEST_CASE("what nvcc takes is taken where the kernel reaches it too") {
+  if (!has_toolkit()) return;
+  const Read result = read(R"(struct Barrier { int n; __device__ Barrier() : n(0) {} };
+template <int N> __device__ void wait(int n = 1);
+template <int N> __device__ void wait(int n = 1) {}
+__global__ void gemm(float* c) {
+  __shared__ alignas(128) float tile[32];
+  __shared__ Barrier barrier;
+  unsigned id;
+  asm volatile("mov.u32 %0, %clusterid.x;" : "=r"(id));
+  wait<1>();
+  c[id] = tile[0] + barrier.n;
+}
+)",
+                           "gemm");
+  CHECK(result.messages.empty());
+  CHECK(result.parameters == "float *c\n");
+}
+
 TEST_CASE("a folder without headers is no toolkit") {
   CHECK(!is_toolkit(""));
   CHECK(!is_toolkit("/nonexistent"));
