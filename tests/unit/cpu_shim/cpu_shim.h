@@ -1,0 +1,206 @@
+// CUDA C++ kernels on threads of the CPU: for checking what a kernel computes where there is no
+// GPU. Include it in front of the kernel's text and compile both as C++20.
+//
+// A thread of a block is a thread; the blocks of a launch run one after the other. Known are the
+// keywords, blockIdx and its like, __shared__ variables, barriers of the block and of full warps,
+// vector types, atomics on 32 and 64 bits. Not known are asm, shuffles, tensor cores, and
+// `extern __shared__`, in whose place a kernel says
+//   T* const name = tilepost::cpu::dynamic_shared<T>();
+// A block whose threads do not all come to a barrier, and do not all end either, hangs as it does
+// on a GPU. Nothing here shows what a GPU's memory model allows beside what the CPU does.
+#ifndef TILEPOST_TESTS_CPU_SHIM_H
+#define TILEPOST_TESTS_CPU_SHIM_H
+
+#ifdef __CUDACC__
+#error "cpu_shim.h stands in for nvcc; nvcc needs it not"
+#endif
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#define __global__
+#define __device__
+#define __host__
+#define __shared__ static
+#define __constant__
+#define __grid_constant__
+#define __launch_bounds__(...)
+#define __forceinline__ inline
+#define __noinline__
+#define __restrict__ __restrict
+#define __align__(n) alignas(n)
+
+#define TILEPOST_CPU_VECTORS(prefix, T)                               \
+  struct prefix##2 {                                                  \
+    T x, y;                                                           \
+  };                                                                  \
+  struct prefix##3 {                                                  \
+    T x, y, z;                                                        \
+  };                                                                  \
+  struct alignas(4 * sizeof(T) > 16 ? 16 : 4 * sizeof(T)) prefix##4 { \
+    T x, y, z, w;                                                     \
+  };                                                                  \
+  inline prefix##2 make_##prefix##2(T x, T y) {                       \
+    return {x, y};                                                    \
+  }                                                                   \
+  inline prefix##3 make_##prefix##3(T x, T y, T z) {                  \
+    return {x, y, z};                                                 \
+  }                                                                   \
+  inline prefix##4 make_##prefix##4(T x, T y, T z, T w) {             \
+    return {x, y, z, w};                                              \
+  }
+TILEPOST_CPU_VECTORS(char, signed char)
+TILEPOST_CPU_VECTORS(uchar, unsigned char)
+TILEPOST_CPU_VECTORS(short, short)
+TILEPOST_CPU_VECTORS(ushort, unsigned short)
+TILEPOST_CPU_VECTORS(int, int)
+TILEPOST_CPU_VECTORS(uint, unsigned)
+TILEPOST_CPU_VECTORS(float, float)
+TILEPOST_CPU_VECTORS(double, double)
+#undef TILEPOST_CPU_VECTORS
+
+struct dim3 {
+  unsigned x, y, z;
+  constexpr dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
+};
+
+inline thread_local uint3 threadIdx{}, blockIdx{};
+inline thread_local dim3 blockDim, gridDim;
+inline constexpr int warpSize = 32;
+
+using std::max;
+using std::min;
+
+namespace tilepost::cpu {
+
+// A barrier of threads that may leave for good.
+class Barrier {
+ public:
+  explicit Barrier(int threads) : threads_(threads) {}
+
+  void wait() {
+    std::unique_lock lock(mutex_);
+    const unsigned round = round_;
+    ++waiting_;
+    if (!open_if_all()) opened_.wait(lock, [&] { return round_ != round; });
+  }
+  void leave() {
+    const std::lock_guard lock(mutex_);
+    --threads_;
+    open_if_all();
+  }
+
+ private:
+  bool open_if_all() {
+    if (waiting_ < threads_) return false;
+    waiting_ = 0;
+    ++round_;
+    opened_.notify_all();
+    return true;
+  }
+
+  std::mutex mutex_;
+  std::condition_variable opened_;
+  int threads_;
+  int waiting_ = 0;
+  unsigned round_ = 0;
+};
+
+// What the threads of the block that runs share.
+struct Block {
+  Block(int threads, size_t shared_bytes) : all(threads), shared(shared_bytes / sizeof(Line) + 1) {
+    for (int first = 0; first < threads; first += warpSize) {
+      warps.push_back(std::make_unique<Barrier>(std::min(warpSize, threads - first)));
+    }
+  }
+
+  struct alignas(128) Line {
+    char bytes[128];
+  };
+  Barrier all;
+  std::vector<std::unique_ptr<Barrier>> warps;
+  std::vector<Line> shared;
+};
+
+inline thread_local Block* current_block = nullptr;
+
+inline unsigned thread_in_block() {
+  return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+}
+
+// The launch's dynamic shared memory.
+template <class T>
+T* dynamic_shared() {
+  return reinterpret_cast<T*>(current_block->shared.data());
+}
+
+// Runs body() on every thread of a block.
+template <class Body>
+void run_block(dim3 grid, dim3 block, uint3 at, size_t shared_bytes, const Body& body) {
+  const unsigned threads = block.x * block.y * block.z;
+  Block shared(static_cast<int>(threads), shared_bytes);
+  std::vector<std::thread> running;
+  running.reserve(threads);
+  for (unsigned i = 0; i < threads; ++i) {
+    running.emplace_back([&, i] {
+      gridDim = grid;
+      blockDim = block;
+      blockIdx = at;
+      threadIdx = {i % block.x, i / block.x % block.y, i / (block.x * block.y)};
+      current_block = &shared;
+      body();
+      shared.warps[i / warpSize]->leave();
+      shared.all.leave();
+    });
+  }
+  for (std::thread& thread : running) thread.join();
+}
+
+// kernel<<<grid, block, shared_bytes>>>(…) as launch(grid, block, shared_bytes, [&] { kernel(…);
+// }); returns when all blocks have run.
+template <class Body>
+void launch(dim3 grid, dim3 block, size_t shared_bytes, const Body& body) {
+  for (unsigned z = 0; z < grid.z; ++z)
+    for (unsigned y = 0; y < grid.y; ++y)
+      for (unsigned x = 0; x < grid.x; ++x)
+        run_block(grid, block, uint3{x, y, z}, shared_bytes, body);
+}
+
+}  // namespace tilepost::cpu
+
+inline void __syncthreads() {
+  tilepost::cpu::current_block->all.wait();
+}
+inline void __syncwarp(unsigned = 0xffffffffu) {
+  tilepost::cpu::current_block->warps[tilepost::cpu::thread_in_block() / warpSize]->wait();
+}
+inline void __threadfence() {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+inline void __threadfence_block() {
+  __threadfence();
+}
+inline void __threadfence_system() {
+  __threadfence();
+}
+
+template <class T>
+T __ldg(const T* from) {
+  return *from;
+}
+template <class T>
+T atomicAdd(T* to, T value) {
+  return std::atomic_ref<T>(*to).fetch_add(value);
+}
+
+#endif  // TILEPOST_TESTS_CPU_SHIM_H

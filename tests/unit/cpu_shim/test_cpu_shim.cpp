@@ -1,0 +1,130 @@
+// CUDA kernels on threads: what they compute, plain and as the weaver wraps them.
+#include <algorithm>
+#include <numeric>
+#include <random>
+
+#include "tests/catch.h"
+#include "tests/unit/cpu_shim/cpu_woven.h"
+
+namespace {
+
+constexpr int kM = 40, kN = 24, kK = 17;  // ragged
+constexpr int kTileM = 16, kTileN = 8;
+constexpr int kTilesM = (kM + kTileM - 1) / kTileM, kTilesN = (kN + kTileN - 1) / kTileN;
+
+// A kernel as a user writes it: shared memory, barriers in a loop, threads that return early.
+// CUDA's variables are those of the shim, or parameters that hide them.
+#define TILED_BODY                                                                                \
+  __shared__ float a_tile[kTileM][4];                                                             \
+  __shared__ float b_tile[4][kTileN];                                                             \
+  const int row = blockIdx.y * kTileM + threadIdx.y, column = blockIdx.x * kTileN + threadIdx.x;  \
+  float sum = 0;                                                                                  \
+  for (int first = 0; first < k; first += 4) {                                                    \
+    if (threadIdx.x < 4)                                                                          \
+      a_tile[threadIdx.y][threadIdx.x] =                                                          \
+          row < m && first + int(threadIdx.x) < k ? a[row * k + first + threadIdx.x] : 0;         \
+    if (threadIdx.y < 4)                                                                          \
+      b_tile[threadIdx.y][threadIdx.x] =                                                          \
+          column < n && first + int(threadIdx.y) < k ? b[(first + threadIdx.y) * n + column] : 0; \
+    __syncthreads();                                                                              \
+    for (int i = 0; i < 4; ++i) sum += a_tile[threadIdx.y][i] * b_tile[i][threadIdx.x];           \
+    __syncthreads();                                                                              \
+  }                                                                                               \
+  if (row >= m || column >= n) return;                                                            \
+  c[row * n + column] = sum;
+
+__global__ void tiled(const float* a, const float* b, float* c, int m, int n, int k){TILED_BODY}
+
+__device__ __forceinline__ void tiled_body(const uint3 blockIdx, const dim3, const float* a,
+                                           const float* b, float* c, int m, int n, int k) {
+  TILED_BODY
+}
+
+struct View : tilepost::woven::View {
+  static constexpr int kTileM = ::kTileM, kTileN = ::kTileN;
+};
+
+__global__ void woven(const float* a, const float* b, float* c, int m, int n, int k,
+                      const View view_) {
+  for (int position = blockIdx.x; position < view_.num_tiles; position += gridDim.x) {
+    const tilepost::Tile tile = tilepost::woven::tile(view_, {}, position);
+    if (!tile.is_padding()) {
+      const uint3 block{unsigned(tile.n / kTileN), unsigned(tile.m / kTileM), 0};
+      tiled_body(block, dim3(kTilesN, kTilesM), a, b, c + ptrdiff_t(tile.row - tile.m) * n, m, n,
+                 k);
+    }
+    tilepost::woven::tile_done(view_, tile, tilepost::BlockStores{});
+    __syncthreads();
+  }
+}
+
+struct Product {
+  std::vector<float> a = std::vector<float>(kM * kK), b = std::vector<float>(kK * kN);
+  std::vector<float> c = std::vector<float>(kM * kN, -1);
+
+  Product() {
+    std::mt19937 random(5);
+    for (float& x : a) x = static_cast<float>(random() % 17) - 8;
+    for (float& x : b) x = static_cast<float>(random() % 17) - 8;
+  }
+  // Whole numbers: exact in any order.
+  float at(int row, int column) const {
+    float sum = 0;
+    for (int i = 0; i < kK; ++i) sum += a[row * kK + i] * b[i * kN + column];
+    return sum;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a tiled kernel computes a product") {
+  Product product;
+  tilepost::cpu::launch(dim3(kTilesN, kTilesM), dim3(kTileN, kTileM), 0, [&] {
+    tiled(product.a.data(), product.b.data(), product.c.data(), kM, kN, kK);
+  });
+  for (int row = 0; row < kM; ++row)
+    for (int column = 0; column < kN; ++column)
+      REQUIRE(product.c[row * kN + column] == product.at(row, column));
+}
+
+TEST_CASE("a woven kernel moves bands of rows and counts its tiles") {
+  Product product;
+  // The bands in another order, behind a ragged one that comes first; padding in between.
+  const int rows[kTilesM] = {8, 24, 0};
+  std::vector<tilepost_tile_t> schedule;
+  for (int row = 0; row < kTilesM; ++row)
+    for (int column = 0; column < kTilesN; ++column)
+      schedule.push_back({row * kTileM, column * kTileN, rows[row], row});
+  schedule.push_back({0, 0, -1, 1});
+  std::shuffle(schedule.begin(), schedule.end(), std::mt19937(3));
+  std::vector<uint32_t> counters(kTilesM * TILEPOST_COUNTER_STRIDE);
+  View view{};
+  view.tiles = schedule.data();
+  view.num_tiles = static_cast<int>(schedule.size());
+  view.counters = counters.data();
+  tilepost::cpu::launch(dim3(4), dim3(kTileN, kTileM), 0, [&] {
+    woven(product.a.data(), product.b.data(), product.c.data(), kM, kN, kK, view);
+  });
+  for (int row = 0; row < kM; ++row)
+    for (int column = 0; column < kN; ++column) {
+      const int place = rows[row / kTileM] + row % kTileM;
+      REQUIRE(product.c[place * kN + column] == product.at(row, column));
+    }
+  for (int group = 0; group < kTilesM; ++group)
+    CHECK(counters[group * TILEPOST_COUNTER_STRIDE] == kTilesN + (group == 1 ? 1u : 0u));
+}
+
+TEST_CASE("threads that ended are not waited for, and warps meet alone") {
+  std::vector<int> order(70);
+  tilepost::cpu::launch(1, 70, sizeof(int), [&] {
+    if (threadIdx.x >= 60) return;
+    int* const shared = tilepost::cpu::dynamic_shared<int>();
+    if (threadIdx.x == 32) shared[0] = 7;
+    __syncwarp();
+    if (threadIdx.x >= 32) order[threadIdx.x] = shared[0];
+    __syncthreads();
+    if (threadIdx.x < 32) order[threadIdx.x] = shared[0];
+  });
+  for (int i = 0; i < 60; ++i) CHECK(order[i] == 7);
+  CHECK(order[60] == 0);
+}
