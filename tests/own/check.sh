@@ -40,6 +40,14 @@ accepted() {
   fi
 }
 
+# compiled WHAT: accepted, and nvcc takes what is generated
+compiled() {
+  "$tool" generate "$dir/spec.yaml" -o "$dir" 2>"$dir/log" &&
+    nvcc -std=c++20 -arch=sm_80 -I "$root/include" -c "$dir/own.cu" -o "$dir/own.o" >>"$dir/log" 2>&1 ||
+    { echo "FAIL $1"; head -20 "$dir/log"; failed=1; return; }
+  echo "$1: compiled"
+}
+
 # refused WHAT MESSAGE: the spec in $dir/spec.yaml
 refused() {
   if "$tool" check "$dir/spec.yaml" >"$dir/log" 2>&1; then
@@ -107,4 +115,17 @@ for function in reads_output transposed unguarded; do
   spec gemm_all_reduce 256 192 8 bf16 "$own}" >"$dir/spec.yaml"
   refused "$function" "refused.cu:"
 done
+
+# With a toolkit's headers, which are needed for what stand-ins do not have.
+if command -v nvcc >/dev/null; then
+  own="header_place.cu, function: header_place, tile: [16, 16], threads: [16, 16],
+  grid: ['ceil_div(n, 16)', 'ceil_div(m, 16)'], arguments: {a: a, b: b, c: out, m: m, n: n, k: k}"
+  spec gemm_all_reduce 256 192 8 bf16 "$own" >"$dir/spec.yaml"
+  refused "a header that reads blockIdx" "of a header, which reads blockIdx or gridDim"
+  spec gemm_all_reduce 256 256 64 f16 "tensor_cores.cu, function: tensor_cores, tile: [64, 64], threads: [32, 4],
+  grid: [n / 64, m / 64], arguments: {a: a, b: b, c: out, n: n, k: k}, requires: {m: 64, n: 64, k: 16}" >"$dir/spec.yaml"
+  compiled "tensor cores"
+else
+  echo "SKIP kernels that need a toolkit's headers: there is no nvcc"
+fi
 exit $failed

@@ -5,6 +5,7 @@
 #include "generator/weave/parse/instantiate.h"
 #include "generator/weave/parse/limits.h"
 #include "generator/weave/passes.h"
+#include "generator/weave/unmarked/header_places.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -29,6 +30,7 @@ class Weaver {
     names.source = request_.source;
     mark_reachable(parsed_, {instance_.written}, pieces);
     check_kept(parsed_, names, pieces);
+    check_header_places(parsed_, instance_.function);
     Edits edits;
     hand_place_down(pieces, edits);
     for (const clang::FunctionDecl* one : declarations_of(representative(instance_.written)))
