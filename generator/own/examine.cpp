@@ -193,16 +193,17 @@ class Examiner {
 
   bool prove(const Parsed& parsed, const Instance& instance) {
     const GemmSpec& gemm = spec_.gemm;
-    std::vector<KernelFacts> shapes(2);
-    facts_at({gemm.m.value, gemm.n.value, gemm.k.value}, shapes[0]);
-    const bool other = facts_at(ragged(), shapes[1]) &&
-                       std::ranges::all_of(shapes[1].grid, [](int64_t x) { return x > 0; });
-    if (!other) {
+    std::vector<ShapeNumbers> tried = {{gemm.m.value, gemm.n.value, gemm.k.value}, ragged()};
+    if (gemm.any_m) tried.push_back({1, gemm.n.value, gemm.k.value});
+    std::vector<KernelFacts> shapes(tried.size());
+    for (size_t i = 0; i < tried.size(); ++i) {
+      const bool numbers = facts_at(tried[i], shapes[i]);
+      if (numbers && std::ranges::all_of(shapes[i].grid, [](int64_t x) { return x > 0; })) continue;
       diagnostics_.error(own_.spec.grid.where,
                          fmt::format("kernel.grid has no blocks at m={}, n={}, where the kernel is "
                                      "tried too; round up with ceil_div, or say in kernel.requires "
                                      "what m and n are multiples of",
-                                     shapes[1].m, shapes[1].n));
+                                     tried[i].m, tried[i].n));
       return false;
     }
     std::optional<Inferred> inferred = infer(parsed, instance.function, shapes);

@@ -95,6 +95,16 @@ bool summarise(const HarnessResult& result, const std::vector<HarnessProgram>& p
   return passed;
 }
 
+// The host target has one kernel, which computes the tiles of every plan.
+void warn_of_stand_ins(const std::vector<HarnessProgram>& programs, Diagnostics& diagnostics) {
+  for (const HarnessProgram& program : programs)
+    if (const auto& own = program.plans.front().source.own)
+      diagnostics.warning(own->spec.where,
+                          fmt::format("gemm_host stands in for {} on the host target: the plan is "
+                                      "checked, the kernel is not; verify on GPUs",
+                                      own->spec.function.value));
+}
+
 // Plans, generates and compiles into `dir`; the harness's path, or "" and the exit code.
 std::string make_harness(const std::vector<HarnessProgram>& programs, const TargetChoice& target,
                          int jobs, const std::string& cache, WorkDir& dir, Progress& progress,
@@ -130,7 +140,10 @@ int verify(const std::vector<Input>& inputs, const VerifyOptions& options, llvm:
   report.target = target->cuda ? "cuda" : "host";
   report.target_reason = target->reason;
   if (!target->reason.empty()) out << "host target: " << target->reason << "\n";
-  if (!target->cuda) programs = on_host(programs);
+  if (!target->cuda) {
+    warn_of_stand_ins(programs, diagnostics);
+    programs = on_host(programs);
+  }
   make_names_unique(programs);
 
   WorkDir dir(options.keep_dir, diagnostics);

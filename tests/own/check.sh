@@ -106,6 +106,12 @@ spec gemm_all_reduce 256 192 8 bf16 "${tiled/tiled.cu/missing.cu}" >"$dir/spec.y
 refused "no such file" "cannot read"
 spec gemm_all_reduce 256 192 8 bf16 "${tiled/lib::tiled<16>/lib::tilde<16>}" >"$dir/spec.yaml"
 refused "no such function" "tiled.cu"
+spec gemm_all_reduce "{max: 300}" 192 8 bf16 "${tiled/ceil_div(m, 16)/(m + 15) \/ 16}" >"$dir/spec.yaml"
+"$tool" check "$dir/spec.yaml" 2>"$dir/log" && echo "any m: accepted" || { echo "FAIL any m"; cat "$dir/log"; failed=1; }
+spec gemm_all_reduce "{max: 256}" 192 8 bf16 "${tiled/ceil_div(m, 16)/m \/ 16}" >"$dir/spec.yaml"
+refused "any m without blocks for few rows" "kernel.grid has no blocks at"
+spec gemm_all_reduce "{max: 333}" 250 16 f16 "$swizzled" >"$dir/spec.yaml"
+refused "any m in an order of one shape" "follows no simple rule, and m is known at run time only"
 spec gemm_reduce_scatter 250 192 8 bf16 "$tiled" "{transport: nccl}" >"$dir/spec.yaml"
 refused "shares that are no whole tiles" "every rank has a share of 125 rows"
 for function in reads_output transposed unguarded; do
