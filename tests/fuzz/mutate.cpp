@@ -70,6 +70,13 @@ class Maker {
     return "[" + text + "]";
   }
 
+  std::string expression() {
+    constexpr const char* kExpressions[] = {
+        "1",     "128",   "m",         "n / 64", "'ceil_div(m, 64)'",      "(m + n) * k % 7",
+        "m - n", "m / 0", "k * k * k", "'min('", "9223372036854775807 * n"};
+    return any_of(kExpressions);
+  }
+
   std::string value(const Field& field) {
     if (field.accepts_auto() && below(8) == 0) return "auto";
     switch (field.kind) {
@@ -89,6 +96,18 @@ class Maker {
         return below(2) != 0 ? "x" : "tilepost_x";
       case FieldKind::section:
         return below(2) != 0 ? "auto" : "{}";
+      case FieldKind::text:
+        return below(2) != 0 ? "lib::f<64>" : "a.cu";
+      case FieldKind::part:
+        return below(4) == 0 ? "1" : "0." + std::to_string(below(1000));
+      case FieldKind::expression:
+        return expression();
+      case FieldKind::expressions:
+        return below(2) != 0 ? expression() : "[" + expression() + ", " + expression() + "]";
+      case FieldKind::arguments:
+        return "{C: out, A: a, M: " + expression() + ", x: 0.5}";
+      case FieldKind::multiples:
+        return "{m: " + number(field) + ", k: " + number(field) + "}";
     }
     return "";
   }
