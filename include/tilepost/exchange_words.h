@@ -49,7 +49,7 @@ TILEPOST_INLINE uint32_t* exchange_flags(const tilepost_exchange_t& exchange, in
 }
 // Bytes of all of them.
 constexpr int64_t exchange_flags_bytes(int parts) {
-  return int64_t{2} * 2 * parts * TILEPOST_MOST_EXCHANGING * sizeof(uint32_t);
+  return int64_t{2} * 2 * parts * TILEPOST_MOST_EXCHANGING * int64_t{sizeof(uint32_t)};
 }
 
 }  // namespace tilepost

@@ -16,7 +16,7 @@
 namespace tilepost {
 namespace {
 
-constexpr int kYields = 200;
+constexpr int kBusyPolls = 200;
 constexpr std::chrono::microseconds kPoll{50};
 constexpr int kSharedParts = 4096;  // of operations that share memory: more than most have
 
@@ -156,7 +156,7 @@ bool HostOp::await_ranks(const HostStep& place, int64_t lines, uint32_t number, 
                                           of + " within " + deadline.text());
       return false;
     }
-    if (polls < kYields)
+    if (polls < kBusyPolls)
       std::this_thread::yield();
     else
       std::this_thread::sleep_for(kPoll);

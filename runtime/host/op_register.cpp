@@ -1,5 +1,7 @@
 // Registering outputs: the ranks tell each other what they pass, and where it is. Who pushes as a
 // step is told the pointer in every run, too (HostMemory::landed).
+#include <bit>
+
 #include "runtime/core/error.h"
 #include "runtime/host/op.h"
 
@@ -23,7 +25,7 @@ tilepost_result_t HostOp::agree_on_output(Registration call, tilepost_result_t o
   there.clear();
   for (size_t at = 0; at < all.size(); at += kRegistrationNumbers + 1) {
     terms.push_back({all[at], all[at + 1], all[at + 2], all[at + 3], all[at + 4]});
-    there.push_back(reinterpret_cast<void*>(static_cast<intptr_t>(all[at + 5])));
+    there.push_back(std::bit_cast<void*>(static_cast<intptr_t>(all[at + 5])));
   }
   return agree_on_registration(rank_, terms, text.c_str());
 }

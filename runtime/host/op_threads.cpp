@@ -1,4 +1,5 @@
 // What the threads of an operation do.
+#include <bit>
 #include <cstring>
 #include <limits>
 #include <new>
@@ -102,7 +103,7 @@ const void* HostOp::rows_of_a(const Request& request) const {
   if (run.path.reads == InputFrom::a) return request.operands.a;
   if (!run.path.meets) return request.gathered;
   const auto before = static_cast<uintptr_t>(run.own.first * plan_.k) * input_bytes_;
-  return reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(request.operands.a) - before);
+  return std::bit_cast<const void*>(std::bit_cast<uintptr_t>(request.operands.a) - before);
 }
 
 void HostOp::launch(const Request& request, int worker, const tilepost_view_t& view) const {
