@@ -157,13 +157,17 @@ def check_blocks(root, tool):
 
 
 def check_specs(root, tool):
+    """Kernels that a page shows above a spec, named in their first line, are files beside it."""
     for path in markdown_files(root):
-        for language, body, line in fenced_blocks(path.read_text(encoding="utf-8")):
-            if language != "yaml" or not re.search(r"^tilepost:", body, re.M):
-                continue
-            done = subprocess.run([tool, "check", "-"], input=body, capture_output=True, text=True)
-            if done.returncode:
-                yield f"{path.relative_to(root)}:{line}: not a valid spec\n{done.stderr}"
+        with tempfile.TemporaryDirectory() as folder:
+            for language, body, line in fenced_blocks(path.read_text(encoding="utf-8")):
+                if source := re.match(r"// (\w+\.cu)\n", body):
+                    pathlib.Path(folder, source[1]).write_text(body, encoding="utf-8")
+                if language != "yaml" or not re.search(r"^tilepost:", body, re.M):
+                    continue
+                done = subprocess.run([tool, "check", "-"], input=body, capture_output=True, text=True, cwd=folder)
+                if done.returncode:
+                    yield f"{path.relative_to(root)}:{line}: not a valid spec\n{done.stderr}"
 
 
 def shown_outputs(text):
