@@ -121,9 +121,23 @@ inline const tilepost_program_t* find_program(const std::string& name) {
   return nullptr;
 }
 
+// Makes NCCL take the processes started from here on for some of a host of their own. Those of one
+// GPU need one each.
+inline void name_host(const std::string& name) {
+  setenv("NCCL_HOSTID", name.c_str(), 1);
+}
+// Such hosts have but sockets between them. Before a unique id is made.
+inline void use_loopback() {
+  for (const auto& [name, value] :
+       {std::pair{"NCCL_SOCKET_IFNAME", "lo"}, std::pair{"NCCL_IB_DISABLE", "1"},
+        std::pair{"NCCL_MNNVL_ENABLE", "0"}})
+    setenv(name, value, 1);
+}
+
 // Command line: [pattern …] [--name value …]. Programs are chosen by their names, with the shell's
 // wildcards, bash's extended ones too: 'ar_*' '!(*_peer)'. `--part 2/4` runs every fourth of those,
-// from the second on. Programs that need more GPUs than there are get skipped, visibly.
+// from the second on. Programs that need more GPUs than there are get skipped, visibly, unless
+// `--devices same` puts all ranks on the first one.
 class Arguments {
  public:
   Arguments(int argc, char** argv) {
@@ -146,6 +160,7 @@ class Arguments {
   }
 
   const std::vector<std::string>& names() const { return names_; }
+  bool on_one_gpu() const { return text("devices", "") == "same"; }
 
   std::vector<const tilepost_program_t*> programs() const {
     std::vector<const tilepost_program_t*> chosen;
@@ -155,7 +170,7 @@ class Arguments {
     for (int i = 0; i < kNumPrograms; ++i) {
       const tilepost_program_t* program = kPrograms[i];
       if (!wanted(program->name) || position++ % parts != part - 1) continue;
-      if (plan_of(*program).ranks > gpus)
+      if (plan_of(*program).ranks > gpus && !(gpus > 0 && on_one_gpu()))
         std::printf("SKIP %s: needs %d GPUs, found %d\n", program->name, plan_of(*program).ranks,
                     gpus);
       else

@@ -9,7 +9,8 @@
 // the others have to end with an error within the deadline.
 //
 // --devices one: each process sees its own GPU alone; mixed: every other one sees them in reverse
-// order (CUDA_VISIBLE_DEVICES, which must not be set outside).
+// order (CUDA_VISIBLE_DEVICES, which must not be set outside); same: all on the first GPU (needs a
+// build with TILEPOST_TEST_ONE_GPU).
 // --hosts N: the ranks are told to NCCL as those of N hosts (NCCL_HOSTID), whose sockets are on the
 // loopback. Programs for peer and copy_engine must then be refused on all ranks, with both hosts.
 // --rows differ: instead of a rank that dies, the last one runs with other rows, which programs for
@@ -34,7 +35,7 @@ constexpr const char* kRankOption = "--rank";
 
 // How processes are started, and what of.
 struct Setting {
-  std::string devices;  // "all", "one", "mixed"
+  std::string devices;  // "all", "one", "mixed", "same"
   int device = 0;       // of a rank's process, as it sees them
   int hosts = 1;
   int runs = 40;
@@ -58,6 +59,7 @@ struct Visible {
 };
 Visible visible_to(int rank, const std::string& devices) {
   if (devices == "one") return {0, std::to_string(rank)};
+  if (devices == "same") return {0, ""};
   if (devices != "mixed" || rank % 2 == 0) return {rank, ""};
   const int last = num_gpus() - 1;
   std::string list;
@@ -168,7 +170,6 @@ std::vector<char*> pointers_to(std::vector<std::string>& words) {
   return pointers;
 }
 
-// What NCCL is to take for several hosts has but sockets between them.
 std::vector<std::string> changes_for(int rank, int ranks, const Setting& setting,
                                      const Visible& visible) {
   std::vector<std::string> changes;
@@ -185,6 +186,7 @@ bool run_all(const char* self, const tilepost_program_t& program, const Setting&
   std::vector<pid_t> children;
   for (int rank = 0; rank < ranks; ++rank) {
     const Visible visible = visible_to(rank, setting.devices);
+    if (setting.devices == "same") name_host("tilepost-rank-" + std::to_string(rank));
     std::vector<std::string> words = {self,
                                       kRankOption,
                                       std::to_string(rank),
@@ -234,12 +236,7 @@ int main(int argc, char** argv) {
   setting.devices = arguments.text("devices", "all");
   setting.end = arguments.number("faults", 1) != 0 ? "fault" : "none";
   if (arguments.text("rows", "same") == "differ") setting.end = "rows";
-  // Before the id is made, whose socket is one of this process.
-  if (setting.hosts > 1)
-    for (const auto& [name, value] :
-         {std::pair{"NCCL_SOCKET_IFNAME", "lo"}, std::pair{"NCCL_IB_DISABLE", "1"},
-          std::pair{"NCCL_MNNVL_ENABLE", "0"}})
-      setenv(name, value, 1);
+  if (setting.hosts > 1 || arguments.on_one_gpu()) use_loopback();
   return run_programs(arguments, [&](const tilepost_program_t& program) {
     const tilepost_plan_t& plan = plan_of(program);
     const bool comparable = setting.hosts == 1 && plan.any_m != 0 && !is_routed(plan);

@@ -6,15 +6,19 @@
 #
 # Environment: GENERATED (.carry/trust) what programs.sh has made, BUILD (build/trust) where to build, OUT
 # (build/trust/out) gets trust.tsv, a line for every case of every part, and PART.log; EACH (540) seconds at
-# most for each part, PATTERNS which programs, FLAGS more flags of the driver, JOBS compilers at a time.
+# most for each part, PATTERNS which programs, FLAGS more flags of the driver, JOBS compilers at a time. With
+# ONE_GPU=1 parts soak, processes, graph and cycles have all ranks on the first GPU, a process for each: whether results
+# are right can be seen so on a machine with one GPU.
 #
 # A part that fails leaves the others to run. The exit code is 1 if one has failed. Parts can be repeated:
 # with RESUME a file like trust.tsv, faults, pairs and foreign leave out what has passed by it.
 set -u
-[ $# -ge 1 ] || { sed -n '2,14p' "$0" >&2; exit 2; }
+[ $# -ge 1 ] || { sed -n '2,16p' "$0" >&2; exit 2; }
 root=$(cd "$(dirname "$0")/../.." && pwd)
 generated=$(readlink -f "${GENERATED:-$root/.carry/trust}")
 build=${BUILD:-$root/build/trust} out=${OUT:-$root/build/trust/out} each=${EACH:-540}
+same=()
+[ -z "${ONE_GPU:-}" ] || same=(--processes 1 --devices same)
 # NVLink multicast: a program that hangs in it may take the host's GPUs with it.
 export NCCL_NVLS_ENABLE=0
 mkdir -p "$build" "$out"
@@ -25,7 +29,7 @@ build() {
   [ -n "$(ls "$generated"/*.cu 2>/dev/null)" ] ||
     { echo "no programs in '$generated': tests/gpu/programs.sh makes them, GENERATED names the folder"; return 1; }
   cmake -S "$root/tests/gpu" -B "$build" -DTILEPOST_GENERATED_DIR="$generated" -DCMAKE_CUDA_ARCHITECTURES=90a \
-    -DCMAKE_BUILD_TYPE=Release $(command -v ninja >/dev/null && echo -GNinja) >"$out/build.log" 2>&1 &&
+    -DCMAKE_BUILD_TYPE=Release -DTILEPOST_TEST_ONE_GPU="${ONE_GPU:+ON}" $(command -v ninja >/dev/null && echo -GNinja) >"$out/build.log" 2>&1 &&
     cmake --build "$build" -j "${JOBS:-$(nproc)}" --target gpu_faults gpu_beside gpu_soak gpu_processes gpu_dead_rank \
       >>"$out/build.log" 2>&1 && return
   grep -E -A3 'error|Error|FAILED' "$out/build.log" | head -30
@@ -67,10 +71,10 @@ for part in "$@"; do
     pairs) driver pairs '' beside pairs ;;
     foreign) driver foreign '@(ar|rs)_@(peer|nccl|copy_engine)' beside foreign --expect "${EXPECT:-ok}" ;;
     neighbours) driver neighbours '*_nb' beside foreign ;;
-    soak) driver soak "$main" soak mixed --seed "${SEED:-1}" ;;
-    processes) driver processes "$main" soak mixed --processes 1 --seed "${SEED:-1}" ;;
-    graph) driver graph '@(ar|rs|ag|a2a_even|in_even)_@(nccl|peer|copy_engine)' soak graph ;;
-    cycles) driver cycles '@(ar_peer|rs_nccl2|ag_copy_engine)' soak cycles ;;
+    soak) driver soak "$main" soak mixed --seed "${SEED:-1}" "${same[@]}" ;;
+    processes) driver processes "$main" soak mixed --processes 1 "${same[@]}" --seed "${SEED:-1}" ;;
+    graph) driver graph '@(ar|rs|ag|a2a_even|in_even)_@(nccl|peer|copy_engine)' soak graph "${same[@]}" ;;
+    cycles) driver cycles '@(ar_peer|rs_nccl2|ag_copy_engine)' soak cycles "${same[@]}" ;;
     sanitize)
       export TSV=$out/trust.tsv BUDGET=$((each - 160))
       # shellcheck disable=SC2086 # PATTERNS are words

@@ -29,7 +29,8 @@ struct Host {
 };
 
 Host own_host() {
-  if (const char* id = std::getenv("NCCL_HOSTID"); id != nullptr && *id != '\0') return {id, id};
+  const char* id = kRanksMayShareGpus ? nullptr : std::getenv("NCCL_HOSTID");
+  if (id != nullptr && *id != '\0') return {id, id};
   char name[256] = {};
   gethostname(name, sizeof name - 1);
   // Linux makes it when it boots; containers see their host's.

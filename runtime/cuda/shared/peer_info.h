@@ -4,6 +4,10 @@
 // number that Linux makes when it boots. So containers with names of their own are hosts of their
 // own unless NCCL_HOSTID says otherwise. Unlike NCCL this reads the environment alone, not NCCL's
 // configuration files.
+//
+// Tests alone may have all ranks on one GPU, a process for each, whose kernels the driver lets take
+// turns: built with TILEPOST_TEST_ONE_GPU (tests/gpu/CMakeLists.txt). NCCL takes two ranks on a GPU
+// only if it is told that they are on two hosts, so NCCL_HOSTID says nothing about hosts then.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -16,6 +20,12 @@
 #include "runtime/core/error.h"
 
 namespace tilepost::cuda {
+
+#ifdef TILEPOST_TEST_ONE_GPU
+constexpr bool kRanksMayShareGpus = true;
+#else
+constexpr bool kRanksMayShareGpus = false;
+#endif
 
 struct PeerInfo {
   int64_t status;      // tilepost_result_t of getting the memory

@@ -12,9 +12,10 @@
 //   cycles   of each program --runs operations (1000), made, run once and destroyed, every 20 of
 //            them on a communicator of their own; then device and host memory are what they were
 //
-// Ranks are threads of one process, or processes with --processes 1. Programs for another number of
-// ranks than the first one's are left out, visibly. An error names the seed, the round and what was
-// in it, and ends the driver.
+// Ranks are threads of one process, or processes with --processes 1: then --devices same puts all
+// of them on the first GPU (needs a build with TILEPOST_TEST_ONE_GPU). Programs for another number
+// of ranks than the first one's are left out, visibly. An error names the seed, the round and what
+// was in it, and ends the driver.
 #include "tests/gpu/trust/soak_rank.h"
 
 #include <malloc.h>
@@ -39,6 +40,7 @@ SoakOptions options_of(const std::string& mode, const Arguments& arguments) {
   options.shared = arguments.number("shared", 0.3);
   options.ordered = arguments.text("streams", "free") == "ordered";
   options.threads = arguments.number("processes", 0) == 0;
+  options.on_one_gpu = arguments.on_one_gpu();
   for (const tilepost_program_t* program : arguments.programs())
     if (options.programs.empty() || plan_of(*program).ranks == plan_of(*options.programs[0]).ranks)
       options.programs.push_back(program);
@@ -55,10 +57,12 @@ void run_threads(const SoakOptions& options, Report& report, double patience) {
 
 void run_processes(const SoakOptions& options, int argc, char** argv, Report& report,
                    double patience) {
+  if (options.on_one_gpu) use_loopback();
   Children ranks;
   for (int rank = 0; rank < plan_of(*options.programs[0]).ranks; ++rank) {
     std::vector<std::string> words(argv + 1, argv + argc);
     words.insert(words.begin(), {kRankOption, std::to_string(rank)});
+    if (options.on_one_gpu) name_host("tilepost-rank-" + std::to_string(rank));
     ranks.push_back(std::make_unique<Child>(words));
   }
   if (const std::string wrong = host_meeting(ranks, report, patience); !wrong.empty())
@@ -68,7 +72,7 @@ void run_processes(const SoakOptions& options, int argc, char** argv, Report& re
 int run_rank(int rank, const std::string& mode, const Arguments& arguments) {
   Orders orders;
   ProcessMeeting meeting(orders);
-  CUDA_OK(cudaSetDevice(rank));
+  CUDA_OK(cudaSetDevice(arguments.on_one_gpu() ? 0 : rank));
   preload();
   soak(options_of(mode, arguments), rank, meeting);
   orders.answer("done");

@@ -16,6 +16,7 @@ struct SoakOptions {
   double seconds;                                   // begins nothing later
   Clock::time_point begin = Clock::now();           // of the driver, by which time is up
   double deadline;
+  bool on_one_gpu;
   uint32_t seed;
   int most_operations;
   double shared;  // of the operations that may share their memory
