@@ -127,6 +127,12 @@ inline Plan build_plan(const SmallPlan& small) {
   return plan;
 }
 
+inline std::string join(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
+}
+
 // Says that a group ends one unit later than its tiles do.
 inline void move_cut(Plan& plan, size_t group) {
   std::vector<int32_t> cuts = plan.cuts();

@@ -125,12 +125,6 @@ inline std::vector<Plan> subjects() {
   return plans;
 }
 
-inline std::string join(const std::vector<std::string>& lines) {
-  std::string text;
-  for (const std::string& line : lines) text += line + "\n";
-  return text;
-}
-
 inline std::string name(const Plan& plan) {
   return std::string(name_of(plan.pattern)) + " " + name_of(plan.planned_transport) + " " +
          name_of(plan.routing) + " division " +

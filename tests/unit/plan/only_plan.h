@@ -1,6 +1,8 @@
 // Plans of specs that must give exactly one.
 #pragma once
 
+#include <functional>
+
 #include "tests/catch.h"
 #include "tests/unit/plan/build_plan.h"
 
@@ -12,6 +14,13 @@ inline Plan only(const Spec& spec) {
   REQUIRE(planned.errors == 0);
   REQUIRE(planned.plans.size() == 1);
   return planned.plans.front();
+}
+
+// What verify_plan says of a plan, which it has nothing against, when that was changed.
+inline std::string said_of(Plan plan, const std::function<void(Plan&)>& change) {
+  REQUIRE(join(verify_plan(plan)) == "");
+  change(plan);
+  return join(verify_plan(plan));
 }
 
 // 8192 columns on four ranks, and what carries them.

@@ -143,14 +143,6 @@ TEST_CASE("gathering takes the longer the more rows there are, and the later the
   CHECK(p.prediction.total - gathering(64).prediction.total == Approx(10));
 }
 
-std::string said_of(Plan plan, const std::function<void(Plan&)>& change) {
-  REQUIRE(verify_plan(plan).empty());
-  change(plan);
-  std::string text;
-  for (const std::string& finding : verify_plan(plan)) text += finding + "\n";
-  return text;
-}
-
 TEST_CASE("caught: a plan that exchanges rows of A and has what does not go with it") {
   const std::pair<const char*, std::function<void(Plan&)>> mutants[] = {
       {"no shot", [](Plan& p) { p.shots = TILEPOST_SHOTS_NONE; }},

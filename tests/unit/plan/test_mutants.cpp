@@ -42,9 +42,7 @@ std::vector<Plan> subjects() {
 std::string verdict(Plan plan, const std::function<void(Plan&)>& mutate) {
   mutate(plan);
   plan.map_hash = hash_tile_map(plan.tile_map());
-  std::string text;
-  for (const std::string& what : verify_plan(plan)) text += what + "\n";
-  return text;
+  return join(verify_plan(plan));
 }
 
 void require_caught(const char* words, const std::function<void(Plan&)>& mutate) {

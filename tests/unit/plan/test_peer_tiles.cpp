@@ -346,15 +346,6 @@ TEST_CASE("runs in sequence of such a plan have their norm behind them") {
   REQUIRE(verify_plan(run).empty());
 }
 
-// What verify_plan says of a plan that was changed.
-std::string said_of(Plan plan, const std::function<void(Plan&)>& change) {
-  REQUIRE(verify_plan(plan).empty());
-  change(plan);
-  std::string text;
-  for (const std::string& finding : verify_plan(plan)) text += finding + "\n";
-  return text;
-}
-
 TEST_CASE("caught: a plan that exchanges tiles and has what does not go with it") {
   const std::pair<const char*, std::function<void(Plan&)>> mutants[] = {
       {"no shot", [](Plan& p) { p.shots = TILEPOST_SHOTS_NONE; }},

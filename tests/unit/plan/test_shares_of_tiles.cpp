@@ -194,15 +194,6 @@ TEST_CASE("it takes a share of what one shot to all ranks takes") {
   }
 }
 
-// What verify_plan says of a plan that was changed.
-std::string said_of(Plan plan, const std::function<void(Plan&)>& change) {
-  REQUIRE(verify_plan(plan) == std::vector<std::string>{});
-  change(plan);
-  std::string text;
-  for (const std::string& finding : verify_plan(plan)) text += finding + "\n";
-  return text;
-}
-
 TEST_CASE("caught: a plan of shares that has what does not go with it") {
   const std::pair<const char*, std::function<void(Plan&)>> mutants[] = {
       {"two shots", [](Plan& p) { p.shots = TILEPOST_TWO_SHOT; }},
@@ -241,9 +232,7 @@ TEST_CASE("caught: boxes that bring a row of a share twice, or none") {
     change(p);
     Findings findings;
     follow_tiles(p, findings);
-    std::string text;
-    for (const std::string& finding : findings.take()) text += finding + "\n";
-    return text;
+    return join(findings.take());
   };
   for_all([&](tilepost_pattern_t pattern, tilepost_shots_t shots) {
     const Plan p = exchanging(pattern, shots, 300);
