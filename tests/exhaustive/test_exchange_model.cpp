@@ -44,6 +44,20 @@ std::string fault_of(const std::vector<ExchangeWorld>& worlds, const ExchangeRul
   return "";
 }
 
+// A rule that is left out, and what then goes wrong.
+struct Mutant {
+  bool ExchangeRules::*rule;
+  const char* fault;
+};
+
+void check_faults(const std::vector<ExchangeWorld>& worlds, std::initializer_list<Mutant> all) {
+  for (const Mutant& mutant : all) {
+    ExchangeRules rules;
+    rules.*mutant.rule = false;
+    CHECK_THAT(fault_of(worlds, rules), Contains(mutant.fault));
+  }
+}
+
 }  // namespace
 
 TEST_CASE("kernels that exchange tiles are right in every order of their steps") {
@@ -59,23 +73,14 @@ TEST_CASE("kernels that exchange tiles are right in every order of their steps")
 }
 
 TEST_CASE("without any one of the rules some order of steps goes wrong") {
-  struct Mutant {
-    bool ExchangeRules::*rule;
-    const char* fault;
-  };
-  const Mutant mutants[] = {{&ExchangeRules::waits_for_flags, "reads of run 0 in run 1"},
-                            {&ExchangeRules::flags_behind_data, "reads of run 0 in run 1"},
-                            {&ExchangeRules::two_buffers, "reads of run 3 in run 2"},
-                            {&ExchangeRules::meets, "all ranks wait"},
-                            {&ExchangeRules::right_run, "reads of run 0 in run 1"},
-                            {&ExchangeRules::waits_for_other_kinds, "reads of run 3 in run 2"},
-                            {&ExchangeRules::words_of_two_runs, "all ranks wait"},
-                            {&ExchangeRules::sums_behind_all, "reads of run 3 in run 2"}};
-  for (const Mutant& mutant : mutants) {
-    ExchangeRules rules;
-    rules.*mutant.rule = false;
-    CHECK_THAT(fault_of(worlds(), rules), Contains(mutant.fault));
-  }
+  check_faults(worlds(), {{&ExchangeRules::waits_for_flags, "reads of run 0 in run 1"},
+                          {&ExchangeRules::flags_behind_data, "reads of run 0 in run 1"},
+                          {&ExchangeRules::two_buffers, "reads of run 3 in run 2"},
+                          {&ExchangeRules::meets, "all ranks wait"},
+                          {&ExchangeRules::right_run, "reads of run 0 in run 1"},
+                          {&ExchangeRules::waits_for_other_kinds, "reads of run 3 in run 2"},
+                          {&ExchangeRules::words_of_two_runs, "all ranks wait"},
+                          {&ExchangeRules::sums_behind_all, "reads of run 3 in run 2"}});
 }
 
 TEST_CASE("kernels that exchange rows of A are right in every order of their steps") {
@@ -90,22 +95,14 @@ TEST_CASE("kernels that exchange rows of A are right in every order of their ste
 }
 
 TEST_CASE("without any one of the rules some order of rows of A goes wrong") {
-  struct Mutant {
-    bool ExchangeRules::*rule;
-    const char* fault;
-  };
-  const Mutant mutants[] = {{&ExchangeRules::waits_for_flags, "reads of run 0 in run 1"},
-                            {&ExchangeRules::flags_behind_data, "reads of run 0 in run 1"},
-                            {&ExchangeRules::two_buffers, "reads of run 3 in run 2"},
-                            {&ExchangeRules::meets, "reads of run 3 in run 1"},
-                            {&ExchangeRules::right_run, "reads of run 0 in run 1"},
-                            {&ExchangeRules::waits_for_other_kinds, "reads of run 3 in run 2"},
-                            {&ExchangeRules::words_of_two_runs, "all ranks wait"}};
-  for (const Mutant& mutant : mutants) {
-    ExchangeRules rules;
-    rules.*mutant.rule = false;
-    CHECK_THAT(fault_of(worlds_of_rows(), rules), Contains(mutant.fault));
-  }
+  check_faults(worlds_of_rows(),
+               {{&ExchangeRules::waits_for_flags, "reads of run 0 in run 1"},
+                {&ExchangeRules::flags_behind_data, "reads of run 0 in run 1"},
+                {&ExchangeRules::two_buffers, "reads of run 3 in run 2"},
+                {&ExchangeRules::meets, "reads of run 3 in run 1"},
+                {&ExchangeRules::right_run, "reads of run 0 in run 1"},
+                {&ExchangeRules::waits_for_other_kinds, "reads of run 3 in run 2"},
+                {&ExchangeRules::words_of_two_runs, "all ranks wait"}});
 }
 
 }  // namespace tilepost::test
