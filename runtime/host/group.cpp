@@ -1,14 +1,8 @@
 #include "runtime/host/group.h"
 
-#include <thread>
+#include "tilepost/host/poll.h"
 
 namespace tilepost {
-namespace {
-
-constexpr int kYields = 200;
-constexpr std::chrono::microseconds kPollInterval{50};
-
-}  // namespace
 
 std::string name_step(int rank, const HostStep& step) {
   std::string name = "rank " + std::to_string(rank) + ", " + name_of(step.terms);
@@ -28,15 +22,8 @@ bool HostGroup::wait_signal(int rank, const HostStep& step, const HostSignal& si
     const std::lock_guard lock(mutex_);
     members_[rank].signal = &signal;
   }
-  // The kernel only adds to the counter and wakes no thread, so this polls: politely, because the
-  // workers may need the core.
-  int polls = 0;
-  while (!signal.reached() && !aborted() && !deadline.passed()) {
-    if (++polls < kYields)
-      std::this_thread::yield();
-    else
-      std::this_thread::sleep_for(kPollInterval);
-  }
+  // The kernel only adds to the counter and wakes no thread.
+  for (Poll poll; !signal.reached() && !aborted() && !deadline.passed();) poll.pause();
   const std::lock_guard lock(mutex_);
   members_[rank].signal = nullptr;
   if (!signal.reached() && !aborted()) {

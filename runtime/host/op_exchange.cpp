@@ -7,17 +7,15 @@
 // it meets the other ranks. No run ends before all ranks have begun it: two buffers are enough
 // (docs/internals/exchange-of-tiles.md).
 #include <algorithm>
-#include <thread>
 
 #include "runtime/core/plan_hash.h"
 #include "runtime/host/op.h"
 #include "tilepost/dtype.h"
+#include "tilepost/host/poll.h"
 
 namespace tilepost {
 namespace {
 
-constexpr int kBusyPolls = 200;
-constexpr std::chrono::microseconds kPoll{50};
 constexpr int kSharedParts = 4096;  // of operations that share memory: more than most have
 
 // "rank 1", "ranks 1, 3".
@@ -141,7 +139,7 @@ void HostOp::tell_begun(const RunTerms& terms) {
 // Waits until every rank has begun, or ended, that many runs, by signed distance.
 bool HostOp::await_ranks(const HostStep& place, int64_t lines, uint32_t number, const char* what) {
   const Deadline deadline(deadline_seconds_);
-  for (int polls = 0;; ++polls) {
+  for (Poll poll;; poll.pause()) {
     std::vector<int> absent;
     for (int rank = 0; rank < plan_.ranks; ++rank) {
       const uint32_t* line = exchange_line(exchange_, lines, rank_, rank);
@@ -156,10 +154,6 @@ bool HostOp::await_ranks(const HostStep& place, int64_t lines, uint32_t number, 
                                           of + " within " + deadline.text());
       return false;
     }
-    if (polls < kBusyPolls)
-      std::this_thread::yield();
-    else
-      std::this_thread::sleep_for(kPoll);
   }
 }
 

@@ -10,13 +10,12 @@
 #ifndef TILEPOST_HOST_EXCHANGE_H
 #define TILEPOST_HOST_EXCHANGE_H
 
-#include <chrono>
 #include <cstdint>
 #include <cstring>
-#include <thread>
 
 #include "tilepost/exchange_places.h"
 #include "tilepost/host/box.h"
+#include "tilepost/host/poll.h"
 #include "tilepost/mark.cuh"
 #include "tilepost/numeric.h"
 
@@ -42,17 +41,11 @@ inline void raise(uint32_t* flag, uint32_t run) {
 // Waits until a flag, or a line, that `source` writes is of the run. False: that was given up, for
 // which there is no hurry. One that takes long says whom it waits for.
 inline bool await(const tilepost_exchange_t& exchange, const uint32_t* flag, int source) {
-  constexpr int kYields = 200;
-  constexpr std::chrono::microseconds kPoll{50};
   const uint32_t run = run_of(exchange);
-  for (int polls = 0; __atomic_load_n(flag, __ATOMIC_ACQUIRE) != run; ++polls) {
+  for (Poll poll; __atomic_load_n(flag, __ATOMIC_ACQUIRE) != run; poll.pause()) {
     if (is_given_up(exchange)) return false;
-    if (polls < kYields) {
-      std::this_thread::yield();
-      continue;
-    }
-    __atomic_store_n(exchange.arrived_wait, static_cast<uint32_t>(source) + 1, __ATOMIC_RELAXED);
-    std::this_thread::sleep_for(kPoll);
+    if (poll.takes_long())
+      __atomic_store_n(exchange.arrived_wait, static_cast<uint32_t>(source) + 1, __ATOMIC_RELAXED);
   }
   return true;
 }
