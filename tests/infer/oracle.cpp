@@ -51,18 +51,11 @@ template <class Kernel> int footprint(const Case& c, Kernel kernel) {
   std::vector<unsigned char> pattern(size);
   for (long i = 0; i < size; ++i) memory[i] = pattern[i] = fill(i);
   std::set<std::pair<long, long>> done;
-  gridDim = {c.grid[0], c.grid[1], c.grid[2]};
-  blockDim = {c.threads[0], c.threads[1], c.threads[2]};
+  const dim3 grid(c.grid[0], c.grid[1], c.grid[2]), threads(c.threads[0], c.threads[1], c.threads[2]);
   for (unsigned z = 0; z < c.grid[2]; ++z)
     for (unsigned y = 0; y < c.grid[1]; ++y)
       for (unsigned x = 0; x < c.grid[0]; ++x) {
-        blockIdx = {x, y, z};
-        for (unsigned tz = 0; tz < c.threads[2]; ++tz)
-          for (unsigned ty = 0; ty < c.threads[1]; ++ty)
-            for (unsigned tx = 0; tx < c.threads[0]; ++tx) {
-              threadIdx = {tx, ty, tz};
-              kernel(memory + kMargin);
-            }
+        tilepost::cpu::run_block_in_turn(grid, threads, {x, y, z}, 0, [&] { kernel(memory + kMargin); });
         long tile_m = -1, tile_n = -1, count = 0;
         long last = -1;
         if (std::memcmp(memory, pattern.data(), size) == 0) continue;
@@ -164,10 +157,11 @@ std::vector<Verdict> run_on_cpu(const std::vector<InferCase>& kernels, const std
     for (size_t i = 0; i < kernels.size(); ++i) write_runs(out, kernels[i], i);
     out << "}\n";
   }
-  const std::string command =
-      std::string(TILEPOST_CXX) + " -std=c++20 -O1 -w -fpermissive -fsanitize=address,bounds " +
-      source + " -o " + program + " && ASAN_OPTIONS=handle_segv=0:exitcode=99:detect_leaks=0 " +
-      program + " > " + output + " 2> " + folder + "/errors.txt";
+  const std::string command = std::string(TILEPOST_CXX) +
+                              " -std=c++20 -O1 -w -fpermissive -fsanitize=address,bounds -I " +
+                              TILEPOST_INFER_FOLDER + "/../.. " + source + " -o " + program +
+                              " && ASAN_OPTIONS=handle_segv=0:exitcode=99:detect_leaks=0 " +
+                              program + " > " + output + " 2> " + folder + "/errors.txt";
   if (std::system(command.c_str()) != 0) return {};  // NOLINT(cert-env33-c)
   std::vector<Verdict> verdicts;
   std::ifstream lines(output);

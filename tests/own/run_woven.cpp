@@ -20,13 +20,10 @@ namespace {
 
 using tilepost::TileMap;
 
-template <class Body>
-void for_threads(const tilepost_kernel_t& kernel, const Body& body) {
-  blockDim = {static_cast<unsigned>(kernel.block[0]), static_cast<unsigned>(kernel.block[1]),
-              static_cast<unsigned>(kernel.block[2])};
-  for (threadIdx.z = 0; threadIdx.z < blockDim.z; ++threadIdx.z)
-    for (threadIdx.y = 0; threadIdx.y < blockDim.y; ++threadIdx.y)
-      for (threadIdx.x = 0; threadIdx.x < blockDim.x; ++threadIdx.x) body();
+dim3 threads_of(const tilepost_plan_t& plan) {
+  const auto& block = plan.kernel.block;
+  return {static_cast<unsigned>(block[0]), static_cast<unsigned>(block[1]),
+          static_cast<unsigned>(block[2])};
 }
 
 struct Data {
@@ -47,10 +44,10 @@ struct Data {
 void run_plain(const tilepost_plan_t& plan, Data& data) {
   const int m = static_cast<int>(plan.map.m), n = static_cast<int>(plan.map.n);
   const int k = static_cast<int>(plan.k);
-  gridDim = {GRID};
-  for (blockIdx.y = 0; blockIdx.y < gridDim.y; ++blockIdx.y)
-    for (blockIdx.x = 0; blockIdx.x < gridDim.x; ++blockIdx.x)
-      for_threads(plan.kernel, [&] {
+  const dim3 grid = {GRID};
+  for (unsigned y = 0; y < grid.y; ++y)
+    for (unsigned x = 0; x < grid.x; ++x)
+      tilepost::cpu::run_block_in_turn(grid, threads_of(plan), {x, y, 0}, 0, [&] {
         const Element *a = data.a.data(), *b = data.b.data();
         Element* c = data.c.data();
         plain::LAUNCH;
@@ -70,9 +67,9 @@ std::vector<Element> run_woven(const tilepost_plan_t& plan, const TileMap& map, 
       static_cast<int32_t>(plan.map.m), static_cast<int32_t>(plan.map.n),
       static_cast<int32_t>(plan.k),     static_cast<int32_t>(plan.k),
       static_cast<int32_t>(plan.k),     static_cast<int32_t>(plan.map.n)};
-  for (size_t position = 0; position < map.tiles.size(); ++position)
-    for_threads(plan.kernel, [&] {
-      blockIdx = {static_cast<unsigned>(position), 0, 0};
+  const dim3 grid(static_cast<unsigned>(map.tiles.size()));
+  for (unsigned position = 0; position < grid.x; ++position)
+    tilepost::cpu::run_block_in_turn(grid, threads_of(plan), {position, 0, 0}, 0, [&] {
       KERNEL_SPACE::KERNEL(data.a.data(), data.b.data(), sent.data(), shape, {}, view);
     });
   return sent;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cuda_shim.h"
+#include "tests/unit/cpu_shim/cpu_shim.h"
 #include "tilepost/numeric.h"
 
 using __nv_bfloat16 = tilepost::Bf16;

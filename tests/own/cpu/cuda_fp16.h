@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cuda_shim.h"
+#include "tests/unit/cpu_shim/cpu_shim.h"
 #include "tilepost/numeric.h"
 
 using half = tilepost::F16;

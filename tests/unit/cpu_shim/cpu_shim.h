@@ -8,6 +8,9 @@
 //   T* const name = tilepost::cpu::dynamic_shared<T>();
 // A block whose threads do not all come to a barrier, and do not all end either, hangs as it does
 // on a GPU. Nothing here shows what a GPU's memory model allows beside what the CPU does.
+//
+// Where only the places matter that a kernel stores to, run_block_in_turn() is faster: threads come
+// one after the other, and find in shared memory what those before them left there.
 #ifndef TILEPOST_TESTS_CPU_SHIM_H
 #define TILEPOST_TESTS_CPU_SHIM_H
 
@@ -40,24 +43,30 @@
 #define __restrict__ __restrict
 #define __align__(n) alignas(n)
 
-#define TILEPOST_CPU_VECTORS(prefix, T)                               \
-  struct prefix##2 {                                                  \
-    T x, y;                                                           \
-  };                                                                  \
-  struct prefix##3 {                                                  \
-    T x, y, z;                                                        \
-  };                                                                  \
-  struct alignas(4 * sizeof(T) > 16 ? 16 : 4 * sizeof(T)) prefix##4 { \
-    T x, y, z, w;                                                     \
-  };                                                                  \
-  inline prefix##2 make_##prefix##2(T x, T y) {                       \
-    return {x, y};                                                    \
-  }                                                                   \
-  inline prefix##3 make_##prefix##3(T x, T y, T z) {                  \
-    return {x, y, z};                                                 \
-  }                                                                   \
-  inline prefix##4 make_##prefix##4(T x, T y, T z, T w) {             \
-    return {x, y, z, w};                                              \
+// What vectors of four are aligned to; nothing for a program that wants to see where they go if it
+// is not there.
+#ifndef TILEPOST_CPU_ALIGN
+#define TILEPOST_CPU_ALIGN(n) alignas(n)
+#endif
+
+#define TILEPOST_CPU_VECTORS(prefix, T)                                          \
+  struct prefix##2 {                                                             \
+    T x, y;                                                                      \
+  };                                                                             \
+  struct prefix##3 {                                                             \
+    T x, y, z;                                                                   \
+  };                                                                             \
+  struct TILEPOST_CPU_ALIGN(4 * sizeof(T) > 16 ? 16 : 4 * sizeof(T)) prefix##4 { \
+    T x, y, z, w;                                                                \
+  };                                                                             \
+  inline prefix##2 make_##prefix##2(T x, T y) {                                  \
+    return {x, y};                                                               \
+  }                                                                              \
+  inline prefix##3 make_##prefix##3(T x, T y, T z) {                             \
+    return {x, y, z};                                                            \
+  }                                                                              \
+  inline prefix##4 make_##prefix##4(T x, T y, T z, T w) {                        \
+    return {x, y, z, w};                                                         \
   }
 TILEPOST_CPU_VECTORS(char, signed char)
 TILEPOST_CPU_VECTORS(uchar, unsigned char)
@@ -116,11 +125,13 @@ class Barrier {
   unsigned round_ = 0;
 };
 
-// What the threads of the block that runs share.
+// What the threads of the block that runs share. `at_once`: how many of them wait for each other:
+// all, or one.
 struct Block {
-  Block(int threads, size_t shared_bytes) : all(threads), shared(shared_bytes / sizeof(Line) + 1) {
+  Block(int threads, int at_once, size_t shared_bytes)
+      : all(at_once), shared(shared_bytes / sizeof(Line) + 1) {
     for (int first = 0; first < threads; first += warpSize) {
-      warps.push_back(std::make_unique<Barrier>(std::min(warpSize, threads - first)));
+      warps.push_back(std::make_unique<Barrier>(std::min({warpSize, threads - first, at_once})));
     }
   }
 
@@ -144,26 +155,42 @@ T* dynamic_shared() {
   return reinterpret_cast<T*>(current_block->shared.data());
 }
 
+// From here on the CPU's thread is thread `i` of that block.
+inline void become(dim3 grid, dim3 block, uint3 at, unsigned i, Block& shared) {
+  gridDim = grid;
+  blockDim = block;
+  blockIdx = at;
+  threadIdx = {i % block.x, i / block.x % block.y, i / (block.x * block.y)};
+  current_block = &shared;
+}
+
 // Runs body() on every thread of a block.
 template <class Body>
 void run_block(dim3 grid, dim3 block, uint3 at, size_t shared_bytes, const Body& body) {
   const unsigned threads = block.x * block.y * block.z;
-  Block shared(static_cast<int>(threads), shared_bytes);
+  Block shared(static_cast<int>(threads), static_cast<int>(threads), shared_bytes);
   std::vector<std::thread> running;
   running.reserve(threads);
   for (unsigned i = 0; i < threads; ++i) {
     running.emplace_back([&, i] {
-      gridDim = grid;
-      blockDim = block;
-      blockIdx = at;
-      threadIdx = {i % block.x, i / block.x % block.y, i / (block.x * block.y)};
-      current_block = &shared;
+      become(grid, block, at, i, shared);
       body();
       shared.warps[i / warpSize]->leave();
       shared.all.leave();
     });
   }
   for (std::thread& thread : running) thread.join();
+}
+
+// The same with one thread of the block after the other, each to its end: no barrier waits.
+template <class Body>
+void run_block_in_turn(dim3 grid, dim3 block, uint3 at, size_t shared_bytes, const Body& body) {
+  const unsigned threads = block.x * block.y * block.z;
+  Block shared(static_cast<int>(threads), 1, shared_bytes);
+  for (unsigned i = 0; i < threads; ++i) {
+    become(grid, block, at, i, shared);
+    body();
+  }
 }
 
 // kernel<<<grid, block, shared_bytes>>>(…) as launch(grid, block, shared_bytes, [&] { kernel(…);

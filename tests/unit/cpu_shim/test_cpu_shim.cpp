@@ -114,6 +114,24 @@ TEST_CASE("a woven kernel moves bands of rows and counts its tiles") {
     CHECK(counters[group * TILEPOST_COUNTER_STRIDE] == kTilesN + (group == 1 ? 1u : 0u));
 }
 
+TEST_CASE("threads in turn wait for nobody, and find what those before them left") {
+  std::vector<int> found(70);
+  for (const unsigned block : {1u, 0u}) {
+    tilepost::cpu::run_block_in_turn(dim3(2, 3), dim3(7, 5, 2), uint3{block, 2, 0}, 8, [&] {
+      if (threadIdx.y == 4) return;
+      __syncthreads();
+      __syncwarp();
+      int* const shared = tilepost::cpu::dynamic_shared<int>();
+      const unsigned thread = tilepost::cpu::thread_in_block();
+      found[thread] = ++shared[0] + int(100 * blockIdx.x + 1000 * blockIdx.y * gridDim.y);
+    });
+    for (int i = 0; i < 70; ++i) {
+      const int ended = i / 35 * 7;  // of the threads before, those with y = 4
+      CHECK(found[i] == (i % 35 < 28 ? i - ended + 1 + int(100 * block) + 6000 : 0));
+    }
+  }
+}
+
 TEST_CASE("threads that ended are not waited for, and warps meet alone") {
   std::vector<int> order(70);
   tilepost::cpu::launch(1, 70, sizeof(int), [&] {
