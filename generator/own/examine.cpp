@@ -8,7 +8,6 @@
 #include "generator/silent_diagnostics.h"
 #include "generator/spec/text.h"
 #include "generator/weave/parse/instantiate.h"
-#include "generator/weave/parse/limits.h"
 #include "generator/weave/parse/toolkit.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -54,22 +53,13 @@ class Examiner {
       : spec_(spec), own_(own), diagnostics_(diagnostics) {}
 
   bool examine() {
-    Report report(diagnostics_, own_.path, own_.text);
-    const Text text = with_plain_lines(own_.text);
-    check_limits(text, report);
-    if (!report.ok() || !check_asked(own_.spec.function.value, report)) return false;
+    choose_headers();
     bool proven = false;
-    do_on_large_stack([&] {
-      choose_headers(text);
-      const Reading reading = reading_of(own_);
-      const bool read = parse(text, reading, report, [&](Parsed& parsed) {
-        const std::optional<Instance> instance = find_instance(parsed, reading);
-        proven = instance && check_headers(parsed) && check_arguments(parsed, *instance) &&
-                 prove(parsed, *instance);
-      });
-      proven = proven && read;
+    const bool read = read_kernel(diagnostics_, [&](Parsed& parsed, const Instance& instance) {
+      proven =
+          check_headers(parsed) && check_arguments(parsed, instance) && prove(parsed, instance);
     });
-    return proven;
+    return read && proven;
   }
 
   // The spec's rules have seen that there are numbers of the spec's own shape; of another one some
@@ -101,12 +91,16 @@ class Examiner {
  private:
   // Stand-ins for the headers suffice for most kernels, and then the result depends on no
   // installation. A kernel that they do not suffice for is read with a toolkit's, if there is one.
-  void choose_headers(const Text& text) {
+  void choose_headers() {
     SilentDiagnostics silent;
-    Report unread(silent, own_.path, own_.text);
     std::string looked;
-    if (!parse(text, reading_of(own_), unread, [](Parsed&) {}))
+    if (!read_kernel(silent, [](Parsed&, const Instance&) {}))
       own_.toolkit = find_toolkit(looked).value_or("");
+  }
+
+  bool read_kernel(Diagnostics& diagnostics,
+                   llvm::function_ref<void(Parsed&, const Instance&)> use) const {
+    return read_function(own_.path, own_.text, reading_of(own_), diagnostics, use);
   }
 
   // What is generated is one file.

@@ -7,7 +7,6 @@
 #include <sstream>
 
 #include "generator/diagnostic_printer.h"
-#include "generator/weave/parse/limits.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace tilepost {
@@ -114,22 +113,18 @@ InferResult infer_case(const InferCase& kernel) {
   InferResult result;
   llvm::raw_string_ostream stream(result.messages);
   DiagnosticPrinter diagnostics(stream);
-  Report report(diagnostics, kernel.full ? kernel.full->path : "kernel.cu", kernel.source);
-  const Text text(kernel.source);
   Reading reading;
   reading.asked = kernel.function;
   reading.full = kernel.full;
-  do_on_large_stack([&] {
-    parse(text, reading, report, [&](Parsed& parsed) {
-      const std::optional<Instance> instance = find_instance(parsed, reading);
-      if (!instance) return;
-      result.parameters = instance->parameters;
-      const auto start = std::chrono::steady_clock::now();
-      result.inferred = infer(parsed, instance->function, kernel.shapes);
-      result.seconds =
-          std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    });
-  });
+  read_function(
+      kernel.full ? kernel.full->path : "kernel.cu", kernel.source, reading, diagnostics,
+      [&](const Parsed& parsed, const Instance& instance) {
+        result.parameters = instance.parameters;
+        const auto start = std::chrono::steady_clock::now();
+        result.inferred = infer(parsed, instance.function, kernel.shapes);
+        result.seconds =
+            std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      });
   return result;
 }
 

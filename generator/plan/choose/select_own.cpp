@@ -5,13 +5,14 @@
 #include "generator/plan/choose/draft.h"
 #include "generator/plan/kernels/operands.h"
 #include "generator/plan/transports/transports.h"
+#include "tilepost/whole_numbers.h"
 
 namespace tilepost {
 
 std::string why_not_division(const Draft& draft, tilepost_transport_t transport) {
   if (!draft.own || division_of(draft.plan, transport) != TILEPOST_DIVISION_SHARES) return "";
   const int64_t tile = draft.own->spec.tile.value[0];
-  const int64_t share = (draft.plan.map.m + draft.plan.ranks - 1) / draft.plan.ranks;
+  const int64_t share = ceil_div(draft.plan.map.m, draft.plan.ranks);
   if (draft.plan.any_m || is_routed(draft.plan))
     return fmt::format(
         "runs say where shares of the rows begin, and {} computes tiles from "

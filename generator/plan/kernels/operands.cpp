@@ -61,7 +61,6 @@ std::string why_not_tma(const Plan& plan) {
 // Precise sums of e4m3 are kept twice: the tensor cores' own, and those in fp32 that they are added
 // to.
 bool can_sum(const KernelConfig& config, const Plan& plan) {
-  if (config.own) return true;  // the spec's rules have seen to it
   if (plan.epilogue != 0 && !config.epilogue) return false;
   if (!is_sm90(config)) return true;  // has rows for it
   constexpr int kMostSums = 192;      // gemm_sm90.cu asserts it

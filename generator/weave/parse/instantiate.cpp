@@ -5,6 +5,7 @@
 #include "clang/AST/DeclTemplate.h"
 #include "clang/AST/Expr.h"
 #include "clang/AST/RecursiveASTVisitor.h"
+#include "generator/weave/parse/limits.h"
 
 namespace tilepost {
 namespace {
@@ -187,6 +188,23 @@ bool check_asked(StringRef asked, Report& report) {
     report.error("'" + asked + "' is no name of a function, such as gemm or lib::gemm<128, float>");
   }
   return good;
+}
+
+bool read_function(StringRef name, const std::string& source, const Reading& reading,
+                   Diagnostics& diagnostics,
+                   llvm::function_ref<void(Parsed&, const Instance&)> use) {
+  Report report(diagnostics, name, source);
+  const Text text = with_plain_lines(source);
+  check_limits(text, report);
+  if (!report.ok() || !check_asked(reading.asked, report)) return false;
+  bool read = false;
+  do_on_large_stack([&] {
+    read = parse(text, reading, report, [&](Parsed& parsed) {
+      if (const std::optional<Instance> instance = find_instance(parsed, reading))
+        use(parsed, *instance);
+    });
+  });
+  return read;
 }
 
 }  // namespace tilepost

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "generator/diagnostics.h"
 #include "generator/weave/parse/parser.h"
 
 namespace tilepost {
@@ -31,6 +32,13 @@ struct Instance {
 // functions that the parse knows. Refuses one that is not defined, is no kernel in a CUDA source,
 // or that takes what has no name to write; then it is nothing.
 std::optional<Instance> find_instance(const Parsed& parsed, const Reading& reading);
+
+// Reads a kernel's file within the limits of limits.h, finds the function that `reading` asks for
+// and hands both to `use`. `name` is what messages call the file. Reports every refusal at its
+// place; whether there was none, of `use` either.
+bool read_function(llvm::StringRef name, const std::string& source, const Reading& reading,
+                   Diagnostics& diagnostics,
+                   llvm::function_ref<void(Parsed&, const Instance&)> use);
 
 // The declaration that it names, whatever it is; null if the parse found none.
 const clang::FunctionDecl* function_asked_for(const Parsed& parsed);

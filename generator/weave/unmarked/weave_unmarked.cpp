@@ -3,7 +3,6 @@
 #include "clang/AST/Attr.h"
 #include "generator/weave/marks/hand_down.h"
 #include "generator/weave/parse/instantiate.h"
-#include "generator/weave/parse/limits.h"
 #include "generator/weave/passes.h"
 #include "generator/weave/unmarked/header_places.h"
 #include "llvm/ADT/StringExtras.h"
@@ -64,11 +63,11 @@ class Weaver {
   void make_callable(const clang::FunctionDecl* one, const Pieces& pieces, Edits& edits) {
     const auto name = parsed_.spelled(one->getLocation());
     const int piece = name ? pieces.at(*name) : -1;
-    const clang::FunctionTypeLoc type = one->getFunctionTypeLoc();
-    const auto open = type ? parsed_.spelled(type.getLParenLoc()) : std::nullopt;
+    const Token* const open = open_of(parsed_, one);
+    if (!open) return;
     bool found = false;
     for (const Token& token : parsed_.tokens.all()) {
-      if (piece < 0 || !open || token.begin >= *open) break;
+      if (piece < 0 || token.begin >= open->begin) break;
       if (token.begin < pieces.all[static_cast<size_t>(piece)].code.begin) continue;
       const StringRef word = parsed_.tokens.text(token);
       if (word == "__global__") {
@@ -84,7 +83,7 @@ class Weaver {
                     "stands for it cannot be woven: write it out");
       return;
     }
-    edits.insert(*open + 1, one->param_empty() ? kParameters : std::string(kParameters) + ", ");
+    edits.insert(open->end, std::string(kParameters) + ", ");  // it has an output at least
   }
 
   void erase_call(const Token& word, Edits& edits) {
@@ -123,45 +122,49 @@ class Weaver {
     if (parameter.name == request_.b) return pointer(parameter, "b");
     if (parameter.name == request_.out) return pointer(parameter, "c") + " + moved";
     const auto found = request_.arguments.find(parameter.name);
-    return "static_cast<" + parameter.type + ">(" +
-           (found == request_.arguments.end() ? "0" : found->second) + ")";
+    if (found != request_.arguments.end())
+      return "static_cast<" + parameter.type + ">(" + found->second + ")";
+    parsed_.error(parameter.decl->getLocation(),
+                  "nothing is given to parameter '" + parameter.name + "'");
+    return "";
+  }
+
+  static std::string extents(const std::array<std::string, 3>& list) {
+    std::string text;
+    for (const std::string& extent : list)
+      text += (text.empty() ? "static_cast<unsigned>(" : ", static_cast<unsigned>(") + extent + ")";
+    return text;
   }
 
   std::string kernel() const {
     std::string text;
     llvm::raw_string_ostream out(text);
-    const auto list = [&](const std::array<std::string, 3>& extents) {
-      const char* comma = "";
-      for (const std::string& extent : extents) {
-        out << comma << "static_cast<unsigned>(" << extent << ")";
-        comma = ", ";
-      }
-    };
-    out << "// One tile: the block of the plain kernel that makes it, its output moved by whole "
-           "rows to\n"
-           "// where the tile goes.\n"
-           "__global__ void "
-        << bounds() << request_.kernel
-        << "(\n    void* a, void* b, void* c, const __grid_constant__ tilepost_shape_t shape,\n"
-           "    const __grid_constant__ tilepost_epilogue_t, const __grid_constant__ View view_) "
-           "{\n"
-           "  const tilepost::Tile tile =\n"
-           "      tilepost::woven::tile(view_, tilepost::TileGrid{}, "
-           "static_cast<int>(blockIdx.x));\n"
-           "  if (!tile.is_padding()) {\n"
-           "    [[maybe_unused]] const int rows = (shape.m + View::kTileM - 1) / View::kTileM;\n"
-           "    [[maybe_unused]] const int columns = (shape.n + View::kTileN - 1) / View::kTileN;\n"
-           "    const int row = tile.m / View::kTileM, column = tile.n / View::kTileN;\n"
-           "    const long long moved = static_cast<long long>(tile.row - tile.m) * shape.ldc;\n"
-           "    const uint3 block{";
-    list(request_.block);
-    out << "};\n    const dim3 grid{";
-    list(request_.grid);
-    out << "};\n    user::" << request_.reading.asked << "(block, grid";
+    out << R"(// One tile: the block of the plain kernel that makes it, its output moved by whole rows to
+// where the tile goes.
+__global__ void )"
+        << bounds() << request_.kernel << R"((
+    void* a, void* b, void* c, const __grid_constant__ tilepost_shape_t shape,
+    const __grid_constant__ tilepost_epilogue_t, const __grid_constant__ View view_) {
+  const tilepost::Tile tile =
+      tilepost::woven::tile(view_, tilepost::TileGrid{}, static_cast<int>(blockIdx.x));
+  if (!tile.is_padding()) {
+    [[maybe_unused]] const int rows = (shape.m + View::kTileM - 1) / View::kTileM;
+    [[maybe_unused]] const int columns = (shape.n + View::kTileN - 1) / View::kTileN;
+    const int row = tile.m / View::kTileM, column = tile.n / View::kTileN;
+    const long long moved = static_cast<long long>(tile.row - tile.m) * shape.ldc;
+    const uint3 block{)"
+        << extents(request_.block) << R"(};
+    const dim3 grid{)"
+        << extents(request_.grid) << R"(};
+    user::)"
+        << request_.reading.asked << "(block, grid";
     for (const Parameter& parameter : instance_.parameters)
       out << ",\n        " << argument(parameter);
-    out << ");\n  }\n"
-           "  tilepost::woven::tile_done(view_, tile, tilepost::BlockStores{});\n}\n";
+    out << R"();
+  }
+  tilepost::woven::tile_done(view_, tile, tilepost::BlockStores{});
+}
+)";
     return text;
   }
 
@@ -174,19 +177,12 @@ class Weaver {
 
 std::optional<WovenKernel> weave_unmarked(const UnmarkedRequest& request,
                                           Diagnostics& diagnostics) {
-  Report report(diagnostics, request.file, request.source);
-  const Text text = with_plain_lines(request.source);
-  check_limits(text, report);
-  const Reading& reading = request.reading;
-  if (!report.ok() || !check_asked(reading.asked, report)) return std::nullopt;
   std::optional<WovenKernel> woven;
-  do_on_large_stack([&] {
-    const bool read = parse(text, reading, report, [&](Parsed& parsed) {
-      if (const std::optional<Instance> instance = find_instance(parsed, reading))
-        woven = Weaver(parsed, request, *instance).weave();
-    });
-    if (!read) woven.reset();
-  });
+  const bool read = read_function(request.file, request.source, request.reading, diagnostics,
+                                  [&](const Parsed& parsed, const Instance& instance) {
+                                    woven = Weaver(parsed, request, instance).weave();
+                                  });
+  if (!read) woven.reset();
   return woven;
 }
 
