@@ -28,6 +28,12 @@ class Checker {
       set.b = device_.allocate(b_count() * kElementBytes);
       set.out_bytes = out_bytes(info);
       set.out = device_.allocate(set.out_bytes);
+      if (keeps()) set.kept = device_.allocate(most_ * plan_->map.n * kElementBytes);
+    }
+    if (normalises()) {
+      weight_ = device_.allocate(plan_->map.n * kElementBytes);
+      residual_ = device_.allocate(most_ * plan_->map.n * kElementBytes);
+      fill_normal(weight_, plan_->map.n, plan_->output, 0, 0, 0, stream());
     }
     lends_ = info.out != nullptr;
     if (lends_) {
@@ -95,6 +101,7 @@ class Checker {
     const Set& s = sets_[set];
     fill(s.a, a_rows(rank_) * plan_->k, plan_->input, shape(), seed, rank_, 0, stream());
     fill(s.b, b_count(), plan_->input, shape(), seed, rank_, 1, stream());
+    if (keeps()) fill_residual(s.kept, seed);
     CUDA_OK(cudaMemsetAsync(s.out, 0xff, static_cast<size_t>(s.out_bytes), stream()));
   }
 
@@ -111,6 +118,9 @@ class Checker {
     operands.a = sets_[set].a;
     operands.b = sets_[set].b;
     operands.out = sets_[set].out;
+    operands.norm_weight = weight_;
+    operands.norm_residual = sets_[set].kept;
+    operands.norm_epsilon = kEpsilon;
     if (plan_->any_m && !is_routed(*plan_)) operands.m = m > 0 ? m : case_[rank_].m;
     return op.run(operands, stream());
   }
@@ -136,7 +146,10 @@ class Checker {
         if (sums || rank == rank_) add_product_of(rank, seed);
       summed_ = seed;
     }
-    compare_rows(s.out, rank_);
+    if (normalises())
+      compare_normed_rows(s, seed);
+    else
+      compare_rows(s.out, rank_);
   }
 
   // Elements that were wrong so far. Waits for the stream.
@@ -164,6 +177,7 @@ class Checker {
     void* b;
     void* out;
     int64_t out_bytes;
+    void* kept = nullptr;  // residual rows, and their sums with the product's
   };
   const Set& set(int i) const { return sets_[i]; }
   Place place() const { return {slots_, plan_->map.tile_m, plan_->map.tile_n, 0}; }
@@ -178,6 +192,7 @@ class Checker {
 
  private:
   static constexpr int64_t kElementBytes = 2;
+  static constexpr float kEpsilon = 0.125f;  // counts beside squares of whole numbers
 
   int64_t b_count() const { return plan_->map.n * plan_->k; }
   Shape shape(int64_t m = 1) const {
@@ -189,6 +204,8 @@ class Checker {
     return plan_->map.division == TILEPOST_DIVISION_COLUMNS &&
            plan_->consumer == TILEPOST_CONSUMER_NONE;
   }
+  bool keeps() const { return plan_->consumer == TILEPOST_CONSUMER_RESIDUAL_RMS_NORM; }
+  bool normalises() const { return keeps() || plan_->consumer == TILEPOST_CONSUMER_RMS_NORM; }
   int64_t share() const { return (case_[rank_].m + plan_->ranks - 1) / plan_->ranks; }
 
   // Rows of A that `rank` brings along.
@@ -237,6 +254,23 @@ class Checker {
                    plan_->output, shape(count), mismatches_, stream());
   }
 
+  // Of rows that all ranks have, the same on all; of its own rows, each rank's.
+  void fill_residual(void* rows, uint32_t seed) {
+    constexpr int kMatrix = 3;  // after A's and B's: key_of has two for each rank
+    const int of = plan_->pattern == TILEPOST_GEMM_ALL_REDUCE ? 0 : rank_;
+    fill(rows, most_ * plan_->map.n, plan_->output, shape(), seed, plan_->ranks + of, kMatrix,
+         stream());
+  }
+
+  void compare_normed_rows(const Set& s, uint32_t seed) {
+    const int64_t count = rows_first_[rank_ + 1] - rows_first_[rank_];
+    if (count == 0) return;
+    if (keeps()) fill_residual(residual_, seed);
+    const NormedRows rows{s.out, s.kept, keeps() ? residual_ : nullptr, weight_, kEpsilon};
+    compare_normed(rows, sum_, rows_ + rows_first_[rank_], plan_->output, shape(count), mismatches_,
+                   stream());
+  }
+
   // landed says for each of this rank's rows which row of its destination's out it is.
   void check_landed(const tilepost_arrivals_t& arrivals) const {
     for (int rank = 0; rank < plan_->ranks; ++rank) {
@@ -265,7 +299,9 @@ class Checker {
   void* a_;
   void* b_;
   float* sum_;
-  int32_t* rows_;  // rows of the product in the order in which they are in out
+  void* weight_ = nullptr;    // of the norm
+  void* residual_ = nullptr;  // as it was before a run
+  int32_t* rows_;             // rows of the product in the order in which they are in out
   unsigned long long* mismatches_;
   std::optional<uint32_t> summed_;  // the seed whose reference is in sum_
 };

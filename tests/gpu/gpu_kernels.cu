@@ -101,6 +101,49 @@ __global__ void compare_kernel(const T* out, Place place, const Expected* expect
   if (wrong != 0) atomicAdd(mismatches, wrong);
 }
 
+// Of the rounding to a type: half a unit in the last place, as a part of the number.
+__device__ float rounding(__nv_bfloat16) {
+  return 0x1p-8f;
+}
+__device__ float rounding(__half) {
+  return 0x1p-11f;
+}
+
+// A block a row; a thread adds up every kThreads-th square, one of them what all have.
+template <class T>
+__global__ void normed_kernel(NormedRows rows, const float* expected, const int32_t* listed,
+                              Shape shape, unsigned long long* mismatches) {
+  __shared__ double squares[kThreads];
+  __shared__ float scale;
+  const int64_t own = int64_t{blockIdx.x} * shape.n, from = int64_t{listed[blockIdx.x]} * shape.n;
+  const T* residual = static_cast<const T*>(rows.residual);
+  const auto sum_at = [&](int i) {
+    return expected[from + i] + (residual == nullptr ? 0.f : value(residual[own + i]));
+  };
+  double own_squares = 0;
+  for (int i = threadIdx.x; i < shape.n; i += kThreads)
+    own_squares += static_cast<double>(sum_at(i)) * sum_at(i);
+  squares[threadIdx.x] = own_squares;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    double total = 0;
+    for (const double part : squares) total += part;
+    scale = static_cast<float>(1 / sqrt(total / shape.n + rows.epsilon));
+  }
+  __syncthreads();
+  unsigned long long wrong = 0;
+  for (int i = threadIdx.x; i < shape.n; i += kThreads) {
+    const float x = sum_at(i), want = x * scale * value(static_cast<const T*>(rows.weight)[i]);
+    const float got = value(static_cast<const T*>(rows.out)[own + i]);
+    constexpr float kSlack = 1.01f;  // two ways to add squares in float
+    // Written so that a NaN counts.
+    if (!(fabsf(got - want) <= kSlack * rounding(T{}) * fabsf(want)) || !(fabsf(x) <= kExact))
+      ++wrong;
+    if (residual != nullptr && !(value(static_cast<const T*>(rows.kept)[own + i]) == x)) ++wrong;
+  }
+  if (wrong != 0) atomicAdd(mismatches, wrong);
+}
+
 __global__ void bits_kernel(const uint16_t* out, Place place, const uint16_t* expected, Shape shape,
                             Difference* difference) {
   const int64_t count = int64_t{shape.m} * shape.n, step = int64_t{gridDim.x} * blockDim.x;
@@ -193,6 +236,14 @@ void compare_listed(const void* out, const Place& place, const float* expected,
   });
 }
 
+void compare_normed(const NormedRows& rows, const float* expected, const int32_t* listed,
+                    tilepost_dtype_t type, const Shape& shape, unsigned long long* mismatches,
+                    cudaStream_t stream) {
+  with_type(type, [&]<class T>(T) {
+    normed_kernel<T><<<shape.m, kThreads, 0, stream>>>(rows, expected, listed, shape, mismatches);
+  });
+}
+
 void compare_bits(const void* out, const Place& place, const void* expected, const Shape& shape,
                   Difference* difference, cudaStream_t stream) {
   bits_kernel<<<kBlocks, kThreads, 0, stream>>>(static_cast<const uint16_t*>(out), place,
@@ -212,11 +263,11 @@ void preload() {
   load(gate_kernel), load(bits_kernel);
   with_type(TILEPOST_BF16, [&]<class T>(T) {
     load(fill_kernel<T>), load(normal_kernel<T>), load(product_kernel<T>);
-    load(compare_kernel<T, float>), load(compare_kernel<T, T>);
+    load(compare_kernel<T, float>), load(compare_kernel<T, T>), load(normed_kernel<T>);
   });
   with_type(TILEPOST_F16, [&]<class T>(T) {
     load(fill_kernel<T>), load(normal_kernel<T>), load(product_kernel<T>);
-    load(compare_kernel<T, float>), load(compare_kernel<T, T>);
+    load(compare_kernel<T, float>), load(compare_kernel<T, T>), load(normed_kernel<T>);
   });
 }
 

@@ -51,6 +51,20 @@ void compare_listed(const void* out, const Place& place, const float* expected,
                     const int32_t* listed, tilepost_dtype_t type, const Shape& shape,
                     unsigned long long* mismatches, cudaStream_t stream);
 
+// Rows that ranks normalised: of row listed[i] of `expected`, with row i of `residual` added to it
+// where that is not null, row i of `out` has to be x * rsqrt(mean(x^2) + epsilon) * weight but for
+// one rounding, and row i of `kept` x itself. All but `expected` and `listed` of the plan's type.
+struct NormedRows {
+  const void* out;
+  const void* kept;
+  const void* residual;
+  const void* weight;
+  float epsilon;
+};
+void compare_normed(const NormedRows& rows, const float* expected, const int32_t* listed,
+                    tilepost_dtype_t type, const Shape& shape, unsigned long long* mismatches,
+                    cudaStream_t stream);
+
 // How many of the output's elements, of 16 bits, differ, and the least row-major index of one.
 struct Difference {
   unsigned long long count = 0, first = ~0ull;

@@ -9,7 +9,8 @@
 #   main        every pattern by every transport, two to four groups of 4096x1536x512, and some for any m
 #   small       small_…: the same, as small as is sensible: for compute-sanitizer
 #   few         ar_tiles_…, rs_tiles_…, a2a_even_tiles_…: few rows, whose kernels exchange tiles, in every number of
-#               shots, of one m and of any; ag_tiles…: rows of A; small_ar_tiles_… and so on: the same
+#               shots, of one m and of any; …_norm: whose rows are normalised there; ag_tiles…: rows of A;
+#               small_ar_tiles_… and so on: the same
 #   pairs       big_…, mate_…: what beside.cpp runs on two streams, a GEMM that holds all SMs and others
 #   neighbours  …_nb: planned to run beside foreign collectives
 #
@@ -117,7 +118,16 @@ few() {
   for shots in one two lines; do
     make "ar_tiles_$shots" gemm_all_reduce peer_tiles 64x8192x2048 "schedule.shots=$shots"
     make "ar_tiles_${shots}_any" gemm_all_reduce peer_tiles 64x2048x512 "schedule.shots=$shots" gemm.m.max=700
+    make "ar_tiles_${shots}_norm_any" gemm_all_reduce peer_tiles 64x2048x512 "schedule.shots=$shots" gemm.m.max=700 \
+      consumer=residual_rms_norm
+    make "ar_tiles_${shots}_norm" gemm_all_reduce peer_tiles 16x5120x512 "schedule.shots=$shots" consumer=rms_norm
     make "small_ar_tiles_$shots" gemm_all_reduce peer_tiles 40x512x256 "schedule.shots=$shots"
+  done
+  # Rows that are longer than what a CTA keeps in registers, and rows of a rank's own.
+  make ar_tiles_long_norm gemm_all_reduce peer_tiles 16x20000x256 schedule.shots=lines consumer=residual_rms_norm
+  for shots in one lines; do
+    make "rs_tiles_${shots}_norm_any" gemm_reduce_scatter peer_tiles 64x2048x512 "schedule.shots=$shots" \
+      gemm.m.max=700 consumer=residual_rms_norm
   done
   # Shares that end in boxes, of 70 rows, and that do not.
   local pattern name

@@ -1,13 +1,14 @@
 // Many runs of many operations, every result compared exactly.
 //
 //   soak mixed|graph|cycles [pattern …] [--runs N] [--seconds N] [--seed 1] [--processes 0]
-//        [--deadline 20] [--operations 16] [--shared 0.3] [--streams free] [--part i/n]
-//        [--patience 180] [--tsv FILE] [--resume FILE]
+//        [--deadline 20] [--operations 16] [--shared 0.3] [--streams free] [--delay US]
+//        [--part i/n] [--patience 180] [--tsv FILE] [--resume FILE]
 //
 //   mixed    rounds of up to 12 runs of several operations of one communicator: program, rows,
 //            route, stream (of three), eager or replayed, memory shared or not, all drawn from the
 //            seed; until there are as many runs as asked for, or time is up. --streams ordered puts
-//            every run behind all others
+//            every run behind all others; with --delay every rank waits up to so many microseconds
+//            of its own before half of its runs
 //   graph    of each program one graph, replayed --runs times (1000)
 //   cycles   of each program --runs operations (1000), made, run once and destroyed, every 20 of
 //            them on a communicator of their own; then device and host memory are what they were
@@ -35,6 +36,7 @@ SoakOptions options_of(const std::string& mode, const Arguments& arguments) {
   options.runs = static_cast<int64_t>(arguments.number("runs", mode == "mixed" ? 1e12 : 1000));
   options.seconds = arguments.number("seconds", mode == "mixed" ? 60 : 1e9);
   options.deadline = arguments.number("deadline", 20);
+  options.delay_us = static_cast<uint32_t>(arguments.number("delay", 0));
   options.seed = static_cast<uint32_t>(arguments.number("seed", 1));
   options.most_operations = static_cast<int>(arguments.number("operations", 16));
   options.shared = arguments.number("shared", 0.3);

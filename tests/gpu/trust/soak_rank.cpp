@@ -126,7 +126,11 @@ class Member {
 class Mixed {
  public:
   Mixed(const SoakOptions& options, int rank, Meeting& meeting)
-      : options_(options), rank_(rank), meeting_(meeting), random_(options.seed) {
+      : options_(options),
+        rank_(rank),
+        meeting_(meeting),
+        random_(options.seed),
+        delays_(options.seed + 1 + static_cast<uint32_t>(rank)) {
     for (cudaStream_t& stream : streams_)
       CUDA_OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     const int world = plan_of(*options.programs[0]).ranks;
@@ -202,10 +206,18 @@ class Mixed {
     }
     if (random_() % 2 == 0)
       for (cudaStream_t stream : streams_) CUDA_OK(cudaStreamSynchronize(stream));
-    for (const Run& run : runs_) start(run);
+    for (const Run& run : runs_) {
+      delay();
+      start(run);
+    }
     // Waits as a caller would: operation by operation.
     for (const Run& run : runs_) wait(run);
     done_ += static_cast<int64_t>(runs_.size());
+  }
+
+  // Ranks come to a run at times of their own.
+  void delay() {
+    if (options_.delay_us > 0 && delays_() % 2 == 0) usleep(delays_() % options_.delay_us);
   }
 
   void draw() {
@@ -316,7 +328,8 @@ class Mixed {
   const SoakOptions& options_;
   const int rank_;
   Meeting& meeting_;
-  std::mt19937 random_;
+  std::mt19937 random_;  // the same numbers on all ranks
+  std::mt19937 delays_;
   std::array<cudaStream_t, kStreams> streams_{};
   tilepost::Comm comm_;
   std::vector<std::unique_ptr<Member>> members_;

@@ -18,6 +18,7 @@ struct SoakOptions {
   double deadline;
   bool on_one_gpu;
   uint32_t seed;
+  uint32_t delay_us;  // mixed: before every second run, at most
   int most_operations;
   double shared;  // of the operations that may share their memory
   bool ordered;   // streams follow each other
