@@ -49,10 +49,16 @@ class Checker {
     choose(op, 0);
   }
 
-  // Rows and route of the runs from here on. Waits for the stream. Collective where the plan is
-  // routed.
-  void choose(tilepost::Op& op, uint32_t seed) {
-    case_ = make_case(*plan_, seed);
+  // Rows and route of the runs from here on: drawn from the seed, or so many rows of a plan for any
+  // m without a route. Waits for the stream. Collective where the plan is routed.
+  void choose(tilepost::Op& op, uint32_t seed) { choose(op, make_case(*plan_, seed)); }
+  void choose_rows(tilepost::Op& op, int64_t m) {
+    Case made(plan_->ranks);
+    for (RankCase& rank : made) rank.m = m;
+    choose(op, std::move(made));
+  }
+  void choose(tilepost::Op& op, Case chosen) {
+    case_ = std::move(chosen);
     summed_.reset();
     CUDA_OK(cudaStreamSynchronize(stream_));
     rows_first_.assign(1, 0);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Generates the programs that the drivers in tests/gpu/trust run.
 #
-#   programs.sh TILEPOST OUT RANKS [SET …]     sets: main small few pairs neighbours; all of them if none is named
+#   programs.sh TILEPOST OUT RANKS [SET …]     sets: main small few own pairs neighbours; all of them if none is named
 #
 # TILEPOST is the generator. OUT is to be given to tests/gpu as TILEPOST_GENERATED_DIR. A program's name says
 # what it is: <pattern>[_<routing>]_<transport>, with nccl2 for two lanes and _any for any m. Sets:
@@ -11,15 +11,16 @@
 #   few         ar_tiles_…, rs_tiles_…, a2a_even_tiles_…: few rows, whose kernels exchange tiles, in every number of
 #               shots, of one m and of any; …_norm: whose rows are normalised there; ag_tiles…: rows of A;
 #               small_ar_tiles_… and so on: the same
+#   own         own_…: kernels of tests/own/kernels, woven
 #   pairs       big_…, mate_…: what beside.cpp runs on two streams, a GEMM that holds all SMs and others
 #   neighbours  …_nb: planned to run beside foreign collectives
 #
 # OUT/refused.txt lists what the spec does not allow, with the generator's words.
 set -euo pipefail
-[ $# -ge 3 ] || { sed -n '2,16p' "$0" >&2; exit 2; }
+[ $# -ge 3 ] || { sed -n '2,18p' "$0" >&2; exit 2; }
 tool=$(readlink -f "$1") out=$2 ranks=$3
 shift 3
-[ $# -gt 0 ] || set -- main small few pairs neighbours
+[ $# -gt 0 ] || set -- main small few own pairs neighbours
 
 # spec <name> <pattern> <transport> <m> <n> <k>
 spec() {
@@ -117,8 +118,8 @@ few() {
   local shots
   for shots in one two lines; do
     make "ar_tiles_$shots" gemm_all_reduce peer_tiles 64x8192x2048 "schedule.shots=$shots"
-    make "ar_tiles_${shots}_any" gemm_all_reduce peer_tiles 64x2048x512 "schedule.shots=$shots" gemm.m.max=700
-    make "ar_tiles_${shots}_norm_any" gemm_all_reduce peer_tiles 64x2048x512 "schedule.shots=$shots" gemm.m.max=700 \
+    make "ar_tiles_${shots}_any" gemm_all_reduce peer_tiles 64x2048x512 "schedule.shots=$shots" gemm.m.max=2048
+    make "ar_tiles_${shots}_norm_any" gemm_all_reduce peer_tiles 64x2048x512 "schedule.shots=$shots" gemm.m.max=2048 \
       consumer=residual_rms_norm
     make "ar_tiles_${shots}_norm" gemm_all_reduce peer_tiles 16x5120x512 "schedule.shots=$shots" consumer=rms_norm
     make "small_ar_tiles_$shots" gemm_all_reduce peer_tiles 40x512x256 "schedule.shots=$shots"
@@ -127,7 +128,7 @@ few() {
   make ar_tiles_long_norm gemm_all_reduce peer_tiles 16x20000x256 schedule.shots=lines consumer=residual_rms_norm
   for shots in one lines; do
     make "rs_tiles_${shots}_norm_any" gemm_reduce_scatter peer_tiles 64x2048x512 "schedule.shots=$shots" \
-      gemm.m.max=700 consumer=residual_rms_norm
+      gemm.m.max=2048 consumer=residual_rms_norm
   done
   # Shares that end in boxes, of 70 rows, and that do not.
   local pattern name
@@ -135,13 +136,44 @@ few() {
     for shots in one lines; do
       name=${pattern%%:*}_tiles_$shots
       make "$name" "${pattern#*:}" peer_tiles 256x8192x2048 "schedule.shots=$shots"
-      make "${name}_any" "${pattern#*:}" peer_tiles 64x2048x512 "schedule.shots=$shots" gemm.m.max=700
+      make "${name}_any" "${pattern#*:}" peer_tiles 64x2048x512 "schedule.shots=$shots" gemm.m.max=2048
       make "small_$name" "${pattern#*:}" peer_tiles 70x512x256 "schedule.shots=$shots"
     done
   done
   make ag_tiles all_gather_gemm peer_tiles 300x8192x2048
-  make ag_tiles_any all_gather_gemm peer_tiles 64x2048x512 gemm.m.max=700
+  make ag_tiles_any all_gather_gemm peer_tiles 64x2048x512 gemm.m.max=2048
   make small_ag_tiles all_gather_gemm peer_tiles 40x512x256
+}
+
+# Kernels of a user's own: those of tests/own.
+own() {
+  local kernels pattern short transport given tiled cores
+  kernels=$(cd "$(dirname "$0")/../own/kernels" && pwd)
+  tiled="{file: $kernels/tiled.cu, function: 'lib::tiled<16>', tile: [16, 16], threads: [16, 16],
+    grid: ['ceil_div(n, 16)', 'ceil_div(m, 16)'], arguments: {a: a, b: b, c: out, m: m, n: n, k: k}}"
+  cores="{file: $kernels/tensor_cores.cu, function: tensor_cores, tile: [64, 64], threads: [32, 4],
+    grid: ['n / 64', 'm / 64'], requires: {m: 64, n: 64, k: 16},
+    arguments: {a: a, b: b, c: out, n: n, k: k}}"
+  for pattern in ar:gemm_all_reduce rs:gemm_reduce_scatter a2a:gemm_all_to_all; do
+    short=${pattern%%:*}
+    given=()
+    [ "$short" != a2a ] || given=(routing=even)
+    for transport in nccl copy_engine none; do
+      own_kernel "own_${short}_$transport" "${pattern#*:}" "$transport" 992x520x40 bf16 "$tiled" "${given[@]}"
+    done
+    own_kernel "own_cores_$short" "${pattern#*:}" nccl 2048x2048x512 f16 "$cores" "${given[@]}"
+  done
+}
+
+# own_kernel <name> <pattern> <transport> <m>x<n>x<k> <type> <kernel> [override …]
+own_kernel() {
+  local name=$1 pattern=$2 transport=$3 type=$5 kernel=$6 m n k flags=() word
+  IFS=x read -r m n k <<<"$4"
+  shift 6
+  for word in "$@"; do flags+=(-D "$word"); done
+  { spec "$name" "$pattern" "$transport" "$m" "$n" "$k" | sed "s/a: bf16}}/a: $type},/"; echo " kernel: $kernel}"; } \
+    >"$out/specs/$name.yaml"
+  "$tool" generate "$out/specs/$name.yaml" "${flags[@]}" -o "$out"
 }
 
 # Two on two streams; the first has a GEMM that takes all SMs and waits for other ranks inside.
@@ -182,8 +214,9 @@ for set in "$@"; do
     few) few ;;
     pairs) pairs ;;
     neighbours) neighbours ;;
+    own) own ;;
     *)
-      echo "no set '$set'; there are main, small, few, pairs and neighbours" >&2
+      echo "no set '$set'; there are main, small, few, own, pairs and neighbours" >&2
       exit 2
       ;;
   esac

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Builds the drivers of tests/gpu/trust and runs parts of them on this machine's GPUs.
 #
-#   trust.sh PART …        parts: build faults threads pairs foreign neighbours soak processes graph cycles
-#                          sanitize; build comes by itself
+#   trust.sh PART …        parts: build faults threads pairs foreign neighbours soak processes graph sweep
+#                          cycles sanitize; build comes by itself
 #
 # Environment: GENERATED (.carry/trust) what programs.sh has made, BUILD (build/trust) where to build, OUT
 # (build/trust/out) gets trust.tsv, a line for every case of every part, and PART.log; EACH (540) seconds at
 # most for each part, PATTERNS which programs, FLAGS more flags of the driver, JOBS compilers at a time. With
-# ONE_GPU=1 parts soak, processes, graph and cycles have all ranks on the first GPU, a process for each: whether results
+# ONE_GPU=1 parts soak, processes, graph, sweep and cycles have all ranks on the first GPU, a process for each: whether results
 # are right can be seen so on a machine with one GPU.
 #
 # A part that fails leaves the others to run. The exit code is 1 if one has failed. Parts can be repeated:
@@ -74,6 +74,7 @@ for part in "$@"; do
     soak) driver soak "$main" soak mixed --seed "${SEED:-1}" "${same[@]}" ;;
     processes) driver processes "$main" soak mixed --processes 1 "${same[@]}" --seed "${SEED:-1}" ;;
     graph) driver graph '@(ar|rs|ag|a2a_even|in_even)_@(nccl|peer|copy_engine)' soak graph "${same[@]}" ;;
+    sweep) driver sweep '@(ar|rs|ag|a2a_even)_tiles_*any' soak sweep "${same[@]}" ;;
     cycles) driver cycles '@(ar_peer|rs_nccl2|ag_copy_engine)' soak cycles "${same[@]}" ;;
     sanitize)
       export TSV=$out/trust.tsv BUDGET=$((each - 160))

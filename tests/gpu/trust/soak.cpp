@@ -1,6 +1,6 @@
 // Many runs of many operations, every result compared exactly.
 //
-//   soak mixed|graph|cycles [pattern …] [--runs N] [--seconds N] [--seed 1] [--processes 0]
+//   soak mixed|graph|sweep|cycles [pattern …] [--runs N] [--seconds N] [--seed 1] [--processes 0]
 //        [--deadline 20] [--operations 16] [--shared 0.3] [--streams free] [--delay US]
 //        [--part i/n] [--patience 180] [--tsv FILE] [--resume FILE]
 //
@@ -10,6 +10,8 @@
 //            every run behind all others; with --delay every rank waits up to so many microseconds
 //            of its own before half of its runs
 //   graph    of each program one graph, replayed --runs times (1000)
+//   sweep    of each program runs with each of the rows --m (1,3,16,17,64,65,300,1023,2048) that it
+//            is for, eager and replayed
 //   cycles   of each program --runs operations (1000), made, run once and destroyed, every 20 of
 //            them on a communicator of their own; then device and host memory are what they were
 //
@@ -22,6 +24,7 @@
 #include <malloc.h>
 
 #include <memory>
+#include <sstream>
 
 using namespace gpu_test;
 
@@ -43,6 +46,8 @@ SoakOptions options_of(const std::string& mode, const Arguments& arguments) {
   options.ordered = arguments.text("streams", "free") == "ordered";
   options.threads = arguments.number("processes", 0) == 0;
   options.on_one_gpu = arguments.on_one_gpu();
+  std::istringstream rows(arguments.text("m", "1,3,16,17,64,65,300,1023,2048"));
+  for (std::string m; std::getline(rows, m, ',');) options.rows.push_back(std::stoll(m));
   for (const tilepost_program_t* program : arguments.programs())
     if (options.programs.empty() || plan_of(*program).ranks == plan_of(*options.programs[0]).ranks)
       options.programs.push_back(program);
@@ -100,8 +105,8 @@ int main(int argc, char** argv) {
     argv += 2;
   }
   const std::string mode = argc > 1 ? argv[1] : "";
-  if (mode != "mixed" && mode != "graph" && mode != "cycles") {
-    std::printf("soak mixed|graph|cycles [pattern …] [--name value …]\n");
+  if (mode != "mixed" && mode != "graph" && mode != "sweep" && mode != "cycles") {
+    std::printf("soak mixed|graph|sweep|cycles [pattern …] [--name value …]\n");
     return 1;
   }
   if (mode == "cycles") hand_back_freed_memory();

@@ -371,6 +371,43 @@ void test_graph(const SoakOptions& options, int rank, Meeting& meeting,
                 {"1", std::to_string(done), std::to_string(options.seed), "", "", ""});
 }
 
+// Runs with numbers of rows that are asked for, eager and replayed.
+void test_sweep(const SoakOptions& options, int rank, Meeting& meeting,
+                const tilepost_program_t& program) {
+  tilepost::Comm comm;
+  const tilepost_plan_t& plan = plan_of(program);
+  TILEPOST_OK_(tilepost::Comm::init(meeting.new_id(rank), rank, plan.ranks, comm));
+  constexpr int kEager = 2, kReplays = 2;
+  std::string swept;
+  int64_t eager = 0, replays = 0;
+  {
+    Member member(comm, program, rank, options, false);
+    Checker& checker = *member.checker;
+    meeting.barrier(rank);
+    uint32_t seed = options.seed;
+    for (const int64_t m : options.rows) {
+      if (m > most_rows(plan) || (!plan.any_m && m != most_rows(plan))) continue;
+      checker.choose_rows(member.op, m);
+      for (int i = 0; i < kEager; ++i, ++eager) checker.run_and_check(member.op, ++seed);
+      CapturedRun graph(checker, member.op);
+      for (int i = 0; i < kReplays; ++i, ++replays) {
+        checker.fill_set(0, ++seed);
+        graph.replay();
+        checker.check_set(0, seed);
+      }
+      TILEPOST_OK_(member.op.synchronize());
+      EXPECT(checker.mismatches() == 0,
+             std::string(program.name) + ", replayed, m " + std::to_string(m));
+      swept += " " + std::to_string(m);
+    }
+    meeting.barrier(rank);
+  }
+  if (rank == 0)
+    meeting.row(std::string("sweep ") + program.name, "PASS",
+                {std::to_string(eager), std::to_string(replays), std::to_string(options.seed), "",
+                 "", "m" + swept});
+}
+
 // What NCCL alone keeps of the host's memory for a communicator with two splits of it, in MiB, all
 // ranks of the process together: what comes and goes with tilepost's communicators, without
 // tilepost.
@@ -453,6 +490,7 @@ void soak(const SoakOptions& options, int rank, Meeting& meeting) {
     const bool over = seconds_since(options.begin) > options.seconds;
     if (meeting.meet(rank, over ? "stop" : "go") == "stop") break;
     if (options.mode == "graph") test_graph(options, rank, meeting, *program);
+    if (options.mode == "sweep") test_sweep(options, rank, meeting, *program);
     if (cycles) test_cycles(options, rank, meeting, *program, nccl_mib);
   }
 }
