@@ -45,9 +45,9 @@ std::optional<WovenKernel> weave_plan(const Plan& plan, size_t num_plans,
   request.waits = paths_of(plan).planned.waits == Waits::tiles;
   request.stores = path_of(plan, true).by_owner;
   request.tasks = request.cuda && plan.task_parts > 0;
-  const bool meets = paths_of(plan).planned.meets, gathers = row_of(plan).moves_input();
-  request.exchanges = meets && !gathers;
-  request.gathers = meets && gathers;
+  const bool exchanges = paths_of(plan).planned.exchanges, gathers = row_of(plan).moves_input();
+  request.exchanges = exchanges && !gathers;
+  request.gathers = exchanges && gathers;
   request.arch_guard = arch_guard(plan, num_plans);
   return weave_cached(request, diagnostics);
 }

@@ -50,16 +50,17 @@ void emit_view(llvm::raw_ostream& out, const Plan& plan) {
   is_true(scatters_rows(plan), "kRouted");
   const Waits waits = paths_of(plan).planned.waits;
   is_true(waits == Waits::tiles, "kWaits");
-  const bool meets = paths_of(plan).planned.meets, gathers = meets && row_of(plan).moves_input();
-  if (waits == Waits::launches || (meets && !gathers))
+  const bool exchanges = paths_of(plan).planned.exchanges,
+             gathers = exchanges && row_of(plan).moves_input();
+  if (waits == Waits::launches || (exchanges && !gathers))
     out << "  static constexpr bool kRaises = false;\n";
   is_true(gathers, "kGathers");
   if (gathers)
     out << "  static constexpr int kRanks = " << plan.ranks << ";\n";
-  else if (meets)
+  else if (exchanges)
     out << "  static constexpr int kShots = " << plan.shots << ", kRanks = " << plan.ranks << ";\n";
-  is_true(meets && row_of(plan).product_leaves(), "kScatters");
-  if (meets && !row_of(plan).sums) out << "  static constexpr bool kSums = false;\n";
+  is_true(exchanges && row_of(plan).product_leaves(), "kScatters");
+  if (exchanges && !row_of(plan).sums) out << "  static constexpr bool kSums = false;\n";
   if (paths_of(plan).planned.normalises)
     out << "  static constexpr int kNorm = " << plan.consumer << ", kN = " << plan.map.n << ";\n";
   is_true(path_of(plan, true).by_owner, "kStores");

@@ -18,7 +18,7 @@ Memory exchanged_in(const tilepost_plan_t& plan) {
 
 // What leaves, or is summed elsewhere, or is read by NCCL or a consumer, is not stored into out.
 Buffer stores_into(const tilepost_plan_t& plan, const RunPath& path) {
-  if (path.meets) return Buffer::out;  // of tiles whose places in slots it finds itself
+  if (path.exchanges) return Buffer::out;  // of tiles whose places in slots it finds itself
   if (path.by_owner && path.overlaps) return Buffer::owners;
   const PatternRow& row = row_of(plan);
   const bool window = path.overlaps && path.exchanged == Memory::window;
@@ -34,7 +34,7 @@ Memory receives_in(const tilepost_plan_t& plan, bool overlaps) {
 
 Buffer results_of(const tilepost_plan_t& plan, const RunPath& path) {
   const PatternRow& row = row_of(plan);
-  const bool in_place = path.meets || (row.product_spreads() && !path.shares_memory());
+  const bool in_place = path.exchanges || (row.product_spreads() && !path.shares_memory());
   if (!row.moves_product() || in_place) return path.stores;
   if (path.receives_in == Memory::window) return Buffer::received;
   if (!path.consumes) return Buffer::out;
@@ -62,19 +62,19 @@ RunPath path_of(const tilepost_plan_t& plan, bool overlaps) {
   RunPath path{};
   path.overlaps = overlaps;
   path.access = overlaps ? plan.access : TILEPOST_ACCESS_MESSAGES;
-  path.meets = overlaps && plan.access == TILEPOST_ACCESS_TILES;
-  path.normalises = path.meets && normalises(plan);
+  path.exchanges = overlaps && plan.access == TILEPOST_ACCESS_TILES;
+  path.normalises = path.exchanges && normalises(plan);
   path.consumes = has_consumer(plan) && !path.normalises;
   path.exchanged = exchanged_in(plan);
   path.receives_in = receives_in(plan, overlaps);
   path.tasks = overlaps && plan.task_parts > 0;
-  path.completes = path.meets || (path.tasks && plan.access == TILEPOST_ACCESS_WRITE);
+  path.completes = path.exchanges || (path.tasks && plan.access == TILEPOST_ACCESS_WRITE);
   path.pushes = pushes_of(plan, overlaps);
   path.waits = waits_of(plan, overlaps);
   path.by_owner = plan.access == TILEPOST_ACCESS_WRITE && !row.moves_input();
   path.stores = stores_into(plan, path);
   path.results = results_of(plan, path);
-  const bool split = path.tasks || path.meets;
+  const bool split = path.tasks || path.exchanges;
   if (row.moves_input()) path.reads = split ? InputFrom::split : InputFrom::gathered;
   path.packs = row.input_is_routed() && plan.routing == TILEPOST_ROUTING_ROWS;
   path.gathers_for_caller = !overlaps || path.exchanged == Memory::own;

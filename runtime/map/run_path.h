@@ -52,7 +52,7 @@ struct RunPath {
   InputFrom reads;
   bool packs;       // before all else, rows of a are sorted by the rank they go to (routing rows);
                     // steps and kernel read them there
-  bool meets;       // the kernel meets those of the other ranks by itself and exchanges tiles, or
+  bool exchanges;   // the kernel meets those of the other ranks by itself and exchanges tiles, or
                     // rows of A, with them: it is the whole run
   bool normalises;  // it does the work of a consumer that normalises, on rows that it has summed
   Buffer stores;    // out, send, owners

@@ -69,12 +69,13 @@ std::vector<PlannedMemory> planned_memory(const Plan& plan) {
   };
   if (path.packs) add("packed", plan.rows_sent * plan.k * bytes_of(plan.input), "");
   if (path.reads != InputFrom::a)
-    add("gathered", (path.meets ? 2 : 1) * plan.map.m * plan.k * bytes_of(plan.input), exchanged);
+    add("gathered", (path.exchanges ? 2 : 1) * plan.map.m * plan.k * bytes_of(plan.input),
+        exchanged);
   if (paths.any(&RunPath::stores_apart)) add("send", sizes.send * kOutputBytes, exchanged);
   add("slots", sizes.slots * kOutputBytes, "shared");
   add("sums", sizes.sums * kOutputBytes, "shared");
   add("landed", sizes.landed * kOutputBytes, "shared");
-  if (path.meets) add("flags", exchange_flags_bytes(exchanged_parts(plan)), "shared");
+  if (path.exchanges) add("flags", exchange_flags_bytes(exchanged_parts(plan)), "shared");
   add("scratch", plan.comm_lanes * sizes.scratch * kOutputBytes, "");
   add("received", sizes.receive * kOutputBytes, word_of(path.receives_in));
   return memory;

@@ -153,7 +153,7 @@ tilepost_result_t Consumption::normalise(const Run& run) const {
 // kernel that exchanges rows hands them out itself.
 tilepost_result_t Consumption::hand_out_gathered(const Run& run) const {
   void* to = run.operands->gathered;
-  const bool apart = run.path().arrives() && !run.path().meets && to != run.buffers.gathered;
+  const bool apart = run.path().arrives() && !run.path().exchanges && to != run.buffers.gathered;
   if (!apart || to == nullptr) return TILEPOST_OK;
   const RunMap& plan = run.run_map();
   if (run.buffers.a != static_cast<char*>(to) + plan.own.first * row_bytes_of_a())

@@ -26,7 +26,7 @@ bool has_slots(const tilepost_plan_t& plan) {
 
 // Where rows of A arrive: runs of kernels that exchange them take turns at two places.
 int places_of_rows(const RunPath& path) {
-  return path.meets ? 2 : 1;
+  return path.exchanges ? 2 : 1;
 }
 
 // Bytes that no run's tables exceed: whole tiles of every share or split, and what fills up the
@@ -137,7 +137,7 @@ tilepost_result_t make_peer_tables(const tilepost_plan_t& plan, const RunMap& ru
                                    const PeerPlaces& places, PeerTables& tables) {
   if (run.path.tasks_push()) add_pushes(run.path, *places.shared, tables);
   if (path_of(plan, true).reads == InputFrom::split) return add_input(plan, run, places, tables);
-  if (run.path.meets) return add_slots(plan, run, places, tables);
+  if (run.path.exchanges) return add_slots(plan, run, places, tables);
   if (!run.path.by_owner) return TILEPOST_OK;
   for (int owner = 0; owner < plan.ranks; ++owner) {
     const OwnedRows rows =

@@ -88,7 +88,7 @@ void Gemm::find_view(const Run& run, tilepost_view_t& view) const {
   view.ready = run.record->ready;
   view.in_map = run.map->in_map;
   if (run.path().tasks) find_tasks(run, view.tasks);
-  if (run.path().meets) find_exchange(run, view.exchange);
+  if (run.path().exchanges) find_exchange(run, view.exchange);
   if (run.path().by_owner) find_owners(run, view);
 }
 

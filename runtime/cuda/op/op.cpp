@@ -159,7 +159,7 @@ void CudaOp::set_up_state() {
   const PatternRow& row = row_of(plan_);
   state_.gathers = row.moves_input();
   state_.stream_waits = plan_.wait == TILEPOST_WAIT_STREAM && !state_.gathers;
-  state_.tiles_from_all = path.meets || path.access == TILEPOST_ACCESS_WRITE;
+  state_.tiles_from_all = path.exchanges || path.access == TILEPOST_ACCESS_WRITE;
   state_.kernel_waits = path.completes;
   state_.holds_sms = path.holds_sms();
   state_.collective = row.collective;

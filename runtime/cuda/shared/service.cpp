@@ -46,8 +46,8 @@ tilepost_result_t SharedService::create(const SharedRanks& ranks, SharedArenas& 
   touched_ = made_arena_;
   flags_ = arena_->flags();
   TILEPOST_TRY(begun_.create(flags_.ranks));
-  if (path_.meets) arena_->expect_meetings();
-  if (path_.meets) return TILEPOST_OK;
+  if (path_.exchanges) arena_->expect_meetings();
+  if (path_.exchanges) return TILEPOST_OK;
   if (path_.completes) return access_.create(shared_counters(plan_));
   if (path_.tasks) flags_.done = arena_->done();
   return TILEPOST_OK;
@@ -112,7 +112,7 @@ tilepost_tasks_t SharedService::tasks() const {
 
 // A run has begun when its numbers are expected; groups that it has none of are complete.
 std::optional<OpenWait> SharedService::find_missing_tiles() {
-  if (path_.meets) return {};  // waits inside the kernel tell by themselves
+  if (path_.exchanges) return {};  // waits inside the kernel tell by themselves
   const std::vector<uint32_t> stored = access_.read(own_counters());
   const std::vector<uint32_t> expected = access_.read_words(flags_.expected);
   const auto groups = static_cast<size_t>(plan_.map.num_groups);
@@ -208,7 +208,7 @@ uint32_t* SharedService::own_counters() const {
 // Whether this rank has said of its last run that it has ended, or need not. `last`: no other
 // operation has runs in this memory. If one has, these may be under way.
 bool SharedService::has_ended(bool last) const {
-  const bool settles = last && (path_.meets || shares_);
+  const bool settles = last && (path_.exchanges || shares_);
   if (ended_on_ != nullptr && settles && launch_settle(flags_, ended_on_) != cudaSuccess)
     return false;
   return ended_on_ == nullptr ||
