@@ -46,9 +46,10 @@ constexpr int kBand = tilepost::tunable("BAND", 16);          // tile rows swept
 constexpr bool kPingPong = tilepost::tunable("PINGPONG", 0);  // they take turns at whole tiles
 constexpr bool kNN = tilepost::tunable("NN", 0);              // B is [k, n] row-major, not [n, k]
 constexpr bool kPrecise = tilepost::tunable("PRECISE", 0);    // e4m3: sum in fp32 every stage
-constexpr bool kRouted = tilepost::tunable("ROUTED", 0);     // every row goes to a place of its own
-constexpr bool kAdd = tilepost::tunable("ADD", 0);           // C += A * B, in C's type
-constexpr int kHelper = tilepost::tunable("HELPER", 0);      // bytes of shared memory left unused
+constexpr bool kRouted = tilepost::tunable("ROUTED", 0);  // every row goes to a place of its own
+constexpr bool kAdd = tilepost::tunable("ADD", 0);        // C += A * B, in C's type
+constexpr int kHelper = tilepost::tunable("HELPER", 0);   // bytes of shared memory left unused
+constexpr bool kEarly = tilepost::tunable("EARLY", 0);    // the next kernel may take SMs it leaves
 constexpr int kEpilogue = tilepost::tunable("EPILOGUE", 0);  // a set of TILEPOST_SCALE …
 constexpr tilepost::DType kElement = tilepost::tunable("ELEMENT", tilepost::DType::bf16);
 constexpr tilepost::DType kOutput = tilepost::tunable("OUTPUT", tilepost::DType::bf16);
@@ -186,6 +187,7 @@ __device__ __forceinline__ void load_tiles(const Shared& shared, const CUtensorM
       ring.advance();
     }
   }
+  if constexpr (kEarly) tilepost::ptx::allow_next_kernels();
   // A mate may still write and arrive here.
   if constexpr (kCluster > 1) shared.stages().await_all_empty(ring);
 }
@@ -198,7 +200,7 @@ __device__ __forceinline__ void store_tiles(const Shared& shared, const CUtensor
   tilepost::Ring<kPanels> ring(0);
   tilepost::Pacer pacer{consumer, kConsumers};
   tilepost::ptx::wait_for_previous_kernels();
-  tilepost::open_out_maps(m);
+  const bool may_store = tilepost::open_out_maps(m, kConsumers);
   for (int position = positions.first; position < tiles; position += positions.stride) {
     const tilepost::Tile tile = tilepost::tile(grid, position);
     const CUtensorMap* map = tilepost::out_map(map_c, tile);
@@ -207,7 +209,7 @@ __device__ __forceinline__ void store_tiles(const Shared& shared, const CUtensor
     tilepost::PanelReturns<PanelBarriers, kPanels> returns{shared.panels(), consumer};
     for (int panel = 0; panel < kPanelsPerTile; ++panel) {
       tilepost::ptx::wait_barrier(shared.panels().full(consumer, ring.index), ring.parity);
-      if (!tile.is_padding()) {
+      if (may_store && !tile.is_padding()) {
         if (panel >= kAwaitedPanels) tilepost::pace(pacer, tile, last_tile);
         tilepost::panel::store<kAdd>(
             map, shared.panel(consumer, ring.index),
@@ -218,7 +220,7 @@ __device__ __forceinline__ void store_tiles(const Shared& shared, const CUtensor
       ring.advance();
     }
     returns.finish();
-    tilepost::tile_done(tile, tilepost::BulkStores{});
+    if (may_store) tilepost::tile_done(tile, tilepost::BulkStores{});
   }
   tilepost::ptx::wait_bulk<0>();
 }
@@ -433,7 +435,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     if (warp == 0 && lane == 0) load_tiles(shared, &map_a, &map_b, grid, first, tiles, stages);
     if constexpr (kHelper > 0) {
       if (warp == kConsumers + 1)
-        tilepost::helper_warp({shared.base + kPanelsEnd, kHelper}, kOutput);
+        tilepost::helper_warp({shared.base + kPanelsEnd, kHelper}, kOutput, kConsumers);
     }
     if (warp >= 1 && warp <= kConsumers) {
       if constexpr (kRouted)

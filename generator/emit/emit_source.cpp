@@ -50,8 +50,9 @@ void emit_view(llvm::raw_ostream& out, const Plan& plan) {
   is_true(scatters_rows(plan), "kRouted");
   const Waits waits = paths_of(plan).planned.waits;
   is_true(waits == Waits::tiles, "kWaits");
-  const bool exchanges = paths_of(plan).planned.exchanges,
-             gathers = exchanges && row_of(plan).moves_input();
+  const RunPath path = path_of(plan, true);
+  const bool exchanges = paths_of(plan).planned.exchanges;
+  const bool gathers = exchanges && row_of(plan).moves_input();
   if (waits == Waits::launches || (exchanges && !gathers))
     out << "  static constexpr bool kRaises = false;\n";
   is_true(gathers, "kGathers");
@@ -63,7 +64,8 @@ void emit_view(llvm::raw_ostream& out, const Plan& plan) {
   if (exchanges && !row_of(plan).sums) out << "  static constexpr bool kSums = false;\n";
   if (paths_of(plan).planned.normalises)
     out << "  static constexpr int kNorm = " << plan.consumer << ", kN = " << plan.map.n << ";\n";
-  is_true(path_of(plan, true).by_owner, "kStores");
+  is_true(path.by_owner, "kStores");
+  is_true(path.by_owner && path.meets, "kMeets");
   if (plan.kernel.launch != TILEPOST_LAUNCH_HOST) {  // whose threads order stores whoever waits
     if (plan.task_parts > 0)
       out << "  static constexpr int kTaskParts = " << plan.task_parts << ";\n";

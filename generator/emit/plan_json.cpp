@@ -57,6 +57,7 @@ void write_problem(OStream& json, const Plan& plan) {
     json.attribute("pushes", plan.pushes != 0);
     json.attribute("task_parts", plan.task_parts);
     json.attribute("pace", plan.pace);
+    json.attribute("meets", plan.meets != 0);
   }
   if (plan.access == TILEPOST_ACCESS_TILES) {
     json.attribute("shots", name_of(plan.shots));

@@ -169,9 +169,14 @@ TILEPOST_INLINE const Map* out_map(const Map* map, const Tile& /*tile*/) {
   return map;
 }
 
-// The calling thread will store tiles of an output of m rows through out_map. Woven where maps lie
-// in global memory: the fence that TMA needs before it reads them (PTX ISA, fence.proxy.tensormap).
-TILEPOST_INLINE void open_out_maps(int /*m*/) {}
+// The calling thread will store tiles of an output of m rows through out_map; `storers` threads of
+// the CTA do, and all of them call. Woven where maps lie in global memory: the fence that TMA needs
+// before it reads them (PTX ISA, fence.proxy.tensormap); and where no kernel in front of this one
+// has waited until other ranks' memory may be written, that wait. False: the run was given up, so
+// nothing may be stored, and no tile is done.
+TILEPOST_INLINE bool open_out_maps(int /*m*/, int /*storers*/) {
+  return true;
+}
 
 // The thread is about to issue one of several TMA stores of a tile. Woven where they go to other
 // ranks' memory: waits until the plan's time has passed since the one before, so that tiles leave
@@ -214,9 +219,9 @@ TILEPOST_INLINE void open_input(unsigned /*arrived*/) {}
 TILEPOST_INLINE void open_in_map() {}
 
 // A warp of the CTA has nothing to do; all its lanes call, once, and no other warp. `output` is the
-// type of C, a constant. Woven where other ranks' parts of C are to be added up, or rows moved:
-// does that while the kernel runs (device/tasks.cuh).
-TILEPOST_INLINE void helper_warp(HelperMemory /*helper*/, DType /*output*/) {}
+// type of C, a constant; `storers` as for open_out_maps. Woven where other ranks' parts of C are to
+// be added up, or rows moved: does that while the kernel runs (device/tasks.cuh).
+TILEPOST_INLINE void helper_warp(HelperMemory /*helper*/, DType /*output*/, int /*storers*/) {}
 
 // The calling thread will store parts of tiles (few rows). Woven where other ranks get them: finds
 // out which run it is, and waits until their memory may be written.

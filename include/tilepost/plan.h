@@ -265,17 +265,19 @@ typedef struct tilepost_norm {
 // Elements of 16 bits in a line (TILEPOST_ONE_SHOT_LINES).
 #define TILEPOST_LINE_ELEMENTS 6
 
-// Of a run's kind: its kernel exchanges tiles.
+// Of a run's kind: its kernel meets those of the other ranks by itself, and leaves it to the next
+// run to say that it has ended.
 #define TILEPOST_EXCHANGES 0x80000000u
 
 // The most ranks whose kernels exchange tiles: the GPUs of one host.
 #define TILEPOST_MOST_EXCHANGING 8
 
-// What a kernel works with that exchanges tiles with the kernels of other ranks
-// (TILEPOST_ACCESS_TILES). A CTA's rows of a tile are a *part*; parts have numbers, from 0, the
-// same on all ranks, and what is sent of a part is received by the CTA that has the part on the
-// other rank. Runs have numbers, modulo 2^32; what a run stores lies in the buffers of its parity,
-// 0 or 1.
+// What a kernel works with that is a whole run and meets the kernels of other ranks by itself
+// (tilepost_plan_t::meets). Runs have numbers, modulo 2^32.
+//
+// Where kernels exchange tiles (TILEPOST_ACCESS_TILES), a CTA's rows of a tile are a *part*; parts
+// have numbers, from 0, the same on all ranks, and what is sent of a part is received by the CTA
+// that has the part on the other rank. What a run stores lies in the buffers of its parity, 0 or 1.
 //
 // Where rows of A move, a part is a piece of the rows of one rank, each of which has parts from
 // number 0 on; slots then are [2 parities], each of which has all ranks' rows in their order.
@@ -296,12 +298,18 @@ typedef struct tilepost_exchange {
   // Of A, where that moves: this rank's rows, and where the caller wants all ranks'; null: nowhere.
   const void* own_rows;
   void* gathered;
-  uint32_t* run;       // this rank's: runs begun [0], the kind of the last one [2], and threads
-                       // that have read both for the next one [3]
+  uint32_t* run;  // this rank's: runs begun [0], the kind of the last one [2], threads that
+                  // have read both for the next one [3], and which half of `expected` holds [4]
   uint32_t* given_up;  // this rank's: not 0 since a wait has ended without what it was for
-  uint32_t kind;       // of this run: runs of one kind share their buffers, and alternate;
-                       // TILEPOST_EXCHANGES is set
-  uint32_t words[4];   // what all ranks must have in common in a run
+  // TILEPOST_ACCESS_WRITE. This rank's, by counter that other ranks' kernels raise here: what it
+  // reads when all of the last run's is here, in the half that holds; the other one is for this
+  // run's. And what this run adds to it.
+  uint32_t* expected;       // [2 halves][counters]
+  const uint32_t* targets;  // [num_targets] of the first counters; the others do not grow
+  int32_t counters, num_targets;
+  uint32_t kind;      // of this run: runs of one kind share their buffers, and alternate;
+                      // TILEPOST_EXCHANGES is set
+  uint32_t words[4];  // what all ranks must have in common in a run
   int32_t rank, ranks;
   int32_t rows;          // of the run's product
   int32_t share_rows;    // of an equal share of them, where a rank gets its share; else not read
@@ -346,7 +354,7 @@ typedef struct tilepost_view {
   const void* in_map;  // CUtensorMap: of the memory in which all rows of A arrive, with
                        // TILEPOST_ACCESS_TILES [2] by the run's parity; null: the kernel's own map
                        // is of that
-  tilepost_exchange_t exchange;  // TILEPOST_ACCESS_TILES
+  tilepost_exchange_t exchange;  // of a kernel that is a whole run; ranks is 0: it is not
 } tilepost_view_t;
 
 // Counters are 128 bytes apart, so that no two share a cache line.
@@ -434,6 +442,9 @@ typedef struct tilepost_plan {
                        // (All-to-All of a product: to the output; rows of A: the own ones to where
                        // all are gathered, WRITE: by all ranks); 0: that is left to the runtime
   int32_t pace;        // tilepost_view_t::pace
+  int32_t meets;  // WRITE: 1: the kernel begins and ends runs that overlap by itself, and there
+                  // is no other; 0: kernels in front of it and behind it do. Elsewhere 0; of
+                  // TILES every kernel does
   tilepost_wait_t wait;
   tilepost_consumer_t consumer;
   int32_t neighbours;  // 1: collectives of other communicators may run beside it, in any order: no

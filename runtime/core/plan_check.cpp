@@ -25,7 +25,7 @@ class PlanRules {
   tilepost_result_t check(int world) {
     if (values_are_known() && extents() && kernel() && ranks(world) && rows_sent() && transport() &&
         layout() && division() && consumer() && sharing() && shots() && pushes() && sums() &&
-        tasks() && neighbours() && groups())
+        tasks() && meets() && neighbours() && groups())
       return schedule();
     return result_;
   }
@@ -354,6 +354,19 @@ class PlanRules {
                       " parts") &&
            expect(bytes % kTaskUnit == 0, "row of tasks in bytes", bytes,
                   "a multiple of " + std::to_string(kTaskUnit));
+  }
+
+  // A kernel that is a whole run does all there is to do with what other ranks store, and has an
+  // address of each.
+  bool meets() {
+    if (!in_range("meets", plan_.meets, 0, 1)) return false;
+    if (plan_.meets == 0) return true;
+    return expect(writes() && !row().moves_input(), "access", plan_.access,
+                  "one by which kernels store products into other ranks' memory (2) where they "
+                  "meet by themselves") &&
+           expect(plan_.task_parts > 0 && !on_host(), "task_parts", plan_.task_parts,
+                  "1 or more where kernels meet by themselves, on a GPU") &&
+           in_range("ranks", plan_.ranks, 2, TILEPOST_MOST_EXCHANGING);
   }
 
   // Beside collectives of other communicators no GEMM waits for other ranks, and no kernel pushes

@@ -63,6 +63,7 @@ RunPath path_of(const tilepost_plan_t& plan, bool overlaps) {
   path.overlaps = overlaps;
   path.access = overlaps ? plan.access : TILEPOST_ACCESS_MESSAGES;
   path.exchanges = overlaps && plan.access == TILEPOST_ACCESS_TILES;
+  path.meets = path.exchanges || (overlaps && plan.meets != 0);
   path.normalises = path.exchanges && normalises(plan);
   path.consumes = has_consumer(plan) && !path.normalises;
   path.exchanged = exchanged_in(plan);

@@ -52,8 +52,9 @@ struct RunPath {
   InputFrom reads;
   bool packs;       // before all else, rows of a are sorted by the rank they go to (routing rows);
                     // steps and kernel read them there
-  bool exchanges;   // the kernel meets those of the other ranks by itself and exchanges tiles, or
-                    // rows of A, with them: it is the whole run
+  bool meets;       // the kernel meets those of the other ranks by itself: it begins and ends the
+                    // run
+  bool exchanges;   // and exchanges tiles, or rows of A, with them
   bool normalises;  // it does the work of a consumer that normalises, on rows that it has summed
   Buffer stores;    // out, send, owners
   bool by_owner;    // it looks up where to store by the owner of a tile's rows, in all runs of the

@@ -26,10 +26,10 @@ struct TaskView : woven::View {
 };
 
 template <int kParts>
-__device__ __forceinline__ void helper_warp_of(HelperMemory memory, DType type) {
+__device__ __forceinline__ void helper_warp_of(HelperMemory memory, DType type, int storers) {
   TaskView<kParts> view;
   view.tasks = task_list;
-  woven::helper_warp(view, memory, type);
+  woven::helper_warp(view, memory, type, storers);
 }
 }  // namespace tilepost
 

@@ -6,8 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "tests/runtime/exchange_meeting.h"
-#include "tests/runtime/rank_kernel.h"
+#include "tests/runtime/rank_meeting.h"
 
 namespace ranks {
 
@@ -18,8 +17,6 @@ namespace {
 constexpr int kUnitRows = 8;
 constexpr int kLineBytes = 16;
 
-std::array<tilepost_exchange_t, TILEPOST_MOST_EXCHANGING> last_exchanges;
-
 // Rows [first, end) of a tile, which one CTA has: the same number on every rank.
 struct Part {
   int number;
@@ -27,12 +24,13 @@ struct Part {
   int first, end;
 };
 
-class Exchange : public Meeting {
+class Exchange : private Meeting {
  public:
   Exchange(const Program& program, void** arguments)
-      : Meeting(arguments),
+      : Meeting(static_cast<const tilepost_view_t*>(arguments[5])->exchange),
         plan_(program.plan),
-        shape_(*static_cast<const tilepost_shape_t*>(arguments[3])) {
+        shape_(*static_cast<const tilepost_shape_t*>(arguments[3])),
+        view_(*static_cast<const tilepost_view_t*>(arguments[5])) {
     const int ctas = plan_.map.signals_per_tile, units = plan_.map.tile_m / kUnitRows;
     for (int i = 0; i < view_.num_tiles; ++i)
       for (int cta = 0; cta < ctas; ++cta)
@@ -42,21 +40,18 @@ class Exchange : public Meeting {
 
   // False: it was given up.
   bool run() {
-    store(exchange_.run + 2, exchange_.kind);
-    store(exchange_.run, run_);
-    const uint32_t replay = begin_replay();
-    tell_begun();
-    if (last_kind_ != exchange_.kind && !follow_other_kind()) return false;
-    if (load(exchange_.given_up) != 0) return false;
+    begin();
+    if (!follow()) return false;
     for (const Part& part : parts_) {
       linger();
       lines() ? store_lines(part) : store_boxes(part);
     }
     if (!meet()) return false;
     if (!(normalises() ? exchange_rows() : exchange_parts())) return false;
-    if (exchange_.replays != nullptr) store(exchange_.replays + 1, replay);
+    end();
     return true;
   }
+  using Meeting::end_given_up;
 
  private:
   bool lines() const { return plan_.shots == TILEPOST_ONE_SHOT_LINES; }
@@ -339,6 +334,7 @@ class Exchange : public Meeting {
 
   const tilepost_plan_t& plan_;
   const tilepost_shape_t shape_;
+  const tilepost_view_t view_;
   std::vector<Part> parts_;
 };
 
@@ -368,19 +364,10 @@ void use_exchange(Program& program, tilepost_shots_t shots, int ranks, int64_t m
   program.use(pattern, ranks, TILEPOST_DIVISION_ROWS, {static_cast<int32_t>((m + 15) / 16)});
 }
 
-bool exchanges(void** arguments) {
-  return static_cast<const tilepost_view_t*>(arguments[5])->exchange.ranks != 0;
-}
-
 fakes::Hang run_exchange(const Program& program, void** arguments) {
-  last_exchanges[self().rank] = static_cast<const tilepost_view_t*>(arguments[5])->exchange;
   if (tilepost::row_of(program.plan).moves_input()) return run_exchange_of_rows(program, arguments);
   Exchange exchange(program, arguments);
   return exchange.run() ? fakes::Hang{} : exchange.end_given_up();
-}
-
-const tilepost_exchange_t& last_exchange(int rank) {
-  return last_exchanges[rank];
 }
 
 }  // namespace ranks

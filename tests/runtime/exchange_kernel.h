@@ -2,7 +2,7 @@
 // (TILEPOST_ACCESS_TILES), as the launch describes it, and programs that have such kernels.
 #pragma once
 
-#include "tests/runtime/ranks.h"
+#include "tests/runtime/rank_kernel.h"
 
 namespace ranks {
 
@@ -14,15 +14,9 @@ void use_exchange(Program& program, tilepost_shots_t shots, int ranks, int64_t m
 // Edits a program: tiles of 16 x 8, 24 columns, k 512, so that two rows of A are a part.
 void use_exchanged_rows(Program& program, int ranks, int64_t m);
 
-// Whether the run that is launched exchanges tiles, or rows of A: others of the plan do not.
-bool exchanges(void** arguments);
-
 // The whole run, on the calling thread: meets the other ranks, stores, waits and adds up. One that
 // is given up does not end before the host says abort.
 fakes::Hang run_exchange(const Program& program, void** arguments);
 fakes::Hang run_exchange_of_rows(const Program& program, void** arguments);
-
-// What the last run on `rank` that exchanged tiles was launched with.
-const tilepost_exchange_t& last_exchange(int rank);
 
 }  // namespace ranks

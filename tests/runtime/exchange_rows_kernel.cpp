@@ -4,8 +4,7 @@
 #include <cstring>
 
 #include "tests/runtime/exchange_kernel.h"
-#include "tests/runtime/exchange_meeting.h"
-#include "tests/runtime/rank_kernel.h"
+#include "tests/runtime/rank_meeting.h"
 
 namespace ranks {
 
@@ -21,11 +20,12 @@ MapOf map_at(const void* maps, uint32_t which) {
   return map;
 }
 
-class RowExchange : public Meeting {
+class RowExchange : private Meeting {
  public:
   RowExchange(const Program& program, void** arguments)
-      : Meeting(arguments),
+      : Meeting(static_cast<const tilepost_view_t*>(arguments[5])->exchange),
         plan_(program.plan),
+        view_(*static_cast<const tilepost_view_t*>(arguments[5])),
         own_(map_at(arguments[0], 0)),
         out_(map_at(arguments[2], 0)),
         shape_(*static_cast<const tilepost_shape_t*>(arguments[3])),
@@ -35,12 +35,8 @@ class RowExchange : public Meeting {
 
   // False: it was given up.
   bool run() {
-    store(exchange_.run + 2, exchange_.kind);
-    store(exchange_.run, run_);
-    const uint32_t replay = begin_replay();
-    tell_begun();
-    if (last_kind_ != exchange_.kind && !follow_other_kind()) return false;
-    if (load(exchange_.given_up) != 0) return false;
+    begin();
+    if (!follow()) return false;
     store_own_rows();
     if (!meet()) return false;
     for (int i = 0; i < view_.num_tiles; ++i) {
@@ -48,9 +44,10 @@ class RowExchange : public Meeting {
       if (!compute(view_.tiles[i])) return false;
     }
     if (exchange_.gathered != nullptr && !hand_out()) return false;
-    if (exchange_.replays != nullptr) store(exchange_.replays + 1, replay);
+    end();
     return true;
   }
+  using Meeting::end_given_up;
 
  private:
   int64_t rows_of(int rank) const {
@@ -117,6 +114,7 @@ class RowExchange : public Meeting {
   }
 
   const tilepost_plan_t& plan_;
+  const tilepost_view_t view_;
   const MapOf own_, out_;
   const tilepost_shape_t shape_;
   const int share_;

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "tests/runtime/fake_ranks.h"
 #include "tilepost/plan.h"
 
 namespace fakes {
@@ -29,6 +30,29 @@ void wait_for_arrivals(const tilepost_view_t& view, Stream& stream) {
     stream.hang = {true, arrived};
 }
 
+// A kernel that is a whole run counts it, and what is to come, which is returned. The other ranks
+// begin it too. A replay that does not end is seen to begin.
+const uint32_t* begin_whole_run(const tilepost_exchange_t& exchange) {
+  const uint32_t run = exchange.run[0] + 1;
+  exchange.run[0] = run;
+  exchange.run[2] = exchange.kind;
+  for (int rank = 0; rank < exchange.ranks; ++rank)
+    ranks::tell_run(reinterpret_cast<uint32_t*>(exchange.memory[exchange.rank] + exchange.begun) +
+                        rank * TILEPOST_COUNTER_STRIDE,
+                    run,
+                    {exchange.words[0], exchange.words[1], exchange.words[2], exchange.words[3]});
+  if (exchange.replays != nullptr) {
+    exchange.replays[2] = exchange.replayed;
+    ++exchange.replays[0];
+  }
+  const uint32_t* const before = exchange.expected + exchange.run[4] * exchange.counters;
+  exchange.run[4] ^= 1;
+  uint32_t* const now = exchange.expected + exchange.run[4] * exchange.counters;
+  for (int i = 0; i < exchange.counters; ++i)
+    now[i] = before[i] + (i < exchange.num_targets ? exchange.targets[i] : 0);
+  return now;
+}
+
 // Every tile raises its owner's counter; padding has no owner.
 void post_to_owners(const tilepost_view_t& view) {
   std::map<uint32_t*, uint32_t> signals;
@@ -44,7 +68,8 @@ void post_to_owners(const tilepost_view_t& view) {
 // Tasks without data. The other ranks do what this one does, so what it pushes is pushed here too.
 class Tasks {
  public:
-  explicit Tasks(const tilepost_tasks_t& tasks) : tasks_(tasks) {
+  Tasks(const tilepost_tasks_t& tasks, const uint32_t* expected)
+      : tasks_(tasks), expected_(expected) {
     for (int i = 0; i < tasks.count; ++i) {
       const tilepost_task_t& task = tasks.list[i];
       if (task.push >= 0) pushed_.insert(task.counts);
@@ -59,7 +84,7 @@ class Tasks {
   bool can_end() const {
     return std::ranges::all_of(awaited_, [&](int counter) {
       return static_cast<int32_t>(tasks_.stored[counter * TILEPOST_COUNTER_STRIDE] -
-                                  tasks_.expected[counter]) >= 0;
+                                  expected_[counter]) >= 0;
     });
   }
   bool given_up() const { return __atomic_load_n(tasks_.abort, __ATOMIC_ACQUIRE) != 0; }
@@ -68,20 +93,21 @@ class Tasks {
   void end() const {
     constexpr uint32_t kMost = 1u << 30;
     for (const int counter : pushed_)
-      tasks_.raise[tasks_.rank][counter * TILEPOST_COUNTER_STRIDE] = tasks_.expected[counter];
+      tasks_.raise[tasks_.rank][counter * TILEPOST_COUNTER_STRIDE] = expected_[counter];
     for (const int counter : done_)
       tasks_.done[counter * TILEPOST_COUNTER_STRIDE] =
-          tasks_.done == tasks_.stored ? tasks_.expected[counter] : kMost;
+          tasks_.done == tasks_.stored ? expected_[counter] : kMost;
   }
 
  private:
   tilepost_tasks_t tasks_;
+  const uint32_t* expected_;
   std::set<int> awaited_, pushed_, done_;
 };
 
 // The kernel does not end before that, or before it is told to stop.
-void do_tasks(const tilepost_tasks_t& list, Stream& stream) {
-  const Tasks tasks(list);
+void do_tasks(const tilepost_tasks_t& list, const uint32_t* expected, Stream& stream) {
+  const Tasks tasks(list, expected);
   if (tasks.can_end()) return tasks.end();
   if (stream.hang.holds()) return;
   stream.hang = {true, [tasks] {
@@ -102,13 +128,15 @@ void post_tiles(void** arguments, Stream& stream) {
   w.epilogue = *static_cast<const tilepost_epilogue_t*>(arguments[4]);
   w.a = *static_cast<const void**>(arguments[0]);
   if (w.gemm_waits) {
-    if (!w.gemm_stops) do_tasks(view.tasks, stream);
+    if (!w.gemm_stops) do_tasks(view.tasks, view.tasks.expected, stream);
     return wait_for_arrivals(view, stream);
   }
   if (!w.gemm_raises) return;
   if (view.peer_counters != nullptr) {
+    const uint32_t* const expected =
+        view.exchange.ranks != 0 ? begin_whole_run(view.exchange) : view.tasks.expected;
     post_to_owners(view);
-    return do_tasks(view.tasks, stream);
+    return do_tasks(view.tasks, expected, stream);
   }
   std::map<int, uint32_t> signals;
   for (int i = 0; i < view.num_tiles; ++i) signals[view.tiles[i].group] += w.signals_per_tile;

@@ -54,6 +54,14 @@ bool wait(const SharedFlags& flags, const uint32_t* word, uint32_t target, Share
 
 }  // namespace
 
+void expect(const SharedFlags& flags, const RunBeginning& beginning) {
+  for (int i = 0; i < flags.counters; ++i) {
+    uint32_t count = flags.expected[*flags.half * flags.counters + i];
+    if (beginning.targets != nullptr && i < beginning.counters) count += beginning.targets[i];
+    for (const int parity : {0, 1}) flags.expected[parity * flags.counters + i] = count;
+  }
+}
+
 void tell_run(uint32_t* line, uint32_t run, const RunWords& words) {
   store(line[0], run);
   auto* const told = reinterpret_cast<uint64_t*>(line + run_words_at(run));
@@ -84,7 +92,7 @@ bool is_common_run(const SharedFlags& flags) {
   return true;
 }
 
-// Of a run of a kernel that exchanged tiles it says itself that it has ended.
+// Of a run that was a kernel alone it says itself that it has ended.
 cudaError_t begin(const SharedFlags& flags, const RunBeginning& beginning) {
   const bool exchanged = (*flags.kind & TILEPOST_EXCHANGES) != 0 && load(*flags.given_up) == 0;
   for (int rank = 0; exchanged && rank < flags.ranks; ++rank)
@@ -92,15 +100,14 @@ cudaError_t begin(const SharedFlags& flags, const RunBeginning& beginning) {
   for (int rank = 0; rank < flags.ranks; ++rank)
     wait(flags, own(flags) + ended_word(rank, flags.ranks), *flags.run,
          flags.page->shared[ended_wait(rank)], 0);
+  expect(flags, beginning);
   ++*flags.run;
   *flags.kind = beginning.words.plan & ~TILEPOST_EXCHANGES;
   for (int rank = 0; rank < flags.ranks; ++rank)
     tell_run(flags.of[rank] + begun_word(flags.rank, flags.ranks), *flags.run, beginning.words);
   store(flags.page->stored, 0);
-  for (int g = 0; g < beginning.counters; ++g) {
-    if (beginning.targets != nullptr) flags.expected[g] += beginning.targets[g];
-    if (flags.done != nullptr) store(flags.done[g * TILEPOST_COUNTER_STRIDE], 0);
-  }
+  for (int g = 0; flags.done != nullptr && g < beginning.counters; ++g)
+    store(flags.done[g * TILEPOST_COUNTER_STRIDE], 0);
   return cudaSuccess;
 }
 

@@ -24,9 +24,10 @@ cudaError_t wait_stored(const SharedFlags& flags, int group);
 cudaError_t wait_added(const SharedFlags& flags, int group, uint32_t chunks);
 cudaError_t end(const SharedFlags& flags);
 
-// Parts of the above: what a rank says of the run that it has begun, in a line of another's memory;
-// whether all ranks have said the same, who have all begun it, and if not, which the page is to
-// say.
+// Parts of the above: what counters have to reach in the run that begins; what a rank says of the
+// run that it has begun, in a line of another's memory; whether all ranks have said the same, who
+// have all begun it, and if not, which the page is to say.
+void expect(const SharedFlags& flags, const RunBeginning& beginning);
 void tell_run(uint32_t* line, uint32_t run, const RunWords& words);
 bool is_common_run(const SharedFlags& flags);
 

@@ -91,6 +91,7 @@ cudaError_t launch_shared_begin(const SharedFlags& flags, const RunBeginning& be
       wait(flags, s, own(flags) + ended_word(rank, flags.ranks), *flags.run,
            flags.page->shared[ended_wait(rank)], 0);
   if (s.hang.holds()) return cudaSuccess;
+  ranks::expect(flags, beginning);
   ++*flags.run;
   *flags.kind = beginning.words.plan & ~TILEPOST_EXCHANGES;
   // What is said to others first: where theirs is made of this rank's memory, they lie close by.
@@ -103,10 +104,8 @@ cudaError_t launch_shared_begin(const SharedFlags& flags, const RunBeginning& be
     ranks::tell_run(own(flags) + begun_word(rank, flags.ranks), *flags.run, theirs);
   }
   flags.page->stored = 0;
-  for (int g = 0; g < beginning.counters; ++g) {
-    if (beginning.targets != nullptr) flags.expected[g] += beginning.targets[g];
-    if (flags.done != nullptr) flags.done[g * TILEPOST_COUNTER_STRIDE] = 0;
-  }
+  for (int g = 0; flags.done != nullptr && g < beginning.counters; ++g)
+    flags.done[g * TILEPOST_COUNTER_STRIDE] = 0;
   return cudaSuccess;
 }
 

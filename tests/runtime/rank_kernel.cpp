@@ -1,10 +1,12 @@
 #include "tests/runtime/rank_kernel.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstring>
 
 #include "tests/runtime/exchange_kernel.h"
+#include "tests/runtime/rank_meeting.h"
 #include "tilepost/task_chunks.h"
 
 namespace ranks {
@@ -32,7 +34,20 @@ class Kernel {
         c_(map_of(arguments[2])),
         shape_(*static_cast<const tilepost_shape_t*>(arguments[3])),
         view_(*static_cast<const tilepost_view_t*>(arguments[5])),
+        expected_(view_.tasks.expected),
         done_(view_.num_tiles) {}
+
+  // Of a run that is this kernel alone: it counts what is to come itself.
+  void count_run() {
+    const tilepost_exchange_t& exchange = view_.exchange;
+    uint32_t& half = exchange.run[4];
+    const uint32_t* before = exchange.expected + half * exchange.counters;
+    half ^= 1;
+    uint32_t* const now = exchange.expected + half * exchange.counters;
+    for (int i = 0; i < exchange.counters; ++i)
+      now[i] = before[i] + (i < exchange.num_targets ? exchange.targets[i] : 0);
+    expected_ = now;
+  }
 
   void compute_all() {
     for (int i = 0; i < view_.num_tiles; ++i) {
@@ -114,7 +129,7 @@ class Kernel {
   bool is_stored(int counter) const {
     if (counter < 0) return true;
     const uint32_t stored = word(view_.tasks.stored + counter * TILEPOST_COUNTER_STRIDE);
-    return static_cast<int32_t>(stored - view_.tasks.expected[counter]) >= 0;
+    return static_cast<int32_t>(stored - expected_[counter]) >= 0;
   }
 
   bool is_in_place(const tilepost_task_t& task) const {
@@ -201,17 +216,44 @@ class Kernel {
   const MapOf a_, c_;
   const tilepost_shape_t shape_;
   const tilepost_view_t view_;
+  const uint32_t* expected_;  // of this rank's counters
   std::vector<bool> done_;
 };
+
+std::array<tilepost_exchange_t, TILEPOST_MOST_EXCHANGING> last_exchanges;
 
 // Adding to one place is one operation at a time.
 std::mutex add_mutex;
 
+// A kernel that meets the other ranks' by itself, and is the whole run.
+fakes::Hang run_whole(const std::shared_ptr<Kernel>& kernel, const tilepost_exchange_t& exchange,
+                      double seconds) {
+  Meeting meeting(exchange);
+  meeting.wait_quietly(seconds);
+  meeting.begin();
+  kernel->count_run();
+  const auto goes_through = [&] {
+    if (!meeting.follow() || !meeting.meet()) return false;
+    kernel->compute_all();
+    return kernel->do_tasks(seconds);
+  };
+  if (goes_through()) {
+    meeting.end();
+    return {};
+  }
+  store(exchange.given_up, 1);
+  return kernel->stopped();
+}
+
 }  // namespace
 
 fakes::Hang run_kernel(const Program& program, void** arguments, double seconds) {
-  if (exchanges(arguments)) return run_exchange(program, arguments);
+  const auto& exchange = static_cast<const tilepost_view_t*>(arguments[5])->exchange;
+  const bool is_whole_run = exchange.ranks != 0;  // not every run of a plan is
+  if (is_whole_run) last_exchanges[self().rank] = exchange;
+  if (is_whole_run && program.plan.meets == 0) return run_exchange(program, arguments);
   auto kernel = std::make_shared<Kernel>(program, arguments);
+  if (is_whole_run) return run_whole(kernel, exchange, seconds);
   if (gathers(program.plan)) {
     if (!kernel->do_tasks(seconds)) return kernel->stopped();
     if (program.plan.access == TILEPOST_ACCESS_WRITE)
@@ -225,6 +267,10 @@ fakes::Hang run_kernel(const Program& program, void** arguments, double seconds)
   if (program.plan.sum == TILEPOST_SUM_ADDED) adding.lock();
   kernel->compute_all();
   return kernel->do_tasks(seconds) ? fakes::Hang{} : kernel->stopped();
+}
+
+const tilepost_exchange_t& last_exchange(int rank) {
+  return last_exchanges[rank];
 }
 
 void linger() {

@@ -11,6 +11,9 @@ namespace ranks {
 // before it is told to.
 fakes::Hang run_kernel(const Program& program, void** arguments, double seconds);
 
+// What the last run on `rank` that was a kernel alone was launched with.
+const tilepost_exchange_t& last_exchange(int rank);
+
 // Takes a moment, not the same on all ranks.
 void linger();
 

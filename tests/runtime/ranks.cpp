@@ -26,6 +26,7 @@ std::ostream& operator<<(std::ostream& out, const Way& way) {
   if (way.tasks) out << ", with tasks";
   if (way.sum == TILEPOST_SUM_ADDED) out << ", added";
   if (way.neighbours) out << ", beside neighbours";
+  if (way.meets) out << ", whole runs";
   return out;
 }
 
@@ -52,6 +53,7 @@ void use(Program& program, const Way& way, int ranks, int64_t m, tilepost_routin
   plan.access = way.access;
   plan.sum = way.sum;
   plan.neighbours = way.neighbours ? 1 : 0;
+  plan.meets = way.meets ? 1 : 0;
   plan.pushes = way.gathers() || (way.tasks && way.pattern == TILEPOST_GEMM_ALL_REDUCE) ? 1 : 0;
   plan.routing = routing;
   plan.k = 8;
@@ -78,6 +80,7 @@ void use(Program& program, const Way& way, int ranks, int64_t m, tilepost_routin
   const bool sums = !way.gathers() && way.pattern != TILEPOST_GEMM_ALL_TO_ALL;
   plan.task_parts = sums ? ranks : 1;
   plan.kernel.helper_bytes = 16512;
+  plan.kernel.early = way.meets ? 1 : 0;
 }
 
 int helper_bytes_of(int units, int parts) {

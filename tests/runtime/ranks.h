@@ -42,6 +42,7 @@ struct Way {
   bool tasks = false;  // for the kernel's helper warps
   tilepost_sum_t sum = TILEPOST_SUM_STAGED;
   bool neighbours = false;
+  bool meets = false;  // the kernel begins and ends the run
 
   bool gathers() const { return tilepost::row_of(pattern).moves_input(); }
   bool pushes_rows() const { return gathers() && access == TILEPOST_ACCESS_WRITE; }
@@ -61,6 +62,10 @@ constexpr Way tasks(tilepost_pattern_t pattern) {
   return {pattern,
           tilepost::row_of(pattern).moves_input() ? TILEPOST_ACCESS_READ : TILEPOST_ACCESS_WRITE,
           true};
+}
+// The same of products, and no kernel comes before them or behind.
+constexpr Way whole(tilepost_pattern_t pattern) {
+  return {pattern, TILEPOST_ACCESS_WRITE, true, TILEPOST_SUM_STAGED, false, true};
 }
 // Copy engines bring rows of A, and the kernel is launched for each group of them.
 constexpr Way launches(tilepost_pattern_t pattern) {

@@ -42,6 +42,9 @@ const Make kMakes[] = {{tasks(kAllReduce)},
                        {tasks(kReduceScatter)},
                        {tasks(kAllToAll)},
                        {tasks(kAllGather)},
+                       {ranks::whole(kAllReduce)},
+                       {ranks::whole(kReduceScatter)},
+                       {ranks::whole(kAllToAll)},
                        {ranks::pushed_rows()},
                        {copies(kAllReduce)},
                        {copies(kAllToAll)},
@@ -52,7 +55,7 @@ const Make kMakes[] = {{tasks(kAllReduce)},
                        {stores(kAllToAll)},
                        kAnyM,
                        kNorm};
-constexpr int kNumMakes = 14;
+constexpr int kNumMakes = 17;
 static_assert(std::size(kMakes) == kNumMakes);
 
 // Operations of the same ranks, each with a program of its own.

@@ -15,6 +15,7 @@ using ranks::Ranks;
 using ranks::stores;
 using ranks::tasks;
 using ranks::Way;
+using ranks::whole;
 using tilepost::cuda::RunWords;
 
 namespace {
@@ -24,6 +25,7 @@ constexpr double kDeadline = 0.2;
 const Way kWays[] = {copies(kAllReduce), copies(kReduceScatter), copies(kAllToAll),
                      copies(kAllGather), stores(kAllReduce),     stores(kReduceScatter),
                      tasks(kAllReduce),  tasks(kReduceScatter),  tasks(kAllToAll),
+                     whole(kAllReduce),  whole(kReduceScatter),  whole(kAllToAll),
                      pushed_rows()};
 
 // One thing in which another rank's run is not this rank's.
@@ -76,7 +78,7 @@ TEST_CASE("shared: runs with other rows end with an error on all ranks, which na
 
 // Nothing else tells their runs apart.
 TEST_CASE("shared: ranks that run other operations of one plan end with an error on all") {
-  const Way way = GENERATE(tasks(kAllReduce), copies(kAllGather));
+  const Way way = GENERATE(tasks(kAllReduce), whole(kAllReduce), copies(kAllGather));
   CAPTURE(way);
   OnFakes fresh;
   fresh.leaves_memory();

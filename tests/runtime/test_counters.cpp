@@ -107,7 +107,7 @@ namespace {
 struct FlagsOfThree : OnFakes {
   static constexpr int kRanks = 3, kGroups = 4;
   std::vector<uint32_t> memory[kRanks];
-  uint32_t run = 0, given_up = 0, expected[kGroups] = {}, kind = 0;
+  uint32_t run = 0, given_up = 0, expected[2 * kGroups] = {}, half = 0, kind = 0;
   WatchPage page{};
   SharedFlags flags{};
   CUstream_st* const stream = fakes::user_stream("lane");
@@ -123,6 +123,8 @@ struct FlagsOfThree : OnFakes {
     flags.given_up = &given_up;
     flags.kind = &kind;
     flags.expected = expected;
+    flags.counters = kGroups;
+    flags.half = &half;
     flags.page = &page;
   }
   uint32_t& own(int64_t word) { return memory[1][static_cast<size_t>(word)]; }

@@ -13,6 +13,7 @@ using ranks::Ranks;
 using ranks::stores;
 using ranks::tasks;
 using ranks::Way;
+using ranks::whole;
 using sample::count_calls;
 
 namespace {
@@ -31,12 +32,18 @@ const char* const kTilesMissing =
 const char* const kRowsMissing =
     ": group 2 of 4: not all ranks' rows were stored within 0.2 s: 1 signals are missing; "
     "rank 1 did not arrive";
+// Before all have begun it nobody stores.
+const char* const kNotBegun =
+    ": group 1 of 3: not all ranks' tiles were stored within 0.2 s: 18 signals are missing; "
+    "rank 1 did not arrive";
 const std::vector<Missing> kMissing = {
     {copies(kReduceScatter), 64, "rank 1 did not announce", "rank 1 did not announce"},
     {stores(kReduceScatter), 64, "group 1", "group 1"},
     {tasks(kAllReduce), 48, kTilesMissing, kTilesMissing},
     {tasks(kReduceScatter), 48, kTilesMissing, kTilesMissing},
     {tasks(kAllToAll), 48, kTilesMissing, kTilesMissing},
+    {whole(kAllReduce), 48, kNotBegun, kNotBegun},
+    {whole(kAllToAll), 48, kNotBegun, kNotBegun},
     // What rank 0 gets first comes from rank 1. Rank 2 gets rank 0's first, whose streams are one
     // in this world, so that rank 0 waits before it announces more.
     {tasks(kAllGather), 48, "rank 1 did not announce group 2", "rank 0 did not announce group 3"},
@@ -64,6 +71,10 @@ const std::vector<Stuck> kStuck = {
     {tasks(kAllReduce), 48, true, kHalfOfTiles},
     {tasks(kReduceScatter), 48, false, kHalfOfTiles},
     {tasks(kReduceScatter), 48, true, kHalfOfTiles},
+    {whole(kAllReduce), 48, false, kHalfOfTiles},
+    {whole(kAllReduce), 48, true, kHalfOfTiles},
+    {whole(kReduceScatter), 48, false, kHalfOfTiles},
+    {whole(kReduceScatter), 48, true, kHalfOfTiles},
     {tasks(kAllGather), 48, false, kOwnRows},
     {tasks(kAllGather), 48, true, kOwnRows},
     {pushed_rows(), 45, false, kEdges},
@@ -126,11 +137,12 @@ TEST_CASE_METHOD(Operation, "tasks: what does not come is told, in a replayed ru
 }
 
 TEST_CASE_METHOD(Team, "tasks: sums that are not pushed here are told within the deadline") {
+  const Way way = GENERATE(tasks(kAllReduce), whole(kAllReduce));
   const int runs = GENERATE(2, 3);
   const bool lent = runs % 2 != 0;  // the next run's out is the operation's
-  CAPTURE(lent);
+  CAPTURE(way, lent);
   leaves_memory();
-  ranks::use(program, tasks(kAllReduce), 3, 48);
+  ranks::use(program, way, 3, 48);
   Ranks& all = create(3, kDeadline);
   all.run(runs);
   check();

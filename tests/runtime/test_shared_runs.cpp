@@ -13,6 +13,7 @@ using ranks::Ranks;
 using ranks::stores;
 using ranks::tasks;
 using ranks::Way;
+using ranks::whole;
 using sample::count_calls;
 
 namespace {
@@ -32,6 +33,8 @@ struct Trial {
 
 const Calls kNothingBeside{"sum ", "wait_stored ", "wait_added ", "announce",
                            "cudaMemcpyAsync user"};
+const Calls kKernelAlone{"sum ",    "wait_",   "announce",  "cudaMemcpyAsync user",
+                         "shared_", "replay_", "cudaMemset"};
 // Shares that end with a tile and such that do not, that are less than one, and none.
 const Rows kShares{1, 5, 7, 9, 16, 21, 35, 48, 61, 64};
 
@@ -48,6 +51,9 @@ const std::vector<Trial> kTrials = {
     {.way = tasks(kAllReduce), .units = {0, 2}, .absent = kNothingBeside},
     {.way = tasks(kReduceScatter), .units = {0, 2}, .absent = kNothingBeside},
     {.way = tasks(kAllToAll), .units = {0, 2}, .absent = kNothingBeside},
+    {.way = whole(kAllReduce), .units = {0, 2}, .absent = kKernelAlone},
+    {.way = whole(kReduceScatter), .units = {0, 2}, .absent = kKernelAlone},
+    {.way = whole(kAllToAll), .units = {0, 2}, .absent = kKernelAlone},
     {tasks(kAllGather), {1, 5, 7, 9, 16, 61, 64}, {0}, {1, 3, 256}, {"cudaMemcpyAsync user"}},
     {pushed_rows(), kShares, {0}, {1, 3, 256}, {"wait_", "announce", "post "}},
     {.way = copies(kAllToAllGemm), .rows = kShares, .staggers = {0}},
@@ -59,12 +65,13 @@ const std::vector<Trial> kTrials = {
 
 // All of them whose plans can be for any number of rows.
 const std::vector<Way> kAnyRows = {
-    copies(kAllReduce),    copies(kReduceScatter), copies(kAllToAll),
-    copies(kAllGather),    stores(kAllReduce),     stores(kReduceScatter),
-    stores(kAllToAll),     tasks(kAllReduce),      tasks(kReduceScatter),
-    tasks(kAllToAll),      tasks(kAllGather),      pushed_rows(),
-    copies(kAllToAllGemm), tasks(kAllToAllGemm),   pushed_rows(kAllToAllGemm),
-    launches(kAllGather),  launches(kAllToAllGemm)};
+    copies(kAllReduce),    copies(kReduceScatter),  copies(kAllToAll),
+    copies(kAllGather),    stores(kAllReduce),      stores(kReduceScatter),
+    stores(kAllToAll),     tasks(kAllReduce),       tasks(kReduceScatter),
+    tasks(kAllToAll),      tasks(kAllGather),       pushed_rows(),
+    copies(kAllToAllGemm), tasks(kAllToAllGemm),    pushed_rows(kAllToAllGemm),
+    launches(kAllGather),  launches(kAllToAllGemm), whole(kAllReduce),
+    whole(kReduceScatter), whole(kAllToAll)};
 
 void set_units(sample::Program& program, int units) {
   tilepost_plan_t& plan = program.plan;
@@ -157,7 +164,8 @@ TEST_CASE_METHOD(Team, "shared: runs that do not overlap come in between, by NCC
 
 TEST_CASE_METHOD(Team,
                  "shared: a consumer reads the rows of an AllReduce where they come together") {
-  const Way way = GENERATE(copies(kAllReduce), stores(kAllReduce), tasks(kAllReduce));
+  const Way way =
+      GENERATE(copies(kAllReduce), stores(kAllReduce), tasks(kAllReduce), whole(kAllReduce));
   CAPTURE(way);
   program.plan.consumer = TILEPOST_CONSUMER_RMS_NORM;
   ranks::use(program, way, 3, 61);

@@ -120,8 +120,10 @@ void take(Draft& draft, const Candidate& chosen) {
   plan.task_parts = chosen.task_parts;
   plan.shots = chosen.shots;
   plan.pushes = chosen.transport->pushes(plan) ? 1 : 0;
+  plan.meets = chosen.transport->meets(plan) ? 1 : 0;
   request.tasks = plan.task_parts > 0;
   request_exchange(plan, request);
+  request.meets = plan.meets != 0;
   request.added = request_for(plan).added;
   plan.set_kernel(make_kernel(config, request));
   plan.pace = pace_of(config, plan, draft.profile.paced);

@@ -102,6 +102,7 @@ void add_sm90_tunables(const KernelConfig& config, const KernelRequest& request,
   plan.source.tunables["PRECISE"] = is_precise(request) ? "1" : "0";
   plan.source.tunables["ADD"] = request.added ? "1" : "0";
   plan.source.tunables["HELPER"] = std::to_string(plan.kernel.helper_bytes);
+  if (request.meets) plan.source.tunables["EARLY"] = "1";
 }
 
 // Every box is as wide as the swizzle's span, 128 bytes. Cluster-mates load B in equal parts; where
@@ -271,6 +272,7 @@ KernelPlan make_kernel(const KernelConfig& config, const KernelRequest& request)
     if (request.tasks) plan.kernel.helper_bytes = kHelperBytes;
     plan.kernel.shared_bytes += plan.kernel.helper_bytes;
     plan.kernel.cluster = request.cluster;
+    plan.kernel.early = request.meets ? 1 : 0;
     add_sm90_tunables(config, request, plan);
     set_sm90_boxes(config, request, plan);
   } else if (is_small(config)) {

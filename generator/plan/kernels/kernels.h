@@ -43,6 +43,7 @@ struct KernelRequest {
   bool routed = false;  // every row goes to a place of its own (TILEPOST_ROUTING_ROWS)
   bool added = false;   // tiles are added to what is where they go (TILEPOST_SUM_ADDED)
   bool tasks = false;   // a helper warp has tasks (tilepost_tasks_t)
+  bool meets = false;   // it is a whole run (tilepost_plan_t::meets)
   // gemm_sm90_small, gemm_host: it exchanges tiles with kernels of so many ranks.
   tilepost_shots_t shots = TILEPOST_SHOTS_NONE;
   int ranks = 1;

@@ -48,6 +48,12 @@ class Peer final : public Transport {
     return row_of(plan).product_spreads() && plan.sum == TILEPOST_SUM_STAGED &&
            (plan.task_parts > 0 || plan.arch == Arch::host);
   }
+  // Where helper warps do all there is to do with what other ranks store. The kernel has an address
+  // for each rank of one host.
+  bool meets(const Plan& plan) const override {
+    return !row_of(plan).moves_input() && plan.task_parts > 0 &&
+           plan.ranks <= TILEPOST_MOST_EXCHANGING;
+  }
   std::vector<CommChoice> choices(const Plan& plan, const MachineProfile& profile,
                                   int task_parts) const override {
     if (task_parts > 0) return {{0, 1}};  // the GEMM has all SMs
@@ -262,16 +268,23 @@ std::string describe_parts(const Plan& plan) {
                                          : ", " + adder + " sums them in the order of ranks");
 }
 
+// What follows the stores of an AllReduce.
+std::string describe_sums(const Plan& plan) {
+  if (!plan.pushes) return "copy engines bring what the other ranks have summed";
+  const std::string pushed = "helper warps store what is summed into the other ranks' memory, ";
+  return pushed + (plan.consumer == TILEPOST_CONSUMER_NONE
+                       ? "and move what has landed to the output"
+                       : "where their consumers read it");
+}
+
 std::vector<std::string> Peer::describe(const Plan& plan) const {
   if (row_of(plan).moves_input())
     return {"helper warps store this rank's rows of A into the other ranks' memory"};
-  const std::string parts = describe_parts(plan);
-  if (!row_of(plan).product_spreads()) return {parts};
-  if (!plan.pushes) return {parts, "copy engines bring what the other ranks have summed"};
-  const std::string pushed = "helper warps store what is summed into the other ranks' memory, ";
-  return {parts, pushed + (plan.consumer == TILEPOST_CONSUMER_NONE
-                               ? "and move what has landed to the output"
-                               : "where their consumers read it")};
+  std::vector<std::string> lines = {describe_parts(plan)};
+  if (row_of(plan).product_spreads()) lines.push_back(describe_sums(plan));
+  if (plan.meets)
+    lines.push_back("the kernels of all ranks meet by themselves: none runs before them or behind");
+  return lines;
 }
 
 }  // namespace

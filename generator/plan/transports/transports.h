@@ -110,6 +110,9 @@ class Transport {
   // tilepost_plan_t::pushes of a plan whose access, sum, shots and tasks are chosen.
   virtual bool pushes(const Plan&) const { return false; }
 
+  // tilepost_plan_t::meets of a plan whose access, kernel and tasks are chosen.
+  virtual bool meets(const Plan&) const { return false; }
+
   // What to try for moving groups where the spec leaves it open, in order of preference among
   // equals; some may be more than a small GPU has.
   virtual std::vector<CommChoice> choices(const Plan&, const MachineProfile&,

@@ -110,6 +110,26 @@ void check_neighbours(const Plan& plan, Findings& findings) {
                     plan.task_parts, name_of(plan.planned_transport)));
 }
 
+// A kernel that is a whole run does all there is to do with what other ranks store, knows an
+// address of each, and is launched into the end of the kernel before it. That it also lets the next
+// one come so is in its source. Where kernels exchange tiles: peer_tiles.cpp.
+void check_meeting(const Plan& plan, Findings& findings) {
+  if (plan.access == TILEPOST_ACCESS_TILES) return;
+  const auto early = plan.source.tunables.find("EARLY");
+  const bool lets_next = early != plan.source.tunables.end() && early->second == "1";
+  const bool may = plan.access == TILEPOST_ACCESS_WRITE && plan.task_parts > 0 &&
+                   !row_of(plan).moves_input() && plan.ranks <= TILEPOST_MOST_EXCHANGING &&
+                   plan.comm_ctas == 0 && plan.kernel.early != 0 && lets_next;
+  if (plan.meets != 0 && !may)
+    findings.add(
+        fmt::format("a kernel of {0} ranks, access {1}, {2} task parts, {3} CTAs beside "
+                    "it, launched {4} and letting the next come {5}, is no whole run",
+                    plan.ranks, static_cast<int>(plan.access), plan.task_parts, plan.comm_ctas,
+                    plan.kernel.early != 0 ? "early" : "late", lets_next ? "early" : "late"));
+  if (plan.meets == 0 && lets_next)
+    findings.add("the next kernel may come early, and would take the SMs of what follows this one");
+}
+
 // Waves of all launches of the GEMM: one for each group of arrivals beside neighbours, each of
 // which has a last wave of its own, else one in all.
 int64_t waves_of(const Plan& plan) {
@@ -307,6 +327,7 @@ std::vector<std::string> verify_plan(const Plan& plan) {
   check_transport(plan, findings);
   check_neighbours(plan, findings);
   verify_exchange_of_tiles(plan, findings);
+  check_meeting(plan, findings);
   if (verify_tiles(plan, plan.tile_map(), findings)) {
     verify_blocks(plan, plan.tile_map(), findings);
     verify_orders(plan, findings);

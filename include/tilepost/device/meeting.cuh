@@ -184,16 +184,17 @@ __device__ __forceinline__ RunRead read_run(const tilepost_exchange_t& exchange)
 
 // One thread for each of the `readers` of the grid, which has read the run. The last of them writes
 // it for the next kernel, which reads behind the end of this one: all have read by then, for their
-// reads come before their additions, which have one order (PTX ISA 8.9.5).
-__device__ __forceinline__ void count_reader(const tilepost_exchange_t& exchange, uint32_t run,
+// reads come before their additions, which have one order (PTX ISA 8.9.5). True to the last one.
+__device__ __forceinline__ bool count_reader(const tilepost_exchange_t& exchange, uint32_t run,
                                              uint32_t readers) {
   __threadfence();
-  if (atomicAdd(exchange.run + kReadWord, 1) + 1 != readers) return;
+  if (atomicAdd(exchange.run + kReadWord, 1) + 1 != readers) return false;
   __threadfence();
   volatile uint32_t* const words = exchange.run;
   words[kReadWord] = 0;
   words[kKindWord] = exchange.kind;
   words[kRunWord] = run;
+  return true;
 }
 
 // Whoever reads the run in a CTA: the helper warps, and the thread that stores, if it stores with

@@ -284,7 +284,18 @@ __device__ __forceinline__ void store_matrices(uint32_t row, uint32_t m0, uint32
                : "memory");
 }
 
-// Sixteen bytes of shared memory.
+// A word of shared memory, and sixteen bytes of it. Adding returns what was there.
+__device__ __forceinline__ void store_shared_word(uint32_t destination, uint32_t word) {
+  asm volatile("st.shared.u32 [%0], %1;" ::"r"(destination), "r"(word) : "memory");
+}
+__device__ __forceinline__ uint32_t add_shared_word(uint32_t destination, uint32_t word) {
+  uint32_t before;
+  asm volatile("atom.shared.add.u32 %0, [%1], %2;"
+               : "=r"(before)
+               : "r"(destination), "r"(word)
+               : "memory");
+  return before;
+}
 __device__ __forceinline__ uint32_t load_shared_word(uint32_t source) {
   uint32_t word;
   asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(source) : "memory");

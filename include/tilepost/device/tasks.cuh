@@ -37,16 +37,25 @@ struct TaskChunks {
   int bytes;  // of a part
 };
 
+// What counters read when all of the run is here: as the kernel in front of this one has counted.
+struct ExpectedCounts {
+  const uint32_t* counts;
+
+  __device__ uint32_t at(int counter) const { return counts[counter]; }
+};
+
 // One lane. Waits until what the counter stands for is in this rank's memory, and acquires it as
 // wait_for_input does; the proxy fence is for the bulk copies that read it. False if the run was
-// given up.
-__device__ __forceinline__ bool wait_for_parts(const tilepost_tasks_t& tasks, int counter_index) {
+// given up. `Expected`: as ExpectedCounts, here and below.
+template <class Expected>
+__device__ __forceinline__ bool wait_for_parts(const tilepost_tasks_t& tasks,
+                                               const Expected& expected, int counter_index) {
   constexpr unsigned kPollNanoseconds = 100;
   constexpr int kPollsPerCheck = 1 << 14;  // of the abort word, which is in the host's memory
   if (counter_index < 0) return true;
   const uint32_t* counter =
       tasks.stored + static_cast<long long>(counter_index) * TILEPOST_COUNTER_STRIDE;
-  const uint32_t target = tasks.expected[counter_index];
+  const uint32_t target = expected.at(counter_index);
   for (int polls = 1; static_cast<int32_t>(ptx::load_relaxed_sys(counter) - target) < 0; ++polls) {
     if (polls % kPollsPerCheck == 0 && ptx::load_relaxed_sys(tasks.abort) != 0) return false;
     ptx::sleep_ns(kPollNanoseconds);
@@ -169,26 +178,37 @@ __device__ __forceinline__ bool lands_in_out(const tilepost_tasks_t& tasks) {
 // not end before it is all there. The tasks go round the CTAs. What reads `out` comes behind the
 // kernel in its stream, so that one of its threads has acquired the pushes is enough: causality
 // order is transitive (PTX ISA 8.9.5).
-__device__ __forceinline__ void wait_in_place(const tilepost_tasks_t& tasks) {
+template <class Expected>
+__device__ __forceinline__ bool wait_in_place(const tilepost_tasks_t& tasks,
+                                              const Expected& expected) {
 #pragma unroll 1
   for (int j = blockIdx.x; j < tasks.count; j += gridDim.x)
-    if (tasks.list[j].parts == 1 && !wait_for_parts(tasks, tasks.list[j].waits)) break;
+    if (tasks.list[j].parts == 1 && !wait_for_parts(tasks, expected, tasks.list[j].waits))
+      return false;
+  return true;
 }
 
-// All lanes of a warp, in every CTA. Tasks of a kernel that adds and pushes have kParts parts or
-// one.
-template <DType kType, int kParts, bool kPushes>
-__device__ __forceinline__ void do_tasks(const tilepost_tasks_t& tasks, HelperMemory helper) {
-  const int lane = threadIdx.x % 32;
+// All lanes of a warp, once before do_tasks.
+__device__ __forceinline__ void open_tasks(HelperMemory helper) {
   const TaskMemory memory{helper};
-  if (lane == 0) {
+  if (threadIdx.x % 32 == 0) {
     for (int buffer = 0; buffer < kTaskBuffers; ++buffer)
       ptx::init_barrier(memory.barrier(buffer), 1);
     ptx::fence_barrier_init();
   }
   __syncwarp();
+}
+
+// All lanes of a warp, in every CTA. Tasks of a kernel that adds and pushes have kParts parts or
+// one. Lane 0 is told whether the run was not given up.
+template <DType kType, int kParts, bool kPushes, class Expected>
+__device__ __forceinline__ bool do_tasks(const tilepost_tasks_t& tasks, const Expected& expected,
+                                         HelperMemory helper) {
+  const int lane = threadIdx.x % 32;
+  const TaskMemory memory{helper};
   const int stride = gridDim.x;
   const bool in_place = kParts > 1 && kPushes && lands_in_out(tasks);
+  bool through = true;
   int chunk = blockIdx.x, turn = 0;
 #pragma unroll 1
   for (int j = 0; j < tasks.count; ++j) {
@@ -199,8 +219,8 @@ __device__ __forceinline__ void do_tasks(const tilepost_tasks_t& tasks, HelperMe
     const int in_all = task_chunks(task.bytes, bytes);
     const int count = chunk < in_all ? (in_all - chunk + stride - 1) / stride : 0;
     if (count > 0) {
-      const bool ready = lane != 0 || wait_for_parts(tasks, task.waits);
-      if (!__shfl_sync(0xFFFFFFFF, ready, 0)) break;
+      through = lane != 0 || wait_for_parts(tasks, expected, task.waits);
+      if (!__shfl_sync(0xFFFFFFFF, through, 0)) break;
       if (moves)
         do_task<kType, 1, false>(tasks, task, memory, {chunk, count, bytes}, turn, lane);
       else
@@ -210,9 +230,9 @@ __device__ __forceinline__ void do_tasks(const tilepost_tasks_t& tasks, HelperMe
     turn += count;
     chunk += count * stride - in_all;
   }
-  if (lane != 0) return;
+  if (lane != 0) return true;
   ptx::wait_bulk<0>();
-  if (in_place) wait_in_place(tasks);
+  return through && (!in_place || wait_in_place(tasks, expected));
 }
 
 }  // namespace tilepost::woven

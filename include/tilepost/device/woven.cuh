@@ -10,6 +10,7 @@
 #include "tilepost/device/ptx.cuh"
 #include "tilepost/device/ptx_sm90.cuh"
 #include "tilepost/device/tasks.cuh"
+#include "tilepost/device/whole_run.cuh"
 #include "tilepost/layout.h"
 #include "tilepost/mark.cuh"
 #include "tilepost/plan.h"
@@ -43,6 +44,9 @@ struct View : tilepost_view_t {
   static constexpr bool kPushes = false;
   // Somebody waits for tiles, or A arrives, while the kernel runs.
   static constexpr bool kOverlaps = true;
+  // No kernel comes before or behind it in a run that overlaps (kStores, with tasks;
+  // tilepost_plan_t::meets).
+  static constexpr bool kMeets = false;
   // The kernels of kRanks ranks exchange tiles (TILEPOST_ACCESS_TILES, tilepost_shots_t); 0: they
   // do not.
   static constexpr int kShots = 0, kRanks = 0;
@@ -68,6 +72,8 @@ struct CheckedView {
                 "owners get whole rows of their own, as soon as they are computed");
   static_assert(View::kNorm == 0 || (View::kShots != 0 && View::kSums && View::kN % 8 == 0),
                 "rows that are normalised are sums of other ranks' tiles, in vectors of 16 bytes");
+  static_assert(!View::kMeets || (View::kStores && View::kTaskParts > 0),
+                "a run ends with its kernel where that does all there is to do");
   static constexpr bool kIsRight = true;
 };
 
@@ -159,16 +165,21 @@ __device__ __forceinline__ const Map* out_map(const View& view, const Map* map, 
 
 // Once for all of a thread's stores. The maps of the ranks that own any of m rows: no thread
 // changes them while the kernel runs. And the memory they describe: its owner has read or zeroed it
-// through the generic proxy, before the kernels in front of this one acquired that its last run had
-// ended; the proxy fence puts that before what TMA does there (PTX ISA 8.6, Proxies).
+// through the generic proxy, before the kernels in front of this one, or (kMeets) this thread,
+// acquired that its last run had ended; the proxy fence puts that before what TMA does there (PTX
+// ISA 8.6, Proxies).
 template <class View>
-__device__ __forceinline__ void open_out_maps(const View& view, int m) {
+__device__ __forceinline__ bool open_out_maps(const View& view, int m, int storers) {
+  bool may_store = true;
+  if constexpr (View::kMeets)
+    if (is_whole_run(view)) may_store = await_owners(view.exchange, storers);
   if constexpr (View::kStores) {
     const auto* maps = static_cast<const CUtensorMap*>(view.out_maps);
 #pragma unroll 1  // few registers
     for (int first = 0; first < m; first += view.share_rows) ptx::acquire_tensor_map(maps++);
     ptx::fence_global_to_async();
   }
+  return may_store;
 }
 
 // Waits until view.pace cycles have passed since the thread's last store, in clock arithmetic
@@ -205,7 +216,7 @@ template <class View>
 __device__ __forceinline__ bool wait_for_input(const View& view, int group) {
   constexpr unsigned kPollNanoseconds = 32;
   if constexpr (View::kPushes) {
-    return wait_for_parts(view.tasks, group);
+    return wait_for_parts(view.tasks, ExpectedCounts{view.tasks.expected}, group);
   } else {
     const uint32_t* counter = counter_at(view.counters, group);
     while (static_cast<int32_t>(ptx::load_relaxed_sys(counter) - view.ready) < 0)
@@ -278,12 +289,24 @@ __device__ __forceinline__ void open_in_map(const View& view) {
 
 // All lanes of a warp of each CTA; `output` is a constant.
 template <class View>
-__device__ __forceinline__ void helper_warp(const View& view, HelperMemory helper, DType output) {
-  if constexpr (View::kTaskParts > 0) {
+__device__ __forceinline__ void helper_warp(const View& view, HelperMemory helper, DType output,
+                                            int storers) {
+  const auto do_all = [&](const auto& expected) {
     if (output == DType::bf16)
-      do_tasks<DType::bf16, View::kTaskParts, View::kPushes>(view.tasks, helper);
-    else
-      do_tasks<DType::f16, View::kTaskParts, View::kPushes>(view.tasks, helper);
+      return do_tasks<DType::bf16, View::kTaskParts, View::kPushes>(view.tasks, expected, helper);
+    return do_tasks<DType::f16, View::kTaskParts, View::kPushes>(view.tasks, expected, helper);
+  };
+  if constexpr (View::kMeets) {
+    ptx::wait_for_previous_kernels();
+    if (!is_whole_run(view)) return;  // in sequence there are no tasks
+    begin_whole_run(view.exchange, helper.address);
+    open_tasks(helper);
+    count_helper(view.exchange, helper.address, storers);
+    const bool through = do_all(CountsOfRun{view.exchange, helper.address});
+    end_whole_run(view.exchange, view.tasks, helper.address, through);
+  } else if constexpr (View::kTaskParts > 0) {
+    open_tasks(helper);
+    do_all(ExpectedCounts{view.tasks.expected});
   }
 }
 

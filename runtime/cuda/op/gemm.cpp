@@ -88,7 +88,7 @@ void Gemm::find_view(const Run& run, tilepost_view_t& view) const {
   view.ready = run.record->ready;
   view.in_map = run.map->in_map;
   if (run.path().tasks) find_tasks(run, view.tasks);
-  if (run.path().exchanges) find_exchange(run, view.exchange);
+  if (run.path().meets) find_exchange(run, view.exchange);
   if (run.path().by_owner) find_owners(run, view);
 }
 
@@ -124,6 +124,8 @@ void Gemm::find_exchange(const Run& run, tilepost_exchange_t& exchange) const {
   exchange.words[1] = words.schedule;
   exchange.words[2] = words.plan;
   exchange.words[3] = words.output;
+  exchange.targets = run.map->targets;
+  exchange.num_targets = run.map->num_counters;
   exchange.slot_maps = run.map->out_maps;
   exchange.there = run.output.number != 0 ? run.output.there : run.map->there;
   exchange.out = run.buffers.out;

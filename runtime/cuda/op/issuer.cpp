@@ -52,7 +52,7 @@ tilepost_result_t RunIssuer::run_captured(Run& run) {
   run.fork = lanes_.captured_fork_event();
   run.end = lanes_.captured_end_event();
   const size_t words = static_cast<size_t>(run.record->groups) * TILEPOST_COUNTER_STRIDE;
-  if (!run.path().exchanges)
+  if (!run.path().meets)
     TILEPOST_CUDA(cudaMemsetAsync(state_.bank(kCaptured), 0, words * sizeof(uint32_t), run.user));
   if (board_ != nullptr) board_->say_captured();
   TILEPOST_TRY(start(run));
@@ -111,12 +111,12 @@ RunOrder* RunIssuer::shared_order() const {
 tilepost_result_t RunIssuer::start(Run& run) {
   TILEPOST_TRY(gemm_.find_arguments(run));
   TILEPOST_TRY(communication_.pack(run));
-  if (buffers_.uses_shared(run.path()) && !run.path().exchanges) TILEPOST_TRY(begin_sharing(run));
+  if (buffers_.uses_shared(run.path()) && !run.path().meets) TILEPOST_TRY(begin_sharing(run));
   TILEPOST_TRY(communication_.bring_own_rows(run));
   if (run.fork != run.begin) TILEPOST_CUDA(cudaEventRecord(run.fork, run.user));
   if (run.comm != run.user) TILEPOST_TRY(lanes_.fork(run));
-  // Before a GEMM that may wait for other ranks, unless it does so itself.
-  if (run.bank == kCaptured && !run.path().exchanges)
+  // Before a GEMM that may wait for other ranks, unless it says so itself.
+  if (run.bank == kCaptured && !run.path().meets)
     TILEPOST_CUDA(
         launch_replay_begin(state_.page(), static_cast<uint32_t>(run.map->captured), run.comm));
   if (run.gathers_first()) return TILEPOST_OK;
@@ -162,7 +162,7 @@ tilepost_result_t RunIssuer::end(const Run& run) {
   }
   const bool captured = run.bank == kCaptured;
   if (run.begun && !run.ends_apart) TILEPOST_TRY(transports_.overlapping->end(last));
-  if (captured && !run.path().exchanges) TILEPOST_CUDA(launch_replay_end(state_.page(), last));
+  if (captured && !run.path().meets) TILEPOST_CUDA(launch_replay_end(state_.page(), last));
   TILEPOST_CUDA(cudaEventRecord(run.end, last));
   if (last != run.user) TILEPOST_CUDA(cudaStreamWaitEvent(run.user, run.end, 0));
   return run.ends_apart ? end_apart(run, last) : TILEPOST_OK;

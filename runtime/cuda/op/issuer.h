@@ -22,6 +22,7 @@
 // helper warps do all there is to do (tasks), nothing is beside the GEMM:
 //   user stream:  begin  GEMM with tasks  end
 //   comm stream:                         wait(end)  say so
+// and where they begin and end the run too (RunPath::meets), there is nothing but the GEMM.
 #pragma once
 
 #include "runtime/cuda/op/communication.h"

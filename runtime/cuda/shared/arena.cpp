@@ -127,7 +127,7 @@ tilepost_result_t SharedArena::try_out(const SharedRanks& ranks) {
 // This rank's own: the number of the run, what tasks have done and what tiles they wait for.
 tilepost_result_t SharedArena::make_numbers() {
   const auto counters = static_cast<size_t>(layout_.counters);
-  const size_t flags = TILEPOST_COUNTER_STRIDE * (1 + counters) + counters;
+  const size_t flags = TILEPOST_COUNTER_STRIDE * (1 + counters) + 2 * counters;
   const size_t bytes = flags * sizeof(uint32_t);
   TILEPOST_TRY(make_device_memory(numbers_, bytes));
   Stream stream;
@@ -159,7 +159,9 @@ SharedFlags SharedArena::flags() const {
   flags.run = static_cast<uint32_t*>(numbers_.get());
   flags.given_up = flags.run + kGivenUpWord;
   flags.kind = flags.run + kKindWord;  // and behind it who has read this (tilepost_exchange_t::run)
+  flags.half = flags.run + kHalfWord;
   flags.expected = done() + TILEPOST_COUNTER_STRIDE * layout_.counters;
+  flags.counters = layout_.counters;
   return flags;
 }
 

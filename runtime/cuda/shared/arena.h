@@ -57,7 +57,7 @@ class SharedArena {
   int64_t id() const { return id_; }
   const SharedMemory& memory() const { return memory_; }
   // Whether runs of any of its operations are a kernel alone, which meets the other ranks' itself
-  // (RunPath::exchanges); said before any of these is made. Such a kernel may take all SMs while it
+  // (RunPath::meets); said before any of these is made. Such a kernel may take all SMs while it
   // waits until the run before it has ended, which a kernel of this rank says: that must be in
   // front of it in its stream, or it might find no SM.
   void expect_meetings() { has_meetings_.store(true); }

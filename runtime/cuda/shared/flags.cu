@@ -74,7 +74,7 @@ __device__ bool wait_for(const SharedFlags& flags, const uint32_t* word, uint32_
   return true;
 }
 
-// A kernel that exchanges tiles does not say that it has ended. The kernel that begins the next run
+// A kernel that is a whole run does not say that it has ended. The kernel that begins the next run
 // does, and comes behind it in the stream. As end_kernel does, it keeps flags from falling behind.
 __device__ __forceinline__ void end_exchange(const SharedFlags& flags, uint32_t run) {
   const int rank = threadIdx.x;
@@ -87,8 +87,21 @@ __device__ __forceinline__ void end_exchange(const SharedFlags& flags, uint32_t 
     ptx::store_release_sys(flags.of[rank] + ended_word(flags.rank, flags.ranks), run);
 }
 
+__device__ __forceinline__ void expect_run(const SharedFlags& flags,
+                                           const RunBeginning& beginning) {
+  const uint32_t* const before = flags.expected + *flags.half * flags.counters;
+  for (int i = threadIdx.x; i < flags.counters; i += kThreads) {
+    const bool grows = beginning.targets != nullptr && i < beginning.counters;
+    const uint32_t count = before[i] + (grows ? beginning.targets[i] : 0);
+    flags.expected[i] = flags.expected[flags.counters + i] = count;
+  }
+}
+
 // This rank's own last run too: it says so on another stream. The barrier orders the waits before
 // the counting (PTX ISA, barrier), and that all threads have read the old number before it changes.
+// What counters have to reach is kept twice, for kernels that count runs themselves
+// (tilepost/device/whole_run.cuh). Both are the same behind this one, for all others.
+//
 // All of the last run's chunks were counted before its end, which comes behind the kernel whose
 // tasks they are, or behind a wait that saw the last of them; and what waited for them did so
 // before. That end's release has been acquired (PTX ISA 8.9.5); this run's tasks and waits come
@@ -120,10 +133,9 @@ __global__ void __launch_bounds__(kThreads)
     words[2] = run_word(run + 1, beginning.words.plan);
     words[3] = run_word(run + 1, beginning.words.output);
   }
-  for (int i = threadIdx.x; i < beginning.counters; i += kThreads) {
-    if (beginning.targets != nullptr) flags.expected[i] += beginning.targets[i];
-    if (flags.done != nullptr) flags.done[i * TILEPOST_COUNTER_STRIDE] = 0;
-  }
+  expect_run(flags, beginning);
+  for (int i = threadIdx.x; flags.done != nullptr && i < beginning.counters; i += kThreads)
+    flags.done[i * TILEPOST_COUNTER_STRIDE] = 0;
 }
 
 struct Announcement {
@@ -255,9 +267,10 @@ __global__ void __launch_bounds__(kThreads) end_kernel(const __grid_constant__ S
   if (rank == 0) publish(&flags.page->stored, 0);
 }
 
-// A kernel that exchanges tiles has waited for all that the other ranks' kernels of its run store
-// on this rank: their words, and their flags or lines of every part. What they still do is not in
-// this rank's memory, so to this rank they have ended. They are not told, for theirs may be gone.
+// A kernel that is a whole run has waited for all that the other ranks' kernels of it store on this
+// rank: their words, and their flags or lines of every part, or what they add to its counters. What
+// they still do is not in this rank's memory, so to this rank they have ended. They are not told,
+// for theirs may be gone.
 __global__ void __launch_bounds__(kThreads)
     settle_kernel(const __grid_constant__ SharedFlags flags) {
   const int rank = threadIdx.x;

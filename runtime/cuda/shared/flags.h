@@ -7,7 +7,7 @@
 // number of the run and what counters have to reach are kept on the device, so that a captured run
 // replays like any other, mixed with eager ones.
 //
-// Kernels that exchange tiles (tilepost_exchange_t) begin and end runs themselves: with the same
+// Kernels that are whole runs (tilepost_exchange_t) begin and end these themselves: with the same
 // numbers, lines and words (tilepost/exchange_words.h), in tilepost/device/meeting.cuh.
 //
 // A flag holds run * kGroupsPerRun + group + 1 of the latest announcement; it grows from run to
@@ -74,7 +74,10 @@ struct SharedFlags {
   uint32_t* run;       // this rank's: runs begun
   uint32_t* kind;      // this rank's: what the last of them was (tilepost_exchange_t::kind)
   uint32_t* given_up;  // this rank's: not 0 since a wait has ended without what it was for
-  uint32_t* expected;  // this rank's, by counter: what it reads when all of the run's is here
+  uint32_t* expected;  // this rank's, [2][counters]: what a counter reads when all of the run's is
+                       // here, twice but where a kernel counts runs itself (tilepost_exchange_t)
+  int counters;        // that there are
+  uint32_t* half;      // this rank's: which of the two holds then
   uint32_t* done;  // this rank's, by group, TILEPOST_COUNTER_STRIDE apart: chunks that the run's
                    // tasks have done; null where nothing waits for them
   uint64_t deadline_ns;  // of every wait; 0 = none
@@ -92,8 +95,8 @@ struct RunBeginning {
 };
 
 // Waits until every rank, this one too, has ended the run before, then counts this one: run += 1
-// and, for each of the counters, expected += targets[counter] and done = 0, of the groups. Tells
-// every rank what run it is.
+// and, for each of the counters, expected += targets[counter] and done = 0, of the groups; the
+// expected of other counters is carried over. Tells every rank what run it is.
 cudaError_t launch_shared_begin(const SharedFlags& flags, const RunBeginning& beginning,
                                 cudaStream_t stream);
 
@@ -127,8 +130,8 @@ cudaError_t launch_wait_added(const SharedFlags& flags, int group, uint32_t chun
 // (RunDifference).
 cudaError_t launch_shared_end(const SharedFlags& flags, cudaStream_t stream);
 
-// Where this rank's last run was one of a kernel that exchanges tiles, which leaves it to the next
-// run to say that it has ended: notes on this rank that all ranks have, as far as its own memory is
+// Where this rank's last run was a whole run of a kernel, which leaves it to the next run to say
+// that it has ended: notes on this rank that all ranks have, as far as its own memory is
 // concerned. No run may be under way in that.
 cudaError_t launch_settle(const SharedFlags& flags, cudaStream_t stream);
 

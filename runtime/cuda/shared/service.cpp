@@ -46,7 +46,7 @@ tilepost_result_t SharedService::create(const SharedRanks& ranks, SharedArenas& 
   touched_ = made_arena_;
   flags_ = arena_->flags();
   TILEPOST_TRY(begun_.create(flags_.ranks));
-  if (path_.exchanges) arena_->expect_meetings();
+  if (path_.meets) arena_->expect_meetings();
   if (path_.exchanges) return TILEPOST_OK;
   if (path_.completes) return access_.create(shared_counters(plan_));
   if (path_.tasks) flags_.done = arena_->done();
@@ -100,7 +100,7 @@ tilepost_tasks_t SharedService::tasks() const {
   tasks.in = regions_.own(0);
   tasks.stride = regions_.layout().slot_bytes;
   tasks.stored = own_counters();
-  tasks.expected = flags_.expected;
+  tasks.expected = flags_.expected;  // unless the kernel counts runs itself
   // Own rows that other ranks' are read with are waited for like these.
   const bool with_others = path_.tasks_push() && path_.pushes == Pushes::rows;
   tasks.done = with_others ? own_counters() : flags_.done;
@@ -110,11 +110,15 @@ tilepost_tasks_t SharedService::tasks() const {
   return tasks;
 }
 
-// A run has begun when its numbers are expected; groups that it has none of are complete.
+// A run has begun when its numbers are expected, in either half, for they grow; groups that it has
+// none of are complete.
 std::optional<OpenWait> SharedService::find_missing_tiles() {
   if (path_.exchanges) return {};  // waits inside the kernel tell by themselves
   const std::vector<uint32_t> stored = access_.read(own_counters());
-  const std::vector<uint32_t> expected = access_.read_words(flags_.expected);
+  std::vector<uint32_t> expected = access_.read_words(flags_.expected);
+  const std::vector<uint32_t> other = access_.read_words(flags_.expected + flags_.counters);
+  for (size_t i = 0; i < std::min(expected.size(), other.size()); ++i)
+    if (reached(other[i], expected[i])) expected[i] = other[i];
   const auto groups = static_cast<size_t>(plan_.map.num_groups);
   for (size_t i = 0; i < std::min(stored.size(), expected.size()); ++i)
     if (!reached(stored[i], expected[i]))
@@ -170,7 +174,7 @@ std::optional<RunDifference> SharedService::find_difference() {
   return {};
 }
 
-// Runs of an operation are of two kinds: a kernel that exchanges tiles leaves nothing behind that
+// Runs of an operation are of two kinds: a kernel that is a whole run leaves nothing behind that
 // the next one has to wait for.
 void SharedService::set_exchange(tilepost_exchange_t& exchange) const {
   const SharedLayout& layout = regions_.layout();
@@ -185,6 +189,8 @@ void SharedService::set_exchange(tilepost_exchange_t& exchange) const {
   exchange.slot_bytes = gathers ? layout.gathered_bytes : layout.slot_bytes;
   exchange.run = flags_.run;
   exchange.given_up = flags_.given_up;
+  exchange.expected = flags_.expected;
+  exchange.counters = flags_.counters;
   exchange.kind = plan_word_ | TILEPOST_EXCHANGES;
   exchange.rank = flags_.rank;
   exchange.ranks = flags_.ranks;
@@ -208,7 +214,7 @@ uint32_t* SharedService::own_counters() const {
 // Whether this rank has said of its last run that it has ended, or need not. `last`: no other
 // operation has runs in this memory. If one has, these may be under way.
 bool SharedService::has_ended(bool last) const {
-  const bool settles = last && (path_.exchanges || shares_);
+  const bool settles = last && (path_.meets || shares_);
   if (ended_on_ != nullptr && settles && launch_settle(flags_, ended_on_) != cudaSuccess)
     return false;
   return ended_on_ == nullptr ||

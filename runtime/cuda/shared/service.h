@@ -49,8 +49,8 @@ class SharedService {
   // wait for and count. Offsets of tasks are within this rank's memory.
   tilepost_tasks_t tasks() const;
 
-  // What a kernel that exchanges tiles is told in every run, but for the run's own: words, out,
-  // where sums go, maps, and whether it is captured.
+  // What a kernel that is a whole run is told in every run, but for the run's own: words, targets,
+  // out, where sums go, maps, and whether it is captured.
   void set_exchange(tilepost_exchange_t& exchange) const;
 
   // Before the GEMM of a run, and after everything that belongs to it

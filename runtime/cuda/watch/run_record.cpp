@@ -20,7 +20,7 @@ void RunLedger::fill(const RunMap& map, uint32_t output, RunRecord& record) cons
   record.targets.clear();
   // Tiles stored at their owner's raise its counters, which count by themselves
   // (runtime/cuda/shared/flags.h).
-  const bool elsewhere = arrivals_ || map.path.exchanges || map.access() == TILEPOST_ACCESS_WRITE;
+  const bool elsewhere = arrivals_ || map.path.meets || map.access() == TILEPOST_ACCESS_WRITE;
   for (const uint32_t target : map.targets) record.targets.push_back(elsewhere ? 0 : target);
 }
 

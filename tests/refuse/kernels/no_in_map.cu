@@ -2,7 +2,7 @@
 __global__ void gemm(float* c) {
   tilepost::open_in_map();
   tilepost::input_ready({}, tilepost::BulkLoads{});
-  tilepost::helper_warp({}, tilepost::DType::bf16);
+  tilepost::helper_warp({}, tilepost::DType::bf16, 1);
   tilepost::out(c, 0, 0, 1) = 1;
   tilepost::tile_done({}, tilepost::BlockStores{});
 }

@@ -2,7 +2,7 @@
 __global__ void gemm(float* c) {
   const float* map = tilepost::in_map(c, {});
   tilepost::input_ready({}, tilepost::BulkLoads{});
-  tilepost::helper_warp({}, tilepost::DType::bf16);
+  tilepost::helper_warp({}, tilepost::DType::bf16, 1);
   tilepost::out(c, 0, 0, 1) = *map;
   tilepost::tile_done({}, tilepost::BlockStores{});
 }

@@ -1,7 +1,7 @@
 #include <tilepost/mark.cuh>
 __global__ void gemm(int* c) {
   const tilepost::Tile tile{};
-  tilepost::open_out_maps(1);
+  tilepost::open_out_maps(1, 1);
   *c = tilepost::out_coord({}, tile, 0, 0).x;
   tilepost::tile_done(tile, tilepost::BulkStores{});
 }

@@ -18,7 +18,7 @@ enum Base {
   kMessages,       // AllReduce with messages
   kTiles,          // the same in tile layout
   kSums,           // ReduceScatter, kernels store parts, tasks add them up
-  kPushedSums,     // AllReduce, the same, and push them
+  kPushedSums,     // AllReduce, the same, and push them, and kernels meet by themselves
   kRoutes,         // All-to-All, kernels store rows, tasks move them
   kCopiedRows,     // AllGather by copy engines, tasks copy own rows
   kPushedRows,     // AllGather, tasks push rows
@@ -53,6 +53,7 @@ std::unique_ptr<Made> make(Base base) {
       set(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_PEER, TILEPOST_DIVISION_SHARES, Cuts{2, 8});
       made->give_tasks(2);
       made->plan.pushes = 1;
+      made->plan.meets = 1;
       break;
     case kRoutes:
       set(TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_TRANSPORT_PEER, TILEPOST_DIVISION_SHARES, Cuts{2, 8});
@@ -269,6 +270,19 @@ TEST_CASE("every rule of a plan names what it found and what it expected") {
        [](auto& plan) { plan.map.n = 20; }},
       {kCopiedRows, "row of tasks in bytes is 24, expected a multiple of 16",
        [](auto& plan) { plan.k = 12; }},
+      {kSums, "meets is 2, expected 0 to 1", [](auto& plan) { plan.meets = 2; }},
+      {kSums, "meets is -1, expected 0 to 1", [](auto& plan) { plan.meets = -1; }},
+      {kMessages, "access is 0, expected one by which kernels store products",
+       [](auto& plan) { plan.meets = 1; }},
+      {kExchange, "access is 3, expected one by which kernels store products",
+       [](auto& plan) { plan.meets = 1; }},
+      {kPushedRows, "access is 2, expected one by which kernels store products",
+       [](auto& plan) { plan.meets = 1; }},
+      {kSums, "task_parts is 0, expected 1 or more where kernels meet by themselves",
+       [](auto& plan) {
+         plan.meets = 1;
+         plan.task_parts = 0;
+       }},
       {kSums, "shots is 1, expected 0 without exchange of tiles",
        [](auto& plan) { plan.shots = TILEPOST_ONE_SHOT; }},
       {kExchange, "shots is 0, expected 1 to 3",
@@ -388,7 +402,7 @@ TEST_CASE("ranks that share memory are at least two, and as many as the target h
 TEST_CASE("on the host sums are pushed without tasks") {
   const std::unique_ptr<Made> made = make(kPushedSums);
   made->plan.kernel.launch = TILEPOST_LAUNCH_HOST;
-  made->plan.task_parts = 0;
+  made->plan.task_parts = made->plan.meets = 0;
   CHECK(made->refusal() == "");
   made->plan.pushes = 2;
   CHECK_THAT(made->refusal(), Catch::Contains("pushes is 2, expected 0 to 1"));

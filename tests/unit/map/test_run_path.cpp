@@ -125,7 +125,7 @@ TEST_CASE(
   const RunPath few =
       path_of(plan_with(TILEPOST_ALL_GATHER_GEMM, TILEPOST_TRANSPORT_PEER_TILES), true);
   CHECK(few.waits == Waits::tiles);
-  CHECK((few.exchanges && few.completes && few.holds_sms() && !few.gathers_for_caller));
+  CHECK((few.meets && few.completes && few.holds_sms() && !few.gathers_for_caller));
   CHECK(few.reads == InputFrom::split);
   tilepost_plan_t sums = plan_with(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_NCCL);
   sums.neighbours = 1;

@@ -60,7 +60,7 @@ TEST_CASE("the kernel gathers rows of A, and is the whole run") {
   REQUIRE(p.source.tunables.count("LENDS") == 0);
   REQUIRE(p.tile_map().groups.front().num_tiles == 2 * 64);  // own rows first
   const RunPath path = paths_of(p).planned;
-  REQUIRE(path.exchanges);
+  REQUIRE(path.meets);
   REQUIRE(path.completes);
   REQUIRE(path.reads == InputFrom::split);
   REQUIRE(path.stores == Buffer::out);

@@ -117,7 +117,7 @@ TEST_CASE("the kernel is the whole run") {
     REQUIRE(p.source.tunables.count("LENDS") == (shots == TILEPOST_ONE_SHOT_LINES ? 1 : 0));
     REQUIRE(p.source.tunables.at("BOX_M") == std::to_string(p.kernel.box_c.rows));
     const RunPath path = paths_of(p).planned;
-    REQUIRE(path.exchanges);
+    REQUIRE(path.meets);
     REQUIRE(path.completes);
     REQUIRE(path.results == Buffer::out);
   }

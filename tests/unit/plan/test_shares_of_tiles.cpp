@@ -67,7 +67,7 @@ TEST_CASE("tiles are cut without regard to shares, in one group") {
     REQUIRE(p.cuts() == std::vector<int32_t>{2});  // tile rows
     REQUIRE(p.comm_ctas == 0);
     const RunPath path = paths_of(p).planned;
-    REQUIRE(path.exchanges);
+    REQUIRE(path.meets);
     REQUIRE(path.completes);
     REQUIRE(path.results == Buffer::out);
     REQUIRE(!path.lends_out);

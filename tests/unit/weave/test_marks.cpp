@@ -45,7 +45,7 @@ __global__ void gemm(const Map* map, float* c) {
   const tilepost::Tile tile{};
   tilepost::open_in_map();
   load(tilepost::in_map(map, tile));
-  tilepost::helper_warp({0, 128}, tilepost::DType::bf16);
+  tilepost::helper_warp({0, 128}, tilepost::DType::bf16, 2);
   tilepost::out(c, 0, 0, 1) = 1;
   tilepost::tile_done(tile, tilepost::BulkStores{});
 }
@@ -55,7 +55,7 @@ __global__ void gemm(const Map* map, float* c, const __grid_constant__ View view
   const tilepost::Tile tile{};
   tilepost::woven::open_in_map(view_);
   load(tilepost::woven::in_map(view_, map, tile));
-  tilepost::woven::helper_warp(view_, {0, 128}, tilepost::DType::bf16);
+  tilepost::woven::helper_warp(view_, {0, 128}, tilepost::DType::bf16, 2);
   tilepost::woven::out(view_, c, 0, 0, 1) = 1;
   tilepost::woven::tile_done(view_, tile, tilepost::BulkStores{});
 }
@@ -71,7 +71,7 @@ __device__ void store(const Map* map, const tilepost::Tile& tile, tilepost::Pace
 }
 __global__ void gemm(const Map* map, int m) {
   tilepost::Pacer pacer{0, 1};
-  tilepost::open_out_maps(m);
+  tilepost::open_out_maps(m, 2);
   const tilepost::Tile tile{};
   store(map, tile, pacer);
   tilepost::tile_done(tile, tilepost::BulkStores{});
@@ -86,7 +86,7 @@ __device__ void store(const View& view_, const Map* map, const tilepost::Tile& t
 }
 __global__ void gemm(const Map* map, int m, const __grid_constant__ View view_) {
   tilepost::Pacer pacer{0, 1};
-  tilepost::woven::open_out_maps(view_, m);
+  tilepost::woven::open_out_maps(view_, m, 2);
   const tilepost::Tile tile{};
   store(view_, map, tile, pacer);
   tilepost::woven::tile_done(view_, tile, tilepost::BulkStores{});

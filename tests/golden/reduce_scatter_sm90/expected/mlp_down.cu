@@ -18,7 +18,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 8, "mlp_down was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_mlp_down::kFiles == 0x4d605ae60274fbc2, "mlp_down.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_mlp_down::kFiles == 0x719cc3d5e4580b28, "mlp_down.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "mlp_down.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -209,7 +209,7 @@ __device__ __forceinline__ void store_tiles(const View& view_, const Shared& sha
   tilepost::Ring<kPanels> ring(0);
   tilepost::Pacer pacer{consumer, kConsumers};
   tilepost::ptx::wait_for_previous_kernels();
-  tilepost::woven::open_out_maps(view_, m);
+  const bool may_store = tilepost::woven::open_out_maps(view_, m, kConsumers);
   for (int position = positions.first; position < tiles; position += positions.stride) {
     const tilepost::Tile tile = tilepost::woven::tile(view_, grid, position);
     const CUtensorMap* map = tilepost::woven::out_map(view_, map_c, tile);
@@ -219,7 +219,7 @@ __device__ __forceinline__ void store_tiles(const View& view_, const Shared& sha
     tilepost::PanelReturns<PanelBarriers, kPanels> returns{shared.panels(), consumer};
     for (int panel = 0; panel < kPanelsPerTile; ++panel) {
       tilepost::ptx::wait_barrier(shared.panels().full(consumer, ring.index), ring.parity);
-      if (!tile.is_padding()) {
+      if (may_store && !tile.is_padding()) {
         if (panel >= kAwaitedPanels) tilepost::woven::pace(view_, pacer, tile, last_tile);
         tilepost::panel::store<kAdd>(
             map, shared.panel(consumer, ring.index),
@@ -230,7 +230,7 @@ __device__ __forceinline__ void store_tiles(const View& view_, const Shared& sha
       ring.advance();
     }
     returns.finish();
-    tilepost::woven::tile_done(view_, tile, tilepost::BulkStores{});
+    if (may_store) tilepost::woven::tile_done(view_, tile, tilepost::BulkStores{});
   }
   tilepost::ptx::wait_bulk<0>();
 }
@@ -438,7 +438,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_mlp_down::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_mlp_down_4d605ae60274fbc2) tilepost_plan_mlp_down_4d605ae60274fbc2 = 0;
+decltype(tilepost_plan_mlp_down_719cc3d5e4580b28) tilepost_plan_mlp_down_719cc3d5e4580b28 = 0;
 
 extern "C" const tilepost_program_t* mlp_down_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_mlp_down::sm_90a::make_plan()};

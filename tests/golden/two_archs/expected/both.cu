@@ -21,7 +21,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 8, "both was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_both::kFiles == 0xd6fe1c2c178bdd9a, "both.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_both::kFiles == 0x2ba42a850a95f0a9, "both.h was not generated with this file; generate both again");
 
 namespace tilepost_gen_both::sm_80 {
 
@@ -649,7 +649,7 @@ __device__ __forceinline__ void store_tiles(const View& view_, const Shared& sha
   tilepost::Ring<kPanels> ring(0);
   tilepost::Pacer pacer{consumer, kConsumers};
   tilepost::ptx::wait_for_previous_kernels();
-  tilepost::woven::open_out_maps(view_, m);
+  const bool may_store = tilepost::woven::open_out_maps(view_, m, kConsumers);
   for (int position = positions.first; position < tiles; position += positions.stride) {
     const tilepost::Tile tile = tilepost::woven::tile(view_, grid, position);
     const CUtensorMap* map = tilepost::woven::out_map(view_, map_c, tile);
@@ -659,7 +659,7 @@ __device__ __forceinline__ void store_tiles(const View& view_, const Shared& sha
     tilepost::PanelReturns<PanelBarriers, kPanels> returns{shared.panels(), consumer};
     for (int panel = 0; panel < kPanelsPerTile; ++panel) {
       tilepost::ptx::wait_barrier(shared.panels().full(consumer, ring.index), ring.parity);
-      if (!tile.is_padding()) {
+      if (may_store && !tile.is_padding()) {
         if (panel >= kAwaitedPanels) tilepost::woven::pace(view_, pacer, tile, last_tile);
         tilepost::panel::store<kAdd>(
             map, shared.panel(consumer, ring.index),
@@ -670,7 +670,7 @@ __device__ __forceinline__ void store_tiles(const View& view_, const Shared& sha
       ring.advance();
     }
     returns.finish();
-    tilepost::woven::tile_done(view_, tile, tilepost::BulkStores{});
+    if (may_store) tilepost::woven::tile_done(view_, tile, tilepost::BulkStores{});
   }
   tilepost::ptx::wait_bulk<0>();
 }
@@ -872,7 +872,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_both::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_both_d6fe1c2c178bdd9a) tilepost_plan_both_d6fe1c2c178bdd9a = 0;
+decltype(tilepost_plan_both_2ba42a850a95f0a9) tilepost_plan_both_2ba42a850a95f0a9 = 0;
 
 extern "C" const tilepost_program_t* both_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_both::sm_80::make_plan(), tilepost_gen_both::sm_90a::make_plan()};

@@ -1,5 +1,5 @@
-// How the kernel of a rank that is a thread meets those of the others, where they exchange tiles or
-// rows of A: what runs of both have in common (tilepost/device/meeting.cuh).
+// How the kernel of a rank that is a thread meets those of the other ranks, in runs that are in the
+// kernel alone: what tilepost/device/meeting.cuh says, by other code.
 #pragma once
 
 #include <algorithm>
@@ -8,15 +8,66 @@
 #include <thread>
 
 #include "runtime/cuda/watch/watch_page.h"
-#include "tests/runtime/ranks.h"
+#include "tests/runtime/fakes.h"
+#include "tilepost/plan.h"
 
 namespace ranks {
 
-using tilepost::cuda::kGaveUp;
-using tilepost::cuda::kWaiting;
+inline uint32_t load(const uint32_t* word) {
+  return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+inline void store(uint32_t* word, uint32_t value) {
+  __atomic_store_n(word, value, __ATOMIC_RELEASE);
+}
 
 class Meeting {
  public:
+  explicit Meeting(const tilepost_exchange_t& exchange)
+      : exchange_(exchange), run_(load(exchange_.run) + 1), last_kind_(load(exchange_.run + 2)) {}
+
+  // Waits neither tell the host what for nor know a deadline. After so long they are given up here,
+  // for the host waits for its call to return.
+  void wait_quietly(double seconds) { quiet_seconds_ = seconds; }
+
+  // Tells the other ranks.
+  void begin() {
+    store(exchange_.run + 2, exchange_.kind);
+    store(exchange_.run, run_);
+    replay_ = begin_replay();
+    tell_begun();
+  }
+
+  // Waits until what the last run has used may be used again. False, here and below: the run is
+  // given up.
+  bool follow() {
+    if (last_kind_ != exchange_.kind && !follow_other_kind()) return false;
+    return load(exchange_.given_up) == 0;
+  }
+
+  // Waits until all ranks have begun the run, and compares what they say of it.
+  bool meet() {
+    for (int rank = 0; rank < exchange_.ranks; ++rank) {
+      uint32_t* const begun = line(exchange_.begun, exchange_.rank, rank);
+      if (!await_run(begun, run_, exchange_.begun_waits + 4 * rank)) return false;
+      std::array<uint32_t, 4> theirs{};
+      for (int i = 0; i < 4; ++i) theirs[i] = static_cast<uint32_t>(words(begun, run_)[i] >> 32);
+      if (std::equal(theirs.begin(), theirs.end(), exchange_.words)) continue;
+      store(exchange_.given_up, 1);
+      exchange_.difference[1] = static_cast<uint32_t>(rank);
+      for (int i = 0; i < 4; ++i) {
+        exchange_.difference[2 + i] = exchange_.words[i];
+        exchange_.difference[6 + i] = theirs[i];
+      }
+      store(exchange_.difference, 1);
+      return false;
+    }
+    return true;
+  }
+
+  void end() {
+    if (exchange_.replays != nullptr) store(exchange_.replays + 1, replay_);
+  }
+
   // One that is late stays until the host has seen that.
   fakes::Hang end_given_up() const {
     if (!late_) return {};
@@ -24,38 +75,15 @@ class Meeting {
   }
 
  protected:
-  using Clock = std::chrono::steady_clock;
-  static constexpr std::chrono::microseconds kPoll{20};
-  static constexpr std::chrono::milliseconds kTold{10};  // a wait that takes longer tells the host
-
-  explicit Meeting(void** arguments)
-      : view_(*static_cast<const tilepost_view_t*>(arguments[5])),
-        exchange_(view_.exchange),
-        run_(load(exchange_.run) + 1),
-        last_kind_(load(exchange_.run + 2)) {}
-
-  static uint32_t load(const uint32_t* word) { return __atomic_load_n(word, __ATOMIC_ACQUIRE); }
-  static void store(uint32_t* word, uint32_t value) {
-    __atomic_store_n(word, value, __ATOMIC_RELEASE);
-  }
-
   uint32_t* line(int64_t lines, int where, int rank) const {
     return reinterpret_cast<uint32_t*>(exchange_.memory[where] + lines) +
            rank * TILEPOST_COUNTER_STRIDE;
   }
+
   uint32_t* flag(int where, int shot, int part, int source) const {
     const int64_t of_part = ((run_ & 1) * 2 + shot) * exchange_.most_parts + part;
     return reinterpret_cast<uint32_t*>(exchange_.memory[where] + exchange_.arrived) +
            of_part * TILEPOST_MOST_EXCHANGING + source;
-  }
-
-  // ---- Waiting
-
-  static void tell(uint32_t* place, uint32_t state, uint32_t wanted) {
-    place[1] = 0;
-    place[2] = wanted - 1;
-    place[3] = wanted;
-    store(place, state);
   }
 
   // Every wait of the kernel looks at what this rank has given up.
@@ -66,15 +94,20 @@ class Meeting {
     while (!has_come(load(word))) {
       if (load(exchange_.given_up) != 0) return false;
       const auto elapsed = Clock::now() - begin;
+      if (quiet_seconds_ > 0) {
+        if (elapsed > std::chrono::duration<double>(quiet_seconds_)) return false;
+        std::this_thread::sleep_for(kPoll);
+        continue;
+      }
       late_ =
           exchange_.deadline_ns != 0 && elapsed >= std::chrono::nanoseconds(exchange_.deadline_ns);
-      if (late_) tell(place, kGaveUp, wanted);
+      if (late_) tell(place, tilepost::cuda::kGaveUp, wanted);
       if (late_ || load(exchange_.abort) != 0) {
         store(exchange_.given_up, 1);
         return false;
       }
       if (!told && elapsed > kTold) {
-        tell(place, kWaiting, wanted);
+        tell(place, tilepost::cuda::kWaiting, wanted);
         told = true;
       }
       std::this_thread::sleep_for(kPoll);
@@ -87,7 +120,20 @@ class Meeting {
                  [&](uint32_t value) { return static_cast<int32_t>(value - run) >= 0; });
   }
 
-  // ---- The ranks meet
+  const tilepost_exchange_t exchange_;
+  const uint32_t run_, last_kind_;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::microseconds kPoll{20};
+  static constexpr std::chrono::milliseconds kTold{10};  // a wait that takes longer tells the host
+
+  static void tell(uint32_t* place, uint32_t state, uint32_t wanted) {
+    place[1] = 0;
+    place[2] = wanted - 1;
+    place[3] = wanted;
+    store(place, state);
+  }
 
   uint32_t begin_replay() {
     if (exchange_.replays == nullptr) return 0;
@@ -120,30 +166,8 @@ class Meeting {
     return true;
   }
 
-  bool meet() {
-    for (int rank = 0; rank < exchange_.ranks; ++rank) {
-      uint32_t* const begun = line(exchange_.begun, exchange_.rank, rank);
-      if (!await_run(begun, run_, exchange_.begun_waits + 4 * rank)) return false;
-      std::array<uint32_t, 4> theirs{};
-      for (int i = 0; i < 4; ++i) theirs[i] = static_cast<uint32_t>(words(begun, run_)[i] >> 32);
-      if (std::equal(theirs.begin(), theirs.end(), exchange_.words)) continue;
-      store(exchange_.given_up, 1);
-      exchange_.difference[1] = static_cast<uint32_t>(rank);
-      for (int i = 0; i < 4; ++i) {
-        exchange_.difference[2 + i] = exchange_.words[i];
-        exchange_.difference[6 + i] = theirs[i];
-      }
-      store(exchange_.difference, 1);
-      return false;
-    }
-    return true;
-  }
-
-  const tilepost_view_t view_;
-  const tilepost_exchange_t& exchange_;
-  const uint32_t run_, last_kind_;
-
- private:
+  double quiet_seconds_ = 0;
+  uint32_t replay_ = 0;
   bool late_ = false;
 };
 

@@ -1,0 +1,209 @@
+// A kernel that stores tiles at their owners' and is a whole run (tilepost_plan_t::meets): no
+// kernel in front of it waits until other ranks' memory may be written, and none behind it says
+// that the run has ended.
+//
+// It loads and multiplies at once. The helper warp of CTA 0 tells every rank that this one has
+// begun the run, which says too that all in front of it has ended: what this rank's kernels have
+// read in memory that others store into, and whatever the caller has done with its outputs. Threads
+// that store wait for that of all ranks before their first store. That the run has ended the next
+// one says, as where kernels exchange tiles (meeting.cuh).
+//
+// What counters have to reach is kept twice: all CTAs read what the last run has left while one of
+// them writes the other half, for the next one. docs/internals/whole-runs.md has the proof.
+#ifndef TILEPOST_DEVICE_WHOLE_RUN_CUH
+#define TILEPOST_DEVICE_WHOLE_RUN_CUH
+
+#include <cstdint>
+
+#include "tilepost/device/meeting.cuh"
+#include "tilepost/device/ptx.cuh"
+#include "tilepost/device/ptx_sm90.cuh"
+#include "tilepost/device/tasks.cuh"
+#include "tilepost/plan.h"
+
+namespace tilepost::woven {
+
+// Whether this run is; a plan may have runs in sequence too.
+__device__ __forceinline__ bool is_whole_run(const tilepost_view_t& view) {
+  return view.exchange.ranks != 0;
+}
+
+// Which half of what counters have to reach holds when the kernel begins.
+__device__ __forceinline__ uint32_t half_of_expected(const tilepost_exchange_t& exchange) {
+  return *static_cast<const volatile uint32_t*>(exchange.run + kHalfWord);
+}
+
+// Whoever has read the run: in each CTA the threads that store, and one of the helper warp. Behind
+// the last of them the other half holds for the next kernel.
+__device__ __forceinline__ void count_whole_run(const tilepost_exchange_t& exchange, uint32_t run,
+                                                int storers) {
+  const bool last = count_reader(exchange, run, gridDim.x * static_cast<uint32_t>(storers + 1));
+  if (last) exchange.run[kHalfWord] ^= 1;
+}
+
+// ---- Waiting
+//
+// Here nothing may be called that is not inlined: a call takes more registers than the kernel
+// leaves the warps that move data. So these waits look at the host's word alone, which watches the
+// run.
+
+// One thread. Polls until has_come() says so; false if the run was given up, which kernels behind
+// this one are told.
+template <class HasCome>
+__device__ __forceinline__ bool await_quietly(const tilepost_exchange_t& exchange,
+                                              HasCome has_come) {
+  constexpr unsigned kPollNanoseconds = 32;
+  constexpr int kPollsPerCheck = 1 << 15;  // of the abort word, which is in the host's memory
+  for (int polls = 1; !has_come(); ++polls) {
+    if (polls % kPollsPerCheck == 0 && ptx::load_relaxed_sys(exchange.abort) != 0) {
+      *static_cast<volatile uint32_t*>(exchange.given_up) = 1;
+      return false;
+    }
+    ptx::sleep_ns(kPollNanoseconds);
+  }
+  return true;
+}
+
+// The same until a count of runs, which grows, has come to `run`; acquires what was released with
+// it.
+__device__ __forceinline__ bool await_count(const tilepost_exchange_t& exchange,
+                                            const uint32_t* count, uint32_t run) {
+  const bool came = await_quietly(
+      exchange, [&] { return static_cast<int32_t>(ptx::load_relaxed_sys(count) - run) >= 0; });
+  if (came) ptx::load_acquire_sys(count);
+  return came;
+}
+
+// A thread for each rank: waits until that has begun the run, and compares what it says of it. The
+// host is told of a rank that has begun another one. Of a rank whose run begins with a kernel of
+// its own the words may still be under way.
+__device__ __forceinline__ void meet_rank(const tilepost_exchange_t& exchange, uint32_t run,
+                                          int rank) {
+  uint32_t* const line = exchange_line(exchange, exchange.begun, exchange.rank, rank);
+  if (!await_count(exchange, line, run)) return;
+  const volatile uint64_t* const words = words_of_run(line, run);
+  bool same = true;
+#pragma unroll 1
+  for (int i = 0; i < kRunWords; ++i) {
+    uint64_t word = 0;
+    const auto has_come = [&] {
+      word = words[i];
+      return static_cast<uint32_t>(word) == run;
+    };
+    if (!await_quietly(exchange, has_come)) return;
+    same &= static_cast<uint32_t>(word >> 32) == exchange.words[i];
+  }
+  if (same || atomicExch(exchange.given_up, 1) != 0) return;  // of several the first tells
+  volatile uint32_t* const told = exchange.difference;
+  told[1] = static_cast<uint32_t>(rank);
+#pragma unroll 1
+  for (int i = 0; i < kRunWords; ++i) {
+    told[2 + i] = exchange.words[i];
+    told[2 + kRunWords + i] = static_cast<uint32_t>(words[i] >> 32);
+  }
+  __threadfence_system();
+  told[0] = 1;
+}
+
+// ---- A thread that stores
+
+// Waits until all ranks have begun this run. Behind a run of another kind, first until all have
+// ended that. False if the run was given up: nothing is known of the other ranks then, and nothing
+// is stored with them.
+__device__ __forceinline__ bool await_owners(const tilepost_exchange_t& exchange, int storers) {
+  const RunRead read = read_run(exchange);
+  bool may_store = !is_given_up(exchange);
+#pragma unroll 1
+  for (int rank = 0; may_store && rank < exchange.ranks; ++rank) {
+    if (read.last_kind != exchange.kind)
+      may_store = await_count(
+          exchange, exchange_line(exchange, exchange.ended, exchange.rank, rank), read.run - 1);
+    may_store = may_store &&
+                await_count(exchange, exchange_line(exchange, exchange.begun, exchange.rank, rank),
+                            read.run);
+  }
+  count_whole_run(exchange, read.run, storers);
+  return may_store;
+}
+
+// ---- The helper warp
+//
+// What it keeps of the run lies in shared memory, beside the barriers of its tasks, which leave it
+// no registers for that. With more barriers of the warp than those of the tasks ptxas lacks some.
+
+// The run, which half of the counts holds, which replay it is, and how many lanes know that all has
+// come.
+constexpr int kRunNote = kTaskBarriers - 16, kHalfNote = kTaskBarriers - 12,
+              kReplayNote = kTaskBarriers - 8, kLanesNote = kTaskBarriers - 4;
+static_assert(kTaskBuffers * 8 <= kRunNote, "notes lie behind the barriers");
+
+// What counters read when all of the run is here: so much more than when all of the last one was.
+// The warp whose helper memory is at `notes`.
+struct CountsOfRun {
+  const tilepost_exchange_t& exchange;
+  uint32_t notes;
+
+  __device__ uint32_t at(int counter) const {
+    const uint32_t half = ptx::load_shared_word(notes + kHalfNote);
+    return exchange.expected[half * exchange.counters + counter] + exchange.targets[counter];
+  }
+};
+
+// What counters are to have reached by the end of the run, for the next one.
+__device__ __forceinline__ void expect_run(const tilepost_exchange_t& exchange, uint32_t half,
+                                           int lane) {
+  const uint32_t* const before = exchange.expected + half * exchange.counters;
+  volatile uint32_t* const counts = exchange.expected + (half ^ 1) * exchange.counters;
+#pragma unroll 1
+  for (int i = lane; i < exchange.counters; i += 32)
+    counts[i] = before[i] + (i < exchange.num_targets ? exchange.targets[i] : 0);
+}
+
+// All lanes. The first CTA's meet the other ranks' before they have anything else to do; the host
+// sees a replay begin before they wait.
+__device__ __forceinline__ void begin_whole_run(const tilepost_exchange_t& exchange,
+                                                uint32_t notes) {
+  const int lane = threadIdx.x % 32;
+  const RunRead read = read_run(exchange);
+  const uint32_t half = half_of_expected(exchange);
+  if (lane == 0) {
+    ptx::store_shared_word(notes + kRunNote, read.run);
+    ptx::store_shared_word(notes + kHalfNote, half);
+  }
+  if (blockIdx.x != 0) return;
+  if (lane < exchange.ranks) tell_begun(exchange, read.run, read.last_kind, lane);
+  expect_run(exchange, half, lane);
+  if (lane == 0) {
+    ptx::store_shared_word(notes + kReplayNote, begin_replay(exchange));
+    ptx::store_shared_word(notes + kLanesNote, 0);
+  }
+  if (lane < exchange.ranks) meet_rank(exchange, read.run, lane);
+}
+
+// Behind a barrier of the warp, whose lanes have read the run.
+__device__ __forceinline__ void count_helper(const tilepost_exchange_t& exchange, uint32_t notes,
+                                             int storers) {
+  if (threadIdx.x % 32 == 0)
+    count_whole_run(exchange, ptx::load_shared_word(notes + kRunNote), storers);
+}
+
+// All lanes, when their tasks are done, or (lane 0 knows) given up. The host watches a replay until
+// its end is said: not before all that other ranks store here has come, for which this CTA may have
+// had no task to wait. The last lane to know of its part of that says so.
+__device__ __forceinline__ void end_whole_run(const tilepost_exchange_t& exchange,
+                                              const tilepost_tasks_t& tasks, uint32_t notes,
+                                              bool through) {
+  const int lane = threadIdx.x % 32;
+  if (lane == 0 && !through) *static_cast<volatile uint32_t*>(exchange.given_up) = 1;
+  if (blockIdx.x != 0 || exchange.replays == nullptr) return;
+  const CountsOfRun expected{exchange, notes};
+#pragma unroll 1
+  for (int j = lane; j < tasks.count; j += 32)
+    if (!wait_for_parts(tasks, expected, tasks.list[j].waits)) break;
+  if (ptx::add_shared_word(notes + kLanesNote, 1) == 31)
+    end_replay(exchange, ptx::load_shared_word(notes + kReplayNote));
+}
+
+}  // namespace tilepost::woven
+
+#endif  // TILEPOST_DEVICE_WHOLE_RUN_CUH

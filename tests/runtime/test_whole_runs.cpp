@@ -1,0 +1,197 @@
+// Operations whose kernels store tiles at their owners' and are whole runs: what is launched, what
+// other runs in the same memory find, and who says when a run has ended. What comes out and what is
+// said of runs that fail: test_shared_runs.cpp, test_shared_failures.cpp, test_common_run.cpp.
+#include <functional>
+#include <memory>
+
+#include "tests/catch.h"
+#include "tests/runtime/exchange_kernel.h"
+#include "tests/runtime/team.h"
+
+using fakes::world;
+using ranks::last_exchange;
+using ranks::Rank;
+using ranks::Ranks;
+using ranks::whole;
+using sample::count_calls;
+using sample::Lines;
+using sample::Program;
+
+namespace {
+
+// What is logged that goes to a stream, of one whose name begins so.
+Lines put_on(const std::string& stream) {
+  const std::lock_guard lock(world().mutex);
+  Lines lines;
+  for (const std::string& line : world().log)
+    if (const size_t at = line.find(' '); at != std::string::npos &&
+                                          line.compare(at + 1, stream.size(), stream) == 0 &&
+                                          line.rfind("cudaStreamQuery", 0) != 0)
+      lines.push_back(line);
+  return lines;
+}
+
+const uint32_t* line_of(int64_t lines, int rank, int source) {
+  const tilepost_exchange_t& exchange = last_exchange(rank);
+  return reinterpret_cast<const uint32_t*>(exchange.memory[rank] + lines) +
+         source * TILEPOST_COUNTER_STRIDE;
+}
+uint32_t ended(int rank, int source) {
+  return *line_of(last_exchange(rank).ended, rank, source);
+}
+
+using Make = std::function<void(Program&)>;
+Make by(const ranks::Way& way, int64_t m = 61) {
+  return [=](Program& program) { ranks::use(program, way, 3, m); };
+}
+Make exchange(tilepost_shots_t shots) {
+  return [=](Program& program) { ranks::use_exchange(program, shots, 3, 61); };
+}
+
+// Operations of three ranks on one communicator, which share memory.
+class Shared : public OnFakes {
+ public:
+  ~Shared() noexcept(false) {
+    while (!teams_.empty()) teams_.pop_back();
+  }
+
+  Ranks& add(const Make& make) {
+    Program& program = *programs_.emplace_back(std::make_unique<Program>());
+    make(program);
+    teams_.push_back(teams_.empty() ? std::make_unique<Ranks>(program, 3)
+                                    : std::make_unique<Ranks>(program, *teams_.front()));
+    teams_.back()->shares = true;
+    teams_.back()->create();
+    check();
+    return *teams_.back();
+  }
+  void check() const {
+    for (const auto& team : teams_) {
+      INFO(team->text());
+      REQUIRE(team->all_ok());
+      CHECK(team->wrong() == 0);
+    }
+  }
+
+ private:
+  std::vector<std::unique_ptr<Program>> programs_;
+  std::vector<std::unique_ptr<Ranks>> teams_;
+};
+
+// Its memory has room for all of the others'.
+const Make kRoom = by(ranks::tasks(kAllReduce), 512);
+
+}  // namespace
+
+TEST_CASE_METHOD(Team, "whole runs: an eager run is one kernel on the caller's stream") {
+  const auto pattern = GENERATE(kAllReduce, kReduceScatter, kAllToAll);
+  CAPTURE(static_cast<int>(pattern));
+  ranks::use(program, whole(pattern), 2, 61);
+  Ranks& all = create(2);
+  world().reset_calls();
+  all.run(1);
+  check();
+  for (const std::string rank : {"0", "1"})
+    CHECK(put_on("user" + rank) ==
+          Lines{"cudaEventRecord user" + rank, "gemm user" + rank, "cudaEventRecord user" + rank});
+  CHECK(put_on("own").empty());
+  CHECK(world().early_launches == 2);
+  for (int rank = 0; rank < 2; ++rank) CHECK(last_exchange(rank).replays == nullptr);
+}
+
+TEST_CASE_METHOD(Team, "whole runs: a captured run is the kernel, which counts its replays") {
+  program.plan.any_m = 1;
+  ranks::use(program, whole(kReduceScatter), 2, 61);
+  Ranks& all = create(2);
+  for (const int64_t m : {61, 16}) all.run(1, m);
+  world().reset_calls();
+  for (const int64_t m : {61, 16, 16}) all.run_captured(m);
+  check();
+  CHECK(count_calls("gemm ") == 3 * 2);
+  for (const char* call : {"shared_", "replay_", "cudaMemset", "wait_"})
+    CHECK(count_calls(call) == 0);
+  for (int rank = 0; rank < 2; ++rank) {
+    const uint32_t* const replays = last_exchange(rank).replays;
+    REQUIRE(replays != nullptr);
+    CHECK(replays[0] == 3);
+    CHECK(replays[1] == 3);
+    CHECK(replays[2] == 1);  // the second that was captured
+  }
+}
+
+// A rank that has ended its run may begin the next one while others still add up what it has stored
+// (run_kernel takes its time). A tile too early would be in their sums.
+TEST_CASE_METHOD(Team, "whole runs: slots that are there once are not written too early") {
+  const auto pattern = GENERATE(kAllReduce, kReduceScatter, kAllToAll);
+  const int count = GENERATE(2, 4);
+  CAPTURE(static_cast<int>(pattern), count);
+  ranks::use(program, whole(pattern), count, 61);
+  create(count).run(60);
+  check();
+}
+
+TEST_CASE("whole runs: that a run has ended the next one tells, and who goes waits for nobody") {
+  OnFakes fresh;
+  Program program;
+  ranks::use(program, whole(kReduceScatter), 2, 61);
+  Ranks all(program, 2);
+  all.create();
+  all.run(1);
+  const uint32_t before = ended(0, 1);
+  all.run(3);
+  INFO(all.text());
+  REQUIRE(all.all_ok());
+  for (int rank = 0; rank < 2; ++rank)
+    for (int source = 0; source < 2; ++source) CHECK(ended(rank, source) == before + 3);
+  const auto begin = std::chrono::steady_clock::now();
+  for (int rank = 0; rank < 2; ++rank) {
+    CHECK(count_calls("settle") == rank);
+    all.at(rank).setup.release();
+  }
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(1));
+}
+
+TEST_CASE_METHOD(Shared, "whole runs: operations that share memory take turns at it") {
+  struct Other {
+    const char* name;
+    Make make;
+  };
+  const Other other = GENERATE(
+      Other{"tasks", by(ranks::tasks(kAllReduce))}, Other{"copies", by(ranks::copies(kAllReduce))},
+      Other{"stores", by(ranks::stores(kReduceScatter))},
+      Other{"pushed rows", by(ranks::pushed_rows())}, Other{"whole runs", by(whole(kAllToAll), 40)},
+      Other{"one shot", exchange(TILEPOST_ONE_SHOT)},
+      Other{"two shots", exchange(TILEPOST_TWO_SHOT)});
+  const auto pattern = GENERATE(kAllReduce, kReduceScatter);
+  CAPTURE(other.name, static_cast<int>(pattern));
+  add(kRoom);
+  Ranks* const teams[] = {&add(by(whole(pattern))), &add(other.make)};
+  REQUIRE(world().live_pools == 3);
+  std::minstd_rand random(7);
+  for (int round = 0; round < 4; ++round) {
+    std::vector<Ranks::Turn> turns;
+    for (int i = 0; i < 12; ++i) turns.push_back({teams[random() / 7 % 2], random() / 7 % 4 == 0});
+    Ranks::take_turns(turns);
+  }
+  check();
+}
+
+// A kernel that is a whole run takes all SMs while it waits until the run before has ended. On
+// another stream the kernel that says so might find no SM.
+TEST_CASE_METHOD(Shared, "whole runs: what they wait for is in front of them in their stream") {
+  Ranks& before = add(kRoom);
+  const auto ends_on = [](const std::string& stream) {
+    return std::ranges::count_if(world().log, [&](const std::string& line) {
+      return line.rfind("shared_end " + stream, 0) == 0;
+    });
+  };
+  world().reset_calls();
+  Ranks::take_turns({{&before}});
+  CHECK(ends_on("own") == 3);
+  Ranks& alone = add(by(whole(kReduceScatter)));
+  world().reset_calls();
+  Ranks::take_turns({{&before}, {&alone}, {&before}});
+  CHECK(ends_on("user") == 6);
+  CHECK(ends_on("own") == 0);
+  check();
+}
