@@ -5,15 +5,18 @@
 #
 # PROCESSES is the program of processes.cpp, built with the small programs of programs.sh. Environment: TOOLS
 # (memcheck racecheck), RUNS of each program (4), EACH seconds at most (150), BUDGET seconds in all (100000),
-# TSV a file to append to, AT_ONCE programs (1), SANITIZER_FLAGS more flags. racecheck sees a kernel's shared
+# TSV a file to append to, AT_ONCE programs (1), SANITIZER_FLAGS more flags, ONE_GPU=1 for a build with
+# TILEPOST_TEST_ONE_GPU to have all ranks on the first GPU. racecheck sees a kernel's shared
 # memory only: of memory that GPUs share, memcheck sees the bounds, and no tool the races.
 #
 # 0 if there was no error, 1 if there was one, 77 if there is no compute-sanitizer.
 set -u
-[ $# -ge 1 ] || { sed -n '2,11p' "$0" >&2; exit 2; }
+[ $# -ge 1 ] || { sed -n '2,12p' "$0" >&2; exit 2; }
 processes=$(readlink -f "$1")
 shift
 [ $# -gt 0 ] || set -- 'small_*'
+same=()
+[ -z "${ONE_GPU:-}" ] || same=(--devices same)
 sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)
 [ -n "$sanitizer" ] || { echo "skipped: no compute-sanitizer here"; exit 77; }
 dir=$(mktemp -d)
@@ -35,7 +38,7 @@ excluded=(
   "racecheck|product_kernel|the tests' own"
 )
 
-names=$("$processes" "$@" --list 1 | grep -v '^SKIP') || { echo "skipped: no such program, or too few GPUs"; exit 77; }
+names=$("$processes" "$@" "${same[@]}" --list 1 | grep -v '^SKIP') || { echo "skipped: no such program, or too few GPUs"; exit 77; }
 failures=0 passed=0
 
 # one <tool> <program>: prints a line; 1 unless there are no errors.
@@ -49,7 +52,7 @@ one() {
   done
   # shellcheck disable=SC2086 # flags are words
   timeout -k 10 "${EACH:-150}" "$sanitizer" "${flags[@]}" ${SANITIZER_FLAGS:-} \
-    "$processes" "$name" --runs "${RUNS:-4}" --faults 0 --deadline 100 >"$log" 2>&1 </dev/null
+    "$processes" "$name" "${same[@]}" --runs "${RUNS:-4}" --faults 0 --deadline 100 >"$log" 2>&1 </dev/null
   rc=$?
   # Every process writes a summary; racecheck counts warnings apart, which are hazards too.
   errors=$(sed -nE 's/.*ERROR SUMMARY: ([0-9]+) errors?.*/\1/p; s/.*SUMMARY: ([0-9]+) hazards? displayed.*/\1/p' \
