@@ -28,7 +28,8 @@ std::string arch_guard(const Plan& plan, size_t num_plans) {
 
 std::optional<WovenKernel> weave_plan(const Plan& plan, size_t num_plans,
                                       Diagnostics& diagnostics) {
-  if (plan.source.own) return weave_unmarked(unmarked_request(*plan.source.own), diagnostics);
+  if (plan.source.own)
+    return weave_unmarked(unmarked_request(*plan.source.own, num_plans == 1), diagnostics);
   const std::optional<llvm::StringRef> source = find_resource("templates/" + plan.source.file);
   if (!source) {
     diagnostics.error("the bundled kernel '" + plan.source.file + "' is missing from this build");
@@ -96,9 +97,12 @@ std::string provenance(const Program& program) {
 std::vector<OutputFile> emit(const std::vector<Plan>& plans, llvm::StringRef spec_name,
                              Diagnostics& diagnostics) {
   std::vector<WovenKernel> kernels;
-  for (const Plan& plan : plans)
+  for (const Plan& plan : plans) {
     if (auto woven = weave_plan(plan, plans.size(), diagnostics))
       kernels.push_back(std::move(*woven));
+    else if (plan.source.own)
+      break;  // it is refused for every architecture alike
+  }
   if (kernels.size() != plans.size()) return {};
 
   const std::string json = plans_to_json(plans);

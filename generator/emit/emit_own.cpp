@@ -41,11 +41,12 @@ std::string table(const OwnKernel& own) {
 
 }  // namespace
 
-UnmarkedRequest unmarked_request(const OwnKernel& own) {
+UnmarkedRequest unmarked_request(const OwnKernel& own, bool one_arch) {
   UnmarkedRequest request;
   request.file = own.path;
   request.source = own.text;
   request.reading = reading_of(own);
+  request.one_arch = one_arch;
   request.kernel = own.name;
   request.helpers = table(own);
   request.block = block_of_tile(own);

@@ -6,7 +6,7 @@
 
 namespace tilepost {
 
-// What the plan says of the kernel, in C++.
-UnmarkedRequest unmarked_request(const OwnKernel& own);
+// What the plan says of the kernel, in C++. `one_arch`: there are no plans for others.
+UnmarkedRequest unmarked_request(const OwnKernel& own, bool one_arch);
 
 }  // namespace tilepost

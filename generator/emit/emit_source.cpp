@@ -7,9 +7,24 @@
 namespace tilepost {
 namespace {
 
+// The architecture a file must be compiled for whose kernel has lines for each, of which those of
+// one were read.
+void emit_read_arch(llvm::raw_ostream& out, const Program& program) {
+  const bool sm_90a = program.first().arch == Arch::sm_90a;
+  const std::string name = name_of(program.first().arch);
+  const std::string number = name.substr(3, 2);
+  out << "#if defined(__CUDA_ARCH__) && "
+      << (sm_90a ? "!TILEPOST_ARCH_SM_90A" : "__CUDA_ARCH__ != " + number + "0") << "\n#error \""
+      << program.name() << ".cu has the lines of your kernel that are for " << name
+      << ": compile with -gencode arch=compute_" << name.substr(3) << ",code=" << name
+      << ", or generate it with another arch\"\n#endif\n\n";
+}
+
 // The architecture a file with a single sm_90a plan must be compiled for: anything else would make
 // a kernel without its instructions.
-void emit_arch_check(llvm::raw_ostream& out, const Program& program) {
+void emit_arch_check(llvm::raw_ostream& out, const Program& program,
+                     const std::vector<WovenKernel>& kernels) {
+  if (kernels.front().by_arch) return emit_read_arch(out, program);
   if (program.plans.size() != 1 || program.first().kernel.launch != TILEPOST_LAUNCH_TMA) return;
   out << "#if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A\n#error \"" << program.name()
       << ".cu is planned for sm_90a, and for nothing else: compile with -gencode "
@@ -102,7 +117,7 @@ std::string emit_source(const Program& program, const std::vector<WovenKernel>& 
       << " was generated for another tilepost runtime; generate it again\");\n\n";
   out << "static_assert(" << namespace_of(name) << "::kFiles == 0x" << program.set_hash << ", \""
       << name << ".h was not generated with this file; generate both again\");\n\n";
-  emit_arch_check(out, program);
+  emit_arch_check(out, program, kernels);
   for (size_t i = 0; i < kernels.size(); ++i) emit_variant(out, program.plans[i], kernels[i]);
   const std::string symbol = plan_symbol(program);
   out << "// Declared by the header of this set alone.\n"

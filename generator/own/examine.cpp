@@ -254,6 +254,7 @@ class Examiner {
 Reading reading_of(const OwnKernel& own) {
   Reading reading;
   reading.asked = own.spec.function.value;
+  reading.arch = name_of(own.arch);
   if (own.toolkit.empty()) return reading;
   FullMode& full = reading.full.emplace();
   full.toolkit = own.toolkit;
@@ -267,6 +268,7 @@ std::shared_ptr<const OwnKernel> examine_kernel(const Spec& spec, std::string_vi
   if (!spec.kernel) return nullptr;
   auto own = std::make_shared<OwnKernel>();
   own->spec = *spec.kernel;
+  own->arch = spec.archs.value.front();
   own->name = woven_name(own->spec.function.value);
   if (!read_source(*own, StringRef(spec_path), diagnostics)) return nullptr;
   Examiner examiner(spec, *own, diagnostics);

@@ -14,9 +14,11 @@ namespace tilepost {
 
 struct OwnKernel {
   KernelSpec spec;
-  std::string name;     // of the woven kernel: "woven_my_gemm"
-  std::string path;     // of the source, as messages call it
-  std::string text;     // the source
+  std::string name;  // of the woven kernel: "woven_my_gemm"
+  std::string path;  // of the source, as messages call it
+  std::string text;  // the source
+  Arch arch =
+      Arch::sm_90a;     // whose lines of it are read, where it has some for each: the spec's first
   std::string toolkit;  // the CUDA Toolkit whose headers it is read with; "": stand-ins suffice
   std::array<int32_t, 3> threads = {1, 1, 1};  // of a block: x, y, z
   int32_t shared_bytes = 0;                    // dynamic, of a block

@@ -28,8 +28,9 @@ struct WeaveRequest {
 
 struct WovenKernel {
   std::vector<std::string>
-      includes;      // as spelled: "<tilepost/device/ptx_sm90.cuh>"; sorted, no mark.cuh
-  std::string body;  // what goes inside the generated namespace
+      includes;          // as spelled: "<tilepost/device/ptx_sm90.cuh>"; sorted, no mark.cuh
+  std::string body;      // what goes inside the generated namespace
+  bool by_arch = false;  // it depends on the architecture that it was read for
 };
 
 // Weaves. Reports every refusal at its place in `source` and returns nothing if there was one.

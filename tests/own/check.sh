@@ -122,12 +122,36 @@ for function in reads_output transposed unguarded; do
   refused "$function" "refused.cu:"
 done
 
+# Lines of an architecture: those of the spec's are read, and nothing else is compiled.
+own="by_arch.cu, function: by_arch, tile: [16, 16], threads: [16, 16],
+  grid: ['ceil_div(n, 16)', 'ceil_div(m, 16)'], arguments: {a: a, b: b, c: out, m: m, n: n, k: k}"
+spec gemm_all_reduce 256 192 8 bf16 "$own" | sed 's/^arch: .*/arch: sm_90a/' >"$dir/spec.yaml"
+refused "lines of an architecture that store elsewhere" "by_arch.cu:17:"
+spec gemm_all_reduce 256 192 8 bf16 "$own" | sed 's/^arch: .*/arch: [sm_80, sm_86]/' >"$dir/spec.yaml"
+refused "lines of architectures, of which there are several" "by_arch.cu:16:5: error: the kernel depends on the architecture"
+spec gemm_all_reduce 256 192 8 bf16 "$own" >"$dir/spec.yaml"
+"$tool" generate "$dir/spec.yaml" -o "$dir" 2>"$dir/log" || { echo "FAIL lines of one architecture"; cat "$dir/log"; failed=1; }
+# read_as FLAG…: whether the preprocessor takes what is generated
+read_as() {
+  "$cxx" -E -std=c++20 -I "$here/cpu" -I "$root/include" -I "$root" -I "$dir" "$@" -x c++ "$dir/own.cu" >/dev/null 2>"$dir/log"
+}
+read_as -D__CUDA_ARCH__=800 || { echo "FAIL read for sm_80"; cat "$dir/log"; failed=1; }
+for other in __CUDA_ARCH__=860 TILE=32; do
+  read_as -D$other && { echo "FAIL read for $other"; failed=1; }
+  grep -q "error.*compile with" "$dir/log" || { echo "FAIL message for $other"; cat "$dir/log"; failed=1; }
+done
+
 # With a toolkit's headers, which are needed for what stand-ins do not have.
 if command -v nvcc >/dev/null; then
   own="header_place.cu, function: header_place, tile: [16, 16], threads: [16, 16],
   grid: ['ceil_div(n, 16)', 'ceil_div(m, 16)'], arguments: {a: a, b: b, c: out, m: m, n: n, k: k}"
   spec gemm_all_reduce 256 192 8 bf16 "$own" >"$dir/spec.yaml"
   refused "a header that reads blockIdx" "of a header, which reads blockIdx or gridDim"
+  # The same in the folder where both are.
+  sed "s|$here/kernels/||" "$dir/spec.yaml" >"$dir/near.yaml"
+  cp "$here/kernels/header_place.cu" "$dir"
+  (cd "$dir" && ! "$tool" check near.yaml >log 2>&1 && grep -qF "of a header, which reads" log) ||
+    { echo "FAIL a header that reads blockIdx, by a path from here"; cat "$dir/log"; failed=1; }
   spec gemm_all_reduce 256 256 64 f16 "tensor_cores.cu, function: tensor_cores, tile: [64, 64], threads: [32, 4],
   grid: [n / 64, m / 64], arguments: {a: a, b: b, c: out, n: n, k: k}, requires: {m: 64, n: 64, k: 16}" >"$dir/spec.yaml"
   compiled "tensor cores"

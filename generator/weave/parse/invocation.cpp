@@ -5,7 +5,9 @@
 #include "clang/Lex/HeaderSearchOptions.h"
 #include "generator/resources.h"
 #include "generator/weave/parse/prelude.h"
+#include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
 
 namespace tilepost {
 namespace {
@@ -20,8 +22,8 @@ constexpr char kCommon[] =
     " -ferror-limit 50 -internal-isystem /stub/ -internal-isystem /include/ ";
 // The triples are fixed: the tree must not depend on the machine the generator runs on.
 constexpr char kCuda[] =
-    "-x cuda -triple nvptx64-nvidia-cuda -aux-triple x86_64-unknown-linux-gnu -target-cpu sm_90a"
-    " -fcuda-is-device -include /prelude/tilepost_prelude.h";
+    "-x cuda -triple nvptx64-nvidia-cuda -aux-triple x86_64-unknown-linux-gnu"
+    " -fcuda-is-device -include /prelude/tilepost_prelude.h -target-cpu ";
 constexpr char kHost[] = "-x c++ -triple x86_64-unknown-linux-gnu";
 
 // Full mode: the folders that the machine does not have. The driver adds to them where the
@@ -39,7 +41,12 @@ constexpr char kNewestArch[] = "sm_90a";
 
 std::string source_path(const Reading& reading) {
   if (!reading.full) return reading.cuda ? "/kernel.cu" : "/kernel.cpp";
-  return reading.full->path.empty() ? "/.tilepost/kernel.cu" : reading.full->path;
+  if (reading.full->path.empty()) return "/.tilepost/kernel.cu";
+  // In memory there is no folder that the tool was called in, and what is read is not the file that
+  // is there, but that with what is asked for behind it.
+  llvm::SmallString<256> path(reading.full->path);
+  llvm::sys::fs::make_absolute(path);
+  return path.str().str();
 }
 
 void add_words(std::vector<std::string>& list, StringRef line) {
@@ -63,10 +70,10 @@ void add_arch(std::vector<std::string>& list, StringRef arch) {
   if (number != digits) list.push_back("-D__CUDA_ARCH_FEAT_SM" + number.str() + "_ALL");
 }
 
-std::vector<std::string> full_arguments(const FullMode& full) {
+std::vector<std::string> full_arguments(const FullMode& full, StringRef arch) {
   std::vector<std::string> list;
   add_words(list, kFull);
-  add_arch(list, full.arch);
+  add_arch(list, arch);
   list.push_back("--cuda-path=" + full.toolkit);
   list.push_back("-std=" + full.standard);
   for (const std::string& define : full.defines) list.push_back("-D" + define);
@@ -93,9 +100,9 @@ void use_own_headers(clang::HeaderSearchOptions& options, llvm::vfs::FileSystem&
 std::vector<std::string> arguments(const Reading& reading) {
   std::vector<std::string> list;
   if (reading.full) {
-    list = full_arguments(*reading.full);
+    list = full_arguments(*reading.full, reading.arch);
   } else {
-    add_words(list, std::string(reading.cuda ? kCuda : kHost) + kCommon);
+    add_words(list, (reading.cuda ? kCuda + reading.arch : kHost) + kCommon);
   }
   list.push_back(source_path(reading));
   return list;

@@ -31,12 +31,20 @@ std::string with_asked(const Text& text, const Reading& reading) {
   return text.text + "\n\nauto* const " + kAskedName + " = &" + reading.asked + ";\n";
 }
 
-// Collects the inclusions and the branches not taken of the main file.
+// Collects the inclusions, the branches not taken and the foreign macros of the main file.
 class Preprocessing : public clang::PPCallbacks {
  public:
-  Preprocessing(clang::SourceManager& sm, std::vector<Inclusion>& inclusions,
-                std::vector<Range>& skipped)
-      : sm_(sm), inclusions_(inclusions), skipped_(skipped) {}
+  struct Found {
+    std::vector<Inclusion> inclusions;
+    std::vector<Range> skipped;
+    std::vector<ForeignMacro> macros;
+  };
+
+  Preprocessing(clang::Preprocessor& preprocessor, const Tokens& tokens, Found& found)
+      : preprocessor_(preprocessor),
+        sm_(preprocessor.getSourceManager()),
+        tokens_(tokens),
+        found_(found) {}
 
   void InclusionDirective(SourceLocation hash, const clang::Token&, StringRef name, bool angled,
                           clang::CharSourceRange, clang::OptionalFileEntryRef file, StringRef,
@@ -44,32 +52,108 @@ class Preprocessing : public clang::PPCallbacks {
                           clang::SrcMgr::CharacteristicKind) override {
     if (!sm_.isWrittenInMainFile(hash) || !file) return;
     const std::string spelled = angled ? "<" + name.str() + ">" : "\"" + name.str() + "\"";
-    inclusions_.push_back({sm_.getFileOffset(hash), spelled});
+    found_.inclusions.push_back({sm_.getFileOffset(hash), spelled});
   }
 
   // From the # that opens the branch to the # of the directive that ends it.
   void SourceRangeSkipped(clang::SourceRange range, SourceLocation end_hash) override {
     if (!sm_.isWrittenInMainFile(range.getBegin())) return;
-    skipped_.push_back({sm_.getFileOffset(range.getBegin()), sm_.getFileOffset(end_hash)});
+    found_.skipped.push_back({sm_.getFileOffset(range.getBegin()), sm_.getFileOffset(end_hash)});
+  }
+
+  void If(SourceLocation word, clang::SourceRange, ConditionValueKind) override {
+    add_condition(word, Use::value);
+  }
+  void Elif(SourceLocation word, clang::SourceRange, ConditionValueKind value,
+            SourceLocation) override {
+    if (value != CVK_NotEvaluated) add_condition(word, Use::value);
+  }
+  void Ifdef(SourceLocation word, const clang::Token&, const clang::MacroDefinition&) override {
+    add_condition(word, Use::definition);
+  }
+  void Ifndef(SourceLocation word, const clang::Token&, const clang::MacroDefinition&) override {
+    add_condition(word, Use::definition);
+  }
+  void Elifdef(SourceLocation word, const clang::Token&, const clang::MacroDefinition&) override {
+    add_condition(word, Use::definition);
+  }
+  void Elifndef(SourceLocation word, const clang::Token&, const clang::MacroDefinition&) override {
+    add_condition(word, Use::definition);
+  }
+
+  void MacroExpands(const clang::Token& name, const clang::MacroDefinition& definition,
+                    clang::SourceRange, const clang::MacroArgs*) override {
+    const auto [file, offset] = sm_.getDecomposedExpansionLoc(name.getLocation());
+    if (file != sm_.getMainFileID()) return;
+    const clang::MacroInfo* macro = definition.getMacroInfo();
+    if (macro && is_own(macro)) return;
+    const bool written = sm_.isWrittenInMainFile(sm_.getSpellingLoc(name.getLocation()));
+    found_.macros.push_back(
+        {offset, name.getIdentifierInfo()->getName(), origin(macro), Use::expansion, written});
   }
 
  private:
-  clang::SourceManager& sm_;
-  std::vector<Inclusion>& inclusions_;
-  std::vector<Range>& skipped_;
+  using Use = ForeignMacro::Use;
+  using From = ForeignMacro::From;
+
+  bool is_own(const clang::MacroInfo* macro) const {
+    return !macro->isBuiltinMacro() && sm_.isWrittenInMainFile(macro->getDefinitionLoc());
+  }
+
+  From origin(const clang::MacroInfo* macro) const {
+    if (!macro) return From::nobody;
+    const SourceLocation where = macro->getDefinitionLoc();
+    const bool compiler = macro->isBuiltinMacro() || sm_.isWrittenInBuiltinFile(where) ||
+                          sm_.isWrittenInCommandLineFile(where);
+    return compiler ? From::compiler : From::header;
+  }
+
+  // Every name in the directive whose first word stands there.
+  void add_condition(SourceLocation word, Use use) {
+    if (!sm_.isWrittenInMainFile(word)) return;
+    const size_t begin = sm_.getFileOffset(word);
+    const size_t end = tokens_.end_of_directive(begin);
+    std::set<const clang::IdentifierInfo*> seen;
+    for (size_t i = tokens_.index_at(begin) + 1;
+         i < tokens_.all().size() && tokens_.all()[i].begin < end; ++i) {
+      const Token& token = tokens_.all()[i];
+      if (token.kind != clang::tok::raw_identifier || tokens_.text(token) == "defined") continue;
+      add_name(preprocessor_.getIdentifierInfo(tokens_.text(token)), token.begin, use, seen);
+    }
+  }
+
+  // Of a macro of the file's own, what it is made of.
+  void add_name(const clang::IdentifierInfo* name, size_t at, Use use,
+                std::set<const clang::IdentifierInfo*>& seen) {
+    if (!name || name->getTokenID() != clang::tok::identifier || !seen.insert(name).second) return;
+    const clang::MacroInfo* macro = preprocessor_.getMacroInfo(name);
+    if (!macro || !is_own(macro)) {
+      found_.macros.push_back({at, name->getName(), origin(macro), use, true});
+      return;
+    }
+    if (use == Use::definition) return;
+    for (const clang::Token& token : macro->tokens()) {
+      const clang::IdentifierInfo* inner = token.getIdentifierInfo();
+      if (inner && macro->getParameterNum(inner) < 0) add_name(inner, at, use, seen);
+    }
+  }
+
+  const clang::Preprocessor& preprocessor_;
+  const clang::SourceManager& sm_;
+  const Tokens& tokens_;
+  Found& found_;
 };
 
 class Action : public clang::ASTFrontendAction {
  public:
-  explicit Action(std::function<void(const Action&, clang::ASTContext&)> use)
-      : use_(std::move(use)) {}
+  Action(const Tokens& tokens, std::function<void(const Action&, clang::ASTContext&)> use)
+      : tokens_(tokens), use_(std::move(use)) {}
 
-  std::vector<Inclusion> inclusions;
-  std::vector<Range> skipped;
+  Preprocessing::Found found;
 
   bool BeginSourceFileAction(clang::CompilerInstance& compiler) override {
     compiler.getPreprocessor().addPPCallbacks(
-        std::make_unique<Preprocessing>(compiler.getSourceManager(), inclusions, skipped));
+        std::make_unique<Preprocessing>(compiler.getPreprocessor(), tokens_, found));
     return true;
   }
 
@@ -84,6 +168,7 @@ class Action : public clang::ASTFrontendAction {
   }
 
  private:
+  const Tokens& tokens_;
   std::function<void(const Action&, clang::ASTContext&)> use_;
 };
 
@@ -229,15 +314,16 @@ bool parse(const Text& text, const Reading& reading, Report& report,
   }
 
   bool used = false;
-  const Fragile<Action> action([&](const Action& mine, clang::ASTContext& ast) {
+  const Fragile<Action> action(tokens, [&](const Action& mine, clang::ASTContext& ast) {
     Parsed parsed(text, tokens, ast, report);
     settle(parsed, reading, errors);
     const clang::DiagnosticsEngine& all = ast.getDiagnostics();
     const bool stopped = reading.full ? all.hasFatalErrorOccurred() || !errors.unplaced().empty()
                                       : all.hasErrorOccurred();
     if (!report.ok() || stopped || !errors.about_asked().empty()) return;
-    parsed.inclusions = mine.inclusions;
-    parsed.skipped = without_directives(mine.skipped, tokens, text.text);
+    parsed.inclusions = mine.found.inclusions;
+    parsed.foreign_macros = mine.found.macros;
+    parsed.skipped = without_directives(mine.found.skipped, tokens, text.text);
     if (reading.full) parsed.headers = headers_read(parsed.sm);
     used = true;
     use(parsed);

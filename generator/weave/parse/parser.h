@@ -25,6 +25,21 @@ struct Inclusion {
   std::string spelled;  // "<cuda_bf16.h>"
 };
 
+// A macro that the file does not define, where it is asked for or used.
+struct ForeignMacro {
+  enum class From { nobody, compiler, header };  // who has defined it there
+  enum class Use {
+    expansion,   // in the code, or while a condition is worked out
+    value,       // a condition depends on it
+    definition,  // #ifdef or #ifndef: it depends on whether there is one
+  };
+  size_t at;  // its name, or the use of the macro that leads to it
+  llvm::StringRef name;
+  From from;
+  Use use;
+  bool written;  // in the file, not in a header's macro
+};
+
 // What a pass works on. All offsets are into `text`, the main file of the parse.
 class Parsed {
  public:
@@ -52,6 +67,7 @@ class Parsed {
   const clang::SourceManager& sm;
   Report& report;
   std::vector<Inclusion> inclusions;
+  std::vector<ForeignMacro> foreign_macros;  // conditions that were not worked out left out
   std::vector<Range> skipped;  // branches of #if not taken; whole lines, directives not included
   // Full mode: the files on disk that were included, sorted.
   std::vector<std::string> headers;

@@ -15,13 +15,13 @@ struct FullMode {
   std::vector<std::string> include_dirs;  // -I
   std::vector<std::string> defines;       // -D: "NAME" or "NAME=value"
   std::string standard = "c++17";         // -std
-  std::string arch = "sm_90a";            // whose code is read: __CUDA_ARCH__
 };
 
 struct Reading {
   bool cuda = true;  // a .cu file; else C++
   // A function to instantiate, as find_instance() finds it: "lib::gemm<128, float>". May be empty.
   std::string asked;
+  std::string arch = "sm_90a";  // of a .cu file: whose code is read, __CUDA_ARCH__
   // Else stand-ins for the headers are read, without any installation. For CUDA sources alone.
   std::optional<FullMode> full;
 };

@@ -5,6 +5,7 @@
 #include "generator/weave/parse/instantiate.h"
 #include "generator/weave/passes.h"
 #include "generator/weave/unmarked/header_places.h"
+#include "generator/weave/unmarked/read_with.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -30,6 +31,7 @@ class Weaver {
     mark_reachable(parsed_, {instance_.written}, pieces);
     check_kept(parsed_, names, pieces);
     check_header_places(parsed_, instance_.function);
+    const ReadWith read_with = check_foreign_macros(parsed_, pieces, request_.one_arch);
     Edits edits;
     hand_place_down(pieces, edits);
     for (const clang::FunctionDecl* one : declarations_of(representative(instance_.written)))
@@ -37,7 +39,9 @@ class Weaver {
     wrap_kernel(parsed_, names, pieces, edits);
     if (!parsed_.report.ok()) return {};
     WovenKernel woven = assemble(parsed_, names, pieces, edits);
+    woven.by_arch = read_with.arch;
     woven.body =
+        guards(read_with, request_.kernel) +
         "// As its author wrote it, but that it is told which block it is.\nnamespace user {\n\n" +
         woven.body + "\n}  // namespace user\n\n" + request_.helpers + kernel();
     return woven;

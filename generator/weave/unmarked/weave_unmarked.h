@@ -26,6 +26,7 @@ struct UnmarkedRequest {
   std::string helpers;  // declarations in front of it, that the texts below need
   std::array<std::string, 3> block, grid;        // x, y and z of the plain kernel's
   std::map<std::string, std::string> arguments;  // by parameter: whole or real numbers
+  bool one_arch = true;   // the text is for the architecture of `reading` alone
   std::string a, b, out;  // which parameters point to them; a and b may be ""
 };
 

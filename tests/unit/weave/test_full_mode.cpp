@@ -25,7 +25,8 @@ struct Read {
   std::vector<std::string> headers;
 };
 
-Read read(const std::string& source, const std::string& asked, FullMode full = {}) {
+Read read(const std::string& source, const std::string& asked, FullMode full = {},
+          const std::string& arch = "sm_90a") {
   Read result;
   llvm::raw_string_ostream stream(result.messages);
   DiagnosticPrinter diagnostics(stream);
@@ -34,6 +35,7 @@ Read read(const std::string& source, const std::string& asked, FullMode full = {
   full.toolkit = find_toolkit(looked).value_or("");
   Reading reading;
   reading.asked = asked;
+  reading.arch = arch;
   reading.full = full;
   const Text text(source);
   do_on_large_stack([&] {
@@ -92,13 +94,12 @@ TEST_CASE("definitions, the standard and the architecture are as asked") {
   full.defines = {"TILE=64", "PLAIN"};
   full.standard = "c++20";
   for (const char* arch : {"sm_80", "sm_90a", "sm_100a"}) {
-    full.arch = arch;
     const std::string number = std::to_string(std::stoi(std::string(arch).substr(3)) * 10);
     const Read result = read(
         "static_assert(TILE == 64 && PLAIN == 1 && __cplusplus >= 202002L);\n"
         "#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ != " +
             number + "\n#error wrong\n#endif\n__global__ void gemm() {}\n",
-        "gemm", full);
+        "gemm", full, arch);
     CHECK(result.messages.empty());
   }
 }

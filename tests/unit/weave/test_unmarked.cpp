@@ -13,8 +13,11 @@ struct Unmarked {
 };
 
 // Weaves `source`, whose kernel `gemm` gets c and m.
-Unmarked weave_unmarked(const std::string& source) {
+Unmarked weave_unmarked(const std::string& source, const char* arch = "sm_90a",
+                        bool one_arch = true) {
   UnmarkedRequest request;
+  request.reading.arch = arch;
+  request.one_arch = one_arch;
   request.file = "kernel.cu";
   request.source = source;
   request.reading.asked = "gemm";
@@ -28,6 +31,12 @@ Unmarked weave_unmarked(const std::string& source) {
   DiagnosticPrinter diagnostics(stream);
   result.woven = weave_unmarked(request, diagnostics);
   return result;
+}
+
+// A kernel in whose body this condition, on a line 3, chooses between two lines.
+std::string with_condition(const std::string& condition) {
+  return "#define SIZE 16\n__global__ void gemm(float* c, int m) {\n#if" + condition +
+         "\n  c[blockIdx.x] = m;\n#else\n  c[blockIdx.x] = 0;\n#endif\n}\n";
 }
 
 }  // namespace
@@ -47,6 +56,93 @@ TEST_CASE("a parameter that nothing is given to is no zero") {
   CHECK(!result.woven);
   CHECK_THAT(result.messages, Catch::Contains("kernel.cu:1:43: error: nothing is given to "
                                               "parameter 'q'"));
+}
+
+TEST_CASE("conditions that the file decides stay as they are") {
+  for (const char* condition : {" SIZE == 16", "def SIZE", " defined(SIZE) && SIZE > 8", " 1",
+                                "def __CUDACC__", " defined(__NVCC__)", "def __cplusplus"}) {
+    const Unmarked result = weave_unmarked(with_condition(condition), "sm_90a", false);
+    INFO(condition << "\n" << result.messages);
+    REQUIRE(result.woven);
+    CHECK(!result.woven->by_arch);
+    CHECK(result.woven->body.find("#error") == std::string::npos);
+  }
+}
+
+TEST_CASE("conditions on what nobody defines are for that alone") {
+  for (const char* condition : {" DEBUG", "def DEBUG", "ndef DEBUG", " SIZE == 16 && !DEBUG"}) {
+    const Unmarked result = weave_unmarked(with_condition(condition));
+    INFO(condition << "\n" << result.messages);
+    REQUIRE(result.woven);
+    CHECK(result.woven->body.find("#ifdef DEBUG\n#error \"woven_gemm was generated from ") == 0);
+  }
+  // One that decides whether another is defined.
+  const std::string code =
+      "#ifndef TILE\n#define TILE 16\n#endif\n"
+      "__global__ void gemm(float* c, int m) { c[blockIdx.x * TILE] = m; }\n";
+  const Unmarked result = weave_unmarked(code);
+  INFO(result.messages);
+  REQUIRE(result.woven);
+  CHECK(result.woven->body.find("#ifdef TILE\n#error") == 0);
+  // Lines that the kernel does not need.
+  const Unmarked other = weave_unmarked(with_condition(" 1") +
+                                        "#if DEBUG && CUDART_VERSION > 12\nint debug;\n#endif\n");
+  INFO(other.messages);
+  REQUIRE(other.woven);
+  CHECK(other.woven->body.find("#error") == std::string::npos);
+}
+
+TEST_CASE("conditions on what another compiler, toolkit or header decides are refused") {
+  for (const char* condition :
+       {" CUDART_VERSION >= 12000", " __CUDACC_VER_MAJOR__ > 11", " __cplusplus > 201703L",
+        " __has_include(<cuda.h>)", "def __GNUC__", " defined(__clang__)", "def __CUDA__",
+        " SIZE == 16 && defined(__GNUC__)"}) {
+    const Unmarked result = weave_unmarked(with_condition(condition));
+    INFO(condition << "\n" << result.messages);
+    CHECK(!result.woven);
+    CHECK_THAT(result.messages, Catch::StartsWith("kernel.cu:3:") &&
+                                    Catch::Contains("error: lines of the kernel depend on '"));
+    CHECK(result.messages.find("error: ", result.messages.find("error: ") + 1) ==
+          std::string::npos);
+  }
+  const Unmarked hidden =
+      weave_unmarked("#define NEW (CUDART_VERSION > 12000)\n" + with_condition(" NEW"));
+  CHECK(!hidden.woven);
+  CHECK_THAT(hidden.messages, Catch::StartsWith("kernel.cu:4:5: error: lines of the kernel depend "
+                                                "on 'CUDART_VERSION'"));
+}
+
+TEST_CASE("values of the compiler's are refused in the code") {
+  for (const char* value : {"__LINE__", "__cplusplus", "__COUNTER__", "CUDART_VERSION", "VALUE"}) {
+    const Unmarked result = weave_unmarked(
+        std::string("#define VALUE __LINE__\n__global__ void gemm(float* c, int m) {\n  c[") +
+        value + "] = m;\n}\nint line = __LINE__;\n");
+    INFO(value << "\n" << result.messages);
+    CHECK(!result.woven);
+    CHECK_THAT(result.messages,
+               Catch::StartsWith("kernel.cu:3:5: error: the kernel has the value of '"));
+  }
+  CHECK(weave_unmarked("#include <climits>\n__global__ void gemm(float* c, int m) {\n"
+                       "  if (m < INT_MAX) c[blockIdx.x] = m;\n}\n")
+            .woven);
+}
+
+TEST_CASE("lines for an architecture are read for that, and for one alone") {
+  const std::string in_code =
+      "__global__ void gemm(float* c, int m) {\n"
+      "  if (__CUDA_ARCH__ < 900) c[blockIdx.x] = m;\n}\n";
+  for (const std::string& source :
+       {with_condition(" __CUDA_ARCH__ >= 900"), with_condition("def __CUDA_ARCH_FEAT_SM90_ALL"),
+        "#define IS_NEW (__CUDA_ARCH__ >= 900)\n" + with_condition(" IS_NEW"), in_code})
+    for (const char* arch : {"sm_80", "sm_90a"}) {
+      const Unmarked result = weave_unmarked(source, arch);
+      INFO(source << "\n" << result.messages);
+      REQUIRE(result.woven);
+      CHECK(result.woven->by_arch);
+      const Unmarked several = weave_unmarked(source, arch, false);
+      CHECK(!several.woven);
+      CHECK_THAT(several.messages, Catch::Contains("the kernel depends on the architecture here"));
+    }
 }
 
 }  // namespace tilepost

@@ -1,0 +1,80 @@
+#include "generator/weave/unmarked/read_with.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+namespace tilepost {
+namespace {
+
+using llvm::StringRef;
+using From = ForeignMacro::From;
+using Use = ForeignMacro::Use;
+
+// nv/target's macros take the lines of an architecture too.
+bool is_arch(StringRef name) {
+  return name.starts_with("__CUDA_ARCH") || name.starts_with("NV_");
+}
+
+// Of the toolkit, which need not be the one that generated code is compiled with.
+bool is_version(StringRef name) {
+  return name.starts_with("__CUDACC_VER") || name == "CUDART_VERSION" || name == "CUDA_VERSION" ||
+         name == "__CUDA_API_VERSION";
+}
+
+// Whether all that compile generated code have it as it was read.
+bool is_same_everywhere(const ForeignMacro& macro) {
+  if (macro.use == Use::expansion)
+    return macro.name == "__FILE__" || !macro.written ||
+           (macro.from == From::header && !is_version(macro.name));
+  const bool compiles_cuda = macro.name == "__CUDACC__" || macro.name == "__NVCC__" ||
+                             (macro.name == "__cplusplus" && macro.use == Use::definition);
+  return compiles_cuda && macro.from != From::nobody;
+}
+
+}  // namespace
+
+ReadWith check_foreign_macros(const Parsed& parsed, const Pieces& pieces, bool one_arch) {
+  ReadWith read_with;
+  std::set<size_t> conditions;  // where working one out expands macros too
+  for (const ForeignMacro& macro : parsed.foreign_macros)
+    if (macro.use != Use::expansion) conditions.insert(macro.at);
+  for (const ForeignMacro& macro : parsed.foreign_macros) {
+    if (!pieces.kept(macro.at)) continue;
+    if (macro.use == Use::expansion && conditions.contains(macro.at)) continue;
+    const Token* const token = parsed.tokens.at(macro.at);
+    const Range where = {macro.at, token ? token->end : macro.at};
+    const std::string name = "'" + macro.name.str() + "'";
+    if (is_arch(macro.name)) {
+      read_with.arch = true;
+      if (!one_arch)
+        parsed.error_at(where, "the kernel depends on the architecture here, by " + name +
+                                   ", and the spec has several; write a spec for each arch");
+    } else if (is_same_everywhere(macro)) {
+      continue;
+    } else if (macro.use == Use::expansion) {
+      parsed.error_at(where, "the kernel has the value of " + name +
+                                 " in it, which may be another when generated code is compiled; "
+                                 "write the value out");
+    } else if (macro.from == From::nobody && macro.name != "__CUDACC__" &&
+               macro.name != "__NVCC__") {
+      read_with.undefined.insert(macro.name.str());
+    } else {
+      parsed.error_at(where, "lines of the kernel depend on " + name +
+                                 ", which this file does not define and which may be another when "
+                                 "generated code is compiled; keep the lines of one case, or let "
+                                 "them depend on a macro that this file defines");
+    }
+  }
+  return read_with;
+}
+
+std::string guards(const ReadWith& read_with, const std::string& kernel) {
+  std::string text;
+  for (const std::string& name : read_with.undefined)
+    text += "#ifdef " + name + "\n#error \"" + kernel + " was generated from lines that are for " +
+            name +
+            " undefined: compile without it, or define it in the kernel's file and generate "
+            "again\"\n#endif\n";
+  return text.empty() ? text : text + "\n";
+}
+
+}  // namespace tilepost
