@@ -8,8 +8,10 @@
 #include "generator/silent_diagnostics.h"
 #include "generator/spec/text.h"
 #include "generator/weave/parse/instantiate.h"
+#include "generator/weave/parse/limits.h"
 #include "generator/weave/parse/toolkit.h"
 #include "llvm/ADT/SmallString.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "tilepost/dtype.h"
@@ -36,13 +38,25 @@ bool read_source(OwnKernel& own, StringRef spec_path, Diagnostics& diagnostics) 
     llvm::sys::path::append(path, file.value);
   }
   own.path = path.str();
-  auto text = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
-  if (text) {
-    own.text = (*text)->getBuffer().str();
-    return true;
+  // A device or a pipe may have no end.
+  llvm::sys::fs::file_status status;
+  std::error_code error = llvm::sys::fs::status(path, status);
+  std::string why;
+  if (!error && status.type() != llvm::sys::fs::file_type::regular_file)
+    why = "it is no file of text; kernel.file names the kernel's .cu file";
+  else if (!error && status.getSize() > kMaxSourceBytes)
+    why = fmt::format("it has {} bytes; a kernel's file has at most {}", status.getSize(),
+                      kMaxSourceBytes);
+  if (!error && why.empty()) {
+    auto text = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
+    if (text) {
+      own.text = (*text)->getBuffer().str();
+      return true;
+    }
+    error = text.getError();
   }
-  diagnostics.error(file.where,
-                    fmt::format("cannot read {}: {}", quote(own.path), text.getError().message()));
+  diagnostics.error(file.where, fmt::format("cannot read {}: {}", quote(own.path),
+                                            why.empty() ? error.message() : why));
   return false;
 }
 
@@ -149,7 +163,10 @@ class Examiner {
                        "', and kernel.arguments gives it " + (number ? "a number" : "memory"));
       return;
     }
-    if (number) return;
+    if (number) {
+      check_number(parsed, parameter, argument);
+      return;
+    }
     const tilepost_dtype_t wanted = argument.kind == Kind::a   ? spec_.gemm.a.value
                                     : argument.kind == Kind::b ? spec_.gemm.b.value
                                                                : spec_.gemm.out.value;
@@ -169,6 +186,31 @@ class Examiner {
       parsed.error(parameter.decl->getLocation(), "parameter '" + parameter.name + "' points to " +
                                                       element + ", and the spec says " +
                                                       name_of(wanted));
+  }
+
+  // A number that the parameter's type would make another of.
+  void check_number(const Parsed& parsed, const Parameter& parameter,
+                    const KernelArgument& argument) {
+    const clang::QualType type = parameter.decl->getType();
+    if (!type->isIntegerType()) return;
+    const GemmSpec& gemm = spec_.gemm;
+    std::string why, given;
+    if (argument.kind == KernelArgument::Kind::whole) {
+      const int64_t value =
+          argument.whole.at({gemm.m.value, gemm.n.value, gemm.k.value}, why).value_or(0);
+      const unsigned bits = parsed.ast.getIntWidth(type);
+      const bool fits = type->isSignedIntegerType() ? llvm::isIntN(bits, value)
+                                                    : value >= 0 && llvm::isUIntN(bits, value);
+      if (!fits) given = fmt::format("{}", value);
+    } else {
+      given = fmt::format("{}", argument.real);
+    }
+    if (given.empty()) return;
+    diagnostics_.error(
+        argument.where,
+        fmt::format("kernel.arguments gives {} to parameter {} of type {}, which does not hold it; "
+                    "give a whole number that it holds, or change the parameter's type",
+                    given, quote(argument.parameter), quote(parameter.type)));
   }
 
   // A shape with partial tiles, as far as the kernel takes any, and with other rows than columns: a

@@ -60,8 +60,9 @@ bool ClangErrors::is_about_asked(const clang::Diagnostic& info, Report::Kind kin
   after_error_ = false;  // its notes are about what the user did not write
   if (!about_asked_.empty()) return true;
   const bool ambiguous = info.getID() == clang::diag::err_auto_var_deduction_failure;
-  about_asked_ = ambiguous ? "it means several functions; name one instantiation of a template, "
-                             "with a value for each parameter that has no default"
+  about_asked_ = ambiguous ? "it means several functions; give one overload a name of its own, "
+                             "or name one instantiation of a template, with a value for each "
+                             "parameter that has no default"
                            : message.str();
   return true;
 }

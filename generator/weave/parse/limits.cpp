@@ -12,8 +12,6 @@ namespace {
 
 using clang::tok::TokenKind;
 
-// The largest source, bytes.
-constexpr size_t kMaxSourceBytes = size_t{1} << 20;
 // The deepest nesting of (, [ and {: Clang's own default (-fbracket-depth).
 constexpr int kMaxNesting = 256;
 // The most tokens of one expression or declarator, and the most else of one file.

@@ -6,6 +6,9 @@
 
 namespace tilepost {
 
+// The largest source, bytes.
+constexpr size_t kMaxSourceBytes = size_t{1} << 20;
+
 // Keeps a source that is no kernel away from Clang: refuses one that is too long or nested too
 // deeply.
 void check_limits(const Text& text, Report& report);

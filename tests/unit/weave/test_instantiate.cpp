@@ -89,8 +89,9 @@ TEST_CASE("a function that is not there, or not one") {
         "tilepost: error: kernel.cu: function 'lib::gem<128>': no template named 'gem' in "
         "namespace 'lib'; did you mean 'gemm'?\n");
   CHECK(found(kTemplate, "lib::gemm") ==
-        "tilepost: error: kernel.cu: function 'lib::gemm': it means several functions; name one "
-        "instantiation of a template, with a value for each parameter that has no default\n");
+        "tilepost: error: kernel.cu: function 'lib::gemm': it means several functions; give one "
+        "overload a name of its own, or name one instantiation of a template, with a value for "
+        "each parameter that has no default\n");
   CHECK(first_line("__global__ void gemm();", "gemm") ==
         "kernel.cu:1:17: error: 'gemm' is declared here, but not defined in what is read");
   CHECK(first_line("void gemm() {}", "gemm") ==
