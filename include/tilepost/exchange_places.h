@@ -120,6 +120,16 @@ TILEPOST_INLINE char* line_at(const tilepost_exchange_t& exchange, int where, in
          (static_cast<int64_t>(part) * exchange.lines + line) * kLineBytes;
 }
 
+// The number of the line that is made new for `source` in the run, as a flag is (flag_to_renew).
+TILEPOST_INLINE uint32_t* line_to_renew(const tilepost_exchange_t& exchange, uint32_t run,
+                                        int source) {
+  const auto lines = static_cast<uint32_t>(exchange.slot_bytes / kLineBytes);
+  const int64_t slot = ((run + 1) & 1) * exchange.ranks + source;
+  char* const line = exchange.memory[exchange.rank] + exchange.slots + slot * exchange.slot_bytes +
+                     static_cast<int64_t>((run >> 1) % lines) * kLineBytes;
+  return reinterpret_cast<uint32_t*>(line) + 3;
+}
+
 // Which lines of a part of these rows a rank gets, which lie one behind the other in its slots.
 template <class View>
 TILEPOST_INLINE ExchangeRange lines_for(const View& view, const ExchangeRange& rows, int rank) {

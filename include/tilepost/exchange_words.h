@@ -47,6 +47,19 @@ TILEPOST_INLINE uint32_t* exchange_flags(const tilepost_exchange_t& exchange, in
   return reinterpret_cast<uint32_t*>(exchange.memory[where] + exchange.arrived) +
          line * TILEPOST_MOST_EXCHANGING;
 }
+// Numbers of runs count modulo 2^32, and flags are waited for with "equal". So a flag may not keep
+// its number until runs have come round to that, nor the 0 of fresh memory until there is a run 0.
+// In every run each rank makes one flag new in its own memory, of each source, among those of the
+// next run's parity: this one, which gets the number of the run before. It does so before it tells
+// `source` that it has begun the run: `source` stores nothing of the next run here before that
+// (docs/internals/exchange-of-tiles.md, Numbers of runs). `flags`: where they begin, of `parts`
+// parts.
+TILEPOST_INLINE uint32_t* flag_to_renew(uint32_t* flags, int parts, uint32_t run, int source) {
+  const uint32_t of_parity = 2 * static_cast<uint32_t>(parts);
+  const uint32_t line = ((run + 1) & 1) * of_parity + (run >> 1) % of_parity;
+  return flags + static_cast<int64_t>(line) * TILEPOST_MOST_EXCHANGING + source;
+}
+
 // Bytes of all of them.
 constexpr int64_t exchange_flags_bytes(int parts) {
   return int64_t{2} * 2 * parts * TILEPOST_MOST_EXCHANGING * int64_t{sizeof(uint32_t)};

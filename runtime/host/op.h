@@ -81,6 +81,7 @@ class HostOp final : public tilepost_op {
   bool wait_workers(uint64_t run);
   void open(uint64_t run);
   void raise(int group, uint32_t value);
+  void raise_arrived(int group, const Request& request);
   void release_workers();
   HostStep place_of(uint64_t run, const Request& request, int group) const;
   HostBuffers buffers_of(const Request& request, int group);

@@ -11,6 +11,7 @@
 #include "runtime/core/plan_hash.h"
 #include "runtime/host/op.h"
 #include "tilepost/dtype.h"
+#include "tilepost/exchange_places.h"
 #include "tilepost/host/poll.h"
 
 namespace tilepost {
@@ -127,7 +128,12 @@ void HostOp::tell_begun(const RunTerms& terms) {
   const uint32_t number = arena_->run[kRunWord] + 1;
   arena_->terms[number & 1] = terms;
   const bool exchanged = (arena_->run[kKindWord] & TILEPOST_EXCHANGES) != 0;
+  auto* const flags = reinterpret_cast<uint32_t*>(arena_->memory() + exchange_.arrived);
   for (int rank = 0; rank < plan_.ranks; ++rank) {
+    __atomic_store_n(flag_to_renew(flags, exchange_.most_parts, number, rank), number - 1,
+                     __ATOMIC_RELAXED);
+    if (plan_.shots == TILEPOST_ONE_SHOT_LINES)
+      __atomic_store_n(woven::line_to_renew(exchange_, number, rank), number - 1, __ATOMIC_RELAXED);
     if (exchanged)
       __atomic_store_n(exchange_line(exchange_, exchange_.ended, rank, rank_), number - 1,
                        __ATOMIC_RELEASE);

@@ -60,7 +60,7 @@ bool HostOp::shared_group(const HostStep& place, const Request& request,
     return false;
   for (const Step& step : request.run->steps[place.group])
     if (!shared_step(place, shared, step)) return false;
-  if (path.arrives()) raise(place.group, request.ready);
+  if (path.arrives()) raise_arrived(place.group, request);
   return true;
 }
 

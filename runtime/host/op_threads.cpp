@@ -172,7 +172,7 @@ bool HostOp::exchange_messages(uint64_t run, const Request& request) {
     if (waits == Waits::steps && !wait_group(place, map.targets[g])) return false;
     own_ = buffers_of(request, g);
     if (row_of(plan_).communicates() && !carry_out(place)) return false;
-    if (map.path.arrives()) raise(g, request.ready);
+    if (map.path.arrives()) raise_arrived(g, request);
   }
   if (waits == Waits::kernel) open(run);
   return true;
@@ -242,6 +242,14 @@ bool HostOp::wait_group(const HostStep& place, uint32_t target) {
 void HostOp::raise(int group, uint32_t value) {
   __atomic_store_n(counters_.data() + size_t{TILEPOST_COUNTER_STRIDE} * group, value,
                    __ATOMIC_RELEASE);
+}
+
+// Counters of groups that the run lacks go on with its last one's: numbers of runs are compared by
+// their signed distance, so none may fall behind.
+void HostOp::raise_arrived(int group, const Request& request) {
+  const int groups = request.run->num_groups();
+  const int end = group + 1 == groups ? plan_.map.num_groups : group + 1;
+  for (; group < end; ++group) raise(group, request.ready);
 }
 
 // Nothing will arrive any more: lets workers go that wait for it inside the kernel.

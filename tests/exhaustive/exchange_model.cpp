@@ -8,8 +8,14 @@
 namespace tilepost::test {
 namespace {
 
-// One access of a thread. An await does not happen before its word has the value (or, of those that
-// only grow, more); a read that finds another value is a fault.
+// What a word holds: the number of a run, modulo 2^7 here, and whether that run has stored what it
+// stands for. Fresh memory holds the number 0, and nothing that was stored. Of a line, or a slot,
+// number and data are one word.
+constexpr int kNumbers = 128;
+constexpr uint8_t kStored = 128;
+
+// One access of a thread. An await does not happen before its word has the number (or, of those
+// that only grow, a later one); a read that finds another value is a fault.
 enum class Access { store, await, await_least, read };
 struct Step {
   Access access;
@@ -37,12 +43,12 @@ class Words {
   int begun(int where, int source) const { return at(4, where, 0, source, 0); }
   int ended(int where, int source) const { return at(5, where, 0, source, 0); }
   int word(int where, int run, int source) const {
-    return at(6, where, rules_.words_of_two_runs ? run & 1 : 0, source, 0);
+    return at(6, where, rules_.words_of_two_runs ? (world_.before + run) & 1 : 0, source, 0);
   }
   int count() const { return at(7, 0, 0, 0, 0); }
 
  private:
-  int parity(int run) const { return rules_.two_buffers ? run & 1 : 0; }
+  int parity(int run) const { return rules_.two_buffers ? (world_.before + run) & 1 : 0; }
   // Another kind has other things in the same place.
   int kind(int run) const { return rules_.two_buffers ? world_.kinds[run - 1] : 0; }
   int at(int what, int where, int parity, int source, int part) const {
@@ -63,7 +69,7 @@ class Kernel {
         words_(world, rules),
         rank_(rank),
         run_(run),
-        value_(static_cast<uint8_t>(run)) {}
+        value_(number(run) | kStored) {}
 
   Phase threads() const {
     Phase phase{meeting()};
@@ -95,6 +101,7 @@ class Kernel {
   }
 
  private:
+  uint8_t number(int run) const { return static_cast<uint8_t>((world_.before + run) % kNumbers); }
   bool wants(int rank, int part) const {
     if (world_.gathers) return true;
     const bool one = world_.scatters || world_.shots == TILEPOST_TWO_SHOT;
@@ -112,10 +119,11 @@ class Kernel {
   Thread meeting() const {
     Thread thread;
     for_ranks([&](int rank) {
-      thread.push_back(
-          {Access::store, words_.ended(rank, rank_), static_cast<uint8_t>(value_ - 1)});
+      if (rules_.renews && rules_.renews_before_begun) renew(thread, rank);
+      thread.push_back({Access::store, words_.ended(rank, rank_), number(run_ - 1)});
       store(thread, words_.word(rank, run_, rank_));
       store(thread, words_.begun(rank, rank_));
+      if (rules_.renews && !rules_.renews_before_begun) renew(thread, rank);
     });
     if (!rules_.meets) return thread;
     for_ranks([&](int rank) {
@@ -125,13 +133,27 @@ class Kernel {
     return thread;
   }
 
+  // In this rank's memory, of what another rank stores there in the next run: numbers alone.
+  void renew(Thread& thread, int source) const {
+    const auto make_new = [&](int word) {
+      thread.push_back({Access::store, word, number(run_ - 1)});
+    };
+    for (int part = 0; world_.before > 0 && part < world_.parts; ++part) {
+      if (world_.shots == TILEPOST_ONE_SHOT_LINES)
+        make_new(words_.slot(rank_, run_ + 1, source, part));
+      else
+        make_new(words_.flag(rank_, run_ + 1, source, part));
+      if (world_.shots == TILEPOST_TWO_SHOT)
+        make_new(words_.second_flag(rank_, run_ + 1, source, part));
+    }
+  }
+
   Thread follow_other_kind() const {
     Thread thread;
     const bool other = run_ > 1 && world_.kinds[run_ - 1] != world_.kinds[run_ - 2];
     if (other && rules_.waits_for_other_kinds)
       for_ranks([&](int rank) {
-        thread.push_back(
-            {Access::await_least, words_.ended(rank_, rank), static_cast<uint8_t>(value_ - 1)});
+        thread.push_back({Access::await_least, words_.ended(rank_, rank), number(run_ - 1)});
       });
     return thread;
   }
@@ -191,7 +213,7 @@ class Kernel {
   // Off by one is the last run's: of two buffers, what lies there is of the run before that.
   Step flag_step(int word) const {
     if (rules_.right_run) return {Access::await, word, value_};
-    return {Access::await_least, word, static_cast<uint8_t>(std::max(run_ - 2, 0))};
+    return {Access::await_least, word, number(std::max(run_ - 2, 0))};
   }
 
   Thread mover(int part) const {
@@ -227,8 +249,15 @@ class Kernel {
 class Search {
  public:
   Search(const ExchangeWorld& world, const ExchangeRules& rules)
-      : ranks_(world.ranks), words_(static_cast<size_t>(Words(world, rules).count())) {
+      : ranks_(world.ranks),
+        before_(world.before),
+        words_(static_cast<size_t>(Words(world, rules).count())) {
+    const Words words(world, rules);
     for (int rank = 0; rank < ranks_; ++rank) {
+      for (int source = 0; source < ranks_; ++source) {
+        growing_.push_back(words.begun(rank, source));
+        growing_.push_back(words.ended(rank, source));
+      }
       phases_.emplace_back();
       for (int run = 1; run <= static_cast<int>(world.kinds.size()); ++run) {
         const Kernel kernel(world, rules, rank, run);
@@ -241,6 +270,8 @@ class Search {
 
   ExchangeResult run() {
     State first(words_ + static_cast<size_t>(ranks_) * (1 + threads_), '\0');
+    for (const int word : growing_)
+      first[static_cast<size_t>(word)] = static_cast<char>(before_ % kNumbers);
     for (int rank = 0; rank < ranks_; ++rank) skip_ended(first, rank);
     seen_.insert(first);
     open_.push_back(first);
@@ -288,11 +319,14 @@ class Search {
   // False if the step cannot happen yet.
   bool step(const State& state, int rank, size_t thread, const Step& step) {
     const auto found = static_cast<uint8_t>(state[static_cast<size_t>(step.word)]);
-    if (step.access == Access::await && found != step.value) return false;
-    if (step.access == Access::await_least && found < step.value) return false;
+    const int later = (found - step.value + 2 * kNumbers) % kNumbers;
+    if (step.access == Access::await && later != 0) return false;
+    if (step.access == Access::await_least && later >= kNumbers / 2) return false;
     if (step.access == Access::read && found != step.value) {
-      result_.fault = "rank " + std::to_string(rank) + " reads of run " + std::to_string(found) +
-                      " in run " + std::to_string(step.value);
+      const bool nothing = later == 0;
+      result_.fault = "rank " + std::to_string(rank) + " reads " +
+                      (nothing ? "nothing" : "of run " + std::to_string(found % kNumbers)) +
+                      " in run " + std::to_string(step.value % kNumbers);
       return true;
     }
     State next = state;
@@ -304,8 +338,9 @@ class Search {
     return true;
   }
 
-  const int ranks_;
+  const int ranks_, before_;
   const size_t words_;
+  std::vector<int> growing_;  // words that stand at the number of the runs before
   size_t threads_ = 0;
   std::vector<std::vector<Phase>> phases_;  // of each rank
   std::unordered_set<State> seen_;

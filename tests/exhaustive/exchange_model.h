@@ -23,6 +23,9 @@ struct ExchangeWorld {
   // Rows of A are, in one shot: `parts` of every rank's or (scatters) part p of rank p % ranks
   // alone. A tile of each rank has some of all.
   bool gathers = false;
+  // So many runs were before, modulo 128, at which numbers of runs come back to 0 here; none has
+  // used these parts. 0: none was before, and then numbers are not made new.
+  int before = 0;
 };
 
 // The rules that keep runs apart. Without one of them some order must go wrong.
@@ -35,6 +38,8 @@ struct ExchangeRules {
   bool waits_for_other_kinds = true;  // until all ranks have ended the run before
   bool words_of_two_runs = true;      // what a run is, by parity
   bool sums_behind_all = true;        // two shots: sums go out when all ranks' parts have come
+  bool renews = true;                 // numbers that are waited for, of the next run's words
+  bool renews_before_begun = true;    // and tells of the run behind that
 };
 
 struct ExchangeResult {

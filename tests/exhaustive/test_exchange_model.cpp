@@ -58,7 +58,31 @@ void check_faults(const std::vector<ExchangeWorld>& worlds, std::initializer_lis
   }
 }
 
+// Numbers of runs come back to 0, which fresh memory holds, in the second of them.
+std::vector<ExchangeWorld> worlds_of_zero() {
+  std::vector<ExchangeWorld> all;
+  for (const tilepost_shots_t shots :
+       {TILEPOST_ONE_SHOT_LINES, TILEPOST_ONE_SHOT, TILEPOST_TWO_SHOT})
+    all.push_back({2, 1, shots, false, kOneKind, false, 126});
+  all.push_back({2, 1, TILEPOST_ONE_SHOT, true, kOneKind, false, 126});
+  all.push_back({2, 1, TILEPOST_ONE_SHOT, false, kTwoKinds, false, 126});
+  all.push_back({2, 1, TILEPOST_ONE_SHOT, true, kOneKind, true, 126});
+  all.push_back({2, 1, TILEPOST_ONE_SHOT, false, kOneKind, false, 62});  // half way to it
+  return all;
+}
+
 }  // namespace
+
+TEST_CASE("numbers of runs that are waited for may come back to that of fresh memory") {
+  for (const ExchangeWorld& world : worlds_of_zero()) {
+    const ExchangeResult result = try_all_orders(world, {});
+    CAPTURE(static_cast<int>(world.shots), world.scatters, world.gathers, world.kinds[1],
+            world.before, result.states);
+    CHECK(result.fault.empty());
+  }
+  check_faults(worlds_of_zero(), {{&ExchangeRules::renews, "reads nothing in run 0"},
+                                  {&ExchangeRules::renews_before_begun, "all ranks wait"}});
+}
 
 TEST_CASE("kernels that exchange tiles are right in every order of their steps") {
   size_t states = 0;

@@ -7,13 +7,14 @@
 # Environment: GENERATED (.carry/trust) what programs.sh has made, BUILD (build/trust) where to build, OUT
 # (build/trust/out) gets trust.tsv, a line for every case of every part, and PART.log; EACH (540) seconds at
 # most for each part, PATTERNS which programs, FLAGS more flags of the driver, JOBS compilers at a time. With
-# ONE_GPU=1 parts soak, processes, graph, sweep and cycles have all ranks on the first GPU, a process for each: whether results
-# are right can be seen so on a machine with one GPU.
+# FIRST_RUN=4294967276u numbers of runs come to 2^32 soon (CMakeLists.txt). With ONE_GPU=1 parts soak, processes,
+# graph, sweep and cycles have all ranks on the first GPU, a process for each: whether results are right can be seen
+# so on a machine with one GPU.
 #
 # A part that fails leaves the others to run. The exit code is 1 if one has failed. Parts can be repeated:
 # with RESUME a file like trust.tsv, faults, pairs and foreign leave out what has passed by it.
 set -u
-[ $# -ge 1 ] || { sed -n '2,16p' "$0" >&2; exit 2; }
+[ $# -ge 1 ] || { sed -n '2,15p' "$0" >&2; exit 2; }
 root=$(cd "$(dirname "$0")/../.." && pwd)
 generated=$(readlink -f "${GENERATED:-$root/.carry/trust}")
 build=${BUILD:-$root/build/trust} out=${OUT:-$root/build/trust/out} each=${EACH:-540}
@@ -29,7 +30,8 @@ build() {
   [ -n "$(ls "$generated"/*.cu 2>/dev/null)" ] ||
     { echo "no programs in '$generated': tests/gpu/programs.sh makes them, GENERATED names the folder"; return 1; }
   cmake -S "$root/tests/gpu" -B "$build" -DTILEPOST_GENERATED_DIR="$generated" -DCMAKE_CUDA_ARCHITECTURES=90a \
-    -DCMAKE_BUILD_TYPE=Release -DTILEPOST_TEST_ONE_GPU="${ONE_GPU:+ON}" $(command -v ninja >/dev/null && echo -GNinja) >"$out/build.log" 2>&1 &&
+    -DCMAKE_BUILD_TYPE=Release -DTILEPOST_TEST_ONE_GPU="${ONE_GPU:+ON}" \
+    -DTILEPOST_TEST_FIRST_RUN="${FIRST_RUN:-}" $(command -v ninja >/dev/null && echo -GNinja) >"$out/build.log" 2>&1 &&
     cmake --build "$build" -j "${JOBS:-$(nproc)}" --target gpu_faults gpu_beside gpu_soak gpu_processes gpu_dead_rank \
       >>"$out/build.log" 2>&1 && return
   grep -E -A3 'error|Error|FAILED' "$out/build.log" | head -30

@@ -20,6 +20,9 @@ enum class Fault {
 };
 inline std::atomic<Fault> fault{Fault::none};
 
+// What each rank's last run was given, which may be looked at and changed while none is under way.
+inline tilepost_exchange_t last[TILEPOST_MOST_EXCHANGING];
+
 // For 2, 3, 4 or 8 ranks.
 tilepost_host_kernel_t choose(const Problem& problem);
 

@@ -91,7 +91,79 @@ std::string run_with(Fault fault, const Problem& problem, int count = 3) {
   return wrong;
 }
 
+// Runs of m rows, one behind the other: what is wrong.
+std::string run_all(const Problem& problem, const Ops& ops, uint32_t count, int64_t m) {
+  std::mt19937_64 random(count);
+  std::deque<PatternRun> runs;
+  std::string wrong;
+  for (uint32_t i = 0; i < count && wrong.empty(); ++i) {
+    runs.emplace_back(problem, m, Spread::random, false, random);
+    wrong = runs.back().start(ops);
+  }
+  if (wrong.empty()) wrong = synchronize(ops, problem.ranks);
+  for (const PatternRun& run : runs)
+    if (wrong.empty()) wrong = run.compare();
+  return wrong;
+}
+
+// Ranks go on as if they had made so many runs, none of which has used a part.
+void go_on_from(int ranks, uint32_t run) {
+  for (int rank = 0; rank < ranks; ++rank) {
+    const tilepost_exchange_t& last = hand_exchanged::last[rank];
+    last.run[tilepost::kRunWord] = run;
+    for (int source = 0; source < ranks; ++source) {
+      *tilepost::exchange_line(last, last.begun, rank, source) = run;
+      *tilepost::exchange_line(last, last.ended, rank, source) = run - 1;
+    }
+  }
+}
+
+// How many runs there have been since that of a number that is waited for: the most, of all flags
+// and of `lines` lines in each slot.
+uint32_t oldest_number(int rank, uint32_t lines) {
+  const tilepost_exchange_t& last = hand_exchanged::last[rank];
+  const uint32_t run = last.run[tilepost::kRunWord];
+  uint32_t oldest = 0;
+  const auto see = [&](int64_t at) {
+    oldest = std::max(oldest, run - *reinterpret_cast<const uint32_t*>(last.memory[rank] + at));
+  };
+  for (int flag = 0; flag < 4 * last.most_parts; ++flag)
+    for (int source = 0; source < last.ranks; ++source)
+      see(last.arrived + (int64_t{flag} * TILEPOST_MOST_EXCHANGING + source) * 4);
+  for (uint32_t line = 0; line < 2 * static_cast<uint32_t>(last.ranks) * lines; ++line)
+    see(last.slots + line * tilepost::woven::kLineBytes + 12);
+  return oldest;
+}
+
 }  // namespace
+
+// Numbers of runs count modulo 2^32. Parts that were used in runs 1 to 3 alone, or never, are used
+// again when the numbers come round to those, and to 0, which is in fresh memory.
+TEST_CASE("kernels exchange few rows when the numbers of runs come to 2^31 and to 2^32") {
+  constexpr int kRanks = 2;
+  const Way way = GENERATE(from_range(std::begin(kWays), std::end(kWays)));
+  const int64_t before = GENERATE(1, 17);
+  Problem problem = make(way, kRanks, 17);
+  problem.any_m = true;
+  INFO(in_words(problem) << " before " << before);
+  const Program program(problem);
+  const Comms comms(kRanks);
+  const Ops ops(comms, program.get(), kRanks, 60, 2);
+  REQUIRE(run_all(problem, ops, 3, before) == "");
+  const tilepost_exchange_t& last = hand_exchanged::last[0];
+  const auto flags = static_cast<uint32_t>(2 * last.most_parts);
+  const auto lines = way.shots == TILEPOST_ONE_SHOT_LINES
+                         ? static_cast<uint32_t>(last.slot_bytes / tilepost::woven::kLineBytes)
+                         : 0;
+  const uint32_t renewing = 2 * std::max(flags, lines);  // runs in which all are made new
+  go_on_from(kRanks, 0u - 2 * renewing);
+  REQUIRE(run_all(problem, ops, 2 * renewing - 1, 1) == "");
+  REQUIRE(last.run[tilepost::kRunWord] == ~0u);
+  for (int rank = 0; rank < kRanks; ++rank) CHECK(oldest_number(rank, lines) <= renewing + 2);
+  REQUIRE(run_all(problem, ops, 8, 17) == "");
+  go_on_from(kRanks, (1u << 31) - 5);
+  REQUIRE(run_all(problem, ops, 10, 17) == "");
+}
 
 TEST_CASE("kernels exchange few rows in every way, with the bits of a run in sequence") {
   const int ranks = GENERATE(2, 3, 4);

@@ -40,6 +40,7 @@ class Exchange : private Meeting {
 
   // False: it was given up.
   bool run() {
+    if (lines()) renew_lines();
     begin();
     if (!follow()) return false;
     for (const Part& part : parts_) {
@@ -224,6 +225,16 @@ class Exchange : private Meeting {
     return slot(where, source) + (int64_t{part.number} * exchange_.lines + line) * kLineBytes;
   }
   static uint32_t* run_of(char* line) { return reinterpret_cast<uint32_t*>(line) + 3; }
+
+  // One of all lines that each rank stores here in runs of the other parity.
+  void renew_lines() const {
+    const auto lines = static_cast<uint32_t>(exchange_.slot_bytes / kLineBytes);
+    for (int source = 0; source < exchange_.ranks; ++source)
+      store(run_of(exchange_.memory[exchange_.rank] + exchange_.slots +
+                   exchange_.slot_bytes * ((run_ + 1) % 2 * exchange_.ranks + source) +
+                   int64_t{run_ / 2 % lines} * kLineBytes),
+            run_ - 1);
+  }
 
   int elements(const Part& part) const {
     const auto end = std::min<int64_t>(part.tile.m + part.end, shape_.m);

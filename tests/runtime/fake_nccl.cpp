@@ -293,7 +293,7 @@ cudaError_t launch_post(const PostArguments& post, cudaStream_t stream) {
   fakes::Stream& s = stream_of(stream);
   const cudaError_t error = launched("post " + s.name + " " + std::to_string(post.value));
   if (error != cudaSuccess || s.hang.holds()) return error;
-  *post.counter = post.value;
+  for (int i = 0; i <= post.behind; ++i) post.counter[i * TILEPOST_COUNTER_STRIDE] = post.value;
   *post.progress = post.progress_value;
   if (world().on_post) world().on_post();
   return cudaSuccess;
@@ -302,7 +302,7 @@ cudaError_t launch_post(const PostArguments& post, cudaStream_t stream) {
 cudaError_t launch_replay_begin(WatchPage* page, uint32_t which, cudaStream_t stream) {
   page->replayed = which;
   page->progress[kCaptured] = 0;
-  ++page->replays_begun;
+  page->replays_begun = world().replay.value_or(page->replays_begun + 1);
   return launched("replay_begin " + stream_of(stream).name);
 }
 

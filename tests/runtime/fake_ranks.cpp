@@ -103,8 +103,11 @@ cudaError_t begin(const SharedFlags& flags, const RunBeginning& beginning) {
   expect(flags, beginning);
   ++*flags.run;
   *flags.kind = beginning.words.plan & ~TILEPOST_EXCHANGES;
-  for (int rank = 0; rank < flags.ranks; ++rank)
+  for (int rank = 0; rank < flags.ranks; ++rank) {
+    if (flags.parts > 0 && rank < TILEPOST_MOST_EXCHANGING)
+      store(*flag_to_renew(flags.arrived, flags.parts, *flags.run, rank), *flags.run - 1);
     tell_run(flags.of[rank] + begun_word(flags.rank, flags.ranks), *flags.run, beginning.words);
+  }
   store(flags.page->stored, 0);
   for (int g = 0; flags.done != nullptr && g < beginning.counters; ++g)
     store(flags.done[g * TILEPOST_COUNTER_STRIDE], 0);

@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -143,6 +144,7 @@ struct Behaviour {
   bool gemm_waits = false;            // … or it waits for them
   bool gemm_stops = false;            // … and then does not end until something is aborted
   bool pushes_stop = false;           // tasks push nothing (ranks.h)
+  std::optional<uint32_t> replay;     // the number of the next replay, if not the one that is due
   bool unloaded = false;              // the process ends: CUDA answers cudaErrorCudartUnloading
   bool no_memory = false;             // asking for an event finds no host memory
   std::string nccl_hangs;         // the call of NCCL that does not return as long as it stands here

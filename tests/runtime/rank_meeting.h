@@ -146,8 +146,19 @@ class Meeting {
     return reinterpret_cast<uint64_t*>(line + 2) + (run & 1) * 4;
   }
 
+  // One of all flags that `source` stores here in runs of the other parity.
+  void renew_flag(int source) const {
+    const auto of_parity = 2 * static_cast<uint32_t>(exchange_.most_parts);
+    if (of_parity == 0) return;
+    const uint32_t line = (run_ % 2 == 0 ? of_parity : 0) + run_ / 2 % of_parity;
+    auto* const flags =
+        reinterpret_cast<uint32_t*>(exchange_.memory[exchange_.rank] + exchange_.arrived);
+    store(flags + line * TILEPOST_MOST_EXCHANGING + source, run_ - 1);
+  }
+
   void tell_begun() {
     for (int rank = 0; rank < exchange_.ranks; ++rank) {
+      renew_flag(rank);
       if ((last_kind_ & TILEPOST_EXCHANGES) != 0 && load(exchange_.given_up) == 0)
         store(line(exchange_.ended, rank, exchange_.rank), run_ - 1);
       uint32_t* const begun = line(exchange_.begun, rank, exchange_.rank);

@@ -1,12 +1,8 @@
 // Operations that exchange tiles in memory that they share with others, and in outputs that are
 // lent or registered.
-#include <functional>
-#include <memory>
-
 #include "tests/catch.h"
 #include "tests/runtime/exchange_kernel.h"
-#include "tests/runtime/fixture.h"
-#include "tests/runtime/ranks.h"
+#include "tests/runtime/shared_team.h"
 
 using Catch::Contains;
 using fakes::world;
@@ -19,53 +15,6 @@ using sample::Program;
 
 namespace {
 
-using Make = std::function<void(Program&)>;
-
-Make exchange(tilepost_shots_t shots, int64_t m = 61, int ctas = 1) {
-  return [=](Program& program) { use_exchange(program, shots, 3, m, ctas); };
-}
-Make by(const ranks::Way& way, int64_t m = 61) {
-  return [=](Program& program) { ranks::use(program, way, 3, m); };
-}
-
-// Its memory has room for all of the others'.
-const Make kRoom = by(ranks::tasks(kAllReduce), 512);
-
-// Operations of three ranks on one communicator, which share memory.
-class Shared : public OnFakes {
- public:
-  // They go before their communicators.
-  ~Shared() noexcept(false) {
-    while (!teams_.empty()) teams_.pop_back();
-  }
-
-  Ranks& add(const Make& make) {
-    Program& program = *programs_.emplace_back(std::make_unique<Program>());
-    make(program);
-    teams_.push_back(teams_.empty() ? std::make_unique<Ranks>(program, 3)
-                                    : std::make_unique<Ranks>(program, *teams_.front()));
-    teams_.back()->shares = true;
-    teams_.back()->create();
-    check();
-    return *teams_.back();
-  }
-
-  void check() const {
-    for (const auto& team : teams_) {
-      INFO(team->text());
-      REQUIRE(team->all_ok());
-      CHECK(team->wrong() == 0);
-    }
-  }
-
-  // Memory that each rank has for others to touch: how many pieces.
-  static int pieces() { return world().live_pools / 3; }
-
- private:
-  std::vector<std::unique_ptr<Program>> programs_;
-  std::vector<std::unique_ptr<Ranks>> teams_;
-};
-
 // What rank 0 of three knows of how many runs the others have ended.
 uint32_t ended(int source) {
   const tilepost_exchange_t& exchange = last_exchange(0);
@@ -75,7 +24,7 @@ uint32_t ended(int source) {
 
 }  // namespace
 
-TEST_CASE_METHOD(Shared, "exchange: operations that share memory take turns at it") {
+TEST_CASE_METHOD(SharedTeams, "exchange: operations that share memory take turns at it") {
   struct Pair {
     Make one, other;
   };
@@ -85,7 +34,7 @@ TEST_CASE_METHOD(Shared, "exchange: operations that share memory take turns at i
                              Pair{exchange(TILEPOST_ONE_SHOT), exchange(TILEPOST_TWO_SHOT, 40, 2)},
                              Pair{exchange(TILEPOST_ONE_SHOT), exchange(TILEPOST_ONE_SHOT, 16)},
                              Pair{exchange(TILEPOST_TWO_SHOT), exchange(TILEPOST_TWO_SHOT, 48)});
-  add(kRoom);
+  add(room());
   Ranks& one = add(pair.one);
   Ranks& other = add(pair.other);
   CHECK(pieces() == 1);
@@ -99,8 +48,9 @@ TEST_CASE_METHOD(Shared, "exchange: operations that share memory take turns at i
   check();
 }
 
-TEST_CASE_METHOD(Shared, "exchange: runs of one kind follow each other, those of others wait") {
-  Ranks& pushes = add(kRoom);
+TEST_CASE_METHOD(SharedTeams,
+                 "exchange: runs of one kind follow each other, those of others wait") {
+  Ranks& pushes = add(room());
   Ranks& one = add(exchange(TILEPOST_ONE_SHOT));
   Ranks& other = add(exchange(TILEPOST_TWO_SHOT));
   REQUIRE(pieces() == 1);
@@ -124,10 +74,11 @@ TEST_CASE_METHOD(Shared, "exchange: runs of one kind follow each other, those of
 }
 
 // Runs of the others may be under way there, of which none may be taken for ended.
-TEST_CASE_METHOD(Shared, "exchange: only the last operation settles shared memory's last run") {
+TEST_CASE_METHOD(SharedTeams,
+                 "exchange: only the last operation settles shared memory's last run") {
   const bool exchanges_last = GENERATE(false, true);
   CAPTURE(exchanges_last);
-  Ranks& pushes = add(kRoom);
+  Ranks& pushes = add(room());
   Ranks& one = add(exchange(TILEPOST_ONE_SHOT));
   REQUIRE(pieces() == 1);
   Ranks::take_turns({{&pushes}, {&one}});
@@ -144,13 +95,14 @@ TEST_CASE_METHOD(Shared, "exchange: only the last operation settles shared memor
 
 // A kernel that exchanges tiles may take all SMs while it waits until the run before has ended. On
 // another stream the kernel that says so might find no SM.
-TEST_CASE_METHOD(Shared, "exchange: what says that a run has ended is in front of the next one") {
+TEST_CASE_METHOD(SharedTeams,
+                 "exchange: what says that a run has ended is in front of the next one") {
   const tilepost_shots_t shots = GENERATE(TILEPOST_ONE_SHOT, TILEPOST_TWO_SHOT);
   CAPTURE(static_cast<int>(shots));
   const auto ends_on = [](const std::string& stream) {
     return count_calls(("shared_end " + stream).c_str());
   };
-  Ranks& before = add(kRoom);
+  Ranks& before = add(room());
   world().reset_calls();
   Ranks::take_turns({{&before}});
   CHECK(ends_on("own") == 3);
@@ -162,8 +114,8 @@ TEST_CASE_METHOD(Shared, "exchange: what says that a run has ended is in front o
   check();
 }
 
-TEST_CASE_METHOD(Shared, "exchange: lines keep their memory to themselves") {
-  add(kRoom);
+TEST_CASE_METHOD(SharedTeams, "exchange: lines keep their memory to themselves") {
+  add(room());
   Ranks& one = add(exchange(TILEPOST_ONE_SHOT_LINES));
   CHECK(pieces() == 2);
   Ranks& other = add(exchange(TILEPOST_ONE_SHOT_LINES));
@@ -175,7 +127,7 @@ TEST_CASE_METHOD(Shared, "exchange: lines keep their memory to themselves") {
 }
 
 // Outputs of every second run are lent (ranks.cpp), or of two runs of three registered.
-TEST_CASE_METHOD(Shared, "exchange: two shots store sums where the output is") {
+TEST_CASE_METHOD(SharedTeams, "exchange: two shots store sums where the output is") {
   const bool registers = GENERATE(false, true);
   CAPTURE(registers);
   Ranks& all = add(exchange(TILEPOST_TWO_SHOT, 61, 2));
@@ -201,7 +153,7 @@ TEST_CASE_METHOD(Shared, "exchange: two shots store sums where the output is") {
   check();
 }
 
-TEST_CASE_METHOD(Shared, "exchange: one shot stores nothing in outputs of others") {
+TEST_CASE_METHOD(SharedTeams, "exchange: one shot stores nothing in outputs of others") {
   const auto shots = GENERATE(TILEPOST_ONE_SHOT, TILEPOST_ONE_SHOT_LINES);
   CAPTURE(static_cast<int>(shots));
   Ranks& all = add(exchange(shots));

@@ -1,11 +1,9 @@
 // Operations whose kernels store tiles at their owners' and are whole runs: what is launched, what
 // other runs in the same memory find, and who says when a run has ended. What comes out and what is
 // said of runs that fail: test_shared_runs.cpp, test_shared_failures.cpp, test_common_run.cpp.
-#include <functional>
-#include <memory>
-
 #include "tests/catch.h"
 #include "tests/runtime/exchange_kernel.h"
+#include "tests/runtime/shared_team.h"
 #include "tests/runtime/team.h"
 
 using fakes::world;
@@ -39,47 +37,6 @@ const uint32_t* line_of(int64_t lines, int rank, int source) {
 uint32_t ended(int rank, int source) {
   return *line_of(last_exchange(rank).ended, rank, source);
 }
-
-using Make = std::function<void(Program&)>;
-Make by(const ranks::Way& way, int64_t m = 61) {
-  return [=](Program& program) { ranks::use(program, way, 3, m); };
-}
-Make exchange(tilepost_shots_t shots) {
-  return [=](Program& program) { ranks::use_exchange(program, shots, 3, 61); };
-}
-
-// Operations of three ranks on one communicator, which share memory.
-class Shared : public OnFakes {
- public:
-  ~Shared() noexcept(false) {
-    while (!teams_.empty()) teams_.pop_back();
-  }
-
-  Ranks& add(const Make& make) {
-    Program& program = *programs_.emplace_back(std::make_unique<Program>());
-    make(program);
-    teams_.push_back(teams_.empty() ? std::make_unique<Ranks>(program, 3)
-                                    : std::make_unique<Ranks>(program, *teams_.front()));
-    teams_.back()->shares = true;
-    teams_.back()->create();
-    check();
-    return *teams_.back();
-  }
-  void check() const {
-    for (const auto& team : teams_) {
-      INFO(team->text());
-      REQUIRE(team->all_ok());
-      CHECK(team->wrong() == 0);
-    }
-  }
-
- private:
-  std::vector<std::unique_ptr<Program>> programs_;
-  std::vector<std::unique_ptr<Ranks>> teams_;
-};
-
-// Its memory has room for all of the others'.
-const Make kRoom = by(ranks::tasks(kAllReduce), 512);
 
 }  // namespace
 
@@ -151,7 +108,7 @@ TEST_CASE("whole runs: that a run has ended the next one tells, and who goes wai
   CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(1));
 }
 
-TEST_CASE_METHOD(Shared, "whole runs: operations that share memory take turns at it") {
+TEST_CASE_METHOD(SharedTeams, "whole runs: operations that share memory take turns at it") {
   struct Other {
     const char* name;
     Make make;
@@ -164,7 +121,7 @@ TEST_CASE_METHOD(Shared, "whole runs: operations that share memory take turns at
       Other{"two shots", exchange(TILEPOST_TWO_SHOT)});
   const auto pattern = GENERATE(kAllReduce, kReduceScatter);
   CAPTURE(other.name, static_cast<int>(pattern));
-  add(kRoom);
+  add(room());
   Ranks* const teams[] = {&add(by(whole(pattern))), &add(other.make)};
   REQUIRE(world().live_pools == 3);
   std::minstd_rand random(7);
@@ -178,8 +135,9 @@ TEST_CASE_METHOD(Shared, "whole runs: operations that share memory take turns at
 
 // A kernel that is a whole run takes all SMs while it waits until the run before has ended. On
 // another stream the kernel that says so might find no SM.
-TEST_CASE_METHOD(Shared, "whole runs: what they wait for is in front of them in their stream") {
-  Ranks& before = add(kRoom);
+TEST_CASE_METHOD(SharedTeams,
+                 "whole runs: what they wait for is in front of them in their stream") {
+  Ranks& before = add(room());
   const auto ends_on = [](const std::string& stream) {
     return std::ranges::count_if(world().log, [&](const std::string& line) {
       return line.rfind("shared_end " + stream, 0) == 0;
@@ -188,7 +146,11 @@ TEST_CASE_METHOD(Shared, "whole runs: what they wait for is in front of them in 
   world().reset_calls();
   Ranks::take_turns({{&before}});
   CHECK(ends_on("own") == 3);
+  // Making the first such operation waits until all ranks have said so.
+  world().reset_calls();
   Ranks& alone = add(by(whole(kReduceScatter)));
+  CHECK(count_calls("shared_begin own") == 3);
+  CHECK(ends_on("own") == 3);
   world().reset_calls();
   Ranks::take_turns({{&before}, {&alone}, {&before}});
   CHECK(ends_on("user") == 6);

@@ -268,6 +268,8 @@ __device__ __forceinline__ void exchange_parts(const View& view, const TileParts
   uint32_t replay = 0;
   if (blockIdx.x == 0) {
     if (thread < View::kRanks) {
+      if constexpr (View::kShots == TILEPOST_ONE_SHOT_LINES)
+        *static_cast<volatile uint32_t*>(line_to_renew(exchange, read.run, thread)) = read.run - 1;
       tell_begun(exchange, read.run, read.last_kind, thread);
       meet(exchange, read.run, thread);
     } else if (thread == threads - 1) {
@@ -324,7 +326,7 @@ __device__ __forceinline__ void exchange_parts(const View& view, const TileParts
       if (!await_part(view, helper, 1, part)) return;
       move_part(view, helper, units_of<View>(parts.part, tile, shape), shape.n, parts.box_rows);
     });
-  if (blockIdx.x == 0 && thread == threads - 1) end_replay(exchange, replay);
+  end_replay(exchange, replay, helper);
 }
 
 template <class View>

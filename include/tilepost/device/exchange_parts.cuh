@@ -26,6 +26,16 @@ __device__ __forceinline__ void sync_helpers(const Helper& helper) {
   ptx::sync_threads(kHelperBarrier, helper.threads);
 }
 
+// The last of them, which has begun the replay: the first CTA has nothing more to wait for. The
+// barrier is for a CTA that has no part: then nothing else has made it wait for those that meet the
+// other ranks.
+__device__ __forceinline__ void end_replay(const tilepost_exchange_t& exchange, uint32_t replay,
+                                           const Helper& helper) {
+  if (blockIdx.x != 0 || exchange.replays == nullptr) return;
+  sync_helpers(helper);
+  if (helper.thread == helper.threads - 1) end_replay(exchange, replay);
+}
+
 constexpr int kUnitElements = 8;  // of sixteen bytes
 
 // Sixteen bytes of kRanks parts, added in the order of ranks.

@@ -219,7 +219,7 @@ __device__ __forceinline__ void exchange_rows(const View& view, const TileParts&
     else if (blockIdx.x == 0 && thread == threads - 1)
       replay = begin_replay(exchange);
     if (await_tiles(view, helper, rows, parts, arrived)) hand_out_rows(view, helper, rows);
-    if (blockIdx.x == 0 && thread == threads - 1) end_replay(exchange, replay);
+    end_replay(exchange, replay, helper);
   }
 }
 

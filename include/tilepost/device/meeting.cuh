@@ -100,11 +100,22 @@ __device__ __forceinline__ volatile uint64_t* words_of_run(uint32_t* line, uint3
   return reinterpret_cast<volatile uint64_t*>(line + kFirstRunWord) + (run & 1) * kRunWords;
 }
 
+// A flag that the other rank stores here, behind which it learns that the run has begun
+// (flag_to_renew). There are none where no operation of this memory exchanges tiles.
+__device__ __forceinline__ void renew_flag(const tilepost_exchange_t& exchange, uint32_t run,
+                                           int rank) {
+  if (exchange.most_parts == 0) return;
+  auto* const flags =
+      reinterpret_cast<uint32_t*>(exchange.memory[exchange.rank] + exchange.arrived);
+  *static_cast<volatile uint32_t*>(flag_to_renew(flags, exchange.most_parts, run, rank)) = run - 1;
+}
+
 // A thread for each rank: tells it what this rank begins. Nothing waits for that but the other
 // ranks' helper warps, which wait to say if it is another run. And that the run before has ended,
 // which a kernel that exchanges tiles leaves to the next one: this one comes behind its end.
 __device__ __forceinline__ void tell_begun(const tilepost_exchange_t& exchange, uint32_t run,
                                            uint32_t last_kind, int rank) {
+  renew_flag(exchange, run, rank);
   if ((last_kind & TILEPOST_EXCHANGES) != 0 && !is_given_up(exchange))
     ptx::store_release_sys(exchange_line(exchange, exchange.ended, rank, exchange.rank), run - 1);
   uint32_t* const line = exchange_line(exchange, exchange.begun, rank, exchange.rank);
@@ -168,7 +179,8 @@ __device__ __forceinline__ uint32_t begin_replay(const tilepost_exchange_t& exch
   words[0] = replay;
   return replay;
 }
-// And that it is over: the first CTA's part of it, which waits for all other ranks.
+// And that it is over: the first CTA's part of it, which waits for all other ranks. Other CTAs may
+// still wait, and tell the host by themselves if that takes too long.
 __device__ __forceinline__ void end_replay(const tilepost_exchange_t& exchange, uint32_t replay) {
   if (exchange.replays != nullptr) *static_cast<volatile uint32_t*>(exchange.replays + 1) = replay;
 }

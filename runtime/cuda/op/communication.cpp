@@ -56,10 +56,13 @@ tilepost_result_t GroupWaits::wait_on_stream(const Run& run, int group) const {
   return TILEPOST_OK;
 }
 
+// The last post is for counters of groups, too, that the run lacks: numbers of runs are compared by
+// their signed distance, so none may fall behind.
 tilepost_result_t GroupWaits::post(const Run& run, int group) const {
   PostArguments post{};
   post.counter = state_.bank(run.bank) + group * TILEPOST_COUNTER_STRIDE;
   post.value = run.record->ready;
+  post.behind = group + 1 == run.record->groups ? state_.most_groups - run.record->groups : 0;
   post.page = state_.page();
   post.progress = &state_.page()->progress[run.bank];
   post.progress_value = progress_word(run.record->progress, group);

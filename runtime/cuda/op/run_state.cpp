@@ -85,6 +85,7 @@ void RunState::find_replay(std::optional<InFlight>& started) {
   if (begun == ended) {
     if (says_replay_) board->end_replay();
     says_replay_ = false;
+    replay_seen_.reset();
     return;
   }
   started = InFlight{kCaptured, load(page()->replayed), replay_since_};
@@ -92,7 +93,9 @@ void RunState::find_replay(std::optional<InFlight>& started) {
   replay_seen_ = begun;
   started->since = replay_since_ = Clock::now();
   if (board == nullptr) return;
-  board->say_replay(begun, ledger.of_captured(static_cast<size_t>(started->run)).call);
+  // Their number is never 0, which the page's may be: it counts modulo 2^32.
+  constexpr uint64_t kFirst = uint64_t{1} << 32;
+  board->say_replay(kFirst + begun, ledger.of_captured(static_cast<size_t>(started->run)).call);
   says_replay_ = true;
 }
 

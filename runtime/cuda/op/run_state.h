@@ -132,7 +132,7 @@ class RunState {
   Transports& transports_;
   std::mutex observe_mutex_;
   bool says_replay_ = false;
-  uint32_t replay_seen_ = 0;  // the replay whose start was seen last, and when
+  std::optional<uint32_t> replay_seen_;  // the replay that is under way, and when that was seen
   Clock::time_point replay_since_;
   std::once_flag abort_once_;
   // For when there is no memory to make one: recording it moves it.

@@ -8,6 +8,14 @@
 namespace tilepost::cuda {
 namespace {
 
+// How many runs there have been when an arena is made, as far as its numbers tell: tests on GPUs
+// let them come to 2^32 soon (tests/gpu/CMakeLists.txt).
+#ifdef TILEPOST_TEST_FIRST_RUN
+constexpr uint32_t kRunsBefore = TILEPOST_TEST_FIRST_RUN;
+#else
+constexpr uint32_t kRunsBefore = 0;
+#endif
+
 constexpr size_t kOffered = 8;  // arenas that a rank tells the others of
 constexpr int64_t kNone = -1;
 
@@ -134,7 +142,38 @@ tilepost_result_t SharedArena::make_numbers() {
   TILEPOST_TRY(make_stream(stream, true));
   TILEPOST_CUDA(cudaMemsetAsync(numbers_.get(), 0, bytes, stream.get()));
   TILEPOST_CUDA(cudaStreamSynchronize(stream.get()));
-  return TILEPOST_OK;
+  return kRunsBefore == 0 ? TILEPOST_OK : start_late(kRunsBefore);
+}
+
+// What is compared by size stands at that number; what is compared for being equal has one of the
+// last two, by parity. Counters come to 2^32 at once.
+tilepost_result_t SharedArena::start_late(uint32_t runs) {
+  constexpr uint32_t kCount = 0u - 7;
+  const int ranks = memory_.ranks();
+  const auto put = [](void* to, const std::vector<uint32_t>& words) -> tilepost_result_t {
+    TILEPOST_CUDA(
+        cudaMemcpy(to, words.data(), words.size() * sizeof(uint32_t), cudaMemcpyHostToDevice));
+    return TILEPOST_OK;
+  };
+  const auto by_parity = [&](int64_t bytes, int64_t half) {
+    std::vector<uint32_t> words(static_cast<size_t>(bytes) / sizeof(uint32_t), runs);
+    for (size_t i = 0; i < words.size(); ++i)
+      words[i] -= (runs ^ (i < static_cast<size_t>(half) / sizeof(uint32_t) ? 0 : 1)) & 1;
+    return words;
+  };
+  std::vector<uint32_t> flags(shared_flags_bytes(layout_.counters, ranks) / sizeof(uint32_t), 0);
+  for (int64_t at = 0; at < begun_word(ranks, ranks); at += TILEPOST_COUNTER_STRIDE)
+    flags[at] = at < ended_word(0, ranks) ? last_flag_value(runs) : runs;
+  for (int i = 0; i < layout_.counters; ++i) flags[counter_word(i, ranks)] = kCount;
+  TILEPOST_TRY(put(memory_.own(layout_.flags), flags));
+  const SharedFlags numbers = this->flags();
+  TILEPOST_TRY(put(numbers.run, {runs}));
+  TILEPOST_TRY(put(numbers.expected, std::vector<uint32_t>(2 * layout_.counters, kCount)));
+  if (layout_.parts == 0) return TILEPOST_OK;
+  const int64_t arrived = exchange_flags_bytes(layout_.parts), half = ranks * layout_.slot_bytes;
+  TILEPOST_TRY(put(memory_.own(layout_.arrived), by_parity(arrived, arrived / 2)));
+  const int64_t slots = std::min(2 * half, layout_.bytes - layout_.slots);
+  return put(memory_.own(layout_.slots), by_parity(slots, half));
 }
 
 bool SharedArena::has_room(const SharedLayout& layout) const {
@@ -162,6 +201,8 @@ SharedFlags SharedArena::flags() const {
   flags.half = flags.run + kHalfWord;
   flags.expected = done() + TILEPOST_COUNTER_STRIDE * layout_.counters;
   flags.counters = layout_.counters;
+  flags.arrived = static_cast<uint32_t*>(memory_.own(layout_.arrived));
+  flags.parts = layout_.parts;
   return flags;
 }
 

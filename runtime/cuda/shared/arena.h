@@ -73,6 +73,7 @@ class SharedArena {
 
  private:
   tilepost_result_t make_numbers();
+  tilepost_result_t start_late(uint32_t runs);
   tilepost_result_t try_out(const SharedRanks& ranks);
 
   const int64_t id_;

@@ -125,6 +125,9 @@ __global__ void __launch_bounds__(kThreads)
     *flags.kind = beginning.words.plan & ~TILEPOST_EXCHANGES;
   }
   if (rank < flags.ranks) {
+    if (flags.parts > 0 && rank < TILEPOST_MOST_EXCHANGING)
+      *static_cast<volatile uint32_t*>(flag_to_renew(flags.arrived, flags.parts, run + 1, rank)) =
+          run;
     uint32_t* const line = flags.of[rank] + begun_word(flags.rank, flags.ranks);
     ptx::store_release_sys(line, run + 1);
     volatile uint64_t* const words = run_words(line, run + 1);

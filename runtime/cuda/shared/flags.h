@@ -78,8 +78,10 @@ struct SharedFlags {
                        // here, twice but where a kernel counts runs itself (tilepost_exchange_t)
   int counters;        // that there are
   uint32_t* half;      // this rank's: which of the two holds then
-  uint32_t* done;  // this rank's, by group, TILEPOST_COUNTER_STRIDE apart: chunks that the run's
-                   // tasks have done; null where nothing waits for them
+  uint32_t* done;     // this rank's, by group, TILEPOST_COUNTER_STRIDE apart: chunks that the run's
+                      // tasks have done; null where nothing waits for them
+  uint32_t* arrived;  // this rank's: flags of parts (tilepost_exchange_t), of so many
+  int parts;          // parts
   uint64_t deadline_ns;  // of every wait; 0 = none
   WatchPage* page;
 };

@@ -38,12 +38,15 @@ __global__ void __launch_bounds__(kThreads)
 // kernels ran in another memory synchronisation domain. A plain store of the run's number, not an
 // addition: one thread at a time writes a counter, in the order of the stream.
 __global__ void post_kernel(const __grid_constant__ PostArguments args) {
-  ptx::store_release_sys(args.counter, args.value);
+  const auto store = [&](uint32_t value) {
+    for (int i = 0; i <= args.behind; ++i)
+      ptx::store_release_sys(args.counter + i * TILEPOST_COUNTER_STRIDE, value);
+  };
+  store(args.value);
   publish(args.progress, args.progress_value);
   // The host says abort before it releases the counters. If it has, this post may have taken that
   // back.
-  if (ptx::load_relaxed_sys(&args.page->abort) != 0)
-    ptx::store_release_sys(args.counter, args.value + kReleased);
+  if (ptx::load_relaxed_sys(&args.page->abort) != 0) store(args.value + kReleased);
 }
 
 __global__ void replay_begin_kernel(WatchPage* page, uint32_t which) {

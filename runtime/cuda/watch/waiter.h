@@ -30,6 +30,7 @@ constexpr uint32_t kReleased = 1u << 30;
 struct PostArguments {
   uint32_t* counter;
   uint32_t value;
+  int behind;  // counters behind it that get the value too
   const WatchPage* page;
   uint32_t* progress;  // gets `progress_value`
   uint32_t progress_value;
