@@ -11,6 +11,8 @@ namespace {
 constexpr size_t kMaxChoices = 4;
 // Evaluations of a node for a thread of a block, and elements that are stored.
 constexpr double kMaxWork = 4e10;
+// Tiles, of each of which the block is kept.
+constexpr int64_t kMaxTiles = int64_t{1} << 26;
 
 std::string times(int64_t rows, int64_t columns) {
   return std::to_string(rows) + "x" + std::to_string(columns);
@@ -269,6 +271,14 @@ void Enumeration::run_blocks(std::vector<int64_t>& blocks) {
 
 // Refuses what would not end in a time that a user waits.
 bool Enumeration::too_much() {
+  if (tiles_m_ > kMaxTiles / tiles_n_) {
+    fail(stores_.back().where,
+         shape() + "the output has " + times(tiles_m_, tiles_n_) + " tiles of " +
+             times(facts_.tile[0], facts_.tile[1]) + ", and at most " + std::to_string(kMaxTiles) +
+             " are looked at",
+         "a kernel for such an output has larger tiles");
+    return true;
+  }
   const double blocks = static_cast<double>(facts_.grid[0]) * static_cast<double>(facts_.grid[1]) *
                         static_cast<double>(facts_.grid[2]);
   const double threads =

@@ -114,7 +114,8 @@ class Examiner {
 
   bool read_kernel(Diagnostics& diagnostics,
                    llvm::function_ref<void(Parsed&, const Instance&)> use) const {
-    return read_function(own_.path, own_.text, reading_of(own_), diagnostics, use);
+    const Reading reading = reading_of(own_);
+    return read_function(own_.path, own_.text, reading, diagnostics, use);
   }
 
   // What is generated is one file.
