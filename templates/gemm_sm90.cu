@@ -11,9 +11,11 @@
 //   panel_empty    a panel has been read by TMA          store thread -> its consumer
 //   turn           the tensor cores are free             consumer -> the other one (ping-pong)
 //
-// Two ways to share: cooperative, each of the two consumers multiplies one half of every tile;
-// ping-pong, they take turns at whole tiles, so that one rounds and stores while the other
-// multiplies.
+// Two ways to share: cooperative, each consumer multiplies its part of every tile; ping-pong, two
+// take turns at whole tiles, so that one rounds and stores while the other multiplies. And two ways
+// to multiply: the matrix instruction's 64 rows are rows of A, or, swapped, columns of B, and a
+// tile arises transposed. The other extent of a tile is any that the instruction has, so that
+// tiles fit m or n and fill waves.
 //
 // The CTAs of a cluster work on the same columns: each loads its share of B for all of them.
 // A consumer never waits for global memory, and knows which tile it computes only if the epilogue
@@ -23,9 +25,9 @@
 // Launch: kThreads threads, kSharedBytes of dynamic shared memory, cluster (CLUSTER, 1, 1), a grid
 // that is a multiple of CLUSTER. Tensor maps, all with the 128-byte swizzle: A {k, m}, box
 // {kTileK, TILE_M}; B {k, n}, box {kTileK, TILE_N / CLUSTER}, or, if NN, {n, k}, box
-// {64, kTileK / CLUSTER}; C {n, m}, box {64, 64}. TMA fills what lies outside A and B with zeros
-// and does not write outside C, so m, n and k are arbitrary as far as the maps allow: rows of A, B
-// and C start at multiples of 16 bytes. With an epilogue n is even.
+// {64, kTileK / CLUSTER}; C {n, m}, box {PANEL_N, PANEL_M}. TMA fills what lies outside A and B
+// with zeros and does not write outside C, so m, n and k are arbitrary as far as the maps allow:
+// rows of A, B and C start at multiples of 16 bytes. With an epilogue n is even.
 #include <tilepost/plan.h>
 #include <tilepost/device/element.cuh>
 #include <tilepost/device/panel.cuh>
@@ -37,15 +39,19 @@
 #include <tilepost/device/wgmma.cuh>
 #include <tilepost/mark.cuh>
 
-constexpr int kTileM = tilepost::tunable("TILE_M", 128);      // 64, 128 or 256
-constexpr int kTileN = tilepost::tunable("TILE_N", 256);      // 128, 192 or 256
-constexpr int kStages = tilepost::tunable("STAGES", 3);       // of the load pipeline
-constexpr int kPanels = tilepost::tunable("PANELS", 4);       // buffers for C per consumer
-constexpr int kCluster = tilepost::tunable("CLUSTER", 2);     // CTAs that share B: 1, 2 or 4
-constexpr int kBand = tilepost::tunable("BAND", 16);          // tile rows swept together
-constexpr bool kPingPong = tilepost::tunable("PINGPONG", 0);  // they take turns at whole tiles
-constexpr bool kNN = tilepost::tunable("NN", 0);              // B is [k, n] row-major, not [n, k]
-constexpr bool kPrecise = tilepost::tunable("PRECISE", 0);    // e4m3: sum in fp32 every stage
+constexpr int kTileM = tilepost::tunable("TILE_M", 128);       // up to 256
+constexpr int kTileN = tilepost::tunable("TILE_N", 256);       // up to 256
+constexpr bool kSwap = tilepost::tunable("SWAP", 0);           // wgmma's rows are columns of B
+constexpr int kConsumers = tilepost::tunable("CONSUMERS", 2);  // warpgroups that multiply: 2 or 3
+constexpr int kPanelM = tilepost::tunable("PANEL_M", 64);      // rows of a panel; if not SWAP 64
+constexpr int kPanelN = tilepost::tunable("PANEL_N", 64);      // its columns; if SWAP 64
+constexpr int kStages = tilepost::tunable("STAGES", 3);        // of the load pipeline
+constexpr int kPanels = tilepost::tunable("PANELS", 4);        // buffers for C per consumer
+constexpr int kCluster = tilepost::tunable("CLUSTER", 2);      // CTAs that share B: 1, 2 or 4
+constexpr int kBand = tilepost::tunable("BAND", 16);           // tile rows swept together
+constexpr bool kPingPong = tilepost::tunable("PINGPONG", 0);   // they take turns at whole tiles
+constexpr bool kNN = tilepost::tunable("NN", 0);               // B is [k, n] row-major, not [n, k]
+constexpr bool kPrecise = tilepost::tunable("PRECISE", 0);     // e4m3: sum in fp32 every stage
 constexpr bool kRouted = tilepost::tunable("ROUTED", 0);  // every row goes to a place of its own
 constexpr bool kAdd = tilepost::tunable("ADD", 0);        // C += A * B, in C's type
 constexpr int kHelper = tilepost::tunable("HELPER", 0);   // bytes of shared memory left unused
@@ -56,21 +62,29 @@ constexpr tilepost::DType kOutput = tilepost::tunable("OUTPUT", tilepost::DType:
 
 constexpr int kRowBytes = 128;  // of an operand in shared memory: one swizzled row
 constexpr int kTileK = kRowBytes / static_cast<int>(sizeof(tilepost::DeviceElement<kElement>));
-constexpr int kSteps = 4;                             // wgmmas along a row: 32 bytes each
-constexpr int kConsumers = 2;                         // warpgroups that multiply
-constexpr int kBlockM = 64;                           // rows of one wgmma
-constexpr int kPanelN = tilepost::panel::kColumns;    // a panel has kBlockM rows
-constexpr int kSlabN = 64;                            // NN: columns of B in one swizzled row
-constexpr int kDescriptorStep = kNN ? kRowBytes : 2;  // of B from one wgmma to the next
+constexpr int kSteps = 4;   // wgmmas along a row: 32 bytes each
+constexpr int kBlock = 64;  // rows of one wgmma
+constexpr int kSlabN = 64;  // NN: columns of B in one swizzled row
 
+// Of a tile: what is divided into blocks, and how wide these are.
+constexpr int kDivided = kSwap ? kTileN : kTileM, kWidth = kSwap ? kTileM : kTileN;
 constexpr int kSharers = kPingPong ? 1 : kConsumers;  // consumers that multiply parts of one tile
-constexpr int kConsumerM = kTileM / kSharers;         // rows of a consumer's part
-constexpr int kConsumerStep = kPingPong ? 0 : kConsumerM;  // from one consumer's rows to the next's
-constexpr int kBlocks = kConsumerM / kBlockM;  // wgmma blocks of a consumer, one below the other
-constexpr int kSums = kTileN / 2;              // registers of a block's sums
+constexpr int kPart = kDivided / kSharers;            // of a consumer
+constexpr int kStep = kPingPong ? 0 : kPart;          // from one consumer's part to the next's
+constexpr int kBlocks = kPart / kBlock;               // of a consumer
+constexpr int kSums = kWidth / 2;                     // registers of a block's sums
 
-constexpr int kPanelsAcross = kTileN / kPanelN;
-constexpr int kPanelsPerTile = kBlocks * kPanelsAcross;  // of a consumer
+constexpr int kPanelBytes = kPanelM * tilepost::panel::kRowBytes;
+constexpr int kPanelWidth = kSwap ? kPanelM : kPanelN;
+constexpr int kPanelsPerBlock = kWidth / kPanelWidth;
+constexpr int kPanelsPerTile = kBlocks * kPanelsPerBlock;  // of a consumer
+
+// Where panel `panel` of a consumer lies in its part of a tile.
+__device__ __forceinline__ constexpr tilepost::panel::Place place_of(int panel) {
+  const int block = panel / kPanelsPerBlock * kBlock;
+  const int along = panel % kPanelsPerBlock * kPanelWidth;
+  return kSwap ? tilepost::panel::Place{along, block} : tilepost::panel::Place{block, along};
+}
 
 // A cooperative consumer of two blocks rounds and stores the first one's sums while the last
 // products of the second are still being made. (Beside an epilogue ptxas lacks the registers for
@@ -90,23 +104,31 @@ constexpr int kTurnBarriers = PanelBarriers::kEnd;  // the number of the first
 constexpr int kBarrierBytes = 1024;                 // that barriers may take
 
 constexpr int kThreads = 128 * (1 + kConsumers);
-constexpr int kPanelsEnd = kPipelineBytes + kConsumers * kPanels * tilepost::panel::kBytes;
+constexpr int kPanelsEnd = kPipelineBytes + kConsumers * kPanels * kPanelBytes;
 constexpr int kSharedBytes = kPanelsEnd + kHelper + kBarrierBytes;
 
 constexpr int kSumsHeld = kBlocks * kSums * (kPrecise ? 2 : 1);  // registers
 
-// 65536 registers for 384 threads: a warpgroup of movers and two of consumers share 504 per thread.
-// 192 sums leave a consumer no room in 232.
-constexpr int kMoverRegisters = kSumsHeld >= 192 ? 24 : 40;
-constexpr int kConsumerRegisters = (504 - kMoverRegisters) / 2;
+// 65536 registers: a warpgroup of movers and two of consumers share 504 per thread, one of movers
+// and three 512. 192 sums leave one of two consumers no room in 232.
+constexpr int kMoverRegisters = kConsumers == 3 ? 32 : kSumsHeld >= 192 ? 24 : 40;
+constexpr int kConsumerRegisters = ((kConsumers == 3 ? 512 : 504) - kMoverRegisters) / kConsumers;
 
-static_assert(kConsumerM * kSharers == kTileM && kConsumerM % kBlockM == 0,
-              "a consumer's part of a tile is whole blocks of 64 rows");
+static_assert(kPart * kSharers == kDivided && kPart % kBlock == 0,
+              "a consumer's part of a tile is whole blocks of 64");
+static_assert(kConsumers == 2 || (kConsumers == 3 && !kPingPong && kHelper == 0),
+              "CONSUMERS is 2, or 3 that share tiles and leave no warp to help");
 static_assert(kTileM <= 256, "a TMA box has at most 256 rows");
-static_assert(kTileN == 128 || kTileN == 192 || kTileN == 256, "TILE_N is 128, 192 or 256");
-static_assert(kSumsHeld <= 192, "the sums of a tile do not fit the registers");
-static_assert(!kRouted || kSumsHeld <= 128, "192 sums leave movers no registers to route rows");
-static_assert(kCluster == 1 || kCluster == 2 || kCluster == 4, "CLUSTER is 1, 2 or 4");
+static_assert(kWidth % kPanelWidth == 0 && kPanelWidth % 8 == 0 && kPanelN <= 64 &&
+                  (kSwap ? kPanelN : kPanelM) == kBlock,
+              "a block is whole panels of at most 64 columns, their extent a multiple of 8");
+static_assert(!kNN || kTileN % kSlabN == 0, "with NN a tile is whole slabs of 64 columns");
+static_assert(kSumsHeld <= (kConsumers == 3 ? 104 : 192),
+              "the sums of a tile do not fit the registers");
+static_assert(!kRouted || (kSumsHeld <= 128 && !kSwap && kConsumers == 2),
+              "192 sums leave movers no registers to route rows");
+static_assert((kCluster == 1 || kCluster == 2 || kCluster == 4) && kTileN % kCluster == 0,
+              "CLUSTER is 1, 2 or 4, and its CTAs load as many columns of B each");
 static_assert(kStages >= 2 && kPanels >= 1 && kHelper % 128 == 0 && kBand >= 1 &&
               kBand % kCluster == 0);
 static_assert((kTurnBarriers + kConsumers) * tilepost::kMbarrierBytes <= kBarrierBytes,
@@ -122,7 +144,7 @@ struct Shared {
   __device__ uint32_t a(int stage) const { return base + stage * kBytesA; }
   __device__ uint32_t b(int stage) const { return base + kStages * kBytesA + stage * kBytesB; }
   __device__ uint32_t panel(int consumer, int buffer) const {
-    return base + kPipelineBytes + (consumer * kPanels + buffer) * tilepost::panel::kBytes;
+    return base + kPipelineBytes + (consumer * kPanels + buffer) * kPanelBytes;
   }
   __device__ uint32_t barrier(int index) const {
     return base + kSharedBytes - kBarrierBytes + index * tilepost::kMbarrierBytes;
@@ -204,16 +226,17 @@ __device__ __forceinline__ void store_tiles(const Shared& shared, const CUtensor
   for (int position = positions.first; position < tiles; position += positions.stride) {
     const tilepost::Tile tile = tilepost::tile(grid, position);
     const CUtensorMap* map = tilepost::out_map(map_c, tile);
-    const tilepost::Coord first = tilepost::out_coord(grid, tile, consumer * kConsumerStep, 0);
+    const tilepost::Coord first =
+        tilepost::out_coord(grid, tile, kSwap ? 0 : consumer * kStep, kSwap ? consumer * kStep : 0);
     const bool last_tile = position + gridDim.x >= tiles;  // of the CTA
     tilepost::PanelReturns<PanelBarriers, kPanels> returns{shared.panels(), consumer};
     for (int panel = 0; panel < kPanelsPerTile; ++panel) {
       tilepost::ptx::wait_barrier(shared.panels().full(consumer, ring.index), ring.parity);
       if (may_store && !tile.is_padding()) {
         if (panel >= kAwaitedPanels) tilepost::pace(pacer, tile, last_tile);
-        tilepost::panel::store<kAdd>(
-            map, shared.panel(consumer, ring.index),
-            {first.x + panel % kPanelsAcross * kPanelN, first.y + panel / kPanelsAcross * kBlockM});
+        const tilepost::panel::Place place = place_of(panel);
+        tilepost::panel::store<kAdd>(map, shared.panel(consumer, ring.index),
+                                     {first.x + place.col, first.y + place.row});
       }
       tilepost::ptx::commit_bulk();
       returns.stored(panel, ring.index);
@@ -230,7 +253,8 @@ __device__ __forceinline__ void store_tiles(const Shared& shared, const CUtensor
 __device__ __forceinline__ void route_tiles(const Shared& shared, const tilepost_shape_t& shape,
                                             void* out, const tilepost::TileGrid& grid, int tiles,
                                             int consumer, int lane) {
-  constexpr int kChunks = tilepost::panel::kChunks, kChunkN = kPanelN / kChunks;
+  constexpr int kChunkN = tilepost::panel::kChunkN, kChunks = kPanelN / kChunkN;  // of a row
+  constexpr int kRows = 32 / kChunks;                                             // at once
   auto* c = static_cast<uint16_t*>(out);
   const Positions positions(consumer);
   tilepost::Ring<kPanels> ring(0);
@@ -239,11 +263,11 @@ __device__ __forceinline__ void route_tiles(const Shared& shared, const tilepost
     const tilepost::Tile tile = tilepost::tile(grid, position);
     for (int panel = 0; panel < kPanelsPerTile; ++panel) {
       tilepost::ptx::wait_barrier(shared.panels().full(consumer, ring.index), ring.parity);
-      const int first_row = consumer * kConsumerStep + panel / kPanelsAcross * kBlockM;
-      const int col = panel % kPanelsAcross * kPanelN + lane % kChunks * kChunkN;
-      const bool inside = !tile.is_padding() && tile.n + col < shape.n;
+      const int first_row = consumer * kStep + place_of(panel).row;
+      const int col = place_of(panel).col + lane % kChunks * kChunkN;
+      const bool inside = !tile.is_padding() && tile.n + col < shape.n && lane < kRows * kChunks;
 #pragma unroll 1  // few registers
-      for (int i = lane / kChunks; i < kBlockM; i += 32 / kChunks) {
+      for (int i = lane / kChunks; i < kPanelM; i += kRows) {
         const int row = first_row + i;
         if (!inside || tile.m + row >= shape.m) continue;
         const uint4 chunk =
@@ -265,20 +289,24 @@ using Sums = float[kBlocks * kSums];  // block by block
 template <int kGroups>
 __device__ __forceinline__ void multiply_stage(const Shared& shared, int stage, Sums& sums,
                                                int consumer, bool fresh) {
-  const int first_row = consumer * kConsumerStep;
+  constexpr bool kDividedN = kSwap && kNN, kWideN = !kSwap && kNN;  // N-major
+  constexpr int kWideStep =
+      kWideN ? kRowBytes : 2;  // of the descriptor, from one wgmma to the next
+  const uint32_t divided = kSwap ? shared.b(stage) : shared.a(stage);
+  const uint32_t wide = kSwap ? shared.a(stage) : shared.b(stage);
   tilepost::ptx::pin(sums);
   tilepost::ptx::wgmma_fence();
-  const uint64_t b = kNN ? tilepost::ptx::matrix_descriptor_n_major(shared.b(stage))
-                         : tilepost::ptx::matrix_descriptor(shared.b(stage));
+  const uint64_t y = kWideN ? tilepost::ptx::matrix_descriptor_n_major(wide)
+                            : tilepost::ptx::matrix_descriptor(wide);
 #pragma unroll
   for (int block = 0; block < kBlocks; ++block) {
-    const uint64_t a = tilepost::ptx::matrix_descriptor(shared.a(stage) +
-                                                        (first_row + block * kBlockM) * kRowBytes);
+    const uint64_t x =
+        tilepost::ptx::matrix_descriptor(divided + (consumer * kStep + block * kBlock) * kRowBytes);
 #pragma unroll
     for (int step = 0; step < kSteps; ++step)
-      tilepost::ptx::wgmma<kTileN, kElement, kNN>(tilepost::ptx::sums_at<kSums>(sums, block),
-                                                  a + 2 * step, b + kDescriptorStep * step,
-                                                  !fresh || step != 0);
+      tilepost::ptx::wgmma<kWidth, kElement, kWideN, kDividedN>(
+          tilepost::ptx::sums_at<kSums>(sums, block), x + tilepost::ptx::kStepOfA<kDividedN> * step,
+          y + kWideStep * step, !fresh || step != 0);
     if (kGroups > 1 || block == kBlocks - 1) tilepost::ptx::wgmma_commit();
   }
   tilepost::ptx::pin(sums);
@@ -357,12 +385,20 @@ __device__ __forceinline__ void write_panels(const Shared& shared, tilepost::Rin
         tilepost::ptx::pin(tilepost::ptx::sums_at<kSums>(sums, panel / kPanelsInPart));
       if (last) shared.stages().release<kCluster>(stage, thread);
     }
-    const int row = panel / kPanelsAcross * kBlockM, col = panel % kPanelsAcross * kPanelN;
-    tilepost::panel::Words words;
-    tilepost::panel::round<kEpilogue, kOutput>(words, sums + panel * kPanelN / 2, shape, epilogue,
-                                               {place.row + row, place.col + col});
-    tilepost::ptx::wait_barrier(shared.panels().empty(consumer, ring.index), ring.parity);
-    tilepost::panel::write(shared.panel(consumer, ring.index), words, thread);
+    const float* panel_sums = sums + panel * kPanelWidth / 2;
+    const uint32_t target = shared.panel(consumer, ring.index);
+    const tilepost::panel::Place at{place.row + place_of(panel).row,
+                                    place.col + place_of(panel).col};
+    if constexpr (kSwap) {
+      tilepost::ptx::wait_barrier(shared.panels().empty(consumer, ring.index), ring.parity);
+      tilepost::panel::write_transposed<kPanelM, kEpilogue, kOutput>(target, panel_sums, shape,
+                                                                     epilogue, at, thread);
+    } else {
+      tilepost::panel::Words<kPanelN> words;
+      tilepost::panel::round<kPanelN, kEpilogue, kOutput>(words, panel_sums, shape, epilogue, at);
+      tilepost::ptx::wait_barrier(shared.panels().empty(consumer, ring.index), ring.parity);
+      tilepost::panel::write<kPanelN>(target, words, thread);
+    }
     shared.panels().pass_on(consumer, ring.index, thread);
     ring.advance();
   }
@@ -395,7 +431,9 @@ __device__ __forceinline__ void multiply_tiles(const Shared& shared, const tilep
     tilepost::panel::Place place{};  // only an epilogue asks for it
     if constexpr (kEpilogue != 0) {
       const tilepost::Tile tile = tilepost::tile(grid, position);
-      place = tilepost::panel::first_sum({tile.m + consumer * kConsumerStep, tile.n}, thread);
+      place =
+          kSwap ? tilepost::panel::first_sum_transposed({tile.m, tile.n + consumer * kStep}, thread)
+                : tilepost::panel::first_sum({tile.m + consumer * kStep, tile.n}, thread);
     }
     write_panels(shared, panels, sums, shape, epilogue, place, last_stage, consumer, thread);
   }

@@ -39,7 +39,7 @@ Plan problem(Arch arch, tilepost_dtype_t input) {
 
 void list_sm90(llvm::raw_ostream& out, const Plan& plan, bool first_only) {
   for (const KernelConfig& config : sm90_configs()) {
-    if (!can_sum(config, plan)) continue;
+    if (!can_sum(config, plan) || !can_load(config, plan)) continue;
     for (const int cluster : {1, 2, 4}) print(out, config, plan, cluster);
     if (first_only) return;
   }
@@ -58,7 +58,7 @@ void list_sm80(llvm::raw_ostream& out, const std::vector<KernelConfig>& configs,
 void list_routed(llvm::raw_ostream& out, Plan plan, bool first_only) {
   plan.routing = TILEPOST_ROUTING_ROWS;
   for (const KernelConfig& config : sm90_configs()) {
-    if (!can_sum(config, plan) || !can_route(config, plan)) continue;
+    if (!can_sum(config, plan) || !can_load(config, plan) || !can_route(config, plan)) continue;
     print(out, config, plan, 2);
     if (first_only) return;
   }

@@ -318,6 +318,7 @@ std::vector<Kernel> chosen_kernels(const std::vector<std::string>& names) {
 #if TILEPOST_TEST_SM90
   add(sm90_kernels());
   add(sm90_more_kernels());
+  add(sm90_tiles_kernels());
 #endif
   add(sm80_kernels());
 #if TILEPOST_TEST_SM80_MORE

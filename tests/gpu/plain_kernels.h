@@ -12,5 +12,6 @@
 
 std::vector<plain::Kernel> sm90_kernels();
 std::vector<plain::Kernel> sm90_more_kernels();
+std::vector<plain::Kernel> sm90_tiles_kernels();
 std::vector<plain::Kernel> sm80_kernels();
 std::vector<plain::Kernel> sm80_more_kernels();

@@ -205,7 +205,7 @@ struct Launch {
         .cluster = space::kCluster, .load_vector = space::kTileK / 8,                  \
         .box_a = plain::box(space::kTileK, space::kTileM),                             \
         .box_b = TILEPOST_PLAIN_B(space, space::kCluster),                             \
-        .box_c = plain::box(space::kPanelN, 64, space::kPanelN == 64)                  \
+        .box_c = plain::box(space::kPanelN, space::kPanelM)                            \
   }
 #define TILEPOST_SM80(space, is_timed)                                            \
   plain::Kernel {                                                                 \

@@ -93,10 +93,11 @@ def storing_variants(catalogue):
 def sample(variants):
     """The variants that show between them what all do, the same ones on every machine and at every run.
 
-    Of every template: each value of each tunable. Of every template for every architecture: each kind of
+        Of every template: each value of each tunable. Of every template for every architecture: each kind of
     operands (element, layout of B, precision), with and without the fullest epilogue, where registers
     are scarcest; each tile; and each value of each tunable that is not what a program asks for (its
-    epilogue) or how its rows lie (the vectors).
+    epilogue) or how its rows lie (the vectors). gemm_sm90 has tiles of nearly any extent: of those that
+    are not whole blocks of 64 one stands for all that share and store in the same way.
 
     The next one is always the one that shows the most that is still missing, the first of several. A
     tunable or value that comes to the catalogue is therefore in the sample without anybody putting it there.
@@ -105,11 +106,17 @@ def sample(variants):
     def shows(variant):
         file, arch, values = variant.file, variant.arch, variant.values
         own = (file, arch)
-        seen = {(file, name, value) for name, value in values.items()}
-        seen |= {(own, name, value) for name, value in values.items()
-                 if name != "EPILOGUE" and "VECTOR" not in name}
+        extents = ("TILE_M", "TILE_N", "PANEL_M", "PANEL_N", "STAGES", "PANELS", "BAND")
+        alike = file == "gemm_sm90.cu" and any(int(values[name]) % 64 for name in extents[:2])
+        names = [name for name in values if not alike or name not in extents]
+        seen = {(file, name, values[name]) for name in names}
+        seen |= {(own, name, values[name]) for name in names if name != "EPILOGUE" and "VECTOR" not in name}
         seen.add((own, variant.operands(), values["EPILOGUE"] == FULLEST, values.get("ADD")))
-        seen.add((own, values["TILE_M"], values["TILE_N"]))
+        if alike:
+            how = [values[name] for name in ("SWAP", "CONSUMERS", "PINGPONG")]
+            seen.add((own, *how, *(int(values[name]) % 16 for name in ("PANEL_M", "PANEL_N"))))
+        else:
+            seen.add((own, values["TILE_M"], values["TILE_N"]))
         return seen
 
     shown = [shows(variant) for variant in variants]

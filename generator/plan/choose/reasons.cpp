@@ -15,7 +15,8 @@ std::string tile_of(const KernelChoice& kernel) {
   const int split_k = kernel.config.split_k;
   const std::string split = split_k == 1 ? "" : fmt::format(", K over {0} CTAs", split_k);
   return fmt::format("{0}x{1}{2}, cluster {3}, {4} stages{5}", kernel.config.tile_m,
-                     kernel.config.tile_n, is_small(kernel.config) ? " swapped" : "",
+                     kernel.config.tile_n,
+                     is_small(kernel.config) || kernel.config.swapped ? " swapped" : "",
                      kernel.request.cluster, kernel.config.stages, split);
 }
 

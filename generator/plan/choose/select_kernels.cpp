@@ -243,8 +243,8 @@ std::vector<KernelConfig> usable(Draft& draft, const std::string& why_not_tma) {
   const std::optional<tilepost_transport_t> wish = draft.spec.transport.value;
   std::vector<KernelConfig> configs = catalogue(draft, why_not_tma);
   std::erase_if(configs, [&](const KernelConfig& config) {
-    return (is_small(config) && !small) || !can_sum(config, plan) || !can_route(config, plan) ||
-           (wish && !transport_of(*wish).stores(config));
+    return (is_small(config) && !small) || !can_sum(config, plan) || !can_load(config, plan) ||
+           !can_route(config, plan) || (wish && !transport_of(*wish).stores(config));
   });
   return configs;
 }

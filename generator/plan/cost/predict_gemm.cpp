@@ -46,12 +46,12 @@ bool aligned(const Plan& plan, const KernelRequest& request) {
 }
 
 // Cycles until L2 has delivered one stage's operands to an SM. Cluster-mates share B. Rows that do
-// not start on a sector bring a fifth one for every four.
+// not start on a sector bring a fifth one for every four, and more.
 double delivery_cycles(const MachineProfile& profile, const Plan& plan, const KernelConfig& config,
                        const KernelRequest& request) {
   if (!is_sm90(config) && !is_small(config)) return 0;
   const double rows = config.tile_m + static_cast<double>(config.tile_n) / request.cluster;
-  return rows * config.tile_k * 2 * (aligned(plan, request) ? 1.0 : 1.25) /
+  return rows * config.tile_k * 2 * (aligned(plan, request) ? 1.0 : profile.unaligned) /
          profile.l2_bytes_per_clock;
 }
 

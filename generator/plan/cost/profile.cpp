@@ -172,6 +172,30 @@ std::map<std::string, KernelTimes> kernels() {
           {"gemm_sm90/256x128/2", {0.995, 850, 1.553, true}},
           {"gemm_sm90/128x192/3", {0.995, 810, 1.560, true}},
           {"gemm_sm90/128x128/2", {0.995, 600, 1.560, true}},
+          {"gemm_sm90/176x256/swapped", {0.961, 840, 1.568}},
+          {"gemm_sm90/144x256/swapped", {0.960, 950, 1.564}},
+          {"gemm_sm90/200x192/swapped in three", {0.961, 850, 1.564}},
+          {"gemm_sm90/192x192/three", {0.956, 950, 1.562}},
+          {"gemm_sm90/176x192/swapped in three", {0.960, 990, 1.564}},
+          {"gemm_sm90/192x168/three", {0.958, 920, 1.563}},
+          {"gemm_sm90/160x192/swapped in three", {0.960, 930, 1.564}},
+          {"gemm_sm90/120x256/swapped", {0.956, 910, 1.563}},
+          {"gemm_sm90/112x256/swapped", {0.957, 920, 1.563}},
+          {"gemm_sm90/144x192/swapped in three", {0.969, 930, 1.560}},
+          {"gemm_sm90/96x256/swapped", {0.966, 1020, 1.560}},
+          {"gemm_sm90/120x192/swapped in three", {0.964, 790, 1.570}},
+          {"gemm_sm90/128x160/pingpong", {0.976, 770, 1.572}},
+          {"gemm_sm90/160x128/swapped", {0.966, 880, 1.568}},
+          {"gemm_sm90/104x192/swapped in three", {0.961, 790, 1.571}},
+          {"gemm_sm90/128x144/pingpong", {0.971, 710, 1.571}},
+          {"gemm_sm90/128x144/3", {0.953, 840, 1.566}},
+          {"gemm_sm90/96x192/swapped in three", {0.962, 930, 1.565}},
+          {"gemm_sm90/120x128/swapped", {0.970, 940, 1.564}},
+          {"gemm_sm90/112x128/swapped", {0.970, 880, 1.561}},
+          {"gemm_sm90/128x96/2", {0.970, 760, 1.568}},
+          {"gemm_sm90/88x128/swapped", {0.970, 660, 1.567}},
+          {"gemm_sm90/64x168/pingpong", {0.970, 760, 1.565}},
+          {"gemm_sm90/64x96/pingpong", {0.970, 0, 1.572}},
           {"gemm_sm90_small", {0.9, 0, 1.95}},
           {"gemm_sm80/256x128x64", {0.85, 2000, 0, true}},
           {"gemm_sm80/256x128x32", {0.82, 2000, 0, true}},
@@ -211,6 +235,7 @@ MachineProfile measured() {
   p.cluster_4 = 1.012;
   p.e4m3 = 0.954;
   p.precise = 1.12;
+  p.unaligned = 1.36;
   p.short_of_stages = 1.02;
   p.load_vector = {{1, 0.3}, {2, 0.55}, {4, 0.8}, {8, 1.0}};
   p.start_us = 3.9;

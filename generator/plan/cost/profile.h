@@ -149,7 +149,8 @@ struct MachineProfile {
   double cluster_1, cluster_4;  // clock against a cluster of 2: more or fewer reads of L2
   double e4m3;                  // clock against 16-bit inputs
   double precise;               // cycles of the main loop against sums in the tensor cores
-  double short_of_stages;       // cycles with three stages against four where rows are unaligned
+  double unaligned;  // cycles that L2 delivers in where rows do not start on sectors, against 1
+  double short_of_stages;  // cycles with three stages against four where rows are unaligned
   std::vector<ProfilePoint> load_vector;  // rate against elements per asynchronous copy
   double start_us;                        // launch, pipeline fill and drain
   double split_us, split_us_per_kib;  // CTAs that share a tile meet and add up, and what each sends

@@ -11,6 +11,16 @@ namespace tilepost {
 namespace {
 
 constexpr int kTileK90 = 64;
+constexpr int kBlock90 = 64;  // rows of a matrix instruction of gemm_sm90
+
+// Columns of a panel: the most, within the 128 bytes of the swizzle, that divide a tile's in chunks
+// of 16 bytes, for no box may reach into the next tile.
+int panel_columns(int tile_n) {
+  constexpr int kMost = 64, kChunk = 8;
+  int columns = kMost;
+  while (tile_n % columns != 0) columns -= kChunk;
+  return columns;
+}
 
 KernelConfig sm90(const char* row, int tile_m, int tile_n, int stages, int panels) {
   KernelConfig config{};
@@ -21,7 +31,25 @@ KernelConfig sm90(const char* row, int tile_m, int tile_n, int stages, int panel
   config.tile_k = kTileK90;
   config.stages = stages;
   config.panels = panels;
+  config.panel_m = kBlock90;
+  config.panel_n = panel_columns(tile_n);
+  config.consumers = 2;
   config.ctas_per_sm = 1;
+  return config;
+}
+
+// Three consumers.
+KernelConfig in_three(const char* row, int tile_m, int tile_n, int stages, int panels) {
+  KernelConfig config = sm90(row, tile_m, tile_n, stages, panels);
+  config.consumers = 3;
+  return config;
+}
+
+// `panel_m`: how many rows panels have, within what divides the tile's.
+KernelConfig swapped(KernelConfig config, int panel_m) {
+  config.panel_m = panel_m;
+  config.panel_n = kBlock90;
+  config.swapped = true;
   return config;
 }
 
@@ -68,13 +96,11 @@ const char* dtype_name(tilepost_dtype_t type) {
   std::abort();
 }
 
-constexpr int kPanel = 64;  // rows and columns of gemm_sm90's box of C
-
-// Panels that one thread stores of a tile: of gemm_sm90's two, each has half of the rows, or takes
-// its turn at whole tiles.
+// Panels that one thread stores of a tile of gemm_sm90: one for each consumer that has a part of
+// it.
 int panels_of_tile(const KernelConfig& config) {
-  const int panels = config.tile_m / kPanel * (config.tile_n / kPanel);
-  return config.pingpong ? panels : panels / 2;
+  const int panels = config.tile_m / config.panel_m * (config.tile_n / config.panel_n);
+  return config.pingpong ? panels : panels / config.consumers;
 }
 
 // Sums of 16-bit inputs are precise in every kernel, with nothing done for it.
@@ -95,6 +121,10 @@ void add_tunables(const KernelConfig& config, const KernelRequest& request, Kern
 
 void add_sm90_tunables(const KernelConfig& config, const KernelRequest& request, KernelPlan& plan) {
   plan.source.tunables["STAGES"] = std::to_string(config.stages);
+  plan.source.tunables["PANEL_M"] = std::to_string(config.panel_m);
+  plan.source.tunables["PANEL_N"] = std::to_string(config.panel_n);
+  plan.source.tunables["CONSUMERS"] = std::to_string(config.consumers);
+  plan.source.tunables["SWAP"] = config.swapped ? "1" : "0";
   plan.source.tunables["PANELS"] = std::to_string(config.panels);
   plan.source.tunables["CLUSTER"] = std::to_string(request.cluster);
   plan.source.tunables["PINGPONG"] = config.pingpong ? "1" : "0";
@@ -105,8 +135,9 @@ void add_sm90_tunables(const KernelConfig& config, const KernelRequest& request,
   if (request.meets) plan.source.tunables["EARLY"] = "1";
 }
 
-// Every box is as wide as the swizzle's span, 128 bytes. Cluster-mates load B in equal parts; where
-// B is [k, n] a part is some of the stage's rows, and the kernel asks for one box per 64 columns.
+// Boxes of operands are as wide as the swizzle's span, 128 bytes. Cluster-mates load B in equal
+// parts; where B is [k, n] a part is some of the stage's rows, and the kernel asks for one box per
+// 64 columns.
 void set_sm90_boxes(const KernelConfig& config, const KernelRequest& request, KernelPlan& plan) {
   constexpr int kSwizzle = 128, kPromote = 0;
   constexpr int kColumns = 64;  // of 16-bit elements
@@ -115,7 +146,7 @@ void set_sm90_boxes(const KernelConfig& config, const KernelRequest& request, Ke
       request.operands == TILEPOST_NN
           ? tilepost_box_t{kColumns, plan.kernel.tile_k / request.cluster, kSwizzle, kPromote}
           : tilepost_box_t{plan.kernel.tile_k, config.tile_n / request.cluster, kSwizzle, kPromote};
-  plan.kernel.box_c = {kColumns, 64, kSwizzle, kPromote};
+  plan.kernel.box_c = {config.panel_n, config.panel_m, kSwizzle, kPromote};
 }
 
 void add_sm80_tunables(const KernelConfig& config, const KernelRequest& request, KernelPlan& plan) {
@@ -150,6 +181,30 @@ const std::vector<KernelConfig>& sm90_configs() {
       sm90("gemm_sm90/256x128/2", 256, 128, 4, 2),
       with_epilogue(sm90("gemm_sm90/128x192/3", 128, 192, 4, 3)),
       with_epilogue(sm90("gemm_sm90/128x128/2", 128, 128, 5, 2)),
+      swapped(sm90("gemm_sm90/176x256/swapped", 176, 256, 3, 2), 88),
+      swapped(sm90("gemm_sm90/144x256/swapped", 144, 256, 4, 1), 72),
+      swapped(in_three("gemm_sm90/200x192/swapped in three", 200, 192, 4, 2), 40),
+      in_three("gemm_sm90/192x192/three", 192, 192, 4, 1),
+      swapped(in_three("gemm_sm90/176x192/swapped in three", 176, 192, 4, 1), 88),
+      in_three("gemm_sm90/192x168/three", 192, 168, 4, 1),
+      swapped(in_three("gemm_sm90/160x192/swapped in three", 160, 192, 4, 2), 40),
+      swapped(sm90("gemm_sm90/120x256/swapped", 120, 256, 4, 2), 40),
+      swapped(sm90("gemm_sm90/112x256/swapped", 112, 256, 4, 2), 56),
+      swapped(in_three("gemm_sm90/144x192/swapped in three", 144, 192, 4, 2), 72),
+      swapped(sm90("gemm_sm90/96x256/swapped", 96, 256, 4, 2), 96),
+      swapped(in_three("gemm_sm90/120x192/swapped in three", 120, 192, 5, 2), 40),
+      pingpong("gemm_sm90/128x160/pingpong", 128, 160, 5, 1),
+      with_epilogue(swapped(sm90("gemm_sm90/160x128/swapped", 160, 128, 5, 2), 80)),
+      swapped(in_three("gemm_sm90/104x192/swapped in three", 104, 192, 5, 1), 104),
+      pingpong("gemm_sm90/128x144/pingpong", 128, 144, 6, 1),
+      sm90("gemm_sm90/128x144/3", 128, 144, 4, 3),
+      swapped(in_three("gemm_sm90/96x192/swapped in three", 96, 192, 5, 1), 96),
+      with_epilogue(swapped(sm90("gemm_sm90/120x128/swapped", 120, 128, 6, 2), 40)),
+      with_epilogue(swapped(sm90("gemm_sm90/112x128/swapped", 112, 128, 7, 1), 56)),
+      with_epilogue(sm90("gemm_sm90/128x96/2", 128, 96, 6, 2)),
+      with_epilogue(swapped(sm90("gemm_sm90/88x128/swapped", 88, 128, 7, 1), 88)),
+      pingpong("gemm_sm90/64x168/pingpong", 64, 168, 6, 2),
+      pingpong("gemm_sm90/64x96/pingpong", 64, 96, 8, 2),
   };
   return configs;
 }
@@ -217,9 +272,10 @@ int64_t shared_bytes(const KernelConfig& config) {
   if (is_small(config)) return small_shared_bytes(config);
   const int64_t pipeline =
       int64_t{config.stages} * (config.tile_m + config.tile_n) * config.tile_k * 2;
-  // Two consumer warpgroups stage panels of 64 x 64; 1024 bytes align the first stage to the
-  // swizzle's period and hold the barriers.
-  if (is_sm90(config)) return pipeline + int64_t{2} * config.panels * 64 * 64 * 2 + 1024;
+  // Rows of panels are as long as the swizzle's span; 1024 bytes align the first stage to its
+  // period and hold the barriers.
+  if (is_sm90(config))
+    return pipeline + int64_t{config.consumers} * config.panels * config.panel_m * 128 + 1024;
   // The epilogue stages the tile in the pipeline's buffers, rows padded by 16 bytes against bank
   // conflicts.
   return std::max(pipeline, int64_t{config.tile_m} * (config.tile_n + 8) * 2);
@@ -229,7 +285,7 @@ int threads(const KernelConfig& config) {
   if (is_host(config)) return 1;
   if (config.own) return config.own->threads[0] * config.own->threads[1] * config.own->threads[2];
   if (is_small(config)) return small_threads(config);
-  if (is_sm90(config)) return 384;  // a producer and two consumer warpgroups
+  if (is_sm90(config)) return 128 * (1 + config.consumers);  // and a warpgroup of movers
   return config.tile_m / config.warp_m * (config.tile_n / config.warp_n) * 32;
 }
 
@@ -241,7 +297,7 @@ int tile_k(const KernelConfig& config, tilepost_dtype_t element) {
 // gemm_sm90_small: each CTA of a tile does.
 int signals_per_tile(const KernelConfig& config) {
   if (is_small(config)) return config.split_k;
-  return is_sm90(config) && !config.pingpong ? 2 : 1;
+  return is_sm90(config) && !config.pingpong ? config.consumers : 1;
 }
 
 int bytes_of(tilepost_dtype_t type) {
@@ -305,9 +361,10 @@ bool stages_whole_tile(const KernelConfig& config) {
   return is_sm90(config) && config.panels >= panels_of_tile(config);
 }
 
-// A sum of a tile more, and gemm_sm90 leaves the warps that move data too few registers.
+// A sum of a tile more, and gemm_sm90 leaves the warps that move data too few registers. Three
+// consumers take all of them to store.
 bool has_helper_warp(const KernelConfig& config, const Plan& plan) {
-  return is_sm90(config) && sums_held(config, plan) <= kMostBesideMore &&
+  return is_sm90(config) && config.consumers == 2 && sums_held(config, plan) <= kMostBesideMore &&
          shared_bytes(config) + kHelperBytes <= arch_info(plan.arch).shared_per_block;
 }
 

@@ -22,8 +22,14 @@ struct KernelConfig {
   int tile_m, tile_n;
   int tile_k;  // of 16-bit elements; 8-bit ones are twice as many in as many bytes
   int stages;
-  int panels;          // gemm_sm90: staged 64-column panels of C per consumer warpgroup
-  bool pingpong;       // gemm_sm90: the two consumers take turns at whole tiles
+  // gemm_sm90: what it stages of C per consumer warpgroup, panels of so many rows and columns; how
+  // many of these share a tile or, if `pingpong`, take turns at whole ones; `swapped`: the matrix
+  // instruction's rows are columns of B.
+  int panels;
+  int panel_m, panel_n;
+  int consumers;
+  bool pingpong;
+  bool swapped;
   bool epilogue;       // has registers for what an epilogue reads
   int warp_m, warp_n;  // gemm_sm80: a warp's part of the tile
   int ctas_per_sm;

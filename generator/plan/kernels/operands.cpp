@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "generator/plan/kernels/small_kernel.h"
 #include "runtime/map/tile_map.h"
 
@@ -26,9 +28,9 @@ int64_t aligned(int64_t elements, tilepost_dtype_t type) {
 }
 
 int sums_held(const KernelConfig& config, const Plan& plan) {
-  const int rows = config.pingpong ? config.tile_m : config.tile_m / 2;
+  const int sums = config.tile_m * config.tile_n / 128;  // of a warpgroup's thread
   const bool precise = plan.input == TILEPOST_E4M3 && plan.accumulate == TILEPOST_PRECISE;
-  return rows * config.tile_n / 128 * (precise ? 2 : 1);
+  return sums / (config.pingpong ? 1 : config.consumers) * (precise ? 2 : 1);
 }
 
 std::string why_not_input(const Plan& plan) {
@@ -62,15 +64,21 @@ std::string why_not_tma(const Plan& plan) {
 // to.
 bool can_sum(const KernelConfig& config, const Plan& plan) {
   if (plan.epilogue != 0 && !config.epilogue) return false;
-  if (!is_sm90(config)) return true;  // has rows for it
-  constexpr int kMostSums = 192;      // gemm_sm90.cu asserts it
-  return sums_held(config, plan) <= (plan.epilogue == 0 ? kMostSums : kMostBesideMore);
+  if (!is_sm90(config)) return true;                   // has rows for it
+  const int most = config.consumers == 3 ? 104 : 192;  // gemm_sm90.cu asserts it
+  return sums_held(config, plan) <= (plan.epilogue == 0 ? most : std::min(most, kMostBesideMore));
 }
 
 bool can_route(const KernelConfig& config, const Plan& plan) {
   if (!scatters_rows(plan)) return true;
   if (is_small(config) || config.pingpong) return false;
-  return !is_sm90(config) || sums_held(config, plan) <= kMostBesideMore;
+  return !is_sm90(config) ||
+         (!config.swapped && config.consumers == 2 && sums_held(config, plan) <= kMostBesideMore);
+}
+
+bool can_load(const KernelConfig& config, const Plan& plan) {
+  constexpr int kSlab = 64;
+  return !is_sm90(config) || plan.operands != TILEPOST_NN || config.tile_n % kSlab == 0;
 }
 
 KernelRequest request_for(const Plan& plan) {

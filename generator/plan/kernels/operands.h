@@ -31,6 +31,10 @@ bool can_sum(const KernelConfig& config, const Plan& plan);
 // one, each by the thread that has it.
 bool can_route(const KernelConfig& config, const Plan& plan);
 
+// Whether the configuration can load the plan's operands: gemm_sm90 loads a B of [k, n] in slabs of
+// 64 columns, whole ones.
+bool can_load(const KernelConfig& config, const Plan& plan);
+
 // What every kernel for the plan is specialised to; cluster and band are left open.
 KernelRequest request_for(const Plan& plan);
 

@@ -1,27 +1,31 @@
-// Panels: 64 x 64 elements of the output on their way from a warpgroup's sums through shared
-// memory.
+// Panels: what a warpgroup has summed of 64 rows and up to 64 columns of the output, or, where the
+// matrix instruction made it transposed, of 64 columns and any rows, multiples of 8, on its way
+// through shared memory.
 //
-// A panel lies as TMA's 128-byte swizzle wants it: row r of 128 bytes at r * 128, its chunk c of 16
-// bytes at c ^ (r % 8).
+// A panel lies as TMA's 128-byte swizzle wants it: row r at r * 128, however few columns it has,
+// its chunk c of 16 bytes at c ^ (r % 8).
 #ifndef TILEPOST_DEVICE_PANEL_CUH
 #define TILEPOST_DEVICE_PANEL_CUH
 
 #include "tilepost/device/epilogue.cuh"
+#include "tilepost/device/ptx_cluster.cuh"
 #include "tilepost/device/ptx_sm90.cuh"
+#include "tilepost/device/transposed_epilogue.cuh"
 #include "tilepost/mark.cuh"
 #include "tilepost/plan.h"
 
 namespace tilepost::panel {
 
-constexpr int kRows = 64, kColumns = 64;
+constexpr int kMostColumns = 64;
 constexpr int kRowBytes = 128;
-constexpr int kBytes = kRows * kRowBytes;
-constexpr int kChunks = kRowBytes / 16;  // of a row, sixteen bytes each
+constexpr int kChunkN = 8;  // columns of a chunk
 
-// The words of a panel that a thread of a warpgroup rounds: for each 16 columns (rows 0-7, 8-15) x
-// (columns 0-7, 8-15) of 16 rows.
-constexpr int kWords = kColumns / 16 * 4;
-using Words = uint32_t[kWords];
+// The words of a panel that a thread of a warpgroup rounds: for each 8 columns, rows 0-7 and 8-15
+// of 16 rows.
+template <int kColumns>
+constexpr int kWords = kColumns / kChunkN * 2;
+template <int kColumns>
+using Words = uint32_t[kWords<kColumns>];
 
 // Where a thread's first sum of a panel lies in the product.
 struct Place {
@@ -33,40 +37,84 @@ __device__ __forceinline__ Place first_sum(Place panel, int thread) {
   return {panel.row + thread / 32 * 16 + thread % 32 / 4, panel.col + thread % 4 * 2};
 }
 
+// The same where the panel is transposed.
+__device__ __forceinline__ Place first_sum_transposed(Place panel, int thread) {
+  return {panel.row + thread % 4 * 2, panel.col + thread / 32 * 16 + thread % 32 / 4};
+}
+
 // Rounds a thread's sums of a panel, the epilogue applied. What the epilogue reads is loaded a few
 // words ahead, so that the loads overlap and still fit the registers.
-template <int kEpilogue, DType kOutput>
-__device__ __forceinline__ void round(Words& words, const float* sums,
+template <int kColumns, int kEpilogue, DType kOutput>
+__device__ __forceinline__ void round(Words<kColumns>& words, const float* sums,
                                       const tilepost_shape_t& shape,
                                       const tilepost_epilogue_t& epilogue, Place place) {
   constexpr int kAhead = kEpilogue == 0 ? 1 : 4;
 #pragma unroll
-  for (int first = 0; first < kWords; first += kAhead) {
+  for (int first = 0; first < kWords<kColumns>; first += kAhead) {
     epilogue::PairInputs inputs[kAhead] = {};
     if constexpr (kEpilogue != 0) {
 #pragma unroll
-      for (int i = 0; i < kAhead; ++i) {
+      for (int i = 0; i < kAhead && first + i < kWords<kColumns>; ++i) {
         const int row = place.row + (first + i) % 2 * 8, col = place.col + (first + i) / 2 * 8;
         if (row < shape.m && col < shape.n)
           inputs[i] = epilogue::load_pair<kEpilogue>(epilogue, row, col, shape.n);
       }
     }
 #pragma unroll
-    for (int i = 0; i < kAhead; ++i)
+    for (int i = 0; i < kAhead && first + i < kWords<kColumns>; ++i)
       words[first + i] = epilogue::finish_pair<kEpilogue, kOutput>(
           sums[2 * (first + i)], sums[2 * (first + i) + 1], inputs[i]);
   }
 }
 
 // Writes a thread's words into the panel at `target`; all threads of the warpgroup call.
-__device__ __forceinline__ void write(uint32_t target, const Words& words, int thread) {
+template <int kColumns>
+__device__ __forceinline__ void write(uint32_t target, const Words<kColumns>& words, int thread) {
+  static_assert(kColumns % kChunkN == 0 && kColumns <= kMostColumns);
   const int lane = thread % 32;
   const int row = thread / 32 * 16 + lane % 16;
 #pragma unroll
-  for (int i = 0; i < kWords; i += 4) {
+  for (int i = 0; i + 4 <= kWords<kColumns>; i += 4) {
     const int chunk = i / 2 + lane / 16;
     ptx::store_matrices(target + row * kRowBytes + ((chunk ^ (row % 8)) << 4), words[i],
                         words[i + 1], words[i + 2], words[i + 3]);
+  }
+  if constexpr (constexpr int i = kWords<kColumns> / 4 * 4; i < kWords<kColumns>)
+    ptx::store_matrices(target + row * kRowBytes + ((i / 2 ^ (row % 8)) << 4), words[i],
+                        words[i + 1]);
+}
+
+// Rounds a thread's sums of a transposed panel of kRows rows, the epilogue applied, and writes them
+// into the panel at `target`; all threads of the warpgroup call. `place` is that of the first sum.
+template <int kRows, int kEpilogue, DType kOutput>
+__device__ __forceinline__ void write_transposed(uint32_t target, const float* sums,
+                                                 const tilepost_shape_t& shape,
+                                                 const tilepost_epilogue_t& epilogue, Place place,
+                                                 int thread) {
+  constexpr int kUnit = 8, kUnits = kRows / kUnit;  // rows of the output that a thread has four of
+  constexpr int kGroup = 4;  // units whose epilogue's inputs are loaded together
+  static_assert(kRows % kUnit == 0);
+  const int lane = thread % 32;
+  const int chunk = thread / 32 * 2 + lane / 8 % 2;
+  const uint32_t first =
+      target + (lane / 16 * kUnit + lane % 8) * kRowBytes + ((chunk ^ lane % 8) << 4);
+#pragma unroll
+  for (int group = 0; group < kUnits; group += kGroup) {
+    // Keeps ptxas from loading for all groups at once.
+    if constexpr (kEpilogue != 0) __syncwarp();
+    epilogue::UnitInputs<kEpilogue, kOutput, kGroup, kUnit> inputs;
+    inputs.load(shape, epilogue, place.row + group * kUnit, place.col);
+#pragma unroll
+    for (int i = 0; i < kGroup && group + i < kUnits; i += 2) {
+      const uint32_t row = first + (group + i) * kUnit * kRowBytes;
+      const float* s = sums + (group + i) * 4;
+      if (group + i + 1 < kUnits)
+        ptx::store_matrices_transposed(row, inputs.finish(s, i, 0), inputs.finish(s, i, 1),
+                                       inputs.finish(s + 4, i + 1, 0),
+                                       inputs.finish(s + 4, i + 1, 1));
+      else
+        ptx::store_matrices_transposed(row, inputs.finish(s, i, 0), inputs.finish(s, i, 1));
+    }
   }
 }
 

@@ -118,6 +118,13 @@ __device__ __forceinline__ void store_matrices_transposed(uint32_t row, uint32_t
                "r"(m1)
                : "memory");
 }
+// Four of them; every lane gives an address.
+__device__ __forceinline__ void store_matrices_transposed(uint32_t row, uint32_t m0, uint32_t m1,
+                                                          uint32_t m2, uint32_t m3) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row),
+               "r"(m0), "r"(m1), "r"(m2), "r"(m3)
+               : "memory");
+}
 
 }  // namespace tilepost::ptx
 

@@ -283,6 +283,12 @@ __device__ __forceinline__ void store_matrices(uint32_t row, uint32_t m0, uint32
                "r"(m0), "r"(m1), "r"(m2), "r"(m3)
                : "memory");
 }
+// Two of them; the addresses are those of lanes 0 to 15.
+__device__ __forceinline__ void store_matrices(uint32_t row, uint32_t m0, uint32_t m1) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1, %2};" ::"r"(row), "r"(m0),
+               "r"(m1)
+               : "memory");
+}
 
 // A word of shared memory, and sixteen bytes of it. Adding returns what was there.
 __device__ __forceinline__ void store_shared_word(uint32_t destination, uint32_t word) {

@@ -46,9 +46,10 @@ TEST_CASE("the profile has times of every configuration, each under a name of it
 }
 
 TEST_CASE("shared memory is what the kernels' layouts need") {
-  for (const KernelConfig& config : sm90_configs())  // rows of 128 bytes, panels of 64 x 64
+  for (const KernelConfig& config : sm90_configs())  // rows of 128 bytes
     REQUIRE(shared_bytes(config) == config.stages * (config.tile_m + config.tile_n) * 128 +
-                                        2 * config.panels * 8192 + 1024);
+                                        config.consumers * config.panels * config.panel_m * 128 +
+                                        1024);
   REQUIRE(shared_bytes(sm80_configs(Arch::sm_80)[0]) == 3 * 384 * 64 * 2);
   // The staged tile is larger than the pipeline here: 64 x 136 x 2 against 2 x 96 x 16 x 2.
   KernelConfig config = sm80_configs(Arch::sm_80)[3];
@@ -79,6 +80,10 @@ TEST_CASE("a kernel carries every tunable of its template") {
                                              {"TILE_N", "256"},
                                              {"STAGES", "3"},
                                              {"PANELS", "4"},
+                                             {"PANEL_M", "64"},
+                                             {"PANEL_N", "64"},
+                                             {"CONSUMERS", "2"},
+                                             {"SWAP", "0"},
                                              {"CLUSTER", "2"},
                                              {"BAND", "16"},
                                              {"ELEMENT", "tilepost::DType::f16"},
@@ -163,6 +168,42 @@ TEST_CASE("gemm_sm90's boxes are what it loads and stores at a time") {
   REQUIRE(make_kernel(config, request).source.tunables.at("PRECISE") == "0");
 }
 
+TEST_CASE("panels divide a tile of gemm_sm90 and none reaches into the next") {
+  bool narrow = false, swapped = false;
+  for (const KernelConfig& config : sm90_configs()) {
+    INFO(config.row);
+    REQUIRE(config.tile_m % config.panel_m == 0);
+    REQUIRE(config.tile_n % config.panel_n == 0);
+    REQUIRE(config.panel_n * 2 <= 128);     // the swizzle's span
+    REQUIRE(config.panel_n * 2 % 16 == 0);  // chunks that TMA moves
+    REQUIRE(config.panel_m % 8 == 0);       // the swizzle's period
+    REQUIRE((config.swapped ? config.panel_n : config.panel_m) == 64);
+    // What is shared among consumers is divided into instructions of 64 rows.
+    const int sharers = config.pingpong ? 1 : config.consumers;
+    REQUIRE((config.swapped ? config.tile_n : config.tile_m) % (64 * sharers) == 0);
+    REQUIRE((config.swapped ? config.tile_m : config.tile_n) % 8 == 0);
+    const KernelPlan plan = make_kernel(config, {});
+    REQUIRE(same(plan.kernel.box_c, {config.panel_n, config.panel_m, 128, 0}));
+    REQUIRE(plan.kernel.threads == 128 * (1 + config.consumers));
+    REQUIRE(signals_per_tile(config) == sharers);
+    REQUIRE(plan.source.tunables.at("SWAP") == (config.swapped ? "1" : "0"));
+    narrow |= config.panel_n < 64;
+    swapped |= config.swapped;
+  }
+  REQUIRE((narrow && swapped));
+}
+
+TEST_CASE("a B of [k, n] goes into tiles of whole slabs") {
+  Plan plan;
+  plan.arch = Arch::sm_90a;
+  for (const KernelConfig& config : sm90_configs()) {
+    plan.operands = TILEPOST_NN;
+    REQUIRE(can_load(config, plan) == (config.tile_n % 64 == 0));
+    plan.operands = TILEPOST_TN;
+    REQUIRE(can_load(config, plan));
+  }
+}
+
 TEST_CASE("routed rows are stored by gemm_sm90's cooperative rows and by gemm_sm80") {
   Plan plan;
   plan.arch = Arch::sm_90a;
@@ -172,7 +213,8 @@ TEST_CASE("routed rows are stored by gemm_sm90's cooperative rows and by gemm_sm
   REQUIRE(make_kernel(sm90_configs()[0], request_for(plan)).source.tunables.at("ROUTED") == "1");
   // 128 sums in each of 256 threads, half as many where e4m3 is summed precisely.
   const auto fits = [](const KernelConfig& config, int most) {
-    return !config.pingpong && config.tile_m * config.tile_n <= most;
+    return !config.pingpong && !config.swapped && config.consumers == 2 &&
+           config.tile_m * config.tile_n <= most;
   };
   for (const KernelConfig& config : sm90_configs())
     REQUIRE(can_route(config, plan) == fits(config, 128 * 256));

@@ -2,7 +2,7 @@
 //   out[1900, 1024] = A[1900, 512], 475 rows from each of 4 ranks, * B[1024, 512]^T, bf16 in, bf16 out
 //   for any m up to 1900
 //   sm_90a: gemm_sm90, tile 128x128, 4 waves in 4 groups, panel layout
-//   plan f4de3d0ac62d648e
+//   plan d6b1d678e4d6ea9b
 #include "mlp_up.h"
 
 #include <tilepost/device/arch.h>
@@ -19,7 +19,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 8, "mlp_up was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_mlp_up::kFiles == 0x9401050f108c656e, "mlp_up.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_mlp_up::kFiles == 0x0f3867ea12f1d260, "mlp_up.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "mlp_up.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -49,9 +49,11 @@ struct View : tilepost::woven::View {
 //   panel_empty    a panel has been read by TMA          store thread -> its consumer
 //   turn           the tensor cores are free             consumer -> the other one (ping-pong)
 //
-// Two ways to share: cooperative, each of the two consumers multiplies one half of every tile;
-// ping-pong, they take turns at whole tiles, so that one rounds and stores while the other
-// multiplies.
+// Two ways to share: cooperative, each consumer multiplies its part of every tile; ping-pong, two
+// take turns at whole tiles, so that one rounds and stores while the other multiplies. And two ways
+// to multiply: the matrix instruction's 64 rows are rows of A, or, swapped, columns of B, and a
+// tile arises transposed. The other extent of a tile is any that the instruction has, so that
+// tiles fit m or n and fill waves.
 //
 // The CTAs of a cluster work on the same columns: each loads its share of B for all of them.
 // A consumer never waits for global memory, and knows which tile it computes only if the epilogue
@@ -61,39 +63,51 @@ struct View : tilepost::woven::View {
 // Launch: kThreads threads, kSharedBytes of dynamic shared memory, cluster (CLUSTER, 1, 1), a grid
 // that is a multiple of CLUSTER. Tensor maps, all with the 128-byte swizzle: A {k, m}, box
 // {kTileK, TILE_M}; B {k, n}, box {kTileK, TILE_N / CLUSTER}, or, if NN, {n, k}, box
-// {64, kTileK / CLUSTER}; C {n, m}, box {64, 64}. TMA fills what lies outside A and B with zeros
-// and does not write outside C, so m, n and k are arbitrary as far as the maps allow: rows of A, B
-// and C start at multiples of 16 bytes. With an epilogue n is even.
+// {64, kTileK / CLUSTER}; C {n, m}, box {PANEL_N, PANEL_M}. TMA fills what lies outside A and B
+// with zeros and does not write outside C, so m, n and k are arbitrary as far as the maps allow:
+// rows of A, B and C start at multiples of 16 bytes. With an epilogue n is even.
 
-constexpr int kTileM = 128;   // 64, 128 or 256
-constexpr int kTileN = 128;   // 128, 192 or 256
-constexpr int kStages = 6;    // of the load pipeline
-constexpr int kPanels = 2;    // buffers for C per consumer
-constexpr int kCluster = 2;   // CTAs that share B: 1, 2 or 4
-constexpr int kBand = 16;     // tile rows swept together
-constexpr bool kNN = 0;       // B is [k, n] row-major, not [n, k]
-constexpr bool kAdd = 0;      // C += A * B, in C's type
-constexpr int kHelper = 0;    // bytes of shared memory left unused
-constexpr int kEpilogue = 0;  // a set of TILEPOST_SCALE …
+constexpr int kTileM = 128;    // up to 256
+constexpr int kTileN = 128;    // up to 256
+constexpr bool kSwap = 0;      // wgmma's rows are columns of B
+constexpr int kConsumers = 2;  // warpgroups that multiply: 2 or 3
+constexpr int kPanelM = 64;    // rows of a panel; if not SWAP 64
+constexpr int kPanelN = 64;    // its columns; if SWAP 64
+constexpr int kStages = 6;     // of the load pipeline
+constexpr int kPanels = 2;     // buffers for C per consumer
+constexpr int kCluster = 2;    // CTAs that share B: 1, 2 or 4
+constexpr int kBand = 16;      // tile rows swept together
+constexpr bool kNN = 0;        // B is [k, n] row-major, not [n, k]
+constexpr bool kAdd = 0;       // C += A * B, in C's type
+constexpr int kHelper = 0;     // bytes of shared memory left unused
+constexpr int kEpilogue = 0;   // a set of TILEPOST_SCALE …
 constexpr tilepost::DType kElement = tilepost::DType::bf16;
 constexpr tilepost::DType kOutput = tilepost::DType::bf16;
 
 constexpr int kRowBytes = 128;  // of an operand in shared memory: one swizzled row
 constexpr int kTileK = kRowBytes / static_cast<int>(sizeof(tilepost::DeviceElement<kElement>));
-constexpr int kSteps = 4;                             // wgmmas along a row: 32 bytes each
-constexpr int kConsumers = 2;                         // warpgroups that multiply
-constexpr int kBlockM = 64;                           // rows of one wgmma
-constexpr int kPanelN = tilepost::panel::kColumns;    // a panel has kBlockM rows
-constexpr int kDescriptorStep = 2;                    // of B from one wgmma to the next
+constexpr int kSteps = 4;   // wgmmas along a row: 32 bytes each
+constexpr int kBlock = 64;  // rows of one wgmma
 
+// Of a tile: what is divided into blocks, and how wide these are.
+constexpr int kDivided = kTileM, kWidth = kTileN;
 constexpr int kSharers = 1;                           // consumers that multiply parts of one tile
-constexpr int kConsumerM = kTileM / kSharers;         // rows of a consumer's part
-constexpr int kConsumerStep = 0;                      // from one consumer's rows to the next's
-constexpr int kBlocks = kConsumerM / kBlockM;  // wgmma blocks of a consumer, one below the other
-constexpr int kSums = kTileN / 2;              // registers of a block's sums
+constexpr int kPart = kDivided / kSharers;            // of a consumer
+constexpr int kStep = 0;                              // from one consumer's part to the next's
+constexpr int kBlocks = kPart / kBlock;               // of a consumer
+constexpr int kSums = kWidth / 2;                     // registers of a block's sums
 
-constexpr int kPanelsAcross = kTileN / kPanelN;
-constexpr int kPanelsPerTile = kBlocks * kPanelsAcross;  // of a consumer
+constexpr int kPanelBytes = kPanelM * tilepost::panel::kRowBytes;
+constexpr int kPanelWidth = kPanelN;
+constexpr int kPanelsPerBlock = kWidth / kPanelWidth;
+constexpr int kPanelsPerTile = kBlocks * kPanelsPerBlock;  // of a consumer
+
+// Where panel `panel` of a consumer lies in its part of a tile.
+__device__ __forceinline__ constexpr tilepost::panel::Place place_of(int panel) {
+  const int block = panel / kPanelsPerBlock * kBlock;
+  const int along = panel % kPanelsPerBlock * kPanelWidth;
+  return tilepost::panel::Place{block, along};
+}
 
 // A cooperative consumer of two blocks rounds and stores the first one's sums while the last
 // products of the second are still being made. (Beside an epilogue ptxas lacks the registers for
@@ -113,19 +127,22 @@ constexpr int kTurnBarriers = PanelBarriers::kEnd;  // the number of the first
 constexpr int kBarrierBytes = 1024;                 // that barriers may take
 
 constexpr int kThreads = 128 * (1 + kConsumers);
-constexpr int kPanelsEnd = kPipelineBytes + kConsumers * kPanels * tilepost::panel::kBytes;
+constexpr int kPanelsEnd = kPipelineBytes + kConsumers * kPanels * kPanelBytes;
 constexpr int kSharedBytes = kPanelsEnd + kHelper + kBarrierBytes;
 
-// 65536 registers for 384 threads: a warpgroup of movers and two of consumers share 504 per thread.
-// 192 sums leave a consumer no room in 232.
+// 65536 registers: a warpgroup of movers and two of consumers share 504 per thread, one of movers
+// and three 512. 192 sums leave one of two consumers no room in 232.
 constexpr int kMoverRegisters = 40;
-constexpr int kConsumerRegisters = (504 - kMoverRegisters) / 2;
+constexpr int kConsumerRegisters = (504 - kMoverRegisters) / kConsumers;
 
-static_assert(kConsumerM * kSharers == kTileM && kConsumerM % kBlockM == 0,
-              "a consumer's part of a tile is whole blocks of 64 rows");
+static_assert(kPart * kSharers == kDivided && kPart % kBlock == 0,
+              "a consumer's part of a tile is whole blocks of 64");
 static_assert(kTileM <= 256, "a TMA box has at most 256 rows");
-static_assert(kTileN == 128 || kTileN == 192 || kTileN == 256, "TILE_N is 128, 192 or 256");
-static_assert(kCluster == 1 || kCluster == 2 || kCluster == 4, "CLUSTER is 1, 2 or 4");
+static_assert(kWidth % kPanelWidth == 0 && kPanelWidth % 8 == 0 && kPanelN <= 64 &&
+                  kPanelM == kBlock,
+              "a block is whole panels of at most 64 columns, their extent a multiple of 8");
+static_assert((kCluster == 1 || kCluster == 2 || kCluster == 4) && kTileN % kCluster == 0,
+              "CLUSTER is 1, 2 or 4, and its CTAs load as many columns of B each");
 static_assert(kStages >= 2 && kPanels >= 1 && kHelper % 128 == 0 && kBand >= 1 &&
               kBand % kCluster == 0);
 static_assert((kTurnBarriers + kConsumers) * tilepost::kMbarrierBytes <= kBarrierBytes,
@@ -141,7 +158,7 @@ struct Shared {
   __device__ uint32_t a(int stage) const { return base + stage * kBytesA; }
   __device__ uint32_t b(int stage) const { return base + kStages * kBytesA + stage * kBytesB; }
   __device__ uint32_t panel(int consumer, int buffer) const {
-    return base + kPipelineBytes + (consumer * kPanels + buffer) * tilepost::panel::kBytes;
+    return base + kPipelineBytes + (consumer * kPanels + buffer) * kPanelBytes;
   }
   __device__ uint32_t barrier(int index) const {
     return base + kSharedBytes - kBarrierBytes + index * tilepost::kMbarrierBytes;
@@ -216,16 +233,16 @@ __device__ __forceinline__ void store_tiles(const View& view_, const Shared& sha
     const tilepost::Tile tile = tilepost::woven::tile(view_, grid, position);
     const CUtensorMap* map = tilepost::woven::out_map(view_, map_c, tile);
     const tilepost::Coord first =
-        tilepost::woven::out_coord(view_, grid, tile, consumer * kConsumerStep, 0);
+        tilepost::woven::out_coord(view_, grid, tile, consumer * kStep, 0);
     const bool last_tile = position + gridDim.x >= tiles;  // of the CTA
     tilepost::PanelReturns<PanelBarriers, kPanels> returns{shared.panels(), consumer};
     for (int panel = 0; panel < kPanelsPerTile; ++panel) {
       tilepost::ptx::wait_barrier(shared.panels().full(consumer, ring.index), ring.parity);
       if (may_store && !tile.is_padding()) {
         if (panel >= kAwaitedPanels) tilepost::woven::pace(view_, pacer, tile, last_tile);
-        tilepost::panel::store<kAdd>(
-            map, shared.panel(consumer, ring.index),
-            {first.x + panel % kPanelsAcross * kPanelN, first.y + panel / kPanelsAcross * kBlockM});
+        const tilepost::panel::Place place = place_of(panel);
+        tilepost::panel::store<kAdd>(map, shared.panel(consumer, ring.index),
+                                     {first.x + place.col, first.y + place.row});
       }
       tilepost::ptx::commit_bulk();
       returns.stored(panel, ring.index);
@@ -244,19 +261,22 @@ using Sums = float[kBlocks * kSums];  // block by block
 template <int kGroups>
 __device__ __forceinline__ void multiply_stage(const Shared& shared, int stage, Sums& sums,
                                                int consumer, bool fresh) {
-  const int first_row = consumer * kConsumerStep;
+  constexpr bool kDividedN = kSwap && kNN, kWideN = !kSwap && kNN;  // N-major
+  constexpr int kWideStep = 2;  // of the descriptor, from one wgmma to the next
+  const uint32_t divided = shared.a(stage);
+  const uint32_t wide = shared.b(stage);
   tilepost::ptx::pin(sums);
   tilepost::ptx::wgmma_fence();
-  const uint64_t b = tilepost::ptx::matrix_descriptor(shared.b(stage));
+  const uint64_t y = tilepost::ptx::matrix_descriptor(wide);
 #pragma unroll
   for (int block = 0; block < kBlocks; ++block) {
-    const uint64_t a = tilepost::ptx::matrix_descriptor(shared.a(stage) +
-                                                        (first_row + block * kBlockM) * kRowBytes);
+    const uint64_t x =
+        tilepost::ptx::matrix_descriptor(divided + (consumer * kStep + block * kBlock) * kRowBytes);
 #pragma unroll
     for (int step = 0; step < kSteps; ++step)
-      tilepost::ptx::wgmma<kTileN, kElement, kNN>(tilepost::ptx::sums_at<kSums>(sums, block),
-                                                  a + 2 * step, b + kDescriptorStep * step,
-                                                  !fresh || step != 0);
+      tilepost::ptx::wgmma<kWidth, kElement, kWideN, kDividedN>(
+          tilepost::ptx::sums_at<kSums>(sums, block), x + tilepost::ptx::kStepOfA<kDividedN> * step,
+          y + kWideStep * step, !fresh || step != 0);
     if (kGroups > 1 || block == kBlocks - 1) tilepost::ptx::wgmma_commit();
   }
   tilepost::ptx::pin(sums);
@@ -300,12 +320,14 @@ __device__ __forceinline__ void write_panels(const Shared& shared, tilepost::Rin
       tilepost::ptx::pin(sums);
       if (last) shared.stages().release<kCluster>(stage, thread);
     }
-    const int row = panel / kPanelsAcross * kBlockM, col = panel % kPanelsAcross * kPanelN;
-    tilepost::panel::Words words;
-    tilepost::panel::round<kEpilogue, kOutput>(words, sums + panel * kPanelN / 2, shape, epilogue,
-                                               {place.row + row, place.col + col});
+    const float* panel_sums = sums + panel * kPanelWidth / 2;
+    const uint32_t target = shared.panel(consumer, ring.index);
+    const tilepost::panel::Place at{place.row + place_of(panel).row,
+                                    place.col + place_of(panel).col};
+    tilepost::panel::Words<kPanelN> words;
+    tilepost::panel::round<kPanelN, kEpilogue, kOutput>(words, panel_sums, shape, epilogue, at);
     tilepost::ptx::wait_barrier(shared.panels().empty(consumer, ring.index), ring.parity);
-    tilepost::panel::write(shared.panel(consumer, ring.index), words, thread);
+    tilepost::panel::write<kPanelN>(target, words, thread);
     shared.panels().pass_on(consumer, ring.index, thread);
     ring.advance();
   }
@@ -459,7 +481,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_mlp_up::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_mlp_up_9401050f108c656e) tilepost_plan_mlp_up_9401050f108c656e = 0;
+decltype(tilepost_plan_mlp_up_0f3867ea12f1d260) tilepost_plan_mlp_up_0f3867ea12f1d260 = 0;
 
 extern "C" const tilepost_program_t* mlp_up_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_mlp_up::sm_90a::make_plan()};
