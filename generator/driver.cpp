@@ -19,7 +19,8 @@ Generated generate_from(const Input& input, Diagnostics& diagnostics) {
   if (plans.empty()) return {};
   Generated generated = {emit(plans, llvm::sys::path::filename(input.path), diagnostics),
                          {input.path}};
-  if (const auto& own = plans.front().source.own) generated.sources.push_back(own->path);
+  if (const auto& own = plans.front().source.own)
+    for (const OneFile::File& file : own->source.files) generated.sources.push_back(file.name);
   return generated;
 }
 

@@ -43,8 +43,7 @@ std::string table(const OwnKernel& own) {
 
 UnmarkedRequest unmarked_request(const OwnKernel& own, bool one_arch) {
   UnmarkedRequest request;
-  request.file = own.path;
-  request.source = own.text;
+  request.source = own.source;
   request.reading = reading_of(own);
   request.one_arch = one_arch;
   request.kernel = own.name;

@@ -5,15 +5,11 @@
 #include <algorithm>
 
 #include "generator/infer/infer.h"
+#include "generator/own/source/read_source.h"
 #include "generator/silent_diagnostics.h"
 #include "generator/spec/text.h"
 #include "generator/weave/parse/instantiate.h"
-#include "generator/weave/parse/limits.h"
 #include "generator/weave/parse/toolkit.h"
-#include "llvm/ADT/SmallString.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/Path.h"
 #include "tilepost/dtype.h"
 
 namespace tilepost {
@@ -28,36 +24,6 @@ constexpr size_t kMostInTable = 65536;
 std::string woven_name(StringRef function) {
   function = function.take_until([](char c) { return c == '<'; }).rtrim();
   return "woven_" + function.substr(function.rfind(':') + 1).ltrim().str();  // npos + 1 is 0
-}
-
-bool read_source(OwnKernel& own, StringRef spec_path, Diagnostics& diagnostics) {
-  const Located<std::string>& file = own.spec.file;
-  llvm::SmallString<256> path(file.value);
-  if (!llvm::sys::path::is_absolute(path)) {
-    path = llvm::sys::path::parent_path(spec_path);
-    llvm::sys::path::append(path, file.value);
-  }
-  own.path = path.str();
-  // A device or a pipe may have no end.
-  llvm::sys::fs::file_status status;
-  std::error_code error = llvm::sys::fs::status(path, status);
-  std::string why;
-  if (!error && status.type() != llvm::sys::fs::file_type::regular_file)
-    why = "it is no file of text; kernel.file names the kernel's .cu file";
-  else if (!error && status.getSize() > kMaxSourceBytes)
-    why = fmt::format("it has {} bytes; a kernel's file has at most {}", status.getSize(),
-                      kMaxSourceBytes);
-  if (!error && why.empty()) {
-    auto text = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
-    if (text) {
-      own.text = (*text)->getBuffer().str();
-      return true;
-    }
-    error = text.getError();
-  }
-  diagnostics.error(file.where, fmt::format("cannot read {}: {}", quote(own.path),
-                                            why.empty() ? error.message() : why));
-  return false;
 }
 
 // What the spec says of the kernel at one shape.
@@ -114,17 +80,17 @@ class Examiner {
 
   bool read_kernel(Diagnostics& diagnostics,
                    llvm::function_ref<void(Parsed&, const Instance&)> use) const {
-    const Reading reading = reading_of(own_);
-    return read_function(own_.path, own_.text, reading, diagnostics, use);
+    return read_function(own_.source, reading_of(own_), diagnostics, use);
   }
 
-  // What is generated is one file.
+  // Those that CUDA has were found, and those of the user's own were put in place.
   bool check_headers(const Parsed& parsed) const {
-    for (const Inclusion& inclusion : parsed.inclusions)
+    for (const Inclusion& inclusion : parsed.missing)
       if (inclusion.spelled.starts_with('"'))
         parsed.error_at({inclusion.at, inclusion.at + 1},
-                        "generated code is one file, which cannot include " + inclusion.spelled +
-                            "; put what the kernel needs of it into the kernel's file");
+                        "header " + inclusion.spelled +
+                            " is neither beside the file that includes it nor in "
+                            "kernel.include_dirs");
     return parsed.report.ok();
   }
 
@@ -301,7 +267,6 @@ Reading reading_of(const OwnKernel& own) {
   if (own.toolkit.empty()) return reading;
   FullMode& full = reading.full.emplace();
   full.toolkit = own.toolkit;
-  full.path = own.path;
   full.standard = "c++20";  // as generated code is compiled
   return reading;
 }
@@ -313,7 +278,7 @@ std::shared_ptr<const OwnKernel> examine_kernel(const Spec& spec, std::string_vi
   own->spec = *spec.kernel;
   own->arch = spec.archs.value.front();
   own->name = woven_name(own->spec.function.value);
-  if (!read_source(*own, StringRef(spec_path), diagnostics)) return nullptr;
+  if (!read_source(own->spec, spec_path, own->source, diagnostics)) return nullptr;
   Examiner examiner(spec, *own, diagnostics);
   KernelFacts facts;
   examiner.facts_at({spec.gemm.m.value, spec.gemm.n.value, spec.gemm.k.value}, facts);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "generator/one_file.h"
 #include "generator/own/block_order.h"
 #include "generator/spec/spec.h"
 
@@ -15,8 +16,7 @@ namespace tilepost {
 struct OwnKernel {
   KernelSpec spec;
   std::string name;  // of the woven kernel: "woven_my_gemm"
-  std::string path;  // of the source, as messages call it
-  std::string text;  // the source
+  OneFile source;
   Arch arch =
       Arch::sm_90a;     // whose lines of it are read, where it has some for each: the spec's first
   std::string toolkit;  // the CUDA Toolkit whose headers it is read with; "": stand-ins suffice

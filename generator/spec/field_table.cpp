@@ -450,6 +450,26 @@ const Field kFields[] = {
          [](Spec& s, const Reading& r) {
            s.kernel->efficiency = {r.part, r.where};
          }},
+    {.path = "kernel.include_dirs",
+     .kind = FieldKind::texts,
+     .max_items = 64,
+     .noun = "paths",
+     .default_text = "[]",
+     .description = "folders of headers of your own besides the source's, from the spec's folder",
+     .store =
+         [](Spec& s, const Reading& r) {
+           s.kernel->include_dirs = {r.texts, r.where};
+         }},
+    {.path = "kernel.defines",
+     .kind = FieldKind::texts,
+     .max_items = 256,
+     .noun = "macros, each NAME or NAME=value",
+     .default_text = "[]",
+     .description = "macros that are defined before its source",
+     .store =
+         [](Spec& s, const Reading& r) {
+           s.kernel->defines = {r.texts, r.where};
+         }},
 };
 
 }  // namespace

@@ -59,6 +59,8 @@ std::string plain_expectation(const Field& field) {
       return fmt::format("a C identifier of at most {} characters", kMaxNameLength);
     case FieldKind::text:
       return std::string(field.noun);
+    case FieldKind::texts:
+      return fmt::format("a list of at most {} {}", field.max_items, field.noun);
     case FieldKind::part:
       return "a number above 0 and at most 1";
     case FieldKind::expression:

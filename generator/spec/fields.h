@@ -22,6 +22,7 @@ enum class FieldKind {
   identifier,   // identifier.h
   epilogue,     // a list of some of choices
   text,         // a word of any letters
+  texts,        // a list of them
   part,         // a number above 0 and at most 1
   expression,   // one Expression
   expressions,  // a list of them; one alone stands for a list of one
@@ -37,6 +38,7 @@ struct Reading {
   std::vector<int> choices;   // values of the spellings; one for a word
   std::vector<Place> places;  // epilogue: of each choice
   std::string text;
+  std::vector<Located<std::string>> texts;
   double part = 0;
   std::vector<Expression> expressions;
   std::vector<KernelArgument> arguments;
@@ -53,7 +55,7 @@ struct Field {
   size_t min_items = 0, max_items = 0;           // of a list
   std::span<const Spelling> choices = {};        // of words
   std::span<const std::string_view> later = {};  // words that this version does not support
-  std::string_view noun = {};                    // what a text is: "a path"
+  std::string_view noun = {};                    // what a text is: "a path", or texts: "paths"
   // As the user would write it; "auto": absent. A section takes it as a word in its place.
   std::string_view default_text = {};
   std::string_view same_as = {};      // the default is the value of this field

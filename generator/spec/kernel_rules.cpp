@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "generator/spec/identifier.h"
 #include "generator/spec/rules.h"
 #include "generator/spec/text.h"
 
@@ -21,6 +22,7 @@ class KernelRules {
     check_company();
     check_types();
     check_arguments();
+    check_defines();
     if (spec_.gemm.m.value <= 0 || spec_.gemm.n.value <= 0 || spec_.gemm.k.value <= 0) return;
     check_multiples();
     check_threads();
@@ -101,6 +103,17 @@ class KernelRules {
       refuse(kernel_.arguments.where,
              "kernel.arguments gives out to no parameter; say which is "
              "the output, 'C: out' say");
+  }
+
+  void check_defines() {
+    for (const Located<std::string>& define : kernel_.defines.value) {
+      const std::string name = define.value.substr(0, define.value.find('='));
+      const bool one_line = define.value.find_first_of("\n\r\\") == std::string::npos;
+      if (!is_c_name(name) || !one_line)
+        refuse(define.where, fmt::format("kernel.defines has NAME or NAME=value on one line; {} is "
+                                         "neither",
+                                         quote(define.value)));
+    }
   }
 
   void check_multiples() {

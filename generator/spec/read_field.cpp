@@ -76,6 +76,8 @@ class FieldReader {
         return read_epilogue(value, reading);
       case FieldKind::text:
         return read_text(value, reading.text);
+      case FieldKind::texts:
+        return read_texts(value, reading.texts);
       case FieldKind::part:
         return read_part(value, reading.part);
       case FieldKind::expression:
@@ -242,6 +244,16 @@ class FieldReader {
     if (value.kind != Value::Kind::scalar || value.text.empty()) return refuse(value);
     text = value.text;
     return true;
+  }
+
+  bool read_texts(const Value& value, std::vector<Located<std::string>>& texts) {
+    if (value.kind != Value::Kind::sequence) return refuse(value);
+    if (value.items.size() > field_.max_items)
+      return refuse_because(value, fmt::format("got a list of {}", value.items.size()));
+    bool ok = true;
+    for (const Value& item : value.items)
+      ok = read_text(item, texts.emplace_back(Located<std::string>{{}, item.where}).value) && ok;
+    return ok;
   }
 
   bool read_part(const Value& value, double& part) {

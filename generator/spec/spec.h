@@ -87,7 +87,9 @@ struct KernelSpec {
   Located<std::vector<KernelArgument>> arguments;
   Located<std::array<int64_t, 3>> requires_{{1, 1, 1}, {}};  // m, n, k are multiples of these
   Located<int64_t> blocks_per_sm{1, {}};
-  Located<double> efficiency{0.5, {}};  // of the tensor cores' peak
+  Located<double> efficiency{0.5, {}};                      // of the tensor cores' peak
+  Located<std::vector<Located<std::string>>> include_dirs;  // relative to the spec's folder
+  Located<std::vector<Located<std::string>>> defines;       // "NAME" or "NAME=value"
   Place where;
 };
 

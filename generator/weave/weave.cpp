@@ -48,7 +48,7 @@ std::optional<WovenKernel> weave_text(const WeaveRequest& request, Text text, Re
 }  // namespace
 
 std::optional<WovenKernel> weave(const WeaveRequest& request, Diagnostics& diagnostics) {
-  Report report(diagnostics, request.file, request.source);
+  Report report(diagnostics, OneFile(request.file, request.source));
   const Text text = with_plain_lines(request.source);
   check_limits(text, report);
   if (!report.ok()) return std::nullopt;

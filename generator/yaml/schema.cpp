@@ -118,6 +118,10 @@ json::Object value_schema(const Field& field) {
       return identifier_schema();
     case FieldKind::text:
       return text_schema();
+    case FieldKind::texts:
+      return json::Object{{"type", "array"},
+                          {"items", text_schema()},
+                          {"maxItems", static_cast<int64_t>(field.max_items)}};
     case FieldKind::part:
       return json::Object{{"type", "number"}, {"exclusiveMinimum", 0}, {"maximum", 1}};
     case FieldKind::expression:

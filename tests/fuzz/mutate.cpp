@@ -98,6 +98,8 @@ class Maker {
         return below(2) != 0 ? "auto" : "{}";
       case FieldKind::text:
         return below(2) != 0 ? "lib::f<64>" : "a.cu";
+      case FieldKind::texts:
+        return below(2) != 0 ? "[A, 'B=2']" : "[include]";
       case FieldKind::part:
         return below(4) == 0 ? "1" : "0." + std::to_string(below(1000));
       case FieldKind::expression:

@@ -117,7 +117,7 @@ InferResult infer_case(const InferCase& kernel) {
   reading.asked = kernel.function;
   reading.full = kernel.full;
   read_function(
-      kernel.full ? kernel.full->path : "kernel.cu", kernel.source, reading, diagnostics,
+      OneFile(kernel.full ? kernel.full->path : "kernel.cu", kernel.source), reading, diagnostics,
       [&](const Parsed& parsed, const Instance& instance) {
         result.parameters = instance.parameters;
         const auto start = std::chrono::steady_clock::now();

@@ -29,8 +29,8 @@ END
 accepted() {
   "$tool" generate "$dir/spec.yaml" -o "$dir" 2>"$dir/log" || { echo "FAIL $1: refused"; cat "$dir/log"; failed=1; return; }
   "$cxx" -std=c++20 -O1 -w -I "$here/cpu" -I "$root/include" -I "$root" -I "$dir" -DWOVEN="\"$dir/own.cu\"" \
-    -DPLAIN="\"$here/kernels/$4\"" -DElement="$2" -DKERNEL="$3" -DKERNEL_SPACE=tilepost_gen_own::sm_80 \
-    -DPROGRAM=own_program "-DGRID=$5" "-DLAUNCH=$6" "$here/run_woven.cpp" "${libraries[@]}" -o "$dir/run" >"$dir/log" 2>&1 ||
+    -DPLAIN="\"$(cd "$here/kernels" && realpath "$4")\"" -DElement="$2" -DKERNEL="$3" -DKERNEL_SPACE=tilepost_gen_own::sm_80 \
+    -DPROGRAM=own_program ${extra[@]+"${extra[@]}"} "-DGRID=$5" "-DLAUNCH=$6" "$here/run_woven.cpp" "${libraries[@]}" -o "$dir/run" >"$dir/log" 2>&1 ||
     { echo "FAIL $1: not compiled"; head -20 "$dir/log"; failed=1; return; }
   "$dir/run" >"$dir/log" || { failed=1; }
   echo "$1: $(tail -1 "$dir/log")"
@@ -63,6 +63,7 @@ refused() {
 }
 
 libraries=("$@")
+extra=()  # flags that the plain kernel needs
 command -v nvcc >/dev/null || echo "SKIP compiling with nvcc: there is none"
 
 tiled="tiled.cu, function: 'lib::tiled<16>', tile: [16, 16], threads: [16, 16],
@@ -135,6 +136,28 @@ for function in reads_output transposed unguarded; do
   spec gemm_all_reduce 256 192 8 bf16 "$own}" >"$dir/spec.yaml"
   refused "$function" "refused.cu:"
 done
+
+# Headers of the author, one of which asks for its block.
+extra=(-I "$here/kernels/shared")
+printf '#define COLUMNS 32\n#include "%s"\n' "$here/kernels/with_headers.cu" >"$dir/plain.cu"
+headers="with_headers.cu, function: with_headers, tile: [8, 32], threads: [32, 8], defines: [COLUMNS=32],
+  grid: ['ceil_div(n, 32)', 'ceil_div(m, 8)'], arguments: {c: out, a: a, b: b, m: m, n: n, k: k}"
+spec gemm_all_reduce 250 200 24 bf16 "$headers, include_dirs: [$here/kernels/shared]" >"$dir/spec.yaml"
+accepted "headers" __nv_bfloat16 woven_with_headers "$dir/plain.cu" \
+  'static_cast<unsigned>((n + 31) / 32), static_cast<unsigned>((m + 7) / 8)' 'with_headers(c, a, b, m, n, k)'
+"$tool" generate "$dir/spec.yaml" -o "$dir" --depfile "$dir/own.d" 2>"$dir/log"
+grep -q "kernels/lib/product.h .*kernels/shared/element.h\|kernels/shared/element.h .*kernels/lib/product.h" "$dir/own.d" ||
+  { echo "FAIL the depfile names the headers"; cat "$dir/own.d"; failed=1; }
+spec gemm_all_reduce 250 200 24 bf16 "$headers" >"$dir/spec.yaml"
+refused "a header that is not found" "lib/place.h:3:10: error: header 'element.h' is neither beside"
+spec gemm_all_reduce 250 200 24 bf16 "$headers, include_dirs: [nowhere]" >"$dir/spec.yaml"
+refused "a folder that is not there" "there is no folder"
+spec gemm_all_reduce 250 200 24 bf16 "${headers/COLUMNS=32/=32}" >"$dir/spec.yaml"
+refused "a macro without a name" "kernel.defines has NAME or NAME=value on one line; '=32' is neither"
+spec gemm_all_reduce 250 200 24 bf16 "${headers/COLUMNS=32/COLUMNS=16}, include_dirs: [$here/kernels/shared]" \
+  >"$dir/spec.yaml"
+refused "a wrong tile in a header" "with_headers.cu:"
+extra=()
 
 # Lines of an architecture: those of the spec's are read, and nothing else is compiled.
 own="by_arch.cu, function: by_arch, tile: [16, 16], threads: [16, 16],

@@ -25,11 +25,15 @@ void ClangErrors::HandleDiagnostic(clang::DiagnosticsEngine::Level level,
   after_error_ = true;
   llvm::SmallString<256> message;
   info.FormatDiagnostic(message);
-  if (info.getID() == clang::diag::err_pp_file_not_found && !reading_.full) {
-    message = ("header '" + info.getArgStdStr(0) +
-               "' is not known here: kernels are read without an installed toolchain, and may "
-               "include " +
-               known_headers(reading_.cuda));
+  if (info.getID() == clang::diag::err_pp_file_not_found) {
+    const std::string header = "header '" + info.getArgStdStr(0) + "' is ";
+    message = reading_.full ? header +
+                                  "neither beside the file that includes it, nor in "
+                                  "kernel.include_dirs, nor in the CUDA Toolkit"
+                            : header +
+                                  "not known here: kernels are read without an installed "
+                                  "toolchain, and may include " +
+                                  known_headers(reading_.cuda);
   }
   place(error ? Report::Kind::error : Report::Kind::note, info, message);
 }

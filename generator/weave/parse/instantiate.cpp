@@ -190,11 +190,10 @@ bool check_asked(StringRef asked, Report& report) {
   return good;
 }
 
-bool read_function(StringRef name, const std::string& source, const Reading& reading,
-                   Diagnostics& diagnostics,
+bool read_function(const OneFile& source, const Reading& reading, Diagnostics& diagnostics,
                    llvm::function_ref<void(Parsed&, const Instance&)> use) {
-  Report report(diagnostics, name, source);
-  const Text text = with_plain_lines(source);
+  Report report(diagnostics, source);
+  const Text text = with_plain_lines(source.text);
   check_limits(text, report);
   if (!report.ok() || !check_asked(reading.asked, report)) return false;
   bool read = false;

@@ -34,10 +34,9 @@ struct Instance {
 std::optional<Instance> find_instance(const Parsed& parsed, const Reading& reading);
 
 // Reads a kernel's file within the limits of limits.h, finds the function that `reading` asks for
-// and hands both to `use`. `name` is what messages call the file. Reports every refusal at its
-// place; whether there was none, of `use` either.
-bool read_function(llvm::StringRef name, const std::string& source, const Reading& reading,
-                   Diagnostics& diagnostics,
+// and hands both to `use`. Reports every refusal at its place; whether there was none, of `use`
+// either.
+bool read_function(const OneFile& source, const Reading& reading, Diagnostics& diagnostics,
                    llvm::function_ref<void(Parsed&, const Instance&)> use);
 
 // The declaration that it names, whatever it is; null if the parse found none.

@@ -35,7 +35,7 @@ std::string with_asked(const Text& text, const Reading& reading) {
 class Preprocessing : public clang::PPCallbacks {
  public:
   struct Found {
-    std::vector<Inclusion> inclusions;
+    std::vector<Inclusion> inclusions, missing;
     std::vector<Range> skipped;
     std::vector<ForeignMacro> macros;
   };
@@ -50,9 +50,9 @@ class Preprocessing : public clang::PPCallbacks {
                           clang::CharSourceRange, clang::OptionalFileEntryRef file, StringRef,
                           StringRef, const clang::Module*, bool,
                           clang::SrcMgr::CharacteristicKind) override {
-    if (!sm_.isWrittenInMainFile(hash) || !file) return;
+    if (!sm_.isWrittenInMainFile(hash)) return;
     const std::string spelled = angled ? "<" + name.str() + ">" : "\"" + name.str() + "\"";
-    found_.inclusions.push_back({sm_.getFileOffset(hash), spelled});
+    (file ? found_.inclusions : found_.missing).push_back({sm_.getFileOffset(hash), spelled});
   }
 
   // From the # that opens the branch to the # of the directive that ends it.
@@ -322,6 +322,7 @@ bool parse(const Text& text, const Reading& reading, Report& report,
                                       : all.hasErrorOccurred();
     if (!report.ok() || stopped || !errors.about_asked().empty()) return;
     parsed.inclusions = mine.found.inclusions;
+    parsed.missing = mine.found.missing;
     parsed.foreign_macros = mine.found.macros;
     parsed.skipped = without_directives(mine.found.skipped, tokens, text.text);
     if (reading.full) parsed.headers = headers_read(parsed.sm);

@@ -66,8 +66,8 @@ class Parsed {
   clang::ASTContext& ast;
   const clang::SourceManager& sm;
   Report& report;
-  std::vector<Inclusion> inclusions;
-  std::vector<ForeignMacro> foreign_macros;  // conditions that were not worked out left out
+  std::vector<Inclusion> inclusions, missing;  // found, and not
+  std::vector<ForeignMacro> foreign_macros;    // conditions that were not worked out left out
   std::vector<Range> skipped;  // branches of #if not taken; whole lines, directives not included
   // Full mode: the files on disk that were included, sorted.
   std::vector<std::string> headers;

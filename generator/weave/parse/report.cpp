@@ -4,17 +4,25 @@
 
 namespace tilepost {
 
-Report::Report(Diagnostics& diagnostics, llvm::StringRef name, llvm::StringRef source)
-    : diagnostics_(diagnostics), name_(name), source_(diagnostics.add_source(name, source)) {}
+Report::Report(Diagnostics& diagnostics, OneFile source)
+    : diagnostics_(diagnostics), source_(std::move(source)), known_(source_.files.size()) {}
+
+llvm::StringRef Report::known(size_t file) {
+  const OneFile::File& of = source_.files[file];
+  if (known_[file].data() == nullptr) known_[file] = diagnostics_.add_source(of.name, of.text);
+  return known_[file];
+}
 
 void Report::say(Kind kind, const Text& text, size_t begin, size_t end,
                  const llvm::Twine& message) {
   const size_t first = text.origin_of(begin);
   // Up to the last character, so that text inserted behind it does not stretch the range.
-  size_t last = end > begin ? text.origin_of(end - 1) + 1 : first;
-  const size_t line_end = std::min(source_.find('\n', first), source_.size());
-  last = std::clamp(last, first, line_end);
-  emit(kind, {source_.data() + first, source_.data() + last}, message);
+  const size_t last = end > begin ? text.origin_of(end - 1) + 1 : first;
+  const OneFile::Origin origin = source_.origin_of(first);
+  const llvm::StringRef file = known(origin.file);
+  const size_t line_end = std::min(file.find('\n', origin.offset), file.size());
+  const size_t stop = std::clamp(origin.offset + (last - first), origin.offset, line_end);
+  emit(kind, {file.data() + origin.offset, file.data() + stop}, message);
 }
 
 void Report::say_in(Kind kind, llvm::StringRef name, llvm::StringRef content, size_t begin,
@@ -28,7 +36,7 @@ void Report::say_in(Kind kind, llvm::StringRef name, llvm::StringRef content, si
 }
 
 void Report::error(const llvm::Twine& message) {
-  emit(Kind::error, {}, name_ + ": " + message);
+  emit(Kind::error, {}, source_.files.front().name + ": " + message);
 }
 
 void Report::emit(Kind kind, Place where, const llvm::Twine& message) {

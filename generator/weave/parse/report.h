@@ -5,6 +5,7 @@
 #include <string>
 
 #include "generator/diagnostics.h"
+#include "generator/one_file.h"
 #include "generator/weave/parse/text.h"
 #include "llvm/ADT/Twine.h"
 
@@ -14,7 +15,7 @@ class Report {
  public:
   enum class Kind { error, warning, note };
 
-  Report(Diagnostics& diagnostics, llvm::StringRef name, llvm::StringRef source);
+  Report(Diagnostics& diagnostics, OneFile source);
 
   // [begin, end) are offsets in `text`, which descends from the source. The same message at the
   // same place is said once; a note goes with the message before it.
@@ -30,9 +31,11 @@ class Report {
  private:
   void emit(Kind kind, Place where, const llvm::Twine& message);
 
+  llvm::StringRef known(size_t file);
+
   Diagnostics& diagnostics_;
-  std::string name_;
-  llvm::StringRef source_;
+  const OneFile source_;
+  std::vector<llvm::StringRef> known_;  // by file of the source; null: not yet made known
   std::map<std::string, llvm::StringRef, std::less<>> headers_;
   std::set<std::pair<const char*, std::string>> said_;
   bool muted_ = false;  // the notes of a repeated message

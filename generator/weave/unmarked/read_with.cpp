@@ -1,5 +1,6 @@
 #include "generator/weave/unmarked/read_with.h"
 
+#include "generator/one_file.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace tilepost {
@@ -38,7 +39,7 @@ ReadWith check_foreign_macros(const Parsed& parsed, const Pieces& pieces, bool o
   for (const ForeignMacro& macro : parsed.foreign_macros)
     if (macro.use != Use::expansion) conditions.insert(macro.at);
   for (const ForeignMacro& macro : parsed.foreign_macros) {
-    if (!pieces.kept(macro.at)) continue;
+    if (!pieces.kept(macro.at) || macro.name.starts_with(kHeaderGuard)) continue;
     if (macro.use == Use::expansion && conditions.contains(macro.at)) continue;
     const Token* const token = parsed.tokens.at(macro.at);
     const Range where = {macro.at, token ? token->end : macro.at};

@@ -27,7 +27,7 @@ class Weaver {
   WovenKernel weave() {
     Pieces pieces = cut_into_pieces(parsed_);
     WeaveRequest names;
-    names.source = request_.source;
+    names.source = request_.source.text;
     mark_reachable(parsed_, {instance_.written}, pieces);
     check_kept(parsed_, names, pieces);
     check_header_places(parsed_, instance_.function);
@@ -182,7 +182,7 @@ __global__ void )"
 std::optional<WovenKernel> weave_unmarked(const UnmarkedRequest& request,
                                           Diagnostics& diagnostics) {
   std::optional<WovenKernel> woven;
-  const bool read = read_function(request.file, request.source, request.reading, diagnostics,
+  const bool read = read_function(request.source, request.reading, diagnostics,
                                   [&](const Parsed& parsed, const Instance& instance) {
                                     woven = Weaver(parsed, request, instance).weave();
                                   });

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "generator/diagnostics.h"
+#include "generator/one_file.h"
 #include "generator/weave/parse/reading.h"
 #include "generator/weave/weave.h"
 
@@ -19,8 +20,7 @@ namespace tilepost {
 // Texts are C++ in which `shape` is the run's tilepost_shape_t, and `row` and `column` are the
 // tile's among all tiles, of which there are `rows` and `columns`.
 struct UnmarkedRequest {
-  std::string file;     // what messages call the source
-  std::string source;   // its text
+  OneFile source;
   Reading reading;      // with the kernel in it as what is asked for: "lib::my_gemm<128>"
   std::string kernel;   // what the woven one is called
   std::string helpers;  // declarations in front of it, that the texts below need

@@ -30,7 +30,7 @@ Read read(const std::string& source, const std::string& asked, FullMode full = {
   Read result;
   llvm::raw_string_ostream stream(result.messages);
   DiagnosticPrinter diagnostics(stream);
-  Report report(diagnostics, "kernel.cu", source);
+  Report report(diagnostics, OneFile("kernel.cu", source));
   std::string looked;
   full.toolkit = find_toolkit(looked).value_or("");
   Reading reading;
@@ -110,7 +110,8 @@ TEST_CASE("the user's errors are told in full mode too") {
             .messages.find(
                 "kernel.cu:1:26: error: void function 'gemm' should not return a value") == 0);
   CHECK(read("#include \"missing.h\"\n__global__ void gemm() {}\n", "gemm")
-            .messages.find("kernel.cu:1:10: error: 'missing.h' file not found") == 0);
+            .messages.find("kernel.cu:1:10: error: header 'missing.h' is neither beside the file "
+                           "that includes it") == 0);
 }
 
 TEST_CASE("errors in what the kernel does not reach are left out") {
@@ -124,8 +125,10 @@ template <class T> __device__ float helper(T x) { return x.twice(); }
   const Read left_out =
       read(host + "__global__ void gemm(float* c) { *c = helper(Used{1}); }\n", "gemm");
   CHECK(left_out.parameters == "float *c\n");
-  CHECK(left_out.messages.find("kernel.cu:1:10: warning: 'torch/extension.h' file not found; what "
-                               "needs it is not read") == 0);
+  CHECK(left_out.messages.find(
+            "kernel.cu:1:10: warning: header 'torch/extension.h' is neither beside the file that "
+            "includes it, nor in kernel.include_dirs, nor in the CUDA Toolkit; what "
+            "needs it is not read") == 0);
   CHECK(left_out.messages.find("error") == std::string::npos);
 
   const Read reached =

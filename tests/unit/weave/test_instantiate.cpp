@@ -14,7 +14,7 @@ std::string found(const std::string& source, const std::string& asked,
   std::string messages;
   llvm::raw_string_ostream stream(messages);
   DiagnosticPrinter diagnostics(stream);
-  Report report(diagnostics, "kernel.cu", source);
+  Report report(diagnostics, OneFile("kernel.cu", source));
   Reading reading;
   reading.asked = asked;
   std::string lines;

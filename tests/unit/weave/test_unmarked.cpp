@@ -18,8 +18,7 @@ Unmarked weave_unmarked(const std::string& source, const char* arch = "sm_90a",
   UnmarkedRequest request;
   request.reading.arch = arch;
   request.one_arch = one_arch;
-  request.file = "kernel.cu";
-  request.source = source;
+  request.source = OneFile("kernel.cu", source);
   request.reading.asked = "gemm";
   request.kernel = "woven_gemm";
   request.block = {"column", "row", "0"};

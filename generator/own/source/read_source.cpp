@@ -1,0 +1,118 @@
+#include "generator/own/source/read_source.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <optional>
+
+#include "generator/own/source/put_headers.h"
+#include "generator/spec/text.h"
+#include "generator/weave/parse/limits.h"
+#include "generator/weave/parse/prelude.h"
+#include "generator/weave/parse/toolkit.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+
+namespace tilepost {
+namespace {
+
+using llvm::StringRef;
+namespace path = llvm::sys::path;
+
+std::string beside(StringRef folder, StringRef file) {
+  if (path::is_absolute(file)) return file.str();
+  llvm::SmallString<256> joined(folder);
+  path::append(joined, file);
+  return joined.str().str();
+}
+
+// Why the file cannot be read; "" if it was. A device or a pipe may have no end.
+std::string read_text(const std::string& file, std::string& text) {
+  llvm::sys::fs::file_status status;
+  if (const std::error_code error = llvm::sys::fs::status(file, status)) return error.message();
+  if (status.type() != llvm::sys::fs::file_type::regular_file)
+    return "it is no file of text; kernel.file names the kernel's .cu file";
+  if (status.getSize() > kMaxSourceBytes)
+    return fmt::format("it has {} bytes; a kernel's file has at most {}", status.getSize(),
+                       kMaxSourceBytes);
+  auto read = llvm::MemoryBuffer::getFile(file, /*IsText=*/true);
+  if (!read) return read.getError().message();
+  text = (*read)->getBuffer().str();
+  return "";
+}
+
+class Headers {
+ public:
+  Headers(const KernelSpec& kernel, StringRef spec_folder) {
+    for (const Located<std::string>& dir : kernel.include_dirs.value)
+      dirs_.push_back(beside(spec_folder, dir.value));
+  }
+
+  std::optional<OneFile::File> find(const OneFile::File& includer, StringRef name, bool quoted) {
+    if (quoted)
+      if (auto header = read(beside(path::parent_path(includer.name), name))) return header;
+    if (is_cudas(name)) return std::nullopt;
+    for (const std::string& dir : dirs_)
+      if (auto header = read(beside(dir, name))) return header;
+    return std::nullopt;
+  }
+
+ private:
+  // A file that several paths lead to is known by the first of them.
+  std::optional<OneFile::File> read(const std::string& file) {
+    llvm::SmallString<256> real;
+    std::string text;
+    if (!read_text(file, text).empty() || llvm::sys::fs::real_path(file, real)) return std::nullopt;
+    return OneFile::File{names_.try_emplace(real.str().str(), file).first->second, text};
+  }
+
+  bool is_cudas(StringRef name) {
+    for (const VirtualFile& header : stub_headers())
+      if (header.name == name) return true;
+    if (!toolkit_) {
+      std::string looked;
+      toolkit_ = find_toolkit(looked).value_or("");
+    }
+    return !toolkit_->empty() && llvm::sys::fs::exists(beside(*toolkit_ + "/include", name));
+  }
+
+  std::vector<std::string> dirs_;
+  std::map<std::string, std::string> names_;  // by real path
+  std::optional<std::string> toolkit_;        // "": there is none
+};
+
+}  // namespace
+
+bool read_source(const KernelSpec& kernel, std::string_view spec_path, OneFile& source,
+                 Diagnostics& diagnostics) {
+  const StringRef folder = path::parent_path(spec_path);
+  const std::string file = beside(folder, kernel.file.value);
+  std::string text;
+  if (const std::string why = read_text(file, text); !why.empty()) {
+    diagnostics.error(kernel.file.where, fmt::format("cannot read {}: {}", quote(file), why));
+    return false;
+  }
+  source = OneFile(file, text);
+  for (const Located<std::string>& dir : kernel.include_dirs.value) {
+    if (llvm::sys::fs::is_directory(beside(folder, dir.value))) continue;
+    diagnostics.error(dir.where, fmt::format("kernel.include_dirs: there is no folder {}",
+                                             quote(beside(folder, dir.value))));
+    return false;
+  }
+  std::vector<std::string> defines;
+  for (const Located<std::string>& define : kernel.defines.value) defines.push_back(define.value);
+  Headers headers(kernel, folder);
+  OneFileError error;
+  const auto find = [&](const OneFile::File& includer, StringRef name, bool quoted) {
+    return headers.find(includer, name, quoted);
+  };
+  if (put_headers_in_place(source, defines, find, error)) return true;
+  const OneFile::File& at = source.files[error.file];
+  const std::string_view known = diagnostics.add_source(at.name, at.text);
+  diagnostics.error(place_of(known.substr(error.offset, 1)), error.what);
+  return false;
+}
+
+}  // namespace tilepost
