@@ -1,5 +1,7 @@
 #include "generator/own/source/put_headers.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 
@@ -36,8 +38,8 @@ class Splicer {
       const size_t begin = directive.Tokens.front().Offset;
       if (directive.Kind == scan::pp_pragma_once && guard.empty()) {
         guard = kHeaderGuard + std::to_string(file) + "_";
-        copy(text, file, done, begin);
-        write("#ifndef " + guard + "\n#define " + guard + "\n", file, begin);
+        copy(text, file, {done, begin});
+        write(fmt::format("#ifndef {0}\n#define {0}\n", guard), file, begin);
         done = line_end(text, begin);
       }
       if (directive.Kind != scan::pp_include) continue;
@@ -45,11 +47,11 @@ class Splicer {
       if (!name) continue;
       std::optional<OneFile::File> header = find_(one_.files[file], name->text, name->quoted);
       if (!header) continue;
-      copy(text, file, done, begin);
+      copy(text, file, {done, begin});
       if (!put(std::move(*header), file, begin, depth)) return false;
       done = name->end;
     }
-    copy(text, file, done, text.size());
+    copy(text, file, {done, text.size()});
     if (!guard.empty()) write("#endif  // " + guard + "\n", file, text.size());
     return true;
   }
@@ -94,10 +96,13 @@ class Splicer {
     return splice(place, depth + 1);
   }
 
-  void copy(StringRef text, size_t file, size_t begin, size_t end) {
-    if (begin == end) return;
-    one_.parts.push_back({one_.text.size(), file, begin});
-    one_.text += text.slice(begin, end);
+  struct Stretch {
+    size_t begin, end;
+  };
+  void copy(StringRef text, size_t file, Stretch of) {
+    if (of.begin == of.end) return;
+    one_.parts.push_back({one_.text.size(), file, of.begin});
+    one_.text += text.slice(of.begin, of.end);
   }
 
   // On lines of its own.

@@ -102,6 +102,7 @@ bool read_source(const KernelSpec& kernel, std::string_view spec_path, OneFile& 
     return false;
   }
   std::vector<std::string> defines;
+  defines.reserve(kernel.defines.value.size());
   for (const Located<std::string>& define : kernel.defines.value) defines.push_back(define.value);
   Headers headers(kernel, folder);
   OneFileError error;
