@@ -72,8 +72,10 @@ bool can_sum(const KernelConfig& config, const Plan& plan) {
 bool can_route(const KernelConfig& config, const Plan& plan) {
   if (!scatters_rows(plan)) return true;
   if (is_small(config) || config.pingpong) return false;
+  constexpr int kWhole = 64;  // columns of a panel: where there are fewer, the warp lacks registers
   return !is_sm90(config) ||
-         (!config.swapped && config.consumers == 2 && sums_held(config, plan) <= kMostBesideMore);
+         (!config.swapped && config.consumers == 2 && config.panel_n == kWhole &&
+          sums_held(config, plan) <= kMostBesideMore);
 }
 
 bool can_load(const KernelConfig& config, const Plan& plan) {
