@@ -19,23 +19,23 @@ constexpr Spelling kOutputTypes[] = {{"bf16", static_cast<int>(TILEPOST_BF16)},
 constexpr Spelling kTruths[] = {{"false", 0}, {"true", 1}};
 
 template <class E>
-E choice_of(const Reading& reading) {
+E choice_of(const FieldValue& reading) {
   return static_cast<E>(reading.choices.front());
 }
 
 // The same of a choice that may be the planner's.
 template <class E>
-std::optional<E> choice_or_auto(const Reading& reading) {
+std::optional<E> choice_or_auto(const FieldValue& reading) {
   if (reading.choices.front() == kAuto) return std::nullopt;
   return choice_of<E>(reading);
 }
 
-void store_archs(Spec& spec, const Reading& reading) {
+void store_archs(Spec& spec, const FieldValue& reading) {
   spec.archs.where = reading.where;
   for (const int value : reading.choices) spec.archs.value.push_back(static_cast<Arch>(value));
 }
 
-void store_epilogue(Spec& spec, const Reading& reading) {
+void store_epilogue(Spec& spec, const FieldValue& reading) {
   for (size_t i = 0; i < reading.choices.size(); ++i)
     spec.gemm.epilogue.push_back(
         {static_cast<tilepost_epilogue_op_t>(reading.choices[i]), reading.places[i]});
@@ -53,7 +53,7 @@ const Field kFields[] = {
      .required = true,
      .description = "name of the generated files, and part of the names in them",
      .store =
-         [](Spec& s, const Reading& r) {
+         [](Spec& s, const FieldValue& r) {
            s.name = {r.text, r.where};
          }},
     {.path = "pattern",
@@ -62,7 +62,7 @@ const Field kFields[] = {
      .choices = spellings<tilepost_pattern_t>(),
      .description = "the computation and its communication",
      .store =
-         [](Spec& s, const Reading& r) {
+         [](Spec& s, const FieldValue& r) {
            s.pattern = {choice_of<tilepost_pattern_t>(r), r.where};
          }},
     {.path = "routing",
@@ -73,7 +73,7 @@ const Field kFields[] = {
                     "parts, counts of consecutive rows, or a rank for every row, the last two said "
                     "at run time",
      .store =
-         [](Spec& s, const Reading& r) {
+         [](Spec& s, const FieldValue& r) {
            s.routing = {choice_of<tilepost_routing_t>(r), r.where};
          }},
     {.path = "max_received",
@@ -84,7 +84,7 @@ const Field kFields[] = {
      .description = "where callers route rows of A: the most rows that a rank receives and "
                     "multiplies; auto: as many as all ranks have, ranks * gemm.m",
      .store =
-         [](Spec& s, const Reading& r) {
+         [](Spec& s, const FieldValue& r) {
            s.max_received = {r.integer, r.where};
          }},
     {.path = "ranks",
@@ -94,14 +94,14 @@ const Field kFields[] = {
      .max = 64,
      .description = "ranks of the communicator",
      .store =
-         [](Spec& s, const Reading& r) {
+         [](Spec& s, const FieldValue& r) {
            s.ranks = {r.integer, r.where};
          }},
     {.path = "gemm",
      .kind = FieldKind::section,
      .required = true,
      .description = "out[m,n] = A[m,k] * B on each rank",
-     .store = [](Spec& s, const Reading& r) { s.gemm.where = r.where; }},
+     .store = [](Spec& s, const FieldValue& r) { s.gemm.where = r.where; }},
     {.path = "gemm.m",
      .kind = FieldKind::size,
      .required = true,
@@ -111,7 +111,7 @@ const Field kFields[] = {
                     "where its rows are routed: of A on each rank; or the most of them, each run "
                     "saying how many it has",
      .store =
-         [](Spec& s, const Reading& r) {
+         [](Spec& s, const FieldValue& r) {
            s.gemm.m = {r.integer, r.where};
            s.gemm.any_m = r.bound;
          }},
@@ -122,7 +122,7 @@ const Field kFields[] = {
      .max = kMaxSize,
      .description = "rows of B and columns of the output",
      .store =
-         [](Spec& s, const Reading& r) {
+         [](Spec& s, const FieldValue& r) {
            s.gemm.n = {r.integer, r.where};
          }},
     {.path = "gemm.k",
@@ -132,7 +132,7 @@ const Field kFields[] = {
      .max = kMaxSize,
      .description = "columns of A and B on each rank",
      .store =
-         [](Spec& s, const Reading& r) {
+         [](Spec& s, const FieldValue& r) {
            s.gemm.k = {r.integer, r.where};
          }},
     {.path = "gemm.a",
@@ -141,7 +141,7 @@ const Field kFields[] = {
      .choices = spellings<tilepost_dtype_t>(),
      .description = "element type of A",
      .store =
-         [](Spec& s, const Reading& r) {
+         [](Spec& s, const FieldValue& r) {
            s.gemm.a = {choice_of<tilepost_dtype_t>(r), r.where};
          }},
     {.path = "gemm.b",
@@ -150,7 +150,7 @@ const Field kFields[] = {
      .same_as = "gemm.a",
      .description = "element type of B, equal to that of A",
      .store =
-         [](Spec& s, const Reading& r) {
+         [](Spec& s, const FieldValue& r) {
            s.gemm.b = {choice_of<tilepost_dtype_t>(r), r.where};
          }},
     {.path = "gemm.out",
@@ -161,7 +161,7 @@ const Field kFields[] = {
      .description = "element type of the output, equal to that of A, or for e4m3 either, bf16 "
                     "unless given",
      .store =
-         [](Spec& s, const Reading& r) {
+         [](Spec& s, const FieldValue& r) {
            s.gemm.out = {choice_of<tilepost_dtype_t>(r), r.where};
          }},
     {.path = "gemm.layout",
@@ -170,7 +170,7 @@ const Field kFields[] = {
      .default_text = "tn",
      .description = "A [m,k] and, tn: B [n,k], nn: B [k,n], all row-major",
      .store =
-         [](Spec& s, const Reading& r) {
+         [](Spec& s, const FieldValue& r) {
            s.gemm.layout = {choice_of<tilepost_operands_t>(r), r.where};
          }},
     {.path = "gemm.accumulate",
@@ -180,7 +180,7 @@ const Field kFields[] = {
      .description = "e4m3: sums in fp32 at least every 128 products, or in the tensor cores' "
                     "accumulator of about 14 bits",
      .store =
-         [](Spec& s, const Reading& r) {
+         [](Spec& s, const FieldValue& r) {
            s.gemm.accumulate = {choice_of<tilepost_accumulate_t>(r), r.where};
          }},
     {.path = "gemm.epilogue",
@@ -199,7 +199,7 @@ const Field kFields[] = {
      .kind = FieldKind::section,
      .default_text = "auto",
      .description = "how the tiles are computed and sent; the planner chooses what is not given",
-     .store = [](Spec& s, const Reading& r) { s.schedule.where = r.where; }},
+     .store = [](Spec& s, const FieldValue& r) { s.schedule.where = r.where; }},
     {.path = "schedule.tile",
      .kind = FieldKind::integers,
      .min = 16,
@@ -209,7 +209,7 @@ const Field kFields[] = {
      .default_text = "auto",
      .description = "rows and columns of a tile",
      .store =
-         [](Spec& s, const Reading& r) {
+         [](Spec& s, const FieldValue& r) {
            s.schedule.tile = {r.integers, r.where};
          }},
     {.path = "schedule.stages",
@@ -219,7 +219,7 @@ const Field kFields[] = {
      .default_text = "auto",
      .description = "depth of the pipeline over k",
      .store =
-         [](Spec& s, const Reading& r) {
+         [](Spec& s, const FieldValue& r) {
            s.schedule.stages = {r.integer, r.where};
          }},
     {.path = "schedule.cluster",
@@ -230,7 +230,7 @@ const Field kFields[] = {
      .default_text = "auto",
      .description = "CTAs of a cluster, which share the tiles of B by multicast",
      .store =
-         [](Spec& s, const Reading& r) {
+         [](Spec& s, const FieldValue& r) {
            s.schedule.cluster = {r.integer, r.where};
          }},
     {.path = "schedule.layout",
@@ -240,7 +240,7 @@ const Field kFields[] = {
      .description = "where finished tiles go: row panels of a row-major output, or tiles in slot "
                     "order",
      .store =
-         [](Spec& s, const Reading& r) {
+         [](Spec& s, const FieldValue& r) {
            s.schedule.layout = {choice_or_auto<tilepost_layout_t>(r), r.where};
          }},
     {.path = "schedule.groups",
@@ -252,7 +252,7 @@ const Field kFields[] = {
      .default_text = "auto",
      .description = "waves in each group; a group is sent by one collective",
      .store =
-         [](Spec& s, const Reading& r) {
+         [](Spec& s, const FieldValue& r) {
            s.schedule.groups = {r.integers, r.where};
          }},
     {.path = "schedule.comm_sms",
@@ -262,7 +262,7 @@ const Field kFields[] = {
      .default_text = "auto",
      .description = "SMs kept free for the collective: its greatest number of CTAs",
      .store =
-         [](Spec& s, const Reading& r) {
+         [](Spec& s, const FieldValue& r) {
            s.schedule.comm_sms = {r.integer, r.where};
          }},
     {.path = "schedule.lanes",
@@ -273,7 +273,7 @@ const Field kFields[] = {
      .description = "streams, and for NCCL communicators, that take turns at the groups, so that "
                     "what is done for one overlaps with the next",
      .store =
-         [](Spec& s, const Reading& r) {
+         [](Spec& s, const FieldValue& r) {
            s.schedule.lanes = {r.integer, r.where};
          }},
     {.path = "schedule.sms",
@@ -283,7 +283,7 @@ const Field kFields[] = {
      .default_text = "auto",
      .description = "SMs of the GPU planned for; host target: worker threads",
      .store =
-         [](Spec& s, const Reading& r) {
+         [](Spec& s, const FieldValue& r) {
            s.schedule.sms = {r.integer, r.where};
          }},
     {.path = "schedule.wait",
@@ -293,7 +293,7 @@ const Field kFields[] = {
      .description = "how the communication stream waits for a group: a polling kernel or a stream "
                     "memory operation",
      .store =
-         [](Spec& s, const Reading& r) {
+         [](Spec& s, const FieldValue& r) {
            s.schedule.wait = {choice_or_auto<tilepost_wait_t>(r), r.where};
          }},
     {.path = "schedule.sum",
@@ -303,7 +303,7 @@ const Field kFields[] = {
      .description = "transport peer: the ranks' parts kept side by side and summed in fp32 in the "
                     "order of ranks, or added to one another as they arrive",
      .store =
-         [](Spec& s, const Reading& r) {
+         [](Spec& s, const FieldValue& r) {
            s.schedule.sum = {choice_or_auto<tilepost_sum_t>(r), r.where};
          }},
     {.path = "schedule.shots",
@@ -314,7 +314,7 @@ const Field kFields[] = {
                     "them up, or with one rank, which stores the sums with all others; lines: the "
                     "former, with the flag in the data",
      .store =
-         [](Spec& s, const Reading& r) {
+         [](Spec& s, const FieldValue& r) {
            s.schedule.shots = {choice_or_auto<tilepost_shots_t>(r), r.where};
          }},
     {.path = "transport",
@@ -327,7 +327,7 @@ const Field kFields[] = {
                     "ranks; none: "
                     "the GEMM, then one collective",
      .store =
-         [](Spec& s, const Reading& r) {
+         [](Spec& s, const FieldValue& r) {
            s.transport = {choice_or_auto<tilepost_transport_t>(r), r.where};
          }},
     {.path = "neighbours",
@@ -337,7 +337,7 @@ const Field kFields[] = {
      .description = "true: collectives of other communicators may run beside the operation, in any "
                     "order; no GEMM of it waits for other ranks then",
      .store =
-         [](Spec& s, const Reading& r) {
+         [](Spec& s, const FieldValue& r) {
            s.neighbours = {r.choices.front() != 0, r.where};
          }},
     {.path = "consumer",
@@ -347,21 +347,21 @@ const Field kFields[] = {
      .description =
          "what follows the collective: tiles made row-major, or the rows of the output normalised",
      .store =
-         [](Spec& s, const Reading& r) {
+         [](Spec& s, const FieldValue& r) {
            s.consumer = {choice_of<tilepost_consumer_t>(r), r.where};
          }},
     {.path = "kernel",
      .kind = FieldKind::section,
      .default_text = "builtin",
      .description = "the GEMM kernel that is woven: the bundled one, or a CUDA kernel of your own",
-     .store = [](Spec& s, const Reading& r) { s.kernel.emplace().where = r.where; }},
+     .store = [](Spec& s, const FieldValue& r) { s.kernel.emplace().where = r.where; }},
     {.path = "kernel.file",
      .kind = FieldKind::text,
      .required = true,
      .noun = "a path",
      .description = "the CUDA source that has it, from the spec's folder",
      .store =
-         [](Spec& s, const Reading& r) {
+         [](Spec& s, const FieldValue& r) {
            s.kernel->file = {r.text, r.where};
          }},
     {.path = "kernel.function",
@@ -370,7 +370,7 @@ const Field kFields[] = {
      .noun = "a function's name with its namespaces and template arguments",
      .description = "the kernel in it",
      .store =
-         [](Spec& s, const Reading& r) {
+         [](Spec& s, const FieldValue& r) {
            s.kernel->function = {r.text, r.where};
          }},
     {.path = "kernel.tile",
@@ -382,7 +382,7 @@ const Field kFields[] = {
      .max_items = 2,
      .description = "rows and columns of the output that one block computes",
      .store =
-         [](Spec& s, const Reading& r) {
+         [](Spec& s, const FieldValue& r) {
            s.kernel->tile = {r.integers, r.where};
          }},
     {.path = "kernel.threads",
@@ -392,7 +392,7 @@ const Field kFields[] = {
      .max_items = 3,
      .description = "threads of a block: x, y and z of blockDim",
      .store =
-         [](Spec& s, const Reading& r) {
+         [](Spec& s, const FieldValue& r) {
            s.kernel->threads = {r.expressions, r.where};
          }},
     {.path = "kernel.grid",
@@ -402,7 +402,7 @@ const Field kFields[] = {
      .max_items = 3,
      .description = "blocks that you launch it with for the whole output: x, y and z of gridDim",
      .store =
-         [](Spec& s, const Reading& r) {
+         [](Spec& s, const FieldValue& r) {
            s.kernel->grid = {r.expressions, r.where};
          }},
     {.path = "kernel.arguments",
@@ -410,7 +410,7 @@ const Field kFields[] = {
      .required = true,
      .description = "what each of its parameters is given: a, b, out, or a number",
      .store =
-         [](Spec& s, const Reading& r) {
+         [](Spec& s, const FieldValue& r) {
            s.kernel->arguments = {r.arguments, r.where};
          }},
     {.path = "kernel.shared_bytes",
@@ -418,7 +418,7 @@ const Field kFields[] = {
      .default_text = "0",
      .description = "dynamic shared memory of a block",
      .store =
-         [](Spec& s, const Reading& r) {
+         [](Spec& s, const FieldValue& r) {
            s.kernel->shared_bytes = {r.expressions.front(), r.where};
          }},
     {.path = "kernel.requires",
@@ -428,7 +428,7 @@ const Field kFields[] = {
      .default_text = "{m: 1, n: 1, k: 1}",
      .description = "what m, n and k have to be multiples of for it to be right",
      .store =
-         [](Spec& s, const Reading& r) {
+         [](Spec& s, const FieldValue& r) {
            s.kernel->requires_ = {r.multiples, r.where};
          }},
     {.path = "kernel.blocks_per_sm",
@@ -438,7 +438,7 @@ const Field kFields[] = {
      .default_text = "1",
      .description = "blocks that an SM holds at a time, from which the planner counts waves",
      .store =
-         [](Spec& s, const Reading& r) {
+         [](Spec& s, const FieldValue& r) {
            s.kernel->blocks_per_sm = {r.integer, r.where};
          }},
     {.path = "kernel.efficiency",
@@ -447,7 +447,7 @@ const Field kFields[] = {
      .description = "its rate as a part of the tensor cores' peak, from which the planner predicts "
                     "its time",
      .store =
-         [](Spec& s, const Reading& r) {
+         [](Spec& s, const FieldValue& r) {
            s.kernel->efficiency = {r.part, r.where};
          }},
     {.path = "kernel.include_dirs",
@@ -457,7 +457,7 @@ const Field kFields[] = {
      .default_text = "[]",
      .description = "folders of headers of your own besides the source's, from the spec's folder",
      .store =
-         [](Spec& s, const Reading& r) {
+         [](Spec& s, const FieldValue& r) {
            s.kernel->include_dirs = {r.texts, r.where};
          }},
     {.path = "kernel.defines",
@@ -467,7 +467,7 @@ const Field kFields[] = {
      .default_text = "[]",
      .description = "macros that are defined before its source",
      .store =
-         [](Spec& s, const Reading& r) {
+         [](Spec& s, const FieldValue& r) {
            s.kernel->defines = {r.texts, r.where};
          }},
 };

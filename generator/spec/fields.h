@@ -31,7 +31,7 @@ enum class FieldKind {
 };
 
 // A value as read, before it is stored: what the field's kind says.
-struct Reading {
+struct FieldValue {
   int64_t integer = 0;
   bool bound = false;  // size: the number is {max: …}
   std::vector<int64_t> integers;
@@ -60,7 +60,7 @@ struct Field {
   std::string_view default_text = {};
   std::string_view same_as = {};      // the default is the value of this field
   std::string_view description = {};  // for the schema
-  void (*store)(Spec&, const Reading&) = nullptr;
+  void (*store)(Spec&, const FieldValue&) = nullptr;
 
   std::string_view section() const;  // "gemm", or "" at the top
   std::string_view leaf() const;     // "m"

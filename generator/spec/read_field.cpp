@@ -55,7 +55,7 @@ class FieldReader {
       : field_(field), diagnostics_(diagnostics) {}
 
   // Fills `reading`; false if the value is refused, with the reason reported.
-  bool read(const Value& value, Reading& reading) {
+  bool read(const Value& value, FieldValue& reading) {
     reading.where = value.where;
     switch (field_.kind) {
       case FieldKind::section:
@@ -123,7 +123,7 @@ class FieldReader {
     return true;
   }
 
-  bool read_size(const Value& value, Reading& reading) {
+  bool read_size(const Value& value, FieldValue& reading) {
     if (value.kind != Value::Kind::mapping) return read_integer(value, reading.integer);
     const Value* most = nullptr;
     bool ok = true;
@@ -154,7 +154,7 @@ class FieldReader {
     return false;
   }
 
-  bool read_integers(const Value& value, Reading& reading) {
+  bool read_integers(const Value& value, FieldValue& reading) {
     if (value.kind != Value::Kind::sequence) return refuse(value);
     const size_t count = value.items.size();
     if (count < field_.min_items || count > field_.max_items)
@@ -177,7 +177,7 @@ class FieldReader {
     return false;
   }
 
-  bool read_word(const Value& value, Reading& reading) {
+  bool read_word(const Value& value, FieldValue& reading) {
     if (value.kind != Value::Kind::scalar) return refuse(value);
     const Spelling* choice = find_spelling(field_, value.text);
     if (choice == nullptr) return refuse_word(value);
@@ -196,18 +196,18 @@ class FieldReader {
     return refuse(value, did_you_mean(value.text, texts));
   }
 
-  bool read_words(const Value& value, Reading& reading) {
+  bool read_words(const Value& value, FieldValue& reading) {
     if (value.kind != Value::Kind::sequence) return read_word(value, reading);
     if (value.items.empty()) return refuse_because(value, "got an empty list");
     bool ok = true;
     for (const Value& item : value.items) {
-      Reading one;
+      FieldValue one;
       ok = read_word(item, one) && add_choice(item, one, reading) && ok;
     }
     return ok;
   }
 
-  bool add_choice(const Value& item, const Reading& one, Reading& reading) {
+  bool add_choice(const Value& item, const FieldValue& one, FieldValue& reading) {
     if (contains(reading.choices, one.choices.front())) {
       diagnostics_.error(item.where,
                          fmt::format("{} lists {} twice", field_.path, quote(item.text)));
@@ -217,7 +217,7 @@ class FieldReader {
     return true;
   }
 
-  bool read_identifier(const Value& value, Reading& reading) {
+  bool read_identifier(const Value& value, FieldValue& reading) {
     if (value.kind != Value::Kind::scalar) return refuse(value);
     if (const std::string reason = why_not_a_name(value.text); !reason.empty())
       return refuse_because(value, fmt::format("{} {}", quote(value.text), reason));
@@ -225,15 +225,15 @@ class FieldReader {
     return true;
   }
 
-  bool read_epilogue(const Value& value, Reading& reading) {
+  bool read_epilogue(const Value& value, FieldValue& reading) {
     if (value.kind != Value::Kind::sequence) return refuse(value);
     bool ok = true;
     for (const Value& item : value.items) ok = read_operation(item, reading) && ok;
     return ok;
   }
 
-  bool read_operation(const Value& item, Reading& reading) {
-    Reading one;
+  bool read_operation(const Value& item, FieldValue& reading) {
+    FieldValue one;
     if (!read_word(item, one)) return false;
     if (!add_choice(item, one, reading)) return false;
     reading.places.push_back(item.where);
@@ -346,7 +346,7 @@ class FieldReader {
 void read_field(const Field& field, const Value& value, Spec& spec, Diagnostics& diagnostics) {
   const bool is_auto = value.kind == Value::Kind::scalar && value.text == "auto";
   if (is_auto && field.accepts_auto() && field.kind != FieldKind::word) return;
-  Reading reading;
+  FieldValue reading;
   FieldReader reader(field, diagnostics);
   if (reader.read(value, reading) && field.store != nullptr) field.store(spec, reading);
 }
@@ -355,7 +355,7 @@ void store_default(const Field& field, Spec& spec) {
   if (field.kind != FieldKind::word || field.store == nullptr) return;
   const Spelling* choice = find_spelling(field, field.default_text);
   if (choice == nullptr) return;
-  Reading reading;
+  FieldValue reading;
   reading.choices.push_back(choice->value);
   field.store(spec, reading);
 }

@@ -48,7 +48,7 @@ class TreeReader {
                                                         expectation(field), describe(entry.value)));
       return;
     }
-    Reading reading;
+    FieldValue reading;
     reading.where = entry.where;
     field.store(spec_, reading);
     read_section(field.path, entry.value, entry.where);
