@@ -7,7 +7,7 @@ namespace {
 void follow(const Plan& plan, const Traffic& traffic, Findings& findings) {
   if (plan.access == TILEPOST_ACCESS_TILES) return follow_rows(plan, findings);
   const Geometry geometry(plan);
-  Arrivals arrivals;
+  RowBlocks arrivals;
   for (int source = 0; source < plan.ranks; ++source) {
     const RowBlock share = {0, std::min(source * geometry.share, geometry.m),
                             geometry.rows_of(source)};

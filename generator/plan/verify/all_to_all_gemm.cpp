@@ -19,7 +19,7 @@ bool lie_together(const Traffic& traffic, int source, int rank, int64_t from) {
 }
 
 void follow(const Plan& plan, const Traffic& traffic, Findings& findings) {
-  Arrivals arrivals;
+  RowBlocks arrivals;
   arrivals.in_parts = true;
   std::vector<int64_t> received(plan.ranks, 0);
   for (int source = 0; source < plan.ranks; ++source) {

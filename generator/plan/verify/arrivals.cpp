@@ -20,7 +20,7 @@ struct Part {
 
 class ArrivalCheck {
  public:
-  ArrivalCheck(const Plan& plan, const Traffic& traffic, const Arrivals& asked, Findings& findings)
+  ArrivalCheck(const Plan& plan, const Traffic& traffic, const RowBlocks& asked, Findings& findings)
       : plan_(plan),
         traffic_(traffic),
         asked_(asked),
@@ -297,7 +297,7 @@ class ArrivalCheck {
 
   const Plan& plan_;
   const Traffic& traffic_;
-  const Arrivals& asked_;
+  const RowBlocks& asked_;
   Findings& findings_;
   std::vector<SendQueue> sends_;  // of the group, [from][to]; `to` as the peer has it
   std::vector<std::vector<Arrival>> arrivals_;
@@ -314,7 +314,7 @@ void check_table(const Plan& plan, const ArrivalCheck& check, int rank, const Ti
 
 }  // namespace
 
-void follow_arrivals(const Plan& plan, const Traffic& traffic, const Arrivals& arrivals,
+void follow_arrivals(const Plan& plan, const Traffic& traffic, const RowBlocks& arrivals,
                      Findings& findings) {
   ArrivalCheck check(plan, traffic, arrivals, findings);
   for (size_t g = 0; g < plan.cuts().size() && findings.empty(); ++g)

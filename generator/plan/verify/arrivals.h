@@ -12,7 +12,8 @@ struct RowBlock {
   int64_t from, to, rows;
 };
 
-struct Arrivals {
+// Where rows of A come from and lie.
+struct RowBlocks {
   std::vector<std::vector<RowBlock>> blocks;  // [source][destination]
   // Whether cuts say which part of a block comes with a group, whatever its size; if not, which of
   // its tile rows.
@@ -24,7 +25,7 @@ struct Arrivals {
 // memory, what a step takes there is announced; a group brings what its cuts say. Every tile, of
 // the tables of other ranks too, which differ, waits for the group that brings the last of the rows
 // it reads, and for no later one.
-void follow_arrivals(const Plan& plan, const Traffic& traffic, const Arrivals& arrivals,
+void follow_arrivals(const Plan& plan, const Traffic& traffic, const RowBlocks& arrivals,
                      Findings& findings);
 
 // PatternCheck::division and ::pushes_as_it_may of all of these patterns.

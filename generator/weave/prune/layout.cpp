@@ -42,20 +42,20 @@ Range range_of(const Parsed& parsed, const clang::Stmt* statement) {
   return {begin, end};
 }
 
-bool Layout::starts_line(size_t offset) const {
+bool StatementLines::starts_line(size_t offset) const {
   return StringRef(source_).slice(line_start(offset), offset).trim().empty();
 }
 
-size_t Layout::line_start(size_t offset) const {
+size_t StatementLines::line_start(size_t offset) const {
   return StringRef(source_).take_front(offset).rfind('\n') + 1;
 }
 
-size_t Layout::indentation(size_t offset) const {
+size_t StatementLines::indentation(size_t offset) const {
   const size_t line = line_start(offset);
   return std::min(source_.find_first_not_of(" \t", line), source_.size()) - line;
 }
 
-void Layout::erase_statement(Range whole, Edits& edits) const {
+void StatementLines::erase_statement(Range whole, Edits& edits) const {
   size_t begin = whole.begin;
   size_t end = whole.end;
   const std::vector<Token>& tokens = parsed_.tokens.all();
@@ -88,7 +88,7 @@ void Layout::erase_statement(Range whole, Edits& edits) const {
   edits.erase(begin, end);
 }
 
-void Layout::move_left(Range range, size_t columns) {
+void StatementLines::move_left(Range range, size_t columns) {
   for (size_t line = source_.find('\n', range.begin); line < range.end;
        line = source_.find('\n', line)) {
     ++line;
@@ -98,14 +98,14 @@ void Layout::move_left(Range range, size_t columns) {
   }
 }
 
-void Layout::apply(Edits& edits) const {
+void StatementLines::apply(Edits& edits) const {
   for (const auto& [line, columns] : moves_) {
     const size_t text = StringRef(source_).find_first_not_of(' ', line);
     edits.erase(line, std::min(line + columns, text));
   }
 }
 
-size_t Layout::least_indentation(Range range) const {
+size_t StatementLines::least_indentation(Range range) const {
   size_t least = ~size_t{0};
   for (size_t line = line_start(range.begin); line < range.end && line != 0;
        line = source_.find('\n', line) + 1) {

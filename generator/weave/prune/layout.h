@@ -13,9 +13,9 @@ namespace tilepost {
 // From the statement's first character to behind its last, the ; included.
 Range range_of(const Parsed& parsed, const clang::Stmt* statement);
 
-class Layout {
+class StatementLines {
  public:
-  explicit Layout(const Parsed& parsed) : parsed_(parsed), source_(parsed.text.text) {}
+  explicit StatementLines(const Parsed& parsed) : parsed_(parsed), source_(parsed.text.text) {}
 
   bool starts_line(size_t offset) const;
   size_t line_start(size_t offset) const;

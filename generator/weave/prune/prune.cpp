@@ -27,7 +27,7 @@ bool has_label(const clang::Stmt* statement) {
 class Pruner : public clang::RecursiveASTVisitor<Pruner> {
  public:
   using Base = clang::RecursiveASTVisitor<Pruner>;
-  Pruner(const Parsed& parsed, Layout& layout, Edits& edits)
+  Pruner(const Parsed& parsed, StatementLines& layout, Edits& edits)
       : parsed_(parsed), source_(parsed.text.text), layout_(layout), edits_(edits) {}
 
   bool TraverseDecl(clang::Decl* decl) {
@@ -190,7 +190,7 @@ class Pruner : public clang::RecursiveASTVisitor<Pruner> {
 
   const Parsed& parsed_;
   const std::string& source_;
-  Layout& layout_;
+  StatementLines& layout_;
   Edits& edits_;
   Range function_ = {0, 0};  // the innermost one around
 };
@@ -199,7 +199,7 @@ class Pruner : public clang::RecursiveASTVisitor<Pruner> {
 
 Edits prune(const Parsed& parsed) {
   Edits edits;
-  Layout layout(parsed);
+  StatementLines layout(parsed);
   Pruner pruner(parsed, layout, edits);
   for (clang::Decl* decl : parsed.ast.getTranslationUnitDecl()->decls()) {
     if (parsed.expanded(decl->getBeginLoc())) pruner.TraverseDecl(decl);

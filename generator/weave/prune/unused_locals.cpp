@@ -72,7 +72,7 @@ void drop_unused_locals(const Parsed& parsed, Edits& edits) {
   std::set<llvm::StringRef> hidden;  // words that this parse did not see
   for (const Range skipped : parsed.skipped)
     for (const llvm::StringRef word : identifiers(parsed, skipped)) hidden.insert(word);
-  const Layout layout(parsed);
+  const StatementLines layout(parsed);
   std::set<const clang::VarDecl*> dropped;
   for (size_t before = ~size_t{0}; before != dropped.size();) {  // one may take another with it
     before = dropped.size();
