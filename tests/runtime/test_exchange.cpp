@@ -6,6 +6,7 @@
 #include "runtime/map/slots.h"
 #include "tests/catch.h"
 #include "tests/runtime/exchange_kernel.h"
+#include "tests/runtime/one_kernel.h"
 #include "tests/runtime/team.h"
 
 using Catch::Contains;
@@ -15,7 +16,6 @@ using ranks::Rank;
 using ranks::Ranks;
 using ranks::use_exchange;
 using sample::count_calls;
-using sample::Lines;
 
 namespace {
 
@@ -27,18 +27,6 @@ tilepost_shots_t any_shots() {
   return GENERATE(from_range(std::begin(kShots), std::end(kShots)));
 }
 
-// What is logged that goes to a stream, of one whose name begins so.
-Lines put_on(const std::string& stream) {
-  const std::lock_guard lock(world().mutex);
-  Lines lines;
-  for (const std::string& line : world().log)
-    if (const size_t at = line.find(' '); at != std::string::npos &&
-                                          line.compare(at + 1, stream.size(), stream) == 0 &&
-                                          line.rfind("cudaStreamQuery", 0) != 0)
-      lines.push_back(line);
-  return lines;
-}
-
 // Nothing of what other runs in shared memory have before and behind their kernels.
 void check_nothing_beside(int kernels) {
   CHECK(count_calls("gemm ") == kernels);
@@ -46,12 +34,6 @@ void check_nothing_beside(int kernels) {
                            "cudaMemset", "cudaMemcpyAsync user"})
     CHECK(count_calls(call) == 0);
   CHECK(world().nccl.empty());
-}
-
-uint32_t ended(int rank, int source) {
-  const tilepost_exchange_t& exchange = last_exchange(rank);
-  const auto* words = reinterpret_cast<const uint32_t*>(exchange.memory[rank] + exchange.ended);
-  return words[source * TILEPOST_COUNTER_STRIDE];
 }
 
 }  // namespace
@@ -173,11 +155,7 @@ TEST_CASE_METHOD(Team, "exchange: an eager run is one kernel on the caller's str
   world().reset_calls();
   all.run(1);
   check();
-  for (const std::string rank : {"0", "1"})
-    CHECK(put_on("user" + rank) ==
-          Lines{"cudaEventRecord user" + rank, "gemm user" + rank, "cudaEventRecord user" + rank});
-  CHECK(put_on("own").empty());
-  for (int rank = 0; rank < 2; ++rank) CHECK(last_exchange(rank).replays == nullptr);
+  ranks::check_eager_run();
 }
 
 TEST_CASE_METHOD(Team, "exchange: a captured run is the kernel, which counts its replays") {
@@ -191,15 +169,9 @@ TEST_CASE_METHOD(Team, "exchange: a captured run is the kernel, which counts its
   for (const int64_t m : {61, 16, 16}) all.run_captured(m);
   check();
   check_nothing_beside(3 * 2);
-  for (const std::string& line : put_on("own"))  // nothing but to see the capture end
+  for (const std::string& line : ranks::put_on("own"))  // nothing but to see the capture end
     CHECK((line.rfind("cudaEventRecord", 0) == 0 || line.rfind("cudaStreamWaitEvent", 0) == 0));
-  for (int rank = 0; rank < 2; ++rank) {
-    const uint32_t* const replays = last_exchange(rank).replays;
-    REQUIRE(replays != nullptr);
-    CHECK(replays[0] == 3);
-    CHECK(replays[1] == 3);
-    CHECK(replays[2] == 1);  // the second that was captured
-  }
+  ranks::check_third_replay();
 }
 
 TEST_CASE_METHOD(Team, "exchange: slots and flags are there twice, and runs take turns at them") {
@@ -319,28 +291,12 @@ TEST_CASE("exchange: a rank that never comes is named at the deadline") {
   all.destroy();
 }
 
-// Ranks destroy operations when they like, and one thread may do it for all.
 TEST_CASE("exchange: that a run has ended the next one tells, and who goes waits for nobody") {
   const auto shots = any_shots();
   CAPTURE(static_cast<int>(shots));
-  OnFakes fresh;
   sample::Program program;
   use_exchange(program, shots, 2, 61);
-  Ranks all(program, 2);
-  all.create();
-  all.run(1);
-  const uint32_t before = ended(0, 1);
-  all.run(3);
-  INFO(all.text());
-  REQUIRE(all.all_ok());
-  for (int rank = 0; rank < 2; ++rank)
-    for (int source = 0; source < 2; ++source) CHECK(ended(rank, source) == before + 3);
-  const auto begin = std::chrono::steady_clock::now();
-  for (int rank = 0; rank < 2; ++rank) {
-    CHECK(count_calls("settle") == rank);
-    all.at(rank).setup.release();
-  }
-  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(1));
+  ranks::check_end_is_told(program);
 }
 
 // It may still store here.

@@ -2,24 +2,21 @@
 // lent or registered.
 #include "tests/catch.h"
 #include "tests/runtime/exchange_kernel.h"
+#include "tests/runtime/one_kernel.h"
 #include "tests/runtime/shared_team.h"
 
 using Catch::Contains;
 using fakes::world;
 using ranks::last_exchange;
-using ranks::Rank;
 using ranks::Ranks;
 using ranks::use_exchange;
 using sample::count_calls;
-using sample::Program;
 
 namespace {
 
 // What rank 0 of three knows of how many runs the others have ended.
 uint32_t ended(int source) {
-  const tilepost_exchange_t& exchange = last_exchange(0);
-  const auto* words = reinterpret_cast<const uint32_t*>(exchange.memory[0] + exchange.ended);
-  return words[source * TILEPOST_COUNTER_STRIDE];
+  return ranks::ended(0, source);
 }
 
 }  // namespace

@@ -3,42 +3,15 @@
 // said of runs that fail: test_shared_runs.cpp, test_shared_failures.cpp, test_common_run.cpp.
 #include "tests/catch.h"
 #include "tests/runtime/exchange_kernel.h"
+#include "tests/runtime/one_kernel.h"
 #include "tests/runtime/shared_team.h"
 #include "tests/runtime/team.h"
 
 using fakes::world;
-using ranks::last_exchange;
-using ranks::Rank;
 using ranks::Ranks;
 using ranks::whole;
 using sample::count_calls;
-using sample::Lines;
 using sample::Program;
-
-namespace {
-
-// What is logged that goes to a stream, of one whose name begins so.
-Lines put_on(const std::string& stream) {
-  const std::lock_guard lock(world().mutex);
-  Lines lines;
-  for (const std::string& line : world().log)
-    if (const size_t at = line.find(' '); at != std::string::npos &&
-                                          line.compare(at + 1, stream.size(), stream) == 0 &&
-                                          line.rfind("cudaStreamQuery", 0) != 0)
-      lines.push_back(line);
-  return lines;
-}
-
-const uint32_t* line_of(int64_t lines, int rank, int source) {
-  const tilepost_exchange_t& exchange = last_exchange(rank);
-  return reinterpret_cast<const uint32_t*>(exchange.memory[rank] + lines) +
-         source * TILEPOST_COUNTER_STRIDE;
-}
-uint32_t ended(int rank, int source) {
-  return *line_of(last_exchange(rank).ended, rank, source);
-}
-
-}  // namespace
 
 TEST_CASE_METHOD(Team, "whole runs: an eager run is one kernel on the caller's stream") {
   const auto pattern = GENERATE(kAllReduce, kReduceScatter, kAllToAll);
@@ -48,12 +21,8 @@ TEST_CASE_METHOD(Team, "whole runs: an eager run is one kernel on the caller's s
   world().reset_calls();
   all.run(1);
   check();
-  for (const std::string rank : {"0", "1"})
-    CHECK(put_on("user" + rank) ==
-          Lines{"cudaEventRecord user" + rank, "gemm user" + rank, "cudaEventRecord user" + rank});
-  CHECK(put_on("own").empty());
+  ranks::check_eager_run();
   CHECK(world().early_launches == 2);
-  for (int rank = 0; rank < 2; ++rank) CHECK(last_exchange(rank).replays == nullptr);
 }
 
 TEST_CASE_METHOD(Team, "whole runs: a captured run is the kernel, which counts its replays") {
@@ -67,13 +36,7 @@ TEST_CASE_METHOD(Team, "whole runs: a captured run is the kernel, which counts i
   CHECK(count_calls("gemm ") == 3 * 2);
   for (const char* call : {"shared_", "replay_", "cudaMemset", "wait_"})
     CHECK(count_calls(call) == 0);
-  for (int rank = 0; rank < 2; ++rank) {
-    const uint32_t* const replays = last_exchange(rank).replays;
-    REQUIRE(replays != nullptr);
-    CHECK(replays[0] == 3);
-    CHECK(replays[1] == 3);
-    CHECK(replays[2] == 1);  // the second that was captured
-  }
+  ranks::check_third_replay();
 }
 
 // A rank that has ended its run may begin the next one while others still add up what it has stored
@@ -88,24 +51,9 @@ TEST_CASE_METHOD(Team, "whole runs: slots that are there once are not written to
 }
 
 TEST_CASE("whole runs: that a run has ended the next one tells, and who goes waits for nobody") {
-  OnFakes fresh;
   Program program;
   ranks::use(program, whole(kReduceScatter), 2, 61);
-  Ranks all(program, 2);
-  all.create();
-  all.run(1);
-  const uint32_t before = ended(0, 1);
-  all.run(3);
-  INFO(all.text());
-  REQUIRE(all.all_ok());
-  for (int rank = 0; rank < 2; ++rank)
-    for (int source = 0; source < 2; ++source) CHECK(ended(rank, source) == before + 3);
-  const auto begin = std::chrono::steady_clock::now();
-  for (int rank = 0; rank < 2; ++rank) {
-    CHECK(count_calls("settle") == rank);
-    all.at(rank).setup.release();
-  }
-  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(1));
+  ranks::check_end_is_told(program);
 }
 
 TEST_CASE_METHOD(SharedTeams, "whole runs: operations that share memory take turns at it") {
