@@ -8,6 +8,7 @@
 #include "generator/own/source/read_source.h"
 #include "generator/silent_diagnostics.h"
 #include "generator/spec/text.h"
+#include "generator/weave/parse/clang_errors.h"
 #include "generator/weave/parse/instantiate.h"
 #include "generator/weave/parse/toolkit.h"
 #include "tilepost/dtype.h"
@@ -88,9 +89,7 @@ class Examiner {
     for (const Inclusion& inclusion : parsed.missing)
       if (inclusion.spelled.starts_with('"'))
         parsed.error_at({inclusion.at, inclusion.at + 1},
-                        "header " + inclusion.spelled +
-                            " is neither beside the file that includes it nor in "
-                            "kernel.include_dirs");
+                        missing_header(StringRef(inclusion.spelled).trim('"')));
     return parsed.report.ok();
   }
 

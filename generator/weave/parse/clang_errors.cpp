@@ -14,6 +14,13 @@ namespace tilepost {
 
 using llvm::StringRef;
 
+std::string missing_header(StringRef name) {
+  return ("header '" + name +
+          "' is neither beside the file that includes it, nor in kernel.include_dirs, nor in the "
+          "CUDA Toolkit")
+      .str();
+}
+
 void ClangErrors::HandleDiagnostic(clang::DiagnosticsEngine::Level level,
                                    const clang::Diagnostic& info) {
   DiagnosticConsumer::HandleDiagnostic(level, info);
@@ -26,12 +33,10 @@ void ClangErrors::HandleDiagnostic(clang::DiagnosticsEngine::Level level,
   llvm::SmallString<256> message;
   info.FormatDiagnostic(message);
   if (info.getID() == clang::diag::err_pp_file_not_found) {
-    const std::string header = "header '" + info.getArgStdStr(0) + "' is ";
-    message = reading_.full ? header +
-                                  "neither beside the file that includes it, nor in "
-                                  "kernel.include_dirs, nor in the CUDA Toolkit"
-                            : header +
-                                  "not known here: kernels are read without an installed "
+    const std::string header = info.getArgStdStr(0);
+    message = reading_.full ? missing_header(header)
+                            : "header '" + header +
+                                  "' is not known here: kernels are read without an installed "
                                   "toolchain, and may include " +
                                   known_headers(reading_.cuda);
   }

@@ -12,6 +12,9 @@
 
 namespace tilepost {
 
+// What full mode says of a header that is not found.
+std::string missing_header(llvm::StringRef name);
+
 class ClangErrors : public clang::DiagnosticConsumer {
  public:
   // `text` is the main file, perhaps with more behind it that is not the user's.
