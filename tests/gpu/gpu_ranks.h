@@ -121,10 +121,10 @@ inline const tilepost_program_t* find_program(const std::string& name) {
   return nullptr;
 }
 
-// Makes NCCL take the processes started from here on for some of a host of their own. Those of one
-// GPU need one each.
-inline void name_host(const std::string& name) {
-  setenv("NCCL_HOSTID", name.c_str(), 1);
+// NCCL takes the ranks of each host for some that share its memory, and two on one GPU only if they
+// are of two hosts. Tells it which host a rank's process is of, as NCCL_HOSTID.
+inline std::string host_of(int rank, int ranks, int hosts) {
+  return "tilepost-host-" + std::to_string(rank * hosts / ranks);
 }
 // Such hosts have but sockets between them. Before a unique id is made.
 inline void use_loopback() {

@@ -47,10 +47,6 @@ bool shares_memory(const tilepost_program_t& program) {
   return plan_of(program).access != TILEPOST_ACCESS_MESSAGES;
 }
 
-std::string host_of(int rank, int ranks, int hosts) {
-  return "tilepost-host-" + std::to_string(rank * hosts / ranks);
-}
-
 // The number by which the rank's process knows GPU `rank`, and the GPUs that it sees, in order; ""
 // for all.
 struct Visible {
@@ -174,7 +170,8 @@ std::vector<std::string> changes_for(int rank, int ranks, const Setting& setting
                                      const Visible& visible) {
   std::vector<std::string> changes;
   if (!visible.list.empty()) changes.push_back("CUDA_VISIBLE_DEVICES=" + visible.list);
-  if (setting.hosts > 1) changes.push_back("NCCL_HOSTID=" + host_of(rank, ranks, setting.hosts));
+  const int hosts = setting.devices == "same" ? ranks : setting.hosts;
+  if (hosts > 1) changes.push_back("NCCL_HOSTID=" + host_of(rank, ranks, hosts));
   return changes;
 }
 
@@ -186,7 +183,6 @@ bool run_all(const char* self, const tilepost_program_t& program, const Setting&
   std::vector<pid_t> children;
   for (int rank = 0; rank < ranks; ++rank) {
     const Visible visible = visible_to(rank, setting.devices);
-    if (setting.devices == "same") name_host("tilepost-rank-" + std::to_string(rank));
     std::vector<std::string> words = {self,
                                       kRankOption,
                                       std::to_string(rank),

@@ -66,10 +66,11 @@ void run_processes(const SoakOptions& options, int argc, char** argv, Report& re
                    double patience) {
   if (options.on_one_gpu) use_loopback();
   Children ranks;
-  for (int rank = 0; rank < plan_of(*options.programs[0]).ranks; ++rank) {
+  const int count = plan_of(*options.programs[0]).ranks;
+  for (int rank = 0; rank < count; ++rank) {
     std::vector<std::string> words(argv + 1, argv + argc);
     words.insert(words.begin(), {kRankOption, std::to_string(rank)});
-    if (options.on_one_gpu) name_host("tilepost-rank-" + std::to_string(rank));
+    if (options.on_one_gpu) setenv("NCCL_HOSTID", host_of(rank, count, count).c_str(), 1);
     ranks.push_back(std::make_unique<Child>(words));
   }
   if (const std::string wrong = host_meeting(ranks, report, patience); !wrong.empty())
