@@ -2,7 +2,6 @@
 #ifndef TILEPOST_TESTS_GPU_SMALL_TIME_CUH
 #define TILEPOST_TESTS_GPU_SMALL_TIME_CUH
 
-#include <cublasLt.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,30 +11,21 @@
 #include <string>
 #include <vector>
 
+#include "tests/gpu/cublas_lt.cuh"
 #include "tests/gpu/small_kernels.cuh"
 #include "tests/gpu/small_reference.cuh"
 
 namespace small {
+
+using plain::allocate;
+using plain::CublasLt;
+using plain::median;
 
 constexpr int kDeadlineSeconds = 120;  // of a launch
 
 struct Size {
   int m, n, k;
 };
-
-template <class T>
-T* allocate(size_t count) {
-  void* p;
-  CUDA(cudaMalloc(&p, count * sizeof(T)));
-  return static_cast<T*>(p);
-}
-
-#define CUBLAS(call) plain::check((call) == CUBLAS_STATUS_SUCCESS, #call, "cublasLt")
-
-inline double median(std::vector<double> v) {
-  std::sort(v.begin(), v.end());
-  return v.size() % 2 ? v[v.size() / 2] : (v[v.size() / 2 - 1] + v[v.size() / 2]) / 2;
-}
 
 // Launches one after the other, on one set of operands after the other, as a graph.
 class Burst {
@@ -84,58 +74,6 @@ class Burst {
   int launches_;
   cudaGraphExec_t executable_;
   cudaEvent_t begin_, end_;
-};
-
-// C^T[n, m] = B A^T, column-major, as cublasLt sees it: bf16, B [n, k].
-class CublasLt {
- public:
-  static constexpr size_t kWorkspace = 64 << 20;
-  static constexpr int kCandidates = 8;
-
-  explicit CublasLt(const Size& s) {
-    CUBLAS(cublasLtCreate(&handle_));
-    CUBLAS(cublasLtMatmulDescCreate(&multiply_, CUBLAS_COMPUTE_32F, CUDA_R_32F));
-    const cublasOperation_t transposed = CUBLAS_OP_T;
-    CUBLAS(cublasLtMatmulDescSetAttribute(multiply_, CUBLASLT_MATMUL_DESC_TRANSA, &transposed,
-                                          sizeof(transposed)));
-    CUBLAS(cublasLtMatrixLayoutCreate(&weights_, CUDA_R_16BF, s.k, s.n, s.k));
-    CUBLAS(cublasLtMatrixLayoutCreate(&tokens_, CUDA_R_16BF, s.k, s.m, s.k));
-    CUBLAS(cublasLtMatrixLayoutCreate(&out_, CUDA_R_16BF, s.n, s.m, s.n));
-    cublasLtMatmulPreference_t preference;
-    CUBLAS(cublasLtMatmulPreferenceCreate(&preference));
-    const size_t workspace = kWorkspace;
-    CUBLAS(cublasLtMatmulPreferenceSetAttribute(
-        preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof(workspace)));
-    CUBLAS(cublasLtMatmulAlgoGetHeuristic(handle_, multiply_, weights_, tokens_, out_, out_,
-                                          preference, kCandidates, candidates_, &found_));
-    CUBLAS(cublasLtMatmulPreferenceDestroy(preference));
-    workspace_ = allocate<uint8_t>(kWorkspace);
-  }
-  CublasLt(const CublasLt&) = delete;
-  CublasLt& operator=(const CublasLt&) = delete;
-  ~CublasLt() {
-    cudaFree(workspace_);
-    cublasLtMatrixLayoutDestroy(weights_);
-    cublasLtMatrixLayoutDestroy(tokens_);
-    cublasLtMatrixLayoutDestroy(out_);
-    cublasLtMatmulDescDestroy(multiply_);
-    cublasLtDestroy(handle_);
-  }
-
-  int candidates() const { return found_; }
-  void run(int candidate, const plain::Operands& o, cudaStream_t stream) const {
-    const float one = 1, zero = 0;
-    CUBLAS(cublasLtMatmul(handle_, multiply_, &one, o.b, weights_, o.a, tokens_, &zero, o.c, out_,
-                          o.c, out_, &candidates_[candidate].algo, workspace_, kWorkspace, stream));
-  }
-
- private:
-  cublasLtHandle_t handle_;
-  cublasLtMatmulDesc_t multiply_;
-  cublasLtMatrixLayout_t weights_, tokens_, out_;
-  cublasLtMatmulHeuristicResult_t candidates_[kCandidates];
-  int found_ = 0;
-  uint8_t* workspace_;
 };
 
 // Reads `count` times sixteen bytes and does next to nothing: what memory gives.
@@ -191,7 +129,7 @@ inline void time_size(const Size& size, const std::function<bool(const Kernel&)>
   }
   CUDA(cudaDeviceSynchronize());
 
-  CublasLt lt(size);
+  CublasLt lt(size.m, size.n, size.k);
   std::vector<Variant> candidates;
   for (int i = 0; i < lt.candidates(); ++i)
     candidates.push_back({std::to_string(i),

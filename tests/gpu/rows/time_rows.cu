@@ -10,7 +10,6 @@
 // are compared with those of the first. TIMES has lines "shape m n k", "lt TILE CLUSTER SPLIT cool
 // hot" and "ours VARIANT CTAs cool hot", microseconds; hot is 0 for all but the first two and the
 // fastest. Exit code: 0, or 1 if bits differ.
-#include <cublasLt.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,83 +25,21 @@
 #include <vector>
 
 #include "rows.h"
-#include "tests/gpu/plain_reference.cuh"
+#include "tests/gpu/cublas_lt.cuh"
 
-using plain::Kernel, plain::Launch, plain::Operands;
+using plain::allocate, plain::CublasLt, plain::Kernel, plain::Launch, plain::median,
+    plain::Operands;
 
 namespace {
 
-#define CUBLAS(call) plain::check((call) == CUBLAS_STATUS_SUCCESS, #call, "cublasLt")
-
 constexpr int kSets = 3;
 constexpr int kDeadlineSeconds = 60;
-
-void* allocate(size_t bytes) {
-  void* p;
-  CUDA(cudaMalloc(&p, bytes));
-  return p;
-}
-
-double median(std::vector<double> v) {
-  if (v.empty()) return 0;
-  std::sort(v.begin(), v.end());
-  return v.size() % 2 ? v[v.size() / 2] : (v[v.size() / 2 - 1] + v[v.size() / 2]) / 2;
-}
 
 __global__ void count_different(const uint16_t* a, const uint16_t* b, size_t count,
                                 unsigned long long* different) {
   for (size_t i = blockIdx.x * size_t{256} + threadIdx.x; i < count; i += gridDim.x * size_t{256})
     if (a[i] != b[i]) atomicAdd(different, 1ull);
 }
-
-// C^T[n, m] = B A^T, column-major, as cublasLt sees it.
-struct Lt {
-  cublasLtHandle_t handle;
-  cublasLtMatmulDesc_t multiply;
-  cublasLtMatrixLayout_t weights, tokens, out;
-  cublasLtMatmulHeuristicResult_t found[8];
-  int count = 0;
-  void* workspace;
-  static constexpr size_t kWorkspace = 64 << 20;
-
-  explicit Lt(void* workspace) : workspace(workspace) { CUBLAS(cublasLtCreate(&handle)); }
-  void open(int m, int n, int k) {
-    CUBLAS(cublasLtMatmulDescCreate(&multiply, CUBLAS_COMPUTE_32F, CUDA_R_32F));
-    const cublasOperation_t transposed = CUBLAS_OP_T;
-    CUBLAS(cublasLtMatmulDescSetAttribute(multiply, CUBLASLT_MATMUL_DESC_TRANSA, &transposed,
-                                          sizeof(transposed)));
-    CUBLAS(cublasLtMatrixLayoutCreate(&weights, CUDA_R_16BF, k, n, k));
-    CUBLAS(cublasLtMatrixLayoutCreate(&tokens, CUDA_R_16BF, k, m, k));
-    CUBLAS(cublasLtMatrixLayoutCreate(&out, CUDA_R_16BF, n, m, n));
-    cublasLtMatmulPreference_t preference;
-    CUBLAS(cublasLtMatmulPreferenceCreate(&preference));
-    const size_t bytes = kWorkspace;
-    CUBLAS(cublasLtMatmulPreferenceSetAttribute(
-        preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes, sizeof(bytes)));
-    CUBLAS(cublasLtMatmulAlgoGetHeuristic(handle, multiply, weights, tokens, out, out, preference,
-                                          8, found, &count));
-    CUBLAS(cublasLtMatmulPreferenceDestroy(preference));
-  }
-  void close() {
-    cublasLtMatrixLayoutDestroy(weights);
-    cublasLtMatrixLayoutDestroy(tokens);
-    cublasLtMatrixLayoutDestroy(out);
-    cublasLtMatmulDescDestroy(multiply);
-  }
-  void run(int i, const Operands& o) const {
-    const float one = 1, zero = 0;
-    CUBLAS(cublasLtMatmul(handle, multiply, &one, o.b, weights, o.a, tokens, &zero, o.c, out, o.c,
-                          out, &found[i].algo, workspace, kWorkspace, nullptr));
-  }
-  int config(int i, cublasLtMatmulAlgoConfigAttributes_t attribute) const {
-    int value = 0;
-    size_t written;
-    cublasLtMatmulAlgoConfigGetAttribute(&found[i].algo, attribute, &value,
-                                         attribute == CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID ? 2 : 4,
-                                         &written);
-    return value;
-  }
-};
 
 struct Variant {
   std::string name;
@@ -193,15 +130,14 @@ int main(int argc, char** argv) {
   }
   Operands operands[kSets];
   for (int i = 0; i < kSets; ++i) {
-    operands[i] = {allocate(a), allocate(b), allocate(c)};
+    operands[i] = {allocate<uint8_t>(a), allocate<uint8_t>(b), allocate<uint8_t>(c)};
     plain::fill<<<1024, 256>>>(static_cast<__nv_bfloat16*>(operands[i].a), a / 2, 2 * i + 1,
                                plain::Data::random);
     plain::fill<<<1024, 256>>>(static_cast<__nv_bfloat16*>(operands[i].b), b / 2, 2 * i + 2,
                                plain::Data::random);
   }
-  auto* reference = static_cast<uint16_t*>(allocate(c));
-  auto* different = static_cast<unsigned long long*>(allocate(8));
-  Lt lt(allocate(Lt::kWorkspace));
+  auto* reference = allocate<uint16_t>(c / 2);
+  auto* different = allocate<unsigned long long>(1);
   const std::vector<Kernel> kernels = all_rows();
   std::mt19937 random(7);
   const int sms = device.multiProcessorCount;
@@ -214,13 +150,13 @@ int main(int argc, char** argv) {
     std::vector<std::vector<Launch>> launches;
     launches.reserve(shape.names.size());
     std::vector<Variant> variants;
-    lt.open(s.m, s.n, s.k);
-    for (int i = 0; i < lt.count; ++i) {
+    const CublasLt lt(s.m, s.n, s.k);
+    for (int i = 0; i < lt.candidates(); ++i) {
       const std::string name = "lt " + std::to_string(lt.config(i, CUBLASLT_ALGO_CONFIG_TILE_ID)) +
                                " " +
                                std::to_string(lt.config(i, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID)) +
                                " " + std::to_string(lt.config(i, CUBLASLT_ALGO_CONFIG_SPLITK_NUM));
-      variants.push_back({name, [&, i](int set) { lt.run(i, operands[set]); }, {}, {}});
+      variants.push_back({name, [&, i](int set) { lt.run(i, operands[set], nullptr); }, {}, {}});
     }
     for (const std::string& name : shape.names) {
       const auto found = std::find_if(kernels.begin(), kernels.end(),
@@ -244,12 +180,12 @@ int main(int argc, char** argv) {
                           {}});
     }
     const size_t count = size_t(s.m) * s.n;
-    for (size_t i = lt.count; i < variants.size(); ++i) {
+    for (size_t i = lt.candidates(); i < variants.size(); ++i) {
       alarm(kDeadlineSeconds);
       CUDA(cudaMemset(operands[0].c, 0xff, count * 2));
       CUDA(cudaMemset(different, 0, 8));
       variants[i].run(0);
-      if (i == size_t(lt.count))
+      if (i == size_t(lt.candidates()))
         CUDA(cudaMemcpy(reference, operands[0].c, count * 2, cudaMemcpyDeviceToDevice));
       count_different<<<512, 256>>>(static_cast<uint16_t*>(operands[0].c), reference, count,
                                     different);
@@ -263,7 +199,8 @@ int main(int argc, char** argv) {
     const double us = std::max(5.0, 2.0 * s.m * s.n * s.k / 6e8);
     run_cool(variants, us, 6, random);
     std::vector<Variant*> fastest;
-    for (size_t i = lt.count; i < std::min(variants.size(), size_t(lt.count) + 2); ++i)
+    for (size_t i = lt.candidates(); i < std::min(variants.size(), size_t(lt.candidates()) + 2);
+         ++i)
       fastest.push_back(&variants[i]);
     const auto add_fastest = [&](size_t first, size_t last, size_t most) {
       std::vector<Variant*> some;
@@ -273,14 +210,13 @@ int main(int argc, char** argv) {
       some.resize(std::min(some.size(), most));
       fastest.insert(fastest.end(), some.begin(), some.end());
     };
-    add_fastest(0, lt.count, 2);
-    add_fastest(std::min(variants.size(), size_t(lt.count) + 2), variants.size(), 3);
+    add_fastest(0, lt.candidates(), 2);
+    add_fastest(std::min(variants.size(), size_t(lt.candidates()) + 2), variants.size(), 3);
     run_hot(fastest, us, 5, random);
     std::printf("shape %d %d %d\n", s.m, s.n, s.k);
     for (const Variant& v : variants)
       std::printf("%s %.2f %.2f\n", v.name.c_str(), median(v.cool), median(v.hot));
     std::fflush(stdout);
-    lt.close();
     alarm(0);
   }
   std::printf("# %s\n", same ? "the same bits everywhere" : "BITS DIFFER");
