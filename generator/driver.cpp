@@ -5,6 +5,17 @@
 #include "llvm/Support/Path.h"
 
 namespace tilepost {
+namespace {
+
+// The spec, the user's kernel with its headers.
+std::vector<std::string> files_read(const Input& input, const std::vector<Plan>& plans) {
+  std::vector<std::string> sources = {input.path};
+  if (const auto& own = plans.front().source.own)
+    for (const OneFile::File& file : own->source.files) sources.push_back(file.name);
+  return sources;
+}
+
+}  // namespace
 
 std::vector<Plan> plan_input(const Input& input, Diagnostics& diagnostics) {
   const std::optional<Spec> spec = read_spec(input.path, input.text, input.overrides, diagnostics);
@@ -17,15 +28,20 @@ std::vector<Plan> plan_input(const Input& input, Diagnostics& diagnostics) {
 Generated generate_from(const Input& input, Diagnostics& diagnostics) {
   const std::vector<Plan> plans = plan_input(input, diagnostics);
   if (plans.empty()) return {};
-  Generated generated = {emit(plans, llvm::sys::path::filename(input.path), diagnostics),
-                         {input.path}};
-  if (const auto& own = plans.front().source.own)
-    for (const OneFile::File& file : own->source.files) generated.sources.push_back(file.name);
-  return generated;
+  return {emit(plans, llvm::sys::path::filename(input.path), diagnostics),
+          files_read(input, plans)};
 }
 
 std::vector<OutputFile> generate(const Input& input, Diagnostics& diagnostics) {
   return generate_from(input, diagnostics).files;
+}
+
+std::string weave_input(const Input& input, std::vector<std::string>& sources,
+                        Diagnostics& diagnostics) {
+  const std::vector<Plan> plans = plan_input(input, diagnostics);
+  if (plans.empty()) return "";
+  sources = files_read(input, plans);
+  return emit_woven(plans, llvm::sys::path::filename(input.path), diagnostics);
 }
 
 }  // namespace tilepost

@@ -32,4 +32,9 @@ Generated generate_from(const Input& input, Diagnostics& diagnostics);
 // The files of it.
 std::vector<OutputFile> generate(const Input& input, Diagnostics& diagnostics);
 
+// The woven kernels alone, as one text, which is empty if there was an error. Fills in what was
+// read.
+std::string weave_input(const Input& input, std::vector<std::string>& sources,
+                        Diagnostics& diagnostics);
+
 }  // namespace tilepost

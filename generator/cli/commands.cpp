@@ -56,6 +56,28 @@ int generate_command(const Options& options, Diagnostics& diagnostics) {
   return kExitOk;
 }
 
+int weave_command(const Options& options, Diagnostics& diagnostics) {
+  const std::vector<Input> inputs = read_inputs(options, diagnostics);
+  if (inputs.empty()) return kExitIo;
+  std::vector<std::string> sources;
+  const std::string text = weave_input(inputs.front(), sources, diagnostics);
+  if (text.empty()) return kExitRejected;
+  if (options.output_file.empty()) {
+    llvm::outs() << text;
+    return kExitOk;
+  }
+  const std::string folder = llvm::sys::path::parent_path(options.output_file).str();
+  const std::vector<OutputFile> files = {
+      {llvm::sys::path::filename(options.output_file).str(), text}};
+  if (!options.depfile.empty() &&
+      !check_depfile(options.depfile, folder, files, sources, diagnostics))
+    return kExitUsage;
+  if (!write_file(options.output_file, text, diagnostics)) return kExitIo;
+  if (options.depfile.empty()) return kExitOk;
+  return write_file(options.depfile, make_depfile(folder, files, sources), diagnostics) ? kExitOk
+                                                                                        : kExitIo;
+}
+
 // ---- Commands that print text, or fill in a document if there is one
 
 int check_command(const Options& options, Diagnostics& diagnostics, JsonDocument* document) {
@@ -140,6 +162,8 @@ int run_verb(const Options& options, Diagnostics& diagnostics, JsonDocument* doc
       return check_command(options, diagnostics, document);
     case Verb::explain:
       return explain_command(options, diagnostics, document);
+    case Verb::weave:
+      return weave_command(options, diagnostics);
     case Verb::verify:
       return unless_interrupted(verify_command(options, diagnostics, document), diagnostics);
     case Verb::bench:

@@ -18,6 +18,7 @@ cl::SubCommand generate_verb("generate",
                              "Write <name>.cu (or .cpp), <name>.h and <name>.plan.json");
 cl::SubCommand check_verb("check", "Read, plan and verify specs; write nothing");
 cl::SubCommand explain_verb("explain", "Print the plan: tiles, waves, groups, SM budget, timeline");
+cl::SubCommand weave_verb("weave", "Print the woven kernel alone");
 cl::SubCommand verify_verb("verify",
                            "Generate, compile, run on all ranks, compare with a reference");
 cl::SubCommand bench_verb("bench", "Measure the plans on this machine beside cuBLASLt and NCCL");
@@ -25,31 +26,34 @@ cl::SubCommand list_verb("list", "List what this version supports");
 cl::SubCommand schema_verb("schema", "Print a JSON Schema of the spec, for editors");
 
 cl::list<std::string> specs(cl::Positional, cl::desc("<spec.yaml>..."), cl::sub(generate_verb),
-                            cl::sub(check_verb), cl::sub(explain_verb), cl::sub(verify_verb),
-                            cl::sub(bench_verb));
+                            cl::sub(check_verb), cl::sub(explain_verb), cl::sub(weave_verb),
+                            cl::sub(verify_verb), cl::sub(bench_verb));
 cl::list<std::string> defines("D", cl::Prefix, cl::value_desc("path=value"),
                               cl::desc("Override a field of the spec, -D gemm.m=4096"),
                               cl::sub(generate_verb), cl::sub(check_verb), cl::sub(explain_verb),
-                              cl::sub(verify_verb), cl::sub(bench_verb));
+                              cl::sub(weave_verb), cl::sub(verify_verb), cl::sub(bench_verb));
 cl::opt<std::string> arch("arch", cl::value_desc("a,b"), cl::desc("Override arch: sm_80,sm_90a"),
                           cl::sub(generate_verb), cl::sub(check_verb), cl::sub(explain_verb),
-                          cl::sub(verify_verb), cl::sub(bench_verb));
+                          cl::sub(weave_verb), cl::sub(verify_verb), cl::sub(bench_verb));
 cl::opt<std::string> name("name", cl::value_desc("identifier"),
                           cl::desc("Override name: symbol prefix and file name"),
                           cl::sub(generate_verb), cl::sub(check_verb), cl::sub(explain_verb),
-                          cl::sub(verify_verb), cl::sub(bench_verb));
+                          cl::sub(weave_verb), cl::sub(verify_verb), cl::sub(bench_verb));
 cl::opt<bool> werror("werror", cl::desc("Treat warnings as errors"), cl::sub(generate_verb),
-                     cl::sub(check_verb), cl::sub(explain_verb), cl::sub(verify_verb),
-                     cl::sub(bench_verb));
+                     cl::sub(check_verb), cl::sub(explain_verb), cl::sub(weave_verb),
+                     cl::sub(verify_verb), cl::sub(bench_verb));
 cl::opt<std::string> output_dir("o", cl::value_desc("dir"), cl::init("."),
                                 cl::desc("Folder to write to, created if missing"),
                                 cl::sub(generate_verb));
+cl::opt<std::string> output_file("o", cl::value_desc("file"),
+                                 cl::desc("Write to this file, not to standard output"),
+                                 cl::sub(weave_verb));
 cl::opt<std::string> bundle("bundle", cl::value_desc("dir"),
                             cl::desc("Write a folder that builds by itself, runtime included"),
                             cl::sub(generate_verb));
 cl::opt<std::string> depfile("depfile", cl::value_desc("file"),
                              cl::desc("Also write a Makefile dependency file"),
-                             cl::sub(generate_verb));
+                             cl::sub(generate_verb), cl::sub(weave_verb));
 cl::opt<bool> dry_run("dry-run", cl::desc("Print the files that would be written, one a line"),
                       cl::sub(generate_verb));
 cl::opt<std::string> target("target", cl::value_desc("auto|cuda|host"), cl::init("auto"),
@@ -109,9 +113,9 @@ struct VerbInfo {
   Verb verb;
 };
 const VerbInfo kVerbs[] = {{&generate_verb, Verb::generate}, {&check_verb, Verb::check},
-                           {&explain_verb, Verb::explain},   {&verify_verb, Verb::verify},
-                           {&bench_verb, Verb::bench},       {&list_verb, Verb::list},
-                           {&schema_verb, Verb::schema}};
+                           {&explain_verb, Verb::explain},   {&weave_verb, Verb::weave},
+                           {&verify_verb, Verb::verify},     {&bench_verb, Verb::bench},
+                           {&list_verb, Verb::list},         {&schema_verb, Verb::schema}};
 
 std::vector<std::string> usage_errors;
 
@@ -171,6 +175,7 @@ bool collect(Options& options) {
   options.output_dir = output_dir;
   options.bundle = bundle;
   options.depfile = depfile;
+  options.output_file = output_file;
   options.dry_run = dry_run;
   options.list_what = list_what;
   options.target = target;
@@ -186,8 +191,8 @@ bool collect(Options& options) {
 bool check(const Options& options) {
   const bool takes_spec = options.verb != Verb::list && options.verb != Verb::schema;
   if (takes_spec && options.specs.empty()) return usage_error("no spec given");
-  const bool one_spec =
-      options.verb == Verb::explain || (options.verb == Verb::generate && options.bundle.empty());
+  const bool one_spec = options.verb == Verb::explain || options.verb == Verb::weave ||
+                        (options.verb == Verb::generate && options.bundle.empty());
   if (one_spec && options.specs.size() > 1)
     return usage_error(fmt::format("one spec at a time, got {}", options.specs.size()));
   if (options.target != "auto" && options.target != "cuda" && options.target != "host")
@@ -198,6 +203,12 @@ bool check(const Options& options) {
     return usage_error(
         "--bundle names the folder itself and writes no depfile: leave -o and "
         "--depfile out");
+  if (options.verb == Verb::weave) {
+    if (output_file.getNumOccurrences() > 0 && options.output_file.empty())
+      return usage_error("-o needs a file");
+    if (!options.depfile.empty() && options.output_file.empty())
+      return usage_error("--depfile is about a file: name it with -o");
+  }
   if (cache.getNumOccurrences() > 0 && (no_cache || cache.empty()))
     return usage_error(no_cache ? "--cache and --no-cache contradict each other"
                                 : "--cache needs a folder");

@@ -10,7 +10,7 @@
 
 namespace tilepost {
 
-enum class Verb { generate, check, explain, verify, bench, list, schema };
+enum class Verb { generate, check, explain, weave, verify, bench, list, schema };
 
 struct Options {
   Verb verb = Verb::check;
@@ -20,7 +20,8 @@ struct Options {
   bool json_document = false;       // check, explain, verify, list --json
   std::string output_dir = ".";     // generate -o
   std::string bundle;               // generate --bundle
-  std::string depfile;              // generate --depfile
+  std::string depfile;              // generate and weave --depfile
+  std::string output_file;          // weave -o; empty: standard output
   bool dry_run = false;             // generate --dry-run
   std::string list_what;            // list: patterns, archs, kernels, transports, flags; empty: all
   std::string target = "auto";      // verify --target

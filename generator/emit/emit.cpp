@@ -53,6 +53,22 @@ std::optional<WovenKernel> weave_plan(const Plan& plan, size_t num_plans,
   return weave_cached(request, diagnostics);
 }
 
+// One for each plan; none if the weaver refused one.
+std::vector<WovenKernel> weave_plans(const std::vector<Plan>& plans, Diagnostics& diagnostics) {
+  std::vector<WovenKernel> kernels;
+  for (const Plan& plan : plans) {
+    if (auto woven = weave_plan(plan, plans.size(), diagnostics))
+      kernels.push_back(std::move(*woven));
+    else if (plan.source.own)
+      break;  // it is refused for every architecture alike
+  }
+  return kernels.size() == plans.size() ? kernels : std::vector<WovenKernel>{};
+}
+
+std::string hash_of(llvm::StringRef text) {
+  return fmt::format("{:016x}", llvm::xxh3_64bits(text));
+}
+
 }  // namespace
 
 std::string namespace_of(std::string_view name) {
@@ -96,26 +112,23 @@ std::string provenance(const Program& program) {
 
 std::vector<OutputFile> emit(const std::vector<Plan>& plans, llvm::StringRef spec_name,
                              Diagnostics& diagnostics) {
-  std::vector<WovenKernel> kernels;
-  for (const Plan& plan : plans) {
-    if (auto woven = weave_plan(plan, plans.size(), diagnostics))
-      kernels.push_back(std::move(*woven));
-    else if (plan.source.own)
-      break;  // it is refused for every architecture alike
-  }
-  if (kernels.size() != plans.size()) return {};
-
+  const std::vector<WovenKernel> kernels = weave_plans(plans, diagnostics);
+  if (kernels.empty()) return {};
   const std::string json = plans_to_json(plans);
-  const auto hash = [](llvm::StringRef text) {
-    return fmt::format("{:016x}", llvm::xxh3_64bits(text));
-  };
-  Program program{plans, spec_name.str(), hash(json), std::string(16, '0')};
+  Program program{plans, spec_name.str(), hash_of(json), std::string(16, '0')};
   // Of what the files say besides.
-  program.set_hash = hash(emit_source(program, kernels) + emit_header(program) + json);
+  program.set_hash = hash_of(emit_source(program, kernels) + emit_header(program) + json);
   const std::string& name = program.name();
   return {{name + (program.host() ? ".cpp" : ".cu"), emit_source(program, kernels)},
           {name + ".h", emit_header(program)},
           {name + ".plan.json", json}};
+}
+
+std::string emit_woven(const std::vector<Plan>& plans, llvm::StringRef spec_name,
+                       Diagnostics& diagnostics) {
+  const std::vector<WovenKernel> kernels = weave_plans(plans, diagnostics);
+  if (kernels.empty()) return "";
+  return emit_kernels({plans, spec_name.str(), hash_of(plans_to_json(plans)), ""}, kernels);
 }
 
 }  // namespace tilepost

@@ -21,4 +21,9 @@ struct OutputFile {
 std::vector<OutputFile> emit(const std::vector<Plan>& plans, llvm::StringRef spec_name,
                              Diagnostics& diagnostics);
 
+// The woven kernels alone, one for each plan, as a source that compiles without `<name>.h`. "" if
+// the weaver refused one.
+std::string emit_woven(const std::vector<Plan>& plans, llvm::StringRef spec_name,
+                       Diagnostics& diagnostics);
+
 }  // namespace tilepost

@@ -44,7 +44,6 @@ void emit_includes(llvm::raw_ostream& out, const Program& program,
     includes.insert("<tilepost/device/woven.cuh>");
     if (program.first().source.own) includes.insert("<tilepost/whole_numbers.h>");
   }
-  out << "#include \"" << program.name() << ".h\"\n\n";
   for (const std::string& include : includes) out << "#include " << include << "\n";
   out << "\n";
 }
@@ -91,13 +90,18 @@ void emit_view(llvm::raw_ostream& out, const Plan& plan) {
   out << "};\n\n";
 }
 
-void emit_variant(llvm::raw_ostream& out, const Plan& plan, const WovenKernel& kernel) {
-  const tilepost_kernel_t& planned = plan.kernel;
+void emit_kernel(llvm::raw_ostream& out, const Plan& plan, const WovenKernel& kernel) {
   out << "namespace " << namespace_of(plan) << " {\n\n";
   emit_view(out, plan);
   out << "// ---- The kernel: " << plan.source.file
       << (plan.source.own ? ", woven" : ", specialised and woven") << "\n\n"
-      << kernel.body << "\n// ---- The plan\n\n";
+      << kernel.body << "\n";
+}
+
+void emit_variant(llvm::raw_ostream& out, const Plan& plan, const WovenKernel& kernel) {
+  const tilepost_kernel_t& planned = plan.kernel;
+  emit_kernel(out, plan, kernel);
+  out << "// ---- The plan\n\n";
   if (planned.launch != TILEPOST_LAUNCH_HOST && !plan.source.own)
     out << "static_assert(kThreads == " << planned.threads
         << " && kSharedBytes == " << planned.shared_bytes << ", \"the plan and " << planned.name
@@ -111,7 +115,7 @@ std::string emit_source(const Program& program, const std::vector<WovenKernel>& 
   std::string text;
   llvm::raw_string_ostream out(text);
   const std::string& name = program.name();
-  out << provenance(program);
+  out << provenance(program) << "#include \"" << name << ".h\"\n\n";
   emit_includes(out, program, kernels);
   out << "static_assert(TILEPOST_ABI_VERSION == " << TILEPOST_ABI_VERSION << ", \"" << name
       << " was generated for another tilepost runtime; generate it again\");\n\n";
@@ -128,6 +132,20 @@ std::string emit_source(const Program& program, const std::vector<WovenKernel>& 
     out << (i ? ", " : "") << namespace_of(program.plans[i]) << "::make_plan()";
   out << "};\n  static const tilepost_program_t program = {" << TILEPOST_ABI_VERSION << ", \""
       << name << "\", " << program.plans.size() << ", plans};\n  return &program;\n}\n";
+  return text;
+}
+
+std::string emit_kernels(const Program& program, const std::vector<WovenKernel>& kernels) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  out << provenance(program);
+  emit_includes(out, program, kernels);
+  emit_arch_check(out, program, kernels);
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    const Plan& plan = program.plans[i];
+    emit_kernel(out, plan, kernels[i]);
+    out << "}  // namespace " << namespace_of(plan) << (i + 1 < kernels.size() ? "\n\n" : "\n");
+  }
   return text;
 }
 

@@ -43,6 +43,9 @@ std::string emit_header(const Program& program);
 // `<name>.cu` or `<name>.cpp`, given each plan's woven kernel.
 std::string emit_source(const Program& program, const std::vector<WovenKernel>& kernels);
 
+// The woven kernels alone: of that source what compiles without a header and a runtime.
+std::string emit_kernels(const Program& program, const std::vector<WovenKernel>& kernels);
+
 // make_plan() of one plan: the C structures of tilepost/plan.h, every number with its meaning.
 std::string emit_plan(const Plan& plan);
 

@@ -36,7 +36,7 @@ expect 0 "" "$tool" --version
 grep -q "^tilepost [0-9]" out || fail "--version prints no version"
 expect 0 "" "$tool" --help
 [ "$(wc -l <out)" -le 60 ] || fail "--help has $(wc -l <out) lines"
-for verb in generate check explain verify bench list schema; do
+for verb in generate check explain weave verify bench list schema; do
   expect 0 "" "$tool" $verb --help
   [ "$(wc -l <out)" -le 60 ] || fail "$verb --help has $(wc -l <out) lines"
 done
@@ -184,16 +184,35 @@ expect 0 "" "$tool" schema
 python3 -m json.tool out >/dev/null || fail "schema is not JSON"
 "$tool" schema >/dev/full 2>err && fail "a full disk went unnoticed"
 
+echo "# the woven kernel alone"
+expect 0 "" "$tool" weave "$specs/ar_sm90.yaml" --name both --arch sm_80,sm_90a -o woven/both.cu --depfile woven.d
+[ ! -s out ] || fail "weave -o printed something"
+[ "$(cat woven.d)" = "woven/both.cu: $specs/ar_sm90.yaml" ] || fail "weave --depfile: $(cat woven.d)"
+expect 0 "" "$tool" weave "$specs/ar_sm90.yaml" --name both --arch sm_80,sm_90a
+cmp -s out woven/both.cu || fail "weave -o writes something else than weave prints"
+# It is what generate has, line by line in the same order, without header and plan.
+diff woven/both.cu both/both.cu | grep -q '^<' && fail "weave has lines that generate has not"
+grep -q "make_plan\|both\.h\"" woven/both.cu && fail "weave prints the plan"
+for arch in sm_80 sm_90a; do
+  grep -q "^}  // namespace tilepost_gen_both::$arch" woven/both.cu || fail "weave has nothing for $arch"
+done
+expect 0 "" "$tool" weave "$specs/gemm_host.yaml"
+expect 1 "did you mean 'gemm'" "$tool" weave "$specs/ar_sm90.yaml" -D gem.m=4 -o refused.cu
+[ ! -e refused.cu ] || fail "weave wrote a file of what was refused"
+expect 2 "one spec at a time, got 2" "$tool" weave "$specs/ar_sm90.yaml" "$specs/ar_sm80.yaml"
+expect 2 "--depfile is about a file: name it with -o" "$tool" weave "$specs/ar_sm90.yaml" --depfile woven.d
+"$tool" weave "$specs/ar_sm90.yaml" >/dev/full 2>err && fail "a full disk went unnoticed"
+
 echo "# warnings"
 slow=(-D gemm.k=2050)
-for verb in check explain generate; do
+for verb in check explain weave generate; do
   expect 0 "warning: slow kernel: gemm_sm90 needs K a multiple of 8, not 2050" \
     "$tool" $verb "$specs/ar_sm90.yaml" "${slow[@]}"
   [ "$(grep -c 'warning: ' err)" = 1 ] || fail "$verb: the warning is there $(grep -c 'warning: ' err) times"
 done
 sed 's/  k: 2048/  k: 2050/' "$specs/ar_sm90.yaml" >slow.yaml
 expect 0 "slow.yaml:9:6: warning: slow kernel" "$tool" check slow.yaml
-for verb in check explain generate verify bench; do
+for verb in check explain weave generate verify bench; do
   expect 1 "error: slow kernel: gemm_sm90 needs K" "$tool" $verb slow.yaml --werror
   grep -q "\[--werror\]" err || fail "$verb: an error does not say that it is a warning"
 done
