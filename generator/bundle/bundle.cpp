@@ -98,7 +98,7 @@ std::vector<OutputFile> make_bundle(const std::vector<Input>& inputs, Diagnostic
       files.push_back({"generated/" + file.name, std::move(file.text)});
   if (!diagnostics.ok()) return {};
   files.push_back({"check/check.cpp", verify_unit(cuda).text});
-  files.push_back({"check/registry.cpp", emit_registry(programs)});
+  files.push_back({"check/registry.cpp", emit_registry(programs, /*audited=*/false)});
   files.push_back({"Makefile", bundle_makefile(contents)});
   files.push_back({"CMakeLists.txt", bundle_cmakelists(contents)});
   files.push_back({"README.md", bundle_readme(contents)});

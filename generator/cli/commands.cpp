@@ -136,6 +136,7 @@ int verify_command(const Options& options, Diagnostics& diagnostics, JsonDocumen
   verify_options.seed = options.seed;
   verify_options.runs = options.runs;
   verify_options.run_rows = options.run_rows;
+  verify_options.no_run = options.no_run;
   verify_options.keep_dir = options.keep_dir;
   verify_options.jobs = options.jobs;
   verify_options.cache_dir = options.cache_dir;

@@ -70,6 +70,8 @@ cl::opt<int> runs("runs", cl::value_desc("n"), cl::init(3),
 cl::list<int64_t> run_rows("m", cl::value_desc("m1,m2,..."), cl::CommaSeparated,
                            cl::desc("Numbers of rows to go through, of plans for any m"),
                            cl::sub(verify_verb));
+cl::opt<bool> no_run("no-run", cl::desc("Compile into --keep's folder and run nothing"),
+                     cl::sub(verify_verb));
 cl::opt<std::string> keep("keep", cl::value_desc("dir"),
                           cl::desc("Keep the generated project in this folder"),
                           cl::sub(verify_verb), cl::sub(bench_verb));
@@ -182,6 +184,7 @@ bool collect(Options& options) {
   options.seed = seed;
   options.runs = runs;
   options.run_rows.assign(run_rows.begin(), run_rows.end());
+  options.no_run = no_run;
   options.keep_dir = keep;
   options.jobs = jobs;
   if (!no_cache) options.cache_dir = cache.getNumOccurrences() > 0 ? cache : default_cache_folder();
@@ -214,6 +217,8 @@ bool check(const Options& options) {
                                 : "--cache needs a folder");
   if (options.runs < 1)
     return usage_error(fmt::format("--runs must be at least 1, got {}", options.runs));
+  if (options.no_run && options.keep_dir.empty())
+    return usage_error("--no-run needs a folder for what it compiles: --keep DIR");
   if (options.rounds < 1 || options.rounds > kMaxRounds)
     return usage_error(
         fmt::format("--rounds must be from 1 to {}, got {}", kMaxRounds, options.rounds));

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "generator/emit/parts.h"
 #include "generator/own/examine.h"
+#include "generator/printable.h"
 
 namespace tilepost {
 namespace {
@@ -46,6 +48,8 @@ UnmarkedRequest unmarked_request(const OwnKernel& own, bool one_arch) {
   request.source = own.source;
   request.reading = reading_of(own);
   request.one_arch = one_arch;
+  request.threads = own.threads;
+  request.shared_bytes = own.shared_bytes;
   request.kernel = own.name;
   request.helpers = table(own);
   request.block = block_of_tile(own);
@@ -72,6 +76,28 @@ UnmarkedRequest unmarked_request(const OwnKernel& own, bool one_arch) {
     }
   }
   return request;
+}
+
+std::string plain_function(std::string_view name) {
+  return "tilepost_plain_" + std::string(name);
+}
+
+std::string emit_plain(const std::vector<Plan>& plans, bool cpu, Diagnostics& diagnostics) {
+  const Plan& plan = plans.front();
+  const OwnKernel& own = *plan.source.own;
+  const std::optional<WovenKernel> kernel =
+      cut_plain_kernel(unmarked_request(own, plans.size() == 1), cpu, diagnostics);
+  if (!kernel) return "";
+  std::string text = fmt::format("// {} as its author wrote it and launches it.\n",
+                                 printable(own.spec.function.value));
+  for (const std::string& include : kernel->includes) text += "#include " + include + "\n";
+  return text + "#include <tilepost/plan.h>\n#include <tilepost/whole_numbers.h>\n\n" +
+         fmt::format(
+             "#include \"runtime/harness/plain_launch.h\"\n\nnamespace {0} {{\n\n{1}\n}}  // "
+             "namespace {0}\n\ntilepost::harness::PlainLaunch {2}() {{\n  return {{{3}, "
+             "{0}::launch}};\n}}\n",
+             namespace_of(plan.name) + "::plain", kernel->body, plain_function(plan.name),
+             c_literal(own.spec.function.value));
 }
 
 }  // namespace tilepost

@@ -56,6 +56,9 @@ const Plan* chosen_plan(const HarnessProgram& program, int sm);
 // (runtime/cuda/op/select.h): sm_90a on 9.0 only, the others on every later GPU.
 bool serves_gpu(Arch arch, int sm);
 
+// 90 of sm_90a.
+int compute_capability(Arch arch);
+
 enum class BuildResult { built, failed, not_written };
 
 // Compiles and links, `jobs` compilers at a time, and leaves a script that does it again. Common

@@ -58,9 +58,13 @@ std::vector<std::string> gpu_code(Arch arch, int sm) {
   return code_for(number, number == "90a" ? number : std::to_string(sm));
 }
 
+int compute_capability(Arch arch) {
+  return std::stoi(number_of(arch));
+}
+
 bool serves_gpu(Arch arch, int sm) {
   if (arch == Arch::host) return false;
-  return arch == Arch::sm_90a ? sm == 90 : std::stoi(number_of(arch)) <= sm;
+  return arch == Arch::sm_90a ? sm == 90 : compute_capability(arch) <= sm;
 }
 
 const Plan* chosen_plan(const HarnessProgram& program, int sm) {

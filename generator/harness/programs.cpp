@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 
+#include "generator/emit/emit_own.h"
 #include "generator/harness/process.h"
 #include "generator/plan/make_plan.h"
 #include "llvm/Support/Path.h"
@@ -78,8 +79,22 @@ SourcesResult write_programs(const std::vector<HarnessProgram>& programs, const 
     for (const OutputFile& file : files)
       if (!dir.write("programs/" + file.name, file.text, diagnostics))
         return SourcesResult::not_written;
+    if (!has_plain(programs[i])) continue;
+    const std::string plain = emit_plain(programs[i].plans, /*cpu=*/false, diagnostics);
+    if (plain.empty()) return SourcesResult::rejected;
+    if (!dir.write(plain_source(programs[i]), plain, diagnostics))
+      return SourcesResult::not_written;
   }
   return SourcesResult::written;
+}
+
+bool has_plain(const HarnessProgram& program) {
+  const Plan& plan = program.plans.front();
+  return plan.source.own && plan.arch != Arch::host;
+}
+
+std::string plain_source(const HarnessProgram& program) {
+  return "plain/" + program.name + ".cu";
 }
 
 }  // namespace tilepost

@@ -30,8 +30,13 @@ void make_names_unique(std::vector<HarnessProgram>& programs);
 
 enum class SourcesResult { written, rejected, not_written };
 
-// Generates the programs into "programs/" of the working folder. Rejected: the weaver refused a
-// program or the user interrupted. The reason has been reported.
+// Whether a program's kernel is the user's own, so that there is a plain one to hold it against,
+// and the source of that.
+bool has_plain(const HarnessProgram& program);
+std::string plain_source(const HarnessProgram& program);
+
+// Generates the programs into "programs/" of the working folder, and plain kernels into "plain/".
+// Rejected: the weaver refused a program or the user interrupted. The reason has been reported.
 SourcesResult write_programs(const std::vector<HarnessProgram>& programs, const WorkDir& dir,
                              Progress& progress, Diagnostics& diagnostics);
 

@@ -1,5 +1,6 @@
 #include "generator/verify/harness.h"
 
+#include "generator/emit/emit_own.h"
 #include "generator/printable.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -17,16 +18,21 @@ bool write_units(const std::vector<Unit>& units, const WorkDir& dir, Diagnostics
 
 }  // namespace
 
-std::string emit_registry(const std::vector<HarnessProgram>& programs) {
+std::string emit_registry(const std::vector<HarnessProgram>& programs, bool audited) {
+  const auto plain = [&](const HarnessProgram& program) { return audited && has_plain(program); };
   std::string text;
   llvm::raw_string_ostream out(text);
   out << "#include \"runtime/verify/registry.h\"\n\n";
   for (const HarnessProgram& program : programs)
     out << "extern \"C\" const tilepost_program_t* " << program.name << "_program(void);\n";
+  for (const HarnessProgram& program : programs)
+    if (plain(program))
+      out << "tilepost::harness::PlainLaunch " << plain_function(program.name) << "();\n";
   out << "\nnamespace tilepost::verify {\nnamespace {\n\nconstexpr Entry kEntries[] = {\n";
   for (const HarnessProgram& program : programs)
     out << "    {" << c_literal(program.name) << ", " << c_literal(program.varied) << ", "
-        << program.name << "_program},\n";
+        << program.name << "_program" << (plain(program) ? ", " + plain_function(program.name) : "")
+        << "},\n";
   out << "};\n\n}  // namespace\n\nRegistry registry() {\n  return {kEntries, " << programs.size()
       << "};\n}\n\n}  // namespace tilepost::verify\n";
   return text;
@@ -51,10 +57,11 @@ std::vector<Unit> program_units(const std::vector<HarnessProgram>& programs) {
 
 SourcesResult write_sources(const std::vector<HarnessProgram>& programs, bool cuda,
                             const WorkDir& dir, Progress& progress, Diagnostics& diagnostics) {
-  const bool written = write_resources(/*templates=*/false, dir, diagnostics) &&
-                       dir.write("registry.cpp", emit_registry(programs), diagnostics) &&
-                       write_units({verify_unit(cuda)}, dir, diagnostics) &&
-                       (cuda || write_units(program_units(programs), dir, diagnostics));
+  const bool written =
+      write_resources(/*templates=*/false, dir, diagnostics) &&
+      dir.write("registry.cpp", emit_registry(programs, /*audited=*/true), diagnostics) &&
+      write_units({verify_unit(cuda)}, dir, diagnostics) &&
+      (cuda || write_units(program_units(programs), dir, diagnostics));
   if (!written) return SourcesResult::not_written;
   return write_programs(programs, dir, progress, diagnostics);
 }
@@ -89,6 +96,9 @@ BuildPlan plan_cuda_build(const std::vector<HarnessProgram>& programs, const Cud
   CudaBuild build(tools, dir);
   for (const HarnessProgram& program : programs)
     build.add("programs/" + program.name + ".cu", gpu_code(chosen_plan(program, sm)->arch, sm));
+  for (const HarnessProgram& program : programs)
+    if (has_plain(program))
+      build.add(plain_source(program), gpu_code(chosen_plan(program, sm)->arch, sm));
   const std::vector<std::string> own = gpu_code(sm);
   build.add(verify_unit(/*cuda=*/true).name, own);
   build.add_runtime(sm);

@@ -9,8 +9,8 @@
 
 namespace tilepost {
 
-// registry.cpp of the harness.
-std::string emit_registry(const std::vector<HarnessProgram>& programs);
+// registry.cpp of the harness. `audited`: with the plain kernels of programs that have one.
+std::string emit_registry(const std::vector<HarnessProgram>& programs, bool audited);
 
 // The harness's own C++ sources, with those of one of the two targets.
 Unit verify_unit(bool cuda);

@@ -16,11 +16,22 @@ int max_ranks(const std::vector<HarnessProgram>& programs) {
   return ranks;
 }
 
-// Why the programs cannot run on this machine's GPUs, or "". Fills in `choice` on the way.
-std::string obstacle(const std::vector<HarnessProgram>& programs, TargetChoice& choice) {
+// Of the newest architecture that every program has a plan for, or none.
+Gpus asked_gpus(const std::vector<HarnessProgram>& programs) {
+  Gpus gpus;
+  gpus.count = max_ranks(programs);
+  for (const Plan& plan : programs.front().plans)
+    if (plan.arch != Arch::host) gpus.sm = std::max(gpus.sm, compute_capability(plan.arch));
+  return gpus;
+}
+
+// Why the programs cannot run on these GPUs, or on this machine's, or "". Fills in `choice` on the
+// way.
+std::string obstacle(const std::vector<HarnessProgram>& programs, bool elsewhere,
+                     TargetChoice& choice) {
   for (const HarnessProgram& program : programs)
     if (program.plans.front().arch == Arch::host) return "the spec's arch is 'host'";
-  const Gpus gpus = find_gpus();
+  const Gpus gpus = elsewhere ? asked_gpus(programs) : find_gpus();
   if (const int wanted = max_ranks(programs); gpus.count < wanted)
     return "this machine has " + std::to_string(gpus.count) + (gpus.count == 1 ? " GPU" : " GPUs") +
            (gpus.reason.empty() ? "" : " (" + gpus.reason + ")") + ", the spec wants " +
@@ -28,8 +39,9 @@ std::string obstacle(const std::vector<HarnessProgram>& programs, TargetChoice& 
   for (const HarnessProgram& program : programs) {
     const auto served = [&](const Plan& plan) { return serves_gpu(plan.arch, gpus.sm); };
     if (std::none_of(program.plans.begin(), program.plans.end(), served))
-      return "this machine's GPUs are sm_" + std::to_string(gpus.sm) + ", '" + program.name +
-             "' is planned for " + name_of(program.plans.front().arch);
+      return (elsewhere ? "the first spec's GPUs are sm_" : "this machine's GPUs are sm_") +
+             std::to_string(gpus.sm) + ", '" + program.name + "' is planned for " +
+             name_of(program.plans.front().arch);
   }
   std::string missing;
   const std::optional<CudaTools> tools = find_cuda_tools(missing);
@@ -42,10 +54,11 @@ std::string obstacle(const std::vector<HarnessProgram>& programs, TargetChoice& 
 }  // namespace
 
 std::optional<TargetChoice> choose_target(const std::vector<HarnessProgram>& programs,
-                                          VerifyTarget target, Diagnostics& diagnostics) {
+                                          VerifyTarget target, bool elsewhere,
+                                          Diagnostics& diagnostics) {
   TargetChoice choice;
   if (target != VerifyTarget::host) {
-    const std::string reason = obstacle(programs, choice);
+    const std::string reason = obstacle(programs, elsewhere, choice);
     choice.cuda = reason.empty();
     if (choice.cuda) return choice;
     if (target == VerifyTarget::cuda) {

@@ -20,8 +20,10 @@ struct TargetChoice {
 };
 
 // Picks the target. Nothing, with the reason reported, if the one asked for or its compiler is
-// missing.
+// missing. `elsewhere`: the programs will run on another machine, so GPUs need not be here; they
+// are what the specs' newest architecture says.
 std::optional<TargetChoice> choose_target(const std::vector<HarnessProgram>& programs,
-                                          VerifyTarget target, Diagnostics& diagnostics);
+                                          VerifyTarget target, bool elsewhere,
+                                          Diagnostics& diagnostics);
 
 }  // namespace tilepost

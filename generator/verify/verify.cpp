@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "generator/harness/output_reader.h"
@@ -9,12 +10,13 @@
 #include "generator/printable.h"
 #include "generator/verify/harness.h"
 #include "generator/verify/target.h"
+#include "llvm/ADT/StringExtras.h"
 
 namespace tilepost {
 namespace {
 
-// runtime/verify/check_program.cpp: exact and random.
-constexpr int kChecksPerProgram = 2;
+// runtime/verify/check_program.cpp: exact and random; audit/audit.cpp: footprint and bits.
+constexpr int kChecksPerProgram = 2, kChecksPerAudit = 2;
 
 constexpr int kPassed = 0, kFailed = 1, kNotWritten = 3;
 
@@ -33,12 +35,17 @@ double idle_seconds(const std::vector<HarnessProgram>& programs) {
   return 300 + products / 2e7;
 }
 
+int64_t checks_of(const std::vector<HarnessProgram>& programs) {
+  return static_cast<int64_t>(programs.size()) * kChecksPerProgram +
+         std::ranges::count_if(programs, has_plain) * kChecksPerAudit;
+}
+
 // The runs of a plan for any m or with routes are as many as there are of these to go through.
 std::string extent(const std::vector<HarnessProgram>& programs, int runs) {
   const auto count = static_cast<int64_t>(programs.size());
   for (const HarnessProgram& program : programs) {
     const Plan& plan = program.plans.front();
-    if (plan.any_m || is_routed(plan)) return count_of(count * kChecksPerProgram, "check");
+    if (plan.any_m || is_routed(plan)) return count_of(checks_of(programs), "check");
   }
   return count_of(count * (runs + 1), "run");
 }
@@ -76,7 +83,7 @@ bool summarise(const HarnessResult& result, const std::vector<HarnessProgram>& p
                const VerifyOptions& options, double seconds, std::string& text) {
   llvm::raw_string_ostream out(text);
   const auto count = static_cast<int64_t>(programs.size());
-  const int64_t expected = count * kChecksPerProgram;
+  const int64_t expected = checks_of(programs);
   const int64_t made = result.passed + result.failed;
   const bool passed = result.ended && result.exit_status == 0 && result.passed == expected;
   if (!result.ended)
@@ -135,7 +142,8 @@ int verify(const std::vector<Input>& inputs, const VerifyOptions& options, llvm:
     return kFailed;
   }
   if (!check_rows(programs, options.run_rows, diagnostics)) return kFailed;
-  const std::optional<TargetChoice> target = choose_target(programs, options.target, diagnostics);
+  const std::optional<TargetChoice> target =
+      choose_target(programs, options.target, options.no_run, diagnostics);
   if (!target) return kFailed;
   report.target = target->cuda ? "cuda" : "host";
   report.target_reason = target->reason;
@@ -153,8 +161,13 @@ int verify(const std::vector<Input>& inputs, const VerifyOptions& options, llvm:
   if (harness.empty()) return exit_code;
 
   progress.clear();
-  const HarnessResult result =
-      run_harness(harness_command(harness, options), idle_seconds(programs), out, progress);
+  const std::vector<std::string> command = harness_command(harness, options);
+  if (options.no_run) {
+    report.summary = "not run: " + llvm::join(command, " ");
+    out << report.summary << "\n";
+    return kPassed;
+  }
+  const HarnessResult result = run_harness(command, idle_seconds(programs), out, progress);
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   report.lines = result.lines;
   report.passed = result.passed, report.failed = result.failed;

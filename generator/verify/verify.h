@@ -23,6 +23,7 @@ struct VerifyOptions {
   std::vector<int64_t> run_rows;  // of plans for any m, each a run; empty: the harness's choice
   std::string keep_dir;           // where to leave sources and harness; empty: a temporary folder
   int jobs = 0;                   // compilers at a time; 0: one per core
+  bool no_run = false;            // compile into keep_dir, for GPUs that need not be here
   std::string cache_dir;          // keeps the compiled runtime for the next run; empty: not
 };
 

@@ -5,17 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "runtime/verify/check_result.h"
 #include "runtime/verify/options.h"
 #include "runtime/verify/registry.h"
 #include "runtime/verify/run/world.h"
 
 namespace tilepost::verify {
-
-// One line of the report.
-struct CheckResult {
-  bool ok = false;
-  std::string text;  // "exact: 8256 elements equal, 3 runs", or what went wrong and where
-};
 
 // "attn_out  host  4 ranks  129x64x7 bf16 panel 3 groups"
 std::string program_label(const Entry& entry, const tilepost_plan_t& plan);

@@ -10,6 +10,7 @@
 
 #include "runtime/harness/watchdog.h"
 #include "runtime/map/patterns.h"
+#include "runtime/verify/audit/audit.h"
 #include "runtime/verify/check_program.h"
 
 namespace tilepost::verify {
@@ -31,24 +32,18 @@ class Harness {
     bool ok = true;
     try {
       const tilepost_plan_t& first = program.plans[0];
+      if (entry.plain != nullptr && obstacle(program, 1).empty())
+        ok = audit(entry, program, index, label);
       const int ranks = row_of(first).communicates() ? first.ranks : ranks_available(first.ranks);
-      if (const std::string why = obstacle(program, ranks); !why.empty()) {
+      if (const std::string why = obstacle(program, ranks); ok && !why.empty()) {
         print("skip", label, why);
         ++skipped_;
-        return;
-      }
-      World& world = world_of(ranks);
-      const tilepost_plan_t& plan = world.plan_of(program);
-      label = program_label(entry, plan);
-      const double seconds = 4 * deadline_of(plan, world, options_);
-      watchdog_.arm(seconds, "FAIL  " + label + "  no progress for " +
-                                 std::to_string(static_cast<long>(seconds)) +
-                                 " s: the run hangs and its own deadline did not end it");
-      const auto results = check_program(program, plan, world, options_, mix(options_.seed + index),
-                                         [&](int runs) { alive(entry, runs); });
-      for (const CheckResult& result : results) {
-        take(result.ok, label, result.text);
-        ok = ok && result.ok;
+      } else if (ok) {
+        World& world = world_of(ranks);
+        const tilepost_plan_t& plan = arm(entry, program, world, label);
+        ok = take_all(check_program(program, plan, world, options_, mix(options_.seed + index),
+                                    [&](int runs) { alive(entry, runs); }),
+                      label);
       }
     } catch (const std::exception& error) {
       take(false, label, error.what());
@@ -60,6 +55,36 @@ class Harness {
   }
 
  private:
+  // The plan that runs here, from when on the watchdog waits; and the label of its lines.
+  const tilepost_plan_t& arm(const Entry& entry, const tilepost_program_t& program, World& world,
+                             std::string& label) {
+    const tilepost_plan_t& plan = world.plan_of(program);
+    label = program_label(entry, plan);
+    const double seconds = 4 * deadline_of(plan, world, options_);
+    watchdog_.arm(seconds, "FAIL  " + label + "  no progress for " +
+                               std::to_string(static_cast<long>(seconds)) +
+                               " s: the run hangs and its own deadline did not end it");
+    return plan;
+  }
+
+  // Of the kernel alone, which takes no other rank.
+  bool audit(const Entry& entry, const tilepost_program_t& program, int index, std::string& label) {
+    World& world = world_of(1);
+    const tilepost_plan_t& plan = arm(entry, program, world, label);
+    return take_all(audit_kernel(entry.plain(), plan, world, mix(options_.seed + index),
+                                 [&](int done) { alive(entry, done); }),
+                    label);
+  }
+
+  bool take_all(const std::vector<CheckResult>& results, const std::string& label) {
+    bool ok = true;
+    for (const CheckResult& result : results) {
+      take(result.ok, label, result.text);
+      ok = ok && result.ok;
+    }
+    return ok;
+  }
+
   World& world_of(int ranks) {
     std::unique_ptr<World>& world = worlds_[ranks];
     if (!world) world = open_world(ranks);

@@ -93,6 +93,24 @@ spec gemm_reduce_scatter 256 192 8 bf16 "$whole, requires: {m: 16, n: 64}" >"$di
 accepted "whole tiles" __nv_bfloat16 woven_whole_tiles whole_tiles.cu \
   'static_cast<unsigned>(m / 16), static_cast<unsigned>(n / 64)' 'whole_tiles(a, b, c, n, k)'
 
+# The checks for GPUs are compiled without any: here the plain kernel alone, if there is a compiler at all.
+mkdir -p "$dir/nccl/include" "$dir/nccl/lib" "$dir/bin"
+touch "$dir/nccl/include/nccl.h" "$dir/nccl/lib/libnccl.so"
+cat >"$dir/bin/nvcc" <<END
+#!/bin/sh
+case "\$*" in *" -c "*/plain/*) [ -z "$(command -v nvcc)" ] || exec "$(command -v nvcc)" "\$@" ;; esac
+while [ \$# -gt 0 ]; do
+  case "\$1" in -o | -MF) : >"\$2" ;; esac
+  shift
+done
+END
+chmod +x "$dir/bin/nvcc"
+CUDACXX="$dir/bin/nvcc" NCCL_ROOT="$dir/nccl" "$tool" verify "$dir/spec.yaml" --target cuda --no-run --no-cache \
+  --keep "$dir/checks" >"$dir/log" 2>&1 || { echo "FAIL the checks are not compiled"; cat "$dir/log"; failed=1; }
+grep -q "^not run: $dir/checks/harness --seed 1 --runs 3$" "$dir/log" || { echo "FAIL what is to be run"; failed=1; }
+grep -q "whole_tiles<<<\|kernel<<<grid, threads" "$dir/checks/plain/own.cu" || { echo "FAIL no plain launch"; failed=1; }
+grep -q "own_program, tilepost_plain_own}" "$dir/checks/registry.cpp" || { echo "FAIL the plain kernel is not listed"; failed=1; }
+
 spec gemm_all_reduce 256 192 8 bf16 "$whole" >"$dir/spec.yaml"
 refused "whole tiles without requires" "says so with requires: {m: 16, n: 64}"
 spec gemm_all_reduce 256 192 8 bf16 "${tiled/16, 16/16, 32}" >"$dir/spec.yaml"

@@ -26,10 +26,7 @@ class Weaver {
 
   WovenKernel weave() {
     Pieces pieces = cut_into_pieces(parsed_);
-    WeaveRequest names;
-    names.source = request_.source.text;
-    mark_reachable(parsed_, {instance_.written}, pieces);
-    check_kept(parsed_, names, pieces);
+    const WeaveRequest names = cut(pieces);
     check_header_places(parsed_, instance_.function);
     const ReadWith read_with = check_foreign_macros(parsed_, pieces, request_.one_arch);
     Edits edits;
@@ -47,7 +44,27 @@ class Weaver {
     return woven;
   }
 
+  WovenKernel plain(bool cpu) {
+    Pieces pieces = cut_into_pieces(parsed_);
+    const WeaveRequest names = cut(pieces);
+    Edits edits;
+    wrap_kernel(parsed_, names, pieces, edits);
+    if (!parsed_.report.ok()) return {};
+    WovenKernel kept = assemble(parsed_, names, pieces, edits);
+    kept.body = "namespace user {\n\n" + kept.body + "\n}  // namespace user\n\n" + launch(cpu);
+    return kept;
+  }
+
  private:
+  // Leaves of the file what the kernel needs.
+  WeaveRequest cut(Pieces& pieces) const {
+    WeaveRequest names;
+    names.source = request_.source.text;
+    mark_reachable(parsed_, {instance_.written}, pieces);
+    check_kept(parsed_, names, pieces);
+    return names;
+  }
+
   void hand_place_down(const Pieces& pieces, Edits& edits) const {
     std::vector<Reference> references;
     for (Reference& reference : find_references(parsed_)) {
@@ -121,10 +138,11 @@ class Weaver {
     return "static_cast<" + StringRef(type).rtrim().str() + ">(" + from + ")";
   }
 
-  std::string argument(const Parameter& parameter) const {
+  // What it is given; to the output `moved` is added.
+  std::string argument(const Parameter& parameter, const char* moved) const {
     if (parameter.name == request_.a) return pointer(parameter, "a");
     if (parameter.name == request_.b) return pointer(parameter, "b");
-    if (parameter.name == request_.out) return pointer(parameter, "c") + " + moved";
+    if (parameter.name == request_.out) return pointer(parameter, "c") + moved;
     const auto found = request_.arguments.find(parameter.name);
     if (found != request_.arguments.end())
       return "static_cast<" + parameter.type + ">(" + found->second + ")";
@@ -163,7 +181,7 @@ __global__ void )"
     user::)"
         << request_.reading.asked << "(block, grid";
     for (const Parameter& parameter : instance_.parameters)
-      out << ",\n        " << argument(parameter);
+      out << ",\n        " << argument(parameter, " + moved");
     out << R"();
   }
   tilepost::woven::tile_done(view_, tile, tilepost::BlockStores{});
@@ -172,22 +190,67 @@ __global__ void )"
     return text;
   }
 
+  // ---- The author's launch
+
+  std::string arguments() const {
+    std::string text;
+    for (const Parameter& parameter : instance_.parameters)
+      text += (text.empty() ? "" : ",\n        ") + argument(parameter, "");
+    return text;
+  }
+
+  std::string launch(bool cpu) const {
+    std::string text;
+    llvm::raw_string_ostream out(text);
+    out << "int launch([[maybe_unused]] const void* a, [[maybe_unused]] const void* b, void* c,\n"
+           "           const tilepost_shape_t& shape, [[maybe_unused]] void* stream) {\n"
+           "  const dim3 grid{"
+        << extents(request_.grid) << "}, threads{" << request_.threads[0] << "u, "
+        << request_.threads[1] << "u, " << request_.threads[2]
+        << "u};\n  constexpr int kSharedBytes = " << request_.shared_bytes
+        << ";\n  const auto kernel = &user::" << request_.reading.asked << ";\n";
+    if (cpu) {
+      out << "  tilepost::cpu::launch(grid, threads, kSharedBytes, [&] {\n    kernel("
+          << arguments() << ");\n  });\n  return 0;\n}\n";
+    } else {
+      out << "  const cudaError_t error = cudaFuncSetAttribute(\n"
+             "      reinterpret_cast<const void*>(kernel),\n"
+             "      cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);\n"
+             "  if (error != cudaSuccess) return error;\n"
+             "  kernel<<<grid, threads, kSharedBytes, static_cast<cudaStream_t>(stream)>>>(\n"
+             "        "
+          << arguments() << ");\n  return cudaGetLastError();\n}\n";
+    }
+    return text;
+  }
+
   const Parsed& parsed_;
   const UnmarkedRequest& request_;
   const Instance& instance_;
 };
 
+// Reads the kernel and gives it to `use`; nothing if something was refused.
+std::optional<WovenKernel> read_and(const UnmarkedRequest& request, Diagnostics& diagnostics,
+                                    llvm::function_ref<WovenKernel(Weaver)> use) {
+  std::optional<WovenKernel> woven;
+  const bool read = read_function(request.source, request.reading, diagnostics,
+                                  [&](const Parsed& parsed, const Instance& instance) {
+                                    woven = use(Weaver(parsed, request, instance));
+                                  });
+  if (!read) woven.reset();
+  return woven;
+}
+
 }  // namespace
 
 std::optional<WovenKernel> weave_unmarked(const UnmarkedRequest& request,
                                           Diagnostics& diagnostics) {
-  std::optional<WovenKernel> woven;
-  const bool read = read_function(request.source, request.reading, diagnostics,
-                                  [&](const Parsed& parsed, const Instance& instance) {
-                                    woven = Weaver(parsed, request, instance).weave();
-                                  });
-  if (!read) woven.reset();
-  return woven;
+  return read_and(request, diagnostics, [](Weaver weaver) { return weaver.weave(); });
+}
+
+std::optional<WovenKernel> cut_plain_kernel(const UnmarkedRequest& request, bool cpu,
+                                            Diagnostics& diagnostics) {
+  return read_and(request, diagnostics, [&](Weaver weaver) { return weaver.plain(cpu); });
 }
 
 }  // namespace tilepost

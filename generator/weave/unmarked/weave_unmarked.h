@@ -26,11 +26,20 @@ struct UnmarkedRequest {
   std::string helpers;  // declarations in front of it, that the texts below need
   std::array<std::string, 3> block, grid;        // x, y and z of the plain kernel's
   std::map<std::string, std::string> arguments;  // by parameter: whole or real numbers
+  std::array<int32_t, 3> threads = {1, 1, 1};    // x, y and z of a block
+  int32_t shared_bytes = 0;                      // dynamic, of a block
   bool one_arch = true;   // the text is for the architecture of `reading` alone
   std::string a, b, out;  // which parameters point to them; a and b may be ""
 };
 
 // Reports every refusal at its place in `source` and returns nothing if there was one.
 std::optional<WovenKernel> weave_unmarked(const UnmarkedRequest& request, Diagnostics& diagnostics);
+
+// What of the kernel's file it needs, as its author wrote it, in a namespace `user`, and behind it
+// the launch that its author would write, with a block for every tile:
+//   int launch(const void* a, const void* b, void* c, const tilepost_shape_t& shape, void* stream)
+// It returns a cudaError_t. `cpu`: instead of nvcc's it is the text of cpu_shim.h.
+std::optional<WovenKernel> cut_plain_kernel(const UnmarkedRequest& request, bool cpu,
+                                            Diagnostics& diagnostics);
 
 }  // namespace tilepost

@@ -6,6 +6,7 @@
 
 #include "runtime/cuda/op/select.h"
 #include "runtime/verify/cuda/cuda_device.h"
+#include "runtime/verify/cuda/cuda_runner.h"
 
 namespace tilepost::verify {
 namespace {
@@ -71,7 +72,13 @@ class CudaWorld final : public World {
     return *best;
   }
 
+  std::unique_ptr<KernelRunner> runner(const tilepost_plan_t& plan,
+                                       const harness::PlainLaunch& plain) override {
+    return std::make_unique<CudaRunner>(plan, plain, device(0).stream());
+  }
+
   double max_reference_products() const override { return 2e12; }
+  double max_audit_products() const override { return 1e15; }
   double slow_products_per_second() const override { return 1e11; }
 
  private:

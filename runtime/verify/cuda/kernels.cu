@@ -90,6 +90,18 @@ __global__ void finish_sums_kernel(FinishSums s) {
   }
 }
 
+__global__ void fill_words_kernel(uint32_t* memory, int64_t words, int which) {
+  for (int64_t i = first_index(); i < words; i += index_step()) memory[i] = fill_word(i, which);
+}
+
+__global__ void look_kernel(const __grid_constant__ Look look, uint32_t* found) {
+  uint32_t all = 0;
+  for (int64_t i = first_index(); i < look.words; i += index_step()) all |= look_at_word(look, i);
+  for (int64_t i = first_index(); i < look.num_counters; i += index_step())
+    all |= look_at_counter(look, i);
+  if (all != 0) atomicOr(found, all);
+}
+
 }  // namespace
 
 cudaError_t fill_operand(void* data, int64_t count, const Distribution& distribution,
@@ -140,6 +152,17 @@ cudaError_t add_products(const RankProducts& products, bool exact, cudaStream_t 
 
 cudaError_t finish_sums(const FinishSums& sums, cudaStream_t stream) {
   finish_sums_kernel<<<blocks_for(sums.rows * sums.cols), kThreads, 0, stream>>>(sums);
+  return cudaGetLastError();
+}
+
+cudaError_t fill_words(uint32_t* memory, int64_t words, int which, cudaStream_t stream) {
+  fill_words_kernel<<<blocks_for(words), kThreads, 0, stream>>>(memory, words, which);
+  return cudaGetLastError();
+}
+
+cudaError_t look_at_all(const Look& look, uint32_t* found, cudaStream_t stream) {
+  const int blocks = blocks_for(look.words);
+  look_kernel<<<blocks, kThreads, 0, stream>>>(look, found);
   return cudaGetLastError();
 }
 

@@ -6,6 +6,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "runtime/verify/audit/look.h"
 #include "runtime/verify/reference/epilogue.h"
 
 namespace tilepost::verify {
@@ -59,5 +60,11 @@ struct FinishSums {
   float* narrowed;    // [rows][cols]
 };
 cudaError_t finish_sums(const FinishSums& sums, cudaStream_t stream);
+
+// memory[i] = fill_word(i, which).
+cudaError_t fill_words(uint32_t* memory, int64_t words, int which, cudaStream_t stream);
+
+// Adds to *found what look_at_word and look_at_counter find.
+cudaError_t look_at_all(const Look& look, uint32_t* found, cudaStream_t stream);
 
 }  // namespace tilepost::verify

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/verify/host/host_runner.h"
 #include "runtime/verify/reference/epilogue.h"
 #include "runtime/verify/run/world.h"
 
@@ -149,7 +150,12 @@ class HostWorld final : public World {
   const tilepost_plan_t& plan_of(const tilepost_program_t& program) const override {
     return program.plans[0];
   }
+  std::unique_ptr<KernelRunner> runner(const tilepost_plan_t& plan,
+                                       const harness::PlainLaunch& plain) override {
+    return std::make_unique<HostRunner>(plan, plain);
+  }
   double max_reference_products() const override { return 5e10; }
+  double max_audit_products() const override { return 1e9; }
   double slow_products_per_second() const override { return 2e8; }
 
  private:

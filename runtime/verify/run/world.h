@@ -8,6 +8,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "runtime/harness/plain_launch.h"
+#include "runtime/verify/audit/kernel_runner.h"
 #include "runtime/verify/reference/reference.h"
 #include "tilepost/tilepost.h"
 
@@ -63,6 +65,13 @@ class World {
 
   // Products a check may spend on the reference before it samples rows.
   virtual double max_reference_products() const = 0;
+
+  // Runs the kernel of a plan on rank 0's device, and the plain one that it was woven from.
+  virtual std::unique_ptr<KernelRunner> runner(const tilepost_plan_t& plan,
+                                               const harness::PlainLaunch& plain) = 0;
+
+  // Products an audit may spend on positions one by one before it takes a sample of them.
+  virtual double max_audit_products() const = 0;
 
   // Products per second that a slow but healthy machine reaches: sets the deadline.
   virtual double slow_products_per_second() const = 0;

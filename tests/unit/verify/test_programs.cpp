@@ -32,7 +32,7 @@ TEST_CASE("names that occur once stay, others get a number, none collides") {
 
 TEST_CASE("the registry declares and lists every program") {
   const std::string text =
-      emit_registry({make_program("left"), make_program("right", "schedule.stages=2")});
+      emit_registry({make_program("left"), make_program("right", "schedule.stages=2")}, true);
   CHECK_THAT(text, Catch::Contains("const tilepost_program_t* left_program(void);"));
   CHECK_THAT(text, Catch::Contains("{\"right\", \"schedule.stages=2\", right_program},"));
   CHECK_THAT(text, Catch::Contains("return {kEntries, 2};"));

@@ -1,0 +1,112 @@
+// What a kernel has changed in memory that was filled with a pattern before, the same on the host
+// and on a GPU.
+//
+// Two memories are filled with patterns that differ in every byte, and the kernel stores into each.
+// A byte that it has stored differs from one of the patterns at least, whatever it stored; one that
+// it has not stored has the pattern in both.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/verify/reference/data.h"
+
+namespace tilepost::verify {
+
+// Word `index` of the first pattern; the second is its complement.
+TILEPOST_VERIFY_INLINE uint32_t fill_word(int64_t index, int which) {
+  const auto word = static_cast<uint32_t>(index) * 0x9e3779b1u + 0x7f4a7c15u;
+  return which == 0 ? word : ~word;
+}
+
+// A rectangle of the output that may be stored to.
+struct TilePlace {
+  int64_t row, rows, column, columns;
+};
+
+// What went wrong, as a set.
+constexpr uint32_t kMissing = 1;  // a byte of the places is not stored
+constexpr uint32_t kOutside = 2;  // another byte is
+constexpr uint32_t kUnequal = 4;  // what is stored depends on what was there
+constexpr uint32_t kCounter = 8;  // a counter did not rise as it should
+
+// CTAs that run together have a place each.
+constexpr int kMostPlaces = 8;
+
+// What one look is about. Memory is of the device that looks.
+struct Look {
+  uint32_t* memory[2];
+  int64_t words;  // of each
+  int64_t begin;  // byte in which the output begins
+  int64_t row_bytes;
+  int element_bytes;
+  TilePlace places[kMostPlaces];  // those without rows are none
+  uint32_t* counters;
+  int64_t num_counters;         // words
+  int64_t raised[kMostPlaces];  // the words that are to rise, -1: none,
+  uint32_t signals;             // each by so much
+};
+
+// Whether byte `at` of the memory is in one of the places.
+TILEPOST_VERIFY_INLINE bool is_placed(const Look& look, int64_t at) {
+  const int64_t in_output = at - look.begin;
+  for (const TilePlace& place : look.places) {
+    if (place.rows <= 0) continue;
+    const int64_t first = place.column * look.element_bytes;
+    const int64_t end = (place.column + place.columns) * look.element_bytes;
+    if (in_output < place.row * look.row_bytes + first ||
+        in_output >= (place.row + place.rows - 1) * look.row_bytes + end)
+      continue;
+    const int64_t in_row = in_output % look.row_bytes;
+    if (in_row >= first && in_row < end) return true;
+  }
+  return false;
+}
+
+// What is wrong with byte `at`, of which the memories have `got`.
+TILEPOST_VERIFY_INLINE uint32_t judge_byte(const Look& look, int64_t at, const uint8_t (&got)[2]) {
+  const int shift = static_cast<int>(at % 4) * 8;
+  const auto fill = static_cast<uint8_t>(fill_word(at / 4, 0) >> shift);
+  const bool stored = got[0] != fill || got[1] != static_cast<uint8_t>(~fill);
+  if (!is_placed(look, at)) return stored ? kOutside : 0;
+  return !stored ? kMissing : got[0] != got[1] ? kUnequal : 0;
+}
+
+// What is wrong with a word of the memories.
+TILEPOST_VERIFY_INLINE uint32_t judge_word(const Look& look, int64_t word) {
+  uint32_t found = 0;
+  for (int64_t at = word * 4; at < word * 4 + 4; ++at) {
+    const int shift = static_cast<int>(at % 4) * 8;
+    const uint8_t got[2] = {static_cast<uint8_t>(look.memory[0][word] >> shift),
+                            static_cast<uint8_t>(look.memory[1][word] >> shift)};
+    found |= judge_byte(look, at, got);
+  }
+  return found;
+}
+
+// The same of a counter.
+TILEPOST_VERIFY_INLINE uint32_t judge_counter(const Look& look, int64_t word) {
+  uint32_t expected = 0;
+  for (const int64_t raised : look.raised)
+    if (raised == word) expected += look.signals;
+  return look.counters[word] == expected ? 0 : kCounter;
+}
+
+// Judges a word and fills it again.
+TILEPOST_VERIFY_INLINE uint32_t look_at_word(const Look& look, int64_t word) {
+  const uint32_t fill = fill_word(word, 0);
+  const bool untouched = look.memory[0][word] == fill && look.memory[1][word] == ~fill;
+  if (untouched && !is_placed(look, word * 4) && !is_placed(look, word * 4 + 3)) return 0;
+  const uint32_t found = judge_word(look, word);
+  look.memory[0][word] = fill;
+  look.memory[1][word] = ~fill;
+  return found;
+}
+
+// Judges a counter and sets it to 0 again.
+TILEPOST_VERIFY_INLINE uint32_t look_at_counter(const Look& look, int64_t word) {
+  const uint32_t found = judge_counter(look, word);
+  look.counters[word] = 0;
+  return found;
+}
+
+}  // namespace tilepost::verify

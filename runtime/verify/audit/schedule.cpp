@@ -1,0 +1,84 @@
+#include "runtime/verify/audit/schedule.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <random>
+
+#include "runtime/map/run_map.h"
+
+namespace tilepost::verify {
+namespace {
+
+// std::shuffle makes other orders of one seed in other libraries.
+template <class T>
+void shuffle(std::vector<T>& list, std::mt19937_64& random) {
+  for (size_t i = list.size(); i > 1; --i) std::swap(list[i - 1], list[random() % i]);
+}
+
+}  // namespace
+
+Schedule planned_schedule(const tilepost_plan_t& plan, int64_t m) {
+  const std::unique_ptr<RunMap> run = make_run_map(plan, 0, m);
+  Schedule schedule;
+  schedule.name = "the plan's";
+  schedule.tiles = run->tiles.tiles;
+  for (const tilepost_group_t& group : run->tiles.groups) schedule.targets.push_back(group.target);
+  schedule.rows = run->tiles.send_elements / plan.map.n;
+  return schedule;
+}
+
+Schedule random_schedule(const tilepost_plan_t& plan, const Schedule& other, uint64_t seed) {
+  constexpr size_t kPaddingEvery = 7, kMostGroups = 5;
+  const auto cluster = static_cast<size_t>(plan.map.cluster);
+  const int32_t tile_m = plan.map.tile_m;
+  std::mt19937_64 random(seed);
+  std::vector<std::vector<tilepost_tile_t>> units;
+  for (size_t i = 0; i < other.tiles.size(); i += cluster)
+    units.emplace_back(other.tiles.begin() + static_cast<ptrdiff_t>(i),
+                       other.tiles.begin() + static_cast<ptrdiff_t>(i + cluster));
+  for (size_t i = 0, padding = 1 + units.size() / kPaddingEvery; i < padding; ++i) {
+    units.push_back(units[random() % units.size()]);
+    for (tilepost_tile_t& tile : units.back()) tile.row = -1;
+  }
+  shuffle(units, random);
+
+  Schedule schedule;
+  schedule.name = "random, seed " + std::to_string(seed);
+  schedule.targets.resize(std::min(kMostGroups, units.size()));
+  for (std::vector<tilepost_tile_t>& unit : units) {
+    const auto group = static_cast<int32_t>(random() % schedule.targets.size());
+    for (tilepost_tile_t& tile : unit) {
+      tile.group = group;
+      schedule.targets[static_cast<size_t>(group)] +=
+          static_cast<uint32_t>(plan.map.signals_per_tile);
+      schedule.tiles.push_back(tile);
+    }
+  }
+  // Two places more than tiles in a column.
+  std::map<int32_t, int32_t> in_column;
+  for (const tilepost_tile_t& tile : schedule.tiles) in_column[tile.n] += tile.row >= 0;
+  int32_t most = 0;
+  for (const auto& [column, count] : in_column) most = std::max(most, count + 2);
+  std::map<int32_t, std::vector<int32_t>> places;
+  for (const auto& [column, count] : in_column) {
+    std::vector<int32_t>& list = places[column];
+    list.resize(static_cast<size_t>(most));
+    std::iota(list.begin(), list.end(), 0);
+    shuffle(list, random);
+  }
+  for (tilepost_tile_t& tile : schedule.tiles) {
+    if (tile.row < 0) continue;
+    tile.row = places[tile.n].back() * tile_m;
+    places[tile.n].pop_back();
+  }
+  schedule.rows = int64_t{most} * tile_m;
+  return schedule;
+}
+
+TileExtent extent_of(const tilepost_plan_t& plan, const tilepost_tile_t& tile, int64_t m) {
+  return {std::min<int64_t>(plan.map.tile_m, m - tile.m),
+          std::min<int64_t>(plan.map.tile_n, plan.map.n - tile.n)};
+}
+
+}  // namespace tilepost::verify

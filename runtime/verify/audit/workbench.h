@@ -1,0 +1,67 @@
+// One shape's memory for the audit: operands, two filled outputs with room around them, counters.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "runtime/verify/audit/kernel_runner.h"
+#include "runtime/verify/audit/schedule.h"
+#include "runtime/verify/run/world.h"
+
+namespace tilepost::verify {
+
+class Workbench {
+ public:
+  // For schedules with at most the positions, groups and rows of `largest`.
+  Workbench(RankDevice& device, KernelRunner& runner, const tilepost_plan_t& plan, int64_t m,
+            uint64_t seed, const Schedule& largest);
+  ~Workbench();
+  Workbench(const Workbench&) = delete;
+  Workbench& operator=(const Workbench&) = delete;
+
+  int64_t m() const { return operands_.shape.m; }
+
+  void upload(const Schedule& schedule);
+  // Both kernels; the woven one for `count` positions of the uploaded schedule from `first` on.
+  void run_plain(int which);
+  void run_woven(int which, int64_t first, int64_t count);
+
+  // A look that expects those positions to have been stored in both memories.
+  Look look_for(const Schedule& schedule, int64_t first, int64_t count) const;
+  // Adds what it finds to found()[slot]; memories and counters are as new behind it.
+  void look(const Look& look, int64_t slot);
+  std::vector<uint32_t> found(int64_t slots);  // and sets them to 0
+
+  void renew();  // memories and counters
+  std::vector<unsigned char> memory(int which) const;
+  std::vector<uint32_t> counters() const;
+  // Where the output begins in the memories, in bytes.
+  int64_t begin() const { return begin_; }
+  int64_t row_bytes() const { return row_bytes_; }
+  int element_bytes() const { return element_bytes_; }
+
+  // "" if A and B are as they were.
+  std::string changed_operand() const;
+
+  static constexpr int64_t kMostSlots = 1 << 16;
+
+ private:
+  std::vector<unsigned char> bytes_at(const void* memory, int64_t bytes) const;
+  void* take(int64_t bytes);
+  void* output(int which) const { return reinterpret_cast<char*>(memory_[which]) + begin_; }
+
+  RankDevice& device_;
+  KernelRunner& runner_;
+  const tilepost_plan_t& plan_;
+  std::vector<void*> taken_;
+  KernelRunner::Operands operands_{};
+  std::vector<unsigned char> a_, b_;  // as they were
+  int64_t begin_ = 0, words_ = 0, row_bytes_ = 0, num_counters_ = 0;
+  int element_bytes_ = 2;
+  uint32_t* memory_[2]{};
+  uint32_t* counters_ = nullptr;
+  uint32_t* found_ = nullptr;
+  tilepost_tile_t* tiles_ = nullptr;
+};
+
+}  // namespace tilepost::verify

@@ -1,0 +1,14 @@
+// What a check came to.
+#pragma once
+
+#include <string>
+
+namespace tilepost::verify {
+
+// One line of the report.
+struct CheckResult {
+  bool ok = false;
+  std::string text;  // "exact: 8256 elements equal, 3 runs", or what went wrong and where
+};
+
+}  // namespace tilepost::verify

@@ -1,0 +1,27 @@
+// The audit on the host target: a kernel's worker does all positions.
+#pragma once
+
+#include "runtime/harness/plain_launch.h"
+#include "runtime/verify/audit/kernel_runner.h"
+
+namespace tilepost::verify {
+
+class HostRunner final : public KernelRunner {
+ public:
+  HostRunner(const tilepost_plan_t& plan, const harness::PlainLaunch& plain)
+      : plan_(plan), plain_(plain) {}
+
+  void upload(void* to, const void* from, int64_t bytes) override;
+  void fill(uint32_t* memory, int64_t words, int which) override;
+  void run_woven(const Operands& operands, void* c, const tilepost_tile_t* tiles, int32_t count,
+                 uint32_t* counters) override;
+  void run_plain(const Operands& operands, void* c) override;
+  void look(const Look& look, uint32_t* found) override;
+  void finish() override {}
+
+ private:
+  const tilepost_plan_t& plan_;
+  const harness::PlainLaunch plain_;
+};
+
+}  // namespace tilepost::verify
