@@ -49,7 +49,8 @@ std::string median_of(const ModeSamples* samples, const char* variant) {
 // What the links need at least for what a rank has to send, where every rank sends as much.
 std::optional<double> links_us(const Plan& plan) {
   if (row_of(plan).routes() && plan.routing != TILEPOST_ROUTING_EVEN) return std::nullopt;
-  const double row = row_of(plan).moves_input() ? plan.k * bytes_of(plan.input) : plan.map.n * 2;
+  const double row = row_of(plan).moves_input() ? plan.k * bytes_of(plan.input)
+                                                : plan.map.n * bytes_of(plan.output);
   const double times = plan.pattern == TILEPOST_GEMM_ALL_REDUCE ? 2 : 1;
   return times * static_cast<double>(plan.map.m) * row * (plan.ranks - 1) / plan.ranks /
          h200_nvlink_profile().link_bytes_per_us;

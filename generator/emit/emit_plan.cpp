@@ -19,6 +19,8 @@ const char* c_name(tilepost_dtype_t type) {
       return "TILEPOST_F16";
     case TILEPOST_E4M3:
       return "TILEPOST_E4M3";
+    case TILEPOST_F32:
+      return "TILEPOST_F32";
   }
   llvm_unreachable("element type");
 }

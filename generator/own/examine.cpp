@@ -138,20 +138,16 @@ class Examiner {
                                                                : spec_.gemm.out.value;
     const std::string element =
         type->getPointeeType().getCanonicalType().getUnqualifiedType().getAsString();
-    constexpr std::pair<const char*, tilepost_dtype_t> kTypes[] = {
-        {"__nv_bfloat16", TILEPOST_BF16},
-        {"__half", TILEPOST_F16},
-        {"__nv_fp8_e4m3", TILEPOST_E4M3}};
+    constexpr std::pair<const char*, tilepost_dtype_t> kTypes[] = {{"__nv_bfloat16", TILEPOST_BF16},
+                                                                   {"__half", TILEPOST_F16},
+                                                                   {"__nv_fp8_e4m3", TILEPOST_E4M3},
+                                                                   {"float", TILEPOST_F32}};
     for (const auto& [name, type_of_name] : kTypes) {
       if (StringRef(element).ends_with(name) && type_of_name != wanted)
         parsed.error(parameter.decl->getLocation(), "parameter '" + parameter.name +
                                                         "' points to " + name +
                                                         ", and the spec says " + name_of(wanted));
     }
-    if (type->getPointeeType()->isRealFloatingType())
-      parsed.error(parameter.decl->getLocation(), "parameter '" + parameter.name + "' points to " +
-                                                      element + ", and the spec says " +
-                                                      name_of(wanted));
   }
 
   // A number that the parameter's type would make another of.

@@ -13,9 +13,9 @@ constexpr int64_t kMaxSize = std::numeric_limits<int32_t>::max() - 1023;
 constexpr int64_t kMaxWaves = int64_t{1} << 20;  // 1024 groups of it fit an int
 constexpr int64_t kClusters[] = {1, 2, 4};
 
-constexpr string_view kLaterOutputs[] = {"f32"};
 constexpr Spelling kOutputTypes[] = {{"bf16", static_cast<int>(TILEPOST_BF16)},
-                                     {"f16", static_cast<int>(TILEPOST_F16)}};
+                                     {"f16", static_cast<int>(TILEPOST_F16)},
+                                     {"f32", static_cast<int>(TILEPOST_F32)}};
 constexpr Spelling kTruths[] = {{"false", 0}, {"true", 1}};
 
 template <class E>
@@ -156,10 +156,9 @@ const Field kFields[] = {
     {.path = "gemm.out",
      .kind = FieldKind::word,
      .choices = kOutputTypes,
-     .later = kLaterOutputs,
      .same_as = "gemm.a",
-     .description = "element type of the output, equal to that of A, or for e4m3 either, bf16 "
-                    "unless given",
+     .description = "element type of the output, equal to that of A, for e4m3 bf16 or f16, bf16 "
+                    "unless given, and any of a kernel of your own",
      .store =
          [](Spec& s, const FieldValue& r) {
            s.gemm.out = {choice_of<tilepost_dtype_t>(r), r.where};

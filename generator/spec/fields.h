@@ -50,12 +50,11 @@ struct Field {
   std::string_view path = {};  // dotted: "gemm.m"
   FieldKind kind = FieldKind::integer;
   bool required = false;
-  int64_t min = 0, max = 0;                      // of each number
-  std::span<const int64_t> values = {};          // if not empty, the only numbers allowed
-  size_t min_items = 0, max_items = 0;           // of a list
-  std::span<const Spelling> choices = {};        // of words
-  std::span<const std::string_view> later = {};  // words that this version does not support
-  std::string_view noun = {};                    // what a text is: "a path", or texts: "paths"
+  int64_t min = 0, max = 0;                // of each number
+  std::span<const int64_t> values = {};    // if not empty, the only numbers allowed
+  size_t min_items = 0, max_items = 0;     // of a list
+  std::span<const Spelling> choices = {};  // of words
+  std::string_view noun = {};              // what a text is: "a path", or texts: "paths"
   // As the user would write it; "auto": absent. A section takes it as a word in its place.
   std::string_view default_text = {};
   std::string_view same_as = {};      // the default is the value of this field

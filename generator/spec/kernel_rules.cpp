@@ -87,6 +87,13 @@ class KernelRules {
     if (spec_.gemm.accumulate.value == TILEPOST_FAST)
       refuse(spec_.gemm.accumulate.where,
              "gemm.accumulate is for the bundled kernels; your own sums as it does; remove it");
+    const bool norms = spec_.consumer.value == TILEPOST_CONSUMER_RMS_NORM ||
+                       spec_.consumer.value == TILEPOST_CONSUMER_RESIDUAL_RMS_NORM;
+    if (spec_.gemm.out.value == TILEPOST_F32 && norms)
+      refuse(spec_.consumer.where,
+             fmt::format("consumer {} normalises rows of bf16 and f16, and gemm.out is 'f32'; use "
+                         "a 16-bit output, or normalise in a kernel of your own behind the run",
+                         quote(name_of(spec_.consumer.value))));
   }
 
   void check_arguments() {

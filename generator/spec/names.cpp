@@ -22,7 +22,7 @@ constexpr Spelling kRoutings[] = {spell("even", TILEPOST_ROUTING_EVEN),
                                   spell("splits", TILEPOST_ROUTING_SPLITS),
                                   spell("rows", TILEPOST_ROUTING_ROWS)};
 constexpr Spelling kElementTypes[] = {spell("bf16", TILEPOST_BF16), spell("f16", TILEPOST_F16),
-                                      spell("e4m3", TILEPOST_E4M3)};
+                                      spell("e4m3", TILEPOST_E4M3), spell("f32", TILEPOST_F32)};
 constexpr Spelling kGemmLayouts[] = {spell("tn", TILEPOST_TN), spell("nn", TILEPOST_NN)};
 constexpr Spelling kAccumulates[] = {spell("precise", TILEPOST_PRECISE),
                                      spell("fast", TILEPOST_FAST)};
@@ -73,8 +73,8 @@ constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
     {"blackwell", "sm_100"}, {"100", "sm_100"},       {"cpu", "host"},
     {"sm_70", "sm_70"},      {"sm_75", "sm_75"},      {"sm_87", "sm_87"},
     {"sm_100", "sm_100"},    {"sm_100a", "sm_100a"},  {"sm_103", "sm_103"},
-    {"sm_103a", "sm_103a"},  {"sm_120", "sm_120"},    {"sm_120a", "sm_120a"},
-    {"f32", "f32"}};
+    {"f64", "f64"},          {"float64", "f64"},      {"double", "f64"},
+    {"sm_103a", "sm_103a"},  {"sm_120", "sm_120"},    {"sm_120a", "sm_120a"}};
 
 template <class E>
 const char* find_name(E value) {

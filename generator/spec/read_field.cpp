@@ -189,8 +189,7 @@ class FieldReader {
     const string_view meant = spelling_of(lower_case(value.text));
     if (find_spelling(field_, meant) != nullptr)
       return refuse(value, fmt::format(", did you mean {}?", quote(meant)));
-    if (contains(field_.later, string_view(value.text)) || !meant.empty())
-      return refuse_later(value, quote(value.text));
+    if (!meant.empty()) return refuse_later(value, quote(value.text));
     std::vector<string_view> texts;
     for (const Spelling& choice : field_.choices) texts.push_back(choice.text);
     return refuse(value, did_you_mean(value.text, texts));

@@ -30,6 +30,21 @@ void check_archs(const Located<std::vector<Arch>>& archs, Diagnostics& diagnosti
                     "compiler, the other by nvcc; write two specs, or generate twice with --arch");
 }
 
+// What the bundled kernels multiply, and what they round their sums to.
+void check_bundled_types(GemmSpec& gemm, Diagnostics& diagnostics) {
+  if (gemm.a.value == TILEPOST_F32)
+    diagnostics.error(gemm.a.where,
+                      "gemm.a 'f32' is for a kernel of your own; the bundled ones multiply bf16, "
+                      "f16 and e4m3; use one of these, or bring a kernel");
+  if (gemm.a.value != TILEPOST_E4M3)
+    follow_a(gemm, gemm.out, "gemm.out", "the bundled kernels round their sums to the input type",
+             diagnostics);
+  else if (gemm.out.value == TILEPOST_F32)
+    diagnostics.error(gemm.out.where,
+                      "gemm.out 'f32' is for a kernel of your own; the bundled ones round their "
+                      "sums of e4m3 to bf16 or f16; use one of these, or bring a kernel");
+}
+
 void check_e4m3(const GemmSpec& gemm, Diagnostics& diagnostics) {
   if (!gemm.a.given()) return;
   const bool e4m3 = gemm.a.value == TILEPOST_E4M3;
@@ -58,12 +73,9 @@ void check_product(const Located<int64_t>& x, const Located<int64_t>& y, const c
 void apply_rules(Spec& spec, Diagnostics& diagnostics) {
   GemmSpec& gemm = spec.gemm;
   follow_a(gemm, gemm.b, "gemm.b", "the tensor cores multiply two inputs of one type", diagnostics);
-  if (gemm.a.value == TILEPOST_E4M3) {
-    if (!gemm.out.given()) gemm.out.value = TILEPOST_BF16;
-  } else {
-    follow_a(gemm, gemm.out, "gemm.out", "the kernels round their sums to the input type",
-             diagnostics);
-  }
+  if (!gemm.out.given())
+    gemm.out.value = gemm.a.value == TILEPOST_E4M3 ? TILEPOST_BF16 : gemm.a.value;
+  if (!spec.kernel) check_bundled_types(gemm, diagnostics);
   check_e4m3(gemm, diagnostics);
   check_product(gemm.m, gemm.n, "the output, gemm.m * gemm.n,", diagnostics);
   check_product(gemm.m, gemm.k, "A, gemm.m * gemm.k,", diagnostics);

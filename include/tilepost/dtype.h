@@ -10,7 +10,16 @@ namespace tilepost {
 
 // Bytes of an element.
 constexpr int64_t element_bytes(tilepost_dtype_t type) {
-  return type == TILEPOST_E4M3 ? 1 : 2;
+  switch (type) {
+    case TILEPOST_BF16:
+    case TILEPOST_F16:
+      break;
+    case TILEPOST_E4M3:
+      return 1;
+    case TILEPOST_F32:
+      return 4;
+  }
+  return 2;
 }
 
 }  // namespace tilepost

@@ -16,7 +16,7 @@
 namespace tilepost {
 
 // Element type of a kernel's operands; of its output only the 16-bit ones.
-enum class DType { bf16, f16, e4m3 };
+enum class DType { bf16, f16, e4m3, f32 };
 
 // The tiles of one output: how many, how large, and how a plain kernel walks them. `cluster` CTAs
 // with consecutive positions share a tile column; `band` tile rows are swept together, so that

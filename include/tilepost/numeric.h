@@ -1,5 +1,5 @@
-// The 16- and 8-bit floating-point types as plain structs, with exact conversions to and from
-// float.
+// The element types for host code: the 16- and 8-bit floating-point types as plain structs, with
+// exact conversions to and from float.
 //
 // Host code (the host target's kernels and collective, tests, the verify program) uses these where
 // CUDA code uses __nv_bfloat16 and __half: no compiler support is needed and every platform rounds
@@ -45,8 +45,16 @@ template <>
 struct HostElementOf<DType::e4m3> {
   using Type = E4m3;
 };
+template <>
+struct HostElementOf<DType::f32> {
+  using Type = float;
+};
 template <DType kType>
 using HostElement = typename HostElementOf<kType>::Type;
+
+TILEPOST_INLINE constexpr float to_float(float value) {
+  return value;
+}
 
 // Exact.
 TILEPOST_INLINE constexpr float to_float(Bf16 value) {
@@ -114,6 +122,10 @@ TILEPOST_INLINE constexpr Bf16 from_float<Bf16>(float value) {
 template <>
 TILEPOST_INLINE constexpr F16 from_float<F16>(float value) {
   return to_f16(value);
+}
+template <>
+TILEPOST_INLINE constexpr float from_float<float>(float value) {
+  return value;
 }
 
 }  // namespace tilepost

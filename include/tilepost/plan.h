@@ -14,11 +14,12 @@
 extern "C" {
 #endif
 
-// Element types of A and B; of the output only the 16-bit ones.
+// Element types of A and B; of the output all but the 8-bit one.
 typedef enum tilepost_dtype {
   TILEPOST_BF16 = 0,
   TILEPOST_F16 = 1,
   TILEPOST_E4M3 = 2,  // 8 bits: 4 exponent, 3 mantissa, no infinities (OCP 8-bit floating point)
+  TILEPOST_F32 = 3,   // of kernels of the user's own, and of the host target
 } tilepost_dtype_t;
 
 typedef enum tilepost_pattern {

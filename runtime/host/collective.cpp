@@ -76,7 +76,7 @@ class Receiver {
     const void* from = rows ? peer.gathered : peer.send;
     if (send->kind == StepKind::send_own_rows) from = peer.a;
     copy_elements(from, send->from, rows ? own.gathered : own.received, step.to, step.count,
-                  rows ? team_.input_bytes : static_cast<int>(sizeof(uint16_t)));
+                  rows ? team_.input_bytes : static_cast<int>(element_bytes(team_.output)));
     return true;
   }
 
@@ -104,10 +104,8 @@ bool is_collective(StepKind kind) {
 void run_collective(const HostTeam& team, int rank, size_t index, const Step& step) {
   if (step.kind == StepKind::all_gather)
     all_gather(team, rank, index, step);
-  else if (team.output == TILEPOST_BF16)
-    reduce<Bf16>(team, rank, index, step);
   else
-    reduce<F16>(team, rank, index, step);
+    with_element(team.output, [&]<class T>(T) { reduce<T>(team, rank, index, step); });
 }
 
 }  // namespace

@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <vector>
 
-#include "tilepost/numeric.h"
+#include "runtime/host/elements.h"
 
 namespace tilepost {
 namespace {
@@ -64,45 +63,40 @@ class Norm {
 
 template <class T>
 void norm_rows(const HostConsumer& consumer, int64_t rows) {
-  static_assert(sizeof(T) == sizeof(uint16_t));
   const Norm<T> norm(consumer);
   const size_t n = static_cast<size_t>(consumer.run.map().n);
-  std::vector<uint16_t> bits(n);
   std::vector<T> x(n);
   for (int64_t row = 0; row < rows; ++row) {
-    load_row(consumer, row, bits.data());
-    std::memcpy(x.data(), bits.data(), n * sizeof(T));
+    load_row(consumer, row, x.data());
     norm.row(row, x.data());
   }
 }
 
 }  // namespace
 
-void load_row(const HostConsumer& consumer, int64_t row, uint16_t* to) {
+void load_row(const HostConsumer& consumer, int64_t row, void* to) {
   const tilepost_map_t& map = consumer.run.map();
-  const auto* data = static_cast<const uint16_t*>(consumer.data);
+  const int width = static_cast<int>(element_bytes(consumer.plan.output));
   for (int64_t column = 0; column < tiles_n(map); ++column) {
     const int64_t first = column * map.tile_n;
-    const int64_t width = std::min<int64_t>(map.tile_n, map.n - first);
-    std::memcpy(to + first, data + place(consumer, row, column), width * sizeof(uint16_t));
+    const int64_t columns = std::min<int64_t>(map.tile_n, map.n - first);
+    copy_elements(consumer.data, place(consumer, row, column), to, first, columns, width);
   }
 }
 
 void consume(const HostConsumer& consumer) {
   const int64_t n = consumer.run.map().n, rows = consumer.run.sizes.out / n;
+  const int64_t row_bytes = n * element_bytes(consumer.plan.output);
   switch (consumer.plan.consumer) {
     case TILEPOST_CONSUMER_NONE:
       break;
     case TILEPOST_CONSUMER_UNPERMUTE:
       for (int64_t row = 0; row < rows; ++row)
-        load_row(consumer, row, static_cast<uint16_t*>(consumer.out) + row * n);
+        load_row(consumer, row, static_cast<char*>(consumer.out) + row * row_bytes);
       break;
     case TILEPOST_CONSUMER_RMS_NORM:
     case TILEPOST_CONSUMER_RESIDUAL_RMS_NORM:
-      if (consumer.plan.output == TILEPOST_BF16)
-        norm_rows<Bf16>(consumer, rows);
-      else
-        norm_rows<F16>(consumer, rows);
+      with_element(consumer.plan.output, [&]<class T>(T) { norm_rows<T>(consumer, rows); });
       break;
   }
 }

@@ -20,7 +20,7 @@ struct HostConsumer {
 };
 
 // Row `row` of the data, row-major, into n elements at `to`; undoes the tile layout.
-void load_row(const HostConsumer& consumer, int64_t row, uint16_t* to);
+void load_row(const HostConsumer& consumer, int64_t row, void* to);
 
 // Carries out the plan's consumer. Norms are computed in fp32, the sum with the residual is rounded
 // before it is squared: what is kept is what is normalised.

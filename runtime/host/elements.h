@@ -6,6 +6,7 @@
 #include <cstring>
 #include <vector>
 
+#include "tilepost/dtype.h"
 #include "tilepost/numeric.h"
 #include "tilepost/plan.h"
 
@@ -17,6 +18,21 @@ inline void copy_elements(const void* from, int64_t first_read, void* to, int64_
   std::memmove(static_cast<char*>(to) + first_written * bytes,
                static_cast<const char*>(from) + first_read * bytes,
                static_cast<size_t>(count) * bytes);
+}
+
+// Calls `body` with a value of the host type of an output's elements.
+template <class Body>
+void with_element(tilepost_dtype_t output, Body body) {
+  switch (output) {
+    case TILEPOST_BF16:
+      return body(Bf16{});
+    case TILEPOST_F16:
+      return body(F16{});
+    case TILEPOST_F32:
+      return body(float{});
+    case TILEPOST_E4M3:
+      break;  // of inputs only: plan_check.cpp
+  }
 }
 
 // What ranks add up: a block from each, in their order, and where the sum goes.

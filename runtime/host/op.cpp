@@ -28,6 +28,7 @@ HostOp::HostOp(std::shared_ptr<HostGroup> group, int rank, const char* name,
       deadline_seconds_(options.deadline_seconds),
       num_workers_(workers),
       input_bytes_(static_cast<int>(element_bytes(plan.input))),
+      output_bytes_(static_cast<int>(element_bytes(plan.output))),
       plan_hash_(hash_plan(plan)),
       counters_(static_cast<size_t>(plan.map.num_groups) * TILEPOST_COUNTER_STRIDE, 0),
       reached_(static_cast<size_t>(plan.map.num_groups), 0),
@@ -36,8 +37,8 @@ HostOp::HostOp(std::shared_ptr<HostGroup> group, int rank, const char* name,
       stream_(group_->stream(rank)),
       queue_(kQueueLength) {
   const RunSizes most = most_sizes(plan_);
-  if (paths_of(plan_).any(&RunPath::stores_apart)) staging_.assign(most.send, 0);
-  received_.assign(most.receive, 0);
+  if (paths_of(plan_).any(&RunPath::stores_apart)) staging_.assign(most.send * output_bytes_, 0);
+  received_.assign(most.receive * output_bytes_, 0);
   if (paths_of(plan_).planned.packs)
     packed_.assign(static_cast<size_t>(plan_.rows_sent * plan_.k) * input_bytes_, 0);
   allocate_shared(most);
@@ -179,10 +180,8 @@ tilepost_result_t HostOp::get_info(tilepost_op_info_t& info) {
   if (const auto& run = is_routed(plan_) ? routed_ : planned_; run != nullptr)
     info.out_elements = run->sizes.out;
   info.device_bytes = static_cast<int64_t>(
-      (counters_.size() + rows_.size()) * sizeof(uint32_t) +
-      (staging_.size() + received_.size() + slots_.size() + sums_.size() + landed_.size()) *
-          sizeof(uint16_t) +
-      gathered_.size() + packed_.size());
+      (counters_.size() + rows_.size()) * sizeof(uint32_t) + staging_.size() + received_.size() +
+      slots_.size() + sums_.size() + landed_.size() + gathered_.size() + packed_.size());
   if (arena_ != nullptr) info.device_bytes += arena_->bytes();
   info.device_bytes += others_.bytes();
   for (const auto& run : {planned_, routed_})

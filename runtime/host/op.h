@@ -137,21 +137,22 @@ class HostOp final : public tilepost_op {
   const tilepost_plan_t& plan_;
   const double deadline_seconds_;
   const int num_workers_;
-  const int input_bytes_;  // per element of A and B
+  const int input_bytes_;   // per element of A and B
+  const int output_bytes_;  // per element of the output
   const uint64_t plan_hash_;
   uint64_t operation_ = 0;  // RunTerms::operation; 0 where no other rank is met
   std::vector<uint32_t> counters_;
-  std::vector<uint32_t> reached_;   // by group: where its counter stands after the runs so far
-  std::vector<uint16_t> staging_;   // Buffer::send
-  std::vector<uint16_t> received_;  // Buffer::received
-  std::vector<uint8_t> packed_;     // rows of A by destination: RunPath::packs
-  std::vector<uint8_t> gathered_;   // all ranks' rows of A, where the caller does not want them, or
-                                    // others read them
+  std::vector<uint32_t> reached_;  // by group: where its counter stands after the runs so far
+  std::vector<uint8_t> staging_;   // Buffer::send
+  std::vector<uint8_t> received_;  // Buffer::received
+  std::vector<uint8_t> packed_;    // rows of A by destination: RunPath::packs
+  std::vector<uint8_t> gathered_;  // all ranks' rows of A, where the caller does not want them, or
+                                   // others read them
   // Of sums that are added as they arrive, too, the host keeps a block for every rank: which order
   // is taken must not depend on which rank stores first.
   const Slots blocks_;
-  std::vector<uint16_t> slots_, sums_, landed_;  // what ranks share (steps.h)
-  HostMemory memory_{};                          // the addresses of that, for the others
+  std::vector<uint8_t> slots_, sums_, landed_;  // what ranks share (steps.h)
+  HostMemory memory_{};                         // the addresses of that, for the others
   // What this rank has brought to a collective (HostGroup::begin_collective), which may outlive the
   // call that brought it: of a group of messages, and of a route.
   HostBuffers own_{};

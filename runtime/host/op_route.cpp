@@ -62,8 +62,8 @@ tilepost_result_t HostOp::route(const tilepost_route_t& route, tilepost_arrivals
   routed_ = nullptr;
   std::unique_ptr<RunMap> run;
   if (const auto result = agree_on_route(inputs, run); result != TILEPOST_OK) return result;
-  if (received_.size() < static_cast<size_t>(run->sizes.receive))
-    received_.assign(run->sizes.receive, 0);
+  const auto received = static_cast<size_t>(run->sizes.receive * output_bytes_);
+  if (received_.size() < received) received_.assign(received, 0);
   arrivals_ = Arrivals(*run, rank_, inputs);
   routed_ = std::move(run);
   if (arrivals != nullptr) *arrivals = arrivals_.view();

@@ -13,9 +13,9 @@ namespace tilepost {
 
 void HostOp::allocate_shared(const RunSizes& most) {
   if (most.slots > 0 && plan_.access != TILEPOST_ACCESS_TILES)
-    slots_.assign(static_cast<size_t>(blocks_.elements()), 0);
-  sums_.assign(most.sums, 0);
-  landed_.assign(most.landed, 0);
+    slots_.assign(static_cast<size_t>(blocks_.elements() * output_bytes_), 0);
+  sums_.assign(most.sums * output_bytes_, 0);
+  landed_.assign(most.landed * output_bytes_, 0);
 }
 
 // False: the communicator was aborted, here and below.
@@ -77,7 +77,7 @@ void HostOp::set_places(const RunMap& map, const std::vector<const HostMemory*>&
   for (int owner = 0; owner < plan_.ranks; ++owner) {
     const OwnerPlace place = place_at_owner(plan_, blocks_, map.map(), rank_, owner);
     void* block = place.in_slots ? memory[owner]->slots : memory[owner]->landed;
-    peer_out_.push_back(static_cast<uint16_t*>(block) + place.first);
+    peer_out_.push_back(static_cast<char*>(block) + place.first * output_bytes_);
     peer_counters_.push_back(memory[owner]->counters);
   }
 }

@@ -5,8 +5,6 @@
 namespace tilepost {
 namespace {
 
-constexpr int kOutputBytes = sizeof(uint16_t);
-
 // The parts of a sum: a block of slots each, but where other ranks' memory is read this rank's own
 // part is where its kernel has stored it.
 template <class T>
@@ -29,6 +27,7 @@ void add_parts(const HostSharedRun& run, const Step& step) {
 }  // namespace
 
 void carry_out_step(const HostSharedRun& run, const Step& step) {
+  const int width = static_cast<int>(element_bytes(run.plan.output));
   const HostMemory& own = *run.memory[run.rank];
   const HostMemory& peer = *run.memory[step.peer];
   const auto copy = [&](const void* from, void* to, int64_t first, int bytes) {
@@ -40,30 +39,30 @@ void carry_out_step(const HostSharedRun& run, const Step& step) {
       copy(run.a, own.gathered, step.to, run.input_bytes);
       break;
     case StepKind::pull_part:
-      copy(peer.send, own.slots, run.slots.at(step.peer, step.to), kOutputBytes);
+      copy(peer.send, own.slots, run.slots.at(step.peer, step.to), width);
       break;
     case StepKind::pull:
-      copy(peer.send, run.received, step.to, kOutputBytes);
+      copy(peer.send, run.received, step.to, width);
       break;
     case StepKind::pull_sums:
-      copy(peer.sums, run.received, step.to, kOutputBytes);
+      copy(peer.sums, run.received, step.to, width);
       break;
     case StepKind::push_rows:
       copy(run.a, peer.gathered, step.to, run.input_bytes);
       break;
     case StepKind::push_sums:
-      copy(run.received, peer.landed, step.to, kOutputBytes);
+      copy(run.received, peer.landed, step.to, width);
       break;
     case StepKind::own_part:
       copy(run.path.access == TILEPOST_ACCESS_READ ? own.send : own.landed, run.received, step.to,
-           kOutputBytes);
+           width);
       break;
     case StepKind::landed_part:
     case StepKind::landed_sums:
-      copy(own.landed, run.received, step.to, kOutputBytes);
+      copy(own.landed, run.received, step.to, width);
       break;
     case StepKind::sum:
-      run.plan.output == TILEPOST_BF16 ? add_parts<Bf16>(run, step) : add_parts<F16>(run, step);
+      with_element(run.plan.output, [&]<class T>(T) { add_parts<T>(run, step); });
       break;
     case StepKind::landed_rows:  // where they are read
     case StepKind::announce:

@@ -13,8 +13,6 @@
 namespace tilepost {
 namespace {
 
-constexpr int kElementBytes = 2;  // of every output
-
 constexpr double kNever = 1e12;  // us
 
 bool waits(const GroupProblem& problem) {
@@ -200,7 +198,7 @@ int at_most(int at_once, const tilepost_map_t& map) {
 }
 
 GroupProblem problem_of(const tilepost_plan_t& plan, int64_t m) {
-  GroupProblem problem{plan.map, 0, kElementBytes, plan.model};
+  GroupProblem problem{plan.map, 0, element_bytes(plan.output), plan.model};
   problem.map.m = m;
   problem.at_once = at_most(plan.gemm_ctas / ctas_of_tile(plan), problem.map);
   if (waits(problem)) problem.unit_bytes = plan.k * element_bytes(plan.input);

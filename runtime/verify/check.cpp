@@ -104,7 +104,7 @@ void Check::compare_run(int rank, int set, int run) {
 
 // Where rows of the product are routed every rank is a source of them.
 void Check::compare_out(const RankOperation& operation, int rank, int set, int run) {
-  std::vector<uint16_t> out;
+  std::vector<unsigned char> out;
   const std::string overwritten = operation.buffers(set).fetch_out(out);
   const OutputLayout layout = operation.layout(shape_);
   const bool all = row_of(problem_.pattern).product_is_routed();
@@ -117,7 +117,7 @@ void Check::compare_out(const RankOperation& operation, int rank, int set, int r
 }
 
 void Check::compare_kept(const RunBuffers& buffers, int rank, int run) {
-  std::vector<uint16_t> kept;
+  std::vector<unsigned char> kept;
   buffers.fetch_kept(kept);
   Problem row_major = problem_;
   row_major.layout = TILEPOST_PANEL;
@@ -132,13 +132,11 @@ void Check::compare_gathered(const RunBuffers& buffers, int rank, int run) {
   std::vector<unsigned char> gathered;
   const std::string overwritten = buffers.fetch_gathered(gathered);
   const RowSource source{seed_, run, rank, shape_.input_rows(rank).data()};
-  const auto bytes = static_cast<size_t>(element_bytes(problem_.input));
   for (const int64_t row : expected_[reference_of(rank)].rows)
     for (int64_t i = 0; i < problem_.k; ++i) {
       const float value =
           value_at(distribution_, source.stream(row), source.row_there(row) * problem_.k + i);
-      const unsigned char* got = &gathered[static_cast<size_t>(row * problem_.k + i) * bytes];
-      const unsigned bits = bytes == 1 ? got[0] : got[0] | got[1] << 8;
+      const uint32_t bits = load_bits(gathered.data(), row * problem_.k + i, problem_.input);
       if (bits != encode(value, problem_.input))
         throw TargetError(harness::format(
             "run %d: the gathered A differs at (%lld, %lld): expected %.9g", run + 1,

@@ -48,7 +48,17 @@ const char* consumer_of(const tilepost_plan_t& plan) {
 }
 
 const char* name_of(tilepost_dtype_t type) {
-  return type == TILEPOST_BF16 ? "bf16" : type == TILEPOST_F16 ? "f16" : "e4m3";
+  switch (type) {
+    case TILEPOST_BF16:
+      return "bf16";
+    case TILEPOST_F16:
+      return "f16";
+    case TILEPOST_E4M3:
+      return "e4m3";
+    case TILEPOST_F32:
+      break;
+  }
+  return "f32";
 }
 
 // "bf16", "e4m3 fast to f16 scale+bias", "bf16 nn".

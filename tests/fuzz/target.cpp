@@ -134,7 +134,6 @@ std::string dictionary() {
     add(field.path);
     add(std::string(field.leaf()) + ": ");
     for (const Spelling& choice : field.choices) add(choice.text);
-    for (const std::string_view word : field.later) add(word);
   }
   for (const char* word : {"{max: ", "}", "[", "]", ", ", ": ", "- ", "auto", "\\x00gemm."})
     add(word);

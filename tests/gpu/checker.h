@@ -5,6 +5,7 @@
 
 #include "tests/gpu/cases.h"
 #include "tests/gpu/gpu_ranks.h"
+#include "tilepost/dtype.h"
 
 namespace gpu_test {
 
@@ -24,24 +25,24 @@ class Checker {
     stream_ = device_.stream();
     most_ = most_rows(*plan_);
     for (Set& set : sets_) {
-      set.a = device_.allocate(most_ * plan_->k * kElementBytes);
-      set.b = device_.allocate(b_count() * kElementBytes);
+      set.a = device_.allocate(most_ * plan_->k * input_bytes());
+      set.b = device_.allocate(b_count() * input_bytes());
       set.out_bytes = out_bytes(info);
       set.out = device_.allocate(set.out_bytes);
-      if (keeps()) set.kept = device_.allocate(most_ * plan_->map.n * kElementBytes);
+      if (keeps()) set.kept = device_.allocate(most_ * plan_->map.n * output_bytes());
     }
     if (normalises()) {
-      weight_ = device_.allocate(plan_->map.n * kElementBytes);
-      residual_ = device_.allocate(most_ * plan_->map.n * kElementBytes);
+      weight_ = device_.allocate(plan_->map.n * output_bytes());
+      residual_ = device_.allocate(most_ * plan_->map.n * output_bytes());
       fill_normal(weight_, plan_->map.n, plan_->output, 0, 0, 0, stream());
     }
     lends_ = info.out != nullptr;
     if (lends_) {
       sets_.back().out = info.out;
-      sets_.back().out_bytes = plan_->map.m * plan_->map.n * kElementBytes;
+      sets_.back().out_bytes = plan_->map.m * plan_->map.n * output_bytes();
     }
-    a_ = device_.allocate(most_ * plan_->k * kElementBytes);
-    b_ = device_.allocate(b_count() * kElementBytes);
+    a_ = device_.allocate(most_ * plan_->k * input_bytes());
+    b_ = device_.allocate(b_count() * input_bytes());
     sum_ = device_.allocate<float>(most_ * plan_->map.n * int64_t{sizeof(float)});
     rows_ = device_.allocate<int32_t>(int64_t{plan_->ranks} * most_ * int64_t{sizeof(int32_t)});
     mismatches_ = device_.allocate<unsigned long long>(sizeof *mismatches_);
@@ -197,7 +198,8 @@ class Checker {
   const tilepost_plan_t& plan() const { return *plan_; }
 
  private:
-  static constexpr int64_t kElementBytes = 2;
+  int64_t input_bytes() const { return tilepost::element_bytes(plan_->input); }
+  int64_t output_bytes() const { return tilepost::element_bytes(plan_->output); }
   static constexpr float kEpsilon = 0.125f;  // counts beside squares of whole numbers
 
   int64_t b_count() const { return plan_->map.n * plan_->k; }
@@ -224,7 +226,7 @@ class Checker {
   int64_t out_bytes(const tilepost_op_info_t& info) const {
     const int64_t rows = exchanges_rows(*plan_) ? plan_->ranks * most_ : plan_->map.m;
     const int64_t all = (rows + plan_->ranks) * columns_ * plan_->map.tile_n;
-    return std::max(info.out_elements, all) * kElementBytes;
+    return std::max(info.out_elements, all) * output_bytes();
   }
 
   void clear_sum(int64_t m) {
@@ -239,7 +241,7 @@ class Checker {
     for (int source = 0; source < plan_->ranks; ++source) {
       if (!gathers() && source != rank) continue;
       fill(a, a_rows(source) * plan_->k, plan_->input, shape(), seed, source, 0, stream());
-      a += a_rows(source) * plan_->k * kElementBytes;
+      a += a_rows(source) * plan_->k * input_bytes();
     }
     const int multiplier = plan_->pattern == TILEPOST_ALL_TO_ALL_GEMM ? rank_ : rank;
     fill(b_, b_count(), plan_->input, shape(), seed, multiplier, 1, stream());
@@ -255,7 +257,7 @@ class Checker {
     const int64_t width = has_slabs() ? columns_ * plan_->map.tile_n : plan_->map.n;
     if (has_slabs())
       where.slab_rows = plan_->pattern == TILEPOST_GEMM_REDUCE_SCATTER ? share() : count;
-    const auto* from = static_cast<const char*>(out) + first * width * kElementBytes;
+    const auto* from = static_cast<const char*>(out) + first * width * output_bytes();
     compare_listed(from, where, static_cast<const float*>(sum_), rows_ + rows_first_[source],
                    plan_->output, shape(count), mismatches_, stream());
   }

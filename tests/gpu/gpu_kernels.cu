@@ -23,6 +23,9 @@ __device__ uint32_t scramble(uint64_t x) {
   return static_cast<uint32_t>(x >> 32);
 }
 
+__device__ float value(const float& x) {
+  return x;
+}
 __device__ float value(const __nv_bfloat16& x) {
   return __bfloat162float(x);
 }
@@ -81,10 +84,6 @@ __device__ int64_t place_of(const Place& place, int row, int column, int n) {
   return int64_t{first + row % place.tile_m} * place.tile_n + column % place.tile_n;
 }
 
-__device__ float value(const float& x) {
-  return x;
-}
-
 template <class T, class Expected>
 __global__ void compare_kernel(const T* out, Place place, const Expected* expected,
                                const int32_t* listed, Shape shape, unsigned long long* mismatches) {
@@ -104,6 +103,9 @@ __global__ void compare_kernel(const T* out, Place place, const Expected* expect
 // Of the rounding to a type: half a unit in the last place, as a part of the number.
 __device__ float rounding(__nv_bfloat16) {
   return 0x1p-8f;
+}
+__device__ float rounding(float) {
+  return 0x1p-24f;
 }
 __device__ float rounding(__half) {
   return 0x1p-11f;
@@ -167,6 +169,8 @@ template <class Body>
 void with_type(tilepost_dtype_t type, Body body) {
   if (type == TILEPOST_BF16)
     body(__nv_bfloat16{});
+  else if (type == TILEPOST_F32)
+    body(float{});
   else
     body(__half{});
 }
@@ -261,14 +265,11 @@ void preload() {
     cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel));
   };
   load(gate_kernel), load(bits_kernel);
-  with_type(TILEPOST_BF16, [&]<class T>(T) {
-    load(fill_kernel<T>), load(normal_kernel<T>), load(product_kernel<T>);
-    load(compare_kernel<T, float>), load(compare_kernel<T, T>), load(normed_kernel<T>);
-  });
-  with_type(TILEPOST_F16, [&]<class T>(T) {
-    load(fill_kernel<T>), load(normal_kernel<T>), load(product_kernel<T>);
-    load(compare_kernel<T, float>), load(compare_kernel<T, T>), load(normed_kernel<T>);
-  });
+  for (const tilepost_dtype_t type : {TILEPOST_BF16, TILEPOST_F16, TILEPOST_F32})
+    with_type(type, [&]<class T>(T) {
+      load(fill_kernel<T>), load(normal_kernel<T>), load(product_kernel<T>);
+      load(compare_kernel<T, float>), load(compare_kernel<T, T>), load(normed_kernel<T>);
+    });
 }
 
 }  // namespace gpu_test

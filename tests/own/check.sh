@@ -29,7 +29,7 @@ END
 accepted() {
   "$tool" generate "$dir/spec.yaml" -o "$dir" 2>"$dir/log" || { echo "FAIL $1: refused"; cat "$dir/log"; failed=1; return; }
   "$cxx" -std=c++20 -O1 -w -I "$here/cpu" -I "$root/include" -I "$root" -I "$dir" -DWOVEN="\"$dir/own.cu\"" \
-    -DPLAIN="\"$(cd "$here/kernels" && realpath "$4")\"" -DElement="$2" -DKERNEL="$3" -DKERNEL_SPACE=tilepost_gen_own::sm_80 \
+    -DPLAIN="\"$(cd "$here/kernels" && realpath "$4")\"" -DElement="$2" -DOutput="${output:-$2}" -DKERNEL="$3" -DKERNEL_SPACE=tilepost_gen_own::sm_80 \
     -DPROGRAM=own_program ${extra[@]+"${extra[@]}"} "-DGRID=$5" "-DLAUNCH=$6" "$here/run_woven.cpp" "${libraries[@]}" -o "$dir/run" >"$dir/log" 2>&1 ||
     { echo "FAIL $1: not compiled"; head -20 "$dir/log"; failed=1; return; }
   "$dir/run" >"$dir/log" || { failed=1; }
@@ -87,6 +87,19 @@ swizzled="swizzled.cu, function: swizzled, tile: [8, 32], threads: 32, grid: 'ce
 spec gemm_all_reduce 333 250 16 f16 "$swizzled" "{transport: nccl, schedule: {sms: 12, comm_sms: 2}}" >"$dir/spec.yaml"
 accepted "swizzled" half woven_swizzled swizzled.cu 'static_cast<unsigned>((n + 31) / 32 * ((m + 7) / 8))' \
   'swizzled(c, a, b, 0.5f, m, n, k)'
+floats="floats.cu, function: 'floats<16, 32>', tile: [16, 32], threads: 128, grid: ['n / 32', 'ceil_div(m, 16)'],
+  requires: {n: 32}, arguments: {a: a, b: b, c: out, m: m, n: n, k: k}"
+spec gemm_reduce_scatter 416 224 24 f32 "$floats" "{transport: copy_engine, schedule: {sms: 12, comm_sms: 2}}" >"$dir/spec.yaml"
+accepted "fp32" float woven_floats floats.cu \
+  'static_cast<unsigned>(n / 32), static_cast<unsigned>((m + 15) / 16)' 'floats<16, 32>(a, b, c, m, n, k)'
+"$tool" verify "$dir/spec.yaml" --target host >"$dir/log" 2>&1 || { echo "FAIL fp32 on the host"; cat "$dir/log"; failed=1; }
+widening="widening.cu, function: widening, tile: [8, 8], threads: [8, 8], grid: ['ceil_div(n, 8)', 'ceil_div(m, 8)'],
+  arguments: {a: a, b: b, c: out, m: m, n: n, k: k}"
+spec gemm_all_reduce 100 60 24 "f16, out: f32" "$widening" "{transport: nccl, schedule: {sms: 12, comm_sms: 2}}" >"$dir/spec.yaml"
+output=float accepted "f16 to fp32" half woven_widening widening.cu \
+  'static_cast<unsigned>((n + 7) / 8), static_cast<unsigned>((m + 7) / 8)' 'widening(a, b, c, m, n, k)'
+spec gemm_all_reduce 100 60 24 "f16, out: f32" "$widening" "{consumer: rms_norm}" >"$dir/spec.yaml"
+refused "rows of fp32 to normalise" "consumer 'rms_norm' normalises rows of bf16 and f16, and gemm.out is 'f32'"
 whole="whole_tiles.cu, function: whole_tiles, tile: [16, 64], threads: 64, grid: [m / 16, n / 64],
   arguments: {a: a, b: b, c: out, n: n, k: k}"
 spec gemm_reduce_scatter 256 192 8 bf16 "$whole, requires: {m: 16, n: 64}" >"$dir/spec.yaml"

@@ -2,7 +2,8 @@
 // its author launches it: the same bits in the places that the schedule says, nothing elsewhere,
 // and every counter where the plan wants it.
 //
-// WOVEN is the generated source, PLAIN the kernel's own, LAUNCH the plain call.
+// WOVEN is the generated source, PLAIN the kernel's own, LAUNCH the plain call; Element is the type
+// of its inputs, Output of its output.
 #include WOVEN
 
 #include <cstdio>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "runtime/map/tile_map.h"
+#include "tilepost/numeric.h"
 
 namespace plain {
 #include PLAIN
@@ -27,7 +29,8 @@ dim3 threads_of(const tilepost_plan_t& plan) {
 }
 
 struct Data {
-  std::vector<Element> a, b, c;
+  std::vector<Element> a, b;
+  std::vector<Output> c;
 
   explicit Data(const tilepost_plan_t& plan) {
     std::mt19937 random(7);
@@ -49,16 +52,21 @@ void run_plain(const tilepost_plan_t& plan, Data& data) {
     for (unsigned x = 0; x < grid.x; ++x)
       tilepost::cpu::run_block_in_turn(grid, threads_of(plan), {x, y, 0}, 0, [&] {
         const Element *a = data.a.data(), *b = data.b.data();
-        Element* c = data.c.data();
+        Output* c = data.c.data();
         plain::LAUNCH;
       });
 }
 
-constexpr uint16_t kUntouched = 0x7A5A;
+// Elements that nothing stores.
+std::vector<Output> untouched(int64_t count) {
+  std::vector<Output> elements(static_cast<size_t>(count));
+  std::memset(static_cast<void*>(elements.data()), 0x7a, elements.size() * sizeof(Output));
+  return elements;
+}
 
-std::vector<Element> run_woven(const tilepost_plan_t& plan, const TileMap& map, Data& data,
-                               std::vector<uint32_t>& counters) {
-  std::vector<Element> sent(static_cast<size_t>(map.send_elements), Element{kUntouched});
+std::vector<Output> run_woven(const tilepost_plan_t& plan, const TileMap& map, Data& data,
+                              std::vector<uint32_t>& counters) {
+  std::vector<Output> sent = untouched(map.send_elements);
   KERNEL_SPACE::View view{};
   view.tiles = map.tiles.data();
   view.counters = counters.data();
@@ -76,8 +84,8 @@ std::vector<Element> run_woven(const tilepost_plan_t& plan, const TileMap& map, 
 }
 
 // What the schedule does with the plain output.
-std::vector<Element> moved(const tilepost_plan_t& plan, const TileMap& map, const Data& data) {
-  std::vector<Element> sent(static_cast<size_t>(map.send_elements), Element{kUntouched});
+std::vector<Output> moved(const tilepost_plan_t& plan, const TileMap& map, const Data& data) {
+  std::vector<Output> sent = untouched(map.send_elements);
   const int64_t n = plan.map.n;
   for (const tilepost_tile_t& tile : map.tiles)
     for (int64_t row = 0; tile.row >= 0 && row < plan.map.tile_m && tile.m + row < plan.map.m;
@@ -97,9 +105,9 @@ int main() {
   Data data(plan);
   run_plain(plan, data);
   std::vector<uint32_t> counters(map.groups.size() * TILEPOST_COUNTER_STRIDE);
-  const std::vector<Element> sent = run_woven(plan, map, data, counters);
-  const std::vector<Element> wanted = moved(plan, map, data);
-  int wrong = std::memcmp(sent.data(), wanted.data(), sent.size() * sizeof(Element)) != 0;
+  const std::vector<Output> sent = run_woven(plan, map, data, counters);
+  const std::vector<Output> wanted = moved(plan, map, data);
+  int wrong = std::memcmp(sent.data(), wanted.data(), sent.size() * sizeof(Output)) != 0;
   if (wrong) std::printf("the woven kernel stored something else than the plain one\n");
   for (size_t group = 0; group < map.groups.size(); ++group)
     if (counters[group * TILEPOST_COUNTER_STRIDE] != map.groups[group].target) {

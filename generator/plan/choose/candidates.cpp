@@ -11,8 +11,6 @@
 namespace tilepost {
 namespace {
 
-constexpr int64_t kOutputBytes = 2;  // an element of every output
-
 // ---- SMs
 
 // CTAs that are resident at once. Clusters larger than a pair of SMs do not fit everywhere.
@@ -97,8 +95,8 @@ std::vector<CommChoice> open_choices(const Draft& draft, const KernelChoice& ker
 
 // Bytes that one collective over everything sends, or brings in.
 int64_t bytes_sent(const Plan& plan) {
-  return plan.map.m *
-         (row_of(plan).moves_input() ? plan.k * bytes_of(plan.input) : plan.map.n * kOutputBytes);
+  return plan.map.m * (row_of(plan).moves_input() ? plan.k * bytes_of(plan.input)
+                                                  : plan.map.n * bytes_of(plan.output));
 }
 
 GemmModel model_gemm(const Draft& draft, const KernelChoice& kernel) {
@@ -109,7 +107,7 @@ TransferModel model_transfers(const Draft& draft, const Candidate& candidate) {
   const KernelConfig& config = candidate.kernel->config;
   const GemmModel gemm = model_gemm(draft, *candidate.kernel);
   const int at_once = candidate.problem.at_once;
-  const double tile_bytes = static_cast<double>(kOutputBytes) * config.tile_m * config.tile_n;
+  const double tile_bytes = 1.0 * bytes_of(draft.plan.output) * config.tile_m * config.tile_n;
   const double wave = gemm.wave_on(at_once);
   return candidate.transport->model(
       {.plan = draft.plan,

@@ -11,8 +11,6 @@
 namespace tilepost {
 namespace {
 
-constexpr int64_t kElementBytes = 2;
-
 GroupProblem problem_of(const Plan& plan) {
   return {plan.map, plan.at_once(), unit_bytes(plan, plan.map.division), plan.model,
           paths_of(plan).planned.waits == Waits::launches};
@@ -92,7 +90,8 @@ double copy_us(const MachineProfile& profile, double bytes) {
 }
 
 int64_t unit_bytes(const Plan& plan, tilepost_division_t division) {
-  return division == TILEPOST_DIVISION_ARRIVALS ? plan.k * bytes_of(plan.input) : kElementBytes;
+  return division == TILEPOST_DIVISION_ARRIVALS ? plan.k * bytes_of(plan.input)
+                                                : bytes_of(plan.output);
 }
 
 std::string number_text(double value) {
@@ -104,7 +103,7 @@ double nine_digits(double value) {
 }
 
 int64_t bytes_of_group(const Plan& plan, size_t g) {
-  if (!row_of(plan).moves_input()) return plan.tile_map().groups[g].count * kElementBytes;
+  if (!row_of(plan).moves_input()) return plan.tile_map().groups[g].count * bytes_of(plan.output);
   const tilepost_map_t map = plan.map;
   const int64_t row = plan.k * bytes_of(plan.input);
   if (plan.map.division != TILEPOST_DIVISION_ARRIVALS) return plan.map.m * row;

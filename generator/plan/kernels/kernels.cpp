@@ -6,6 +6,7 @@
 
 #include "generator/plan/kernels/operands.h"
 #include "generator/plan/kernels/small_kernel.h"
+#include "tilepost/dtype.h"
 
 namespace tilepost {
 namespace {
@@ -92,6 +93,8 @@ const char* dtype_name(tilepost_dtype_t type) {
       return "tilepost::DType::f16";
     case TILEPOST_E4M3:
       return "tilepost::DType::e4m3";
+    case TILEPOST_F32:
+      return "tilepost::DType::f32";
   }
   std::abort();
 }
@@ -301,7 +304,7 @@ int signals_per_tile(const KernelConfig& config) {
 }
 
 int bytes_of(tilepost_dtype_t type) {
-  return type == TILEPOST_E4M3 ? 1 : 2;
+  return static_cast<int>(element_bytes(type));
 }
 
 KernelPlan make_kernel(const KernelConfig& config, const KernelRequest& request) {

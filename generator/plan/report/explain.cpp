@@ -21,7 +21,6 @@ namespace {
 constexpr int kLabel = 13;
 constexpr size_t kMaxColumns = 120;
 constexpr double kMib = 1 << 20;
-constexpr int64_t kElementBytes = 2;
 
 double mib(int64_t bytes) {
   return static_cast<double>(bytes) / kMib;
@@ -116,7 +115,7 @@ void print_problem(std::string& out, const Plan& plan) {
   if (plan.epilogue != 0) line(out, "", "then " + epilogue_of(plan));
   line(out, "",
        fmt::format("{0:.1f} GFLOP and {1:.1f} MiB of {2} on each rank", flops / 1e9,
-                   mib(plan.map.m * plan.map.n * kElementBytes),
+                   mib(plan.map.m * plan.map.n * bytes_of(plan.output)),
                    ends_with_less(plan) ? "product" : "output"));
 }
 

@@ -13,8 +13,6 @@
 namespace tilepost {
 namespace {
 
-constexpr int64_t kOutputBytes = 2;
-
 void take_larger(const RunSizes& sizes, RunSizes& most) {
   most.send = std::max(most.send, sizes.send);
   most.receive = std::max(most.receive, sizes.receive);
@@ -63,6 +61,7 @@ std::vector<PlannedMemory> planned_memory(const Plan& plan) {
   const RunPath& path = paths.planned;
   const RunSizes sizes = sizes_of(plan, path);
   const char* const exchanged = word_of(path.exchanged);
+  const int64_t width = bytes_of(plan.output);
   std::vector<PlannedMemory> memory;
   const auto add = [&](const char* name, int64_t bytes, const char* shared) {
     if (bytes > 0) memory.push_back({name, bytes, shared});
@@ -71,13 +70,13 @@ std::vector<PlannedMemory> planned_memory(const Plan& plan) {
   if (path.reads != InputFrom::a)
     add("gathered", (path.exchanges ? 2 : 1) * plan.map.m * plan.k * bytes_of(plan.input),
         exchanged);
-  if (paths.any(&RunPath::stores_apart)) add("send", sizes.send * kOutputBytes, exchanged);
-  add("slots", sizes.slots * kOutputBytes, "shared");
-  add("sums", sizes.sums * kOutputBytes, "shared");
-  add("landed", sizes.landed * kOutputBytes, "shared");
+  if (paths.any(&RunPath::stores_apart)) add("send", sizes.send * width, exchanged);
+  add("slots", sizes.slots * width, "shared");
+  add("sums", sizes.sums * width, "shared");
+  add("landed", sizes.landed * width, "shared");
   if (path.exchanges) add("flags", exchange_flags_bytes(exchanged_parts(plan)), "shared");
-  add("scratch", plan.comm_lanes * sizes.scratch * kOutputBytes, "");
-  add("received", sizes.receive * kOutputBytes, word_of(path.receives_in));
+  add("scratch", plan.comm_lanes * sizes.scratch * width, "");
+  add("received", sizes.receive * width, word_of(path.receives_in));
   return memory;
 }
 

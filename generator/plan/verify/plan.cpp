@@ -287,7 +287,7 @@ void check_consumer(const Plan& plan, Findings& findings) {
 // A box of a tensor map and the rows it cuts: CUDA driver API, cuTensorMapEncodeTiled.
 void check_box(char name, const tilepost_box_t& box, int64_t row_elements, tilepost_dtype_t type,
                Findings& findings) {
-  const int64_t bytes = type == TILEPOST_E4M3 ? 1 : 2;
+  const int64_t bytes = type == TILEPOST_E4M3 ? 1 : type == TILEPOST_F32 ? 4 : 2;
   if (box.rows < 1 || box.rows > 256 || box.columns < 1 || box.columns > 256 ||
       box.columns * bytes % 16 != 0 || (box.swizzle == 128 && box.columns * bytes > 128))
     findings.add(

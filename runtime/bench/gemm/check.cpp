@@ -87,8 +87,9 @@ long long Checker::check(const char* variant, const Place& place,
     wrong = std::max(
         wrong,
         count(variant, "cublaslt", plan_.map.m * plan_.map.n, [&](unsigned long long* counter) {
-          count_different(set.out, place, expected_.get(), static_cast<int>(plan_.map.m),
-                          static_cast<int>(plan_.map.n), counter, stream_);
+          count_different(set.out, plan_.output, place, expected_.get(),
+                          static_cast<int>(plan_.map.m), static_cast<int>(plan_.map.n), counter,
+                          stream_);
         }));
   return wrong;
 }

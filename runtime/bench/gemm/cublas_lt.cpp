@@ -30,6 +30,8 @@ cudaDataType_t cuda_type(tilepost_dtype_t type) {
       return CUDA_R_16F;
     case TILEPOST_E4M3:
       return CUDA_R_8F_E4M3;
+    case TILEPOST_F32:
+      return CUDA_R_32F;
   }
   throw BenchError("an element type that cuBLASLt is not told about");
 }

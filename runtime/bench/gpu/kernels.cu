@@ -14,7 +14,8 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kBlocks = 2048;
 constexpr int kTile = 32;
-constexpr uint16_t kPoison = 0xffff;
+template <class Bits>
+constexpr Bits kPoison = static_cast<Bits>(-1);
 constexpr long long kGateClocks = 30'000'000'000;
 
 __device__ int64_t first_index() {
@@ -85,7 +86,9 @@ template <class Output>
 __device__ bool is_right(Output got, float want, int operations) {
   if ((operations & kActivations) == 0)
     return static_cast<float>(got) == static_cast<float>(Output(want));
-  constexpr float kUnit = std::is_same_v<Output, __nv_bfloat16> ? 0x1p-8f : 0x1p-11f;
+  constexpr float kUnit = std::is_same_v<Output, __nv_bfloat16> ? 0x1p-8f
+                          : std::is_same_v<Output, float>       ? 0x1p-24f
+                                                                : 0x1p-11f;
   return fabsf(static_cast<float>(got) - want) <= 2 * kUnit * fabsf(want) + 1e-3f;
 }
 
@@ -119,13 +122,14 @@ __global__ void wrong_kernel(Product p, const Output* out, Place place, const in
   if (!is_right(got, finish<Output>(p, sum, row, column), p.operations)) atomicAdd(wrong, 1ull);
 }
 
-__global__ void different_kernel(const uint16_t* out, Place place, const uint16_t* expected,
-                                 int64_t count, int n, unsigned long long* wrong) {
+template <class Bits>
+__global__ void different_kernel(const Bits* out, Place place, const Bits* expected, int64_t count,
+                                 int n, unsigned long long* wrong) {
   unsigned long long found = 0;
   for (int64_t i = first_index(); i < count; i += index_step()) {
-    const uint16_t want = expected[i];
-    const uint16_t got = out[place_of(place, static_cast<int>(i / n), static_cast<int>(i % n), n)];
-    found += got != want || want == kPoison;
+    const Bits want = expected[i];
+    const Bits got = out[place_of(place, static_cast<int>(i / n), static_cast<int>(i % n), n)];
+    found += got != want || want == kPoison<Bits>;
   }
   if (found != 0) atomicAdd(wrong, found);
 }
@@ -157,6 +161,8 @@ template <class Body>
 void with_output(tilepost_dtype_t type, Body body) {
   if (type == TILEPOST_BF16)
     body(__nv_bfloat16{});
+  else if (type == TILEPOST_F32)
+    body(float{});
   else
     body(__half{});
 }
@@ -205,11 +211,18 @@ void count_wrong(const Product& product, const void* out, const Place& place, co
   TILEPOST_BENCH_CUDA(cudaGetLastError());
 }
 
-void count_different(const void* out, const Place& place, const void* expected, int m, int n,
-                     unsigned long long* wrong, cudaStream_t stream) {
-  different_kernel<<<kBlocks, kThreads, 0, stream>>>(static_cast<const uint16_t*>(out), place,
-                                                     static_cast<const uint16_t*>(expected),
-                                                     int64_t{m} * n, n, wrong);
+void count_different(const void* out, tilepost_dtype_t type, const Place& place,
+                     const void* expected, int m, int n, unsigned long long* wrong,
+                     cudaStream_t stream) {
+  const auto count = [&]<class Bits>(Bits) {
+    different_kernel<<<kBlocks, kThreads, 0, stream>>>(static_cast<const Bits*>(out), place,
+                                                       static_cast<const Bits*>(expected),
+                                                       int64_t{m} * n, n, wrong);
+  };
+  if (type == TILEPOST_F32)
+    count(uint32_t{});
+  else
+    count(uint16_t{});
   TILEPOST_BENCH_CUDA(cudaGetLastError());
 }
 

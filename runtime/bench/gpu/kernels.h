@@ -48,10 +48,11 @@ struct Product {
 void count_wrong(const Product& product, const void* out, const Place& place, const int32_t* rows,
                  int num_rows, unsigned long long* wrong, cudaStream_t stream);
 
-// Adds to *wrong the 16-bit elements of `out` whose bits are not those of the row-major `expected`,
-// and those that are still poison, 0xffff.
-void count_different(const void* out, const Place& place, const void* expected, int m, int n,
-                     unsigned long long* wrong, cudaStream_t stream);
+// Adds to *wrong the elements of `out` whose bits are not those of the row-major `expected`, and
+// those that are still poison, of which every byte is 0xff.
+void count_different(const void* out, tilepost_dtype_t type, const Place& place,
+                     const void* expected, int m, int n, unsigned long long* wrong,
+                     cudaStream_t stream);
 
 // Row i of `to`, of `count` rows, becomes row rows[i] of `from`.
 void gather_rows(const void* from, const int32_t* rows, int count, int64_t row_bytes, void* to,

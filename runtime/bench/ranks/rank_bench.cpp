@@ -127,9 +127,9 @@ void RankBench::check() {
   start(kSequence);
   set_ = 0;
   start(kOurs);
-  count_different(out_of(set), place_.place(), sequence_->result(), static_cast<int>(rows),
-                  static_cast<int>(plan_.map.n), static_cast<unsigned long long*>(wrong.get()),
-                  stream_.get());
+  count_different(out_of(set), plan_.output, place_.place(), sequence_->result(),
+                  static_cast<int>(rows), static_cast<int>(plan_.map.n),
+                  static_cast<unsigned long long*>(wrong.get()), stream_.get());
   team_.elements[rank_] = rows * plan_.map.n;
   TILEPOST_BENCH_CUDA(cudaMemcpyAsync(&team_.wrong[rank_], wrong.get(), sizeof(unsigned long long),
                                       cudaMemcpyDeviceToHost, stream_.get()));

@@ -21,6 +21,8 @@ CUtensorMapDataType data_type(tilepost_dtype_t type) {
       return CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
     case TILEPOST_F16:
       return CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+    case TILEPOST_F32:
+      return CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
     case TILEPOST_E4M3:
       break;
   }

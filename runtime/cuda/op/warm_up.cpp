@@ -66,7 +66,7 @@ int64_t WarmUp::scratch_bytes(const RunMap* planned) const {
   }
   if (gathers || buffers_.holds_all()) return 0;
   const int64_t out = planned != nullptr ? planned->sizes.out : 0;
-  return std::max(sizes.send, out) * int64_t{sizeof(uint16_t)};
+  return std::max(sizes.send, out) * element_bytes(plan_.output);
 }
 
 // Elements that a run moves, of rows of A in equal parts.

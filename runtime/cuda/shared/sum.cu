@@ -8,6 +8,8 @@
 // 8.9.5). They are read once, so they need not stay in the cache.
 #include <cuda_runtime.h>
 
+#include <type_traits>
+
 #include "runtime/cuda/device/kernel_launch.cuh"
 #include "runtime/cuda/shared/sum.h"
 #include "tilepost/device/element.cuh"
@@ -18,31 +20,64 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kSteps = 4;     // of a block
 constexpr int kInFlight = 8;  // vectors that a thread asks for at a time, of all parts
-constexpr int kWidth = 8;     // elements of a vector: sixteen bytes
-constexpr int kWords = kWidth / 2;
-constexpr int kScalars = 4;  // elements by thread, where there are no vectors
+constexpr int kScalars = 4;   // elements by thread, where there are no vectors
 constexpr int kAnyParts = 0;
 constexpr int kUnrolled = 4;  // parts at a time, where their number is not known
 
+// Elements of a vector, which is sixteen bytes.
+template <DType kType>
+constexpr int kWidth = kType == DType::f32 ? 4 : 8;
+
+// An element's bits.
+template <DType kType>
+using Bits = std::conditional_t<kType == DType::f32, uint32_t, uint16_t>;
+
+template <DType kType>
 struct Sum {
-  float2 words[kWords];
+  float2 words[kWidth<kType> / 2];
 };
 
 template <DType kType>
-__device__ __forceinline__ Sum unpack_vector(const uint4& vector) {
-  return {{unpack<kType>(vector.x), unpack<kType>(vector.y), unpack<kType>(vector.z),
-           unpack<kType>(vector.w)}};
+__device__ __forceinline__ float element_of(Bits<kType> bits) {
+  if constexpr (kType == DType::f32)
+    return __uint_as_float(bits);
+  else
+    return unpack<kType>(bits).x;
 }
 
 template <DType kType>
-__device__ __forceinline__ uint4 pack_vector(const Sum& sum) {
-  return {pack<kType>(sum.words[0].x, sum.words[0].y), pack<kType>(sum.words[1].x, sum.words[1].y),
-          pack<kType>(sum.words[2].x, sum.words[2].y), pack<kType>(sum.words[3].x, sum.words[3].y)};
+__device__ __forceinline__ Bits<kType> bits_of(float element) {
+  if constexpr (kType == DType::f32)
+    return __float_as_uint(element);
+  else
+    return static_cast<uint16_t>(pack<kType>(element, 0));
 }
 
-__device__ __forceinline__ void add_to(Sum& sum, const Sum& other) {
+template <DType kType>
+__device__ __forceinline__ Sum<kType> unpack_vector(const uint4& vector) {
+  if constexpr (kType == DType::f32)
+    return {{{__uint_as_float(vector.x), __uint_as_float(vector.y)},
+             {__uint_as_float(vector.z), __uint_as_float(vector.w)}}};
+  else
+    return {{unpack<kType>(vector.x), unpack<kType>(vector.y), unpack<kType>(vector.z),
+             unpack<kType>(vector.w)}};
+}
+
+template <DType kType>
+__device__ __forceinline__ uint4 pack_vector(const Sum<kType>& sum) {
+  const auto& words = sum.words;
+  if constexpr (kType == DType::f32)
+    return {__float_as_uint(words[0].x), __float_as_uint(words[0].y), __float_as_uint(words[1].x),
+            __float_as_uint(words[1].y)};
+  else
+    return {pack<kType>(words[0].x, words[0].y), pack<kType>(words[1].x, words[1].y),
+            pack<kType>(words[2].x, words[2].y), pack<kType>(words[3].x, words[3].y)};
+}
+
+template <DType kType>
+__device__ __forceinline__ void add_to(Sum<kType>& sum, const Sum<kType>& other) {
 #pragma unroll
-  for (int w = 0; w < kWords; ++w) {
+  for (int w = 0; w < kWidth<kType> / 2; ++w) {
     sum.words[w].x += other.words[w].x;
     sum.words[w].y += other.words[w].y;
   }
@@ -51,18 +86,19 @@ __device__ __forceinline__ void add_to(Sum& sum, const Sum& other) {
 // One element, in the same order.
 template <DType kType>
 __device__ __forceinline__ void sum_element(const SumArguments& args, int64_t i) {
+  using Element = Bits<kType>;
   const auto load = [i](const void* part) {
-    return unpack<kType>(static_cast<const uint16_t*>(part)[i]).x;
+    return element_of<kType>(static_cast<const Element*>(part)[i]);
   };
-  auto rounded = static_cast<const uint16_t*>(args.parts[0])[i];
+  auto rounded = static_cast<const Element*>(args.parts[0])[i];
   if (args.num_parts > 1) {
     float sum = load(args.parts[0]);
     for (int p = 1; p < args.num_parts; ++p) sum += load(args.parts[p]);
-    rounded = static_cast<uint16_t>(pack<kType>(sum, 0));
+    rounded = bits_of<kType>(sum);
   }
-  static_cast<uint16_t*>(args.out)[i] = rounded;
-  if (args.sums != nullptr) static_cast<uint16_t*>(args.sums)[i] = rounded;
-  if (args.clear != nullptr) static_cast<uint16_t*>(args.clear)[i] = 0;
+  static_cast<Element*>(args.out)[i] = rounded;
+  if (args.sums != nullptr) static_cast<Element*>(args.sums)[i] = rounded;
+  if (args.clear != nullptr) static_cast<Element*>(args.clear)[i] = 0;
 }
 
 // Vectors of each part in a step.
@@ -96,7 +132,7 @@ struct Loads {
 // What is left of the count behind the last whole vector is the last block's.
 template <DType kType>
 __device__ __forceinline__ void sum_rest(const SumArguments& args) {
-  const int64_t rest = args.count / kWidth * kWidth + threadIdx.x;
+  const int64_t rest = args.count / kWidth<kType> * kWidth<kType> + threadIdx.x;
   if (blockIdx.x == gridDim.x - 1 && rest < args.count) sum_element<kType>(args, rest);
 }
 
@@ -105,7 +141,7 @@ template <DType kType, int kParts>
 __global__ void __launch_bounds__(kThreads)
     sum_vectors_kernel(const __grid_constant__ SumArguments args) {
   constexpr int kEach = kVectors<kParts>, kStep = kThreads * kEach;
-  const int64_t count = args.count / kWidth;
+  const int64_t count = args.count / kWidth<kType>;
   const int64_t first = int64_t{blockIdx.x} * (kStep * kSteps) + threadIdx.x;
   Loads<kParts> next;
   next.issue(args, first, count);
@@ -118,9 +154,10 @@ __global__ void __launch_bounds__(kThreads)
     for (int v = 0; v < kEach; ++v) {
       uint4 rounded = now.vectors[0][v];  // a single part is copied
       if constexpr (kParts > 1) {
-        Sum sum = unpack_vector<kType>(rounded);
+        Sum<kType> sum = unpack_vector<kType>(rounded);
 #pragma unroll
-        for (int p = 1; p < kParts; ++p) add_to(sum, unpack_vector<kType>(now.vectors[p][v]));
+        for (int p = 1; p < kParts; ++p)
+          add_to<kType>(sum, unpack_vector<kType>(now.vectors[p][v]));
         rounded = pack_vector<kType>(sum);
       }
       if (at + v * kThreads < count) store_vector(args, at + v * kThreads, rounded);
@@ -134,11 +171,11 @@ template <DType kType>
 __global__ void __launch_bounds__(kThreads)
     sum_any_kernel(const __grid_constant__ SumArguments args) {
   const int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
-  if (i < args.count / kWidth) {
+  if (i < args.count / kWidth<kType>) {
     const auto load = [&](int p) { return __ldcs(static_cast<const uint4*>(args.parts[p]) + i); };
-    Sum sum = unpack_vector<kType>(load(0));
+    Sum<kType> sum = unpack_vector<kType>(load(0));
 #pragma unroll(kUnrolled)
-    for (int p = 1; p < args.num_parts; ++p) add_to(sum, unpack_vector<kType>(load(p)));
+    for (int p = 1; p < args.num_parts; ++p) add_to<kType>(sum, unpack_vector<kType>(load(p)));
     store_vector(args, i, pack_vector<kType>(sum));
   }
   sum_rest<kType>(args);
@@ -174,12 +211,19 @@ constexpr Variant kVariants[] = {variant<kType, 1>(),
                                  variant<kType, 8>(),
                                  {kAnyParts, sum_any_kernel<kType>, kThreads}};
 
-const Variant* variants(tilepost_dtype_t type) {
-  return type == TILEPOST_BF16 ? kVariants<DType::bf16> : kVariants<DType::f16>;
-}
+// What there is for the elements of a type.
+struct Kernels {
+  const Variant* variants;
+  Kernel elements;
+  int width;
+};
 
-Kernel elements_kernel(tilepost_dtype_t type) {
-  return type == TILEPOST_BF16 ? sum_elements_kernel<DType::bf16> : sum_elements_kernel<DType::f16>;
+template <DType kType>
+constexpr Kernels kKernels = {kVariants<kType>, sum_elements_kernel<kType>, kWidth<kType>};
+
+const Kernels& kernels_of(tilepost_dtype_t type) {
+  if (type == TILEPOST_F32) return kKernels<DType::f32>;
+  return type == TILEPOST_BF16 ? kKernels<DType::bf16> : kKernels<DType::f16>;
 }
 
 bool is_aligned(const void* pointer) {
@@ -201,21 +245,23 @@ cudaError_t launch(Kernel kernel, int64_t elements_of_block, const SumArguments&
 }  // namespace
 
 cudaError_t preload_sum(tilepost_dtype_t type) {
-  for (const Variant* variant = variants(type);; ++variant) {
+  const Kernels& kernels = kernels_of(type);
+  for (const Variant* variant = kernels.variants;; ++variant) {
     const auto* kernel = reinterpret_cast<const void*>(variant->kernel);
     if (const auto error = preload_beside_gemm(kernel); error != cudaSuccess) return error;
     if (variant->parts == kAnyParts) break;
   }
-  return preload_beside_gemm(reinterpret_cast<const void*>(elements_kernel(type)));
+  return preload_beside_gemm(reinterpret_cast<const void*>(kernels.elements));
 }
 
 cudaError_t launch_sum(const SumArguments& arguments, tilepost_dtype_t type, cudaStream_t stream) {
   if (arguments.count == 0) return cudaSuccess;
+  const Kernels& kernels = kernels_of(type);
   if (!takes_vectors(arguments))
-    return launch(elements_kernel(type), kThreads * kScalars, arguments, stream);
-  const Variant* variant = variants(type);
+    return launch(kernels.elements, kThreads * kScalars, arguments, stream);
+  const Variant* variant = kernels.variants;
   while (variant->parts != arguments.num_parts && variant->parts != kAnyParts) ++variant;
-  return launch(variant->kernel, variant->vectors * kWidth, arguments, stream);
+  return launch(variant->kernel, variant->vectors * kernels.width, arguments, stream);
 }
 
 }  // namespace tilepost::cuda

@@ -32,6 +32,8 @@ ncclDataType_t nccl_type(tilepost_dtype_t type) {
       return ncclBfloat16;
     case TILEPOST_F16:
       return ncclFloat16;
+    case TILEPOST_F32:
+      return ncclFloat32;
     case TILEPOST_E4M3:
       break;
   }

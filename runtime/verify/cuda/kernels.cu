@@ -23,11 +23,8 @@ __device__ int64_t index_step() {
 __global__ void fill_operand_kernel(void* data, int64_t count, Distribution distribution,
                                     uint64_t stream_id, tilepost_dtype_t type) {
   for (int64_t i = first_index(); i < count; i += index_step()) {
-    const uint16_t bits = encode(value_at(distribution, stream_id, i), type);
-    if (type == TILEPOST_E4M3)
-      static_cast<uint8_t*>(data)[i] = static_cast<uint8_t>(bits);
-    else
-      static_cast<uint16_t*>(data)[i] = bits;
+    const uint32_t bits = encode(value_at(distribution, stream_id, i), type);
+    store_bits(data, i, bits, type);
   }
 }
 

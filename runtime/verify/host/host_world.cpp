@@ -105,13 +105,8 @@ class HostDevice final : public RankDevice {
 
   void fill_operand(void* data, int64_t count, const Distribution& distribution, uint64_t stream,
                     tilepost_dtype_t type) override {
-    for (int64_t i = 0; i < count; ++i) {
-      const uint16_t bits = encode(value_at(distribution, stream, i), type);
-      if (type == TILEPOST_E4M3)
-        static_cast<uint8_t*>(data)[i] = static_cast<uint8_t>(bits);
-      else
-        static_cast<uint16_t*>(data)[i] = bits;
-    }
+    for (int64_t i = 0; i < count; ++i)
+      store_bits(data, i, encode(value_at(distribution, stream, i), type), type);
   }
   void fill_scales(float* data, int64_t count, const Distribution& distribution,
                    uint64_t stream) override {

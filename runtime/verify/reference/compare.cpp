@@ -15,7 +15,8 @@ void compare(const Problem& problem, const Output& out, const Expected& expected
     result.elements += problem.n;
     for (int64_t col = 0; col < problem.n; ++col) {
       const int64_t at = static_cast<int64_t>(i) * problem.n + col;
-      const float got = decode(out.data[out.layout.offset(row, col)], problem.output);
+      const float got =
+          decode(load_bits(out.data, out.layout.offset(row, col), problem.output), problem.output);
       const double error = std::fabs(static_cast<double>(got) - expected.sum[at]);
       const double bound = expected.bound[at];
       if (error <= bound) {

@@ -29,7 +29,7 @@ struct Comparison {
 
 // A rank's out and what is known of its elements' places.
 struct Output {
-  const uint16_t* data;  // host memory
+  const void* data;  // host memory, elements of the output's type
   const OutputLayout& layout;
   const RunShape& shape;
   int rank;

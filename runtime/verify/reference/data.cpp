@@ -29,12 +29,13 @@ Distribution make_distribution(DataKind kind, int64_t k, int ranks, tilepost_dty
                                tilepost_dtype_t input, int epilogue, int more_addends) {
   const bool e4m3 = input == TILEPOST_E4M3;
   if (kind == DataKind::random) return {kind, 0, 0, e4m3 ? 4 : 8};
-  constexpr int kMostInE4m3 = 16;  // integers up to it are exact
+  // Of f32 as much as TF32 has, which kernels may multiply in (PTX ISA 5.2.3).
+  const int most_in_input = std::min(exact_limit(input), 1 << 11);
   const double products = static_cast<double>(k) * ranks;
   const double limit = sum_limit(output, epilogue, more_addends);
   if (products <= limit) {
     const int most = static_cast<int>(std::sqrt(limit / products));
-    return {kind, e4m3 ? std::min(most, kMostInE4m3) : most, 0};
+    return {kind, std::min(most, most_in_input), 0};
   }
   const double density = std::sqrt(limit / 4 / products);
   return {kind, 0, static_cast<uint32_t>(density * 4294967296.0)};

@@ -2,13 +2,14 @@
 //
 // An element follows from (seed, run, rank, matrix, index) by a hash, so any rank can regenerate
 // any other's operands, on the host and on a GPU alike, bit for bit. All values are exactly
-// representable in their type, so that encoding never rounds. Nothing of the product is used here:
-// what checks must not share what is checked.
+// representable in their type, so that encoding never rounds, those of f32 in TF32 too. Nothing of
+// the product is used here: what checks must not share what is checked.
 #pragma once
 
 #include <cstdint>
 #include <cstring>
 
+#include "tilepost/dtype.h"
 #include "tilepost/plan.h"
 
 #ifdef __CUDACC__
@@ -59,7 +60,17 @@ TILEPOST_VERIFY_INLINE Distribution addends(const Distribution& distribution) {
 
 // The largest n such that all integers up to n in magnitude are exact in the type.
 constexpr int exact_limit(tilepost_dtype_t type) {
-  return type == TILEPOST_BF16 ? 1 << 8 : 1 << 11;
+  switch (type) {
+    case TILEPOST_BF16:
+      return 1 << 8;
+    case TILEPOST_F16:
+      return 1 << 11;
+    case TILEPOST_E4M3:
+      return 1 << 4;
+    case TILEPOST_F32:
+      break;
+  }
+  return 1 << 24;
 }
 
 // The finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): every input bit moves every output
@@ -107,28 +118,54 @@ TILEPOST_VERIFY_INLINE float scale_at(const Distribution& distribution, uint64_t
   return static_cast<float>(1024 + (bits >> 1 & 1023)) / (bits & 1 ? 1024.0f : 2048.0f);
 }
 
-// The bits of a value that value_at can return; of e4m3 in the lower byte.
-TILEPOST_VERIFY_INLINE uint16_t encode(float value, tilepost_dtype_t type) {
+// The bits of a value that value_at can return, as low as they go.
+TILEPOST_VERIFY_INLINE uint32_t encode(float value, tilepost_dtype_t type) {
   uint32_t bits;
   memcpy(&bits, &value, sizeof bits);
-  if (type == TILEPOST_BF16) return static_cast<uint16_t>(bits >> 16);
+  if (type == TILEPOST_F32) return bits;
+  if (type == TILEPOST_BF16) return bits >> 16;
   const uint32_t sign = bits >> 16 & 0x8000;
   if (type == TILEPOST_E4M3) {
     const uint32_t small = ((bits >> 23 & 0xff) - 127 + 7) << 3 | (bits >> 20 & 7);
-    return static_cast<uint16_t>(sign >> 8 | ((bits & 0x7fffffff) == 0 ? 0 : small));
+    return sign >> 8 | ((bits & 0x7fffffff) == 0 ? 0 : small);
   }
-  if ((bits & 0x7fffffff) == 0) return static_cast<uint16_t>(sign);
+  if ((bits & 0x7fffffff) == 0) return sign;
   const uint32_t exponent = (bits >> 23 & 0xff) - 127 + 15;
-  return static_cast<uint16_t>(sign | exponent << 10 | (bits >> 13 & 0x3ff));
+  return sign | exponent << 10 | (bits >> 13 & 0x3ff);
+}
+
+// Element i of an array of the type becomes `bits`.
+TILEPOST_VERIFY_INLINE void store_bits(void* data, int64_t i, uint32_t bits,
+                                       tilepost_dtype_t type) {
+  switch (type) {
+    case TILEPOST_E4M3:
+      static_cast<uint8_t*>(data)[i] = static_cast<uint8_t>(bits);
+      break;
+    case TILEPOST_F32:
+      static_cast<uint32_t*>(data)[i] = bits;
+      break;
+    case TILEPOST_BF16:
+    case TILEPOST_F16:
+      static_cast<uint16_t*>(data)[i] = static_cast<uint16_t>(bits);
+      break;
+  }
+}
+
+// The bits of element i of an array of the type.
+inline uint32_t load_bits(const void* data, int64_t i, tilepost_dtype_t type) {
+  const int64_t bytes = element_bytes(type);
+  uint32_t bits = 0;
+  memcpy(&bits, static_cast<const unsigned char*>(data) + i * bytes, static_cast<size_t>(bytes));
+  return bits;
 }
 
 // The value of any bits of an output's type, NaN and infinities included.
-TILEPOST_VERIFY_INLINE float decode(uint16_t half, tilepost_dtype_t type) {
-  uint32_t bits;
+TILEPOST_VERIFY_INLINE float decode(uint32_t half, tilepost_dtype_t type) {
+  uint32_t bits = half;
   if (type == TILEPOST_BF16) {
-    bits = static_cast<uint32_t>(half) << 16;
-  } else {
-    const uint32_t sign = static_cast<uint32_t>(half & 0x8000) << 16;
+    bits = half << 16;
+  } else if (type == TILEPOST_F16) {
+    const uint32_t sign = (half & 0x8000) << 16;
     const uint32_t exponent = half >> 10 & 0x1f, fraction = half & 0x3ff;
     if (exponent == 0) {
       const float magnitude = static_cast<float>(fraction) / 16777216.0f;

@@ -5,10 +5,6 @@
 namespace tilepost::verify {
 namespace {
 
-double half_unit(tilepost_dtype_t type) {
-  return type == TILEPOST_BF16 ? std::ldexp(1.0, -8) : std::ldexp(1.0, -11);
-}
-
 class RowNorm {
  public:
   RowNorm(const Problem& problem, const Distribution& distribution, const RowSource& source)
@@ -41,7 +37,7 @@ class RowNorm {
     const double scale = 1 / std::sqrt(squares / n + static_cast<double>(kNormEpsilon));
     const double moved = scale * std::sqrt(errors / n);
     const double rounding = half_unit(problem_.output) + (n / 2 + 8) * std::ldexp(1.0, -24);
-    const double least = std::ldexp(1.0, problem_.output == TILEPOST_BF16 ? -133 : -24);
+    const double least = least_step(problem_.output);
     for (int64_t col = 0; col < problem_.n; ++col) {
       const double y = x[col] * scale * weight_[col];
       const double error =

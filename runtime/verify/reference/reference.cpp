@@ -33,6 +33,17 @@ double sum_weight(const Problem& problem) {
 
 }  // namespace
 
+// 8, 11 and 24 bits of significand; the least steps are 2^-133, 2^-24 and 2^-149 (IEEE 754-2019,
+// 3.6; bfloat16 has the exponents of f32). Allowed is a whole one, of f32 the least normal number,
+// for GPUs may flush what is below to zero.
+double half_unit(tilepost_dtype_t type) {
+  return type == TILEPOST_BF16 ? 0x1p-8 : type == TILEPOST_F32 ? 0x1p-24 : 0x1p-11;
+}
+
+double least_step(tilepost_dtype_t type) {
+  return type == TILEPOST_BF16 ? 0x1p-133 : type == TILEPOST_F32 ? 0x1p-126 : 0x1p-24;
+}
+
 Distribution distribution_of(DataKind kind, const Problem& problem) {
   return make_distribution(kind, problem.k, problem.summed(), problem.output, problem.input,
                            problem.epilogue, problem.keeps_sum() ? 1 : 0);
@@ -45,14 +56,13 @@ Distribution distribution_of(DataKind kind, const Problem& problem) {
 // and silu by that times |x|. Their derivatives are at most 1.1290 and 1.0999.
 ErrorWeights error_weights(DataKind kind, const Problem& problem) {
   if (kind == DataKind::exact && problem.linear()) return {};
-  const bool bf16 = problem.output == TILEPOST_BF16;
   const bool sums = problem.sums();
-  const double u = bf16 ? std::ldexp(1.0, -8) : std::ldexp(1.0, -11);
+  const double u = half_unit(problem.output);
   const double growth = std::pow(1 + u, problem.summed());
   ErrorWeights weights;
   if (sums) weights.partial = static_cast<float>(u * problem.summed() * growth);
   if (kind == DataKind::random) weights.product = static_cast<float>(sum_weight(problem) * growth);
-  weights.absolute = static_cast<float>(problem.summed() * std::ldexp(1.0, bf16 ? -133 : -24));
+  weights.absolute = static_cast<float>(problem.summed() * least_step(problem.output));
   if (problem.epilogue != 0) weights.arithmetic = std::ldexp(1.0f, -21);
   if ((problem.epilogue & TILEPOST_GELU) != 0) weights.slope = 1.13f;
   if ((problem.epilogue & TILEPOST_SILU) != 0) weights.slope = 1.1f;

@@ -48,6 +48,11 @@ struct Problem {
 // How A and B are drawn for a check of `kind`.
 Distribution distribution_of(DataKind kind, const Problem& problem);
 
+// How far rounding to an output's type may move a number: relative, and below the normal range by
+// a step.
+double half_unit(tilepost_dtype_t type);
+double least_step(tilepost_dtype_t type);
+
 // What an element's error may be. Rank r's exact sum of products is P_r, with scale and bias v_r;
 // |a_r|, |b_r| are the Euclidean norms of its row of A and column of B. The operations that follow
 // the sum x of the v_r give y.

@@ -1,7 +1,6 @@
 #include "runtime/verify/run/buffers.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "runtime/map/patterns.h"
 #include "runtime/verify/reference/norm.h"
@@ -11,7 +10,7 @@ namespace {
 
 constexpr size_t kOperandAlignment = 16;  // tilepost_op_run
 constexpr int kCanary = 0xa5;
-constexpr int kPoison = 0xff;  // 0xffff is a NaN in bf16 and in f16
+constexpr int kPoison = 0xff;  // 0xffff is a NaN in bf16 and in f16, 0xffffffff in f32
 
 }  // namespace
 
@@ -37,7 +36,9 @@ std::string FencedMemory::fetch(const char* name, std::vector<unsigned char>& by
 }
 
 RunBuffers::RunBuffers(RankDevice& device, const Problem& problem, int64_t out_elements)
-    : device_(device), problem_(problem), out_(device, static_cast<size_t>(out_elements) * 2) {
+    : device_(device),
+      problem_(problem),
+      out_(device, static_cast<size_t>(out_elements) * output_bytes()) {
   const auto allocate = [&](int64_t count, size_t bytes) {
     return count == 0 ? nullptr : device.allocate(static_cast<size_t>(count) * bytes);
   };
@@ -48,10 +49,10 @@ RunBuffers::RunBuffers(RankDevice& device, const Problem& problem, int64_t out_e
   b_ = allocate(problem.n * problem.k, input_bytes());
   scale_a_ = static_cast<float*>(allocate_for(Matrix::scale_a, sizeof(float)));
   scale_b_ = static_cast<float*>(allocate_for(Matrix::scale_b, sizeof(float)));
-  bias_ = allocate_for(Matrix::bias, 2);
-  residual_ = allocate_for(Matrix::residual, 2);
-  norm_weight_ = allocate_for(Matrix::norm_weight, 2);
-  norm_residual_ = allocate_for(Matrix::norm_residual, 2);
+  bias_ = allocate_for(Matrix::bias, output_bytes());
+  residual_ = allocate_for(Matrix::residual, output_bytes());
+  norm_weight_ = allocate_for(Matrix::norm_weight, output_bytes());
+  norm_residual_ = allocate_for(Matrix::norm_residual, output_bytes());
   if (row_of(problem.pattern).moves_input())
     gathered_ = std::make_unique<FencedMemory>(
         device, static_cast<size_t>(problem.most_rows() * problem.k) * input_bytes());
@@ -90,7 +91,7 @@ void RunBuffers::prepare(const Distribution& distribution, uint64_t seed, int ru
   const auto stream = [&](Matrix matrix) { return stream_of(seed, run, rank, matrix); };
   const int64_t rows = shape.rows(rank);
   m_ = shape.m();
-  out_.poison(static_cast<size_t>(out_elements) * 2);
+  out_.poison(static_cast<size_t>(out_elements) * output_bytes());
   run_a_ = a_;
   gathers_ = gathered_ != nullptr && run % 3 != 2;
   if (gathered_ != nullptr)
@@ -145,21 +146,17 @@ tilepost_run_operands_t RunBuffers::operands() const {
   return operands;
 }
 
-std::string RunBuffers::fetch_out(std::vector<uint16_t>& out) const {
-  std::vector<unsigned char> bytes;
-  std::string overwritten = out_.fetch("the output", bytes);
-  out.resize(bytes.size() / 2);
-  if (!bytes.empty()) std::memcpy(out.data(), bytes.data(), bytes.size());
-  return overwritten;
+std::string RunBuffers::fetch_out(std::vector<unsigned char>& out) const {
+  return out_.fetch("the output", out);
 }
 
 std::string RunBuffers::fetch_gathered(std::vector<unsigned char>& gathered) const {
   return gathered_->fetch("the gathered A", gathered);
 }
 
-void RunBuffers::fetch_kept(std::vector<uint16_t>& kept) const {
-  kept.resize(static_cast<size_t>(kept_rows_ * problem_.n));
-  device_.copy_to_host(kept.data(), norm_residual_, kept.size() * 2);
+void RunBuffers::fetch_kept(std::vector<unsigned char>& kept) const {
+  kept.resize(static_cast<size_t>(kept_rows_ * problem_.n) * output_bytes());
+  device_.copy_to_host(kept.data(), norm_residual_, kept.size());
 }
 
 }  // namespace tilepost::verify

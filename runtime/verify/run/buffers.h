@@ -48,10 +48,10 @@ class RunBuffers {
   tilepost_run_operands_t operands() const;
 
   // Copies what a run wrote to host memory. Returns what was overwritten beside it, or "".
-  std::string fetch_out(std::vector<uint16_t>& out) const;
+  std::string fetch_out(std::vector<unsigned char>& out) const;
   std::string fetch_gathered(std::vector<unsigned char>& gathered) const;
   // residual_rms_norm: the sums, row-major.
-  void fetch_kept(std::vector<uint16_t>& kept) const;
+  void fetch_kept(std::vector<unsigned char>& kept) const;
   // Whether the last run was asked for the gathered A.
   bool gathers() const { return gathers_; }
 
@@ -59,6 +59,7 @@ class RunBuffers {
   // Elements of an operand of the problem's epilogue or consumer for m rows, 0 if it has none.
   int64_t count_of(Matrix matrix, int64_t m) const;
   size_t input_bytes() const { return static_cast<size_t>(element_bytes(problem_.input)); }
+  size_t output_bytes() const { return static_cast<size_t>(element_bytes(problem_.output)); }
   void fill_consumer(const Distribution& distribution, uint64_t seed, int run, int rank,
                      const RunShape& shape);
 

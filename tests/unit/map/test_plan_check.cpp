@@ -123,8 +123,8 @@ TEST_CASE("every rule of a plan names what it found and what it expected") {
     const char* message;
     std::function<void(tilepost_plan_t&)> change;
   } cases[] = {
-      {kMessages, "input type is 0, expected that of the output, 1, or e4m3, 2",
-       [](auto& plan) { plan.output = TILEPOST_F16; }},
+      {kMessages, "output type is 2, expected one of 16 or 32 bits; e4m3, 2, is of inputs only",
+       [](auto& plan) { plan.output = TILEPOST_E4M3; }},
       {kMessages, "m is 0, expected 1 to 2147483647", [](auto& plan) { plan.map.m = 0; }},
       {kMessages, "n is -1, expected 1 to", [](auto& plan) { plan.map.n = -1; }},
       {kMessages, "k is 0, expected 1 to", [](auto& plan) { plan.k = 0; }},
@@ -439,9 +439,9 @@ TEST_CASE("values that another version knows are unsupported") {
   unknown(
       "operands", 2, [](auto& plan) -> auto& { return plan.operands; });
   unknown(
-      "input type", 3, [](auto& plan) -> auto& { return plan.input; });
+      "input type", 4, [](auto& plan) -> auto& { return plan.input; });
   unknown(
-      "output type", 2, [](auto& plan) -> auto& { return plan.output; });
+      "output type", 4, [](auto& plan) -> auto& { return plan.output; });
   unknown(
       "launch", 3, [](auto& plan) -> auto& { return plan.kernel.launch; });
   for (const int value : {9, -1, INT32_MAX, INT32_MIN})

@@ -50,7 +50,8 @@ TEST_CASE("e4m3 in gives bf16 out unless f16 is asked for") {
 
 TEST_CASE("what e4m3 cannot have is refused with the reason") {
   check_error(read_gemm(", a: e4m3, b: bf16"), "gemm.b must equal gemm.a, 'e4m3'; got 'bf16'");
-  check_error(read_gemm(", a: e4m3, out: e4m3"), "gemm.out must be one of bf16, f16; got 'e4m3'");
+  check_error(read_gemm(", a: e4m3, out: e4m3"),
+              "gemm.out must be one of bf16, f16, f32; got 'e4m3'");
   check_error(read_gemm(", a: e4m3, layout: nn"), "gemm.layout 'nn' is not possible with e4m3");
   check_error(read_gemm(", a: f16, accumulate: fast"),
               "gemm.accumulate 'fast' is for e4m3; sums of f16 are always kept in fp32");

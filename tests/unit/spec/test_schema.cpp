@@ -104,7 +104,6 @@ std::vector<json::Value> candidates(const Field& field) {
     for (const Spelling& other : field.choices)
       values.push_back(Array{word, llvm::StringRef(other.text)});
   }
-  for (const std::string_view word : field.later) words.emplace_back(word);
   for (const std::string& word : words) {
     values.push_back(word);
     values.push_back(Array{word});
@@ -115,6 +114,7 @@ std::vector<json::Value> candidates(const Field& field) {
 // Refused by a rule between fields, which the schema does not state.
 bool refused_by_rule(const std::string& log) {
   for (const char* words : {"must equal gemm.a",
+                            "is for a kernel of your own",
                             "fewer than 2^46 elements",
                             "needs schedule.layout",
                             "is not possible with e4m3",
