@@ -48,6 +48,7 @@ UnmarkedRequest unmarked_request(const OwnKernel& own, bool one_arch) {
   request.source = own.source;
   request.reading = reading_of(own);
   request.one_arch = one_arch;
+  request.clears_output = own.reads_output;
   request.threads = own.threads;
   request.shared_bytes = own.shared_bytes;
   request.kernel = own.name;

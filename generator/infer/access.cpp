@@ -53,17 +53,23 @@ Value Interpreter::moved(Value pointer, NodeId bytes) {
   return pointer;
 }
 
-void Interpreter::read_output(Where where) {
-  if (!findings.reads_output) {
-    findings.reads_output = InferredPlace{where, "the kernel reads its output here"};
-  }
+// Whether a thread gets here need not be known: then it is taken to.
+void Interpreter::read_output(Value from, int64_t width, Where where) {
+  need_loops_of(from.node);
+  if (restart_) return;
+  findings.reads.push_back({from.node, facts_since(0), width, 1, 0, false, where, {}});
+}
+
+void Interpreter::read_somewhere(Where where) {
+  complain(where, "the output may be read here, and which of its elements cannot be seen", where,
+           "a kernel may read what its block stores: with an assignment, or WMMA's "
+           "load_matrix_sync");
 }
 
 Value Interpreter::load(Value from, Type type, Where where) {
-  if (from.root == Root::output || (from.root == Root::unknown && output_as_number_)) {
-    read_output(where);
-  }
   if (type->isRecordType() || type->isArrayType()) return from;
+  if (from.root == Root::output) read_output(from, size_of(type), where);
+  if (from.root == Root::unknown && output_as_number_) read_somewhere(where);
   if (from.root != Root::object) {
     const std::string name = from.root == Root::shared ? "" : name_of(from);
     return unknown_value(type,
@@ -151,7 +157,7 @@ void Interpreter::store_output(Value to, int64_t width, Where where) {
                     "addresses must follow from numbers of the launch, the block's index and the "
                     "thread's");
   }
-  Store store{to.node, guard, width, 1, 0, false, where, {}};
+  Access store{to.node, guard, width, 1, 0, false, where, {}};
   if (!unrolled_.empty()) store.loop = unrolled_.front()->getBeginLoc();
   findings.stores.push_back(store);
 }
@@ -210,9 +216,8 @@ void Interpreter::store_variable(Value to, Value value, Type type, Where where) 
 
 // Copies a struct.
 void Interpreter::copy_record(Value to, Value from, int64_t size, Where where) {
-  if (from.root == Root::output || (from.root == Root::unknown && output_as_number_)) {
-    read_output(where);
-  }
+  if (from.root == Root::output) read_output(from, size, where);
+  if (from.root == Root::unknown && output_as_number_) read_somewhere(where);
   const bool known = from.root == Root::object && nodes.is_constant(from.node);
   const int64_t source = known ? nodes[from.node].value : 0;
   const bool carries = from.root == Root::object &&

@@ -104,7 +104,7 @@ std::vector<Instruction> read_instructions(StringRef text) {
 }
 
 // Bytes that one st of that name stores, or 0.
-int64_t stored_bytes(StringRef name) {
+int64_t accessed_bytes(StringRef name) {
   llvm::SmallVector<StringRef> parts;
   name.split(parts, '.');
   int64_t count = 1;
@@ -206,8 +206,10 @@ void Interpreter::exec_harmless(Assembly& assembly, StringRef name,
   for (const StringRef operand : operands) {
     const Value* value = assembly.find(operand, bytes);
     if (!value || value->root != Root::output) continue;
-    if (begins_with_word(name, "ld") || begins_with_word(name, "cp.async")) {
-      read_output(where);
+    if (begins_with_word(name, "ld") && accessed_bytes(name) > 0) {
+      read_output(moved(*value, nodes.constant(bytes)), accessed_bytes(name), where);
+    } else if (begins_with_word(name, "ld") || begins_with_word(name, "cp.async")) {
+      return read_somewhere(where);
     } else if (!begins_with_word(name, "prefetch")) {
       return complain(
           where, "assembly computes with the output's address, and where that goes cannot be seen",
@@ -240,7 +242,7 @@ void Interpreter::exec_store(Assembly& assembly, StringRef name, StringRef targe
   const Where where = assembly.statement->getAsmLoc();
   int64_t bytes = 0;
   const Value* base = assembly.find(target, bytes);
-  const int64_t width = stored_bytes(name);
+  const int64_t width = accessed_bytes(name);
   if (!base || width == 0) {
     return complain(where, "where the assembly '" + name.str() + "' stores cannot be seen", where,
                     "give it the address as an operand of its own");

@@ -175,7 +175,7 @@ Value Interpreter::opaque_call(const clang::CallExpr* e, const clang::FunctionDe
       complain(where, "the output goes into '" + name + "', whose stores are not visible", where,
                "store with an assignment here, or mark the kernel");
     } else if (value.root == Root::output) {
-      read_output(where);
+      read_somewhere(where);
     } else if (indirect && !constant &&
                (value.root == Root::other || value.root == Root::unknown)) {
       complain(where, "'" + name +

@@ -25,11 +25,13 @@ std::string at(const std::array<int64_t, 3>& index, bool three) {
 
 class Enumeration {
  public:
-  Enumeration(const Nodes& nodes, const std::vector<Store>& stores, const KernelFacts& facts)
+  Enumeration(const Nodes& nodes, const std::vector<Access>& stores,
+              const std::vector<Access>& reads, const KernelFacts& facts)
       : nodes_(nodes),
         stores_(stores),
+        reads_(reads),
         facts_(facts),
-        lanes_(nodes, roots(stores), facts.threads),
+        lanes_(nodes, roots(stores, reads), facts.threads),
         tiles_m_((facts.m + facts.tile[0] - 1) / facts.tile[0]),
         tiles_n_((facts.n + facts.tile[1] - 1) / facts.tile[1]),
         stamps_(facts.tile[0] * facts.tile[1], 0) {}
@@ -37,22 +39,25 @@ class Enumeration {
   Footprint run();
 
  private:
-  static std::vector<NodeId> roots(const std::vector<Store>& stores) {
+  static std::vector<NodeId> roots(const std::vector<Access>& stores,
+                                   const std::vector<Access>& reads) {
     std::vector<NodeId> list{0};
-    for (const Store& store : stores) {
-      for (const NodeId id : {store.address, store.guard, store.pitch}) list.push_back(id);
-    }
+    for (const std::vector<Access>* accesses : {&stores, &reads})
+      for (const Access& access : *accesses)
+        list.insert(list.end(), {access.address, access.guard, access.pitch});
     return list;
   }
 
   void run_blocks(std::vector<int64_t>& blocks);
   bool run_block();
-  bool run_store(const Store& store);
-  bool mark(const Store& store, size_t thread, int64_t bytes, int64_t width);
-  bool start_tile(const Store& store, size_t thread, int64_t element);
+  bool run_store(const Access& store);
+  bool run_read(const Access& read);
+  bool is_in_tile(int64_t bytes, int64_t width) const;
+  bool mark(const Access& store, size_t thread, int64_t bytes, int64_t width);
+  bool start_tile(const Access& store, size_t thread, int64_t element);
   bool fail(clang::SourceLocation where, const std::string& text, const std::string& note = "",
             clang::SourceLocation note_at = {});
-  bool fail_outside(const Store& store, size_t thread, int64_t element);
+  bool fail_outside(const Access& store, size_t thread, int64_t element);
   bool too_much();
   std::string shape() const;
   std::string block_name() const;
@@ -67,7 +72,8 @@ class Enumeration {
   }
 
   const Nodes& nodes_;
-  const std::vector<Store>& stores_;
+  const std::vector<Access>& stores_;
+  const std::vector<Access>& reads_;
   const KernelFacts& facts_;
   LaneEvaluator lanes_;
   int64_t tiles_m_, tiles_n_;
@@ -106,7 +112,7 @@ bool Enumeration::fail(clang::SourceLocation where, const std::string& text,
   return false;
 }
 
-bool Enumeration::fail_outside(const Store& store, size_t thread, int64_t element) {
+bool Enumeration::fail_outside(const Access& store, size_t thread, int64_t element) {
   const bool before = element < 0;
   const int64_t row = before ? -1 : element / facts_.out_ld;
   const int64_t column = before ? 0 : element % facts_.out_ld;
@@ -138,7 +144,7 @@ bool Enumeration::fail_outside(const Store& store, size_t thread, int64_t elemen
   return fail(store.where, text, "tile says the rows and the columns that one block stores");
 }
 
-bool Enumeration::start_tile(const Store& store, size_t thread, int64_t element) {
+bool Enumeration::start_tile(const Access& store, size_t thread, int64_t element) {
   const int64_t row = element / facts_.out_ld;
   const int64_t column = element % facts_.out_ld;
   if (element < 0 || row >= facts_.m || column >= facts_.n)
@@ -152,7 +158,7 @@ bool Enumeration::start_tile(const Store& store, size_t thread, int64_t element)
 }
 
 // Notes that a thread stores these bytes.
-bool Enumeration::mark(const Store& store, size_t thread, int64_t bytes, int64_t width) {
+bool Enumeration::mark(const Access& store, size_t thread, int64_t bytes, int64_t width) {
   const int64_t element = bytes >> shift_;
   const int64_t count = width >> shift_;
   if ((bytes | width) & (facts_.out_bytes - 1) || count == 0) {
@@ -180,7 +186,7 @@ bool Enumeration::mark(const Store& store, size_t thread, int64_t bytes, int64_t
   return true;
 }
 
-bool Enumeration::run_store(const Store& store) {
+bool Enumeration::run_store(const Access& store) {
   const auto threads =
       static_cast<size_t>(facts_.threads[0] * facts_.threads[1] * facts_.threads[2]);
   const Lanes& guard = lanes_[store.guard];
@@ -218,15 +224,54 @@ bool Enumeration::run_store(const Store& store) {
   return true;
 }
 
+bool Enumeration::is_in_tile(int64_t bytes, int64_t width) const {
+  const int64_t first = row_ * facts_.out_ld + column_;
+  const int64_t element = bytes >> shift_, end = (bytes + width - 1) >> shift_;
+  if (bytes < 0 || element < first) return false;
+  const int64_t row = (element - first) / facts_.out_ld, column = (element - first) % facts_.out_ld;
+  return row < rows_ && column + (end - element) < columns_;
+}
+
+// Where it is not known whether a thread gets there, it is taken to. Blocks without a tile are not
+// run.
+bool Enumeration::run_read(const Access& read) {
+  const auto threads =
+      static_cast<size_t>(facts_.threads[0] * facts_.threads[1] * facts_.threads[2]);
+  const Lanes& guard = lanes_[read.guard];
+  const Lanes& address = lanes_[read.address];
+  const Lanes& pitch = lanes_[read.pitch];
+  for (size_t thread = 0; thread < threads; ++thread) {
+    if (!guard.is_lost(thread) && !guard.value(thread)) continue;
+    if (address.is_lost(thread) || pitch.is_lost(thread))
+      return fail(read.where,
+                  "which element of the output is read here depends on " +
+                      explain(address.is_lost(thread) ? read.address : read.pitch),
+                  "a block may read its own tile alone");
+    for (int64_t row = 0; row < read.rows; ++row)
+      if (!is_in_tile(address.value(thread) + row * pitch.value(thread), read.width))
+        return fail(read.where,
+                    shape() + block_name() + ", " + thread_name(thread) +
+                        " reads the output outside of tile " +
+                        at({row_ / facts_.tile[0], column_ / facts_.tile[1], 0}, false) +
+                        ", which the block stores",
+                    is_ragged() ? requires_note()
+                                : "what other blocks make is not there yet, or lies elsewhere");
+  }
+  return true;
+}
+
 bool Enumeration::run_block() {
   ++stamp_;
   tile_ = -1;
   stored_ = last_row_ = last_column_ = 0;
   lanes_.move_to(block_);
-  for (const Store& store : stores_) {
+  for (const Access& store : stores_) {
     if (!run_store(store)) return false;
   }
-  if (tile_ < 0 || stored_ == rows_ * columns_) return true;
+  if (tile_ < 0) return true;
+  for (const Access& read : reads_)
+    if (!run_read(read)) return false;
+  if (stored_ == rows_ * columns_) return true;
   const std::string tile = at({row_ / facts_.tile[0], column_ / facts_.tile[1], 0}, false);
   return fail(stores_.back().where,
               shape() + block_name() + " stores " + std::to_string(stored_) + " of the " +
@@ -283,10 +328,11 @@ bool Enumeration::too_much() {
                         static_cast<double>(facts_.grid[2]);
   const double threads =
       static_cast<double>(facts_.threads[0] * facts_.threads[1] * facts_.threads[2]);
-  const double work = blocks * threads * static_cast<double>(stores_.size());
+  const double work =
+      blocks * threads * (static_cast<double>(stores_.size()) + static_cast<double>(reads_.size()));
   if (work <= kMaxWork) return false;
   fail(stores_.back().where,
-       shape() + "more than 4e10 stores of threads would have to be looked at",
+       shape() + "more than 4e10 stores and reads of threads would have to be looked at",
        "mark the kernel instead: tilepost::tile, out_base and tile_done");
   return true;
 }
@@ -319,9 +365,9 @@ Footprint Enumeration::run() {
 
 }  // namespace
 
-Footprint find_footprint(const Nodes& nodes, const std::vector<Store>& stores,
-                         const KernelFacts& facts) {
-  return Enumeration(nodes, stores, facts).run();
+Footprint find_footprint(const Nodes& nodes, const std::vector<Access>& stores,
+                         const std::vector<Access>& reads, const KernelFacts& facts) {
+  return Enumeration(nodes, stores, reads, facts).run();
 }
 
 }  // namespace tilepost::inference

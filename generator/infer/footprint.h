@@ -10,9 +10,9 @@
 
 namespace tilepost::inference {
 
-// One store of each thread. Of a matrix that a warp stores together: `rows` of `width` bytes each,
-// `pitch` bytes apart, of lane 0.
-struct Store {
+// One store of each thread into the output, or one read of it. Of a matrix that a warp moves
+// together: `rows` of `width` bytes each, `pitch` bytes apart, of lane 0.
+struct Access {
   NodeId address;  // bytes from the output's start
   NodeId guard;    // whether the thread gets here
   int64_t width;   // bytes
@@ -36,7 +36,8 @@ struct Footprint {
   std::vector<Complaint> complaints;
 };
 
-Footprint find_footprint(const Nodes& nodes, const std::vector<Store>& stores,
-                         const KernelFacts& facts);
+// What a block reads of the output has to lie in the tile that it stores.
+Footprint find_footprint(const Nodes& nodes, const std::vector<Access>& stores,
+                         const std::vector<Access>& reads, const KernelFacts& facts);
 
 }  // namespace tilepost::inference

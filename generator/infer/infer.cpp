@@ -94,12 +94,13 @@ bool infer_shape(const Parsed& parsed, const clang::FunctionDecl* kernel, const 
     const Findings& findings = interpreter.findings;
     std::vector<Complaint> complaints = findings.complaints;
     if (complaints.empty()) {
-      Footprint footprint = inference::find_footprint(interpreter.nodes, findings.stores, facts);
+      Footprint footprint =
+          inference::find_footprint(interpreter.nodes, findings.stores, findings.reads, facts);
       complaints = footprint.complaints;
       inferred.blocks.push_back(std::move(footprint.blocks));
     }
     for (const Complaint& complaint : complaints) report(parsed, complaint);
-    if (!inferred.reads_output) inferred.reads_output = findings.reads_output;
+    inferred.reads_output = inferred.reads_output || !findings.reads.empty();
     if (!inferred.runs_once) inferred.runs_once = findings.runs_once;
     return complaints.empty();
   }

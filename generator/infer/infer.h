@@ -46,8 +46,8 @@ struct Inferred {
   // For each shape: the linear index of the plain kernel's block (x first) that makes each tile, by
   // row * columns + column. Blocks that store nothing are in no list.
   std::vector<std::vector<int64_t>> blocks;
-  // Where the kernel reads its output.
-  std::optional<InferredPlace> reads_output;
+  // Blocks read what is in their tile: their own stores, or what was there before.
+  bool reads_output = false;
   // Why a block's body cannot run again in the same block: barriers that are initialised, registers
   // or tensor memory that are given back, copies that nobody waits for.
   std::optional<InferredPlace> runs_once;

@@ -83,6 +83,7 @@ bool Interpreter::step(Where where) {
   const char* what = ++steps_ > kMaxSteps                  ? "statements and expressions are run"
                      : nodes.size() > kMaxNodes            ? "values are computed"
                      : findings.stores.size() > kMaxStores ? "stores are made by each thread"
+                     : findings.reads.size() > kMaxStores  ? "reads of the output by each thread"
                                                            : nullptr;
   if (!what) return true;
   const bool was_trial = std::exchange(trial_, false);

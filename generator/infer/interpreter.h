@@ -29,7 +29,7 @@ namespace tilepost::inference {
 // A clear end for kernels that no one can enumerate. Each is said in the refusal.
 constexpr int kMaxSteps = 4'000'000;     // statements and expressions
 constexpr size_t kMaxNodes = 2'000'000;  // values
-constexpr size_t kMaxStores = 100'000;   // of a thread
+constexpr size_t kMaxStores = 100'000;   // of a thread, and as many reads of the output
 constexpr int kMaxTurns = 20'000;        // of one loop that is unrolled
 constexpr size_t kMaxCalls = 48;         // within each other
 
@@ -41,9 +41,9 @@ struct Unrolling {
 
 // What a run finds.
 struct Findings {
-  std::vector<Store> stores;
+  std::vector<Access> stores;
+  std::vector<Access> reads;  // of the output
   std::vector<Complaint> complaints;
-  std::optional<InferredPlace> reads_output;
   std::optional<InferredPlace> runs_once;
 };
 
@@ -121,7 +121,8 @@ class Interpreter {
   void store_variable(Value to, Value value, Type type, Where where);
   void copy_record(Value to, Value from, int64_t size, Where where);
   void forget(Value pointer);
-  void read_output(Where where);
+  void read_output(Value from, int64_t width, Where where);
+  void read_somewhere(Where where);
   Value choose(NodeId condition, Value a, Value b, Where where);
   bool carries_output(Value value, Type type) const;
   int64_t size_of(Type type) const;
@@ -196,7 +197,7 @@ class Interpreter {
   // intrinsics.cpp: functions known by name
   bool known_call(const clang::CallExpr* e, const clang::FunctionDecl* function, Value& result);
   bool refused_call(const clang::CallExpr* e, const clang::FunctionDecl* function);
-  void store_matrix(const clang::CallExpr* e);
+  void move_matrix(const clang::CallExpr* e, bool stores);
 
   // assembly.cpp
   struct Assembly;

@@ -53,15 +53,19 @@ bool Interpreter::refused_call(const clang::CallExpr* e, const clang::FunctionDe
   return true;
 }
 
-// nvcuda::wmma's store of a fragment by a warp.
-void Interpreter::store_matrix(const clang::CallExpr* e) {
+// nvcuda::wmma's store of a fragment by a warp, or its load of one.
+void Interpreter::move_matrix(const clang::CallExpr* e, bool stores) {
   const Where where = e->getExprLoc();
-  const Value to = eval(e->getArg(0));
+  const unsigned memory = stores ? 0 : 1;
+  const Value place = eval(e->getArg(memory));
   const Value pitch = eval(e->getArg(2));
-  const Type element = e->getArg(0)->getType()->getPointeeType();
+  const Type element = e->getArg(memory)->getType()->getPointeeType();
   const auto* fragment = clang::dyn_cast_or_null<clang::ClassTemplateSpecializationDecl>(
-      e->getArg(1)->getType().getNonReferenceType()->getAsCXXRecordDecl());
-  if (to.root != Root::output) return store(to, {}, element, where);
+      e->getArg(1 - memory)->getType().getNonReferenceType()->getAsCXXRecordDecl());
+  if (place.root != Root::output) {
+    if (stores) store(place, {}, element, where);
+    return;
+  }
   clang::Expr::EvalResult layout;
   const bool known =
       e->getNumArgs() == 4 && fragment && fragment->getTemplateArgs().size() > 2 &&
@@ -72,16 +76,17 @@ void Interpreter::store_matrix(const clang::CallExpr* e) {
     complain(where, "the shape or the layout of this fragment cannot be seen");
     return;
   }
-  const size_t before = findings.stores.size();
+  std::vector<Access>& accesses = stores ? findings.stores : findings.reads;
+  const size_t before = accesses.size();
   int64_t rows = fragment->getTemplateArgs()[1].getAsIntegral().getExtValue();
   int64_t columns = fragment->getTemplateArgs()[2].getAsIntegral().getExtValue();
   // mem_row_major is 0, mem_col_major 1: columns lie as rows do.
   if (layout.Val.getInt().getBoolValue()) std::swap(rows, columns);
   const int64_t size = size_of(element);
-  store_output(to, columns * size, where);
-  if (findings.stores.size() == before) return;
+  stores ? store_output(place, columns * size, where) : read_output(place, columns * size, where);
+  if (accesses.size() == before) return;
   need_loops_of(pitch.node);
-  Store& made = findings.stores.back();
+  Access& made = accesses.back();
   made.rows = rows;
   made.pitch = nodes.binary(Op::multiply, pitch.node, nodes.constant(size), kInt64);
   made.by_warp = true;
@@ -131,11 +136,11 @@ bool Interpreter::known_call(const clang::CallExpr* e, const clang::FunctionDecl
     return true;
   }
   if (name == "store_matrix_sync" && count >= 3) {
-    store_matrix(e);
+    move_matrix(e, true);
     return true;
   }
-  if (name == "load_matrix_sync" && count >= 2) {
-    if (eval(e->getArg(1)).root == Root::output) read_output(where);
+  if (name == "load_matrix_sync" && count >= 3) {
+    move_matrix(e, false);
     return true;
   }
   if (name == "__cvta_generic_to_global" && count == 1) {

@@ -209,13 +209,7 @@ class Examiner {
       note_tried(shapes[1]);
       return false;
     }
-    if (inferred->reads_output) {
-      parsed.error(inferred->reads_output->where,
-                   "the output is read here: " + inferred->reads_output->what +
-                       "; what it held before is not there where a tile is moved to; use an "
-                       "instantiation that only writes it");
-      return false;
-    }
+    own_.reads_output = inferred->reads_output;
     return take_order(*inferred);
   }
 

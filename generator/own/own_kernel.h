@@ -23,6 +23,7 @@ struct OwnKernel {
   std::array<int32_t, 3> threads = {1, 1, 1};  // of a block: x, y, z
   int32_t shared_bytes = 0;                    // dynamic, of a block
   std::array<int64_t, 3> grid = {1, 1, 1};     // of the plain kernel at the planned shape
+  bool reads_output = false;                   // of its tile: before a block there are to be zeros
   BlockOrder order = BlockOrder::table;
   std::vector<int64_t> blocks;  // table: the block, counted along x first, that makes each tile, by
                                 // row * columns + column

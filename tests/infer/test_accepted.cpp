@@ -38,7 +38,7 @@ TEST_CASE("kernels of every kind are accepted") {
       continue;
     }
     CHECK(name_of(result.inferred->order) == kernel.order);
-    CHECK(result.inferred->reads_output.has_value() == kernel.reads);
+    CHECK(result.inferred->reads_output == kernel.reads);
     CHECK(result.inferred->runs_once.has_value() == kernel.once);
     REQUIRE(result.inferred->blocks.size() == kernel.shapes.size());
     for (const std::vector<int64_t>& blocks : result.inferred->blocks) {

@@ -100,6 +100,11 @@ output=float accepted "f16 to fp32" half woven_widening widening.cu \
   'static_cast<unsigned>((n + 7) / 8), static_cast<unsigned>((m + 7) / 8)' 'widening(a, b, c, m, n, k)'
 spec gemm_all_reduce 100 60 24 "f16, out: f32" "$widening" "{consumer: rms_norm}" >"$dir/spec.yaml"
 refused "rows of fp32 to normalise" "consumer 'rms_norm' normalises rows of bf16 and f16, and gemm.out is 'f32'"
+adds="adds_to_output.cu, function: adds_to_output, tile: [16, 16], threads: [16, 16],
+  grid: ['ceil_div(n, 16)', 'ceil_div(m, 16)'], arguments: {a: a, b: b, c: out, m: m, n: n, k: k, beta: 2.5}"
+spec gemm_reduce_scatter 128 200 24 bf16 "$adds" "{transport: copy_engine, schedule: {sms: 12, comm_sms: 2}}" >"$dir/spec.yaml"
+accepted "adds to its output" __nv_bfloat16 woven_adds_to_output adds_to_output.cu \
+  'static_cast<unsigned>((n + 15) / 16), static_cast<unsigned>((m + 15) / 16)' 'adds_to_output(a, b, c, m, n, k, 2.5f)'
 whole="whole_tiles.cu, function: whole_tiles, tile: [16, 64], threads: 64, grid: [m / 16, n / 64],
   arguments: {a: a, b: b, c: out, n: n, k: k}"
 spec gemm_reduce_scatter 256 192 8 bf16 "$whole, requires: {m: 16, n: 64}" >"$dir/spec.yaml"
@@ -160,10 +165,10 @@ spec gemm_all_reduce "{max: 333}" 250 16 f16 "$swizzled" >"$dir/spec.yaml"
 refused "any m in an order of one shape" "follows no simple rule, and m is known at run time only"
 spec gemm_reduce_scatter 250 192 8 bf16 "$tiled" "{transport: nccl}" >"$dir/spec.yaml"
 refused "shares that are no whole tiles" "every rank has a share of 125 rows"
-for function in reads_output transposed unguarded; do
+for function in reads_neighbour transposed unguarded; do
   own="refused.cu, function: $function, tile: [16, 16], threads: [16, 16],
   grid: ['ceil_div(n, 16)', 'ceil_div(m, 16)'], arguments: {a: a, b: b, c: out, m: m, n: n, k: k"
-  [ $function = reads_output ] && own="$own, beta: 0.0"
+  [ $function = reads_neighbour ] && own="$own, beta: 0.0"
   spec gemm_all_reduce 256 192 8 bf16 "$own}" >"$dir/spec.yaml"
   refused "$function" "refused.cu:"
 done

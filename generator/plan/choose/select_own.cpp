@@ -49,6 +49,8 @@ bool select_own(Draft& draft) {
       fmt::format("kernel {} as the spec describes it; it has a CTA for each tile, which "
                   "take all SMs, and what runs beside it gets SMs as CTAs end",
                   own.name));
+  if (own.reads_output)
+    draft.because("kernel reads its output, so each of its blocks clears its tile first");
   KernelRequest request = request_for(draft.plan);
   const KernelConfig config = own_config(draft.own);
   request.band = band_of(config, 1, draft.plan.map.m, draft.profile.band_rows);

@@ -1,5 +1,7 @@
 #include "generator/weave/unmarked/weave_unmarked.h"
 
+#include <algorithm>
+
 #include "clang/AST/Attr.h"
 #include "generator/weave/marks/hand_down.h"
 #include "generator/weave/parse/instantiate.h"
@@ -19,6 +21,12 @@ using llvm::StringRef;
 // of these names, which hide CUDA's variables.
 constexpr char kParameters[] = "const uint3 blockIdx, const dim3 gridDim";
 
+// Keeps them sorted.
+void add_include(WovenKernel& woven, const std::string& include) {
+  const auto at = std::ranges::lower_bound(woven.includes, include);
+  if (at == woven.includes.end() || *at != include) woven.includes.insert(at, include);
+}
+
 class Weaver {
  public:
   Weaver(const Parsed& parsed, const UnmarkedRequest& request, const Instance& instance)
@@ -37,6 +45,7 @@ class Weaver {
     if (!parsed_.report.ok()) return {};
     WovenKernel woven = assemble(parsed_, names, pieces, edits);
     woven.by_arch = read_with.arch;
+    if (request_.clears_output) add_include(woven, "<tilepost/device/clear_tile.cuh>");
     woven.body =
         guards(read_with, request_.kernel) +
         "// As its author wrote it, but that it is told which block it is.\nnamespace user {\n\n" +
@@ -177,9 +186,8 @@ __global__ void )"
     const uint3 block{)"
         << extents(request_.block) << R"(};
     const dim3 grid{)"
-        << extents(request_.grid) << R"(};
-    user::)"
-        << request_.reading.asked << "(block, grid";
+        << extents(request_.grid) << "};\n"
+        << clearing() << "    user::" << request_.reading.asked << "(block, grid";
     for (const Parameter& parameter : instance_.parameters)
       out << ",\n        " << argument(parameter, " + moved");
     out << R"();
@@ -188,6 +196,19 @@ __global__ void )"
 }
 )";
     return text;
+  }
+
+  const Parameter& output() const {
+    return *std::ranges::find(instance_.parameters, request_.out, &Parameter::name);
+  }
+
+  // In front of a block that reads its output.
+  std::string clearing() const {
+    if (!request_.clears_output) return "";
+    return "    // What it reads of its output is its own, and zero before that.\n"
+           "    tilepost::woven::clear_tile(" +
+           pointer(output(), "c") +
+           ", tile, shape, View::kTileM, View::kTileN);\n    __syncthreads();\n";
   }
 
   // ---- The author's launch
@@ -209,6 +230,16 @@ __global__ void )"
         << request_.threads[1] << "u, " << request_.threads[2]
         << "u};\n  constexpr int kSharedBytes = " << request_.shared_bytes
         << ";\n  const auto kernel = &user::" << request_.reading.asked << ";\n";
+    if (request_.clears_output) {
+      const std::string bytes =
+          "static_cast<size_t>(shape.m) * shape.ldc * sizeof(*" + pointer(output(), "c") + ")";
+      out << (cpu ? "  std::memset(c, 0, " + bytes + ");\n"
+                  : "  if (const cudaError_t cleared = cudaMemsetAsync(\n"
+                    "          c, 0, " +
+                        bytes +
+                        ",\n          static_cast<cudaStream_t>(stream));\n"
+                        "      cleared != cudaSuccess)\n    return cleared;\n");
+    }
     if (cpu) {
       out << "  tilepost::cpu::launch(grid, threads, kSharedBytes, [&] {\n    kernel("
           << arguments() << ");\n  });\n  return 0;\n}\n";

@@ -28,8 +28,9 @@ struct UnmarkedRequest {
   std::map<std::string, std::string> arguments;  // by parameter: whole or real numbers
   std::array<int32_t, 3> threads = {1, 1, 1};    // x, y and z of a block
   int32_t shared_bytes = 0;                      // dynamic, of a block
-  bool one_arch = true;   // the text is for the architecture of `reading` alone
-  std::string a, b, out;  // which parameters point to them; a and b may be ""
+  bool clears_output = false;  // a tile of it is zero when the block begins: it reads it
+  bool one_arch = true;        // the text is for the architecture of `reading` alone
+  std::string a, b, out;       // which parameters point to them; a and b may be ""
 };
 
 // Reports every refusal at its place in `source` and returns nothing if there was one.
