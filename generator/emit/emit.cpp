@@ -28,8 +28,7 @@ std::string arch_guard(const Plan& plan, size_t num_plans) {
 
 std::optional<WovenKernel> weave_plan(const Plan& plan, size_t num_plans,
                                       Diagnostics& diagnostics) {
-  if (plan.source.own)
-    return weave_unmarked(unmarked_request(*plan.source.own, num_plans == 1), diagnostics);
+  if (plan.source.own) return weave_unmarked(unmarked_request(plan, num_plans == 1), diagnostics);
   const std::optional<llvm::StringRef> source = find_resource("templates/" + plan.source.file);
   if (!source) {
     diagnostics.error("the bundled kernel '" + plan.source.file + "' is missing from this build");

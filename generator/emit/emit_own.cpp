@@ -43,8 +43,10 @@ std::string table(const OwnKernel& own) {
 
 }  // namespace
 
-UnmarkedRequest unmarked_request(const OwnKernel& own, bool one_arch) {
+UnmarkedRequest unmarked_request(const Plan& plan, bool one_arch) {
+  const OwnKernel& own = *plan.source.own;
   UnmarkedRequest request;
+  request.cpu = plan.arch == Arch::host;
   request.source = own.source;
   request.reading = reading_of(own);
   request.one_arch = one_arch;
@@ -83,14 +85,15 @@ std::string plain_function(std::string_view name) {
   return "tilepost_plain_" + std::string(name);
 }
 
-std::string emit_plain(const std::vector<Plan>& plans, bool cpu, Diagnostics& diagnostics) {
+std::string emit_plain(const std::vector<Plan>& plans, Diagnostics& diagnostics) {
   const Plan& plan = plans.front();
   const OwnKernel& own = *plan.source.own;
   const std::optional<WovenKernel> kernel =
-      cut_plain_kernel(unmarked_request(own, plans.size() == 1), cpu, diagnostics);
+      cut_plain_kernel(unmarked_request(plan, plans.size() == 1), diagnostics);
   if (!kernel) return "";
   std::string text = fmt::format("// {} as its author wrote it and launches it.\n",
                                  printable(own.spec.function.value));
+  text += "#include <cuda_runtime.h>\n";
   for (const std::string& include : kernel->includes) text += "#include " + include + "\n";
   return text + "#include <tilepost/plan.h>\n#include <tilepost/whole_numbers.h>\n\n" +
          fmt::format(

@@ -246,13 +246,28 @@ void set_kernel(Fields& fields, const Plan& plan) {
   fields.set("kernel.ctas_per_sm", kernel.ctas_per_sm);
 }
 
+// A worker makes the blocks of its positions, one after the other, on the CPU shim.
+void emit_blocks(llvm::raw_ostream& out, const Plan& plan) {
+  const auto& block = plan.kernel.block;
+  out << "  const dim3 grid(static_cast<unsigned>(view.num_tiles)), threads(" << block[0] << ", "
+      << block[1] << ", " << block[2]
+      << ");\n  for (int position = worker; position < view.num_tiles; position += workers)\n"
+         "    tilepost::cpu::run_block(grid, threads, {static_cast<unsigned>(position), 0, 0}, 0, "
+         "[&] {\n      "
+      << plan.kernel.name
+      << "(const_cast<void*>(a), const_cast<void*>(b), c, shape, epilogue, View{view});\n    "
+         "});\n}\n\n";
+}
+
 // The runtime's function type knows no layout, so its view is a plain tilepost_view_t.
 void emit_host_entry(llvm::raw_ostream& out, const Plan& plan) {
   out << "// The kernel as the runtime calls it.\n"
          "void call_kernel(const void* a, const void* b, void* c, tilepost_shape_t shape,\n"
          "                 tilepost_epilogue_t epilogue, int worker, int workers,\n"
-         "                 tilepost_view_t view) {\n  "
-      << plan.kernel.name << "(a, b, c, shape, epilogue, worker, workers, View{view});\n}\n\n";
+         "                 tilepost_view_t view) {\n";
+  if (plan.source.own) return emit_blocks(out, plan);
+  out << "  " << plan.kernel.name
+      << "(a, b, c, shape, epilogue, worker, workers, View{view});\n}\n\n";
 }
 
 }  // namespace

@@ -37,12 +37,13 @@ void emit_includes(llvm::raw_ostream& out, const Program& program,
   std::set<std::string> includes;
   for (const WovenKernel& kernel : kernels)
     includes.insert(kernel.includes.begin(), kernel.includes.end());
-  if (program.host()) {
+  const bool own = program.first().source.own != nullptr;
+  if (program.host() && !own) {
     includes.insert("<tilepost/host/woven.h>");
   } else {
     includes.insert("<tilepost/device/arch.h>");
     includes.insert("<tilepost/device/woven.cuh>");
-    if (program.first().source.own) includes.insert("<tilepost/whole_numbers.h>");
+    if (own) includes.insert("<tilepost/whole_numbers.h>");
   }
   for (const std::string& include : includes) out << "#include " << include << "\n";
   out << "\n";

@@ -37,12 +37,15 @@ std::vector<HarnessProgram> plan_cases(const std::vector<Case>& cases, Progress&
   return diagnostics.ok() ? programs : std::vector<HarnessProgram>{};
 }
 
-std::vector<HarnessProgram> on_host(const std::vector<HarnessProgram>& programs) {
+std::vector<HarnessProgram> on_host(const std::vector<HarnessProgram>& programs,
+                                    llvm::function_ref<bool(const Plan&)> runs_own) {
   std::vector<HarnessProgram> result;
   for (const HarnessProgram& program : programs)
     for (const Plan& plan : program.plans) {
       HarnessProgram twin = program;
-      twin.plans = {plan.arch == Arch::host ? plan : host_twin(plan)};
+      twin.plans = {plan.arch == Arch::host             ? plan
+                    : plan.source.own && runs_own(plan) ? cpu_twin(plan)
+                                                        : host_twin(plan)};
       if (program.plans.size() > 1) {
         const std::string arch = std::string("as ") + name_of(plan.arch);
         twin.varied += (twin.varied.empty() ? "" : ", ") + arch;
@@ -80,7 +83,7 @@ SourcesResult write_programs(const std::vector<HarnessProgram>& programs, const 
       if (!dir.write("programs/" + file.name, file.text, diagnostics))
         return SourcesResult::not_written;
     if (!has_plain(programs[i])) continue;
-    const std::string plain = emit_plain(programs[i].plans, /*cpu=*/false, diagnostics);
+    const std::string plain = emit_plain(programs[i].plans, diagnostics);
     if (plain.empty()) return SourcesResult::rejected;
     if (!dir.write(plain_source(programs[i]), plain, diagnostics))
       return SourcesResult::not_written;
@@ -89,12 +92,11 @@ SourcesResult write_programs(const std::vector<HarnessProgram>& programs, const 
 }
 
 bool has_plain(const HarnessProgram& program) {
-  const Plan& plan = program.plans.front();
-  return plan.source.own && plan.arch != Arch::host;
+  return program.plans.front().source.own != nullptr;
 }
 
 std::string plain_source(const HarnessProgram& program) {
-  return "plain/" + program.name + ".cu";
+  return "plain/" + program.name + (program.plans.front().arch == Arch::host ? ".cpp" : ".cu");
 }
 
 }  // namespace tilepost

@@ -7,6 +7,7 @@
 #include "generator/harness/progress.h"
 #include "generator/harness/sweep.h"
 #include "generator/harness/work_dir.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace tilepost {
 
@@ -22,8 +23,10 @@ struct HarnessProgram {
 std::vector<HarnessProgram> plan_cases(const std::vector<Case>& cases, Progress& progress,
                                        Diagnostics& diagnostics);
 
-// The same programs for the host target: one per plan, CUDA plans as their twins.
-std::vector<HarnessProgram> on_host(const std::vector<HarnessProgram>& programs);
+// The same programs for the host target: one per plan, CUDA plans as their twins. A kernel of the
+// user's own runs there itself if `runs_own` says so of the plan; else gemm_host does.
+std::vector<HarnessProgram> on_host(const std::vector<HarnessProgram>& programs,
+                                    llvm::function_ref<bool(const Plan&)> runs_own);
 
 // Makes the names unique: a name that occurs twice gets "_1", "_2", … .
 void make_names_unique(std::vector<HarnessProgram>& programs);

@@ -205,4 +205,15 @@ Plan host_twin(const Plan& plan) {
   return twin;
 }
 
+Plan cpu_twin(const Plan& plan) {
+  Plan twin = host_twin(plan);
+  twin.source = plan.source;
+  twin.kernel = plan.kernel;
+  twin.kernel.launch = TILEPOST_LAUNCH_HOST;
+  twin.kernel.arch = 0;
+  twin.map.signals_per_tile = plan.map.signals_per_tile;
+  twin.set_tile_map(build_tile_map(twin.map));
+  return twin;
+}
+
 }  // namespace tilepost

@@ -25,4 +25,7 @@ std::vector<Plan> make_plans(const Spec& spec, const MachineProfile& profile,
 // on threads and reduced in process.
 Plan host_twin(const Plan& plan);
 
+// The same of a plan with a kernel of the user's own, computed by that, its blocks on threads.
+Plan cpu_twin(const Plan& plan);
+
 }  // namespace tilepost

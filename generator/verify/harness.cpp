@@ -10,6 +10,9 @@ namespace {
 
 constexpr double kCompileSeconds = 600;  // for the host
 
+// Groups are chosen by floating point, and every rank must choose the same.
+constexpr const char* kHostFlags[] = {"-std=c++20", "-O2", "-pthread", "-ffp-contract=off"};
+
 bool write_units(const std::vector<Unit>& units, const WorkDir& dir, Diagnostics& diagnostics) {
   for (const Unit& unit : units)
     if (!dir.write(unit.name, unit.text, diagnostics)) return false;
@@ -47,10 +50,12 @@ Unit verify_unit(bool cuda) {
 
 std::vector<Unit> program_units(const std::vector<HarnessProgram>& programs) {
   std::vector<Unit> units;
-  for (size_t i = 0; i < programs.size(); ++i) {
-    if (i % kProgramsPerUnit == 0)
+  size_t count = 0;
+  for (const HarnessProgram& program : programs) {
+    if (has_plain(program)) continue;  // it has headers of its own
+    if (count++ % kProgramsPerUnit == 0)
       units.push_back({"unit_" + std::to_string(units.size()) + ".cpp", ""});
-    units.back().text += "#include \"programs/" + programs[i].name + ".cpp\"\n";
+    units.back().text += "#include \"programs/" + program.name + ".cpp\"\n";
   }
   return units;
 }
@@ -70,6 +75,11 @@ BuildPlan plan_host_build(const std::vector<HarnessProgram>& programs,
                           const std::vector<std::string>& compiler, const WorkDir& dir) {
   // The longest first.
   std::vector<std::string> sources;
+  for (const HarnessProgram& program : programs)
+    if (has_plain(program))
+      for (const std::string& source : {"programs/" + program.name + ".cpp", plain_source(program)})
+        sources.push_back(source);
+  const size_t on_shim = sources.size();
   for (const Unit& unit : program_units(programs)) sources.push_back(unit.name);
   sources.push_back(verify_unit(/*cuda=*/false).name);
   for (const std::string& source : runtime_sources(/*cuda=*/false)) sources.push_back(source);
@@ -84,10 +94,12 @@ BuildPlan plan_host_build(const std::vector<HarnessProgram>& programs,
   };
   plan.link = {command({"-pthread", "-o", plan.harness}), dir.path("obj/link.log"),
                kCompileSeconds};
-  // Groups are chosen by floating point, and every rank must choose the same.
-  for (const std::string& source : sources)
-    add_compile(command({"-std=c++20", "-O2", "-pthread", "-ffp-contract=off"}), source,
-                kCompileSeconds, dir, plan);
+  for (size_t i = 0; i < sources.size(); ++i) {
+    std::vector<std::string> words = compiler;
+    words.insert(words.end(), std::begin(kHostFlags), std::end(kHostFlags));
+    if (i < on_shim) words.insert(words.end(), {"-w", "-I" + dir.path(kShimHeaders)});
+    add_compile(std::move(words), sources[i], kCompileSeconds, dir, plan);
+  }
   return plan;
 }
 

@@ -19,6 +19,10 @@ Unit verify_unit(bool cuda);
 inline constexpr size_t kProgramsPerUnit = 40;
 std::vector<Unit> program_units(const std::vector<HarnessProgram>& programs);
 
+// The headers that stand in for CUDA's where a kernel of the user's own runs on the CPU, in the
+// working folder.
+inline constexpr const char* kShimHeaders = "runtime/verify/host/shim/include";
+
 // Writes all that the compiler will read: resources, programs, registry, units.
 SourcesResult write_sources(const std::vector<HarnessProgram>& programs, bool cuda,
                             const WorkDir& dir, Progress& progress, Diagnostics& diagnostics);

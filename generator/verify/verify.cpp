@@ -9,6 +9,7 @@
 #include "generator/harness/process.h"
 #include "generator/printable.h"
 #include "generator/verify/harness.h"
+#include "generator/verify/own_on_cpu.h"
 #include "generator/verify/target.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -102,14 +103,23 @@ bool summarise(const HarnessResult& result, const std::vector<HarnessProgram>& p
   return passed;
 }
 
-// The host target has one kernel, which computes the tiles of every plan.
-void warn_of_stand_ins(const std::vector<HarnessProgram>& programs, Diagnostics& diagnostics) {
-  for (const HarnessProgram& program : programs)
-    if (const auto& own = program.plans.front().source.own)
-      diagnostics.warning(own->spec.where,
-                          fmt::format("gemm_host stands in for {} on the host target: the plan is "
-                                      "checked, the kernel is not; verify on GPUs",
-                                      own->spec.function.value));
+// The programs for the host target. Kernels of the user's own run there themselves if they can;
+// else the host target's kernel, which computes the tiles of every plan, stands in.
+std::vector<HarnessProgram> bring_to_host(const std::vector<HarnessProgram>& programs,
+                                          const std::vector<std::string>& compiler, int runs,
+                                          const WorkDir& dir, Diagnostics& diagnostics) {
+  const bool own = std::ranges::any_of(programs, has_plain);
+  if (own && !write_resources(/*templates=*/false, dir, diagnostics)) return {};
+  return on_host(programs, [&](const Plan& plan) {
+    const std::string obstacle = obstacle_on_cpu(plan, runs, compiler, dir, diagnostics);
+    if (!obstacle.empty())
+      diagnostics.warning(
+          plan.source.own->spec.where,
+          fmt::format("gemm_host stands in for {} on the host target, and the plan is checked, the "
+                      "kernel is not: {}; verify on GPUs",
+                      plan.source.own->spec.function.value, obstacle));
+    return obstacle.empty();
+  });
 }
 
 // Plans, generates and compiles into `dir`; the harness's path, or "" and the exit code.
@@ -148,13 +158,13 @@ int verify(const std::vector<Input>& inputs, const VerifyOptions& options, llvm:
   report.target = target->cuda ? "cuda" : "host";
   report.target_reason = target->reason;
   if (!target->reason.empty()) out << "host target: " << target->reason << "\n";
-  if (!target->cuda) {
-    warn_of_stand_ins(programs, diagnostics);
-    programs = on_host(programs);
-  }
-  make_names_unique(programs);
 
   WorkDir dir(options.keep_dir, diagnostics);
+  if (!target->cuda) {
+    programs = bring_to_host(programs, target->compiler, options.runs, dir, diagnostics);
+    if (!diagnostics.ok()) return dir.ok() ? kFailed : kNotWritten;
+  }
+  make_names_unique(programs);
   int exit_code = kFailed;
   const std::string harness = make_harness(programs, *target, options.jobs, options.cache_dir, dir,
                                            progress, diagnostics, exit_code);

@@ -6,7 +6,7 @@
 
 #include <cassert>
 
-#include "tests/unit/cpu_shim/cpu_shim.h"
+#include "runtime/verify/host/shim/cpu_shim.h"
 
 #define printf(...) 0
 

@@ -5,6 +5,7 @@
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
+shim=$root/runtime/verify/host/shim/include
 tool=$1 cxx=$2
 shift 2
 dir=$(mktemp -d)
@@ -28,7 +29,7 @@ END
 # accepted WHAT ELEMENT KERNEL PLAIN-FILE GRID LAUNCH: the spec in $dir/spec.yaml
 accepted() {
   "$tool" generate "$dir/spec.yaml" -o "$dir" 2>"$dir/log" || { echo "FAIL $1: refused"; cat "$dir/log"; failed=1; return; }
-  "$cxx" -std=c++20 -O1 -w -I "$here/cpu" -I "$root/include" -I "$root" -I "$dir" -DWOVEN="\"$dir/own.cu\"" \
+  "$cxx" -std=c++20 -O1 -w -I "$shim" -I "$root/include" -I "$root" -I "$dir" -DWOVEN="\"$dir/own.cu\"" \
     -DPLAIN="\"$(cd "$here/kernels" && realpath "$4")\"" -DElement="$2" -DOutput="${output:-$2}" -DKERNEL="$3" -DKERNEL_SPACE=tilepost_gen_own::sm_80 \
     -DPROGRAM=own_program ${extra[@]+"${extra[@]}"} "-DGRID=$5" "-DLAUNCH=$6" "$here/run_woven.cpp" "${libraries[@]}" -o "$dir/run" >"$dir/log" 2>&1 ||
     { echo "FAIL $1: not compiled"; head -20 "$dir/log"; failed=1; return; }
@@ -206,7 +207,7 @@ spec gemm_all_reduce 256 192 8 bf16 "$own" >"$dir/spec.yaml"
 "$tool" generate "$dir/spec.yaml" -o "$dir" 2>"$dir/log" || { echo "FAIL lines of one architecture"; cat "$dir/log"; failed=1; }
 # read_as FLAG…: whether the preprocessor takes what is generated
 read_as() {
-  "$cxx" -E -std=c++20 -I "$here/cpu" -I "$root/include" -I "$root" -I "$dir" "$@" -x c++ "$dir/own.cu" >/dev/null 2>"$dir/log"
+  "$cxx" -E -std=c++20 -I "$shim" -I "$root/include" -I "$root" -I "$dir" "$@" -x c++ "$dir/own.cu" >/dev/null 2>"$dir/log"
 }
 read_as -D__CUDA_ARCH__=800 || { echo "FAIL read for sm_80"; cat "$dir/log"; failed=1; }
 for other in __CUDA_ARCH__=860 TILE=32; do

@@ -6,6 +6,7 @@
 #include "generator/weave/marks/hand_down.h"
 #include "generator/weave/parse/instantiate.h"
 #include "generator/weave/passes.h"
+#include "generator/weave/unmarked/dynamic_shared.h"
 #include "generator/weave/unmarked/header_places.h"
 #include "generator/weave/unmarked/read_with.h"
 #include "llvm/ADT/StringExtras.h"
@@ -49,18 +50,19 @@ class Weaver {
     woven.body =
         guards(read_with, request_.kernel) +
         "// As its author wrote it, but that it is told which block it is.\nnamespace user {\n\n" +
-        woven.body + "\n}  // namespace user\n\n" + request_.helpers + kernel();
+        woven.body + "\n}  // namespace user\n\n" + shared_memory() + request_.helpers + kernel();
     return woven;
   }
 
-  WovenKernel plain(bool cpu) {
+  WovenKernel plain() {
     Pieces pieces = cut_into_pieces(parsed_);
     const WeaveRequest names = cut(pieces);
     Edits edits;
     wrap_kernel(parsed_, names, pieces, edits);
     if (!parsed_.report.ok()) return {};
     WovenKernel kept = assemble(parsed_, names, pieces, edits);
-    kept.body = "namespace user {\n\n" + kept.body + "\n}  // namespace user\n\n" + launch(cpu);
+    kept.body = "namespace user {\n\n" + kept.body + "\n}  // namespace user\n\n" +
+                shared_memory() + launch();
     return kept;
   }
 
@@ -211,6 +213,12 @@ __global__ void )"
            ", tile, shape, View::kTileM, View::kTileN);\n    __syncthreads();\n";
   }
 
+  // nvcc gives `extern __shared__` arrays their memory; the shim has nobody who does.
+  std::string shared_memory() const {
+    return request_.cpu ? define_dynamic_shared(parsed_, instance_.function, request_.shared_bytes)
+                        : "";
+  }
+
   // ---- The author's launch
 
   std::string arguments() const {
@@ -220,7 +228,7 @@ __global__ void )"
     return text;
   }
 
-  std::string launch(bool cpu) const {
+  std::string launch() const {
     std::string text;
     llvm::raw_string_ostream out(text);
     out << "int launch([[maybe_unused]] const void* a, [[maybe_unused]] const void* b, void* c,\n"
@@ -233,14 +241,14 @@ __global__ void )"
     if (request_.clears_output) {
       const std::string bytes =
           "static_cast<size_t>(shape.m) * shape.ldc * sizeof(*" + pointer(output(), "c") + ")";
-      out << (cpu ? "  std::memset(c, 0, " + bytes + ");\n"
-                  : "  if (const cudaError_t cleared = cudaMemsetAsync(\n"
-                    "          c, 0, " +
-                        bytes +
-                        ",\n          static_cast<cudaStream_t>(stream));\n"
-                        "      cleared != cudaSuccess)\n    return cleared;\n");
+      out << (request_.cpu ? "  std::memset(c, 0, " + bytes + ");\n"
+                           : "  if (const cudaError_t cleared = cudaMemsetAsync(\n"
+                             "          c, 0, " +
+                                 bytes +
+                                 ",\n          static_cast<cudaStream_t>(stream));\n"
+                                 "      cleared != cudaSuccess)\n    return cleared;\n");
     }
-    if (cpu) {
+    if (request_.cpu) {
       out << "  tilepost::cpu::launch(grid, threads, kSharedBytes, [&] {\n    kernel("
           << arguments() << ");\n  });\n  return 0;\n}\n";
     } else {
@@ -279,9 +287,9 @@ std::optional<WovenKernel> weave_unmarked(const UnmarkedRequest& request,
   return read_and(request, diagnostics, [](Weaver weaver) { return weaver.weave(); });
 }
 
-std::optional<WovenKernel> cut_plain_kernel(const UnmarkedRequest& request, bool cpu,
+std::optional<WovenKernel> cut_plain_kernel(const UnmarkedRequest& request,
                                             Diagnostics& diagnostics) {
-  return read_and(request, diagnostics, [&](Weaver weaver) { return weaver.plain(cpu); });
+  return read_and(request, diagnostics, [](Weaver weaver) { return weaver.plain(); });
 }
 
 }  // namespace tilepost

@@ -28,6 +28,7 @@ struct UnmarkedRequest {
   std::map<std::string, std::string> arguments;  // by parameter: whole or real numbers
   std::array<int32_t, 3> threads = {1, 1, 1};    // x, y and z of a block
   int32_t shared_bytes = 0;                      // dynamic, of a block
+  bool cpu = false;            // the text is for the CPU shim (runtime/verify/host/shim)
   bool clears_output = false;  // a tile of it is zero when the block begins: it reads it
   bool one_arch = true;        // the text is for the architecture of `reading` alone
   std::string a, b, out;       // which parameters point to them; a and b may be ""
@@ -39,8 +40,8 @@ std::optional<WovenKernel> weave_unmarked(const UnmarkedRequest& request, Diagno
 // What of the kernel's file it needs, as its author wrote it, in a namespace `user`, and behind it
 // the launch that its author would write, with a block for every tile:
 //   int launch(const void* a, const void* b, void* c, const tilepost_shape_t& shape, void* stream)
-// It returns a cudaError_t. `cpu`: instead of nvcc's it is the text of cpu_shim.h.
-std::optional<WovenKernel> cut_plain_kernel(const UnmarkedRequest& request, bool cpu,
+// It returns a cudaError_t.
+std::optional<WovenKernel> cut_plain_kernel(const UnmarkedRequest& request,
                                             Diagnostics& diagnostics);
 
 }  // namespace tilepost

@@ -2,9 +2,10 @@
 #include <algorithm>
 #include <numeric>
 #include <random>
+#include <thread>
 
+#include "runtime/verify/host/shim/cpu_woven.h"
 #include "tests/catch.h"
-#include "tests/unit/cpu_shim/cpu_woven.h"
 
 namespace {
 
@@ -145,4 +146,62 @@ TEST_CASE("threads that ended are not waited for, and warps meet alone") {
   });
   for (int i = 0; i < 60; ++i) CHECK(order[i] == 7);
   CHECK(order[60] == 0);
+}
+
+TEST_CASE("lanes of a warp tell each other what CUDA's functions say") {
+  std::vector<int> of_lane(64), from(64), up(64), down(64), votes(64), alone(64);
+  tilepost::cpu::launch(1, 64, 0, [&] {
+    const int i = static_cast<int>(threadIdx.x);
+    of_lane[i] = __shfl_sync(~0u, 100 + i, 5);
+    from[i] = __shfl_xor_sync(~0u, i, 3, 16);
+    up[i] = __shfl_up_sync(~0u, i, 2, 8);
+    down[i] = __shfl_down_sync(~0u, i, 2, 8);
+    votes[i] = static_cast<int>(__ballot_sync(~0u, i % 4 == 0));
+    if (i % 2 == 0) alone[i] = __shfl_xor_sync(0x55555555u, i, 2) + __any_sync(0x55555555u, i == 2);
+  });
+  for (int i = 0; i < 64; ++i) {
+    CHECK(of_lane[i] == 105 + i / 32 * 32);
+    CHECK(from[i] == (i ^ 3));
+    CHECK(up[i] == (i % 8 < 2 ? i : i - 2));
+    CHECK(down[i] == (i % 8 < 6 ? i + 2 : i));
+    CHECK(static_cast<unsigned>(votes[i]) == 0x11111111u);
+    CHECK(alone[i] == (i % 2 != 0 ? 0 : (i ^ 2) + (i < 32 ? 1 : 0)));
+  }
+}
+
+TEST_CASE("a barrier that not all come to is an error and no hang") {
+  const auto run = [](auto body) { tilepost::cpu::launch(2, 40, 0, body); };
+  CHECK_THROWS_WITH(run([] {
+                      if (threadIdx.x < 10)
+                        __syncthreads();
+                      else
+                        __syncwarp();
+                    }),
+                    Catch::Contains("wait at a barrier or shuffle to which not all come"));
+  int ran = 0;
+  run([&] {
+    __syncthreads();
+    ++ran;
+  });
+  CHECK(ran == 80);
+}
+
+TEST_CASE("blocks on several threads of the CPU have shared memory of their own") {
+  const auto body = [] {
+    __shared__ int shared[64];
+    shared[threadIdx.x] = static_cast<int>(blockIdx.x * 100 + threadIdx.x);
+    __syncthreads();
+    return shared[63 - threadIdx.x];
+  };
+  std::vector<std::vector<int>> found(4, std::vector<int>(64));
+  std::vector<std::thread> threads;
+  for (unsigned block = 0; block < 4; ++block)
+    threads.emplace_back([&, block] {
+      for (int again = 0; again < 50; ++again)
+        tilepost::cpu::run_block(4, 64, {block, 0, 0}, 0,
+                                 [&] { found[block][threadIdx.x] = body(); });
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (int block = 0; block < 4; ++block)
+    for (int i = 0; i < 64; ++i) CHECK(found[block][i] == block * 100 + 63 - i);
 }

@@ -1,47 +1,44 @@
 // CUDA C++ kernels on threads of the CPU: for checking what a kernel computes where there is no
 // GPU. Include it in front of the kernel's text and compile both as C++20.
 //
-// A thread of a block is a thread; the blocks of a launch run one after the other. Known are the
-// keywords, blockIdx and its like, __shared__ variables, barriers of the block and of full warps,
-// vector types, atomics on 32 and 64 bits. Not known are asm, shuffles, tensor cores, and
-// `extern __shared__`, in whose place a kernel says
-//   T* const name = tilepost::cpu::dynamic_shared<T>();
-// A block whose threads do not all come to a barrier, and do not all end either, hangs as it does
-// on a GPU. Nothing here shows what a GPU's memory model allows beside what the CPU does.
+// A thread of a block is a fibre; the blocks of a launch run one after the other. Known are the
+// keywords, blockIdx and its like, shared memory, barriers of the block and of a warp, shuffles and
+// votes, vector types, atomics on 32 and 64 bits. Not known are asm and tensor cores. Dynamic
+// shared memory is declared by the kernel and defined by who compiles it, or got by
+// dynamic_shared(). Nothing here shows what a GPU's memory model allows beside what the CPU does.
 //
 // Where only the places matter that a kernel stores to, run_block_in_turn() is faster: threads come
 // one after the other, and find in shared memory what those before them left there.
-#ifndef TILEPOST_TESTS_CPU_SHIM_H
-#define TILEPOST_TESTS_CPU_SHIM_H
+#ifndef TILEPOST_CPU_SHIM_H
+#define TILEPOST_CPU_SHIM_H
 
 #ifdef __CUDACC__
 #error "cpu_shim.h stands in for nvcc; nvcc needs it not"
 #endif
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <memory>
-#include <mutex>
-#include <thread>
 #include <vector>
+
+#include "runtime/verify/host/shim/fibres.h"
 
 #define __global__
 #define __device__
 #define __host__
-#define __shared__ static
+#define __shared__ thread_local
 #define __constant__
 #define __grid_constant__
 #define __launch_bounds__(...)
 #define __forceinline__ inline
 #define __noinline__
 #define __restrict__ __restrict
-#define __align__(n) alignas(n)
+#define __align__(n) __attribute__((aligned(n)))
 
 // What vectors of four are aligned to; nothing for a program that wants to see where they go if it
 // is not there.
@@ -92,54 +89,21 @@ using std::min;
 
 namespace tilepost::cpu {
 
-// A barrier of threads that may leave for good.
-class Barrier {
- public:
-  explicit Barrier(int threads) : threads_(threads) {}
-
-  void wait() {
-    std::unique_lock lock(mutex_);
-    const unsigned round = round_;
-    ++waiting_;
-    if (!open_if_all()) opened_.wait(lock, [&] { return round_ != round; });
-  }
-  void leave() {
-    const std::lock_guard lock(mutex_);
-    --threads_;
-    open_if_all();
-  }
-
- private:
-  bool open_if_all() {
-    if (waiting_ < threads_) return false;
-    waiting_ = 0;
-    ++round_;
-    opened_.notify_all();
-    return true;
-  }
-
-  std::mutex mutex_;
-  std::condition_variable opened_;
-  int threads_;
-  int waiting_ = 0;
-  unsigned round_ = 0;
-};
-
-// What the threads of the block that runs share. `at_once`: how many of them wait for each other:
-// all, or one.
+// What the threads of the block that runs share.
 struct Block {
-  Block(int threads, int at_once, size_t shared_bytes)
-      : all(at_once), shared(shared_bytes / sizeof(Line) + 1) {
-    for (int first = 0; first < threads; first += warpSize) {
-      warps.push_back(std::make_unique<Barrier>(std::min({warpSize, threads - first, at_once})));
-    }
-  }
+  Block(unsigned threads, bool in_turn_, size_t shared_bytes)
+      : in_turn(in_turn_),
+        values((threads + kWarpSize - 1) / kWarpSize),
+        shared(shared_bytes / sizeof(Line) + 1) {}
 
   struct alignas(128) Line {
     char bytes[128];
   };
-  Barrier all;
-  std::vector<std::unique_ptr<Barrier>> warps;
+  struct alignas(16) Value {
+    char bytes[16];
+  };
+  const bool in_turn;                                // nobody waits
+  std::vector<std::array<Value, kWarpSize>> values;  // of lanes, for each other
   std::vector<Line> shared;
 };
 
@@ -168,25 +132,16 @@ inline void become(dim3 grid, dim3 block, uint3 at, unsigned i, Block& shared) {
 template <class Body>
 void run_block(dim3 grid, dim3 block, uint3 at, size_t shared_bytes, const Body& body) {
   const unsigned threads = block.x * block.y * block.z;
-  Block shared(static_cast<int>(threads), static_cast<int>(threads), shared_bytes);
-  std::vector<std::thread> running;
-  running.reserve(threads);
-  for (unsigned i = 0; i < threads; ++i) {
-    running.emplace_back([&, i] {
-      become(grid, block, at, i, shared);
-      body();
-      shared.warps[i / warpSize]->leave();
-      shared.all.leave();
-    });
-  }
-  for (std::thread& thread : running) thread.join();
+  Block shared(threads, false, shared_bytes);
+  Fibres::of_thread().run(
+      threads, [&](unsigned i) { become(grid, block, at, i, shared); }, [&](unsigned) { body(); });
 }
 
 // The same with one thread of the block after the other, each to its end: no barrier waits.
 template <class Body>
 void run_block_in_turn(dim3 grid, dim3 block, uint3 at, size_t shared_bytes, const Body& body) {
   const unsigned threads = block.x * block.y * block.z;
-  Block shared(static_cast<int>(threads), 1, shared_bytes);
+  Block shared(threads, true, shared_bytes);
   for (unsigned i = 0; i < threads; ++i) {
     become(grid, block, at, i, shared);
     body();
@@ -205,12 +160,8 @@ void launch(dim3 grid, dim3 block, size_t shared_bytes, const Body& body) {
 
 }  // namespace tilepost::cpu
 
-inline void __syncthreads() {
-  tilepost::cpu::current_block->all.wait();
-}
-inline void __syncwarp(unsigned = 0xffffffffu) {
-  tilepost::cpu::current_block->warps[tilepost::cpu::thread_in_block() / warpSize]->wait();
-}
+#include "runtime/verify/host/shim/warp.h"
+
 inline void __threadfence() {
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }
@@ -226,8 +177,36 @@ T __ldg(const T* from) {
   return *from;
 }
 template <class T>
+T __ldcs(const T* from) {
+  return *from;
+}
+template <class T>
+T __ldcg(const T* from) {
+  return *from;
+}
+template <class T>
+void __stcs(T* to, T value) {
+  *to = value;
+}
+template <class T>
+void __stcg(T* to, T value) {
+  *to = value;
+}
+template <class T>
 T atomicAdd(T* to, T value) {
   return std::atomic_ref<T>(*to).fetch_add(value);
 }
+inline float __fmaf_rn(float x, float y, float z) {
+  return std::fma(x, y, z);
+}
+inline int __popc(unsigned bits) {
+  return __builtin_popcount(bits);
+}
+inline int __clz(int bits) {
+  return bits == 0 ? 32 : __builtin_clz(static_cast<unsigned>(bits));
+}
+inline int __ffs(int bits) {
+  return __builtin_ffs(bits);
+}
 
-#endif  // TILEPOST_TESTS_CPU_SHIM_H
+#endif  // TILEPOST_CPU_SHIM_H

@@ -1,13 +1,13 @@
 // What a woven CUDA kernel calls, on the CPU shim (cpu_shim.h): in place of device/woven.cuh.
-#ifndef TILEPOST_TESTS_CPU_WOVEN_H
-#define TILEPOST_TESTS_CPU_WOVEN_H
+#ifndef TILEPOST_CPU_WOVEN_H
+#define TILEPOST_CPU_WOVEN_H
 
-#include "tests/unit/cpu_shim/cpu_shim.h"
+#include "runtime/verify/host/shim/cpu_shim.h"
 #include "tilepost/layout.h"
 #include "tilepost/mark.cuh"
 #include "tilepost/plan.h"
 
-namespace tilepost::woven {
+namespace tilepost::cpu {
 
 // As device/woven.cuh has it, for kernels that store with ordinary stores.
 struct View : tilepost_view_t {
@@ -15,6 +15,12 @@ struct View : tilepost_view_t {
   static constexpr int kTileM = 0, kTileN = 0;  // every view says its own
   static constexpr bool kRouted = false, kWaits = false, kRaises = true, kOverlaps = true;
 };
+
+}  // namespace tilepost::cpu
+
+namespace tilepost::woven {
+
+using cpu::View;
 
 template <class View>
 Tile tile(const View& view, const TileGrid& /*grid*/, int position) {
@@ -33,4 +39,4 @@ void tile_done(const View& view, const Tile& tile, BlockStores) {
 
 }  // namespace tilepost::woven
 
-#endif  // TILEPOST_TESTS_CPU_WOVEN_H
+#endif  // TILEPOST_CPU_WOVEN_H

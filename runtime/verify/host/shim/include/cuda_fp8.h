@@ -1,0 +1,9 @@
+// What kernels take from CUDA's header of this name, on the CPU: see cpu_shim.h.
+#pragma once
+
+#include "runtime/verify/host/shim/pairs.h"
+
+struct __nv_fp8_e4m3 {
+  uint8_t __x;
+  operator float() const { return tilepost::to_float(tilepost::E4m3{__x}); }
+};

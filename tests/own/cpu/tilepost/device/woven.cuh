@@ -1,3 +1,0 @@
-#pragma once
-
-#include "tests/unit/cpu_shim/cpu_woven.h"
