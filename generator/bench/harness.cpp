@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "generator/emit/emit_own.h"
 #include "generator/printable.h"
 #include "generator/resources.h"
 #include "llvm/ADT/SmallVector.h"
@@ -57,10 +58,15 @@ std::string registry_text(const std::vector<HarnessProgram>& programs,
     out << "extern \"C\" const tilepost_program_t* " << program.name << "_program(void);\n";
   for (const PlainSource& plain : harness.plain)
     out << "tilepost::bench::PlainKernel " << plain.name << "();\n";
+  for (const HarnessProgram& program : programs)
+    if (has_plain(program))
+      out << "tilepost::harness::PlainLaunch " << plain_function(program.name) << "();\n";
   out << "\nnamespace tilepost::bench {\nnamespace {\n\nconstexpr Entry kEntries[] = {\n";
   for (size_t i = 0; i < programs.size(); ++i)
     out << "    {" << c_literal(programs[i].name) << ", " << programs[i].name << "_program, "
-        << harness.plain[harness.plain_of[i]].name << "},\n";
+        << (has_plain(programs[i]) ? "nullptr, " + plain_function(programs[i].name)
+                                   : harness.plain[harness.plain_of[i]].name)
+        << "},\n";
   out << "};\n\n}  // namespace\n\nRegistry registry() {\n  return {kEntries, " << programs.size()
       << "};\n}\n\n}  // namespace tilepost::bench\n";
   return text;
@@ -77,6 +83,10 @@ BenchHarness make_bench_harness(const std::vector<HarnessProgram>& programs) {
   std::map<std::string, size_t> known;
   for (const HarnessProgram& program : programs) {
     const Plan& plan = program.plans.front();
+    if (has_plain(program)) {
+      harness.plain_of.push_back(harness.plain.size());
+      continue;
+    }
     const auto [found, fresh] = known.emplace(key_of(plan), harness.plain.size());
     if (fresh) {
       const std::string name = "plain_" + std::to_string(harness.plain.size());
@@ -110,8 +120,11 @@ BuildPlan plan_bench_build(const std::vector<HarnessProgram>& programs, const Be
   build.add(harness_unit({}).name, own);
   for (const PlainSource& plain : harness.plain)
     build.add("programs/" + plain.name + ".cu", gpu_code(plain.arch, sm));
-  for (const HarnessProgram& program : programs)
-    build.add("programs/" + program.name + ".cu", gpu_code(program.plans.front().arch, sm));
+  for (const HarnessProgram& program : programs) {
+    const std::vector<std::string> code = gpu_code(program.plans.front().arch, sm);
+    build.add("programs/" + program.name + ".cu", code);
+    if (has_plain(program)) build.add(plain_source(program), code);
+  }
   for (const std::string& source : harness_sources())
     if (llvm::StringRef(source).ends_with(".cu")) build.add(source, own);
   build.add_runtime(sm);

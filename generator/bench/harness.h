@@ -10,7 +10,8 @@
 namespace tilepost {
 
 // A template as it stands, un-woven, with the numbers of a plan: what a signal's cost is measured
-// against. Programs whose kernels have the same numbers share one.
+// against. Programs whose kernels have the same numbers share one. A kernel of the user's own is
+// launched as its author does (harness/programs.h).
 struct PlainSource {
   std::string name;  // "plain_3": of the file and of the function that returns the kernel
   Arch arch;
@@ -19,7 +20,7 @@ struct PlainSource {
 
 struct BenchHarness {
   std::vector<PlainSource> plain;
-  std::vector<size_t> plain_of;  // per program: index into `plain`
+  std::vector<size_t> plain_of;  // per program: index into `plain`, of no meaning for own kernels
 };
 
 // The plain kernels of programs that have one plan each.

@@ -1,6 +1,7 @@
 // The programs a harness was built with; the definition is written by `tilepost bench`.
 #pragma once
 
+#include "runtime/harness/plain_launch.h"
 #include "tilepost/plan.h"
 
 namespace tilepost::bench {
@@ -14,7 +15,8 @@ struct PlainKernel {
 struct Entry {
   const char* name;  // of the program
   const tilepost_program_t* (*program)(void);
-  PlainKernel (*plain)(void);
+  PlainKernel (*plain)(void);               // null of a kernel of the user's own,
+  harness::PlainLaunch (*own)() = nullptr;  // which has this
 };
 
 struct Registry {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "runtime/bench/gemm/authors_launch.h"
 #include "runtime/bench/gemm/check.h"
 #include "runtime/bench/gemm/cublas_lt.h"
 #include "runtime/bench/gemm/route.h"
@@ -28,7 +29,7 @@ class GemmBench {
   GemmBench(const Entry& entry, const tilepost_plan_t& plan, const Session& session)
       : name_(entry.name),
         plan_(measured_plan(plan, session.options.seed)),
-        plain_plan_(plain_plan(plan_, entry.plain())),
+        plain_plan_(entry.plain != nullptr ? plain_plan(plan_, entry.plain()) : plan_),
         session_(session),
         stream_(make_stream()),
         signals_(plan, session.options.seed),
@@ -36,7 +37,9 @@ class GemmBench {
         woven_(plan_, session.machine.device, operands_, signals_.out_elements(), signals_.view()),
         cublas_(operands_.product(0), operands_.scale(), plan.accumulate == TILEPOST_FAST,
                 cublas_sms()) {
-    if (serves_rows(plan_))
+    if (entry.own != nullptr)
+      author_.emplace(plan_, entry.own());
+    else if (serves_rows(plan_))
       plain_.emplace(plain_plan_, session.machine.device, operands_, plan_.map.m * plan_.map.n,
                      tilepost_view_t{});
     else
@@ -48,7 +51,7 @@ class GemmBench {
     session_.alive();
     long long wrong = checker.check_cublas();
     wrong += checker.check("ours", signals_.place(), [&] { woven_.launch(0, stream_.get()); });
-    if (plain_) wrong += checker.check("plain", {}, [&] { plain_->launch(0, stream_.get()); });
+    if (has_plain()) wrong += checker.check("plain", {}, [&] { launch_plain(0); });
     const int counters = signals_.count_wrong(1);
     Record("check")
         .set("program", name_)
@@ -62,7 +65,7 @@ class GemmBench {
   void measure(const Mode& mode) {
     std::vector<Variant> variants;
     variants.push_back({"ours", [&](int set) { woven_.launch(set, stream_.get()); }});
-    if (plain_) variants.push_back({"plain", [&](int set) { plain_->launch(set, stream_.get()); }});
+    if (has_plain()) variants.push_back({"plain", [&](int set) { launch_plain(set); }});
     Timer timer(stream_.get(), operands_.count(), session_.nvml, session_.options.seed,
                 session_.alive);
     Mode rest = mode;
@@ -92,6 +95,14 @@ class GemmBench {
     cuda::Stream stream;
     check_tilepost(cuda::make_stream(stream, false), "make_stream");
     return stream;
+  }
+
+  bool has_plain() const { return plain_ || author_; }
+  void launch_plain(int set) const {
+    if (author_)
+      (*author_)(operands_.set(set), stream_.get());
+    else
+      plain_->launch(set, stream_.get());
   }
 
   int cublas_sms() const {
@@ -131,6 +142,7 @@ class GemmBench {
   Operands operands_;
   const Gemm woven_;
   std::optional<Gemm> plain_;
+  std::optional<AuthorsLaunch> author_;  // in its place for a kernel of the user's own
   CublasLt cublas_;
 };
 

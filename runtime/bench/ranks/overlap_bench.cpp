@@ -39,13 +39,14 @@ void note(const char* program, const std::string& text) {
 }
 
 // Prints the check's record and what is to be known of the runs; true: nothing is wrong.
-bool report_check(const char* program, const tilepost_plan_t& plan, const BenchTeam& team,
+bool report_check(const Entry& entry, const tilepost_plan_t& plan, const BenchTeam& team,
                   const std::string& out) {
+  const char* const program = entry.name;
   const unsigned long long wrong = sum(team.wrong);
   Record("check")
       .set("program", program)
       .set("variant", "overlap")
-      .set("against", "cublaslt and nccl")
+      .set("against", entry.own != nullptr ? "the original and nccl" : "cublaslt and nccl")
       .set("out", out)
       .set("elements", static_cast<long long>(sum(team.elements)))
       .set("wrong", static_cast<long long>(wrong));
@@ -103,8 +104,7 @@ void work(const Entry& entry, const tilepost_plan_t& plan, const Session& sessio
   const auto step = [&](auto body) { return team.steps.step(rank, body); };
   if (!step([&] { bench.create(); }) || !step([&] { bench.choose(); })) return;
   if (!step([&] { bench.take_choice(), bench.check(); })) return;
-  if (rank == 0 && !report_check(entry.name, plan, team, bench.kind_of_out()))
-    team.steps.fail("wrong");
+  if (rank == 0 && !report_check(entry, plan, team, bench.kind_of_out())) team.steps.fail("wrong");
   if (!step([] {})) return;
   for (const RankMode& mode : kRankModes)
     if (rows_of_runs(plan) <= mode.most_rows && !(mode.graph > 0 && is_routed(plan)))

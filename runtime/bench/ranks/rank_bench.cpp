@@ -62,8 +62,10 @@ void RankBench::create() {
   product.m = static_cast<int>(rows_of(rank_));
   cublas_ =
       std::make_unique<CublasLt>(product, operands_->scale(), plan_.accumulate == TILEPOST_FAST, 0);
-  if (cublas_->candidates() == 0) throw BenchError("cuBLASLt cannot compute this product");
+  if (cublas_->candidates() == 0 && entry_.own == nullptr)
+    throw BenchError("cuBLASLt cannot compute this product");
   sequence_ = std::make_unique<Sequence>(plan_, rank_, session_.options.seed, *cublas_, nccl_);
+  if (entry_.own != nullptr) sequence_->choose(AuthorsLaunch(plan_, entry_.own()));
   place_ = out_place(plan_, rows_from_);
   flush_ = allocate(kFlushBytes);
   TILEPOST_BENCH_CUDA(cudaEventCreate(begin_.out()));
@@ -105,7 +107,7 @@ const char* RankBench::kind_of_out() const {
 
 void RankBench::choose() {
   operands_->fill_normal(session_.options.seed + static_cast<uint64_t>(rank_));
-  if (rank_ != 0 && follows_first()) return;
+  if (entry_.own != nullptr || (rank_ != 0 && follows_first())) return;
   const std::function<void()> quiet = [] {};  // one rank's sign of life is enough
   Timer timer(stream_.get(), operands_->count(), session_.nvml, session_.options.seed,
               rank_ == 0 ? session_.alive : quiet);

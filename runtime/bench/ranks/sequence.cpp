@@ -79,7 +79,10 @@ void Sequence::gemm(const OperandSet& set, cudaStream_t stream) {
   OperandSet target = set;
   if (gathered_) target.a = gathered_.get();
   target.out = product_.get();
-  cublas_.launch(target, candidate_, stream);
+  if (author_)
+    (*author_)(target, stream);
+  else
+    cublas_.launch(target, candidate_, stream);
 }
 
 Sequence::Moved Sequence::moved(const OperandSet& set) const {

@@ -1,5 +1,5 @@
-// What users have: cuBLASLt on the whole GPU and one stock NCCL operation, one after the other in
-// one stream.
+// What users have: cuBLASLt on the whole GPU, or a kernel of their own as they launch it, and one
+// stock NCCL operation, one after the other in one stream.
 //
 //   gemm_all_reduce      GEMM, ncclAllReduce in place
 //   gemm_reduce_scatter  GEMM, ncclReduceScatter; of rows that ranks do not divide, zeros are added
@@ -13,6 +13,9 @@
 
 #include <nccl.h>
 
+#include <optional>
+
+#include "runtime/bench/gemm/authors_launch.h"
 #include "runtime/bench/gemm/cublas_lt.h"
 #include "runtime/bench/gemm/route.h"
 #include "runtime/bench/ranks/norm_operands.h"
@@ -27,8 +30,9 @@ class Sequence {
   // The weight and the residuals that ours is run with, too.
   NormOperands& norm() { return norm_; }
 
-  // Which of cuBLASLt's candidates computes the GEMM.
+  // What computes the GEMM: which of cuBLASLt's candidates, or the user's kernel.
   void choose(int candidate) { candidate_ = candidate; }
+  void choose(const AuthorsLaunch& launch) { author_ = launch; }
 
   void run(const OperandSet& set, cudaStream_t stream);
   // Its parts alone.
@@ -62,6 +66,7 @@ class Sequence {
   const int64_t result_rows_;
   NormOperands norm_;
   int candidate_ = 0;
+  std::optional<AuthorsLaunch> author_;
   cuda::DeviceMemory product_;   // [rows, n], of the GEMM
   cuda::DeviceMemory gathered_;  // [rows, k] where rows of A come together
   cuda::DeviceMemory order_;     // routing rows: [m] the rows by destination
