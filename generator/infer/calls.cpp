@@ -16,6 +16,7 @@ using llvm::StringRef;
 bool Interpreter::is_foreign(const clang::FunctionDecl* function) const {
   if (function->getBuiltinID() != 0 || function->isImplicit()) return true;
   const Where where = parsed_.sm.getExpansionLoc(function->getLocation());
+  if (parsed_.sm.isInMainFile(where)) return false;
   if (parsed_.sm.isInSystemHeader(where)) return true;
   const StringRef file = parsed_.sm.getFilename(where);
   return file.starts_with("/prelude/") || file.starts_with(kStubFolder) ||

@@ -219,6 +219,8 @@ done
 if command -v nvcc >/dev/null; then
   own="header_place.cu, function: header_place, tile: [16, 16], threads: [16, 16],
   grid: ['ceil_div(n, 16)', 'ceil_div(m, 16)'], arguments: {a: a, b: b, c: out, m: m, n: n, k: k}"
+  spec gemm_all_reduce 256 192 8 bf16 "${own//header_place/stores_elsewhere}" >"$dir/spec.yaml"
+  refused "a helper that stores elsewhere" "stores_elsewhere.cu:11:"
   spec gemm_all_reduce 256 192 8 bf16 "$own" >"$dir/spec.yaml"
   refused "a header that reads blockIdx" "of a header, which reads blockIdx or gridDim"
   # The same in the folder where both are.
