@@ -113,24 +113,32 @@ std::string Interpreter::explain(NodeId lost) const {
 
 namespace {
 
-// Calls `use` with every condition that holds if `condition` does.
+// Calls `use` once with every condition that holds if `condition` does: they share parts.
 template <class Use>
 void for_each_part(const Nodes& nodes, NodeId condition, const Use& use) {
-  use(condition);
-  const Node& node = nodes[condition];
-  if (node.op != Op::both) return;
-  for_each_part(nodes, node.a, use);
-  for_each_part(nodes, node.b, use);
+  std::set<NodeId> seen{condition};
+  std::vector<NodeId> left{condition};
+  while (!left.empty()) {
+    const NodeId part = left.back();
+    left.pop_back();
+    use(part);
+    const Node& node = nodes[part];
+    if (node.op != Op::both) continue;
+    for (const NodeId each : {node.a, node.b})
+      if (seen.insert(each).second) left.push_back(each);
+  }
 }
 
 }  // namespace
 
 void Interpreter::push_fact(NodeId condition) {
   facts_.push_back(condition);
+  assumed_.clear();
   for_each_part(nodes, condition, [&](NodeId part) { ++known_[part]; });
 }
 
 void Interpreter::pop_facts(size_t size) {
+  if (facts_.size() > size) assumed_.clear();
   for (; facts_.size() > size; facts_.pop_back()) {
     for_each_part(nodes, facts_.back(), [&](NodeId part) {
       if (--known_[part] == 0) known_.erase(part);
@@ -145,8 +153,16 @@ NodeId Interpreter::facts_since(size_t first) {
 }
 
 // The node, as it is where the facts hold. Looks into choices and conditions, not into arithmetic.
+// Conditions share parts, so that what was looked into is kept as long as the facts are the same.
 NodeId Interpreter::assume(NodeId node, int depth) {
   if (facts_.empty() || depth > 200) return node;
+  if (const auto found = assumed_.find(node); found != assumed_.end()) return found->second;
+  const NodeId assumed = assume_anew(node, depth);
+  assumed_.emplace(node, assumed);
+  return assumed;
+}
+
+NodeId Interpreter::assume_anew(NodeId node, int depth) {
   const Node at = nodes[node];
   switch (at.op) {
     case Op::select: {

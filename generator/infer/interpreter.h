@@ -14,6 +14,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -105,6 +106,7 @@ class Interpreter {
   void pop_facts(size_t size);
   NodeId facts_since(size_t first);
   NodeId assume(NodeId node, int depth = 0);
+  NodeId assume_anew(NodeId node, int depth);
   NodeId gone();
   void need_loops_of(NodeId node);
   const void* loop_of(NodeId node) const;
@@ -215,6 +217,7 @@ class Interpreter {
   std::vector<Frame> frames_;
   std::vector<NodeId> facts_;
   std::map<NodeId, int> known_;  // facts and the parts of those that are conjunctions
+  std::unordered_map<NodeId, NodeId> assumed_;  // nodes as they are where all facts hold
   std::vector<Passed> passed_;
   std::vector<const clang::Stmt*> unrolled_;  // loops around what is run
   std::map<std::pair<uint32_t, const void*>, uint32_t> frame_ids_;
