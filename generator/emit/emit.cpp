@@ -10,7 +10,6 @@
 #include "generator/printable.h"
 #include "generator/resources.h"
 #include "generator/spec/names.h"
-#include "generator/weave/unmarked/weave_unmarked.h"
 #include "generator/weave/weave.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Support/xxhash.h"
@@ -28,7 +27,7 @@ std::string arch_guard(const Plan& plan, size_t num_plans) {
 
 std::optional<WovenKernel> weave_plan(const Plan& plan, size_t num_plans,
                                       Diagnostics& diagnostics) {
-  if (plan.source.own) return weave_unmarked(unmarked_request(plan, num_plans == 1), diagnostics);
+  if (plan.source.own) return weave_own(plan, num_plans == 1, diagnostics);
   const std::optional<llvm::StringRef> source = find_resource("templates/" + plan.source.file);
   if (!source) {
     diagnostics.error("the bundled kernel '" + plan.source.file + "' is missing from this build");

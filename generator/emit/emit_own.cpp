@@ -5,6 +5,8 @@
 #include "generator/emit/parts.h"
 #include "generator/own/examine.h"
 #include "generator/printable.h"
+#include "generator/weave/marked/weave_marked.h"
+#include "generator/weave/unmarked/weave_unmarked.h"
 
 namespace tilepost {
 namespace {
@@ -41,9 +43,24 @@ std::string table(const OwnKernel& own) {
   return text + "\n};\n\n";
 }
 
-}  // namespace
+// x, y and z of the author's launch. A kernel with marks is content with any number of blocks, or
+// wants one for each tile.
+std::array<std::string, 3> grid_of(const OwnKernel& own) {
+  std::array<std::string, 3> grid = {"1", "1", "1"};
+  const KernelSpec& spec = own.spec;
+  if (own.marked) {
+    grid[0] = fmt::format(
+        "tilepost::ceil_div(tilepost::ceil_div({0}.m, {1}), {3}) * {3} * tilepost::ceil_div({0}.n, "
+        "{2})",
+        kShape, spec.tile.value[0], spec.tile.value[1], spec.cluster.value);
+    return grid;
+  }
+  for (size_t i = 0; i < spec.grid.value.size(); ++i) grid[i] = spec.grid.value[i].in_cpp(kShape);
+  return grid;
+}
 
-UnmarkedRequest unmarked_request(const Plan& plan, bool one_arch) {
+// What the plan says of the kernel, in C++. `one_arch`: there are no plans for others.
+UnmarkedRequest describe(const Plan& plan, bool one_arch) {
   const OwnKernel& own = *plan.source.own;
   UnmarkedRequest request;
   request.cpu = plan.arch == Arch::host;
@@ -54,11 +71,10 @@ UnmarkedRequest unmarked_request(const Plan& plan, bool one_arch) {
   request.threads = own.threads;
   request.shared_bytes = own.shared_bytes;
   request.kernel = own.name;
-  request.helpers = table(own);
-  request.block = block_of_tile(own);
-  request.grid = {"1", "1", "1"};
-  for (size_t i = 0; i < own.spec.grid.value.size(); ++i)
-    request.grid[i] = own.spec.grid.value[i].in_cpp(kShape);
+  request.launcher = own.spec.launcher.value;
+  request.helpers = own.marked ? "" : table(own);
+  if (!own.marked) request.block = block_of_tile(own);
+  request.grid = grid_of(own);
   for (const KernelArgument& argument : own.spec.arguments.value) {
     switch (argument.kind) {
       case KernelArgument::Kind::a:
@@ -81,6 +97,14 @@ UnmarkedRequest unmarked_request(const Plan& plan, bool one_arch) {
   return request;
 }
 
+}  // namespace
+
+std::optional<WovenKernel> weave_own(const Plan& plan, bool one_arch, Diagnostics& diagnostics) {
+  const UnmarkedRequest request = describe(plan, one_arch);
+  return plan.source.own->marked ? weave_marked(request, diagnostics)
+                                 : weave_unmarked(request, diagnostics);
+}
+
 std::string plain_function(std::string_view name) {
   return "tilepost_plain_" + std::string(name);
 }
@@ -89,7 +113,7 @@ std::string emit_plain(const std::vector<Plan>& plans, Diagnostics& diagnostics)
   const Plan& plan = plans.front();
   const OwnKernel& own = *plan.source.own;
   const std::optional<WovenKernel> kernel =
-      cut_plain_kernel(unmarked_request(plan, plans.size() == 1), diagnostics);
+      cut_plain_kernel(describe(plan, plans.size() == 1), diagnostics);
   if (!kernel) return "";
   std::string text = fmt::format("// {} as its author wrote it and launches it.\n",
                                  printable(own.spec.function.value));

@@ -5,6 +5,7 @@
 #include "generator/plan/cost/predict.h"
 #include "generator/plan/report/describe.h"
 #include "generator/plan/transports/transports.h"
+#include "generator/weave/marked/weave_marked.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -101,6 +102,8 @@ const char* c_name(tilepost_launch_t launch) {
       return "TILEPOST_LAUNCH_POINTERS";
     case TILEPOST_LAUNCH_HOST:
       return "TILEPOST_LAUNCH_HOST";
+    case TILEPOST_LAUNCH_CUSTOM:
+      return "TILEPOST_LAUNCH_CUSTOM";
   }
   llvm_unreachable("launch kind");
 }
@@ -221,10 +224,14 @@ void set_kernel(Fields& fields, const Plan& plan) {
   const tilepost_kernel_t& kernel = plan.kernel;
   fields.set("kernel.name", fmt::format("\"{}\"", kernel.name));
   fields.set("kernel.launch", c_name(kernel.launch));
-  if (kernel.launch == TILEPOST_LAUNCH_HOST)
+  if (kernel.launch == TILEPOST_LAUNCH_HOST) {
     fields.set("kernel.host_function", "&call_kernel");
-  else
+  } else if (kernel.launch == TILEPOST_LAUNCH_CUSTOM) {
+    fields.set("kernel.function", fmt::format("user::{}()", kWovenFunction));
+    fields.set("kernel.launcher", fmt::format("&user::{}", kWovenLauncher));
+  } else {
     fields.set("kernel.function", fmt::format("reinterpret_cast<const void*>(&{})", kernel.name));
+  }
   fields.set("kernel.arch", kernel.arch);
   fields.set("kernel.tile_k", kernel.tile_k, "elements of K per stage");
   fields.set("kernel.cluster", kernel.cluster, "CTAs of a launched cluster");

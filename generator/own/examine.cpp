@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "generator/infer/infer.h"
 #include "generator/own/source/read_source.h"
 #include "generator/silent_diagnostics.h"
 #include "generator/spec/text.h"
+#include "generator/weave/marked/check_marks.h"
+#include "generator/weave/marked/find_marks.h"
 #include "generator/weave/parse/clang_errors.h"
 #include "generator/weave/parse/instantiate.h"
 #include "generator/weave/parse/toolkit.h"
@@ -37,8 +40,11 @@ class Examiner {
     choose_headers();
     bool proven = false;
     const bool read = read_kernel(diagnostics_, [&](Parsed& parsed, const Instance& instance) {
-      proven =
-          check_headers(parsed) && check_arguments(parsed, instance) && prove(parsed, instance);
+      const std::set<Mark> marks = find_marks(parsed, instance);
+      own_.marked = !marks.empty();
+      own_.persistent = marks.contains(Mark::num_tiles);
+      proven = check_headers(parsed) && check_fields() && check_arguments(parsed, instance) &&
+               (own_.marked ? check_marked(parsed, instance) : prove(parsed, instance));
     });
     return read && proven;
   }
@@ -93,8 +99,62 @@ class Examiner {
     return parsed.report.ok();
   }
 
+  // Fields that are for kernels with marks alone, or for those without.
+  bool check_fields() {
+    const int errors = diagnostics_.errors();
+    const KernelSpec& kernel = own_.spec;
+    const std::string name = quote(kernel.function.value);
+    const auto refuse = [&](bool given, Place where, const std::string& message) {
+      if (given) diagnostics_.error(where, message);
+    };
+    if (own_.marked) {
+      refuse(kernel.grid.given(), kernel.grid.where,
+             fmt::format("kernel.grid is for kernels without marks; {} has some, and is launched "
+                         "with as many blocks as the plan has for it; remove it",
+                         name));
+      refuse(!own_.persistent && kernel.cluster.value > 1, kernel.cluster.where,
+             fmt::format("kernel.cluster is for kernels whose blocks compute several tiles, up to "
+                         "tilepost::num_tiles(grid), which {} does not ask for; remove it",
+                         name));
+      return diagnostics_.errors() == errors;
+    }
+    const auto marked_only = [&](bool given, Place where, const char* path) {
+      refuse(given, where,
+             fmt::format("kernel.{} is for kernels with marks, and {} reaches none; remove it, or "
+                         "say in the kernel where its tiles are chosen, stored and done",
+                         path, name));
+    };
+    marked_only(kernel.launcher.given(), kernel.launcher.where, "launcher");
+    marked_only(kernel.signals.given(), kernel.signals.where, "signals");
+    marked_only(kernel.cluster.given(), kernel.cluster.where, "cluster");
+    refuse(!kernel.grid.given(), kernel.where,
+           fmt::format("kernel.grid is missing: {} has no marks, and its blocks are known by how "
+                       "you launch it",
+                       name));
+    return diagnostics_.errors() == errors;
+  }
+
+  bool check_marked(const Parsed& parsed, const Instance& instance) const {
+    if (own_.spec.launcher.given() && !find_launcher(parsed, own_.spec.launcher.value))
+      return false;
+    const GemmSpec& gemm = spec_.gemm;
+    KernelFacts shape;
+    if (!facts_at({gemm.m.value, gemm.n.value, gemm.k.value}, shape)) return false;
+    MarkFacts facts;
+    facts.out = shape.out;
+    facts.numbers = {shape.numbers.begin(), shape.numbers.end()};
+    facts.n = gemm.n.value;
+    facts.tile_m = own_.spec.tile.value[0];
+    facts.tile_n = own_.spec.tile.value[1];
+    facts.cluster = own_.spec.cluster.value;
+    facts.signals = own_.spec.signals.value;
+    check_marks(parsed, instance, facts);
+    return parsed.report.ok();
+  }
+
   // Every parameter is given something, and nothing is given to others.
   bool check_arguments(const Parsed& parsed, const Instance& instance) {
+    if (own_.spec.launcher.given()) return true;
     const int errors = diagnostics_.errors();
     std::vector<std::string_view> names;
     names.reserve(instance.parameters.size());

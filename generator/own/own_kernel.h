@@ -22,8 +22,10 @@ struct OwnKernel {
   std::string toolkit;  // the CUDA Toolkit whose headers it is read with; "": stand-ins suffice
   std::array<int32_t, 3> threads = {1, 1, 1};  // of a block: x, y, z
   int32_t shared_bytes = 0;                    // dynamic, of a block
-  std::array<int64_t, 3> grid = {1, 1, 1};     // of the plain kernel at the planned shape
-  bool reads_output = false;                   // of its tile: before a block there are to be zeros
+  bool marked = false;      // its tiles are said by marks; else they are proven, as `order` says
+  bool persistent = false;  // marked: a block computes several tiles; else one
+  std::array<int64_t, 3> grid = {1, 1, 1};  // of the plain kernel at the planned shape
+  bool reads_output = false;                // of its tile: before a block there are to be zeros
   BlockOrder order = BlockOrder::table;
   std::vector<int64_t> blocks;  // table: the block, counted along x first, that makes each tile, by
                                 // row * columns + column

@@ -78,16 +78,19 @@ struct KernelArgument {
 
 // A kernel of the user's own. Absent lists and numbers say nothing.
 struct KernelSpec {
-  Located<std::string> file;                 // relative to the spec's folder
-  Located<std::string> function;             // "lib::my_gemm<128, 256>"
-  Located<std::vector<int64_t>> tile;        // [rows, columns] that a block computes
-  Located<std::vector<Expression>> threads;  // of a block: x, y, z
-  Located<std::vector<Expression>> grid;     // of the kernel as it is launched alone: x, y, z
-  Located<Expression> shared_bytes;          // dynamic shared memory of a block
-  Located<std::vector<KernelArgument>> arguments;
+  Located<std::string> file;                       // relative to the spec's folder
+  Located<std::string> function;                   // "lib::my_gemm<128, 256>"
+  Located<std::vector<int64_t>> tile;              // [rows, columns] that a block computes
+  Located<std::vector<Expression>> threads;        // of a block: x, y, z
+  Located<std::vector<Expression>> grid;           // unmarked: as it is launched alone: x, y, z
+  Located<Expression> shared_bytes;                // dynamic shared memory of a block
+  Located<std::vector<KernelArgument>> arguments;  // or launcher
+  Located<std::string> launcher;                   // a function of the file: "lib::launch"
   Located<std::array<int64_t, 3>> requires_{{1, 1, 1}, {}};  // m, n, k are multiples of these
   Located<int64_t> blocks_per_sm{1, {}};
-  Located<double> efficiency{0.5, {}};                      // of the tensor cores' peak
+  Located<int64_t> signals{1, {}};      // marked: how often tile_done is said of a tile
+  Located<int64_t> cluster{1, {}};      // marked: blocks of a cluster, side by side along x
+  Located<double> efficiency{0.5, {}};  // of the tensor cores' peak
   Located<std::vector<Located<std::string>>> include_dirs;  // relative to the spec's folder
   Located<std::vector<Located<std::string>>> defines;       // "NAME" or "NAME=value"
   Place where;

@@ -20,6 +20,9 @@ std::vector<const clang::FunctionDecl*> find_kernels(const Parsed& parsed, llvm:
 // Refuses a kernel that is missing, overloaded, of the wrong kind or in the wrong place.
 void check_source(const Parsed& parsed, const WeaveRequest& request);
 
+// Refuses parameters that leave no place for the view behind them.
+void check_parameters(const Parsed& parsed, const clang::FunctionDecl* kernel);
+
 // Folds every tunable to the plan's literal or to its fallback.
 Edits specialise(const Parsed& parsed, const WeaveRequest& request);
 
@@ -46,9 +49,9 @@ void mark_reachable(const Parsed& parsed, const std::vector<const clang::Functio
 // hides from the parse, inclusions that cannot be hoisted.
 void check_kept(const Parsed& parsed, const WeaveRequest& request, const Pieces& pieces);
 
-// Rewrites the marks in what is kept and hands the view down to them.
-void thread_view(const Parsed& parsed, const WeaveRequest& request, const Pieces& pieces,
-                 Edits& edits);
+// Rewrites the marks in what is kept and hands the view of `kernel` down to them.
+void thread_view(const Parsed& parsed, const WeaveRequest& request,
+                 const clang::FunctionDecl* kernel, const Pieces& pieces, Edits& edits);
 
 // Puts the kernel's body between #if guard and #endif, and gives C functions C++ names: several
 // generated kernels must link into one program.

@@ -36,7 +36,7 @@ std::optional<WovenKernel> weave_text(const WeaveRequest& request, Text text, Re
     check_kept(parsed, request, pieces);
     if (!report.ok()) return;
     Edits edits;
-    thread_view(parsed, request, pieces, edits);
+    thread_view(parsed, request, find_kernels(parsed, request.function).back(), pieces, edits);
     wrap_kernel(parsed, request, pieces, edits);
     quiet_unused(parsed, request, pieces, edits);
     woven = assemble(parsed, request, pieces, edits);

@@ -158,6 +158,14 @@ TILEPOST_INLINE T& out(T* c, int row, int col, int ld) {
   return c[static_cast<long long>(row) * ld + col];
 }
 
+// The output as the tile's stores see it, for kernels that address it by themselves: element
+// (tile.m + i, tile.n + j) of the product is at [(tile.m + i) * ld + tile.n + j] behind this
+// pointer. Of a padding tile nothing is there.
+template <class T>
+TILEPOST_INLINE T* out_base(T* c, const TileGrid& /*grid*/, const Tile& /*tile*/, int /*ld*/) {
+  return c;
+}
+
 // The same place for a TMA store whose tensor map covers the output.
 TILEPOST_INLINE Coord out_coord(const TileGrid& /*grid*/, const Tile& tile, int row, int col) {
   return Coord{tile.n + col, tile.row + row};

@@ -6,9 +6,12 @@
 #ifndef TILEPOST_PLAN_H
 #define TILEPOST_PLAN_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "tilepost/version.h"
+
+struct cudaLaunchConfig_st;  // cudaLaunchConfig_t of CUDA's headers
 
 #ifdef __cplusplus
 extern "C" {
@@ -200,6 +203,7 @@ typedef enum tilepost_launch {
   TILEPOST_LAUNCH_POINTERS = 1,  // const T* a, const T* b, C* c; tilepost_shape_t;
                                  // tilepost_epilogue_t
   TILEPOST_LAUNCH_HOST = 2,      // tilepost_host_kernel_t
+  TILEPOST_LAUNCH_CUSTOM = 3,    // as its launcher gives them to it (tilepost_launcher_t)
 } tilepost_launch_t;
 
 // C[m, n] = A[m, k] * B, all row-major with the given leading dimensions (elements); B is [n, k] or
@@ -366,6 +370,25 @@ typedef void (*tilepost_host_kernel_t)(const void* a, const void* b, void* c,
                                        tilepost_shape_t shape, tilepost_epilogue_t epilogue,
                                        int worker, int workers, tilepost_view_t view);
 
+// What a launcher is called with: one launch of a woven kernel. It holds during the call alone.
+typedef struct tilepost_launch_call {
+  size_t struct_size;    // sizeof(tilepost_launch_call_t): lets the structure grow
+  const void* function;  // the woven kernel
+  const struct cudaLaunchConfig_st* config;  // grid, block, cluster, shared memory and stream
+  const void* a;                             // [shape.m, shape.k]
+  const void* b;
+  void* out;         // where the kernel stores: [out_rows, shape.ldc], as the schedule says
+  int64_t out_rows;  // may be more than shape.m, where shares of rows are padded to whole tiles
+  tilepost_shape_t shape;
+  tilepost_epilogue_t epilogue;
+  tilepost_view_t view;  // the kernel's last argument
+} tilepost_launch_call_t;
+
+// Launches call->function once, with call->config, its own arguments and behind them &call->view
+// (cudaLaunchKernelExC), and nothing else; allocates nothing, since it may be captured. `user` is
+// the run's (tilepost_run_operands_t). Returns a cudaError_t.
+typedef int (*tilepost_launcher_t)(const tilepost_launch_call_t* call, void* user);
+
 // The boxes that a kernel's tensor maps move (CUDA driver API, cuTensorMapEncodeTiled), in elements
 // of the matrix as it lies in memory.
 typedef struct tilepost_box {
@@ -379,6 +402,7 @@ typedef struct tilepost_kernel {
   tilepost_launch_t launch;
   const void* function;                  // the __global__ function; null on the host target
   tilepost_host_kernel_t host_function;  // null on a GPU
+  tilepost_launcher_t launcher;          // TILEPOST_LAUNCH_CUSTOM only; null otherwise
   int32_t arch;                          // 80, 86, 89, 90; 0 on the host target
   int32_t tile_k;                        // elements of K per pipeline stage
   int32_t cluster;                       // CTAs per cluster of the launch

@@ -1,5 +1,7 @@
 // The C entry points that are the same for every target: check, dispatch, let no exception out.
 #include <cinttypes>
+#include <cstddef>
+#include <cstring>
 #include <new>
 
 #include "runtime/core/error.h"
@@ -143,10 +145,13 @@ tilepost_result_t tilepost_op_run(tilepost_op_t op, const void* a, const void* b
 tilepost_result_t tilepost_op_run_with(tilepost_op_t op, const tilepost_run_operands_t* operands,
                                        CUstream_st* stream) {
   if (operands == nullptr) return null_argument(__func__, "operands");
-  if (operands->struct_size != sizeof *operands)
-    return wrong_size(__func__, "operands", operands->struct_size, sizeof *operands,
-                      "tilepost_run_operands_t");
-  return run(__func__, op, *operands, stream);
+  // As it was before it had `user`, or as it is.
+  const size_t size = operands->struct_size;
+  if (size != offsetof(tilepost_run_operands_t, user) && size != sizeof *operands)
+    return wrong_size(__func__, "operands", size, sizeof *operands, "tilepost_run_operands_t");
+  tilepost_run_operands_t known = {};
+  std::memcpy(&known, operands, size);
+  return run(__func__, op, known, stream);
 }
 
 tilepost_result_t tilepost_op_route(tilepost_op_t op, const tilepost_route_t* route,

@@ -83,7 +83,7 @@ class PlanRules {
            known("operands", plan_.operands, TILEPOST_NN) &&
            known("input type", plan_.input, TILEPOST_F32) &&
            known("output type", plan_.output, TILEPOST_F32) &&
-           known("launch", plan_.kernel.launch, TILEPOST_LAUNCH_HOST) && types();
+           known("launch", plan_.kernel.launch, TILEPOST_LAUNCH_CUSTOM) && types();
   }
 
   bool types() {
@@ -111,7 +111,8 @@ class PlanRules {
     const tilepost_kernel_t& kernel = plan_.kernel;
     if (on_host())
       return is_there(reinterpret_cast<const void*>(kernel.host_function), "host kernel");
-    return is_there(kernel.function, "kernel") && positive("kernel.cluster", kernel.cluster) &&
+    return is_there(kernel.function, "kernel") && launcher() &&
+           positive("kernel.cluster", kernel.cluster) &&
            positive("kernel.ctas_per_sm", kernel.ctas_per_sm) &&
            positive("kernel.threads", kernel.threads) && block() &&
            in_range("kernel.tile_per_cta", kernel.tile_per_cta, 0, 1) &&
@@ -122,6 +123,12 @@ class PlanRules {
                   "whole clusters of " + std::to_string(map_.cluster) + " tiles") &&
            expect(plan_.gemm_ctas % kernel.cluster == 0, "gemm_ctas", plan_.gemm_ctas,
                   "whole clusters of " + std::to_string(kernel.cluster) + " CTAs");
+  }
+
+  bool launcher() {
+    const tilepost_kernel_t& kernel = plan_.kernel;
+    return kernel.launch != TILEPOST_LAUNCH_CUSTOM ||
+           is_there(reinterpret_cast<const void*>(kernel.launcher), "launcher");
   }
 
   // All 0, or as many threads as a CTA has.

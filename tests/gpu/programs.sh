@@ -11,7 +11,7 @@
 #   few         ar_tiles_…, rs_tiles_…, a2a_even_tiles_…: few rows, whose kernels exchange tiles, in every number of
 #               shots, of one m and of any; …_norm: whose rows are normalised there; ag_tiles…: rows of A;
 #               small_ar_tiles_… and so on: the same
-#   own         own_…: kernels of tests/own/kernels, woven
+#   own         own_…: kernels of tests/own/kernels, woven; own_marked_…: those with marks
 #   pairs       big_…, mate_…: what beside.cpp runs on two streams, a GEMM that holds all SMs and others
 #   neighbours  …_nb: planned to run beside foreign collectives
 #
@@ -147,21 +147,41 @@ few() {
 
 # Kernels of a user's own: those of tests/own.
 own() {
-  local kernels pattern short transport given tiled cores
+  local kernels pattern short transport given tiled cores scheduled warps block hopper
   kernels=$(cd "$(dirname "$0")/../own/kernels" && pwd)
   tiled="{file: $kernels/tiled.cu, function: 'lib::tiled<16>', tile: [16, 16], threads: [16, 16],
     grid: ['ceil_div(n, 16)', 'ceil_div(m, 16)'], arguments: {a: a, b: b, c: out, m: m, n: n, k: k}}"
   cores="{file: $kernels/tensor_cores.cu, function: tensor_cores, tile: [64, 64], threads: [32, 4],
     grid: ['n / 64', 'm / 64'], requires: {m: 64, n: 64, k: 16},
     arguments: {a: a, b: b, c: out, n: n, k: k}}"
+  # With marks.
+  scheduled="{file: $kernels/marked_scheduler.cu, function: 'lib::scheduled<16>', tile: [16, 16], threads: [16, 16],
+    arguments: {a: a, b: b, c: out, m: m, n: n, k: k}, blocks_per_sm: 4}"
+  warps="{file: $kernels/marked_warps.cu, function: warps, tile: [4, 32], threads: 128, signals: 4,
+    arguments: {a: a, b: b, c: out, m: m, n: n, k: k}, blocks_per_sm: 8}"
+  block="{file: $kernels/marked_block.cu, function: one_each, tile: [16, 32], threads: [32, 8],
+    arguments: {a: a, b: b, c: out, m: m, n: n, k: k}}"
+  hopper="{file: $kernels/marked_hopper.cu, function: 'lib::hopper<128>', tile: [128, 128], threads: 384,
+    shared_bytes: 4 * 256 * 128 + 2 * 2 * 64 * 128 + 1024, signals: 2, requires: {n: 8, k: 8},
+    launcher: 'lib::launch_hopper'}"
   for pattern in ar:gemm_all_reduce rs:gemm_reduce_scatter a2a:gemm_all_to_all; do
     short=${pattern%%:*}
     given=()
     [ "$short" != a2a ] || given=(routing=even)
     for transport in nccl copy_engine none; do
-      own_kernel "own_${short}_$transport" "${pattern#*:}" "$transport" 992x520x40 bf16 "$tiled" "${given[@]}"
+      own_kernel "own_${short}_$transport" "${pattern#*:}" "$transport" 1024x520x40 bf16 "$tiled" "${given[@]}"
     done
     own_kernel "own_cores_$short" "${pattern#*:}" nccl 2048x2048x512 f16 "$cores" "${given[@]}"
+    for transport in nccl nccl_symmetric copy_engine none; do
+      own_kernel "own_marked_hopper_${short}_$transport" "${pattern#*:}" "$transport" 4096x2048x512 bf16 "$hopper" \
+        "${given[@]}"
+    done
+    for transport in nccl none; do
+      own_kernel "own_marked_scheduler_${short}_$transport" "${pattern#*:}" "$transport" 1024x520x40 bf16 "$scheduled" \
+        "${given[@]}"
+    done
+    own_kernel "own_marked_warps_$short" "${pattern#*:}" nccl 1024x520x40 f16 "$warps" "${given[@]}"
+    own_kernel "own_marked_block_$short" "${pattern#*:}" copy_engine 1024x520x40 bf16 "$block" "${given[@]}"
   done
 }
 

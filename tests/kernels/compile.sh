@@ -8,6 +8,9 @@
 #                                                                        which says what they are; stores
 #                                                                        by WEAVER (weave_template.cpp)
 #        compile.sh NVCC OPCODES WORK woven TOOL SPEC ARCH [ARG…]        what the tool makes of a spec
+#        compile.sh NVCC OPCODES WORK own TOOL SPEC ARCH FILE KERNEL [ARG…]
+#                                                                        the same of a kernel of a user's own,
+#                                                                        which is KERNEL of FILE
 #        compile.sh NVCC OPCODES WORK probe ARCH                         the opcode counter itself
 #        compile.sh NVCC OPCODES WORK mutant FILE SED MESSAGE            gemm_sm90 after a bad edit
 # Run in the root. Fails on any warning, spill, stack frame, serialised wgmma (C75xx), where the
@@ -212,6 +215,25 @@ for name, value in plan["kernel"]["tunables"].items():
     matrix_instructions >"$work/woven.txt"
     compile "$work/kernel.cu" "$arch"
     matrix_instructions >"$work/plain.txt"
+    diff "$work/plain.txt" "$work/woven.txt" || fail "woven and plain differ in matrix instructions"
+    can_disassemble || echo "no cuobjdump here: counted, not compared one by one"
+    ;;
+  own)
+    tool=$1 spec=$2 arch=$3 file=$4 kernel=$5
+    shift 5
+    "$tool" generate "$spec" "$@" --name woven -o "$work"
+    compile "$work/woven.cu" "$arch"
+    posts=1
+    if grep -q '"transport": "none"' "$work/woven.plan.json"; then posts=0; fi
+    expect MEMBAR.SYS "$posts"
+    expect RED 1
+    expect MAIN.MEMBAR 0
+    matrix_instructions >"$work/woven.txt"
+    printf '#include "%s"\nconst void* kernel() { return reinterpret_cast<const void*>(&%s); }\n' \
+      "$(realpath "$file")" "$kernel" >"$work/kernel.cu"
+    compile "$work/kernel.cu" "$arch"
+    matrix_instructions >"$work/plain.txt"
+    [ "$(grep -cE 'MMA [1-9]|MMA\.' "$work/plain.txt")" -gt 0 ] || fail "the plain kernel has no matrix instructions"
     diff "$work/plain.txt" "$work/woven.txt" || fail "woven and plain differ in matrix instructions"
     can_disassemble || echo "no cuobjdump here: counted, not compared one by one"
     ;;

@@ -26,7 +26,8 @@ END
   [ -z "${7:-}" ] || sed 's/^{//; s/}$//; s/, schedule:/\nschedule:/' <<<"$7"
 }
 
-# accepted WHAT ELEMENT KERNEL PLAIN-FILE GRID LAUNCH: the spec in $dir/spec.yaml
+# accepted WHAT ELEMENT KERNEL PLAIN-FILE GRID LAUNCH: the spec in $dir/spec.yaml; KERNEL is the woven one, or
+# with marks the author's own
 accepted() {
   "$tool" generate "$dir/spec.yaml" -o "$dir" 2>"$dir/log" || { echo "FAIL $1: refused"; cat "$dir/log"; failed=1; return; }
   "$cxx" -std=c++20 -O1 -w -I "$shim" -I "$root/include" -I "$root" -I "$dir" -DWOVEN="\"$dir/own.cu\"" \
@@ -64,7 +65,7 @@ refused() {
 }
 
 libraries=("$@")
-extra=()  # flags that the plain kernel needs
+extra=()  # flags that the plain kernel needs, or -DMARKED
 command -v nvcc >/dev/null || echo "SKIP compiling with nvcc: there is none"
 
 tiled="tiled.cu, function: 'lib::tiled<16>', tile: [16, 16], threads: [16, 16],
@@ -172,6 +173,60 @@ for function in reads_neighbour transposed unguarded; do
   [ $function = reads_neighbour ] && own="$own, beta: 0.0"
   spec gemm_all_reduce 256 192 8 bf16 "$own}" >"$dir/spec.yaml"
   refused "$function" "refused.cu:"
+done
+
+# Kernels with marks. Their blocks take the tiles in turn, or have one each.
+extra=(-DMARKED -I "$here/kernels")
+scheduled="marked_scheduler.cu, function: 'lib::scheduled<16>', tile: [16, 16], threads: [16, 16],
+  arguments: {a: a, b: b, c: out, m: m, n: n, k: k}"
+warps="marked_warps.cu, function: warps, tile: [4, 32], threads: 128, signals: 4,
+  arguments: {c: out, a: a, b: b, m: m, n: n, k: k}"
+one_each="marked_block.cu, function: one_each, tile: [16, 32], threads: [32, 8],
+  arguments: {a: a, b: b, c: out, m: m, n: n, k: k}"
+plan="transport: nccl, schedule: {sms: 24, comm_sms: 4, groups: [10, 40, 58]}"
+spec gemm_all_reduce 992 520 40 bf16 "$scheduled" "{$plan}" >"$dir/spec.yaml"
+accepted "a scheduler" __nv_bfloat16 'lib::scheduled<16>' marked_scheduler.cu 7 'lib::scheduled<16>(a, b, c, m, n, k)'
+spec gemm_reduce_scatter 512 200 24 f16 "$warps" "{transport: copy_engine, schedule: {sms: 24}}" >"$dir/spec.yaml"
+accepted "warps" half warps marked_warps.cu 5 'warps(c, a, b, m, n, k)'
+spec gemm_all_to_all 480 144 8 bf16 "$one_each" "{transport: nccl_symmetric, schedule: {sms: 12}}" >"$dir/spec.yaml"
+accepted "a block for each tile" __nv_bfloat16 one_each marked_block.cu \
+  'static_cast<unsigned>((n + 31) / 32 * ((m + 15) / 16))' 'one_each(a, b, c, m, n, k)'
+
+spec gemm_all_reduce 992 520 40 bf16 "$scheduled, grid: 7" >"$dir/spec.yaml"
+refused "a grid of a kernel with marks" "kernel.grid is for kernels without marks; 'lib::scheduled<16>' has some"
+spec gemm_all_reduce 992 520 40 bf16 "${tiled/grid: */grid: 7, signals: 2, arguments: {a: a, b: b, c: out, m: m, n: n, k: k\}}" \
+  >"$dir/spec.yaml"
+refused "signals of a kernel without marks" "kernel.signals is for kernels with marks, and 'lib::tiled<16>' reaches none"
+spec gemm_all_reduce 992 520 40 bf16 "${tiled/grid: *arguments/arguments}" >"$dir/spec.yaml"
+refused "no grid of a kernel without marks" "kernel.grid is missing: 'lib::tiled<16>' has no marks"
+spec gemm_all_reduce 992 520 40 bf16 "${scheduled/arguments: *k: k\}/threads_: 1}" | sed 's/, *threads_: 1//' >"$dir/spec.yaml"
+refused "neither arguments nor a launcher" "kernel.arguments is missing"
+spec gemm_all_reduce 992 520 40 bf16 "$scheduled, launcher: start" >"$dir/spec.yaml"
+refused "arguments and a launcher" "kernel.launcher gives the kernel its arguments by itself"
+spec gemm_all_reduce 992 520 40 bf16 "$one_each, cluster: 2" | sed 's/^arch: .*/arch: sm_90a/' >"$dir/spec.yaml"
+refused "a cluster whose blocks have one tile" "kernel.cluster is for kernels whose blocks compute several tiles"
+spec gemm_all_reduce 992 520 40 bf16 "$scheduled, cluster: 2" >"$dir/spec.yaml"
+refused "a cluster on sm_80" "kernel.cluster is 2, and sm_80 has no clusters"
+extra=()
+
+# Marks that lie. What the weaver sees is refused with the reason that the file names; what only a run shows is
+# accepted here.
+for lie in "$here"/lies/*.cu; do
+  name=$(basename "$lie" .cu)
+  fields=$(sed -n 's|^// fields: ||p' "$lie")
+  [ -n "$fields" ] || fields="threads: [16, 16]"
+  spec gemm_all_reduce 256 200 24 bf16 "../lies/$name.cu, function: lie, tile: [16, 16], $fields,
+  arguments: {a: a, b: b, c: out, m: m, n: n, k: k}" >"$dir/spec.yaml"
+  by=$(sed -n 's|^// caught by: ||p' "$lie")
+  if [ "${by#weave: }" != "$by" ]; then
+    refused "the lie $name" "${by#weave: }"
+  elif "$tool" check "$dir/spec.yaml" 2>"$dir/log"; then
+    echo "the lie $name: left to verify"
+  else
+    echo "FAIL the lie $name: the weaver sees it, say by what"
+    cat "$dir/log"
+    failed=1
+  fi
 done
 
 # Headers of the author, one of which asks for its block.

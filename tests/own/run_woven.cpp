@@ -3,7 +3,23 @@
 // and every counter where the plan wants it.
 //
 // WOVEN is the generated source, PLAIN the kernel's own, LAUNCH the plain call; Element is the type
-// of its inputs, Output of its output.
+// of its inputs, Output of its output. A kernel with marks is launched by its launcher, for which
+// this has the one call of CUDA that it needs.
+#include <functional>
+
+#include "runtime/verify/host/shim/cpu_shim.h"
+
+struct cudaLaunchConfig_st {
+  dim3 gridDim;
+};
+// What the launcher's call does with the kernel's arguments.
+static std::function<void(const cudaLaunchConfig_st&, void**)> run_launched;
+
+inline int cudaLaunchKernelExC(const cudaLaunchConfig_st* config, const void*, void** arguments) {
+  run_launched(*config, arguments);
+  return 0;
+}
+
 #include WOVEN
 
 #include <cstdio>
@@ -64,10 +80,42 @@ std::vector<Output> untouched(int64_t count) {
   return elements;
 }
 
+// Calls a kernel with what its launcher has put into the list.
+template <class... Parameters, size_t... kIndices>
+void call_with(void (*kernel)(Parameters...), void** list, std::index_sequence<kIndices...>) {
+  kernel(*static_cast<std::remove_const_t<Parameters>*>(list[kIndices])...);
+}
+template <class... Parameters>
+void call_with(void (*kernel)(Parameters...), void** list) {
+  call_with(kernel, list, std::index_sequence_for<Parameters...>{});
+}
+
+#ifdef MARKED
+// One block after the other, so the first one computes all tiles that are left if it can.
+int launch_woven(const tilepost_plan_t& plan, const tilepost_launch_call_t& call) {
+  run_launched = [&](const cudaLaunchConfig_st& config, void** list) {
+    for (unsigned block = 0; block < config.gridDim.x; ++block)
+      tilepost::cpu::run_block_in_turn(config.gridDim, threads_of(plan), {block, 0, 0}, 0,
+                                       [&] { call_with(&KERNEL_SPACE::user::KERNEL, list); });
+  };
+  return plan.kernel.launcher(&call, nullptr);
+}
+#else
+int launch_woven(const tilepost_plan_t& plan, const tilepost_launch_call_t& call) {
+  const dim3 grid = call.config->gridDim;
+  for (unsigned position = 0; position < grid.x; ++position)
+    tilepost::cpu::run_block_in_turn(grid, threads_of(plan), {position, 0, 0}, 0, [&] {
+      KERNEL_SPACE::KERNEL(const_cast<void*>(call.a), const_cast<void*>(call.b), call.out,
+                           call.shape, {}, KERNEL_SPACE::View{call.view});
+    });
+  return 0;
+}
+#endif
+
 std::vector<Output> run_woven(const tilepost_plan_t& plan, const TileMap& map, Data& data,
                               std::vector<uint32_t>& counters) {
   std::vector<Output> sent = untouched(map.send_elements);
-  KERNEL_SPACE::View view{};
+  tilepost_view_t view{};
   view.tiles = map.tiles.data();
   view.counters = counters.data();
   view.num_tiles = static_cast<int32_t>(map.tiles.size());
@@ -75,11 +123,19 @@ std::vector<Output> run_woven(const tilepost_plan_t& plan, const TileMap& map, D
       static_cast<int32_t>(plan.map.m), static_cast<int32_t>(plan.map.n),
       static_cast<int32_t>(plan.k),     static_cast<int32_t>(plan.k),
       static_cast<int32_t>(plan.k),     static_cast<int32_t>(plan.map.n)};
-  const dim3 grid(static_cast<unsigned>(map.tiles.size()));
-  for (unsigned position = 0; position < grid.x; ++position)
-    tilepost::cpu::run_block_in_turn(grid, threads_of(plan), {position, 0, 0}, 0, [&] {
-      KERNEL_SPACE::KERNEL(data.a.data(), data.b.data(), sent.data(), shape, {}, view);
-    });
+  const auto ctas = plan.kernel.tile_per_cta ? map.tiles.size() : size_t(plan.gemm_ctas);
+  const cudaLaunchConfig_st config = {dim3(static_cast<unsigned>(ctas))};
+  const tilepost_launch_call_t call = {sizeof call,
+                                       nullptr,
+                                       &config,
+                                       data.a.data(),
+                                       data.b.data(),
+                                       sent.data(),
+                                       map.send_elements / plan.map.n,
+                                       shape,
+                                       {},
+                                       view};
+  if (launch_woven(plan, call) != 0) std::printf("the launcher failed\n");
   return sent;
 }
 

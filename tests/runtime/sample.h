@@ -48,6 +48,7 @@ struct Program {
                    TILEPOST_LAUNCH_TMA,
                    reinterpret_cast<const void*>(&kernel),
                    nullptr,
+                   nullptr,
                    90,
                    64,
                    2,

@@ -1,7 +1,10 @@
 // Kernels' arguments: tensor maps out of the plan's boxes, shapes, the epilogue's operands; and
 // pattern gemm, which has no communicator.
+#include <cuda_runtime_api.h>
+
 #include <algorithm>
 #include <array>
+#include <cstddef>
 
 #include "runtime/map/tile_map.h"
 #include "tests/catch.h"
@@ -134,6 +137,64 @@ TEST_CASE_METHOD(Operation,
   CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_OK);
 }
 
+namespace {
+
+// What a launcher of a caller's was called with.
+struct Launched {
+  int times = 0;
+  tilepost_launch_call_t call{};
+  unsigned blocks = 0, threads = 0;
+  cudaStream_t stream = nullptr;
+  void* user = nullptr;
+  cudaError_t result = cudaSuccess;
+};
+Launched launched;
+
+int launch(const tilepost_launch_call_t* call, void* user) {
+  ++launched.times;
+  launched.call = *call;
+  launched.blocks = call->config->gridDim.x;
+  launched.threads = call->config->blockDim.x;
+  launched.stream = call->config->stream;
+  launched.user = user;
+  return launched.result;
+}
+
+}  // namespace
+
+TEST_CASE_METHOD(Operation, "a launcher of the caller's is told all that its kernel is to get") {
+  use_gemm(program);
+  program.plan.kernel.launch = TILEPOST_LAUNCH_CUSTOM;
+  program.plan.kernel.launcher = &launch;
+  launched = {};
+  create();
+  tilepost_run_operands_t values = operands();
+  values.user = &values;
+  REQUIRE(run_with(values) == TILEPOST_OK);
+  CHECK(launched.times == 1);
+  CHECK(launched.user == &values);
+  CHECK(launched.call.struct_size == sizeof(tilepost_launch_call_t));
+  CHECK(launched.call.function == program.plan.kernel.function);
+  CHECK(launched.call.a == values.a);
+  CHECK(launched.call.b == values.b);
+  CHECK(launched.call.out == values.out);
+  CHECK(launched.call.out_rows == program.plan.map.m);
+  CHECK(launched.call.shape.n == program.plan.map.n);
+  CHECK(launched.call.view.num_tiles > 0);
+  CHECK(launched.blocks == static_cast<unsigned>(program.plan.gemm_ctas));
+  CHECK(launched.threads == static_cast<unsigned>(program.plan.kernel.threads));
+  CHECK(launched.stream == user);
+
+  // A caller that was compiled before there was a pointer for launchers hands none.
+  values.struct_size = offsetof(tilepost_run_operands_t, user);
+  REQUIRE(run_with(values) == TILEPOST_OK);
+  CHECK(launched.user == nullptr);
+
+  launched.result = cudaErrorInvalidValue;
+  CHECK(run_with(values) == TILEPOST_CUDA_ERROR);
+  CHECK_THAT(tilepost_last_error(), Contains("the launcher of kernel '"));
+}
+
 TEST_CASE_METHOD(Operation, "pattern gemm puts slots in place where it is asked to") {
   use_gemm(program);
   program.use_tiles(TILEPOST_CONSUMER_UNPERMUTE);
@@ -253,9 +314,12 @@ TEST_CASE_METHOD(Operation, "where ranks are summed the bias is rank 0's") {
 TEST_CASE_METHOD(Operation, "a structure of another size is refused") {
   create();
   tilepost_run_operands_t values = operands();
-  values.struct_size -= 8;
-  CHECK(run_with(values) == TILEPOST_INVALID_ARGUMENT);
-  CHECK_THAT(tilepost_last_error(), Contains("operands.struct_size is 96, expected 104"));
+  for (const size_t size : {size_t{96}, size_t{108}, size_t{120}}) {
+    values.struct_size = size;
+    CHECK(run_with(values) == TILEPOST_INVALID_ARGUMENT);
+    CHECK_THAT(tilepost_last_error(),
+               Contains("operands.struct_size is " + std::to_string(size) + ", expected 112"));
+  }
   CHECK(tilepost_op_run_with(setup.op, nullptr, nullptr) == TILEPOST_INVALID_ARGUMENT);
   CHECK_THAT(tilepost_last_error(), Contains("operands is null"));
 }

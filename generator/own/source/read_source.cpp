@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "generator/own/source/put_headers.h"
+#include "generator/resources.h"
 #include "generator/spec/text.h"
 #include "generator/weave/parse/limits.h"
 #include "generator/weave/parse/prelude.h"
@@ -51,6 +52,7 @@ class Headers {
   }
 
   std::optional<OneFile::File> find(const OneFile::File& includer, StringRef name, bool quoted) {
+    if (is_tileposts(name)) return std::nullopt;
     if (quoted)
       if (auto header = read(beside(path::parent_path(includer.name), name))) return header;
     if (is_cudas(name)) return std::nullopt;
@@ -66,6 +68,11 @@ class Headers {
     std::string text;
     if (!read_text(file, text).empty() || llvm::sys::fs::real_path(file, real)) return std::nullopt;
     return OneFile::File{names_.try_emplace(real.str().str(), file).first->second, text};
+  }
+
+  // Also where a folder of the user's has them: generated code includes them by itself.
+  static bool is_tileposts(StringRef name) {
+    return name.starts_with("tilepost/") && find_resource("include/" + name.str());
   }
 
   bool is_cudas(StringRef name) {

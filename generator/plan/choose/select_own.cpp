@@ -45,15 +45,17 @@ bool select_own(Draft& draft) {
       return false;
     }
   }
-  draft.because(
-      fmt::format("kernel {} as the spec describes it; it has a CTA for each tile, which "
-                  "take all SMs, and what runs beside it gets SMs as CTAs end",
-                  own.name));
+  draft.because(fmt::format(
+      "kernel {} as the spec describes it; {}", own.name,
+      own.persistent ? "its CTAs take the tiles in turn, and leave SMs to what runs beside it"
+                     : "it has a CTA for each tile, which take all SMs, and what runs beside it "
+                       "gets SMs as CTAs end"));
   if (own.reads_output)
     draft.because("kernel reads its output, so each of its blocks clears its tile first");
   KernelRequest request = request_for(draft.plan);
   const KernelConfig config = own_config(draft.own);
-  request.band = band_of(config, 1, draft.plan.map.m, draft.profile.band_rows);
+  request.cluster = static_cast<int>(own.spec.cluster.value);
+  request.band = band_of(config, request.cluster, draft.plan.map.m, draft.profile.band_rows);
   draft.kernels.push_back({config, request});
   return true;
 }

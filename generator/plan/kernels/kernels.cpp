@@ -299,6 +299,7 @@ int tile_k(const KernelConfig& config, tilepost_dtype_t element) {
 // gemm_sm90: each consumer has a thread that stores its part of the tile and posts it.
 // gemm_sm90_small: each CTA of a tile does.
 int signals_per_tile(const KernelConfig& config) {
+  if (config.own) return static_cast<int>(config.own->spec.signals.value);
   if (is_small(config)) return config.split_k;
   return is_sm90(config) && !config.pingpong ? config.consumers : 1;
 }
@@ -323,7 +324,9 @@ KernelPlan make_kernel(const KernelConfig& config, const KernelRequest& request)
     plan.source.own = config.own;
     plan.source.file = config.own->spec.file.value;
     std::ranges::copy(config.own->threads, plan.kernel.block);
-    plan.kernel.tile_per_cta = 1;
+    if (config.own->marked) plan.kernel.launch = TILEPOST_LAUNCH_CUSTOM;
+    plan.kernel.cluster = request.cluster;
+    plan.kernel.tile_per_cta = config.own->persistent ? 0 : 1;
     return plan;
   }
   add_tunables(config, request, plan);

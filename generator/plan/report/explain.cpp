@@ -128,8 +128,9 @@ void print_kernel(std::string& out, const Plan& plan) {
   const int64_t bound = arch_info(plan.arch).shared_per_block;
   if (plan.source.own)
     line(out, "kernel",
-         fmt::format("{0}: tile {1}x{2}, {3} threads, a CTA for each tile", kernel.name,
-                     plan.map.tile_m, plan.map.tile_n, kernel.threads));
+         fmt::format("{0}: tile {1}x{2}, {3} threads{4}", kernel.name, plan.map.tile_m,
+                     plan.map.tile_n, kernel.threads,
+                     kernel.tile_per_cta ? ", a CTA for each tile" : ""));
   else
     line(out, "kernel",
          fmt::format("{0}: tile {1}x{2}x{3}, {4} stages, cluster {5}, {6} threads", kernel.name,

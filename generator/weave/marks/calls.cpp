@@ -15,6 +15,7 @@ constexpr const char* kMarkNames[] = {"",
                                       "num_tiles",
                                       "tile",
                                       "out",
+                                      "out_base",
                                       "out_coord",
                                       "out_map",
                                       "open_out_maps",
@@ -83,7 +84,8 @@ class Visitor : public clang::RecursiveASTVisitor<Visitor> {
   }
 
   bool VisitDeclRefExpr(clang::DeclRefExpr* name) { return visit_name(name); }
-  bool VisitUnresolvedLookupExpr(clang::UnresolvedLookupExpr* name) { return visit_name(name); }
+  bool VisitMemberExpr(clang::MemberExpr* name) { return visit_name(name); }
+  bool VisitOverloadExpr(clang::OverloadExpr* name) { return visit_name(name); }
 
  private:
   bool visit_name(const clang::Expr* name) {
@@ -95,7 +97,9 @@ class Visitor : public clang::RecursiveASTVisitor<Visitor> {
     Reference reference;
     if (const auto* resolved = dyn_cast<clang::DeclRefExpr>(name)) {
       add_target(reference, resolved->getDecl());
-    } else if (const auto* lookup = dyn_cast<clang::UnresolvedLookupExpr>(name)) {
+    } else if (const auto* member = dyn_cast<clang::MemberExpr>(name)) {
+      add_target(reference, member->getMemberDecl());
+    } else if (const auto* lookup = dyn_cast<clang::OverloadExpr>(name)) {
       for (const clang::NamedDecl* decl : lookup->decls()) add_target(reference, decl);
     }
     const bool is_call = !reference.functions.empty() || reference.mark != Mark::none;
@@ -120,6 +124,23 @@ class Visitor : public clang::RecursiveASTVisitor<Visitor> {
   Scope scope_;
   llvm::DenseSet<const clang::Expr*> called_;
 };
+
+// The tokens of a name: the first of its qualifiers, itself, and the > of its template arguments.
+// Of a member the object is not part of it.
+struct NameTokens {
+  clang::SourceLocation first, last, last_argument;
+};
+
+NameTokens name_tokens(const clang::Expr* name) {
+  if (const auto* resolved = dyn_cast<clang::DeclRefExpr>(name))
+    return {resolved->getBeginLoc(), resolved->getLocation(), resolved->getRAngleLoc()};
+  if (const auto* member = dyn_cast<clang::MemberExpr>(name))
+    return {member->getMemberLoc(), member->getMemberLoc(), member->getRAngleLoc()};
+  const auto* lookup = clang::cast<clang::OverloadExpr>(name);
+  const bool member = isa<clang::UnresolvedMemberExpr>(lookup);
+  return {member ? lookup->getNameLoc() : lookup->getBeginLoc(), lookup->getNameLoc(),
+          lookup->getRAngleLoc()};
+}
 
 }  // namespace
 
@@ -165,17 +186,8 @@ std::optional<CallTokens> find_call_tokens(const Parsed& parsed, const Reference
     parsed.error(reference.name->getBeginLoc(), reason);
     return std::nullopt;
   };
-  clang::SourceLocation last;
-  clang::SourceLocation last_argument;
-  if (const auto* resolved = dyn_cast<clang::DeclRefExpr>(reference.name)) {
-    last = resolved->getLocation();
-    last_argument = resolved->getRAngleLoc();
-  } else {
-    const auto* lookup = clang::cast<clang::UnresolvedLookupExpr>(reference.name);
-    last = lookup->getNameLoc();
-    last_argument = lookup->getRAngleLoc();
-  }
-  const auto begin = parsed.spelled(reference.name->getBeginLoc());
+  const auto [first, last, last_argument] = name_tokens(reference.name);
+  const auto begin = parsed.spelled(first);
   const auto end = parsed.spelled(last);
   if (!begin || !end) {
     if (!parsed.expanded(last))

@@ -18,6 +18,7 @@ enum class Mark {
   num_tiles,
   tile,
   out,
+  out_base,
   out_coord,
   out_map,
   open_out_maps,
@@ -57,15 +58,17 @@ struct Scope {
 
 // A function's or mark's name, called or not, or what says which block runs.
 struct Reference {
-  const clang::Expr* name = nullptr;      // DeclRefExpr, or UnresolvedLookupExpr in a template
-  const clang::CallExpr* call = nullptr;  // null where its address is taken
+  // DeclRefExpr or MemberExpr, in a template perhaps UnresolvedLookupExpr or UnresolvedMemberExpr.
+  const clang::Expr* name = nullptr;
+  const clang::CallExpr* call = nullptr;              // null where its address is taken
   std::vector<const clang::FunctionDecl*> functions;  // what it may name; representatives
   Mark mark = Mark::none;
   bool place = false;  // CUDA's blockIdx or gridDim, which say which block runs
   Scope scope;
 };
 
-// Every reference from the main file's code, instantiations included.
+// Every reference from the main file's code, instantiations included. What a template calls of an
+// object whose type depends on its arguments is known of its instantiations alone.
 std::vector<Reference> find_references(const Parsed& parsed);
 
 // The tokens of a call. `open` is the ( of its arguments.

@@ -50,26 +50,6 @@ void explain_missing(const Parsed& parsed, const WeaveRequest& request,
                       did_you_mean(request.function, names));
 }
 
-void check_parameters(const Parsed& parsed, const clang::FunctionDecl* kernel) {
-  if (kernel->isVariadic()) {
-    parsed.error(kernel->getLocation(), "variadic function '" + kernel->getName() +
-                                            "' cannot take the view as its last "
-                                            "parameter; name its parameters");
-    return;
-  }
-  if (kernel->param_empty()) return;
-  const clang::ParmVarDecl* last = kernel->parameters().back();
-  if (last->hasDefaultArg()) {
-    parsed.error(last->getLocation(), "parameter '" + last->getName() +
-                                          "' has a default argument, "
-                                          "but the view comes after it; remove the default");
-  } else if (last->isParameterPack()) {
-    parsed.error(last->getLocation(), "parameter pack '" + last->getName() +
-                                          "' must be the last parameter, but the view comes after "
-                                          "it; name the kernel's parameters");
-  }
-}
-
 void check_kernel(const Parsed& parsed, const WeaveRequest& request,
                   const std::vector<const clang::FunctionDecl*>& kernels) {
   const clang::FunctionDecl* first = kernels.front();
@@ -108,6 +88,26 @@ std::vector<const clang::FunctionDecl*> find_kernels(const Parsed& parsed, Strin
     for (const clang::FunctionDecl* one : function->redecls()) kernels.push_back(one);
   }
   return kernels;
+}
+
+void check_parameters(const Parsed& parsed, const clang::FunctionDecl* kernel) {
+  if (kernel->isVariadic()) {
+    parsed.error(kernel->getLocation(), "variadic function '" + kernel->getName() +
+                                            "' cannot take the view as its last "
+                                            "parameter; name its parameters");
+    return;
+  }
+  if (kernel->param_empty()) return;
+  const clang::ParmVarDecl* last = kernel->parameters().back();
+  if (last->hasDefaultArg()) {
+    parsed.error(last->getLocation(), "parameter '" + last->getName() +
+                                          "' has a default argument, "
+                                          "but the view comes after it; remove the default");
+  } else if (last->isParameterPack()) {
+    parsed.error(last->getLocation(), "parameter pack '" + last->getName() +
+                                          "' must be the last parameter, but the view comes after "
+                                          "it; name the kernel's parameters");
+  }
 }
 
 void check_source(const Parsed& parsed, const WeaveRequest& request) {

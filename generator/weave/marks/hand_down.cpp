@@ -15,11 +15,30 @@ const clang::FunctionDecl* function_itself(const Scope& scope) {
   return scope.function && scope.lambdas.empty() ? representative(scope.function) : nullptr;
 }
 
+// What a member function is that no parameter can be added to; null for others.
+const char* kind_without_parameter(const clang::FunctionDecl* function) {
+  const auto* method = dyn_cast<clang::CXXMethodDecl>(function);
+  if (!method) return nullptr;
+  if (isa<clang::CXXConstructorDecl>(method)) return "constructor";
+  if (isa<clang::CXXDestructorDecl>(method)) return "destructor";
+  if (isa<clang::CXXConversionDecl>(method)) return "conversion function";
+  return method->isVirtual() ? "virtual function" : nullptr;
+}
+
 std::string name_of(const Reference& reference) {
   return reference.functions.front()->getNameAsString();
 }
 
 }  // namespace
+
+std::vector<Reference> kept_references(const Parsed& parsed, const Pieces& pieces) {
+  std::vector<Reference> kept;
+  for (Reference& reference : find_references(parsed)) {
+    const auto at = parsed.expanded(reference.name->getBeginLoc());
+    if (at && pieces.kept(*at)) kept.push_back(std::move(reference));
+  }
+  return kept;
+}
 
 std::vector<const clang::FunctionDecl*> declarations_of(const clang::FunctionDecl* function) {
   std::vector<const clang::FunctionDecl*> all(function->redecls_begin(), function->redecls_end());
@@ -66,11 +85,12 @@ bool HandDown::enter(const Reference& reference, const std::string& what) {
     parsed_.error(where, what + " is used in a default argument; pass it at the call");
     return false;
   }
-  if (const auto* method = dyn_cast<clang::CXXMethodDecl>(scope.function)) {
-    const std::string owner = method->getParent()->getNameAsString();
-    parsed_.error(where, what + " is used in a member function of '" + owner +
-                             "', where the weaver cannot add a parameter; move it to a free "
-                             "function");
+  if (const char* kind = kind_without_parameter(scope.function)) {
+    const auto* method = clang::cast<clang::CXXMethodDecl>(scope.function);
+    parsed_.error(where, what + " is used in a " + kind + " of '" +
+                             method->getParent()->getNameAsString() +
+                             "', where the weaver cannot add a parameter; move it to a member "
+                             "function that is called by its name");
     return false;
   }
   if (scope.function->isOverloadedOperator()) {

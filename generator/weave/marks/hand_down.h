@@ -11,6 +11,9 @@
 
 namespace tilepost {
 
+// The references in what is kept.
+std::vector<Reference> kept_references(const Parsed& parsed, const Pieces& pieces);
+
 // What is handed down, as the code spells it and as messages call it.
 struct Handed {
   std::string parameter;  // "const View& view_"

@@ -9,16 +9,14 @@ namespace {
 
 class Threader {
  public:
-  Threader(const Parsed& parsed, const WeaveRequest& request, const Pieces& pieces, Edits& edits)
-      : parsed_(parsed), request_(request), pieces_(pieces), edits_(edits) {
-    for (Reference& reference : find_references(parsed)) {
-      const auto offset = parsed.expanded(reference.name->getBeginLoc());
-      if (offset && pieces.kept(*offset)) references_.push_back(std::move(reference));
-    }
-    for (const clang::FunctionDecl* kernel : find_kernels(parsed, request.function)) {
-      kernel_ = representative(kernel);
-    }
-  }
+  Threader(const Parsed& parsed, const WeaveRequest& request, const clang::FunctionDecl* kernel,
+           const Pieces& pieces, Edits& edits)
+      : parsed_(parsed),
+        request_(request),
+        pieces_(pieces),
+        edits_(edits),
+        references_(kept_references(parsed, pieces)),
+        kernel_(representative(kernel)) {}
 
   void run() {
     const Handed view = {"const " + request_.view_type + "& view_", "view_", "&view_",
@@ -67,9 +65,9 @@ class Threader {
             "reaches no tilepost::input_ready: nothing says where it starts to read a tile's rows "
             "of A, which arrive while it runs; call it before the tile's first load");
     const bool by_tma = marks_.count(Mark::out_coord) || marks_.count(Mark::out_place);
-    require(marks_.count(Mark::out) || by_tma,
-            "reaches no tilepost::out, no tilepost::out_coord and no tilepost::out_place: nothing "
-            "says where it stores its output; mark the stores");
+    require(marks_.count(Mark::out) || marks_.count(Mark::out_base) || by_tma,
+            "reaches no tilepost::out, no tilepost::out_base, no tilepost::out_coord and no "
+            "tilepost::out_place: nothing says where it stores its output; mark the stores");
     const bool needs_maps = request_.stores && by_tma;
     require(!needs_maps || marks_.count(Mark::out_map),
             "reaches no tilepost::out_map: its TMA stores go to the memory of several ranks, each "
@@ -135,9 +133,7 @@ class Threader {
   }
 
   void refuse_kernel(const llvm::Twine& reason) {
-    if (kernel_) {
-      parsed_.error(kernel_->getLocation(), "kernel '" + request_.function + "' " + reason);
-    }
+    parsed_.error(kernel_->getLocation(), "kernel '" + request_.function + "' " + reason);
   }
 
   // The kernel takes it last: what launches it passes the kernel's own arguments first.
@@ -161,16 +157,16 @@ class Threader {
   const WeaveRequest& request_;
   const Pieces& pieces_;
   Edits& edits_;
-  std::vector<Reference> references_;  // in what is kept
-  const clang::FunctionDecl* kernel_ = nullptr;
+  const std::vector<Reference> references_;  // in what is kept
+  const clang::FunctionDecl* const kernel_;
   std::set<Mark> marks_;
 };
 
 }  // namespace
 
-void thread_view(const Parsed& parsed, const WeaveRequest& request, const Pieces& pieces,
-                 Edits& edits) {
-  Threader(parsed, request, pieces, edits).run();
+void thread_view(const Parsed& parsed, const WeaveRequest& request,
+                 const clang::FunctionDecl* kernel, const Pieces& pieces, Edits& edits) {
+  Threader(parsed, request, kernel, pieces, edits).run();
 }
 
 }  // namespace tilepost

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "clang/AST/Attr.h"
+#include "generator/weave/marked/find_marks.h"
 #include "generator/weave/marks/hand_down.h"
 #include "generator/weave/parse/instantiate.h"
 #include "generator/weave/passes.h"
@@ -61,6 +62,7 @@ class Weaver {
     wrap_kernel(parsed_, names, pieces, edits);
     if (!parsed_.report.ok()) return {};
     WovenKernel kept = assemble(parsed_, names, pieces, edits);
+    add_include(kept, "<tilepost/mark.cuh>");  // by themselves marks do nothing
     kept.body = "namespace user {\n\n" + kept.body + "\n}  // namespace user\n\n" +
                 shared_memory() + launch();
     return kept;
@@ -71,17 +73,13 @@ class Weaver {
   WeaveRequest cut(Pieces& pieces) const {
     WeaveRequest names;
     names.source = request_.source.text;
-    mark_reachable(parsed_, {instance_.written}, pieces);
-    check_kept(parsed_, names, pieces);
+    if (mark_launched(parsed_, instance_, request_.launcher, pieces))
+      check_kept(parsed_, names, pieces);
     return names;
   }
 
   void hand_place_down(const Pieces& pieces, Edits& edits) const {
-    std::vector<Reference> references;
-    for (Reference& reference : find_references(parsed_)) {
-      const auto at = parsed_.expanded(reference.name->getBeginLoc());
-      if (at && pieces.kept(*at)) references.push_back(std::move(reference));
-    }
+    const std::vector<Reference> references = kept_references(parsed_, pieces);
     HandDown down(parsed_, pieces, references, representative(instance_.written),
                   {kParameters, "blockIdx, gridDim", "&blockIdx, &gridDim", "asks for its block"},
                   edits);
@@ -142,24 +140,10 @@ class Weaver {
     return text.empty() ? "" : "__launch_bounds__(" + text + ") ";
   }
 
-  // The pointer that the parameter takes; what it promises of other pointers is the callee's.
-  static std::string pointer(const Parameter& parameter, const char* from) {
-    std::string type = parameter.type;
-    for (size_t at; (at = type.find("__restrict")) != std::string::npos;) type.erase(at, 10);
-    return "static_cast<" + StringRef(type).rtrim().str() + ">(" + from + ")";
-  }
-
   // What it is given; to the output `moved` is added.
   std::string argument(const Parameter& parameter, const char* moved) const {
-    if (parameter.name == request_.a) return pointer(parameter, "a");
-    if (parameter.name == request_.b) return pointer(parameter, "b");
-    if (parameter.name == request_.out) return pointer(parameter, "c") + moved;
-    const auto found = request_.arguments.find(parameter.name);
-    if (found != request_.arguments.end())
-      return "static_cast<" + parameter.type + ">(" + found->second + ")";
-    parsed_.error(parameter.decl->getLocation(),
-                  "nothing is given to parameter '" + parameter.name + "'");
-    return "";
+    const std::string given = argument_of(parsed_, request_, parameter);
+    return parameter.name == request_.out ? given + moved : given;
   }
 
   static std::string extents(const std::array<std::string, 3>& list) {
@@ -209,7 +193,7 @@ __global__ void )"
     if (!request_.clears_output) return "";
     return "    // What it reads of its output is its own, and zero before that.\n"
            "    tilepost::woven::clear_tile(" +
-           pointer(output(), "c") +
+           argument(output(), "") +
            ", tile, shape, View::kTileM, View::kTileN);\n    __syncthreads();\n";
   }
 
@@ -228,6 +212,23 @@ __global__ void )"
     return text;
   }
 
+  // A launcher of the author's gets what it gets of the runtime.
+  std::string launch_by_launcher() const {
+    return R"(  const void* const function = reinterpret_cast<const void*>(kernel);
+  const cudaError_t error = cudaFuncSetAttribute(
+      function, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
+  if (error != cudaSuccess) return error;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = grid;
+  config.blockDim = threads;
+  config.dynamicSmemBytes = kSharedBytes;
+  config.stream = static_cast<cudaStream_t>(stream);
+  const tilepost_launch_call_t call = {
+      sizeof call, function, &config, a, b, c, shape.m, shape, {}, {}};
+  return static_cast<int>(user::)" +
+           request_.launcher + "(&call, nullptr));\n}\n";
+  }
+
   std::string launch() const {
     std::string text;
     llvm::raw_string_ostream out(text);
@@ -240,7 +241,7 @@ __global__ void )"
         << ";\n  const auto kernel = &user::" << request_.reading.asked << ";\n";
     if (request_.clears_output) {
       const std::string bytes =
-          "static_cast<size_t>(shape.m) * shape.ldc * sizeof(*" + pointer(output(), "c") + ")";
+          "static_cast<size_t>(shape.m) * shape.ldc * sizeof(*" + argument(output(), "") + ")";
       out << (request_.cpu ? "  std::memset(c, 0, " + bytes + ");\n"
                            : "  if (const cudaError_t cleared = cudaMemsetAsync(\n"
                              "          c, 0, " +
@@ -248,7 +249,9 @@ __global__ void )"
                                  ",\n          static_cast<cudaStream_t>(stream));\n"
                                  "      cleared != cudaSuccess)\n    return cleared;\n");
     }
-    if (request_.cpu) {
+    if (!request_.launcher.empty()) {
+      out << launch_by_launcher();
+    } else if (request_.cpu) {
       out << "  tilepost::cpu::launch(grid, threads, kSharedBytes, [&] {\n    kernel("
           << arguments() << ");\n  });\n  return 0;\n}\n";
     } else {

@@ -6,32 +6,21 @@
 #pragma once
 
 #include <array>
-#include <map>
 #include <optional>
 #include <string>
 
 #include "generator/diagnostics.h"
-#include "generator/one_file.h"
-#include "generator/weave/parse/reading.h"
+#include "generator/weave/own_request.h"
 #include "generator/weave/weave.h"
 
 namespace tilepost {
 
-// Texts are C++ in which `shape` is the run's tilepost_shape_t, and `row` and `column` are the
-// tile's among all tiles, of which there are `rows` and `columns`.
-struct UnmarkedRequest {
-  OneFile source;
-  Reading reading;      // with the kernel in it as what is asked for: "lib::my_gemm<128>"
-  std::string kernel;   // what the woven one is called
-  std::string helpers;  // declarations in front of it, that the texts below need
-  std::array<std::string, 3> block, grid;        // x, y and z of the plain kernel's
-  std::map<std::string, std::string> arguments;  // by parameter: whole or real numbers
-  std::array<int32_t, 3> threads = {1, 1, 1};    // x, y and z of a block
-  int32_t shared_bytes = 0;                      // dynamic, of a block
-  bool cpu = false;            // the text is for the CPU shim (runtime/verify/host/shim)
+// In the texts `row` and `column` are the tile's among all tiles, of which there are `rows` and
+// `columns`.
+struct UnmarkedRequest : OwnRequest {
+  std::string helpers;  // declarations in front of the kernel, that the texts below need
+  std::array<std::string, 3> block, grid;  // x, y and z of the plain kernel's
   bool clears_output = false;  // a tile of it is zero when the block begins: it reads it
-  bool one_arch = true;        // the text is for the architecture of `reading` alone
-  std::string a, b, out;       // which parameters point to them; a and b may be ""
 };
 
 // Reports every refusal at its place in `source` and returns nothing if there was one.

@@ -128,6 +128,16 @@ __device__ __forceinline__ T& out(const View& view, T* c, int row, int col, int 
     return c[line * View::kTileN + col % View::kTileN];
 }
 
+// The output, moved by whole rows to where the tile goes.
+template <class View, class T>
+__device__ __forceinline__ T* out_base(const View& /*view*/, T* c, const TileGrid& /*grid*/,
+                                       const Tile& tile, int ld) {
+  static_assert(!View::kStores, "a kernel stores into other ranks' memory with TMA");
+  static_assert(View::kLayout == Layout::panel && !View::kRouted,
+                "rows of a tile keep their length and stay together");
+  return c + static_cast<long long>(tile.row - tile.m) * ld;
+}
+
 // The same place for a TMA store: x along a row, y down the rows of out_map's tensor map.
 template <class View>
 __device__ __forceinline__ Coord out_coord(const View& view, const TileGrid& /*grid*/,

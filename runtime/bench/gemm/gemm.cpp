@@ -127,8 +127,8 @@ Gemm::Gemm(const tilepost_plan_t& plan, const cuda::DeviceInfo& device, const Op
   const tilepost_shape_t shape{m, n, k, k, plan.operands == TILEPOST_NN ? n : k, length};
   for (int i = 0; i < operands.count(); ++i) {
     const OperandSet& set = operands.set(i);
-    arguments_.push_back(
-        {plan.gemm_ctas, shape, set.a, set.b, set.out, &maps_[i], operands.epilogue(i), view});
+    arguments_.push_back({plan.gemm_ctas, shape, set.a, set.b, set.out, &maps_[i],
+                          operands.epilogue(i), view, out_elements / length, /*user=*/nullptr});
     if (path_of(plan_, true).by_owner)
       tables_.emplace_back(plan_, driver, set.out, view.counters).set(arguments_.back().view);
     if (plan_.kernel.launch != TILEPOST_LAUNCH_TMA) continue;

@@ -1,6 +1,7 @@
 #include "runtime/cuda/device/launch.h"
 
 #include <algorithm>
+#include <string>
 
 #include "runtime/map/patterns.h"
 
@@ -61,6 +62,17 @@ tilepost_result_t count_resident(const tilepost_plan_t& plan, const DeviceInfo& 
   return TILEPOST_OK;
 }
 
+tilepost_result_t call_launcher(const tilepost_plan_t& plan, const GemmArguments& arguments,
+                                const cudaLaunchConfig_t& config) {
+  const tilepost_launch_call_t call = {
+      sizeof call, plan.kernel.function, &config,         arguments.a,        arguments.b,
+      arguments.c, arguments.out_rows,   arguments.shape, arguments.epilogue, arguments.view};
+  const auto error = static_cast<cudaError_t>(plan.kernel.launcher(&call, arguments.user));
+  if (error == cudaSuccess) return TILEPOST_OK;
+  const std::string what = std::string("the launcher of kernel '") + plan.kernel.name + "'";
+  return fail_cuda({__FILE__, __LINE__, what.c_str()}, error);
+}
+
 }  // namespace
 
 tilepost_result_t prepare_kernel(const tilepost_plan_t& plan, const DeviceInfo& device) {
@@ -87,6 +99,8 @@ tilepost_result_t launch_gemm(const tilepost_plan_t& plan, const GemmArguments& 
                               cudaStream_t stream) {
   const bool alone = !row_of(plan).communicates() || arguments.view.exchange.ranks != 0;
   const Launch launch(plan, arguments.ctas, alone, stream);
+  if (plan.kernel.launch == TILEPOST_LAUNCH_CUSTOM)
+    return call_launcher(plan, arguments, launch.config);
   GemmArguments values = arguments;
   if (plan.kernel.launch == TILEPOST_LAUNCH_TMA) {
     TensorMaps maps = *arguments.maps;

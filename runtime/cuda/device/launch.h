@@ -1,4 +1,4 @@
-// Starts the woven GEMM: the two ways a kernel takes its arguments, and what has to be true of a
+// Starts the woven GEMM: the ways a kernel takes its arguments, and what has to be true of a
 // kernel before it may be started.
 #pragma once
 
@@ -24,6 +24,8 @@ struct GemmArguments {
   const TensorMaps* maps;  // TILEPOST_LAUNCH_TMA only
   tilepost_epilogue_t epilogue;
   tilepost_view_t view;
+  int64_t out_rows;  // of c, where the kernel stores
+  void* user;        // TILEPOST_LAUNCH_CUSTOM: what the caller hands to its launcher
 };
 
 tilepost_result_t launch_gemm(const tilepost_plan_t& plan, const GemmArguments& arguments,

@@ -37,6 +37,9 @@ tilepost_result_t Gemm::find_arguments(Run& run) {
   arguments.c = run.buffers.send;
   arguments.epilogue = run.epilogue;
   find_view(run, arguments.view);
+  // Where it stores with a tensor map, the map has at least a row.
+  arguments.out_rows = std::max<int64_t>(1, plan.tiles.send_elements / plan.shape.ldc);
+  arguments.user = run.operands->user;
   return plan_.kernel.launch == TILEPOST_LAUNCH_TMA ? find_tensor_maps(run, arguments)
                                                     : TILEPOST_OK;
 }
@@ -63,13 +66,13 @@ tilepost_result_t Gemm::place_own_rows(const Run& run, const void*& first_row) c
 tilepost_result_t Gemm::find_tensor_maps(const Run& run, GemmArguments& arguments) {
   const RunMap& plan = run.run_map();
   // A map has at least a row; no tile is of a rank without rows.
-  const int64_t c_rows = std::max<int64_t>(1, plan.tiles.send_elements / plan.shape.ldc);
   int64_t a_rows = std::max<int64_t>(1, plan.rows);
   if (run.path().reads == InputFrom::split) {
     TILEPOST_TRY(place_own_rows(run, arguments.a));
     a_rows = std::max<int64_t>(1, plan.own.first + plan.own.count);
   }
-  return tensor_maps_.find({arguments.a, arguments.b, arguments.c, a_rows, c_rows}, arguments.maps);
+  return tensor_maps_.find({arguments.a, arguments.b, arguments.c, a_rows, arguments.out_rows},
+                           arguments.maps);
 }
 
 void Gemm::find_view(const Run& run, tilepost_view_t& view) const {

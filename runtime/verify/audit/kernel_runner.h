@@ -22,6 +22,7 @@ class KernelRunner {
     const void* a;
     const void* b;
     tilepost_shape_t shape;
+    int64_t out_rows;  // of the output: that the schedule's tiles are stored to
   };
   // The woven kernel with a schedule of `count` positions.
   virtual void run_woven(const Operands& operands, void* c, const tilepost_tile_t* tiles,

@@ -70,6 +70,7 @@ void Workbench::renew() {
 }
 
 void Workbench::upload(const Schedule& schedule) {
+  operands_.out_rows = schedule.rows;
   runner_.upload(tiles_, schedule.tiles.data(),
                  static_cast<int64_t>(schedule.tiles.size() * sizeof(tilepost_tile_t)));
 }

@@ -36,6 +36,7 @@ void CudaRunner::run_woven(const Operands& operands, void* c, const tilepost_til
   arguments.a = operands.a;
   arguments.b = operands.b;
   arguments.c = c;
+  arguments.out_rows = operands.out_rows;
   arguments.view.tiles = tiles;
   arguments.view.num_tiles = count;
   arguments.view.tiles_n = tiles_n(plan_.map);

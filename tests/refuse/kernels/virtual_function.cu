@@ -10,4 +10,4 @@ __global__ void gemm(float* c) {
   derived.run(c);
   tilepost::tile_done({}, tilepost::BlockStores{});
 }
-// expect: 6:44: error: the mark 'out' is used in a member function of 'Derived'
+// expect: 6:44: error: the mark 'out' is used in a virtual function of 'Derived'

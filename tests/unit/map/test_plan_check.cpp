@@ -138,6 +138,11 @@ TEST_CASE("every rule of a plan names what it found and what it expected") {
       {kMessages, "expected fewer than 2^31 tiles",
        [](auto& plan) { plan.map.m = plan.map.n = INT32_MAX; }},
       {kMessages, "the plan has no kernel", [](auto& plan) { plan.kernel.function = nullptr; }},
+      {kMessages, "the plan has no launcher",
+       [](auto& plan) {
+         plan.kernel.launch = TILEPOST_LAUNCH_CUSTOM;
+         plan.kernel.launcher = nullptr;
+       }},
       {kMessages, "the plan has no host kernel",
        [](auto& plan) {
          plan.kernel.launch = TILEPOST_LAUNCH_HOST;
@@ -443,7 +448,7 @@ TEST_CASE("values that another version knows are unsupported") {
   unknown(
       "output type", 4, [](auto& plan) -> auto& { return plan.output; });
   unknown(
-      "launch", 3, [](auto& plan) -> auto& { return plan.kernel.launch; });
+      "launch", 4, [](auto& plan) -> auto& { return plan.kernel.launch; });
   for (const int value : {9, -1, INT32_MAX, INT32_MIN})
     unknown(
         "pattern", value, [](auto& plan) -> auto& { return plan.pattern; });

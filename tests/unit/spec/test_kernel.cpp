@@ -56,7 +56,7 @@ TEST_CASE("a kernel of the user's own is read") {
 }
 
 TEST_CASE("a kernel needs to be described") {
-  for (const char* field : {"file", "function", "tile", "threads", "grid", "arguments"}) {
+  for (const char* field : {"file", "function", "tile", "threads"}) {
     CAPTURE(field);
     const std::string log = test::read(kMinimal, {{"kernel", "{}"}}).log;
     CHECK(has(log, ("missing 'kernel." + std::string(field) + "'; it must be ").c_str()));
@@ -69,6 +69,17 @@ TEST_CASE("a kernel needs to be described") {
   CHECK(has(refusal({{"kernel.requires", "{x: 2}"}}), "unknown key 'x'"));
   CHECK(has(refusal({{"kernel.arguments", "{C: out, 2x: m}"}}), "'2x' is none"));
   CHECK(has(refusal({{"kernel.arguments", "{C: out, M: rows}"}}), "'rows' is not known"));
+}
+
+TEST_CASE("a kernel's arguments are given, or it has a launcher") {
+  const char* kernel = "{file: a.cu, function: f, tile: [64, 64], threads: 64";
+  CHECK(has(test::read(kMinimal, {{"kernel", std::string(kernel) + "}"}}).log,
+            "kernel.arguments is missing"));
+  CHECK(has(test::read(kMinimal, {{"kernel", std::string(kernel) + ", launcher: lib::start}"}}).log,
+            "kernel.arguments") == false);
+  CHECK(has(refusal({{"kernel.launcher", "start"}}), "remove it or kernel.arguments"));
+  CHECK(has(refusal({{"kernel.cluster", "3"}}), "kernel.cluster is 1, 2, 4 or 8; got '3'"));
+  CHECK(has(refusal({{"kernel.signals", "0"}}), "kernel.signals must be a whole number from 1"));
 }
 
 TEST_CASE("an output is one parameter") {

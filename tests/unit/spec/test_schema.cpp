@@ -174,6 +174,7 @@ TEST_CASE("the schema and the reader agree on every value of every field") {
       if (field.path == "schedule.sum") document["transport"] = "peer";
       if (field.path == "schedule.shots") document["transport"] = "peer_tiles";
       if (field.section() == "kernel") document["kernel"] = own_kernel();
+      if (field.path == "kernel.launcher") document.getObject("kernel")->erase("arguments");
       put(document, field, value);
       (agree(document) ? accepted : refused) += 1;
     }

@@ -300,4 +300,67 @@ TEST_CASE("a kernel with a C name gets a C++ name") {
   CHECK(woven.find("extern \"C++\" __global__ void gemm(float* c, const") == 0);
 }
 
+TEST_CASE(
+    "member functions are handed the view, of templates too, and where they call each other") {
+  CHECK(woven_body(R"(template <int kRows>
+struct Scheduler {
+  tilepost::TileGrid grid;
+  int at = 0;
+  __device__ int end() const { return tilepost::num_tiles(grid); }
+  __device__ bool next(tilepost::Tile& tile, int step = 1);
+  template <class T>
+  __device__ static void done(T tile) {
+    tilepost::tile_done(tile, tilepost::BlockStores{});
+  }
+};
+template <int kRows>
+__device__ bool Scheduler<kRows>::next(tilepost::Tile& tile, int step) {
+  if (at >= this->end()) return false;
+  tile = tilepost::tile(grid, at);
+  return at += step;
+}
+template <class Scheduler>
+__device__ void compute(Scheduler& scheduler, float* c) {
+  tilepost::Tile tile;
+  while (scheduler.next(tile)) {
+    *tilepost::out_base(c, scheduler.grid, tile, 1) = 1;
+    Scheduler::template done<tilepost::Tile>(tile);
+  }
+}
+__global__ void gemm(float* c) {
+  Scheduler<1> scheduler{{1, 1, 64, 64, 1, 1}};
+  compute(scheduler, c);
+}
+)") == R"(template <int kRows>
+struct Scheduler {
+  tilepost::TileGrid grid;
+  int at = 0;
+  __device__ int end(const View& view_) const { return tilepost::woven::num_tiles(view_, grid); }
+  __device__ bool next(const View& view_, tilepost::Tile& tile, int step = 1);
+  template <class T>
+  __device__ static void done(const View& view_, T tile) {
+    tilepost::woven::tile_done(view_, tile, tilepost::BlockStores{});
+  }
+};
+template <int kRows>
+__device__ bool Scheduler<kRows>::next(const View& view_, tilepost::Tile& tile, int step) {
+  if (at >= this->end(view_)) return false;
+  tile = tilepost::woven::tile(view_, grid, at);
+  return at += step;
+}
+template <class Scheduler>
+__device__ void compute(const View& view_, Scheduler& scheduler, float* c) {
+  tilepost::Tile tile;
+  while (scheduler.next(view_, tile)) {
+    *tilepost::woven::out_base(view_, c, scheduler.grid, tile, 1) = 1;
+    Scheduler::template done<tilepost::Tile>(view_, tile);
+  }
+}
+__global__ void gemm(float* c, const __grid_constant__ View view_) {
+  Scheduler<1> scheduler{{1, 1, 64, 64, 1, 1}};
+  compute(view_, scheduler, c);
+}
+)");
+}
+
 }  // namespace tilepost

@@ -8,4 +8,4 @@ __global__ void gemm(float* c) {
   Epilogue epilogue(c);
   tilepost::tile_done({}, tilepost::BlockStores{});
 }
-// expect: 5:42: error: 'store', which carries a mark, is used in a member function of 'Epilogue', where the weaver cannot add a parameter; move it to a free function
+// expect: 5:42: error: 'store', which carries a mark, is used in a constructor of 'Epilogue', where the weaver cannot add a parameter; move it to a member function that is called by its name

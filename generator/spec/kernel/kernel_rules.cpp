@@ -27,6 +27,7 @@ class KernelRules {
     check_multiples();
     check_threads();
     check_extents("grid", kernel_.grid, kMostBlocks);
+    check_cluster();
     check_shared_bytes();
   }
 
@@ -106,6 +107,13 @@ class KernelRules {
                                            quote(out->parameter), quote(argument.parameter)));
       out = &argument;
     }
+    if (kernel_.arguments.given() == kernel_.launcher.given())
+      refuse(kernel_.arguments.given() ? kernel_.launcher.where : kernel_.where,
+             kernel_.arguments.given()
+                 ? "kernel.launcher gives the kernel its arguments by itself; remove it or "
+                   "kernel.arguments"
+                 : "kernel.arguments is missing; say what each parameter of the kernel is given, "
+                   "or name a kernel.launcher that does");
     if (out == nullptr && kernel_.arguments.given())
       refuse(kernel_.arguments.where,
              "kernel.arguments gives out to no parameter; say which is "
@@ -183,6 +191,18 @@ class KernelRules {
     if (product > kMostThreadsOfBlock)
       refuse(threads.where, fmt::format("a block has at most {} threads; kernel.threads says {}",
                                         kMostThreadsOfBlock, product));
+  }
+
+  void check_cluster() {
+    const int64_t cluster = kernel_.cluster.value;
+    if ((cluster & (cluster - 1)) != 0)
+      refuse(kernel_.cluster.where,
+             fmt::format("kernel.cluster is 1, 2, 4 or 8; got '{}'", cluster));
+    for (const Arch arch : spec_.archs.value)
+      if (cluster > 1 && arch != Arch::sm_90a)
+        refuse(kernel_.cluster.where, fmt::format("kernel.cluster is {}, and {} has no clusters; "
+                                                  "remove it or use arch: sm_90a",
+                                                  cluster, name_of(arch)));
   }
 
   void check_shared_bytes() {

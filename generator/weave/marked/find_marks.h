@@ -1,0 +1,26 @@
+// What a kernel of the user's own has of marks, and who launches it.
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "generator/weave/marks/calls.h"
+#include "generator/weave/parse/instantiate.h"
+#include "generator/weave/pieces/pieces.h"
+
+namespace tilepost {
+
+// Those marks that the kernel reaches; none of a kernel without.
+std::set<Mark> find_marks(const Parsed& parsed, const Instance& instance);
+
+// The function of that name, namespaces written out, that can launch a kernel: it takes a
+// const tilepost_launch_call_t* and a void*, and returns a cudaError_t or an int. Null after it was
+// refused.
+const clang::FunctionDecl* find_launcher(const Parsed& parsed, llvm::StringRef name);
+
+// Sets `keep` on the pieces that the kernel and its launcher, if it has one, reach. False after
+// this was refused.
+bool mark_launched(const Parsed& parsed, const Instance& instance, llvm::StringRef launcher,
+                   Pieces& pieces);
+
+}  // namespace tilepost

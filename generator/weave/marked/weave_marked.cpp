@@ -1,0 +1,93 @@
+#include "generator/weave/marked/weave_marked.h"
+
+#include "generator/weave/marked/find_marks.h"
+#include "generator/weave/marks/hand_down.h"
+#include "generator/weave/passes.h"
+#include "generator/weave/unmarked/read_with.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace tilepost {
+namespace {
+
+constexpr char kViewType[] = "TilepostView";
+
+class Weaver {
+ public:
+  Weaver(const Parsed& parsed, const OwnRequest& request, const Instance& instance)
+      : parsed_(parsed), request_(request), instance_(instance) {}
+
+  WovenKernel weave() {
+    Pieces pieces = cut_into_pieces(parsed_);
+    if (!mark_launched(parsed_, instance_, request_.launcher, pieces)) return {};
+    WeaveRequest names;
+    names.source = request_.source.text;
+    names.function = request_.reading.asked;
+    names.view_type = kViewType;
+    check_kept(parsed_, names, pieces);
+    check_parameters(parsed_, instance_.written);
+    const ReadWith read_with = check_foreign_macros(parsed_, pieces, request_.one_arch);
+    if (!parsed_.report.ok()) return {};
+    Edits edits;
+    thread_view(parsed_, names, instance_.written, pieces, edits);
+    wrap_kernel(parsed_, names, pieces, edits);
+    const std::string behind = function() + launcher();
+    if (!parsed_.report.ok()) return {};
+    WovenKernel woven = assemble(parsed_, names, pieces, edits);
+    woven.by_arch = read_with.arch;
+    woven.body = guards(read_with, request_.kernel) + "using " + kViewType +
+                 " = View;\n\n// As its author wrote it, but for its marks.\nnamespace user {\n\n" +
+                 woven.body + behind + "\n}  // namespace user\n";
+    return woven;
+  }
+
+ private:
+  std::string function() const {
+    return std::string("\ninline const void* ") + kWovenFunction +
+           "() {\n  return reinterpret_cast<const void*>(&" + request_.reading.asked + ");\n}\n";
+  }
+
+  std::string launcher() const {
+    std::string text;
+    llvm::raw_string_ostream out(text);
+    out << "\n// Launches it with its arguments, and the view behind them.\ninline int "
+        << kWovenLauncher << "(const tilepost_launch_call_t* call, void*";
+    if (!request_.launcher.empty()) {
+      out << " user) {\n  return static_cast<int>(" << request_.launcher << "(call, user));\n}\n";
+      return text;
+    }
+    out << R"() {
+  [[maybe_unused]] const tilepost_shape_t& shape = call->shape;
+  [[maybe_unused]] void* const a = const_cast<void*>(call->a);
+  [[maybe_unused]] void* const b = const_cast<void*>(call->b);
+  [[maybe_unused]] void* const c = call->out;
+)";
+    std::string list;
+    for (size_t i = 0; i < instance_.parameters.size(); ++i) {
+      const std::string name = "argument" + std::to_string(i);
+      out << "  auto " << name << " = " << argument_of(parsed_, request_, instance_.parameters[i])
+          << ";\n";
+      list += "&" + name + ", ";
+    }
+    out << "  tilepost_view_t view = call->view;\n  void* arguments[] = {" << list
+        << "&view};\n  return cudaLaunchKernelExC(call->config, call->function, arguments);\n}\n";
+    return text;
+  }
+
+  const Parsed& parsed_;
+  const OwnRequest& request_;
+  const Instance& instance_;
+};
+
+}  // namespace
+
+std::optional<WovenKernel> weave_marked(const OwnRequest& request, Diagnostics& diagnostics) {
+  std::optional<WovenKernel> woven;
+  const bool read = read_function(request.source, request.reading, diagnostics,
+                                  [&](const Parsed& parsed, const Instance& instance) {
+                                    woven = Weaver(parsed, request, instance).weave();
+                                  });
+  if (!read) woven.reset();
+  return woven;
+}
+
+}  // namespace tilepost
