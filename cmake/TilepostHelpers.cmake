@@ -84,14 +84,35 @@ function(_tilepost_find_generator call out_command out_depends)
   endif()
 endfunction()
 
+# The flags that give a spec's kernel the include folders and macros of a target, known when the build
+# is generated; none where it has none.
+function(_tilepost_kernel_flags call out target)
+  if(NOT TARGET ${target})
+    _tilepost_fail("${call}" "KERNEL_TARGET is '${target}', which is no target")
+  endif()
+  get_target_property(type ${target} TYPE)
+  set(interface "")
+  if(type STREQUAL INTERFACE_LIBRARY)
+    set(interface INTERFACE_)
+  endif()
+  set(flags "")
+  foreach(field IN ITEMS include_dirs=INCLUDE_DIRECTORIES defines=COMPILE_DEFINITIONS)
+    string(REGEX MATCH "^(.*)=(.*)$" field "${field}")
+    set(values "$<TARGET_PROPERTY:${target},${interface}${CMAKE_MATCH_2}>")
+    set(list "['$<JOIN:$<REMOVE_DUPLICATES:${values}>,'$<COMMA>'>']")  # of YAML
+    list(APPEND flags "$<$<BOOL:${values}>:-Dkernel.${CMAKE_MATCH_1}=${list}>")
+  endforeach()
+  set(${out} "${flags}" PARENT_SCOPE)
+endfunction()
+
 # Adds the rule of one spec. Sets <prefix>_SOURCE, _HEADER, _PLAN, _ARCHS, _DIR and _PLAN_VARIABLE
 # in the caller's scope.
 function(_tilepost_add_rule call prefix)
-  set(one SPEC NAME OUTPUT_DIR PLAN_JSON)
+  set(one SPEC NAME OUTPUT_DIR PLAN_JSON KERNEL_TARGET)
   set(several ARCHS DEFINES DEPENDS)
   cmake_parse_arguments(arg "WERROR" "${one}" "${several}" ${ARGN})
   _tilepost_refuse_unknown("${call}" KNOWN ${one} ${several} WERROR WORDS ${arg_UNPARSED_ARGUMENTS}
-    VALUES ${arg_SPEC} ${arg_NAME} ${arg_OUTPUT_DIR} ${arg_ARCHS} ${arg_DEFINES} ${arg_DEPENDS}
+    VALUES ${arg_SPEC} ${arg_NAME} ${arg_OUTPUT_DIR} ${arg_KERNEL_TARGET} ${arg_ARCHS} ${arg_DEFINES} ${arg_DEPENDS}
     EMPTY ${arg_KEYWORDS_MISSING_VALUES})
   if(NOT arg_SPEC)
     _tilepost_fail("${call}" "SPEC <file.yaml> is missing")
@@ -150,6 +171,10 @@ function(_tilepost_add_rule call prefix)
     list(APPEND flags -D "${define}")
   endforeach()
 
+  set(kernel_flags "")
+  if(arg_KERNEL_TARGET)
+    _tilepost_kernel_flags("${call}" kernel_flags "${arg_KERNEL_TARGET}")
+  endif()
   if(arg_OUTPUT_DIR)
     get_filename_component(dir "${arg_OUTPUT_DIR}" ABSOLUTE BASE_DIR "${CMAKE_CURRENT_BINARY_DIR}")
   else()
@@ -179,8 +204,9 @@ function(_tilepost_add_rule call prefix)
   get_filename_component(spec_name "${spec}" NAME)
   add_custom_command(
     ${outputs}
-    COMMAND ${generator} generate "${spec}" ${flags} -o "${dir}" --depfile "${depfile}"
+    COMMAND ${generator} generate "${spec}" ${flags} "${kernel_flags}" -o "${dir}" --depfile "${depfile}"
     ${ran}
+    COMMAND_EXPAND_LISTS  # for flags that are none
     DEPENDS "${spec}" ${generator_depends} ${arg_DEPENDS}
     COMMENT "Generating ${name}.${extension} from ${spec_name}"
     VERBATIM)
@@ -194,7 +220,7 @@ endfunction()
 
 # tilepost_generate(<out-var> SPEC <file.yaml> [NAME <identifier>] [ARCHS <arch>…]
 #                   [DEFINES <path>=<value>…] [OUTPUT_DIR <dir>] [DEPENDS <file|target>…]
-#                   [PLAN_JSON <out-var>] [WERROR])
+#                   [KERNEL_TARGET <target>] [PLAN_JSON <out-var>] [WERROR])
 # Sets <out-var> to the generated source and header, for a target of the caller's own.
 function(tilepost_generate out)
   _tilepost_add_rule("tilepost_generate(${out})" rule ${ARGN})

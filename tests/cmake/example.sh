@@ -77,6 +77,26 @@ case $1 in
       -DCMAKE_PREFIX_PATH="$PREFIX" "-DARCHS=80;90a"
     run_on_gpus 4 "on 4 GPUs, 0 elements wrong" "$scratch/tree/tensor_parallel_mlp"
     ;;
+  own_kernel)
+    cd "$examples/05_own_kernel"
+    step "check" tilepost check down_proj.yaml
+    step "verify on the CPU" tilepost verify down_proj.yaml --target host -D gemm.m=200 -D gemm.n=144 -D gemm.k=40 --runs 1
+    says "bits: 28800 elements as my::tiled_gemm<64, 64> gives them" "$scratch/log"
+    ;;
+  own_kernel_cuda)
+    # Without the spec's own: include folders and macros are those of the target.
+    cp -r "$examples/05_own_kernel" "$scratch/own"
+    sed -i '/include_dirs:/d; /defines:/d' "$scratch/own/down_proj.yaml"
+    build "$scratch/tree" -S "$scratch/own" -G Ninja -DCMAKE_PREFIX_PATH="$PREFIX" -DARCHS=90a
+    run_on_gpus 4 "summed over 4 GPUs, 0 elements wrong" "$scratch/tree/own_kernel"
+    woven=$scratch/tree/tilepost/down_proj/down_proj.cu
+    before=$(stat -c %Y "$woven")
+    sleep 1
+    sed -i 's/kPerThread = 4;/kPerThread = 2 * 2;/' "$scratch/own/kernels/include/my/tile.h"
+    step "build after an edit of the header" "$CMAKE" --build "$scratch/tree"
+    [ "$(stat -c %Y "$woven")" -gt "$before" ] || fail "not woven again after an edit of the kernel's header"
+    grep -q "kPerThread = 2 \* 2" "$woven" || fail "the edit is not in what was woven"
+    ;;
   *) fail "no example '$1'" ;;
 esac
 echo PASS
