@@ -253,17 +253,26 @@ void set_kernel(Fields& fields, const Plan& plan) {
   fields.set("kernel.ctas_per_sm", kernel.ctas_per_sm);
 }
 
-// A worker makes the blocks of its positions, one after the other, on the CPU shim.
+// What a thread of a block calls on the CPU shim.
+std::string thread_on_cpu(const Plan& plan) {
+  const std::string operands = "(const_cast<void*>(a), const_cast<void*>(b), c, shape, ";
+  return plan.source.own->marked ? std::string("user::") + kWovenThread + operands + "View{view});"
+                                 : plan.kernel.name + operands + "epilogue, View{view});";
+}
+
+// A worker makes the blocks of its positions, one after the other, on the CPU shim; or it is the
+// block that takes them in turn.
 void emit_blocks(llvm::raw_ostream& out, const Plan& plan) {
   const auto& block = plan.kernel.block;
-  out << "  const dim3 grid(static_cast<unsigned>(view.num_tiles)), threads(" << block[0] << ", "
-      << block[1] << ", " << block[2]
-      << ");\n  for (int position = worker; position < view.num_tiles; position += workers)\n"
-         "    tilepost::cpu::run_block(grid, threads, {static_cast<unsigned>(position), 0, 0}, 0, "
+  const bool persistent = plan.source.own->persistent;
+  out << "  const dim3 grid(static_cast<unsigned>(" << (persistent ? "workers" : "view.num_tiles")
+      << ")), threads(" << block[0] << ", " << block[1] << ", " << block[2] << ");\n  "
+      << (persistent
+              ? "const int position = worker;\n  "
+              : "for (int position = worker; position < view.num_tiles; position += workers)\n    ")
+      << "tilepost::cpu::run_block(grid, threads, {static_cast<unsigned>(position), 0, 0}, 0, "
          "[&] {\n      "
-      << plan.kernel.name
-      << "(const_cast<void*>(a), const_cast<void*>(b), c, shape, epilogue, View{view});\n    "
-         "});\n}\n\n";
+      << thread_on_cpu(plan) << "\n    });\n}\n\n";
 }
 
 // The runtime's function type knows no layout, so its view is a plain tilepost_view_t.
@@ -272,7 +281,10 @@ void emit_host_entry(llvm::raw_ostream& out, const Plan& plan) {
          "void call_kernel(const void* a, const void* b, void* c, tilepost_shape_t shape,\n"
          "                 tilepost_epilogue_t epilogue, int worker, int workers,\n"
          "                 tilepost_view_t view) {\n";
-  if (plan.source.own) return emit_blocks(out, plan);
+  if (plan.source.own) {
+    emit_blocks(out, plan);
+    return;
+  }
   out << "  " << plan.kernel.name
       << "(a, b, c, shape, epilogue, worker, workers, View{view});\n}\n\n";
 }

@@ -3,6 +3,7 @@
 #include "generator/weave/marked/find_marks.h"
 #include "generator/weave/marks/hand_down.h"
 #include "generator/weave/passes.h"
+#include "generator/weave/unmarked/dynamic_shared.h"
 #include "generator/weave/unmarked/read_with.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -30,13 +31,15 @@ class Weaver {
     Edits edits;
     thread_view(parsed_, names, instance_.written, pieces, edits);
     wrap_kernel(parsed_, names, pieces, edits);
-    const std::string behind = function() + launcher();
+    const std::string behind = request_.cpu ? thread() : function() + launcher();
     if (!parsed_.report.ok()) return {};
     WovenKernel woven = assemble(parsed_, names, pieces, edits);
     woven.by_arch = read_with.arch;
     woven.body = guards(read_with, request_.kernel) + "using " + kViewType +
                  " = View;\n\n// As its author wrote it, but for its marks.\nnamespace user {\n\n" +
                  woven.body + behind + "\n}  // namespace user\n";
+    if (request_.cpu)
+      woven.body += define_dynamic_shared(parsed_, instance_.function, request_.shared_bytes);
     return woven;
   }
 
@@ -44,6 +47,18 @@ class Weaver {
   std::string function() const {
     return std::string("\ninline const void* ") + kWovenFunction +
            "() {\n  return reinterpret_cast<const void*>(&" + request_.reading.asked + ");\n}\n";
+  }
+
+  std::string thread() const {
+    std::string text = std::string("\n// A thread of a block, on the CPU.\ninline void ") +
+                       kWovenThread +
+                       "([[maybe_unused]] void* a, [[maybe_unused]] void* b, [[maybe_unused]] "
+                       "void* c,\n                          [[maybe_unused]] const "
+                       "tilepost_shape_t& shape, const TilepostView& view) {\n  " +
+                       request_.reading.asked + "(";
+    for (const Parameter& parameter : instance_.parameters)
+      text += argument_of(parsed_, request_, parameter) + ",\n      ";
+    return text + "view);\n}\n";
   }
 
   std::string launcher() const {

@@ -1,5 +1,5 @@
 // The lie: the result depends on what the output held.
-// caught by: verify: two fill patterns give two results
+// caught by: verify: the woven kernel does not store element
 #include <cuda_bf16.h>
 #include <tilepost/mark.cuh>
 

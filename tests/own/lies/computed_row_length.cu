@@ -1,5 +1,5 @@
 // The lie: rows of the output are said to be shorter, by a number that the weaver cannot follow.
-// caught by: verify: a position changes what is not its tile, where rows move
+// caught by: verify: schedule element
 #include <cuda_bf16.h>
 #include <tilepost/mark.cuh>
 

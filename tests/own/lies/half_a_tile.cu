@@ -1,5 +1,5 @@
 // The lie: only the upper half of a tile is stored.
-// caught by: verify: a position leaves some of its tile as it was
+// caught by: verify: the woven kernel does not store element (8, 0)
 #include <cuda_bf16.h>
 #include <tilepost/mark.cuh>
 

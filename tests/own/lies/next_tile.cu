@@ -1,5 +1,5 @@
 // The lie: what it stores lies a tile further down.
-// caught by: verify: a position changes what is not its tile
+// caught by: verify: the woven kernel does not store element (0, 0)
 #include <cuda_bf16.h>
 #include <tilepost/mark.cuh>
 

@@ -1,5 +1,5 @@
 // The lie: every other position is taken, twice.
-// caught by: verify: counters rise twice or never
+// caught by: verify: as it is, unwoven, does not store element
 #include <cuda_bf16.h>
 #include <tilepost/mark.cuh>
 

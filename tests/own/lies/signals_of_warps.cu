@@ -1,5 +1,5 @@
 // The lie: eight warps say that a tile is done, and the spec says once.
-// caught by: verify: counters rise eight times
+// caught by: verify: the counter of group 0 rises by 8, expected 1
 // fields: threads: 256, signals: 1
 #include <cuda_bf16.h>
 #include <tilepost/mark.cuh>
