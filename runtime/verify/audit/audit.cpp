@@ -128,9 +128,9 @@ class Audit {
     look.places[0] = {0, bench.m(), 0, plan_.map.n};
     look.signals = 0;
     for (int which = 0; which < 2; ++which) bench.run_plain(which);
-    const std::string wrong = describe_memory(bench, plan_, look);
-    if (!wrong.empty())
-      throw TargetError(std::string(plain_.name) + " as it is, unwoven, " + wrong);
+    const std::string kernel = std::string(plain_.name) + " as it is, unwoven,";
+    if (const std::string wrong = describe_memory(bench, look, kernel); !wrong.empty())
+      throw TargetError(wrong);
   }
 
   int64_t compare_bits(int64_t m, std::string& names) {

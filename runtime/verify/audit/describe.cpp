@@ -107,8 +107,10 @@ std::string describe_counters(const Look& look, const std::vector<uint32_t>& cou
   return "";
 }
 
-// The element and the positions' tile that it is in.
-std::string describe_with(Workbench& bench, const Look& look, const tilepost_tile_t* tiles) {
+// What `kernel` did wrong to memories and counters; in a position's tile if there are tiles. "" if
+// nothing is.
+std::string describe_with(Workbench& bench, const Look& look, const tilepost_tile_t* tiles,
+                          const std::string& kernel) {
   const Bytes memory[2] = {bench.memory(0), bench.memory(1)};
   const Seen seen = see(look, memory);
   const auto tile_at = [&](int64_t at) {
@@ -117,12 +119,15 @@ std::string describe_with(Workbench& bench, const Look& look, const tilepost_til
   };
   const int size = bench.element_bytes();
   if (seen.count[0] > 0)
-    return "does not store " + name_of(element_at(bench, seen.first[0]), tile_at(seen.first[0])) +
+    return kernel + " does not store " +
+           name_of(element_at(bench, seen.first[0]), tile_at(seen.first[0])) +
            format("; %lld bytes are as they were", static_cast<long long>(seen.count[0]));
-  if (seen.count[1] > 0) return describe_outside(bench, look, memory, seen);
+  if (seen.count[1] > 0) return kernel + " " + describe_outside(bench, look, memory, seen);
+  if (const std::string changed = bench.changed_operand(); !changed.empty())
+    return kernel + " stores into " + changed;
   if (seen.count[2] > 0) {
     const Element element = element_at(bench, seen.first[2]);
-    return "stores what depends on memory that it should not read, or on chance: " +
+    return kernel + " stores what depends on memory that it should not read, or on chance: " +
            name_of(element, tile_at(seen.first[2])) + " is " +
            bits_at(memory[0], element.at, size) + " and then " +
            bits_at(memory[1], element.at, size);
@@ -184,8 +189,8 @@ std::string describe_targets(const std::vector<uint32_t>& counters, const Schedu
 
 }  // namespace
 
-std::string describe_memory(Workbench& bench, const tilepost_plan_t& /*plan*/, const Look& look) {
-  return describe_with(bench, look, nullptr);
+std::string describe_memory(Workbench& bench, const Look& look, const std::string& kernel) {
+  return describe_with(bench, look, nullptr, kernel);
 }
 
 std::string describe_position(Workbench& bench, const tilepost_plan_t& plan,
@@ -194,9 +199,10 @@ std::string describe_position(Workbench& bench, const tilepost_plan_t& plan,
   bench.renew();
   for (int which = 0; which < 2; ++which) bench.run_woven(which, first, count);
   const tilepost_tile_t* tiles = &schedule.tiles[static_cast<size_t>(first)];
-  const std::string wrong = describe_with(bench, bench.look_for(schedule, first, count), tiles);
-  return name_of(first, *tiles) + ": the woven kernel " +
-         (wrong.empty() ? "went wrong and, run again, does not" : wrong);
+  const std::string wrong =
+      describe_with(bench, bench.look_for(schedule, first, count), tiles, "the woven kernel");
+  return name_of(first, *tiles) + ": " +
+         (wrong.empty() ? "the woven kernel went wrong and, run again, does not" : wrong);
 }
 
 std::string describe_difference(Workbench& bench, const tilepost_plan_t& plan,

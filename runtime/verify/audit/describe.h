@@ -12,8 +12,8 @@ namespace tilepost::verify {
 std::string describe_position(Workbench& bench, const tilepost_plan_t& plan,
                               const Schedule& schedule, int64_t first);
 
-// What is wrong with memories and counters as they are; "" if nothing is.
-std::string describe_memory(Workbench& bench, const tilepost_plan_t& plan, const Look& look);
+// What `kernel` did wrong to memories, counters and operands as they are; "" if nothing is.
+std::string describe_memory(Workbench& bench, const Look& look, const std::string& kernel);
 
 // What differs in the first memory, and in the counters, from what the schedule makes of the plain
 // kernel's memory; "" if nothing does.
