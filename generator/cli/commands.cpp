@@ -101,7 +101,7 @@ int explain_command(const Options& options, Diagnostics& diagnostics, JsonDocume
     document->set_text("prediction", plans.empty() ? "null" : prediction_to_json(plans.front()));
     document->set_text("plans", explained_to_json(plans));
   } else {
-    for (const Plan& plan : plans) llvm::outs() << explain_plan(plan);
+    llvm::outs() << explain_plans(plans);
   }
   if (inputs.empty()) return kExitIo;
   return plans.empty() ? kExitRejected : kExitOk;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "generator/emit/emit_own.h"
 #include "generator/emit/parts.h"
 #include "generator/emit/plan_json.h"
@@ -21,13 +23,12 @@ namespace {
 constexpr const char* kSm90aGuard = "TILEPOST_ARCH_SM_90A";
 
 // A kernel that only some of the architectures of a file can compile keeps its body for those.
-std::string arch_guard(const Plan& plan, size_t num_plans) {
-  return num_plans > 1 && plan.kernel.launch == TILEPOST_LAUNCH_TMA ? kSm90aGuard : "";
+std::string arch_guard(const Plan& plan, bool one_arch) {
+  return !one_arch && plan.kernel.launch == TILEPOST_LAUNCH_TMA ? kSm90aGuard : "";
 }
 
-std::optional<WovenKernel> weave_plan(const Plan& plan, size_t num_plans,
-                                      Diagnostics& diagnostics) {
-  if (plan.source.own) return weave_own(plan, num_plans == 1, diagnostics);
+std::optional<WovenKernel> weave_plan(const Plan& plan, bool one_arch, Diagnostics& diagnostics) {
+  if (plan.source.own) return weave_own(plan, one_arch, diagnostics);
   const std::optional<llvm::StringRef> source = find_resource("templates/" + plan.source.file);
   if (!source) {
     diagnostics.error("the bundled kernel '" + plan.source.file + "' is missing from this build");
@@ -47,15 +48,21 @@ std::optional<WovenKernel> weave_plan(const Plan& plan, size_t num_plans,
   const bool exchanges = paths_of(plan).planned.exchanges, gathers = row_of(plan).moves_input();
   request.exchanges = exchanges && !gathers;
   request.gathers = exchanges && gathers;
-  request.arch_guard = arch_guard(plan, num_plans);
+  request.arch_guard = arch_guard(plan, one_arch);
   return weave_cached(request, diagnostics);
+}
+
+// ", m from 65 to 4096" of a plan that has not all runs.
+std::string runs_of(const Plan& plan) {
+  if (!plan.takes_turns()) return "";
+  return fmt::format(", m from {} to {}", plan.least_m, rows_of_runs(plan));
 }
 
 // One for each plan; none if the weaver refused one.
 std::vector<WovenKernel> weave_plans(const std::vector<Plan>& plans, Diagnostics& diagnostics) {
   std::vector<WovenKernel> kernels;
   for (const Plan& plan : plans) {
-    if (auto woven = weave_plan(plan, plans.size(), diagnostics))
+    if (auto woven = weave_plan(plan, have_one_arch(plans), diagnostics))
       kernels.push_back(std::move(*woven));
     else if (plan.source.own)
       break;  // it is refused for every architecture alike
@@ -74,7 +81,13 @@ std::string namespace_of(std::string_view name) {
 }
 
 std::string namespace_of(const Plan& plan) {
-  return namespace_of(plan.name) + "::" + name_of(plan.arch);
+  const std::string rows = plan.range > 0 ? fmt::format("_to_{}", rows_of_runs(plan)) : "";
+  return namespace_of(plan.name) + "::" + name_of(plan.arch) + rows;
+}
+
+bool have_one_arch(const std::vector<Plan>& plans) {
+  return std::ranges::all_of(plans,
+                             [&](const Plan& plan) { return plan.arch == plans.front().arch; });
 }
 
 std::string plan_symbol(const Program& program) {
@@ -98,9 +111,9 @@ std::string provenance(const Program& program) {
   }
   for (const Plan& each : program.plans) {
     const tilepost_kernel_t& kernel = each.kernel;
-    out << "//   " << name_of(each.arch) << ": " << kernel.name << ", tile " << each.map.tile_m
-        << "x" << each.map.tile_n << ", " << each.waves << " wave" << (each.waves == 1 ? "" : "s")
-        << " in " << each.tile_map().groups.size() << " group"
+    out << "//   " << name_of(each.arch) << runs_of(each) << ": " << kernel.name << ", tile "
+        << each.map.tile_m << "x" << each.map.tile_n << ", " << each.waves << " wave"
+        << (each.waves == 1 ? "" : "s") << " in " << each.tile_map().groups.size() << " group"
         << (each.tile_map().groups.size() == 1 ? "" : "s") << ", " << name_of(each.map.layout)
         << " layout\n";
   }

@@ -121,8 +121,9 @@ std::string emit_header(const Program& program) {
       << "inline constexpr int kRanks = " << plan.ranks << ";\n"
       << "inline constexpr uint64_t kFiles = 0x" << program.set_hash
       << ";  // the same in the source that belongs to this header\n";
-  if (llvm::all_of(program.plans,
-                   [&](const Plan& each) { return out_elements(each) == out_elements(plan); }))
+  if (llvm::all_of(program.plans, [&](const Plan& each) {
+        return each.range > 0 || out_elements(each) == out_elements(plan);
+      }))
     emit_out_elements(out, plan,
                       row_of(plan).product_leaves() || row_of(plan).input_is_routed()
                           ? "what `out` holds at most"

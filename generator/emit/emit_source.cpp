@@ -25,7 +25,7 @@ void emit_read_arch(llvm::raw_ostream& out, const Program& program) {
 void emit_arch_check(llvm::raw_ostream& out, const Program& program,
                      const std::vector<WovenKernel>& kernels) {
   if (kernels.front().by_arch) return emit_read_arch(out, program);
-  if (program.plans.size() != 1 || program.first().kernel.launch != TILEPOST_LAUNCH_TMA) return;
+  if (!have_one_arch(program.plans) || program.first().kernel.launch != TILEPOST_LAUNCH_TMA) return;
   out << "#if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A\n#error \"" << program.name()
       << ".cu is planned for sm_90a, and for nothing else: compile with -gencode "
          "arch=compute_90a,code=sm_90a and without -arch, which may add compute_90\"\n"

@@ -27,8 +27,12 @@ struct Program {
 // begins so, and no name of a program makes it a keyword or a macro.
 std::string namespace_of(std::string_view name);
 
-// "tilepost_gen_attn_out::sm_90a": where one plan's code lives.
+// "tilepost_gen_attn_out::sm_90a": where one plan's code lives; "…::sm_90a_to_64" of another one
+// for the same architecture, which is for at most so many rows.
 std::string namespace_of(const Plan& plan);
+
+// Whether a file has kernels for one architecture alone.
+bool have_one_arch(const std::vector<Plan>& plans);
 
 // "tilepost_plan_attn_out_f7a69a703c9de5eb", with the hash of the set: what the source defines and
 // the header refers to, so that a header neither compiles nor links with the source of another set.

@@ -36,6 +36,7 @@ void write_problem(OStream& json, const Plan& plan) {
   json.attribute("routing", name_of(plan.routing));
   json.attribute("any_m", plan.any_m != 0);
   json.attribute("m", rows_of_runs(plan));
+  if (plan.takes_turns()) json.attribute("least_m", plan.least_m);
   if (row_of(plan).input_is_routed()) json.attribute("max_received", plan.map.m);
   json.attribute("n", plan.map.n);
   json.attribute("k", plan.k);

@@ -41,13 +41,17 @@ std::vector<HarnessProgram> on_host(const std::vector<HarnessProgram>& programs,
                                     llvm::function_ref<bool(const Plan&)> runs_own) {
   std::vector<HarnessProgram> result;
   for (const HarnessProgram& program : programs)
-    for (const Plan& plan : program.plans) {
+    for (const Plan& first : program.plans) {
+      if (first.range > 0) continue;
       HarnessProgram twin = program;
-      twin.plans = {plan.arch == Arch::host             ? plan
-                    : plan.source.own && runs_own(plan) ? cpu_twin(plan)
-                                                        : host_twin(plan)};
-      if (program.plans.size() > 1) {
-        const std::string arch = std::string("as ") + name_of(plan.arch);
+      twin.plans.clear();
+      for (const Plan& plan : program.plans)
+        if (plan.arch == first.arch)
+          twin.plans.push_back(plan.arch == Arch::host             ? plan
+                               : plan.source.own && runs_own(plan) ? cpu_twin(plan)
+                                                                   : host_twin(plan));
+      if (twin.plans.size() < program.plans.size()) {
+        const std::string arch = std::string("as ") + name_of(first.arch);
         twin.varied += (twin.varied.empty() ? "" : ", ") + arch;
       }
       result.push_back(std::move(twin));

@@ -23,8 +23,8 @@ struct HarnessProgram {
 std::vector<HarnessProgram> plan_cases(const std::vector<Case>& cases, Progress& progress,
                                        Diagnostics& diagnostics);
 
-// The same programs for the host target: one per plan, CUDA plans as their twins. A kernel of the
-// user's own runs there itself if `runs_own` says so of the plan; else gemm_host does.
+// The same programs for the host target: one per architecture, CUDA plans as their twins. A kernel
+// of the user's own runs there itself if `runs_own` says so of the plan; else gemm_host does.
 std::vector<HarnessProgram> on_host(const std::vector<HarnessProgram>& programs,
                                     llvm::function_ref<bool(const Plan&)> runs_own);
 

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include "generator/plan/choose/draft.h"
+#include "generator/plan/choose/ranges.h"
 #include "generator/plan/choose/warnings.h"
 #include "generator/plan/cost/predict.h"
 #include "generator/plan/kernels/operands.h"
@@ -124,6 +126,70 @@ void predict_without_neighbours(Draft& draft) {
       predicted_us({alone, draft.profile, draft.own}, draft.plan.arch);
 }
 
+// ---- Several plans for any m
+
+// How many where the spec leaves it open.
+constexpr size_t kOpenKernels = 1;
+
+size_t most_kernels(const Spec& spec) {
+  if (!why_one_kernel(spec).empty()) return 1;
+  const auto& asked = spec.schedule.kernels;
+  return asked ? static_cast<size_t>(asked->value) : kOpenKernels;
+}
+
+// A plan for runs of at most `rows` rows; nothing where the spec's wishes leave none.
+std::optional<Plan> plan_for(const Problem& problem, Arch arch, int64_t rows) {
+  SilentDiagnostics diagnostics;
+  Spec spec = problem.spec;
+  spec.gemm.m.value = rows;
+  Draft draft = begin_draft({spec, problem.profile, problem.own}, arch, diagnostics);
+  if (!complete(draft)) return std::nullopt;
+  return std::move(draft.plan);
+}
+
+// On the host nothing is timed: each has a quarter of the rows of the next.
+std::vector<Plan> host_ranges(const Problem& problem, const Plan& whole, size_t most) {
+  std::vector<Plan> plans = {whole};
+  for (int64_t rows = rows_of_runs(whole); plans.size() < most && rows > 1;) {
+    rows = (rows + 3) / 4;
+    if (auto plan = plan_for(problem, whole.arch, rows)) plans.push_back(std::move(*plan));
+  }
+  return plans;
+}
+
+// The whole plan, and those that are faster with fewer rows.
+std::vector<Plan> timed_ranges(const Problem& problem, const Plan& whole, size_t most) {
+  const std::vector<int64_t> bounds = range_bounds(rows_of_runs(whole));
+  const std::vector<int64_t> runs = range_runs(bounds);
+  std::vector<Plan> tried;
+  for (const int64_t rows : bounds)
+    if (rows == bounds.back())
+      tried.push_back(whole);
+    else if (auto plan = plan_for(problem, whole.arch, rows))
+      tried.push_back(std::move(*plan));
+  std::vector<RangeTimes> times;
+  times.reserve(tried.size());
+  for (const Plan& plan : tried) times.push_back(times_of(plan, runs));
+  std::vector<Plan> plans;
+  for (const size_t chosen : best_ranges(times, most)) plans.push_back(std::move(tried[chosen]));
+  std::ranges::reverse(plans);
+  return plans;
+}
+
+// The plans of an operation: `whole`, which could serve all of its runs, and behind it those that
+// serve runs of fewer and fewer rows in its place.
+std::vector<Plan> share_runs(const Problem& problem, Plan whole) {
+  const size_t most = most_kernels(problem.spec);
+  if (most == 1) return {std::move(whole)};
+  std::vector<Plan> plans = whole.arch == Arch::host ? host_ranges(problem, whole, most)
+                                                     : timed_ranges(problem, whole, most);
+  for (size_t i = 0; i < plans.size(); ++i) {
+    plans[i].range = static_cast<int>(i);
+    if (i + 1 < plans.size()) plans[i].least_m = rows_of_runs(plans[i + 1]) + 1;
+  }
+  return plans;
+}
+
 }  // namespace
 
 bool verify_draft(Draft& draft) {
@@ -175,7 +241,8 @@ std::vector<Plan> make_plans(const Spec& spec, const MachineProfile& profile,
     warn_of_plan(draft, [&](const Spec& other) {
       return predicted_us({other, profile, own}, arch);
     });
-    plans.push_back(std::move(draft.plan));
+    for (Plan& plan : share_runs({spec, profile, own}, std::move(draft.plan)))
+      plans.push_back(std::move(plan));
   }
   if (diagnostics.errors() != errors_before) plans.clear();
   return plans;

@@ -14,7 +14,8 @@
 
 namespace tilepost {
 
-// Plans every architecture of the spec for such a machine. Reports all it cannot serve; empty if
+// Plans every architecture of the spec for such a machine, each by one plan or, for any m, by
+// several (choose/ranges.h), the one for the most rows first. Reports all it cannot serve; empty if
 // there was an error. `own` is what the spec's kernel was found to be by reading it, which the
 // planner does not do itself (generator/own).
 std::vector<Plan> make_plans(const Spec& spec, const MachineProfile& profile,

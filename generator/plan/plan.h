@@ -57,6 +57,10 @@ struct Plan : tilepost_plan_t {
   // As planned. On the host target threads take its place, and tilepost_plan_t::transport says so.
   tilepost_transport_t planned_transport = TILEPOST_TRANSPORT_NCCL;
   KernelSource source;
+  // Of the plans for an architecture (runtime/core/ranges.h): which one this is, and the rows of
+  // the smallest run that is not another one's.
+  int range = 0;
+  int64_t least_m = 1;
   double wait_us = 0;            // what `wait` takes on the machine predicted for
   int waves = 0;                 // ceil(positions / at_once())
   std::vector<int> group_waves;  // as asked or chosen, sums to waves
@@ -64,6 +68,8 @@ struct Plan : tilepost_plan_t {
   std::string profile;               // the machine predicted for
   std::vector<std::string> reasons;  // why the planner chose what it chose, one line each
 
+  // Whether other plans serve some of the operation's runs.
+  bool takes_turns() const { return range > 0 || least_m > 1; }
   // Positions of the schedule that are computed at a time.
   int at_once() const { return gemm_ctas / source.split_k; }
   // What map.cuts points to.

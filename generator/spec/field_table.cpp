@@ -285,6 +285,16 @@ const Field kFields[] = {
          [](Spec& s, const FieldValue& r) {
            s.schedule.sms = {r.integer, r.where};
          }},
+    {.path = "schedule.kernels",
+     .kind = FieldKind::integer,
+     .min = 1,
+     .max = TILEPOST_MOST_RANGES,
+     .default_text = "auto",
+     .description = "any m: at most so many kernels, each with a plan of its own for a range of m",
+     .store =
+         [](Spec& s, const FieldValue& r) {
+           s.schedule.kernels = {r.integer, r.where};
+         }},
     {.path = "schedule.wait",
      .kind = FieldKind::word,
      .choices = spellings<tilepost_wait_t>(),

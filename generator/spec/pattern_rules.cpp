@@ -206,6 +206,17 @@ void check_nothing_sent(const Spec& spec, Diagnostics& diagnostics) {
 
 }  // namespace
 
+std::string why_one_kernel(const Spec& spec) {
+  if (!spec.gemm.any_m) return "all runs have the same m";
+  if (row_of(spec.pattern.value).routes() && spec.routing.value != TILEPOST_ROUTING_EVEN)
+    return fmt::format("with routing {} every rank has an m of its own",
+                       quote(name_of(spec.routing.value)));
+  if (spec.kernel) return "the kernel is your own";
+  if (spec.schedule.layout.value == TILEPOST_TILE && spec.consumer.value == TILEPOST_CONSUMER_NONE)
+    return "the output stays in the tiles of one kernel";
+  return "";
+}
+
 int64_t most_multiplied(const Spec& spec) {
   const int64_t m = spec.gemm.m.value, ranks = spec.ranks.value;
   if (!row_of(spec.pattern.value).input_is_routed() || ranks <= 0) return m;

@@ -18,6 +18,10 @@ void apply_rules(Spec& spec, Diagnostics& diagnostics);
 // ranks (epilogue_rules.cpp).
 void check_epilogue(const Spec& spec, Diagnostics& diagnostics);
 
+// Why runs of the spec cannot be served by several kernels, each those of a range of m; "" if they
+// can.
+std::string why_one_kernel(const Spec& spec);
+
 // The most rows that a rank multiplies: gemm.m, but where rows of A are routed what a rank
 // receives.
 int64_t most_multiplied(const Spec& spec);

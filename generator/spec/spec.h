@@ -58,6 +58,7 @@ struct ScheduleSpec {
   std::optional<Located<int64_t>> comm_sms;             // CTAs for the collectives
   std::optional<Located<int64_t>> lanes;                // collectives that may overlap
   std::optional<Located<int64_t>> sms;                  // SMs of the GPU planned for
+  std::optional<Located<int64_t>> kernels;              // any m: at most, each for a range of m
   Located<std::optional<tilepost_layout_t>> layout;
   Located<std::optional<tilepost_wait_t>> wait;
   Located<std::optional<tilepost_sum_t>> sum;

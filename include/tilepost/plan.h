@@ -437,7 +437,12 @@ typedef struct tilepost_model {
   double margin;          // a part of the run in sequence: overlap is to win by more than that
 } tilepost_model_t;
 
-// One plan: one kernel on one architecture.
+// The most plans of one architecture.
+#define TILEPOST_MOST_RANGES 4
+
+// One plan: one kernel on one architecture. A program for any m may have several for each: the
+// first could serve every run, those behind it are for fewer and fewer rows. A run is the plan's
+// that is for the fewest rows of those that have room for it.
 typedef struct tilepost_plan {
   tilepost_pattern_t pattern;
   int32_t ranks;

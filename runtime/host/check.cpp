@@ -19,23 +19,32 @@ const tilepost_plan_t* find_host_plan(const tilepost_program_t& program) {
   return nullptr;
 }
 
-}  // namespace
-
-tilepost_result_t check_host_program(const tilepost_program_t& program, int world,
-                                     const tilepost_plan_t*& checked) {
-  const tilepost_plan_t* plan = find_host_plan(program);
-  if (plan == nullptr)
-    return fail(TILEPOST_UNSUPPORTED,
-                "'%s' has no plan for the host target; generate it with 'arch: host'",
-                program.name);
-  const int transport = stored_value(plan->transport);
+tilepost_result_t check_host_plan(const tilepost_program_t& program, const tilepost_plan_t& plan,
+                                  int world) {
+  const int transport = stored_value(plan.transport);
   if (transport != TILEPOST_TRANSPORT_NONE && transport != TILEPOST_TRANSPORT_HOST)
     return fail(TILEPOST_UNSUPPORTED,
                 "'%s': the host target does not know transport %d; regenerate it with "
                 "'transport: auto' or 'none'",
                 program.name, transport);
-  const tilepost_result_t result = check_plan(program, *plan, kLimits, world);
-  if (result == TILEPOST_OK) checked = plan;
+  return check_plan(program, plan, kLimits, world);
+}
+
+}  // namespace
+
+tilepost_result_t check_host_program(const tilepost_program_t& program, int world,
+                                     PlanRanges& checked) {
+  const tilepost_plan_t* plan = find_host_plan(program);
+  if (plan == nullptr)
+    return fail(TILEPOST_UNSUPPORTED,
+                "'%s' has no plan for the host target; generate it with 'arch: host'",
+                program.name);
+  const PlanRanges plans = ranges_of(program, *plan);
+  for (const tilepost_plan_t* each : plans)
+    if (const auto result = check_host_plan(program, *each, world); result != TILEPOST_OK)
+      return result;
+  const tilepost_result_t result = check_ranges(program, plans);
+  if (result == TILEPOST_OK) checked = plans;
   return result;
 }
 

@@ -4,6 +4,7 @@
 #include <system_error>
 
 #include "runtime/core/error.h"
+#include "runtime/core/ranged_op.h"
 #include "runtime/host/check.h"
 #include "runtime/host/op.h"
 
@@ -20,18 +21,28 @@ tilepost_result_t HostComm::create_op(const tilepost_program_t& program,
   if (group_->aborted())
     return fail(TILEPOST_ABORTED, "the communicator was aborted; make a new one: %s",
                 group_->failure_text());
-  const tilepost_plan_t* plan = nullptr;
-  if (const auto result = check_host_program(program, group_->world(), plan); result != TILEPOST_OK)
+  PlanRanges plans;
+  if (const auto result = check_host_program(program, group_->world(), plans);
+      result != TILEPOST_OK)
     return result;
   const int workers = options.host_workers > 0 ? options.host_workers : kDefaultWorkers;
-  auto made = std::make_unique<HostOp>(group_, rank_, program.name, *plan, options, workers);
+  const auto family = std::make_shared<HostFamily>(group_, rank_, program.name, std::move(plans));
+  std::vector<RangedOp::Part> parts;
   try {
-    made->start();
+    for (const tilepost_plan_t* plan : family->plans) {
+      auto made = std::make_unique<HostOp>(family, *plan, options, workers);
+      made->start();
+      parts.push_back({rows_of_runs(*plan), std::move(made)});
+    }
   } catch (const std::system_error& error) {
     return fail(TILEPOST_OUT_OF_MEMORY, "cannot start %d threads for rank %d of '%s': %s",
                 workers + 1, rank_, program.name, error.what());
   }
-  op = std::move(made);
+  family->count();
+  if (parts.size() == 1)
+    op = std::move(parts.front().op);
+  else
+    op = std::make_unique<RangedOp>(std::move(parts));
   return TILEPOST_OK;
 }
 

@@ -60,6 +60,18 @@ bool HostGroup::meet_again(int rank, const HostStep& step, double seconds) {
   return meet(rank, step, deadline, lock) && !aborted();
 }
 
+bool HostGroup::compare(int rank, const RunTerms& terms) {
+  const std::lock_guard lock(mutex_);
+  if (aborted()) return false;
+  const std::pair run(terms.operation, terms.number);
+  const auto [at, first] = said_.try_emplace(run, Said{terms, rank, 0});
+  Said& said = at->second;
+  if (const std::string differs = difference(rank, terms, said.rank, said.terms); !differs.empty())
+    abort_locked(TILEPOST_INVALID_ARGUMENT, differs);
+  if (++said.ranks == world_) said_.erase(at);
+  return !aborted();
+}
+
 bool HostGroup::enter() {
   const std::lock_guard lock(mutex_);
   if (aborted()) return false;

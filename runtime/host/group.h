@@ -8,6 +8,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -94,6 +95,11 @@ class HostGroup {
     return *static_cast<const T*>(brought_[rank]);
   }
 
+  // Of runs that other ranks may be in another operation for, and never meet: whether those ranks
+  // that have come to the run of this number of the operation have come to the same. Nobody waits.
+  // False: the communicator was aborted, by this where they have not.
+  bool compare(int rank, const RunTerms& terms);
+
   // Ends the communicator: every wait on every rank returns. Only the first failure is kept.
   void abort(tilepost_result_t result, const std::string& text);
   bool aborted() const { return aborted_.load(std::memory_order_acquire); }
@@ -111,6 +117,13 @@ class HostGroup {
     const HostSignal* signal = nullptr;  // what it waits for
   };
 
+  // What the first rank has come to, until all have.
+  struct Said {
+    RunTerms terms;
+    int rank;
+    int ranks;  // so far
+  };
+
   bool meet(int rank, const HostStep& step, const Deadline& deadline,
             std::unique_lock<std::mutex>& lock);
   void report_absent(int rank, const HostStep& step, const Deadline& deadline);
@@ -123,6 +136,7 @@ class HostGroup {
   std::condition_variable changed_;  // a meeting is complete, or aborted
   std::vector<Member> members_;
   std::vector<const void*> brought_;
+  std::map<std::pair<uint64_t, uint64_t>, Said> said_;  // by operation and run
   int arrived_ = 0;
   uint64_t meetings_ = 0;  // complete ones
   std::atomic<int> inside_{0};

@@ -2,7 +2,6 @@
 
 #include "runtime/core/error.h"
 #include "runtime/core/operands.h"
-#include "runtime/core/plan_hash.h"
 #include "tilepost/dtype.h"
 
 namespace tilepost {
@@ -19,22 +18,22 @@ bool keeps_slots(const tilepost_plan_t& plan) {
 
 }  // namespace
 
-HostOp::HostOp(std::shared_ptr<HostGroup> group, int rank, const char* name,
-               const tilepost_plan_t& plan, const tilepost_options_t& options, int workers)
-    : group_(std::move(group)),
-      rank_(rank),
-      name_(name),
+HostOp::HostOp(std::shared_ptr<HostFamily> family, const tilepost_plan_t& plan,
+               const tilepost_options_t& options, int workers)
+    : family_(std::move(family)),
+      group_(family_->group),
+      rank_(family_->rank),
+      name_(family_->name),
       plan_(plan),
       deadline_seconds_(options.deadline_seconds),
       num_workers_(workers),
       input_bytes_(static_cast<int>(element_bytes(plan.input))),
       output_bytes_(static_cast<int>(element_bytes(plan.output))),
-      plan_hash_(hash_plan(plan)),
       counters_(static_cast<size_t>(plan.map.num_groups) * TILEPOST_COUNTER_STRIDE, 0),
       reached_(static_cast<size_t>(plan.map.num_groups), 0),
       blocks_{slots_of(plan, plan.map).block, plan.ranks},
-      others_(options.schedule_bytes),
-      stream_(group_->stream(rank)),
+      others_(family_->part_of(options.schedule_bytes)),
+      stream_(group_->stream(rank_)),
       queue_(kQueueLength) {
   const RunSizes most = most_sizes(plan_);
   if (paths_of(plan_).any(&RunPath::stores_apart)) staging_.assign(most.send * output_bytes_, 0);
@@ -59,15 +58,11 @@ HostOp::~HostOp() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-// Nothing is counted that failed: the number must be the same on all ranks.
 void HostOp::start() {
   threads_.reserve(num_workers_ + 1);
   for (int worker = 0; worker < num_workers_; ++worker)
     threads_.emplace_back(&HostOp::work, this, worker);
   threads_.emplace_back(&HostOp::communicate, this);
-  if (!row_of(plan_).communicates()) return;
-  const std::lock_guard lock(stream_.mutex);
-  operation_ = ++stream_.operations;
 }
 
 void* HostOp::at(Buffer place, const Request& request) {
@@ -144,6 +139,7 @@ tilepost_result_t HostOp::run(const tilepost_run_operands_t& operands, CUstream_
   request.ready = overlapped_;
   ++posted_;
   request.ticket = stream_.issued++;
+  request.number = ++family_->runs;
   queue_[posted_ % kQueueLength] = std::move(request);
   stream_.changed.notify_all();
   return TILEPOST_OK;

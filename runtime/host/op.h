@@ -16,6 +16,7 @@
 #include "runtime/core/route.h"
 #include "runtime/host/arena.h"
 #include "runtime/host/collective.h"
+#include "runtime/host/family.h"
 #include "runtime/host/group.h"
 #include "runtime/host/shared.h"
 #include "runtime/map/run_map.h"
@@ -33,8 +34,8 @@ struct HostExchangeMemory {
 
 class HostOp final : public tilepost_op {
  public:
-  // `name` and `plan` belong to the program, which outlives the operation.
-  HostOp(std::shared_ptr<HostGroup> group, int rank, const char* name, const tilepost_plan_t& plan,
+  // `plan` is one of the family's.
+  HostOp(std::shared_ptr<HostFamily> family, const tilepost_plan_t& plan,
          const tilepost_options_t& options, int workers);
   ~HostOp() override;
 
@@ -53,6 +54,7 @@ class HostOp final : public tilepost_op {
   // A posted run. Runs count from 1; run r lives in queue_[r % kQueueLength].
   struct Request {
     uint64_t ticket = 0;
+    uint64_t number = 0;  // RunTerms::number
     tilepost_run_operands_t operands{};
     tilepost_epilogue_t epilogue{};
     std::shared_ptr<const RunMap> run;
@@ -69,6 +71,7 @@ class HostOp final : public tilepost_op {
   void compute(const Request& request, int worker);
   void communicate();
   bool communicate_run(uint64_t run, const Request& request);
+  bool says_the_same(const Request& request);
   bool exchange_messages(uint64_t run, const Request& request);
   bool carry_out(const HostStep& place);
   void compute_alone(const Request& request, int worker);
@@ -78,12 +81,12 @@ class HostOp final : public tilepost_op {
   bool next_request(uint64_t run, Request& request);
   bool wait_open(uint64_t run);
   bool wait_group(const HostStep& place, uint32_t target);
-  bool wait_workers(uint64_t run);
+  bool wait_workers(uint64_t run, const Request& request);
   void open(uint64_t run);
   void raise(int group, uint32_t value);
   void raise_arrived(int group, const Request& request);
   void release_workers();
-  HostStep place_of(uint64_t run, const Request& request, int group) const;
+  HostStep place_of(const Request& request, int group) const;
   HostBuffers buffers_of(const Request& request, int group);
   void finish_run(const Request& request);
   void pack(const Request& request);
@@ -131,6 +134,7 @@ class HostOp final : public tilepost_op {
   // This rank's memory for what a run has there.
   void* at(Buffer place, const Request& request);
 
+  const std::shared_ptr<HostFamily> family_;
   const std::shared_ptr<HostGroup> group_;
   const int rank_;
   const char* const name_;
@@ -139,8 +143,6 @@ class HostOp final : public tilepost_op {
   const int num_workers_;
   const int input_bytes_;   // per element of A and B
   const int output_bytes_;  // per element of the output
-  const uint64_t plan_hash_;
-  uint64_t operation_ = 0;  // RunTerms::operation; 0 where no other rank is met
   std::vector<uint32_t> counters_;
   std::vector<uint32_t> reached_;  // by group: where its counter stands after the runs so far
   std::vector<uint8_t> staging_;   // Buffer::send

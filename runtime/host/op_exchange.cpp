@@ -39,23 +39,23 @@ bool may_share(const tilepost_plan_t& plan) {
 void HostOp::take_arena(bool share) {
   if (plan_.access != TILEPOST_ACCESS_TILES) return;
   ArenaNeed need = arena_need(plan_);
-  if (!share || !may_share(plan_)) {
+  if (!(share || family_->takes_turns()) || !may_share(plan_)) {
     arena_ = std::make_shared<HostArena>(plan_.ranks, need);
     return;
   }
   const std::lock_guard lock(stream_.mutex);
-  for (const std::shared_ptr<HostArena>& made : stream_.arenas)
+  auto& arenas = share ? stream_.arenas : family_->arenas;
+  for (const std::shared_ptr<HostArena>& made : arenas)
     if (made->has_room(need)) arena_ = made;
   if (arena_ != nullptr) return;
   need.parts = std::max(need.parts, kSharedParts);
-  arena_ = stream_.arenas.emplace_back(std::make_shared<HostArena>(plan_.ranks, need));
+  arena_ = arenas.emplace_back(std::make_shared<HostArena>(plan_.ranks, need));
 }
 
 // False: the communicator was aborted, here and below.
 bool HostOp::exchange_tiles(uint64_t run, const Request& request) {
-  if (others_arenas_.empty() && !meet_arenas(place_of(run, request, HostStep::kBegin)))
-    return false;
-  const HostStep place = place_of(run, request, HostStep::kExchange);
+  if (others_arenas_.empty() && !meet_arenas(place_of(request, HostStep::kBegin))) return false;
+  const HostStep place = place_of(request, HostStep::kExchange);
   const uint32_t number = arena_->run[kRunWord] + 1, last_kind = arena_->run[kKindWord];
   set_exchange(request);
   tell_begun(place.terms);
@@ -63,7 +63,7 @@ bool HostOp::exchange_tiles(uint64_t run, const Request& request) {
     return false;
   open(run);
   if (!await_ranks(place, exchange_.begun, number, "begun") || !compare_ranks(place) ||
-      !wait_workers(run))
+      !wait_workers(run, request))
     return false;
   arena_->run[kRunWord] = number;
   arena_->run[kKindWord] = exchange_.kind;
@@ -107,7 +107,7 @@ void HostOp::set_exchange(const Request& request) {
   exchange_.out = request.operands.out;
   exchange_.own_rows = request.operands.a;
   exchange_.gathered = request.operands.gathered;
-  exchange_.kind = word_of_plan(plan_hash_, operation_) | TILEPOST_EXCHANGES;
+  exchange_.kind = word_of_plan(hash_plan(plan_), family_->operation) | TILEPOST_EXCHANGES;
   exchange_.rank = rank_;
   exchange_.ranks = plan_.ranks;
   exchange_.rows = map.shape.m;

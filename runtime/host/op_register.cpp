@@ -16,7 +16,7 @@ tilepost_result_t HostOp::agree_on_output(Registration call, tilepost_result_t o
   const HostStep place = exchange_place(Meeting::registration, ++registration_calls_);
   const auto number = own == TILEPOST_OK ? int64_t{range.number} : 0;
   std::vector<int64_t> all;
-  const auto operation = static_cast<int64_t>(operation_);
+  const auto operation = static_cast<int64_t>(family_->operation);
   const auto begin = static_cast<int64_t>(reinterpret_cast<intptr_t>(range.begin));
   if (!exchange(place, {operation, static_cast<int64_t>(call), own, number, range.bytes, begin},
                 all))

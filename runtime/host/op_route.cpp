@@ -33,8 +33,8 @@ bool HostOp::exchange(const HostStep& place, std::vector<int64_t> mine, std::vec
 HostStep HostOp::exchange_place(Meeting call, uint64_t number) const {
   HostStep place{{}, HostStep::kExchange};
   place.terms.program = name_;
-  place.terms.operation = operation_;
-  place.terms.plan = plan_hash_;
+  place.terms.operation = family_->operation;
+  place.terms.plan = family_->hash;
   place.terms.call = call;
   place.terms.number = number;
   return place;

@@ -24,7 +24,7 @@ bool HostOp::share_memory(uint64_t run, const Request& request) {
   void* landed = request.output != 0 ? request.operands.out : landed_.data();
   memory_ = {request.epilogue.out, slots_.data(),   sums_.data(), landed,
              request.gathered,     counters_.data()};
-  if (!group_->begin_collective(rank_, place_of(run, request, HostStep::kBegin), &memory_,
+  if (!group_->begin_collective(rank_, place_of(request, HostStep::kBegin), &memory_,
                                 deadline_seconds_))
     return false;
   HostGroup::Visit visit(*group_);
@@ -46,11 +46,11 @@ bool HostOp::share_memory(uint64_t run, const Request& request) {
                              at(map.path.results, request),
                              input_bytes_};
   for (int g = 0; g < map.num_groups(); ++g)
-    if (!shared_group(place_of(run, request, g), request, shared)) return false;
+    if (!shared_group(place_of(request, g), request, shared)) return false;
   if (map.path.reads != InputFrom::a && operands.gathered != nullptr)
     std::memcpy(operands.gathered, request.gathered,
                 static_cast<size_t>(map.rows * plan_.k) * input_bytes_);
-  return visit.end_collective(rank_, place_of(run, request, HostStep::kEnd), deadline_seconds_);
+  return visit.end_collective(rank_, place_of(request, HostStep::kEnd), deadline_seconds_);
 }
 
 bool HostOp::shared_group(const HostStep& place, const Request& request,

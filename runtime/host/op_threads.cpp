@@ -149,15 +149,22 @@ void HostOp::communicate() {
 
 // False: the communicator was aborted.
 bool HostOp::communicate_run(uint64_t run, const Request& request) {
+  if (family_->takes_turns() && !says_the_same(request)) return false;
   if (request.run->path.packs) pack(request);
   const RunPath& path = request.run->path;
   if (!(path.meets             ? exchange_tiles(run, request)
         : path.shares_memory() ? share_memory(run, request)
                                : exchange_messages(run, request)))
     return false;
-  if (!wait_workers(run)) return false;
+  if (!wait_workers(run, request)) return false;
   finish_run(request);
   return true;
+}
+
+// Ranks that run different plans never meet: what they run is compared before.
+bool HostOp::says_the_same(const Request& request) {
+  return !row_of(plan_).communicates() ||
+         group_->compare(rank_, place_of(request, HostStep::kExchange).terms);
 }
 
 bool HostOp::exchange_messages(uint64_t run, const Request& request) {
@@ -168,7 +175,7 @@ bool HostOp::exchange_messages(uint64_t run, const Request& request) {
     open(run);
   }
   for (int g = 0; g < map.num_groups(); ++g) {
-    const HostStep place = place_of(run, request, g);
+    const HostStep place = place_of(request, g);
     if (waits == Waits::steps && !wait_group(place, map.targets[g])) return false;
     own_ = buffers_of(request, g);
     if (row_of(plan_).communicates() && !carry_out(place)) return false;
@@ -200,8 +207,10 @@ void HostOp::finish_run(const Request& request) {
            residual ? operands.norm_residual : nullptr, operands.norm_epsilon, operands.out});
 }
 
-HostStep HostOp::place_of(uint64_t run, const Request& request, int group) const {
-  HostStep place{terms_of_run(name_, operation_, plan_, plan_hash_, run, *request.run), group};
+HostStep HostOp::place_of(const Request& request, int group) const {
+  HostStep place{
+      terms_of_run(name_, family_->operation, plan_, family_->hash, request.number, *request.run),
+      group};
   place.terms.output = request.output;
   return place;
 }
@@ -262,7 +271,7 @@ void HostOp::release_workers() {
 }
 
 // A run is complete when its workers have returned too: only then may the caller free A and B.
-bool HostOp::wait_workers(uint64_t run) {
+bool HostOp::wait_workers(uint64_t run, const Request& request) {
   const Deadline deadline(deadline_seconds_);
   {
     std::unique_lock lock(stream_.mutex);
@@ -272,8 +281,8 @@ bool HostOp::wait_workers(uint64_t run) {
     if (in_time) return returned();
   }
   const std::string awaited = what_is_awaited();
-  group_->abort(TILEPOST_TIMEOUT, "rank " + std::to_string(rank_) + ", run " + std::to_string(run) +
-                                      " of '" + name_ +
+  group_->abort(TILEPOST_TIMEOUT, "rank " + std::to_string(rank_) + ", run " +
+                                      std::to_string(request.number) + " of '" + name_ +
                                       "': a worker did not return from the kernel within " +
                                       deadline.text() + (awaited.empty() ? "" : ": " + awaited));
   return false;

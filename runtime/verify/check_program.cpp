@@ -88,6 +88,17 @@ double products(const tilepost_plan_t& plan) {
   return static_cast<double>(plan.map.m) * plan.map.n * plan.k * plan.ranks;
 }
 
+// Rows of the largest runs of plans that serve some of the operation's runs in place of `plan`.
+std::vector<int64_t> bounds_of(const tilepost_program_t& program, const tilepost_plan_t& plan) {
+  std::vector<int64_t> bounds;
+  for (int i = 0; i < program.num_plans; ++i) {
+    const tilepost_plan_t& other = program.plans[i];
+    if (other.kernel.arch == plan.kernel.arch && rows_of_runs(other) < rows_of_runs(plan))
+      bounds.push_back(rows_of_runs(other));
+  }
+  return bounds;
+}
+
 }  // namespace
 
 std::string program_label(const Entry& entry, const tilepost_plan_t& plan) {
@@ -112,8 +123,9 @@ std::vector<CheckResult> check_program(const tilepost_program_t& program,
                                        const std::function<void(int)>& alive) {
   const Problem problem = problem_of(plan, world);
   const double deadline = deadline_of(plan, world, options);
-  const RunList exact = list_runs(problem, options.m, options.runs);
-  RunList random = list_runs(problem, options.m, 1);
+  const std::vector<int64_t> bounds = bounds_of(program, plan);
+  const RunList exact = list_runs(problem, bounds, options.m, options.runs);
+  RunList random = list_runs(problem, bounds, options.m, 1);
   if (problem.any_m || problem.routed()) random.count = std::min(random.count, random.at_once);
   const int sets = std::min(exact.count, exact.at_once);
   Operations operations;

@@ -97,6 +97,8 @@ def make_spec(random_, name):
         schedule["lanes"] = random_.randint(1, 3)
     if spec["transport"] == "peer" and pattern in SUMS and random_.random() < 0.5:
         schedule["sum"] = random_.choice(["staged", "added"])
+    if any_m and spec.get("routing", "even") == "even" and random_.random() < 0.5:
+        schedule["kernels"] = random_.randint(1, 4)
     if arch == "host" and random_.random() < 0.3:
         schedule["sms"] = random_.randint(3, 8)
     if pattern not in ROUTED:

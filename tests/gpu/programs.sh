@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Generates the programs that the drivers in tests/gpu/trust run.
 #
-#   programs.sh TILEPOST OUT RANKS [SET …]     sets: main small few own pairs neighbours; all of them if none is named
+#   programs.sh TILEPOST OUT RANKS [SET …]     sets: main small few ranges own pairs neighbours; all if none is named
 #
 # TILEPOST is the generator. OUT is to be given to tests/gpu as TILEPOST_GENERATED_DIR. A program's name says
 # what it is: <pattern>[_<routing>]_<transport>, with nccl2 for two lanes and _any for any m. Sets:
@@ -11,16 +11,18 @@
 #   few         ar_tiles_…, rs_tiles_…, a2a_even_tiles_…: few rows, whose kernels exchange tiles, in every number of
 #               shots, of one m and of any; …_norm: whose rows are normalised there; ag_tiles…: rows of A;
 #               small_ar_tiles_… and so on: the same
+#   ranges      …_ranges_…any: several kernels, each for a range of m: by the transports that the model chooses, in the
+#               same memory; wide: others than for fewer columns
 #   own         own_…: kernels of tests/own/kernels, woven; own_marked_…: those with marks
 #   pairs       big_…, mate_…: what beside.cpp runs on two streams, a GEMM that holds all SMs and others
 #   neighbours  …_nb: planned to run beside foreign collectives
 #
 # OUT/refused.txt lists what the spec does not allow, with the generator's words.
 set -euo pipefail
-[ $# -ge 3 ] || { sed -n '2,18p' "$0" >&2; exit 2; }
+[ $# -ge 3 ] || { sed -n '2,20p' "$0" >&2; exit 2; }
 tool=$(readlink -f "$1") out=$2 ranks=$3
 shift 3
-[ $# -gt 0 ] || set -- main small few own pairs neighbours
+[ $# -gt 0 ] || set -- main small few ranges own pairs neighbours
 
 # spec <name> <pattern> <transport> <m> <n> <k>
 spec() {
@@ -145,6 +147,20 @@ few() {
   make small_ag_tiles all_gather_gemm peer_tiles 40x512x256
 }
 
+# Several kernels for any m.
+ranges() {
+  local pattern name
+  for pattern in ar:gemm_all_reduce rs:gemm_reduce_scatter a2a_even:gemm_all_to_all ag:all_gather_gemm; do
+    name=${pattern%%:*}_ranges
+    make "${name}_any" "${pattern#*:}" auto 64x2048x512 gemm.m.max=4096 schedule.kernels=4
+    make "${name}_wide_any" "${pattern#*:}" auto 64x8192x2048 gemm.m.max=4096 schedule.kernels=4
+  done
+  make ar_ranges_norm_any gemm_all_reduce peer_tiles 64x2048x512 gemm.m.max=2048 schedule.kernels=4 \
+    consumer=residual_rms_norm
+  make ar_ranges_peer_any gemm_all_reduce peer 64x8192x2048 gemm.m.max=4096 schedule.kernels=4
+  make ag_ranges_tiles_any all_gather_gemm peer_tiles 64x2048x512 gemm.m.max=2048 schedule.kernels=4
+}
+
 # Kernels of a user's own: those of tests/own.
 own() {
   local kernels pattern short transport given tiled cores scheduled warps block hopper
@@ -232,11 +248,12 @@ for set in "$@"; do
     main) grid '' 4096x1536x512 '[1, 1, 2]' yes ;;
     small) grid small_ 2048x512x256 '[1, 1]' no ;;
     few) few ;;
+    ranges) ranges ;;
     pairs) pairs ;;
     neighbours) neighbours ;;
     own) own ;;
     *)
-      echo "no set '$set'; there are main, small, few, own, pairs and neighbours" >&2
+      echo "no set '$set'; there are main, small, few, ranges, own, pairs and neighbours" >&2
       exit 2
       ;;
   esac

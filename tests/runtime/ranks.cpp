@@ -136,7 +136,7 @@ Ranks::Ranks(Program& program, int count, double deadline_seconds)
   };
   w.kernel = [](void** arguments) {
     const Ranks& team = *self().team;
-    return run_kernel(team.program_, arguments, team.deadline_seconds_);
+    return run_kernel(team.program_of(self().m), arguments, team.deadline_seconds_);
   };
   w.on_post = [] {
     if (self().resume) self().resume();
@@ -154,6 +154,14 @@ Ranks::Ranks(Program& program, Ranks& first)
       numbers_(first.count()),
       destinations_(first.count()) {
   make_ranks();
+}
+
+// Whose kernel a run of m rows is.
+const Program& Ranks::program_of(int64_t m) const {
+  const Program* found = &program_;
+  for (const Program* program : fewer)
+    if (m > 0 && m <= tilepost::rows_of_runs(program->plan)) found = program;
+  return *found;
 }
 
 void Ranks::make_ranks() {
@@ -251,6 +259,7 @@ void Ranks::unregister_outputs() {
 
 tilepost_result_t Ranks::start(Rank& mine, int64_t m) {
   const tilepost_plan_t& plan = program_.plan;
+  self().m = m;
   fill_a(self().rank, mine, m);
   const size_t elements = static_cast<size_t>(plan.ranks) * (plan.map.m + plan.ranks) * plan.map.n;
   mine.out.assign(elements, 0xffff);

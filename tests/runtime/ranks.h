@@ -30,6 +30,7 @@ struct Self {
   Ranks* team = nullptr;
   int rank = 0;
   uint32_t run = 0;
+  int64_t m = 0;  // of the run; 0: the plan's
   std::function<void()> resume;
   std::minstd_rand random;
 };
@@ -135,6 +136,9 @@ class Ranks {
   Ranks(Program& program, Ranks& first);
 
   bool shares = false;  // tilepost_options_t::share_memory
+  // Of a program whose plans each serve a range of m: those that the others were edited in, which
+  // are for fewer and fewer rows.
+  std::vector<const Program*> fewer;
   // Of every run: changes its operands; looks at what a consumer has made of `sums`, and says how
   // many elements are wrong.
   std::function<void(int rank, tilepost_run_operands_t&)> on_start;
@@ -182,6 +186,7 @@ class Ranks {
   int count() const { return static_cast<int>(ranks_.size()); }
 
  private:
+  const Program& program_of(int64_t m) const;
   void make_ranks();
   void run_turn(int rank, const Turn& turn);
   void run_once(int rank, Rank& mine, int64_t m);

@@ -6,6 +6,7 @@
 
 #include "generator/plan/kernels/operands.h"
 #include "generator/plan/transports/transports.h"
+#include "generator/spec/rules.h"
 #include "runtime/map/run_path.h"
 
 namespace tilepost {
@@ -124,6 +125,8 @@ void warn_of_fields(const Draft& draft) {
               "gemm_host stores the ranks' parts side by side");
   if (draft.spec.neighbours.value && !row_of(plan).communicates())
     no_effect(draft, draft.spec.neighbours.where, "neighbours", no_streams);
+  if (schedule.kernels && schedule.kernels->value > 1 && !why_one_kernel(draft.spec).empty())
+    no_effect(draft, schedule.kernels->where, "schedule.kernels", why_one_kernel(draft.spec));
   const Located<tilepost_accumulate_t>& accumulate = draft.spec.gemm.accumulate;
   if (accumulate.given() && plan.input != TILEPOST_E4M3)
     no_effect(draft, accumulate.where, "gemm.accumulate",

@@ -2,14 +2,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string_view>
 
 #include "generator/plan/arch.h"
 #include "generator/plan/choose/plan_of_run.h"
 #include "generator/plan/cost/predict.h"
 #include "generator/plan/report/describe.h"
 #include "generator/plan/report/explain.h"
+#include "generator/plan/report/lines.h"
 #include "generator/plan/report/memory.h"
+#include "generator/plan/report/ranges.h"
 #include "generator/plan/report/timeline.h"
 #include "generator/plan/transports/transports.h"
 #include "generator/spec/names.h"
@@ -18,8 +19,6 @@
 namespace tilepost {
 namespace {
 
-constexpr int kLabel = 13;
-constexpr size_t kMaxColumns = 120;
 constexpr double kMib = 1 << 20;
 
 double mib(int64_t bytes) {
@@ -29,65 +28,6 @@ double mib(int64_t bytes) {
 // Whether what the kernel stores is not what the rank ends with.
 bool ends_with_less(const Plan& plan) {
   return row_of(plan).product_leaves();
-}
-
-// Columns as wide as their widest cell, numbers to the right.
-class Table {
- public:
-  explicit Table(std::vector<std::string> header) { add(std::move(header)); }
-  void add(std::vector<std::string> cells) {
-    widths_.resize(std::max(widths_.size(), cells.size()), 0);
-    for (size_t i = 0; i < cells.size(); ++i) widths_[i] = std::max(widths_[i], cells[i].size());
-    rows_.push_back(std::move(cells));
-  }
-  void print(std::string& out) const {
-    for (const std::vector<std::string>& cells : rows_) {
-      for (size_t i = 0; i < cells.size(); ++i)
-        out += fmt::format("{:>{}}", cells[i], 2 + widths_[i]);
-      out += "\n";
-    }
-  }
-
- private:
-  std::vector<std::vector<std::string>> rows_;
-  std::vector<size_t> widths_;
-};
-
-void line(std::string& out, std::string_view label, const std::string& text) {
-  out += fmt::format("{:<{}}{}\n", label, kLabel, text);
-}
-
-// Breaks a line that is too long at spaces, behind a comma or the like where that leaves more than
-// half a line. What follows is set in under the text that it belongs to.
-void wrap_line(std::string& out, std::string_view text) {
-  const size_t start = std::min(text.find_first_not_of(' '), text.size());
-  const size_t indent = start == 0 ? kLabel : start < kLabel ? start + 2 : start;
-  size_t margin = 0;
-  while (margin + text.size() > kMaxColumns) {
-    const std::string_view head = text.substr(0, kMaxColumns - margin + 1);
-    size_t end = head.rfind(' ');
-    for (size_t i = end; i != std::string_view::npos && i > kMaxColumns / 2;
-         i = head.rfind(' ', i - 1))
-      if (std::string_view(",;:").find(head[i - 1]) != std::string_view::npos) {
-        end = i;
-        break;
-      }
-    if (end == std::string_view::npos || end <= (margin == 0 ? start : 0)) break;
-    out += std::string(margin, ' ') + std::string(text.substr(0, end)) + "\n";
-    text.remove_prefix(end + 1);
-    margin = indent;
-  }
-  out += std::string(margin, ' ') + std::string(text) + "\n";
-}
-
-std::string wrapped(std::string_view text) {
-  std::string out;
-  while (!text.empty()) {
-    const size_t end = text.find('\n');
-    wrap_line(out, text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return out;
 }
 
 // "scale, bias, gelu"
@@ -343,7 +283,7 @@ void print_any_m(std::string& out, const Plan& plan) {
   std::vector<std::string> header = {rows, "groups", "tiles", "waves"};
   if (timed) header.push_back("end us");
   Table table(std::move(header));
-  for (int64_t m = 1; m < most_in_runs(plan); m *= 4) {
+  for (int64_t m = plan.least_m; m < most_in_runs(plan); m *= 4) {
     const Plan run = plan_of_run(plan, m);
     std::vector<std::string> cells = {
         std::to_string(m),
@@ -381,6 +321,16 @@ void print_prediction(std::string& out, const Plan& plan) {
 }
 
 }  // namespace
+
+std::string explain_plans(const std::vector<Plan>& plans) {
+  std::string out;
+  for (const Plan& plan : plans) {
+    if (plan.takes_turns() && plan.range == 0)
+      out += explain_ranges(ranges_with(plans, plan)) + "\n";
+    out += explain_plan(plan);
+  }
+  return out;
+}
 
 std::string explain_plan(const Plan& plan) {
   std::string out;

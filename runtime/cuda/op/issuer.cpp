@@ -37,7 +37,7 @@ tilepost_result_t RunIssuer::run_eager(Run& run, DeviceMap& map) {
 // Half a run: the other ranks would wait for the other half.
 tilepost_result_t RunIssuer::give_up(const Run& run, tilepost_result_t result) {
   state_.abort(result, "rank " + std::to_string(state_.rank) + ": run " +
-                           std::to_string(run.record->number) + ": " + tilepost_last_error());
+                           std::to_string(run.record->called) + ": " + tilepost_last_error());
   // A watcher may have let everything go before this run was among it.
   state_.release_waits();
   return state_.failure.report();
@@ -82,8 +82,9 @@ tilepost_result_t RunIssuer::follow_last_run(cudaStream_t stream) {
 tilepost_result_t RunIssuer::follow_others(const Run& run) {
   RunOrder::Run mine = in_order(run);
   if (communicates_) TILEPOST_TRY(order_->follow(in_comm_, mine));
-  if (shared_order() == nullptr) return TILEPOST_OK;
   mine.exclusive = true;
+  if (family_ != nullptr) TILEPOST_TRY(family_->follow(in_family_, mine));
+  if (shared_order() == nullptr) return TILEPOST_OK;
   return shared_order()->follow(in_arena_, mine);
 }
 
@@ -91,6 +92,7 @@ void RunIssuer::let_others_follow(const Run& run) {
   RunOrder::Run mine = in_order(run);
   if (communicates_) order_->add(in_comm_, mine, run.end);
   mine.exclusive = true;
+  if (family_ != nullptr) family_->add(in_family_, mine, run.end);
   if (shared_order() != nullptr) shared_order()->add(in_arena_, mine, run.end);
 }
 
@@ -100,6 +102,7 @@ RunOrder::Run RunIssuer::in_order(const Run& run) const {
 
 void RunIssuer::leave_orders() {
   order_->leave(in_comm_);
+  if (family_ != nullptr) family_->leave(in_family_);
   if (shared_order() != nullptr) shared_order()->leave(in_arena_);
 }
 

@@ -33,11 +33,12 @@ namespace tilepost::cuda {
 
 class RunIssuer {
  public:
-  // All outlive this, but for `order`, that of the communicator's runs that communicate. `board`:
-  // null where there is none.
+  // All outlive this, but for `order`, that of the communicator's runs that communicate, and
+  // `family`: of runs of other plans that are the same operation's to the caller. `board` and
+  // `family`: null where there is none.
   RunIssuer(const Transports& transports, RunState& state, Watchdog& watchdog, const Lanes& lanes,
             const OpBuffers& buffers, Gemm& gemm, const Communication& communication,
-            std::shared_ptr<RunOrder> order, RunBoard* board, bool communicates)
+            std::shared_ptr<RunOrder> order, RunOrder* family, RunBoard* board, bool communicates)
       : transports_(transports),
         state_(state),
         watchdog_(watchdog),
@@ -46,6 +47,7 @@ class RunIssuer {
         gemm_(gemm),
         communication_(communication),
         order_(std::move(order)),
+        family_(family),
         board_(board),
         communicates_(communicates) {}
 
@@ -80,9 +82,10 @@ class RunIssuer {
   Gemm& gemm_;
   const Communication& communication_;
   const std::shared_ptr<RunOrder> order_;
+  RunOrder* const family_;
   RunBoard* const board_;
   const bool communicates_;
-  RunOrder::Member in_comm_, in_arena_;
+  RunOrder::Member in_comm_, in_arena_, in_family_;
   unsigned long long last_stream_ = 0;  // cudaStreamGetId of the last eager run's
 };
 

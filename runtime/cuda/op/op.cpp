@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "runtime/core/plan_check.h"
+#include "runtime/core/ranged_op.h"
 #include "runtime/cuda/device/environment.h"
 #include "runtime/cuda/op/select.h"
 #include "runtime/cuda/op/warm_up.h"
@@ -20,11 +21,16 @@ namespace {
 constexpr std::chrono::microseconds kSynchronizePoll{20};
 
 // As far as this rank alone can tell.
-tilepost_result_t choose_plan(const tilepost_program_t& program, const DeviceInfo& device,
-                              int world, const tilepost_plan_t*& plan) {
-  TILEPOST_TRY(select_plan(program, device, plan));
-  TILEPOST_TRY(check_plan(program, *plan, device, world));
-  return check_environment(*plan);
+tilepost_result_t choose_plans(const tilepost_program_t& program, const DeviceInfo& device,
+                               int world, PlanRanges& plans) {
+  const tilepost_plan_t* first = nullptr;
+  TILEPOST_TRY(select_plan(program, device, first));
+  plans = ranges_of(program, *first);
+  for (const tilepost_plan_t* plan : plans) {
+    TILEPOST_TRY(check_plan(program, *plan, device, world));
+    TILEPOST_TRY(check_environment(*plan));
+  }
+  return check_ranges(program, plans);
 }
 
 // Whether other ranks are to come, which plans of one program have in common. The patterns have not
@@ -45,52 +51,67 @@ tilepost_result_t make_op(Communicator& comm, const tilepost_program_t& program,
   TILEPOST_TRY(guard.enter(comm.device()));
   DeviceInfo device;
   TILEPOST_TRY(read_device(comm.device(), device));
-  const tilepost_plan_t* plan = nullptr;
-  const tilepost_result_t chosen = choose_plan(program, device, comm.world(), plan);
+  PlanRanges plans;
+  const tilepost_result_t chosen = choose_plans(program, device, comm.world(), plans);
   std::unique_ptr<Agreement> agreement;
   if (communicates(program)) {
     TILEPOST_TRY(comm.order()->wait_for_exclusive(*comm.aborted()));
     agreement = std::make_unique<Agreement>();
-    TILEPOST_TRY(agree(comm, {program, plan, options, device, chosen}, *agreement));
+    TILEPOST_TRY(agree(comm, {program, plans, options, device, chosen}, *agreement));
     comm.count_operation();
   } else {
     TILEPOST_TRY(chosen);
   }
-  auto made = std::make_unique<CudaOp>(program, *plan, options, device, comm, std::move(agreement));
-  TILEPOST_TRY(made->create(comm));
-  op = std::move(made);
+  const auto family = std::make_shared<OpFamily>(std::move(plans));
+  family->agreement = std::move(agreement);
+  family->operation = comm.operations();
+  // The first one needs the most memory, in which the others find a place.
+  std::vector<RangedOp::Part> parts;
+  for (size_t range = 0; range < family->plans.size(); ++range) {
+    auto made = std::make_unique<CudaOp>(program, family, range, options, device, comm);
+    TILEPOST_TRY(made->create(comm));
+    parts.push_back({rows_of_runs(*family->plans[range]), std::move(made)});
+  }
+  if (parts.size() == 1)
+    op = std::move(parts.front().op);
+  else
+    op = std::make_unique<RangedOp>(std::move(parts));
   return TILEPOST_OK;
 }
 
-CudaOp::CudaOp(const tilepost_program_t& program, const tilepost_plan_t& plan,
+CudaOp::CudaOp(const tilepost_program_t& program, std::shared_ptr<OpFamily> family, size_t range,
                const tilepost_options_t& options, const DeviceInfo& device,
-               const Communicator& comm, std::unique_ptr<Agreement> agreement)
+               const Communicator& comm)
     : program_(program),
-      plan_(plan),
+      family_(std::move(family)),
+      plan_(*family_->plans[range]),
       options_(options),
       device_(device),
       order_(comm.order()),
-      agreement_(std::move(agreement)),
       state_(transports_),
-      buffers_(plan, transports_),
-      check_(plan, device_, driver_),
-      gemm_(plan, driver_, transports_, state_),
-      consumption_(plan, device_, comm.rank()),
-      communication_(plan, transports_, state_, driver_, lanes_, buffers_, consumption_),
-      routes_(program.name, plan, transports_, state_, lanes_, buffers_, maps_),
-      registered_(plan, driver_, comm.operations()),
+      buffers_(plan_, transports_),
+      check_(plan_, device_, driver_),
+      gemm_(plan_, driver_, transports_, state_),
+      consumption_(plan_, device_, comm.rank()),
+      communication_(plan_, transports_, state_, driver_, lanes_, buffers_, consumption_),
+      routes_(program.name, plan_, transports_, state_, lanes_, buffers_, maps_),
+      registered_(plan_, driver_, family_->operation),
       issuer_(transports_, state_, watchdog_, lanes_, buffers_, gemm_, communication_, order_,
-              board(), row_of(plan).communicates()) {
+              family_->takes_turns() ? &family_->order : nullptr, board(),
+              row_of(plan_).communicates()) {
   state_.device = device.ordinal;
   state_.rank = comm.rank();
   state_.comm_aborted = comm.aborted();
   state_.deadline_seconds = options.deadline_seconds;
   state_.board = board();
+  state_.range = range;
+  state_.own_words = family_->words();
 }
 
 // Null where this rank sees no other's calls.
 RunBoard* CudaOp::board() const {
-  return agreement_ && agreement_->board.is_joined() ? &agreement_->board : nullptr;
+  Agreement* const agreement = family_->agreement.get();
+  return agreement != nullptr && agreement->board.is_joined() ? &agreement->board : nullptr;
 }
 
 CudaOp::~CudaOp() {
@@ -114,10 +135,13 @@ CudaOp::~CudaOp() {
 }
 
 tilepost_result_t CudaOp::create(Communicator& comm) {
-  TILEPOST_TRY(make_transports({comm, plan_, options_.deadline_seconds, options_.share_memory != 0},
-                               transports_));
+  const bool shares = options_.share_memory != 0;
+  TILEPOST_TRY(make_transports(
+      {comm, plan_, options_.deadline_seconds, shares ? comm.arenas() : family_->arenas,
+       shares || family_->takes_turns(), family_->plans},
+      transports_));
   warnings_ = plan_warnings(plan_, device_) + environment_warnings(plan_);
-  if (agreement_) warnings_ += agreement_->warnings;
+  if (family_->agreement) warnings_ += family_->agreement->warnings;
   if (transports_.windows) warnings_ += transports_.windows->warnings();
   TILEPOST_TRY(load_driver(driver_));
   // Where memory is shared, further lanes are the transport's own; input arrives in order, on one.
@@ -128,13 +152,13 @@ tilepost_result_t CudaOp::create(Communicator& comm) {
   TILEPOST_TRY(create_state());
   const SharedRegions* regions = transports_.shared ? &transports_.shared->regions() : nullptr;
   places_ = {&driver_, regions, state_.bank(kEager), nullptr};
-  TILEPOST_TRY(maps_.create(plan_, state_.rank, places_, options_.schedule_bytes,
+  TILEPOST_TRY(maps_.create(plan_, state_.rank, places_, family_->part_of(options_.schedule_bytes),
                             [this](uint64_t run) { return state_.wait_for_run(run); }));
   TILEPOST_TRY(buffers_.create(maps_.planned()->run.get(), lanes_.num(), lanes_.stream()));
   places_.send = buffers_.send();
   TILEPOST_TRY(routes_.create());
   TILEPOST_TRY(create_registered());
-  TILEPOST_TRY(captures_.create());
+  if (state_.range == 0) TILEPOST_TRY(family_->captures.create());
   TILEPOST_TRY(load_kernels());
   const WarmUp warm_up(plan_, transports_, state_, lanes_, buffers_, communication_.waits(),
                        routes_);
@@ -167,7 +191,7 @@ void CudaOp::set_up_state() {
   state_.most_groups = plan_.map.num_groups;
   if (transports_.shared) state_.others_aborted = transports_.shared->others_aborted();
   const bool arrivals = plan_.map.division == TILEPOST_DIVISION_ARRIVALS && !path.completes;
-  state_.ledger.create(plan_, arrivals);
+  state_.ledger.create(plan_, arrivals, family_->runs);
 }
 
 tilepost_result_t CudaOp::load_kernels() const {
@@ -202,7 +226,7 @@ tilepost_result_t CudaOp::run(const tilepost_run_operands_t& operands, CUstream_
   run.epilogue = epilogue.for_kernel();
   run.epilogue.out = run.buffers.send;
   if (!capturing) return issuer_.run_eager(run, *map);
-  TILEPOST_TRY(captures_.join(stream));
+  TILEPOST_TRY(family_->captures.join(stream));
   return issuer_.run_captured(run);
 }
 
@@ -220,7 +244,7 @@ tilepost_result_t CudaOp::at_rest(const char* what, Body body) {
   TILEPOST_TRY(guard.enter(device_.ordinal));
   const CaptureModeGuard relaxed;
   bool capturing = false;
-  TILEPOST_TRY(captures_.find_open(capturing));
+  TILEPOST_TRY(family_->captures.find_open(capturing));
   if (capturing)
     return fail(TILEPOST_INVALID_ARGUMENT,
                 "a run of this operation is being captured; end the capture before %s", what);

@@ -12,7 +12,7 @@
 //   Routes (routes.h)                routes of the runs that follow
 //   RegisteredOutputs                outputs of the caller's into which other ranks store
 //     (registered/registered_outputs.h)
-//   Captures (device/captures.h)     captures of runs that are still under way
+//   OpFamily (family.h)              operations that are one to the caller, each for a range of m
 //   WarmUp (warm_up.h)               collectives once, before anything waits for them
 #pragma once
 
@@ -20,21 +20,18 @@
 #include <string>
 
 #include "runtime/core/object.h"
-#include "runtime/cuda/device/captures.h"
+#include "runtime/cuda/op/family.h"
 #include "runtime/cuda/op/issuer.h"
 #include "runtime/cuda/op/routes.h"
 #include "runtime/cuda/op/run_check.h"
-#include "runtime/cuda/transport/agreement.h"
 
 namespace tilepost::cuda {
 
 class CudaOp final : public tilepost_op {
  public:
-  // `plan` is the program's for this device; `agreement` that of the ranks about it, null where
-  // there is but one. Nothing is made yet.
-  CudaOp(const tilepost_program_t& program, const tilepost_plan_t& plan,
-         const tilepost_options_t& options, const DeviceInfo& device, const Communicator& comm,
-         std::unique_ptr<Agreement> agreement);
+  // Of the plan `range` of the family. Nothing is made yet.
+  CudaOp(const tilepost_program_t& program, std::shared_ptr<OpFamily> family, size_t range,
+         const tilepost_options_t& options, const DeviceInfo& device, const Communicator& comm);
   CudaOp(const CudaOp&) = delete;
   CudaOp& operator=(const CudaOp&) = delete;
   ~CudaOp() override;
@@ -62,11 +59,11 @@ class CudaOp final : public tilepost_op {
   tilepost_result_t create_registered();
 
   const tilepost_program_t& program_;
+  const std::shared_ptr<OpFamily> family_;
   const tilepost_plan_t& plan_;
   const tilepost_options_t options_;
   const DeviceInfo device_;
   const std::shared_ptr<RunOrder> order_;  // of the communicator
-  const std::unique_ptr<Agreement> agreement_;
   std::string warnings_;
   Driver driver_;
   PeerPlaces places_;
@@ -82,13 +79,12 @@ class CudaOp final : public tilepost_op {
   Communication communication_;
   Routes routes_;
   RegisteredOutputs registered_;
-  Captures captures_;  // of runs
   RunIssuer issuer_;
   bool made_ = false;  // create() has come to its end
 };
 
-// Makes an operation of a communicator that has not been aborted, of the best of the program's
-// plans for its device. Collective.
+// Makes an operation of a communicator that has not been aborted, of those of the program's plans
+// that are best for its device. Collective.
 tilepost_result_t make_op(Communicator& comm, const tilepost_program_t& program,
                           const tilepost_options_t& options, std::unique_ptr<tilepost_op>& op);
 

@@ -83,7 +83,7 @@ void RunState::find_replay(std::optional<InFlight>& started) {
   const uint32_t ended = load(page()->replays_ended);
   const uint32_t begun = load(page()->replays_begun);
   if (begun == ended) {
-    if (says_replay_) board->end_replay();
+    if (says_replay_) board->end_replay(range);
     says_replay_ = false;
     replay_seen_.reset();
     return;
@@ -95,7 +95,8 @@ void RunState::find_replay(std::optional<InFlight>& started) {
   if (board == nullptr) return;
   // Their number is never 0, which the page's may be: it counts modulo 2^32.
   constexpr uint64_t kFirst = uint64_t{1} << 32;
-  board->say_replay(kFirst + begun, ledger.of_captured(static_cast<size_t>(started->run)).call);
+  board->say_replay(kFirst + begun, ledger.of_captured(static_cast<size_t>(started->run)).call,
+                    range);
   says_replay_ = true;
 }
 
@@ -107,13 +108,13 @@ bool RunState::is_late(const InFlight& run) const {
 std::string RunState::explain_late(const InFlight& run) {
   const RunRecord issued = run.bank == kEager ? ledger.of_run(run.run)
                                               : ledger.of_captured(static_cast<size_t>(run.run));
-  TimeoutFacts facts = facts_of(run.bank, issued.number);
+  TimeoutFacts facts = facts_of(run.bank, issued.called);
   // Ranks that run different things wait for what never comes.
   if (transports_.shared)
     if (const std::optional<RunDifference> found = transports_.shared->find_difference())
       return explain(*found, facts.run);
   if (board != nullptr && run.bank == kCaptured)
-    if (const std::optional<RunBoard::Difference> found = board->find_other_replay())
+    if (const std::optional<RunBoard::Difference> found = board->find_other_replay(range))
       return explain(*found, facts.run);
   if (const std::string calls = explain_other_calls(true); !calls.empty()) return calls;
   facts.overlaps = issued.overlaps;
@@ -126,8 +127,8 @@ std::string RunState::explain_late(const InFlight& run) {
     facts.passed = groups_passed(load(page()->progress[run.bank]), issued.progress, issued.groups);
   facts.open = find_open_wait(page()->shared);
   if (issued.overlaps && kernel_waits) find_missing_tiles(facts);
-  facts.absent =
-      facts.open && transports_.shared ? transports_.shared->find_absent() : find_absent(run);
+  facts.absent = facts.open && transports_.shared ? transports_.shared->find_absent()
+                                                  : find_absent(run, issued.called);
   if (facts.open || facts.stored_by_all) return explain_timeout(facts);
   facts.targets = issued.targets;
   facts.arrived = access.read(bank(run.bank));
@@ -141,13 +142,18 @@ std::string RunState::explain(const RunDifference& difference, const std::string
   const std::string where = "rank " + std::to_string(rank) + ": " + run + ": ";
   const auto other = static_cast<int>(difference.rank);
   const auto name = [](int number) { return "rank " + std::to_string(number); };
-  if (difference.own.plan != difference.theirs.plan)
+  if (difference.own.plan != difference.theirs.plan && !is_own(difference.theirs))
     return where + name(other) + " runs another operation of those that share memory than " +
            name(rank) + kSameOrder;
   const auto call_of = [](const RunWords& words) {
     return RunBoard::Call{words.m, words.schedule, false, words.output};  // all overlap
   };
   return where + explain_calls(other, call_of(difference.theirs), call_of(difference.own));
+}
+
+// Whether a run is of the same operation as its caller sees it: then another m is behind it.
+bool RunState::is_own(const RunWords& theirs) const {
+  return std::ranges::find(own_words, theirs.plan) != own_words.end();
 }
 
 std::string RunState::explain_calls(int other, const RunBoard::Call& theirs,
@@ -170,7 +176,7 @@ std::string RunState::explain_difference(const std::optional<InFlight>& started)
   if (load(found.found) == 0) return {};
   const uint64_t number = started && started->bank == kEager ? started->run : ledger.runs();
   const bool replay = started && started->bank == kCaptured;
-  return explain(found, facts_of(replay ? kCaptured : kEager, number).run);
+  return explain(found, facts_of(replay ? kCaptured : kEager, ledger.of_run(number).called).run);
 }
 
 // What other ranks have called, also where that has hung nothing up.
@@ -192,9 +198,9 @@ std::string RunState::explain(const RunBoard::Difference& difference,
 }
 
 // Replays are not called.
-std::optional<std::vector<int>> RunState::find_absent(const InFlight& run) const {
+std::optional<std::vector<int>> RunState::find_absent(const InFlight& run, uint64_t called) const {
   if (board == nullptr || run.bank != kEager) return {};
-  return board->find_absent(run.run);
+  return board->find_absent(called);
 }
 
 // Tasks wait inside the GEMM. What waits for their sums waits for the tiles that they lack, if any.
@@ -214,7 +220,7 @@ std::string RunState::explain_given_up(const std::optional<InFlight>& started) {
     for (int g = 0; g < most_groups; ++g) {
       if (load(waits[g].timed_out) == 0) continue;
       const WaitRecord& wait = waits[g];
-      TimeoutFacts facts = facts_of(which, wait.run);
+      TimeoutFacts facts = facts_of(which, ledger.of_run(wait.run).called);
       facts.groups = static_cast<int>(wait.groups);
       facts.passed = g;
       facts.targets.assign(wait.groups, wait.target);

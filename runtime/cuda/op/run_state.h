@@ -43,8 +43,10 @@ class RunState {
   PinnedMemory watch_memory;
   CounterAccess access;
   AbortedFlag comm_aborted;
-  AbortedFlag others_aborted;  // of operations that use the same memory; null: of none
-  RunBoard* board = nullptr;   // null where ranks do not see what the others call
+  AbortedFlag others_aborted;       // of operations that use the same memory; null: of none
+  RunBoard* board = nullptr;        // null where ranks do not see what the others call
+  size_t range = 0;                 // which plan of the caller's operation this is about (ranges.h)
+  std::vector<uint32_t> own_words;  // of all of these, in memory that ranks share (OpFamily::words)
 
   RunTracker tracker;
   RunLedger ledger;
@@ -123,7 +125,8 @@ class RunState {
   std::string explain_difference(const std::optional<InFlight>& started) const;
   std::string explain_other_calls(bool late) const;
   std::string explain(const RunBoard::Difference& difference, const std::string& run) const;
-  std::optional<std::vector<int>> find_absent(const InFlight& run) const;
+  std::optional<std::vector<int>> find_absent(const InFlight& run, uint64_t called) const;
+  bool is_own(const RunWords& words) const;
   std::string explain_given_up(const std::optional<InFlight>& started);
   InFlight latest() const;
   bool has_started();

@@ -109,7 +109,7 @@ tilepost_result_t WarmUp::run_groups(const RunMap* planned, void* scratch) const
   Buffers buffers = buffers_.of(operands, path);
   buffers.a = buffers.gathered;
   if (!buffers.out) buffers.out = scratch;
-  const RunRecord nothing{1, true, 1, ~uint32_t{0}, 0, {0}, {0}};
+  const RunRecord nothing{1, 1, true, 1, ~uint32_t{0}, 0, {0}, {0}};
   Run run{};
   run.bank = kEager;
   run.comm = lanes_.stream();

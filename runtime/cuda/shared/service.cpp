@@ -22,6 +22,46 @@ constexpr std::chrono::microseconds kPoll{100};
 constexpr int kSharedCounters = 256;
 constexpr int kSharedParts = 4096;
 
+// Whether a run takes it that slots are zero, as its operation's last one has left them.
+bool keeps_zeros(const tilepost_plan_t& plan) {
+  return path_of(plan, true).by_owner && plan.sum == TILEPOST_SUM_ADDED;
+}
+
+// Whether what a run finds in slots must be lines of earlier runs of its operation: of a line that
+// has not come, the word that says which run it is of is read.
+bool keeps_lines(const tilepost_plan_t& plan) {
+  return plan.shots == TILEPOST_ONE_SHOT_LINES;
+}
+
+bool may_share(const tilepost_plan_t& plan) {
+  return path_of(plan, true).shares_memory() && !keeps_zeros(plan) && !keeps_lines(plan);
+}
+
+// The least that memory must have which operations of all plans are to share, and which has room
+// for the counters of other plans too.
+struct Room {
+  int counters = kSharedCounters, parts = kSharedParts;
+  int64_t front = 0, pushed = 0;
+
+  explicit Room(const PlanRanges& plans) {
+    for (const tilepost_plan_t* plan : plans) {
+      if (!may_share(*plan)) continue;
+      counters = std::max(counters, shared_counters(*plan));
+      parts = std::max(parts, exchanged_parts(*plan));
+    }
+    for (const tilepost_plan_t* plan : plans) {
+      if (!may_share(*plan)) continue;
+      const SharedLayout layout = layout_of(*plan);
+      front = std::max(front, layout.pushed);
+      pushed = std::max(pushed, layout.bytes - layout.pushed);
+    }
+  }
+
+  SharedLayout layout_of(const tilepost_plan_t& plan) const {
+    return shared_layout(plan, most_sizes(plan), counters, parts);
+  }
+};
+
 }  // namespace
 
 SharedService::SharedService(const tilepost_plan_t& plan, int64_t operation)
@@ -29,13 +69,18 @@ SharedService::SharedService(const tilepost_plan_t& plan, int64_t operation)
       path_(path_of(plan, true)),
       plan_word_(word_of_plan(hash_plan(plan), static_cast<uint64_t>(operation))) {}
 
-// Memory that is shared has room for the counters of other plans too.
-tilepost_result_t SharedService::create(const SharedRanks& ranks, SharedArenas& arenas,
-                                        bool share) {
-  shares_ = share && !keeps_zeros() && !keeps_lines();
-  const SharedLayout layout = shared_layout(plan_, most_sizes(plan_), shares_ ? kSharedCounters : 0,
-                                            shares_ ? kSharedParts : 0);
-  TILEPOST_TRY(find_arena(ranks, arenas, {layout, shares_}, arena_, made_arena_));
+tilepost_result_t SharedService::create(const SharedRanks& ranks, SharedArenas& arenas, bool share,
+                                        const PlanRanges& plans) {
+  shares_ = share && may_share(plan_);
+  const Room room(plans);
+  const SharedLayout layout =
+      shares_ ? room.layout_of(plan_) : shared_layout(plan_, most_sizes(plan_));
+  ArenaNeed need{layout, shares_};
+  if (shares_) {
+    need.layout.pushed = room.front;
+    need.layout.bytes = room.front + room.pushed;
+  }
+  TILEPOST_TRY(find_arena(ranks, arenas, need, arena_, made_arena_));
   if (path_.access == TILEPOST_ACCESS_WRITE && arena_->loses_additions() >= 0)
     return fail(TILEPOST_UNSUPPORTED,
                 "what other ranks' kernels add to counters in rank %d's memory is lost: these GPUs "
@@ -51,17 +96,6 @@ tilepost_result_t SharedService::create(const SharedRanks& ranks, SharedArenas& 
   if (path_.completes) return access_.create(shared_counters(plan_));
   if (path_.tasks) flags_.done = arena_->done();
   return TILEPOST_OK;
-}
-
-// Whether a run takes it that slots are zero, as this operation's last one has left them.
-bool SharedService::keeps_zeros() const {
-  return path_.by_owner && plan_.sum == TILEPOST_SUM_ADDED;
-}
-
-// Whether what a run finds in slots must be lines of earlier runs of this operation: of a line that
-// has not come, the word that says which run it is of is read.
-bool SharedService::keeps_lines() const {
-  return plan_.shots == TILEPOST_ONE_SHOT_LINES;
 }
 
 void SharedService::report_to(WatchPage* page, double deadline_seconds) {

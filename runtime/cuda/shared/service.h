@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/core/ranges.h"
 #include "runtime/cuda/shared/arena.h"
 #include "runtime/cuda/shared/layout.h"
 #include "runtime/cuda/watch/counter_access.h"
@@ -24,8 +25,10 @@ class SharedService {
   SharedService& operator=(const SharedService&) = delete;
 
   // Makes the memory, or finds it in `arenas` where the operation shares it with others that were
-  // asked to (tilepost_options_t::share_memory). Collective. Once, before anything else.
-  tilepost_result_t create(const SharedRanks& ranks, SharedArenas& arenas, bool share);
+  // asked to (tilepost_options_t::share_memory). What it makes has room for operations of all of
+  // `plans`, of which its own is one. Collective. Once, before anything else.
+  tilepost_result_t create(const SharedRanks& ranks, SharedArenas& arenas, bool share,
+                           const PlanRanges& plans);
 
   // Where waits on the device say that they gave up, and after how long they do; 0: never. Before
   // anything is put on a stream.
@@ -90,8 +93,6 @@ class SharedService {
   void leak();
 
  private:
-  bool keeps_zeros() const;
-  bool keeps_lines() const;
   bool has_ended(bool last) const;
   uint32_t* own_counters() const;
 

@@ -4,7 +4,6 @@
 #include <cinttypes>
 #include <cstring>
 
-#include "runtime/core/plan_hash.h"
 #include "runtime/core/run_terms.h"
 #include "runtime/cuda/transport/nccl_collective.h"
 #include "tilepost/version.h"
@@ -50,10 +49,11 @@ tilepost_result_t make_standing(const Communicator& comm, const Proposal& propos
   standing.share_memory = proposal.options.share_memory;
   TILEPOST_TRY(make_peer_info(comm.device(), standing.place));
   if (proposal.result != TILEPOST_OK) return TILEPOST_OK;
-  standing.m = proposal.plan->map.m;
-  standing.n = proposal.plan->map.n;
-  standing.k = proposal.plan->k;
-  standing.plan = static_cast<int64_t>(hash_plan(*proposal.plan));
+  const tilepost_plan_t& first = *proposal.plans.front();
+  standing.m = first.map.m;
+  standing.n = first.map.n;
+  standing.k = first.k;
+  standing.plan = static_cast<int64_t>(hash_plans(proposal.plans));
   return TILEPOST_OK;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "runtime/core/ranges.h"
 #include "runtime/cuda/device/device.h"
 #include "runtime/cuda/shared/peer_info.h"
 #include "runtime/cuda/transport/comm.h"
@@ -20,7 +21,7 @@ struct Standing {
   int64_t result;  // tilepost_result_t of what the rank checked by itself
   int64_t sm;      // compute capability * 10
   int64_t share_memory;     // tilepost_options_t
-  int64_t m, n, k, plan;    // of the plan, whose hash is the last; 0 where the rank has found none
+  int64_t m, n, k, plan;    // of the first plan, and hash_plans; 0 where the rank has found none
   RunBoard::Address board;  // that rank 0 has made
   PeerInfo place;           // without memory
 };
@@ -31,7 +32,7 @@ static_assert(sizeof(Standing) % sizeof(int64_t) == 0);
 // thread's last error.
 struct Proposal {
   const tilepost_program_t& program;
-  const tilepost_plan_t* plan;  // null where none serves this GPU
+  const PlanRanges& plans;  // empty where none serves this GPU
   const tilepost_options_t& options;
   const DeviceInfo& device;
   tilepost_result_t result;

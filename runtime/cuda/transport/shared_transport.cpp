@@ -40,7 +40,7 @@ tilepost_result_t make_shared_service(const TransportSetup& setup, Transports& t
   Communicator& comm = setup.comm;
   TILEPOST_TRY(made->create({comm.rank(), comm.world(), comm.device(), *transports.channels.front(),
                              setup.deadline_seconds},
-                            comm.arenas(), setup.share_memory));
+                            setup.arenas, setup.share_memory, setup.family));
   shared = std::move(made);
   return TILEPOST_OK;
 }

@@ -93,8 +93,10 @@ class Transports {
 struct TransportSetup {
   Communicator& comm;
   const tilepost_plan_t& plan;
-  double deadline_seconds;  // of waits for other ranks; 0: for ever
-  bool share_memory;        // with other operations (tilepost_options_t)
+  double deadline_seconds;   // of waits for other ranks; 0: for ever
+  SharedArenas& arenas;      // of the operations with which it may share memory
+  bool share_memory;         // with these
+  const PlanRanges& family;  // plans whose operations are one to the caller: this one, and others
 };
 
 // Collective over the ranks of the communicator, unless the plan's pattern is gemm; waits for them,

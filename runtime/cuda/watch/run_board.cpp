@@ -44,7 +44,7 @@ struct alignas(kLine) RunBoard::Line {
   Word said;      // number of its last run
   Word captured;  // 1: some of its runs are in graphs
   Entry entries[kKept];
-  Entry replay;  // the one that is under way, if any; without a digest
+  Entry replays[kMostRanges];  // the one that is under way, if any; without a digest
 };
 
 // All of it, zero at first; the ranks' lines follow.
@@ -137,12 +137,12 @@ void RunBoard::say_captured() {
   line_of(rank_).captured.store(1, std::memory_order_release);
 }
 
-void RunBoard::say_replay(uint64_t number, const Call& call) {
-  write(line_of(rank_).replay, number, call, 0);
+void RunBoard::say_replay(uint64_t number, const Call& call, size_t range) {
+  write(line_of(rank_).replays[range], number, call, 0);
 }
 
-void RunBoard::end_replay() {
-  line_of(rank_).replay.stamp.store(0, std::memory_order_release);
+void RunBoard::end_replay(size_t range) {
+  line_of(rank_).replays[range].stamp.store(0, std::memory_order_release);
 }
 
 const RunBoard::Entry& RunBoard::entry_of(int rank, uint64_t number) const {
@@ -189,12 +189,12 @@ std::optional<RunBoard::Difference> RunBoard::compare(int rank) const {
   return found;
 }
 
-std::optional<RunBoard::Difference> RunBoard::find_other_replay() const {
-  const Entry& own = line_of(rank_).replay;
+std::optional<RunBoard::Difference> RunBoard::find_other_replay(size_t range) const {
+  const Entry& own = line_of(rank_).replays[range];
   const uint64_t number = number_of(own.stamp.load(std::memory_order_acquire));
   const std::optional<Known> mine = read(own, number);
   for (int rank = 0; mine && rank < ranks_; ++rank)
-    if (const auto other = read(line_of(rank).replay, number);
+    if (const auto other = read(line_of(rank).replays[range], number);
         other && !mine->call.same_as(other->call))
       return Difference{rank, number, true, mine->call, other->call};
   return {};

@@ -13,6 +13,7 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/core/ranges.h"
 #include "runtime/map/run_map.h"
 
 namespace tilepost::cuda {
@@ -66,9 +67,10 @@ class RunBoard {
   void say_captured();
 
   // Replays call nothing, so who watches says which one is under way on this rank, `number` by how
-  // many have begun there; and that none is. One thread at a time.
-  void say_replay(uint64_t number, const Call& call);
-  void end_replay();
+  // many have begun there; and that none is. One thread at a time for each `range`, the plan whose
+  // runs these are (runtime/core/ranges.h).
+  void say_replay(uint64_t number, const Call& call, size_t range = 0);
+  void end_replay(size_t range = 0);
 
   // Any thread.
   struct Difference {
@@ -83,7 +85,7 @@ class RunBoard {
   std::optional<Difference> find_difference(bool late) const;
   // Nothing unless this rank and another one are in the replay of the same number, and these are of
   // other runs. For replays that are late: ranks need not have replayed as often.
-  std::optional<Difference> find_other_replay() const;
+  std::optional<Difference> find_other_replay(size_t range = 0) const;
   // The ranks that have not called run `number`; nothing where one of them cannot be asked.
   std::optional<std::vector<int>> find_absent(uint64_t number) const;
 

@@ -2,9 +2,10 @@
 
 namespace tilepost::cuda {
 
-void RunLedger::create(const tilepost_plan_t& plan, bool arrivals) {
+void RunLedger::create(const tilepost_plan_t& plan, bool arrivals, uint64_t& called) {
   const int most_groups = plan.map.num_groups;
   plan_ = &plan;
+  called_ = &called;
   arrivals_ = arrivals;
   sums_.assign(most_groups, 0);
   for (RunRecord& record : eager_) {
@@ -30,6 +31,7 @@ const RunRecord& RunLedger::next(const RunMap& map, uint32_t output) {
   RunRecord& record = eager_[(runs_ + 1) % eager_.size()];
   fill(map, output, record);
   record.number = runs_ + 1;
+  record.called = *called_ + 1;
   record.progress = progress_;
   record.ready = ready_ + (map.overlaps ? 1 : 0);
   record.before.assign(sums_.begin(), sums_.begin() + record.groups);
@@ -39,6 +41,7 @@ const RunRecord& RunLedger::next(const RunMap& map, uint32_t output) {
 void RunLedger::commit() {
   const std::lock_guard lock(mutex_);
   ++runs_;
+  ++*called_;
   const RunRecord& record = eager_[runs_ % eager_.size()];
   for (int g = 0; g < record.groups; ++g) sums_[g] += record.targets[g];
   if (record.overlaps) progress_ += static_cast<uint32_t>(record.groups);
@@ -50,7 +53,7 @@ const RunRecord& RunLedger::capture(const RunMap& map, uint32_t output, size_t w
   if (captured_.size() <= which) captured_.resize(which + 1);
   RunRecord& record = captured_[which];
   fill(map, output, record);
-  record.number = 1;
+  record.number = record.called = 1;
   record.ready = map.overlaps ? 1 : 0;
   record.before.assign(record.groups, 0);
   return record;

@@ -15,6 +15,7 @@ namespace tilepost::cuda {
 
 struct RunRecord {
   uint64_t number = 0;  // 1 for a captured run
+  uint64_t called = 0;  // which run of the caller's operation it is: other plans have runs, too
   bool overlaps = false;
   int groups = 0;
   uint32_t progress = 0;          // the progress word before the run (watch_page.h)
@@ -31,9 +32,10 @@ struct RunRecord {
 // thread may ask.
 class RunLedger {
  public:
-  // `arrivals`: the kernel waits for counters and raises none. Eager runs allocate nothing after
-  // this. `plan` outlives this.
-  void create(const tilepost_plan_t& plan, bool arrivals);
+  // `arrivals`: the kernel waits for counters and raises none. `called`: eager runs of the caller's
+  // operation so far, which this counts on. Eager runs allocate nothing after this. `plan` and
+  // `called` outlive this.
+  void create(const tilepost_plan_t& plan, bool arrivals, uint64_t& called);
 
   // The record of the next eager run, which changes nothing before commit(): a run that could not
   // be started has added nothing to any counter. `output`, here and below: RunTerms::output.
@@ -59,6 +61,7 @@ class RunLedger {
   std::array<RunRecord, RunTracker::kMaxInFlight + 1> eager_;
   std::vector<RunRecord> captured_;
   const tilepost_plan_t* plan_ = nullptr;
+  uint64_t* called_ = nullptr;  // the issuing thread's
   bool arrivals_ = false;
   mutable std::mutex mutex_;  // guards all but eager_ of runs that are not in flight
   std::vector<uint32_t> sums_;

@@ -146,7 +146,8 @@ std::string RunShape::wrong_arrivals(int rank, const tilepost_arrivals_t& arriva
   return "";
 }
 
-RunList list_runs(const Problem& problem, const std::vector<int64_t>& asked, int runs) {
+RunList list_runs(const Problem& problem, const std::vector<int64_t>& bounds,
+                  const std::vector<int64_t>& asked, int runs) {
   RunList list{{problem.m}, runs, kRunsInFlight};
   if (problem.any_m) {
     const int64_t tile = problem.tile_m;
@@ -154,6 +155,8 @@ RunList list_runs(const Problem& problem, const std::vector<int64_t>& asked, int
     if (asked.empty())
       list.m = {problem.m, 1,    7,         tile - 1,          tile,
                 tile + 1,  1000, problem.m, problem.ranks + 1, problem.m * 2 / 3};
+    if (asked.empty())
+      for (const int64_t bound : bounds) list.m.insert(list.m.end(), {bound, bound + 1});
     for (int64_t& m : list.m) m = std::clamp<int64_t>(m, 1, problem.m);
     list.count = std::max(runs, static_cast<int>(list.m.size()));
   }

@@ -79,8 +79,10 @@ struct RunList {
   int at_once;             // so many consecutive runs have one route and are started back to back
 };
 
-// `asked`: numbers of rows from the command line; empty: those at which tiles and shares end.
-RunList list_runs(const Problem& problem, const std::vector<int64_t>& asked, int runs);
+// `asked`: numbers of rows from the command line; empty: those at which tiles and shares end, and
+// `bounds`, at which another kernel begins, with the next one.
+RunList list_runs(const Problem& problem, const std::vector<int64_t>& bounds,
+                  const std::vector<int64_t>& asked, int runs);
 
 // The shape of run `run` of the list.
 RunShape shape_of(const Problem& problem, const RunList& list, int run, uint64_t seed);

@@ -60,7 +60,7 @@ bool same(const Spec& x, const Spec& y) {
       same(sx.tile, sy.tile) && same(sx.stages, sy.stages) && same(sx.cluster, sy.cluster) &&
       same(sx.groups, sy.groups) && same(sx.comm_sms, sy.comm_sms) && same(sx.lanes, sy.lanes) &&
       same(sx.sms, sy.sms) && same(sx.layout, sy.layout) && same(sx.wait, sy.wait) &&
-      same(sx.sum, sy.sum) && sx.where.known() == sy.where.known();
+      same(sx.sum, sy.sum) && same(sx.kernels, sy.kernels) && sx.where.known() == sy.where.known();
   return gemm && schedule && same(x.name, y.name) && same(x.pattern, y.pattern) &&
          same(x.routing, y.routing) && same(x.ranks, y.ranks) && same(x.archs, y.archs) &&
          same(x.transport, y.transport) && same(x.consumer, y.consumer);
@@ -99,6 +99,7 @@ TEST_CASE("fields read as their YAML does") {
         {"transport", "'peer'"}}},
       {"consumer: \"rms_norm\"\nkernel: builtin\n",
        {{"consumer", "\"rms_norm\""}, {"kernel", "builtin"}}},
+      {"schedule: {kernels: 1}\n", {{"schedule.kernels", "1"}}},
       {"transport: auto\nconsumer: none\n", {{"transport", "auto"}, {"consumer", "none"}}}};
   for (const auto& [yaml, given] : cases) {
     CAPTURE(yaml);

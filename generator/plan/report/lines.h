@@ -1,0 +1,28 @@
+// How the text of `tilepost explain` is set.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tilepost {
+
+// Columns as wide as their widest cell, numbers to the right.
+class Table {
+ public:
+  explicit Table(std::vector<std::string> header) { add(std::move(header)); }
+  void add(std::vector<std::string> cells);
+  void print(std::string& out) const;
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+  std::vector<size_t> widths_;
+};
+
+// Appends a text behind its label, or below the one before where that is empty.
+void line(std::string& out, std::string_view label, const std::string& text);
+
+// Breaks lines that have more than 120 columns.
+std::string wrapped(std::string_view text);
+
+}  // namespace tilepost

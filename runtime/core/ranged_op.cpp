@@ -1,0 +1,130 @@
+#include "runtime/core/ranged_op.h"
+
+#include <ranges>
+#include <sstream>
+
+#include "runtime/core/error.h"
+#include "runtime/core/ranges.h"
+#include "runtime/map/run_path.h"
+
+namespace tilepost {
+namespace {
+
+// What says most of an operation whose parts' results differ: why it failed, that it has, that it
+// goes on.
+int weight_of(tilepost_result_t result) {
+  if (result == TILEPOST_OK) return 0;
+  if (result == TILEPOST_IN_PROGRESS) return 1;
+  return result == TILEPOST_ABORTED ? 2 : 3;
+}
+
+// Lines that several parts have are said once.
+std::string joined(const std::vector<std::unique_ptr<tilepost_op>>& ops) {
+  std::string text;
+  for (const auto& op : ops) {
+    std::istringstream lines(op->warnings());
+    for (std::string line; std::getline(lines, line);)
+      if (text.find(line + "\n") == std::string::npos) text += line + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+RangedOp::RangedOp(std::vector<Part> parts) {
+  for (Part& part : parts) {
+    ops_.push_back(std::move(part.op));
+    most_rows_.push_back(part.most_rows);
+  }
+  warnings_ = joined(ops_);
+}
+
+tilepost_result_t RangedOp::run(const tilepost_run_operands_t& operands, CUstream_st* stream) {
+  return with_reason(ops_[range_of_run(most_rows_, operands.m)]->run(operands, stream));
+}
+
+// A part that another one's failure has ended does not know why.
+tilepost_result_t RangedOp::with_reason(tilepost_result_t result) {
+  if (result != TILEPOST_ABORTED) return result;
+  const std::string text = tilepost_last_error();
+  for (const auto& op : ops_)
+    if (weight_of(op->status()) > weight_of(TILEPOST_ABORTED)) {
+      const std::string reason = tilepost_last_error();
+      return fail(result, "the communicator was aborted, make a new one; the reason: %s",
+                  reason.c_str());
+    }
+  return fail(result, "%s", text.c_str());
+}
+
+tilepost_result_t RangedOp::worst_of(Call call) {
+  tilepost_result_t worst = TILEPOST_OK;
+  std::string text;
+  for (const auto& op : ops_) {
+    const tilepost_result_t result = (*op.*call)();
+    if (weight_of(result) <= weight_of(worst)) continue;
+    worst = result;
+    if (weight_of(result) > 1) text = tilepost_last_error();
+  }
+  return weight_of(worst) > 1 ? fail(worst, "%s", text.c_str()) : worst;
+}
+
+tilepost_result_t RangedOp::status() {
+  return worst_of(&tilepost_op::status);
+}
+
+tilepost_result_t RangedOp::synchronize() {
+  return worst_of(&tilepost_op::synchronize);
+}
+
+tilepost_result_t RangedOp::route(const tilepost_route_t& route, tilepost_arrivals_t* arrivals) {
+  return first().route(route, arrivals);
+}
+
+// The parts in whose runs ranks store in each other's outputs; where there is none the first one
+// says why.
+std::vector<tilepost_op*> RangedOp::registering() const {
+  std::vector<tilepost_op*> found;
+  for (const auto& op : ops_) {
+    tilepost_op_info_t info{};
+    if (op->get_info(info) == TILEPOST_OK && paths_of(*info.plan).planned.lends_out)
+      found.push_back(op.get());
+  }
+  if (found.empty()) found.push_back(&first());
+  return found;
+}
+
+// Of a buffer that one of them refuses none keeps anything: all ranks refuse it alike.
+tilepost_result_t RangedOp::register_output(void* buffer, int64_t bytes) {
+  const std::vector<tilepost_op*> ops = registering();
+  for (size_t i = 0; i < ops.size(); ++i) {
+    const tilepost_result_t result = with_reason(ops[i]->register_output(buffer, bytes));
+    if (result == TILEPOST_OK) continue;
+    const std::string text = tilepost_last_error();
+    for (tilepost_op* const op : std::views::take(ops, static_cast<ptrdiff_t>(i)))
+      op->unregister_output(buffer);
+    return fail(result, "%s", text.c_str());
+  }
+  return TILEPOST_OK;
+}
+
+tilepost_result_t RangedOp::unregister_output(const void* buffer) {
+  for (tilepost_op* const op : registering())
+    if (const auto result = with_reason(op->unregister_output(buffer)); result != TILEPOST_OK)
+      return result;
+  return TILEPOST_OK;
+}
+
+// The first one's, which has room for all rows; memory of all of them.
+tilepost_result_t RangedOp::get_info(tilepost_op_info_t& info) {
+  int64_t bytes = 0;
+  for (const auto& op : ops_) {
+    tilepost_op_info_t part{};
+    if (const auto result = op->get_info(part); result != TILEPOST_OK) return result;
+    bytes += part.device_bytes;
+  }
+  const tilepost_result_t result = first().get_info(info);
+  info.device_bytes = bytes;
+  return result;
+}
+
+}  // namespace tilepost

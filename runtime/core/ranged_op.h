@@ -1,0 +1,47 @@
+// One operation to its caller, and one for each range of m behind it (ranges.h): the same for every
+// target. Each has been made with the others, collectively and in one order; who makes them sees to
+// it that their runs follow each other.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/core/object.h"
+
+namespace tilepost {
+
+class RangedOp final : public tilepost_op {
+ public:
+  // An operation that serves runs of at most so many rows, of those that no later one does.
+  struct Part {
+    int64_t most_rows;
+    std::unique_ptr<tilepost_op> op;
+  };
+
+  // Two parts at least, with fewer and fewer rows.
+  explicit RangedOp(std::vector<Part> parts);
+
+  tilepost_result_t run(const tilepost_run_operands_t& operands, CUstream_st* stream) override;
+  tilepost_result_t route(const tilepost_route_t& route, tilepost_arrivals_t* arrivals) override;
+  tilepost_result_t register_output(void* buffer, int64_t bytes) override;
+  tilepost_result_t unregister_output(const void* buffer) override;
+  tilepost_result_t status() override;
+  tilepost_result_t synchronize() override;
+  tilepost_result_t get_info(tilepost_op_info_t& info) override;
+  const char* warnings() override { return warnings_.c_str(); }
+
+ private:
+  using Call = tilepost_result_t (tilepost_op::*)();
+
+  tilepost_op& first() const { return *ops_.front(); }
+  tilepost_result_t worst_of(Call call);
+  tilepost_result_t with_reason(tilepost_result_t result);
+  std::vector<tilepost_op*> registering() const;
+
+  std::vector<std::unique_ptr<tilepost_op>> ops_;
+  std::vector<int64_t> most_rows_;  // of each
+  std::string warnings_;
+};
+
+}  // namespace tilepost

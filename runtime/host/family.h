@@ -1,0 +1,52 @@
+// What operations of the host target have in common that are one to their caller, each for a range
+// of m (runtime/core/ranges.h). An operation that is alone is a family of one.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "runtime/core/plan_hash.h"
+#include "runtime/core/ranges.h"
+#include "runtime/host/group.h"
+#include "runtime/map/patterns.h"
+
+namespace tilepost {
+
+struct HostFamily {
+  // `name` and what `plans` point to belong to the program, which outlives the operations.
+  HostFamily(std::shared_ptr<HostGroup> of, int its_rank, const char* program, PlanRanges its_plans)
+      : group(std::move(of)),
+        rank(its_rank),
+        name(program),
+        plans(std::move(its_plans)),
+        hash(hash_plans(plans)) {}
+
+  bool takes_turns() const { return plans.size() > 1; }
+
+  // What one of them gets of what the caller gives all.
+  int64_t part_of(int64_t bytes) const {
+    return std::max<int64_t>(1, bytes / static_cast<int64_t>(plans.size()));
+  }
+
+  // Once all of them are made. Nothing is counted that failed: the number must be the same on all
+  // ranks.
+  void count() {
+    if (!row_of(*plans.front()).communicates()) return;
+    HostStream& stream = group->stream(rank);
+    const std::lock_guard lock(stream.mutex);
+    operation = ++stream.operations;
+  }
+
+  const std::shared_ptr<HostGroup> group;
+  const int rank;
+  const char* const name;
+  const PlanRanges plans;
+  const uint64_t hash;                             // hash_plans
+  uint64_t operation = 0;                          // RunTerms; 0 where no other rank is met
+  uint64_t runs = 0;                               // posted, of all of them; the stream's mutex
+  std::vector<std::shared_ptr<HostArena>> arenas;  // theirs alone, where there are several
+};
+
+}  // namespace tilepost
