@@ -94,7 +94,8 @@ std::string plan_lines(const BundleContents& contents) {
   for (const HarnessProgram& program : contents.programs) {
     const Plan& plan = program.plans.front();
     std::vector<std::string> archs;
-    for (const Plan& each : program.plans) archs.push_back(name_of(each.arch));
+    for (const Plan& each : program.plans)
+      if (each.range == 0) archs.push_back(name_of(each.arch));
     text += fmt::format("| `{}` | {} | `{}`, {} in, {} out{} | {} |\n", program.name, plan.ranks,
                         describe_product(plan, "out"), name_of(plan.input), name_of(plan.output),
                         plan.any_m ? fmt::format(", any m up to {}", rows_of_runs(plan)) : "",

@@ -128,13 +128,14 @@ void predict_without_neighbours(Draft& draft) {
 
 // ---- Several plans for any m
 
-// How many where the spec leaves it open.
+// How many where the spec leaves it open, on an architecture that is timed.
 constexpr size_t kOpenKernels = 1;
 
-size_t most_kernels(const Spec& spec) {
+size_t most_kernels(const Spec& spec, Arch arch) {
   if (!why_one_kernel(spec).empty()) return 1;
   const auto& asked = spec.schedule.kernels;
-  return asked ? static_cast<size_t>(asked->value) : kOpenKernels;
+  if (!asked) return arch == Arch::host ? 1 : kOpenKernels;
+  return static_cast<size_t>(asked->value);
 }
 
 // A plan for runs of at most `rows` rows; nothing where the spec's wishes leave none.
@@ -179,7 +180,7 @@ std::vector<Plan> timed_ranges(const Problem& problem, const Plan& whole, size_t
 // The plans of an operation: `whole`, which could serve all of its runs, and behind it those that
 // serve runs of fewer and fewer rows in its place.
 std::vector<Plan> share_runs(const Problem& problem, Plan whole) {
-  const size_t most = most_kernels(problem.spec);
+  const size_t most = most_kernels(problem.spec, whole.arch);
   if (most == 1) return {std::move(whole)};
   std::vector<Plan> plans = whole.arch == Arch::host ? host_ranges(problem, whole, most)
                                                      : timed_ranges(problem, whole, most);
