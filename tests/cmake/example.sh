@@ -78,9 +78,9 @@ case $1 in
     run_on_gpus 4 "on 4 GPUs, 0 elements wrong" "$scratch/tree/tensor_parallel_mlp"
     ;;
   own_kernel)
-    cd "$examples/05_own_kernel"
-    step "check" tilepost check down_proj.yaml
-    step "verify on the CPU" tilepost verify down_proj.yaml --target host -D gemm.m=200 -D gemm.n=144 -D gemm.k=40 --runs 1
+    spec=$examples/05_own_kernel/down_proj.yaml
+    step "check" tilepost check "$spec"
+    step "verify on the CPU" tilepost verify "$spec" --target host -D gemm.m=200 -D gemm.n=144 -D gemm.k=40 --runs 1
     says "bits: 28800 elements as my::tiled_gemm<64, 64> gives them" "$scratch/log"
     ;;
   own_kernel_cuda)
