@@ -125,7 +125,7 @@ class Audit {
     Schedule one;
     one.tiles = {{0, 0, 0, 0}};
     Look look = bench.look_for(one, 0, 1);
-    look.places[0] = {0, bench.m(), 0, plan_.map.n};
+    look.places[0] = {0, bench.m(), 0, plan_.map.n, 0};
     look.signals = 0;
     for (int which = 0; which < 2; ++which) bench.run_plain(which);
     const std::string kernel = std::string(plain_.name) + " as it is, unwoven,";
@@ -139,7 +139,7 @@ class Audit {
     Schedule largest = planned;
     for (int i = 0; i < kRandomSchedules; ++i) {
       schedules.push_back(
-          random_schedule(plan_, planned, mix(seed_ + static_cast<uint64_t>(i)) >> 44));
+          random_schedule(plan_, m, planned, mix(seed_ + static_cast<uint64_t>(i)) >> 44));
       const Schedule& next = schedules.back();
       largest.rows = std::max(largest.rows, next.rows);
       if (next.tiles.size() > largest.tiles.size()) largest.tiles = next.tiles;

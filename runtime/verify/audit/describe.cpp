@@ -143,21 +143,26 @@ std::string name_of(int64_t position, const tilepost_tile_t& tile) {
                               : format(", which goes to row %d", tile.row));
 }
 
-// The memory that the schedule makes of the plain kernel's.
+// The memory that the schedule makes of the plain kernel's; in rows that may be stored to, what is
+// there.
 Bytes expected_memory(const Workbench& bench, const tilepost_plan_t& plan, const Schedule& schedule,
-                      const Bytes& plain) {
+                      const Bytes& plain, const Bytes& got) {
   Bytes expected(plain.size());
   for (size_t i = 0; i < expected.size(); ++i)
     expected[i] = static_cast<uint8_t>(fill_word(static_cast<int64_t>(i) / 4, 0) >> i % 4 * 8);
   for (const tilepost_tile_t& tile : schedule.tiles) {
+    if (tile.row < 0) continue;
     const TileExtent extent = extent_of(plan, tile, bench.m());
-    const int64_t column = int64_t{tile.n} * bench.element_bytes();
-    for (int64_t row = 0; tile.row >= 0 && row < extent.rows; ++row)
-      std::memcpy(
-          &expected[static_cast<size_t>(bench.begin() + (tile.row + row) * bench.row_bytes() +
-                                        column)],
-          &plain[static_cast<size_t>(bench.begin() + (tile.m + row) * bench.row_bytes() + column)],
-          static_cast<size_t>(extent.columns * bench.element_bytes()));
+    const auto bytes = static_cast<size_t>(extent.columns * bench.element_bytes());
+    const auto at = [&](int64_t row) {
+      return static_cast<size_t>(bench.begin() + row * bench.row_bytes() +
+                                 int64_t{tile.n} * bench.element_bytes());
+    };
+    for (int64_t row = 0; row < extent.rows; ++row)
+      std::memcpy(&expected[at(tile.row + row)], &plain[at(tile.m + row)], bytes);
+    const int64_t end = extent.rows + spare_rows(plan, tile, schedule, bench.m());
+    for (int64_t row = extent.rows; row < end; ++row)
+      std::memcpy(&expected[at(tile.row + row)], &got[at(tile.row + row)], bytes);
   }
   return expected;
 }
@@ -207,7 +212,8 @@ std::string describe_position(Workbench& bench, const tilepost_plan_t& plan,
 
 std::string describe_difference(Workbench& bench, const tilepost_plan_t& plan,
                                 const Schedule& schedule, const std::vector<unsigned char>& plain) {
-  const Bytes got = bench.memory(0), expected = expected_memory(bench, plan, schedule, plain);
+  const Bytes got = bench.memory(0);
+  const Bytes expected = expected_memory(bench, plan, schedule, plain, got);
   const int bytes = bench.element_bytes();
   int64_t first = -1, different = 0;
   for (size_t at = 0; at < got.size(); at += static_cast<size_t>(bytes)) {

@@ -18,9 +18,10 @@ TILEPOST_VERIFY_INLINE uint32_t fill_word(int64_t index, int which) {
   return which == 0 ? word : ~word;
 }
 
-// A rectangle of the output that may be stored to.
+// A rectangle of the output that is to be stored to, and so many rows behind it that may be: where
+// a tile is not whole, nobody reads the rest of its place.
 struct TilePlace {
-  int64_t row, rows, column, columns;
+  int64_t row, rows, column, columns, spare;
 };
 
 // What went wrong, as a set.
@@ -62,12 +63,24 @@ TILEPOST_VERIFY_INLINE bool is_placed(const Look& look, int64_t at) {
   return false;
 }
 
+// Whether it is in the rows behind one.
+TILEPOST_VERIFY_INLINE bool is_spare(const Look& look, int64_t at) {
+  const int64_t row = (at - look.begin) / look.row_bytes;
+  const int64_t in_row = (at - look.begin) % look.row_bytes;
+  for (const TilePlace& place : look.places)
+    if (at >= look.begin && row >= place.row + place.rows &&
+        row < place.row + place.rows + place.spare && in_row >= place.column * look.element_bytes &&
+        in_row < (place.column + place.columns) * look.element_bytes)
+      return true;
+  return false;
+}
+
 // What is wrong with byte `at`, of which the memories have `got`.
 TILEPOST_VERIFY_INLINE uint32_t judge_byte(const Look& look, int64_t at, const uint8_t (&got)[2]) {
   const int shift = static_cast<int>(at % 4) * 8;
   const auto fill = static_cast<uint8_t>(fill_word(at / 4, 0) >> shift);
   const bool stored = got[0] != fill || got[1] != static_cast<uint8_t>(~fill);
-  if (!is_placed(look, at)) return stored ? kOutside : 0;
+  if (!is_placed(look, at)) return stored && !is_spare(look, at) ? kOutside : 0;
   return !stored ? kMissing : got[0] != got[1] ? kUnequal : 0;
 }
 

@@ -28,7 +28,8 @@ Schedule planned_schedule(const tilepost_plan_t& plan, int64_t m) {
   return schedule;
 }
 
-Schedule random_schedule(const tilepost_plan_t& plan, const Schedule& other, uint64_t seed) {
+Schedule random_schedule(const tilepost_plan_t& plan, int64_t m, const Schedule& other,
+                         uint64_t seed) {
   constexpr size_t kPaddingEvery = 7, kMostGroups = 5;
   const auto cluster = static_cast<size_t>(plan.map.cluster);
   const int32_t tile_m = plan.map.tile_m;
@@ -67,18 +68,33 @@ Schedule random_schedule(const tilepost_plan_t& plan, const Schedule& other, uin
     std::iota(list.begin(), list.end(), 0);
     shuffle(list, random);
   }
+  const auto is_whole = [&](const tilepost_tile_t& tile) {
+    return extent_of(plan, tile, m).rows == tile_m;
+  };
+  schedule.rows = int64_t{most} * tile_m;
   for (tilepost_tile_t& tile : schedule.tiles) {
     if (tile.row < 0) continue;
-    tile.row = places[tile.n].back() * tile_m;
-    places[tile.n].pop_back();
+    if (is_whole(tile)) {
+      tile.row = places[tile.n].back() * tile_m;
+      places[tile.n].pop_back();
+    } else {
+      tile.row = most * tile_m;
+      schedule.rows = tile.row + extent_of(plan, tile, m).rows;
+    }
   }
-  schedule.rows = int64_t{most} * tile_m;
   return schedule;
 }
 
 TileExtent extent_of(const tilepost_plan_t& plan, const tilepost_tile_t& tile, int64_t m) {
   return {std::min<int64_t>(plan.map.tile_m, m - tile.m),
           std::min<int64_t>(plan.map.tile_n, plan.map.n - tile.n)};
+}
+
+int64_t spare_rows(const tilepost_plan_t& plan, const tilepost_tile_t& tile,
+                   const Schedule& schedule, int64_t m) {
+  if (plan.kernel.launch != TILEPOST_LAUNCH_CUSTOM) return 0;
+  const int64_t rows = extent_of(plan, tile, m).rows;
+  return std::clamp<int64_t>(schedule.rows - tile.row - rows, 0, plan.map.tile_m - rows);
 }
 
 }  // namespace tilepost::verify

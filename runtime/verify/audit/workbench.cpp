@@ -100,7 +100,9 @@ Look Workbench::look_for(const Schedule& schedule, int64_t first, int64_t count)
     const tilepost_tile_t& tile = schedule.tiles[static_cast<size_t>(first + i)];
     const TileExtent extent = extent_of(plan_, tile, m());
     look.raised[i] = int64_t{tile.group} * TILEPOST_COUNTER_STRIDE;
-    if (tile.row >= 0) look.places[i] = {tile.row, extent.rows, tile.n, extent.columns};
+    if (tile.row >= 0)
+      look.places[i] = {tile.row, extent.rows, tile.n, extent.columns,
+                        spare_rows(plan_, tile, schedule, m())};
   }
   return look;
 }

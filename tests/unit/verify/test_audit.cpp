@@ -195,11 +195,40 @@ TEST_CASE("a plain kernel that is no reference is no reference") {
   plain_repeats = true;
 }
 
+TEST_CASE("a kernel with marks may store the rest of a place that its tile does not fill") {
+  Plan plan;
+  const tilepost_tile_t ragged{24, 16, 40, 0};
+  Schedule schedule;
+  schedule.rows = 46;
+  CHECK(spare_rows(plan.plan, ragged, schedule, kM) == 0);
+  plan.plan.kernel.launch = TILEPOST_LAUNCH_CUSTOM;
+  CHECK(spare_rows(plan.plan, ragged, schedule, kM) == 1);  // up to the end of the output
+  schedule.rows = 80;
+  CHECK(spare_rows(plan.plan, ragged, schedule, kM) == 3);
+  CHECK(spare_rows(plan.plan, {16, 16, 40, 0}, schedule, kM) == 0);
+  Look look{};
+  look.begin = 64;
+  look.row_bytes = 100;
+  look.element_bytes = 2;
+  look.places[0] = {40, 5, 16, 16, 3};
+  const auto stored = [&](int64_t row, int64_t column) {
+    return judge_byte(look, look.begin + row * 100 + column * 2, {1, 1});
+  };
+  for (const int64_t column : {15, 16, 31, 32}) {
+    const bool in_columns = column == 16 || column == 31;
+    CHECK(stored(39, column) == kOutside);
+    CHECK(stored(44, column) == (in_columns ? 0 : kOutside));
+    CHECK(stored(45, column) == (in_columns ? 0 : kOutside));
+    CHECK(stored(47, column) == (in_columns ? 0 : kOutside));
+    CHECK(stored(48, column) == kOutside);
+  }
+}
+
 TEST_CASE("a random schedule has every tile once, at a place of its own") {
   const Plan plan;
   const Schedule planned = planned_schedule(plan.plan, kM);
   for (uint64_t seed = 0; seed < 20; ++seed) {
-    const Schedule schedule = random_schedule(plan.plan, planned, seed);
+    const Schedule schedule = random_schedule(plan.plan, kM, planned, seed);
     std::vector<int> stored(static_cast<size_t>(schedule.rows) * kN);
     std::vector<uint32_t> signals(schedule.targets.size());
     size_t padding = 0;
