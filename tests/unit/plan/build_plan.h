@@ -13,8 +13,8 @@
 
 namespace tilepost::test {
 
-// A spec as the reader would return it for a file that gives only what is required. Places are
-// invalid, so messages come without source lines.
+// A spec as the reader would return it for a file that gives only what is required, and for any m
+// one kernel. Places are invalid, so messages come without source lines.
 inline Spec make_spec(int64_t m, int64_t n, int64_t k, Arch arch = Arch::sm_90a) {
   Spec spec;
   spec.name.value = "attn_out";
@@ -26,6 +26,7 @@ inline Spec make_spec(int64_t m, int64_t n, int64_t k, Arch arch = Arch::sm_90a)
   spec.archs.value = {arch};
   spec.transport.value = std::nullopt;
   spec.consumer.value = TILEPOST_CONSUMER_NONE;
+  spec.schedule.kernels.emplace().value = 1;
   return spec;
 }
 
