@@ -11,6 +11,7 @@
 #include "generator/bench/torch.h"
 #include "generator/harness/output_reader.h"
 #include "generator/harness/process.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace tilepost {
@@ -29,9 +30,12 @@ struct BenchTarget {
   std::string cublas_lt;
 };
 
-std::optional<BenchTarget> find_target(Diagnostics& diagnostics) {
+// `elsewhere`: for GPUs that the first program is planned for, which need not be here.
+std::optional<BenchTarget> find_target(const std::vector<HarnessProgram>& programs, bool elsewhere,
+                                       Diagnostics& diagnostics) {
   BenchTarget target;
-  const Gpus gpus = find_gpus();
+  const Plan& first = programs.front().plans.back();
+  const Gpus gpus = elsewhere ? Gpus{1, compute_capability(first.arch), ""} : find_gpus();
   if (gpus.count == 0) {
     diagnostics.error("cannot measure: this machine has no GPU (" + gpus.reason + ")");
     return std::nullopt;
@@ -91,11 +95,7 @@ std::string now_in_words() {
   return text.data();
 }
 
-// Runs the harness, printing every program's rows when it has ended.
-HarnessEnd measure(const std::string& harness, const std::vector<HarnessProgram>& programs,
-                   const BenchContext& context, double seconds, BenchLog& log,
-                   llvm::raw_ostream& out, Progress& progress) {
-  const BenchOptions& options = context.options;
+std::vector<std::string> harness_command(const std::string& harness, const BenchOptions& options) {
   std::vector<std::string> argv = {harness,
                                    "--seed",
                                    std::to_string(options.seed),
@@ -105,6 +105,14 @@ HarnessEnd measure(const std::string& harness, const std::vector<HarnessProgram>
                                    kModeFlags[static_cast<int>(options.mode)]};
   if (options.lent_output) argv.emplace_back("--lent-output");
   if (options.registered) argv.emplace_back("--registered");
+  return argv;
+}
+
+// Runs the harness, printing every program's rows when it has ended.
+HarnessEnd measure(const std::string& harness, const std::vector<HarnessProgram>& programs,
+                   const BenchContext& context, double seconds, BenchLog& log,
+                   llvm::raw_ostream& out, Progress& progress) {
+  const std::vector<std::string> argv = harness_command(harness, context.options);
   size_t done = 0;
   const HarnessEnd end = run_lines(argv, kIdleSeconds, [&](llvm::StringRef line) {
     std::string name;
@@ -138,7 +146,7 @@ int bench(const std::vector<Input>& inputs, const BenchOptions& options, llvm::r
     if (diagnostics.ok() && !interrupted()) diagnostics.error("there is nothing to measure");
     return kFailed;
   }
-  const std::optional<BenchTarget> target = find_target(diagnostics);
+  const std::optional<BenchTarget> target = find_target(programs, options.no_run, diagnostics);
   if (!target || !choose_plans(programs, target->sm, diagnostics)) return kFailed;
   make_names_unique(programs);
 
@@ -155,6 +163,10 @@ int bench(const std::vector<Input>& inputs, const BenchOptions& options, llvm::r
   if (built != BuildResult::built) return built == BuildResult::not_written ? kNotWritten : kFailed;
 
   progress.clear();
+  if (options.no_run) {
+    out << "not run: " << llvm::join(harness_command(plan.harness, options), " ") << "\n";
+    return kMeasured;
+  }
   const bool end_to_end = llvm::any_of(programs, [](const HarnessProgram& program) {
     return row_of(program.plans.front()).communicates();
   });

@@ -21,6 +21,7 @@ int bench_command(const Options& options, Diagnostics& diagnostics) {
   bench_options.registered = options.registered;
   bench_options.torch = options.torch;
   bench_options.keep_dir = options.keep_dir;
+  bench_options.no_run = options.no_run;
   bench_options.jobs = options.jobs;
   bench_options.cache_dir = options.cache_dir;
   std::string json;

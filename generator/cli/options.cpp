@@ -71,7 +71,7 @@ cl::list<int64_t> run_rows("m", cl::value_desc("m1,m2,..."), cl::CommaSeparated,
                            cl::desc("Numbers of rows to go through, of plans for any m"),
                            cl::sub(verify_verb));
 cl::opt<bool> no_run("no-run", cl::desc("Compile into --keep's folder and run nothing"),
-                     cl::sub(verify_verb));
+                     cl::sub(verify_verb), cl::sub(bench_verb));
 cl::opt<std::string> keep("keep", cl::value_desc("dir"),
                           cl::desc("Keep the generated project in this folder"),
                           cl::sub(verify_verb), cl::sub(bench_verb));

@@ -29,7 +29,7 @@ struct Options {
   uint64_t seed = 1;                // verify and bench --seed
   int runs = 3;                     // verify --runs
   std::vector<int64_t> run_rows;    // verify --m
-  bool no_run = false;              // verify --no-run
+  bool no_run = false;              // verify and bench --no-run
   std::string keep_dir;             // verify and bench --keep
   std::string cache_dir;            // verify and bench --cache; empty: nothing is kept
   int jobs = 0;                     // verify and bench --jobs; 0 = one per core

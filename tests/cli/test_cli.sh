@@ -32,6 +32,7 @@ expect 2 "--target is auto, cuda or host, got 'moon'" "$tool" verify x.yaml --ta
 expect 2 "-D takes path=value, got 'gemm.m'" "$tool" check "$specs/ar_sm90.yaml" -D gemm.m
 expect 2 "--runs must be at least 1, got 0" "$tool" verify "$specs/ar_host.yaml" --runs 0
 expect 2 "--no-run needs a folder for what it compiles: --keep DIR" "$tool" verify "$specs/ar_host.yaml" --no-run
+expect 2 "--no-run needs a folder for what it compiles: --keep DIR" "$tool" bench "$specs/ar_sm90.yaml" --no-run
 expect 2 "" "$tool" generate --no-such-flag x.yaml
 expect 0 "" "$tool" --version
 grep -q "^tilepost [0-9]" out || fail "--version prints no version"
