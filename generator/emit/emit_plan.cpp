@@ -209,15 +209,16 @@ void set_model(Fields& fields, const tilepost_model_t& model) {
   fields.set("model.margin", number_text(model.margin), "by which overlap has to win");
 }
 
+void set_box(Fields& fields, const char* field, const tilepost_box_t& box, const char* meaning) {
+  fields.set(field,
+             fmt::format("{{{}, {}, {}, {}}}", box.columns, box.rows, box.swizzle, box.promote),
+             meaning);
+}
+
 void set_boxes(Fields& fields, const tilepost_kernel_t& kernel) {
-  const auto set = [&](const char* field, const tilepost_box_t& box, const char* meaning) {
-    fields.set(field,
-               fmt::format("{{{}, {}, {}, {}}}", box.columns, box.rows, box.swizzle, box.promote),
-               meaning);
-  };
-  set("kernel.box_a", kernel.box_a, "columns, rows, swizzle, L2 promotion");
-  set("kernel.box_b", kernel.box_b, "");
-  set("kernel.box_c", kernel.box_c, "");
+  set_box(fields, "kernel.box_a", kernel.box_a, "columns, rows, swizzle, L2 promotion");
+  set_box(fields, "kernel.box_b", kernel.box_b, "");
+  set_box(fields, "kernel.box_c", kernel.box_c, "");
 }
 
 void set_kernel(Fields& fields, const Plan& plan) {
@@ -239,6 +240,9 @@ void set_kernel(Fields& fields, const Plan& plan) {
              "may start before the last kernel has ended");
   if (kernel.launch == TILEPOST_LAUNCH_TMA)
     set_boxes(fields, kernel);
+  else if (kernel.launch == TILEPOST_LAUNCH_CUSTOM && plan.access == TILEPOST_ACCESS_WRITE)
+    set_box(fields, "kernel.box_c", kernel.box_c,
+            "of stores: columns, rows, swizzle, L2 promotion");
   else if (plan.access == TILEPOST_ACCESS_TILES)
     fields.set("kernel.box_c.rows", kernel.box_c.rows, "of a box that goes to other ranks");
   fields.set("kernel.threads", kernel.threads, "per CTA");

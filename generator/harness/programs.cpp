@@ -99,6 +99,10 @@ bool has_plain(const HarnessProgram& program) {
   return program.plans.front().source.own != nullptr;
 }
 
+bool is_audited(const HarnessProgram& program) {
+  return has_plain(program) && program.plans.front().access != TILEPOST_ACCESS_WRITE;
+}
+
 std::string plain_source(const HarnessProgram& program) {
   return "plain/" + program.name + (program.plans.front().arch == Arch::host ? ".cpp" : ".cu");
 }

@@ -36,6 +36,9 @@ enum class SourcesResult { written, rejected, not_written };
 // Whether a program's kernel is the user's own, so that there is a plain one to hold it against,
 // and the source of that.
 bool has_plain(const HarnessProgram& program);
+// Whether it is audited: not where tiles go into memory of the ranks that own them, of which an
+// audit has none.
+bool is_audited(const HarnessProgram& program);
 std::string plain_source(const HarnessProgram& program);
 
 // Generates the programs into "programs/" of the working folder, and plain kernels into "plain/".

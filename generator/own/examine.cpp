@@ -43,7 +43,9 @@ class Examiner {
       const std::set<Mark> marks = find_marks(parsed, instance);
       own_.marked = !marks.empty();
       own_.persistent = marks.contains(Mark::num_tiles);
-      proven = check_headers(parsed) && check_fields() && check_arguments(parsed, instance) &&
+      check_stores(marks);
+      proven = diagnostics_.ok() && check_headers(parsed) && check_fields() &&
+               check_arguments(parsed, instance) &&
                (own_.marked ? check_marked(parsed, instance) : prove(parsed, instance));
     });
     return read && proven;
@@ -97,6 +99,25 @@ class Examiner {
         parsed.error_at({inclusion.at, inclusion.at + 1},
                         missing_header(StringRef(inclusion.spelled).trim('"')));
     return parsed.report.ok();
+  }
+
+  // Stores into other ranks' memory go by tensor maps alone, which are taken from the mark.
+  void check_stores(const std::set<Mark>& marks) {
+    const Located<std::vector<int64_t>>& box = own_.spec.store_box;
+    if (!box.given()) return;
+    const std::string name = quote(own_.spec.function.value);
+    for (const Mark needed : {Mark::out_coord, Mark::out_map, Mark::open_out_maps})
+      if (!marks.contains(needed))
+        diagnostics_.error(
+            box.where, fmt::format("kernel.store_box is for kernels that store with TMA by maps "
+                                   "of tilepost::out_map, and {} reaches no tilepost::{}",
+                                   name, name_of(needed)));
+    if (marks.contains(Mark::out) || marks.contains(Mark::out_base))
+      diagnostics_.error(box.where,
+                         fmt::format("kernel.store_box is for kernels that store with TMA alone, "
+                                     "and {} has ordinary stores too, which cannot go to other "
+                                     "ranks' memory; remove it",
+                                     name));
   }
 
   // Fields that are for kernels with marks alone, or for those without.

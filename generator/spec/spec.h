@@ -89,9 +89,12 @@ struct KernelSpec {
   Located<std::string> launcher;                   // a function of the file: "lib::launch"
   Located<std::array<int64_t, 3>> requires_{{1, 1, 1}, {}};  // m, n, k are multiples of these
   Located<int64_t> blocks_per_sm{1, {}};
-  Located<int64_t> signals{1, {}};      // marked: how often tile_done is said of a tile
-  Located<int64_t> cluster{1, {}};      // marked: blocks of a cluster, side by side along x
-  Located<double> efficiency{0.5, {}};  // of the tensor cores' peak
+  Located<int64_t> signals{1, {}};  // marked: how often tile_done is said of a tile
+  Located<int64_t> cluster{1, {}};  // marked: blocks of a cluster, side by side along x
+  // Marked, with TMA stores by tilepost::out_map: rows and columns of a store, bytes of its
+  // swizzle.
+  Located<std::vector<int64_t>> store_box;
+  Located<double> efficiency{0.5, {}};                      // of the tensor cores' peak
   Located<std::vector<Located<std::string>>> include_dirs;  // relative to the spec's folder
   Located<std::vector<Located<std::string>>> defines;       // "NAME" or "NAME=value"
   Place where;

@@ -22,7 +22,7 @@ bool write_units(const std::vector<Unit>& units, const WorkDir& dir, Diagnostics
 }  // namespace
 
 std::string emit_registry(const std::vector<HarnessProgram>& programs, bool audited) {
-  const auto plain = [&](const HarnessProgram& program) { return audited && has_plain(program); };
+  const auto plain = [&](const HarnessProgram& program) { return audited && is_audited(program); };
   std::string text;
   llvm::raw_string_ostream out(text);
   out << "#include \"runtime/verify/registry.h\"\n\n";

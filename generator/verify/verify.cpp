@@ -38,7 +38,7 @@ double idle_seconds(const std::vector<HarnessProgram>& programs) {
 
 int64_t checks_of(const std::vector<HarnessProgram>& programs) {
   return static_cast<int64_t>(programs.size()) * kChecksPerProgram +
-         std::ranges::count_if(programs, has_plain) * kChecksPerAudit;
+         std::ranges::count_if(programs, is_audited) * kChecksPerAudit;
 }
 
 // The runs of a plan for any m or with routes are as many as there are of these to go through.

@@ -21,6 +21,7 @@ struct OwnRequest {
   std::array<int32_t, 3> threads = {1, 1, 1};    // x, y and z of a block
   int32_t shared_bytes = 0;                      // dynamic, of a block
   bool cpu = false;       // the text is for the CPU shim (runtime/verify/host/shim)
+  bool stores = false;    // into other ranks' memory
   bool one_arch = true;   // the text is for the architecture of `reading` alone
   std::string a, b, out;  // which parameters point to them; a and b may be ""
   std::string launcher;   // the user's, "lib::launch": it gives the arguments; "": those above

@@ -272,9 +272,11 @@ class PlanRules {
     return expect(!is_routed(plan_), "routing", plan_.routing,
                   "even (0) where kernels store into other ranks' memory") &&
            expect(plan_.pace >= 0, "pace", plan_.pace, "0 or more clock cycles") &&
-           expect(on_host() || plan_.kernel.launch == TILEPOST_LAUNCH_TMA, "kernel.launch",
-                  plan_.kernel.launch,
-                  "tensor maps (0) where kernels store into other ranks' memory");
+           expect(on_host() || plan_.kernel.launch == TILEPOST_LAUNCH_TMA ||
+                      plan_.kernel.launch == TILEPOST_LAUNCH_CUSTOM,
+                  "kernel.launch", plan_.kernel.launch,
+                  "tensor maps (0), or a launcher (3), where kernels store into other ranks' "
+                  "memory");
   }
 
   // Kernels that exchange tiles, or rows of A: flags and tables are for so many ranks, and helper

@@ -179,7 +179,7 @@ own() {
     arguments: {a: a, b: b, c: out, m: m, n: n, k: k}}"
   hopper="{file: $kernels/marked_hopper.cu, function: 'lib::hopper<128>', tile: [128, 128], threads: 384,
     shared_bytes: 4 * 256 * 128 + 2 * 2 * 64 * 128 + 1024, signals: 2, requires: {n: 8, k: 8},
-    launcher: 'lib::launch_hopper'}"
+    launcher: 'lib::launch_hopper', store_box: [64, 64, 128]}"
   for pattern in ar:gemm_all_reduce rs:gemm_reduce_scatter a2a:gemm_all_to_all; do
     short=${pattern%%:*}
     given=()
@@ -188,7 +188,7 @@ own() {
       own_kernel "own_${short}_$transport" "${pattern#*:}" "$transport" 1024x520x40 bf16 "$tiled" "${given[@]}"
     done
     own_kernel "own_cores_$short" "${pattern#*:}" nccl 2048x2048x512 f16 "$cores" "${given[@]}"
-    for transport in nccl nccl_symmetric copy_engine none; do
+    for transport in nccl nccl_symmetric copy_engine peer none; do
       own_kernel "own_marked_hopper_${short}_$transport" "${pattern#*:}" "$transport" 4096x2048x512 bf16 "$hopper" \
         "${given[@]}"
     done

@@ -207,6 +207,10 @@ spec gemm_all_reduce 992 520 40 bf16 "$one_each, cluster: 2" | sed 's/^arch: .*/
 refused "a cluster whose blocks have one tile" "kernel.cluster is for kernels whose blocks compute several tiles"
 spec gemm_all_reduce 992 520 40 bf16 "$scheduled, cluster: 2" >"$dir/spec.yaml"
 refused "a cluster on sm_80" "kernel.cluster is 2, and sm_80 has no clusters"
+spec gemm_reduce_scatter 512 256 64 bf16 "$scheduled" "{transport: peer}" | sed 's/^arch: .*/arch: sm_90a/' >"$dir/spec.yaml"
+refused "ordinary stores to other ranks" "unless it stores with TMA, takes its maps from tilepost::out_map"
+spec gemm_reduce_scatter 512 256 64 bf16 "$scheduled, store_box: [16, 16, 0]" | sed 's/^arch: .*/arch: sm_90a/' >"$dir/spec.yaml"
+refused "a box of ordinary stores" "reaches no tilepost::out_map"
 extra=()
 
 # verified WHAT: the spec in $dir/spec.yaml, on the CPU
@@ -305,6 +309,8 @@ if command -v nvcc >/dev/null; then
   spec gemm_all_reduce 256 256 64 f16 "tensor_cores.cu, function: tensor_cores, tile: [64, 64], threads: [32, 4],
   grid: [n / 64, m / 64], arguments: {a: a, b: b, c: out, n: n, k: k}, requires: {m: 64, n: 64, k: 16}" >"$dir/spec.yaml"
   compiled "tensor cores"
+  sed "s|kernels/marked_hopper|$here/kernels/marked_hopper|; s/64, 64, 128/64, 65, 128/" "$here/hopper.yaml" >"$dir/spec.yaml"
+  refused "a box that TMA has not" "kernel.store_box is [rows, columns, swizzle]"
 else
   echo "SKIP kernels that need a toolkit's headers: there is no nvcc"
 fi

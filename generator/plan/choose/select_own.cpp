@@ -5,6 +5,7 @@
 #include "generator/plan/choose/draft.h"
 #include "generator/plan/kernels/operands.h"
 #include "generator/plan/transports/transports.h"
+#include "tilepost/dtype.h"
 #include "tilepost/whole_numbers.h"
 
 namespace tilepost {
@@ -25,8 +26,32 @@ std::string why_not_division(const Draft& draft, tilepost_transport_t transport)
       share, draft.own->name, tile);
 }
 
+namespace {
+
+// Whether TMA has stores of that box, if the spec says one.
+bool check_box(Draft& draft) {
+  const Located<std::vector<int64_t>>& given = draft.own->spec.store_box;
+  if (!given.given()) return true;
+  const std::vector<int64_t>& box = given.value;
+  const int64_t bytes = box[1] * element_bytes(draft.plan.output);
+  const bool swizzled = box[2] == 128;
+  if (box[0] >= 1 && bytes >= 16 && bytes % 16 == 0 && (box[2] == 0 || swizzled) &&
+      (!swizzled || bytes <= 128))
+    return true;
+  draft.diagnostics.error(
+      given.where,
+      fmt::format("kernel.store_box is [rows, columns, swizzle]: at least a row, of a multiple of "
+                  "16 bytes, at most 128 with a swizzle of 128, which is that or 0; got "
+                  "[{}, {}, {}] with rows of {} bytes",
+                  box[0], box[1], box[2], bytes));
+  return false;
+}
+
+}  // namespace
+
 bool select_own(Draft& draft) {
   const OwnKernel& own = *draft.own;
+  if (!check_box(draft)) return false;
   const int64_t bound = arch_info(draft.plan.arch).shared_per_block;
   if (own.shared_bytes > bound) {
     draft.diagnostics.error(own.spec.shared_bytes.where,

@@ -325,6 +325,11 @@ KernelPlan make_kernel(const KernelConfig& config, const KernelRequest& request)
     plan.source.file = config.own->spec.file.value;
     std::ranges::copy(config.own->threads, plan.kernel.block);
     if (config.own->marked) plan.kernel.launch = TILEPOST_LAUNCH_CUSTOM;
+    if (stores_to_peers(config)) {
+      const std::vector<int64_t>& box = config.own->spec.store_box.value;
+      plan.kernel.box_c = {static_cast<int32_t>(box[1]), static_cast<int32_t>(box[0]),
+                           static_cast<int32_t>(box[2]), 0};
+    }
     plan.kernel.cluster = request.cluster;
     plan.kernel.tile_per_cta = config.own->persistent ? 0 : 1;
     return plan;
@@ -356,6 +361,7 @@ int band_of(const KernelConfig& config, int cluster, int64_t m, int64_t rows) {
 }
 
 bool stores_to_peers(const KernelConfig& config) {
+  if (config.own) return config.own->spec.store_box.given();
   return is_sm90(config) || is_host(config);
 }
 

@@ -299,10 +299,14 @@ void check_box(char name, const tilepost_box_t& box, int64_t row_elements, tilep
 
 void check_tensor_maps(const Plan& plan, Findings& findings) {
   const tilepost_kernel_t& kernel = plan.kernel;
-  if (kernel.launch != TILEPOST_LAUNCH_TMA) return;
+  const bool custom =
+      kernel.launch == TILEPOST_LAUNCH_CUSTOM && plan.access == TILEPOST_ACCESS_WRITE;
+  if (kernel.launch != TILEPOST_LAUNCH_TMA && !custom) return;
   const bool nn = plan.operands == TILEPOST_NN;
-  check_box('A', kernel.box_a, plan.k, plan.input, findings);
-  check_box('B', kernel.box_b, nn ? plan.map.n : plan.k, plan.input, findings);
+  if (!custom) {
+    check_box('A', kernel.box_a, plan.k, plan.input, findings);
+    check_box('B', kernel.box_b, nn ? plan.map.n : plan.k, plan.input, findings);
+  }
   check_box('C', kernel.box_c, plan.map.layout == TILEPOST_PANEL ? plan.map.n : plan.map.tile_n,
             plan.output, findings);
 }

@@ -129,6 +129,20 @@ const Field kKernelFields[] = {
          [](Spec& s, const FieldValue& r) {
            s.kernel->cluster = {r.integer, r.where};
          }},
+    {.path = "kernel.store_box",
+     .kind = FieldKind::integers,
+     .min = 0,
+     .max = 256,
+     .min_items = 3,
+     .max_items = 3,
+     .default_text = "none",
+     .description = "of a kernel with marks that may store into other ranks' memory: rows and "
+                    "columns that one of its TMA stores moves, and the bytes of the swizzle, 128 "
+                    "or 0",
+     .store =
+         [](Spec& s, const FieldValue& r) {
+           s.kernel->store_box = {r.integers, r.where};
+         }},
     {.path = "kernel.efficiency",
      .kind = FieldKind::part,
      .default_text = "0.5",

@@ -54,13 +54,24 @@ class KernelRules {
       refuse(spec_.schedule.layout.where,
              "schedule.layout 'tile' is not possible with a kernel of your own, whose rows keep "
              "their length; use 'panel' or 'auto'");
+    check_stores();
+  }
+
+  // Into other ranks' memory a kernel stores with TMA, by maps that are made for its stores.
+  void check_stores() {
     const std::optional<tilepost_transport_t> wish = spec_.transport.value;
-    if (wish == TILEPOST_TRANSPORT_PEER || wish == TILEPOST_TRANSPORT_PEER_TILES)
+    const bool peer = wish == TILEPOST_TRANSPORT_PEER && !kernel_.store_box.given();
+    if (peer || wish == TILEPOST_TRANSPORT_PEER_TILES)
       refuse(spec_.transport.where,
-             fmt::format("transport {} is not possible with a kernel of your own, whose stores are "
-                         "ordinary ones; use 'auto', 'nccl', 'nccl_symmetric', 'copy_engine' or "
-                         "'none'",
-                         quote(name_of(*wish))));
+             fmt::format("transport {} is not possible with a kernel of your own{}; use 'auto', "
+                         "'nccl', 'nccl_symmetric', 'copy_engine' or 'none'",
+                         quote(name_of(*wish)),
+                         peer ? ", unless it stores with TMA, takes its maps from "
+                                "tilepost::out_map, and kernel.store_box says what a store moves"
+                              : ""));
+    if (spec_.schedule.sum.value == TILEPOST_SUM_ADDED)
+      refuse(spec_.schedule.sum.where,
+             "schedule.sum 'added' is for the bundled kernels; yours stores its tiles; remove it");
   }
 
   void check_company() {

@@ -66,7 +66,8 @@ class Consumer {
   __device__ Consumer(const Shared<kTileN>& shared, int consumer)
       : shared_(shared), consumer_(consumer), thread_(threadIdx.x % 128), ring_(0) {}
 
-  __device__ void compute(const CUtensorMap* map_c, const tilepost::TileGrid& grid, int k) {
+  __device__ void compute(const CUtensorMap* map_c, const tilepost::TileGrid& grid, int m, int k) {
+    if (thread_ == 0) may_store_ = tilepost::open_out_maps(m, kConsumers);
     for (int position = blockIdx.x; position < tilepost::num_tiles(grid); position += gridDim.x) {
       multiply(k);
       write();
@@ -117,11 +118,11 @@ class Consumer {
     const CUtensorMap* map = tilepost::out_map(map_c, tile);
     for (int panel = 0; panel < Shared<kTileN>::kPanels; ++panel) {
       tilepost::ptx::wait_barrier(shared_.panels().full(consumer_, panel), parity_);
-      if (!tile.is_padding())
+      if (may_store_ && !tile.is_padding())
         tilepost::ptx::store_box(map, shared_.panel(consumer_, panel), at.x + panel * kBlock, at.y);
     }
     tilepost::ptx::commit_bulk();
-    tilepost::tile_done(tile, tilepost::BulkStores{});
+    if (may_store_) tilepost::tile_done(tile, tilepost::BulkStores{});
     tilepost::ptx::wait_bulk_read<0>();
     for (int panel = 0; panel < Shared<kTileN>::kPanels; ++panel)
       tilepost::ptx::arrive(shared_.panels().empty(consumer_, panel));
@@ -131,6 +132,7 @@ class Consumer {
   const int consumer_, thread_;
   tilepost::Ring<kStages> ring_;
   uint32_t parity_ = 0;  // of the tile
+  bool may_store_ = true;
   float sums_[kTileN / 2];
 };
 
@@ -152,7 +154,7 @@ __global__ void __launch_bounds__(128 * (1 + kConsumers), 1)
   if (warpgroup == 0) {
     if (threadIdx.x == 0) load_tiles(shared, &map_a, &map_b, grid, k);
   } else {
-    Consumer<kTileN>(shared, warpgroup - 1).compute(&map_c, grid, k);
+    Consumer<kTileN>(shared, warpgroup - 1).compute(&map_c, grid, m, k);
   }
 }
 

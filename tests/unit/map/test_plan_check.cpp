@@ -239,7 +239,7 @@ TEST_CASE("every rule of a plan names what it found and what it expected") {
       {kRoutes, "routing is 1, expected even (0)",
        [](auto& plan) { plan.routing = TILEPOST_ROUTING_SPLITS; }},
       {kSums, "pace is -1, expected 0 or more", [](auto& plan) { plan.pace = -1; }},
-      {kSums, "kernel.launch is 1, expected tensor maps (0) where kernels store",
+      {kSums, "kernel.launch is 1, expected tensor maps (0), or a launcher (3), where",
        [](auto& plan) { plan.kernel.launch = TILEPOST_LAUNCH_POINTERS; }},
       {kCopiedRows, "pushes is 0, expected 1 where rows of A are copied",
        [](auto& plan) { plan.pushes = 0; }},
