@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+
 #include <set>
+#include "clang/AST/DeclCXX.h"
 
 #include "generator/infer/infer.h"
 #include "generator/own/source/read_source.h"
@@ -198,12 +200,19 @@ class Examiner {
     return diagnostics_.errors() == errors && parsed.report.ok();
   }
 
+  // CUDA's 16-bit numbers are made of others.
+  static bool is_short_float(clang::QualType type) {
+    const auto* record = type.getCanonicalType()->getAsCXXRecordDecl();
+    return record && (record->getName() == "__half" || record->getName() == "__nv_bfloat16");
+  }
+
   void check_type(const Parsed& parsed, const Parameter& parameter,
                   const KernelArgument& argument) {
     using Kind = KernelArgument::Kind;
     const clang::QualType type = parameter.decl->getType();
     const bool number = argument.kind == Kind::whole || argument.kind == Kind::real;
-    const bool fits = number ? type->isArithmeticType() : type->isPointerType();
+    const bool fits =
+        number ? type->isArithmeticType() || is_short_float(type) : type->isPointerType();
     if (!fits) {
       parsed.error(parameter.decl->getLocation(),
                    "parameter '" + parameter.name + "' is of type '" + parameter.type +

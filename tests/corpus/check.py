@@ -32,14 +32,17 @@ def read_table(path):
 
 def spec_of(row, sources, pattern):
     root = os.path.join(sources, row["from"].split("@")[0].split("/")[1])
-    kernel = row["kernel"]
+    kernel, file = row["kernel"], os.path.join(root, row["file"])
+    if "wrapper" in row:
+        kernel += f", include_dirs: [{os.path.relpath(os.path.dirname(file), root)}]"
+        file = os.path.join(os.path.dirname(os.path.abspath(__file__)), "wrappers", row["wrapper"])
     folders = re.search(r"include_dirs: \[([^]]*)\]", kernel)
     if folders:
         listed = ", ".join(os.path.join(root, name.strip()) for name in folders.group(1).split(","))
         kernel = kernel.replace(folders.group(0), f"include_dirs: [{listed}]")
     routing = "routing: even\n" if pattern == "gemm_all_to_all" else ""
     return (f"tilepost: 1\nname: {row['id']}\npattern: {pattern}\nranks: 4\n{routing}gemm: {row['gemm']}\narch: sm_90a\n"
-            f"kernel: {{file: {os.path.join(root, row['file'])}, {kernel}, arguments: {row['arguments']}}}\n")
+            f"kernel: {{file: {file}, {kernel}, arguments: {row['arguments']}}}\n")
 
 
 def compiled(command):

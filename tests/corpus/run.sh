@@ -14,5 +14,4 @@ sed -n 's/^from: //p' "$table" | sort -u | while IFS=@ read -r repository commit
   git -C "$to.part" checkout -q "$commit"
   mv "$to.part" "$to"
 done
-cmake --build "$build" --target infer_corpus
-"$build/bin/infer_corpus" "$table" "$folder"
+python3 "$(dirname "$0")/check.py" "$build/bin/tilepost" "$table" "$folder"

@@ -1,5 +1,7 @@
 #include "generator/weave/parse/invocation.h"
 
+#include <algorithm>
+
 #include "clang/Basic/Cuda.h"
 #include "clang/Frontend/Utils.h"
 #include "clang/Lex/HeaderSearchOptions.h"
@@ -35,6 +37,8 @@ constexpr char kFull[] =
     " -Xclang -target-sdk-version=12.5 -Xclang -target-feature -Xclang +ptx85"
     " -isystem /.tilepost/nvcc -isystem /.tilepost/include"
     " -include /.tilepost/nvcc/tilepost_unasked.h";
+// Clang's own headers come from the tool: where the driver looks for them depends on the machine
+// that Clang was built for, and Debian's also on what is installed.
 constexpr char kClangFolder[] = "/.tilepost/clang";
 // What Clang reads at most as.
 constexpr char kNewestArch[] = "sm_90a";
@@ -74,6 +78,7 @@ std::vector<std::string> full_arguments(const FullMode& full, StringRef arch) {
   std::vector<std::string> list;
   add_words(list, kFull);
   add_arch(list, arch);
+  list.push_back(std::string("-resource-dir=") + kClangFolder);
   list.push_back("--cuda-path=" + full.toolkit);
   list.push_back("-std=" + full.standard);
   for (const std::string& define : full.defines) list.push_back("-D" + define);
@@ -82,19 +87,18 @@ std::vector<std::string> full_arguments(const FullMode& full, StringRef arch) {
   return list;
 }
 
-// Clang's own headers come from the tool: where the driver looks for them depends on the machine
-// that Clang was built for, and Debian's also on what is installed.
+// The driver names the folder of Clang's headers only if it is on the disk, and Debian's the one
+// that is installed. It belongs in front of the C library's, which is the first of the folders of
+// C.
 void use_own_headers(clang::HeaderSearchOptions& options, llvm::vfs::FileSystem& files) {
-  const std::string theirs = options.ResourceDir;
-  options.ResourceDir = kClangFolder;
-  for (auto& entry : options.UserEntries) {
-    StringRef rest = entry.Path;
-    if (rest.consume_front(theirs)) {
-      entry.Path = kClangFolder + rest.str();
-    } else if (files.exists(entry.Path + "/__clang_cuda_runtime_wrapper.h")) {
-      entry.Path = std::string(kClangFolder) + "/include";
-    }
-  }
+  const std::string own = std::string(kClangFolder) + "/include";
+  auto& entries = options.UserEntries;
+  using Entry = clang::HeaderSearchOptions::Entry;
+  std::erase_if(entries, [&](const Entry& entry) {
+    return files.exists(entry.Path + "/__clang_cuda_runtime_wrapper.h");
+  });
+  const auto at = std::ranges::find(entries, clang::frontend::ExternCSystem, &Entry::Group);
+  entries.insert(at, Entry(own, clang::frontend::System, false, true));
 }
 
 std::vector<std::string> arguments(const Reading& reading) {

@@ -232,8 +232,11 @@ __global__ void )"
   std::string launch() const {
     std::string text;
     llvm::raw_string_ostream out(text);
-    out << "int launch([[maybe_unused]] const void* a, [[maybe_unused]] const void* b, void* c,\n"
-           "           const tilepost_shape_t& shape, [[maybe_unused]] void* stream) {\n"
+    out << "int launch(const void* read_a, const void* read_b, void* c, const tilepost_shape_t& "
+           "shape,\n           [[maybe_unused]] void* stream) {\n"
+           "  // Its author may have left out that it only reads them.\n"
+           "  [[maybe_unused]] void* const a = const_cast<void*>(read_a);\n"
+           "  [[maybe_unused]] void* const b = const_cast<void*>(read_b);\n"
            "  const dim3 grid{"
         << extents(request_.grid) << "}, threads{" << request_.threads[0] << "u, "
         << request_.threads[1] << "u, " << request_.threads[2]
