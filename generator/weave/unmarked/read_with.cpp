@@ -56,7 +56,7 @@ ReadWith check_foreign_macros(const Parsed& parsed, const Pieces& pieces, bool o
                                  " in it, which may be another when generated code is compiled; "
                                  "write the value out");
     } else if (macro.from == From::nobody && macro.name != "__CUDACC__" &&
-               macro.name != "__NVCC__") {
+               macro.name != "__NVCC__" && !is_version(macro.name)) {
       read_with.undefined.insert(macro.name.str());
     } else {
       parsed.error_at(where, "lines of the kernel depend on " + name +

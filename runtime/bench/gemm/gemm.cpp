@@ -5,6 +5,7 @@
 
 #include "runtime/bench/gemm/route.h"
 #include "runtime/bench/gpu/checked.h"
+#include "runtime/map/cuts.h"
 
 namespace tilepost::bench {
 
@@ -125,10 +126,12 @@ Gemm::Gemm(const tilepost_plan_t& plan, const cuda::DeviceInfo& device, const Op
   const auto k = static_cast<int32_t>(plan.k);
   const int32_t length = plan.map.layout == TILEPOST_PANEL ? n : plan.map.tile_n;
   const tilepost_shape_t shape{m, n, k, k, plan.operands == TILEPOST_NN ? n : k, length};
+  const int32_t ctas = plan.kernel.tile_per_cta ? static_cast<int32_t>(schedule_positions(plan.map))
+                                                : plan.gemm_ctas;
   for (int i = 0; i < operands.count(); ++i) {
     const OperandSet& set = operands.set(i);
-    arguments_.push_back({plan.gemm_ctas, shape, set.a, set.b, set.out, &maps_[i],
-                          operands.epilogue(i), view, out_elements / length, /*user=*/nullptr});
+    arguments_.push_back({ctas, shape, set.a, set.b, set.out, &maps_[i], operands.epilogue(i), view,
+                          out_elements / length, /*user=*/nullptr});
     if (path_of(plan_, true).by_owner)
       tables_.emplace_back(plan_, driver, set.out, view.counters).set(arguments_.back().view);
     if (plan_.kernel.launch != TILEPOST_LAUNCH_TMA) continue;
