@@ -129,7 +129,7 @@ void predict_without_neighbours(Draft& draft) {
 // ---- Several plans for any m
 
 // How many where the spec leaves it open, on an architecture that is timed.
-constexpr size_t kOpenKernels = 1;
+constexpr size_t kOpenKernels = TILEPOST_MOST_RANGES;
 
 size_t most_kernels(const Spec& spec, Arch arch) {
   if (!why_one_kernel(spec).empty()) return 1;

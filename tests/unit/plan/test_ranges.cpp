@@ -183,9 +183,12 @@ TEST_CASE("each architecture has ranges of its own") {
   }
 }
 
-TEST_CASE("a spec that says nothing of kernels has one") {
+TEST_CASE("a spec that says nothing of kernels has as many as are worth it, on the host one") {
   Spec spec = ranged(TILEPOST_GEMM_ALL_REDUCE, 8192, 4);
+  const size_t asked = plans_of(spec).size();
   spec.schedule.kernels.reset();
+  CHECK(plans_of(spec).size() == asked);
+  spec.archs.value = {Arch::host};
   CHECK(plans_of(spec).size() == 1);
 }
 
