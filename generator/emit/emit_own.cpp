@@ -71,6 +71,7 @@ UnmarkedRequest describe(const Plan& plan, bool one_arch) {
   request.clears_output = own.reads_output;
   request.threads = own.threads;
   request.shared_bytes = own.shared_bytes;
+  request.blocks_per_sm = static_cast<int32_t>(own.spec.blocks_per_sm.value);
   request.kernel = own.name;
   request.launcher = own.spec.launcher.value;
   request.helpers = own.marked ? "" : table(own);

@@ -42,7 +42,7 @@ class Harness {
         World& world = world_of(ranks);
         const tilepost_plan_t& plan = arm(entry, program, world, label);
         ok = take_all(check_program(program, plan, world, options_, mix(options_.seed + index),
-                                    [&](int runs) { alive(entry, runs); }),
+                                    entry.plain != nullptr, [&](int runs) { alive(entry, runs); }),
                       label);
       }
     } catch (const std::exception& error) {

@@ -2,7 +2,7 @@
 # The audit of `tilepost verify` on a GPU: kernels that are right, and such as it has to find.
 # Usage: gpu_audit.sh make TILEPOST OUT  where there are nvcc and NCCL: compiles OUT/right, OUT/lies and OUT/wrongly
 #        gpu_audit.sh run OUT            where there is a Hopper GPU: runs them; one GPU will do
-set -u
+set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 failed=0
 
@@ -22,8 +22,8 @@ kernels_that_are_right() {
     "$kernels/tiled.cu, function: 'lib::tiled<16>', tile: [16, 16], threads: [16, 16], $every}"
   spec adds_to_output "{m: 500, n: 330, k: 250, a: bf16}" \
     "$kernels/adds_to_output.cu, function: adds_to_output, tile: [16, 16], threads: [16, 16], $every, beta: 2.5}"
-  spec swizzled "{m: 333, n: 250, k: 160, a: f16}" "$kernels/swizzled.cu, function: swizzled, tile: [8, 32], threads: 32,
-  grid: 'ceil_div(n, 32) * ceil_div(m, 8)', arguments: {a: a, b: b, c: out, alpha: 0.5, m: m, n: n, k: k}"
+  spec swizzled "{m: 333, n: 250, k: 160, a: f16, layout: nn}" "$kernels/swizzled.cu, function: swizzled, tile: [8, 32], threads: 32,
+  grid: 'ceil_div(n, 32) * ceil_div(m, 8)', arguments: {a: a, b: b, c: out, alpha: 1.0, m: m, n: n, k: k}"
   spec staged "{m: 1000, n: 1002, k: 250, a: f16}" "$kernels/staged.cu, function: staged, tile: [16, 32], threads: 128,
   shared_bytes: 1024, requires: {n: 2}, grid: ['ceil_div(m, 16)', 'ceil_div(n, 32)'],
   arguments: {a: a, b: b, c: out, m: m, n: n, k: k}"

@@ -102,7 +102,9 @@ const Field kKernelFields[] = {
      .min = 1,
      .max = 32,
      .default_text = "1",
-     .description = "blocks that an SM holds at a time, from which the planner counts waves",
+     .description =
+         "blocks that an SM holds at a time: the planner counts waves with it, and the woven "
+         "kernel is compiled to fit as many",
      .store =
          [](Spec& s, const FieldValue& r) {
            s.kernel->blocks_per_sm = {r.integer, r.where};

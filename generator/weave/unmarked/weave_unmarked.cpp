@@ -128,16 +128,25 @@ class Weaver {
 
   // ---- The kernel of ours
 
+  std::string number(const clang::Expr* bound) const {
+    clang::Expr::EvalResult value;
+    if (!bound || !bound->EvaluateAsInt(value, parsed_.ast)) return "";
+    return llvm::toString(value.Val.getInt(), 10);
+  }
+
+  // As its author bounds the kernel. A few registers more than it has must not cost a block that an
+  // SM held beside it, so what the spec says of that is a bound too.
   std::string bounds() const {
     const auto* bounds = instance_.function->getAttr<clang::CUDALaunchBoundsAttr>();
-    std::string text;
-    for (const clang::Expr* bound :
-         {bounds ? bounds->getMaxThreads() : nullptr, bounds ? bounds->getMinBlocks() : nullptr}) {
-      clang::Expr::EvalResult value;
-      if (!bound || !bound->EvaluateAsInt(value, parsed_.ast)) break;
-      text += (text.empty() ? "" : ", ") + llvm::toString(value.Val.getInt(), 10);
+    std::string threads = bounds ? number(bounds->getMaxThreads()) : "";
+    std::string blocks = bounds ? number(bounds->getMinBlocks()) : "";
+    if (blocks.empty() && request_.blocks_per_sm > 1) {
+      blocks = std::to_string(request_.blocks_per_sm);
+      if (threads.empty())
+        threads = std::to_string(request_.threads[0] * request_.threads[1] * request_.threads[2]);
     }
-    return text.empty() ? "" : "__launch_bounds__(" + text + ") ";
+    if (threads.empty()) return "";
+    return "__launch_bounds__(" + threads + (blocks.empty() ? "" : ", " + blocks) + ") ";
   }
 
   // What it is given; to the output `moved` is added.

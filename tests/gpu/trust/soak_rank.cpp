@@ -376,6 +376,7 @@ void test_sweep(const SoakOptions& options, int rank, Meeting& meeting,
                 const tilepost_program_t& program) {
   tilepost::Comm comm;
   const tilepost_plan_t& plan = plan_of(program);
+  EXPECT(!is_routed(plan), std::string(program.name) + " has routes, not numbers of rows alone");
   TILEPOST_OK_(tilepost::Comm::init(meeting.new_id(rank), rank, plan.ranks, comm));
   constexpr int kEager = 2, kReplays = 2;
   std::string swept;

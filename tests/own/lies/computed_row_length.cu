@@ -1,5 +1,5 @@
 // The lie: rows of the output are said to be shorter, by a number that the weaver cannot follow.
-// caught by: verify: schedule element
+// caught by: verify: bits: by
 #include <cuda_bf16.h>
 #include <tilepost/mark.cuh>
 
