@@ -156,14 +156,6 @@ Ranks::Ranks(Program& program, Ranks& first)
   make_ranks();
 }
 
-// Whose kernel a run of m rows is.
-const Program& Ranks::program_of(int64_t m) const {
-  const Program* found = &program_;
-  for (const Program* program : fewer)
-    if (m > 0 && m <= tilepost::rows_of_runs(program->plan)) found = program;
-  return *found;
-}
-
 void Ranks::make_ranks() {
   for (int rank = 0; rank < count(); ++rank) {
     ranks_[rank] = std::make_unique<Rank>();

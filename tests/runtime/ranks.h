@@ -186,7 +186,13 @@ class Ranks {
   int count() const { return static_cast<int>(ranks_.size()); }
 
  private:
-  const Program& program_of(int64_t m) const;
+  // Whose kernel a run of m rows is.
+  const Program& program_of(int64_t m) const {
+    const Program* found = &program_;
+    for (const Program* program : fewer)
+      if (m > 0 && m <= tilepost::rows_of_runs(program->plan)) found = program;
+    return *found;
+  }
   void make_ranks();
   void run_turn(int rank, const Turn& turn);
   void run_once(int rank, Rank& mine, int64_t m);
