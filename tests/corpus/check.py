@@ -3,9 +3,10 @@
 
 Usage: check.py TILEPOST TABLE SOURCES [--only ID…] [--pattern PATTERN] [--compile] [--keep FOLDER]
 
-TABLE is kernels.txt; SOURCES has a folder for each repository (run.sh fetches them). --compile generates what is
-accepted and compiles it and the kernel alone for sm_90a: registers and spilled bytes of both are printed. Exit code 1
-if a verdict is not that of the table.
+TABLE is kernels.txt; SOURCES has a folder for each repository (run.sh fetches them). Kernels with `marks` are looked at
+in copies that have them, in SOURCES/marked. --compile generates what is accepted and compiles it for sm_90a, kernels
+with marks also without them: registers and spilled bytes are printed. Exit code 1 if a verdict is not that of the table,
+or if a marked kernel has more than five marks or spills more than without.
 """
 
 import argparse
@@ -15,6 +16,11 @@ import subprocess
 import sys
 import tempfile
 import time
+
+from mark import apply
+
+MOST_MARKS = 5
+HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def read_table(path):
@@ -30,29 +36,47 @@ def read_table(path):
     return rows
 
 
+def root_of(row, sources):
+    return os.path.join(os.path.abspath(sources), row["from"].split("@")[0].split("/")[1])
+
+
 def spec_of(row, sources, pattern):
-    root = os.path.join(sources, row["from"].split("@")[0].split("/")[1])
+    root = root_of(row, sources)
     kernel, file = row["kernel"], os.path.join(root, row["file"])
     if "wrapper" in row:
-        kernel += f", include_dirs: [{os.path.relpath(os.path.dirname(file), root)}]"
-        file = os.path.join(os.path.dirname(os.path.abspath(__file__)), "wrappers", row["wrapper"])
+        first = os.path.join(os.path.abspath(sources), "marked", row["id"]) + ", " if "marks" in row else ""
+        kernel += f", include_dirs: [{first}{os.path.relpath(os.path.dirname(file), root)}]"
+        file = os.path.join(HERE, "wrappers", row["wrapper"])
     folders = re.search(r"include_dirs: \[([^]]*)\]", kernel)
     if folders:
         listed = ", ".join(os.path.join(root, name.strip()) for name in folders.group(1).split(","))
         kernel = kernel.replace(folders.group(0), f"include_dirs: [{listed}]")
+    launched = f"arguments: {row['arguments']}" if "arguments" in row else f"launcher: {row['launcher']}"
     routing = "routing: even\n" if pattern == "gemm_all_to_all" else ""
     return (f"tilepost: 1\nname: {row['id']}\npattern: {pattern}\nranks: 4\n{routing}gemm: {row['gemm']}\narch: sm_90a\n"
-            f"kernel: {{file: {file}, {kernel}, arguments: {row['arguments']}}}\n")
+            f"kernel: {{file: {file}, {kernel}, {launched}}}\n")
 
 
-def compiled(command):
-    """Registers and spilled bytes of every kernel, or the first error."""
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+def compiled(source, flags):
+    """Registers and spilled bytes of the file's kernels, or the first error."""
+    command = ["nvcc", "-std=c++20", "-O3", "-gencode", "arch=compute_90a,code=sm_90a", "-Xptxas", "-v", "-I", os.path.join(HERE, "../../include")]
+    done = subprocess.run([*command, *flags, "-c", source, "-o", "/dev/null"], capture_output=True, text=True, timeout=300)
     if done.returncode != 0:
-        return (re.findall(r".*error.*", done.stderr) or [done.stderr])[0][:200]
+        return 0, (re.findall(r".*error.*", done.stderr) or [done.stderr])[0][:200]
     spills = sum(map(int, re.findall(r"(\d+) bytes spill stores", done.stderr)))
     registers = max(map(int, re.findall(r"Used (\d+) registers", done.stderr)), default=0)
-    return f"{registers} registers, {spills} bytes spilled"
+    return spills, f"{registers} registers, {spills} bytes spilled"
+
+
+def compiled_alone(row, folder, sources):
+    """The same of a marked kernel without its marks: its wrapper finds the author's file."""
+    file = os.path.join(folder, row["id"] + "_alone.cu")
+    name = re.search(r'function: ("?)(.*?)\1, tile', row["kernel"]).group(2)
+    author = os.path.dirname(os.path.join(root_of(row, sources), row["file"]))
+    with open(file, "w") as text:
+        text.write(f'#include "{HERE}/wrappers/{row["wrapper"]}"\n')
+        text.write(f"const void* alone() {{ return reinterpret_cast<const void*>(&{name}); }}\n")
+    return compiled(file, ["-I", author])
 
 
 def main():
@@ -71,6 +95,10 @@ def main():
     for row in read_table(args.table):
         if args.only and row["id"] not in args.only:
             continue
+        marks = 0
+        if "marks" in row:
+            copies = os.path.join(args.sources, "marked", row["id"])
+            marks, lines, changed = apply(os.path.join(HERE, "marks", row["marks"]), args.sources, copies)
         path = os.path.join(folder, row["id"] + ".yaml")
         open(path, "w").write(spec_of(row, args.sources, args.pattern))
         begin = time.time()
@@ -86,10 +114,16 @@ def main():
         of_kind[1] += 1
         wrong += not right
         text = f"{row['id']:<6} {kind:<8} {said:<8} {seconds:5.2f} s  {'' if right else 'NOT AS SAID: '}{reason[:150]}"
+        if marks:
+            text += f"{marks} marks, {lines} lines put, {changed} changed; "
+            wrong += marks > MOST_MARKS
         if args.compile and said == "accepted":
-            here = os.path.dirname(os.path.abspath(__file__))
-            text += compiled(["nvcc", "-std=c++20", "-O3", "-arch=sm_90a", "-Xptxas", "-v", "-I",
-                              os.path.join(here, "../../include"), "-c", f"{folder}/{row['id']}.cu", "-o", "/dev/null"])
+            spills, found = compiled(f"{folder}/{row['id']}.cu", [])
+            text += found
+            if marks:
+                spills_alone, found = compiled_alone(row, folder, args.sources)
+                text += f"; without marks {found}"
+                wrong += spills > spills_alone
         print(text, flush=True)
     for kind, (accepted, all_of_them) in sorted(counts.items()):
         print(f"class {kind}: {accepted} of {all_of_them} accepted")
