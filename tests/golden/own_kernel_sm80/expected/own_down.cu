@@ -11,7 +11,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 8, "own_down was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_own_down::kFiles == 0x880d979e9c97ace7, "own_down.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_own_down::kFiles == 0xcb31370962a3cc3f, "own_down.h was not generated with this file; generate both again");
 
 namespace tilepost_gen_own_down::sm_80 {
 
@@ -187,7 +187,7 @@ __device__ const int kBlocks[] = {
 
 // One tile: the block of the plain kernel that makes it, its output moved by whole rows to
 // where the tile goes.
-__global__ void woven_swizzled(
+__global__ void __launch_bounds__(32, 8) woven_swizzled(
     void* a, void* b, void* c, const __grid_constant__ tilepost_shape_t shape,
     const __grid_constant__ tilepost_epilogue_t, const __grid_constant__ View view_) {
   const tilepost::Tile tile =
@@ -276,7 +276,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_own_down::sm_80
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_own_down_880d979e9c97ace7) tilepost_plan_own_down_880d979e9c97ace7 = 0;
+decltype(tilepost_plan_own_down_cb31370962a3cc3f) tilepost_plan_own_down_cb31370962a3cc3f = 0;
 
 extern "C" const tilepost_program_t* own_down_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_own_down::sm_80::make_plan()};
