@@ -276,6 +276,7 @@ void Interpreter::exec_instructions(Assembly& assembly, StringRef text) {
                       "mark the kernel instead: tilepost::tile, out_base and tile_done");
     }
     note_one_shot(assembly, one.name, first);
+    note_meeting(where, one.name, one.operands);
     if (!is_store(one.name)) {
       exec_harmless(assembly, one.name, one.operands, !one.predicate.empty());
     } else if (jumps) {

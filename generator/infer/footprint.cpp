@@ -25,13 +25,13 @@ std::string at(const std::array<int64_t, 3>& index, bool three) {
 
 class Enumeration {
  public:
-  Enumeration(const Nodes& nodes, const std::vector<Access>& stores,
-              const std::vector<Access>& reads, const KernelFacts& facts)
+  Enumeration(const Nodes& nodes, const Doings& doings, const KernelFacts& facts)
       : nodes_(nodes),
-        stores_(stores),
-        reads_(reads),
+        stores_(doings.stores),
+        reads_(doings.reads),
+        meetings_(doings.meetings),
         facts_(facts),
-        lanes_(nodes, roots(stores, reads), facts.threads),
+        lanes_(nodes, roots(doings), facts.threads),
         tiles_m_((facts.m + facts.tile[0] - 1) / facts.tile[0]),
         tiles_n_((facts.n + facts.tile[1] - 1) / facts.tile[1]),
         stamps_(facts.tile[0] * facts.tile[1], 0) {}
@@ -39,12 +39,13 @@ class Enumeration {
   Footprint run();
 
  private:
-  static std::vector<NodeId> roots(const std::vector<Access>& stores,
-                                   const std::vector<Access>& reads) {
+  static std::vector<NodeId> roots(const Doings& doings) {
     std::vector<NodeId> list{0};
-    for (const std::vector<Access>* accesses : {&stores, &reads})
+    for (const std::vector<Access>* accesses : {&doings.stores, &doings.reads})
       for (const Access& access : *accesses)
         list.insert(list.end(), {access.address, access.guard, access.pitch});
+    for (const Meeting& meeting : doings.meetings)
+      list.insert(list.end(), {meeting.guard, meeting.gone});
     return list;
   }
 
@@ -52,6 +53,8 @@ class Enumeration {
   bool run_block();
   bool run_store(const Access& store);
   bool run_read(const Access& read);
+  bool run_meeting(const Meeting& meeting);
+  bool all_or_none(const Meeting& meeting, size_t first, size_t end);
   bool is_in_tile(int64_t bytes, int64_t width) const;
   bool mark(const Access& store, size_t thread, int64_t bytes, int64_t width);
   bool start_tile(const Access& store, size_t thread, int64_t element);
@@ -74,6 +77,7 @@ class Enumeration {
   const Nodes& nodes_;
   const std::vector<Access>& stores_;
   const std::vector<Access>& reads_;
+  const std::vector<Meeting>& meetings_;
   const KernelFacts& facts_;
   LaneEvaluator lanes_;
   int64_t tiles_m_, tiles_n_;
@@ -260,6 +264,41 @@ bool Enumeration::run_read(const Access& read) {
   return true;
 }
 
+// Of a block's barrier a thread is missing that surely does not come, or that may have left; of a
+// warp's, one that may have left: which lanes are meant is said there.
+bool Enumeration::all_or_none(const Meeting& meeting, size_t first, size_t end) {
+  const Lanes& guard = lanes_[meeting.guard];
+  const Lanes& gone = lanes_[meeting.gone];
+  bool comes = false;
+  size_t missing = end;
+  for (size_t thread = first; thread < end; ++thread) {
+    const bool may_come = guard.is_lost(thread) || guard.value(thread);
+    const bool may_be_gone = gone.is_lost(thread) || gone.value(thread);
+    comes |= may_come;
+    if (may_be_gone || (!meeting.of_warp && !may_come)) missing = std::min(missing, thread);
+  }
+  if (!comes || missing == end) return true;
+  const bool lost = gone.is_lost(missing);
+  return fail(
+      meeting.where,
+      shape() + block_name() + ", " + thread_name(missing) +
+          (lost ? " may have left the kernel before others wait for it here: that depends on " +
+                      explain(meeting.gone)
+                : std::string(" does not come here, where others wait for all that are left")),
+      "it would wait at the end of its tile instead: let all threads come to every barrier, and "
+      "put what "
+      "some of them leave out into an if");
+}
+
+bool Enumeration::run_meeting(const Meeting& meeting) {
+  const auto threads =
+      static_cast<size_t>(facts_.threads[0] * facts_.threads[1] * facts_.threads[2]);
+  const size_t step = meeting.of_warp ? 32 : threads;
+  for (size_t first = 0; first < threads; first += step)
+    if (!all_or_none(meeting, first, std::min(threads, first + step))) return false;
+  return true;
+}
+
 bool Enumeration::run_block() {
   ++stamp_;
   tile_ = -1;
@@ -271,6 +310,8 @@ bool Enumeration::run_block() {
   if (tile_ < 0) return true;
   for (const Access& read : reads_)
     if (!run_read(read)) return false;
+  for (const Meeting& meeting : meetings_)
+    if (!run_meeting(meeting)) return false;
   if (stored_ == rows_ * columns_) return true;
   const std::string tile = at({row_ / facts_.tile[0], column_ / facts_.tile[1], 0}, false);
   return fail(stores_.back().where,
@@ -305,7 +346,7 @@ void Enumeration::run_blocks(std::vector<int64_t>& blocks) {
       }
     }
   }
-  const auto missing = std::find(blocks.begin(), blocks.end(), -1);
+  const auto missing = std::ranges::find(blocks, -1);
   if (missing == blocks.end()) return;
   const int64_t tile = missing - blocks.begin();
   fail(stores_.back().where,
@@ -329,7 +370,7 @@ bool Enumeration::too_much() {
   const double threads =
       static_cast<double>(facts_.threads[0] * facts_.threads[1] * facts_.threads[2]);
   const double work =
-      blocks * threads * (static_cast<double>(stores_.size()) + static_cast<double>(reads_.size()));
+      blocks * threads * static_cast<double>(stores_.size() + reads_.size() + meetings_.size());
   if (work <= kMaxWork) return false;
   fail(stores_.back().where,
        shape() + "more than 4e10 stores and reads of threads would have to be looked at",
@@ -347,8 +388,8 @@ Footprint Enumeration::run() {
   }
   if (too_much()) return result_;
   for (unsigned taken = 0; taken < 1u << choices; ++taken) {
-    std::vector<bool> values;
-    for (size_t i = 0; i < choices; ++i) values.push_back(taken >> i & 1);
+    std::vector<bool> values(choices);
+    for (size_t i = 0; i < choices; ++i) values[i] = (taken >> i & 1) != 0;
     lanes_.choose(values);
     std::vector<int64_t> blocks;
     run_blocks(blocks);
@@ -365,9 +406,8 @@ Footprint Enumeration::run() {
 
 }  // namespace
 
-Footprint find_footprint(const Nodes& nodes, const std::vector<Access>& stores,
-                         const std::vector<Access>& reads, const KernelFacts& facts) {
-  return Enumeration(nodes, stores, reads, facts).run();
+Footprint find_footprint(const Nodes& nodes, const Doings& doings, const KernelFacts& facts) {
+  return Enumeration(nodes, doings, facts).run();
 }
 
 }  // namespace tilepost::inference

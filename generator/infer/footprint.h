@@ -23,6 +23,14 @@ struct Access {
   clang::SourceLocation loop;  // the outermost loop around it, if there is one
 };
 
+// A barrier, or what the lanes of a warp do together.
+struct Meeting {
+  NodeId guard;  // whether the thread gets here
+  NodeId gone;   // whether it has left the kernel before
+  bool of_warp;
+  clang::SourceLocation where;
+};
+
 // What is wrong with a kernel's stores, and where.
 struct Complaint {
   clang::SourceLocation where;  // invalid: the kernel as a whole
@@ -36,8 +44,15 @@ struct Footprint {
   std::vector<Complaint> complaints;
 };
 
-// What a block reads of the output has to lie in the tile that it stores.
-Footprint find_footprint(const Nodes& nodes, const std::vector<Access>& stores,
-                         const std::vector<Access>& reads, const KernelFacts& facts);
+// What threads of the kernel do that others see.
+struct Doings {
+  std::vector<Access> stores;
+  std::vector<Access> reads;  // of the output
+  std::vector<Meeting> meetings;
+};
+
+// What a block reads of the output has to lie in the tile that it stores, and to a meeting all of
+// its threads have to come, or none.
+Footprint find_footprint(const Nodes& nodes, const Doings& doings, const KernelFacts& facts);
 
 }  // namespace tilepost::inference

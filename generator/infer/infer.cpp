@@ -94,8 +94,7 @@ bool infer_shape(const Parsed& parsed, const clang::FunctionDecl* kernel, const 
     const Findings& findings = interpreter.findings;
     std::vector<Complaint> complaints = findings.complaints;
     if (complaints.empty()) {
-      Footprint footprint =
-          inference::find_footprint(interpreter.nodes, findings.stores, findings.reads, facts);
+      Footprint footprint = inference::find_footprint(interpreter.nodes, findings, facts);
       complaints = footprint.complaints;
       inferred.blocks.push_back(std::move(footprint.blocks));
     }

@@ -41,9 +41,7 @@ struct Unrolling {
 };
 
 // What a run finds.
-struct Findings {
-  std::vector<Access> stores;
-  std::vector<Access> reads;  // of the output
+struct Findings : Doings {
   std::vector<Complaint> complaints;
   std::optional<InferredPlace> runs_once;
 };
@@ -200,6 +198,12 @@ class Interpreter {
   bool known_call(const clang::CallExpr* e, const clang::FunctionDecl* function, Value& result);
   bool refused_call(const clang::CallExpr* e, const clang::FunctionDecl* function);
   void move_matrix(const clang::CallExpr* e, bool stores);
+
+  // meetings.cpp
+  void note_meeting(const clang::CallExpr* e, const clang::FunctionDecl* function);
+  void note_meeting(Where where, llvm::StringRef instruction,
+                    const std::vector<llvm::StringRef>& operands);
+  void meet(Where where, bool of_warp);
 
   // assembly.cpp
   struct Assembly;

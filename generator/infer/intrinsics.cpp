@@ -96,6 +96,7 @@ void Interpreter::move_matrix(const clang::CallExpr* e, bool stores) {
 bool Interpreter::known_call(const clang::CallExpr* e, const clang::FunctionDecl* function,
                              Value& result) {
   if (!function->getIdentifier() || !is_foreign(function)) return false;
+  note_meeting(e, function);
   const StringRef name = function->getName();
   const Where where = e->getExprLoc();
   const Type type = e->getType();
