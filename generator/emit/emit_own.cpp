@@ -80,13 +80,17 @@ UnmarkedRequest describe(const Plan& plan, bool one_arch) {
   for (const KernelArgument& argument : own.spec.arguments.value) {
     switch (argument.kind) {
       case KernelArgument::Kind::a:
-        request.a = argument.parameter;
+        request.memory[argument.parameter] = "a";
         break;
       case KernelArgument::Kind::b:
-        request.b = argument.parameter;
+        request.memory[argument.parameter] = "b";
         break;
       case KernelArgument::Kind::out:
         request.out = argument.parameter;
+        request.memory[argument.parameter] = "c";
+        break;
+      case KernelArgument::Kind::null:
+        request.memory[argument.parameter] = "nullptr";
         break;
       case KernelArgument::Kind::whole:
         request.arguments[argument.parameter] = argument.whole.in_cpp(kShape);

@@ -66,8 +66,25 @@ void Interpreter::read_somewhere(Where where) {
            "load_matrix_sync");
 }
 
+// Refuses what a thread that gets here would do with memory at a pointer that is given null.
+bool Interpreter::follows_null(Value pointer, const char* what, Where where) {
+  if (pointer.root != Root::null) return false;
+  complain(where,
+           "this " + std::string(what) + " '" + name_of(pointer) +
+               "', which kernel.arguments gives null",
+           where, "give it memory, or test it with an if that is decided by the launch alone");
+  return true;
+}
+
+// What is given null is 0 where it is compared.
+Value Interpreter::number_if_null(Value value) {
+  const bool null = value.root == Root::null && nodes.is(value.node, 0);
+  return null ? Value{Root::number, 0, nodes.constant(0)} : value;
+}
+
 Value Interpreter::load(Value from, Type type, Where where) {
   if (type->isRecordType() || type->isArrayType()) return from;
+  if (follows_null(from, "reads through", where)) return unknown_value(type, "nothing", where);
   if (from.root == Root::output) read_output(from, size_of(type), where);
   if (from.root == Root::unknown && output_as_number_) read_somewhere(where);
   if (from.root != Root::object) {
@@ -108,6 +125,7 @@ bool Interpreter::carries_output(Value value, Type type) const {
 }
 
 void Interpreter::store(Value to, Value value, Type type, Where where) {
+  if (follows_null(to, "stores through", where)) return;
   if (to.root != Root::object && carries_output(value, type)) {
     complain(where,
              "the output pointer '" + std::string(launch_.out) +
@@ -216,6 +234,7 @@ void Interpreter::store_variable(Value to, Value value, Type type, Where where) 
 
 // Copies a struct.
 void Interpreter::copy_record(Value to, Value from, int64_t size, Where where) {
+  if (follows_null(from, "reads through", where)) return;
   if (from.root == Root::output) read_output(from, size, where);
   if (from.root == Root::unknown && output_as_number_) read_somewhere(where);
   const bool known = from.root == Root::object && nodes.is_constant(from.node);

@@ -88,6 +88,8 @@ Value Interpreter::arithmetic(clang::BinaryOperatorKind kind, Value a, Value b, 
 
 Value Interpreter::compare(clang::BinaryOperatorKind kind, Value a, Value b, Type operands,
                            Where where) {
+  a = number_if_null(a);
+  b = number_if_null(b);
   const bool numbers = a.root == Root::number && b.root == Root::number;
   const bool integers = numbers && !operands->isRealFloatingType();
   const bool pointers = !numbers && a.same_root(b) && a.root != Root::unknown;

@@ -205,6 +205,7 @@ void Interpreter::exec_harmless(Assembly& assembly, StringRef name,
   int64_t bytes = 0;
   for (const StringRef operand : operands) {
     const Value* value = assembly.find(operand, bytes);
+    if (value && operand.starts_with("[") && follows_null(*value, "reads through", where)) return;
     if (!value || value->root != Root::output) continue;
     if (begins_with_word(name, "ld") && accessed_bytes(name) > 0) {
       read_output(moved(*value, nodes.constant(bytes)), accessed_bytes(name), where);
@@ -277,6 +278,15 @@ void Interpreter::exec_instructions(Assembly& assembly, StringRef text) {
     }
     note_one_shot(assembly, one.name, first);
     note_meeting(where, one.name, one.operands);
+    NodeId guard = nodes.constant(1);
+    if (!one.predicate.empty()) {
+      const auto found = assembly.predicates.find(one.predicate);
+      guard = found != assembly.predicates.end()
+                  ? found->second
+                  : nodes.condition(unknown("a predicate of the assembly", where));
+      if (one.negated) guard = nodes.negation(guard);
+      if (nodes.is(guard, 0)) continue;
+    }
     if (!is_store(one.name)) {
       exec_harmless(assembly, one.name, one.operands, !one.predicate.empty());
     } else if (jumps) {
@@ -284,14 +294,6 @@ void Interpreter::exec_instructions(Assembly& assembly, StringRef text) {
                       "assembly jumps around a store, and whether it is reached cannot be seen",
                       where, "give the store a predicate, or an if around it");
     } else {
-      NodeId guard = nodes.constant(1);
-      if (!one.predicate.empty()) {
-        const auto found = assembly.predicates.find(one.predicate);
-        guard = found != assembly.predicates.end()
-                    ? found->second
-                    : nodes.condition(unknown("a predicate of the assembly", where));
-        if (one.negated) guard = nodes.negation(guard);
-      }
       exec_store(assembly, one.name, first, guard);
     }
     if (stopped()) return;

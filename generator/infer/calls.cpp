@@ -167,7 +167,7 @@ Value Interpreter::opaque_call(const clang::CallExpr* e, const clang::FunctionDe
     const bool indirect = declared->isPointerType() || declared->isReferenceType();
     const bool constant = indirect && declared->getPointeeType().isConstQualified();
     const bool numbers = name == "printf" || name == "vprintf";
-    if (numbers) return;
+    if (numbers || (indirect && follows_null(value, "may read or store through", where))) return;
     if (carries_output(value, type) ||
         (value.root == Root::object && memory_.holds_output(value.object, 0, INT64_MAX / 2))) {
       complain(where, "the output pointer goes into '" + name + "', whose stores are not visible",

@@ -103,7 +103,7 @@ std::string Interpreter::key_of(Value value) const {
 }
 
 NodeId Interpreter::condition(const clang::Expr* e) {
-  const Value value = eval(e);
+  const Value value = number_if_null(eval(e));
   if (value.root == Root::number) return assume(nodes.condition(value.node));
   return nodes.condition(unknown("whether a pointer is null", e->getExprLoc()));
 }
@@ -441,8 +441,9 @@ Value Interpreter::eval_cast(const clang::CastExpr* e) {
       output_as_number_ |= value.root == Root::output;
       return unknown_value(type, "an address", where);
     case clang::CK_PointerToBoolean:
-      if (!pointer) return {Root::number, 0, nodes.truth(value.node)};
-      if (value.root != Root::other && value.root != Root::unknown)
+      if (const Value tested = number_if_null(value); tested.root == Root::number)
+        return {Root::number, 0, nodes.truth(tested.node)};
+      if (value.root != Root::other && value.root != Root::unknown && value.root != Root::null)
         return {Root::number, 0, nodes.constant(1)};
       if (const std::string key = key_of(value); !key.empty()) {
         return {Root::number, 0, nodes.negation(nodes.choice(key + " == 0"))};
@@ -454,6 +455,8 @@ Value Interpreter::eval_cast(const clang::CastExpr* e) {
       }
       return unknown_value(type, "a floating-point number", where);
     case clang::CK_IntegralToBoolean:
+      if (value.root == Root::null)
+        return {Root::number, 0, nodes.condition(unknown("an address", where))};
       if (pointer) return {Root::number, 0, nodes.constant(1)};
       if (!key_of(value).empty() && !nodes.is_constant(value.node)) {
         return {Root::number, 0, nodes.negation(nodes.choice(key_of(value) + " == 0"))};

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,7 @@ struct KernelFacts {
   std::array<int64_t, 3> threads{1, 1, 1};
   std::array<int64_t, 3> grid{1, 1, 1};    // of the plain kernel
   std::map<std::string, int64_t> numbers;  // value of each integer parameter, by its name
+  std::set<std::string> nulls;             // pointer parameters that are given null
   std::string out;                         // the parameter that points to the output
   int64_t out_ld = 0;                      // elements from one row to the next
   int out_bytes = 0;                       // of an element

@@ -31,7 +31,7 @@ void Interpreter::bind_parameters(const clang::FunctionDecl* kernel) {
       out_ = parameter;
       value.root = Root::output;
     } else if (type->isPointerType()) {
-      value = {Root::other, memory_.add(name), 0};
+      value = {launch_.nulls.count(name) ? Root::null : Root::other, memory_.add(name), 0};
     } else if (type->isIntegralOrEnumerationType() && launch_.numbers.count(name)) {
       value.node = nodes.convert(nodes.constant(launch_.numbers.at(name)), int_type(type));
     } else if (type->isScalarType()) {

@@ -118,6 +118,8 @@ class Interpreter {
   Value load(Value from, Type type, Where where);
   void store(Value to, Value value, Type type, Where where);
   void store_output(Value to, int64_t width, Where where);
+  bool follows_null(Value pointer, const char* what, Where where);
+  Value number_if_null(Value value);
   void store_variable(Value to, Value value, Type type, Where where);
   void copy_record(Value to, Value from, int64_t size, Where where);
   void forget(Value pointer);

@@ -63,7 +63,10 @@ void Interpreter::move_matrix(const clang::CallExpr* e, bool stores) {
   const auto* fragment = clang::dyn_cast_or_null<clang::ClassTemplateSpecializationDecl>(
       e->getArg(1 - memory)->getType().getNonReferenceType()->getAsCXXRecordDecl());
   if (place.root != Root::output) {
-    if (stores) store(place, {}, element, where);
+    if (stores)
+      store(place, {}, element, where);
+    else
+      follows_null(place, "reads through", where);
     return;
   }
   clang::Expr::EvalResult layout;

@@ -23,6 +23,7 @@ enum class Root : uint8_t {
   object,   // a variable of the thread
   shared,   // shared memory
   other,    // global memory that is not the output
+  null,     // a parameter that the launch gives null: nothing
   unknown,  // nobody knows: it may be the output
 };
 

@@ -72,6 +72,7 @@ class Examiner {
     for (const KernelArgument& argument : own_.spec.arguments.value) {
       if (argument.kind == KernelArgument::Kind::whole)
         facts.numbers[argument.parameter] = number(argument.whole);
+      if (argument.kind == KernelArgument::Kind::null) facts.nulls.insert(argument.parameter);
       if (argument.kind == KernelArgument::Kind::out) facts.out = argument.parameter;
     }
     facts.out_ld = shape.n;
@@ -214,15 +215,19 @@ class Examiner {
     const bool fits =
         number ? type->isArithmeticType() || is_short_float(type) : type->isPointerType();
     if (!fits) {
-      parsed.error(parameter.decl->getLocation(),
-                   "parameter '" + parameter.name + "' is of type '" + parameter.type +
-                       "', and kernel.arguments gives it " + (number ? "a number" : "memory"));
+      parsed.error(parameter.decl->getLocation(), "parameter '" + parameter.name +
+                                                      "' is of type '" + parameter.type +
+                                                      "', and kernel.arguments gives it " +
+                                                      (number                        ? "a number"
+                                                       : argument.kind == Kind::null ? "null"
+                                                                                     : "memory"));
       return;
     }
     if (number) {
       check_number(parsed, parameter, argument);
       return;
     }
+    if (argument.kind == Kind::null) return;
     const tilepost_dtype_t wanted = argument.kind == Kind::a   ? spec_.gemm.a.value
                                     : argument.kind == Kind::b ? spec_.gemm.b.value
                                                                : spec_.gemm.out.value;

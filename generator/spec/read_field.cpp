@@ -303,8 +303,9 @@ class FieldReader {
   bool read_argument(const Value& value, KernelArgument& argument) {
     using Kind = KernelArgument::Kind;
     constexpr std::pair<string_view, Kind> kMemory[] = {
-        {"a", Kind::a}, {"b", Kind::b}, {"out", Kind::out}};
-    if (value.kind != Value::Kind::scalar) return refuse(value);
+        {"a", Kind::a}, {"b", Kind::b}, {"out", Kind::out}, {"null", Kind::null}};
+    const bool is_null = value.kind == Value::Kind::null && value.text == "null";
+    if (value.kind != Value::Kind::scalar && !is_null) return refuse(value);
     for (const auto& [word, kind] : kMemory) {
       if (value.text != word) continue;
       argument.kind = kind;

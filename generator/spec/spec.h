@@ -68,7 +68,7 @@ struct ScheduleSpec {
 
 // What a parameter of the user's kernel is given.
 struct KernelArgument {
-  enum class Kind { a, b, out, whole, real };
+  enum class Kind { a, b, out, null, whole, real };
 
   std::string parameter;  // its name
   Kind kind = Kind::whole;

@@ -4,7 +4,7 @@ namespace tilepost {
 namespace {
 
 // The pointer that the parameter takes; what it promises of other pointers is the callee's.
-std::string pointer(const Parameter& parameter, const char* from) {
+std::string pointer(const Parameter& parameter, const std::string& from) {
   std::string type = parameter.type;
   for (size_t at; (at = type.find("__restrict")) != std::string::npos;) type.erase(at, 10);
   return "static_cast<" + llvm::StringRef(type).rtrim().str() + ">(" + from + ")";
@@ -14,9 +14,8 @@ std::string pointer(const Parameter& parameter, const char* from) {
 
 std::string argument_of(const Parsed& parsed, const OwnRequest& request,
                         const Parameter& parameter) {
-  if (parameter.name == request.a) return pointer(parameter, "a");
-  if (parameter.name == request.b) return pointer(parameter, "b");
-  if (parameter.name == request.out) return pointer(parameter, "c");
+  const auto memory = request.memory.find(parameter.name);
+  if (memory != request.memory.end()) return pointer(parameter, memory->second);
   const auto found = request.arguments.find(parameter.name);
   if (found != request.arguments.end())
     return "static_cast<" + parameter.type + ">(" + found->second + ")";

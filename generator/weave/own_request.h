@@ -12,24 +12,25 @@
 
 namespace tilepost {
 
-// Texts are C++ in which `shape` is the run's tilepost_shape_t.
+// Texts are C++ in which `shape` is the run's tilepost_shape_t, and a, b and c are pointers to
+// void.
 struct OwnRequest {
   OneFile source;
   Reading reading;     // with the kernel in it as what is asked for: "lib::my_gemm<128>"
   std::string kernel;  // what the woven one is called
   std::map<std::string, std::string> arguments;  // by parameter: whole or real numbers
+  std::map<std::string, std::string> memory;     // by parameter: "a", "b", "c", "nullptr"
   std::array<int32_t, 3> threads = {1, 1, 1};    // x, y and z of a block
   int32_t shared_bytes = 0;                      // dynamic, of a block
   int32_t blocks_per_sm = 1;                     // as the spec says
-  bool cpu = false;       // the text is for the CPU shim (runtime/verify/host/shim)
-  bool stores = false;    // into other ranks' memory
-  bool one_arch = true;   // the text is for the architecture of `reading` alone
-  std::string a, b, out;  // which parameters point to them; a and b may be ""
-  std::string launcher;   // the user's, "lib::launch": it gives the arguments; "": those above
+  bool cpu = false;      // the text is for the CPU shim (runtime/verify/host/shim)
+  bool stores = false;   // into other ranks' memory
+  bool one_arch = true;  // the text is for the architecture of `reading` alone
+  std::string out;       // which parameter points to the output
+  std::string launcher;  // the user's, "lib::launch": it gives the arguments; "": those above
 };
 
-// What the parameter is given, in C++ in which a, b and c are pointers to void. Refuses a parameter
-// that is given nothing; then it is "".
+// What the parameter is given. Refuses a parameter that is given nothing; then it is "".
 std::string argument_of(const Parsed& parsed, const OwnRequest& request,
                         const Parameter& parameter);
 

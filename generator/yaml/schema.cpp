@@ -130,7 +130,7 @@ json::Object value_schema(const Field& field) {
       return expressions_schema(field);
     case FieldKind::arguments:
       return json::Object{{"type", "object"},
-                          {"additionalProperties", any_of({"string", "number"})}};
+                          {"additionalProperties", any_of({"string", "number", "null"})}};
     case FieldKind::multiples:
       return multiples_schema(field);
     case FieldKind::epilogue:

@@ -107,7 +107,7 @@ class Maker {
       case FieldKind::expressions:
         return below(2) != 0 ? expression() : "[" + expression() + ", " + expression() + "]";
       case FieldKind::arguments:
-        return "{C: out, A: a, M: " + expression() + ", x: 0.5}";
+        return "{C: out, A: a, M: " + expression() + ", x: 0.5, y: null}";
       case FieldKind::multiples:
         return "{m: " + number(field) + ", k: " + number(field) + "}";
     }

@@ -73,6 +73,10 @@ InferCase make_case(const std::string& name, const std::string& source) {
     if (auto v = value_of(line, "shapes")) shapes = *v;
     if (auto v = value_of(line, "numbers")) numbers = *v;
     if (auto v = value_of(line, "out")) facts.out = *v;
+    if (auto v = value_of(line, "nulls")) {
+      std::istringstream words(*v);
+      for (std::string parameter; words >> parameter;) facts.nulls.insert(parameter);
+    }
     if (auto v = value_of(line, "function")) kernel.function = *v;
     if (auto v = value_of(line, "bytes")) facts.out_bytes = std::stoi(*v);
     if (auto v = value_of(line, "order")) kernel.order = *v;

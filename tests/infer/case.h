@@ -9,6 +9,7 @@
 //   // bytes: 4                   of an element of the output
 //   // out: C                     the output
 //   // numbers: M m N n ldc n     what integer parameters get: m, n, k or a number
+//   // nulls: bias                the pointers that get null
 //   // order: columns_then_rows   what is expected
 //   // reads: yes                 it reads C
 //   // once: yes                  it cannot run again in one block

@@ -102,6 +102,7 @@ template <class Kernel> void judge(const Case& c, Kernel kernel) {
 std::string argument_for(const Parameter& parameter, const KernelFacts& facts) {
   const bool pointer = parameter.type.find('*') != std::string::npos;
   if (parameter.name == facts.out) return "(" + parameter.type + ")out";
+  if (facts.nulls.count(parameter.name)) return "nullptr";
   if (pointer) return "(" + parameter.type + ")(inputs + (1 << 20))";
   const auto number = facts.numbers.find(parameter.name);
   return number == facts.numbers.end() ? "2" : std::to_string(number->second);

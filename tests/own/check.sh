@@ -107,6 +107,15 @@ adds="adds_to_output.cu, function: adds_to_output, tile: [16, 16], threads: [16,
 spec gemm_reduce_scatter 128 200 24 bf16 "$adds" "{transport: copy_engine, schedule: {sms: 12, comm_sms: 2}}" >"$dir/spec.yaml"
 accepted "adds to its output" __nv_bfloat16 woven_adds_to_output adds_to_output.cu \
   'static_cast<unsigned>((n + 15) / 16), static_cast<unsigned>((m + 15) / 16)' 'adds_to_output(a, b, c, m, n, k, 2.5f)'
+biased="biased.cu, function: biased, tile: [16, 16], threads: [16, 16], grid: ['ceil_div(n, 16)', 'ceil_div(m, 16)'],
+  arguments: {a: a, b: b, bias: null, c: out, m: m, n: n, k: k}"
+spec gemm_all_to_all 160 200 24 bf16 "$biased" "{transport: nccl, schedule: {sms: 12, comm_sms: 2}}" >"$dir/spec.yaml"
+accepted "no bias" __nv_bfloat16 woven_biased biased.cu \
+  'static_cast<unsigned>((n + 15) / 16), static_cast<unsigned>((m + 15) / 16)' 'biased(a, b, nullptr, c, m, n, k)'
+spec gemm_all_reduce 160 200 24 bf16 "${biased/k: k/k: null}" >"$dir/spec.yaml"
+refused "null for a number" "parameter 'k' is of type 'int', and kernel.arguments gives it null"
+spec gemm_all_reduce 160 200 24 bf16 "${biased/b: b/b: null}" >"$dir/spec.yaml"
+refused "null that is read" "this reads through 'b', which kernel.arguments gives null"
 whole="whole_tiles.cu, function: whole_tiles, tile: [16, 64], threads: 64, grid: [m / 16, n / 64],
   arguments: {a: a, b: b, c: out, n: n, k: k}"
 spec gemm_reduce_scatter 256 192 8 bf16 "$whole, requires: {m: 16, n: 64}" >"$dir/spec.yaml"

@@ -64,7 +64,7 @@ const Field kKernelFields[] = {
      .kind = FieldKind::arguments,
      .default_text = "none",
      .description =
-         "what each of its parameters is given: a, b, out, or a number; this or launcher",
+         "what each of its parameters is given: a, b, out, null, or a number; this or launcher",
      .store =
          [](Spec& s, const FieldValue& r) {
            s.kernel->arguments = {r.arguments, r.where};

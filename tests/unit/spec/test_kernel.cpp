@@ -69,6 +69,7 @@ TEST_CASE("a kernel needs to be described") {
   CHECK(has(refusal({{"kernel.requires", "{x: 2}"}}), "unknown key 'x'"));
   CHECK(has(refusal({{"kernel.arguments", "{C: out, 2x: m}"}}), "'2x' is none"));
   CHECK(has(refusal({{"kernel.arguments", "{C: out, M: rows}"}}), "'rows' is not known"));
+  CHECK(has(refusal({{"kernel.arguments", "{C: out, M: }"}}), "got nothing"));
 }
 
 TEST_CASE("a kernel's arguments are given, or it has a launcher") {
@@ -80,6 +81,12 @@ TEST_CASE("a kernel's arguments are given, or it has a launcher") {
   CHECK(has(refusal({{"kernel.launcher", "start"}}), "remove it or kernel.arguments"));
   CHECK(has(refusal({{"kernel.cluster", "3"}}), "kernel.cluster is 1, 2, 4 or 8; got '3'"));
   CHECK(has(refusal({{"kernel.signals", "0"}}), "kernel.signals must be a whole number from 1"));
+}
+
+TEST_CASE("a kernel's pointer may be null") {
+  const Outcome outcome = own({{"kernel.arguments", "{C: out, bias: null}"}});
+  REQUIRE(outcome.spec.has_value());
+  CHECK(outcome.spec->kernel->arguments.value.at(1).kind == KernelArgument::Kind::null);
 }
 
 TEST_CASE("an output is one parameter") {
