@@ -67,6 +67,7 @@ UnmarkedRequest describe(const Plan& plan, bool one_arch) {
   request.source = own.source;
   request.reading = reading_of(own);
   request.one_arch = one_arch;
+  request.loop = own.spec.loop.value;
   request.stores = path_of(plan, true).by_owner;
   request.clears_output = own.reads_output;
   request.threads = own.threads;

@@ -185,6 +185,8 @@ void Interpreter::note_one_shot(Assembly& assembly, StringRef name, StringRef op
   if (name.starts_with("setmaxnreg")) run_once(where, "registers are given back or taken here");
   if (name.starts_with("mbarrier.init")) run_once(where, "a barrier is initialised here");
   if (name.starts_with("tcgen05")) run_once(where, "tensor memory is used here");
+  if (name.starts_with("bar.arrive") || name.starts_with("barrier.arrive"))
+    run_once(where, "threads come to a barrier here and do not wait at it");
   if (name.starts_with("cp.async.ca") || name.starts_with("cp.async.cg")) pending_copies_ = where;
   if (name.starts_with("cp.async.wait_all")) pending_copies_ = {};
   if (name.starts_with("cp.async.wait_group")) {
@@ -207,6 +209,7 @@ void Interpreter::exec_harmless(Assembly& assembly, StringRef name,
     const Value* value = assembly.find(operand, bytes);
     if (value && operand.starts_with("[") && follows_null(*value, "reads through", where)) return;
     if (!value || value->root != Root::output) continue;
+    if (name.starts_with("ld.global.nc")) return refuse_stale(where);
     if (begins_with_word(name, "ld") && accessed_bytes(name) > 0) {
       read_output(moved(*value, nodes.constant(bytes)), accessed_bytes(name), where);
     } else if (begins_with_word(name, "ld") || begins_with_word(name, "cp.async")) {

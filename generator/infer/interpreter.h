@@ -199,6 +199,7 @@ class Interpreter {
   // intrinsics.cpp: functions known by name
   bool known_call(const clang::CallExpr* e, const clang::FunctionDecl* function, Value& result);
   bool refused_call(const clang::CallExpr* e, const clang::FunctionDecl* function);
+  void refuse_stale(Where where);
   void move_matrix(const clang::CallExpr* e, bool stores);
 
   // meetings.cpp

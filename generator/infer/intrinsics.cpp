@@ -95,6 +95,13 @@ void Interpreter::move_matrix(const clang::CallExpr* e, bool stores) {
   made.by_warp = true;
 }
 
+// PTX ISA, ld.global.nc: memory that the kernel itself writes may be read as it was.
+void Interpreter::refuse_stale(Where where) {
+  complain(where,
+           "the output is read as memory that the kernel does not change, and it stores there",
+           where, "read it with an assignment");
+}
+
 // Returns whether the call was one of these, and its value.
 bool Interpreter::known_call(const clang::CallExpr* e, const clang::FunctionDecl* function,
                              Value& result) {
@@ -136,7 +143,9 @@ bool Interpreter::known_call(const clang::CallExpr* e, const clang::FunctionDecl
     return true;
   }
   if (is_one_of(name, {"__ldg", "__ldca", "__ldcg", "__ldcs", "__ldcv", "__ldlu"}) && count == 1) {
-    result = load(eval(e->getArg(0)), type, where);
+    const Value from = eval(e->getArg(0));
+    if (name == "__ldg" && from.root == Root::output) refuse_stale(where);
+    result = load(from, type, where);
     return true;
   }
   if (name == "store_matrix_sync" && count >= 3) {

@@ -132,6 +132,10 @@ class Examiner {
       if (given) diagnostics_.error(where, message);
     };
     if (own_.marked) {
+      refuse(kernel.loop.value, kernel.loop.where,
+             fmt::format("kernel.loop is for kernels without marks; {} has some, which say how its "
+                         "blocks take tiles; remove it",
+                         name));
       refuse(kernel.grid.given(), kernel.grid.where,
              fmt::format("kernel.grid is for kernels without marks; {} has some, and is launched "
                          "with as many blocks as the plan has for it; remove it",
@@ -305,7 +309,18 @@ class Examiner {
       return false;
     }
     own_.reads_output = inferred->reads_output;
-    return take_order(*inferred);
+    own_.persistent = own_.spec.loop.value;
+    return check_loop(parsed, *inferred) && take_order(*inferred);
+  }
+
+  // A block that takes tiles in turn runs the kernel's body again and again.
+  bool check_loop(const Parsed& parsed, const Inferred& inferred) const {
+    if (!own_.persistent || !inferred.runs_once) return true;
+    parsed.error(inferred.runs_once->where,
+                 inferred.runs_once->what +
+                     ", and with kernel.loop a block would do that again for each of its tiles");
+    diagnostics_.note(own_.spec.loop.where, "without kernel.loop every tile has a block");
+    return false;
   }
 
   // The shape that the user did not ask for, where the kernel need not take it.

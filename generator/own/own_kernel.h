@@ -23,7 +23,7 @@ struct OwnKernel {
   std::array<int32_t, 3> threads = {1, 1, 1};  // of a block: x, y, z
   int32_t shared_bytes = 0;                    // dynamic, of a block
   bool marked = false;      // its tiles are said by marks; else they are proven, as `order` says
-  bool persistent = false;  // marked: a block computes several tiles; else one
+  bool persistent = false;  // a block computes several tiles; else one
   std::array<int64_t, 3> grid = {1, 1, 1};  // of the plain kernel at the planned shape
   bool reads_output = false;                // of its tile: before a block there are to be zeros
   BlockOrder order = BlockOrder::table;

@@ -16,7 +16,6 @@ constexpr int64_t kClusters[] = {1, 2, 4};
 constexpr Spelling kOutputTypes[] = {{"bf16", static_cast<int>(TILEPOST_BF16)},
                                      {"f16", static_cast<int>(TILEPOST_F16)},
                                      {"f32", static_cast<int>(TILEPOST_F32)}};
-constexpr Spelling kTruths[] = {{"false", 0}, {"true", 1}};
 
 template <class E>
 E choice_of(const FieldValue& reading) {

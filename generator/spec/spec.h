@@ -89,6 +89,7 @@ struct KernelSpec {
   Located<std::string> launcher;                   // a function of the file: "lib::launch"
   Located<std::array<int64_t, 3>> requires_{{1, 1, 1}, {}};  // m, n, k are multiples of these
   Located<int64_t> blocks_per_sm{1, {}};
+  Located<bool> loop;               // unmarked: its blocks take tiles in turn
   Located<int64_t> signals{1, {}};  // marked: how often tile_done is said of a tile
   Located<int64_t> cluster{1, {}};  // marked: blocks of a cluster, side by side along x
   // Marked, with TMA stores by tilepost::out_map: rows and columns of a store, bytes of its

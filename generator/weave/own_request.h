@@ -23,6 +23,7 @@ struct OwnRequest {
   std::array<int32_t, 3> threads = {1, 1, 1};    // x, y and z of a block
   int32_t shared_bytes = 0;                      // dynamic, of a block
   int32_t blocks_per_sm = 1;                     // as the spec says
+  bool loop = false;                             // unmarked: a block takes tiles in turn
   bool cpu = false;      // the text is for the CPU shim (runtime/verify/host/shim)
   bool stores = false;   // into other ranks' memory
   bool one_arch = true;  // the text is for the architecture of `reading` alone

@@ -187,6 +187,8 @@ own() {
     for transport in nccl copy_engine none; do
       own_kernel "own_${short}_$transport" "${pattern#*:}" "$transport" 1024x520x40 bf16 "$tiled" "${given[@]}"
     done
+    own_kernel "own_loop_$short" "${pattern#*:}" nccl 1024x520x40 bf16 "${tiled%\}}, loop: true, blocks_per_sm: 8}" \
+      "${given[@]}"
     own_kernel "own_cores_$short" "${pattern#*:}" nccl 2048x2048x512 f16 "$cores" "${given[@]}"
     for transport in nccl nccl_symmetric copy_engine peer none; do
       own_kernel "own_marked_hopper_${short}_$transport" "${pattern#*:}" "$transport" 4096x2048x512 bf16 "$hopper" \

@@ -84,6 +84,17 @@ for case in "gemm_all_reduce 992 520 40 [10, 40, 58]" "gemm_reduce_scatter 512 2
     accepted "tiled, $pattern, $transport" __nv_bfloat16 woven_tiled tiled.cu "$tiled_grid" "$tiled_call"
   done
 done
+for type in nccl none; do
+  spec gemm_all_reduce 992 520 40 bf16 "$tiled, loop: true" "{transport: $type, schedule: {sms: 24, comm_sms: 4}}" \
+    >"$dir/spec.yaml"
+  accepted "tiles in turn, $type" __nv_bfloat16 woven_tiled tiled.cu "$tiled_grid" "$tiled_call"
+done
+once="sets_up_barrier.cu, function: sets_up_barrier, tile: [16, 16], threads: [16, 16],
+  grid: ['ceil_div(n, 16)', 'ceil_div(m, 16)'], arguments: {a: a, b: b, c: out, m: m, n: n, k: k}"
+spec gemm_all_reduce 256 192 8 f32 "$once" >"$dir/spec.yaml"
+"$tool" check "$dir/spec.yaml" 2>"$dir/log" || { echo "FAIL a barrier of one tile"; cat "$dir/log"; failed=1; }
+spec gemm_all_reduce 256 192 8 f32 "$once, loop: true" >"$dir/spec.yaml"
+refused "a barrier of tiles in turn" "sets_up_barrier.cu:6:5: error: a barrier is initialised here, and with kernel.loop"
 swizzled="swizzled.cu, function: swizzled, tile: [8, 32], threads: 32, grid: 'ceil_div(n, 32) * ceil_div(m, 8)',
   arguments: {a: a, b: b, c: out, alpha: 0.5, m: m, n: n, k: k}"
 spec gemm_all_reduce 333 250 16 f16 "$swizzled" "{transport: nccl, schedule: {sms: 12, comm_sms: 2}}" >"$dir/spec.yaml"
@@ -201,6 +212,8 @@ spec gemm_all_to_all 480 144 8 bf16 "$one_each" "{transport: nccl_symmetric, sch
 accepted "a block for each tile" __nv_bfloat16 one_each marked_block.cu \
   'static_cast<unsigned>((n + 31) / 32 * ((m + 15) / 16))' 'one_each(a, b, c, m, n, k)'
 
+spec gemm_all_reduce 992 520 40 bf16 "$scheduled, loop: true" >"$dir/spec.yaml"
+refused "a loop around marks" "kernel.loop is for kernels without marks; 'lib::scheduled<16>' has some"
 spec gemm_all_reduce 992 520 40 bf16 "$scheduled, grid: 7" >"$dir/spec.yaml"
 refused "a grid of a kernel with marks" "kernel.grid is for kernels without marks; 'lib::scheduled<16>' has some"
 spec gemm_all_reduce 992 520 40 bf16 "${tiled/grid: */grid: 7, signals: 2, arguments: {a: a, b: b, c: out, m: m, n: n, k: k\}}" \
@@ -234,6 +247,13 @@ for kernel in "$scheduled" "$warps" "$one_each"; do
   spec gemm_reduce_scatter 96 200 24 $type "$kernel" >"$dir/spec.yaml"
   verified "verify: ${kernel%%,*}"
 done
+
+staged="staged.cu, function: staged, tile: [16, 32], threads: 128, shared_bytes: 1024, requires: {n: 2},
+  grid: ['ceil_div(m, 16)', 'ceil_div(n, 32)'], arguments: {a: a, b: b, c: out, m: m, n: n, k: k}, loop: true"
+spec gemm_reduce_scatter 96 98 40 f16 "$staged" >"$dir/spec.yaml"
+verified "verify: staged tiles in turn"
+spec gemm_reduce_scatter 96 200 24 bf16 "$adds, loop: true" >"$dir/spec.yaml"
+verified "verify: tiles in turn that are added to"
 
 # Marks that lie. What the weaver sees is refused with the reason that the file names, what only a run shows by
 # verify.

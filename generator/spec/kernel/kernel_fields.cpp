@@ -109,6 +109,17 @@ const Field kKernelFields[] = {
          [](Spec& s, const FieldValue& r) {
            s.kernel->blocks_per_sm = {r.integer, r.where};
          }},
+    {.path = "kernel.loop",
+     .kind = FieldKind::word,
+     .choices = kTruths,
+     .default_text = "false",
+     .description =
+         "of a kernel without marks: its blocks take tiles in turn, as many at a time as "
+         "schedule.sms leaves room for; without it every tile has a block",
+     .store =
+         [](Spec& s, const FieldValue& r) {
+           s.kernel->loop = {r.choices.front() != 0, r.where};
+         }},
     {.path = "kernel.signals",
      .kind = FieldKind::integer,
      .min = 1,

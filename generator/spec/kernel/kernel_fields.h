@@ -5,6 +5,9 @@
 
 namespace tilepost {
 
+// Values of fields that are true or false.
+inline constexpr Spelling kTruths[] = {{"false", 0}, {"true", 1}};
+
 // The section and what is in it.
 std::span<const Field> kernel_fields();
 

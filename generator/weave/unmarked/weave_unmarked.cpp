@@ -163,16 +163,37 @@ class Weaver {
   }
 
   std::string kernel() const {
+    const std::string begin =
+        "__global__ void " + bounds() + request_.kernel +
+        "(\n    void* a, void* b, void* c, const __grid_constant__ tilepost_shape_t shape,\n"
+        "    const __grid_constant__ tilepost_epilogue_t, const __grid_constant__ View view_) {\n";
+    if (!request_.loop)
+      return "// One tile: the block of the plain kernel that makes it, its output moved by whole "
+             "rows to\n// where the tile goes.\n" +
+             begin + tile_at("static_cast<int>(blockIdx.x)") + "}\n";
     std::string text;
     llvm::raw_string_ostream out(text);
-    out << R"(// One tile: the block of the plain kernel that makes it, its output moved by whole rows to
-// where the tile goes.
-__global__ void )"
-        << bounds() << request_.kernel << R"((
-    void* a, void* b, void* c, const __grid_constant__ tilepost_shape_t shape,
-    const __grid_constant__ tilepost_epilogue_t, const __grid_constant__ View view_) {
-  const tilepost::Tile tile =
-      tilepost::woven::tile(view_, tilepost::TileGrid{}, static_cast<int>(blockIdx.x));
+    out << "// Tiles in turn: of each the block of the plain kernel that makes it, its output "
+           "moved by\n"
+           "// whole rows to where the tile goes.\n"
+        << begin << R"(  for (int position = static_cast<int>(blockIdx.x);
+       position < tilepost::woven::num_tiles(view_, tilepost::TileGrid{});
+       position += static_cast<int>(gridDim.x)) {
+)";
+    llvm::SmallVector<StringRef> lines;
+    const std::string tile = tile_at("position");
+    StringRef(tile).split(lines, '\n', -1, /*KeepEmpty=*/false);
+    for (const StringRef line : lines) out << "  " << line << "\n";
+    out << "    __syncthreads();  // shared memory is the next tile's from here on\n  }\n}\n";
+    return text;
+  }
+
+  std::string tile_at(const std::string& position) const {
+    std::string text;
+    llvm::raw_string_ostream out(text);
+    out << "  const tilepost::Tile tile =\n      tilepost::woven::tile(view_, "
+           "tilepost::TileGrid{}, "
+        << position << R"();
   if (!tile.is_padding()) {
     [[maybe_unused]] const int rows = (shape.m + View::kTileM - 1) / View::kTileM;
     [[maybe_unused]] const int columns = (shape.n + View::kTileN - 1) / View::kTileN;
@@ -188,7 +209,6 @@ __global__ void )"
     out << R"();
   }
   tilepost::woven::tile_done(view_, tile, tilepost::BlockStores{});
-}
 )";
     return text;
   }

@@ -21,6 +21,7 @@ OwnRequest marked_request(const std::string& code, const std::string& asked) {
   request.reading.asked = asked;
   request.kernel = "woven_gemm";
   request.arguments = {{"m", "shape.m"}, {"n", "shape.n"}, {"scale", "0.5"}};
+  request.memory = {{"c", "c"}};
   request.out = "c";
   return request;
 }

@@ -24,6 +24,7 @@ Unmarked weave_unmarked(const std::string& source, const char* arch = "sm_90a",
   request.block = {"column", "row", "0"};
   request.grid = {"columns", "rows", "1"};
   request.arguments = {{"m", "shape.m"}};
+  request.memory = {{"c", "c"}};
   request.out = "c";
   Unmarked result;
   llvm::raw_string_ostream stream(result.messages);
