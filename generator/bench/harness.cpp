@@ -121,9 +121,7 @@ BuildPlan plan_bench_build(const std::vector<HarnessProgram>& programs, const Be
   for (const PlainSource& plain : harness.plain)
     build.add("programs/" + plain.name + ".cu", gpu_code(plain.arch, sm));
   for (const HarnessProgram& program : programs) {
-    const std::vector<std::string> code = gpu_code(program.plans.front().arch, sm);
-    build.add("programs/" + program.name + ".cu", code);
-    if (has_plain(program)) build.add(plain_source(program), code);
+    build.add_program(program, gpu_code(program.plans.front().arch, sm), has_plain(program));
   }
   for (const std::string& source : harness_sources())
     if (llvm::StringRef(source).ends_with(".cu")) build.add(source, own);

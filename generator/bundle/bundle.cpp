@@ -28,6 +28,11 @@ std::vector<HarnessProgram> plan_inputs(const std::vector<Input>& inputs,
     std::vector<Plan> plans = plan_input(input, diagnostics);
     if (plans.empty()) continue;
     const std::string name = plans.front().name;
+    if (const auto& own = plans.front().source.own; own && own->spec.cutlass.value)
+      diagnostics.error(own->spec.cutlass.where,
+                        "a bundle has all that it is compiled from, and a kernel of adapter "
+                        "'cutlass' needs its file and CUTLASS's headers; use 'generate', and "
+                        "compile what it writes with these");
     programs.push_back({name, llvm::sys::path::filename(input.path).str(), "", std::move(plans)});
   }
   return programs;

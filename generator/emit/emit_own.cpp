@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "generator/emit/emit_cutlass.h"
 #include "generator/emit/parts.h"
 #include "generator/own/examine.h"
 #include "generator/printable.h"
@@ -107,6 +108,7 @@ UnmarkedRequest describe(const Plan& plan, bool one_arch) {
 }  // namespace
 
 std::optional<WovenKernel> weave_own(const Plan& plan, bool one_arch, Diagnostics& diagnostics) {
+  if (plan.source.own->spec.cutlass.value) return include_cutlass(plan);
   const UnmarkedRequest request = describe(plan, one_arch);
   return plan.source.own->marked ? weave_marked(request, diagnostics)
                                  : weave_unmarked(request, diagnostics);
@@ -119,11 +121,14 @@ std::string plain_function(std::string_view name) {
 std::string emit_plain(const std::vector<Plan>& plans, Diagnostics& diagnostics) {
   const Plan& plan = plans.front();
   const OwnKernel& own = *plan.source.own;
+  const bool cutlass = own.spec.cutlass.value;
   const std::optional<WovenKernel> kernel =
-      cut_plain_kernel(describe(plan, plans.size() == 1), diagnostics);
+      cutlass ? include_plain_cutlass(plan)
+              : cut_plain_kernel(describe(plan, plans.size() == 1), diagnostics);
   if (!kernel) return "";
   std::string text = fmt::format("// {} as its author wrote it and launches it.\n",
                                  printable(own.spec.function.value));
+  if (cutlass) text += cutlass_preamble();
   text += "#include <cuda_runtime.h>\n";
   for (const std::string& include : kernel->includes) text += "#include " + include + "\n";
   return text + "#include <tilepost/plan.h>\n#include <tilepost/whole_numbers.h>\n\n" +

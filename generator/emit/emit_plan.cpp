@@ -10,7 +10,6 @@
 #include "llvm/Support/raw_ostream.h"
 
 namespace tilepost {
-namespace {
 
 const char* c_name(tilepost_dtype_t type) {
   switch (type) {
@@ -25,6 +24,8 @@ const char* c_name(tilepost_dtype_t type) {
   }
   llvm_unreachable("element type");
 }
+
+namespace {
 
 const char* c_name(tilepost_routing_t routing) {
   switch (routing) {
@@ -251,7 +252,10 @@ void set_kernel(Fields& fields, const Plan& plan) {
                i == 0 ? "x, y and z of the CTA" : "");
   if (kernel.tile_per_cta)
     fields.set("kernel.tile_per_cta", "1", "the grid has a CTA for every tile");
-  fields.set("kernel.shared_bytes", kernel.shared_bytes, "per CTA");
+  if (plan.source.own && plan.source.own->spec.cutlass.value)
+    fields.set("kernel.shared_bytes", "user::Kernel::kSharedBytes", "per CTA");
+  else
+    fields.set("kernel.shared_bytes", kernel.shared_bytes, "per CTA");
   if (kernel.helper_bytes > 0)
     fields.set("kernel.helper_bytes", kernel.helper_bytes, "of them a helper warp's");
   fields.set("kernel.ctas_per_sm", kernel.ctas_per_sm);

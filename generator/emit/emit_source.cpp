@@ -1,5 +1,6 @@
 #include <set>
 
+#include "generator/emit/emit_cutlass.h"
 #include "generator/emit/parts.h"
 #include "llvm/Support/raw_ostream.h"
 #include "tilepost/version.h"
@@ -25,7 +26,10 @@ void emit_read_arch(llvm::raw_ostream& out, const Program& program) {
 void emit_arch_check(llvm::raw_ostream& out, const Program& program,
                      const std::vector<WovenKernel>& kernels) {
   if (kernels.front().by_arch) return emit_read_arch(out, program);
-  if (!have_one_arch(program.plans) || program.first().kernel.launch != TILEPOST_LAUNCH_TMA) return;
+  const auto& own = program.first().source.own;
+  const bool sm_90a =
+      program.first().kernel.launch == TILEPOST_LAUNCH_TMA || (own && own->spec.cutlass.value);
+  if (!have_one_arch(program.plans) || !sm_90a) return;
   out << "#if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A\n#error \"" << program.name()
       << ".cu is planned for sm_90a, and for nothing else: compile with -gencode "
          "arch=compute_90a,code=sm_90a and without -arch, which may add compute_90\"\n"
@@ -38,6 +42,7 @@ void emit_includes(llvm::raw_ostream& out, const Program& program,
   for (const WovenKernel& kernel : kernels)
     includes.insert(kernel.includes.begin(), kernel.includes.end());
   const bool own = program.first().source.own != nullptr;
+  if (own && program.first().source.own->spec.cutlass.value) out << cutlass_preamble();
   if (program.host() && !own) {
     includes.insert("<tilepost/host/woven.h>");
   } else {
@@ -91,11 +96,15 @@ void emit_view(llvm::raw_ostream& out, const Plan& plan) {
   out << "};\n\n";
 }
 
+const char* how_made(const Plan& plan) {
+  if (!plan.source.own) return ", specialised and woven";
+  return plan.source.own->spec.cutlass.value ? ", by CUTLASS" : ", woven";
+}
+
 void emit_kernel(llvm::raw_ostream& out, const Plan& plan, const WovenKernel& kernel) {
   out << "namespace " << namespace_of(plan) << " {\n\n";
   emit_view(out, plan);
-  out << "// ---- The kernel: " << plan.source.file
-      << (plan.source.own ? ", woven" : ", specialised and woven") << "\n\n"
+  out << "// ---- The kernel: " << plan.source.file << how_made(plan) << "\n\n"
       << kernel.body << "\n";
 }
 

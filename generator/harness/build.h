@@ -29,8 +29,11 @@ class CudaBuild {
  public:
   CudaBuild(const CudaTools& tools, const WorkDir& dir);
 
-  // A source of the working folder, compiled with nvcc's words for machine code.
-  void add(const std::string& source, const std::vector<std::string>& code);
+  // A source of the working folder, compiled with nvcc's words for machine code, and `more`.
+  void add(const std::string& source, const std::vector<std::string>& code,
+           const std::vector<std::string>& more = {});
+  // The sources of a program, and of its plain kernel if that is asked for.
+  void add_program(const HarnessProgram& program, const std::vector<std::string>& code, bool plain);
   // The runtime's sources.
   void add_runtime(int sm);
   // A shared library, found again where it lies.

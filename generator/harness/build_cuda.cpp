@@ -25,12 +25,25 @@ CudaBuild::CudaBuild(const CudaTools& tools, const WorkDir& dir) : tools_(tools)
   plan_.link = {{tools.nvcc, "-o", plan_.harness}, dir.path("obj/link.log"), kCompileSeconds};
 }
 
-void CudaBuild::add(const std::string& source, const std::vector<std::string>& code) {
+void CudaBuild::add(const std::string& source, const std::vector<std::string>& code,
+                    const std::vector<std::string>& more) {
   std::vector<std::string> words = {tools_.nvcc, "-std=c++20", "-O3",
                                     "-Xcompiler=-ffp-contract=off"};
   words.insert(words.end(), code.begin(), code.end());
   words.push_back("-I" + tools_.nccl_include);
+  words.insert(words.end(), more.begin(), more.end());
   add_compile(std::move(words), source, kCompileSeconds, dir_, plan_);
+}
+
+void CudaBuild::add_program(const HarnessProgram& program, const std::vector<std::string>& code,
+                            bool plain) {
+  std::vector<std::string> more;
+  if (const auto& own = program.plans.front().source.own; own && own->spec.cutlass.value) {
+    more.emplace_back("--expt-relaxed-constexpr");  // CUTLASS's headers need it
+    for (const std::string& folder : own->folders) more.push_back("-I" + folder);
+  }
+  add("programs/" + program.name + ".cu", code, more);
+  if (plain) add(plain_source(program), code, more);
 }
 
 void CudaBuild::add_runtime(int sm) {

@@ -15,6 +15,7 @@
 #include "generator/weave/marked/find_marks.h"
 #include "generator/weave/parse/clang_errors.h"
 #include "generator/weave/parse/instantiate.h"
+#include "generator/weave/parse/report.h"
 #include "generator/weave/parse/toolkit.h"
 #include "tilepost/dtype.h"
 
@@ -26,10 +27,13 @@ using llvm::StringRef;
 // As many blocks fill a table of 256 KiB in generated code.
 constexpr size_t kMostInTable = 65536;
 
+constexpr std::string_view kWoven = "woven_";
+
 // "woven_my_gemm" of "lib::my_gemm<128>".
 std::string woven_name(StringRef function) {
   function = function.take_until([](char c) { return c == '<'; }).rtrim();
-  return "woven_" + function.substr(function.rfind(':') + 1).ltrim().str();  // npos + 1 is 0
+  return std::string(kWoven) +
+         function.substr(function.rfind(':') + 1).ltrim().str();  // npos + 1 is 0
 }
 
 // What the spec says of the kernel at one shape.
@@ -370,6 +374,27 @@ Reading reading_of(const OwnKernel& own) {
   return reading;
 }
 
+namespace {
+
+// A kernel of CUTLASS's: what the planner need not know is checked where it is compiled. It has a
+// warpgroup that loads and two that multiply (tilepost/cutlass/launch.hpp).
+bool describe_adapted(OwnKernel& own, Diagnostics& diagnostics) {
+  Report report(diagnostics, own.source);
+  if (!check_asked(own.spec.function.value, report)) return false;
+  if (own.spec.launcher.given() && !check_asked(own.spec.launcher.value, report)) return false;
+  if (own.spec.file.value.find_first_of("\"\\\n") != std::string::npos) {
+    diagnostics.error(own.spec.file.where,
+                      "kernel.file is included by generated code, where its name stands in quotes; "
+                      "rename the file");
+    return false;
+  }
+  own.marked = own.persistent = true;
+  own.threads = {384, 1, 1};
+  return true;
+}
+
+}  // namespace
+
 std::shared_ptr<const OwnKernel> examine_kernel(const Spec& spec, std::string_view spec_path,
                                                 Diagnostics& diagnostics) {
   if (!spec.kernel) return nullptr;
@@ -378,6 +403,11 @@ std::shared_ptr<const OwnKernel> examine_kernel(const Spec& spec, std::string_vi
   own->arch = spec.archs.value.front();
   own->name = woven_name(own->spec.function.value);
   if (!read_source(own->spec, spec_path, own->source, diagnostics)) return nullptr;
+  if (own->spec.cutlass.value) {
+    own->name.erase(0, kWoven.size());
+    own->folders = folders_of(own->spec, spec_path);
+    return describe_adapted(*own, diagnostics) ? own : nullptr;
+  }
   Examiner examiner(spec, *own, diagnostics);
   KernelFacts facts;
   examiner.facts_at({spec.gemm.m.value, spec.gemm.n.value, spec.gemm.k.value}, facts);

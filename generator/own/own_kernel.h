@@ -15,14 +15,16 @@ namespace tilepost {
 
 struct OwnKernel {
   KernelSpec spec;
-  std::string name;  // of the woven kernel: "woven_my_gemm"
-  OneFile source;
+  std::string name;                  // of the woven kernel: "woven_my_gemm"
+  OneFile source;                    // kernel.cutlass: the file as it is, for it is included
+  std::vector<std::string> folders;  // kernel.cutlass: those it is compiled with, absolute
   Arch arch =
       Arch::sm_90a;     // whose lines of it are read, where it has some for each: the spec's first
   std::string toolkit;  // the CUDA Toolkit whose headers it is read with; "": stand-ins suffice
   std::array<int32_t, 3> threads = {1, 1, 1};  // of a block: x, y, z
   int32_t shared_bytes = 0;                    // dynamic, of a block
-  bool marked = false;      // its tiles are said by marks; else they are proven, as `order` says
+  bool marked = false;      // its tiles are said by marks, or by the types it is made of; else they
+                            // are proven, as `order` says
   bool persistent = false;  // a block computes several tiles; else one
   std::array<int64_t, 3> grid = {1, 1, 1};  // of the plain kernel at the planned shape
   bool reads_output = false;                // of its tile: before a block there are to be zeros

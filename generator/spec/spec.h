@@ -79,8 +79,9 @@ struct KernelArgument {
 
 // A kernel of the user's own. Absent lists and numbers say nothing.
 struct KernelSpec {
-  Located<std::string> file;                       // relative to the spec's folder
-  Located<std::string> function;                   // "lib::my_gemm<128, 256>"
+  Located<std::string> file;  // relative to the spec's folder
+  Located<bool> cutlass;      // it is a type of CUTLASS's with tilepost's scheduler and epilogue
+  Located<std::string> function;                   // "lib::my_gemm<128, 256>"; cutlass: that type
   Located<std::vector<int64_t>> tile;              // [rows, columns] that a block computes
   Located<std::vector<Expression>> threads;        // of a block: x, y, z
   Located<std::vector<Expression>> grid;           // unmarked: as it is launched alone: x, y, z

@@ -107,10 +107,7 @@ BuildPlan plan_cuda_build(const std::vector<HarnessProgram>& programs, const Cud
                           int sm, const WorkDir& dir) {
   CudaBuild build(tools, dir);
   for (const HarnessProgram& program : programs)
-    build.add("programs/" + program.name + ".cu", gpu_code(chosen_plan(program, sm)->arch, sm));
-  for (const HarnessProgram& program : programs)
-    if (has_plain(program))
-      build.add(plain_source(program), gpu_code(chosen_plan(program, sm)->arch, sm));
+    build.add_program(program, gpu_code(chosen_plan(program, sm)->arch, sm), has_plain(program));
   const std::vector<std::string> own = gpu_code(sm);
   build.add(verify_unit(/*cuda=*/true).name, own);
   build.add_runtime(sm);

@@ -96,6 +96,7 @@ std::string try_compiling(const std::string& source, const std::vector<std::stri
 
 std::string obstacle_on_cpu(const Plan& plan, int runs, const std::vector<std::string>& compiler,
                             const WorkDir& dir, Diagnostics& diagnostics) {
+  if (plan.source.own->spec.cutlass.value) return "it is made of CUTLASS's types";
   if (plan.source.own->spec.launcher.given()) return "it has a launcher, which is CUDA's";
   const std::vector<Plan> twins = {cpu_twin(plan)};
   const std::string plain = emit_plain(twins, diagnostics);

@@ -97,6 +97,12 @@ case $1 in
     [ "$(stat -c %Y "$woven")" -gt "$before" ] || fail "not woven again after an edit of the kernel's header"
     grep -q "kPerThread = 2 \* 2" "$woven" || fail "the edit is not in what was woven"
     ;;
+  cutlass_cuda)
+    cutlass=$(bash "$SOURCE/tests/own/find_cutlass.sh" "$BUILD/cutlass") || exit 77
+    build "$scratch/tree" -S "$examples/06_cutlass" -G Ninja -DCMAKE_PREFIX_PATH="$PREFIX" \
+      -DCMAKE_BUILD_TYPE=Release -DCUTLASS_INCLUDE="$cutlass"
+    ! grep -q "C7510" "$scratch/log" || fail "wgmma is serialised"
+    ;;
   *) fail "no example '$1'" ;;
 esac
 echo PASS

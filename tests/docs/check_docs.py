@@ -161,7 +161,7 @@ def check_specs(root, tool):
     for path in markdown_files(root):
         with tempfile.TemporaryDirectory() as folder:
             for language, body, line in fenced_blocks(path.read_text(encoding="utf-8")):
-                if source := re.match(r"// (\w+\.cu)\n", body):
+                if source := re.match(r"// (\w+\.cuh?)\n", body):
                     pathlib.Path(folder, source[1]).write_text(body, encoding="utf-8")
                 if language != "yaml" or not re.search(r"^tilepost:", body, re.M):
                     continue

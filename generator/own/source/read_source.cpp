@@ -92,6 +92,18 @@ class Headers {
 
 }  // namespace
 
+std::vector<std::string> folders_of(const KernelSpec& kernel, std::string_view spec_path) {
+  const StringRef folder = path::parent_path(spec_path);
+  std::vector<std::string> folders = {folder.str()};
+  for (const Located<std::string>& dir : kernel.include_dirs.value)
+    folders.push_back(beside(folder, dir.value));
+  for (std::string& each : folders) {
+    llvm::SmallString<256> absolute(each.empty() ? "." : each);
+    if (!llvm::sys::fs::make_absolute(absolute)) each = absolute.str().str();
+  }
+  return folders;
+}
+
 bool read_source(const KernelSpec& kernel, std::string_view spec_path, OneFile& source,
                  Diagnostics& diagnostics) {
   const StringRef folder = path::parent_path(spec_path);
@@ -108,6 +120,7 @@ bool read_source(const KernelSpec& kernel, std::string_view spec_path, OneFile& 
                                              quote(beside(folder, dir.value))));
     return false;
   }
+  if (kernel.cutlass.value) return true;
   std::vector<std::string> defines;
   defines.reserve(kernel.defines.value.size());
   for (const Located<std::string>& define : kernel.defines.value) defines.push_back(define.value);

@@ -1,7 +1,9 @@
 // The source of a user's kernel, with the headers of its author in place.
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "generator/diagnostics.h"
 #include "generator/one_file.h"
@@ -9,10 +11,15 @@
 
 namespace tilepost {
 
+// The folders that a kernel's inclusions are looked for in, absolute: the spec's, so that the
+// kernel itself can be included as the spec names it, then kernel.include_dirs.
+std::vector<std::string> folders_of(const KernelSpec& kernel, std::string_view spec_path);
+
 // Reads the file that the spec names and puts headers into it: those that an inclusion in quotes
 // finds beside the file that has it, and those that any finds in kernel.include_dirs. Headers that
 // tilepost has stand-ins for, or a CUDA Toolkit has, stay inclusions. Paths are relative to the
-// folder of the spec. Reports what cannot be read, at its place, and is then false.
+// folder of the spec. A kernel of CUTLASS's is compiled as it is, and so are its headers. Reports
+// what cannot be read, at its place, and is then false.
 bool read_source(const KernelSpec& kernel, std::string_view spec_path, OneFile& source,
                  Diagnostics& diagnostics);
 

@@ -76,6 +76,8 @@ void print_kernel(std::string& out, const Plan& plan) {
          fmt::format("{0}: tile {1}x{2}x{3}, {4} stages, cluster {5}, {6} threads", kernel.name,
                      plan.map.tile_m, plan.map.tile_n, kernel.tile_k, plan.source.stages,
                      plan.map.cluster, kernel.threads));
+  if (plan.source.own && plan.source.own->spec.cutlass.value)
+    return line(out, "", "by CUTLASS, whose type of it says its shared memory; 1 CTA per SM");
   line(out, "",
        fmt::format(
            "{0} of {1} bytes of shared memory ({2:.0f}%), {3} per SM", kernel.shared_bytes, bound,

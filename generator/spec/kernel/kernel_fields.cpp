@@ -3,6 +3,8 @@
 namespace tilepost {
 namespace {
 
+constexpr Spelling kAdapters[] = {{"none", 0}, {"cutlass", 1}};
+
 const Field kKernelFields[] = {
     {.path = "kernel",
      .kind = FieldKind::section,
@@ -18,11 +20,22 @@ const Field kKernelFields[] = {
          [](Spec& s, const FieldValue& r) {
            s.kernel->file = {r.text, r.where};
          }},
+    {.path = "kernel.adapter",
+     .kind = FieldKind::word,
+     .choices = kAdapters,
+     .default_text = "none",
+     .description =
+         "cutlass: the kernel is a type of CUTLASS 3, made with tilepost's scheduler and "
+         "epilogue; its source is compiled, not read",
+     .store =
+         [](Spec& s, const FieldValue& r) {
+           s.kernel->cutlass = {r.choices.front() != 0, r.where};
+         }},
     {.path = "kernel.function",
      .kind = FieldKind::text,
      .required = true,
      .noun = "a function's name with its namespaces and template arguments",
-     .description = "the kernel in it",
+     .description = "the kernel in it; of adapter cutlass the kernel's type",
      .store =
          [](Spec& s, const FieldValue& r) {
            s.kernel->function = {r.text, r.where};
@@ -41,10 +54,10 @@ const Field kKernelFields[] = {
          }},
     {.path = "kernel.threads",
      .kind = FieldKind::expressions,
-     .required = true,
      .min_items = 1,
      .max_items = 3,
-     .description = "threads of a block: x, y and z of blockDim",
+     .default_text = "none",
+     .description = "threads of a block, x, y and z of blockDim; needed without an adapter",
      .store =
          [](Spec& s, const FieldValue& r) {
            s.kernel->threads = {r.expressions, r.where};
@@ -73,8 +86,8 @@ const Field kKernelFields[] = {
      .kind = FieldKind::text,
      .noun = "a function's name with its namespaces",
      .default_text = "none",
-     .description = "of a kernel with marks: a function of the same source that launches it with "
-                    "arguments of its own",
+     .description = "of a kernel with marks, or of an adapter: a function of the same source that "
+                    "launches it with arguments of its own",
      .store =
          [](Spec& s, const FieldValue& r) {
            s.kernel->launcher = {r.text, r.where};
@@ -136,8 +149,8 @@ const Field kKernelFields[] = {
      .min = 1,
      .max = 8,
      .default_text = "1",
-     .description = "of a kernel with marks: blocks of a cluster; they compute tiles of one column "
-                    "at consecutive positions",
+     .description = "of a kernel with marks, or of an adapter: blocks of a cluster; they compute "
+                    "tiles of one column at consecutive positions",
      .store =
          [](Spec& s, const FieldValue& r) {
            s.kernel->cluster = {r.integer, r.where};

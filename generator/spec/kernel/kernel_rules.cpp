@@ -21,6 +21,7 @@ class KernelRules {
     check_pattern();
     check_company();
     check_types();
+    check_adapter();
     check_arguments();
     check_defines();
     if (spec_.gemm.m.value <= 0 || spec_.gemm.n.value <= 0 || spec_.gemm.k.value <= 0) return;
@@ -108,6 +109,36 @@ class KernelRules {
                          quote(name_of(spec_.consumer.value))));
   }
 
+  // What a kernel of CUTLASS's says by its type, and what is for kernels that are read.
+  void check_adapter() {
+    if (!kernel_.cutlass.value) {
+      if (!kernel_.threads.given())
+        refuse(kernel_.where, "kernel.threads is missing; say how many threads a block has");
+      return;
+    }
+    const auto needless = [&](const auto& given, const char* path, const char* instead) {
+      if (given.given())
+        refuse(given.where,
+               fmt::format("kernel.{} is not for kernel.adapter 'cutlass': {}; remove it", path,
+                           instead));
+    };
+    needless(kernel_.threads, "threads", "the kernel's type says it");
+    needless(kernel_.shared_bytes, "shared_bytes", "the kernel's type says it");
+    needless(kernel_.blocks_per_sm, "blocks_per_sm", "an SM holds one block of such kernels");
+    needless(kernel_.grid, "grid", "the kernel has as many blocks as the plan says");
+    needless(kernel_.arguments, "arguments",
+             "a kernel.launcher gives the kernel its arguments, if they are more than A, B and D");
+    needless(kernel_.loop, "loop", "its blocks take tiles in turn");
+    needless(kernel_.signals, "signals", "its epilogue says once that a tile is done");
+    needless(kernel_.store_box, "store_box", "it does not store into other ranks' memory");
+    needless(kernel_.defines, "defines", "#define them in kernel.file");
+    for (const Arch arch : spec_.archs.value)
+      if (arch != Arch::sm_90a && arch != Arch::host)
+        refuse(spec_.archs.where, fmt::format("kernel.adapter 'cutlass' is for kernels of Hopper, "
+                                              "and {} is another architecture; use arch: sm_90a",
+                                              name_of(arch)));
+  }
+
   void check_arguments() {
     const KernelArgument* out = nullptr;
     for (const KernelArgument& argument : kernel_.arguments.value) {
@@ -118,6 +149,7 @@ class KernelRules {
                                            quote(out->parameter), quote(argument.parameter)));
       out = &argument;
     }
+    if (kernel_.cutlass.value) return;
     if (kernel_.arguments.given() == kernel_.launcher.given())
       refuse(kernel_.arguments.given() ? kernel_.launcher.where : kernel_.where,
              kernel_.arguments.given()

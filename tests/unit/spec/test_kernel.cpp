@@ -56,7 +56,7 @@ TEST_CASE("a kernel of the user's own is read") {
 }
 
 TEST_CASE("a kernel needs to be described") {
-  for (const char* field : {"file", "function", "tile", "threads"}) {
+  for (const char* field : {"file", "function", "tile"}) {
     CAPTURE(field);
     const std::string log = test::read(kMinimal, {{"kernel", "{}"}}).log;
     CHECK(has(log, ("missing 'kernel." + std::string(field) + "'; it must be ").c_str()));

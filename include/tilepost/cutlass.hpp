@@ -1,0 +1,18 @@
+// CUTLASS 3 kernels for Hopper whose tiles overlap with communication: docs/cutlass.md.
+//
+// A kernel of type cutlass::gemm::kernel::GemmUniversal changes two of its arguments:
+//
+//   using Gemm = cutlass::gemm::kernel::GemmUniversal<
+//       cute::Shape<int, int, int>, Mainloop, tilepost::cutlass::Epilogue<CollectiveEpilogue>,
+//       tilepost::cutlass::Scheduler>;
+//
+// CUTLASS's headers are the user's; tilepost neither has nor links them.
+#ifndef TILEPOST_CUTLASS_HPP
+#define TILEPOST_CUTLASS_HPP
+
+#include "tilepost/cutlass/epilogue.hpp"
+#include "tilepost/cutlass/launch.hpp"
+#include "tilepost/cutlass/schedule.h"
+#include "tilepost/cutlass/tile_scheduler.hpp"
+
+#endif  // TILEPOST_CUTLASS_HPP

@@ -1,0 +1,65 @@
+// The walk of CUTLASS's kernels: that its roles agree on who has which tile, and where it goes.
+#include <set>
+#include <vector>
+
+#include "tests/catch.h"
+#include "tilepost/cutlass/schedule.h"
+
+using namespace tilepost::cutlass;
+
+namespace {
+
+// As TileScheduler walks for a role: it begins at its block's number, skips `turn` of its block's
+// positions, and goes on by `turns` of them.
+std::vector<int> walked(int block, int blocks, int turns, int turn, int tiles) {
+  std::vector<int> positions;
+  for (int at = block + turn * blocks; at < tiles; at += turns * blocks) positions.push_back(at);
+  return positions;
+}
+
+}  // namespace
+
+TEST_CASE("roles of CUTLASS's kernels store what they have multiplied", "[cutlass]") {
+  for (int turns = 1; turns <= 2; ++turns)
+    for (int blocks = 1; blocks <= 9; ++blocks)
+      for (int tiles = 1; tiles <= 40; ++tiles) {
+        std::set<int> stored;
+        for (int block = 0; block < blocks; ++block) {
+          std::vector<int> by_turns;
+          for (int turn = 0; turn < turns; ++turn) {
+            int nth = 0;
+            for (const int position : walked(block, blocks, turns, turn, tiles)) {
+              REQUIRE(position_of(block, blocks, turns, turn, nth++) == position);
+              REQUIRE(stored.insert(position).second);
+            }
+            REQUIRE(position_of(block, blocks, turns, turn, nth) >= tiles);
+          }
+          // Who loads has no turns, and sees the same tiles in the order in which they are stored.
+          int nth = 0;
+          for (const int position : walked(block, blocks, 1, 0, tiles)) {
+            REQUIRE(position_of(block, blocks, turns, nth % turns, nth / turns) == position);
+            ++nth;
+          }
+        }
+        REQUIRE(stored.size() == static_cast<size_t>(tiles));
+      }
+}
+
+TEST_CASE("tiles go to their places, and padding nowhere", "[cutlass]") {
+  constexpr int kTileM = 128, kTileN = 256, kRows = 5;
+  for (int row = 0; row < kRows; ++row)
+    for (int column = 0; column < 3; ++column)
+      for (const int place : {0, 7, 128, 1000}) {
+        const tilepost_tile_t tile = {row * kTileM, column * kTileN, place, 1};
+        const Work work = work_of(tile, kTileM, kTileN, kRows);
+        REQUIRE(work.row == row);
+        REQUIRE(work.column == column);
+        REQUIRE(shift_of(tile) != kNowhere);
+        REQUIRE(work.row * kTileM + shift_of(tile) == place);
+      }
+  // A padding tile may have any row.
+  const tilepost_tile_t padding = {128, 512, -1, 0};
+  REQUIRE(work_of(padding, kTileM, kTileN, kRows).row == kRows);
+  REQUIRE(work_of(padding, kTileM, kTileN, kRows).column == 2);
+  REQUIRE(shift_of(padding) == kNowhere);
+}
