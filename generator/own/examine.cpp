@@ -50,6 +50,7 @@ class Examiner {
       own_.marked = !marks.empty();
       own_.persistent = marks.contains(Mark::num_tiles);
       check_stores(marks);
+      check_loads(marks);
       proven = diagnostics_.ok() && check_headers(parsed) && check_fields() &&
                check_arguments(parsed, instance) &&
                (own_.marked ? check_marked(parsed, instance) : prove(parsed, instance));
@@ -125,6 +126,28 @@ class Examiner {
                                      "and {} has ordinary stores too, which cannot go to other "
                                      "ranks' memory; remove it",
                                      name));
+  }
+
+  // Rows of A that arrive while the kernel runs.
+  void check_loads(const std::set<Mark>& marks) {
+    const PatternRow& pattern = row_of(spec_.pattern.value);
+    if (!pattern.moves_input()) return;
+    const std::string name = quote(own_.spec.function.value);
+    const auto refuse = [&](const char* why) {
+      diagnostics_.error(spec_.pattern.where, fmt::format("pattern {} needs a kernel that waits "
+                                                          "for rows of A: {} {}",
+                                                          quote(pattern.name), name, why));
+    };
+    if (!marks.contains(Mark::input_ready))
+      refuse("reaches no tilepost::input_ready; call it in front of a tile's first load of A");
+    else if (!own_.persistent)
+      refuse(
+          "computes one tile in each block, and blocks that wait leave no SM to what they wait "
+          "for; let its blocks take tiles in turn, up to tilepost::num_tiles(grid)");
+    else if (own_.spec.blocks_per_sm.value != 1)
+      refuse(
+          "has several blocks on an SM, which leave none to what they wait for; say "
+          "kernel.blocks_per_sm: 1");
   }
 
   // Fields that are for kernels with marks alone, or for those without.

@@ -26,6 +26,7 @@ struct OwnRequest {
   bool loop = false;                             // unmarked: a block takes tiles in turn
   bool cpu = false;      // the text is for the CPU shim (runtime/verify/host/shim)
   bool stores = false;   // into other ranks' memory
+  bool waits = false;    // A arrives while the kernel runs
   bool one_arch = true;  // the text is for the architecture of `reading` alone
   std::string out;       // which parameter points to the output
   std::string launcher;  // the user's, "lib::launch": it gives the arguments; "": those above

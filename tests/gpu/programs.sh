@@ -163,7 +163,7 @@ ranges() {
 
 # Kernels of a user's own: those of tests/own.
 own() {
-  local kernels pattern short transport given tiled cores scheduled warps block hopper
+  local kernels pattern short transport given tiled cores scheduled warps block hopper gather
   kernels=$(cd "$(dirname "$0")/../own/kernels" && pwd)
   tiled="{file: $kernels/tiled.cu, function: 'lib::tiled<16>', tile: [16, 16], threads: [16, 16],
     grid: ['ceil_div(n, 16)', 'ceil_div(m, 16)'], arguments: {a: a, b: b, c: out, m: m, n: n, k: k}}"
@@ -180,6 +180,11 @@ own() {
   hopper="{file: $kernels/marked_hopper.cu, function: 'lib::hopper<128>', tile: [128, 128], threads: 384,
     shared_bytes: 4 * 256 * 128 + 2 * 2 * 64 * 128 + 1024, signals: 2, requires: {n: 8, k: 8},
     launcher: 'lib::launch_hopper', store_box: [64, 64, 128]}"
+  gather="{file: $kernels/marked_gather.cu, function: 'gather<16>', tile: [16, 16], threads: [16, 16],
+    arguments: {a: a, b: b, c: out, m: m, n: n, k: k}}"
+  for transport in nccl copy_engine none; do
+    own_kernel "own_gather_ag_$transport" all_gather_gemm "$transport" 1024x520x40 bf16 "$gather"
+  done
   for pattern in ar:gemm_all_reduce rs:gemm_reduce_scatter a2a:gemm_all_to_all; do
     short=${pattern%%:*}
     given=()

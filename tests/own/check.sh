@@ -248,6 +248,31 @@ for kernel in "$scheduled" "$warps" "$one_each"; do
   verified "verify: ${kernel%%,*}"
 done
 
+gather="marked_gather.cu, function: 'gather<16>', tile: [16, 16], threads: [16, 16],
+  arguments: {a: a, b: b, c: out, m: m, n: n, k: k}"
+for transport in nccl copy_engine; do
+  spec all_gather_gemm 480 98 40 bf16 "$gather" "{transport: $transport}" >"$dir/spec.yaml"
+  verified "verify: rows that arrive, $transport"
+done
+sed '/tilepost::input_ready/d; s/^    tilepost::tile_done/    tilepost::input_ready(tile, tilepost::BlockLoads{});\n&/' \
+  "$here/kernels/marked_gather.cu" >"$dir/late.cu"
+sed -i "s|$here/kernels/marked_gather.cu|$dir/late.cu|" "$dir/spec.yaml"
+if TMPDIR=$dir "$tool" verify "$dir/spec.yaml" --target host --runs 3 >"$dir/log" 2>&1; then
+  echo "FAIL a kernel that waits behind its loads: verified"
+  failed=1
+else
+  echo "a kernel that waits behind its loads: $(grep -o 'exact: .*expected' "$dir/log")"
+fi
+spec all_gather_gemm 480 200 24 bf16 "$scheduled" >"$dir/spec.yaml"
+refused "rows that arrive and are not waited for" "'lib::scheduled<16>' reaches no tilepost::input_ready"
+spec all_gather_gemm 480 200 24 bf16 "$tiled" >"$dir/spec.yaml"
+refused "rows that arrive at a kernel without marks" "reaches no tilepost::input_ready; call it in front of"
+spec all_gather_gemm 480 98 40 bf16 "$gather, blocks_per_sm: 2" >"$dir/spec.yaml"
+refused "several blocks on an SM that wait" "say kernel.blocks_per_sm: 1"
+spec all_gather_gemm 480 98 40 bf16 "$gather" "{transport: peer}" >"$dir/spec.yaml"
+refused "rows that warps of the kernel would send" "whose rows of A warps of the kernel would send; use 'auto'"
+spec all_gather_gemm 480 98 40 bf16 "$gather" "{neighbours: true}" >"$dir/spec.yaml"
+refused "rows that arrive beside neighbours" "neighbours is not possible with pattern 'all_gather_gemm' and a kernel of your own"
 staged="staged.cu, function: staged, tile: [16, 32], threads: 128, shared_bytes: 1024, requires: {n: 2},
   grid: ['ceil_div(m, 16)', 'ceil_div(n, 32)'], arguments: {a: a, b: b, c: out, m: m, n: n, k: k}, loop: true"
 spec gemm_reduce_scatter 96 98 40 f16 "$staged" >"$dir/spec.yaml"

@@ -42,10 +42,16 @@ class KernelRules {
   void check_pattern() {
     if (!spec_.pattern.given()) return;
     const PatternRow& row = row_of(spec_.pattern.value);
-    if (row.moves_input())
+    if (row.moves_input() && row.routes())
       refuse(spec_.pattern.where,
-             fmt::format("pattern {} is not possible with a kernel of your own: its loads of A "
-                         "would have to wait for rows that arrive; use the bundled kernel",
+             fmt::format("pattern {} is not possible with a kernel of your own; use "
+                         "'all_gather_gemm', or the bundled kernel",
+                         quote(row.name)));
+    if (row.moves_input() && spec_.neighbours.value)
+      refuse(spec_.neighbours.where,
+             fmt::format("neighbours is not possible with pattern {} and a kernel of your own, "
+                         "which waits for rows of A in its launch; remove it, or use the bundled "
+                         "kernel",
                          quote(row.name)));
     if (row.routes() && spec_.routing.value == TILEPOST_ROUTING_ROWS)
       refuse(spec_.routing.where,
@@ -61,13 +67,16 @@ class KernelRules {
   // Into other ranks' memory a kernel stores with TMA, by maps that are made for its stores.
   void check_stores() {
     const std::optional<tilepost_transport_t> wish = spec_.transport.value;
-    const bool peer = wish == TILEPOST_TRANSPORT_PEER && !kernel_.store_box.given();
+    const bool gathers = row_of(spec_.pattern.value).moves_input();
+    const bool peer = wish == TILEPOST_TRANSPORT_PEER && (gathers || !kernel_.store_box.given());
     if (peer || wish == TILEPOST_TRANSPORT_PEER_TILES)
-      refuse(spec_.transport.where,
-             fmt::format("transport {} is not possible with a kernel of your own{}; use 'auto', "
-                         "'nccl', 'nccl_symmetric', 'copy_engine' or 'none'",
-                         quote(name_of(*wish)),
-                         peer ? ", unless it stores with TMA, takes its maps from "
+      refuse(
+          spec_.transport.where,
+          fmt::format("transport {} is not possible with a kernel of your own{}; use 'auto', "
+                      "'nccl', 'nccl_symmetric', 'copy_engine' or 'none'",
+                      quote(name_of(*wish)),
+                      gathers ? " and this pattern, whose rows of A warps of the kernel would send"
+                      : peer  ? ", unless it stores with TMA, takes its maps from "
                                 "tilepost::out_map, and kernel.store_box says what a store moves"
                               : ""));
     if (spec_.schedule.sum.value == TILEPOST_SUM_ADDED)

@@ -25,6 +25,7 @@ class Weaver {
     names.function = request_.reading.asked;
     names.view_type = kViewType;
     names.stores = request_.stores;
+    names.waits = request_.waits;
     check_kept(parsed_, names, pieces);
     check_parameters(parsed_, instance_.written);
     const ReadWith read_with = check_foreign_macros(parsed_, pieces, request_.one_arch);

@@ -18,12 +18,18 @@ void shuffle(std::vector<T>& list, std::mt19937_64& random) {
 
 }  // namespace
 
+uint32_t signals_of(const tilepost_plan_t& plan) {
+  const bool arrives = plan.map.division == TILEPOST_DIVISION_ARRIVALS;
+  return arrives ? 0 : static_cast<uint32_t>(plan.map.signals_per_tile);
+}
+
 Schedule planned_schedule(const tilepost_plan_t& plan, int64_t m) {
   const std::unique_ptr<RunMap> run = make_run_map(plan, 0, m);
   Schedule schedule;
   schedule.name = "the plan's";
   schedule.tiles = run->tiles.tiles;
-  for (const tilepost_group_t& group : run->tiles.groups) schedule.targets.push_back(group.target);
+  for (const tilepost_group_t& group : run->tiles.groups)
+    schedule.targets.push_back(signals_of(plan) == 0 ? 0 : group.target);
   schedule.rows = run->tiles.send_elements / plan.map.n;
   return schedule;
 }
@@ -51,8 +57,7 @@ Schedule random_schedule(const tilepost_plan_t& plan, int64_t m, const Schedule&
     const auto group = static_cast<int32_t>(random() % schedule.targets.size());
     for (tilepost_tile_t& tile : unit) {
       tile.group = group;
-      schedule.targets[static_cast<size_t>(group)] +=
-          static_cast<uint32_t>(plan.map.signals_per_tile);
+      schedule.targets[static_cast<size_t>(group)] += signals_of(plan);
       schedule.tiles.push_back(tile);
     }
   }

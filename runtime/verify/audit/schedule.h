@@ -16,6 +16,9 @@ struct Schedule {
   int64_t rows = 0;               // that tiles are stored to
 };
 
+// What each tile adds to its group's counter. Where A arrives, counters say what of it has.
+uint32_t signals_of(const tilepost_plan_t& plan);
+
 // Rank 0's in a run with m rows. Not for routed plans.
 Schedule planned_schedule(const tilepost_plan_t& plan, int64_t m);
 

@@ -94,7 +94,7 @@ Look Workbench::look_for(const Schedule& schedule, int64_t first, int64_t count)
   look.element_bytes = element_bytes_;
   look.counters = counters_;
   look.num_counters = num_counters_;
-  look.signals = 2 * static_cast<uint32_t>(plan_.map.signals_per_tile);  // of both memories' runs
+  look.signals = 2 * signals_of(plan_);  // of both memories' runs
   std::ranges::fill(look.raised, -1);
   for (int64_t i = 0; i < count; ++i) {
     const tilepost_tile_t& tile = schedule.tiles[static_cast<size_t>(first + i)];

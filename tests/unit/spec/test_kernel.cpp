@@ -117,8 +117,12 @@ TEST_CASE("any m needs a kernel that is the same for all") {
 }
 
 TEST_CASE("what the bundled kernels alone do is refused beside one of the user's") {
-  for (const char* pattern : {"all_gather_gemm", "all_to_all_gemm"})
-    CHECK(has(refusal({{"pattern", pattern}}), "is not possible with a kernel of your own"));
+  CHECK(
+      has(refusal({{"pattern", "all_to_all_gemm"}}), "is not possible with a kernel of your own"));
+  CHECK(has(refusal({{"pattern", "all_gather_gemm"}, {"neighbours", "true"}}),
+            "neighbours is not possible with pattern 'all_gather_gemm' and a kernel of your own"));
+  CHECK(has(refusal({{"pattern", "all_gather_gemm"}, {"transport", "peer"}}),
+            "and this pattern, whose rows of A warps of the kernel would send"));
   const std::vector<Override> others[] = {{{"pattern", "gemm_all_to_all"}, {"routing", "rows"}},
                                           {{"schedule.layout", "tile"}},
                                           {{"schedule.tile", "[128, 128]"}},

@@ -2,6 +2,8 @@
 #ifndef TILEPOST_CPU_WOVEN_H
 #define TILEPOST_CPU_WOVEN_H
 
+#include <thread>
+
 #include "runtime/verify/host/shim/cpu_shim.h"
 #include "tilepost/layout.h"
 #include "tilepost/mark.cuh"
@@ -50,9 +52,27 @@ void raise(const View& view, const Tile& tile) {
   std::atomic_ref<uint32_t>(counter).fetch_add(1, std::memory_order_release);
 }
 
-// All threads of the block call: the barrier puts their stores before the release.
+// All threads of the block call: what the first has acquired is before what the others load behind
+// the barrier.
+template <class View>
+void input_ready(const View& view, const Tile& tile, BlockLoads) {
+  if constexpr (View::kWaits) {
+    uint32_t& counter = view.counters[static_cast<ptrdiff_t>(tile.group) * TILEPOST_COUNTER_STRIDE];
+    const auto left = [&] {
+      const uint32_t count = std::atomic_ref<uint32_t>(counter).load(std::memory_order_acquire);
+      return static_cast<int32_t>(count - view.ready);
+    };
+    if (cpu::thread_in_block() == 0)
+      while (left() < 0) std::this_thread::yield();
+    __syncthreads();
+  }
+}
+
+// All threads of the block call: the barrier puts their stores before the release. Where A arrives,
+// counters say what has.
 template <class View>
 void tile_done(const View& view, const Tile& tile, BlockStores) {
+  if constexpr (View::kWaits) return;
   __syncthreads();
   if (cpu::thread_in_block() == 0) raise(view, tile);
 }
@@ -60,6 +80,7 @@ void tile_done(const View& view, const Tile& tile, BlockStores) {
 // The lanes of a warp call.
 template <class View>
 void tile_done(const View& view, const Tile& tile, WarpStores) {
+  if constexpr (View::kWaits) return;
   __syncwarp();
   if (threadIdx.x % warpSize == 0) raise(view, tile);
 }
