@@ -86,7 +86,7 @@ Value Interpreter::load(Value from, Type type, Where where) {
   if (type->isRecordType() || type->isArrayType()) return from;
   if (follows_null(from, "reads through", where)) return unknown_value(type, "nothing", where);
   if (from.root == Root::output) read_output(from, size_of(type), where);
-  if (from.root == Root::unknown && output_as_number_) read_somewhere(where);
+  if (from.root == Root::unknown && (output_as_number_ || in_destructor_)) read_somewhere(where);
   if (from.root != Root::object) {
     const std::string name = from.root == Root::shared ? "" : name_of(from);
     return unknown_value(type,
@@ -97,18 +97,25 @@ Value Interpreter::load(Value from, Type type, Where where) {
   const Object& object = memory_[from.object];
   const std::string what = object.name.empty() ? std::string("a temporary object")
                                                : "the value of '" + std::string(object.name) + "'";
-  if (type.isVolatileQualified()) return unknown_value(type, what + ", which is volatile", where);
+  if (type.isVolatileQualified()) {
+    output_as_number_ |= object.held_output;
+    return unknown_value(type, what + ", which is volatile", where);
+  }
   Value lost = unknown_value(type, what, where);
+  const auto perhaps_output = [&] {
+    output_as_number_ |= object.held_output;
+    return lost;
+  };
   if (!nodes.is_constant(from.node)) {
     lost.node = nodes.unknown(
         {what + " at an index that is not constant", where.getRawEncoding(), loop_of(from.node)});
-    return lost;
+    return perhaps_output();
   }
   const std::optional<Value> value =
       memory_.read(from.object, nodes[from.node].value, size_of(type));
   if (!value) {
     lost.node = nodes.unknown({what, where.getRawEncoding(), object.loop});
-    return lost;
+    return perhaps_output();
   }
   Value known = *value;
   known.node = assume(known.node);
@@ -215,6 +222,7 @@ void Interpreter::store_variable(Value to, Value value, Type type, Where where) 
   // Numbers of the computation fill large arrays and say nothing of addresses.
   const bool data = !type->isIntegralOrEnumerationType() && !type->isPointerType() &&
                     !type->isReferenceType() && key_of(value).empty();
+  output_as_number_ |= data && value.root == Root::output;
   if (data) return memory_.forget(to.object, offset, size);
   const NodeId condition = facts_since(object.facts);
   if (!nodes.is(condition, 1)) {

@@ -2,6 +2,7 @@
 //
 // Instructions are known by the start of their name. One that is not known is refused.
 #include "generator/infer/interpreter.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
 namespace tilepost::inference {
@@ -118,15 +119,33 @@ int64_t accessed_bytes(StringRef name) {
   return count * bits / 8;
 }
 
-// The number n of the operand "%n", "[%n]" or "[%n + 16]", and the bytes behind it; -1: another.
+// The number n of the operand "%n", "[%n]", "[%n + 16]" or "[%n - 0x10]", and the bytes behind it;
+// -1: another.
 int operand_number(StringRef operand, int64_t& bytes) {
   bytes = 0;
-  const auto [base, offset] = operand.trim("[] \t").split('+');
+  operand = operand.trim("[] \t");
+  const StringRef base = operand.take_until([](char c) { return c == '+' || c == '-'; });
+  StringRef offset = operand.drop_front(base.size());
   unsigned number = 0;
   StringRef digits = base.trim();
   if (!digits.consume_front("%") || digits.getAsInteger(10, number)) return -1;
-  if (!offset.empty() && offset.trim().getAsInteger(10, bytes)) return -1;
+  offset.consume_front("+");
+  offset = offset.ltrim();
+  const bool back = offset.consume_front("-");
+  if (offset.trim().empty() ? back : offset.trim().getAsInteger(0, bytes)) return -1;
+  if (back) bytes = -bytes;
   return static_cast<int>(std::min(number, 1000u));
+}
+
+// The numbers of all operands %n in the text.
+std::vector<size_t> mentioned(StringRef text) {
+  std::vector<size_t> numbers;
+  while (!text.empty()) {
+    text = text.drop_until([](char c) { return c == '%'; }).drop_front(text.contains('%'));
+    size_t number = 0;
+    if (!text.take_while(llvm::isDigit).getAsInteger(10, number)) numbers.push_back(number);
+  }
+  return numbers;
 }
 
 // Why an instruction has no place in a kernel whose blocks are reordered; empty if it has one.
@@ -168,9 +187,18 @@ bool is_harmless(StringRef name) {
 
 // What is known of a statement's operands, %0, %1 …, while its instructions are run.
 struct Interpreter::Assembly {
-  const clang::GCCAsmStmt* statement;
+  const clang::GCCAsmStmt* statement = nullptr;
   std::vector<Value> operands;
   std::map<StringRef, NodeId> predicates;
+  std::set<StringRef> declared;  // predicates
+  bool hidden = false;           // one predicate hides another of its name
+
+  // Whether an operand in a form that is not read is or has the output's address.
+  bool hides_output(StringRef operand) const {
+    return llvm::any_of(mentioned(operand), [&](size_t number) {
+      return number < operands.size() && operands[number].root == Root::output;
+    });
+  }
 
   Value* find(StringRef operand, int64_t& bytes) {
     const int number = operand_number(operand, bytes);
@@ -207,6 +235,7 @@ void Interpreter::exec_harmless(Assembly& assembly, StringRef name,
   int64_t bytes = 0;
   for (const StringRef operand : operands) {
     const Value* value = assembly.find(operand, bytes);
+    if (!value && assembly.hides_output(operand)) return read_somewhere(where);
     if (value && operand.starts_with("[") && follows_null(*value, "reads through", where)) return;
     if (!value || value->root != Root::output) continue;
     if (name.starts_with("ld.global.nc")) return refuse_stale(where);
@@ -230,7 +259,14 @@ void Interpreter::exec_harmless(Assembly& assembly, StringRef name,
     if (tests) truth = nodes.condition(tested->node);
     if (tests && equal) truth = nodes.negation(truth);
   }
-  assembly.predicates.erase(operands[0]);
+  llvm::SmallVector<StringRef> written;
+  operands[0].split(written, '|');  // "%0|p" and "p|q"
+  for (const StringRef one : written) assembly.predicates.erase(one.trim());
+  if (name == ".reg" && operands[0].starts_with(".pred"))
+    for (StringRef one : operands) {
+      one.consume_front(".pred");
+      assembly.hidden |= !assembly.declared.insert(one.trim()).second;
+    }
   if (tests) assembly.predicates[operands[0]] = truth;
   for (const StringRef operand : operands) {
     Value* value = assembly.find(operand, bytes);
@@ -284,7 +320,7 @@ void Interpreter::exec_instructions(Assembly& assembly, StringRef text) {
     NodeId guard = nodes.constant(1);
     if (!one.predicate.empty()) {
       const auto found = assembly.predicates.find(one.predicate);
-      guard = found != assembly.predicates.end()
+      guard = found != assembly.predicates.end() && !assembly.hidden
                   ? found->second
                   : nodes.condition(unknown("a predicate of the assembly", where));
       if (one.negated) guard = nodes.negation(guard);
@@ -307,6 +343,9 @@ void Interpreter::exec_asm(const clang::GCCAsmStmt* s) {
   const Where where = s->getAsmLoc();
   const std::string text = s->getAsmString()->getString().str();
   if (s->isAsmGoto()) return complain(where, "assembly jumps out of itself here");
+  if (StringRef(text).contains("%["))
+    return complain(where, "operands of this assembly have names", where,
+                    "write their numbers, as nvcc reads them: %0");
   for (const char* name : {"%ctaid", "%nctaid", "%cluster", "%gridid"}) {
     if (!StringRef(text).contains(name)) continue;
     return complain(where,
@@ -314,7 +353,8 @@ void Interpreter::exec_asm(const clang::GCCAsmStmt* s) {
                         ", which is not the block that is told to the kernel",
                     where, "read blockIdx");
   }
-  Assembly assembly{s, {}, {}};
+  Assembly assembly;
+  assembly.statement = s;
   std::vector<Value> outputs;
   for (unsigned i = 0; i < s->getNumOutputs(); ++i) {
     outputs.push_back(address(s->getOutputExpr(i)));

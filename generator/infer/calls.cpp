@@ -201,10 +201,35 @@ Value Interpreter::opaque_call(const clang::CallExpr* e, const clang::FunctionDe
   return unknown_value(result, "the result of '" + name + "'", where);
 }
 
+// Looks at what is run when an object of that class ends. When that is and what the object then
+// holds is not followed, so that the destructor may store into shared memory and its own alone.
+void Interpreter::destroy_later(const clang::CXXRecordDecl* record, Where where) {
+  if (!record || !record->hasDefinition() || record->hasTrivialDestructor() || stopped()) return;
+  const clang::CXXDestructorDecl* destructor = record->getDestructor();
+  if (!destructor || (is_foreign(destructor) && !destructor->isImplicit())) return;
+  for (const clang::CXXBaseSpecifier& base : record->bases())
+    destroy_later(base.getType()->getAsCXXRecordDecl(), where);
+  for (const clang::FieldDecl* field : record->fields())
+    destroy_later(parsed_.ast.getBaseElementType(field->getType())->getAsCXXRecordDecl(), where);
+  if (!destructor->isUserProvided()) return;
+  const clang::FunctionDecl* definition = nullptr;
+  const std::string name = "the destructor of '" + record->getNameAsString() + "'";
+  if (!destructor->hasBody(definition) || definition->isDependentContext())
+    return complain(where, name + " is not in this file");
+  if (frames_.size() >= kMaxCalls)
+    return complain(where, "too many calls are within each other here");
+  enter(definition, destructor, pointer_to(memory_.add("what " + name + " ends")));
+  const bool outer = std::exchange(in_destructor_, true);
+  exec(definition->getBody());
+  in_destructor_ = outer;
+  leave();
+}
+
 void Interpreter::construct(Value target, const clang::CXXConstructExpr* e) {
   const Where where = e->getExprLoc();
   const clang::CXXConstructorDecl* constructor = e->getConstructor();
   const clang::CXXRecordDecl* record = constructor->getParent();
+  destroy_later(record, where);
   const int64_t size = size_of(parsed_.ast.getRecordType(record));
   if (constructor->isTrivial() && constructor->isCopyOrMoveConstructor()) {
     copy_record(target, address(e->getArg(0)), size, where);

@@ -22,6 +22,9 @@ const clang::Expr* stripped(const clang::Expr* e) {
       e = bound->getSubExpr();
     } else if (const auto* replaced = dyn_cast<clang::SubstNonTypeTemplateParmExpr>(e)) {
       e = replaced->getReplacement();
+    } else if (const auto* known = dyn_cast<clang::OpaqueValueExpr>(e);
+               known && known->getSourceExpr()) {
+      e = known->getSourceExpr();
     } else if (const auto* constant = dyn_cast<clang::ConstantExpr>(e)) {
       e = constant->getSubExpr();
     } else if (const auto* by_default = dyn_cast<clang::CXXDefaultArgExpr>(e)) {
@@ -38,6 +41,12 @@ const clang::Expr* stripped(const clang::Expr* e) {
 
 bool is_shared(const clang::VarDecl* variable) {
   return variable->hasAttr<clang::CUDASharedAttr>();
+}
+
+// Integers that Nodes has no type for: of 128 bits, or of any number of them.
+bool is_odd(const clang::ASTContext& ast, clang::QualType type) {
+  return type->isIntegralOrEnumerationType() &&
+         (type->isBitIntType() || ast.getTypeSize(type) > 64);
 }
 
 }  // namespace
@@ -109,6 +118,13 @@ NodeId Interpreter::condition(const clang::Expr* e) {
 }
 
 Value Interpreter::eval(const clang::Expr* e) {
+  const Value value = eval_plain(e);
+  if (e->isTypeDependent() || !is_odd(parsed_.ast, e->getType())) return value;
+  output_as_number_ |= value.root == Root::output;
+  return {Root::number, 0, unknown("a number of an unusual type", e->getExprLoc())};
+}
+
+Value Interpreter::eval_plain(const clang::Expr* e) {
   e = stripped(e);
   if (!step(e->getExprLoc())) return {};
   if (e->containsErrors())
@@ -119,7 +135,7 @@ Value Interpreter::eval(const clang::Expr* e) {
   if (const auto* unary = dyn_cast<clang::UnaryOperator>(e)) return eval_unary(unary);
   if (const auto* binary = dyn_cast<clang::BinaryOperator>(e)) return eval_binary(binary);
   if (const auto* choice = dyn_cast<clang::AbstractConditionalOperator>(e)) {
-    return eval_choice(choice);
+    return choose_between(choice, [&](const clang::Expr* one) { return eval(one); });
   }
   if (const auto* made = dyn_cast<clang::CallExpr>(e)) return call(made);
   if (const auto* lambda = dyn_cast<clang::LambdaExpr>(e)) return make_lambda(lambda);
@@ -155,9 +171,18 @@ Value Interpreter::eval(const clang::Expr* e) {
     const bool property = isa<clang::MSPropertyRefExpr>(e);  // which has a type of its own
     return load(address(e), property ? parsed_.ast.UnsignedIntTy : e->getType(), e->getExprLoc());
   }
-  // What has operands that could store is run for them.
+  // What has operands that could store is run for them; what has an address could store itself.
   for (const clang::Stmt* child : e->children()) {
-    if (const auto* operand = clang::dyn_cast_or_null<clang::Expr>(child)) discard(operand);
+    const auto* operand = clang::dyn_cast_or_null<clang::Expr>(child);
+    if (!operand) continue;
+    const Value given = operand->isGLValue() ? address(operand) : eval(operand);
+    const bool elsewhere = given.root == Root::output || given.root == Root::other ||
+                           (given.root == Root::unknown && operand->getType()->isPointerType());
+    output_as_number_ |= given.root == Root::object && memory_[given.object].held_output;
+    if (elsewhere && !operand->isGLValue())
+      complain(e->getExprLoc(),
+               "an expression that is not understood has an address here, and "
+               "whether it stores cannot be seen");
   }
   return unknown_value(e->getType(), "an expression that is not understood", e->getExprLoc());
 }
@@ -244,10 +269,7 @@ Value Interpreter::address(const clang::Expr* e) {
     if (binary->isAssignmentOp()) return assign(binary);
   }
   if (const auto* choice = dyn_cast<clang::ConditionalOperator>(e)) {
-    const NodeId which = condition(choice->getCond());
-    const Value a = address(choice->getTrueExpr());
-    const Value b = address(choice->getFalseExpr());
-    return choose(which, a, b, where);
+    return choose_between(choice, [&](const clang::Expr* one) { return address(one); });
   }
   if (const auto* temporary_made = dyn_cast<clang::MaterializeTemporaryExpr>(e)) {
     const clang::Expr* inner = temporary_made->getSubExpr();
@@ -329,17 +351,22 @@ Value Interpreter::logical(const clang::BinaryOperator* e) {
   return {Root::number, 0, conjunction ? nodes.both(first, second) : nodes.either(first, second)};
 }
 
-Value Interpreter::eval_choice(const clang::AbstractConditionalOperator* e) {
+// What `run` gives for the operand that is chosen.
+Value Interpreter::choose_between(const clang::AbstractConditionalOperator* e,
+                                  llvm::function_ref<Value(const clang::Expr*)> run) {
+  const auto* twice = dyn_cast<clang::BinaryConditionalOperator>(e);
+  if (twice && twice->getCommon()->HasSideEffects(parsed_.ast))
+    complain(e->getExprLoc(), "what is in front of ?: here does more than to give a value",
+             e->getExprLoc(), "write it with ? and :");
   const NodeId which = condition(e->getCond());
-  if (nodes.is_constant(which)) {
-    return eval(nodes[which].value ? e->getTrueExpr() : e->getFalseExpr());
-  }
+  if (nodes.is_constant(which))
+    return run(nodes[which].value ? e->getTrueExpr() : e->getFalseExpr());
   const size_t facts = facts_.size();
   push_fact(which);
-  const Value a = eval(e->getTrueExpr());
+  const Value a = run(e->getTrueExpr());
   pop_facts(facts);
   push_fact(nodes.negation(which));
-  const Value b = eval(e->getFalseExpr());
+  const Value b = run(e->getFalseExpr());
   pop_facts(facts);
   if (e->getType()->isVoidType()) return {};
   return choose(which, a, b, e->getExprLoc());
@@ -391,92 +418,6 @@ Value Interpreter::eval_binary(const clang::BinaryOperator* e) {
   if (e->isComparisonOp()) return compare(kind, a, b, e->getLHS()->getType(), where);
   return arithmetic(kind, a, b, e->getType(), e->getLHS()->getType(), e->getRHS()->getType(),
                     where);
-}
-
-Value Interpreter::eval_cast(const clang::CastExpr* e) {
-  const clang::Expr* operand = e->getSubExpr();
-  const Where where = e->getExprLoc();
-  const Type type = e->getType();
-  switch (e->getCastKind()) {
-    case clang::CK_LValueToRValue:
-      return load(address(operand), operand->getType(), where);
-    case clang::CK_ArrayToPointerDecay:
-    case clang::CK_LValueBitCast:
-      return address(operand);
-    case clang::CK_NullToPointer:
-      return {Root::number, 0, nodes.constant(0)};
-    case clang::CK_FunctionToPointerDecay:
-      return {Root::unknown, 0, unknown("a function's address", where)};
-    case clang::CK_UncheckedDerivedToBase:
-    case clang::CK_DerivedToBase: {
-      const Value value = e->isGLValue() ? address(operand) : eval(operand);
-      const Type from = operand->getType()->isPointerType() ? operand->getType()->getPointeeType()
-                                                            : operand->getType();
-      const clang::CXXRecordDecl* derived = from->getAsCXXRecordDecl();
-      int64_t bytes = 0;
-      for (const clang::CXXBaseSpecifier* base : e->path()) {
-        const clang::CXXRecordDecl* record = base->getType()->getAsCXXRecordDecl();
-        if (base->isVirtual()) return unknown_value(type, "a virtual base", where);
-        bytes += parsed_.ast.getASTRecordLayout(derived).getBaseClassOffset(record).getQuantity();
-        derived = record;
-      }
-      return moved(value, nodes.constant(bytes));
-    }
-    case clang::CK_BaseToDerived:
-      return unknown_value(type, "a derived class", where);
-    default:
-      break;
-  }
-  if (e->isGLValue()) return address(operand);
-  const Value value = eval(operand);
-  const bool pointer = value.root != Root::number;
-  switch (e->getCastKind()) {
-    case clang::CK_IntegralToPointer:
-      if (pointer) return value;
-      return unknown_value(type, "a number that is made a pointer", where);
-    case clang::CK_IntegralCast:
-    case clang::CK_PointerToIntegral:
-      if (pointer && int_type(type).bits == 64) return value;
-      if (!pointer) return {Root::number, 0, nodes.convert(value.node, int_type(type))};
-      output_as_number_ |= value.root == Root::output;
-      return unknown_value(type, "an address", where);
-    case clang::CK_PointerToBoolean:
-      if (const Value tested = number_if_null(value); tested.root == Root::number)
-        return {Root::number, 0, nodes.truth(tested.node)};
-      if (value.root != Root::other && value.root != Root::unknown && value.root != Root::null)
-        return {Root::number, 0, nodes.constant(1)};
-      if (const std::string key = key_of(value); !key.empty()) {
-        return {Root::number, 0, nodes.negation(nodes.choice(key + " == 0"))};
-      }
-      return unknown_value(type, "whether a pointer is null", where);
-    case clang::CK_FloatingToBoolean:
-      if (const std::string key = key_of(value); !key.empty()) {
-        return {Root::number, 0, nodes.negation(nodes.choice(key + " == 0"))};
-      }
-      return unknown_value(type, "a floating-point number", where);
-    case clang::CK_IntegralToBoolean:
-      if (value.root == Root::null)
-        return {Root::number, 0, nodes.condition(unknown("an address", where))};
-      if (pointer) return {Root::number, 0, nodes.constant(1)};
-      if (!key_of(value).empty() && !nodes.is_constant(value.node)) {
-        return {Root::number, 0, nodes.negation(nodes.choice(key_of(value) + " == 0"))};
-      }
-      return {Root::number, 0, nodes.condition(value.node)};
-    case clang::CK_BooleanToSignedIntegral:
-      return {Root::number, 0, nodes.binary(Op::subtract, nodes.constant(0), value.node, kInt64)};
-    case clang::CK_IntegralToFloating:
-    case clang::CK_FloatingCast:
-      if (const std::string key = key_of(value); !key.empty()) {
-        return {Root::number, 0, nodes.unknown({"a floating-point number"}, key)};
-      }
-      return unknown_value(type, "a floating-point number", where);
-    case clang::CK_FloatingToIntegral:
-      return unknown_value(type, "a floating-point number", where);
-    case clang::CK_ToVoid:
-      return {};
-    default:  // those that leave the value as it is
-      return value;
-  }
 }
 
 }  // namespace tilepost::inference

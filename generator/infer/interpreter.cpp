@@ -51,6 +51,11 @@ bool Interpreter::run(const clang::FunctionDecl* kernel) {
                kernel->getLocation(), "use a kernel without clusters, or mark its tile loop");
       return true;
     }
+    if (note->getAnnotation() == "block_size") {
+      complain(kernel->getLocation(), "a kernel with __block_size__ cannot become a function",
+               kernel->getLocation(), "leave it out: threads and grid say it");
+      return true;
+    }
   }
   enter(kernel, kernel, {});
   bind_parameters(kernel);

@@ -24,6 +24,7 @@
 #include "generator/infer/infer.h"
 #include "generator/infer/memory.h"
 #include "generator/infer/nodes.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace tilepost::inference {
 
@@ -133,12 +134,15 @@ class Interpreter {
 
   // expressions.cpp, arithmetic.cpp
   Value eval(const clang::Expr* e);
+  Value eval_plain(const clang::Expr* e);
   Value address(const clang::Expr* e);
   void discard(const clang::Expr* e);
   Value eval_cast(const clang::CastExpr* e);
   Value eval_unary(const clang::UnaryOperator* e);
   Value eval_binary(const clang::BinaryOperator* e);
-  Value eval_choice(const clang::AbstractConditionalOperator* e);
+  Value choose_between(const clang::AbstractConditionalOperator* e,
+                       llvm::function_ref<Value(const clang::Expr*)> run);
+  Value bit_cast(const clang::CastExpr* e);
   Value logical(const clang::BinaryOperator* e);
   Value assign(const clang::BinaryOperator* e);
   Value arithmetic(clang::BinaryOperatorKind kind, Value a, Value b, Type type, Type left,
@@ -189,6 +193,7 @@ class Interpreter {
   Value opaque_call(const clang::CallExpr* e, const clang::FunctionDecl* function, Value self,
                     const std::vector<Value>& arguments);
   void construct(Value target, const clang::CXXConstructExpr* e);
+  void destroy_later(const clang::CXXRecordDecl* record, Where where);
   Value make_lambda(const clang::LambdaExpr* e);
   void open_lambda(Value self, Where where);
   void enter(const clang::FunctionDecl* function, const void* site, Value self);
@@ -234,7 +239,8 @@ class Interpreter {
   std::map<std::string, Value> builtins_;
   const clang::ParmVarDecl* out_ = nullptr;
   bool restart_ = false;
-  bool output_as_number_ = false;
+  bool output_as_number_ = false;  // its address may be in values that are not known
+  bool in_destructor_ = false;
   bool trial_ = false;            // a turn whose complaints are not yet sure
   bool trial_complaint_ = false;  // there was one
   clang::SourceLocation pending_copies_;

@@ -44,6 +44,9 @@ bool Interpreter::refused_call(const clang::CallExpr* e, const clang::FunctionDe
   } else if (name.starts_with("cuda") && function->isExternC()) {
     complain(where,
              "'" + name.str() + "' is called in the kernel, and what it starts cannot be seen");
+  } else if (name.starts_with("surf") && name.contains("write")) {
+    complain(where, "'" + name.str() + "' stores into a surface, which is not the output", where,
+             "a kernel without marks stores its output and nothing else");
   } else if (is_one_of(name, {"__trap", "exit", "abort", "__builtin_trap"})) {
     complain(where,
              "'" + name.str() + "' ends the kernel here: a signal behind it would never be sent");
@@ -131,8 +134,12 @@ bool Interpreter::known_call(const clang::CallExpr* e, const clang::FunctionDecl
   if (is_one_of(name, {"min", "max", "umin", "umax", "llmin", "llmax", "ullmin", "ullmax"}) &&
       count == 2 && type.getNonReferenceType()->isIntegralOrEnumerationType() &&
       !type->isReferenceType()) {
-    const NodeId a = eval(e->getArg(0)).node;
-    const NodeId b = eval(e->getArg(1)).node;
+    const Value first = eval(e->getArg(0)), second = eval(e->getArg(1));
+    if (first.root != Root::number || second.root != Root::number) {
+      output_as_number_ |= first.root == Root::output || second.root == Root::output;
+      return number(unknown("an address", where));
+    }
+    const NodeId a = first.node, b = second.node;
     const bool smaller = name.contains("min");
     const NodeId less = nodes.binary(Op::less, a, b, int_type(type));
     return number(nodes.select(less, smaller ? a : b, smaller ? b : a));
@@ -156,8 +163,10 @@ bool Interpreter::known_call(const clang::CallExpr* e, const clang::FunctionDecl
     move_matrix(e, false);
     return true;
   }
-  if (name == "__cvta_generic_to_global" && count == 1) {
+  if (is_one_of(name, {"__cvta_generic_to_global", "__builtin_assume_aligned", "__builtin_expect",
+                       "__builtin_launder"})) {
     result = eval(e->getArg(0));
+    for (unsigned i = 1; i < count; ++i) eval(e->getArg(i));
     return true;
   }
   if (name.starts_with("atomic") && count >= 1) {

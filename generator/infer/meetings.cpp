@@ -4,7 +4,9 @@
 // C++ Programming Guide, Synchronization Functions; PTX ISA, bar: "all non-exited threads"). Woven,
 // a thread that leaves the body waits at the end of its tile, where it counts at that barrier as if
 // it had come to the one in the body. So all threads have to come, or none.
+#include "clang/AST/DeclTemplate.h"
 #include "generator/infer/interpreter.h"
+#include "llvm/ADT/STLExtras.h"
 
 namespace tilepost::inference {
 
@@ -26,7 +28,8 @@ bool is_of_block(StringRef name) {
 }
 
 // The class of cooperative_groups that waits, by a method or as an argument of a free function.
-StringRef group_of(const clang::CallExpr* e, const clang::FunctionDecl* function) {
+const clang::CXXRecordDecl* group_of(const clang::CallExpr* e,
+                                     const clang::FunctionDecl* function) {
   const clang::CXXRecordDecl* record = nullptr;
   if (const auto* method = dyn_cast<clang::CXXMethodDecl>(function))
     record = method->getParent();
@@ -35,26 +38,48 @@ StringRef group_of(const clang::CallExpr* e, const clang::FunctionDecl* function
   const bool is_group =
       record && record->getIdentifier() &&
       StringRef(record->getQualifiedNameAsString()).starts_with("cooperative_groups::");
-  return is_group ? record->getName() : "";
+  return is_group ? record : nullptr;
+}
+
+// What a group only tells of itself. Everything else of it may wait: sync, shfl, reduce, wait …
+bool only_asks(StringRef name) {
+  constexpr StringRef kQuestions[] = {
+      "block_index",       "block_rank",      "cluster_rank",     "dim_blocks",  "dim_clusters",
+      "dim_threads",       "get_type",        "group_dim",        "group_index", "is_valid",
+      "meta_group_rank",   "meta_group_size", "num_blocks",       "num_threads", "size",
+      "thread_index",      "thread_rank",     "this_cluster",     "this_grid",   "this_thread",
+      "this_thread_block", "tiled_partition", "coalesced_threads"};
+  return llvm::is_contained(kQuestions, name);
+}
+
+// Whether all threads of such a group are of one warp.
+bool is_in_warp(const clang::CXXRecordDecl* group) {
+  if (const auto* tile = dyn_cast<clang::ClassTemplateSpecializationDecl>(group)) {
+    const clang::TemplateArgument& size = tile->getTemplateArgs()[0];
+    if (size.getKind() == clang::TemplateArgument::Integral && size.getAsIntegral() > 32)
+      return false;
+  }
+  return group->getName().contains("tile") || group->getName() == "coalesced_group";
 }
 
 }  // namespace
 
 void Interpreter::note_meeting(const clang::CallExpr* e, const clang::FunctionDecl* function) {
-  const StringRef name = function->getName(), group = group_of(e, function);
-  const bool group_waits = name == "sync" || name.starts_with("barrier_") ||
-                           name.starts_with("shfl") || name == "any" || name == "all" ||
-                           name == "ballot";
-  const bool of_group = !group.empty() && group_waits;
-  const bool of_warp =
-      of_group ? group.contains("tile") || group == "coalesced_group" : is_of_warp(name);
+  const StringRef name = function->getName();
+  const clang::CXXRecordDecl* const group = group_of(e, function);
+  const bool of_group = group && !only_asks(name);
+  const bool of_warp = of_group ? is_in_warp(group) : is_of_warp(name);
   if (of_group || of_warp || is_of_block(name)) meet(e->getExprLoc(), of_warp);
 }
 
-// `bar.sync 1, 128` is for as many threads as it says, at a barrier where no tile ends.
+// `bar.sync 1, 128` is for as many threads as it says, at a barrier where no tile ends. What else
+// has `.sync` in its name waits for lanes of the warp: shfl, vote, mma …
 void Interpreter::note_meeting(Where where, StringRef instruction,
                                const std::vector<StringRef>& operands) {
-  if (!instruction.starts_with("bar.") && !instruction.starts_with("barrier.")) return;
+  if (!instruction.starts_with("bar.") && !instruction.starts_with("barrier.")) {
+    if (instruction.contains(".sync")) meet(where, /*of_warp=*/true);
+    return;
+  }
   unsigned number = 0;
   const bool apart = operands.size() > 1 && !operands[0].getAsInteger(10, number) && number > 0;
   if (!apart) meet(where, /*of_warp=*/instruction.starts_with("bar.warp"));

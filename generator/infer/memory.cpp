@@ -12,6 +12,7 @@ std::optional<Value> Memory::read(uint32_t id, int64_t offset, int64_t size) con
 void Memory::write(uint32_t id, int64_t offset, int64_t size, Value value) {
   forget(id, offset, size);
   objects_[id].cells[offset] = {size, value};
+  objects_[id].held_output |= value.root == Root::output;
 }
 
 void Memory::forget(uint32_t id, int64_t offset, int64_t size) {

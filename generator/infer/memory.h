@@ -45,13 +45,14 @@ struct Object {
   std::string name;            // of the variable, for messages
   size_t facts = 0;            // how many facts held when it came to be
   const void* loop = nullptr;  // that made cells unknown, if one did
+  bool held_output = false;    // a pointer into the output was stored here
   std::map<int64_t, Cell> cells;
 };
 
 class Memory {
  public:
   uint32_t add(std::string name) {
-    objects_.push_back({std::move(name), 0, nullptr, {}});
+    objects_.push_back({std::move(name), 0, nullptr, false, {}});
     return static_cast<uint32_t>(objects_.size() - 1);
   }
   Object& operator[](uint32_t id) { return objects_[id]; }

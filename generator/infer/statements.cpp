@@ -143,6 +143,7 @@ void Interpreter::initialise(Value target, Type type, const clang::Expr* init) {
       return;
     }
     if (const clang::RecordDecl* record = type->getAsRecordDecl()) {
+      destroy_later(dyn_cast<clang::CXXRecordDecl>(record), init->getExprLoc());
       unsigned next = 0;
       if (const auto* derived = dyn_cast<clang::CXXRecordDecl>(record)) {
         for (const auto& base : derived->bases()) {
@@ -235,10 +236,14 @@ void Interpreter::exec_switch(const clang::SwitchStmt* s) {
   std::map<const clang::SwitchCase*, NodeId> labels;
   NodeId any = nodes.constant(0);
   bool plain = body && value.root == Root::number;
+  size_t others = 0;  // default
   for (const clang::SwitchCase* label = s->getSwitchCaseList(); label;
        label = label->getNextSwitchCase()) {
     const auto* one = dyn_cast<clang::CaseStmt>(label);
-    if (!one) continue;
+    if (!one) {
+      ++others;
+      continue;
+    }
     clang::Expr::EvalResult number;
     plain &= !one->getRHS() && one->getLHS()->EvaluateAsInt(number, parsed_.ast);
     if (!plain) break;
@@ -257,7 +262,7 @@ void Interpreter::exec_switch(const clang::SwitchStmt* s) {
     while (const auto* label = dyn_cast<clang::SwitchCase>(child)) {
       const auto at = labels.find(label);
       entered = nodes.either(entered, at == labels.end() ? nodes.negation(any) : at->second);
-      found += at != labels.end();
+      ++found;
       child = label->getSubStmt();
     }
     const NodeId left = assume(gone());
@@ -265,7 +270,7 @@ void Interpreter::exec_switch(const clang::SwitchStmt* s) {
     if (stopped()) return;
   }
   frames_[index].broken = broken;
-  if (!plain || found != labels.size()) {
+  if (!plain || found != labels.size() + others) {
     complain(s->getSwitchLoc(),
              "this switch jumps into the middle of statements, and which stores are reached cannot "
              "be seen",

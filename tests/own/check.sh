@@ -353,6 +353,12 @@ if command -v nvcc >/dev/null; then
   grid: ['ceil_div(n, 16)', 'ceil_div(m, 16)'], arguments: {a: a, b: b, c: out, m: m, n: n, k: k}"
   spec gemm_all_reduce 256 192 8 bf16 "${own//header_place/stores_elsewhere}" >"$dir/spec.yaml"
   refused "a helper that stores elsewhere" "stores_elsewhere.cu:11:"
+  spec gemm_all_reduce 256 192 8 bf16 "${own//header_place/header_register}" >"$dir/spec.yaml"
+  refused "a header that reads the register" "'cuda::ptx::get_sreg_ctaid_y' of a header"
+  spec gemm_all_reduce 256 192 8 bf16 "${own//header_place/waits_for_copy}" >"$dir/spec.yaml"
+  refused "threads that leave in front of a group's wait" "waits_for_copy.cu:10:"
+  spec gemm_all_reduce 256 192 8 bf16 "${own//header_place/in_clusters}" >"$dir/spec.yaml"
+  refused "a kernel of clusters" "in_clusters.cu:6:"
   spec gemm_all_reduce 256 192 8 bf16 "$own" >"$dir/spec.yaml"
   refused "a header that reads blockIdx" "of a header, which reads blockIdx or gridDim"
   # The same in the folder where both are.

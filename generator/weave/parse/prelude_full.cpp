@@ -4,7 +4,8 @@ namespace tilepost {
 namespace {
 
 // Included before the first line. nvcc includes some of the C library's headers unasked, with host
-// versions of min and max; Clang leaves out some of CUDA's own headers, which declare functions.
+// versions of min and max; Clang leaves out some of CUDA's own headers, which declare functions. Of
+// attributes that Clang does not know it tells nothing; as annotations they are in the tree.
 constexpr char kUnasked[] = R"(#pragma once
 #include <assert.h>
 #include <stdio.h>
@@ -33,6 +34,12 @@ __attribute__((device)) float2 __ffma2_rn(float2, float2, float2);
 #ifndef __grid_constant__
 #define __grid_constant__
 #endif
+#undef __cluster_dims__
+#undef __block_size__
+#undef __maxnreg__
+#define __cluster_dims__(...) __attribute__((annotate("cluster_dims", __VA_ARGS__)))
+#define __block_size__(...) __attribute__((annotate("block_size", __VA_ARGS__)))
+#define __maxnreg__(...) __attribute__((annotate("maxnreg", __VA_ARGS__)))
 )";
 
 // Intrinsics of CPUs are host code, which is not read closely.

@@ -34,10 +34,15 @@ namespace std { using ::intptr_t; using ::uintptr_t; }
 #define UINT64_MAX 18446744073709551615ULL
 )";
 
+// Declared only, for what they give is no constant of the kernel's.
 constexpr char kCmath[] = R"(#pragma once
+#ifdef __CUDACC__
+#define TILEPOST_BOTH __host__ __device__
+#else
+#define TILEPOST_BOTH
+#endif
 namespace std {
-#define TILEPOST_MATH1(name) \
-  constexpr float name(float x) { return x; } constexpr double name(double x) { return x; }
+#define TILEPOST_MATH1(name) TILEPOST_BOTH float name(float); TILEPOST_BOTH double name(double);
 TILEPOST_MATH1(abs)
 TILEPOST_MATH1(ceil)
 TILEPOST_MATH1(erf)
@@ -49,11 +54,12 @@ TILEPOST_MATH1(round)
 TILEPOST_MATH1(sqrt)
 TILEPOST_MATH1(tanh)
 #undef TILEPOST_MATH1
-constexpr bool isnan(double) { return false; }
-constexpr bool isinf(double) { return false; }
-constexpr float fma(float x, float, float) { return x; }
-constexpr double fma(double x, double, double) { return x; }
+TILEPOST_BOTH bool isnan(double);
+TILEPOST_BOTH bool isinf(double);
+TILEPOST_BOTH float fma(float, float, float);
+TILEPOST_BOTH double fma(double, double, double);
 }
+#undef TILEPOST_BOTH
 )";
 
 // CUDA sources have memcpy, memset and printf from the prelude, for both sides.

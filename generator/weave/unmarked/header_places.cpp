@@ -2,24 +2,36 @@
 
 #include "clang/AST/ExprCXX.h"
 #include "clang/AST/RecursiveASTVisitor.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace tilepost {
 namespace {
 
 using clang::dyn_cast;
+using llvm::StringRef;
 
-// The functions that one reaches, and whether it reads its block's place.
+bool is_place(StringRef name) {
+  return name == "blockIdx" || name == "gridDim";
+}
+
+// Functions that one reaches, and how it asks for its block's place.
 class Reader : public clang::RecursiveASTVisitor<Reader> {
  public:
   llvm::SetVector<const clang::FunctionDecl*> reached;
-  bool asks = false;
+  clang::SourceLocation variable;  // blockIdx or gridDim
+  clang::SourceLocation reg;       // the register behind them
+  clang::SourceLocation own;       // a variable of the user's of that name
 
   bool shouldVisitImplicitCode() const { return true; }
   bool VisitDeclRefExpr(clang::DeclRefExpr* name) {
     const clang::ValueDecl* decl = name->getDecl();
-    if (decl->getIdentifier() && clang::isa<clang::VarDecl>(decl))
-      asks |= decl->getName() == "blockIdx" || decl->getName() == "gridDim";
+    const StringRef called = decl->getIdentifier() ? decl->getName() : "";
+    const auto* asked = dyn_cast<clang::VarDecl>(decl);
+    if (asked && is_place(called) && !asked->isLocalVarDeclOrParm()) variable = name->getLocation();
+    if (called.starts_with("__nvvm_read_ptx_sreg_") && called.contains("ctaid"))
+      reg = name->getLocation();
     reach(dyn_cast<clang::FunctionDecl>(decl));
     return true;
   }
@@ -29,7 +41,29 @@ class Reader : public clang::RecursiveASTVisitor<Reader> {
   }
   bool VisitCXXConstructExpr(clang::CXXConstructExpr* made) {
     reach(made->getConstructor());
+    destroy(made->getConstructor()->getParent());
     return true;
+  }
+  bool VisitVarDecl(clang::VarDecl* made) {
+    if (made->getIdentifier() && is_place(made->getName())) own = made->getLocation();
+    destroy(made->getType()->getBaseElementTypeUnsafe()->getAsCXXRecordDecl());
+    return true;
+  }
+  bool VisitGCCAsmStmt(clang::GCCAsmStmt* assembly) {
+    const StringRef text = assembly->getAsmString()->getString();
+    if (text.contains("%ctaid") || text.contains("%nctaid")) reg = assembly->getAsmLoc();
+    return true;
+  }
+  // With what a constructor initialises, and parameters.
+  void read(const clang::FunctionDecl* function) {
+    for (clang::ParmVarDecl* parameter : function->parameters()) VisitVarDecl(parameter);
+    if (const auto* constructor = dyn_cast<clang::CXXConstructorDecl>(function))
+      for (const clang::CXXCtorInitializer* part : constructor->inits())
+        TraverseStmt(part->getInit());
+    if (const auto* destructor = dyn_cast<clang::CXXDestructorDecl>(function))
+      for (const clang::FieldDecl* field : destructor->getParent()->fields())
+        destroy(field->getType()->getBaseElementTypeUnsafe()->getAsCXXRecordDecl());
+    TraverseStmt(function->getBody());
   }
 
  private:
@@ -37,25 +71,72 @@ class Reader : public clang::RecursiveASTVisitor<Reader> {
     const clang::FunctionDecl* definition = nullptr;
     if (function && function->isDefined(definition)) reached.insert(definition);
   }
+  void destroy(const clang::CXXRecordDecl* record) {
+    if (record && record->hasDefinition() && !record->isDependentContext())
+      reach(record->getDestructor());
+  }
 };
+
+// The toolkit's own way to blockIdx.x.
+bool is_getter(const clang::FunctionDecl* function) {
+  const auto* method = dyn_cast<clang::CXXMethodDecl>(function);
+  return method && method->getParent()->getName().starts_with("__cuda_builtin_");
+}
+
+bool refuse_register(const Parsed& parsed, const clang::FunctionDecl* kernel,
+                     const clang::FunctionDecl* function, const Reader& reader) {
+  const bool foreign = !parsed.in_main(function);
+  if (reader.reg.isInvalid() && (!foreign || reader.variable.isInvalid())) return false;
+  if (foreign)
+    parsed.error(kernel->getLocation(),
+                 "the kernel reaches '" + function->getQualifiedNameAsString() +
+                     "' of a header, which reads blockIdx or gridDim: it would see the block that "
+                     "runs, not the one whose tile is made; read them in the kernel's file");
+  else
+    parsed.error(reader.reg,
+                 "the register of the block's index is read here, which is not the block that is "
+                 "told to the kernel; read blockIdx or gridDim");
+  return true;
+}
+
+using Readers = llvm::MapVector<const clang::FunctionDecl*, Reader>;
+
+// Functions that are told the block's place, as they or what they call ask for it.
+llvm::SetVector<const clang::FunctionDecl*> told(const clang::FunctionDecl* kernel,
+                                                 const Readers& readers) {
+  llvm::SetVector<const clang::FunctionDecl*> all;
+  all.insert(kernel);
+  for (size_t before = 0; before != all.size();) {
+    before = all.size();
+    for (const auto& [function, reader] : readers)
+      if (reader.variable.isValid() || llvm::any_of(reader.reached, [&](const auto* one) {
+            return one != kernel && all.contains(one);
+          }))
+        all.insert(function);
+  }
+  return all;
+}
 
 }  // namespace
 
 void check_header_places(const Parsed& parsed, const clang::FunctionDecl* kernel) {
+  Readers readers;
   llvm::SetVector<const clang::FunctionDecl*> all;
   all.insert(kernel);
   for (size_t at = 0; at < all.size(); ++at) {
     const clang::FunctionDecl* function = all[at];
-    Reader reader;
-    reader.TraverseStmt(function->getBody());
-    if (reader.asks && !parsed.in_main(function)) {
-      parsed.error(kernel->getLocation(),
-                   "the kernel reaches '" + function->getQualifiedNameAsString() +
-                       "' of a header, which reads blockIdx or gridDim: it would see the block "
-                       "that runs, not the one whose tile is made; read them in the kernel's file");
-      return;
-    }
+    if (is_getter(function)) continue;
+    Reader& reader = readers[function];
+    reader.read(function);
+    if (refuse_register(parsed, kernel, function, reader)) return;
     all.insert(reader.reached.begin(), reader.reached.end());
+  }
+  for (const clang::FunctionDecl* function : told(kernel, readers)) {
+    if (readers[function].own.isInvalid()) continue;
+    parsed.error(readers[function].own,
+                 "a variable has a name of CUDA's here, by which the woven kernel tells the "
+                 "block's place; rename it");
+    return;
   }
 }
 

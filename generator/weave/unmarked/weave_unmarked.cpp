@@ -7,6 +7,7 @@
 #include "generator/weave/marks/hand_down.h"
 #include "generator/weave/parse/instantiate.h"
 #include "generator/weave/passes.h"
+#include "generator/weave/unmarked/device_variables.h"
 #include "generator/weave/unmarked/dynamic_shared.h"
 #include "generator/weave/unmarked/header_places.h"
 #include "generator/weave/unmarked/read_with.h"
@@ -38,6 +39,7 @@ class Weaver {
     Pieces pieces = cut_into_pieces(parsed_);
     const WeaveRequest names = cut(pieces);
     check_header_places(parsed_, instance_.function);
+    check_device_variables(parsed_, instance_.function);
     const ReadWith read_with = check_foreign_macros(parsed_, pieces, request_.one_arch);
     Edits edits;
     hand_place_down(pieces, edits);
@@ -88,8 +90,8 @@ class Weaver {
     down.run();
   }
 
-  // `__global__` and `__launch_bounds__(…)` become what a device function has, and it is told its
-  // place first: default arguments stay last.
+  // `__global__`, `__launch_bounds__(…)` and `__maxnreg__(…)` become what a device function has,
+  // and it is told its place first: default arguments stay last.
   void make_callable(const clang::FunctionDecl* one, const Pieces& pieces, Edits& edits) {
     const auto name = parsed_.spelled(one->getLocation());
     const int piece = name ? pieces.at(*name) : -1;
@@ -103,7 +105,7 @@ class Weaver {
       if (word == "__global__") {
         edits.replace(token.begin, token.end, "__device__ __forceinline__");
         found = true;
-      } else if (word == "__launch_bounds__") {
+      } else if (word == "__launch_bounds__" || word == "__maxnreg__") {
         erase_call(token, edits);
       }
     }
@@ -134,17 +136,29 @@ class Weaver {
     return llvm::toString(value.Val.getInt(), 10);
   }
 
+  // What `__maxnreg__` says, which excludes other bounds.
+  std::string most_registers() const {
+    for (const auto* note : instance_.function->specific_attrs<clang::AnnotateAttr>())
+      if (note->getAnnotation() == "maxnreg" && note->args_size() == 1)
+        return number(*note->args_begin());
+    return "";
+  }
+
   // As its author bounds the kernel. A few registers more than it has must not cost a block that an
-  // SM held beside it, so what the spec says of that is a bound too.
+  // SM held beside it, so what the spec says of that is a bound too; nor the launch of a block of
+  // so many threads that an SM has fewer registers for each than the compiler may use.
   std::string bounds() const {
+    if (const std::string most = most_registers(); !most.empty())
+      return "__maxnreg__(" + most + ") ";
+    constexpr int64_t kRegisters = 65536, kMostOfThread = 255;
+    const int64_t launched = request_.threads[0] * request_.threads[1] * request_.threads[2];
     const auto* bounds = instance_.function->getAttr<clang::CUDALaunchBoundsAttr>();
     std::string threads = bounds ? number(bounds->getMaxThreads()) : "";
     std::string blocks = bounds ? number(bounds->getMinBlocks()) : "";
-    if (blocks.empty() && request_.blocks_per_sm > 1) {
+    if (blocks.empty() && request_.blocks_per_sm > 1)
       blocks = std::to_string(request_.blocks_per_sm);
-      if (threads.empty())
-        threads = std::to_string(request_.threads[0] * request_.threads[1] * request_.threads[2]);
-    }
+    if (threads.empty() && (!blocks.empty() || launched * kMostOfThread > kRegisters))
+      threads = std::to_string(launched);
     if (threads.empty()) return "";
     return "__launch_bounds__(" + threads + (blocks.empty() ? "" : ", " + blocks) + ") ";
   }

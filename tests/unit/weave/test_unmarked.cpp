@@ -14,8 +14,9 @@ struct Unmarked {
 
 // Weaves `source`, whose kernel `gemm` gets c and m.
 Unmarked weave_unmarked(const std::string& source, const char* arch = "sm_90a",
-                        bool one_arch = true) {
+                        bool one_arch = true, int threads = 32) {
   UnmarkedRequest request;
+  request.threads = {threads, 1, 1};
   request.reading.arch = arch;
   request.one_arch = one_arch;
   request.source = OneFile("kernel.cu", source);
@@ -143,6 +144,72 @@ TEST_CASE("lines for an architecture are read for that, and for one alone") {
       CHECK(!several.woven);
       CHECK_THAT(several.messages, Catch::Contains("the kernel depends on the architecture here"));
     }
+}
+
+TEST_CASE("a name of the block's place that is the kernel's own is refused") {
+  const char* const kernels[] = {
+      "__global__ void gemm(float* c, int m, dim3 gridDim) { c[blockIdx.x] = m; }\n",
+      "__global__ void gemm(float* c, int m) { unsigned blockIdx = m; c[blockIdx] = m; }\n",
+      "__device__ int at(int m) { int x = blockIdx.x, gridDim = m; return x + gridDim; }\n"
+      "__global__ void gemm(float* c, int m) { c[at(m)] = m; }\n",
+      "__device__ int place() { return blockIdx.x; }\n"
+      "__device__ int at(int gridDim) { return place() + gridDim; }\n"
+      "__global__ void gemm(float* c, int m) { c[at(m)] = m; }\n"};
+  for (const char* source : kernels) {
+    const Unmarked result = weave_unmarked(source);
+    INFO(source << result.messages);
+    CHECK(!result.woven);
+    CHECK_THAT(result.messages, Catch::Contains("a variable has a name of CUDA's here"));
+  }
+  const Unmarked told = weave_unmarked(
+      "__device__ int at(uint3 blockIdx) { return blockIdx.x; }\n"
+      "__global__ void gemm(float* c, int m) { c[at(blockIdx)] = m; }\n");
+  INFO(told.messages);
+  CHECK(told.woven);
+}
+
+TEST_CASE("variables that generated code would not set are refused") {
+  for (const char* variable : {"__constant__ float scale[4];", "__device__ float scale[4];",
+                               "extern __constant__ float scale[4];"}) {
+    const Unmarked result =
+        weave_unmarked(std::string(variable) +
+                       "\n__device__ float of(int i) { return scale[i]; }\n"
+                       "__global__ void gemm(float* c, int m) { c[blockIdx.x] = of(m & 3); }\n");
+    INFO(variable << "\n" << result.messages);
+    CHECK(!result.woven);
+    CHECK_THAT(result.messages, Catch::Contains("nothing in generated code sets 'scale'"));
+  }
+  const Unmarked set = weave_unmarked(
+      "__constant__ float scale[2] = {1, 2};\n__device__ float unused;\n"
+      "__global__ void gemm(float* c, int m) { __shared__ float s[2]; c[blockIdx.x] = scale[m & 1] "
+      "+ s[0]; }\n");
+  INFO(set.messages);
+  CHECK(set.woven);
+}
+
+TEST_CASE("the register of the block's index is refused") {
+  const Unmarked result = weave_unmarked(
+      "struct Place {\n  int x;\n  __device__ Place() : x(__nvvm_read_ptx_sreg_ctaid_x()) {}\n};\n"
+      "__global__ void gemm(float* c, int m) { c[blockIdx.x] = Place().x; }\n");
+  CHECK(!result.woven);
+  CHECK_THAT(result.messages, Catch::Contains("kernel.cu:3:26: error: the register of the block's "
+                                              "index is read here"));
+}
+
+TEST_CASE("a woven kernel has the bounds of registers that it needs") {
+  const auto bounds = [](const char* attributes, int threads) {
+    return weave_unmarked(std::string("__global__ void ") + attributes +
+                              " gemm(float* c, int m) { c[blockIdx.x] = m; }\n",
+                          "sm_90a", true, threads)
+        .woven.value()
+        .body;
+  };
+  CHECK_THAT(bounds("__maxnreg__(128)", 256), Catch::Contains("void __maxnreg__(128) woven_gemm") &&
+                                                  !Catch::Contains("__forceinline__ __maxnreg__"));
+  CHECK_THAT(bounds("", 256), Catch::Contains("__global__ void woven_gemm"));
+  CHECK_THAT(bounds("", 512), Catch::Contains("__global__ void __launch_bounds__(512) woven_gemm"));
+  CHECK_THAT(bounds("__launch_bounds__(1024)", 512),
+             Catch::Contains("__global__ void __launch_bounds__(1024) woven_gemm"));
 }
 
 }  // namespace tilepost

@@ -1,0 +1,109 @@
+// Casts of every kind.
+#include "clang/AST/RecordLayout.h"
+#include "generator/infer/interpreter.h"
+
+namespace tilepost::inference {
+
+// Of numbers and pointers. What a struct holds is lost.
+Value Interpreter::bit_cast(const clang::CastExpr* e) {
+  const clang::Expr* operand = e->getSubExpr();
+  const Where where = e->getExprLoc();
+  const Value from = address(operand);
+  if (operand->getType()->isScalarType() && e->getType()->isScalarType())
+    return load(from, operand->getType(), where);
+  if (from.root == Root::output) read_output(from, size_of(operand->getType()), where);
+  if (from.root == Root::object && memory_[from.object].held_output)
+    complain(where, "the output pointer is in what is made another type here");
+  if (e->getType()->isRecordType()) return pointer_to(temporary(e, ""));
+  return unknown_value(e->getType(), "bits of a struct", where);
+}
+
+Value Interpreter::eval_cast(const clang::CastExpr* e) {
+  const clang::Expr* operand = e->getSubExpr();
+  const Where where = e->getExprLoc();
+  const Type type = e->getType();
+  switch (e->getCastKind()) {
+    case clang::CK_LValueToRValue:
+      return load(address(operand), operand->getType(), where);
+    case clang::CK_ArrayToPointerDecay:
+    case clang::CK_LValueBitCast:
+      return address(operand);
+    case clang::CK_NullToPointer:
+      return {Root::number, 0, nodes.constant(0)};
+    case clang::CK_FunctionToPointerDecay:
+      return {Root::unknown, 0, unknown("a function's address", where)};
+    case clang::CK_UncheckedDerivedToBase:
+    case clang::CK_DerivedToBase: {
+      const Value value = e->isGLValue() ? address(operand) : eval(operand);
+      const Type from = operand->getType()->isPointerType() ? operand->getType()->getPointeeType()
+                                                            : operand->getType();
+      const clang::CXXRecordDecl* derived = from->getAsCXXRecordDecl();
+      int64_t bytes = 0;
+      for (const clang::CXXBaseSpecifier* base : e->path()) {
+        const clang::CXXRecordDecl* record = base->getType()->getAsCXXRecordDecl();
+        if (base->isVirtual()) return unknown_value(type, "a virtual base", where);
+        bytes += parsed_.ast.getASTRecordLayout(derived).getBaseClassOffset(record).getQuantity();
+        derived = record;
+      }
+      return moved(value, nodes.constant(bytes));
+    }
+    case clang::CK_BaseToDerived:
+      return unknown_value(type, "a derived class", where);
+    case clang::CK_LValueToRValueBitCast:
+      return bit_cast(e);
+    default:
+      break;
+  }
+  if (e->isGLValue()) return address(operand);
+  const Value value = eval(operand);
+  const bool pointer = value.root != Root::number;
+  switch (e->getCastKind()) {
+    case clang::CK_IntegralToPointer:
+      if (pointer) return value;
+      return unknown_value(type, "a number that is made a pointer", where);
+    case clang::CK_IntegralCast:
+    case clang::CK_PointerToIntegral:
+      if (pointer && int_type(type).bits == 64) return value;
+      if (!pointer) return {Root::number, 0, nodes.convert(value.node, int_type(type))};
+      output_as_number_ |= value.root == Root::output;
+      return unknown_value(type, "an address", where);
+    case clang::CK_PointerToBoolean:
+      if (const Value tested = number_if_null(value); tested.root == Root::number)
+        return {Root::number, 0, nodes.truth(tested.node)};
+      if (value.root != Root::other && value.root != Root::unknown && value.root != Root::null)
+        return {Root::number, 0, nodes.constant(1)};
+      if (const std::string key = key_of(value); !key.empty()) {
+        return {Root::number, 0, nodes.negation(nodes.choice(key + " == 0"))};
+      }
+      return unknown_value(type, "whether a pointer is null", where);
+    case clang::CK_FloatingToBoolean:
+      if (const std::string key = key_of(value); !key.empty()) {
+        return {Root::number, 0, nodes.negation(nodes.choice(key + " == 0"))};
+      }
+      return unknown_value(type, "a floating-point number", where);
+    case clang::CK_IntegralToBoolean:
+      if (value.root == Root::null)
+        return {Root::number, 0, nodes.condition(unknown("an address", where))};
+      if (pointer) return {Root::number, 0, nodes.constant(1)};
+      if (!key_of(value).empty() && !nodes.is_constant(value.node)) {
+        return {Root::number, 0, nodes.negation(nodes.choice(key_of(value) + " == 0"))};
+      }
+      return {Root::number, 0, nodes.condition(value.node)};
+    case clang::CK_BooleanToSignedIntegral:
+      return {Root::number, 0, nodes.binary(Op::subtract, nodes.constant(0), value.node, kInt64)};
+    case clang::CK_IntegralToFloating:
+    case clang::CK_FloatingCast:
+      if (const std::string key = key_of(value); !key.empty()) {
+        return {Root::number, 0, nodes.unknown({"a floating-point number"}, key)};
+      }
+      return unknown_value(type, "a floating-point number", where);
+    case clang::CK_FloatingToIntegral:
+      return unknown_value(type, "a floating-point number", where);
+    case clang::CK_ToVoid:
+      return {};
+    default:  // those that leave the value as it is
+      return value;
+  }
+}
+
+}  // namespace tilepost::inference

@@ -1,0 +1,13 @@
+// Variables in the device's memory.
+#pragma once
+
+#include "clang/AST/Decl.h"
+#include "generator/weave/parse/parser.h"
+
+namespace tilepost {
+
+// Refuses a kernel that reaches a variable of its file in global or constant memory that has no
+// initialiser: generated code has the variable, and nothing that sets it.
+void check_device_variables(const Parsed& parsed, const clang::FunctionDecl* kernel);
+
+}  // namespace tilepost
