@@ -82,11 +82,15 @@ case $1 in
     step "check" tilepost check "$spec"
     step "verify on the CPU" tilepost verify "$spec" --target host -D gemm.m=200 -D gemm.n=144 -D gemm.k=40 --runs 1
     says "bits: 28800 elements as my::tiled_gemm<64, 64> gives them" "$scratch/log"
+    step "verify marks on the CPU" tilepost verify "${spec/down_proj/persistent}" --target host -D gemm.m=256 \
+      -D gemm.n=80 -D gemm.k=24 --runs 1
+    says "bits: 20480 elements as my::persistent_gemm<64, 64> gives them" "$scratch/log"
+    step "check a launcher" tilepost check "${spec/down_proj/scaled}"
     ;;
   own_kernel_cuda)
     # Without the spec's own: include folders and macros are those of the target.
     cp -r "$examples/05_own_kernel" "$scratch/own"
-    sed -i '/include_dirs:/d; /defines:/d' "$scratch/own/down_proj.yaml"
+    sed -i '/include_dirs:/d; /defines:/d' "$scratch"/own/*.yaml
     build "$scratch/tree" -S "$scratch/own" -G Ninja -DCMAKE_PREFIX_PATH="$PREFIX" -DARCHS=90a
     run_on_gpus 4 "summed over 4 GPUs, 0 elements wrong" "$scratch/tree/own_kernel"
     woven=$scratch/tree/tilepost/down_proj/down_proj.cu
