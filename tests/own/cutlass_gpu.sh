@@ -13,13 +13,13 @@ failed=0
 errors='
 not_moved        moved_store.hpp  s/y + shift, 0)/y, 0)/
 told_twice       epilogue.hpp     s/NumThreadsPerWarp == 0)/NumThreadsPerWarp < 2)/
-told_of_another  epilogue.hpp     s/{0, 0, 0, group}/{0, 0, 0, group == 0 ? 1 : 0}/
+not_told         epilogue.hpp     s/if (is_it \&\& thread/if (is_it \&\& tile.n != 0 \&\& thread/
 other_turns      schedule.h       s/return block + (turn + nth \* turns) \* blocks/return block + (1 - turn + nth * turns) * blocks/
 '
 declare -A said=(
   [not_moved]="bits: by random, seed .* schedule "
   [told_twice]="the counter of group 0 rises by 2"
-  [told_of_another]="the counter of group 0 rises by 0"
+  [not_told]="the counter of group 0 rises by 0"
   [other_turns]="does not store element (0, 0)"
 )
 

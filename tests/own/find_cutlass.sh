@@ -11,4 +11,4 @@ if [ ! -f "$include/cutlass/cutlass.h" ]; then
   echo "SKIP: no CUTLASS in '$include': pip cannot install nvidia-cutlass; set CUTLASS_INCLUDE" >&2
   exit 77
 fi
-echo "$include"
+cd "$include" && pwd

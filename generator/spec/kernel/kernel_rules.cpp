@@ -138,7 +138,7 @@ class KernelRules {
     needless(kernel_.arguments, "arguments",
              "a kernel.launcher gives the kernel its arguments, if they are more than A, B and D");
     needless(kernel_.loop, "loop", "its blocks take tiles in turn");
-    needless(kernel_.signals, "signals", "its epilogue says once that a tile is done");
+    needless(kernel_.signals, "signals", "its epilogue counts a tile once");
     needless(kernel_.store_box, "store_box", "it does not store into other ranks' memory");
     needless(kernel_.defines, "defines", "#define them in kernel.file");
     for (const Arch arch : spec_.archs.value)

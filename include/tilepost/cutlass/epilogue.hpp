@@ -11,7 +11,8 @@
 #include "tilepost/cutlass/moved_store.hpp"
 #include "tilepost/cutlass/schedule.h"
 #include "tilepost/cutlass/tile_scheduler.hpp"
-#include "tilepost/device/woven.cuh"
+#include "tilepost/device/ptx.cuh"
+#include "tilepost/device/ptx_sm90.cuh"
 
 namespace tilepost::cutlass {
 
@@ -135,18 +136,20 @@ class Epilogue<::cutlass::epilogue::collective::CollectiveEpilogue<
                             cute::Tensor<Engine, Layout> accumulators, TiledMma mma, int thread,
                             typename Inner::TensorStorage& memory, int subtile = -1) {
     const int position = next_position<cute::size(TiledMma{})>();
-    const tilepost_tile_t tile = tile_at(schedule_, position);
+    const bool is_planned = position < schedule_.num_tiles;
+    const tilepost_tile_t tile = is_planned ? tile_at(schedule_, position) : tilepost_tile_t{};
     const Work work =
         work_of(tile, cute::size<0>(TileShape{}), cute::size<1>(TileShape{}), schedule_.tile_rows);
     // A kernel that walks otherwise stores nothing and says nothing: who waits hears of it.
-    const bool is_it = position < schedule_.num_tiles && work.row == int(cute::get<0>(coord)) &&
+    const bool is_it = is_planned && work.row == int(cute::get<0>(coord)) &&
                        work.column == int(cute::get<1>(coord));
     const auto moved = cute::make_coord(cute::get<0>(coord), cute::get<1>(coord),
                                         cute::get<2>(coord), is_it ? shift_of(tile) : kNowhere);
+    ++stored_;
     const auto states =
         Inner::store(load_pipeline, load_state, store_pipeline, store_state, problem, tile_shape,
                      moved, accumulators, mma, thread, memory, subtile);
-    if (is_it && thread < ::cutlass::NumThreadsPerWarp) tell(tile.group);
+    if (is_it && thread < ::cutlass::NumThreadsPerWarp) tell<cute::size(TiledMma{})>(tile.group);
     return states;
   }
 
@@ -158,12 +161,12 @@ class Epilogue<::cutlass::epilogue::collective::CollectiveEpilogue<
   // Two warpgroups multiply. Each has tiles of its own and they take turns (pingpong), or both have
   // parts of the same (cooperative).
   template <int kMmaThreads>
-  CUTLASS_DEVICE int next_position() {
+  CUTLASS_DEVICE int next_position() const {
     constexpr int kMultipliers = 256, kLoaders = 128;
     static_assert(kMultipliers % kMmaThreads == 0);
     const int turn = (static_cast<int>(threadIdx.x) - kLoaders) / kMmaThreads;
     return position_of(static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x),
-                       kMultipliers / kMmaThreads, turn, stored_++);
+                       kMultipliers / kMmaThreads, turn, stored_);
   }
 
   // By the warp that stores, all its stores issued and committed. Each lane waits for its own: when
@@ -172,15 +175,25 @@ class Epilogue<::cutlass::epilogue::collective::CollectiveEpilogue<
   // what lane 0 does behind it (PTX ISA, bar.warp.sync), whose release is cumulative (8.9.5,
   // Causality Order). The .read form that CUTLASS waits with lets shared memory be reused, before
   // the writes are made: it would not do.
-  CUTLASS_DEVICE void tell(int group) const {
+  //
+  // The wait keeps the warp from the next tile's product. Where nobody could go on with this tile
+  // alone it is left out.
+  template <int kMmaThreads>
+  CUTLASS_DEVICE void tell(int group) {
+    const int next = next_position<kMmaThreads>();
+    const bool more = next < schedule_.num_tiles;
+    const int next_group = more ? tile_at(schedule_, next).group : 0;
+    const int told = told_behind(group, more, next_group, untold_);
+    if (told == 0) return;
     ptx::wait_bulk<0>();
     __syncwarp();
     if (threadIdx.x % ::cutlass::NumThreadsPerWarp == 0)
-      woven::post(schedule_.counters, {0, 0, 0, group});
+      ptx::red_release_sys(schedule_.counters + group * TILEPOST_COUNTER_STRIDE, told);
   }
 
   const Schedule& schedule_;  // in the kernel's parameters
   int stored_ = 0;            // tiles of the caller
+  int untold_ = 0;            // of them, in the caller's warp if it stores
 };
 
 }  // namespace tilepost::cutlass

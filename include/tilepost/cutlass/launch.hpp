@@ -42,14 +42,13 @@ using Original =
                                            typename Gemm::CollectiveMainloop,
                                            typename Gemm::CollectiveEpilogue::Original, void>;
 
-// A leading dimension goes where the strides are not known.
+// A leading dimension goes where a stride is not known.
 template <class Stride>
 Stride packed(int64_t ld) {
   Stride stride{};
-  if constexpr (cute::is_integral<cute::tuple_element_t<0, Stride>>::value &&
-                !cute::is_static_v<cute::tuple_element_t<0, Stride>>)
+  if constexpr (!cute::is_static_v<cute::tuple_element_t<0, Stride>>)
     cute::get<0>(stride) = ld;
-  else
+  else if constexpr (!cute::is_static_v<cute::tuple_element_t<1, Stride>>)
     cute::get<1>(stride) = ld;
   return stride;
 }

@@ -40,6 +40,18 @@ TILEPOST_INLINE int shift_of(const tilepost_tile_t& tile) {
   return tile.row < 0 ? kNowhere : tile.row - tile.m;
 }
 
+// A role has stored a tile of `group`, and its next one, if there are more, is of `next_group`: by
+// how much it raises the counter of `group` now. A group waits for all its tiles, so a tile in
+// front of another one of the same role's and group's is told of together with that. `untold`: of
+// the role, 0 before its first tile.
+TILEPOST_INLINE int told_behind(int group, bool more, int next_group, int& untold) {
+  ++untold;
+  if (more && next_group == group) return 0;
+  const int told = untold;
+  untold = 0;
+  return told;
+}
+
 }  // namespace tilepost::cutlass
 
 #endif  // TILEPOST_CUTLASS_SCHEDULE_H

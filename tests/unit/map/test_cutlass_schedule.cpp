@@ -1,4 +1,5 @@
 // The walk of CUTLASS's kernels: that its roles agree on who has which tile, and where it goes.
+#include <cstdint>
 #include <set>
 #include <vector>
 
@@ -62,4 +63,26 @@ TEST_CASE("tiles go to their places, and padding nowhere", "[cutlass]") {
   REQUIRE(work_of(padding, kTileM, kTileN, kRows).row == kRows);
   REQUIRE(work_of(padding, kTileM, kTileN, kRows).column == 2);
   REQUIRE(shift_of(padding) == kNowhere);
+}
+
+TEST_CASE("a tile is told of when its role's next one is of another group", "[cutlass]") {
+  uint32_t random = 7;
+  for (int tiles = 1; tiles <= 30; ++tiles)
+    for (int groups = 1; groups <= 4; ++groups) {
+      std::vector<int> group(static_cast<size_t>(tiles)), told(4), expected(4);
+      for (int& each : group) {
+        random = random * 1664525 + 1013904223;
+        each = static_cast<int>(random >> 16) % groups;
+        ++expected[static_cast<size_t>(each)];
+      }
+      int untold = 0;
+      for (size_t i = 0; i < group.size(); ++i) {
+        const bool more = i + 1 < group.size();
+        const int now = told_behind(group[i], more, more ? group[i + 1] : 0, untold);
+        REQUIRE((now > 0) == (!more || group[i + 1] != group[i]));
+        told[static_cast<size_t>(group[i])] += now;
+      }
+      REQUIRE(untold == 0);
+      REQUIRE(told == expected);
+    }
 }
