@@ -83,6 +83,7 @@ class Preprocessing : public clang::PPCallbacks {
 
   void MacroExpands(const clang::Token& name, const clang::MacroDefinition& definition,
                     clang::SourceRange, const clang::MacroArgs*) override {
+    if (preprocessor_.isParsingIfOrElifDirective()) return;  // add_condition sees its names
     const auto [file, offset] = sm_.getDecomposedExpansionLoc(name.getLocation());
     if (file != sm_.getMainFileID()) return;
     const clang::MacroInfo* macro = definition.getMacroInfo();

@@ -35,12 +35,8 @@ bool is_same_everywhere(const ForeignMacro& macro) {
 
 ReadWith check_foreign_macros(const Parsed& parsed, const Pieces& pieces, bool one_arch) {
   ReadWith read_with;
-  std::set<size_t> conditions;  // where working one out expands macros too
-  for (const ForeignMacro& macro : parsed.foreign_macros)
-    if (macro.use != Use::expansion) conditions.insert(macro.at);
   for (const ForeignMacro& macro : parsed.foreign_macros) {
     if (!pieces.kept(macro.at) || macro.name.starts_with(kHeaderGuard)) continue;
-    if (macro.use == Use::expansion && conditions.contains(macro.at)) continue;
     const Token* const token = parsed.tokens.at(macro.at);
     const Range where = {macro.at, token ? token->end : macro.at};
     const std::string name = "'" + macro.name.str() + "'";
