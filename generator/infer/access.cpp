@@ -92,7 +92,7 @@ Value Interpreter::load(Value from, Type type, Where where) {
     return unknown_value(type,
                          name.empty() ? std::string("a value read from memory")
                                       : "a value read from '" + std::string(name) + "'",
-                         where);
+                         where, is_uniform(from));
   }
   const Object& object = memory_[from.object];
   const std::string what = object.name.empty() ? std::string("a temporary object")
@@ -201,7 +201,8 @@ Value Interpreter::choose(NodeId condition, Value a, Value b, Where where) {
     return {Root::output, 0,
             nodes.select(condition, first ? a.node : nowhere, first ? nowhere : b.node)};
   }
-  return {Root::unknown, 0, unknown("which of two pointers is taken", where)};
+  const bool uniform = is_uniform(a) && is_uniform(b) && !nodes[condition].thread;
+  return {Root::unknown, 0, unknown("which of two pointers is taken", where, uniform)};
 }
 
 void Interpreter::store_variable(Value to, Value value, Type type, Where where) {

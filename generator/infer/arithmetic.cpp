@@ -78,10 +78,10 @@ Value Interpreter::arithmetic(clang::BinaryOperatorKind kind, Value a, Value b, 
       return b;
     }
     output_as_number_ |= a.root == Root::output || b.root == Root::output;
-    return unknown_value(type, "an address", where);
+    return unknown_value(type, "an address", where, is_uniform(a) && is_uniform(b));
   }
   if (!op || !type->isIntegralOrEnumerationType()) {
-    return unknown_value(type, "a floating-point number", where);
+    return unknown_value(type, "a floating-point number", where, is_uniform(a) && is_uniform(b));
   }
   return {Root::number, 0, nodes.binary(*op, a.node, b.node, int_type(type))};
 }
@@ -119,9 +119,12 @@ Value Interpreter::compare(clang::BinaryOperatorKind kind, Value a, Value b, Typ
   if (equality && ((is_null(a) && is_some(b)) || (is_null(b) && is_some(a)))) {
     return {Root::number, 0, nodes.constant(kind == clang::BO_NE)};
   }
-  if (!integers && !(pointers && a.root != Root::shared && a.root != Root::other)) {
+  // Shared memory, and what another pointer leads to, are several places.
+  const bool one_place = a.root == Root::output || a.object != 0;
+  if (!integers && !(pointers && one_place)) {
     return {Root::number, 0,
-            unknown("a comparison of numbers that are not whole, or of pointers", where)};
+            unknown("a comparison of numbers that are not whole, or of pointers", where,
+                    is_uniform(a) && is_uniform(b))};
   }
   const IntType type = integers ? int_type(operands) : kInt64;
   switch (kind) {

@@ -107,7 +107,7 @@ Value Interpreter::call(const clang::CallExpr* e) {
   }
   const clang::FunctionDecl* definition = nullptr;
   const bool has_body = function->hasBody(definition) && !definition->isDependentContext();
-  bool carries = false;
+  bool carries = self.root == Root::output;  // as half2's operator= is called on an element
   for (size_t i = 0; i < arguments.size(); ++i) {
     carries |= carries_output(arguments[i], e->getArg(static_cast<unsigned>(i) + first)->getType());
   }

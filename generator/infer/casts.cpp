@@ -18,13 +18,20 @@ Value Interpreter::bit_cast(const clang::CastExpr* e) {
   return unknown_value(e->getType(), "bits of a struct", where);
 }
 
+// What is in the place, or in that of two which is chosen.
+Value Interpreter::load_from(const clang::Expr* place) {
+  if (const auto* choice = clang::dyn_cast<clang::ConditionalOperator>(place->IgnoreParens()))
+    return choose_between(choice, [&](const clang::Expr* one) { return load_from(one); });
+  return load(address(place), place->getType(), place->getExprLoc());
+}
+
 Value Interpreter::eval_cast(const clang::CastExpr* e) {
   const clang::Expr* operand = e->getSubExpr();
   const Where where = e->getExprLoc();
   const Type type = e->getType();
   switch (e->getCastKind()) {
     case clang::CK_LValueToRValue:
-      return load(address(operand), operand->getType(), where);
+      return load_from(operand);
     case clang::CK_ArrayToPointerDecay:
     case clang::CK_LValueBitCast:
       return address(operand);

@@ -45,7 +45,7 @@ class Enumeration {
       for (const Access& access : *accesses)
         list.insert(list.end(), {access.address, access.guard, access.pitch});
     for (const Meeting& meeting : doings.meetings)
-      list.insert(list.end(), {meeting.guard, meeting.gone});
+      list.insert(list.end(), {meeting.guard, meeting.unsure, meeting.gone});
     return list;
   }
 
@@ -268,15 +268,24 @@ bool Enumeration::run_read(const Access& read) {
 // warp's, one that may have left: which lanes are meant is said there.
 bool Enumeration::all_or_none(const Meeting& meeting, size_t first, size_t end) {
   const Lanes& guard = lanes_[meeting.guard];
+  const Lanes& unsure = lanes_[meeting.unsure];
   const Lanes& gone = lanes_[meeting.gone];
-  bool comes = false;
+  bool comes = false, unseen = false;
   size_t missing = end;
   for (size_t thread = first; thread < end; ++thread) {
-    const bool may_come = guard.is_lost(thread) || guard.value(thread);
+    const bool in_sight = guard.is_lost(thread) || guard.value(thread);
+    unseen |= in_sight && unsure.is_lost(thread);
+    const bool may_come = in_sight && (unsure.is_lost(thread) || unsure.value(thread));
     const bool may_be_gone = gone.is_lost(thread) || gone.value(thread);
     comes |= may_come;
     if (may_be_gone || (!meeting.of_warp && !may_come)) missing = std::min(missing, thread);
   }
+  if (comes && missing == end && unseen)
+    return fail(
+        meeting.where,
+        "whether all threads of a block come to this barrier depends on " + explain(meeting.unsure),
+        "those that do not would wait at the end of their tile instead: let all threads "
+        "come to every barrier");
   if (!comes || missing == end) return true;
   const bool lost = gone.is_lost(missing);
   return fail(

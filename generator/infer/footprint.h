@@ -25,8 +25,9 @@ struct Access {
 
 // A barrier, or what the lanes of a warp do together.
 struct Meeting {
-  NodeId guard;  // whether the thread gets here
-  NodeId gone;   // whether it has left the kernel before
+  NodeId guard;   // whether the thread gets here, as far as that is known or the same for all
+  NodeId unsure;  // … and as far as it may differ and may not be known
+  NodeId gone;    // whether it has left the kernel before
   bool of_warp;
   clang::SourceLocation where;
 };

@@ -102,13 +102,13 @@ bool Interpreter::step(Where where) {
   return false;
 }
 
-NodeId Interpreter::unknown(const std::string& text, Where where) {
-  return nodes.unknown({text, where.getRawEncoding(), nullptr});
+NodeId Interpreter::unknown(const std::string& text, Where where, bool uniform) {
+  return nodes.unknown({text, where.getRawEncoding(), nullptr, uniform});
 }
 
-Value Interpreter::unknown_value(Type type, const std::string& text, Where where) {
+Value Interpreter::unknown_value(Type type, const std::string& text, Where where, bool uniform) {
   const bool pointer = type->isPointerType() || type->isReferenceType();
-  return {pointer ? Root::unknown : Root::number, 0, unknown(text, where)};
+  return {pointer ? Root::unknown : Root::number, 0, unknown(text, where, uniform)};
 }
 
 std::string Interpreter::explain(NodeId lost) const {

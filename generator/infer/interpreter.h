@@ -83,6 +83,7 @@ class Interpreter {
     int64_t size = 0;
     bool known = false;   // what kind of value it holds
     bool astray = false;  // a pointer that does not stay in what it points into
+    bool varies = false;  // from thread to thread of a block
     Value value;
   };
   // A loop that is being passed over: what was stored to variables in it.
@@ -90,6 +91,7 @@ class Interpreter {
     const clang::Stmt* loop;
     std::map<std::pair<uint32_t, int64_t>, Target> cells;  // by object and offset
     std::set<uint32_t> objects;                            // stored to at an unknown place
+    bool varies = false;                                   // threads may take turns of their own
   };
 
   // interpreter.cpp: the start, facts, complaints
@@ -98,8 +100,10 @@ class Interpreter {
                 const std::string& note = "");
   bool stopped() const { return restart_ || !findings.complaints.empty(); }
   bool step(Where where);
-  NodeId unknown(const std::string& text, Where where);
-  Value unknown_value(Type type, const std::string& text, Where where);
+  // `uniform`: the same in all threads of a block.
+  NodeId unknown(const std::string& text, Where where, bool uniform = false);
+  Value unknown_value(Type type, const std::string& text, Where where, bool uniform = false);
+  bool is_uniform(Value value) const { return !nodes[value.node].thread; }
   std::string explain(NodeId lost) const;
   void push_fact(NodeId condition);
   void pop_facts(size_t size);
@@ -143,6 +147,7 @@ class Interpreter {
   Value choose_between(const clang::AbstractConditionalOperator* e,
                        llvm::function_ref<Value(const clang::Expr*)> run);
   Value bit_cast(const clang::CastExpr* e);
+  Value load_from(const clang::Expr* place);
   Value logical(const clang::BinaryOperator* e);
   Value assign(const clang::BinaryOperator* e);
   Value arithmetic(clang::BinaryOperatorKind kind, Value a, Value b, Type type, Type left,
@@ -183,7 +188,7 @@ class Interpreter {
   void turn(const Loop& loop);
   void widen(const Passed& assigned);
   bool learn(Passed& assigned, const Passed& seen, const Memory& start);
-  NodeId carried(const clang::Stmt* loop, const std::string& text);
+  NodeId carried(const clang::Stmt* loop, const std::string& text, bool uniform = false);
   void note_store(uint32_t object, std::optional<int64_t> offset, int64_t size);
 
   // calls.cpp

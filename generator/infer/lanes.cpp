@@ -36,7 +36,7 @@ void LaneEvaluator::move_to(const std::array<int64_t, 3>& block) {
 void LaneEvaluator::evaluate(NodeId id) {
   const Node& node = nodes_[id];
   Lanes& lanes = lanes_[place_[id]];
-  if (node.thread) return evaluate_threads(id, lanes);
+  if (node.thread && node.op != Op::unknown) return evaluate_threads(id, lanes);
   lanes.values.resize(1);
   lanes.lost.clear();
   switch (node.op) {

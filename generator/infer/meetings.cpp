@@ -85,12 +85,31 @@ void Interpreter::note_meeting(Where where, StringRef instruction,
   if (!apart) meet(where, /*of_warp=*/instruction.starts_with("bar.warp"));
 }
 
+// What is not known is the same for all threads of the block, or of no use here: who of them comes
+// has to be seen.
 void Interpreter::meet(Where where, bool of_warp) {
-  const Meeting meeting{facts_since(0), frames_.front().returned, of_warp, where};
-  const bool all_come = nodes.is(meeting.gone, 0) && (of_warp || !nodes[meeting.guard].thread);
+  Meeting meeting{nodes.constant(1), nodes.constant(1), frames_.front().returned, of_warp, where};
+  std::vector<NodeId> parts = facts_;
+  while (!parts.empty()) {
+    const Node& part = nodes[parts.back()];
+    const NodeId id = parts.back();
+    parts.pop_back();
+    if (part.op == Op::both) {
+      parts.insert(parts.end(), {part.a, part.b});
+    } else if (part.safe || !part.thread) {
+      meeting.guard = nodes.both(meeting.guard, id);
+    } else if (!of_warp) {
+      need_loops_of(id);
+      if (restart_) return;
+      meeting.unsure = nodes.both(meeting.unsure, id);
+    }
+  }
+  const bool all_come = nodes.is(meeting.gone, 0) &&
+                        (of_warp || (!nodes[meeting.guard].thread && nodes.is(meeting.unsure, 1)));
   if (all_come) return;
   const auto same = [&](const Meeting& other) {
-    return other.guard == meeting.guard && other.gone == meeting.gone && other.of_warp == of_warp;
+    return other.guard == meeting.guard && other.unsure == meeting.unsure &&
+           other.gone == meeting.gone && other.of_warp == of_warp;
   };
   if (std::ranges::none_of(findings.meetings, same)) findings.meetings.push_back(meeting);
 }

@@ -149,14 +149,15 @@ NodeId Nodes::choice(const std::string& name) {
 }
 
 NodeId Nodes::unknown(Reason reason, const std::string& key) {
-  const auto [at, is_new] =
-      unknown_.try_emplace({reason.text, reason.where, reason.loop, reason.serial, key}, 0);
+  const bool thread = !reason.uniform && key.empty();
+  const auto [at, is_new] = unknown_.try_emplace(
+      {reason.text, reason.where, reason.loop, reason.uniform, reason.serial, key}, 0);
   if (is_new) {
     const auto index = static_cast<int64_t>(reasons_.size());
     reasons_.push_back(std::move(reason));
     keys_.push_back(key);
-    at->second =
-        make({Op::unknown, kInt64, false, false, false, true, true, 0, 0, 0, index, kLeast, kMost});
+    at->second = make(
+        {Op::unknown, kInt64, thread, false, false, true, true, 0, 0, 0, index, kLeast, kMost});
   }
   return at->second;
 }
@@ -165,6 +166,15 @@ NodeId Nodes::condition(NodeId a) {
   if (!nodes_[a].lost) return truth(a);
   Reason reason = reasons_[nodes_[unknowns(a).front()].value];
   reason.serial = ++serial_;
+  reason.uniform = !nodes_[a].thread;
+  return unknown(std::move(reason));
+}
+
+// What an operation on the lost `a` gives, where the other operand depends on the thread or not.
+NodeId Nodes::lost_as(NodeId a, bool thread) {
+  if (!thread || nodes_[a].thread) return a;
+  Reason reason = reasons_[nodes_[unknowns(a).front()].value];
+  reason.uniform = false;
   return unknown(std::move(reason));
 }
 
@@ -266,7 +276,7 @@ NodeId Nodes::fold(Op op, NodeId a, NodeId b, IntType type, bool& folded) {
   if (x.op == Op::constant && y.op == Op::constant) {
     const Evaluated result = compute(op, type, x.value, y.value);
     if (!result.lost) return constant(result.value);
-    return unknown({"an operation that overflows or divides by 0", 0, nullptr});
+    return unknown({"an operation that overflows or divides by 0", 0, nullptr, true});
   }
   const bool zero = is(a, 0) || is(b, 0);
   if (op == Op::multiply && zero) return constant(0);
@@ -275,8 +285,8 @@ NodeId Nodes::fold(Op op, NodeId a, NodeId b, IntType type, bool& folded) {
   if ((op == Op::subtract || op == Op::shift_left || op == Op::shift_right) && is(b, 0)) return a;
   if ((op == Op::multiply || op == Op::divide) && is(b, 1)) return a;
   if (op == Op::multiply && is(a, 1)) return b;
-  if (x.lost) return a;
-  if (y.lost) return b;
+  if (x.lost) return lost_as(a, y.thread);
+  if (y.lost) return lost_as(b, x.thread);
   if (x.safe && y.safe) {
     if (op == Op::subtract && a == b) return constant(0);
     if (op == Op::equal && a == b) return constant(1);

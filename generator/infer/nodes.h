@@ -56,7 +56,7 @@ constexpr IntType kInt{32, true};
 struct Node {
   Op op;
   IntType type;  // the result's; of comparisons: the operands'
-  bool thread;   // depends on the thread's index
+  bool thread;   // depends on the thread's index, or may: what is not known
   bool block;    // depends on the block's index
   bool safe;     // has a value in every thread
   bool lost;     // has a value in none
@@ -71,6 +71,7 @@ struct Reason {
   std::string text;            // "a value read from memory"
   unsigned where = 0;          // a clang::SourceLocation's raw encoding
   const void* loop = nullptr;  // the loop that was passed over without running it
+  bool uniform = false;        // the same in all threads of a block, as far as they get there
   unsigned serial = 0;         // not 0: of a condition, and no other number is the same node
 };
 
@@ -120,6 +121,7 @@ class Nodes {
 
  private:
   NodeId make(Node node);
+  NodeId lost_as(NodeId a, bool thread);
   NodeId fold(Op op, NodeId a, NodeId b, IntType type, bool& folded);
   void bound(Node& node) const;
 
@@ -132,7 +134,8 @@ class Nodes {
   std::array<NodeId, kSymbols> symbols_;
   std::vector<Reason> reasons_;
   std::vector<std::string> keys_;
-  std::map<std::tuple<std::string, unsigned, const void*, unsigned, std::string>, NodeId> unknown_;
+  std::map<std::tuple<std::string, unsigned, const void*, bool, unsigned, std::string>, NodeId>
+      unknown_;
   unsigned serial_ = 0;
   std::vector<std::string> choices_;
   std::map<std::string, NodeId> choice_;

@@ -1,0 +1,13 @@
+// tile: 16 16
+// threads: 16 16
+// expect: 9: whether all threads of a block come to this barrier depends on
+__global__ void gemm(const float* A, const float* B, float* C, int M, int N, int K) {
+  const int row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + threadIdx.x;
+  float sum = 0;
+  for (int k = 0; k < K; ++k) {
+    if (A[row * K + k] == 0) continue;
+    __syncthreads();
+    if (column < N) sum += A[row * K + k] * B[k * N + column];
+  }
+  if (row < M && column < N) C[row * N + column] = sum;
+}
