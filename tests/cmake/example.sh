@@ -104,8 +104,9 @@ case $1 in
   cutlass_cuda)
     cutlass=$(bash "$SOURCE/tests/own/find_cutlass.sh" "$BUILD/cutlass") || exit 77
     build "$scratch/tree" -S "$examples/06_cutlass" -G Ninja -DCMAKE_PREFIX_PATH="$PREFIX" \
-      -DCMAKE_BUILD_TYPE=Release -DCUTLASS_INCLUDE="$cutlass"
-    ! grep -q "C7510" "$scratch/log" || fail "wgmma is serialised"
+      -DCMAKE_BUILD_TYPE=Release -DCMAKE_CUDA_FLAGS=-Xptxas=-v -DCUTLASS_INCLUDE="$cutlass"
+    [ "$(grep -c " 0 bytes spill stores" "$scratch/log")" -ge 2 ] || fail "ptxas says nothing of two kernels"
+    ! grep -E "[1-9][0-9]* bytes spill|C7510" "$scratch/log" || fail "registers are spilled, or wgmma is serialised"
     ;;
   *) fail "no example '$1'" ;;
 esac
