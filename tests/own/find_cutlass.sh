@@ -4,6 +4,8 @@
 # Usage: find_cutlass.sh FOLDER
 set -u
 include=${CUTLASS_INCLUDE:-$1/cutlass_library/source/include}
+exec 9>"$1.lock"
+flock 9  # tests that run side by side
 if [ ! -f "$include/cutlass/cutlass.h" ] && [ -z "${CUTLASS_INCLUDE:-}" ]; then
   python3 -m pip install --quiet --disable-pip-version-check --no-deps --target "$1" nvidia-cutlass==4.2.0 >&2
 fi
