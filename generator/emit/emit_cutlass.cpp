@@ -57,7 +57,7 @@ WovenKernel include_plain_cutlass(const Plan& plan) {
       kernel_type(plan) +
       fmt::format(
           "\nint launch(const void* a, const void* b, void* c, const tilepost_shape_t& shape,\n"
-          "           void* stream) {{\n"
+          "           void* const*, void* stream) {{\n"
           "  return static_cast<int>(Kernel::launch_plain(\n"
           "      a, b, c, shape, static_cast<cudaStream_t>(stream), {}));\n}}\n",
           launcher_of(plan.source.own->spec));

@@ -91,6 +91,23 @@ void emit_plan_symbol(llvm::raw_ostream& out, const Program& program) {
       << " =\n    &" << symbol << ";\n\n";
 }
 
+// What runs hand to a kernel of the user's own that no type says.
+std::string user_data_of(const Plan& plan) {
+  if (!plan.source.own) return "";
+  const KernelSpec& kernel = plan.source.own->spec;
+  std::string text;
+  if (kernel.b_bytes.given())
+    text += "// b of every run is in the kernel's own form, of so many bytes: " +
+            kernel.b_bytes.value.text() + "\n\n";
+  if (kernel.user.value.empty()) return text;
+  text +=
+      "// tilepost_run_operands_t::user of every run points to the addresses of these, which the "
+      "kernel reads:\n";
+  for (const UserData& data : kernel.user.value)
+    text += "//   " + data.name + ", of so many bytes: " + data.bytes.text() + "\n";
+  return text + "\n";
+}
+
 }  // namespace
 
 std::string emit_header(const Program& program) {
@@ -101,7 +118,7 @@ std::string emit_header(const Program& program) {
   out << provenance(program) << "#ifndef " << guard << "\n#define " << guard << "\n\n"
       << "#include <tilepost/tilepost.h>\n\n"
       << "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
-      << "// For tilepost_op_create. Static storage, never null.\n"
+      << user_data_of(plan) << "// For tilepost_op_create. Static storage, never null.\n"
       << "const tilepost_program_t* " << plan.name << "_program(void);\n\n";
   emit_plan_symbol(out, program);
   out << "#ifdef __cplusplus\n}  // extern \"C\"\n\n"

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "generator/emit/emit_cutlass.h"
 #include "generator/emit/parts.h"
 #include "generator/own/examine.h"
@@ -60,6 +62,12 @@ std::array<std::string, 3> grid_of(const OwnKernel& own) {
   return grid;
 }
 
+// Where a run has the address of the data of that name.
+size_t index_of(const KernelSpec& kernel, const std::string& name) {
+  const auto& list = kernel.user.value;
+  return static_cast<size_t>(std::ranges::find(list, name, &UserData::name) - list.begin());
+}
+
 // What the plan says of the kernel, in C++. `one_arch`: there are no plans for others.
 UnmarkedRequest describe(const Plan& plan, bool one_arch) {
   const OwnKernel& own = *plan.source.own;
@@ -80,6 +88,7 @@ UnmarkedRequest describe(const Plan& plan, bool one_arch) {
   request.helpers = own.marked ? "" : table(own);
   if (!own.marked) request.block = block_of_tile(own);
   request.grid = grid_of(own);
+  request.num_user = static_cast<int32_t>(own.spec.user.value.size());
   for (const KernelArgument& argument : own.spec.arguments.value) {
     switch (argument.kind) {
       case KernelArgument::Kind::a:
@@ -91,6 +100,10 @@ UnmarkedRequest describe(const Plan& plan, bool one_arch) {
       case KernelArgument::Kind::out:
         request.out = argument.parameter;
         request.memory[argument.parameter] = "c";
+        break;
+      case KernelArgument::Kind::user:
+        request.memory[argument.parameter] =
+            fmt::format("data_.at[{}]", index_of(own.spec, argument.data));
         break;
       case KernelArgument::Kind::null:
         request.memory[argument.parameter] = "nullptr";
@@ -119,10 +132,37 @@ std::string plain_function(std::string_view name) {
   return "tilepost_plain_" + std::string(name);
 }
 
+namespace {
+
+// Bytes of what the kernel reads in a form of its own, as functions of the shape, and the plain
+// launch that says them.
+std::string emit_plain_launch(const KernelSpec& kernel, const std::string& space,
+                              const std::string& function) {
+  const auto bytes = [](const Expression& expression) {
+    return fmt::format("[](const tilepost_shape_t& shape) -> int64_t {{ return {}; }}",
+                       expression.in_cpp(kShape));
+  };
+  std::string text, b = "{}", list = "nullptr";
+  if (kernel.b_bytes.given()) b = fmt::format("{{\"b\", {}}}", bytes(kernel.b_bytes.value));
+  for (const UserData& data : kernel.user.value)
+    text += fmt::format("      {{\"user.{}\", {}}},\n", data.name, bytes(data.bytes));
+  if (!text.empty()) {
+    text = "  static const tilepost::harness::OpaqueData kUser[] = {\n" + text + "  };\n";
+    list = "kUser";
+  }
+  return fmt::format(
+      "tilepost::harness::PlainLaunch {}() {{\n{}  return {{{}, {}::launch,\n          {},\n"
+      "          {}, {}}};\n}}\n",
+      function, text, c_literal(kernel.function.value), space, b, list, kernel.user.value.size());
+}
+
+}  // namespace
+
 std::string emit_plain(const std::vector<Plan>& plans, Diagnostics& diagnostics) {
   const Plan& plan = plans.front();
   const OwnKernel& own = *plan.source.own;
   const bool cutlass = own.spec.cutlass.value;
+  const std::string space = namespace_of(plan.name) + "::plain";
   const std::optional<WovenKernel> kernel =
       cutlass ? include_plain_cutlass(plan)
               : cut_plain_kernel(describe(plan, plans.size() == 1), diagnostics);
@@ -135,10 +175,9 @@ std::string emit_plain(const std::vector<Plan>& plans, Diagnostics& diagnostics)
   return text + "#include <tilepost/plan.h>\n#include <tilepost/whole_numbers.h>\n\n" +
          fmt::format(
              "#include \"runtime/harness/plain_launch.h\"\n\nnamespace {0} {{\n\n{1}\n}}  // "
-             "namespace {0}\n\ntilepost::harness::PlainLaunch {2}() {{\n  return {{{3}, "
-             "{0}::launch}};\n}}\n",
-             namespace_of(plan.name) + "::plain", kernel->body, plain_function(plan.name),
-             c_literal(own.spec.function.value));
+             "namespace {0}\n\n",
+             space, kernel->body) +
+         emit_plain_launch(own.spec, space, plain_function(plan.name));
 }
 
 }  // namespace tilepost

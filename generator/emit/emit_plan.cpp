@@ -259,13 +259,20 @@ void set_kernel(Fields& fields, const Plan& plan) {
   if (kernel.helper_bytes > 0)
     fields.set("kernel.helper_bytes", kernel.helper_bytes, "of them a helper warp's");
   fields.set("kernel.ctas_per_sm", kernel.ctas_per_sm);
+  if (kernel.num_user > 0) {
+    fields.set("kernel.user", "kUserNames");
+    fields.set("kernel.num_user", kernel.num_user);
+  }
 }
 
 // What a thread of a block calls on the CPU shim.
 std::string thread_on_cpu(const Plan& plan) {
   const std::string operands = "(const_cast<void*>(a), const_cast<void*>(b), c, shape, ";
-  return plan.source.own->marked ? std::string("user::") + kWovenThread + operands + "View{view});"
-                                 : plan.kernel.name + operands + "epilogue, View{view});";
+  const int32_t num_user = plan.kernel.num_user;
+  const std::string user = num_user > 0 ? user_of(num_user, "view.user") + ", " : "";
+  return plan.source.own->marked
+             ? std::string("user::") + kWovenThread + operands + "View{view});"
+             : plan.kernel.name + operands + "epilogue, " + user + "View{view});";
 }
 
 // A worker makes the blocks of its positions, one after the other, on the CPU shim; or it is the
@@ -297,12 +304,22 @@ void emit_host_entry(llvm::raw_ostream& out, const Plan& plan) {
       << "(a, b, c, shape, epilogue, worker, workers, View{view});\n}\n\n";
 }
 
+void emit_user_names(llvm::raw_ostream& out, const Plan& plan) {
+  if (plan.kernel.num_user == 0) return;
+  out << "constexpr const char* kUserNames[] = {";
+  for (const UserData& data : plan.source.own->spec.user.value)
+    out << (&data == plan.source.own->spec.user.value.data() ? "" : ", ") << "\"user." << data.name
+        << "\"";
+  out << "};\n\n";
+}
+
 }  // namespace
 
 std::string emit_plan(const Plan& plan) {
   std::string text;
   llvm::raw_string_ostream out(text);
   emit_groups(out, plan);
+  emit_user_names(out, plan);
   if (plan.kernel.launch == TILEPOST_LAUNCH_HOST) emit_host_entry(out, plan);
   out << "tilepost_plan_t make_plan() {\n  tilepost_plan_t plan = {};\n";
   Fields fields(out);

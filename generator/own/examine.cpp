@@ -258,7 +258,8 @@ class Examiner {
       check_number(parsed, parameter, argument);
       return;
     }
-    if (argument.kind == Kind::null) return;
+    const bool opaque = argument.kind == Kind::b && spec_.gemm.b_is_user;
+    if (argument.kind == Kind::null || argument.kind == Kind::user || opaque) return;
     const tilepost_dtype_t wanted = argument.kind == Kind::a   ? spec_.gemm.a.value
                                     : argument.kind == Kind::b ? spec_.gemm.b.value
                                                                : spec_.gemm.out.value;

@@ -16,6 +16,12 @@ constexpr int64_t kClusters[] = {1, 2, 4};
 constexpr Spelling kOutputTypes[] = {{"bf16", static_cast<int>(TILEPOST_BF16)},
                                      {"f16", static_cast<int>(TILEPOST_F16)},
                                      {"f32", static_cast<int>(TILEPOST_F32)}};
+constexpr int kUserType = -1;
+constexpr Spelling kTypesOfB[] = {{"bf16", static_cast<int>(TILEPOST_BF16)},
+                                  {"f16", static_cast<int>(TILEPOST_F16)},
+                                  {"e4m3", static_cast<int>(TILEPOST_E4M3)},
+                                  {"f32", static_cast<int>(TILEPOST_F32)},
+                                  {"user", kUserType}};
 
 template <class E>
 E choice_of(const FieldValue& reading) {
@@ -145,12 +151,15 @@ const Field kFields[] = {
          }},
     {.path = "gemm.b",
      .kind = FieldKind::word,
-     .choices = spellings<tilepost_dtype_t>(),
+     .choices = kTypesOfB,
      .same_as = "gemm.a",
-     .description = "element type of B, equal to that of A",
+     .description = "element type of B, equal to that of A; user: of a kernel of your own, which "
+                    "reads it in a form that it alone knows",
      .store =
          [](Spec& s, const FieldValue& r) {
-           s.gemm.b = {choice_of<tilepost_dtype_t>(r), r.where};
+           s.gemm.b_is_user = r.choices.front() == kUserType;
+           if (!s.gemm.b_is_user) s.gemm.b = {choice_of<tilepost_dtype_t>(r), r.where};
+           s.gemm.b.where = r.where;
          }},
     {.path = "gemm.out",
      .kind = FieldKind::word,

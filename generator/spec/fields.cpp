@@ -69,8 +69,10 @@ std::string plain_expectation(const Field& field) {
       return fmt::format("{}, or a list of {} to {} such", kExpression, field.min_items,
                          field.max_items);
     case FieldKind::arguments:
-      return "a mapping from parameters to a, b, out, null, a real number, or " +
+      return "a mapping from parameters to a, b, out, null, user.NAME, a real number, or " +
              std::string(kExpression);
+    case FieldKind::user_data:
+      return fmt::format("a mapping from at most {} names to {}", field.max_items, kExpression);
     case FieldKind::multiples:
       return "a mapping of m, n and k to whole numbers " + numbers(field);
     case FieldKind::epilogue:

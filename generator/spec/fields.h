@@ -28,6 +28,7 @@ enum class FieldKind {
   expressions,  // a list of them; one alone stands for a list of one
   arguments,    // a mapping of names: what each parameter of a kernel is given
   multiples,    // a mapping of m, n and k: whole numbers
+  user_data,    // a mapping of names: bytes of each, as an Expression
 };
 
 // A value as read, before it is stored: what the field's kind says.
@@ -43,6 +44,7 @@ struct FieldValue {
   std::vector<Expression> expressions;
   std::vector<KernelArgument> arguments;
   std::array<int64_t, 3> multiples = {1, 1, 1};  // of m, n, k
+  std::vector<UserData> user_data;
   Place where;
 };
 

@@ -88,6 +88,8 @@ class FieldReader {
         return read_arguments(value, reading.arguments);
       case FieldKind::multiples:
         return read_multiples(value, reading.multiples);
+      case FieldKind::user_data:
+        return read_user_data(value, reading.user_data);
     }
     return true;
   }
@@ -311,6 +313,12 @@ class FieldReader {
       argument.kind = kind;
       return true;
     }
+    constexpr string_view kUser = "user.";
+    if (value.text.starts_with(kUser)) {
+      argument.kind = Kind::user;
+      argument.data = value.text.substr(kUser.size());
+      return true;
+    }
     const std::optional<double> real = parse_real(value);
     if (real && !parse_integer(value)) {
       argument.kind = Kind::real;
@@ -318,6 +326,25 @@ class FieldReader {
       return true;
     }
     return read_expression(value, argument.whole);
+  }
+
+  bool read_user_data(const Value& value, std::vector<UserData>& list) {
+    if (value.kind != Value::Kind::mapping) return refuse(value);
+    if (value.entries.size() > field_.max_items)
+      return refuse_because(value, fmt::format("got {}", value.entries.size()));
+    bool ok = true;
+    for (const Entry& entry : value.entries) {
+      UserData& data = list.emplace_back();
+      data.name = entry.key;
+      data.where = entry.where;
+      if (!is_c_name(entry.key)) {
+        diagnostics_.error(entry.where, fmt::format("{} has names as C has them; {} is none",
+                                                    field_.path, quote(entry.key)));
+        ok = false;
+      }
+      ok = read_expression(entry.value, data.bytes) && ok;
+    }
+    return ok;
   }
 
   bool read_multiples(const Value& value, std::array<int64_t, 3>& multiples) {

@@ -32,6 +32,10 @@ void check_archs(const Located<std::vector<Arch>>& archs, Diagnostics& diagnosti
 
 // What the bundled kernels multiply, and what they round their sums to.
 void check_bundled_types(GemmSpec& gemm, Diagnostics& diagnostics) {
+  if (gemm.b_is_user)
+    diagnostics.error(gemm.b.where,
+                      "gemm.b 'user' is for a kernel of your own, which alone knows what B is; "
+                      "remove it, or bring a kernel");
   if (gemm.a.value == TILEPOST_F32)
     diagnostics.error(gemm.a.where,
                       "gemm.a 'f32' is for a kernel of your own; the bundled ones multiply bf16, "
@@ -72,6 +76,7 @@ void check_product(const Located<int64_t>& x, const Located<int64_t>& y, const c
 
 void apply_rules(Spec& spec, Diagnostics& diagnostics) {
   GemmSpec& gemm = spec.gemm;
+  if (gemm.b_is_user) gemm.b.value = gemm.a.value;
   follow_a(gemm, gemm.b, "gemm.b", "the tensor cores multiply two inputs of one type", diagnostics);
   if (!gemm.out.given())
     gemm.out.value = gemm.a.value == TILEPOST_E4M3 ? TILEPOST_BF16 : gemm.a.value;

@@ -43,6 +43,7 @@ struct GemmSpec {
       k;               // elements; k on each rank; m of A on each rank where its rows are routed
   bool any_m = false;  // `m: {max: …}`: m is a bound, every run says its own
   Located<tilepost_dtype_t> a, b, out;
+  bool b_is_user = false;  // `b: user`: in a form of the kernel's own; its type is then that of a
   Located<tilepost_operands_t> layout;
   Located<tilepost_accumulate_t> accumulate;
   std::vector<Located<tilepost_epilogue_op_t>> epilogue;  // in the order they are applied
@@ -68,12 +69,20 @@ struct ScheduleSpec {
 
 // What a parameter of the user's kernel is given.
 struct KernelArgument {
-  enum class Kind { a, b, out, null, whole, real };
+  enum class Kind { a, b, out, null, user, whole, real };
 
   std::string parameter;  // its name
   Kind kind = Kind::whole;
   Expression whole;  // Kind::whole
   double real = 0;   // Kind::real
+  std::string data;  // Kind::user: which UserData
+  Place where;
+};
+
+// Memory that every run hands to the user's kernel besides its operands, and that it only reads.
+struct UserData {
+  std::string name;
+  Expression bytes;
   Place where;
 };
 
@@ -88,6 +97,8 @@ struct KernelSpec {
   Located<Expression> shared_bytes;                // dynamic shared memory of a block
   Located<std::vector<KernelArgument>> arguments;  // or launcher
   Located<std::string> launcher;                   // a function of the file: "lib::launch"
+  Located<std::vector<UserData>> user;             // in the order in which runs hand it over
+  Located<Expression> b_bytes;                     // GemmSpec::b_is_user: of B
   Located<std::array<int64_t, 3>> requires_{{1, 1, 1}, {}};  // m, n, k are multiples of these
   Located<int64_t> blocks_per_sm{1, {}};
   Located<bool> loop;               // unmarked: its blocks take tiles in turn

@@ -3,6 +3,8 @@
 namespace tilepost {
 namespace {
 
+constexpr char kUserType[] = "TilepostUser";
+
 // The pointer that the parameter takes; what it promises of other pointers is the callee's.
 std::string pointer(const Parameter& parameter, const std::string& from) {
   std::string type = parameter.type;
@@ -11,6 +13,19 @@ std::string pointer(const Parameter& parameter, const std::string& from) {
 }
 
 }  // namespace
+
+std::string user_type(const OwnRequest& request) {
+  if (request.num_user == 0) return "";
+  return std::string("// The addresses that tilepost_run_operands_t::user points to.\nstruct ") +
+         kUserType + " {\n  void* at[" + std::to_string(request.num_user) + "];\n};\n\n";
+}
+
+std::string user_of(int32_t count, const std::string& from) {
+  std::string list;
+  for (int32_t i = 0; i < count; ++i)
+    list += (i > 0 ? ", " : "") + from + "[" + std::to_string(i) + "]";
+  return std::string(kUserType) + "{{" + list + "}}";
+}
 
 std::string argument_of(const Parsed& parsed, const OwnRequest& request,
                         const Parameter& parameter) {

@@ -19,7 +19,9 @@ struct OwnRequest {
   Reading reading;     // with the kernel in it as what is asked for: "lib::my_gemm<128>"
   std::string kernel;  // what the woven one is called
   std::map<std::string, std::string> arguments;  // by parameter: whole or real numbers
-  std::map<std::string, std::string> memory;     // by parameter: "a", "b", "c", "nullptr"
+  std::map<std::string, std::string> memory;     // by parameter: "a", "b", "c", "nullptr"; or of
+                                                 // user data "data_.at[1]"
+  int32_t num_user = 0;                          // user data: data_.at has so many
   std::array<int32_t, 3> threads = {1, 1, 1};    // x, y and z of a block
   int32_t shared_bytes = 0;                      // dynamic, of a block
   int32_t blocks_per_sm = 1;                     // as the spec says
@@ -31,6 +33,16 @@ struct OwnRequest {
   std::string out;       // which parameter points to the output
   std::string launcher;  // the user's, "lib::launch": it gives the arguments; "": those above
 };
+
+// For kernels that have user data: the type of `data_`, in front of the user's namespace. Else "".
+std::string user_type(const OwnRequest& request);
+// A value of it: the first addresses that `from` points to.
+std::string user_of(int32_t count, const std::string& from);
+
+// In the user's namespace of a woven text that has a launch of its own: what the kernel is as a
+// pointer, and what launches it.
+inline constexpr char kWovenFunction[] = "woven_function_";
+inline constexpr char kWovenLauncher[] = "woven_launcher_";
 
 // What the parameter is given. Refuses a parameter that is given nothing; then it is "".
 std::string argument_of(const Parsed& parsed, const OwnRequest& request,

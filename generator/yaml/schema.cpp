@@ -133,6 +133,10 @@ json::Object value_schema(const Field& field) {
                           {"additionalProperties", any_of({"string", "number", "null"})}};
     case FieldKind::multiples:
       return multiples_schema(field);
+    case FieldKind::user_data:
+      return json::Object{{"type", "object"},
+                          {"maxProperties", static_cast<int64_t>(field.max_items)},
+                          {"additionalProperties", expression_schema()}};
     case FieldKind::epilogue:
       break;
   }

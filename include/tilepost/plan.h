@@ -107,15 +107,12 @@ typedef enum tilepost_transport {
   TILEPOST_TRANSPORT_PEER_TILES = 6,      // the same for few rows: one kernel is the whole run
 } tilepost_transport_t;
 
-// Which rank touches the memory of which. It decides what ranks exchange (steps.h), on every
-// target.
+// Which rank touches the memory of which. It decides what ranks exchange (steps.h).
 typedef enum tilepost_access {
   TILEPOST_ACCESS_MESSAGES = 0,  // no rank: both sides take part in collectives, sends, receives
   TILEPOST_ACCESS_READ = 1,      // the rank that needs something copies it out of the other rank's
-                                 // memory; the rank that has rows of A copies them into the others'
-                                 // memory
-  TILEPOST_ACCESS_WRITE = 2,     // the kernel stores tiles into the memory of the rank that owns
-                                 // their rows
+                                 // memory; the rank that has rows of A copies them into the others
+  TILEPOST_ACCESS_WRITE = 2,     // the kernel stores tiles in memory of the rank with their rows
   TILEPOST_ACCESS_TILES = 3,  // few rows: the kernels of all ranks meet and exchange tile by tile,
                               // or rows of A part by part (tilepost_exchange_t); nothing is left to
                               // do before or behind them
@@ -125,8 +122,7 @@ typedef enum tilepost_access {
 typedef enum tilepost_shots {
   TILEPOST_SHOTS_NONE = 0,  // other access
   TILEPOST_ONE_SHOT = 1,    // every rank stores what it has computed with all that get it, who add
-                            // it up, or take every rank's (All-to-All); or its rows of A, which all
-                            // ranks multiply
+                            // it up, or take every rank's (All-to-All); or its rows of A
   TILEPOST_TWO_SHOT = 2,    // AllReduce: with the one rank that adds it up, which stores the sum
                             // with all others
   TILEPOST_ONE_SHOT_LINES = 3,  // one shot in lines of sixteen bytes, twelve of them data and the
@@ -360,6 +356,7 @@ typedef struct tilepost_view {
                        // TILEPOST_ACCESS_TILES [2] by the run's parity; null: the kernel's own map
                        // is of that
   tilepost_exchange_t exchange;  // of a kernel that is a whole run; ranks is 0: it is not
+  void* const* user;  // on the host target, [kernel.num_user]; on GPUs the launcher has it
 } tilepost_view_t;
 
 // Counters are 128 bytes apart, so that no two share a cache line.
@@ -416,6 +413,8 @@ typedef struct tilepost_kernel {
   int32_t block[3];      // a CTA's threads along x, y and z; 0: all along x
   int32_t tile_per_cta;  // 1: the grid has a CTA for every position of the schedule, which computes
                          // that one; 0: CTAs compute several, gemm_ctas apart
+  const char* const* user;  // [num_user] what a run's user has the addresses of: "user.scales"
+  int32_t num_user;         // 0: that is the launcher's alone
 } tilepost_kernel_t;
 
 // What the planner expects of the plan's kernel and collectives, for choosing the groups of another
@@ -437,8 +436,9 @@ typedef struct tilepost_model {
   double margin;          // a part of the run in sequence: overlap is to win by more than that
 } tilepost_model_t;
 
-// The most plans of one architecture.
+// The most plans of one architecture, and user data of one kernel.
 #define TILEPOST_MOST_RANGES 4
+#define TILEPOST_MOST_USER_DATA 16
 
 // One plan: one kernel on one architecture. A program for any m may have several for each: the
 // first could serve every run, those behind it are for fewer and fewer rows. A run is the plan's

@@ -146,8 +146,10 @@ typedef struct tilepost_run_operands {
   void* norm_residual;  // [rows, n] of out's rows, of the output's type: residual_rms_norm adds it
                         // to the product's rows and keeps the sum here
   float norm_epsilon;   // added to the mean of the squares
-  void* user;           // handed to the launcher of a kernel of your own as it is; it reads what it
-                        // points to during this call. A structure without this member is taken too
+  void* user;           // where the plan's kernel has user data (kernel.num_user): points to their
+                        // addresses, in order, 16-byte aligned memory as for a and b. Else handed
+                        // to the launcher of a kernel of your own as it is. What it points to is
+                        // read during this call. A structure without this member is taken too
 } tilepost_run_operands_t;
 
 // tilepost_op_run with more operands. They must stay as they are until the run has ended.

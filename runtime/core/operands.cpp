@@ -47,6 +47,10 @@ EpilogueOperands::EpilogueOperands(const tilepost_plan_t& plan, int rank,
   }
   if (plan.consumer == TILEPOST_CONSUMER_RESIDUAL_RMS_NORM)
     add_for_consumer("norm_residual", operands.norm_residual);
+  const auto* const user = static_cast<const void* const*>(operands.user);
+  for (int i = 0; i < plan.kernel.num_user; ++i)
+    list_[count_++] = {plan.kernel.user[i], user == nullptr ? nullptr : user[i], kVectorAlignment,
+                       "kernel"};
   if (row_of(plan).moves_input() && operands.gathered != nullptr)
     list_[count_++] = {"gathered", operands.gathered, kVectorAlignment};
 }

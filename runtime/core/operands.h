@@ -10,7 +10,7 @@ namespace tilepost {
 // Bytes to which matrices and vectors of elements are aligned: kernels may read rows in vectors.
 constexpr size_t kVectorAlignment = 16;
 
-// One operand of a plan's epilogue or consumer.
+// One operand of a plan's epilogue or consumer, or of its kernel.
 struct EpilogueOperand {
   const char* name;  // "bias"
   const void* pointer;
@@ -21,8 +21,8 @@ struct EpilogueOperand {
 // That the pointer is a multiple of the alignment.
 tilepost_result_t check_alignment(const EpilogueOperand& operand);
 
-// The operands that the plan reads on this rank: its epilogue's, its consumer's, and `gathered` if
-// it was given.
+// The operands that the plan reads on this rank: its epilogue's, its consumer's, its kernel's user
+// data, and `gathered` if it was given.
 class EpilogueOperands {
  public:
   EpilogueOperands(const tilepost_plan_t& plan, int rank, const tilepost_run_operands_t& operands);
@@ -36,7 +36,7 @@ class EpilogueOperands {
   const tilepost_epilogue_t& for_kernel() const { return for_kernel_; }
 
  private:
-  static constexpr size_t kMost = 8;
+  static constexpr size_t kMost = 8 + TILEPOST_MOST_USER_DATA;
 
   template <class T>
   void add(const char* name, const T* pointer, size_t alignment, const T*& kernel_pointer);

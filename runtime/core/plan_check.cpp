@@ -109,6 +109,7 @@ class PlanRules {
 
   bool kernel() {
     const tilepost_kernel_t& kernel = plan_.kernel;
+    if (!user_data()) return false;
     if (on_host())
       return is_there(reinterpret_cast<const void*>(kernel.host_function), "host kernel");
     return is_there(kernel.function, "kernel") && launcher() &&
@@ -123,6 +124,17 @@ class PlanRules {
                   "whole clusters of " + std::to_string(map_.cluster) + " tiles") &&
            expect(plan_.gemm_ctas % kernel.cluster == 0, "gemm_ctas", plan_.gemm_ctas,
                   "whole clusters of " + std::to_string(kernel.cluster) + " CTAs");
+  }
+
+  bool user_data() {
+    const tilepost_kernel_t& kernel = plan_.kernel;
+    if (!in_range("kernel.num_user", kernel.num_user, 0, TILEPOST_MOST_USER_DATA)) return false;
+    if (kernel.num_user == 0) return true;
+    if (!is_there(reinterpret_cast<const void*>(kernel.user), "user data's names")) return false;
+    for (int i = 0; i < kernel.num_user; ++i)
+      if (!is_there(kernel.user[i], "user data's name")) return false;
+    return expect(on_host() || kernel.launch == TILEPOST_LAUNCH_CUSTOM, "kernel.launch",
+                  kernel.launch, "a launcher (3), which hands user data on");
   }
 
   bool launcher() {

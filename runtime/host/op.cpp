@@ -112,6 +112,10 @@ tilepost_result_t HostOp::run(const tilepost_run_operands_t& operands, CUstream_
   request.operands = operands;
   request.run = run_map(rows);
   request.epilogue = EpilogueOperands(plan_, rank_, operands).for_kernel();
+  if (plan_.kernel.num_user > 0) {
+    void* const* const user = static_cast<void* const*>(operands.user);
+    request.user.assign(user, user + plan_.kernel.num_user);
+  }
   const RunPath& path = request.run->path;
   request.epilogue.out = at(path.stores, request);
   if (path.reads != InputFrom::a && !path.meets) {

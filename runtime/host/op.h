@@ -62,6 +62,7 @@ class HostOp final : public tilepost_op {
     void* gathered = nullptr;  // where all ranks' rows of A come to, and are read
     uint32_t output = 0;       // RunTerms::output
     std::vector<void*> there;  // [ranks] that output on every rank; none: it is not registered
+    std::vector<void*> user;   // the run's user data
   };
 
   // What the operation's threads do (op_threads.cpp).

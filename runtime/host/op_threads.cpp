@@ -83,6 +83,7 @@ void HostOp::compute_alone(const Request& request, int worker) {
   view.peer_out = peer_out_.data();
   view.peer_counters = peer_counters_.data();
   view.ready = request.ready;
+  view.user = request.user.data();
   if (run.path.meets) view.exchange = exchange_;
   if (run.path.waits != Waits::launches) {
     launch(request, worker, view);

@@ -19,7 +19,8 @@ Check::Check(const CheckSetup& setup, DataKind kind, uint64_t seed)
 CheckResult Check::run(const RunList& list) {
   harness::RankTeam team(problem_.ranks);
   team.run([&](int rank) { rank_main(team, rank, list); });
-  const std::string name = equals()                                ? "exact: "
+  const std::string name = problem_.own != nullptr                 ? "original: "
+                           : equals()                              ? "exact: "
                            : distribution_.kind == DataKind::exact ? "integers: "
                                                                    : "random: ";
   if (!team.failure().empty()) return {false, name + team.failure()};
@@ -46,6 +47,8 @@ void Check::rank_main(harness::RankTeam& team, int rank, const RunList& list) {
 bool Check::check_run(harness::RankTeam& team, int rank, int first, int set) {
   RankOperation& operation = *setup_.operations[rank];
   const int run = first + set;
+  if (problem_.own != nullptr && !team.step(rank, [&] { compute_original(rank, set); }))
+    return false;
   if (!team.step(rank, [&] { compute_reference(operation.device(), rank, run); })) return false;
   if (!team.step(rank, [&] { compare_run(rank, set, run); })) return false;
   if (rank == 0) setup_.alive(run + 1);
@@ -57,6 +60,7 @@ void Check::begin_run(int run, const RunShape& shape) {
   const int references = is_shared() ? 1 : problem_.ranks;
   expected_.assign(references, {});
   kept_.assign(references, {});
+  originals_.assign(problem_.ranks, {});
   tiles_.clear();
   for (int rank = 0; rank < problem_.ranks; ++rank) tiles_.emplace_back(setup_.plan, shape_, rank);
   for (int i = 0; i < references; ++i) {
@@ -76,6 +80,11 @@ RowSource Check::residual_source(int rank, int run) const {
   return {seed_, run, residual_rank(problem_, rank), scattered ? shape_.shares().data() : nullptr};
 }
 
+void Check::compute_original(int rank, int set) {
+  originals_[rank] =
+      setup_.operations[rank]->buffers(set).original(expected_[reference_of(rank)].rows);
+}
+
 void Check::compute_reference(RankDevice& device, int rank, int run) {
   Expected& expected = expected_[reference_of(rank)];
   const auto total = static_cast<int64_t>(expected.rows.size());
@@ -86,9 +95,13 @@ void Check::compute_reference(RankDevice& device, int rank, int run) {
     first_rank = 0, end_rank = problem_.ranks;
   }
   if (begin == end) return;
-  device.reference({problem_, distribution_, weights_, seed_, run, first_rank, end_rank,
-                    &expected.rows[begin], end - begin, &expected.sum[begin * problem_.n],
-                    &expected.bound[begin * problem_.n], shape_.input_rows(rank)});
+  if (problem_.own != nullptr)
+    add_originals(problem_, weights_, originals_, first_rank, end_rank, begin * problem_.n,
+                  end * problem_.n, expected.sum.data(), expected.bound.data());
+  else
+    device.reference({problem_, distribution_, weights_, seed_, run, first_rank, end_rank,
+                      &expected.rows[begin], end - begin, &expected.sum[begin * problem_.n],
+                      &expected.bound[begin * problem_.n], shape_.input_rows(rank)});
   if (problem_.normalises())
     normalise(problem_, distribution_, residual_source(rank, run), begin, end, expected,
               kept_[reference_of(rank)]);
@@ -170,7 +183,7 @@ std::string Check::success(int runs) const {
                            static_cast<long long>(shape_.rows(0)));
   text += std::to_string(
       problem_.any_m || problem_.routed() ? compared_ : static_cast<int64_t>(expected.sum.size()));
-  if (equals())
+  if (equals() || (problem_.own != nullptr && worst_bound_ == 0))
     text += " elements equal";
   else
     text += harness::format(" elements, largest error %.2g of %.2g allowed", worst_error_,

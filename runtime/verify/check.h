@@ -11,6 +11,7 @@
 #include "runtime/harness/rank_team.h"
 #include "runtime/verify/check_program.h"
 #include "runtime/verify/reference/compare.h"
+#include "runtime/verify/reference/originals.h"
 #include "runtime/verify/run/operation.h"
 
 namespace tilepost::verify {
@@ -35,6 +36,7 @@ class Check {
   void rank_main(harness::RankTeam& team, int rank, const RunList& list);
   bool check_run(harness::RankTeam& team, int rank, int first, int set);
   void begin_run(int run, const RunShape& shape);
+  void compute_original(int rank, int set);
   void compute_reference(RankDevice& device, int rank, int run);
   void compare_run(int rank, int set, int run);
   void compare_out(const RankOperation& operation, int rank, int set, int run);
@@ -58,6 +60,7 @@ class Check {
   // Of the run that is compared; made by rank 0, then by each rank its part.
   RunShape shape_;
   std::vector<Expected> expected_, kept_;
+  Originals originals_;           // where there is no reference
   std::vector<TileIndex> tiles_;  // by rank whose product it is
   std::mutex worst_mutex_;
   double worst_error_ = 0, worst_bound_ = 0;

@@ -119,9 +119,11 @@ double deadline_of(const tilepost_plan_t& plan, const World& world, const Harnes
 
 std::vector<CheckResult> check_program(const tilepost_program_t& program,
                                        const tilepost_plan_t& plan, World& world,
-                                       const HarnessOptions& options, uint64_t seed, bool own_sums,
+                                       const HarnessOptions& options, uint64_t seed,
+                                       const harness::PlainLaunch* own,
                                        const std::function<void(int)>& alive) {
-  const Problem problem = problem_of(plan, world);
+  Problem problem = problem_of(plan, world);
+  if (own != nullptr && own->is_opaque()) problem.own = own;
   const double deadline = deadline_of(plan, world, options);
   const std::vector<int64_t> bounds = bounds_of(program, plan);
   const RunList exact = list_runs(problem, bounds, options.m, options.runs);
@@ -141,8 +143,9 @@ std::vector<CheckResult> check_program(const tilepost_program_t& program,
     results.push_back({false, team.failure()});
   } else {
     const CheckSetup setup{problem, plan, world, operations, alive};
-    results.push_back(Check(setup, DataKind::exact, seed).run(exact));
-    if (results.back().ok && !own_sums)
+    const DataKind kind = problem.own != nullptr ? DataKind::random : DataKind::exact;
+    results.push_back(Check(setup, kind, seed).run(exact));
+    if (results.back().ok && own == nullptr)
       results.push_back(Check(setup, DataKind::random, mix(seed)).run(random));
   }
   harness::RankTeam(problem.ranks).run([&](int rank) { operations[rank]->close(); });

@@ -19,13 +19,15 @@ std::string program_label(const Entry& entry, const tilepost_plan_t& plan);
 double deadline_of(const tilepost_plan_t& plan, const World& world, const HarnessOptions& options);
 
 // The exact check with options.runs runs, or as many as there are numbers of rows and routes to go
-// through, then the random check with one or a few, unless the kernel rounds its sums in a way of
-// its own (`own_sums`), for which there is no bound. Stops after the first that fails. `seed` is
-// this program's own. `alive(runs)` is called whenever some more runs have been started or
-// compared.
+// through, then the random check with one or a few, unless the kernel is the user's own (`own`,
+// else null) and rounds its sums in a way of its own, for which there is no bound. A kernel that
+// reads what only it knows the form of is held to itself, as its author launches it. Stops after
+// the first check that fails. `seed` is this program's own. `alive(runs)` is called whenever some
+// more runs have been started or compared.
 std::vector<CheckResult> check_program(const tilepost_program_t& program,
                                        const tilepost_plan_t& plan, World& world,
-                                       const HarnessOptions& options, uint64_t seed, bool own_sums,
+                                       const HarnessOptions& options, uint64_t seed,
+                                       const harness::PlainLaunch* own,
                                        const std::function<void(int)>& alive);
 
 }  // namespace tilepost::verify

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "runtime/harness/watchdog.h"
@@ -41,8 +42,10 @@ class Harness {
       } else if (ok) {
         World& world = world_of(ranks);
         const tilepost_plan_t& plan = arm(entry, program, world, label);
+        std::optional<harness::PlainLaunch> own;
+        if (entry.plain != nullptr) own = entry.plain();
         ok = take_all(check_program(program, plan, world, options_, mix(options_.seed + index),
-                                    entry.plain != nullptr, [&](int runs) { alive(entry, runs); }),
+                                    own ? &*own : nullptr, [&](int runs) { alive(entry, runs); }),
                       label);
       }
     } catch (const std::exception& error) {

@@ -107,7 +107,9 @@ class Maker {
       case FieldKind::expressions:
         return below(2) != 0 ? expression() : "[" + expression() + ", " + expression() + "]";
       case FieldKind::arguments:
-        return "{C: out, A: a, M: " + expression() + ", x: 0.5, y: null}";
+        return "{C: out, A: a, M: " + expression() + ", x: 0.5, y: null, z: user.q}";
+      case FieldKind::user_data:
+        return "{q: " + expression() + ", r: 8}";
       case FieldKind::multiples:
         return "{m: " + number(field) + ", k: " + number(field) + "}";
     }

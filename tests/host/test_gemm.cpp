@@ -95,6 +95,33 @@ TEST_CASE("the kernel gets what its epilogue reads") {
   CHECK(seen.residual == (reads(TILEPOST_RESIDUAL) ? all.residual : nullptr));
 }
 
+TEST_CASE("user data that is missing or misaligned is named") {
+  constexpr const char* kNames[] = {"user.scales", "user.zeros"};
+  Program program(small_problem(1));
+  program.plan().kernel.user = kNames;
+  program.plan().kernel.num_user = 2;
+  const Comms comms(1);
+  const Ops ops(comms, program.get(), 1);
+  Operands operands;
+  tilepost_run_operands_t run = operands.all();
+  const auto check = [&](const char* message) {
+    CHECK(tilepost_op_run_with(ops[0], &run, nullptr) == TILEPOST_INVALID_ARGUMENT);
+    CHECK_THAT(tilepost_last_error(), Catch::Contains(message));
+  };
+  check("user.scales is null, but the plan's kernel reads it; pass it to tilepost_op_run_with");
+  CHECK(tilepost_op_run(ops[0], run.a, run.b, run.out, nullptr) == TILEPOST_INVALID_ARGUMENT);
+  alignas(16) char memory[32];
+  void* user[] = {memory, nullptr};
+  run.user = user;
+  check("user.zeros is null");
+  user[1] = memory + 8;
+  check("user.zeros must be a multiple of 16 bytes");
+  user[1] = memory + 16;
+  CHECK(tilepost_op_run_with(ops[0], &run, nullptr) == TILEPOST_OK);
+  user[1] = nullptr;  // it was read during the call
+  CHECK(tilepost_op_synchronize(ops[0]) == TILEPOST_OK);
+}
+
 TEST_CASE("operands that are missing or misaligned are named") {
   Program program(small_problem(1));
   program.plan().epilogue =

@@ -36,6 +36,13 @@ kernels_that_are_right() {
   spec tensor_cores "{m: 1024, n: 1024, k: 512, a: f16}" "$kernels/tensor_cores.cu, function: tensor_cores,
   tile: [64, 64], threads: [32, 4], grid: [n / 64, m / 64], arguments: {a: a, b: b, c: out, n: n, k: k},
   requires: {m: 64, n: 64, k: 16}"
+  spec packed "{m: 1000, n: 1016, k: 256, a: f16, b: user}" "$kernels/packed.cu, function: packed, tile: [16, 16],
+  threads: 256, grid: ['ceil_div(n, 16)', 'ceil_div(m, 16)'], requires: {k: 32}, b_bytes: n * k / 2,
+  user: {scales: n * k / 16, zeros: n * k / 32},
+  arguments: {a: a, qweight: b, scales: user.scales, zeros: user.zeros, bias: null, c: out, m: m, n: n, k: k}"
+  spec marked_packed "{m: 1000, n: 520, k: 250, a: f16, b: user}" "$kernels/marked_packed.cu,
+  function: marked_packed, tile: [16, 16], threads: [16, 16], b_bytes: n * k, user: {scales: n * 4},
+  arguments: {a: a, weights: b, scales: user.scales, c: out, m: m, n: n, k: k}"
   spec marked_scheduler "{m: 1000, n: 520, k: 250, a: bf16}" "$kernels/marked_scheduler.cu,
   function: 'lib::scheduled<16>', tile: [16, 16], threads: [16, 16], arguments: {a: a, b: b, c: out, m: m, n: n, k: k}"
   spec marked_warps "{m: 500, n: 200, k: 250, a: f16}" "$kernels/marked_warps.cu, function: warps, tile: [4, 32],

@@ -77,7 +77,8 @@ const Field kKernelFields[] = {
      .kind = FieldKind::arguments,
      .default_text = "none",
      .description =
-         "what each of its parameters is given: a, b, out, null, or a number; this or launcher",
+         "what each of its parameters is given: a, b, out, null, user.NAME, or a number; this or "
+         "launcher",
      .store =
          [](Spec& s, const FieldValue& r) {
            s.kernel->arguments = {r.arguments, r.where};
@@ -91,6 +92,24 @@ const Field kKernelFields[] = {
      .store =
          [](Spec& s, const FieldValue& r) {
            s.kernel->launcher = {r.text, r.where};
+         }},
+    {.path = "kernel.user",
+     .kind = FieldKind::user_data,
+     .max_items = TILEPOST_MOST_USER_DATA,
+     .default_text = "{}",
+     .description = "data besides A and B that it reads, each with its bytes: every run hands over "
+                    "their addresses, and arguments give them as user.NAME",
+     .store =
+         [](Spec& s, const FieldValue& r) {
+           s.kernel->user = {r.user_data, r.where};
+         }},
+    {.path = "kernel.b_bytes",
+     .kind = FieldKind::expression,
+     .default_text = "none",
+     .description = "with gemm.b: user, which needs it: bytes of B",
+     .store =
+         [](Spec& s, const FieldValue& r) {
+           s.kernel->b_bytes = {r.expressions.front(), r.where};
          }},
     {.path = "kernel.shared_bytes",
      .kind = FieldKind::expression,

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "generator/spec/identifier.h"
 #include "generator/spec/rules.h"
 #include "generator/spec/text.h"
@@ -23,6 +25,7 @@ class KernelRules {
     check_types();
     check_adapter();
     check_arguments();
+    check_user_data();
     check_defines();
     if (spec_.gemm.m.value <= 0 || spec_.gemm.n.value <= 0 || spec_.gemm.k.value <= 0) return;
     check_multiples();
@@ -30,6 +33,7 @@ class KernelRules {
     check_extents("grid", kernel_.grid, kMostBlocks);
     check_cluster();
     check_shared_bytes();
+    check_user_bytes();
   }
 
  private:
@@ -170,6 +174,62 @@ class KernelRules {
       refuse(kernel_.arguments.where,
              "kernel.arguments gives out to no parameter; say which is "
              "the output, 'C: out' say");
+  }
+
+  // Every parameter's data is there, and all that is there is some parameter's.
+  void check_user_data() {
+    const std::vector<UserData>& list = kernel_.user.value;
+    std::vector<std::string_view> names;
+    for (const UserData& data : list) names.push_back(data.name);
+    std::vector<bool> given(list.size());
+    for (const KernelArgument& argument : kernel_.arguments.value) {
+      if (argument.kind != KernelArgument::Kind::user) continue;
+      const auto at = std::ranges::find(names, std::string_view(argument.data));
+      if (at == names.end())
+        refuse(argument.where,
+               fmt::format("kernel.arguments gives user.{} to {}, and kernel.user has none of that "
+                           "name{}; say there how many bytes it has",
+                           argument.data, quote(argument.parameter),
+                           did_you_mean(argument.data, names)));
+      else
+        given[static_cast<size_t>(at - names.begin())] = true;
+    }
+    if (kernel_.launcher.given() && !list.empty())
+      return refuse(kernel_.user.where,
+                    "kernel.user is for kernel.arguments; a launcher is handed what the run's user "
+                    "is and reads it by itself; remove kernel.user");
+    for (size_t i = 0; i < list.size() && kernel_.arguments.given(); ++i)
+      if (!given[i])
+        refuse(list[i].where, fmt::format("kernel.arguments gives user.{0} to no parameter; give "
+                                          "it to one, or remove it from kernel.user",
+                                          list[i].name));
+  }
+
+  // Their product is known by the original kernel alone, which is given one rank's rows.
+  void check_own_rows() {
+    if (spec_.pattern.given() && row_of(spec_.pattern.value).moves_input())
+      refuse(spec_.pattern.where,
+             fmt::format("pattern {} is not possible with gemm.b 'user' or kernel.user: rows of A "
+                         "of other ranks would have to be given to the original kernel for its "
+                         "product; use a pattern whose ranks multiply their own rows",
+                         quote(row_of(spec_.pattern.value).name)));
+  }
+
+  void check_user_bytes() {
+    constexpr int64_t kMost = int64_t{1} << 40;
+    const bool opaque = spec_.gemm.b_is_user;
+    if (opaque && !kernel_.b_bytes.given())
+      refuse(spec_.gemm.b.where,
+             "gemm.b is 'user', and kernel.b_bytes is missing; say how many bytes B has");
+    if (!opaque && kernel_.b_bytes.given())
+      refuse(kernel_.b_bytes.where,
+             "kernel.b_bytes is for gemm.b: user; another B has n * k elements of its type; remove "
+             "it, or say gemm.b: user");
+    if (opaque || !kernel_.user.value.empty()) check_own_rows();
+    if (kernel_.b_bytes.given())
+      number("b_bytes", kernel_.b_bytes.where, kernel_.b_bytes.value, 1, kMost);
+    for (const UserData& data : kernel_.user.value)
+      number(("user." + data.name).c_str(), data.where, data.bytes, 1, kMost);
   }
 
   void check_defines() {

@@ -37,8 +37,9 @@ class Weaver {
     if (!parsed_.report.ok()) return {};
     WovenKernel woven = assemble(parsed_, names, pieces, edits);
     woven.by_arch = read_with.arch;
-    woven.body = guards(read_with, request_.kernel) + "using " + kViewType +
-                 " = View;\n\n// As its author wrote it, but for its marks.\nnamespace user {\n\n" +
+    woven.body = guards(read_with, request_.kernel) + "using " + kViewType + " = View;\n\n" +
+                 user_type(request_) +
+                 "// As its author wrote it, but for its marks.\nnamespace user {\n\n" +
                  woven.body + behind + "\n}  // namespace user\n";
     if (request_.cpu)
       woven.body += define_dynamic_shared(parsed_, instance_.function, request_.shared_bytes);
@@ -56,11 +57,17 @@ class Weaver {
                        kWovenThread +
                        "([[maybe_unused]] void* a, [[maybe_unused]] void* b, [[maybe_unused]] "
                        "void* c,\n                          [[maybe_unused]] const "
-                       "tilepost_shape_t& shape, const TilepostView& view) {\n  " +
-                       request_.reading.asked + "(";
+                       "tilepost_shape_t& shape, const TilepostView& view) {\n" +
+                       data("view.user") + "  " + request_.reading.asked + "(";
     for (const Parameter& parameter : instance_.parameters)
       text += argument_of(parsed_, request_, parameter) + ",\n      ";
     return text + "view);\n}\n";
+  }
+
+  // What arguments call the run's user data.
+  std::string data(const char* from) const {
+    if (request_.num_user == 0) return "";
+    return "  const auto data_ = " + user_of(request_.num_user, from) + ";\n";
   }
 
   std::string launcher() const {
@@ -72,8 +79,9 @@ class Weaver {
       out << " user) {\n  return static_cast<int>(" << request_.launcher << "(call, user));\n}\n";
       return text;
     }
-    out << R"() {
-  [[maybe_unused]] const tilepost_shape_t& shape = call->shape;
+    out << (request_.num_user > 0 ? " user" : "") << ") {\n"
+        << data("static_cast<void* const*>(user)")
+        << R"(  [[maybe_unused]] const tilepost_shape_t& shape = call->shape;
   [[maybe_unused]] void* const a = const_cast<void*>(call->a);
   [[maybe_unused]] void* const b = const_cast<void*>(call->b);
   [[maybe_unused]] void* const c = call->out;

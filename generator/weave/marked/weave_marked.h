@@ -14,10 +14,8 @@
 
 namespace tilepost {
 
-// In the user's namespace of the woven text: what the kernel is as a pointer, and what launches it.
-inline constexpr char kWovenFunction[] = "woven_function_";
-inline constexpr char kWovenLauncher[] = "woven_launcher_";
-// There for the CPU shim: a thread of a block, as a function of a, b, c, the shape and the view.
+// In the user's namespace, for the CPU shim: a thread of a block, as a function of a, b, c, the
+// shape and the view.
 inline constexpr char kWovenThread[] = "woven_thread_";
 
 // Reports every refusal at its place in `source` and returns nothing if there was one.

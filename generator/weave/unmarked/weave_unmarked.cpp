@@ -53,7 +53,8 @@ class Weaver {
     woven.body =
         guards(read_with, request_.kernel) +
         "// As its author wrote it, but that it is told which block it is.\nnamespace user {\n\n" +
-        woven.body + "\n}  // namespace user\n\n" + shared_memory() + request_.helpers + kernel();
+        woven.body + "\n}  // namespace user\n\n" + shared_memory() + user_type(request_) +
+        request_.helpers + kernel() + woven_launch();
     return woven;
   }
 
@@ -66,7 +67,7 @@ class Weaver {
     WovenKernel kept = assemble(parsed_, names, pieces, edits);
     add_include(kept, "<tilepost/mark.cuh>");  // by themselves marks do nothing
     kept.body = "namespace user {\n\n" + kept.body + "\n}  // namespace user\n\n" +
-                shared_memory() + launch();
+                shared_memory() + user_type(request_) + launch();
     return kept;
   }
 
@@ -180,7 +181,9 @@ class Weaver {
     const std::string begin =
         "__global__ void " + bounds() + request_.kernel +
         "(\n    void* a, void* b, void* c, const __grid_constant__ tilepost_shape_t shape,\n"
-        "    const __grid_constant__ tilepost_epilogue_t, const __grid_constant__ View view_) {\n";
+        "    const __grid_constant__ tilepost_epilogue_t, " +
+        (request_.num_user > 0 ? "const __grid_constant__ TilepostUser data_,\n    " : "") +
+        "const __grid_constant__ View view_) {\n";
     if (!request_.loop)
       return "// One tile: the block of the plain kernel that makes it, its output moved by whole "
              "rows to\n// where the tile goes.\n" +
@@ -225,6 +228,27 @@ class Weaver {
   tilepost::woven::tile_done(view_, tile, tilepost::BlockStores{});
 )";
     return text;
+  }
+
+  // A kernel with user data is launched by a function that has the run's addresses of them.
+  std::string woven_launch() const {
+    if (request_.num_user == 0 || request_.cpu) return "";
+    return std::string("\nnamespace user {\n\ninline const void* ") + kWovenFunction +
+           "() {\n  return reinterpret_cast<const void*>(&" + request_.kernel +
+           ");\n}\n\ninline int " + kWovenLauncher +
+           R"((const tilepost_launch_call_t* call, void* user) {
+  tilepost_launch_call_t given = *call;
+  void* a = const_cast<void*>(call->a);
+  void* b = const_cast<void*>(call->b);
+  auto data_ = )" +
+           user_of(request_.num_user, "static_cast<void* const*>(user)") +
+           R"(;
+  void* arguments[] = {&a, &b, &given.out, &given.shape, &given.epilogue, &data_, &given.view};
+  return cudaLaunchKernelExC(call->config, call->function, arguments);
+}
+
+}  // namespace user
+)";
   }
 
   const Parameter& output() const {
@@ -276,7 +300,8 @@ class Weaver {
     std::string text;
     llvm::raw_string_ostream out(text);
     out << "int launch(const void* read_a, const void* read_b, void* c, const tilepost_shape_t& "
-           "shape,\n           [[maybe_unused]] void* stream) {\n"
+           "shape,\n           [[maybe_unused]] void* const* user, [[maybe_unused]] void* stream) "
+           "{\n"
            "  // Its author may have left out that it only reads them.\n"
            "  [[maybe_unused]] void* const a = const_cast<void*>(read_a);\n"
            "  [[maybe_unused]] void* const b = const_cast<void*>(read_b);\n"
@@ -285,6 +310,8 @@ class Weaver {
         << request_.threads[1] << "u, " << request_.threads[2]
         << "u};\n  constexpr int kSharedBytes = " << request_.shared_bytes
         << ";\n  const auto kernel = &user::" << request_.reading.asked << ";\n";
+    if (request_.num_user > 0)
+      out << "  const auto data_ = " << user_of(request_.num_user, "user") << ";\n";
     if (request_.clears_output) {
       const std::string bytes =
           "static_cast<size_t>(shape.m) * shape.ldc * sizeof(*" + argument(output(), "") + ")";

@@ -28,7 +28,8 @@ std::optional<WovenKernel> weave_unmarked(const UnmarkedRequest& request, Diagno
 
 // What of the kernel's file it needs, as its author wrote it, in a namespace `user`, and behind it
 // the launch that its author would write, with a block for every tile:
-//   int launch(const void* a, const void* b, void* c, const tilepost_shape_t& shape, void* stream)
+//   int launch(const void* a, const void* b, void* c, const tilepost_shape_t& shape,
+//              void* const* user, void* stream)
 // It returns a cudaError_t.
 std::optional<WovenKernel> cut_plain_kernel(const UnmarkedRequest& request,
                                             Diagnostics& diagnostics);

@@ -18,7 +18,7 @@ class AuthorsLaunch {
 
   // The output is row-major. Throws BenchError.
   void operator()(const OperandSet& set, cudaStream_t stream) const {
-    const int error = plain_.launch(set.a, set.b, set.out, shape_, stream);
+    const int error = plain_.launch(set.a, set.b, set.out, shape_, set.user, stream);
     check_cuda(static_cast<cudaError_t>(error), plain_.name);
   }
 

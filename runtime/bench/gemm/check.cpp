@@ -94,6 +94,27 @@ long long Checker::check(const char* variant, const Place& place,
   return wrong;
 }
 
+long long Checker::check_against(const char* variant, const Place& place,
+                                 const std::function<void()>& launch, const char* against,
+                                 const std::function<void()>& original) {
+  const OperandSet& set = operands_.set(0);
+  const auto bytes = static_cast<size_t>(plan_.map.m * plan_.map.n * element_bytes(plan_.output));
+  const auto poison = [&] {
+    TILEPOST_BENCH_CUDA(
+        cudaMemsetAsync(set.out, 0xff, static_cast<size_t>(operands_.out_bytes()), stream_));
+  };
+  poison();
+  original();
+  TILEPOST_BENCH_CUDA(
+      cudaMemcpyAsync(expected_.get(), set.out, bytes, cudaMemcpyDeviceToDevice, stream_));
+  poison();
+  launch();
+  return count(variant, against, plan_.map.m * plan_.map.n, [&](unsigned long long* counter) {
+    count_different(set.out, plan_.output, place, expected_.get(), static_cast<int>(plan_.map.m),
+                    static_cast<int>(plan_.map.n), counter, stream_);
+  });
+}
+
 long long Checker::check_cublas() {
   if (cublas_.candidates() == 0) return 0;
   OperandSet set = operands_.set(0);

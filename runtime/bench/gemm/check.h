@@ -18,6 +18,11 @@ class Checker {
   // Runs `launch` once on set 0, prints the check records and returns how many elements are wrong.
   long long check(const char* variant, const Place& place, const std::function<void()>& launch);
 
+  // The same of two launches, held to each other bit by bit: `original` stores rows.
+  long long check_against(const char* variant, const Place& place,
+                          const std::function<void()>& launch, const char* against,
+                          const std::function<void()>& original);
+
   // The same for cuBLASLt itself.
   long long check_cublas();
 

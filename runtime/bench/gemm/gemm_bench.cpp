@@ -31,14 +31,15 @@ class GemmBench {
         plan_(measured_plan(plan, session.options.seed)),
         plain_plan_(entry.plain != nullptr ? plain_plan(plan_, entry.plain()) : plan_),
         session_(session),
+        own_(entry.own != nullptr ? std::optional(entry.own()) : std::nullopt),
         stream_(make_stream()),
         signals_(plan, session.options.seed),
-        operands_(plan_, signals_.out_elements(), stream_.get()),
+        operands_(plan_, signals_.out_elements(), stream_.get(), own_ ? &*own_ : nullptr),
         woven_(plan_, session.machine.device, operands_, signals_.out_elements(), signals_.view()),
         cublas_(operands_.product(0), operands_.scale(), plan.accumulate == TILEPOST_FAST,
                 cublas_sms()) {
-    if (entry.own != nullptr)
-      author_.emplace(plan_, entry.own());
+    if (own_)
+      author_.emplace(plan_, *own_);
     else if (serves_rows(plan_))
       plain_.emplace(plain_plan_, session.machine.device, operands_, plan_.map.m * plan_.map.n,
                      tilepost_view_t{});
@@ -49,9 +50,16 @@ class GemmBench {
   bool check() {
     Checker checker(name_, plan_, operands_, cublas_, session_.options.seed, stream_.get());
     session_.alive();
-    long long wrong = checker.check_cublas();
-    wrong += checker.check("ours", signals_.place(), [&] { woven_.launch(0, stream_.get()); });
-    if (has_plain()) wrong += checker.check("plain", {}, [&] { launch_plain(0); });
+    const auto ours = [&] { woven_.launch(0, stream_.get()); };
+    const auto plain = [&] { launch_plain(0); };
+    long long wrong = 0;
+    if (own_ && own_->is_opaque()) {
+      wrong = checker.check_against("ours", signals_.place(), ours, "the original", plain);
+    } else {
+      wrong = checker.check_cublas();
+      wrong += checker.check("ours", signals_.place(), ours);
+      if (has_plain()) wrong += checker.check("plain", {}, plain);
+    }
     const int counters = signals_.count_wrong(1);
     Record("check")
         .set("program", name_)
@@ -137,6 +145,7 @@ class GemmBench {
   const char* const name_;
   const tilepost_plan_t plan_, plain_plan_;
   const Session& session_;
+  const std::optional<harness::PlainLaunch> own_;
   const cuda::Stream stream_;
   const Signals signals_;
   Operands operands_;

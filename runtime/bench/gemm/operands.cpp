@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "runtime/bench/gpu/checked.h"
+#include "runtime/harness/opaque_bytes.h"
 #include "runtime/map/patterns.h"
 
 namespace tilepost::bench {
@@ -33,7 +35,8 @@ int64_t count_sets(int64_t bytes) {
 
 }  // namespace
 
-Operands::Operands(const tilepost_plan_t& plan, int64_t out_elements, cudaStream_t stream)
+Operands::Operands(const tilepost_plan_t& plan, int64_t out_elements, cudaStream_t stream,
+                   const harness::PlainLaunch* own)
     : plan_(plan),
       stream_(stream),
       a_count_(std::max(rows_of_runs(plan), plan.map.m) * plan.k),
@@ -41,17 +44,61 @@ Operands::Operands(const tilepost_plan_t& plan, int64_t out_elements, cudaStream
       out_count_(plan.map.m * plan.map.n),
       out_bytes_(std::max(out_elements, out_count_) * element_bytes(plan.output)) {
   const int64_t a_bytes = a_count_ * element_bytes(plan.input);
-  const int64_t b_bytes = b_count_ * element_bytes(plan.input);
+  // cuBLASLt's time, which is shown beside an own kernel's, is that of a matrix.
+  if (own != nullptr) read_sizes(*own);
+  const int64_t b_bytes = std::max(b_count_ * element_bytes(plan.input), opaque_b_bytes_);
+  const int64_t user_bytes = std::accumulate(user_bytes_.begin(), user_bytes_.end(), int64_t{0});
   const int64_t residual_bytes =
       has(plan, TILEPOST_RESIDUAL) ? out_count_ * element_bytes(plan.output) : 0;
   const auto take = [this](int64_t bytes) {
     memory_.push_back(allocate(bytes));
     return memory_.back().get();
   };
-  for (int64_t i = count_sets(a_bytes + b_bytes + out_bytes_ + residual_bytes); i > 0; --i)
+  for (int64_t i = count_sets(a_bytes + b_bytes + user_bytes + out_bytes_ + residual_bytes); i > 0;
+       --i)
     sets_.push_back({take(a_bytes), take(b_bytes), take(out_bytes_),
                      residual_bytes > 0 ? take(residual_bytes) : nullptr});
+  for (OperandSet& set : sets_) {
+    if (user_bytes_.empty()) break;
+    std::vector<void*>& addresses = user_.emplace_back();
+    for (const int64_t bytes : user_bytes_) addresses.push_back(take(bytes));
+    set.user = addresses.data();
+  }
   make_epilogue();
+}
+
+void Operands::read_sizes(const harness::PlainLaunch& own) {
+  const auto size = [](int64_t x) { return static_cast<int32_t>(x); };
+  const int64_t n = plan_.map.n, k = plan_.k;
+  const tilepost_shape_t shape = {size(plan_.map.m),
+                                  size(n),
+                                  size(k),
+                                  size(k),
+                                  size(plan_.operands == TILEPOST_NN ? n : k),
+                                  size(n)};
+  if (own.b.bytes != nullptr) opaque_b_bytes_ = own.b.bytes(shape);
+  for (int i = 0; i < own.num_user; ++i)
+    user_bytes_.push_back(std::max<int64_t>(own.user[i].bytes(shape), 1));
+}
+
+void Operands::fill_opaque(const OperandSet& set, uint64_t seed) {
+  const auto fill = [&](const void* memory, int64_t bytes, uint64_t stream) {
+    if (bytes == 0) return;
+    const std::vector<unsigned char> random = harness::opaque_bytes(bytes, stream);
+    TILEPOST_BENCH_CUDA(cudaMemcpyAsync(const_cast<void*>(memory), random.data(), random.size(),
+                                        cudaMemcpyHostToDevice, stream_));
+    TILEPOST_BENCH_CUDA(cudaStreamSynchronize(stream_));
+  };
+  constexpr uint64_t kStreams = 32;  // more than a kernel has
+  fill(set.b, opaque_b_bytes_, seed * kStreams);
+  for (size_t i = 0; i < user_bytes_.size(); ++i)
+    fill(set.user[i], user_bytes_[i], seed * kStreams + 1 + i);
+}
+
+void Operands::clear_a() {
+  TILEPOST_BENCH_CUDA(cudaMemsetAsync(const_cast<void*>(sets_[0].a), 0,
+                                      static_cast<size_t>(a_count_ * element_bytes(plan_.input)),
+                                      stream_));
 }
 
 // Scales are powers of two, so that they keep exact sums exact.
@@ -86,12 +133,14 @@ void Operands::fill_exact(uint64_t seed, int rank) {
   const OperandSet& set = sets_[0];
   fill_integers(const_cast<void*>(set.a), a_count_, plan_.input, first, max, share, stream_);
   fill_integers(const_cast<void*>(set.b), b_count_, plan_.input, first + 1, max, share, stream_);
+  fill_opaque(set, first + 1);
 }
 
 void Operands::fill_normal(uint64_t seed) {
   for (const OperandSet& set : sets_) {
     bench::fill_normal(const_cast<void*>(set.a), a_count_, plan_.input, 2 * seed, stream_);
     bench::fill_normal(const_cast<void*>(set.b), b_count_, plan_.input, 2 * seed + 1, stream_);
+    fill_opaque(set, 2 * seed + 1);
     ++seed;
   }
 }

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <type_traits>
 
 #include "runtime/bench/gemm/place.h"
@@ -102,6 +103,7 @@ class RankBench {
   PlaceTable place_;  // of out
   void* lent_output_ = nullptr;
   bool registered_ = false;
+  std::optional<harness::PlainLaunch> own_;  // of a kernel of the user's own
   std::unique_ptr<Operands> operands_;
   std::unique_ptr<CublasLt> cublas_;
   std::unique_ptr<Sequence> sequence_;

@@ -25,7 +25,7 @@ struct GemmArguments {
   tilepost_epilogue_t epilogue;
   tilepost_view_t view;
   int64_t out_rows;  // of c, where the kernel stores
-  void* user;        // TILEPOST_LAUNCH_CUSTOM: what the caller hands to its launcher
+  void* user;        // TILEPOST_LAUNCH_CUSTOM: what the caller hands to the launcher
 };
 
 tilepost_result_t launch_gemm(const tilepost_plan_t& plan, const GemmArguments& arguments,

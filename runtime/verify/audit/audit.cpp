@@ -86,7 +86,7 @@ class Audit {
   void audit_positions(int64_t m, int64_t& looked, int64_t& all) {
     const int64_t cluster = plan_.map.cluster;
     const Schedule schedule = planned_schedule(plan_, m);
-    Workbench bench(world_.device(0), *runner_, plan_, m, seed_, schedule);
+    Workbench bench(world_.device(0), *runner_, plain_, plan_, m, seed_, schedule);
     bench.upload(schedule);
     const std::vector<int64_t> list = positions_to_look_at(schedule);
     for (size_t done = 0; done < list.size(); done += kAtOnce) {
@@ -119,6 +119,27 @@ class Audit {
       throw TargetError("the kernel stores into " + changed);
   }
 
+  // Whether the plain kernel reads more of what only it knows than the spec says there is: what it
+  // gives depends on what lies around that.
+  void check_bytes(Workbench& bench) const {
+    OpaqueMemory& opaque = bench.opaque();
+    for (int i = 0; i < opaque.count(); ++i) {
+      std::vector<unsigned char> seen[2];
+      for (uint64_t which = 0; which < 2; ++which) {
+        opaque.fill_around(i, mix(seed_ + which));
+        bench.renew();
+        bench.run_plain(0);
+        seen[which] = bench.memory(0);
+      }
+      if (seen[0] != seen[1])
+        throw TargetError(
+            format("%s as it is, unwoven, reads outside of %s, which has %lld bytes "
+                   "as the spec says",
+                   plain_.name, opaque.name(i), static_cast<long long>(opaque.bytes(i))));
+    }
+    bench.renew();
+  }
+
   // Whether the plain kernel itself stores all of its output, the same whatever was there, and
   // nothing beside it.
   void check_plain(Workbench& bench) const {
@@ -145,8 +166,10 @@ class Audit {
       if (next.tiles.size() > largest.tiles.size()) largest.tiles = next.tiles;
       if (next.targets.size() > largest.targets.size()) largest.targets = next.targets;
     }
-    Workbench bench(world_.device(0), *runner_, plan_, m, mix(seed_), largest);
+    Workbench bench(world_.device(0), *runner_, plain_, plan_, m, mix(seed_), largest);
     check_plain(bench);
+    check_bytes(bench);
+    bench.run_plain(0);
     const std::vector<unsigned char> plain = bench.memory(0);
     names.clear();
     for (const Schedule& schedule : schedules) {

@@ -21,6 +21,7 @@ class KernelRunner {
   struct Operands {
     const void* a;
     const void* b;
+    void* const* user;  // as PlainLaunch::launch takes it
     tilepost_shape_t shape;
     int64_t out_rows;  // of the output: that the schedule's tiles are stored to
   };

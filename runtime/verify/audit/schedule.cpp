@@ -97,7 +97,8 @@ TileExtent extent_of(const tilepost_plan_t& plan, const tilepost_tile_t& tile, i
 
 int64_t spare_rows(const tilepost_plan_t& plan, const tilepost_tile_t& tile,
                    const Schedule& schedule, int64_t m) {
-  if (plan.kernel.launch != TILEPOST_LAUNCH_CUSTOM) return 0;
+  // A kernel with user data has arguments that the spec gives: no tensor map is among them.
+  if (plan.kernel.launch != TILEPOST_LAUNCH_CUSTOM || plan.kernel.num_user > 0) return 0;
   const int64_t rows = extent_of(plan, tile, m).rows;
   return std::clamp<int64_t>(schedule.rows - tile.row - rows, 0, plan.map.tile_m - rows);
 }

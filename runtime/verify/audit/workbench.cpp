@@ -16,9 +16,9 @@ int64_t aligned_bytes(int64_t bytes) {
 
 }  // namespace
 
-Workbench::Workbench(RankDevice& device, KernelRunner& runner, const tilepost_plan_t& plan,
-                     int64_t m, uint64_t seed, const Schedule& largest)
-    : device_(device), runner_(runner), plan_(plan) {
+Workbench::Workbench(RankDevice& device, KernelRunner& runner, const harness::PlainLaunch& plain,
+                     const tilepost_plan_t& plan, int64_t m, uint64_t seed, const Schedule& largest)
+    : device_(device), runner_(runner), plan_(plan), opaque_(device, plain) {
   const int64_t n = plan.map.n, k = plan.k;
   const int64_t input = tilepost::element_bytes(plan.input);
   element_bytes_ = static_cast<int>(tilepost::element_bytes(plan.output));
@@ -36,10 +36,13 @@ Workbench::Workbench(RankDevice& device, KernelRunner& runner, const tilepost_pl
     return memory;
   };
   operands_.a = fill(m * k, Matrix::a, a_);
-  operands_.b = fill(n * k, Matrix::b, b_);
+  if (plain.b.bytes == nullptr) operands_.b = fill(n * k, Matrix::b, b_);
   const auto size = [](int64_t x) { return static_cast<int32_t>(x); };
   operands_.shape = {size(m), size(n), size(k), size(k), size(plan.operands == TILEPOST_NN ? n : k),
                      size(n)};
+  opaque_.fill(operands_.shape, seed, 0, 0);
+  if (plain.b.bytes != nullptr) operands_.b = opaque_.b();
+  operands_.user = opaque_.user();
   for (uint32_t*& memory : memory_) memory = static_cast<uint32_t*>(take(words_ * 4));
   counters_ = static_cast<uint32_t*>(take(num_counters_ * 4));
   found_ = static_cast<uint32_t*>(take(kMostSlots * 4));
@@ -135,7 +138,8 @@ std::string Workbench::changed_operand() const {
     return static_cast<int64_t>(list.size());
   };
   if (bytes_at(operands_.a, bytes(a_)) != a_) return "A";
-  return bytes_at(operands_.b, bytes(b_)) != b_ ? "B" : "";
+  if (bytes_at(operands_.b, bytes(b_)) != b_) return "B";
+  return opaque_.changed();
 }
 
 }  // namespace tilepost::verify

@@ -6,6 +6,7 @@
 
 #include "runtime/verify/audit/kernel_runner.h"
 #include "runtime/verify/audit/schedule.h"
+#include "runtime/verify/run/opaque_memory.h"
 #include "runtime/verify/run/world.h"
 
 namespace tilepost::verify {
@@ -13,8 +14,8 @@ namespace tilepost::verify {
 class Workbench {
  public:
   // For schedules with at most the positions, groups and rows of `largest`.
-  Workbench(RankDevice& device, KernelRunner& runner, const tilepost_plan_t& plan, int64_t m,
-            uint64_t seed, const Schedule& largest);
+  Workbench(RankDevice& device, KernelRunner& runner, const harness::PlainLaunch& plain,
+            const tilepost_plan_t& plan, int64_t m, uint64_t seed, const Schedule& largest);
   ~Workbench();
   Workbench(const Workbench&) = delete;
   Workbench& operator=(const Workbench&) = delete;
@@ -40,7 +41,10 @@ class Workbench {
   int64_t row_bytes() const { return row_bytes_; }
   int element_bytes() const { return element_bytes_; }
 
-  // "" if A and B are as they were.
+  // What only the kernel knows the form of.
+  OpaqueMemory& opaque() { return opaque_; }
+
+  // "" if A, B and user data are as they were.
   std::string changed_operand() const;
 
   static constexpr int64_t kMostSlots = 1 << 16;
@@ -54,6 +58,7 @@ class Workbench {
   KernelRunner& runner_;
   const tilepost_plan_t& plan_;
   std::vector<void*> taken_;
+  OpaqueMemory opaque_;
   KernelRunner::Operands operands_{};
   std::vector<unsigned char> a_, b_;  // as they were
   int64_t begin_ = 0, words_ = 0, row_bytes_ = 0, num_counters_ = 0;

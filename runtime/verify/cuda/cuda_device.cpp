@@ -65,6 +65,12 @@ void CudaDevice::copy_to_host(void* target, const void* source, size_t bytes) {
   check_cuda(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
 }
 
+void CudaDevice::copy_to_device(void* target, const void* source, size_t bytes) {
+  check_cuda(cudaMemcpyAsync(target, source, bytes, cudaMemcpyHostToDevice, stream_),
+             "cudaMemcpyAsync");
+  check_cuda(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
+}
+
 void CudaDevice::fill_operand(void* data, int64_t count, const Distribution& distribution,
                               uint64_t stream, tilepost_dtype_t type) {
   check_cuda(verify::fill_operand(data, count, distribution, stream, type, stream_),

@@ -23,6 +23,7 @@ class CudaDevice final : public RankDevice {
   void release(void* memory) override;
   void fill_bytes(void* memory, int byte, size_t bytes) override;
   void copy_to_host(void* target, const void* source, size_t bytes) override;
+  void copy_to_device(void* target, const void* source, size_t bytes) override;
   void fill_operand(void* data, int64_t count, const Distribution& distribution, uint64_t stream,
                     tilepost_dtype_t type) override;
   void fill_scales(float* data, int64_t count, const Distribution& distribution,

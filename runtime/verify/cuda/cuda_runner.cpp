@@ -37,6 +37,7 @@ void CudaRunner::run_woven(const Operands& operands, void* c, const tilepost_til
   arguments.b = operands.b;
   arguments.c = c;
   arguments.out_rows = operands.out_rows;
+  arguments.user = const_cast<void**>(operands.user);
   arguments.view.tiles = tiles;
   arguments.view.num_tiles = count;
   arguments.view.tiles_n = tiles_n(plan_.map);
@@ -45,9 +46,9 @@ void CudaRunner::run_woven(const Operands& operands, void* c, const tilepost_til
 }
 
 void CudaRunner::run_plain(const Operands& operands, void* c) {
-  check_cuda(
-      static_cast<cudaError_t>(plain_.launch(operands.a, operands.b, c, operands.shape, stream_)),
-      plain_.name);
+  check_cuda(static_cast<cudaError_t>(
+                 plain_.launch(operands.a, operands.b, c, operands.shape, operands.user, stream_)),
+             plain_.name);
 }
 
 void CudaRunner::look(const Look& look, uint32_t* found) {

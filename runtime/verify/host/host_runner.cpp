@@ -20,11 +20,12 @@ void HostRunner::run_woven(const Operands& operands, void* c, const tilepost_til
   view.tiles = tiles;
   view.num_tiles = count;
   view.counters = counters;
+  view.user = operands.user;
   plan_.kernel.host_function(operands.a, operands.b, c, operands.shape, {}, 0, 1, view);
 }
 
 void HostRunner::run_plain(const Operands& operands, void* c) {
-  if (plain_.launch(operands.a, operands.b, c, operands.shape, nullptr) != 0)
+  if (plain_.launch(operands.a, operands.b, c, operands.shape, operands.user, nullptr) != 0)
     throw TargetError(std::string("launching ") + plain_.name + " failed");
 }
 

@@ -102,6 +102,9 @@ class HostDevice final : public RankDevice {
   void copy_to_host(void* target, const void* source, size_t bytes) override {
     std::memcpy(target, source, bytes);
   }
+  void copy_to_device(void* target, const void* source, size_t bytes) override {
+    std::memcpy(target, source, bytes);
+  }
 
   void fill_operand(void* data, int64_t count, const Distribution& distribution, uint64_t stream,
                     tilepost_dtype_t type) override {

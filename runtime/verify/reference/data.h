@@ -28,7 +28,8 @@ enum class Matrix : uint32_t {
   bias = 4,
   residual = 5,
   norm_weight = 6,
-  norm_residual = 7
+  norm_residual = 7,
+  user = 8  // and those behind it: what a kernel of the user's own reads in a form of its own
 };
 
 enum class DataKind {

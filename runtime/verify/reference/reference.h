@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "runtime/harness/plain_launch.h"
 #include "runtime/map/patterns.h"
 #include "runtime/verify/reference/data.h"
 
@@ -26,6 +27,8 @@ struct Problem {
   bool any_m = false;  // m is a bound
   int tile_m = 1, tile_n = 1;
   int64_t most_received = 0;  // where rows of A are routed: what any rank gets at most
+  // A kernel that alone knows what it computes, as its author launches it; null: A · B.
+  const harness::PlainLaunch* own = nullptr;
 
   // Whether ranks are summed; if not, every rank has a product of its own.
   bool sums() const { return row_of(pattern).sums; }
@@ -39,6 +42,11 @@ struct Problem {
   bool keeps_sum() const { return consumer == TILEPOST_CONSUMER_RESIDUAL_RMS_NORM; }
   // True if exact data gives exact outputs.
   bool linear() const { return (epilogue & (TILEPOST_GELU | TILEPOST_SILU)) == 0; }
+  // As a kernel is told a product of so many rows, row-major.
+  tilepost_shape_t shape(int64_t rows) const {
+    const auto size = [](int64_t x) { return static_cast<int32_t>(x); };
+    return {size(rows), size(n), size(k), size(k), size(operands == TILEPOST_NN ? n : k), size(n)};
+  }
   // Where element (k, n) of B lies.
   int64_t b_index(int64_t at_k, int64_t at_n) const {
     return operands == TILEPOST_NN ? at_k * n + at_n : at_n * k + at_k;

@@ -1,7 +1,9 @@
 #include "runtime/verify/run/buffers.h"
 
 #include <algorithm>
+#include <cmath>
 
+#include "runtime/harness/text.h"
 #include "runtime/map/patterns.h"
 #include "runtime/verify/reference/norm.h"
 
@@ -46,7 +48,9 @@ RunBuffers::RunBuffers(RankDevice& device, const Problem& problem, int64_t out_e
     return allocate(count_of(matrix, problem.most_rows()), bytes);
   };
   a_ = allocate(problem.m * problem.k, input_bytes());
-  b_ = allocate(problem.n * problem.k, input_bytes());
+  if (problem.own != nullptr) opaque_ = std::make_unique<OpaqueMemory>(device, *problem.own);
+  const bool matrix = problem.own == nullptr || problem.own->b.bytes == nullptr;
+  b_ = allocate(matrix ? problem.n * problem.k : 0, input_bytes());
   scale_a_ = static_cast<float*>(allocate_for(Matrix::scale_a, sizeof(float)));
   scale_b_ = static_cast<float*>(allocate_for(Matrix::scale_b, sizeof(float)));
   bias_ = allocate_for(Matrix::bias, output_bytes());
@@ -91,6 +95,7 @@ void RunBuffers::prepare(const Distribution& distribution, uint64_t seed, int ru
   const auto stream = [&](Matrix matrix) { return stream_of(seed, run, rank, matrix); };
   const int64_t rows = shape.rows(rank);
   m_ = shape.m();
+  rows_ = rows;
   out_.poison(static_cast<size_t>(out_elements) * output_bytes());
   run_a_ = a_;
   gathers_ = gathered_ != nullptr && run % 3 != 2;
@@ -102,8 +107,10 @@ void RunBuffers::prepare(const Distribution& distribution, uint64_t seed, int ru
     run_a_ = static_cast<char*>(gathered_->data()) + in_place;
   device_.fill_operand(run_a_, shape.a_rows(rank) * problem_.k, distribution, stream(Matrix::a),
                        problem_.input);
-  device_.fill_operand(b_, problem_.n * problem_.k, distribution, stream(Matrix::b),
-                       problem_.input);
+  if (b_ != nullptr)
+    device_.fill_operand(b_, problem_.n * problem_.k, distribution, stream(Matrix::b),
+                         problem_.input);
+  if (opaque_) opaque_->fill(problem_.shape(rows), seed, run, rank);
   const auto fill_scales = [&](float* data, Matrix matrix) {
     device_.fill_scales(data, count_of(matrix, rows), distribution, stream(matrix));
   };
@@ -132,7 +139,8 @@ tilepost_run_operands_t RunBuffers::operands() const {
   tilepost_run_operands_t operands{};
   operands.struct_size = sizeof operands;
   operands.a = run_a_;
-  operands.b = b_;
+  operands.b = b_ != nullptr ? b_ : opaque_->b();
+  if (opaque_) operands.user = const_cast<void**>(opaque_->user());
   operands.out = out_.data();
   operands.scale_a = scale_a_;
   operands.scale_b = scale_b_;
@@ -144,6 +152,34 @@ tilepost_run_operands_t RunBuffers::operands() const {
   operands.norm_residual = norm_residual_;
   operands.norm_epsilon = kNormEpsilon;
   return operands;
+}
+
+std::vector<float> RunBuffers::original(const std::vector<int64_t>& rows) const {
+  const auto n = static_cast<size_t>(problem_.n);
+  std::vector<unsigned char> bytes(static_cast<size_t>(rows_) * n * output_bytes());
+  FencedMemory product(device_, bytes.size());
+  product.poison(bytes.size());
+  const tilepost_run_operands_t given = operands();
+  const int error = problem_.own->launch(given.a, given.b, product.data(), problem_.shape(rows_),
+                                         opaque_->user(), device_.stream());
+  if (error != 0)
+    throw TargetError(std::string("launching ") + problem_.own->name + ", as its author does, " +
+                      "failed with CUDA's error " + std::to_string(error));
+  if (const std::string wrong = product.fetch("the original's output", bytes); !wrong.empty())
+    throw TargetError(wrong);
+  std::vector<float> values;
+  values.reserve(rows.size() * n);
+  for (const int64_t row : rows)
+    for (int64_t i = row * problem_.n; i < (row + 1) * problem_.n; ++i) {
+      values.push_back(decode(load_bits(bytes.data(), i, problem_.output), problem_.output));
+      if (!std::isfinite(values.back()))
+        throw TargetError(harness::format(
+            "%s as it is, unwoven, gives %g at (%lld, %lld): what it reads of random bytes, of "
+            "which every number is finite, cannot be held to anything",
+            problem_.own->name, static_cast<double>(values.back()), static_cast<long long>(row),
+            static_cast<long long>(i - row * problem_.n)));
+    }
+  return values;
 }
 
 std::string RunBuffers::fetch_out(std::vector<unsigned char>& out) const {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "runtime/verify/reference/shape.h"
+#include "runtime/verify/run/opaque_memory.h"
 #include "runtime/verify/run/world.h"
 #include "tilepost/dtype.h"
 
@@ -52,6 +53,9 @@ class RunBuffers {
   std::string fetch_gathered(std::vector<unsigned char>& gathered) const;
   // residual_rms_norm: the sums, row-major.
   void fetch_kept(std::vector<unsigned char>& kept) const;
+  // The product of the last run, as a kernel that alone knows what it computes gives it when its
+  // author launches it: the rows that are asked for, of n elements.
+  std::vector<float> original(const std::vector<int64_t>& rows) const;
   // Whether the last run was asked for the gathered A.
   bool gathers() const { return gathers_; }
 
@@ -75,9 +79,11 @@ class RunBuffers {
   void* residual_ = nullptr;
   void* norm_weight_ = nullptr;
   void* norm_residual_ = nullptr;
-  int64_t m_ = 0;          // of the last run, as the operation is told
-  int64_t kept_rows_ = 0;  // of the last run
-  void* run_a_ = nullptr;  // a of the last run
+  int64_t m_ = 0;                         // of the last run, as the operation is told
+  int64_t kept_rows_ = 0;                 // of the last run
+  int64_t rows_ = 0;                      // of the last run's product
+  std::unique_ptr<OpaqueMemory> opaque_;  // where only the kernel knows what it reads
+  void* run_a_ = nullptr;                 // a of the last run
   bool gathers_ = false;
 };
 

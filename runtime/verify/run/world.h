@@ -38,6 +38,7 @@ class RankDevice {
   virtual void release(void* memory) = 0;
   virtual void fill_bytes(void* memory, int byte, size_t bytes) = 0;
   virtual void copy_to_host(void* target, const void* source, size_t bytes) = 0;
+  virtual void copy_to_device(void* target, const void* source, size_t bytes) = 0;
 
   // data[i] = element i of the stream, for i < count; one byte each for e4m3, else two.
   virtual void fill_operand(void* data, int64_t count, const Distribution& distribution,

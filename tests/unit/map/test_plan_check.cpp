@@ -143,6 +143,16 @@ TEST_CASE("every rule of a plan names what it found and what it expected") {
          plan.kernel.launch = TILEPOST_LAUNCH_CUSTOM;
          plan.kernel.launcher = nullptr;
        }},
+      {kMessages, "kernel.num_user is 17, expected 0 to 16",
+       [](auto& plan) { plan.kernel.num_user = 17; }},
+      {kMessages, "the plan has no user data's names",
+       [](auto& plan) { plan.kernel.num_user = 1; }},
+      {kMessages, "expected a launcher (3), which hands user data on",
+       [](auto& plan) {
+         static constexpr const char* kName = "user.scales";
+         plan.kernel.num_user = 1;
+         plan.kernel.user = &kName;
+       }},
       {kMessages, "the plan has no host kernel",
        [](auto& plan) {
          plan.kernel.launch = TILEPOST_LAUNCH_HOST;

@@ -17,6 +17,7 @@ std::string check_type(const json::Value& value, llvm::StringRef type) {
                   : type == "string"  ? value.getAsString().has_value()
                   : type == "integer" ? value.getAsInteger().has_value()
                   : type == "number"  ? value.getAsNumber().has_value()
+                  : type == "null"    ? value.getAsNull().has_value()
                   : type == "boolean" ? value.getAsBoolean().has_value()
                                       : false;
   return ok ? "" : "not of type " + type.str();
@@ -24,6 +25,8 @@ std::string check_type(const json::Value& value, llvm::StringRef type) {
 
 std::string check_properties(const json::Object& object, const json::Object& schema) {
   const json::Object* properties = schema.getObject("properties");
+  const auto size = static_cast<int64_t>(object.size());
+  if (size > schema.getInteger("maxProperties").value_or(size)) return "too many properties";
   for (const auto& [key, value] : object) {
     const json::Object* property = properties != nullptr ? properties->getObject(key) : nullptr;
     if (property == nullptr) {
@@ -84,13 +87,14 @@ std::string check_choices(const json::Value& value, const json::Object& schema) 
 }  // namespace
 
 std::string mismatch(const json::Value& value, const json::Object& schema) {
-  static const char* const kKnown[] = {"$schema",     "title",      "description",
-                                       "type",        "properties", "required",
-                                       "items",       "enum",       "const",
-                                       "minimum",     "not",        "additionalProperties",
-                                       "maximum",     "anyOf",      "pattern",
-                                       "minItems",    "maxItems",   "contains",
-                                       "uniqueItems", "maxLength",  "exclusiveMinimum"};
+  static const char* const kKnown[] = {"$schema",      "title",      "description",
+                                       "type",         "properties", "required",
+                                       "items",        "enum",       "const",
+                                       "minimum",      "not",        "additionalProperties",
+                                       "maximum",      "anyOf",      "pattern",
+                                       "minItems",     "maxItems",   "contains",
+                                       "uniqueItems",  "maxLength",  "exclusiveMinimum",
+                                       "maxProperties"};
   for (const auto& [key, unused] : schema)
     if (!llvm::is_contained(kKnown, key.str())) return "keyword " + key.str();
   if (const auto type = schema.getString("type"))

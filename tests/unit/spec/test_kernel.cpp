@@ -89,6 +89,42 @@ TEST_CASE("a kernel's pointer may be null") {
   CHECK(outcome.spec->kernel->arguments.value.at(1).kind == KernelArgument::Kind::null);
 }
 
+TEST_CASE("a kernel may read what it alone knows the form of") {
+  const char* arguments = "{C: out, A: a, B: b, s: user.scales, z: user.zeros}";
+  const Override given[] = {{"gemm.b", "user"},
+                            {"kernel.b_bytes", "n * k / 2"},
+                            {"kernel.user", "{scales: n * 2, zeros: 64}"},
+                            {"kernel.arguments", arguments}};
+  const auto all_but = [&](size_t left_out, const std::vector<Override>& more = {}) {
+    std::vector<Override> list;
+    for (size_t i = 0; i < std::size(given); ++i)
+      if (i != left_out) list.push_back(given[i]);
+    list.insert(list.end(), more.begin(), more.end());
+    return list;
+  };
+  const Outcome outcome = own(all_but(4));
+  INFO(outcome.log);
+  REQUIRE(outcome.spec.has_value());
+  CHECK(outcome.spec->gemm.b_is_user);
+  CHECK(outcome.spec->gemm.b.value == outcome.spec->gemm.a.value);
+  const KernelSpec& kernel = *outcome.spec->kernel;
+  CHECK(kernel.b_bytes.value.text() == "n * k / 2");
+  REQUIRE(kernel.user.value.size() == 2);
+  CHECK((kernel.user.value[1].name == "zeros" && kernel.user.value[1].bytes.text() == "64"));
+  CHECK(kernel.arguments.value.at(3).kind == KernelArgument::Kind::user);
+  CHECK(kernel.arguments.value.at(3).data == "scales");
+  CHECK(has(refusal(all_but(0)), "kernel.b_bytes is for gemm.b: user"));
+  CHECK(has(refusal(all_but(1)), "gemm.b is 'user', and kernel.b_bytes is missing"));
+  CHECK(has(refusal(all_but(2)), "kernel.arguments gives user.scales to 's', and kernel.user has"));
+  CHECK(has(refusal(all_but(3)), "kernel.arguments gives user.scales to no parameter"));
+  CHECK(has(refusal(all_but(2, {{"kernel.user", "{scale: 8, zeros: 64}"}})),
+            "none of that name, did you mean 'scale'?"));
+  CHECK(has(refusal(all_but(2, {{"kernel.user", "{scales: n - n, zeros: 64}"}})),
+            "kernel.user.scales must be from 1 to 1099511627776; 'n - n' is 0"));
+  CHECK(has(refusal(all_but(2, {{"kernel.user", "{2x: 8}"}})), "'2x' is none"));
+  CHECK(has(test::read(kMinimal, {{"gemm.b", "user"}}).log, "gemm.b 'user' is for a kernel"));
+}
+
 TEST_CASE("an output is one parameter") {
   CHECK(has(refusal({{"kernel.arguments", "{A: a}"}}), "gives out to no parameter"));
   CHECK(has(refusal({{"kernel.arguments", "{C: out, D: out}"}}),

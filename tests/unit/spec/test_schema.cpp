@@ -80,8 +80,10 @@ std::vector<json::Value> candidates(const Field& field) {
                                      Object{{"C", "out"}},
                                      Object{{"C", "out"}, {"M", "m"}, {"x", 0.5}},
                                      Object{{"C", Array{}}},
+                                     Object{{"C", "out"}, {"bias", nullptr}},
                                      Object{{"m", 2}, {"k", 4}},
                                      Object{{"q", 2}},
+                                     Object{{"q", "n * k"}, {"r", Array{}}},
                                      0.25,
                                      "Auto",
                                      "AUTO"};
@@ -175,6 +177,7 @@ TEST_CASE("the schema and the reader agree on every value of every field") {
       if (field.path == "schedule.shots") document["transport"] = "peer_tiles";
       if (field.section() == "kernel") document["kernel"] = own_kernel();
       if (field.path == "kernel.launcher") document.getObject("kernel")->erase("arguments");
+      if (field.path == "kernel.b_bytes") (*document.getObject("gemm"))["b"] = "user";
       put(document, field, value);
       (agree(document) ? accepted : refused) += 1;
     }

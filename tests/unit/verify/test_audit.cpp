@@ -1,5 +1,9 @@
 // The audit passes a kernel that does what it should, and finds each thing that one may do else,
 // with the place where.
+#include <cmath>
+#include <set>
+
+#include "runtime/harness/opaque_bytes.h"
 #include "runtime/map/tile_map.h"
 #include "runtime/verify/audit/audit.h"
 #include "runtime/verify/audit/schedule.h"
@@ -29,6 +33,7 @@ enum class Fault {
   ignores_place,
   other_value,
   changes_a,
+  changes_data,
   forgets_after_first
 };
 Fault fault;
@@ -44,8 +49,16 @@ uint16_t product(const uint16_t* a, const uint16_t* b, int row, int column) {
   return tilepost::from_float<tilepost::Bf16>(sum).bits;
 }
 
+int data_read = 0;  // bytes of user data that both kernels read
+
+uint16_t salt(void* const* user) {
+  uint16_t sum = 0;
+  for (int i = 0; i < data_read; ++i) sum += static_cast<const unsigned char*>(user[0])[i];
+  return sum;
+}
+
 void store_tile(const uint16_t* a, const uint16_t* b, uint16_t* c, const tilepost_tile_t& tile,
-                int position) {
+                int position, uint16_t salt) {
   const int rows = std::min(kTileM, kM - tile.m) + (is(Fault::row_too_many) && tile.m == 8);
   const int columns = std::min(kTileN, kN - tile.n) + (is(Fault::column_too_many) && tile.n == 16);
   const int first = is(Fault::ignores_place) ? tile.m : tile.row;
@@ -54,7 +67,7 @@ void store_tile(const uint16_t* a, const uint16_t* b, uint16_t* c, const tilepos
       uint16_t& to = c[(first + row) * kN + tile.n + column];
       if (is(Fault::element_missing) && tile.m + row == 17 && tile.n + column == 49) continue;
       if (is(Fault::forgets_after_first) && position > 0 && row == 3) continue;
-      const uint16_t value = product(a, b, tile.m + row, tile.n + column) ^
+      const uint16_t value = product(a, b, tile.m + row, tile.n + column) ^ salt ^
                              (is(Fault::other_value) && tile.m == 24 ? 1 : 0);
       if (is(Fault::adds))
         to = tilepost::from_float<tilepost::Bf16>(decode(value, TILEPOST_BF16) +
@@ -71,12 +84,13 @@ void woven(const void* a, const void* b, void* c, tilepost_shape_t /*shape*/,
            tilepost_epilogue_t /*epilogue*/, int worker, int workers, tilepost_view_t view) {
   auto* out = static_cast<uint16_t*>(c);
   if (is(Fault::changes_a)) const_cast<uint16_t*>(static_cast<const uint16_t*>(a))[3] = 5;
+  if (is(Fault::changes_data)) ++*static_cast<unsigned char*>(view.user[0]);
   for (int position = worker; position < view.num_tiles; position += workers) {
     tilepost_tile_t tile = view.tiles[position];
     if (tile.row >= 0 || is(Fault::padding_stores)) {
       tile.row = std::max(tile.row, 0);
       store_tile(static_cast<const uint16_t*>(a), static_cast<const uint16_t*>(b), out, tile,
-                 position);
+                 position, salt(view.user));
     }
     if (is(Fault::far_before) && tile.m == 8) out[-100] = 7;
     if (is(Fault::far_behind) && tile.m == 8) out[40 * kN] = 7;
@@ -89,13 +103,14 @@ void woven(const void* a, const void* b, void* c, tilepost_shape_t /*shape*/,
 int plain_stored = kM;  // rows that the plain kernel stores
 bool plain_repeats = true;
 
-int plain(const void* a, const void* b, void* c, const tilepost_shape_t& /*shape*/, void*) {
+int plain(const void* a, const void* b, void* c, const tilepost_shape_t& /*shape*/,
+          void* const* user, void* /*stream*/) {
   static uint16_t run = 0;
   for (int row = 0; row < plain_stored; ++row)
     for (int column = 0; column < kN; ++column)
       static_cast<uint16_t*>(c)[row * kN + column] =
           product(static_cast<const uint16_t*>(a), static_cast<const uint16_t*>(b), row, column) ^
-          (plain_repeats ? 0 : run & 1);
+          salt(user) ^ (plain_repeats ? 0 : run & 1);
   ++run;
   return 0;
 }
@@ -121,11 +136,14 @@ struct Plan {
   }
 };
 
+const tilepost::harness::OpaqueData kData = {
+    "user.salt", [](const tilepost_shape_t& shape) -> int64_t { return shape.k * 2; }};
+
 std::vector<CheckResult> audit(Fault one) {
   fault = one;
   const Plan plan;
   const auto world = open_world(1);
-  return audit_kernel({"lib::gemm", plain}, plan.plan, *world, 5, [](int) {});
+  return audit_kernel({"lib::gemm", plain, {}, &kData, 1}, plan.plan, *world, 5, [](int) {});
 }
 
 void check_refused(Fault one, const std::string& text) {
@@ -182,6 +200,34 @@ TEST_CASE("what only other schedules show is found") {
 TEST_CASE("a value that is not the plain kernel's is found") {
   check_refused(Fault::other_value, "bits: by the plan's schedule element (24, 0) is 0x");
   check_refused(Fault::changes_a, "footprint: the kernel stores into A");
+}
+
+TEST_CASE("what a kernel reads beyond the bytes that are said, or changes, is found") {
+  check_refused(Fault::changes_data, "footprint: the kernel stores into user.salt");
+  data_read = 2 * kK;
+  CHECK(audit(Fault::none).back().ok);
+  data_read = 2 * kK + 1;
+  check_refused(Fault::none,
+                "bits: lib::gemm as it is, unwoven, reads outside of user.salt, which "
+                "has " +
+                    std::to_string(2 * kK) + " bytes as the spec says");
+  data_read = 0;
+}
+
+TEST_CASE("random bytes are finite numbers whichever their type") {
+  const std::vector<unsigned char> bytes = tilepost::harness::opaque_bytes(1 << 16, 7);
+  std::set<unsigned char> even, odd;
+  for (size_t i = 0; i < bytes.size(); ++i) (i % 2 == 0 ? even : odd).insert(bytes[i]);
+  CHECK(even.size() == 128);
+  CHECK(odd.size() == 16);
+  for (const tilepost_dtype_t type : {TILEPOST_BF16, TILEPOST_F16, TILEPOST_F32})
+    for (int64_t i = 0; i < (1 << 16) / tilepost::element_bytes(type); ++i) {
+      const float value = std::fabs(decode(load_bits(bytes.data(), i, type), type));
+      if (value < 0x1p-15f || value >= 2) FAIL(value);
+    }
+  CHECK(tilepost::harness::opaque_bytes(100, 7) ==
+        std::vector<unsigned char>(bytes.begin(), bytes.begin() + 100));
+  CHECK(tilepost::harness::opaque_bytes(100, 8) != tilepost::harness::opaque_bytes(100, 7));
 }
 
 TEST_CASE("a plain kernel that is no reference is no reference") {

@@ -164,7 +164,7 @@ std::vector<CheckResult> check_without_epilogue(int ops, tilepost_operands_t ope
                                                  tilepost::Bf16, hand_woven::Fault::none>;
   const tilepost_program_t program = {TILEPOST_ABI_VERSION, "hand", 1, &plan};
   const auto world = open_world(plan.ranks);
-  return check_program(program, plan, *world, {}, 1, false, [](int) {});
+  return check_program(program, plan, *world, {}, 1, nullptr, [](int) {});
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ class Program {
     HarnessOptions options;
     options.deadline = deadline;
     const auto world = open_world(plan_.ranks);
-    return check_program(program_, plan_, *world, options, 1, false, [](int) {});
+    return check_program(program_, plan_, *world, options, 1, nullptr, [](int) {});
   }
 
   const tilepost_plan_t& plan() const { return plan_; }

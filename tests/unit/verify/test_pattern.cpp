@@ -19,7 +19,7 @@ std::vector<CheckResult> check(const Program& program, std::vector<int64_t> m = 
   options.m = std::move(m);
   const tilepost_plan_t& plan = program.get().plans[0];
   const auto world = verify::open_world(plan.ranks);
-  return verify::check_program(program.get(), plan, *world, options, 3, false, [](int) {});
+  return verify::check_program(program.get(), plan, *world, options, 3, nullptr, [](int) {});
 }
 
 Problem make(tilepost_pattern_t pattern, tilepost_layout_t layout = TILEPOST_PANEL) {

@@ -1,0 +1,29 @@
+// Random bytes for what only a kernel of the user's own knows the form of.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace tilepost::harness {
+
+// Bytes that are finite numbers in whichever floating-point type, at even places: of 16 bits and
+// more from 2^-15 to 2 in magnitude, of 8 bits below 2. As whole numbers they are random, but that
+// bit 6 of every byte is 0, and that every second byte has three more bits that do not vary.
+inline std::vector<unsigned char> opaque_bytes(int64_t count, uint64_t stream) {
+  std::vector<unsigned char> bytes(static_cast<size_t>(count));
+  uint64_t bits = 0;
+  for (size_t i = 0; i < bytes.size(); ++i, bits >>= 8) {
+    if (i % 8 == 0) {
+      // The finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
+      bits = stream + (i / 8 + 1) * 0x9e3779b97f4a7c15u;
+      bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9u;
+      bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebu;
+      bits ^= bits >> 31;
+    }
+    // The upper byte of a number of 16 bits: its sign, 0111, three bits of its own.
+    bytes[i] = static_cast<unsigned char>(i % 2 == 0 ? bits & 0xbf : (bits & 0x87) | 0x38);
+  }
+  return bytes;
+}
+
+}  // namespace tilepost::harness

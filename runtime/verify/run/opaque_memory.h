@@ -1,0 +1,52 @@
+// B and user data of a kernel that alone knows their form: random bytes, and room around them that
+// the kernel is not to read.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runtime/harness/plain_launch.h"
+#include "runtime/verify/run/world.h"
+
+namespace tilepost::verify {
+
+class OpaqueMemory {
+ public:
+  // Both outlive it. A kernel without such data has none.
+  OpaqueMemory(RankDevice& device, const harness::PlainLaunch& kernel);
+  ~OpaqueMemory();
+  OpaqueMemory(const OpaqueMemory&) = delete;
+  OpaqueMemory& operator=(const OpaqueMemory&) = delete;
+
+  // Fresh bytes for a run of a rank, as many as the shape needs.
+  void fill(const tilepost_shape_t& shape, uint64_t seed, int run, int rank);
+  // Other bytes around one of them.
+  void fill_around(int index, uint64_t stream);
+
+  int count() const { return static_cast<int>(parts_.size()); }
+  const char* name(int index) const { return parts_[index].data.name; }
+  int64_t bytes(int index) const { return parts_[index].bytes; }
+
+  const void* b() const;  // null: B is a matrix
+  void* const* user() const { return user_.data(); }
+
+  // The name of one that is not as it was filled, or "".
+  std::string changed() const;
+
+ private:
+  struct Part {
+    harness::OpaqueData data;
+    char* memory = nullptr;
+    int64_t room = 0, bytes = 0;  // in front of it and behind it; its own
+    int64_t capacity = 0;
+    std::vector<unsigned char> filled;
+  };
+
+  RankDevice& device_;
+  const bool has_b_;
+  std::vector<Part> parts_;  // B first
+  std::vector<void*> user_;
+};
+
+}  // namespace tilepost::verify
