@@ -77,6 +77,11 @@ Value Interpreter::arithmetic(clang::BinaryOperatorKind kind, Value a, Value b, 
       b.node = nodes.binary(*op, b.node, a.node, kInt64);
       return b;
     }
+    // … and rounding it down, where that is an address of shared memory.
+    const bool rounds = kind == clang::BO_And && int_type(type).bits == 64 &&
+                        a.root == Root::shared && nodes.is_constant(b.node) &&
+                        nodes[b.node].value < 0;
+    if (rounds) return {Root::shared, 0, unknown("an address", where, is_uniform(a))};
     output_as_number_ |= a.root == Root::output || b.root == Root::output;
     return unknown_value(type, "an address", where, is_uniform(a) && is_uniform(b));
   }

@@ -169,6 +169,16 @@ bool Interpreter::known_call(const clang::CallExpr* e, const clang::FunctionDecl
     for (unsigned i = 1; i < count; ++i) eval(e->getArg(i));
     return true;
   }
+  if (name == "__shfl_sync" && count == 4 && launch_.threads[0] % 32 == 0) {
+    eval(e->getArg(0));
+    const Value value = eval(e->getArg(1)), lane = eval(e->getArg(2)), width = eval(e->getArg(3));
+    const bool known = value.root == Root::number && type->isIntegralOrEnumerationType() &&
+                       !nodes[value.node].lost && nodes.is(width.node, 32) &&
+                       nodes.is_constant(lane.node);
+    if (known) return number(nodes.in_lane(value.node, nodes[lane.node].value & 31));
+    result = unknown_value(type, "the result of '__shfl_sync'", where);
+    return true;
+  }
   if (name.starts_with("atomic") && count >= 1) {
     const Value at = eval(e->getArg(0));
     for (unsigned i = 1; i < count; ++i) eval(e->getArg(i));

@@ -371,6 +371,43 @@ NodeId Nodes::truth(NodeId a) {
   return negation(binary(Op::equal, a, constant(0), kInt64));
 }
 
+NodeId Nodes::in_lane(NodeId a, int64_t lane) {
+  std::set<NodeId> needed;  // a node's operands have smaller numbers than it has
+  std::vector<NodeId> left{a};
+  while (!left.empty()) {
+    const NodeId id = left.back();
+    left.pop_back();
+    if (nodes_[id].thread && needed.insert(id).second)
+      left.insert(left.end(), {nodes_[id].a, nodes_[id].b, nodes_[id].c});
+  }
+  std::map<NodeId, NodeId> there;
+  const auto of = [&](NodeId id) {
+    const auto found = there.find(id);
+    return found == there.end() ? id : found->second;
+  };
+  for (const NodeId id : needed) {
+    const Node node = nodes_[id];
+    const NodeId x = of(node.a), y = of(node.b);
+    NodeId& result = there[id];
+    if (node.op == Op::unknown || (node.op == Op::symbol && node.value != thread_x))
+      result = id;
+    else if (node.op == Op::symbol)
+      result = binary(Op::add, binary(Op::bit_and, id, constant(~int64_t{31}), kInt64),
+                      constant(lane), kInt64);
+    else if (node.op == Op::both)
+      result = both(x, y);
+    else if (node.op == Op::negation)
+      result = negation(x);
+    else if (node.op == Op::select)
+      result = select(x, y, of(node.c));
+    else if (node.op == Op::convert)
+      result = convert(x, node.type);
+    else
+      result = binary(node.op, x, y, node.type);
+  }
+  return of(a);
+}
+
 std::vector<NodeId> Nodes::unknowns(NodeId id) const {
   std::set<NodeId> seen;
   std::vector<NodeId> todo{id};

@@ -104,6 +104,8 @@ class Nodes {
   NodeId either(NodeId a, NodeId b);
   NodeId select(NodeId condition, NodeId a, NodeId b);
   NodeId convert(NodeId a, IntType type);
+  // The number as that lane of the thread's warp has it, where warps lie along x.
+  NodeId in_lane(NodeId a, int64_t lane);
   // Whether the number is not 0, as 0 or 1.
   NodeId truth(NodeId a);
 
