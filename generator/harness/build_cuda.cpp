@@ -38,8 +38,8 @@ void CudaBuild::add(const std::string& source, const std::vector<std::string>& c
 void CudaBuild::add_program(const HarnessProgram& program, const std::vector<std::string>& code,
                             bool plain) {
   std::vector<std::string> more;
-  if (const auto& own = program.plans.front().source.own; own && own->spec.cutlass.value) {
-    more.emplace_back("--expt-relaxed-constexpr");  // CUTLASS's headers need it
+  if (const auto& own = program.plans.front().source.own; own && !own->folders.empty()) {
+    more.emplace_back("--expt-relaxed-constexpr");  // CUTLASS's headers need it, for example
     for (const std::string& folder : own->folders) more.push_back("-I" + folder);
   }
   add("programs/" + program.name + ".cu", code, more);

@@ -91,7 +91,7 @@ class Examiner {
   void choose_headers() {
     SilentDiagnostics silent;
     std::string looked;
-    if (!read_kernel(silent, [](Parsed&, const Instance&) {}))
+    if (!own_.folders.empty() || !read_kernel(silent, [](Parsed&, const Instance&) {}))
       own_.toolkit = find_toolkit(looked).value_or("");
   }
 
@@ -158,6 +158,11 @@ class Examiner {
     const auto refuse = [&](bool given, Place where, const std::string& message) {
       if (given) diagnostics_.error(where, message);
     };
+    refuse(!own_.marked && kernel.system_include_dirs.given(), kernel.system_include_dirs.where,
+           fmt::format("kernel.system_include_dirs is for kernels with marks, and {} reaches none: "
+                       "what its blocks store is proven with headers that become part of the "
+                       "generated file; say kernel.include_dirs",
+                       name));
     if (own_.marked) {
       refuse(kernel.loop.value, kernel.loop.where,
              fmt::format("kernel.loop is for kernels without marks; {} has some, which say how its "
@@ -394,6 +399,7 @@ Reading reading_of(const OwnKernel& own) {
   if (own.toolkit.empty()) return reading;
   FullMode& full = reading.full.emplace();
   full.toolkit = own.toolkit;
+  full.include_dirs = own.folders;
   full.standard = "c++20";  // as generated code is compiled
   return reading;
 }
@@ -427,9 +433,9 @@ std::shared_ptr<const OwnKernel> examine_kernel(const Spec& spec, std::string_vi
   own->arch = spec.archs.value.front();
   own->name = woven_name(own->spec.function.value);
   if (!read_source(own->spec, spec_path, own->source, diagnostics)) return nullptr;
+  own->folders = folders_of(own->spec, spec_path);
   if (own->spec.cutlass.value) {
     own->name.erase(0, kWoven.size());
-    own->folders = folders_of(own->spec, spec_path);
     return describe_adapted(*own, diagnostics) ? own : nullptr;
   }
   Examiner examiner(spec, *own, diagnostics);

@@ -17,7 +17,8 @@ struct OwnKernel {
   KernelSpec spec;
   std::string name;                  // of the woven kernel: "woven_my_gemm"
   OneFile source;                    // kernel.cutlass: the file as it is, for it is included
-  std::vector<std::string> folders;  // kernel.cutlass: those it is compiled with, absolute
+  std::vector<std::string> folders;  // those it is compiled with, absolute: of headers that
+                                     // generated code includes
   Arch arch =
       Arch::sm_90a;     // whose lines of it are read, where it has some for each: the spec's first
   std::string toolkit;  // the CUDA Toolkit whose headers it is read with; "": stand-ins suffice

@@ -109,7 +109,9 @@ struct KernelSpec {
   Located<std::vector<int64_t>> store_box;
   Located<double> efficiency{0.5, {}};                      // of the tensor cores' peak
   Located<std::vector<Located<std::string>>> include_dirs;  // relative to the spec's folder
-  Located<std::vector<Located<std::string>>> defines;       // "NAME" or "NAME=value"
+  // Of headers that stay where they are; likewise.
+  Located<std::vector<Located<std::string>>> system_include_dirs;
+  Located<std::vector<Located<std::string>>> defines;  // "NAME" or "NAME=value"
   Place where;
 };
 

@@ -12,6 +12,7 @@ or if a marked kernel has more than five marks or spills more than without.
 import argparse
 import os
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -47,8 +48,7 @@ def spec_of(row, sources, pattern):
         first = os.path.join(os.path.abspath(sources), "marked", row["id"]) + ", " if "marks" in row else ""
         kernel += f", include_dirs: [{first}{os.path.relpath(os.path.dirname(file), root)}]"
         file = os.path.join(HERE, "wrappers", row["wrapper"])
-    folders = re.search(r"include_dirs: \[([^]]*)\]", kernel)
-    if folders:
+    for folders in re.finditer(r"include_dirs: \[([^]]*)\]", kernel):
         listed = ", ".join(os.path.join(root, name.strip()) for name in folders.group(1).split(","))
         kernel = kernel.replace(folders.group(0), f"include_dirs: [{listed}]")
     launched = f"arguments: {row['arguments']}" if "arguments" in row else f"launcher: {row['launcher']}"
@@ -57,8 +57,11 @@ def spec_of(row, sources, pattern):
             f"kernel: {{file: {file}, {kernel}, {launched}}}\n")
 
 
-def compiled(source, flags):
+def compiled(row, sources, source, flags):
     """Registers and spilled bytes of the file's kernels, or the first error."""
+    folders = re.search(r"system_include_dirs: \[([^]]*)\]", row["kernel"])
+    for folder in folders.group(1).split(",") if folders else []:
+        flags = [*flags, "--expt-relaxed-constexpr", "-isystem", os.path.join(root_of(row, sources), folder.strip())]
     command = ["nvcc", "-std=c++20", "-O3", "-gencode", "arch=compute_90a,code=sm_90a", "-Xptxas", "-v", "-I", os.path.join(HERE, "../../include")]
     done = subprocess.run([*command, *flags, "-c", source, "-o", "/dev/null"], capture_output=True, text=True, timeout=300)
     if done.returncode != 0:
@@ -76,7 +79,12 @@ def compiled_alone(row, folder, sources):
     with open(file, "w") as text:
         text.write(f'#include "{HERE}/wrappers/{row["wrapper"]}"\n')
         text.write(f"const void* alone() {{ return reinterpret_cast<const void*>(&{name}); }}\n")
-    return compiled(file, ["-I", author])
+    return compiled(row, sources, file, ["-I", author])
+
+
+def cpu_seconds():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def main():
@@ -101,9 +109,9 @@ def main():
             marks, lines, changed = apply(os.path.join(HERE, "marks", row["marks"]), args.sources, copies)
         path = os.path.join(folder, row["id"] + ".yaml")
         open(path, "w").write(spec_of(row, args.sources, args.pattern))
-        begin = time.time()
+        begin, of_cpu = time.time(), cpu_seconds()
         done = subprocess.run([args.tool, "generate", path, "-o", folder], capture_output=True, text=True, timeout=60)
-        seconds = time.time() - begin
+        seconds, of_cpu = time.time() - begin, cpu_seconds() - of_cpu
         kind, _, expected = row["class"].partition(" ")
         said = "accepted" if done.returncode == 0 else "refused"
         reason = (re.findall(r"error: (.*)", done.stderr) or [""])[0]
@@ -113,12 +121,12 @@ def main():
         of_kind[0] += said == "accepted"
         of_kind[1] += 1
         wrong += not right
-        text = f"{row['id']:<6} {kind:<8} {said:<8} {seconds:5.2f} s  {'' if right else 'NOT AS SAID: '}{reason[:150]}"
+        text = f"{row['id']:<6} {kind:<8} {said:<8} {seconds:5.2f} s ({of_cpu:.2f} of a CPU)  {'' if right else 'NOT AS SAID: '}{reason[:150]}"
         if marks:
             text += f"{marks} marks, {lines} lines put, {changed} changed; "
             wrong += marks > MOST_MARKS
         if args.compile and said == "accepted":
-            spills, found = compiled(f"{folder}/{row['id']}.cu", [])
+            spills, found = compiled(row, args.sources, f"{folder}/{row['id']}.cu", [])
             text += found
             if marks:
                 spills_alone, found = compiled_alone(row, folder, args.sources)

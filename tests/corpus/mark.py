@@ -4,9 +4,9 @@
 Usage: mark.py MARKS SOURCES OUT
 
 MARKS says what is put where. `file: PATH` names a file in SOURCES, and `as: NAME` what its copy is called in OUT, else
-its last part. Below it `LINE: text` puts text in front of that line of the author's, several in their order, `LINE: -`
-leaves the line out, and `LINE: name => other` replaces the name, which the line has once. Prints how many marks and lines
-were put, and how many lines of the author's were changed.
+its last part. Below it `LINE: text` puts text in front of that line of the author's, several in their order. `LINE: -`
+leaves the line out, `FROM-TO: -` several. `LINE: name => other` replaces the name, which the line has once. Prints how
+many marks and lines were put, and how many lines of the author's were changed or left out.
 """
 
 import os
@@ -30,8 +30,12 @@ def read_marks(path):
             files.append([text, os.path.basename(text), {}, {}])
         elif key == "as" and files:
             files[-1][1] = text
+        elif text == "-" and re.fullmatch(r"\d+-\d+", key) and files:
+            first, last = map(int, key.split("-"))
+            for left_out in range(first, last + 1):
+                files[-1][3].setdefault(left_out, []).append(None)
         elif colon and key.isdigit() and files:
-            replaced = re.fullmatch(r"(\w+) => (\S+)", text)
+            replaced = re.fullmatch(r"(\w+) => (.+)", text)
             change = replaced.groups() if replaced else None if text == "-" else text
             files[-1][2 if isinstance(change, str) else 3].setdefault(int(key), []).append(change)
         else:

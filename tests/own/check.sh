@@ -45,7 +45,7 @@ accepted() {
 # compiled WHAT: accepted, and nvcc takes what is generated
 compiled() {
   "$tool" generate "$dir/spec.yaml" -o "$dir" 2>"$dir/log" &&
-    nvcc -std=c++20 -arch=sm_80 -I "$root/include" -c "$dir/own.cu" -o "$dir/own.o" >>"$dir/log" 2>&1 ||
+    nvcc -std=c++20 -arch=sm_80 -I "$root/include" -isystem "$here/library" -c "$dir/own.cu" -o "$dir/own.o" >>"$dir/log" 2>&1 ||
     { echo "FAIL $1"; head -20 "$dir/log"; failed=1; return; }
   echo "$1: compiled"
 }
@@ -401,6 +401,21 @@ if command -v nvcc >/dev/null; then
   spec gemm_all_reduce 256 256 64 f16 "tensor_cores.cu, function: tensor_cores, tile: [64, 64], threads: [32, 4],
   grid: [n / 64, m / 64], arguments: {a: a, b: b, c: out, n: n, k: k}, requires: {m: 64, n: 64, k: 16}" >"$dir/spec.yaml"
   compiled "tensor cores"
+  own="with_library.cu, function: 'with_library<16>', tile: [16, 16], threads: [16, 16],
+  arguments: {a: a, b: b, c: out, m: m, n: n, k: k}, system_include_dirs: [$here/library]"
+  spec gemm_all_reduce 256 256 64 bf16 "$own" >"$dir/spec.yaml"
+  compiled "a library's headers"
+  grep -q '#include <elements/store.h>' "$dir/own.cu" || { echo "FAIL the library's header is no inclusion"; failed=1; }
+  CUDACXX="$dir/bin/nvcc" NCCL_ROOT="$dir/nccl" "$tool" verify "$dir/spec.yaml" --target cuda --no-run --no-cache \
+    --keep "$dir/library" >"$dir/log" 2>&1 || { echo "FAIL checks with a library's headers"; cat "$dir/log"; failed=1; }
+  grep -c -- "-I$here/library" "$dir/library/build.sh" >"$dir/log" && grep -qx 2 "$dir/log" ||
+    { echo "FAIL checks are compiled without the library's headers"; failed=1; }
+  spec gemm_all_reduce 256 256 64 bf16 "$own, defines: [STORE_AROUND_THE_MARK]" >"$dir/spec.yaml"
+  refused "a library that stores around the marks" "with_library.cu:18:"
+  spec gemm_all_reduce 256 256 64 bf16 "${own/\/library/\/nowhere}" >"$dir/spec.yaml"
+  refused "a folder of a library that is not there" "kernel.system_include_dirs: there is no folder"
+  spec gemm_all_reduce 256 192 8 bf16 "$tiled, system_include_dirs: [$here/library]" >"$dir/spec.yaml"
+  refused "a library of a kernel without marks" "kernel.system_include_dirs is for kernels with marks"
   sed "s|kernels/marked_hopper|$here/kernels/marked_hopper|; s/64, 64, 128/64, 65, 128/" "$here/hopper.yaml" >"$dir/spec.yaml"
   refused "a box that TMA has not" "kernel.store_box is [rows, columns, swizzle]"
 else

@@ -94,9 +94,15 @@ class Headers {
 
 std::vector<std::string> folders_of(const KernelSpec& kernel, std::string_view spec_path) {
   const StringRef folder = path::parent_path(spec_path);
-  std::vector<std::string> folders = {folder.str()};
-  for (const Located<std::string>& dir : kernel.include_dirs.value)
-    folders.push_back(beside(folder, dir.value));
+  std::vector<std::string> folders;
+  const auto add = [&](const Located<std::vector<Located<std::string>>>& list) {
+    for (const Located<std::string>& dir : list.value) folders.push_back(beside(folder, dir.value));
+  };
+  if (kernel.cutlass.value) {
+    folders.push_back(folder.str());
+    add(kernel.include_dirs);
+  }
+  add(kernel.system_include_dirs);
   for (std::string& each : folders) {
     llvm::SmallString<256> absolute(each.empty() ? "." : each);
     if (!llvm::sys::fs::make_absolute(absolute)) each = absolute.str().str();
@@ -114,12 +120,19 @@ bool read_source(const KernelSpec& kernel, std::string_view spec_path, OneFile& 
     return false;
   }
   source = OneFile(file, text);
-  for (const Located<std::string>& dir : kernel.include_dirs.value) {
-    if (llvm::sys::fs::is_directory(beside(folder, dir.value))) continue;
-    diagnostics.error(dir.where, fmt::format("kernel.include_dirs: there is no folder {}",
-                                             quote(beside(folder, dir.value))));
+  const auto all_there = [&](const Located<std::vector<Located<std::string>>>& list,
+                             std::string_view field) {
+    for (const Located<std::string>& dir : list.value) {
+      const std::string path = beside(folder, dir.value);
+      if (llvm::sys::fs::is_directory(path)) continue;
+      diagnostics.error(dir.where, fmt::format("{}: there is no folder {}", field, quote(path)));
+      return false;
+    }
+    return true;
+  };
+  if (!all_there(kernel.include_dirs, "kernel.include_dirs") ||
+      !all_there(kernel.system_include_dirs, "kernel.system_include_dirs"))
     return false;
-  }
   if (kernel.cutlass.value) return true;
   std::vector<std::string> defines;
   defines.reserve(kernel.defines.value.size());

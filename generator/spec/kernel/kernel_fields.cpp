@@ -207,6 +207,17 @@ const Field kKernelFields[] = {
          [](Spec& s, const FieldValue& r) {
            s.kernel->include_dirs = {r.texts, r.where};
          }},
+    {.path = "kernel.system_include_dirs",
+     .kind = FieldKind::texts,
+     .max_items = 64,
+     .noun = "paths",
+     .default_text = "[]",
+     .description = "of a kernel with marks: folders of libraries' headers, which generated code "
+                    "goes on to include; from the spec's folder",
+     .store =
+         [](Spec& s, const FieldValue& r) {
+           s.kernel->system_include_dirs = {r.texts, r.where};
+         }},
     {.path = "kernel.defines",
      .kind = FieldKind::texts,
      .max_items = 256,

@@ -98,6 +98,9 @@ bool nvcc_takes(unsigned id, StringRef code) {
   switch (id) {
     // A % before a name in asm: nvcc reads it as %%. The operands are known all the same.
     case clang::diag::err_asm_invalid_escape:
+    // An operand that asm does not have: nvcc refuses it where it is compiled, so it stands in a
+    // branch of a template that is not.
+    case clang::diag::err_asm_invalid_operand_number:
     // A constructor of a __shared__ variable, which nvcc warns of and does not call.
     case clang::diag::err_shared_var_init:
     // A default argument that another declaration has too: nvcc takes the first.

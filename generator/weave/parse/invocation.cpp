@@ -82,7 +82,7 @@ std::vector<std::string> full_arguments(const FullMode& full, StringRef arch) {
   list.push_back("--cuda-path=" + full.toolkit);
   list.push_back("-std=" + full.standard);
   for (const std::string& define : full.defines) list.push_back("-D" + define);
-  for (const std::string& folder : full.include_dirs) list.push_back("-I" + folder);
+  for (const std::string& folder : full.include_dirs) list.insert(list.end(), {"-isystem", folder});
   list.insert(list.end(), {"-isystem", full.toolkit + "/include/cccl"});
   return list;
 }

@@ -164,6 +164,12 @@ class Action : public clang::ASTFrontendAction {
       const Action& action;
       explicit Finished(const Action& mine) : action(mine) {}
       void HandleTranslationUnit(clang::ASTContext& ast) override { action.use_(action, ast); }
+      // Nothing may call main (ISO C++ [basic.start.main]), and in a kernel's file it is often what
+      // needs most: every kernel that there is, for every type.
+      bool shouldSkipFunctionBody(clang::Decl* decl) override {
+        const clang::FunctionDecl* function = decl->getAsFunction();
+        return function && function->isMain();
+      }
     };
     return std::make_unique<Finished>(*this);
   }
@@ -307,6 +313,7 @@ bool parse(const Text& text, const Reading& reading, Report& report,
     report.error("Clang could not read it: " + errors.unplaced());
     return false;
   }
+  invocation->getFrontendOpts().SkipFunctionBodies = true;  // those that the action wants to skip
   compiler->setInvocation(std::move(invocation));
   // A header that is missing ends nothing: whether it matters is seen by what is reached.
   if (reading.full) {

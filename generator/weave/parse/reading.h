@@ -12,7 +12,7 @@ namespace tilepost {
 struct FullMode {
   std::string toolkit;                    // its folder, which has include/ (find_toolkit)
   std::string path;                       // of the source: its quoted includes are beside it
-  std::vector<std::string> include_dirs;  // -I
+  std::vector<std::string> include_dirs;  // -isystem
   std::vector<std::string> defines;       // -D: "NAME" or "NAME=value"
   std::string standard = "c++17";         // -std
 };

@@ -45,9 +45,19 @@ class Spans {
       if (brace.isValid()) {
         add_brackets(decl, *begin, brace);
       } else {
-        spans.push_back({{*begin, *end}, Piece::Kind::declaration, decl});
+        spans.push_back({{*begin, behind_body(decl, *end)}, Piece::Kind::declaration, decl});
       }
     }
+  }
+
+  // A body that was not read is part of no declaration.
+  size_t behind_body(const clang::Decl* decl, size_t end) const {
+    const auto* function = dyn_cast<clang::FunctionDecl>(decl);
+    if (!function || !function->hasSkippedBody()) return end;
+    const Token* open = parsed_.tokens.at(end - 1);
+    while (open && open->kind != clang::tok::l_brace) open = parsed_.tokens.next(open);
+    const Token* close = open ? parsed_.tokens.closing(open) : nullptr;
+    return close ? close->end : end;
   }
 
   void add_brackets(const clang::Decl* decl, size_t begin, clang::SourceLocation brace) {

@@ -58,6 +58,35 @@ bool any_ends(const std::vector<std::string>& paths, const std::string& end) {
 
 }  // namespace
 
+TEST_CASE("main is not read, and no kernel is made for what it asks for") {
+  if (!has_toolkit()) return;
+  const std::string kernel =
+      "template <class T> __global__ void gemm(T* c) {\n"
+      "  static_assert(sizeof(T) == 4, \"four bytes\");\n"
+      "  *c = 0;\n"
+      "}\n";
+  const Read result =
+      read(kernel + "int main() { gemm<double><<<1, 1>>>(nullptr); }\n", "gemm<float>");
+  CHECK(result.messages.empty());
+  CHECK(result.parameters == "float *c\n");
+  // Any other function is.
+  const Read other =
+      read(kernel + "void run() { gemm<double><<<1, 1>>>(nullptr); }\n", "gemm<float>");
+  CHECK(other.messages.find("four bytes") != std::string::npos);
+}
+
+TEST_CASE("asm that nvcc refuses may stand in a branch that is not compiled") {
+  if (!has_toolkit()) return;
+  const Read result = read(
+      "template <bool kLast> __global__ void gemm(int* c) {\n"
+      "  if constexpr (kLast) asm volatile(\"st.global.u32 [%0], %2;\" ::\"l\"(c), \"r\"(1));\n"
+      "  else *c = 1;\n"
+      "}\n",
+      "gemm<false>");
+  CHECK(result.messages.empty());
+  CHECK(result.parameters == "int *c\n");
+}
+
 TEST_CASE("installed headers are read, and Clang's own from the tool") {
   if (!has_toolkit()) return;
   const Read result = read(R"(#include <cuda_bf16.h>

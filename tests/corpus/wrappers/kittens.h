@@ -1,0 +1,27 @@
+// Stands in front of ThunderKittens: its tensor maps are encoded by a function that is asked for at
+// run time, so that programs with them need no library of the driver's.
+#pragma once
+
+#include "tensor_map.h"
+
+#define KITTENS_HOPPER
+
+namespace corpus {
+
+inline CUresult encode_tiled(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t dimensions,
+                             void* from, const cuuint64_t* size, const cuuint64_t* stride,
+                             const cuuint32_t* box, const cuuint32_t*, CUtensorMapInterleave,
+                             CUtensorMapSwizzle swizzle, CUtensorMapL2promotion,
+                             CUtensorMapFloatOOBfill) {
+  return encode(*map, from, dimensions, size, stride, box, {0, 0, swizzle, type});
+}
+
+inline CUresult error_string(CUresult, const char** text) {
+  *text = "cuTensorMapEncodeTiled";
+  return CUDA_SUCCESS;
+}
+
+}  // namespace corpus
+
+#define cuTensorMapEncodeTiled corpus::encode_tiled
+#define cuGetErrorString corpus::error_string
