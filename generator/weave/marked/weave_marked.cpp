@@ -40,7 +40,7 @@ class Weaver {
     woven.body = guards(read_with, request_.kernel) + "using " + kViewType + " = View;\n\n" +
                  user_type(request_) +
                  "// As its author wrote it, but for its marks.\nnamespace user {\n\n" +
-                 woven.body + behind + "\n}  // namespace user\n";
+                 joined_namespaces(parsed_) + woven.body + behind + "\n}  // namespace user\n";
     if (request_.cpu)
       woven.body += define_dynamic_shared(parsed_, instance_.function, request_.shared_bytes);
     return woven;

@@ -49,4 +49,8 @@ Pieces cut_into_pieces(const Parsed& parsed);
 // The identifiers in a part of the source, comments and strings excluded.
 std::vector<llvm::StringRef> identifiers(const Parsed& parsed, Range range);
 
+// Of the namespaces that the source opens again, those of headers that stay inclusions: code that
+// is put into a namespace of its own has to find them there as well.
+std::string joined_namespaces(const Parsed& parsed);
+
 }  // namespace tilepost

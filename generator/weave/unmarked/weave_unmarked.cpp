@@ -66,8 +66,8 @@ class Weaver {
     if (!parsed_.report.ok()) return {};
     WovenKernel kept = assemble(parsed_, names, pieces, edits);
     add_include(kept, "<tilepost/mark.cuh>");  // by themselves marks do nothing
-    kept.body = "namespace user {\n\n" + kept.body + "\n}  // namespace user\n\n" +
-                shared_memory() + user_type(request_) + launch();
+    kept.body = "namespace user {\n\n" + joined_namespaces(parsed_) + kept.body +
+                "\n}  // namespace user\n\n" + shared_memory() + user_type(request_) + launch();
     return kept;
   }
 

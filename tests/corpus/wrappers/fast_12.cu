@@ -1,7 +1,6 @@
 // What the author's main file has in front of it, and who launches it.
 #include <cuda_bf16.h>
 
-#define NDEBUG  // as the author compiles it
 #include <cassert>
 #include <cstdio>
 #include <cstdlib>

@@ -1,10 +1,7 @@
 // Who launches the kernel.
 #include <tilepost/plan.h>
-
-#include "kittens.h"
-
-// Behind it.
 #include <tilepost/mark.cuh>
+
 #include "level_04.cu"
 
 namespace corpus {

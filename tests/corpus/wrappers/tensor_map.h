@@ -1,4 +1,4 @@
-// Tensor maps of 16-bit numbers, encoded by the driver, which is asked for its function at run
+// Tensor maps, encoded by the driver, which is asked for its function at run
 // time.
 #pragma once
 
@@ -34,7 +34,9 @@ inline CUresult encode(CUtensorMap& map, const void* from, unsigned dimensions,
 // Rows of `columns` elements.
 inline CUresult describe(CUtensorMap& map, const void* from, long long rows, long long columns,
                          const Box& box) {
-  const unsigned bytes = box.type == CU_TENSOR_MAP_DATA_TYPE_UINT8 ? 1 : 2;
+  const unsigned bytes = box.type == CU_TENSOR_MAP_DATA_TYPE_UINT8     ? 1
+                         : box.type == CU_TENSOR_MAP_DATA_TYPE_FLOAT32 ? 4
+                                                                       : 2;
   const cuuint64_t size[] = {static_cast<cuuint64_t>(columns), static_cast<cuuint64_t>(rows)};
   const cuuint64_t stride[] = {static_cast<cuuint64_t>(columns) * bytes};
   const cuuint32_t boxes[] = {box.columns, box.rows};

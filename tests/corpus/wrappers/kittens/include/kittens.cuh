@@ -1,8 +1,9 @@
-// Stands in front of ThunderKittens: its tensor maps are encoded by a function that is asked for at
-// run time, so that programs with them need no library of the driver's.
+// Stands in front of ThunderKittens' header of this name, with the macro that it wants. Its tensor
+// maps are encoded by a function that is asked for at run time, so that programs with them need no
+// library of the driver's.
 #pragma once
 
-#include "tensor_map.h"
+#include "../../tensor_map.h"
 
 #define KITTENS_HOPPER
 
@@ -25,3 +26,5 @@ inline CUresult error_string(CUresult, const char** text) {
 
 #define cuTensorMapEncodeTiled corpus::encode_tiled
 #define cuGetErrorString corpus::error_string
+
+#include_next <kittens.cuh>

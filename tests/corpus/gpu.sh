@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# Marked public kernels on Hopper GPUs: each is audited by itself, and verified under AllReduce and ReduceScatter.
+#
+#   gpu.sh make TILEPOST SOURCES OUT RANKS…  where there are nvcc and NCCL: compiles OUT/audit, for one GPU, and
+#                                           OUT/ranks<N> for every number of ranks; SOURCES as for check.py
+#   gpu.sh run OUT PART…                    where the GPUs are: audit, ranks2, …
+#
+# ONLY="fc6m tk2m": these kernels alone.
+set -uo pipefail
+[ $# -ge 3 ] || { sed -n '2,8p' "$0" >&2; exit 2; }
+here=$(cd "$(dirname "$0")" && pwd)
+failed=0
+
+# specs TO PATTERN RANKS TRANSPORT
+specs() {
+  # shellcheck disable=SC2086
+  python3 "$here/check.py" "$tool" "$here/kernels.txt" "$sources" --write "$1" --pattern "$2" --ranks "$3" \
+    --transport "$4" ${ONLY:+--only $ONLY} || exit 1
+}
+
+# compile NAME: into OUT/NAME, of which the harness stays
+compile() {
+  if "$tool" verify "$out/specs/$1"/*.yaml --target cuda --no-run --keep "$out/$1" >"$out/log" 2>&1; then
+    rm -rf "$out/$1"/{obj,runtime,include,plain,programs} "$out/$1"/*.log
+    return
+  fi
+  echo "FAIL $1 is not compiled"
+  grep -v '^tilepost: compiling' "$out/log" | head -20
+  failed=1
+}
+
+if [ "$1" = make ]; then
+  tool=$2 sources=$3 out=$4
+  shift 4
+  mkdir -p "$out/specs"
+  specs "$out/specs/audit" gemm 1 none
+  compile audit
+  for ranks in "$@"; do
+    for pattern in gemm_all_reduce gemm_reduce_scatter; do
+      for transport in nccl copy_engine; do
+        specs "$out/specs/ranks$ranks" $pattern "$ranks" $transport
+      done
+    done
+    compile "ranks$ranks"
+  done
+  rm -rf "$out/specs" "$out/log"
+else
+  out=$2
+  shift 2
+  # NVLink multicast: a program that hangs in it may take the host's GPUs with it.
+  export NCCL_NVLS_ENABLE=0
+  for part in "$@"; do
+    "$out/$part/harness" --runs 2 || failed=1
+  done
+fi
+[ $failed = 0 ] && echo "PASS: gpu.sh $1"
+exit $failed
