@@ -112,7 +112,9 @@ Value Interpreter::call(const clang::CallExpr* e) {
     carries |= carries_output(arguments[i], e->getArg(static_cast<unsigned>(i) + first)->getType());
   }
   const bool foreign = is_foreign(function);
-  const bool worth = function->isConstexpr() || carries || function->isInStdNamespace() ||
+  // CUDA's vectors of indices: make_uint2 and its like.
+  const bool makes = function->getIdentifier() && function->getName().starts_with("make_");
+  const bool worth = makes || function->isConstexpr() || carries || function->isInStdNamespace() ||
                      (method && self.root == Root::object && function->isInlined() &&
                       e->getType()->isIntegralOrEnumerationType());
   if (has_body && (!foreign || worth)) return inline_call(e, definition, self, arguments);

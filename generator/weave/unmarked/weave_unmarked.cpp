@@ -220,7 +220,8 @@ class Weaver {
         << extents(request_.block) << R"(};
     const dim3 grid{)"
         << extents(request_.grid) << "};\n"
-        << clearing() << "    user::" << request_.reading.asked << "(block, grid";
+        << clearing() << author_names("    ") << "    user::" << request_.reading.asked
+        << "(block, grid";
     for (const Parameter& parameter : instance_.parameters)
       out << ",\n        " << argument(parameter, " + moved");
     out << R"();
@@ -249,6 +250,13 @@ class Weaver {
 
 }  // namespace user
 )";
+  }
+
+  // Template arguments may name types of the author's.
+  std::string author_names(const char* indent) const {
+    const StringRef arguments = StringRef(request_.reading.asked).split('<').second;
+    const bool names = llvm::any_of(arguments, [](char c) { return llvm::isAlpha(c); });
+    return names ? std::string(indent) + "using namespace user;\n" : "";
   }
 
   const Parameter& output() const {
@@ -308,8 +316,8 @@ class Weaver {
            "  const dim3 grid{"
         << extents(request_.grid) << "}, threads{" << request_.threads[0] << "u, "
         << request_.threads[1] << "u, " << request_.threads[2]
-        << "u};\n  constexpr int kSharedBytes = " << request_.shared_bytes
-        << ";\n  const auto kernel = &user::" << request_.reading.asked << ";\n";
+        << "u};\n  constexpr int kSharedBytes = " << request_.shared_bytes << ";\n"
+        << author_names("  ") << "  const auto kernel = &user::" << request_.reading.asked << ";\n";
     if (request_.num_user > 0)
       out << "  const auto data_ = " << user_of(request_.num_user, "user") << ";\n";
     if (request_.clears_output) {
