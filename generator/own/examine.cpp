@@ -324,7 +324,11 @@ class Examiner {
   bool prove(const Parsed& parsed, const Instance& instance) {
     const GemmSpec& gemm = spec_.gemm;
     std::vector<ShapeNumbers> tried = {{gemm.m.value, gemm.n.value, gemm.k.value}, ragged()};
-    if (gemm.any_m) tried.push_back({1, gemm.n.value, gemm.k.value});
+    // Where m is bounded: a row, a tile, more tiles than kernels group, and half of all.
+    const int64_t rows = own_.spec.tile.value[0];
+    if (gemm.any_m)
+      for (const int64_t m : {int64_t{1}, rows, 8 * rows + 1, gemm.m.value / 2 + 1})
+        if (m < gemm.m.value) tried.push_back({m, gemm.n.value, gemm.k.value});
     std::vector<KernelFacts> shapes(tried.size());
     for (size_t i = 0; i < tried.size(); ++i) {
       const bool numbers = facts_at(tried[i], shapes[i]);

@@ -194,6 +194,11 @@ for function in reads_neighbour transposed unguarded; do
   spec gemm_all_reduce 256 192 8 bf16 "$own}" >"$dir/spec.yaml"
   refused "$function" "refused.cu:"
 done
+own=${own//unguarded/at_some_rows}
+spec gemm_all_reduce 256 192 8 bf16 "$own}" >"$dir/spec.yaml"
+"$tool" check "$dir/spec.yaml" >"$dir/log" 2>&1 || { echo "FAIL rows that are not wrong"; cat "$dir/log"; failed=1; }
+spec gemm_all_reduce "{max: 256}" 192 8 bf16 "$own}" >"$dir/spec.yaml"
+refused "at_some_rows" "at m=129, n=192"
 
 # Kernels with marks. Their blocks take the tiles in turn, or have one each.
 extra=(-DMARKED -I "$here/kernels")
