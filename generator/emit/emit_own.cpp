@@ -76,6 +76,7 @@ UnmarkedRequest describe(const Plan& plan, bool one_arch) {
   request.source = own.source;
   request.reading = reading_of(own);
   request.one_arch = one_arch;
+  request.count_at = own.count_at;
   request.loop = own.spec.loop.value;
   request.stores = path_of(plan, true).by_owner;
   request.waits = paths_of(plan).planned.waits == Waits::tiles;

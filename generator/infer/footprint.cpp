@@ -264,8 +264,10 @@ bool Enumeration::run_read(const Access& read) {
   return true;
 }
 
-// Of a block's barrier a thread is missing that surely does not come, or that may have left; of a
-// warp's, one that may have left: which lanes are meant is said there.
+// Of a warp. A lane that leaves before others waits for them where the compiler lets the warp come
+// together, at the end of the body, and has not left. Of a block's barrier a lane is missing that
+// surely does not come, or that may have left; of a warp's, one that may have left: which lanes are
+// meant is said there.
 bool Enumeration::all_or_none(const Meeting& meeting, size_t first, size_t end) {
   const Lanes& guard = lanes_[meeting.guard];
   const Lanes& unsure = lanes_[meeting.unsure];
@@ -302,9 +304,21 @@ bool Enumeration::all_or_none(const Meeting& meeting, size_t first, size_t end) 
 bool Enumeration::run_meeting(const Meeting& meeting) {
   const auto threads =
       static_cast<size_t>(facts_.threads[0] * facts_.threads[1] * facts_.threads[2]);
-  const size_t step = meeting.of_warp ? 32 : threads;
-  for (size_t first = 0; first < threads; first += step)
-    if (!all_or_none(meeting, first, std::min(threads, first + step))) return false;
+  constexpr size_t kWarp = 32;
+  const Lanes& guard = lanes_[meeting.guard];
+  const Lanes& unsure = lanes_[meeting.unsure];
+  const auto comes = [](const Lanes& condition, size_t thread) {
+    return condition.is_lost(thread) || condition.value(thread);
+  };
+  bool some = false, all = true;
+  for (size_t first = 0; first < threads; first += kWarp) {
+    if (!all_or_none(meeting, first, std::min(threads, first + kWarp))) return false;
+    const bool warp = comes(guard, first) && comes(unsure, first);
+    some |= warp;
+    all &= warp;
+  }
+  if (!meeting.of_warp && some && !all && !result_.meeting.isValid())
+    result_.meeting = meeting.where;
   return true;
 }
 

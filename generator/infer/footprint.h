@@ -43,6 +43,7 @@ struct Complaint {
 struct Footprint {
   std::vector<int64_t> blocks;  // as Inferred's, of one shape
   std::vector<Complaint> complaints;
+  clang::SourceLocation meeting;  // to which not all warps come, if there is one
 };
 
 // What threads of the kernel do that others see.
@@ -52,8 +53,8 @@ struct Doings {
   std::vector<Meeting> meetings;
 };
 
-// What a block reads of the output has to lie in the tile that it stores, and to a meeting all of
-// its threads have to come, or none.
+// What a block reads of the output has to lie in the tile that it stores, and to a meeting all
+// lanes of a warp have to come, or none.
 Footprint find_footprint(const Nodes& nodes, const Doings& doings, const KernelFacts& facts);
 
 }  // namespace tilepost::inference

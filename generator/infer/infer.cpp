@@ -96,6 +96,8 @@ bool infer_shape(const Parsed& parsed, const clang::FunctionDecl* kernel, const 
     if (complaints.empty()) {
       Footprint footprint = inference::find_footprint(interpreter.nodes, findings, facts);
       complaints = footprint.complaints;
+      if (footprint.meeting.isValid() && !inferred.leaves)
+        inferred.leaves = {footprint.meeting, "warps that have left the kernel are not waited for"};
       inferred.blocks.push_back(std::move(footprint.blocks));
     }
     for (const Complaint& complaint : complaints) report(parsed, complaint);

@@ -53,6 +53,8 @@ struct Inferred {
   // Why a block's body cannot run again in the same block: barriers that are initialised, registers
   // or tensor memory that are given back, copies that nobody waits for.
   std::optional<InferredPlace> runs_once;
+  // Where warps of a block wait for those that are left, and others may have left the kernel.
+  std::optional<InferredPlace> leaves;
 };
 
 // Proves `kernel`, an instantiation with its body, for every one of `shapes`; one of them should be

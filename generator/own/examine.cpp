@@ -347,15 +347,20 @@ class Examiner {
     }
     own_.reads_output = inferred->reads_output;
     own_.persistent = own_.spec.loop.value;
+    if (inferred->leaves) own_.count_at = (own_.shared_bytes + 15) / 16 * 16;
     return check_loop(parsed, *inferred) && take_order(*inferred);
   }
 
   // A block that takes tiles in turn runs the kernel's body again and again.
   bool check_loop(const Parsed& parsed, const Inferred& inferred) const {
-    if (!own_.persistent || !inferred.runs_once) return true;
-    parsed.error(inferred.runs_once->where,
-                 inferred.runs_once->what +
-                     ", and with kernel.loop a block would do that again for each of its tiles");
+    const std::optional<InferredPlace>& obstacle =
+        inferred.runs_once ? inferred.runs_once : inferred.leaves;
+    if (!own_.persistent || !obstacle) return true;
+    parsed.error(obstacle->where,
+                 obstacle->what + (inferred.runs_once ? ", and with kernel.loop a block would do "
+                                                        "that again for each of its tiles"
+                                                      : " here, and with kernel.loop they would "
+                                                        "come to the block's next tile"));
     diagnostics_.note(own_.spec.loop.where, "without kernel.loop every tile has a block");
     return false;
   }

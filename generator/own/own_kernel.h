@@ -29,6 +29,9 @@ struct OwnKernel {
   bool persistent = false;  // a block computes several tiles; else one
   std::array<int64_t, 3> grid = {1, 1, 1};  // of the plain kernel at the planned shape
   bool reads_output = false;                // of its tile: before a block there are to be zeros
+  // Bytes into dynamic shared memory where the woven kernel counts a block's threads that have not
+  // ended their part of a tile: behind what is the kernel's own. -1: threads wait for each other.
+  int32_t count_at = -1;
   BlockOrder order = BlockOrder::table;
   std::vector<int64_t> blocks;  // table: the block, counted along x first, that makes each tile, by
                                 // row * columns + column

@@ -25,6 +25,7 @@ struct OwnRequest {
   std::array<int32_t, 3> threads = {1, 1, 1};    // x, y and z of a block
   int32_t shared_bytes = 0;                      // dynamic, of a block
   int32_t blocks_per_sm = 1;                     // as the spec says
+  int32_t count_at = -1;                         // OwnKernel::count_at
   bool loop = false;                             // unmarked: a block takes tiles in turn
   bool cpu = false;      // the text is for the CPU shim (runtime/verify/host/shim)
   bool stores = false;   // into other ranks' memory

@@ -194,6 +194,9 @@ own() {
     done
     own_kernel "own_loop_$short" "${pattern#*:}" nccl 1024x520x40 bf16 "${tiled%\}}, loop: true, blocks_per_sm: 8}" \
       "${given[@]}"
+    own_kernel "own_leave_$short" "${pattern#*:}" nccl 1024x520x40 f32 "{file: $kernels/warps_leave.cu,
+      function: warps_leave, tile: [32, 32], threads: 128, grid: ['ceil_div(n, 32)', 'ceil_div(m, 32)'],
+      arguments: {a: a, b: b, c: out, m: m, n: n, k: k}}" "${given[@]}"
     own_kernel "own_cores_$short" "${pattern#*:}" nccl 2048x2048x512 f16 "$cores" "${given[@]}"
     for transport in nccl nccl_symmetric copy_engine peer none; do
       own_kernel "own_marked_hopper_${short}_$transport" "${pattern#*:}" "$transport" 4096x2048x512 bf16 "$hopper" \

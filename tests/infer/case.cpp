@@ -82,6 +82,7 @@ InferCase make_case(const std::string& name, const std::string& source) {
     if (auto v = value_of(line, "order")) kernel.order = *v;
     if (value_of(line, "reads")) kernel.reads = true;
     if (value_of(line, "once")) kernel.once = true;
+    if (value_of(line, "leaves")) kernel.leaves = true;
     if (auto v = value_of(line, "expect")) kernel.expected.push_back(*v);
   }
   std::istringstream list(shapes);

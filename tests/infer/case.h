@@ -13,6 +13,7 @@
 //   // order: columns_then_rows   what is expected
 //   // reads: yes                 it reads C
 //   // once: yes                  it cannot run again in one block
+//   // leaves: yes                threads may have left the kernel where others wait
 //   // expect: 12: text           of an error at that line, of a note without a number
 #pragma once
 
@@ -27,7 +28,7 @@ namespace tilepost {
 struct InferCase {
   std::string name, source, function = "gemm", order;
   std::vector<KernelFacts> shapes;
-  bool reads = false, once = false;
+  bool reads = false, once = false, leaves = false;
   std::vector<std::string> expected;  // "12: text", "text"
   std::vector<Parameter> parameters;  // where a test needs them
   std::optional<FullMode> full;       // to be read with installed headers

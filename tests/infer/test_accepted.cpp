@@ -40,6 +40,7 @@ TEST_CASE("kernels of every kind are accepted") {
     CHECK(name_of(result.inferred->order) == kernel.order);
     CHECK(result.inferred->reads_output == kernel.reads);
     CHECK(result.inferred->runs_once.has_value() == kernel.once);
+    CHECK(result.inferred->leaves.has_value() == kernel.leaves);
     REQUIRE(result.inferred->blocks.size() == kernel.shapes.size());
     for (const std::vector<int64_t>& blocks : result.inferred->blocks) {
       CHECK(std::set<int64_t>(blocks.begin(), blocks.end()).size() == blocks.size());

@@ -89,6 +89,14 @@ for type in nccl none; do
     >"$dir/spec.yaml"
   accepted "tiles in turn, $type" __nv_bfloat16 woven_tiled tiled.cu "$tiled_grid" "$tiled_call"
 done
+leave="warps_leave.cu, function: warps_leave, tile: [32, 32], threads: 128,
+  grid: ['ceil_div(n, 32)', 'ceil_div(m, 32)'], arguments: {a: a, b: b, c: out, m: m, n: n, k: k}"
+spec gemm_all_reduce 331 250 16 f32 "$leave" "{transport: nccl, schedule: {sms: 12, comm_sms: 2}}" >"$dir/spec.yaml"
+accepted "warps that leave" float woven_warps_leave warps_leave.cu \
+  'static_cast<unsigned>((n + 31) / 32), static_cast<unsigned>((m + 31) / 32)' 'warps_leave(a, b, c, m, n, k)'
+grep -q "ThreadStores{left}" "$dir/own.cu" || { echo "FAIL warps that leave are waited for"; failed=1; }
+spec gemm_all_reduce 331 250 16 f32 "$leave, loop: true" >"$dir/spec.yaml"
+refused "warps that leave tiles in turn" "with kernel.loop they would come to the block's next tile"
 once="sets_up_barrier.cu, function: sets_up_barrier, tile: [16, 16], threads: [16, 16],
   grid: ['ceil_div(n, 16)', 'ceil_div(m, 16)'], arguments: {a: a, b: b, c: out, m: m, n: n, k: k}"
 spec gemm_all_reduce 256 192 8 f32 "$once" >"$dir/spec.yaml"

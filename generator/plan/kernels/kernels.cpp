@@ -271,7 +271,8 @@ KernelConfig own_config(std::shared_ptr<const OwnKernel> own) {
 
 int64_t shared_bytes(const KernelConfig& config) {
   if (is_host(config)) return 0;
-  if (config.own) return config.own->shared_bytes;
+  if (config.own)
+    return config.own->count_at < 0 ? config.own->shared_bytes : config.own->count_at + 16;
   if (is_small(config)) return small_shared_bytes(config);
   const int64_t pipeline =
       int64_t{config.stages} * (config.tile_m + config.tile_n) * config.tile_k * 2;

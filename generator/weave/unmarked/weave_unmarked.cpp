@@ -210,8 +210,8 @@ class Weaver {
     llvm::raw_string_ostream out(text);
     out << "  const tilepost::Tile tile =\n      tilepost::woven::tile(view_, "
            "tilepost::TileGrid{}, "
-        << position << R"();
-  if (!tile.is_padding()) {
+        << position << ");\n"
+        << counting() << R"(  if (!tile.is_padding()) {
     [[maybe_unused]] const int rows = (shape.m + View::kTileM - 1) / View::kTileM;
     [[maybe_unused]] const int columns = (shape.n + View::kTileN - 1) / View::kTileN;
     const int row = tile.m / View::kTileM, column = tile.n / View::kTileN;
@@ -224,10 +224,10 @@ class Weaver {
         << "(block, grid";
     for (const Parameter& parameter : instance_.parameters)
       out << ",\n        " << argument(parameter, " + moved");
-    out << R"();
-  }
-  tilepost::woven::tile_done(view_, tile, tilepost::BlockStores{});
-)";
+    out << ");\n  }\n  tilepost::woven::tile_done(view_, tile, "
+        << (request_.count_at < 0 ? "tilepost::BlockStores{}"
+                                  : "tilepost::woven::ThreadStores{left}")
+        << ");\n";
     return text;
   }
 
@@ -257,6 +257,18 @@ class Weaver {
     const StringRef arguments = StringRef(request_.reading.asked).split('<').second;
     const bool names = llvm::any_of(arguments, [](char c) { return llvm::isAlpha(c); });
     return names ? std::string(indent) + "using namespace user;\n" : "";
+  }
+
+  // In front of a block whose threads end one by one.
+  std::string counting() const {
+    if (request_.count_at < 0) return "";
+    const std::string place =
+        request_.cpu ? "  __shared__ unsigned left_;\n  unsigned* const left = &left_;\n"
+                     : "  extern __shared__ unsigned shared_words[];\n"
+                       "  unsigned* const left = shared_words + " +
+                           std::to_string(request_.count_at / 4) + ";\n";
+    return "  // Threads that leave are not waited for where others wait: they are counted.\n" +
+           place + "  tilepost::woven::count_threads(left);\n";
   }
 
   const Parameter& output() const {

@@ -33,6 +33,16 @@ __device__ __forceinline__ void red_release_sys(uint32_t* counter, uint32_t valu
   asm volatile("red.release.sys.global.add.u32 [%0], %1;" ::"l"(counter), "r"(value) : "memory");
 }
 
+// Takes one off a number in shared memory, acquiring and releasing within the block; what it was.
+__device__ __forceinline__ uint32_t decrement_shared(uint32_t* number) {
+  uint32_t before;
+  asm volatile("atom.acq_rel.cta.shared.add.u32 %0, [%1], %2;"
+               : "=r"(before)
+               : "r"(shared_address(number)), "r"(0xffffffffu)
+               : "memory");
+  return before;
+}
+
 // Adds without ordering anything: for counters that tell how far a kernel has come.
 __device__ __forceinline__ void red_relaxed_sys(uint32_t* counter, uint32_t value) {
   asm volatile("red.relaxed.sys.global.add.u32 [%0], %1;" ::"l"(counter), "r"(value) : "memory");

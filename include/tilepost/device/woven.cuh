@@ -351,6 +351,30 @@ __device__ __forceinline__ void tile_done(const View& view, const Tile& tile, Bl
   if (threadIdx.x == 0 && threadIdx.y == 0 && threadIdx.z == 0) raise(view, tile);
 }
 
+// Stores of a block whose threads end one by one: `left`, in shared memory, is how many have not.
+struct ThreadStores {
+  unsigned* left;
+};
+
+// All threads of the block call, before any of them ends.
+__device__ __forceinline__ void count_threads(unsigned* left) {
+  if (threadIdx.x == 0 && threadIdx.y == 0 && threadIdx.z == 0)
+    *left = blockDim.x * blockDim.y * blockDim.z;
+  __syncthreads();
+}
+
+// Each thread calls behind its stores, and may end then: a barrier of the others is for those that
+// are left (PTX ISA, bar: "all non-exited threads"), so none may wait here. Counting down is
+// acq_rel at .cta scope: a thread's stores come before it, and what the last thread acquires of all
+// others' is released by it (PTX ISA 8.9.5, Causality Order; 8.8, release patterns continue through
+// read-modify-writes).
+template <class View>
+__device__ __forceinline__ void tile_done(const View& view, const Tile& tile, ThreadStores stores) {
+  static_assert(!View::kStores, "a kernel stores into other ranks' memory with TMA");
+  if constexpr (View::kWaits || !View::kRaises) return;
+  if (ptx::decrement_shared(stores.left) == 1) raise(view, tile);
+}
+
 // For ordinary stores by the lanes of a one-dimensional block's warp; all of them call.
 // bar.warp.sync orders memory accesses among its participants as the block's barrier does (PTX ISA,
 // bar.warp.sync).

@@ -1,6 +1,7 @@
 // tile: 16 16
 // threads: 16 16
-// expect: 10: does not come here, where others wait for all that are left
+// shapes: 128x192 71x101
+// expect: 11: does not come here, where others wait for all that are left
 __global__ void gemm(const float* A, const float* B, float* C, int M, int N, int K) {
   __shared__ float row_of_a[16][16];
   const int row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + threadIdx.x;

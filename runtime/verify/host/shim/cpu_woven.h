@@ -77,6 +77,22 @@ void tile_done(const View& view, const Tile& tile, BlockStores) {
   if (cpu::thread_in_block() == 0) raise(view, tile);
 }
 
+struct ThreadStores {
+  unsigned* left;
+};
+
+inline void count_threads(unsigned* left) {
+  if (cpu::thread_in_block() == 0) *left = blockDim.x * blockDim.y * blockDim.z;
+  __syncthreads();
+}
+
+// Each thread of the block calls when it ends; all run on one thread of the CPU.
+template <class View>
+void tile_done(const View& view, const Tile& tile, ThreadStores stores) {
+  if constexpr (View::kWaits) return;
+  if (--*stores.left == 0) raise(view, tile);
+}
+
 // The lanes of a warp call.
 template <class View>
 void tile_done(const View& view, const Tile& tile, WarpStores) {

@@ -1,6 +1,7 @@
 // tile: 16 16
 // threads: 16 32
-// expect: 10: thread (0, 16) does not come here
+// order: columns_then_rows
+// leaves: yes
 __global__ void gemm(const float* A, const float* B, float* C, int M, int N, int K) {
   __shared__ float held[16][16];
   const int row = blockIdx.y * 16 + threadIdx.y % 16, column = blockIdx.x * 16 + threadIdx.x;
