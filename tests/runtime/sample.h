@@ -61,6 +61,8 @@ struct Program {
                    0,
                    1,
                    {0, 0, 0},
+                   0,
+                   nullptr,
                    0};
     finish();
   }
