@@ -86,6 +86,8 @@ UnmarkedRequest describe(const Plan& plan, bool one_arch) {
   request.blocks_per_sm = static_cast<int32_t>(own.spec.blocks_per_sm.value);
   request.kernel = own.name;
   request.launcher = own.spec.launcher.value;
+  request.shape = fmt::format("{}, {}, {}, {}, {}, {}", plan.map.m, plan.map.n, plan.k, plan.k,
+                              plan.operands == TILEPOST_NN ? plan.map.n : plan.k, plan.map.n);
   request.helpers = own.marked ? "" : table(own);
   if (!own.marked) request.block = block_of_tile(own);
   request.grid = grid_of(own);

@@ -111,6 +111,7 @@ Value Interpreter::call(const clang::CallExpr* e) {
   for (size_t i = 0; i < arguments.size(); ++i) {
     carries |= carries_output(arguments[i], e->getArg(static_cast<unsigned>(i) + first)->getType());
   }
+  carries |= self.root == Root::output;
   const bool foreign = is_foreign(function);
   // CUDA's vectors of indices: make_uint2 and its like.
   const bool makes = function->getIdentifier() && function->getName().starts_with("make_");
@@ -136,6 +137,7 @@ Value Interpreter::inline_call(const clang::CallExpr* e, const clang::FunctionDe
     return unknown_value(e->getType(), "a call", where);
   }
   enter(function, e, self);
+  frames_.back().site = where;
   const auto* method = dyn_cast<clang::CXXMethodDecl>(function);
   if (method && method->getParent()->isLambda()) open_lambda(self, where);
   const size_t named = std::min<size_t>(arguments.size(), function->getNumParams());
@@ -164,6 +166,14 @@ Value Interpreter::opaque_call(const clang::CallExpr* e, const clang::FunctionDe
     complain(where, "the body of '" + name + "' is not in this file, and its stores cannot be seen",
              where, "include its definition");
     return unknown_value(e->getType(), "the result of '" + name + "'", where);
+  }
+  if (hidden_stores_.are_in(function)) {
+    complain(where,
+             "'" + name +
+                 "' stores in bulk: where that goes is in a tensor map or in memory, and "
+                 "cannot be seen",
+             where, "mark the kernel instead: tilepost::tile, out_coord and tile_done");
+    return {};
   }
   const auto look = [&](Value value, Type type, Type declared) {
     const bool indirect = declared->isPointerType() || declared->isReferenceType();
@@ -197,6 +207,9 @@ Value Interpreter::opaque_call(const clang::CallExpr* e, const clang::FunctionDe
   if (const auto* method = dyn_cast<clang::CXXMethodDecl>(function)) {
     const bool changes = !method->isStatic() && !method->isConst();
     if (changes) look(self, parsed_.ast.VoidPtrTy, parsed_.ast.VoidPtrTy);
+    if (!changes && self.root == Root::output) {
+      read_output(self, size_of(parsed_.ast.getRecordType(method->getParent())), where);
+    }
   }
   if (e->getType()->isRecordType()) return pointer_to(temporary(e, ""));
   const Type result = function->getReturnType();
@@ -270,6 +283,7 @@ void Interpreter::construct(Value target, const clang::CXXConstructExpr* e) {
   if (frames_.size() >= kMaxCalls)
     return complain(where, "too many calls are within each other here");
   enter(definition, e, target);
+  frames_.back().site = where;
   for (size_t i = 0; i < std::min<size_t>(arguments.size(), definition->getNumParams()); ++i) {
     bind(definition->getParamDecl(i), arguments[i], where);
   }

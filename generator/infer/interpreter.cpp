@@ -80,6 +80,10 @@ void Interpreter::complain(Where where, const std::string& text, Where note_at,
                            const std::string& note) {
   trial_complaint_ |= trial_;
   if (trial_ || stopped()) return;
+  // What is wrong in a header is said of the call that leads there.
+  for (auto frame = frames_.rbegin(); frame != frames_.rend() && !parsed_.expanded(where); ++frame)
+    where = frame->site;
+  if (!parsed_.expanded(note_at)) note_at = where;
   findings.complaints.push_back({where, text, note_at, note});
 }
 

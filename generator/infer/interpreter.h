@@ -21,6 +21,7 @@
 #include "clang/AST/ExprCXX.h"
 #include "clang/AST/StmtCXX.h"
 #include "generator/infer/footprint.h"
+#include "generator/infer/hidden_stores.h"
 #include "generator/infer/infer.h"
 #include "generator/infer/memory.h"
 #include "generator/infer/nodes.h"
@@ -70,6 +71,7 @@ class Interpreter {
     uint32_t id = 0;   // the same for the same calls
     size_t facts = 0;  // how many held at its start
     Value self;        // `this`
+    Where site;        // of the call
     uint32_t result_object = 0;
     Value result;
     bool has_result = false;
@@ -241,6 +243,7 @@ class Interpreter {
   std::map<std::pair<uint32_t, const void*>, uint32_t> variables_;  // frame, declaration -> object
   std::map<const clang::Stmt*, Passed> assigned_;                   // by loops, as far as seen
   std::deque<Captures> captures_;
+  HiddenStores hidden_stores_;
   std::map<std::string, Value> builtins_;
   const clang::ParmVarDecl* out_ = nullptr;
   bool restart_ = false;

@@ -144,6 +144,12 @@ bool Interpreter::known_call(const clang::CallExpr* e, const clang::FunctionDecl
     const NodeId less = nodes.binary(Op::less, a, b, int_type(type));
     return number(nodes.select(less, smaller ? a : b, smaller ? b : a));
   }
+  // Clang knows these of the standard library by itself, and makes no body for them.
+  if (is_one_of(name, {"move", "forward", "move_if_noexcept", "as_const"}) && count == 1 &&
+      function->getBuiltinID() != 0) {
+    result = address(e->getArg(0));
+    return true;
+  }
   if (is_one_of(name, {"__stcg", "__stcs", "__stwb", "__stwt"}) && count == 2) {
     const Value value = eval(e->getArg(1));
     store(eval(e->getArg(0)), value, e->getArg(0)->getType()->getPointeeType(), where);

@@ -17,6 +17,8 @@
 #include "generator/weave/parse/instantiate.h"
 #include "generator/weave/parse/report.h"
 #include "generator/weave/parse/toolkit.h"
+#include "generator/weave/passes.h"
+#include "generator/weave/unmarked/read_with.h"
 #include "tilepost/dtype.h"
 
 namespace tilepost {
@@ -91,8 +93,14 @@ class Examiner {
   void choose_headers() {
     SilentDiagnostics silent;
     std::string looked;
-    if (!own_.folders.empty() || !read_kernel(silent, [](Parsed&, const Instance&) {}))
-      own_.toolkit = find_toolkit(looked).value_or("");
+    bool suffice = false;
+    if (own_.folders.empty())
+      read_kernel(silent, [&](Parsed& parsed, const Instance& instance) {
+        Pieces pieces = cut_into_pieces(parsed);
+        mark_reachable(parsed, {instance.written}, pieces);
+        suffice = !asks_for_version(parsed, pieces);
+      });
+    if (!suffice) own_.toolkit = find_toolkit(looked).value_or("");
   }
 
   bool read_kernel(Diagnostics& diagnostics,
@@ -176,6 +184,10 @@ class Examiner {
              fmt::format("kernel.cluster is for kernels whose blocks compute several tiles, up to "
                          "tilepost::num_tiles(grid), which {} does not ask for; remove it",
                          name));
+      refuse(kernel.arguments.given() && kernel.launcher.given(), kernel.launcher.where,
+             fmt::format("kernel.launcher gives {} its arguments by itself, for it has marks; "
+                         "remove it or kernel.arguments",
+                         name));
       return diagnostics_.errors() == errors;
     }
     const auto marked_only = [&](bool given, Place where, const char* path) {
@@ -184,7 +196,11 @@ class Examiner {
                          "say in the kernel where its tiles are chosen, stored and done",
                          path, name));
     };
-    marked_only(kernel.launcher.given(), kernel.launcher.where, "launcher");
+    refuse(!kernel.arguments.given(), kernel.launcher.where,
+           fmt::format("kernel.arguments is missing: {} has no marks, and is proven with what its "
+                       "output and its whole numbers are given; name these parameters, and leave "
+                       "the others to kernel.launcher",
+                       name));
     marked_only(kernel.signals.given(), kernel.signals.where, "signals");
     marked_only(kernel.cluster.given(), kernel.cluster.where, "cluster");
     refuse(!kernel.grid.given(), kernel.where,
@@ -214,7 +230,9 @@ class Examiner {
 
   // Every parameter is given something, and nothing is given to others.
   bool check_arguments(const Parsed& parsed, const Instance& instance) {
-    if (own_.spec.launcher.given()) return true;
+    const bool launched = own_.spec.launcher.given();
+    if (launched && (own_.marked || !find_launcher(parsed, own_.spec.launcher.value)))
+      return own_.marked;
     const int errors = diagnostics_.errors();
     std::vector<std::string_view> names;
     names.reserve(instance.parameters.size());
@@ -231,7 +249,8 @@ class Examiner {
         check_type(parsed, instance.parameters[static_cast<size_t>(at - names.begin())], argument);
     }
     for (const Parameter& parameter : instance.parameters)
-      if (std::ranges::find(given, parameter.name, &KernelArgument::parameter) == given.end())
+      if (!launched &&
+          std::ranges::find(given, parameter.name, &KernelArgument::parameter) == given.end())
         parsed.error(parameter.decl->getLocation(),
                      "kernel.arguments gives nothing to parameter '" + parameter.name + "'");
     return diagnostics_.errors() == errors && parsed.report.ok();
@@ -308,22 +327,26 @@ class Examiner {
   }
 
   // A shape with partial tiles, as far as the kernel takes any, and with other rows than columns: a
-  // transposed output hides in a square, and a missing guard in whole tiles.
+  // transposed output hides in a square, and a missing guard in whole tiles. Of what the kernel
+  // takes one value of, that.
   ShapeNumbers ragged() const {
     const std::array<int64_t, 3>& multiples = own_.spec.requires_.value;
-    const auto size = [](int64_t whole, int64_t multiple) {
-      return (whole / multiple + 1) * multiple;
+    const std::array<int64_t, 3>& equals = own_.spec.equals;
+    const auto size = [&](int64_t whole, size_t i) {
+      return equals[i] > 0 ? equals[i] : (whole / multiples[i] + 1) * multiples[i];
     };
     const int64_t rows = own_.spec.tile.value[0], columns = own_.spec.tile.value[1];
-    ShapeNumbers shape = {size(3 * rows, multiples[0]), size(2 * columns, multiples[1]),
-                          spec_.gemm.k.value};
-    if (shape.m == shape.n) shape.m += multiples[0];
+    ShapeNumbers shape = {size(3 * rows, 0), size(2 * columns, 1), spec_.gemm.k.value};
+    if (shape.m == shape.n && equals[0] == 0) shape.m += multiples[0];
+    if (shape.m == shape.n && equals[1] == 0) shape.n += multiples[1];
     return shape;
   }
 
   bool prove(const Parsed& parsed, const Instance& instance) {
     const GemmSpec& gemm = spec_.gemm;
-    std::vector<ShapeNumbers> tried = {{gemm.m.value, gemm.n.value, gemm.k.value}, ragged()};
+    std::vector<ShapeNumbers> tried = {{gemm.m.value, gemm.n.value, gemm.k.value}};
+    if (const ShapeNumbers other = ragged(); other.m != gemm.m.value || other.n != gemm.n.value)
+      tried.push_back(other);
     // Where m is bounded: a row, a tile, more tiles than kernels group, and half of all.
     const int64_t rows = own_.spec.tile.value[0];
     if (gemm.any_m)
@@ -342,7 +365,7 @@ class Examiner {
     }
     std::optional<Inferred> inferred = infer(parsed, instance.function, shapes);
     if (!inferred) {
-      note_tried(shapes[1]);
+      if (tried.size() > 1) note_tried(shapes[1]);
       return false;
     }
     own_.reads_output = inferred->reads_output;

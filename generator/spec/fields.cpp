@@ -74,7 +74,8 @@ std::string plain_expectation(const Field& field) {
     case FieldKind::user_data:
       return fmt::format("a mapping from at most {} names to {}", field.max_items, kExpression);
     case FieldKind::multiples:
-      return "a mapping of m, n and k to whole numbers " + numbers(field);
+      return "a mapping of m, n and k to whole numbers " + numbers(field) +
+             ", or to {equals: …} with one";
     case FieldKind::epilogue:
       break;
   }

@@ -27,7 +27,7 @@ enum class FieldKind {
   expression,   // one Expression
   expressions,  // a list of them; one alone stands for a list of one
   arguments,    // a mapping of names: what each parameter of a kernel is given
-  multiples,    // a mapping of m, n and k: whole numbers
+  multiples,    // a mapping of m, n and k: whole numbers, or {equals: …} of one
   user_data,    // a mapping of names: bytes of each, as an Expression
 };
 
@@ -45,6 +45,7 @@ struct FieldValue {
   std::vector<KernelArgument> arguments;
   std::array<int64_t, 3> multiples = {1, 1, 1};  // of m, n, k
   std::vector<UserData> user_data;
+  std::array<int64_t, 3> equals = {};  // the same; 0: not given
   Place where;
 };
 

@@ -87,7 +87,7 @@ class FieldReader {
       case FieldKind::arguments:
         return read_arguments(value, reading.arguments);
       case FieldKind::multiples:
-        return read_multiples(value, reading.multiples);
+        return read_multiples(value, reading);
       case FieldKind::user_data:
         return read_user_data(value, reading.user_data);
     }
@@ -347,7 +347,7 @@ class FieldReader {
     return ok;
   }
 
-  bool read_multiples(const Value& value, std::array<int64_t, 3>& multiples) {
+  bool read_multiples(const Value& value, FieldValue& reading) {
     constexpr string_view kSizes[] = {"m", "n", "k"};
     if (value.kind != Value::Kind::mapping) return refuse(value);
     bool ok = true;
@@ -359,7 +359,13 @@ class FieldReader {
         ok = false;
         continue;
       }
-      ok = read_integer(entry.value, multiples[static_cast<size_t>(size - kSizes)]) && ok;
+      const auto i = static_cast<size_t>(size - kSizes);
+      const bool alone = entry.value.kind == Value::Kind::mapping &&
+                         entry.value.entries.size() == 1 &&
+                         entry.value.entries.front().key == "equals";
+      ok = read_integer(alone ? entry.value.entries.front().value : entry.value,
+                        alone ? reading.equals[i] : reading.multiples[i]) &&
+           ok;
     }
     return ok;
   }

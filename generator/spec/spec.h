@@ -100,6 +100,7 @@ struct KernelSpec {
   Located<std::vector<UserData>> user;             // in the order in which runs hand it over
   Located<Expression> b_bytes;                     // GemmSpec::b_is_user: of B
   Located<std::array<int64_t, 3>> requires_{{1, 1, 1}, {}};  // m, n, k are multiples of these
+  std::array<int64_t, 3> equals{};  // of requires_ too: what m, n, k are; 0: any such multiple
   Located<int64_t> blocks_per_sm{1, {}};
   Located<bool> loop;               // unmarked: its blocks take tiles in turn
   Located<int64_t> signals{1, {}};  // marked: how often tile_done is said of a tile

@@ -32,7 +32,8 @@ std::string gpu_only(llvm::StringRef text) {
                                  .Cases("nvcuda", "wmma", "it has tensor-core operations (WMMA)")
                                  .Case("cooperative_groups", "it has cooperative groups")
                                  .Case("__CUDACC__", "it has lines for nvcc alone")
-                                 .Case("__CUDA_ARCH__", "it has lines for a GPU alone")
+                                 .Cases("__CUDA_ARCH__", "__CUDACC_VER_MAJOR__",
+                                        "__CUDACC_VER_MINOR__", "it has lines for a GPU alone")
                                  .Default("");
     if (!what.empty()) return what;
   }

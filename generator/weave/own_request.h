@@ -33,6 +33,7 @@ struct OwnRequest {
   bool one_arch = true;  // the text is for the architecture of `reading` alone
   std::string out;       // which parameter points to the output
   std::string launcher;  // the user's, "lib::launch": it gives the arguments; "": those above
+  std::string shape;     // of a kernel without marks that it launches: members of tilepost_shape_t
 };
 
 // For kernels that have user data: the type of `data_`, in front of the user's namespace. Else "".

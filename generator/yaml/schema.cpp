@@ -90,7 +90,13 @@ json::Object expressions_schema(const Field& field) {
 
 json::Object multiples_schema(const Field& field) {
   json::Object sizes;
-  for (const char* size : {"m", "n", "k"}) sizes[size] = integer_schema(field);
+  for (const char* size : {"m", "n", "k"}) {
+    json::Object equals{{"type", "object"},
+                        {"properties", json::Object{{"equals", integer_schema(field)}}},
+                        {"required", json::Array{"equals"}},
+                        {"additionalProperties", false}};
+    sizes[size] = json::Object{{"anyOf", json::Array{integer_schema(field), std::move(equals)}}};
+  }
   return json::Object{
       {"type", "object"}, {"properties", std::move(sizes)}, {"additionalProperties", false}};
 }

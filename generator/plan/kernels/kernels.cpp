@@ -326,7 +326,8 @@ KernelPlan make_kernel(const KernelConfig& config, const KernelRequest& request)
     plan.source.file = config.own->spec.file.value;
     std::ranges::copy(config.own->threads, plan.kernel.block);
     plan.kernel.num_user = static_cast<int32_t>(config.own->spec.user.value.size());
-    if (config.own->marked || plan.kernel.num_user > 0) plan.kernel.launch = TILEPOST_LAUNCH_CUSTOM;
+    if (config.own->marked || config.own->spec.launcher.given() || plan.kernel.num_user > 0)
+      plan.kernel.launch = TILEPOST_LAUNCH_CUSTOM;
     if (stores_to_peers(config)) {
       const std::vector<int64_t>& box = config.own->spec.store_box.value;
       plan.kernel.box_c = {static_cast<int32_t>(box[1]), static_cast<int32_t>(box[0]),

@@ -77,8 +77,8 @@ const Field kKernelFields[] = {
      .kind = FieldKind::arguments,
      .default_text = "none",
      .description =
-         "what each of its parameters is given: a, b, out, null, user.NAME, or a number; this or "
-         "launcher",
+         "what each of its parameters is given: a, b, out, null, user.NAME, or a number; with a "
+         "launcher the output and numbers alone, of a kernel without marks",
      .store =
          [](Spec& s, const FieldValue& r) {
            s.kernel->arguments = {r.arguments, r.where};
@@ -87,8 +87,8 @@ const Field kKernelFields[] = {
      .kind = FieldKind::text,
      .noun = "a function's name with its namespaces",
      .default_text = "none",
-     .description = "of a kernel with marks, or of an adapter: a function of the same source that "
-                    "launches it with arguments of its own",
+     .description = "a function of the same source that launches the kernel with arguments of its "
+                    "own",
      .store =
          [](Spec& s, const FieldValue& r) {
            s.kernel->launcher = {r.text, r.where};
@@ -124,10 +124,12 @@ const Field kKernelFields[] = {
      .min = 1,
      .max = 65536,
      .default_text = "{m: 1, n: 1, k: 1}",
-     .description = "what m, n and k have to be multiples of for it to be right",
+     .description = "what m, n and k have to be multiples of for it to be right, or {equals: …} "
+                    "where one has to be that",
      .store =
          [](Spec& s, const FieldValue& r) {
            s.kernel->requires_ = {r.multiples, r.where};
+           s.kernel->equals = r.equals;
          }},
     {.path = "kernel.blocks_per_sm",
      .kind = FieldKind::integer,

@@ -163,17 +163,31 @@ class KernelRules {
       out = &argument;
     }
     if (kernel_.cutlass.value) return;
-    if (kernel_.arguments.given() == kernel_.launcher.given())
-      refuse(kernel_.arguments.given() ? kernel_.launcher.where : kernel_.where,
-             kernel_.arguments.given()
-                 ? "kernel.launcher gives the kernel its arguments by itself; remove it or "
-                   "kernel.arguments"
-                 : "kernel.arguments is missing; say what each parameter of the kernel is given, "
-                   "or name a kernel.launcher that does");
+    if (!kernel_.arguments.given() && !kernel_.launcher.given())
+      refuse(kernel_.where,
+             "kernel.arguments is missing; say what each parameter of the kernel is given, or name "
+             "a kernel.launcher that does");
+    check_launcher();
     if (out == nullptr && kernel_.arguments.given())
       refuse(kernel_.arguments.where,
              "kernel.arguments gives out to no parameter; say which is "
              "the output, 'C: out' say");
+  }
+
+  // What it gives the kernel is its own affair, but for what a kernel without marks is proven with.
+  void check_launcher() {
+    if (!kernel_.launcher.given()) return;
+    using Kind = KernelArgument::Kind;
+    for (const KernelArgument& argument : kernel_.arguments.value)
+      if (argument.kind == Kind::a || argument.kind == Kind::b)
+        refuse(argument.where,
+               fmt::format("kernel.launcher gives the kernel its inputs by itself, {} too; remove "
+                           "it from kernel.arguments, which have the output and numbers then",
+                           quote(argument.parameter)));
+    if (kernel_.arguments.given() && spec_.gemm.any_m)
+      refuse(spec_.gemm.m.where,
+             "a kernel without marks that a kernel.launcher launches is woven for one m, and with "
+             "'{max: …}' every run has its own; give one m");
   }
 
   // Every parameter's data is there, and all that is there is some parameter's.
@@ -248,6 +262,11 @@ class KernelRules {
     constexpr const char* kNames[] = {"m", "n", "k"};
     for (int i = 0; i < 3; ++i) {
       const int64_t multiple = kernel_.requires_.value[static_cast<size_t>(i)];
+      const int64_t equal = kernel_.equals[static_cast<size_t>(i)];
+      if (equal > 0) {
+        check_equal(i == 0, kNames[i], *sizes[i], equal);
+        continue;
+      }
       if (i == 0 && spec_.gemm.any_m && multiple > 1)
         refuse(spec_.gemm.m.where,
                fmt::format("kernel.requires says that m is a multiple of {}, and with "
@@ -259,6 +278,16 @@ class KernelRules {
                fmt::format("gemm.{} must be a multiple of {}, as kernel.requires says; got '{}'",
                            kNames[i], multiple, sizes[i]->value));
     }
+  }
+
+  void check_equal(bool rows, const char* name, const Located<int64_t>& size, int64_t equal) {
+    if (rows && spec_.gemm.any_m)
+      refuse(size.where, fmt::format("kernel.requires says that m is {}, and with '{{max: …}}' "
+                                     "every run has its own; give one m",
+                                     equal));
+    else if (size.value != equal)
+      refuse(size.where, fmt::format("gemm.{} must be {}, as kernel.requires says; got '{}'", name,
+                                     equal, size.value));
   }
 
   // The number at the spec's shape, its bound for any m; nothing after it was refused.

@@ -37,8 +37,8 @@ class Weaver {
     if (!parsed_.report.ok()) return {};
     WovenKernel woven = assemble(parsed_, names, pieces, edits);
     woven.by_arch = read_with.arch;
-    woven.body = guards(read_with, request_.kernel) + "using " + kViewType + " = View;\n\n" +
-                 user_type(request_) +
+    woven.body = guards(read_with, request_.reading, request_.kernel) + "using " + kViewType +
+                 " = View;\n\n" + user_type(request_) +
                  "// As its author wrote it, but for its marks.\nnamespace user {\n\n" +
                  joined_namespaces(parsed_) + woven.body + behind + "\n}  // namespace user\n";
     if (request_.cpu)

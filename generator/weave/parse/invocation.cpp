@@ -7,6 +7,7 @@
 #include "clang/Lex/HeaderSearchOptions.h"
 #include "generator/resources.h"
 #include "generator/weave/parse/prelude.h"
+#include "generator/weave/parse/toolkit.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -81,6 +82,10 @@ std::vector<std::string> full_arguments(const FullMode& full, StringRef arch) {
   list.push_back(std::string("-resource-dir=") + kClangFolder);
   list.push_back("--cuda-path=" + full.toolkit);
   list.push_back("-std=" + full.standard);
+  if (const ToolkitVersion version = version_of_toolkit(full.toolkit); version.major > 0) {
+    list.push_back("-D__CUDACC_VER_MAJOR__=" + std::to_string(version.major));
+    list.push_back("-D__CUDACC_VER_MINOR__=" + std::to_string(version.minor));
+  }
   for (const std::string& define : full.defines) list.push_back("-D" + define);
   for (const std::string& folder : full.include_dirs) list.insert(list.end(), {"-isystem", folder});
   list.insert(list.end(), {"-isystem", full.toolkit + "/include/cccl"});
@@ -131,6 +136,8 @@ Files make_files(StringRef source, const Reading& reading) {
     for (const VirtualFile& header : added_headers()) {
       add(added + "nvcc/" + header.name, header.text);
     }
+    for (AdaptedHeader& header : adapted_headers(reading.full->toolkit))
+      files->addFile(header.path, 0, llvm::MemoryBuffer::getMemBufferCopy(header.text));
     auto all = llvm::makeIntrusiveRefCnt<llvm::vfs::OverlayFileSystem>(
         llvm::vfs::createPhysicalFileSystem());
     all->pushOverlay(files);

@@ -1,6 +1,7 @@
 #include "generator/weave/unmarked/read_with.h"
 
 #include "generator/one_file.h"
+#include "generator/weave/parse/toolkit.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace tilepost {
@@ -19,6 +20,11 @@ bool is_arch(StringRef name) {
 bool is_version(StringRef name) {
   return name.starts_with("__CUDACC_VER") || name == "CUDART_VERSION" || name == "CUDA_VERSION" ||
          name == "__CUDA_API_VERSION";
+}
+
+// As full mode defines them; the toolkit's headers do not say the build.
+bool is_known_version(StringRef name) {
+  return name == "__CUDACC_VER_MAJOR__" || name == "__CUDACC_VER_MINOR__";
 }
 
 // Whether all that compile generated code have it as it was read.
@@ -47,6 +53,9 @@ ReadWith check_foreign_macros(const Parsed& parsed, const Pieces& pieces, bool o
                                    ", and the spec has several; write a spec for each arch");
     } else if (is_same_everywhere(macro)) {
       continue;
+    } else if (is_known_version(macro.name) && macro.from == From::compiler &&
+               macro.use != Use::expansion) {
+      read_with.version = true;
     } else if (macro.use == Use::expansion) {
       parsed.error_at(where, "the kernel has the value of " + name +
                                  " in it, which may be another when generated code is compiled; "
@@ -64,8 +73,21 @@ ReadWith check_foreign_macros(const Parsed& parsed, const Pieces& pieces, bool o
   return read_with;
 }
 
-std::string guards(const ReadWith& read_with, const std::string& kernel) {
+bool asks_for_version(const Parsed& parsed, const Pieces& pieces) {
+  return llvm::any_of(parsed.foreign_macros, [&](const ForeignMacro& macro) {
+    return macro.use != Use::expansion && is_known_version(macro.name) && pieces.kept(macro.at);
+  });
+}
+
+std::string guards(const ReadWith& read_with, const Reading& reading, const std::string& kernel) {
   std::string text;
+  if (read_with.version && reading.full) {
+    const ToolkitVersion version = version_of_toolkit(reading.full->toolkit);
+    const std::string major = std::to_string(version.major), minor = std::to_string(version.minor);
+    text += "#if __CUDACC_VER_MAJOR__ != " + major + " || __CUDACC_VER_MINOR__ != " + minor +
+            "\n#error \"" + kernel + " was generated from lines that are for CUDA " + major + "." +
+            minor + ": compile with that, or generate it again with another CUDACXX\"\n#endif\n";
+  }
   for (const std::string& name : read_with.undefined)
     text += "#ifdef " + name + "\n#error \"" + kernel + " was generated from lines that are for " +
             name +

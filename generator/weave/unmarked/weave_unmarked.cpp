@@ -4,6 +4,7 @@
 
 #include "clang/AST/Attr.h"
 #include "generator/weave/marked/find_marks.h"
+#include "generator/weave/marked/weave_marked.h"
 #include "generator/weave/marks/hand_down.h"
 #include "generator/weave/parse/instantiate.h"
 #include "generator/weave/passes.h"
@@ -23,6 +24,9 @@ using llvm::StringRef;
 // What a block asks for its place with. The kernel's body, and helpers that ask too, get parameters
 // of these names, which hide CUDA's variables.
 constexpr char kParameters[] = "const uint3 blockIdx, const dim3 gridDim";
+
+constexpr char kViewType[] = "TilepostView";
+constexpr char kViewAlias[] = "using TilepostView = View;\n\n";
 
 // Keeps them sorted.
 void add_include(WovenKernel& woven, const std::string& include) {
@@ -50,11 +54,12 @@ class Weaver {
     WovenKernel woven = assemble(parsed_, names, pieces, edits);
     woven.by_arch = read_with.arch;
     if (request_.clears_output) add_include(woven, "<tilepost/device/clear_tile.cuh>");
+    const bool launched = !request_.launcher.empty();
     woven.body =
-        guards(read_with, request_.kernel) +
+        guards(read_with, request_.reading, request_.kernel) + (launched ? kViewAlias : "") +
         "// As its author wrote it, but that it is told which block it is.\nnamespace user {\n\n" +
         woven.body + "\n}  // namespace user\n\n" + shared_memory() + user_type(request_) +
-        request_.helpers + kernel() + woven_launch();
+        request_.helpers + (launched ? launched_kernel() : kernel() + woven_launch());
     return woven;
   }
 
@@ -117,6 +122,23 @@ class Weaver {
       return;
     }
     edits.insert(open->end, std::string(kParameters) + ", ");  // it has an output at least
+    for (size_t i = 0; i < instance_.parameters.size(); ++i)
+      if (instance_.parameters[i].grid_constant) refer(one->getParamDecl(i), edits);
+  }
+
+  // A parameter that is __grid_constant__ is not copied: its address may be taken, and has to be
+  // that of the woven kernel's own.
+  void refer(const clang::ParmVarDecl* parameter, Edits& edits) const {
+    const auto name = parsed_.spelled(parameter->getLocation());
+    const Token* token = name ? parsed_.tokens.at(*name) : nullptr;
+    if (token) edits.insert(token->begin, "& ");
+    while (token && parsed_.tokens.text(*token) != "__grid_constant__")
+      token = parsed_.tokens.previous(token);
+    if (token)
+      edits.erase(token->begin, token->end);
+    else
+      parsed_.error(parameter->getLocation(),
+                    "this parameter's __grid_constant__ is not written here; write it out");
   }
 
   void erase_call(const Token& word, Edits& edits) {
@@ -178,16 +200,65 @@ class Weaver {
   }
 
   std::string kernel() const {
+    std::string arguments;
+    for (const Parameter& parameter : instance_.parameters)
+      arguments += ",\n        " + argument(parameter, " + moved");
+    return kernel_with(
+        std::string(
+            "void* a, void* b, void* c, const __grid_constant__ tilepost_shape_t shape,\n") +
+            "    const __grid_constant__ tilepost_epilogue_t, " +
+            std::string(request_.num_user > 0 ? "const __grid_constant__ TilepostUser data_,\n    "
+                                              : "") +
+            "const __grid_constant__ View view_) {\n",
+        {"user::" + request_.reading.asked, arguments,
+         request_.clears_output ? argument(output(), "") : ""});
+  }
+
+  // The same with its launcher's arguments, for one shape. What the proof was given is given to the
+  // kernel, whatever its launcher gives. In the user's namespace, where the types have their names.
+  std::string launched_kernel() const {
+    std::string parameters, arguments, output;
+    for (size_t i = 0; i < instance_.parameters.size(); ++i) {
+      const Parameter& parameter = instance_.parameters[i];
+      const std::string name = "argument" + std::to_string(i);
+      std::string declared = parameter.declared;
+      if (const size_t at = declared.rfind(parameter.name); at != std::string::npos)
+        declared.replace(at, parameter.name.size(), name);
+      parameters += std::string("[[maybe_unused]] ") +
+                    (parameter.grid_constant ? "const __grid_constant__ " : "") + declared +
+                    ",\n    ";
+      const bool known = request_.arguments.contains(parameter.name);
+      const bool is_output = parameter.name == request_.out;
+      if (is_output) output = name;
+      arguments += ",\n        " + (known && !is_output ? argument(parameter, "") : name) +
+                   (is_output ? " + moved" : "");
+    }
+    return "namespace user {\n\n" +
+           kernel_with(parameters + "const __grid_constant__ " + kViewType +
+                           " view_) {\n  using View = " + kViewType +
+                           ";\n  constexpr tilepost_shape_t shape = {" + request_.shape + "};\n",
+                       {request_.reading.asked, arguments, request_.clears_output ? output : ""}) +
+           "\ninline const void* " + kWovenFunction +
+           "() {\n  return reinterpret_cast<const void*>(&" + request_.kernel +
+           ");\n}\n\ninline int " + kWovenLauncher +
+           "(const tilepost_launch_call_t* call, void* user) {\n  return static_cast<int>(" +
+           request_.launcher + "(call, user));\n}\n\n}  // namespace user\n";
+  }
+
+  // A call of the author's function with these arguments behind its place. `output` is what is
+  // cleared before, or "".
+  struct Call {
+    std::string function, arguments, output;
+  };
+
+  // `parameters` with the line ends behind them, up to the body's first lines.
+  std::string kernel_with(const std::string& parameters, const Call& call) const {
     const std::string begin =
-        "__global__ void " + bounds() + request_.kernel +
-        "(\n    void* a, void* b, void* c, const __grid_constant__ tilepost_shape_t shape,\n"
-        "    const __grid_constant__ tilepost_epilogue_t, " +
-        (request_.num_user > 0 ? "const __grid_constant__ TilepostUser data_,\n    " : "") +
-        "const __grid_constant__ View view_) {\n";
+        "__global__ void " + bounds() + request_.kernel + "(\n    " + parameters;
     if (!request_.loop)
       return "// One tile: the block of the plain kernel that makes it, its output moved by whole "
              "rows to\n// where the tile goes.\n" +
-             begin + tile_at("static_cast<int>(blockIdx.x)") + "}\n";
+             begin + tile_at("static_cast<int>(blockIdx.x)", call) + "}\n";
     std::string text;
     llvm::raw_string_ostream out(text);
     out << "// Tiles in turn: of each the block of the plain kernel that makes it, its output "
@@ -198,14 +269,14 @@ class Weaver {
        position += static_cast<int>(gridDim.x)) {
 )";
     llvm::SmallVector<StringRef> lines;
-    const std::string tile = tile_at("position");
+    const std::string tile = tile_at("position", call);
     StringRef(tile).split(lines, '\n', -1, /*KeepEmpty=*/false);
     for (const StringRef line : lines) out << "  " << line << "\n";
     out << "    __syncthreads();  // shared memory is the next tile's from here on\n  }\n}\n";
     return text;
   }
 
-  std::string tile_at(const std::string& position) const {
+  std::string tile_at(const std::string& position, const Call& call) const {
     std::string text;
     llvm::raw_string_ostream out(text);
     out << "  const tilepost::Tile tile =\n      tilepost::woven::tile(view_, "
@@ -220,11 +291,8 @@ class Weaver {
         << extents(request_.block) << R"(};
     const dim3 grid{)"
         << extents(request_.grid) << "};\n"
-        << clearing() << author_names("    ") << "    user::" << request_.reading.asked
-        << "(block, grid";
-    for (const Parameter& parameter : instance_.parameters)
-      out << ",\n        " << argument(parameter, " + moved");
-    out << ");\n  }\n  tilepost::woven::tile_done(view_, tile, "
+        << clearing(call.output) << author_names("    ") << "    " << call.function
+        << "(block, grid" << call.arguments << ");\n  }\n  tilepost::woven::tile_done(view_, tile, "
         << (request_.count_at < 0 ? "tilepost::BlockStores{}"
                                   : "tilepost::woven::ThreadStores{left}")
         << ");\n";
@@ -276,12 +344,11 @@ class Weaver {
   }
 
   // In front of a block that reads its output.
-  std::string clearing() const {
-    if (!request_.clears_output) return "";
+  static std::string clearing(const std::string& output) {
+    if (output.empty()) return "";
     return "    // What it reads of its output is its own, and zero before that.\n"
            "    tilepost::woven::clear_tile(" +
-           argument(output(), "") +
-           ", tile, shape, View::kTileM, View::kTileN);\n    __syncthreads();\n";
+           output + ", tile, shape, View::kTileM, View::kTileN);\n    __syncthreads();\n";
   }
 
   // nvcc gives `extern __shared__` arrays their memory; the shim has nobody who does.

@@ -78,7 +78,13 @@ TEST_CASE("a kernel's arguments are given, or it has a launcher") {
             "kernel.arguments is missing"));
   CHECK(has(test::read(kMinimal, {{"kernel", std::string(kernel) + ", launcher: lib::start}"}}).log,
             "kernel.arguments") == false);
-  CHECK(has(refusal({{"kernel.launcher", "start"}}), "remove it or kernel.arguments"));
+  CHECK(has(refusal({{"kernel.launcher", "start"}}),
+            "kernel.launcher gives the kernel its inputs by itself"));
+  const char* proven = ", grid: 1, launcher: start, arguments: {C: out, M: m}}";
+  CHECK(test::read(kMinimal, {{"kernel", std::string(kernel) + proven}}).spec.has_value());
+  CHECK(has(
+      test::read(kMinimal, {{"kernel", std::string(kernel) + proven}, {"gemm.m", "{max: 64}"}}).log,
+      "is woven for one m"));
   CHECK(has(refusal({{"kernel.cluster", "3"}}), "kernel.cluster is 1, 2, 4 or 8; got '3'"));
   CHECK(has(refusal({{"kernel.signals", "0"}}), "kernel.signals must be a whole number from 1"));
 }
@@ -141,6 +147,13 @@ TEST_CASE("a kernel's numbers are some of a GPU's at the spec's shape") {
   CHECK(has(refusal({{"kernel.shared_bytes", "300000"}}), "must be from 0 to 232448"));
   CHECK(has(refusal({{"kernel.requires", "{m: 2}"}}),
             "gemm.m must be a multiple of 2, as kernel.requires says; got '129'"));
+  CHECK(own({{"kernel.requires", "{m: {equals: 129}, n: 32}"}}).spec.has_value());
+  CHECK(has(refusal({{"kernel.requires", "{m: {equals: 128}}"}}),
+            "gemm.m must be 128, as kernel.requires says; got '129'"));
+  CHECK(has(refusal({{"kernel.requires", "{m: {equals: 0}}"}}), "from 1 to 65536"));
+  CHECK(has(refusal({{"kernel.requires", "{m: {multiple: 2}}"}}), "{equals: …}"));
+  CHECK(has(refusal({{"gemm.m.max", "129"}, {"kernel.requires", "{m: {equals: 129}}"}}),
+            "every run has its own"));
 }
 
 TEST_CASE("any m needs a kernel that is the same for all") {

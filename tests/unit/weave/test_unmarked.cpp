@@ -1,5 +1,6 @@
 // Kernels without marks, woven from requests that no spec has looked through.
 #include "generator/diagnostic_printer.h"
+#include "generator/weave/parse/toolkit.h"
 #include "generator/weave/unmarked/weave_unmarked.h"
 #include "llvm/Support/raw_ostream.h"
 #include "tests/catch.h"
@@ -14,9 +15,10 @@ struct Unmarked {
 
 // Weaves `source`, whose kernel `gemm` gets c and m.
 Unmarked weave_unmarked(const std::string& source, const char* arch = "sm_90a",
-                        bool one_arch = true, int threads = 32) {
+                        bool one_arch = true, int threads = 32, const std::string& toolkit = "") {
   UnmarkedRequest request;
   request.threads = {threads, 1, 1};
+  if (!toolkit.empty()) request.reading.full.emplace().toolkit = toolkit;
   request.reading.arch = arch;
   request.one_arch = one_arch;
   request.source = OneFile("kernel.cu", source);
@@ -111,6 +113,26 @@ TEST_CASE("conditions on what another compiler, toolkit or header decides are re
   CHECK(!hidden.woven);
   CHECK_THAT(hidden.messages, Catch::StartsWith("kernel.cu:4:5: error: lines of the kernel depend "
                                                 "on 'CUDART_VERSION'"));
+}
+
+TEST_CASE("lines for a version of nvcc are for that of the toolkit that is read") {
+  std::string looked;
+  const std::optional<std::string> toolkit = find_toolkit(looked);
+  if (!toolkit) return;  // without one they are refused, as above
+  const ToolkitVersion version = version_of_toolkit(*toolkit);
+  REQUIRE(version.major >= 11);
+  const Unmarked result =
+      weave_unmarked(with_condition(" __CUDACC_VER_MAJOR__ == " + std::to_string(version.major)),
+                     "sm_90a", true, 32, *toolkit);
+  INFO(result.messages);
+  REQUIRE(result.woven);
+  CHECK_THAT(result.woven->body,
+             Catch::StartsWith("#if __CUDACC_VER_MAJOR__ != " + std::to_string(version.major) +
+                               " || __CUDACC_VER_MINOR__ != " + std::to_string(version.minor) +
+                               "\n#error \"woven_gemm was generated from "));
+  const Unmarked build =
+      weave_unmarked(with_condition(" __CUDACC_VER_BUILD__ > 1"), "sm_90a", true, 32, *toolkit);
+  CHECK(!build.woven);
 }
 
 TEST_CASE("values of the compiler's are refused in the code") {

@@ -1,0 +1,129 @@
+// Kernels that need the headers of a CUDA Toolkit, whose functions are run in place or not looked
+// into. Skipped, with a word, where there is none.
+#include <iostream>
+
+#include "generator/weave/parse/toolkit.h"
+#include "tests/catch.h"
+#include "tests/infer/case.h"
+
+namespace tilepost {
+namespace {
+
+constexpr char kLaunch[] = "// tile: 16 16\n// threads: 16 16\n// order: columns_then_rows\n";
+
+// What is said of a kernel with this first line, these parameters behind C and this body, in which
+// `row` and `column` are the thread's.
+InferResult inferred(const std::string& includes, const std::string& parameters,
+                     const std::string& body, int bytes = 4) {
+  InferCase kernel =
+      make_case("kernel", kLaunch + ("// bytes: " + std::to_string(bytes)) + "\n" + includes +
+                              "\ntemplate <int kTile>\n__global__ void gemm(" + parameters +
+                              ", int M, int N, int K) {\n"
+                              "  const int row = blockIdx.y * kTile + threadIdx.y;\n"
+                              "  const int column = blockIdx.x * kTile + threadIdx.x;\n" +
+                              body + "}\n");
+  kernel.function = "gemm<16>";
+  std::string looked;
+  kernel.full.emplace().toolkit = find_toolkit(looked).value_or("");
+  kernel.full->path = "kernel.cu";
+  return infer_case(kernel);
+}
+
+bool has_toolkit() {
+  std::string looked;
+  const bool found = find_toolkit(looked).has_value();
+  if (!found) std::cout << "SKIPPED: no CUDA Toolkit; " << looked << "\n";
+  return found;
+}
+
+constexpr char kStore[] = "  if (row < M && column < N) C[row * N + column] = 1;\n";
+
+}  // namespace
+
+TEST_CASE("barriers of the standard library's kind are of the block") {
+  if (!has_toolkit()) return;
+  const std::string body =
+      "  __shared__ cuda::barrier<cuda::thread_scope_block> barrier;\n"
+      "  __shared__ float inputs[32];\n"
+      "  if (threadIdx.x == 0 && threadIdx.y == 0) init(&barrier, 256);\n"
+      "  __syncthreads();\n"
+      "  for (int k = 0; k < K; ++k) {\n"
+      "    cuda::memcpy_async(@, A + k, cuda::aligned_size_t<4>(4), barrier);\n"
+      "    auto token = barrier.arrive();\n"
+      "    barrier.wait(std::move(token));\n"
+      "  }\n";
+  const auto with = [&](const char* target) {
+    std::string text = body;
+    text.replace(text.find('@'), 1, target);
+    return inferred("#include <cuda/barrier>", "const float* A, float* C", text + kStore);
+  };
+  const InferResult good = with("inputs + k % 32");
+  INFO(good.messages);
+  REQUIRE(good.inferred);
+  CHECK(good.inferred->runs_once);
+  const InferResult bad = with("C + k");
+  CHECK(!bad.inferred);
+  CHECK_THAT(bad.messages, Catch::StartsWith("kernel.cu:15:") &&
+                               Catch::Contains(", whose stores are not visible"));
+}
+
+TEST_CASE("numbers of two halves are stored by their operators") {
+  if (!has_toolkit()) return;
+  const auto with = [&](const std::string& body) {
+    return inferred("#include <cuda_fp16.h>", "half* C", body, 2);
+  };
+  const std::string pair =
+      "  const int first = blockIdx.x * 16 + 2 * (threadIdx.x % 8);\n"
+      "  if (row < M && first < N && threadIdx.x < 8 && N % 2 == 0)\n"
+      "    *reinterpret_cast<half2*>(C + row * N + first) = __floats2half2_rn(1, 2);\n"
+      "  else if (row < M && first < N && threadIdx.x < 8) {\n"
+      "    C[row * N + first] = half(1.0f);\n"
+      "    if (first + 1 < N) C[row * N + first + 1] = half(1.0f);\n  }\n";
+  const InferResult good = with(pair);
+  INFO(good.messages);
+  CHECK(good.inferred);
+  std::string wrong = pair;
+  wrong.replace(wrong.find("+ first) ="), 10, "+ first + 1) =");
+  CHECK(!with(wrong).inferred);
+}
+
+TEST_CASE("what a member function reads of the output is read") {
+  if (!has_toolkit()) return;
+  const auto with = [&](const std::string& read) {
+    return inferred("#include <cuda_fp16.h>", "half* C",
+                    "  if (row >= M || column >= N) return;\n  const float old = float(" + read +
+                        ");\n  C[row * N + column] = __float2half(old + 1);\n",
+                    2);
+  };
+  const InferResult own = with("C[row * N + column]");
+  INFO(own.messages);
+  REQUIRE(own.inferred);
+  CHECK(own.inferred->reads_output);
+  const InferResult other = with("C[row * N]");
+  CHECK(!other.inferred);
+  CHECK_THAT(other.messages, Catch::Contains("reads the output outside of tile"));
+}
+
+TEST_CASE("bulk stores of a header's functions are seen, bulk loads do no harm") {
+  if (!has_toolkit()) return;
+  const auto with = [&](const std::string& move) {
+    return inferred(
+        "#include <cuda.h>\n#include <cuda/barrier>\nnamespace cde = cuda::device::experimental;",
+        "const CUtensorMap* map, float* C",
+        "  __shared__ alignas(128) float box[64];\n"
+        "  __shared__ cuda::barrier<cuda::thread_scope_block> barrier;\n"
+        "  if (threadIdx.x == 0 && threadIdx.y == 0) " +
+            move + ";\n" + kStore);
+  };
+  const InferResult load =
+      with("cde::cp_async_bulk_tensor_2d_global_to_shared(box, map, 0, 0, barrier)");
+  INFO(load.messages);
+  CHECK(load.inferred);
+  const InferResult store = with("cde::cp_async_bulk_tensor_2d_shared_to_global(map, 0, 0, box)");
+  CHECK(!store.inferred);
+  CHECK_THAT(store.messages, Catch::Contains("'cp_async_bulk_tensor_2d_shared_to_global' stores in "
+                                             "bulk: where that goes is in a tensor map"));
+  CHECK(!with("cde::cp_async_bulk_global_to_shared(C, C, 16, barrier)").inferred);
+}
+
+}  // namespace tilepost
