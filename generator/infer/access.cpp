@@ -57,7 +57,7 @@ Value Interpreter::moved(Value pointer, NodeId bytes) {
 void Interpreter::read_output(Value from, int64_t width, Where where) {
   need_loops_of(from.node);
   if (restart_) return;
-  findings.reads.push_back({from.node, facts_since(0), width, 1, 0, false, where, {}});
+  findings.reads.push_back({from.node, facts_since(0), width, 1, 0, false, in_source(where), {}});
 }
 
 void Interpreter::read_somewhere(Where where) {
@@ -182,7 +182,7 @@ void Interpreter::store_output(Value to, int64_t width, Where where) {
                     "addresses must follow from numbers of the launch, the block's index and the "
                     "thread's");
   }
-  Access store{to.node, guard, width, 1, 0, false, where, {}};
+  Access store{to.node, guard, width, 1, 0, false, in_source(where), {}};
   if (!unrolled_.empty()) store.loop = unrolled_.front()->getBeginLoc();
   findings.stores.push_back(store);
 }

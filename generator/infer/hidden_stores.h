@@ -1,7 +1,9 @@
-// Stores of header functions that none of their arguments shows.
+// What functions do that need not be run to be seen.
 #pragma once
 
 #include <map>
+#include <optional>
+#include <string>
 
 #include "clang/AST/Decl.h"
 
@@ -16,5 +18,13 @@ class HiddenStores {
  private:
   std::map<const clang::FunctionDecl*, bool> known_;
 };
+
+// Where a kernel, or a function that it calls, waits for other blocks or adds to what they make: by
+// atomic operations on memory of the grid.
+struct SharedWork {
+  clang::SourceLocation where;
+  std::string what;  // "atomicAdd"
+};
+std::optional<SharedWork> find_shared_work(const clang::FunctionDecl* kernel);
 
 }  // namespace tilepost::inference

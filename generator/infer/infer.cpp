@@ -88,6 +88,7 @@ BlockOrder order_of(const std::vector<KernelFacts>& shapes, const Inferred& infe
 bool infer_shape(const Parsed& parsed, const clang::FunctionDecl* kernel, const KernelFacts& facts,
                  Inferred& inferred) {
   inference::Unrolling unrolling;
+  unrolling.shared_work = inference::find_shared_work(kernel);
   for (int runs = 0; runs < kMaxRuns; ++runs) {
     Interpreter interpreter(parsed, facts, unrolling);
     if (!interpreter.run(kernel)) continue;

@@ -80,16 +80,27 @@ void Interpreter::complain(Where where, const std::string& text, Where note_at,
                            const std::string& note) {
   trial_complaint_ |= trial_;
   if (trial_ || stopped()) return;
-  // What is wrong in a header is said of the call that leads there.
+  findings.complaints.push_back({in_source(where), text, in_source(note_at), note});
+}
+
+clang::SourceLocation Interpreter::in_source(Where where) const {
   for (auto frame = frames_.rbegin(); frame != frames_.rend() && !parsed_.expanded(where); ++frame)
     where = frame->site;
-  if (!parsed_.expanded(note_at)) note_at = where;
-  findings.complaints.push_back({where, text, note_at, note});
+  return where;
 }
 
 bool Interpreter::step(Where where) {
   if (stopped()) return false;
-  const char* what = ++steps_ > kMaxSteps                  ? "statements and expressions are run"
+  if (++steps_ > kMaxSharedSteps && unrolling_.shared_work) {
+    trial_ = false;
+    complain(unrolling_.shared_work->where,
+             "blocks wait for each other or add to one tile here (" + unrolling_.shared_work->what +
+                 "), and which of them makes a tile cannot be followed",
+             unrolling_.shared_work->where,
+             "use the kernel without split-K: a block must make its tile by itself");
+    return false;
+  }
+  const char* what = steps_ > kMaxSteps                    ? "statements and expressions are run"
                      : nodes.size() > kMaxNodes            ? "values are computed"
                      : findings.stores.size() > kMaxStores ? "stores are made by each thread"
                      : findings.reads.size() > kMaxStores  ? "reads of the output by each thread"

@@ -30,16 +30,20 @@
 namespace tilepost::inference {
 
 // A clear end for kernels that no one can enumerate. Each is said in the refusal.
-constexpr int kMaxSteps = 4'000'000;     // statements and expressions
-constexpr size_t kMaxNodes = 2'000'000;  // values
-constexpr size_t kMaxStores = 100'000;   // of a thread, and as many reads of the output
-constexpr int kMaxTurns = 20'000;        // of one loop that is unrolled
-constexpr size_t kMaxCalls = 48;         // within each other
+constexpr int kMaxSteps = 4'000'000;      // statements and expressions
+constexpr int kMaxSharedSteps = 400'000;  // the same where blocks may share their work
+constexpr size_t kMaxNodes = 2'000'000;   // values
+constexpr size_t kMaxStores = 100'000;    // of a thread, and as many reads of the output
+constexpr int kMaxTurns = 20'000;         // of one loop that is unrolled
+constexpr size_t kMaxCalls = 48;          // within each other
 
 // What runs of the same kernel tell each other.
 struct Unrolling {
   std::set<const clang::Stmt*> loops;  // to be unrolled
   std::set<const clang::Stmt*> tried;  // that could not be
+  // Work that blocks may share, if they ever come there: a kernel that takes long to follow is
+  // refused for it.
+  std::optional<SharedWork> shared_work;
 };
 
 // What a run finds.
@@ -100,6 +104,8 @@ class Interpreter {
   void bind_parameters(const clang::FunctionDecl* kernel);
   void complain(Where where, const std::string& text, Where note_at = {},
                 const std::string& note = "");
+  // Of a place in a header, the call in the source that leads there.
+  Where in_source(Where where) const;
   bool stopped() const { return restart_ || !findings.complaints.empty(); }
   bool step(Where where);
   // `uniform`: the same in all threads of a block.

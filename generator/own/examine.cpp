@@ -269,6 +269,14 @@ class Examiner {
     const bool number = argument.kind == Kind::whole || argument.kind == Kind::real;
     const bool fits =
         number ? type->isArithmeticType() || is_short_float(type) : type->isPointerType();
+    const auto* record = type->getAsCXXRecordDecl();
+    if (!fits && record && record->getName() == "CUtensorMap_st") {
+      parsed.error(parameter.decl->getLocation(),
+                   "parameter '" + parameter.name +
+                       "' is a tensor map, by which the kernel stores with TMA; where its tiles go "
+                       "is said by marks: tilepost::tile, out_coord and tile_done");
+      return;
+    }
     if (!fits) {
       parsed.error(parameter.decl->getLocation(), "parameter '" + parameter.name +
                                                       "' is of type '" + parameter.type +

@@ -57,7 +57,7 @@ def spec_of(row, sources, name, pattern, ranks, more=""):
         folders = folders_in(kernel, field)
         listed = ", ".join(os.path.normpath(os.path.join(root, folder)) for folder in folders)
         kernel = kernel.replace(f", {field}: [{', '.join(folders)}]", f", {field}: [{listed}]")
-    launched = f"arguments: {row['arguments']}" if "arguments" in row else f"launcher: {row['launcher']}"
+    launched = ", ".join(f"{key}: {row[key]}" for key in ("arguments", "launcher") if key in row)
     routing = "routing: even\n" if pattern == "gemm_all_to_all" else ""
     return (f"tilepost: 1\nname: {name}\npattern: {pattern}\nranks: {ranks}\n{routing}gemm: {row['gemm']}\n"
             f"arch: sm_90a\n{more}kernel: {{file: {file}, {kernel}, {launched}}}\n")

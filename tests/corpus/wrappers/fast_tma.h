@@ -1,48 +1,41 @@
-// A launcher for kernels that take two pointers to tensor maps in global memory.
+// Who launches kernels that take pointers to tensor maps in global memory.
 #pragma once
 
 // What the author's main file has in front of its kernels.
-#include <cuda.h>
 #include <cuda_bf16.h>
-#include <cuda_runtime.h>
-#include <cuda/barrier>
 
 #include <cassert>
 #include <cstdint>
+#include <cuda/barrier>
 
 #include <tilepost/plan.h>
 
-typedef __nv_bfloat16 bf16;
+#include "tensor_map.h"
 
-// The first is the kernel's A, which is our B, for its output is column-major.
+typedef __nv_bfloat16 bf16;
+#define cudaCheck(error) ((void)(error))
+
 __device__ CUtensorMap tensor_maps[2];
 
-// Rows of k elements, in boxes of so many rows and 64 columns.
-inline bool describe(CUtensorMap* map, const void* rows, int count, int k, int box) {
-  const cuuint64_t sizes[] = {static_cast<cuuint64_t>(k), static_cast<cuuint64_t>(count)};
-  const cuuint64_t strides[] = {sizes[0] * sizeof(bf16)};
-  const cuuint32_t boxes[] = {64, static_cast<cuuint32_t>(box)}, steps[] = {1, 1};
-  return cuTensorMapEncodeTiled(map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, const_cast<void*>(rows),
-                                sizes, strides, boxes, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
-                                CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE,
-                                CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
-}
-
-inline cudaError_t launch_with_maps(const tilepost_launch_call_t* call, int box_a, int box_b) {
+// The kernel's M and N are ours exchanged, and so are its operands: its output is column-major. A
+// box has 64 columns, and rows as its tile.
+inline cudaError_t launch_with_maps(const tilepost_launch_call_t* call, unsigned rows_a,
+                                    unsigned rows_b) {
   static CUtensorMap maps[2];  // a graph copies from here
-  const tilepost_shape_t& shape = call->shape;
-  if (!describe(&maps[0], call->b, shape.n, shape.k, box_a) ||
-      !describe(&maps[1], call->a, shape.m, shape.k, box_b))
+  int m = call->shape.n, n = call->shape.m, k = call->shape.k;
+  bf16* c = static_cast<bf16*>(call->out);
+  if (corpus::describe(maps[0], call->b, m, k, {64, rows_a, CU_TENSOR_MAP_SWIZZLE_128B}) !=
+          CUDA_SUCCESS ||
+      corpus::describe(maps[1], call->a, n, k, {64, rows_b, CU_TENSOR_MAP_SWIZZLE_128B}) !=
+          CUDA_SUCCESS)
     return cudaErrorInvalidValue;
-  cudaError_t error = cudaMemcpyToSymbolAsync(tensor_maps, maps, sizeof maps, 0,
-                                              cudaMemcpyHostToDevice, call->config->stream);
   void* address = nullptr;
-  if (error == cudaSuccess) error = cudaGetSymbolAddress(&address, tensor_maps);
+  cudaError_t error = cudaGetSymbolAddress(&address, tensor_maps);
+  if (error == cudaSuccess)
+    error =
+        cudaMemcpyAsync(address, maps, sizeof maps, cudaMemcpyHostToDevice, call->config->stream);
   if (error != cudaSuccess) return error;
-  int m = shape.n, n = shape.m, k = shape.k;
-  void* out = call->out;
-  const CUtensorMap* a = static_cast<const CUtensorMap*>(address);
-  const CUtensorMap* b = a + 1;
-  void* arguments[] = {&m, &n, &k, &out, &a, &b, const_cast<tilepost_view_t*>(&call->view)};
+  const CUtensorMap *a = static_cast<const CUtensorMap*>(address), *b = a + 1;
+  void* arguments[] = {&m, &n, &k, &c, &a, &b, const_cast<tilepost_view_t*>(&call->view)};
   return cudaLaunchKernelExC(call->config, call->function, arguments);
 }

@@ -1,0 +1,14 @@
+// tile: 16 16
+// threads: 16 16
+// expect: 9: blocks wait for each other or add to one tile here (atomicAdd), and which of them makes a tile
+// What leads to the store takes long to follow, and blocks add to a counter of the grid's.
+__device__ int turns;
+
+__global__ void gemm(const float* A, const float* B, float* C, int M, int N, int K) {
+  int x = 0;
+  if (threadIdx.x == 400) atomicAdd(&turns, 1);
+  for (int i = 0; i < 700; ++i)
+    for (int j = 0; j < 700; ++j) x += (i ^ j) & 1;
+  const int row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + threadIdx.x + x - x;
+  if (row < M && column < N) C[row * N + column + x] = 1;
+}
