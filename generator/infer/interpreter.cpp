@@ -91,7 +91,9 @@ clang::SourceLocation Interpreter::in_source(Where where) const {
 
 bool Interpreter::step(Where where) {
   if (stopped()) return false;
-  if (++steps_ > kMaxSharedSteps && unrolling_.shared_work) {
+  ++steps_;
+  if (unrolling_.shared_work &&
+      (steps_ > kMaxSharedSteps || nodes.size() > size_t{kMaxSharedSteps})) {
     trial_ = false;
     complain(unrolling_.shared_work->where,
              "blocks wait for each other or add to one tile here (" + unrolling_.shared_work->what +
