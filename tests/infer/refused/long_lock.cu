@@ -1,6 +1,6 @@
 // tile: 16 16
 // threads: 16 16
-// expect: 9: blocks wait for each other or add to one tile here (atomicAdd), and which of them
+// expect: 10: blocks wait for each other or add to one tile here (atomicAdd), and which of them
 // makes a tile What leads to the store takes long to follow, and blocks add to a counter of the
 // grid's.
 __device__ int turns;
