@@ -111,7 +111,6 @@ Value Interpreter::call(const clang::CallExpr* e) {
   for (size_t i = 0; i < arguments.size(); ++i) {
     carries |= carries_output(arguments[i], e->getArg(static_cast<unsigned>(i) + first)->getType());
   }
-  carries |= self.root == Root::output;
   const bool foreign = is_foreign(function);
   // CUDA's vectors of indices: make_uint2 and its like.
   const bool makes = function->getIdentifier() && function->getName().starts_with("make_");

@@ -1,9 +1,10 @@
 // Where threads of a block wait for each other.
 //
 // CUDA lets threads leave the kernel while others go on: a barrier is for those that are left (CUDA
-// C++ Programming Guide, Synchronization Functions; PTX ISA, bar: "all non-exited threads"). Woven,
-// a thread that leaves the body waits at the end of its tile, where it counts at that barrier as if
-// it had come to the one in the body. So all threads have to come, or none.
+// C++ Programming Guide, Synchronization Functions; PTX ISA, bar: "all non-exited threads"). Where
+// whole warps may be missing the woven kernel's threads end one by one (Inferred::leaves): one that
+// waited at the end of its tile would count as if it had come to the barrier in the body. Lanes of
+// a warp have to come together, or none.
 #include "clang/AST/DeclTemplate.h"
 #include "generator/infer/interpreter.h"
 #include "llvm/ADT/STLExtras.h"

@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-
 #include <set>
-#include "clang/AST/DeclCXX.h"
 
+#include "clang/AST/DeclCXX.h"
 #include "generator/infer/infer.h"
 #include "generator/own/source/read_source.h"
 #include "generator/silent_diagnostics.h"
