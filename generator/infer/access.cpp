@@ -92,7 +92,7 @@ Value Interpreter::load(Value from, Type type, Where where) {
     return unknown_value(type,
                          name.empty() ? std::string("a value read from memory")
                                       : "a value read from '" + std::string(name) + "'",
-                         where, is_uniform(from));
+                         where, nodes.alike(from.node));
   }
   const Object& object = memory_[from.object];
   const std::string what = object.name.empty() ? std::string("a temporary object")
@@ -201,8 +201,8 @@ Value Interpreter::choose(NodeId condition, Value a, Value b, Where where) {
     return {Root::output, 0,
             nodes.select(condition, first ? a.node : nowhere, first ? nowhere : b.node)};
   }
-  const bool uniform = is_uniform(a) && is_uniform(b) && !nodes[condition].thread;
-  return {Root::unknown, 0, unknown("which of two pointers is taken", where, uniform)};
+  const Alike same = std::min(alike(a, b), nodes.alike(condition));
+  return {Root::unknown, 0, unknown("which of two pointers is taken", where, same)};
 }
 
 void Interpreter::store_variable(Value to, Value value, Type type, Where where) {

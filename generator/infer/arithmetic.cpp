@@ -81,12 +81,12 @@ Value Interpreter::arithmetic(clang::BinaryOperatorKind kind, Value a, Value b, 
     const bool rounds = kind == clang::BO_And && int_type(type).bits == 64 &&
                         a.root == Root::shared && nodes.is_constant(b.node) &&
                         nodes[b.node].value < 0;
-    if (rounds) return {Root::shared, 0, unknown("an address", where, is_uniform(a))};
+    if (rounds) return {Root::shared, 0, unknown("an address", where, nodes.alike(a.node))};
     output_as_number_ |= a.root == Root::output || b.root == Root::output;
-    return unknown_value(type, "an address", where, is_uniform(a) && is_uniform(b));
+    return unknown_value(type, "an address", where, alike(a, b));
   }
   if (!op || !type->isIntegralOrEnumerationType()) {
-    return unknown_value(type, "a floating-point number", where, is_uniform(a) && is_uniform(b));
+    return unknown_value(type, "a floating-point number", where, alike(a, b));
   }
   return {Root::number, 0, nodes.binary(*op, a.node, b.node, int_type(type))};
 }
@@ -127,9 +127,9 @@ Value Interpreter::compare(clang::BinaryOperatorKind kind, Value a, Value b, Typ
   // Shared memory, and what another pointer leads to, are several places.
   const bool one_place = a.root == Root::output || a.object != 0;
   if (!integers && !(pointers && one_place)) {
-    return {Root::number, 0,
-            unknown("a comparison of numbers that are not whole, or of pointers", where,
-                    is_uniform(a) && is_uniform(b))};
+    return {
+        Root::number, 0,
+        unknown("a comparison of numbers that are not whole, or of pointers", where, alike(a, b))};
   }
   const IntType type = integers ? int_type(operands) : kInt64;
   switch (kind) {

@@ -302,6 +302,22 @@ void Interpreter::exec_store(Assembly& assembly, StringRef name, StringRef targe
   pop_facts(facts);
 }
 
+// Where the instruction waits for other threads; `guard`: its predicate.
+void Interpreter::meet_under(Assembly& assembly, StringRef name,
+                             const std::vector<StringRef>& operands, NodeId guard) {
+  int64_t bytes = 0;
+  Value last;
+  if (!operands.empty()) {
+    if (const Value* value = assembly.find(operands.back(), bytes)) last = *value;
+    if (int64_t mask = 0; !operands.back().getAsInteger(0, mask)) last.node = nodes.constant(mask);
+  }
+  if (last.root != Root::number) last = {};
+  const size_t facts = facts_.size();
+  if (!nodes.is(guard, 1)) push_fact(guard);
+  note_meeting(assembly.statement->getAsmLoc(), name, operands, last);
+  pop_facts(facts);
+}
+
 void Interpreter::exec_instructions(Assembly& assembly, StringRef text) {
   const Where where = assembly.statement->getAsmLoc();
   const std::vector<Instruction> instructions = read_instructions(text);
@@ -316,7 +332,6 @@ void Interpreter::exec_instructions(Assembly& assembly, StringRef text) {
                       "mark the kernel instead: tilepost::tile, out_base and tile_done");
     }
     note_one_shot(assembly, one.name, first);
-    note_meeting(where, one.name, one.operands);
     NodeId guard = nodes.constant(1);
     if (!one.predicate.empty()) {
       const auto found = assembly.predicates.find(one.predicate);
@@ -326,6 +341,7 @@ void Interpreter::exec_instructions(Assembly& assembly, StringRef text) {
       if (one.negated) guard = nodes.negation(guard);
       if (nodes.is(guard, 0)) continue;
     }
+    meet_under(assembly, one.name, one.operands, guard);
     if (!is_store(one.name)) {
       exec_harmless(assembly, one.name, one.operands, !one.predicate.empty());
     } else if (jumps) {

@@ -1,6 +1,8 @@
 #include "generator/infer/footprint.h"
 
 #include <algorithm>
+#include <bit>
+#include <optional>
 
 #include "generator/infer/lanes.h"
 
@@ -39,13 +41,20 @@ class Enumeration {
   Footprint run();
 
  private:
+  // What its lanes do at a meeting.
+  struct Warp {
+    bool comes = false;             // some do
+    bool unseen = false;            // … and whether all that are waited for do is not known
+    std::optional<size_t> missing;  // … and this thread does not
+  };
+
   static std::vector<NodeId> roots(const Doings& doings) {
     std::vector<NodeId> list{0};
     for (const std::vector<Access>* accesses : {&doings.stores, &doings.reads})
       for (const Access& access : *accesses)
         list.insert(list.end(), {access.address, access.guard, access.pitch});
     for (const Meeting& meeting : doings.meetings)
-      list.insert(list.end(), {meeting.guard, meeting.unsure, meeting.gone});
+      list.insert(list.end(), {meeting.guard, meeting.unsure, meeting.gone, meeting.lanes});
     return list;
   }
 
@@ -54,7 +63,8 @@ class Enumeration {
   bool run_store(const Access& store);
   bool run_read(const Access& read);
   bool run_meeting(const Meeting& meeting);
-  bool all_or_none(const Meeting& meeting, size_t first, size_t end);
+  Warp look_at(const Meeting& meeting, size_t first, size_t end) const;
+  bool fail_meeting(const Meeting& meeting, const Warp& warp);
   bool is_in_tile(int64_t bytes, int64_t width) const;
   bool mark(const Access& store, size_t thread, int64_t bytes, int64_t width);
   bool start_tile(const Access& store, size_t thread, int64_t element);
@@ -264,58 +274,67 @@ bool Enumeration::run_read(const Access& read) {
   return true;
 }
 
-// Of a warp. A lane that leaves before others waits for them where the compiler lets the warp come
-// together, at the end of the body, and has not left. Of a block's barrier a lane is missing that
-// surely does not come, or that may have left; of a warp's, one that may have left: which lanes are
-// meant is said there.
-bool Enumeration::all_or_none(const Meeting& meeting, size_t first, size_t end) {
+// A lane that leaves before others waits for them where the compiler lets the warp come together,
+// at the end of the body, and has not left: where it may have, it is missing. So is one that surely
+// does not come and is waited for: at a block's barrier, or where it is named.
+Enumeration::Warp Enumeration::look_at(const Meeting& meeting, size_t first, size_t end) const {
   const Lanes& guard = lanes_[meeting.guard];
   const Lanes& unsure = lanes_[meeting.unsure];
   const Lanes& gone = lanes_[meeting.gone];
-  bool comes = false, unseen = false;
-  size_t missing = end;
+  const Lanes& named = lanes_[meeting.lanes];
+  Warp warp;
+  uint32_t come = 0, unseen = 0, left = 0, awaited = 0;
   for (size_t thread = first; thread < end; ++thread) {
-    const bool in_sight = guard.is_lost(thread) || guard.value(thread);
-    unseen |= in_sight && unsure.is_lost(thread);
-    const bool may_come = in_sight && (unsure.is_lost(thread) || unsure.value(thread));
-    const bool may_be_gone = gone.is_lost(thread) || gone.value(thread);
-    comes |= may_come;
-    if (may_be_gone || (!meeting.of_warp && !may_come)) missing = std::min(missing, thread);
+    const uint32_t bit = uint32_t{1} << (thread - first);
+    if (gone.is_lost(thread) || gone.value(thread)) left |= bit;
+    if (!guard.is_lost(thread) && !guard.value(thread)) continue;
+    if (unsure.is_lost(thread)) unseen |= bit;
+    if (!unsure.is_lost(thread) && !unsure.value(thread)) continue;
+    come |= bit;
+    awaited |= !meeting.of_warp        ? ~uint32_t{0}
+               : named.is_lost(thread) ? 0
+                                       : static_cast<uint32_t>(named.value(thread));
   }
-  if (comes && missing == end && unseen)
-    return fail(
-        meeting.where,
-        "whether all threads of a block come to this barrier depends on " + explain(meeting.unsure),
-        "those that do not would wait at the end of their tile instead: let all threads "
-        "come to every barrier");
-  if (!comes || missing == end) return true;
-  const bool lost = gone.is_lost(missing);
+  const size_t lanes = end - first;
+  if (lanes < kWarp) awaited &= (uint32_t{1} << lanes) - 1;
+  warp.comes = come != 0;
+  warp.unseen = (unseen & awaited) != 0;
+  if (const uint32_t missing = left | (awaited & ~come); warp.comes && missing != 0)
+    warp.missing = first + static_cast<size_t>(std::countr_zero(missing));
+  return warp;
+}
+
+bool Enumeration::fail_meeting(const Meeting& meeting, const Warp& warp) {
+  const char* others = meeting.of_warp ? "lanes of a warp that are waited for here come"
+                                       : "threads of a block come to this barrier";
+  if (!warp.missing)
+    return fail(meeting.where,
+                std::string("whether all ") + others + " depends on " + explain(meeting.unsure),
+                "those that do not would wait at the end of their tile instead: let all threads "
+                "come to every barrier");
+  const Lanes& gone = lanes_[meeting.gone];
+  const bool by_name = meeting.of_warp && !gone.value(*warp.missing);
   return fail(
       meeting.where,
-      shape() + block_name() + ", " + thread_name(missing) +
-          (lost ? " may have left the kernel before others wait for it here: that depends on " +
-                      explain(meeting.gone)
-                : std::string(" does not come here, where others wait for all that are left")),
+      shape() + block_name() + ", " + thread_name(*warp.missing) +
+          (gone.is_lost(*warp.missing)
+               ? " may have left the kernel before others wait for it here: that depends on " +
+                     explain(meeting.gone)
+               : std::string(" does not come here, where others wait for ") +
+                     (by_name ? "it by its name" : "all that are left")),
       "it would wait at the end of its tile instead: let all threads come to every barrier, and "
-      "put what "
-      "some of them leave out into an if");
+      "put what some of them leave out into an if");
 }
 
 bool Enumeration::run_meeting(const Meeting& meeting) {
   const auto threads =
       static_cast<size_t>(facts_.threads[0] * facts_.threads[1] * facts_.threads[2]);
-  constexpr size_t kWarp = 32;
-  const Lanes& guard = lanes_[meeting.guard];
-  const Lanes& unsure = lanes_[meeting.unsure];
-  const auto comes = [](const Lanes& condition, size_t thread) {
-    return condition.is_lost(thread) || condition.value(thread);
-  };
   bool some = false, all = true;
   for (size_t first = 0; first < threads; first += kWarp) {
-    if (!all_or_none(meeting, first, std::min(threads, first + kWarp))) return false;
-    const bool warp = comes(guard, first) && comes(unsure, first);
-    some |= warp;
-    all &= warp;
+    const Warp warp = look_at(meeting, first, std::min<size_t>(threads, first + kWarp));
+    if (warp.missing || warp.unseen) return fail_meeting(meeting, warp);
+    some |= warp.comes;
+    all &= warp.comes;
   }
   if (!meeting.of_warp && some && !all && !result_.meeting.isValid())
     result_.meeting = meeting.where;

@@ -29,6 +29,7 @@ struct Meeting {
   NodeId unsure;  // … and as far as it may differ and may not be known
   NodeId gone;    // whether it has left the kernel before
   bool of_warp;
+  NodeId lanes;  // … a mask of those that a thread that comes waits for; 0: of those that come
   clang::SourceLocation where;
 };
 

@@ -119,13 +119,13 @@ bool Interpreter::step(Where where) {
   return false;
 }
 
-NodeId Interpreter::unknown(const std::string& text, Where where, bool uniform) {
-  return nodes.unknown({text, where.getRawEncoding(), nullptr, uniform});
+NodeId Interpreter::unknown(const std::string& text, Where where, Alike alike) {
+  return nodes.unknown({text, where.getRawEncoding(), nullptr, alike});
 }
 
-Value Interpreter::unknown_value(Type type, const std::string& text, Where where, bool uniform) {
+Value Interpreter::unknown_value(Type type, const std::string& text, Where where, Alike alike) {
   const bool pointer = type->isPointerType() || type->isReferenceType();
-  return {pointer ? Root::unknown : Root::number, 0, unknown(text, where, uniform)};
+  return {pointer ? Root::unknown : Root::number, 0, unknown(text, where, alike)};
 }
 
 std::string Interpreter::explain(NodeId lost) const {

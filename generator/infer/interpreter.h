@@ -10,6 +10,7 @@
 // What is not understood is refused if it could store into global memory, and is unknown otherwise.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <set>
@@ -87,9 +88,9 @@ class Interpreter {
   // A part of a variable that a loop assigns.
   struct Target {
     int64_t size = 0;
-    bool known = false;   // what kind of value it holds
-    bool astray = false;  // a pointer that does not stay in what it points into
-    bool varies = false;  // from thread to thread of a block
+    bool known = false;          // what kind of value it holds
+    bool astray = false;         // a pointer that does not stay in what it points into
+    Alike alike = Alike::block;  // in which threads it is the same
     Value value;
   };
   // A loop that is being passed over: what was stored to variables in it.
@@ -97,7 +98,7 @@ class Interpreter {
     const clang::Stmt* loop;
     std::map<std::pair<uint32_t, int64_t>, Target> cells;  // by object and offset
     std::set<uint32_t> objects;                            // stored to at an unknown place
-    bool varies = false;                                   // threads may take turns of their own
+    Alike alike = Alike::block;                            // threads that take the same turns
   };
 
   // interpreter.cpp: the start, facts, complaints
@@ -108,10 +109,9 @@ class Interpreter {
   Where in_source(Where where) const;
   bool stopped() const { return restart_ || !findings.complaints.empty(); }
   bool step(Where where);
-  // `uniform`: the same in all threads of a block.
-  NodeId unknown(const std::string& text, Where where, bool uniform = false);
-  Value unknown_value(Type type, const std::string& text, Where where, bool uniform = false);
-  bool is_uniform(Value value) const { return !nodes[value.node].thread; }
+  NodeId unknown(const std::string& text, Where where, Alike alike = Alike::none);
+  Value unknown_value(Type type, const std::string& text, Where where, Alike alike = Alike::none);
+  Alike alike(Value a, Value b) const { return std::min(nodes.alike(a.node), nodes.alike(b.node)); }
   std::string explain(NodeId lost) const;
   void push_fact(NodeId condition);
   void pop_facts(size_t size);
@@ -196,7 +196,7 @@ class Interpreter {
   void turn(const Loop& loop);
   void widen(const Passed& assigned);
   bool learn(Passed& assigned, const Passed& seen, const Memory& start);
-  NodeId carried(const clang::Stmt* loop, const std::string& text, bool uniform = false);
+  NodeId carried(const clang::Stmt* loop, const std::string& text, Alike alike = Alike::none);
   void note_store(uint32_t object, std::optional<int64_t> offset, int64_t size);
 
   // calls.cpp
@@ -223,13 +223,17 @@ class Interpreter {
   // meetings.cpp
   void note_meeting(const clang::CallExpr* e, const clang::FunctionDecl* function);
   void note_meeting(Where where, llvm::StringRef instruction,
-                    const std::vector<llvm::StringRef>& operands);
-  void meet(Where where, bool of_warp);
+                    const std::vector<llvm::StringRef>& operands, Value last);
+  void meet(Where where, bool of_warp, NodeId lanes);
+  NodeId mask_of(const clang::Expr* given);
+  NodeId lanes_of(const clang::CXXRecordDecl* group);
 
   // assembly.cpp
   struct Assembly;
   void exec_asm(const clang::GCCAsmStmt* s);
   void exec_instructions(Assembly& assembly, llvm::StringRef text);
+  void meet_under(Assembly& assembly, llvm::StringRef name,
+                  const std::vector<llvm::StringRef>& operands, NodeId guard);
   void exec_harmless(Assembly& assembly, llvm::StringRef name,
                      const std::vector<llvm::StringRef>& operands, bool predicated);
   void exec_store(Assembly& assembly, llvm::StringRef name, llvm::StringRef target, NodeId guard);

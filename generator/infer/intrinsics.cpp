@@ -182,7 +182,18 @@ bool Interpreter::known_call(const clang::CallExpr* e, const clang::FunctionDecl
                        !nodes[value.node].lost && nodes.is(width.node, 32) &&
                        nodes.is_constant(lane.node);
     if (known) return number(nodes.in_lane(value.node, nodes[lane.node].value & 31));
-    result = unknown_value(type, "the result of '__shfl_sync'", where);
+    const bool same = nodes.is(width.node, 32) && nodes.alike(lane.node) >= Alike::warp;
+    result =
+        unknown_value(type, "the result of '__shfl_sync'", where, same ? Alike::warp : Alike::none);
+    return true;
+  }
+  if (is_one_of(name, {"__any_sync", "__all_sync", "__ballot_sync"}) && count == 2) {
+    const NodeId mask = mask_of(e->getArg(0));
+    eval(e->getArg(0));
+    eval(e->getArg(1));
+    const bool whole = nodes.is(mask, UINT32_MAX);
+    result = unknown_value(type, "the result of '" + name.str() + "'", where,
+                           whole ? Alike::warp : Alike::none);
     return true;
   }
   if (name.starts_with("atomic") && count >= 1) {

@@ -91,8 +91,6 @@ void Interpreter::note_store(uint32_t object, std::optional<int64_t> offset, int
 // there.
 void Interpreter::widen(const Passed& assigned) {
   const std::string text = "a value that is carried round a loop";
-  const NodeId same = carried(assigned.loop, text, /*uniform=*/true);
-  const NodeId anything = carried(assigned.loop, text);
   for (const uint32_t object : assigned.objects) {
     memory_[object].cells.clear();
     memory_[object].loop = assigned.loop;
@@ -102,20 +100,20 @@ void Interpreter::widen(const Passed& assigned) {
     memory_[place.first].loop = assigned.loop;
     if (!target.known) continue;
     Value value = target.value;
-    value.node = target.varies || assigned.varies ? anything : same;
+    value.node = carried(assigned.loop, text, std::min(target.alike, assigned.alike));
     memory_.write(place.first, place.second, target.size, value);
   }
 }
 
-NodeId Interpreter::carried(const clang::Stmt* loop, const std::string& text, bool uniform) {
-  return nodes.unknown({text, loop->getBeginLoc().getRawEncoding(), loop, uniform});
+NodeId Interpreter::carried(const clang::Stmt* loop, const std::string& text, Alike alike) {
+  return nodes.unknown({text, loop->getBeginLoc().getRawEncoding(), loop, alike});
 }
 
 // Adds to `assigned` what one turn has stored, which started with what the memory now holds.
 // Returns whether there was anything new.
 bool Interpreter::learn(Passed& assigned, const Passed& seen, const Memory& start) {
-  bool changed = seen.varies && !assigned.varies;
-  assigned.varies |= seen.varies;
+  bool changed = seen.alike < assigned.alike;
+  assigned.alike = std::min(assigned.alike, seen.alike);
   for (const uint32_t object : seen.objects) {
     if (object < start.size()) changed |= assigned.objects.insert(object).second;
   }
@@ -126,9 +124,9 @@ bool Interpreter::learn(Passed& assigned, const Passed& seen, const Memory& star
     known.size = std::max(known.size, target.size);
     const auto old = start.read(place.first, place.second, known.size);
     const auto now = memory_.read(place.first, place.second, known.size);
-    const bool differs = !now || !is_uniform(*now) || (old && !is_uniform(*old));
-    changed |= differs && !known.varies;
-    known.varies |= differs;
+    const Alike same = now ? alike(*now, old.value_or(*now)) : Alike::none;
+    changed |= same < known.alike;
+    known.alike = std::min(known.alike, same);
     const std::optional<Value> shape = old ? old : now;
     if (known.astray || !shape) continue;
     if (!known.known) {
@@ -149,7 +147,8 @@ bool Interpreter::learn(Passed& assigned, const Passed& seen, const Memory& star
 void Interpreter::pass_over(const Loop& loop) {
   const size_t index = frames_.size() - 1;
   Passed& assigned =
-      assigned_.try_emplace(loop.statement, Passed{loop.statement, {}, {}, false}).first->second;
+      assigned_.try_emplace(loop.statement, Passed{loop.statement, {}, {}, Alike::block})
+          .first->second;
   const NodeId returned = frames_[index].returned;
   const Memory before = memory_;
   const bool was_trial = std::exchange(trial_, true);
@@ -158,7 +157,7 @@ void Interpreter::pass_over(const Loop& loop) {
     memory_.restore(before);
     widen(assigned);
     const Memory start = memory_;
-    passed_.push_back({loop.statement, {}, {}, false});
+    passed_.push_back({loop.statement, {}, {}, Alike::block});
     NodeId leaves = nodes.constant(0);  // whether a thread does not go on
     const size_t facts = facts_.size();
     if (loop.condition_variable) exec(loop.condition_variable);
@@ -174,7 +173,7 @@ void Interpreter::pass_over(const Loop& loop) {
     leaves = nodes.either(leaves, frames_[index].broken);
     if (frames_[index].returned != returned) leaves = nodes.either(leaves, frames_[index].returned);
     pop_facts(facts);
-    passed_.back().varies = nodes[leaves].thread;
+    passed_.back().alike = nodes.alike(leaves);
     const Passed seen = std::move(passed_.back());
     passed_.pop_back();
     if (stopped() || last) break;

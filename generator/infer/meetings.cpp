@@ -53,64 +53,105 @@ bool only_asks(StringRef name) {
   return llvm::is_contained(kQuestions, name);
 }
 
+// How many threads such a group has, if its type says so; or 0.
+int64_t size_of_tile(const clang::CXXRecordDecl* group) {
+  const auto* tile = dyn_cast<clang::ClassTemplateSpecializationDecl>(group);
+  if (!tile) return 0;
+  const clang::TemplateArgument& size = tile->getTemplateArgs()[0];
+  return size.getKind() == clang::TemplateArgument::Integral ? size.getAsIntegral().getExtValue()
+                                                             : 0;
+}
+
 // Whether all threads of such a group are of one warp.
 bool is_in_warp(const clang::CXXRecordDecl* group) {
-  if (const auto* tile = dyn_cast<clang::ClassTemplateSpecializationDecl>(group)) {
-    const clang::TemplateArgument& size = tile->getTemplateArgs()[0];
-    if (size.getKind() == clang::TemplateArgument::Integral && size.getAsIntegral() > 32)
-      return false;
-  }
-  return group->getName().contains("tile") || group->getName() == "coalesced_group";
+  return size_of_tile(group) <= kWarp &&
+         (group->getName().contains("tile") || group->getName() == "coalesced_group");
+}
+
+// PTX ISA: those that name in their last operand which lanes wait. The others, mma and its like,
+// are for whole warps, as the plain kernel has them.
+bool names_lanes(StringRef instruction) {
+  return instruction.starts_with("bar.warp") || instruction.starts_with("shfl") ||
+         instruction.starts_with("vote") || instruction.starts_with("match") ||
+         instruction.starts_with("redux") || instruction.starts_with("elect");
 }
 
 }  // namespace
 
+// The lanes that a mask names, or 0 where it is not known.
+NodeId Interpreter::mask_of(const clang::Expr* given) {
+  clang::Expr::EvalResult mask;
+  if (given->EvaluateAsInt(mask, parsed_.ast)) {
+    const llvm::APSInt number = mask.Val.getInt().extOrTrunc(kWarp);
+    return nodes.constant(static_cast<int64_t>(number.getZExtValue()));
+  }
+  if (given->HasSideEffects(parsed_.ast)) return nodes.constant(0);
+  const Value value = eval(given);
+  return value.root == Root::number ? value.node : nodes.constant(0);
+}
+
+// Those of a group that has a part of a warp: its size is a power of 2, and its place a multiple.
+NodeId Interpreter::lanes_of(const clang::CXXRecordDecl* group) {
+  const int64_t size = size_of_tile(group);
+  if (size <= 0 || size > kWarp) return nodes.constant(0);
+  const NodeId first = nodes.binary(Op::bit_and, nodes.lane(), nodes.constant(-size), kInt64);
+  return nodes.binary(Op::shift_left, nodes.constant((int64_t{1} << size) - 1), first, kInt64);
+}
+
 void Interpreter::note_meeting(const clang::CallExpr* e, const clang::FunctionDecl* function) {
   const StringRef name = function->getName();
   const clang::CXXRecordDecl* const group = group_of(e, function);
-  const bool of_group = group && !only_asks(name);
-  const bool of_warp = of_group ? is_in_warp(group) : is_of_warp(name);
-  if (of_group || of_warp || is_of_block(name)) meet(e->getExprLoc(), of_warp);
+  if (group && !only_asks(name)) return meet(e->getExprLoc(), is_in_warp(group), lanes_of(group));
+  if (is_of_block(name)) return meet(e->getExprLoc(), /*of_warp=*/false, nodes.constant(0));
+  if (is_of_warp(name))
+    meet(e->getExprLoc(), /*of_warp=*/true,
+         e->getNumArgs() > 0 ? mask_of(e->getArg(0)) : nodes.constant(0));
 }
 
 // `bar.sync 1, 128` is for as many threads as it says, at a barrier where no tile ends. What else
-// has `.sync` in its name waits for lanes of the warp: shfl, vote, mma …
+// has `.sync` in its name waits for lanes of the warp: shfl, vote, mma … `last`: its last operand,
+// if that is a number.
 void Interpreter::note_meeting(Where where, StringRef instruction,
-                               const std::vector<StringRef>& operands) {
-  if (!instruction.starts_with("bar.") && !instruction.starts_with("barrier.")) {
-    if (instruction.contains(".sync")) meet(where, /*of_warp=*/true);
+                               const std::vector<StringRef>& operands, Value last) {
+  const bool of_warp = !instruction.starts_with("bar") || instruction.starts_with("bar.warp");
+  if (of_warp) {
+    if (instruction.contains(".sync"))
+      meet(where, of_warp, names_lanes(instruction) ? last.node : nodes.constant(0));
     return;
   }
   unsigned number = 0;
   const bool apart = operands.size() > 1 && !operands[0].getAsInteger(10, number) && number > 0;
-  if (!apart) meet(where, /*of_warp=*/instruction.starts_with("bar.warp"));
+  if (!apart) meet(where, of_warp, nodes.constant(0));
 }
 
-// What is not known is the same for all threads of the block, or of no use here: who of them comes
-// has to be seen.
-void Interpreter::meet(Where where, bool of_warp) {
-  Meeting meeting{nodes.constant(1), nodes.constant(1), frames_.front().returned, of_warp, where};
+// What is not known is the same for all threads that wait for each other, or of no use here: who of
+// them comes has to be seen. `lanes`: of a warp, whom a thread that comes waits for; where that is
+// 0 it is for those that come.
+void Interpreter::meet(Where where, bool of_warp, NodeId lanes) {
+  Meeting meeting{
+      nodes.constant(1), nodes.constant(1), frames_.front().returned, of_warp, lanes, where};
+  const Alike enough = !of_warp ? Alike::block : Alike::warp;
+  const bool is_for_all = !of_warp || !nodes.is(lanes, 0);
   std::vector<NodeId> parts = facts_;
   while (!parts.empty()) {
-    const Node& part = nodes[parts.back()];
     const NodeId id = parts.back();
+    const Node part = nodes[id];
     parts.pop_back();
     if (part.op == Op::both) {
       parts.insert(parts.end(), {part.a, part.b});
     } else if (part.safe || !part.thread) {
       meeting.guard = nodes.both(meeting.guard, id);
-    } else if (!of_warp) {
+    } else if (is_for_all && nodes.alike(id) < enough) {
       need_loops_of(id);
       if (restart_) return;
       meeting.unsure = nodes.both(meeting.unsure, id);
     }
   }
-  const bool all_come = nodes.is(meeting.gone, 0) &&
-                        (of_warp || (!nodes[meeting.guard].thread && nodes.is(meeting.unsure, 1)));
-  if (all_come) return;
+  const bool guarded = is_for_all && nodes.alike(meeting.guard) < enough;
+  if (nodes.is(meeting.gone, 0) && !guarded && nodes.is(meeting.unsure, 1)) return;
   const auto same = [&](const Meeting& other) {
     return other.guard == meeting.guard && other.unsure == meeting.unsure &&
-           other.gone == meeting.gone && other.of_warp == of_warp;
+           other.gone == meeting.gone && other.of_warp == of_warp && other.lanes == lanes;
   };
   if (std::ranges::none_of(findings.meetings, same)) findings.meetings.push_back(meeting);
 }

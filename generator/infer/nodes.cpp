@@ -113,7 +113,7 @@ size_t Nodes::Hash::operator()(const Key& key) const {
   return hash;
 }
 
-Nodes::Nodes(const std::array<int64_t, kSymbols>& extent) {
+Nodes::Nodes(const std::array<int64_t, kSymbols>& extent) : extent_(extent) {
   constant(0);
   for (int which = 0; which < kSymbols; ++which) {
     if (extent[which] == 1) {
@@ -149,9 +149,9 @@ NodeId Nodes::choice(const std::string& name) {
 }
 
 NodeId Nodes::unknown(Reason reason, const std::string& key) {
-  const bool thread = !reason.uniform && key.empty();
+  const bool thread = reason.alike != Alike::block && key.empty();
   const auto [at, is_new] = unknown_.try_emplace(
-      {reason.text, reason.where, reason.loop, reason.uniform, reason.serial, key}, 0);
+      {reason.text, reason.where, reason.loop, reason.alike, reason.serial, key}, 0);
   if (is_new) {
     const auto index = static_cast<int64_t>(reasons_.size());
     reasons_.push_back(std::move(reason));
@@ -166,15 +166,18 @@ NodeId Nodes::condition(NodeId a) {
   if (!nodes_[a].lost) return truth(a);
   Reason reason = reasons_[nodes_[unknowns(a).front()].value];
   reason.serial = ++serial_;
-  reason.uniform = !nodes_[a].thread;
+  reason.alike = alike(a);
   return unknown(std::move(reason));
 }
 
-// What an operation on the lost `a` gives, where the other operand depends on the thread or not.
-NodeId Nodes::lost_as(NodeId a, bool thread) {
-  if (!thread || nodes_[a].thread) return a;
+// What an operation on the lost `a` gives, by the threads in which the other operand is the same.
+NodeId Nodes::lost_as(NodeId a, NodeId other) {
+  const Alike mine = alike(a);
+  if (mine == Alike::none) return a;
+  const Alike both = std::min(mine, alike(other));
+  if (both == mine) return a;
   Reason reason = reasons_[nodes_[unknowns(a).front()].value];
-  reason.uniform = false;
+  reason.alike = both;
   return unknown(std::move(reason));
 }
 
@@ -276,7 +279,7 @@ NodeId Nodes::fold(Op op, NodeId a, NodeId b, IntType type, bool& folded) {
   if (x.op == Op::constant && y.op == Op::constant) {
     const Evaluated result = compute(op, type, x.value, y.value);
     if (!result.lost) return constant(result.value);
-    return unknown({"an operation that overflows or divides by 0", 0, nullptr, true});
+    return unknown({"an operation that overflows or divides by 0", 0, nullptr, Alike::block});
   }
   const bool zero = is(a, 0) || is(b, 0);
   if (op == Op::multiply && zero) return constant(0);
@@ -285,8 +288,8 @@ NodeId Nodes::fold(Op op, NodeId a, NodeId b, IntType type, bool& folded) {
   if ((op == Op::subtract || op == Op::shift_left || op == Op::shift_right) && is(b, 0)) return a;
   if ((op == Op::multiply || op == Op::divide) && is(b, 1)) return a;
   if (op == Op::multiply && is(a, 1)) return b;
-  if (x.lost) return lost_as(a, y.thread);
-  if (y.lost) return lost_as(b, x.thread);
+  if (x.lost) return lost_as(a, b);
+  if (y.lost) return lost_as(b, a);
   if (x.safe && y.safe) {
     if (op == Op::subtract && a == b) return constant(0);
     if (op == Op::equal && a == b) return constant(1);
@@ -369,43 +372,6 @@ NodeId Nodes::truth(NodeId a) {
   const Node& x = nodes_[a];
   if (x.least >= 0 && x.most <= 1) return a;
   return negation(binary(Op::equal, a, constant(0), kInt64));
-}
-
-NodeId Nodes::in_lane(NodeId a, int64_t lane) {
-  std::set<NodeId> needed;  // a node's operands have smaller numbers than it has
-  std::vector<NodeId> left{a};
-  while (!left.empty()) {
-    const NodeId id = left.back();
-    left.pop_back();
-    if (nodes_[id].thread && needed.insert(id).second)
-      left.insert(left.end(), {nodes_[id].a, nodes_[id].b, nodes_[id].c});
-  }
-  std::map<NodeId, NodeId> there;
-  const auto of = [&](NodeId id) {
-    const auto found = there.find(id);
-    return found == there.end() ? id : found->second;
-  };
-  for (const NodeId id : needed) {
-    const Node node = nodes_[id];
-    const NodeId x = of(node.a), y = of(node.b);
-    NodeId& result = there[id];
-    if (node.op == Op::unknown || (node.op == Op::symbol && node.value != thread_x))
-      result = id;
-    else if (node.op == Op::symbol)
-      result = binary(Op::add, binary(Op::bit_and, id, constant(~int64_t{31}), kInt64),
-                      constant(lane), kInt64);
-    else if (node.op == Op::both)
-      result = both(x, y);
-    else if (node.op == Op::negation)
-      result = negation(x);
-    else if (node.op == Op::select)
-      result = select(x, y, of(node.c));
-    else if (node.op == Op::convert)
-      result = convert(x, node.type);
-    else
-      result = binary(node.op, x, y, node.type);
-  }
-  return of(a);
 }
 
 std::vector<NodeId> Nodes::unknowns(NodeId id) const {

@@ -42,6 +42,9 @@ enum class Op : uint8_t {
   convert,
 };
 
+// Lanes of a warp: threads whose linear index is the same but for its last bits.
+constexpr int64_t kWarp = 32;
+
 enum Symbol { thread_x, thread_y, thread_z, block_x, block_y, block_z, kSymbols };
 
 // A C integer type. Values of unsigned 64-bit numbers are kept as their two's complement.
@@ -66,13 +69,16 @@ struct Node {
   int64_t least, most;  // bounds of the value
 };
 
+// Which threads have the same number, as far as they get there.
+enum class Alike : uint8_t { none, warp, block };
+
 // Why a number is not known.
 struct Reason {
   std::string text;            // "a value read from memory"
   unsigned where = 0;          // a clang::SourceLocation's raw encoding
   const void* loop = nullptr;  // the loop that was passed over without running it
-  bool uniform = false;        // the same in all threads of a block, as far as they get there
-  unsigned serial = 0;         // not 0: of a condition, and no other number is the same node
+  Alike alike = Alike::none;
+  unsigned serial = 0;  // not 0: of a condition, and no other number is the same node
 };
 
 struct Evaluated {
@@ -90,6 +96,8 @@ class Nodes {
 
   NodeId constant(int64_t value);
   NodeId symbol(Symbol which) { return symbols_[which]; }
+  // The thread's place in its warp.
+  NodeId lane();
   // The condition of that name, e.g. "beta == 0".
   NodeId choice(const std::string& name);
   // `key` names a number that is the same in the whole launch, for choices; else empty.
@@ -108,6 +116,8 @@ class Nodes {
   NodeId in_lane(NodeId a, int64_t lane);
   // Whether the number is not 0, as 0 or 1.
   NodeId truth(NodeId a);
+  // Which threads surely have the same number.
+  Alike alike(NodeId a) const;
 
   const Node& operator[](NodeId id) const { return nodes_[id]; }
   size_t size() const { return nodes_.size(); }
@@ -123,7 +133,10 @@ class Nodes {
 
  private:
   NodeId make(Node node);
-  NodeId lost_as(NodeId a, bool thread);
+  NodeId lost_as(NodeId a, NodeId other);
+  bool find_same_in_warp(NodeId id, int depth) const;
+  bool is_same_in_warp(NodeId id, int depth) const;
+  bool is_seen_in_warps(NodeId id) const;
   NodeId fold(Op op, NodeId a, NodeId b, IntType type, bool& folded);
   void bound(Node& node) const;
 
@@ -134,10 +147,12 @@ class Nodes {
   std::vector<Node> nodes_;
   std::unordered_map<Key, NodeId, Hash> known_;
   std::array<NodeId, kSymbols> symbols_;
+  std::array<int64_t, kSymbols> extent_;
   std::vector<Reason> reasons_;
   std::vector<std::string> keys_;
-  std::map<std::tuple<std::string, unsigned, const void*, bool, unsigned, std::string>, NodeId>
+  std::map<std::tuple<std::string, unsigned, const void*, Alike, unsigned, std::string>, NodeId>
       unknown_;
+  mutable std::unordered_map<NodeId, bool> same_in_warp_;  // as far as it was asked
   unsigned serial_ = 0;
   std::vector<std::string> choices_;
   std::map<std::string, NodeId> choice_;
