@@ -39,7 +39,8 @@ void CudaBuild::add_program(const HarnessProgram& program, const std::vector<std
                             bool plain) {
   std::vector<std::string> more;
   if (const auto& own = program.plans.front().source.own; own && !own->folders.empty()) {
-    more.emplace_back("--expt-relaxed-constexpr");  // CUTLASS's headers need it, for example
+    more.emplace_back("--expt-relaxed-constexpr");  // CUTLASS's headers need it, for example,
+    more.emplace_back("--extended-lambda");         // and this ThunderKittens'
     for (const std::string& folder : own->folders) more.push_back("-I" + folder);
   }
   add("programs/" + program.name + ".cu", code, more);

@@ -87,7 +87,7 @@ def write_specs(rows, args):
 def compiled(row, sources, source, flags):
     """Registers and spilled bytes of the file's kernels, or the first error."""
     for folder in folders_in(row["kernel"], "system_include_dirs"):
-        flags = [*flags, "--expt-relaxed-constexpr", "-isystem", os.path.join(root_of(row, sources), folder)]
+        flags = [*flags, "--expt-relaxed-constexpr", "--extended-lambda", "-isystem", os.path.join(root_of(row, sources), folder)]
     command = ["nvcc", "-std=c++20", "-O3", "-gencode", "arch=compute_90a,code=sm_90a", "-Xptxas", "-v", "-I", os.path.join(HERE, "../../include")]
     done = subprocess.run([*command, *flags, "-c", source, "-o", "/dev/null"], capture_output=True, text=True, timeout=300)
     if done.returncode != 0:
