@@ -9,7 +9,7 @@
 set -uo pipefail
 [ $# -ge 3 ] || { sed -n '2,8p' "$0" >&2; exit 2; }
 here=$(cd "$(dirname "$0")" && pwd)
-failed=0
+mode=${1:-} failed=0
 
 # specs TO PATTERN RANKS TRANSPORT
 specs() {
@@ -53,5 +53,5 @@ else
     "$out/$part/harness" --runs 2 || failed=1
   done
 fi
-[ $failed = 0 ] && echo "PASS: gpu.sh $1"
+[ $failed = 0 ] && echo "PASS: gpu.sh $mode"
 exit $failed
