@@ -126,6 +126,20 @@ TEST_CASE_METHOD(Operation, "an operation is made and released without a trace")
   CHECK(std::string(tilepost_op_warnings(setup.op)).empty());
 }
 
+// The send buffer holds the whole product; the rest is the same for every type.
+TEST_CASE("an operation's own memory has room for its output's type") {
+  const auto bytes_with = [](tilepost_dtype_t type) {
+    Operation operation;
+    operation.program.use(kReduceScatter, 2, TILEPOST_DIVISION_SHARES, {1, 2});
+    operation.program.plan.output = type;
+    operation.create();
+    return operation.info().device_bytes;
+  };
+  const int64_t bytes = bytes_with(TILEPOST_BF16), elements = 512 * 256;
+  CHECK(bytes >= elements * 2);
+  CHECK(bytes_with(TILEPOST_F32) - bytes == elements * (4 - 2));
+}
+
 TEST_CASE_METHOD(Operation, "the tile layout kept tells the caller where each tile is") {
   program.plan.map.m = 400;  // 4 tile rows, the last one ragged
   program.use_tiles(TILEPOST_CONSUMER_NONE);

@@ -1,13 +1,5 @@
 #include "runtime/cuda/op/buffers.h"
-
-#include "tilepost/dtype.h"
-
 namespace tilepost::cuda {
-namespace {
-
-constexpr int64_t kOutputBytes = 2;  // of an element: bf16 and f16
-
-}  // namespace
 
 tilepost_result_t OpBuffers::create(const RunMap* planned, int lanes, cudaStream_t stream) {
   const bool one_size = plan_.any_m == 0 && planned != nullptr && !transports_.windows;
@@ -16,10 +8,10 @@ tilepost_result_t OpBuffers::create(const RunMap* planned, int lanes, cudaStream
   if (transports_.windows) device_bytes_ += transports_.windows->layout().bytes;
   const bool own = paths_.planned.exchanged == Memory::own;
   if (own && paths_.any(&RunPath::stores_apart))
-    TILEPOST_TRY(add(send_, sizes_.send * kOutputBytes, stream));
+    TILEPOST_TRY(add(send_, sizes_.send * output_bytes(), stream));
   if (paths_.planned.receives_in == Memory::own)
-    TILEPOST_TRY(add(received_, sizes_.receive * kOutputBytes, stream));
-  TILEPOST_TRY(add(scratch_, lanes * sizes_.scratch * kOutputBytes, stream));
+    TILEPOST_TRY(add(received_, sizes_.receive * output_bytes(), stream));
+  TILEPOST_TRY(add(scratch_, lanes * sizes_.scratch * output_bytes(), stream));
   const int64_t row_bytes = plan_.k * element_bytes(plan_.input);
   if (paths_.planned.packs) TILEPOST_TRY(add(packed_, plan_.rows_sent * row_bytes, stream));
   if (!own || !row_of(plan_).moves_input()) return TILEPOST_OK;
@@ -38,9 +30,9 @@ tilepost_result_t OpBuffers::grow_received(int64_t elements, cudaStream_t stream
   grown = elements > sizes_.receive;
   if (!grown) return TILEPOST_OK;
   received_ = {};
-  device_bytes_ -= sizes_.receive * kOutputBytes;
+  device_bytes_ -= sizes_.receive * output_bytes();
   sizes_.receive = 0;
-  TILEPOST_TRY(add(received_, elements * kOutputBytes, stream));
+  TILEPOST_TRY(add(received_, elements * output_bytes(), stream));
   sizes_.receive = elements;
   return TILEPOST_OK;
 }
@@ -58,7 +50,7 @@ Buffers OpBuffers::of(const tilepost_run_operands_t& operands, const RunPath& pa
 }
 
 void* OpBuffers::scratch_of(int lane) const {
-  return static_cast<char*>(scratch_.get()) + lane * sizes_.scratch * kOutputBytes;
+  return static_cast<char*>(scratch_.get()) + lane * sizes_.scratch * output_bytes();
 }
 
 void* OpBuffers::received_of(const tilepost_run_operands_t& operands, const RunPath& path) const {

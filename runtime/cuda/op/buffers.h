@@ -5,6 +5,7 @@
 #include "runtime/cuda/device/resources.h"
 #include "runtime/cuda/transport/transport.h"
 #include "runtime/map/run_map.h"
+#include "tilepost/dtype.h"
 
 namespace tilepost::cuda {
 
@@ -51,6 +52,7 @@ class OpBuffers {
   void leak();
 
  private:
+  int64_t output_bytes() const { return element_bytes(plan_.output); }  // of an element
   tilepost_result_t add(DeviceMemory& memory, int64_t bytes, cudaStream_t stream);
   void* received_of(const tilepost_run_operands_t& operands, const RunPath& path) const;
   void* kernel_output(const tilepost_run_operands_t& operands, const RunPath& path) const;
