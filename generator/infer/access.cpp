@@ -158,7 +158,10 @@ void Interpreter::store(Value to, Value value, Type type, Where where) {
           where,
           "this stores through a pointer that may point anywhere: it depends on " +
               explain(to.node),
-          where, "store through '" + std::string(launch_.out) + "', or pointers computed from it");
+          where,
+          "store through '" + std::string(launch_.out) +
+              "' or pointers computed from it, or mark the kernel: tilepost::tile, out_base and "
+              "tile_done");
   }
 }
 

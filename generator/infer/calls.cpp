@@ -17,8 +17,10 @@ bool Interpreter::is_foreign(const clang::FunctionDecl* function) const {
   if (function->getBuiltinID() != 0 || function->isImplicit()) return true;
   const Where where = parsed_.sm.getExpansionLoc(function->getLocation());
   if (parsed_.sm.isInMainFile(where)) return false;
-  if (parsed_.sm.isInSystemHeader(where)) return true;
   const StringRef file = parsed_.sm.getFilename(where);
+  for (const std::string& library : launch_.libraries)
+    if (file.starts_with(library)) return false;
+  if (parsed_.sm.isInSystemHeader(where)) return true;
   return file.starts_with("/prelude/") || file.starts_with(kStubFolder) ||
          file.starts_with(kAddedFolder);
 }
@@ -74,7 +76,9 @@ Value Interpreter::call(const clang::CallExpr* e) {
   }
   if (!function) {
     complain(where, "a function is called through a pointer here, and its stores cannot be seen",
-             where, "call it by its name, or give it as a template argument");
+             where,
+             "call it by its name, give it as a template argument, or mark the kernel: "
+             "tilepost::tile, out_base and tile_done");
     return unknown_value(e->getType(), "a call through a pointer", where);
   }
   if (refused_call(e, function)) return unknown_value(e->getType(), "a call", where);

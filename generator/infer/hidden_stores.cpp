@@ -2,6 +2,7 @@
 
 #include "clang/AST/ExprCXX.h"
 #include "clang/AST/RecursiveASTVisitor.h"
+#include "generator/infer/infer.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -11,15 +12,15 @@ namespace {
 using clang::dyn_cast;
 using llvm::StringRef;
 
-// cp.async.bulk…global.shared…, cp.reduce.async.bulk….
-bool stores_in_bulk(StringRef assembly) {
+// cp.async.bulk…global.shared…, cp.reduce.async.bulk…, or "".
+StringRef bulk_store_of(StringRef assembly) {
   for (size_t at = 0; (at = assembly.find("cp.", at)) != StringRef::npos; ++at) {
     const StringRef name =
         assembly.drop_front(at).take_until([](char c) { return c == ' ' || c == '['; });
-    if (name.starts_with("cp.reduce")) return true;
-    if (name.starts_with("cp.async.bulk") && name.contains("global.shared")) return true;
+    if (name.starts_with("cp.reduce")) return name;
+    if (name.starts_with("cp.async.bulk") && name.contains("global.shared")) return name;
   }
-  return false;
+  return "";
 }
 
 // "red.relaxed.gpu.global.add.s32" of an instruction on memory of the grid, or "".
@@ -41,14 +42,20 @@ class Reader : public clang::RecursiveASTVisitor<Reader> {
   llvm::SetVector<const clang::FunctionDecl*> reached;
   bool stores = false;
   std::optional<SharedWork> shared;
+  std::optional<ByMap> by_map;
 
   bool shouldVisitImplicitCode() const { return true; }
   bool VisitGCCAsmStmt(clang::GCCAsmStmt* statement) {
     const StringRef text = statement->getAsmString()->getString();
-    stores |= stores_in_bulk(text);
+    if (const StringRef name = bulk_store_of(text); !name.empty()) {
+      stores = true;
+      if (!by_map) by_map = {statement->getAsmLoc(), name.str()};
+    }
+    if (text.contains("tensormap.replace") && (!by_map || !by_map->changes))
+      by_map = {statement->getAsmLoc(), "tensormap.replace", true};
     if (const StringRef name = atomic_of(text); !shared && !name.empty())
       shared = {statement->getAsmLoc(), name.str()};
-    return !stores;
+    return true;
   }
   bool VisitCallExpr(clang::CallExpr* call) {
     const clang::FunctionDecl* function = call->getDirectCallee();
@@ -94,4 +101,67 @@ std::optional<SharedWork> find_shared_work(const clang::FunctionDecl* kernel) {
   return reader.shared;
 }
 
+std::optional<ByMap> find_by_map(const clang::FunctionDecl* kernel) {
+  Reader reader;
+  reader.reached.insert(kernel);
+  const auto changes = [&] { return reader.by_map && reader.by_map->changes; };
+  for (size_t at = 0; at < reader.reached.size() && !changes(); ++at)
+    reader.TraverseStmt(reader.reached[at]->getBody());
+  return reader.by_map;
+}
+
 }  // namespace tilepost::inference
+
+namespace tilepost {
+namespace {
+
+// Of what is outermost: cutlass::gemm::kernel::GemmUniversal.
+bool is_cutlass(const clang::Decl* decl) {
+  const clang::DeclContext* context = decl->getDeclContext();
+  const clang::NamespaceDecl* outermost = nullptr;
+  for (; context; context = context->getParent())
+    if (const auto* space = clang::dyn_cast<clang::NamespaceDecl>(context)) outermost = space;
+  return outermost && outermost->getName() == "cutlass";
+}
+
+}  // namespace
+
+void refuse_structure(const Parsed& parsed, const clang::FunctionDecl* kernel,
+                      const clang::ParmVarDecl* parameter) {
+  const char* marks = is_cutlass(kernel)
+                          ? "a kernel of CUTLASS 3.x is given tilepost's scheduler and epilogue "
+                            "instead, with kernel.adapter: cutlass"
+                          : "mark the kernel instead: tilepost::tile, out_base or out_coord, and "
+                            "tile_done";
+  if (const auto shared = inference::find_shared_work(kernel)) {
+    parsed.error(shared->where, "blocks wait for each other or add to one tile here (" +
+                                    shared->what +
+                                    "), and which of them makes a tile cannot be followed");
+    parsed.note(shared->where,
+                "use the kernel without split-K: a block must make its tile by itself");
+    return;
+  }
+  const auto by_map = inference::find_by_map(kernel);
+  if (by_map && by_map->changes) {
+    parsed.error(by_map->where, "the kernel makes tensor maps of its own here (" + by_map->what +
+                                    "), and tiles that it stores by them may go anywhere");
+    parsed.note(by_map->where,
+                "a kernel for several outputs at once is launched for one of them at a time");
+  } else if (by_map) {
+    parsed.error(by_map->where, "the kernel stores in bulk here (" + by_map->what +
+                                    "): where that goes is in a tensor map or in memory, and "
+                                    "cannot be seen");
+    parsed.note(by_map->where, marks);
+  } else {
+    parsed.error(parameter->getLocation(),
+                 "parameter '" + parameter->getName() +
+                     "' is a structure, and where a kernel stores through pointers in one is not "
+                     "followed");
+    parsed.note(parameter->getLocation(),
+                is_cutlass(kernel) ? marks
+                                   : "hand the output over as a pointer, or mark the kernel: "
+                                     "tilepost::tile, out_base or out_coord, and tile_done");
+  }
+}
+
+}  // namespace tilepost

@@ -27,4 +27,12 @@ struct SharedWork {
 };
 std::optional<SharedWork> find_shared_work(const clang::FunctionDecl* kernel);
 
+// What a kernel, or a function that it calls, does with tensor maps that a proof cannot follow.
+struct ByMap {
+  clang::SourceLocation where;
+  std::string what;      // the instruction
+  bool changes = false;  // it writes maps; else it stores in bulk
+};
+std::optional<ByMap> find_by_map(const clang::FunctionDecl* kernel);
+
 }  // namespace tilepost::inference

@@ -35,6 +35,7 @@ struct KernelFacts {
   std::string out;                         // the parameter that points to the output
   int64_t out_ld = 0;                      // elements from one row to the next
   int out_bytes = 0;                       // of an element
+  std::vector<std::string> libraries;      // folders of headers that are neither CUDA's nor C++'s
 };
 
 // A fact and where it is in the source.
@@ -62,5 +63,10 @@ struct Inferred {
 // the source why it cannot, and returns nothing then.
 std::optional<Inferred> infer(const Parsed& parsed, const clang::FunctionDecl* kernel,
                               const std::vector<KernelFacts>& shapes);
+
+// Reports why a kernel whose output is in a parameter that is a structure is not proven: what it
+// does that no proof follows, or that of structures what they point to is not followed.
+void refuse_structure(const Parsed& parsed, const clang::FunctionDecl* kernel,
+                      const clang::ParmVarDecl* parameter);
 
 }  // namespace tilepost

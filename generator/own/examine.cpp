@@ -7,6 +7,7 @@
 
 #include "clang/AST/DeclCXX.h"
 #include "generator/infer/infer.h"
+#include "generator/own/check_arguments.h"
 #include "generator/own/source/read_source.h"
 #include "generator/silent_diagnostics.h"
 #include "generator/spec/text.h"
@@ -53,8 +54,9 @@ class Examiner {
       check_stores(marks);
       check_loads(marks);
       proven = diagnostics_.ok() && check_headers(parsed) && check_fields() &&
-               check_arguments(parsed, instance) &&
-               (own_.marked ? check_marked(parsed, instance) : prove(parsed, instance));
+               check_arguments(parsed, instance, spec_, own_, diagnostics_) &&
+               (own_.marked ? check_marked(parsed, instance)
+                            : prove(parsed, instance) && check_library());
     });
     return read && proven;
   }
@@ -82,6 +84,7 @@ class Examiner {
       if (argument.kind == KernelArgument::Kind::out) facts.out = argument.parameter;
     }
     facts.out_ld = shape.n;
+    facts.libraries = own_.folders;
     facts.out_bytes = static_cast<int>(element_bytes(spec_.gemm.out.value));
     return all;
   }
@@ -165,11 +168,6 @@ class Examiner {
     const auto refuse = [&](bool given, Place where, const std::string& message) {
       if (given) diagnostics_.error(where, message);
     };
-    refuse(!own_.marked && kernel.system_include_dirs.given(), kernel.system_include_dirs.where,
-           fmt::format("kernel.system_include_dirs is for kernels with marks, and {} reaches none: "
-                       "what its blocks store is proven with headers that become part of the "
-                       "generated file; say kernel.include_dirs",
-                       name));
     if (own_.marked) {
       refuse(kernel.loop.value, kernel.loop.where,
              fmt::format("kernel.loop is for kernels without marks; {} has some, which say how its "
@@ -227,110 +225,17 @@ class Examiner {
     return parsed.report.ok();
   }
 
-  // Every parameter is given something, and nothing is given to others.
-  bool check_arguments(const Parsed& parsed, const Instance& instance) {
-    const bool launched = own_.spec.launcher.given();
-    if (launched && (own_.marked || !find_launcher(parsed, own_.spec.launcher.value)))
-      return own_.marked;
-    const int errors = diagnostics_.errors();
-    std::vector<std::string_view> names;
-    names.reserve(instance.parameters.size());
-    for (const Parameter& parameter : instance.parameters) names.push_back(parameter.name);
-    const std::vector<KernelArgument>& given = own_.spec.arguments.value;
-    for (const KernelArgument& argument : given) {
-      const auto at = std::ranges::find(names, std::string_view(argument.parameter));
-      if (at == names.end())
-        diagnostics_.error(
-            argument.where,
-            fmt::format("{} has no parameter {}{}", quote(own_.spec.function.value),
-                        quote(argument.parameter), did_you_mean(argument.parameter, names)));
-      else
-        check_type(parsed, instance.parameters[static_cast<size_t>(at - names.begin())], argument);
-    }
-    for (const Parameter& parameter : instance.parameters)
-      if (!launched &&
-          std::ranges::find(given, parameter.name, &KernelArgument::parameter) == given.end())
-        parsed.error(parameter.decl->getLocation(),
-                     "kernel.arguments gives nothing to parameter '" + parameter.name + "'");
-    return diagnostics_.errors() == errors && parsed.report.ok();
-  }
-
-  // CUDA's 16-bit numbers are made of others.
-  static bool is_short_float(clang::QualType type) {
-    const auto* record = type.getCanonicalType()->getAsCXXRecordDecl();
-    return record && (record->getName() == "__half" || record->getName() == "__nv_bfloat16");
-  }
-
-  void check_type(const Parsed& parsed, const Parameter& parameter,
-                  const KernelArgument& argument) {
-    using Kind = KernelArgument::Kind;
-    const clang::QualType type = parameter.decl->getType();
-    const bool number = argument.kind == Kind::whole || argument.kind == Kind::real;
-    const bool fits =
-        number ? type->isArithmeticType() || is_short_float(type) : type->isPointerType();
-    const auto* record = type->getAsCXXRecordDecl();
-    if (!fits && record && record->getName() == "CUtensorMap_st") {
-      parsed.error(parameter.decl->getLocation(),
-                   "parameter '" + parameter.name +
-                       "' is a tensor map, by which the kernel stores with TMA; where its tiles go "
-                       "is said by marks: tilepost::tile, out_coord and tile_done");
-      return;
-    }
-    if (!fits) {
-      parsed.error(parameter.decl->getLocation(), "parameter '" + parameter.name +
-                                                      "' is of type '" + parameter.type +
-                                                      "', and kernel.arguments gives it " +
-                                                      (number                        ? "a number"
-                                                       : argument.kind == Kind::null ? "null"
-                                                                                     : "memory"));
-      return;
-    }
-    if (number) {
-      check_number(parsed, parameter, argument);
-      return;
-    }
-    const bool opaque = argument.kind == Kind::b && spec_.gemm.b_is_user;
-    if (argument.kind == Kind::null || argument.kind == Kind::user || opaque) return;
-    const tilepost_dtype_t wanted = argument.kind == Kind::a   ? spec_.gemm.a.value
-                                    : argument.kind == Kind::b ? spec_.gemm.b.value
-                                                               : spec_.gemm.out.value;
-    const std::string element =
-        type->getPointeeType().getCanonicalType().getUnqualifiedType().getAsString();
-    constexpr std::pair<const char*, tilepost_dtype_t> kTypes[] = {{"__nv_bfloat16", TILEPOST_BF16},
-                                                                   {"__half", TILEPOST_F16},
-                                                                   {"__nv_fp8_e4m3", TILEPOST_E4M3},
-                                                                   {"float", TILEPOST_F32}};
-    for (const auto& [name, type_of_name] : kTypes) {
-      if (StringRef(element).ends_with(name) && type_of_name != wanted)
-        parsed.error(parameter.decl->getLocation(), "parameter '" + parameter.name +
-                                                        "' points to " + name +
-                                                        ", and the spec says " + name_of(wanted));
-    }
-  }
-
-  // A number that the parameter's type would make another of.
-  void check_number(const Parsed& parsed, const Parameter& parameter,
-                    const KernelArgument& argument) {
-    const clang::QualType type = parameter.decl->getType();
-    if (!type->isIntegerType()) return;
-    const GemmSpec& gemm = spec_.gemm;
-    std::string why, given;
-    if (argument.kind == KernelArgument::Kind::whole) {
-      const int64_t value =
-          argument.whole.at({gemm.m.value, gemm.n.value, gemm.k.value}, why).value_or(0);
-      const unsigned bits = parsed.ast.getIntWidth(type);
-      const bool fits = type->isSignedIntegerType() ? llvm::isIntN(bits, value)
-                                                    : value >= 0 && llvm::isUIntN(bits, value);
-      if (!fits) given = fmt::format("{}", value);
-    } else {
-      given = fmt::format("{}", argument.real);
-    }
-    if (given.empty()) return;
-    diagnostics_.error(
-        argument.where,
-        fmt::format("kernel.arguments gives {} to parameter {} of type {}, which does not hold it; "
-                    "give a whole number that it holds, or change the parameter's type",
-                    given, quote(argument.parameter), quote(parameter.type)));
+  // A library's headers stay inclusions, so what is proven with them may be compiled otherwise.
+  bool check_library() {
+    const Located<std::vector<Located<std::string>>>& folders = own_.spec.system_include_dirs;
+    if (!folders.given()) return true;
+    diagnostics_.error(folders.where,
+                       fmt::format("kernel.system_include_dirs is for kernels with marks, and {} "
+                                   "reaches none: what its blocks store is proven with headers "
+                                   "that become part of the generated file; say "
+                                   "kernel.include_dirs",
+                                   quote(own_.spec.function.value)));
+    return false;
   }
 
   // A shape with partial tiles, as far as the kernel takes any, and with other rows than columns: a

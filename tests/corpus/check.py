@@ -2,13 +2,14 @@
 """What tilepost says of public kernels: accepted, or refused with the reason that the table gives.
 
 Usage: check.py TILEPOST TABLE SOURCES [--only ID…] [--pattern PATTERN] [--ranks N] [--transport TRANSPORT]
-                [--compile] [--keep FOLDER] [--write FOLDER]
+                [--compile] [--keep FOLDER] [--write FOLDER] [--markdown FILE]
 
 TABLE is kernels.txt; SOURCES has a folder for each repository (run.sh fetches them). Kernels with `marks` are looked at
 in copies that have them, in SOURCES/marked. --compile generates what is accepted and compiles it for sm_90a, kernels
-with marks also without them: registers and spilled bytes are printed. --write does no more than to write the specs of
-kernels with marks, named by pattern and transport too. Exit code 1 if a verdict is not that of the table, or if a
-marked kernel has more than five marks or spills more than without.
+with marks also without them: registers and spilled bytes are printed. --markdown tries all patterns and puts what is
+said into a table of that page, between its lines <!-- kernels --> and <!-- end -->. --write does no more than to write
+the specs of kernels with marks, named by pattern and transport too. Exit code 1 if a verdict, a reason or a cure is not
+that of the table, or if a marked kernel has more than five marks or spills more than without.
 """
 
 import argparse
@@ -49,7 +50,7 @@ def spec_of(row, sources, name, pattern, ranks, more=""):
     if "wrapper" in row:
         if not folders_in(kernel, "include_dirs"):
             kernel += f", include_dirs: [{os.path.relpath(os.path.dirname(file), root)}]"
-        if "marks" in row:
+        if copied(row):
             marked = os.path.join(os.path.abspath(sources), "marked", row["id"])
             kernel = kernel.replace(", include_dirs: [", f", include_dirs: [{marked}, ")
         file = os.path.join(HERE, "wrappers", row["wrapper"])
@@ -69,9 +70,16 @@ def folders_in(kernel, field):
     return [folder.strip() for folder in found.group(1).split(",")] if found else []
 
 
+def copied(row):
+    """What is put into a copy: marks, or what ISO C++ wants and nvcc does not."""
+    return row.get("marks") or row.get("completed")
+
+
 def put_marks(row, sources):
     """Into copies; how many marks, lines put and lines changed."""
-    return apply(os.path.join(HERE, "marks", row["marks"]), sources, os.path.join(sources, "marked", row["id"]))
+    if not copied(row):
+        return 0, 0, 0
+    return apply(os.path.join(HERE, "marks", copied(row)), sources, os.path.join(sources, "marked", row["id"]))
 
 
 def write_specs(rows, args):
@@ -114,6 +122,105 @@ def cpu_seconds():
     return used.ru_utime + used.ru_stime
 
 
+class Said:
+    """What tilepost says of a kernel under a pattern."""
+
+    def __init__(self, row, pattern, folder, args):
+        path = os.path.join(folder, row["id"] + ".yaml")
+        with open(path, "w") as file:
+            file.write(spec_of(row, args.sources, row["id"], pattern, args.ranks))
+        begin, of_cpu = time.time(), cpu_seconds()
+        done = subprocess.run([args.tool, "generate", path, "-o", folder], capture_output=True, text=True, timeout=120)
+        self.seconds, self.of_cpu = time.time() - begin, cpu_seconds() - of_cpu
+        self.accepted, self.text = done.returncode == 0, done.stderr
+        self.reason = (re.findall(r"error: (.*)", done.stderr) or [""])[0]
+
+    def is_right(self, row):
+        _, _, expected = row["class"].partition(" ")
+        if expected == "accepted":
+            return self.accepted
+        reason = expected[len("refused:") :].strip()
+        return not self.accepted and reason in self.text and row.get("cure", "") in self.text
+
+
+def print_table(rows, args):
+    """Of every kernel: what is said under one pattern, and how its code compiles."""
+    folder = args.keep or tempfile.mkdtemp()
+    os.makedirs(folder, exist_ok=True)
+    counts, wrong = {}, 0
+    for row in rows:
+        marks, lines, changed = put_marks(row, args.sources)
+        said = Said(row, args.pattern, folder, args)
+        kind = row["class"].split()[0]
+        of_kind = counts.setdefault(kind, [0, 0])
+        of_kind[0] += said.accepted
+        of_kind[1] += 1
+        wrong += not said.is_right(row)
+        verdict = "accepted" if said.accepted else "refused"
+        text = (f"{row['id']:<6} {kind:<8} {verdict:<8} {said.seconds:5.2f} s ({said.of_cpu:.2f} of a CPU)  "
+                f"{'' if said.is_right(row) else 'NOT AS SAID: '}{said.reason[:150]}")
+        if marks:
+            text += f"{marks} marks, {lines} lines put, {changed} changed; "
+            wrong += marks > MOST_MARKS
+        if args.compile and said.accepted:
+            spills, found = compiled(row, args.sources, f"{folder}/{row['id']}.cu", [])
+            text += found
+            if marks:
+                spills_alone, found = compiled_alone(row, folder, args.sources)
+                text += f"; without marks {found}"
+                wrong += spills > spills_alone
+        print(text, flush=True)
+    for kind, (accepted, all_of_them) in sorted(counts.items()):
+        print(f"class {kind}: {accepted} of {all_of_them} accepted")
+    return wrong
+
+
+PATTERNS = {"gemm_all_reduce": "AR", "gemm_reduce_scatter": "RS", "gemm_all_to_all": "A2A", "all_gather_gemm": "AG"}
+
+
+def markdown_row(row, args, folder, slowest):
+    """A line of the table, and whether it is as said."""
+    marks, _, _ = put_marks(row, args.sources)
+    said = {pattern: Said(row, pattern, folder, args) for pattern in PATTERNS}
+    first = said["gemm_all_reduce"]
+    kind = "M, marked" if row["class"].startswith("marked") else row["class"].split()[0]
+    takes = " ".join(name for pattern, name in PATTERNS.items() if said[pattern].accepted) or "none"
+    library = "system_include_dirs" in row["kernel"]
+    slowest[library] = max(slowest.get(library, (0, "")), (first.of_cpu, row["id"]))
+    why = f"{marks} marks" if marks else "" if first.accepted else first.reason
+    why = re.sub(r"[|*<>]", lambda c: "\\" + c[0], why)
+    why = why if len(why) <= 160 else why[:157].rsplit(" ", 1)[0] + " …"
+    file = os.path.basename(row["file"])
+    print(row["id"], takes, first.reason[:100], "" if first.is_right(row) else "NOT AS SAID", flush=True)
+    return f"| {row['id']} | {file} | {kind} | {takes} | {why} | {first.of_cpu:.1f} |", kind, first
+
+
+def write_markdown(rows, args):
+    """The table, and how many kernels of each class are accepted, into the page."""
+    folder = args.keep or tempfile.mkdtemp()
+    os.makedirs(folder, exist_ok=True)
+    lines, counts, slowest, wrong = [], {}, {}, 0
+    for row in rows:
+        line, kind, said = markdown_row(row, args, folder, slowest)
+        lines.append(line)
+        of_kind = counts.setdefault(kind, [0, 0])
+        of_kind[0] += said.accepted
+        of_kind[1] += 1
+        wrong += not said.is_right(row)
+    told = "; ".join(f"{accepted} of {of} of class {kind}" for kind, (accepted, of) in sorted(counts.items()))
+    slow = "; ".join(f"{'with' if library else 'without'} a library {seconds:.1f} s ({name})"
+                     for library, (seconds, name) in sorted(slowest.items()))
+    table = ["| kernel | file | class | patterns | marks, or why not | s |", "|---|---|---|---|---|---|", *lines]
+    begin, end = "<!-- kernels -->\n", "<!-- end -->"
+    page = open(args.markdown, encoding="utf-8").read()
+    before, rest = page.split(begin)
+    after = rest.split(end)[1]
+    body = f"Accepted: {told}.\n\nSlowest: {slow}.\n\n" + "\n".join(table) + "\n\n"
+    with open(args.markdown, "w", encoding="utf-8") as file:
+        file.write(before + begin + body + end + after)
+    return wrong
+
+
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("tool")
@@ -126,44 +233,13 @@ def main():
     parser.add_argument("--ranks", type=int, default=4)
     parser.add_argument("--transport", default="nccl")
     parser.add_argument("--write")
+    parser.add_argument("--markdown")
     args = parser.parse_args()
     rows = [row for row in read_table(args.table) if not args.only or row["id"] in args.only]
     if args.write:
         write_specs([row for row in rows if "marks" in row], args)
         return 0
-    folder = args.keep or tempfile.mkdtemp()
-    os.makedirs(folder, exist_ok=True)
-    counts, wrong = {}, 0
-    for row in rows:
-        marks, lines, changed = put_marks(row, args.sources) if "marks" in row else (0, 0, 0)
-        path = os.path.join(folder, row["id"] + ".yaml")
-        open(path, "w").write(spec_of(row, args.sources, row["id"], args.pattern, args.ranks))
-        begin, of_cpu = time.time(), cpu_seconds()
-        done = subprocess.run([args.tool, "generate", path, "-o", folder], capture_output=True, text=True, timeout=60)
-        seconds, of_cpu = time.time() - begin, cpu_seconds() - of_cpu
-        kind, _, expected = row["class"].partition(" ")
-        said = "accepted" if done.returncode == 0 else "refused"
-        reason = (re.findall(r"error: (.*)", done.stderr) or [""])[0]
-        right = expected == said or (expected.startswith("refused:") and said == "refused" and
-                                     expected[len("refused:"):].strip() in done.stderr)
-        of_kind = counts.setdefault(kind, [0, 0])
-        of_kind[0] += said == "accepted"
-        of_kind[1] += 1
-        wrong += not right
-        text = f"{row['id']:<6} {kind:<8} {said:<8} {seconds:5.2f} s ({of_cpu:.2f} of a CPU)  {'' if right else 'NOT AS SAID: '}{reason[:150]}"
-        if marks:
-            text += f"{marks} marks, {lines} lines put, {changed} changed; "
-            wrong += marks > MOST_MARKS
-        if args.compile and said == "accepted":
-            spills, found = compiled(row, args.sources, f"{folder}/{row['id']}.cu", [])
-            text += found
-            if marks:
-                spills_alone, found = compiled_alone(row, folder, args.sources)
-                text += f"; without marks {found}"
-                wrong += spills > spills_alone
-        print(text, flush=True)
-    for kind, (accepted, all_of_them) in sorted(counts.items()):
-        print(f"class {kind}: {accepted} of {all_of_them} accepted")
+    wrong = write_markdown(rows, args) if args.markdown else print_table(rows, args)
     return 1 if wrong else 0
 
 

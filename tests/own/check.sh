@@ -194,6 +194,17 @@ spec gemm_all_reduce "{max: 333}" 250 16 f16 "$swizzled" >"$dir/spec.yaml"
 refused "any m in an order of one shape" "follows no simple rule, and m is known at run time only"
 spec gemm_reduce_scatter 250 192 8 bf16 "$tiled" "{transport: nccl}" >"$dir/spec.yaml"
 refused "shares that are no whole tiles" "every rank has a share of 125 rows"
+in_structure() {  # FUNCTION MESSAGE
+  spec gemm_all_reduce 256 192 8 bf16 "in_structures.cu, function: $1, tile: [16, 16], threads: [16, 16],
+  grid: [n / 16, m / 16], arguments: {params: out${3:-}}" >"$dir/spec.yaml"
+  refused "an output in a structure, $1" "$2"
+}
+in_structure plain "in_structures.cu:15:30: error: parameter 'params' is a structure"
+in_structure plain "hand the output over as a pointer, or mark the kernel"
+in_structure counts "in_structures.cu:21:25: error: blocks wait for each other or add to one tile here (atomicAdd)" ", count: null"
+in_structure stores_in_bulk "in_structures.cu:26:3: error: the kernel stores in bulk here (cp.async.bulk.global."
+in_structure makes_maps "in_structures.cu:31:3: error: the kernel makes tensor maps of its own here"
+in_structure "'cutlass::device_kernel<16>'" "with kernel.adapter: cutlass"
 for function in reads_neighbour transposed unguarded; do
   own="refused.cu, function: $function, tile: [16, 16], threads: [16, 16],
   grid: ['ceil_div(n, 16)', 'ceil_div(m, 16)'], arguments: {a: a, b: b, c: out, m: m, n: n, k: k"
@@ -449,6 +460,15 @@ if command -v nvcc >/dev/null; then
   refused "a folder of a library that is not there" "kernel.system_include_dirs: there is no folder"
   spec gemm_all_reduce 256 192 8 bf16 "$tiled, system_include_dirs: [$here/library]" >"$dir/spec.yaml"
   refused "a library of a kernel without marks" "kernel.system_include_dirs is for kernels with marks"
+  own="stores_by_library.cu, function: stores_by_library, tile: [16, 16], threads: [16, 16],
+  grid: ['ceil_div(n, 16)', 'ceil_div(m, 16)'], arguments: {a: a, b: b, c: out, m: m, n: n, k: k}"
+  spec gemm_all_reduce 256 192 8 bf16 "$own, include_dirs: [$here/library]" >"$dir/spec.yaml"
+  compiled "a library that stores"
+  spec gemm_all_reduce 256 192 8 bf16 "$own, system_include_dirs: [$here/library]" >"$dir/spec.yaml"
+  refused "a library that stores, and stays an inclusion" "kernel.system_include_dirs is for kernels with marks"
+  spec gemm_all_reduce 256 192 8 bf16 "$own, system_include_dirs: [$here/library], defines: [STORE_ONE_COLUMN_ON]" \
+    >"$dir/spec.yaml"
+  refused "a library that stores elsewhere" "stores_by_library.cu:13:3: error: at m=256, n=192 block"
   spec gemm_all_reduce 250 200 24 bf16 "$launched" >"$dir/spec.yaml"
   compiled "a launcher's kernel without marks"
   sed "s|kernels/marked_hopper|$here/kernels/marked_hopper|; s/64, 64, 128/64, 65, 128/" "$here/hopper.yaml" >"$dir/spec.yaml"

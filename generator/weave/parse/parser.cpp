@@ -227,11 +227,23 @@ std::optional<size_t> Parsed::expanded_end(SourceLocation where) const {
   return *offset + clang::Lexer::MeasureTokenLength(last, sm, ast.getLangOpts());
 }
 
+void Parsed::say_in_header(Report::Kind kind, SourceLocation where,
+                           const llvm::Twine& message) const {
+  const SourceLocation there = where.isValid() ? sm.getFileLoc(where) : where;
+  const StringRef name = where.isValid() ? sm.getFilename(there) : "";
+  if (!name.empty()) {
+    const auto [file, offset] = sm.getDecomposedLoc(there);
+    report.say_in(kind, known_name(name), sm.getBufferData(file), offset, message);
+  } else if (kind == Report::Kind::error) {
+    report.error(message);
+  }
+}
+
 void Parsed::say(Report::Kind kind, SourceLocation where, const llvm::Twine& message) const {
   std::optional<size_t> at = spelled(where);
   if (!at) at = expanded(where);
   if (!at) {
-    report.error(message);
+    say_in_header(kind, where, message);
     return;
   }
   const Token* token = tokens.at(*at);

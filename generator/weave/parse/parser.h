@@ -76,6 +76,8 @@ class Parsed {
 
  private:
   void say(Report::Kind kind, clang::SourceLocation where, const llvm::Twine& message) const;
+  void say_in_header(Report::Kind kind, clang::SourceLocation where,
+                     const llvm::Twine& message) const;
 };
 
 // Parses `text` and, if Clang finds no error, hands the tree to `use`. Clang's errors are reported

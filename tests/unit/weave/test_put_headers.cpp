@@ -72,6 +72,51 @@ TEST_CASE("one file: pragma once becomes a guard, wherever the header is include
   CHECK(twice.one.text == "#if 0\n" + header + "\n#endif\n" + header + "\n");
 }
 
+TEST_CASE("one file: headers with guards may include each other") {
+  const Case circle =
+      put("#include \"a.h\"\n", {{"a.h", "#pragma once\n#include \"b.h\"\nint a;\n"},
+                                 {"b.h", "#pragma once\n#include \"a.h\"\nint b;\n"}});
+  REQUIRE(circle.ok);
+  CHECK(circle.one.text ==
+        "#ifndef TILEPOST_HEADER_1_\n#define TILEPOST_HEADER_1_\n\n"
+        "#ifndef TILEPOST_HEADER_2_\n#define TILEPOST_HEADER_2_\n\n\nint b;\n"
+        "#endif  // TILEPOST_HEADER_2_\n\nint a;\n#endif  // TILEPOST_HEADER_1_\n\n");
+  for (const char* const asked : {"#ifndef B_H", "#if !defined(B_H)", "#if !defined B_H"}) {
+    const Case named = put("#include \"b.h\"\n",
+                           {{"b.h", std::string("// b\n") + asked +
+                                        "\n#define B_H\n#include \"b.h\"\nint b;\n#endif\n"}});
+    REQUIRE(named.ok);
+    CHECK(named.one.text.find("int b;") == named.one.text.rfind("int b;"));
+  }
+  // A guard that does not hold all of the header is none.
+  for (const char* const text : {"#ifndef B_H\n#define B_H\nint b;\n#endif\n#include \"b.h\"\n",
+                                 "#ifndef B_H\n#define C_H\n#include \"b.h\"\n#endif\n",
+                                 "#ifndef B_H\n#define B_H\n#else\n#include \"b.h\"\n#endif\n",
+                                 "#if !defined(B_H) && N\n#define B_H\n#include \"b.h\"\n#endif\n"})
+    CHECK_FALSE(put("#include \"b.h\"\n", {{"b.h", text}}).ok);
+}
+
+TEST_CASE("one file: what surely was put once is not put again") {
+  const std::map<std::string, std::string> headers = {{"a.h", "#pragma once\nint a;\n"},
+                                                      {"b.h", "#include \"a.h\"\n"}};
+  const auto times = [&](const std::string& source) {
+    const std::string text = put(source, headers).one.text;
+    int count = 0;
+    for (size_t at = 0; (at = text.find("int a;", at)) != std::string::npos; ++at) ++count;
+    return count;
+  };
+  CHECK(times("#include \"a.h\"\n#include \"a.h\"\n#include \"b.h\"\n") == 1);
+  CHECK(times("#include \"b.h\"\n#if N\n#include \"a.h\"\n#endif\n") == 1);
+  CHECK(times("#if N\n#include \"b.h\"\n#endif\n#include \"a.h\"\n#include \"b.h\"\n") == 2);
+  CHECK(times("#ifdef N\n#else\n#include \"a.h\"\n#endif\n#include \"a.h\"\n") == 2);
+}
+
+TEST_CASE("one file: pragma once under a condition stays as it is") {
+  const Case one = put("#include \"a.h\"\n", {{"a.h", "#ifdef N\n#pragma once\n#endif\nint a;\n"}});
+  REQUIRE(one.ok);
+  CHECK(one.one.text == "#ifdef N\n#pragma once\n#endif\nint a;\n\n");
+}
+
 TEST_CASE("one file: macros are defined in front") {
   const Case defined = put("int a = N;\n", {}, {"N=3", "FAST", "EMPTY="});
   CHECK(defined.one.text == "#define N 3\n#define FAST 1\n#define EMPTY \nint a = N;\n");

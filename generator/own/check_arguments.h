@@ -1,0 +1,15 @@
+// What `kernel.arguments` gives a kernel's parameters.
+#pragma once
+
+#include "generator/own/own_kernel.h"
+#include "generator/weave/parse/instantiate.h"
+#include "generator/weave/parse/parser.h"
+
+namespace tilepost {
+
+// Whether every parameter is given something of its type, but those that a launcher gives, and
+// nothing is given to others. Reports what is not, in the spec or at the parameter.
+bool check_arguments(const Parsed& parsed, const Instance& instance, const Spec& spec,
+                     const OwnKernel& own, Diagnostics& diagnostics);
+
+}  // namespace tilepost
