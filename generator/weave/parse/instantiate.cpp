@@ -190,6 +190,18 @@ bool check_asked(StringRef asked, Report& report) {
   return good;
 }
 
+namespace {
+
+// The last clean parse. A kernel is examined, then woven, then perhaps put out as it is, and each
+// looks at the same tree: of a large library's it takes seconds to make. The process leaves it
+// behind.
+std::unique_ptr<Parse>& last_parse() {
+  static auto* const last = new std::unique_ptr<Parse>;
+  return *last;
+}
+
+}  // namespace
+
 bool read_function(const OneFile& source, const Reading& reading, Diagnostics& diagnostics,
                    llvm::function_ref<void(Parsed&, const Instance&)> use) {
   Report report(diagnostics, source);
@@ -198,10 +210,15 @@ bool read_function(const OneFile& source, const Reading& reading, Diagnostics& d
   if (!report.ok() || !check_asked(reading.asked, report)) return false;
   bool read = false;
   do_on_large_stack([&] {
-    read = parse(text, reading, report, [&](Parsed& parsed) {
+    std::unique_ptr<Parse> parse = std::move(last_parse());
+    if (parse && !parse->is_of(text, reading)) parse.reset();
+    if (!parse) parse = Parse::of(text, reading, report);
+    if (!parse) return;
+    read = parse->look(report, [&](Parsed& parsed) {
       if (const std::optional<Instance> instance = find_instance(parsed, reading))
         use(parsed, *instance);
     });
+    last_parse() = std::move(parse);
   });
   return read;
 }

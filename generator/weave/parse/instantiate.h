@@ -35,7 +35,7 @@ std::optional<Instance> find_instance(const Parsed& parsed, const Reading& readi
 
 // Reads a kernel's file within the limits of limits.h, finds the function that `reading` asks for
 // and hands both to `use`. Reports every refusal at its place; whether there was none, of `use`
-// either.
+// either. What is read again is not parsed again. Not thread-safe.
 bool read_function(const OneFile& source, const Reading& reading, Diagnostics& diagnostics,
                    llvm::function_ref<void(Parsed&, const Instance&)> use);
 

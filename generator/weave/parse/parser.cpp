@@ -1,7 +1,6 @@
 #include "generator/weave/parse/parser.h"
 
 #include <exception>
-#include <functional>
 #include <memory>
 #include <set>
 
@@ -147,10 +146,10 @@ class Preprocessing : public clang::PPCallbacks {
 
 class Action : public clang::ASTFrontendAction {
  public:
-  Action(const Tokens& tokens, std::function<void(const Action&, clang::ASTContext&)> use)
-      : tokens_(tokens), use_(std::move(use)) {}
+  explicit Action(const Tokens& tokens) : tokens_(tokens) {}
 
   Preprocessing::Found found;
+  bool finished = false;  // Clang has a tree
 
   bool BeginSourceFileAction(clang::CompilerInstance& compiler) override {
     compiler.getPreprocessor().addPPCallbacks(
@@ -161,9 +160,9 @@ class Action : public clang::ASTFrontendAction {
   std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance&,
                                                         StringRef) override {
     struct Finished : clang::ASTConsumer {
-      const Action& action;
-      explicit Finished(const Action& mine) : action(mine) {}
-      void HandleTranslationUnit(clang::ASTContext& ast) override { action.use_(action, ast); }
+      Action& action;
+      explicit Finished(Action& mine) : action(mine) {}
+      void HandleTranslationUnit(clang::ASTContext&) override { action.finished = true; }
       // Nothing may call main (ISO C++ [basic.start.main]), and in a kernel's file it is often what
       // needs most: every kernel that there is, for every type.
       bool shouldSkipFunctionBody(clang::Decl* decl) override {
@@ -176,7 +175,6 @@ class Action : public clang::ASTFrontendAction {
 
  private:
   const Tokens& tokens_;
-  std::function<void(const Action&, clang::ASTContext&)> use_;
 };
 
 // A skipped range starts at the directive that was not taken; what is skipped are the lines after.
@@ -306,12 +304,37 @@ void settle(Parsed& parsed, const Reading& reading, ClangErrors& errors) {
 
 }  // namespace
 
-bool parse(const Text& text, const Reading& reading, Report& report,
-           llvm::function_ref<void(Parsed&)> use) {
-  const Tokens tokens(text.text);
+// What belongs to a parse, and what Clang has of it, which goes in the opposite order.
+struct Parse::State {
+  const Text text;
+  const Reading reading;
+  const Tokens tokens{text.text};
   const std::string source = with_asked(text, reading);
-  ClangErrors errors(text, reading, report);
+  ClangErrors errors;  // tells the report of the parse, and nothing afterwards
   const Fragile<clang::CompilerInstance> compiler;
+  const Fragile<Action> action{tokens};
+  const int exceptions = std::uncaught_exceptions();
+  bool begun = false;
+  // As Parsed has them.
+  std::vector<Range> skipped;
+  std::vector<std::string> headers;
+  std::vector<size_t> left_out;
+
+  State(const Text& as_written, const Reading& how, Report& report)
+      : text(as_written), reading(how), errors(text, reading, report) {}
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State() {
+    if (begun && std::uncaught_exceptions() <= exceptions) action->EndSourceFile();
+  }
+
+  bool prepare(Report& report);
+  bool run(Report& report);
+  void settle_errors(Report& report);
+  Parsed parsed(Report& report) const;
+};
+
+bool Parse::State::prepare(Report& report) {
   const Files files = make_files(source, reading);
   compiler->createFileManager(files);
 #if CLANG_VERSION_MAJOR >= 20
@@ -332,36 +355,81 @@ bool parse(const Text& text, const Reading& reading, Report& report,
     compiler->getDiagnostics().setSeverity(clang::diag::err_pp_file_not_found,
                                            clang::diag::Severity::Error, SourceLocation());
   }
+  return true;
+}
 
-  bool used = false;
-  const Fragile<Action> action(tokens, [&](const Action& mine, clang::ASTContext& ast) {
-    Parsed parsed(text, tokens, ast, report);
-    settle(parsed, reading, errors);
-    const clang::DiagnosticsEngine& all = ast.getDiagnostics();
-    const bool stopped = reading.full ? all.hasFatalErrorOccurred() || !errors.unplaced().empty()
-                                      : all.hasErrorOccurred();
-    if (!report.ok() || stopped || !errors.about_asked().empty()) return;
-    parsed.inclusions = mine.found.inclusions;
-    parsed.missing = mine.found.missing;
-    parsed.foreign_macros = mine.found.macros;
-    parsed.skipped = without_directives(mine.found.skipped, tokens, text.text);
-    if (reading.full) parsed.headers = headers_read(parsed.sm);
-    used = true;
-    use(parsed);
-  });
-  compiler->ExecuteAction(*action);
-  if (!used && compiler->hasSourceManager()) errors.settle(compiler->getSourceManager(), nullptr);
+Parsed Parse::State::parsed(Report& report) const {
+  Parsed parsed(text, tokens, compiler->getASTContext(), report);
+  parsed.inclusions = action->found.inclusions;
+  parsed.missing = action->found.missing;
+  parsed.foreign_macros = action->found.macros;
+  parsed.skipped = skipped;
+  parsed.headers = headers;
+  parsed.left_out = left_out;
+  return parsed;
+}
+
+// As CompilerInstance::ExecuteAction does, but that the source is ended with this object: till then
+// the tree can be looked at. Returns whether there is one that may be.
+bool Parse::State::run(Report& report) {
+  if (!action->PrepareToExecute(*compiler) || !compiler->createTarget()) return false;
+  begun = action->BeginSourceFile(*compiler, compiler->getFrontendOpts().Inputs.front());
+  if (!begun) return false;
+  if (llvm::Error error = action->Execute()) llvm::consumeError(std::move(error));
+  if (!action->finished) return false;
+  Parsed found = parsed(report);
+  settle(found, reading, errors);
+  left_out = found.left_out;
+  const clang::DiagnosticsEngine& all = compiler->getDiagnostics();
+  const bool stopped = reading.full ? all.hasFatalErrorOccurred() || !errors.unplaced().empty()
+                                    : all.hasErrorOccurred();
+  if (!report.ok() || stopped || !errors.about_asked().empty()) return false;
+  skipped = without_directives(action->found.skipped, tokens, text.text);
+  if (reading.full) headers = headers_read(found.sm);
+  return true;
+}
+
+// Of a parse that gave no tree.
+void Parse::State::settle_errors(Report& report) {
+  if (compiler->hasSourceManager()) errors.settle(compiler->getSourceManager(), nullptr);
   if (!errors.about_asked().empty() && report.ok()) {
     // Where a bracket of the source is open, what stands behind it is not at fault.
     Reading source_alone = reading;
     source_alone.asked.clear();
-    if (parse(text, source_alone, report, [](Parsed&) {})) {
+    if (parse(text, source_alone, report, [](Parsed&) {}))
       report.error("function '" + reading.asked + "': " + errors.about_asked());
-    }
-    return false;
+    return;
   }
-  if (!used && report.ok()) report.error("Clang could not read it: " + errors.unplaced());
-  return used && report.ok();
+  if (report.ok()) report.error("Clang could not read it: " + errors.unplaced());
+}
+
+Parse::Parse(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Parse::~Parse() = default;
+
+std::unique_ptr<Parse> Parse::of(const Text& text, const Reading& reading, Report& report) {
+  auto state = std::make_unique<State>(text, reading, report);
+  if (!state->prepare(report)) return nullptr;
+  if (!state->run(report)) {
+    state->settle_errors(report);
+    return nullptr;
+  }
+  return std::unique_ptr<Parse>(new Parse(std::move(state)));
+}
+
+bool Parse::is_of(const Text& text, const Reading& reading) const {
+  return state_->reading == reading && state_->text.text == text.text;
+}
+
+bool Parse::look(Report& report, llvm::function_ref<void(Parsed&)> use) const {
+  Parsed parsed = state_->parsed(report);
+  use(parsed);
+  return report.ok();
+}
+
+bool parse(const Text& text, const Reading& reading, Report& report,
+           llvm::function_ref<void(Parsed&)> use) {
+  const std::unique_ptr<Parse> made = Parse::of(text, reading, report);
+  return made && made->look(report, use);
 }
 
 }  // namespace tilepost

@@ -1,6 +1,7 @@
 // One parse of a kernel's source with Clang, in memory.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -80,8 +81,28 @@ class Parsed {
                      const llvm::Twine& message) const;
 };
 
-// Parses `text` and, if Clang finds no error, hands the tree to `use`. Clang's errors are reported
-// as ours. Returns whether the parse was clean and nothing was reported.
+// A parse that Clang found no error in. Its tree can be looked at again and again.
+class Parse {
+ public:
+  // Clang's errors are reported as ours; null if there was one.
+  static std::unique_ptr<Parse> of(const Text& text, const Reading& reading, Report& report);
+  ~Parse();
+  Parse(const Parse&) = delete;
+  Parse& operator=(const Parse&) = delete;
+
+  // Whether it is what a parse of that text would be.
+  bool is_of(const Text& text, const Reading& reading) const;
+  // Hands the tree to `use`, which may report. Returns whether nothing was reported.
+  bool look(Report& report, llvm::function_ref<void(Parsed&)> use) const;
+
+ private:
+  struct State;
+  explicit Parse(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+// A parse that is looked at once: its errors are reported, or its tree is handed to `use`. Returns
+// whether it was clean and nothing was reported.
 bool parse(const Text& text, const Reading& reading, Report& report,
            llvm::function_ref<void(Parsed&)> use);
 

@@ -15,6 +15,8 @@ struct FullMode {
   std::vector<std::string> include_dirs;  // -isystem
   std::vector<std::string> defines;       // -D: "NAME" or "NAME=value"
   std::string standard = "c++17";         // -std
+
+  bool operator==(const FullMode&) const = default;
 };
 
 struct Reading {
@@ -24,6 +26,8 @@ struct Reading {
   std::string arch = "sm_90a";  // of a .cu file: whose code is read, __CUDA_ARCH__
   // Else stand-ins for the headers are read, without any installation. For CUDA sources alone.
   std::optional<FullMode> full;
+
+  bool operator==(const Reading&) const = default;
 };
 
 // Folders that exist while a source is read: stand-in headers, and tilepost's own.
