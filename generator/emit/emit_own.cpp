@@ -68,30 +68,8 @@ size_t index_of(const KernelSpec& kernel, const std::string& name) {
   return static_cast<size_t>(std::ranges::find(list, name, &UserData::name) - list.begin());
 }
 
-// What the plan says of the kernel, in C++. `one_arch`: there are no plans for others.
-UnmarkedRequest describe(const Plan& plan, bool one_arch) {
-  const OwnKernel& own = *plan.source.own;
-  UnmarkedRequest request;
-  request.cpu = plan.arch == Arch::host;
-  request.source = own.source;
-  request.reading = reading_of(own);
-  request.one_arch = one_arch;
-  request.count_at = own.count_at;
-  request.loop = own.spec.loop.value;
-  request.stores = path_of(plan, true).by_owner;
-  request.waits = paths_of(plan).planned.waits == Waits::tiles;
-  request.clears_output = own.reads_output;
-  request.threads = own.threads;
-  request.shared_bytes = own.shared_bytes;
-  request.blocks_per_sm = static_cast<int32_t>(own.spec.blocks_per_sm.value);
-  request.kernel = own.name;
-  request.launcher = own.spec.launcher.value;
-  request.shape = fmt::format("{}, {}, {}, {}, {}, {}", plan.map.m, plan.map.n, plan.k, plan.k,
-                              plan.operands == TILEPOST_NN ? plan.map.n : plan.k, plan.map.n);
-  request.helpers = own.marked ? "" : table(own);
-  if (!own.marked) request.block = block_of_tile(own);
-  request.grid = grid_of(own);
-  request.num_user = static_cast<int32_t>(own.spec.user.value.size());
+// What each parameter is given.
+void describe_arguments(const OwnKernel& own, UnmarkedRequest& request) {
   for (const KernelArgument& argument : own.spec.arguments.value) {
     switch (argument.kind) {
       case KernelArgument::Kind::a:
@@ -119,6 +97,33 @@ UnmarkedRequest describe(const Plan& plan, bool one_arch) {
         break;
     }
   }
+}
+
+// What the plan says of the kernel, in C++. `one_arch`: there are no plans for others.
+UnmarkedRequest describe(const Plan& plan, bool one_arch) {
+  const OwnKernel& own = *plan.source.own;
+  UnmarkedRequest request;
+  request.cpu = plan.arch == Arch::host;
+  request.source = own.source;
+  request.reading = reading_of(own);
+  request.one_arch = one_arch;
+  request.count_at = own.count_at;
+  request.loop = own.spec.loop.value;
+  request.stores = path_of(plan, true).by_owner;
+  request.waits = paths_of(plan).planned.waits == Waits::tiles;
+  request.clears_output = own.reads_output;
+  request.threads = own.threads;
+  request.shared_bytes = own.shared_bytes;
+  request.blocks_per_sm = static_cast<int32_t>(own.spec.blocks_per_sm.value);
+  request.kernel = own.name;
+  request.launcher = own.spec.launcher.value;
+  request.shape = fmt::format("{}, {}, {}, {}, {}, {}", plan.map.m, plan.map.n, plan.k, plan.k,
+                              plan.operands == TILEPOST_NN ? plan.map.n : plan.k, plan.map.n);
+  request.helpers = own.marked ? "" : table(own);
+  if (!own.marked) request.block = block_of_tile(own);
+  request.grid = grid_of(own);
+  request.num_user = static_cast<int32_t>(own.spec.user.value.size());
+  describe_arguments(own, request);
   return request;
 }
 

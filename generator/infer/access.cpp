@@ -54,10 +54,18 @@ Value Interpreter::moved(Value pointer, NodeId bytes) {
 }
 
 // Whether a thread gets here need not be known: then it is taken to.
-void Interpreter::read_output(Value from, int64_t width, Where where) {
+void Interpreter::read_output(Value from, int64_t width, Where where, bool by_warp) {
   need_loops_of(from.node);
   if (restart_) return;
-  findings.reads.push_back({from.node, facts_since(0), width, 1, 0, false, in_source(where), {}});
+  note_access(false, {from.node, facts_since(0), width, 1, 0, by_warp, in_source(where), {}});
+}
+
+// What turn after turn of a loop does at the same place is looked at once. Of matrices the caller
+// knows more.
+void Interpreter::note_access(bool stores, Access access) {
+  const bool known = !access.by_warp &&
+                     !accesses_.emplace(stores, access.address, access.guard, access.width).second;
+  if (!known) (stores ? findings.stores : findings.reads).push_back(access);
 }
 
 void Interpreter::read_somewhere(Where where) {
@@ -165,7 +173,7 @@ void Interpreter::store(Value to, Value value, Type type, Where where) {
   }
 }
 
-void Interpreter::store_output(Value to, int64_t width, Where where) {
+void Interpreter::store_output(Value to, int64_t width, Where where, bool by_warp) {
   for (const Passed& passed : passed_) {
     if (unrolling_.tried.count(passed.loop)) {
       return complain(where, "this store is in a loop whose turns cannot be counted", where,
@@ -185,9 +193,9 @@ void Interpreter::store_output(Value to, int64_t width, Where where) {
                     "addresses must follow from numbers of the launch, the block's index and the "
                     "thread's");
   }
-  Access store{to.node, guard, width, 1, 0, false, in_source(where), {}};
+  Access store{to.node, guard, width, 1, 0, by_warp, in_source(where), {}};
   if (!unrolled_.empty()) store.loop = unrolled_.front()->getBeginLoc();
-  findings.stores.push_back(store);
+  note_access(true, store);
 }
 
 // What is chosen if the condition holds.

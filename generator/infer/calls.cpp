@@ -248,9 +248,8 @@ void Interpreter::construct(Value target, const clang::CXXConstructExpr* e) {
   const clang::CXXConstructorDecl* constructor = e->getConstructor();
   const clang::CXXRecordDecl* record = constructor->getParent();
   destroy_later(record, where);
-  const int64_t size = size_of(parsed_.ast.getRecordType(record));
   if (constructor->isTrivial() && constructor->isCopyOrMoveConstructor()) {
-    copy_record(target, address(e->getArg(0)), size, where);
+    copy_record(target, address(e->getArg(0)), size_of(parsed_.ast.getRecordType(record)), where);
     return;
   }
   if (constructor->isTrivial()) return;
@@ -262,7 +261,28 @@ void Interpreter::construct(Value target, const clang::CXXConstructExpr* e) {
     arguments.push_back(reference ? address(e->getArg(i)) : eval(e->getArg(i)));
     carries |= carries_output(arguments.back(), e->getArg(i)->getType());
   }
-  if (stopped()) return;
+  if (!stopped()) run_constructor(target, constructor, arguments, carries, e);
+}
+
+// `using Base::Base;`: the base's constructor gets what the class's was given.
+void Interpreter::construct_base(Value target, const clang::CXXInheritedCtorInitExpr* e) {
+  std::vector<Value> arguments;
+  bool carries = false;
+  for (const clang::ParmVarDecl* parameter : frames_.back().function->parameters()) {
+    const Type type = parameter->getType();
+    const Value place = pointer_to(object_of(parameter));
+    const Type pointer = parsed_.ast.getPointerType(type.getNonReferenceType());
+    arguments.push_back(load(place, type->isReferenceType() ? pointer : type, e->getExprLoc()));
+    carries |= carries_output(arguments.back(), type);
+  }
+  if (!stopped()) run_constructor(target, e->getConstructor(), arguments, carries, e);
+}
+
+void Interpreter::run_constructor(Value target, const clang::CXXConstructorDecl* constructor,
+                                  const std::vector<Value>& arguments, bool carries,
+                                  const clang::Expr* e) {
+  const Where where = e->getExprLoc();
+  const clang::CXXRecordDecl* record = constructor->getParent();
   const std::string name = record->getNameAsString();
   const clang::FunctionDecl* definition = nullptr;
   const bool has_body = constructor->hasBody(definition) && !definition->isDependentContext();
@@ -277,7 +297,8 @@ void Interpreter::construct(Value target, const clang::CXXConstructExpr* e) {
       complain(where, "the constructor of '" + name + "' is not in this file");
     }
     if (target.root == Root::object)
-      copy_record(target, {Root::unknown, 0, unknown(name, where)}, size, where);
+      copy_record(target, {Root::unknown, 0, unknown(name, where)},
+                  size_of(parsed_.ast.getRecordType(record)), where);
     return;
   }
   for (const Frame& frame : frames_) {
@@ -290,8 +311,16 @@ void Interpreter::construct(Value target, const clang::CXXConstructExpr* e) {
   for (size_t i = 0; i < std::min<size_t>(arguments.size(), definition->getNumParams()); ++i) {
     bind(definition->getParamDecl(i), arguments[i], where);
   }
-  for (const clang::CXXCtorInitializer* part :
-       cast<clang::CXXConstructorDecl>(definition)->inits()) {
+  initialise_parts(target, cast<clang::CXXConstructorDecl>(definition), where);
+  exec(definition->getBody());
+  leave();
+}
+
+// Bases and members, as the constructor that was entered says.
+void Interpreter::initialise_parts(Value target, const clang::CXXConstructorDecl* constructor,
+                                   Where where) {
+  const clang::CXXRecordDecl* record = constructor->getParent();
+  for (const clang::CXXCtorInitializer* part : constructor->inits()) {
     const clang::Expr* init = part->getInit();
     if (const clang::FieldDecl* field = part->getMember()) {
       const auto bits = static_cast<int64_t>(parsed_.ast.getFieldOffset(field));
@@ -311,8 +340,6 @@ void Interpreter::construct(Value target, const clang::CXXConstructExpr* e) {
       initialise(target, parsed_.ast.getRecordType(record), init);
     }
   }
-  exec(definition->getBody());
-  leave();
 }
 
 // What is captured by copy is copied now, what is captured by reference is the variable. The lambda

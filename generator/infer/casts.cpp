@@ -25,6 +25,23 @@ Value Interpreter::load_from(const clang::Expr* place) {
   return load(address(place), place->getType(), place->getExprLoc());
 }
 
+// Between a class and its base, which lies at the same place in all objects unless it is virtual.
+// `direction`: 1 to the base, -1 from it. The cast names its bases from the derived class on.
+Value Interpreter::cast_class(const clang::CastExpr* e, Type derived, int direction) {
+  const clang::Expr* operand = e->getSubExpr();
+  const Value value = e->isGLValue() ? address(operand) : eval(operand);
+  const Type type = derived->isPointerType() ? derived->getPointeeType() : derived;
+  const clang::CXXRecordDecl* record = type->getAsCXXRecordDecl();
+  int64_t bytes = 0;
+  for (const clang::CXXBaseSpecifier* base : e->path()) {
+    const clang::CXXRecordDecl* next = base->getType()->getAsCXXRecordDecl();
+    if (base->isVirtual()) return unknown_value(e->getType(), "a virtual base", e->getExprLoc());
+    bytes += parsed_.ast.getASTRecordLayout(record).getBaseClassOffset(next).getQuantity();
+    record = next;
+  }
+  return moved(value, nodes.constant(direction * bytes));
+}
+
 Value Interpreter::eval_cast(const clang::CastExpr* e) {
   const clang::Expr* operand = e->getSubExpr();
   const Where where = e->getExprLoc();
@@ -40,22 +57,10 @@ Value Interpreter::eval_cast(const clang::CastExpr* e) {
     case clang::CK_FunctionToPointerDecay:
       return {Root::unknown, 0, unknown("a function's address", where)};
     case clang::CK_UncheckedDerivedToBase:
-    case clang::CK_DerivedToBase: {
-      const Value value = e->isGLValue() ? address(operand) : eval(operand);
-      const Type from = operand->getType()->isPointerType() ? operand->getType()->getPointeeType()
-                                                            : operand->getType();
-      const clang::CXXRecordDecl* derived = from->getAsCXXRecordDecl();
-      int64_t bytes = 0;
-      for (const clang::CXXBaseSpecifier* base : e->path()) {
-        const clang::CXXRecordDecl* record = base->getType()->getAsCXXRecordDecl();
-        if (base->isVirtual()) return unknown_value(type, "a virtual base", where);
-        bytes += parsed_.ast.getASTRecordLayout(derived).getBaseClassOffset(record).getQuantity();
-        derived = record;
-      }
-      return moved(value, nodes.constant(bytes));
-    }
+    case clang::CK_DerivedToBase:
+      return cast_class(e, operand->getType(), 1);
     case clang::CK_BaseToDerived:
-      return unknown_value(type, "a derived class", where);
+      return cast_class(e, type, -1);
     case clang::CK_LValueToRValueBitCast:
       return bit_cast(e);
     default:

@@ -15,6 +15,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -130,14 +131,15 @@ class Interpreter {
   Value moved(Value pointer, NodeId bytes);
   Value load(Value from, Type type, Where where);
   void store(Value to, Value value, Type type, Where where);
-  void store_output(Value to, int64_t width, Where where);
+  void store_output(Value to, int64_t width, Where where, bool by_warp = false);
   bool follows_null(Value pointer, const char* what, Where where);
   Value number_if_null(Value value);
   void store_variable(Value to, Value value, Type type, Where where);
   void copy_record(Value to, Value from, int64_t size, Where where);
   void forget(Value pointer);
-  void read_output(Value from, int64_t width, Where where);
+  void read_output(Value from, int64_t width, Where where, bool by_warp = false);
   void read_somewhere(Where where);
+  void note_access(bool stores, Access access);
   Value choose(NodeId condition, Value a, Value b, Where where);
   bool carries_output(Value value, Type type) const;
   int64_t size_of(Type type) const;
@@ -150,6 +152,7 @@ class Interpreter {
   Value address(const clang::Expr* e);
   void discard(const clang::Expr* e);
   Value eval_cast(const clang::CastExpr* e);
+  Value cast_class(const clang::CastExpr* e, Type derived, int direction);
   Value eval_unary(const clang::UnaryOperator* e);
   Value eval_binary(const clang::BinaryOperator* e);
   Value choose_between(const clang::AbstractConditionalOperator* e,
@@ -206,6 +209,10 @@ class Interpreter {
   Value opaque_call(const clang::CallExpr* e, const clang::FunctionDecl* function, Value self,
                     const std::vector<Value>& arguments);
   void construct(Value target, const clang::CXXConstructExpr* e);
+  void construct_base(Value target, const clang::CXXInheritedCtorInitExpr* e);
+  void run_constructor(Value target, const clang::CXXConstructorDecl* constructor,
+                       const std::vector<Value>& arguments, bool carries, const clang::Expr* e);
+  void initialise_parts(Value target, const clang::CXXConstructorDecl* constructor, Where where);
   void destroy_later(const clang::CXXRecordDecl* record, Where where);
   Value make_lambda(const clang::LambdaExpr* e);
   void open_lambda(Value self, Where where);
@@ -262,6 +269,7 @@ class Interpreter {
   bool trial_ = false;            // a turn whose complaints are not yet sure
   bool trial_complaint_ = false;  // there was one
   clang::SourceLocation pending_copies_;
+  std::set<std::tuple<bool, NodeId, NodeId, int64_t>> accesses_;  // that are in the findings
   int steps_ = 0;
 };
 

@@ -89,13 +89,14 @@ void Interpreter::move_matrix(const clang::CallExpr* e, bool stores) {
   // mem_row_major is 0, mem_col_major 1: columns lie as rows do.
   if (layout.Val.getInt().getBoolValue()) std::swap(rows, columns);
   const int64_t size = size_of(element);
-  stores ? store_output(place, columns * size, where) : read_output(place, columns * size, where);
+  const bool by_warp = true;
+  stores ? store_output(place, columns * size, where, by_warp)
+         : read_output(place, columns * size, where, by_warp);
   if (accesses.size() == before) return;
   need_loops_of(pitch.node);
   Access& made = accesses.back();
   made.rows = rows;
   made.pitch = nodes.binary(Op::multiply, pitch.node, nodes.constant(size), kInt64);
-  made.by_warp = true;
 }
 
 // PTX ISA, ld.global.nc: memory that the kernel itself writes may be read as it was.

@@ -121,6 +121,8 @@ void Interpreter::initialise(Value target, Type type, const clang::Expr* init) {
   if (const auto* member = dyn_cast<clang::CXXDefaultInitExpr>(plain)) {
     return initialise(target, type, member->getExpr());
   }
+  if (const auto* inherited = dyn_cast<clang::CXXInheritedCtorInitExpr>(plain))
+    return construct_base(target, inherited);
   if (const auto* made = dyn_cast<clang::CXXConstructExpr>(plain)) {
     if (type->isRecordType()) return construct(target, made);
     // Each element of an array, of any number of dimensions.

@@ -98,12 +98,18 @@ class ArgumentCheck {
                                                                    {"__half", TILEPOST_F16},
                                                                    {"__nv_fp8_e4m3", TILEPOST_E4M3},
                                                                    {"float", TILEPOST_F32}};
-    for (const auto& [name, type_of_name] : kTypes) {
-      if (StringRef(element).ends_with(name) && type_of_name != wanted)
-        parsed_.error(parameter.decl->getLocation(), "parameter '" + parameter.name +
-                                                         "' points to " + name +
-                                                         ", and the spec says " + name_of(wanted));
-    }
+    const auto refuse = [&](const std::string& name) {
+      parsed_.error(parameter.decl->getLocation(), "parameter '" + parameter.name + "' points to " +
+                                                       name + ", and the spec says " +
+                                                       name_of(wanted));
+    };
+    for (const auto& [name, type_of_name] : kTypes)
+      if (StringRef(element).ends_with(name) && type_of_name != wanted) refuse(name);
+    // Shorter ones stand for the bytes of others.
+    const clang::QualType pointed = type->getPointeeType();
+    if (wanted == TILEPOST_F32 && pointed->isIntegerType() &&
+        parsed_.ast.getTypeSize(pointed) == 32)
+      refuse(element);
   }
 
   // A number that the parameter's type would make another of.

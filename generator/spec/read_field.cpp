@@ -325,6 +325,11 @@ class FieldReader {
       argument.real = *real;
       return true;
     }
+    // An expression has no sign.
+    if (const std::optional<int64_t> whole = parse_integer(value); whole && *whole < 0) {
+      argument.whole = Expression(*whole);
+      return true;
+    }
     return read_expression(value, argument.whole);
   }
 

@@ -212,6 +212,8 @@ for function in reads_neighbour transposed unguarded; do
   spec gemm_all_reduce 256 192 8 bf16 "$own}" >"$dir/spec.yaml"
   refused "$function" "refused.cu:"
 done
+spec gemm_all_reduce 256 192 8 f32 "${own//unguarded/whole_numbers}}" >"$dir/spec.yaml"
+refused "whole numbers" "parameter 'c' points to int, and the spec says f32"
 own=${own//unguarded/at_some_rows}
 spec gemm_all_reduce 256 192 8 bf16 "$own}" >"$dir/spec.yaml"
 "$tool" check "$dir/spec.yaml" >"$dir/log" 2>&1 || { echo "FAIL rows that are not wrong"; cat "$dir/log"; failed=1; }

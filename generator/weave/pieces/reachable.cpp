@@ -2,6 +2,7 @@
 #include <functional>
 #include <set>
 
+#include "clang/AST/Attr.h"
 #include "clang/AST/DeclTemplate.h"
 #include "clang/AST/RecursiveASTVisitor.h"
 #include "generator/weave/passes.h"
@@ -109,10 +110,12 @@ class Reach {
     }
   }
 
-  bool keep_named(StringRef name) {
+  // `host`: functions of the host's too.
+  bool keep_named(StringRef name, bool host = true) {
     const auto found = declared_.find(name);
     if (found == declared_.end()) return false;
-    for (const int piece : found->second) keep(piece);
+    for (const int piece : found->second)
+      if (host || !is_of_host(pieces_.all[static_cast<size_t>(piece)])) keep(piece);
     return true;
   }
 
@@ -128,7 +131,9 @@ class Reach {
     // What the parse did not see is judged by its words.
     for (const Range skipped : parsed_.skipped) {
       if (skipped.end <= piece.code.begin || skipped.begin >= piece.code.end) continue;
-      for (const StringRef name : identifiers(parsed_, skipped)) keep_named(name);
+      // What stands beside the functions that are kept is often the host's, and names kernels.
+      const bool beside = piece.kind == Piece::Kind::skipped;
+      for (const StringRef name : identifiers(parsed_, skipped)) keep_named(name, !beside);
     }
   }
 
@@ -252,6 +257,18 @@ class Reach {
       return variable->getSpecializedTemplate();
     }
     return nullptr;
+  }
+
+  // Whether it declares functions that no kernel can call.
+  bool is_of_host(const Piece& piece) const {
+    return parsed_.ast.getLangOpts().CUDA &&
+           std::all_of(piece.declarations.begin(), piece.declarations.end(),
+                       [](const clang::Decl* decl) {
+                         const clang::FunctionDecl* function = decl->getAsFunction();
+                         return function && !function->isConstexpr() &&
+                                !function->hasAttr<clang::CUDADeviceAttr>() &&
+                                !function->hasAttr<clang::CUDAGlobalAttr>();
+                       });
   }
 
   void declare(int at, const clang::NamedDecl* decl) {

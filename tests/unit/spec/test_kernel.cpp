@@ -89,6 +89,15 @@ TEST_CASE("a kernel's arguments are given, or it has a launcher") {
   CHECK(has(refusal({{"kernel.signals", "0"}}), "kernel.signals must be a whole number from 1"));
 }
 
+TEST_CASE("a kernel's number may be below 0") {
+  const Outcome outcome = own({{"kernel.arguments", "{C: out, offset: -1, scale: -1.5}"}});
+  REQUIRE(outcome.spec.has_value());
+  const std::vector<KernelArgument>& arguments = outcome.spec->kernel->arguments.value;
+  CHECK(arguments.at(1).kind == KernelArgument::Kind::whole);
+  CHECK(arguments.at(1).whole.in_cpp("s") == "-1LL");
+  CHECK(arguments.at(2).real == -1.5);
+}
+
 TEST_CASE("a kernel's pointer may be null") {
   const Outcome outcome = own({{"kernel.arguments", "{C: out, bias: null}"}});
   REQUIRE(outcome.spec.has_value());

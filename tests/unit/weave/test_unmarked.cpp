@@ -53,6 +53,16 @@ TEST_CASE("a kernel without marks is told its block") {
                                                  "float* c, int m)"));
 }
 
+TEST_CASE("what the host does where the kernel is left out is not the kernel's") {
+  const Unmarked result = weave_unmarked(
+      "#define ON 1\n#if ON\n__global__ void gemm(float* c, int m) { c[blockIdx.x] = m; }\n"
+      "inline void launch(float* c, int m) { gemm<<<m, 1>>>(c, m); }\n#else\n"
+      "inline void launch(float*, int) {}\n#endif\n");
+  INFO(result.messages);
+  REQUIRE(result.woven);
+  CHECK_THAT(result.woven->body, !Catch::Contains("<<<"));
+}
+
 TEST_CASE("a parameter that nothing is given to is no zero") {
   const Unmarked result =
       weave_unmarked("__global__ void gemm(float* c, int m, int q) { c[blockIdx.x] = m + q; }\n");
