@@ -178,6 +178,7 @@ std::string emit_plain(const std::vector<Plan>& plans, Diagnostics& diagnostics)
   std::string text = fmt::format("// {} as its author wrote it and launches it.\n",
                                  printable(own.spec.function.value));
   if (cutlass) text += cutlass_preamble();
+  for (const std::string& line : kernel->first) text += line + "\n";
   text += "#include <cuda_runtime.h>\n";
   for (const std::string& include : kernel->includes) text += "#include " + include + "\n";
   return text + "#include <tilepost/plan.h>\n#include <tilepost/whole_numbers.h>\n\n" +

@@ -36,6 +36,16 @@ void emit_arch_check(llvm::raw_ostream& out, const Program& program,
          "#endif\n\n";
 }
 
+// In front of all inclusions, for these may have the same headers.
+void emit_first(llvm::raw_ostream& out, const std::vector<WovenKernel>& kernels) {
+  std::set<std::vector<std::string>> said{{}};
+  for (const WovenKernel& kernel : kernels) {
+    if (!said.insert(kernel.first).second) continue;
+    out << "\n// As the kernel's author orders them, with macros that they ask for.\n";
+    for (const std::string& line : kernel.first) out << line << "\n";
+  }
+}
+
 void emit_includes(llvm::raw_ostream& out, const Program& program,
                    const std::vector<WovenKernel>& kernels) {
   std::set<std::string> includes;
@@ -125,7 +135,9 @@ std::string emit_source(const Program& program, const std::vector<WovenKernel>& 
   std::string text;
   llvm::raw_string_ostream out(text);
   const std::string& name = program.name();
-  out << provenance(program) << "#include \"" << name << ".h\"\n\n";
+  out << provenance(program);
+  emit_first(out, kernels);
+  out << (kernels.front().first.empty() ? "" : "\n") << "#include \"" << name << ".h\"\n\n";
   emit_includes(out, program, kernels);
   out << "static_assert(TILEPOST_ABI_VERSION == " << TILEPOST_ABI_VERSION << ", \"" << name
       << " was generated for another tilepost runtime; generate it again\");\n\n";
@@ -149,6 +161,8 @@ std::string emit_kernels(const Program& program, const std::vector<WovenKernel>&
   std::string text;
   llvm::raw_string_ostream out(text);
   out << provenance(program);
+  emit_first(out, kernels);
+  if (!kernels.front().first.empty()) out << "\n";
   emit_includes(out, program, kernels);
   emit_arch_check(out, program, kernels);
   for (size_t i = 0; i < kernels.size(); ++i) {

@@ -27,6 +27,9 @@ struct WeaveRequest {
 };
 
 struct WovenKernel {
+  // What stands in front of all inclusions where headers ask for macros of the kernel's file, or
+  // are a library's: these macros and the headers, as its author orders them.
+  std::vector<std::string> first;
   std::vector<std::string>
       includes;          // as spelled: "<tilepost/device/ptx_sm90.cuh>"; sorted, no mark.cuh
   std::string body;      // what goes inside the generated namespace

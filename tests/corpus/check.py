@@ -7,7 +7,7 @@ Usage: check.py TILEPOST TABLE SOURCES [--only ID…] [--pattern PATTERN] [--ran
 TABLE is kernels.txt; SOURCES has a folder for each repository (run.sh fetches them). Kernels with `marks` are looked at
 in copies that have them, in SOURCES/marked. --compile generates what is accepted and compiles it for sm_90a, kernels
 with marks also without them: registers and spilled bytes are printed. --markdown tries all patterns and puts what is
-said into a table of that page, between its lines <!-- kernels --> and <!-- end -->. --write does no more than to write
+said into the table of that page, between its lines <!-- kernels --> and <!-- end -->; others stay there. --write does no more than to write
 the specs of kernels with marks, named by pattern and transport too. Exit code 1 if a verdict, a reason or a cure is not
 that of the table, or if a marked kernel has more than five marks or spills more than without.
 """
@@ -19,6 +19,7 @@ import resource
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 
 from mark import apply
@@ -130,7 +131,7 @@ class Said:
         with open(path, "w") as file:
             file.write(spec_of(row, args.sources, row["id"], pattern, args.ranks))
         begin, of_cpu = time.time(), cpu_seconds()
-        done = subprocess.run([args.tool, "generate", path, "-o", folder], capture_output=True, text=True, timeout=120)
+        done = subprocess.run([args.tool, "generate", path, "-o", folder], capture_output=True, text=True, timeout=600)
         self.seconds, self.of_cpu = time.time() - begin, cpu_seconds() - of_cpu
         self.accepted, self.text = done.returncode == 0, done.stderr
         self.reason = (re.findall(r"error: (.*)", done.stderr) or [""])[0]
@@ -176,48 +177,71 @@ def print_table(rows, args):
 
 
 PATTERNS = {"gemm_all_reduce": "AR", "gemm_reduce_scatter": "RS", "gemm_all_to_all": "A2A", "all_gather_gemm": "AG"}
+BEGIN, END = "<!-- kernels -->\n", "<!-- end -->"
 
 
-def markdown_row(row, args, folder, slowest):
-    """A line of the table, and whether it is as said."""
+def markdown_row(row, args, folder):
+    """The kernel's line of the table, and whether what is said is right. What AR refuses is not tried with others."""
     marks, _, _ = put_marks(row, args.sources)
-    said = {pattern: Said(row, pattern, folder, args) for pattern in PATTERNS}
-    first = said["gemm_all_reduce"]
+    said = Said(row, "gemm_all_reduce", folder, args)
+    takes = [name for pattern, name in PATTERNS.items()
+             if said.accepted and (pattern == "gemm_all_reduce" or Said(row, pattern, folder, args).accepted)]
     kind = "M, marked" if row["class"].startswith("marked") else row["class"].split()[0]
-    takes = " ".join(name for pattern, name in PATTERNS.items() if said[pattern].accepted) or "none"
-    library = "system_include_dirs" in row["kernel"]
-    slowest[library] = max(slowest.get(library, (0, "")), (first.of_cpu, row["id"]))
-    why = f"{marks} marks" if marks else "" if first.accepted else first.reason
-    why = re.sub(r"[|*<>]", lambda c: "\\" + c[0], why)
+    why = f"{marks} marks" if marks else said.reason
+    why = re.sub(r"[|*<>_]", lambda c: "\\" + c[0], why)
     why = why if len(why) <= 160 else why[:157].rsplit(" ", 1)[0] + " …"
-    file = os.path.basename(row["file"])
-    print(row["id"], takes, first.reason[:100], "" if first.is_right(row) else "NOT AS SAID", flush=True)
-    return f"| {row['id']} | {file} | {kind} | {takes} | {why} | {first.of_cpu:.1f} |", kind, first
+    cells = [row["id"], os.path.basename(row["file"]), kind, " ".join(takes) or "none", why, f"{said.of_cpu:.1f}"]
+    return cells, said.is_right(row)
+
+
+def table_of(page):
+    """{kernel: cells} of the page's table."""
+    found = {}
+    for line in page.split(BEGIN)[1].split(END)[0].splitlines():
+        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        if len(cells) == 6 and cells[0] not in ("kernel", "---"):
+            found[cells[0]] = cells
+    return found
+
+
+def put_table(table, rows, path):
+    """Into the page, with how many kernels of each class are accepted and which took longest."""
+    lines, counts, slowest = [], {}, {}
+    for row in rows:
+        if row["id"] not in table:
+            continue
+        _, _, kind, takes, _, seconds = cells = table[row["id"]]
+        lines.append("| " + " | ".join(cells) + " |")
+        of_kind = counts.setdefault(kind, [0, 0])
+        of_kind[0] += takes != "none"
+        of_kind[1] += 1
+        what = ("accepted" if takes != "none" else "refused") + (
+            ", with a library" if "system_include_dirs" in row["kernel"] else "")
+        slowest[what] = max(slowest.get(what, (0, "")), (float(seconds), row["id"]))
+    told = "; ".join(f"{accepted} of {of} of class {kind}" for kind, (accepted, of) in sorted(counts.items()))
+    slow = "; ".join(f"{what}: {name}, {seconds} s" for what, (seconds, name) in sorted(slowest.items()))
+    said = "\n\n".join(textwrap.fill(line, 120) for line in (f"Accepted: {told}.", f"Slowest: {slow}."))
+    body = (f"{said}\n\n| kernel | file | class | patterns | marks, or why not | s |\n"
+            "|---|---|---|---|---|---|\n" + "".join(line + "\n" for line in lines) + "\n")
+    with open(path, encoding="utf-8") as file:
+        page = file.read()
+    before, rest = page.split(BEGIN)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(before + BEGIN + body + END + rest.split(END)[1])
 
 
 def write_markdown(rows, args):
-    """The table, and how many kernels of each class are accepted, into the page."""
+    """Tries the kernels, and puts each into the page's table, which keeps what it has of others."""
     folder = args.keep or tempfile.mkdtemp()
     os.makedirs(folder, exist_ok=True)
-    lines, counts, slowest, wrong = [], {}, {}, 0
+    wrong = 0
     for row in rows:
-        line, kind, said = markdown_row(row, args, folder, slowest)
-        lines.append(line)
-        of_kind = counts.setdefault(kind, [0, 0])
-        of_kind[0] += said.accepted
-        of_kind[1] += 1
-        wrong += not said.is_right(row)
-    told = "; ".join(f"{accepted} of {of} of class {kind}" for kind, (accepted, of) in sorted(counts.items()))
-    slow = "; ".join(f"{'with' if library else 'without'} a library {seconds:.1f} s ({name})"
-                     for library, (seconds, name) in sorted(slowest.items()))
-    table = ["| kernel | file | class | patterns | marks, or why not | s |", "|---|---|---|---|---|---|", *lines]
-    begin, end = "<!-- kernels -->\n", "<!-- end -->"
-    page = open(args.markdown, encoding="utf-8").read()
-    before, rest = page.split(begin)
-    after = rest.split(end)[1]
-    body = f"Accepted: {told}.\n\nSlowest: {slow}.\n\n" + "\n".join(table) + "\n\n"
-    with open(args.markdown, "w", encoding="utf-8") as file:
-        file.write(before + begin + body + end + after)
+        cells, right = markdown_row(row, args, folder)
+        with open(args.markdown, encoding="utf-8") as file:
+            table = table_of(file.read())
+        put_table({**table, row["id"]: cells}, read_table(args.table), args.markdown)
+        print(*cells, "" if right else "NOT AS SAID", flush=True)
+        wrong += not right
     return wrong
 
 

@@ -2,7 +2,7 @@
 # What inference says of public kernels. Their sources are fetched at their commits into a folder that is not kept;
 # nothing of them is in this repository.
 #
-# Usage: bash tests/corpus/run.sh <build folder> [folder of the sources]
+# Usage: bash tests/corpus/run.sh <build folder> [folder of the sources [flags of check.py]]
 set -euo pipefail
 build=$1
 folder=${2:-$build/corpus}
@@ -14,4 +14,4 @@ sed -n 's/^from: //p' "$table" | sort -u | while IFS=@ read -r repository commit
   git -C "$to.part" checkout -q "$commit"
   mv "$to.part" "$to"
 done
-python3 "$(dirname "$0")/check.py" "$build/bin/tilepost" "$table" "$folder"
+python3 "$(dirname "$0")/check.py" "$build/bin/tilepost" "$table" "$folder" "${@:3}"

@@ -205,6 +205,14 @@ in_structure counts "in_structures.cu:21:25: error: blocks wait for each other o
 in_structure stores_in_bulk "in_structures.cu:26:3: error: the kernel stores in bulk here (cp.async.bulk.global."
 in_structure makes_maps "in_structures.cu:31:3: error: the kernel makes tensor maps of its own here"
 in_structure "'cutlass::device_kernel<16>'" "with kernel.adapter: cutlass"
+own="asserts.cu, function: asserts, tile: [16, 16], threads: [16, 16],
+  grid: ['ceil_div(n, 16)', 'ceil_div(m, 16)'], arguments: {a: a, b: b, c: out, m: m, n: n, k: k}"
+spec gemm_all_reduce 256 192 8 bf16 "$own" >"$dir/spec.yaml"
+"$tool" generate "$dir/spec.yaml" -o "$dir" 2>"$dir/log" || { echo "FAIL a macro that headers ask for"; cat "$dir/log"; failed=1; }
+grep -v '^//' "$dir/own.cu" | grep . | head -3 | tr '\n' ' ' >"$dir/log"
+grep -q '^#define NDEBUG #include <cassert> #include <cuda_bf16.h> $' "$dir/log" ||
+  { echo "FAIL a macro that headers ask for stands behind them"; cat "$dir/log"; failed=1; }
+[ "$(grep -c '#include <cassert>' "$dir/own.cu")" = 1 ] || { echo "FAIL assertions come back"; failed=1; }
 for function in reads_neighbour transposed unguarded; do
   own="refused.cu, function: $function, tile: [16, 16], threads: [16, 16],
   grid: ['ceil_div(n, 16)', 'ceil_div(m, 16)'], arguments: {a: a, b: b, c: out, m: m, n: n, k: k"
@@ -451,7 +459,9 @@ if command -v nvcc >/dev/null; then
   arguments: {a: a, b: b, c: out, m: m, n: n, k: k}, system_include_dirs: [$here/library]"
   spec gemm_all_reduce 256 256 64 bf16 "$own" >"$dir/spec.yaml"
   compiled "a library's headers"
-  grep -q '#include <elements/store.h>' "$dir/own.cu" || { echo "FAIL the library's header is no inclusion"; failed=1; }
+  grep -B2 '#include <elements/store.h>' "$dir/own.cu" | tr '\n' ' ' >"$dir/log"
+  grep -q '#include <cuda_bf16.h> #define ELEMENTS_HALVED  // .* #include <elements/store.h> $' "$dir/log" ||
+    { echo "FAIL the library's header is no inclusion behind its macro"; cat "$dir/log"; failed=1; }
   CUDACXX="$dir/bin/nvcc" NCCL_ROOT="$dir/nccl" "$tool" verify "$dir/spec.yaml" --target cuda --no-run --no-cache \
     --keep "$dir/library" >"$dir/log" 2>&1 || { echo "FAIL checks with a library's headers"; cat "$dir/log"; failed=1; }
   grep -c -- "-I$here/library" "$dir/library/build.sh" >"$dir/log" && grep -qx 2 "$dir/log" ||

@@ -15,6 +15,7 @@
 #include "generator/weave/parse/clang_errors.h"
 #include "generator/weave/parse/instantiate.h"
 #include "generator/weave/parse/invocation.h"
+#include "generator/weave/parse/preprocess/header_macros.h"
 #include "llvm/ADT/StringExtras.h"
 
 namespace tilepost {
@@ -37,6 +38,7 @@ class Preprocessing : public clang::PPCallbacks {
     std::vector<Inclusion> inclusions, missing;
     std::vector<Range> skipped;
     std::vector<ForeignMacro> macros;
+    HeaderMacros header_macros;
   };
 
   Preprocessing(clang::Preprocessor& preprocessor, const Tokens& tokens, Found& found)
@@ -52,6 +54,24 @@ class Preprocessing : public clang::PPCallbacks {
     if (!sm_.isWrittenInMainFile(hash)) return;
     const std::string spelled = angled ? "<" + name.str() + ">" : "\"" + name.str() + "\"";
     (file ? found_.inclusions : found_.missing).push_back({sm_.getFileOffset(hash), spelled});
+    if (file) found_.header_macros.include(sm_.getFileOffset(hash), spelled);
+  }
+
+  void MacroDefined(const clang::Token& name, const clang::MacroDirective*) override {
+    if (sm_.isWrittenInMainFile(name.getLocation()))
+      found_.header_macros.define(sm_.getFileOffset(name.getLocation()), name.getIdentifierInfo());
+  }
+  // Of another's macro: what headers do without it is not seen.
+  void MacroUndefined(const clang::Token& name, const clang::MacroDefinition& was,
+                      const clang::MacroDirective*) override {
+    const clang::MacroInfo* macro = was.getMacroInfo();
+    if (!macro || !sm_.isWrittenInMainFile(name.getLocation())) return;
+    found_.header_macros.define(sm_.getFileOffset(name.getLocation()), name.getIdentifierInfo());
+    if (!is_own(macro)) found_.header_macros.ask(name.getIdentifierInfo());
+  }
+  void Defined(const clang::Token& name, const clang::MacroDefinition& definition,
+               clang::SourceRange) override {
+    ask(name, definition);
   }
 
   // From the # that opens the branch to the # of the directive that ends it.
@@ -67,11 +87,15 @@ class Preprocessing : public clang::PPCallbacks {
             SourceLocation) override {
     if (value != CVK_NotEvaluated) add_condition(word, Use::value);
   }
-  void Ifdef(SourceLocation word, const clang::Token&, const clang::MacroDefinition&) override {
+  void Ifdef(SourceLocation word, const clang::Token& name,
+             const clang::MacroDefinition& definition) override {
     add_condition(word, Use::definition);
+    ask(name, definition);
   }
-  void Ifndef(SourceLocation word, const clang::Token&, const clang::MacroDefinition&) override {
+  void Ifndef(SourceLocation word, const clang::Token& name,
+              const clang::MacroDefinition& definition) override {
     add_condition(word, Use::definition);
+    ask(name, definition);
   }
   void Elifdef(SourceLocation word, const clang::Token&, const clang::MacroDefinition&) override {
     add_condition(word, Use::definition);
@@ -82,6 +106,7 @@ class Preprocessing : public clang::PPCallbacks {
 
   void MacroExpands(const clang::Token& name, const clang::MacroDefinition& definition,
                     clang::SourceRange, const clang::MacroArgs*) override {
+    ask(name, definition);
     if (preprocessor_.isParsingIfOrElifDirective()) return;  // add_condition sees its names
     const auto [file, offset] = sm_.getDecomposedExpansionLoc(name.getLocation());
     if (file != sm_.getMainFileID()) return;
@@ -95,6 +120,14 @@ class Preprocessing : public clang::PPCallbacks {
  private:
   using Use = ForeignMacro::Use;
   using From = ForeignMacro::From;
+
+  // A header asks for a macro of the file's.
+  void ask(const clang::Token& name, const clang::MacroDefinition& definition) {
+    const clang::MacroInfo* macro = definition.getMacroInfo();
+    const SourceLocation where = sm_.getExpansionLoc(name.getLocation());
+    if (macro && is_own(macro) && !sm_.isInMainFile(where))
+      found_.header_macros.ask(name.getIdentifierInfo());
+  }
 
   bool is_own(const clang::MacroInfo* macro) const {
     return !macro->isBuiltinMacro() && sm_.isWrittenInMainFile(macro->getDefinitionLoc());
@@ -363,6 +396,7 @@ Parsed Parse::State::parsed(Report& report) const {
   parsed.inclusions = action->found.inclusions;
   parsed.missing = action->found.missing;
   parsed.foreign_macros = action->found.macros;
+  parsed.first = action->found.header_macros.lines(tokens, text.text, reading);
   parsed.skipped = skipped;
   parsed.headers = headers;
   parsed.left_out = left_out;

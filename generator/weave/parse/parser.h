@@ -68,7 +68,11 @@ class Parsed {
   const clang::SourceManager& sm;
   Report& report;
   std::vector<Inclusion> inclusions, missing;  // found, and not
-  std::vector<ForeignMacro> foreign_macros;    // conditions that were not worked out left out
+  // Where headers ask for macros of the file's, or are a library's: the lines up to the last
+  // inclusion that define or take back such macros, and all that include, in their order. Else
+  // empty.
+  std::vector<std::string> first;
+  std::vector<ForeignMacro> foreign_macros;  // conditions that were not worked out left out
   std::vector<Range> skipped;  // branches of #if not taken; whole lines, directives not included
   // Full mode: the files on disk that were included, sorted.
   std::vector<std::string> headers;

@@ -3,6 +3,7 @@
 
 #include "clang/Format/Format.h"
 #include "generator/weave/passes.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -32,7 +33,8 @@ std::vector<std::string> sorted_includes(const Parsed& parsed) {
   std::set<std::string> includes;
   for (const Inclusion& inclusion : parsed.inclusions) {
     const StringRef path = StringRef(inclusion.spelled).drop_front().drop_back();
-    if (path != "tilepost/mark.cuh") includes.insert(inclusion.spelled);
+    const bool is_first = llvm::is_contained(parsed.first, "#include " + inclusion.spelled);
+    if (path != "tilepost/mark.cuh" && !is_first) includes.insert(inclusion.spelled);
   }
   return {includes.begin(), includes.end()};
 }
@@ -104,7 +106,7 @@ WovenKernel assemble(const Parsed& parsed, const WeaveRequest& request, const Pi
   std::string undefs;
   for (const std::string& name : macros_left(body)) undefs += "#undef " + name + "\n";
   if (!undefs.empty()) body += "\n" + undefs;
-  return {sorted_includes(parsed), body};
+  return {parsed.first, sorted_includes(parsed), body};
 }
 
 }  // namespace tilepost
