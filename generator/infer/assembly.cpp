@@ -69,21 +69,36 @@ bool begins_with_word(StringRef name, StringRef word) {
   return name.starts_with(word) && (name.size() == word.size() || name[word.size()] == '.');
 }
 
-// The instructions of the text, labels and braces left out.
-std::vector<Instruction> read_instructions(StringRef text) {
+// The text with a blank for each comment. One that does not end is left to be refused.
+std::string without_comments(StringRef text) {
+  std::string plain;
+  while (!text.empty()) {
+    const size_t end = text.starts_with("//")   ? text.find('\n')
+                       : text.starts_with("/*") ? text.find("*/", 2)
+                                                : 0;
+    if (end == 0 || (end == StringRef::npos && text.starts_with("/*"))) {
+      plain += text.front();
+      text = text.drop_front();
+    } else {
+      plain += ' ';
+      text = end == StringRef::npos ? "" : text.drop_front(text[end] == '*' ? end + 2 : end);
+    }
+  }
+  return plain;
+}
+
+// The instructions of the text, which has no comments; labels and braces are left out.
+std::vector<Instruction> read_instructions(StringRef text, std::set<StringRef>& labels) {
   std::vector<Instruction> list;
   llvm::SmallVector<StringRef> parts;
   text.split(parts, ';');
   for (StringRef part : parts) {
     for (;;) {
       part = part.ltrim(" \t\n\r{}");
-      if (part.consume_front("//")) {
-        part = part.drop_until([](char c) { return c == '\n'; });
-        continue;
-      }
       const size_t label = part.find_first_of(" \t\n\r:");
       if (label == StringRef::npos || part[label] != ':' || part.substr(label).starts_with("::"))
         break;
+      labels.insert(part.take_front(label));
       part = part.drop_front(label + 1);
     }
     part = part.rtrim(" \t\n\r{}");
@@ -166,8 +181,8 @@ std::string refusal_of(StringRef name) {
   const bool in_shared = name.contains(".shared") || name.contains("::cta");
   if (reduces && !in_shared)
     return "blocks wait for each other or add to one tile here (" + name.str() + ")";
-  if (name.contains("cluster") && !bulk && !name.starts_with("fence") &&
-      !name.starts_with("mbarrier")) {
+  const bool own_barrier = name.starts_with("mbarrier") && !name.contains("shared::cluster");
+  if (name.contains("cluster") && !bulk && !name.starts_with("fence") && !own_barrier) {
     return "blocks of a cluster work together here (" + name.str() + ")";
   }
   return "";
@@ -176,6 +191,11 @@ std::string refusal_of(StringRef name) {
 bool is_store(StringRef name) {
   return begins_with_word(name, "st") && !name.starts_with("st.shared") &&
          !name.starts_with("st.local");
+}
+
+// For other threads.
+bool waits(StringRef name) {
+  return name.contains(".sync") || begins_with_word(name, "bar") || name.starts_with("barrier.");
 }
 
 bool is_harmless(StringRef name) {
@@ -320,7 +340,8 @@ void Interpreter::meet_under(Assembly& assembly, StringRef name,
 
 void Interpreter::exec_instructions(Assembly& assembly, StringRef text) {
   const Where where = assembly.statement->getAsmLoc();
-  const std::vector<Instruction> instructions = read_instructions(text);
+  std::set<StringRef> labels;
+  const std::vector<Instruction> instructions = read_instructions(text, labels);
   const bool jumps =
       std::any_of(instructions.begin(), instructions.end(),
                   [](const Instruction& one) { return begins_with_word(one.name, "bra"); });
@@ -331,6 +352,13 @@ void Interpreter::exec_instructions(Assembly& assembly, StringRef text) {
       return complain(where, refused, where,
                       "mark the kernel instead: tilepost::tile, out_base and tile_done");
     }
+    if (begins_with_word(one.name, "bra") && !labels.contains(first))
+      return complain(where, "assembly jumps out of itself here");
+    if (jumps && waits(one.name))
+      return complain(where,
+                      "assembly jumps around '" + one.name.str() +
+                          "', and who of the others that wait comes to it cannot be seen",
+                      where, "put an if around the assembly instead");
     note_one_shot(assembly, one.name, first);
     NodeId guard = nodes.constant(1);
     if (!one.predicate.empty()) {
@@ -357,7 +385,7 @@ void Interpreter::exec_instructions(Assembly& assembly, StringRef text) {
 
 void Interpreter::exec_asm(const clang::GCCAsmStmt* s) {
   const Where where = s->getAsmLoc();
-  const std::string text = s->getAsmString()->getString().str();
+  const std::string text = without_comments(s->getAsmString()->getString());
   if (s->isAsmGoto()) return complain(where, "assembly jumps out of itself here");
   if (StringRef(text).contains("%["))
     return complain(where, "operands of this assembly have names", where,

@@ -67,6 +67,22 @@ void Interpreter::bind(const clang::ParmVarDecl* parameter, Value value, Where w
   }
 }
 
+// Which function a call of a virtual one is of; null if that cannot be seen.
+const clang::FunctionDecl* Interpreter::called_by(const clang::CallExpr* e,
+                                                  const clang::FunctionDecl* function) {
+  const auto* method = dyn_cast<clang::CXXMethodDecl>(function);
+  if (!method || !method->isVirtual()) return function;
+  const auto* member = dyn_cast<clang::MemberExpr>(e->getCallee()->IgnoreParens());
+  if (member && !member->performsVirtualDispatch(parsed_.ast.getLangOpts())) return function;
+  const clang::Expr* object = member ? member->getBase() : e->getArg(0);
+  if (const clang::CXXMethodDecl* only = method->getDevirtualizedMethod(object, false)) return only;
+  complain(e->getExprLoc(),
+           "'" + method->getNameAsString() +
+               "' is virtual, and which of its kind is called here cannot be seen",
+           e->getExprLoc(), "call it by its class, or make it final");
+  return nullptr;
+}
+
 Value Interpreter::call(const clang::CallExpr* e) {
   const Where where = e->getExprLoc();
   const clang::FunctionDecl* function = e->getDirectCallee();
@@ -82,6 +98,7 @@ Value Interpreter::call(const clang::CallExpr* e) {
     return unknown_value(e->getType(), "a call through a pointer", where);
   }
   if (refused_call(e, function)) return unknown_value(e->getType(), "a call", where);
+  if (!(function = called_by(e, function))) return unknown_value(e->getType(), "a call", where);
   Value known;
   if (known_call(e, function, known)) return known;
 

@@ -204,6 +204,8 @@ class Interpreter {
 
   // calls.cpp
   Value call(const clang::CallExpr* e);
+  const clang::FunctionDecl* called_by(const clang::CallExpr* e,
+                                       const clang::FunctionDecl* function);
   Value inline_call(const clang::CallExpr* e, const clang::FunctionDecl* function, Value self,
                     const std::vector<Value>& arguments);
   Value opaque_call(const clang::CallExpr* e, const clang::FunctionDecl* function, Value self,

@@ -108,9 +108,9 @@ void Interpreter::note_meeting(const clang::CallExpr* e, const clang::FunctionDe
          e->getNumArgs() > 0 ? mask_of(e->getArg(0)) : nodes.constant(0));
 }
 
-// `bar.sync 1, 128` is for as many threads as it says, at a barrier where no tile ends. What else
-// has `.sync` in its name waits for lanes of the warp: shfl, vote, mma … `last`: its last operand,
-// if that is a number.
+// `bar.sync 1, 128` is for as many threads as it says, at a barrier where no tile ends: whole
+// warps. What else has `.sync` in its name waits for lanes of the warp: shfl, vote, mma … `last`:
+// its last operand, if that is a number.
 void Interpreter::note_meeting(Where where, StringRef instruction,
                                const std::vector<StringRef>& operands, Value last) {
   const bool of_warp = !instruction.starts_with("bar") || instruction.starts_with("bar.warp");
@@ -121,7 +121,10 @@ void Interpreter::note_meeting(Where where, StringRef instruction,
   }
   unsigned number = 0;
   const bool apart = operands.size() > 1 && !operands[0].getAsInteger(10, number) && number > 0;
-  if (!apart) meet(where, of_warp, nodes.constant(0));
+  if (apart)
+    meet(where, /*of_warp=*/true, nodes.constant(-1));
+  else
+    meet(where, of_warp, nodes.constant(0));
 }
 
 // What is not known is the same for all threads that wait for each other, or of no use here: who of
