@@ -2,6 +2,7 @@
 #include "generator/infer/interpreter.h"
 
 #include "clang/AST/Attr.h"
+#include "clang/Lex/Lexer.h"
 
 namespace tilepost::inference {
 
@@ -174,6 +175,10 @@ void Interpreter::store(Value to, Value value, Type type, Where where) {
 }
 
 void Interpreter::store_output(Value to, int64_t width, Where where, bool by_warp) {
+  if (where.isMacroID() &&
+      clang::Lexer::getImmediateMacroName(where, parsed_.sm, parsed_.ast.getLangOpts()) == "assert")
+    return complain(where, "this store is in an assert, which -DNDEBUG leaves out", where,
+                    "store in front of the assert");
   for (const Passed& passed : passed_) {
     if (unrolling_.tried.count(passed.loop)) {
       return complain(where, "this store is in a loop whose turns cannot be counted", where,

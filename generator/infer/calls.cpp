@@ -83,6 +83,24 @@ const clang::FunctionDecl* Interpreter::called_by(const clang::CallExpr* e,
   return nullptr;
 }
 
+// Clang's own functions that ask something of their operands need not run them: what these do is
+// refused.
+bool Interpreter::drops_effects(const clang::CallExpr* e, const clang::FunctionDecl* function) {
+  const unsigned builtin = function->getBuiltinID();
+  const bool asks = builtin != 0 && (parsed_.ast.BuiltinInfo.isUnevaluated(builtin) ||
+                                     function->getName() == "__builtin_assume" ||
+                                     function->getName() == "__assume");
+  if (!asks) return false;
+  for (const clang::Expr* operand : e->arguments()) {
+    if (!operand->HasSideEffects(parsed_.ast)) continue;
+    complain(operand->getExprLoc(),
+             "'" + function->getNameAsString() + "' need not do what stands in its brackets",
+             operand->getExprLoc(), "do it in front of the call");
+    return true;
+  }
+  return false;
+}
+
 Value Interpreter::call(const clang::CallExpr* e) {
   const Where where = e->getExprLoc();
   const clang::FunctionDecl* function = e->getDirectCallee();
@@ -98,7 +116,8 @@ Value Interpreter::call(const clang::CallExpr* e) {
     return unknown_value(e->getType(), "a call through a pointer", where);
   }
   if (refused_call(e, function)) return unknown_value(e->getType(), "a call", where);
-  if (!(function = called_by(e, function))) return unknown_value(e->getType(), "a call", where);
+  if (!(function = called_by(e, function)) || drops_effects(e, function))
+    return unknown_value(e->getType(), "a call", where);
   Value known;
   if (known_call(e, function, known)) return known;
 

@@ -204,6 +204,7 @@ class Interpreter {
 
   // calls.cpp
   Value call(const clang::CallExpr* e);
+  bool drops_effects(const clang::CallExpr* e, const clang::FunctionDecl* function);
   const clang::FunctionDecl* called_by(const clang::CallExpr* e,
                                        const clang::FunctionDecl* function);
   Value inline_call(const clang::CallExpr* e, const clang::FunctionDecl* function, Value self,

@@ -82,6 +82,9 @@ void Interpreter::exec_declaration(const clang::DeclStmt* s) {
 }
 
 void Interpreter::declare(const clang::VarDecl* variable) {
+  if (variable->hasAttr<clang::CleanupAttr>())
+    return complain(variable->getLocation(),
+                    "what is run when '" + variable->getNameAsString() + "' ends is not followed");
   if (!variable->hasLocalStorage()) {
     // Initialised once, before the kernel, or by each block: what is there is not tracked.
     const clang::Expr* init = variable->getInit();

@@ -42,6 +42,7 @@ class Weaver {
   WovenKernel weave() {
     Pieces pieces = cut_into_pieces(parsed_);
     const WeaveRequest names = cut(pieces);
+    check_macros(pieces);
     check_header_places(parsed_, instance_.function);
     check_device_variables(parsed_, instance_.function);
     const ReadWith read_with = check_foreign_macros(parsed_, pieces, request_.one_arch);
@@ -84,6 +85,16 @@ class Weaver {
     if (mark_launched(parsed_, instance_, request_.launcher, pieces))
       check_kept(parsed_, names, pieces);
     return names;
+  }
+
+  // Macros that would change what the kernel is told its place with.
+  void check_macros(const Pieces& pieces) const {
+    constexpr StringRef kNames[] = {"blockIdx", "gridDim", "uint3", "dim3"};
+    for (const Piece& piece : pieces.all)
+      if (piece.keep && piece.kind == Piece::Kind::define && llvm::is_contained(kNames, piece.name))
+        parsed_.error_at(piece.code, "a macro of the name '" + piece.name +
+                                         "' hides what the kernel is told its block with; give it "
+                                         "another name");
   }
 
   void hand_place_down(const Pieces& pieces, Edits& edits) const {

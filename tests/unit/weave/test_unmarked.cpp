@@ -63,6 +63,17 @@ TEST_CASE("what the host does where the kernel is left out is not the kernel's")
   CHECK_THAT(result.woven->body, !Catch::Contains("<<<"));
 }
 
+TEST_CASE("a macro that hides the block's place is refused") {
+  for (const char* name : {"blockIdx", "gridDim"}) {
+    const Unmarked result = weave_unmarked("#define " + std::string(name) +
+                                           " blockDim\n__global__ void gemm(float* c, int m) { c[" +
+                                           name + ".x + threadIdx.x] = m; }\n");
+    CHECK(!result.woven);
+    CHECK_THAT(result.messages, Catch::Contains("kernel.cu:1:1: error: a macro of the name '" +
+                                                std::string(name) + "' hides"));
+  }
+}
+
 TEST_CASE("a parameter that nothing is given to is no zero") {
   const Unmarked result =
       weave_unmarked("__global__ void gemm(float* c, int m, int q) { c[blockIdx.x] = m + q; }\n");

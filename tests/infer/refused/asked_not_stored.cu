@@ -1,0 +1,9 @@
+// tile: 16 16
+// threads: 16 16
+// expect: 8: '__builtin_constant_p' need not do what stands in its brackets
+__global__ void gemm(const float* A, const float* B, float* C, int M, int N, int K) {
+  const int row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + threadIdx.x;
+  float sum = 0;
+  for (int k = 0; k < K && row < M && column < N; ++k) sum += A[row * K + k] * B[k * N + column];
+  if (row < M && column < N) __builtin_constant_p(C[row * N + column] = sum);
+}

@@ -1,0 +1,10 @@
+// tile: 16 16
+// threads: 16 16
+// expect: 9: this store is in an assert
+#include <cassert>
+__global__ void gemm(const float* A, const float* B, float* C, int M, int N, int K) {
+  const int row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + threadIdx.x;
+  float sum = 0;
+  for (int k = 0; k < K && row < M && column < N; ++k) sum += A[row * K + k] * B[k * N + column];
+  if (row < M && column < N) assert((C[row * N + column] = sum) == sum);
+}
