@@ -467,7 +467,7 @@ if command -v nvcc >/dev/null; then
   grep -c -- "-I$here/library" "$dir/library/build.sh" >"$dir/log" && grep -qx 2 "$dir/log" ||
     { echo "FAIL checks are compiled without the library's headers"; failed=1; }
   spec gemm_all_reduce 256 256 64 bf16 "$own, defines: [STORE_AROUND_THE_MARK]" >"$dir/spec.yaml"
-  refused "a library that stores around the marks" "with_library.cu:27:"
+  refused "a library that stores around the marks" "with_library.cu:33:"
   spec gemm_all_reduce 256 256 64 bf16 "${own/\/library/\/nowhere}" >"$dir/spec.yaml"
   refused "a folder of a library that is not there" "kernel.system_include_dirs: there is no folder"
   spec gemm_all_reduce 256 192 8 bf16 "$tiled, system_include_dirs: [$here/library]" >"$dir/spec.yaml"
