@@ -117,20 +117,22 @@ bool check_function(const Parsed& parsed, const Reading& reading,
 
 }  // namespace
 
-const clang::FunctionDecl* function_asked_for(const Parsed& parsed) {
+const clang::VarDecl* asking_variable(const Parsed& parsed) {
   const clang::DeclarationName wanted(&parsed.ast.Idents.get(kAskedName));
-  for (const clang::NamedDecl* decl : parsed.ast.getTranslationUnitDecl()->lookup(wanted)) {
-    const auto* variable = dyn_cast<clang::VarDecl>(decl);
-    const clang::Expr* value = variable ? variable->getInit() : nullptr;
-    if (!value) continue;
-    value = value->IgnoreParenImpCasts();
-    if (const auto* address = dyn_cast<clang::UnaryOperator>(value)) {
-      value = address->getSubExpr()->IgnoreParenImpCasts();
-    }
-    const auto* name = dyn_cast<clang::DeclRefExpr>(value);
-    return name ? dyn_cast<clang::FunctionDecl>(name->getDecl()) : nullptr;
-  }
+  for (const clang::NamedDecl* decl : parsed.ast.getTranslationUnitDecl()->lookup(wanted))
+    if (const auto* variable = dyn_cast<clang::VarDecl>(decl); variable && variable->getInit())
+      return variable;
   return nullptr;
+}
+
+const clang::FunctionDecl* function_asked_for(const Parsed& parsed) {
+  const clang::VarDecl* variable = asking_variable(parsed);
+  if (!variable) return nullptr;
+  const clang::Expr* value = variable->getInit()->IgnoreParenImpCasts();
+  if (const auto* address = dyn_cast<clang::UnaryOperator>(value))
+    value = address->getSubExpr()->IgnoreParenImpCasts();
+  const auto* name = dyn_cast<clang::DeclRefExpr>(value);
+  return name ? dyn_cast<clang::FunctionDecl>(name->getDecl()) : nullptr;
 }
 
 std::optional<Instance> find_instance(const Parsed& parsed, const Reading& reading) {

@@ -42,6 +42,9 @@ bool read_function(const OneFile& source, const Reading& reading, Diagnostics& d
 // The declaration that it names, whatever it is; null if the parse found none.
 const clang::FunctionDecl* function_asked_for(const Parsed& parsed);
 
+// The variable that asks for it; null if the parse found none with a value.
+const clang::VarDecl* asking_variable(const Parsed& parsed);
+
 // Whether `asked` can name a function: identifiers, ::, template arguments. Reports it if not.
 // Before parse(): it goes into the code as it is.
 bool check_asked(llvm::StringRef asked, Report& report);

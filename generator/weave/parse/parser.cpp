@@ -330,7 +330,7 @@ void settle(Parsed& parsed, const Reading& reading, ClangErrors& errors) {
     return;
   }
   if (!parsed.ast.getDiagnostics().hasErrorOccurred()) return;
-  const Reached reached(function, parsed.sm);
+  const Reached reached(function, parsed.sm, asking_variable(parsed));
   errors.settle(parsed.sm, &reached);
   parsed.left_out = errors.left_out();
 }

@@ -70,10 +70,13 @@ const clang::Decl* definition_of(const clang::Decl* decl) {
 
 }  // namespace
 
-Reached::Reached(const clang::FunctionDecl* root, const clang::SourceManager& sm) : sm_(sm) {
+Reached::Reached(const clang::FunctionDecl* root, const clang::SourceManager& sm,
+                 const clang::Decl* asking)
+    : sm_(sm) {
   llvm::SetVector<const clang::Decl*> found;
   Visitor visitor(found);
   found.insert(root->getCanonicalDecl());
+  if (asking) visitor.TraverseDecl(const_cast<clang::Decl*>(asking));
   for (size_t i = 0; i < found.size(); ++i) {
     const clang::Decl* decl = definition_of(found[i]);
     declarations_.insert(decl);

@@ -13,8 +13,10 @@ namespace tilepost {
 
 class Reached {
  public:
-  // All declarations that the code of `root` names, and what their code names.
-  Reached(const clang::FunctionDecl* root, const clang::SourceManager& sm);
+  // All declarations that the code of `root` names, and what their code names; and those that
+  // `asking` names, a declaration that asks for `root` by types, or null.
+  Reached(const clang::FunctionDecl* root, const clang::SourceManager& sm,
+          const clang::Decl* asking = nullptr);
 
   const llvm::SetVector<const clang::Decl*>& declarations() const { return declarations_; }
   // Whether `where`, or the macro's text or use that it comes from, is part of one of them.

@@ -170,6 +170,20 @@ template <class T> __device__ float helper(T x) { return x.twice(); }
   CHECK(reached.messages.find("kernel.cu:2:") == std::string::npos);
 }
 
+TEST_CASE("errors in types that the kernel is asked for with are told") {
+  if (!has_toolkit()) return;
+  const std::string types = R"(struct Types { using Element = float; };
+namespace mine { using Kernel = Types::Elemen; using Other = Types::Elemen; }
+template <class T> __global__ void gemm(T* c) { *c = 1; }
+)";
+  const Read asked = read(types, "gemm<mine::Kernel>");
+  CHECK(asked.parameters.empty());
+  CHECK(asked.messages.find("kernel.cu:2:40: error: no type named 'Elemen' in 'Types'") !=
+        std::string::npos);
+  CHECK(asked.messages.find("kernel.cu:2:70: error") == std::string::npos);
+  CHECK(read(types, "gemm<float>").parameters == "float *c\n");
+}
+
 TEST_CASE("what nvcc takes is taken where the kernel reaches it too") {
   if (!has_toolkit()) return;
   const Read result = read(R"(struct Barrier { int n; __device__ Barrier() : n(0) {} };
