@@ -116,8 +116,8 @@ Value Interpreter::call(const clang::CallExpr* e) {
     return unknown_value(e->getType(), "a call through a pointer", where);
   }
   if (refused_call(e, function)) return unknown_value(e->getType(), "a call", where);
-  if (!(function = called_by(e, function)) || drops_effects(e, function))
-    return unknown_value(e->getType(), "a call", where);
+  function = called_by(e, function);
+  if (!function || drops_effects(e, function)) return unknown_value(e->getType(), "a call", where);
   Value known;
   if (known_call(e, function, known)) return known;
 

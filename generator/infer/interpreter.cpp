@@ -233,11 +233,12 @@ const void* Interpreter::loop_of(NodeId node) const {
 }
 
 // Runs again with the loops unrolled that hide the node's value.
-void Interpreter::need_loops_of(NodeId node) {
+void Interpreter::need_loops_of(NodeId node, Where meeting) {
   for (const NodeId lost : nodes.unknowns(node)) {
     const auto* loop = static_cast<const clang::Stmt*>(nodes.reason(lost).loop);
     if (!loop || unrolling_.tried.count(loop)) continue;
     unrolling_.loops.insert(loop);
+    if (meeting.isValid()) unrolling_.meetings.emplace(loop, in_source(meeting));
     restart_ = true;
   }
 }

@@ -37,6 +37,7 @@ constexpr int kMaxSharedSteps = 400'000;  // the same where blocks may share the
 constexpr size_t kMaxNodes = 2'000'000;   // values
 constexpr size_t kMaxStores = 100'000;    // of a thread, and as many reads of the output
 constexpr int kMaxTurns = 20'000;         // of one loop that is unrolled
+constexpr int kMaxMeetingTurns = 2'000;   // … for threads that meet in it, which all turns add to
 constexpr size_t kMaxCalls = 48;          // within each other
 
 // What runs of the same kernel tell each other.
@@ -46,6 +47,8 @@ struct Unrolling {
   // Work that blocks may share, if they ever come there: a kernel that takes long to follow is
   // refused for it.
   std::optional<SharedWork> shared_work;
+  // Where threads meet in a loop that is unrolled to see who comes.
+  std::map<const clang::Stmt*, clang::SourceLocation> meetings;
 };
 
 // What a run finds.
@@ -120,7 +123,7 @@ class Interpreter {
   NodeId assume(NodeId node, int depth = 0);
   NodeId assume_anew(NodeId node, int depth);
   NodeId gone();
-  void need_loops_of(NodeId node);
+  void need_loops_of(NodeId node, Where meeting = {});
   const void* loop_of(NodeId node) const;
   void run_once(Where where, const std::string& what);
 

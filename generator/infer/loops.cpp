@@ -40,7 +40,17 @@ bool Interpreter::unroll(const Loop& loop) {
   const size_t index = frames_.size() - 1;
   unrolled_.push_back(loop.statement);
   bool known = true;
+  const auto meeting = unrolling_.meetings.find(loop.statement);
   for (int turns = 0; !stopped(); ++turns) {
+    if (turns > kMaxMeetingTurns && meeting != unrolling_.meetings.end()) {
+      complain(meeting->second,
+               "others wait for threads here in a loop of more than " +
+                   std::to_string(kMaxMeetingTurns) +
+                   " turns, of which each thread may take another number",
+               loop.statement->getBeginLoc(),
+               "let the loop begin, go on and end in the same way in all threads");
+      break;
+    }
     if (turns > kMaxTurns) {
       complain(loop.statement->getBeginLoc(),
                "this loop has more than " + std::to_string(kMaxTurns) +

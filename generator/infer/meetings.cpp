@@ -145,7 +145,7 @@ void Interpreter::meet(Where where, bool of_warp, NodeId lanes) {
     } else if (part.safe || !part.thread) {
       meeting.guard = nodes.both(meeting.guard, id);
     } else if (is_for_all && nodes.alike(id) < enough) {
-      need_loops_of(id);
+      need_loops_of(id, where);
       if (restart_) return;
       meeting.unsure = nodes.both(meeting.unsure, id);
     }

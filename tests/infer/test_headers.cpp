@@ -67,6 +67,17 @@ TEST_CASE("barriers of the standard library's kind are of the block") {
                                Catch::Contains(", whose stores are not visible"));
 }
 
+TEST_CASE("the thread's index is a vector that can be copied") {
+  if (!has_toolkit()) return;
+  const InferResult result = inferred(
+      "#include <cuda_fp16.h>", "float* C",
+      "  auto thread = threadIdx;\n  const auto block = blockIdx;\n  dim3 threads = blockDim;\n"
+      "  const int r = block.y * threads.y + thread.y, c = block.x * threads.x + thread.x;\n"
+      "  if (r < M && c < N && dim3(gridDim).z == 1) C[r * N + c] = 1;\n");
+  INFO(result.messages);
+  CHECK(result.inferred);
+}
+
 TEST_CASE("numbers of two halves are stored by their operators") {
   if (!has_toolkit()) return;
   const auto with = [&](const std::string& body) {

@@ -119,6 +119,25 @@ std::vector<std::string> arguments(const Reading& reading) {
 
 }  // namespace
 
+namespace {
+
+// Clang's threadIdx and its like are of classes that nothing can be made of. nvcc's are vectors, of
+// which `auto t = threadIdx;` is a copy.
+std::string with_plain_variables(StringRef header) {
+  std::string text = header.str();
+  constexpr std::pair<StringRef, StringRef> kTypes[] = {
+      {"__cuda_builtin_threadIdx_t threadIdx;", "uint3 threadIdx;"},
+      {"__cuda_builtin_blockIdx_t blockIdx;", "uint3 blockIdx;"},
+      {"__cuda_builtin_blockDim_t blockDim;", "dim3 blockDim;"},
+      {"__cuda_builtin_gridDim_t gridDim;", "dim3 gridDim;"}};
+  for (const auto& [of_class, of_vector] : kTypes)
+    if (const size_t at = text.find(of_class); at != std::string::npos)
+      text.replace(at, of_class.size(), of_vector);
+  return text;
+}
+
+}  // namespace
+
 Files make_files(StringRef source, const Reading& reading) {
   auto files = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
   const auto add = [&](const llvm::Twine& path, StringRef text) {
@@ -129,8 +148,13 @@ Files make_files(StringRef source, const Reading& reading) {
   for (const Resource& resource : resources()) {
     StringRef path = resource.path;
     if (path.starts_with("include/")) add(added + path, resource.text);
-    if (reading.full && path.consume_front("clang/"))
-      add(added + "clang/include/" + path, resource.text);
+    if (!reading.full || !path.consume_front("clang/")) continue;
+    const std::string place = added + "clang/include/" + path.str();
+    if (path == "__clang_cuda_builtin_vars.h")
+      files->addFile(place, 0,
+                     llvm::MemoryBuffer::getMemBufferCopy(with_plain_variables(resource.text)));
+    else
+      add(place, resource.text);
   }
   if (reading.full) {
     for (const VirtualFile& header : added_headers()) {
