@@ -1,4 +1,5 @@
 #include "runtime/cuda/op/buffers.h"
+
 namespace tilepost::cuda {
 
 tilepost_result_t OpBuffers::create(const RunMap* planned, int lanes, cudaStream_t stream) {
