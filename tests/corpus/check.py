@@ -2,14 +2,15 @@
 """What tilepost says of public kernels: accepted, or refused with the reason that the table gives.
 
 Usage: check.py TILEPOST TABLE SOURCES [--only ID…] [--pattern PATTERN] [--ranks N] [--transport TRANSPORT]
-                [--compile] [--keep FOLDER] [--write FOLDER] [--markdown FILE]
+                [--compile] [--keep FOLDER] [--write FOLDER [--size MxNxK]] [--markdown FILE]
 
 TABLE is kernels.txt; SOURCES has a folder for each repository (run.sh fetches them). Kernels with `marks` are looked at
 in copies that have them, in SOURCES/marked. --compile generates what is accepted and compiles it for sm_90a, kernels
 with marks also without them: registers and spilled bytes are printed. --markdown tries all patterns and puts what is
-said into the table of that page, between its lines <!-- kernels --> and <!-- end -->; others stay there. --write does no more than to write
-the specs of kernels with marks, named by pattern and transport too. Exit code 1 if a verdict, a reason or a cure is not
-that of the table, or if a marked kernel has more than five marks or spills more than without.
+said into the table of that page, between its lines <!-- kernels --> and <!-- end -->; others stay there. --write does
+no more than to write specs, named by pattern and transport too, of kernels with marks or of those asked for; --size: of
+another size. Exit code 1 if a verdict, a reason or a cure is not that of the table, or if a marked kernel has more than
+five marks or spills more than without.
 """
 
 import argparse
@@ -87,6 +88,9 @@ def write_specs(rows, args):
     os.makedirs(args.write, exist_ok=True)
     for row in rows:
         put_marks(row, args.sources)
+        if args.size:
+            sizes = "m: {}, n: {}, k: {}".format(*args.size.split("x"))
+            row["gemm"] = re.sub(r"m: \d+, n: \d+, k: \d+", sizes, row["gemm"])
         name = f"{row['id']}_{args.pattern}_{args.transport}"
         more = "" if args.pattern == "gemm" else f"transport: {args.transport}\n"
         with open(os.path.join(args.write, name + ".yaml"), "w") as file:
@@ -257,11 +261,12 @@ def main():
     parser.add_argument("--ranks", type=int, default=4)
     parser.add_argument("--transport", default="nccl")
     parser.add_argument("--write")
+    parser.add_argument("--size")
     parser.add_argument("--markdown")
     args = parser.parse_args()
     rows = [row for row in read_table(args.table) if not args.only or row["id"] in args.only]
     if args.write:
-        write_specs([row for row in rows if "marks" in row], args)
+        write_specs([row for row in rows if args.only or "marks" in row], args)
         return 0
     wrong = write_markdown(rows, args) if args.markdown else print_table(rows, args)
     return 1 if wrong else 0

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Marked public kernels on Hopper GPUs: each is audited by itself, and verified under AllReduce and ReduceScatter.
 #
-#   gpu.sh make TILEPOST SOURCES OUT RANKS…  where there are nvcc and NCCL: compiles OUT/audit, for one GPU, and
-#                                           OUT/ranks<N> for every number of ranks; SOURCES as for check.py
+#   gpu.sh make TILEPOST SOURCES OUT RANKS…  where there are nvcc and NCCL: compiles OUT/audit, for one GPU,
+#                                           OUT/bench, for one too, which has kernels of all kinds beside themselves
+#                                           as they are unwoven, 4096 x 4096 x 4096, and OUT/ranks<N> for every
+#                                           number of ranks; SOURCES as for check.py
 #   gpu.sh run OUT PART…                    where the GPUs are: audit, ranks2, …
 #
 # ONLY="fc6m tk2m": these kernels alone.
@@ -11,16 +13,18 @@ set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 mode=${1:-} failed=0
 
-# specs TO PATTERN RANKS TRANSPORT
+benched='fc4 fc5 fc8m dg1m tk1m mt15 nwh5 tg1 awq1 fp6 sib12 liu3'
+
+# specs TO PATTERN RANKS TRANSPORT [more words]
 specs() {
   # shellcheck disable=SC2086
-  python3 "$here/check.py" "$tool" "$here/kernels.txt" "$sources" --write "$1" --pattern "$2" --ranks "$3" \
-    --transport "$4" ${ONLY:+--only $ONLY} || exit 1
+  python3 "$here/check.py" "$tool" "$here/kernels.txt" "$sources" ${ONLY:+--only $ONLY} \
+    --write "$1" --pattern "$2" --ranks "$3" --transport "$4" "${@:5}" || exit 1
 }
 
-# compile NAME: into OUT/NAME, of which the harness stays
+# compile NAME COMMAND…: into OUT/NAME, of which the harness stays
 compile() {
-  if "$tool" verify "$out/specs/$1"/*.yaml --target cuda --no-run --keep "$out/$1" >"$out/log" 2>&1; then
+  if "$tool" "${@:2}" "$out/specs/$1"/*.yaml --no-run --keep "$out/$1" >"$out/log" 2>&1; then
     rm -rf "$out/$1"/{obj,runtime,include,plain,programs} "$out/$1"/*.log
     return
   fi
@@ -34,14 +38,17 @@ if [ "$1" = make ]; then
   shift 4
   mkdir -p "$out/specs"
   specs "$out/specs/audit" gemm 1 none
-  compile audit
+  compile audit verify --target cuda
+  # shellcheck disable=SC2086
+  specs "$out/specs/bench" gemm 1 none --size 4096x4096x4096 --only $benched
+  compile bench bench
   for ranks in "$@"; do
     for pattern in gemm_all_reduce gemm_reduce_scatter; do
       for transport in nccl copy_engine; do
         specs "$out/specs/ranks$ranks" $pattern "$ranks" $transport
       done
     done
-    compile "ranks$ranks"
+    compile "ranks$ranks" verify --target cuda
   done
   rm -rf "$out/specs" "$out/log"
 else
@@ -50,7 +57,11 @@ else
   # NVLink multicast: a program that hangs in it may take the host's GPUs with it.
   export NCCL_NVLS_ENABLE=0
   for part in "$@"; do
-    "$out/$part/harness" --runs 2 || failed=1
+    if [ "$part" = bench ]; then
+      "$out/bench/harness" --mode cool --rounds 20 >"$out/bench.json" && python3 "$here/ratios.py" "$out/bench.json" || failed=1
+    else
+      "$out/$part/harness" --runs 2 || failed=1
+    fi
   done
 fi
 [ $failed = 0 ] && echo "PASS: gpu.sh $mode"
