@@ -17,19 +17,21 @@
 // tile arises transposed. The other extent of a tile is any that the instruction has, so that
 // tiles fit m or n and fill waves.
 //
-// The CTAs of a cluster work on the same columns: each loads its share of B for all of them.
+// In a cluster CLUSTER tiles lie one below the other, of each of which ACROSS CTAs have columns
+// side by side. Each CTA loads its share of B for those below and above, and of A for those beside.
 // A consumer never waits for global memory, and knows which tile it computes only if the epilogue
 // needs that. The thread that issued a tile's stores is the one that can wait for them, so the
 // store threads say tile_done: one signal per tile and consumer that has a part in it.
 //
-// Launch: kThreads threads, kSharedBytes of dynamic shared memory, cluster (CLUSTER, 1, 1), a grid
-// that is a multiple of CLUSTER. Tensor maps, all with the 128-byte swizzle: A {k, m}, box
-// {kTileK, TILE_M}; B {k, n}, box {kTileK, TILE_N / CLUSTER}, or, if NN, {n, k}, box
+// Launch: kThreads threads, kSharedBytes of dynamic shared memory, cluster (CLUSTER * ACROSS, 1,
+// 1), a grid that is a multiple of that. Tensor maps, all with the 128-byte swizzle: A {k, m}, box
+// {kTileK, TILE_M / ACROSS}; B {k, n}, box {kTileK, kTileN / CLUSTER}, or, if NN, {n, k}, box
 // {64, kTileK / CLUSTER}; C {n, m}, box {PANEL_N, PANEL_M}. TMA fills what lies outside A and B
 // with zeros and does not write outside C, so m, n and k are arbitrary as far as the maps allow:
 // rows of A, B and C start at multiples of 16 bytes. With an epilogue n is even.
 #include <tilepost/plan.h>
 #include <tilepost/device/element.cuh>
+#include <tilepost/device/mates.cuh>
 #include <tilepost/device/panel.cuh>
 #include <tilepost/device/pipeline.cuh>
 #include <tilepost/device/positions.cuh>
@@ -40,7 +42,8 @@
 #include <tilepost/mark.cuh>
 
 constexpr int kTileM = tilepost::tunable("TILE_M", 128);       // up to 256
-constexpr int kTileN = tilepost::tunable("TILE_N", 256);       // up to 256
+constexpr int kWholeN = tilepost::tunable("TILE_N", 256);      // up to 256 for each of ACROSS
+constexpr int kAcross = tilepost::tunable("ACROSS", 1);        // CTAs side by side that share A
 constexpr bool kSwap = tilepost::tunable("SWAP", 0);           // wgmma's rows are columns of B
 constexpr int kConsumers = tilepost::tunable("CONSUMERS", 2);  // warpgroups that multiply: 2 or 3
 constexpr int kPanelM = tilepost::tunable("PANEL_M", 64);      // rows of a panel; if not SWAP 64
@@ -65,6 +68,9 @@ constexpr int kTileK = kRowBytes / static_cast<int>(sizeof(tilepost::DeviceEleme
 constexpr int kSteps = 4;   // wgmmas along a row: 32 bytes each
 constexpr int kBlock = 64;  // rows of one wgmma
 constexpr int kSlabN = 64;  // NN: columns of B in one swizzled row
+
+constexpr int kTileN = kWholeN / kAcross;  // of a CTA
+using Mates = tilepost::Mates<kCluster, kAcross>;
 
 // Of a tile: what is divided into blocks, and how wide these are.
 constexpr int kDivided = kSwap ? kTileN : kTileM, kWidth = kSwap ? kTileM : kTileN;
@@ -97,7 +103,7 @@ constexpr int kAwaitedPanels = kPingPong ? 0 : kPanelsPerTile - kPanels;
 constexpr int kBytesA = kTileM * kRowBytes, kBytesB = kTileN * kRowBytes;
 constexpr int kPipelineBytes = kStages * (kBytesA + kBytesB);
 
-using Positions = tilepost::Positions<kPingPong ? kConsumers : 1>;
+using Positions = tilepost::Positions<kPingPong ? kConsumers : 1, kAcross>;
 using StageBarriers = tilepost::StageBarriers<0, kStages>;
 using PanelBarriers = tilepost::PanelBarriers<StageBarriers::kEnd, kConsumers, kPanels>;
 constexpr int kTurnBarriers = PanelBarriers::kEnd;  // the number of the first
@@ -129,6 +135,8 @@ static_assert(!kRouted || (kSumsHeld <= 128 && !kSwap && kConsumers == 2),
               "192 sums leave movers no registers to route rows");
 static_assert((kCluster == 1 || kCluster == 2 || kCluster == 4) && kTileN % kCluster == 0,
               "CLUSTER is 1, 2 or 4, and its CTAs load as many columns of B each");
+static_assert(kAcross == 1 || (!kRouted && kTileM % (8 * kAcross) == 0 && Mates::kAll <= 8),
+              "ACROSS CTAs load whole groups of eight rows of A each, and a cluster has at most 8");
 static_assert(kStages >= 2 && kPanels >= 1 && kHelper % 128 == 0 && kBand >= 1 &&
               kBand % kCluster == 0);
 static_assert((kTurnBarriers + kConsumers) * tilepost::kMbarrierBytes <= kBarrierBytes,
@@ -160,7 +168,7 @@ __device__ __forceinline__ uint32_t turn_of(const Shared& shared, int consumer) 
 
 // One thread.
 __device__ __forceinline__ void init_barriers(const Shared& shared) {
-  shared.stages().init(kSharers * kCluster);
+  shared.stages().init(kSharers * Mates::kSenders);
   for (int consumer = 0; consumer < kConsumers; ++consumer) {
     if constexpr (kPingPong) tilepost::ptx::init_barrier(turn_of(shared, consumer), 1);
     shared.panels().init(consumer);
@@ -168,21 +176,25 @@ __device__ __forceinline__ void init_barriers(const Shared& shared) {
   tilepost::ptx::fence_barrier_init();
 }
 
-// Loads this CTA's share of a block of B for the whole cluster: some of its columns, or, where B is
-// [k, n], some of each column's elements of K.
+// Where in a tile this CTA's columns begin.
+__device__ __forceinline__ int own_column() {
+  return Mates::of_this_cta().column() * kTileN;
+}
+
+// Loads this CTA's share of a block of B for all that have its columns: some of them, or, where B
+// is [k, n], some of each column's elements of K.
 __device__ __forceinline__ void load_b(uint32_t target, const CUtensorMap* map, uint32_t full,
-                                       int rank, int k, int n) {
+                                       const Mates& mates, int k, int n) {
+  constexpr int kRows = (kNN ? kTileK : kTileN) / kCluster;  // of the box
+  const int first = mates.row() * kRows;
+  const uint32_t share = target + first * kRowBytes;
   if constexpr (kNN) {
-    constexpr int kRows = kTileK / kCluster;  // of the box
-    const uint32_t share = target + rank * kRows * kRowBytes;
 #pragma unroll 1  // few registers
     for (int slab = 0; slab < kTileN / kSlabN; ++slab)
-      tilepost::load_box_for_cluster<kCluster>(share + slab * kTileK * kRowBytes, map, full,
-                                               n + slab * kSlabN, k + rank * kRows);
+      mates.load_for_column(share + slab * kTileK * kRowBytes, map, full, n + slab * kSlabN,
+                            k + first);
   } else {
-    constexpr int kRows = kTileN / kCluster;
-    tilepost::load_box_for_cluster<kCluster>(target + rank * kRows * kRowBytes, map, full, k,
-                                             n + rank * kRows);
+    mates.load_for_column(share, map, full, k, n + first);
   }
 }
 
@@ -191,27 +203,29 @@ __device__ __forceinline__ void load_b(uint32_t target, const CUtensorMap* map, 
 __device__ __forceinline__ void load_tiles(const Shared& shared, const CUtensorMap* map_a,
                                            const CUtensorMap* map_b, const tilepost::TileGrid& grid,
                                            tilepost::Tile tile, int tiles, int stages) {
-  const int rank = kCluster > 1 ? static_cast<int>(tilepost::ptx::cluster_rank()) : 0;
+  const Mates mates = Mates::of_this_cta();
+  const int first_row = mates.column() * (kTileM / kAcross);  // of this CTA's share of A
+  const Positions positions(0);
   tilepost::Ring<kStages> ring(1);
   tilepost::BulkLoads loads;
   tilepost::ptx::wait_for_previous_kernels();
   tilepost::open_in_map();
-  for (int position = blockIdx.x; position < tiles;) {
-    const int m = tile.m, n = tile.n;
+  for (int position = positions.first; position < tiles;) {
+    const int m = tile.m, n = tile.n + own_column();
     const CUtensorMap* in = tilepost::in_map(map_a, tile);
     tilepost::input_ready(tile, loads);
-    if ((position += gridDim.x) < tiles) tile = tilepost::tile(grid, position);
+    if ((position += positions.all) < tiles) tile = tilepost::tile(grid, position);
 #pragma unroll 1  // few registers
     for (int k = 0; k < stages * kTileK; k += kTileK) {
       const uint32_t full = shared.stages().await_empty(ring, kBytesA + kBytesB);
-      tilepost::ptx::load_box(shared.a(ring.index), in, full, k, m);
-      load_b(shared.b(ring.index), map_b, full, rank, k, n);
+      mates.load_for_row(shared.a(ring.index) + first_row * kRowBytes, in, full, k, m + first_row);
+      load_b(shared.b(ring.index), map_b, full, mates, k, n);
       ring.advance();
     }
   }
   if constexpr (kEarly) tilepost::ptx::allow_next_kernels();
   // A mate may still write and arrive here.
-  if constexpr (kCluster > 1) shared.stages().await_all_empty(ring);
+  if constexpr (Mates::kAll > 1) shared.stages().await_all_empty(ring);
 }
 
 // A store thread: one per consumer. Stores its panels and says when a tile is complete.
@@ -226,9 +240,9 @@ __device__ __forceinline__ void store_tiles(const Shared& shared, const CUtensor
   for (int position = positions.first; position < tiles; position += positions.stride) {
     const tilepost::Tile tile = tilepost::tile(grid, position);
     const CUtensorMap* map = tilepost::out_map(map_c, tile);
-    const tilepost::Coord first =
-        tilepost::out_coord(grid, tile, kSwap ? 0 : consumer * kStep, kSwap ? consumer * kStep : 0);
-    const bool last_tile = position + gridDim.x >= tiles;  // of the CTA
+    const tilepost::Coord first = tilepost::out_coord(
+        grid, tile, kSwap ? 0 : consumer * kStep, own_column() + (kSwap ? consumer * kStep : 0));
+    const bool last_tile = position + positions.all >= tiles;  // of the CTA
     tilepost::PanelReturns<PanelBarriers, kPanels> returns{shared.panels(), consumer};
     for (int panel = 0; panel < kPanelsPerTile; ++panel) {
       tilepost::ptx::wait_barrier(shared.panels().full(consumer, ring.index), ring.parity);
@@ -324,7 +338,7 @@ __device__ __forceinline__ int multiply_tile(const Shared& shared, tilepost::Rin
     tilepost::ptx::wait_barrier(shared.stages().full(ring.index), ring.parity);
     multiply_stage<1>(shared, ring.index, sums, consumer, i == 0);
     tilepost::ptx::wgmma_wait<1>();
-    if (previous >= 0) shared.stages().release<kCluster>(previous, thread);
+    if (previous >= 0) shared.stages().release(previous, thread, Mates::of_this_cta());
     previous = ring.index;
     ring.advance();
   }
@@ -332,7 +346,7 @@ __device__ __forceinline__ int multiply_tile(const Shared& shared, tilepost::Rin
     tilepost::ptx::wait_barrier(shared.stages().full(ring.index), ring.parity);
     multiply_stage<kParts>(shared, ring.index, sums, consumer, stages == 1);
     tilepost::ptx::wgmma_wait<kParts>();
-    if (previous >= 0) shared.stages().release<kCluster>(previous, thread);
+    if (previous >= 0) shared.stages().release(previous, thread, Mates::of_this_cta());
     previous = ring.index;
     ring.advance();
   }
@@ -354,7 +368,7 @@ __device__ __forceinline__ int multiply_tile_precise(const Shared& shared,
     multiply_stage<1>(shared, ring.index, products, consumer, true);
     tilepost::ptx::wgmma_wait<0>();
     tilepost::ptx::pin(products);
-    if (stage < stages - 1) shared.stages().release<kCluster>(ring.index, thread);
+    if (stage < stages - 1) shared.stages().release(ring.index, thread, Mates::of_this_cta());
     last = ring.index;
     ring.advance();
 #pragma unroll
@@ -383,7 +397,7 @@ __device__ __forceinline__ void write_panels(const Shared& shared, tilepost::Rin
         tilepost::ptx::pin(sums);
       else
         tilepost::ptx::pin(tilepost::ptx::sums_at<kSums>(sums, panel / kPanelsInPart));
-      if (last) shared.stages().release<kCluster>(stage, thread);
+      if (last) shared.stages().release(stage, thread, Mates::of_this_cta());
     }
     const float* panel_sums = sums + panel * kPanelWidth / 2;
     const uint32_t target = shared.panel(consumer, ring.index);
@@ -431,9 +445,9 @@ __device__ __forceinline__ void multiply_tiles(const Shared& shared, const tilep
     tilepost::panel::Place place{};  // only an epilogue asks for it
     if constexpr (kEpilogue != 0) {
       const tilepost::Tile tile = tilepost::tile(grid, position);
-      place =
-          kSwap ? tilepost::panel::first_sum_transposed({tile.m, tile.n + consumer * kStep}, thread)
-                : tilepost::panel::first_sum({tile.m + consumer * kStep, tile.n}, thread);
+      const int n = tile.n + own_column();
+      place = kSwap ? tilepost::panel::first_sum_transposed({tile.m, n + consumer * kStep}, thread)
+                    : tilepost::panel::first_sum({tile.m + consumer * kStep, n}, thread);
     }
     write_panels(shared, panels, sums, shape, epilogue, place, last_stage, consumer, thread);
   }
@@ -447,8 +461,8 @@ __global__ void __launch_bounds__(kThreads, 1)
               const __grid_constant__ tilepost_epilogue_t epilogue) {
   extern __shared__ __align__(1024) uint8_t gemm_sm90_memory[];
   const Shared shared{tilepost::ptx::shared_address(gemm_sm90_memory)};
-  const int tiles_m = (shape.m + kTileM - 1) / kTileM, tiles_n = (shape.n + kTileN - 1) / kTileN;
-  const tilepost::TileGrid grid{tiles_m, tiles_n, kTileM, kTileN, kCluster, kBand};
+  const int tiles_m = (shape.m + kTileM - 1) / kTileM, tiles_n = (shape.n + kWholeN - 1) / kWholeN;
+  const tilepost::TileGrid grid{tiles_m, tiles_n, kTileM, kWholeN, kCluster, kBand};
   const int tiles = tilepost::num_tiles(grid);
   const int stages = (shape.k + kTileK - 1) / kTileK;  // of a tile
   // The shuffle tells the compiler that the warp's number is the same in all its lanes.
@@ -457,16 +471,13 @@ __global__ void __launch_bounds__(kThreads, 1)
 
   tilepost::Tile first{};
   if (threadIdx.x == 0) {
-    if (blockIdx.x < tiles) first = tilepost::tile(grid, blockIdx.x);
+    if (blockIdx.x / kAcross < tiles) first = tilepost::tile(grid, blockIdx.x / kAcross);
     init_barriers(shared);
     tilepost::ptx::prefetch_tensor_map(&map_a);
     tilepost::ptx::prefetch_tensor_map(&map_b);
     tilepost::ptx::prefetch_tensor_map(&map_c);
   }
-  if constexpr (kCluster > 1)
-    tilepost::ptx::cluster_sync();
-  else
-    __syncthreads();
+  Mates::meet();
 
   if (warp < 4) {
     tilepost::ptx::shrink_registers<kMoverRegisters>();

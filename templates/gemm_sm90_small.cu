@@ -320,13 +320,13 @@ __device__ __forceinline__ void multiply_tile(const Shared& shared, tilepost::Ri
     tilepost::ptx::wgmma_commit();
     tilepost::ptx::pin(sums);
     tilepost::ptx::wgmma_wait<1>();
-    if (previous >= 0) shared.stages().release<1>(previous, thread);
+    if (previous >= 0) shared.stages().release(previous, thread);
     previous = ring.index;
     ring.advance();
   }
   tilepost::ptx::wgmma_wait<0>();
   tilepost::ptx::pin(sums);
-  shared.stages().release<1>(previous, thread);
+  shared.stages().release(previous, thread);
 }
 
 // The same for e4m3, whose products the tensor cores add with about 14 bits: blocks of 128 products
@@ -353,7 +353,7 @@ __device__ __forceinline__ void multiply_tile_precisely(const Shared& shared,
 #pragma unroll
       for (int i = 0; i < kSums; ++i) sums[i] += block_sums[i];
     }
-    shared.stages().release<1>(ring.index, thread);
+    shared.stages().release(ring.index, thread);
     ring.advance();
   }
 }

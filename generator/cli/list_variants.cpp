@@ -40,7 +40,8 @@ Plan problem(Arch arch, tilepost_dtype_t input) {
 void list_sm90(llvm::raw_ostream& out, const Plan& plan, bool first_only) {
   for (const KernelConfig& config : sm90_configs()) {
     if (!can_sum(config, plan) || !can_load(config, plan)) continue;
-    for (const int cluster : {1, 2, 4}) print(out, config, plan, cluster);
+    for (const int cluster : {1, 2, 4})
+      if (fits_cluster(config, cluster)) print(out, config, plan, cluster);
     if (first_only) return;
   }
 }

@@ -20,6 +20,7 @@ struct KernelSource {
   std::map<std::string, std::string> tunables;  // name -> literal as it goes into the source
   int stages = 0;                               // pipeline depth
   int split_k = 1;                              // CTAs that share the products of a tile
+  int across = 1;                               // CTAs that have its columns side by side
   std::shared_ptr<const OwnKernel> own;         // the user's, in place of a template
 };
 
@@ -71,7 +72,7 @@ struct Plan : tilepost_plan_t {
   // Whether other plans serve some of the operation's runs.
   bool takes_turns() const { return range > 0 || least_m > 1; }
   // Positions of the schedule that are computed at a time.
-  int at_once() const { return gemm_ctas / source.split_k; }
+  int at_once() const { return gemm_ctas / (source.split_k * source.across); }
   // What map.cuts points to.
   const std::vector<int32_t>& cuts() const { return *cuts_; }
   // The schedule of rank 0.

@@ -27,6 +27,7 @@
 
 #include "tilepost/device/element.cuh"
 #include "tilepost/device/epilogue.cuh"
+#include "tilepost/device/mates.cuh"
 #include "tilepost/device/panel.cuh"
 #include "tilepost/device/pipeline.cuh"
 #include "tilepost/device/positions.cuh"
@@ -190,26 +191,26 @@ struct Launch {
 }  // namespace plain
 
 // The plain::Kernel of the template that was included in namespace `space`.
-#define TILEPOST_PLAIN(space, template, is_timed)                                                 \
+#define TILEPOST_PLAIN(space, template, is_timed, columns)                                        \
   .name = #space, .function = reinterpret_cast<const void*>(&space::template), .timed = is_timed, \
   .element = space::kElement, .output = space::kOutput, .nn = space::kNN,                         \
   .precise = space::kPrecise, .epilogue = space::kEpilogue, .threads = space::kThreads,           \
-  .shared = space::kSharedBytes, .tile_m = space::kTileM, .tile_n = space::kTileN
+  .shared = space::kSharedBytes, .tile_m = space::kTileM, .tile_n = space::columns
 #define TILEPOST_PLAIN_B(space, share)                  \
   (space::kNN ? plain::box(64, space::kTileK / (share)) \
               : plain::box(space::kTileK, space::kTileN / (share)))
 #define TILEPOST_SM90(space, is_timed)                                                 \
   plain::Kernel {                                                                      \
-    TILEPOST_PLAIN(space, gemm_sm90, is_timed),                                        \
+    TILEPOST_PLAIN(space, gemm_sm90, is_timed, kWholeN),                               \
         .tma = true, .rows_in_cluster = space::kCluster, .positions = space::kCluster, \
-        .cluster = space::kCluster, .load_vector = space::kTileK / 8,                  \
-        .box_a = plain::box(space::kTileK, space::kTileM),                             \
+        .cluster = space::Mates::kAll, .load_vector = space::kTileK / 8,               \
+        .box_a = plain::box(space::kTileK, space::kTileM / space::kAcross),            \
         .box_b = TILEPOST_PLAIN_B(space, space::kCluster),                             \
         .box_c = plain::box(space::kPanelN, space::kPanelM)                            \
   }
 #define TILEPOST_SM80(space, is_timed)                                            \
   plain::Kernel {                                                                 \
-    TILEPOST_PLAIN(space, gemm_sm80, is_timed),                                   \
+    TILEPOST_PLAIN(space, gemm_sm80, is_timed, kTileN),                           \
         .ctas_per_sm = space::kCtasPerSm, .load_vector = space::kLoadVector,      \
         .load_vector_b = space::kLoadVectorB, .store_vector = space::kStoreVector \
   }

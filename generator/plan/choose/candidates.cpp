@@ -26,10 +26,10 @@ int resident_sms(const Draft& draft, int cluster) {
 // 0). 0 if not even one cluster fits.
 int gemm_grid(const Draft& draft, const Candidate& candidate) {
   const KernelConfig& config = candidate.kernel->config;
-  const int cluster = candidate.kernel->request.cluster * config.split_k;
+  const int cluster = candidate.kernel->request.cluster * ctas_of_tile(config);
   const bool beside = candidate.overlaps() && candidate.comm_ctas > 0;
   const int left = beside ? draft.plan.sms - candidate.comm_ctas - 1 : draft.plan.sms;
-  const int64_t wanted = schedule_positions(candidate.problem.map) * config.split_k;
+  const int64_t wanted = schedule_positions(candidate.problem.map) * ctas_of_tile(config);
   const int64_t ctas = int64_t{std::min(left, resident_sms(draft, cluster))} * config.ctas_per_sm;
   return static_cast<int>(std::max<int64_t>(std::min(ctas, wanted), 0) / cluster * cluster);
 }
@@ -188,13 +188,13 @@ std::optional<Candidate> begin(const Draft& draft, const KernelChoice& kernel,
   if (!can_address(problem.map)) return std::nullopt;
   candidate.gemm_ctas = gemm_grid(draft, candidate);
   if (candidate.gemm_ctas == 0) return std::nullopt;
-  const int split_k = kernel.config.split_k;
-  problem.at_once = candidate.gemm_ctas / split_k;
+  const int ctas = ctas_of_tile(kernel.config);
+  problem.at_once = candidate.gemm_ctas / ctas;
   candidate.waves = schedule_waves(problem.map, problem.at_once);
   // Fewer SMs that take as many waves: the others stay idle, and those that work clock higher.
   if (!candidate.overlaps())
     problem.at_once = static_cast<int>(least_at_once(problem.map, candidate.waves));
-  candidate.gemm_ctas = problem.at_once * split_k;
+  candidate.gemm_ctas = problem.at_once * ctas;
   // Shares take turns: in what is stored as in what is copied, no link and no rank is asked by all.
   if (transport.shares_memory() && problem.map.division == TILEPOST_DIVISION_SHARES)
     problem.map.stagger = problem.at_once;

@@ -25,7 +25,7 @@ std::optional<std::vector<int>> asked_groups(const Spec& spec) {
 bool no_room(Draft& draft) {
   const ScheduleSpec& schedule = draft.spec.schedule;
   const KernelChoice& last = draft.kernels.back();
-  const int cluster = last.request.cluster * last.config.split_k;
+  const int cluster = last.request.cluster * ctas_of_tile(last.config);
   const int sms = draft.plan.sms;
   const Place where = schedule.sms ? schedule.sms->where : draft.spec.archs.where;
   if (!row_of(draft.plan).communicates())

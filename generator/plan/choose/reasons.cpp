@@ -13,7 +13,10 @@ namespace {
 
 std::string tile_of(const KernelChoice& kernel) {
   const int split_k = kernel.config.split_k;
-  const std::string split = split_k == 1 ? "" : fmt::format(", K over {0} CTAs", split_k);
+  const std::string split = kernel.config.across > 1
+                                ? fmt::format(" on {0} CTAs that share A", kernel.config.across)
+                            : split_k == 1 ? ""
+                                           : fmt::format(", K over {0} CTAs", split_k);
   return fmt::format("{0}x{1}{2}, cluster {3}, {4} stages{5}", kernel.config.tile_m,
                      kernel.config.tile_n,
                      is_small(kernel.config) || kernel.config.swapped ? " swapped" : "",

@@ -287,7 +287,7 @@ bool select_kernels(Draft& draft) {
   KernelRequest request = request_for(plan);
   for (const KernelConfig& config : configs) {
     for (const int cluster : cluster_choices) {
-      if (is_small(config) && cluster != 1) continue;  // its clusters share tiles, not columns
+      if (!fits_cluster(config, cluster)) continue;
       request.cluster = cluster;
       request.band = band_of(config, cluster, plan.map.m, draft.profile.band_rows);
       draft.kernels.push_back({config, request});

@@ -32,7 +32,8 @@ double efficiency(const MachineProfile& profile, const Plan& plan, const KernelC
 double multiply_cycles(const MachineProfile& profile, const Plan& plan, const KernelConfig& config,
                        const KernelRequest& request) {
   const ArchInfo& arch = arch_info(plan.arch);
-  const double flops = 2.0 * config.tile_m * config.tile_n * tile_k(config, request.element);
+  const double flops =
+      2.0 * config.tile_m * columns_of_cta(config) * tile_k(config, request.element);
   const double peak = arch.tensor_flops_per_clock * 2 / bytes_of(request.element);
   const bool precise = request.element == TILEPOST_E4M3 && request.accumulate == TILEPOST_PRECISE;
   // CTAs that share an SM share its tensor cores.
@@ -45,12 +46,13 @@ bool aligned(const Plan& plan, const KernelRequest& request) {
   return plan.k * bytes_of(request.element) % kSector == 0;
 }
 
-// Cycles until L2 has delivered one stage's operands to an SM. Cluster-mates share B. Rows that do
-// not start on a sector bring a fifth one for every four, and more.
+// Cycles until L2 has delivered one stage's operands to an SM. Cluster-mates share B, or A. Rows
+// that do not start on a sector bring a fifth one for every four, and more.
 double delivery_cycles(const MachineProfile& profile, const Plan& plan, const KernelConfig& config,
                        const KernelRequest& request) {
   if (!is_sm90(config) && !is_small(config)) return 0;
-  const double rows = config.tile_m + static_cast<double>(config.tile_n) / request.cluster;
+  const double rows =
+      1.0 * config.tile_m / config.across + 1.0 * columns_of_cta(config) / request.cluster;
   return rows * config.tile_k * 2 * (aligned(plan, request) ? 1.0 : profile.unaligned) /
          profile.l2_bytes_per_clock;
 }
@@ -67,8 +69,10 @@ double ghz(const MachineProfile& profile, const Plan& plan, const KernelConfig& 
   if (!is_sm90(config) && !is_small(config)) return arch_info(plan.arch).clock_ghz;
   double clock = profile.times_of(config.row).ghz;
   if (is_small(config)) return clock;
-  if (request.cluster == 1) clock *= profile.cluster_1;
-  if (request.cluster == 4) clock *= profile.cluster_4;
+  const int ctas = request.cluster * config.across;
+  if (ctas == 1) clock *= profile.cluster_1;
+  if (ctas == 4) clock *= profile.cluster_4;
+  if (ctas == 8) clock *= profile.cluster_8;
   if (request.element == TILEPOST_E4M3) clock *= profile.e4m3;
   return clock * profile.sustained;
 }
@@ -90,9 +94,10 @@ GemmModel model_gemm(const MachineProfile& profile, const Plan& plan, const Kern
                                      delivery_cycles(profile, plan, config, request)) +
                         profile.times_of(config.row).epilogue_cycles;
   GemmModel model;
-  model.start = profile.start_us + exchange_us(profile, config);
+  model.start = profile.start_us + exchange_us(profile, config) +
+                (config.pingpong ? profile.last_turn_us : 0);
   model.wave = cycles / (ghz(profile, plan, config, request) * 1000);
-  model.reference_ctas = profile.clock_sms * config.ctas_per_sm;
+  model.reference_ctas = profile.clock_sms * config.ctas_per_sm / config.across;
   if (is_sm90(config)) {
     model.clock_gain = profile.clock_gain;
     model.least_factor = ghz(profile, plan, config, request) / profile.max_ghz;

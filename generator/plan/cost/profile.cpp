@@ -172,30 +172,41 @@ std::map<std::string, KernelTimes> kernels() {
           {"gemm_sm90/256x128/2", {0.995, 850, 1.553, true}},
           {"gemm_sm90/128x192/3", {0.995, 810, 1.560, true}},
           {"gemm_sm90/128x128/2", {0.995, 600, 1.560, true}},
-          {"gemm_sm90/176x256/swapped", {0.961, 840, 1.568}},
-          {"gemm_sm90/144x256/swapped", {0.960, 950, 1.564}},
-          {"gemm_sm90/200x192/swapped in three", {0.961, 850, 1.564}},
-          {"gemm_sm90/192x192/three", {0.956, 950, 1.562}},
-          {"gemm_sm90/176x192/swapped in three", {0.960, 990, 1.564}},
-          {"gemm_sm90/192x168/three", {0.958, 920, 1.563}},
-          {"gemm_sm90/160x192/swapped in three", {0.960, 930, 1.564}},
-          {"gemm_sm90/120x256/swapped", {0.956, 910, 1.563}},
-          {"gemm_sm90/112x256/swapped", {0.957, 920, 1.563}},
-          {"gemm_sm90/144x192/swapped in three", {0.969, 930, 1.560}},
-          {"gemm_sm90/96x256/swapped", {0.966, 1020, 1.560}},
-          {"gemm_sm90/120x192/swapped in three", {0.964, 790, 1.570}},
-          {"gemm_sm90/128x160/pingpong", {0.976, 770, 1.572}},
-          {"gemm_sm90/160x128/swapped", {0.966, 880, 1.568}},
-          {"gemm_sm90/104x192/swapped in three", {0.961, 790, 1.571}},
-          {"gemm_sm90/128x144/pingpong", {0.971, 710, 1.571}},
-          {"gemm_sm90/128x144/3", {0.953, 840, 1.566}},
-          {"gemm_sm90/96x192/swapped in three", {0.962, 930, 1.565}},
-          {"gemm_sm90/120x128/swapped", {0.970, 940, 1.564}},
-          {"gemm_sm90/112x128/swapped", {0.970, 880, 1.561}},
-          {"gemm_sm90/128x96/2", {0.970, 760, 1.568}},
-          {"gemm_sm90/88x128/swapped", {0.970, 660, 1.567}},
-          {"gemm_sm90/64x168/pingpong", {0.970, 760, 1.565}},
-          {"gemm_sm90/64x96/pingpong", {0.970, 0, 1.572}},
+          {"gemm_sm90/176x256/swapped", {0.960, 1200, 1.562}},
+          {"gemm_sm90/144x256/swapped", {0.962, 1420, 1.563}},
+          {"gemm_sm90/200x192/swapped in three", {0.961, 1270, 1.563}},
+          {"gemm_sm90/192x192/three", {0.959, 1370, 1.562}},
+          {"gemm_sm90/176x192/swapped in three", {0.961, 1280, 1.563}},
+          {"gemm_sm90/192x168/three", {0.953, 1530, 1.558}},
+          {"gemm_sm90/160x192/swapped in three", {0.959, 1380, 1.562}},
+          {"gemm_sm90/120x256/swapped", {0.951, 1320, 1.562}},
+          {"gemm_sm90/112x256/swapped", {0.950, 1320, 1.557}},
+          {"gemm_sm90/144x192/swapped in three", {0.970, 1170, 1.558}},
+          {"gemm_sm90/96x256/swapped", {0.960, 1330, 1.559}},
+          {"gemm_sm90/120x192/swapped in three", {0.959, 1230, 1.562}},
+          {"gemm_sm90/128x160/pingpong", {0.968, 640, 1.568}},
+          {"gemm_sm90/160x128/swapped", {0.957, 1040, 1.560}},
+          {"gemm_sm90/104x192/swapped in three", {0.955, 970, 1.560}},
+          {"gemm_sm90/128x144/pingpong", {0.969, 500, 1.568}},
+          {"gemm_sm90/128x144/3", {0.950, 1080, 1.556}},
+          {"gemm_sm90/96x192/swapped in three", {0.950, 1100, 1.557}},
+          {"gemm_sm90/120x128/swapped", {0.970, 810, 1.566}},
+          {"gemm_sm90/112x128/swapped", {0.967, 750, 1.568}},
+          {"gemm_sm90/128x96/2", {0.970, 670, 1.570}},
+          {"gemm_sm90/88x128/swapped", {0.965, 810, 1.567}},
+          {"gemm_sm90/64x168/pingpong", {0.972, 500, 1.571}},
+          {"gemm_sm90/64x96/pingpong", {0.970, 730, 1.569}},
+          {"gemm_sm90/176x192/2 beside", {0.959, 1250, 1.562}},
+          {"gemm_sm90/160x128/2 beside", {0.963, 1070, 1.565}},
+          {"gemm_sm90/160x128/4 beside", {0.962, 990, 1.565}},
+          {"gemm_sm90/144x128/2 beside", {0.958, 1020, 1.563}},
+          {"gemm_sm90/128x128/4 beside", {0.970, 890, 1.567}},
+          {"gemm_sm90/96x128/2 beside", {0.963, 1000, 1.562}},
+          {"gemm_sm90/96x128/4 beside", {0.966, 800, 1.567}},
+          {"gemm_sm90/80x128/2 beside", {0.951, 1190, 1.556}},
+          {"gemm_sm90/64x128/4 beside", {0.961, 930, 1.562}},
+          {"gemm_sm90/64x96/pingpong, 2 beside", {0.967, 960, 1.563}},
+          {"gemm_sm90/64x96/pingpong, 4 beside", {0.962, 880, 1.562}},
           {"gemm_sm90_small", {0.9, 0, 1.95}},
           {"gemm_sm80/256x128x64", {0.85, 2000, 0, true}},
           {"gemm_sm80/256x128x32", {0.82, 2000, 0, true}},
@@ -233,12 +244,14 @@ MachineProfile measured() {
   p.mma_sync = 0.62;
   p.cluster_1 = 0.98;
   p.cluster_4 = 1.012;
+  p.cluster_8 = 0.95;
   p.e4m3 = 0.954;
   p.precise = 1.12;
   p.unaligned = 1.36;
   p.short_of_stages = 1.02;
   p.load_vector = {{1, 0.3}, {2, 0.55}, {4, 0.8}, {8, 1.0}};
   p.start_us = 3.9;
+  p.last_turn_us = 1.5;
   // Between two and three CTAs of gemm_sm90_small.
   p.split_us = 0.55;
   p.split_us_per_kib = 0.055;
@@ -248,7 +261,7 @@ MachineProfile measured() {
   p.paced = 0.9;
   // A cluster fits only where a processing cluster of SMs has as many left: of 132 SMs, 39 clusters
   // of 3, 30 of 4 and 15 of 8 are resident at once, and more would run as a second round.
-  p.resident_sms = {{3, 117}, {4, 120}};
+  p.resident_sms = {{3, 117}, {4, 120}, {8, 120}};
   // A wave of 128 x 256 beside collectives: 23.8, 22.5 to 23.2, 22.4 and 22.0 us on 118, 106, 98
   // and 90 SMs with K = 2048, about 81 on 114 SMs with K = 7168: fewer SMs clock higher as they do
   // alone, less what the collectives take of power and of L2.

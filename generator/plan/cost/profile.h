@@ -142,17 +142,19 @@ struct MachineProfile {
   // x^-clock_gain times that of its row in the catalogue.
   double clock_sms, clock_gain;
   double max_ghz;
-  double l2_bytes_per_clock;    // that L2 delivers to an SM when all ask
-  double memory_bytes_per_us;   // that memory delivers
-  double sustained;             // long runs against cool bursts
-  double mma_sync;              // mma.sync against wgmma, of the tensor peak
-  double cluster_1, cluster_4;  // clock against a cluster of 2: more or fewer reads of L2
-  double e4m3;                  // clock against 16-bit inputs
-  double precise;               // cycles of the main loop against sums in the tensor cores
+  double l2_bytes_per_clock;   // that L2 delivers to an SM when all ask
+  double memory_bytes_per_us;  // that memory delivers
+  double sustained;            // long runs against cool bursts
+  double mma_sync;             // mma.sync against wgmma, of the tensor peak
+  // Clock against a cluster of 2: more or fewer reads of L2; of 8: CTAs that wait for each other.
+  double cluster_1, cluster_4, cluster_8;
+  double e4m3;       // clock against 16-bit inputs
+  double precise;    // cycles of the main loop against sums in the tensor cores
   double unaligned;  // cycles that L2 delivers in where rows do not start on sectors, against 1
   double short_of_stages;  // cycles with three stages against four where rows are unaligned
   std::vector<ProfilePoint> load_vector;  // rate against elements per asynchronous copy
   double start_us;                        // launch, pipeline fill and drain
+  double last_turn_us;  // more where consumers take turns: nothing hides how the last one stores
   double split_us, split_us_per_kib;  // CTAs that share a tile meet and add up, and what each sends
   int64_t in_flight_bytes;            // of operands per SM: what memory's latency takes
   int64_t band_rows;                  // output rows swept together: a wave's operands stay in L2

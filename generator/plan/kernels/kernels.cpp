@@ -54,6 +54,13 @@ KernelConfig swapped(KernelConfig config, int panel_m) {
   return config;
 }
 
+// So many CTAs side by side, each with the columns of `config`'s tile.
+KernelConfig beside(int ctas, KernelConfig config) {
+  config.across = ctas;
+  config.tile_n *= ctas;
+  return config;
+}
+
 KernelConfig with_epilogue(KernelConfig config) {
   config.epilogue = true;
   return config;
@@ -102,7 +109,8 @@ const char* dtype_name(tilepost_dtype_t type) {
 // Panels that one thread stores of a tile of gemm_sm90: one for each consumer that has a part of
 // it.
 int panels_of_tile(const KernelConfig& config) {
-  const int panels = config.tile_m / config.panel_m * (config.tile_n / config.panel_n);
+  const int columns = columns_of_cta(config);
+  const int panels = config.tile_m / config.panel_m * (columns / config.panel_n);
   return config.pingpong ? panels : panels / config.consumers;
 }
 
@@ -131,6 +139,7 @@ void add_sm90_tunables(const KernelConfig& config, const KernelRequest& request,
   plan.source.tunables["PANELS"] = std::to_string(config.panels);
   plan.source.tunables["CLUSTER"] = std::to_string(request.cluster);
   plan.source.tunables["PINGPONG"] = config.pingpong ? "1" : "0";
+  if (config.across > 1) plan.source.tunables["ACROSS"] = std::to_string(config.across);
   plan.source.tunables["ROUTED"] = request.routed ? "1" : "0";
   plan.source.tunables["PRECISE"] = is_precise(request) ? "1" : "0";
   plan.source.tunables["ADD"] = request.added ? "1" : "0";
@@ -139,16 +148,17 @@ void add_sm90_tunables(const KernelConfig& config, const KernelRequest& request,
 }
 
 // Boxes of operands are as wide as the swizzle's span, 128 bytes. Cluster-mates load B in equal
-// parts; where B is [k, n] a part is some of the stage's rows, and the kernel asks for one box per
-// 64 columns.
+// parts, or A, where they have columns of their own; where B is [k, n] a part is some of the
+// stage's rows, and the kernel asks for one box per 64 columns.
 void set_sm90_boxes(const KernelConfig& config, const KernelRequest& request, KernelPlan& plan) {
   constexpr int kSwizzle = 128, kPromote = 0;
   constexpr int kColumns = 64;  // of 16-bit elements
-  plan.kernel.box_a = {plan.kernel.tile_k, config.tile_m, kSwizzle, kPromote};
+  const int rows_b = columns_of_cta(config) / request.cluster;
+  plan.kernel.box_a = {plan.kernel.tile_k, config.tile_m / config.across, kSwizzle, kPromote};
   plan.kernel.box_b =
       request.operands == TILEPOST_NN
           ? tilepost_box_t{kColumns, plan.kernel.tile_k / request.cluster, kSwizzle, kPromote}
-          : tilepost_box_t{plan.kernel.tile_k, config.tile_n / request.cluster, kSwizzle, kPromote};
+          : tilepost_box_t{plan.kernel.tile_k, rows_b, kSwizzle, kPromote};
   plan.kernel.box_c = {config.panel_n, config.panel_m, kSwizzle, kPromote};
 }
 
@@ -172,6 +182,13 @@ void add_sm80_tunables(const KernelConfig& config, const KernelRequest& request,
 
 bool is_sm90(const KernelConfig& config) {
   return std::string_view(config.kernel) == "gemm_sm90";
+}
+
+// The clusters of gemm_sm90_small share tiles, not columns.
+bool fits_cluster(const KernelConfig& config, int tiles) {
+  constexpr int kMostCtas =
+      8;  // on every device (CUDA C++ Programming Guide, Thread Block Clusters)
+  return tiles == 1 || (!is_small(config) && tiles * config.across <= kMostCtas);
 }
 
 const std::vector<KernelConfig>& sm90_configs() {
@@ -208,6 +225,17 @@ const std::vector<KernelConfig>& sm90_configs() {
       with_epilogue(swapped(sm90("gemm_sm90/88x128/swapped", 88, 128, 7, 1), 88)),
       pingpong("gemm_sm90/64x168/pingpong", 64, 168, 6, 2),
       pingpong("gemm_sm90/64x96/pingpong", 64, 96, 8, 2),
+      beside(2, swapped(in_three("gemm_sm90/176x192/2 beside", 176, 192, 4, 1), 88)),
+      with_epilogue(beside(2, swapped(sm90("gemm_sm90/160x128/2 beside", 160, 128, 5, 2), 80))),
+      with_epilogue(beside(4, swapped(sm90("gemm_sm90/160x128/4 beside", 160, 128, 5, 2), 80))),
+      with_epilogue(beside(2, swapped(sm90("gemm_sm90/144x128/2 beside", 144, 128, 6, 1), 72))),
+      with_epilogue(beside(4, sm90("gemm_sm90/128x128/4 beside", 128, 128, 5, 2))),
+      with_epilogue(beside(2, swapped(sm90("gemm_sm90/96x128/2 beside", 96, 128, 7, 1), 96))),
+      with_epilogue(beside(4, swapped(sm90("gemm_sm90/96x128/4 beside", 96, 128, 7, 1), 96))),
+      with_epilogue(beside(2, swapped(sm90("gemm_sm90/80x128/2 beside", 80, 128, 7, 1), 80))),
+      with_epilogue(beside(4, swapped(sm90("gemm_sm90/64x128/4 beside", 64, 128, 8, 1), 64))),
+      beside(2, pingpong("gemm_sm90/64x96/pingpong, 2 beside", 64, 96, 8, 2)),
+      beside(4, pingpong("gemm_sm90/64x96/pingpong, 4 beside", 64, 96, 8, 2)),
   };
   return configs;
 }
@@ -274,8 +302,8 @@ int64_t shared_bytes(const KernelConfig& config) {
   if (config.own)
     return config.own->count_at < 0 ? config.own->shared_bytes : config.own->count_at + 16;
   if (is_small(config)) return small_shared_bytes(config);
-  const int64_t pipeline =
-      int64_t{config.stages} * (config.tile_m + config.tile_n) * config.tile_k * 2;
+  const int64_t rows = config.tile_m + columns_of_cta(config);  // of K, in a stage
+  const int64_t pipeline = int64_t{config.stages} * rows * config.tile_k * 2;
   // Rows of panels are as long as the swizzle's span; 1024 bytes align the first stage to its
   // period and hold the barriers.
   if (is_sm90(config))
@@ -302,7 +330,8 @@ int tile_k(const KernelConfig& config, tilepost_dtype_t element) {
 int signals_per_tile(const KernelConfig& config) {
   if (config.own) return static_cast<int>(config.own->spec.signals.value);
   if (is_small(config)) return config.split_k;
-  return is_sm90(config) && !config.pingpong ? config.consumers : 1;
+  const int storers = is_sm90(config) && !config.pingpong ? config.consumers : 1;
+  return config.across * storers;
 }
 
 int bytes_of(tilepost_dtype_t type) {
@@ -341,7 +370,8 @@ KernelPlan make_kernel(const KernelConfig& config, const KernelRequest& request)
   if (is_sm90(config)) {
     if (request.tasks) plan.kernel.helper_bytes = kHelperBytes;
     plan.kernel.shared_bytes += plan.kernel.helper_bytes;
-    plan.kernel.cluster = request.cluster;
+    plan.kernel.cluster = request.cluster * config.across;
+    plan.source.across = config.across;
     plan.kernel.early = request.meets ? 1 : 0;
     add_sm90_tunables(config, request, plan);
     set_sm90_boxes(config, request, plan);

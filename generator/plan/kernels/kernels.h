@@ -34,8 +34,19 @@ struct KernelConfig {
   int warp_m, warp_n;  // gemm_sm80: a warp's part of the tile
   int ctas_per_sm;
   int split_k = 1;  // gemm_sm90_small: CTAs that share the products of a tile
+  int across = 1;   // gemm_sm90: CTAs that have its columns side by side, and share A
   std::shared_ptr<const OwnKernel> own = nullptr;  // the user's, in place of a bundled one
 };
+
+// CTAs of a cluster that compute a tile together.
+inline int ctas_of_tile(const KernelConfig& config) {
+  return config.split_k * config.across;
+}
+
+// Columns of a tile that one of them has.
+inline int columns_of_cta(const KernelConfig& config) {
+  return config.tile_n / config.across;
+}
 
 // What the chosen configuration is specialised to besides its row.
 struct KernelRequest {
@@ -71,6 +82,9 @@ struct KernelChoice {
 
 // Whether it is a row of gemm_sm90.
 bool is_sm90(const KernelConfig& config);
+
+// Whether so many tiles, one below the other, may be in one cluster.
+bool fits_cluster(const KernelConfig& config, int tiles);
 
 // gemm_sm90's rows in order of preference.
 const std::vector<KernelConfig>& sm90_configs();

@@ -28,7 +28,7 @@ int64_t aligned(int64_t elements, tilepost_dtype_t type) {
 }
 
 int sums_held(const KernelConfig& config, const Plan& plan) {
-  const int sums = config.tile_m * config.tile_n / 128;  // of a warpgroup's thread
+  const int sums = config.tile_m * columns_of_cta(config) / 128;  // of a warpgroup's thread
   const bool precise = plan.input == TILEPOST_E4M3 && plan.accumulate == TILEPOST_PRECISE;
   return sums / (config.pingpong ? 1 : config.consumers) * (precise ? 2 : 1);
 }
@@ -71,7 +71,7 @@ bool can_sum(const KernelConfig& config, const Plan& plan) {
 
 bool can_route(const KernelConfig& config, const Plan& plan) {
   if (!scatters_rows(plan)) return true;
-  if (is_small(config) || config.pingpong) return false;
+  if (is_small(config) || config.pingpong || config.across > 1) return false;
   constexpr int kWhole = 64;  // columns of a panel: where there are fewer, the warp lacks registers
   return !is_sm90(config) ||
          (!config.swapped && config.consumers == 2 && config.panel_n == kWhole &&
@@ -80,7 +80,7 @@ bool can_route(const KernelConfig& config, const Plan& plan) {
 
 bool can_load(const KernelConfig& config, const Plan& plan) {
   constexpr int kSlab = 64;
-  return !is_sm90(config) || plan.operands != TILEPOST_NN || config.tile_n % kSlab == 0;
+  return !is_sm90(config) || plan.operands != TILEPOST_NN || columns_of_cta(config) % kSlab == 0;
 }
 
 KernelRequest request_for(const Plan& plan) {

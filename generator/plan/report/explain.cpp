@@ -159,9 +159,9 @@ std::string last_waves(const Plan& plan) {
 }
 
 void print_schedule(std::string& out, const Plan& plan) {
-  const std::string ctas = plan.source.split_k == 1
-                               ? std::to_string(plan.gemm_ctas)
-                               : fmt::format("{0} x {1}", plan.at_once(), plan.source.split_k);
+  const int of_tile = plan.gemm_ctas / plan.at_once();
+  const std::string ctas = of_tile == 1 ? std::to_string(plan.gemm_ctas)
+                                        : fmt::format("{0} x {1}", plan.at_once(), of_tile);
   const int64_t columns = (plan.map.n + plan.map.tile_n - 1) / plan.map.tile_n;
   const int64_t positions = static_cast<int64_t>(plan.tile_map().tiles.size());
   const int64_t stored = std::ranges::count_if(

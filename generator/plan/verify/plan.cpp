@@ -17,8 +17,8 @@ bool check_sizes(const Plan& plan, Findings& findings) {
   const tilepost_kernel_t& kernel = plan.kernel;
   if (plan.map.m < 1 || plan.map.n < 1 || plan.k < 1 || plan.map.tile_m < 1 ||
       plan.map.tile_n < 1 || plan.map.cluster < 1 || kernel.ctas_per_sm < 1 ||
-      plan.map.signals_per_tile < 1 || plan.source.split_k < 1 ||
-      plan.gemm_ctas < plan.source.split_k || plan.ranks < 1) {
+      plan.map.signals_per_tile < 1 || plan.source.split_k < 1 || plan.source.across < 1 ||
+      plan.at_once() < 1 || plan.ranks < 1) {
     findings.add("a size is not positive");
     return false;
   }
@@ -191,9 +191,10 @@ void check_grid(const Plan& plan, Findings& findings) {
   if (plan.kernel.cluster < 1 || plan.gemm_ctas % plan.kernel.cluster != 0)
     findings.add(fmt::format("a grid of {0} is no whole launched clusters of {1}", plan.gemm_ctas,
                              plan.kernel.cluster));
-  if (plan.kernel.cluster % plan.source.split_k != 0)
+  const int of_tile = plan.source.split_k * plan.source.across;
+  if (plan.kernel.cluster % of_tile != 0)
     findings.add(fmt::format("the {0} CTAs of a tile are no part of a launched cluster of {1}",
-                             plan.source.split_k, plan.kernel.cluster));
+                             of_tile, plan.kernel.cluster));
 }
 
 // NCCL's communicators have a CTA each at least; sums share theirs. Where the GEMM itself moves

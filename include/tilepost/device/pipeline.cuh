@@ -9,24 +9,13 @@
 
 #include <cstdint>
 
+#include "tilepost/device/mates.cuh"
 #include "tilepost/device/ptx_sm90.cuh"
 #include "tilepost/device/ring.cuh"
 
 namespace tilepost {
 
 constexpr int kMbarrierBytes = 8;
-
-// Loads a box into the shared memory of all CTAs of a cluster of kCluster, at the same addresses,
-// and counts its bytes on the barrier of each.
-template <int kCluster>
-__device__ __forceinline__ void load_box_for_cluster(uint32_t destination, const CUtensorMap* map,
-                                                     uint32_t barrier, int x, int y) {
-  constexpr uint16_t kAllRanks = (1 << kCluster) - 1;
-  if constexpr (kCluster > 1)
-    ptx::load_box_multicast(destination, map, barrier, x, y, kAllRanks);
-  else
-    ptx::load_box(destination, map, barrier, x, y);
-}
 
 // kCount barriers of one kind.
 template <int kFirst, int kCount>
@@ -75,12 +64,12 @@ struct StageBarriers {
       ring.advance();
     }
   }
-  // One thread of every CTA of the cluster of kCluster hears that this consumer, of whose
+  // The loader of every CTA that loads something for this one hears that this consumer, of whose
   // warpgroup `thread` is one, is done with a stage.
-  template <int kCluster>
-  __device__ __forceinline__ void release(int stage, int thread) const {
-    if constexpr (kCluster > 1) {
-      if (thread < kCluster) ptx::arrive_remote(empty(stage), thread);
+  template <class Mates = Mates<1, 1>>
+  __device__ __forceinline__ void release(int stage, int thread, Mates mates = {}) const {
+    if constexpr (Mates::kAll > 1) {
+      if (thread < Mates::kSenders) ptx::arrive_remote(empty(stage), mates.sender(thread));
     } else {
       if (thread == 0) ptx::arrive(empty(stage));
     }

@@ -5,16 +5,17 @@
 namespace tilepost {
 
 // Those of one consumer of a CTA, and of the thread that stores its tiles: first, first + stride, …
-// The CTA has every gridDim.x-th position from blockIdx.x on; kTurns consumers take turns at them,
-// or, if kTurns is 1, work on each of them together.
-template <int kTurns>
+// kCtas CTAs of a cluster, with consecutive ranks, share a position. The grid computes `all`
+// positions at a time, and they have every all-th; kTurns consumers take turns at them, or, if
+// kTurns is 1, work on each of them together.
+template <int kTurns, int kCtas = 1>
 struct Positions {
-  int first = blockIdx.x, stride = gridDim.x;
+  int all = gridDim.x / kCtas, first = blockIdx.x / kCtas, stride = all;
 
   __device__ explicit Positions(int consumer) {
     if constexpr (kTurns > 1) {
-      first = blockIdx.x + consumer * gridDim.x;
-      stride = kTurns * gridDim.x;
+      first += consumer * all;
+      stride = kTurns * all;
     }
   }
 };

@@ -19,8 +19,9 @@ import sys
 
 # Of the machine: profile.cpp. Times are cool, so `sustained` is left out.
 L2_BYTES, UNALIGNED, SHORT, START, CLOCK_GAIN, MAX_GHZ, MEMORY = 46, 1.36, 1.02, 3.9, 0.384, 1.95, 4.25e6
-CLUSTER_CLOCK = {1: 0.98, 2: 1.0, 4: 1.012}
-SMS = {1: 132, 2: 132, 4: 120}
+LAST_TURN = 1.5
+CLUSTER_CLOCK = {1: 0.98, 2: 1.0, 4: 1.012, 8: 0.95}
+SMS = {1: 132, 2: 132, 4: 120, 8: 120}
 # Rows that were fitted to shapes of full waves, and that are used beside collectives: they stay.
 KEPT = {"m128_n256_c2_s3": (0.995, 890, 1.587), "m128_n192_pp_s5": (0.995, 0, 1.565),
         "m256_n192_c2_s3": (0.995, 1960, 1.618), "m128_n128_pp_s6": (0.995, 0, 1.570),
@@ -29,14 +30,15 @@ KEPT = {"m128_n256_c2_s3": (0.995, 890, 1.587), "m128_n192_pp_s5": (0.995, 0, 1.
 TYPICAL = (0.97, 700, 1.57)
 LIKELY, MOST_VARIANTS = 1.15, 24  # variants to time: within this part of the best prediction
 
-Variant = collections.namedtuple("Variant", "row m n stages cluster")
+Variant = collections.namedtuple("Variant", "row m n stages cluster across")
 Time = collections.namedtuple("Time", "shape variant ctas us")
 
 
 def parse(name):
     row, cluster = name.rsplit("_cluster", 1)
     fields = row.split("_")
-    return Variant(row, int(fields[0][1:]), int(fields[1][1:]), int(fields[3][1:]), int(cluster))
+    across = int(fields[4][1:]) if len(fields) > 4 else 1  # CTAs that have the tile's columns side by side
+    return Variant(row, int(fields[0][1:]), int(fields[1][1:]), int(fields[3][1:]), int(cluster), across)
 
 
 def catalogue():
@@ -49,7 +51,8 @@ def catalogue():
             continue
         kind = "pp" if values["PINGPONG"] == "1" else "c" + values["CONSUMERS"]
         kind += "s" if values["SWAP"] == "1" else ""
-        name = (f"m{values['TILE_M']}_n{values['TILE_N']}_{kind}_s{values['STAGES']}"
+        across = f"_a{values['ACROSS']}" if "ACROSS" in values else ""
+        name = (f"m{values['TILE_M']}_n{values['TILE_N']}_{kind}_s{values['STAGES']}{across}"
                 f"_cluster{values['CLUSTER']}")
         numbers = {key: value for key, value in values.items() if value.isdigit()}
         yield name, " ".join(f"{key}={value}" for key, value in numbers.items())
@@ -59,23 +62,27 @@ def predict(shape, variant, ctas, row):
     m, n, k = shape
     efficiency, epilogue, ghz = row
     high = -(-(-(-m // variant.m)) // variant.cluster) * variant.cluster
-    waves = -(-high * -(-n // variant.n) // ctas)
+    waves = -(-high * -(-n // variant.n) * variant.across // ctas)
     aligned = k % 16 == 0
-    multiply = variant.m * variant.n / 32 / efficiency
-    deliver = (variant.m + variant.n / variant.cluster) * 128 * (1 if aligned else UNALIGNED) / L2_BYTES
+    columns = variant.n / variant.across  # of a CTA
+    multiply = variant.m * columns / 32 / efficiency
+    rows = variant.m / variant.across + columns / variant.cluster
+    deliver = rows * 128 * (1 if aligned else UNALIGNED) / L2_BYTES
     wait = 1 if aligned or variant.stages > 3 else SHORT
     cycles = -(-k // 64) * max(multiply, deliver) * wait + epilogue
-    clock = ghz * CLUSTER_CLOCK[variant.cluster]
+    clock = ghz * CLUSTER_CLOCK[variant.cluster * variant.across]
     wave = cycles / clock / 1000 * max((ctas / 128) ** CLOCK_GAIN, clock / MAX_GHZ)
-    return max(START + waves * wave, (m + n) * k * 2 / MEMORY)
+    start = START + (LAST_TURN if "_pp_" in variant.row else 0)
+    return max(start + waves * wave, (m + n) * k * 2 / MEMORY)
 
 
 def ctas_of(shape, variant):
     high = -(-(-(-shape[0] // variant.m)) // variant.cluster)
     clusters = high * -(-shape[1] // variant.n)
-    fit = SMS[variant.cluster] // variant.cluster
+    mates = variant.cluster * variant.across
+    fit = SMS[mates] // mates
     waves = -(-clusters // fit)
-    return -(-clusters // waves) * variant.cluster
+    return -(-clusters // waves) * mates
 
 
 def read(paths):

@@ -169,7 +169,7 @@ int main(int argc, char** argv) {
       const int clusters = high * found->rows_in_cluster / found->positions *
                            ((s.n + found->tile_n - 1) / found->tile_n);
       int fit = sms / found->cluster;
-      if (found->cluster == 4) fit = std::min(fit, 30);
+      if (found->cluster >= 4) fit = std::min(fit, 120 / found->cluster);
       const int waves = (clusters + fit - 1) / fit;
       const int ctas = (clusters + waves - 1) / waves * found->cluster;
       for (const Operands& o : operands) launches.back().emplace_back(*found, s, o, ctas);

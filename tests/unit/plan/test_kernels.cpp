@@ -16,7 +16,7 @@ void require_fits(const KernelConfig& config, const ArchInfo& arch) {
   REQUIRE((shared_bytes(config) + arch.shared_reserved) * config.ctas_per_sm <= arch.shared_per_sm);
   REQUIRE(threads(config) * config.ctas_per_sm <= arch.threads_per_sm);
   // Accumulators alone: fp32 sums of the tile in registers.
-  REQUIRE(config.tile_m * config.tile_n * config.ctas_per_sm < arch.registers_per_sm);
+  REQUIRE(config.tile_m * columns_of_cta(config) * config.ctas_per_sm < arch.registers_per_sm);
 }
 
 TEST_CASE("every configuration fits its architecture") {
@@ -47,7 +47,7 @@ TEST_CASE("the profile has times of every configuration, each under a name of it
 
 TEST_CASE("shared memory is what the kernels' layouts need") {
   for (const KernelConfig& config : sm90_configs())  // rows of 128 bytes
-    REQUIRE(shared_bytes(config) == config.stages * (config.tile_m + config.tile_n) * 128 +
+    REQUIRE(shared_bytes(config) == config.stages * (config.tile_m + columns_of_cta(config)) * 128 +
                                         config.consumers * config.panels * config.panel_m * 128 +
                                         1024);
   REQUIRE(shared_bytes(sm80_configs(Arch::sm_80)[0]) == 3 * 384 * 64 * 2);
@@ -173,19 +173,20 @@ TEST_CASE("panels divide a tile of gemm_sm90 and none reaches into the next") {
   for (const KernelConfig& config : sm90_configs()) {
     INFO(config.row);
     REQUIRE(config.tile_m % config.panel_m == 0);
-    REQUIRE(config.tile_n % config.panel_n == 0);
+    const int columns = columns_of_cta(config);
+    REQUIRE(columns % config.panel_n == 0);
     REQUIRE(config.panel_n * 2 <= 128);     // the swizzle's span
     REQUIRE(config.panel_n * 2 % 16 == 0);  // chunks that TMA moves
     REQUIRE(config.panel_m % 8 == 0);       // the swizzle's period
     REQUIRE((config.swapped ? config.panel_n : config.panel_m) == 64);
     // What is shared among consumers is divided into instructions of 64 rows.
     const int sharers = config.pingpong ? 1 : config.consumers;
-    REQUIRE((config.swapped ? config.tile_n : config.tile_m) % (64 * sharers) == 0);
-    REQUIRE((config.swapped ? config.tile_m : config.tile_n) % 8 == 0);
+    REQUIRE((config.swapped ? columns : config.tile_m) % (64 * sharers) == 0);
+    REQUIRE((config.swapped ? config.tile_m : columns) % 8 == 0);
     const KernelPlan plan = make_kernel(config, {});
     REQUIRE(same(plan.kernel.box_c, {config.panel_n, config.panel_m, 128, 0}));
     REQUIRE(plan.kernel.threads == 128 * (1 + config.consumers));
-    REQUIRE(signals_per_tile(config) == sharers);
+    REQUIRE(signals_per_tile(config) == sharers * config.across);
     REQUIRE(plan.source.tunables.at("SWAP") == (config.swapped ? "1" : "0"));
     narrow |= config.panel_n < 64;
     swapped |= config.swapped;
@@ -198,7 +199,7 @@ TEST_CASE("a B of [k, n] goes into tiles of whole slabs") {
   plan.arch = Arch::sm_90a;
   for (const KernelConfig& config : sm90_configs()) {
     plan.operands = TILEPOST_NN;
-    REQUIRE(can_load(config, plan) == (config.tile_n % 64 == 0));
+    REQUIRE(can_load(config, plan) == (columns_of_cta(config) % 64 == 0));
     plan.operands = TILEPOST_TN;
     REQUIRE(can_load(config, plan));
   }

@@ -38,6 +38,7 @@ TEST_CASE("a tiny problem does not overlap unless asked to") {
 TEST_CASE("without overlap the GEMM has all SMs") {
   Spec spec = make_spec(8192, 8192, 2048);
   spec.transport.value = TILEPOST_TRANSPORT_NONE;
+  spec.schedule.tile = wish(std::vector<int64_t>{128, 192});
   const Plan p = only(spec);
   REQUIRE(p.gemm_ctas == 132);
   REQUIRE(p.comm_ctas == 0);

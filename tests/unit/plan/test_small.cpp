@@ -123,12 +123,50 @@ TEST_CASE("every small problem gets a right plan, in both layouts and patterns")
           }
 }
 
+// A product of few tiles, which L2 could not deliver to CTAs of their own.
+TEST_CASE("CTAs have a tile's columns side by side") {
+  const Plan p = only(small_spec(535, 2432, 1472));
+  const int across = p.source.across;
+  REQUIRE(across > 1);
+  REQUIRE(p.kernel.cluster == p.map.cluster * across);
+  REQUIRE(p.kernel.cluster <= 8);
+  REQUIRE(p.gemm_ctas == p.at_once() * across);
+  REQUIRE(p.gemm_ctas % p.kernel.cluster == 0);
+  REQUIRE(p.kernel.box_a.rows * across == p.map.tile_m);
+  REQUIRE(p.kernel.box_a.rows % 8 == 0);
+  REQUIRE(p.kernel.box_b.rows * across * p.map.cluster == p.map.tile_n);
+  REQUIRE(p.map.signals_per_tile % across == 0);
+  REQUIRE(p.tile_map().groups[0].target == p.tile_map().tiles.size() * p.map.signals_per_tile);
+  const Plan twin = host_twin(p);
+  REQUIRE(twin.gemm_ctas == p.at_once());
+  REQUIRE(verify_plan(twin).empty());
+}
+
+TEST_CASE("rows of several CTAs cluster, load and sum within the hardware's bounds") {
+  int found = 0;
+  for (const KernelConfig& config : sm90_configs()) {
+    if (config.across == 1) continue;
+    INFO(config.row);
+    ++found;
+    REQUIRE(config.tile_m % (8 * config.across) == 0);
+    REQUIRE(columns_of_cta(config) * config.across == config.tile_n);
+    REQUIRE(shared_bytes(config) <= arch_info(Arch::sm_90a).shared_per_block);
+    REQUIRE(fits_cluster(config, 8 / config.across));
+    REQUIRE_FALSE(fits_cluster(config, 16 / config.across));
+    REQUIRE(h200_nvlink_profile().kernels.contains(config.row));
+  }
+  REQUIRE(found > 0);
+}
+
 TEST_CASE("caught: CTAs of a tile that are no cluster, or a grid that splits a tile") {
   Plan p = only(small_spec(16, 2048, 8192));
   p.kernel.cluster = p.source.split_k + 1;
   REQUIRE_FALSE(verify_plan(p).empty());
   p = only(small_spec(16, 2048, 8192));
   ++p.gemm_ctas;
+  REQUIRE_FALSE(verify_plan(p).empty());
+  p = only(small_spec(535, 2432, 1472));
+  p.source.across *= 3;
   REQUIRE_FALSE(verify_plan(p).empty());
 }
 

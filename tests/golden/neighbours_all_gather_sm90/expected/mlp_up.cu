@@ -2,11 +2,12 @@
 //   out[1900, 1024] = A[1900, 512], 475 rows from each of 4 ranks, * B[1024, 512]^T, bf16 in, bf16 out
 //   for any m up to 1900
 //   sm_90a: gemm_sm90, tile 128x128, 4 waves in 4 groups, panel layout
-//   plan d6b1d678e4d6ea9b
+//   plan 78fd79d998f9b0dc
 #include "mlp_up.h"
 
 #include <tilepost/device/arch.h>
 #include <tilepost/device/element.cuh>
+#include <tilepost/device/mates.cuh>
 #include <tilepost/device/panel.cuh>
 #include <tilepost/device/pipeline.cuh>
 #include <tilepost/device/positions.cuh>
@@ -19,7 +20,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 8, "mlp_up was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_mlp_up::kFiles == 0x0f3867ea12f1d260, "mlp_up.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_mlp_up::kFiles == 0xf5e22402d0a9c98f, "mlp_up.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "mlp_up.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -55,25 +56,27 @@ struct View : tilepost::woven::View {
 // tile arises transposed. The other extent of a tile is any that the instruction has, so that
 // tiles fit m or n and fill waves.
 //
-// The CTAs of a cluster work on the same columns: each loads its share of B for all of them.
+// In a cluster CLUSTER tiles lie one below the other, of each of which ACROSS CTAs have columns
+// side by side. Each CTA loads its share of B for those below and above, and of A for those beside.
 // A consumer never waits for global memory, and knows which tile it computes only if the epilogue
 // needs that. The thread that issued a tile's stores is the one that can wait for them, so the
 // store threads say tile_done: one signal per tile and consumer that has a part in it.
 //
-// Launch: kThreads threads, kSharedBytes of dynamic shared memory, cluster (CLUSTER, 1, 1), a grid
-// that is a multiple of CLUSTER. Tensor maps, all with the 128-byte swizzle: A {k, m}, box
-// {kTileK, TILE_M}; B {k, n}, box {kTileK, TILE_N / CLUSTER}, or, if NN, {n, k}, box
+// Launch: kThreads threads, kSharedBytes of dynamic shared memory, cluster (CLUSTER * ACROSS, 1,
+// 1), a grid that is a multiple of that. Tensor maps, all with the 128-byte swizzle: A {k, m}, box
+// {kTileK, TILE_M / ACROSS}; B {k, n}, box {kTileK, kTileN / CLUSTER}, or, if NN, {n, k}, box
 // {64, kTileK / CLUSTER}; C {n, m}, box {PANEL_N, PANEL_M}. TMA fills what lies outside A and B
 // with zeros and does not write outside C, so m, n and k are arbitrary as far as the maps allow:
 // rows of A, B and C start at multiples of 16 bytes. With an epilogue n is even.
 
 constexpr int kTileM = 128;    // up to 256
-constexpr int kTileN = 128;    // up to 256
+constexpr int kWholeN = 128;   // up to 256 for each of ACROSS
+constexpr int kAcross = 1;     // CTAs side by side that share A
 constexpr bool kSwap = 0;      // wgmma's rows are columns of B
 constexpr int kConsumers = 2;  // warpgroups that multiply: 2 or 3
 constexpr int kPanelM = 64;    // rows of a panel; if not SWAP 64
 constexpr int kPanelN = 64;    // its columns; if SWAP 64
-constexpr int kStages = 6;     // of the load pipeline
+constexpr int kStages = 5;     // of the load pipeline
 constexpr int kPanels = 2;     // buffers for C per consumer
 constexpr int kCluster = 2;    // CTAs that share B: 1, 2 or 4
 constexpr int kBand = 16;      // tile rows swept together
@@ -89,11 +92,14 @@ constexpr int kTileK = kRowBytes / static_cast<int>(sizeof(tilepost::DeviceEleme
 constexpr int kSteps = 4;   // wgmmas along a row: 32 bytes each
 constexpr int kBlock = 64;  // rows of one wgmma
 
+constexpr int kTileN = kWholeN / kAcross;  // of a CTA
+using Mates = tilepost::Mates<kCluster, kAcross>;
+
 // Of a tile: what is divided into blocks, and how wide these are.
 constexpr int kDivided = kTileM, kWidth = kTileN;
-constexpr int kSharers = 1;                           // consumers that multiply parts of one tile
+constexpr int kSharers = kConsumers;                  // consumers that multiply parts of one tile
 constexpr int kPart = kDivided / kSharers;            // of a consumer
-constexpr int kStep = 0;                              // from one consumer's part to the next's
+constexpr int kStep = kPart;                          // from one consumer's part to the next's
 constexpr int kBlocks = kPart / kBlock;               // of a consumer
 constexpr int kSums = kWidth / 2;                     // registers of a block's sums
 
@@ -112,18 +118,17 @@ __device__ __forceinline__ constexpr tilepost::panel::Place place_of(int panel) 
 // A cooperative consumer of two blocks rounds and stores the first one's sums while the last
 // products of the second are still being made. (Beside an epilogue ptxas lacks the registers for
 // that; in ping-pong the other consumer has the tensor cores by then.)
-constexpr int kParts = 1;
+constexpr int kParts = kBlocks;
 
 // Panels whose buffers a cooperative consumer needs again for the same tile: not spread in time.
-constexpr int kAwaitedPanels = 0;
+constexpr int kAwaitedPanels = kPanelsPerTile - kPanels;
 
 constexpr int kBytesA = kTileM * kRowBytes, kBytesB = kTileN * kRowBytes;
 constexpr int kPipelineBytes = kStages * (kBytesA + kBytesB);
 
-using Positions = tilepost::Positions<kConsumers>;
+using Positions = tilepost::Positions<1, kAcross>;
 using StageBarriers = tilepost::StageBarriers<0, kStages>;
 using PanelBarriers = tilepost::PanelBarriers<StageBarriers::kEnd, kConsumers, kPanels>;
-constexpr int kTurnBarriers = PanelBarriers::kEnd;  // the number of the first
 constexpr int kBarrierBytes = 1024;                 // that barriers may take
 
 constexpr int kThreads = 128 * (1 + kConsumers);
@@ -145,8 +150,6 @@ static_assert((kCluster == 1 || kCluster == 2 || kCluster == 4) && kTileN % kClu
               "CLUSTER is 1, 2 or 4, and its CTAs load as many columns of B each");
 static_assert(kStages >= 2 && kPanels >= 1 && kHelper % 128 == 0 && kBand >= 1 &&
               kBand % kCluster == 0);
-static_assert((kTurnBarriers + kConsumers) * tilepost::kMbarrierBytes <= kBarrierBytes,
-              "room for barriers");
 static_assert(kSharedBytes <= 232448, "shared memory");
 static_assert(!kNN || kElement != tilepost::DType::e4m3, "wgmma reads e4m3 K-major only");
 
@@ -167,28 +170,28 @@ struct Shared {
   __device__ PanelBarriers panels() const { return {barrier(0)}; }
 };
 
-// The barrier of a consumer's turn (ping-pong).
-__device__ __forceinline__ uint32_t turn_of(const Shared& shared, int consumer) {
-  return shared.barrier(kTurnBarriers + consumer);
-}
-
 // One thread.
 __device__ __forceinline__ void init_barriers(const Shared& shared) {
-  shared.stages().init(kSharers * kCluster);
+  shared.stages().init(kSharers * Mates::kSenders);
   for (int consumer = 0; consumer < kConsumers; ++consumer) {
-    tilepost::ptx::init_barrier(turn_of(shared, consumer), 1);
     shared.panels().init(consumer);
   }
   tilepost::ptx::fence_barrier_init();
 }
 
-// Loads this CTA's share of a block of B for the whole cluster: some of its columns, or, where B is
-// [k, n], some of each column's elements of K.
+// Where in a tile this CTA's columns begin.
+__device__ __forceinline__ int own_column() {
+  return Mates::of_this_cta().column() * kTileN;
+}
+
+// Loads this CTA's share of a block of B for all that have its columns: some of them, or, where B
+// is [k, n], some of each column's elements of K.
 __device__ __forceinline__ void load_b(uint32_t target, const CUtensorMap* map, uint32_t full,
-                                       int rank, int k, int n) {
-  constexpr int kRows = kTileN / kCluster;
-  tilepost::load_box_for_cluster<kCluster>(target + rank * kRows * kRowBytes, map, full, k,
-                                           n + rank * kRows);
+                                       const Mates& mates, int k, int n) {
+  constexpr int kRows = kTileN / kCluster;  // of the box
+  const int first = mates.row() * kRows;
+  const uint32_t share = target + first * kRowBytes;
+  mates.load_for_column(share, map, full, k, n + first);
 }
 
 // The loader: one thread. Fills the stages with the operands of one tile after the other, from
@@ -197,21 +200,23 @@ __device__ __forceinline__ void load_tiles(const View& view_, const Shared& shar
                                            const CUtensorMap* map_a, const CUtensorMap* map_b,
                                            const tilepost::TileGrid& grid, tilepost::Tile tile,
                                            int tiles, int stages) {
-  const int rank = static_cast<int>(tilepost::ptx::cluster_rank());
+  const Mates mates = Mates::of_this_cta();
+  const int first_row = mates.column() * (kTileM / kAcross);  // of this CTA's share of A
+  const Positions positions(0);
   tilepost::Ring<kStages> ring(1);
   tilepost::BulkLoads loads;
   tilepost::ptx::wait_for_previous_kernels();
   tilepost::woven::open_in_map(view_);
-  for (int position = blockIdx.x; position < tiles;) {
-    const int m = tile.m, n = tile.n;
+  for (int position = positions.first; position < tiles;) {
+    const int m = tile.m, n = tile.n + own_column();
     const CUtensorMap* in = tilepost::woven::in_map(view_, map_a, tile);
     tilepost::woven::input_ready(view_, tile, loads);
-    if ((position += gridDim.x) < tiles) tile = tilepost::woven::tile(view_, grid, position);
+    if ((position += positions.all) < tiles) tile = tilepost::woven::tile(view_, grid, position);
 #pragma unroll 1  // few registers
     for (int k = 0; k < stages * kTileK; k += kTileK) {
       const uint32_t full = shared.stages().await_empty(ring, kBytesA + kBytesB);
-      tilepost::ptx::load_box(shared.a(ring.index), in, full, k, m);
-      load_b(shared.b(ring.index), map_b, full, rank, k, n);
+      mates.load_for_row(shared.a(ring.index) + first_row * kRowBytes, in, full, k, m + first_row);
+      load_b(shared.b(ring.index), map_b, full, mates, k, n);
       ring.advance();
     }
   }
@@ -233,8 +238,8 @@ __device__ __forceinline__ void store_tiles(const View& view_, const Shared& sha
     const tilepost::Tile tile = tilepost::woven::tile(view_, grid, position);
     const CUtensorMap* map = tilepost::woven::out_map(view_, map_c, tile);
     const tilepost::Coord first =
-        tilepost::woven::out_coord(view_, grid, tile, consumer * kStep, 0);
-    const bool last_tile = position + gridDim.x >= tiles;  // of the CTA
+        tilepost::woven::out_coord(view_, grid, tile, consumer * kStep, own_column() + 0);
+    const bool last_tile = position + positions.all >= tiles;  // of the CTA
     tilepost::PanelReturns<PanelBarriers, kPanels> returns{shared.panels(), consumer};
     for (int panel = 0; panel < kPanelsPerTile; ++panel) {
       tilepost::ptx::wait_barrier(shared.panels().full(consumer, ring.index), ring.parity);
@@ -294,7 +299,7 @@ __device__ __forceinline__ int multiply_tile(const Shared& shared, tilepost::Rin
     tilepost::ptx::wait_barrier(shared.stages().full(ring.index), ring.parity);
     multiply_stage<1>(shared, ring.index, sums, consumer, i == 0);
     tilepost::ptx::wgmma_wait<1>();
-    if (previous >= 0) shared.stages().release<kCluster>(previous, thread);
+    if (previous >= 0) shared.stages().release(previous, thread, Mates::of_this_cta());
     previous = ring.index;
     ring.advance();
   }
@@ -318,7 +323,7 @@ __device__ __forceinline__ void write_panels(const Shared& shared, tilepost::Rin
       else
         tilepost::ptx::wgmma_wait<1>();
       tilepost::ptx::pin(sums);
-      if (last) shared.stages().release<kCluster>(stage, thread);
+      if (last) shared.stages().release(stage, thread, Mates::of_this_cta());
     }
     const float* panel_sums = sums + panel * kPanelWidth / 2;
     const uint32_t target = shared.panel(consumer, ring.index);
@@ -341,16 +346,9 @@ __device__ __forceinline__ void multiply_tiles(const Shared& shared, const tilep
   const Positions positions(consumer);
   tilepost::Ring<kStages> ring(0);
   tilepost::Ring<kPanels> panels(1);
-  uint32_t turn_parity = consumer == 0 ? 1 : 0;
   Sums sums;
-  if (consumer == 1) ring.skip(stages);
   for (int position = positions.first; position < tiles; position += positions.stride) {
-    tilepost::ptx::wait_barrier(turn_of(shared, consumer), turn_parity);
-    turn_parity ^= 1;
     const int last_stage = multiply_tile(shared, ring, sums, stages, consumer, thread);
-    // The other consumer may issue its first stage behind this one's last.
-    if (thread == 0) tilepost::ptx::arrive(turn_of(shared, 1 - consumer));
-    ring.skip(stages);
     tilepost::panel::Place place{};  // only an epilogue asks for it
     write_panels(shared, panels, sums, shape, epilogue, place, last_stage, consumer, thread);
   }
@@ -365,8 +363,8 @@ __global__ void __launch_bounds__(kThreads, 1)
               const __grid_constant__ View view_) {
   extern __shared__ __align__(1024) uint8_t gemm_sm90_memory[];
   const Shared shared{tilepost::ptx::shared_address(gemm_sm90_memory)};
-  const int tiles_m = (shape.m + kTileM - 1) / kTileM, tiles_n = (shape.n + kTileN - 1) / kTileN;
-  const tilepost::TileGrid grid{tiles_m, tiles_n, kTileM, kTileN, kCluster, kBand};
+  const int tiles_m = (shape.m + kTileM - 1) / kTileM, tiles_n = (shape.n + kWholeN - 1) / kWholeN;
+  const tilepost::TileGrid grid{tiles_m, tiles_n, kTileM, kWholeN, kCluster, kBand};
   const int tiles = tilepost::woven::num_tiles(view_, grid);
   const int stages = (shape.k + kTileK - 1) / kTileK;  // of a tile
   // The shuffle tells the compiler that the warp's number is the same in all its lanes.
@@ -375,13 +373,14 @@ __global__ void __launch_bounds__(kThreads, 1)
 
   tilepost::Tile first{};
   if (threadIdx.x == 0) {
-    if (blockIdx.x < tiles) first = tilepost::woven::tile(view_, grid, blockIdx.x);
+    if (blockIdx.x / kAcross < tiles)
+      first = tilepost::woven::tile(view_, grid, blockIdx.x / kAcross);
     init_barriers(shared);
     tilepost::ptx::prefetch_tensor_map(&map_a);
     tilepost::ptx::prefetch_tensor_map(&map_b);
     tilepost::ptx::prefetch_tensor_map(&map_c);
   }
-  tilepost::ptx::cluster_sync();
+  Mates::meet();
 
   if (warp < 4) {
     tilepost::ptx::shrink_registers<kMoverRegisters>();
@@ -398,7 +397,7 @@ __global__ void __launch_bounds__(kThreads, 1)
 
 // ---- The plan
 
-static_assert(kThreads == 384 && kSharedBytes == 230400, "the plan and gemm_sm90 disagree");
+static_assert(kThreads == 384 && kSharedBytes == 197632, "the plan and gemm_sm90 disagree");
 
 // Where each group ends, in tile rows of the other ranks' shares; the first group is the own share.
 const int32_t kCuts[] = {0, 4, 8, 12};
@@ -424,14 +423,14 @@ tilepost_plan_t make_plan() {
   plan.routing = TILEPOST_ROUTING_EVEN;
   plan.any_m = 1;                               // every run says its m
   plan.model.start = 3.9;                       // us, as all of these
-  plan.model.wave = 2.42377306;
+  plan.model.wave = 2.73146537;
   plan.model.read_b = 0.246723765;
   plan.model.read_row = 0.000240941176;
   plan.model.wait = 13.3741538;
   plan.model.latency = 12;
   plan.model.per_byte = 3.05175781e-06;
   plan.model.tail = 18;
-  plan.model.sequence_wave = 2.19183946;
+  plan.model.sequence_wave = 2.49953177;
   plan.model.sequence_latency = 31;
   plan.model.sequence_per_byte = 2.71954463e-06;
   plan.model.sequence_ctas = 0;                 // grid without overlap
@@ -443,7 +442,7 @@ tilepost_plan_t make_plan() {
   plan.map.tile_n = 128;
   plan.map.cluster = 2;                         // CTAs that share a tile column
   plan.map.band = 16;                           // tile rows swept together
-  plan.map.signals_per_tile = 1;
+  plan.map.signals_per_tile = 2;
   plan.map.layout = TILEPOST_PANEL;
   plan.map.division = TILEPOST_DIVISION_ARRIVALS;
   plan.map.ranks = 4;                           // shares of the rows
@@ -473,7 +472,7 @@ tilepost_plan_t make_plan() {
   plan.kernel.box_b = {64, 64, 128, 0};
   plan.kernel.box_c = {64, 64, 128, 0};
   plan.kernel.threads = 384;                    // per CTA
-  plan.kernel.shared_bytes = 230400;            // per CTA
+  plan.kernel.shared_bytes = 197632;            // per CTA
   plan.kernel.ctas_per_sm = 1;
   return plan;
 }
@@ -481,7 +480,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_mlp_up::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_mlp_up_0f3867ea12f1d260) tilepost_plan_mlp_up_0f3867ea12f1d260 = 0;
+decltype(tilepost_plan_mlp_up_f5e22402d0a9c98f) tilepost_plan_mlp_up_f5e22402d0a9c98f = 0;
 
 extern "C" const tilepost_program_t* mlp_up_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_mlp_up::sm_90a::make_plan()};

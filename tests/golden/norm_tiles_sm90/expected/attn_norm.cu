@@ -19,7 +19,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 8, "attn_norm was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_attn_norm::kFiles == 0xb41b859d99f16b5a, "attn_norm.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_attn_norm::kFiles == 0xe9c7c58741ee391f, "attn_norm.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "attn_norm.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -319,13 +319,13 @@ __device__ __forceinline__ void multiply_tile(const Shared& shared, tilepost::Ri
     tilepost::ptx::wgmma_commit();
     tilepost::ptx::pin(sums);
     tilepost::ptx::wgmma_wait<1>();
-    if (previous >= 0) shared.stages().release<1>(previous, thread);
+    if (previous >= 0) shared.stages().release(previous, thread);
     previous = ring.index;
     ring.advance();
   }
   tilepost::ptx::wgmma_wait<0>();
   tilepost::ptx::pin(sums);
-  shared.stages().release<1>(previous, thread);
+  shared.stages().release(previous, thread);
 }
 
 // Writes what this CTA owns of the consumer's sums into its panel: rows of 64 columns of C, a row
@@ -503,7 +503,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_attn_norm::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_attn_norm_b41b859d99f16b5a) tilepost_plan_attn_norm_b41b859d99f16b5a = 0;
+decltype(tilepost_plan_attn_norm_e9c7c58741ee391f) tilepost_plan_attn_norm_e9c7c58741ee391f = 0;
 
 extern "C" const tilepost_program_t* attn_norm_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_attn_norm::sm_90a::make_plan()};

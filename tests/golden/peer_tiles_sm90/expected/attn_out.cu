@@ -20,7 +20,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 8, "attn_out was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_attn_out::kFiles == 0x5fc8a5358a29a1f7, "attn_out.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_attn_out::kFiles == 0x3a56adcd3ec5ef4c, "attn_out.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "attn_out.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -309,13 +309,13 @@ __device__ __forceinline__ void multiply_tile(const Shared& shared, tilepost::Ri
     tilepost::ptx::wgmma_commit();
     tilepost::ptx::pin(sums);
     tilepost::ptx::wgmma_wait<1>();
-    if (previous >= 0) shared.stages().release<1>(previous, thread);
+    if (previous >= 0) shared.stages().release(previous, thread);
     previous = ring.index;
     ring.advance();
   }
   tilepost::ptx::wgmma_wait<0>();
   tilepost::ptx::pin(sums);
-  shared.stages().release<1>(previous, thread);
+  shared.stages().release(previous, thread);
 }
 
 // Writes what this CTA owns of the consumer's sums into its panel: rows of 64 columns of C, a row
@@ -505,7 +505,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_attn_out::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_attn_out_5fc8a5358a29a1f7) tilepost_plan_attn_out_5fc8a5358a29a1f7 = 0;
+decltype(tilepost_plan_attn_out_3a56adcd3ec5ef4c) tilepost_plan_attn_out_3a56adcd3ec5ef4c = 0;
 
 extern "C" const tilepost_program_t* attn_out_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_attn_out::sm_90a::make_plan()};

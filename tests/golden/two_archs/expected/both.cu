@@ -2,12 +2,13 @@
 //   out[1024, 1024] = sum over 4 ranks of A[1024, 1024] * B[1024, 1024]^T, bf16 in, bf16 out
 //   sm_80: gemm_sm80, tile 128x128, 1 wave in 1 group, panel layout
 //   sm_90a: gemm_sm90, tile 128x128, 1 wave in 1 group, panel layout
-//   plan c55b847407475498
+//   plan f5688ec08ef92df2
 #include "both.h"
 
 #include <tilepost/device/arch.h>
 #include <tilepost/device/element.cuh>
 #include <tilepost/device/epilogue.cuh>
+#include <tilepost/device/mates.cuh>
 #include <tilepost/device/panel.cuh>
 #include <tilepost/device/pipeline.cuh>
 #include <tilepost/device/positions.cuh>
@@ -21,7 +22,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 8, "both was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_both::kFiles == 0x5c51835cd00464a3, "both.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_both::kFiles == 0x8e5ad45a02b1df79, "both.h was not generated with this file; generate both again");
 
 namespace tilepost_gen_both::sm_80 {
 
@@ -502,20 +503,22 @@ struct View : tilepost::woven::View {
 // tile arises transposed. The other extent of a tile is any that the instruction has, so that
 // tiles fit m or n and fill waves.
 //
-// The CTAs of a cluster work on the same columns: each loads its share of B for all of them.
+// In a cluster CLUSTER tiles lie one below the other, of each of which ACROSS CTAs have columns
+// side by side. Each CTA loads its share of B for those below and above, and of A for those beside.
 // A consumer never waits for global memory, and knows which tile it computes only if the epilogue
 // needs that. The thread that issued a tile's stores is the one that can wait for them, so the
 // store threads say tile_done: one signal per tile and consumer that has a part in it.
 //
-// Launch: kThreads threads, kSharedBytes of dynamic shared memory, cluster (CLUSTER, 1, 1), a grid
-// that is a multiple of CLUSTER. Tensor maps, all with the 128-byte swizzle: A {k, m}, box
-// {kTileK, TILE_M}; B {k, n}, box {kTileK, TILE_N / CLUSTER}, or, if NN, {n, k}, box
+// Launch: kThreads threads, kSharedBytes of dynamic shared memory, cluster (CLUSTER * ACROSS, 1,
+// 1), a grid that is a multiple of that. Tensor maps, all with the 128-byte swizzle: A {k, m}, box
+// {kTileK, TILE_M / ACROSS}; B {k, n}, box {kTileK, kTileN / CLUSTER}, or, if NN, {n, k}, box
 // {64, kTileK / CLUSTER}; C {n, m}, box {PANEL_N, PANEL_M}. TMA fills what lies outside A and B
 // with zeros and does not write outside C, so m, n and k are arbitrary as far as the maps allow:
 // rows of A, B and C start at multiples of 16 bytes. With an epilogue n is even.
 
 constexpr int kTileM = 128;    // up to 256
-constexpr int kTileN = 128;    // up to 256
+constexpr int kWholeN = 128;   // up to 256 for each of ACROSS
+constexpr int kAcross = 1;     // CTAs side by side that share A
 constexpr bool kSwap = 0;      // wgmma's rows are columns of B
 constexpr int kConsumers = 2;  // warpgroups that multiply: 2 or 3
 constexpr int kPanelM = 64;    // rows of a panel; if not SWAP 64
@@ -535,6 +538,9 @@ constexpr int kRowBytes = 128;  // of an operand in shared memory: one swizzled 
 constexpr int kTileK = kRowBytes / static_cast<int>(sizeof(tilepost::DeviceElement<kElement>));
 constexpr int kSteps = 4;   // wgmmas along a row: 32 bytes each
 constexpr int kBlock = 64;  // rows of one wgmma
+
+constexpr int kTileN = kWholeN / kAcross;  // of a CTA
+using Mates = tilepost::Mates<kCluster, kAcross>;
 
 // Of a tile: what is divided into blocks, and how wide these are.
 constexpr int kDivided = kTileM, kWidth = kTileN;
@@ -567,7 +573,7 @@ constexpr int kAwaitedPanels = kPanelsPerTile - kPanels;
 constexpr int kBytesA = kTileM * kRowBytes, kBytesB = kTileN * kRowBytes;
 constexpr int kPipelineBytes = kStages * (kBytesA + kBytesB);
 
-using Positions = tilepost::Positions<1>;
+using Positions = tilepost::Positions<1, kAcross>;
 using StageBarriers = tilepost::StageBarriers<0, kStages>;
 using PanelBarriers = tilepost::PanelBarriers<StageBarriers::kEnd, kConsumers, kPanels>;
 constexpr int kBarrierBytes = 1024;                 // that barriers may take
@@ -613,20 +619,26 @@ struct Shared {
 
 // One thread.
 __device__ __forceinline__ void init_barriers(const Shared& shared) {
-  shared.stages().init(kSharers * kCluster);
+  shared.stages().init(kSharers * Mates::kSenders);
   for (int consumer = 0; consumer < kConsumers; ++consumer) {
     shared.panels().init(consumer);
   }
   tilepost::ptx::fence_barrier_init();
 }
 
-// Loads this CTA's share of a block of B for the whole cluster: some of its columns, or, where B is
-// [k, n], some of each column's elements of K.
+// Where in a tile this CTA's columns begin.
+__device__ __forceinline__ int own_column() {
+  return Mates::of_this_cta().column() * kTileN;
+}
+
+// Loads this CTA's share of a block of B for all that have its columns: some of them, or, where B
+// is [k, n], some of each column's elements of K.
 __device__ __forceinline__ void load_b(uint32_t target, const CUtensorMap* map, uint32_t full,
-                                       int rank, int k, int n) {
-  constexpr int kRows = kTileN / kCluster;
-  tilepost::load_box_for_cluster<kCluster>(target + rank * kRows * kRowBytes, map, full, k,
-                                           n + rank * kRows);
+                                       const Mates& mates, int k, int n) {
+  constexpr int kRows = kTileN / kCluster;  // of the box
+  const int first = mates.row() * kRows;
+  const uint32_t share = target + first * kRowBytes;
+  mates.load_for_column(share, map, full, k, n + first);
 }
 
 // The loader: one thread. Fills the stages with the operands of one tile after the other, from
@@ -635,21 +647,23 @@ __device__ __forceinline__ void load_tiles(const View& view_, const Shared& shar
                                            const CUtensorMap* map_a, const CUtensorMap* map_b,
                                            const tilepost::TileGrid& grid, tilepost::Tile tile,
                                            int tiles, int stages) {
-  const int rank = static_cast<int>(tilepost::ptx::cluster_rank());
+  const Mates mates = Mates::of_this_cta();
+  const int first_row = mates.column() * (kTileM / kAcross);  // of this CTA's share of A
+  const Positions positions(0);
   tilepost::Ring<kStages> ring(1);
   tilepost::BulkLoads loads;
   tilepost::ptx::wait_for_previous_kernels();
   tilepost::woven::open_in_map(view_);
-  for (int position = blockIdx.x; position < tiles;) {
-    const int m = tile.m, n = tile.n;
+  for (int position = positions.first; position < tiles;) {
+    const int m = tile.m, n = tile.n + own_column();
     const CUtensorMap* in = tilepost::woven::in_map(view_, map_a, tile);
     tilepost::woven::input_ready(view_, tile, loads);
-    if ((position += gridDim.x) < tiles) tile = tilepost::woven::tile(view_, grid, position);
+    if ((position += positions.all) < tiles) tile = tilepost::woven::tile(view_, grid, position);
 #pragma unroll 1  // few registers
     for (int k = 0; k < stages * kTileK; k += kTileK) {
       const uint32_t full = shared.stages().await_empty(ring, kBytesA + kBytesB);
-      tilepost::ptx::load_box(shared.a(ring.index), in, full, k, m);
-      load_b(shared.b(ring.index), map_b, full, rank, k, n);
+      mates.load_for_row(shared.a(ring.index) + first_row * kRowBytes, in, full, k, m + first_row);
+      load_b(shared.b(ring.index), map_b, full, mates, k, n);
       ring.advance();
     }
   }
@@ -671,8 +685,8 @@ __device__ __forceinline__ void store_tiles(const View& view_, const Shared& sha
     const tilepost::Tile tile = tilepost::woven::tile(view_, grid, position);
     const CUtensorMap* map = tilepost::woven::out_map(view_, map_c, tile);
     const tilepost::Coord first =
-        tilepost::woven::out_coord(view_, grid, tile, consumer * kStep, 0);
-    const bool last_tile = position + gridDim.x >= tiles;  // of the CTA
+        tilepost::woven::out_coord(view_, grid, tile, consumer * kStep, own_column() + 0);
+    const bool last_tile = position + positions.all >= tiles;  // of the CTA
     tilepost::PanelReturns<PanelBarriers, kPanels> returns{shared.panels(), consumer};
     for (int panel = 0; panel < kPanelsPerTile; ++panel) {
       tilepost::ptx::wait_barrier(shared.panels().full(consumer, ring.index), ring.parity);
@@ -732,7 +746,7 @@ __device__ __forceinline__ int multiply_tile(const Shared& shared, tilepost::Rin
     tilepost::ptx::wait_barrier(shared.stages().full(ring.index), ring.parity);
     multiply_stage<1>(shared, ring.index, sums, consumer, i == 0);
     tilepost::ptx::wgmma_wait<1>();
-    if (previous >= 0) shared.stages().release<kCluster>(previous, thread);
+    if (previous >= 0) shared.stages().release(previous, thread, Mates::of_this_cta());
     previous = ring.index;
     ring.advance();
   }
@@ -756,7 +770,7 @@ __device__ __forceinline__ void write_panels(const Shared& shared, tilepost::Rin
       else
         tilepost::ptx::wgmma_wait<1>();
       tilepost::ptx::pin(sums);
-      if (last) shared.stages().release<kCluster>(stage, thread);
+      if (last) shared.stages().release(stage, thread, Mates::of_this_cta());
     }
     const float* panel_sums = sums + panel * kPanelWidth / 2;
     const uint32_t target = shared.panel(consumer, ring.index);
@@ -797,8 +811,8 @@ __global__ void __launch_bounds__(kThreads, 1)
 #if TILEPOST_ARCH_SM_90A
   extern __shared__ __align__(1024) uint8_t gemm_sm90_memory[];
   const Shared shared{tilepost::ptx::shared_address(gemm_sm90_memory)};
-  const int tiles_m = (shape.m + kTileM - 1) / kTileM, tiles_n = (shape.n + kTileN - 1) / kTileN;
-  const tilepost::TileGrid grid{tiles_m, tiles_n, kTileM, kTileN, kCluster, kBand};
+  const int tiles_m = (shape.m + kTileM - 1) / kTileM, tiles_n = (shape.n + kWholeN - 1) / kWholeN;
+  const tilepost::TileGrid grid{tiles_m, tiles_n, kTileM, kWholeN, kCluster, kBand};
   const int tiles = tilepost::woven::num_tiles(view_, grid);
   const int stages = (shape.k + kTileK - 1) / kTileK;  // of a tile
   // The shuffle tells the compiler that the warp's number is the same in all its lanes.
@@ -807,13 +821,14 @@ __global__ void __launch_bounds__(kThreads, 1)
 
   tilepost::Tile first{};
   if (threadIdx.x == 0) {
-    if (blockIdx.x < tiles) first = tilepost::woven::tile(view_, grid, blockIdx.x);
+    if (blockIdx.x / kAcross < tiles)
+      first = tilepost::woven::tile(view_, grid, blockIdx.x / kAcross);
     init_barriers(shared);
     tilepost::ptx::prefetch_tensor_map(&map_a);
     tilepost::ptx::prefetch_tensor_map(&map_b);
     tilepost::ptx::prefetch_tensor_map(&map_c);
   }
-  tilepost::ptx::cluster_sync();
+  Mates::meet();
 
   if (warp < 4) {
     tilepost::ptx::shrink_registers<kMoverRegisters>();
@@ -894,7 +909,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_both::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_both_5c51835cd00464a3) tilepost_plan_both_5c51835cd00464a3 = 0;
+decltype(tilepost_plan_both_8e5ad45a02b1df79) tilepost_plan_both_8e5ad45a02b1df79 = 0;
 
 extern "C" const tilepost_program_t* both_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_both::sm_80::make_plan(), tilepost_gen_both::sm_90a::make_plan()};

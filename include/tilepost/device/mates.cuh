@@ -1,0 +1,67 @@
+// The CTAs of a cluster that load operands for each other.
+#ifndef TILEPOST_DEVICE_MATES_CUH
+#define TILEPOST_DEVICE_MATES_CUH
+
+#include <cstdint>
+
+#include "tilepost/device/ptx_sm90.cuh"
+
+namespace tilepost {
+
+// A cluster's CTAs as a table of kRows rows of kColumns, in the order of their ranks. Those of a
+// row multiply the same rows of A, those of a column the same columns of B: each loads a share for
+// all of them, into the same addresses of their shared memory, and the bytes count on the barrier
+// of each.
+template <int kRows, int kColumns>
+struct Mates {
+  static constexpr int kAll = kRows * kColumns;
+  static constexpr int kSenders = kRows + kColumns - 1;  // CTAs whose loads come here, itself too
+  int rank = 0;
+
+  static __device__ __forceinline__ Mates of_this_cta() {
+    return {kAll > 1 ? static_cast<int>(ptx::cluster_rank()) : 0};
+  }
+  // All threads of all CTAs.
+  static __device__ __forceinline__ void meet() {
+    if constexpr (kAll > 1)
+      ptx::cluster_sync();
+    else
+      __syncthreads();
+  }
+  __device__ __forceinline__ int row() const { return kRows > 1 ? rank / kColumns : 0; }
+  __device__ __forceinline__ int column() const { return kColumns > 1 ? rank % kColumns : 0; }
+
+  // The rank of the i-th sender: those of the row, then the column's other ones.
+  __device__ __forceinline__ int sender(int i) const {
+    if constexpr (kRows == 1 || kColumns == 1) return i;
+    if (i < kColumns) return row() * kColumns + i;
+    const int other = i - kColumns;
+    return (other + (other >= row() ? 1 : 0)) * kColumns + column();
+  }
+
+  __device__ __forceinline__ void load_for_row(uint32_t destination, const CUtensorMap* map,
+                                               uint32_t barrier, int x, int y) const {
+    constexpr int kRow = (1 << kColumns) - 1;
+    load<kColumns>(kRow << (row() * kColumns), destination, map, barrier, x, y);
+  }
+  __device__ __forceinline__ void load_for_column(uint32_t destination, const CUtensorMap* map,
+                                                  uint32_t barrier, int x, int y) const {
+    constexpr int kColumn = ((1 << kAll) - 1) / ((1 << kColumns) - 1);  // the first bit of each row
+    load<kRows>(kColumn << column(), destination, map, barrier, x, y);
+  }
+
+ private:
+  template <int kCount>
+  static __device__ __forceinline__ void load(int mates, uint32_t destination,
+                                              const CUtensorMap* map, uint32_t barrier, int x,
+                                              int y) {
+    if constexpr (kCount > 1)
+      ptx::load_box_multicast(destination, map, barrier, x, y, static_cast<uint16_t>(mates));
+    else
+      ptx::load_box(destination, map, barrier, x, y);
+  }
+};
+
+}  // namespace tilepost
+
+#endif  // TILEPOST_DEVICE_MATES_CUH
