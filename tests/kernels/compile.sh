@@ -75,10 +75,11 @@ expect_matrix() {
   value() { sed -n -E "s/.*tilepost::tunable\(\"$1\", ([0-9]+)\);.*/\1/p" "$work/kernel.cu"; }
   if grep -q 'tunable("ELEMENT", .*DType::e4m3' "$work/kernel.cu"; then kind=Q size=1; fi
   if grep -q 'gemm_sm90(' "$work/kernel.cu"; then
-    local divided=TILE_M sharers
-    if [ "$(value SWAP)" = 1 ]; then divided=TILE_N; fi
+    local divided sharers
+    divided=$(value TILE_M)
+    if [ "$(value SWAP)" = 1 ]; then divided=$(($(value TILE_N) / $(value ACROSS))); fi
     if [ "$(value PINGPONG)" = 1 ]; then sharers=1; else sharers=$(value CONSUMERS); fi
-    name=${kind}GMMA count=$(($(value $divided) / sharers / 64 * 4))
+    name=${kind}GMMA count=$((divided / sharers / 64 * 4))
   elif grep -q 'gemm_sm90_small(' "$work/kernel.cu"; then
     name=${kind}GMMA count=$(($(value TILE_M) <= 64 ? 8 : 4))
   else
