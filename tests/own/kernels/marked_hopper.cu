@@ -94,7 +94,7 @@ class Consumer {
       tilepost::ptx::wgmma_commit();
       tilepost::ptx::wgmma_wait<0>();
       tilepost::ptx::pin(sums_);
-      shared_.stages().template release<1>(ring_.index, thread_);
+      shared_.stages().release(ring_.index, thread_);
       ring_.advance();
     }
   }
