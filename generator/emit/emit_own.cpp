@@ -22,6 +22,10 @@ std::array<std::string, 3> block_of_tile(const OwnKernel& own) {
       return {"column", "row", "0"};
     case BlockOrder::rows_then_columns:
       return {"row", "column", "0"};
+    case BlockOrder::columns_and_depth:
+      return {"column", "0", "row"};
+    case BlockOrder::rows_and_depth:
+      return {"row", "0", "column"};
     case BlockOrder::linear_by_rows:
       return {"row * columns + column", "0", "0"};
     case BlockOrder::linear_by_columns:

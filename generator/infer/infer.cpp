@@ -51,34 +51,53 @@ bool is_sound(const Parsed& parsed, const clang::FunctionDecl* kernel, const Ker
   return sound;
 }
 
-BlockOrder order_of(const std::vector<KernelFacts>& shapes, const Inferred& inferred) {
-  const auto holds = [&](auto block_of) {
-    for (size_t s = 0; s < shapes.size(); ++s) {
-      const KernelFacts& facts = shapes[s];
-      const int64_t rows = (facts.m + facts.tile[0] - 1) / facts.tile[0];
-      const int64_t columns = (facts.n + facts.tile[1] - 1) / facts.tile[1];
-      for (int64_t row = 0; row < rows; ++row) {
-        for (int64_t column = 0; column < columns; ++column) {
-          const int64_t block = inferred.blocks[s][row * columns + column];
-          if (block != block_of(facts, row, column, rows, columns)) return false;
-        }
-      }
+// A block's coordinates as an order has them, of the tile at a row and a column.
+struct OrderRule {
+  BlockOrder order;
+  std::array<int64_t, 3> (*block)(int64_t row, int64_t column, int64_t rows, int64_t columns);
+};
+
+using Int = int64_t;
+constexpr OrderRule kOrders[] = {
+    {BlockOrder::columns_then_rows,
+     [](Int row, Int column, Int, Int) -> std::array<Int, 3> { return {column, row, 0}; }},
+    {BlockOrder::rows_then_columns,
+     [](Int row, Int column, Int, Int) -> std::array<Int, 3> { return {row, column, 0}; }},
+    {BlockOrder::columns_and_depth,
+     [](Int row, Int column, Int, Int) -> std::array<Int, 3> { return {column, 0, row}; }},
+    {BlockOrder::rows_and_depth,
+     [](Int row, Int column, Int, Int) -> std::array<Int, 3> { return {row, 0, column}; }},
+    {BlockOrder::linear_by_rows,
+     [](Int row, Int column, Int, Int columns) -> std::array<Int, 3> {
+       return {row * columns + column, 0, 0};
+     }},
+    {BlockOrder::linear_by_columns,
+     [](Int row, Int column, Int rows, Int) -> std::array<Int, 3> {
+       return {column * rows + row, 0, 0};
+     }},
+};
+
+// Whether the blocks that make the tiles of one shape are those that the rule names.
+bool follows(const OrderRule& rule, const KernelFacts& facts, const std::vector<int64_t>& blocks) {
+  const int64_t rows = (facts.m + facts.tile[0] - 1) / facts.tile[0];
+  const int64_t columns = (facts.n + facts.tile[1] - 1) / facts.tile[1];
+  const int64_t x = facts.grid[0], y = facts.grid[1];
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t column = 0; column < columns; ++column) {
+      const int64_t block = blocks[row * columns + column];
+      const std::array<int64_t, 3> at{block % x, block / x % y, block / (x * y)};
+      if (at != rule.block(row, column, rows, columns)) return false;
     }
-    return true;
-  };
-  using Facts = const KernelFacts&;
-  using Int = int64_t;
-  if (holds([](Facts f, Int row, Int column, Int, Int) { return row * f.grid[0] + column; })) {
-    return BlockOrder::columns_then_rows;
   }
-  if (holds([](Facts f, Int row, Int column, Int, Int) { return column * f.grid[0] + row; })) {
-    return BlockOrder::rows_then_columns;
-  }
-  if (holds([](Facts, Int row, Int column, Int, Int columns) { return row * columns + column; })) {
-    return BlockOrder::linear_by_rows;
-  }
-  if (holds([](Facts, Int row, Int column, Int rows, Int) { return column * rows + row; })) {
-    return BlockOrder::linear_by_columns;
+  return true;
+}
+
+BlockOrder order_of(const std::vector<KernelFacts>& shapes, const Inferred& inferred) {
+  for (const OrderRule& rule : kOrders) {
+    bool all = true;
+    for (size_t s = 0; s < shapes.size(); ++s)
+      all = all && follows(rule, shapes[s], inferred.blocks[s]);
+    if (all) return rule.order;
   }
   return BlockOrder::table;
 }

@@ -6,8 +6,10 @@ namespace tilepost {
 // Which block of the plain kernel makes which tile. Blocks have the coordinates x, y and z, tiles
 // the row and the column, of which there are rows and columns.
 enum class BlockOrder {
-  columns_then_rows,  // x is the tile's column, y its row
+  columns_then_rows,  // x is the tile's column, y its row; what is not said is 0
   rows_then_columns,  // x is the row, y the column
+  columns_and_depth,  // x is the column, z the row
+  rows_and_depth,     // x is the row, z the column
   linear_by_rows,     // x is row * columns + column
   linear_by_columns,  // x is column * rows + row
   table,              // another order, which holds for one shape

@@ -14,6 +14,10 @@ std::string name_of(BlockOrder order) {
       return "columns_then_rows";
     case BlockOrder::rows_then_columns:
       return "rows_then_columns";
+    case BlockOrder::columns_and_depth:
+      return "columns_and_depth";
+    case BlockOrder::rows_and_depth:
+      return "rows_and_depth";
     case BlockOrder::linear_by_rows:
       return "linear_by_rows";
     case BlockOrder::linear_by_columns:

@@ -89,6 +89,18 @@ for type in nccl none; do
     >"$dir/spec.yaml"
   accepted "tiles in turn, $type" __nv_bfloat16 woven_tiled tiled.cu "$tiled_grid" "$tiled_call"
 done
+rows_of='ceil_div(m, 16)' columns_of='ceil_div(n, 16)' rows_cpu='static_cast<unsigned>((m + 15) / 16)'
+columns_cpu='static_cast<unsigned>((n + 15) / 16)'
+orders() {
+  spec gemm_all_reduce 200 72 24 bf16 "block_orders.cu, function: 'block_orders<$1>', tile: [16, 16], threads: [16, 16],
+  grid: [$2], arguments: {a: a, b: b, c: out, m: m, n: n, k: k}" \
+    "{transport: nccl, schedule: {sms: 24, comm_sms: 4}}" >"$dir/spec.yaml"
+  accepted "blocks in order $1" __nv_bfloat16 woven_block_orders block_orders.cu "$3" "block_orders<$1>(a, b, c, m, n, k)"
+}
+orders 0 "'$columns_of', 1, '$rows_of'" "$columns_cpu, 1, $rows_cpu"
+orders 1 "'$rows_of', 1, '$columns_of'" "$rows_cpu, 1, $columns_cpu"
+orders 2 "1, '$rows_of', '$columns_of'" "1, $rows_cpu, $columns_cpu"
+orders 3 "3, 'ceil_div($rows_of * $columns_of, 3)'" "3, ($rows_cpu * $columns_cpu + 2) / 3"
 leave="warps_leave.cu, function: warps_leave, tile: [32, 32], threads: 128,
   grid: ['ceil_div(n, 32)', 'ceil_div(m, 32)'], arguments: {a: a, b: b, c: out, m: m, n: n, k: k}"
 spec gemm_all_reduce 331 250 16 f32 "$leave" "{transport: nccl, schedule: {sms: 12, comm_sms: 2}}" >"$dir/spec.yaml"

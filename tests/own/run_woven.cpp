@@ -64,13 +64,14 @@ void run_plain(const tilepost_plan_t& plan, Data& data) {
   const int m = static_cast<int>(plan.map.m), n = static_cast<int>(plan.map.n);
   const int k = static_cast<int>(plan.k);
   const dim3 grid = {GRID};
-  for (unsigned y = 0; y < grid.y; ++y)
-    for (unsigned x = 0; x < grid.x; ++x)
-      tilepost::cpu::run_block_in_turn(grid, threads_of(plan), {x, y, 0}, 0, [&] {
-        const Element *a = data.a.data(), *b = data.b.data();
-        Output* c = data.c.data();
-        plain::LAUNCH;
-      });
+  for (unsigned block = 0; block < grid.x * grid.y * grid.z; ++block) {
+    const uint3 at{block % grid.x, block / grid.x % grid.y, block / (grid.x * grid.y)};
+    tilepost::cpu::run_block_in_turn(grid, threads_of(plan), at, 0, [&] {
+      const Element *a = data.a.data(), *b = data.b.data();
+      Output* c = data.c.data();
+      plain::LAUNCH;
+    });
+  }
 }
 
 // Elements that nothing stores.
