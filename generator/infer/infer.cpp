@@ -60,13 +60,21 @@ struct OrderRule {
 using Int = int64_t;
 constexpr OrderRule kOrders[] = {
     {BlockOrder::columns_then_rows,
-     [](Int row, Int column, Int, Int) -> std::array<Int, 3> { return {column, row, 0}; }},
+     [](Int row, Int column, Int, Int) -> std::array<Int, 3> {
+       return {column, row, 0};
+     }},
     {BlockOrder::rows_then_columns,
-     [](Int row, Int column, Int, Int) -> std::array<Int, 3> { return {row, column, 0}; }},
+     [](Int row, Int column, Int, Int) -> std::array<Int, 3> {
+       return {row, column, 0};
+     }},
     {BlockOrder::columns_and_depth,
-     [](Int row, Int column, Int, Int) -> std::array<Int, 3> { return {column, 0, row}; }},
+     [](Int row, Int column, Int, Int) -> std::array<Int, 3> {
+       return {column, 0, row};
+     }},
     {BlockOrder::rows_and_depth,
-     [](Int row, Int column, Int, Int) -> std::array<Int, 3> { return {row, 0, column}; }},
+     [](Int row, Int column, Int, Int) -> std::array<Int, 3> {
+       return {row, 0, column};
+     }},
     {BlockOrder::linear_by_rows,
      [](Int row, Int column, Int, Int columns) -> std::array<Int, 3> {
        return {row * columns + column, 0, 0};
