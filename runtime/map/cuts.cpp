@@ -61,14 +61,14 @@ int64_t rows_of_shares(const tilepost_map_t& map, int64_t cut) {
 }
 
 // ARRIVALS: the tile rows that lie in the own share wherever it begins, then an equal part of all
-// others.
+// others, both filled up to whole clusters.
 int64_t arrived_positions(const tilepost_map_t& map, int64_t cut) {
-  const int64_t columns = tiles_n(map), share = share_rows(map);
-  const int64_t all = whole_clusters(map, tiles_m(map)) * columns;
+  const int64_t share = share_rows(map), all = tiles_m(map);
   const int64_t inside =
       map.ranks == 1 ? all : share / map.tile_m - (share % map.tile_m == 0 ? 0 : 1);
-  const int64_t own = std::clamp<int64_t>(inside * columns, 0, all);
-  return own + (all - own) * cut / arriving_tiles(map);
+  const int64_t own = std::clamp<int64_t>(inside, 0, all);
+  const int64_t arrived = ceil_div64((all - own) * cut, arriving_tiles(map));
+  return (whole_clusters(map, own) + whole_clusters(map, arrived)) * tiles_n(map);
 }
 
 // ARRIVALS, see CutPoint::elements.
@@ -158,6 +158,8 @@ int64_t complete_units(const tilepost_map_t& map, int64_t positions) {
 }
 
 int64_t schedule_positions(const tilepost_map_t& map) {
+  if (map.division == TILEPOST_DIVISION_ARRIVALS)
+    return whole_clusters(map, tiles_m(map)) * tiles_n(map);
   return positions_before(map, last_cut(map));
 }
 

@@ -30,7 +30,7 @@ struct Timeline {
 
   Timeline(const GroupProblem& asked, std::vector<CutPoint> at)
       : Timeline(asked, std::move(at), cut_after(asked.map, 0).positions,
-                 schedule_positions(asked.map)) {}
+                 cut_after(asked.map, cut_units(asked.map)).positions) {}
   Timeline(const GroupProblem& asked, std::vector<CutPoint> at, int64_t first, int64_t whole)
       : points(std::move(at)), problem(asked), own(first), all(whole) {
     const tilepost_model_t& model = problem.model;
@@ -292,8 +292,8 @@ double computed_us(const GroupProblem& problem, int64_t positions) {
   const tilepost_model_t& model = problem.model;
   const int64_t waves = (positions + problem.at_once - 1) / problem.at_once;
   const double read = model.read_b + static_cast<double>(problem.map.m) * model.read_row;
-  const double part =
-      static_cast<double>(positions) / static_cast<double>(schedule_positions(problem.map));
+  const double part = std::min(
+      1.0, static_cast<double>(positions) / static_cast<double>(schedule_positions(problem.map)));
   return model.start + std::max(static_cast<double>(waves) * model.wave, part * read);
 }
 

@@ -194,6 +194,28 @@ TEST_CASE("cut points count what the map has") {
   REQUIRE(points_seen > 500);
 }
 
+TEST_CASE("cut points of arrivals count clusters that the last chunk and the own share fill up") {
+  int points_seen = 0;
+  for (const int ranks : {2, 3, 4, 8})
+    for (const int64_t tiles : {1, 2, 3, 7, 8})  // of a share
+      for (const int cluster : {1, 2, 4}) {
+        const tilepost_map_t map = recipe(ranks * tiles * 8, 50, 8, 16, cluster,
+                                          TILEPOST_DIVISION_ARRIVALS, TILEPOST_PANEL, ranks);
+        const std::vector<CutPoint> all = cut_points(map, 4 * cluster);
+        for (const CutPoint& point : all) {
+          std::vector<int32_t> cuts = {0, point.cut};
+          if (point.cut != all.back().cut) cuts.push_back(all.back().cut);
+          const TileMap built = build_tile_map(with_cuts(map, cuts));
+          INFO(ranks << " ranks, " << tiles << " tile rows each, cluster " << cluster << ", cut "
+                     << point.cut);
+          REQUIRE(built.groups[0].num_tiles + built.groups[1].num_tiles == point.positions);
+          REQUIRE(static_cast<int64_t>(built.tiles.size()) == all.back().positions);
+          ++points_seen;
+        }
+      }
+  REQUIRE(points_seen > 100);
+}
+
 TEST_CASE("explicit waves become increasing cuts, however few rows a wave has") {
   for (const int cluster : {1, 2}) {
     const tilepost_map_t map = recipe(640, 4096, 64, 64, cluster, TILEPOST_DIVISION_ROWS);

@@ -209,7 +209,8 @@ double told(const GroupProblem& problem, const std::vector<int32_t>& cuts) {
   const bool waits = problem.map.division == TILEPOST_DIVISION_ARRIVALS;
   double end = waits ? model.wait : 0, whole = 0;
   CutPoint before = waits ? cut_after(problem.map, 0) : CutPoint{};
-  if (waits) whole = end + computed_us(problem, schedule_positions(problem.map));
+  const int64_t all = cut_after(problem.map, cut_units(problem.map)).positions;
+  if (waits) whole = end + computed_us(problem, all);
   for (size_t g = waits ? 1 : 0; g < cuts.size(); ++g) {
     const CutPoint point = cut_after(problem.map, units_before(problem.map, cuts[g]));
     const double collective =
@@ -218,9 +219,7 @@ double told(const GroupProblem& problem, const std::vector<int32_t>& cuts) {
             model.per_byte;
     if (waits) {
       end += collective;  // all that still waits for this chunk is computed after it
-      whole = std::max(
-          whole, end + model.tail +
-                     computed_us(problem, schedule_positions(problem.map) - before.positions));
+      whole = std::max(whole, end + model.tail + computed_us(problem, all - before.positions));
     } else {
       end = std::max(end, computed_us(problem, point.positions) + model.wait) + collective;
     }

@@ -1,6 +1,7 @@
 // Every pattern: which division a plan gets, that overlap wins where it should, and what explain
 // says.
 #include <numeric>
+#include <random>
 
 #include "generator/emit/plan_json.h"
 #include "tests/catch.h"
@@ -72,6 +73,25 @@ TEST_CASE("large problems overlap in every pattern, small ones where kernels exc
         REQUIRE(small.prediction.total <= small.prediction.sequence * 1.001);
       }
   }
+}
+
+TEST_CASE("no choice is predicted to be slower than the sequence") {
+  std::mt19937 random(8);
+  const auto some = [&](int64_t least, int64_t most) {
+    return least + static_cast<int64_t>(random() % static_cast<uint64_t>(most - least + 1));
+  };
+  for (const tilepost_pattern_t pattern : kPatterns)
+    for (int repeat = 0; repeat < 20; ++repeat) {
+      const int64_t ranks = some(2, 4), m = ranks * 128 * some(1, 32);
+      Spec spec = pattern_spec(pattern, m, 64 * some(16, 256), 64 * some(8, 224));
+      spec.ranks.value = ranks;
+      const Plan p = only(spec);
+      INFO(name_of(pattern) << " of " << m << " x " << p.map.n << " x " << p.k << " on " << ranks);
+      REQUIRE(p.prediction.total <= p.prediction.sequence * 1.001);
+    }
+  // A share of one tile row, which a cluster of two would fill up with another.
+  const Plan p = only(pattern_spec(TILEPOST_ALL_GATHER_GEMM, 512, 13952, 9600));
+  REQUIRE(p.prediction.total <= p.prediction.sequence * 1.001);
 }
 
 TEST_CASE("groups of shares pad no clusters that fewer groups would not") {
