@@ -14,8 +14,7 @@
 // Two ways to share: cooperative, each consumer multiplies its part of every tile; ping-pong, two
 // take turns at whole tiles, so that one rounds and stores while the other multiplies. And two ways
 // to multiply: the matrix instruction's 64 rows are rows of A, or, swapped, columns of B, and a
-// tile arises transposed. The other extent of a tile is any that the instruction has, so that
-// tiles fit m or n and fill waves.
+// tile arises transposed. Its other extent is any that the instruction has, to fill waves.
 //
 // In a cluster CLUSTER tiles lie one below the other, of each of which ACROSS CTAs have columns
 // side by side. Each CTA loads its share of B for those below and above, and of A for those beside.
@@ -92,9 +91,8 @@ __device__ __forceinline__ constexpr tilepost::panel::Place place_of(int panel) 
   return kSwap ? tilepost::panel::Place{along, block} : tilepost::panel::Place{block, along};
 }
 
-// A cooperative consumer of two blocks rounds and stores the first one's sums while the last
-// products of the second are still being made. (Beside an epilogue ptxas lacks the registers for
-// that; in ping-pong the other consumer has the tensor cores by then.)
+// Of two blocks a cooperative consumer stores the first one's sums while the second's last products
+// are made. (An epilogue leaves no registers for that; in ping-pong the other consumer multiplies.)
 constexpr int kParts = kPingPong || kPrecise || kEpilogue != 0 ? 1 : kBlocks;
 
 // Panels whose buffers a cooperative consumer needs again for the same tile: not spread in time.
@@ -144,8 +142,7 @@ static_assert((kTurnBarriers + kConsumers) * tilepost::kMbarrierBytes <= kBarrie
 static_assert(kSharedBytes <= 232448, "shared memory");
 static_assert(!kNN || kElement != tilepost::DType::e4m3, "wgmma reads e4m3 K-major only");
 
-// Where things are in shared memory. Stages and panels are multiples of 1024 bytes, the period of
-// the swizzle.
+// Shared memory. Stages and panels are multiples of 1024 bytes, the period of the swizzle.
 struct Shared {
   uint32_t base;
 
@@ -161,12 +158,10 @@ struct Shared {
   __device__ PanelBarriers panels() const { return {barrier(0)}; }
 };
 
-// The barrier of a consumer's turn (ping-pong).
 __device__ __forceinline__ uint32_t turn_of(const Shared& shared, int consumer) {
   return shared.barrier(kTurnBarriers + consumer);
 }
 
-// One thread.
 __device__ __forceinline__ void init_barriers(const Shared& shared) {
   shared.stages().init(kSharers * Mates::kSenders);
   for (int consumer = 0; consumer < kConsumers; ++consumer) {
@@ -298,6 +293,12 @@ __device__ __forceinline__ void route_tiles(const Shared& shared, const tilepost
 
 using Sums = float[kBlocks * kSums];  // block by block
 
+// A thread of a consumer: the warpgroup's number, its own in that, and whom it tells of stages.
+struct Consumer {
+  int number, thread;
+  Mates mates;
+};
+
 // Starts the multiplication of a stage as kGroups groups, one for all blocks or one for each;
 // `fresh`: these are the first products of the sums.
 template <int kGroups>
@@ -330,34 +331,33 @@ __device__ __forceinline__ void multiply_stage(const Shared& shared, int stage, 
 // kParts groups. One stage is still being multiplied while the next is issued; a stage is released
 // when the one after it has been issued. Returns the last one.
 __device__ __forceinline__ int multiply_tile(const Shared& shared, tilepost::Ring<kStages>& ring,
-                                             Sums& sums, int stages, int consumer, int thread) {
+                                             Sums& sums, int stages, const Consumer& consumer) {
   const int whole = kParts == 1 ? stages : stages - 1;
   int previous = -1;
 #pragma unroll 4
   for (int i = 0; i < whole; ++i) {
     tilepost::ptx::wait_barrier(shared.stages().full(ring.index), ring.parity);
-    multiply_stage<1>(shared, ring.index, sums, consumer, i == 0);
+    multiply_stage<1>(shared, ring.index, sums, consumer.number, i == 0);
     tilepost::ptx::wgmma_wait<1>();
-    if (previous >= 0) shared.stages().release(previous, thread, Mates::of_this_cta());
+    if (previous >= 0) shared.stages().release(previous, consumer.thread, consumer.mates);
     previous = ring.index;
     ring.advance();
   }
   if constexpr (kParts > 1) {
     tilepost::ptx::wait_barrier(shared.stages().full(ring.index), ring.parity);
-    multiply_stage<kParts>(shared, ring.index, sums, consumer, stages == 1);
+    multiply_stage<kParts>(shared, ring.index, sums, consumer.number, stages == 1);
     tilepost::ptx::wgmma_wait<kParts>();
-    if (previous >= 0) shared.stages().release(previous, thread, Mates::of_this_cta());
+    if (previous >= 0) shared.stages().release(previous, consumer.thread, consumer.mates);
     previous = ring.index;
     ring.advance();
   }
   return previous;
 }
 
-// The same with the sums of each stage added in fp32: the tensor cores keep about 14 bits of a sum
-// of products of e4m3.
+// The same, each stage's sums added in fp32: the tensor cores keep about 14 bits of those of e4m3.
 __device__ __forceinline__ int multiply_tile_precise(const Shared& shared,
                                                      tilepost::Ring<kStages>& ring, Sums& sums,
-                                                     int stages, int consumer, int thread) {
+                                                     int stages, const Consumer& consumer) {
   int last = 0;
 #pragma unroll
   for (int i = 0; i < kBlocks * kSums; ++i) sums[i] = 0;
@@ -365,10 +365,10 @@ __device__ __forceinline__ int multiply_tile_precise(const Shared& shared,
   for (int stage = 0; stage < stages; ++stage) {
     Sums products;
     tilepost::ptx::wait_barrier(shared.stages().full(ring.index), ring.parity);
-    multiply_stage<1>(shared, ring.index, products, consumer, true);
+    multiply_stage<1>(shared, ring.index, products, consumer.number, true);
     tilepost::ptx::wgmma_wait<0>();
     tilepost::ptx::pin(products);
-    if (stage < stages - 1) shared.stages().release(ring.index, thread, Mates::of_this_cta());
+    if (stage < stages - 1) shared.stages().release(ring.index, consumer.thread, consumer.mates);
     last = ring.index;
     ring.advance();
 #pragma unroll
@@ -382,8 +382,8 @@ __device__ __forceinline__ int multiply_tile_precise(const Shared& shared,
 __device__ __forceinline__ void write_panels(const Shared& shared, tilepost::Ring<kPanels>& ring,
                                              Sums& sums, const tilepost_shape_t& shape,
                                              const tilepost_epilogue_t& epilogue,
-                                             tilepost::panel::Place place, int stage, int consumer,
-                                             int thread) {
+                                             tilepost::panel::Place place, int stage,
+                                             const Consumer& consumer) {
   constexpr int kPanelsInPart = kPanelsPerTile / kParts;
 #pragma unroll
   for (int panel = 0; panel < kPanelsPerTile; ++panel) {
@@ -397,23 +397,23 @@ __device__ __forceinline__ void write_panels(const Shared& shared, tilepost::Rin
         tilepost::ptx::pin(sums);
       else
         tilepost::ptx::pin(tilepost::ptx::sums_at<kSums>(sums, panel / kPanelsInPart));
-      if (last) shared.stages().release(stage, thread, Mates::of_this_cta());
+      if (last) shared.stages().release(stage, consumer.thread, consumer.mates);
     }
     const float* panel_sums = sums + panel * kPanelWidth / 2;
-    const uint32_t target = shared.panel(consumer, ring.index);
+    const uint32_t target = shared.panel(consumer.number, ring.index);
     const tilepost::panel::Place at{place.row + place_of(panel).row,
                                     place.col + place_of(panel).col};
     if constexpr (kSwap) {
-      tilepost::ptx::wait_barrier(shared.panels().empty(consumer, ring.index), ring.parity);
+      tilepost::ptx::wait_barrier(shared.panels().empty(consumer.number, ring.index), ring.parity);
       tilepost::panel::write_transposed<kPanelM, kEpilogue, kOutput>(target, panel_sums, shape,
-                                                                     epilogue, at, thread);
+                                                                     epilogue, at, consumer.thread);
     } else {
       tilepost::panel::Words<kPanelN> words;
       tilepost::panel::round<kPanelN, kEpilogue, kOutput>(words, panel_sums, shape, epilogue, at);
-      tilepost::ptx::wait_barrier(shared.panels().empty(consumer, ring.index), ring.parity);
-      tilepost::panel::write<kPanelN>(target, words, thread);
+      tilepost::ptx::wait_barrier(shared.panels().empty(consumer.number, ring.index), ring.parity);
+      tilepost::panel::write<kPanelN>(target, words, consumer.thread);
     }
-    shared.panels().pass_on(consumer, ring.index, thread);
+    shared.panels().pass_on(consumer.number, ring.index, consumer.thread);
     ring.advance();
   }
 }
@@ -422,34 +422,33 @@ __device__ __forceinline__ void write_panels(const Shared& shared, tilepost::Rin
 __device__ __forceinline__ void multiply_tiles(const Shared& shared, const tilepost_shape_t& shape,
                                                const tilepost_epilogue_t& epilogue,
                                                const tilepost::TileGrid& grid, int tiles,
-                                               int stages, int consumer, int thread) {
-  const Positions positions(consumer);
+                                               int stages, const Consumer& consumer) {
+  const Positions positions(consumer.number);
   tilepost::Ring<kStages> ring(0);
   tilepost::Ring<kPanels> panels(1);
-  uint32_t turn_parity = consumer == 0 ? 1 : 0;
+  uint32_t turn_parity = consumer.number == 0 ? 1 : 0;
   Sums sums;
-  if (kPingPong && consumer == 1) ring.skip(stages);
+  if (kPingPong && consumer.number == 1) ring.skip(stages);
   for (int position = positions.first; position < tiles; position += positions.stride) {
     if constexpr (kPingPong) {
-      tilepost::ptx::wait_barrier(turn_of(shared, consumer), turn_parity);
+      tilepost::ptx::wait_barrier(turn_of(shared, consumer.number), turn_parity);
       turn_parity ^= 1;
     }
-    const int last_stage = kPrecise
-                               ? multiply_tile_precise(shared, ring, sums, stages, consumer, thread)
-                               : multiply_tile(shared, ring, sums, stages, consumer, thread);
+    const int last_stage = kPrecise ? multiply_tile_precise(shared, ring, sums, stages, consumer)
+                                    : multiply_tile(shared, ring, sums, stages, consumer);
     // The other consumer may issue its first stage behind this one's last.
     if constexpr (kPingPong) {
-      if (thread == 0) tilepost::ptx::arrive(turn_of(shared, 1 - consumer));
+      if (consumer.thread == 0) tilepost::ptx::arrive(turn_of(shared, 1 - consumer.number));
       ring.skip(stages);
     }
     tilepost::panel::Place place{};  // only an epilogue asks for it
     if constexpr (kEpilogue != 0) {
       const tilepost::Tile tile = tilepost::tile(grid, position);
-      const int n = tile.n + own_column();
-      place = kSwap ? tilepost::panel::first_sum_transposed({tile.m, n + consumer * kStep}, thread)
-                    : tilepost::panel::first_sum({tile.m + consumer * kStep, n}, thread);
+      const int n = tile.n + own_column(), step = consumer.number * kStep;
+      place = kSwap ? tilepost::panel::first_sum_transposed({tile.m, n + step}, consumer.thread)
+                    : tilepost::panel::first_sum({tile.m + step, n}, consumer.thread);
     }
-    write_panels(shared, panels, sums, shape, epilogue, place, last_stage, consumer, thread);
+    write_panels(shared, panels, sums, shape, epilogue, place, last_stage, consumer);
   }
 }
 
@@ -494,6 +493,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     }
   } else {
     tilepost::ptx::grow_registers<kConsumerRegisters>();
-    multiply_tiles(shared, shape, epilogue, grid, tiles, stages, warp / 4 - 1, threadIdx.x % 128);
+    multiply_tiles(shared, shape, epilogue, grid, tiles, stages,
+                   {warp / 4 - 1, static_cast<int>(threadIdx.x % 128), Mates::of_this_cta()});
   }
 }

@@ -258,16 +258,14 @@ bool only_exchanges(const Draft& draft, const KernelChoice& kernel) {
 }
 
 // Kernels of the draft that can overlap with it. Rows of the catalogue that were not timed beside
-// collectives serve where nothing else does, where the spec asks for their tile, or where nothing
-// runs beside them.
+// collectives serve where no other has the tile, or where nothing runs beside them.
 std::vector<const KernelChoice*> kernels_with(const Draft& draft, const Transport& transport) {
   if (!why_not_division(draft, transport.row.value).empty()) return {};
   const bool exchanges = transport.access() == TILEPOST_ACCESS_TILES;
   const auto timed = [&](const KernelChoice& kernel) {
     return draft.profile.times_of(kernel.config.row).beside;
   };
-  const bool timed_only =
-      !exchanges && !draft.spec.schedule.tile && std::ranges::any_of(draft.kernels, timed);
+  const bool timed_only = !exchanges && std::ranges::any_of(draft.kernels, timed);
   const bool waits = division_of(draft.plan, transport.row.value) == TILEPOST_DIVISION_ARRIVALS;
   std::vector<const KernelChoice*> kernels;
   for (const KernelChoice& kernel : draft.kernels) {

@@ -2,6 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <map>
+#include <set>
+#include <utility>
 
 #include "generator/plan/choose/draft.h"
 #include "generator/plan/kernels/operands.h"
@@ -16,21 +20,26 @@ std::string tile_name(int64_t tile_m, int64_t tile_n) {
   return fmt::format("{0}x{1}", tile_m, tile_n);
 }
 
+// "3", "3 or 4", "3, 4 or 6".
+std::string list_stages(const std::set<int>& stages) {
+  std::string text;
+  for (auto it = stages.begin(); it != stages.end(); ++it)
+    text += (text.empty()                    ? ""
+             : std::next(it) == stages.end() ? " or "
+                                             : ", ") +
+            std::to_string(*it);
+  return text;
+}
+
 // "128x256 (3 or 4 stages), 256x128 (4 stages)".
 std::string list_tiles(const std::vector<KernelConfig>& configs) {
-  std::vector<std::pair<std::string, std::string>> tiles;  // name, stages
-  for (const KernelConfig& config : configs) {
-    const std::string name = tile_name(config.tile_m, config.tile_n);
-    const std::string stages = std::to_string(config.stages);
-    auto it = std::ranges::find_if(tiles, [&](const auto& tile) { return tile.first == name; });
-    if (it == tiles.end())
-      tiles.emplace_back(name, stages);
-    else if (it->second.substr(it->second.rfind(' ') + 1) != stages)
-      it->second += " or " + stages;
-  }
+  std::map<std::pair<int, int>, std::set<int>> stages;  // of each tile
+  for (const KernelConfig& config : configs)
+    stages[{config.tile_m, config.tile_n}].insert(config.stages);
   std::string text;
-  for (const auto& [name, stages] : tiles)
-    text += (text.empty() ? "" : ", ") + name + " (" + stages + " stages)";
+  for (const auto& [tile, of] : stages)
+    text += fmt::format("{0}{1} ({2} stages)", text.empty() ? "" : ", ",
+                        tile_name(tile.first, tile.second), list_stages(of));
   return text;
 }
 

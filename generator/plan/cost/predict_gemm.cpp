@@ -5,6 +5,7 @@
 
 #include "generator/plan/cost/predict.h"
 #include "generator/plan/kernels/small_kernel.h"
+#include "tilepost/whole_numbers.h"
 
 namespace tilepost {
 namespace {
@@ -18,11 +19,20 @@ double exchange_us(const MachineProfile& profile, const KernelConfig& config) {
   return profile.split_us + profile.split_us_per_kib * kib * (config.split_k - 1) / config.split_k;
 }
 
+// Whether the profile has times of this kernel for plans like this: those of gemm_sm90 are of rows
+// beside collectives.
+bool has_own_times(const MachineProfile& profile, const Plan& plan, const KernelConfig& config) {
+  return !is_sm90(config) ||
+         (row_of(plan).communicates() && profile.kernels.count(config.row) == 1);
+}
+
 // Of the tensor peak of an SM, inside the main loop.
 double efficiency(const MachineProfile& profile, const Plan& plan, const KernelConfig& config,
                   const KernelRequest& request) {
   if (config.own) return config.own->spec.efficiency.value;
-  const double measured = profile.times_of(config.row).efficiency;
+  const double measured = has_own_times(profile, plan, config)
+                              ? profile.times_of(config.row).efficiency
+                              : profile.sm90.efficiency;
   if (is_sm90(config) || is_small(config)) return measured;
   const double peak = plan.arch == Arch::sm_90a ? profile.mma_sync : 1.0;
   return measured * peak * interpolate(profile.load_vector, request.load_vector);
@@ -46,22 +56,26 @@ bool aligned(const Plan& plan, const KernelRequest& request) {
   return plan.k * bytes_of(request.element) % kSector == 0;
 }
 
-// Cycles until L2 has delivered one stage's operands to an SM. Cluster-mates share B, or A. Rows
-// that do not start on a sector bring a fifth one for every four, and more.
+// What L2 delivers to an SM in one stage. Cluster-mates share B, or A.
+double delivered_bytes(const KernelConfig& config, const KernelRequest& request) {
+  const double rows =
+      1.0 * config.tile_m / config.across + 1.0 * columns_of_cta(config) / request.cluster;
+  return rows * config.tile_k * 2;
+}
+
+// Cycles until it has done so. Rows that do not start on a sector bring a fifth one for every four,
+// and more.
 double delivery_cycles(const MachineProfile& profile, const Plan& plan, const KernelConfig& config,
                        const KernelRequest& request) {
   if (!is_sm90(config) && !is_small(config)) return 0;
-  const double rows =
-      1.0 * config.tile_m / config.across + 1.0 * columns_of_cta(config) / request.cluster;
-  return rows * config.tile_k * 2 * (aligned(plan, request) ? 1.0 : profile.unaligned) /
+  return delivered_bytes(config, request) * (aligned(plan, request) ? 1.0 : profile.unaligned) /
          profile.l2_bytes_per_clock;
 }
 
 // Three stages do not hide how long unaligned rows take.
-double wait_factor(const MachineProfile& profile, const Plan& plan, const KernelConfig& config,
+double wait_factor(double short_of_stages, const Plan& plan, const KernelConfig& config,
                    const KernelRequest& request) {
-  return is_sm90(config) && config.stages < 4 && !aligned(plan, request) ? profile.short_of_stages
-                                                                         : 1.0;
+  return is_sm90(config) && config.stages < 4 && !aligned(plan, request) ? short_of_stages : 1.0;
 }
 
 double ghz(const MachineProfile& profile, const Plan& plan, const KernelConfig& config,
@@ -69,12 +83,73 @@ double ghz(const MachineProfile& profile, const Plan& plan, const KernelConfig& 
   if (!is_sm90(config) && !is_small(config)) return arch_info(plan.arch).clock_ghz;
   double clock = profile.times_of(config.row).ghz;
   if (is_small(config)) return clock;
-  const int ctas = request.cluster * config.across;
-  if (ctas == 1) clock *= profile.cluster_1;
-  if (ctas == 4) clock *= profile.cluster_4;
-  if (ctas == 8) clock *= profile.cluster_8;
+  if (request.cluster == 1) clock *= profile.cluster_1;
+  if (request.cluster == 4) clock *= profile.cluster_4;
   if (request.element == TILEPOST_E4M3) clock *= profile.e4m3;
   return clock * profile.sustained;
+}
+
+// What a kernel's tile takes.
+struct TileModel {
+  double cycles, ghz, start_us;
+  double first_reads = 0;  // Sm90Profile
+};
+
+TileModel by_own_times(const MachineProfile& profile, const Plan& plan, const KernelConfig& config,
+                       const KernelRequest& request, double stages) {
+  const double stage = wait_factor(profile.short_of_stages, plan, config, request) *
+                       std::max(multiply_cycles(profile, plan, config, request),
+                                delivery_cycles(profile, plan, config, request));
+  TileModel tile;
+  tile.cycles = stages * stage + profile.times_of(config.row).epilogue_cycles;
+  tile.ghz = ghz(profile, plan, config, request);
+  tile.start_us = profile.start_us;
+  return tile;
+}
+
+// Cycles of shared memory in a stage. Rows of 128 bytes come in once; each block of 64 reads all of
+// the operand that it does not divide.
+double shared_memory_cycles(const Sm90Profile& profile, const KernelConfig& config) {
+  const int columns = columns_of_cta(config);
+  const int divided = config.swapped ? columns : config.tile_m;
+  const int whole = config.swapped ? config.tile_m : columns;
+  constexpr double kBlock = 64;
+  return profile.write_cycles * (config.tile_m + columns) +
+         profile.read_cycles * whole * divided / kBlock;
+}
+
+// `products`: cycles of the tensor cores alone, in a stage.
+double stage_cycles(const Sm90Profile& profile, const Plan& plan, const KernelConfig& config,
+                    const KernelRequest& request, double products) {
+  const double delivery = delivered_bytes(config, request) *
+                          (aligned(plan, request) ? 1.0 : profile.unaligned) /
+                          profile.l2_bytes_per_clock;
+  const double memory = shared_memory_cycles(profile, config);
+  const auto power = [&](double cycles) { return std::pow(cycles, profile.sharpness); };
+  return wait_factor(profile.short_of_stages, plan, config, request) *
+         std::pow(power(products) + power(delivery) + power(memory), 1 / profile.sharpness);
+}
+
+TileModel by_formula(const MachineProfile& machine, const Plan& plan, const KernelConfig& config,
+                     const KernelRequest& request, double stages, int64_t waves) {
+  const Sm90Profile& profile = machine.sm90;
+  const double products = multiply_cycles(machine, plan, config, request);
+  double loop = stages * stage_cycles(profile, plan, config, request, products);
+  if (config.pingpong && waves == 1) loop *= profile.lone_turn;
+  const double elements = 1.0 * config.tile_m * columns_of_cta(config);
+  const double once =
+      config.pingpong ? profile.turn_cycles : profile.epilogue_cycles * elements / 1000;
+  const int ctas = request.cluster * config.across;
+  const double gain = ctas == 1 ? profile.cluster_1 : 1;
+  const double least = stages * products * profile.efficiency / profile.most_efficiency * gain;
+  TileModel tile;
+  tile.cycles = std::max(loop + once, least);
+  tile.ghz = profile.ghz * machine.sustained * gain;
+  if (request.element == TILEPOST_E4M3) tile.ghz *= machine.e4m3;
+  tile.start_us = profile.start_us + (ctas == 2 ? profile.pairs_us : 0) +
+                  (config.pingpong ? profile.last_turn_us : 0);
+  tile.first_reads = profile.first_reads;
+  return tile;
 }
 
 }  // namespace
@@ -89,22 +164,26 @@ GemmModel model_gemm(const MachineProfile& profile, const Plan& plan, const Kern
   const int depth = tile_k(config, request.element);
   const int64_t all_stages = (plan.k + depth - 1) / depth;
   const auto stages = static_cast<double>((all_stages + config.split_k - 1) / config.split_k);
-  const double cycles = stages * wait_factor(profile, plan, config, request) *
-                            std::max(multiply_cycles(profile, plan, config, request),
-                                     delivery_cycles(profile, plan, config, request)) +
-                        profile.times_of(config.row).epilogue_cycles;
+  const int64_t tiles = ceil_div(plan.map.m, config.tile_m) * ceil_div(plan.map.n, config.tile_n);
+  const int64_t waves = ceil_div(tiles * ctas_of_tile(config), plan.sms);
+  const TileModel tile = has_own_times(profile, plan, config)
+                             ? by_own_times(profile, plan, config, request, stages)
+                             : by_formula(profile, plan, config, request, stages, waves);
   GemmModel model;
-  model.start = profile.start_us + exchange_us(profile, config) +
-                (config.pingpong ? profile.last_turn_us : 0);
-  model.wave = cycles / (ghz(profile, plan, config, request) * 1000);
+  model.start = tile.start_us + exchange_us(profile, config);
+  model.wave = tile.cycles / (tile.ghz * 1000);
   model.reference_ctas = profile.clock_sms * config.ctas_per_sm / config.across;
   if (is_sm90(config)) {
     model.clock_gain = profile.clock_gain;
-    model.least_factor = ghz(profile, plan, config, request) / profile.max_ghz;
+    model.least_factor = tile.ghz / profile.max_ghz;
   }
   const double row = static_cast<double>(plan.k) * bytes_of(request.element);
   model.read_row = row / profile.memory_bytes_per_us;
   model.read_b = static_cast<double>(plan.map.n) * model.read_row;
+  // Rows of A come wave by wave.
+  const double rows = static_cast<double>(plan.map.m) / static_cast<double>(waves);
+  model.start += tile.first_reads * model.read_b;
+  model.wave += tile.first_reads * model.read_row * rows;
   return model;
 }
 

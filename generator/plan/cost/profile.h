@@ -132,29 +132,52 @@ struct SlackProfile {
   double rows;             // chunks of A, pushed, which helper warps serve
 };
 
+// gemm_sm90 by one formula, for rows of the catalogue that have no times of their own, and for all
+// where nothing communicates. A stage of a tile costs a CTA cycles for its products, for operands
+// from L2, and for shared memory, which TMA writes and products read; where some of these are
+// alike, it costs more than the largest. tests/gpu/rows/rows.py fits all of them.
+struct Sm90Profile {
+  double efficiency;          // of the tensor peak, of products alone
+  double most_efficiency;     // of the same, of a whole tile: the power limit leaves no more
+  double l2_bytes_per_clock;  // that L2 delivers to an SM
+  double unaligned;           // cycles of that where rows do not start on sectors, against 1
+  double write_cycles;        // that TMA takes for 128 bytes in shared memory
+  double read_cycles;         // that products take for 128 bytes of what every block of 64 reads
+  double sharpness;           // the three's exponent: the more, the closer to the largest
+  double short_of_stages;     // cycles with three stages against four where rows are unaligned
+  double lone_turn;           // cycles of a stage where no other consumer's turn comes, against 1
+  double epilogue_cycles;     // for 1000 elements of a tile that consumers share
+  double turn_cycles;         // for a tile where they take turns
+  double ghz;                 // clock on `clock_sms` SMs
+  double cluster_1;           // clock without a cluster, against any
+  double start_us;            // launch, pipeline fill and drain
+  double pairs_us;            // more with clusters of two CTAs
+  double last_turn_us;        // more where consumers take turns: nothing hides the last one's end
+  double first_reads;  // of the time in which memory delivers the operands, what is not hidden
+};
+
 struct MachineProfile {
   std::string name;
   Arch arch;  // others have their GEMM scaled from the tensor peak, and collectives as here
 
   // ---- GEMM
   std::map<std::string, KernelTimes> kernels;
+  Sm90Profile sm90;
   // A tensor-bound kernel runs at the power limit. On x times clock_sms SMs its clock is
   // x^-clock_gain times that of its row in the catalogue.
   double clock_sms, clock_gain;
   double max_ghz;
-  double l2_bytes_per_clock;   // that L2 delivers to an SM when all ask
-  double memory_bytes_per_us;  // that memory delivers
-  double sustained;            // long runs against cool bursts
-  double mma_sync;             // mma.sync against wgmma, of the tensor peak
-  // Clock against a cluster of 2: more or fewer reads of L2; of 8: CTAs that wait for each other.
-  double cluster_1, cluster_4, cluster_8;
-  double e4m3;       // clock against 16-bit inputs
-  double precise;    // cycles of the main loop against sums in the tensor cores
+  double l2_bytes_per_clock;    // that L2 delivers to an SM when all ask
+  double memory_bytes_per_us;   // that memory delivers
+  double sustained;             // long runs against cool bursts
+  double mma_sync;              // mma.sync against wgmma, of the tensor peak
+  double cluster_1, cluster_4;  // clock against a cluster of 2: more or fewer reads of L2
+  double e4m3;                  // clock against 16-bit inputs
+  double precise;               // cycles of the main loop against sums in the tensor cores
   double unaligned;  // cycles that L2 delivers in where rows do not start on sectors, against 1
   double short_of_stages;  // cycles with three stages against four where rows are unaligned
   std::vector<ProfilePoint> load_vector;  // rate against elements per asynchronous copy
   double start_us;                        // launch, pipeline fill and drain
-  double last_turn_us;  // more where consumers take turns: nothing hides how the last one stores
   double split_us, split_us_per_kib;  // CTAs that share a tile meet and add up, and what each sends
   int64_t in_flight_bytes;            // of operands per SM: what memory's latency takes
   int64_t band_rows;                  // output rows swept together: a wave's operands stay in L2

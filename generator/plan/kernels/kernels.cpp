@@ -11,67 +11,6 @@
 namespace tilepost {
 namespace {
 
-constexpr int kTileK90 = 64;
-constexpr int kBlock90 = 64;  // rows of a matrix instruction of gemm_sm90
-
-// Columns of a panel: the most, within the 128 bytes of the swizzle, that divide a tile's in chunks
-// of 16 bytes, for no box may reach into the next tile.
-int panel_columns(int tile_n) {
-  constexpr int kMost = 64, kChunk = 8;
-  int columns = kMost;
-  while (tile_n % columns != 0) columns -= kChunk;
-  return columns;
-}
-
-KernelConfig sm90(const char* row, int tile_m, int tile_n, int stages, int panels) {
-  KernelConfig config{};
-  config.kernel = "gemm_sm90";
-  config.row = row;
-  config.tile_m = tile_m;
-  config.tile_n = tile_n;
-  config.tile_k = kTileK90;
-  config.stages = stages;
-  config.panels = panels;
-  config.panel_m = kBlock90;
-  config.panel_n = panel_columns(tile_n);
-  config.consumers = 2;
-  config.ctas_per_sm = 1;
-  return config;
-}
-
-// Three consumers.
-KernelConfig in_three(const char* row, int tile_m, int tile_n, int stages, int panels) {
-  KernelConfig config = sm90(row, tile_m, tile_n, stages, panels);
-  config.consumers = 3;
-  return config;
-}
-
-// `panel_m`: how many rows panels have, within what divides the tile's.
-KernelConfig swapped(KernelConfig config, int panel_m) {
-  config.panel_m = panel_m;
-  config.panel_n = kBlock90;
-  config.swapped = true;
-  return config;
-}
-
-// So many CTAs side by side, each with the columns of `config`'s tile.
-KernelConfig beside(int ctas, KernelConfig config) {
-  config.across = ctas;
-  config.tile_n *= ctas;
-  return config;
-}
-
-KernelConfig with_epilogue(KernelConfig config) {
-  config.epilogue = true;
-  return config;
-}
-
-KernelConfig pingpong(const char* row, int tile_m, int tile_n, int stages, int panels) {
-  KernelConfig config = sm90(row, tile_m, tile_n, stages, panels);
-  config.pingpong = true;
-  return config;
-}
-
 KernelConfig sm80(const char* row, int tile_m, int tile_n, int tile_k, int stages, int warp_m,
                   int warp_n, int ctas_per_sm) {
   KernelConfig config{};
@@ -189,55 +128,6 @@ bool fits_cluster(const KernelConfig& config, int tiles) {
   constexpr int kMostCtas =
       8;  // on every device (CUDA C++ Programming Guide, Thread Block Clusters)
   return tiles == 1 || (!is_small(config) && tiles * config.across <= kMostCtas);
-}
-
-const std::vector<KernelConfig>& sm90_configs() {
-  static const std::vector<KernelConfig> configs = {
-      with_epilogue(sm90("gemm_sm90/128x256/4", 128, 256, 3, 4)),
-      pingpong("gemm_sm90/128x192/pingpong", 128, 192, 5, 1),
-      sm90("gemm_sm90/256x192/3", 256, 192, 3, 3),
-      pingpong("gemm_sm90/128x128/pingpong", 128, 128, 6, 2),
-      sm90("gemm_sm90/128x256/2", 128, 256, 4, 2),
-      sm90("gemm_sm90/256x128/2", 256, 128, 4, 2),
-      with_epilogue(sm90("gemm_sm90/128x192/3", 128, 192, 4, 3)),
-      with_epilogue(sm90("gemm_sm90/128x128/2", 128, 128, 5, 2)),
-      swapped(sm90("gemm_sm90/176x256/swapped", 176, 256, 3, 2), 88),
-      swapped(sm90("gemm_sm90/144x256/swapped", 144, 256, 4, 1), 72),
-      swapped(in_three("gemm_sm90/200x192/swapped in three", 200, 192, 4, 2), 40),
-      in_three("gemm_sm90/192x192/three", 192, 192, 4, 1),
-      swapped(in_three("gemm_sm90/176x192/swapped in three", 176, 192, 4, 1), 88),
-      in_three("gemm_sm90/192x168/three", 192, 168, 4, 1),
-      swapped(in_three("gemm_sm90/160x192/swapped in three", 160, 192, 4, 2), 40),
-      swapped(sm90("gemm_sm90/120x256/swapped", 120, 256, 4, 2), 40),
-      swapped(sm90("gemm_sm90/112x256/swapped", 112, 256, 4, 2), 56),
-      swapped(in_three("gemm_sm90/144x192/swapped in three", 144, 192, 4, 2), 72),
-      swapped(sm90("gemm_sm90/96x256/swapped", 96, 256, 4, 2), 96),
-      swapped(in_three("gemm_sm90/120x192/swapped in three", 120, 192, 5, 2), 40),
-      pingpong("gemm_sm90/128x160/pingpong", 128, 160, 5, 1),
-      with_epilogue(swapped(sm90("gemm_sm90/160x128/swapped", 160, 128, 5, 2), 80)),
-      swapped(in_three("gemm_sm90/104x192/swapped in three", 104, 192, 5, 1), 104),
-      pingpong("gemm_sm90/128x144/pingpong", 128, 144, 6, 1),
-      sm90("gemm_sm90/128x144/3", 128, 144, 4, 3),
-      swapped(in_three("gemm_sm90/96x192/swapped in three", 96, 192, 5, 1), 96),
-      with_epilogue(swapped(sm90("gemm_sm90/120x128/swapped", 120, 128, 6, 2), 40)),
-      with_epilogue(swapped(sm90("gemm_sm90/112x128/swapped", 112, 128, 7, 1), 56)),
-      with_epilogue(sm90("gemm_sm90/128x96/2", 128, 96, 6, 2)),
-      with_epilogue(swapped(sm90("gemm_sm90/88x128/swapped", 88, 128, 7, 1), 88)),
-      pingpong("gemm_sm90/64x168/pingpong", 64, 168, 6, 2),
-      pingpong("gemm_sm90/64x96/pingpong", 64, 96, 8, 2),
-      beside(2, swapped(in_three("gemm_sm90/176x192/2 beside", 176, 192, 4, 1), 88)),
-      with_epilogue(beside(2, swapped(sm90("gemm_sm90/160x128/2 beside", 160, 128, 5, 2), 80))),
-      with_epilogue(beside(4, swapped(sm90("gemm_sm90/160x128/4 beside", 160, 128, 5, 2), 80))),
-      with_epilogue(beside(2, swapped(sm90("gemm_sm90/144x128/2 beside", 144, 128, 6, 1), 72))),
-      with_epilogue(beside(4, sm90("gemm_sm90/128x128/4 beside", 128, 128, 5, 2))),
-      with_epilogue(beside(2, swapped(sm90("gemm_sm90/96x128/2 beside", 96, 128, 7, 1), 96))),
-      with_epilogue(beside(4, swapped(sm90("gemm_sm90/96x128/4 beside", 96, 128, 7, 1), 96))),
-      with_epilogue(beside(2, swapped(sm90("gemm_sm90/80x128/2 beside", 80, 128, 7, 1), 80))),
-      with_epilogue(beside(4, swapped(sm90("gemm_sm90/64x128/4 beside", 64, 128, 8, 1), 64))),
-      beside(2, pingpong("gemm_sm90/64x96/pingpong, 2 beside", 64, 96, 8, 2)),
-      beside(4, pingpong("gemm_sm90/64x96/pingpong, 4 beside", 64, 96, 8, 2)),
-  };
-  return configs;
 }
 
 const std::vector<KernelConfig>& sm80_configs(Arch arch) {

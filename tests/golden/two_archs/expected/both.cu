@@ -2,7 +2,7 @@
 //   out[1024, 1024] = sum over 4 ranks of A[1024, 1024] * B[1024, 1024]^T, bf16 in, bf16 out
 //   sm_80: gemm_sm80, tile 128x128, 1 wave in 1 group, panel layout
 //   sm_90a: gemm_sm90, tile 128x128, 1 wave in 1 group, panel layout
-//   plan f5688ec08ef92df2
+//   plan 8b26f189cf43cacb
 #include "both.h"
 
 #include <tilepost/device/arch.h>
@@ -22,7 +22,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 8, "both was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_both::kFiles == 0x8e5ad45a02b1df79, "both.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_both::kFiles == 0xd93a0deb99274dc2, "both.h was not generated with this file; generate both again");
 
 namespace tilepost_gen_both::sm_80 {
 
@@ -500,8 +500,7 @@ struct View : tilepost::woven::View {
 // Two ways to share: cooperative, each consumer multiplies its part of every tile; ping-pong, two
 // take turns at whole tiles, so that one rounds and stores while the other multiplies. And two ways
 // to multiply: the matrix instruction's 64 rows are rows of A, or, swapped, columns of B, and a
-// tile arises transposed. The other extent of a tile is any that the instruction has, so that
-// tiles fit m or n and fill waves.
+// tile arises transposed. Its other extent is any that the instruction has, to fill waves.
 //
 // In a cluster CLUSTER tiles lie one below the other, of each of which ACROSS CTAs have columns
 // side by side. Each CTA loads its share of B for those below and above, and of A for those beside.
@@ -562,9 +561,8 @@ __device__ __forceinline__ constexpr tilepost::panel::Place place_of(int panel) 
   return tilepost::panel::Place{block, along};
 }
 
-// A cooperative consumer of two blocks rounds and stores the first one's sums while the last
-// products of the second are still being made. (Beside an epilogue ptxas lacks the registers for
-// that; in ping-pong the other consumer has the tensor cores by then.)
+// Of two blocks a cooperative consumer stores the first one's sums while the second's last products
+// are made. (An epilogue leaves no registers for that; in ping-pong the other consumer multiplies.)
 constexpr int kParts = kBlocks;
 
 // Panels whose buffers a cooperative consumer needs again for the same tile: not spread in time.
@@ -600,8 +598,7 @@ static_assert(kStages >= 2 && kPanels >= 1 && kHelper % 128 == 0 && kBand >= 1 &
 static_assert(kSharedBytes <= 232448, "shared memory");
 static_assert(!kNN || kElement != tilepost::DType::e4m3, "wgmma reads e4m3 K-major only");
 
-// Where things are in shared memory. Stages and panels are multiples of 1024 bytes, the period of
-// the swizzle.
+// Shared memory. Stages and panels are multiples of 1024 bytes, the period of the swizzle.
 struct Shared {
   uint32_t base;
 
@@ -617,7 +614,6 @@ struct Shared {
   __device__ PanelBarriers panels() const { return {barrier(0)}; }
 };
 
-// One thread.
 __device__ __forceinline__ void init_barriers(const Shared& shared) {
   shared.stages().init(kSharers * Mates::kSenders);
   for (int consumer = 0; consumer < kConsumers; ++consumer) {
@@ -708,6 +704,12 @@ __device__ __forceinline__ void store_tiles(const View& view_, const Shared& sha
 
 using Sums = float[kBlocks * kSums];  // block by block
 
+// A thread of a consumer: the warpgroup's number, its own in that, and whom it tells of stages.
+struct Consumer {
+  int number, thread;
+  Mates mates;
+};
+
 // Starts the multiplication of a stage as kGroups groups, one for all blocks or one for each;
 // `fresh`: these are the first products of the sums.
 template <int kGroups>
@@ -738,15 +740,15 @@ __device__ __forceinline__ void multiply_stage(const Shared& shared, int stage, 
 // kParts groups. One stage is still being multiplied while the next is issued; a stage is released
 // when the one after it has been issued. Returns the last one.
 __device__ __forceinline__ int multiply_tile(const Shared& shared, tilepost::Ring<kStages>& ring,
-                                             Sums& sums, int stages, int consumer, int thread) {
+                                             Sums& sums, int stages, const Consumer& consumer) {
   const int whole = stages;
   int previous = -1;
 #pragma unroll 4
   for (int i = 0; i < whole; ++i) {
     tilepost::ptx::wait_barrier(shared.stages().full(ring.index), ring.parity);
-    multiply_stage<1>(shared, ring.index, sums, consumer, i == 0);
+    multiply_stage<1>(shared, ring.index, sums, consumer.number, i == 0);
     tilepost::ptx::wgmma_wait<1>();
-    if (previous >= 0) shared.stages().release(previous, thread, Mates::of_this_cta());
+    if (previous >= 0) shared.stages().release(previous, consumer.thread, consumer.mates);
     previous = ring.index;
     ring.advance();
   }
@@ -758,8 +760,8 @@ __device__ __forceinline__ int multiply_tile(const Shared& shared, tilepost::Rin
 __device__ __forceinline__ void write_panels(const Shared& shared, tilepost::Ring<kPanels>& ring,
                                              Sums& sums, const tilepost_shape_t& shape,
                                              const tilepost_epilogue_t& epilogue,
-                                             tilepost::panel::Place place, int stage, int consumer,
-                                             int thread) {
+                                             tilepost::panel::Place place, int stage,
+                                             const Consumer& consumer) {
   constexpr int kPanelsInPart = kPanelsPerTile / kParts;
 #pragma unroll
   for (int panel = 0; panel < kPanelsPerTile; ++panel) {
@@ -770,17 +772,17 @@ __device__ __forceinline__ void write_panels(const Shared& shared, tilepost::Rin
       else
         tilepost::ptx::wgmma_wait<1>();
       tilepost::ptx::pin(sums);
-      if (last) shared.stages().release(stage, thread, Mates::of_this_cta());
+      if (last) shared.stages().release(stage, consumer.thread, consumer.mates);
     }
     const float* panel_sums = sums + panel * kPanelWidth / 2;
-    const uint32_t target = shared.panel(consumer, ring.index);
+    const uint32_t target = shared.panel(consumer.number, ring.index);
     const tilepost::panel::Place at{place.row + place_of(panel).row,
                                     place.col + place_of(panel).col};
     tilepost::panel::Words<kPanelN> words;
     tilepost::panel::round<kPanelN, kEpilogue, kOutput>(words, panel_sums, shape, epilogue, at);
-    tilepost::ptx::wait_barrier(shared.panels().empty(consumer, ring.index), ring.parity);
-    tilepost::panel::write<kPanelN>(target, words, thread);
-    shared.panels().pass_on(consumer, ring.index, thread);
+    tilepost::ptx::wait_barrier(shared.panels().empty(consumer.number, ring.index), ring.parity);
+    tilepost::panel::write<kPanelN>(target, words, consumer.thread);
+    shared.panels().pass_on(consumer.number, ring.index, consumer.thread);
     ring.advance();
   }
 }
@@ -789,15 +791,15 @@ __device__ __forceinline__ void write_panels(const Shared& shared, tilepost::Rin
 __device__ __forceinline__ void multiply_tiles(const Shared& shared, const tilepost_shape_t& shape,
                                                const tilepost_epilogue_t& epilogue,
                                                const tilepost::TileGrid& grid, int tiles,
-                                               int stages, int consumer, int thread) {
-  const Positions positions(consumer);
+                                               int stages, const Consumer& consumer) {
+  const Positions positions(consumer.number);
   tilepost::Ring<kStages> ring(0);
   tilepost::Ring<kPanels> panels(1);
   Sums sums;
   for (int position = positions.first; position < tiles; position += positions.stride) {
-    const int last_stage = multiply_tile(shared, ring, sums, stages, consumer, thread);
+    const int last_stage = multiply_tile(shared, ring, sums, stages, consumer);
     tilepost::panel::Place place{};  // only an epilogue asks for it
-    write_panels(shared, panels, sums, shape, epilogue, place, last_stage, consumer, thread);
+    write_panels(shared, panels, sums, shape, epilogue, place, last_stage, consumer);
   }
 }
 
@@ -839,7 +841,8 @@ __global__ void __launch_bounds__(kThreads, 1)
     }
   } else {
     tilepost::ptx::grow_registers<kConsumerRegisters>();
-    multiply_tiles(shared, shape, epilogue, grid, tiles, stages, warp / 4 - 1, threadIdx.x % 128);
+    multiply_tiles(shared, shape, epilogue, grid, tiles, stages,
+                   {warp / 4 - 1, static_cast<int>(threadIdx.x % 128), Mates::of_this_cta()});
   }
 #endif
 }
@@ -909,7 +912,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_both::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_both_8e5ad45a02b1df79) tilepost_plan_both_8e5ad45a02b1df79 = 0;
+decltype(tilepost_plan_both_d93a0deb99274dc2) tilepost_plan_both_d93a0deb99274dc2 = 0;
 
 extern "C" const tilepost_program_t* both_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_both::sm_80::make_plan(), tilepost_gen_both::sm_90a::make_plan()};
