@@ -260,7 +260,7 @@ Plan host_twin(const Plan& plan) {
   twin.set_transport(plan.planned_transport);
   twin.set_kernel(make_kernel(config, request));
   twin.gemm_ctas = plan.at_once();  // one worker computes a tile, however many CTAs would
-  twin.model.sequence_ctas = plan.model.sequence_ctas / (plan.source.split_k * plan.source.across);
+  twin.model.sequence_ctas = plan.model.sequence_ctas / plan.source.ctas_of_tile();
   twin.kernel.ctas_per_sm = plan.kernel.ctas_per_sm;     // the budget's waves stay as planned
   twin.map.signals_per_tile = signals_per_tile(config);  // gemm_host raises its counters otherwise
   twin.set_tile_map(build_tile_map(twin.map));

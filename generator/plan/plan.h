@@ -22,6 +22,9 @@ struct KernelSource {
   int split_k = 1;                              // CTAs that share the products of a tile
   int across = 1;                               // CTAs that have its columns side by side
   std::shared_ptr<const OwnKernel> own;         // the user's, in place of a template
+
+  // CTAs of a launched cluster that compute a tile together.
+  int ctas_of_tile() const { return split_k * across; }
 };
 
 // A kernel with every number that it is specialised to. `kernel.arch` and the functions are unset.
@@ -72,7 +75,7 @@ struct Plan : tilepost_plan_t {
   // Whether other plans serve some of the operation's runs.
   bool takes_turns() const { return range > 0 || least_m > 1; }
   // Positions of the schedule that are computed at a time.
-  int at_once() const { return gemm_ctas / (source.split_k * source.across); }
+  int at_once() const { return gemm_ctas / source.ctas_of_tile(); }
   // What map.cuts points to.
   const std::vector<int32_t>& cuts() const { return *cuts_; }
   // The schedule of rank 0.

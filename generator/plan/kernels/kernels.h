@@ -18,7 +18,7 @@ namespace tilepost {
 // One row of the catalogue.
 struct KernelConfig {
   const char* kernel;  // "gemm_sm90"
-  const char* row;     // its name in a machine profile, which has its times
+  const char* row;     // its name in a machine profile, which has its times, or Sm90Profile
   int tile_m, tile_n;
   int tile_k;  // of 16-bit elements; 8-bit ones are twice as many in as many bytes
   int stages;

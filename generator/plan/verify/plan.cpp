@@ -191,7 +191,7 @@ void check_grid(const Plan& plan, Findings& findings) {
   if (plan.kernel.cluster < 1 || plan.gemm_ctas % plan.kernel.cluster != 0)
     findings.add(fmt::format("a grid of {0} is no whole launched clusters of {1}", plan.gemm_ctas,
                              plan.kernel.cluster));
-  const int of_tile = plan.source.split_k * plan.source.across;
+  const int of_tile = plan.source.ctas_of_tile();
   if (plan.kernel.cluster % of_tile != 0)
     findings.add(fmt::format("the {0} CTAs of a tile are no part of a launched cluster of {1}",
                              of_tile, plan.kernel.cluster));
