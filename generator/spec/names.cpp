@@ -76,6 +76,12 @@ constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
     {"f64", "f64"},          {"float64", "f64"},      {"double", "f64"},
     {"sm_103a", "sm_103a"},  {"sm_120", "sm_120"},    {"sm_120a", "sm_120a"}};
 
+// Types that others have, and that are nobody's misspelling of those above.
+constexpr std::string_view kTypesOfOthers[] = {
+    "tf32", "e5m2", "float8_e5m2", "e2m1", "fp4",   "nvfp4", "mxfp4", "int4", "i4",
+    "s4",   "u4",   "uint4",       "int8", "uint8", "i8",    "s8",    "u8",   "int16",
+    "i16",  "s16",  "int32",       "i32",  "s32",   "int64", "bool"};
+
 template <class E>
 const char* find_name(E value) {
   for (const Spelling& spelling : spellings<E>())
@@ -104,6 +110,8 @@ template <> std::span<const Spelling> spellings<tilepost_consumer_t>() { return 
 std::string_view spelling_of(std::string_view name) {
   for (const auto& [other, spelling] : kOtherNames)
     if (other == name) return spelling;
+  for (const std::string_view type : kTypesOfOthers)
+    if (type == name) return type;
   return "";
 }
 

@@ -297,7 +297,9 @@ class FieldReader {
                                                     field_.path, quote(entry.key)));
         ok = false;
       }
-      ok = read_argument(entry.value, argument) && ok;
+      if (read_argument(entry.value, argument)) continue;
+      arguments.pop_back();
+      ok = false;
     }
     return ok;
   }
@@ -330,7 +332,19 @@ class FieldReader {
       argument.whole = Expression(*whole);
       return true;
     }
-    return read_expression(value, argument.whole);
+    return read_number(value, argument.whole);
+  }
+
+  // Of a word alone, what it may have been meant for.
+  bool read_number(const Value& value, Expression& whole) {
+    std::string why;
+    if (!is_c_name(value.text) || Expression::parse(value.text, why))
+      return read_expression(value, whole);
+    const std::string meant = did_you_mean(value.text, {"a", "b", "out", "null", "m", "n", "k"});
+    if (!meant.empty()) return refuse(value, meant);
+    return refuse(value, fmt::format(": {} is not known; data of your own is user.{}, and "
+                                     "kernel.user says its bytes",
+                                     quote(value.text), value.text));
   }
 
   bool read_user_data(const Value& value, std::vector<UserData>& list) {
@@ -379,6 +393,25 @@ class FieldReader {
   Diagnostics& diagnostics_;
 };
 
+// A field that a rule between fields may miss is given, also where its value is refused: nobody is
+// told that it is missing. Makes of the reading what no rule refuses.
+bool stands_for_refused(const Field& field, FieldValue& reading) {
+  switch (field.kind) {
+    case FieldKind::expression:
+      reading.expressions = {Expression(1)};
+      return true;
+    case FieldKind::expressions:
+      reading.expressions.clear();
+      return true;
+    case FieldKind::arguments:
+      if (!std::ranges::count(reading.arguments, KernelArgument::Kind::out, &KernelArgument::kind))
+        reading.arguments.emplace_back().kind = KernelArgument::Kind::out;
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 void read_field(const Field& field, const Value& value, Spec& spec, Diagnostics& diagnostics) {
@@ -386,7 +419,8 @@ void read_field(const Field& field, const Value& value, Spec& spec, Diagnostics&
   if (is_auto && field.accepts_auto() && field.kind != FieldKind::word) return;
   FieldValue reading;
   FieldReader reader(field, diagnostics);
-  if (reader.read(value, reading) && field.store != nullptr) field.store(spec, reading);
+  const bool taken = reader.read(value, reading) || stands_for_refused(field, reading);
+  if (taken && field.store != nullptr) field.store(spec, reading);
 }
 
 void store_default(const Field& field, Spec& spec) {

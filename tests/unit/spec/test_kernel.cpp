@@ -72,6 +72,36 @@ TEST_CASE("a kernel needs to be described") {
   CHECK(has(refusal({{"kernel.arguments", "{C: out, M: }"}}), "got nothing"));
 }
 
+TEST_CASE("what a parameter may have been meant to be given") {
+  CHECK(has(refusal({{"kernel.arguments", "{C: out, X: A}"}}), "got 'A', did you mean 'a'?"));
+  CHECK(has(refusal({{"kernel.arguments", "{C: out, X: nullptr}"}}), "did you mean 'null'?"));
+  CHECK(has(refusal({{"kernel.arguments", "{C: out, X: bias}"}}),
+            "'bias' is not known; data of your own is user.bias, and kernel.user says its bytes"));
+}
+
+TEST_CASE("what is refused is not missing too") {
+  const std::pair<const char*, const char*> given[] = {{"kernel.arguments", "{C: oht, M: m}"},
+                                                       {"kernel.arguments", "[m]"},
+                                                       {"kernel.threads", "[q]"}};
+  for (const auto& [field, value] : given) {
+    const std::string log = refusal({{field, value}});
+    CHECK(has(log, (std::string(field) + " must be ").c_str()));
+    CHECK_FALSE(has(log, "is missing"));
+    CHECK_FALSE(has(log, "to no parameter"));
+  }
+  const std::string log = refusal({{"gemm.b", "user"}, {"kernel.b_bytes", "n *"}});
+  CHECK(has(log, "kernel.b_bytes must be "));
+  CHECK_FALSE(has(log, "kernel.b_bytes is missing"));
+}
+
+TEST_CASE("types that are known and not taken are not taken for others") {
+  for (const char* type : {"e5m2", "int8", "u4", "tf32"}) {
+    const std::string log = test::read(kMinimal, {{"gemm.a", type}}).log;
+    CHECK(has(log, "is not supported by this version; supported: one of bf16, f16, e4m3, f32"));
+    CHECK_FALSE(has(log, "did you mean"));
+  }
+}
+
 TEST_CASE("a kernel's arguments are given, or it has a launcher") {
   const char* kernel = "{file: a.cu, function: f, tile: [64, 64], threads: 64";
   CHECK(has(test::read(kMinimal, {{"kernel", std::string(kernel) + "}"}}).log,
