@@ -8,6 +8,8 @@
 #include "clang/AST/DeclCXX.h"
 #include "generator/infer/infer.h"
 #include "generator/own/check_arguments.h"
+#include "generator/own/placed_diagnostics.h"
+#include "generator/own/shared_memory.h"
 #include "generator/own/source/read_source.h"
 #include "generator/silent_diagnostics.h"
 #include "generator/spec/text.h"
@@ -42,22 +44,27 @@ std::string woven_name(StringRef function) {
 class Examiner {
  public:
   Examiner(const Spec& spec, OwnKernel& own, Diagnostics& diagnostics)
-      : spec_(spec), own_(own), diagnostics_(diagnostics) {}
+      : spec_(spec),
+        own_(own),
+        diagnostics_(diagnostics),
+        placed_(diagnostics, own.spec.function.where) {}
 
   bool examine() {
     choose_headers();
     bool proven = false;
-    const bool read = read_kernel(diagnostics_, [&](Parsed& parsed, const Instance& instance) {
+    const bool read = read_kernel(placed_, [&](Parsed& parsed, const Instance& instance) {
       const std::set<Mark> marks = find_marks(parsed, instance);
       own_.marked = !marks.empty();
       own_.persistent = marks.contains(Mark::num_tiles);
       check_stores(marks);
       check_loads(marks);
       proven = diagnostics_.ok() && check_headers(parsed) && check_fields() &&
-               check_arguments(parsed, instance, spec_, own_, diagnostics_) &&
+               check_launch(parsed, instance) &&
                (own_.marked ? check_marked(parsed, instance)
                             : prove(parsed, instance) && check_library());
+      if (proven) check_shared_memory(parsed, instance, own_);
     });
+    if (!unproven_.empty()) note_tried();
     return read && proven;
   }
 
@@ -207,9 +214,17 @@ class Examiner {
     return diagnostics_.errors() == errors;
   }
 
+  // What gives the kernel its arguments.
+  bool check_launch(const Parsed& parsed, const Instance& instance) {
+    const Located<std::string>& launcher = own_.spec.launcher;
+    if (launcher.given()) placed_.asked_at(launcher.where);
+    const bool good = check_arguments(parsed, instance, spec_, own_, diagnostics_) &&
+                      (!launcher.given() || find_launcher(parsed, launcher.value));
+    placed_.asked_at(own_.spec.function.where);
+    return good;
+  }
+
   bool check_marked(const Parsed& parsed, const Instance& instance) const {
-    if (own_.spec.launcher.given() && !find_launcher(parsed, own_.spec.launcher.value))
-      return false;
     const GemmSpec& gemm = spec_.gemm;
     KernelFacts shape;
     if (!facts_at({gemm.m.value, gemm.n.value, gemm.k.value}, shape)) return false;
@@ -277,7 +292,7 @@ class Examiner {
     }
     std::optional<Inferred> inferred = infer(parsed, instance.function, shapes);
     if (!inferred) {
-      if (tried.size() > 1) note_tried(shapes[1]);
+      unproven_ = std::move(shapes);
       return false;
     }
     own_.reads_output = inferred->reads_output;
@@ -300,15 +315,39 @@ class Examiner {
     return false;
   }
 
-  // The shape that the user did not ask for, where the kernel need not take it.
-  void note_tried(const KernelFacts& other) {
+  // Of a kernel that is right for the shape that the user asks for, and not for the others that it
+  // is tried at: how to say that it need not take them.
+  void note_tried() {
+    if (unproven_.size() < 2 || !proven_at(unproven_.front())) return;
+    const KernelFacts& asked = unproven_[0];
+    const KernelFacts& other = unproven_[1];
     const std::vector<int64_t>& tile = own_.spec.tile.value;
     const std::array<int64_t, 3>& multiples = own_.spec.requires_.value;
-    if (multiples[0] % tile[0] == 0 && multiples[1] % tile[1] == 0) return;
+    const bool one_m = !spec_.gemm.any_m;  // else no run's m is known
+    std::string whole, cures;
+    if (one_m && multiples[0] % tile[0] != 0) whole = fmt::format("m: {}", tile[0]);
+    if (multiples[1] % tile[1] != 0)
+      whole += fmt::format("{}n: {}", whole.empty() ? "" : ", ", tile[1]);
+    if (!whole.empty())
+      cures = fmt::format("; a kernel of whole tiles alone says so with requires: {{{}}}", whole);
+    if (one_m && own_.spec.equals[0] == 0)
+      cures += fmt::format(
+          "; a kernel of this m alone says so with requires: {{m: {{equals: {}}}}}", asked.m);
+    if (!one_m && tile[0] > 1)
+      cures += "; rows need a guard, for with '{max: …}' every run has its own m";
+    if (cures.empty()) return;
     diagnostics_.note(own_.spec.tile.where,
-                      fmt::format("it is tried at m={}, n={} too; a kernel that takes whole tiles "
-                                  "alone says so with requires: {{m: {}, n: {}}}",
-                                  other.m, other.n, tile[0], tile[1]));
+                      fmt::format("it is proven at m={}, n={}, and tried at m={}, n={} too{}",
+                                  asked.m, asked.n, other.m, other.n, cures));
+  }
+
+  bool proven_at(const KernelFacts& shape) const {
+    SilentDiagnostics silent;
+    bool proven = false;
+    read_kernel(silent, [&](Parsed& parsed, const Instance& instance) {
+      proven = infer(parsed, instance.function, {shape}).has_value();
+    });
+    return proven;
   }
 
   bool take_order(Inferred& inferred) {
@@ -332,6 +371,8 @@ class Examiner {
   const Spec& spec_;
   OwnKernel& own_;
   Diagnostics& diagnostics_;
+  PlacedDiagnostics placed_;           // for what is read
+  std::vector<KernelFacts> unproven_;  // the shapes it was tried at, the first the spec's
 };
 
 }  // namespace
@@ -353,8 +394,10 @@ namespace {
 // A kernel of CUTLASS's: what the planner need not know is checked where it is compiled. It has a
 // warpgroup that loads and two that multiply (tilepost/cutlass/launch.hpp).
 bool describe_adapted(OwnKernel& own, Diagnostics& diagnostics) {
-  Report report(diagnostics, own.source);
+  PlacedDiagnostics placed(diagnostics, own.spec.function.where);
+  Report report(placed, own.source);
   if (!check_asked(own.spec.function.value, report)) return false;
+  placed.asked_at(own.spec.launcher.where);
   if (own.spec.launcher.given() && !check_asked(own.spec.launcher.value, report)) return false;
   if (own.spec.file.value.find_first_of("\"\\\n") != std::string::npos) {
     diagnostics.error(own.spec.file.where,

@@ -33,6 +33,8 @@ std::string beside(StringRef folder, StringRef file) {
 std::string read_text(const std::string& file, std::string& text) {
   llvm::sys::fs::file_status status;
   if (const std::error_code error = llvm::sys::fs::status(file, status)) return error.message();
+  if (status.type() == llvm::sys::fs::file_type::directory_file)
+    return "it is a folder; kernel.file names the kernel's .cu file";
   if (status.type() != llvm::sys::fs::file_type::regular_file)
     return "it is no file of text; kernel.file names the kernel's .cu file";
   if (status.getSize() > kMaxSourceBytes)

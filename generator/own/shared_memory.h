@@ -1,0 +1,13 @@
+// Dynamic shared memory of a kernel of the user's own.
+#pragma once
+
+#include "generator/own/own_kernel.h"
+#include "generator/weave/parse/instantiate.h"
+#include "generator/weave/parse/parser.h"
+
+namespace tilepost {
+
+// Warns where the kernel uses dynamic shared memory and the spec gives its blocks none.
+void check_shared_memory(const Parsed& parsed, const Instance& instance, const OwnKernel& own);
+
+}  // namespace tilepost

@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# What a spec says wrong of a kernel is told where the spec says it, with what helps.
+# Usage: messages.sh TILEPOST
+set -u
+kernels=$(cd "$(dirname "$0")/kernels" && pwd)
+tool=$1
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+failed=0
+
+# spec GEMM KERNEL-FIELDS: the kernel's fields stand in the seventh line
+spec() {
+  printf '%s\n' "tilepost: 1" "name: own" "pattern: gemm_all_reduce" "ranks: 2" "gemm: $1" "arch: sm_80" \
+    "kernel: {file: $2}" >"$dir/spec.yaml"
+}
+
+# told WHAT CODE MESSAGE…: what check says of the spec; of a message after a '-' that it does not say it
+told() {
+  local what=$1 code=$2 message
+  shift 2
+  "$tool" check "$dir/spec.yaml" >"$dir/log" 2>&1
+  [ $? = "$code" ] || { echo "FAIL $what: not exit code $code"; cat "$dir/log"; failed=1; }
+  for message in "$@"; do
+    if [ "${message#-}" = "$message" ]; then grep -qF -- "$message" "$dir/log"; else ! grep -qF -- "${message#-}" "$dir/log"; fi ||
+      { echo "FAIL $what: '$message', got"; cat "$dir/log"; failed=1; }
+  done
+  echo "$what: told"
+}
+
+arguments="grid: ['ceil_div(n, 16)', 'ceil_div(m, 16)'], arguments: {a: a, b: b, c: out, m: m, n: n, k: k}"
+tiled="$kernels/tiled.cu, tile: [16, 16], threads: [16, 16]"
+bf16="{m: 256, n: 192, k: 8, a: bf16}"
+spec "$bf16" "$tiled, $arguments, function: 'lib::tilde<16>'"
+told "no such function" 1 "spec.yaml:7:" "function 'lib::tilde<16>': no member named 'tilde'"
+spec "$bf16" "$tiled, $arguments, function: 'lib::tiled<16'"
+told "no name of a function" 1 "spec.yaml:7:"
+spec "$bf16" "$tiled, function: 'lib::tiled<16>', grid: [n / 16, m / 16], arguments: {c: out, m: m}, launcher: start"
+told "no such launcher" 1 "spec.yaml:7:" "kernel.launcher: there is no function 'start'"
+
+# What a kernel need not take is said of one that is right for the spec's own shape, and of no other.
+one_row="$kernels/one_row.cu, function: one_row, tile: [1, 4], threads: 128, grid: 'ceil_div(n, 4)',
+  arguments: {a: a, b: b, c: out, n: n, k: k}"
+spec "{m: 1, n: 192, k: 8, a: f32}" "$one_row"
+told "one row alone" 1 "it is proven at m=1, n=192, and tried at m=4, n=9 too" "requires: {m: {equals: 1}}"
+spec "{m: 1, n: 192, k: 8, a: f32}" "$one_row, requires: {m: {equals: 1}}"
+told "one row, as the spec says" 0
+spec "{m: 1, n: 192, k: 8, a: f32}" "${one_row/1, 4/1, 8}"
+told "a tile that is wrong at every shape" 1 "-requires:" "error: at m=1, n=192 block (0, 0) stores"
+whole="$kernels/whole_tiles.cu, function: whole_tiles, tile: [16, 64], threads: 64, grid: ['ceil_div(m, 16)', n / 64],
+  arguments: {a: a, b: b, c: out, n: n, k: k}"
+spec "$bf16" "$whole"
+told "whole tiles" 1 "says so with requires: {m: 16, n: 64}" "requires: {m: {equals: 256}}"
+spec "{m: {max: 256}, n: 192, k: 8, a: bf16}" "$whole"
+told "whole tiles of any m" 1 "says so with requires: {n: 64}" "rows need a guard" "-equals"
+
+# Memory that the launch gives is used and not asked for.
+staged="$kernels/staged.cu, function: staged, tile: [16, 32], threads: 128, requires: {n: 2},
+  grid: ['ceil_div(m, 16)', 'ceil_div(n, 32)'], arguments: {a: a, b: b, c: out, m: m, n: n, k: k}"
+spec "{m: 96, n: 98, k: 40, a: f16}" "$staged"
+told "shared memory that is not given" 0 "staged.cu:" "is dynamic shared memory, of which kernel.shared_bytes gives a block none"
+spec "{m: 96, n: 98, k: 40, a: f16}" "$staged, shared_bytes: 1024"
+told "shared memory that is given" 0 "-shared memory"
+
+[ $failed = 0 ] && echo PASS
+exit $failed
