@@ -90,7 +90,8 @@ std::string try_compiling(const std::string& source, const std::vector<std::stri
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   if (process.succeeded()) return "";
-  return "it does not compile with the headers that stand in for CUDA's: " + first_error(log);
+  return "it does not compile with the headers that stand in for CUDA's: " + first_error(log) +
+         "; keep it in a file without headers of libraries, if they are the cause";
 }
 
 }  // namespace

@@ -99,13 +99,50 @@ std::vector<int64_t> bounds_of(const tilepost_program_t& program, const tilepost
   return bounds;
 }
 
+// What a run is given, and how many there are.
+struct DataRuns {
+  DataKind kind;
+  RunList list;
+  uint64_t seed;
+};
+
+// One result for each, up to the first that fails.
+std::vector<CheckResult> check_data(const tilepost_program_t& program, const Problem& problem,
+                                    const tilepost_plan_t& plan, World& world, double deadline,
+                                    const std::vector<DataRuns>& all,
+                                    const std::function<void(int)>& alive) {
+  Operations operations;
+  for (int rank = 0; rank < problem.ranks; ++rank)
+    operations.push_back(std::make_unique<RankOperation>(world, rank));
+  const RunList& first = all.front().list;
+  const int sets = std::min(first.count, first.at_once);
+  std::vector<CheckResult> results;
+  harness::RankTeam team(problem.ranks);
+  team.run([&](int rank) {
+    team.step(rank, [&] { operations[rank]->create(program, problem, deadline, sets); });
+  });
+  if (!team.failure().empty()) results.push_back({false, team.failure()});
+  const CheckSetup setup{problem, plan, world, operations, alive};
+  for (const DataRuns& runs : all)
+    if (results.empty() || results.back().ok)
+      results.push_back(Check(setup, runs.kind, runs.seed).run(runs.list));
+  harness::RankTeam(problem.ranks).run([&](int rank) { operations[rank]->close(); });
+  return results;
+}
+
+// Of a kernel of the user's own that is woven as it should be, and is no kernel for the spec.
+constexpr char kOtherProduct[] =
+    " as you launch it gives what the pattern gives, so it computes something else than the spec's "
+    "product: see gemm.layout and kernel.arguments, or what it does to its sums";
+
 }  // namespace
 
 std::string program_label(const Entry& entry, const tilepost_plan_t& plan) {
   const tilepost_map_t& map = plan.map;
-  return harness::format("%s%s%s  %s  %d ranks%s  %s%lldx%lldx%lld %s %s%s %d group%s", entry.name,
+  return harness::format("%s%s%s  %s  %d rank%s%s  %s%lldx%lldx%lld %s %s%s %d group%s", entry.name,
                          *entry.varied ? " " : "", entry.varied, target_name(), plan.ranks,
-                         pattern_of(plan).c_str(), plan.any_m != 0 ? "any m to " : "",
+                         plan.ranks == 1 ? "" : "s", pattern_of(plan).c_str(),
+                         plan.any_m != 0 ? "any m to " : "",
                          static_cast<long long>(rows_of_runs(plan)), static_cast<long long>(map.n),
                          static_cast<long long>(plan.k), types_of(plan).c_str(),
                          map.layout == TILEPOST_PANEL ? "panel" : "tile", consumer_of(plan),
@@ -129,26 +166,18 @@ std::vector<CheckResult> check_program(const tilepost_program_t& program,
   const RunList exact = list_runs(problem, bounds, options.m, options.runs);
   RunList random = list_runs(problem, bounds, options.m, 1);
   if (problem.any_m || problem.routed()) random.count = std::min(random.count, random.at_once);
-  const int sets = std::min(exact.count, exact.at_once);
-  Operations operations;
-  for (int rank = 0; rank < problem.ranks; ++rank)
-    operations.push_back(std::make_unique<RankOperation>(world, rank));
-
-  std::vector<CheckResult> results;
-  harness::RankTeam team(problem.ranks);
-  team.run([&](int rank) {
-    team.step(rank, [&] { operations[rank]->create(program, problem, deadline, sets); });
-  });
-  if (!team.failure().empty()) {
-    results.push_back({false, team.failure()});
-  } else {
-    const CheckSetup setup{problem, plan, world, operations, alive};
-    const DataKind kind = problem.own != nullptr ? DataKind::random : DataKind::exact;
-    results.push_back(Check(setup, kind, seed).run(exact));
-    if (results.back().ok && own == nullptr)
-      results.push_back(Check(setup, DataKind::random, mix(seed)).run(random));
+  std::vector<DataRuns> all = {
+      {problem.own != nullptr ? DataKind::random : DataKind::exact, exact, seed}};
+  if (own == nullptr) all.push_back({DataKind::random, random, mix(seed)});
+  std::vector<CheckResult> results =
+      check_data(program, problem, plan, world, deadline, all, alive);
+  const bool to_itself = own != nullptr && !own->is_opaque() && !row_of(plan).moves_input();
+  if (!results.back().ok && to_itself) {
+    problem.own = own;
+    all = {{DataKind::random, list_runs(problem, bounds, options.m, 1), mix(seed)}};
+    if (check_data(program, problem, plan, world, deadline, all, alive).back().ok)
+      results.back().text += std::string("; ") + own->name + kOtherProduct;
   }
-  harness::RankTeam(problem.ranks).run([&](int rank) { operations[rank]->close(); });
   return results;
 }
 
