@@ -9,6 +9,7 @@
 #include "generator/plan/kernels/kernels.h"
 #include "generator/plan/kernels/small_kernel.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 #include "runtime/map/patterns.h"
 
@@ -156,8 +157,9 @@ int list_command(const Options& options, Diagnostics& diagnostics, JsonDocument*
   std::vector<llvm::StringRef> names;
   for (const Section& section : kSections) names.push_back(section.name);
   if (!what.empty() && !llvm::is_contained(names, what)) {
-    diagnostics.error(
-        fmt::format("nothing to list called '{}'{}", what, did_you_mean(what, names)));
+    std::string meant = did_you_mean(what, names);
+    if (meant.empty()) meant = "; the lists are " + llvm::join(names, ", ");
+    diagnostics.error(fmt::format("nothing to list called '{}'{}", what, meant));
     return kExitUsage;
   }
   for (const Section& section : kSections) {

@@ -16,7 +16,7 @@ namespace cl = llvm::cl;
 
 cl::SubCommand generate_verb("generate",
                              "Write <name>.cu (or .cpp), <name>.h and <name>.plan.json");
-cl::SubCommand check_verb("check", "Read, plan and verify specs; write nothing");
+cl::SubCommand check_verb("check", "Read, plan and weave specs; write nothing");
 cl::SubCommand explain_verb("explain", "Print the plan: tiles, waves, groups, SM budget, timeline");
 cl::SubCommand weave_verb("weave", "Print the woven kernel alone");
 cl::SubCommand verify_verb("verify",

@@ -182,6 +182,7 @@ expect 1 "schedule.sum 'added' is for transport 'peer'" "$tool" check "$specs/ar
 expect 1 "stores with TMA" "$tool" check "$specs/ar_sm80.yaml" -D transport=peer
 for what in "" patterns archs kernels transports flags variants; do expect 0 "" "$tool" list $what; done
 expect 2 "did you mean 'flags'" "$tool" list flgs
+expect 2 "called 'gpus'; the lists are patterns, archs" "$tool" list gpus
 expect 0 "" "$tool" schema
 python3 -m json.tool out >/dev/null || fail "schema is not JSON"
 "$tool" schema >/dev/full 2>err && fail "a full disk went unnoticed"
