@@ -59,6 +59,28 @@ void print_problem(std::string& out, const Plan& plan) {
                    ends_with_less(plan) ? "product" : "output"));
 }
 
+// "cluster 2", the tiles of one; and the CTAs that it is launched with, where these are more.
+std::string cluster_of(const Plan& plan) {
+  std::string text = fmt::format("cluster {0}", plan.map.cluster);
+  if (plan.kernel.cluster > plan.map.cluster)
+    text += fmt::format(", {0} CTAs for each tile", plan.kernel.cluster / plan.map.cluster);
+  return text;
+}
+
+// What the planner cannot know of a kernel of the user's own.
+std::string rate_of(const KernelSpec& kernel) {
+  const double percent = 100 * kernel.efficiency.value;
+  return kernel.efficiency.given()
+             ? fmt::format(
+                   "its rate is {0:.3g}% of the tensor cores' peak, as kernel.efficiency "
+                   "says",
+                   percent)
+             : fmt::format(
+                   "its rate is taken for {0:.3g}% of the tensor cores' peak: measure it, "
+                   "and say kernel.efficiency",
+                   percent);
+}
+
 void print_kernel(std::string& out, const Plan& plan) {
   const tilepost_kernel_t& kernel = plan.kernel;
   if (plan.arch == Arch::host)
@@ -73,16 +95,19 @@ void print_kernel(std::string& out, const Plan& plan) {
                      kernel.tile_per_cta ? ", a CTA for each tile" : ""));
   else
     line(out, "kernel",
-         fmt::format("{0}: tile {1}x{2}x{3}, {4} stages, cluster {5}, {6} threads", kernel.name,
+         fmt::format("{0}: tile {1}x{2}x{3}, {4} stages, {5}, {6} threads", kernel.name,
                      plan.map.tile_m, plan.map.tile_n, kernel.tile_k, plan.source.stages,
-                     plan.map.cluster, kernel.threads));
+                     cluster_of(plan), kernel.threads));
   if (plan.source.own && plan.source.own->spec.cutlass.value)
-    return line(out, "", "by CUTLASS, whose type of it says its shared memory; 1 CTA per SM");
-  line(out, "",
-       fmt::format(
-           "{0} of {1} bytes of shared memory ({2:.0f}%), {3} per SM", kernel.shared_bytes, bound,
-           100.0 * static_cast<double>(kernel.shared_bytes) / static_cast<double>(bound),
-           kernel.ctas_per_sm == 1 ? "1 CTA" : fmt::format("{0} CTAs", kernel.ctas_per_sm)));
+    line(out, "", "by CUTLASS, whose type of it says its shared memory; 1 CTA per SM");
+  else
+    line(out, "",
+         fmt::format(
+             "{0} of {1} bytes of {2}shared memory ({3:.0f}%), {4} per SM", kernel.shared_bytes,
+             bound, plan.source.own ? "dynamic " : "",
+             100.0 * static_cast<double>(kernel.shared_bytes) / static_cast<double>(bound),
+             kernel.ctas_per_sm == 1 ? "1 CTA" : fmt::format("{0} CTAs", kernel.ctas_per_sm)));
+  if (plan.source.own) line(out, "", rate_of(plan.source.own->spec));
 }
 
 // What the SMs do that the GEMM leaves.

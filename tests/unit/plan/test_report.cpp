@@ -91,6 +91,16 @@ TEST_CASE("explain states kernel, budget, groups, timeline and reasons") {
   }
 }
 
+TEST_CASE("explain says how many CTAs share a tile") {
+  Plan plan = example();
+  const std::string cluster = "cluster " + std::to_string(plan.map.cluster);
+  plan.kernel.cluster = plan.map.cluster;
+  CHECK(explain_plan(plan).find(cluster + ", " + std::to_string(plan.kernel.threads)) !=
+        std::string::npos);
+  plan.kernel.cluster = 2 * plan.map.cluster;
+  CHECK(explain_plan(plan).find(cluster + ", 2 CTAs for each tile") != std::string::npos);
+}
+
 TEST_CASE("every group is drawn in both lanes, in order") {
   const Plan plan = example(TILEPOST_TILE);
   const std::string text = explain_plan(plan);
