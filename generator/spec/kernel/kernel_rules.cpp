@@ -172,6 +172,19 @@ class KernelRules {
       refuse(kernel_.arguments.where,
              "kernel.arguments gives out to no parameter; say which is "
              "the output, 'C: out' say");
+    if (!kernel_.launcher.given() && diagnostics_.ok()) check_inputs();
+  }
+
+  // A kernel that is given one input twice is hardly meant so.
+  void check_inputs() {
+    using Kind = KernelArgument::Kind;
+    for (const auto& [kind, name] : {std::pair(Kind::a, 'a'), std::pair(Kind::b, 'b')})
+      if (kernel_.arguments.given() &&
+          !std::ranges::count(kernel_.arguments.value, kind, &KernelArgument::kind))
+        diagnostics_.warning(kernel_.arguments.where,
+                             fmt::format("kernel.arguments gives {} to no parameter, and the "
+                                         "product is of a and b; say which reads it",
+                                         name));
   }
 
   // What it gives the kernel is its own affair, but for what a kernel without marks is proven with.

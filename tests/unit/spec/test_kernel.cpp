@@ -79,6 +79,13 @@ TEST_CASE("what a parameter may have been meant to be given") {
             "'bias' is not known; data of your own is user.bias, and kernel.user says its bytes"));
 }
 
+TEST_CASE("an input that no parameter is given is warned of") {
+  const Outcome outcome = own({{"kernel.arguments", "{C: out, X: a, W: a}"}});
+  CHECK(outcome.spec.has_value());
+  CHECK(has(outcome.log, "warning: kernel.arguments gives b to no parameter"));
+  CHECK_FALSE(has(outcome.log, "gives a to no"));
+}
+
 TEST_CASE("what is refused is not missing too") {
   const std::pair<const char*, const char*> given[] = {{"kernel.arguments", "{C: oht, M: m}"},
                                                        {"kernel.arguments", "[m]"},
