@@ -362,3 +362,24 @@ TEST_CASE("shared memory: making an operation that fails does no harm to the oth
   CHECK(before);
   CHECK(behind);
 }
+
+// The other ranks know of the memory by then, and go on to use it.
+TEST_CASE("shared memory: a rank that fails alone to make an operation leaves its memory") {
+  const Way way = GENERATE(stores(kReduceScatter), copies(kReduceScatter), copies(kAllGather),
+                           tasks(kAllReduce), ranks::whole(kAllReduce));
+  CAPTURE(way);
+  int exchanges = 0, left = 0;
+  FailingCalls failing;
+  failing.in_turn([&](Operation& op) {
+    op.leaves_memory();
+    ranks::use(op.program, way, 3, 48);
+    const tilepost_result_t made = failing.attempt([&] { return op.setup.create(op.program); });
+    INFO(failing.what());
+    if (failing.number() == 0) exchanges = count_calls("allgather");
+    const bool known = made != TILEPOST_OK && count_calls("allgather") == exchanges;
+    op.release();
+    if (known) CHECK(world().live_pools == 1);
+    left += known;
+  });
+  CHECK(left > 10);
+}

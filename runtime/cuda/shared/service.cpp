@@ -69,6 +69,10 @@ SharedService::SharedService(const tilepost_plan_t& plan, int64_t operation)
       path_(path_of(plan, true)),
       plan_word_(word_of_plan(hash_plan(plan), static_cast<uint64_t>(operation))) {}
 
+SharedService::~SharedService() {
+  if (!closed_) close(true);
+}
+
 tilepost_result_t SharedService::create(const SharedRanks& ranks, SharedArenas& arenas, bool share,
                                         const PlanRanges& plans) {
   shares_ = share && may_share(plan_);
@@ -258,6 +262,7 @@ bool SharedService::has_ended(bool last) const {
 // A rank that has not ended may still read what is here, or store into it. While other operations
 // use the memory, that is for the last of them to wait for: it will not be freed before.
 void SharedService::close(bool failed) {
+  closed_ = true;
   if (!arena_ || (failed && !touched_)) return;
   const double seconds =
       deadline_seconds_ > 0 ? deadline_seconds_ : std::numeric_limits<double>::infinity();

@@ -23,6 +23,9 @@ class SharedService {
   SharedService(const tilepost_plan_t& plan, int64_t operation);
   SharedService(const SharedService&) = delete;
   SharedService& operator=(const SharedService&) = delete;
+  // Where making the operation has come no further than this, the other ranks may have: as close()
+  // after a failure.
+  ~SharedService();
 
   // Makes the memory, or finds it in `arenas` where the operation shares it with others that were
   // asked to (tilepost_options_t::share_memory). What it makes has room for operations of all of
@@ -104,6 +107,7 @@ class SharedService {
   bool shares_ = false;      // the arena with other operations
   bool made_arena_ = false;  // for this operation
   bool touched_ = false;     // other ranks may use the memory because of this operation
+  bool closed_ = false;
   SharedRegions regions_;
   SharedFlags flags_{};
   CounterAccess access_;             // where tasks wait: to counters and what they have to reach
