@@ -247,3 +247,27 @@ TEST_CASE("shared: making and destroying leaves nothing") {
     team.check();
   }
 }
+
+// The capture has the operation's own streams, too, until it ends.
+TEST_CASE("a run beside an open capture of the operation is refused, and changes nothing") {
+  const bool shares = GENERATE(false, true), captured = GENERATE(false, true);
+  CAPTURE(shares, captured);
+  Operation op;
+  if (shares) ranks::use(op.program, copies(kReduceScatter), 2, 64);
+  op.create(0.2);
+  CUstream_st* const other = fakes::user_stream("other");
+  REQUIRE(sample::run_on(op.setup, other) == TILEPOST_OK);
+  {
+    const fakes::Capture capture(op.user);
+    for (int i = 0; i < 2; ++i) REQUIRE(op.run() == TILEPOST_OK);
+    {
+      const fakes::Capture beside(other, captured);
+      CHECK(sample::run_on(op.setup, other) == TILEPOST_INVALID_ARGUMENT);
+      CHECK_THAT(tilepost_last_error(), Catch::Contains("end that capture before this run"));
+    }
+    CHECK(op.run() == TILEPOST_OK);
+  }
+  CHECK(sample::run_on(op.setup, other) == TILEPOST_OK);
+  CHECK(tilepost_op_synchronize(op.setup.op) == TILEPOST_OK);
+  CHECK(world().aborted_comms == 0);
+}

@@ -210,6 +210,8 @@ tilepost_result_t CudaOp::run(const tilepost_run_operands_t& operands, CUstream_
   TILEPOST_CUDA(cudaStreamIsCapturing(stream, &capture));
   TILEPOST_TRY(check_.check(operands, epilogue, stream, capture));
   const bool capturing = capture == cudaStreamCaptureStatusActive;
+  captures_ |= capturing;
+  if (captures_) TILEPOST_TRY(lanes_.check_free(stream));
   int64_t rows = 0;
   TILEPOST_TRY(rows_of_run(plan_, operands.m, routes_.rows(), rows));
   DeviceMap* map = nullptr;

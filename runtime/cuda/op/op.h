@@ -80,7 +80,8 @@ class CudaOp final : public tilepost_op {
   Routes routes_;
   RegisteredOutputs registered_;
   RunIssuer issuer_;
-  bool made_ = false;  // create() has come to its end
+  bool captures_ = false;  // a run was to be captured
+  bool made_ = false;      // create() has come to its end
 };
 
 // Makes an operation of a communicator that has not been aborted, of those of the program's plans

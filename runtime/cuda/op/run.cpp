@@ -14,6 +14,18 @@ tilepost_result_t Lanes::create(int num) {
   return TILEPOST_OK;
 }
 
+tilepost_result_t Lanes::check_free(cudaStream_t user) const {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone, own = cudaStreamCaptureStatusNone;
+  unsigned long long capture = 0, own_capture = 0;
+  TILEPOST_CUDA(cudaStreamGetCaptureInfo(stream(), &own, &own_capture));
+  if (own == cudaStreamCaptureStatusNone) return TILEPOST_OK;
+  TILEPOST_CUDA(cudaStreamGetCaptureInfo(user, &status, &capture));
+  if (status == cudaStreamCaptureStatusActive && capture == own_capture) return TILEPOST_OK;
+  return fail(TILEPOST_INVALID_ARGUMENT,
+              "a run of this operation is being captured on another stream; end that capture "
+              "before this run");
+}
+
 tilepost_result_t Lanes::fork(const Run& run) const {
   TILEPOST_CUDA(cudaStreamWaitEvent(run.comm, run.fork, 0));
   for (const Stream& lane : more_) TILEPOST_CUDA(cudaStreamWaitEvent(lane.get(), run.fork, 0));

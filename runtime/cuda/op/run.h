@@ -60,6 +60,10 @@ class Lanes {
   cudaEvent_t captured_fork_event() const { return captured_fork_.get(); }
   cudaEvent_t captured_end_event() const { return captured_end_.get(); }
 
+  // That no capture but that of `user`, if it is being captured, has these streams until it ends: a
+  // run that joins another would break it, half issued.
+  tilepost_result_t check_free(cudaStream_t user) const;
+
   // All lanes go on behind the run's fork.
   tilepost_result_t fork(const Run& run) const;
   // Lane 0 goes on behind all others.
