@@ -262,6 +262,17 @@ TEST_CASE_METHOD(Watched, "a watchdog that finds no host memory ends the runs") 
   world().no_memory = false;
 }
 
+TEST_CASE_METHOD(Watched,
+                 "an operation that finds no host memory when it is destroyed still goes") {
+  leaves_memory();  // nothing tells when the run has ended
+  create();
+  REQUIRE(run() == TILEPOST_OK);
+  world().no_memory = true;
+  CHECK(tilepost_op_destroy(std::exchange(setup.op, nullptr)) == TILEPOST_OK);
+  world().no_memory = false;
+  CHECK(world().aborted_comms > 0);
+}
+
 TEST_CASE_METHOD(Watched, "an operation that outlives CUDA ends nothing and calls NCCL no more") {
   leaves_memory();  // communicators
   create(kDeadline);

@@ -14,7 +14,6 @@ namespace tilepost::cuda {
 template <class Items, class Body>
 void for_all_at_once(const Items& items, Body body) {
   std::vector<std::thread> threads;
-  threads.reserve(items.size());
   for (const auto& item : items) {
     const auto work = [&body, &item] {
       const CaptureModeGuard relaxed;

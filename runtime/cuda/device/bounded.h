@@ -14,8 +14,8 @@
 namespace tilepost::cuda {
 
 // Calls body() on a thread of its own. False if it has not returned after `patience`: then it goes
-// on alone, so it has to own all that it works with. Where the system has no more threads, this one
-// calls it, and there is no bound.
+// on alone, so it has to own all that it works with. Where the system has no more threads or
+// memory, this one calls it, and there is no bound.
 template <class Body>
 bool returns_within(std::chrono::duration<double> patience, Body body) {
   struct End {
@@ -23,17 +23,18 @@ bool returns_within(std::chrono::duration<double> patience, Body body) {
     std::condition_variable came;
     bool is_here = false;
   };
-  auto end = std::make_shared<End>();
-  const auto work = [end, body] {
-    {
-      const CaptureModeGuard relaxed;
-      body();
-    }
-    const std::lock_guard lock(end->mutex);
-    end->is_here = true;
-    end->came.notify_all();
-  };
+  std::shared_ptr<End> end;
   try {
+    end = std::make_shared<End>();
+    const auto work = [end, body] {
+      {
+        const CaptureModeGuard relaxed;
+        body();
+      }
+      const std::lock_guard lock(end->mutex);
+      end->is_here = true;
+      end->came.notify_all();
+    };
     std::thread(work).detach();
   } catch (const std::exception&) {
     const CaptureModeGuard relaxed;

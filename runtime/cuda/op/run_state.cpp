@@ -275,39 +275,52 @@ void RunState::release_waits() {
     access.write(bank(kCaptured), std::vector<uint32_t>(most_groups, kReleased));
 }
 
-// Replays begin without a call of ours, so once a run has been captured there is no sleeping.
-Watchdog::Found RunState::watch() noexcept {
-  tilepost_result_t result = TILEPOST_OK;
+// Two threads may find none.
+void RunState::record_no_memory() noexcept {
+  const std::lock_guard lock(observe_mutex_);
+  if (!failure.is_set()) failure.record(TILEPOST_OUT_OF_MEMORY, std::move(no_memory_));
+}
+
+// Ending the runs may need memory too; the failure and the word that lets the device go do not.
+template <class Body>
+tilepost_result_t RunState::quietly(Body body) noexcept {
   try {
-    result = observe();
+    return body();
   } catch (const std::exception&) {
-    // Ending the runs may need memory too; the failure and the word that lets the device go do not.
-    failure.record(TILEPOST_OUT_OF_MEMORY, std::move(no_memory_));
+    record_no_memory();
     store(page()->abort, 1);
     try {
       abort(TILEPOST_OUT_OF_MEMORY, {});
     } catch (const std::exception&) {
     }
-    return Watchdog::Found::over;
+    return TILEPOST_OUT_OF_MEMORY;
   }
+}
+
+// Replays begin without a call of ours, so once a run has been captured there is no sleeping.
+Watchdog::Found RunState::watch() noexcept {
+  const tilepost_result_t result = quietly([this] { return observe(); });
   if (result == TILEPOST_IN_PROGRESS) return Watchdog::Found::busy;
   if (result != TILEPOST_OK) return Watchdog::Found::over;
   return captured ? Watchdog::Found::busy : Watchdog::Found::idle;
 }
 
-void RunState::finish() {
+void RunState::finish() noexcept {
   const auto begin = Clock::now();
-  while (observe() == TILEPOST_IN_PROGRESS) {
+  const auto look = [&] {
+    const tilepost_result_t result = observe();
     const std::chrono::duration<double> elapsed = Clock::now() - begin;
-    if (deadline_seconds > 0 && elapsed.count() > deadline_seconds && !has_started()) {
+    const bool late = deadline_seconds > 0 && elapsed.count() > deadline_seconds;
+    if (result == TILEPOST_IN_PROGRESS && late && !has_started()) {
       char seconds[32];
       std::snprintf(seconds, sizeof seconds, "%g", deadline_seconds);
       abort(TILEPOST_TIMEOUT, "rank " + std::to_string(rank) +
                                   ": tilepost_op_destroy: a run has not begun after " + seconds +
                                   " s: what precedes it in its stream has not ended");
     }
-    std::this_thread::sleep_for(kPoll);
-  }
+    return result;
+  };
+  while (quietly(look) == TILEPOST_IN_PROGRESS) std::this_thread::sleep_for(kPoll);
 }
 
 bool RunState::has_started() {
@@ -315,16 +328,19 @@ bool RunState::has_started() {
   return tracker.observe(oldest) != TILEPOST_OK || !oldest || oldest->started;
 }
 
-bool RunState::is_at_rest(cudaStream_t stream) {
+bool RunState::is_at_rest(cudaStream_t stream) noexcept {
   if (!CounterAccess::drain(stream)) return false;
   const auto end = Clock::now() + kRestPatience;
-  std::optional<RunTracker::Oldest> oldest;
-  while (tracker.observe(oldest) == TILEPOST_OK) {
-    if (!oldest) return true;
-    if (Clock::now() > end) return false;
+  bool over = false;
+  const auto look = [&]() -> tilepost_result_t {
+    std::optional<RunTracker::Oldest> oldest;
+    if (const auto result = tracker.observe(oldest); result != TILEPOST_OK) return result;
+    over = !oldest;
+    return over || Clock::now() > end ? TILEPOST_OK : TILEPOST_IN_PROGRESS;
+  };
+  while (quietly(look) == TILEPOST_IN_PROGRESS)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return false;
+  return over;
 }
 
 }  // namespace tilepost::cuda

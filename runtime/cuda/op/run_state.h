@@ -91,10 +91,10 @@ class RunState {
   Watchdog::Found watch() noexcept;
 
   // At the end: waits for the runs. One that the stream has not come to within the deadline,
-  // because what precedes it there does not end, ends the operation too.
-  void finish();
+  // because what precedes it there does not end, ends the operation too. Throws nothing.
+  void finish() noexcept;
   // Whether the runs so far are over on the device, as far as can be seen; waits a moment for it.
-  bool is_at_rest(cudaStream_t stream);
+  bool is_at_rest(cudaStream_t stream) noexcept;
 
   // Records the failure, lets all waiters go and aborts the communicator. Only the first caller's
   // reason counts. Called by any thread.
@@ -114,6 +114,10 @@ class RunState {
     Clock::time_point since;
   };
 
+  // body(), where nothing may be thrown: what it throws ends the runs, for want of host memory.
+  template <class Body>
+  tilepost_result_t quietly(Body body) noexcept;
+  void record_no_memory() noexcept;
   tilepost_result_t find_in_flight(bool& busy, std::optional<InFlight>& started);
   void find_replay(std::optional<InFlight>& started);
   bool is_late(const InFlight& run) const;

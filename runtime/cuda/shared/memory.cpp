@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <mutex>
+#include <new>
 #include <utility>
 
 #include "runtime/cuda/watch/watch_page.h"
@@ -112,7 +113,10 @@ void SharedMemory::release_own() {
   add_bytes_left(bytes);
   if (!locks_) return;
   const std::lock_guard lock(exported().mutex);
-  exported().all.push_back({own_, bytes, rank_, std::move(locks_)});
+  try {
+    exported().all.push_back({own_, bytes, rank_, std::move(locks_)});
+  } catch (const std::bad_alloc&) {  // it stays left
+  }
 }
 
 void SharedMemory::free_unmapped() {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <new>
 #include <ranges>
 #include <thread>
 
@@ -267,7 +268,10 @@ void SharedService::close(bool failed) {
   const double seconds =
       deadline_seconds_ > 0 ? deadline_seconds_ : std::numeric_limits<double>::infinity();
   const bool last = arena_.use_count() == 1 && !arena_->is_abandoned();
-  if (!failed && has_ended(last) && (!last || wait_until_all_ended(flags_, seconds))) return;
+  try {
+    if (!failed && has_ended(last) && (!last || wait_until_all_ended(flags_, seconds))) return;
+  } catch (const std::bad_alloc&) {  // nothing can be read then
+  }
   arena_->abandon();
 }
 
