@@ -24,8 +24,8 @@ class PlanRules {
   // Rules that read a field come behind those that bound it.
   tilepost_result_t check(int world) {
     if (values_are_known() && extents() && kernel() && ranks(world) && rows_sent() && transport() &&
-        layout() && division() && consumer() && sharing() && shots() && pushes() && sums() &&
-        tasks() && meets() && neighbours() && groups())
+        layout() && division() && consumer() && elements() && sharing() && shots() && pushes() &&
+        sums() && tasks() && meets() && neighbours() && groups())
       return schedule();
     return result_;
   }
@@ -263,6 +263,16 @@ class PlanRules {
                       "rows of A are");
     }
     return false;
+  }
+
+  // What a GPU's consumers read of a product, and what its helper warps add up.
+  bool elements() {
+    const bool exchanged = plan_.access == TILEPOST_ACCESS_TILES && !row().moves_input();
+    const bool added = plan_.task_parts > 0 && row().sums;
+    const bool read = plan_.consumer != TILEPOST_CONSUMER_NONE || exchanged || added;
+    return expect(on_host() || !read || element_bytes(plan_.output) == 2, "output type",
+                  plan_.output,
+                  "one of 16 bits where a consumer, helper warps or other ranks' kernels read it");
   }
 
   // Ranks that touch each other's memory: few enough for the target's tables.

@@ -69,6 +69,8 @@ const Change kChanges[] = {
        plan.pattern = TILEPOST_GEMM_ALL_TO_ALL;
        plan.routing = TILEPOST_ROUTING_SPLITS;
      }},
+    {kTasks, "sums of 32 bits", "output type is 3, expected one of 16 bits",
+     [](auto& plan) { plan.output = TILEPOST_F32; }},
     {kTasks, "one part", "task_parts is 1, expected 0, or 2",
      [](auto& plan) { plan.task_parts = 1; }},
     {kTasks, "parts below 0", "task_parts is -1, expected 0, or 2",
@@ -221,6 +223,12 @@ TEST_CASE_METHOD(OnFakes, "a plan that does not fit is refused with the value an
   SECTION("no driver") {
     world().has_driver = false;
     CHECK_THAT(refusal(program, TILEPOST_CUDA_ERROR), Contains("cudaGetDriverEntryPoint"));
+  }
+  SECTION("32 bits for a consumer") {
+    program.use_tiles(TILEPOST_CONSUMER_UNPERMUTE);
+    program.plan.output = TILEPOST_F32;
+    CHECK_THAT(refusal(program, TILEPOST_INVALID_ARGUMENT),
+               Contains("output type is 3, expected one of 16 bits"));
   }
   SECTION("another ABI") {
     program.program.abi_version += 1;
