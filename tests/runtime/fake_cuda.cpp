@@ -41,6 +41,13 @@ Event& event_of(cudaEvent_t event) {
   return *reinterpret_cast<Event*>(event);
 }
 
+void begin_write() {
+  std::unique_lock lock(world().mutex);
+  const std::function<void()> body = world().on_write;
+  lock.unlock();
+  if (body) body();
+}
+
 void begin_mapping() {
   if (world().on_mapping) world().on_mapping();
 }
@@ -282,6 +289,7 @@ cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind)
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream) {
+  if (kind == cudaMemcpyHostToDevice) begin_write();
   const std::lock_guard lock(world().mutex);
   if (!stream_of(stream).hang.holds()) copy(to, from, bytes);
   if (kind == cudaMemcpyDeviceToDevice) world().copies.push_back({from, to, bytes});

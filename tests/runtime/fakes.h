@@ -150,6 +150,7 @@ struct Behaviour {
   std::string nccl_hangs;         // the call of NCCL that does not return as long as it stands here
   int aborts_meet = 0;            // aborting a communicator waits until so many are being aborted
   std::function<void()> on_gemm;  // what happens elsewhere while a GEMM is being launched
+  std::function<void()> on_write;  // … before memory of the host is copied to a device
   // Ranks are threads (ranks.h): what waits for another rank makes its thread wait, sums are
   // summed, and the kernel is the test's own.
   bool threads = false;

@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <string>
@@ -244,6 +245,35 @@ TEST_CASE_METHOD(Watched, "destroying does not wait for ever for what precedes a
   CHECK(elapsed.count() >= kDeadline);
   CHECK(elapsed.count() < kDeadline + kSlack);
   CHECK(world().aborted_comms > 0);
+}
+
+// It has read what runs wait for, and writes that behind the run which was issued meanwhile.
+TEST_CASE_METHOD(Watched, "a run that is issued while the runs are being ended waits for nothing") {
+  program.plan.wait = TILEPOST_WAIT_STREAM;
+  create(kDeadline);
+  const auto wait_for = [](const auto& is) {
+    const auto begin = Clock::now();
+    while (!is() && Clock::now() - begin < std::chrono::seconds(5))
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  };
+  const auto ends = [] { return sample::count_calls("cudaStreamWaitEvent user"); };
+  world().collectives_hang = true;
+  REQUIRE(run() == TILEPOST_OK);
+  const int before = ends();
+  std::atomic<bool> writes = false;
+  world().gemm_posts_percent = 0;
+  world().on_gemm = [&] { wait_for([&] { return writes.load(); }); };
+  {
+    const std::lock_guard lock(world().mutex);
+    world().on_write = [&] {
+      if (!writes.exchange(true)) wait_for([&] { return ends() > before; });
+    };
+  }
+  CHECK(run() == TILEPOST_ABORTED);
+  CHECK(writes);
+  CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_TIMEOUT);
+  CHECK_FALSE(fakes::stream_of(user).hang.holds());
+  release();
 }
 
 TEST_CASE_METHOD(Watched, "a watchdog that finds no host memory ends the runs") {

@@ -28,6 +28,7 @@ tilepost_result_t RunIssuer::run_eager(Run& run, DeviceMap& map) {
   map.last_run = run.record->number;
   if (const tilepost_result_t result = finish(run); result != TILEPOST_OK)
     return give_up(run, result);
+  if (state_.failure.is_set()) return come_too_late();
   let_others_follow(run);
   state_.tracker.commit(run.record->number, run.ends_apart);
   watchdog_.wake();
@@ -41,6 +42,12 @@ tilepost_result_t RunIssuer::give_up(const Run& run, tilepost_result_t result) {
   // A watcher may have let everything go before this run was among it.
   state_.release_waits();
   return state_.failure.report();
+}
+
+// A watcher has ended the runs meanwhile, and may have let go what waits for those before this one.
+tilepost_result_t RunIssuer::come_too_late() {
+  state_.release_waits();
+  return state_.failure.refuse();
 }
 
 // A captured run has counters of its own, set to zero by a node of the graph, because a graph's
