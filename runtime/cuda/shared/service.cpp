@@ -93,7 +93,7 @@ tilepost_result_t SharedService::create(const SharedRanks& ranks, SharedArenas& 
                 "'transport: nccl'",
                 arena_->loses_additions());
   regions_ = {arena_->memory(), arena_->place(layout)};
-  touched_ = made_arena_;
+  touched_ = true;
   flags_ = arena_->flags();
   TILEPOST_TRY(begun_.create(flags_.ranks));
   if (path_.meets) arena_->expect_meetings();
@@ -110,7 +110,6 @@ void SharedService::report_to(WatchPage* page, double deadline_seconds) {
 }
 
 tilepost_result_t SharedService::begin(const RunBeginning& beginning, cudaStream_t stream) {
-  touched_ = true;
   TILEPOST_CUDA(launch_shared_begin(flags_, beginning, stream));
   return TILEPOST_OK;
 }
