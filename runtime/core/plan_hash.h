@@ -8,8 +8,8 @@
 namespace tilepost {
 
 // FNV-1a over everything in a plan that decides what its ranks exchange: the problem, the schedule,
-// by what runs with other numbers of rows choose theirs, and who moves what. Not over the kernel,
-// which may be another one on another GPU.
+// by what runs with other numbers of rows choose theirs, who moves what, and in which pieces. Not
+// over the rest of the kernel, which may be another one on another GPU.
 uint64_t hash_plan(const tilepost_plan_t& plan);
 
 // A word of a hash: both halves count.

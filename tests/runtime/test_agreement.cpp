@@ -4,8 +4,10 @@
 #include <cstring>
 #include <functional>
 
+#include "runtime/core/plan_hash.h"
 #include "runtime/cuda/transport/agreement.h"
 #include "tests/catch.h"
+#include "tests/runtime/exchange_kernel.h"
 #include "tests/runtime/fixture.h"
 #include "tests/runtime/ranks.h"
 
@@ -122,6 +124,22 @@ TEST_CASE_METHOD(Agreement,
   CHECK(setup.create(program, 0.02) == TILEPOST_TIMEOUT);
   CHECK_THAT(tilepost_last_error(),
              Contains("rank 1: tilepost_op_create: the other ranks' plans did not come"));
+}
+
+// Ranks count chunks of each other's tasks, and find a box where the other has put it.
+TEST_CASE_METHOD(OnFakes, "plans that move the same in other pieces are not the same") {
+  const auto hashes_differ = [](sample::Program& program, int32_t& field) {
+    const uint64_t hash = tilepost::hash_plan(program.plan);
+    field += 16;
+    return tilepost::hash_plan(program.plan) != hash;
+  };
+  sample::Program messages, tasks, tiles;
+  ranks::use(tasks, ranks::tasks(kAllReduce), 2, 64);
+  ranks::use_exchange(tiles, TILEPOST_TWO_SHOT, 2, 64);
+  CHECK(hashes_differ(tasks, tasks.plan.kernel.helper_bytes));
+  CHECK(hashes_differ(tiles, tiles.plan.kernel.box_c.rows));
+  CHECK_FALSE(hashes_differ(messages, messages.plan.kernel.helper_bytes));
+  CHECK_FALSE(hashes_differ(messages, messages.plan.kernel.box_c.rows));
 }
 
 TEST_CASE_METHOD(OnFakes, "a host is what NCCL takes for one") {
