@@ -1,5 +1,6 @@
 #include "runtime/core/plan_check.h"
 
+#include <algorithm>
 #include <cinttypes>
 #include <limits>
 #include <string>
@@ -277,7 +278,7 @@ class PlanRules {
 
   // Ranks that touch each other's memory: few enough for the target's tables.
   bool sharing() {
-    if (!shares_memory()) return true;
+    if (!shares_memory()) return messages();
     return in_range("ranks", plan_.ranks, limits_.fewest_peers, limits_.most_peers) &&
            expect(plan_.comm_lanes <= limits_.most_lanes, "comm_lanes", plan_.comm_lanes,
                   "at most " + std::to_string(limits_.most_lanes) +
@@ -286,6 +287,16 @@ class PlanRules {
                   "at most " + std::to_string(limits_.most_groups) +
                       " where ranks touch each other's memory") &&
            stores_by_owner();
+  }
+
+  // Beside a GEMM that may wait for it NCCL must find the SMs that it takes: with no bound it takes
+  // more than are free.
+  bool messages() {
+    const int least = std::max(1, plan_.comm_lanes);
+    return expect(
+        on_host() || plan_.transport == TILEPOST_TRANSPORT_NONE || plan_.comm_ctas >= least,
+        "comm_ctas", plan_.comm_ctas,
+        std::to_string(least) + " or more, one for each lane of messages");
   }
 
   // Kernels that store where other ranks want it.

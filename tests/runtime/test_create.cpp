@@ -224,6 +224,12 @@ TEST_CASE_METHOD(OnFakes, "a plan that does not fit is refused with the value an
     world().has_driver = false;
     CHECK_THAT(refusal(program, TILEPOST_CUDA_ERROR), Contains("cudaGetDriverEntryPoint"));
   }
+  SECTION("fewer communication CTAs than lanes") {
+    program.plan.comm_ctas = 1;
+    program.plan.comm_lanes = 2;
+    CHECK_THAT(refusal(program, TILEPOST_INVALID_ARGUMENT),
+               Contains("comm_ctas is 1, expected 2 or more"));
+  }
   SECTION("32 bits for a consumer") {
     program.use_tiles(TILEPOST_CONSUMER_UNPERMUTE);
     program.plan.output = TILEPOST_F32;
