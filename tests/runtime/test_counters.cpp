@@ -4,6 +4,7 @@
 #include <set>
 
 #include "runtime/cuda/shared/flags.h"
+#include "runtime/cuda/watch/counter_access.h"
 #include "runtime/cuda/watch/epoch.h"
 #include "tests/catch.h"
 #include "tests/runtime/fixture.h"
@@ -99,6 +100,21 @@ TEST_CASE("flags grow from group to group and from run to run, across a wrap") {
     REQUIRE(reached(flag_value(run + 1, 0), value));
     REQUIRE_FALSE(reached(last_flag_value(run - 1), value));
   }
+}
+
+// Reading is for the text of an error. What waits on the device goes on when they are written.
+TEST_CASE_METHOD(OnFakes, "counters are written behind a copy that was late") {
+  std::vector<uint32_t> bank(2 * TILEPOST_COUNTER_STRIDE, 1);
+  CounterAccess access;
+  REQUIRE(access.create(2) == TILEPOST_OK);
+  fakes::Stream& stream = **world().streams.begin();
+  stream.hang = {true, {}};
+  CHECK(access.read(bank.data()).empty());
+  const bool comes = GENERATE(false, true);
+  stream.hang.stuck = !comes;
+  access.write(bank.data(), {7, 8});
+  CHECK(bank[0] == (comes ? 7 : 1));
+  CHECK(bank[TILEPOST_COUNTER_STRIDE] == (comes ? 8 : 1));
 }
 
 namespace {

@@ -69,7 +69,8 @@ std::vector<uint32_t> CounterAccess::read_words(const uint32_t* words) {
 
 void CounterAccess::write(uint32_t* bank, const std::vector<uint32_t>& values) {
   const std::lock_guard lock(mutex_);
-  if (stuck_) return;
+  if (stuck_ && !drain(stream_.get())) return;
+  stuck_ = false;
   for (int g = 0; g < num_groups_; ++g)
     static_cast<uint32_t*>(mirror_.get())[g * TILEPOST_COUNTER_STRIDE] = values[g];
   copy(bank, mirror_.get(), bytes(), cudaMemcpyHostToDevice);

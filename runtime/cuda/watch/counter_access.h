@@ -23,7 +23,8 @@ class CounterAccess {
   // As many words that lie side by side, a word per group; empty as above.
   std::vector<uint32_t> read_words(const uint32_t* words);
 
-  // Sets the groups' counters of one bank; does nothing after a copy that did not finish.
+  // Sets the groups' counters of one bank: what waits for them goes on. So a copy that did not
+  // finish in time gets some more; nothing is done if that is not enough.
   void write(uint32_t* bank, const std::vector<uint32_t>& values);
 
   // Leaves its memory to the process: a copy may still be under way.
