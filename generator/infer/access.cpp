@@ -128,7 +128,7 @@ Value Interpreter::load(Value from, Type type, Where where) {
   }
   Value known = *value;
   known.node = assume(known.node);
-  return known;
+  return read_as(known, type, where);
 }
 
 // Whether the value, or a part of what it points to as a struct, points into the output.

@@ -10,7 +10,7 @@ Value Interpreter::bit_cast(const clang::CastExpr* e) {
   const Where where = e->getExprLoc();
   const Value from = address(operand);
   if (operand->getType()->isScalarType() && e->getType()->isScalarType())
-    return load(from, operand->getType(), where);
+    return read_as(load(from, operand->getType(), where), e->getType(), where);
   if (from.root == Root::output) read_output(from, size_of(operand->getType()), where);
   if (from.root == Root::object && memory_[from.object].held_output)
     complain(where, "the output pointer is in what is made another type here");
@@ -76,6 +76,7 @@ Value Interpreter::eval_cast(const clang::CastExpr* e) {
     case clang::CK_IntegralCast:
     case clang::CK_PointerToIntegral:
       if (pointer && int_type(type).bits == 64) return value;
+      if (!pointer && nodes[value.node].lost && holds_all(type, operand->getType())) return value;
       if (!pointer) return {Root::number, 0, nodes.convert(value.node, int_type(type))};
       output_as_number_ |= value.root == Root::output;
       return unknown_value(type, "an address", where);
@@ -105,7 +106,8 @@ Value Interpreter::eval_cast(const clang::CastExpr* e) {
       return {Root::number, 0, nodes.binary(Op::subtract, nodes.constant(0), value.node, kInt64)};
     case clang::CK_IntegralToFloating:
     case clang::CK_FloatingCast:
-      if (const std::string key = key_of(value); !key.empty()) {
+      if (const std::string key = key_of(value);
+          !key.empty() && is_exact(value, operand->getType(), type)) {
         return {Root::number, 0, nodes.unknown({"a floating-point number"}, key)};
       }
       return unknown_value(type, "a floating-point number", where);

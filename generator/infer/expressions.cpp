@@ -43,6 +43,9 @@ bool is_shared(const clang::VarDecl* variable) {
   return variable->hasAttr<clang::CUDASharedAttr>();
 }
 
+// No double has more of them that are not 0.
+constexpr unsigned kAllDigits = 800;
+
 // Integers that Nodes has no type for: of 128 bits, or of any number of them.
 bool is_odd(const clang::ASTContext& ast, clang::QualType type) {
   return type->isIntegralOrEnumerationType() &&
@@ -146,7 +149,7 @@ Value Interpreter::eval_plain(const clang::Expr* e) {
   }
   if (const auto* real = dyn_cast<clang::FloatingLiteral>(e)) {
     llvm::SmallString<24> digits;
-    real->getValue().toString(digits);
+    real->getValue().toString(digits, kAllDigits);
     return {Root::number, 0, nodes.unknown({"a floating-point number"}, digits.str().str())};
   }
   if (const auto* block = dyn_cast<clang::StmtExpr>(e)) {

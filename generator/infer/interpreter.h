@@ -175,6 +175,11 @@ class Interpreter {
   bool fold(const clang::Expr* e, Value& value);
   std::string key_of(Value value) const;
 
+  // keys.cpp
+  bool holds_all(Type type, Type of) const;
+  bool is_exact(Value value, Type of, Type real) const;
+  Value read_as(Value value, Type type, Where where);
+
   // statements.cpp
   void exec(const clang::Stmt* s);
   void exec_compound(const clang::CompoundStmt* s);

@@ -170,15 +170,19 @@ NodeId Nodes::condition(NodeId a) {
   return unknown(std::move(reason));
 }
 
+NodeId Nodes::unknown_as(NodeId a, Alike alike) {
+  Reason reason = reasons_[nodes_[unknowns(a).front()].value];
+  reason.alike = alike;
+  return unknown(std::move(reason));
+}
+
 // What an operation on the lost `a` gives, by the threads in which the other operand is the same.
 NodeId Nodes::lost_as(NodeId a, NodeId other) {
   const Alike mine = alike(a);
   if (mine == Alike::none) return a;
   const Alike both = std::min(mine, alike(other));
-  if (both == mine) return a;
-  Reason reason = reasons_[nodes_[unknowns(a).front()].value];
-  reason.alike = both;
-  return unknown(std::move(reason));
+  const bool keyed = nodes_[a].op == Op::unknown && !key(a).empty();
+  return both == mine && !keyed ? a : unknown_as(a, both);
 }
 
 // Bounds of the result, and whether it needs no check.
@@ -360,7 +364,7 @@ NodeId Nodes::select(NodeId condition, NodeId a, NodeId b) {
 
 NodeId Nodes::convert(NodeId a, IntType type) {
   const Node& x = nodes_[a];
-  if (x.lost) return a;
+  if (x.lost) return without_key(a);
   if (fits(x.least, type) && fits(x.most, type)) return a;
   if (x.op == Op::constant) return constant(compute(Op::convert, type, x.value, 0).value);
   Node node{Op::convert, type, x.thread, x.block, x.safe, x.lost, false, a, 0, 0, 0, 0, 0};

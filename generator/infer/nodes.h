@@ -100,7 +100,8 @@ class Nodes {
   NodeId lane();
   // The condition of that name, e.g. "beta == 0".
   NodeId choice(const std::string& name);
-  // `key` names a number that is the same in the whole launch, for choices; else empty.
+  // `key` names a number that is the same in the whole launch, for choices; else empty. What is
+  // made of the number has no key: of one key there is one number.
   NodeId unknown(Reason reason, const std::string& key = "");
   // The number as a condition. One that is lost becomes a node of its own: two numbers that nobody
   // knows need not be the same, so facts about one say nothing of the other.
@@ -118,6 +119,8 @@ class Nodes {
   NodeId truth(NodeId a);
   // Which threads surely have the same number.
   Alike alike(NodeId a) const;
+  // One that is not known, without its key.
+  NodeId without_key(NodeId a) { return lost_as(a, a); }
 
   const Node& operator[](NodeId id) const { return nodes_[id]; }
   size_t size() const { return nodes_.size(); }
@@ -133,6 +136,7 @@ class Nodes {
 
  private:
   NodeId make(Node node);
+  NodeId unknown_as(NodeId a, Alike alike);
   NodeId lost_as(NodeId a, NodeId other);
   bool find_same_in_warp(NodeId id, int depth) const;
   bool is_same_in_warp(NodeId id, int depth) const;
