@@ -236,9 +236,12 @@ void Interpreter::store_variable(Value to, Value value, Type type, Where where) 
   }
   const int64_t offset = nodes[to.node].value;
   note_store(to.object, offset, size);
-  // Numbers of the computation fill large arrays and say nothing of addresses.
-  const bool data = !type->isIntegralOrEnumerationType() && !type->isPointerType() &&
-                    !type->isReferenceType() && key_of(value).empty();
+  // Numbers of the computation fill large arrays and say nothing of addresses, nor of who comes to
+  // a barrier.
+  const bool is_whole =
+      type->isIntegralOrEnumerationType() || type->isPointerType() || type->isReferenceType();
+  const bool data =
+      !is_whole && (value.root != Root::number || nodes.alike(value.node) != Alike::block);
   output_as_number_ |= data && value.root == Root::output;
   if (data) return memory_.forget(to.object, offset, size);
   const NodeId condition = facts_since(object.facts);

@@ -93,7 +93,7 @@ Value Interpreter::eval_cast(const clang::CastExpr* e) {
       if (const std::string key = key_of(value); !key.empty()) {
         return {Root::number, 0, nodes.negation(nodes.choice(key + " == 0"))};
       }
-      return unknown_value(type, "a floating-point number", where);
+      return unknown_value(type, "a floating-point number", where, nodes.alike(value.node));
     case clang::CK_IntegralToBoolean:
       if (value.root == Root::null)
         return {Root::number, 0, nodes.condition(unknown("an address", where))};
@@ -110,9 +110,9 @@ Value Interpreter::eval_cast(const clang::CastExpr* e) {
           !key.empty() && is_exact(value, operand->getType(), type)) {
         return {Root::number, 0, nodes.unknown({"a floating-point number"}, key)};
       }
-      return unknown_value(type, "a floating-point number", where);
+      return unknown_value(type, "a floating-point number", where, nodes.alike(value.node));
     case clang::CK_FloatingToIntegral:
-      return unknown_value(type, "a floating-point number", where);
+      return unknown_value(type, "a floating-point number", where, nodes.alike(value.node));
     case clang::CK_ToVoid:
       return {};
     default:  // those that leave the value as it is

@@ -1,7 +1,8 @@
-// CUDA's functions by name: those that store, those that compute an index, those that no block of a
-// reordered grid may call.
+// CUDA's functions by name: those that store, those that compute an index or a bound, those that no
+// block of a reordered grid may call.
 #include "clang/AST/DeclTemplate.h"
 #include "generator/infer/interpreter.h"
+#include "llvm/ADT/STLExtras.h"
 
 namespace tilepost::inference {
 
@@ -12,6 +13,23 @@ namespace {
 
 bool is_one_of(StringRef name, std::initializer_list<StringRef> names) {
   return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// Functions of real numbers, ceil, ceilf and __builtin_ceilf, and roundings to another type:
+// threads that give them the same numbers get the same.
+bool is_of_numbers(StringRef name) {
+  constexpr StringRef kRoundings[] = {"__float2", "__double2", "__int2",
+                                      "__uint2",  "__ll2",     "__ull2"};
+  if (llvm::any_of(kRoundings, [&](StringRef start) { return name.starts_with(start); }))
+    return true;
+  name.consume_front("__builtin_");
+  name.consume_front("__nv_");
+  constexpr StringRef kNames[] = {"ceil",  "floor", "round",  "rint",   "nearbyint", "trunc",
+                                  "fabs",  "fmin",  "fmax",   "fmod",   "sqrt",      "exp",
+                                  "exp2",  "log",   "log2",   "log10",  "pow",       "lround",
+                                  "lrint", "ldexp", "llrint", "llround"};
+  return llvm::is_contained(kNames, name) ||
+         (name.consume_back("f") && llvm::is_contained(kNames, name));
 }
 
 StringRef name_of_class(const clang::FunctionDecl* function) {
@@ -144,6 +162,16 @@ bool Interpreter::known_call(const clang::CallExpr* e, const clang::FunctionDecl
     const bool smaller = name.contains("min");
     const NodeId less = nodes.binary(Op::less, a, b, int_type(type));
     return number(nodes.select(less, smaller ? a : b, smaller ? b : a));
+  }
+  const auto is_number = [](const clang::Expr* given) {
+    return !given->isGLValue() && given->getType()->isArithmeticType();
+  };
+  if (is_of_numbers(name) && type->isArithmeticType() && llvm::all_of(e->arguments(), is_number)) {
+    Alike same = Alike::block;
+    for (const clang::Expr* given : e->arguments())
+      same = std::min(same, nodes.alike(eval(given).node));
+    result = unknown_value(type, "the result of '" + name.str() + "'", where, same);
+    return true;
   }
   // Clang knows these of the standard library by itself, and makes no body for them.
   if (is_one_of(name, {"move", "forward", "move_if_noexcept", "as_const"}) && count == 1 &&
