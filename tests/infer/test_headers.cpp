@@ -98,6 +98,41 @@ TEST_CASE("numbers of two halves are stored by their operators") {
   CHECK(!with(wrong).inferred);
 }
 
+TEST_CASE("stores and loads that say how they are cached are ordinary ones") {
+  if (!has_toolkit()) return;
+  const auto with = [&](const std::string& store) {
+    return inferred("#include <cuda_fp16.h>", "const float4* A, float* C",
+                    "  if (row >= M || column >= N) return;\n"
+                    "  const float read = __ldcs(A + row).x + __ldca(A).y + __ldcv(A).z;\n  " +
+                        store + ";\n");
+  };
+  for (const char* name : {"__stcg", "__stcs", "__stwb", "__stwt"}) {
+    const InferResult good = with(name + std::string("(C + row * N + column, read)"));
+    INFO(name << "\n" << good.messages);
+    CHECK(good.inferred);
+    CHECK(!with(name + std::string("(C + row * N, read)")).inferred);
+  }
+}
+
+TEST_CASE("all threads have the same rounded number of what is the same for all") {
+  if (!has_toolkit()) return;
+  const auto with = [&](const std::string& turns) {
+    return inferred("#include <cuda_fp16.h>", "const float* A, float* C",
+                    "  const int turns = " + turns +
+                        ";\n  for (int i = 0; i < turns; ++i) __syncthreads();\n" + kStore);
+  };
+  for (const char* turns : {"ceil((float)K / 16)", "ceilf(K / 16.0f)", "(K / 16.0) + floor(K / 3.)",
+                            "__float2int_ru(__int2float_rn(K) / 16)", "fmaxf(sqrtf(K), 3)"}) {
+    const InferResult good = with(turns);
+    INFO(turns << "\n" << good.messages);
+    CHECK(good.inferred);
+  }
+  for (const char* turns : {"ceilf(threadIdx.y / 16.0f)", "ceilf(A[threadIdx.x])", "clock()"}) {
+    INFO(turns);
+    CHECK(!with(turns).inferred);
+  }
+}
+
 TEST_CASE("what a member function reads of the output is read") {
   if (!has_toolkit()) return;
   const auto with = [&](const std::string& read) {

@@ -138,10 +138,15 @@ template <class T> __device__ T __shfl_down_sync(unsigned, T, unsigned, int = 32
 template <class T> __device__ T __shfl_xor_sync(unsigned, T, int, int = 32);
 template <class T> __device__ unsigned __match_any_sync(unsigned, T);
 template <class T> __device__ T __ldg(const T*);
+template <class T> __device__ T __ldca(const T*);
 template <class T> __device__ T __ldcg(const T*);
 template <class T> __device__ T __ldcs(const T*);
+template <class T> __device__ T __ldcv(const T*);
+template <class T> __device__ T __ldlu(const T*);
 template <class T> __device__ void __stcg(T*, T);
 template <class T> __device__ void __stcs(T*, T);
+template <class T> __device__ void __stwb(T*, T);
+template <class T> __device__ void __stwt(T*, T);
 template <class T> __device__ T atomicAdd(T*, T);
 template <class T> __device__ T atomicSub(T*, T);
 template <class T> __device__ T atomicExch(T*, T);

@@ -28,6 +28,19 @@ TILEPOST_MIN_MAX(unsigned long long)
 TILEPOST_MIN_MAX(float)
 TILEPOST_MIN_MAX(double)
 #undef TILEPOST_MIN_MAX
+#define TILEPOST_LOAD(name) template <class T> __attribute__((device)) T name(const T*);
+#define TILEPOST_STORE(name) template <class T> __attribute__((device)) void name(T*, T);
+TILEPOST_LOAD(__ldca)
+TILEPOST_LOAD(__ldcg)
+TILEPOST_LOAD(__ldcs)
+TILEPOST_LOAD(__ldcv)
+TILEPOST_LOAD(__ldlu)
+TILEPOST_STORE(__stcg)
+TILEPOST_STORE(__stcs)
+TILEPOST_STORE(__stwb)
+TILEPOST_STORE(__stwt)
+#undef TILEPOST_LOAD
+#undef TILEPOST_STORE
 __attribute__((device)) float2 __fmul2_rn(float2, float2);
 __attribute__((device)) float2 __fadd2_rn(float2, float2);
 __attribute__((device)) float2 __ffma2_rn(float2, float2, float2);
