@@ -169,6 +169,11 @@ TEST_CASE("values of the compiler's are refused in the code") {
   CHECK(weave_unmarked("#include <climits>\n__global__ void gemm(float* c, int m) {\n"
                        "  if (m < INT_MAX) c[blockIdx.x] = m;\n}\n")
             .woven);
+  CHECK(weave_unmarked("#define UNROLLED _Pragma(\"unroll\")\n"
+                       "__global__ void gemm(float* c, int m) {\n"
+                       "  UNROLLED for (int i = 0; i < 4; ++i) c[blockIdx.x * 4 + i] = m;\n"
+                       "  _Pragma(\"unroll 2\") for (int i = 0; i < 4; ++i) c[i] = m;\n}\n")
+            .woven);
 }
 
 TEST_CASE("lines for an architecture are read for that, and for one alone") {
