@@ -196,6 +196,19 @@ Value Interpreter::inline_call(const clang::CallExpr* e, const clang::FunctionDe
   return unknown_value(e->getType(), "the result of '" + name + "'", where);
 }
 
+// What a function of a header, which is not run, calls of the user's is not run either.
+bool Interpreter::refused_callback(Where where, const clang::FunctionDecl* function) {
+  const clang::FunctionDecl* user = hidden_stores_.called_back_by(
+      function, [&](const clang::FunctionDecl* one) { return is_foreign(one); });
+  if (!user) return false;
+  complain(where,
+           "'" + function->getNameAsString() +
+               "' calls code of this file back, and what that does besides computing is not "
+               "followed",
+           user->getLocation(), "call this in the kernel, with a loop or an if around it");
+  return true;
+}
+
 // A function whose body is not seen. CUDA's own do not store but where their arguments point.
 Value Interpreter::opaque_call(const clang::CallExpr* e, const clang::FunctionDecl* function,
                                Value self, const std::vector<Value>& arguments) {
@@ -214,6 +227,7 @@ Value Interpreter::opaque_call(const clang::CallExpr* e, const clang::FunctionDe
              where, "mark the kernel instead: tilepost::tile, out_coord and tile_done");
     return {};
   }
+  if (refused_callback(e->getExprLoc(), function)) return {};
   const auto look = [&](Value value, Type type, Type declared) {
     const bool indirect = declared->isPointerType() || declared->isReferenceType();
     const bool constant = indirect && declared->getPointeeType().isConstQualified();
@@ -327,6 +341,7 @@ void Interpreter::run_constructor(Value target, const clang::CXXConstructorDecl*
     run_once(where, "a " + name + " is initialised here");
   }
   if (!has_body || (foreign && !carries && !constructor->isConstexpr())) {
+    if (refused_callback(where, constructor)) return;
     if (carries) {
       complain(where, "the output pointer goes into '" + name + "', whose stores are not visible");
     } else if (!is_foreign(constructor)) {
@@ -382,26 +397,41 @@ void Interpreter::initialise_parts(Value target, const clang::CXXConstructorDecl
 // holds the number of its captures, which goes with it where it is copied.
 Value Interpreter::make_lambda(const clang::LambdaExpr* e) {
   Captures captures;
+  bool carries = false;  // whoever calls it may get at the output
+  const auto holds = [&](Value place) {
+    return place.root == Root::output ||
+           (place.root == Root::object && memory_[place.object].held_output);
+  };
   auto init = e->capture_init_begin();
   for (const clang::LambdaCapture& capture : e->captures()) {
     const clang::Expr* given = *init++;
     if (capture.capturesThis()) captures[nullptr] = frames_.back().self;
+    if (capture.capturesThis()) carries |= holds(frames_.back().self);
     if (!capture.capturesVariable()) continue;
     const auto* variable = dyn_cast<clang::VarDecl>(capture.getCapturedVar());
     if (!variable || !variable->hasLocalStorage()) continue;
     if (capture.getCaptureKind() == clang::LCK_ByRef) {
       captures[variable] = address(given);
+      // It may be given the output later.
+      const bool changes = variable->getType()->isPointerType() &&
+                           !variable->getType().isConstQualified() &&
+                           !isa<clang::ParmVarDecl>(variable);
+      carries |= changes || holds(captures[variable]);
       continue;
     }
     const uint32_t copy = memory_.add(variable->getNameAsString());
     memory_[copy].facts = facts_.size();
     initialise(pointer_to(copy), variable->getType().getNonReferenceType(), given);
     captures[variable] = pointer_to(copy);
+    carries |= holds(captures[variable]);
   }
   const Value made = pointer_to(temporary(e, "a lambda"));
   memory_.write(made.object, 0, 1,
                 {Root::number, 0, nodes.constant(static_cast<int64_t>(captures_.size()))});
   captures_.push_back(std::move(captures));
+  if (carries)
+    memory_.write(made.object, 1, std::max<int64_t>(size_of(e->getType()) - 1, 1),
+                  {Root::output, 0, unknown("what a lambda captures", e->getExprLoc())});
   return made;
 }
 

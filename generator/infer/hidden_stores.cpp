@@ -79,6 +79,85 @@ class Reader : public clang::RecursiveASTVisitor<Reader> {
   }
 };
 
+// The variable of the function, or the object it is called on, whose part the place is: what a
+// pointer or a reference leads to is none.
+bool is_own(const clang::Expr* place) {
+  for (;;) {
+    place = place->IgnoreParenImpCasts();
+    if (const auto* member = dyn_cast<clang::MemberExpr>(place)) {
+      if (member->getMemberDecl()->getType()->isReferenceType()) return false;
+      const bool through_this = member->isArrow() && clang::isa<clang::CXXThisExpr>(
+                                                         member->getBase()->IgnoreParenImpCasts());
+      if (member->isArrow() && !through_this) return false;
+      place = member->getBase();
+    } else if (const auto* element = dyn_cast<clang::ArraySubscriptExpr>(place)) {
+      place = element->getBase()->IgnoreParenImpCasts();
+      if (!place->getType()->isArrayType()) return false;
+    } else if (clang::isa<clang::CXXThisExpr>(place)) {
+      return true;
+    } else {
+      const auto* name = dyn_cast<clang::DeclRefExpr>(place);
+      const auto* variable = name ? dyn_cast<clang::VarDecl>(name->getDecl()) : nullptr;
+      return variable && variable->hasLocalStorage() &&
+             !name->refersToEnclosingVariableOrCapture() && !variable->getType()->isReferenceType();
+    }
+  }
+}
+
+// Whether a function does more than to compute with what it is given. What it calls is looked at
+// as another one is, where it is the user's.
+class Actions : public clang::RecursiveASTVisitor<Actions> {
+ public:
+  using IsForeign = llvm::function_ref<bool(const clang::FunctionDecl*)>;
+  static bool are_in(const clang::FunctionDecl* function, IsForeign is_foreign) {
+    Actions actions(is_foreign);
+    actions.TraverseStmt(function->getBody());
+    return actions.found_;
+  }
+
+  bool shouldVisitImplicitCode() const { return true; }
+  bool VisitBinaryOperator(clang::BinaryOperator* e) {
+    return note(e->isAssignmentOp() && !is_own(e->getLHS()));
+  }
+  bool VisitUnaryOperator(clang::UnaryOperator* e) {
+    return note(e->isIncrementDecrementOp() && !is_own(e->getSubExpr()));
+  }
+  bool VisitAsmStmt(clang::AsmStmt*) { return note(true); }
+  bool VisitCXXNewExpr(clang::CXXNewExpr*) { return note(true); }
+  bool VisitCXXDeleteExpr(clang::CXXDeleteExpr*) { return note(true); }
+  bool VisitCallExpr(clang::CallExpr* e) {
+    const clang::FunctionDecl* function = e->getDirectCallee();
+    if (!function) return note(true);
+    if (!is_foreign_(function)) return true;
+    // Of a header: it may wait, or store where it is given a place.
+    bool acts = function->getReturnType()->isVoidType() ||
+                function->getNameAsString().find("sync") != std::string::npos;
+    const auto* member = dyn_cast<clang::CXXMemberCallExpr>(e);
+    const auto* method = dyn_cast<clang::CXXMethodDecl>(function);
+    const bool on_first = !member && method && !method->isStatic();
+    if (method && !method->isStatic() && !method->isConst())
+      acts |= !is_own(member ? member->getImplicitObjectArgument() : e->getArg(0));
+    for (unsigned i = on_first ? 1 : 0; i < e->getNumArgs(); ++i) {
+      const unsigned at = i - (on_first ? 1 : 0);
+      if (at >= function->getNumParams()) break;
+      const clang::QualType type = function->getParamDecl(at)->getType();
+      const bool leads = type->isPointerType() || type->isLValueReferenceType();
+      if (leads && !type->getPointeeType().isConstQualified()) acts |= !is_own(e->getArg(i));
+    }
+    return note(acts);
+  }
+
+ private:
+  explicit Actions(IsForeign is_foreign) : is_foreign_(is_foreign) {}
+  bool note(bool acts) {
+    found_ |= acts;
+    return !found_;
+  }
+
+  IsForeign is_foreign_;
+  bool found_ = false;
+};
+
 }  // namespace
 
 bool HiddenStores::are_in(const clang::FunctionDecl* function) {
@@ -91,6 +170,24 @@ bool HiddenStores::are_in(const clang::FunctionDecl* function) {
   for (size_t at = 0; at < reader.reached.size() && !reader.stores; ++at)
     reader.TraverseStmt(reader.reached[at]->getBody());
   return known_[definition] = reader.stores;
+}
+
+const clang::FunctionDecl* HiddenStores::called_back_by(
+    const clang::FunctionDecl* function,
+    llvm::function_ref<bool(const clang::FunctionDecl*)> is_foreign) {
+  const clang::FunctionDecl* definition = nullptr;
+  if (!function->isDefined(definition)) return nullptr;
+  const auto [known, is_new] = called_back_.try_emplace(definition, nullptr);
+  if (!is_new) return known->second;
+  Reader reader;
+  reader.reached.insert(definition);
+  for (size_t at = 0; at < reader.reached.size(); ++at) {
+    const clang::FunctionDecl* reached = reader.reached[at];
+    reader.TraverseStmt(reached->getBody());
+    if (is_foreign(reached) || !Actions::are_in(reached, is_foreign)) continue;
+    return called_back_[definition] = reached;
+  }
+  return nullptr;
 }
 
 std::optional<SharedWork> find_shared_work(const clang::FunctionDecl* kernel) {

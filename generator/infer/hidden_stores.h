@@ -6,6 +6,7 @@
 #include <string>
 
 #include "clang/AST/Decl.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace tilepost::inference {
 
@@ -14,9 +15,15 @@ namespace tilepost::inference {
 class HiddenStores {
  public:
   bool are_in(const clang::FunctionDecl* function);
+  // What a function of a header calls that is not of a header and does more than to compute with
+  // what it is given: a functor that it was handed, say. Null: nothing.
+  const clang::FunctionDecl* called_back_by(
+      const clang::FunctionDecl* function,
+      llvm::function_ref<bool(const clang::FunctionDecl*)> is_foreign);
 
  private:
   std::map<const clang::FunctionDecl*, bool> known_;
+  std::map<const clang::FunctionDecl*, const clang::FunctionDecl*> called_back_;
 };
 
 // Where a kernel, or a function that it calls, waits for other blocks or adds to what they make: by

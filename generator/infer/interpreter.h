@@ -231,6 +231,7 @@ class Interpreter {
   void leave();
   void bind(const clang::ParmVarDecl* parameter, Value value, Where where);
   bool is_foreign(const clang::FunctionDecl* function) const;
+  bool refused_callback(Where where, const clang::FunctionDecl* function);
 
   // intrinsics.cpp: functions known by name
   bool known_call(const clang::CallExpr* e, const clang::FunctionDecl* function, Value& result);

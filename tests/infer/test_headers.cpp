@@ -133,6 +133,42 @@ TEST_CASE("all threads have the same rounded number of what is the same for all"
   }
 }
 
+TEST_CASE("what a header's function calls back may compute, and no more") {
+  if (!has_toolkit()) return;
+  const auto with = [&](const std::string& body) {
+    return inferred(
+        "#include <cooperative_groups.h>\n#include <cub/block/block_reduce.cuh>\n"
+        "#include <thrust/execution_policy.h>\n#include <thrust/for_each.h>\n"
+        "#include <thrust/iterator/counting_iterator.h>\n"
+        "struct Larger {\n  __device__ float operator()(float x, float y) const { return x > y ? x "
+        ": "
+        "y; }\n};\n__device__ int counter;",
+        "const float* A, float* C",
+        "  using Reduce = cub::BlockReduce<float, 16, cub::BLOCK_REDUCE_WARP_REDUCTIONS, 16>;\n"
+        "  __shared__ typename Reduce::TempStorage temp;\n"
+        "  thrust::counting_iterator<int> first(0);\n  float* held = nullptr;\n  " +
+            body + ";\n" + kStore);
+  };
+  for (const char* body :
+       {"Reduce(temp).Reduce(A[row], Larger{})",
+        "Reduce(temp).Reduce(A[row], [=](float x, float y) { return x < y ? x : y * K; })",
+        "thrust::for_each(thrust::seq, first, first + 3, [](int i) { int turns = i; ++turns; })"}) {
+    const InferResult good = with(body);
+    INFO(body << "\n" << good.messages);
+    CHECK(good.inferred);
+  }
+  for (const char* body :
+       {"thrust::for_each(thrust::seq, first, first + 3, [=](int i) { C[i] = 5; })",
+        "thrust::for_each(thrust::seq, first, first + 3, [&](int i) { held[i] = 5; })",
+        "thrust::for_each(thrust::seq, first, first + 3, [=](int i) { atomicAdd(&counter, i); })",
+        "Reduce(temp).Reduce(A[row], [=](float x, float y) { return x < y ? x : C[0]; })",
+        "cooperative_groups::invoke_one(cooperative_groups::this_thread_block(), [&] { C[0] = 5; "
+        "})"}) {
+    INFO(body);
+    CHECK(!with(body).inferred);
+  }
+}
+
 TEST_CASE("what a member function reads of the output is read") {
   if (!has_toolkit()) return;
   const auto with = [&](const std::string& read) {
