@@ -81,6 +81,9 @@ class ArgumentCheck {
                                                        (number                        ? "a number"
                                                         : argument.kind == Kind::null ? "null"
                                                                                       : "memory"));
+      if (type->isRecordType())
+        parsed_.note(parameter.decl->getLocation(),
+                     "a structure is given by kernel.launcher: leave it out of kernel.arguments");
       return;
     }
     if (number) {
