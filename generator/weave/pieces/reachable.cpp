@@ -5,6 +5,7 @@
 #include "clang/AST/Attr.h"
 #include "clang/AST/DeclTemplate.h"
 #include "clang/AST/RecursiveASTVisitor.h"
+#include "generator/weave/parse/instantiate.h"
 #include "generator/weave/passes.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -117,6 +118,14 @@ class Reach {
     for (const int piece : found->second)
       if (host || !is_of_host(pieces_.all[static_cast<size_t>(piece)])) keep(piece);
     return true;
+  }
+
+  // What an expression names that stands in none of the pieces.
+  void keep_named_in(const clang::Expr* e) {
+    Visitor visitor([&](const clang::Decl* needed) {
+      if (const int at = piece_of(needed); at >= 0) keep(at);
+    });
+    visitor.TraverseStmt(const_cast<clang::Expr*>(e));
   }
 
   void keep(int at) {
@@ -302,6 +311,9 @@ void mark_reachable(const Parsed& parsed, const std::vector<const clang::Functio
                     Pieces& pieces) {
   Reach reach(parsed, pieces);
   keep_functions(parsed, functions, pieces, reach);
+  // Generated code calls the kernel by the template arguments that the spec gives.
+  if (const clang::VarDecl* asking = asking_variable(parsed))
+    reach.keep_named_in(asking->getInit());
   reach.settle();
 }
 

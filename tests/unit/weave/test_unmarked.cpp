@@ -15,14 +15,15 @@ struct Unmarked {
 
 // Weaves `source`, whose kernel `gemm` gets c and m.
 Unmarked weave_unmarked(const std::string& source, const char* arch = "sm_90a",
-                        bool one_arch = true, int threads = 32, const std::string& toolkit = "") {
+                        bool one_arch = true, int threads = 32, const std::string& toolkit = "",
+                        const char* asked = "gemm") {
   UnmarkedRequest request;
   request.threads = {threads, 1, 1};
   if (!toolkit.empty()) request.reading.full.emplace().toolkit = toolkit;
   request.reading.arch = arch;
   request.one_arch = one_arch;
   request.source = OneFile("kernel.cu", source);
-  request.reading.asked = "gemm";
+  request.reading.asked = asked;
   request.kernel = "woven_gemm";
   request.block = {"column", "row", "0"};
   request.grid = {"columns", "rows", "1"};
@@ -51,6 +52,19 @@ TEST_CASE("a kernel without marks is told its block") {
   REQUIRE(result.woven);
   CHECK_THAT(result.woven->body, Catch::Contains("gemm(const uint3 blockIdx, const dim3 gridDim, "
                                                  "float* c, int m)"));
+}
+
+TEST_CASE("the names that the kernel is asked for by are kept") {
+  const Unmarked result = weave_unmarked(
+      "template <int kSize>\nstruct Tile {\n  static constexpr int size = kSize;\n};\n"
+      "using Small = Tile<4>;\nconstexpr int kLeft = 3;\nconstexpr int kRight = 5;\n"
+      "template <class T, int kShift>\n__global__ void gemm(float* c, int m) {\n"
+      "  c[blockIdx.x * T::size] = m << kShift;\n}\n",
+      "sm_90a", true, 32, "", "gemm<Small, kLeft>");
+  INFO(result.messages);
+  REQUIRE(result.woven);
+  CHECK_THAT(result.woven->body, Catch::Contains("using Small = Tile<4>;") &&
+                                     Catch::Contains("kLeft = 3") && !Catch::Contains("kRight"));
 }
 
 TEST_CASE("what the host does where the kernel is left out is not the kernel's") {
