@@ -139,6 +139,11 @@ class Cutter {
       add(Piece::Kind::declaration, token.begin, behind);
       return;
     }
+    if (first.kind == Piece::Kind::close && token.begin < first.range.begin) {
+      // A macro that instantiates a template, for which there is no declaration.
+      add(Piece::Kind::instantiation, token.begin, token_before(first.range.begin).end);
+      return;
+    }
     size_t end = first.range.end;
     std::vector<const clang::Decl*> declarations = {first.decl};
     if (first.kind == Piece::Kind::declaration) {
@@ -153,6 +158,13 @@ class Cutter {
     const int at = static_cast<int>(pieces_.all.size()) - 1;
     if (piece.kind == Piece::Kind::open) scopes_.push_back(at);
     if (piece.kind == Piece::Kind::close) close_scope(piece, Piece::Kind::open, at);
+  }
+
+  // The last one in front of a place that is no comment.
+  const Token& token_before(size_t at) const {
+    size_t i = parsed_.tokens.index_at(at);
+    while (tokens_[--i].kind == clang::tok::comment) continue;
+    return tokens_[i];
   }
 
   // Where the code ends that Clang could not read, between `begin` and the next declaration: at the

@@ -67,6 +67,17 @@ TEST_CASE("the names that the kernel is asked for by are kept") {
                                      Catch::Contains("kLeft = 3") && !Catch::Contains("kRight"));
 }
 
+TEST_CASE("what a macro instantiates in front of a closing brace is left out") {
+  const Unmarked result = weave_unmarked(
+      "namespace lib {\ntemplate <class T>\nvoid start(T) {}\n"
+      "__global__ void gemm(float* c, int m) { c[blockIdx.x] = m; }\n"
+      "#define MAKE(T) template void start<T>(T);\nMAKE(int)\nMAKE(float)  // both\n}\n",
+      "sm_90a", true, 32, "", "lib::gemm");
+  INFO(result.messages);
+  REQUIRE(result.woven);
+  CHECK_THAT(result.woven->body, Catch::Contains("namespace lib {") && !Catch::Contains("MAKE"));
+}
+
 TEST_CASE("what the host does where the kernel is left out is not the kernel's") {
   const Unmarked result = weave_unmarked(
       "#define ON 1\n#if ON\n__global__ void gemm(float* c, int m) { c[blockIdx.x] = m; }\n"
