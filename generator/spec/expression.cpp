@@ -232,6 +232,14 @@ std::optional<int64_t> Expression::at(const ShapeNumbers& shape, std::string& wh
   return stack.back();
 }
 
+namespace {
+
+bool is_size(const std::string& x) {
+  return x.ends_with(".m") || x.ends_with(".n") || x.ends_with(".k");
+}
+
+}  // namespace
+
 std::string Expression::in_cpp(std::string_view shape) const {
   std::vector<std::string> stack;
   for (const Node& node : nodes_) {
@@ -254,6 +262,8 @@ std::string Expression::in_cpp(std::string_view shape) const {
       case Step::add:
       case Step::subtract:
       case Step::multiply:
+        // Sizes have 32 bits in generated code, all else of an expression has 64.
+        if (is_size(x) && is_size(y)) x = fmt::format("static_cast<long long>({})", x);
         x = fmt::format("({} {} {})", x, name_of(node.step), y);
         break;
       case Step::divide:

@@ -84,7 +84,9 @@ TEST_CASE("an expression knows whether it follows m, and keeps its text") {
 TEST_CASE("in C++ an expression is what it is in the spec") {
   std::string why;
   CHECK(Expression::parse("(m + n) * k / 2", why)->in_cpp("shape") ==
-        "tilepost::floor_div(((shape.m + shape.n) * shape.k), 2LL)");
+        "tilepost::floor_div(((static_cast<long long>(shape.m) + shape.n) * shape.k), 2LL)");
+  CHECK(Expression::parse("m * n", why)->in_cpp("s") == "(static_cast<long long>(s.m) * s.n)");
+  CHECK(Expression::parse("m * 65536 - n", why)->in_cpp("s") == "((s.m * 65536LL) - s.n)");
   CHECK(Expression::parse("min(m % 3, max(n, ceil_div(k, 4)))", why)->in_cpp("s") ==
         "tilepost::least(tilepost::floor_mod(s.m, 3LL), tilepost::greatest(s.n, "
         "tilepost::ceil_div(s.k, 4LL)))");
