@@ -58,7 +58,9 @@ class OutputCheck {
   // Whether what the pointer is used for is known: a mark's, a helper's, a variable's, a
   // comparison, a capture, whose uses are looked at where they are.
   bool goes_on(const clang::Expr* value, const clang::Stmt* outer) {
-    if (isa<clang::LambdaExpr>(outer) || value->getType()->isVoidType()) return true;
+    if (const auto* lambda = dyn_cast<clang::LambdaExpr>(outer))
+      return follow_capture(value, lambda);
+    if (value->getType()->isVoidType()) return true;
     if (value->getType()->isBooleanType()) return true;
     if (const auto* operation = dyn_cast<clang::BinaryOperator>(outer))
       return operation->isEqualityOp();
@@ -73,6 +75,17 @@ class OutputCheck {
     }
     const auto* call = dyn_cast<clang::CallExpr>(outer);
     return call && is_known_call(value, call);
+  }
+
+  // By another name it is a variable of the lambda's.
+  bool follow_capture(const clang::Expr* value, const clang::LambdaExpr* lambda) {
+    for (const clang::LambdaCapture& capture : lambda->captures()) {
+      const auto* variable =
+          capture.capturesVariable() ? dyn_cast<clang::VarDecl>(capture.getCapturedVar()) : nullptr;
+      if (variable && variable->isInitCapture() && plain(variable->getInit()) == plain(value))
+        outputs_.insert(variable);
+    }
+    return true;
   }
 
   bool is_known_call(const clang::Expr* value, const clang::CallExpr* call) {

@@ -216,10 +216,13 @@ class TileCheck {
     return grew;
   }
 
+  // The tile that a pointer is of, by the pointer.
+  using Begins = llvm::DenseMap<const clang::ValueDecl*, const clang::ValueDecl*>;
+
   std::vector<Event> events_of(const clang::FunctionDecl* function) {
     std::vector<Event> events;
     // Where the output begins for a tile, by the tile: what is stored through it stores the tile.
-    llvm::DenseMap<const clang::ValueDecl*, const clang::ValueDecl*> begins;
+    Begins begins;
     walk(function, [&](const clang::Stmt* statement, Around around) {
       const auto add = [&](Event::Kind kind, const clang::ValueDecl* tile,
                            const clang::Expr* where) {
@@ -231,7 +234,11 @@ class TileCheck {
           const auto* call = variable && variable->getInit()
                                  ? dyn_cast<clang::CallExpr>(plain(variable->getInit()))
                                  : nullptr;
-          if (call && mark_called(call) == Mark::out_base) begins[variable] = named(tile_of(call));
+          if (call && mark_called(call) == Mark::out_base)
+            begins[variable] = named(tile_of(call));
+          else if (variable && variable->getType()->isPointerType())
+            if (const clang::ValueDecl* tile = found_in(variable->getInit(), begins))
+              begins[variable] = tile;
         }
       } else if (const auto* name = dyn_cast<clang::DeclRefExpr>(statement)) {
         if (const auto found = begins.find(name->getDecl()); found != begins.end())
@@ -241,6 +248,16 @@ class TileCheck {
       }
     });
     return events;
+  }
+
+  // The tile of the first variable in an expression that points into one.
+  static const clang::ValueDecl* found_in(const clang::Stmt* expression, const Begins& begins) {
+    if (!expression) return nullptr;
+    if (const auto* name = dyn_cast<clang::DeclRefExpr>(expression))
+      return begins.lookup(name->getDecl());
+    for (const clang::Stmt* part : expression->children())
+      if (const clang::ValueDecl* tile = found_in(part, begins)) return tile;
+    return nullptr;
   }
 
   template <class Add>

@@ -1,0 +1,27 @@
+// The lie: the output is stored to without a mark, by a name that a lambda gives it.
+// caught by: weave: the output is used here, outside of tilepost::out and tilepost::out_base
+#include <cuda_bf16.h>
+#include <tilepost/mark.cuh>
+
+__device__ float product(const __nv_bfloat16* a, const __nv_bfloat16* b, int row, int column,
+                         int k) {
+  float sum = 0;
+  for (int i = 0; i < k; ++i)
+    sum += __bfloat162float(a[row * k + i]) * __bfloat162float(b[column * k + i]);
+  return sum;
+}
+
+__global__ void lie(const __nv_bfloat16* a, const __nv_bfloat16* b, __nv_bfloat16* c, int m, int n,
+                    int k) {
+  const tilepost::TileGrid grid{(m + 15) / 16, (n + 15) / 16, 16, 16, 1, 4};
+  for (int i = blockIdx.x; i < tilepost::num_tiles(grid); i += gridDim.x) {
+    const tilepost::Tile tile = tilepost::tile(grid, i);
+    if (tile.is_padding()) *tilepost::out_base(c, grid, tile, n) = __float2bfloat16(0);
+    const auto store = [all = c, n](int row, int column, float value) {
+      all[row * n + column] = __float2bfloat16(value);
+    };
+    const int row = tile.m + threadIdx.y, column = tile.n + threadIdx.x;
+    if (row < m && column < n) store(row, column, product(a, b, row, column, k));
+    tilepost::tile_done(tile, tilepost::BlockStores{});
+  }
+}
