@@ -4,6 +4,7 @@
 #include "generator/weave/marks/hand_down.h"
 #include "generator/weave/passes.h"
 #include "generator/weave/unmarked/dynamic_shared.h"
+#include "generator/weave/unmarked/global_names.h"
 #include "generator/weave/unmarked/read_with.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -28,6 +29,7 @@ class Weaver {
     names.waits = request_.waits;
     check_kept(parsed_, names, pieces);
     check_parameters(parsed_, instance_.written);
+    check_global_names(parsed_, pieces);
     const ReadWith read_with = check_foreign_macros(parsed_, pieces, request_.one_arch);
     if (!parsed_.report.ok()) return {};
     Edits edits;
@@ -40,7 +42,8 @@ class Weaver {
     woven.body = guards(read_with, request_.reading, request_.kernel) + "using " + kViewType +
                  " = View;\n\n" + user_type(request_) +
                  "// As its author wrote it, but for its marks.\nnamespace user {\n\n" +
-                 joined_namespaces(parsed_) + woven.body + behind + "\n}  // namespace user\n";
+                 using_of_global(parsed_, instance_.function) + joined_namespaces(parsed_) +
+                 woven.body + behind + "\n}  // namespace user\n";
     if (request_.cpu)
       woven.body += define_dynamic_shared(parsed_, instance_.function, request_.shared_bytes);
     return woven;

@@ -183,6 +183,7 @@ void HandDown::pass_on(const Reference& reference) {
 // Helpers take the value first: default arguments and packs stay last.
 void HandDown::add_parameter(const clang::FunctionDecl* function) {
   if (function == kernel_) return;
+  check_overloads(function);
   for (const clang::FunctionDecl* one : declarations_of(function)) {
     const Token* open = open_of(parsed_, one);
     if (!open) continue;
@@ -191,6 +192,24 @@ void HandDown::add_parameter(const clang::FunctionDecl* function) {
     } else {
       edits_.insert(open->end, handed_.parameter + ", ");
     }
+  }
+}
+
+// A function with more parameters may be called where another of its name was, or the other way
+// round, if that takes a block's index first.
+void HandDown::check_overloads(const clang::FunctionDecl* function) const {
+  for (const clang::NamedDecl* decl :
+       function->getDeclContext()->getRedeclContext()->lookup(function->getDeclName())) {
+    const clang::FunctionDecl* other = decl->getAsFunction();
+    if (!other || other->getNumParams() < 2 || need_.count(representative(other))) continue;
+    const clang::QualType first = other->getParamDecl(0)->getType().getNonReferenceType();
+    const auto* record = first->getAsCXXRecordDecl();
+    if (!first->isTemplateTypeParmType() && !(record && record->getName() == "uint3")) continue;
+    parsed_.error(function->getLocation(),
+                  "'" + function->getNameAsString() +
+                      "' may mean several functions here, and not each of them " + handed_.use +
+                      "; give them different names");
+    parsed_.note(other->getLocation(), "this one does not");
   }
 }
 

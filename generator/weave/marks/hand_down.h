@@ -58,6 +58,7 @@ class HandDown {
   bool names_needing(const Reference& reference) const;
   void pass_on(const Reference& reference);
   void add_parameter(const clang::FunctionDecl* function);
+  void check_overloads(const clang::FunctionDecl* function) const;
   void check_skipped();
 
   const Parsed& parsed_;

@@ -16,6 +16,13 @@ bool is_place(StringRef name) {
   return name == "blockIdx" || name == "gridDim";
 }
 
+// CUDA's variable, not one of the user's.
+bool is_cuda(const clang::ValueDecl* decl) {
+  const auto* variable = dyn_cast<clang::VarDecl>(decl);
+  return variable && variable->hasExternalStorage() &&
+         variable->getDeclContext()->getRedeclContext()->isTranslationUnit();
+}
+
 // Functions that one reaches, and how it asks for its block's place.
 class Reader : public clang::RecursiveASTVisitor<Reader> {
  public:
@@ -28,14 +35,17 @@ class Reader : public clang::RecursiveASTVisitor<Reader> {
   bool VisitDeclRefExpr(clang::DeclRefExpr* name) {
     const clang::ValueDecl* decl = name->getDecl();
     const StringRef called = decl->getIdentifier() ? decl->getName() : "";
-    const auto* asked = dyn_cast<clang::VarDecl>(decl);
-    if (asked && is_place(called) && !asked->isLocalVarDeclOrParm()) variable = name->getLocation();
+    if (is_place(called)) (is_cuda(decl) ? variable : own) = name->getLocation();
     if (called.starts_with("__nvvm_read_ptx_sreg_") && called.contains("ctaid"))
       reg = name->getLocation();
     reach(dyn_cast<clang::FunctionDecl>(decl));
     return true;
   }
+  // A parameter of that name would hide a member that is named without its object.
   bool VisitMemberExpr(clang::MemberExpr* member) {
+    const clang::ValueDecl* decl = member->getMemberDecl();
+    if (member->isImplicitAccess() && decl->getIdentifier() && is_place(decl->getName()))
+      own = member->getMemberLoc();
     reach(dyn_cast<clang::FunctionDecl>(member->getMemberDecl()));
     return true;
   }
@@ -44,8 +54,11 @@ class Reader : public clang::RecursiveASTVisitor<Reader> {
     destroy(made->getConstructor()->getParent());
     return true;
   }
-  bool VisitVarDecl(clang::VarDecl* made) {
+  bool VisitValueDecl(clang::ValueDecl* made) {
     if (made->getIdentifier() && is_place(made->getName())) own = made->getLocation();
+    return true;
+  }
+  bool VisitVarDecl(clang::VarDecl* made) {
     destroy(made->getType()->getBaseElementTypeUnsafe()->getAsCXXRecordDecl());
     return true;
   }
@@ -56,7 +69,10 @@ class Reader : public clang::RecursiveASTVisitor<Reader> {
   }
   // With what a constructor initialises, and parameters.
   void read(const clang::FunctionDecl* function) {
-    for (clang::ParmVarDecl* parameter : function->parameters()) VisitVarDecl(parameter);
+    for (clang::ParmVarDecl* parameter : function->parameters()) {
+      VisitValueDecl(parameter);
+      VisitVarDecl(parameter);
+    }
     if (const auto* constructor = dyn_cast<clang::CXXConstructorDecl>(function))
       for (const clang::CXXCtorInitializer* part : constructor->inits())
         TraverseStmt(part->getInit());

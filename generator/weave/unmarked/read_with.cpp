@@ -30,7 +30,7 @@ bool is_known_version(StringRef name) {
 // Whether all that compile generated code have it as it was read.
 bool is_same_everywhere(const ForeignMacro& macro) {
   if (macro.use == Use::expansion)
-    return macro.name == "__FILE__" || macro.name == "_Pragma" || !macro.written ||
+    return macro.name == "_Pragma" || !macro.written ||
            (macro.from == From::header && !is_version(macro.name));
   const bool compiles_cuda = macro.name == "__CUDACC__" || macro.name == "__NVCC__" ||
                              (macro.name == "__cplusplus" && macro.use == Use::definition);

@@ -10,8 +10,10 @@
 #include "generator/weave/passes.h"
 #include "generator/weave/unmarked/device_variables.h"
 #include "generator/weave/unmarked/dynamic_shared.h"
+#include "generator/weave/unmarked/global_names.h"
 #include "generator/weave/unmarked/header_places.h"
 #include "generator/weave/unmarked/read_with.h"
+#include "generator/weave/unmarked/source_values.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -23,7 +25,7 @@ using llvm::StringRef;
 
 // What a block asks for its place with. The kernel's body, and helpers that ask too, get parameters
 // of these names, which hide CUDA's variables.
-constexpr char kParameters[] = "const uint3 blockIdx, const dim3 gridDim";
+constexpr char kParameters[] = "const ::uint3 blockIdx, const ::dim3 gridDim";
 
 constexpr char kViewType[] = "TilepostView";
 constexpr char kViewAlias[] = "using TilepostView = View;\n\n";
@@ -43,8 +45,10 @@ class Weaver {
     Pieces pieces = cut_into_pieces(parsed_);
     const WeaveRequest names = cut(pieces);
     check_macros(pieces);
+    check_global_names(parsed_, pieces);
     check_header_places(parsed_, instance_.function);
     check_device_variables(parsed_, instance_.function);
+    check_source_values(parsed_, instance_.function);
     const ReadWith read_with = check_foreign_macros(parsed_, pieces, request_.one_arch);
     Edits edits;
     hand_place_down(pieces, edits);
@@ -59,8 +63,9 @@ class Weaver {
     woven.body =
         guards(read_with, request_.reading, request_.kernel) + (launched ? kViewAlias : "") +
         "// As its author wrote it, but that it is told which block it is.\nnamespace user {\n\n" +
-        woven.body + "\n}  // namespace user\n\n" + shared_memory() + user_type(request_) +
-        request_.helpers + (launched ? launched_kernel() : kernel() + woven_launch());
+        using_of_global(parsed_, instance_.function) + woven.body + "\n}  // namespace user\n\n" +
+        shared_memory() + user_type(request_) + request_.helpers +
+        (launched ? launched_kernel() : kernel() + woven_launch());
     return woven;
   }
 
@@ -72,8 +77,9 @@ class Weaver {
     if (!parsed_.report.ok()) return {};
     WovenKernel kept = assemble(parsed_, names, pieces, edits);
     add_include(kept, "<tilepost/mark.cuh>");  // by themselves marks do nothing
-    kept.body = "namespace user {\n\n" + joined_namespaces(parsed_) + kept.body +
-                "\n}  // namespace user\n\n" + shared_memory() + user_type(request_) + launch();
+    kept.body = "namespace user {\n\n" + using_of_global(parsed_, instance_.function) +
+                joined_namespaces(parsed_) + kept.body + "\n}  // namespace user\n\n" +
+                shared_memory() + user_type(request_) + launch();
     return kept;
   }
 
@@ -90,11 +96,29 @@ class Weaver {
   // Macros that would change what the kernel is told its place with.
   void check_macros(const Pieces& pieces) const {
     constexpr StringRef kNames[] = {"blockIdx", "gridDim", "uint3", "dim3"};
-    for (const Piece& piece : pieces.all)
-      if (piece.keep && piece.kind == Piece::Kind::define && llvm::is_contained(kNames, piece.name))
-        parsed_.error_at(piece.code, "a macro of the name '" + piece.name +
-                                         "' hides what the kernel is told its block with; give it "
-                                         "another name");
+    for (const Piece& piece : pieces.all) {
+      if (!piece.keep || piece.kind != Piece::Kind::define) continue;
+      std::vector<StringRef> names = parameters_of(piece);
+      names.push_back(piece.name);
+      for (const StringRef name : names)
+        if (llvm::is_contained(kNames, name))
+          parsed_.error_at(piece.code, "a macro of the name '" + name +
+                                           "' hides what the kernel is told its block with; give "
+                                           "it another name");
+    }
+  }
+
+  // Those of a macro: what stands in the bracket right behind its name.
+  std::vector<StringRef> parameters_of(const Piece& define) const {
+    const size_t at = parsed_.text.text.find(define.name, define.code.begin);
+    const Token* token = at == StringRef::npos ? nullptr : parsed_.tokens.at(at);
+    const Token* const open = token ? parsed_.tokens.next(token) : nullptr;
+    std::vector<StringRef> names;
+    if (!open || open->kind != clang::tok::l_paren || open->begin != token->end) return names;
+    for (token = open; token && token->kind != clang::tok::r_paren;
+         token = parsed_.tokens.next(token))
+      names.push_back(parsed_.tokens.text(*token));
+    return names;
   }
 
   void hand_place_down(const Pieces& pieces, Edits& edits) const {

@@ -50,8 +50,8 @@ TEST_CASE("a kernel without marks is told its block") {
       weave_unmarked("__global__ void gemm(float* c, int m) { c[blockIdx.x] = m; }\n");
   INFO(result.messages);
   REQUIRE(result.woven);
-  CHECK_THAT(result.woven->body, Catch::Contains("gemm(const uint3 blockIdx, const dim3 gridDim, "
-                                                 "float* c, int m)"));
+  CHECK_THAT(result.woven->body,
+             Catch::Contains("gemm(const ::uint3 blockIdx, const ::dim3 gridDim, float* c"));
 }
 
 TEST_CASE("the names that the kernel is asked for by are kept") {
@@ -227,7 +227,15 @@ TEST_CASE("a name of the block's place that is the kernel's own is refused") {
       "__global__ void gemm(float* c, int m) { c[at(m)] = m; }\n",
       "__device__ int place() { return blockIdx.x; }\n"
       "__device__ int at(int gridDim) { return place() + gridDim; }\n"
-      "__global__ void gemm(float* c, int m) { c[at(m)] = m; }\n"};
+      "__global__ void gemm(float* c, int m) { c[at(m)] = m; }\n",
+      "namespace lib {\n__device__ int gridDim = 7;\n"
+      "__global__ void gemm(float* c, int m) { c[blockIdx.x] = gridDim; }\n}\nusing lib::gemm;\n",
+      "struct Place {\n  int gridDim;\n  __device__ int at() { return blockIdx.x + gridDim; }\n};\n"
+      "__global__ void gemm(float* c, int m) { c[Place{m}.at()] = m; }\n",
+      "__device__ int at(int m) { enum { gridDim = 3 }; return blockIdx.x + gridDim; }\n"
+      "__global__ void gemm(float* c, int m) { c[at(m)] = m; }\n",
+      "struct Pair {\n  int a, b;\n};\n__global__ void gemm(float* c, int m) {\n"
+      "  auto [gridDim, other] = Pair{m, m};\n  c[blockIdx.x] = gridDim;\n}\n"};
   for (const char* source : kernels) {
     const Unmarked result = weave_unmarked(source);
     INFO(source << result.messages);
@@ -239,6 +247,101 @@ TEST_CASE("a name of the block's place that is the kernel's own is refused") {
       "__global__ void gemm(float* c, int m) { c[at(blockIdx)] = m; }\n");
   INFO(told.messages);
   CHECK(told.woven);
+}
+
+TEST_CASE("a macro's parameter that hides the block's place is refused") {
+  const Unmarked result = weave_unmarked(
+      "#define AT(blockIdx) at(blockIdx.x)\n"
+      "__device__ int at(int m) { return blockIdx.x + m; }\n"
+      "__global__ void gemm(float* c, int m) { c[AT(threadIdx)] = m; }\n");
+  INFO(result.messages);
+  CHECK(!result.woven);
+  CHECK_THAT(result.messages, Catch::Contains("a macro of the name 'blockIdx' hides what"));
+}
+
+TEST_CASE("types of CUDA's names do not become those of the block's place") {
+  const Unmarked result = weave_unmarked(
+      "struct Grid {\n  using dim3 = unsigned;\n"
+      "  __device__ static dim3 at(dim3 m) { return blockIdx.x + m; }\n};\n"
+      "__global__ void gemm(float* c, int m) { c[Grid::at(m)] = m; }\n");
+  INFO(result.messages);
+  REQUIRE(result.woven);
+  CHECK_THAT(result.woven->body,
+             Catch::Contains("at(const ::uint3 blockIdx, const ::dim3 gridDim, dim3 m)"));
+}
+
+TEST_CASE("a function that is told its block is not mistaken for another of its name") {
+  for (const char* other : {"__device__ int at(uint3 block, dim3 grid, long m) { return m; }\n",
+                            "template <class T, class U>\n"
+                            "__device__ int at(T a, U b, T c) { return 0; }\n"}) {
+    const Unmarked result = weave_unmarked(
+        "__device__ int at(int m) { return blockIdx.x + m; }\n" + std::string(other) +
+        "__global__ void gemm(float* c, int m) { c[at(m) + at(blockIdx, blockIdx, blockIdx)] = m; "
+        "}\n");
+    INFO(result.messages);
+    CHECK(!result.woven);
+  }
+  const Unmarked told = weave_unmarked(
+      "__device__ int at(int m) { return blockIdx.x + m; }\n"
+      "__device__ int at(const float* c, int m) { return m; }\n"
+      "__global__ void gemm(float* c, int m) { c[at(m) + at(c, m)] = m; }\n");
+  INFO(told.messages);
+  CHECK(told.woven);
+}
+
+TEST_CASE("a function of the file does not hide a header's of its name") {
+  const Unmarked result = weave_unmarked(
+      "struct Half {\n  short bits;\n  __device__ Half(int m) : bits(m) {}\n};\n"
+      "__device__ Half max(Half a, Half b) { return a.bits < b.bits ? b : a; }\n"
+      "__global__ void gemm(float* c, int m) { c[blockIdx.x] = max(2049, m) + max(Half(1), "
+      "Half(m)).bits; }\n");
+  INFO(result.messages);
+  REQUIRE(result.woven);
+  CHECK_THAT(result.woven->body,
+             Catch::Contains("namespace user {\n\nusing ::max;\n\nstruct Half"));
+  const Unmarked alone = weave_unmarked(
+      "__device__ int scale(int m) { return 2 * m; }\n"
+      "__global__ void gemm(float* c, int m) { c[blockIdx.x] = max(2049, scale(m)); }\n");
+  INFO(alone.messages);
+  REQUIRE(alone.woven);
+  CHECK_THAT(alone.woven->body, !Catch::Contains("using ::"));
+}
+
+TEST_CASE("the file's own names are not looked for in the global scope") {
+  for (const char* use : {"::scale(m)", "::lib::scale(m)", "::Scaled{m}.m", "::most<int>(m)"}) {
+    const Unmarked result = weave_unmarked(
+        "struct Scaled {\n  int m;\n};\n__device__ int scale(int m) { return 2 * m; }\n"
+        "template <class T>\n__device__ T most(T m) { return m; }\n"
+        "namespace lib {\n__device__ int scale(int m) { return 2 * m; }\n}\n"
+        "__global__ void gemm(float* c, int m) { c[blockIdx.x] = " +
+        std::string(use) + "; }\n");
+    INFO(use << "\n" << result.messages);
+    CHECK(!result.woven);
+    CHECK_THAT(result.messages, Catch::Contains("leave out the first '::'"));
+  }
+  const Unmarked other = weave_unmarked(
+      "__global__ void gemm(float* c, int m) { ::uint3 block = blockIdx; c[block.x] = ::max(m, 1); "
+      "}\n");
+  INFO(other.messages);
+  CHECK(other.woven);
+}
+
+TEST_CASE("what the text says of itself is refused") {
+  for (const char* value : {"__builtin_LINE()", "line()", "sizeof(__PRETTY_FUNCTION__)",
+                            "sizeof(__FILE__)", "kLine", "sizeof(long double)"}) {
+    const Unmarked result = weave_unmarked(
+        "constexpr __device__ int line(int l = __builtin_LINE()) { return l; }\n"
+        "constexpr int kLine = __builtin_LINE();\n"
+        "__global__ void gemm(float* c, int m) { c[blockIdx.x] = " +
+        std::string(value) + "; }\n");
+    INFO(value << "\n" << result.messages);
+    CHECK(!result.woven);
+    CHECK_THAT(result.messages, Catch::Contains("the kernel has the value of '"));
+  }
+  const Unmarked name = weave_unmarked(
+      "__global__ void gemm(float* c, int m) { c[blockIdx.x] = sizeof(__func__); }\n");
+  INFO(name.messages);
+  CHECK(name.woven);
 }
 
 TEST_CASE("variables that generated code would not set are refused") {

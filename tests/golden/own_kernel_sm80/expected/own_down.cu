@@ -11,7 +11,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 8, "own_down was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_own_down::kFiles == 0xcb31370962a3cc3f, "own_down.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_own_down::kFiles == 0x7683583b4f511ca6, "own_down.h was not generated with this file; generate both again");
 
 namespace tilepost_gen_own_down::sm_80 {
 
@@ -36,13 +36,13 @@ struct Place {
   int row, column;
 };
 
-__device__ Place place_of_block(const uint3 blockIdx, const dim3 gridDim, int columns) {
+__device__ Place place_of_block(const ::uint3 blockIdx, const ::dim3 gridDim, int columns) {
   const int pair = blockIdx.x / (2 * columns), within = blockIdx.x % (2 * columns);
   const int height = min(2, static_cast<int>(gridDim.x) / columns - 2 * pair);
   return {(2 * pair + within % height) * TILE_ROWS, within / height * TILE_COLUMNS};
 }
 
-extern "C++" __device__ __forceinline__ void swizzled(const uint3 blockIdx, const dim3 gridDim,
+extern "C++" __device__ __forceinline__ void swizzled(const ::uint3 blockIdx, const ::dim3 gridDim,
                                                       half* c, const half* a, const half* b,
                                                       float alpha, int m, int n, int k) {
   const Place place = place_of_block(blockIdx, gridDim, (n + TILE_COLUMNS - 1) / TILE_COLUMNS);
@@ -276,7 +276,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_own_down::sm_80
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_own_down_cb31370962a3cc3f) tilepost_plan_own_down_cb31370962a3cc3f = 0;
+decltype(tilepost_plan_own_down_7683583b4f511ca6) tilepost_plan_own_down_7683583b4f511ca6 = 0;
 
 extern "C" const tilepost_program_t* own_down_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_own_down::sm_80::make_plan()};

@@ -1,0 +1,63 @@
+#include "generator/weave/unmarked/source_values.h"
+
+#include "clang/AST/Expr.h"
+#include "clang/AST/RecursiveASTVisitor.h"
+#include "generator/weave/parse/reached.h"
+
+namespace tilepost {
+namespace {
+
+class Visitor : public clang::RecursiveASTVisitor<Visitor> {
+ public:
+  explicit Visitor(const Parsed& parsed) : parsed_(parsed) {}
+
+  clang::SourceLocation where;  // of the first that was found
+  std::string name;
+
+  bool shouldVisitImplicitCode() const { return true; }  // default arguments where they are used
+  bool VisitSourceLocExpr(clang::SourceLocExpr* place) {
+    return found(place->getLocation(), place->getBuiltinStr());
+  }
+  // Which has other sizes where another compiler is beside nvcc.
+  bool VisitUnaryExprOrTypeTraitExpr(clang::UnaryExprOrTypeTraitExpr* asks) {
+    const clang::QualType type = asks->getTypeOfArgument();
+    const bool same =
+        asks->isTypeDependent() || !type->isSpecificBuiltinType(clang::BuiltinType::LongDouble);
+    return same || found(asks->getOperatorLoc(), "sizeof(long double)");
+  }
+  // What an assert is made of is only said.
+  bool VisitPredefinedExpr(clang::PredefinedExpr* text) {
+    const auto kind = text->getIdentKind();
+    const bool same = kind == clang::PredefinedIdentKind::Func ||
+                      kind == clang::PredefinedIdentKind::Function ||
+                      !parsed_.spelled(text->getLocation());
+    return same || found(text->getLocation(), text->getIdentKindName());
+  }
+
+ private:
+  bool found(clang::SourceLocation at, llvm::StringRef what) {
+    where = at;
+    name = what.str();
+    return false;
+  }
+
+  const Parsed& parsed_;
+};
+
+}  // namespace
+
+void check_source_values(const Parsed& parsed, const clang::FunctionDecl* kernel) {
+  const Reached reached(kernel, parsed.ast.getSourceManager());
+  for (const clang::Decl* decl : reached.declarations()) {
+    Visitor visitor(parsed);
+    if (parsed.in_main(decl)) visitor.TraverseDecl(const_cast<clang::Decl*>(decl));
+    if (visitor.name.empty()) continue;
+    const std::string name = "'" + visitor.name + "'";
+    parsed.error(visitor.where, "the kernel has the value of " + name +
+                                    " in it, which may be another when generated code is compiled; "
+                                    "write the value out");
+    return;
+  }
+}
+
+}  // namespace tilepost
