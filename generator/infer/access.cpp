@@ -35,7 +35,7 @@ uint32_t Interpreter::object_of(const clang::ValueDecl* variable) {
     if (at != variables_.end()) return at->second;
   }
   const uint32_t object = memory_.add(variable->getNameAsString());
-  memory_[object].facts = facts_.size();
+  memory_.begin(object, facts_.size());
   variables_[{frames_.back().id, variable}] = object;
   return object;
 }
@@ -44,8 +44,7 @@ uint32_t Interpreter::object_of(const clang::ValueDecl* variable) {
 uint32_t Interpreter::temporary(const clang::Expr* maker, const std::string& name) {
   const auto [at, is_new] = variables_.try_emplace({frames_.back().id, maker}, 0);
   if (is_new) at->second = memory_.add(name);
-  memory_[at->second].facts = facts_.size();
-  memory_[at->second].cells.clear();
+  memory_.begin(at->second, facts_.size());
   return at->second;
 }
 
@@ -122,10 +121,16 @@ Value Interpreter::load(Value from, Type type, Where where) {
   }
   const std::optional<Value> value =
       memory_.read(from.object, nodes[from.node].value, size_of(type));
+  if (!value && !type->isPointerType() &&
+      memory_.holds_output(from.object, nodes[from.node].value, size_of(type)))
+    complain(where, "the output pointer is in what is made another type here");
   if (!value) {
     lost.node = nodes.unknown({what, where.getRawEncoding(), object.loop});
     return perhaps_output();
   }
+  if (value->root == Root::number && type->isScalarType() &&
+      memory_.is_real(from.object, nodes[from.node].value) != type->isRealFloatingType())
+    return lost;
   Value known = *value;
   known.node = assume(known.node);
   return read_as(known, type, where);
@@ -136,7 +141,7 @@ bool Interpreter::carries_output(Value value, Type type) const {
   if (value.root == Root::output) return !type->isRecordType();
   const bool passed_whole = type->isRecordType() && value.root == Root::object;
   if (!passed_whole) return false;
-  if (!nodes.is_constant(value.node)) return memory_.holds_output(value.object, 0, INT64_MAX / 2);
+  if (!nodes.is_constant(value.node)) return memory_.holds_output(value.object);
   return memory_.holds_output(value.object, nodes[value.node].value, size_of(type));
 }
 
@@ -230,7 +235,7 @@ void Interpreter::store_variable(Value to, Value value, Type type, Where where) 
                           "' at an index that is not constant");
     }
     note_store(to.object, std::nullopt, 0);
-    object.cells.clear();
+    memory_.forget(to.object);
     object.loop = loop_of(to.node);
     return;
   }
@@ -251,13 +256,13 @@ void Interpreter::store_variable(Value to, Value value, Type type, Where where) 
         old ? *old
             : unknown_value(type, "'" + std::string(object.name) + "', which is not always set",
                             where);
-    if (!old && value.root != Root::output) {
+    if (!old && value.root != Root::output && !memory_.is_lost(to.object, offset, size)) {
       other.root = value.root;
       other.object = value.object;
     }
     value = choose(condition, value, other, where);
   }
-  memory_.write(to.object, offset, size, value);
+  memory_.write(to.object, offset, size, value, type->isRealFloatingType());
 }
 
 // Copies a struct.
@@ -284,7 +289,7 @@ void Interpreter::copy_record(Value to, Value from, int64_t size, Where where) {
   if (!nodes.is_constant(to.node)) {
     if (carries) complain(where, "the output pointer is stored at an index that is not constant");
     note_store(to.object, std::nullopt, 0);
-    memory_[to.object].cells.clear();
+    memory_.forget(to.object);
     return;
   }
   const int64_t target = nodes[to.node].value;
@@ -296,26 +301,27 @@ void Interpreter::copy_record(Value to, Value from, int64_t size, Where where) {
   }
   note_store(to.object, target, size);
   const NodeId condition = facts_since(memory_[to.object].facts);
-  std::vector<std::optional<Value>> old;
-  for (const auto& [at, cell] : cells)
-    old.push_back(memory_.read(to.object, target + at, cell.size));
-  memory_.forget(to.object, target, size);
-  for (size_t i = 0; i < cells.size(); ++i) {
-    Value value = cells[i].second.value;
-    if (!nodes.is(condition, 1)) {
-      Value other = value;
-      other.node = unknown("a struct that is not always set", where);
-      value = choose(condition, value, old[i].value_or(other), where);
-    }
-    memory_.write(to.object, target + cells[i].first, cells[i].second.size, value);
+  const bool lost = !known || memory_.is_lost(from.object, source, size);
+  const bool was_lost = memory_.is_lost(to.object, target, size);
+  for (auto& [at, cell] : cells) {
+    if (nodes.is(condition, 1)) break;
+    const std::optional<Value> old = memory_.read(to.object, target + at, cell.size);
+    Value other = cell.value;
+    if (other.root != Root::number && (lost || was_lost)) other = {Root::unknown, 0, 0};
+    other.node = unknown("a struct that is not always set", where);
+    cell.value = choose(condition, cell.value, old.value_or(other), where);
   }
+  memory_.forget(to.object, target, size);
+  if (!lost && !was_lost) memory_[to.object].lost.erase({target, target + size});
+  for (const auto& [at, cell] : cells)
+    memory_.write(to.object, target + at, cell.size, cell.value, cell.real);
 }
 
 // After something that may store through the pointer.
 void Interpreter::forget(Value pointer) {
   if (pointer.root != Root::object) return;
   note_store(pointer.object, std::nullopt, 0);
-  memory_[pointer.object].cells.clear();
+  memory_.forget(pointer.object);
 }
 
 }  // namespace tilepost::inference

@@ -38,6 +38,8 @@ Value Interpreter::pointer_arithmetic(clang::BinaryOperatorKind kind, Value a, V
   const bool left_is_pointer = left->isPointerType();
   if (left_is_pointer && right->isPointerType()) {
     if (!a.same_root(b) || a.root == Root::unknown) {
+      const bool strangers = a.root != Root::unknown && b.root != Root::unknown;
+      if (strangers || a.root == Root::output || b.root == Root::output) refuse_number(where);
       return {Root::number, 0, unknown("the distance of two pointers", where)};
     }
     const NodeId bytes = nodes.binary(Op::subtract, a.node, b.node, kInt64);
@@ -59,6 +61,12 @@ Value Interpreter::pointer_arithmetic(clang::BinaryOperatorKind kind, Value a, V
   return pointer;
 }
 
+// What is computed of an address as a number may be made an address again, of other memory.
+void Interpreter::refuse_number(Where where) {
+  complain(where, "an address is a number here, and what is reached by that cannot be seen", where,
+           "an address that stays one; whether it is aligned may be asked with % and &");
+}
+
 Value Interpreter::arithmetic(clang::BinaryOperatorKind kind, Value a, Value b, Type type,
                               Type left, Type right, Where where) {
   if (left->isPointerType() || right->isPointerType()) {
@@ -69,7 +77,10 @@ Value Interpreter::arithmetic(clang::BinaryOperatorKind kind, Value a, Value b, 
     // An address as a number: only moving it by bytes keeps what it points into.
     const bool moves =
         int_type(type).bits == 64 && (kind == clang::BO_Add || kind == clang::BO_Sub);
-    if (moves && a.root != Root::number && b.root == Root::number) {
+    const NodeId by = a.root == Root::number ? a.node : b.node;
+    if (moves && nodes[by].lost && (a.root == Root::output || b.root == Root::output)) {
+      refuse_number(where);
+    } else if (moves && a.root != Root::number && b.root == Root::number) {
       a.node = nodes.binary(*op, a.node, b.node, kInt64);
       return a;
     }
@@ -82,6 +93,14 @@ Value Interpreter::arithmetic(clang::BinaryOperatorKind kind, Value a, Value b, 
                         a.root == Root::shared && nodes.is_constant(b.node) &&
                         nodes[b.node].value < 0;
     if (rounds) return {Root::shared, 0, unknown("an address", where, nodes.alike(a.node))};
+    constexpr int64_t kPage = 4096;
+    const bool aligned = (kind == clang::BO_And || kind == clang::BO_Rem) &&
+                         b.root == Root::number && nodes.is_constant(b.node) &&
+                         nodes[b.node].value >= 0 && nodes[b.node].value <= kPage;
+    const auto is_followed = [](Value value) {
+      return value.root == Root::output || value.root == Root::object;
+    };
+    if (!aligned && (is_followed(a) || is_followed(b))) refuse_number(where);
     output_as_number_ |= a.root == Root::output || b.root == Root::output;
     return unknown_value(type, "an address", where, alike(a, b));
   }

@@ -62,8 +62,8 @@ constexpr StringRef kHarmless[] = {".reg",         ".pred",
                                    "nanosleep",    "bra",
                                    "pmevent",      "cp.async",
                                    "setmaxnreg",   "griddepcontrol.wait",
-                                   "st.shared",    "st.local",
-                                   "atom.shared",  "red.shared"};
+                                   "st.shared",    "atom.shared",
+                                   "red.shared"};
 
 bool begins_with_word(StringRef name, StringRef word) {
   return name.starts_with(word) && (name.size() == word.size() || name[word.size()] == '.');
@@ -189,8 +189,7 @@ std::string refusal_of(StringRef name) {
 }
 
 bool is_store(StringRef name) {
-  return begins_with_word(name, "st") && !name.starts_with("st.shared") &&
-         !name.starts_with("st.local");
+  return begins_with_word(name, "st") && !name.starts_with("st.shared");
 }
 
 // For other threads.

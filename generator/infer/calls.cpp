@@ -1,7 +1,9 @@
 // Calls: run in place where the body is the user's, refused where they could store unseen.
 #include "generator/infer/interpreter.h"
+#include "llvm/ADT/STLExtras.h"
 
 #include "clang/AST/Attr.h"
+#include "clang/AST/DeclTemplate.h"
 #include "clang/AST/ExprCXX.h"
 #include "clang/AST/RecordLayout.h"
 
@@ -14,8 +16,12 @@ using llvm::StringRef;
 
 // Whether the function is CUDA's, the standard library's or Clang's own.
 bool Interpreter::is_foreign(const clang::FunctionDecl* function) const {
-  if (function->getBuiltinID() != 0 || function->isImplicit()) return true;
-  const Where where = parsed_.sm.getExpansionLoc(function->getLocation());
+  return function->getBuiltinID() != 0 || function->isImplicit() ||
+         is_foreign(function->getLocation());
+}
+
+bool Interpreter::is_foreign(Where declared) const {
+  const Where where = parsed_.sm.getExpansionLoc(declared);
   if (parsed_.sm.isInMainFile(where)) return false;
   const StringRef file = parsed_.sm.getFilename(where);
   for (const std::string& library : launch_.libraries)
@@ -23,6 +29,41 @@ bool Interpreter::is_foreign(const clang::FunctionDecl* function) const {
   if (parsed_.sm.isInSystemHeader(where)) return true;
   return file.starts_with("/prelude/") || file.starts_with(kStubFolder) ||
          file.starts_with(kAddedFolder);
+}
+
+// Whether a class or an enumeration of the user's is in the type.
+bool Interpreter::has_user_type(Type type, int depth) const {
+  while (type->isPointerType() || type->isReferenceType()) type = type->getPointeeType();
+  const clang::TagDecl* tag = parsed_.ast.getBaseElementType(type)->getAsTagDecl();
+  if (!tag) return false;
+  if (!is_foreign(tag->getLocation())) return true;
+  const auto* made = dyn_cast<clang::ClassTemplateSpecializationDecl>(tag);
+  constexpr int kMaxDepth = 8;
+  return made && (depth > kMaxDepth || has_user_type(made->getTemplateArgs().asArray(), depth + 1));
+}
+
+bool Interpreter::has_user_type(llvm::ArrayRef<clang::TemplateArgument> arguments,
+                                int depth) const {
+  return llvm::any_of(arguments, [&](const clang::TemplateArgument& argument) {
+    if (argument.getKind() == clang::TemplateArgument::Pack)
+      return has_user_type(argument.pack_elements(), depth);
+    return argument.getKind() == clang::TemplateArgument::Type &&
+           has_user_type(argument.getAsType(), depth);
+  });
+}
+
+// Whether a function that is not the user's may call what is: what the compiler makes of a class,
+// and a template that was given a type of the user's.
+bool Interpreter::acts_for_user(const clang::FunctionDecl* function) const {
+  if (function->isImplicit()) return true;
+  if (function->getBuiltinID() != 0) return false;
+  const auto* method = dyn_cast<clang::CXXMethodDecl>(function);
+  const clang::TemplateArgumentList* given = function->getTemplateSpecializationArgs();
+  return (given && has_user_type(given->asArray())) ||
+         (method && has_user_type(parsed_.ast.getRecordType(method->getParent()))) ||
+         llvm::any_of(function->parameters(), [&](const clang::ParmVarDecl* parameter) {
+           return has_user_type(parameter->getType());
+         });
 }
 
 // The same call in the same call is the same frame: its variables are the same objects each time.
@@ -39,8 +80,7 @@ void Interpreter::enter(const clang::FunctionDecl* function, const void* site, V
   if (!function->getReturnType()->isRecordType()) return;
   const auto [at, is_new] = variables_.try_emplace({frame.id, function}, 0);
   if (is_new) at->second = memory_.add("");
-  memory_[at->second].facts = facts_.size();
-  memory_[at->second].cells.clear();
+  memory_.begin(at->second, facts_.size());
   frames_.back().result_object = at->second;
 }
 
@@ -53,9 +93,7 @@ void Interpreter::leave() {
 void Interpreter::bind(const clang::ParmVarDecl* parameter, Value value, Where where) {
   const auto [at, is_new] = variables_.try_emplace({frames_.back().id, parameter}, 0);
   if (is_new) at->second = memory_.add(parameter->getNameAsString());
-  memory_[at->second].facts = facts_.size();
-  memory_[at->second].cells.clear();
-  memory_[at->second].loop = nullptr;
+  memory_.begin(at->second, facts_.size());
   const Value target = pointer_to(at->second);
   const Type type = parameter->getType();
   if (type->isReferenceType()) {
@@ -155,6 +193,7 @@ Value Interpreter::call(const clang::CallExpr* e) {
   // CUDA's vectors of indices: make_uint2 and its like.
   const bool makes = function->getIdentifier() && function->getName().starts_with("make_");
   const bool worth = makes || function->isConstexpr() || carries || function->isInStdNamespace() ||
+                     acts_for_user(function) ||
                      (method && self.root == Root::object && function->isInlined() &&
                       e->getType()->isIntegralOrEnumerationType());
   if (has_body && (!foreign || worth)) return inline_call(e, definition, self, arguments);
@@ -209,6 +248,33 @@ bool Interpreter::refused_callback(Where where, const clang::FunctionDecl* funct
   return true;
 }
 
+// What a function whose body is not seen may do with an argument: read and store where it points,
+// or where an object points that it is given.
+void Interpreter::hand_over(const std::string& name, Value value, Type type, Type declared,
+                            Where where) {
+  const bool indirect = declared->isPointerType() || declared->isReferenceType();
+  const bool constant = indirect && declared->getPointeeType().isConstQualified();
+  const bool numbers = name == "printf" || name == "vprintf";
+  if (numbers || (indirect && follows_null(value, "may read or store through", where))) return;
+  const bool object = value.root == Root::object && (indirect || type->isRecordType());
+  const bool astray = value.root == Root::other || value.root == Root::unknown;
+  if (carries_output(value, type) || (object && memory_.holds_output(value.object))) {
+    complain(where, "the output pointer goes into '" + name + "', whose stores are not visible",
+             where, "store with an assignment here, or mark the kernel");
+  } else if (value.root == Root::output && !constant) {
+    complain(where, "the output goes into '" + name + "', whose stores are not visible", where,
+             "store with an assignment here, or mark the kernel");
+  } else if (value.root == Root::output) {
+    read_somewhere(where);
+  } else if ((indirect && !constant && astray) || (object && memory_.holds_astray(value.object))) {
+    complain(where, "'" + name +
+                        "' may store through a pointer that is not the output, or that "
+                        "may point anywhere");
+  } else if (indirect && !constant) {
+    forget(value);
+  }
+}
+
 // A function whose body is not seen. CUDA's own do not store but where their arguments point.
 Value Interpreter::opaque_call(const clang::CallExpr* e, const clang::FunctionDecl* function,
                                Value self, const std::vector<Value>& arguments) {
@@ -228,41 +294,20 @@ Value Interpreter::opaque_call(const clang::CallExpr* e, const clang::FunctionDe
     return {};
   }
   if (refused_callback(e->getExprLoc(), function)) return {};
-  const auto look = [&](Value value, Type type, Type declared) {
-    const bool indirect = declared->isPointerType() || declared->isReferenceType();
-    const bool constant = indirect && declared->getPointeeType().isConstQualified();
-    const bool numbers = name == "printf" || name == "vprintf";
-    if (numbers || (indirect && follows_null(value, "may read or store through", where))) return;
-    if (carries_output(value, type) ||
-        (value.root == Root::object && memory_.holds_output(value.object, 0, INT64_MAX / 2))) {
-      complain(where, "the output pointer goes into '" + name + "', whose stores are not visible",
-               where, "store with an assignment here, or mark the kernel");
-    } else if (value.root == Root::output && !constant) {
-      complain(where, "the output goes into '" + name + "', whose stores are not visible", where,
-               "store with an assignment here, or mark the kernel");
-    } else if (value.root == Root::output) {
-      read_somewhere(where);
-    } else if (indirect && !constant &&
-               (value.root == Root::other || value.root == Root::unknown)) {
-      complain(where, "'" + name +
-                          "' may store through a pointer that is not the output, or that "
-                          "may point anywhere");
-    } else if (indirect && !constant) {
-      forget(value);
-    }
-  };
   for (size_t i = 0; i < arguments.size(); ++i) {
     const unsigned shift = e->getNumArgs() - static_cast<unsigned>(arguments.size());
     const Type type = e->getArg(static_cast<unsigned>(i) + shift)->getType();
-    look(arguments[i], type,
-         i < function->getNumParams() ? function->getParamDecl(i)->getType() : type);
+    hand_over(name, arguments[i], type,
+              i < function->getNumParams() ? function->getParamDecl(i)->getType() : type, where);
   }
-  if (const auto* method = dyn_cast<clang::CXXMethodDecl>(function)) {
-    const bool changes = !method->isStatic() && !method->isConst();
-    if (changes) look(self, parsed_.ast.VoidPtrTy, parsed_.ast.VoidPtrTy);
-    if (!changes && self.root == Root::output) {
-      read_output(self, size_of(parsed_.ast.getRecordType(method->getParent())), where);
-    }
+  if (const auto* method = dyn_cast<clang::CXXMethodDecl>(function);
+      method && !method->isStatic()) {
+    const Type record = parsed_.ast.getRecordType(method->getParent());
+    if (self.root == Root::output && method->isConst())
+      read_output(self, size_of(record), where);
+    else
+      hand_over(name, self, parsed_.ast.VoidPtrTy,
+                parsed_.ast.getPointerType(method->isConst() ? record.withConst() : record), where);
   }
   if (e->getType()->isRecordType()) return pointer_to(temporary(e, ""));
   const Type result = function->getReturnType();
@@ -336,16 +381,20 @@ void Interpreter::run_constructor(Value target, const clang::CXXConstructorDecl*
   const std::string name = record->getNameAsString();
   const clang::FunctionDecl* definition = nullptr;
   const bool has_body = constructor->hasBody(definition) && !definition->isDependentContext();
-  const bool foreign = is_foreign(constructor) && !constructor->isImplicit();
+  const bool foreign =
+      is_foreign(constructor) && !constructor->isImplicit() && !acts_for_user(constructor);
+  if (record->getNumVBases() > 0)
+    return complain(where, "'" + name + "' has a virtual base, and who makes that is not followed");
   if (name == "barrier" || name == "pipeline_shared_state") {
     run_once(where, "a " + name + " is initialised here");
   }
   if (!has_body || (foreign && !carries && !constructor->isConstexpr())) {
     if (refused_callback(where, constructor)) return;
-    if (carries) {
-      complain(where, "the output pointer goes into '" + name + "', whose stores are not visible");
-    } else if (!is_foreign(constructor)) {
+    if (!foreign && !carries)
       complain(where, "the constructor of '" + name + "' is not in this file");
+    for (size_t i = 0; i < std::min<size_t>(arguments.size(), constructor->getNumParams()); ++i) {
+      const Type declared = constructor->getParamDecl(i)->getType();
+      hand_over(name, arguments[i], declared.getNonReferenceType(), declared, where);
     }
     if (target.root == Root::object)
       copy_record(target, {Root::unknown, 0, unknown(name, where)},
@@ -403,27 +452,37 @@ Value Interpreter::make_lambda(const clang::LambdaExpr* e) {
            (place.root == Root::object && memory_[place.object].held_output);
   };
   auto init = e->capture_init_begin();
+  const auto copy = [&](const std::string& name, Type type, const clang::Expr* given) {
+    if (e->isMutable())
+      complain(e->getBeginLoc(),
+               "a lambda may change what it captured here, and in which copy of it is not followed",
+               e->getBeginLoc(), "capture by reference, or leave out mutable");
+    const Value made = pointer_to(memory_.add(name));
+    memory_.begin(made.object, facts_.size());
+    initialise(made, type.getNonReferenceType(), given);
+    return made;
+  };
   for (const clang::LambdaCapture& capture : e->captures()) {
     const clang::Expr* given = *init++;
-    if (capture.capturesThis()) captures[nullptr] = frames_.back().self;
-    if (capture.capturesThis()) carries |= holds(frames_.back().self);
-    if (!capture.capturesVariable()) continue;
-    const auto* variable = dyn_cast<clang::VarDecl>(capture.getCapturedVar());
-    if (!variable || !variable->hasLocalStorage()) continue;
-    if (capture.getCaptureKind() == clang::LCK_ByRef) {
-      captures[variable] = address(given);
-      // It may be given the output later.
-      const bool changes = variable->getType()->isPointerType() &&
-                           !variable->getType().isConstQualified() &&
-                           !isa<clang::ParmVarDecl>(variable);
-      carries |= changes || holds(captures[variable]);
-      continue;
+    if (capture.capturesThis()) {
+      captures[nullptr] = capture.getCaptureKind() == clang::LCK_StarThis
+                              ? copy("this", given->getType(), given)
+                              : frames_.back().self;
+      carries |= holds(captures[nullptr]);
     }
-    const uint32_t copy = memory_.add(variable->getNameAsString());
-    memory_[copy].facts = facts_.size();
-    initialise(pointer_to(copy), variable->getType().getNonReferenceType(), given);
-    captures[variable] = pointer_to(copy);
-    carries |= holds(captures[variable]);
+    if (!capture.capturesVariable()) continue;
+    const clang::ValueDecl* captured = capture.getCapturedVar();
+    const auto* variable = dyn_cast<clang::VarDecl>(captured);
+    if (variable && !variable->hasLocalStorage()) continue;
+    const bool by_reference = capture.getCaptureKind() == clang::LCK_ByRef;
+    captures[captured] = by_reference
+                             ? address(given)
+                             : copy(captured->getNameAsString(), captured->getType(), given);
+    // It may be given the output later.
+    const bool changes = by_reference && captured->getType()->isPointerType() &&
+                         !captured->getType().isConstQualified() &&
+                         !isa<clang::ParmVarDecl>(captured);
+    carries |= changes || holds(captures[captured]);
   }
   const Value made = pointer_to(temporary(e, "a lambda"));
   memory_.write(made.object, 0, 1,

@@ -78,6 +78,7 @@ Value Interpreter::eval_cast(const clang::CastExpr* e) {
       if (pointer && int_type(type).bits == 64) return value;
       if (!pointer && nodes[value.node].lost && holds_all(type, operand->getType())) return value;
       if (!pointer) return {Root::number, 0, nodes.convert(value.node, int_type(type))};
+      if (value.root == Root::output || value.root == Root::object) refuse_number(where);
       output_as_number_ |= value.root == Root::output;
       return unknown_value(type, "an address", where);
     case clang::CK_PointerToBoolean:
@@ -95,9 +96,9 @@ Value Interpreter::eval_cast(const clang::CastExpr* e) {
       }
       return unknown_value(type, "a floating-point number", where, nodes.alike(value.node));
     case clang::CK_IntegralToBoolean:
-      if (value.root == Root::null)
-        return {Root::number, 0, nodes.condition(unknown("an address", where))};
-      if (pointer) return {Root::number, 0, nodes.constant(1)};
+      if (value.root == Root::output || value.root == Root::object)
+        return {Root::number, 0, nodes.constant(1)};
+      if (pointer) return {Root::number, 0, nodes.condition(unknown("an address", where))};
       if (!key_of(value).empty() && !nodes.is_constant(value.node)) {
         return {Root::number, 0, nodes.negation(nodes.choice(key_of(value) + " == 0"))};
       }
@@ -106,6 +107,7 @@ Value Interpreter::eval_cast(const clang::CastExpr* e) {
       return {Root::number, 0, nodes.binary(Op::subtract, nodes.constant(0), value.node, kInt64)};
     case clang::CK_IntegralToFloating:
     case clang::CK_FloatingCast:
+      if (value.root == Root::output || value.root == Root::object) refuse_number(where);
       if (const std::string key = key_of(value);
           !key.empty() && is_exact(value, operand->getType(), type)) {
         return {Root::number, 0, nodes.unknown({"a floating-point number"}, key)};

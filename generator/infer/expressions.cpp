@@ -12,14 +12,15 @@ using clang::isa;
 
 namespace {
 
-// The expression without what only the tree has.
-const clang::Expr* stripped(const clang::Expr* e) {
+// The expression without what only the tree has. `ends`: a temporary object that has a destructor.
+const clang::Expr* stripped(const clang::Expr* e, const clang::CXXRecordDecl** ends = nullptr) {
   for (;;) {
     e = e->IgnoreParens();
     if (const auto* clean = dyn_cast<clang::ExprWithCleanups>(e)) {
       e = clean->getSubExpr();
     } else if (const auto* bound = dyn_cast<clang::CXXBindTemporaryExpr>(e)) {
       e = bound->getSubExpr();
+      if (ends) *ends = e->getType()->getAsCXXRecordDecl();
     } else if (const auto* replaced = dyn_cast<clang::SubstNonTypeTemplateParmExpr>(e)) {
       e = replaced->getReplacement();
     } else if (const auto* known = dyn_cast<clang::OpaqueValueExpr>(e);
@@ -108,7 +109,8 @@ bool Interpreter::fold(const clang::Expr* e, Value& value) {
 
 // What names a number that is the same in the whole launch; else empty.
 std::string Interpreter::key_of(Value value) const {
-  if (value.root == Root::other && nodes.is(value.node, 0)) return name_of(value);
+  if (value.root == Root::other && nodes.is(value.node, 0) && memory_[value.object].is_parameter)
+    return name_of(value);
   if (value.root != Root::number) return "";
   if (nodes.is_constant(value.node)) return std::to_string(nodes[value.node].value);
   return nodes[value.node].op == Op::unknown ? nodes.key(value.node) : "";
@@ -128,8 +130,10 @@ Value Interpreter::eval(const clang::Expr* e) {
 }
 
 Value Interpreter::eval_plain(const clang::Expr* e) {
-  e = stripped(e);
+  const clang::CXXRecordDecl* ends = nullptr;
+  e = stripped(e, &ends);
   if (!step(e->getExprLoc())) return {};
+  if (ends) destroy_later(ends, e->getExprLoc());
   if (e->containsErrors())
     return unknown_value(e->getType(), "what does not compile", e->getExprLoc());
   Value value;
@@ -153,15 +157,18 @@ Value Interpreter::eval_plain(const clang::Expr* e) {
     return {Root::number, 0, nodes.unknown({"a floating-point number"}, digits.str().str())};
   }
   if (const auto* block = dyn_cast<clang::StmtExpr>(e)) {
+    const NodeId before = gone();
     exec(block->getSubStmt());
+    if (gone() != before) refuse_statement(block);
     return unknown_value(e->getType(), "a statement in an expression", e->getExprLoc());
   }
-  if (isa<clang::CXXConstructExpr>(e) || isa<clang::InitListExpr>(e)) {
-    if (!e->getType()->isRecordType() && isa<clang::InitListExpr>(e)) {
-      const auto* list = cast<clang::InitListExpr>(e);
-      if (list->getNumInits() == 1) return eval(list->getInit(0));
-      return {Root::number, 0, nodes.constant(0)};
-    }
+  const auto* list = dyn_cast<clang::InitListExpr>(e);
+  if (list && e->getType()->isScalarType() && list->getNumInits() <= 1) {
+    if (list->getNumInits() == 1) return eval(list->getInit(0));
+    return {Root::number, 0, nodes.constant(0)};
+  }
+  if (isa<clang::CXXConstructExpr>(e) ||
+      (list && (e->getType()->isRecordType() || e->getType()->isArrayType()))) {
     const Value made = pointer_to(temporary(e, ""));
     initialise(made, e->getType(), e);
     return made;
@@ -174,20 +181,28 @@ Value Interpreter::eval_plain(const clang::Expr* e) {
     const bool property = isa<clang::MSPropertyRefExpr>(e);  // which has a type of its own
     return load(address(e), property ? parsed_.ast.UnsignedIntTy : e->getType(), e->getExprLoc());
   }
-  // What has operands that could store is run for them; what has an address could store itself.
+  run_operands(e);
+  return unknown_value(e->getType(), "an expression that is not understood", e->getExprLoc());
+}
+
+// Of an expression that is not understood. What has operands that could store is run for them; what
+// has an address could store itself.
+void Interpreter::run_operands(const clang::Expr* e) {
   for (const clang::Stmt* child : e->children()) {
     const auto* operand = clang::dyn_cast_or_null<clang::Expr>(child);
     if (!operand) continue;
     const Value given = operand->isGLValue() ? address(operand) : eval(operand);
     const bool elsewhere = given.root == Root::output || given.root == Root::other ||
                            (given.root == Root::unknown && operand->getType()->isPointerType());
-    output_as_number_ |= given.root == Root::object && memory_[given.object].held_output;
+    output_as_number_ |= given.root == Root::output ||
+                         (given.root == Root::object && memory_[given.object].held_output);
     if (elsewhere && !operand->isGLValue())
       complain(e->getExprLoc(),
                "an expression that is not understood has an address here, and "
                "whether it stores cannot be seen");
+    if (given.root == Root::output && operand->isGLValue()) read_somewhere(e->getExprLoc());
+    forget(given);
   }
-  return unknown_value(e->getType(), "an expression that is not understood", e->getExprLoc());
 }
 
 // For what it does, not for its value: that is not even read.
@@ -200,11 +215,17 @@ void Interpreter::discard(const clang::Expr* e) {
 }
 
 Value Interpreter::address(const clang::Expr* e) {
-  e = stripped(e);
+  const clang::CXXRecordDecl* ends = nullptr;
+  e = stripped(e, &ends);
   if (!step(e->getExprLoc())) return {};
+  if (ends) destroy_later(ends, e->getExprLoc());
   const Where where = e->getExprLoc();
   if (const auto* name = dyn_cast<clang::DeclRefExpr>(e)) {
     const clang::ValueDecl* decl = name->getDecl();
+    if (const Captures* captures = frames_.back().captures) {
+      const auto captured = captures->find(decl);
+      if (captured != captures->end()) return captured->second;
+    }
     if (const auto* binding = dyn_cast<clang::BindingDecl>(decl))
       return address(binding->getBinding());
     const auto* variable = dyn_cast<clang::VarDecl>(decl);
@@ -213,10 +234,6 @@ Value Interpreter::address(const clang::Expr* e) {
     const Value known = builtin_variable(variable, builtin);
     if (builtin) return known;
     if (is_shared(variable)) return {Root::shared, 0, 0};
-    if (const Captures* captures = frames_.back().captures) {
-      const auto captured = captures->find(variable);
-      if (captured != captures->end()) return captured->second;
-    }
     if (!variable->hasLocalStorage())
       return {Root::other, memory_.add(variable->getNameAsString()), 0};
     const Value object = pointer_to(object_of(variable));
@@ -271,12 +288,12 @@ Value Interpreter::address(const clang::Expr* e) {
     }
     if (binary->isAssignmentOp()) return assign(binary);
   }
-  if (const auto* choice = dyn_cast<clang::ConditionalOperator>(e)) {
+  if (const auto* choice = dyn_cast<clang::AbstractConditionalOperator>(e)) {
     return choose_between(choice, [&](const clang::Expr* one) { return address(one); });
   }
   if (const auto* temporary_made = dyn_cast<clang::MaterializeTemporaryExpr>(e)) {
     const clang::Expr* inner = temporary_made->getSubExpr();
-    if (inner->getType()->isRecordType()) return eval(inner);
+    if (inner->getType()->isRecordType() || inner->getType()->isArrayType()) return eval(inner);
     const Value value = eval(inner);
     const Value made = pointer_to(temporary(e, ""));
     store_variable(made, value, inner->getType(), where);
@@ -295,6 +312,7 @@ Value Interpreter::address(const clang::Expr* e) {
   }
   if (isa<clang::StringLiteral>(e) || isa<clang::PredefinedExpr>(e))
     return {Root::other, memory_.add("a text"), 0};
+  run_operands(e);
   return {Root::unknown, 0, unknown("an expression that is not understood", where)};
 }
 
@@ -400,9 +418,9 @@ Value Interpreter::assign(const clang::BinaryOperator* e) {
   const auto kind = clang::BinaryOperator::getOpForCompoundAssignment(e->getOpcode());
   Value next = arithmetic(kind, old, by, compound->getComputationResultType(), type,
                           e->getRHS()->getType(), where);
-  if (next.root == Root::number && type->isIntegralOrEnumerationType()) {
-    next.node = nodes.convert(next.node, int_type(type));
-  }
+  if (next.root == Root::number && type->isIntegralOrEnumerationType())
+    next.node = type->isBooleanType() ? nodes.condition(next.node)
+                                      : nodes.convert(next.node, int_type(type));
   store(place, next, type, where);
   return place;
 }

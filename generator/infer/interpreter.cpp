@@ -32,6 +32,7 @@ void Interpreter::bind_parameters(const clang::FunctionDecl* kernel) {
       value.root = Root::output;
     } else if (type->isPointerType()) {
       value = {launch_.nulls.count(name) ? Root::null : Root::other, memory_.add(name), 0};
+      memory_[value.object].is_parameter = true;
     } else if (type->isIntegralOrEnumerationType() && launch_.numbers.count(name)) {
       value.node = nodes.convert(nodes.constant(launch_.numbers.at(name)), int_type(type));
     } else if (type->isScalarType()) {
@@ -39,7 +40,7 @@ void Interpreter::bind_parameters(const clang::FunctionDecl* kernel) {
     } else {
       continue;  // a struct: nothing is known of what it holds
     }
-    memory_.write(object, 0, size_of(type), value);
+    memory_.write(object, 0, size_of(type), value, type->isRealFloatingType());
   }
 }
 

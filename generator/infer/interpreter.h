@@ -154,6 +154,7 @@ class Interpreter {
   Value eval_plain(const clang::Expr* e);
   Value address(const clang::Expr* e);
   void discard(const clang::Expr* e);
+  void run_operands(const clang::Expr* e);
   Value eval_cast(const clang::CastExpr* e);
   Value cast_class(const clang::CastExpr* e, Type derived, int direction);
   Value eval_unary(const clang::UnaryOperator* e);
@@ -166,6 +167,7 @@ class Interpreter {
   Value assign(const clang::BinaryOperator* e);
   Value arithmetic(clang::BinaryOperatorKind kind, Value a, Value b, Type type, Type left,
                    Type right, Where where);
+  void refuse_number(Where where);
   Value compare(clang::BinaryOperatorKind kind, Value a, Value b, Type operands, Where where);
   Value pointer_arithmetic(clang::BinaryOperatorKind kind, Value a, Value b, Type left, Type right,
                            Where where);
@@ -182,6 +184,7 @@ class Interpreter {
 
   // statements.cpp
   void exec(const clang::Stmt* s);
+  void refuse_statement(const clang::Stmt* s);
   void exec_compound(const clang::CompoundStmt* s);
   void exec_declaration(const clang::DeclStmt* s);
   void exec_if(const clang::IfStmt* s);
@@ -219,6 +222,7 @@ class Interpreter {
                     const std::vector<Value>& arguments);
   Value opaque_call(const clang::CallExpr* e, const clang::FunctionDecl* function, Value self,
                     const std::vector<Value>& arguments);
+  void hand_over(const std::string& name, Value value, Type type, Type declared, Where where);
   void construct(Value target, const clang::CXXConstructExpr* e);
   void construct_base(Value target, const clang::CXXInheritedCtorInitExpr* e);
   void run_constructor(Value target, const clang::CXXConstructorDecl* constructor,
@@ -232,6 +236,10 @@ class Interpreter {
   void bind(const clang::ParmVarDecl* parameter, Value value, Where where);
   bool is_foreign(const clang::FunctionDecl* function) const;
   bool refused_callback(Where where, const clang::FunctionDecl* function);
+  bool is_foreign(Where declared) const;
+  bool has_user_type(Type type, int depth = 0) const;
+  bool has_user_type(llvm::ArrayRef<clang::TemplateArgument> arguments, int depth = 0) const;
+  bool acts_for_user(const clang::FunctionDecl* function) const;
 
   // intrinsics.cpp: functions known by name
   bool known_call(const clang::CallExpr* e, const clang::FunctionDecl* function, Value& result);

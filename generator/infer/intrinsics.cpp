@@ -65,7 +65,7 @@ bool Interpreter::refused_call(const clang::CallExpr* e, const clang::FunctionDe
   } else if (name.starts_with("surf") && name.contains("write")) {
     complain(where, "'" + name.str() + "' stores into a surface, which is not the output", where,
              "a kernel without marks stores its output and nothing else");
-  } else if (is_one_of(name, {"__trap", "exit", "abort", "__builtin_trap"})) {
+  } else if (is_one_of(name, {"__trap", "__brkpt", "exit", "abort", "__builtin_trap"})) {
     complain(where,
              "'" + name.str() + "' ends the kernel here: a signal behind it would never be sent");
   } else {
@@ -80,6 +80,8 @@ void Interpreter::move_matrix(const clang::CallExpr* e, bool stores) {
   const unsigned memory = stores ? 0 : 1;
   const Value place = eval(e->getArg(memory));
   const Value pitch = eval(e->getArg(2));
+  address(e->getArg(1 - memory));
+  for (unsigned i = 3; i < e->getNumArgs(); ++i) eval(e->getArg(i));
   const Type element = e->getArg(memory)->getType()->getPointeeType();
   const auto* fragment = clang::dyn_cast_or_null<clang::ClassTemplateSpecializationDecl>(
       e->getArg(1 - memory)->getType().getNonReferenceType()->getAsCXXRecordDecl());
@@ -158,7 +160,9 @@ bool Interpreter::known_call(const clang::CallExpr* e, const clang::FunctionDecl
       output_as_number_ |= first.root == Root::output || second.root == Root::output;
       return number(unknown("an address", where));
     }
-    const NodeId a = first.node, b = second.node;
+    // Of an int and an unsigned both are unsigned.
+    const NodeId a = nodes.convert(first.node, int_type(type));
+    const NodeId b = nodes.convert(second.node, int_type(type));
     const bool smaller = name.contains("min");
     const NodeId less = nodes.binary(Op::less, a, b, int_type(type));
     return number(nodes.select(less, smaller ? a : b, smaller ? b : a));

@@ -102,7 +102,7 @@ void Interpreter::note_store(uint32_t object, std::optional<int64_t> offset, int
 void Interpreter::widen(const Passed& assigned) {
   const std::string text = "a value that is carried round a loop";
   for (const uint32_t object : assigned.objects) {
-    memory_[object].cells.clear();
+    memory_.forget(object);
     memory_[object].loop = assigned.loop;
   }
   for (const auto& [place, target] : assigned.cells) {
@@ -139,6 +139,13 @@ bool Interpreter::learn(Passed& assigned, const Passed& seen, const Memory& star
     known.alike = std::min(known.alike, same);
     const std::optional<Value> shape = old ? old : now;
     if (known.astray || !shape) continue;
+    known.astray =
+        !old && shape->root != Root::number && start.is_lost(place.first, place.second, known.size);
+    if (known.astray) {
+      known.known = changed = true;
+      known.value = {Root::unknown, 0, 0};
+      continue;
+    }
     if (!known.known) {
       known.known = changed = true;
       known.value = *shape;

@@ -9,18 +9,47 @@ std::optional<Value> Memory::read(uint32_t id, int64_t offset, int64_t size) con
   return cell->second.value;
 }
 
-void Memory::write(uint32_t id, int64_t offset, int64_t size, Value value) {
-  forget(id, offset, size);
-  objects_[id].cells[offset] = {size, value};
+void Memory::write(uint32_t id, int64_t offset, int64_t size, Value value, bool real) {
+  erase(id, offset, size);
+  objects_[id].cells[offset] = {size, value, real};
   objects_[id].held_output |= value.root == Root::output;
 }
 
-void Memory::forget(uint32_t id, int64_t offset, int64_t size) {
-  auto& cells = objects_[id].cells;
-  for (auto cell = cells.begin(); cell != cells.end();) {
-    const bool apart = cell->first + cell->second.size <= offset || offset + size <= cell->first;
-    cell = apart ? std::next(cell) : cells.erase(cell);
+void Memory::begin(uint32_t id, size_t facts) {
+  Object& object = objects_[id];
+  object.facts = facts;
+  object.loop = nullptr;
+  object.cells.clear();
+  object.lost.clear();
+}
+
+// Drops cells that overlap with these bytes, and notes what of them lies beside the bytes.
+void Memory::erase(uint32_t id, int64_t offset, int64_t size) {
+  Object& object = objects_[id];
+  for (auto cell = object.cells.begin(); cell != object.cells.end();) {
+    const int64_t from = cell->first, to = from + cell->second.size;
+    const bool apart = to <= offset || offset + size <= from;
+    if (!apart && (from < offset || to > offset + size)) object.lost.emplace(from, to);
+    cell = apart ? std::next(cell) : object.cells.erase(cell);
   }
+}
+
+void Memory::forget(uint32_t id, int64_t offset, int64_t size) {
+  erase(id, offset, size);
+  objects_[id].lost.emplace(offset, offset + size);
+}
+
+bool Memory::is_lost(uint32_t id, int64_t offset, int64_t size) const {
+  return std::ranges::any_of(objects_[id].lost, [&](const auto& bytes) {
+    return bytes.first < offset + size && offset < bytes.second;
+  });
+}
+
+bool Memory::holds_astray(uint32_t id) const {
+  return std::ranges::any_of(objects_[id].cells, [](const auto& cell) {
+    const Root root = cell.second.value.root;
+    return root == Root::other || root == Root::unknown;
+  });
 }
 
 bool Memory::holds_output(uint32_t id, int64_t offset, int64_t size) const {

@@ -9,7 +9,9 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "generator/infer/nodes.h"
@@ -38,6 +40,7 @@ struct Value {
 struct Cell {
   int64_t size;
   Value value;
+  bool real = false;  // a floating-point number
 };
 
 // The cells of one object, by their offset.
@@ -46,13 +49,17 @@ struct Object {
   size_t facts = 0;            // how many facts held when it came to be
   const void* loop = nullptr;  // that made cells unknown, if one did
   bool held_output = false;    // a pointer into the output was stored here
+  bool is_parameter = false;   // what a pointer points to that the kernel is given
   std::map<int64_t, Cell> cells;
+  std::set<std::pair<int64_t, int64_t>> lost;  // bytes that were set to what nobody knows: from, to
 };
 
 class Memory {
  public:
+  static constexpr int64_t kAll = INT64_MAX / 2;  // more bytes than an object has
+
   uint32_t add(std::string name) {
-    objects_.push_back({std::move(name), 0, nullptr, false, {}});
+    objects_.push_back({std::move(name), 0, nullptr, false, false, {}, {}});
     return static_cast<uint32_t>(objects_.size() - 1);
   }
   Object& operator[](uint32_t id) { return objects_[id]; }
@@ -60,11 +67,20 @@ class Memory {
 
   // The value of exactly these bytes, if it is known.
   std::optional<Value> read(uint32_t id, int64_t offset, int64_t size) const;
-  void write(uint32_t id, int64_t offset, int64_t size, Value value);
-  // Forgets what overlaps with these bytes.
+  void write(uint32_t id, int64_t offset, int64_t size, Value value, bool real = false);
+  // Whether the value that is known of these bytes is a floating-point number.
+  bool is_real(uint32_t id, int64_t offset) const { return objects_[id].cells.at(offset).real; }
+  // Begins the object's life, under so many facts: nothing is in it.
+  void begin(uint32_t id, size_t facts);
+  // Forgets what overlaps with these bytes, which are set to what nobody knows.
   void forget(uint32_t id, int64_t offset, int64_t size);
+  void forget(uint32_t id) { forget(id, 0, kAll); }
+  // Whether any of these bytes was ever set to what nobody knows; else they are known, or not set.
+  bool is_lost(uint32_t id, int64_t offset, int64_t size) const;
   // Whether a cell that overlaps with these bytes points into the output.
-  bool holds_output(uint32_t id, int64_t offset, int64_t size) const;
+  bool holds_output(uint32_t id, int64_t offset = 0, int64_t size = kAll) const;
+  // Whether a cell points into memory of the grid that is not the output, or anywhere.
+  bool holds_astray(uint32_t id) const;
 
   size_t size() const { return objects_.size(); }
   // Gives the objects of `earlier`, which are the first of these, what they held then.
@@ -73,6 +89,8 @@ class Memory {
   }
 
  private:
+  void erase(uint32_t id, int64_t offset, int64_t size);
+
   std::vector<Object> objects_;
 };
 

@@ -47,7 +47,10 @@ void Interpreter::exec(const clang::Stmt* s) {
     left = nodes.either(left, facts_since(frame.facts));
     return;
   }
-  if (isa<clang::NullStmt>(s)) return;
+  if (!isa<clang::NullStmt>(s)) refuse_statement(s);
+}
+
+void Interpreter::refuse_statement(const clang::Stmt* s) {
   const std::string what =
       isa<clang::GotoStmt>(s) || isa<clang::IndirectGotoStmt>(s)
           ? "a goto jumps here"
@@ -96,10 +99,7 @@ void Interpreter::declare(const clang::VarDecl* variable) {
   const uint32_t frame = frames_.back().id;
   const auto [at, is_new] = variables_.try_emplace({frame, variable}, 0);
   if (is_new) at->second = memory_.add(variable->getNameAsString());
-  Object& object = memory_[at->second];
-  object.facts = facts_.size();
-  object.cells.clear();
-  object.loop = nullptr;
+  memory_.begin(at->second, facts_.size());
   const Value target = pointer_to(at->second);
   const clang::Expr* init = variable->getInit();
   if (!init) return;
@@ -131,6 +131,7 @@ void Interpreter::initialise(Value target, Type type, const clang::Expr* init) {
     // Each element of an array, of any number of dimensions.
     const Type element = parsed_.ast.getBaseElementType(type);
     const int64_t size = std::max<int64_t>(size_of(element), 1);
+    destroy_later(element->getAsCXXRecordDecl(), init->getExprLoc());
     if (made->getConstructor()->isTrivial()) return;
     for (int64_t at = 0; at < size_of(type); at += size) {
       if (!step(init->getExprLoc())) return;
@@ -141,6 +142,7 @@ void Interpreter::initialise(Value target, Type type, const clang::Expr* init) {
   if (const auto* list = dyn_cast<clang::InitListExpr>(plain)) {
     if (const clang::ArrayType* array = parsed_.ast.getAsArrayType(type)) {
       const int64_t size = size_of(array->getElementType());
+      destroy_later(parsed_.ast.getBaseElementType(type)->getAsCXXRecordDecl(), init->getExprLoc());
       for (unsigned i = 0; i < list->getNumInits(); ++i) {
         initialise(moved(target, nodes.constant(i * size)), array->getElementType(),
                    list->getInit(i));
@@ -179,6 +181,7 @@ void Interpreter::initialise(Value target, Type type, const clang::Expr* init) {
     }
   }
   const Value value = eval(init);
+  destroy_later(parsed_.ast.getBaseElementType(type)->getAsCXXRecordDecl(), init->getExprLoc());
   if (type->isRecordType()) {
     copy_record(target, value, size_of(type), init->getExprLoc());
   } else if (!type->isArrayType()) {
@@ -197,6 +200,7 @@ void Interpreter::exec_under(NodeId condition, const clang::Stmt* s) {
 void Interpreter::exec_if(const clang::IfStmt* s) {
   if (s->getInit()) exec(s->getInit());
   if (s->getConditionVariableDeclStmt()) exec(s->getConditionVariableDeclStmt());
+  if (s->isConsteval()) return exec(s->isNegatedConsteval() ? s->getThen() : s->getElse());
   const NodeId which = condition(s->getCond());
   if (nodes.is_constant(which)) return exec(nodes[which].value ? s->getThen() : s->getElse());
   exec_under(which, s->getThen());

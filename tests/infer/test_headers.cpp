@@ -67,6 +67,61 @@ TEST_CASE("barriers of the standard library's kind are of the block") {
                                Catch::Contains(", whose stores are not visible"));
 }
 
+TEST_CASE("what a header calls of the kernel's file is followed") {
+  if (!has_toolkit()) return;
+  const auto with = [&](const std::string& stored) {
+    return inferred(
+        "#include <cooperative_groups.h>\n#include <cooperative_groups/reduce.h>\n"
+        "namespace cg = cooperative_groups;",
+        "float* C",
+        "  const auto warp = cg::tiled_partition<32>(cg::this_thread_block());\n"
+        "  const float sum = cg::reduce(warp, 1.0f, [&](float x, float y) {\n" +
+            stored + "    return x + y;\n  });\n" + kStore);
+  };
+  const InferResult good = with("");
+  INFO(good.messages);
+  CHECK(good.inferred);
+  const InferResult bad = with("    C[0] = x;\n");
+  INFO(bad.messages);
+  CHECK(!bad.inferred);
+}
+
+TEST_CASE("an object of a header that refers to other memory is no way around") {
+  if (!has_toolkit()) return;
+  for (const char* use : {"at.store(1.0f);", "at.fetch_add(1.0f);"})
+    for (const char* memory : {"scratch[0]", "C[0]"}) {
+      const InferResult result =
+          inferred("#include <cuda/atomic>", "float* scratch, float* C",
+                   "  cuda::atomic_ref<float, cuda::thread_scope_device> at(" +
+                       std::string(memory) + ");\n  " + use + "\n" + kStore);
+      INFO(use << " of " << memory << "\n" << result.messages);
+      CHECK(!result.inferred);
+    }
+}
+
+TEST_CASE("what stands in the brackets of WMMA's functions is done") {
+  if (!has_toolkit()) return;
+  const InferResult result =
+      inferred("#include <mma.h>\n__device__ int last = 0;", "float* C",
+               "  using namespace nvcuda::wmma;\n  __shared__ float all[256];\n"
+               "  fragment<accumulator, 16, 16, 16, float> sums;\n"
+               "  store_matrix_sync(all, sums, 16, (last = 1, mem_row_major));\n" +
+                   std::string(kStore));
+  INFO(result.messages);
+  CHECK(!result.inferred);
+  CHECK_THAT(result.messages, Catch::Contains("this stores into 'last'"));
+}
+
+TEST_CASE("of a whole number and an unsigned one the less is unsigned") {
+  if (!has_toolkit()) return;
+  const InferResult result = inferred(
+      "#include <cuda_fp8.h>", "float* C",
+      "  if (min(static_cast<int>(threadIdx.x) - 1, 5u) == 5u && threadIdx.x == 0) return;\n" +
+          std::string(kStore));
+  INFO(result.messages);
+  CHECK(!result.inferred);
+}
+
 TEST_CASE("the thread's index is a vector that can be copied") {
   if (!has_toolkit()) return;
   const InferResult result = inferred(

@@ -1,6 +1,6 @@
 // tile: 16 16
 // threads: 16 16
-// expect: 16: the output may be read here, and which of its elements cannot be seen
+// expect: 15: the output pointer is in what is made another type here
 union Halves {
   float* whole;
   unsigned half[2];
