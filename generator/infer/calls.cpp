@@ -192,10 +192,11 @@ Value Interpreter::call(const clang::CallExpr* e) {
   const bool foreign = is_foreign(function);
   // CUDA's vectors of indices: make_uint2 and its like.
   const bool makes = function->getIdentifier() && function->getName().starts_with("make_");
-  const bool worth = makes || function->isConstexpr() || carries || function->isInStdNamespace() ||
-                     acts_for_user(function) ||
-                     (method && self.root == Root::object && function->isInlined() &&
-                      e->getType()->isIntegralOrEnumerationType());
+  const bool worth =
+      makes || function->isConstexpr() || carries || function->isInStdNamespace() ||
+      (acts_for_user(function) && (function->isImplicit() || called_back(function))) ||
+      (method && self.root == Root::object && function->isInlined() &&
+       e->getType()->isIntegralOrEnumerationType());
   if (has_body && (!foreign || worth)) return inline_call(e, definition, self, arguments);
   return opaque_call(e, function, self, arguments);
 }
@@ -235,10 +236,15 @@ Value Interpreter::inline_call(const clang::CallExpr* e, const clang::FunctionDe
   return unknown_value(e->getType(), "the result of '" + name + "'", where);
 }
 
+// What a function of a header calls of the user's, if it does more than to compute.
+const clang::FunctionDecl* Interpreter::called_back(const clang::FunctionDecl* function) {
+  return hidden_stores_.called_back_by(
+      function, [&](const clang::FunctionDecl* one) { return is_foreign(one); });
+}
+
 // What a function of a header, which is not run, calls of the user's is not run either.
 bool Interpreter::refused_callback(Where where, const clang::FunctionDecl* function) {
-  const clang::FunctionDecl* user = hidden_stores_.called_back_by(
-      function, [&](const clang::FunctionDecl* one) { return is_foreign(one); });
+  const clang::FunctionDecl* user = called_back(function);
   if (!user) return false;
   complain(where,
            "'" + function->getNameAsString() +
@@ -439,74 +445,6 @@ void Interpreter::initialise_parts(Value target, const clang::CXXConstructorDecl
     } else {
       initialise(target, parsed_.ast.getRecordType(record), init);
     }
-  }
-}
-
-// What is captured by copy is copied now, what is captured by reference is the variable. The lambda
-// holds the number of its captures, which goes with it where it is copied.
-Value Interpreter::make_lambda(const clang::LambdaExpr* e) {
-  Captures captures;
-  bool carries = false;  // whoever calls it may get at the output
-  const auto holds = [&](Value place) {
-    return place.root == Root::output ||
-           (place.root == Root::object && memory_[place.object].held_output);
-  };
-  auto init = e->capture_init_begin();
-  const auto copy = [&](const std::string& name, Type type, const clang::Expr* given) {
-    if (e->isMutable())
-      complain(e->getBeginLoc(),
-               "a lambda may change what it captured here, and in which copy of it is not followed",
-               e->getBeginLoc(), "capture by reference, or leave out mutable");
-    const Value made = pointer_to(memory_.add(name));
-    memory_.begin(made.object, facts_.size());
-    initialise(made, type.getNonReferenceType(), given);
-    return made;
-  };
-  for (const clang::LambdaCapture& capture : e->captures()) {
-    const clang::Expr* given = *init++;
-    if (capture.capturesThis()) {
-      captures[nullptr] = capture.getCaptureKind() == clang::LCK_StarThis
-                              ? copy("this", given->getType(), given)
-                              : frames_.back().self;
-      carries |= holds(captures[nullptr]);
-    }
-    if (!capture.capturesVariable()) continue;
-    const clang::ValueDecl* captured = capture.getCapturedVar();
-    const auto* variable = dyn_cast<clang::VarDecl>(captured);
-    if (variable && !variable->hasLocalStorage()) continue;
-    const bool by_reference = capture.getCaptureKind() == clang::LCK_ByRef;
-    captures[captured] = by_reference
-                             ? address(given)
-                             : copy(captured->getNameAsString(), captured->getType(), given);
-    // It may be given the output later.
-    const bool changes = by_reference && captured->getType()->isPointerType() &&
-                         !captured->getType().isConstQualified() &&
-                         !isa<clang::ParmVarDecl>(captured);
-    carries |= changes || holds(captures[captured]);
-  }
-  const Value made = pointer_to(temporary(e, "a lambda"));
-  memory_.write(made.object, 0, 1,
-                {Root::number, 0, nodes.constant(static_cast<int64_t>(captures_.size()))});
-  captures_.push_back(std::move(captures));
-  if (carries)
-    memory_.write(made.object, 1, std::max<int64_t>(size_of(e->getType()) - 1, 1),
-                  {Root::output, 0, unknown("what a lambda captures", e->getExprLoc())});
-  return made;
-}
-
-// In the call of a lambda that was entered.
-void Interpreter::open_lambda(Value self, Where where) {
-  const auto number = self.root == Root::object && nodes.is_constant(self.node)
-                          ? memory_.read(self.object, nodes[self.node].value, 1)
-                          : std::nullopt;
-  if (!number || !nodes.is_constant(number->node)) {
-    complain(where, "which lambda is called here cannot be seen");
-    return;
-  }
-  const Captures& captures = captures_[nodes[number->node].value];
-  frames_.back().captures = &captures;
-  if (const auto outer = captures.find(nullptr); outer != captures.end()) {
-    frames_.back().self = outer->second;
   }
 }
 

@@ -229,17 +229,20 @@ class Interpreter {
                        const std::vector<Value>& arguments, bool carries, const clang::Expr* e);
   void initialise_parts(Value target, const clang::CXXConstructorDecl* constructor, Where where);
   void destroy_later(const clang::CXXRecordDecl* record, Where where);
-  Value make_lambda(const clang::LambdaExpr* e);
-  void open_lambda(Value self, Where where);
   void enter(const clang::FunctionDecl* function, const void* site, Value self);
   void leave();
   void bind(const clang::ParmVarDecl* parameter, Value value, Where where);
   bool is_foreign(const clang::FunctionDecl* function) const;
-  bool refused_callback(Where where, const clang::FunctionDecl* function);
   bool is_foreign(Where declared) const;
+  const clang::FunctionDecl* called_back(const clang::FunctionDecl* function);
+  bool refused_callback(Where where, const clang::FunctionDecl* function);
   bool has_user_type(Type type, int depth = 0) const;
   bool has_user_type(llvm::ArrayRef<clang::TemplateArgument> arguments, int depth = 0) const;
   bool acts_for_user(const clang::FunctionDecl* function) const;
+
+  // lambdas.cpp
+  Value make_lambda(const clang::LambdaExpr* e);
+  void open_lambda(Value self, Where where);
 
   // intrinsics.cpp: functions known by name
   bool known_call(const clang::CallExpr* e, const clang::FunctionDecl* function, Value& result);
