@@ -22,6 +22,7 @@ void print(llvm::raw_ostream& out, const KernelConfig& config, const Plan& plan,
   request.band = band_of(config, cluster, plan.map.m, h200_nvlink_profile().band_rows);
   KernelPlan kernel = make_kernel(config, request);
   if (takes_epilogue(config, plan, cluster)) kernel.source.tunables["EPILOGUE"] = "*";
+  if (!stores_to_peers(config)) kernel.source.tunables.erase("ADD");  // to what other ranks have
   out << kernel.source.file << " " << digits(plan.arch);
   for (const auto& [name, value] : kernel.source.tunables) out << " " << name << "=" << value;
   out << "\n";

@@ -6,7 +6,7 @@ Usage: tilepost list variants | python3 variants.py plain|stores all|sample
 plain: every variant as its template stands. To the first of each template, architecture and kind of
 operands come the epilogues and gemm_sm80's narrower vectors: a list of all of them with everything
 would say the same a hundred times over.
-stores: the variants of gemm_sm90 that store into other ranks' memory: those whose rows are not routed,
+stores: the variants of gemm_sm90 that store into other ranks' memory: those with ADD whose rows are not routed,
 once as they are and, of the default cluster, once adding behind the fullest epilogue they have.
 
 all: what tests/full.sh compiles. sample: what every change compiles, some of them that show between
@@ -82,7 +82,7 @@ def plain_variants(catalogue):
 
 def storing_variants(catalogue):
     for variant in catalogue:
-        if variant.file != "gemm_sm90.cu" or variant.values["ROUTED"] != "0":
+        if variant.file != "gemm_sm90.cu" or variant.values["ROUTED"] != "0" or "ADD" not in variant.values:
             continue
         yield variant.plain()
         if variant.values["CLUSTER"] == "2":
