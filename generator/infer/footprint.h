@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "generator/infer/infer.h"
-#include "generator/infer/nodes.h"
+#include "generator/infer/values/nodes.h"
 
 namespace tilepost::inference {
 

@@ -25,8 +25,8 @@
 #include "generator/infer/footprint.h"
 #include "generator/infer/hidden_stores.h"
 #include "generator/infer/infer.h"
-#include "generator/infer/memory.h"
-#include "generator/infer/nodes.h"
+#include "generator/infer/values/memory.h"
+#include "generator/infer/values/nodes.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace tilepost::inference {

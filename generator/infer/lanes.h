@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "generator/infer/nodes.h"
+#include "generator/infer/values/nodes.h"
 
 namespace tilepost::inference {
 

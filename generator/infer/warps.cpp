@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <set>
 
-#include "generator/infer/nodes.h"
+#include "generator/infer/values/nodes.h"
 
 namespace tilepost::inference {
 

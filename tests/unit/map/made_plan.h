@@ -32,7 +32,7 @@ struct Made {
     plan.k = 8;
     plan.transport = transport;
     plan.access = access_of(transport);
-    plan.comm_lanes = 1;
+    plan.comm_lanes = plan.comm_ctas = 1;
     plan.gemm_ctas = 8;
     const int shares = row_of(pattern).has_shares(plan.access) ? 2 : 1;
     plan.map = {64, 24, 4, 8, 2, 2, 1, layout, division, shares, 0, 0, 0, nullptr};

@@ -1,4 +1,4 @@
-#include "generator/infer/nodes.h"
+#include "generator/infer/values/nodes.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "generator/infer/memory.h"
+#include "generator/infer/values/memory.h"
 
 namespace tilepost::inference {
 

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "generator/infer/nodes.h"
+#include "generator/infer/values/nodes.h"
 
 namespace tilepost::inference {
 
