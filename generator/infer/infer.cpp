@@ -142,11 +142,13 @@ bool infer_shape(const Parsed& parsed, const clang::FunctionDecl* kernel, const 
 }  // namespace
 
 std::optional<Inferred> infer(const Parsed& parsed, const clang::FunctionDecl* kernel,
-                              const std::vector<KernelFacts>& shapes) {
+                              const std::vector<KernelFacts>& shapes, size_t* proven) {
   Inferred inferred;
+  if (proven) *proven = 0;
   for (const KernelFacts& facts : shapes) {
     if (!is_sound(parsed, kernel, facts)) return std::nullopt;
     if (!infer_shape(parsed, kernel, facts, inferred)) return std::nullopt;
+    if (proven) ++*proven;
   }
   if (inferred.blocks.empty()) return std::nullopt;
   inferred.order = order_of(shapes, inferred);

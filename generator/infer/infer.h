@@ -60,9 +60,10 @@ struct Inferred {
 
 // Proves `kernel`, an instantiation with its body, for every one of `shapes`; one of them should be
 // ragged and have m != n, because a transposed output hides in squares. Reports at the place in
-// the source why it cannot, and returns nothing then.
+// the source why it cannot, and returns nothing then. `proven`: for how many of the shapes, from
+// the first on, it could.
 std::optional<Inferred> infer(const Parsed& parsed, const clang::FunctionDecl* kernel,
-                              const std::vector<KernelFacts>& shapes);
+                              const std::vector<KernelFacts>& shapes, size_t* proven = nullptr);
 
 // Reports why a kernel whose output is in a parameter that is a structure is not proven: what it
 // does that no proof follows, or that of structures what they point to is not followed.

@@ -64,7 +64,6 @@ class Examiner {
                             : prove(parsed, instance) && check_library());
       if (proven) check_shared_memory(parsed, instance, own_);
     });
-    if (!unproven_.empty()) note_tried();
     return read && proven;
   }
 
@@ -290,9 +289,10 @@ class Examiner {
                                      tried[i].m, tried[i].n));
       return false;
     }
-    std::optional<Inferred> inferred = infer(parsed, instance.function, shapes);
+    size_t proven = 0;
+    std::optional<Inferred> inferred = infer(parsed, instance.function, shapes, &proven);
     if (!inferred) {
-      unproven_ = std::move(shapes);
+      if (proven > 0) note_tried(shapes[0], shapes[proven]);
       return false;
     }
     own_.reads_output = inferred->reads_output;
@@ -317,10 +317,7 @@ class Examiner {
 
   // Of a kernel that is right for the shape that the user asks for, and not for the others that it
   // is tried at: how to say that it need not take them.
-  void note_tried() {
-    if (unproven_.size() < 2 || !proven_at(unproven_.front())) return;
-    const KernelFacts& asked = unproven_[0];
-    const KernelFacts& other = unproven_[1];
+  void note_tried(const KernelFacts& asked, const KernelFacts& other) {
     const std::vector<int64_t>& tile = own_.spec.tile.value;
     const std::array<int64_t, 3>& multiples = own_.spec.requires_.value;
     const bool one_m = !spec_.gemm.any_m;  // else no run's m is known
@@ -339,15 +336,6 @@ class Examiner {
     diagnostics_.note(own_.spec.tile.where,
                       fmt::format("it is proven at m={}, n={}, and tried at m={}, n={} too{}",
                                   asked.m, asked.n, other.m, other.n, cures));
-  }
-
-  bool proven_at(const KernelFacts& shape) const {
-    SilentDiagnostics silent;
-    bool proven = false;
-    read_kernel(silent, [&](Parsed& parsed, const Instance& instance) {
-      proven = infer(parsed, instance.function, {shape}).has_value();
-    });
-    return proven;
   }
 
   bool take_order(Inferred& inferred) {
@@ -371,8 +359,7 @@ class Examiner {
   const Spec& spec_;
   OwnKernel& own_;
   Diagnostics& diagnostics_;
-  PlacedDiagnostics placed_;           // for what is read
-  std::vector<KernelFacts> unproven_;  // the shapes it was tried at, the first the spec's
+  PlacedDiagnostics placed_;  // for what is read
 };
 
 }  // namespace
