@@ -337,6 +337,10 @@ TEST_CASE("parts that are waited for with the number of the run before are wrong
   const Problem problem = make(kWays[GENERATE(range(0, kNumWays))], 2, 48);
   INFO(in_words(problem));
   const bool tells = problem.shots == TILEPOST_TWO_SHOT;  // with the wrong number, too
-  CHECK_THAT(run_with(Fault::wrong_run, problem),
-             Catch::Contains(tells ? "of rank 0 have not come" : "instead of"));
+  const std::string said = run_with(Fault::wrong_run, problem);
+  // Where none tells, a rank that goes on too early may also be gone when others ask for its part.
+  if (tells)
+    CHECK_THAT(said, Catch::Contains("of rank 0 have not come"));
+  else
+    CHECK_THAT(said, Catch::Contains("instead of") || Catch::Contains("within 0.4 s"));
 }

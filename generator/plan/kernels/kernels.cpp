@@ -283,12 +283,14 @@ int band_of(const KernelConfig& config, int cluster, int64_t m, int64_t rows) {
   return static_cast<int>((wanted + cluster - 1) / cluster * cluster);
 }
 
-// Who takes turns at tiles of 192 columns and shares A has no registers left for addresses of other
-// ranks' memory.
+bool fills_registers(const KernelConfig& config) {
+  constexpr int kMostColumns = 168;
+  return config.pingpong && config.across > 1 && columns_of_cta(config) > kMostColumns;
+}
+
 bool stores_to_peers(const KernelConfig& config) {
   if (config.own) return config.own->spec.store_box.given();
-  constexpr int kMostColumns = 168;
-  if (config.pingpong && config.across > 1 && columns_of_cta(config) > kMostColumns) return false;
+  if (fills_registers(config)) return false;
   return is_sm90(config) || is_host(config);
 }
 

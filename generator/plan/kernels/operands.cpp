@@ -80,7 +80,8 @@ bool can_route(const KernelConfig& config, const Plan& plan) {
 
 bool can_load(const KernelConfig& config, const Plan& plan) {
   constexpr int kSlab = 64;
-  return !is_sm90(config) || plan.operands != TILEPOST_NN || columns_of_cta(config) % kSlab == 0;
+  return !is_sm90(config) || plan.operands != TILEPOST_NN ||
+         (columns_of_cta(config) % kSlab == 0 && !fills_registers(config));
 }
 
 KernelRequest request_for(const Plan& plan) {
