@@ -14,7 +14,7 @@ import re
 import sys
 
 PAGE = "docs/refusals.md"
-ROOMS = ["generator/infer", "generator/own", "generator/weave/marked", "generator/weave/unmarked"]
+ROOMS = ["generator/infer", "generator/own", *(f"generator/weave/{room}" for room in ("marked", "pieces", "unmarked"))]
 FILES = [  # of rooms whose other files are for bundled kernels, or for how all is read
     "marks/calls.cpp", "marks/hand_down.cpp", "marks/thread_view.cpp", "marks/wrap_kernel.cpp", "parse/instantiate.cpp",
     "parse/limits.cpp", "pieces/check_kept.cpp", "pieces/pieces.cpp"]

@@ -3,8 +3,8 @@
 #include "generator/weave/marked/find_marks.h"
 #include "generator/weave/marks/hand_down.h"
 #include "generator/weave/passes.h"
+#include "generator/weave/pieces/global_names.h"
 #include "generator/weave/unmarked/dynamic_shared.h"
-#include "generator/weave/unmarked/global_names.h"
 #include "generator/weave/unmarked/read_with.h"
 #include "llvm/Support/raw_ostream.h"
 

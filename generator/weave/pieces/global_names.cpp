@@ -1,4 +1,4 @@
-#include "generator/weave/unmarked/global_names.h"
+#include "generator/weave/pieces/global_names.h"
 
 #include <set>
 
