@@ -192,11 +192,10 @@ Value Interpreter::call(const clang::CallExpr* e) {
   const bool foreign = is_foreign(function);
   // CUDA's vectors of indices: make_uint2 and its like.
   const bool makes = function->getIdentifier() && function->getName().starts_with("make_");
-  const bool worth =
-      makes || function->isConstexpr() || carries || function->isInStdNamespace() ||
-      (acts_for_user(function) && (function->isImplicit() || called_back(function))) ||
-      (method && self.root == Root::object && function->isInlined() &&
-       e->getType()->isIntegralOrEnumerationType());
+  const bool worth = makes || function->isConstexpr() || carries || function->isInStdNamespace() ||
+                     function->isImplicit() || (acts_for_user(function) && called_back(function)) ||
+                     (method && self.root == Root::object && function->isInlined() &&
+                      e->getType()->isIntegralOrEnumerationType());
   if (has_body && (!foreign || worth)) return inline_call(e, definition, self, arguments);
   return opaque_call(e, function, self, arguments);
 }
