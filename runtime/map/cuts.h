@@ -44,8 +44,8 @@ int64_t units_before(const tilepost_map_t& map, int32_t cut);
 // The most units that `positions` positions complete.
 int64_t complete_units(const tilepost_map_t& map, int64_t positions);
 
-// Positions of the whole schedule in one group; several may pad more clusters. ARRIVALS: the fewest
-// that any rank's has, which has groups always.
+// Positions of the whole schedule in one group; several may pad more clusters. ARRIVALS, where
+// schedules have several: no rank's has fewer.
 int64_t schedule_positions(const tilepost_map_t& map);
 
 // Waves of `at_once` positions.

@@ -63,13 +63,12 @@ double delivered_bytes(const KernelConfig& config, const KernelRequest& request)
   return rows * config.tile_k * 2;
 }
 
-// Cycles until it has done so. Rows that do not start on a sector bring a fifth one for every four,
-// and more.
-double delivery_cycles(const MachineProfile& profile, const Plan& plan, const KernelConfig& config,
-                       const KernelRequest& request) {
-  if (!is_sm90(config) && !is_small(config)) return 0;
-  return delivered_bytes(config, request) * (aligned(plan, request) ? 1.0 : profile.unaligned) /
-         profile.l2_bytes_per_clock;
+// Cycles until it has done so at so many bytes per clock. Rows that do not start on sectors bring a
+// fifth one for every four, and more: `unaligned` times the cycles.
+double delivery_cycles(double bytes_per_clock, double unaligned, const Plan& plan,
+                       const KernelConfig& config, const KernelRequest& request) {
+  return delivered_bytes(config, request) * (aligned(plan, request) ? 1.0 : unaligned) /
+         bytes_per_clock;
 }
 
 // Three stages do not hide how long unaligned rows take.
@@ -97,9 +96,13 @@ struct TileModel {
 
 TileModel by_own_times(const MachineProfile& profile, const Plan& plan, const KernelConfig& config,
                        const KernelRequest& request, double stages) {
+  // What L2 delivers to the other kernels is not known.
+  const double delivery =
+      is_sm90(config) || is_small(config)
+          ? delivery_cycles(profile.l2_bytes_per_clock, profile.unaligned, plan, config, request)
+          : 0;
   const double stage = wait_factor(profile.short_of_stages, plan, config, request) *
-                       std::max(multiply_cycles(profile, plan, config, request),
-                                delivery_cycles(profile, plan, config, request));
+                       std::max(multiply_cycles(profile, plan, config, request), delivery);
   TileModel tile;
   tile.cycles = stages * stage + profile.times_of(config.row).epilogue_cycles;
   tile.ghz = ghz(profile, plan, config, request);
@@ -121,9 +124,8 @@ double shared_memory_cycles(const Sm90Profile& profile, const KernelConfig& conf
 // `products`: cycles of the tensor cores alone, in a stage.
 double stage_cycles(const Sm90Profile& profile, const Plan& plan, const KernelConfig& config,
                     const KernelRequest& request, double products) {
-  const double delivery = delivered_bytes(config, request) *
-                          (aligned(plan, request) ? 1.0 : profile.unaligned) /
-                          profile.l2_bytes_per_clock;
+  const double delivery =
+      delivery_cycles(profile.l2_bytes_per_clock, profile.unaligned, plan, config, request);
   const double memory = shared_memory_cycles(profile, config);
   const auto power = [&](double cycles) { return std::pow(cycles, profile.sharpness); };
   return wait_factor(profile.short_of_stages, plan, config, request) *
