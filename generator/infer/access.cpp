@@ -119,17 +119,16 @@ Value Interpreter::load(Value from, Type type, Where where) {
         {what + " at an index that is not constant", where.getRawEncoding(), loop_of(from.node)});
     return perhaps_output();
   }
-  const std::optional<Value> value =
-      memory_.read(from.object, nodes[from.node].value, size_of(type));
-  if (!value && !type->isPointerType() &&
-      memory_.holds_output(from.object, nodes[from.node].value, size_of(type)))
+  const int64_t offset = place(from);
+  const std::optional<Value> value = memory_.read(from.object, offset, size_of(type));
+  if (!value && !type->isPointerType() && memory_.holds_output(from.object, offset, size_of(type)))
     complain(where, "the output pointer is in what is made another type here");
   if (!value) {
     lost.node = nodes.unknown({what, where.getRawEncoding(), object.loop});
     return perhaps_output();
   }
   if (value->root == Root::number && type->isScalarType() &&
-      memory_.is_real(from.object, nodes[from.node].value) != type->isRealFloatingType())
+      memory_.is_real(from.object, offset) != type->isRealFloatingType())
     return lost;
   Value known = *value;
   known.node = assume(known.node);
@@ -239,7 +238,7 @@ void Interpreter::store_variable(Value to, Value value, Type type, Where where) 
     object.loop = loop_of(to.node);
     return;
   }
-  const int64_t offset = nodes[to.node].value;
+  const int64_t offset = place(to);
   note_store(to.object, offset, size);
   // Numbers of the computation fill large arrays and say nothing of addresses, nor of who comes to
   // a barrier.
@@ -271,7 +270,7 @@ void Interpreter::copy_record(Value to, Value from, int64_t size, Where where) {
   if (from.root == Root::output) read_output(from, size, where);
   if (from.root == Root::unknown && output_as_number_) read_somewhere(where);
   const bool known = from.root == Root::object && nodes.is_constant(from.node);
-  const int64_t source = known ? nodes[from.node].value : 0;
+  const int64_t source = known ? place(from) : 0;
   const bool carries = from.root == Root::object &&
                        memory_.holds_output(from.object, source, known ? size : INT64_MAX / 2);
   if (to.root != Root::object) {
@@ -292,7 +291,7 @@ void Interpreter::copy_record(Value to, Value from, int64_t size, Where where) {
     memory_.forget(to.object);
     return;
   }
-  const int64_t target = nodes[to.node].value;
+  const int64_t target = place(to);
   std::vector<std::pair<int64_t, Cell>> cells;
   if (known) {
     for (const auto& [at, cell] : memory_[from.object].cells) {

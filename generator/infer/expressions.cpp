@@ -73,8 +73,9 @@ Value Interpreter::builtin_variable(const clang::ValueDecl* variable, bool& foun
   for (int axis = 0; axis < 3; ++axis) {
     const NodeId node = name == "threadIdx"  ? nodes.symbol(static_cast<Symbol>(thread_x + axis))
                         : name == "blockIdx" ? nodes.symbol(static_cast<Symbol>(block_x + axis))
-                        : name == "blockDim" ? nodes.constant(launch_.threads[axis])
-                                             : nodes.constant(launch_.grid[axis]);
+                        : name == "blockDim"
+                            ? nodes.constant(launch_.threads[axis])
+                            : given(launch_.grid[axis], "gridDim." + std::string(1, "xyz"[axis]));
     memory_.write(object, 4 * axis, 4, {Root::number, 0, node});
   }
   return at->second;

@@ -29,11 +29,12 @@ class Enumeration {
  public:
   Enumeration(const Nodes& nodes, const Doings& doings, const KernelFacts& facts)
       : nodes_(nodes),
+        doings_(doings),
         stores_(doings.stores),
         reads_(doings.reads),
         meetings_(doings.meetings),
         facts_(facts),
-        lanes_(nodes, roots(doings), facts.threads),
+        lanes_(nodes, roots_of(doings), facts.threads),
         tiles_m_((facts.m + facts.tile[0] - 1) / facts.tile[0]),
         tiles_n_((facts.n + facts.tile[1] - 1) / facts.tile[1]),
         stamps_(facts.tile[0] * facts.tile[1], 0) {}
@@ -47,16 +48,6 @@ class Enumeration {
     bool unseen = false;            // … and whether all that are waited for do is not known
     std::optional<size_t> missing;  // … and this thread does not
   };
-
-  static std::vector<NodeId> roots(const Doings& doings) {
-    std::vector<NodeId> list{0};
-    for (const std::vector<Access>* accesses : {&doings.stores, &doings.reads})
-      for (const Access& access : *accesses)
-        list.insert(list.end(), {access.address, access.guard, access.pitch});
-    for (const Meeting& meeting : doings.meetings)
-      list.insert(list.end(), {meeting.guard, meeting.unsure, meeting.gone, meeting.lanes});
-    return list;
-  }
 
   void run_blocks(std::vector<int64_t>& blocks);
   bool run_block();
@@ -85,6 +76,7 @@ class Enumeration {
   }
 
   const Nodes& nodes_;
+  const Doings& doings_;
   const std::vector<Access>& stores_;
   const std::vector<Access>& reads_;
   const std::vector<Meeting>& meetings_;
@@ -407,13 +399,7 @@ bool Enumeration::too_much() {
          "a kernel for such an output has larger tiles");
     return true;
   }
-  const double blocks = static_cast<double>(facts_.grid[0]) * static_cast<double>(facts_.grid[1]) *
-                        static_cast<double>(facts_.grid[2]);
-  const double threads =
-      static_cast<double>(facts_.threads[0] * facts_.threads[1] * facts_.threads[2]);
-  const double work =
-      blocks * threads * static_cast<double>(stores_.size() + reads_.size() + meetings_.size());
-  if (work <= kMaxWork) return false;
+  if (work_of(doings_, facts_) <= kMaxWork) return false;
   fail(stores_.back().where,
        shape() + "more than 4e10 stores and reads of threads would have to be looked at",
        "mark the kernel instead: tilepost::tile, out_base and tile_done");
@@ -447,6 +433,24 @@ Footprint Enumeration::run() {
 }
 
 }  // namespace
+
+std::vector<NodeId> roots_of(const Doings& doings) {
+  std::vector<NodeId> list{0};
+  for (const std::vector<Access>* accesses : {&doings.stores, &doings.reads})
+    for (const Access& access : *accesses)
+      list.insert(list.end(), {access.address, access.guard, access.pitch});
+  for (const Meeting& meeting : doings.meetings)
+    list.insert(list.end(), {meeting.guard, meeting.unsure, meeting.gone, meeting.lanes});
+  return list;
+}
+
+double work_of(const Doings& doings, const KernelFacts& facts) {
+  double work =
+      static_cast<double>(doings.stores.size() + doings.reads.size() + doings.meetings.size());
+  for (const int64_t count : facts.grid) work *= static_cast<double>(count);
+  for (const int64_t count : facts.threads) work *= static_cast<double>(count);
+  return work;
+}
 
 Footprint find_footprint(const Nodes& nodes, const Doings& doings, const KernelFacts& facts) {
   return Enumeration(nodes, doings, facts).run();

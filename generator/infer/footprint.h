@@ -54,6 +54,11 @@ struct Doings {
   std::vector<Meeting> meetings;
 };
 
+// The nodes that say where and whether that is.
+std::vector<NodeId> roots_of(const Doings& doings);
+// How often a store, a read or a meeting of a thread is looked at.
+double work_of(const Doings& doings, const KernelFacts& facts);
+
 // What a block reads of the output has to lie in the tile that it stores, and to a meeting all
 // lanes of a warp have to come, or none.
 Footprint find_footprint(const Nodes& nodes, const Doings& doings, const KernelFacts& facts);

@@ -1,11 +1,16 @@
 #include "generator/infer/infer.h"
 
+#include <set>
+#include <utility>
+
+#include "generator/infer/boundaries.h"
 #include "generator/infer/footprint.h"
 #include "generator/infer/interpreter.h"
 
 namespace tilepost {
 namespace {
 
+using inference::Boundaries;
 using inference::Complaint;
 using inference::Findings;
 using inference::Footprint;
@@ -100,25 +105,39 @@ bool follows(const OrderRule& rule, const KernelFacts& facts, const std::vector<
   return true;
 }
 
-BlockOrder order_of(const std::vector<KernelFacts>& shapes, const Inferred& inferred) {
-  for (const OrderRule& rule : kOrders) {
-    bool all = true;
-    for (size_t s = 0; s < shapes.size(); ++s)
-      all = all && follows(rule, shapes[s], inferred.blocks[s]);
-    if (all) return rule.order;
-  }
-  return BlockOrder::table;
-}
+// The proof at one shape after the other.
+class Proof {
+ public:
+  Proof(const Parsed& parsed, const clang::FunctionDecl* kernel)
+      : parsed_(parsed), kernel_(kernel) {}
+
+  // `boundaries`: where m is bounded, and the shape is one of its runs'.
+  bool prove(const KernelFacts& facts, Boundaries* boundaries);
+  // At all that is left, where the shapes that were given are proven; with the last one tried.
+  bool prove_rest(Boundaries& boundaries, const FactsAt& at, KernelFacts& last);
+
+  std::vector<int64_t> take_blocks() { return std::move(blocks_); }
+
+  Inferred inferred;
+
+ private:
+  bool run(const KernelFacts& facts, Boundaries* boundaries);
+  void note_order(const KernelFacts& facts);
+
+  const Parsed& parsed_;
+  const clang::FunctionDecl* kernel_;
+  std::vector<int64_t> blocks_;        // of the shape that was run last
+  std::set<BlockOrder> contradicted_;  // orders that a shape does not follow
+};
 
 // The stores of the kernel at one shape, found in as many runs as loops have to be unrolled, and
 // proven.
-bool infer_shape(const Parsed& parsed, const clang::FunctionDecl* kernel, const KernelFacts& facts,
-                 Inferred& inferred) {
+bool Proof::run(const KernelFacts& facts, Boundaries* boundaries) {
   inference::Unrolling unrolling;
-  unrolling.shared_work = inference::find_shared_work(kernel);
+  unrolling.shared_work = inference::find_shared_work(kernel_);
   for (int runs = 0; runs < kMaxRuns; ++runs) {
-    Interpreter interpreter(parsed, facts, unrolling);
-    if (!interpreter.run(kernel)) continue;
+    Interpreter interpreter(parsed_, facts, unrolling, boundaries ? &boundaries->terms() : nullptr);
+    if (!interpreter.run(kernel_)) continue;
     const Findings& findings = interpreter.findings;
     std::vector<Complaint> complaints = findings.complaints;
     if (complaints.empty()) {
@@ -126,33 +145,75 @@ bool infer_shape(const Parsed& parsed, const clang::FunctionDecl* kernel, const 
       complaints = footprint.complaints;
       if (footprint.meeting.isValid() && !inferred.leaves)
         inferred.leaves = {footprint.meeting, "warps that have left the kernel are not waited for"};
-      inferred.blocks.push_back(std::move(footprint.blocks));
+      blocks_ = std::move(footprint.blocks);
+      if (boundaries) boundaries->tried(facts.m, inference::work_of(findings, facts));
     }
-    for (const Complaint& complaint : complaints) report(parsed, complaint);
+    for (const Complaint& complaint : complaints) report(parsed_, complaint);
     inferred.reads_output = inferred.reads_output || !findings.reads.empty();
     if (!inferred.runs_once) inferred.runs_once = findings.runs_once;
     return complaints.empty();
   }
-  parsed.error(kernel->getLocation(),
-               "more than " + llvm::Twine(kMaxRuns) +
-                   " loops had to be followed to find where the kernel stores");
+  parsed_.error(kernel_->getLocation(),
+                "more than " + llvm::Twine(kMaxRuns) +
+                    " loops had to be followed to find where the kernel stores");
+  return false;
+}
+
+void Proof::note_order(const KernelFacts& facts) {
+  for (const OrderRule& rule : kOrders)
+    if (!follows(rule, facts, blocks_)) contradicted_.insert(rule.order);
+  inferred.order = BlockOrder::table;
+  for (const OrderRule& rule : kOrders) {
+    if (contradicted_.contains(rule.order)) continue;
+    inferred.order = rule.order;
+    return;
+  }
+}
+
+bool Proof::prove(const KernelFacts& facts, Boundaries* boundaries) {
+  if (!is_sound(parsed_, kernel_, facts) || !run(facts, boundaries)) return false;
+  note_order(facts);
+  return true;
+}
+
+bool Proof::prove_rest(Boundaries& boundaries, const FactsAt& at, KernelFacts& last) {
+  while (inferred.order != BlockOrder::table) {
+    const std::optional<int64_t> m = boundaries.next();
+    if (!m) break;
+    last = at(*m);
+    if (!prove(last, &boundaries)) return false;
+  }
+  if (!boundaries.too_many()) return true;
+  parsed_.error(kernel_->getLocation(),
+                "what this kernel does may change at more values of m than can be tried, and where "
+                "m is bounded every run has its own");
+  parsed_.note(kernel_->getLocation(),
+               "give one m, or a smaller bound; or decide less by m: a guard of the rows alone");
   return false;
 }
 
 }  // namespace
 
 std::optional<Inferred> infer(const Parsed& parsed, const clang::FunctionDecl* kernel,
-                              const std::vector<KernelFacts>& shapes, size_t* proven) {
-  Inferred inferred;
-  if (proven) *proven = 0;
+                              const std::vector<KernelFacts>& shapes, const FactsAt& at,
+                              std::optional<KernelFacts>* failed) {
+  Proof proof(parsed, kernel);
+  if (shapes.empty()) return std::nullopt;
+  const KernelFacts& first = shapes.front();
+  std::optional<Boundaries> boundaries;
+  if (at) boundaries.emplace(first.m, at);
   for (const KernelFacts& facts : shapes) {
-    if (!is_sound(parsed, kernel, facts)) return std::nullopt;
-    if (!infer_shape(parsed, kernel, facts, inferred)) return std::nullopt;
-    if (proven) ++*proven;
+    const bool of_run = boundaries && facts.n == first.n && facts.k == first.k;
+    if (!proof.prove(facts, of_run ? &*boundaries : nullptr)) {
+      if (failed && &facts != &first) *failed = facts;
+      return std::nullopt;
+    }
+    proof.inferred.blocks.push_back(proof.take_blocks());
   }
-  if (inferred.blocks.empty()) return std::nullopt;
-  inferred.order = order_of(shapes, inferred);
-  return inferred;
+  KernelFacts last = first;
+  if (!boundaries || proof.prove_rest(*boundaries, at, last)) return std::move(proof.inferred);
+  if (failed && last.m != first.m && !boundaries->too_many()) *failed = last;
+  return std::nullopt;
 }
 
 }  // namespace tilepost

@@ -12,6 +12,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -38,6 +39,9 @@ struct KernelFacts {
   std::vector<std::string> libraries;      // folders of headers that are neither CUDA's nor C++'s
 };
 
+// Of a kernel whose m is bounded: what its launch is at each m from 1 on.
+using FactsAt = std::function<KernelFacts(int64_t m)>;
+
 // A fact and where it is in the source.
 struct InferredPlace {
   clang::SourceLocation where;
@@ -60,10 +64,13 @@ struct Inferred {
 
 // Proves `kernel`, an instantiation with its body, for every one of `shapes`; one of them should be
 // ragged and have m != n, because a transposed output hides in squares. Reports at the place in
-// the source why it cannot, and returns nothing then. `proven`: for how many of the shapes, from
-// the first on, it could.
+// the source why it cannot, and returns nothing then. `at`: every run has its own m, up to that of
+// the first shape, and the kernel is proven at all at which it may do something else; not so if
+// its order is a table, which is of one m. `failed`: at which shape it could not be proven, if it
+// could at the first.
 std::optional<Inferred> infer(const Parsed& parsed, const clang::FunctionDecl* kernel,
-                              const std::vector<KernelFacts>& shapes, size_t* proven = nullptr);
+                              const std::vector<KernelFacts>& shapes, const FactsAt& at = {},
+                              std::optional<KernelFacts>* failed = nullptr);
 
 // Reports why a kernel whose output is in a parameter that is a structure is not proven: what it
 // does that no proof follows, or that of structures what they point to is not followed.

@@ -15,9 +15,26 @@ std::array<int64_t, kSymbols> extents(const KernelFacts& facts) {
 
 }  // namespace
 
-Interpreter::Interpreter(const Parsed& parsed, const KernelFacts& facts, Unrolling& unrolling)
-    : nodes(extents(facts)), parsed_(parsed), launch_(facts), unrolling_(unrolling) {
+Interpreter::Interpreter(const Parsed& parsed, const KernelFacts& facts, Unrolling& unrolling,
+                         Terms* terms)
+    : nodes(extents(facts), terms),
+      parsed_(parsed),
+      launch_(facts),
+      unrolling_(unrolling),
+      terms_(terms) {
   memory_.add("");  // object 0 is nobody's
+}
+
+// A number that the launch gives by that name.
+NodeId Interpreter::given(int64_t value, const std::string& name) {
+  return nodes.constant(value, terms_ ? terms_->given(name) : 0);
+}
+
+// The place in a variable that a pointer leads to, if it is constant. Another m may lead to
+// another.
+int64_t Interpreter::place(Value pointer) {
+  nodes.decide(pointer.node);
+  return nodes[pointer.node].value;
 }
 
 void Interpreter::bind_parameters(const clang::FunctionDecl* kernel) {
@@ -34,7 +51,7 @@ void Interpreter::bind_parameters(const clang::FunctionDecl* kernel) {
       value = {launch_.nulls.count(name) ? Root::null : Root::other, memory_.add(name), 0};
       memory_[value.object].is_parameter = true;
     } else if (type->isIntegralOrEnumerationType() && launch_.numbers.count(name)) {
-      value.node = nodes.convert(nodes.constant(launch_.numbers.at(name)), int_type(type));
+      value.node = nodes.convert(given(launch_.numbers.at(name), name), int_type(type));
     } else if (type->isScalarType()) {
       value.node = nodes.unknown({"the parameter '" + name + "'"}, name);
     } else {
@@ -67,11 +84,13 @@ bool Interpreter::run(const clang::FunctionDecl* kernel) {
   }
   exec(kernel->getBody());
   if (restart_ || !findings.complaints.empty()) return !restart_;
+  nodes.decide_leaves(roots_of(findings));
   if (pending_copies_.isValid()) {
     run_once(pending_copies_, "copies that are not waited for before the kernel ends");
   }
   if (findings.stores.empty()) {
-    complain(kernel->getLocation(), "nothing is stored through '" + launch_.out + "'",
+    const std::string at = terms_ ? "at m=" + std::to_string(launch_.m) + " " : "";
+    complain(kernel->getLocation(), at + "nothing is stored through '" + launch_.out + "'",
              kernel->getLocation(), "out names the parameter that the kernel stores its result to");
   }
   return true;

@@ -59,7 +59,9 @@ struct Findings : Doings {
 
 class Interpreter {
  public:
-  Interpreter(const Parsed& parsed, const KernelFacts& facts, Unrolling& unrolling);
+  // `terms`: of a launch whose m is bounded, for what the kernel decides by m.
+  Interpreter(const Parsed& parsed, const KernelFacts& facts, Unrolling& unrolling,
+              Terms* terms = nullptr);
 
   // Runs the kernel. Returns false if it must be run again, with more loops unrolled.
   bool run(const clang::FunctionDecl* kernel);
@@ -125,6 +127,8 @@ class Interpreter {
   NodeId gone();
   void need_loops_of(NodeId node, Where meeting = {});
   const void* loop_of(NodeId node) const;
+  NodeId given(int64_t value, const std::string& name);
+  int64_t place(Value pointer);
   void run_once(Where where, const std::string& what);
 
   // access.cpp: variables and memory
@@ -272,6 +276,7 @@ class Interpreter {
   const Parsed& parsed_;
   const KernelFacts& launch_;
   Unrolling& unrolling_;
+  Terms* terms_;
   Memory memory_;
   std::vector<Frame> frames_;
   std::vector<NodeId> facts_;

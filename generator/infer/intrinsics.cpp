@@ -214,6 +214,7 @@ bool Interpreter::known_call(const clang::CallExpr* e, const clang::FunctionDecl
     const bool known = value.root == Root::number && type->isIntegralOrEnumerationType() &&
                        !nodes[value.node].lost && nodes.is(width.node, 32) &&
                        nodes.is_constant(lane.node);
+    if (known) nodes.decide(lane.node);
     if (known) return number(nodes.in_lane(value.node, nodes[lane.node].value & 31));
     const bool same = nodes.is(width.node, 32) && nodes.alike(lane.node) >= Alike::warp;
     result =

@@ -134,6 +134,7 @@ void Interpreter::meet(Where where, bool of_warp, NodeId lanes) {
   Meeting meeting{
       nodes.constant(1), nodes.constant(1), frames_.front().returned, of_warp, lanes, where};
   const Alike enough = !of_warp ? Alike::block : Alike::warp;
+  nodes.decide(lanes);
   const bool is_for_all = !of_warp || !nodes.is(lanes, 0);
   std::vector<NodeId> parts = facts_;
   while (!parts.empty()) {

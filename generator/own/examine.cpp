@@ -31,6 +31,9 @@ using llvm::StringRef;
 // As many blocks fill a table of 256 KiB in generated code.
 constexpr size_t kMostInTable = 65536;
 
+// A bound of m up to which a kernel is proven at every m.
+constexpr int64_t kMostRows = 262144;
+
 constexpr std::string_view kWoven = "woven_";
 
 // "woven_my_gemm" of "lib::my_gemm<128>".
@@ -268,31 +271,58 @@ class Examiner {
     return shape;
   }
 
+  bool has_blocks(const ShapeNumbers& shape, KernelFacts& facts) {
+    const bool numbers = facts_at(shape, facts);
+    if (numbers && std::ranges::all_of(facts.grid, [](int64_t x) { return x > 0; })) return true;
+    diagnostics_.error(own_.spec.grid.where,
+                       fmt::format("kernel.grid has no blocks at m={}, n={}, where the kernel is "
+                                   "tried too; round up with ceil_div, or say in kernel.requires "
+                                   "what m and n are multiples of",
+                                   shape.m, shape.n));
+    return false;
+  }
+
+  // Where m is bounded: the launch at each.
+  bool has_blocks_at_all_m() {
+    const GemmSpec& gemm = spec_.gemm;
+    if (gemm.m.value > kMostRows)
+      diagnostics_.error(gemm.m.where,
+                         fmt::format("m is bounded by {}, and a kernel without marks is proven for "
+                                     "every m up to {} at most; give a smaller bound, or one m",
+                                     gemm.m.value, kMostRows));
+    for (int64_t m = 1; m <= gemm.m.value && diagnostics_.ok(); ++m) {
+      KernelFacts facts;
+      has_blocks({m, gemm.n.value, gemm.k.value}, facts);
+    }
+    return diagnostics_.ok();
+  }
+
   bool prove(const Parsed& parsed, const Instance& instance) {
     const GemmSpec& gemm = spec_.gemm;
     std::vector<ShapeNumbers> tried = {{gemm.m.value, gemm.n.value, gemm.k.value}};
     if (const ShapeNumbers other = ragged(); other.m != gemm.m.value || other.n != gemm.n.value)
       tried.push_back(other);
-    // Where m is bounded: a row, a tile, more tiles than kernels group, and half of all.
+    // Where m is bounded: a row, a tile, more tiles than kernels group, and half of all; and where
+    // the proof finds that the kernel may do something else.
     const int64_t rows = own_.spec.tile.value[0];
     if (gemm.any_m)
       for (const int64_t m : {int64_t{1}, rows, 8 * rows + 1, gemm.m.value / 2 + 1})
         if (m < gemm.m.value) tried.push_back({m, gemm.n.value, gemm.k.value});
     std::vector<KernelFacts> shapes(tried.size());
-    for (size_t i = 0; i < tried.size(); ++i) {
-      const bool numbers = facts_at(tried[i], shapes[i]);
-      if (numbers && std::ranges::all_of(shapes[i].grid, [](int64_t x) { return x > 0; })) continue;
-      diagnostics_.error(own_.spec.grid.where,
-                         fmt::format("kernel.grid has no blocks at m={}, n={}, where the kernel is "
-                                     "tried too; round up with ceil_div, or say in kernel.requires "
-                                     "what m and n are multiples of",
-                                     tried[i].m, tried[i].n));
-      return false;
-    }
-    size_t proven = 0;
-    std::optional<Inferred> inferred = infer(parsed, instance.function, shapes, &proven);
+    for (size_t i = 0; i < tried.size(); ++i)
+      if (!has_blocks(tried[i], shapes[i])) return false;
+    if (gemm.any_m && !has_blocks_at_all_m()) return false;
+    FactsAt at;
+    if (gemm.any_m)
+      at = [&](int64_t m) {
+        KernelFacts facts;
+        facts_at({m, gemm.n.value, gemm.k.value}, facts);
+        return facts;
+      };
+    std::optional<KernelFacts> failed;
+    std::optional<Inferred> inferred = infer(parsed, instance.function, shapes, at, &failed);
     if (!inferred) {
-      if (proven > 0) note_tried(shapes[0], shapes[proven]);
+      if (failed) note_tried(shapes[0], *failed);
       return false;
     }
     own_.reads_output = inferred->reads_output;
@@ -332,7 +362,7 @@ class Examiner {
           "; a kernel of this m alone says so with requires: {{m: {{equals: {}}}}}", asked.m);
     if (!one_m && tile[0] > 1)
       cures += "; rows need a guard, for with '{max: …}' every run has its own m";
-    if (cures.empty()) return;
+    if (cures.empty() && one_m) return;
     diagnostics_.note(own_.spec.tile.where,
                       fmt::format("it is proven at m={}, n={}, and tried at m={}, n={} too{}",
                                   asked.m, asked.n, other.m, other.n, cures));

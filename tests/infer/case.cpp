@@ -62,6 +62,7 @@ InferCase make_case(const std::string& name, const std::string& source) {
   facts.out = "C";
   facts.out_bytes = 4;
   std::string grid = "columns rows", shapes = "128x192 70x101", numbers = "M m N n K k ldc n";
+  bool any_m = false;
   std::istringstream lines(source);
   for (std::string line; std::getline(lines, line);) {
     if (auto v = value_of(line, "tile")) std::istringstream(*v) >> facts.tile[0] >> facts.tile[1];
@@ -80,20 +81,25 @@ InferCase make_case(const std::string& name, const std::string& source) {
     if (auto v = value_of(line, "function")) kernel.function = *v;
     if (auto v = value_of(line, "bytes")) facts.out_bytes = std::stoi(*v);
     if (auto v = value_of(line, "order")) kernel.order = *v;
+    if (value_of(line, "any_m")) any_m = true;
     if (value_of(line, "reads")) kernel.reads = true;
     if (value_of(line, "once")) kernel.once = true;
     if (value_of(line, "leaves")) kernel.leaves = true;
     if (auto v = value_of(line, "expect")) kernel.expected.push_back(*v);
   }
+  const auto shape_of = [grid, numbers](KernelFacts of, int64_t m, int64_t n) {
+    of.m = m;
+    of.n = of.out_ld = n;
+    of.grid = read_grid(grid, of);
+    of.numbers = read_numbers(numbers, of);
+    return of;
+  };
   std::istringstream list(shapes);
-  for (std::string shape; list >> shape;) {
-    facts.m = std::stoll(shape);
-    facts.n = std::stoll(shape.substr(shape.find('x') + 1));
-    facts.out_ld = facts.n;
-    facts.grid = read_grid(grid, facts);
-    facts.numbers = read_numbers(numbers, facts);
-    kernel.shapes.push_back(facts);
-  }
+  for (std::string shape; list >> shape;)
+    kernel.shapes.push_back(
+        shape_of(facts, std::stoll(shape), std::stoll(shape.substr(shape.find('x') + 1))));
+  if (any_m)
+    kernel.at = [=, n = kernel.shapes.front().n](int64_t m) { return shape_of(facts, m, n); };
   return kernel;
 }
 
@@ -126,7 +132,7 @@ InferResult infer_case(const InferCase& kernel) {
       [&](const Parsed& parsed, const Instance& instance) {
         result.parameters = instance.parameters;
         const auto start = std::chrono::steady_clock::now();
-        result.inferred = infer(parsed, instance.function, kernel.shapes);
+        result.inferred = infer(parsed, instance.function, kernel.shapes, kernel.at);
         result.seconds =
             std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
       });

@@ -5,6 +5,7 @@
 //   // threads: 32 32
 //   // grid: columns rows         words: rows, columns (of tiles), linear (their product), numbers
 //   // shapes: 128x192 70x101     m x n of each shape
+//   // any_m: yes                 every run has its own m, up to that of the first shape
 //   // function: gemm<32>
 //   // bytes: 4                   of an element of the output
 //   // out: C                     the output
@@ -28,6 +29,7 @@ namespace tilepost {
 struct InferCase {
   std::string name, source, function = "gemm", order;
   std::vector<KernelFacts> shapes;
+  FactsAt at;  // where m is bounded
   bool reads = false, once = false, leaves = false;
   std::vector<std::string> expected;  // "12: text", "text"
   std::vector<Parameter> parameters;  // where a test needs them

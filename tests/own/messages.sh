@@ -53,6 +53,16 @@ told "whole tiles" 1 "says so with requires: {m: 16, n: 64}" "requires: {m: {equ
 spec "{m: {max: 256}, n: 192, k: 8, a: bf16}" "$whole"
 told "whole tiles of any m" 1 "says so with requires: {n: 64}" "rows need a guard" "-equals"
 
+# Where every run has its own m, none may be left out.
+any_row="$kernels/any_row.cu, function: any_row, tile: [1, 64], threads: 64, grid: [m, 'ceil_div(n, 64)'],
+  arguments: {a: a, b: b, c: out, m: m, n: n, k: k, left_out: LEFT}"
+spec "{m: {max: 256}, n: 192, k: 8, a: f32}" "${any_row/LEFT/300}"
+told "every row" 0
+spec "{m: {max: 256}, n: 192, k: 8, a: f32}" "${any_row/LEFT/17}"
+told "every row but at one m" 1 "at m=17 nothing is stored through 'c'" "proven at m=256, n=192, and tried at m=17, n=192"
+spec "{m: {max: 300000}, n: 192, k: 8, a: f32}" "${any_row/LEFT/17}"
+told "more rows than can be tried" 1 "m is bounded by 300000" "every m up to 262144 at most" "give a smaller bound"
+
 # Memory that the launch gives is used and not asked for.
 staged="$kernels/staged.cu, function: staged, tile: [16, 32], threads: 128, requires: {n: 2},
   grid: ['ceil_div(m, 16)', 'ceil_div(n, 32)'], arguments: {a: a, b: b, c: out, m: m, n: n, k: k}"

@@ -10,110 +10,25 @@ namespace {
 constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 
-int64_t least_of(IntType type) {
-  return type.bits == 64 ? kLeast : type.is_signed ? -(int64_t{1} << (type.bits - 1)) : 0;
-}
-
-int64_t most_of(IntType type) {
-  return type.bits == 64 ? kMost : (int64_t{1} << (type.bits - type.is_signed)) - 1;
-}
-
-bool fits(int64_t value, IntType type) {
-  return least_of(type) <= value && value <= most_of(type);
-}
-
-// `value` modulo 2^bits, as that type has it.
-int64_t wrap(uint64_t value, IntType type) {
-  if (type.bits == 64) return static_cast<int64_t>(value);
-  const uint64_t mask = (uint64_t{1} << type.bits) - 1;
-  value &= mask;
-  if (type.is_signed && value >> (type.bits - 1)) value |= ~mask;
-  return static_cast<int64_t>(value);
-}
-
 bool is_comparison(Op op) {
   return op == Op::less || op == Op::equal;
 }
 
-// Comparing and dividing reads the two's complement as what it stands for.
-bool reads_sign(Op op) {
-  return op == Op::less || op == Op::divide || op == Op::remainder || op == Op::shift_right;
-}
-
-__int128 in_full(Op op, int64_t a, int64_t b) {
-  switch (op) {
-    case Op::add:
-      return static_cast<__int128>(a) + b;
-    case Op::subtract:
-      return static_cast<__int128>(a) - b;
-    case Op::multiply:
-      return static_cast<__int128>(a) * b;
-    default:
-      return static_cast<__int128>(a) << b;
-  }
-}
-
-Evaluated fitted(__int128 value, IntType type) {
-  if (!type.is_signed) return {wrap(static_cast<uint64_t>(value), type), false};
-  if (value < least_of(type) || value > most_of(type)) return {0, true};
-  return {static_cast<int64_t>(value), false};
-}
-
 }  // namespace
 
-Evaluated compute(Op op, IntType type, int64_t a, int64_t b) {
-  const bool huge = !type.is_signed && type.bits == 64 && (a < 0 || b < 0);
-  if (huge && reads_sign(op)) return {0, true};
-  switch (op) {
-    case Op::add:
-    case Op::subtract:
-    case Op::multiply:
-      return fitted(in_full(op, a, b), type);
-    case Op::divide:
-    case Op::remainder:
-      if (b == 0 || (b == -1 && a == least_of(type))) return {0, true};
-      return {op == Op::divide ? a / b : a % b, false};
-    case Op::bit_and:
-      return {a & b, false};
-    case Op::bit_or:
-      return {a | b, false};
-    case Op::bit_xor:
-      return {a ^ b, false};
-    case Op::shift_left:
-      if (b < 0 || b >= type.bits) return {0, true};
-      return fitted(in_full(op, a, b), type);
-    case Op::shift_right:
-      if (b < 0 || b >= type.bits) return {0, true};
-      return {a >> b, false};
-    case Op::less:
-      return {a < b, false};
-    case Op::equal:
-      return {a == b, false};
-    case Op::both:
-      return {a && b, false};
-    case Op::either:
-      return {a || b, false};
-    case Op::negation:
-      return {!a, false};
-    case Op::convert:
-      return {wrap(static_cast<uint64_t>(a), type), false};
-    default:
-      return {0, true};
-  }
-}
-
 size_t Nodes::Hash::operator()(const Key& key) const {
-  const auto& [op, bits, is_signed, a, b, c, value] = key;
+  const auto& [op, bits, is_signed, a, b, c, value, term] = key;
   uint64_t hash = static_cast<uint64_t>(op) * 131 + bits * 2u + is_signed;
   for (const uint64_t part :
-       {uint64_t{a}, uint64_t{b}, uint64_t{c}, static_cast<uint64_t>(value)}) {
+       {uint64_t{a}, uint64_t{b}, uint64_t{c}, static_cast<uint64_t>(value), uint64_t{term}}) {
     hash = (hash ^ part) * 0x9E3779B97F4A7C15u;
     hash ^= hash >> 29;
   }
   return hash;
 }
 
-Nodes::Nodes(const std::array<int64_t, kSymbols>& extent) : extent_(extent) {
+Nodes::Nodes(const std::array<int64_t, kSymbols>& extent, Terms* terms)
+    : extent_(extent), terms_(terms) {
   constant(0);
   for (int which = 0; which < kSymbols; ++which) {
     if (extent[which] == 1) {
@@ -127,15 +42,20 @@ Nodes::Nodes(const std::array<int64_t, kSymbols>& extent) : extent_(extent) {
 }
 
 NodeId Nodes::make(Node node) {
-  const Key key{node.op, node.type.bits, node.type.is_signed, node.a, node.b, node.c, node.value};
+  const Key key{node.op, node.type.bits, node.type.is_signed, node.a,
+                node.b,  node.c,         node.value,          node.term};
   const auto [at, is_new] = known_.try_emplace(key, static_cast<NodeId>(nodes_.size()));
-  if (is_new) nodes_.push_back(node);
+  if (!is_new) return at->second;
+  node.rows = node.term != 0;
+  if (node.op > Op::unknown)
+    node.rows = nodes_[node.a].rows || nodes_[node.b].rows || nodes_[node.c].rows;
+  nodes_.push_back(node);
   return at->second;
 }
 
-NodeId Nodes::constant(int64_t value) {
-  return make(
-      {Op::constant, kInt64, false, false, true, false, true, 0, 0, 0, value, value, value});
+NodeId Nodes::constant(int64_t value, TermId term) {
+  return make({Op::constant, kInt64, false, false, true, false, true, 0, 0, 0, value, value, value,
+               false, term});
 }
 
 NodeId Nodes::choice(const std::string& name) {
@@ -187,92 +107,11 @@ NodeId Nodes::lost_as(NodeId a, NodeId other) {
 
 // Bounds of the result, and whether it needs no check.
 void Nodes::bound(Node& node) const {
-  const Node& a = nodes_[node.a];
-  const Node& b = nodes_[node.b];
-  node.least = least_of(node.type);
-  node.most = most_of(node.type);
-  node.exact = false;
-  const bool natural = node.type.is_signed || node.type.bits < 64 || (a.least >= 0 && b.least >= 0);
-  switch (node.op) {
-    case Op::add:
-    case Op::subtract:
-    case Op::multiply: {
-      const int64_t left[] = {a.least, a.most};
-      const int64_t right[] = {b.least, b.most};
-      __int128 low = in_full(node.op, left[0], right[0]);
-      __int128 high = low;
-      for (const int64_t x : left) {
-        for (const int64_t y : right) {
-          low = std::min(low, in_full(node.op, x, y));
-          high = std::max(high, in_full(node.op, x, y));
-        }
-      }
-      if (low >= node.least && high <= node.most) {
-        node.least = static_cast<int64_t>(low);
-        node.most = static_cast<int64_t>(high);
-        node.exact = true;
-      }
-      break;
-    }
-    case Op::divide:
-      node.exact = natural && b.least > 0;
-      if (node.exact && a.least >= 0) {
-        node.least = a.least / b.most;
-        node.most = a.most / b.least;
-      }
-      break;
-    case Op::remainder:
-      node.exact = natural && b.least > 0;
-      if (node.exact) {
-        node.least = a.least >= 0 ? 0 : -(b.most - 1);
-        node.most = a.least >= 0 ? std::min(a.most, b.most - 1) : b.most - 1;
-      }
-      break;
-    case Op::bit_and:
-      node.exact = true;
-      if (a.least >= 0 || b.least >= 0) {
-        node.least = 0;
-        node.most = a.least < 0 ? b.most : b.least < 0 ? a.most : std::min(a.most, b.most);
-      }
-      break;
-    case Op::bit_or:
-    case Op::bit_xor:
-      node.exact = true;
-      if (a.least >= 0 && b.least >= 0) {
-        uint64_t mask = static_cast<uint64_t>(a.most | b.most);
-        for (int shift = 1; shift < 64; shift *= 2) mask |= mask >> shift;
-        node.least = 0;
-        node.most = static_cast<int64_t>(mask);
-      }
-      break;
-    case Op::shift_left:
-      if (b.least >= 0 && b.most < node.type.bits && a.least >= 0 &&
-          in_full(node.op, a.most, b.most) <= node.most) {
-        node.least = a.least << b.least;
-        node.most = a.most << b.most;
-        node.exact = true;
-      }
-      break;
-    case Op::shift_right:
-      node.exact = natural && b.least >= 0 && b.most < node.type.bits;
-      if (node.exact && a.least >= 0) {
-        node.least = a.least >> b.most;
-        node.most = a.most >> b.least;
-      }
-      break;
-    case Op::convert:
-      node.exact = fits(a.least, node.type) && fits(a.most, node.type);
-      if (node.exact) {
-        node.least = a.least;
-        node.most = a.most;
-      }
-      break;
-    default:  // 0 or 1
-      node.exact = node.op != Op::less || natural;
-      node.least = 0;
-      node.most = 1;
-      break;
-  }
+  const auto range = [&](NodeId id) { return Range{nodes_[id].least, nodes_[id].most}; };
+  const Range result = bound_of(node.op, node.type, range(node.a), range(node.b));
+  node.least = result.least;
+  node.most = result.most;
+  node.exact = result.exact;
 }
 
 // What stands for the operation without a node of its own.
@@ -282,16 +121,20 @@ NodeId Nodes::fold(Op op, NodeId a, NodeId b, IntType type, bool& folded) {
   folded = true;
   if (x.op == Op::constant && y.op == Op::constant) {
     const Evaluated result = compute(op, type, x.value, y.value);
-    if (!result.lost) return constant(result.value);
+    if (!result.lost) return folded_to(result.value, op, a, b, type);
+    if (x.rows || y.rows) terms_->decide(terms_->make(op, type, term_of(a), term_of(b)));
     return unknown({"an operation that overflows or divides by 0", 0, nullptr, Alike::block});
   }
-  const bool zero = is(a, 0) || is(b, 0);
-  if (op == Op::multiply && zero) return constant(0);
-  if (op == Op::bit_and && zero) return constant(0);
-  if ((op == Op::add || op == Op::bit_or || op == Op::bit_xor) && zero) return is(a, 0) ? b : a;
-  if ((op == Op::subtract || op == Op::shift_left || op == Op::shift_right) && is(b, 0)) return a;
-  if ((op == Op::multiply || op == Op::divide) && is(b, 1)) return a;
-  if (op == Op::multiply && is(a, 1)) return b;
+  const bool zero = is_plain(a, 0) || is_plain(b, 0);
+  const bool product = op == Op::multiply || op == Op::bit_and;
+  if (product && zero) return constant(0);
+  if (product && (is(a, 0) || is(b, 0))) return folded_to(0, op, a, b, type);
+  if ((op == Op::add || op == Op::bit_or || op == Op::bit_xor) && zero)
+    return is_plain(a, 0) ? b : a;
+  if ((op == Op::subtract || op == Op::shift_left || op == Op::shift_right) && is_plain(b, 0))
+    return a;
+  if ((op == Op::multiply || op == Op::divide) && is_plain(b, 1)) return a;
+  if (op == Op::multiply && is_plain(a, 1)) return b;
   if (x.lost) return lost_as(a, b);
   if (y.lost) return lost_as(b, a);
   if (x.safe && y.safe) {
@@ -301,14 +144,18 @@ NodeId Nodes::fold(Op op, NodeId a, NodeId b, IntType type, bool& folded) {
     const bool natural = type.is_signed || type.bits < 64 || (x.least >= 0 && y.least >= 0);
     if (op == Op::less && natural && x.most < y.least) return constant(1);
     if (op == Op::less && natural && x.least >= y.most) return constant(0);
-    if (op == Op::remainder && x.least >= 0 && x.most < y.least) return a;
-    if (op == Op::divide && x.least >= 0 && x.most < y.least) return constant(0);
+    const bool within = x.least >= 0 && x.most < y.least;
+    if (op == Op::remainder && within && !x.rows && !y.rows) return a;
+    if (op == Op::divide && within) return folded_to(0, op, a, b, type);
   }
   folded = false;
   return 0;
 }
 
 NodeId Nodes::binary(Op op, NodeId a, NodeId b, IntType type) {
+  const bool varies = nodes_[a].rows || nodes_[b].rows;
+  if (varies && is_comparison(op) && !nodes_[a].lost && !nodes_[b].lost)
+    terms_->decide(terms_->make(op, type, term_of(a), term_of(b)));
   bool folded = false;
   const NodeId result = fold(op, a, b, type, folded);
   if (folded) return result;
@@ -365,8 +212,10 @@ NodeId Nodes::select(NodeId condition, NodeId a, NodeId b) {
 NodeId Nodes::convert(NodeId a, IntType type) {
   const Node& x = nodes_[a];
   if (x.lost) return without_key(a);
-  if (fits(x.least, type) && fits(x.most, type)) return a;
-  if (x.op == Op::constant) return constant(compute(Op::convert, type, x.value, 0).value);
+  const TermId term = x.rows ? terms_->make(Op::convert, type, term_of(a)) : 0;
+  const bool keeps = term == 0 || term == term_of(a);  // at every m
+  if (keeps && fits(x.least, type) && fits(x.most, type)) return a;
+  if (x.op == Op::constant) return constant(compute(Op::convert, type, x.value, 0).value, term);
   Node node{Op::convert, type, x.thread, x.block, x.safe, x.lost, false, a, 0, 0, 0, 0, 0};
   bound(node);
   return make(node);
@@ -374,8 +223,59 @@ NodeId Nodes::convert(NodeId a, IntType type) {
 
 NodeId Nodes::truth(NodeId a) {
   const Node& x = nodes_[a];
-  if (x.least >= 0 && x.most <= 1) return a;
+  if (x.least >= 0 && x.most <= 1) {
+    const bool decided = is_comparison(x.op) || x.op == Op::both || x.op == Op::negation;
+    if (!decided) decide(a);  // else the comparisons in it are
+    return a;
+  }
   return negation(binary(Op::equal, a, constant(0), kInt64));
+}
+
+// A constant, of an operation that need not be one at other m.
+NodeId Nodes::folded_to(int64_t value, Op op, NodeId a, NodeId b, IntType type) {
+  const bool varies = (nodes_[a].rows || nodes_[b].rows) && !is_comparison(op);
+  return constant(value, varies ? terms_->make(op, type, term_of(a), term_of(b)) : 0);
+}
+
+// What is computed in the node, of the index and of m.
+TermId Nodes::term_of(NodeId id) {
+  std::vector<NodeId> left{id};
+  while (!left.empty()) {
+    const NodeId at = left.back();
+    const Node& node = nodes_[at];
+    const auto operands = {node.a, node.b, node.c};
+    const size_t before = left.size();
+    if (node.op > Op::unknown && !term_.contains(at))
+      std::ranges::copy_if(operands, std::back_inserter(left),
+                           [&](NodeId operand) { return !term_.contains(operand); });
+    if (left.size() > before) continue;
+    left.pop_back();
+    if (term_.contains(at)) continue;
+    term_[at] = node.op == Op::constant ? (node.term ? node.term : terms_->constant(node.value))
+                : node.op <= Op::unknown
+                    ? terms_->leaf(node.op, node.value)
+                    : terms_->make(node.op, node.type, term_[node.a], term_[node.b], term_[node.c]);
+  }
+  return term_[id];
+}
+
+void Nodes::decide(NodeId id) {
+  if (nodes_[id].rows && !nodes_[id].lost) terms_->decide(term_of(id));
+}
+
+// Where a constant is not the same at every m, what is made of it need not be as it seems: m % 40
+// may lead anywhere.
+void Nodes::decide_leaves(const std::vector<NodeId>& roots) {
+  std::vector<bool> seen(nodes_.size(), false);
+  std::vector<NodeId> left = roots;
+  while (!left.empty()) {
+    const NodeId id = left.back();
+    left.pop_back();
+    if (!nodes_[id].rows || seen[id]) continue;
+    seen[id] = true;
+    if (is_constant(id)) terms_->decide_by_steps(nodes_[id].term);
+    left.insert(left.end(), {nodes_[id].a, nodes_[id].b, nodes_[id].c});
+  }
 }
 
 std::vector<NodeId> Nodes::unknowns(NodeId id) const {

@@ -14,47 +14,15 @@
 #include <unordered_map>
 #include <vector>
 
+#include "generator/infer/values/operations.h"
+#include "generator/infer/values/terms.h"
+
 namespace tilepost::inference {
 
 using NodeId = uint32_t;
 
-enum class Op : uint8_t {
-  constant,  // value
-  symbol,    // value: one of Symbol
-  choice,    // value: index of a condition that is the same in the whole launch, but not known
-  unknown,   // value: index of a reason
-  add,
-  subtract,
-  multiply,
-  divide,
-  remainder,
-  bit_and,
-  bit_or,
-  bit_xor,
-  shift_left,
-  shift_right,
-  less,
-  equal,
-  both,    // 0 or 1 each, either order
-  either,  // the same
-  negation,
-  select,  // a ? b : c
-  convert,
-};
-
 // Lanes of a warp: threads whose linear index is the same but for its last bits.
 constexpr int64_t kWarp = 32;
-
-enum Symbol { thread_x, thread_y, thread_z, block_x, block_y, block_z, kSymbols };
-
-// A C integer type. Values of unsigned 64-bit numbers are kept as their two's complement.
-struct IntType {
-  uint8_t bits = 64;
-  bool is_signed = true;
-  bool operator==(const IntType&) const = default;
-};
-constexpr IntType kInt64{64, true};
-constexpr IntType kInt{32, true};
 
 struct Node {
   Op op;
@@ -67,6 +35,8 @@ struct Node {
   NodeId a, b, c;
   int64_t value;
   int64_t least, most;  // bounds of the value
+  bool rows = false;    // depends on m, where that is bounded
+  TermId term = 0;      // of a constant: how it follows from m
 };
 
 // Which threads have the same number, as far as they get there.
@@ -81,20 +51,13 @@ struct Reason {
   unsigned serial = 0;  // not 0: of a condition, and no other number is the same node
 };
 
-struct Evaluated {
-  int64_t value;
-  bool lost;
-};
-
-// What one operation gives for operands that have values.
-Evaluated compute(Op op, IntType type, int64_t a, int64_t b);
-
 class Nodes {
  public:
-  // `extent`: how many values each symbol has.
-  explicit Nodes(const std::array<int64_t, kSymbols>& extent);
+  // `extent`: how many values each symbol has. `terms`: where m is bounded.
+  explicit Nodes(const std::array<int64_t, kSymbols>& extent, Terms* terms = nullptr);
 
-  NodeId constant(int64_t value);
+  // `term`: what it is at every m, if it is not the same.
+  NodeId constant(int64_t value, TermId term = 0);
   NodeId symbol(Symbol which) { return symbols_[which]; }
   // The thread's place in its warp.
   NodeId lane();
@@ -126,6 +89,10 @@ class Nodes {
   size_t size() const { return nodes_.size(); }
   bool is_constant(NodeId id) const { return nodes_[id].op == Op::constant; }
   bool is(NodeId id, int64_t value) const { return is_constant(id) && nodes_[id].value == value; }
+  // Notes that the kernel hangs on what the node is.
+  void decide(NodeId id);
+  // … or on what it and all below it are made of: a place, or who is waited for.
+  void decide_leaves(const std::vector<NodeId>& roots);
 
   const Reason& reason(NodeId id) const { return reasons_[nodes_[id].value]; }
   const std::string& key(NodeId id) const { return keys_[nodes_[id].value]; }
@@ -143,8 +110,11 @@ class Nodes {
   bool is_seen_in_warps(NodeId id) const;
   NodeId fold(Op op, NodeId a, NodeId b, IntType type, bool& folded);
   void bound(Node& node) const;
+  bool is_plain(NodeId id, int64_t value) const { return is(id, value) && !nodes_[id].rows; }
+  NodeId folded_to(int64_t value, Op op, NodeId a, NodeId b, IntType type);
+  TermId term_of(NodeId id);
 
-  using Key = std::tuple<Op, uint8_t, bool, NodeId, NodeId, NodeId, int64_t>;
+  using Key = std::tuple<Op, uint8_t, bool, NodeId, NodeId, NodeId, int64_t, TermId>;
   struct Hash {
     size_t operator()(const Key& key) const;
   };
@@ -160,6 +130,8 @@ class Nodes {
   unsigned serial_ = 0;
   std::vector<std::string> choices_;
   std::map<std::string, NodeId> choice_;
+  Terms* terms_;
+  std::unordered_map<NodeId, TermId> term_;  // as far as it was asked
 };
 
 }  // namespace tilepost::inference
