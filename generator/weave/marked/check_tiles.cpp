@@ -9,6 +9,7 @@
 #include "generator/weave/marked/walk.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallPtrSet.h"
 
 namespace tilepost {
 namespace {
@@ -45,6 +46,80 @@ bool is_inside(const clang::SourceManager& sm, clang::SourceLocation where,
   return !sm.isBeforeInTranslationUnit(where, outer->getBeginLoc()) &&
          !sm.isBeforeInTranslationUnit(outer->getEndLoc(), where);
 }
+
+// The variables that a statement declares, a lambda its captures that are variables of its own.
+std::vector<const clang::VarDecl*> declared_in(const clang::Stmt* statement) {
+  std::vector<const clang::VarDecl*> list;
+  const auto add = [&](const clang::Decl* decl) {
+    if (const auto* variable = dyn_cast_or_null<clang::VarDecl>(decl)) list.push_back(variable);
+  };
+  if (const auto* declared = dyn_cast<clang::DeclStmt>(statement))
+    for (const clang::Decl* decl : declared->decls()) add(decl);
+  if (const auto* lambda = dyn_cast<clang::LambdaExpr>(statement))
+    for (const clang::LambdaCapture& capture : lambda->captures())
+      if (lambda->isInitCapture(&capture)) add(capture.getCapturedVar());
+  return list;
+}
+
+// The events of a function in the order in which they happen, as far as the text tells. What a
+// lambda does with tiles that are not its own happens where it is called, which may be wherever it
+// is named.
+class EventsInOrder {
+ public:
+  explicit EventsInOrder(const clang::SourceManager& sm) : sm_(sm) {}
+
+  std::vector<Event> all;
+
+  void declare(const clang::VarDecl* variable) {
+    if (!variable->getInit()) return;
+    const clang::Expr* init = plain(variable->getInit());
+    initial_.insert(init);
+    if (variable->isInitCapture() && named(init)) same_[variable] = named(init);
+  }
+
+  void add(Event event) {
+    while (const clang::ValueDecl* other = same_.lookup(event.tile)) event.tile = other;
+    for (size_t i = event.around.size(); i-- > 0;) {
+      const auto* lambda = dyn_cast<clang::LambdaExpr>(event.around[i]);
+      if (!lambda) continue;
+      if (is_inside(sm_, event.tile->getLocation(), lambda)) break;
+      Event later = event;
+      later.around.erase(later.around.begin(), later.around.begin() + static_cast<long>(i) + 1);
+      later_[lambda->getLambdaClass()].push_back(std::move(later));
+      if (initial_.contains(lambda)) return;
+    }
+    all.push_back(std::move(event));
+  }
+
+  // Where an expression names a lambda it is called, but for copies and captures.
+  void mention(const clang::Expr* expression, Around around) {
+    if (!isa<clang::DeclRefExpr, clang::MemberExpr>(expression) || initial_.contains(expression))
+      return;
+    const clang::CXXRecordDecl* type = expression->getType()->getAsCXXRecordDecl();
+    const auto found = type ? later_.find(type) : later_.end();
+    if (found == later_.end() || is_captured(expression, around)) return;
+    for (Event event : std::vector<Event>(found->second)) {
+      event.where = expression;
+      event.around.insert(event.around.begin(), around.begin(), around.end());
+      add(std::move(event));
+    }
+  }
+
+ private:
+  static bool is_captured(const clang::Expr* expression, Around around) {
+    for (size_t i = 0; i < around.size(); ++i) {
+      const auto* lambda = dyn_cast<clang::LambdaExpr>(around[i]);
+      const clang::Stmt* part = i + 1 < around.size() ? around[i + 1] : expression;
+      if (lambda && llvm::is_contained(lambda->capture_inits(), part)) return true;
+    }
+    return false;
+  }
+
+  const clang::SourceManager& sm_;
+  llvm::DenseMap<const clang::CXXRecordDecl*, std::vector<Event>> later_;  // by a lambda's class
+  llvm::DenseMap<const clang::ValueDecl*, const clang::ValueDecl*> same_;
+  llvm::SmallPtrSet<const clang::Expr*, 16> initial_;  // values of variables
+};
 
 // Values that may be one: a forest of what has been found to be the same.
 class Flows {
@@ -220,34 +295,38 @@ class TileCheck {
   using Begins = llvm::DenseMap<const clang::ValueDecl*, const clang::ValueDecl*>;
 
   std::vector<Event> events_of(const clang::FunctionDecl* function) {
-    std::vector<Event> events;
+    EventsInOrder events(parsed_.sm);
     // Where the output begins for a tile, by the tile: what is stored through it stores the tile.
     Begins begins;
     walk(function, [&](const clang::Stmt* statement, Around around) {
       const auto add = [&](Event::Kind kind, const clang::ValueDecl* tile,
                            const clang::Expr* where) {
-        if (tile) events.push_back({kind, tile, where, around.vec()});
+        if (tile) events.add({kind, tile, where, around.vec()});
       };
-      if (const auto* declared = dyn_cast<clang::DeclStmt>(statement)) {
-        for (const clang::Decl* decl : declared->decls()) {
-          const auto* variable = dyn_cast<clang::VarDecl>(decl);
-          const auto* call = variable && variable->getInit()
-                                 ? dyn_cast<clang::CallExpr>(plain(variable->getInit()))
-                                 : nullptr;
-          if (call && mark_called(call) == Mark::out_base)
-            begins[variable] = named(tile_of(call));
-          else if (variable && variable->getType()->isPointerType())
-            if (const clang::ValueDecl* tile = found_in(variable->getInit(), begins))
-              begins[variable] = tile;
-        }
-      } else if (const auto* name = dyn_cast<clang::DeclRefExpr>(statement)) {
-        if (const auto found = begins.find(name->getDecl()); found != begins.end())
-          add(Event::Kind::stored, found->second, name);
-      } else if (const auto* call = dyn_cast<clang::CallExpr>(statement)) {
-        events_of_call(call, add);
+      for (const clang::VarDecl* variable : declared_in(statement)) {
+        begin(variable, begins);
+        events.declare(variable);
       }
+      if (const auto* call = dyn_cast<clang::CallExpr>(statement)) events_of_call(call, add);
+      const auto* name = dyn_cast<clang::DeclRefExpr>(statement);
+      if (const auto found = name ? begins.find(name->getDecl()) : begins.end();
+          found != begins.end())
+        add(Event::Kind::stored, found->second, name);
+      if (const auto* expression = dyn_cast<clang::Expr>(statement))
+        events.mention(expression, around);
     });
-    return events;
+    return events.all;
+  }
+
+  // Notes of which tile's output a pointer that is declared is.
+  static void begin(const clang::VarDecl* variable, Begins& begins) {
+    const auto* call =
+        variable->getInit() ? dyn_cast<clang::CallExpr>(plain(variable->getInit())) : nullptr;
+    if (call && mark_called(call) == Mark::out_base)
+      begins[variable] = named(tile_of(call));
+    else if (variable->getType()->isPointerType() || variable->getType()->isReferenceType())
+      if (const clang::ValueDecl* tile = found_in(variable->getInit(), begins))
+        begins[variable] = tile;
   }
 
   // The tile of the first variable in an expression that points into one.

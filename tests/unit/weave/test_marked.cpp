@@ -173,6 +173,12 @@ TEST_CASE("marks that may be true are taken as they are") {
   fine("float* const all = c;\nif (c == nullptr) return;\n" +
        in_loop(std::string("float* p = tilepost::out_base(all, grid, tile, n);\np[1] = 0;\n") +
                kBlockDone));
+  // By lambdas, which do it where they are called.
+  const std::string store = "const auto store = [&] { " + std::string(kStore) + "};\n";
+  const std::string finish = "const auto finish = [&] { " + std::string(kBlockDone) + "};\n";
+  fine(in_loop(store + finish + "store();\nfinish();\n"));
+  fine(in_loop(finish + kStore + "const auto last = [&finish] { finish(); };\nlast();\n"));
+  fine(in_loop(finish + kStore + "const auto same = finish;\nsame();\n"));
   // Through a helper, and a member.
   fine(in_loop(std::string("store(c, grid, tile, n);\n") + kBlockDone),
        "__device__ void store(float* c, const tilepost::TileGrid& grid, tilepost::Tile tile, int n)"
@@ -213,6 +219,25 @@ TEST_CASE("marks that cannot be true are refused where they stand") {
                 "p[threadIdx.x] = 1;\n"),
         "kernel.cu:8:1: error: the tile is stored here, behind its tile_done");
   wrong(in_loop(std::string(kStore) + kBlockDone + kBlockDone), "the tile was done already");
+  // By lambdas, which stand in front of it.
+  const std::string store = "const auto store = [&] { " + std::string(kStore) + "};\n";
+  const std::string behind = "the tile is stored here, behind its tile_done";
+  wrong(in_loop(store + kBlockDone + "store();\n"), behind.c_str());
+  wrong(in_loop(store + "const auto later = [&] { store(); };\n" + kBlockDone + "later();\n"),
+        behind.c_str());
+  wrong(in_loop(store + kBlockDone + "call(store);\n"), behind.c_str(),
+        "template <class Function>\n__device__ void call(Function f) { f(); }\n");
+  wrong(
+      in_loop("const auto store = [c, n, grid, at = tile] { *tilepost::out_base(c, grid, at, n) = "
+              "1; };\n" +
+              std::string(kBlockDone) + "store();\n"),
+      behind.c_str());
+  wrong(in_loop("float* p = tilepost::out_base(c, grid, tile, n);\n"
+                "const auto store = [to = p] { *to = 1; };\n" +
+                std::string(kBlockDone) + "store();\n"),
+        behind.c_str());
+  const std::string finish = "const auto finish = [&] { " + std::string(kBlockDone) + "};\n";
+  wrong(in_loop(kStore + finish + "finish();\nfinish();\n"), "the tile was done already");
   wrong(in_loop(std::string("keep(c);\n") + kStore + kBlockDone),
         "the output is used here, outside of tilepost::out and tilepost::out_base",
         "__device__ float* kept;\n__device__ void keep(float* c) { kept = c; }\n");
