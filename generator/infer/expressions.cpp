@@ -100,6 +100,7 @@ bool Interpreter::fold(const clang::Expr* e, Value& value) {
   }
   clang::Expr::EvalResult result;
   if (!worth || !e->EvaluateAsInt(result, parsed_.ast) || result.HasSideEffects) return false;
+  if (!isa<clang::CharacterLiteral>(e) && hangs_on_char(e)) return false;
   const llvm::APSInt number = result.Val.getInt();
   if (number.getBitWidth() > 64) return false;
   value = {Root::number, 0,
@@ -125,7 +126,8 @@ NodeId Interpreter::condition(const clang::Expr* e) {
 
 Value Interpreter::eval(const clang::Expr* e) {
   const Value value = eval_plain(e);
-  if (e->isTypeDependent() || !is_odd(parsed_.ast, e->getType())) return value;
+  if (e->isTypeDependent()) return value;
+  if (!is_odd(parsed_.ast, e->getType())) return without_sign(value, e->getType(), e->getExprLoc());
   output_as_number_ |= value.root == Root::output;
   return {Root::number, 0, unknown("a number of an unusual type", e->getExprLoc())};
 }

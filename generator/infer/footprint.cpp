@@ -4,7 +4,7 @@
 #include <bit>
 #include <optional>
 
-#include "generator/infer/lanes.h"
+#include "generator/infer/values/lanes.h"
 
 namespace tilepost::inference {
 namespace {

@@ -186,6 +186,10 @@ class Interpreter {
   bool is_exact(Value value, Type of, Type real) const;
   Value read_as(Value value, Type type, Where where);
 
+  // plain_char.cpp
+  bool hangs_on_char(const clang::Expr* e);
+  Value without_sign(Value value, Type type, Where where);
+
   // statements.cpp
   void exec(const clang::Stmt* s);
   void refuse_statement(const clang::Stmt* s);
@@ -297,6 +301,7 @@ class Interpreter {
   bool trial_ = false;            // a turn whose complaints are not yet sure
   bool trial_complaint_ = false;  // there was one
   clang::SourceLocation pending_copies_;
+  std::unordered_map<const clang::Expr*, bool> hangs_on_char_;    // as far as it was asked
   std::set<std::tuple<bool, NodeId, NodeId, int64_t>> accesses_;  // that are in the findings
   int steps_ = 0;
 };

@@ -1,4 +1,4 @@
-#include "generator/infer/lanes.h"
+#include "generator/infer/values/lanes.h"
 
 namespace tilepost::inference {
 

@@ -1,0 +1,8 @@
+// tile: 16 16
+// threads: 16 16
+// expect: 7: depends on a number in a plain char, which has a sign on some hosts alone
+__global__ void gemm(const float* A, const float* B, float* C, int M, int N, int K) {
+  const int row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + threadIdx.x;
+  if ('\xff' > 0) return;
+  if (row < M && column < N) C[row * N + column] = 1;
+}
