@@ -154,8 +154,10 @@ NodeId Nodes::fold(Op op, NodeId a, NodeId b, IntType type, bool& folded) {
 
 NodeId Nodes::binary(Op op, NodeId a, NodeId b, IntType type) {
   const bool varies = nodes_[a].rows || nodes_[b].rows;
-  if (varies && is_comparison(op) && !nodes_[a].lost && !nodes_[b].lost)
-    terms_->decide(terms_->make(op, type, term_of(a), term_of(b)));
+  if (terms_ && is_comparison(op) && !nodes_[a].lost && !nodes_[b].lost) {
+    const TermId term = terms_->make(op, type, term_of(a), term_of(b));
+    varies ? terms_->decide(term) : terms_->note_index(term);
+  }
   bool folded = false;
   const NodeId result = fold(op, a, b, type, folded);
   if (folded) return result;

@@ -6,6 +6,9 @@
 namespace tilepost::inference {
 namespace {
 
+constexpr size_t kMostCorners = 20;
+constexpr int64_t kMostIndices = 4096;  // of which one is looked for
+
 uint64_t mixed(uint64_t hash, uint64_t part) {
   hash = (hash ^ part) * 0x9E3779B97F4A7C15u;
   return hash ^ hash >> 29;
@@ -32,6 +35,13 @@ Terms::Terms(LaunchTables tables, const std::array<int64_t, kSymbols>& extent, i
         add({Op::symbol, kInt64, 0, 0, 0, kSymbols + static_cast<int64_t>(tables_.size()), least,
              greatest, true, false, affine});
     tables_.push_back(std::move(values));
+  }
+  for (int which = 0; which < 4; ++which) {
+    Corner corner;
+    corner.choice = which & 1;
+    for (size_t i = 0; i < kSymbols; ++i)
+      if (which & (i < block_x ? 1 : 2)) corner.at[i] = extent_[i] - 1;
+    corners_.push_back(corner);
   }
 }
 
@@ -80,6 +90,10 @@ void Terms::note(Decision decision) {
 
 void Terms::decide(TermId id) {
   note({id, false});
+}
+
+void Terms::note_index(TermId id) {
+  if (terms_[id].indexed && !terms_[id].varies) index_.try_emplace(id, false);
 }
 
 void Terms::decide_by_steps(TermId id) {
@@ -131,9 +145,12 @@ void Terms::evaluate(TermId id, int64_t m, const Corner& corner) {
   }
 }
 
-void Terms::sweep(const std::vector<TermId>& needed, const std::vector<Decision>& decisions,
-                  const Corner& corner, std::vector<uint64_t>& outcomes) {
+void Terms::sweep(const std::vector<Decision>& decisions, const Corner& corner,
+                  std::vector<uint64_t>& outcomes) {
   values_.resize(terms_.size());
+  std::vector<TermId> terms;
+  for (const Decision& decision : decisions) terms.push_back(decision.term);
+  const std::vector<TermId> needed = needed_for(std::move(terms));
   std::vector<TermId> varying;
   for (const TermId id : needed) {
     if (terms_[id].varies)
@@ -164,36 +181,58 @@ void Terms::sweep(const std::vector<TermId>& needed, const std::vector<Decision>
   }
 }
 
-bool Terms::add_outcomes(std::vector<uint64_t>& outcomes) {
-  std::vector<Decision> guards, others;  // at one corner, at all
-  std::vector<TermId> left;
-  for (auto& [decision, done] : decisions_) {
-    if (std::exchange(done, true)) continue;
-    const Term& term = terms_[decision.term];
-    (term.indexed && !is_guard(term) ? others : guards).push_back(decision);
-    left.push_back(decision.term);
+// These terms and all below them: a term's operands have smaller numbers than it has.
+std::vector<TermId> Terms::needed_for(std::vector<TermId> ids) const {
+  std::set<TermId> needed;
+  while (!ids.empty()) {
+    const TermId id = ids.back();
+    ids.pop_back();
+    if (needed.insert(id).second) ids.insert(ids.end(), {terms_[id].a, terms_[id].b, terms_[id].c});
   }
-  if (left.empty()) return false;
-  std::vector<bool> is_needed(terms_.size(), false);
-  while (!left.empty()) {
-    const TermId id = left.back();
-    left.pop_back();
-    if (is_needed[id]) continue;
-    is_needed[id] = true;
-    left.insert(left.end(), {terms_[id].a, terms_[id].b, terms_[id].c});
-  }
-  std::vector<TermId> needed;  // a term's operands have smaller numbers than it has
-  for (TermId id = 0; id < terms_.size(); ++id)
-    if (is_needed[id]) needed.push_back(id);
-  sweep(needed, guards, {}, outcomes);
-  for (int which = 0; which < 4 && !others.empty(); ++which) {
+  return {needed.begin(), needed.end()};
+}
+
+// The first index for which a comparison holds, and the first for which it does not.
+void Terms::find_corners(TermId comparison) {
+  const std::vector<TermId> needed = needed_for({comparison});
+  std::set<size_t> symbols;
+  for (const TermId id : needed)
+    if (terms_[id].op == Op::symbol) symbols.insert(static_cast<size_t>(terms_[id].value));
+  if (symbols.size() != 1) return;
+  const size_t symbol = *symbols.begin();
+  values_.resize(terms_.size());
+  bool seen[2] = {};
+  for (int64_t at = 0; at < std::min(extent_[symbol], kMostIndices) && !(seen[0] && seen[1]);
+       ++at) {
     Corner corner;
-    corner.choice = which & 1;
-    for (size_t i = 0; i < kSymbols; ++i)
-      if (which & (i < block_x ? 1 : 2)) corner.at[i] = extent_[i] - 1;
-    sweep(needed, others, corner, outcomes);
+    corner.at[symbol] = at;
+    for (const TermId id : needed) evaluate(id, 1, corner);
+    const bool is_new = !std::exchange(seen[values_[comparison].value != 0], true);
+    if (is_new && at > 0 && corners_.size() < kMostCorners && told_.emplace(symbol, at).second)
+      corners_.push_back(corner);
   }
-  return true;
+}
+
+bool Terms::add_outcomes(std::vector<uint64_t>& outcomes) {
+  const size_t corners = corners_.size();
+  for (auto& [comparison, done] : index_)
+    if (!std::exchange(done, true)) find_corners(comparison);
+  std::vector<Decision> guards, fresh, seen;  // at one corner; at all; at those that are new
+  for (auto& [decision, done] : decisions_) {
+    const Term& term = terms_[decision.term];
+    const bool everywhere = term.indexed && !is_guard(term);
+    if (std::exchange(done, true)) {
+      if (everywhere) seen.push_back(decision);
+    } else {
+      (everywhere ? fresh : guards).push_back(decision);
+    }
+  }
+  if (!guards.empty()) sweep(guards, {}, outcomes);
+  for (size_t i = 0; i < corners_.size() && !fresh.empty(); ++i)
+    sweep(fresh, corners_[i], outcomes);
+  for (size_t i = corners; i < corners_.size() && !seen.empty(); ++i)
+    sweep(seen, corners_[i], outcomes);
+  return !guards.empty() || !fresh.empty() || (corners < corners_.size() && !seen.empty());
 }
 
 }  // namespace tilepost::inference

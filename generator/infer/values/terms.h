@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -64,6 +65,9 @@ class Terms {
   // Notes that the kernel hangs on what the term is, or on how it grows.
   void decide(TermId id);
   void decide_by_steps(TermId id);
+  // Notes a comparison that the index decides and m does not: threads and blocks that it tells from
+  // the others are looked at.
+  void note_index(TermId id);
 
   // Adds what the decisions noted since the last call come to, for every m from 1 on. Returns
   // whether there were any.
@@ -73,10 +77,12 @@ class Terms {
   using Key = std::tuple<Op, uint8_t, bool, TermId, TermId, TermId, int64_t>;
   TermId add(Term term);
   void note(Decision decision);
-  void sweep(const std::vector<TermId>& needed, const std::vector<Decision>& decisions,
-             const Corner& corner, std::vector<uint64_t>& outcomes);
+  void sweep(const std::vector<Decision>& decisions, const Corner& corner,
+             std::vector<uint64_t>& outcomes);
   void evaluate(TermId id, int64_t m, const Corner& corner);
   bool is_guard(const Term& term) const;
+  std::vector<TermId> needed_for(std::vector<TermId> ids) const;
+  void find_corners(TermId comparison);
 
   std::vector<Term> terms_;
   std::map<Key, TermId> known_;
@@ -86,6 +92,9 @@ class Terms {
   int64_t most_;
   std::map<Decision, bool> decisions_;  // whether its outcomes were added
   std::vector<Evaluated> values_;
+  std::map<TermId, bool> index_;  // comparisons, and whether their corners were found
+  std::vector<Corner> corners_;
+  std::set<std::pair<size_t, int64_t>> told_;  // a symbol's values that have a corner
 };
 
 }  // namespace tilepost::inference
