@@ -28,6 +28,11 @@ std::string includes_of(const std::string& path) {
   return text;
 }
 
+// The planned number, but where warps that do nothing un-woven would have to hand panels on.
+std::string unwoven_value(const std::string& tunable, const std::string& value) {
+  return tunable == "LENDS" ? "0" : value;
+}
+
 // The template, with another meaning of tilepost::tunable.
 std::string plain_text(const Plan& plan, const std::string& name) {
   const std::string path = "templates/" + plan.source.file;
@@ -39,7 +44,8 @@ std::string plain_text(const Plan& plan, const std::string& name) {
       << "// The planned number of this name.\ntemplate <class T>\n"
       << "constexpr T planned(std::string_view name, T fallback) {\n";
   for (const auto& [tunable, value] : plan.source.tunables)
-    out << "  if (name == " << c_literal(tunable) << ") return static_cast<T>(" << value << ");\n";
+    out << "  if (name == " << c_literal(tunable) << ") return static_cast<T>("
+        << unwoven_value(tunable, value) << ");\n";
   out << "  return fallback;\n}\n\n}  // namespace tilepost\n\n"
       << "#define tunable(name, fallback) planned(name, fallback)\nnamespace " << name
       << "_kernel {\n#include \"" << path << "\"\n}\n#undef tunable\n\n"

@@ -118,6 +118,25 @@ TEST_CASE("the harness compiles and links", "[.whole]") {
   if (const std::optional<Tools> tools = find_tools()) build(*tools, /*built_runtime=*/false);
 }
 
+// Warps that look at panels hand them on, and un-woven they do nothing: the second tile of a CTA
+// would wait for ever.
+TEST_CASE("un-woven no warp is lent panels") {
+  DiagnosticPrinter diagnostics(llvm::errs());
+  Progress progress;
+  const Input few{"few.yaml",
+                  "{tilepost: 1, name: few, pattern: gemm_all_reduce, ranks: 2, arch: sm_90a, "
+                  "transport: peer_tiles, gemm: {m: 4, n: 9072, k: 1032, a: bf16}, "
+                  "schedule: {shots: lines}}",
+                  {}};
+  const std::vector<HarnessProgram> programs =
+      plan_cases(bench_cases({few}, {}), progress, diagnostics);
+  REQUIRE(programs.size() == 1);
+  REQUIRE(programs.front().plans.front().source.tunables.at("LENDS") == "1");
+  const BenchHarness harness = make_bench_harness(programs);
+  CHECK(harness.plain.front().text.find("\"LENDS\") return static_cast<T>(0)") !=
+        std::string::npos);
+}
+
 TEST_CASE("programs whose kernels have the same numbers share a plain one") {
   DiagnosticPrinter diagnostics(llvm::errs());
   Progress progress;
