@@ -299,11 +299,14 @@ cudaError_t launch_post(const PostArguments& post, cudaStream_t stream) {
   return cudaSuccess;
 }
 
-cudaError_t launch_replay_begin(WatchPage* page, uint32_t which, cudaStream_t stream) {
+cudaError_t launch_replay_begin(WatchPage* page, uint32_t which, uint32_t* counters, int groups,
+                                cudaStream_t stream) {
+  for (int group = 0; group < groups; ++group) counters[group * TILEPOST_COUNTER_STRIDE] = 0;
   page->replayed = which;
   page->progress[kCaptured] = 0;
   page->replays_begun = world().replay.value_or(page->replays_begun + 1);
-  return launched("replay_begin " + stream_of(stream).name);
+  const std::string zeroed = groups > 0 ? " " + std::to_string(groups) + " groups" : "";
+  return launched("replay_begin " + stream_of(stream).name + zeroed);
 }
 
 cudaError_t launch_replay_end(WatchPage* page, cudaStream_t stream) {

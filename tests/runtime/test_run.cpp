@@ -78,6 +78,19 @@ TEST_CASE_METHOD(Pointers, "a group in tile layout is put in place after its col
 }
 
 TEST_CASE_METHOD(Pointers,
+                 "a captured run in sequence has its counters reset by its first kernel") {
+  program.use_sequence(4);
+  create();
+  REQUIRE(run() == TILEPOST_OK);
+  world().reset_calls();
+  const fakes::Capture capture(user);
+  REQUIRE(run() == TILEPOST_OK);
+  CHECK(enqueued() == sample::captured({"cudaEventRecord user", "replay_begin user 1 groups",
+                                        "gemm user x8 clusters", "allreduce user 131072",
+                                        "replay_end user", "cudaEventRecord user"}));
+}
+
+TEST_CASE_METHOD(Pointers,
                  "a captured run resets its own counters and always polls for the same targets") {
   program.plan.wait = GENERATE(TILEPOST_WAIT_POLL, TILEPOST_WAIT_STREAM);
   create();

@@ -51,7 +51,7 @@ tilepost_result_t RunIssuer::come_too_late() {
 }
 
 // A captured run has counters of its own, set to zero by a node of the graph, because a graph's
-// arguments cannot count runs.
+// arguments cannot count runs: by a kernel that is there anyway where all is one stream.
 tilepost_result_t RunIssuer::run_captured(Run& run) {
   run.bank = kCaptured;
   run.record = &state_.ledger.capture(run.run_map(), run.output.number,
@@ -59,7 +59,7 @@ tilepost_result_t RunIssuer::run_captured(Run& run) {
   run.fork = lanes_.captured_fork_event();
   run.end = lanes_.captured_end_event();
   const size_t words = static_cast<size_t>(run.record->groups) * TILEPOST_COUNTER_STRIDE;
-  if (!run.path().meets)
+  if (!run.path().meets && run.comm != run.user)
     TILEPOST_CUDA(cudaMemsetAsync(state_.bank(kCaptured), 0, words * sizeof(uint32_t), run.user));
   if (board_ != nullptr) board_->say_captured();
   TILEPOST_TRY(start(run));
@@ -127,8 +127,9 @@ tilepost_result_t RunIssuer::start(Run& run) {
   if (run.comm != run.user) TILEPOST_TRY(lanes_.fork(run));
   // Before a GEMM that may wait for other ranks, unless it says so itself.
   if (run.bank == kCaptured && !run.path().meets)
-    TILEPOST_CUDA(
-        launch_replay_begin(state_.page(), static_cast<uint32_t>(run.map->captured), run.comm));
+    TILEPOST_CUDA(launch_replay_begin(
+        state_.page(), static_cast<uint32_t>(run.map->captured), state_.bank(kCaptured),
+        run.comm == run.user ? static_cast<int>(run.record->groups) : 0, run.comm));
   if (run.gathers_first()) return TILEPOST_OK;
   return run.launches_groups() ? gemm_.launch_group(run, 0) : gemm_.launch(run);
 }

@@ -49,14 +49,20 @@ __global__ void post_kernel(const __grid_constant__ PostArguments args) {
   if (ptx::load_relaxed_sys(&args.page->abort) != 0) store(args.value + kReleased);
 }
 
-__global__ void replay_begin_kernel(WatchPage* page, uint32_t which) {
-  publish(&page->replayed, which);
-  publish(&page->progress[kCaptured], 0);
-  publish(&page->replays_begun, page->replays_begun + 1);
+// One fence for all: the host looks at the others behind the number of the replay alone.
+__global__ void replay_begin_kernel(WatchPage* page, uint32_t which, uint32_t* counters,
+                                    int groups) {
+  for (int group = threadIdx.x; group < groups; group += kThreads)
+    counters[group * TILEPOST_COUNTER_STRIDE] = 0;
+  if (threadIdx.x != 0) return;
+  const uint32_t begun = page->replays_begun + 1;
+  *static_cast<volatile uint32_t*>(&page->replayed) = which;
+  *static_cast<volatile uint32_t*>(&page->progress[kCaptured]) = 0;
+  publish(&page->replays_begun, begun);
 }
 
 __global__ void replay_end_kernel(WatchPage* page) {
-  publish(&page->replays_ended, page->replays_begun);
+  *static_cast<volatile uint32_t*>(&page->replays_ended) = page->replays_begun;
 }
 
 }  // namespace
@@ -79,8 +85,9 @@ cudaError_t launch_post(const PostArguments& arguments, cudaStream_t stream) {
   return launch_kernel(post_kernel, 1, 1, stream, arguments);
 }
 
-cudaError_t launch_replay_begin(WatchPage* page, uint32_t which, cudaStream_t stream) {
-  return launch_kernel(replay_begin_kernel, 1, 1, stream, page, which);
+cudaError_t launch_replay_begin(WatchPage* page, uint32_t which, uint32_t* counters, int groups,
+                                cudaStream_t stream) {
+  return launch_kernel(replay_begin_kernel, 1, kThreads, stream, page, which, counters, groups);
 }
 
 cudaError_t launch_replay_end(WatchPage* page, cudaStream_t stream) {

@@ -47,8 +47,10 @@ cudaError_t launch_wait(const WaitArguments& arguments, cudaStream_t stream);
 // sees all of that.
 cudaError_t launch_post(const PostArguments& arguments, cudaStream_t stream);
 
-// A captured run begins or ends: counts it, says which one it is, and sets back its progress.
-cudaError_t launch_replay_begin(WatchPage* page, uint32_t which, cudaStream_t stream);
+// A captured run begins or ends: counts it, says which one it is, and sets back its progress and so
+// many groups' counters.
+cudaError_t launch_replay_begin(WatchPage* page, uint32_t which, uint32_t* counters, int groups,
+                                cudaStream_t stream);
 cudaError_t launch_replay_end(WatchPage* page, cudaStream_t stream);
 
 }  // namespace tilepost::cuda
