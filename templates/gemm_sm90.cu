@@ -462,11 +462,11 @@ __global__ void __launch_bounds__(kThreads, 1)
   const Shared shared{tilepost::ptx::shared_address(gemm_sm90_memory)};
   const int tiles_m = (shape.m + kTileM - 1) / kTileM, tiles_n = (shape.n + kWholeN - 1) / kWholeN;
   const tilepost::TileGrid grid{tiles_m, tiles_n, kTileM, kWholeN, kCluster, kBand};
-  const int tiles = tilepost::num_tiles(grid);
-  const int stages = (shape.k + kTileK - 1) / kTileK;  // of a tile
+  const int tiles = tilepost::num_tiles(grid), stages = (shape.k + kTileK - 1) / kTileK;  // of one
   // The shuffle tells the compiler that the warp's number is the same in all its lanes.
   const int warp = __shfl_sync(0xFFFFFFFF, threadIdx.x / 32, 0);
   const int lane = threadIdx.x % 32;
+  const tilepost::HelperMemory helper{shared.base + kPanelsEnd, kHelper};
 
   tilepost::Tile first{};
   if (threadIdx.x == 0) {
@@ -481,10 +481,8 @@ __global__ void __launch_bounds__(kThreads, 1)
   if (warp < 4) {
     tilepost::ptx::shrink_registers<kMoverRegisters>();
     if (warp == 0 && lane == 0) load_tiles(shared, &map_a, &map_b, grid, first, tiles, stages);
-    if constexpr (kHelper > 0) {
-      if (warp == kConsumers + 1)
-        tilepost::helper_warp({shared.base + kPanelsEnd, kHelper}, kOutput, kConsumers);
-    }
+    if (kHelper > 0 && warp == kConsumers + 1)
+      tilepost::helper_warp(helper, kOutput, kConsumers, 4 * kConsumers);
     if (warp >= 1 && warp <= kConsumers) {
       if constexpr (kRouted)
         route_tiles(shared, shape, epilogue.out, grid, tiles, warp - 1, lane);
@@ -495,5 +493,6 @@ __global__ void __launch_bounds__(kThreads, 1)
     tilepost::ptx::grow_registers<kConsumerRegisters>();
     multiply_tiles(shared, shape, epilogue, grid, tiles, stages,
                    {warp / 4 - 1, static_cast<int>(threadIdx.x % 128), Mates::of_this_cta()});
+    if (kHelper > 0) tilepost::finish_tasks(helper, kOutput, warp - 4, 4 * kConsumers);
   }
 }

@@ -228,8 +228,16 @@ TILEPOST_INLINE void open_in_map() {}
 
 // A warp of the CTA has nothing to do; all its lanes call, once, and no other warp. `output` is the
 // type of C, a constant; `storers` as for open_out_maps. Woven where other ranks' parts of C are to
-// be added up, or rows moved: does that while the kernel runs (device/tasks.cuh).
-TILEPOST_INLINE void helper_warp(HelperMemory /*helper*/, DType /*output*/, int /*storers*/) {}
+// be added up, or rows moved: does that while the kernel runs (device/tasks.cuh). `finishers`, a
+// constant: how many warps of the CTA call finish_tasks, at most 15.
+TILEPOST_INLINE void helper_warp(HelperMemory /*helper*/, DType /*output*/, int /*storers*/,
+                                 int /*finishers*/ = 0) {}
+
+// Warp `warp` of `finishers` has nothing left to multiply; all its lanes call, once. `helper` and
+// `output` as for helper_warp. Woven where helper warps add up or move what all ranks have stored:
+// does so with what comes last, of which one warp would still have much to do.
+TILEPOST_INLINE void finish_tasks(HelperMemory /*helper*/, DType /*output*/, int /*warp*/,
+                                  int /*finishers*/) {}
 
 // The calling thread will store parts of tiles (few rows). Woven where other ranks get them: finds
 // out which run it is, and waits until their memory may be written.

@@ -251,8 +251,8 @@ typedef struct tilepost_tasks {
   const uint32_t* expected;  // and their values when what is to come has come
   uint32_t* done;            // counters as far apart: chunks that are done; null: none
   const uint32_t* abort;     // not 0: the run was given up
-  int32_t count;
-  int32_t rank, ranks;  // of pushes
+  int32_t count, last;       // and from which on they are for the last group (finish_tasks)
+  int32_t rank, ranks;       // of pushes
 } tilepost_tasks_t;
 
 // TILEPOST_ACCESS_TILES: what a kernel does with the rows that it adds up, where the plan's

@@ -26,7 +26,8 @@ struct TaskView : woven::View {
 };
 
 template <int kParts>
-__device__ __forceinline__ void helper_warp_of(HelperMemory memory, DType type, int storers) {
+__device__ __forceinline__ void helper_warp_of(HelperMemory memory, DType type, int storers,
+                                               int /*finishers: of whole runs*/) {
   TaskView<kParts> view;
   view.tasks = task_list;
   woven::helper_warp(view, memory, type, storers);

@@ -31,6 +31,8 @@ TEST_CASE_METHOD(Operation, "tasks: what the kernel is told of them") {
   REQUIRE(run(48) == TILEPOST_OK);
   const tilepost_tasks_t list = world().view.tasks;
   REQUIRE(list.count == (pattern == kReduceScatter ? 3 : 9));
+  // behind the first two groups' sums, and the moves of the first one's
+  CHECK(list.last == (pattern == kReduceScatter ? 2 : pattern == kAllReduce ? 4 : 6));
   CHECK(list.out == sample::operands().out);
   CHECK(list.done == nullptr);
   CHECK((list.there != nullptr) == (pattern == kAllReduce));

@@ -202,16 +202,15 @@ double spread_per_byte(const TransferProblem& problem, double computed, double s
 }
 
 // Helper warps go on with one group while the links carry tiles and sums of others, so that no
-// latency shows but those of the last: of its tiles and of its sums. They read what they add up,
-// and what has landed.
+// latency shows but those of the last: of its tiles and of its sums, which warps that have
+// multiplied wait for. They read what they add up, and what has landed.
 CollectiveModel model_pushed_sums(const TransferProblem& problem) {
   const MachineProfile& profile = problem.profile;
   const double moved = (1 + sent_part(problem.plan.ranks)) / profile.tasks.bytes_per_us;
   const double both = per_byte(problem, profile.stores.both_us_per_mib);
   const double pushed = spread_per_byte(
       problem, computed_beside(problem, profile.tasks.pushed_us_per_mib), both, both);
-  return {profile.tasks.sums_us, std::max(moved, pushed),
-          2 * (profile.stores.latency_us + profile.tasks.latency_us)};
+  return {profile.tasks.sums_us, std::max(moved, pushed), 2 * profile.stores.latency_us};
 }
 
 // What follows the stores of a group, which belong to the GEMM's waves.
@@ -282,8 +281,10 @@ std::vector<std::string> Peer::describe(const Plan& plan) const {
     return {"helper warps store this rank's rows of A into the other ranks' memory"};
   std::vector<std::string> lines = {describe_parts(plan)};
   if (row_of(plan).product_spreads()) lines.push_back(describe_sums(plan));
-  if (plan.meets)
+  if (plan.meets) {
+    lines.push_back("warps that have nothing left to multiply do this for the last group");
     lines.push_back("the kernels of all ranks meet by themselves: none runs before them or behind");
+  }
   return lines;
 }
 

@@ -29,6 +29,7 @@ enum class Mark {
   input_has_come,
   open_input,
   helper_warp,
+  finish_tasks,
   open_exchange,
   num_places,
   out_place,

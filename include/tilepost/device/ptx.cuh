@@ -121,7 +121,13 @@ __device__ __forceinline__ void sync_threads(int barrier, int threads) {
   asm volatile("barrier.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
 }
 
-// The same, and whether any of the threads says so.
+// Counts the calling warp at such a barrier and goes on: what it has done before is seen by those
+// that sync there.
+__device__ __forceinline__ void arrive_threads(int barrier, int threads) {
+  asm volatile("barrier.arrive %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
+}
+
+// The same as sync_threads, and whether any of the threads says so.
 __device__ __forceinline__ bool sync_threads_any(int barrier, int threads, bool says) {
   uint32_t any;
   asm volatile(

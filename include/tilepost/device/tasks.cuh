@@ -65,7 +65,24 @@ __device__ __forceinline__ bool wait_for_parts(const tilepost_tasks_t& tasks,
   return true;
 }
 
-// The whole warp: what lies at `first` becomes the sum of all parts, added in their order.
+// Sixteen bytes of each part, added in their order.
+template <DType kType, int kParts>
+__device__ __forceinline__ uint4 sum_of(const uint4 (&vectors)[kParts]) {
+  const auto sum = [&](uint32_t uint4::*word) {
+    float2 pair = unpack<kType>(vectors[0].*word);
+#pragma unroll
+    for (int part = 1; part < kParts; ++part) {
+      const float2 other = unpack<kType>(vectors[part].*word);
+      pair.x += other.x;
+      pair.y += other.y;
+    }
+    return pack<kType>(pair.x, pair.y);
+  };
+  if constexpr (kParts == 1) return vectors[0];
+  return {sum(&uint4::x), sum(&uint4::y), sum(&uint4::z), sum(&uint4::w)};
+}
+
+// The whole warp: what lies at `first` becomes the sum of all parts.
 template <DType kType, int kParts>
 __device__ __forceinline__ void add_parts(uint32_t first, int stride, int bytes, int lane) {
   constexpr int kUnrolled = kParts <= 2 ? 2 : 1;  // few registers
@@ -75,18 +92,7 @@ __device__ __forceinline__ void add_parts(uint32_t first, int stride, int bytes,
 #pragma unroll
     for (int part = 0; part < kParts; ++part)
       vectors[part] = ptx::load_shared_quad(first + part * stride + at);
-    const auto sum = [&](uint32_t uint4::*word) {
-      float2 pair = unpack<kType>(vectors[0].*word);
-#pragma unroll
-      for (int part = 1; part < kParts; ++part) {
-        const float2 other = unpack<kType>(vectors[part].*word);
-        pair.x += other.x;
-        pair.y += other.y;
-      }
-      return pack<kType>(pair.x, pair.y);
-    };
-    ptx::store_shared_quad(first + at,
-                           {sum(&uint4::x), sum(&uint4::y), sum(&uint4::z), sum(&uint4::w)});
+    ptx::store_shared_quad(first + at, sum_of<kType, kParts>(vectors));
   }
 }
 
@@ -199,11 +205,11 @@ __device__ __forceinline__ void open_tasks(HelperMemory helper) {
   __syncwarp();
 }
 
-// All lanes of a warp, in every CTA. Tasks of a kernel that adds and pushes have kParts parts or
-// one. Lane 0 is told whether the run was not given up.
+// All lanes of a warp, in every CTA, for the first `number` tasks. Tasks of a kernel that adds and
+// pushes have kParts parts or one. Lane 0 is told whether the run was not given up.
 template <DType kType, int kParts, bool kPushes, class Expected>
-__device__ __forceinline__ bool do_tasks(const tilepost_tasks_t& tasks, const Expected& expected,
-                                         HelperMemory helper) {
+__device__ __forceinline__ bool do_tasks(const tilepost_tasks_t& tasks, int number,
+                                         const Expected& expected, HelperMemory helper) {
   const int lane = threadIdx.x % 32;
   const TaskMemory memory{helper};
   const int stride = gridDim.x;
@@ -211,7 +217,7 @@ __device__ __forceinline__ bool do_tasks(const tilepost_tasks_t& tasks, const Ex
   bool through = true;
   int chunk = blockIdx.x, turn = 0;
 #pragma unroll 1
-  for (int j = 0; j < tasks.count; ++j) {
+  for (int j = 0; j < number; ++j) {
     const tilepost_task_t task = tasks.list[j];  // in registers
     const bool moves = kParts > 1 && kPushes && task.parts == 1;
     if (moves && in_place) continue;
@@ -233,6 +239,84 @@ __device__ __forceinline__ bool do_tasks(const tilepost_tasks_t& tasks, const Ex
   if (lane != 0) return true;
   ptx::wait_bulk<0>();
   return through && (!in_place || wait_in_place(tasks, expected));
+}
+
+// ---- The last tasks, by warps that have multiplied
+//
+// Nothing of the GEMM is left to keep from its operands, and these warps have registers. So they
+// load, add up and store by themselves, and many more bytes are under way than one warp's buffers
+// hold.
+
+// One chunk of a task, from byte `offset` on: all lanes.
+template <DType kType, int kParts, bool kPushes>
+__device__ __forceinline__ void finish_chunk(const tilepost_tasks_t& tasks,
+                                             const tilepost_task_t& task, long long offset,
+                                             int bytes, int lane) {
+  constexpr int kAtOnce = kParts >= 8 ? 1 : 8 / kParts;  // sums of sixteen bytes under way
+  const char* const in = static_cast<const char*>(tasks.in) + task.from + offset;
+#pragma unroll 1
+  for (int first = lane * kTaskUnit; first < bytes; first += kAtOnce * 32 * kTaskUnit) {
+    uint4 vectors[kAtOnce][kParts];
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      const int at = first + i * 32 * kTaskUnit;
+#pragma unroll
+      for (int part = 0; part < kParts; ++part)
+        if (at < bytes)
+          vectors[i][part] = *reinterpret_cast<const uint4*>(in + part * tasks.stride + at);
+    }
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      const int at = first + i * 32 * kTaskUnit;
+      if (at >= bytes) break;
+      const uint4 sum = sum_of<kType, kParts>(vectors[i]);
+      const auto store = [&](void* to, long long place) {
+        *reinterpret_cast<uint4*>(static_cast<char*>(to) + place + offset + at) = sum;
+      };
+      if (!kPushes || task.only < 0) store(tasks.out, task.to);
+      if (kPushes && task.push >= 0)
+        for_pushed(tasks, task, [&](int rank) { store(tasks.there[rank], task.push); });
+    }
+  }
+}
+
+// All lanes of a warp, `warp` of `finishers` in every CTA: their chunks of the last tasks, which go
+// round all these warps. What lane 0 has acquired the barrier of the warp orders before the other
+// lanes' loads, and their stores before its release (PTX ISA, bar.warp.sync; 8.9.5: causality order
+// is transitive).
+template <DType kType, int kParts, bool kPushes, class Expected>
+__device__ __forceinline__ void finish_tasks(const tilepost_tasks_t& tasks,
+                                             const Expected& expected, int helper_bytes, int warp,
+                                             int finishers) {
+  const int lane = threadIdx.x % 32, stride = gridDim.x * finishers;
+  const bool in_place = kParts > 1 && kPushes && lands_in_out(tasks);
+  int chunk = blockIdx.x + gridDim.x * warp;
+#pragma unroll 1
+  for (int j = tasks.last; j < tasks.count; ++j) {
+    const tilepost_task_t task = tasks.list[j];
+    const bool moves = kParts > 1 && kPushes && task.parts == 1;
+    if (moves && in_place) continue;
+    const int bytes = task_chunk_bytes(helper_bytes, moves ? 1 : kParts);
+    const int in_all = task_chunks(task.bytes, bytes);
+    if (chunk < in_all) {
+      const bool through = lane != 0 || wait_for_parts(tasks, expected, task.waits);
+      if (!__shfl_sync(0xFFFFFFFF, through, 0)) return;
+      __syncwarp();
+      int done = 0;
+#pragma unroll 1
+      for (; chunk < in_all; chunk += stride, ++done) {
+        const long long offset = static_cast<long long>(chunk) * bytes, left = task.bytes - offset;
+        const int size = left < bytes ? static_cast<int>(left) : bytes;
+        if (moves)
+          finish_chunk<kType, 1, false>(tasks, task, offset, size, lane);
+        else
+          finish_chunk<kType, kParts, kPushes>(tasks, task, offset, size, lane);
+      }
+      __syncwarp();
+      if (lane == 0) count_done<kPushes>(tasks, task, done);
+    }
+    chunk -= in_all;
+  }
 }
 
 }  // namespace tilepost::woven

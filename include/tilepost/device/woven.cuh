@@ -297,14 +297,24 @@ __device__ __forceinline__ void open_in_map(const View& view) {
       ptx::acquire_tensor_map(static_cast<const CUtensorMap*>(view.in_map));
 }
 
-// All lanes of a warp of each CTA; `output` is a constant.
+// Whether warps of the CTA that have multiplied do the last tasks. They are told where the run is
+// noted by a barrier for each, numbered from 1, at which the helper warp arrives.
+template <class View>
+__device__ __forceinline__ bool has_finishers(const View& view) {
+  return is_whole_run(view) && view.tasks.last < view.tasks.count;
+}
+
+// All lanes of a warp of each CTA; `output` and `finishers` are constants.
 template <class View>
 __device__ __forceinline__ void helper_warp(const View& view, HelperMemory helper, DType output,
-                                            int storers) {
+                                            int storers, int finishers = 0) {
   const auto do_all = [&](const auto& expected) {
+    const int number = View::kMeets && finishers > 0 ? view.tasks.last : view.tasks.count;
     if (output == DType::bf16)
-      return do_tasks<DType::bf16, View::kTaskParts, View::kPushes>(view.tasks, expected, helper);
-    return do_tasks<DType::f16, View::kTaskParts, View::kPushes>(view.tasks, expected, helper);
+      return do_tasks<DType::bf16, View::kTaskParts, View::kPushes>(view.tasks, number, expected,
+                                                                    helper);
+    return do_tasks<DType::f16, View::kTaskParts, View::kPushes>(view.tasks, number, expected,
+                                                                 helper);
   };
   if constexpr (View::kMeets) {
     ptx::wait_for_previous_kernels();
@@ -312,11 +322,32 @@ __device__ __forceinline__ void helper_warp(const View& view, HelperMemory helpe
     begin_whole_run(view.exchange, helper.address);
     open_tasks(helper);
     count_helper(view.exchange, helper.address, storers);
+    if (finishers > 0 && has_finishers(view)) {
+#pragma unroll 1
+      for (int warp = 0; warp < finishers; ++warp) ptx::arrive_threads(1 + warp, 64);
+    }
     const bool through = do_all(CountsOfRun{view.exchange, helper.address});
     end_whole_run(view.exchange, view.tasks, helper.address, through);
   } else if constexpr (View::kTaskParts > 0) {
     open_tasks(helper);
     do_all(ExpectedCounts{view.tasks.expected});
+  }
+}
+
+// All lanes of each of `finishers` warps; `output` is a constant.
+template <class View>
+__device__ __forceinline__ void finish_tasks(const View& view, HelperMemory helper, DType output,
+                                             int warp, int finishers) {
+  if constexpr (View::kMeets && View::kTaskParts > 0) {
+    if (!has_finishers(view)) return;
+    ptx::sync_threads(1 + warp, 64);
+    const CountsOfRun expected{view.exchange, helper.address};
+    if (output == DType::bf16)
+      finish_tasks<DType::bf16, View::kTaskParts, View::kPushes>(view.tasks, expected, helper.bytes,
+                                                                 warp, finishers);
+    else
+      finish_tasks<DType::f16, View::kTaskParts, View::kPushes>(view.tasks, expected, helper.bytes,
+                                                                warp, finishers);
   }
 }
 

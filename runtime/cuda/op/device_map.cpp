@@ -200,6 +200,7 @@ void pack(const std::vector<int32_t>& rows, const PeerTables& peers, const Tasks
   map.in_map = packer.add(peers.in_map);
   map.tasks = packer.add(tasks.list);
   map.num_tasks = static_cast<int32_t>(tasks.list.size());
+  map.last_task = static_cast<int32_t>(tasks.last);
 }
 
 }  // namespace

@@ -43,8 +43,8 @@ struct DeviceMap {
   int32_t num_counters = 0;             // that a run which overlaps begins anew, or its groups
   // Runs with tasks; null, 0 and empty otherwise.
   const tilepost_task_t* tasks = nullptr;
-  int32_t num_tasks = 0;
-  std::vector<uint32_t> chunks;  // Tasks::chunks, on the host
+  int32_t num_tasks = 0, last_task = 0;  // tilepost_tasks_t::count, last
+  std::vector<uint32_t> chunks;          // Tasks::chunks, on the host
 
   uint32_t chunks_of(int group) const { return chunks.empty() ? 0 : chunks[group]; }
   int captured = -1;      // which of the captured maps it is; -1: none

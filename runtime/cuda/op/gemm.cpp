@@ -111,6 +111,7 @@ void Gemm::find_tasks(const Run& run, tilepost_tasks_t& tasks) const {
   tasks = transports_.shared->tasks();
   tasks.list = run.map->tasks;
   tasks.count = run.map->num_tasks;
+  tasks.last = run.map->last_task;
   const bool spreads = run.path().reads == InputFrom::split;
   tasks.out = spreads ? run.buffers.gathered : run.buffers.out;
   if (spreads) tasks.in = run.buffers.a;

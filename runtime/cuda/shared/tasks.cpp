@@ -28,6 +28,7 @@ class TaskList {
   // warps. The kernel leaves those where they are that land in out itself.
   void make() {
     for (int g = 0; g < groups_; ++g) {
+      tasks_.last = tasks_.list.size();
       for (const Step& step : run_.steps[g]) take(step, g);
       if (g > 0) move_landed_sums(g - 1);
     }

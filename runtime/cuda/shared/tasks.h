@@ -14,6 +14,7 @@ int shared_counters(const tilepost_plan_t& plan);
 
 struct Tasks {
   std::vector<tilepost_task_t> list;  // in the order in which they are done
+  size_t last = 0;                    // the first that is not done before the last group is here
   std::vector<uint32_t> chunks;       // by group: of its tasks
   std::vector<uint32_t> targets;      // [shared_counters] what a run adds to them
 };

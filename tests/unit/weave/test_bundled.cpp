@@ -32,10 +32,11 @@ void check_bundled(const WeaveRequest& request) {
   CHECK(woven.body.find("#include") == std::string::npos);
   CHECK(woven.body.find("\n\n\n") == std::string::npos);
   for (const char* mark :
-       {"num_tiles",  "tile",      "input_ready", "input_has_come", "open_input",
-        "tile_done",  "out",       "out_coord",   "out_map",        "open_out_maps",
-        "pace",       "in_map",    "open_in_map", "helper_warp",    "open_exchange",
-        "num_places", "out_place", "part_stored", "exchange_tiles", "exchange_rows"}) {
+       {"num_tiles",     "tile",       "input_ready", "input_has_come", "open_input",
+        "tile_done",     "out",        "out_coord",   "out_map",        "open_out_maps",
+        "pace",          "in_map",     "open_in_map", "helper_warp",    "finish_tasks",
+        "open_exchange", "num_places", "out_place",   "part_stored",    "exchange_tiles",
+        "exchange_rows"}) {
     CHECK(woven.body.find(std::string("tilepost::") + mark + "(") == std::string::npos);
   }
   CHECK(woven.body.find("tilepost::woven::tile_done(view_, ") != std::string::npos);
@@ -141,7 +142,7 @@ TEST_CASE("tasks are for the helper warp, and where A arrives for the loader") {
   request.tasks = request.waits = true;
   check_bundled(request);
   const std::string body = weave_kernel(request).body;
-  for (const char* mark : {"in_map", "open_in_map", "helper_warp"})
+  for (const char* mark : {"in_map", "open_in_map", "helper_warp", "finish_tasks"})
     CHECK(body.find(std::string("woven::") + mark + "(view_") != std::string::npos);
 }
 

@@ -45,7 +45,8 @@ __global__ void gemm(const Map* map, float* c) {
   const tilepost::Tile tile{};
   tilepost::open_in_map();
   load(tilepost::in_map(map, tile));
-  tilepost::helper_warp({0, 128}, tilepost::DType::bf16, 2);
+  tilepost::helper_warp({0, 128}, tilepost::DType::bf16, 2, 8);
+  tilepost::finish_tasks({0, 128}, tilepost::DType::bf16, 3, 8);
   tilepost::out(c, 0, 0, 1) = 1;
   tilepost::tile_done(tile, tilepost::BulkStores{});
 }
@@ -55,7 +56,8 @@ __global__ void gemm(const Map* map, float* c, const __grid_constant__ View view
   const tilepost::Tile tile{};
   tilepost::woven::open_in_map(view_);
   load(tilepost::woven::in_map(view_, map, tile));
-  tilepost::woven::helper_warp(view_, {0, 128}, tilepost::DType::bf16, 2);
+  tilepost::woven::helper_warp(view_, {0, 128}, tilepost::DType::bf16, 2, 8);
+  tilepost::woven::finish_tasks(view_, {0, 128}, tilepost::DType::bf16, 3, 8);
   tilepost::woven::out(view_, c, 0, 0, 1) = 1;
   tilepost::woven::tile_done(view_, tile, tilepost::BulkStores{});
 }
