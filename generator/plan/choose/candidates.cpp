@@ -258,15 +258,17 @@ bool only_exchanges(const Draft& draft, const KernelChoice& kernel) {
 }
 
 // Kernels of the draft that can overlap with it. Rows of the catalogue that were not timed beside
-// collectives serve where no other has the tile, or where nothing runs beside them.
+// collectives serve where no other has the tile, where nothing runs beside them, and where A
+// arrives by copies and stores, which take no SMs.
 std::vector<const KernelChoice*> kernels_with(const Draft& draft, const Transport& transport) {
   if (!why_not_division(draft, transport.row.value).empty()) return {};
   const bool exchanges = transport.access() == TILEPOST_ACCESS_TILES;
   const auto timed = [&](const KernelChoice& kernel) {
     return draft.profile.times_of(kernel.config.row).beside;
   };
-  const bool timed_only = !exchanges && std::ranges::any_of(draft.kernels, timed);
   const bool waits = division_of(draft.plan, transport.row.value) == TILEPOST_DIVISION_ARRIVALS;
+  const bool alone = exchanges || (waits && transport.shares_memory());
+  const bool timed_only = !alone && std::ranges::any_of(draft.kernels, timed);
   std::vector<const KernelChoice*> kernels;
   for (const KernelChoice& kernel : draft.kernels) {
     if (timed_only && !timed(kernel)) continue;

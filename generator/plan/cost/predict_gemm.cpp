@@ -20,10 +20,10 @@ double exchange_us(const MachineProfile& profile, const KernelConfig& config) {
 }
 
 // Whether the profile has times of this kernel for plans like this: those of gemm_sm90 are of rows
-// beside collectives.
+// beside collectives of products. Beside rows of A that arrive all are told apart by the formula.
 bool has_own_times(const MachineProfile& profile, const Plan& plan, const KernelConfig& config) {
-  return !is_sm90(config) ||
-         (row_of(plan).communicates() && profile.kernels.count(config.row) == 1);
+  return !is_sm90(config) || (row_of(plan).communicates() && !row_of(plan).moves_input() &&
+                              profile.kernels.count(config.row) == 1);
 }
 
 // Of the tensor peak of an SM, inside the main loop.

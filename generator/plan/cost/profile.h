@@ -94,10 +94,13 @@ struct ShotProfile {
 // tilepost_transport_t peer_tiles: kernels of few rows exchange tiles.
 struct TileProfile {
   ShotProfile lines, one_shot, two_shots;
-  int64_t most_rows;  // that were timed: the planner exchanges no more unasked
+  int64_t most_rows;   // that were timed: the planner exchanges no more unasked
+  int64_t usual_rows;  // up to here products take what the GEMM's model says, with more
+  double tall;         // so many times that
   // AllGather: until all ranks have seen what was stored last, and per MiB that a rank stores
   // elsewhere.
   double rows_latency_us, rows_us_per_mib;
+  double weights_in_l2;          // bytes of them that stay there while other tiles are computed
   int64_t most_gathered_rows;    // as most_rows
   int64_t most_normalised_rows;  // as most_rows, where the kernel normalises them
 };

@@ -88,12 +88,11 @@ bool is_small(const KernelConfig& config) {
 // CTAs; tall ones move less through shared memory where they are wider.
 std::vector<KernelConfig> small_configs(int64_t m, int64_t in_flight) {
   if (m > kMostExchangedRows) return {};
-  constexpr int64_t kMostRows = 128;  // of a tile
-  const int64_t tile_rows = (m + kMostRows - 1) / kMostRows;
+  const int64_t tile_rows = (m + kMostTileRows - 1) / kMostTileRows;
   const int64_t rows = (m + tile_rows - 1) / tile_rows;
   const int tile_m = rows <= 8 ? 8 : static_cast<int>((rows + 15) / 16 * 16);
   std::vector<KernelConfig> configs;
-  if (m <= 128)
+  if (m <= kMostTileRows)
     for (const int split_k : {1, 2, 3, 4, 8})
       configs.push_back(small(tile_m, 64, split_k, in_flight));
   if (m > 64)

@@ -14,6 +14,9 @@ inline constexpr int64_t kMostSmallRows = 256;
 // The same where kernels exchange tiles.
 inline constexpr int64_t kMostExchangedRows = 2048;
 
+// Rows of a tile, at most.
+inline constexpr int64_t kMostTileRows = 128;
+
 // Rows of a tile that a CTA has at least where kernels exchange tiles.
 inline constexpr int kExchangeUnit = 8;
 

@@ -11,6 +11,7 @@
 #include "generator/plan/transports/objects.h"
 #include "generator/spec/rules.h"
 #include "generator/spec/text.h"
+#include "tilepost/dtype.h"
 
 namespace tilepost {
 namespace {
@@ -176,11 +177,20 @@ const ShotProfile& profile_of(const TileProfile& tiles, tilepost_shots_t shots) 
   return shots == TILEPOST_ONE_SHOT ? tiles.one_shot : tiles.lines;
 }
 
+// Tiles of a rank's own rows come first. What does not stay in L2 of the weights until the others
+// need it is read once more.
+double read_again(const TransferProblem& problem) {
+  const Plan& plan = problem.plan;
+  const double weights = static_cast<double>(plan.map.n * plan.k * element_bytes(plan.input));
+  const bool again = plan.map.m > kMostTileRows && weights > problem.profile.tiles.weights_in_l2;
+  return again ? weights / problem.profile.memory_bytes_per_us : 0;
+}
+
 // Rows of A: what a rank sends, which the tiles of its own rows do not wait for.
 TransferModel model_rows(const TransferProblem& problem) {
   const TileProfile& tiles = problem.profile.tiles;
   TransferModel model;
-  model.wave = problem.wave;
+  model.wave = problem.wave * (1 + read_again(problem) / problem.computed);
   model.group.latency = tiles.rows_latency_us;
   model.group.per_byte = per_byte(problem, tiles.rows_us_per_mib);
   return model;
@@ -196,9 +206,10 @@ int shares_sent(const TransferProblem& problem) {
 TransferModel PeerTiles::model(const TransferProblem& problem) const {
   if (row_of(problem.plan).moves_input()) return model_rows(problem);
   const ShotProfile& shot = profile_of(problem.profile.tiles, problem.shots);
+  const TileProfile& tiles = problem.profile.tiles;
   const double times = shares_sent(problem);
   TransferModel model;
-  model.wave = problem.wave;
+  model.wave = problem.wave * (problem.plan.map.m > tiles.usual_rows ? tiles.tall : 1);
   model.group.latency = shot.latency_us;
   model.group.per_byte = times * per_byte(problem, shot.us_per_mib);
   model.group.tail =

@@ -76,8 +76,8 @@ void check_run(const tilepost_plan_t& plan, int64_t m) {
   }
   const TileMap tiles = build_tile_map(map);
   REQUIRE(tiles.groups.size() == run.cuts.size());
-  REQUIRE(static_cast<int64_t>(tiles.tiles.size()) * std::max(1, plan.map.cluster) >=
-          run.gemm_ctas);
+  const int ctas = std::max(plan.map.cluster, plan.kernel.cluster);  // of a position
+  REQUIRE(static_cast<int64_t>(tiles.tiles.size()) * std::max(1, ctas) >= run.gemm_ctas);
 }
 
 TEST_CASE("every m has groups that fit its map and the plan's counters") {

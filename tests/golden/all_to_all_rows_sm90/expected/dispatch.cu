@@ -19,7 +19,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 8, "dispatch was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_dispatch::kFiles == 0xa06b38353bd85cf9, "dispatch.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_dispatch::kFiles == 0xc0c12e741ae8d963, "dispatch.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "dispatch.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -363,8 +363,8 @@ __global__ void __launch_bounds__(kThreads, 1)
   const Shared shared{tilepost::ptx::shared_address(gemm_sm90_memory)};
   const int tiles_m = (shape.m + kTileM - 1) / kTileM, tiles_n = (shape.n + kWholeN - 1) / kWholeN;
   const tilepost::TileGrid grid{tiles_m, tiles_n, kTileM, kWholeN, kCluster, kBand};
-  const int tiles = tilepost::woven::num_tiles(view_, grid);
-  const int stages = (shape.k + kTileK - 1) / kTileK;  // of a tile
+  const int tiles = tilepost::woven::num_tiles(view_, grid),
+            stages = (shape.k + kTileK - 1) / kTileK;  // of one
   // The shuffle tells the compiler that the warp's number is the same in all its lanes.
   const int warp = __shfl_sync(0xFFFFFFFF, threadIdx.x / 32, 0);
   const int lane = threadIdx.x % 32;
@@ -460,7 +460,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_dispatch::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_dispatch_a06b38353bd85cf9) tilepost_plan_dispatch_a06b38353bd85cf9 = 0;
+decltype(tilepost_plan_dispatch_c0c12e741ae8d963) tilepost_plan_dispatch_c0c12e741ae8d963 = 0;
 
 extern "C" const tilepost_program_t* dispatch_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_dispatch::sm_90a::make_plan()};

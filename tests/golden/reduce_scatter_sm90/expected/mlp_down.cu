@@ -19,7 +19,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 8, "mlp_down was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_mlp_down::kFiles == 0x29afd8da671aa3cd, "mlp_down.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_mlp_down::kFiles == 0x4e2a186e92041c07, "mlp_down.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "mlp_down.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -365,8 +365,8 @@ __global__ void __launch_bounds__(kThreads, 1)
   const Shared shared{tilepost::ptx::shared_address(gemm_sm90_memory)};
   const int tiles_m = (shape.m + kTileM - 1) / kTileM, tiles_n = (shape.n + kWholeN - 1) / kWholeN;
   const tilepost::TileGrid grid{tiles_m, tiles_n, kTileM, kWholeN, kCluster, kBand};
-  const int tiles = tilepost::woven::num_tiles(view_, grid);
-  const int stages = (shape.k + kTileK - 1) / kTileK;  // of a tile
+  const int tiles = tilepost::woven::num_tiles(view_, grid),
+            stages = (shape.k + kTileK - 1) / kTileK;  // of one
   // The shuffle tells the compiler that the warp's number is the same in all its lanes.
   const int warp = __shfl_sync(0xFFFFFFFF, threadIdx.x / 32, 0);
   const int lane = threadIdx.x % 32;
@@ -462,7 +462,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_mlp_down::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_mlp_down_29afd8da671aa3cd) tilepost_plan_mlp_down_29afd8da671aa3cd = 0;
+decltype(tilepost_plan_mlp_down_4e2a186e92041c07) tilepost_plan_mlp_down_4e2a186e92041c07 = 0;
 
 extern "C" const tilepost_program_t* mlp_down_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_mlp_down::sm_90a::make_plan()};

@@ -22,7 +22,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 8, "both was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_both::kFiles == 0xd93a0deb99274dc2, "both.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_both::kFiles == 0xb99ecd8af10f01e4, "both.h was not generated with this file; generate both again");
 
 namespace tilepost_gen_both::sm_80 {
 
@@ -815,8 +815,8 @@ __global__ void __launch_bounds__(kThreads, 1)
   const Shared shared{tilepost::ptx::shared_address(gemm_sm90_memory)};
   const int tiles_m = (shape.m + kTileM - 1) / kTileM, tiles_n = (shape.n + kWholeN - 1) / kWholeN;
   const tilepost::TileGrid grid{tiles_m, tiles_n, kTileM, kWholeN, kCluster, kBand};
-  const int tiles = tilepost::woven::num_tiles(view_, grid);
-  const int stages = (shape.k + kTileK - 1) / kTileK;  // of a tile
+  const int tiles = tilepost::woven::num_tiles(view_, grid),
+            stages = (shape.k + kTileK - 1) / kTileK;  // of one
   // The shuffle tells the compiler that the warp's number is the same in all its lanes.
   const int warp = __shfl_sync(0xFFFFFFFF, threadIdx.x / 32, 0);
   const int lane = threadIdx.x % 32;
@@ -912,7 +912,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_both::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_both_d93a0deb99274dc2) tilepost_plan_both_d93a0deb99274dc2 = 0;
+decltype(tilepost_plan_both_b99ecd8af10f01e4) tilepost_plan_both_b99ecd8af10f01e4 = 0;
 
 extern "C" const tilepost_program_t* both_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_both::sm_80::make_plan(), tilepost_gen_both::sm_90a::make_plan()};
