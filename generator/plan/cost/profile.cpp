@@ -106,9 +106,10 @@ CollectiveProfile symmetric_all_to_all() {
 //
 // One stream that pushes to three ranks in turn: 8 MiB each in 81 us, 32 in 275, in chunks of 4 MiB
 // 110, in chunks of 1 MiB 646; to one rank 367 GB/s. Beside a GEMM a little less: six shapes of
-// AllGather on four ranks, one share after the other, to 6%. Chunks that are hardly any bytes show
-// what each takes: 1, 16, 64 and 256 rows 61 to 72 us, 40 to 50 more than their GEMM; 512 rows 78,
-// 1024 rows 80.
+// AllGather on four ranks, one share after the other, to 6% beside a GEMM by the formula
+// (Sm90Profile), which takes it to be longer than its row's times do. Chunks that are hardly any
+// bytes show what each takes: 1, 16, 64 and 256 rows 61 to 72 us, 40 to 50 more than their GEMM;
+// 512 rows 78, 1024 rows 80.
 CopyProfile copies() {
   return {{{2, 3.15}, {3, 5.8}}, 22, 1.06, 0.7, 2.3, {{2, 2.87}, {4, 3.2}},
           {{2, 0}, {4, 0.2}},    12, 18};

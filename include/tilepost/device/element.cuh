@@ -63,6 +63,23 @@ __device__ __forceinline__ float2 unpack(uint32_t word) {
   }
 }
 
+// Sixteen bytes of 16-bit elements of each part, added in fp32 in the order of parts.
+template <DType kType, int kParts>
+__device__ __forceinline__ uint4 add_vectors(const uint4 (&parts)[kParts]) {
+  const auto sum = [&](uint32_t uint4::*word) {
+    float2 pair = unpack<kType>(parts[0].*word);
+#pragma unroll
+    for (int part = 1; part < kParts; ++part) {
+      const float2 other = unpack<kType>(parts[part].*word);
+      pair.x += other.x;
+      pair.y += other.y;
+    }
+    return pack<kType>(pair.x, pair.y);
+  };
+  if constexpr (kParts == 1) return parts[0];
+  return {sum(&uint4::x), sum(&uint4::y), sum(&uint4::z), sum(&uint4::w)};
+}
+
 }  // namespace tilepost
 
 #endif  // TILEPOST_DEVICE_ELEMENT_CUH

@@ -199,7 +199,7 @@ __device__ __forceinline__ void add_part(const View& view, const Helper& helper,
           *reinterpret_cast<uint4*>(out + in_out(rank)) = parts[i][rank];
         continue;
       }
-      const uint4 sum = add_units<kType>(parts[i]);
+      const uint4 sum = add_vectors<kType>(parts[i]);
       *reinterpret_cast<uint4*>(out + in_out(0)) = sum;
       if constexpr (View::kShots == TILEPOST_TWO_SHOT) {
         constexpr ExchangeRanks kAll{0, View::kRanks};

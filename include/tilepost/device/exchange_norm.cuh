@@ -109,7 +109,7 @@ struct SlotSums {
         parts[i][rank] = reinterpret_cast<const uint4*>(static_cast<const char*>(row) +
                                                         rank * slot_bytes)[vectors[i]];
 #pragma unroll
-    for (int i = 0; i < kCount; ++i) sums[i] = add_units<kType>(parts[i]);
+    for (int i = 0; i < kCount; ++i) sums[i] = add_vectors<kType>(parts[i]);
   }
 };
 

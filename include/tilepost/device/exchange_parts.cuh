@@ -38,22 +38,6 @@ __device__ __forceinline__ void end_replay(const tilepost_exchange_t& exchange, 
 
 constexpr int kUnitElements = 8;  // of sixteen bytes
 
-// Sixteen bytes of kRanks parts, added in the order of ranks.
-template <DType kType, int kRanks>
-__device__ __forceinline__ uint4 add_units(const uint4 (&parts)[kRanks]) {
-  const auto sum = [&](uint32_t uint4::*word) {
-    float2 pair = unpack<kType>(parts[0].*word);
-#pragma unroll
-    for (int rank = 1; rank < kRanks; ++rank) {
-      const float2 other = unpack<kType>(parts[rank].*word);
-      pair.x += other.x;
-      pair.y += other.y;
-    }
-    return pack<kType>(pair.x, pair.y);
-  };
-  return {sum(&uint4::x), sum(&uint4::y), sum(&uint4::z), sum(&uint4::w)};
-}
-
 // The units of a part: rows [first, end) of the product, kColumns from `column` on, of which those
 // below `columns` are in the output.
 template <int kColumns>

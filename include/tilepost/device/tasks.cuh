@@ -65,23 +65,6 @@ __device__ __forceinline__ bool wait_for_parts(const tilepost_tasks_t& tasks,
   return true;
 }
 
-// Sixteen bytes of each part, added in their order.
-template <DType kType, int kParts>
-__device__ __forceinline__ uint4 sum_of(const uint4 (&vectors)[kParts]) {
-  const auto sum = [&](uint32_t uint4::*word) {
-    float2 pair = unpack<kType>(vectors[0].*word);
-#pragma unroll
-    for (int part = 1; part < kParts; ++part) {
-      const float2 other = unpack<kType>(vectors[part].*word);
-      pair.x += other.x;
-      pair.y += other.y;
-    }
-    return pack<kType>(pair.x, pair.y);
-  };
-  if constexpr (kParts == 1) return vectors[0];
-  return {sum(&uint4::x), sum(&uint4::y), sum(&uint4::z), sum(&uint4::w)};
-}
-
 // The whole warp: what lies at `first` becomes the sum of all parts.
 template <DType kType, int kParts>
 __device__ __forceinline__ void add_parts(uint32_t first, int stride, int bytes, int lane) {
@@ -92,7 +75,7 @@ __device__ __forceinline__ void add_parts(uint32_t first, int stride, int bytes,
 #pragma unroll
     for (int part = 0; part < kParts; ++part)
       vectors[part] = ptx::load_shared_quad(first + part * stride + at);
-    ptx::store_shared_quad(first + at, sum_of<kType, kParts>(vectors));
+    ptx::store_shared_quad(first + at, add_vectors<kType>(vectors));
   }
 }
 
@@ -269,7 +252,7 @@ __device__ __forceinline__ void finish_chunk(const tilepost_tasks_t& tasks,
     for (int i = 0; i < kAtOnce; ++i) {
       const int at = first + i * 32 * kTaskUnit;
       if (at >= bytes) break;
-      const uint4 sum = sum_of<kType, kParts>(vectors[i]);
+      const uint4 sum = add_vectors<kType>(vectors[i]);
       const auto store = [&](void* to, long long place) {
         *reinterpret_cast<uint4*>(static_cast<char*>(to) + place + offset + at) = sum;
       };
