@@ -7,7 +7,9 @@
 //             is the operation's memory (--lent-output), "registered" (--registered), or "caller's"
 //   reference program, mode, what cuBLASLt computes, of how many rows, and which of its candidates
 //             was the fastest
-//   sample    program, mode, round, us {variant: microseconds per launch}, mhz, watts
+//   sample    program, mode, round, us {variant: microseconds per launch}, mhz, watts; of an
+//             operation on all ranks also ours_of_rank {rank: microseconds of ours}, as us has the
+//             slowest rank's
 //   note      program, text
 //   failed    program, text: no measurement
 //   end       program

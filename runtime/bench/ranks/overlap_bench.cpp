@@ -56,9 +56,15 @@ bool report_check(const Entry& entry, const tilepost_plan_t& plan, const BenchTe
   return wrong == 0;
 }
 
+// The times of one round: the slowest rank's of each variant, and of ours each rank's.
+struct RankRound {
+  std::vector<double> us = std::vector<double>(kRankVariants);
+  std::vector<double> ours;
+};
+
 // One round on one rank; false: a rank has failed.
 bool run_round(RankBench& bench, BenchTeam& team, const RankMode& mode,
-               const std::vector<RankVariant>& order, int rank, std::vector<double>& us) {
+               const std::vector<RankVariant>& order, int rank, RankRound& round) {
   for (const RankVariant variant : order) {
     const bool alone = mode.more == 0;
     if (mode.graph > 0) {
@@ -71,9 +77,21 @@ bool run_round(RankBench& bench, BenchTeam& team, const RankMode& mode,
       bench.finish(variant, mode.more);
     };
     if (!team.steps.step(rank, finish)) return false;
-    us[variant] = team.slowest();
+    round.us[variant] = team.slowest();
+    if (variant == kOurs) round.ours = team.us;
   }
   return true;
+}
+
+void print_round(const char* program, const RankMode& mode, int index, const RankRound& round) {
+  Record record("sample");
+  record.set("program", program).set("mode", mode.name).set("round", index).begin("us");
+  for (const RankVariant variant : mode.variants)
+    record.set(kRankVariantNames[variant], round.us[variant]);
+  record.end().begin("ours_of_rank");
+  for (size_t rank = 0; rank < round.ours.size(); ++rank)
+    record.set(std::to_string(rank).c_str(), round.ours[rank]);
+  record.end();
 }
 
 void measure(RankBench& bench, BenchTeam& team, const char* program, const RankMode& mode,
@@ -85,16 +103,11 @@ void measure(RankBench& bench, BenchTeam& team, const char* program, const RankM
   for (int round = -mode.warm_ups; round < session.options.rounds; ++round) {
     std::vector<RankVariant> order = mode.variants;
     std::shuffle(order.begin(), order.end(), random);
-    std::vector<double> us(kRankVariants);
-    if (!run_round(bench, team, mode, order, rank, us)) return;
+    RankRound times;
+    if (!run_round(bench, team, mode, order, rank, times)) return;
     if (rank != 0) continue;
     session.alive();
-    if (round < 0) continue;
-    Record record("sample");
-    record.set("program", program).set("mode", mode.name).set("round", round).begin("us");
-    for (const RankVariant variant : mode.variants)
-      record.set(kRankVariantNames[variant], us[variant]);
-    record.end();
+    if (round >= 0) print_round(program, mode, round, times);
   }
 }
 
