@@ -88,6 +88,17 @@ double ghz(const MachineProfile& profile, const Plan& plan, const KernelConfig& 
   return clock * profile.sustained;
 }
 
+// Cycles of a stage's products at the power limit (KernelTimes::most_ghz).
+double limited_cycles(const MachineProfile& profile, const Plan& plan, const KernelConfig& config,
+                      const KernelRequest& request) {
+  const KernelTimes& times = profile.times_of(config.row);
+  if (times.most_ghz == 0) return 0;
+  const double most = times.most_ghz * (request.element == TILEPOST_E4M3 ? profile.e4m3 : 1.0);
+  return multiply_cycles(profile, plan, config, request) *
+         efficiency(profile, plan, config, request) *
+         std::max(ghz(profile, plan, config, request) / most, 1.0);
+}
+
 // What a kernel's tile takes.
 struct TileModel {
   double cycles, ghz, start_us;
@@ -102,7 +113,8 @@ TileModel by_own_times(const MachineProfile& profile, const Plan& plan, const Ke
           ? delivery_cycles(profile.l2_bytes_per_clock, profile.unaligned, plan, config, request)
           : 0;
   const double stage = wait_factor(profile.short_of_stages, plan, config, request) *
-                       std::max(multiply_cycles(profile, plan, config, request), delivery);
+                       std::max({multiply_cycles(profile, plan, config, request), delivery,
+                                 limited_cycles(profile, plan, config, request)});
   TileModel tile;
   tile.cycles = stages * stage + profile.times_of(config.row).epilogue_cycles;
   tile.ghz = ghz(profile, plan, config, request);

@@ -29,6 +29,9 @@ struct KernelTimes {
   double epilogue_cycles = 2000;  // per tile, not hidden behind the next tile's main loop
   double ghz = 0;       // the clock it leaves `clock_sms` SMs; gemm_sm80: 0, the architecture's
   bool beside = false;  // was timed beside collectives: the planner may overlap it unasked
+  // Products at the tensor peak go as if at no higher clock, whatever the efficiency and the clock
+  // are: the power limit leaves no more. 0: `ghz` is that already.
+  double most_ghz = 0;
 };
 
 // One collective: latency + bytes * us_per_mib(CTAs). Bytes are those of the largest buffer on a
