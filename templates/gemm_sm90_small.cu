@@ -42,7 +42,7 @@
 #include <tilepost/device/wgmma.cuh>
 #include <tilepost/mark.cuh>
 
-constexpr int kTileM = tilepost::tunable("TILE_M", 16);      // tokens: 8, or 16 to 128 by 16
+constexpr int kTileM = tilepost::tunable("TILE_M", 16);      // tokens: 8, or 16 to 256 by 16
 constexpr int kTileN = tilepost::tunable("TILE_N", 64);      // rows of weights: 64 or 128
 constexpr int kStages = tilepost::tunable("STAGES", 10);     // of the load pipeline
 constexpr int kSplitK = tilepost::tunable("SPLIT_K", 1);     // CTAs that share a tile: 1 to 8
@@ -67,7 +67,7 @@ constexpr int kSums = kTileM / 2;  // registers of a consumer's sums
 constexpr int kUnitM = 8;  // tokens of a unit of sums
 constexpr int kUnits = kTileM / kUnitM;
 using SplitK = tilepost::SplitK<kUnits, kSplitK>;
-constexpr int kGroup = 4;  // units whose epilogue's inputs are loaded together
+constexpr int kGroup = kTileM <= 192 ? 4 : 2;  // units whose epilogue's inputs fit the registers
 // Rows of a store of C: all that a CTA owns, if every one owns the same, or a part of that.
 constexpr int kBoxM = tilepost::tunable("BOX_M", kUnits % kSplitK == 0 ? kTileM / kSplitK : kUnitM);
 
@@ -90,8 +90,8 @@ constexpr int kConsumerWarps = 4 * kConsumers;
 constexpr int kThreads = 32 * (kConsumerWarps + 2 + kHelpers);
 constexpr int kSharedBytes = kPartsEnd + kBarrierBytes;
 
-static_assert(kTileM == 8 || (kTileM >= 16 && kTileM <= 128 && kTileM % 16 == 0),
-              "TILE_M is 8 or a multiple of 16 up to 128");
+static_assert(kTileM == 8 || (kTileM > 0 && kTileM % 16 == 0), "TILE_M is 8 or a multiple of 16");
+static_assert(kTileM <= (kPrecise ? 128 : 256), "a thread's registers hold 128 sums");
 static_assert(kTileN == 64 || kTileN == 128, "TILE_N is 64 or 128");
 static_assert(kSplitK >= 1 && kSplitK <= 8, "a cluster has at most 8 CTAs");
 static_assert(!kNN || kElement != tilepost::DType::e4m3, "wgmma reads e4m3 K-major only");

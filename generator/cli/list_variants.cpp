@@ -66,14 +66,17 @@ void list_routed(llvm::raw_ostream& out, Plan plan, bool first_only) {
   }
 }
 
-// Of every height all rows; `first_only`: of some heights, one.
+// Of every height all rows; `first_only`: of some, one of each height of tiles.
 void list_small(llvm::raw_ostream& out, Plan plan, bool first_only) {
-  for (const int64_t m : {8, 16, 32, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256}) {
+  for (const int64_t m :
+       {8, 16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256}) {
     if (first_only && m != 16 && m != 128 && m != 256) continue;
     plan.map.m = m;
+    int last = 0;
     for (const KernelConfig& config : small_configs(m, h200_nvlink_profile().in_flight_bytes)) {
+      if (!can_sum(config, plan) || (first_only && config.tile_m == last)) continue;
       print(out, config, plan, 1);
-      if (first_only) break;
+      last = config.tile_m;
     }
   }
 }

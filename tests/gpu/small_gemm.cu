@@ -34,7 +34,7 @@ constexpr size_t kGuard = 1 << 16;
 
 // One problem's operands, its reference, and room for results. Sized for the largest problem.
 struct Problem {
-  static constexpr size_t kMaxM = 256, kMaxN = 8192 + 64, kMaxK = 3584 + 64;
+  static constexpr size_t kMaxM = 520, kMaxN = 8192 + 64, kMaxK = 3584 + 64;
 
   void* a = allocate<uint16_t>(kMaxM * kMaxK);
   void* b = allocate<uint16_t>(kMaxN * kMaxK);
@@ -163,7 +163,7 @@ bool check() {
     int count = 0;
     // Rows of e4m3 are multiples of 16 elements.
     const bool e4m3 = type == DType::e4m3;
-    for (int m : {1, 7, 16, 33, 64, 100, 128, 200, 256})
+    for (int m : {1, 7, 16, 33, 64, 100, 128, 200, 256, 520})
       for (int n : {64, 200, 1000, 8192})
         for (int k : {64, e4m3 ? 144 : 72, e4m3 ? 1008 : 1000, 3584})
           for (Data data : {Data::integers, Data::normal}) {

@@ -159,6 +159,36 @@ namespace m128_n128_s4 {
 #include "templates/gemm_sm90_small.cu"
 }
 #undef CONFIG
+#define CONFIG "TILE_M=144 TILE_N=128 STAGES=5"
+namespace m144_n128 {
+#include "templates/gemm_sm90_small.cu"
+}
+#undef CONFIG
+#define CONFIG "TILE_M=176 TILE_N=128 STAGES=4"
+namespace m176_n128 {
+#include "templates/gemm_sm90_small.cu"
+}
+#undef CONFIG
+#define CONFIG "TILE_M=192 TILE_N=128 STAGES=4"
+namespace m192_n128 {
+#include "templates/gemm_sm90_small.cu"
+}
+#undef CONFIG
+#define CONFIG "TILE_M=192 TILE_N=128 STAGES=3 SPLIT_K=2"
+namespace m192_n128_s2 {
+#include "templates/gemm_sm90_small.cu"
+}
+#undef CONFIG
+#define CONFIG "TILE_M=208 TILE_N=128 STAGES=3 SPLIT_K=2"
+namespace m208_n128_s2 {
+#include "templates/gemm_sm90_small.cu"
+}
+#undef CONFIG
+#define CONFIG "TILE_M=256 TILE_N=128 STAGES=3"
+namespace m256_n128 {
+#include "templates/gemm_sm90_small.cu"
+}
+#undef CONFIG
 #define CONFIG "TILE_M=16 STAGES=10 NN=1"
 namespace nn_m16_n64 {
 #include "templates/gemm_sm90_small.cu"
@@ -171,6 +201,11 @@ namespace nn_m64_n128_s2 {
 #undef CONFIG
 #define CONFIG "TILE_M=128 TILE_N=128 STAGES=6 NN=1"
 namespace nn_m128_n128 {
+#include "templates/gemm_sm90_small.cu"
+}
+#undef CONFIG
+#define CONFIG "TILE_M=256 TILE_N=128 STAGES=3 NN=1"
+namespace nn_m256_n128 {
 #include "templates/gemm_sm90_small.cu"
 }
 #undef CONFIG
@@ -191,6 +226,11 @@ namespace fast_m16_n64 {
 #undef CONFIG
 #define CONFIG "TILE_M=128 TILE_N=128 STAGES=5 SPLIT_K=2 ELEMENT=2"
 namespace fast_m128_n128_s2 {
+#include "templates/gemm_sm90_small.cu"
+}
+#undef CONFIG
+#define CONFIG "TILE_M=256 TILE_N=128 STAGES=3 ELEMENT=2"
+namespace fast_m256_n128 {
 #include "templates/gemm_sm90_small.cu"
 }
 #undef CONFIG
@@ -221,6 +261,16 @@ namespace all_gelu_m64_n128_s2 {
 #undef CONFIG
 #define CONFIG "TILE_M=128 TILE_N=128 STAGES=6 EPILOGUE=110"
 namespace all_silu_m128_n128 {
+#include "templates/gemm_sm90_small.cu"
+}
+#undef CONFIG
+#define CONFIG "TILE_M=256 TILE_N=128 STAGES=3 EPILOGUE=110"
+namespace all_silu_m256_n128 {
+#include "templates/gemm_sm90_small.cu"
+}
+#undef CONFIG
+#define CONFIG "TILE_M=192 TILE_N=128 STAGES=3 SPLIT_K=2 EPILOGUE=78"
+namespace all_m192_n128_s2 {
 #include "templates/gemm_sm90_small.cu"
 }
 #undef CONFIG
@@ -301,19 +351,29 @@ inline const Kernel kKernels[] = {
     TILEPOST_SMALL(m128_n128_s2, true),
     TILEPOST_SMALL(m128_n128_s2_3stages, false),
     TILEPOST_SMALL(m128_n128_s4, true),
+    TILEPOST_SMALL(m144_n128, true),
+    TILEPOST_SMALL(m176_n128, true),
+    TILEPOST_SMALL(m192_n128, true),
+    TILEPOST_SMALL(m192_n128_s2, true),
+    TILEPOST_SMALL(m208_n128_s2, false),
+    TILEPOST_SMALL(m256_n128, true),
     TILEPOST_SMALL(nn_m16_n64, false),
     TILEPOST_SMALL(nn_m64_n128_s2, false),
     TILEPOST_SMALL(nn_m128_n128, false),
+    TILEPOST_SMALL(nn_m256_n128, false),
     TILEPOST_SMALL(f16_m32_n64, false),
     TILEPOST_SMALL(f16_nn_m8_n128_s2, false),
     TILEPOST_SMALL(fast_m16_n64, false),
     TILEPOST_SMALL(fast_m128_n128_s2, false),
+    TILEPOST_SMALL(fast_m256_n128, false),
     TILEPOST_SMALL(precise_m16_n64, false),
     TILEPOST_SMALL(precise_m64_n128_s2, false),
     TILEPOST_SMALL(precise_m128_n128, false),
     TILEPOST_SMALL(bias_silu_m16_n64, false),
     TILEPOST_SMALL(all_gelu_m64_n128_s2, false),
     TILEPOST_SMALL(all_silu_m128_n128, false),
+    TILEPOST_SMALL(all_silu_m256_n128, false),
+    TILEPOST_SMALL(all_m192_n128_s2, false),
     TILEPOST_SMALL(all_gelu_m96_n64_s3, false),
     TILEPOST_SMALL(f16_scale_residual_m32_n64, false),
     TILEPOST_SMALL(precise_all_silu_m128_n128, false),

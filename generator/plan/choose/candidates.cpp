@@ -118,6 +118,7 @@ TransferModel model_transfers(const Draft& draft, const Candidate& candidate) {
        .computed = static_cast<double>(candidate.waves) * wave,
        .wave_bytes = at_once * config.split_k * tile_bytes,
        .bytes = static_cast<double>(bytes_sent(draft.plan)),
+       .tile_rows = tiles_m(candidate.problem.map),
        .task_parts = candidate.task_parts,
        .shots = candidate.shots});
 }

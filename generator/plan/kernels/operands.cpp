@@ -64,6 +64,8 @@ std::string why_not_tma(const Plan& plan) {
 // to.
 bool can_sum(const KernelConfig& config, const Plan& plan) {
   if (plan.epilogue != 0 && !config.epilogue) return false;
+  const bool precise = plan.input == TILEPOST_E4M3 && plan.accumulate == TILEPOST_PRECISE;
+  if (is_small(config)) return holds_sums(config, precise, plan.epilogue);
   if (!is_sm90(config)) return true;                   // has rows for it
   const int most = config.consumers == 3 ? 104 : 192;  // gemm_sm90.cu asserts it
   return sums_held(config, plan) <= (plan.epilogue == 0 ? most : std::min(most, kMostBesideMore));

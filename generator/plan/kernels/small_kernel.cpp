@@ -11,17 +11,25 @@ constexpr int kRowBytes = 128;        // of an operand in shared memory
 constexpr int kTileK = 64;            // 16-bit elements of such a row
 constexpr int kConsumerColumns = 64;  // of C, per consumer warpgroup
 constexpr int kBarrierBytes = 1024;
+constexpr int kHalfOfSums = 64;  // of a consumer's thread: two sets of these fit its registers
+constexpr int kFewStages = 3;    // of a tall tile: with two, products wait for every load
 
 int consumers(const KernelConfig& config) {
   return config.tile_n / kConsumerColumns;
 }
 
+// Sums of a consumer's thread.
+int sums(const KernelConfig& config) {
+  return config.tile_m / 2;
+}
+
 // Warps that exchange tiles with other ranks. An SM's registers are in four parts, for a fourth of
-// the warps each: those of more than twelve have 128, of twelve 168. Consumers of tall tiles that
-// keep two sets of sums need more than 128 where there are two.
+// the warps each: those of more than twelve have 128, of twelve 168. Consumers of tall tiles, and
+// those that keep two sets of sums, need more than 128; where there are two, four helpers would
+// make fourteen warps.
 int helper_warps(const KernelConfig& config, const KernelRequest& request) {
   const bool two_sums = request.element == TILEPOST_E4M3 && request.accumulate == TILEPOST_PRECISE;
-  return two_sums && consumers(config) > 1 ? 2 : 4;
+  return (two_sums || sums(config) > kHalfOfSums) && consumers(config) > 1 ? 2 : 4;
 }
 
 // A CTA's part of a tile, in units.
@@ -57,6 +65,13 @@ KernelConfig small(int tile_m, int tile_n, int split_k, int64_t in_flight) {
   return config;
 }
 
+// Rows of the lowest tiles that are as few in a column as tiles of `most` rows.
+int even_height(int64_t m, int64_t most) {
+  const int64_t tile_rows = (m + most - 1) / most;
+  const int64_t rows = (m + tile_rows - 1) / tile_rows;
+  return rows <= 8 ? 8 : static_cast<int>((rows + 15) / 16 * 16);
+}
+
 // The most units that what a CTA owns is whole boxes of, no more than `most`.
 int even_box(int owned, int most) {
   int box = std::clamp(most, 1, owned);
@@ -84,20 +99,32 @@ bool is_small(const KernelConfig& config) {
 }
 
 // Tokens beyond the last are multiplied like the others, so a tile has as few as the instruction
-// allows; above 128 there are several tile rows. Short tiles are 64 columns wide, for the most
-// CTAs; tall ones move less through shared memory where they are wider.
+// allows; above 128 there are several tile rows, or taller tiles, which ask less of L2 but are
+// fewer. Short tiles are 64 columns wide, for the most CTAs; tall ones move less through shared
+// memory where they are wider.
 std::vector<KernelConfig> small_configs(int64_t m, int64_t in_flight) {
+  constexpr int64_t kUsual = 128;
   if (m > kMostExchangedRows) return {};
-  const int64_t tile_rows = (m + kMostTileRows - 1) / kMostTileRows;
-  const int64_t rows = (m + tile_rows - 1) / tile_rows;
-  const int tile_m = rows <= 8 ? 8 : static_cast<int>((rows + 15) / 16 * 16);
+  int tile_m = even_height(m, kUsual);
   std::vector<KernelConfig> configs;
-  if (m <= kMostTileRows)
+  if (m <= kUsual)
     for (const int split_k : {1, 2, 3, 4, 8})
       configs.push_back(small(tile_m, 64, split_k, in_flight));
   if (m > 64)
     for (const int split_k : {1, 2, 4}) configs.push_back(small(tile_m, 128, split_k, in_flight));
+  for (const int64_t most : {192, 256}) {
+    if (even_height(m, most) == tile_m) continue;
+    tile_m = even_height(m, most);
+    for (const int split_k : {1, 2}) {
+      const KernelConfig config = small(tile_m, 128, split_k, in_flight);
+      if (config.stages >= kFewStages) configs.push_back(config);
+    }
+  }
   return configs;
+}
+
+bool holds_sums(const KernelConfig& config, bool precise, int epilogue) {
+  return sums(config) <= kHalfOfSums || !(precise || (epilogue & TILEPOST_GELU) != 0);
 }
 
 int box_rows(const KernelConfig& config, const KernelRequest& request) {

@@ -14,9 +14,6 @@ inline constexpr int64_t kMostSmallRows = 256;
 // The same where kernels exchange tiles.
 inline constexpr int64_t kMostExchangedRows = 2048;
 
-// Rows of a tile, at most.
-inline constexpr int64_t kMostTileRows = 128;
-
 // Rows of a tile that a CTA has at least where kernels exchange tiles.
 inline constexpr int kExchangeUnit = 8;
 
@@ -28,6 +25,10 @@ int box_rows(const KernelConfig& config, const KernelRequest& request);
 // The rows for A of m rows in order of preference; none above kMostExchangedRows. As many stages as
 // keep `in_flight` bytes of operands on their way.
 std::vector<KernelConfig> small_configs(int64_t m, int64_t in_flight);
+
+// Whether a consumer's registers hold the sums of a tile: twice, if they are of e4m3 and `precise`,
+// and beside what the epilogue takes.
+bool holds_sums(const KernelConfig& config, bool precise, int epilogue);
 
 // Dynamic shared memory of one CTA, bytes.
 int64_t small_shared_bytes(const KernelConfig& config);

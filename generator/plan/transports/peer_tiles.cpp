@@ -177,12 +177,12 @@ const ShotProfile& profile_of(const TileProfile& tiles, tilepost_shots_t shots) 
   return shots == TILEPOST_ONE_SHOT ? tiles.one_shot : tiles.lines;
 }
 
-// Tiles of a rank's own rows come first. What does not stay in L2 of the weights until the others
-// need it is read once more.
+// Tiles of a rank's own rows come first. What does not stay in L2 of the weights until the tiles of
+// other rows need it is read once more.
 double read_again(const TransferProblem& problem) {
   const Plan& plan = problem.plan;
   const double weights = static_cast<double>(plan.map.n * plan.k * element_bytes(plan.input));
-  const bool again = plan.map.m > kMostTileRows && weights > problem.profile.tiles.weights_in_l2;
+  const bool again = problem.tile_rows > 1 && weights > problem.profile.tiles.weights_in_l2;
   return again ? weights / problem.profile.memory_bytes_per_us : 0;
 }
 

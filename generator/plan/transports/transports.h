@@ -37,6 +37,7 @@ struct TransferProblem {
   // That a wave stores, or would if no CTAs shared a tile: their waves are too short to hide much.
   double wave_bytes;
   double bytes;    // of all groups
+  int tile_rows;   // of all tiles
   int task_parts;  // tilepost_plan_t::task_parts
   tilepost_shots_t shots = TILEPOST_SHOTS_NONE;
 };

@@ -1,5 +1,6 @@
 // gemm_sm90_small in the catalogue and in plans: what it is offered for, and how its CTAs share
 // tiles.
+#include "generator/plan/kernels/operands.h"
 #include "generator/plan/kernels/small_kernel.h"
 #include "tests/catch.h"
 #include "tests/unit/plan/only_plan.h"
@@ -28,9 +29,11 @@ TEST_CASE("every height gets rows that fit, as tall as it needs") {
     REQUIRE_FALSE(configs.empty());
     for (const KernelConfig& config : configs) {
       INFO(m << " rows: " << config.tile_m << "x" << config.tile_n << " over " << config.split_k);
-      REQUIRE((config.tile_m == 8 || (config.tile_m % 16 == 0 && config.tile_m <= 128)));
-      REQUIRE((m + config.tile_m - 1) / config.tile_m == (m + 127) / 128);
-      REQUIRE(config.stages >= 2);
+      REQUIRE((config.tile_m == 8 || (config.tile_m % 16 == 0 && config.tile_m <= 256)));
+      const int64_t tile_rows = (m + config.tile_m - 1) / config.tile_m;
+      if (config.tile_m <= 128) REQUIRE(tile_rows == (m + 127) / 128);
+      REQUIRE(tile_rows >= (m + 255) / 256);
+      REQUIRE(config.stages >= (config.tile_m <= 128 ? 2 : 3));
       REQUIRE(shared_bytes(config) <= arch_info(Arch::sm_90a).shared_per_block);
     }
   }
@@ -48,6 +51,67 @@ TEST_CASE("stages and shared memory are what the template takes") {
   REQUIRE(shared_tile.stages == 5);
   REQUIRE(shared_bytes(shared_tile) == 5 * 256 * 128 + 2 * (64 * 128 + 8 * 2048) + 1024);
   REQUIRE(threads(shared_tile) == 320);
+}
+
+TEST_CASE("many rows get taller tiles too, each height once") {
+  const auto heights = [](int64_t m) {
+    std::vector<std::pair<int, int>> found;  // and how many CTAs share a tile
+    for (const KernelConfig& config : small_configs(m, kInFlight))
+      if (config.tile_m > 128 || m > 128) found.emplace_back(config.tile_m, config.split_k);
+    return found;
+  };
+  using Heights = std::vector<std::pair<int, int>>;
+  REQUIRE(heights(128).empty());
+  REQUIRE(heights(130) == Heights{{80, 1}, {80, 2}, {80, 4}, {144, 1}, {144, 2}});
+  REQUIRE(heights(256) == Heights{{128, 1}, {128, 2}, {128, 4}, {256, 1}});  // 2: no room
+  REQUIRE(heights(512) == Heights{{128, 1}, {128, 2}, {128, 4}, {176, 1}, {176, 2}, {256, 1}});
+}
+
+// An SM's registers are for twelve warps of 168, or sixteen of 128.
+TEST_CASE("tall tiles have two helper warps, and no more sums than registers") {
+  KernelRequest request;
+  request.shots = TILEPOST_ONE_SHOT;
+  request.ranks = 2;
+  Plan plan;
+  plan.input = TILEPOST_E4M3;
+  for (const int64_t m : {128, 160, 512})
+    for (const KernelConfig& config : small_configs(m, kInFlight)) {
+      if (config.tile_n == 64) continue;  // one consumer
+      const bool tall = config.tile_m > 128;
+      INFO(config.tile_m << " rows");
+      const KernelPlan kernel = make_kernel(config, request);
+      plan.epilogue = 0;
+      plan.accumulate = TILEPOST_PRECISE;
+      REQUIRE(can_sum(config, plan) == !tall);
+      plan.accumulate = TILEPOST_FAST;
+      REQUIRE(can_sum(config, plan));
+      REQUIRE(kernel.source.tunables.at("HELPERS") == (tall ? "2" : "4"));
+      REQUIRE(kernel.kernel.threads == (tall ? 384 : 448));
+      plan.epilogue = TILEPOST_GELU;
+      REQUIRE(can_sum(config, plan) == !tall);
+    }
+}
+
+TEST_CASE("the power limit bounds tiles of more than 128 rows, others do not come to it") {
+  MachineProfile unbounded = h200_nvlink_profile();
+  unbounded.kernels.at("gemm_sm90_small").most_ghz = 0;
+  const auto computed = [](int64_t tile_m, tilepost_dtype_t input, const MachineProfile& profile) {
+    Spec spec = spec_of(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_PEER_TILES, 1024, 7168);
+    spec.gemm.a.value = spec.gemm.b.value = input;
+    spec.gemm.accumulate.value = TILEPOST_FAST;
+    spec.schedule.tile = wish(std::vector<int64_t>{tile_m, 128});
+    const Planned planned = plan(spec, profile);
+    REQUIRE(planned.plans.size() == 1);
+    return planned.plans.front().prediction.gemm;
+  };
+  for (const tilepost_dtype_t input : {TILEPOST_BF16, TILEPOST_E4M3}) {
+    const auto by = [&](int64_t tile_m, const MachineProfile& profile) {
+      return computed(tile_m, input, profile);
+    };
+    CHECK(by(128, h200_nvlink_profile()) == by(128, unbounded));
+    CHECK(by(256, h200_nvlink_profile()) > 1.1 * by(256, unbounded));
+    CHECK(by(256, h200_nvlink_profile()) < by(128, h200_nvlink_profile()));
+  }
 }
 
 TEST_CASE("a row's tunables, boxes and signals") {

@@ -40,6 +40,7 @@ TransferModel model(const Plan& plan, tilepost_transport_t transport, double wav
                                         .computed = 16 * wave,
                                         .wave_bytes = 8 << 20,
                                         .bytes = 128 << 20,
+                                        .tile_rows = 64,
                                         .task_parts = 0});
 }
 

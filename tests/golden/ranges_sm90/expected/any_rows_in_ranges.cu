@@ -4,7 +4,7 @@
 //   sm_90a, m from 1025 to 4096: gemm_sm90, tile 128x256, 8 waves in 6 groups, panel layout
 //   sm_90a, m from 65 to 1024: gemm_sm90_small, tile 128x128, 4 waves in 1 group, panel layout
 //   sm_90a, m from 1 to 64: gemm_sm90_small, tile 64x64, 1 wave in 1 group, panel layout
-//   plan 84722f3252e4e58d
+//   plan 2dffb7b588c7ca42
 #include "any_rows_in_ranges.h"
 
 #include <tilepost/device/arch.h>
@@ -25,7 +25,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 8, "any_rows_in_ranges was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_any_rows_in_ranges::kFiles == 0x776bce2836c84794, "any_rows_in_ranges.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_any_rows_in_ranges::kFiles == 0xf52dcb3ef7ef8625, "any_rows_in_ranges.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "any_rows_in_ranges.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -547,7 +547,7 @@ struct View : tilepost::woven::View {
 // zeros and does not write outside C, so m, n and k are arbitrary as far as the maps allow: rows of
 // A, B and C start at multiples of 16 bytes.
 
-constexpr int kTileM = 128;   // tokens: 8, or 16 to 128 by 16
+constexpr int kTileM = 128;   // tokens: 8, or 16 to 256 by 16
 constexpr int kTileN = 128;   // rows of weights: 64 or 128
 constexpr int kStages = 6;    // of the load pipeline
 constexpr int kSplitK = 1;    // CTAs that share a tile: 1 to 8
@@ -571,7 +571,7 @@ constexpr int kSums = kTileM / 2;  // registers of a consumer's sums
 constexpr int kUnitM = 8;  // tokens of a unit of sums
 constexpr int kUnits = kTileM / kUnitM;
 using SplitK = tilepost::SplitK<kUnits, kSplitK>;
-constexpr int kGroup = 4;  // units whose epilogue's inputs are loaded together
+constexpr int kGroup = 4;  // units whose epilogue's inputs fit the registers
 // Rows of a store of C: all that a CTA owns, if every one owns the same, or a part of that.
 constexpr int kBoxM = 32;
 
@@ -594,8 +594,8 @@ constexpr int kConsumerWarps = 4 * kConsumers;
 constexpr int kThreads = 32 * (kConsumerWarps + 2 + kHelpers);
 constexpr int kSharedBytes = kPartsEnd + kBarrierBytes;
 
-static_assert(kTileM == 8 || (kTileM >= 16 && kTileM <= 128 && kTileM % 16 == 0),
-              "TILE_M is 8 or a multiple of 16 up to 128");
+static_assert(kTileM == 8 || (kTileM > 0 && kTileM % 16 == 0), "TILE_M is 8 or a multiple of 16");
+static_assert(kTileM <= 256, "a thread's registers hold 128 sums");
 static_assert(kTileN == 64 || kTileN == 128, "TILE_N is 64 or 128");
 static_assert(kSplitK >= 1 && kSplitK <= 8, "a cluster has at most 8 CTAs");
 static_assert(!kNN || kElement != tilepost::DType::e4m3, "wgmma reads e4m3 K-major only");
@@ -1026,7 +1026,7 @@ struct View : tilepost::woven::View {
 // zeros and does not write outside C, so m, n and k are arbitrary as far as the maps allow: rows of
 // A, B and C start at multiples of 16 bytes.
 
-constexpr int kTileM = 64;    // tokens: 8, or 16 to 128 by 16
+constexpr int kTileM = 64;    // tokens: 8, or 16 to 256 by 16
 constexpr int kTileN = 64;    // rows of weights: 64 or 128
 constexpr int kStages = 6;    // of the load pipeline
 constexpr int kSplitK = 1;    // CTAs that share a tile: 1 to 8
@@ -1050,7 +1050,7 @@ constexpr int kSums = kTileM / 2;  // registers of a consumer's sums
 constexpr int kUnitM = 8;  // tokens of a unit of sums
 constexpr int kUnits = kTileM / kUnitM;
 using SplitK = tilepost::SplitK<kUnits, kSplitK>;
-constexpr int kGroup = 4;  // units whose epilogue's inputs are loaded together
+constexpr int kGroup = 4;  // units whose epilogue's inputs fit the registers
 // Rows of a store of C: all that a CTA owns, if every one owns the same, or a part of that.
 constexpr int kBoxM = 16;
 
@@ -1073,8 +1073,8 @@ constexpr int kConsumerWarps = 4 * kConsumers;
 constexpr int kThreads = 32 * (kConsumerWarps + 2 + kHelpers);
 constexpr int kSharedBytes = kPartsEnd + kBarrierBytes;
 
-static_assert(kTileM == 8 || (kTileM >= 16 && kTileM <= 128 && kTileM % 16 == 0),
-              "TILE_M is 8 or a multiple of 16 up to 128");
+static_assert(kTileM == 8 || (kTileM > 0 && kTileM % 16 == 0), "TILE_M is 8 or a multiple of 16");
+static_assert(kTileM <= 256, "a thread's registers hold 128 sums");
 static_assert(kTileN == 64 || kTileN == 128, "TILE_N is 64 or 128");
 static_assert(kSplitK >= 1 && kSplitK <= 8, "a cluster has at most 8 CTAs");
 static_assert(!kNN || kElement != tilepost::DType::e4m3, "wgmma reads e4m3 K-major only");
@@ -1472,7 +1472,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_any_rows_in_ranges::sm_90a_to_64
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_any_rows_in_ranges_776bce2836c84794) tilepost_plan_any_rows_in_ranges_776bce2836c84794 = 0;
+decltype(tilepost_plan_any_rows_in_ranges_f52dcb3ef7ef8625) tilepost_plan_any_rows_in_ranges_f52dcb3ef7ef8625 = 0;
 
 extern "C" const tilepost_program_t* any_rows_in_ranges_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_any_rows_in_ranges::sm_90a::make_plan(), tilepost_gen_any_rows_in_ranges::sm_90a_to_1024::make_plan(), tilepost_gen_any_rows_in_ranges::sm_90a_to_64::make_plan()};

@@ -2,7 +2,7 @@
 //   out[50, 1024] = this rank's rows of the sum over 4 ranks of A[200, 512] * B[1024, 512]^T, f16 in, f16 out
 //   for any m up to 200
 //   sm_90a: gemm_sm90_small, tile 112x128, 1 wave in 1 group, panel layout
-//   plan 05d417b8af55e957
+//   plan 5117b932a905fd56
 #include "mlp_down.h"
 
 #include <tilepost/device/arch.h>
@@ -20,7 +20,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 8, "mlp_down was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_mlp_down::kFiles == 0xcc7bc130402dd2f9, "mlp_down.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_mlp_down::kFiles == 0xa5f8c137e9c9a77b, "mlp_down.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "mlp_down.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -72,7 +72,7 @@ struct View : tilepost::woven::View {
 // zeros and does not write outside C, so m, n and k are arbitrary as far as the maps allow: rows of
 // A, B and C start at multiples of 16 bytes.
 
-constexpr int kTileM = 112;   // tokens: 8, or 16 to 128 by 16
+constexpr int kTileM = 112;   // tokens: 8, or 16 to 256 by 16
 constexpr int kTileN = 128;   // rows of weights: 64 or 128
 constexpr int kStages = 6;    // of the load pipeline
 constexpr int kSplitK = 1;    // CTAs that share a tile: 1 to 8
@@ -96,7 +96,7 @@ constexpr int kSums = kTileM / 2;  // registers of a consumer's sums
 constexpr int kUnitM = 8;  // tokens of a unit of sums
 constexpr int kUnits = kTileM / kUnitM;
 using SplitK = tilepost::SplitK<kUnits, kSplitK>;
-constexpr int kGroup = 4;  // units whose epilogue's inputs are loaded together
+constexpr int kGroup = 4;  // units whose epilogue's inputs fit the registers
 // Rows of a store of C: all that a CTA owns, if every one owns the same, or a part of that.
 constexpr int kBoxM = 16;
 
@@ -119,8 +119,8 @@ constexpr int kConsumerWarps = 4 * kConsumers;
 constexpr int kThreads = 32 * (kConsumerWarps + 2 + kHelpers);
 constexpr int kSharedBytes = kPartsEnd + kBarrierBytes;
 
-static_assert(kTileM == 8 || (kTileM >= 16 && kTileM <= 128 && kTileM % 16 == 0),
-              "TILE_M is 8 or a multiple of 16 up to 128");
+static_assert(kTileM == 8 || (kTileM > 0 && kTileM % 16 == 0), "TILE_M is 8 or a multiple of 16");
+static_assert(kTileM <= 256, "a thread's registers hold 128 sums");
 static_assert(kTileN == 64 || kTileN == 128, "TILE_N is 64 or 128");
 static_assert(kSplitK >= 1 && kSplitK <= 8, "a cluster has at most 8 CTAs");
 static_assert(!kNN || kElement != tilepost::DType::e4m3, "wgmma reads e4m3 K-major only");
@@ -506,7 +506,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_mlp_down::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_mlp_down_cc7bc130402dd2f9) tilepost_plan_mlp_down_cc7bc130402dd2f9 = 0;
+decltype(tilepost_plan_mlp_down_a5f8c137e9c9a77b) tilepost_plan_mlp_down_a5f8c137e9c9a77b = 0;
 
 extern "C" const tilepost_program_t* mlp_down_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_mlp_down::sm_90a::make_plan()};
