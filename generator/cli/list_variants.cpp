@@ -19,6 +19,7 @@ bool takes_epilogue(const KernelConfig& config, Plan plan, int cluster) {
 void print(llvm::raw_ostream& out, const KernelConfig& config, const Plan& plan, int cluster) {
   KernelRequest request = request_for(plan);
   request.cluster = cluster;
+  request.tasks = config.helped;
   request.band = band_of(config, cluster, plan.map.m, h200_nvlink_profile().band_rows);
   KernelPlan kernel = make_kernel(config, request);
   if (takes_epilogue(config, plan, cluster)) kernel.source.tunables["EPILOGUE"] = "*";
@@ -42,7 +43,8 @@ void list_sm90(llvm::raw_ostream& out, const Plan& plan, bool first_only) {
   for (const KernelConfig& config : sm90_configs()) {
     if (!can_sum(config, plan) || !can_load(config, plan)) continue;
     for (const int cluster : {1, 2, 4})
-      if (fits_cluster(config, cluster)) print(out, config, plan, cluster);
+      if (fits_cluster(config, cluster) && (cluster < 4 || !config.helped))
+        print(out, config, plan, cluster);
     if (first_only) return;
   }
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <functional>
 #include <limits>
 
 #include "generator/plan/cost/predict.h"
@@ -103,12 +104,24 @@ GemmModel model_gemm(const Draft& draft, const KernelChoice& kernel) {
   return model_gemm(draft.profile, draft.plan, kernel.config, kernel.request);
 }
 
+// How much longer tasks and stores beside it make a kernel of these tiles take than others.
+double beside_tasks(const Draft& draft, const Candidate& candidate) {
+  const KernelChoice& kernel = *candidate.kernel;
+  if (candidate.task_parts == 0 || row_of(draft.plan).moves_input()) return 1;
+  const TaskProfile& tasks = draft.profile.tasks;
+  double factor = 1;
+  if (kernel.config.stages < 4) factor *= tasks.short_of_stages;
+  if (kernel.config.swapped) factor *= tasks.swapped;
+  if (kernel.request.cluster * kernel.config.across == 4) factor *= tasks.clusters_of_4;
+  return factor;
+}
+
 TransferModel model_transfers(const Draft& draft, const Candidate& candidate) {
   const KernelConfig& config = candidate.kernel->config;
   const GemmModel gemm = model_gemm(draft, *candidate.kernel);
   const int at_once = candidate.problem.at_once;
   const double tile_bytes = 1.0 * bytes_of(draft.plan.output) * config.tile_m * config.tile_n;
-  const double wave = gemm.wave_on(at_once);
+  const double wave = gemm.wave_on(at_once, beside_tasks(draft, candidate));
   return candidate.transport->model(
       {.plan = draft.plan,
        .profile = draft.profile,
@@ -117,6 +130,7 @@ TransferModel model_transfers(const Draft& draft, const Candidate& candidate) {
        .wave_beside = gemm.wave_on(at_once, draft.profile.beside_collective),
        .computed = static_cast<double>(candidate.waves) * wave,
        .wave_bytes = at_once * config.split_k * tile_bytes,
+       .tile_kib = tile_bytes / config.across / 1024,
        .bytes = static_cast<double>(bytes_sent(draft.plan)),
        .tile_rows = tiles_m(candidate.problem.map),
        .task_parts = candidate.task_parts,
@@ -258,22 +272,45 @@ bool only_exchanges(const Draft& draft, const KernelChoice& kernel) {
   return is_small(kernel.config) && draft.plan.map.m > kMostSmallRows;
 }
 
-// Kernels of the draft that can overlap with it. Rows of the catalogue that were not timed beside
-// collectives serve where no other has the tile, where nothing runs beside them, and where A
-// arrives by copies and stores, which take no SMs.
-std::vector<const KernelChoice*> kernels_with(const Draft& draft, const Transport& transport) {
-  if (!why_not_division(draft, transport.row.value).empty()) return {};
-  const bool exchanges = transport.access() == TILEPOST_ACCESS_TILES;
+// Whether the transport gives helper warps of the kernel tasks for which it leaves room.
+bool is_helped(const Draft& draft, const KernelChoice& kernel, const Transport& transport) {
+  return kernel.config.helped && task_parts(draft, kernel, transport) > 0;
+}
+
+// Which of the draft's kernels may overlap with a transport, if it serves them. Where A arrives by
+// copies and stores, which take no SMs, and where kernels exchange tiles any may. Of others those
+// whose helper warps have tasks, or else rows of the catalogue that were timed beside collectives,
+// but where no other has the tile.
+std::function<bool(const KernelChoice&)> filter_of(const Draft& draft, const Transport& transport) {
+  const auto helped = [&](const KernelChoice& kernel) {
+    return is_helped(draft, kernel, transport);
+  };
   const auto timed = [&](const KernelChoice& kernel) {
     return draft.profile.times_of(kernel.config.row).beside;
   };
+  const bool exchanges = transport.access() == TILEPOST_ACCESS_TILES;
   const bool waits = division_of(draft.plan, transport.row.value) == TILEPOST_DIVISION_ARRIVALS;
-  const bool alone = exchanges || (waits && transport.shares_memory());
-  const bool timed_only = !alone && std::ranges::any_of(draft.kernels, timed);
+  const bool helps = std::ranges::any_of(draft.kernels, helped);
+  if (!exchanges && !(waits && transport.shares_memory())) {
+    if (helps) return helped;
+    if (std::ranges::any_of(draft.kernels, timed)) return timed;
+  }
+  return [=, &draft, &transport](const KernelChoice& kernel) {
+    // Timed ones that leave a helper warp room are there twice.
+    const bool twin = helps && timed(kernel) && task_parts(draft, kernel, transport) > 0;
+    return kernel.config.helped ? helped(kernel) : !twin;
+  };
+}
+
+// Kernels of the draft that can overlap with it.
+std::vector<const KernelChoice*> kernels_with(const Draft& draft, const Transport& transport) {
+  if (!why_not_division(draft, transport.row.value).empty()) return {};
+  const bool exchanges = transport.access() == TILEPOST_ACCESS_TILES;
+  const bool waits = division_of(draft.plan, transport.row.value) == TILEPOST_DIVISION_ARRIVALS;
+  const auto may = filter_of(draft, transport);
   std::vector<const KernelChoice*> kernels;
   for (const KernelChoice& kernel : draft.kernels) {
-    if (timed_only && !timed(kernel)) continue;
-    if (!exchanges && only_exchanges(draft, kernel)) continue;
+    if (!may(kernel) || (!exchanges && only_exchanges(draft, kernel))) continue;
     // It asks whether A has come where it exchanges rows alone.
     if (waits && !exchanges && is_small(kernel.config)) continue;
     const int parts = task_parts(draft, kernel, transport);
@@ -309,12 +346,19 @@ void merge_groups(Candidate& candidate) {
   take(fewest_groups(candidate.problem, INT_MAX), candidate);
 }
 
+double merged_end(const Candidate& candidate) {
+  if (candidate.is_one_group()) return candidate.end;
+  Candidate merged = candidate;
+  merge_groups(merged);
+  return merged.end;
+}
+
 std::vector<Candidate> in_sequence(const Draft& draft) {
   const bool others = !std::ranges::all_of(
       draft.kernels, [&](const KernelChoice& kernel) { return only_exchanges(draft, kernel); });
   std::vector<Candidate> candidates;
   for (const KernelChoice& kernel : draft.kernels) {
-    if (others && only_exchanges(draft, kernel)) continue;
+    if ((others && only_exchanges(draft, kernel)) || kernel.config.helped) continue;
     std::optional<Candidate> candidate = begin_sequence(draft, kernel);
     if (!candidate) continue;
     GroupProblem& problem = candidate->problem;
@@ -333,7 +377,7 @@ std::vector<Candidate> in_sequence(const Draft& draft) {
   return candidates;
 }
 
-const Candidate* best(const std::vector<Candidate>& candidates, double noise) {
+const Candidate* best(std::span<const Candidate> candidates, double noise) {
   double least = std::numeric_limits<double>::infinity();
   for (const Candidate& candidate : candidates) least = std::min(least, candidate.end);
   for (const Candidate& candidate : candidates)

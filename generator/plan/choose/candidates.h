@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "generator/plan/choose/draft.h"
@@ -41,12 +42,15 @@ std::vector<Candidate> overlapped(const Draft& draft, const Transport& transport
 // Requires that there may be several.
 void merge_groups(Candidate& candidate);
 
+// When it ends then: what becomes of the candidate.
+double merged_end(const Candidate& candidate);
+
 // The whole GEMM on all SMs and one collective, if the pattern has any: one candidate per kernel.
 std::vector<Candidate> in_sequence(const Draft& draft);
 
 // The most preferred of those that end first, to within `noise` of it, a part; null if there are
 // none.
-const Candidate* best(const std::vector<Candidate>& candidates, double noise);
+const Candidate* best(std::span<const Candidate> candidates, double noise);
 
 // ---- Groups that a user asks for
 

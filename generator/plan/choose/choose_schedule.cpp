@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "generator/plan/choose/candidates.h"
@@ -110,6 +111,18 @@ std::vector<Candidate> by_all_transports(const Draft& draft,
   return all;
 }
 
+// The best of each transport, compared as what becomes of it: transports differ in how many groups
+// the model lets them save (SlackProfile).
+const Candidate* best_of_transports(const std::vector<Candidate>& overlap, double noise) {
+  const Candidate* least = nullptr;
+  for (size_t i = 0, behind = 0; i < overlap.size(); i = behind) {
+    while (behind < overlap.size() && overlap[behind].transport == overlap[i].transport) ++behind;
+    const Candidate* const own = best(std::span(overlap).subspan(i, behind - i), noise);
+    if (!least || merged_end(*own) < merged_end(*least)) least = own;
+  }
+  return least;
+}
+
 void take(Draft& draft, const Candidate& chosen) {
   Plan& plan = draft.plan;
   const KernelConfig& config = chosen.kernel->config;
@@ -178,7 +191,9 @@ bool choose_schedule(Draft& draft) {
   const std::vector<Candidate> sequence = in_sequence(draft);
   std::vector<Candidate> overlap;
   if (!list_overlapped(draft, wishes, overlap)) return false;
-  const Candidate* with = best(overlap, profile.noise);
+  const bool merges = !groups && draft.plan.arch != Arch::host;
+  const Candidate* with =
+      merges ? best_of_transports(overlap, profile.noise) : best(overlap, profile.noise);
   const Candidate* without = best(sequence, profile.noise);
   if (!with && !without) return no_room(draft);
   const bool use_overlap = with && (wishes.must_overlap || !without ||
@@ -187,7 +202,7 @@ bool choose_schedule(Draft& draft) {
   if (groups && !chosen.overlaps() && total_waves(*groups) != chosen.waves)
     return groups_do_not_fit(draft, *groups, chosen);
   explain_choice(draft, overlap, sequence, chosen);
-  if (use_overlap && !groups && draft.plan.arch != Arch::host && !chosen.is_one_group()) {
+  if (use_overlap && merges && !chosen.is_one_group()) {
     const Candidate finest = chosen;
     merge_groups(chosen);
     explain_groups(draft, finest, chosen);

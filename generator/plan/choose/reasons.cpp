@@ -90,7 +90,8 @@ std::vector<Candidate> of_transport(const std::vector<Candidate>& candidates,
 }
 
 // What every transport that was compared is predicted to take, best first; "" for fewer than two.
-std::string transports_text(const std::vector<Candidate>& overlap) {
+// `merges`: groups are not asked for, and will be merged.
+std::string transports_text(const std::vector<Candidate>& overlap, bool merges) {
   std::vector<const Candidate*> firsts;
   for (const Candidate& candidate : overlap) {
     auto it = std::ranges::find_if(
@@ -101,12 +102,13 @@ std::string transports_text(const std::vector<Candidate>& overlap) {
       *it = &candidate;
   }
   if (firsts.size() < 2) return "";
-  std::ranges::stable_sort(firsts,
-                           [](const Candidate* a, const Candidate* b) { return a->end < b->end; });
-  std::string text;
+  std::vector<std::pair<double, std::string>> ends;
   for (const Candidate* candidate : firsts)
-    text += (text.empty() ? "" : "; ") + std::string(name_of(candidate->transport->row.value)) +
-            ": " + us(candidate->end);
+    ends.emplace_back(merges ? merged_end(*candidate) : candidate->end,
+                      name_of(candidate->transport->row.value));
+  std::ranges::stable_sort(ends, {}, &std::pair<double, std::string>::first);
+  std::string text;
+  for (const auto& [end, name] : ends) text += (text.empty() ? "" : "; ") + name + ": " + us(end);
   return text;
 }
 
@@ -114,7 +116,7 @@ void explain_transport(Draft& draft, const std::vector<Candidate>& overlap,
                        const std::vector<Candidate>& sequence, const Candidate& chosen) {
   const Candidate* with = best(overlap, draft.profile.noise);
   const Candidate* without = best(sequence, draft.profile.noise);
-  const std::string compared = transports_text(overlap);
+  const std::string compared = transports_text(overlap, !draft.spec.schedule.groups);
   const std::string name = std::string("transport ") + name_of(chosen.transport->row.value);
   if (!compared.empty() && without)
     draft.because(name + " (" + compared + "; none: " + us(without->end) + ")");

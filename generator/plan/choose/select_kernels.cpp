@@ -253,7 +253,8 @@ std::vector<KernelConfig> usable(Draft& draft, const std::string& why_not_tma) {
   std::vector<KernelConfig> configs = catalogue(draft, why_not_tma);
   std::erase_if(configs, [&](const KernelConfig& config) {
     return (is_small(config) && !small) || !can_sum(config, plan) || !can_load(config, plan) ||
-           !can_route(config, plan) || (wish && !transport_of(*wish).stores(config));
+           !can_route(config, plan) || (config.helped && !row_of(plan).communicates()) ||
+           (wish && !transport_of(*wish).stores(config));
   });
   return configs;
 }

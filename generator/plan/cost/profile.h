@@ -79,10 +79,12 @@ struct CopyProfile {
 
 // tilepost_transport_t peer: the kernel stores into other ranks' memory.
 struct StoreProfile {
-  double us_per_mib;       // per MiB that a rank stores elsewhere, whichever of its warps do
-  double both_us_per_mib;  // where sums share the links with tiles that are not all there yet
-  double latency_us;       // until the owner sees what was stored last
-  double beside_stores;    // GEMM time with stores that it does not wait for
+  double us_per_mib;  // per MiB that a rank stores elsewhere, whichever of its warps do
+  // Where sums share the links with tiles that are not all there yet, against KiB of a CTA's tile:
+  // small ones come more evenly.
+  std::vector<ProfilePoint> both_us_per_mib;
+  double latency_us;     // until the owner sees what was stored last
+  double beside_stores;  // GEMM time with stores that it does not wait for
   double drain;  // of the stores of a wave, what is left to do when the last one is computed: the
                  // own rows come last
 };
@@ -117,11 +119,14 @@ struct SumProfile {
 
 // The same as tasks of the GEMM's helper warps.
 struct TaskProfile {
-  double bytes_per_us;     // read, by all of them
-  double latency_us;       // of a group
-  double sums_us;          // AllReduce: of a group, in which the links have no sums to carry
-  double rows_us;          // AllGather: of a chunk, more than that: the ranks have to have begun
-  double beside_tasks;     // GEMM time with them and with its stores, against alone
+  double bytes_per_us;  // read, by all of them
+  double latency_us;    // of a group
+  double sums_us;       // AllReduce: of a group, in which the links have no sums to carry
+  double rows_us;       // AllGather: of a chunk, more than that: the ranks have to have begun
+  double beside_tasks;  // GEMM time with them and with its stores, against alone
+  // The same of tiles of less than four stages, of those that arise transposed, and of clusters of
+  // four CTAs, which wait for one another, against other tiles.
+  double short_of_stages, swapped, clusters_of_4;
   double rows_us_per_mib;  // AllGather: per MiB of rows that a rank stores elsewhere
   std::vector<ProfilePoint> pushed_us_per_mib;  // of GEMM time, for every MiB that a rank pushes
   // Bytes of a group whose parts are added up or moved, at most, where it has more than one cut
@@ -213,6 +218,7 @@ struct MachineProfile {
   std::vector<int> sum_ctas;  // to try where sums have SMs of their own, besides 1
   std::vector<int> lanes;     // to try: they take no CTAs
   double meet_us;  // of a run: that all ranks have ended the last one, and to say that this one has
+  double inside_us;          // the same where its GEMM does that
   double link_bytes_per_us;  // to other ranks at most, whatever moves them
   CopyProfile copies;
   StoreProfile stores;

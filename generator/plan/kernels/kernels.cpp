@@ -45,14 +45,6 @@ const char* dtype_name(tilepost_dtype_t type) {
   std::abort();
 }
 
-// Panels that one thread stores of a tile of gemm_sm90: one for each consumer that has a part of
-// it.
-int panels_of_tile(const KernelConfig& config) {
-  const int columns = columns_of_cta(config);
-  const int panels = config.tile_m / config.panel_m * (columns / config.panel_n);
-  return config.pingpong ? panels : panels / config.consumers;
-}
-
 // Sums of 16-bit inputs are precise in every kernel, with nothing done for it.
 bool is_precise(const KernelRequest& request) {
   return request.element == TILEPOST_E4M3 && request.accumulate == TILEPOST_PRECISE;
@@ -298,6 +290,12 @@ bool exchanges_tiles(const KernelConfig& config) {
   return is_small(config) || (is_host(config) && config.tile_m % kExchangeUnit == 0);
 }
 
+int panels_of_tile(const KernelConfig& config) {
+  const int columns = columns_of_cta(config);
+  const int panels = config.tile_m / config.panel_m * (columns / config.panel_n);
+  return config.pingpong ? panels : panels / config.consumers;
+}
+
 bool stages_whole_tile(const KernelConfig& config) {
   return is_sm90(config) && config.panels >= panels_of_tile(config);
 }
@@ -312,7 +310,7 @@ bool has_helper_warp(const KernelConfig& config, const Plan& plan) {
 int pace_of(const KernelConfig& config, const Plan& plan, double paced) {
   if (!path_of(plan, true).by_owner || !is_sm90(config)) return 0;
   const double per_cycle = arch_info(plan.arch).tensor_flops_per_clock / 2;  // products
-  const double products = static_cast<double>(config.tile_m) * config.tile_n * plan.k;
+  const double products = static_cast<double>(config.tile_m) * columns_of_cta(config) * plan.k;
   const double cycles = products * bytes_of(plan.input) / 2 / per_cycle;
   return static_cast<int>(paced * cycles / panels_of_tile(config));
 }

@@ -31,6 +31,7 @@ struct KernelConfig {
   bool pingpong;
   bool swapped;
   bool epilogue;       // has registers for what an epilogue reads
+  bool helped;         // gemm_sm90: for plans whose helper warps have tasks, whose memory it leaves
   int warp_m, warp_n;  // gemm_sm80: a warp's part of the tile
   int ctas_per_sm;
   int split_k = 1;  // gemm_sm90_small: CTAs that share the products of a tile
@@ -140,6 +141,10 @@ bool stores_to_peers(const KernelConfig& config);
 
 // Whether the configuration exchanges tiles with other ranks: it has whole units of eight rows.
 bool exchanges_tiles(const KernelConfig& config);
+
+// Panels that one thread stores of a tile of gemm_sm90: one for each consumer that has a part of
+// it.
+int panels_of_tile(const KernelConfig& config);
 
 // Whether a whole tile waits in shared memory while the next one is computed, so that all its
 // stores may take as long as that.

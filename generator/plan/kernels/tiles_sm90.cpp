@@ -1,4 +1,5 @@
-// The rows of gemm_sm90: some that were timed beside collectives, and tiles that fill waves.
+// The rows of gemm_sm90: some that were timed beside collectives, tiles that fill waves, and such
+// that leave a helper warp room.
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -60,26 +61,11 @@ struct WaveTile {
   int across;           // CTAs side by side
 };
 
-// Panels of so many rows (swapped) or columns: the most that divide a tile's and leave room for the
-// stages, as many per consumer as there is room for then.
-void set_panels(KernelConfig& config, int along, int64_t room) {
-  constexpr int kMost = 104, kChunk = 8, kMostPanels = 2;
-  const int most = config.swapped ? kMost : kBlock;
-  const int64_t row = int64_t{128} * config.consumers;
-  for (int size = most; size >= kChunk; size -= kChunk) {
-    const int64_t bytes = row * (config.swapped ? size : kBlock);
-    if (along % size != 0 || bytes > room) continue;
-    (config.swapped ? config.panel_m : config.panel_n) = size;
-    config.panels = static_cast<int>(std::min<int64_t>(kMostPanels, room / bytes));
-    return;
-  }
-  config.panels = 0;
-}
+constexpr int64_t kShared = 232448 - 1024;  // of a CTA, without barriers
+constexpr int kMostStages = 12;
 
-// As many stages as leave room for panels that are not too small to be stored fast.
-KernelConfig wave_tile(const WaveTile& tile) {
-  constexpr int64_t kShared = 232448 - 1024;  // of a CTA, without barriers
-  constexpr int kMostStages = 12, kLeastRows = 40, kLeastColumns = 24;
+// Everything but stages and panels.
+KernelConfig shared_out(const WaveTile& tile) {
   KernelConfig config = sm90(kRow, tile.tile_m, tile.columns * tile.across, 0, 0);
   const auto is = [&](Sharing one, Sharing other) {
     return tile.sharing == one || tile.sharing == other;
@@ -93,14 +79,58 @@ KernelConfig wave_tile(const WaveTile& tile) {
   constexpr int kMostSums = 80;
   const int sums = tile.tile_m * tile.columns / 128 / config.consumers;
   config.epilogue = config.consumers == 2 && !config.pingpong && sums <= kMostSums;
-  (config.swapped ? config.panel_n : config.panel_m) = kBlock;
+  return config;
+}
+
+int64_t stage_bytes(const WaveTile& tile) {
+  return int64_t{128} * (tile.tile_m + tile.columns);
+}
+
+// Panels have so many rows (swapped) or columns: the most, up to `most`, that divide the tile's.
+void set_panel_extent(KernelConfig& config, int most) {
+  constexpr int kMost = 104, kChunk = 8;
+  const int along = config.swapped ? config.tile_m : columns_of_cta(config);
+  int extent = std::min(most, config.swapped ? kMost : kBlock) / kChunk * kChunk;
+  while (extent > 0 && along % extent != 0) extent -= kChunk;
+  config.panel_m = config.swapped ? extent : kBlock;
+  config.panel_n = config.swapped ? kBlock : extent;
+}
+
+// The largest panels of which `room` has one per consumer, and as many as it has; none if these
+// would be of fewer than `least` rows or columns: they are stored slowly.
+void set_panels(KernelConfig& config, int least, int64_t room) {
+  constexpr int kRowBytes = 128, kMostPanels = 2;
+  const int64_t rows = room / kRowBytes / config.consumers;  // of one consumer's panels
+  const int most = config.swapped ? static_cast<int>(rows) : rows < kBlock ? 0 : kBlock;
+  set_panel_extent(config, most);
+  const int extent = config.swapped ? config.panel_m : config.panel_n;
+  config.panels =
+      extent < least ? 0 : static_cast<int>(std::min<int64_t>(kMostPanels, rows / config.panel_m));
+}
+
+// As many stages as leave room for panels that are not too small to be stored fast.
+KernelConfig wave_tile(const WaveTile& tile) {
+  constexpr int kLeastRows = 40, kLeastColumns = 24;
+  KernelConfig config = shared_out(tile);
   const int along = config.swapped ? tile.tile_m : tile.columns;
   const int least = std::min(along, config.swapped ? kLeastRows : kLeastColumns);
-  const int64_t stage = int64_t{128} * (tile.tile_m + tile.columns);
   for (config.stages = kMostStages; config.stages > 1; --config.stages) {
-    set_panels(config, along, kShared - config.stages * stage);
-    if (config.panels > 0 && (config.swapped ? config.panel_m : config.panel_n) >= least) break;
+    set_panels(config, least, kShared - config.stages * stage_bytes(tile));
+    if (config.panels > 0) break;
   }
+  return config;
+}
+
+// As many stages as a whole tile in panels and the helper warp's memory leave room for.
+KernelConfig helped_tile(const WaveTile& tile) {
+  KernelConfig config = shared_out(tile);
+  constexpr int kRowBytes = 128;
+  config.helped = true;
+  set_panel_extent(config, kShared);
+  config.panels = panels_of_tile(config);
+  const int64_t staged = int64_t{config.consumers} * config.panels * config.panel_m * kRowBytes;
+  const int64_t stages = (kShared - kHelperBytes - staged) / stage_bytes(tile);
+  config.stages = static_cast<int>(std::min<int64_t>(kMostStages, stages));
   return config;
 }
 
@@ -175,6 +205,16 @@ constexpr WaveTile kWaveTiles[] = {
     {turns_swapped, 96, 64, 4},
 };
 
+// Chosen of 59 such tiles in the same way, with what TaskProfile says of them: 0.8 % of what all of
+// them would give. Panels have 64 columns: boxes of fewer reach other ranks slowly. Consumers that
+// take turns have too few stages each. The first three are there beside collectives, too.
+constexpr WaveTile kHelpedTiles[] = {
+    {halves, 128, 256, 1},         {halves, 128, 192, 1},         {halves, 128, 128, 1},
+    {halves, 256, 128, 1},         {halves, 128, 192, 2},         {halves_swapped, 168, 128, 1},
+    {halves_swapped, 144, 128, 1}, {halves_swapped, 192, 128, 2}, {halves_swapped, 176, 128, 2},
+    {halves_swapped, 160, 128, 2}, {halves_swapped, 144, 128, 2},
+};
+
 }  // namespace
 
 const std::vector<KernelConfig>& sm90_configs() {
@@ -190,6 +230,7 @@ const std::vector<KernelConfig>& sm90_configs() {
         with_epilogue(sm90("gemm_sm90/128x128/2", 128, 128, 5, 2)),
     };
     for (const WaveTile& tile : kWaveTiles) list.push_back(wave_tile(tile));
+    for (const WaveTile& tile : kHelpedTiles) list.push_back(helped_tile(tile));
     return list;
   }();
   return configs;

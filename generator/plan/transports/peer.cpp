@@ -17,6 +17,12 @@ bool pushes_beside_neighbours(const Spec& spec) {
   return spec.neighbours.value && row_of(spec.pattern.value).moves_input();
 }
 
+// Where helper warps do all there is to do with what other ranks store, kernels meet by themselves.
+// They have an address for each rank of one host.
+bool meets_inside(const Plan& plan, int task_parts) {
+  return !row_of(plan).moves_input() && task_parts > 0 && plan.ranks <= TILEPOST_MOST_EXCHANGING;
+}
+
 class Peer final : public Transport {
  public:
   Peer()
@@ -48,12 +54,7 @@ class Peer final : public Transport {
     return row_of(plan).product_spreads() && plan.sum == TILEPOST_SUM_STAGED &&
            (plan.task_parts > 0 || plan.arch == Arch::host);
   }
-  // Where helper warps do all there is to do with what other ranks store. The kernel has an address
-  // for each rank of one host.
-  bool meets(const Plan& plan) const override {
-    return !row_of(plan).moves_input() && plan.task_parts > 0 &&
-           plan.ranks <= TILEPOST_MOST_EXCHANGING;
-  }
+  bool meets(const Plan& plan) const override { return meets_inside(plan, plan.task_parts); }
   std::vector<CommChoice> choices(const Plan& plan, const MachineProfile& profile,
                                   int task_parts) const override {
     if (task_parts > 0) return {{0, 1}};  // the GEMM has all SMs
@@ -207,7 +208,8 @@ double spread_per_byte(const TransferProblem& problem, double computed, double s
 CollectiveModel model_pushed_sums(const TransferProblem& problem) {
   const MachineProfile& profile = problem.profile;
   const double moved = (1 + sent_part(problem.plan.ranks)) / profile.tasks.bytes_per_us;
-  const double both = per_byte(problem, profile.stores.both_us_per_mib);
+  const double both =
+      per_byte(problem, interpolate(profile.stores.both_us_per_mib, problem.tile_kib));
   const double pushed = spread_per_byte(
       problem, computed_beside(problem, profile.tasks.pushed_us_per_mib), both, both);
   return {profile.tasks.sums_us, std::max(moved, pushed), 2 * profile.stores.latency_us};
@@ -249,7 +251,8 @@ TransferModel Peer::model_stores(const TransferProblem& problem) {
   model.wave = std::max(wave_with_stores(problem, twice), wave_stores);
   model.group = model_after_stores(problem, stored, twice);
   model.group.tail += profile.stores.drain * wave_stores;
-  model.group.tail += profile.meet_us;
+  model.group.tail +=
+      meets_inside(problem.plan, problem.task_parts) ? profile.inside_us : profile.meet_us;
   if (problem.task_parts > 0)
     model.most_bytes = twice ? profile.tasks.most_bytes_of_sums : profile.tasks.most_bytes;
   return model;

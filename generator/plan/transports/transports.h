@@ -36,9 +36,10 @@ struct TransferProblem {
   double computed;     // the whole GEMM with nothing beside it, us
   // That a wave stores, or would if no CTAs shared a tile: their waves are too short to hide much.
   double wave_bytes;
-  double bytes;    // of all groups
-  int tile_rows;   // of all tiles
-  int task_parts;  // tilepost_plan_t::task_parts
+  double tile_kib;  // of a CTA's part of a tile
+  double bytes;     // of all groups
+  int tile_rows;    // of all tiles
+  int task_parts;   // tilepost_plan_t::task_parts
   tilepost_shots_t shots = TILEPOST_SHOTS_NONE;
 };
 

@@ -71,6 +71,32 @@ TEST_CASE("a kernel whose helper warp has tasks has shared memory for them") {
   REQUIRE(with.source.tunables.at("HELPER") == std::to_string(with.kernel.helper_bytes));
 }
 
+TEST_CASE("tiles for helper warps leave their memory and are staged whole") {
+  Plan plan;
+  plan.arch = Arch::sm_90a;
+  int helped = 0, shared = 0;
+  for (const KernelConfig& config : sm90_configs()) {
+    if (!config.helped) continue;
+    INFO(config.tile_m << "x" << config.tile_n);
+    REQUIRE(has_helper_warp(config, plan));
+    REQUIRE(stages_whole_tile(config));
+    REQUIRE(stores_to_peers(config));
+    REQUIRE(config.stages >= 3);
+    REQUIRE(config.panel_n == 64);
+    KernelRequest request;
+    request.tasks = true;
+    REQUIRE(make_kernel(config, request).kernel.shared_bytes <= 232448);
+    // Another stage would not fit, or is of no use.
+    KernelConfig more = config;
+    ++more.stages;
+    REQUIRE((config.stages == 12 || !has_helper_warp(more, plan)));
+    ++helped;
+    shared += config.across > 1;
+  }
+  REQUIRE(helped >= 11);
+  REQUIRE(shared >= 5);
+}
+
 TEST_CASE("a kernel carries every tunable of its template") {
   KernelRequest request;
   request.cluster = 2;

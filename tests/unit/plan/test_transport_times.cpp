@@ -39,6 +39,7 @@ TransferModel model(const Plan& plan, tilepost_transport_t transport, double wav
                                         .wave_beside = wave,
                                         .computed = 16 * wave,
                                         .wave_bytes = 8 << 20,
+                                        .tile_kib = 64,
                                         .bytes = 128 << 20,
                                         .tile_rows = 64,
                                         .task_parts = 0});
@@ -109,14 +110,16 @@ constexpr int64_t kShapes[][3] = {{4096, 8192, 2048}, {8192, 8192, 2048}, {16384
                                   {8192, 8192, 7168}, {8192, 4096, 3584}, {4096, 12288, 3072}};
 
 Plan shaped(tilepost_pattern_t pattern, std::optional<tilepost_transport_t> transport,
-            const int64_t (&shape)[3]) {
+            const int64_t (&shape)[3], std::optional<std::vector<int64_t>> tile = std::nullopt) {
   Spec spec = make_spec(shape[0], shape[1], shape[2]);
   spec.pattern.value = pattern;
   spec.transport.value = transport;
+  if (tile) spec.schedule.tile = wish(*tile);
   return only(spec);
 }
 
-// Four H200.
+// Four H200, when a kernel before and one behind let the ranks meet, and tiles were 128x256 where
+// they are stored with other ranks.
 TEST_CASE("what helper warps move bounds the shapes that were measured") {
   const std::pair<tilepost_pattern_t, std::vector<double>> measured[] = {
       {TILEPOST_GEMM_REDUCE_SCATTER, {238.5, 415, 787, 1313, 348, 461}},
@@ -125,11 +128,16 @@ TEST_CASE("what helper warps move bounds the shapes that were measured") {
       {TILEPOST_ALL_GATHER_GEMM, {218, 418, 841, 1492, 413, 457}}};
   for (const auto& [pattern, times] : measured)
     for (size_t i = 0; i < times.size(); ++i) {
-      const Plan p = shaped(pattern, TILEPOST_TRANSPORT_PEER, kShapes[i]);
+      std::optional<std::vector<int64_t>> tile = {{128, 256}};
+      if (pattern == TILEPOST_ALL_GATHER_GEMM) tile.reset();
+      const Plan p = shaped(pattern, TILEPOST_TRANSPORT_PEER, kShapes[i], tile);
+      const MachineProfile& profile = h200_nvlink_profile();
+      const double total =
+          p.prediction.total + (p.meets != 0 ? profile.meet_us - profile.inside_us : 0);
       INFO(name_of(pattern) << " " << p.map.m << "x" << p.map.n << "x" << p.k << ": predicted "
-                            << p.prediction.total << ", measured " << times[i]);
-      CHECK(p.gemm_ctas == 132);
-      CHECK(std::abs(p.prediction.total / times[i] - 1) < 0.06);
+                            << total << ", measured " << times[i]);
+      CHECK(p.gemm_ctas >= 120);
+      CHECK(std::abs(total / times[i] - 1) < 0.06);
     }
 }
 

@@ -84,16 +84,18 @@ TEST_CASE("peer stores come from a kernel that stages whole tiles, unless the sp
        {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_GEMM_REDUCE_SCATTER}) {
     const Plan p = only(spec_of(pattern, TILEPOST_TRANSPORT_PEER));
     REQUIRE(p.kernel.name == std::string("gemm_sm90"));
-    const int panels = p.map.tile_m / 64 * (p.map.tile_n / 64) / 2;
-    REQUIRE(std::stoi(p.source.tunables.at("PANELS")) == panels);
-    REQUIRE(p.source.tunables.at("PINGPONG") == "0");
-    // 0.9 of the cycles that 2048 products a cycle take, for each panel of half a tile.
-    const double products = static_cast<double>(p.map.tile_m) * p.map.tile_n * 2048;
+    const auto tunable = [&](const char* name) { return std::stoi(p.source.tunables.at(name)); };
+    const int across = p.source.across, sharers = tunable("PINGPONG") == 1 ? 1 : 2;
+    const int panels =
+        p.map.tile_m / tunable("PANEL_M") * (p.map.tile_n / across / tunable("PANEL_N")) / sharers;
+    REQUIRE(tunable("PANELS") == panels);
+    // 0.9 of the cycles that 2048 products a cycle take, for each panel of a consumer's part.
+    const double products = static_cast<double>(p.map.tile_m) * p.map.tile_n / across * 2048;
     REQUIRE(std::abs(p.pace - 0.9 * products / 2048 / panels) <= 1);
   }
   Spec asked = spec_of(TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TRANSPORT_PEER);
-  asked.schedule.tile = wish(std::vector<int64_t>{128, 256});
   asked.schedule.stages = wish<int64_t>(4);
+  asked.schedule.tile = wish(std::vector<int64_t>{256, 128});
   REQUIRE(only(asked).source.tunables.at("PANELS") == "2");
 }
 
@@ -103,6 +105,15 @@ TEST_CASE("8-bit inputs pass twice as fast, and so do their stores") {
   const int pace = only(spec).pace;
   spec.gemm.a.value = spec.gemm.b.value = TILEPOST_E4M3;
   REQUIRE(std::abs(2 * only(spec).pace - pace) <= 2);
+}
+
+TEST_CASE("CTAs that share a tile store their columns of it meanwhile") {
+  Spec spec = spec_of(TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TRANSPORT_PEER);
+  spec.schedule.tile = wish(std::vector<int64_t>{128, 384});
+  const Plan shared = only(spec);
+  REQUIRE(shared.source.tunables.at("ACROSS") == "2");
+  spec.schedule.tile = wish(std::vector<int64_t>{128, 192});
+  REQUIRE(shared.pace == only(spec).pace);
 }
 
 TEST_CASE("few rows have a kernel that stores to peers") {
@@ -193,7 +204,7 @@ TEST_CASE("helper warps add up and move, unless SMs are asked for, or sums are a
               [](Spec& spec) { spec.schedule.sum.value = TILEPOST_SUM_ADDED; }) == 0);
   // 192 sums in a thread, or four stages and two panels, leave no room.
   CHECK(parts(TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TRANSPORT_PEER, [](Spec& spec) {
-          spec.schedule.tile = wish(std::vector<int64_t>{128, 256});
+          spec.schedule.tile = wish(std::vector<int64_t>{256, 128});
           spec.schedule.stages = wish<int64_t>(4);
         }) == 0);
   CHECK(parts(TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TRANSPORT_PEER,
