@@ -254,6 +254,60 @@ __device__ __forceinline__ void follow_other_kind(const tilepost_exchange_t& exc
   sync_helpers(helper);
 }
 
+// All helper threads: adds up what comes at a position, and tells the ranks that wait for the sums.
+// No warp that this waits for waits for what helper warps add or move, here or elsewhere: parts are
+// stored by others.
+template <class View, DType kType>
+__device__ __forceinline__ void add_at(const View& view, const Helper& helper,
+                                       const TileParts& parts, const tilepost_shape_t& shape,
+                                       int position) {
+  const Tile tile = tile_at(view, position);
+  if constexpr (View::kScatters) {
+    const Slice<View> slice = slice_of(view, parts, tile, shape.n);
+    if (slice.parts == 0 || !await_slice(view, helper, parts, slice)) return;
+    add_part<View, kType>(view, helper, slice.units, shape.n, parts.box_rows);
+  } else {
+    const int part = part_at(parts, position);
+    if (!await_part(view, helper, 0, part)) return;
+    add_part<View, kType>(view, helper, units_of<View>(parts.part, tile, shape), shape.n,
+                          parts.box_rows);
+    if constexpr (View::kShots == TILEPOST_TWO_SHOT) raise_part(view, helper, 1, part);
+  }
+}
+
+// Two shots: moves what other ranks have summed at a position.
+template <class View>
+__device__ __forceinline__ void move_at(const View& view, const Helper& helper,
+                                        const TileParts& parts, const tilepost_shape_t& shape,
+                                        int position) {
+  if (!await_part(view, helper, 1, part_at(parts, position))) return;
+  move_part(view, helper, units_of<View>(parts.part, tile_at(view, position), shape), shape.n,
+            parts.box_rows);
+}
+
+// All helper threads: adds up the CTA's parts, or slices. In two shots each is moved when the next
+// one is added: there is time for that while the CTA multiplies, and the other ranks' sums of it
+// have come meanwhile.
+//
+// No rank waits for ever. Sums of a position that a move waits for are made behind what their CTA
+// adds at positions up to that one, which waits for no move, and what it moves at earlier ones. The
+// schedule is the same on all ranks, and every CTA goes up its positions. So of all moves that wait
+// the one at the earliest position waits for sums that nothing keeps from coming.
+template <class View, DType kType>
+__device__ __forceinline__ void take_parts(const View& view, const Helper& helper,
+                                           const TileParts& parts, const tilepost_shape_t& shape) {
+  constexpr bool kMoves = View::kShots == TILEPOST_TWO_SHOT && View::kNorm == 0;
+  int position = parts.first;
+#pragma unroll 1
+  for (; position < parts.tiles; position += parts.stride) {
+    add_at<View, kType>(view, helper, parts, shape, position);
+    if (kMoves && position > parts.first)
+      move_at(view, helper, parts, shape, position - parts.stride);
+  }
+  if (kMoves && position > parts.first)
+    move_at(view, helper, parts, shape, position - parts.stride);
+}
+
 // With what the kernel computes: its positions, and which rows of every tile are the CTA's.
 template <class View, DType kType>
 __device__ __forceinline__ void exchange_parts(const View& view, const TileParts& parts,
@@ -277,20 +331,15 @@ __device__ __forceinline__ void exchange_parts(const View& view, const TileParts
     }
   }
   if constexpr (View::kNorm != 0) prefetch_row(view, helper, static_cast<int>(blockIdx.x));
-  const auto for_parts = [&](auto body) {
-#pragma unroll 1
-    for (int position = parts.first; position < parts.tiles; position += parts.stride) {
-      const ptx::Quad entry = ptx::load_readonly(view.tiles + position);
-      const Tile tile{entry.x, entry.y, entry.z, entry.w};
-      body(position * parts.per_tile + parts.part.number, tile);
-    }
-  };
   if constexpr (View::kShots == TILEPOST_ONE_SHOT_LINES) {
     follow_other_kind(exchange, read, helper);
     const bool may_store = !is_given_up(exchange);
     uint32_t parity = 0;
-    for_parts([&](int part, const Tile& tile) {
-      const PartUnits<View::kTileN> units = units_of<View>(parts.part, tile, shape);
+#pragma unroll 1
+    for (int position = parts.first; position < parts.tiles; position += parts.stride) {
+      const int part = part_at(parts, position);
+      const PartUnits<View::kTileN> units =
+          units_of<View>(parts.part, tile_at(view, position), shape);
       for (int column = 0; column < parts.part.columns; column += kPanelColumns)
         ptx::wait_barrier(panels.full + column / kPanelColumns * 8, parity);
       parity ^= 1;
@@ -298,34 +347,16 @@ __device__ __forceinline__ void exchange_parts(const View& view, const TileParts
       sync_helpers(helper);
       if (thread == 0) ptx::arrive(panels.empty);
       if constexpr (View::kNorm == 0) add_lines<View, kType>(view, helper, units, part, shape.n);
-    });
+    }
   } else if constexpr (View::kNorm != 0 && View::kShots == TILEPOST_ONE_SHOT) {
     // Before this CTA's products are made no row is there, and waiting for one would take bandwidth
     // of L2 from them.
     keep_panels_empty(parts, panels, thread - threads / 2);
     sync_helpers(helper);
-  } else if constexpr (View::kScatters) {
-    // No warp that this waits for waits for these, here or elsewhere: parts are stored by others.
-    for_parts([&](int /*part*/, const Tile& tile) {
-      const Slice<View> slice = slice_of(view, parts, tile, shape.n);
-      if (slice.parts == 0 || !await_slice(view, helper, parts, slice)) return;
-      add_part<View, kType>(view, helper, slice.units, shape.n, parts.box_rows);
-    });
   } else {
-    for_parts([&](int part, const Tile& tile) {
-      if (!await_part(view, helper, 0, part)) return;
-      add_part<View, kType>(view, helper, units_of<View>(parts.part, tile, shape), shape.n,
-                            parts.box_rows);
-      if constexpr (View::kShots == TILEPOST_TWO_SHOT) raise_part(view, helper, 1, part);
-    });
+    take_parts<View, kType>(view, helper, parts, shape);
   }
-  if constexpr (View::kNorm != 0)
-    normalise_rows<View, kType>(view, parts, panels, helper);
-  else if constexpr (View::kShots == TILEPOST_TWO_SHOT)
-    for_parts([&](int part, const Tile& tile) {
-      if (!await_part(view, helper, 1, part)) return;
-      move_part(view, helper, units_of<View>(parts.part, tile, shape), shape.n, parts.box_rows);
-    });
+  if constexpr (View::kNorm != 0) normalise_rows<View, kType>(view, parts, panels, helper);
   end_replay(exchange, replay, helper);
 }
 

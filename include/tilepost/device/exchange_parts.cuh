@@ -36,6 +36,18 @@ __device__ __forceinline__ void end_replay(const tilepost_exchange_t& exchange, 
   if (helper.thread == helper.threads - 1) end_replay(exchange, replay);
 }
 
+// ---- Parts
+
+// The tile at a position of the schedule, and the number of the CTA's part of it.
+template <class View>
+__device__ __forceinline__ Tile tile_at(const View& view, int position) {
+  const ptx::Quad entry = ptx::load_readonly(view.tiles + position);
+  return {entry.x, entry.y, entry.z, entry.w};
+}
+__device__ __forceinline__ int part_at(const TileParts& parts, int position) {
+  return position * parts.per_tile + parts.part.number;
+}
+
 constexpr int kUnitElements = 8;  // of sixteen bytes
 
 // The units of a part: rows [first, end) of the product, kColumns from `column` on, of which those

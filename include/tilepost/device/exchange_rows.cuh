@@ -141,8 +141,7 @@ __device__ __forceinline__ bool await_tiles(const View& view, const Helper& help
   bool have_come = true;
 #pragma unroll 1
   for (int position = parts.first; have_come && position < parts.tiles; position += parts.stride) {
-    const ptx::Quad entry = ptx::load_readonly(view.tiles + position);
-    const Tile tile{entry.x, entry.y, entry.z, entry.w};
+    const Tile tile = tile_at(view, position);
     if (!is_own(tile))
       have_come = await_rows(view, helper, rows, tile.m, min(tile.m + View::kTileM, rows.rows));
     ++tiles;
