@@ -8,7 +8,8 @@
 //
 // Consumer warpgroups, then two warps of movers: the thread that loads operands with TMA and the
 // one that stores C with TMA. Behind these there may be HELPERS warps with nothing to do, which
-// look at the panels too, if it LENDS them. They meet at mbarriers:
+// look at the panels too, if it LENDS them. Consumers join these behind their last tile. They meet
+// at mbarriers:
 //
 //   full[stage]     the loads of a stage have landed        loader -> consumers
 //   empty[stage]    a stage has been multiplied             consumers -> loader
@@ -67,6 +68,7 @@ constexpr int kSums = kTileM / 2;  // registers of a consumer's sums
 constexpr int kUnitM = 8;  // tokens of a unit of sums
 constexpr int kUnits = kTileM / kUnitM;
 using SplitK = tilepost::SplitK<kUnits, kSplitK>;
+using Work = tilepost::SplitWork<kSplitK>;
 constexpr int kGroup = kTileM <= 192 ? 4 : 2;  // units whose epilogue's inputs fit the registers
 // Rows of a store of C: all that a CTA owns, if every one owns the same, or a part of that.
 constexpr int kBoxM = tilepost::tunable("BOX_M", kUnits % kSplitK == 0 ? kTileM / kSplitK : kUnitM);
@@ -88,6 +90,10 @@ constexpr int kBarrierBytes = 1024, kHelperBytes = 256;  // these of helper warp
 
 constexpr int kConsumerWarps = 4 * kConsumers;
 constexpr int kThreads = 32 * (kConsumerWarps + 2 + kHelpers);
+constexpr int kHelperThreads = 32 * kHelpers;
+// Consumers join them for the CTA's last part, if it has sixteen bytes for more than these threads.
+constexpr bool kJoins = kHelpers > 0 && !kLends && SplitK::kMaxOwned * kTileN > kHelperThreads;
+constexpr int kJoining = kJoins ? 32 * kConsumerWarps : 0;
 constexpr int kSharedBytes = kPartsEnd + kBarrierBytes;
 
 static_assert(kTileM == 8 || (kTileM > 0 && kTileM % 16 == 0), "TILE_M is 8 or a multiple of 16");
@@ -137,23 +143,6 @@ __device__ __forceinline__ uint32_t received_at(const Shared& shared, int consum
 __device__ __forceinline__ uint32_t ready_at(const Shared& shared) {
   return ReadyBarrier{shared.barriers()}[0];
 }
-
-// What of the problem is a CTA's: the positions first, first + stride, … below tiles, and the
-// stages of K from first_stage to last_stage: at least one, if only one behind K's end, all zeros.
-struct Work {
-  int rank;  // in the cluster
-  int first, stride, tiles;
-  int first_stage, last_stage;
-
-  __device__ Work(int rank, int tiles, int k) : rank(rank), tiles(tiles) {
-    first = static_cast<int>(blockIdx.x) / kSplitK;
-    stride = static_cast<int>(gridDim.x) / kSplitK;
-    const int stages = (k + kStageK - 1) / kStageK;
-    first_stage = rank * stages / kSplitK;
-    last_stage = (rank + 1) * stages / kSplitK;
-    if (first_stage == last_stage) last_stage = (first_stage = stages) + 1;
-  }
-};
 
 // One thread.
 __device__ __forceinline__ void init_barriers(const Shared& shared) {
@@ -435,21 +424,27 @@ __device__ __forceinline__ void multiply_tiles(const Shared& shared, const tilep
   }
 }
 
-// The helper warps.
-__device__ __forceinline__ void lend_helpers(const Shared& shared, const tilepost_shape_t& shape,
-                                             const Work& work) {
-  constexpr int kFirst = 32 * (kConsumerWarps + 2);
+// What the CTA has of every tile, and where, for those who exchange that.
+__device__ __forceinline__ tilepost::TileParts parts_of(const Work& work) {
   const tilepost::TilePart part{work.rank, SplitK::first_unit(work.rank) * kUnitM,
                                 SplitK::first_unit(work.rank + 1) * kUnitM, kTileN};
-  const tilepost::TileParts parts{work.first, work.stride, work.tiles, kSplitK, kBoxM, part};
+  return {work.first, work.stride, work.tiles, kSplitK, kBoxM, part};
+}
+__device__ __forceinline__ tilepost::TilePanels panels_of(const Shared& shared) {
   const tilepost::HelperMemory own{shared.base + kSharedBytes - kHelperBytes, kHelperBytes};
   const tilepost::HelperMemory idle{shared.base, kPipelineBytes};
   const unsigned empty = kLends ? shared.panels_empty() : 0;
-  const tilepost::TilePanels panels{shared.panel(0), kPanelBytes, shared.panel_full(0),
-                                    empty,           own,         idle};
-  const int thread = static_cast<int>(threadIdx.x) - kFirst;
-  tilepost::exchange_tiles(parts, panels, shape, kOutput, thread, 32 * kHelpers);
-  tilepost::exchange_rows(parts, shape, shared.arrived(), thread, 32 * kHelpers);
+  return {shared.panel(0), kPanelBytes, shared.panel_full(0), empty, own, idle};
+}
+
+// The helper warps.
+__device__ __forceinline__ void lend_helpers(const Shared& shared, const tilepost_shape_t& shape,
+                                             const Work& work) {
+  const tilepost::TileParts parts = parts_of(work);
+  const int thread = static_cast<int>(threadIdx.x) - 32 * (kConsumerWarps + 2);
+  tilepost::exchange_tiles(parts, panels_of(shared), shape, kOutput, thread, kHelperThreads,
+                           kJoining);
+  tilepost::exchange_rows(parts, shape, shared.arrived(), thread, kHelperThreads);
 }
 
 __global__ void __launch_bounds__(kThreads, 1)
@@ -463,7 +458,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   const tilepost::TileGrid grid{
       (shape.m + kTileM - 1) / kTileM, (shape.n + kTileN - 1) / kTileN, kTileM, kTileN, 1, kBand};
   const Work work(kSplitK > 1 ? static_cast<int>(tilepost::ptx::cluster_rank()) : 0,
-                  tilepost::num_tiles(grid), shape.k);
+                  tilepost::num_tiles(grid), (shape.k + kStageK - 1) / kStageK);
   // The shuffle tells the compiler that the warp's number is the same in all its lanes.
   const int warp = __shfl_sync(0xFFFFFFFF, threadIdx.x / 32, 0);
   const int lane = threadIdx.x % 32;
@@ -489,6 +484,10 @@ __global__ void __launch_bounds__(kThreads, 1)
     if constexpr (kSplitK > 1) tilepost::ptx::cluster_wait();
     if (warp < kConsumerWarps) {
       multiply_tiles(shared, shape, epilogue, grid, work, warp / 4, threadIdx.x % 128);
+      if constexpr (kJoining > 0)
+        tilepost::finish_exchange(parts_of(work), panels_of(shared), shape, kOutput,
+                                  kHelperThreads + static_cast<int>(threadIdx.x),
+                                  kHelperThreads + kJoining);
     } else if (warp > kConsumerWarps + 1) {
       lend_helpers(shared, shape, work);
     } else if (lane == 0) {

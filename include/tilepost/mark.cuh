@@ -270,11 +270,20 @@ TILEPOST_INLINE void part_stored(const TileStores& /*stores*/, const Tile& /*til
 
 // Threads of the CTA, `threads` of them in whole warps, have nothing to do; all of them call, once,
 // this is number `thread`. `shape` is the kernel's, `output` the type of C, a constant. Woven where
-// ranks exchange tiles: adds up what has come of the CTA's parts (device/exchange.cuh).
+// ranks exchange tiles: adds up what has come of the CTA's parts (device/exchange.cuh). `joining`,
+// a constant: how many threads of the CTA call finish_exchange.
 template <class Shape>
 TILEPOST_INLINE void exchange_tiles(const TileParts& /*parts*/, const TilePanels& /*panels*/,
                                     const Shape& /*shape*/, DType /*output*/, int /*thread*/,
-                                    int /*threads*/) {}
+                                    int /*threads*/, int /*joining*/ = 0) {}
+
+// Threads in whole warps have nothing left to multiply; all of them call, once. They are numbered
+// behind those that call exchange_tiles: this is number `thread` of `threads`, all together. Woven
+// where those add up parts: joins them for the CTA's last part, when no more is to be done.
+template <class Shape>
+TILEPOST_INLINE void finish_exchange(const TileParts& /*parts*/, const TilePanels& /*panels*/,
+                                     const Shape& /*shape*/, DType /*output*/, int /*thread*/,
+                                     int /*threads*/) {}
 
 // The same threads. Woven where ranks exchange rows of A: stores some of this rank's with all
 // ranks, and waits for those that the CTA's tiles need (device/exchange_rows.cuh). `arrived`: as

@@ -32,6 +32,7 @@ constexpr const char* kMarkNames[] = {"",
                                       "out_place",
                                       "part_stored",
                                       "exchange_tiles",
+                                      "finish_exchange",
                                       "exchange_rows",
                                       "tile_done"};
 static_assert(std::size(kMarkNames) == static_cast<size_t>(Mark::tile_done) + 1);

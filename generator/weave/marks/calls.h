@@ -35,6 +35,7 @@ enum class Mark {
   out_place,
   part_stored,
   exchange_tiles,
+  finish_exchange,
   exchange_rows,
   tile_done
 };

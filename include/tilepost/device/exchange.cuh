@@ -6,7 +6,8 @@
 // part on that rank wait for the flags of all ranks, add up what has come in the order of ranks,
 // and store the sums: into out (one shot), or with all ranks (two shots), where the helper warps of
 // the same part wait once more. Where a rank gets its share of the rows (kScatters), all its CTAs
-// that have a part in a column of tiles add up, or move, as many of its rows of that column.
+// that have a part in a column of tiles add up, or move, as many of its rows of that column. Warps
+// that have nothing left to multiply join the helper warps for the CTA's last part.
 //
 // Slots and flags are double, by the parity of the run's number, and nothing else keeps runs apart.
 // Every rank waits in run e for every rank's begin of run e, and in its stream run e comes behind
@@ -120,7 +121,7 @@ __device__ __forceinline__ bool await_parts(const View& view, const Helper& help
         exchange_flags(exchange, exchange.rank, helper.run, shot, number(i / View::kRanks)) +
             i % View::kRanks,
         helper.run, exchange.arrived_wait, [&](uint32_t value) { return value == helper.run; });
-  return !ptx::sync_threads_any(kHelperBarrier, helper.threads, missing);
+  return !sync_helpers_any(helper, missing);
 }
 template <class View>
 __device__ __forceinline__ bool await_part(const View& view, const Helper& helper, int shot,
@@ -229,7 +230,7 @@ __device__ __forceinline__ void move_part(const View& view, const Helper& helper
   }
 }
 
-// ---- All threads of the helper warps of a CTA
+// ---- All threads of the helper warps of a CTA, and those that join them
 
 // Who stores reads panels alone, as in a run that exchanges nothing. All have been there behind it.
 __device__ __forceinline__ void keep_panels_empty(const TileParts& parts, const TilePanels& panels,
@@ -253,6 +254,12 @@ __device__ __forceinline__ void follow_other_kind(const tilepost_exchange_t& exc
               read.run - 1, exchange.ended_waits + 4 * helper.thread);
   sync_helpers(helper);
 }
+
+// Whether threads that have multiplied join the helper warps. Lines are not added up behind the
+// products, and rows that are normalised are divided among the CTAs anew.
+template <class View>
+constexpr bool kHasJoiners = View::kNorm == 0 && (View::kShots == TILEPOST_ONE_SHOT ||
+                                                  View::kShots == TILEPOST_TWO_SHOT);
 
 // All helper threads: adds up what comes at a position, and tells the ranks that wait for the sums.
 // No warp that this waits for waits for what helper warps add or move, here or elsewhere: parts are
@@ -293,13 +300,20 @@ __device__ __forceinline__ void move_at(const View& view, const Helper& helper,
 // adds at positions up to that one, which waits for no move, and what it moves at earlier ones. The
 // schedule is the same on all ranks, and every CTA goes up its positions. So of all moves that wait
 // the one at the earliest position waits for sums that nothing keeps from coming.
+//
+// The last one, behind which nothing is left to multiply, is for the threads that join as well:
+// they begin with it. What they have waited for before, their own products, waits for no helper
+// warp.
 template <class View, DType kType>
-__device__ __forceinline__ void take_parts(const View& view, const Helper& helper,
-                                           const TileParts& parts, const tilepost_shape_t& shape) {
+__device__ __forceinline__ void take_parts(const View& view, Helper helper, const TileParts& parts,
+                                           const TilePanels& panels, const tilepost_shape_t& shape,
+                                           int begin, int joining) {
   constexpr bool kMoves = View::kShots == TILEPOST_TWO_SHOT && View::kNorm == 0;
-  int position = parts.first;
+  int position = begin;
 #pragma unroll 1
   for (; position < parts.tiles; position += parts.stride) {
+    if (joining > 0 && position + parts.stride >= parts.tiles)
+      helper = with_joiners(helper, panels, joining);
     add_at<View, kType>(view, helper, parts, shape, position);
     if (kMoves && position > parts.first)
       move_at(view, helper, parts, shape, position - parts.stride);
@@ -313,7 +327,7 @@ template <class View, DType kType>
 __device__ __forceinline__ void exchange_parts(const View& view, const TileParts& parts,
                                                const TilePanels& panels,
                                                const tilepost_shape_t& shape, int thread,
-                                               int threads) {
+                                               int threads, int joining) {
   const tilepost_exchange_t& exchange = view.exchange;
   const RunRead read = read_run(exchange);
   const Helper helper{thread, threads, read.run};
@@ -354,26 +368,46 @@ __device__ __forceinline__ void exchange_parts(const View& view, const TileParts
     keep_panels_empty(parts, panels, thread - threads / 2);
     sync_helpers(helper);
   } else {
-    take_parts<View, kType>(view, helper, parts, shape);
+    take_parts<View, kType>(view, helper, parts, panels, shape, parts.first,
+                            kHasJoiners<View> ? joining : 0);
   }
   if constexpr (View::kNorm != 0) normalise_rows<View, kType>(view, parts, panels, helper);
   end_replay(exchange, replay, helper);
 }
 
+// `joining`: how many threads join them for the last part (finish_exchange).
 template <class View>
 __device__ __forceinline__ void exchange_tiles(const View& view, const TileParts& parts,
                                                const TilePanels& panels,
                                                const tilepost_shape_t& shape, DType output,
-                                               int thread, int threads) {
+                                               int thread, int threads, int joining = 0) {
   if constexpr (View::kShots != 0) {
     if (!exchanges(view)) {
       keep_panels_empty(parts, panels, thread);
       return;
     }
     if (output == DType::bf16)
-      exchange_parts<View, DType::bf16>(view, parts, panels, shape, thread, threads);
+      exchange_parts<View, DType::bf16>(view, parts, panels, shape, thread, threads, joining);
     else
-      exchange_parts<View, DType::f16>(view, parts, panels, shape, thread, threads);
+      exchange_parts<View, DType::f16>(view, parts, panels, shape, thread, threads, joining);
+  }
+}
+
+// The threads that join the helper warps for the CTA's last part. Both sides find that it has one,
+// and that the run exchanges tiles, in what the kernel was given.
+template <class View>
+__device__ __forceinline__ void finish_exchange(const View& view, const TileParts& parts,
+                                                const TilePanels& panels,
+                                                const tilepost_shape_t& shape, DType output,
+                                                int thread, int threads) {
+  if constexpr (kHasJoiners<View>) {
+    if (!exchanges(view) || parts.first >= parts.tiles) return;
+    const Helper helper = join_helpers(panels, thread, threads);
+    const int last = last_position(parts);
+    if (output == DType::bf16)
+      take_parts<View, DType::bf16>(view, helper, parts, panels, shape, last, 0);
+    else
+      take_parts<View, DType::f16>(view, helper, parts, panels, shape, last, 0);
   }
 }
 

@@ -88,7 +88,7 @@ __device__ __forceinline__ bool await_row(const View& view, const Helper& helper
       missing = !await_flags<View::kRanks>(exchange, flags, helper.run);
   }
   if constexpr (!kTwice) ptx::fence_sys();
-  return !ptx::sync_threads_any(kHelperBarrier, helper.threads, missing);
+  return !sync_helpers_any(helper, missing);
 }
 
 // ---- Its sums, sixteen bytes at a time
@@ -168,7 +168,7 @@ __device__ __forceinline__ bool add_row_of_lines(const View& view, const Helper&
       }
     }
   }
-  return !ptx::sync_threads_any(kHelperBarrier, helper.threads, missing);
+  return !sync_helpers_any(helper, missing);
 }
 
 // ---- Its norm

@@ -14,16 +14,44 @@ namespace tilepost::woven {
 
 // ---- Helper warps
 
-// What a thread of theirs knows: its number among `threads`, and the run.
+// What a thread of theirs knows: its number among `threads`, the run, and where they all meet.
+// Those that join them are helper threads like them.
 struct Helper {
   int thread, threads;
   uint32_t run;
+  int barrier = kHelperBarrier;
 };
 
 // The helper warps of a CTA alone: what one of their threads has acquired or stored comes before
 // what the others do behind this (PTX ISA, barrier).
 __device__ __forceinline__ void sync_helpers(const Helper& helper) {
-  ptx::sync_threads(kHelperBarrier, helper.threads);
+  ptx::sync_threads(helper.barrier, helper.threads);
+}
+
+// The same, and whether any of them says so.
+__device__ __forceinline__ bool sync_helpers_any(const Helper& helper, bool says) {
+  return ptx::sync_threads_any(helper.barrier, helper.threads, says);
+}
+
+// ---- Threads that join them
+
+// All helper threads: those that `joining` threads join. They hand them the run's number in shared
+// memory: in the exchange whoever reads it is counted (count_reader).
+__device__ __forceinline__ Helper with_joiners(const Helper& helper, const TilePanels& panels,
+                                               int joining) {
+  if (helper.thread == 0)
+    *static_cast<uint32_t*>(ptx::shared_pointer(panels.own.address)) = helper.run;
+  const Helper all{helper.thread, helper.threads + joining, helper.run, kTeamBarrier};
+  sync_helpers(all);
+  return all;
+}
+
+// The threads that join, of which this is number `thread` among all.
+__device__ __forceinline__ Helper join_helpers(const TilePanels& panels, int thread, int threads) {
+  Helper helper{thread, threads, 0, kTeamBarrier};
+  sync_helpers(helper);
+  helper.run = *static_cast<const uint32_t*>(ptx::shared_pointer(panels.own.address));
+  return helper;
 }
 
 // The last of them, which has begun the replay: the first CTA has nothing more to wait for. The
@@ -46,6 +74,11 @@ __device__ __forceinline__ Tile tile_at(const View& view, int position) {
 }
 __device__ __forceinline__ int part_at(const TileParts& parts, int position) {
   return position * parts.per_tile + parts.part.number;
+}
+
+// The last position of a CTA that has any.
+__device__ __forceinline__ int last_position(const TileParts& parts) {
+  return parts.first + (parts.tiles - 1 - parts.first) / parts.stride * parts.stride;
 }
 
 constexpr int kUnitElements = 8;  // of sixteen bytes

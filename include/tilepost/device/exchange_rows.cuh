@@ -121,7 +121,7 @@ __device__ __forceinline__ bool await_rows(const View& view, const Helper& helpe
           helper.run, exchange.arrived_wait, [&](uint32_t value) { return value == helper.run; });
     item -= parts.count;
   }
-  return !ptx::sync_threads_any(kHelperBarrier, helper.threads, missing);
+  return !sync_helpers_any(helper, missing);
 }
 
 // What the word in shared memory says: for how many of the CTA's tiles, in their order, all rows
@@ -176,7 +176,7 @@ __device__ __forceinline__ void hand_out_rows(const View& view, const Helper& he
           !await(exchange, exchange_flags(exchange, exchange.rank, helper.run, 0, turn) + source,
                  helper.run, exchange.arrived_wait,
                  [&](uint32_t value) { return value == helper.run; });
-      if (ptx::sync_threads_any(kHelperBarrier, helper.threads, missing)) return;
+      if (sync_helpers_any(helper, missing)) return;
       const int first = turn * rows.part_units, end = rows.end_of(turn, units);
 #pragma unroll 4
       for (int unit = first + helper.thread; unit < end; unit += helper.threads)
@@ -209,8 +209,7 @@ __device__ __forceinline__ void exchange_rows(const View& view, const TileParts&
     follow_other_kind(exchange, read, helper);
     // All of them must go by what one has seen: they meet at barriers while they store.
     const bool over = given_up || (read.last_kind != exchange.kind && is_given_up(exchange));
-    if (!ptx::sync_threads_any(kHelperBarrier, threads, over))
-      store_own_rows(view, helper, rows, own, units);
+    if (!sync_helpers_any(helper, over)) store_own_rows(view, helper, rows, own, units);
     if (thread == 0) count_reader(exchange, read.run, num_readers<View>());
     uint32_t replay = 0;
     if (meets)

@@ -11,7 +11,8 @@
 
 namespace tilepost::woven {
 
-constexpr int kHelperBarrier = 1;  // ptx::sync_threads
+constexpr int kHelperBarrier = 1;  // ptx::sync_threads: of the helper warps
+constexpr int kTeamBarrier = 2;    // of them and those that join them
 
 // ---- Waiting
 

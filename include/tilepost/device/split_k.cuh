@@ -93,6 +93,24 @@ struct SplitK {
   }
 };
 
+// What of the problem is a CTA's, of rank `rank` in its cluster: the positions first, first +
+// stride, … below tiles, and of the `stages` of K those from first_stage to last_stage: at least
+// one, if only one behind K's end, all zeros.
+template <int kCtas>
+struct SplitWork {
+  int rank;
+  int first, stride, tiles;
+  int first_stage, last_stage;
+
+  __device__ SplitWork(int rank, int tiles, int stages) : rank(rank), tiles(tiles) {
+    first = static_cast<int>(blockIdx.x) / kCtas;
+    stride = static_cast<int>(gridDim.x) / kCtas;
+    first_stage = rank * stages / kCtas;
+    last_stage = (rank + 1) * stages / kCtas;
+    if (first_stage == last_stage) last_stage = (first_stage = stages) + 1;
+  }
+};
+
 }  // namespace tilepost
 
 #endif  // TILEPOST_DEVICE_SPLIT_K_CUH

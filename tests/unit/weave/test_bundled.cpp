@@ -31,12 +31,12 @@ void check_bundled(const WeaveRequest& request) {
   CHECK(woven.body.find("tilepost::tunable") == std::string::npos);
   CHECK(woven.body.find("#include") == std::string::npos);
   CHECK(woven.body.find("\n\n\n") == std::string::npos);
-  for (const char* mark :
-       {"num_tiles",     "tile",       "input_ready", "input_has_come", "open_input",
-        "tile_done",     "out",        "out_coord",   "out_map",        "open_out_maps",
-        "pace",          "in_map",     "open_in_map", "helper_warp",    "finish_tasks",
-        "open_exchange", "num_places", "out_place",   "part_stored",    "exchange_tiles",
-        "exchange_rows"}) {
+  for (const char* mark : {"num_tiles",       "tile",          "input_ready",  "input_has_come",
+                           "open_input",      "tile_done",     "out",          "out_coord",
+                           "out_map",         "open_out_maps", "pace",         "in_map",
+                           "open_in_map",     "helper_warp",   "finish_tasks", "open_exchange",
+                           "num_places",      "out_place",     "part_stored",  "exchange_tiles",
+                           "finish_exchange", "exchange_rows"}) {
     CHECK(woven.body.find(std::string("tilepost::") + mark + "(") == std::string::npos);
   }
   CHECK(woven.body.find("tilepost::woven::tile_done(view_, ") != std::string::npos);
@@ -148,12 +148,12 @@ TEST_CASE("tasks are for the helper warp, and where A arrives for the loader") {
 
 TEST_CASE("the kernel of few rows marks its part in an exchange of tiles") {
   WeaveRequest request = bundled("gemm_sm90_small", ".cu");
-  request.tunables = {{"HELPERS", "4"}, {"BOX_M", "8"}};
+  request.tunables = {{"TILE_M", "32"}, {"STAGES", "6"}, {"HELPERS", "4"}, {"BOX_M", "8"}};
   request.exchanges = true;
   check_bundled(request);
   const std::string body = weave_kernel(request).body;
-  for (const char* mark :
-       {"open_exchange", "num_places", "out_place", "part_stored", "exchange_tiles"})
+  for (const char* mark : {"open_exchange", "num_places", "out_place", "part_stored",
+                           "exchange_tiles", "finish_exchange"})
     CHECK(body.find(std::string("woven::") + mark + "(view_, ") != std::string::npos);
 }
 

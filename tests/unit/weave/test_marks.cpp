@@ -64,6 +64,24 @@ __global__ void gemm(const Map* map, float* c, const __grid_constant__ View view
 )");
 }
 
+TEST_CASE("warps that exchange tiles, and those that join them") {
+  CHECK(woven_body(R"(__global__ void gemm(float* c) {
+  const tilepost::Tile tile{};
+  tilepost::exchange_tiles({}, {}, 0, tilepost::DType::bf16, 3, 128, 256);
+  tilepost::finish_exchange({}, {}, 0, tilepost::DType::bf16, 131, 384);
+  tilepost::out(c, 0, 0, 1) = 1;
+  tilepost::tile_done(tile, tilepost::BulkStores{});
+}
+)") == R"(__global__ void gemm(float* c, const __grid_constant__ View view_) {
+  const tilepost::Tile tile{};
+  tilepost::woven::exchange_tiles(view_, {}, {}, 0, tilepost::DType::bf16, 3, 128, 256);
+  tilepost::woven::finish_exchange(view_, {}, {}, 0, tilepost::DType::bf16, 131, 384);
+  tilepost::woven::out(view_, c, 0, 0, 1) = 1;
+  tilepost::woven::tile_done(view_, tile, tilepost::BulkStores{});
+}
+)");
+}
+
 TEST_CASE("a store thread's maps and its pace, through a helper") {
   CHECK(woven_body(R"(struct Map {};
 __device__ void send(const Map* map, tilepost::Coord at);

@@ -20,7 +20,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 8, "gathered_up was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_gathered_up::kFiles == 0x52ad40ddcef4a7a8, "gathered_up.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_gathered_up::kFiles == 0x14c6a4fed19e5c86, "gathered_up.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "gathered_up.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -50,7 +50,8 @@ struct View : tilepost::woven::View {
 //
 // Consumer warpgroups, then two warps of movers: the thread that loads operands with TMA and the
 // one that stores C with TMA. Behind these there may be HELPERS warps with nothing to do, which
-// look at the panels too, if it LENDS them. They meet at mbarriers:
+// look at the panels too, if it LENDS them. Consumers join these behind their last tile. They meet
+// at mbarriers:
 //
 //   full[stage]     the loads of a stage have landed        loader -> consumers
 //   empty[stage]    a stage has been multiplied             consumers -> loader
@@ -97,6 +98,7 @@ constexpr int kSums = kTileM / 2;  // registers of a consumer's sums
 constexpr int kUnitM = 8;  // tokens of a unit of sums
 constexpr int kUnits = kTileM / kUnitM;
 using SplitK = tilepost::SplitK<kUnits, kSplitK>;
+using Work = tilepost::SplitWork<kSplitK>;
 constexpr int kGroup = 4;  // units whose epilogue's inputs fit the registers
 // Rows of a store of C: all that a CTA owns, if every one owns the same, or a part of that.
 constexpr int kBoxM = 112;
@@ -118,6 +120,8 @@ constexpr int kBarrierBytes = 1024, kHelperBytes = 256;  // these of helper warp
 
 constexpr int kConsumerWarps = 4 * kConsumers;
 constexpr int kThreads = 32 * (kConsumerWarps + 2 + kHelpers);
+constexpr int kHelperThreads = 32 * kHelpers;
+constexpr int kJoining = 32 * kConsumerWarps;
 constexpr int kSharedBytes = kPartsEnd + kBarrierBytes;
 
 static_assert(kTileM == 8 || (kTileM > 0 && kTileM % 16 == 0), "TILE_M is 8 or a multiple of 16");
@@ -155,23 +159,6 @@ struct Shared {
   // A word: what helper warps have seen arrive of A.
   __device__ uint32_t arrived() const {
     return barriers() + PanelsEmptyBarrier::kEnd * tilepost::kMbarrierBytes;
-  }
-};
-
-// What of the problem is a CTA's: the positions first, first + stride, … below tiles, and the
-// stages of K from first_stage to last_stage: at least one, if only one behind K's end, all zeros.
-struct Work {
-  int rank;  // in the cluster
-  int first, stride, tiles;
-  int first_stage, last_stage;
-
-  __device__ Work(int rank, int tiles, int k) : rank(rank), tiles(tiles) {
-    first = static_cast<int>(blockIdx.x) / kSplitK;
-    stride = static_cast<int>(gridDim.x) / kSplitK;
-    const int stages = (k + kStageK - 1) / kStageK;
-    first_stage = rank * stages / kSplitK;
-    last_stage = (rank + 1) * stages / kSplitK;
-    if (first_stage == last_stage) last_stage = (first_stage = stages) + 1;
   }
 };
 
@@ -374,21 +361,27 @@ __device__ __forceinline__ void multiply_tiles(const Shared& shared, const tilep
   }
 }
 
-// The helper warps.
-__device__ __forceinline__ void lend_helpers(const View& view_, const Shared& shared,
-                                             const tilepost_shape_t& shape, const Work& work) {
-  constexpr int kFirst = 32 * (kConsumerWarps + 2);
+// What the CTA has of every tile, and where, for those who exchange that.
+__device__ __forceinline__ tilepost::TileParts parts_of(const Work& work) {
   const tilepost::TilePart part{work.rank, SplitK::first_unit(work.rank) * kUnitM,
                                 SplitK::first_unit(work.rank + 1) * kUnitM, kTileN};
-  const tilepost::TileParts parts{work.first, work.stride, work.tiles, kSplitK, kBoxM, part};
+  return {work.first, work.stride, work.tiles, kSplitK, kBoxM, part};
+}
+__device__ __forceinline__ tilepost::TilePanels panels_of(const Shared& shared) {
   const tilepost::HelperMemory own{shared.base + kSharedBytes - kHelperBytes, kHelperBytes};
   const tilepost::HelperMemory idle{shared.base, kPipelineBytes};
   const unsigned empty = kLends ? shared.panels_empty() : 0;
-  const tilepost::TilePanels panels{shared.panel(0), kPanelBytes, shared.panel_full(0),
-                                    empty,           own,         idle};
-  const int thread = static_cast<int>(threadIdx.x) - kFirst;
-  tilepost::woven::exchange_tiles(view_, parts, panels, shape, kOutput, thread, 32 * kHelpers);
-  tilepost::woven::exchange_rows(view_, parts, shape, shared.arrived(), thread, 32 * kHelpers);
+  return {shared.panel(0), kPanelBytes, shared.panel_full(0), empty, own, idle};
+}
+
+// The helper warps.
+__device__ __forceinline__ void lend_helpers(const View& view_, const Shared& shared,
+                                             const tilepost_shape_t& shape, const Work& work) {
+  const tilepost::TileParts parts = parts_of(work);
+  const int thread = static_cast<int>(threadIdx.x) - 32 * (kConsumerWarps + 2);
+  tilepost::woven::exchange_tiles(view_, parts, panels_of(shared), shape, kOutput, thread,
+                                  kHelperThreads, kJoining);
+  tilepost::woven::exchange_rows(view_, parts, shape, shared.arrived(), thread, kHelperThreads);
 }
 
 __global__ void __launch_bounds__(kThreads, 1) gemm_sm90_small(
@@ -399,7 +392,7 @@ __global__ void __launch_bounds__(kThreads, 1) gemm_sm90_small(
   const Shared shared{tilepost::ptx::shared_address(gemm_sm90_small_memory)};
   const tilepost::TileGrid grid{
       (shape.m + kTileM - 1) / kTileM, (shape.n + kTileN - 1) / kTileN, kTileM, kTileN, 1, kBand};
-  const Work work(0, tilepost::woven::num_tiles(view_, grid), shape.k);
+  const Work work(0, tilepost::woven::num_tiles(view_, grid), (shape.k + kStageK - 1) / kStageK);
   // The shuffle tells the compiler that the warp's number is the same in all its lanes.
   const int warp = __shfl_sync(0xFFFFFFFF, threadIdx.x / 32, 0);
   const int lane = threadIdx.x % 32;
@@ -418,6 +411,9 @@ __global__ void __launch_bounds__(kThreads, 1) gemm_sm90_small(
   } else {
     if (warp < kConsumerWarps) {
       multiply_tiles(shared, shape, epilogue, grid, work, warp / 4, threadIdx.x % 128);
+      tilepost::woven::finish_exchange(view_, parts_of(work), panels_of(shared), shape, kOutput,
+                                       kHelperThreads + static_cast<int>(threadIdx.x),
+                                       kHelperThreads + kJoining);
     } else if (warp > kConsumerWarps + 1) {
       lend_helpers(view_, shared, shape, work);
     } else if (lane == 0) {
@@ -509,7 +505,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_gathered_up::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_gathered_up_52ad40ddcef4a7a8) tilepost_plan_gathered_up_52ad40ddcef4a7a8 = 0;
+decltype(tilepost_plan_gathered_up_14c6a4fed19e5c86) tilepost_plan_gathered_up_14c6a4fed19e5c86 = 0;
 
 extern "C" const tilepost_program_t* gathered_up_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_gathered_up::sm_90a::make_plan()};
