@@ -79,12 +79,14 @@ class Kernel {
       phase.push_back(tile());
       return phase;
     }
+    if (world_.one_cta) phase.push_back(cta());
     for (int part = 0; part < world_.parts; ++part) {
       if (world_.shots == TILEPOST_ONE_SHOT_LINES) {
         phase.push_back(lines(part));
         continue;
       }
       phase.push_back(storer(part));
+      if (world_.one_cta) continue;
       if (wants(rank_, part)) phase.push_back(helper(part));
       if (world_.shots == TILEPOST_TWO_SHOT) phase.push_back(mover(part));
     }
@@ -220,6 +222,25 @@ class Kernel {
     const int owner = part % world_.ranks;
     return {flag_step(words_.second_flag(rank_, run_, owner, part)),
             {Access::read, words_.sum(rank_, part), value_}};
+  }
+
+  // What a CTA does with all parts: it moves each when it has added up the next one. Without one
+  // order a rank comes to the first part that it adds up at the end.
+  Thread cta() const {
+    Thread thread;
+    const auto append = [&](const Thread& steps) {
+      thread.insert(thread.end(), steps.begin(), steps.end());
+    };
+    std::vector<int> order;
+    for (int part = 0; part < world_.parts; ++part)
+      if (rules_.one_order || part != rank_) order.push_back(part);
+    if (!rules_.one_order) order.push_back(rank_);
+    for (size_t i = 0; i < order.size(); ++i) {
+      if (wants(rank_, order[i])) append(helper(order[i]));
+      if (i > 0) append(mover(order[i - 1]));
+    }
+    append(mover(order.back()));
+    return thread;
   }
 
   // A line's number comes with its data, so that one word stands for both.

@@ -26,6 +26,8 @@ struct ExchangeWorld {
   // So many runs were before, modulo 128, at which numbers of runs come back to 0 here; none has
   // used these parts. 0: none was before, and then numbers are not made new.
   int before = 0;
+  // Two shots: one CTA of each rank has all parts, and goes through them, in place of one for each.
+  bool one_cta = false;
 };
 
 // The rules that keep runs apart. Without one of them some order must go wrong.
@@ -40,6 +42,7 @@ struct ExchangeRules {
   bool sums_behind_all = true;        // two shots: sums go out when all ranks' parts have come
   bool renews = true;                 // numbers that are waited for, of the next run's words
   bool renews_before_begun = true;    // and tells of the run behind that
+  bool one_order = true;              // in which the CTAs of all ranks go through parts
 };
 
 struct ExchangeResult {

@@ -19,6 +19,7 @@ std::vector<ExchangeWorld> worlds() {
     }
     all.push_back({2, 1, TILEPOST_TWO_SHOT, false, kinds});
   }
+  all.push_back({2, 3, TILEPOST_TWO_SHOT, false, {0}, false, 0, true});
   all.push_back({2, 1, TILEPOST_ONE_SHOT_LINES, false, {0, 0, 1, 1, 0}});
   all.push_back({2, 2, TILEPOST_ONE_SHOT_LINES, true, {0, 0, 0}});
   all.push_back({2, 2, TILEPOST_ONE_SHOT, true, {0, 0, 0}});
@@ -104,7 +105,8 @@ TEST_CASE("without any one of the rules some order of steps goes wrong") {
                           {&ExchangeRules::right_run, "reads of run 0 in run 1"},
                           {&ExchangeRules::waits_for_other_kinds, "reads of run 3 in run 2"},
                           {&ExchangeRules::words_of_two_runs, "all ranks wait"},
-                          {&ExchangeRules::sums_behind_all, "reads of run 3 in run 2"}});
+                          {&ExchangeRules::sums_behind_all, "reads of run 3 in run 2"},
+                          {&ExchangeRules::one_order, "all ranks wait"}});
 }
 
 TEST_CASE("kernels that exchange rows of A are right in every order of their steps") {
