@@ -12,6 +12,7 @@ constexpr int kTileK = 64;            // 16-bit elements of such a row
 constexpr int kConsumerColumns = 64;  // of C, per consumer warpgroup
 constexpr int kBarrierBytes = 1024;
 constexpr int kHalfOfSums = 64;  // of a consumer's thread: two sets of these fit its registers
+constexpr int kSumsIn128 = 88;   // that 128 registers have room for, where there is no epilogue
 constexpr int kFewStages = 3;    // of a tall tile: with two, products wait for every load
 
 int consumers(const KernelConfig& config) {
@@ -29,7 +30,8 @@ int sums(const KernelConfig& config) {
 // make fourteen warps.
 int helper_warps(const KernelConfig& config, const KernelRequest& request) {
   const bool two_sums = request.element == TILEPOST_E4M3 && request.accumulate == TILEPOST_PRECISE;
-  return (two_sums || sums(config) > kHalfOfSums) && consumers(config) > 1 ? 2 : 4;
+  const int room = request.epilogue == 0 ? kSumsIn128 : kHalfOfSums;
+  return (two_sums || sums(config) > room) && consumers(config) > 1 ? 2 : 4;
 }
 
 // A CTA's part of a tile, in units.

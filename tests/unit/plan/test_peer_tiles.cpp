@@ -167,6 +167,18 @@ TEST_CASE("kernels of tall tiles with two sets of sums have fewer helper warps")
   REQUIRE(threads_of(TILEPOST_E4M3, TILEPOST_PRECISE) == 32 * 12);
 }
 
+TEST_CASE("kernels of tall tiles have fewer helper warps where their sums need the registers") {
+  const auto helpers_of = [](int64_t tile_m, bool scales = false) {
+    Spec spec = few_rows(1024, TILEPOST_TRANSPORT_PEER_TILES);
+    spec.schedule.tile = wish(std::vector<int64_t>{tile_m, 128});
+    if (scales) spec.gemm.epilogue = {wish(TILEPOST_SCALE_COLUMNS)};
+    return only(spec).source.tunables.at("HELPERS");
+  };
+  REQUIRE(helpers_of(176) == "4");
+  REQUIRE(helpers_of(176, true) == "2");
+  REQUIRE(helpers_of(256) == "2");
+}
+
 TEST_CASE("every few rows get a right plan, in one shot and in two, and so does the host") {
   int split = 0;
   for (const tilepost_shots_t shots : kShots)
