@@ -105,7 +105,7 @@ GemmModel model_gemm(const Draft& draft, const KernelChoice& kernel) {
 }
 
 // How much longer tasks and stores beside it make a kernel of these tiles take than others.
-double beside_tasks(const Draft& draft, const Candidate& candidate) {
+double tiles_beside_tasks(const Draft& draft, const Candidate& candidate) {
   const KernelChoice& kernel = *candidate.kernel;
   if (candidate.task_parts == 0 || row_of(draft.plan).moves_input()) return 1;
   const TaskProfile& tasks = draft.profile.tasks;
@@ -121,7 +121,7 @@ TransferModel model_transfers(const Draft& draft, const Candidate& candidate) {
   const GemmModel gemm = model_gemm(draft, *candidate.kernel);
   const int at_once = candidate.problem.at_once;
   const double tile_bytes = 1.0 * bytes_of(draft.plan.output) * config.tile_m * config.tile_n;
-  const double wave = gemm.wave_on(at_once, beside_tasks(draft, candidate));
+  const double wave = gemm.wave_on(at_once, tiles_beside_tasks(draft, candidate));
   return candidate.transport->model(
       {.plan = draft.plan,
        .profile = draft.profile,
@@ -272,18 +272,16 @@ bool only_exchanges(const Draft& draft, const KernelChoice& kernel) {
   return is_small(kernel.config) && draft.plan.map.m > kMostSmallRows;
 }
 
-// Whether the transport gives helper warps of the kernel tasks for which it leaves room.
-bool is_helped(const Draft& draft, const KernelChoice& kernel, const Transport& transport) {
-  return kernel.config.helped && task_parts(draft, kernel, transport) > 0;
-}
-
 // Which of the draft's kernels may overlap with a transport, if it serves them. Where A arrives by
 // copies and stores, which take no SMs, and where kernels exchange tiles any may. Of others those
 // whose helper warps have tasks, or else rows of the catalogue that were timed beside collectives,
 // but where no other has the tile.
 std::function<bool(const KernelChoice&)> filter_of(const Draft& draft, const Transport& transport) {
-  const auto helped = [&](const KernelChoice& kernel) {
-    return is_helped(draft, kernel, transport);
+  const auto has_tasks = [&](const KernelChoice& kernel) {
+    return task_parts(draft, kernel, transport) > 0;
+  };
+  const auto helped = [=](const KernelChoice& kernel) {
+    return kernel.config.helped && has_tasks(kernel);
   };
   const auto timed = [&](const KernelChoice& kernel) {
     return draft.profile.times_of(kernel.config.row).beside;
@@ -295,9 +293,9 @@ std::function<bool(const KernelChoice&)> filter_of(const Draft& draft, const Tra
     if (helps) return helped;
     if (std::ranges::any_of(draft.kernels, timed)) return timed;
   }
-  return [=, &draft, &transport](const KernelChoice& kernel) {
+  return [=](const KernelChoice& kernel) {
     // Timed ones that leave a helper warp room are there twice.
-    const bool twin = helps && timed(kernel) && task_parts(draft, kernel, transport) > 0;
+    const bool twin = helps && timed(kernel) && has_tasks(kernel);
     return kernel.config.helped ? helped(kernel) : !twin;
   };
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <span>
 #include <utility>
@@ -115,10 +116,13 @@ std::vector<Candidate> by_all_transports(const Draft& draft,
 // the model lets them save (SlackProfile).
 const Candidate* best_of_transports(const std::vector<Candidate>& overlap, double noise) {
   const Candidate* least = nullptr;
+  double end = std::numeric_limits<double>::infinity();
   for (size_t i = 0, behind = 0; i < overlap.size(); i = behind) {
     while (behind < overlap.size() && overlap[behind].transport == overlap[i].transport) ++behind;
     const Candidate* const own = best(std::span(overlap).subspan(i, behind - i), noise);
-    if (!least || merged_end(*own) < merged_end(*least)) least = own;
+    const double own_end = merged_end(*own);
+    if (own_end < end) least = own;
+    end = std::min(end, own_end);
   }
   return least;
 }

@@ -61,8 +61,9 @@ struct WaveTile {
   int across;           // CTAs side by side
 };
 
-constexpr int64_t kShared = 232448 - 1024;  // of a CTA, without barriers
+constexpr int64_t kBarriers = 1024, kShared = 232448 - kBarriers;  // bytes of a CTA
 constexpr int kMostStages = 12;
+constexpr int kMostExtent = 104;  // rows of a panel, if swapped
 
 // Everything but stages and panels.
 KernelConfig shared_out(const WaveTile& tile) {
@@ -88,9 +89,9 @@ int64_t stage_bytes(const WaveTile& tile) {
 
 // Panels have so many rows (swapped) or columns: the most, up to `most`, that divide the tile's.
 void set_panel_extent(KernelConfig& config, int most) {
-  constexpr int kMost = 104, kChunk = 8;
+  constexpr int kChunk = 8;
   const int along = config.swapped ? config.tile_m : columns_of_cta(config);
-  int extent = std::min(most, config.swapped ? kMost : kBlock) / kChunk * kChunk;
+  int extent = std::min(most, config.swapped ? kMostExtent : kBlock) / kChunk * kChunk;
   while (extent > 0 && along % extent != 0) extent -= kChunk;
   config.panel_m = config.swapped ? extent : kBlock;
   config.panel_n = config.swapped ? kBlock : extent;
@@ -124,13 +125,11 @@ KernelConfig wave_tile(const WaveTile& tile) {
 // As many stages as a whole tile in panels and the helper warp's memory leave room for.
 KernelConfig helped_tile(const WaveTile& tile) {
   KernelConfig config = shared_out(tile);
-  constexpr int kRowBytes = 128;
   config.helped = true;
-  set_panel_extent(config, kShared);
+  set_panel_extent(config, kMostExtent);
   config.panels = panels_of_tile(config);
-  const int64_t staged = int64_t{config.consumers} * config.panels * config.panel_m * kRowBytes;
-  const int64_t stages = (kShared - kHelperBytes - staged) / stage_bytes(tile);
-  config.stages = static_cast<int>(std::min<int64_t>(kMostStages, stages));
+  const int64_t room = kShared + kBarriers - kHelperBytes - shared_bytes(config);
+  config.stages = static_cast<int>(std::min<int64_t>(kMostStages, room / stage_bytes(tile)));
   return config;
 }
 

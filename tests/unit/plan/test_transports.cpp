@@ -85,9 +85,10 @@ TEST_CASE("peer stores come from a kernel that stages whole tiles, unless the sp
     const Plan p = only(spec_of(pattern, TILEPOST_TRANSPORT_PEER));
     REQUIRE(p.kernel.name == std::string("gemm_sm90"));
     const auto tunable = [&](const char* name) { return std::stoi(p.source.tunables.at(name)); };
-    const int across = p.source.across, sharers = tunable("PINGPONG") == 1 ? 1 : 2;
+    REQUIRE(p.source.tunables.at("PINGPONG") == "0");
+    const int across = p.source.across;
     const int panels =
-        p.map.tile_m / tunable("PANEL_M") * (p.map.tile_n / across / tunable("PANEL_N")) / sharers;
+        p.map.tile_m / tunable("PANEL_M") * (p.map.tile_n / across / tunable("PANEL_N")) / 2;
     REQUIRE(tunable("PANELS") == panels);
     // 0.9 of the cycles that 2048 products a cycle take, for each panel of a consumer's part.
     const double products = static_cast<double>(p.map.tile_m) * p.map.tile_n / across * 2048;
