@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Generates the programs that the drivers in tests/gpu/trust run.
 #
-#   programs.sh TILEPOST OUT RANKS [SET …]     sets: main small few ranges own pairs neighbours; all if none is named
+#   programs.sh TILEPOST OUT RANKS [SET …]   sets: main small few tiles ranges own pairs neighbours; all if none is named
 #
 # TILEPOST is the generator. OUT is to be given to tests/gpu as TILEPOST_GENERATED_DIR. A program's name says
 # what it is: <pattern>[_<routing>]_<transport>, with nccl2 for two lanes and _any for any m. Sets:
@@ -11,6 +11,7 @@
 #   few         ar_tiles_…, rs_tiles_…, a2a_even_tiles_…: few rows, whose kernels exchange tiles, in every number of
 #               shots, of one m and of any; …_norm: whose rows are normalised there; ag_tiles…: rows of A;
 #               small_ar_tiles_… and so on: the same
+#   tiles       ar_peer_128x192 and so on: every tile of gemm_sm90 that leaves a helper warp room
 #   ranges      …_ranges_…any: several kernels, each for a range of m: by the transports that the model chooses, in the
 #               same memory; wide: others than for fewer columns
 #   own         own_…: kernels of tests/own/kernels, woven; own_marked_…: those with marks
@@ -19,10 +20,10 @@
 #
 # OUT/refused.txt lists what the spec does not allow, with the generator's words.
 set -euo pipefail
-[ $# -ge 3 ] || { sed -n '2,20p' "$0" >&2; exit 2; }
+[ $# -ge 3 ] || { sed -n '2,21p' "$0" >&2; exit 2; }
 tool=$(readlink -f "$1") out=$2 ranks=$3
 shift 3
-[ $# -gt 0 ] || set -- main small few ranges own pairs neighbours
+[ $# -gt 0 ] || set -- main small few tiles ranges own pairs neighbours
 
 # spec <name> <pattern> <transport> <m> <n> <k>
 spec() {
@@ -147,6 +148,15 @@ few() {
   make small_ag_tiles all_gather_gemm peer_tiles 40x512x256
 }
 
+# Rows and columns that no tile divides.
+tiles() {
+  local tile
+  for tile in 128x128 128x192 128x256 128x384 144x128 144x256 160x256 168x128 176x256 192x256 256x128; do
+    make "ar_peer_$tile" gemm_all_reduce peer 4000x3080x520 "schedule.tile=[${tile/x/, }]"
+    make "rs_peer_$tile" gemm_reduce_scatter peer 4000x3080x520 "schedule.tile=[${tile/x/, }]"
+  done
+}
+
 # Several kernels for any m.
 ranges() {
   local pattern name
@@ -258,12 +268,13 @@ for set in "$@"; do
     main) grid '' 4096x1536x512 '[1, 1, 2]' yes ;;
     small) grid small_ 2048x512x256 '[1, 1]' no ;;
     few) few ;;
+    tiles) tiles ;;
     ranges) ranges ;;
     pairs) pairs ;;
     neighbours) neighbours ;;
     own) own ;;
     *)
-      echo "no set '$set'; there are main, small, few, ranges, own, pairs and neighbours" >&2
+      echo "no set '$set'; there are main, small, few, tiles, ranges, own, pairs and neighbours" >&2
       exit 2
       ;;
   esac
