@@ -39,6 +39,15 @@ __device__ void stay_for_host(const WatchPage* page) {
     ptx::sleep_ns(kStayPollNanoseconds);
 }
 
+// What a wait for a number is for, has seen and wants: what follows it reads, the state last.
+__device__ void tell_host(SharedWait* place, WaitState state, int group, uint32_t seen,
+                          uint32_t wanted) {
+  place->group = static_cast<uint32_t>(group);
+  place->seen = seen;
+  place->wanted = wanted;
+  publish(&place->state, state);
+}
+
 __device__ __forceinline__ bool is_given_up(const SharedFlags& flags) {
   return *static_cast<const volatile uint32_t*>(flags.given_up) != 0;
 }
@@ -52,10 +61,7 @@ __device__ bool wait_for(const SharedFlags& flags, const uint32_t* word, uint32_
   if (is_given_up(flags)) return false;
   bool told = false;
   const auto tell = [&](WaitState state) {
-    place->group = static_cast<uint32_t>(group);
-    place->seen = ptx::load_relaxed_sys(word);
-    place->wanted = target;
-    publish(&place->state, state);
+    tell_host(place, state, group, ptx::load_relaxed_sys(word), target);
     told = true;
   };
   const PollEnd end = poll({word, target, flags.deadline_ns, flags.page}, [&] {
@@ -196,11 +202,18 @@ __device__ __forceinline__ bool see_run_words(const SharedFlags& flags, int rank
 }
 
 // The same of a rank that has said that it has begun the run: its words are under way or here, and
-// they are not the next run's, which it does not begin before this rank has ended this one. False
-// if the host said abort, or the deadline passed, before they came.
+// they are not the next run's, which it does not begin before this rank has ended this one. But a
+// rank that has given the run up lets those behind it go, and their words come to lie where these
+// were. False if the host said abort, or the deadline passed, before they came: then the host is
+// told as of a rank that did not begin the run.
 __device__ bool read_run_words(const SharedFlags& flags, int rank, uint32_t run, RunWords& words) {
-  return poll_until([&] { return see_run_words(flags, rank, run, words); }, flags.deadline_ns,
-                    flags.page, [] {}) == PollEnd::reached;
+  const PollEnd end = poll_until([&] { return see_run_words(flags, rank, run, words); },
+                                 flags.deadline_ns, flags.page, [] {});
+  if (end == PollEnd::late) {
+    tell_host(flags.page->shared + begun_wait(rank), kGaveUp, 0, run - 1, run);
+    stay_for_host(flags.page);
+  }
+  return end == PollEnd::reached;
 }
 
 // Whether all ranks have begun the same run as this one. The ranks' threads look at one rank each;
