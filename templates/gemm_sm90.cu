@@ -197,7 +197,7 @@ __device__ __forceinline__ void load_b(uint32_t target, const CUtensorMap* map, 
 // `tile`, the CTA's first, on. It asks for the next tile ahead: the schedule may lie in memory.
 __device__ __forceinline__ void load_tiles(const Shared& shared, const CUtensorMap* map_a,
                                            const CUtensorMap* map_b, const tilepost::TileGrid& grid,
-                                           tilepost::Tile tile, int tiles, int stages) {
+                                           tilepost::Tile tile, int tiles, int rows, int stages) {
   const Mates mates = Mates::of_this_cta();
   const int first_row = mates.column() * (kTileM / kAcross);  // of this CTA's share of A
   const Positions positions(0);
@@ -206,14 +206,15 @@ __device__ __forceinline__ void load_tiles(const Shared& shared, const CUtensorM
   tilepost::ptx::wait_for_previous_kernels();
   tilepost::open_in_map();
   for (int position = positions.first; position < tiles;) {
-    const int m = tile.m, n = tile.n + own_column();
+    // For a share wholly below A TMA would look where A begins, which may be nowhere (in_map).
+    const int m = min(tile.m + first_row, rows - 1), n = tile.n + own_column();
     const CUtensorMap* in = tilepost::in_map(map_a, tile);
     tilepost::input_ready(tile, loads);
     if ((position += positions.all) < tiles) tile = tilepost::tile(grid, position);
 #pragma unroll 1  // few registers
     for (int k = 0; k < stages * kTileK; k += kTileK) {
       const uint32_t full = shared.stages().await_empty(ring, kBytesA + kBytesB);
-      mates.load_for_row(shared.a(ring.index) + first_row * kRowBytes, in, full, k, m + first_row);
+      mates.load_for_row(shared.a(ring.index) + first_row * kRowBytes, in, full, k, m);
       load_b(shared.b(ring.index), map_b, full, mates, k, n);
       ring.advance();
     }
@@ -480,7 +481,8 @@ __global__ void __launch_bounds__(kThreads, 1)
 
   if (warp < 4) {
     tilepost::ptx::shrink_registers<kMoverRegisters>();
-    if (warp == 0 && lane == 0) load_tiles(shared, &map_a, &map_b, grid, first, tiles, stages);
+    if (warp == 0 && lane == 0)
+      load_tiles(shared, &map_a, &map_b, grid, first, tiles, shape.m, stages);
     if (kHelper > 0 && warp == kConsumers + 1)
       tilepost::helper_warp(helper, kOutput, kConsumers, 4 * kConsumers);
     if (warp >= 1 && warp <= kConsumers) {

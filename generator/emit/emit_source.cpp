@@ -80,6 +80,7 @@ void emit_view(llvm::raw_ostream& out, const Plan& plan) {
   is_true(scatters_rows(plan), "kRouted");
   const Waits waits = paths_of(plan).planned.waits;
   is_true(waits == Waits::tiles, "kWaits");
+  is_true(plan.reads_own != 0, "kReadsOwn");
   const RunPath path = path_of(plan, true);
   const bool exchanges = paths_of(plan).planned.exchanges;
   const bool gathers = exchanges && row_of(plan).moves_input();

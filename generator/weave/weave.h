@@ -21,6 +21,7 @@ struct WeaveRequest {
   bool waits = false;             // A arrives while the kernel runs: it must mark where it reads it
   bool stores = false;            // into other ranks' memory: it must mark the maps it stores with
   bool tasks = false;             // of a helper warp: it must mark one
+  bool reads_own = false;         // rows of A where the caller has them: it must mark their map
   bool exchanges = false;         // tiles with other ranks: it must mark its part in that
   bool gathers = false;           // the same of rows of A
   std::string arch_guard;         // macro that must be non-zero for the kernel's body, or empty

@@ -471,6 +471,9 @@ typedef struct tilepost_plan {
   int32_t task_parts;  // parts that the kernel's helper warps add up, 1: rows that they move
                        // (All-to-All of a product: to the output; rows of A: the own ones to where
                        // all are gathered, WRITE: by all ranks); 0: that is left to the runtime
+  int32_t reads_own;   // of rows of A that arrive: 1: the kernel reads this rank's own where the
+                       // caller has them (tilepost_view_t::in_map); 0: where all are gathered. With
+                       // task_parts 1; of TILES every kernel does, and it is 0
   int32_t pace;        // tilepost_view_t::pace
   int32_t meets;  // WRITE: 1: the kernel begins and ends runs that overlap by itself, and there
                   // is no other; 0: kernels in front of it and behind it do. Elsewhere 0; of

@@ -26,7 +26,7 @@ class PlanRules {
   tilepost_result_t check(int world) {
     if (values_are_known() && extents() && kernel() && ranks(world) && rows_sent() && transport() &&
         layout() && division() && consumer() && elements() && sharing() && shots() && pushes() &&
-        sums() && tasks() && meets() && neighbours() && groups())
+        sums() && tasks() && meets() && neighbours() && reads_own() && groups())
       return schedule();
     return result_;
   }
@@ -395,6 +395,22 @@ class PlanRules {
                       " parts") &&
            expect(bytes % kTaskUnit == 0, "row of tasks in bytes", bytes,
                   "a multiple of " + std::to_string(kTaskUnit));
+  }
+
+  // Rows of A in two places have two tensor maps, and what reads them waits for those that arrive.
+  // Tasks that push a rank's rows, or copy them, leave them where they are for the kernel.
+  bool reads_own() {
+    if (!in_range("reads_own", plan_.reads_own, 0, 1)) return false;
+    const bool arrives = paths_of(plan_).planned.waits == Waits::tiles;
+    if (plan_.reads_own == 0)
+      return expect(plan_.task_parts == 0 || !row().moves_input() || on_host(), "reads_own",
+                    plan_.reads_own, "1 where helper warps move rows of A");
+    return expect(arrives && shares_memory() && plan_.access != TILEPOST_ACCESS_TILES, "reads_own",
+                  plan_.reads_own,
+                  "0 where no rows of A are stored into other ranks' memory while the kernel runs, "
+                  "or kernels exchange them") &&
+           expect(plan_.kernel.launch == TILEPOST_LAUNCH_TMA, "kernel.launch", plan_.kernel.launch,
+                  "tensor maps (0) where the kernel reads rows of A in two places");
   }
 
   // A kernel that is a whole run does all there is to do with what other ranks store, and has an

@@ -75,7 +75,7 @@ RunPath path_of(const tilepost_plan_t& plan, bool overlaps) {
   path.by_owner = plan.access == TILEPOST_ACCESS_WRITE && !row.moves_input();
   path.stores = stores_into(plan, path);
   path.results = results_of(plan, path);
-  const bool split = path.tasks || path.exchanges;
+  const bool split = path.exchanges || (overlaps && plan.reads_own != 0);
   if (row.moves_input()) path.reads = split ? InputFrom::split : InputFrom::gathered;
   path.packs = row.input_is_routed() && plan.routing == TILEPOST_ROUTING_ROWS;
   path.gathers_for_caller = !overlaps || path.exchanged == Memory::own;

@@ -87,6 +87,11 @@ struct RunPath {
   bool receives_apart() const { return results == Buffer::received || results == Buffer::landed; }
   // Whether rows of A come beside the kernel, group by group.
   bool arrives() const { return waits == Waits::tiles || waits == Waits::launches; }
+  // Whether the run begins beside the kernel: that touches nothing before its rows have come which
+  // other ranks may still use, or use already.
+  bool begins_beside() const {
+    return arrives() && reads == InputFrom::split && !tasks && !exchanges;
+  }
   // Whether the kernel waits for other ranks while it holds its SMs: for tiles, sums or rows.
   bool holds_sms() const { return completes || waits == Waits::tiles; }
   // Whether helper warps push; if not, copies do.

@@ -27,6 +27,16 @@ Exchange exchange_of(const tilepost_plan_t& plan) {
           plan.pushes != 0};
 }
 
+EdgeRows edges_of(const tilepost_map_t& map, int64_t k, const Step& own) {
+  EdgeRows edges{};
+  if (share_rows(map) % map.tile_m == 0) return edges;
+  const int64_t count = std::min(map.tile_m * k, own.count), rest = own.count - count;
+  for (const int64_t first : {int64_t{0}, rest})
+    if (edges.count == 0 || rest > 0)
+      edges.steps[edges.count++] = {own.kind, own.peer, own.from + first, own.to + first, count, 0};
+  return edges;
+}
+
 std::vector<Step> steps_of(const Exchange& exchange, const TileMap& tile_map, int group, int rank,
                            const RowCounts& counts) {
   std::vector<Step> steps;

@@ -5,6 +5,7 @@
 #ifndef TILEPOST_STEPS_H
 #define TILEPOST_STEPS_H
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -77,6 +78,17 @@ struct Step {
                  // whose share is short, where the rest must not be written
   int64_t from_slot = 0;  // sum: first element within each block of slots
 };
+
+// Of a rank's own rows of A those at both ends of its share that are in tiles with rows of other
+// ranks too, and more. A kernel that reads its own rows where the caller has them
+// (tilepost_plan_t::reads_own) reads such a tile where all rows are gathered.
+struct EdgeRows {
+  std::array<Step, 2> steps;  // own_rows, of at most a tile's rows each
+  size_t count = 0;
+  std::span<const Step> all() const { return std::span(steps).first(count); }
+};
+// `own`: the own_rows of an AllGather; k: elements of a row.
+EdgeRows edges_of(const tilepost_map_t& map, int64_t k, const Step& own);
 
 // Rows that every rank sends to every rank in every group, where rows are routed. Rows of A have
 // one group here: the cuts say which of them arrive when (arriving_part).

@@ -134,6 +134,7 @@ TransferModel model_transfers(const Draft& draft, const Candidate& candidate) {
        .bytes = static_cast<double>(bytes_sent(draft.plan)),
        .tile_rows = tiles_m(candidate.problem.map),
        .task_parts = candidate.task_parts,
+       .reads_own = candidate.reads_own,
        .shots = candidate.shots});
 }
 
@@ -169,8 +170,8 @@ double slack_of(const Draft& draft, const Candidate& candidate) {
 
 void model_overlap(const Draft& draft, const Candidate& candidate, tilepost_model_t& model) {
   const TransferModel transfers = model_transfers(draft, candidate);
-  // The copy of the own rows comes before everything, unless helper warps copy them.
-  const bool copied = row_of(draft.plan).moves_input() && candidate.task_parts == 0 &&
+  // The copy of the own rows comes before everything, unless the kernel reads them where they are.
+  const bool copied = row_of(draft.plan).moves_input() && !candidate.reads_own &&
                       candidate.shots == TILEPOST_SHOTS_NONE;
   const GroupProblem& problem = candidate.problem;
   const double bytes = static_cast<double>(share_rows(problem.map) * problem.unit_bytes);
@@ -196,6 +197,7 @@ std::optional<Candidate> begin(const Draft& draft, const KernelChoice& kernel,
   candidate.comm_ctas = comm.ctas;
   candidate.comm_lanes = comm.lanes;
   candidate.task_parts = task_parts(draft, kernel, transport);
+  candidate.reads_own = transport.reads_own(kernel.config, draft.plan, candidate.task_parts);
   GroupProblem& problem = candidate.problem;
   problem.map = draft.recipe(kernel, transport.row.value);
   problem.unit_bytes = unit_bytes(draft.plan, problem.map.division);

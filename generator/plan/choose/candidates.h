@@ -18,7 +18,8 @@ struct Candidate {
   const Transport* transport = nullptr;
   int comm_ctas = 0;
   int comm_lanes = 1;
-  int task_parts = 0;  // tilepost_plan_t::task_parts
+  int task_parts = 0;      // tilepost_plan_t::task_parts
+  bool reads_own = false;  // tilepost_plan_t::reads_own
   tilepost_shots_t shots = TILEPOST_SHOTS_NONE;
   int gemm_ctas = 0;
   GroupProblem problem = {};  // map, positions at a time, model

@@ -23,6 +23,7 @@ Plan plan_of_run(const Plan& plan, int64_t m) {
   if (!schedule.overlaps) {
     run.set_transport(TILEPOST_TRANSPORT_NONE);
     run.pushes = 0;
+    run.reads_own = 0;
     run.meets = 0;
     run.shots = TILEPOST_SHOTS_NONE;
     run.map.stagger = 0;

@@ -210,8 +210,10 @@ struct MachineProfile {
   int default_ctas;                            // what NCCL takes when it may choose
   double wait_us;  // between collectives: from the counter's last raise, or from the end of the one
                    // before, to the start
-  double stream_wait_us;     // the same with cuStreamWaitValue32 in place of the poll
-  double step_us;            // AllGather: a copy or a post between collectives on the stream
+  double stream_wait_us;  // the same with cuStreamWaitValue32 in place of the poll
+  double step_us;         // AllGather: a copy or a post between collectives on the stream
+  double issue_us;  // rows of A that streams bring beside the GEMM: from its start until the host
+                    // has issued what brings the first of them and tells the GEMM so
   double copy_bytes_per_us;  // that a copy kernel on all SMs reads and writes
 
   // ---- Ranks that touch each other's memory

@@ -113,7 +113,7 @@ void print_kernel(std::string& out, const Plan& plan) {
 // What the SMs do that the GEMM leaves.
 const char* use_of_sms(const Plan& plan) {
   if (plan.access == TILEPOST_ACCESS_MESSAGES) return "collective";
-  if (plan.task_parts > 0) return "announcements";
+  if (plan.task_parts > 0 || plan.reads_own != 0) return "announcements";
   return row_of(plan).sums ? "sums" : "copies";
 }
 

@@ -54,9 +54,10 @@ TransferModel model_collectives(const TransferProblem& problem,
   // posted.
   const bool chunks = row_of(plan).moves_input();
   model.group.latency += chunks ? profile.step_us : profile.wait_of(plan.wait);
+  if (chunks) model.group.tail += profile.issue_us;
   if (comm.lanes == 1) return model;
   const double shown = model.group.latency * collective.lane_latency / comm.lanes;
-  model.group.tail = model.group.latency - shown;
+  model.group.tail += model.group.latency - shown;
   model.group.latency = shown;
   return model;
 }

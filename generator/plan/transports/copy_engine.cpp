@@ -30,6 +30,14 @@ class CopyEngine final : public Transport {
     if (task_parts > 0) return {{1, 1}};  // what announces to ranks that copy
     return choices_for_sums(plan, profile);
   }
+  // All of a tile's rows, or those that are not this rank's, lie where all rows arrive. Own rows in
+  // tiles of the second kind are brought there (edges_of): of rows that come by routes there would
+  // be more to bring.
+  bool reads_own(const KernelConfig& config, const Plan& plan, int task_parts) const override {
+    if (!row_of(plan).moves_input()) return false;
+    const bool waits = plan.arch != Arch::host && plan.neighbours == 0;
+    return task_parts > 0 || (waits && is_sm90(config) && !row_of(plan).input_is_routed());
+  }
   TransferModel model(const TransferProblem& problem) const override {
     return row_of(problem.plan).moves_input() ? model_pushes(problem) : model_pulls(problem);
   }
@@ -44,9 +52,9 @@ class CopyEngine final : public Transport {
 };
 
 // Copies follow each other on one stream, a rank's share after the other, and do not wait for what
-// was there before to be seen: a byte of a group is one that a rank sends. The GEMM waits for the
-// own rows only where no tasks copy them. Where communication comes first, so does all that comes
-// once.
+// was there before to be seen: a byte of a group is one that a rank sends. The run begins before
+// the GEMM, with the copy of the own rows, or else beside it: then all rows come so much later.
+// With tasks it begins before it.
 TransferModel CopyEngine::model_pushes(const TransferProblem& problem) {
   const MachineProfile& profile = problem.profile;
   const CopyProfile& copies = profile.copies;
@@ -54,8 +62,10 @@ TransferModel CopyEngine::model_pushes(const TransferProblem& problem) {
   TransferModel model;
   model.wave = problem.wave * beside;
   model.group = {copies.push_us, interpolate(copies.rows_us_per_mib, problem.plan.ranks) / kMib,
-                 copies.landed_us};
-  model.announce = profile.meet_us + (problem.task_parts == 0 ? profile.step_us : 0);
+                 copies.landed_us + profile.issue_us};
+  const bool begins_beside = problem.reads_own && problem.task_parts == 0;
+  if (begins_beside) model.group.tail += profile.meet_us;
+  if (!begins_beside) model.announce = profile.meet_us + (problem.reads_own ? 0 : profile.step_us);
   return model;
 }
 

@@ -54,6 +54,9 @@ class Peer final : public Transport {
     return row_of(plan).product_spreads() && plan.sum == TILEPOST_SUM_STAGED &&
            (plan.task_parts > 0 || plan.arch == Arch::host);
   }
+  bool reads_own(const KernelConfig&, const Plan& plan, int task_parts) const override {
+    return row_of(plan).moves_input() && task_parts > 0;
+  }
   bool meets(const Plan& plan) const override { return meets_inside(plan, plan.task_parts); }
   std::vector<CommChoice> choices(const Plan& plan, const MachineProfile& profile,
                                   int task_parts) const override {

@@ -40,6 +40,7 @@ struct TransferProblem {
   double bytes;     // of all groups
   int tile_rows;    // of all tiles
   int task_parts;   // tilepost_plan_t::task_parts
+  bool reads_own;   // tilepost_plan_t::reads_own
   tilepost_shots_t shots = TILEPOST_SHOTS_NONE;
 };
 
@@ -103,6 +104,11 @@ class Transport {
   // side, 1 where rows have to be moved on; 0 where there is nothing to do, or the kernel has no
   // helper warp that could do it.
   int task_parts(const KernelConfig& config, const Plan& plan) const;
+
+  // tilepost_plan_t::reads_own of a plan with such a kernel and so many task parts.
+  virtual bool reads_own(const KernelConfig&, const Plan&, int /*task_parts*/) const {
+    return false;
+  }
 
   // What to try for tilepost_plan_t::shots.
   virtual std::vector<tilepost_shots_t> shots(const Spec&, const Plan&) const {

@@ -103,11 +103,29 @@ void check_neighbours(const Plan& plan, Findings& findings) {
   const bool pushed = plan.map.division == TILEPOST_DIVISION_ARRIVALS &&
                       plan.planned_transport == TILEPOST_TRANSPORT_PEER;
   const bool meets = plan.access == TILEPOST_ACCESS_TILES;
-  if (plan.neighbours != 0 && (pushed || meets || plan.task_parts > 0))
+  const bool waits = plan.task_parts > 0 || plan.reads_own != 0;
+  if (plan.neighbours != 0 && (pushed || meets || waits))
     findings.add(
         fmt::format("a GEMM with {0} task parts and transport {1} waits for other ranks, "
                     "which neighbours forbid",
                     plan.task_parts, name_of(plan.planned_transport)));
+}
+
+// A kernel that reads its own rows of A where the caller has them has two tensor maps of A. Tasks
+// leave them there, and copies on one stream bring what tiles with rows of two ranks have of them,
+// which routed rows may have anywhere.
+void check_own_rows(const Plan& plan, Findings& findings) {
+  const bool arrives = paths_of(plan).planned.waits == Waits::tiles;
+  const bool host = plan.kernel.launch == TILEPOST_LAUNCH_HOST;  // which has all rows in one place
+  const bool tasks = plan.task_parts > 0 && row_of(plan).moves_input() && !host;
+  const bool copies = plan.access == TILEPOST_ACCESS_READ && arrives && !is_routed(plan);
+  const bool may = (tasks || copies) && plan.kernel.launch == TILEPOST_LAUNCH_TMA;
+  if (plan.reads_own != 0 ? may : !tasks) return;
+  findings.add(fmt::format(
+      "a kernel with {0} task parts, launched by {1}, access {2}, {3}, reads "
+      "its own rows of A {4}",
+      plan.task_parts, static_cast<int>(plan.kernel.launch), static_cast<int>(plan.access),
+      name_of(plan.pattern), plan.reads_own != 0 ? "in the caller's memory" : "where all arrive"));
 }
 
 // A kernel that is a whole run does all there is to do with what other ranks store, knows an
@@ -332,6 +350,7 @@ std::vector<std::string> verify_plan(const Plan& plan) {
   check_transport(plan, findings);
   check_neighbours(plan, findings);
   verify_exchange_of_tiles(plan, findings);
+  check_own_rows(plan, findings);
   check_meeting(plan, findings);
   if (verify_tiles(plan, plan.tile_map(), findings)) {
     verify_blocks(plan, plan.tile_map(), findings);

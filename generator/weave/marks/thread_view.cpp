@@ -77,6 +77,7 @@ class Threader {
             "memory, of which TMA may remember older ones; call it in each thread that stores, "
             "before its first store");
     check_tasks(require);
+    check_own_rows(require);
     if (request_.exchanges) check_exchange(require);
     if (request_.gathers) check_gathering(require);
     require(marks_.count(Mark::tile_done),
@@ -85,20 +86,24 @@ class Threader {
     return complete;
   }
 
-  // What lets a warp of each CTA work beside the GEMM, and the GEMM read what that moves elsewhere.
+  // What lets a warp of each CTA work beside the GEMM.
   template <class Require>
   void check_tasks(const Require& require) const {
-    const bool reads_own = request_.tasks && request_.waits;
-    require(!reads_own || marks_.count(Mark::in_map),
-            "reaches no tilepost::in_map: this rank's rows of A and those that arrive lie in "
-            "different memory, each with a tensor map of its own; take the map from it");
-    require(!reads_own || marks_.count(Mark::open_in_map),
-            "reaches no tilepost::open_in_map: a tensor map that it loads with lies in global "
-            "memory, of which TMA may remember an older one; call it in the thread that loads, "
-            "before its first load");
     require(!request_.tasks || marks_.count(Mark::helper_warp),
             "reaches no tilepost::helper_warp: the plan leaves it to a warp of each CTA to add up "
             "or move rows; call it in a warp that has nothing else to do");
+  }
+
+  // What lets the kernel read rows of A in two places.
+  template <class Require>
+  void check_own_rows(const Require& require) const {
+    require(!request_.reads_own || marks_.count(Mark::in_map),
+            "reaches no tilepost::in_map: this rank's rows of A and those that arrive lie in "
+            "different memory, each with a tensor map of its own; take the map from it");
+    require(!request_.reads_own || marks_.count(Mark::open_in_map),
+            "reaches no tilepost::open_in_map: a tensor map that it loads with lies in global "
+            "memory, of which TMA may remember an older one; call it in the thread that loads, "
+            "before its first load");
   }
 
   // What lets the kernels of all ranks exchange the parts that their CTAs have of tiles.

@@ -33,6 +33,8 @@ struct View : tilepost_view_t {
   static constexpr bool kRouted = false;
   // A arrives while the kernel runs (TILEPOST_DIVISION_ARRIVALS).
   static constexpr bool kWaits = false;
+  // Of these rows this rank's own are read where the caller has them (tilepost_plan_t::reads_own).
+  static constexpr bool kReadsOwn = false;
   // Tiles raise their group's counter when they are done. Not where that says what of A has come,
   // and so not with kWaits.
   static constexpr bool kRaises = true;
@@ -281,7 +283,7 @@ __device__ __forceinline__ void input_ready(const View& view, const Tile& tile, 
 // this rank's own, which are read where the caller has them. A padding tile is at any row.
 template <class View, class Map>
 __device__ __forceinline__ const Map* in_map(const View& view, const Map* map, const Tile& tile) {
-  if constexpr (View::kWaits && View::kTaskParts > 0)
+  if constexpr (View::kReadsOwn)
     return view.in_map == nullptr || (tile.group == 0 && !tile.is_padding())
                ? map
                : static_cast<const Map*>(view.in_map);
@@ -292,7 +294,7 @@ __device__ __forceinline__ const Map* in_map(const View& view, const Map* map, c
 // Once for all of a thread's loads: no thread changes the map while the kernel runs.
 template <class View>
 __device__ __forceinline__ void open_in_map(const View& view) {
-  if constexpr (View::kWaits && View::kTaskParts > 0)
+  if constexpr (View::kReadsOwn)
     if (view.in_map != nullptr)
       ptx::acquire_tensor_map(static_cast<const CUtensorMap*>(view.in_map));
 }

@@ -152,16 +152,22 @@ tilepost_result_t Consumption::normalise(const Run& run) const {
   return TILEPOST_OK;
 }
 
-// Its own rows stay as they are if they lie in their place: the GEMM may still be reading them. A
+// Its own rows stay as they are if they lie in their place: the GEMM may still be reading them.
+// Where the run begins beside the GEMM, they were not brought to where the others' are. A
 // kernel that exchanges rows hands them out itself.
 tilepost_result_t Consumption::hand_out_gathered(const Run& run) const {
   void* to = run.operands->gathered;
   const bool apart = run.path().arrives() && !run.path().exchanges && to != run.buffers.gathered;
   if (!apart || to == nullptr) return TILEPOST_OK;
   const RunMap& plan = run.run_map();
-  if (run.buffers.a != static_cast<char*>(to) + plan.own.first * row_bytes_of_a())
-    return copy_gathered(run, 0, plan.rows);
+  void* const own = static_cast<char*>(to) + plan.own.first * row_bytes_of_a();
+  const bool in_place = run.buffers.a == own, all = !run.path().begins_beside();
+  if (all && !in_place) return copy_gathered(run, 0, plan.rows);
   TILEPOST_TRY(copy_gathered(run, 0, plan.own.first));
+  if (!in_place && plan.own.count > 0)
+    TILEPOST_CUDA(cudaMemcpyAsync(own, run.buffers.a,
+                                  static_cast<size_t>(plan.own.count * row_bytes_of_a()),
+                                  cudaMemcpyDeviceToDevice, run.comm));
   return copy_gathered(run, plan.own.first + plan.own.count, plan.rows);
 }
 
@@ -208,11 +214,18 @@ tilepost_result_t Communication::pack(const Run& run) const {
   return TILEPOST_OK;
 }
 
-// Tasks of the GEMM bring them while it runs.
+// Tasks of the GEMM bring them while it runs. Beside it, and before the first post of what others
+// bring, come those that it does not read in the caller's memory.
 tilepost_result_t Communication::bring_own_rows(const Run& run) const {
   if (!run.arrives() || run.path().tasks) return TILEPOST_OK;
-  return transports_.of(true).communicate(run.buffers, {run.run_map().steps[0], 0, lane_of(run, 0)},
-                                          run.user);
+  const std::vector<Step>& own = run.run_map().steps[0];
+  Transport& transport = transports_.of(true);
+  const int lane = lane_of(run, 0);
+  if (!run.path().begins_beside())
+    return transport.communicate(run.buffers, {own, 0, lane}, run.user);
+  const EdgeRows edges =
+      own.empty() ? EdgeRows{} : edges_of(run.run_map().map(), plan_.k, own.front());
+  return transport.communicate(run.buffers, {edges.all(), 0, lane}, run.comm);
 }
 
 tilepost_result_t Communication::finish(const Run& run) const {

@@ -77,8 +77,8 @@ class Communication {
   // done (RunPath::packs).
   tilepost_result_t pack(const Run& run) const;
 
-  // Before a GEMM that reads its own rows where all ranks' come together: brings these there, on
-  // the caller's stream.
+  // Of a GEMM that reads its own rows, or some, where all ranks' come together: brings these there,
+  // on the caller's stream before the GEMM, or beside it (RunPath::begins_beside).
   tilepost_result_t bring_own_rows(const Run& run) const;
 
   // A group of a run whose kernel does not complete it, on the group's lane.

@@ -13,7 +13,8 @@ tilepost_result_t RunIssuer::run_eager(Run& run, DeviceMap& map) {
   run.end = state_.tracker.end_event();
   run.begin = state_.tracker.begin_event();
   const bool shares = buffers_.uses_shared(run.path()) && !run.path().completes;
-  run.fork = run.arrives() || shares ? lanes_.fork_event() : run.begin;
+  const bool forks_later = (run.arrives() || shares) && !run.path().begins_beside();
+  run.fork = forks_later ? lanes_.fork_event() : run.begin;
   TILEPOST_CUDA(cudaEventRecord(run.begin, run.user));
   if (board_ != nullptr) board_->say(run.record->call);
   if (const tilepost_result_t result = communication_.warm_up(run, map); result != TILEPOST_OK)
@@ -121,10 +122,11 @@ RunOrder* RunIssuer::shared_order() const {
 tilepost_result_t RunIssuer::start(Run& run) {
   TILEPOST_TRY(gemm_.find_arguments(run));
   TILEPOST_TRY(communication_.pack(run));
-  if (buffers_.uses_shared(run.path()) && !run.path().meets) TILEPOST_TRY(begin_sharing(run));
-  TILEPOST_TRY(communication_.bring_own_rows(run));
+  const bool beside = run.path().begins_beside();
+  if (!beside) TILEPOST_TRY(begin_moving(run));
   if (run.fork != run.begin) TILEPOST_CUDA(cudaEventRecord(run.fork, run.user));
   if (run.comm != run.user) TILEPOST_TRY(lanes_.fork(run));
+  if (beside) TILEPOST_TRY(begin_moving(run));
   // Before a GEMM that may wait for other ranks, unless it says so itself.
   if (run.bank == kCaptured && !run.path().meets)
     TILEPOST_CUDA(launch_replay_begin(
@@ -134,14 +136,18 @@ tilepost_result_t RunIssuer::start(Run& run) {
   return run.launches_groups() ? gemm_.launch_group(run, 0) : gemm_.launch(run);
 }
 
-tilepost_result_t RunIssuer::begin_sharing(Run& run) {
-  TILEPOST_TRY(transports_.overlapping->begin(
-      {run.map->targets, run.map->num_counters,
-       transports_.shared->words_of(run.run_map(), run.output.number)},
-      run.user));
-  run.begun = true;
-  run.ends_apart = run.bank == kEager && !transports_.shared->ends_in_line();
-  return TILEPOST_OK;
+// The run, where ranks share memory and its kernel does not begin it, and the own rows that it does
+// not read where they are.
+tilepost_result_t RunIssuer::begin_moving(Run& run) {
+  if (buffers_.uses_shared(run.path()) && !run.path().meets) {
+    TILEPOST_TRY(transports_.overlapping->begin(
+        {run.map->targets, run.map->num_counters,
+         transports_.shared->words_of(run.run_map(), run.output.number)},
+        run.path().begins_beside() ? run.comm : run.user));
+    run.begun = true;
+    run.ends_apart = run.bank == kEager && !transports_.shared->ends_in_line();
+  }
+  return communication_.bring_own_rows(run);
 }
 
 tilepost_result_t RunIssuer::finish(const Run& run) {

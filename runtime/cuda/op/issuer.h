@@ -68,7 +68,7 @@ class RunIssuer {
   void let_others_follow(const Run& run);
   RunOrder::Run in_order(const Run& run) const;
   tilepost_result_t start(Run& run);
-  tilepost_result_t begin_sharing(Run& run);
+  tilepost_result_t begin_moving(Run& run);
   tilepost_result_t finish(const Run& run);
   tilepost_result_t launch_behind(const Run& run, int group);
   tilepost_result_t end(const Run& run);

@@ -90,14 +90,10 @@ class TaskList {
   // shares do not end with a tile, do not wait for that: what they may have comes before. Pushes
   // then write the same bytes once more, while such tiles may be read.
   void add_edges(const Step& own, int g) {
-    const tilepost_map_t& map = run_.map();
-    if (share_rows(map) % map.tile_m == 0) return;
-    const int64_t edge = std::min(map.tile_m * plan_.k, own.count), rest = own.count - edge;
-    for (const int64_t first : {int64_t{0}, rest}) {
-      const Step rows{StepKind::own_rows, own.peer, first, own.to + first, edge, 0};
-      add(rows, g, {first * width(), -1, -1, g});
-      tasks_.targets[g] += chunks_of(edge, 1);
-      if (rest == 0) return;
+    const EdgeRows edges = edges_of(run_.map(), plan_.k, own);
+    for (const Step& rows : edges.all()) {
+      add(rows, g, {rows.from * width(), -1, -1, g});
+      tasks_.targets[g] += chunks_of(rows.count, 1);
     }
   }
 

@@ -53,6 +53,7 @@ struct Made {
   void give_tasks(int parts) {
     plan.task_parts = parts;
     plan.kernel.helper_bytes = 16512;
+    plan.reads_own = row_of(plan).moves_input() ? 1 : 0;
   }
 
   void finish() {

@@ -285,6 +285,18 @@ TEST_CASE("every rule of a plan names what it found and what it expected") {
        [](auto& plan) { plan.map.n = 20; }},
       {kCopiedRows, "row of tasks in bytes is 24, expected a multiple of 16",
        [](auto& plan) { plan.k = 12; }},
+      {kCopiedRows, "reads_own is 2, expected 0 to 1", [](auto& plan) { plan.reads_own = 2; }},
+      {kPushedRows, "reads_own is 0, expected 1 where helper warps move rows of A",
+       [](auto& plan) { plan.reads_own = 0; }},
+      {kSums, "reads_own is 1, expected 0 where no rows of A are stored",
+       [](auto& plan) { plan.reads_own = 1; }},
+      {kExchangedRows, "reads_own is 1, expected 0 where no rows of A are stored",
+       [](auto& plan) { plan.reads_own = 1; }},
+      {kCopiedRows, "kernel.launch is 1, expected tensor maps (0) where the kernel reads rows of A",
+       [](auto& plan) {
+         plan.task_parts = 0;
+         plan.kernel.launch = TILEPOST_LAUNCH_POINTERS;
+       }},
       {kSums, "meets is 2, expected 0 to 1", [](auto& plan) { plan.meets = 2; }},
       {kSums, "meets is -1, expected 0 to 1", [](auto& plan) { plan.meets = -1; }},
       {kMessages, "access is 0, expected one by which kernels store products",
@@ -392,7 +404,7 @@ TEST_CASE("neighbours may run beside plans whose GEMM waits for nobody") {
   // Kernels add, and launches follow the rows that copy engines bring.
   for (const Base base : {kSums, kCopiedRows, kRoutedRows}) {
     const std::unique_ptr<Made> made = make(base);
-    made->plan.task_parts = 0;
+    made->plan.task_parts = made->plan.reads_own = 0;
     made->plan.neighbours = 1;
     CHECK(made->refusal() == "");
   }

@@ -165,9 +165,16 @@ TEST_CASE("who waits for rows of A, and where they are read") {
   CHECK(path.pushes == Pushes::rows);
   CHECK(path.exchanged == Memory::shared);
   CHECK_FALSE(path.gathers_for_caller);
+  CHECK_FALSE(path.begins_beside());
+  plan.reads_own = 1;
+  path = path_of(plan, true);
+  CHECK(path.reads == InputFrom::split);
+  CHECK(path.begins_beside());
+  CHECK_FALSE(path_of(plan, false).begins_beside());
   plan.task_parts = 1;
   path = path_of(plan, true);
   CHECK(path.reads == InputFrom::split);
+  CHECK_FALSE(path.begins_beside());
   CHECK_FALSE(path.completes);  // other ranks' rows are copied
   path = path_of(plan, false);
   CHECK(path.waits == Waits::kernel);

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <random>
 
-#include "runtime/map/tile_map.h"
+#include "runtime/map/steps.h"
 #include "tests/catch.h"
 
 namespace tilepost::test {
@@ -112,6 +112,37 @@ TEST_CASE("uneven arrivals: each tile once, in the group that brings the last of
     }
     REQUIRE(std::ranges::all_of(seen, [](int times) { return times == 1; }));
   }
+}
+
+// A rank reads its tiles of group 0 where the caller has its rows, all others where rows arrive.
+TEST_CASE("edges are all own rows in tiles with rows of other ranks, and lie in the own share") {
+  for (int ranks = 2; ranks <= 4; ++ranks)
+    for (int64_t m = 1; m <= 60; ++m)
+      for (const int tile_m : {3, 4, 8})
+        for (int rank = 0; rank < ranks; ++rank) {
+          tilepost_map_t map{};
+          map.m = m, map.n = 1, map.tile_m = tile_m, map.tile_n = 1, map.cluster = 1, map.band = 1;
+          map.ranks = ranks, map.division = TILEPOST_DIVISION_ARRIVALS;
+          const std::vector<int32_t> cuts = {0, arriving_tiles(map)};
+          map.num_groups = 2, map.cuts = cuts.data();
+          const int64_t k = 5, first = first_row_of_rank(map, rank), rows = rows_of_rank(map, rank);
+          if (rows == 0) continue;
+          const Step own{StepKind::own_rows, rank, 0, first * k, rows * k, 0};
+          std::vector<bool> brought(static_cast<size_t>(m), false);
+          const EdgeRows edges = edges_of(map, k, own);
+          for (const Step& edge : edges.all()) {
+            REQUIRE(edge.to - edge.from == first * k);
+            REQUIRE((edge.from >= 0 && edge.count > 0 && edge.from + edge.count <= rows * k));
+            for (int64_t row = edge.to / k; row < (edge.to + edge.count) / k; ++row)
+              brought[static_cast<size_t>(row)] = true;
+          }
+          const TileMap tiles = build_tile_map(map, {.rank = rank, .splits = {}});
+          for (const tilepost_tile_t& tile : tiles.tiles) {
+            if (tile.row < 0 || tile.group == 0) continue;
+            for (int64_t row = tile.m; row < std::min<int64_t>(tile.m + tile_m, m); ++row)
+              REQUIRE((row < first || row >= first + rows || brought[static_cast<size_t>(row)]));
+          }
+        }
 }
 
 TEST_CASE("uneven arrivals: shares that are equal make the map of equal shares") {

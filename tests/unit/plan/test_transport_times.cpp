@@ -42,7 +42,8 @@ TransferModel model(const Plan& plan, tilepost_transport_t transport, double wav
                                         .tile_kib = 64,
                                         .bytes = 128 << 20,
                                         .tile_rows = 64,
-                                        .task_parts = 0});
+                                        .task_parts = 0,
+                                        .reads_own = false});
 }
 
 TEST_CASE("the model of groups answers to its budget") {
@@ -149,7 +150,9 @@ TEST_CASE("tiles and sums go by helper warps, rows of A by copy engines") {
       CHECK(shaped(pattern, std::nullopt, shape).planned_transport == TILEPOST_TRANSPORT_PEER);
     const Plan gathered = shaped(TILEPOST_ALL_GATHER_GEMM, std::nullopt, shape);
     CHECK(gathered.planned_transport == TILEPOST_TRANSPORT_COPY_ENGINE);
-    CHECK(gathered.cuts().size() == 4);  // a share each
+    // A share each, or half of one where the own rows are multiplied before a whole one has come.
+    const size_t groups = gathered.cuts().size();
+    CHECK((groups == 4 || (groups == 7 && shape[2] == 3584)));
   }
 }
 

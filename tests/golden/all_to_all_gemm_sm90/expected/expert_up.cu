@@ -2,7 +2,7 @@
 //   out[rows, 1024] = A[rows, 512], each rank's split for this rank, 4 ranks, * B[1024, 512]^T, bf16 in, bf16 out
 //   for any m up to 1000
 //   sm_90a: gemm_sm90, tile 128x128, 2 waves in 4 groups, panel layout
-//   plan 96602585b0033c8c
+//   plan 56ad5ee562e146f6
 #include "expert_up.h"
 
 #include <tilepost/device/arch.h>
@@ -20,7 +20,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 8, "expert_up was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_expert_up::kFiles == 0xfa4d1b808c122e59, "expert_up.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_expert_up::kFiles == 0x64a880b4a4bab2ff, "expert_up.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "expert_up.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -33,6 +33,7 @@ namespace tilepost_gen_expert_up::sm_90a {
 struct View : tilepost::woven::View {
   static constexpr int kTileM = 128, kTileN = 128;
   static constexpr bool kWaits = true;
+  static constexpr bool kReadsOwn = true;
   static constexpr int kTaskParts = 1;
 };
 
@@ -196,7 +197,7 @@ __device__ __forceinline__ void load_b(uint32_t target, const CUtensorMap* map, 
 __device__ __forceinline__ void load_tiles(const View& view_, const Shared& shared,
                                            const CUtensorMap* map_a, const CUtensorMap* map_b,
                                            const tilepost::TileGrid& grid, tilepost::Tile tile,
-                                           int tiles, int stages) {
+                                           int tiles, int rows, int stages) {
   const Mates mates = Mates::of_this_cta();
   const int first_row = mates.column() * (kTileM / kAcross);  // of this CTA's share of A
   const Positions positions(0);
@@ -205,14 +206,15 @@ __device__ __forceinline__ void load_tiles(const View& view_, const Shared& shar
   tilepost::ptx::wait_for_previous_kernels();
   tilepost::woven::open_in_map(view_);
   for (int position = positions.first; position < tiles;) {
-    const int m = tile.m, n = tile.n + own_column();
+    // For a share wholly below A TMA would look where A begins, which may be nowhere (in_map).
+    const int m = min(tile.m + first_row, rows - 1), n = tile.n + own_column();
     const CUtensorMap* in = tilepost::woven::in_map(view_, map_a, tile);
     tilepost::woven::input_ready(view_, tile, loads);
     if ((position += positions.all) < tiles) tile = tilepost::woven::tile(view_, grid, position);
 #pragma unroll 1  // few registers
     for (int k = 0; k < stages * kTileK; k += kTileK) {
       const uint32_t full = shared.stages().await_empty(ring, kBytesA + kBytesB);
-      mates.load_for_row(shared.a(ring.index) + first_row * kRowBytes, in, full, k, m + first_row);
+      mates.load_for_row(shared.a(ring.index) + first_row * kRowBytes, in, full, k, m);
       load_b(shared.b(ring.index), map_b, full, mates, k, n);
       ring.advance();
     }
@@ -387,7 +389,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   if (warp < 4) {
     tilepost::ptx::shrink_registers<kMoverRegisters>();
     if (warp == 0 && lane == 0)
-      load_tiles(view_, shared, &map_a, &map_b, grid, first, tiles, stages);
+      load_tiles(view_, shared, &map_a, &map_b, grid, first, tiles, shape.m, stages);
     if (warp == kConsumers + 1)
       tilepost::woven::helper_warp(view_, helper, kOutput, kConsumers, 4 * kConsumers);
     if (warp >= 1 && warp <= kConsumers) {
@@ -436,7 +438,7 @@ tilepost_plan_t make_plan() {
   plan.model.wait = 8;
   plan.model.latency = 12;
   plan.model.per_byte = 3.05175781e-06;
-  plan.model.tail = 18;
+  plan.model.tail = 28;
   plan.model.sequence_wave = 3.01834728;
   plan.model.sequence_latency = 26;
   plan.model.sequence_per_byte = 2.86259578e-06;
@@ -465,6 +467,7 @@ tilepost_plan_t make_plan() {
   plan.access = TILEPOST_ACCESS_READ;
   plan.pushes = 1;                              // rows of A go where they are needed
   plan.task_parts = 1;                          // rows are moved by helper warps
+  plan.reads_own = 1;                           // its own rows of A where the caller has them
   plan.wait = TILEPOST_WAIT_POLL;
   plan.consumer = TILEPOST_CONSUMER_NONE;
   plan.groups = kGroups;
@@ -488,7 +491,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_expert_up::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_expert_up_fa4d1b808c122e59) tilepost_plan_expert_up_fa4d1b808c122e59 = 0;
+decltype(tilepost_plan_expert_up_64a880b4a4bab2ff) tilepost_plan_expert_up_64a880b4a4bab2ff = 0;
 
 extern "C" const tilepost_program_t* expert_up_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_expert_up::sm_90a::make_plan()};

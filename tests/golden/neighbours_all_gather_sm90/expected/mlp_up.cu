@@ -3,7 +3,7 @@
 //   for any m up to 1900
 //   sm_90a, m from 1025 to 1900: gemm_sm90, tile 128x128, 4 waves in 4 groups, panel layout
 //   sm_90a, m from 1 to 1024: gemm_sm90, tile 128x128, 4 waves in 4 groups, panel layout
-//   plan 617d084eab05bfd2
+//   plan 0e8806c5167b78ca
 #include "mlp_up.h"
 
 #include <tilepost/device/arch.h>
@@ -21,7 +21,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 8, "mlp_up was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_mlp_up::kFiles == 0x1199cd50b781c89b, "mlp_up.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_mlp_up::kFiles == 0x71998857bdcae4d9, "mlp_up.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "mlp_up.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -204,7 +204,7 @@ __device__ __forceinline__ void load_b(uint32_t target, const CUtensorMap* map, 
 __device__ __forceinline__ void load_tiles(const View& view_, const Shared& shared,
                                            const CUtensorMap* map_a, const CUtensorMap* map_b,
                                            const tilepost::TileGrid& grid, tilepost::Tile tile,
-                                           int tiles, int stages) {
+                                           int tiles, int rows, int stages) {
   const Mates mates = Mates::of_this_cta();
   const int first_row = mates.column() * (kTileM / kAcross);  // of this CTA's share of A
   const Positions positions(0);
@@ -213,14 +213,15 @@ __device__ __forceinline__ void load_tiles(const View& view_, const Shared& shar
   tilepost::ptx::wait_for_previous_kernels();
   tilepost::woven::open_in_map(view_);
   for (int position = positions.first; position < tiles;) {
-    const int m = tile.m, n = tile.n + own_column();
+    // For a share wholly below A TMA would look where A begins, which may be nowhere (in_map).
+    const int m = min(tile.m + first_row, rows - 1), n = tile.n + own_column();
     const CUtensorMap* in = tilepost::woven::in_map(view_, map_a, tile);
     tilepost::woven::input_ready(view_, tile, loads);
     if ((position += positions.all) < tiles) tile = tilepost::woven::tile(view_, grid, position);
 #pragma unroll 1  // few registers
     for (int k = 0; k < stages * kTileK; k += kTileK) {
       const uint32_t full = shared.stages().await_empty(ring, kBytesA + kBytesB);
-      mates.load_for_row(shared.a(ring.index) + first_row * kRowBytes, in, full, k, m + first_row);
+      mates.load_for_row(shared.a(ring.index) + first_row * kRowBytes, in, full, k, m);
       load_b(shared.b(ring.index), map_b, full, mates, k, n);
       ring.advance();
     }
@@ -401,7 +402,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   if (warp < 4) {
     tilepost::ptx::shrink_registers<kMoverRegisters>();
     if (warp == 0 && lane == 0)
-      load_tiles(view_, shared, &map_a, &map_b, grid, first, tiles, stages);
+      load_tiles(view_, shared, &map_a, &map_b, grid, first, tiles, shape.m, stages);
     if (warp >= 1 && warp <= kConsumers) {
       if (lane == 0) store_tiles(view_, shared, &map_c, grid, shape.m, tiles, warp - 1);
     }
@@ -446,7 +447,7 @@ tilepost_plan_t make_plan() {
   plan.model.wait = 13.3741538;
   plan.model.latency = 12;
   plan.model.per_byte = 3.05175781e-06;
-  plan.model.tail = 18;
+  plan.model.tail = 28;
   plan.model.sequence_wave = 2.70520452;
   plan.model.sequence_latency = 31;
   plan.model.sequence_per_byte = 2.71954463e-06;
@@ -665,7 +666,7 @@ __device__ __forceinline__ void load_b(uint32_t target, const CUtensorMap* map, 
 __device__ __forceinline__ void load_tiles(const View& view_, const Shared& shared,
                                            const CUtensorMap* map_a, const CUtensorMap* map_b,
                                            const tilepost::TileGrid& grid, tilepost::Tile tile,
-                                           int tiles, int stages) {
+                                           int tiles, int rows, int stages) {
   const Mates mates = Mates::of_this_cta();
   const int first_row = mates.column() * (kTileM / kAcross);  // of this CTA's share of A
   const Positions positions(0);
@@ -674,14 +675,15 @@ __device__ __forceinline__ void load_tiles(const View& view_, const Shared& shar
   tilepost::ptx::wait_for_previous_kernels();
   tilepost::woven::open_in_map(view_);
   for (int position = positions.first; position < tiles;) {
-    const int m = tile.m, n = tile.n + own_column();
+    // For a share wholly below A TMA would look where A begins, which may be nowhere (in_map).
+    const int m = min(tile.m + first_row, rows - 1), n = tile.n + own_column();
     const CUtensorMap* in = tilepost::woven::in_map(view_, map_a, tile);
     tilepost::woven::input_ready(view_, tile, loads);
     if ((position += positions.all) < tiles) tile = tilepost::woven::tile(view_, grid, position);
 #pragma unroll 1  // few registers
     for (int k = 0; k < stages * kTileK; k += kTileK) {
       const uint32_t full = shared.stages().await_empty(ring, kBytesA + kBytesB);
-      mates.load_for_row(shared.a(ring.index) + first_row * kRowBytes, in, full, k, m + first_row);
+      mates.load_for_row(shared.a(ring.index) + first_row * kRowBytes, in, full, k, m);
       load_b(shared.b(ring.index), map_b, full, mates, k, n);
       ring.advance();
     }
@@ -857,7 +859,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   if (warp < 4) {
     tilepost::ptx::shrink_registers<kMoverRegisters>();
     if (warp == 0 && lane == 0)
-      load_tiles(view_, shared, &map_a, &map_b, grid, first, tiles, stages);
+      load_tiles(view_, shared, &map_a, &map_b, grid, first, tiles, shape.m, stages);
     if (warp >= 1 && warp <= kConsumers) {
       if (lane == 0) store_tiles(view_, shared, &map_c, grid, shape.m, tiles, warp - 1);
     }
@@ -902,7 +904,7 @@ tilepost_plan_t make_plan() {
   plan.model.wait = 13.2016492;
   plan.model.latency = 12;
   plan.model.per_byte = 3.05175781e-06;
-  plan.model.tail = 18;
+  plan.model.tail = 28;
   plan.model.sequence_wave = 1.65163467;
   plan.model.sequence_latency = 31;
   plan.model.sequence_per_byte = 2.71954463e-06;
@@ -953,7 +955,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_mlp_up::sm_90a_to_1024
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_mlp_up_1199cd50b781c89b) tilepost_plan_mlp_up_1199cd50b781c89b = 0;
+decltype(tilepost_plan_mlp_up_71998857bdcae4d9) tilepost_plan_mlp_up_71998857bdcae4d9 = 0;
 
 extern "C" const tilepost_program_t* mlp_up_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_mlp_up::sm_90a::make_plan(), tilepost_gen_mlp_up::sm_90a_to_1024::make_plan()};

@@ -19,7 +19,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 8, "attn_out was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_attn_out::kFiles == 0xdb459041a5f901a8, "attn_out.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_attn_out::kFiles == 0x58b91a90122dba86, "attn_out.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "attn_out.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -194,7 +194,7 @@ __device__ __forceinline__ void load_b(uint32_t target, const CUtensorMap* map, 
 __device__ __forceinline__ void load_tiles(const View& view_, const Shared& shared,
                                            const CUtensorMap* map_a, const CUtensorMap* map_b,
                                            const tilepost::TileGrid& grid, tilepost::Tile tile,
-                                           int tiles, int stages) {
+                                           int tiles, int rows, int stages) {
   const Mates mates = Mates::of_this_cta();
   const int first_row = mates.column() * (kTileM / kAcross);  // of this CTA's share of A
   const Positions positions(0);
@@ -203,14 +203,15 @@ __device__ __forceinline__ void load_tiles(const View& view_, const Shared& shar
   tilepost::ptx::wait_for_previous_kernels();
   tilepost::woven::open_in_map(view_);
   for (int position = positions.first; position < tiles;) {
-    const int m = tile.m, n = tile.n + own_column();
+    // For a share wholly below A TMA would look where A begins, which may be nowhere (in_map).
+    const int m = min(tile.m + first_row, rows - 1), n = tile.n + own_column();
     const CUtensorMap* in = tilepost::woven::in_map(view_, map_a, tile);
     tilepost::woven::input_ready(view_, tile, loads);
     if ((position += positions.all) < tiles) tile = tilepost::woven::tile(view_, grid, position);
 #pragma unroll 1  // few registers
     for (int k = 0; k < stages * kTileK; k += kTileK) {
       const uint32_t full = shared.stages().await_empty(ring, kBytesA + kBytesB);
-      mates.load_for_row(shared.a(ring.index) + first_row * kRowBytes, in, full, k, m + first_row);
+      mates.load_for_row(shared.a(ring.index) + first_row * kRowBytes, in, full, k, m);
       load_b(shared.b(ring.index), map_b, full, mates, k, n);
       ring.advance();
     }
@@ -386,7 +387,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   if (warp < 4) {
     tilepost::ptx::shrink_registers<kMoverRegisters>();
     if (warp == 0 && lane == 0)
-      load_tiles(view_, shared, &map_a, &map_b, grid, first, tiles, stages);
+      load_tiles(view_, shared, &map_a, &map_b, grid, first, tiles, shape.m, stages);
     if (warp >= 1 && warp <= kConsumers) {
       if (lane == 0) store_tiles(view_, shared, &map_c, grid, shape.m, tiles, warp - 1);
     }
@@ -462,7 +463,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_attn_out::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_attn_out_db459041a5f901a8) tilepost_plan_attn_out_db459041a5f901a8 = 0;
+decltype(tilepost_plan_attn_out_58b91a90122dba86) tilepost_plan_attn_out_58b91a90122dba86 = 0;
 
 extern "C" const tilepost_program_t* attn_out_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_attn_out::sm_90a::make_plan()};
