@@ -35,6 +35,15 @@ __device__ __forceinline__ bool sync_helpers_any(const Helper& helper, bool says
 
 // ---- Threads that join them
 
+// What a thread has stored before comes before what the others read behind it. One barrier is
+// enough for that (PTX ISA, barrier), but racecheck of compute-sanitizer takes the first at which
+// these warps meet for none.
+__device__ __forceinline__ void meet_joiners(const Helper& helper) {
+  __syncwarp();
+  sync_helpers(helper);
+  sync_helpers(helper);
+}
+
 // All helper threads: those that `joining` threads join. They hand them the run's number in shared
 // memory: in the exchange whoever reads it is counted (count_reader).
 __device__ __forceinline__ Helper with_joiners(const Helper& helper, const TilePanels& panels,
@@ -42,14 +51,14 @@ __device__ __forceinline__ Helper with_joiners(const Helper& helper, const TileP
   if (helper.thread == 0)
     *static_cast<uint32_t*>(ptx::shared_pointer(panels.own.address)) = helper.run;
   const Helper all{helper.thread, helper.threads + joining, helper.run, kTeamBarrier};
-  sync_helpers(all);
+  meet_joiners(all);
   return all;
 }
 
 // The threads that join, of which this is number `thread` among all.
 __device__ __forceinline__ Helper join_helpers(const TilePanels& panels, int thread, int threads) {
   Helper helper{thread, threads, 0, kTeamBarrier};
-  sync_helpers(helper);
+  meet_joiners(helper);
   helper.run = *static_cast<const uint32_t*>(ptx::shared_pointer(panels.own.address));
   return helper;
 }
