@@ -26,8 +26,7 @@
 // 1), a grid that is a multiple of that. Tensor maps, all with the 128-byte swizzle: A {k, m}, box
 // {kTileK, TILE_M / ACROSS}; B {k, n}, box {kTileK, kTileN / CLUSTER}, or, if NN, {n, k}, box
 // {64, kTileK / CLUSTER}; C {n, m}, box {PANEL_N, PANEL_M}. TMA fills what lies outside A and B
-// with zeros and does not write outside C, so m, n and k are arbitrary as far as the maps allow:
-// rows of A, B and C start at multiples of 16 bytes. With an epilogue n is even.
+// with zeros and writes C alone. Rows start at multiples of 16 bytes; with an epilogue n is even.
 #include <tilepost/plan.h>
 #include <tilepost/device/element.cuh>
 #include <tilepost/device/mates.cuh>

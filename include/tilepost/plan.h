@@ -352,9 +352,8 @@ typedef struct tilepost_view {
   tilepost_tasks_t tasks;  // of helper warps
   // ARRIVALS with tasks or TILEPOST_ACCESS_TILES, whose kernel gets a map of the own rows of A, at
   // their places among all:
-  const void* in_map;  // CUtensorMap: of the memory in which all rows of A arrive, with
-                       // TILEPOST_ACCESS_TILES [2] by the run's parity; null: the kernel's own map
-                       // is of that
+  const void* in_map;  // CUtensorMap: of where all rows of A arrive, with TILEPOST_ACCESS_TILES [2]
+                       // by the run's parity; null: the kernel's own map is of that
   tilepost_exchange_t exchange;  // of a kernel that is a whole run; ranks is 0: it is not
   void* const* user;  // on the host target, [kernel.num_user]; on GPUs the launcher has it
 } tilepost_view_t;
@@ -471,9 +470,7 @@ typedef struct tilepost_plan {
   int32_t task_parts;  // parts that the kernel's helper warps add up, 1: rows that they move
                        // (All-to-All of a product: to the output; rows of A: the own ones to where
                        // all are gathered, WRITE: by all ranks); 0: that is left to the runtime
-  int32_t reads_own;   // of rows of A that arrive: 1: the kernel reads this rank's own where the
-                       // caller has them (tilepost_view_t::in_map); 0: where all are gathered. With
-                       // task_parts 1; of TILES every kernel does, and it is 0
+  int32_t reads_own;   // 1: the kernel reads this rank's rows of A where the caller has them
   int32_t pace;        // tilepost_view_t::pace
   int32_t meets;  // WRITE: 1: the kernel begins and ends runs that overlap by itself, and there
                   // is no other; 0: kernels in front of it and behind it do. Elsewhere 0; of

@@ -409,6 +409,8 @@ class PlanRules {
                   plan_.reads_own,
                   "0 where no rows of A are stored into other ranks' memory while the kernel runs, "
                   "or kernels exchange them") &&
+           expect(plan_.task_parts > 0 || !row().input_is_routed(), "reads_own", plan_.reads_own,
+                  "0 where rows of A are routed and no helper warps move them") &&
            expect(plan_.kernel.launch == TILEPOST_LAUNCH_TMA, "kernel.launch", plan_.kernel.launch,
                   "tensor maps (0) where the kernel reads rows of A in two places");
   }

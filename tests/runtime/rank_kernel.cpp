@@ -98,7 +98,7 @@ class Kernel {
  private:
   // The rows of A that a tile is made of: those that have arrived, or this rank's own.
   MapOf input_of(const tilepost_tile_t& tile) const {
-    const bool own = tile.group == 0 || plan_.task_parts == 0;
+    const bool own = tile.group == 0 || plan_.reads_own == 0;
     return own ? a_ : map_of(view_.in_map);
   }
 

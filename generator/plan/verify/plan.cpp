@@ -117,8 +117,9 @@ void check_neighbours(const Plan& plan, Findings& findings) {
 void check_own_rows(const Plan& plan, Findings& findings) {
   const bool arrives = paths_of(plan).planned.waits == Waits::tiles;
   const bool host = plan.kernel.launch == TILEPOST_LAUNCH_HOST;  // which has all rows in one place
-  const bool tasks = plan.task_parts > 0 && row_of(plan).moves_input() && !host;
-  const bool copies = plan.access == TILEPOST_ACCESS_READ && arrives && !is_routed(plan);
+  const bool tasks = paths_of(plan).planned.tasks && row_of(plan).moves_input() && !host;
+  const bool copies =
+      plan.access == TILEPOST_ACCESS_READ && arrives && !row_of(plan).input_is_routed();
   const bool may = (tasks || copies) && plan.kernel.launch == TILEPOST_LAUNCH_TMA;
   if (plan.reads_own != 0 ? may : !tasks) return;
   findings.add(fmt::format(

@@ -126,12 +126,12 @@ tilepost_result_t RunIssuer::start(Run& run) {
   if (!beside) TILEPOST_TRY(begin_moving(run));
   if (run.fork != run.begin) TILEPOST_CUDA(cudaEventRecord(run.fork, run.user));
   if (run.comm != run.user) TILEPOST_TRY(lanes_.fork(run));
-  if (beside) TILEPOST_TRY(begin_moving(run));
   // Before a GEMM that may wait for other ranks, unless it says so itself.
   if (run.bank == kCaptured && !run.path().meets)
     TILEPOST_CUDA(launch_replay_begin(
         state_.page(), static_cast<uint32_t>(run.map->captured), state_.bank(kCaptured),
         run.comm == run.user ? static_cast<int>(run.record->groups) : 0, run.comm));
+  if (beside) TILEPOST_TRY(begin_moving(run));
   if (run.gathers_first()) return TILEPOST_OK;
   return run.launches_groups() ? gemm_.launch_group(run, 0) : gemm_.launch(run);
 }

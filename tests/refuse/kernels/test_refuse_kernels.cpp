@@ -64,6 +64,7 @@ void check_refused(const fs::path& path) {
   request.waits = !lines_after(request.source, "// waits").empty();
   request.stores = !lines_after(request.source, "// stores").empty();
   request.tasks = !lines_after(request.source, "// tasks").empty();
+  request.reads_own = request.tasks && request.waits;
   request.exchanges = !lines_after(request.source, "// exchanges").empty();
   request.gathers = !lines_after(request.source, "// gathers").empty();
   for (const std::string& line : lines_after(request.source, "// tunable: ")) {

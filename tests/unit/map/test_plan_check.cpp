@@ -297,6 +297,8 @@ TEST_CASE("every rule of a plan names what it found and what it expected") {
          plan.task_parts = 0;
          plan.kernel.launch = TILEPOST_LAUNCH_POINTERS;
        }},
+      {kRoutedRows, "reads_own is 1, expected 0 where rows of A are routed and no helper warps",
+       [](auto& plan) { plan.task_parts = 0; }},
       {kSums, "meets is 2, expected 0 to 1", [](auto& plan) { plan.meets = 2; }},
       {kSums, "meets is -1, expected 0 to 1", [](auto& plan) { plan.meets = -1; }},
       {kMessages, "access is 0, expected one by which kernels store products",

@@ -52,6 +52,8 @@ TEST_CASE("all rows are read in one place by other kernels, messages and beside 
 TEST_CASE("caught: own rows that are read where they are not") {
   REQUIRE(said_of(gathered(), [](Plan& p) { p.kernel.launch = TILEPOST_LAUNCH_POINTERS; }) != "");
   REQUIRE(said_of(gathered(), [](Plan& p) { p.neighbours = 1; }) != "");
+  REQUIRE(said_of(only(spec_of(TILEPOST_ALL_TO_ALL_GEMM, TILEPOST_TRANSPORT_COPY_ENGINE)),
+                  [](Plan& p) { p.task_parts = 0; }) != "");
   REQUIRE(said_of(only(spec_of(TILEPOST_ALL_GATHER_GEMM, TILEPOST_TRANSPORT_PEER)),
                   [](Plan& p) { p.reads_own = 0; }) != "");
   REQUIRE(said_of(only(spec_of(TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TRANSPORT_PEER)),

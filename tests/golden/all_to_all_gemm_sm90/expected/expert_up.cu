@@ -20,7 +20,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 8, "expert_up was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_expert_up::kFiles == 0x64a880b4a4bab2ff, "expert_up.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_expert_up::kFiles == 0x6b386d3cfbc016fa, "expert_up.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "expert_up.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -67,8 +67,7 @@ struct View : tilepost::woven::View {
 // 1), a grid that is a multiple of that. Tensor maps, all with the 128-byte swizzle: A {k, m}, box
 // {kTileK, TILE_M / ACROSS}; B {k, n}, box {kTileK, kTileN / CLUSTER}, or, if NN, {n, k}, box
 // {64, kTileK / CLUSTER}; C {n, m}, box {PANEL_N, PANEL_M}. TMA fills what lies outside A and B
-// with zeros and does not write outside C, so m, n and k are arbitrary as far as the maps allow:
-// rows of A, B and C start at multiples of 16 bytes. With an epilogue n is even.
+// with zeros and writes C alone. Rows start at multiples of 16 bytes; with an epilogue n is even.
 
 constexpr int kTileM = 128;     // up to 256
 constexpr int kWholeN = 128;    // up to 256 for each of ACROSS
@@ -491,7 +490,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_expert_up::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_expert_up_64a880b4a4bab2ff) tilepost_plan_expert_up_64a880b4a4bab2ff = 0;
+decltype(tilepost_plan_expert_up_6b386d3cfbc016fa) tilepost_plan_expert_up_6b386d3cfbc016fa = 0;
 
 extern "C" const tilepost_program_t* expert_up_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_expert_up::sm_90a::make_plan()};

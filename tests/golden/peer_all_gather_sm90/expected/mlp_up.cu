@@ -20,7 +20,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 8, "mlp_up was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_mlp_up::kFiles == 0x3905771a89b9fc34, "mlp_up.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_mlp_up::kFiles == 0xd4c95a29b9bbbd7d, "mlp_up.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "mlp_up.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -68,8 +68,7 @@ struct View : tilepost::woven::View {
 // 1), a grid that is a multiple of that. Tensor maps, all with the 128-byte swizzle: A {k, m}, box
 // {kTileK, TILE_M / ACROSS}; B {k, n}, box {kTileK, kTileN / CLUSTER}, or, if NN, {n, k}, box
 // {64, kTileK / CLUSTER}; C {n, m}, box {PANEL_N, PANEL_M}. TMA fills what lies outside A and B
-// with zeros and does not write outside C, so m, n and k are arbitrary as far as the maps allow:
-// rows of A, B and C start at multiples of 16 bytes. With an epilogue n is even.
+// with zeros and writes C alone. Rows start at multiples of 16 bytes; with an epilogue n is even.
 
 constexpr int kTileM = 128;     // up to 256
 constexpr int kWholeN = 128;    // up to 256 for each of ACROSS
@@ -490,7 +489,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_mlp_up::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_mlp_up_3905771a89b9fc34) tilepost_plan_mlp_up_3905771a89b9fc34 = 0;
+decltype(tilepost_plan_mlp_up_d4c95a29b9bbbd7d) tilepost_plan_mlp_up_d4c95a29b9bbbd7d = 0;
 
 extern "C" const tilepost_program_t* mlp_up_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_mlp_up::sm_90a::make_plan()};

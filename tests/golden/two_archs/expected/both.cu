@@ -22,7 +22,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 8, "both was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_both::kFiles == 0x291bb3d534508089, "both.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_both::kFiles == 0x8f72ee3223d7fa07, "both.h was not generated with this file; generate both again");
 
 namespace tilepost_gen_both::sm_80 {
 
@@ -512,8 +512,7 @@ struct View : tilepost::woven::View {
 // 1), a grid that is a multiple of that. Tensor maps, all with the 128-byte swizzle: A {k, m}, box
 // {kTileK, TILE_M / ACROSS}; B {k, n}, box {kTileK, kTileN / CLUSTER}, or, if NN, {n, k}, box
 // {64, kTileK / CLUSTER}; C {n, m}, box {PANEL_N, PANEL_M}. TMA fills what lies outside A and B
-// with zeros and does not write outside C, so m, n and k are arbitrary as far as the maps allow:
-// rows of A, B and C start at multiples of 16 bytes. With an epilogue n is even.
+// with zeros and writes C alone. Rows start at multiples of 16 bytes; with an epilogue n is even.
 
 constexpr int kTileM = 128;    // up to 256
 constexpr int kWholeN = 128;   // up to 256 for each of ACROSS
@@ -913,7 +912,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_both::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_both_291bb3d534508089) tilepost_plan_both_291bb3d534508089 = 0;
+decltype(tilepost_plan_both_8f72ee3223d7fa07) tilepost_plan_both_8f72ee3223d7fa07 = 0;
 
 extern "C" const tilepost_program_t* both_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_both::sm_80::make_plan(), tilepost_gen_both::sm_90a::make_plan()};
