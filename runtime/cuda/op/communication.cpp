@@ -242,7 +242,7 @@ tilepost_result_t Communication::communicate(const Run& whole, int group) const 
   const bool own_tiles = path.stores != Buffer::owners;
   if (path.overlaps && path.waits == Waits::steps && own_tiles)
     TILEPOST_TRY(waits_.wait(run, group));
-  // The own rows, group 0, may have been brought before the GEMM.
+  // The own rows, group 0, are brought apart (bring_own_rows), unless by tasks.
   if (!run.arrives() || path.tasks || group > 0)
     TILEPOST_TRY(transports_.of(path.overlaps)
                      .communicate(run.buffers,

@@ -59,8 +59,8 @@ size_t most_table_bytes(const tilepost_plan_t& plan, bool needs_rows) {
 //
 // By owner, of plans whose kernels store by owner; by parity and rank, of kernels that exchange
 // tiles; empty otherwise. A run in sequence has one owner for all rows, and every entry is that.
-// `there`, `counters`: of what tasks push. `in_map`: entries where the kernel's helper warps spread
-// rows of A, in runs in sequence too, for the kernel makes the map fit for use whether or not any
+// `there`, `counters`: of what tasks push. `in_map`: entries where the kernel reads its own rows of
+// A elsewhere, in runs in sequence too, for the kernel makes the map fit for use whether or not any
 // tile needs it.
 struct PeerTables {
   std::vector<CUtensorMap> out_maps;

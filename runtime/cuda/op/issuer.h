@@ -18,8 +18,10 @@
 // Where ranks share memory, a run begins when all ranks have ended the one before, and says when it
 // has ended: first on the user's stream, before anything is stored, and last on the communication
 // stream, or, captured, on the user's (runtime/cuda/shared/flags.h). The lanes then fork behind the
-// beginning. It has not ended before its GEMM where that reads what other ranks store. Where its
-// helper warps do all there is to do (tasks), nothing is beside the GEMM:
+// beginning; but where the GEMM reads its own rows in the caller's memory, and has no tasks, the
+// run begins on the communication stream, beside it (RunPath::begins_beside). It has not ended
+// before its GEMM where that reads what other ranks store. Where its helper warps do all there is
+// to do (tasks), nothing is beside the GEMM:
 //   user stream:  begin  GEMM with tasks  end
 //   comm stream:                         wait(end)  say so
 // and where they begin and end the run too (RunPath::meets), there is nothing but the GEMM.

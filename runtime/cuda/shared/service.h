@@ -59,7 +59,7 @@ class SharedService {
   // out, where sums go, maps, and whether it is captured.
   void set_exchange(tilepost_exchange_t& exchange) const;
 
-  // Before the GEMM of a run, and after everything that belongs to it
+  // Before what a run does to other ranks' memory, and after everything that belongs to it
   // (runtime/cuda/shared/flags.h). Targets: what all ranks add to this rank's counters
   // (TILEPOST_ACCESS_WRITE); elsewhere there are none, and the counters are groups. May be
   // captured.

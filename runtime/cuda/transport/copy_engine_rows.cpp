@@ -29,7 +29,7 @@ class CopyEngineRows final : public SharedTransport {
     TILEPOST_TRY(check_usable());
     if (run.group == 0) {
       TILEPOST_TRY(fork(stream));
-      own_rows_ = run;
+      own_chunks_ = run.chunks;
     }
     for (size_t i = 0; i < run.steps.size(); ++i) TILEPOST_TRY(take(buffers, run, i, stream));
     return run.group == 1 ? wait_for_own_rows(stream) : TILEPOST_OK;
@@ -88,8 +88,7 @@ class CopyEngineRows final : public SharedTransport {
 
   // A rank without rows has no tasks that copy them.
   tilepost_result_t wait_for_own_rows(cudaStream_t stream) {
-    if (own_rows_.chunks > 0)
-      TILEPOST_CUDA(launch_wait_added(flags(), own_rows_.group, own_rows_.chunks, stream));
+    if (own_chunks_ > 0) TILEPOST_CUDA(launch_wait_added(flags(), 0, own_chunks_, stream));
     return TILEPOST_OK;
   }
 
@@ -115,12 +114,12 @@ class CopyEngineRows final : public SharedTransport {
 
   const tilepost_plan_t& plan_;
   Stream announcing_, copying_;
-  Event fork_;              // caller's stream → copying
-  Event copied_;            // copying → announcing
-  Event done_;              // announcing → caller's
-  bool announced_ = false;  // anything in this run
-  bool copies_ = false;     // that no stream has joined
-  GroupRun own_rows_;       // group 0, which tasks may copy
+  Event fork_;               // caller's stream → copying
+  Event copied_;             // copying → announcing
+  Event done_;               // announcing → caller's
+  bool announced_ = false;   // anything in this run
+  bool copies_ = false;      // that no stream has joined
+  uint32_t own_chunks_ = 0;  // of group 0, the own rows, which tasks may copy
 };
 
 }  // namespace

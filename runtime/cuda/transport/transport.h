@@ -43,8 +43,8 @@ class Transport {
   // connected while something waits. Steps that are messages are warmed up by communicate().
   virtual tilepost_result_t warm_up(cudaStream_t /*stream*/) { return TILEPOST_OK; }
 
-  // Before the GEMM of a run that uses memory which ranks share, and after everything that belongs
-  // to it: SharedService::begin and end.
+  // Before what a run does to memory which ranks share, and after everything that belongs to it:
+  // SharedService::begin and end.
   virtual tilepost_result_t begin(const RunBeginning& /*beginning*/, cudaStream_t /*stream*/) {
     return TILEPOST_OK;
   }

@@ -225,6 +225,7 @@ TEST_CASE("rows of A that are routed take the AllGather's time, or what copies t
     gathered.transport.value = routed.transport.value = transport;
     const Plan p = only(routed), q = only(gathered);
     if (transport == TILEPOST_TRANSPORT_COPY_ENGINE) {
+      REQUIRE((p.task_parts == 1 && q.task_parts == 0 && q.reads_own == 1));
       REQUIRE(p.prediction.total > q.prediction.total);
       continue;
     }
