@@ -28,12 +28,22 @@ Exchange exchange_of(const tilepost_plan_t& plan) {
 }
 
 EdgeRows edges_of(const tilepost_map_t& map, int64_t k, const Step& own) {
+  const int64_t begin = own.to / k, rows = own.count / k, end = begin + rows, tile = map.tile_m;
+  const int64_t last = end == map.m ? 0 : std::min(rows, end % tile);
+  const int64_t first = begin % tile == 0 ? 0 : std::min(rows, tile - begin % tile);
   EdgeRows edges{};
-  if (share_rows(map) % map.tile_m == 0) return edges;
-  const int64_t count = std::min(map.tile_m * k, own.count), rest = own.count - count;
-  for (const int64_t first : {int64_t{0}, rest})
-    if (edges.count == 0 || rest > 0)
-      edges.steps[edges.count++] = {own.kind, own.peer, own.from + first, own.to + first, count, 0};
+  const auto add = [&](int64_t row, int64_t count) {
+    if (count > 0)
+      edges.steps[edges.count++] = {own.kind,         own.peer,  own.from + row * k,
+                                    own.to + row * k, count * k, 0};
+  };
+  if (first + last >= rows) {
+    add(0, rows);
+    return edges;
+  }
+  add(rows - last, last);
+  add(0, first);
+  edges.two_tiles = edges.count == 2;
   return edges;
 }
 

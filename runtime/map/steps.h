@@ -80,12 +80,17 @@ struct Step {
 };
 
 // Of a rank's own rows of A those at both ends of its share that are in tiles with rows of other
-// ranks too, and more. A kernel that reads its own rows where the caller has them
-// (tilepost_plan_t::reads_own) reads such a tile where all rows are gathered.
+// ranks too. A kernel that reads its own rows where the caller has them
+// (tilepost_plan_t::reads_own) reads such a tile where all rows are gathered. The tile at the
+// beginning of the share has the last rows of the share before it, which come last of all, and
+// waits for the last group.
 struct EdgeRows {
-  std::array<Step, 2> steps;  // own_rows, of at most a tile's rows each
+  std::array<Step, 2> steps;  // own_rows, of less than a tile's rows each
   size_t count = 0;
+  bool two_tiles = false;  // the second step is what the last group needs, no other does
   std::span<const Step> all() const { return std::span(steps).first(count); }
+  std::span<const Step> needed_first() const { return all().first(two_tiles ? 1 : count); }
+  std::span<const Step> needed_last() const { return all().subspan(needed_first().size()); }
 };
 // `own`: the own_rows of an AllGather; k: elements of a row.
 EdgeRows edges_of(const tilepost_map_t& map, int64_t k, const Step& own);

@@ -223,9 +223,23 @@ tilepost_result_t Communication::bring_own_rows(const Run& run) const {
   const int lane = lane_of(run, 0);
   if (!run.path().begins_beside())
     return transport.communicate(run.buffers, {own, 0, lane}, run.user);
-  const EdgeRows edges =
-      own.empty() ? EdgeRows{} : edges_of(run.run_map().map(), plan_.k, own.front());
-  return transport.communicate(run.buffers, {edges.all(), 0, lane}, run.comm);
+  return transport.communicate(run.buffers, {edges(run).needed_first(), 0, lane}, run.comm);
+}
+
+EdgeRows Communication::edges(const Run& run) const {
+  if (!run.arrives() || !run.path().begins_beside()) return {};
+  const std::vector<Step>& own = run.run_map().steps[0];
+  return own.empty() ? EdgeRows{} : edges_of(run.run_map().map(), plan_.k, own.front());
+}
+
+// The last group also needs own rows that no other does: they are copied while other ranks' are on
+// their way, and keep nothing waiting.
+tilepost_result_t Communication::bring_last_edge(const Run& run, int group) const {
+  if (group + 1 < run.run_map().num_groups()) return TILEPOST_OK;
+  const EdgeRows own = edges(run);
+  if (own.needed_last().empty()) return TILEPOST_OK;
+  return transports_.of(true).communicate(
+      run.buffers, {own.needed_last(), group, lane_of(run, group)}, run.comm);
 }
 
 tilepost_result_t Communication::finish(const Run& run) const {
@@ -243,12 +257,14 @@ tilepost_result_t Communication::communicate(const Run& whole, int group) const 
   if (path.overlaps && path.waits == Waits::steps && own_tiles)
     TILEPOST_TRY(waits_.wait(run, group));
   // The own rows, group 0, are brought apart (bring_own_rows), unless by tasks.
-  if (!run.arrives() || path.tasks || group > 0)
+  if (!run.arrives() || path.tasks || group > 0) {
+    TILEPOST_TRY(bring_last_edge(run, group));
     TILEPOST_TRY(transports_.of(path.overlaps)
                      .communicate(run.buffers,
                                   {run.run_map().steps[group], group, lane_of(run, group),
                                    run.map->chunks_of(group)},
                                   run.comm));
+  }
   if (run.arrives()) TILEPOST_TRY(waits_.post(run, group));
   return consumption_.unpermute(run, group);
 }

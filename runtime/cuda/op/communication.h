@@ -96,6 +96,9 @@ class Communication {
  private:
   int lane_of(const Run& run, int group) const;
   Run on_lane(const Run& run, int lane) const;
+  // Of runs that begin beside their GEMM.
+  EdgeRows edges(const Run& run) const;
+  tilepost_result_t bring_last_edge(const Run& run, int group) const;
 
   const tilepost_plan_t& plan_;
   const Transports& transports_;

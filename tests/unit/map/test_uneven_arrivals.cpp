@@ -114,35 +114,55 @@ TEST_CASE("uneven arrivals: each tile once, in the group that brings the last of
   }
 }
 
+// The share of `rank` of m rows, in whole groups: the own one, and one or two of the others'.
+tilepost_map_t map_of(int64_t m, int ranks, int tile_m, bool round_robin) {
+  tilepost_map_t map{};
+  map.m = m, map.n = 1, map.tile_m = tile_m, map.tile_n = 1, map.cluster = 1, map.band = 1;
+  map.ranks = ranks, map.division = TILEPOST_DIVISION_ARRIVALS;
+  map.round_robin = round_robin ? 1 : 0;
+  return map;
+}
+
+void check_edges(tilepost_map_t map, const std::vector<int32_t>& cuts, int rank) {
+  map.num_groups = static_cast<int32_t>(cuts.size()), map.cuts = cuts.data();
+  const int64_t k = 5, first = first_row_of_rank(map, rank), rows = rows_of_rank(map, rank);
+  if (rows == 0) return;
+  const Step own{StepKind::own_rows, rank, 0, first * k, rows * k, 0};
+  // 1: brought for the first group of others that is posted, 2: for the last one
+  std::vector<int> brought(static_cast<size_t>(map.m), 0);
+  const EdgeRows edges = edges_of(map, k, own);
+  for (const auto& [steps, when] :
+       {std::pair(edges.needed_first(), 1), std::pair(edges.needed_last(), 2)})
+    for (const Step& edge : steps) {
+      REQUIRE(edge.to - edge.from == first * k);
+      REQUIRE((edge.from >= 0 && edge.count > 0 && edge.from + edge.count <= rows * k));
+      for (int64_t row = edge.to / k; row < (edge.to + edge.count) / k; ++row)
+        brought[static_cast<size_t>(row)] = when;
+    }
+  const TileMap tiles = build_tile_map(map, {.rank = rank, .splits = {}});
+  for (const tilepost_tile_t& tile : tiles.tiles) {
+    if (tile.row < 0) continue;
+    for (int64_t row = tile.m; row < std::min<int64_t>(tile.m + map.tile_m, map.m); ++row) {
+      const int when = brought[static_cast<size_t>(row)];
+      const bool needed = tile.group > 0 && row >= first && row < first + rows;
+      REQUIRE((when != 0) == needed);
+      REQUIRE((when != 2 || tile.group == map.num_groups - 1));
+    }
+  }
+}
+
 // A rank reads its tiles of group 0 where the caller has its rows, all others where rows arrive.
-TEST_CASE("edges are all own rows in tiles with rows of other ranks, and lie in the own share") {
+TEST_CASE("edges are the own rows in tiles with rows of other ranks, and in time") {
   for (int ranks = 2; ranks <= 4; ++ranks)
     for (int64_t m = 1; m <= 60; ++m)
-      for (const int tile_m : {3, 4, 8})
-        for (int rank = 0; rank < ranks; ++rank) {
-          tilepost_map_t map{};
-          map.m = m, map.n = 1, map.tile_m = tile_m, map.tile_n = 1, map.cluster = 1, map.band = 1;
-          map.ranks = ranks, map.division = TILEPOST_DIVISION_ARRIVALS;
-          const std::vector<int32_t> cuts = {0, arriving_tiles(map)};
-          map.num_groups = 2, map.cuts = cuts.data();
-          const int64_t k = 5, first = first_row_of_rank(map, rank), rows = rows_of_rank(map, rank);
-          if (rows == 0) continue;
-          const Step own{StepKind::own_rows, rank, 0, first * k, rows * k, 0};
-          std::vector<bool> brought(static_cast<size_t>(m), false);
-          const EdgeRows edges = edges_of(map, k, own);
-          for (const Step& edge : edges.all()) {
-            REQUIRE(edge.to - edge.from == first * k);
-            REQUIRE((edge.from >= 0 && edge.count > 0 && edge.from + edge.count <= rows * k));
-            for (int64_t row = edge.to / k; row < (edge.to + edge.count) / k; ++row)
-              brought[static_cast<size_t>(row)] = true;
+      for (const int tile_m : {3, 4, 8, 16})
+        for (const bool round_robin : {false, true})
+          for (int rank = 0; rank < ranks; ++rank) {
+            const tilepost_map_t map = map_of(m, ranks, tile_m, round_robin);
+            const int32_t last = arriving_tiles(map);
+            check_edges(map, {0, last}, rank);
+            for (int32_t cut = 1; cut < last; ++cut) check_edges(map, {0, cut, last}, rank);
           }
-          const TileMap tiles = build_tile_map(map, {.rank = rank, .splits = {}});
-          for (const tilepost_tile_t& tile : tiles.tiles) {
-            if (tile.row < 0 || tile.group == 0) continue;
-            for (int64_t row = tile.m; row < std::min<int64_t>(tile.m + tile_m, m); ++row)
-              REQUIRE((row < first || row >= first + rows || brought[static_cast<size_t>(row)]));
-          }
-        }
 }
 
 TEST_CASE("uneven arrivals: shares that are equal make the map of equal shares") {
