@@ -361,6 +361,8 @@ std::string emit_plan(const Plan& plan) {
     fields.set("task_parts", plan.task_parts,
                plan.task_parts > 1 ? "added up by helper warps" : "rows are moved by helper warps");
   if (plan.reads_own) fields.set("reads_own", "1", "its own rows of A where the caller has them");
+  if (plan.row_gap > 0)
+    fields.set("row_gap", plan.row_gap, "elements behind each row that other ranks store here");
   fields.set("wait",
              plan.wait == TILEPOST_WAIT_STREAM ? "TILEPOST_WAIT_STREAM" : "TILEPOST_WAIT_POLL");
   fields.set("consumer", c_name(plan.consumer));

@@ -53,12 +53,14 @@ void write_problem(OStream& json, const Plan& plan) {
   json.attribute("transport", name_of(plan.planned_transport));
   if (transport_of(plan.planned_transport).shares_memory())
     json.attribute("access", name_of(plan.access));
+  if (row_of(plan).moves_input()) json.attribute("reads_own", plan.reads_own != 0);
   if (plan.access == TILEPOST_ACCESS_WRITE) {
     json.attribute("sum", name_of(plan.sum));
     json.attribute("pushes", plan.pushes != 0);
     json.attribute("task_parts", plan.task_parts);
     json.attribute("pace", plan.pace);
     json.attribute("meets", plan.meets != 0);
+    json.attribute("row_gap", plan.row_gap);
   }
   if (plan.access == TILEPOST_ACCESS_TILES) {
     json.attribute("shots", name_of(plan.shots));

@@ -266,6 +266,7 @@ Plan host_twin(const Plan& plan) {
   twin.set_tile_map(build_tile_map(twin.map));
   twin.pace = 0;
   twin.reads_own = 0;              // it is handed all rows in one place
+  twin.row_gap = 0;                // its memory has no lines
   twin.meets = 0;                  // its threads are begun and ended
   twin.sum = TILEPOST_SUM_STAGED;  // gemm_host stores and does not add
   twin.prediction = {};

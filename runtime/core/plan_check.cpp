@@ -26,7 +26,7 @@ class PlanRules {
   tilepost_result_t check(int world) {
     if (values_are_known() && extents() && kernel() && ranks(world) && rows_sent() && transport() &&
         layout() && division() && consumer() && elements() && sharing() && shots() && pushes() &&
-        sums() && tasks() && meets() && neighbours() && reads_own() && groups())
+        sums() && tasks() && row_gap() && meets() && neighbours() && reads_own() && groups())
       return schedule();
     return result_;
   }
@@ -394,6 +394,15 @@ class PlanRules {
                   "room for " + std::to_string(kTaskUnit) + " bytes of " + std::to_string(parts) +
                       " parts") &&
            expect(bytes % kTaskUnit == 0, "row of tasks in bytes", bytes,
+                  "a multiple of " + std::to_string(kTaskUnit));
+  }
+
+  // Tasks take the gaps out, and bulk copies move the rows between them.
+  bool row_gap() {
+    const bool may = writes() && plan_.task_parts > 0 && !row().moves_input() && !on_host();
+    const int64_t bytes = plan_.row_gap * element_bytes(plan_.output);
+    return in_range("row_gap", plan_.row_gap, 0, may ? kMostExtent : 0) &&
+           expect(bytes % kTaskUnit == 0, "row_gap in bytes", bytes,
                   "a multiple of " + std::to_string(kTaskUnit));
   }
 

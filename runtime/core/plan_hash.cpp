@@ -39,8 +39,8 @@ uint64_t hash_plan(const tilepost_plan_t& plan) {
   hash.add({int64_t{model.sequence_ctas}, model.most_bytes, int64_t{plan.gemm_ctas},
             int64_t{plan.comm_ctas}, int64_t{plan.comm_lanes}, int64_t{plan.transport},
             int64_t{plan.access}, int64_t{plan.sum}, int64_t{plan.shots}, int64_t{plan.pushes},
-            int64_t{plan.task_parts}, int64_t{plan.reads_own}, int64_t{plan.meets},
-            int64_t{plan.consumer}, int64_t{plan.neighbours}});
+            int64_t{plan.task_parts}, int64_t{plan.reads_own}, int64_t{plan.row_gap},
+            int64_t{plan.meets}, int64_t{plan.consumer}, int64_t{plan.neighbours}});
   // The pieces that other ranks count on: chunks of tasks, and boxes.
   if (plan.task_parts > 0) hash.add({int64_t{plan.kernel.helper_bytes}});
   if (plan.access == TILEPOST_ACCESS_TILES) hash.add({int64_t{plan.kernel.box_c.rows}});

@@ -67,7 +67,9 @@ void set_shared_sizes(const tilepost_plan_t& plan, const tilepost_map_t& map, in
   const bool pushes_sums = path.pushes == Pushes::sums;
   if (row.sums || (path.exchanges && row.moves_product())) sizes.slots = slots.elements();
   if (row.product_spreads() && !pushes_sums && !path.exchanges) sizes.sums = slots.block;
-  if (pushes_sums || (path.stores == Buffer::owners && !row.sums)) sizes.landed = landed;
+  if (pushes_sums) sizes.landed = landed;
+  if (path.stores == Buffer::owners && !row.sums)
+    sizes.landed = landed / map.n * stored_pitch(plan);
 }
 
 // How far steps receive, whole shares.

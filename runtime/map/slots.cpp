@@ -28,6 +28,10 @@ constexpr int kPartsAtOnce = 112;  // fewer than CTAs of a GPU
 
 }  // namespace
 
+int64_t stored_pitch(const tilepost_plan_t& plan) {
+  return plan.map.n + plan.row_gap;
+}
+
 Slots slots_of(const tilepost_plan_t& plan, const tilepost_map_t& map) {
   constexpr int kLine = 8;   // elements
   constexpr int kFirst = 0;  // the rank with the most rows
@@ -36,7 +40,7 @@ Slots slots_of(const tilepost_plan_t& plan, const tilepost_map_t& map) {
   if (plan.access == TILEPOST_ACCESS_TILES)
     return {exchanged_rows(plan, map, kFirst) * map.n, 2 * plan.ranks};
   const bool added = plan.access == TILEPOST_ACCESS_WRITE && plan.sum == TILEPOST_SUM_ADDED;
-  return {int64_t{share_tiles(map)} * map.tile_m * map.n, added ? 1 : plan.ranks};
+  return {int64_t{share_tiles(map)} * map.tile_m * stored_pitch(plan), added ? 1 : plan.ranks};
 }
 
 int exchanged_parts(const tilepost_plan_t& plan) {
@@ -82,7 +86,7 @@ int64_t landed_row(const tilepost_map_t& map, int source, int owner) {
 OwnerPlace place_at_owner(const tilepost_plan_t& plan, const Slots& slots,
                           const tilepost_map_t& map, int source, int owner) {
   if (row_of(plan).sums) return {true, slots.at(source, 0)};
-  return {false, landed_row(map, source, owner) * map.n};
+  return {false, landed_row(map, source, owner) * stored_pitch(plan)};
 }
 
 }  // namespace tilepost

@@ -22,6 +22,10 @@ struct Slots {
   }
 };
 
+// TILEPOST_ACCESS_WRITE: elements from one row to the next where a kernel of another rank stores
+// rows: in slots, or in landed memory (tilepost_plan_t::row_gap).
+int64_t stored_pitch(const tilepost_plan_t& plan);
+
 // `map`: of the run for how much it needs, of the plan for where slots are, for that is the same in
 // all of its runs.
 Slots slots_of(const tilepost_plan_t& plan, const tilepost_map_t& map);
@@ -45,12 +49,12 @@ int32_t units_of_part(const tilepost_plan_t& plan, int64_t m);
 int64_t exchanged_rows(const tilepost_plan_t& plan, const tilepost_map_t& map, int rank);
 
 // TILEPOST_ACCESS_WRITE, All-to-All: the row of `owner`'s landed memory where what `source` stores
-// there begins; rows_of_rank(map, owner) rows, as out has them. `map` is of the run.
+// there begins; rows_of_rank(map, owner) rows, in the order of out. `map` is of the run.
 int64_t landed_row(const tilepost_map_t& map, int source, int owner);
 
 // Where a kernel of `source` stores the rows of `owner`, by RunPath::by_owner.
 struct OwnerPlace {
-  bool in_slots;  // or in landed memory, where rows lie as out has them
+  bool in_slots;  // or in landed memory, where rows lie in the order of out
   int64_t first;  // element
 };
 // `map` is of the run, `slots` the owner's.

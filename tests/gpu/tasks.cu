@@ -1,6 +1,6 @@
 // What helper warps do beside a GEMM (device/tasks.cuh): the sums are right for any number of parts
 // and any size, at home and where they are pushed to, also where moves come between them, or what
-// they would move is in place; and how long the GEMM takes beside them.
+// they would move is in place, or rows of parts have gaps; and how long the GEMM takes beside them.
 //
 //   tasks check          every configuration against sums on the host
 //   tasks time           beside a GEMM of 8192 x 8192 x 2048
@@ -93,23 +93,33 @@ constexpr int kRanks = 3;  // to which sums are pushed: this one, and two others
 
 enum class Pushes { none, moved, in_place };
 
-// Tasks over `elements` elements of `parts` parts each, in `count` tasks of unequal sizes. With
-// pushes each is followed by one that moves what has landed at the second rank to `moved`; or,
-// where pushes land in `out`, leaves it there.
+// What parts are made of: rows of so many elements, with a gap behind each; 0: of no rows.
+struct Rows {
+  int64_t length = 0, gap = 0;
+
+  // Where element `i` of a part lies.
+  int64_t at(int64_t i) const { return length == 0 ? i : i + i / length * gap; }
+};
+
+// Tasks over `elements` elements of `parts` parts each, in `count` tasks of unequal sizes, of whole
+// rows. With pushes each is followed by one that moves what has landed at the second rank to
+// `moved`; or, where pushes land in `out`, leaves it there.
 struct Tasks {
   int parts;
   int64_t elements;
   Pushes kind;
+  Rows rows;
   bool pushes = kind != Pushes::none;
   std::vector<uint16_t> in;  // parts x elements, small whole numbers
+  int64_t landed = 0;        // the element behind the parts where pushes land
   uint16_t *out, *moved, *there[kRanks];
   uint32_t* counters[kRanks];
   std::vector<tilepost_task_t> list;
   std::vector<uint32_t> chunks;
   tilepost_tasks_t tasks{};
 
-  Tasks(int parts_, int64_t elements_, int count, Pushes kind_, bool f16)
-      : parts(parts_), elements(elements_), kind(kind_), in(parts_ * elements_) {
+  Tasks(int parts_, int64_t elements_, int count, Pushes kind_, bool f16, Rows rows_ = {})
+      : parts(parts_), elements(elements_), kind(kind_), rows(rows_), in(parts_ * elements_) {
     std::mt19937 random(parts);
     for (uint16_t& value : in) {
       const float number = static_cast<float>(static_cast<int>(random() % 17) - 8);
@@ -117,19 +127,23 @@ struct Tasks {
                   : __bfloat16_as_ushort(__float2bfloat16(number));
     }
     // What is moved lies behind the parts, as the tasks' offsets see it.
-    std::vector<uint16_t> all = in;
-    all.resize(in.size() + elements, 0xFFFF);
+    const int64_t part = rows.at(elements);
+    landed = parts * part;
+    std::vector<uint16_t> all(landed + elements, 0xFFFF);
+    for (int64_t i = 0; i < parts * elements; ++i)
+      all[i / elements * part + rows.at(i % elements)] = in[i];
     uint16_t* from = device_copy(all);
     out = device_copy(std::vector<uint16_t>(2 * elements, 0xFFFF));
     moved = out + elements;
     for (int rank = 0; rank < kRanks; ++rank) {
       there[rank] =
-          rank == 1 ? from + in.size() : device_copy(std::vector<uint16_t>(elements, 0xFFFF));
+          rank == 1 ? from + landed : device_copy(std::vector<uint16_t>(elements, 0xFFFF));
       counters[rank] = device_copy(std::vector<uint32_t>(count * TILEPOST_COUNTER_STRIDE));
     }
     int64_t at = 0;
     for (int j = 0; j < count; ++j) {
-      const int64_t end = j + 1 == count ? elements : elements * (j + 1) / count / 8 * 8;
+      const int64_t unit = rows.length == 0 ? 8 : rows.length;
+      const int64_t end = j + 1 == count ? elements : elements * (j + 1) / count / unit * unit;
       add(j, at * 2, (end - at) * 2);
       at = end;
     }
@@ -137,28 +151,27 @@ struct Tasks {
     const auto* word = device_copy(std::vector<uint32_t>(1));
     const std::vector<void*> places(there, there + kRanks);
     const std::vector<uint32_t*> raised(counters, counters + kRanks);
-    tasks = {device_copy(list),
-             elements * 2,
-             from,
-             out,
-             device_copy(places),
-             device_copy(raised),
-             counters[1],
-             device_copy(chunks),
-             nullptr,
-             word,
-             static_cast<int>(list.size()),
-             0,
-             kRanks};
+    tasks.list = device_copy(list);
+    tasks.stride = part * 2;
+    tasks.row_bytes = static_cast<int>(rows.length * 2);
+    tasks.row_gap = static_cast<int>(rows.gap * 2);
+    tasks.in = from;
+    tasks.out = out;
+    tasks.there = device_copy(places);
+    tasks.raise = device_copy(raised);
+    tasks.stored = counters[1];
+    tasks.expected = device_copy(chunks);
+    tasks.abort = word;
+    tasks.count = static_cast<int>(list.size());
+    tasks.ranks = kRanks;
   }
 
   void add(int number, int64_t at, int64_t bytes) {
     const int chunk = tilepost::task_chunk_bytes(kHelper, parts);
     chunks.push_back(static_cast<uint32_t>(tilepost::task_chunks(bytes, chunk)));
-    list.push_back({at, at, pushes ? at : -1, bytes, parts, -1, number, -1});
-    if (pushes)
-      list.push_back({static_cast<int64_t>(in.size()) * 2 + at, elements * 2 + at, -1, bytes, 1,
-                      number, 0, -1});
+    const int64_t stored = rows.at(at / 2) * 2;
+    list.push_back({stored, at, pushes ? at : -1, bytes, parts, -1, number, -1});
+    if (pushes) list.push_back({landed * 2 + at, elements * 2 + at, -1, bytes, 1, number, 0, -1});
   }
 
   // The counters go on from run to run.
@@ -236,21 +249,30 @@ bool check_waits(const plain::Kernel& kernel, int parts, bool f16, void* memory)
   return waits && check_sums(tasks, tasks.out, f16, kernel.name);
 }
 
+bool check_tasks(const plain::Kernel& kernel, Tasks& tasks, bool f16, void* memory) {
+  tasks.use(tasks.tasks.count);
+  launch_of(kernel, 1024, 1024, 256, memory)(nullptr);
+  CUDA(cudaDeviceSynchronize());
+  bool ok = check_sums(tasks, tasks.out, f16, kernel.name);
+  for (const uint16_t* there : {tasks.there[1], tasks.there[2]})
+    ok = ok && (!tasks.pushes || check_sums(tasks, there, f16, kernel.name));
+  ok = ok && (tasks.kind != Pushes::moved || check_sums(tasks, tasks.moved, f16, kernel.name));
+  return ok && (tasks.kind == Pushes::moved || tasks.is_untouched()) && tasks.counted();
+}
+
+// Rows that are longer than a chunk, and chunks that are longer than several rows.
 bool check(const plain::Kernel& kernel, int parts, bool f16, void* memory) {
   bool ok = true;
-  for (const int64_t elements : {8, 1000, 8 * 132 * 512, 3'000'008}) {
-    for (const Pushes kind : {Pushes::none, Pushes::moved, Pushes::in_place}) {
-      if (parts == 1 && kind == Pushes::in_place) continue;  // such kernels only move
+  for (const Pushes kind : {Pushes::none, Pushes::moved, Pushes::in_place}) {
+    if (parts == 1 && kind == Pushes::in_place) continue;  // such kernels only move
+    for (const int64_t elements : {8, 1000, 8 * 132 * 512, 3'000'008}) {
       Tasks tasks(parts, elements, elements > 1000 ? 5 : 1, kind, f16);
-      tasks.use(tasks.tasks.count);
-      launch_of(kernel, 1024, 1024, 256, memory)(nullptr);
-      CUDA(cudaDeviceSynchronize());
-      ok = ok && check_sums(tasks, tasks.out, f16, kernel.name);
-      for (const uint16_t* there : {tasks.there[1], tasks.there[2]})
-        ok = ok && (!tasks.pushes || check_sums(tasks, there, f16, kernel.name));
-      ok = ok && (kind != Pushes::moved || check_sums(tasks, tasks.moved, f16, kernel.name));
-      ok = ok && (kind == Pushes::moved || tasks.is_untouched());
-      ok = ok && tasks.counted();
+      ok = ok && check_tasks(kernel, tasks, f16, memory);
+    }
+    if (parts == 1 && kind == Pushes::moved) continue;  // and what they move has gaps, or nothing
+    for (const Rows rows : {Rows{8, 8}, Rows{72, 8}, Rows{520, 24}, Rows{4392, 8}}) {
+      Tasks tasks(parts, rows.length * 613, 5, kind, f16, rows);
+      ok = ok && check_tasks(kernel, tasks, f16, memory);
     }
   }
   ok = ok && (parts == 1 || check_waits(kernel, parts, f16, memory));

@@ -19,7 +19,7 @@ CUresult encode_tiled(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t, vo
                          std::to_string(strides[0]) + " type " + std::to_string(type) +
                          " swizzle " + std::to_string(swizzle) + " promote " +
                          std::to_string(promotion));
-  const MapOf kept{base, sizes[0], sizes[1]};
+  const MapOf kept{base, sizes[0], sizes[1], strides[0]};
   std::memcpy(map, &kept, sizeof kept);
   const bool bad = world().tensor_maps_fail || box[0] > 256 || box[1] > 256;
   return call("encode") || bad ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;

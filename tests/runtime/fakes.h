@@ -233,6 +233,7 @@ struct World : Machine, Behaviour, Calls, Seen, Live {
 struct MapOf {
   void* base;
   uint64_t columns, rows;
+  uint64_t row_bytes;  // from one row to the next
 };
 
 // The one world; reset() makes it new.

@@ -145,10 +145,12 @@ class Kernel {
   void do_task(const tilepost_task_t& task) const {
     const tilepost_tasks_t& tasks = view_.tasks;
     const auto* from = static_cast<const char*>(tasks.in) + task.from;
+    const bool gaps = tasks.row_gap > 0 && task.parts == plan_.task_parts;
     for (int64_t i = 0; i < task.bytes / 2; ++i) {
+      const int64_t at = i + (gaps ? i * 2 / tasks.row_bytes * tasks.row_gap / 2 : 0);
       float sum = 0;
       for (int part = 0; part < task.parts; ++part)
-        sum += fakes::bf16::read(from + part * tasks.stride, i);
+        sum += fakes::bf16::read(from + part * tasks.stride, at);
       if (task.only < 0) fakes::bf16::write(static_cast<char*>(tasks.out) + task.to, i, sum);
       for (int rank = 0; rank < tasks.ranks && task.push >= 0; ++rank)
         if (is_for(task, rank))
@@ -191,7 +193,7 @@ class Kernel {
     }
     if (at < 0 || at >= static_cast<int64_t>(to.rows) || column >= static_cast<int>(to.columns))
       return;
-    const int64_t place = at * static_cast<int64_t>(to.columns) + column;
+    const int64_t place = at * static_cast<int64_t>(to.row_bytes) / 2 + column;
     float value = value_of(tile, row, column);
     if (plan_.access == TILEPOST_ACCESS_WRITE && plan_.sum == TILEPOST_SUM_ADDED)
       value += fakes::bf16::read(to.base, place);

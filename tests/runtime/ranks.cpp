@@ -80,6 +80,7 @@ void use(Program& program, const Way& way, int ranks, int64_t m, tilepost_routin
   const bool sums = !way.gathers() && way.pattern != TILEPOST_GEMM_ALL_TO_ALL;
   plan.task_parts = sums ? ranks : 1;
   plan.reads_own = way.gathers() ? 1 : 0;
+  plan.row_gap = way.gathers() ? 0 : 8;
   plan.kernel.helper_bytes = 16512;
   plan.kernel.early = way.meets ? 1 : 0;
 }

@@ -38,7 +38,9 @@ TEST_CASE_METHOD(Operation, "tasks: what the kernel is told of them") {
   CHECK((list.there != nullptr) == (pattern == kAllReduce));
   CHECK(list.rank == 1);
   CHECK(list.ranks == 3);
-  CHECK(list.stride == (pattern == kAllToAll ? 0 : 16 * 24 * 2));
+  CHECK(list.row_bytes == 24 * 2);
+  CHECK(list.row_gap == program.plan.row_gap * 2);
+  CHECK(list.stride == (pattern == kAllToAll ? 0 : 16 * (24 + program.plan.row_gap) * 2));
   int64_t summed = 0, moved = 0;
   for (int i = 0; i < list.count; ++i) {
     const tilepost_task_t& task = list.list[i];

@@ -138,6 +138,7 @@ void take(Draft& draft, const Candidate& chosen) {
   plan.shots = chosen.shots;
   plan.pushes = chosen.transport->pushes(plan) ? 1 : 0;
   plan.reads_own = chosen.reads_own ? 1 : 0;
+  plan.row_gap = chosen.transport->row_gap(plan);
   plan.meets = chosen.transport->meets(plan) ? 1 : 0;
   request.tasks = plan.task_parts > 0;
   request_exchange(plan, request);

@@ -24,6 +24,7 @@ Plan plan_of_run(const Plan& plan, int64_t m) {
     run.set_transport(TILEPOST_TRANSPORT_NONE);
     run.pushes = 0;
     run.reads_own = 0;
+    run.row_gap = 0;
     run.meets = 0;
     run.shots = TILEPOST_SHOTS_NONE;
     run.map.stagger = 0;

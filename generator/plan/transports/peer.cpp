@@ -57,6 +57,7 @@ class Peer final : public Transport {
   bool reads_own(const KernelConfig&, const Plan& plan, int task_parts) const override {
     return row_of(plan).moves_input() && task_parts > 0;
   }
+  int row_gap(const Plan& plan) const override;
   bool meets(const Plan& plan) const override { return meets_inside(plan, plan.task_parts); }
   std::vector<CommChoice> choices(const Plan& plan, const MachineProfile& profile,
                                   int task_parts) const override {
@@ -85,6 +86,18 @@ bool Peer::serves(const Plan& plan, const std::vector<KernelChoice>& all, const 
   if (row_of(plan).moves_input()) return plan.arch == Arch::host || task_parts > 0;
   const auto whole = [](const KernelChoice& other) { return stages_whole_tile(other.config); };
   return stores_to_peers(one) && (stages_whole_tile(one) || std::ranges::none_of(all, whole));
+}
+
+// The links carry sectors of memory whole, or else in parts: rows that do not begin on them take up
+// to a sixth longer. With gaps they begin on lines, which was faster than on sectors; rows that
+// begin on sectors anyway gain nothing by that. Of short rows helper warps would have to ask for
+// many pieces.
+int Peer::row_gap(const Plan& plan) const {
+  constexpr int64_t kSectorBytes = 32, kLineBytes = 128, kShortBytes = 1024;
+  const int64_t width = bytes_of(plan.output), bytes = plan.map.n * width;
+  if (row_of(plan).moves_input() || plan.task_parts == 0 || bytes < kShortBytes) return 0;
+  if (bytes % kSectorBytes == 0) return 0;
+  return static_cast<int>((kLineBytes - bytes % kLineBytes) / width);
 }
 
 // ---- What the spec may not ask for
@@ -287,6 +300,9 @@ std::vector<std::string> Peer::describe(const Plan& plan) const {
     return {"helper warps store this rank's rows of A into the other ranks' memory"};
   std::vector<std::string> lines = {describe_parts(plan)};
   if (row_of(plan).product_spreads()) lines.push_back(describe_sums(plan));
+  if (plan.row_gap > 0)
+    lines.push_back(fmt::format(
+        "{0} elements follow each row there, so that all begin on lines of memory", plan.row_gap));
   if (plan.meets) {
     lines.push_back("warps that have nothing left to multiply do this for the last group");
     lines.push_back("the kernels of all ranks meet by themselves: none runs before them or behind");

@@ -118,6 +118,9 @@ class Transport {
   // tilepost_plan_t::pushes of a plan whose access, sum, shots and tasks are chosen.
   virtual bool pushes(const Plan&) const { return false; }
 
+  // tilepost_plan_t::row_gap of a plan whose access and tasks are chosen.
+  virtual int row_gap(const Plan&) const { return 0; }
+
   // tilepost_plan_t::meets of a plan whose access, kernel and tasks are chosen.
   virtual bool meets(const Plan&) const { return false; }
 

@@ -8,6 +8,8 @@
 #include "generator/plan/arch.h"
 #include "generator/plan/verify/traffic.h"
 #include "generator/plan/verify/verify_plan.h"
+#include "tilepost/dtype.h"
+#include "tilepost/task_chunks.h"
 
 namespace tilepost {
 namespace {
@@ -147,6 +149,19 @@ void check_meeting(const Plan& plan, Findings& findings) {
                     plan.kernel.early != 0 ? "early" : "late", lets_next ? "early" : "late"));
   if (plan.meets == 0 && lets_next)
     findings.add("the next kernel may come early, and would take the SMs of what follows this one");
+}
+
+// Gaps between the rows that other ranks store are left out by tasks, which alone know of them.
+void check_row_gap(const Plan& plan, Findings& findings) {
+  const bool tasks = plan.access == TILEPOST_ACCESS_WRITE && plan.task_parts > 0 &&
+                     !row_of(plan).moves_input() && plan.kernel.launch == TILEPOST_LAUNCH_TMA;
+  const int64_t bytes = plan.row_gap * element_bytes(plan.output);
+  if (plan.row_gap == 0 || (tasks && plan.row_gap > 0 && bytes % kTaskUnit == 0)) return;
+  findings.add(
+      fmt::format("{0} elements follow each row that ranks store with access {1}, {2} task "
+                  "parts and a kernel launched by {3}",
+                  plan.row_gap, static_cast<int>(plan.access), plan.task_parts,
+                  static_cast<int>(plan.kernel.launch)));
 }
 
 // Waves of all launches of the GEMM: one for each group of arrivals beside neighbours, each of
@@ -352,6 +367,7 @@ std::vector<std::string> verify_plan(const Plan& plan) {
   check_neighbours(plan, findings);
   verify_exchange_of_tiles(plan, findings);
   check_own_rows(plan, findings);
+  check_row_gap(plan, findings);
   check_meeting(plan, findings);
   if (verify_tiles(plan, plan.tile_map(), findings)) {
     verify_blocks(plan, plan.tile_map(), findings);

@@ -65,6 +65,46 @@ __device__ __forceinline__ bool wait_for_parts(const tilepost_tasks_t& tasks,
   return true;
 }
 
+// Where a chunk begins in a part as it is stored, and what it has up to the first gap. All of it is
+// in multiples of kTaskUnit; counted in these, a part has less than 2^32.
+struct ChunkPlace {
+  long long begin;  // byte in the part, gaps counted
+  int row_left;
+};
+
+// What tasks read: rows of so many bytes with a gap behind each (tilepost_tasks_t), or, where `gap`
+// is 0, bytes without any.
+struct PartRows {
+  int bytes, gap;
+
+  // Of a chunk that begins at byte `offset` of what has no gaps.
+  __device__ __forceinline__ ChunkPlace at(long long offset) const {
+    if (gap == 0) return {offset, 1 << 30};
+    const uint32_t row =
+        static_cast<uint32_t>(offset / kTaskUnit) / static_cast<uint32_t>(bytes / kTaskUnit);
+    return {offset + static_cast<long long>(row) * gap,
+            static_cast<int>((row + 1LL) * bytes - offset)};
+  }
+  // The bytes of gaps in front of the chunk's byte `at`.
+  __device__ __forceinline__ int gaps_before(const ChunkPlace& chunk, int at) const {
+    return at < chunk.row_left ? 0 : (1 + (at - chunk.row_left) / bytes) * gap;
+  }
+};
+
+// One lane: `size` bytes of a part, from `from` on, of which `left` are up to the first gap, arrive
+// at `to` without gaps.
+__device__ __forceinline__ void load_rows(uint32_t to, const char* from, const PartRows& rows,
+                                          int left, int size, uint32_t barrier) {
+#pragma unroll 1
+  for (; left < size; left = rows.bytes) {
+    ptx::load_bytes_once(to, from, left, barrier);
+    to += left;
+    from += left + rows.gap;
+    size -= left;
+  }
+  ptx::load_bytes_once(to, from, size, barrier);
+}
+
 // The whole warp: what lies at `first` becomes the sum of all parts.
 template <DType kType, int kParts>
 __device__ __forceinline__ void add_parts(uint32_t first, int stride, int bytes, int lane) {
@@ -100,7 +140,7 @@ __device__ __forceinline__ void for_pushed(const tilepost_tasks_t& tasks,
 template <DType kType, int kParts, bool kPushes>
 __device__ __forceinline__ void do_task(const tilepost_tasks_t& tasks, const tilepost_task_t& task,
                                         const TaskMemory& memory, const TaskChunks& chunks,
-                                        int turn, int lane) {
+                                        const PartRows& rows, int turn, int lane) {
   const auto offset = [&](int i) {
     return (chunks.first + static_cast<long long>(i) * gridDim.x) * chunks.bytes;
   };
@@ -115,11 +155,12 @@ __device__ __forceinline__ void do_task(const tilepost_tasks_t& tasks, const til
       ptx::wait_bulk_read<kTaskBuffers - kTaskAhead - 1>();
       const uint32_t barrier = memory.barrier(turn + next);
       ptx::arrive_expecting(barrier, kParts * size);
-      const char* from = static_cast<const char*>(tasks.in) + task.from + offset(next);
+      const ChunkPlace chunk = rows.at(offset(next));
+      const char* from = static_cast<const char*>(tasks.in) + task.from + chunk.begin;
 #pragma unroll 1
       for (int part = 0; part < kParts; ++part)
-        ptx::load_bytes_once(memory.buffer(turn + next) + part * chunks.bytes,
-                             from + part * tasks.stride, size, barrier);
+        load_rows(memory.buffer(turn + next) + part * chunks.bytes, from + part * tasks.stride,
+                  rows, chunk.row_left, size, barrier);
     }
     if (i < 0) continue;
     const uint32_t sum = memory.buffer(turn + i);
@@ -211,9 +252,10 @@ __device__ __forceinline__ bool do_tasks(const tilepost_tasks_t& tasks, int numb
       through = lane != 0 || wait_for_parts(tasks, expected, task.waits);
       if (!__shfl_sync(0xFFFFFFFF, through, 0)) break;
       if (moves)
-        do_task<kType, 1, false>(tasks, task, memory, {chunk, count, bytes}, turn, lane);
+        do_task<kType, 1, false>(tasks, task, memory, {chunk, count, bytes}, {0, 0}, turn, lane);
       else
-        do_task<kType, kParts, kPushes>(tasks, task, memory, {chunk, count, bytes}, turn, lane);
+        do_task<kType, kParts, kPushes>(tasks, task, memory, {chunk, count, bytes},
+                                        {tasks.row_bytes, tasks.row_gap}, turn, lane);
       if (lane == 0) count_done<kPushes>(tasks, task, count);
     }
     turn += count;
@@ -233,20 +275,22 @@ __device__ __forceinline__ bool do_tasks(const tilepost_tasks_t& tasks, int numb
 // One chunk of a task, from byte `offset` on: all lanes.
 template <DType kType, int kParts, bool kPushes>
 __device__ __forceinline__ void finish_chunk(const tilepost_tasks_t& tasks,
-                                             const tilepost_task_t& task, long long offset,
-                                             int bytes, int lane) {
+                                             const tilepost_task_t& task, const PartRows& rows,
+                                             long long offset, int bytes, int lane) {
   constexpr int kAtOnce = kParts >= 8 ? 1 : 8 / kParts;  // sums of sixteen bytes under way
-  const char* const in = static_cast<const char*>(tasks.in) + task.from + offset;
+  const ChunkPlace chunk = rows.at(offset);
+  const char* const in = static_cast<const char*>(tasks.in) + task.from + chunk.begin;
 #pragma unroll 1
   for (int first = lane * kTaskUnit; first < bytes; first += kAtOnce * 32 * kTaskUnit) {
     uint4 vectors[kAtOnce][kParts];
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) {
       const int at = first + i * 32 * kTaskUnit;
+      if (at >= bytes) continue;
+      const char* const from = in + at + rows.gaps_before(chunk, at);
 #pragma unroll
       for (int part = 0; part < kParts; ++part)
-        if (at < bytes)
-          vectors[i][part] = *reinterpret_cast<const uint4*>(in + part * tasks.stride + at);
+        vectors[i][part] = *reinterpret_cast<const uint4*>(from + part * tasks.stride);
     }
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) {
@@ -291,9 +335,10 @@ __device__ __forceinline__ void finish_tasks(const tilepost_tasks_t& tasks,
         const long long offset = static_cast<long long>(chunk) * bytes, left = task.bytes - offset;
         const int size = left < bytes ? static_cast<int>(left) : bytes;
         if (moves)
-          finish_chunk<kType, 1, false>(tasks, task, offset, size, lane);
+          finish_chunk<kType, 1, false>(tasks, task, {0, 0}, offset, size, lane);
         else
-          finish_chunk<kType, kParts, kPushes>(tasks, task, offset, size, lane);
+          finish_chunk<kType, kParts, kPushes>(tasks, task, {tasks.row_bytes, tasks.row_gap},
+                                               offset, size, lane);
       }
       __syncwarp();
       if (lane == 0) count_done<kPushes>(tasks, task, done);

@@ -98,7 +98,8 @@ tilepost_plan_t plain_plan(const tilepost_plan_t& plan, const PlainKernel& plain
 OwnTables::OwnTables(const tilepost_plan_t& plan, const cuda::Driver& driver, void* out,
                      uint32_t* counters) {
   CUtensorMap map{};
-  check_tilepost(cuda::encode_output(driver, plan, out, plan.map.m, map), "cuTensorMapEncodeTiled");
+  check_tilepost(cuda::encode_output(driver, plan, out, plan.map.m, 0, map),
+                 "cuTensorMapEncodeTiled");
   map_ = upload(std::vector<CUtensorMap>{map});
   counters_ = upload(std::vector<uint32_t*>{counters});
   out_ = upload(std::vector<void*>{out});

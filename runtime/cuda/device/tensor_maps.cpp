@@ -12,6 +12,7 @@ struct Matrix {
   uint64_t columns, rows;
   tilepost_box_t box;
   tilepost_dtype_t type;
+  uint64_t gap = 0;  // elements behind each row
 };
 
 // The maps move bytes of e4m3 as they are: only reductions in flight care for the number in them.
@@ -44,8 +45,9 @@ CUtensorMapL2promotion promotion(int32_t bytes) {
 
 tilepost_result_t encode_matrix(const Driver& driver, const Matrix& matrix, CUtensorMap& map) {
   const cuuint64_t dims[] = {matrix.columns, matrix.rows};
-  const cuuint64_t strides[] = {matrix.columns * static_cast<cuuint64_t>(element_bytes(
-                                                     matrix.type))};  // of the outer dimension only
+  const cuuint64_t strides[] = {
+      (matrix.columns + matrix.gap) *
+      static_cast<cuuint64_t>(element_bytes(matrix.type))};  // of the outer dimension only
   const cuuint32_t box[] = {static_cast<cuuint32_t>(matrix.box.columns),
                             static_cast<cuuint32_t>(matrix.box.rows)};
   const cuuint32_t element_strides[] = {1, 1};
@@ -109,10 +111,14 @@ tilepost_result_t encode_input(const Driver& driver, const tilepost_plan_t& plan
 }
 
 tilepost_result_t encode_output(const Driver& driver, const tilepost_plan_t& plan, void* base,
-                                int64_t rows, CUtensorMap& map) {
-  const Matrix out{
-      "a rank's rows",   base,       static_cast<uint64_t>(plan.map.n), static_cast<uint64_t>(rows),
-      plan.kernel.box_c, plan.output};
+                                int64_t rows, int64_t gap, CUtensorMap& map) {
+  const Matrix out{"a rank's rows",
+                   base,
+                   static_cast<uint64_t>(plan.map.n),
+                   static_cast<uint64_t>(rows),
+                   plan.kernel.box_c,
+                   plan.output,
+                   static_cast<uint64_t>(gap)};
   return encode_matrix(driver, out, map);
 }
 

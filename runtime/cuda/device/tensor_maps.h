@@ -53,8 +53,9 @@ class TensorMapCache {
 tilepost_result_t encode_input(const Driver& driver, const tilepost_plan_t& plan, void* base,
                                int64_t rows, CUtensorMap& map);
 
-// The map of `rows` rows of n elements at `base`, moved by the kernel's box of C.
+// The map of `rows` rows of n elements at `base`, each with a gap of elements behind it, moved by
+// the kernel's box of C.
 tilepost_result_t encode_output(const Driver& driver, const tilepost_plan_t& plan, void* base,
-                                int64_t rows, CUtensorMap& map);
+                                int64_t rows, int64_t gap, CUtensorMap& map);
 
 }  // namespace tilepost::cuda

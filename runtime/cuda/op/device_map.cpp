@@ -114,7 +114,7 @@ tilepost_result_t add_slots(const tilepost_plan_t& plan, const RunMap& run,
     for (int rank = 0; rank < plan.ranks; ++rank) {
       CUtensorMap map{};
       TILEPOST_TRY(encode_output(*places.driver, plan, places.shared->of(rank, layout.slots + slot),
-                                 exchanged_rows(plan, run.map(), rank), map));
+                                 exchanged_rows(plan, run.map(), rank), 0, map));
       tables.out_maps.push_back(map);
     }
   }
@@ -139,6 +139,7 @@ tilepost_result_t make_peer_tables(const tilepost_plan_t& plan, const RunMap& ru
   if (path_of(plan, true).reads == InputFrom::split) return add_input(plan, run, places, tables);
   if (run.path.exchanges) return add_slots(plan, run, places, tables);
   if (!run.path.by_owner) return TILEPOST_OK;
+  const int64_t gap = run.overlaps ? plan.row_gap : 0;
   for (int owner = 0; owner < plan.ranks; ++owner) {
     const OwnedRows rows =
         run.overlaps
@@ -147,7 +148,7 @@ tilepost_result_t make_peer_tables(const tilepost_plan_t& plan, const RunMap& ru
     CUtensorMap map{};
     // A map has at least a row; no tile is of an owner without rows.
     TILEPOST_TRY(
-        encode_output(*places.driver, plan, rows.out, std::max<int64_t>(1, rows.rows), map));
+        encode_output(*places.driver, plan, rows.out, std::max<int64_t>(1, rows.rows), gap, map));
     tables.out_maps.push_back(map);
     tables.counters.push_back(rows.counters);
     tables.out.push_back(rows.out);

@@ -11,6 +11,7 @@
 #include "runtime/cuda/shared/tasks.h"
 #include "runtime/cuda/watch/epoch.h"
 #include "runtime/map/slots.h"
+#include "tilepost/dtype.h"
 
 namespace tilepost::cuda {
 namespace {
@@ -137,6 +138,10 @@ tilepost_tasks_t SharedService::tasks() const {
   tilepost_tasks_t tasks{};
   tasks.in = regions_.own(0);
   tasks.stride = regions_.layout().slot_bytes;
+  if (plan_.row_gap > 0) {
+    tasks.row_bytes = static_cast<int32_t>(plan_.map.n * element_bytes(plan_.output));
+    tasks.row_gap = static_cast<int32_t>(plan_.row_gap * element_bytes(plan_.output));
+  }
   tasks.stored = own_counters();
   tasks.expected = flags_.expected;  // unless the kernel counts runs itself
   // Own rows that other ranks' are read with are waited for like these.

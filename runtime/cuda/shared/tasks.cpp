@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/map/slots.h"
 #include "tilepost/dtype.h"
 #include "tilepost/task_chunks.h"
 
@@ -39,6 +40,11 @@ class TaskList {
   int64_t width() const { return element_bytes(spreads_ ? plan_.input : plan_.output); }
   int parts_of(StepKind kind) const { return kind == StepKind::sum ? plan_.task_parts : 1; }
 
+  // Where a row that begins at `element` of rows without gaps lies as kernels store it.
+  int64_t stored_byte(int64_t element) const {
+    return element / plan_.map.n * stored_pitch(plan_) * width();
+  }
+
   uint32_t chunks_of(int64_t count, int parts) const {
     return static_cast<uint32_t>(
         task_chunks(count * width(), task_chunk_bytes(plan_.kernel.helper_bytes, parts)));
@@ -50,7 +56,7 @@ class TaskList {
         return add_sum(step, g);
       case StepKind::own_part:
       case StepKind::landed_part:
-        return add(step, g, {layout_.landed + step.from * width(), -1, g, g});
+        return add(step, g, {layout_.landed + stored_byte(step.from), -1, g, g});
       case StepKind::own_rows:
         return add_own_rows(step, g);
       case StepKind::push_rows:
@@ -100,7 +106,7 @@ class TaskList {
   void add_sum(const Step& step, int g) {
     const bool push = pushes_ == Pushes::sums;
     add(step, g,
-        {layout_.slots + step.from_slot * width(), push ? step.to * width() : -1, g,
+        {layout_.slots + stored_byte(step.from_slot), push ? step.to * width() : -1, g,
          push ? landed_counter(g) : g});
   }
 
