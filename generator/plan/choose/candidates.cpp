@@ -168,6 +168,18 @@ double slack_of(const Draft& draft, const Candidate& candidate) {
   return candidate.comm_lanes > 1 ? slack.lanes : slack.one_lane;
 }
 
+// Whether helper warps move what the candidate computes.
+bool has_moving_tasks(const Draft& draft, const Candidate& candidate) {
+  return candidate.task_parts > 0 && !row_of(draft.plan).moves_input();
+}
+
+// tilepost_model_t::margin of an overlapped candidate.
+double margin_of(const Draft& draft, const Candidate& candidate) {
+  const MachineProfile& profile = draft.profile;
+  if (!has_moving_tasks(draft, candidate)) return profile.margin;
+  return 1 - (1 - profile.margin) * (1 + profile.doubt);
+}
+
 void model_overlap(const Draft& draft, const Candidate& candidate, tilepost_model_t& model) {
   const TransferModel transfers = model_transfers(draft, candidate);
   // The copy of the own rows comes before everything, unless the kernel reads them where they are.
@@ -183,7 +195,7 @@ void model_overlap(const Draft& draft, const Candidate& candidate, tilepost_mode
   model.tail = nine_digits(transfers.group.tail);
   model.most_bytes = transfers.most_bytes;
   model.slack = nine_digits(slack_of(draft, candidate));
-  model.margin = nine_digits(draft.profile.margin);
+  model.margin = nine_digits(margin_of(draft, candidate));
 }
 
 // ---- Candidates
@@ -346,6 +358,12 @@ void merge_groups(Candidate& candidate) {
   take(fewest_groups(candidate.problem, INT_MAX), candidate);
 }
 
+double doubt_of(const Draft& draft, const Candidate& candidate) {
+  const bool left = candidate.overlaps() && candidate.shots == TILEPOST_SHOTS_NONE &&
+                    !row_of(draft.plan).moves_input() && !has_moving_tasks(draft, candidate);
+  return left ? draft.profile.doubt : 0;
+}
+
 double merged_end(const Candidate& candidate) {
   if (candidate.is_one_group()) return candidate.end;
   Candidate merged = candidate;
@@ -377,12 +395,21 @@ std::vector<Candidate> in_sequence(const Draft& draft) {
   return candidates;
 }
 
-const Candidate* best(std::span<const Candidate> candidates, double noise) {
+const Candidate* best(std::span<const Candidate> candidates, const MachineProfile& profile) {
   double least = std::numeric_limits<double>::infinity();
   for (const Candidate& candidate : candidates) least = std::min(least, candidate.end);
+  // Of products that are stored with their owners.
+  const auto computed = [](const Candidate& candidate) {
+    return candidate.problem.map.division == TILEPOST_DIVISION_SHARES
+               ? static_cast<double>(candidate.waves) * candidate.problem.model.sequence_wave
+               : 0.0;
+  };
+  const Candidate* chosen = nullptr;
   for (const Candidate& candidate : candidates)
-    if (candidate.end <= least * (1 + noise)) return &candidate;
-  return nullptr;
+    if (candidate.end <= least * (1 + profile.noise) &&
+        (!chosen || computed(candidate) < computed(*chosen) * (1 - profile.hidden)))
+      chosen = &candidate;
+  return chosen;
 }
 
 }  // namespace tilepost

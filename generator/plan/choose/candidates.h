@@ -46,12 +46,16 @@ void merge_groups(Candidate& candidate);
 // When it ends then: what becomes of the candidate.
 double merged_end(const Candidate& candidate);
 
+// How much more than its end an overlapped candidate counts beside those of other transports, a
+// part (MachineProfile::doubt).
+double doubt_of(const Draft& draft, const Candidate& candidate);
+
 // The whole GEMM on all SMs and one collective, if the pattern has any: one candidate per kernel.
 std::vector<Candidate> in_sequence(const Draft& draft);
 
-// The most preferred of those that end first, to within `noise` of it, a part; null if there are
-// none.
-const Candidate* best(std::span<const Candidate> candidates, double noise);
+// The most preferred of those that end first, to within the profile's noise; but one of them whose
+// GEMM is shorter by more than what may be hidden. Null if there are none.
+const Candidate* best(std::span<const Candidate> candidates, const MachineProfile& profile);
 
 // ---- Groups that a user asks for
 

@@ -113,14 +113,14 @@ std::vector<Candidate> by_all_transports(const Draft& draft,
 }
 
 // The best of each transport, compared as what becomes of it: transports differ in how many groups
-// the model lets them save (SlackProfile).
-const Candidate* best_of_transports(const std::vector<Candidate>& overlap, double noise) {
+// the model lets them save (SlackProfile), and in how sure their ends are.
+const Candidate* best_of_transports(const Draft& draft, const std::vector<Candidate>& overlap) {
   const Candidate* least = nullptr;
   double end = std::numeric_limits<double>::infinity();
   for (size_t i = 0, behind = 0; i < overlap.size(); i = behind) {
     while (behind < overlap.size() && overlap[behind].transport == overlap[i].transport) ++behind;
-    const Candidate* const own = best(std::span(overlap).subspan(i, behind - i), noise);
-    const double own_end = merged_end(*own);
+    const Candidate* const own = best(std::span(overlap).subspan(i, behind - i), draft.profile);
+    const double own_end = merged_end(*own) * (1 + doubt_of(draft, *own));
     if (own_end < end) least = own;
     end = std::min(end, own_end);
   }
@@ -183,8 +183,7 @@ bool list_overlapped(Draft& draft, const Wishes& wishes, std::vector<Candidate>&
   if (!wishes.groups) return true;
   const std::vector<Candidate> open = std::move(overlap);
   overlap = by_all_transports(draft, wishes.groups);
-  return !overlap.empty() ||
-         groups_do_not_fit(draft, *wishes.groups, *best(open, draft.profile.noise));
+  return !overlap.empty() || groups_do_not_fit(draft, *wishes.groups, *best(open, draft.profile));
 }
 
 }  // namespace
@@ -198,12 +197,12 @@ bool choose_schedule(Draft& draft) {
   std::vector<Candidate> overlap;
   if (!list_overlapped(draft, wishes, overlap)) return false;
   const bool merges = !groups && draft.plan.arch != Arch::host;
-  const Candidate* with =
-      merges ? best_of_transports(overlap, profile.noise) : best(overlap, profile.noise);
-  const Candidate* without = best(sequence, profile.noise);
+  const Candidate* with = merges ? best_of_transports(draft, overlap) : best(overlap, profile);
+  const Candidate* without = best(sequence, profile);
   if (!with && !without) return no_room(draft);
-  const bool use_overlap = with && (wishes.must_overlap || !without ||
-                                    overlap_pays(with->end, without->end, profile.margin));
+  const bool use_overlap =
+      with && (wishes.must_overlap || !without ||
+               overlap_pays(with->end, without->end, with->problem.model.margin));
   Candidate chosen = use_overlap ? *with : *without;
   if (groups && !chosen.overlaps() && total_waves(*groups) != chosen.waves)
     return groups_do_not_fit(draft, *groups, chosen);

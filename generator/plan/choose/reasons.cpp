@@ -114,8 +114,8 @@ std::string transports_text(const std::vector<Candidate>& overlap, bool merges) 
 
 void explain_transport(Draft& draft, const std::vector<Candidate>& overlap,
                        const std::vector<Candidate>& sequence, const Candidate& chosen) {
-  const Candidate* with = best(overlap, draft.profile.noise);
-  const Candidate* without = best(sequence, draft.profile.noise);
+  const Candidate* with = best(overlap, draft.profile);
+  const Candidate* without = best(sequence, draft.profile);
   const std::string compared = transports_text(overlap, !draft.spec.schedule.groups);
   const std::string name = std::string("transport ") + name_of(chosen.transport->row.value);
   if (!compared.empty() && without)
@@ -124,6 +124,13 @@ void explain_transport(Draft& draft, const std::vector<Candidate>& overlap,
     draft.because(fmt::format("{0}: {1} predicted with overlap, {2} for {3}{4}", name,
                               us(with->end), us(without->end), sequence_text(draft.plan.pattern),
                               draft.spec.transport.value == std::nullopt ? "" : " (as asked)"));
+  const bool doubted = std::ranges::any_of(
+      overlap, [&](const Candidate& other) { return doubt_of(draft, other) > 0; });
+  if (!compared.empty() && doubted && chosen.overlaps() && doubt_of(draft, chosen) == 0)
+    draft.because(
+        fmt::format("what is left to collectives and copies counts {0:.0f}% more: on "
+                    "shapes that nothing was fitted to it ends later than predicted",
+                    draft.profile.doubt * 100));
   if (const std::string needs = chosen.transport->row.needs; !needs.empty())
     draft.because(name + " " + needs);
 }

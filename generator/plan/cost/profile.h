@@ -230,8 +230,15 @@ struct MachineProfile {
 
   // ---- The model itself
   SlackProfile slack;
-  double noise;   // differences below this part are none
+  double noise;  // differences below this part are none
+  // Of two that end alike by the model, because links hide how long their GEMMs take, the one whose
+  // GEMM is shorter by more than this part is taken: it is not hidden all the time.
+  double hidden;
   double margin;  // the part by which overlap has to win: what it loses is certain
+  // Products: the part by which collectives and copies beside a GEMM, and runs in sequence, end
+  // later than predicted on shapes that nothing was fitted to, where helper warps do not. What is
+  // left to these is preferred to the others by it.
+  double doubt;
 
   // What is known of a row of the catalogue, or a guess.
   const KernelTimes& times_of(const std::string& row) const;
