@@ -228,7 +228,11 @@ TEST_CASE("exchange: runs with other rows end with an error on all ranks, which 
   for (int rank = 0; rank < 3; ++rank) {
     CAPTURE(rank);
     const Rank& mine = all.at(rank);
-    CHECK((mine.result == TILEPOST_INVALID_ARGUMENT || mine.result == TILEPOST_TIMEOUT));
+    CAPTURE(mine.result, mine.text);
+    // Aborted: on a busy machine the watch is told before this thread calls, and the text has the
+    // reason.
+    CHECK((mine.result == TILEPOST_INVALID_ARGUMENT || mine.result == TILEPOST_TIMEOUT ||
+           mine.result == TILEPOST_ABORTED));
     CHECK_THAT(mine.text, Contains("rank " + std::to_string(rank) + ": run 3: ") &&
                               Contains("m is ") && Contains("40") && Contains("61") &&
                               Contains("rank 1"));
