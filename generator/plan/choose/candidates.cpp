@@ -158,19 +158,21 @@ void model_sequence(const Draft& draft, const Candidate& sequence, tilepost_mode
   model.sequence_ctas = sequence.gemm_ctas;
 }
 
+// Whether helper warps move what the candidate computes.
+bool has_moving_tasks(const Draft& draft, const Candidate& candidate) {
+  return candidate.task_parts > 0 && !row_of(draft.plan).moves_input();
+}
+
 // tilepost_model_t::slack of an overlapped candidate.
 double slack_of(const Draft& draft, const Candidate& candidate) {
   const SlackProfile& slack = draft.profile.slack;
   const tilepost_map_t& map = candidate.problem.map;
   const bool hurried = candidate.task_parts > 0 || row_of(draft.plan).product_spreads();
   if (map.division == TILEPOST_DIVISION_ARRIVALS && hurried) return slack.rows;
+  if (map.stagger > 0 && has_moving_tasks(draft, candidate) && row_of(draft.plan).product_spreads())
+    return slack.turns_pushed;
   if (map.stagger > 0) return hurried ? slack.turns_hurried : slack.turns;
   return candidate.comm_lanes > 1 ? slack.lanes : slack.one_lane;
-}
-
-// Whether helper warps move what the candidate computes.
-bool has_moving_tasks(const Draft& draft, const Candidate& candidate) {
-  return candidate.task_parts > 0 && !row_of(draft.plan).moves_input();
 }
 
 // tilepost_model_t::margin of an overlapped candidate.

@@ -140,6 +140,7 @@ struct SlackProfile {
   double one_lane, lanes;  // collectives
   double turns;            // shares take turns, and what follows a group shares the free SMs
   double turns_hurried;    // shares take turns, sums travel early or helper warps do the tasks
+  double turns_pushed;     // shares take turns, and helper warps push the sums
   double rows;             // chunks of A, pushed, which helper warps serve
 };
 

@@ -4,7 +4,7 @@
 //   sm_90a, m from 1025 to 4096: gemm_sm90, tile 128x128, 16 waves in 8 groups, panel layout
 //   sm_90a, m from 65 to 1024: gemm_sm90_small, tile 128x128, 4 waves in 1 group, panel layout
 //   sm_90a, m from 1 to 64: gemm_sm90_small, tile 64x64, 1 wave in 1 group, panel layout
-//   plan d21e007132ea6da9
+//   plan 07274ca7a07b0714
 #include "any_rows_in_ranges.h"
 
 #include <tilepost/device/arch.h>
@@ -25,7 +25,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 8, "any_rows_in_ranges was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_any_rows_in_ranges::kFiles == 0x8e00a1c3b7cd6af6, "any_rows_in_ranges.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_any_rows_in_ranges::kFiles == 0x301f2f0e436a03b4, "any_rows_in_ranges.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "any_rows_in_ranges.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -453,7 +453,7 @@ tilepost_plan_t make_plan() {
   plan.model.sequence_per_byte = 4.76837158e-06;
   plan.model.sequence_ctas = 128;               // grid without overlap
   plan.model.most_bytes = 37748736;             // of a group, unless it is one cut
-  plan.model.slack = 0.02;                      // fewer groups may end so much later
+  plan.model.slack = 0.023;                     // fewer groups may end so much later
   plan.model.margin = -0.0388;                  // by which overlap has to win
   plan.map.m = 4096;
   plan.map.n = 8192;
@@ -1464,7 +1464,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_any_rows_in_ranges::sm_90a_to_64
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_any_rows_in_ranges_8e00a1c3b7cd6af6) tilepost_plan_any_rows_in_ranges_8e00a1c3b7cd6af6 = 0;
+decltype(tilepost_plan_any_rows_in_ranges_301f2f0e436a03b4) tilepost_plan_any_rows_in_ranges_301f2f0e436a03b4 = 0;
 
 extern "C" const tilepost_program_t* any_rows_in_ranges_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_any_rows_in_ranges::sm_90a::make_plan(), tilepost_gen_any_rows_in_ranges::sm_90a_to_1024::make_plan(), tilepost_gen_any_rows_in_ranges::sm_90a_to_64::make_plan()};
