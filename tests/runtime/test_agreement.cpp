@@ -26,8 +26,8 @@ struct Unlike {
 };
 const std::vector<Unlike> kUnlike = {
     {TILEPOST_INVALID_ARGUMENT,
-     "rank 1 is not like rank 0: its runtime has ABI 8, that of rank 0 7",
-     "link the same version of tilepost", [](Standing& standing) { standing.abi = 7; }},
+     "rank 1 is not like rank 0: its runtime has ABI 9, that of rank 0 8",
+     "link the same version of tilepost", [](Standing& standing) { standing.abi = 8; }},
     {TILEPOST_INVALID_ARGUMENT, "its runtime has version 100, that of rank 0 101",
      "link the same version of tilepost", [](Standing& standing) { standing.version = 101; }},
     {TILEPOST_INVALID_ARGUMENT, "that of rank 0 22705", "load the same NCCL",
@@ -48,7 +48,9 @@ const std::vector<Unlike> kUnlike = {
      [](Standing& standing) { std::strcpy(standing.place.bus, "0000:02:00.0"); }},
     // Another version's other numbers are not looked at, nor those of a rank that has no plan.
     {TILEPOST_INVALID_ARGUMENT, "runtime has ABI", "link the same version",
-     [](Standing& standing) { standing.abi = 9, standing.result = TILEPOST_UNSUPPORTED; }},
+     [](Standing& standing) {
+       standing.abi = TILEPOST_ABI_VERSION + 1, standing.result = TILEPOST_UNSUPPORTED;
+     }},
     {TILEPOST_UNSUPPORTED, "rank 0 (device 0, 0000:01:00.0) refused the program",
      "its own error says why",
      [](Standing& standing) { standing.result = TILEPOST_UNSUPPORTED, standing.m = 0; }},

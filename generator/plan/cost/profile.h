@@ -237,8 +237,8 @@ struct MachineProfile {
   double hidden;
   double margin;  // the part by which overlap has to win: what it loses is certain
   // Products: the part by which collectives and copies beside a GEMM, and runs in sequence, end
-  // later than predicted on shapes that nothing was fitted to, where helper warps do not. What is
-  // left to these is preferred to the others by it.
+  // later than predicted on shapes that nothing was fitted to. What helper warps move does not: it
+  // is preferred to those by this.
   double doubt;
 
   // What is known of a row of the catalogue, or a guess.

@@ -18,9 +18,9 @@
 #include <tilepost/device/woven.cuh>
 #include <tilepost/plan.h>
 
-static_assert(TILEPOST_ABI_VERSION == 8, "expert_up was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 9, "expert_up was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_expert_up::kFiles == 0x68bf31dd433f01ca, "expert_up.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_expert_up::kFiles == 0x64a9a807ab1b2f18, "expert_up.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "expert_up.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -490,10 +490,10 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_expert_up::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_expert_up_68bf31dd433f01ca) tilepost_plan_expert_up_68bf31dd433f01ca = 0;
+decltype(tilepost_plan_expert_up_64a9a807ab1b2f18) tilepost_plan_expert_up_64a9a807ab1b2f18 = 0;
 
 extern "C" const tilepost_program_t* expert_up_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_expert_up::sm_90a::make_plan()};
-  static const tilepost_program_t program = {8, "expert_up", 1, plans};
+  static const tilepost_program_t program = {9, "expert_up", 1, plans};
   return &program;
 }

@@ -17,9 +17,9 @@
 #include <tilepost/device/woven.cuh>
 #include <tilepost/plan.h>
 
-static_assert(TILEPOST_ABI_VERSION == 8, "dispatch was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 9, "dispatch was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_dispatch::kFiles == 0xe75a60061d191b0d, "dispatch.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_dispatch::kFiles == 0xa8d41e84956d6b0d, "dispatch.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "dispatch.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -460,10 +460,10 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_dispatch::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_dispatch_e75a60061d191b0d) tilepost_plan_dispatch_e75a60061d191b0d = 0;
+decltype(tilepost_plan_dispatch_a8d41e84956d6b0d) tilepost_plan_dispatch_a8d41e84956d6b0d = 0;
 
 extern "C" const tilepost_program_t* dispatch_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_dispatch::sm_90a::make_plan()};
-  static const tilepost_program_t program = {8, "dispatch", 1, plans};
+  static const tilepost_program_t program = {9, "dispatch", 1, plans};
   return &program;
 }

@@ -19,9 +19,9 @@
 #include <tilepost/device/woven.cuh>
 #include <tilepost/plan.h>
 
-static_assert(TILEPOST_ABI_VERSION == 8, "mlp_up was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 9, "mlp_up was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_mlp_up::kFiles == 0x6de7c509fedc764e, "mlp_up.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_mlp_up::kFiles == 0x3c34ef83f0dc15b0, "mlp_up.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "mlp_up.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -953,10 +953,10 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_mlp_up::sm_90a_to_1024
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_mlp_up_6de7c509fedc764e) tilepost_plan_mlp_up_6de7c509fedc764e = 0;
+decltype(tilepost_plan_mlp_up_3c34ef83f0dc15b0) tilepost_plan_mlp_up_3c34ef83f0dc15b0 = 0;
 
 extern "C" const tilepost_program_t* mlp_up_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_mlp_up::sm_90a::make_plan(), tilepost_gen_mlp_up::sm_90a_to_1024::make_plan()};
-  static const tilepost_program_t program = {8, "mlp_up", 2, plans};
+  static const tilepost_program_t program = {9, "mlp_up", 2, plans};
   return &program;
 }

@@ -17,9 +17,9 @@
 #include <tilepost/device/woven.cuh>
 #include <tilepost/plan.h>
 
-static_assert(TILEPOST_ABI_VERSION == 8, "mlp_down was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 9, "mlp_down was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_mlp_down::kFiles == 0x5743ee296481ac8d, "mlp_down.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_mlp_down::kFiles == 0x99441b68dc116b43, "mlp_down.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "mlp_down.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -462,10 +462,10 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_mlp_down::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_mlp_down_5743ee296481ac8d) tilepost_plan_mlp_down_5743ee296481ac8d = 0;
+decltype(tilepost_plan_mlp_down_99441b68dc116b43) tilepost_plan_mlp_down_99441b68dc116b43 = 0;
 
 extern "C" const tilepost_program_t* mlp_down_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_mlp_down::sm_90a::make_plan()};
-  static const tilepost_program_t program = {8, "mlp_down", 1, plans};
+  static const tilepost_program_t program = {9, "mlp_down", 1, plans};
   return &program;
 }

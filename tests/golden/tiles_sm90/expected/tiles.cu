@@ -17,9 +17,9 @@
 #include <tilepost/device/woven.cuh>
 #include <tilepost/plan.h>
 
-static_assert(TILEPOST_ABI_VERSION == 8, "tiles was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 9, "tiles was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_tiles::kFiles == 0x46d28ffa2e86aeec, "tiles.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_tiles::kFiles == 0x77d692365a88dcf2, "tiles.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "tiles.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -462,10 +462,10 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_tiles::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_tiles_46d28ffa2e86aeec) tilepost_plan_tiles_46d28ffa2e86aeec = 0;
+decltype(tilepost_plan_tiles_77d692365a88dcf2) tilepost_plan_tiles_77d692365a88dcf2 = 0;
 
 extern "C" const tilepost_program_t* tiles_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_tiles::sm_90a::make_plan()};
-  static const tilepost_program_t program = {8, "tiles", 1, plans};
+  static const tilepost_program_t program = {9, "tiles", 1, plans};
   return &program;
 }

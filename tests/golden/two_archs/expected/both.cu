@@ -20,9 +20,9 @@
 #include <tilepost/device/woven.cuh>
 #include <tilepost/plan.h>
 
-static_assert(TILEPOST_ABI_VERSION == 8, "both was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 9, "both was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_both::kFiles == 0x8f72ee3223d7fa07, "both.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_both::kFiles == 0x04c7d31387d81ee3, "both.h was not generated with this file; generate both again");
 
 namespace tilepost_gen_both::sm_80 {
 
@@ -912,10 +912,10 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_both::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_both_8f72ee3223d7fa07) tilepost_plan_both_8f72ee3223d7fa07 = 0;
+decltype(tilepost_plan_both_04c7d31387d81ee3) tilepost_plan_both_04c7d31387d81ee3 = 0;
 
 extern "C" const tilepost_program_t* both_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_both::sm_80::make_plan(), tilepost_gen_both::sm_90a::make_plan()};
-  static const tilepost_program_t program = {8, "both", 2, plans};
+  static const tilepost_program_t program = {9, "both", 2, plans};
   return &program;
 }
