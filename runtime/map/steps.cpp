@@ -43,7 +43,6 @@ EdgeRows edges_of(const tilepost_map_t& map, int64_t k, const Step& own) {
   }
   add(rows - last, last);
   add(0, first);
-  edges.two_tiles = edges.count == 2;
   return edges;
 }
 

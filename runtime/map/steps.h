@@ -5,6 +5,7 @@
 #ifndef TILEPOST_STEPS_H
 #define TILEPOST_STEPS_H
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -86,10 +87,9 @@ struct Step {
 // waits for the last group.
 struct EdgeRows {
   std::array<Step, 2> steps;  // own_rows, of less than a tile's rows each
-  size_t count = 0;
-  bool two_tiles = false;  // the second step is what the last group needs, no other does
+  size_t count = 0;           // the second one is what the last group needs, no other does
   std::span<const Step> all() const { return std::span(steps).first(count); }
-  std::span<const Step> needed_first() const { return all().first(two_tiles ? 1 : count); }
+  std::span<const Step> needed_first() const { return all().first(std::min<size_t>(count, 1)); }
   std::span<const Step> needed_last() const { return all().subspan(needed_first().size()); }
 };
 // `own`: the own_rows of an AllGather; k: elements of a row.

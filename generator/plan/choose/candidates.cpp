@@ -169,10 +169,10 @@ double slack_of(const Draft& draft, const Candidate& candidate) {
   const tilepost_map_t& map = candidate.problem.map;
   const bool hurried = candidate.task_parts > 0 || row_of(draft.plan).product_spreads();
   if (map.division == TILEPOST_DIVISION_ARRIVALS && hurried) return slack.rows;
-  if (map.stagger > 0 && has_moving_tasks(draft, candidate) && row_of(draft.plan).product_spreads())
-    return slack.turns_pushed;
-  if (map.stagger > 0) return hurried ? slack.turns_hurried : slack.turns;
-  return candidate.comm_lanes > 1 ? slack.lanes : slack.one_lane;
+  if (map.stagger == 0) return candidate.comm_lanes > 1 ? slack.lanes : slack.one_lane;
+  if (!hurried) return slack.turns;
+  const bool pushed = has_moving_tasks(draft, candidate) && row_of(draft.plan).product_spreads();
+  return pushed ? slack.turns_pushed : slack.turns_hurried;
 }
 
 // tilepost_model_t::margin of an overlapped candidate.

@@ -215,7 +215,8 @@ tilepost_result_t Communication::pack(const Run& run) const {
 }
 
 // Tasks of the GEMM bring them while it runs. Beside it, and before the first post of what others
-// bring, come those that it does not read in the caller's memory.
+// bring, come those that it does not read in the caller's memory, but for what only the last group
+// needs (bring_last_edge).
 tilepost_result_t Communication::bring_own_rows(const Run& run) const {
   if (!run.arrives() || run.path().tasks) return TILEPOST_OK;
   const std::vector<Step>& own = run.run_map().steps[0];
