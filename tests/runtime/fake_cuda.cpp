@@ -7,6 +7,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <utility>
 
 #include "tests/runtime/fake_gemm.h"
 #include "tests/runtime/fakes.h"
@@ -64,11 +65,6 @@ void count_early(const cudaLaunchConfig_t& config) {
       ++world().early_launches;
 }
 
-// Tests make up other ranks' memory a few bytes behind their own, so the two can overlap.
-void copy(void* to, const void* from, size_t bytes) {
-  if (is_real(to) && is_real(from)) std::memmove(to, from, bytes);
-}
-
 }  // namespace
 
 World& world() {
@@ -112,6 +108,15 @@ CUstream_st* user_stream(const std::string& name, int device) {
 
 Stream& stream_of(CUstream_st* handle) {
   return handle == nullptr ? legacy : *reinterpret_cast<Stream*>(handle);
+}
+
+void settle(Stream& stream) {
+  if (const auto late = std::exchange(stream.late, nullptr)) late();
+}
+
+// Tests make up other ranks' memory a few bytes behind their own, so the two can overlap.
+void move_bytes(void* to, const void* from, size_t bytes) {
+  if (is_real(to) && is_real(from)) std::memmove(to, from, bytes);
 }
 
 void capture(Stream& stream, bool on) {
@@ -284,14 +289,15 @@ cudaError_t cudaFreeHost(void* pointer) {
   return cudaSuccess;
 }
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind) {
-  copy(to, from, bytes);
+  move_bytes(to, from, bytes);
   return checked("cudaMemcpy");
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream) {
   if (kind == cudaMemcpyHostToDevice) begin_write();
+  settle(stream_of(stream));
   const std::lock_guard lock(world().mutex);
-  if (!stream_of(stream).hang.holds()) copy(to, from, bytes);
+  if (!stream_of(stream).hang.holds()) move_bytes(to, from, bytes);
   if (kind == cudaMemcpyDeviceToDevice) world().copies.push_back({from, to, bytes});
   return checked("cudaMemcpyAsync " + name_of(stream) +
                  (kind == cudaMemcpyDeviceToDevice ? " " + std::to_string(bytes) : ""));
@@ -373,6 +379,7 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatu
 // outside of it.
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   Stream& s = stream_of(stream);
+  settle(s);
   const Event& e = event_of(event);
   if (s.capturing && !e.captured) return cudaErrorStreamCaptureIsolation;
   if (s.capturing && e.capture != s.capture) return cudaErrorStreamCaptureMerge;
@@ -403,6 +410,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
   return cudaSuccess;
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  settle(stream_of(stream));
   const std::lock_guard lock(world().mutex);
   const Stream& s = stream_of(stream);
   event_of(event) = {s.hang, s.capturing, s.capture};

@@ -8,6 +8,7 @@
 #include "runtime/cuda/consumers/unpermute.h"
 #include "runtime/cuda/transport/agreement.h"
 #include "runtime/cuda/watch/waiter.h"
+#include "tests/runtime/fake_ranks.h"
 #include "tests/runtime/fakes.h"
 
 using namespace fakes;
@@ -292,11 +293,8 @@ cudaError_t launch_post(const PostArguments& post, cudaStream_t stream) {
   const std::lock_guard lock(world().mutex);
   fakes::Stream& s = stream_of(stream);
   const cudaError_t error = launched("post " + s.name + " " + std::to_string(post.value));
-  if (error != cudaSuccess || s.hang.holds()) return error;
-  for (int i = 0; i <= post.behind; ++i) post.counter[i * TILEPOST_COUNTER_STRIDE] = post.value;
-  *post.progress = post.progress_value;
-  if (world().on_post) world().on_post();
-  return cudaSuccess;
+  if (error == cudaSuccess && !s.hang.holds()) ranks::post(post);
+  return error;
 }
 
 cudaError_t launch_replay_begin(WatchPage* page, uint32_t which, uint32_t* counters, int groups,

@@ -5,6 +5,7 @@
 
 #include "runtime/cuda/watch/epoch.h"
 #include "tests/runtime/bf16.h"
+#include "tests/runtime/fakes.h"
 
 namespace fakes::ranks {
 
@@ -150,6 +151,13 @@ cudaError_t wait_added(const SharedFlags& flags, int group, uint32_t chunks) {
            flags.page->shared[added_wait(group)], group))
     store(flags.page->stored, static_cast<uint32_t>(group) + 1);
   return cudaSuccess;
+}
+
+void post(const PostArguments& post) {
+  const std::lock_guard lock(world().mutex);
+  for (int i = 0; i <= post.behind; ++i) post.counter[i * TILEPOST_COUNTER_STRIDE] = post.value;
+  *post.progress = post.progress_value;
+  if (world().on_post) world().on_post();
 }
 
 cudaError_t end(const SharedFlags& flags) {

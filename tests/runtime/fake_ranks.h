@@ -4,6 +4,7 @@
 
 #include "runtime/cuda/shared/flags.h"
 #include "runtime/cuda/shared/sum.h"
+#include "runtime/cuda/watch/waiter.h"
 
 namespace fakes::ranks {
 
@@ -23,6 +24,8 @@ cudaError_t announce_and_wait(const SharedFlags& flags, Flag flag, int lane, int
 cudaError_t wait_stored(const SharedFlags& flags, int group);
 cudaError_t wait_added(const SharedFlags& flags, int group, uint32_t chunks);
 cudaError_t end(const SharedFlags& flags);
+// Ranks as threads or not.
+void post(const tilepost::cuda::PostArguments& post);
 
 // Parts of the above: what counters have to reach in the run that begins; what a rank says of the
 // run that it has begun, in a line of another's memory; whether all ranks have said the same, who

@@ -1,7 +1,8 @@
-// The kernels of runtime/cuda/shared/flags.h and sum.h as the host sees them. The other ranks do
-// what this one does, at the same time, and say so in this rank's words; with collectives_hang they
-// do no more.
+// The kernels of runtime/cuda/shared/flags.h, arrivals.h and sum.h as the host sees them. The other
+// ranks do what this one does, at the same time, and say so in this rank's words; with
+// collectives_hang they do no more.
 #include "runtime/cuda/shared/access_test.h"
+#include "runtime/cuda/shared/arrivals.h"
 #include "runtime/cuda/shared/flags.h"
 #include "runtime/cuda/shared/sum.h"
 #include "runtime/cuda/watch/epoch.h"
@@ -54,8 +55,42 @@ void wait_announced(const SharedFlags& flags, Flag flag, int lane, int group, ui
            flag_value(*flags.run, group), flags.page->shared[flag_wait(flag, lane, rank)], group);
 }
 
+std::string text_of(const ArrivalArguments& arguments) {
+  std::string text = " groups " + std::to_string(arguments.first) + "+" +
+                     std::to_string(arguments.count) + " sources";
+  for (int i = 0; i < arguments.count; ++i) text += " " + std::to_string(arguments.sources[i]);
+  return text;
+}
+
+void copy_own(const ArrivalArguments& arguments, int before) {
+  for (const OwnRows& own : arguments.own)
+    if (own.before == before) move_bytes(own.to, own.from, static_cast<size_t>(own.bytes));
+}
+
+// As far as it gets: a stream that hangs goes no further.
+void take_arrivals(const SharedFlags& flags, const ArrivalArguments& arguments,
+                   fakes::Stream& stream) {
+  for (int i = 0; i < arguments.count && !stream.hang.holds(); ++i) {
+    const int group = arguments.first + i;
+    if (world().threads)
+      ranks::wait_announced(flags, Flag::block, arguments.lane, group, arguments.sources[i]);
+    else
+      wait_announced(flags, Flag::block, arguments.lane, group, arguments.sources[i], stream);
+    if (stream.hang.holds()) return;
+    copy_own(arguments, group);
+    PostArguments post = arguments.post;
+    post.counter += static_cast<ptrdiff_t>(i) * TILEPOST_COUNTER_STRIDE;
+    post.progress_value += static_cast<uint32_t>(i);
+    post.behind = i + 1 == arguments.count ? arguments.behind : 0;
+    ranks::post(post);
+  }
+}
+
 }  // namespace
 
+cudaError_t preload_arrivals() {
+  return launched("preload_arrivals");
+}
 cudaError_t preload_flags() {
   return launched("preload_flags");
 }
@@ -134,16 +169,14 @@ cudaError_t launch_announce_and_wait(const SharedFlags& flags, Flag flag, int la
   return cudaSuccess;
 }
 
-cudaError_t launch_wait_announced(const SharedFlags& flags, Flag flag, int lane, int group,
-                                  uint64_t sources, cudaStream_t stream) {
+cudaError_t launch_arrivals(const SharedFlags& flags, const ArrivalArguments& arguments,
+                            cudaStream_t stream) {
   fakes::Stream& s = stream_of(stream);
-  const cudaError_t error = launched("wait_announced " + s.name + text_of(flag, lane, group) +
-                                     " sources " + std::to_string(sources));
-  if (error == cudaSuccess && world().threads)
-    return ranks::wait_announced(flags, flag, lane, group, sources);
-  const std::lock_guard lock(world().mutex);
-  if (error != cudaSuccess || s.hang.holds()) return error;
-  wait_announced(flags, flag, lane, group, sources, s);
+  const cudaError_t error = launched("arrivals " + s.name + text_of(arguments));
+  for (const OwnRows& own : arguments.own)
+    if (own.bytes > 0) world().copies.push_back({own.from, own.to, static_cast<size_t>(own.bytes)});
+  if (error != cudaSuccess) return error;
+  s.late = [flags, arguments, &s] { take_arrivals(flags, arguments, s); };
   return cudaSuccess;
 }
 

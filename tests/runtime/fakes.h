@@ -42,6 +42,8 @@ struct Stream {
   Hang hang{};
   bool capturing = false;
   unsigned long long capture = 0;  // which one, while that is so
+  // What its last kernel does while others go on, done before what comes next on the stream.
+  std::function<void()> late{};
 };
 struct Event {
   Hang hang{};
@@ -249,6 +251,11 @@ bool call(const std::string& line);
 // A stream of the caller's, not counted as live.
 CUstream_st* user_stream(const std::string& name, int device = 0);
 Stream& stream_of(CUstream_st* handle);
+// Does what is late.
+void settle(Stream& stream);
+
+// As a copy or a kernel moves them; nothing where tests have made up the addresses.
+void move_bytes(void* to, const void* from, size_t bytes);
 
 // From here on the stream is being captured, or not any more. Streams of its device that joined the
 // capture leave it then.

@@ -27,6 +27,7 @@ std::ostream& operator<<(std::ostream& out, const Way& way) {
   if (way.sum == TILEPOST_SUM_ADDED) out << ", added";
   if (way.neighbours) out << ", beside neighbours";
   if (way.meets) out << ", whole runs";
+  if (way.beside) out << ", begun beside";
   return out;
 }
 
@@ -76,10 +77,10 @@ void use(Program& program, const Way& way, int ranks, int64_t m, tilepost_routin
               cuts_of(way, by_rows, tiles));
   plan.map.ranks = ranks;
   program.finish();
+  plan.reads_own = way.gathers() && (way.tasks || way.beside) ? 1 : 0;
   if (!way.tasks) return;
   const bool sums = !way.gathers() && way.pattern != TILEPOST_GEMM_ALL_TO_ALL;
   plan.task_parts = sums ? ranks : 1;
-  plan.reads_own = way.gathers() ? 1 : 0;
   plan.row_gap = way.gathers() ? 0 : 8;
   plan.kernel.helper_bytes = 16512;
   plan.kernel.early = way.meets ? 1 : 0;

@@ -43,7 +43,9 @@ struct Way {
   bool tasks = false;  // for the kernel's helper warps
   tilepost_sum_t sum = TILEPOST_SUM_STAGED;
   bool neighbours = false;
-  bool meets = false;  // the kernel begins and ends the run
+  bool meets = false;   // the kernel begins and ends the run
+  bool beside = false;  // a kernel that reads its own rows of A where they are does not wait for
+                        // the run to begin
 
   bool gathers() const { return tilepost::row_of(pattern).moves_input(); }
   bool pushes_rows() const { return gathers() && access == TILEPOST_ACCESS_WRITE; }
@@ -67,6 +69,10 @@ constexpr Way tasks(tilepost_pattern_t pattern) {
 // The same of products, and no kernel comes before them or behind.
 constexpr Way whole(tilepost_pattern_t pattern) {
   return {pattern, TILEPOST_ACCESS_WRITE, true, TILEPOST_SUM_STAGED, false, true};
+}
+// Copy engines bring rows of A, and the run begins beside the kernel.
+constexpr Way copies_beside(tilepost_pattern_t pattern) {
+  return {pattern, TILEPOST_ACCESS_READ, false, TILEPOST_SUM_STAGED, false, false, true};
 }
 // Copy engines bring rows of A, and the kernel is launched for each group of them.
 constexpr Way launches(tilepost_pattern_t pattern) {

@@ -1,5 +1,7 @@
 // Transports whose ranks touch each other's memory: what one rank puts on its streams comes in the
 // order that the others' reads and stores need, captured or not.
+#include <algorithm>
+
 #include "tests/catch.h"
 #include "tests/runtime/fixture.h"
 #include "tests/runtime/ranks.h"
@@ -35,6 +37,15 @@ void check_end(const Order& order, const std::vector<const char*>& calls, bool c
     CHECK(order.joined(call));
   }
   if (captured) CHECK(order.joined("shared_end"));
+}
+
+// One kernel posts these groups, each when these ranks, a bit each, have announced it.
+void check_posted(const Order& order, const std::string& groups) {
+  REQUIRE(order.count("arrivals") == 1);
+  CHECK(order.count("post") == 0);
+  const auto call = std::ranges::find_if(
+      world().log, [](const std::string& line) { return line.starts_with("arrivals "); });
+  CHECK_THAT(*call, Catch::EndsWith(groups));
 }
 
 }  // namespace
@@ -80,24 +91,25 @@ TEST_CASE_METHOD(OneRun,
   CAPTURE(captured);
   // Groups of the own rows, of 4, 4 and 8 of one other, and of 16.
   const Order order = run(copies(kAllGather), captured);
-  REQUIRE(order.count("post") == 1 + 4);
+  check_posted(order, "groups 0+5 sources 0 4 4 4 1");
   REQUIRE(order.count("cudaMemcpyAsync") == 1 + 4 + 1);  // own rows, groups, the caller's memory
   CHECK(order.all_before("shared_begin", "cudaMemcpyAsync"));
   CHECK(order.before("cudaMemcpyAsync", 0, "gemm", 0));
   CHECK(order.count("announce") == 4);
-  CHECK(order.count("wait_announced") == 4);
+  CHECK(order.all_before("shared_begin", "arrivals"));
+  CHECK(order.before("cudaMemcpyAsync", 0, "arrivals", 0));
+  CHECK(order.before("arrivals", 0, "cudaMemcpyAsync", 5));
   for (int copy = 1; copy < 5; ++copy) {
     CAPTURE(copy);
-    // The others need nothing of each other before their rows are there.
-    for (int group = 0; group < 4; ++group)
-      CHECK_FALSE(order.before("wait_announced", group, "cudaMemcpyAsync", copy));
+    // What the others need waits for nothing that comes.
+    CHECK_FALSE(order.before("arrivals", 0, "cudaMemcpyAsync", copy));
+    CHECK_FALSE(order.before("arrivals", 0, "announce", copy - 1));
     CHECK(order.before("cudaMemcpyAsync", copy, "announce", copy - 1));
-    CHECK(order.before("wait_announced", copy - 1, "post", copy));
     CHECK(order.before("cudaMemcpyAsync", copy, "cudaMemcpyAsync", 5));
     if (copy > 1) CHECK(order.before("cudaMemcpyAsync", copy - 1, "cudaMemcpyAsync", copy));
-    if (copy > 1) CHECK_FALSE(order.before("post", copy - 1, "cudaMemcpyAsync", copy));
     CHECK(order.before("cudaMemcpyAsync", copy, "shared_end", 0));
   }
+  CHECK(order.all_before("arrivals", "shared_end"));
   CHECK(order.joined("cudaMemcpyAsync"));
   if (captured) CHECK(order.joined("shared_end"));
 }
@@ -110,19 +122,19 @@ TEST_CASE_METHOD(OneRun,
   const Order order = run(launches(kAllGather), captured);
   constexpr int kArrivals = 4;
   REQUIRE(order.count("gemm") == 1 + kArrivals);
-  REQUIRE(order.count("wait_announced") == kArrivals);
+  REQUIRE(order.count("arrivals") == 1 + kArrivals);  // that of the own rows is not waited for
   REQUIRE(order.count("cudaMemcpyAsync") == 1 + kArrivals + 1);
   CHECK(order.all_before("shared_begin", "gemm"));
   CHECK(order.before("cudaMemcpyAsync", 0, "gemm", 0));
   for (int arrival = 0; arrival < kArrivals; ++arrival) {
     CAPTURE(arrival);
-    CHECK(order.before("wait_announced", arrival, "gemm", arrival + 1));
-    CHECK_FALSE(order.before("wait_announced", arrival, "gemm", arrival));
+    CHECK(order.before("arrivals", arrival + 1, "gemm", arrival + 1));
+    CHECK_FALSE(order.before("arrivals", arrival + 1, "gemm", arrival));
     // What comes next, and what this rank has for others, waits for no launch.
-    for (const char* call : {"wait_announced", "announce", "cudaMemcpyAsync"})
+    for (const char* call : {"arrivals", "announce", "cudaMemcpyAsync"})
       CHECK_FALSE(order.before("gemm", 0, call, arrival));
   }
-  check_end(order, {"gemm", "wait_announced", "cudaMemcpyAsync"}, captured);
+  check_end(order, {"gemm", "arrivals", "cudaMemcpyAsync"}, captured);
   CHECK(world().view.num_tiles > 0);
 }
 
@@ -198,14 +210,12 @@ TEST_CASE_METHOD(OneRun,
   constexpr int kArrivals = 4;
   REQUIRE(order.count("wait_added") == 1);
   REQUIRE(order.count("announce") == kArrivals);
-  REQUIRE(order.count("wait_announced") == kArrivals);
-  REQUIRE(order.count("post") == 1 + kArrivals);
+  check_posted(order, "groups 0+5 sources 0 4 4 4 1");
   REQUIRE(order.count("cudaMemcpyAsync") == kArrivals + 1);  // groups, the caller's memory
   CHECK(count_calls("cudaMemcpyAsync user") == 0);
   CHECK(order.all_before("shared_begin", "gemm"));
   CHECK(order.all_before("shared_begin", "wait_added"));
-  const std::vector<const char*> beside = {"wait_added", "announce", "wait_announced",
-                                           "cudaMemcpyAsync", "post"};
+  const std::vector<const char*> beside = {"wait_added", "announce", "arrivals", "cudaMemcpyAsync"};
   for (const char* call : beside) {
     CAPTURE(call);
     CHECK_FALSE(order.before(call, 0, "gemm", 0));
@@ -214,12 +224,10 @@ TEST_CASE_METHOD(OneRun,
   check_end(order, beside, captured);
   for (int arrival = 0; arrival < kArrivals; ++arrival) {
     // Tiles may have own rows beside these. What this rank has for others waits for nobody.
-    CHECK(order.before("wait_added", 0, "post", 1 + arrival));
+    CHECK(order.before("wait_added", 0, "arrivals", 0));
     CHECK_FALSE(order.before("wait_added", 0, "cudaMemcpyAsync", arrival));
     CHECK(order.before("cudaMemcpyAsync", arrival, "announce", arrival));
-    CHECK(order.before("wait_announced", arrival, "post", 1 + arrival));
-    for (int other = 0; other < kArrivals; ++other)
-      CHECK_FALSE(order.before("wait_announced", other, "announce", arrival));
+    CHECK_FALSE(order.before("arrivals", 0, "announce", arrival));
     if (arrival > 0)
       CHECK(order.before("cudaMemcpyAsync", arrival - 1, "cudaMemcpyAsync", arrival));
   }

@@ -7,6 +7,7 @@
 
 using fakes::world;
 using ranks::copies;
+using ranks::copies_beside;
 using ranks::launches;
 using ranks::pushed_rows;
 using ranks::Ranks;
@@ -43,6 +44,7 @@ const std::vector<Trial> kTrials = {
     {copies(kReduceScatter)},
     {copies(kAllToAll)},
     {.way = copies(kAllGather), .staggers = {0}},
+    {copies_beside(kAllGather), kShares, {0}, {0}, {"cudaMemcpyAsync user", "post "}},
     {stores(kAllReduce)},
     {stores(kReduceScatter)},
     {stores(kAllToAll)},
@@ -71,7 +73,7 @@ const std::vector<Way> kAnyRows = {
     tasks(kAllToAll),      tasks(kAllGather),       pushed_rows(),
     copies(kAllToAllGemm), tasks(kAllToAllGemm),    pushed_rows(kAllToAllGemm),
     launches(kAllGather),  launches(kAllToAllGemm), whole(kAllReduce),
-    whole(kReduceScatter), whole(kAllToAll)};
+    whole(kReduceScatter), whole(kAllToAll),        copies_beside(kAllGather)};
 
 void set_units(sample::Program& program, int units) {
   tilepost_plan_t& plan = program.plan;

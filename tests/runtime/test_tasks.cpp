@@ -148,7 +148,7 @@ TEST_CASE_METHOD(Operation, "gather tasks: a rank without rows has none and anno
   CHECK(world().view.tasks.count == 0);
   CHECK(count_calls("wait_added") == 0);
   CHECK(count_calls("announce ") == 2);
-  CHECK(count_calls("wait_announced ") == 2);
+  CHECK(count_calls("arrivals ") == 1);
 }
 
 TEST_CASE_METHOD(

@@ -56,9 +56,14 @@ tilepost_result_t GroupWaits::wait_on_stream(const Run& run, int group) const {
   return TILEPOST_OK;
 }
 
+tilepost_result_t GroupWaits::post(const Run& run, int group) const {
+  TILEPOST_CUDA(launch_post(post_of(run, group), run.comm));
+  return TILEPOST_OK;
+}
+
 // The last post is for counters of groups, too, that the run lacks: numbers of runs are compared by
 // their signed distance, so none may fall behind.
-tilepost_result_t GroupWaits::post(const Run& run, int group) const {
+PostArguments GroupWaits::post_of(const Run& run, int group) const {
   PostArguments post{};
   post.counter = state_.bank(run.bank) + group * TILEPOST_COUNTER_STRIDE;
   post.value = run.record->ready;
@@ -66,8 +71,7 @@ tilepost_result_t GroupWaits::post(const Run& run, int group) const {
   post.page = state_.page();
   post.progress = &state_.page()->progress[run.bank];
   post.progress_value = progress_word(run.record->progress, group);
-  TILEPOST_CUDA(launch_post(post, run.comm));
-  return TILEPOST_OK;
+  return post;
 }
 
 // ---- What is done on this rank alone
@@ -214,17 +218,15 @@ tilepost_result_t Communication::pack(const Run& run) const {
   return TILEPOST_OK;
 }
 
-// Tasks of the GEMM bring them while it runs. Beside it, and before the first post of what others
-// bring, come those that it does not read in the caller's memory, but for what only the last group
-// needs (bring_last_edge).
+// Tasks of the GEMM bring them while it runs. Beside it those come that it does not read in the
+// caller's memory, with what others bring (ArrivingGroups).
 tilepost_result_t Communication::bring_own_rows(const Run& run) const {
   if (!run.arrives() || run.path().tasks) return TILEPOST_OK;
-  const std::vector<Step>& own = run.run_map().steps[0];
   Transport& transport = transports_.of(true);
   const int lane = lane_of(run, 0);
-  if (!run.path().begins_beside())
-    return transport.communicate(run.buffers, {own, 0, lane}, run.user);
-  return transport.communicate(run.buffers, {edges(run).needed_first(), 0, lane}, run.comm);
+  if (run.path().begins_beside())
+    return transport.communicate(run.buffers, {{}, 0, lane}, run.comm);
+  return transport.communicate(run.buffers, {run.run_map().steps[0], 0, lane}, run.user);
 }
 
 EdgeRows Communication::edges(const Run& run) const {
@@ -233,14 +235,26 @@ EdgeRows Communication::edges(const Run& run) const {
   return own.empty() ? EdgeRows{} : edges_of(run.run_map().map(), plan_.k, own.front());
 }
 
-// The last group also needs own rows that no other does: they are copied while other ranks' are on
-// their way, and keep nothing waiting.
-tilepost_result_t Communication::bring_last_edge(const Run& run, int group) const {
-  if (group + 1 < run.run_map().num_groups()) return TILEPOST_OK;
+// What a transport posts itself may come all at once, behind this rank's first copies: what the
+// others take comes behind these anyway. A launch for each group comes behind that group alone.
+tilepost_result_t Communication::let_arrive(const Run& run, int group) const {
+  Transport& transport = transports_.of(true);
+  if (!transport.posts()) return waits_.post(run, group);
+  const int groups = run.run_map().num_groups();
+  const bool apart = run.path().waits == Waits::launches;
+  if (!apart && group != std::min(1, groups - 1)) return TILEPOST_OK;
+  const int first = apart ? group : 0, end = apart ? group + 1 : groups;
   const EdgeRows own = edges(run);
-  if (own.needed_last().empty()) return TILEPOST_OK;
-  return transports_.of(true).communicate(
-      run.buffers, {own.needed_last(), group, lane_of(run, group)}, run.comm);
+  ArrivingGroups arrivals;
+  arrivals.steps = std::span(run.run_map().steps).subspan(first, end - first);
+  arrivals.first = first;
+  arrivals.lane = lane_of(run, group);
+  if (first <= 1 && end > 1) arrivals.own_first = own.needed_first();
+  if (end == groups) arrivals.own_last = own.needed_last();
+  arrivals.post = waits_.post_of(run, first);
+  arrivals.post.behind = 0;
+  arrivals.behind = waits_.post_of(run, end - 1).behind;
+  return transport.arrive(run.buffers, arrivals, run.comm);
 }
 
 tilepost_result_t Communication::finish(const Run& run) const {
@@ -259,14 +273,13 @@ tilepost_result_t Communication::communicate(const Run& whole, int group) const 
     TILEPOST_TRY(waits_.wait(run, group));
   // The own rows, group 0, are brought apart (bring_own_rows), unless by tasks.
   if (!run.arrives() || path.tasks || group > 0) {
-    TILEPOST_TRY(bring_last_edge(run, group));
     TILEPOST_TRY(transports_.of(path.overlaps)
                      .communicate(run.buffers,
                                   {run.run_map().steps[group], group, lane_of(run, group),
                                    run.map->chunks_of(group)},
                                   run.comm));
   }
-  if (run.arrives()) TILEPOST_TRY(waits_.post(run, group));
+  if (run.arrives()) TILEPOST_TRY(let_arrive(run, group));
   return consumption_.unpermute(run, group);
 }
 

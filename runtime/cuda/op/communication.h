@@ -6,6 +6,7 @@
 #include "runtime/cuda/op/buffers.h"
 #include "runtime/cuda/op/run.h"
 #include "runtime/cuda/op/run_state.h"
+#include "runtime/cuda/watch/waiter.h"
 
 namespace tilepost::cuda {
 
@@ -20,6 +21,7 @@ class GroupWaits {
   tilepost_result_t wait(const Run& run, int group) const;
   // Tiles that wait for the group see what precedes it on run.comm.
   tilepost_result_t post(const Run& run, int group) const;
+  PostArguments post_of(const Run& run, int group) const;
 
  private:
   tilepost_result_t poll(const Run& run, int group) const;
@@ -98,7 +100,8 @@ class Communication {
   Run on_lane(const Run& run, int lane) const;
   // Of runs that begin beside their GEMM.
   EdgeRows edges(const Run& run) const;
-  tilepost_result_t bring_last_edge(const Run& run, int group) const;
+  // Behind a group's steps, what tiles wait for.
+  tilepost_result_t let_arrive(const Run& run, int group) const;
 
   const tilepost_plan_t& plan_;
   const Transports& transports_;

@@ -11,73 +11,15 @@
 #include <cuda_runtime.h>
 
 #include "runtime/cuda/device/kernel_launch.cuh"
-#include "runtime/cuda/shared/flags.h"
-#include "runtime/cuda/watch/polling.cuh"
+#include "runtime/cuda/shared/flags.cuh"
 
 namespace tilepost::cuda {
 namespace {
 
 constexpr int kThreads = kMostPeers;
 
-__device__ __forceinline__ uint32_t* own_flags(const SharedFlags& flags) {
-  return flags.of[flags.rank];
-}
-
-__device__ __forceinline__ bool is_other(const SharedFlags& flags, int rank) {
-  return rank < flags.ranks && rank != flags.rank;
-}
-
 __device__ __forceinline__ volatile uint64_t* run_words(uint32_t* line, uint32_t run) {
   return reinterpret_cast<volatile uint64_t*>(line + run_words_at(run));
-}
-
-// A wait that has given up keeps its run under way until the host has seen that.
-__device__ void stay_for_host(const WatchPage* page) {
-  const uint64_t start = ptx::global_time_ns();
-  while (ptx::load_relaxed_sys(&page->abort) == 0 &&
-         ptx::global_time_ns() - start < kStayNanoseconds)
-    ptx::sleep_ns(kStayPollNanoseconds);
-}
-
-// What a wait for a number is for, has seen and wants: what follows it reads, the state last.
-__device__ void tell_host(SharedWait* place, WaitState state, int group, uint32_t seen,
-                          uint32_t wanted) {
-  place->group = static_cast<uint32_t>(group);
-  place->seen = seen;
-  place->wanted = wanted;
-  publish(&place->state, state);
-}
-
-__device__ __forceinline__ bool is_given_up(const SharedFlags& flags) {
-  return *static_cast<const volatile uint32_t*>(flags.given_up) != 0;
-}
-
-// Waits until one of this rank's flags has reached `target`, and acquires what was released with
-// it. False if that was given up: then nothing may be announced, or the others would take what is
-// not there and end their run with it. `place` tells the host; of what it tells the first counts,
-// so later waits are given up at once.
-__device__ bool wait_for(const SharedFlags& flags, const uint32_t* word, uint32_t target,
-                         SharedWait* place, int group) {
-  if (is_given_up(flags)) return false;
-  bool told = false;
-  const auto tell = [&](WaitState state) {
-    tell_host(place, state, group, ptx::load_relaxed_sys(word), target);
-    told = true;
-  };
-  const PollEnd end = poll({word, target, flags.deadline_ns, flags.page}, [&] {
-    if (!told) tell(kWaiting);
-  });
-  if (end == PollEnd::late) {
-    tell(kGaveUp);
-    stay_for_host(flags.page);
-  }
-  if (end != PollEnd::reached) {
-    *static_cast<volatile uint32_t*>(flags.given_up) = 1;
-    return false;
-  }
-  ptx::load_acquire_sys(word);
-  if (told) publish(&place->state, kNoWait);
-  return true;
 }
 
 // A kernel that is a whole run does not say that it has ended. The kernel that begins the next run
@@ -150,7 +92,6 @@ __global__ void __launch_bounds__(kThreads)
 struct Announcement {
   Flag flag;
   int lane, group;
-  bool told;         // to the others; if not, theirs alone are waited for
   uint64_t sources;  // a bit for each rank that is waited for
 };
 
@@ -162,8 +103,7 @@ __global__ void __launch_bounds__(kThreads)
   const auto flag_of = [&](int source) {
     return flag_word(what.flag, what.lane, source, flags.ranks);
   };
-  if (what.told && !is_given_up(flags))
-    ptx::store_release_sys(flags.of[rank] + flag_of(flags.rank), value);
+  if (!is_given_up(flags)) ptx::store_release_sys(flags.of[rank] + flag_of(flags.rank), value);
   if ((what.sources >> rank & 1) != 0)
     wait_for(flags, own_flags(flags) + flag_of(rank), value,
              flags.page->shared + flag_wait(what.flag, what.lane, rank), what.group);
@@ -317,17 +257,12 @@ cudaError_t launch_shared_begin(const SharedFlags& flags, const RunBeginning& be
 
 cudaError_t launch_announce(const SharedFlags& flags, Flag flag, int lane, int group,
                             cudaStream_t stream) {
-  return launch_announcement(flags, {flag, lane, group, true, 0}, stream);
+  return launch_announcement(flags, {flag, lane, group, 0}, stream);
 }
 
 cudaError_t launch_announce_and_wait(const SharedFlags& flags, Flag flag, int lane, int group,
                                      uint64_t sources, cudaStream_t stream) {
-  return launch_announcement(flags, {flag, lane, group, true, sources}, stream);
-}
-
-cudaError_t launch_wait_announced(const SharedFlags& flags, Flag flag, int lane, int group,
-                                  uint64_t sources, cudaStream_t stream) {
-  return launch_announcement(flags, {flag, lane, group, false, sources}, stream);
+  return launch_announcement(flags, {flag, lane, group, sources}, stream);
 }
 
 cudaError_t launch_wait_stored(const SharedFlags& flags, int group, cudaStream_t stream) {

@@ -111,10 +111,6 @@ cudaError_t launch_announce(const SharedFlags& flags, Flag flag, int lane, int g
 cudaError_t launch_announce_and_wait(const SharedFlags& flags, Flag flag, int lane, int group,
                                      uint64_t sources, cudaStream_t stream);
 
-// Waits for such announcements only.
-cudaError_t launch_wait_announced(const SharedFlags& flags, Flag flag, int lane, int group,
-                                  uint64_t sources, cudaStream_t stream);
-
 // Waits until the tiles of all ranks that this rank owns in `group` have been stored here; the
 // page's `stored` then says so.
 cudaError_t launch_wait_stored(const SharedFlags& flags, int group, cudaStream_t stream);

@@ -1,3 +1,6 @@
+#include <algorithm>
+
+#include "runtime/cuda/shared/arrivals.h"
 #include "runtime/cuda/transport/shared_transport.h"
 #include "tilepost/dtype.h"
 
@@ -18,12 +21,10 @@ class CopyEngineRows final : public SharedTransport {
     TILEPOST_TRY(make_stream(copying_, true));
     TILEPOST_TRY(make_event(copied_));
     TILEPOST_CUDA(preload_flags());
+    TILEPOST_CUDA(preload_arrivals());
     return TILEPOST_OK;
   }
 
-  // The rank that posts others' rows has its own ones too, for tiles of which either are part;
-  // no other rank waits for these. So tasks that copy them are waited for with the first of the
-  // others'.
   tilepost_result_t communicate(const Buffers& buffers, const GroupRun& run,
                                 cudaStream_t stream) override {
     TILEPOST_TRY(check_usable());
@@ -31,8 +32,31 @@ class CopyEngineRows final : public SharedTransport {
       TILEPOST_TRY(fork(stream));
       own_chunks_ = run.chunks;
     }
-    for (size_t i = 0; i < run.steps.size(); ++i) TILEPOST_TRY(take(buffers, run, i, stream));
-    return run.group == 1 ? wait_for_own_rows(stream) : TILEPOST_OK;
+    for (const Step& step : run.steps) TILEPOST_TRY(take(buffers, run, step, stream));
+    return TILEPOST_OK;
+  }
+
+  bool posts() const override { return true; }
+
+  // The rank that posts others' rows has its own ones too, for tiles of which either are part;
+  // no other rank waits for these. So tasks that copy them are waited for before the first of the
+  // others' are.
+  tilepost_result_t arrive(const Buffers& buffers, const ArrivingGroups& arrivals,
+                           cudaStream_t stream) override {
+    TILEPOST_TRY(check_usable());
+    const int groups = static_cast<int>(arrivals.steps.size());
+    const int others = std::max(arrivals.first, 1);  // group 0 has own rows
+    if (arrivals.first <= 1 && groups > others - arrivals.first)
+      TILEPOST_TRY(wait_for_own_rows(stream));
+    for (int at = 0; at < groups; at += kMostArrivals) {
+      ArrivalArguments part = part_of(arrivals, at, std::min(groups - at, kMostArrivals));
+      if (part.first <= others && others < part.first + part.count)
+        part.own[0] = own_rows(buffers, arrivals.own_first, others);
+      if (at + part.count == groups)
+        part.own[1] = own_rows(buffers, arrivals.own_last, arrivals.first + groups - 1);
+      TILEPOST_CUDA(launch_arrivals(flags(), part, stream));
+    }
+    return TILEPOST_OK;
   }
 
   tilepost_result_t rejoin(cudaStream_t stream) override {
@@ -49,15 +73,15 @@ class CopyEngineRows final : public SharedTransport {
     for (int peer = 0; peer < flags().ranks; ++peer)
       if (peer != flags().rank)
         TILEPOST_TRY(copy_beside(regions().of(peer, to), regions().own(from), kWarmUpBytes));
-    TILEPOST_TRY(announce({{}, 0, 0}, others_of(flags()), stream));
+    TILEPOST_TRY(announce({{}, 0, 0}));
+    TILEPOST_CUDA(launch_announce_and_wait(flags(), Flag::block, 0, 0, others_of(flags()), stream));
     return follow(stream, done_, announcing_.get());
   }
 
   void reset_lanes() override { announced_ = copies_ = false; }
 
-  tilepost_result_t take(const Buffers& buffers, const GroupRun& run, size_t index,
+  tilepost_result_t take(const Buffers& buffers, const GroupRun& run, const Step& step,
                          cudaStream_t stream) {
-    const Step& step = run.steps[index];
     const void* from = at(buffers.a, bytes(step.from));
     switch (step.kind) {
       case StepKind::own_rows:
@@ -67,7 +91,7 @@ class CopyEngineRows final : public SharedTransport {
         return copy_beside(regions().of(step.peer, regions().layout().gathered + bytes(step.to)),
                            from, bytes(step.count));
       case StepKind::announce:
-        return announce(run, needed_by(run.steps.subspan(index + 1)), stream);
+        return announce(run);
       case StepKind::landed_rows:
         return TILEPOST_OK;
       default:
@@ -76,14 +100,41 @@ class CopyEngineRows final : public SharedTransport {
   }
 
   // What this rank has copied is said behind the copies, whatever it waits for itself.
-  tilepost_result_t announce(const GroupRun& run, uint64_t sources, cudaStream_t stream) {
+  tilepost_result_t announce(const GroupRun& run) {
     announced_ = true;
     TILEPOST_TRY(join(announcing_.get()));
     TILEPOST_CUDA(launch_announce(flags(), Flag::block, run.lane, run.group, announcing_.get()));
-    if (sources == 0) return TILEPOST_OK;
-    TILEPOST_CUDA(
-        launch_wait_announced(flags(), Flag::block, run.lane, run.group, sources, stream));
     return TILEPOST_OK;
+  }
+
+  // The ranks that bring rows.
+  static uint64_t sources_of(std::span<const Step> steps) {
+    uint64_t sources = 0;
+    for (const Step& step : steps)
+      if (step.kind == StepKind::landed_rows) sources |= bit_of(step.peer);
+    return sources;
+  }
+
+  // `count` of the arrivals, without own rows.
+  static ArrivalArguments part_of(const ArrivingGroups& arrivals, int at, int count) {
+    ArrivalArguments part{};
+    part.lane = arrivals.lane;
+    part.first = arrivals.first + at;
+    part.count = count;
+    for (int i = 0; i < count; ++i) part.sources[i] = sources_of(arrivals.steps[at + i]);
+    part.post = arrivals.post;
+    part.post.counter += static_cast<ptrdiff_t>(at) * TILEPOST_COUNTER_STRIDE;
+    part.post.progress_value += static_cast<uint32_t>(at);
+    const bool last = at + count == static_cast<int>(arrivals.steps.size());
+    part.behind = last ? arrivals.behind : 0;
+    return part;
+  }
+
+  OwnRows own_rows(const Buffers& buffers, std::span<const Step> steps, int before) const {
+    if (steps.empty()) return {};
+    const Step& own = steps.front();
+    return {at(buffers.a, bytes(own.from)), at(buffers.gathered, bytes(own.to)), bytes(own.count),
+            before};
   }
 
   // A rank without rows has no tasks that copy them.

@@ -5,8 +5,7 @@ namespace {
 
 // Whether a step needs what its peer has announced.
 bool needs_peer(StepKind kind) {
-  return kind == StepKind::pull_part || kind == StepKind::pull || kind == StepKind::pull_sums ||
-         kind == StepKind::landed_rows;
+  return kind == StepKind::pull_part || kind == StepKind::pull || kind == StepKind::pull_sums;
 }
 
 }  // namespace

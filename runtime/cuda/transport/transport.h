@@ -9,6 +9,7 @@
 #include "runtime/cuda/shared/service.h"
 #include "runtime/cuda/transport/comm.h"
 #include "runtime/cuda/transport/window_memory.h"
+#include "runtime/cuda/watch/waiter.h"
 #include "runtime/map/steps.h"
 
 namespace tilepost::cuda {
@@ -33,6 +34,16 @@ struct GroupRun {
   uint32_t chunks = 0;  // of the group's tasks (tilepost_tasks_t)
 };
 
+// Groups of rows of A that a transport waits for and posts.
+struct ArrivingGroups {
+  std::span<const std::vector<Step>> steps;  // of each group
+  int first = 0, lane = 0;                   // group; all are on one lane
+  std::span<const Step> own_first;  // own rows to bring before the first post of others', and
+  std::span<const Step> own_last;   // before the post of the last group here; a step at most
+  PostArguments post{};             // of the first group; the words of the others follow its own
+  int behind = 0;                   // PostArguments::behind of the last one
+};
+
 // One way to communicate. Puts work on streams; all of it may be captured. Called by the thread
 // that issues runs.
 class Transport {
@@ -54,6 +65,16 @@ class Transport {
   // like of them on this lane. TILEPOST_ABORTED after the operation's communication was aborted.
   virtual tilepost_result_t communicate(const Buffers& buffers, const GroupRun& run,
                                         cudaStream_t stream) = 0;
+
+  // Where input arrives: whether the transport posts it, or what follows communicate() in its
+  // stream does.
+  virtual bool posts() const { return false; }
+  // Requires posts(). Enqueues what waits for the groups and posts them; communicate() has
+  // enqueued, or will yet, what they take from this rank.
+  virtual tilepost_result_t arrive(const Buffers& /*buffers*/, const ArrivingGroups& /*arrivals*/,
+                                   cudaStream_t /*stream*/) {
+    return TILEPOST_OK;
+  }
 
   // What comes on `stream` from here on follows all that communicate() has enqueued in this run.
   virtual tilepost_result_t rejoin(cudaStream_t /*stream*/) { return TILEPOST_OK; }

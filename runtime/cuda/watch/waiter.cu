@@ -1,8 +1,7 @@
 #include <cuda_runtime.h>
 
 #include "runtime/cuda/device/kernel_launch.cuh"
-#include "runtime/cuda/watch/polling.cuh"
-#include "runtime/cuda/watch/waiter.h"
+#include "runtime/cuda/watch/posting.cuh"
 
 namespace tilepost::cuda {
 namespace {
@@ -33,20 +32,8 @@ __global__ void __launch_bounds__(kThreads)
   publish(args.progress, args.progress_value);
 }
 
-// What precedes this kernel in its stream is complete and visible to it (CUDA C++ Programming
-// Guide, Streams), whatever wrote it; the release hands it on, and at .sys scope, because NCCL's
-// kernels ran in another memory synchronisation domain. A plain store of the run's number, not an
-// addition: one thread at a time writes a counter, in the order of the stream.
 __global__ void post_kernel(const __grid_constant__ PostArguments args) {
-  const auto store = [&](uint32_t value) {
-    for (int i = 0; i <= args.behind; ++i)
-      ptx::store_release_sys(args.counter + i * TILEPOST_COUNTER_STRIDE, value);
-  };
-  store(args.value);
-  publish(args.progress, args.progress_value);
-  // The host says abort before it releases the counters. If it has, this post may have taken that
-  // back.
-  if (ptx::load_relaxed_sys(&args.page->abort) != 0) store(args.value + kReleased);
+  post(args);
 }
 
 // One fence for all: the host looks at the others behind the number of the replay alone.

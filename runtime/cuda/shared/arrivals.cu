@@ -1,0 +1,103 @@
+// One kernel for all groups, because the next kernel of a stream begins 10 to 15 us late beside a
+// GEMM that keeps the memory busy (docs/internals/performance.md). Its first threads, one for each
+// rank, wait and post; the others copy own rows meanwhile.
+//
+// A thread acquires what its rank has announced (flags.cu); the barrier of the waiting threads puts
+// this before the post by one of them, which hands on all that they have observed, of this group
+// and of those before (PTX ISA, barrier; 8.9.5, Causality Order).
+#include <cuda_runtime.h>
+
+#include <algorithm>
+
+#include "runtime/cuda/device/kernel_launch.cuh"
+#include "runtime/cuda/shared/arrivals.h"
+#include "runtime/cuda/shared/flags.cuh"
+#include "runtime/cuda/watch/posting.cuh"
+
+namespace tilepost::cuda {
+namespace {
+
+constexpr int kWaiters = kMostPeers;
+constexpr int kCopiers = 1024 - kWaiters;
+
+// Barriers: of the waiting threads, and of all, for either part of the own rows (own_barrier).
+constexpr int kCame = 1;
+
+__device__ __forceinline__ int own_barrier(int part) {
+  return kCame + 1 + part;
+}
+
+// As many loads of a thread are under way as hide how long one takes.
+__device__ __forceinline__ void copy_rows(const OwnRows& rows) {
+  constexpr int kAtOnce = 8;
+  const auto* const from = static_cast<const uint4*>(rows.from);
+  auto* const to = static_cast<uint4*>(rows.to);
+  const int64_t units = rows.bytes / static_cast<int64_t>(sizeof(uint4));
+  const int copier = static_cast<int>(threadIdx.x) - kWaiters;
+  for (int64_t first = copier; first < units; first += int64_t{kAtOnce} * kCopiers) {
+    uint4 some[kAtOnce];
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i)
+      if (first + i * kCopiers < units) some[i] = from[first + i * kCopiers];
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i)
+      if (first + i * kCopiers < units) to[first + i * kCopiers] = some[i];
+  }
+}
+
+// Arriving at the barrier puts the copies before what those do behind it who wait there (PTX ISA,
+// barrier).
+__device__ __forceinline__ void copy_own(const ArrivalArguments& args) {
+  for (int part = 0; part < 2; ++part) {
+    if (args.own[part].bytes == 0) continue;
+    copy_rows(args.own[part]);
+    ptx::arrive_threads(own_barrier(part), kWaiters + kCopiers);
+  }
+}
+
+__device__ __forceinline__ void post_group(const ArrivalArguments& args, int index) {
+  PostArguments post_it = args.post;
+  post_it.counter += static_cast<int64_t>(index) * TILEPOST_COUNTER_STRIDE;
+  post_it.progress_value += static_cast<uint32_t>(index);
+  post_it.behind = index + 1 == args.count ? args.behind : 0;
+  post(post_it);
+}
+
+// A group whose wait was given up is posted too: the run is over, and the GEMM must not wait for
+// the host to say so of every group.
+__global__ void __launch_bounds__(kWaiters + kCopiers)
+    arrivals_kernel(const __grid_constant__ SharedFlags flags,
+                    const __grid_constant__ ArrivalArguments args) {
+  const int rank = static_cast<int>(threadIdx.x);
+  if (rank >= kWaiters) return copy_own(args);
+  const uint32_t run = *flags.run;
+  for (int i = 0; i < args.count; ++i) {
+    const int group = args.first + i;
+    if ((args.sources[i] >> rank & 1) != 0)
+      wait_for(flags, own_flags(flags) + flag_word(Flag::block, args.lane, rank, flags.ranks),
+               flag_value(run, group), flags.page->shared + flag_wait(Flag::block, args.lane, rank),
+               group);
+    __syncwarp();  // a warp comes to a barrier as a whole
+    for (int part = 0; part < 2; ++part)
+      if (args.own[part].bytes > 0 && args.own[part].before == group)
+        ptx::sync_threads(own_barrier(part), kWaiters + kCopiers);
+    ptx::sync_threads(kCame, kWaiters);
+    if (rank == 0) post_group(args, i);
+  }
+}
+
+}  // namespace
+
+cudaError_t preload_arrivals() {
+  return preload_beside_gemm(reinterpret_cast<const void*>(arrivals_kernel));
+}
+
+cudaError_t launch_arrivals(const SharedFlags& flags, const ArrivalArguments& arguments,
+                            cudaStream_t stream) {
+  const bool copies =
+      std::ranges::any_of(arguments.own, [](const OwnRows& rows) { return rows.bytes > 0; });
+  return launch_kernel(arrivals_kernel, 1, kWaiters + (copies ? kCopiers : 0), stream, flags,
+                       arguments);
+}
+
+}  // namespace tilepost::cuda

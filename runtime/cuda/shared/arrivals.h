@@ -1,0 +1,42 @@
+// Rows of A that other ranks' copy engines bring: a kernel that stays beside the GEMM, waits for
+// each group's announcements and posts the group.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "runtime/cuda/shared/flags.h"
+#include "runtime/cuda/watch/waiter.h"
+
+namespace tilepost::cuda {
+
+constexpr int kMostArrivals = 32;  // groups of one launch
+
+// Own rows that tiles read where other ranks' arrive. Both places and the size are multiples of 16
+// bytes, as TMA asks of A.
+struct OwnRows {
+  const void* from;
+  void* to;
+  int64_t bytes;  // 0: none
+  int before;     // the post of this group
+};
+
+struct ArrivalArguments {
+  int lane;
+  int first, count;                 // groups
+  uint64_t sources[kMostArrivals];  // of each: a bit for every rank that announces it
+  OwnRows own[2];
+  PostArguments post;  // of the first group; the words of the others follow its own
+  int behind;          // PostArguments::behind of the last one
+};
+
+// Loads the kernel, so that it need not be loaded while something waits.
+cudaError_t preload_arrivals();
+
+// Posts group after group when all its ranks have announced it (launch_announce) and own rows that
+// are to be there before it have been copied. Takes one SM until the last one is posted.
+cudaError_t launch_arrivals(const SharedFlags& flags, const ArrivalArguments& arguments,
+                            cudaStream_t stream);
+
+}  // namespace tilepost::cuda

@@ -1,0 +1,67 @@
+// What the kernels have in common that tell other ranks of what is there and wait for what they
+// tell.
+#pragma once
+
+#include "runtime/cuda/shared/flags.h"
+#include "runtime/cuda/watch/polling.cuh"
+
+namespace tilepost::cuda {
+
+__device__ __forceinline__ uint32_t* own_flags(const SharedFlags& flags) {
+  return flags.of[flags.rank];
+}
+
+__device__ __forceinline__ bool is_other(const SharedFlags& flags, int rank) {
+  return rank < flags.ranks && rank != flags.rank;
+}
+
+// A wait that has given up keeps its run under way until the host has seen that.
+__device__ inline void stay_for_host(const WatchPage* page) {
+  const uint64_t start = ptx::global_time_ns();
+  while (ptx::load_relaxed_sys(&page->abort) == 0 &&
+         ptx::global_time_ns() - start < kStayNanoseconds)
+    ptx::sleep_ns(kStayPollNanoseconds);
+}
+
+// What a wait for a number is for, has seen and wants: what follows it reads, the state last.
+__device__ inline void tell_host(SharedWait* place, WaitState state, int group, uint32_t seen,
+                                 uint32_t wanted) {
+  place->group = static_cast<uint32_t>(group);
+  place->seen = seen;
+  place->wanted = wanted;
+  publish(&place->state, state);
+}
+
+__device__ __forceinline__ bool is_given_up(const SharedFlags& flags) {
+  return *static_cast<const volatile uint32_t*>(flags.given_up) != 0;
+}
+
+// Waits until one of this rank's flags has reached `target`, and acquires what was released with
+// it. False if that was given up: then nothing may be announced, or the others would take what is
+// not there and end their run with it. `place` tells the host; of what it tells the first counts,
+// so later waits are given up at once.
+__device__ inline bool wait_for(const SharedFlags& flags, const uint32_t* word, uint32_t target,
+                                SharedWait* place, int group) {
+  if (is_given_up(flags)) return false;
+  bool told = false;
+  const auto tell = [&](WaitState state) {
+    tell_host(place, state, group, ptx::load_relaxed_sys(word), target);
+    told = true;
+  };
+  const PollEnd end = poll({word, target, flags.deadline_ns, flags.page}, [&] {
+    if (!told) tell(kWaiting);
+  });
+  if (end == PollEnd::late) {
+    tell(kGaveUp);
+    stay_for_host(flags.page);
+  }
+  if (end != PollEnd::reached) {
+    *static_cast<volatile uint32_t*>(flags.given_up) = 1;
+    return false;
+  }
+  ptx::load_acquire_sys(word);
+  if (told) publish(&place->state, kNoWait);
+  return true;
+}
+
+}  // namespace tilepost::cuda

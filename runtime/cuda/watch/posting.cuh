@@ -1,0 +1,26 @@
+// Raising the counter of a group whose input has arrived, by one thread.
+#pragma once
+
+#include "runtime/cuda/watch/polling.cuh"
+#include "runtime/cuda/watch/waiter.h"
+
+namespace tilepost::cuda {
+
+// What precedes in the stream is complete and visible to the thread (CUDA C++ Programming Guide,
+// Streams), whatever wrote it, and so is what it has acquired; the release hands both on (PTX ISA
+// 8.9.5, Causality Order), and at .sys scope, because NCCL's kernels ran in another memory
+// synchronisation domain. A plain store of the run's number, not an addition: one thread at a time
+// writes a counter, in the order of the stream.
+__device__ __forceinline__ void post(const PostArguments& args) {
+  const auto store = [&](uint32_t value) {
+    for (int i = 0; i <= args.behind; ++i)
+      ptx::store_release_sys(args.counter + i * TILEPOST_COUNTER_STRIDE, value);
+  };
+  store(args.value);
+  publish(args.progress, args.progress_value);
+  // The host says abort before it releases the counters. If it has, this post may have taken that
+  // back.
+  if (ptx::load_relaxed_sys(&args.page->abort) != 0) store(args.value + kReleased);
+}
+
+}  // namespace tilepost::cuda
