@@ -2,9 +2,9 @@
 // ranks do what this one does, at the same time, and say so in this rank's words; with
 // collectives_hang they do no more.
 #include "runtime/cuda/shared/access_test.h"
-#include "runtime/cuda/shared/arrivals.h"
 #include "runtime/cuda/shared/flags.h"
 #include "runtime/cuda/shared/sum.h"
+#include "runtime/cuda/transport/arrivals.h"
 #include "runtime/cuda/watch/epoch.h"
 #include "tests/runtime/fake_ranks.h"
 #include "tests/runtime/fakes.h"

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "runtime/cuda/shared/arrivals.h"
+#include "runtime/cuda/transport/arrivals.h"
 #include "runtime/cuda/transport/shared_transport.h"
 #include "tilepost/dtype.h"
 

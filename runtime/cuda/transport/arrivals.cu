@@ -10,8 +10,8 @@
 #include <algorithm>
 
 #include "runtime/cuda/device/kernel_launch.cuh"
-#include "runtime/cuda/shared/arrivals.h"
 #include "runtime/cuda/shared/flags.cuh"
+#include "runtime/cuda/transport/arrivals.h"
 #include "runtime/cuda/watch/posting.cuh"
 
 namespace tilepost::cuda {
