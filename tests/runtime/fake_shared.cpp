@@ -176,7 +176,10 @@ cudaError_t launch_arrivals(const SharedFlags& flags, const ArrivalArguments& ar
   for (const OwnRows& own : arguments.own)
     if (own.bytes > 0) world().copies.push_back({own.from, own.to, static_cast<size_t>(own.bytes)});
   if (error != cudaSuccess) return error;
-  s.late = [flags, arguments, &s] { take_arrivals(flags, arguments, s); };
+  s.late = [before = s.late, flags, arguments, &s] {
+    if (before) before();
+    take_arrivals(flags, arguments, s);
+  };
   return cudaSuccess;
 }
 

@@ -111,6 +111,24 @@ TEST_CASE("shared: every rank gets what it should, run after run, captured or no
       }
 }
 
+TEST_CASE("shared: more groups than one launch posts") {
+  const Way way = GENERATE(copies(kAllGather), copies_beside(kAllGather), tasks(kAllGather));
+  CAPTURE(way);
+  constexpr int kRanks = 3, kTiles = 40;  // of a share, the last one of a row
+  Team team;
+  ranks::use(team.program, way, kRanks, kRanks * (4 * kTiles - 3));
+  std::vector<int32_t> cuts{0};
+  for (int cut = 2; cut <= (kRanks - 1) * kTiles; cut += 2) cuts.push_back(cut);
+  team.program.use(kAllGather, kRanks, TILEPOST_DIVISION_ARRIVALS, cuts);
+  team.program.finish();
+  Ranks& all = team.create(kRanks);
+  world().reset_calls();
+  all.run_mixed();
+  team.check();
+  constexpr int kRuns = 7;
+  CHECK(count_calls("arrivals ") == kRuns * kRanks * 2);  // of 41 groups
+}
+
 TEST_CASE("shared: any number of rows in any order") {
   const Way way = GENERATE(from_range(kAnyRows));
   const bool arrive_with_tasks = way.tasks && way.gathers();
