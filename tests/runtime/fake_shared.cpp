@@ -67,6 +67,13 @@ void copy_own(const ArrivalArguments& arguments, int before) {
     if (own.before == before) move_bytes(own.to, own.from, static_cast<size_t>(own.bytes));
 }
 
+void wait_alone(const SharedFlags& flags, const ArrivalArguments& arguments, int index,
+                fakes::Stream& stream) {
+  const std::lock_guard lock(world().mutex);
+  wait_announced(flags, Flag::block, arguments.lane, arguments.first + index,
+                 arguments.sources[index], stream);
+}
+
 // As far as it gets: a stream that hangs goes no further.
 void take_arrivals(const SharedFlags& flags, const ArrivalArguments& arguments,
                    fakes::Stream& stream) {
@@ -75,7 +82,7 @@ void take_arrivals(const SharedFlags& flags, const ArrivalArguments& arguments,
     if (world().threads)
       ranks::wait_announced(flags, Flag::block, arguments.lane, group, arguments.sources[i]);
     else
-      wait_announced(flags, Flag::block, arguments.lane, group, arguments.sources[i], stream);
+      wait_alone(flags, arguments, i, stream);
     if (stream.hang.holds()) return;
     copy_own(arguments, group);
     PostArguments post = arguments.post;

@@ -114,6 +114,26 @@ TEST_CASE_METHOD(OneRun,
   if (captured) CHECK(order.joined("shared_end"));
 }
 
+// The first launch waits for what the other ranks announce as this one does, so the second one,
+// which follows it in its stream, may not stand in front of that in a device queue.
+TEST_CASE_METHOD(OneRun,
+                 "copy_engine: a launch that posts comes behind all that the last waits for") {
+  constexpr int kRanks = 3, kTiles = 40, kGroups = 41, kFirst = 32;
+  ranks::use(program, copies(kAllGather), kRanks, kRanks * 4 * kTiles);
+  std::vector<int32_t> cuts{0};
+  for (int cut = 2; cut <= (kRanks - 1) * kTiles; cut += 2) cuts.push_back(cut);
+  program.use(kAllGather, kRanks, TILEPOST_DIVISION_ARRIVALS, cuts);
+  ranks::order_of_run(program, false);
+  std::vector<int> announced;  // before each launch
+  int count = 0;
+  for (const std::string& line : world().log) {
+    if (line.starts_with("announce ")) ++count;
+    if (line.starts_with("arrivals ")) announced.push_back(count);
+  }
+  CHECK(announced == std::vector<int>{1, kFirst});
+  CHECK(count == kGroups - 1);
+}
+
 TEST_CASE_METHOD(OneRun,
                  "copy_engine: a group is launched behind its rows, and beside those of the next") {
   const bool captured = GENERATE(false, true);

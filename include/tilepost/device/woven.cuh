@@ -219,11 +219,12 @@ __device__ __forceinline__ uint32_t* counter_at(uint32_t* counters, int group) {
 // Waits until the group's input has arrived. Group 0 is this rank's own rows, which are there
 // before the kernel starts, or (kPushes) those of them that other ranks' are read with. Whoever
 // copied it here has released the counter at .sys scope after the copies were complete (a kernel
-// behind them in their stream; kPushes: the helper warps of other ranks' kernels, which count as
-// tile_done does); the acquire that reads its value or a later one makes them visible to this
-// thread (PTX ISA 8.9.4, 8.9.5). Polling with relaxed loads and acquiring once spares an
-// invalidation of L1 per poll. Ends also when the runtime gives a run up: then it raises all
-// counters, or, of counters that other ranks raise, says so in a word, and this is false.
+// behind them in their stream, or one that has acquired what was announced behind them; kPushes:
+// the helper warps of other ranks' kernels, which count as tile_done does); the acquire that reads
+// its value or a later one makes them visible to this thread (PTX ISA 8.9.4, 8.9.5). Polling with
+// relaxed loads and acquiring once spares an invalidation of L1 per poll. Ends also when the
+// runtime gives a run up: then it raises all counters, or, of counters that other ranks raise, says
+// so in a word, and this is false.
 template <class View>
 __device__ __forceinline__ bool wait_for_input(const View& view, int group) {
   constexpr unsigned kPollNanoseconds = 32;

@@ -224,6 +224,9 @@ tilepost_result_t Communication::bring_own_rows(const Run& run) const {
   if (!run.arrives() || run.path().tasks) return TILEPOST_OK;
   Transport& transport = transports_.of(true);
   const int lane = lane_of(run, 0);
+  if (run.path().begins_beside() && !transport.posts())
+    return fail(TILEPOST_INTERNAL_ERROR,
+                "nothing brings the own rows that tiles share with others'");
   if (run.path().begins_beside())
     return transport.communicate(run.buffers, {{}, 0, lane}, run.comm);
   return transport.communicate(run.buffers, {run.run_map().steps[0], 0, lane}, run.user);
@@ -235,22 +238,27 @@ EdgeRows Communication::edges(const Run& run) const {
   return own.empty() ? EdgeRows{} : edges_of(run.run_map().map(), plan_.k, own.front());
 }
 
-// What a transport posts itself may come all at once, behind this rank's first copies: what the
-// others take comes behind these anyway. A launch for each group comes behind that group alone.
+// What a transport posts itself it posts for many groups at once, behind this rank's copies for the
+// first of them. Such a launch waits for copies of groups that come behind it. It never stands in
+// front of these in a device queue, for what precedes it in its stream waits for none of them; but
+// the next one would, which follows it there: so that comes when all that this one waits for is
+// out. A launch for each group comes behind that group alone.
 tilepost_result_t Communication::let_arrive(const Run& run, int group) const {
   Transport& transport = transports_.of(true);
   if (!transport.posts()) return waits_.post(run, group);
   const int groups = run.run_map().num_groups();
   const bool apart = run.path().waits == Waits::launches;
-  if (!apart && group != std::min(1, groups - 1)) return TILEPOST_OK;
-  const int first = apart ? group : 0, end = apart ? group + 1 : groups;
+  const bool begins = group == std::min(1, groups - 1);
+  if (!apart && !begins && (group == 0 || group % kMostArrivals != 0)) return TILEPOST_OK;
+  const int first = apart || !begins ? group : 0;
+  const int end = apart ? group + 1 : std::min(groups, first + kMostArrivals);
   const EdgeRows own = edges(run);
   ArrivingGroups arrivals;
   arrivals.steps = std::span(run.run_map().steps).subspan(first, end - first);
   arrivals.first = first;
   arrivals.lane = lane_of(run, group);
   if (first <= 1 && end > 1) arrivals.own_first = own.needed_first();
-  if (end == groups) arrivals.own_last = own.needed_last();
+  if (end == groups && groups > 1) arrivals.own_last = own.needed_last();
   arrivals.post = waits_.post_of(run, first);
   arrivals.post.behind = 0;
   arrivals.behind = waits_.post_of(run, end - 1).behind;

@@ -80,7 +80,8 @@ class Communication {
   tilepost_result_t pack(const Run& run) const;
 
   // Of a GEMM that reads its own rows, or some, where all ranks' come together: brings these there,
-  // on the caller's stream before the GEMM, or beside it (RunPath::begins_beside).
+  // on the caller's stream before the GEMM. Beside it (RunPath::begins_beside) this only lets
+  // copies to others begin.
   tilepost_result_t bring_own_rows(const Run& run) const;
 
   // A group of a run whose kernel does not complete it, on the group's lane.

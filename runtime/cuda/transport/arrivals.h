@@ -11,7 +11,7 @@
 
 namespace tilepost::cuda {
 
-constexpr int kMostArrivals = 32;  // groups of one launch
+constexpr int kMostArrivals = 32;  // groups of one launch, which post at once
 
 // Own rows that tiles read where other ranks' arrive. Both places and the size are multiples of 16
 // bytes, as TMA asks of A.
@@ -35,7 +35,8 @@ struct ArrivalArguments {
 cudaError_t preload_arrivals();
 
 // Posts group after group when all its ranks have announced it (launch_announce) and own rows that
-// are to be there before it have been copied. Takes one SM until the last one is posted.
+// are to be there before it have been copied. Takes one SM, all threads of it where own rows are
+// copied, until the last one is posted.
 cudaError_t launch_arrivals(const SharedFlags& flags, const ArrivalArguments& arguments,
                             cudaStream_t stream);
 

@@ -39,23 +39,22 @@ class CopyEngineRows final : public SharedTransport {
   bool posts() const override { return true; }
 
   // The rank that posts others' rows has its own ones too, for tiles of which either are part;
-  // no other rank waits for these. So tasks that copy them are waited for before the first of the
-  // others' are.
+  // no other rank waits for these. So tasks that copy them are waited for before anything is
+  // posted.
   tilepost_result_t arrive(const Buffers& buffers, const ArrivingGroups& arrivals,
                            cudaStream_t stream) override {
     TILEPOST_TRY(check_usable());
-    const int groups = static_cast<int>(arrivals.steps.size());
-    const int others = std::max(arrivals.first, 1);  // group 0 has own rows
-    if (arrivals.first <= 1 && groups > others - arrivals.first)
-      TILEPOST_TRY(wait_for_own_rows(stream));
-    for (int at = 0; at < groups; at += kMostArrivals) {
-      ArrivalArguments part = part_of(arrivals, at, std::min(groups - at, kMostArrivals));
-      if (part.first <= others && others < part.first + part.count)
-        part.own[0] = own_rows(buffers, arrivals.own_first, others);
-      if (at + part.count == groups)
-        part.own[1] = own_rows(buffers, arrivals.own_last, arrivals.first + groups - 1);
-      TILEPOST_CUDA(launch_arrivals(flags(), part, stream));
-    }
+    if (arrivals.first <= 1) TILEPOST_TRY(wait_for_own_rows(stream));
+    ArrivalArguments arguments{};
+    arguments.lane = arrivals.lane;
+    arguments.first = arrivals.first;
+    arguments.count = static_cast<int>(arrivals.steps.size());
+    std::ranges::transform(arrivals.steps, arguments.sources, sources_of);
+    arguments.own[0] = own_rows(buffers, arrivals.own_first, std::max(arrivals.first, 1));
+    arguments.own[1] = own_rows(buffers, arrivals.own_last, arrivals.first + arguments.count - 1);
+    arguments.post = arrivals.post;
+    arguments.behind = arrivals.behind;
+    TILEPOST_CUDA(launch_arrivals(flags(), arguments, stream));
     return TILEPOST_OK;
   }
 
@@ -73,8 +72,9 @@ class CopyEngineRows final : public SharedTransport {
     for (int peer = 0; peer < flags().ranks; ++peer)
       if (peer != flags().rank)
         TILEPOST_TRY(copy_beside(regions().of(peer, to), regions().own(from), kWarmUpBytes));
-    TILEPOST_TRY(announce({{}, 0, 0}));
-    TILEPOST_CUDA(launch_announce_and_wait(flags(), Flag::block, 0, 0, others_of(flags()), stream));
+    TILEPOST_TRY(join(announcing_.get()));
+    TILEPOST_CUDA(launch_announce_and_wait(flags(), Flag::block, 0, 0, others_of(flags()),
+                                           announcing_.get()));
     return follow(stream, done_, announcing_.get());
   }
 
@@ -108,26 +108,11 @@ class CopyEngineRows final : public SharedTransport {
   }
 
   // The ranks that bring rows.
-  static uint64_t sources_of(std::span<const Step> steps) {
+  static uint64_t sources_of(const std::vector<Step>& steps) {
     uint64_t sources = 0;
     for (const Step& step : steps)
       if (step.kind == StepKind::landed_rows) sources |= bit_of(step.peer);
     return sources;
-  }
-
-  // `count` of the arrivals, without own rows.
-  static ArrivalArguments part_of(const ArrivingGroups& arrivals, int at, int count) {
-    ArrivalArguments part{};
-    part.lane = arrivals.lane;
-    part.first = arrivals.first + at;
-    part.count = count;
-    for (int i = 0; i < count; ++i) part.sources[i] = sources_of(arrivals.steps[at + i]);
-    part.post = arrivals.post;
-    part.post.counter += static_cast<ptrdiff_t>(at) * TILEPOST_COUNTER_STRIDE;
-    part.post.progress_value += static_cast<uint32_t>(at);
-    const bool last = at + count == static_cast<int>(arrivals.steps.size());
-    part.behind = last ? arrivals.behind : 0;
-    return part;
   }
 
   OwnRows own_rows(const Buffers& buffers, std::span<const Step> steps, int before) const {

@@ -72,9 +72,9 @@ tilepost_result_t make_shared(SharedService& shared, const tilepost_plan_t& plan
 // announced when they are there.
 //   next peer's:    group 1   group 2 …
 //   announcing:             └ announce 1   announce 2 …
-//   caller's:       wait for others' 1   post 1   wait for others' 2 …
-// The caller posts what has come, and therefore waits for it; copies to the others wait for nothing
-// but the run's beginning. Tasks that copy the own rows are waited for before others' are posted.
+//   caller's:       one kernel: { wait for others' 1, post 1, wait for others' 2, … }
+// The transport posts what has come (arrivals.h); copies to the others wait for nothing but the
+// run's beginning. Tasks that copy the own rows are waited for before anything is posted.
 tilepost_result_t make_copy_engine_rows(SharedService& shared, const tilepost_plan_t& plan,
                                         std::unique_ptr<Transport>& transport);
 

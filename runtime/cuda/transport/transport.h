@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "runtime/cuda/shared/service.h"
+#include "runtime/cuda/transport/arrivals.h"
 #include "runtime/cuda/transport/comm.h"
 #include "runtime/cuda/transport/window_memory.h"
-#include "runtime/cuda/watch/waiter.h"
 #include "runtime/map/steps.h"
 
 namespace tilepost::cuda {
@@ -34,7 +34,7 @@ struct GroupRun {
   uint32_t chunks = 0;  // of the group's tasks (tilepost_tasks_t)
 };
 
-// Groups of rows of A that a transport waits for and posts.
+// Groups of rows of A that a transport waits for and posts, kMostArrivals at most.
 struct ArrivingGroups {
   std::span<const std::vector<Step>> steps;  // of each group
   int first = 0, lane = 0;                   // group; all are on one lane
@@ -69,11 +69,11 @@ class Transport {
   // Where input arrives: whether the transport posts it, or what follows communicate() in its
   // stream does.
   virtual bool posts() const { return false; }
-  // Requires posts(). Enqueues what waits for the groups and posts them; communicate() has
-  // enqueued, or will yet, what they take from this rank.
+  // Requires posts(). Enqueues what waits for the groups and posts them. communicate() has enqueued
+  // what the first of others' takes from this rank, and may enqueue the rest behind this.
   virtual tilepost_result_t arrive(const Buffers& /*buffers*/, const ArrivingGroups& /*arrivals*/,
                                    cudaStream_t /*stream*/) {
-    return TILEPOST_OK;
+    return fail(TILEPOST_INTERNAL_ERROR, "this transport posts no groups");
   }
 
   // What comes on `stream` from here on follows all that communicate() has enqueued in this run.
