@@ -85,11 +85,7 @@ void take_arrivals(const SharedFlags& flags, const ArrivalArguments& arguments,
       wait_alone(flags, arguments, i, stream);
     if (stream.hang.holds()) return;
     copy_own(arguments, group);
-    PostArguments post = arguments.post;
-    post.counter += static_cast<ptrdiff_t>(i) * TILEPOST_COUNTER_STRIDE;
-    post.progress_value += static_cast<uint32_t>(i);
-    post.behind = i + 1 == arguments.count ? arguments.behind : 0;
-    ranks::post(post);
+    ranks::post(post_of(arguments, i));
   }
 }
 
@@ -180,6 +176,7 @@ cudaError_t launch_arrivals(const SharedFlags& flags, const ArrivalArguments& ar
                             cudaStream_t stream) {
   fakes::Stream& s = stream_of(stream);
   const cudaError_t error = launched("arrivals " + s.name + text_of(arguments));
+  const std::lock_guard lock(world().mutex);
   for (const OwnRows& own : arguments.own)
     if (own.bytes > 0) world().copies.push_back({own.from, own.to, static_cast<size_t>(own.bytes)});
   if (error != cudaSuccess) return error;

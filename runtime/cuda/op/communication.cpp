@@ -6,7 +6,6 @@
 #include "runtime/cuda/consumers/norm.h"
 #include "runtime/cuda/consumers/pack.h"
 #include "runtime/cuda/consumers/unpermute.h"
-#include "runtime/cuda/watch/waiter.h"
 #include "tilepost/dtype.h"
 
 namespace tilepost::cuda {
@@ -224,12 +223,12 @@ tilepost_result_t Communication::bring_own_rows(const Run& run) const {
   if (!run.arrives() || run.path().tasks) return TILEPOST_OK;
   Transport& transport = transports_.of(true);
   const int lane = lane_of(run, 0);
-  if (run.path().begins_beside() && !transport.posts())
+  if (!run.path().begins_beside())
+    return transport.communicate(run.buffers, {run.run_map().steps[0], 0, lane}, run.user);
+  if (!transport.posts())
     return fail(TILEPOST_INTERNAL_ERROR,
                 "nothing brings the own rows that tiles share with others'");
-  if (run.path().begins_beside())
-    return transport.communicate(run.buffers, {{}, 0, lane}, run.comm);
-  return transport.communicate(run.buffers, {run.run_map().steps[0], 0, lane}, run.user);
+  return transport.communicate(run.buffers, {{}, 0, lane}, run.comm);
 }
 
 EdgeRows Communication::edges(const Run& run) const {
@@ -260,8 +259,7 @@ tilepost_result_t Communication::let_arrive(const Run& run, int group) const {
   if (first <= 1 && end > 1) arrivals.own_first = own.needed_first();
   if (end == groups && groups > 1) arrivals.own_last = own.needed_last();
   arrivals.post = waits_.post_of(run, first);
-  arrivals.post.behind = 0;
-  arrivals.behind = waits_.post_of(run, end - 1).behind;
+  arrivals.post.behind = waits_.post_of(run, end - 1).behind;
   return transport.arrive(run.buffers, arrivals, run.comm);
 }
 

@@ -8,9 +8,9 @@
 // Where the GEMM waits for its input it goes out first too; nothing that it waits for comes behind
 // anything that waits for it. Its own rows it never waits for: they are copied, with all of the GPU
 // to do it, before it starts; or it reads them where the caller has them, while its helper warps
-// copy them (tasks, which wait for nothing), and the posts wait for that. Copies by copy engines
-// are on streams of their own; then the collective is theirs to be announced, and one kernel posts
-// many groups (Communication::let_arrive).
+// copy them (tasks, which wait for nothing), and the posts wait for that. Where copy engines
+// bring rows, their copies are on streams of their own, and one kernel on the communication stream
+// posts many groups (Communication::let_arrive).
 //   user stream:  [counters = 0]  begin  (copy own rows)  fork  GEMM            wait(lane end)  end
 //   comm stream:                         wait(fork)  { collective, post group }*      lane end
 // Beside neighbours the GEMM may not wait, and is launched for each group behind its collective:

@@ -18,6 +18,10 @@ namespace {
 
 constexpr int kThreads = kMostPeers;
 
+__device__ __forceinline__ bool is_other(const SharedFlags& flags, int rank) {
+  return rank < flags.ranks && rank != flags.rank;
+}
+
 __device__ __forceinline__ volatile uint64_t* run_words(uint32_t* line, uint32_t run) {
   return reinterpret_cast<volatile uint64_t*>(line + run_words_at(run));
 }

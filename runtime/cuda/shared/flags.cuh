@@ -11,10 +11,6 @@ __device__ __forceinline__ uint32_t* own_flags(const SharedFlags& flags) {
   return flags.of[flags.rank];
 }
 
-__device__ __forceinline__ bool is_other(const SharedFlags& flags, int rank) {
-  return rank < flags.ranks && rank != flags.rank;
-}
-
 // A wait that has given up keeps its run under way until the host has seen that.
 __device__ inline void stay_for_host(const WatchPage* page) {
   const uint64_t start = ptx::global_time_ns();

@@ -1,4 +1,4 @@
-// One kernel for all groups, because the next kernel of a stream begins 10 to 15 us late beside a
+// One kernel for many groups, because the next kernel of a stream begins 10 to 15 us late beside a
 // GEMM that keeps the memory busy (docs/internals/performance.md). Its first threads, one for each
 // rank, wait and post; the others copy own rows meanwhile.
 //
@@ -55,14 +55,6 @@ __device__ __forceinline__ void copy_own(const ArrivalArguments& args) {
   }
 }
 
-__device__ __forceinline__ void post_group(const ArrivalArguments& args, int index) {
-  PostArguments post_it = args.post;
-  post_it.counter += static_cast<int64_t>(index) * TILEPOST_COUNTER_STRIDE;
-  post_it.progress_value += static_cast<uint32_t>(index);
-  post_it.behind = index + 1 == args.count ? args.behind : 0;
-  post(post_it);
-}
-
 // A group whose wait was given up is posted too: the run is over, and the GEMM must not wait for
 // the host to say so of every group.
 __global__ void __launch_bounds__(kWaiters + kCopiers)
@@ -82,7 +74,7 @@ __global__ void __launch_bounds__(kWaiters + kCopiers)
       if (args.own[part].bytes > 0 && args.own[part].before == group)
         ptx::sync_threads(own_barrier(part), kWaiters + kCopiers);
     ptx::sync_threads(kCame, kWaiters);
-    if (rank == 0) post_group(args, i);
+    if (rank == 0) post(post_of(args, i));
   }
 }
 

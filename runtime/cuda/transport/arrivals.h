@@ -11,7 +11,7 @@
 
 namespace tilepost::cuda {
 
-constexpr int kMostArrivals = 32;  // groups of one launch, which post at once
+constexpr int kMostArrivals = 32;  // groups that one launch posts
 
 // Own rows that tiles read where other ranks' arrive. Both places and the size are multiples of 16
 // bytes, as TMA asks of A.
@@ -27,9 +27,17 @@ struct ArrivalArguments {
   int first, count;                 // groups
   uint64_t sources[kMostArrivals];  // of each: a bit for every rank that announces it
   OwnRows own[2];
-  PostArguments post;  // of the first group; the words of the others follow its own
-  int behind;          // PostArguments::behind of the last one
+  PostArguments post;  // of the first group, but `behind` is the last one's
 };
+
+// The post of a group, counted from the first: their words follow each other.
+__host__ __device__ constexpr PostArguments post_of(const ArrivalArguments& arguments, int index) {
+  PostArguments post = arguments.post;
+  post.counter += index * TILEPOST_COUNTER_STRIDE;
+  post.progress_value += static_cast<uint32_t>(index);
+  if (index + 1 < arguments.count) post.behind = 0;
+  return post;
+}
 
 // Loads the kernel, so that it need not be loaded while something waits.
 cudaError_t preload_arrivals();

@@ -53,7 +53,6 @@ class CopyEngineRows final : public SharedTransport {
     arguments.own[0] = own_rows(buffers, arrivals.own_first, std::max(arrivals.first, 1));
     arguments.own[1] = own_rows(buffers, arrivals.own_last, arrivals.first + arguments.count - 1);
     arguments.post = arrivals.post;
-    arguments.behind = arrivals.behind;
     TILEPOST_CUDA(launch_arrivals(flags(), arguments, stream));
     return TILEPOST_OK;
   }
@@ -107,12 +106,11 @@ class CopyEngineRows final : public SharedTransport {
     return TILEPOST_OK;
   }
 
-  // The ranks that bring rows.
+  // The ranks that bring rows: what they announce is needed behind what this one does. None of
+  // the own rows.
   static uint64_t sources_of(const std::vector<Step>& steps) {
-    uint64_t sources = 0;
-    for (const Step& step : steps)
-      if (step.kind == StepKind::landed_rows) sources |= bit_of(step.peer);
-    return sources;
+    const auto announced = std::ranges::find(steps, StepKind::announce, &Step::kind);
+    return announced == steps.end() ? 0 : needed_by({announced + 1, steps.end()});
   }
 
   OwnRows own_rows(const Buffers& buffers, std::span<const Step> steps, int before) const {

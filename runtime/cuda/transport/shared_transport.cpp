@@ -5,7 +5,8 @@ namespace {
 
 // Whether a step needs what its peer has announced.
 bool needs_peer(StepKind kind) {
-  return kind == StepKind::pull_part || kind == StepKind::pull || kind == StepKind::pull_sums;
+  return kind == StepKind::pull_part || kind == StepKind::pull || kind == StepKind::pull_sums ||
+         kind == StepKind::landed_rows;
 }
 
 }  // namespace

@@ -101,7 +101,7 @@ tilepost_result_t copy(void* to, const void* from, int64_t bytes, cudaStream_t s
 uint64_t others_of(const SharedFlags& flags);
 
 // The ranks that the steps behind an announcement need, a bit each: what peers have announced is
-// needed by the pulls, which come directly behind it.
+// needed by the pulls, and the rows that have landed, which come directly behind it.
 uint64_t needed_by(std::span<const Step> steps);
 
 // That a step cannot be carried out so.

@@ -40,8 +40,7 @@ struct ArrivingGroups {
   int first = 0, lane = 0;                   // group; all are on one lane
   std::span<const Step> own_first;  // own rows to bring before the first post of others', and
   std::span<const Step> own_last;   // before the post of the last group here; a step at most
-  PostArguments post{};             // of the first group; the words of the others follow its own
-  int behind = 0;                   // PostArguments::behind of the last one
+  PostArguments post{};             // of the first group, but `behind` is the last one's
 };
 
 // One way to communicate. Puts work on streams; all of it may be captured. Called by the thread
