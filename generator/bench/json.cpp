@@ -79,6 +79,7 @@ void write_mode(OStream& json, const ModeSamples& samples) {
   json.attributeObject("cublaslt", [&] {
     json.attribute("candidates", samples.candidates);
     json.attribute("fastest", samples.fastest);
+    json.attribute("kernels", samples.cublas_kernels);
     json.attribute("sms", samples.cublas_sms);
     json.attribute("epilogue", samples.cublas_operations);
   });

@@ -36,6 +36,7 @@ void take_sample(ModeSamples& samples, const Object& record) {
 void take_reference(ModeSamples& samples, const Object& record) {
   samples.candidates = static_cast<int>(number(record, "candidates"));
   samples.fastest = static_cast<int>(number(record, "fastest"));
+  samples.cublas_kernels = text(record, "kernels");
   samples.cublas_sms = static_cast<int>(number(record, "sms"));
   samples.cublas_operations = static_cast<int>(number(record, "operations"));
   samples.rows = number(record, "rows");

@@ -25,6 +25,7 @@ struct ModeSamples {
   std::map<std::string, std::vector<double>> us;  // per variant: microseconds, a value per round
   std::vector<double> mhz, watts;                 // those that are known
   int candidates = 0, fastest = -1;               // of cuBLASLt
+  std::string cublas_kernels;                     // of the fastest, or "" where nobody tells
   int cublas_sms = 0;                             // that it may use
   int cublas_operations = 0;                      // of the plan's epilogue that it computes
   int64_t rows = 0;                               // that the GEMM multiplies; 0: the plan's

@@ -30,17 +30,24 @@ std::string types_of(const Plan& plan) {
   return text + " " + name_of(plan.operands);
 }
 
+// CTAs below and beside one another that share operands, or "k4", where as many share a tile's K.
+std::string cluster_of(const Plan& plan) {
+  const int split = plan.source.split_k, across = plan.source.across;
+  if (split > 1) return fmt::format("k{}", split);
+  return fmt::format("{}x{}", plan.kernel.cluster / across, across);
+}
+
 // The columns that say what is measured.
 std::string point_columns(const HarnessProgram& program, std::string_view mode) {
   const Plan& plan = program.plans.front();
   const tilepost_kernel_t& kernel = plan.kernel;
   const int sms = (plan.gemm_ctas + kernel.ctas_per_sm - 1) / kernel.ctas_per_sm;
-  return fmt::format("{:<10}{:<20} {:<18} {:<20}{:<16}{:<14}{:<6}{:>9}", mode, program.name,
-                     fmt::format("{}x{}x{}", rows_of_runs(plan), plan.map.n, plan.k),
-                     types_of(plan), kernel.name,
-                     fmt::format("{}x{}x{}/{}", plan.map.tile_m, plan.map.tile_n, kernel.tile_k,
-                                 plan.source.stages),
-                     name_of(plan.map.layout), fmt::format("{}/{}", sms, plan.sms));
+  return fmt::format(
+      "{:<10}{:<20} {:<18} {:<20}{:<16}{:<16}{:<8}{:<6}{:>9}", mode, program.name,
+      fmt::format("{}x{}x{}", rows_of_runs(plan), plan.map.n, plan.k), types_of(plan), kernel.name,
+      fmt::format("{}x{}x{}/{}", plan.map.tile_m, plan.map.tile_n, kernel.tile_k,
+                  plan.source.stages),
+      cluster_of(plan), name_of(plan.map.layout), fmt::format("{}/{}", sms, plan.sms));
 }
 
 std::string time_columns(const Plan& plan, int64_t rows, const std::vector<double>& us) {
@@ -74,7 +81,7 @@ std::string mode_row(const HarnessProgram& program, const ModeSamples& samples) 
                     ratio_columns(ratios_of(samples, kAgainstCublas));
   row += signal.empty() ? fmt::format("{:>8}", "-")
                         : fmt::format("{:>8.3f}", summarise(signal).median);
-  return row;
+  return row + (samples.cublas_kernels.empty() ? "" : "  " + samples.cublas_kernels);
 }
 
 std::string refusal(const ProgramSamples& samples) {
@@ -119,10 +126,11 @@ std::string table_head(const BenchContext& context, const llvm::json::Object& ma
   else
     out << "#\n";
   out << fmt::format(
-      "#{:<9}{:<20} {:<18} {:<20}{:<16}{:<14}{:<6}{:>9}{:>8}{:>10}{:>9}"
-      "{:>10}{:>9}{:>8}{:>14}{:>8}\n",
-      "mode", "name", "m x n x k", "types", "kernel", "tile/stages", "layout", "SMs", "#wrong",
-      "ours us", "TFLOP/s", "ref us", "TFLOP/s", "ratio", "p10-p90", "on/off");
+      "#{:<9}{:<20} {:<18} {:<20}{:<16}{:<16}{:<8}{:<6}{:>9}{:>8}{:>10}{:>9}"
+      "{:>10}{:>9}{:>8}{:>14}{:>8}  {}\n",
+      "mode", "name", "m x n x k", "types", "kernel", "tile/stages", "cluster", "layout", "SMs",
+      "#wrong", "ours us", "TFLOP/s", "ref us", "TFLOP/s", "ratio", "p10-p90", "on/off",
+      "reference");
   return text;
 }
 

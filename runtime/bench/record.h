@@ -5,8 +5,8 @@
 //   begin     program; a new program, and now and then a sign of life
 //   check     program, variant, against, elements, wrong; of variant overlap also out: "own", which
 //             is the operation's memory (--lent-output), "registered" (--registered), or "caller's"
-//   reference program, mode, what cuBLASLt computes, of how many rows, and which of its candidates
-//             was the fastest
+//   reference program, mode, what cuBLASLt computes, of how many rows, which of its candidates was
+//             the fastest, and the kernels of that, by name
 //   sample    program, mode, round, us {variant: microseconds per launch}, mhz, watts; of an
 //             operation on all ranks also ours_of_rank {rank: microseconds of ours}, as us has the
 //             slowest rank's

@@ -12,6 +12,7 @@ TEST_CASE("samples arrive under their program, mode and variant") {
   CHECK(fine.modes[0].us.at("ours") == std::vector<double>{98, 100, 101, 99, 102});
   CHECK(fine.modes[0].mhz.size() == 5);
   CHECK((fine.modes[0].candidates == 8 && fine.modes[0].fastest == 2));
+  CHECK(fine.modes[0].cublas_kernels == "nvjet_128x256");
   CHECK(fine.checks.size() == 6);
   CHECK(log.machine().getInteger("sms") == 132);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "runtime/bench/gemm/kernel_names.h"
 #include "runtime/bench/gpu/checked.h"
 
 namespace tilepost::bench {
@@ -148,6 +149,10 @@ void CublasLt::launch(const OperandSet& set, int candidate, cudaStream_t stream)
   TILEPOST_BENCH_STATUS(cublasLtMatmul(
       handle_, operation_, &alpha, set.b, a_, set.a, b_, &beta, residual ? set.residual : set.out,
       out_, set.out, out_, &algorithms_[candidate], workspace_.get(), kWorkspaceBytes, stream));
+}
+
+std::string CublasLt::kernels_of(const OperandSet& set, int candidate, cudaStream_t stream) {
+  return kernel_names([&] { launch(set, candidate, stream); }, stream);
 }
 
 int fastest_candidate(CublasLt& cublas, const Operands& operands, const Mode& mode, Timer& timer,

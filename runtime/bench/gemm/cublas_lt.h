@@ -28,6 +28,10 @@ class CublasLt {
 
   void launch(const OperandSet& set, int candidate, cudaStream_t stream);
 
+  // The kernels of a candidate (kernel_names): their names have tile, stages, cluster and, if it
+  // divides K, that.
+  std::string kernels_of(const OperandSet& set, int candidate, cudaStream_t stream);
+
  private:
   static constexpr int kCandidates = 8;
 

@@ -122,12 +122,13 @@ class GemmBench {
     Record("note").set("program", name_).set("text", text);
   }
 
-  void print_reference(const Mode& mode, int best) const {
+  void print_reference(const Mode& mode, int best) {
     Record("reference")
         .set("program", name_)
         .set("mode", mode.name)
         .set("candidates", cublas_.candidates())
         .set("fastest", best)
+        .set("kernels", cublas_.kernels_of(operands_.set(0), best, stream_.get()))
         .set("sms", gemm_sms(plan_, session_.machine.device.sms))
         .set("operations", cublas_.operations())
         .set("rows", static_cast<long long>(plan_.map.m))
