@@ -14,13 +14,6 @@ namespace {
 
 // ---- SMs
 
-// CTAs that are resident at once. Clusters larger than a pair of SMs do not fit everywhere.
-int resident_sms(const Draft& draft, int cluster) {
-  const int sms = draft.plan.sms;
-  if (cluster <= 2 || draft.plan.arch != draft.profile.arch) return sms;
-  return std::min(sms, static_cast<int>(interpolate(draft.profile.resident_sms, cluster)));
-}
-
 // The grid of the GEMM: the largest multiple of the cluster that leaves `comm_ctas` SMs to what
 // moves groups and one to the waiter (none of them without overlap), no larger than the CTAs that
 // take all positions at once. Nothing is left where nothing is communicated beside it (`comm_ctas`
@@ -31,7 +24,8 @@ int gemm_grid(const Draft& draft, const Candidate& candidate) {
   const bool beside = candidate.overlaps() && candidate.comm_ctas > 0;
   const int left = beside ? draft.plan.sms - candidate.comm_ctas - 1 : draft.plan.sms;
   const int64_t wanted = schedule_positions(candidate.problem.map) * ctas_of_tile(config);
-  const int64_t ctas = int64_t{std::min(left, resident_sms(draft, cluster))} * config.ctas_per_sm;
+  const int64_t ctas = int64_t{std::min(left, resident_sms(draft.profile, draft.plan, cluster))} *
+                       config.ctas_per_sm;
   return static_cast<int>(std::max<int64_t>(std::min(ctas, wanted), 0) / cluster * cluster);
 }
 
@@ -104,16 +98,29 @@ GemmModel model_gemm(const Draft& draft, const KernelChoice& kernel) {
   return model_gemm(draft.profile, draft.plan, kernel.config, kernel.request);
 }
 
-// How much longer tasks and stores beside it make a kernel of these tiles take than others.
-double tiles_beside_tasks(const Draft& draft, const Candidate& candidate) {
+// How much longer tasks and stores, or copies of rows of A, make a kernel of these tiles take than
+// others.
+double tiles_beside_transfers(const Draft& draft, const Candidate& candidate) {
   const KernelChoice& kernel = *candidate.kernel;
-  if (candidate.task_parts == 0 || row_of(draft.plan).moves_input()) return 1;
+  const int ctas = kernel.request.cluster * kernel.config.across;
+  if (row_of(draft.plan).moves_input())
+    return candidate.overlaps() && ctas == 1 ? draft.profile.copies.alone : 1;
+  if (candidate.task_parts == 0) return 1;
   const TaskProfile& tasks = draft.profile.tasks;
   double factor = 1;
+  if (ctas == 1) factor *= tasks.alone;
   if (kernel.config.stages < 4) factor *= tasks.short_of_stages;
   if (kernel.config.swapped) factor *= tasks.swapped;
-  if (kernel.request.cluster * kernel.config.across == 4) factor *= tasks.clusters_of_4;
+  if (ctas == 4) factor *= tasks.clusters_of_4;
   return factor;
+}
+
+// Against what the model says of the candidate's kernel.
+double tiles_factor(const Draft& draft, const Candidate& candidate) {
+  const bool tall = is_small(candidate.kernel->config) && draft.plan.map.m > kMostShortRows;
+  const bool exchanges = candidate.shots != TILEPOST_SHOTS_NONE;
+  return (tall && !exchanges ? draft.profile.tall_small : 1) *
+         tiles_beside_transfers(draft, candidate);
 }
 
 TransferModel model_transfers(const Draft& draft, const Candidate& candidate) {
@@ -121,7 +128,7 @@ TransferModel model_transfers(const Draft& draft, const Candidate& candidate) {
   const GemmModel gemm = model_gemm(draft, *candidate.kernel);
   const int at_once = candidate.problem.at_once;
   const double tile_bytes = 1.0 * bytes_of(draft.plan.output) * config.tile_m * config.tile_n;
-  const double wave = gemm.wave_on(at_once, tiles_beside_tasks(draft, candidate));
+  const double wave = gemm.wave_on(at_once, tiles_factor(draft, candidate));
   return candidate.transport->model(
       {.plan = draft.plan,
        .profile = draft.profile,

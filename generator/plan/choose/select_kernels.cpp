@@ -1,7 +1,9 @@
 // The pass that lists the kernels which can serve a spec on one architecture, or says why none can.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <map>
 #include <set>
@@ -31,16 +33,30 @@ std::string list_stages(const std::set<int>& stages) {
   return text;
 }
 
-// "128x256 (3 or 4 stages), 256x128 (4 stages)".
-std::string list_tiles(const std::vector<KernelConfig>& configs) {
-  std::map<std::pair<int, int>, std::set<int>> stages;  // of each tile
+// "choose one of 128x256 (3 or 4 stages), 256x128 (4 stages)", or those alone, of many, whose
+// extents are nearest to the ones asked for.
+std::string list_tiles(const std::vector<KernelConfig>& configs,
+                       const std::vector<int64_t>& asked) {
+  constexpr size_t kMost = 12;
+  using Tile = std::pair<int, int>;
+  std::map<Tile, std::set<int>> stages;  // of each
   for (const KernelConfig& config : configs)
     stages[{config.tile_m, config.tile_n}].insert(config.stages);
-  std::string text;
+  const auto ratio = [](int have, int64_t want) {
+    return std::abs(std::log(have / static_cast<double>(std::max<int64_t>(want, 1))));
+  };
+  std::multimap<double, Tile> nearest;
   for (const auto& [tile, of] : stages)
-    text += fmt::format("{0}{1} ({2} stages)", text.empty() ? "" : ", ",
-                        tile_name(tile.first, tile.second), list_stages(of));
-  return text;
+    nearest.emplace(ratio(tile.first, asked[0]) + ratio(tile.second, asked[1]), tile);
+  std::vector<std::string> names;
+  for (const auto& [distance, tile] : nearest)
+    if (names.size() < kMost)
+      names.push_back(fmt::format("{0} ({1} stages)", tile_name(tile.first, tile.second),
+                                  list_stages(stages[tile])));
+  const std::string lead = stages.size() <= kMost
+                               ? "choose one of "
+                               : fmt::format("of {0} tiles the nearest are ", stages.size());
+  return lead + fmt::format("{}", fmt::join(names, ", "));
 }
 
 // Host: any tile; 64x64 by default, no larger than the output needs in powers of two, nor lower
@@ -101,14 +117,14 @@ bool clusters(Draft& draft, bool tma, const std::string& why_not_tma, std::vecto
 bool filter_tile(Draft& draft, const std::string& why_not_tma, std::vector<KernelConfig>& configs) {
   const auto& tile = draft.spec.schedule.tile;
   if (!tile) return true;
-  const std::string available = list_tiles(configs);
+  const std::string available = list_tiles(configs, tile->value);
   std::erase_if(configs, [&](const KernelConfig& config) {
     return config.tile_m != tile->value[0] || config.tile_n != tile->value[1];
   });
   if (!configs.empty()) return true;
   const bool tma = draft.plan.arch == Arch::sm_90a && why_not_tma.empty();
   draft.diagnostics.error(
-      tile->where, fmt::format("tile '{0}' is not available on {1}{2}; choose one of {3}{4}",
+      tile->where, fmt::format("tile '{0}' is not available on {1}{2}; {3}{4}",
                                tile_name(tile->value[0], tile->value[1]), name_of(draft.plan.arch),
                                why_not_tma.empty() ? "" : " (" + why_not_tma + ")", available,
                                tma ? ", with a cluster of 1, 2 or 4 where K is not split" : ""));

@@ -28,6 +28,10 @@ struct GemmModel {
   double wave_on(int at_once, double beside = 1) const;
 };
 
+// CTAs of one for each SM that are resident at once: clusters larger than a pair of SMs do not fit
+// everywhere.
+int resident_sms(const MachineProfile& profile, const Plan& plan, int cluster);
+
 // The plan's product by one kernel, nothing beside it.
 GemmModel model_gemm(const MachineProfile& profile, const Plan& plan, const KernelConfig& config,
                      const KernelRequest& request);

@@ -63,18 +63,19 @@ double delivered_bytes(const KernelConfig& config, const KernelRequest& request)
   return rows * config.tile_k * 2;
 }
 
-// Cycles until it has done so at so many bytes per clock. Rows that do not start on sectors bring a
-// fifth one for every four, and more: `unaligned` times the cycles.
-double delivery_cycles(double bytes_per_clock, double unaligned, const Plan& plan,
-                       const KernelConfig& config, const KernelRequest& request) {
-  return delivered_bytes(config, request) * (aligned(plan, request) ? 1.0 : unaligned) /
-         bytes_per_clock;
+// Cycles until it has done so. Rows that do not start on sectors bring a fifth one for every four,
+// and more: `unaligned` times the cycles.
+double delivery_cycles(const MachineProfile& profile, const Plan& plan, const KernelConfig& config,
+                       const KernelRequest& request) {
+  return delivered_bytes(config, request) * (aligned(plan, request) ? 1.0 : profile.unaligned) /
+         profile.l2_bytes_per_clock;
 }
 
 // Three stages do not hide how long unaligned rows take.
-double wait_factor(double short_of_stages, const Plan& plan, const KernelConfig& config,
+double wait_factor(const MachineProfile& profile, const Plan& plan, const KernelConfig& config,
                    const KernelRequest& request) {
-  return is_sm90(config) && config.stages < 4 && !aligned(plan, request) ? short_of_stages : 1.0;
+  return is_sm90(config) && config.stages < 4 && !aligned(plan, request) ? profile.short_of_stages
+                                                                         : 1.0;
 }
 
 double ghz(const MachineProfile& profile, const Plan& plan, const KernelConfig& config,
@@ -102,17 +103,15 @@ double limited_cycles(const MachineProfile& profile, const Plan& plan, const Ker
 // What a kernel's tile takes.
 struct TileModel {
   double cycles, ghz, start_us;
-  double first_reads = 0;  // Sm90Profile
+  double memory_us = 0;  // of all tiles, which their waves hide in part
 };
 
 TileModel by_own_times(const MachineProfile& profile, const Plan& plan, const KernelConfig& config,
                        const KernelRequest& request, double stages) {
   // What L2 delivers to the other kernels is not known.
   const double delivery =
-      is_sm90(config) || is_small(config)
-          ? delivery_cycles(profile.l2_bytes_per_clock, profile.unaligned, plan, config, request)
-          : 0;
-  const double stage = wait_factor(profile.short_of_stages, plan, config, request) *
+      is_sm90(config) || is_small(config) ? delivery_cycles(profile, plan, config, request) : 0;
+  const double stage = wait_factor(profile, plan, config, request) *
                        std::max({multiply_cycles(profile, plan, config, request), delivery,
                                  limited_cycles(profile, plan, config, request)});
   TileModel tile;
@@ -122,37 +121,42 @@ TileModel by_own_times(const MachineProfile& profile, const Plan& plan, const Ke
   return tile;
 }
 
-// Cycles of shared memory in a stage. Rows of 128 bytes come in once; each block of 64 reads all of
-// the operand that it does not divide.
-double shared_memory_cycles(const Sm90Profile& profile, const KernelConfig& config) {
-  const int columns = columns_of_cta(config);
-  const int divided = config.swapped ? columns : config.tile_m;
-  const int whole = config.swapped ? config.tile_m : columns;
-  constexpr double kBlock = 64;
-  return profile.write_cycles * (config.tile_m + columns) +
-         profile.read_cycles * whole * divided / kBlock;
+// Cycles in which L2 delivers, against rows that start on its lines.
+double off_the_grid(const Sm90Profile& profile, const Plan& plan, const KernelRequest& request) {
+  constexpr int kLine = 128;
+  if (!aligned(plan, request)) return profile.off_sectors;
+  return plan.k * bytes_of(request.element) % kLine != 0 ? profile.off_lines : 1.0;
 }
 
-// `products`: cycles of the tensor cores alone, in a stage.
+// Cycles of a stage of the formula, of which `products` are those of the tensor cores alone.
 double stage_cycles(const Sm90Profile& profile, const Plan& plan, const KernelConfig& config,
                     const KernelRequest& request, double products) {
-  const double delivery =
-      delivery_cycles(profile.l2_bytes_per_clock, profile.unaligned, plan, config, request);
-  const double memory = shared_memory_cycles(profile, config);
+  const double delivery = delivered_bytes(config, request) / profile.l2_bytes_per_clock *
+                          off_the_grid(profile, plan, request);
+  const bool beside = row_of(plan).communicates() && !row_of(plan).moves_input();
+  const double line = beside ? profile.fill_beside
+                             : interpolate(profile.fill_cycles, request.cluster * config.across);
+  const double fill = line * (config.tile_m + columns_of_cta(config));
   const auto power = [&](double cycles) { return std::pow(cycles, profile.sharpness); };
-  return wait_factor(profile.short_of_stages, plan, config, request) *
-         std::pow(power(products) + power(delivery) + power(memory), 1 / profile.sharpness);
+  return std::pow(power(products) + power(delivery) + power(fill), 1 / profile.sharpness);
+}
+
+// What memory takes for the operands and the output.
+double memory_us(const MachineProfile& machine, const Plan& plan) {
+  const auto m = static_cast<double>(plan.map.m), n = static_cast<double>(plan.map.n);
+  const double operands = (m + n) * static_cast<double>(plan.k) * bytes_of(plan.input);
+  const double output = m * n * bytes_of(plan.output);
+  return (machine.sm90.reads * operands + machine.sm90.writes * output) /
+         machine.memory_bytes_per_us;
 }
 
 TileModel by_formula(const MachineProfile& machine, const Plan& plan, const KernelConfig& config,
-                     const KernelRequest& request, double stages, int64_t waves) {
+                     const KernelRequest& request, double stages) {
   const Sm90Profile& profile = machine.sm90;
   const double products = multiply_cycles(machine, plan, config, request);
-  double loop = stages * stage_cycles(profile, plan, config, request, products);
-  if (config.pingpong && waves == 1) loop *= profile.lone_turn;
-  const double elements = 1.0 * config.tile_m * columns_of_cta(config);
-  const double once =
-      config.pingpong ? profile.turn_cycles : profile.epilogue_cycles * elements / 1000;
+  const double loop = stages * stage_cycles(profile, plan, config, request, products);
+  const double thousands = 1.0 * config.tile_m * columns_of_cta(config) / 1000;
+  const double once = thousands * (config.pingpong ? profile.turn_cycles : profile.epilogue_cycles);
   const int ctas = request.cluster * config.across;
   const double gain = ctas == 1 ? profile.cluster_1 : 1;
   const double least = stages * products * profile.efficiency / profile.most_efficiency * gain;
@@ -160,10 +164,22 @@ TileModel by_formula(const MachineProfile& machine, const Plan& plan, const Kern
   tile.cycles = std::max(loop + once, least);
   tile.ghz = profile.ghz * machine.sustained * gain;
   if (request.element == TILEPOST_E4M3) tile.ghz *= machine.e4m3;
-  tile.start_us = profile.start_us + (ctas == 2 ? profile.pairs_us : 0) +
-                  (config.pingpong ? profile.last_turn_us : 0);
-  tile.first_reads = profile.first_reads;
+  const int sharers = config.pingpong ? 1 : config.consumers;
+  tile.start_us = profile.start_us + (ctas > 1 ? profile.clusters_us : 0) +
+                  profile.end_us * thousands / sharers;
+  if (plan.map.m <= kMostShortRows) tile.start_us += profile.short_us;
+  tile.memory_us = memory_us(machine, plan);
   return tile;
+}
+
+// Waves of the plan's tiles on its SMs, of clusters as launched.
+int64_t waves_of(const MachineProfile& profile, const Plan& plan, const KernelConfig& config,
+                 const KernelRequest& request) {
+  const int cluster = request.cluster * ctas_of_tile(config);
+  const int64_t high = ceil_div(ceil_div(plan.map.m, config.tile_m), request.cluster);
+  const int64_t clusters = high * ceil_div(plan.map.n, config.tile_n);
+  const int ctas = resident_sms(profile, plan, cluster) * config.ctas_per_sm;
+  return ceil_div(clusters, std::max(ctas / cluster, 1));
 }
 
 }  // namespace
@@ -172,17 +188,20 @@ double GemmModel::wave_on(int at_once, double beside) const {
   return wave * beside * std::max(std::pow(at_once / reference_ctas, clock_gain), least_factor);
 }
 
+int resident_sms(const MachineProfile& profile, const Plan& plan, int cluster) {
+  if (cluster <= 2 || plan.arch != profile.arch) return plan.sms;
+  return std::min(plan.sms, static_cast<int>(interpolate(profile.resident_sms, cluster)));
+}
+
 GemmModel model_gemm(const MachineProfile& profile, const Plan& plan, const KernelConfig& config,
                      const KernelRequest& request) {
   if (plan.arch == Arch::host) return {};
   const int depth = tile_k(config, request.element);
   const int64_t all_stages = (plan.k + depth - 1) / depth;
   const auto stages = static_cast<double>((all_stages + config.split_k - 1) / config.split_k);
-  const int64_t tiles = ceil_div(plan.map.m, config.tile_m) * ceil_div(plan.map.n, config.tile_n);
-  const int64_t waves = ceil_div(tiles * ctas_of_tile(config), plan.sms);
   const TileModel tile = has_own_times(profile, plan, config)
                              ? by_own_times(profile, plan, config, request, stages)
-                             : by_formula(profile, plan, config, request, stages, waves);
+                             : by_formula(profile, plan, config, request, stages);
   GemmModel model;
   model.start = tile.start_us + exchange_us(profile, config);
   model.wave = tile.cycles / (tile.ghz * 1000);
@@ -194,10 +213,12 @@ GemmModel model_gemm(const MachineProfile& profile, const Plan& plan, const Kern
   const double row = static_cast<double>(plan.k) * bytes_of(request.element);
   model.read_row = row / profile.memory_bytes_per_us;
   model.read_b = static_cast<double>(plan.map.n) * model.read_row;
-  // Rows of A come wave by wave.
-  const double rows = static_cast<double>(plan.map.m) / static_cast<double>(waves);
-  model.start += tile.first_reads * model.read_b;
-  model.wave += tile.first_reads * model.read_row * rows;
+  if (tile.memory_us == 0) return model;
+  // Every wave has its part of what memory takes.
+  const auto waves = static_cast<double>(waves_of(profile, plan, config, request));
+  model.wave *=
+      std::pow(1 + std::pow(tile.memory_us / (waves * model.wave), profile.sm90.memory_sharpness),
+               1 / profile.sm90.memory_sharpness);
   return model;
 }
 

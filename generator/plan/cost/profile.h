@@ -73,6 +73,7 @@ struct CopyProfile {
   // AllGather, whose rows are pushed beside the GEMM: per MiB that a rank sends, against ranks; and
   // by how much the GEMM then takes longer.
   std::vector<ProfilePoint> rows_us_per_mib, slow_us_per_mib;
+  double alone;      // AllGather: GEMM time of tiles whose CTAs share nothing, against others
   double push_us;    // of a chunk
   double landed_us;  // until they know that it is there
 };
@@ -127,6 +128,7 @@ struct TaskProfile {
   // The same of tiles of less than four stages, of those that arise transposed, and of clusters of
   // four CTAs, which wait for one another, against other tiles.
   double short_of_stages, swapped, clusters_of_4;
+  double alone;            // of tiles whose CTAs share nothing
   double rows_us_per_mib;  // AllGather: per MiB of rows that a rank stores elsewhere
   std::vector<ProfilePoint> pushed_us_per_mib;  // of GEMM time, for every MiB that a rank pushes
   // Bytes of a group whose parts are added up or moved, at most, where it has more than one cut
@@ -145,27 +147,32 @@ struct SlackProfile {
 };
 
 // gemm_sm90 by one formula, for rows of the catalogue that have no times of their own, and for all
-// where nothing communicates. A stage of a tile costs a CTA cycles for its products, for operands
-// from L2, and for shared memory, which TMA writes and products read; where some of these are
-// alike, it costs more than the largest. tests/gpu/rows/rows.py fits all of them.
+// where nothing communicates. A stage of a tile costs a CTA cycles for its products, until L2 has
+// delivered its share of the operands, and until shared memory is filled, also with what mates of
+// its cluster ask for; where some of these are alike, it costs more than the largest. Waves and
+// what they read and write of memory are added in the same way. tests/gpu/rows/rows.py fits all of
+// them.
 struct Sm90Profile {
   double efficiency;          // of the tensor peak, of products alone
   double most_efficiency;     // of the same, of a whole tile: the power limit leaves no more
   double l2_bytes_per_clock;  // that L2 delivers to an SM
-  double unaligned;           // cycles of that where rows do not start on sectors, against 1
-  double write_cycles;        // that TMA takes for 128 bytes in shared memory
-  double read_cycles;         // that products take for 128 bytes of what every block of 64 reads
-  double sharpness;           // the three's exponent: the more, the closer to the largest
-  double short_of_stages;     // cycles with three stages against four where rows are unaligned
-  double lone_turn;           // cycles of a stage where no other consumer's turn comes, against 1
-  double epilogue_cycles;     // for 1000 elements of a tile that consumers share
-  double turn_cycles;         // for a tile where they take turns
-  double ghz;                 // clock on `clock_sms` SMs
-  double cluster_1;           // clock without a cluster, against any
-  double start_us;            // launch, pipeline fill and drain
-  double pairs_us;            // more with clusters of two CTAs
-  double last_turn_us;        // more where consumers take turns: nothing hides the last one's end
-  double first_reads;  // of the time in which memory delivers the operands, what is not hidden
+  // Cycles of that, against 1, where rows of K start on sectors but not on lines of L2, and where
+  // they do not start on sectors.
+  double off_lines, off_sectors;
+  // Cycles in which 128 bytes come into shared memory, against CTAs of a cluster.
+  std::vector<ProfilePoint> fill_cycles;
+  double fill_beside;       // the same of all where products move
+  double sharpness;         // the three's exponent: the more, the closer to the largest
+  double epilogue_cycles;   // for 1000 elements of a tile that consumers share
+  double turn_cycles;       // the same where they take turns
+  double ghz;               // clock on `clock_sms` SMs
+  double cluster_1;         // clock without a cluster, against any
+  double start_us;          // launch, pipeline fill and drain
+  double clusters_us;       // more with clusters
+  double short_us;          // more with few rows: gemm_sm90_small starts before others have ended
+  double end_us;            // for 1000 elements that a consumer stores behind its last products
+  double reads, writes;     // of memory's time for operands and output, against alone
+  double memory_sharpness;  // the exponent of that and the waves
 };
 
 struct MachineProfile {
@@ -193,6 +200,9 @@ struct MachineProfile {
   double split_us, split_us_per_kib;  // CTAs that share a tile meet and add up, and what each sends
   int64_t in_flight_bytes;            // of operands per SM: what memory's latency takes
   int64_t band_rows;                  // output rows swept together: a wave's operands stay in L2
+  // gemm_sm90_small with more than 128 rows, where it exchanges no tiles, against its model, which
+  // is of those that do.
+  double tall_small;
   double paced;  // of a tile's main loop, in which its stores to peers are spread
   std::vector<ProfilePoint> resident_sms;  // against CTAs per cluster, for more than a pair of SMs
   double beside_collective;  // GEMM time next to a collective on other SMs, against alone

@@ -105,11 +105,10 @@ bool is_small(const KernelConfig& config) {
 // fewer. Short tiles are 64 columns wide, for the most CTAs; tall ones move less through shared
 // memory where they are wider.
 std::vector<KernelConfig> small_configs(int64_t m, int64_t in_flight) {
-  constexpr int64_t kUsual = 128;
   if (m > kMostExchangedRows) return {};
-  int tile_m = even_height(m, kUsual);
+  int tile_m = even_height(m, kMostShortRows);
   std::vector<KernelConfig> configs;
-  if (m <= kUsual)
+  if (m <= kMostShortRows)
     for (const int split_k : {1, 2, 3, 4, 8})
       configs.push_back(small(tile_m, 64, split_k, in_flight));
   if (m > 64)

@@ -11,7 +11,9 @@ namespace tilepost {
 
 // The most rows of A it is offered for: with more, gemm_sm90 is bound by the tensor cores.
 inline constexpr int64_t kMostSmallRows = 256;
-// The same where kernels exchange tiles.
+// Up to here a tile has all of them.
+inline constexpr int64_t kMostShortRows = 128;
+// The same as kMostSmallRows where kernels exchange tiles.
 inline constexpr int64_t kMostExchangedRows = 2048;
 
 // Rows of a tile that a CTA has at least where kernels exchange tiles.

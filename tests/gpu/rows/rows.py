@@ -6,7 +6,12 @@ Usage: tilepost list variants | rows.py units FOLDER UNITS   sources that time_r
                                                              random shapes, and for each the variants that
                                                              may be the fastest
        rows.py fit TIMES… [--judge TIMES…]                   Sm90Profile, and how good the choice by it is
+       tilepost list variants | rows.py choose SEED COUNT    its tiles in the order in which they gain most for that
+                                                             many random shapes, and what all behind it would add
        rows.py agrees TOOL SEED COUNT                        fails where the model here is not the tool's
+
+To try tiles that the catalogue does not have, add them to it (tiles_sm90.cpp), build the tool, time and fit, and keep
+those that `choose` has first.
 
 TIMES is what time_rows printed. The model is that of predict_gemm.cpp, by_formula; times are cool, so `sustained`
 is left out. A shape's logarithms are uniform: n is 1024 to 16384, k 512 to 8192, both multiples of 8.
@@ -26,13 +31,13 @@ SMS = {1: 132, 2: 132, 4: 120, 8: 120}  # on which clusters of so many CTAs find
 # Sm90Profile: the values of profile.cpp, and the first step of the search for better ones. A faster clock and more
 # efficiency are the same but for the bound on the clock: it stays. So does most_efficiency, a bound that large shapes
 # show.
-PROFILE = {"efficiency": 1.036, "most_efficiency": 0.978, "l2_bytes_per_clock": 59, "unaligned": 1.71,
-           "write_cycles": 1.31, "read_cycles": 0.52, "sharpness": 7.65, "short_of_stages": 1.025, "lone_turn": 1.061,
-           "epilogue_cycles": 73.1, "turn_cycles": 573, "ghz": 1.6, "cluster_1": 1.009, "start_us": 3.89,
-           "pairs_us": 0.81, "last_turn_us": 0.08, "first_reads": 0.19}
-STEPS = {"efficiency": 0.02, "l2_bytes_per_clock": 3, "unaligned": 0.1, "write_cycles": 0.2, "read_cycles": 0.1,
-         "sharpness": 2, "short_of_stages": 0.02, "epilogue_cycles": 15, "turn_cycles": 150, "cluster_1": 0.02,
-         "start_us": 0.5, "pairs_us": 0.5, "lone_turn": 0.03, "last_turn_us": 0.5, "first_reads": 0.1}
+PROFILE = {"efficiency": 1.015, "most_efficiency": 0.978, "l2_bytes_per_clock": 94.5, "off_lines": 1.86,
+           "off_sectors": 3.01, "fill_1": 1.94, "fill_2": 2.30, "fill_4": 2.01, "fill_8": 1.95, "sharpness": 7.9,
+           "epilogue_cycles": 56, "turn_cycles": 6.2, "ghz": 1.6, "cluster_1": 0.993, "start_us": 2.31,
+           "clusters_us": 1.34, "end_us": 0.074, "reads": 1.4, "writes": 2, "memory_sharpness": 3.8}
+STEPS = {"efficiency": 0.02, "l2_bytes_per_clock": 5, "off_lines": 0.1, "off_sectors": 0.2, "fill_1": 0.1, "fill_2": 0.1,
+         "fill_4": 0.1, "fill_8": 0.1, "sharpness": 2, "epilogue_cycles": 10, "turn_cycles": 5, "cluster_1": 0.02,
+         "start_us": 0.3, "clusters_us": 0.3, "end_us": 0.02, "reads": 0.2, "writes": 0.3, "memory_sharpness": 1}
 SWEEPS, FINEST = 60, 0.02  # of the search, and the part of the first step at which it ends
 LIKELY, MOST_VARIANTS = 1.15, 24  # variants to time: within this part of the best prediction
 
@@ -75,29 +80,28 @@ def predict(shape, variant, ctas, p=PROFILE):
     m, n, k = shape
     high = -(-(-(-m // variant.m)) // variant.cluster) * variant.cluster
     waves = -(-high * -(-n // variant.n) * variant.across // ctas)
-    aligned = k % 16 == 0
     columns = variant.n / variant.across  # of a CTA
-    divided, whole = (columns, variant.m) if swapped(variant) else (variant.m, columns)
+    mates = variant.cluster * variant.across
     products = variant.m * columns / 32 / p["efficiency"]
-    rows = variant.m / variant.across + columns / variant.cluster
-    delivery = rows * 128 * (1 if aligned else p["unaligned"]) / p["l2_bytes_per_clock"]
-    memory = p["write_cycles"] * (variant.m + columns) + p["read_cycles"] * whole * divided / 64
+    off_the_grid = 1 if k % 64 == 0 else p["off_lines"] if k % 16 == 0 else p["off_sectors"]
+    delivery = (variant.m / variant.across + columns / variant.cluster) * 128 * off_the_grid / p["l2_bytes_per_clock"]
+    fill = p[f"fill_{mates}"] * (variant.m + columns)
     sharp = p["sharpness"]
     stages = -(-k // 64)
-    loop = stages * (products**sharp + delivery**sharp + memory**sharp) ** (1 / sharp)
-    if not aligned and variant.stages < 4:
-        loop *= p["short_of_stages"]
-    turns, ctas_of_cluster = "_pp" in variant.row, variant.cluster * variant.across
-    if turns and waves == 1:
-        loop *= p["lone_turn"]
-    once = p["turn_cycles"] if turns else p["epilogue_cycles"] * variant.m * columns / 1000
-    gain = p["cluster_1"] if ctas_of_cluster == 1 else 1
+    loop = stages * (products**sharp + delivery**sharp + fill**sharp) ** (1 / sharp)
+    kind = variant.row.split("_")[2]
+    turns, thousands = kind.startswith("pp"), variant.m * columns / 1000
+    once = thousands * p["turn_cycles" if turns else "epilogue_cycles"]
+    gain = p["cluster_1"] if mates == 1 else 1
     clock = p["ghz"] * gain
     wave = max(loop + once, stages * products * p["efficiency"] / p["most_efficiency"] * gain) / clock / 1000
-    wave *= max((ctas / CLOCK_SMS) ** CLOCK_GAIN, clock / MAX_GHZ)
-    start = p["start_us"] + (p["pairs_us"] if ctas_of_cluster == 2 else 0) + (p["last_turn_us"] if turns else 0)
-    reads = (m + n) * k * 2 / MEMORY
-    return max(start + waves * wave + p["first_reads"] * reads, reads)
+    sharers = 1 if turns else 3 if kind.startswith("c3") else 2
+    start = p["start_us"] + (p["clusters_us"] if mates > 1 else 0) + p["end_us"] * thousands / sharers
+    memory = (p["reads"] * (m + n) * k * 2 + p["writes"] * m * n * 2) / MEMORY
+    sharp = p["memory_sharpness"]
+    computed = ((waves * wave) ** sharp + memory**sharp) ** (1 / sharp)
+    computed *= max((ctas / CLOCK_SMS) ** CLOCK_GAIN, clock / MAX_GHZ)
+    return max(start + computed, (m + n) * k * 2 / MEMORY)
 
 
 def ctas_of(shape, variant):
@@ -205,6 +209,26 @@ def write_shapes(seed, count, least, most):
         print(*shape, *(f"{v.row}_cluster{v.cluster}" for v in likely))
 
 
+def choose(seed, count):
+    """Half of the shapes have up to 2000 rows."""
+    variants = [parse(name) for name, _ in catalogue()]
+    tiles = sorted({v.row for v in variants})
+    columns = {row: [] for row in tiles}
+    for shape in (*shapes(seed, count // 2, 129, 16384), *shapes(seed + 1, count - count // 2, 129, 2000)):
+        least = dict.fromkeys(tiles, math.inf)
+        for v in variants:
+            least[v.row] = min(least[v.row], predict(shape, v, ctas_of(shape, v)))
+        for row in tiles:
+            columns[row].append(math.log(least[row]))
+    best = [min(logs) for logs in zip(*columns.values())]
+    current = [math.inf] * count
+    while columns:
+        row = min(columns, key=lambda row: sum(map(min, current, columns[row])))
+        current = list(map(min, current, columns.pop(row)))
+        lost = [a - b for a, b in zip(current, best)]
+        print(f"{row:<24} {math.expm1(sum(lost) / count):.4f} in the mean, {math.expm1(max(lost)):.3f} at most")
+
+
 def check_agreement(tool, seed, count):
     """What the tool predicts, sustained and to a tenth of a microsecond, for the kernel that it chooses."""
     spec = pathlib.Path(__file__).parents[2] / "bench/shapes/gemm.yaml"
@@ -239,6 +263,8 @@ def main():
         judge(times, lt, profile)
         if split < len(args):
             judge(*read(args[split + 1:]), profile)
+    elif sys.argv[1:2] == ["choose"] and len(args) == 2:
+        choose(*map(int, args))
     elif sys.argv[1:2] == ["agrees"] and len(args) == 3:
         check_agreement(args[0], *map(int, args[1:]))
     else:

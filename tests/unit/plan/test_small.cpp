@@ -190,7 +190,7 @@ TEST_CASE("every small problem gets a right plan, in both layouts and patterns")
 
 // A product of few tiles, which L2 could not deliver to CTAs of their own.
 TEST_CASE("CTAs have a tile's columns side by side") {
-  const Plan p = only(small_spec(535, 2432, 1472));
+  const Plan p = only(small_spec(606, 3112, 5992));
   const int across = p.source.across;
   REQUIRE(across > 1);
   REQUIRE(p.kernel.cluster == p.map.cluster * across);
@@ -230,7 +230,7 @@ TEST_CASE("caught: CTAs of a tile that are no cluster, or a grid that splits a t
   p = only(small_spec(16, 2048, 8192));
   ++p.gemm_ctas;
   REQUIRE_FALSE(verify_plan(p).empty());
-  p = only(small_spec(535, 2432, 1472));
+  p = only(small_spec(606, 3112, 5992));
   p.source.across *= 3;
   REQUIRE_FALSE(verify_plan(p).empty());
 }

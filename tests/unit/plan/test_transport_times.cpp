@@ -154,7 +154,7 @@ TEST_CASE("tiles and sums go by helper warps, rows of A by copy engines") {
   }
 }
 
-// By the model NCCL or copies end up to 6 % before helper warps; on four H100 they took 2009, 867
+// By the model NCCL or copies end up to 7 % before helper warps; on four H100 they took 2009, 867
 // and 3863 us, helper warps 1647, 696 and 3040.
 TEST_CASE("collectives and copies that win by less than they are doubted are not chosen") {
   const int64_t shapes[][3] = {{13464, 6096, 6344}, {3304, 14640, 4064}, {13680, 9272, 7320}};
@@ -163,7 +163,7 @@ TEST_CASE("collectives and copies that win by less than they are doubted are not
     const Plan p = shaped(TILEPOST_GEMM_ALL_REDUCE, std::nullopt, shape);
     CHECK(p.planned_transport == TILEPOST_TRANSPORT_PEER);
     const auto told = [](const std::string& why) {
-      return why.find("counts 6% more") != std::string::npos;
+      return why.find("counts 8% more") != std::string::npos;
     };
     CHECK(std::ranges::any_of(p.reasons, told));
   }
