@@ -276,8 +276,10 @@ int band_of(const KernelConfig& config, int cluster, int64_t m, int64_t rows) {
 }
 
 bool fills_registers(const KernelConfig& config) {
-  constexpr int kMostColumns = 168;
-  return config.pingpong && config.across > 1 && columns_of_cta(config) > kMostColumns;
+  constexpr int kMostSums = 168, kThreads = 128;  // of a thread; of a consumer
+  const int sharers = config.pingpong ? 1 : config.consumers;
+  const int sums = config.tile_m * columns_of_cta(config) / kThreads / sharers;
+  return is_sm90(config) && config.across > 1 && sums > kMostSums;
 }
 
 bool stores_to_peers(const KernelConfig& config) {
