@@ -31,10 +31,16 @@ std::string types_of(const Plan& plan) {
 }
 
 // CTAs below and beside one another that share operands, or "k4", where as many share a tile's K.
-std::string cluster_of(const Plan& plan) {
+std::string sharing_of(const Plan& plan) {
   const int split = plan.source.split_k, across = plan.source.across;
   if (split > 1) return fmt::format("k{}", split);
   return fmt::format("{}x{}", plan.kernel.cluster / across, across);
+}
+
+// Names of templates may have hundreds of characters; the JSON has them whole.
+std::string shortened(const std::string& name) {
+  constexpr size_t kMost = 64;
+  return name.size() <= kMost ? name : name.substr(0, kMost) + "...";
 }
 
 // The columns that say what is measured.
@@ -47,7 +53,7 @@ std::string point_columns(const HarnessProgram& program, std::string_view mode) 
       fmt::format("{}x{}x{}", rows_of_runs(plan), plan.map.n, plan.k), types_of(plan), kernel.name,
       fmt::format("{}x{}x{}/{}", plan.map.tile_m, plan.map.tile_n, kernel.tile_k,
                   plan.source.stages),
-      cluster_of(plan), name_of(plan.map.layout), fmt::format("{}/{}", sms, plan.sms));
+      sharing_of(plan), name_of(plan.map.layout), fmt::format("{}/{}", sms, plan.sms));
 }
 
 std::string time_columns(const Plan& plan, int64_t rows, const std::vector<double>& us) {
@@ -81,7 +87,7 @@ std::string mode_row(const HarnessProgram& program, const ModeSamples& samples) 
                     ratio_columns(ratios_of(samples, kAgainstCublas));
   row += signal.empty() ? fmt::format("{:>8}", "-")
                         : fmt::format("{:>8.3f}", summarise(signal).median);
-  return row + (samples.cublas_kernels.empty() ? "" : "  " + samples.cublas_kernels);
+  return row + (samples.cublas_kernels.empty() ? "" : "  " + shortened(samples.cublas_kernels));
 }
 
 std::string refusal(const ProgramSamples& samples) {

@@ -98,29 +98,29 @@ GemmModel model_gemm(const Draft& draft, const KernelChoice& kernel) {
   return model_gemm(draft.profile, draft.plan, kernel.config, kernel.request);
 }
 
-// How much longer tasks and stores, or copies of rows of A, make a kernel of these tiles take than
-// others.
+// How much longer tasks and stores, or rows of A that arrive, make a kernel of these tiles take
+// than others of gemm_sm90.
 double tiles_beside_transfers(const Draft& draft, const Candidate& candidate) {
   const KernelChoice& kernel = *candidate.kernel;
   const int ctas = kernel.request.cluster * kernel.config.across;
+  const bool alone = is_sm90(kernel.config) && ctas == 1;
   if (row_of(draft.plan).moves_input())
-    return candidate.overlaps() && ctas == 1 ? draft.profile.copies.alone : 1;
+    return alone && candidate.overlaps() ? draft.profile.copies.alone : 1;
   if (candidate.task_parts == 0) return 1;
   const TaskProfile& tasks = draft.profile.tasks;
-  double factor = 1;
-  if (ctas == 1) factor *= tasks.alone;
+  double factor = alone ? tasks.alone : 1;
   if (kernel.config.stages < 4) factor *= tasks.short_of_stages;
   if (kernel.config.swapped) factor *= tasks.swapped;
   if (ctas == 4) factor *= tasks.clusters_of_4;
   return factor;
 }
 
-// Against what the model says of the candidate's kernel.
-double tiles_factor(const Draft& draft, const Candidate& candidate) {
-  const bool tall = is_small(candidate.kernel->config) && draft.plan.map.m > kMostShortRows;
+// Of gemm_sm90_small with more rows than its tiles are for, where it exchanges none.
+double tall_factor(const Draft& draft, const Candidate& candidate) {
+  const int64_t m = draft.plan.map.m;
+  const bool tall = m > kMostShortRows && m <= kMostSmallRows;
   const bool exchanges = candidate.shots != TILEPOST_SHOTS_NONE;
-  return (tall && !exchanges ? draft.profile.tall_small : 1) *
-         tiles_beside_transfers(draft, candidate);
+  return is_small(candidate.kernel->config) && tall && !exchanges ? draft.profile.tall_small : 1;
 }
 
 TransferModel model_transfers(const Draft& draft, const Candidate& candidate) {
@@ -128,13 +128,14 @@ TransferModel model_transfers(const Draft& draft, const Candidate& candidate) {
   const GemmModel gemm = model_gemm(draft, *candidate.kernel);
   const int at_once = candidate.problem.at_once;
   const double tile_bytes = 1.0 * bytes_of(draft.plan.output) * config.tile_m * config.tile_n;
-  const double wave = gemm.wave_on(at_once, tiles_factor(draft, candidate));
+  const double tall = tall_factor(draft, candidate);
+  const double wave = gemm.wave_on(at_once, tall * tiles_beside_transfers(draft, candidate));
   return candidate.transport->model(
       {.plan = draft.plan,
        .profile = draft.profile,
        .comm = {candidate.comm_ctas, candidate.comm_lanes},
        .wave = wave,
-       .wave_beside = gemm.wave_on(at_once, draft.profile.beside_collective),
+       .wave_beside = gemm.wave_on(at_once, tall * draft.profile.beside_collective),
        .computed = static_cast<double>(candidate.waves) * wave,
        .wave_bytes = at_once * config.split_k * tile_bytes,
        .tile_kib = tile_bytes / config.across / 1024,

@@ -1,5 +1,6 @@
-// How long a GEMM takes: the main loop's cycles, bound by the tensor cores or by what L2 delivers,
-// at the clock the kernel leaves the chip, and never less than reading the operands takes.
+// How long a GEMM takes: the main loop's cycles, bound by the tensor cores, by what L2 delivers or
+// by how fast shared memory is filled, at the clock the kernel leaves the chip, with what operands
+// and output take of memory, and never less than reading the operands takes.
 #include <algorithm>
 #include <cmath>
 
@@ -121,18 +122,28 @@ TileModel by_own_times(const MachineProfile& profile, const Plan& plan, const Ke
   return tile;
 }
 
-// Cycles in which L2 delivers, against rows that start on its lines.
-double off_the_grid(const Sm90Profile& profile, const Plan& plan, const KernelRequest& request) {
+// Cycles in which L2 delivers rows of `length` elements, against ones that start on its lines.
+double off_the_grid(const Sm90Profile& profile, const KernelRequest& request, int64_t length) {
   constexpr int kLine = 128;
-  if (!aligned(plan, request)) return profile.off_sectors;
-  return plan.k * bytes_of(request.element) % kLine != 0 ? profile.off_lines : 1.0;
+  const int64_t bytes = length * bytes_of(request.element);
+  return bytes % kSector != 0 ? profile.off_sectors : bytes % kLine != 0 ? profile.off_lines : 1.0;
+}
+
+// Lines of shared memory that L2 delivers to an SM in one stage, ones off its own lines counted as
+// so many more.
+double delivered_lines(const Sm90Profile& profile, const Plan& plan, const KernelConfig& config,
+                       const KernelRequest& request) {
+  const int64_t row_of_b = request.operands == TILEPOST_NN ? plan.map.n : plan.k;
+  return off_the_grid(profile, request, plan.k) * config.tile_m / config.across +
+         off_the_grid(profile, request, row_of_b) * columns_of_cta(config) / request.cluster;
 }
 
 // Cycles of a stage of the formula, of which `products` are those of the tensor cores alone.
 double stage_cycles(const Sm90Profile& profile, const Plan& plan, const KernelConfig& config,
                     const KernelRequest& request, double products) {
-  const double delivery = delivered_bytes(config, request) / profile.l2_bytes_per_clock *
-                          off_the_grid(profile, plan, request);
+  constexpr double kLineBytes = 128;
+  const double delivery =
+      delivered_lines(profile, plan, config, request) * kLineBytes / profile.l2_bytes_per_clock;
   const bool beside = row_of(plan).communicates() && !row_of(plan).moves_input();
   const double line = beside ? profile.fill_beside
                              : interpolate(profile.fill_cycles, request.cluster * config.across);
@@ -167,7 +178,6 @@ TileModel by_formula(const MachineProfile& machine, const Plan& plan, const Kern
   const int sharers = config.pingpong ? 1 : config.consumers;
   tile.start_us = profile.start_us + (ctas > 1 ? profile.clusters_us : 0) +
                   profile.end_us * thousands / sharers;
-  if (plan.map.m <= kMostShortRows) tile.start_us += profile.short_us;
   tile.memory_us = memory_us(machine, plan);
   return tile;
 }
@@ -204,6 +214,7 @@ GemmModel model_gemm(const MachineProfile& profile, const Plan& plan, const Kern
                              : by_formula(profile, plan, config, request, stages);
   GemmModel model;
   model.start = tile.start_us + exchange_us(profile, config);
+  if (is_sm90(config) && plan.map.m <= kMostShortRows) model.start += profile.sm90.short_us;
   model.wave = tile.cycles / (tile.ghz * 1000);
   model.reference_ctas = profile.clock_sms * config.ctas_per_sm / config.across;
   if (is_sm90(config)) {

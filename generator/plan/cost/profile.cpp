@@ -228,9 +228,9 @@ std::map<std::string, KernelTimes> kernels() {
           {"gemm_sm80/128x128x32/e4m3 widened", {0.35, 2000, 0, true}}};
 }
 
-// rows.py, all but the limits: 80 random shapes of 129 to 16384 rows on one H200 (seeds 2611 and
-// 2612), the same and 147 others on H100 (2710 to 2713), 600 tiles, 2026-11-26. What L2 and memory
-// deliver lies between the two chips: H200's L2 is a tenth faster, its memory a twentieth.
+// rows.py, all but the limits, ghz, `fill_beside` and `short_us`: 80 random shapes of 129 to 16384
+// rows on one H200 (seeds 2611 and 2612), the same and 147 others on H100 (2710 to 2713), 723
+// variants, 2026-11-26. Fitted to H200 alone, L2 would deliver a tenth more and memory a twentieth.
 Sm90Profile sm90() {
   Sm90Profile p = {};
   p.efficiency = 1.015;

@@ -150,8 +150,8 @@ struct SlackProfile {
 // where nothing communicates. A stage of a tile costs a CTA cycles for its products, until L2 has
 // delivered its share of the operands, and until shared memory is filled, also with what mates of
 // its cluster ask for; where some of these are alike, it costs more than the largest. Waves and
-// what they read and write of memory are added in the same way. tests/gpu/rows/rows.py fits all of
-// them.
+// what they read and write of memory are added in the same way. tests/gpu/rows/rows.py fits all but
+// the limits, ghz, fill_beside and short_us.
 struct Sm90Profile {
   double efficiency;          // of the tensor peak, of products alone
   double most_efficiency;     // of the same, of a whole tile: the power limit leaves no more
@@ -260,7 +260,8 @@ struct MachineProfile {
   }
 };
 
-// Four H200 (132 SMs, NV18), CUDA 13.0, NCCL 2.28, bf16.
+// Four H200 (132 SMs, NV18), CUDA 13.0, NCCL 2.28, bf16. The numbers of gemm_sm90's formula lie
+// between H200 and H100; tall_small, short_us and `alone` are of H100.
 const MachineProfile& h200_nvlink_profile();
 
 // Linear between points, constant outside. `points` is sorted by x and not empty.

@@ -276,10 +276,10 @@ int band_of(const KernelConfig& config, int cluster, int64_t m, int64_t rows) {
 }
 
 bool fills_registers(const KernelConfig& config) {
-  constexpr int kMostSums = 168, kThreads = 128;  // of a thread; of a consumer
+  if (!is_sm90(config) || config.swapped || config.across == 1) return false;
+  constexpr int kSums = 192, kThreads = 128;  // of a thread; of a consumer
   const int sharers = config.pingpong ? 1 : config.consumers;
-  const int sums = config.tile_m * columns_of_cta(config) / kThreads / sharers;
-  return is_sm90(config) && config.across > 1 && sums > kMostSums;
+  return config.tile_m * columns_of_cta(config) / kThreads / sharers >= kSums;
 }
 
 bool stores_to_peers(const KernelConfig& config) {

@@ -125,8 +125,9 @@ KernelPlan make_kernel(const KernelConfig& config, const KernelRequest& request)
 // cluster and no more than there are.
 int band_of(const KernelConfig& config, int cluster, int64_t m, int64_t rows);
 
-// Whether sums and addresses of a plain product take all registers: where a thread has 192 sums and
-// A is shared. With boxes of B in rows of K, or addresses of other ranks' memory, they spill.
+// Whether sums and addresses of a plain product take all registers: where a thread has 192 sums, A
+// is shared and the tile not swapped. With boxes of B in rows of K, or addresses of other ranks'
+// memory, they spill.
 bool fills_registers(const KernelConfig& config);
 
 // ---- Kernels that store into other ranks' memory

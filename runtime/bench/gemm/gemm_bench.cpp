@@ -123,12 +123,13 @@ class GemmBench {
   }
 
   void print_reference(const Mode& mode, int best) {
+    const std::string kernels = cublas_.kernels_of(operands_.set(0), best, stream_.get());
     Record("reference")
         .set("program", name_)
         .set("mode", mode.name)
         .set("candidates", cublas_.candidates())
         .set("fastest", best)
-        .set("kernels", cublas_.kernels_of(operands_.set(0), best, stream_.get()))
+        .set("kernels", kernels)
         .set("sms", gemm_sms(plan_, session_.machine.device.sms))
         .set("operations", cublas_.operations())
         .set("rows", static_cast<long long>(plan_.map.m))

@@ -3,10 +3,10 @@
 #include <cuda.h>
 #include <cudaTypedefs.h>
 
+#include <exception>
 #include <memory>
+#include <utility>
 #include <vector>
-
-#include "runtime/bench/gpu/checked.h"
 
 namespace tilepost::bench {
 namespace {
@@ -45,19 +45,39 @@ struct Driver {
   }
 };
 
-// The nodes of a graph that one stream was captured into stand in the stream's order.
+// What `launch` puts on the stream; null where it cannot be captured.
+Graph captured(const std::function<void()>& launch, cudaStream_t stream) {
+  if (cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal) != cudaSuccess) return {};
+  std::exception_ptr failure;
+  try {
+    launch();
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  cudaGraph_t graph = nullptr;
+  const cudaError_t ended = cudaStreamEndCapture(stream, &graph);
+  Graph owner(graph);
+  return failure == nullptr && ended == cudaSuccess ? std::move(owner) : Graph();
+}
+
+// The graph's nodes, in the order in which they were captured as far as is seen; the documentation
+// of cudaGraphGetNodes promises none.
 std::vector<cudaGraphNode_t> nodes_of(cudaGraph_t graph) {
   size_t count = 0;
-  TILEPOST_BENCH_CUDA(cudaGraphGetNodes(graph, nullptr, &count));
+  if (cudaGraphGetNodes(graph, nullptr, &count) != cudaSuccess) return {};
   std::vector<cudaGraphNode_t> nodes(count);
-  TILEPOST_BENCH_CUDA(cudaGraphGetNodes(graph, nodes.data(), &count));
+  if (cudaGraphGetNodes(graph, nodes.data(), &count) != cudaSuccess) return {};
   return nodes;
 }
 
+// "" of what is no kernel.
 std::string name_of(const Driver& driver, cudaGraphNode_t node) {
+  cudaGraphNodeType type{};
   CUDA_KERNEL_NODE_PARAMS_v2 params{};
   const char* name = nullptr;
-  if (driver.get_params(node, &params) != CUDA_SUCCESS) return "";
+  if (cudaGraphNodeGetType(node, &type) != cudaSuccess || type != cudaGraphNodeTypeKernel ||
+      driver.get_params(node, &params) != CUDA_SUCCESS)
+    return "";
   const CUresult said = params.func != nullptr ? driver.function_name(&name, params.func)
                                                : driver.kernel_name(&name, params.kern);
   return said == CUDA_SUCCESS && name != nullptr ? name : "";
@@ -67,29 +87,12 @@ std::string name_of(const Driver& driver, cudaGraphNode_t node) {
 
 std::string kernel_names(const std::function<void()>& launch, cudaStream_t stream) {
   const Driver driver;
-  if (!driver.is_complete()) return "";
-  TILEPOST_BENCH_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-  bool launched = true;
-  try {
-    launch();
-  } catch (const BenchError&) {
-    launched = false;
-  }
-  cudaGraph_t captured = nullptr;
-  const cudaError_t ended = cudaStreamEndCapture(stream, &captured);
-  const Graph graph(captured);
-  if (!launched || ended != cudaSuccess) {
-    cudaGetLastError();  // not the next call's
-    return "";
-  }
   std::string names;
-  for (const cudaGraphNode_t node : nodes_of(graph.get())) {
-    cudaGraphNodeType type{};
-    TILEPOST_BENCH_CUDA(cudaGraphNodeGetType(node, &type));
-    if (type != cudaGraphNodeTypeKernel) continue;
-    const std::string name = name_of(driver, node);
-    if (!name.empty()) names += (names.empty() ? "" : " + ") + name;
-  }
+  if (const Graph graph = driver.is_complete() ? captured(launch, stream) : Graph())
+    for (const cudaGraphNode_t node : nodes_of(graph.get()))
+      if (const std::string name = name_of(driver, node); !name.empty())
+        names += (names.empty() ? "" : " + ") + name;
+  cudaGetLastError();  // of a call that failed: not the next one's
   return names;
 }
 

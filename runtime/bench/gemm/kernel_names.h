@@ -8,9 +8,9 @@
 
 namespace tilepost::bench {
 
-// The kernels that `launch` would put on the stream, in order, joined by " + ". It is captured into
-// a graph, which nobody runs. "" where the driver is older than 12.3 and does not tell names, or
-// where `launch` cannot be captured.
+// The kernels that `launch` would put on the stream, joined by " + ". It is captured into a graph,
+// which nobody runs. "" where the driver is older than 12.3 and does not tell names, or where
+// `launch` cannot be captured: no measurement ends for want of a name.
 std::string kernel_names(const std::function<void()>& launch, cudaStream_t stream);
 
 }  // namespace tilepost::bench

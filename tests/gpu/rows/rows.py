@@ -201,6 +201,8 @@ def shapes(seed, count, least, most):
 
 
 def write_shapes(seed, count, least, most):
+    if least <= 128:
+        sys.exit(f"rows of A from {least} on: up to 128 they are gemm_sm90_small's, which is not timed here; ask for 129")
     variants = [parse(name) for name, _ in catalogue()]
     for shape in shapes(seed, count, least, most):
         guess = lambda v: predict(shape, v, ctas_of(shape, v))
@@ -233,8 +235,8 @@ def check_agreement(tool, seed, count):
     """What the tool predicts, sustained and to a tenth of a microsecond, for the kernel that it chooses."""
     spec = pathlib.Path(__file__).parents[2] / "bench/shapes/gemm.yaml"
     profile = {**PROFILE, "ghz": PROFILE["ghz"] * SUSTAINED}
-    differing = 0
-    for shape in shapes(seed, count, 257, 16384):
+    compared, differing = 0, 0
+    for shape in shapes(seed, count, 129, 16384):
         asked = [f"-Dgemm.{name}={value}" for name, value in zip("mnk", shape)]
         said = subprocess.run([tool, "explain", "--json", spec, *asked], check=True, stdout=subprocess.PIPE).stdout
         plan = json.loads(said)["plans"][0]
@@ -242,10 +244,11 @@ def check_agreement(tool, seed, count):
             continue
         variant = parse(name_of(plan["kernel"]["tunables"]))
         ours, tools = predict(shape, variant, ctas_of(shape, variant), profile), plan["prediction"]["us"]
+        compared += 1
         if abs(ours - tools) > 0.06 + 0.001 * tools:
             differing += 1
             print(f"{shape} by {variant}: {ours:.2f} us here, {tools} us by the tool")
-    sys.exit(differing > 0)
+    sys.exit(differing > 0 or compared < count / 2)
 
 
 def main():

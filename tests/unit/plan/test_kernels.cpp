@@ -234,6 +234,17 @@ TEST_CASE("a B of [k, n] goes into tiles of whole slabs") {
   }
 }
 
+TEST_CASE("rows of gemm_sm90 alone may fill the registers, and store where others have no helper") {
+  for (const KernelConfig& config :
+       {host_config(64, 64), small_configs(16, 204800).front(), sm80_configs(Arch::sm_80).front()})
+    REQUIRE_FALSE(fills_registers(config));
+  REQUIRE(stores_to_peers(host_config(64, 64)));
+  REQUIRE_FALSE(stores_to_peers(sm80_configs(Arch::sm_80).front()));
+  int full = 0;
+  for (const KernelConfig& config : sm90_configs()) full += fills_registers(config);
+  REQUIRE(full == 3);  // 256 x 192 and, in turns, 128 x 192, the latter by two and by four
+}
+
 TEST_CASE("routed rows are stored by gemm_sm90's cooperative rows and by gemm_sm80") {
   Plan plan;
   plan.arch = Arch::sm_90a;
