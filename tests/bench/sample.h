@@ -27,7 +27,8 @@ inline HarnessProgram make_program(const std::string& name) {
   plan.sms = 132, plan.gemm_ctas = 128;
   plan.kernel.name = "gemm_sm90";
   plan.map.tile_m = 128, plan.map.tile_n = 256, plan.kernel.tile_k = 64;
-  plan.source.stages = 4;
+  plan.source.stages = 4, plan.source.across = 2;
+  plan.kernel.cluster = 8;
   plan.ranks = 4;
   plan.comm_ctas = 32, plan.comm_lanes = 2;
   plan.set_cuts({1, 3, 32});

@@ -50,10 +50,20 @@ TEST_CASE("a row per mode") {
   const std::vector<std::string> cool = words(text, "cool");
   // 2 * 4096 * 8192 * 2048 in 100 us are 1374 TFLOP/s.
   CHECK(cool == std::vector<std::string>{"cool", "fine", "4096x8192x2048", "bf16>bf16", "tn",
-                                         "gemm_sm90", "128x256x64/4", "2x1", "panel", "128/132",
+                                         "gemm_sm90", "128x256x64/4", "4x2", "panel", "128/132",
                                          "0", "100.0", "1374", "102.0", "1347", "1.020",
                                          "1.020-1.020", "0.990", "nvjet_128x256"});
   CHECK(words(text, "sustained").size() == cool.size());
+}
+
+TEST_CASE("CTAs that divide K are told from those that share operands, and long names are cut") {
+  HarnessProgram program = make_program("fine");
+  program.plans.front().source.split_k = 4;
+  ProgramSamples samples = read_log().of("fine");
+  for (ModeSamples& mode : samples.modes) mode.cublas_kernels = std::string(300, 'x');
+  const std::vector<std::string> cool = words(table_rows(program, samples), "cool");
+  CHECK(cool[7] == "k4");
+  CHECK(cool.back() == std::string(64, 'x') + "...");
 }
 
 TEST_CASE("speeds are of the rows that were multiplied, shapes of those that a rank sends") {
