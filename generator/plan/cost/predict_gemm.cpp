@@ -175,9 +175,8 @@ TileModel by_formula(const MachineProfile& machine, const Plan& plan, const Kern
   tile.cycles = std::max(loop + once, least);
   tile.ghz = profile.ghz * machine.sustained * gain;
   if (request.element == TILEPOST_E4M3) tile.ghz *= machine.e4m3;
-  const int sharers = config.pingpong ? 1 : config.consumers;
   tile.start_us = profile.start_us + (ctas > 1 ? profile.clusters_us : 0) +
-                  profile.end_us * thousands / sharers;
+                  profile.end_us * thousands / sharers_of(config);
   tile.memory_us = memory_us(machine, plan);
   return tile;
 }

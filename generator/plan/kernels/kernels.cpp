@@ -212,8 +212,7 @@ int tile_k(const KernelConfig& config, tilepost_dtype_t element) {
 int signals_per_tile(const KernelConfig& config) {
   if (config.own) return static_cast<int>(config.own->spec.signals.value);
   if (is_small(config)) return config.split_k;
-  const int storers = is_sm90(config) && !config.pingpong ? config.consumers : 1;
-  return config.across * storers;
+  return config.across * (is_sm90(config) ? sharers_of(config) : 1);
 }
 
 int bytes_of(tilepost_dtype_t type) {
@@ -275,11 +274,18 @@ int band_of(const KernelConfig& config, int cluster, int64_t m, int64_t rows) {
   return static_cast<int>((wanted + cluster - 1) / cluster * cluster);
 }
 
+int sharers_of(const KernelConfig& config) {
+  return config.pingpong ? 1 : config.consumers;
+}
+
+int sums_of_thread(const KernelConfig& config) {
+  constexpr int kThreads = 128;  // of a consumer
+  return config.tile_m * columns_of_cta(config) / kThreads / sharers_of(config);
+}
+
 bool fills_registers(const KernelConfig& config) {
-  if (!is_sm90(config) || config.swapped || config.across == 1) return false;
-  constexpr int kSums = 192, kThreads = 128;  // of a thread; of a consumer
-  const int sharers = config.pingpong ? 1 : config.consumers;
-  return config.tile_m * columns_of_cta(config) / kThreads / sharers >= kSums;
+  constexpr int kAll = 192;
+  return is_sm90(config) && !config.swapped && config.across > 1 && sums_of_thread(config) >= kAll;
 }
 
 bool stores_to_peers(const KernelConfig& config) {

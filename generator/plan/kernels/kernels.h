@@ -115,6 +115,10 @@ int tile_k(const KernelConfig& config, tilepost_dtype_t element);
 // How often a CTA raises the group's counter for one tile.
 int signals_per_tile(const KernelConfig& config);
 
+// gemm_sm90: the consumers that multiply parts of one tile, and the sums of it that a thread holds.
+int sharers_of(const KernelConfig& config);
+int sums_of_thread(const KernelConfig& config);
+
 // Bytes of an element.
 int bytes_of(tilepost_dtype_t type);
 

@@ -28,9 +28,8 @@ int64_t aligned(int64_t elements, tilepost_dtype_t type) {
 }
 
 int sums_held(const KernelConfig& config, const Plan& plan) {
-  const int sums = config.tile_m * columns_of_cta(config) / 128;  // of a warpgroup's thread
   const bool precise = plan.input == TILEPOST_E4M3 && plan.accumulate == TILEPOST_PRECISE;
-  return sums / (config.pingpong ? 1 : config.consumers) * (precise ? 2 : 1);
+  return sums_of_thread(config) * (precise ? 2 : 1);
 }
 
 std::string why_not_input(const Plan& plan) {

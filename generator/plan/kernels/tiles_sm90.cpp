@@ -82,8 +82,8 @@ KernelConfig shared_out(const WaveTile& tile) {
   config.across = tile.across;
   // More sums than these leave no registers for what an epilogue reads.
   constexpr int kMostSums = 80;
-  const int sums = tile.tile_m * tile.columns / 128 / config.consumers;
-  config.epilogue = config.consumers == 2 && !config.pingpong && sums <= kMostSums;
+  config.epilogue =
+      config.consumers == 2 && !config.pingpong && sums_of_thread(config) <= kMostSums;
   return config;
 }
 

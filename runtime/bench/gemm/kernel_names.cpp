@@ -48,16 +48,16 @@ struct Driver {
 // What `launch` puts on the stream; null where it cannot be captured.
 Graph captured(const std::function<void()>& launch, cudaStream_t stream) {
   if (cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal) != cudaSuccess) return {};
-  std::exception_ptr failure;
+  bool launched = true;
   try {
     launch();
-  } catch (...) {
-    failure = std::current_exception();
+  } catch (const std::exception&) {
+    launched = false;
   }
   cudaGraph_t graph = nullptr;
   const cudaError_t ended = cudaStreamEndCapture(stream, &graph);
   Graph owner(graph);
-  return failure == nullptr && ended == cudaSuccess ? std::move(owner) : Graph();
+  return launched && ended == cudaSuccess ? std::move(owner) : Graph();
 }
 
 // The graph's nodes, in the order in which they were captured as far as is seen; the documentation

@@ -23,6 +23,13 @@ inline std::string said_of(Plan plan, const std::function<void(Plan&)>& change) 
   return join(verify_plan(plan));
 }
 
+// A GEMM alone.
+inline Spec gemm_spec(int64_t m, int64_t n, int64_t k, Arch arch = Arch::sm_90a) {
+  Spec spec = make_spec(m, n, k, arch);
+  spec.pattern.value = TILEPOST_GEMM;
+  return spec;
+}
+
 // 8192 columns on four ranks, and what carries them.
 inline Spec spec_of(tilepost_pattern_t pattern, std::optional<tilepost_transport_t> transport,
                     int64_t m = 8192, int64_t k = 2048, Arch arch = Arch::sm_90a) {

@@ -6,12 +6,6 @@
 namespace tilepost::test {
 namespace {
 
-Spec gemm_spec(int64_t m, int64_t n, int64_t k, Arch arch = Arch::sm_90a) {
-  Spec spec = make_spec(m, n, k, arch);
-  spec.pattern.value = TILEPOST_GEMM;
-  return spec;
-}
-
 Spec e4m3_spec(int64_t m, int64_t n, int64_t k, Arch arch = Arch::sm_90a) {
   Spec spec = gemm_spec(m, n, k, arch);
   spec.gemm.a.value = spec.gemm.b.value = TILEPOST_E4M3;

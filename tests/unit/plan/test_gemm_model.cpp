@@ -10,12 +10,6 @@ namespace {
 
 const MachineProfile& kProfile = h200_nvlink_profile();
 
-Spec gemm_spec(int64_t m, int64_t n, int64_t k) {
-  Spec spec = make_spec(m, n, k);
-  spec.pattern.value = TILEPOST_GEMM;
-  return spec;
-}
-
 // The wave of a tile of 128 x 128 in clusters of one, whose operands bind it.
 double wave_of(tilepost_operands_t operands, int64_t n, int64_t k) {
   Spec spec = gemm_spec(4096, n, k);
